@@ -1,0 +1,35 @@
+/* Messages to people: levels, and the progress bar. All go to standard error. */
+#ifndef GROVE_BASE_LOG_H
+#define GROVE_BASE_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum {
+    GROVE_LOG_ERROR,
+    GROVE_LOG_WARNING,
+    GROVE_LOG_NOTE,
+    GROVE_LOG_DETAIL
+} grove_log_level;
+
+/* Messages above `level` are not shown (default GROVE_LOG_NOTE). Each is one line "grove: ...". A
+ * progress bar on the same terminal is cleared and drawn again around it. Thread-safe. */
+void grove_log_set_level(grove_log_level level);
+void grove_log(grove_log_level level, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* A progress bar: on a terminal one line redrawn at most ten times a second with percentage, rate
+ * and time left; elsewhere a plain line at most every 10 s. Unit is e.g. "vis" . */
+typedef struct grove_progress grove_progress;
+grove_progress *grove_progress_new(const char *title, const char *unit, double total);
+void grove_progress_advance(grove_progress *progress, double by);
+void grove_progress_free(grove_progress *progress); /* removes the bar; NULL is fine */
+
+/* Ctrl-C: after grove_interrupt_watch(), SIGINT and SIGTERM set a flag instead of ending the
+ * process; a second one ends it at once. */
+void grove_interrupt_watch(void);
+bool grove_interrupted(void);
+/* For tests and embedding programs: raise or clear the flag. */
+void grove_interrupt_set(bool set);
+
+#endif

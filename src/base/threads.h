@@ -1,0 +1,34 @@
+/* One pool of worker threads per process. */
+#ifndef GROVE_BASE_THREADS_H
+#define GROVE_BASE_THREADS_H
+
+#include <stdint.h>
+
+typedef struct grove_threads grove_threads;
+
+/* A pool that uses `count` threads in all, the caller's among them (0: one per processor this
+ * process may run on). NULL with no message when threads cannot be had. */
+grove_threads *grove_threads_new(int count);
+void grove_threads_free(grove_threads *threads);
+int grove_threads_count(const grove_threads *threads); /* 1 for NULL */
+
+/* Calls fn(context, first, last) for consecutive pieces of [0, count), each at most `grain` long
+ * (0: chosen), on all threads, and returns when all are done. How the range is cut may depend on
+ * the number of threads: fn must give the same result for any cut. A call from inside fn, or with
+ * threads == NULL, runs in the caller. */
+void grove_parallel(grove_threads *threads, int64_t count, int64_t grain,
+                    void (*fn)(void *context, int64_t first, int64_t last), void *context);
+
+/* A background thread that does jobs in order (reading ahead, writing behind). */
+typedef struct grove_worker grove_worker;
+grove_worker *grove_worker_new(const char *name);
+void grove_worker_free(grove_worker *worker); /* waits for what is queued */
+/* Queues fn(context); returns a ticket (1, 2, ...). */
+int64_t grove_worker_queue(grove_worker *worker, void (*fn)(void *context), void *context);
+void grove_worker_wait(grove_worker *worker, int64_t ticket); /* until that job is done */
+
+/* Monotonic wall time in seconds; processor time of this thread in seconds. */
+double grove_now(void);
+double grove_thread_time(void);
+
+#endif

@@ -1,0 +1,29 @@
+/* Antenna layouts: positions of stations from text files and of the arrays that Grove ships. */
+#ifndef GROVE_IO_LAYOUT_H
+#define GROVE_IO_LAYOUT_H
+
+#include "base/error.h"
+
+typedef struct {
+    char *name;
+    double position[3]; /* ITRF x, y, z in metres */
+    double diameter;    /* effective dish diameter in metres; 0: not stated */
+    char mount[16];     /* ALT-AZ, EQUATORIAL, X-Y, ... as the Measurement Set names them */
+} grove_station;
+
+typedef struct {
+    char *name; /* of the array, as given or as its file says */
+    grove_station *stations;
+    int count;
+} grove_layout;
+
+/* Reads `what`: a path to an ITRF text file (lines "x y z [diameter [name [mount]]]", '#'
+ * comments), or the name of a shipped array (vla-a, vla-b, vla-c, vla-d, meerkat, kat-7, wsrt),
+ * looked up as NAME.array in `folders` (NULL-terminated list). Messages have file:line:column, or
+ * list the known names. Bounds: finite coordinates, unique names, 1 to 100000 stations. Caller
+ * frees. NULL on failure. */
+grove_layout *grove_layout_read(const char *what, const char *const *folders, grove_error *error);
+grove_layout *grove_layout_parse(const char *text, const char *name, grove_error *error);
+void grove_layout_free(grove_layout *layout);
+
+#endif

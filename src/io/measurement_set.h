@@ -1,0 +1,97 @@
+/* Measurement Sets through casacore: a C face on a C++ shim. All calls on one process must not run
+ * at the same time (casacore's tables are not thread safe); the caller sees to that. */
+#ifndef GROVE_IO_MEASUREMENT_SET_H
+#define GROVE_IO_MEASUREMENT_SET_H
+
+#include "base/error.h"
+#include "io/layout.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct grove_ms grove_ms;
+
+/* What a set, or one field and spectral window of it, is: filled by opening, given when creating.
+ */
+typedef struct {
+    grove_station *stations;
+    int station_count;
+    char *telescope, *field_name;
+    double phase_centre[2]; /* J2000 ra, dec, radians */
+    double *time;           /* [times] distinct centres, UTC MJD seconds, ascending */
+    double *interval;       /* [times] s */
+    int64_t times;
+    double *frequency, *channel_width; /* [channels] Hz; widths > 0 */
+    int64_t channels;
+    int correlations;   /* 1, 2 or 4 */
+    int correlation[4]; /* casacore Stokes codes: RR 5 RL 6 LR 7 LL 8 XX 9 XY 10 YX 11 YY 12; I 1 */
+    int *antenna1, *antenna2; /* [baselines] ordered by antenna1, antenna2, each once;
+                                 autocorrelations may occur */
+    int64_t baselines;
+    bool autocorrelations; /* when creating */
+    int64_t rows;          /* of the chosen field and window */
+} grove_ms_layout;
+
+void grove_ms_layout_free(grove_ms_layout *layout); /* the contents and the struct */
+
+/* Opens an existing set for reading (and, when `writable`, updating), one field and spectral window
+ * (and array and data description that go with it; every row that matches, in any order, mapped to
+ * (time, baseline)). Errors name the path, and when a field or window does not exist list those
+ * that do. */
+grove_ms *grove_ms_open(const char *path, int field, int spectral_window, bool writable,
+                        grove_error *error);
+const grove_ms_layout *grove_ms_layout_of(const grove_ms *ms); /* borrowed */
+bool grove_ms_has_column(const grove_ms *ms, const char *column);
+
+/* One block: times [first_time, first_time+times), baselines and channels likewise, all
+ * correlations of the set. */
+typedef struct {
+    int64_t first_time, times, first_baseline, baselines, first_channel, channels;
+} grove_ms_block;
+
+/* Reads a complex data column of a block: data [time][baseline][channel][correlation] complex
+ * float; missing rows are 0. flag (may be NULL): bytes, the same shape, 1 where FLAG or FLAG_ROW or
+ * the row is missing or the value is not finite (which is then stored as 0). FLAG is always applied
+ * from the set's FLAG column. */
+int grove_ms_read_data(grove_ms *ms, const char *column, const grove_ms_block *block, float *data,
+                       unsigned char *flag, grove_error *error);
+/* Weights: WEIGHT_SPECTRUM if present and defined, else WEIGHT, float,
+ * [time][baseline][channel][correlation]. */
+int grove_ms_read_weight(grove_ms *ms, const grove_ms_block *block, float *weight,
+                         grove_error *error);
+/* UVW in Grove's sign (the column negated), metres, [time][baseline][3]; missing rows get NaN.
+ * Channels ignored. */
+int grove_ms_read_uvw(grove_ms *ms, const grove_ms_block *block, double *uvw, grove_error *error);
+
+typedef enum { GROVE_MS_REPLACE, GROVE_MS_ADD, GROVE_MS_SUBTRACT } grove_ms_mode;
+
+/* Creates a complete set (all required subtables and columns, UVW, weights, flags, times, field,
+ * spectral window, polarization, antenna, feed, observation, history, state, processor, pointing)
+ * under a temporary name beside `path`; grove_ms_finish renames it to `path`, grove_ms_abort
+ * removes it. An existing `path` is an error unless `overwrite` and it is a Measurement Set.
+ * `column` as below (DATA always exists). */
+grove_ms *grove_ms_create(const char *path, const grove_ms_layout *layout, const char *column,
+                          bool overwrite, grove_error *error);
+int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, const double *uvw,
+                       grove_error *error);
+
+/* Prepares writing `column` of an existing set opened writable. A new column gets the shape of
+ * DATA. In ADD and SUBTRACT mode, and in REPLACE mode on a column that exists, the result is first
+ * written to a temporary column; at finish it is swapped in at once by renaming, so that a run that
+ * dies leaves the old content untouched (a left-over temporary column of a dead run is removed at
+ * the next opening for writing). Rows of other fields and windows keep their old content. */
+int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode mode, grove_error *error);
+/* data as in reading; flag may be NULL (created sets then have FLAG false; existing sets keep
+ * theirs). */
+int grove_ms_write_data(grove_ms *ms, const grove_ms_block *block, const float *data,
+                        const unsigned char *flag, grove_error *error);
+/* Ends well: flush, swap or rename. Ends badly: leaves everything as it was before. Both free. */
+int grove_ms_finish(grove_ms *ms, grove_error *error);
+void grove_ms_abort(grove_ms *ms);
+/* For sets opened for reading only. */
+void grove_ms_close(grove_ms *ms);
+
+/* A summary for people of any Measurement Set (fields, windows, stations, times, columns). Caller
+ * frees. */
+char *grove_ms_describe(const char *path, grove_error *error);
+
+#endif

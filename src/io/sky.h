@@ -1,0 +1,37 @@
+/* Sky models: sources from makesourcedb/DP3 text and Tigger .lsm.html files. */
+#ifndef GROVE_IO_SKY_H
+#define GROVE_IO_SKY_H
+
+#include "base/error.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { GROVE_SPECTRUM_TERMS = 8 };
+
+typedef struct {
+    char *name, *patch;                    /* patch may be "" */
+    double ra, dec;                        /* J2000, radians */
+    double stokes[4];                      /* I Q U V in Jy at the reference frequency; any sign */
+    double reference_frequency;            /* Hz; 0: flat spectrum */
+    int terms;                             /* of the spectrum, 0: flat */
+    double spectrum[GROVE_SPECTRUM_TERMS]; /* a1, a2, ... (logarithmic) or c1, c2, ... (ordinary) */
+    bool logarithmic;                      /* numerics.md "Spectra" */
+    double rotation_measure;               /* rad / m^2 */
+    double rotation_reference; /* wavelength squared in m^2 to which Q, U refer; 0: lambda = 0 */
+    double major, minor, position_angle; /* FWHM and north through east, radians; 0 0 0: a point */
+    bool absolute_angle; /* position angle relative to true north at the source, not to m */
+} grove_source;
+
+typedef struct {
+    grove_source *sources;
+    int64_t count;
+} grove_sky;
+
+/* Reads a sky model; the format is recognised by content. Caller frees. NULL with a message with
+ * file:line:column. */
+grove_sky *grove_sky_read(const char *path, grove_error *error);
+/* The same from text; `name` for messages. */
+grove_sky *grove_sky_parse(const char *text, const char *name, grove_error *error);
+void grove_sky_free(grove_sky *sky);
+
+#endif
