@@ -1,0 +1,194 @@
+/* What a cell function sees: the arguments of one evaluation as plain data, for C and CUDA alike.
+ *
+ * A cell function computes one output cell from the input cells at the same place. It is written
+ * once in a kernel header, in terms of `real` and `cplx`, and compiled for single and double
+ * precision:
+ *
+ *     GROVE_CELL(phase)
+ *     {
+ *         const double *uvw = GROVE_DOUBLES(c, 0);
+ *         cplx *out = GROVE_OUT_COMPLEX(c);
+ *         ...
+ *     }
+ *
+ * and instantiated by a node's source file:
+ *
+ *     #define GROVE_KERNEL_SOURCE "../kernels/phase.h"
+ *     #include "kernel.h"
+ *     ... .kernel = GROVE_KERNEL(phase) ...
+ */
+#ifndef GROVE_CELL_H
+#define GROVE_CELL_H
+
+#include <math.h>
+#include <stdint.h>
+
+#ifdef __CUDACC__
+#define GROVE_FN static __host__ __device__ __forceinline__
+#else
+#define GROVE_FN static inline
+#endif
+
+enum { GROVE_MAX_AXES = 8, GROVE_MAX_INPUTS = 16, GROVE_STATE_BYTES = 256 };
+
+/* Cell shapes. A vector has 1 to 64 elements. */
+enum { GROVE_SCALAR = 1, GROVE_DIAGONAL = 2, GROVE_MATRIX = 4, GROVE_VECTOR = 8 };
+
+/* Kinds of axes that the framework knows; every other name is GROVE_AXIS_OTHER. The order is the
+ * order of storage, slowest first. */
+enum {
+    GROVE_AXIS_SOURCE,
+    GROVE_AXIS_TIME,
+    GROVE_AXIS_STATION,
+    GROVE_AXIS_BASELINE,
+    GROVE_AXIS_FREQ,
+    GROVE_AXIS_OTHER
+};
+
+typedef struct {
+    float re, im;
+} grove_cplx32;
+typedef struct {
+    double re, im;
+} grove_cplx64;
+
+/* An array as seen from the iteration space: bytes to step per axis, 0 where it does not vary. With
+ * `gather` (station values seen from baselines) the step along `gather_axis` is stride *
+ * gather[index]. */
+typedef struct {
+    void *data; /* NULL: an optional input that was not given */
+    int64_t stride[GROVE_MAX_AXES];
+    const int32_t *gather;
+    int32_t gather_axis;
+    int32_t elements; /* numbers per cell: 1, 2, 4 or the vector's length */
+    int32_t shape;    /* GROVE_SCALAR, ... */
+    int32_t complex_; /* 1: two numbers per element */
+    int32_t bytes;    /* of one number: 4 or 8 */
+    int32_t spare;
+} grove_view;
+
+/* One evaluation. The iteration space has the node's output axes and, for those classes that
+ * consume axes, the consumed ones (there out.stride is 0), in order of storage. */
+typedef struct {
+    int32_t axes, inputs;
+    int64_t size[GROVE_MAX_AXES];
+    int64_t origin[GROVE_MAX_AXES]; /* absolute index of the first cell: results may depend on it,
+                                       never on where a tile begins */
+    int32_t axis[GROVE_MAX_AXES];   /* GROVE_AXIS_... */
+    grove_view out, in[GROVE_MAX_INPUTS];
+    union {
+        unsigned char bytes[GROVE_STATE_BYTES];
+        double align;
+    } state; /* what the class's check stored with grove_node_set_state */
+} grove_args;
+
+/* The cell being computed. */
+typedef struct {
+    const grove_args *args;
+    int64_t index[GROVE_MAX_AXES]; /* relative to origin */
+    const char *in[GROVE_MAX_INPUTS];
+    char *out;
+} grove_cell;
+
+/* Inputs of declared type; `k` counts the value inputs in the order of the class's inputs, then of
+ * its value options. NULL where an optional one was not given. */
+#define GROVE_DOUBLES(c, k)   ((const double *)(c)->in[k])
+#define GROVE_REALS(c, k)     ((const real *)(c)->in[k])
+#define GROVE_COMPLEXES(c, k) ((const cplx *)(c)->in[k])
+#define GROVE_OUT_REAL(c)     ((real *)(c)->out)
+#define GROVE_OUT_DOUBLE(c)   ((double *)(c)->out)
+#define GROVE_OUT_COMPLEX(c)  ((cplx *)(c)->out)
+#define GROVE_STATE(c, type)  ((const type *)(const void *)(c)->args->state.bytes)
+
+/* Position of an axis kind in the iteration space, or -1. */
+GROVE_FN int grove_args_axis(const grove_args *args, int kind)
+{
+    for (int d = 0; d < args->axes; d++)
+        if (args->axis[d] == kind)
+            return d;
+    return -1;
+}
+
+/* Address of a view's cell at `index`. */
+GROVE_FN char *grove_view_at(const grove_view *view, const int64_t *index, int axes)
+{
+    int64_t offset = 0;
+    for (int d = 0; d < axes; d++)
+        offset +=
+            view->stride[d] *
+            (view->gather && d == view->gather_axis ? (int64_t)view->gather[index[d]] : index[d]);
+    return view->data ? (char *)view->data + offset : (char *)0;
+}
+
+/* Absolute index of the cell along an axis kind (0 if the space has none): for counter-based random
+ * numbers. */
+GROVE_FN int64_t grove_cell_index(const grove_cell *c, int kind)
+{
+    int d = grove_args_axis(c->args, kind);
+    return d < 0 ? 0 : c->args->origin[d] + c->index[d];
+}
+
+/* Cells of the output space (axes that the output does not have do not count: cell functions never
+ * consume axes). */
+GROVE_FN int64_t grove_args_cells(const grove_args *args)
+{
+    int64_t n = 1;
+    for (int d = 0; d < args->axes; d++)
+        n *= args->size[d];
+    return n;
+}
+
+typedef void (*grove_cells_fn)(const grove_args *args, int64_t first, int64_t last);
+
+/* A cell function in both precisions; the name is also that of its CUDA kernels. */
+typedef struct {
+    const char *name;
+    grove_cells_fn single_precision, double_precision;
+} grove_kernel;
+
+#define GROVE_KERNEL(name)                                                                         \
+    {                                                                                              \
+#name, name##_cells_single, name##_cells_double                                            \
+    }
+
+#define GROVE_SPEED_OF_LIGHT 299792458.0
+#define GROVE_PI             3.14159265358979323846
+
+/* Counter-based random numbers: Philox-like mixing of a key and four counters; the same for every
+ * tile, thread and device. Uniform in (0, 1). */
+GROVE_FN uint64_t grove_random_bits(uint64_t seed, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
+{
+    uint64_t words[4];
+    words[0] = a;
+    words[1] = b;
+    words[2] = c;
+    words[3] = d;
+    uint64_t x = seed ^ 0x9e3779b97f4a7c15u;
+    for (int i = 0; i < 4; i++) {
+        x ^= words[i] + 0x9e3779b97f4a7c15u + (x << 6) + (x >> 2);
+        x ^= x >> 30;
+        x *= 0xbf58476d1ce4e5b9u;
+        x ^= x >> 27;
+        x *= 0x94d049bb133111ebu;
+        x ^= x >> 31;
+    }
+    return x;
+}
+
+GROVE_FN double grove_random_uniform(uint64_t bits)
+{
+    return ((double)(bits >> 11) + 0.5) * (1.0 / 9007199254740992.0);
+}
+
+/* Two independent standard normal numbers (Box-Muller). */
+GROVE_FN void grove_random_normal(uint64_t seed, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+                                  double normal[2])
+{
+    double u = grove_random_uniform(grove_random_bits(seed, a, b, c, 2 * d));
+    double v = grove_random_uniform(grove_random_bits(seed, a, b, c, 2 * d + 1));
+    double r = sqrt(-2 * log(u));
+    normal[0] = r * cos(2 * GROVE_PI * v);
+    normal[1] = r * sin(2 * GROVE_PI * v);
+}
+
+#endif

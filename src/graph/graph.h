@@ -1,0 +1,180 @@
+/* Nodes, edges and trees: the checked graph made from a tree file. */
+#ifndef GROVE_GRAPH_GRAPH_H
+#define GROVE_GRAPH_GRAPH_H
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/unit.h"
+#include "graph/literal.h"
+#include "plugin.h"
+
+typedef struct grove_tree grove_tree;
+
+/* Whose value an input reads, and, where a station value meets a baseline one, from which side. */
+typedef struct {
+    grove_node *node; /* NULL: an optional input that was not given */
+    char side;        /* 0: as it is; 'p' or 'q': gathered at the left or right station */
+} grove_edge;
+
+/* What an expression yields while a tree is built. */
+typedef enum {
+    GROVE_OPERAND_NOTHING,
+    GROVE_OPERAND_LITERAL,
+    GROVE_OPERAND_NODE
+} grove_operand_kind;
+typedef struct {
+    grove_operand_kind kind; /* NOTHING: an error was reported already */
+    const grove_literal *literal;
+    grove_node *node; /* a value or an object */
+    char role;        /* station axis of a value: 'p', 'q', or 0: not said */
+} grove_operand;
+
+/* What a node is besides an ordinary class node. */
+typedef enum {
+    GROVE_NODE_CLASS,  /* has a class with kernel or eval, or is a reduction, select or an action */
+    GROVE_NODE_LEAF,   /* a data leaf: an object with members, no value of its own */
+    GROVE_NODE_MEMBER, /* a member of a leaf */
+    GROVE_NODE_CONSTANT, /* a number */
+    GROVE_NODE_CAST      /* input 0 with other precision, or real made complex */
+} grove_node_kind;
+
+typedef struct {
+    const char *name, *doc;
+    grove_form form;
+    const grove_axis *axes[GROVE_MAX_AXES];
+    int axis_count;
+    const void *data; /* constant members */
+    grove_node *node; /* made when first referred to */
+} grove_member;
+
+typedef struct {
+    const grove_literal *value; /* never NULL: defaults are filled in */
+    grove_place place;
+    bool by_user;
+} grove_option_value;
+
+struct grove_node {
+    grove_node_kind kind;
+    const grove_class *class_; /* NULL for members, constants, casts */
+    const char *name;          /* given in the tree file, or made up ("multiply#7") */
+    grove_place place;
+    grove_tree *tree;
+    int id; /* position in the tree's list: inputs come before their users */
+
+    grove_edge *inputs; /* value inputs, then value options, as numbered in cell.h */
+    grove_place *input_places;
+    const char **input_names;
+    grove_handing *handing;
+    int input_count;
+    grove_node **objects; /* one per declared object input, in order; NULL entries for others */
+    grove_option_value *options; /* one per class option (value options: literal or unused) */
+
+    grove_form form;                        /* of the value */
+    const grove_axis *axes[GROVE_MAX_AXES]; /* that the value has, in order of storage */
+    int axis_count;
+    const grove_axis
+        *consumed[GROVE_MAX_AXES]; /* axes that the inputs have and the value has not */
+    int consumed_count;
+    char role; /* station axis: 'p', 'q', or 0 while no index says */
+
+    const grove_kernel *kernel;
+    unsigned char state[GROVE_STATE_BYTES];
+    size_t state_bytes;
+    grove_hash key; /* of class, options, state, inputs and leaf content: not of the tile */
+    void *user;
+    const char *note;
+
+    /* select: which part */
+    const grove_axis *select_axis;
+    int64_t select_first, select_count; /* count 1 and select_drop: the axis goes */
+    bool select_drop;
+    int select_element; /* -1: all */
+
+    /* leaves */
+    grove_axis **own_axes;
+    size_t own_axis_count;
+    grove_member *members;
+    size_t member_count;
+    grove_hash identity;
+    grove_node *leaf; /* MEMBER: whose */
+    size_t member;    /* MEMBER: which */
+
+    grove_literal *constant; /* CONSTANT */
+    bool used;               /* reached from an action */
+};
+
+struct grove_tree {
+    grove_arena *arena;
+    const char *path, *folder, *source; /* of the main file; folder "." when made from text */
+    grove_node **nodes;
+    size_t node_count, node_capacity;
+    grove_node **actions; /* in the order of running */
+    size_t action_count, action_capacity;
+    int cycles; /* of `run a, b [cycles=n]`; 1 */
+    const char *const *data_folders;
+    grove_error *error; /* borrowed while building and running: where nodes report to */
+    bool failed;
+    /* How a default's text becomes an operand; set by the language (see grove_tree_call). */
+    int (*expand)(void *context, grove_tree *tree, const char *text, const grove_node *scope,
+                  const grove_place *place, grove_operand *result);
+    void *expand_context;
+};
+
+typedef struct {
+    const char *name; /* NULL: positional */
+    grove_operand operand;
+    grove_place place;
+} grove_argument;
+
+grove_tree *grove_tree_new(void);
+void grove_tree_free(grove_tree *tree);
+
+/* Makes (or finds an equal) node: binds arguments (positional ones to inputs, then options, in
+ * order; named ones to either), checks kinds, units and shapes, expands defaults, gathers stations
+ * to baselines, converts, calls the class's check. All faults are reported to tree->error at their
+ * places; the result is then NOTHING and that is not an error of its own upwards. `name`: of the
+ * definition, or NULL. Actions are never merged. */
+grove_operand grove_tree_call(grove_tree *tree, const grove_class *class_, const char *name,
+                              const grove_place *place, const grove_argument *arguments,
+                              size_t count);
+/* obs.uvw: the node of a member; NOTHING after reporting an unknown one (with the nearest name). */
+grove_operand grove_tree_member(grove_tree *tree, grove_node *object, const char *member,
+                                const grove_place *place);
+/* A node for a literal number (real or complex). */
+grove_node *grove_tree_constant(grove_tree *tree, const grove_literal *literal,
+                                grove_precision precision, const grove_place *place);
+/* All source axes that the node's value has. */
+int grove_node_axes_of_kind(const grove_node *node, int kind, const grove_axis **axes, int most);
+bool grove_node_has_axis(const grove_node *node, const grove_axis *axis);
+
+/* After everything is built: fuses sums over sources into predict (graph/rewrite.c), then marks
+ * what the actions reach and numbers the nodes so that inputs come before users. */
+int grove_tree_finish(grove_tree *tree);
+
+/* Classes. A library of loaded classes; folders are searched in order for NAME.so. */
+typedef struct grove_classes grove_classes;
+/* `folders`: NULL-terminated; NULL: GROVE_PLUGIN_PATH and the installed folder. */
+grove_classes *grove_classes_new(const char *const *folders);
+void grove_classes_free(grove_classes *classes); /* plugins stay loaded */
+/* The class, loaded on first use, or NULL: with a message when a module exists but does not fit;
+ * with none when there is no such module (use grove_classes_names for the nearest). */
+const grove_class *grove_classes_find(grove_classes *classes, const char *name, grove_error *error);
+/* Registers a class that is compiled in (tests, embedding programs); found before any module. */
+int grove_classes_add(grove_classes *classes, const grove_class *class_, grove_error *error);
+/* Names of all modules found, sorted; NULL-terminated; owned by `classes`. */
+const char *const *grove_classes_names(grove_classes *classes, size_t *count);
+const char *grove_classes_path(grove_classes *classes, const char *name); /* of the module */
+/* Checks a descriptor as a loader must (ABI, texts, options): used by the loader and by tests. */
+int grove_class_check(const grove_class *class_, const char *name, grove_class *copy,
+                      grove_error *error);
+
+/* The reference page of a class as text. Caller frees. */
+char *grove_class_describe(const grove_class *class_);
+/* The tree as text (one line per node), or in Graphviz's language. Caller frees. */
+char *grove_tree_show(const grove_tree *tree);
+char *grove_tree_dot(const grove_tree *tree);
+/* "scalar complex [source, time] Jy" */
+char *grove_node_describe(const grove_node *node);
+
+#endif

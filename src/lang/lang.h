@@ -1,0 +1,27 @@
+/* The tree language: from text to graph. */
+#ifndef GROVE_LANG_LANG_H
+#define GROVE_LANG_LANG_H
+
+#include "graph/graph.h"
+
+/* A setting from the command line: -s name=value, or from a program. */
+typedef struct {
+    const char *name, *value;
+} grove_setting;
+
+/* Reads a tree file and everything it includes, and builds its graph. All faults of all files are
+ * in `error`; NULL is returned when there was an error. Files are searched for in the current
+ * folder, in GROVE_TREE_PATH and in `tree_folders` (NULL-terminated, may be NULL). */
+grove_tree *grove_lang_load(const char *path, grove_classes *classes, const grove_setting *settings,
+                            size_t setting_count, const char *const *tree_folders,
+                            const char *const *data_folders, grove_error *error);
+/* The same from text; `name` stands for the file in messages. */
+grove_tree *grove_lang_parse(const char *text, const char *name, grove_classes *classes,
+                             const grove_setting *settings, size_t setting_count,
+                             const char *const *tree_folders, const char *const *data_folders,
+                             grove_error *error);
+/* The options that a file declares: "name = default   text" lines, for `grove run FILE --help`.
+ * Caller frees. */
+char *grove_lang_options(const char *path, const char *const *tree_folders, grove_error *error);
+
+#endif

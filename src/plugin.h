@@ -1,0 +1,312 @@
+/* The plugin ABI: all that the author of a node class includes (with cell.h).
+ *
+ * A plugin is a shared object NAME.so that exports one constant, the descriptor grove_class_NAME:
+ *
+ *     GROVE_CLASS(beam_airy) = {
+ *         GROVE_CLASS_HEAD(beam_airy),
+ *         .doc = "Voltage pattern of a uniformly illuminated circular aperture.",
+ *         .inputs = inputs, .options = options, .kernel = &kernel, .check = check,
+ *     };
+ *
+ * It is checked before any code of the plugin runs; plugins are never unloaded and have no
+ * constructors. */
+#ifndef GROVE_PLUGIN_H
+#define GROVE_PLUGIN_H
+
+#include "cell.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A plugin loads if its major number is ours and its minor is not newer. Fields are only ever
+ * appended. Version 0 may change with every release; version 1 will freeze it. */
+enum { GROVE_ABI_MAJOR = 0, GROVE_ABI_MINOR = 1 };
+
+typedef struct grove_node grove_node;       /* a class with options and inputs, in a tree */
+typedef struct grove_literal grove_literal; /* a constant option */
+
+/* ---- kinds of inputs and options ---- */
+
+typedef enum {
+    /* Constant options, read by grove_node_number and friends (in base units: m, s, Hz, rad, Jy).
+     */
+    GROVE_BOOL = 1, /* true, false */
+    GROVE_INTEGER,
+    GROVE_NUMBER, /* without unit */
+    GROVE_LENGTH,
+    GROVE_TIME,
+    GROVE_FREQUENCY,
+    GROVE_ANGLE,
+    GROVE_FLUX,
+    GROVE_TEXT,
+    GROVE_FILE,        /* a path; relative ones are taken from the tree file's folder */
+    GROVE_CHOICE,      /* one of the words in `choices` */
+    GROVE_DIRECTION,   /* "05h42m36.1s 49d51m07s": grove_node_direction */
+    GROVE_ANGLE_RANGE, /* -2h..2h or -30deg..30deg: grove_node_range (hours are 15 degrees) */
+    GROVE_NUMBER_LIST, /* 1, [1, 2, 3], with any one unit: grove_node_list */
+    GROVE_AXIS_NAMES,  /* time, [time, freq]: names of axes of the first value input */
+    /* Values: inputs, or options that accept a number, an array, a node or a parm. Each has a unit
+     * to hold to; GROVE_VALUE takes any. */
+    GROVE_VALUE = 64,
+    GROVE_VALUE_NUMBER,
+    GROVE_VALUE_LENGTH,
+    GROVE_VALUE_TIME,
+    GROVE_VALUE_FREQUENCY,
+    GROVE_VALUE_ANGLE,
+    GROVE_VALUE_FLUX,
+    GROVE_VALUE_SPEED,
+    /* Objects: nodes that have members (obs.uvw) instead of a value. */
+    GROVE_SKY = 128,
+    GROVE_OBSERVATION
+} grove_kind;
+
+/* How an input's numbers are handed over. The framework converts. */
+typedef enum {
+    GROVE_AS_GIVEN = 0,     /* real or complex as it comes, in the node's precision */
+    GROVE_AS_REAL,          /* `real` */
+    GROVE_AS_COMPLEX,       /* `cplx` */
+    GROVE_AS_DOUBLE,        /* double whatever the precision of the run: coordinates */
+    GROVE_AS_SINGLE_COMPLEX /* grove_cplx32 whatever the precision of the run: columns of data sets
+                             */
+} grove_handing;
+
+enum {
+    GROVE_ANY_SHAPE = GROVE_SCALAR | GROVE_DIAGONAL | GROVE_MATRIX | GROVE_VECTOR,
+    GROVE_JONES = GROVE_SCALAR | GROVE_DIAGONAL | GROVE_MATRIX
+};
+
+typedef struct {
+    const char *name; /* NULL ends the list */
+    grove_kind kind;  /* GROVE_VALUE..., GROVE_SKY, GROVE_OBSERVATION */
+    const char *doc;
+    grove_handing handing;
+    int shapes;  /* of cells that are accepted, GROVE_SCALAR | ...; 0: scalar */
+    int vector;  /* length wanted of a vector, 0: any */
+    bool linear; /* the result is real-linear in this input */
+} grove_input;
+
+typedef struct {
+    const char *name; /* NULL ends the list */
+    grove_kind kind;
+    /* Default: text of the tree language in which the class's inputs can be named ("25m",
+     * "obs.freq", "lmn(sky, obs)"); "none": may be left out; NULL: must be given. */
+    const char *initial;
+    const char *doc;       /* what it is, with the unit it has in base units */
+    const char *choices;   /* GROVE_CHOICE: words separated by blanks */
+    grove_handing handing; /* value options: as in grove_input, next three too */
+    int shapes;
+    int vector;
+    bool linear;
+} grove_option;
+
+/* ---- forms: what a value is made of ---- */
+
+typedef enum {
+    GROVE_PRECISION_RUN = 0, /* single or double as the run is */
+    GROVE_PRECISION_DOUBLE,  /* always double: coordinates, times, frequencies, phases */
+    GROVE_PRECISION_SINGLE   /* always single: data columns */
+} grove_precision;
+
+/* The unit as exponents; see grove_unit in base/unit.h, which this mirrors. */
+typedef struct {
+    int8_t m, s, Jy, rad, K, spare[3];
+} grove_dimension;
+
+typedef struct {
+    int shape;  /* GROVE_SCALAR, GROVE_DIAGONAL, GROVE_MATRIX, GROVE_VECTOR */
+    int vector; /* elements of a vector */
+    bool complex_;
+    grove_precision precision;
+    grove_dimension unit;
+    bool flags; /* a data leaf's member: comes with flags */
+} grove_form;
+
+/* ---- axes, blocks, arrays ---- */
+
+typedef struct grove_axis {
+    const char *name; /* "time", "freq", "station", "baseline", "source", or any other */
+    int kind;         /* GROVE_AXIS_... */
+    int64_t size;
+    const double *centre, *width; /* [size] coordinates (s, Hz; index where NULL) and cell widths */
+    const int32_t *left, *right;  /* baseline: station numbers p and q, [size] */
+    const char *const *labels;    /* names of stations, sources; may be NULL */
+    const grove_node *owner;      /* the leaf that made it; set by the framework */
+} grove_axis;
+
+typedef struct {
+    const grove_axis *axis;
+    int64_t first, count;
+} grove_range;
+
+/* Dense storage of a block for data leaves and sinks: range[0] slowest; then elements of the cell.
+ */
+typedef struct {
+    void *data;           /* NULL: this input is absent */
+    unsigned char *flags; /* per cell, bit k set: element k is flagged; NULL: none */
+    int axes;
+    grove_range range[GROVE_MAX_AXES];
+    int64_t cells;
+    int elements;
+    grove_form form;
+} grove_array;
+
+/* ---- evaluation of whole arrays ---- */
+
+typedef struct grove_call {
+    const grove_node *node;
+    const grove_args *args; /* as in cell.h; iteration space includes consumed axes */
+    bool double_precision;  /* of `real` and `cplx` in this run */
+    void *threads;          /* for grove_call_parallel */
+} grove_call;
+
+/* Splits [0, count) over the run's threads; fn must give the same result for any cut. */
+void grove_call_parallel(const grove_call *call, int64_t count,
+                         void (*fn)(void *context, int64_t first, int64_t last), void *context);
+
+/* ---- the descriptor ---- */
+
+enum {
+    GROVE_CLASS_DATA = 1,       /* a leaf with axes and members: open, read, close */
+    GROVE_CLASS_ACTION = 2,     /* a root: begin, write, finish, abort */
+    GROVE_CLASS_REDUCE = 4,     /* consumes the axes named by its option "over"; see .reduce */
+    GROVE_CLASS_SELECT = 8,     /* picks a part along an axis: handled by the framework */
+    GROVE_CLASS_SERIAL_IO = 16, /* its open/read/begin/write/finish/abort never run at the same time
+                                   as another's */
+    GROVE_CLASS_MIX_FLAGS = 32, /* flags of any element of an input flag every element of the
+                                   output; otherwise element by element (scalars flag all) */
+    GROVE_CLASS_PRODUCT_FLAGS = 64 /* flags as in the matrix product of the first two inputs */
+};
+
+typedef enum {
+    GROVE_REDUCE_SUM = 1,
+    GROVE_REDUCE_MEAN,
+    GROVE_REDUCE_MIN,
+    GROVE_REDUCE_MAX
+} grove_reduce;
+
+typedef struct grove_class {
+    uint16_t abi_major, abi_minor;
+    uint32_t struct_size; /* as the plugin saw it */
+    const char *name;
+    const char *doc;        /* one sentence, then more after a newline */
+    const char *output_doc; /* what the value is, with its unit */
+    const char *group;      /* heading in the reference: "sky", "Jones terms", "arithmetic", ... */
+    const grove_input *inputs;   /* NULL: none */
+    const grove_option *options; /* NULL: none */
+    grove_form output;           /* the form when check does not set one */
+    uint32_t flags;
+    grove_reduce reduce;
+
+    /* Each of these may be NULL. All return 0 or a code after grove_node_fail. */
+
+    /* After options and inputs are bound: check them, grove_node_set_output, _set_kernel,
+     * _set_state, _consume. Called once when the tree is built. */
+    int (*check)(grove_node *node);
+    /* One cell (may also be chosen by check) ... */
+    const grove_kernel *kernel;
+    /* ... or the whole array at once. */
+    int (*eval)(const grove_call *call);
+
+    /* Data leaves: open adds axes and members; read fills one member of a block, from a background
+     * thread. */
+    int (*open)(grove_node *node);
+    int (*read)(grove_node *node, const char *member, grove_array *out);
+    /* Actions: begin before the first tile of a run, write for each tile in order (inputs in the
+     * order of value inputs and value options), then finish, or abort: then everything is to be as
+     * it was before. */
+    int (*begin)(grove_node *node);
+    int (*write)(grove_node *node, const grove_array *inputs, int count);
+    int (*finish)(grove_node *node);
+    void (*abort)(grove_node *node);
+    /* Frees what grove_node_set_user keeps. */
+    void (*close)(grove_node *node);
+
+    const char *example; /* a line of the tree language, for the reference */
+} grove_class;
+
+#define GROVE_CLASS(name)                                                                          \
+    extern const grove_class grove_class_##name;                                                   \
+    const grove_class grove_class_##name
+#define GROVE_CLASS_HEAD(class_name)                                                               \
+    .abi_major = GROVE_ABI_MAJOR, .abi_minor = GROVE_ABI_MINOR,                                    \
+    .struct_size = sizeof(grove_class), .name = #class_name
+
+/* ---- what a class may ask of its node ---- */
+
+/* Reports an error: the core adds the class, the node's name and its place in the tree file.
+ * Returns `code` (GROVE_INVALID and friends of base/error.h; use -1 when in doubt). */
+int grove_node_fail(const grove_node *node, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* As grove_node_fail, but points at an option or input. */
+int grove_node_fail_option(const grove_node *node, const char *option, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void grove_node_warn(const grove_node *node, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* A line that `grove check` and the run's summary show for this node ("method: ..., because ...").
+ */
+void grove_node_note(grove_node *node, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+const char *grove_node_name(const grove_node *node);
+
+/* Constant options by name. Asking for one that does not exist, or with the wrong kind, is a fault
+ * of the plugin: it is reported by the core when the tree is built, and 0 or "" is returned. */
+bool grove_node_given(const grove_node *node, const char *option); /* false: "none" */
+bool grove_node_bool(const grove_node *node, const char *option);
+int64_t grove_node_integer(const grove_node *node, const char *option);
+double grove_node_number(const grove_node *node, const char *option); /* all numeric kinds */
+const char *grove_node_text(const grove_node *node,
+                            const char *option);                   /* text, file, choice word */
+int grove_node_choice(const grove_node *node, const char *option); /* index in choices */
+void grove_node_direction(const grove_node *node, const char *option, double radec[2]);
+void grove_node_range(const grove_node *node, const char *option, double range[2]);
+int grove_node_list(const grove_node *node, const char *option, const double **numbers);
+
+/* Value inputs: number k as in cell.h. */
+int grove_node_inputs(const grove_node *node);
+int grove_node_input(const grove_node *node, const char *name);         /* its number, or -1 */
+const grove_form *grove_node_input_form(const grove_node *node, int k); /* NULL: not given */
+const grove_axis *grove_node_input_axis(const grove_node *node, int k, int kind); /* or NULL */
+/* A literal number given for a value input or value option (false if it is not a constant real
+ * scalar). */
+bool grove_node_input_constant(const grove_node *node, int k, double *number);
+/* The object given for an object input: the leaf itself, or NULL. */
+grove_node *grove_node_object(const grove_node *node, const char *input);
+
+/* Only in check: what the result is. */
+void grove_node_set_output(grove_node *node, const grove_form *form);
+const grove_form *grove_node_output(const grove_node *node);
+void grove_node_set_kernel(grove_node *node, const grove_kernel *kernel);
+void grove_node_set_state(grove_node *node, const void *state, size_t bytes); /* copied */
+/* Take input k as another handing than declared (GROVE_AS_COMPLEX for a real operand of a sum). */
+void grove_node_set_handing(grove_node *node, int k, grove_handing handing);
+/* The result does not have the axes of this kind that the inputs have; .eval sums over them or the
+ * like. */
+void grove_node_consume(grove_node *node, int kind);
+/* Anything of the class's own; `close` frees it. */
+void grove_node_set_user(grove_node *node, void *user);
+void *grove_node_user(const grove_node *node);
+
+/* Only in open: axes (copied with all they point to), and members. A member varies along the named
+ * axes ("time baseline freq"), stored in the order of cell.h. Members with `data` (dense, copied)
+ * are constant for the run; the others are read block by block. */
+int grove_node_add_axis(grove_node *node, const grove_axis *axis);
+int grove_node_add_member(grove_node *node, const char *name, const char *axes,
+                          const grove_form *form, const void *data, const char *doc);
+/* What the content of this leaf depends on beside its options, for the cache: a file's identity. */
+void grove_node_add_identity(grove_node *node, const char *path);
+const grove_axis *grove_node_axis(const grove_node *node, const char *name); /* of a leaf */
+/* Data of a constant member of a leaf (dense, in base units, type as declared), or NULL. */
+const void *grove_node_member_data(const grove_node *node, const char *member);
+/* Folders with data that Grove ships or the user named (arrays), NULL-terminated. */
+const char *const *grove_node_data_folders(const grove_node *node);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

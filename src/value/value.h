@@ -1,0 +1,63 @@
+/* Values: immutable, reference-counted arrays over a subset of the axes; and the buffers that hold
+ * them. */
+#ifndef GROVE_VALUE_VALUE_H
+#define GROVE_VALUE_VALUE_H
+
+#include "base/unit.h"
+#include "device/device.h"
+#include "plugin.h"
+
+/* Bytes, mirrored lazily: each side is allocated and copied when first asked for there.
+ * Reference-counted, thread-safe. */
+typedef struct grove_buffer grove_buffer;
+grove_buffer *grove_buffer_new(grove_device *device, size_t bytes, grove_error *error);
+grove_buffer *grove_buffer_ref(grove_buffer *buffer);
+void grove_buffer_unref(grove_buffer *buffer); /* NULL is fine */
+size_t grove_buffer_bytes(const grove_buffer *buffer);
+/* Address on the host, or on `device`, valid for reading; NULL with a message when a copy fails. */
+void *grove_buffer_host(grove_buffer *buffer, grove_error *error);
+void *grove_buffer_at(grove_buffer *buffer, grove_device *device, grove_error *error);
+
+/* An array: dense over its own ranges (in the order of storage of cell.h), which are parts of axes;
+ * it does not vary along any other axis. */
+typedef struct grove_value {
+    int references;
+    int axes;
+    grove_range range[GROVE_MAX_AXES];
+    int shape, elements;    /* of a cell */
+    bool complex_, double_; /* what a number is */
+    grove_unit unit;
+    grove_buffer *data;
+    /* Flags: one byte per cell, bit k for element k (elements above the eighth share bit 7); over a
+     * subset of the ranges: bit d of flag_axes is set when they vary along range[d]. NULL: nothing
+     * is flagged. */
+    grove_buffer *flags;
+    unsigned flag_axes;
+} grove_value;
+
+/* A new value with storage (flags too when `with_flags`, along all ranges, zeroed). The caller
+ * fills it before anyone else sees it. NULL with a message when memory is short. */
+grove_value *grove_value_new(grove_device *device, const grove_range *range, int axes, int shape,
+                             int elements, bool complex_, bool double_, bool with_flags,
+                             grove_error *error);
+grove_value *grove_value_ref(grove_value *value);
+void grove_value_unref(grove_value *value); /* NULL is fine */
+int64_t grove_value_cells(const grove_value *value);
+size_t grove_value_bytes(const grove_value *value); /* data and flags */
+size_t grove_value_cell_bytes(const grove_value *value);
+
+/* The view of `value` from an iteration space of `axes` ranges `space`: strides 0 where it does not
+ * vary, offset where the value's range is larger. side 'p' or 'q': the value's station axis is
+ * gathered along the space's baseline axis. Data address is the host's or the device's. */
+int grove_value_view(grove_value *value, const grove_range *space, int axes, char side,
+                     grove_device *device, grove_view *view, grove_error *error);
+/* The same for flags: bytes of elements 1; data NULL where there are none. */
+int grove_value_flag_view(grove_value *value, const grove_range *space, int axes, char side,
+                          grove_view *view, grove_error *error);
+
+/* Number k of cell `index` (absolute along the value's own ranges) as real and imaginary part; for
+ * tests, printing, small results. Host side. */
+void grove_value_number(grove_value *value, const int64_t *index, int element, double *re,
+                        double *im);
+
+#endif
