@@ -226,6 +226,7 @@ typedef struct grove_class {
     void (*close)(grove_node *node);
 
     const char *example; /* a line of the tree language, for the reference */
+    grove_kind object;   /* data leaves: what they are, GROVE_SKY or GROVE_OBSERVATION */
 } grove_class;
 
 #define GROVE_CLASS(name)                                                                          \

@@ -144,7 +144,10 @@ grove_operand grove_tree_member(grove_tree *tree, grove_node *object, const char
 /* A node for a literal number (real or complex). */
 grove_node *grove_tree_constant(grove_tree *tree, const grove_literal *literal,
                                 grove_precision precision, const grove_place *place);
-/* All source axes that the node's value has. */
+/* The name by which the reductions' option `over` knows an axis: its own, with the owner's
+ * ("S2.source") where the tree has several of that name. From the tree's arena. */
+const char *grove_tree_axis_name(grove_tree *tree, const grove_axis *axis);
+/* The axes of a kind that the node's value has. */
 int grove_node_axes_of_kind(const grove_node *node, int kind, const grove_axis **axes, int most);
 bool grove_node_has_axis(const grove_node *node, const grove_axis *axis);
 

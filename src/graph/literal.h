@@ -22,6 +22,7 @@ typedef enum {
 struct grove_literal {
     grove_literal_kind kind;
     bool word;        /* TEXT: a bare word, not quoted */
+    bool outside;     /* TEXT: from a setting: a relative path starts in the current folder */
     bool truth;       /* BOOL */
     double number;    /* NUMBER: in base units; RANGE: from */
     double to;        /* RANGE */
