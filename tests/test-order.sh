@@ -1,0 +1,86 @@
+#!/bin/sh
+# The order of the folders: each includes only what stands above it, and foreign libraries only
+# where they belong.
+cd "${GROVE_SOURCE:-$(dirname "$0")/..}" || exit 99
+find src kernels nodes \( -name '*.[chlyu]' -o -name '*.cc' -o -name '*.cu' \) -print |
+LC_ALL=C sort | xargs awk '
+function fault(text)
+{
+    printf "%s:%d: %s\n", FILENAME, FNR, text
+    faults++
+}
+
+# The room of a file or an included name: a folder of src/, "public" (src/*.h), "grove" (grove.h),
+# "kernels" or "nodes".
+function room(name)
+{
+    if (name ~ /^kernels\//) return "kernels"
+    if (name ~ /^nodes\//) return "nodes"
+    if (name ~ /^(src\/)?grove\.h$/) return "grove"
+    if (name ~ /^(src\/)?[a-z_]+\.h$/) return "public"
+    sub(/^src\//, "", name)
+    sub(/\/.*/, "", name)
+    return name
+}
+
+# May a file in `from` include something in `to`?
+function allowed(from, to)
+{
+    if (from == to) return 1
+    if (from == "kernels") return to == "public"
+    if (from == "nodes") return to ~ /^(public|kernels|io|base)$/
+    if (from == "public" || from == "grove") return to == "public"
+    if (from == "cli") return to == "grove"
+    if (to == "public") return 1
+    return to in level && level[to] < level[from]
+}
+
+function foreign(name, pattern, home)
+{
+    if (name ~ pattern && FILENAME !~ home)
+        fault("includes <" name ">, which belongs in " home)
+}
+
+BEGIN {
+    n = split("base device value graph lang eval io fit plot cli", order, " ")
+    for (k = 1; k <= n; k++)
+        level[order[k]] = k
+}
+
+FNR == 1 {
+    files++
+    from = room(FILENAME)
+}
+
+/^[ \t]*#[ \t]*include[ \t]*"/ {
+    split($0, part, "\"")
+    name = part[2]
+    if (name == "config.h")
+        next
+    # A name without a folder may be a neighbour of the including file.
+    folder = FILENAME
+    sub(/[^\/]*$/, "", folder)
+    if (name !~ /\// && folder != "src/" && (getline line < (folder name)) >= 0) {
+        close(folder name)
+        next
+    }
+    while (sub(/^\.\.\//, "", name))
+        ;
+    to = room(name)
+    if (!allowed(from, to))
+        fault((from ~ /^(public|grove)$/ ? FILENAME : from "/") " may not include \"" part[2] "\"")
+}
+
+/^[ \t]*#[ \t]*include[ \t]*</ {
+    split($0, part, /[<>]/)
+    name = part[2]
+    foreign(name, "^(cuda|cublas|cufft|cusolver|curand|nvrtc)", "^(src/device|kernels/cuda)/")
+    foreign(name, "^casacore/", "^src/io/measurement_set")
+    foreign(name, "^cairo", "^src/plot/")
+    foreign(name, "^hdf5", "^(src/io|nodes)/")
+}
+
+END {
+    printf "%d files, %d faults\n", files, faults
+    exit faults || !files
+}'
