@@ -81,7 +81,9 @@ struct grove_node {
     const grove_kernel *kernel;
     unsigned char state[GROVE_STATE_BYTES];
     size_t state_bytes;
-    grove_hash key; /* of class, options, state, inputs and leaf content: not of the tile */
+    bool made_up;        /* the name is */
+    grove_hash call_key; /* of class, options and inputs as called */
+    grove_hash key;      /* of class, options, state, inputs and leaf content: not of the tile */
     void *user;
     const char *note;
 
@@ -129,6 +131,10 @@ typedef struct {
 
 grove_tree *grove_tree_new(void);
 void grove_tree_free(grove_tree *tree);
+
+/* A bare node in the tree's list; the caller fills it. */
+grove_node *grove_tree_add_node(grove_tree *tree, grove_node_kind kind, const char *name,
+                                const grove_place *place);
 
 /* Makes (or finds an equal) node: binds arguments (positional ones to inputs, then options, in
  * order; named ones to either), checks kinds, units and shapes, expands defaults, gathers stations

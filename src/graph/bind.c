@@ -1,0 +1,345 @@
+/* Arguments to inputs and options of a class. */
+#include "graph/call.h"
+
+#include "base/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    grove_node *node;
+    const grove_class *class_;
+    int inputs, options;
+    const grove_argument *bound[256]; /* per input, then per option */
+    char *roles;
+    int failed;
+} binding;
+
+static int count_inputs(const grove_class *class_)
+{
+    int n = 0;
+
+    while (class_->inputs && class_->inputs[n].name)
+        n++;
+    return n;
+}
+
+static int count_options(const grove_class *class_)
+{
+    int n = 0;
+
+    while (class_->options && class_->options[n].name)
+        n++;
+    return n;
+}
+
+static const char *slot_name(const binding *b, int slot)
+{
+    return slot < b->inputs ? b->class_->inputs[slot].name
+                            : b->class_->options[slot - b->inputs].name;
+}
+
+static void fail(binding *b, const grove_place *place, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void fail(binding *b, const grove_place *place, const char *format, ...)
+{
+    grove_text text = {0};
+    va_list args;
+
+    va_start(args, format);
+    grove_text_add_v(&text, format, args);
+    va_end(args);
+    grove_fail_at(b->node->tree->error, place && place->line ? place : &b->node->place,
+                  GROVE_INVALID, "%s: %s", b->class_->name, text.at);
+    free(text.at);
+    b->failed = GROVE_INVALID;
+}
+
+static void unknown_name(binding *b, const grove_argument *argument)
+{
+    const char *names[256];
+    size_t count = 0;
+
+    for (int slot = 0; slot < b->inputs + b->options; slot++)
+        names[count++] = slot_name(b, slot);
+    const char *near = grove_nearest(argument->name, names, count);
+    fail(b, &argument->place, "no option '%s'%s%s%s", argument->name,
+         near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+/* Positional arguments fill inputs, then options, in order; named ones go where their name says. */
+static void assign(binding *b, const grove_argument *arguments, size_t count)
+{
+    int next = 0, slots = b->inputs + b->options;
+
+    for (size_t i = 0; i < count; i++) {
+        const grove_argument *argument = &arguments[i];
+        int slot = 0;
+        if (argument->name) {
+            while (slot < slots && strcmp(slot_name(b, slot), argument->name) != 0)
+                slot++;
+            if (slot == slots) {
+                unknown_name(b, argument);
+                continue;
+            }
+        } else {
+            slot = next++;
+            if (slot >= slots) {
+                fail(b, &argument->place, "too many arguments; it takes %d", slots);
+                return;
+            }
+        }
+        if (b->bound[slot])
+            fail(b, &argument->place, "'%s' is given twice", slot_name(b, slot));
+        else
+            b->bound[slot] = argument;
+    }
+}
+
+static void bind_object(binding *b, int i)
+{
+    const grove_input *input = &b->class_->inputs[i];
+    const grove_argument *argument = b->bound[i];
+    grove_arena *arena = b->node->tree->arena;
+    const char *wanted = grove_kind_describe(arena, input->kind, NULL);
+
+    if (!argument) {
+        fail(b, NULL, "its %s is missing: input '%s' wants %s", input->name, input->name, wanted);
+        return;
+    }
+    grove_node *given = argument->operand.node;
+    if (argument->operand.kind == GROVE_OPERAND_NOTHING)
+        b->failed = GROVE_INVALID;
+    else if (argument->operand.kind == GROVE_OPERAND_LITERAL)
+        fail(b, &argument->place, "input '%s' wants %s, got %s", input->name, wanted,
+             grove_literal_show(arena, argument->operand.literal));
+    else if (given->kind != GROVE_NODE_LEAF || given->class_->object != input->kind)
+        fail(b, &argument->place, "input '%s' wants %s, got '%s' (%s)", input->name, wanted,
+             given->name, given->class_ ? given->class_->name : "a value");
+    else
+        b->node->objects[i] = given;
+}
+
+static void bind_value(binding *b, int k, const char *what, const char *name, grove_kind kind,
+                       const grove_operand *operand, const grove_place *place)
+{
+    grove_tree *tree = b->node->tree;
+    grove_arena *arena = tree->arena;
+    const char *wanted = grove_kind_describe(arena, kind, NULL);
+
+    b->node->input_places[k] = *place;
+    if (operand->kind == GROVE_OPERAND_NOTHING) {
+        b->failed = GROVE_INVALID;
+    } else if (operand->kind == GROVE_OPERAND_NODE) {
+        if (operand->node->kind == GROVE_NODE_LEAF ||
+            (operand->node->class_ && operand->node->class_->flags & GROVE_CLASS_ACTION)) {
+            fail(b, place, "%s '%s' wants %s, got '%s' (%s), which has no value of its own", what,
+                 name, wanted, operand->node->name, operand->node->class_->name);
+            return;
+        }
+        b->node->inputs[k].node = operand->node;
+        b->roles[k] = operand->role;
+    } else {
+        const grove_literal *literal = operand->literal;
+        bool number =
+            literal->kind == GROVE_LITERAL_NUMBER ||
+            (literal->kind == GROVE_LITERAL_LIST && literal->count > 0 && literal->count <= 64);
+        for (int i = 0; number && literal->kind == GROVE_LITERAL_LIST && i < literal->count; i++)
+            number = literal->items[i].kind == GROVE_LITERAL_NUMBER &&
+                     grove_unit_equal(literal->items[i].unit, literal->items[0].unit);
+        grove_unit unit = literal->kind == GROVE_LITERAL_LIST && literal->count
+                              ? literal->items[0].unit
+                              : literal->unit;
+        bool zero = literal->kind == GROVE_LITERAL_NUMBER && literal->number == 0 &&
+                    literal->imaginary == 0 && grove_unit_is_none(unit);
+        if (!number || (!zero && !grove_kind_fits(kind, unit, true)))
+            fail(b, place, "%s '%s' wants %s, got %s", what, name, wanted,
+                 grove_literal_show(arena, literal));
+        else
+            b->node->inputs[k].node =
+                grove_tree_constant(tree, literal, GROVE_PRECISION_DOUBLE, place);
+    }
+}
+
+static bool word_in(const char *choices, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (const char *at = choices; *at;) {
+        size_t length = strcspn(at, " ");
+        if (length == n && !strncmp(at, word, n))
+            return true;
+        at += length + strspn(at + length, " ");
+    }
+    return false;
+}
+
+static bool literal_fits(const grove_option *option, const grove_literal *literal)
+{
+    double radec[2];
+
+    switch ((int)option->kind) {
+    case GROVE_BOOL:
+        return literal->kind == GROVE_LITERAL_BOOL;
+    case GROVE_INTEGER:
+        return literal->kind == GROVE_LITERAL_NUMBER && grove_unit_is_none(literal->unit) &&
+               literal->imaginary == 0 && literal->number == rint(literal->number) &&
+               fabs(literal->number) < 9e15;
+    case GROVE_TEXT:
+    case GROVE_FILE:
+        return literal->kind == GROVE_LITERAL_TEXT;
+    case GROVE_CHOICE:
+        return literal->kind == GROVE_LITERAL_TEXT && word_in(option->choices, literal->text);
+    case GROVE_DIRECTION:
+        return literal->kind == GROVE_LITERAL_TEXT && !grove_parse_direction(literal->text, radec);
+    case GROVE_ANGLE_RANGE:
+        return literal->kind == GROVE_LITERAL_RANGE && literal->number < literal->to &&
+               (literal->unit.rad == 1 || (literal->unit.s == 1 && literal->hours));
+    case GROVE_NUMBER_LIST:
+        for (int i = 0; literal->kind == GROVE_LITERAL_LIST && i < literal->count; i++)
+            if (literal->items[i].kind != GROVE_LITERAL_NUMBER)
+                return false;
+        return literal->kind == GROVE_LITERAL_LIST || literal->kind == GROVE_LITERAL_NUMBER;
+    case GROVE_AXIS_NAMES:
+        for (int i = 0; literal->kind == GROVE_LITERAL_LIST && i < literal->count; i++)
+            if (literal->items[i].kind != GROVE_LITERAL_TEXT)
+                return false;
+        return literal->kind == GROVE_LITERAL_LIST || literal->kind == GROVE_LITERAL_TEXT;
+    default:
+        return literal->kind == GROVE_LITERAL_NUMBER && literal->imaginary == 0 &&
+               (grove_kind_fits(option->kind, literal->unit, true) ||
+                (literal->number == 0 && grove_unit_is_none(literal->unit)));
+    }
+}
+
+/* An option whose default is none may be left out, and one whose choices have none takes the word.
+ */
+static void bind_constant(binding *b, int i, const grove_operand *operand, const grove_place *place)
+{
+    const grove_option *option = &b->class_->options[i];
+    grove_arena *arena = b->node->tree->arena;
+    const char *wanted = grove_kind_describe(arena, option->kind, option->choices);
+
+    b->node->options[i].place = *place;
+    if (operand->kind == GROVE_OPERAND_NOTHING) {
+        b->failed = GROVE_INVALID;
+    } else if (operand->kind == GROVE_OPERAND_NODE) {
+        fail(b, place, "option '%s' wants %s, a constant; got '%s', a node", option->name, wanted,
+             operand->node->name);
+    } else {
+        const grove_literal *literal = operand->literal;
+        bool none = literal->kind == GROVE_LITERAL_NONE &&
+                    (grove_equal(option->initial, "none") ||
+                     (option->kind == GROVE_CHOICE && word_in(option->choices, "none")));
+        if (!none && !literal_fits(option, literal))
+            fail(b, place, "option '%s' wants %s, got %s", option->name, wanted,
+                 grove_literal_show(arena, literal));
+        b->node->options[i].value = literal;
+    }
+}
+
+/* The operand for an option that the call did not give. False: nothing to bind. */
+static bool default_operand(binding *b, const grove_option *option, grove_operand *operand)
+{
+    grove_tree *tree = b->node->tree;
+
+    if (!option->initial) {
+        fail(b, NULL, "option '%s' must be given: %s (%s)", option->name, option->doc,
+             grove_kind_describe(tree->arena, option->kind, option->choices));
+        return false;
+    }
+    if (!strcmp(option->initial, "none")) {
+        grove_literal none = {.kind = GROVE_LITERAL_NONE};
+        operand->kind = GROVE_OPERAND_LITERAL;
+        operand->literal = grove_arena_copy(tree->arena, &none, sizeof(none));
+        return true;
+    }
+    if (b->failed)
+        return false; /* its inputs may not be there */
+    if (tree->expand(tree->expand_context, tree, option->initial, b->node, &b->node->place,
+                     operand))
+        b->failed = GROVE_INVALID;
+    return !b->failed;
+}
+
+static void bind_option(binding *b, int i, int *k)
+{
+    const grove_option *option = &b->class_->options[i];
+    const grove_argument *argument = b->bound[b->inputs + i];
+    grove_place place = argument ? argument->place : b->node->place;
+    grove_operand operand = {0};
+    bool is_value = grove_kind_is_value(option->kind);
+
+    if (argument)
+        operand = argument->operand;
+    else if (!default_operand(b, option, &operand)) {
+        *k += is_value;
+        return;
+    }
+    b->node->options[i].by_user = argument != NULL;
+    if (!is_value) {
+        bind_constant(b, i, &operand, &place);
+        return;
+    }
+    if (operand.kind == GROVE_OPERAND_LITERAL && operand.literal->kind == GROVE_LITERAL_NONE) {
+        if (!grove_equal(option->initial, "none"))
+            fail(b, &place, "option '%s' cannot be none", option->name);
+    } else {
+        bind_value(b, *k, "option", option->name, option->kind, &operand, &place);
+    }
+    *k += 1;
+}
+
+static void make_slots(binding *b)
+{
+    grove_arena *arena = b->node->tree->arena;
+    grove_node *node = b->node;
+    int k = 0;
+
+    node->inputs = grove_arena_alloc(arena, GROVE_MAX_INPUTS * sizeof(grove_edge));
+    node->input_places = grove_arena_alloc(arena, GROVE_MAX_INPUTS * sizeof(grove_place));
+    node->input_names = grove_arena_alloc(arena, GROVE_MAX_INPUTS * sizeof(char *));
+    node->handing = grove_arena_alloc(arena, GROVE_MAX_INPUTS * sizeof(grove_handing));
+    node->objects = grove_arena_alloc(arena, ((size_t)b->inputs + 1) * sizeof(grove_node *));
+    node->options = grove_arena_alloc(arena, ((size_t)b->options + 1) * sizeof(grove_option_value));
+    for (int i = 0; i < b->inputs; i++)
+        if (grove_kind_is_value(b->class_->inputs[i].kind)) {
+            node->handing[k] = b->class_->inputs[i].handing;
+            node->input_names[k++] = b->class_->inputs[i].name;
+        }
+    for (int i = 0; i < b->options; i++)
+        if (grove_kind_is_value(b->class_->options[i].kind)) {
+            node->handing[k] = b->class_->options[i].handing;
+            node->input_names[k++] = b->class_->options[i].name;
+        }
+    node->input_count = k;
+}
+
+int grove_call_bind(grove_node *node, const grove_argument *arguments, size_t count, char *roles)
+{
+    binding b = {.node = node, .class_ = node->class_, .roles = roles};
+    int k = 0;
+
+    b.inputs = count_inputs(b.class_);
+    b.options = count_options(b.class_);
+    make_slots(&b);
+    assign(&b, arguments, count);
+    for (int i = 0; i < b.inputs; i++) {
+        const grove_input *input = &b.class_->inputs[i];
+        if (!grove_kind_is_value(input->kind)) {
+            bind_object(&b, i);
+            continue;
+        }
+        if (b.bound[i])
+            bind_value(&b, k, "input", input->name, input->kind, &b.bound[i]->operand,
+                       &b.bound[i]->place);
+        else
+            fail(&b, NULL, "its input '%s' is missing: %s", input->name, input->doc);
+        k++;
+    }
+    for (int i = 0; i < b.options; i++)
+        bind_option(&b, i, &k);
+    return b.failed;
+}

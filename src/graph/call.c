@@ -1,0 +1,205 @@
+/* Making a node from a call of its class. */
+#include "graph/call.h"
+
+#include "base/text.h"
+
+#include <string.h>
+
+static grove_hash call_key(const grove_node *node)
+{
+    const grove_class *class_ = node->class_;
+    grove_hash key = grove_hash_text(grove_hash_start(), class_->name);
+
+    for (int i = 0; class_->inputs && class_->inputs[i].name; i++)
+        if (node->objects[i])
+            key = grove_hash_join(key, node->objects[i]->key);
+    for (int k = 0; k < node->input_count; k++) {
+        key = grove_hash_integer(key, node->inputs[k].node ? node->inputs[k].side + 1 : 0);
+        if (node->inputs[k].node)
+            key = grove_hash_join(key, node->inputs[k].node->key);
+    }
+    for (int i = 0; class_->options && class_->options[i].name; i++)
+        if (!grove_kind_is_value(class_->options[i].kind) && node->options[i].value)
+            key = grove_literal_hash(key, node->options[i].value);
+    return key;
+}
+
+static grove_node *find_call(const grove_tree *tree, const grove_node *like)
+{
+    if (like->class_->flags & GROVE_CLASS_ACTION)
+        return NULL;
+    for (size_t i = 0; i < tree->node_count; i++) {
+        grove_node *node = tree->nodes[i];
+        if (node->class_ == like->class_ && grove_hash_equal(node->call_key, like->call_key))
+            return node;
+    }
+    return NULL;
+}
+
+/* The precision in which `real` is compiled for this node: double when all it works on is. */
+static void settle_precision(grove_node *node)
+{
+    bool all_double = true, any = false;
+
+    if (node->form.precision != GROVE_PRECISION_RUN)
+        return;
+    for (int k = 0; k < node->input_count; k++) {
+        const grove_node *in = node->inputs[k].node;
+        if (!in || in->kind == GROVE_NODE_CONSTANT)
+            continue;
+        if (node->handing[k] == GROVE_AS_DOUBLE) /* says nothing about the result */
+            all_double = false;
+        any = true;
+        all_double = all_double && in->form.precision == GROVE_PRECISION_DOUBLE;
+    }
+    if (any && all_double)
+        node->form.precision = GROVE_PRECISION_DOUBLE;
+}
+
+static grove_node *cast(grove_node *from, grove_precision precision, bool complex_)
+{
+    grove_tree *tree = from->tree;
+    grove_hash key = grove_hash_text(grove_hash_start(), "cast");
+
+    if (from->kind == GROVE_NODE_CONSTANT && from->form.complex_ == complex_)
+        return grove_tree_constant(tree, from->constant, precision, &from->place);
+    key = grove_hash_integer(grove_hash_integer(grove_hash_join(key, from->key), precision),
+                             complex_);
+    grove_node *node = grove_tree_find_key(tree, key);
+    if (node)
+        return node;
+    node = grove_tree_add_node(tree, GROVE_NODE_CAST, from->name, &from->place);
+    node->key = key;
+    node->inputs = grove_arena_alloc(tree->arena, sizeof(grove_edge));
+    node->inputs[0].node = from;
+    node->input_count = 1;
+    node->form = from->form;
+    node->form.precision = precision;
+    node->form.complex_ = complex_;
+    node->form.flags = false;
+    node->axis_count = from->axis_count;
+    memcpy(node->axes, from->axes, sizeof(node->axes));
+    return node;
+}
+
+void grove_call_convert(grove_node *node)
+{
+    settle_precision(node);
+    for (int k = 0; k < node->input_count; k++) {
+        grove_node *in = node->inputs[k].node;
+        grove_precision precision = node->form.precision;
+        if (!in)
+            continue;
+        bool complex_ = in->form.complex_;
+        if (node->handing[k] == GROVE_AS_DOUBLE)
+            precision = GROVE_PRECISION_DOUBLE;
+        else if (node->handing[k] == GROVE_AS_SINGLE_COMPLEX)
+            precision = GROVE_PRECISION_SINGLE;
+        if (node->handing[k] == GROVE_AS_COMPLEX || node->handing[k] == GROVE_AS_SINGLE_COMPLEX)
+            complex_ = true;
+        if (in->form.precision != precision || in->form.complex_ != complex_)
+            node->inputs[k].node = cast(in, precision, complex_);
+    }
+}
+
+static int check_node(grove_node *node)
+{
+    const grove_class *class_ = node->class_;
+    size_t before = grove_error_count(node->tree->error);
+    int code = 0;
+
+    node->form = class_->output;
+    if (!node->form.shape)
+        node->form.shape = GROVE_SCALAR;
+    node->kernel = class_->kernel;
+    if (class_->flags & GROVE_CLASS_REDUCE) {
+        node->form = node->inputs[0].node->form;
+        code = grove_call_infer_reduction(node);
+    } else if (class_->flags & GROVE_CLASS_SELECT) {
+        code = grove_call_infer_selection(node);
+    }
+    if (!code && class_->check)
+        code = class_->check(node);
+    if (!code && class_->open)
+        code = class_->open(node);
+    if (!code && node->kind == GROVE_NODE_CLASS && !class_->eval && !node->kernel &&
+        !(class_->flags & (GROVE_CLASS_REDUCE | GROVE_CLASS_SELECT | GROVE_CLASS_ACTION)))
+        code = grove_node_fail(node, GROVE_ABI, "the plugin's check chose no kernel");
+    if (code && grove_error_count(node->tree->error) == before)
+        grove_node_fail(node, code, "the plugin's check failed without a message");
+    return code;
+}
+
+static int infer(grove_node *node, const grove_argument *arguments, size_t count)
+{
+    char roles[GROVE_MAX_INPUTS] = {0};
+    int code = grove_call_bind(node, arguments, count, roles);
+
+    if (!code)
+        code = grove_call_infer_axes(node, roles);
+    if (!code)
+        code = grove_call_check_forms(node);
+    return code;
+}
+
+static grove_node *new_node(grove_tree *tree, const grove_class *class_, const char *name,
+                            const grove_place *place)
+{
+    grove_node *node = grove_arena_alloc(tree->arena, sizeof(*node));
+
+    node->kind = class_->flags & GROVE_CLASS_DATA ? GROVE_NODE_LEAF : GROVE_NODE_CLASS;
+    node->class_ = class_;
+    node->tree = tree;
+    node->select_element = -1;
+    node->name = name ? grove_arena_text(tree->arena, name) : class_->name;
+    node->made_up = !name;
+    if (place)
+        node->place = *place;
+    return node;
+}
+
+static void publish(grove_tree *tree, grove_node *node)
+{
+    grove_grow((void **)&tree->nodes, &tree->node_capacity, tree->node_count, sizeof(grove_node *));
+    node->id = (int)tree->node_count;
+    tree->nodes[tree->node_count++] = node;
+    if (node->made_up)
+        node->name = grove_arena_format(tree->arena, "%s#%d", node->class_->name, node->id);
+}
+
+grove_operand grove_tree_call(grove_tree *tree, const grove_class *class_, const char *name,
+                              const grove_place *place, const grove_argument *arguments,
+                              size_t count)
+{
+    grove_operand result = {0};
+    grove_node *node = new_node(tree, class_, name, place);
+
+    if (infer(node, arguments, count))
+        return result;
+    node->call_key = node->key = call_key(node);
+    grove_node *same = find_call(tree, node);
+    if (same) {
+        if (same->made_up && name) {
+            same->name = node->name;
+            same->place = node->place;
+            same->made_up = false;
+        }
+        result.role = node->role;
+        node = same;
+    } else {
+        result.role = node->role;
+        if (check_node(node)) {
+            if (node->class_->close)
+                node->class_->close(node);
+            return result;
+        }
+        if (node->kind == GROVE_NODE_LEAF)
+            node->key = grove_hash_join(node->key, node->identity);
+        else
+            grove_call_convert(node);
+        publish(tree, node);
+    }
+    result.kind = GROVE_OPERAND_NODE;
+    result.node = node;
+    return result;
+}

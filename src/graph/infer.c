@@ -1,0 +1,332 @@
+/* What a node's value is: its axes, sides and form, from those of its inputs. */
+#include "graph/call.h"
+
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const grove_axis *axis_of(const grove_node *node, int kind)
+{
+    const grove_axis *axis = NULL;
+
+    grove_node_axes_of_kind(node, kind, &axis, 1);
+    return axis;
+}
+
+/* An observation has the baseline axis that goes with its station axis. */
+static const grove_axis *baselines_of(const grove_axis *station)
+{
+    const grove_node *owner = station->owner;
+
+    for (size_t i = 0; owner && i < owner->own_axis_count; i++)
+        if (owner->own_axes[i]->kind == GROVE_AXIS_BASELINE)
+            return owner->own_axes[i];
+    return NULL;
+}
+
+static int fail_input(const grove_node *node, int k, int code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static int fail_input(const grove_node *node, int k, int code, const char *format, ...)
+{
+    const grove_place *place = &node->input_places[k];
+    grove_text text = {0};
+    va_list args;
+
+    va_start(args, format);
+    grove_text_add_v(&text, format, args);
+    va_end(args);
+    grove_fail_at(node->tree->error, place->line ? place : &node->place, code, "%s: %s",
+                  node->class_->name, text.at);
+    free(text.at);
+    return code;
+}
+
+static int add_axis(grove_node *node, int k, const grove_axis *axis)
+{
+    int at = node->axis_count;
+
+    for (int i = 0; i < node->axis_count; i++) {
+        if (node->axes[i] == axis)
+            return 0;
+        bool one_only = axis->kind != GROVE_AXIS_SOURCE && node->axes[i]->kind == axis->kind &&
+                        !strcmp(axis->name, node->axes[i]->name);
+        if (one_only)
+            return fail_input(node, k, GROVE_SHAPE,
+                              "'%s' has the %s axis of '%s', the inputs before it that of '%s'; a "
+                              "value has one of them",
+                              node->input_names[k], axis->name, axis->owner->name,
+                              node->axes[i]->owner->name);
+    }
+    if (node->axis_count == GROVE_MAX_AXES)
+        return fail_input(node, k, GROVE_SHAPE, "more than %d axes", (int)GROVE_MAX_AXES);
+    while (at > 0 && node->axes[at - 1]->kind > axis->kind) {
+        node->axes[at] = node->axes[at - 1];
+        at--;
+    }
+    node->axes[at] = axis;
+    node->axis_count++;
+    return 0;
+}
+
+static bool meets_baselines(const grove_node *node, const char *roles)
+{
+    bool left = false, right = false;
+
+    for (int k = 0; k < node->input_count; k++) {
+        const grove_node *in = node->inputs[k].node;
+        if (in && axis_of(in, GROVE_AXIS_BASELINE))
+            return true;
+        if (in && axis_of(in, GROVE_AXIS_STATION)) {
+            left = left || roles[k] == 'p';
+            right = right || roles[k] == 'q';
+        }
+    }
+    return left && right;
+}
+
+static int add_input_axes(grove_node *node, int k, char role, bool baseline)
+{
+    const grove_node *in = node->inputs[k].node;
+    int code = 0;
+
+    for (int i = 0; i < in->axis_count && !code; i++) {
+        const grove_axis *axis = in->axes[i];
+        if (axis->kind == GROVE_AXIS_STATION && baseline) {
+            if (!role)
+                return fail_input(node, k, GROVE_SHAPE,
+                                  "'%s' varies with station and meets baselines; write %s[p] or "
+                                  "%s[q] to say which station of the baseline",
+                                  in->name, in->name, in->name);
+            node->inputs[k].side = role;
+            axis = baselines_of(axis);
+            if (!axis)
+                return fail_input(node, k, GROVE_SHAPE, "'%s' has stations without baselines",
+                                  in->name);
+        } else if (axis->kind == GROVE_AXIS_STATION && role) {
+            node->role = node->role ? node->role : role;
+        }
+        code = add_axis(node, k, axis);
+    }
+    return code;
+}
+
+int grove_call_infer_axes(grove_node *node, const char *roles)
+{
+    bool baseline = meets_baselines(node, roles);
+    int failed = 0;
+
+    for (int k = 0; k < node->input_count; k++)
+        if (node->inputs[k].node) {
+            int code = add_input_axes(node, k, roles[k], baseline);
+            failed = failed ? failed : code;
+        }
+    if (baseline)
+        node->role = 0;
+    return failed;
+}
+
+static const grove_literal *literal_of(const grove_node *node, const char *option)
+{
+    for (int i = 0; node->class_->options && node->class_->options[i].name; i++)
+        if (!strcmp(node->class_->options[i].name, option))
+            return node->options[i].value;
+    return NULL;
+}
+
+/* The axis of the node's inputs that `name` means: its name, or its owner's name and its name. */
+static const grove_axis *named_axis(grove_node *node, const char *name)
+{
+    const grove_axis *found = NULL;
+
+    for (int i = 0; i < node->axis_count; i++) {
+        const grove_axis *axis = node->axes[i];
+        char *full = grove_format("%s.%s", axis->owner ? axis->owner->name : "", axis->name);
+        bool same = !strcmp(full, name);
+        free(full);
+        if (same)
+            return axis;
+        if (!strcmp(axis->name, name))
+            found = axis;
+    }
+    if (!found) {
+        const char *axes = "";
+        for (int i = 0; i < node->axis_count; i++)
+            axes = grove_arena_format(node->tree->arena, "%s%s%s", axes, i ? ", " : "",
+                                      grove_tree_axis_name(node->tree, node->axes[i]));
+        grove_node_fail(node, GROVE_SHAPE, "'%s' does not vary along '%s'; it has %s",
+                        node->inputs[0].node->name, name, axes[0] ? axes : "no axes");
+    }
+    return found;
+}
+
+static void consume(grove_node *node, const grove_axis *axis)
+{
+    int kept = 0;
+
+    for (int i = 0; i < node->axis_count; i++)
+        if (node->axes[i] != axis)
+            node->axes[kept++] = node->axes[i];
+    if (kept < node->axis_count)
+        node->consumed[node->consumed_count++] = axis;
+    node->axis_count = kept;
+}
+
+int grove_call_infer_reduction(grove_node *node)
+{
+    const grove_literal *over = literal_of(node, "over");
+    const grove_axis *axes[GROVE_MAX_AXES];
+    int count = 0, words = 1;
+
+    if (!over || over->kind == GROVE_LITERAL_NONE) {
+        count = node->axis_count;
+        memcpy(axes, node->axes, sizeof(axes));
+        words = 0;
+    } else if (over->kind == GROVE_LITERAL_LIST) {
+        words = over->count;
+    }
+    for (int i = 0; i < words && i < GROVE_MAX_AXES; i++) {
+        const grove_literal *word = over->kind == GROVE_LITERAL_LIST ? &over->items[i] : over;
+        axes[count] = named_axis(node, word->text);
+        if (!axes[count++])
+            return GROVE_SHAPE;
+    }
+    for (int i = 0; i < count; i++)
+        consume(node, axes[i]);
+    return 0;
+}
+
+static int select_element(grove_node *node, const char *word)
+{
+    static const char *const names[] = {"XX", "XY", "YX", "YY", "RR", "RL",
+                                        "LR", "LL", "x",  "y",  "z"};
+    static const int matrix[] = {0, 1, 2, 3, 0, 1, 2, 3, -1, -1, -1};
+    static const int diagonal[] = {0, -1, -1, 1, 0, -1, -1, 1, -1, -1, -1};
+    static const int vector[] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 1, 2};
+    const grove_form *form = &node->inputs[0].node->form;
+    int elements = form->shape == GROVE_VECTOR ? form->vector : form->shape;
+    int found = -1;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (!strcmp(names[i], word))
+            found = form->shape == GROVE_MATRIX     ? matrix[i]
+                    : form->shape == GROVE_DIAGONAL ? diagonal[i]
+                    : form->shape == GROVE_VECTOR   ? vector[i]
+                                                    : -1;
+    if (found < 0 && word[0] >= '0' && word[0] <= '9')
+        found = atoi(word);
+    if (found < 0 || found >= elements)
+        return grove_node_fail_option(
+            node, "element", "'%s' is not an element of '%s'%s", word, node->inputs[0].node->name,
+            form->shape == GROVE_MATRIX     ? "; it has XX, XY, YX, YY (or RR, RL, "
+                                              "LR, LL)"
+            : form->shape == GROVE_DIAGONAL ? "; it has XX, YY (or RR, LL)"
+                                            : "");
+    node->select_element = found;
+    node->form.shape = GROVE_SCALAR;
+    node->form.vector = 0;
+    return 0;
+}
+
+int grove_call_infer_selection(grove_node *node)
+{
+    const grove_literal *element = literal_of(node, "element"), *axis = literal_of(node, "axis");
+
+    node->form = node->inputs[0].node->form;
+    if (element && element->kind == GROVE_LITERAL_TEXT && select_element(node, element->text))
+        return GROVE_SHAPE;
+    if (!axis || axis->kind == GROVE_LITERAL_NONE)
+        return 0;
+    if (axis->kind != GROVE_LITERAL_TEXT)
+        return grove_node_fail_option(node, "axis", "selects along one axis");
+    node->select_axis = named_axis(node, axis->text);
+    if (!node->select_axis)
+        return GROVE_SHAPE;
+    node->select_first = grove_node_integer(node, "index");
+    node->select_count = 1;
+    node->select_drop = true;
+    if (node->select_first < 0)
+        node->select_first += node->select_axis->size;
+    if (node->select_first < 0 || node->select_first >= node->select_axis->size)
+        return grove_node_fail_option(node, "index", "axis %s has %lld cells, counted from 0",
+                                      node->select_axis->name, (long long)node->select_axis->size);
+    consume(node, node->select_axis);
+    return 0;
+}
+
+static const char *shape_name(grove_arena *arena, int shapes, int vector)
+{
+    const char *text = "";
+
+    if (shapes == 0 || shapes & GROVE_SCALAR)
+        text = "a scalar";
+    if (shapes & GROVE_DIAGONAL)
+        text = grove_arena_format(arena, "%s%sa diagonal matrix", text, text[0] ? " or " : "");
+    if (shapes & GROVE_MATRIX)
+        text = grove_arena_format(arena, "%s%sa 2x2 matrix", text, text[0] ? " or " : "");
+    if (shapes & GROVE_VECTOR)
+        text = vector ? grove_arena_format(arena, "%s%sa vector of %d", text, text[0] ? " or " : "",
+                                           vector)
+                      : grove_arena_format(arena, "%s%sa vector", text, text[0] ? " or " : "");
+    return text;
+}
+
+typedef struct {
+    grove_kind kind;
+    int shapes, vector;
+} port;
+
+static port find_port(const grove_node *node, int k)
+{
+    int at = 0;
+    port none = {GROVE_VALUE, GROVE_ANY_SHAPE, 0};
+
+    for (const grove_input *in = node->class_->inputs; in && in->name; in++)
+        if (grove_kind_is_value(in->kind) && at++ == k)
+            return (port){in->kind, in->shapes, in->vector};
+    for (const grove_option *op = node->class_->options; op && op->name; op++)
+        if (grove_kind_is_value(op->kind) && at++ == k)
+            return (port){op->kind, op->shapes, op->vector};
+    return none;
+}
+
+static int check_form(grove_node *node, int k)
+{
+    const grove_form *form = &node->inputs[k].node->form;
+    grove_arena *arena = node->tree->arena;
+    port want = find_port(node, k);
+    int shapes = want.shapes ? want.shapes : GROVE_SCALAR;
+    grove_unit unit;
+
+    memcpy(&unit, &form->unit, sizeof(unit));
+    if (!(shapes & form->shape) ||
+        (form->shape == GROVE_VECTOR && want.vector && want.vector != form->vector))
+        return fail_input(node, k, GROVE_SHAPE, "'%s' wants %s, got %s", node->input_names[k],
+                          shape_name(arena, shapes, want.vector),
+                          shape_name(arena, form->shape, form->vector));
+    if (node->inputs[k].node->kind != GROVE_NODE_CONSTANT &&
+        !grove_kind_fits(want.kind, unit, false)) {
+        char text[48];
+        return fail_input(node, k, GROVE_SHAPE, "'%s' wants %s, got '%s', %s", node->input_names[k],
+                          grove_kind_describe(arena, want.kind, NULL), node->inputs[k].node->name,
+                          grove_unit_describe(text, unit));
+    }
+    if (form->complex_ &&
+        (node->handing[k] == GROVE_AS_REAL || node->handing[k] == GROVE_AS_DOUBLE))
+        return fail_input(node, k, GROVE_SHAPE, "'%s' wants a real value, got a complex one",
+                          node->input_names[k]);
+    return 0;
+}
+
+int grove_call_check_forms(grove_node *node)
+{
+    int failed = 0;
+
+    for (int k = 0; k < node->input_count; k++)
+        if (node->inputs[k].node) {
+            int code = check_form(node, k);
+            failed = failed ? failed : code;
+        }
+    return failed;
+}

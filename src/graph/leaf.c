@@ -1,0 +1,179 @@
+/* Data leaves: their axes, members and identity. */
+#include "graph/graph.h"
+
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const void *copy(grove_arena *arena, const void *from, size_t bytes)
+{
+    return from ? grove_arena_copy(arena, from, bytes) : NULL;
+}
+
+static const char *const *copy_labels(grove_arena *arena, const grove_axis *axis)
+{
+    if (!axis->labels)
+        return NULL;
+    const char **labels = grove_arena_alloc(arena, ((size_t)axis->size + 1) * sizeof(char *));
+    for (int64_t i = 0; i < axis->size; i++)
+        labels[i] = grove_arena_text(arena, axis->labels[i] ? axis->labels[i] : "");
+    return labels;
+}
+
+int grove_node_add_axis(grove_node *node, const grove_axis *axis)
+{
+    grove_arena *arena = node->tree->arena;
+
+    if (!axis->name || axis->size < 0 || axis->kind < 0 || axis->kind > GROVE_AXIS_OTHER)
+        return grove_node_fail(node, GROVE_INTERNAL,
+                               "the plugin adds an axis without name, size or kind");
+    if (grove_node_axis(node, axis->name))
+        return grove_node_fail(node, GROVE_INTERNAL, "the plugin adds axis '%s' twice", axis->name);
+    size_t n = (size_t)axis->size;
+    grove_axis *own = grove_arena_copy(arena, axis, sizeof(*axis));
+    own->name = grove_arena_text(arena, axis->name);
+    own->centre = copy(arena, axis->centre, n * sizeof(double));
+    own->width = copy(arena, axis->width, n * sizeof(double));
+    own->left = copy(arena, axis->left, n * sizeof(int32_t));
+    own->right = copy(arena, axis->right, n * sizeof(int32_t));
+    own->labels = copy_labels(arena, axis);
+    own->owner = node;
+    grove_axis **list = grove_arena_alloc(arena, (node->own_axis_count + 1) * sizeof(*list));
+    if (node->own_axis_count)
+        memcpy(list, node->own_axes, node->own_axis_count * sizeof(*list));
+    list[node->own_axis_count++] = own;
+    node->own_axes = list;
+    return 0;
+}
+
+const grove_axis *grove_node_axis(const grove_node *node, const char *name)
+{
+    for (size_t i = 0; i < node->own_axis_count; i++)
+        if (!strcmp(node->own_axes[i]->name, name))
+            return node->own_axes[i];
+    return NULL;
+}
+
+static int form_elements(const grove_form *form)
+{
+    return form->shape == GROVE_VECTOR ? form->vector : form->shape;
+}
+
+static size_t form_bytes(const grove_form *form)
+{
+    size_t number = form->precision == GROVE_PRECISION_SINGLE ? 4 : 8;
+
+    return number * (form->complex_ ? 2 : 1) * (size_t)form_elements(form);
+}
+
+static void insert_axis(grove_member *member, const grove_axis *axis)
+{
+    int at = member->axis_count++;
+
+    while (at > 0 && member->axes[at - 1]->kind > axis->kind) {
+        member->axes[at] = member->axes[at - 1];
+        at--;
+    }
+    member->axes[at] = axis;
+}
+
+int grove_node_add_member(grove_node *node, const char *name, const char *axes,
+                          const grove_form *form, const void *data, const char *doc)
+{
+    grove_arena *arena = node->tree->arena;
+    grove_member member = {.name = grove_arena_text(arena, name), .form = *form};
+    size_t cells = 1;
+
+    member.doc = grove_arena_text(arena, doc ? doc : "");
+    if (data && form->precision == GROVE_PRECISION_RUN)
+        return grove_node_fail(node, GROVE_INTERNAL,
+                               "the plugin's constant member '%s' has no fixed precision", name);
+    for (const char *at = axes; *at;) {
+        size_t length = strcspn(at, " ");
+        char *word = grove_format("%.*s", (int)length, at);
+        const grove_axis *axis = grove_node_axis(node, word);
+        if (!axis || member.axis_count == GROVE_MAX_AXES) {
+            int code =
+                grove_node_fail(node, GROVE_INTERNAL,
+                                "the plugin's member '%s' names the unknown axis '%s'", name, word);
+            free(word);
+            return code;
+        }
+        free(word);
+        insert_axis(&member, axis);
+        cells *= (size_t)axis->size;
+        at += length + strspn(at + length, " ");
+    }
+    member.data = data ? grove_arena_copy(arena, data, cells * form_bytes(form) + 1) : NULL;
+    grove_member *list = grove_arena_alloc(arena, (node->member_count + 1) * sizeof(*list));
+    if (node->member_count)
+        memcpy(list, node->members, node->member_count * sizeof(*list));
+    list[node->member_count++] = member;
+    node->members = list;
+    return 0;
+}
+
+void grove_node_add_identity(grove_node *node, const char *path)
+{
+    node->identity = grove_hash_file(grove_hash_join(grove_hash_start(), node->identity), path);
+}
+
+const void *grove_node_member_data(const grove_node *node, const char *name)
+{
+    for (size_t i = 0; i < node->member_count; i++)
+        if (!strcmp(node->members[i].name, name))
+            return node->members[i].data;
+    return NULL;
+}
+
+const char *const *grove_node_data_folders(const grove_node *node)
+{
+    return node->tree->data_folders;
+}
+
+static grove_node *make_member(grove_node *object, size_t index, const grove_place *place)
+{
+    grove_tree *tree = object->tree;
+    grove_member *member = &object->members[index];
+    grove_node *node = grove_tree_add_node(tree, GROVE_NODE_MEMBER, NULL, place);
+
+    node->name = grove_arena_format(tree->arena, "%s.%s", object->name, member->name);
+    node->leaf = object;
+    node->member = index;
+    node->form = member->form;
+    node->axis_count = member->axis_count;
+    memcpy(node->axes, member->axes, sizeof(node->axes));
+    node->key = grove_hash_text(grove_hash_join(grove_hash_start(), object->key), member->name);
+    member->node = node;
+    return node;
+}
+
+grove_operand grove_tree_member(grove_tree *tree, grove_node *object, const char *name,
+                                const grove_place *place)
+{
+    grove_operand result = {0};
+    const char *names[256];
+    size_t count = 0;
+
+    if (object->kind != GROVE_NODE_LEAF) {
+        grove_fail_at(tree->error, place, GROVE_INVALID,
+                      "'%s' has no members; only observations and sky models have", object->name);
+        return result;
+    }
+    for (size_t i = 0; i < object->member_count; i++) {
+        if (!strcmp(object->members[i].name, name)) {
+            grove_node *node = object->members[i].node;
+            result.kind = GROVE_OPERAND_NODE;
+            result.node = node ? node : make_member(object, i, place);
+            return result;
+        }
+        if (count < 256)
+            names[count++] = object->members[i].name;
+    }
+    const char *near = grove_nearest(name, names, count);
+    grove_fail_at(tree->error, place, GROVE_MISSING, "'%s' (%s) has no member '%s'%s%s%s",
+                  object->name, object->class_->name, name, near ? "; did you mean '" : "",
+                  near ? near : "", near ? "'?" : "");
+    return result;
+}

@@ -1,0 +1,168 @@
+/* Classes by name: modules opened when first asked for, and never closed. */
+#include "graph/graph.h"
+
+#include "base/file.h"
+#include "base/text.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef GROVE_NODE_FOLDER
+#define GROVE_NODE_FOLDER "/usr/local/lib/grove/nodes-0"
+#endif
+
+typedef struct {
+    char *name, *path; /* owned; path NULL: compiled in */
+    grove_class class_;
+    enum { UNTRIED, LOADED, FAILED } state;
+} entry;
+
+struct grove_classes {
+    entry **entries; /* sorted by name */
+    size_t count, capacity;
+    const char **names; /* NULL-terminated view of the entries' names */
+};
+
+static entry *find_entry(const grove_classes *classes, const char *name)
+{
+    for (size_t i = 0; i < classes->count; i++)
+        if (!strcmp(classes->entries[i]->name, name))
+            return classes->entries[i];
+    return NULL;
+}
+
+static entry *add_entry(grove_classes *classes, const char *name, size_t length)
+{
+    entry *new = grove_alloc(sizeof(*new));
+    size_t at = 0;
+
+    new->name = grove_format("%.*s", (int)length, name);
+    grove_grow((void **)&classes->entries, &classes->capacity, classes->count, sizeof(entry *));
+    while (at < classes->count && strcmp(classes->entries[at]->name, new->name) < 0)
+        at++;
+    memmove(&classes->entries[at + 1], &classes->entries[at],
+            (classes->count - at) * sizeof(entry *));
+    classes->entries[at] = new;
+    classes->count++;
+    return new;
+}
+
+/* First folder wins, as in every search path. libtool leaves NAME.so in .libs of a build tree. */
+static void scan(grove_classes *classes, const char *folder)
+{
+    char **names = grove_folder_list(folder);
+
+    for (char **at = names; at && *at; at++) {
+        size_t length = strlen(*at);
+        if (grove_ends_with(*at, ".so") && strncmp(*at, "lib", 3) != 0) {
+            char *name = grove_format("%.*s", (int)(length - 3), *at);
+            if (!find_entry(classes, name))
+                add_entry(classes, name, length - 3)->path = grove_path_join(folder, *at);
+            free(name);
+        }
+        free(*at);
+    }
+    free(names);
+}
+
+static void scan_list(grove_classes *classes, const char *list)
+{
+    while (list && *list) {
+        size_t length = strcspn(list, ":");
+        char *folder = grove_format("%.*s", (int)length, list);
+        if (length)
+            scan(classes, folder);
+        free(folder);
+        list += length + (list[length] == ':');
+    }
+}
+
+grove_classes *grove_classes_new(const char *const *folders)
+{
+    grove_classes *classes = grove_alloc(sizeof(*classes));
+
+    for (const char *const *at = folders; at && *at; at++)
+        scan(classes, *at);
+    scan_list(classes, getenv("GROVE_PLUGIN_PATH"));
+    scan(classes, GROVE_NODE_FOLDER);
+    return classes;
+}
+
+void grove_classes_free(grove_classes *classes)
+{
+    if (!classes)
+        return;
+    for (size_t i = 0; i < classes->count; i++) {
+        free(classes->entries[i]->name);
+        free(classes->entries[i]->path);
+        free(classes->entries[i]);
+    }
+    free(classes->entries);
+    free(classes->names);
+    free(classes);
+}
+
+static int load(entry *found, grove_error *error)
+{
+    char *symbol = grove_format("grove_class_%s", found->name);
+    void *module = dlopen(found->path, RTLD_NOW | RTLD_LOCAL);
+    const grove_class *class_ = module ? dlsym(module, symbol) : NULL;
+    int code;
+
+    if (!module)
+        code = grove_fail(error, GROVE_ABI, "class %s: cannot load its module: %s", found->name,
+                          dlerror());
+    else if (!class_)
+        code = grove_fail(error, GROVE_ABI,
+                          "class %s: %s does not export %s; is the descriptor GROVE_CLASS(%s)?",
+                          found->name, found->path, symbol, found->name);
+    else
+        code = grove_class_check(class_, found->name, &found->class_, error);
+    free(symbol);
+    found->state = code ? FAILED : LOADED;
+    return code;
+}
+
+const grove_class *grove_classes_find(grove_classes *classes, const char *name, grove_error *error)
+{
+    entry *found = find_entry(classes, name);
+
+    if (!found)
+        return NULL;
+    if (found->state != LOADED && load(found, error))
+        return NULL;
+    return &found->class_;
+}
+
+int grove_classes_add(grove_classes *classes, const grove_class *class_, grove_error *error)
+{
+    grove_class copy;
+    int code = grove_class_check(class_, class_->name ? class_->name : "", &copy, error);
+
+    if (code)
+        return code;
+    entry *found = find_entry(classes, copy.name);
+    if (!found)
+        found = add_entry(classes, copy.name, strlen(copy.name));
+    found->class_ = copy;
+    found->state = LOADED;
+    return 0;
+}
+
+const char *const *grove_classes_names(grove_classes *classes, size_t *count)
+{
+    free(classes->names);
+    classes->names = grove_alloc((classes->count + 1) * sizeof(char *));
+    for (size_t i = 0; i < classes->count; i++)
+        classes->names[i] = classes->entries[i]->name;
+    if (count)
+        *count = classes->count;
+    return classes->names;
+}
+
+const char *grove_classes_path(grove_classes *classes, const char *name)
+{
+    entry *found = find_entry(classes, name);
+    return found ? found->path : NULL;
+}

@@ -1,0 +1,334 @@
+/* What a class may ask of its node: the functions of plugin.h. */
+#include "graph/graph.h"
+
+#include "base/file.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- errors and notes ---- */
+
+static const char *subject(const grove_node *node)
+{
+    return node->class_ ? node->class_->name : node->name;
+}
+
+static int fail_at(const grove_node *node, const grove_place *place, int code, const char *format,
+                   va_list args)
+{
+    grove_text text = {0};
+
+    grove_text_add(&text, "%s: ", subject(node));
+    grove_text_add_v(&text, format, args);
+    if (place && place->line)
+        grove_fail_at(node->tree->error, place, code, "%s", text.at);
+    else
+        grove_fail(node->tree->error, code, "%s", text.at);
+    free(text.at);
+    return code < 0 ? code : GROVE_INVALID;
+}
+
+int grove_node_fail(const grove_node *node, int code, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    code = fail_at(node, &node->place, code, format, args);
+    va_end(args);
+    return code;
+}
+
+static int option_index(const grove_node *node, const char *name)
+{
+    const grove_option *options = node->class_ ? node->class_->options : NULL;
+
+    for (int i = 0; options && options[i].name; i++)
+        if (!strcmp(options[i].name, name))
+            return i;
+    return -1;
+}
+
+int grove_node_fail_option(const grove_node *node, const char *option, const char *format, ...)
+{
+    int i = option_index(node, option), k = grove_node_input(node, option);
+    const grove_place *place = &node->place;
+    va_list args;
+
+    if (i >= 0 && node->options[i].place.line)
+        place = &node->options[i].place;
+    else if (k >= 0 && node->input_places[k].line)
+        place = &node->input_places[k];
+    va_start(args, format);
+    int code = fail_at(node, place, GROVE_INVALID, format, args);
+    va_end(args);
+    return code;
+}
+
+void grove_node_warn(const grove_node *node, const char *format, ...)
+{
+    va_list args;
+    grove_text text = {0};
+
+    va_start(args, format);
+    grove_text_add_v(&text, format, args);
+    va_end(args);
+    grove_warn_at(node->tree->error, node->place.line ? &node->place : NULL, "%s: %s",
+                  subject(node), text.at);
+    free(text.at);
+}
+
+void grove_node_note(grove_node *node, const char *format, ...)
+{
+    va_list args;
+    grove_text text = {0};
+
+    va_start(args, format);
+    grove_text_add_v(&text, format, args);
+    va_end(args);
+    node->note = grove_arena_text(node->tree->arena, text.at);
+    free(text.at);
+}
+
+const char *grove_node_name(const grove_node *node)
+{
+    return node->name;
+}
+
+/* ---- options ---- */
+
+static const grove_literal no_literal = {.kind = GROVE_LITERAL_NONE};
+
+/* The literal of a constant option; a wrong name or kind is the plugin author's fault and fails the
+ * tree. */
+static const grove_literal *option(const grove_node *node, const char *name, grove_kind first,
+                                   grove_kind last)
+{
+    int i = option_index(node, name);
+
+    if (i < 0 || node->class_->options[i].kind < first || node->class_->options[i].kind > last) {
+        grove_node_fail(node, GROVE_INTERNAL,
+                        "the plugin asks for its option '%s', which it does not declare so", name);
+        node->tree->failed = true;
+        return &no_literal;
+    }
+    return node->options[i].value ? node->options[i].value : &no_literal;
+}
+
+bool grove_node_given(const grove_node *node, const char *name)
+{
+    int k = grove_node_input(node, name);
+
+    if (k >= 0)
+        return node->inputs[k].node != NULL;
+    return option(node, name, GROVE_BOOL, GROVE_AXIS_NAMES)->kind != GROVE_LITERAL_NONE;
+}
+
+bool grove_node_bool(const grove_node *node, const char *name)
+{
+    return option(node, name, GROVE_BOOL, GROVE_BOOL)->truth;
+}
+
+int64_t grove_node_integer(const grove_node *node, const char *name)
+{
+    return (int64_t)option(node, name, GROVE_INTEGER, GROVE_INTEGER)->number;
+}
+
+double grove_node_number(const grove_node *node, const char *name)
+{
+    return option(node, name, GROVE_INTEGER, GROVE_FLUX)->number;
+}
+
+/* A relative path of a tree file starts at that file; if nothing is there it may be a name. */
+static const char *resolve(const grove_node *node, const grove_literal *literal)
+{
+    grove_arena *arena = node->tree->arena;
+    const char *text = literal->text ? literal->text : "";
+    const char *found = text;
+
+    if (literal->outside || text[0] == '/' || !node->tree->folder)
+        return text;
+    char *beside = grove_path_join(node->tree->folder, text);
+    if (grove_path_exists(beside))
+        found = grove_arena_text(arena, beside);
+    free(beside);
+    return found;
+}
+
+const char *grove_node_text(const grove_node *node, const char *name)
+{
+    const grove_literal *literal = option(node, name, GROVE_TEXT, GROVE_DIRECTION);
+    int i = option_index(node, name);
+
+    if (literal->kind != GROVE_LITERAL_TEXT)
+        return literal->kind == GROVE_LITERAL_NONE && i >= 0 &&
+                       node->class_->options[i].kind == GROVE_CHOICE
+                   ? "none"
+                   : "";
+    if (node->class_->options[i].kind == GROVE_FILE)
+        return resolve(node, literal);
+    return literal->text;
+}
+
+int grove_node_choice(const grove_node *node, const char *name)
+{
+    const char *word = grove_node_text(node, name);
+    int i = option_index(node, name), n = 0;
+    const char *at = i >= 0 ? node->class_->options[i].choices : NULL;
+
+    while (at && *at) {
+        size_t length = strcspn(at, " ");
+        if (length == strlen(word) && !strncmp(at, word, length))
+            return n;
+        at += length + strspn(at + length, " ");
+        n++;
+    }
+    return 0;
+}
+
+void grove_node_direction(const grove_node *node, const char *name, double radec[2])
+{
+    const grove_literal *literal = option(node, name, GROVE_DIRECTION, GROVE_DIRECTION);
+
+    radec[0] = radec[1] = 0;
+    if (literal->kind == GROVE_LITERAL_TEXT)
+        grove_parse_direction(literal->text, radec);
+}
+
+void grove_node_range(const grove_node *node, const char *name, double range[2])
+{
+    const grove_literal *literal = option(node, name, GROVE_ANGLE_RANGE, GROVE_ANGLE_RANGE);
+    double scale = literal->unit.s == 1 ? 2 * GROVE_PI / 86400 : 1;
+
+    range[0] = literal->number * scale;
+    range[1] = literal->to * scale;
+}
+
+int grove_node_list(const grove_node *node, const char *name, const double **numbers)
+{
+    const grove_literal *literal = option(node, name, GROVE_NUMBER_LIST, GROVE_AXIS_NAMES);
+    int count = literal->kind == GROVE_LITERAL_LIST     ? literal->count
+                : literal->kind == GROVE_LITERAL_NUMBER ? 1
+                                                        : 0;
+    double *list = grove_arena_alloc(node->tree->arena, ((size_t)count + 1) * sizeof(double));
+
+    for (int i = 0; i < count; i++)
+        list[i] = literal->kind == GROVE_LITERAL_LIST ? literal->items[i].number : literal->number;
+    *numbers = list;
+    return count;
+}
+
+/* ---- inputs ---- */
+
+int grove_node_inputs(const grove_node *node)
+{
+    return node->input_count;
+}
+
+int grove_node_input(const grove_node *node, const char *name)
+{
+    for (int k = 0; k < node->input_count; k++)
+        if (node->input_names && !strcmp(node->input_names[k], name))
+            return k;
+    return -1;
+}
+
+const grove_form *grove_node_input_form(const grove_node *node, int k)
+{
+    if (k < 0 || k >= node->input_count || !node->inputs[k].node)
+        return NULL;
+    return &node->inputs[k].node->form;
+}
+
+const grove_axis *grove_node_input_axis(const grove_node *node, int k, int kind)
+{
+    const grove_axis *found = NULL;
+
+    if (k >= 0 && k < node->input_count && node->inputs[k].node)
+        grove_node_axes_of_kind(node->inputs[k].node, kind, &found, 1);
+    return found;
+}
+
+bool grove_node_input_constant(const grove_node *node, int k, double *number)
+{
+    const grove_node *in = k >= 0 && k < node->input_count ? node->inputs[k].node : NULL;
+
+    while (in && in->kind == GROVE_NODE_CAST)
+        in = in->inputs[0].node;
+    if (!in || in->kind != GROVE_NODE_CONSTANT || in->constant->kind != GROVE_LITERAL_NUMBER ||
+        in->constant->imaginary != 0)
+        return false;
+    *number = in->constant->number;
+    return true;
+}
+
+grove_node *grove_node_object(const grove_node *node, const char *name)
+{
+    const grove_input *inputs = node->class_ ? node->class_->inputs : NULL;
+
+    for (int i = 0; inputs && inputs[i].name; i++)
+        if (!strcmp(inputs[i].name, name))
+            return node->objects[i];
+    return NULL;
+}
+
+/* ---- results ---- */
+
+void grove_node_set_output(grove_node *node, const grove_form *form)
+{
+    node->form = *form;
+}
+
+const grove_form *grove_node_output(const grove_node *node)
+{
+    return &node->form;
+}
+
+void grove_node_set_kernel(grove_node *node, const grove_kernel *kernel)
+{
+    node->kernel = kernel;
+}
+
+void grove_node_set_state(grove_node *node, const void *state, size_t bytes)
+{
+    if (bytes > sizeof(node->state)) {
+        grove_node_fail(node, GROVE_INTERNAL, "the plugin's state has %zu bytes, at most %zu",
+                        bytes, sizeof(node->state));
+        node->tree->failed = true;
+        return;
+    }
+    memset(node->state, 0, sizeof(node->state));
+    memcpy(node->state, state, bytes);
+    node->state_bytes = bytes;
+}
+
+void grove_node_set_handing(grove_node *node, int k, grove_handing handing)
+{
+    if (k >= 0 && k < node->input_count)
+        node->handing[k] = handing;
+}
+
+void grove_node_consume(grove_node *node, int kind)
+{
+    int kept = 0;
+
+    for (int i = 0; i < node->axis_count; i++) {
+        const grove_axis *axis = node->axes[i];
+        if (axis->kind == kind)
+            node->consumed[node->consumed_count++] = axis;
+        else
+            node->axes[kept++] = axis;
+    }
+    node->axis_count = kept;
+}
+
+void grove_node_set_user(grove_node *node, void *user)
+{
+    node->user = user;
+}
+
+void *grove_node_user(const grove_node *node)
+{
+    return node->user;
+}

@@ -1,0 +1,164 @@
+/* Trees: their nodes, constants, and the order in which they stand. */
+#include "graph/graph.h"
+
+#include "base/text.h"
+#include "graph/rewrite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+grove_tree *grove_tree_new(void)
+{
+    grove_tree *tree = grove_alloc(sizeof(*tree));
+
+    tree->arena = grove_arena_new();
+    tree->folder = ".";
+    tree->cycles = 1;
+    return tree;
+}
+
+void grove_tree_free(grove_tree *tree)
+{
+    if (!tree)
+        return;
+    for (size_t i = 0; i < tree->node_count; i++)
+        if (tree->nodes[i]->class_ && tree->nodes[i]->class_->close)
+            tree->nodes[i]->class_->close(tree->nodes[i]);
+    free(tree->nodes);
+    free(tree->actions);
+    grove_arena_free(tree->arena);
+    free(tree);
+}
+
+grove_node *grove_tree_add_node(grove_tree *tree, grove_node_kind kind, const char *name,
+                                const grove_place *place)
+{
+    grove_node *node = grove_arena_alloc(tree->arena, sizeof(*node));
+
+    node->kind = kind;
+    node->tree = tree;
+    node->id = (int)tree->node_count;
+    node->name = name ? grove_arena_text(tree->arena, name) : "";
+    node->select_element = -1;
+    if (place)
+        node->place = *place;
+    grove_grow((void **)&tree->nodes, &tree->node_capacity, tree->node_count, sizeof(grove_node *));
+    tree->nodes[tree->node_count++] = node;
+    return node;
+}
+
+grove_node *grove_tree_find_key(const grove_tree *tree, grove_hash key)
+{
+    for (size_t i = 0; i < tree->node_count; i++)
+        if (grove_hash_equal(tree->nodes[i]->key, key))
+            return tree->nodes[i];
+    return NULL;
+}
+
+static bool is_vector(const grove_literal *literal)
+{
+    return literal->kind == GROVE_LITERAL_LIST;
+}
+
+grove_node *grove_tree_constant(grove_tree *tree, const grove_literal *literal,
+                                grove_precision precision, const grove_place *place)
+{
+    grove_hash key = grove_hash_text(grove_hash_start(), "constant");
+
+    key = grove_literal_hash(grove_hash_integer(key, precision), literal);
+    grove_node *node = grove_tree_find_key(tree, key);
+    if (node)
+        return node;
+    node = grove_tree_add_node(tree, GROVE_NODE_CONSTANT, grove_literal_show(tree->arena, literal),
+                               place);
+    node->key = key;
+    node->constant = grove_arena_copy(tree->arena, literal, sizeof(*literal));
+    const grove_literal *first = is_vector(literal) && literal->count ? literal->items : literal;
+    node->form.shape = is_vector(literal) ? GROVE_VECTOR : GROVE_SCALAR;
+    node->form.vector = is_vector(literal) ? literal->count : 0;
+    node->form.complex_ = literal->imaginary != 0;
+    for (int i = 0; i < literal->count; i++)
+        node->form.complex_ = node->form.complex_ || literal->items[i].imaginary != 0;
+    node->form.precision = precision;
+    memcpy(&node->form.unit, &first->unit, sizeof(node->form.unit));
+    return node;
+}
+
+int grove_node_axes_of_kind(const grove_node *node, int kind, const grove_axis **axes, int most)
+{
+    int count = 0;
+
+    for (int i = 0; i < node->axis_count; i++)
+        if (node->axes[i]->kind == kind) {
+            if (count < most)
+                axes[count] = node->axes[i];
+            count++;
+        }
+    return count;
+}
+
+bool grove_node_has_axis(const grove_node *node, const grove_axis *axis)
+{
+    for (int i = 0; i < node->axis_count; i++)
+        if (node->axes[i] == axis)
+            return true;
+    return false;
+}
+
+const char *grove_tree_axis_name(grove_tree *tree, const grove_axis *axis)
+{
+    int same = 0;
+
+    for (size_t i = 0; i < tree->node_count; i++)
+        if (tree->nodes[i]->kind == GROVE_NODE_LEAF && grove_node_axis(tree->nodes[i], axis->name))
+            same++;
+    if (same <= 1 || !axis->owner)
+        return axis->name;
+    return grove_arena_format(tree->arena, "%s.%s", axis->owner->name, axis->name);
+}
+
+/* Depth first from the actions, so that inputs come before users; what nothing reaches goes last.
+ */
+static void visit(grove_node *node, grove_node **list, size_t *count)
+{
+    if (!node || node->used)
+        return;
+    node->used = true;
+    for (int k = 0; k < node->input_count; k++)
+        visit(node->inputs[k].node, list, count);
+    visit(node->leaf, list, count);
+    const grove_input *inputs = node->class_ ? node->class_->inputs : NULL;
+    for (int i = 0; node->objects && inputs && inputs[i].name; i++)
+        visit(node->objects[i], list, count);
+    node->id = (int)*count;
+    list[(*count)++] = node;
+}
+
+static void sort_nodes(grove_tree *tree)
+{
+    grove_node **list = grove_alloc((tree->node_count + 1) * sizeof(*list));
+    size_t count = 0;
+
+    for (size_t i = 0; i < tree->node_count; i++)
+        tree->nodes[i]->used = false;
+    for (size_t i = 0; i < tree->action_count; i++)
+        visit(tree->actions[i], list, &count);
+    for (size_t i = 0; i < tree->node_count; i++)
+        if (!tree->nodes[i]->used) {
+            tree->nodes[i]->id = (int)count;
+            list[count++] = tree->nodes[i];
+        }
+    free(tree->nodes);
+    tree->nodes = list;
+    tree->node_capacity = tree->node_count + 1;
+}
+
+int grove_tree_finish(grove_tree *tree)
+{
+    if (tree->failed)
+        return GROVE_INVALID;
+    int code = grove_tree_rewrite(tree);
+    if (!code)
+        sort_nodes(tree);
+    return code;
+}
