@@ -10,6 +10,7 @@
 #include "plugin.h"
 
 typedef struct grove_tree grove_tree;
+typedef struct grove_classes grove_classes;
 
 /* Whose value an input reads, and, where a station value meets a baseline one, from which side. */
 typedef struct {
@@ -85,7 +86,8 @@ struct grove_node {
     grove_hash call_key; /* of class, options and inputs as called */
     grove_hash key;      /* of class, options, state, inputs and leaf content: not of the tile */
     void *user;
-    const char *note;
+    const char *note;  /* what the class says of its method */
+    const char *fused; /* what the rewriter made it from */
 
     /* select: which part */
     const grove_axis *select_axis;
@@ -115,7 +117,8 @@ struct grove_tree {
     size_t action_count, action_capacity;
     int cycles; /* of `run a, b [cycles=n]`; 1 */
     const char *const *data_folders;
-    grove_error *error; /* borrowed while building and running: where nodes report to */
+    grove_classes *classes; /* borrowed; where the rewriter finds predict and multiply */
+    grove_error *error;     /* borrowed while building and running: where nodes report to */
     bool failed;
     /* How a default's text becomes an operand; set by the language (see grove_tree_call). */
     int (*expand)(void *context, grove_tree *tree, const char *text, const grove_node *scope,
@@ -162,7 +165,6 @@ bool grove_node_has_axis(const grove_node *node, const grove_axis *axis);
 int grove_tree_finish(grove_tree *tree);
 
 /* Classes. A library of loaded classes; folders are searched in order for NAME.so. */
-typedef struct grove_classes grove_classes;
 /* `folders`: NULL-terminated; NULL: GROVE_PLUGIN_PATH and the installed folder. */
 grove_classes *grove_classes_new(const char *const *folders);
 void grove_classes_free(grove_classes *classes); /* plugins stay loaded */
