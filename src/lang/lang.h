@@ -2,12 +2,9 @@
 #ifndef GROVE_LANG_LANG_H
 #define GROVE_LANG_LANG_H
 
-#include "graph/graph.h"
+#include "grove.h"
 
-/* A setting from the command line: -s name=value, or from a program. */
-typedef struct {
-    const char *name, *value;
-} grove_setting;
+#include "graph/graph.h"
 
 /* Reads a tree file and everything it includes, and builds its graph. All faults of all files are
  * in `error`; NULL is returned when there was an error. Files are searched for in the current

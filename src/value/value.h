@@ -20,7 +20,8 @@ void *grove_buffer_at(grove_buffer *buffer, grove_device *device, grove_error *e
 
 /* An array: dense over its own ranges (in the order of storage of cell.h), which are parts of axes;
  * it does not vary along any other axis. */
-typedef struct grove_value {
+typedef struct grove_value grove_value;
+struct grove_value {
     int references;
     int axes;
     grove_range range[GROVE_MAX_AXES];
@@ -33,7 +34,7 @@ typedef struct grove_value {
      * is flagged. */
     grove_buffer *flags;
     unsigned flag_axes;
-} grove_value;
+};
 
 /* A new value with storage (flags too when `with_flags`, along all ranges, zeroed). The caller
  * fills it before anyone else sees it. NULL with a message when memory is short. */

@@ -1,0 +1,148 @@
+/* Grove's public API: load, check, run and evaluate a tree from a C program.
+ *
+ *     grove_error *error = grove_error_new();
+ *     grove_library *library = grove_library_new(NULL);
+ *     grove_setting settings[] = {{"sky", "3C147.lsm.html"}};
+ *     grove_tree *tree = grove_library_load(library, "dde.tree", settings, 1, error);
+ *     grove_session *session = tree ? grove_session_new(tree, NULL, error) : NULL;
+ *     if (!session || grove_session_run(session))
+ *         fputs(grove_error_text(error), stderr);
+ *
+ * Functions that can fail return 0 or a negative code, or NULL, with the message in the error
+ * object. A `const` pointer that is returned is borrowed; any other is the caller's. One session is
+ * used by one thread at a time. */
+#ifndef GROVE_GROVE_H
+#define GROVE_GROVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GROVE_VERSION "0.1.0"
+
+typedef struct grove_error grove_error; /* errors and warnings, with places in files */
+typedef struct grove_library
+    grove_library;                    /* node classes and the folders where things are found */
+typedef struct grove_tree grove_tree; /* the checked graph made from a tree file */
+typedef struct grove_session grove_session; /* a tree with devices, cache and counters */
+typedef struct grove_value grove_value;     /* an immutable array over some axes */
+
+/* ---- errors ---- */
+
+grove_error *grove_error_new(void);
+void grove_error_free(grove_error *error);
+size_t grove_error_count(const grove_error *error);
+size_t grove_error_warnings(const grove_error *error);
+int grove_error_code(const grove_error *error);   /* of the first error: -1 invalid, ... */
+char *grove_error_text(const grove_error *error); /* all of them, for people; caller frees */
+void grove_error_clear(grove_error *error);
+
+/* ---- the library ---- */
+
+/* `plugin_folders`: searched for node classes before GROVE_PLUGIN_PATH and the installed folder;
+ * NULL-terminated, may be NULL. */
+grove_library *grove_library_new(const char *const *plugin_folders);
+void grove_library_free(grove_library *library); /* after all trees made with it */
+/* Names of all node classes that are found, sorted, NULL-terminated; borrowed. */
+const char *const *grove_library_classes(grove_library *library, size_t *count);
+/* The reference page of a class as text or as Markdown, or NULL with a message. Caller frees. */
+char *grove_library_describe(grove_library *library, const char *class_name, bool markdown,
+                             grove_error *error);
+/* One line about a class, its group, and the path of its module; borrowed; NULL with a message. */
+const char *grove_library_summary(grove_library *library, const char *class_name,
+                                  const char **group, const char **path, grove_error *error);
+
+/* ---- trees ---- */
+
+/* A setting from the command line: -s name=value, or from a program. */
+typedef struct {
+    const char *name, *value;
+} grove_setting;
+
+/* Reads a tree file (searched for in the current folder, GROVE_TREE_PATH, the installed trees) and
+ * all it includes. All faults of all files are in `error`, warnings too; NULL when there was an
+ * error. */
+grove_tree *grove_library_load(grove_library *library, const char *path,
+                               const grove_setting *settings, size_t setting_count,
+                               grove_error *error);
+/* The same from text; `name` stands for the file in messages. */
+grove_tree *grove_library_parse(grove_library *library, const char *text, const char *name,
+                                const grove_setting *settings, size_t setting_count,
+                                grove_error *error);
+void grove_tree_free(grove_tree *tree);
+/* The options that a tree file declares, a line each. Caller frees. */
+char *grove_library_options(grove_library *library, const char *path, grove_error *error);
+char *grove_tree_show(const grove_tree *tree); /* a line per node; caller frees */
+char *grove_tree_dot(const grove_tree *tree);  /* for Graphviz; caller frees */
+
+/* ---- sessions ---- */
+
+typedef struct {
+    bool double_precision;
+    uint64_t memory; /* bytes for values; 0: a sensible part of what is free */
+    int threads;     /* 0: all */
+    int64_t tile_times, tile_channels, tile_baselines; /* force tiles, 0: chosen. For tests. */
+    bool cache_off;                                    /* for tests: results must not change */
+    bool serial;       /* no reading ahead, no writing behind; for tests */
+    const char *trace; /* path of a trace file for browsers' viewers, or NULL */
+    bool trace_lines;  /* a line per node and tile on standard error */
+    bool profile;
+    bool progress;
+    bool stop_on_error; /* dump the failing node's inputs */
+} grove_session_options;
+
+/* `options` NULL: defaults. `tree` must outlive the session. */
+grove_session *grove_session_new(grove_tree *tree, const grove_session_options *options,
+                                 grove_error *error);
+void grove_session_free(grove_session *session);
+/* Runs all actions of the tree. On failure or Ctrl-C every output is as it was before. */
+int grove_session_run(grove_session *session);
+
+/* What a run will take, before it runs. */
+typedef struct {
+    int64_t tiles, tile_times, tile_channels, tile_baselines;
+    int passes;
+    uint64_t peak_bytes;    /* of values, buffers in flight included */
+    uint64_t process_bytes; /* peak_bytes and what the process holds besides */
+    double visibilities;    /* cells of all sinks */
+    double operations;      /* rough: cells computed, all nodes */
+} grove_plan;
+int grove_session_plan(grove_session *session, grove_plan *plan);
+
+typedef struct {
+    uint64_t evaluations, hits, misses, evictions, cached_bytes, peak_bytes;
+    double seconds;        /* of the run, first to last tile */
+    double kernel_seconds; /* in kernels */
+    double io_seconds;     /* reading and writing, on their thread */
+    double wait_seconds;   /* the evaluating thread waiting for either */
+    double visibilities;
+    int64_t tiles,
+        node_tiles; /* node evaluations: for the cost of the framework per node and tile */
+} grove_counters;
+const grove_counters *grove_session_counters(const grove_session *session);
+/* Per node and per class: calls, time, hits, misses, bytes. Caller frees. */
+char *grove_session_profile(const grove_session *session);
+
+/* ---- values ---- */
+
+/* The whole value of the node of that name. The caller drops the reference. */
+int grove_session_value(grove_session *session, const char *node, grove_value **value);
+void grove_value_unref(grove_value *value);
+/* Axes of a value: how many, and the name and size of each, slowest first. */
+int grove_value_axes(const grove_value *value);
+const char *grove_value_axis(const grove_value *value, int k, int64_t *size);
+/* Numbers of a cell: 1 scalar, 2 diagonal, 4 matrix (XX XY YX YY), n vector. */
+int grove_value_elements(const grove_value *value);
+/* All numbers as double, real and imaginary part of each, cells in order of the axes. The caller
+ * frees. NULL with a message. */
+double *grove_value_numbers(grove_value *value, int64_t *count, grove_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
