@@ -10,14 +10,15 @@ function fault(text)
     faults++
 }
 
-# The room of a file or an included name: a folder of src/, "public" (src/*.h), "grove" (grove.h),
-# "kernels" or "nodes".
+# The room of a file or an included name: a folder of src/, "kernels", "nodes", or one of the rooms of
+# the headers that are installed: "cell" (cell.h, cell_math.h), "plugin" (plugin.h, kernel.h), "grove".
 function room(name)
 {
     if (name ~ /^kernels\//) return "kernels"
     if (name ~ /^nodes\//) return "nodes"
     if (name ~ /^(src\/)?grove\.h$/) return "grove"
-    if (name ~ /^(src\/)?[a-z_]+\.h$/) return "public"
+    if (name ~ /^(src\/)?cell(_math)?\.h$/) return "cell"
+    if (name ~ /^(src\/)?(plugin|kernel)\.h$/) return "plugin"
     sub(/^src\//, "", name)
     sub(/\/.*/, "", name)
     return name
@@ -27,11 +28,11 @@ function room(name)
 function allowed(from, to)
 {
     if (from == to) return 1
-    if (from == "kernels") return to == "public"
-    if (from == "nodes") return to ~ /^(public|kernels|io|base)$/
-    if (from == "public" || from == "grove") return to == "public"
-    if (from == "cli") return to == "grove"
-    if (to == "public") return 1
+    if (to == "cell") return 1
+    if (from ~ /^(kernels|cell)$/) return 0
+    if (from ~ /^(plugin|grove)$/ || from == "cli") return to ~ /^(plugin|grove)$/
+    if (from == "nodes") return to ~ /^(plugin|kernels|io|base)$/
+    if (to ~ /^(plugin|grove)$/) return 1
     return to in level && level[to] < level[from]
 }
 
@@ -68,7 +69,7 @@ FNR == 1 {
         ;
     to = room(name)
     if (!allowed(from, to))
-        fault((from ~ /^(public|grove)$/ ? FILENAME : from "/") " may not include \"" part[2] "\"")
+        fault((from ~ /^(cell|plugin|grove)$/ ? FILENAME : from "/") " may not include \"" part[2] "\"")
 }
 
 /^[ \t]*#[ \t]*include[ \t]*</ {

@@ -23,8 +23,10 @@ echo "$files" | xargs awk -v most_lines=600 -v most_body=70 '
     END { exit faults > 0 }' || failed=1
 
 if command -v clang-format >/dev/null 2>&1; then
-    echo "$files" | grep -v '\.[ly]$' | xargs clang-format --dry-run -Werror || failed=1
-    exit ${failed:-0}
+    echo "$files" | grep -v '\.[ly]$' | xargs clang-format --dry-run 2>&1 |
+        sed -n 's/: warning: code should.*/: clang-format would change this (make format)/p' |
+        awk -F: '!seen[$1]++ { print; faults++ } END { exit faults > 0 }' || failed=1
+    exit "${failed:-0}"
 fi
 echo 'clang-format is not there: only lengths were looked at'
 [ -z "$failed" ] && exit 77

@@ -1,0 +1,18 @@
+#!/bin/sh
+# Each fuzzer on all of its seeds, which are also the faults that were once found.
+cd "${GROVE_BUILD:-.}" || exit 99
+corpus=${GROVE_SOURCE:-.}/tests/corpus
+ran=0 failed=0
+for program in tests/fuzz-*; do
+    name=${program#tests/fuzz-}
+    [ -f "$program" ] && [ -x "$program" ] && [ -d "$corpus/$name" ] || continue
+    ran=$((ran + 1))
+    "$program" "$corpus/$name"/* && continue
+    failed=$((failed + 1))
+    for seed in "$corpus/$name"/*; do
+        "$program" "$seed" >/dev/null 2>&1 || echo "$program fails with $seed"
+    done
+done
+echo "$ran fuzzers, $failed failed"
+[ $failed -eq 0 ] || exit 1
+[ $ran -gt 0 ] || exit 77
