@@ -298,6 +298,10 @@ void *grove_node_user(const grove_node *node);
 int grove_node_add_axis(grove_node *node, const grove_axis *axis);
 int grove_node_add_member(grove_node *node, const char *name, const char *axes,
                           const grove_form *form, const void *data, const char *doc);
+/* Texts that other classes may ask a leaf for ("telescope", "path"). Copied; NULL where there is
+ * none. */
+void grove_node_add_property(grove_node *node, const char *name, const char *text);
+const char *grove_node_property(const grove_node *node, const char *name);
 /* What the content of this leaf depends on beside its options, for the cache: a file's identity. */
 void grove_node_add_identity(grove_node *node, const char *path);
 const grove_axis *grove_node_axis(const grove_node *node, const char *name); /* of a leaf */

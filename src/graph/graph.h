@@ -101,8 +101,9 @@ struct grove_node {
     grove_member *members;
     size_t member_count;
     grove_hash identity;
-    grove_node *leaf; /* MEMBER: whose */
-    size_t member;    /* MEMBER: which */
+    struct grove_property *properties; /* a list */
+    grove_node *leaf;                  /* MEMBER: whose */
+    size_t member;                     /* MEMBER: which */
 
     grove_literal *constant; /* CONSTANT */
     bool used;               /* reached from an action */

@@ -127,6 +127,30 @@ const void *grove_node_member_data(const grove_node *node, const char *name)
     return NULL;
 }
 
+struct grove_property {
+    const char *name, *text;
+    struct grove_property *next;
+};
+
+void grove_node_add_property(grove_node *node, const char *name, const char *text)
+{
+    grove_arena *arena = node->tree->arena;
+    struct grove_property *property = grove_arena_alloc(arena, sizeof(*property));
+
+    property->name = grove_arena_text(arena, name);
+    property->text = grove_arena_text(arena, text);
+    property->next = node->properties;
+    node->properties = property;
+}
+
+const char *grove_node_property(const grove_node *node, const char *name)
+{
+    for (const struct grove_property *at = node->properties; at; at = at->next)
+        if (!strcmp(at->name, name))
+            return at->text;
+    return NULL;
+}
+
 const char *const *grove_node_data_folders(const grove_node *node)
 {
     return node->tree->data_folders;

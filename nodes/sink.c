@@ -1,0 +1,354 @@
+/* Visibilities into a Measurement Set, or nowhere. */
+#include "plugin.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "io/measurement_set.h"
+#include "nodes/correlations.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { VISIBILITIES, UVW, INPUTS };
+
+typedef struct {
+    bool discard;           /* to="null" */
+    bool existing;          /* writes a column of a set that is there already */
+    const char *path;       /* borrowed from the tree */
+    grove_ms *ms;           /* while a run lasts */
+    grove_correlations map; /* of the set's correlations to the cell's elements */
+    const grove_axis *time, *baseline, *freq;
+} sink_state;
+
+static const grove_input inputs[] = {
+    {"visibilities", GROVE_VALUE, "what to write: any Jones cell along time, baseline and freq, Jy",
+     .handing = GROVE_AS_SINGLE_COMPLEX, .shapes = GROVE_JONES, .linear = true},
+    {"obs", GROVE_OBSERVATION, "the observation that the visibilities belong to"},
+    {0},
+};
+
+static const grove_option options[] = {
+    {"to", GROVE_TEXT, "none",
+     "path of the Measurement Set: a new one, or the one that obs was read from (also the default "
+     "then); "
+     "\"null\" computes everything and writes nothing; none drops the action"},
+    {"column", GROVE_TEXT, "\"DATA\"", "column to write"},
+    {"mode", GROVE_CHOICE, "replace", "what becomes of the column's old content",
+     .choices = "replace add subtract"},
+    {"overwrite", GROVE_BOOL, "false", "replace a Measurement Set that exists under that name"},
+    {"uvw", GROVE_VALUE_LENGTH, "obs.uvw",
+     "baseline coordinates for the UVW column of a new set, m", .handing = GROVE_AS_DOUBLE,
+     .shapes = GROVE_VECTOR, .vector = 3},
+    {0},
+};
+
+static int find_axes(grove_node *node, sink_state *sink)
+{
+    const grove_node *obs = grove_node_object(node, "obs");
+
+    sink->time = grove_node_axis(obs, "time");
+    sink->baseline = grove_node_axis(obs, "baseline");
+    sink->freq = grove_node_axis(obs, "freq");
+    if (grove_node_input_axis(node, VISIBILITIES, GROVE_AXIS_SOURCE))
+        return grove_node_fail(
+            node, GROVE_SHAPE,
+            "the visibilities still vary with source; sum them first: sum[s](...)");
+    if (!grove_node_input_axis(node, VISIBILITIES, GROVE_AXIS_BASELINE))
+        return grove_node_fail(
+            node, GROVE_SHAPE,
+            "it writes visibilities, which vary with baseline; this value does not");
+    const grove_axis *baseline = grove_node_input_axis(node, VISIBILITIES, GROVE_AXIS_BASELINE);
+    if (baseline != sink->baseline)
+        return grove_node_fail(node, GROVE_SHAPE, "the visibilities belong to another observation");
+    return 0;
+}
+
+static bool same_path(const char *a, const char *b)
+{
+    char *real_a = realpath(a, NULL), *real_b = realpath(b, NULL);
+    bool same = real_a && real_b && !strcmp(real_a, real_b);
+
+    free(real_a);
+    free(real_b);
+    return same;
+}
+
+/* Where to write: the path, and whether that set is the one that obs was read from. */
+static int find_target(grove_node *node, sink_state *sink)
+{
+    const char *from = grove_node_property(grove_node_object(node, "obs"), "path");
+
+    if (!grove_node_given(node, "to")) {
+        if (!from)
+            return grove_node_fail(
+                node, GROVE_INVALID,
+                "option 'to' must be given: obs was not read from a Measurement Set");
+        sink->path = from;
+        sink->existing = true;
+        return 0;
+    }
+    sink->path = grove_node_text(node, "to");
+    if (!sink->path[0])
+        return grove_node_fail_option(node, "to", "the path is empty");
+    sink->discard = !strcmp(sink->path, "null");
+    sink->existing = from && same_path(from, sink->path);
+    return 0;
+}
+
+static int check(grove_node *node)
+{
+    sink_state *sink = grove_alloc(sizeof(*sink));
+    int code = 0;
+
+    grove_node_set_user(node, sink);
+    if ((code = find_axes(node, sink)) || (code = find_target(node, sink)))
+        return code;
+    if (!grove_node_text(node, "column")[0])
+        return grove_node_fail_option(node, "column", "the name is empty");
+    if (!sink->existing && !sink->discard && grove_node_choice(node, "mode") != 0)
+        return grove_node_fail_option(
+            node, "mode", "'%s' needs a column that exists; %s is a new Measurement Set",
+            grove_node_text(node, "mode"), sink->path);
+    return 0;
+}
+
+/* The casacore layout of the observation; the caller frees with grove_ms_layout_free. */
+static grove_ms_layout *make_layout(const grove_node *node, const sink_state *sink)
+{
+    const grove_node *obs = grove_node_object((grove_node *)node, "obs");
+    const grove_axis *station = grove_node_axis(obs, "station");
+    const double *position = grove_node_member_data(obs, "position");
+    const double *centre = grove_node_member_data(obs, "phase_centre");
+    const double *feed = grove_node_member_data(obs, "feed");
+    const double *diameter = grove_node_member_data(obs, "station_diameter");
+    const char *telescope = grove_node_property(obs, "telescope");
+    grove_ms_layout *layout = grove_alloc(sizeof(*layout));
+    size_t n = (size_t)sink->baseline->size;
+
+    layout->station_count = (int)station->size;
+    layout->stations = grove_alloc((size_t)station->size * sizeof(grove_station));
+    for (int64_t i = 0; i < station->size; i++) {
+        grove_station *to = &layout->stations[i];
+        to->name = grove_strdup(station->labels ? station->labels[i] : "");
+        memcpy(to->position, position + 3 * i, sizeof(to->position));
+        to->diameter = diameter ? diameter[i] : 0;
+        strcpy(to->mount, "ALT-AZ");
+    }
+    layout->telescope = grove_strdup(telescope ? telescope : "GROVE");
+    layout->field_name = grove_strdup("field");
+    memcpy(layout->phase_centre, centre, sizeof(layout->phase_centre));
+    layout->times = sink->time->size;
+    layout->time = grove_copy(sink->time->centre, (size_t)layout->times * sizeof(double));
+    layout->interval = grove_copy(sink->time->width, (size_t)layout->times * sizeof(double));
+    layout->channels = sink->freq->size;
+    layout->frequency = grove_copy(sink->freq->centre, (size_t)layout->channels * sizeof(double));
+    layout->channel_width =
+        grove_copy(sink->freq->width, (size_t)layout->channels * sizeof(double));
+    layout->baselines = sink->baseline->size;
+    layout->antenna1 = grove_alloc(n * sizeof(int));
+    layout->antenna2 = grove_alloc(n * sizeof(int));
+    for (size_t b = 0; b < n; b++) {
+        layout->antenna1[b] = sink->baseline->left[b];
+        layout->antenna2[b] = sink->baseline->right[b];
+        layout->autocorrelations |= layout->antenna1[b] == layout->antenna2[b];
+    }
+    grove_correlations_for_shape(grove_node_input_form(node, VISIBILITIES)->shape,
+                                 feed && *feed != 0, &layout->correlations, layout->correlation);
+    return layout;
+}
+
+static int fail_with(grove_node *node, int code, grove_error *error)
+{
+    const char *message = grove_error_message(error, 0);
+
+    grove_node_fail(node, code, "%s", message ? message : "writing failed");
+    grove_error_free(error);
+    return code < 0 ? code : GROVE_IO;
+}
+
+static int begin_existing(grove_node *node, sink_state *sink, grove_error *error)
+{
+    const grove_node *obs = grove_node_object(node, "obs");
+    int field = 0, window = 0;
+    static const grove_ms_mode modes[] = {GROVE_MS_REPLACE, GROVE_MS_ADD, GROVE_MS_SUBTRACT};
+
+    sscanf(grove_node_property(obs, "field"), "%d", &field);
+    sscanf(grove_node_property(obs, "spectral_window"), "%d", &window);
+    sink->ms = grove_ms_open(sink->path, field, window, true, error);
+    if (!sink->ms)
+        return grove_error_code(error);
+    return grove_ms_prepare(sink->ms, grove_node_text(node, "column"),
+                            modes[grove_node_choice(node, "mode")], error);
+}
+
+static int begin_new(grove_node *node, sink_state *sink, grove_error *error)
+{
+    grove_ms_layout *layout = make_layout(node, sink);
+
+    sink->ms = grove_ms_create(sink->path, layout, grove_node_text(node, "column"),
+                               grove_node_bool(node, "overwrite"), error);
+    grove_ms_layout_free(layout);
+    return sink->ms ? 0 : grove_error_code(error);
+}
+
+static int begin(grove_node *node)
+{
+    sink_state *sink = grove_node_user(node);
+    int shape = grove_node_input_form(node, VISIBILITIES)->shape;
+
+    if (sink->discard)
+        return 0;
+    grove_error *error = grove_error_new();
+    int code = sink->existing ? begin_existing(node, sink, error) : begin_new(node, sink, error);
+    if (!code) {
+        const grove_ms_layout *layout = grove_ms_layout_of(sink->ms);
+        code = grove_correlations_map(&sink->map, layout->correlation, layout->correlations, shape);
+        if (code)
+            grove_fail(error, code, "%s: its correlations are neither linear nor circular ones",
+                       sink->path);
+    }
+    if (code) {
+        if (sink->ms)
+            grove_ms_abort(sink->ms);
+        sink->ms = NULL;
+        return fail_with(node, code, error);
+    }
+    grove_error_free(error);
+    return 0;
+}
+
+static grove_range range_of(const grove_array *array, const grove_axis *axis)
+{
+    for (int d = 0; d < array->axes; d++)
+        if (array->range[d].axis == axis)
+            return array->range[d];
+    return (grove_range){axis, 0, axis->size};
+}
+
+/* Strides in cells along time, baseline, freq; 0 where the array does not vary. */
+static void strides_of(const grove_array *array, const sink_state *sink, int64_t stride[3])
+{
+    int64_t step = 1;
+
+    stride[0] = stride[1] = stride[2] = 0;
+    for (int d = array->axes - 1; d >= 0; d--) {
+        const grove_axis *axis = array->range[d].axis;
+        int k = axis == sink->time ? 0 : axis == sink->baseline ? 1 : 2;
+        stride[k] = step;
+        step *= array->range[d].count;
+    }
+}
+
+/* One time slot of the block into the set's correlations. */
+static void fill_slot(const sink_state *sink, const grove_array *array, const grove_ms_block *block,
+                      int64_t slot, float *data, unsigned char *flag)
+{
+    const grove_cplx32 *cells = array->data;
+    int64_t stride[3];
+
+    strides_of(array, sink, stride);
+    for (int64_t b = 0; b < block->baselines; b++)
+        for (int64_t f = 0; f < block->channels; f++) {
+            int64_t cell = slot * stride[0] + b * stride[1] + f * stride[2];
+            int64_t at = (b * block->channels + f) * sink->map.count;
+            grove_correlations_store(&sink->map, cells + cell * array->elements,
+                                     array->flags ? array->flags[cell] : 0, data + 2 * at,
+                                     flag + at);
+        }
+}
+
+static int write_data(sink_state *sink, const grove_array *array, grove_ms_block block,
+                      grove_error *error)
+{
+    size_t numbers = (size_t)(block.baselines * block.channels * sink->map.count);
+    float *data = grove_try_alloc(2 * numbers, sizeof(float));
+    unsigned char *flag = grove_try_alloc(numbers, 1);
+    int64_t slots = block.times;
+    int code = data && flag ? 0
+                            : grove_fail(error, GROVE_NO_MEMORY,
+                                         "no memory for a time slot of %zu numbers", numbers);
+
+    block.times = 1;
+    for (int64_t t = 0; t < slots && !code; t++) {
+        fill_slot(sink, array, &block, t, data, flag);
+        code = grove_ms_write_data(sink->ms, &block, data, array->flags ? flag : NULL, error);
+        block.first_time++;
+    }
+    free(data);
+    free(flag);
+    return code;
+}
+
+static int write(grove_node *node, const grove_array *arrays, int count)
+{
+    sink_state *sink = grove_node_user(node);
+    const grove_array *array = &arrays[VISIBILITIES];
+    grove_range t = range_of(array, sink->time), b = range_of(array, sink->baseline);
+    grove_range f = range_of(array, sink->freq);
+    grove_ms_block block = {t.first, t.count, b.first, b.count, f.first, f.count};
+
+    if (sink->discard)
+        return 0;
+    grove_error *error = grove_error_new();
+    int code = write_data(sink, array, block, error);
+    if (!code && !sink->existing && count > UVW && arrays[UVW].data && f.first == 0)
+        code = grove_ms_write_uvw(sink->ms, &block, arrays[UVW].data, error);
+    if (code)
+        return fail_with(node, code, error);
+    grove_error_free(error);
+    return 0;
+}
+
+static int finish(grove_node *node)
+{
+    sink_state *sink = grove_node_user(node);
+    grove_ms *ms = sink->ms;
+
+    if (!ms)
+        return 0;
+    sink->ms = NULL;
+    grove_error *error = grove_error_new();
+    int code = grove_ms_finish(ms, error);
+    if (code)
+        return fail_with(node, code, error);
+    grove_error_free(error);
+    return 0;
+}
+
+static void abort_run(grove_node *node)
+{
+    sink_state *sink = grove_node_user(node);
+
+    if (sink->ms)
+        grove_ms_abort(sink->ms);
+    sink->ms = NULL;
+}
+
+static void close_node(grove_node *node)
+{
+    free(grove_node_user(node));
+    grove_node_set_user(node, NULL);
+}
+
+GROVE_CLASS(sink) = {
+    GROVE_CLASS_HEAD(sink),
+    .doc =
+        "Writes visibilities into a Measurement Set: a new one, or a column of one that exists.\n"
+        "A new set is complete and appears under its name when the run ends well; a column that "
+        "exists is replaced at once at the end, so that a run that dies leaves it as it was. A "
+        "cell of one number stands for that number times the unit matrix.",
+    .output_doc = "an action: runs when the tree runs",
+    .group = "data",
+    .inputs = inputs,
+    .options = options,
+    .flags = GROVE_CLASS_ACTION | GROVE_CLASS_SERIAL_IO,
+    .check = check,
+    .begin = begin,
+    .write = write,
+    .finish = finish,
+    .abort = abort_run,
+    .close = close_node,
+    .example = "write = sink(V, obs, to=\"simulated.ms\", column=\"DATA\")",
+};
