@@ -1,0 +1,297 @@
+/* An observation and its data from a Measurement Set. */
+#include "plugin.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "io/measurement_set.h"
+#include "nodes/correlations.h"
+#include "nodes/observation.h"
+#include "nodes/station_fit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    grove_ms *ms;
+    grove_observation *observation;
+    grove_correlations map;
+    int shape;
+} ms_state;
+
+static const grove_option options[] = {
+    {"path", GROVE_FILE, NULL, "the Measurement Set"},
+    {"column", GROVE_TEXT, "\"DATA\"", "column behind the member data"},
+    {"field", GROVE_INTEGER, "0", "which field, as numbered in the FIELD table"},
+    {"spectral_window", GROVE_INTEGER, "0", "which spectral window, as numbered in its table"},
+    {0},
+};
+
+static double *copy_doubles(const double *from, int64_t count)
+{
+    return grove_copy(from, (size_t)(count ? count : 1) * sizeof(double));
+}
+
+static void take_stations(grove_observation *o, const grove_ms_layout *layout)
+{
+    size_t n = (size_t)layout->station_count;
+
+    o->stations = layout->station_count;
+    o->names = grove_alloc((n + 1) * sizeof(char *));
+    o->position = grove_alloc((3 * n + 1) * sizeof(double));
+    o->diameter = grove_alloc((n + 1) * sizeof(double));
+    for (size_t i = 0; i < n; i++) {
+        const grove_station *station = &layout->stations[i];
+        o->names[i] = grove_strdup(station->name ? station->name : "");
+        memcpy(o->position + 3 * i, station->position, sizeof(station->position));
+        o->diameter[i] = station->diameter;
+        for (int k = 0; k < 3; k++)
+            o->reference[k] += station->position[k] / (double)n;
+    }
+}
+
+static grove_observation *take_layout(const grove_ms_layout *layout)
+{
+    grove_observation *o = grove_alloc(sizeof(*o));
+
+    take_stations(o, layout);
+    o->times = layout->times;
+    o->time = copy_doubles(layout->time, layout->times);
+    o->interval = copy_doubles(layout->interval, layout->times);
+    o->channels = layout->channels;
+    o->freq = copy_doubles(layout->frequency, layout->channels);
+    o->channel_width = copy_doubles(layout->channel_width, layout->channels);
+    o->baselines = layout->baselines;
+    o->left = grove_alloc((size_t)(layout->baselines + 1) * sizeof(int32_t));
+    o->right = grove_alloc((size_t)(layout->baselines + 1) * sizeof(int32_t));
+    for (int64_t b = 0; b < layout->baselines; b++) {
+        o->left[b] = layout->antenna1[b];
+        o->right[b] = layout->antenna2[b];
+    }
+    memcpy(o->phase_centre, layout->phase_centre, sizeof(o->phase_centre));
+    o->circular = grove_correlations_circular(layout->correlation, layout->correlations);
+    return o;
+}
+
+static int add_data_members(grove_node *node, int shape)
+{
+    static const grove_dimension jansky = {.Jy = 1};
+    grove_form data = {.shape = shape,
+                       .complex_ = true,
+                       .precision = GROVE_PRECISION_SINGLE,
+                       .unit = jansky,
+                       .flags = true};
+    grove_form weight = {.shape = shape, .precision = GROVE_PRECISION_SINGLE};
+    int code = grove_node_add_member(node, "data", "time baseline freq", &data, NULL,
+                                     "the column's visibilities, Jy, with their flags");
+
+    if (!code)
+        code = grove_node_add_member(node, "weight", "time baseline freq", &weight, NULL,
+                                     "weights of the visibilities");
+    return code;
+}
+
+static int describe(grove_node *node, ms_state *state)
+{
+    const grove_ms_layout *layout = grove_ms_layout_of(state->ms);
+    const char *path = grove_node_text(node, "path");
+    char number[32];
+
+    state->observation = take_layout(layout);
+    state->shape = grove_correlations_shape(layout->correlation, layout->correlations);
+    if (!state->shape || grove_correlations_map(&state->map, layout->correlation,
+                                                layout->correlations, state->shape))
+        return grove_node_fail(
+            node, GROVE_INVALID,
+            "%s: its correlations are neither linear (XX..YY), circular (RR..LL) nor I", path);
+    grove_node_add_property(node, "path", path);
+    grove_node_add_property(node, "telescope", layout->telescope ? layout->telescope : "");
+    snprintf(number, sizeof(number), "%lld", (long long)grove_node_integer(node, "field"));
+    grove_node_add_property(node, "field", number);
+    snprintf(number, sizeof(number), "%lld",
+             (long long)grove_node_integer(node, "spectral_window"));
+    grove_node_add_property(node, "spectral_window", number);
+    grove_node_add_identity(node, path);
+    int code = grove_observation_publish(node, state->observation);
+    return code ? code : add_data_members(node, state->shape);
+}
+
+static int open_set(grove_node *node)
+{
+    ms_state *state = grove_alloc(sizeof(*state));
+    grove_error *error = grove_error_new();
+    int code = 0;
+
+    grove_node_set_user(node, state);
+    state->ms = grove_ms_open(grove_node_text(node, "path"), (int)grove_node_integer(node, "field"),
+                              (int)grove_node_integer(node, "spectral_window"), false, error);
+    if (!state->ms) {
+        code = grove_error_code(error);
+        grove_node_fail(node, code, "%s", grove_error_message(error, 0));
+    }
+    grove_error_free(error);
+    return code ? code : describe(node, state);
+}
+
+static grove_ms_block block_of(const grove_array *out)
+{
+    grove_range t = grove_observation_range(out, GROVE_AXIS_TIME);
+    grove_range b = grove_observation_range(out, GROVE_AXIS_BASELINE);
+    grove_range f = grove_observation_range(out, GROVE_AXIS_FREQ);
+
+    return (grove_ms_block){t.first, t.count, b.first, b.count, f.first, f.count};
+}
+
+/* The set's numbers into cells; in place where the set has the cell's own order. */
+static int read_data(const grove_node *node, ms_state *state, grove_array *out, grove_error *error)
+{
+    size_t corrs = (size_t)state->map.count, cells = (size_t)out->cells;
+    float *data = grove_try_alloc(cells * corrs + 1, 2 * sizeof(float));
+    unsigned char *flag = grove_try_alloc(cells * corrs + 1, 1);
+    grove_ms_block block = block_of(out);
+    grove_cplx32 *to = out->data;
+    unsigned char dropped;
+    int code;
+
+    if (!data || !flag)
+        code = grove_fail(error, GROVE_NO_MEMORY, "no memory for %zu visibilities", cells * corrs);
+    else
+        code = grove_ms_read_data(state->ms, grove_node_text(node, "column"), &block, data, flag,
+                                  error);
+    for (size_t i = 0; i < cells && !code; i++)
+        grove_correlations_load(&state->map, data + 2 * corrs * i, flag + corrs * i,
+                                to + (size_t)out->elements * i,
+                                out->flags ? &out->flags[i] : &dropped);
+    free(data);
+    free(flag);
+    return code;
+}
+
+static int read_weight(ms_state *state, grove_array *out, grove_error *error)
+{
+    size_t corrs = (size_t)state->map.count, cells = (size_t)out->cells;
+    float *weight = grove_try_alloc(cells * corrs + 1, sizeof(float)), *to = out->data;
+    grove_ms_block block = block_of(out);
+    int code = weight
+                   ? grove_ms_read_weight(state->ms, &block, weight, error)
+                   : grove_fail(error, GROVE_NO_MEMORY, "no memory for %zu weights", cells * corrs);
+
+    memset(to, 0, cells * (size_t)out->elements * sizeof(float));
+    for (size_t i = 0; i < cells && !code; i++)
+        for (size_t k = 0; k < corrs; k++) {
+            int element = state->map.element[k] < 0 ? 0 : state->map.element[k];
+            int at = state->shape == GROVE_MATRIX     ? element
+                     : state->shape == GROVE_DIAGONAL ? element / 3
+                                                      : 0;
+            to[i * (size_t)out->elements + (size_t)at] = weight[i * corrs + k];
+        }
+    free(weight);
+    return code;
+}
+
+/* The UVW column; rows that the set lacks get what positions and times say, so that no NaN gets in.
+ */
+static int read_uvw(ms_state *state, grove_ms_block block, double *uvw, grove_error *error)
+{
+    const grove_observation *o = state->observation;
+    double *station = NULL;
+    int code = grove_ms_read_uvw(state->ms, &block, uvw, error);
+
+    for (int64_t i = 0; i < block.times * block.baselines && !code; i++) {
+        if (isfinite(uvw[3 * i]))
+            continue;
+        if (!station) {
+            station = grove_try_alloc((size_t)(block.times * o->stations * 3), sizeof(double));
+            code = station
+                       ? grove_observation_station_uvw(o, block.first_time, block.times, station,
+                                                       NULL, error)
+                       : grove_fail(error, GROVE_NO_MEMORY, "no memory for station coordinates");
+            if (code)
+                break;
+        }
+        int64_t t = i / block.baselines, b = block.first_baseline + i % block.baselines;
+        const double *p = station + 3 * (t * o->stations + o->left[b]);
+        const double *q = station + 3 * (t * o->stations + o->right[b]);
+        for (int k = 0; k < 3; k++)
+            uvw[3 * i + k] = p[k] - q[k];
+    }
+    free(station);
+    return code;
+}
+
+static int read_station_uvw(ms_state *state, grove_array *out, grove_error *error)
+{
+    const grove_observation *o = state->observation;
+    grove_range t = grove_observation_range(out, GROVE_AXIS_TIME);
+    grove_range s = grove_observation_range(out, GROVE_AXIS_STATION);
+    grove_ms_block block = {t.first, 1, 0, o->baselines, 0, 1};
+    double *uvw = grove_try_alloc((size_t)o->baselines * 3 + 1, sizeof(double));
+    double *all = grove_try_alloc((size_t)o->stations * 3 + 1, sizeof(double)), *to = out->data;
+    int code = uvw && all ? 0 : grove_fail(error, GROVE_NO_MEMORY, "no memory for coordinates");
+
+    for (; block.first_time < t.first + t.count && !code; block.first_time++) {
+        code = read_uvw(state, block, uvw, error);
+        if (!code)
+            code = grove_station_fit(uvw, o->left, o->right, o->baselines, o->stations, all);
+        if (code)
+            break;
+        memcpy(to, all + 3 * s.first, (size_t)s.count * 3 * sizeof(double));
+        to += 3 * s.count;
+    }
+    free(uvw);
+    free(all);
+    return code;
+}
+
+static int read_member(grove_node *node, const char *member, grove_array *out)
+{
+    ms_state *state = grove_node_user(node);
+    grove_error *error = grove_error_new();
+    int code;
+
+    if (!strcmp(member, "data"))
+        code = read_data(node, state, out, error);
+    else if (!strcmp(member, "weight"))
+        code = read_weight(state, out, error);
+    else if (!strcmp(member, "uvw"))
+        code = read_uvw(state, block_of(out), out->data, error);
+    else if (!strcmp(member, "station_uvw"))
+        code = read_station_uvw(state, out, error);
+    else
+        code = grove_observation_read(node, state->observation, member, out);
+    if (code && grove_error_count(error))
+        grove_node_fail(node, code, "%s", grove_error_message(error, 0));
+    grove_error_free(error);
+    return code;
+}
+
+static void close_set(grove_node *node)
+{
+    ms_state *state = grove_node_user(node);
+
+    if (!state)
+        return;
+    if (state->ms)
+        grove_ms_close(state->ms);
+    grove_observation_free(state->observation);
+    free(state);
+    grove_node_set_user(node, NULL);
+}
+
+GROVE_CLASS(ms) = {
+    GROVE_CLASS_HEAD(ms),
+    .doc =
+        "An observation read from a Measurement Set: one field and spectral window of it.\n"
+        "Rows may come in any order. Visibilities that are flagged, missing or not finite are zero "
+        "and flagged. The UVW column is used as it is (with the sign turned to Grove's).",
+    .output_doc = "an observation: members as for observe, and data and weight",
+    .group = "data",
+    .options = options,
+    .flags = GROVE_CLASS_DATA | GROVE_CLASS_SERIAL_IO,
+    .object = GROVE_OBSERVATION,
+    .open = open_set,
+    .read = read_member,
+    .close = close_set,
+    .example = "obs = ms(\"observed.ms\", column=\"DATA\")",
+};

@@ -1,0 +1,80 @@
+#include "nodes/station_fit.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Cholesky of the n x n matrix a (lower half) with three right-hand sides, in place. */
+static void solve(double *a, double *x, int64_t n)
+{
+    for (int64_t j = 0; j < n; j++) {
+        for (int64_t i = j; i < n; i++) {
+            double sum = a[i * n + j];
+            for (int64_t k = 0; k < j; k++)
+                sum -= a[i * n + k] * a[j * n + k];
+            a[i * n + j] = i == j ? sqrt(sum) : sum / a[j * n + j];
+        }
+        for (int c = 0; c < 3; c++) {
+            for (int64_t k = 0; k < j; k++)
+                x[3 * j + c] -= a[j * n + k] * x[3 * k + c];
+            x[3 * j + c] /= a[j * n + j];
+        }
+    }
+    for (int64_t j = n - 1; j >= 0; j--)
+        for (int c = 0; c < 3; c++) {
+            for (int64_t k = j + 1; k < n; k++)
+                x[3 * j + c] -= a[k * n + j] * x[3 * k + c];
+            x[3 * j + c] /= a[j * n + j];
+        }
+}
+
+static int64_t root_of(int64_t *parent, int64_t i)
+{
+    while (parent[i] != i)
+        i = parent[i] = parent[parent[i]];
+    return i;
+}
+
+int grove_station_fit(const double *uvw, const int32_t *left, const int32_t *right,
+                      int64_t baselines, int64_t stations, double *station)
+{
+    size_t n = (size_t)stations;
+    double *a = grove_try_alloc(n * n + 1, sizeof(double));
+    int64_t *parent = grove_try_alloc(n + 1, sizeof(int64_t));
+
+    if (!a || !parent) {
+        free(a);
+        free(parent);
+        return GROVE_NO_MEMORY;
+    }
+    for (size_t i = 0; i < n; i++)
+        parent[i] = (int64_t)i;
+    for (size_t i = 0; i < 3 * n; i++)
+        station[i] = 0;
+    for (int64_t b = 0; b < baselines; b++) {
+        size_t p = (size_t)left[b], q = (size_t)right[b];
+        if (p == q)
+            continue;
+        parent[root_of(parent, (int64_t)p)] = root_of(parent, (int64_t)q);
+        a[p * n + p] += 1;
+        a[q * n + q] += 1;
+        a[p * n + q] -= 1;
+        a[q * n + p] -= 1;
+        for (size_t c = 0; c < 3; c++) {
+            station[3 * p + c] += uvw[3 * (size_t)b + c];
+            station[3 * q + c] -= uvw[3 * (size_t)b + c];
+        }
+    }
+    /* only differences are measured: add the outer product of ones of each connected group, which
+     * asks for mean zero */
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            if (root_of(parent, (int64_t)i) == root_of(parent, (int64_t)j))
+                a[i * n + j] += 1;
+    solve(a, station, stations);
+    free(a);
+    free(parent);
+    return 0;
+}
