@@ -10,6 +10,7 @@
 #include "nodes/station_fit.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
