@@ -27,8 +27,8 @@ void grove_direction_cosines(const double centre[2], const double *radec, int64_
  * angles into relative ones: relative = absolute + this. */
 double grove_north_angle(const double centre[2], const double radec[2]);
 
-/* UTC (MJD seconds) nearest to `near_mjd` at which the phase centre `radec` has the apparent hour
- * angle `hour_angle` (radians) at ITRF position `reference`. */
+/* UTC (MJD seconds) nearest to `near_mjd` (MJD seconds) at which the phase centre `radec` has the
+ * apparent hour angle `hour_angle` (radians) at ITRF position `reference`. */
 double grove_time_of_hour_angle(double hour_angle, const double radec[2], const double reference[3],
                                 double near_mjd, const grove_earth *earth);
 /* Apparent hour angle (radians, -pi..pi), local apparent sidereal time, azimuth (north through
