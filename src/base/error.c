@@ -1,0 +1,233 @@
+#include "base/error.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    grove_place place;
+    char *text;
+    bool warning;
+    int code;
+    size_t order;
+} message;
+
+struct grove_error {
+    pthread_mutex_t lock;
+    message *messages;
+    size_t count, capacity, errors;
+    int code;
+};
+
+grove_error *grove_error_new(void)
+{
+    grove_error *error = grove_alloc(sizeof(*error));
+
+    pthread_mutex_init(&error->lock, NULL);
+    return error;
+}
+
+void grove_error_clear(grove_error *error)
+{
+    pthread_mutex_lock(&error->lock);
+    for (size_t i = 0; i < error->count; i++)
+        free(error->messages[i].text);
+    error->count = error->errors = 0;
+    error->code = 0;
+    pthread_mutex_unlock(&error->lock);
+}
+
+void grove_error_free(grove_error *error)
+{
+    if (!error)
+        return;
+    grove_error_clear(error);
+    pthread_mutex_destroy(&error->lock);
+    free(error->messages);
+    free(error);
+}
+
+static void add(grove_error *error, const grove_place *place, int code, bool warning,
+                const char *format, va_list args)
+{
+    grove_text text = {0};
+
+    if (!error)
+        return;
+    grove_text_add_v(&text, format, args);
+    pthread_mutex_lock(&error->lock);
+    grove_grow((void **)&error->messages, &error->capacity, error->count, sizeof(message));
+    message *new = &error->messages[error->count];
+    *new = (message){.text = text.at ? text.at : grove_strdup(""),
+                     .warning = warning,
+                     .code = code,
+                     .order = error->count};
+    if (place)
+        new->place = *place;
+    error->count++;
+    if (!warning && !error->errors++)
+        error->code = code;
+    pthread_mutex_unlock(&error->lock);
+}
+
+int grove_fail_v(grove_error *error, const grove_place *place, int code, const char *format,
+                 va_list args)
+{
+    add(error, place, code, false, format, args);
+    return code;
+}
+
+int grove_fail(grove_error *error, int code, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    add(error, NULL, code, false, format, args);
+    va_end(args);
+    return code;
+}
+
+int grove_fail_at(grove_error *error, const grove_place *place, int code, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    add(error, place, code, false, format, args);
+    va_end(args);
+    return code;
+}
+
+void grove_warn_at(grove_error *error, const grove_place *place, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    add(error, place, 0, true, format, args);
+    va_end(args);
+}
+
+void grove_error_context(grove_error *error, size_t since, const grove_place *place,
+                         const char *context)
+{
+    size_t seen = 0;
+
+    if (!error)
+        return;
+    pthread_mutex_lock(&error->lock);
+    for (size_t i = 0; i < error->count; i++) {
+        message *at = &error->messages[i];
+        if (at->warning || seen++ < since)
+            continue;
+        if (context) {
+            char *text = grove_format("%s: %s", context, at->text);
+            free(at->text);
+            at->text = text;
+        }
+        if (place && !at->place.line)
+            at->place = *place;
+    }
+    pthread_mutex_unlock(&error->lock);
+}
+
+size_t grove_error_count(const grove_error *error)
+{
+    return error ? error->errors : 0;
+}
+
+size_t grove_error_warnings(const grove_error *error)
+{
+    return error ? error->count - error->errors : 0;
+}
+
+int grove_error_code(const grove_error *error)
+{
+    return error ? error->code : 0;
+}
+
+const char *grove_error_message(const grove_error *error, size_t k)
+{
+    for (size_t i = 0; error && i < error->count; i++)
+        if (!error->messages[i].warning && !k--)
+            return error->messages[i].text;
+    return NULL;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const message *a = *(const message *const *)left, *b = *(const message *const *)right;
+
+    if (!a->place.line != !b->place.line)
+        return a->place.line ? -1 : 1;
+    if (a->place.line && b->place.line) {
+        int files = strcmp(a->place.file ? a->place.file : "", b->place.file ? b->place.file : "");
+        if (files)
+            return files;
+        if (a->place.line != b->place.line)
+            return a->place.line < b->place.line ? -1 : 1;
+        if (a->place.column != b->place.column)
+            return a->place.column < b->place.column ? -1 : 1;
+    }
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+/* The source line with a mark below the place; tabs are kept so that the mark stands right. */
+static void add_source(grove_text *text, const grove_place *place)
+{
+    const char *line = place->source;
+
+    for (int i = 1; line && i < place->line; i++) {
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    if (!line || place->column < 1)
+        return;
+    int length = (int)strcspn(line, "\r\n");
+    if (length > 500 || place->column > length + 1)
+        return;
+    grove_text_add(text, "    %.*s\n    ", length, line);
+    for (int i = 0; i < place->column - 1; i++)
+        grove_text_append(text, line[i] == '\t' ? "\t" : " ", 1);
+    grove_text_append(text, "^", 1);
+    for (int i = 1; i < place->length && place->column - 1 + i < length; i++)
+        grove_text_append(text, "~", 1);
+    grove_text_append(text, "\n", 1);
+}
+
+static bool same(const message *a, const message *b)
+{
+    return grove_equal(a->text, b->text) && a->warning == b->warning &&
+           a->place.line == b->place.line && a->place.column == b->place.column &&
+           grove_equal(a->place.file, b->place.file);
+}
+
+char *grove_error_text(const grove_error *error)
+{
+    grove_text text = {0};
+    size_t count = error ? error->count : 0;
+    const message **sorted = grove_alloc((count + 1) * sizeof(*sorted));
+
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = &error->messages[i];
+    qsort(sorted, count, sizeof(*sorted), compare);
+    for (size_t i = 0; i < count; i++) {
+        const message *at = sorted[i];
+        if (i && same(at, sorted[i - 1]))
+            continue;
+        if (at->place.line && at->place.file)
+            grove_text_add(&text, "%s:%d:", at->place.file, at->place.line);
+        if (at->place.line && at->place.file && at->place.column)
+            grove_text_add(&text, "%d:", at->place.column);
+        if (text.length && text.at[text.length - 1] == ':')
+            grove_text_add(&text, " ");
+        grove_text_add(&text, "%s: %s\n", at->warning ? "warning" : "error", at->text);
+        if (at->place.line)
+            add_source(&text, &at->place);
+    }
+    free(sorted);
+    return text.at ? text.at : grove_strdup("");
+}
