@@ -1,0 +1,91 @@
+/* Sky models: which format a text is in, and what the formats share. */
+#include "io/sky.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "io/sky_reader.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BYTES = 1 << 30 };
+
+void grove_sky_add(grove_sky_reader *in, const grove_source *source)
+{
+    grove_sky *sky = in->sky;
+    if ((size_t)sky->count == in->capacity) {
+        size_t capacity = in->capacity ? 2 * in->capacity : 64;
+        grove_source *sources = grove_try_alloc(capacity, sizeof *sources);
+        if (!sources) {
+            free(source->name);
+            free(source->patch);
+            grove_reader_no_memory(&in->reader);
+            return;
+        }
+        if (sky->count) {
+            memcpy(sources, sky->sources, (size_t)sky->count * sizeof *sources);
+        }
+        free(sky->sources);
+        sky->sources = sources;
+        in->capacity = capacity;
+    }
+    sky->sources[sky->count++] = *source;
+}
+
+double grove_sky_spectrum(const grove_source *source, double frequency)
+{
+    if (!source->terms) {
+        return 1;
+    }
+    double ratio = frequency / source->reference_frequency, sum = 0;
+    double x = source->logarithmic ? log10(ratio) : ratio - 1;
+    for (int k = source->terms - 1; k >= 0; k--) {
+        sum = (sum + source->spectrum[k]) * x;
+    }
+    return source->logarithmic ? pow(10, sum) : 1 + sum / source->stokes[0];
+}
+
+grove_sky *grove_sky_parse(const char *text, const char *name, grove_error *error)
+{
+    static const char mark[] = "\xef\xbb\xbf"; /* some editors begin a UTF-8 text with it */
+    if (strncmp(text, mark, 3) == 0) {
+        text += 3;
+    }
+    grove_sky_reader in = {.reader = {.text = text, .name = name, .error = error}};
+    in.sky = grove_alloc(sizeof *in.sky);
+    if (text[strspn(text, " \t\r\n\f\v")] == '<') {
+        grove_sky_read_lsm(&in);
+    } else {
+        grove_sky_read_bbs(&in);
+    }
+    if (!in.sky->count && !in.reader.code) {
+        in.reader.code = grove_fail(error, GROVE_INVALID, "%s: no sources; one at least", name);
+    }
+    if (in.reader.code) {
+        grove_sky_free(in.sky);
+        return NULL;
+    }
+    return in.sky;
+}
+
+grove_sky *grove_sky_read(const char *path, grove_error *error)
+{
+    size_t length;
+    char *text = grove_file_read(path, MOST_BYTES, true, &length, error);
+    grove_sky *sky = text ? grove_sky_parse(text, path, error) : NULL;
+    free(text);
+    return sky;
+}
+
+void grove_sky_free(grove_sky *sky)
+{
+    if (!sky) {
+        return;
+    }
+    for (int64_t s = 0; s < sky->count; s++) {
+        free(sky->sources[s].name);
+        free(sky->sources[s].patch);
+    }
+    free(sky->sources);
+    free(sky);
+}

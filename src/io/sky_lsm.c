@@ -1,0 +1,416 @@
+/* Sky models that Tigger saves as .lsm.html. Elements with an attribute mdltype are objects: with
+ * mdlval a plain value, without one a compound of the objects inside it. mdlattr names the part of
+ * the enclosing object that an object is; those without it are its parts in the class's order.
+ * Everything else in the HTML is only for people.
+ *
+ * Meanings (Tigger's ModelClasses, and Meow and Siamese of the MeqTrees Cattery that evaluate
+ * them): angles in radians; a Gaussian's ex and ey are FWHM, ex along pa, which is north through
+ * east on the l, m plane; the spectrum is I (nu/nu0)^(s0 + s1 ln(nu/nu0) + ...), natural
+ * logarithms, for all Stokes parameters; the Q and U of a PolarizationWithRM are those at its
+ * freq0. Meow turns Q + iU by RM lambda^2 only; the rotation measure is taken here as what it is
+ * elsewhere, 2 RM lambda^2. */
+#include "io/html.h"
+#include "io/sky_reader.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define LIGHT_SPEED 299792458.0
+
+enum { MOST_DEPTH = 256, MOST_PARTS = 8, MOST_NUMBER = 64 };
+
+/* Classes with numbers as parts, and lists; OTHER is of no interest, nor is what is in it. */
+typedef enum {
+    SOURCE,
+    POSITION,
+    FLUX,
+    POLARIZATION,
+    POLARIZATION_RM,
+    SPECTRAL_INDEX,
+    GAUSSIAN,
+    LIST,
+    TUPLE,
+    OTHER
+} class;
+
+static const struct {
+    const char *name;
+    const char *parts[MOST_PARTS];
+} classes[OTHER] = {
+    [SOURCE] = {"Source", {"name", "pos", "flux", "spectrum", "shape"}},
+    [POSITION] = {"Position", {"ra", "dec"}},
+    [FLUX] = {"Flux", {"I"}},
+    [POLARIZATION] = {"Polarization", {"I", "Q", "U", "V"}},
+    [POLARIZATION_RM] = {"PolarizationWithRM", {"I", "Q", "U", "V", "rm", "freq0"}},
+    [SPECTRAL_INDEX] = {"SpectralIndex", {"spi", "freq0"}},
+    [GAUSSIAN] = {"Gaussian", {"ex", "ey", "pa"}},
+    [LIST] = {"list", {NULL}},
+    [TUPLE] = {"tuple", {NULL}},
+};
+
+/* Which part of a source the classes can be. */
+static const int part_of_source[OTHER + 1] = {
+    [POSITION] = 1,        [FLUX] = 2,           [POLARIZATION] = 2,
+    [POLARIZATION_RM] = 2, [SPECTRAL_INDEX] = 3, [GAUSSIAN] = 4};
+
+/* An element that is open. Those that are no objects have class OTHER and `object` false. */
+typedef struct {
+    grove_span element; /* its name */
+    grove_span place;   /* the whole tag */
+    class class;
+    bool object;
+    int part, next; /* of the enclosing object this is, or -1; the next part without mdlattr */
+    double value[MOST_PARTS];
+    bool have[MOST_PARTS];
+} element;
+
+typedef struct {
+    grove_sky_reader *in;
+    grove_reader *reader;
+    element open[MOST_DEPTH];
+    int depth;
+    grove_source source; /* the one being read */
+    char *name, *patch;
+    bool position, flux;
+} lsm;
+
+static int shown(grove_span s)
+{
+    return s.length < 40 ? (int)s.length : 40;
+}
+
+static bool parse_number(grove_span s, double *number)
+{
+    char text[MOST_NUMBER];
+    while (s.length && grove_html_blank(*s.at)) {
+        s.at++;
+        s.length--;
+    }
+    while (s.length && grove_html_blank(s.at[s.length - 1])) {
+        s.length--;
+    }
+    if (!s.length || s.length >= MOST_NUMBER) {
+        return false;
+    }
+    memcpy(text, s.at, s.length);
+    text[s.length] = 0;
+    const char *end = grove_parse_number(text, number);
+    return end == text + s.length && isfinite(*number);
+}
+
+/* Where the part of `owner` is that a tag gives, or -1. */
+static int find_part(element *owner, const grove_tag *t)
+{
+    if (owner->class == OTHER) {
+        return -1;
+    }
+    if (!t->attribute.at) {
+        return owner->next < MOST_PARTS ? owner->next++ : MOST_PARTS;
+    }
+    for (int k = 0; k < MOST_PARTS && classes[owner->class].parts[k]; k++) {
+        if (grove_span_is(t->attribute, classes[owner->class].parts[k])) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+/* The innermost object that is open, or NULL. */
+static element *innermost(lsm *m)
+{
+    for (int k = m->depth - 1; k >= 0; k--) {
+        if (m->open[k].object) {
+            return &m->open[k];
+        }
+    }
+    return NULL;
+}
+
+static void take_value(lsm *m, const grove_tag *t)
+{
+    element *owner = innermost(m);
+    if (!owner || owner->class == OTHER) {
+        return;
+    }
+    int part = find_part(owner, t);
+    if (owner->class == SOURCE) {
+        if (part == 0 && !m->name) {
+            m->name = grove_html_text(t->value);
+        } else if (t->attribute.at && grove_span_is(t->attribute, "cluster") && !m->patch) {
+            m->patch = grove_html_text(t->value);
+        }
+        return;
+    }
+    bool list = owner->class == LIST || owner->class == TUPLE;
+    if (part < 0 || (!list && (part == MOST_PARTS || !classes[owner->class].parts[part]))) {
+        return;
+    }
+    if (part == MOST_PARTS) { /* a list may be of anything: only a spectrum's length matters */
+        owner->next = MOST_PARTS + 1;
+        return;
+    }
+    double number = 0;
+    if (parse_number(t->value, &number)) {
+        owner->value[part] = number;
+        owner->have[part] = true;
+    } else if (!list && !grove_span_is(t->value, "None")) {
+        grove_reader_fault(m->reader, t->value.at, t->value.length,
+                           "%s: %s '%.*s' is not a number; a finite one",
+                           classes[owner->class].name, classes[owner->class].parts[part],
+                           shown(t->value), t->value.at);
+        owner->have[part] = true;
+    }
+}
+
+/* Whether all parts of an object are there; reports the first that is not. */
+static bool complete(lsm *m, const element *e)
+{
+    const char *const *parts = classes[e->class].parts;
+    for (int k = 0; k < MOST_PARTS && parts[k]; k++) {
+        if (!e->have[k]) {
+            grove_reader_fault(m->reader, e->place.at, e->place.length, "%s: %s is missing",
+                               classes[e->class].name, parts[k]);
+            return false;
+        }
+    }
+    return true;
+}
+
+static void close_flux(lsm *m, const element *e)
+{
+    grove_source *source = &m->source;
+    memcpy(source->stokes, e->value, sizeof source->stokes);
+    if (e->class == POLARIZATION_RM) {
+        double frequency = e->value[5];
+        source->rotation_measure = e->value[4];
+        if (frequency < 0 || (frequency == 0 && source->rotation_measure != 0)) {
+            grove_reader_fault(m->reader, e->place.at, e->place.length,
+                               "PolarizationWithRM: freq0 is not positive; a frequency in Hz");
+        } else if (frequency > 0) {
+            source->rotation_reference = pow(LIGHT_SPEED / frequency, 2);
+        }
+    }
+    m->flux = true;
+}
+
+/* Tigger's exponents go with natural logarithms: ln x = ln 10 log10 x. */
+static void close_spectrum(lsm *m, const element *e)
+{
+    double factor = 1;
+    m->source.reference_frequency = e->value[1];
+    m->source.logarithmic = true;
+    m->source.terms = m->source.terms ? m->source.terms : 1;
+    if (m->source.terms == 1) {
+        m->source.spectrum[0] = e->value[0];
+    }
+    for (int k = 0; k < m->source.terms; k++) {
+        m->source.spectrum[k] *= factor;
+        factor *= log(10);
+    }
+    if (e->value[1] <= 0) {
+        grove_reader_fault(m->reader, e->place.at, e->place.length,
+                           "SpectralIndex: freq0 is not positive; a frequency in Hz");
+    }
+}
+
+/* A list as the spi of a spectrum. */
+static void close_list(lsm *m, const element *e, element *owner)
+{
+    if (owner->class != SPECTRAL_INDEX || e->part != 0) {
+        return;
+    }
+    int terms = e->next > GROVE_SPECTRUM_TERMS ? 0 : e->next;
+    for (int k = 0; k < terms; k++) {
+        terms = e->have[k] ? terms : 0;
+    }
+    if (!terms) {
+        grove_reader_fault(m->reader, e->place.at, e->place.length,
+                           "SpectralIndex: spi is not a list of 1 to %d numbers",
+                           GROVE_SPECTRUM_TERMS);
+    }
+    _Static_assert(sizeof m->source.spectrum == sizeof e->value, "a list is a spectrum");
+    memcpy(m->source.spectrum, e->value, sizeof m->source.spectrum);
+    m->source.terms = terms;
+    owner->value[0] = e->value[0];
+    owner->have[0] = true;
+}
+
+static void close_part(lsm *m, const element *e)
+{
+    grove_source *source = &m->source;
+    if (!complete(m, e)) {
+        m->position = m->position || e->class == POSITION;
+        m->flux =
+            m->flux || e->class == FLUX || e->class == POLARIZATION || e->class == POLARIZATION_RM;
+        return;
+    }
+    switch (e->class) {
+    case POSITION:
+        source->ra = e->value[0] < 0 ? e->value[0] + 2 * M_PI : e->value[0];
+        source->dec = e->value[1];
+        m->position = true;
+        if (fabs(e->value[0]) > 7 || fabs(source->dec) > M_PI / 2 * (1 + 1e-12)) {
+            grove_reader_fault(m->reader, e->place.at, e->place.length,
+                               "Position: out of range; right ascension and declination in "
+                               "radians");
+        }
+        break;
+    case FLUX:
+    case POLARIZATION:
+    case POLARIZATION_RM:
+        close_flux(m, e);
+        break;
+    case SPECTRAL_INDEX:
+        close_spectrum(m, e);
+        break;
+    case GAUSSIAN:
+        source->major = e->value[0];
+        source->minor = e->value[1];
+        source->position_angle = e->value[2];
+        if (source->major < 0 || source->minor < 0) {
+            grove_reader_fault(m->reader, e->place.at, e->place.length,
+                               "Gaussian: ex or ey is negative; FWHM in radians");
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+static void reset_source(lsm *m)
+{
+    free(m->name);
+    free(m->patch);
+    m->name = m->patch = NULL;
+    m->source = (grove_source){0};
+    m->position = m->flux = false;
+}
+
+static void close_source(lsm *m, const element *e)
+{
+    const char *missing = !m->name ? "name" : !m->position ? "position" : !m->flux ? "flux" : NULL;
+    if (missing) {
+        grove_reader_fault(m->reader, e->place.at, e->place.length, "Source: its %s is missing",
+                           missing);
+    }
+    if (!m->reader->code) {
+        m->source.name = m->name;
+        m->source.patch = m->patch ? m->patch : grove_strdup("");
+        m->name = m->patch = NULL;
+        grove_sky_add(m->in, &m->source);
+    }
+    reset_source(m);
+}
+
+/* Closes the innermost element. */
+static void close_element(lsm *m)
+{
+    const element *e = &m->open[--m->depth];
+    if (!e->object) {
+        return;
+    }
+    element *owner = innermost(m);
+    if (e->class == SOURCE) {
+        close_source(m, e);
+    } else if (owner && (e->class == LIST || e->class == TUPLE)) {
+        close_list(m, e, owner);
+    } else if (owner && owner->class == SOURCE && e->part > 0 &&
+               e->part == part_of_source[e->class]) {
+        close_part(m, e);
+    }
+}
+
+static void open_element(lsm *m, const grove_tag *t)
+{
+    if (m->depth == MOST_DEPTH) {
+        grove_reader_fault(m->reader, t->place.at, t->place.length,
+                           "sky model: elements are nested more than %d deep", MOST_DEPTH);
+        m->reader->faults = GROVE_READER_FAULTS;
+        return;
+    }
+    element *owner = innermost(m);
+    element e = {.element = t->name, .place = t->place, .class = OTHER, .part = -1};
+    e.object = t->type.at != NULL;
+    for (int k = 0; k < OTHER && e.object; k++) {
+        if (grove_span_is(t->type, classes[k].name)) {
+            e.class = (class)k;
+        }
+    }
+    if (e.object && owner) {
+        e.part = find_part(owner, t);
+        if (e.class == SOURCE && owner->class != OTHER) {
+            e.class = OTHER;
+        }
+        if (owner->class == SOURCE && e.part >= 1 && e.part <= 4 &&
+            e.part != part_of_source[e.class]) {
+            grove_reader_fault(m->reader, t->place.at, t->place.length,
+                               "Source: %s '%.*s' is not supported", classes[SOURCE].parts[e.part],
+                               shown(t->type), t->type.at);
+            m->position = m->position || e.part == 1;
+            m->flux = m->flux || e.part == 2;
+        }
+    }
+    if (e.class == SOURCE) {
+        reset_source(m);
+    }
+    m->open[m->depth++] = e;
+}
+
+static void end_tag(lsm *m, grove_span name)
+{
+    for (int k = m->depth - 1; k >= 0; k--) {
+        grove_span open = m->open[k].element;
+        if (open.length == name.length && strncasecmp(open.at, name.at, name.length) == 0) {
+            while (m->depth > k) {
+                close_element(m);
+            }
+            return;
+        }
+    }
+}
+
+void grove_sky_read_lsm(grove_sky_reader *in)
+{
+    lsm *m = grove_alloc(sizeof *m);
+    bool model = false;
+    m->in = in;
+    m->reader = &in->reader;
+    const char *at = grove_html_find(in->reader.text);
+    while (at && !grove_reader_stopped(m->reader)) {
+        grove_tag t;
+        const char *end = grove_html_read(at, &t);
+        if (!end) {
+            grove_reader_fault(m->reader, at, strcspn(at, "\n"),
+                               "sky model: the file ends inside a tag");
+            break;
+        }
+        model = model || (t.type.at && grove_span_is(t.type, "SkyModel"));
+        if (t.closing) {
+            end_tag(m, t.name);
+        } else if (t.type.at && t.value.at) {
+            take_value(m, &t);
+        }
+        if (!t.closing && !t.empty) {
+            if (t.value.at) {
+                t.type = (grove_span){NULL, 0};
+            }
+            open_element(m, &t);
+        }
+        at = grove_html_find(end);
+    }
+    element *left = innermost(m);
+    if (left) {
+        grove_reader_fault(m->reader, left->place.at, left->place.length,
+                           "sky model: the end tag of this is missing; the file is cut off");
+    }
+    if (!model && !m->reader->code) {
+        grove_reader_fault(m->reader, in->reader.text, 1,
+                           "sky model: no element has mdltype=SkyModel; HTML as Tigger saves it");
+    }
+    reset_source(m);
+    free(m);
+}

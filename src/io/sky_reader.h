@@ -1,0 +1,25 @@
+/* What the readers of sky model formats share. Private to src/io. */
+#ifndef GROVE_IO_SKY_READER_H
+#define GROVE_IO_SKY_READER_H
+
+#include "io/reader.h"
+#include "io/sky.h"
+
+#include <stddef.h>
+
+typedef struct {
+    grove_reader reader;
+    grove_sky *sky;
+    size_t capacity;
+} grove_sky_reader;
+
+/* Adds a source at the end; takes its name and patch, which are freed when there is no memory. */
+void grove_sky_add(grove_sky_reader *in, const grove_source *source);
+/* I(nu) / I(nu0) of a source's spectrum (numerics.md "Spectra"). */
+double grove_sky_spectrum(const grove_source *source, double frequency);
+
+/* The formats. Each reads all of the text of `in` and reports every fault. */
+void grove_sky_read_bbs(grove_sky_reader *in);
+void grove_sky_read_lsm(grove_sky_reader *in);
+
+#endif
