@@ -36,24 +36,29 @@ static grove_node *find_call(const grove_tree *tree, const grove_node *like)
     return NULL;
 }
 
-/* The precision in which `real` is compiled for this node: double when all it works on is. */
+/* The precision in which `real` is compiled for this node. A class may fix it in its descriptor;
+ * else, with operands taken as given, it is double when all of them are, whatever form the class
+ * copied; else what its check said. */
 static void settle_precision(grove_node *node)
 {
-    bool all_double = true, any = false;
+    bool all_double = true, as_given = false;
 
-    if (node->form.precision != GROVE_PRECISION_RUN)
+    if (node->class_->output.precision != GROVE_PRECISION_RUN)
         return;
     for (int k = 0; k < node->input_count; k++) {
         const grove_node *in = node->inputs[k].node;
-        if (!in || in->kind == GROVE_NODE_CONSTANT)
+        grove_handing handing = node->handing[k];
+        if (!in || in->kind == GROVE_NODE_CONSTANT || handing == GROVE_AS_DOUBLE)
             continue;
-        if (node->handing[k] == GROVE_AS_DOUBLE) /* says nothing about the result */
-            all_double = false;
-        any = true;
-        all_double = all_double && in->form.precision == GROVE_PRECISION_DOUBLE;
+        as_given = true;
+        all_double = all_double && in->form.precision == GROVE_PRECISION_DOUBLE &&
+                     handing != GROVE_AS_SINGLE_COMPLEX;
     }
-    if (any && all_double)
-        node->form.precision = GROVE_PRECISION_DOUBLE;
+    if (as_given)
+        node->form.precision = all_double ? GROVE_PRECISION_DOUBLE : GROVE_PRECISION_RUN;
+    else if (node->class_->flags & (GROVE_CLASS_REDUCE | GROVE_CLASS_SELECT) ||
+             node->input_count == 0)
+        node->form.precision = GROVE_PRECISION_RUN;
 }
 
 static grove_node *cast(grove_node *from, grove_precision precision, bool complex_)

@@ -105,7 +105,7 @@ int grove_node_add_member(grove_node *node, const char *name, const char *axes,
         cells *= (size_t)axis->size;
         at += length + strspn(at + length, " ");
     }
-    member.data = data ? grove_arena_copy(arena, data, cells * form_bytes(form) + 1) : NULL;
+    member.data = data ? grove_arena_copy(arena, data, cells * form_bytes(form)) : NULL;
     grove_member *list = grove_arena_alloc(arena, (node->member_count + 1) * sizeof(*list));
     if (node->member_count)
         memcpy(list, node->members, node->member_count * sizeof(*list));

@@ -1,0 +1,506 @@
+/* Calls to nodes: binding, axes, roles, units, merging, and the fusing of sums over sources. */
+#include "graph/graph.h"
+
+#include "base/text.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- classes to build with: no kernels run here ---- */
+
+static void nothing(const grove_args *args, int64_t first, int64_t last)
+{
+    (void)args;
+    (void)first;
+    (void)last;
+}
+static const grove_kernel kernel = {"nothing", nothing, nothing};
+
+static int open_observation(grove_node *node)
+{
+    static const int32_t left[] = {0, 0, 1}, right[] = {1, 2, 2};
+    static const double time[] = {1, 2}, width[] = {1, 1}, freq[] = {1e9, 2e9};
+    grove_axis axes[] = {
+        {.name = "time", .kind = GROVE_AXIS_TIME, .size = 2, .centre = time, .width = width},
+        {.name = "station", .kind = GROVE_AXIS_STATION, .size = 3},
+        {.name = "baseline", .kind = GROVE_AXIS_BASELINE, .size = 3, .left = left, .right = right},
+        {.name = "freq", .kind = GROVE_AXIS_FREQ, .size = 2, .centre = freq, .width = width}};
+    grove_form number = {
+        .shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE, .unit = {.s = -1}};
+    grove_form gain = {.shape = GROVE_MATRIX, .complex_ = true};
+    grove_form data = {.shape = GROVE_MATRIX, .complex_ = true, .unit = {.Jy = 1}};
+
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(grove_node_add_axis(node, &axes[i]), 0);
+    ck_assert_int_eq(grove_node_add_member(node, "freq", "freq", &number, freq, "Hz"), 0);
+    ck_assert_int_eq(grove_node_add_member(node, "gain", "freq station time", &gain, NULL, "g"), 0);
+    ck_assert_int_eq(grove_node_add_member(node, "data", "time baseline freq", &data, NULL, "d"),
+                     0);
+    return 0;
+}
+
+static int open_sky(grove_node *node)
+{
+    grove_axis axis = {.name = "source", .kind = GROVE_AXIS_SOURCE, .size = 5};
+    grove_form flux = {.shape = GROVE_SCALAR, .unit = {.Jy = 1}};
+    grove_form jones = {.shape = GROVE_MATRIX, .complex_ = true};
+
+    ck_assert_int_eq(grove_node_add_axis(node, &axis), 0);
+    ck_assert_int_eq(grove_node_add_member(node, "flux", "source", &flux, NULL, "Jy"), 0);
+    ck_assert_int_eq(grove_node_add_member(node, "jones", "source", &jones, NULL, "J"), 0);
+    return 0;
+}
+
+static int check_multiply(grove_node *node)
+{
+    grove_form form = *grove_node_input_form(node, 0), other = *grove_node_input_form(node, 1);
+
+    form.shape = form.shape > other.shape ? form.shape : other.shape;
+    form.complex_ = form.complex_ || other.complex_;
+    form.unit.Jy = (int8_t)(form.unit.Jy + other.unit.Jy);
+    grove_node_set_output(node, &form);
+    return 0;
+}
+
+static int check_point(grove_node *node)
+{
+    grove_form form = {.shape = GROVE_MATRIX, .complex_ = true, .unit = {.Jy = 1}};
+
+    grove_node_set_output(node, &form);
+    return 0;
+}
+
+static int check_predict(grove_node *node)
+{
+    grove_node_consume(node, GROVE_AXIS_SOURCE);
+    return check_point(node);
+}
+
+static int check_tilt(grove_node *node)
+{
+    return grove_node_number(node, "angle") > 1
+               ? grove_node_fail_option(node, "angle", "%g rad is too steep; at most 1 rad",
+                                        grove_node_number(node, "angle"))
+               : 0;
+}
+
+static const grove_input two[] = {
+    {"a", GROVE_VALUE, "left", .shapes = GROVE_JONES, .linear = true},
+    {"b", GROVE_VALUE, "right", .shapes = GROVE_JONES, .linear = true},
+    {0}};
+static const grove_input sky_and_obs[] = {
+    {"sky", GROVE_SKY, "sources"}, {"obs", GROVE_OBSERVATION, "frame"}, {0}};
+static const grove_input one[] = {{"x", GROVE_VALUE, "what", .shapes = GROVE_JONES}, {0}};
+static const grove_option point_options[] = {
+    {"flux", GROVE_VALUE_FLUX, "sky.flux", "Jy"},
+    {"data", GROVE_VALUE, "obs.data", "to have baselines", .shapes = GROVE_JONES},
+    {"smear", GROVE_CHOICE, "none", "which", .choices = "none time freq both"},
+    {0}};
+static const grove_option predict_options[] = {
+    {"flux", GROVE_VALUE_FLUX, "sky.flux", "Jy"},
+    {"data", GROVE_VALUE, "obs.data", "to have baselines", .shapes = GROVE_JONES},
+    {"smear", GROVE_CHOICE, "none", "which", .choices = "none time freq both"},
+    {"left", GROVE_VALUE, "none", "Jones", .shapes = GROVE_JONES},
+    {"right", GROVE_VALUE, "none", "Jones", .shapes = GROVE_JONES},
+    {0}};
+static const grove_option over[] = {{"over", GROVE_AXIS_NAMES, "none", "axes"}, {0}};
+static const grove_option tilt_options[] = {{"angle", GROVE_ANGLE, "0.5rad", "how far, rad"},
+                                            {"length", GROVE_VALUE_LENGTH, "none", "m"},
+                                            {0}};
+
+#define CLASS(class_name, ...)                                                                     \
+    static const grove_class class_##class_name = {                                                \
+        GROVE_CLASS_HEAD(class_name), .doc = "For tests.", .kernel = &kernel, __VA_ARGS__}
+
+CLASS(observe, .flags = GROVE_CLASS_DATA, .object = GROVE_OBSERVATION, .open = open_observation);
+CLASS(sky_model, .flags = GROVE_CLASS_DATA, .object = GROVE_SKY, .open = open_sky);
+CLASS(multiply, .inputs = two, .check = check_multiply);
+CLASS(point, .inputs = sky_and_obs, .options = point_options, .check = check_point);
+CLASS(predict, .inputs = sky_and_obs, .options = predict_options, .check = check_predict);
+CLASS(sum, .inputs = one, .options = over, .flags = GROVE_CLASS_REDUCE, .reduce = GROVE_REDUCE_SUM);
+CLASS(hermitian, .inputs = one, .check = NULL);
+CLASS(tilt, .inputs = one, .options = tilt_options, .check = check_tilt);
+
+/* ---- a tree for each test ---- */
+
+static grove_tree *tree;
+static grove_error *error;
+static grove_classes *classes;
+static grove_place here = {"test.tree", NULL, 3, 7, 1};
+
+/* Default texts of the classes above: "sky.flux", "obs.data", "0.5rad", and words. */
+static int expand(void *context, grove_tree *at, const char *text, const grove_node *scope,
+                  const grove_place *place, grove_operand *result)
+{
+    grove_literal literal = {.kind = GROVE_LITERAL_TEXT, .text = text, .word = true};
+    const char *dot = strchr(text, '.');
+
+    (void)context;
+    result->kind = GROVE_OPERAND_LITERAL;
+    if (dot && text[0] > '9') {
+        char name[16] = {0};
+        memcpy(name, text, (size_t)(dot - text));
+        *result = grove_tree_member(at, grove_node_object(scope, name), dot + 1, place);
+        return result->kind == GROVE_OPERAND_NOTHING;
+    }
+    if (!strcmp(text, "0.5rad"))
+        literal = (grove_literal){.kind = GROVE_LITERAL_NUMBER, .number = 0.5, .unit = {.rad = 1}};
+    result->literal = grove_arena_copy(at->arena, &literal, sizeof(literal));
+    return 0;
+}
+
+static void setup(void)
+{
+    const grove_class *all[] = {&class_observe, &class_sky_model, &class_multiply,  &class_point,
+                                &class_predict, &class_sum,       &class_hermitian, &class_tilt};
+
+    error = grove_error_new();
+    classes = grove_classes_new((const char *const[]){NULL});
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        ck_assert_int_eq(grove_classes_add(classes, all[i], error), 0);
+    tree = grove_tree_new();
+    tree->error = error;
+    tree->classes = classes;
+    tree->expand = expand;
+}
+
+static void teardown(void)
+{
+    grove_tree_free(tree);
+    grove_classes_free(classes);
+    grove_error_free(error);
+}
+
+static const grove_class *find(const char *name)
+{
+    return grove_classes_find(classes, name, error);
+}
+
+static grove_operand call(const char *class_name, const char *name, grove_operand a,
+                          grove_operand b)
+{
+    grove_argument arguments[2] = {{.operand = a, .place = here}, {.operand = b, .place = here}};
+    size_t count = a.kind == GROVE_OPERAND_NOTHING ? 0 : b.kind == GROVE_OPERAND_NOTHING ? 1 : 2;
+
+    return grove_tree_call(tree, find(class_name), name, &here, arguments, count);
+}
+
+static const grove_operand nil;
+
+static grove_operand seen(grove_operand value, char role)
+{
+    value.role = role;
+    return value;
+}
+
+static grove_operand number(double value, grove_unit unit)
+{
+    grove_literal literal = {.kind = GROVE_LITERAL_NUMBER, .number = value, .unit = unit};
+    grove_operand operand = {.kind = GROVE_OPERAND_LITERAL};
+
+    operand.literal = grove_arena_copy(tree->arena, &literal, sizeof(literal));
+    return operand;
+}
+
+static grove_operand word(const char *text)
+{
+    grove_literal literal = {.kind = GROVE_LITERAL_TEXT, .text = text, .word = true};
+    grove_operand operand = {.kind = GROVE_OPERAND_LITERAL};
+
+    operand.literal = grove_arena_copy(tree->arena, &literal, sizeof(literal));
+    return operand;
+}
+
+static grove_operand member(grove_operand object, const char *name)
+{
+    return grove_tree_member(tree, object.node, name, &here);
+}
+
+static const char *axes_of(const grove_node *node)
+{
+    static char text[200];
+
+    text[0] = 0;
+    for (int i = 0; i < node->axis_count; i++)
+        sprintf(text + strlen(text), "%s ", node->axes[i]->name);
+    return text;
+}
+
+static grove_operand sum_source(grove_operand x)
+{
+    grove_argument arguments[2] = {{.operand = x, .place = here},
+                                   {.name = "over", .operand = word("source"), .place = here}};
+
+    return grove_tree_call(tree, find("sum"), NULL, &here, arguments, 2);
+}
+
+/* ---- tests ---- */
+
+START_TEST(axes_are_united_in_storage_order)
+{
+    grove_operand obs = call("observe", "obs", nil, nil), sky = call("sky_model", "S", nil, nil);
+    grove_operand gain = member(obs, "gain");
+
+    ck_assert_str_eq(axes_of(gain.node), "time station freq ");
+    grove_operand product = call("multiply", NULL, gain, member(sky, "flux"));
+    ck_assert_str_eq(axes_of(product.node), "source time station freq ");
+    ck_assert_int_eq(product.node->form.unit.Jy, 1);
+    ck_assert_int_eq(product.role, 0);
+}
+END_TEST
+
+START_TEST(stations_meet_baselines_by_their_side)
+{
+    grove_operand obs = call("observe", "obs", nil, nil), gain = member(obs, "gain");
+    grove_operand both = call("multiply", NULL, seen(gain, 'p'), seen(gain, 'q'));
+    grove_operand left = call("multiply", NULL, seen(gain, 'p'), member(obs, "data"));
+    grove_operand same = call("multiply", NULL, seen(gain, 'q'), seen(gain, 'q'));
+
+    ck_assert_str_eq(axes_of(both.node), "time baseline freq ");
+    ck_assert_int_eq(both.node->inputs[0].side, 'p');
+    ck_assert_int_eq(both.node->inputs[1].side, 'q');
+    ck_assert_str_eq(axes_of(left.node), "time baseline freq ");
+    ck_assert_int_eq(left.node->inputs[0].side, 'p');
+    ck_assert_int_eq(left.node->inputs[1].side, 0);
+    /* two values of one side stay at station level, and have that side */
+    ck_assert_str_eq(axes_of(same.node), "time station freq ");
+    ck_assert_int_eq(same.node->inputs[0].side, 0);
+    ck_assert_int_eq(same.role, 'q');
+    ck_assert_int_eq((int)grove_error_count(error), 0);
+    /* and seen from the other side they are the same node */
+    ck_assert_ptr_eq(call("multiply", NULL, seen(gain, 'p'), seen(gain, 'p')).node, same.node);
+}
+END_TEST
+
+START_TEST(a_station_value_without_side_is_an_error)
+{
+    grove_operand obs = call("observe", "obs", nil, nil);
+    grove_operand result = call("multiply", NULL, member(obs, "gain"), member(obs, "data"));
+
+    ck_assert_int_eq(result.kind, GROVE_OPERAND_NOTHING);
+    ck_assert_str_eq(
+        grove_error_message(error, 0),
+        "multiply: 'obs.gain' varies with station and meets baselines; write obs.gain[p] "
+        "or obs.gain[q] to say which station of the baseline");
+}
+END_TEST
+
+START_TEST(equal_calls_are_one_node)
+{
+    grove_operand obs = call("observe", "obs", nil, nil), again = call("observe", NULL, nil, nil);
+    grove_operand gain = seen(member(obs, "gain"), 'p');
+
+    ck_assert_ptr_eq(obs.node, again.node);
+    ck_assert_ptr_eq(call("multiply", NULL, gain, gain).node,
+                     call("multiply", "J", gain, gain).node);
+    ck_assert_str_eq(call("multiply", NULL, gain, gain).node->name, "J");
+    ck_assert_ptr_ne(call("multiply", NULL, gain, member(obs, "data")).node,
+                     call("multiply", NULL, member(obs, "data"), gain).node);
+}
+END_TEST
+
+START_TEST(two_observations_do_not_mix)
+{
+    grove_operand obs = call("observe", "obs", nil, nil);
+    static grove_class other;
+
+    other = class_observe;
+    other.name = "other";
+    ck_assert_int_eq(grove_classes_add(classes, &other, error), 0);
+    grove_operand second = call("other", "obs2", nil, nil);
+    grove_operand result = call("multiply", NULL, member(obs, "data"), member(second, "data"));
+    ck_assert_int_eq(result.kind, GROVE_OPERAND_NOTHING);
+    ck_assert_str_eq(
+        grove_error_message(error, 0),
+        "multiply: 'b' has the time axis of 'obs2', the inputs before it that of 'obs'; a "
+        "value has one of them");
+}
+END_TEST
+
+static const struct {
+    const char *option;
+    double value;
+    grove_unit unit;
+    const char *message;
+} bad_options[] = {
+    {"angle", 3, {.s = 1}, "tilt: option 'angle' wants an angle, got 3 s"},
+    {"angle", 2, {.rad = 1}, "tilt: 2 rad is too steep; at most 1 rad"},
+    {"angel", 1, {.rad = 1}, "tilt: no option 'angel'; did you mean 'angle'?"},
+    {"length", 25, {.s = 1}, "tilt: option 'length' wants a length, got 25 s"},
+    {"zzzzz", 1, {0}, "tilt: no option 'zzzzz'"},
+};
+
+START_TEST(bad_options_say_what_is_wrong)
+{
+    grove_operand obs = call("observe", "obs", nil, nil);
+    grove_argument arguments[2] = {{.operand = member(obs, "data"), .place = here},
+                                   {.name = bad_options[_i].option,
+                                    .operand = number(bad_options[_i].value, bad_options[_i].unit),
+                                    .place = here}};
+
+    ck_assert_int_eq(grove_tree_call(tree, find("tilt"), NULL, &here, arguments, 2).kind,
+                     GROVE_OPERAND_NOTHING);
+    ck_assert_uint_eq(grove_error_count(error), 1);
+    ck_assert_str_eq(grove_error_message(error, 0), bad_options[_i].message);
+}
+END_TEST
+
+START_TEST(missing_and_wrong_objects_say_so)
+{
+    grove_operand obs = call("observe", "obs", nil, nil);
+
+    ck_assert_int_eq(call("point", NULL, obs, obs).kind, GROVE_OPERAND_NOTHING);
+    ck_assert_str_eq(grove_error_message(error, 0),
+                     "point: input 'sky' wants a sky model, got 'obs' (observe)");
+    grove_error_clear(error);
+    call("point", NULL, nil, nil);
+    ck_assert_str_eq(grove_error_message(error, 0),
+                     "point: its sky is missing: input 'sky' wants a sky model");
+    grove_error_clear(error);
+    ck_assert_int_eq(member(obs, "dat").kind, GROVE_OPERAND_NOTHING);
+    ck_assert_str_eq(grove_error_message(error, 0),
+                     "'obs' (observe) has no member 'dat'; did you mean 'data'?");
+}
+END_TEST
+
+START_TEST(a_reduction_needs_the_axis)
+{
+    grove_operand obs = call("observe", "obs", nil, nil);
+
+    ck_assert_int_eq(sum_source(member(obs, "data")).kind, GROVE_OPERAND_NOTHING);
+    ck_assert_str_eq(grove_error_message(error, 0),
+                     "sum: 'obs.data' does not vary along 'source'; it has time, baseline, freq");
+}
+END_TEST
+
+/* The sum over sources of `body` as an action's input, rewritten; what stands in its place. */
+static grove_node *rewritten(grove_operand body)
+{
+    grove_operand sum = sum_source(body);
+    grove_operand user = call("tilt", "user", sum, nil);
+
+    ck_assert_int_eq(user.kind, GROVE_OPERAND_NODE);
+    ck_assert_int_eq(grove_tree_finish(tree), 0);
+    return user.node->inputs[0].node;
+}
+
+static bool is(const grove_node *node, const char *class_name)
+{
+    return node && node->class_ && !strcmp(node->class_->name, class_name);
+}
+
+START_TEST(a_product_with_a_point_is_fused)
+{
+    grove_operand obs = call("observe", "obs", nil, nil), sky = call("sky_model", "S", nil, nil);
+    grove_operand point = call("point", NULL, sky, obs), gain = member(obs, "gain");
+    grove_operand jones = call("multiply", "J", gain, member(sky, "jones"));
+    grove_operand left = call("multiply", NULL, seen(jones, 'p'), point);
+    grove_node *fused;
+
+    /* left-bracketed or right-bracketed, it is the same */
+    if (_i == 0)
+        fused = rewritten(call("multiply", NULL, left, seen(jones, 'q')));
+    else
+        fused = rewritten(call("multiply", NULL, seen(jones, 'p'),
+                               call("multiply", NULL, point, seen(jones, 'q'))));
+    ck_assert(is(fused, "predict"));
+    ck_assert_str_eq(axes_of(fused), "time baseline freq ");
+    int k = grove_node_input(fused, "left"), q = grove_node_input(fused, "right");
+    ck_assert_ptr_eq(fused->inputs[k].node, jones.node);
+    ck_assert_int_eq(fused->inputs[k].side, 'p');
+    ck_assert_ptr_eq(fused->inputs[q].node, jones.node);
+    ck_assert_int_eq(fused->inputs[q].side, 'q');
+}
+END_TEST
+
+START_TEST(factors_without_source_leave_the_sum)
+{
+    grove_operand obs = call("observe", "obs", nil, nil), sky = call("sky_model", "S", nil, nil);
+    grove_operand point = call("point", NULL, sky, obs), gain = member(obs, "gain");
+    grove_node *outer = rewritten(call("multiply", NULL, seen(gain, 'p'),
+                                       call("multiply", NULL, number(2, GROVE_UNIT_NONE), point)));
+
+    /* G (2 predict) */
+    ck_assert(is(outer, "multiply"));
+    ck_assert_ptr_eq(outer->inputs[0].node, gain.node);
+    ck_assert(is(outer->inputs[1].node, "multiply"));
+    ck_assert(is(outer->inputs[1].node->inputs[1].node, "predict"));
+    const grove_node *two_node = outer->inputs[1].node->inputs[0].node;
+    while (two_node->kind == GROVE_NODE_CAST)
+        two_node = two_node->inputs[0].node;
+    ck_assert_double_eq(two_node->constant->number, 2);
+}
+END_TEST
+
+START_TEST(what_cannot_be_fused_says_why)
+{
+    grove_operand obs = call("observe", "obs", nil, nil), sky = call("sky_model", "S", nil, nil);
+    grove_operand point = call("point", NULL, sky, obs), jones = member(sky, "jones");
+    grove_operand gain = member(obs, "gain");
+    grove_operand wrong = call("multiply", "E", gain, jones);
+    grove_node *sum = rewritten(_i == 0 ? call("multiply", NULL, seen(wrong, 'q'), point)
+                                        : call("multiply", NULL, jones, member(obs, "data")));
+
+    ck_assert(is(sum, "sum"));
+    ck_assert_str_eq(sum->note, _i == 0
+                                    ? "not fused, summed in chunks: 'E' is seen from q but stands "
+                                      "left of the point"
+                                    : "not fused, summed in chunks: there is no point(...) in the "
+                                      "product");
+}
+END_TEST
+
+START_TEST(descriptors_are_checked)
+{
+    grove_class bad = class_tilt, copy;
+
+    bad.abi_major++;
+    ck_assert_int_eq(grove_class_check(&bad, "tilt", &copy, error), GROVE_ABI);
+    bad = class_tilt;
+    bad.abi_minor++;
+    ck_assert_int_eq(grove_class_check(&bad, "tilt", &copy, error), GROVE_ABI);
+    bad = class_tilt;
+    bad.struct_size += 8;
+    ck_assert_int_eq(grove_class_check(&bad, "tilt", &copy, error), GROVE_ABI);
+    bad = class_tilt;
+    bad.struct_size =
+        offsetof(grove_class, example); /* an older plugin: later fields read as NULL */
+    ck_assert_int_eq(grove_class_check(&bad, "tilt", &copy, error), 0);
+    ck_assert_ptr_null(copy.example);
+    bad = class_tilt;
+    bad.doc = "";
+    ck_assert_int_eq(grove_class_check(&bad, "tilt", &copy, error), GROVE_ABI);
+    bad = class_tilt;
+    ck_assert_int_eq(grove_class_check(&bad, "tilted", &copy, error), GROVE_ABI);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("graph");
+    TCase *tests = tcase_create("graph");
+    int failed;
+
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, axes_are_united_in_storage_order);
+    tcase_add_test(tests, stations_meet_baselines_by_their_side);
+    tcase_add_test(tests, a_station_value_without_side_is_an_error);
+    tcase_add_test(tests, equal_calls_are_one_node);
+    tcase_add_test(tests, two_observations_do_not_mix);
+    tcase_add_loop_test(tests, bad_options_say_what_is_wrong, 0,
+                        sizeof(bad_options) / sizeof(bad_options[0]));
+    tcase_add_test(tests, missing_and_wrong_objects_say_so);
+    tcase_add_test(tests, a_reduction_needs_the_axis);
+    tcase_add_loop_test(tests, a_product_with_a_point_is_fused, 0, 2);
+    tcase_add_test(tests, factors_without_source_leave_the_sum);
+    tcase_add_loop_test(tests, what_cannot_be_fused_says_why, 0, 2);
+    tcase_add_test(tests, descriptors_are_checked);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
