@@ -112,6 +112,9 @@ static void bind_object(binding *b, int i)
     grove_node *given = argument->operand.node;
     if (argument->operand.kind == GROVE_OPERAND_NOTHING)
         b->failed = GROVE_INVALID;
+    else if (argument->operand.kind == GROVE_OPERAND_LITERAL &&
+             argument->operand.literal->kind == GROVE_LITERAL_NONE)
+        return; /* where every value that would come from it is given */
     else if (argument->operand.kind == GROVE_OPERAND_LITERAL)
         fail(b, &argument->place, "input '%s' wants %s, got %s", input->name, wanted,
              grove_literal_show(arena, argument->operand.literal));

@@ -1,0 +1,43 @@
+/* A node class of one's own: what it is called, what it takes, what it gives. The arithmetic is in beam_cos3.h. */
+#include <grove/plugin.h>
+
+#define GROVE_KERNEL_SOURCE "beam_cos3.h"
+#include <grove/kernel.h>
+
+static const grove_kernel kernel = GROVE_KERNEL(beam_cos3);
+
+static const grove_input inputs[] = {
+    {"sky", GROVE_SKY, "the sources whose directions are meant"},
+    {"obs", GROVE_OBSERVATION, "pointing and frequencies"},
+    {0},
+};
+
+static const grove_option options[] = {
+    {"scale", GROVE_NUMBER, "65", "c in cos^3(c nu r), per GHz and radian"},
+    {"lmn", GROVE_VALUE, "lmn(sky, obs)", "direction cosines l, m and n - 1", .handing = GROVE_AS_DOUBLE,
+     .shapes = GROVE_VECTOR, .vector = 3},
+    {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE},
+    {0},
+};
+
+static int check(grove_node *node)
+{
+    double scale = grove_node_number(node, "scale");
+
+    if (!(scale > 0))
+        return grove_node_fail_option(node, "scale", "%g is not positive", scale);
+    grove_node_set_state(node, &scale, sizeof(scale));
+    return 0;
+}
+
+GROVE_CLASS(beam_cos3) = {
+    GROVE_CLASS_HEAD(beam_cos3),
+    .doc = "Voltage pattern of a WSRT dish: cos^3(c nu r).",
+    .output_doc = "a real number per source and channel, 1 at the pointing centre",
+    .group = "Jones terms",
+    .inputs = inputs,
+    .options = options,
+    .kernel = &kernel,
+    .check = check,
+    .example = "E[s,p] = beam_cos3(S, obs)",
+};
