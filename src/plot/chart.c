@@ -1,0 +1,430 @@
+#include "plot/chart.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "plot/layer.h"
+#include <math.h>
+#include <stdlib.h>
+
+/* Series with more points than this are drawn as pixels. */
+enum { MANY = 20000 };
+enum { GAP = 6, TICK = 4, PAD = 16, BAR = 14, BAR_GAP = 14 };
+
+static const double title_size = 15, text_size = 12, tick_size = 11;
+static const grove_colour ink = 0xff222222, soft = 0xff5c5c5c, axis_ink = 0xff444444,
+                          grid_ink = 0xffe9e9e9;
+
+typedef struct {
+    const grove_chart *chart;
+    grove_canvas *canvas;
+    grove_box plot;         /* where the data are */
+    grove_scale x, y;       /* of the data */
+    grove_scale range, bar; /* colours of the image; the same along the colour bar */
+    grove_ticks x_ticks, y_ticks, bar_ticks;
+    double header, legend; /* heights */
+    double left, right;    /* widths of what is beside the data */
+} layout;
+
+/* ---- ranges ---- */
+
+static void widen(grove_scale_kind kind, const double *numbers, size_t count, double *low,
+                  double *high)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(numbers[i]) || (kind == GROVE_SCALE_LOGARITHMIC && numbers[i] <= 0))
+            continue;
+        *low = fmin(*low, numbers[i]);
+        *high = fmax(*high, numbers[i]);
+    }
+}
+
+static void fit(layout *l, grove_scale *scale, const grove_chart_axis *axis, bool vertical)
+{
+    const grove_chart *chart = l->chart;
+    const grove_raster *raster = chart->raster;
+    double low = axis->low, high = axis->high, room = 0;
+
+    scale->kind = axis->kind;
+    if (!(low < high)) {
+        low = INFINITY;
+        high = -INFINITY;
+        for (size_t k = 0; k < chart->series_count && !raster; k++)
+            widen(axis->kind, vertical ? chart->series[k].y : chart->series[k].x,
+                  chart->series[k].count, &low, &high);
+        if (raster) {
+            double edges[2] = {vertical ? raster->y0 : raster->x0,
+                               vertical ? raster->y1 : raster->x1};
+            widen(axis->kind, edges, 2, &low, &high);
+        }
+        room = raster ? 0 : 0.04;
+    }
+    grove_scale_fit(scale, low, high, room);
+}
+
+/* ---- where things go ---- */
+
+static double widest(layout *l, const grove_ticks *ticks)
+{
+    double most = 0;
+
+    for (int k = 0; k < ticks->count; k++)
+        most = fmax(most, grove_canvas_text_width(l->canvas, ticks->tick[k].label, tick_size, 0));
+    return most;
+}
+
+static double entry_width(layout *l, const grove_series *series)
+{
+    return 24 + grove_canvas_text_width(l->canvas, series->label, text_size, false) + 18;
+}
+
+static double legend_height(layout *l, double width)
+{
+    double at = 0, height = 0;
+
+    for (size_t k = 0; k < l->chart->series_count; k++) {
+        if (!l->chart->series[k].label)
+            continue;
+        double entry = entry_width(l, &l->chart->series[k]);
+        if (height == 0 || at + entry > width) {
+            height += 19;
+            at = 0;
+        }
+        at += entry;
+    }
+    return height ? height + 3 : 0;
+}
+
+static void stretch(grove_scale *scale, double length)
+{
+    double extra = (length - (scale->high - scale->low)) / 2;
+
+    scale->low -= extra;
+    scale->high += extra;
+}
+
+/* Makes a unit as long along y as along x: an image gets a smaller box, a chart without one wider
+ * ranges. */
+static void make_equal(layout *l)
+{
+    double across = l->x.high - l->x.low, down = l->y.high - l->y.low;
+    double unit = fmin(l->plot.width / across, l->plot.height / down);
+
+    if (!l->chart->raster) {
+        stretch(&l->x, l->plot.width / unit);
+        stretch(&l->y, l->plot.height / unit);
+        return;
+    }
+    l->plot.x = round(l->plot.x + (l->plot.width - unit * across) / 2);
+    l->plot.width = round(unit * across);
+    l->plot.height = round(unit * down);
+}
+
+static void set_scale(grove_scale *scale, double from, double to, bool reversed)
+{
+    scale->from = reversed ? to : from;
+    scale->to = reversed ? from : to;
+}
+
+static void arrange(layout *l, grove_box box)
+{
+    const grove_chart *chart = l->chart;
+
+    fit(l, &l->x, &chart->x, false);
+    fit(l, &l->y, &chart->y, true);
+    l->header = PAD + (chart->title ? 22 : 0) + (chart->subtitle ? 18 : 0);
+    l->legend = legend_height(l, box.width - 4 * PAD);
+    l->plot.y = round(box.y + l->header + l->legend + (chart->title || l->legend ? GAP : 0));
+    double below = TICK + 4 + tick_size + 20 + 10;
+    l->plot.height = round(box.y + box.height - below) - l->plot.y;
+
+    /* The widths of the labels beside decide what is left for the data. */
+    set_scale(&l->y, l->plot.y + l->plot.height, l->plot.y, chart->y.reversed);
+    grove_ticks_make(&l->y_ticks, &l->y, 46);
+    l->left = TICK + 4 + widest(l, &l->y_ticks) + PAD;
+    if (chart->y.label || l->y_ticks.factor[0])
+        l->left += text_size + GAP + 2;
+    l->right = PAD + 10; /* half of the last label along x may stand out */
+    if (chart->raster) {
+        grove_raster_range(chart->raster, &l->range);
+        l->bar = l->range;
+        set_scale(&l->bar, l->plot.y + l->plot.height, l->plot.y, false);
+        grove_ticks_make(&l->bar_ticks, &l->bar, 46);
+        l->right = BAR_GAP + BAR + TICK + 4 + widest(l, &l->bar_ticks) + PAD;
+        if (chart->raster->label || l->bar_ticks.factor[0])
+            l->right += text_size + GAP + 2;
+    }
+    l->plot.x = round(box.x + l->left);
+    l->plot.width = round(box.x + box.width - l->right) - l->plot.x;
+    if (chart->equal)
+        make_equal(l);
+
+    set_scale(&l->x, l->plot.x, l->plot.x + l->plot.width, chart->x.reversed);
+    set_scale(&l->y, l->plot.y + l->plot.height, l->plot.y, chart->y.reversed);
+    set_scale(&l->bar, l->plot.y + l->plot.height, l->plot.y, false);
+    grove_ticks_make(&l->x_ticks, &l->x, 76);
+    grove_ticks_make(&l->y_ticks, &l->y, 46);
+    if (chart->raster)
+        grove_ticks_make(&l->bar_ticks, &l->bar, 46);
+}
+
+/* ---- drawing ---- */
+
+static void straight(layout *l, double x0, double y0, double x1, double y1, grove_colour colour)
+{
+    double points[2][2] = {{x0, y0}, {x1, y1}};
+    grove_canvas_line(l->canvas, (const double(*)[2])points, 2, 1, colour);
+}
+
+/* Lines of one pixel are sharp in the middle of pixels. */
+static double sharp(double place)
+{
+    return floor(place) + 0.5;
+}
+
+static void draw_grid(layout *l)
+{
+    double right = l->plot.x + l->plot.width, bottom = l->plot.y + l->plot.height;
+
+    for (int k = 0; k < l->x_ticks.count; k++)
+        if (!l->x_ticks.tick[k].minor)
+            straight(l, sharp(l->x_ticks.tick[k].place), l->plot.y, sharp(l->x_ticks.tick[k].place),
+                     bottom, grid_ink);
+    for (int k = 0; k < l->y_ticks.count; k++)
+        if (!l->y_ticks.tick[k].minor)
+            straight(l, l->plot.x, sharp(l->y_ticks.tick[k].place), right,
+                     sharp(l->y_ticks.tick[k].place), grid_ink);
+}
+
+static void draw_axis_label(layout *l, const char *label, const char *factor, double x, double y,
+                            bool upright)
+{
+    grove_text text = {0};
+    grove_lettering lettering = {text_size, false, upright, 0.5, ink};
+
+    if (label)
+        grove_text_add(&text, "%s", label);
+    if (factor[0])
+        grove_text_add(&text, "%s%s", label ? "  " : "", factor);
+    if (text.at)
+        grove_canvas_text(l->canvas, x, y, text.at, &lettering);
+    free(text.at);
+}
+
+static void draw_axes(layout *l)
+{
+    double left = l->plot.x, bottom = l->plot.y + l->plot.height;
+    double middle = l->plot.y + l->plot.height / 2;
+    grove_lettering centred = {tick_size, false, false, 0.5, soft};
+    grove_lettering ended = {tick_size, false, false, 1, soft};
+
+    straight(l, left, sharp(bottom), left + l->plot.width, sharp(bottom), axis_ink);
+    straight(l, sharp(left) - 1, l->plot.y, sharp(left) - 1, bottom + 1, axis_ink);
+    for (int k = 0; k < l->x_ticks.count; k++) {
+        const grove_tick *tick = &l->x_ticks.tick[k];
+        straight(l, sharp(tick->place), bottom, sharp(tick->place),
+                 bottom + (tick->minor ? TICK / 2 : TICK) + 1, axis_ink);
+        grove_canvas_text(l->canvas, tick->place, bottom + TICK + 4 + tick_size, tick->label,
+                          &centred);
+    }
+    for (int k = 0; k < l->y_ticks.count; k++) {
+        const grove_tick *tick = &l->y_ticks.tick[k];
+        straight(l, left - (tick->minor ? TICK / 2 : TICK) - 1, sharp(tick->place), left,
+                 sharp(tick->place), axis_ink);
+        grove_canvas_text(l->canvas, left - TICK - 4, tick->place + 0.36 * tick_size, tick->label,
+                          &ended);
+    }
+    draw_axis_label(l, l->chart->x.label, l->x_ticks.factor, left + l->plot.width / 2,
+                    bottom + TICK + 4 + tick_size + 20, false);
+    draw_axis_label(l, l->chart->y.label, l->y_ticks.factor,
+                    left - TICK - 4 - widest(l, &l->y_ticks) - GAP - 4, middle, true);
+}
+
+static void draw_bar(layout *l)
+{
+    grove_box box = {l->plot.x + l->plot.width + BAR_GAP, l->plot.y, BAR, l->plot.height};
+    double right = box.x + box.width, label;
+    grove_colour table[GROVE_MAP_SIZE], column[GROVE_MAP_SIZE];
+    grove_lettering lettering = {tick_size, false, false, 0, soft};
+
+    grove_map_table(l->chart->raster->map, table);
+    for (int k = 0; k < GROVE_MAP_SIZE; k++)
+        column[k] = table[GROVE_MAP_SIZE - 1 - k];
+    grove_canvas_image(l->canvas, box, column, 1, GROVE_MAP_SIZE);
+    for (int k = 0; k < l->bar_ticks.count; k++) {
+        const grove_tick *tick = &l->bar_ticks.tick[k];
+        straight(l, right, sharp(tick->place), right + (tick->minor ? TICK / 2 : TICK),
+                 sharp(tick->place), axis_ink);
+        grove_canvas_text(l->canvas, right + TICK + 4, tick->place + 0.36 * tick_size, tick->label,
+                          &lettering);
+    }
+    label = right + TICK + 4 + widest(l, &l->bar_ticks) + GAP + text_size;
+    draw_axis_label(l, l->chart->raster->label, l->bar_ticks.factor, label, box.y + box.height / 2,
+                    true);
+}
+
+static grove_colour series_colour(const grove_chart *chart, size_t k)
+{
+    unsigned colour = chart->series[k].colour;
+    return colour ? 0xff000000u | colour : grove_palette(k);
+}
+
+static void draw_header(layout *l, grove_box box)
+{
+    double left = l->plot.x, y = box.y + PAD, at = 0, row = 0;
+    grove_lettering title = {title_size, true, false, 0, ink};
+    grove_lettering text = {text_size, false, false, 0, soft};
+
+    if (l->chart->title)
+        grove_canvas_text(l->canvas, left, y += title_size - 2, l->chart->title, &title);
+    if (l->chart->subtitle)
+        grove_canvas_text(l->canvas, left, y += 19, l->chart->subtitle, &text);
+    text.colour = ink;
+    for (size_t k = 0; k < l->chart->series_count; k++) {
+        const grove_series *series = &l->chart->series[k];
+        grove_colour colour = series_colour(l->chart, k);
+        if (!series->label)
+            continue;
+        double entry = entry_width(l, series);
+        if (at > 0 && at + entry > box.width - 4 * PAD) {
+            at = 0;
+            row += 19;
+        }
+        double x = left + at, middle = box.y + l->header + row + 11;
+        double mark[2][2] = {{x, middle}, {x + 18, middle}}, dot[1][2] = {{x + 9, middle}};
+        if (series->kind == GROVE_SERIES_LINE)
+            grove_canvas_line(l->canvas, (const double(*)[2])mark, 2, 2.5, colour);
+        else
+            grove_canvas_points(l->canvas, (const double(*)[2])dot, 1, 8, colour);
+        grove_canvas_text(l->canvas, x + 24, middle + 0.36 * text_size, series->label, &text);
+        at += entry;
+    }
+}
+
+/* ---- series ---- */
+
+/* Where a point is; far outside it stays near enough for every drawing library. */
+static bool place(const layout *l, const grove_series *series, size_t i, double at[2])
+{
+    at[0] = fmin(3e4, fmax(-3e4, grove_scale_place(&l->x, series->x[i])));
+    at[1] = fmin(3e4, fmax(-3e4, grove_scale_place(&l->y, series->y[i])));
+    /* fmin and fmax drop a NaN. */
+    bool there = isfinite(series->x[i]) && isfinite(series->y[i]);
+    there = there && (l->x.kind != GROVE_SCALE_LOGARITHMIC || series->x[i] > 0);
+    there = there && (l->y.kind != GROVE_SCALE_LOGARITHMIC || series->y[i] > 0);
+    if (!there)
+        at[0] = at[1] = NAN;
+    return there;
+}
+
+static int draw_points(layout *l, const grove_series *series, grove_colour colour,
+                       grove_error *error)
+{
+    size_t count = series->count;
+    double usual = count < 200 ? 6 : count < 2000 ? 4.5 : count <= MANY ? 3 : 1.8;
+    double diameter = series->size > 0 ? series->size : usual;
+    double at[2];
+
+    if (count > MANY) {
+        grove_density *density =
+            grove_density_new(l->plot, grove_canvas_scale(l->canvas), diameter, error);
+        if (!density)
+            return GROVE_NO_MEMORY;
+        for (size_t i = 0; i < count; i++)
+            if (place(l, series, i, at))
+                grove_density_add(density, at[0], at[1]);
+        return grove_density_draw(density, l->canvas, colour, error);
+    }
+    double(*points)[2] = grove_alloc(sizeof *points * (count + 1));
+    for (size_t i = 0; i < count; i++)
+        place(l, series, i, points[i]);
+    grove_canvas_points(l->canvas, (const double(*)[2])points, count, diameter,
+                        grove_colour_fade(colour, count < 200 ? 0.9 : 0.7));
+    free(points);
+    return GROVE_OK;
+}
+
+/* Of consecutive points in one column of pixels only the first, the lowest, the highest and the
+ * last can be seen: a line of millions of points stays small. */
+static void draw_line(layout *l, const grove_series *series, grove_colour colour)
+{
+    enum { AT_ONCE = 4096 };
+    double(*points)[2] = grove_alloc(sizeof *points * (AT_ONCE + 8));
+    double width = series->size > 0 ? series->size : 1.6;
+    double fine = 2 * grove_canvas_scale(l->canvas);
+    size_t count = 0;
+
+    for (size_t i = 0; i < series->count;) {
+        double first[2], lowest[2], highest[2], last[2], next[2];
+        size_t run = 1;
+        bool there = place(l, series, i, first);
+        for (int k = 0; k < 2; k++)
+            lowest[k] = highest[k] = last[k] = first[k];
+        while (there && i + run < series->count && place(l, series, i + run, next) &&
+               floor(next[0] * fine) == floor(first[0] * fine)) {
+            for (int k = 0; k < 2; k++) {
+                lowest[k] = next[1] > lowest[1] ? next[k] : lowest[k];
+                highest[k] = next[1] < highest[1] ? next[k] : highest[k];
+            }
+            last[0] = next[0];
+            last[1] = next[1];
+            run++;
+        }
+        const double *seen[4] = {first, run > 2 ? lowest : NULL, run > 2 ? highest : NULL,
+                                 run > 1 ? last : NULL};
+        for (int k = 0; k < 4; k++)
+            if (seen[k]) {
+                points[count][0] = seen[k][0];
+                points[count++][1] = seen[k][1];
+            }
+        i += run;
+        if (count >= AT_ONCE) {
+            grove_canvas_line(l->canvas, (const double(*)[2])points, count, width, colour);
+            points[0][0] = points[count - 1][0];
+            points[0][1] = points[count - 1][1];
+            count = 1;
+        }
+    }
+    grove_canvas_line(l->canvas, (const double(*)[2])points, count, width, colour);
+    free(points);
+}
+
+static int draw_image(layout *l, grove_error *error)
+{
+    const grove_raster *raster = l->chart->raster;
+    double x0 = grove_scale_place(&l->x, raster->x0), x1 = grove_scale_place(&l->x, raster->x1);
+    double y0 = grove_scale_place(&l->y, raster->y0), y1 = grove_scale_place(&l->y, raster->y1);
+    grove_box box = {fmin(x0, x1), fmin(y0, y1), fabs(x1 - x0), fabs(y1 - y0)};
+
+    return grove_raster_draw(raster, &l->range, l->canvas, box, x0 > x1, y0 < y1, error);
+}
+
+int grove_chart_draw(const grove_chart *chart, grove_canvas *canvas, grove_box box,
+                     grove_error *error)
+{
+    layout l = {.chart = chart, .canvas = canvas};
+    int code = GROVE_OK;
+
+    arrange(&l, box);
+    if (l.plot.width < 20 || l.plot.height < 20)
+        return grove_fail(error, GROVE_INVALID,
+                          "a chart of %.0f x %.0f pixels: too small for its labels; at least "
+                          "240 x 180 do",
+                          box.width, box.height);
+    if (!chart->raster)
+        draw_grid(&l);
+    grove_canvas_clip(canvas, l.plot);
+    if (chart->raster)
+        code = draw_image(&l, error);
+    for (size_t k = 0; !code && k < chart->series_count; k++)
+        if (chart->series[k].kind == GROVE_SERIES_LINE)
+            draw_line(&l, &chart->series[k], series_colour(chart, k));
+        else
+            code = draw_points(&l, &chart->series[k], series_colour(chart, k), error);
+    grove_canvas_unclip(canvas);
+    if (code)
+        return code;
+    draw_axes(&l);
+    if (chart->raster)
+        draw_bar(&l);
+    draw_header(&l, box);
+    return GROVE_OK;
+}

@@ -1,0 +1,91 @@
+/* Pictures: charts with axes, points, lines and images, drawn into PNG or SVG files. The drawing is
+ * a module of its own, so that libgrove needs no graphics library. */
+#ifndef GROVE_PLOT_PLOT_H
+#define GROVE_PLOT_PLOT_H
+
+#include "base/error.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Everything in these structures is borrowed while a picture is drawn. Text is UTF-8. Zero is a
+ * sensible default for every field but those of data. */
+
+typedef enum {
+    GROVE_SCALE_LINEAR = 0,
+    GROVE_SCALE_LOGARITHMIC, /* what is not above 0 is left out */
+    GROVE_SCALE_CLOCK /* seconds, shown as hours and minutes of the day (UTC if MJD seconds) */
+} grove_scale_kind;
+
+typedef struct {
+    const char *label; /* with the unit: "frequency (MHz)"; NULL: none */
+    grove_scale_kind kind;
+    double low, high; /* equal: from the data, with a little room */
+    bool reversed;    /* grows to the left or downwards: l, right ascension */
+} grove_chart_axis;
+
+typedef enum { GROVE_SERIES_POINTS = 0, GROVE_SERIES_LINE } grove_series_kind;
+
+typedef struct {
+    grove_series_kind kind;
+    const char *label; /* in the legend; NULL: not there */
+    const double *x,
+        *y; /* [count]; where either is not finite nothing is drawn, and a line broken */
+    size_t count;
+    unsigned colour; /* 0xRRGGBB; 0: the next one of the palette */
+    double size;     /* diameter of points, width of a line, in pixels; 0: suits the count */
+} grove_series;
+
+typedef enum {
+    GROVE_MAP_LEAF = 0, /* dark violet, blue, green, yellow */
+    GROVE_MAP_EMBER,    /* black, violet, red, orange, pale yellow */
+    GROVE_MAP_BALANCE,  /* blue, white, red, for differences: put 0 in the middle */
+    GROVE_MAP_GREY      /* black to white */
+} grove_map;
+
+typedef struct {
+    const float *data; /* [rows][columns]; row 0 is drawn at y0, column 0 at x0 */
+    size_t rows, columns;
+    double x0, x1, y0, y1; /* outer edges of the first and the last pixel */
+    double low, high;      /* numbers at the ends of the colour map; equal: from the data */
+    double clip;           /* when from the data: share of the pixels beyond each end, 0.001 say */
+    bool logarithmic;
+    grove_map map;
+    const char *label; /* beside the colour bar */
+} grove_raster;
+
+typedef struct {
+    const char *title, *subtitle;
+    grove_chart_axis x, y;
+    bool equal; /* a unit is as long along x as along y: uv coverage, the sky */
+    const grove_series *series;
+    size_t series_count;
+    const grove_raster *raster; /* below the series; NULL: none */
+} grove_chart;
+
+/* One or several charts, in rows of `columns`. */
+typedef struct {
+    int width, height; /* pixels; 0: 900 x 600 for each chart */
+    double scale;      /* pixels of a PNG per pixel of the layout: 2 for dense screens; 0: 1 */
+    const char *title; /* above all charts */
+    const grove_chart *charts;
+    size_t count, columns; /* columns 0: 1 */
+} grove_figure;
+
+/* Draws to `path`, as PNG or SVG by its ending; a file of that name is replaced when the picture is
+ * whole. Fails with GROVE_INVALID for another ending, sizes beyond 16384 pixels and the like. */
+typedef int grove_figure_draw_fn(const grove_figure *figure, const char *path, grove_error *error);
+
+/* What the module exports, under the name grove_plot_api. */
+typedef struct {
+    int version; /* GROVE_PLOT_VERSION */
+    grove_figure_draw_fn *draw;
+} grove_plotter;
+
+enum { GROVE_PLOT_VERSION = 1 };
+extern const grove_plotter grove_plot_api;
+
+/* In libgrove: opens the module on first use and draws. GROVE_MISSING when this build has no
+ * drawing module. */
+int grove_figure_draw(const grove_figure *figure, const char *path, grove_error *error);
+
+#endif

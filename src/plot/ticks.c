@@ -1,0 +1,187 @@
+#include "plot/ticks.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void grove_scale_fit(grove_scale *scale, double low, double high, double room)
+{
+    bool logarithmic = scale->kind == GROVE_SCALE_LOGARITHMIC;
+
+    if (!isfinite(low) || !isfinite(high) || low > high || (logarithmic && high <= 0)) {
+        low = logarithmic ? 1 : 0;
+        high = logarithmic ? 10 : 1;
+    }
+    if (logarithmic && low <= 0)
+        low = high * 1e-6;
+    if (logarithmic) {
+        low = log10(low);
+        high = log10(high);
+    }
+    /* A range that the numbers themselves hardly resolve counts as one number. */
+    double least = 1e-12 * fmax(fabs(low), fabs(high));
+    if (high - low <= least) {
+        double half = low ? fmax(0.5 * fabs(low) * (room > 0), least) : 0.5;
+        half = half > 0 ? half : 0.5;
+        low -= half;
+        high += half;
+    } else {
+        double extra = room * (high - low);
+        low -= extra;
+        high += extra;
+    }
+    scale->low = logarithmic ? pow(10, low) : low;
+    scale->high = logarithmic ? pow(10, high) : high;
+}
+
+double grove_scale_place(const grove_scale *scale, double number)
+{
+    double share;
+
+    if (scale->kind == GROVE_SCALE_LOGARITHMIC)
+        share = number > 0 ? log(number / scale->low) / log(scale->high / scale->low) : NAN;
+    else
+        share = (number - scale->low) / (scale->high - scale->low);
+    return scale->from + share * (scale->to - scale->from);
+}
+
+static grove_tick *add(grove_ticks *ticks, const grove_scale *scale, double number, bool minor)
+{
+    if (ticks->count == GROVE_MAX_TICKS)
+        return NULL;
+    grove_tick *tick = &ticks->tick[ticks->count++];
+    tick->place = grove_scale_place(scale, number);
+    tick->minor = minor;
+    tick->label[0] = 0;
+    return tick;
+}
+
+/* The first of steps[] (ascending) that is not below `least`, or the last. */
+static double round_step(double least, const double *steps, size_t count)
+{
+    for (size_t k = 0; k < count; k++)
+        if (steps[k] >= least)
+            return steps[k];
+    return steps[count - 1];
+}
+
+static double decimal_step(double least)
+{
+    static const double steps[] = {1, 2, 5, 10};
+    double power = pow(10, floor(log10(least)));
+
+    return power * round_step(least / power * (1 - 1e-9), steps, 4);
+}
+
+/* "10" and an exponent above the line. */
+static void show_power(char *text, size_t size, const char *before, int exponent)
+{
+    static const char *const digits[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+    char plain[16];
+    size_t at = (size_t)snprintf(text, size, "%s10", before);
+
+    snprintf(plain, sizeof plain, "%d", exponent);
+    for (const char *c = plain; *c && at + 4 < size; c++)
+        at += (size_t)snprintf(text + at, size - at, "%s", *c == '-' ? "⁻" : digits[*c - '0']);
+}
+
+/* A true minus sign instead of the hyphen, and no "-0". */
+static void show_number(char *text, size_t size, double number, int decimals)
+{
+    char plain[24];
+
+    if (fabs(number) < 0.5 * pow(10, -decimals))
+        number = 0;
+    snprintf(plain, sizeof plain, "%.*f", decimals, fabs(number));
+    snprintf(text, size, "%s%s", number < 0 ? "−" : "", plain);
+}
+
+static void linear_ticks(grove_ticks *ticks, const grove_scale *scale, double spacing)
+{
+    double span = scale->high - scale->low;
+    double step = decimal_step(span * spacing / fabs(scale->to - scale->from));
+    double most = fmax(fabs(scale->low), fabs(scale->high));
+    int magnitude = (int)floor(log10(most)), power = 0;
+
+    if (magnitude >= 5 || magnitude <= -3)
+        power = 3 * (int)floor(magnitude / 3.0);
+    if (power)
+        show_power(ticks->factor, sizeof ticks->factor, "×", power);
+    int decimals = (int)fmax(0, fmin(12, power - floor(log10(step) + 1e-9)));
+    double first = ceil(scale->low / step - 1e-6);
+    for (int k = 0; k < GROVE_MAX_TICKS; k++) {
+        double number = (first + k) * step;
+        if (number > scale->high + 1e-6 * step)
+            break;
+        grove_tick *tick = add(ticks, scale, number, false);
+        show_number(tick->label, sizeof tick->label, number / pow(10, power), decimals);
+    }
+}
+
+static void logarithmic_ticks(grove_ticks *ticks, const grove_scale *scale, double spacing)
+{
+    double low = log10(scale->low), high = log10(scale->high);
+    double room = fabs(scale->to - scale->from) / (high - low); /* pixels per decade */
+    int step = (int)fmax(1, ceil(spacing / room * 0.8));
+    /* With little more than a decade in sight, 2 and 5 get labels too. */
+    bool dense = room > 2.5 * spacing;
+
+    for (int power = (int)floor(low); power <= high + 1e-9; power++)
+        for (int digit = 1; digit < (room > 40 ? 10 : 2); digit++) {
+            double number = digit * pow(10, power);
+            if (number < scale->low * (1 - 1e-9) || number > scale->high * (1 + 1e-9))
+                continue;
+            bool labelled = digit == 1 ? power % step == 0 : dense && (digit == 2 || digit == 5);
+            grove_tick *tick = add(ticks, scale, number, !labelled);
+            if (!tick)
+                return;
+            if (!labelled)
+                continue;
+            if (power >= -3 && power <= 4)
+                snprintf(tick->label, sizeof tick->label, "%.*f", power < 0 ? -power : 0, number);
+            else
+                show_power(tick->label, sizeof tick->label,
+                           digit == 1   ? ""
+                           : digit == 2 ? "2×"
+                                        : "5×",
+                           power);
+        }
+}
+
+static void clock_ticks(grove_ticks *ticks, const grove_scale *scale, double spacing)
+{
+    static const double steps[] = {1,   2,   5,    10,   15,   30,    60,    120,   300,
+                                   600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400};
+    double least = (scale->high - scale->low) * fmax(spacing, 60) / fabs(scale->to - scale->from);
+
+    if (least < 0.5 || least > 86400) {
+        linear_ticks(ticks, scale, spacing);
+        return;
+    }
+    double step = round_step(least, steps, sizeof steps / sizeof *steps);
+    double first = ceil(scale->low / step - 1e-6);
+    for (int k = 0; k < GROVE_MAX_TICKS; k++) {
+        double number = (first + k) * step;
+        if (number > scale->high + 1e-6 * step)
+            break;
+        grove_tick *tick = add(ticks, scale, number, false);
+        double day = fmod(fmod(number, 86400) + 86400, 86400);
+        int seconds = (int)(day + 0.5);
+        if (step < 60)
+            snprintf(tick->label, sizeof tick->label, "%02d:%02d:%02d", seconds / 3600,
+                     seconds / 60 % 60, seconds % 60);
+        else
+            snprintf(tick->label, sizeof tick->label, "%02d:%02d", seconds / 3600,
+                     seconds / 60 % 60);
+    }
+}
+
+void grove_ticks_make(grove_ticks *ticks, const grove_scale *scale, double spacing)
+{
+    memset(ticks, 0, sizeof *ticks);
+    if (scale->kind == GROVE_SCALE_LOGARITHMIC)
+        logarithmic_ticks(ticks, scale, spacing);
+    else if (scale->kind == GROVE_SCALE_CLOCK)
+        clock_ticks(ticks, scale, spacing);
+    else
+        linear_ticks(ticks, scale, spacing);
+}

@@ -1,0 +1,37 @@
+/* Scales: from numbers to places along an axis, and the ticks there. */
+#ifndef GROVE_PLOT_TICKS_H
+#define GROVE_PLOT_TICKS_H
+
+#include "plot/plot.h"
+
+/* Maps [low, high] to [from, to] pixels. */
+typedef struct {
+    grove_scale_kind kind;
+    double low, high;
+    double from, to;
+} grove_scale;
+
+/* A range that can be drawn: when it is empty or not finite a sensible one, when `room` widened by
+ * that share on both sides (in the logarithm for logarithmic scales). */
+void grove_scale_fit(grove_scale *scale, double low, double high, double room);
+/* NaN for what has no place (not above 0 on a logarithmic scale). */
+double grove_scale_place(const grove_scale *scale, double number);
+
+enum { GROVE_MAX_TICKS = 64 };
+
+typedef struct {
+    double place; /* pixels */
+    bool minor;   /* a short mark without a label */
+    char label[32];
+} grove_tick;
+
+typedef struct {
+    int count;
+    grove_tick tick[GROVE_MAX_TICKS];
+    char factor[32]; /* what the numbers are to be multiplied with, "×10³", or empty */
+} grove_ticks;
+
+/* Ticks at round numbers, about `spacing` pixels apart. */
+void grove_ticks_make(grove_ticks *ticks, const grove_scale *scale, double spacing);
+
+#endif
