@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LONGEST_LINE = 500 }; /* that is shown below a message */
+
 typedef struct {
-    grove_place place;
-    char *text;
+    grove_place place; /* file is a copy, source is not kept */
+    char *text, *line; /* the line of the source, or NULL */
     bool warning;
     int code;
     size_t order;
@@ -35,8 +37,11 @@ grove_error *grove_error_new(void)
 void grove_error_clear(grove_error *error)
 {
     pthread_mutex_lock(&error->lock);
-    for (size_t i = 0; i < error->count; i++)
+    for (size_t i = 0; i < error->count; i++) {
         free(error->messages[i].text);
+        free(error->messages[i].line);
+        free((char *)error->messages[i].place.file);
+    }
     error->count = error->errors = 0;
     error->code = 0;
     pthread_mutex_unlock(&error->lock);
@@ -50,6 +55,23 @@ void grove_error_free(grove_error *error)
     pthread_mutex_destroy(&error->lock);
     free(error->messages);
     free(error);
+}
+
+/* Keeps what is needed of a place, which need not outlive the call. */
+static void set_place(message *at, const grove_place *place)
+{
+    const char *line = place->source;
+
+    for (int i = 1; line && i < place->line; i++) {
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    at->place = *place;
+    at->place.source = NULL;
+    at->place.file = place->file ? grove_strdup(place->file) : NULL;
+    size_t length = line ? strcspn(line, "\r\n") : 0;
+    if (line && length <= LONGEST_LINE)
+        at->line = grove_format("%.*s", (int)length, line);
 }
 
 static void add(grove_error *error, const grove_place *place, int code, bool warning,
@@ -68,7 +90,7 @@ static void add(grove_error *error, const grove_place *place, int code, bool war
                      .code = code,
                      .order = error->count};
     if (place)
-        new->place = *place;
+        set_place(new, place);
     error->count++;
     if (!warning && !error->errors++)
         error->code = code;
@@ -128,8 +150,12 @@ void grove_error_context(grove_error *error, size_t since, const grove_place *pl
             free(at->text);
             at->text = text;
         }
-        if (place && !at->place.line)
-            at->place = *place;
+        if (place && !at->place.line) {
+            free((char *)at->place.file);
+            free(at->line);
+            at->line = NULL;
+            set_place(at, place);
+        }
     }
     pthread_mutex_unlock(&error->lock);
 }
@@ -176,18 +202,15 @@ static int compare(const void *left, const void *right)
 }
 
 /* The source line with a mark below the place; tabs are kept so that the mark stands right. */
-static void add_source(grove_text *text, const grove_place *place)
+static void add_source(grove_text *text, const message *at)
 {
-    const char *line = place->source;
+    const grove_place *place = &at->place;
+    const char *line = at->line;
 
-    for (int i = 1; line && i < place->line; i++) {
-        line = strchr(line, '\n');
-        line = line ? line + 1 : NULL;
-    }
     if (!line || place->column < 1)
         return;
-    int length = (int)strcspn(line, "\r\n");
-    if (length > 500 || place->column > length + 1)
+    int length = (int)strlen(line);
+    if (place->column > length + 1)
         return;
     grove_text_add(text, "    %.*s\n    ", length, line);
     for (int i = 0; i < place->column - 1; i++)
@@ -226,7 +249,7 @@ char *grove_error_text(const grove_error *error)
             grove_text_add(&text, " ");
         grove_text_add(&text, "%s: %s\n", at->warning ? "warning" : "error", at->text);
         if (at->place.line)
-            add_source(&text, &at->place);
+            add_source(&text, at);
     }
     free(sorted);
     return text.at ? text.at : grove_strdup("");

@@ -20,8 +20,8 @@ enum {
 };
 
 /* A place in a text file. Line and column count from 1; 0 means unknown. `file` and `source`
- * (the whole text, may be NULL) are borrowed and must outlive the use of the place. `length` is the
- * number of columns to underline. */
+ * (the whole text, may be NULL) are borrowed and must outlive the use of the place; an error keeps
+ * copies of what it needs of them. `length` is the number of columns to underline. */
 typedef struct {
     const char *file, *source;
     int line, column, length;
