@@ -15,17 +15,6 @@ static bool is_name(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-grove_piece grove_piece_trim(const char *at, const char *end)
-{
-    while (at < end && is_blank(*at)) {
-        at++;
-    }
-    while (end > at && is_blank(end[-1])) {
-        end--;
-    }
-    return (grove_piece){at, (size_t)(end - at)};
-}
-
 static grove_piece unquote(grove_piece value)
 {
     if (value.length >= 2 && (value.at[0] == '\'' || value.at[0] == '"') &&
@@ -33,16 +22,6 @@ static grove_piece unquote(grove_piece value)
         return grove_piece_trim(value.at + 1, value.at + value.length - 1);
     }
     return value;
-}
-
-bool grove_piece_is(grove_piece value, const char *word)
-{
-    return strlen(word) == value.length && strncasecmp(value.at, word, value.length) == 0;
-}
-
-int grove_piece_shown(grove_piece value)
-{
-    return value.length < 40 ? (int)value.length : 40;
 }
 
 grove_piece grove_columns_find(grove_piece line)
@@ -85,8 +64,8 @@ static bool read_default(const grove_columns *columns, const char **at, const ch
         close = memchr(start + 1, *start, (size_t)(end - start - 1));
     }
     if (!close) {
-        grove_reader_fault(columns->reader, *at, 1,
-                           "header: a default value is not in quotes; Column='value'");
+        grove_scan_fault(columns->scan, *at, 1,
+                         "header: a default value is not in quotes; Column='value'");
         return false;
     }
     into->value = grove_piece_trim(start + 1, close);
@@ -124,8 +103,8 @@ static bool read_column(const grove_columns *columns, const char **at, const cha
     }
     if (rest.length && !is_name(*rest.at)) {
         if (strchr("'\"[]()=#", *rest.at)) {
-            grove_reader_fault(columns->reader, rest.at, 1,
-                               "header: '%c' cannot separate columns; a comma can", *rest.at);
+            grove_scan_fault(columns->scan, rest.at, 1,
+                             "header: '%c' cannot separate columns; a comma can", *rest.at);
             return false;
         }
         into->separator = *rest.at++;
@@ -133,9 +112,9 @@ static bool read_column(const grove_columns *columns, const char **at, const cha
     *at = grove_piece_trim(rest.at, end).at;
     for (int k = 0; k < columns->count && into->field < columns->known; k++) {
         if (columns->column[k].field == into->field) {
-            grove_reader_fault(columns->reader, name.at, name.length,
-                               "header: column '%s' is named twice; once",
-                               columns->names[into->field]);
+            grove_scan_fault(columns->scan, name.at, name.length,
+                             "header: column '%s' is named twice; once",
+                             columns->names[into->field]);
             return false;
         }
     }
@@ -147,14 +126,18 @@ bool grove_columns_read(grove_columns *columns, grove_piece list)
     const char *at = list.at, *end = at + list.length;
     while (at < end) {
         if (columns->count == GROVE_COLUMNS_MOST) {
-            grove_reader_fault(columns->reader, at, 1, "header: more than %d columns",
-                               GROVE_COLUMNS_MOST);
+            grove_scan_fault(columns->scan, at, 1, "header: more than %d columns",
+                             GROVE_COLUMNS_MOST);
             return false;
         }
         if (!read_column(columns, &at, end, &columns->column[columns->count])) {
             return false;
         }
         columns->count++;
+    }
+    if (columns->count > 1) { /* the last column is followed by what follows the others, if any */
+        columns->column[columns->count - 1].separator =
+            columns->column[columns->count - 2].separator;
     }
     return true;
 }
@@ -179,7 +162,7 @@ static bool next_value(const grove_columns *columns, const char **at, const char
         if (*c == '\'' || *c == '"') {
             const char *close = memchr(c + 1, *c, (size_t)(end - c - 1));
             if (!close) {
-                grove_reader_fault(columns->reader, c, 1, "source: the quote is not closed");
+                grove_scan_fault(columns->scan, c, 1, "source: the quote is not closed");
                 return false;
             }
             c = close;
@@ -196,7 +179,7 @@ static bool next_value(const grove_columns *columns, const char **at, const char
         }
     }
     if (depth) {
-        grove_reader_fault(columns->reader, bracket, 1, "source: the bracket has no partner");
+        grove_scan_fault(columns->scan, bracket, 1, "source: the bracket has no partner");
         return false;
     }
     *value = unquote(grove_piece_trim(start, c));
@@ -226,8 +209,8 @@ bool grove_columns_split(const grove_columns *columns, grove_piece line, grove_p
     }
     grove_piece rest = grove_piece_trim(at, end);
     if (rest.length) {
-        grove_reader_fault(columns->reader, rest.at, rest.length,
-                           "source: more values than columns; the header names %d", columns->count);
+        grove_scan_fault(columns->scan, rest.at, rest.length,
+                         "source: more values than columns; the header names %d", columns->count);
         return false;
     }
     return true;

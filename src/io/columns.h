@@ -2,21 +2,9 @@
 #ifndef GROVE_IO_COLUMNS_H
 #define GROVE_IO_COLUMNS_H
 
-#include "io/reader.h"
-
-#include <stddef.h>
+#include "io/scan.h"
 
 enum { GROVE_COLUMNS_MOST = 128 };
-
-/* A part of the text that is read; `at` tells where it stands even when it is empty. */
-typedef struct {
-    const char *at;
-    size_t length;
-} grove_piece;
-
-grove_piece grove_piece_trim(const char *at, const char *end); /* without blanks at both ends */
-bool grove_piece_is(grove_piece piece, const char *word);      /* whatever the case */
-int grove_piece_shown(grove_piece piece); /* how much of it to show in a message */
 
 typedef struct {
     int field;         /* index into the known names; their number for any other column */
@@ -26,7 +14,7 @@ typedef struct {
 } grove_column;
 
 typedef struct {
-    grove_reader *reader;
+    grove_scan *scan;
     const char *const *names; /* the known names, [known] */
     int known, count;
     grove_column column[GROVE_COLUMNS_MOST];

@@ -6,12 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-bool grove_span_is(grove_span s, const char *word)
-{
-    return strlen(word) == s.length && strncasecmp(s.at, word, s.length) == 0;
-}
-
-bool grove_html_blank(char c)
+static bool is_white(char c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f' || c == '\v';
 }
@@ -37,11 +32,11 @@ const char *grove_html_find(const char *at)
 }
 
 /* HTML elements that have no end tag and that may stand anywhere. */
-static bool is_void(grove_span name)
+static bool is_void(grove_piece name)
 {
     static const char *const names[] = {"br", "hr", "img", "p", "meta", "link", "input"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        if (grove_span_is(name, names[k])) {
+        if (grove_piece_is(name, names[k])) {
             return true;
         }
     }
@@ -49,25 +44,25 @@ static bool is_void(grove_span name)
 }
 
 /* One attribute at `at`, if any; moves over it. False at the end of the tag. */
-static bool read_attribute(const char **at, grove_span *name, grove_span *value)
+static bool read_attribute(const char **at, grove_piece *name, grove_piece *value)
 {
     const char *c = *at;
-    while (grove_html_blank(*c) || *c == '/') {
+    while (is_white(*c) || *c == '/') {
         c++;
     }
     name->at = c;
-    while (*c && *c != '>' && *c != '=' && *c != '/' && !grove_html_blank(*c)) {
+    while (*c && *c != '>' && *c != '=' && *c != '/' && !is_white(*c)) {
         c++;
     }
     name->length = (size_t)(c - name->at);
-    *value = (grove_span){NULL, 0};
+    *value = (grove_piece){NULL, 0};
     const char *equals = c;
-    while (grove_html_blank(*equals)) {
+    while (is_white(*equals)) {
         equals++;
     }
     if (*equals == '=') {
         c = equals + 1;
-        while (grove_html_blank(*c)) {
+        while (is_white(*c)) {
             c++;
         }
         if (*c == '"' || *c == '\'') {
@@ -78,7 +73,7 @@ static bool read_attribute(const char **at, grove_span *name, grove_span *value)
             c += *c ? 1 : 0;
         } else {
             value->at = c;
-            while (*c && *c != '>' && !grove_html_blank(*c)) {
+            while (*c && *c != '>' && !is_white(*c)) {
                 c++;
             }
             value->length = (size_t)(c - value->at);
@@ -92,7 +87,7 @@ static bool read_attribute(const char **at, grove_span *name, grove_span *value)
 const char *grove_html_read(const char *at, grove_tag *t)
 {
     const char *c = at + 1;
-    grove_span name, value;
+    grove_piece name, value;
     *t = (grove_tag){.closing = *c == '/'};
     c += t->closing ? 1 : 0;
     t->name.at = c;
@@ -101,11 +96,11 @@ const char *grove_html_read(const char *at, grove_tag *t)
     }
     t->name.length = (size_t)(c - t->name.at);
     while (read_attribute(&c, &name, &value)) {
-        if (grove_span_is(name, "mdltype")) {
+        if (grove_piece_is(name, "mdltype")) {
             t->type = value;
-        } else if (grove_span_is(name, "mdlattr")) {
+        } else if (grove_piece_is(name, "mdlattr")) {
             t->attribute = value;
-        } else if (grove_span_is(name, "mdlval")) {
+        } else if (grove_piece_is(name, "mdlval")) {
             t->value = value;
         }
     }
@@ -113,12 +108,12 @@ const char *grove_html_read(const char *at, grove_tag *t)
         return NULL;
     }
     t->empty = c[-1] == '/' || is_void(t->name);
-    t->place = (grove_span){at, (size_t)(c + 1 - at)};
+    t->place = (grove_piece){at, (size_t)(c + 1 - at)};
     return c + 1;
 }
 
 /* The character that begins at `s` of an attribute's value, entities resolved. */
-static char next_character(grove_span *s)
+static char next_character(grove_piece *s)
 {
     static const struct {
         const char *entity;
@@ -138,7 +133,7 @@ static char next_character(grove_span *s)
 }
 
 /* A text as Python writes it ('A0', u"A0"), without its quotes. Caller frees. */
-char *grove_html_text(grove_span s)
+char *grove_html_text(grove_piece s)
 {
     char *text = grove_alloc(s.length + 1);
     size_t length = 0, start = 0;

@@ -4,8 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "io/reader.h"
-#include <math.h>
+#include "io/scan.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,20 +12,14 @@ enum { MOST_STATIONS = 100000, MOST_NAME = 64, MOST_BYTES = 64 << 20, COLUMNS = 
 
 static const char suffix[] = ".array";
 
-/* A word of a line. */
-typedef struct {
-    const char *at;
-    size_t length;
-} word;
-
 /* Where the name of a station stands, to find names given twice. */
 typedef struct {
     const char *name;
-    word where;
+    grove_piece where;
 } named;
 
 typedef struct {
-    grove_reader reader;
+    grove_scan scan;
     grove_layout *layout;
     named *names;
     size_t capacity, name_capacity;
@@ -37,7 +30,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
 }
 
-static int split(const char *line, const char *end, word words[COLUMNS + 1])
+static int split(const char *line, const char *end, grove_piece words[COLUMNS + 1])
 {
     int count = 0;
     while (line < end && count <= COLUMNS) {
@@ -49,46 +42,34 @@ static int split(const char *line, const char *end, word words[COLUMNS + 1])
         while (line < end && !is_blank(*line)) {
             line++;
         }
-        words[count++] = (word){start, (size_t)(line - start)};
+        words[count++] = (grove_piece){start, (size_t)(line - start)};
     }
     return count;
 }
 
-static char *copy_word(word from)
+static bool read_number(layout_reader *in, grove_piece from, const char *what, double *value)
 {
-    char *text = grove_alloc(from.length + 1);
-    memcpy(text, from.at, from.length);
-    return text;
-}
-
-static int shown(word from)
-{
-    return from.length < 40 ? (int)from.length : 40;
-}
-
-static bool read_number(layout_reader *in, word from, const char *what, double *value)
-{
-    const char *end = grove_parse_number(from.at, value);
-    if (end == from.at + from.length && isfinite(*value)) {
+    if (grove_piece_number(from, value)) {
         return true;
     }
-    grove_reader_fault(&in->reader, from.at, from.length,
-                       "%s: '%.*s' is not a number; a line is \"x y z [diameter [name [mount]]]\", "
-                       "in metres",
-                       what, shown(from), from.at);
+    grove_scan_fault(&in->scan, from.at, from.length,
+                     "%s: '%.*s' is not a number; a line is \"x y z [diameter [name [mount]]]\", "
+                     "in metres",
+                     what, grove_piece_shown(from), from.at);
     return false;
 }
 
-static bool read_station(layout_reader *in, const word *words, int count, grove_station *station)
+static bool read_station(layout_reader *in, const grove_piece *words, int count,
+                         grove_station *station)
 {
     static const char *const columns[] = {"x", "y", "z", "diameter"};
     bool good = true;
     if (count < 3 || count > COLUMNS) {
-        word last = words[count - 1];
+        grove_piece last = words[count - 1];
         size_t length = (size_t)(last.at + last.length - words[0].at);
-        grove_reader_fault(&in->reader, words[0].at, length,
-                           "station: %s columns; a line is \"x y z [diameter [name [mount]]]\"",
-                           count < 3 ? "too few" : "too many");
+        grove_scan_fault(&in->scan, words[0].at, length,
+                         "station: %s columns; a line is \"x y z [diameter [name [mount]]]\"",
+                         count < 3 ? "too few" : "too many");
         return false;
     }
     for (int k = 0; k < count && k < 4; k++) {
@@ -96,21 +77,21 @@ static bool read_station(layout_reader *in, const word *words, int count, grove_
         good = read_number(in, words[k], columns[k], value) && good;
     }
     if (good && count > 3 && station->diameter < 0) {
-        grove_reader_fault(&in->reader, words[3].at, words[3].length,
-                           "diameter: '%.*s' is negative; metres, or 0 where it is not known",
-                           shown(words[3]), words[3].at);
+        grove_scan_fault(&in->scan, words[3].at, words[3].length,
+                         "diameter: '%.*s' is negative; metres, or 0 where it is not known",
+                         grove_piece_shown(words[3]), words[3].at);
         good = false;
     }
     if (count > 4 && words[4].length > MOST_NAME) {
-        grove_reader_fault(&in->reader, words[4].at, words[4].length,
-                           "name: '%.*s...' is too long; at most %d bytes", shown(words[4]),
-                           words[4].at, MOST_NAME);
+        grove_scan_fault(&in->scan, words[4].at, words[4].length,
+                         "name: '%.*s...' is too long; at most %d bytes",
+                         grove_piece_shown(words[4]), words[4].at, MOST_NAME);
         good = false;
     }
     if (count > 5 && words[5].length >= sizeof station->mount) {
-        grove_reader_fault(&in->reader, words[5].at, words[5].length,
-                           "mount: '%.*s' is too long; ALT-AZ, EQUATORIAL, X-Y or the like",
-                           shown(words[5]), words[5].at);
+        grove_scan_fault(&in->scan, words[5].at, words[5].length,
+                         "mount: '%.*s' is too long; ALT-AZ, EQUATORIAL, X-Y or the like",
+                         grove_piece_shown(words[5]), words[5].at);
         good = false;
     }
     return good;
@@ -129,7 +110,7 @@ static bool make_room(layout_reader *in)
     if (!stations || !names) {
         free(stations);
         free(names);
-        grove_reader_no_memory(&in->reader);
+        grove_scan_no_memory(&in->scan);
         return false;
     }
     if (layout->count) {
@@ -144,7 +125,7 @@ static bool make_room(layout_reader *in)
     return true;
 }
 
-static void add_station(layout_reader *in, const word *words, int count)
+static void add_station(layout_reader *in, const grove_piece *words, int count)
 {
     grove_station station = {.mount = "ALT-AZ"};
     grove_layout *layout = in->layout;
@@ -152,16 +133,15 @@ static void add_station(layout_reader *in, const word *words, int count)
         return;
     }
     if (layout->count == MOST_STATIONS) {
-        grove_reader_fault(&in->reader, words[0].at, 1, "layout: more than %d stations",
-                           MOST_STATIONS);
-        in->reader.faults = GROVE_READER_FAULTS;
+        grove_scan_fault(&in->scan, words[0].at, 1, "layout: more than %d stations", MOST_STATIONS);
+        in->scan.faults = GROVE_SCAN_FAULTS;
         return;
     }
     if (!make_room(in)) {
         return;
     }
     if (count > 4) {
-        station.name = copy_word(words[4]);
+        station.name = grove_piece_copy(words[4]);
     } else {
         station.name = grove_format("S%03d", layout->count);
     }
@@ -182,10 +162,10 @@ static void read_comment(layout_reader *in, const char *at, const char *end)
     if (end - at < 5 || strncmp(at, "name:", 5) != 0) {
         return;
     }
-    word words[COLUMNS + 1];
+    grove_piece words[COLUMNS + 1];
     if (split(at + 5, end, words) >= 1) {
         free(in->layout->name);
-        in->layout->name = copy_word(words[0]);
+        in->layout->name = grove_piece_copy(words[0]);
     }
 }
 
@@ -204,10 +184,10 @@ static void check_names(layout_reader *in)
     }
     for (size_t k = 1; k < count; k++) {
         if (grove_equal(in->names[k - 1].name, in->names[k].name)) {
-            word where = in->names[k].where;
-            grove_reader_fault(&in->reader, where.at, where.length,
-                               "name: there is a station '%s' already; names must differ",
-                               in->names[k].name);
+            grove_piece where = in->names[k].where;
+            grove_scan_fault(&in->scan, where.at, where.length,
+                             "name: there is a station '%s' already; names must differ",
+                             in->names[k].name);
         }
     }
 }
@@ -217,18 +197,18 @@ static char *short_name(const char *name)
 {
     const char *slash = strrchr(name, '/');
     const char *at = slash ? slash + 1 : name;
-    return copy_word((word){at, strcspn(at, ".")});
+    return grove_piece_copy((grove_piece){at, strcspn(at, ".")});
 }
 
 grove_layout *grove_layout_parse(const char *text, const char *name, grove_error *error)
 {
-    layout_reader in = {.reader = {.text = text, .name = name, .error = error}};
+    layout_reader in = {.scan = {.text = text, .name = name, .error = error}};
     in.layout = grove_alloc(sizeof *in.layout);
     in.layout->name = short_name(name);
-    for (const char *line = text; *line && !grove_reader_stopped(&in.reader);) {
+    for (const char *line = text; *line && !grove_scan_stopped(&in.scan);) {
         const char *end = line + strcspn(line, "\n");
         const char *comment = memchr(line, '#', (size_t)(end - line));
-        word words[COLUMNS + 1];
+        grove_piece words[COLUMNS + 1];
         int count = split(line, comment ? comment : end, words);
         if (count) {
             add_station(&in, words, count);
@@ -239,13 +219,13 @@ grove_layout *grove_layout_parse(const char *text, const char *name, grove_error
     }
     check_names(&in);
     free(in.names);
-    if (!in.layout->count && !in.reader.faults) {
-        in.reader.code = grove_fail(error, GROVE_INVALID,
-                                    "%s: no stations; a line is \"x y z [diameter [name "
-                                    "[mount]]]\", ITRF in metres",
-                                    name);
+    if (!in.layout->count && !in.scan.faults) {
+        in.scan.code = grove_fail(error, GROVE_INVALID,
+                                  "%s: no stations; a line is \"x y z [diameter [name "
+                                  "[mount]]]\", ITRF in metres",
+                                  name);
     }
-    if (in.reader.code) {
+    if (in.scan.code) {
         grove_layout_free(in.layout);
         return NULL;
     }

@@ -19,7 +19,7 @@ void grove_sky_add(grove_sky_reader *in, const grove_source *source)
         if (!sources) {
             free(source->name);
             free(source->patch);
-            grove_reader_no_memory(&in->reader);
+            grove_scan_no_memory(&in->scan);
             return;
         }
         if (sky->count) {
@@ -51,17 +51,17 @@ grove_sky *grove_sky_parse(const char *text, const char *name, grove_error *erro
     if (strncmp(text, mark, 3) == 0) {
         text += 3;
     }
-    grove_sky_reader in = {.reader = {.text = text, .name = name, .error = error}};
+    grove_sky_reader in = {.scan = {.text = text, .name = name, .error = error}};
     in.sky = grove_alloc(sizeof *in.sky);
     if (text[strspn(text, " \t\r\n\f\v")] == '<') {
         grove_sky_read_lsm(&in);
     } else {
         grove_sky_read_bbs(&in);
     }
-    if (!in.sky->count && !in.reader.code) {
-        in.reader.code = grove_fail(error, GROVE_INVALID, "%s: no sources; one at least", name);
+    if (!in.sky->count && !in.scan.code) {
+        in.scan.code = grove_fail(error, GROVE_INVALID, "%s: no sources; one at least", name);
     }
-    if (in.reader.code) {
+    if (in.scan.code) {
         grove_sky_free(in.sky);
         return NULL;
     }

@@ -1,6 +1,6 @@
 /* Sky models in the text format of makesourcedb, BBS, DP3 and WSClean: a header names the columns
  * ("# (Name, Type, ...) = format" or "format = Name, Type, ..."), each further line is a source, or
- * a patch when its Name is empty. Meanings and defaults follow DP3's reader; a flux density, the
+ * a patch when its Name is empty. Meanings and defaults follow DP3's scan; a flux density, the
  * axes of a Gaussian and positions must be given, where DP3 would put 1 Jy, 1 arcsec and 0. */
 #include "io/sky_reader.h"
 
@@ -67,7 +67,7 @@ static const char *const field_names[KNOWN] = {"Name",
 
 typedef struct {
     grove_sky_reader *in;
-    grove_reader *reader;
+    grove_scan *scan;
     grove_piece header; /* the list of columns; at is NULL before it was found */
     grove_columns columns;
 } bbs;
@@ -94,25 +94,15 @@ static bool copy_short(grove_piece value, char text[MOST_NUMBER])
     return true;
 }
 
-static bool parse_number(grove_piece value, double *number)
-{
-    char text[MOST_NUMBER];
-    if (!value.length || !copy_short(value, text)) {
-        return false;
-    }
-    const char *end = grove_parse_number(text, number);
-    return end == text + value.length && isfinite(*number);
-}
-
 /* A number, or `other` where none is given. */
 static double read_number(bbs *b, const row *r, field which, double other)
 {
     grove_piece value = r->value[which];
     double number = other;
-    if (value.length && !parse_number(value, &number)) {
-        grove_reader_fault(b->reader, value.at, value.length,
-                           "%s: '%.*s' is not a number; a finite one", field_names[which],
-                           grove_piece_shown(value), value.at);
+    if (value.length && !grove_piece_number(value, &number)) {
+        grove_scan_fault(b->scan, value.at, value.length,
+                         "%s: '%.*s' is not a number; a finite one", field_names[which],
+                         grove_piece_shown(value), value.at);
         return other;
     }
     return number;
@@ -132,9 +122,8 @@ static bool read_bool(bbs *b, const row *r, field which, bool other)
         }
     }
     if (value.length) {
-        grove_reader_fault(b->reader, value.at, value.length,
-                           "%s: '%.*s' is neither true nor false", field_names[which],
-                           grove_piece_shown(value), value.at);
+        grove_scan_fault(b->scan, value.at, value.length, "%s: '%.*s' is neither true nor false",
+                         field_names[which], grove_piece_shown(value), value.at);
     }
     return other;
 }
@@ -148,27 +137,27 @@ static double read_angle(bbs *b, const row *r, field which)
     char text[MOST_NUMBER];
     double angle = 0;
     if (!value.length) {
-        grove_reader_fault(b->reader, r->line.at, r->line.length, "%s: missing; %s",
-                           field_names[which], forms);
+        grove_scan_fault(b->scan, r->line.at, r->line.length, "%s: missing; %s", field_names[which],
+                         forms);
         return 0;
     }
     bool good = copy_short(value, text) && (which == RA || !strchr(text, ':'));
-    if (good && parse_number(value, &angle)) {
+    if (good && grove_piece_number(value, &angle)) {
         angle *= DEGREE;
     } else if (good) {
         const char *end = grove_parse_angle(text, which == RA, &angle);
         good = end == text + value.length && isfinite(angle);
     }
     if (!good) {
-        grove_reader_fault(b->reader, value.at, value.length, "%s: '%.*s' is not an angle; %s",
-                           field_names[which], grove_piece_shown(value), value.at, forms);
+        grove_scan_fault(b->scan, value.at, value.length, "%s: '%.*s' is not an angle; %s",
+                         field_names[which], grove_piece_shown(value), value.at, forms);
         return 0;
     }
     double most = which == RA ? 2 * M_PI : M_PI / 2;
     if (fabs(angle) > most * (1 + 1e-12)) {
-        grove_reader_fault(b->reader, value.at, value.length,
-                           "%s: '%.*s' is out of range; at most %s degrees", field_names[which],
-                           grove_piece_shown(value), value.at, which == RA ? "360" : "90");
+        grove_scan_fault(b->scan, value.at, value.length,
+                         "%s: '%.*s' is out of range; at most %s degrees", field_names[which],
+                         grove_piece_shown(value), value.at, which == RA ? "360" : "90");
         return 0;
     }
     return which == RA && angle < 0 ? angle + 2 * M_PI : angle;
@@ -187,14 +176,14 @@ static void read_spectrum(bbs *b, const row *r, grove_source *source)
         grove_piece term = grove_piece_trim(at, comma ? comma : end);
         double number = 0;
         if (source->terms == GROVE_SPECTRUM_TERMS) {
-            grove_reader_fault(b->reader, value.at, value.length,
-                               "SpectralIndex: too many terms; at most %d", GROVE_SPECTRUM_TERMS);
+            grove_scan_fault(b->scan, value.at, value.length,
+                             "SpectralIndex: too many terms; at most %d", GROVE_SPECTRUM_TERMS);
             return;
         }
-        if (!parse_number(term, &number)) {
-            grove_reader_fault(b->reader, value.at, value.length,
-                               "SpectralIndex: '%.*s' is not a list of numbers; [a, b, ...]",
-                               grove_piece_shown(value), value.at);
+        if (!grove_piece_number(term, &number)) {
+            grove_scan_fault(b->scan, value.at, value.length,
+                             "SpectralIndex: '%.*s' is not a list of numbers; [a, b, ...]",
+                             grove_piece_shown(value), value.at);
             return;
         }
         source->spectrum[source->terms++] = number;
@@ -204,8 +193,8 @@ static void read_spectrum(bbs *b, const row *r, grove_source *source)
     source->logarithmic = read_bool(b, r, LOGARITHMIC, true);
     if (source->reference_frequency < 0 || (source->terms && source->reference_frequency <= 0)) {
         grove_piece where = given(r, FREQUENCY) ? r->value[FREQUENCY] : value;
-        grove_reader_fault(b->reader, where.at, where.length,
-                           "ReferenceFrequency: a spectrum needs a positive one, in Hz");
+        grove_scan_fault(b->scan, where.at, where.length,
+                         "ReferenceFrequency: a spectrum needs a positive one, in Hz");
         source->terms = 0;
     }
 }
@@ -217,18 +206,18 @@ static void read_shape(bbs *b, const row *r, grove_source *source)
         return;
     }
     if (!grove_piece_is(type, "GAUSSIAN")) {
-        grove_reader_fault(b->reader, type.at, type.length,
-                           "Type: '%.*s' is not supported; POINT or GAUSSIAN",
-                           grove_piece_shown(type), type.at);
+        grove_scan_fault(b->scan, type.at, type.length,
+                         "Type: '%.*s' is not supported; POINT or GAUSSIAN",
+                         grove_piece_shown(type), type.at);
         return;
     }
     for (field k = MAJOR; k <= MINOR; k++) {
         double axis = read_number(b, r, k, 0);
         if (!given(r, k) || axis < 0) {
             grove_piece where = given(r, k) ? r->value[k] : r->line;
-            grove_reader_fault(b->reader, where.at, where.length,
-                               "%s: a GAUSSIAN needs one that is not negative, in arcsec",
-                               field_names[k]);
+            grove_scan_fault(b->scan, where.at, where.length,
+                             "%s: a GAUSSIAN needs one that is not negative, in arcsec",
+                             field_names[k]);
         }
         *(k == MAJOR ? &source->major : &source->minor) = axis * ARCSEC;
     }
@@ -247,20 +236,21 @@ static void rotate_from_wavelength(bbs *b, const row *r, grove_source *source)
     }
     if (wavelength < 0 || (!own && wavelength == 0) || (source->terms && wavelength == 0)) {
         grove_piece where = r->value[own ? WAVELENGTH : ROTATION];
-        grove_reader_fault(b->reader, where.at, where.length,
-                           "ReferenceWavelength: a rotation measure with Q and U needs a positive "
-                           "one in m, or a ReferenceFrequency");
+        grove_scan_fault(b->scan, where.at, where.length,
+                         "ReferenceWavelength: a rotation measure with Q and U needs a positive "
+                         "one in m, or a ReferenceFrequency");
         return;
     }
     source->rotation_reference = wavelength * wavelength;
     double scale = own ? grove_sky_spectrum(source, LIGHT_SPEED / wavelength) : 1;
+    if (!isfinite(scale) || scale == 0) {
+        grove_piece where = r->value[WAVELENGTH];
+        grove_scan_fault(b->scan, where.at, where.length,
+                         "ReferenceWavelength: the spectrum vanishes there; another wavelength");
+        return;
+    }
     source->stokes[1] /= scale;
     source->stokes[2] /= scale;
-    if (!isfinite(source->stokes[1]) || !isfinite(source->stokes[2])) {
-        grove_piece where = r->value[WAVELENGTH];
-        grove_reader_fault(b->reader, where.at, where.length,
-                           "ReferenceWavelength: the spectrum vanishes there; another wavelength");
-    }
 }
 
 static void read_polarization(bbs *b, const row *r, grove_source *source)
@@ -272,22 +262,22 @@ static void read_polarization(bbs *b, const row *r, grove_source *source)
     if (!given(r, ROTATION)) {
         if (fraction || given(r, WAVELENGTH)) {
             where = r->value[given(r, FRACTION) ? FRACTION : given(r, ANGLE) ? ANGLE : WAVELENGTH];
-            grove_reader_fault(b->reader, where.at, where.length,
-                               "RotationMeasure: missing; PolarizedFraction, PolarizationAngle and "
-                               "ReferenceWavelength go with one");
+            grove_scan_fault(b->scan, where.at, where.length,
+                             "RotationMeasure: missing; PolarizedFraction, PolarizationAngle and "
+                             "ReferenceWavelength go with one");
         }
     } else if (stokes && fraction) {
-        grove_reader_fault(b->reader, where.at, where.length,
-                           "RotationMeasure: both Q, U and PolarizedFraction, PolarizationAngle "
-                           "are given; one pair");
+        grove_scan_fault(b->scan, where.at, where.length,
+                         "RotationMeasure: both Q, U and PolarizedFraction, PolarizationAngle "
+                         "are given; one pair");
     } else if (stokes) {
         rotate_from_wavelength(b, r, source);
     } else if (fraction) {
         double part = read_number(b, r, FRACTION, 0), angle = read_number(b, r, ANGLE, 0);
         if (!given(r, FRACTION) || !given(r, ANGLE) || read_number(b, r, WAVELENGTH, 0) != 0) {
-            grove_reader_fault(b->reader, where.at, where.length,
-                               "RotationMeasure: PolarizedFraction and PolarizationAngle go "
-                               "together, at ReferenceWavelength 0");
+            grove_scan_fault(b->scan, where.at, where.length,
+                             "RotationMeasure: PolarizedFraction and PolarizationAngle go "
+                             "together, at ReferenceWavelength 0");
         }
         source->stokes[1] = source->stokes[0] * part * cos(2 * angle);
         source->stokes[2] = source->stokes[0] * part * sin(2 * angle);
@@ -301,20 +291,13 @@ static bool read_header(bbs *b, grove_piece header)
     bool good = grove_columns_read(&b->columns, header);
     for (size_t k = 0; good && k < sizeof needed / sizeof *needed; k++) {
         if (!grove_columns_have(&b->columns, needed[k])) {
-            grove_reader_fault(b->reader, header.at, header.length,
-                               "header: there is no column '%s'; Name, Ra, Dec and I must be there",
-                               field_names[needed[k]]);
+            grove_scan_fault(b->scan, header.at, header.length,
+                             "header: there is no column '%s'; Name, Ra, Dec and I must be there",
+                             field_names[needed[k]]);
             good = false;
         }
     }
     return good;
-}
-
-static char *copy_piece(grove_piece value)
-{
-    char *text = grove_alloc(value.length + 1);
-    memcpy(text, value.at, value.length);
-    return text;
 }
 
 static void read_row(bbs *b, grove_piece line)
@@ -325,23 +308,22 @@ static void read_row(bbs *b, grove_piece line)
     }
     if (!given(&r, NAME)) {
         if (!given(&r, PATCH)) {
-            grove_reader_fault(b->reader, line.at, line.length,
-                               "source: neither Name nor Patch; a source has a Name");
+            grove_scan_fault(b->scan, line.at, line.length,
+                             "source: neither Name nor Patch; a source has a Name");
         }
         return;
     }
-    int faults = b->reader->faults;
+    int faults = b->scan->faults;
     grove_source source = {0};
     grove_piece frame = r.value[REFERENCE_TYPE];
     if (frame.length && !grove_piece_is(frame, "J2000") && !grove_piece_is(frame, "ICRS")) {
-        grove_reader_fault(b->reader, frame.at, frame.length,
-                           "RefType: '%.*s' is not supported; J2000", grove_piece_shown(frame),
-                           frame.at);
+        grove_scan_fault(b->scan, frame.at, frame.length, "RefType: '%.*s' is not supported; J2000",
+                         grove_piece_shown(frame), frame.at);
     }
     source.ra = read_angle(b, &r, RA);
     source.dec = read_angle(b, &r, DEC);
     if (!given(&r, FLUX_I)) {
-        grove_reader_fault(b->reader, line.at, line.length, "I: missing; a flux density in Jy");
+        grove_scan_fault(b->scan, line.at, line.length, "I: missing; a flux density in Jy");
     }
     for (int k = 0; k < 4; k++) {
         source.stokes[k] = read_number(b, &r, (field)(FLUX_I + k), 0);
@@ -349,9 +331,9 @@ static void read_row(bbs *b, grove_piece line)
     read_spectrum(b, &r, &source);
     read_shape(b, &r, &source);
     read_polarization(b, &r, &source);
-    if (b->reader->faults == faults) {
-        source.name = copy_piece(r.value[NAME]);
-        source.patch = copy_piece(r.value[PATCH]);
+    if (b->scan->faults == faults) {
+        source.name = grove_piece_copy(r.value[NAME]);
+        source.patch = grove_piece_copy(r.value[PATCH]);
         grove_sky_add(b->in, &source);
     }
 }
@@ -363,9 +345,9 @@ static bool same(grove_piece a, grove_piece b)
 
 void grove_sky_read_bbs(grove_sky_reader *in)
 {
-    bbs b = {.in = in, .reader = &in->reader};
-    b.columns = (grove_columns){.reader = b.reader, .names = field_names, .known = KNOWN};
-    for (const char *at = in->reader.text; *at && !grove_reader_stopped(&in->reader);) {
+    bbs b = {.in = in, .scan = &in->scan};
+    b.columns = (grove_columns){.scan = b.scan, .names = field_names, .known = KNOWN};
+    for (const char *at = in->scan.text; *at && !grove_scan_stopped(&in->scan);) {
         const char *end = at + strcspn(at, "\n");
         grove_piece line = grove_piece_trim(at, end);
         at = *end ? end + 1 : end;
@@ -378,13 +360,13 @@ void grove_sky_read_bbs(grove_sky_reader *in)
                 return;
             }
         } else if (header.at && !same(header, b.header)) {
-            grove_reader_fault(b.reader, header.at, header.length,
-                               "header: it differs from the first one; one header to a file");
+            grove_scan_fault(b.scan, header.at, header.length,
+                             "header: it differs from the first one; one header to a file");
         } else if (!header.at && *line.at != '#') {
             if (!b.header.at) {
-                grove_reader_fault(b.reader, line.at, line.length,
-                                   "sky model: the format is not known; a line \"# (Name, Type, "
-                                   "Ra, Dec, I, ...) = format\" first, or a Tigger .lsm.html");
+                grove_scan_fault(b.scan, line.at, line.length,
+                                 "sky model: the format is not known; a line \"# (Name, Type, "
+                                 "Ra, Dec, I, ...) = format\" first, or a Tigger .lsm.html");
                 return;
             }
             read_row(&b, line);

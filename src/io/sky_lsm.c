@@ -21,7 +21,7 @@
 
 #define LIGHT_SPEED 299792458.0
 
-enum { MOST_DEPTH = 256, MOST_PARTS = 8, MOST_NUMBER = 64 };
+enum { MOST_DEPTH = 256, MOST_PARTS = 8 };
 
 /* Classes with numbers as parts, and lists; OTHER is of no interest, nor is what is in it. */
 typedef enum {
@@ -59,8 +59,8 @@ static const int part_of_source[OTHER + 1] = {
 
 /* An element that is open. Those that are no objects have class OTHER and `object` false. */
 typedef struct {
-    grove_span element; /* its name */
-    grove_span place;   /* the whole tag */
+    grove_piece element; /* its name */
+    grove_piece place;   /* the whole tag */
     class class;
     bool object;
     int part, next; /* of the enclosing object this is, or -1; the next part without mdlattr */
@@ -70,37 +70,13 @@ typedef struct {
 
 typedef struct {
     grove_sky_reader *in;
-    grove_reader *reader;
+    grove_scan *scan;
     element open[MOST_DEPTH];
     int depth;
     grove_source source; /* the one being read */
     char *name, *patch;
     bool position, flux;
 } lsm;
-
-static int shown(grove_span s)
-{
-    return s.length < 40 ? (int)s.length : 40;
-}
-
-static bool parse_number(grove_span s, double *number)
-{
-    char text[MOST_NUMBER];
-    while (s.length && grove_html_blank(*s.at)) {
-        s.at++;
-        s.length--;
-    }
-    while (s.length && grove_html_blank(s.at[s.length - 1])) {
-        s.length--;
-    }
-    if (!s.length || s.length >= MOST_NUMBER) {
-        return false;
-    }
-    memcpy(text, s.at, s.length);
-    text[s.length] = 0;
-    const char *end = grove_parse_number(text, number);
-    return end == text + s.length && isfinite(*number);
-}
 
 /* Where the part of `owner` is that a tag gives, or -1. */
 static int find_part(element *owner, const grove_tag *t)
@@ -112,7 +88,7 @@ static int find_part(element *owner, const grove_tag *t)
         return owner->next < MOST_PARTS ? owner->next++ : MOST_PARTS;
     }
     for (int k = 0; k < MOST_PARTS && classes[owner->class].parts[k]; k++) {
-        if (grove_span_is(t->attribute, classes[owner->class].parts[k])) {
+        if (grove_piece_is(t->attribute, classes[owner->class].parts[k])) {
             return k;
         }
     }
@@ -140,7 +116,7 @@ static void take_value(lsm *m, const grove_tag *t)
     if (owner->class == SOURCE) {
         if (part == 0 && !m->name) {
             m->name = grove_html_text(t->value);
-        } else if (t->attribute.at && grove_span_is(t->attribute, "cluster") && !m->patch) {
+        } else if (t->attribute.at && grove_piece_is(t->attribute, "cluster") && !m->patch) {
             m->patch = grove_html_text(t->value);
         }
         return;
@@ -154,14 +130,14 @@ static void take_value(lsm *m, const grove_tag *t)
         return;
     }
     double number = 0;
-    if (parse_number(t->value, &number)) {
+    if (grove_piece_number(grove_piece_trim(t->value.at, t->value.at + t->value.length), &number)) {
         owner->value[part] = number;
         owner->have[part] = true;
-    } else if (!list && !grove_span_is(t->value, "None")) {
-        grove_reader_fault(m->reader, t->value.at, t->value.length,
-                           "%s: %s '%.*s' is not a number; a finite one",
-                           classes[owner->class].name, classes[owner->class].parts[part],
-                           shown(t->value), t->value.at);
+    } else if (!list && !grove_piece_is(t->value, "None")) {
+        grove_scan_fault(m->scan, t->value.at, t->value.length,
+                         "%s: %s '%.*s' is not a number; a finite one", classes[owner->class].name,
+                         classes[owner->class].parts[part], grove_piece_shown(t->value),
+                         t->value.at);
         owner->have[part] = true;
     }
 }
@@ -172,8 +148,8 @@ static bool complete(lsm *m, const element *e)
     const char *const *parts = classes[e->class].parts;
     for (int k = 0; k < MOST_PARTS && parts[k]; k++) {
         if (!e->have[k]) {
-            grove_reader_fault(m->reader, e->place.at, e->place.length, "%s: %s is missing",
-                               classes[e->class].name, parts[k]);
+            grove_scan_fault(m->scan, e->place.at, e->place.length, "%s: %s is missing",
+                             classes[e->class].name, parts[k]);
             return false;
         }
     }
@@ -188,8 +164,8 @@ static void close_flux(lsm *m, const element *e)
         double frequency = e->value[5];
         source->rotation_measure = e->value[4];
         if (frequency < 0 || (frequency == 0 && source->rotation_measure != 0)) {
-            grove_reader_fault(m->reader, e->place.at, e->place.length,
-                               "PolarizationWithRM: freq0 is not positive; a frequency in Hz");
+            grove_scan_fault(m->scan, e->place.at, e->place.length,
+                             "PolarizationWithRM: freq0 is not positive; a frequency in Hz");
         } else if (frequency > 0) {
             source->rotation_reference = pow(LIGHT_SPEED / frequency, 2);
         }
@@ -212,8 +188,8 @@ static void close_spectrum(lsm *m, const element *e)
         factor *= log(10);
     }
     if (e->value[1] <= 0) {
-        grove_reader_fault(m->reader, e->place.at, e->place.length,
-                           "SpectralIndex: freq0 is not positive; a frequency in Hz");
+        grove_scan_fault(m->scan, e->place.at, e->place.length,
+                         "SpectralIndex: freq0 is not positive; a frequency in Hz");
     }
 }
 
@@ -228,9 +204,9 @@ static void close_list(lsm *m, const element *e, element *owner)
         terms = e->have[k] ? terms : 0;
     }
     if (!terms) {
-        grove_reader_fault(m->reader, e->place.at, e->place.length,
-                           "SpectralIndex: spi is not a list of 1 to %d numbers",
-                           GROVE_SPECTRUM_TERMS);
+        grove_scan_fault(m->scan, e->place.at, e->place.length,
+                         "SpectralIndex: spi is not a list of 1 to %d numbers",
+                         GROVE_SPECTRUM_TERMS);
     }
     _Static_assert(sizeof m->source.spectrum == sizeof e->value, "a list is a spectrum");
     memcpy(m->source.spectrum, e->value, sizeof m->source.spectrum);
@@ -254,9 +230,9 @@ static void close_part(lsm *m, const element *e)
         source->dec = e->value[1];
         m->position = true;
         if (fabs(e->value[0]) > 7 || fabs(source->dec) > M_PI / 2 * (1 + 1e-12)) {
-            grove_reader_fault(m->reader, e->place.at, e->place.length,
-                               "Position: out of range; right ascension and declination in "
-                               "radians");
+            grove_scan_fault(m->scan, e->place.at, e->place.length,
+                             "Position: out of range; right ascension and declination in "
+                             "radians");
         }
         break;
     case FLUX:
@@ -272,8 +248,8 @@ static void close_part(lsm *m, const element *e)
         source->minor = e->value[1];
         source->position_angle = e->value[2];
         if (source->major < 0 || source->minor < 0) {
-            grove_reader_fault(m->reader, e->place.at, e->place.length,
-                               "Gaussian: ex or ey is negative; FWHM in radians");
+            grove_scan_fault(m->scan, e->place.at, e->place.length,
+                             "Gaussian: ex or ey is negative; FWHM in radians");
         }
         break;
     default:
@@ -294,10 +270,10 @@ static void close_source(lsm *m, const element *e)
 {
     const char *missing = !m->name ? "name" : !m->position ? "position" : !m->flux ? "flux" : NULL;
     if (missing) {
-        grove_reader_fault(m->reader, e->place.at, e->place.length, "Source: its %s is missing",
-                           missing);
+        grove_scan_fault(m->scan, e->place.at, e->place.length, "Source: its %s is missing",
+                         missing);
     }
-    if (!m->reader->code) {
+    if (!m->scan->code) {
         m->source.name = m->name;
         m->source.patch = m->patch ? m->patch : grove_strdup("");
         m->name = m->patch = NULL;
@@ -327,16 +303,16 @@ static void close_element(lsm *m)
 static void open_element(lsm *m, const grove_tag *t)
 {
     if (m->depth == MOST_DEPTH) {
-        grove_reader_fault(m->reader, t->place.at, t->place.length,
-                           "sky model: elements are nested more than %d deep", MOST_DEPTH);
-        m->reader->faults = GROVE_READER_FAULTS;
+        grove_scan_fault(m->scan, t->place.at, t->place.length,
+                         "sky model: elements are nested more than %d deep", MOST_DEPTH);
+        m->scan->faults = GROVE_SCAN_FAULTS;
         return;
     }
     element *owner = innermost(m);
     element e = {.element = t->name, .place = t->place, .class = OTHER, .part = -1};
     e.object = t->type.at != NULL;
     for (int k = 0; k < OTHER && e.object; k++) {
-        if (grove_span_is(t->type, classes[k].name)) {
+        if (grove_piece_is(t->type, classes[k].name)) {
             e.class = (class)k;
         }
     }
@@ -347,9 +323,9 @@ static void open_element(lsm *m, const grove_tag *t)
         }
         if (owner->class == SOURCE && e.part >= 1 && e.part <= 4 &&
             e.part != part_of_source[e.class]) {
-            grove_reader_fault(m->reader, t->place.at, t->place.length,
-                               "Source: %s '%.*s' is not supported", classes[SOURCE].parts[e.part],
-                               shown(t->type), t->type.at);
+            grove_scan_fault(m->scan, t->place.at, t->place.length,
+                             "Source: %s '%.*s' is not supported", classes[SOURCE].parts[e.part],
+                             grove_piece_shown(t->type), t->type.at);
             m->position = m->position || e.part == 1;
             m->flux = m->flux || e.part == 2;
         }
@@ -360,10 +336,10 @@ static void open_element(lsm *m, const grove_tag *t)
     m->open[m->depth++] = e;
 }
 
-static void end_tag(lsm *m, grove_span name)
+static void end_tag(lsm *m, grove_piece name)
 {
     for (int k = m->depth - 1; k >= 0; k--) {
-        grove_span open = m->open[k].element;
+        grove_piece open = m->open[k].element;
         if (open.length == name.length && strncasecmp(open.at, name.at, name.length) == 0) {
             while (m->depth > k) {
                 close_element(m);
@@ -376,19 +352,20 @@ static void end_tag(lsm *m, grove_span name)
 void grove_sky_read_lsm(grove_sky_reader *in)
 {
     lsm *m = grove_alloc(sizeof *m);
-    bool model = false;
+    bool model = false, whole = true;
     m->in = in;
-    m->reader = &in->reader;
-    const char *at = grove_html_find(in->reader.text);
-    while (at && !grove_reader_stopped(m->reader)) {
+    m->scan = &in->scan;
+    const char *at = grove_html_find(in->scan.text);
+    while (at && !grove_scan_stopped(m->scan)) {
         grove_tag t;
         const char *end = grove_html_read(at, &t);
         if (!end) {
-            grove_reader_fault(m->reader, at, strcspn(at, "\n"),
-                               "sky model: the file ends inside a tag");
+            grove_scan_fault(m->scan, at, strcspn(at, "\n"),
+                             "sky model: the file ends inside a tag");
+            whole = false;
             break;
         }
-        model = model || (t.type.at && grove_span_is(t.type, "SkyModel"));
+        model = model || (t.type.at && grove_piece_is(t.type, "SkyModel"));
         if (t.closing) {
             end_tag(m, t.name);
         } else if (t.type.at && t.value.at) {
@@ -396,20 +373,20 @@ void grove_sky_read_lsm(grove_sky_reader *in)
         }
         if (!t.closing && !t.empty) {
             if (t.value.at) {
-                t.type = (grove_span){NULL, 0};
+                t.type = (grove_piece){NULL, 0};
             }
             open_element(m, &t);
         }
         at = grove_html_find(end);
     }
     element *left = innermost(m);
-    if (left) {
-        grove_reader_fault(m->reader, left->place.at, left->place.length,
-                           "sky model: the end tag of this is missing; the file is cut off");
+    if (left && whole) {
+        grove_scan_fault(m->scan, left->place.at, left->place.length,
+                         "sky model: the end tag of this is missing; the file is cut off");
     }
-    if (!model && !m->reader->code) {
-        grove_reader_fault(m->reader, in->reader.text, 1,
-                           "sky model: no element has mdltype=SkyModel; HTML as Tigger saves it");
+    if (!model && !m->scan->code) {
+        grove_scan_fault(m->scan, in->scan.text, 1,
+                         "sky model: no element has mdltype=SkyModel; HTML as Tigger saves it");
     }
     reset_source(m);
     free(m);

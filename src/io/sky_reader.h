@@ -2,13 +2,13 @@
 #ifndef GROVE_IO_SKY_READER_H
 #define GROVE_IO_SKY_READER_H
 
-#include "io/reader.h"
+#include "io/scan.h"
 #include "io/sky.h"
 
 #include <stddef.h>
 
 typedef struct {
-    grove_reader reader;
+    grove_scan scan;
     grove_sky *sky;
     size_t capacity;
 } grove_sky_reader;

@@ -1,0 +1,612 @@
+/* Sky models: makesourcedb text and Tigger's .lsm.html, real files, faults. */
+#include "io/sky.h"
+
+#include "base/text.h"
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEGREE      (M_PI / 180)
+#define ARCSEC      (DEGREE / 3600)
+#define LIGHT_SPEED 299792458.0
+
+#define HEADER "# (Name, Type, Ra, Dec, I) = format\n"
+
+static void near(double value, double expected)
+{
+    ck_assert_double_le(fabs(value - expected), 4e-16 * fabs(expected));
+}
+
+static grove_sky *parsed(const char *text)
+{
+    grove_error *error = grove_error_new();
+    grove_sky *sky = grove_sky_parse(text, "s.txt", error);
+    char *message = grove_error_text(error);
+    ck_assert_str_eq(message, "");
+    free(message);
+    grove_error_free(error);
+    ck_assert_ptr_nonnull(sky);
+    return sky;
+}
+
+/* The whole message about a wrong text. Caller frees. */
+static char *refusal(const char *text)
+{
+    grove_error *error = grove_error_new();
+    grove_sky *sky = grove_sky_parse(text, "s.txt", error);
+    ck_assert_msg(!sky, "accepted:\n%s", text);
+    char *message = grove_error_text(error);
+    grove_error_free(error);
+    return message;
+}
+
+static void refused(const char *text, const char *expected)
+{
+    char *message = refusal(text);
+    ck_assert_str_eq(message, expected);
+    free(message);
+}
+
+/* Checks "LINE:COLUMN: error: MESSAGE" alone, for one fault. */
+static void refused_with(const char *text, const char *expected)
+{
+    char *message = refusal(text), *full = grove_format("s.txt:%s\n", expected);
+    char *end = strchr(message, '\n');
+    ck_assert_ptr_nonnull(end);
+    ck_assert_msg(!strstr(end, "error: "), "%s", message);
+    end[1] = 0;
+    ck_assert_str_eq(message, full);
+    free(full);
+    free(message);
+}
+
+static char *data_file(const char *name)
+{
+    const char *given = getenv("GROVE_TEST_DATA"), *source = getenv("GROVE_SOURCE");
+    char *path = given ? grove_format("%s/sky/%s", given, name)
+                       : grove_format("%s/../shared/data/sky/%s", source ? source : ".", name);
+    if (access(path, R_OK) != 0) {
+        printf("%s is not there: skipped\n", path);
+        free(path);
+        return NULL;
+    }
+    return path;
+}
+
+/* ---- makesourcedb text ---- */
+
+START_TEST(text_has_all_columns)
+{
+    grove_sky *sky =
+        parsed("# a comment\n"
+               "# ( Name, Type, Patch, Ra, Dec, I, Q, U, V, ReferenceFrequency='60e6', "
+               "SpectralIndex='[]', LogarithmicSI, MajorAxis, MinorAxis, Orientation, "
+               "OrientationIsAbsolute, Extra ) = FORMAT\r\n"
+               ", , north, 00:00:00, +00.00.00\n"
+               "a, POINT, north, 10:30:00.0, -00.30.00, 1.5, -.1, 0.2, 3e-3\r\n"
+               "  'b, c' , gaussian, , 157.5, 45.25, -2, , , , 1.4e9, [-0.7, 0.1], true, 30, 60.5, "
+               "-20, true, what\n"
+               "\n"
+               "d,,\"north\",12h30m00s,+12d30m36s,0,,,,5e7,0.5,F,,,,\n");
+    ck_assert_int_eq(sky->count, 3);
+    const grove_source *a = &sky->sources[0], *b = a + 1, *d = a + 2;
+    ck_assert_str_eq(a->name, "a");
+    ck_assert_str_eq(a->patch, "north");
+    near(a->ra, 157.5 * DEGREE);
+    near(a->dec, -0.5 * DEGREE);
+    near(a->stokes[0], 1.5);
+    near(a->stokes[1], -0.1);
+    near(a->stokes[2], 0.2);
+    near(a->stokes[3], 3e-3);
+    ck_assert_int_eq(a->terms, 0);
+    near(a->reference_frequency, 60e6);
+    ck_assert(a->rotation_measure == 0 && a->major == 0 && a->minor == 0);
+    ck_assert_str_eq(b->name, "b, c");
+    ck_assert_str_eq(b->patch, "");
+    near(b->ra, 157.5 * DEGREE);
+    near(b->dec, 45.25 * DEGREE);
+    near(b->stokes[0], -2);
+    ck_assert_int_eq(b->terms, 2);
+    near(b->spectrum[0], -0.7);
+    near(b->spectrum[1], 0.1);
+    ck_assert(b->logarithmic);
+    near(b->reference_frequency, 1.4e9);
+    near(b->major, 30 * ARCSEC);
+    near(b->minor, 60.5 * ARCSEC);
+    near(b->position_angle, -20 * DEGREE);
+    ck_assert(b->absolute_angle);
+    near(d->ra, 187.5 * DEGREE);
+    near(d->dec, 12.51 * DEGREE);
+    ck_assert_int_eq(d->terms, 1);
+    ck_assert(!d->logarithmic);
+    grove_sky_free(sky);
+    grove_sky_free(NULL);
+}
+END_TEST
+
+START_TEST(headers_come_in_other_forms)
+{
+    static const char *const texts[] = {
+        "Format = Name, Type, Ra, Dec, I\nx,POINT,10,20,3\n",
+        "\xef\xbb\xbf# (name,type,ra,dec,i)=format\nx,POINT,10,20,3",
+        "format=Name Ra Dec I\nx 10\t 20 3\n",
+        "format=Name Ra, Dec | I\n\"x\"  10, 20 | 3\n",
+        "FORMAT = Ra, dummy, Dec, , I, Name=fixed'x'\n10, z, 20, y, 3\n",
+        "format=Name,I=\"3\",Ra,Dec,\nx,,10,20\n",
+        "# (Name, Type, Ra, Dec, I) = format\n# (Name, Type, Ra, Dec, I) = format\nx,,10,20,3,\n"};
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+        grove_sky *sky = parsed(texts[k]);
+        ck_assert_int_eq(sky->count, 1);
+        ck_assert_str_eq(sky->sources[0].name, "x");
+        near(sky->sources[0].ra, 10 * DEGREE);
+        near(sky->sources[0].dec, 20 * DEGREE);
+        near(sky->sources[0].stokes[0], 3);
+        grove_sky_free(sky);
+    }
+}
+END_TEST
+
+START_TEST(angles_come_in_other_forms)
+{
+    static const struct {
+        const char *text;
+        double degrees;
+        bool dec;
+    } angles[] = {{"23:59:59.5", 359.99791666666664, false},
+                  {"1h30m36s", 22.65, false},
+                  {"123.30.36", 123.51, false},
+                  {"-90", 270, false},
+                  {"2rad", 2 / DEGREE, false},
+                  {"12.5deg", 12.5, false},
+                  {"-00.00.36.0", -0.01, true},
+                  {"+031.39.36.0", 31.66, true},
+                  {"-1d30m36s", -1.51, true},
+                  {"-89.5", -89.5, true},
+                  {"90", 90, true}};
+    for (size_t k = 0; k < sizeof angles / sizeof *angles; k++) {
+        bool dec = angles[k].dec;
+        char *text = grove_format(HEADER "x, , %s, %s, 1\n", dec ? "0" : angles[k].text,
+                                  dec ? angles[k].text : "0");
+        grove_sky *sky = parsed(text);
+        double found = dec ? sky->sources[0].dec : sky->sources[0].ra;
+        ck_assert_double_lt(fabs(found / DEGREE - angles[k].degrees), 1e-13 * 360);
+        grove_sky_free(sky);
+        free(text);
+    }
+}
+END_TEST
+
+#define RM_HEADER                                                                                  \
+    "format = Name, Ra, Dec, I, Q, U, ReferenceFrequency, SpectralIndex, LogarithmicSI, "          \
+    "RotationMeasure, PolarizedFraction, PolarizationAngle, ReferenceWavelength\n"
+
+/* makesourcedb turns Q and U into a polarised fraction and an angle at wavelength 0; the predicted
+ * Q and U are I(nu) fraction exp(2i (angle + RM lambda^2)). */
+START_TEST(rotation_measures_mean_what_makesourcedb_says)
+{
+    grove_sky *sky = parsed(RM_HEADER "a,0,0,4, .3, -.2, 150e6,[-0.7, 0.2],, 5\n"
+                                      "b,0,0,4, .3, -.2, 150e6,[-0.7, 0.2],, 5,,, 1.5\n"
+                                      "c,0,0,4, .3, -.2, 150e6,[-0.7, 0.2],false, 5,,, 1.5\n"
+                                      "d,0,0,4,,,,,, -5, 0.25, 0.4\n"
+                                      "e,0,0,4,,,,,, 5,,,\n"
+                                      "f,0,0,4, .3, -.2,,,, 5,,,2\n");
+    const grove_source *s = sky->sources;
+    near(s[0].stokes[1], 0.3);
+    near(s[0].stokes[2], -0.2);
+    near(s[0].rotation_measure, 5);
+    near(s[0].rotation_reference, pow(LIGHT_SPEED / 150e6, 2));
+    for (int k = 1; k < 3; k++) { /* as written at 1.5 m once the spectrum is applied */
+        double ratio = LIGHT_SPEED / 1.5 / 150e6, x = k == 1 ? log10(ratio) : ratio - 1;
+        double scale = k == 1 ? pow(10, -0.7 * x + 0.2 * x * x) : (4 - 0.7 * x + 0.2 * x * x) / 4;
+        ck_assert_double_lt(fabs(s[k].stokes[1] * scale - 0.3), 1e-15);
+        ck_assert_double_lt(fabs(s[k].stokes[2] * scale + 0.2), 1e-15);
+        near(s[k].rotation_reference, 2.25);
+    }
+    ck_assert_double_lt(fabs(s[3].stokes[1] - cos(0.8)), 1e-15);
+    ck_assert_double_lt(fabs(s[3].stokes[2] - sin(0.8)), 1e-15);
+    ck_assert_double_eq(s[3].rotation_reference, 0);
+    near(s[3].rotation_measure, -5);
+    ck_assert(s[4].stokes[1] == 0 && s[4].stokes[2] == 0);
+    near(s[5].stokes[1], 0.3);
+    near(s[5].rotation_reference, 4);
+    grove_sky_free(sky);
+}
+END_TEST
+
+START_TEST(a_real_model_in_text_is_read)
+{
+    char *path = data_file("lofar-8st.skymodel");
+    if (!path) {
+        return;
+    }
+    grove_sky *sky = grove_sky_read(path, NULL);
+    ck_assert_ptr_nonnull(sky);
+    ck_assert_int_eq(sky->count, 13);
+    double flux = 0;
+    int gaussians = 0, terms = 0;
+    for (int k = 0; k < 13; k++) {
+        flux += sky->sources[k].stokes[0];
+        gaussians += sky->sources[k].major > 0;
+        terms += sky->sources[k].terms;
+        ck_assert_double_eq(sky->sources[k].reference_frequency, 6e7);
+        ck_assert_str_eq(sky->sources[k].name, sky->sources[k].patch);
+    }
+    ck_assert_double_lt(fabs(flux - 110.9568), 1e-12);
+    ck_assert_int_eq(gaussians, 8);
+    ck_assert_int_eq(terms, 22);
+    const grove_source *s = &sky->sources[11];
+    ck_assert_str_eq(s->name, "2354.1+3255");
+    near(s->ra, (23 + (54 + 11.359 / 60) / 60) * 15 * DEGREE);
+    near(s->dec, (32 + (55 + 13.584 / 60) / 60) * DEGREE);
+    near(s->major, 46.4 * ARCSEC);
+    near(s->minor, 31.5 * ARCSEC);
+    near(s->position_angle, 44.1 * DEGREE);
+    ck_assert(!s->absolute_angle && s->logarithmic);
+    near(s->spectrum[1], -0.0882);
+    grove_sky_free(sky);
+    free(path);
+}
+END_TEST
+
+START_TEST(faults_of_headers_are_told)
+{
+    refused_with("x, POINT, 1, 2, 3\n",
+                 "1:1: error: sky model: the format is not known; a line \"# (Name, Type, Ra, Dec, "
+                 "I, ...) = format\" first, or a Tigger .lsm.html");
+    refused_with(
+        "format = Name, Ra, I\n",
+        "1:10: error: header: there is no column 'Dec'; Name, Ra, Dec and I must be there");
+    refused_with("format = Name, Ra, Dec, I, name\n",
+                 "1:28: error: header: column 'Name' is named twice; once");
+    refused_with("format = Name, Ra, Dec, I=3\n",
+                 "1:27: error: header: a default value is not in quotes; Column='value'");
+    refused_with("format = Name, Ra, Dec, I='3\n",
+                 "1:27: error: header: a default value is not in quotes; Column='value'");
+    refused_with("format = Name, Ra, Dec) I\n",
+                 "1:23: error: header: ')' cannot separate columns; a comma can");
+    refused_with(HEADER "x,,1,2,3\nformat = Name, Ra, Dec, I\n",
+                 "3:10: error: header: it differs from the first one; one header to a file");
+    refused("", "error: s.txt: no sources; one at least\n");
+    refused(HEADER "# none\n", "error: s.txt: no sources; one at least\n");
+    char text[1200] = "format=Name,Ra,Dec,I";
+    for (int k = 0; k < 130; k++) {
+        strcat(text, ",xy");
+    }
+    refused_with(text, "1:394: error: header: more than 128 columns");
+}
+END_TEST
+
+START_TEST(faults_of_values_are_told)
+{
+    static const char header[] = "format = Name, Type, Ra, Dec, I, RefType, ReferenceFrequency, "
+                                 "SpectralIndex, LogarithmicSI, MajorAxis, MinorAxis\n";
+    static const char *const cases[][2] = {
+        {",", "1: error: source: neither Name nor Patch; a source has a Name"},
+        {"x, POINT, 1, 2, 3z", "17: error: I: '3z' is not a number; a finite one"},
+        {"x, POINT, 1, 2, nan", "17: error: I: 'nan' is not a number; a finite one"},
+        {"x, POINT, 1, 2, -inf", "17: error: I: '-inf' is not a number; a finite one"},
+        {"x, POINT, 1, 2, 1e999", "17: error: I: '1e999' is not a number; a finite one"},
+        {"x, POINT, 1, 2", "1: error: I: missing; a flux density in Jy"},
+        {"x, POINT, , 2, 3", "1: error: Ra: missing; hh:mm:ss.s, 12h34m56.7s or degrees"},
+        {"x, POINT, one, 2, 3",
+         "11: error: Ra: 'one' is not an angle; hh:mm:ss.s, 12h34m56.7s or degrees"},
+        {"x, POINT, 1, +10:20:30, 3",
+         "14: error: Dec: '+10:20:30' is not an angle; +dd.mm.ss.s, 12d34m56.7s or degrees"},
+        {"x, POINT, 1, 91, 3", "14: error: Dec: '91' is out of range; at most 90 degrees"},
+        {"x, POINT, 25:00:00, 1, 3",
+         "11: error: Ra: '25:00:00' is out of range; at most 360 degrees"},
+        {"x, SHAPELET, 1, 2, 3", "4: error: Type: 'SHAPELET' is not supported; POINT or GAUSSIAN"},
+        {"x, , 1, 2, 3, B1950", "15: error: RefType: 'B1950' is not supported; J2000"},
+        {"x, , 1, 2, 3, , , [-0.7]",
+         "19: error: ReferenceFrequency: a spectrum needs a positive one, in Hz"},
+        {"x, , 1, 2, 3, , -1e8, [-0.7]",
+         "17: error: ReferenceFrequency: a spectrum needs a positive one, in Hz"},
+        {"x, , 1, 2, 3, , 1e8, [-0.7, b]",
+         "22: error: SpectralIndex: '[-0.7, b]' is not a list of numbers; [a, b, ...]"},
+        {"x, , 1, 2, 3, , 1e8, [1,2,3,4,5,6,7,8,9]",
+         "22: error: SpectralIndex: too many terms; at most 8"},
+        {"x, , 1, 2, 3, , 1e8, [1], maybe",
+         "27: error: LogarithmicSI: 'maybe' is neither true nor false"},
+        {"x, GAUSSIAN, 1, 2, 3, , , , , , 5",
+         "1: error: MajorAxis: a GAUSSIAN needs one that is not negative, in arcsec"},
+        {"x, GAUSSIAN, 1, 2, 3, , , , , 2, -5",
+         "34: error: MinorAxis: a GAUSSIAN needs one that is not negative, in arcsec"},
+        {"x, , 1, 2, 3, , 1e8, [1, 2", "22: error: source: the bracket has no partner"},
+        {"x, , 1, 2, 3, , 1e8, 1], 2", "23: error: source: the bracket has no partner"},
+        {"x, , 1, 2, 3, 'J2000", "15: error: source: the quote is not closed"},
+        {"x,,1,2,3,,,,,,,more", "16: error: source: more values than columns; the header names 11"},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char *text = grove_format("%s%s\n", header, cases[k][0]);
+        char *expected = grove_format("2:%s", cases[k][1]);
+        refused_with(text, expected);
+        free(expected);
+        free(text);
+    }
+}
+END_TEST
+
+START_TEST(faults_of_polarization_are_told)
+{
+    static const char *const cases[][2] = {
+        {"a,0,0,4,,,,,,,0.1",
+         "15: error: RotationMeasure: missing; PolarizedFraction, PolarizationAngle and "
+         "ReferenceWavelength go with one"},
+        {"a,0,0,4,1,1,,,,5,0.1,0.2", "16: error: RotationMeasure: both Q, U and PolarizedFraction, "
+                                     "PolarizationAngle are given; "
+                                     "one pair"},
+        {"a,0,0,4,1,1,,,,5",
+         "16: error: ReferenceWavelength: a rotation measure with Q and U needs a positive one in "
+         "m, or a ReferenceFrequency"},
+        {"a,0,0,4,,,,,,5,0.1",
+         "14: error: RotationMeasure: PolarizedFraction and PolarizationAngle go together, at "
+         "ReferenceWavelength 0"},
+        {"a,0,0,4,,,,,,5,0.1,1,2",
+         "14: error: RotationMeasure: PolarizedFraction and PolarizationAngle go together, at "
+         "ReferenceWavelength 0"},
+        {"a,0,0,0,1,1,149896229,[1],no,5,,,1",
+         "34: error: ReferenceWavelength: the spectrum vanishes there; another wavelength"},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char *text = grove_format(RM_HEADER "%s\n", cases[k][0]);
+        char *expected = grove_format("2:%s", cases[k][1]);
+        refused_with(text, expected);
+        free(expected);
+        free(text);
+    }
+}
+END_TEST
+
+START_TEST(all_faults_are_told_up_to_twenty)
+{
+    refused(HEADER "x, POINT, one, 2, 3\n"
+                   "y, POINT, 1, 2, 3\n"
+                   "z, DISK, 1, two, 3\n",
+            "s.txt:2:11: error: Ra: 'one' is not an angle; hh:mm:ss.s, 12h34m56.7s or degrees\n"
+            "    x, POINT, one, 2, 3\n"
+            "              ^~~\n"
+            "s.txt:4:4: error: Type: 'DISK' is not supported; POINT or GAUSSIAN\n"
+            "    z, DISK, 1, two, 3\n"
+            "       ^~~~\n"
+            "s.txt:4:13: error: Dec: 'two' is not an angle; +dd.mm.ss.s, 12d34m56.7s or degrees\n"
+            "    z, DISK, 1, two, 3\n"
+            "                ^~~\n");
+    grove_text text = {0};
+    grove_text_add(&text, HEADER);
+    for (int k = 0; k < 30; k++) {
+        grove_text_add(&text, "x, , 1, 2, bad%d\n", k);
+    }
+    grove_error *error = grove_error_new();
+    ck_assert_ptr_null(grove_sky_parse(text.at, "s.txt", error));
+    ck_assert_uint_eq(grove_error_count(error), 21);
+    ck_assert_str_eq(grove_error_message(error, 20), "s.txt: 20 faults; the rest was not read");
+    grove_error_free(error);
+    free(text.at);
+}
+END_TEST
+
+/* ---- Tigger ---- */
+
+#define START     "<HTML><BODY mdltype=SkyModel>\n"
+#define END_MODEL "</BODY></HTML>\n"
+#define NUMBER(x) "<A mdltype=float mdlval=\"" x "\"><A>" x "</A> </A>"
+#define POS       "<TD mdltype=Position >" NUMBER("1.5") NUMBER("-0.5") "</TD>"
+#define NAMED     "<TR mdltype=Source ><TD mdltype=str mdlval=\"'A'\"></TD>"
+
+START_TEST(tigger_models_have_all_parts)
+{
+    grove_sky *sky = parsed(
+        "<!-- <TR mdltype=Source> -->\n" START "<TABLE><BR>\n"
+        "<tr MDLTYPE='Source'><td mdltype=str mdlval=\"'A&amp;\\'1'\"><A>name</A></td>"
+        "<TD mdltype=Position>" NUMBER("-0.5") NUMBER(
+            "0.25") "</TD>"
+                    "<TD mdltype=PolarizationWithRM>" NUMBER("2") NUMBER("-0.1") NUMBER("0.2")
+                        NUMBER("1e-3") NUMBER("12.5") NUMBER(
+                            "1.4e9") "</TD>"
+                                     "<TD mdltype=SpectralIndex mdlattr=\"spectrum\"><A "
+                                     "mdltype=tuple>" NUMBER("-0.7") NUMBER("0.3")
+                                         NUMBER("0.05") "</A>" NUMBER(
+                                             "1.5e9") "<A mdltype=float "
+                                                      "mdlattr=spi_err mdlval=\"0.1\"></A></TD>"
+                                                      "<TD mdltype=Gaussian "
+                                                      "mdlattr=\"shape\">" NUMBER("1e-5")
+                                                          NUMBER("2e-5") NUMBER(
+                                                              "1.25") "</TD><TD mdltype=str "
+                                                                      "mdlattr=cluster "
+                                                                      "mdlval=\"'C1'\"></TD>"
+                                                                      "<TD mdltype=Position "
+                                                                      "mdlattr=other>" NUMBER("9") NUMBER(
+                                                                          "9") "</TD></"
+                                                                               "tr>\n" NAMED POS
+                                                                               "<TD "
+                                                                               "mdltype=Flux "
+                                                                               "mdlattr=flux><"
+                                                                               "A mdltype=int "
+                                                                               "mdlval=\" 3 \" "
+                                                                               "mdlattr=\"I\"/"
+                                                                               "></TD>"
+                                                                               "<TD "
+                                                                               "mdltype="
+                                                                               "SpectralIndex "
+                                                                               "mdlattr="
+                                                                               "spectrum"
+                                                                               ">" NUMBER("-1") NUMBER(
+                                                                                   "1e9") "</"
+                                                                                          "TD><"
+                                                                                          "/TR>"
+                                                                                          "</"
+                                                                                          "TABL"
+                                                                                          "E"
+                                                                                          ">" END_MODEL);
+    ck_assert_int_eq(sky->count, 2);
+    const grove_source *a = &sky->sources[0], *b = a + 1;
+    ck_assert_str_eq(a->name, "A&'1");
+    ck_assert_str_eq(a->patch, "C1");
+    near(a->ra, 2 * M_PI - 0.5);
+    near(a->dec, 0.25);
+    near(a->stokes[0], 2);
+    near(a->stokes[1], -0.1);
+    near(a->stokes[2], 0.2);
+    near(a->stokes[3], 1e-3);
+    near(a->rotation_measure, 12.5);
+    near(a->rotation_reference, pow(LIGHT_SPEED / 1.4e9, 2));
+    near(a->reference_frequency, 1.5e9);
+    ck_assert(a->logarithmic);
+    ck_assert_int_eq(a->terms, 3);
+    /* The same spectrum in natural logarithms. */
+    for (double nu = 1e9; nu < 3e9; nu += 0.3e9) {
+        double ln = log(nu / 1.5e9), lg = log10(nu / 1.5e9), sum = 0;
+        for (int k = 0; k < 3; k++) {
+            sum += a->spectrum[k] * pow(lg, k + 1);
+        }
+        double expected = exp(ln * (-0.7 + 0.3 * ln + 0.05 * ln * ln));
+        ck_assert_double_lt(fabs(pow(10, sum) / expected - 1), 1e-14);
+    }
+    near(a->major, 1e-5);
+    near(a->minor, 2e-5);
+    near(a->position_angle, 1.25);
+    ck_assert(!a->absolute_angle);
+    ck_assert_str_eq(b->name, "A");
+    ck_assert_str_eq(b->patch, "");
+    near(b->stokes[0], 3);
+    near(b->dec, -0.5);
+    ck_assert_int_eq(b->terms, 1);
+    near(b->spectrum[0], -1);
+    ck_assert(b->rotation_measure == 0 && b->major == 0);
+    grove_sky_free(sky);
+}
+END_TEST
+
+/* The sums over all sources were taken with a script that searches for "ra:", "I:" and so on. */
+START_TEST(a_real_tigger_model_is_read)
+{
+    char *path = data_file("3C147-dE-apparent.lsm.html");
+    if (!path) {
+        return;
+    }
+    grove_sky *sky = grove_sky_read(path, NULL);
+    ck_assert_ptr_nonnull(sky);
+    ck_assert_int_eq(sky->count, 60);
+    double sums[9] = {0};
+    static const double expected[9] = {
+        23.21069534442141,     -1.0108394053025294e-05, 0.0006157707114067294,
+        0.005041882288956373,  89.3260337821016,        52.120102765207264,
+        0.0010853679019377136, 0.00027211428367843594,  43.185714533040446};
+    int gaussians = 0, spectra = 0;
+    for (int k = 0; k < 60; k++) {
+        const grove_source *s = &sky->sources[k];
+        const double values[9] = {s->stokes[0], s->stokes[1], s->stokes[2], s->stokes[3],     s->ra,
+                                  s->dec,       s->major,     s->minor,     s->position_angle};
+        for (int i = 0; i < 9; i++) {
+            sums[i] += values[i];
+        }
+        gaussians += s->major > 0;
+        spectra += s->terms;
+    }
+    for (int i = 0; i < 9; i++) {
+        ck_assert_double_lt(fabs(sums[i] - expected[i]), 1e-13 * fabs(expected[i]));
+    }
+    ck_assert_int_eq(gaussians, 30);
+    ck_assert_int_eq(spectra, 6);
+    ck_assert_str_eq(sky->sources[0].name, "A0");
+    ck_assert_str_eq(sky->sources[0].patch, "A0");
+    near(sky->sources[0].spectrum[0], -0.7099262475967407);
+    near(sky->sources[0].reference_frequency, 1385e6);
+    grove_sky_free(sky);
+    free(path);
+}
+END_TEST
+
+START_TEST(faults_of_tigger_models_are_told)
+{
+    static const char *const cases[][2] = {
+        {START, "1:7: error: sky model: the end tag of this is missing; the file is cut off"},
+        {"<HTML></HTML>",
+         "1:1: error: sky model: no element has mdltype=SkyModel; HTML as Tigger saves it"},
+        {START "<TR mdltype=Source \n mdl=\"x>",
+         "2:1: error: sky model: the file ends inside a tag"},
+        {START NAMED POS "</TR>" END_MODEL, "2:1: error: Source: its flux is missing"},
+        {START NAMED "<TD mdltype=Flux mdlattr=flux>" NUMBER("1") "</TD></TR>" END_MODEL,
+         "2:1: error: Source: its position is missing"},
+        {START "<TR mdltype=Source>" POS "</TR>" END_MODEL,
+         "2:1: error: Source: its name is missing"},
+        {START NAMED "<TD mdltype=Position>" NUMBER("1") "</TD><TD mdltype=Flux>" NUMBER(
+             "1") "</TD></TR>" END_MODEL,
+         "2:55: error: Position: dec is missing"},
+        {START NAMED "<TD mdltype=Position>" NUMBER("1")
+             NUMBER("2") "</TD><TD mdltype=Flux>" NUMBER("1") "</TD></TR>" END_MODEL,
+         "2:55: error: Position: out of range; right ascension and declination in radians"},
+        {START NAMED POS "<TD mdltype=Flux><A mdltype=float mdlval=nan></A></TD></TR>" END_MODEL,
+         "2:215: error: Flux: I 'nan' is not a number; a finite one"},
+        {START NAMED POS "<TD mdltype=Flux>" NUMBER("1") "</TD><TD mdltype=FITSImage "
+                                                         "mdlattr=shape></TD></TR>" END_MODEL,
+         "2:237: error: Source: shape 'FITSImage' is not supported"},
+        {START NAMED POS "<TD mdltype=Flux>" NUMBER("1") "</TD><TD mdltype=SpectralIndex "
+                                                         "mdlattr=spectrum>" NUMBER("1")
+                                                             NUMBER("0") "</TD></TR>" END_MODEL,
+         "2:237: error: SpectralIndex: freq0 is not positive; a frequency in Hz"},
+        {START NAMED POS "<TD mdltype=Flux>" NUMBER(
+             "1") "</TD><TD mdltype=SpectralIndex "
+                  "mdlattr=spectrum><A mdltype=list></A>" NUMBER("1e9") "</TD></TR>" END_MODEL,
+         "2:280: error: SpectralIndex: spi is not a list of 1 to 8 numbers"},
+        {START NAMED POS "<TD mdltype=PolarizationWithRM>" NUMBER("1") NUMBER("1") NUMBER("1")
+             NUMBER("1") NUMBER("1") NUMBER("0") "</TD></TR>" END_MODEL,
+         "2:174: error: PolarizationWithRM: freq0 is not positive; a frequency in Hz"},
+        {START NAMED POS
+         "<TD mdltype=Flux>" NUMBER("1") "</TD><TD mdltype=Gaussian mdlattr=shape>" NUMBER("-1")
+             NUMBER("1") NUMBER("1") "</TD></TR>" END_MODEL,
+         "2:237: error: Gaussian: ex or ey is negative; FWHM in radians"},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        refused_with(cases[k][0], cases[k][1]);
+    }
+    grove_text text = {0};
+    grove_text_add(&text, START);
+    for (int k = 0; k < 300; k++) {
+        grove_text_add(&text, "<b>");
+    }
+    char *message = refusal(text.at);
+    ck_assert_ptr_nonnull(strstr(message, "s.txt:2:763: error: sky model: elements are nested more "
+                                          "than 256 deep\n"));
+    free(message);
+    free(text.at);
+}
+END_TEST
+
+START_TEST(files_that_are_missing_are_told)
+{
+    grove_error *error = grove_error_new();
+    ck_assert_ptr_null(grove_sky_read("/nonexistent.skymodel", error));
+    ck_assert_uint_eq(grove_error_count(error), 1);
+    ck_assert_ptr_nonnull(strstr(grove_error_message(error, 0), "/nonexistent.skymodel"));
+    grove_error_free(error);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sky");
+    TCase *tcase = tcase_create("all");
+    tcase_add_test(tcase, text_has_all_columns);
+    tcase_add_test(tcase, headers_come_in_other_forms);
+    tcase_add_test(tcase, angles_come_in_other_forms);
+    tcase_add_test(tcase, rotation_measures_mean_what_makesourcedb_says);
+    tcase_add_test(tcase, a_real_model_in_text_is_read);
+    tcase_add_test(tcase, faults_of_headers_are_told);
+    tcase_add_test(tcase, faults_of_values_are_told);
+    tcase_add_test(tcase, faults_of_polarization_are_told);
+    tcase_add_test(tcase, all_faults_are_told_up_to_twenty);
+    tcase_add_test(tcase, tigger_models_have_all_parts);
+    tcase_add_test(tcase, a_real_tigger_model_is_read);
+    tcase_add_test(tcase, faults_of_tigger_models_are_told);
+    tcase_add_test(tcase, files_that_are_missing_are_told);
+    suite_add_tcase(suite, tcase);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
