@@ -11,6 +11,8 @@
  * Reference-counted, thread-safe. */
 typedef struct grove_buffer grove_buffer;
 grove_buffer *grove_buffer_new(grove_device *device, size_t bytes, grove_error *error);
+/* Bytes on the host that belong to somebody else and stay as long as the buffer. */
+grove_buffer *grove_buffer_borrow(grove_device *device, const void *data, size_t bytes);
 grove_buffer *grove_buffer_ref(grove_buffer *buffer);
 void grove_buffer_unref(grove_buffer *buffer); /* NULL is fine */
 size_t grove_buffer_bytes(const grove_buffer *buffer);
@@ -41,6 +43,13 @@ struct grove_value {
 grove_value *grove_value_new(grove_device *device, const grove_range *range, int axes, int shape,
                              int elements, bool complex_, bool double_, bool with_flags,
                              grove_error *error);
+/* The same without storage: the caller sets `data`, and `flags` and `flag_axes` if there are any.
+ */
+grove_value *grove_value_bare(const grove_range *range, int axes, int shape, int elements,
+                              bool complex_, bool double_);
+/* Storage for flags along some of the ranges, not yet set. */
+int grove_value_add_flags(grove_value *value, grove_device *device, unsigned flag_axes,
+                          grove_error *error);
 grove_value *grove_value_ref(grove_value *value);
 void grove_value_unref(grove_value *value); /* NULL is fine */
 int64_t grove_value_cells(const grove_value *value);
