@@ -17,11 +17,14 @@ void grove_scale_fit(grove_scale *scale, double low, double high, double room)
         low = log10(low);
         high = log10(high);
     }
+    /* Room for arithmetic at the ends of double. */
+    double most = logarithmic ? 290 : 1e290;
+    low = fmin(most, fmax(-most, low));
+    high = fmin(most, fmax(-most, high));
     /* A range that the numbers themselves hardly resolve counts as one number. */
-    double least = 1e-12 * fmax(fabs(low), fabs(high));
+    double least = fmax(1e-290, 1e-12 * fmax(fabs(low), fabs(high)));
     if (high - low <= least) {
-        double half = low ? fmax(0.5 * fabs(low) * (room > 0), least) : 0.5;
-        half = half > 0 ? half : 0.5;
+        double half = !logarithmic && fabs(low) > 1e-280 ? 0.5 * fabs(low) : 0.5;
         low -= half;
         high += half;
     } else {
@@ -131,6 +134,8 @@ static void logarithmic_ticks(grove_ticks *ticks, const grove_scale *scale, doub
             if (number < scale->low * (1 - 1e-9) || number > scale->high * (1 + 1e-9))
                 continue;
             bool labelled = digit == 1 ? power % step == 0 : dense && (digit == 2 || digit == 5);
+            if (!labelled && room < 8)
+                continue;
             grove_tick *tick = add(ticks, scale, number, !labelled);
             if (!tick)
                 return;
