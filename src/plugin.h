@@ -178,7 +178,8 @@ enum {
                                    as another's */
     GROVE_CLASS_MIX_FLAGS = 32, /* flags of any element of an input flag every element of the
                                    output; otherwise element by element (scalars flag all) */
-    GROVE_CLASS_PRODUCT_FLAGS = 64 /* flags as in the matrix product of the first two inputs */
+    GROVE_CLASS_PRODUCT_FLAGS = 64,   /* flags as in the matrix product of the first two inputs */
+    GROVE_CLASS_TRANSPOSE_FLAGS = 128 /* those of XY and YX change places */
 };
 
 typedef enum {
