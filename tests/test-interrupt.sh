@@ -1,0 +1,53 @@
+#!/bin/sh
+# Ctrl-C in mid-run, and no space left: what was there before is untouched, nothing half-written stays, and the message says so.
+[ -f "$GROVE_BUILD/nodes/.libs/sink.so" ] || { echo 'skipped: built without casacore'; exit 77; }
+grove=$GROVE_BUILD/grove
+work=$(mktemp -d) || exit 1
+trap 'umount "$work/small" 2>/dev/null; rm -rf "$work"' EXIT
+status=0
+
+fail()
+{
+    echo "FAIL: $1"
+    status=1
+}
+cat >"$work/sky.skymodel" <<'END'
+format = Name, Type, Ra, Dec, I
+one, POINT, 00:00:00.0, -30.00.00.0, 1.0
+END
+simulate()
+{
+    exec "$grove" run -q simulate.tree -s sky="$work/sky.skymodel" -s array=meerkat \
+        -s phase_centre='0h0m0s -30d10m0s' -s smear=none "$@"
+}
+
+# a set to be kept
+(simulate -s hour_angle=-1min..1min -s integration=60s -s channels=4 -s out="$work/kept.ms") || fail 'the first run'
+before=$(find "$work/kept.ms" -type f -exec cksum {} + | sort | cksum)
+
+# Ctrl-C while it is being replaced
+(simulate -s hour_angle=-4h..4h -s integration=10s -s channels=64 -s out="$work/kept.ms" -s overwrite=true \
+    --memory 64MiB 2>"$work/err") &
+pid=$!
+sleep 2
+kill -INT $pid
+wait $pid
+code=$?
+[ $code -eq 1 ] || fail "exit code $code after Ctrl-C"
+grep -q 'interrupted' "$work/err" || fail "message: $(cat "$work/err")"
+grep -q 'as it was' "$work/err" || fail "message: $(cat "$work/err")"
+[ "$(find "$work/kept.ms" -type f -exec cksum {} + | sort | cksum)" = "$before" ] || fail 'the set has changed'
+[ "$(ls -A "$work" | grep -c grove-tmp)" = 0 ] || fail "left behind: $(ls -A "$work")"
+
+# no space left
+mkdir "$work/small"
+if mount -t tmpfs -o size=24m tmpfs "$work/small" 2>/dev/null; then
+    (simulate -s hour_angle=-1h..1h -s integration=60s -s channels=16 -s out="$work/small/full.ms" 2>"$work/err")
+    code=$?
+    [ $code -eq 1 ] || fail "exit code $code without space"
+    grep -qi 'no space left' "$work/err" || fail "message: $(cat "$work/err")"
+    [ -z "$(ls -A "$work/small")" ] || fail "left behind: $(ls -A "$work/small")"
+else
+    echo 'no file system of a small size could be mounted: that part is skipped'
+fi
+exit $status
