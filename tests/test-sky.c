@@ -314,6 +314,8 @@ START_TEST(faults_of_values_are_told)
          "1: error: MajorAxis: a GAUSSIAN needs one that is not negative, in arcsec"},
         {"x, GAUSSIAN, 1, 2, 3, , , , , 2, -5",
          "34: error: MinorAxis: a GAUSSIAN needs one that is not negative, in arcsec"},
+        {"x, , 1, 2, 3, , -1e308",
+         "17: error: ReferenceFrequency: a spectrum needs a positive one, in Hz"},
         {"x, , 1, 2, 3, , 1e8, [1, 2", "22: error: source: the bracket has no partner"},
         {"x, , 1, 2, 3, , 1e8, 1], 2", "23: error: source: the bracket has no partner"},
         {"x, , 1, 2, 3, 'J2000", "15: error: source: the quote is not closed"},
@@ -347,6 +349,8 @@ START_TEST(faults_of_polarization_are_told)
         {"a,0,0,4,,,,,,5,0.1,1,2",
          "14: error: RotationMeasure: PolarizedFraction and PolarizationAngle go together, at "
          "ReferenceWavelength 0"},
+        {"a,0,0,4,1,1,1e-300,,,5",
+         "1: error: source: a value overflows; finite in Jy, Hz, m and radians"},
         {"a,0,0,0,1,1,149896229,[1],no,5,,,1",
          "34: error: ReferenceWavelength: the spectrum vanishes there; another wavelength"},
     };

@@ -10,9 +10,41 @@
 
 enum { MOST_BYTES = 1 << 30 };
 
-void grove_sky_add(grove_sky_reader *in, const grove_source *source)
+/* Numbers that were finite where they were read can be too large for the units used here. */
+static bool is_finite(const grove_source *s)
+{
+    const double values[] = {s->ra,
+                             s->dec,
+                             s->stokes[0],
+                             s->stokes[1],
+                             s->stokes[2],
+                             s->stokes[3],
+                             s->reference_frequency,
+                             s->rotation_measure,
+                             s->rotation_reference,
+                             s->major,
+                             s->minor,
+                             s->position_angle};
+    bool good = true;
+    for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
+        good = good && isfinite(values[k]);
+    }
+    for (int k = 0; k < s->terms; k++) {
+        good = good && isfinite(s->spectrum[k]);
+    }
+    return good;
+}
+
+void grove_sky_add(grove_sky_reader *in, const grove_source *source, grove_piece place)
 {
     grove_sky *sky = in->sky;
+    if (!is_finite(source)) {
+        grove_scan_fault(&in->scan, place.at, place.length,
+                         "source: a value overflows; finite in Jy, Hz, m and radians");
+        free(source->name);
+        free(source->patch);
+        return;
+    }
     if ((size_t)sky->count == in->capacity) {
         size_t capacity = in->capacity ? 2 * in->capacity : 64;
         grove_source *sources = grove_try_alloc(capacity, sizeof *sources);

@@ -334,7 +334,7 @@ static void read_row(bbs *b, grove_piece line)
     if (b->scan->faults == faults) {
         source.name = grove_piece_copy(r.value[NAME]);
         source.patch = grove_piece_copy(r.value[PATCH]);
-        grove_sky_add(b->in, &source);
+        grove_sky_add(b->in, &source, line);
     }
 }
 

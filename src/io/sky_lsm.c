@@ -73,7 +73,9 @@ typedef struct {
     grove_scan *scan;
     element open[MOST_DEPTH];
     int depth;
-    grove_source source; /* the one being read */
+    grove_source source;              /* the one being read */
+    double spi[GROVE_SPECTRUM_TERMS]; /* of the spectrum being read, if it is a list */
+    int terms;
     char *name, *patch;
     bool position, flux;
 } lsm;
@@ -179,12 +181,9 @@ static void close_spectrum(lsm *m, const element *e)
     double factor = 1;
     m->source.reference_frequency = e->value[1];
     m->source.logarithmic = true;
-    m->source.terms = m->source.terms ? m->source.terms : 1;
-    if (m->source.terms == 1) {
-        m->source.spectrum[0] = e->value[0];
-    }
+    m->source.terms = m->terms ? m->terms : 1;
     for (int k = 0; k < m->source.terms; k++) {
-        m->source.spectrum[k] *= factor;
+        m->source.spectrum[k] = factor * (m->terms ? m->spi[k] : e->value[0]);
         factor *= log(10);
     }
     if (e->value[1] <= 0) {
@@ -208,10 +207,9 @@ static void close_list(lsm *m, const element *e, element *owner)
                          "SpectralIndex: spi is not a list of 1 to %d numbers",
                          GROVE_SPECTRUM_TERMS);
     }
-    _Static_assert(sizeof m->source.spectrum == sizeof e->value, "a list is a spectrum");
-    memcpy(m->source.spectrum, e->value, sizeof m->source.spectrum);
-    m->source.terms = terms;
-    owner->value[0] = e->value[0];
+    _Static_assert(sizeof m->spi == sizeof e->value, "a list is a spectrum");
+    memcpy(m->spi, e->value, sizeof m->spi);
+    m->terms = terms;
     owner->have[0] = true;
 }
 
@@ -277,7 +275,7 @@ static void close_source(lsm *m, const element *e)
         m->source.name = m->name;
         m->source.patch = m->patch ? m->patch : grove_strdup("");
         m->name = m->patch = NULL;
-        grove_sky_add(m->in, &m->source);
+        grove_sky_add(m->in, &m->source, e->place);
     }
     reset_source(m);
 }
@@ -332,6 +330,8 @@ static void open_element(lsm *m, const grove_tag *t)
     }
     if (e.class == SOURCE) {
         reset_source(m);
+    } else if (e.class == SPECTRAL_INDEX) {
+        m->terms = 0;
     }
     m->open[m->depth++] = e;
 }

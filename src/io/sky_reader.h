@@ -13,8 +13,9 @@ typedef struct {
     size_t capacity;
 } grove_sky_reader;
 
-/* Adds a source at the end; takes its name and patch, which are freed when there is no memory. */
-void grove_sky_add(grove_sky_reader *in, const grove_source *source);
+/* Adds a source at the end; takes its name and patch. A fault at `place` when a number has grown
+ * out of range. */
+void grove_sky_add(grove_sky_reader *in, const grove_source *source, grove_piece place);
 /* I(nu) / I(nu0) of a source's spectrum (numerics.md "Spectra"). */
 double grove_sky_spectrum(const grove_source *source, double frequency);
 
