@@ -1,82 +1,7 @@
-/* Sky models: makesourcedb text and Tigger's .lsm.html, real files, faults. */
-#include "io/sky.h"
-
-#include "base/text.h"
-#include <check.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#define DEGREE      (M_PI / 180)
-#define ARCSEC      (DEGREE / 3600)
-#define LIGHT_SPEED 299792458.0
+/* Sky models in the text format of makesourcedb: real files, faults. */
+#include "sky.h"
 
 #define HEADER "# (Name, Type, Ra, Dec, I) = format\n"
-
-static void near(double value, double expected)
-{
-    ck_assert_double_le(fabs(value - expected), 4e-16 * fabs(expected));
-}
-
-static grove_sky *parsed(const char *text)
-{
-    grove_error *error = grove_error_new();
-    grove_sky *sky = grove_sky_parse(text, "s.txt", error);
-    char *message = grove_error_text(error);
-    ck_assert_str_eq(message, "");
-    free(message);
-    grove_error_free(error);
-    ck_assert_ptr_nonnull(sky);
-    return sky;
-}
-
-/* The whole message about a wrong text. Caller frees. */
-static char *refusal(const char *text)
-{
-    grove_error *error = grove_error_new();
-    grove_sky *sky = grove_sky_parse(text, "s.txt", error);
-    ck_assert_msg(!sky, "accepted:\n%s", text);
-    char *message = grove_error_text(error);
-    grove_error_free(error);
-    return message;
-}
-
-static void refused(const char *text, const char *expected)
-{
-    char *message = refusal(text);
-    ck_assert_str_eq(message, expected);
-    free(message);
-}
-
-/* Checks "LINE:COLUMN: error: MESSAGE" alone, for one fault. */
-static void refused_with(const char *text, const char *expected)
-{
-    char *message = refusal(text), *full = grove_format("s.txt:%s\n", expected);
-    char *end = strchr(message, '\n');
-    ck_assert_ptr_nonnull(end);
-    ck_assert_msg(!strstr(end, "error: "), "%s", message);
-    end[1] = 0;
-    ck_assert_str_eq(message, full);
-    free(full);
-    free(message);
-}
-
-static char *data_file(const char *name)
-{
-    const char *given = getenv("GROVE_TEST_DATA"), *source = getenv("GROVE_SOURCE");
-    char *path = given ? grove_format("%s/sky/%s", given, name)
-                       : grove_format("%s/../shared/data/sky/%s", source ? source : ".", name);
-    if (access(path, R_OK) != 0) {
-        printf("%s is not there: skipped\n", path);
-        free(path);
-        return NULL;
-    }
-    return path;
-}
-
-/* ---- makesourcedb text ---- */
 
 START_TEST(text_has_all_columns)
 {
@@ -279,51 +204,51 @@ START_TEST(faults_of_headers_are_told)
 }
 END_TEST
 
+static const char value_header[] = "format = Name, Type, Ra, Dec, I, RefType, ReferenceFrequency, "
+                                   "SpectralIndex, LogarithmicSI, MajorAxis, MinorAxis\n";
+static const char *const value_cases[][2] = {
+    {",", "1: error: source: neither Name nor Patch; a source has a Name"},
+    {"x, POINT, 1, 2, 3z", "17: error: I: '3z' is not a number; a finite one"},
+    {"x, POINT, 1, 2, nan", "17: error: I: 'nan' is not a number; a finite one"},
+    {"x, POINT, 1, 2, -inf", "17: error: I: '-inf' is not a number; a finite one"},
+    {"x, POINT, 1, 2, 1e999", "17: error: I: '1e999' is not a number; a finite one"},
+    {"x, POINT, 1, 2", "1: error: I: missing; a flux density in Jy"},
+    {"x, POINT, , 2, 3", "1: error: Ra: missing; hh:mm:ss.s, 12h34m56.7s or degrees"},
+    {"x, POINT, one, 2, 3",
+     "11: error: Ra: 'one' is not an angle; hh:mm:ss.s, 12h34m56.7s or degrees"},
+    {"x, POINT, 1, +10:20:30, 3",
+     "14: error: Dec: '+10:20:30' is not an angle; +dd.mm.ss.s, 12d34m56.7s or degrees"},
+    {"x, POINT, 1, 91, 3", "14: error: Dec: '91' is out of range; at most 90 degrees"},
+    {"x, POINT, 25:00:00, 1, 3", "11: error: Ra: '25:00:00' is out of range; at most 360 degrees"},
+    {"x, SHAPELET, 1, 2, 3", "4: error: Type: 'SHAPELET' is not supported; POINT or GAUSSIAN"},
+    {"x, , 1, 2, 3, B1950", "15: error: RefType: 'B1950' is not supported; J2000"},
+    {"x, , 1, 2, 3, , , [-0.7]",
+     "19: error: ReferenceFrequency: a spectrum needs a positive one, in Hz"},
+    {"x, , 1, 2, 3, , -1e8, [-0.7]",
+     "17: error: ReferenceFrequency: a spectrum needs a positive one, in Hz"},
+    {"x, , 1, 2, 3, , 1e8, [-0.7, b]",
+     "22: error: SpectralIndex: '[-0.7, b]' is not a list of numbers; [a, b, ...]"},
+    {"x, , 1, 2, 3, , 1e8, [1,2,3,4,5,6,7,8,9]",
+     "22: error: SpectralIndex: too many terms; at most 8"},
+    {"x, , 1, 2, 3, , 1e8, [1], maybe",
+     "27: error: LogarithmicSI: 'maybe' is neither true nor false"},
+    {"x, GAUSSIAN, 1, 2, 3, , , , , , 5",
+     "1: error: MajorAxis: a GAUSSIAN needs one that is not negative, in arcsec"},
+    {"x, GAUSSIAN, 1, 2, 3, , , , , 2, -5",
+     "34: error: MinorAxis: a GAUSSIAN needs one that is not negative, in arcsec"},
+    {"x, , 1, 2, 3, , -1e308",
+     "17: error: ReferenceFrequency: a spectrum needs a positive one, in Hz"},
+    {"x, , 1, 2, 3, , 1e8, [1, 2", "22: error: source: the bracket has no partner"},
+    {"x, , 1, 2, 3, , 1e8, 1], 2", "23: error: source: the bracket has no partner"},
+    {"x, , 1, 2, 3, 'J2000", "15: error: source: the quote is not closed"},
+    {"x,,1,2,3,,,,,,,more", "16: error: source: more values than columns; the header names 11"},
+};
+
 START_TEST(faults_of_values_are_told)
 {
-    static const char header[] = "format = Name, Type, Ra, Dec, I, RefType, ReferenceFrequency, "
-                                 "SpectralIndex, LogarithmicSI, MajorAxis, MinorAxis\n";
-    static const char *const cases[][2] = {
-        {",", "1: error: source: neither Name nor Patch; a source has a Name"},
-        {"x, POINT, 1, 2, 3z", "17: error: I: '3z' is not a number; a finite one"},
-        {"x, POINT, 1, 2, nan", "17: error: I: 'nan' is not a number; a finite one"},
-        {"x, POINT, 1, 2, -inf", "17: error: I: '-inf' is not a number; a finite one"},
-        {"x, POINT, 1, 2, 1e999", "17: error: I: '1e999' is not a number; a finite one"},
-        {"x, POINT, 1, 2", "1: error: I: missing; a flux density in Jy"},
-        {"x, POINT, , 2, 3", "1: error: Ra: missing; hh:mm:ss.s, 12h34m56.7s or degrees"},
-        {"x, POINT, one, 2, 3",
-         "11: error: Ra: 'one' is not an angle; hh:mm:ss.s, 12h34m56.7s or degrees"},
-        {"x, POINT, 1, +10:20:30, 3",
-         "14: error: Dec: '+10:20:30' is not an angle; +dd.mm.ss.s, 12d34m56.7s or degrees"},
-        {"x, POINT, 1, 91, 3", "14: error: Dec: '91' is out of range; at most 90 degrees"},
-        {"x, POINT, 25:00:00, 1, 3",
-         "11: error: Ra: '25:00:00' is out of range; at most 360 degrees"},
-        {"x, SHAPELET, 1, 2, 3", "4: error: Type: 'SHAPELET' is not supported; POINT or GAUSSIAN"},
-        {"x, , 1, 2, 3, B1950", "15: error: RefType: 'B1950' is not supported; J2000"},
-        {"x, , 1, 2, 3, , , [-0.7]",
-         "19: error: ReferenceFrequency: a spectrum needs a positive one, in Hz"},
-        {"x, , 1, 2, 3, , -1e8, [-0.7]",
-         "17: error: ReferenceFrequency: a spectrum needs a positive one, in Hz"},
-        {"x, , 1, 2, 3, , 1e8, [-0.7, b]",
-         "22: error: SpectralIndex: '[-0.7, b]' is not a list of numbers; [a, b, ...]"},
-        {"x, , 1, 2, 3, , 1e8, [1,2,3,4,5,6,7,8,9]",
-         "22: error: SpectralIndex: too many terms; at most 8"},
-        {"x, , 1, 2, 3, , 1e8, [1], maybe",
-         "27: error: LogarithmicSI: 'maybe' is neither true nor false"},
-        {"x, GAUSSIAN, 1, 2, 3, , , , , , 5",
-         "1: error: MajorAxis: a GAUSSIAN needs one that is not negative, in arcsec"},
-        {"x, GAUSSIAN, 1, 2, 3, , , , , 2, -5",
-         "34: error: MinorAxis: a GAUSSIAN needs one that is not negative, in arcsec"},
-        {"x, , 1, 2, 3, , -1e308",
-         "17: error: ReferenceFrequency: a spectrum needs a positive one, in Hz"},
-        {"x, , 1, 2, 3, , 1e8, [1, 2", "22: error: source: the bracket has no partner"},
-        {"x, , 1, 2, 3, , 1e8, 1], 2", "23: error: source: the bracket has no partner"},
-        {"x, , 1, 2, 3, 'J2000", "15: error: source: the quote is not closed"},
-        {"x,,1,2,3,,,,,,,more", "16: error: source: more values than columns; the header names 11"},
-    };
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        char *text = grove_format("%s%s\n", header, cases[k][0]);
-        char *expected = grove_format("2:%s", cases[k][1]);
+    for (size_t k = 0; k < sizeof value_cases / sizeof *value_cases; k++) {
+        char *text = grove_format("%s%s\n", value_header, value_cases[k][0]);
+        char *expected = grove_format("2:%s", value_cases[k][1]);
         refused_with(text, expected);
         free(expected);
         free(text);
@@ -392,194 +317,6 @@ START_TEST(all_faults_are_told_up_to_twenty)
 }
 END_TEST
 
-/* ---- Tigger ---- */
-
-#define START     "<HTML><BODY mdltype=SkyModel>\n"
-#define END_MODEL "</BODY></HTML>\n"
-#define NUMBER(x) "<A mdltype=float mdlval=\"" x "\"><A>" x "</A> </A>"
-#define POS       "<TD mdltype=Position >" NUMBER("1.5") NUMBER("-0.5") "</TD>"
-#define NAMED     "<TR mdltype=Source ><TD mdltype=str mdlval=\"'A'\"></TD>"
-
-START_TEST(tigger_models_have_all_parts)
-{
-    grove_sky *sky = parsed(
-        "<!-- <TR mdltype=Source> -->\n" START "<TABLE><BR>\n"
-        "<tr MDLTYPE='Source'><td mdltype=str mdlval=\"'A&amp;\\'1'\"><A>name</A></td>"
-        "<TD mdltype=Position>" NUMBER("-0.5") NUMBER(
-            "0.25") "</TD>"
-                    "<TD mdltype=PolarizationWithRM>" NUMBER("2") NUMBER("-0.1") NUMBER("0.2")
-                        NUMBER("1e-3") NUMBER("12.5") NUMBER(
-                            "1.4e9") "</TD>"
-                                     "<TD mdltype=SpectralIndex mdlattr=\"spectrum\"><A "
-                                     "mdltype=tuple>" NUMBER("-0.7") NUMBER("0.3")
-                                         NUMBER("0.05") "</A>" NUMBER(
-                                             "1.5e9") "<A mdltype=float "
-                                                      "mdlattr=spi_err mdlval=\"0.1\"></A></TD>"
-                                                      "<TD mdltype=Gaussian "
-                                                      "mdlattr=\"shape\">" NUMBER("1e-5")
-                                                          NUMBER("2e-5") NUMBER(
-                                                              "1.25") "</TD><TD mdltype=str "
-                                                                      "mdlattr=cluster "
-                                                                      "mdlval=\"'C1'\"></TD>"
-                                                                      "<TD mdltype=Position "
-                                                                      "mdlattr=other>" NUMBER("9") NUMBER(
-                                                                          "9") "</TD></"
-                                                                               "tr>\n" NAMED POS
-                                                                               "<TD "
-                                                                               "mdltype=Flux "
-                                                                               "mdlattr=flux><"
-                                                                               "A mdltype=int "
-                                                                               "mdlval=\" 3 \" "
-                                                                               "mdlattr=\"I\"/"
-                                                                               "></TD>"
-                                                                               "<TD "
-                                                                               "mdltype="
-                                                                               "SpectralIndex "
-                                                                               "mdlattr="
-                                                                               "spectrum"
-                                                                               ">" NUMBER("-1") NUMBER(
-                                                                                   "1e9") "</"
-                                                                                          "TD><"
-                                                                                          "/TR>"
-                                                                                          "</"
-                                                                                          "TABL"
-                                                                                          "E"
-                                                                                          ">" END_MODEL);
-    ck_assert_int_eq(sky->count, 2);
-    const grove_source *a = &sky->sources[0], *b = a + 1;
-    ck_assert_str_eq(a->name, "A&'1");
-    ck_assert_str_eq(a->patch, "C1");
-    near(a->ra, 2 * M_PI - 0.5);
-    near(a->dec, 0.25);
-    near(a->stokes[0], 2);
-    near(a->stokes[1], -0.1);
-    near(a->stokes[2], 0.2);
-    near(a->stokes[3], 1e-3);
-    near(a->rotation_measure, 12.5);
-    near(a->rotation_reference, pow(LIGHT_SPEED / 1.4e9, 2));
-    near(a->reference_frequency, 1.5e9);
-    ck_assert(a->logarithmic);
-    ck_assert_int_eq(a->terms, 3);
-    /* The same spectrum in natural logarithms. */
-    for (double nu = 1e9; nu < 3e9; nu += 0.3e9) {
-        double ln = log(nu / 1.5e9), lg = log10(nu / 1.5e9), sum = 0;
-        for (int k = 0; k < 3; k++) {
-            sum += a->spectrum[k] * pow(lg, k + 1);
-        }
-        double expected = exp(ln * (-0.7 + 0.3 * ln + 0.05 * ln * ln));
-        ck_assert_double_lt(fabs(pow(10, sum) / expected - 1), 1e-14);
-    }
-    near(a->major, 1e-5);
-    near(a->minor, 2e-5);
-    near(a->position_angle, 1.25);
-    ck_assert(!a->absolute_angle);
-    ck_assert_str_eq(b->name, "A");
-    ck_assert_str_eq(b->patch, "");
-    near(b->stokes[0], 3);
-    near(b->dec, -0.5);
-    ck_assert_int_eq(b->terms, 1);
-    near(b->spectrum[0], -1);
-    ck_assert(b->rotation_measure == 0 && b->major == 0);
-    grove_sky_free(sky);
-}
-END_TEST
-
-/* The sums over all sources were taken with a script that searches for "ra:", "I:" and so on. */
-START_TEST(a_real_tigger_model_is_read)
-{
-    char *path = data_file("3C147-dE-apparent.lsm.html");
-    if (!path) {
-        return;
-    }
-    grove_sky *sky = grove_sky_read(path, NULL);
-    ck_assert_ptr_nonnull(sky);
-    ck_assert_int_eq(sky->count, 60);
-    double sums[9] = {0};
-    static const double expected[9] = {
-        23.21069534442141,     -1.0108394053025294e-05, 0.0006157707114067294,
-        0.005041882288956373,  89.3260337821016,        52.120102765207264,
-        0.0010853679019377136, 0.00027211428367843594,  43.185714533040446};
-    int gaussians = 0, spectra = 0;
-    for (int k = 0; k < 60; k++) {
-        const grove_source *s = &sky->sources[k];
-        const double values[9] = {s->stokes[0], s->stokes[1], s->stokes[2], s->stokes[3],     s->ra,
-                                  s->dec,       s->major,     s->minor,     s->position_angle};
-        for (int i = 0; i < 9; i++) {
-            sums[i] += values[i];
-        }
-        gaussians += s->major > 0;
-        spectra += s->terms;
-    }
-    for (int i = 0; i < 9; i++) {
-        ck_assert_double_lt(fabs(sums[i] - expected[i]), 1e-13 * fabs(expected[i]));
-    }
-    ck_assert_int_eq(gaussians, 30);
-    ck_assert_int_eq(spectra, 6);
-    ck_assert_str_eq(sky->sources[0].name, "A0");
-    ck_assert_str_eq(sky->sources[0].patch, "A0");
-    near(sky->sources[0].spectrum[0], -0.7099262475967407);
-    near(sky->sources[0].reference_frequency, 1385e6);
-    grove_sky_free(sky);
-    free(path);
-}
-END_TEST
-
-START_TEST(faults_of_tigger_models_are_told)
-{
-    static const char *const cases[][2] = {
-        {START, "1:7: error: sky model: the end tag of this is missing; the file is cut off"},
-        {"<HTML></HTML>",
-         "1:1: error: sky model: no element has mdltype=SkyModel; HTML as Tigger saves it"},
-        {START "<TR mdltype=Source \n mdl=\"x>",
-         "2:1: error: sky model: the file ends inside a tag"},
-        {START NAMED POS "</TR>" END_MODEL, "2:1: error: Source: its flux is missing"},
-        {START NAMED "<TD mdltype=Flux mdlattr=flux>" NUMBER("1") "</TD></TR>" END_MODEL,
-         "2:1: error: Source: its position is missing"},
-        {START "<TR mdltype=Source>" POS "</TR>" END_MODEL,
-         "2:1: error: Source: its name is missing"},
-        {START NAMED "<TD mdltype=Position>" NUMBER("1") "</TD><TD mdltype=Flux>" NUMBER(
-             "1") "</TD></TR>" END_MODEL,
-         "2:55: error: Position: dec is missing"},
-        {START NAMED "<TD mdltype=Position>" NUMBER("1")
-             NUMBER("2") "</TD><TD mdltype=Flux>" NUMBER("1") "</TD></TR>" END_MODEL,
-         "2:55: error: Position: out of range; right ascension and declination in radians"},
-        {START NAMED POS "<TD mdltype=Flux><A mdltype=float mdlval=nan></A></TD></TR>" END_MODEL,
-         "2:215: error: Flux: I 'nan' is not a number; a finite one"},
-        {START NAMED POS "<TD mdltype=Flux>" NUMBER("1") "</TD><TD mdltype=FITSImage "
-                                                         "mdlattr=shape></TD></TR>" END_MODEL,
-         "2:237: error: Source: shape 'FITSImage' is not supported"},
-        {START NAMED POS "<TD mdltype=Flux>" NUMBER("1") "</TD><TD mdltype=SpectralIndex "
-                                                         "mdlattr=spectrum>" NUMBER("1")
-                                                             NUMBER("0") "</TD></TR>" END_MODEL,
-         "2:237: error: SpectralIndex: freq0 is not positive; a frequency in Hz"},
-        {START NAMED POS "<TD mdltype=Flux>" NUMBER(
-             "1") "</TD><TD mdltype=SpectralIndex "
-                  "mdlattr=spectrum><A mdltype=list></A>" NUMBER("1e9") "</TD></TR>" END_MODEL,
-         "2:280: error: SpectralIndex: spi is not a list of 1 to 8 numbers"},
-        {START NAMED POS "<TD mdltype=PolarizationWithRM>" NUMBER("1") NUMBER("1") NUMBER("1")
-             NUMBER("1") NUMBER("1") NUMBER("0") "</TD></TR>" END_MODEL,
-         "2:174: error: PolarizationWithRM: freq0 is not positive; a frequency in Hz"},
-        {START NAMED POS
-         "<TD mdltype=Flux>" NUMBER("1") "</TD><TD mdltype=Gaussian mdlattr=shape>" NUMBER("-1")
-             NUMBER("1") NUMBER("1") "</TD></TR>" END_MODEL,
-         "2:237: error: Gaussian: ex or ey is negative; FWHM in radians"},
-    };
-    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        refused_with(cases[k][0], cases[k][1]);
-    }
-    grove_text text = {0};
-    grove_text_add(&text, START);
-    for (int k = 0; k < 300; k++) {
-        grove_text_add(&text, "<b>");
-    }
-    char *message = refusal(text.at);
-    ck_assert_ptr_nonnull(strstr(message, "s.txt:2:763: error: sky model: elements are nested more "
-                                          "than 256 deep\n"));
-    free(message);
-    free(text.at);
-}
-END_TEST
-
 START_TEST(files_that_are_missing_are_told)
 {
     grove_error *error = grove_error_new();
@@ -603,9 +340,6 @@ int main(void)
     tcase_add_test(tcase, faults_of_values_are_told);
     tcase_add_test(tcase, faults_of_polarization_are_told);
     tcase_add_test(tcase, all_faults_are_told_up_to_twenty);
-    tcase_add_test(tcase, tigger_models_have_all_parts);
-    tcase_add_test(tcase, a_real_tigger_model_is_read);
-    tcase_add_test(tcase, faults_of_tigger_models_are_told);
     tcase_add_test(tcase, files_that_are_missing_are_told);
     suite_add_tcase(suite, tcase);
     SRunner *runner = srunner_create(suite);

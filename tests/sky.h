@@ -1,0 +1,80 @@
+/* What the tests of sky models share. */
+#ifndef GROVE_TESTS_SKY_H
+#define GROVE_TESTS_SKY_H
+
+#include "base/text.h"
+#include "io/sky.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DEGREE      (M_PI / 180)
+#define ARCSEC      (DEGREE / 3600)
+#define LIGHT_SPEED 299792458.0
+
+static inline void near(double value, double expected)
+{
+    ck_assert_double_le(fabs(value - expected), 4e-16 * fabs(expected));
+}
+
+static inline grove_sky *parsed(const char *text)
+{
+    grove_error *error = grove_error_new();
+    grove_sky *sky = grove_sky_parse(text, "s.txt", error);
+    char *message = grove_error_text(error);
+    ck_assert_str_eq(message, "");
+    free(message);
+    grove_error_free(error);
+    ck_assert_ptr_nonnull(sky);
+    return sky;
+}
+
+/* The whole message about a wrong text. Caller frees. */
+static inline char *refusal(const char *text)
+{
+    grove_error *error = grove_error_new();
+    grove_sky *sky = grove_sky_parse(text, "s.txt", error);
+    ck_assert_msg(!sky, "accepted:\n%s", text);
+    char *message = grove_error_text(error);
+    grove_error_free(error);
+    return message;
+}
+
+static inline void refused(const char *text, const char *expected)
+{
+    char *message = refusal(text);
+    ck_assert_str_eq(message, expected);
+    free(message);
+}
+
+/* Checks "LINE:COLUMN: error: MESSAGE" alone, for one fault. */
+static inline void refused_with(const char *text, const char *expected)
+{
+    char *message = refusal(text), *full = grove_format("s.txt:%s\n", expected);
+    char *end = strchr(message, '\n');
+    ck_assert_ptr_nonnull(end);
+    ck_assert_msg(!strstr(end, "error: "), "%s", message);
+    end[1] = 0;
+    ck_assert_str_eq(message, full);
+    free(full);
+    free(message);
+}
+
+static inline char *data_file(const char *name)
+{
+    const char *given = getenv("GROVE_TEST_DATA"), *source = getenv("GROVE_SOURCE");
+    char *path = given ? grove_format("%s/sky/%s", given, name)
+                       : grove_format("%s/../shared/data/sky/%s", source ? source : ".", name);
+    if (access(path, R_OK) != 0) {
+        printf("%s is not there: skipped\n", path);
+        free(path);
+        return NULL;
+    }
+    return path;
+}
+
+#endif
