@@ -28,7 +28,7 @@ typedef struct {
 } grove_sky;
 
 /* Reads a sky model; the format is recognised by content. Caller frees. NULL with a message with
- * file:line:column. */
+ * file:line:column for every fault, up to 20. */
 grove_sky *grove_sky_read(const char *path, grove_error *error);
 /* The same from text; `name` for messages. */
 grove_sky *grove_sky_parse(const char *text, const char *name, grove_error *error);
