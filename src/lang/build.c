@@ -1,0 +1,494 @@
+#include "lang/build.h"
+
+#include "base/text.h"
+#include "lang/reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const grove_want grove_want_value = {.kind = GROVE_WANT_VALUE};
+
+/* ---- faults ---- */
+
+grove_place grove_build_place(const grove_builder *builder, const grove_ast *ast, grove_span span)
+{
+    return builder->fixed ? *builder->fixed : grove_source_place(ast->source, span);
+}
+
+grove_meaning grove_build_fail(const grove_builder *builder, const grove_ast *ast, grove_span span,
+                               const char *format, ...)
+{
+    grove_place place = grove_build_place(builder, ast, span);
+    grove_text text = {0};
+    va_list args;
+
+    if (builder->fixed)
+        grove_text_add(&text, "in the default %s: ", builder->fixed_text);
+    va_start(args, format);
+    grove_text_add_v(&text, format, args);
+    va_end(args);
+    grove_fail_at(builder->error, &place, GROVE_INVALID, "%s", text.at);
+    free(text.at);
+    return (grove_meaning){0};
+}
+
+const char *grove_build_hint(grove_builder *builder, const char *name)
+{
+    return name ? grove_arena_format(builder->arena, "; did you mean '%s'?", name) : "";
+}
+
+static bool is_class(grove_builder *builder, const char *name)
+{
+    size_t count = 0;
+    const char *const *names = grove_classes_names(builder->classes, &count);
+
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(names[i], name))
+            return true;
+    return false;
+}
+
+grove_meaning grove_build_unknown(grove_builder *builder, const grove_ast *ast, const char *word)
+{
+    const char *near = grove_scope_nearest(builder->arena, builder->scope, word);
+
+    if (is_class(builder, word))
+        return grove_build_fail(builder, ast, ast->span, "'%s' is a class; call it: %s(...)", word,
+                                word);
+    return grove_build_fail(builder, ast, ast->span, "unknown name '%s'%s", word,
+                            grove_build_hint(builder, near));
+}
+
+grove_meaning grove_build_cycle(grove_builder *builder, const grove_entry *entry,
+                                const grove_ast *use)
+{
+    const char *text = entry->name;
+    const grove_entry *at = builder->busy;
+
+    for (; at && at != entry; at = at->caller)
+        text = grove_arena_format(builder->arena, "%s -> %s", at->name, text);
+    if (entry->kind == GROVE_ENTRY_TEMPLATE)
+        return grove_build_fail(builder, use, use->at, "template '%s' calls itself: %s -> %s",
+                                entry->name, entry->name, text);
+    return grove_build_fail(builder, use, use->at, "'%s' is defined by itself: %s -> %s",
+                            entry->name, entry->name, text);
+}
+
+/* ---- literals and names ---- */
+
+grove_meaning grove_build_literal(const grove_literal *literal)
+{
+    return (grove_meaning){
+        .operand = {.kind = literal ? GROVE_OPERAND_LITERAL : GROVE_OPERAND_NOTHING,
+                    .literal = literal}};
+}
+
+static grove_meaning copy_literal(grove_builder *builder, const grove_literal *literal)
+{
+    return grove_build_literal(grove_arena_copy(builder->arena, literal, sizeof(*literal)));
+}
+
+grove_meaning grove_build_word(grove_builder *builder, const char *word)
+{
+    grove_literal literal = {.kind = GROVE_LITERAL_TEXT, .word = true};
+
+    literal.text = grove_arena_text(builder->arena, word);
+    return copy_literal(builder, &literal);
+}
+
+bool grove_word_among(const char *choices, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (const char *at = choices; at && *at;) {
+        size_t length = strcspn(at, " ");
+        if (length == n && !strncmp(at, word, n))
+            return true;
+        at += length + strspn(at + length, " ");
+    }
+    return false;
+}
+
+static bool constant(const char *name, grove_literal *literal)
+{
+    static const grove_literal constants[] = {
+        {.kind = GROVE_LITERAL_NONE, .text = "none"},
+        {.kind = GROVE_LITERAL_BOOL, .truth = true, .text = "true"},
+        {.kind = GROVE_LITERAL_BOOL, .truth = false, .text = "false"},
+        {.kind = GROVE_LITERAL_NUMBER, .number = 3.14159265358979323846, .text = "pi"}};
+
+    for (size_t i = 0; i < sizeof(constants) / sizeof(constants[0]); i++)
+        if (!strcmp(constants[i].text, name)) {
+            *literal = constants[i];
+            return true;
+        }
+    return false;
+}
+
+static bool unit(const char *name, grove_literal *literal)
+{
+    double factor = 0;
+
+    *literal = (grove_literal){.kind = GROVE_LITERAL_NUMBER};
+    if (!grove_unit_named(name, (int)strlen(name), &literal->unit, &factor))
+        return false;
+    literal->number = factor;
+    return true;
+}
+
+/* In a default, names are the inputs of the node that it is for. */
+static bool input_named(const grove_node *node, const char *name, grove_meaning *meaning)
+{
+    grove_node *found = grove_node_object(node, name);
+    int k = grove_node_input(node, name);
+
+    if (!found && k >= 0)
+        found = node->inputs[k].node;
+    if (found)
+        *meaning = (grove_meaning){.operand = {.kind = GROVE_OPERAND_NODE, .node = found}};
+    return found != NULL;
+}
+
+static grove_meaning parameter(grove_builder *builder, const grove_ast *ast,
+                               const grove_entry *entry, grove_want want)
+{
+    bool value = want.kind == GROVE_WANT_VALUE || want.kind == GROVE_WANT_UNIT;
+
+    if (entry->unresolved && value) {
+        const char *near =
+            grove_scope_nearest(builder->arena, builder->globals, entry->value.literal->text);
+        if (builder->fixed)
+            return grove_build_unknown(builder, ast, entry->value.literal->text);
+        grove_fail_at(builder->error, &entry->place, GROVE_INVALID, "unknown name '%s'%s",
+                      entry->value.literal->text, grove_build_hint(builder, near));
+        return (grove_meaning){0};
+    }
+    return (grove_meaning){.operand = entry->value, .from = entry->from};
+}
+
+static grove_meaning build_name(grove_builder *builder, const grove_ast *ast, grove_want want)
+{
+    const char *name = ast->text;
+    grove_entry *entry = grove_scope_find(builder->scope, name);
+    grove_literal literal;
+    grove_meaning meaning = {0};
+
+    if (entry && entry->kind == GROVE_ENTRY_PARAMETER)
+        return parameter(builder, ast, entry, want);
+    if (constant(name, &literal))
+        return copy_literal(builder, &literal);
+    if (want.kind == GROVE_WANT_AXES ||
+        (want.kind == GROVE_WANT_CHOICE && grove_word_among(want.choices, name)))
+        return grove_build_word(builder, name);
+    if (entry && entry->kind == GROVE_ENTRY_TEMPLATE)
+        return grove_build_fail(builder, ast, ast->span, "'%s' is a template; call it: %s(...)",
+                                name, name);
+    if (entry)
+        return grove_build_definition(builder, entry, ast);
+    if (builder->scope->node && input_named(builder->scope->node, name, &meaning))
+        return meaning;
+    if (want.kind == GROVE_WANT_WORD || want.kind == GROVE_WANT_CHOICE)
+        return grove_build_word(builder, name);
+    if (want.kind == GROVE_WANT_UNIT && unit(name, &literal))
+        return copy_literal(builder, &literal);
+    return grove_build_unknown(builder, ast, name);
+}
+
+static grove_meaning build_setting(grove_builder *builder, const grove_ast *ast)
+{
+    grove_entry *entry = grove_scope_own(builder->options, ast->text);
+
+    if (!entry)
+        return grove_build_fail(
+            builder, ast, ast->span, "no option '%s' is declared%s", ast->text,
+            grove_build_hint(builder,
+                             grove_scope_nearest(builder->arena, builder->options, ast->text)));
+    return grove_build_option(builder, entry, ast);
+}
+
+grove_meaning grove_build_definition(grove_builder *builder, grove_entry *entry,
+                                     const grove_ast *use)
+{
+    const grove_ast *body = entry->statement->value;
+    grove_scope *scope = builder->scope;
+    grove_letter *letters = builder->letters;
+    grove_want want = {.name = entry->name};
+
+    if (entry->state == GROVE_ENTRY_BUSY)
+        return grove_build_cycle(builder, entry, use);
+    if (entry->state == GROVE_ENTRY_UNTOUCHED && body) {
+        entry->state = GROVE_ENTRY_BUSY;
+        entry->caller = builder->busy;
+        builder->busy = entry;
+        builder->scope = entry->scope;
+        builder->letters = NULL;
+        if (entry->node_name)
+            want.name = entry->node_name;
+        else if (entry->scope->prefix)
+            want.name =
+                grove_arena_format(builder->arena, "%s.%s", entry->scope->prefix, entry->name);
+        entry->value = grove_build_expression(builder, body, want).operand;
+        grove_build_settle(builder, entry, body);
+        builder->letters = letters;
+        builder->scope = scope;
+        builder->busy = entry->caller;
+    }
+    entry->state = GROVE_ENTRY_DONE;
+    return (grove_meaning){.operand = entry->value, .from = entry};
+}
+
+/* ---- operators ---- */
+
+static bool is_number(const grove_operand *operand)
+{
+    return operand->kind == GROVE_OPERAND_LITERAL && operand->literal->kind == GROVE_LITERAL_NUMBER;
+}
+
+static bool is_list(const grove_operand *operand)
+{
+    return operand->kind == GROVE_OPERAND_LITERAL && operand->literal->kind == GROVE_LITERAL_LIST;
+}
+
+/* Only nodes, numbers and vectors may enter arithmetic on nodes. */
+static bool is_value(const grove_operand *operand)
+{
+    return operand->kind == GROVE_OPERAND_NODE || is_number(operand) || is_list(operand);
+}
+
+static grove_meaning folded(grove_builder *builder, const grove_ast *ast,
+                            const grove_literal *literal, const grove_fold *fold)
+{
+    if (!literal)
+        return grove_build_fail(builder, ast, ast->at, "%s", fold->fault);
+    return grove_build_literal(literal);
+}
+
+static grove_meaning fold_binary(grove_builder *builder, const grove_ast *ast, char op,
+                                 const grove_literal *a, const grove_literal *b)
+{
+    grove_fold fold = {.arena = builder->arena};
+
+    return folded(builder, ast, grove_fold_binary(&fold, op, a, b), &fold);
+}
+
+static const char *describe(grove_builder *builder, const grove_operand *operand)
+{
+    if (operand->kind == GROVE_OPERAND_LITERAL)
+        return grove_fold_describe(builder->arena, operand->literal);
+    return grove_arena_format(builder->arena, "'%s'", operand->node->name);
+}
+
+static grove_meaning combine(grove_builder *builder, const grove_ast *ast, grove_operand a,
+                             grove_operand b, const char *name)
+{
+    static const struct {
+        char op;
+        const char *class_name, *verb;
+    } operators[] = {{'+', "add", "add"},
+                     {'-', "subtract", "subtract"},
+                     {'*', "multiply", "multiply"},
+                     {'/', "divide", "divide"}};
+    int which = 0;
+
+    if (a.kind == GROVE_OPERAND_NOTHING || b.kind == GROVE_OPERAND_NOTHING)
+        return (grove_meaning){0};
+    if (a.kind == GROVE_OPERAND_LITERAL && b.kind == GROVE_OPERAND_LITERAL &&
+        !(is_value(&a) && is_value(&b) && (is_list(&a) || is_list(&b))))
+        return fold_binary(builder, ast, ast->op, a.literal, b.literal);
+    while (operators[which].op != ast->op)
+        which++;
+    if (!is_value(&a) || !is_value(&b))
+        return grove_build_fail(builder, ast, ast->at, "cannot %s %s and %s", operators[which].verb,
+                                describe(builder, &a), describe(builder, &b));
+    grove_argument arguments[] = {
+        {.operand = a, .place = grove_build_place(builder, ast, ast->left->span)},
+        {.operand = b, .place = grove_build_place(builder, ast, ast->right->span)}};
+    return grove_build_operation(builder, ast, operators[which].class_name, name, arguments, 2);
+}
+
+static bool has_unit(const grove_operand *operand)
+{
+    return is_number(operand) && !grove_unit_is_none(operand->literal->unit);
+}
+
+/* Long sums lean to the left: their left ends are walked in a loop. */
+static grove_meaning build_binary(grove_builder *builder, const grove_ast *ast, grove_want want)
+{
+    size_t count = 0;
+
+    for (const grove_ast *at = ast; at->kind == GROVE_AST_BINARY; at = at->left)
+        count++;
+    const grove_ast **chain = grove_arena_alloc(builder->arena, count * sizeof(*chain));
+    for (size_t i = count; i-- > 0; ast = ast->left)
+        chain[i] = ast;
+    grove_meaning left = grove_build_expression(builder, chain[0]->left, grove_want_value);
+    for (size_t i = 0; i < count; i++) {
+        bool product = chain[i]->op == '*' || chain[i]->op == '/';
+        grove_want right_want = grove_want_value;
+        if (product && has_unit(&left.operand))
+            right_want.kind = GROVE_WANT_UNIT;
+        grove_meaning right = grove_build_expression(builder, chain[i]->right, right_want);
+        left = combine(builder, chain[i], left.operand, right.operand,
+                       i + 1 == count ? want.name : NULL);
+    }
+    return left;
+}
+
+static grove_meaning build_unary(grove_builder *builder, const grove_ast *ast, grove_want want)
+{
+    grove_operand x = grove_build_expression(builder, ast->left, grove_want_value).operand;
+    grove_fold fold = {.arena = builder->arena};
+    const char *class_name = ast->kind == GROVE_AST_NEGATE      ? "negate"
+                             : ast->kind == GROVE_AST_HERMITIAN ? "hermitian"
+                                                                : "transpose";
+
+    if (x.kind == GROVE_OPERAND_NOTHING)
+        return (grove_meaning){0};
+    if (x.kind == GROVE_OPERAND_LITERAL && !is_list(&x))
+        return folded(builder, ast,
+                      ast->kind == GROVE_AST_NEGATE ? grove_fold_negate(&fold, x.literal)
+                                                    : grove_fold_conjugate(&fold, x.literal),
+                      &fold);
+    grove_argument argument = {.operand = x,
+                               .place = grove_build_place(builder, ast, ast->left->span)};
+    return grove_build_operation(builder, ast, class_name, want.name, &argument, 1);
+}
+
+static grove_meaning build_power(grove_builder *builder, const grove_ast *ast, grove_want want)
+{
+    grove_want left_want = {.kind = want.kind == GROVE_WANT_UNIT ? want.kind : GROVE_WANT_VALUE};
+    grove_operand x = grove_build_expression(builder, ast->left, left_want).operand;
+    grove_operand n = grove_build_expression(builder, ast->right, grove_want_value).operand;
+
+    if (x.kind == GROVE_OPERAND_NOTHING || n.kind == GROVE_OPERAND_NOTHING)
+        return (grove_meaning){0};
+    if (!is_number(&n) || n.literal->imaginary != 0 || !grove_unit_is_none(n.literal->unit))
+        return grove_build_fail(builder, ast, ast->right->span, "a power is a plain number, got %s",
+                                describe(builder, &n));
+    if (x.kind == GROVE_OPERAND_LITERAL && !is_list(&x))
+        return fold_binary(builder, ast, '^', x.literal, n.literal);
+    grove_argument arguments[] = {
+        {.operand = x, .place = grove_build_place(builder, ast, ast->left->span)},
+        {.operand = n, .place = grove_build_place(builder, ast, ast->right->span)}};
+    bool inverse = n.literal->number == -1;
+    return grove_build_operation(builder, ast, inverse ? "inverse" : "power", want.name, arguments,
+                                 inverse ? 1 : 2);
+}
+
+static grove_meaning build_range(grove_builder *builder, const grove_ast *ast)
+{
+    grove_operand from = grove_build_expression(builder, ast->left, grove_want_value).operand;
+    grove_operand to = grove_build_expression(builder, ast->right, grove_want_value).operand;
+
+    if (from.kind == GROVE_OPERAND_NOTHING || to.kind == GROVE_OPERAND_NOTHING)
+        return (grove_meaning){0};
+    if (from.kind == GROVE_OPERAND_NODE || to.kind == GROVE_OPERAND_NODE)
+        return grove_build_fail(builder, ast, ast->at,
+                                "a range goes from a number to a number, '%s' is a node",
+                                from.kind == GROVE_OPERAND_NODE ? from.node->name : to.node->name);
+    return fold_binary(builder, ast, '.', from.literal, to.literal);
+}
+
+/* ---- lists and members ---- */
+
+static grove_meaning build_list(grove_builder *builder, const grove_ast *ast, grove_want want)
+{
+    grove_literal list = {.kind = GROVE_LITERAL_LIST};
+    grove_literal *items =
+        grove_arena_alloc(builder->arena, ((size_t)ast->items.count + 1) * sizeof(*items));
+    bool failed = false;
+
+    want.name = NULL;
+    for (const grove_ast_item *item = ast->items.first; item; item = item->next) {
+        grove_operand x = grove_build_expression(builder, item->value, want).operand;
+        if (item->name)
+            grove_build_fail(builder, ast, item->name_span, "the items of a list have no names");
+        else if (x.kind == GROVE_OPERAND_NODE)
+            grove_build_fail(builder, ast, item->value->span,
+                             "a list holds constants, '%s' is a node", x.node->name);
+        failed = failed || item->name || x.kind != GROVE_OPERAND_LITERAL;
+        if (!failed)
+            items[list.count++] = *x.literal;
+    }
+    list.items = items;
+    return failed ? (grove_meaning){0} : copy_literal(builder, &list);
+}
+
+static grove_meaning build_member(grove_builder *builder, const grove_ast *ast, grove_want want)
+{
+    grove_operand object = grove_build_expression(builder, ast->left, grove_want_value).operand;
+    grove_place place = grove_build_place(builder, ast, ast->at);
+    grove_meaning meaning = {0};
+
+    if (object.kind == GROVE_OPERAND_NOTHING)
+        return meaning;
+    if (object.kind == GROVE_OPERAND_LITERAL)
+        return grove_build_fail(builder, ast, ast->at, "%s has no members",
+                                describe(builder, &object));
+    if (want.kind == GROVE_WANT_AXES) {
+        const grove_axis *axis = grove_node_axis(object.node, ast->text);
+        return grove_build_word(builder, axis ? grove_tree_axis_name(builder->tree, axis)
+                                              : grove_arena_format(builder->arena, "%s.%s",
+                                                                   object.node->name, ast->text));
+    }
+    meaning.operand = grove_tree_member(builder->tree, object.node, ast->text, &place);
+    return meaning;
+}
+
+/* ---- expressions ---- */
+
+static grove_meaning build(grove_builder *builder, const grove_ast *ast, grove_want want)
+{
+    switch (ast->kind) {
+    case GROVE_AST_BROKEN:
+        break;
+    case GROVE_AST_LITERAL:
+        return grove_build_literal(ast->literal);
+    case GROVE_AST_NAME:
+        return build_name(builder, ast, want);
+    case GROVE_AST_SETTING:
+        return build_setting(builder, ast);
+    case GROVE_AST_MEMBER:
+        return build_member(builder, ast, want);
+    case GROVE_AST_CALL:
+        return grove_build_call(builder, ast, want);
+    case GROVE_AST_INDEX:
+        return grove_build_index(builder, ast);
+    case GROVE_AST_LIST:
+        return build_list(builder, ast, want);
+    case GROVE_AST_RANGE:
+        return build_range(builder, ast);
+    case GROVE_AST_BINARY:
+        return build_binary(builder, ast, want);
+    case GROVE_AST_NEGATE:
+    case GROVE_AST_HERMITIAN:
+    case GROVE_AST_TRANSPOSE:
+        return build_unary(builder, ast, want);
+    case GROVE_AST_POWER:
+        return build_power(builder, ast, want);
+    }
+    return (grove_meaning){0};
+}
+
+grove_meaning grove_build_expression(grove_builder *builder, const grove_ast *ast, grove_want want)
+{
+    grove_meaning meaning = {0};
+
+    if (builder->stopped)
+        return meaning;
+    if (builder->depth >= GROVE_BUILD_DEPTH || builder->work >= GROVE_BUILD_WORK) {
+        builder->stopped = true;
+        return builder->work >= GROVE_BUILD_WORK
+                   ? grove_build_fail(builder, ast, ast->at,
+                                      "the tree grows too large here: more than %d expressions",
+                                      (int)GROVE_BUILD_WORK)
+                   : grove_build_fail(builder, ast, ast->at,
+                                      "definitions build on each other more than %d deep",
+                                      (int)GROVE_BUILD_DEPTH);
+    }
+    builder->depth++;
+    builder->work++;
+    meaning = build(builder, ast, want);
+    builder->depth--;
+    return meaning;
+}

@@ -1,0 +1,122 @@
+/* Builders: from syntax trees to the graph. Definitions are worked out when they are first needed.
+ */
+#ifndef GROVE_LANG_BUILD_H
+#define GROVE_LANG_BUILD_H
+
+#include "lang/fold.h"
+#include "lang/lang.h"
+#include "lang/scope.h"
+
+/* A letter of an index and the source axis it stands for (NULL: not known yet). */
+typedef struct grove_letter {
+    const char *name;
+    const grove_axis *axis;
+    bool announced; /* by a sum around */
+    struct grove_letter *next;
+} grove_letter;
+
+/* The text of a default, parsed once. */
+typedef struct grove_default {
+    const char *text;
+    const grove_ast *ast;
+    struct grove_default *next;
+} grove_default;
+
+typedef struct {
+    grove_tree *tree;
+    grove_arena *arena; /* the tree's */
+    grove_error *error;
+    grove_classes *classes;
+    grove_scope *globals, *options;
+    /* where we are */
+    grove_scope *scope;
+    grove_letter *letters;
+    grove_entry *busy;        /* the definition or template that is being worked out */
+    const grove_place *fixed; /* a default: faults show here */
+    const char *fixed_text;
+    int depth;
+    long work;
+    bool stopped; /* too much of it */
+    grove_default *defaults;
+    grove_entry *todo; /* reached, not yet looked into */
+    const grove_setting *settings;
+    size_t setting_count;
+} grove_builder;
+
+enum { GROVE_BUILD_DEPTH = 1000, GROVE_BUILD_WORK = 200000 };
+
+/* What a bare name may be where an expression stands. */
+typedef enum {
+    GROVE_WANT_VALUE,  /* something defined */
+    GROVE_WANT_UNIT,   /* the same, or a unit: 10 m/s */
+    GROVE_WANT_WORD,   /* something defined, else a word */
+    GROVE_WANT_CHOICE, /* one of `choices`, else something defined, else a word */
+    GROVE_WANT_AXES    /* always a word */
+} grove_want_kind;
+typedef struct {
+    grove_want_kind kind;
+    const char *choices;
+    const char *name; /* for the node of the outermost call, or NULL */
+} grove_want;
+
+/* What an expression yields. */
+typedef struct {
+    grove_operand operand;
+    const grove_entry *from; /* the definition that it names, or NULL */
+} grove_meaning;
+
+extern const grove_want grove_want_value;
+
+grove_meaning grove_build_expression(grove_builder *builder, const grove_ast *ast, grove_want want);
+/* The value of a definition; `use` is where it is named. */
+grove_meaning grove_build_definition(grove_builder *builder, grove_entry *entry,
+                                     const grove_ast *use);
+/* tree->expand: default.c */
+int grove_build_default(void *context, grove_tree *tree, const char *text, const grove_node *scope,
+                        const grove_place *place, grove_operand *result);
+
+/* Reports at a part of an expression; the meaning is NOTHING. */
+grove_meaning grove_build_fail(const grove_builder *builder, const grove_ast *ast, grove_span span,
+                               const char *format, ...) __attribute__((format(printf, 4, 5)));
+grove_place grove_build_place(const grove_builder *builder, const grove_ast *ast, grove_span span);
+grove_meaning grove_build_literal(const grove_literal *literal);
+grove_meaning grove_build_word(grove_builder *builder, const char *word);
+/* A cycle among definitions or templates: a -> b -> a. */
+grove_meaning grove_build_cycle(grove_builder *builder, const grove_entry *entry,
+                                const grove_ast *use);
+/* "; did you mean 'name'?", or "" for NULL */
+const char *grove_build_hint(grove_builder *builder, const char *name);
+grove_meaning grove_build_unknown(grove_builder *builder, const grove_ast *ast, const char *word);
+bool grove_word_among(const char *choices, const char *word);
+
+/* options: option.c */
+grove_meaning grove_build_option(grove_builder *builder, grove_entry *entry, const grove_ast *use);
+/* Reports settings of options that do not exist. */
+void grove_build_check_settings(grove_builder *builder);
+
+/* calls: call.c */
+grove_meaning grove_build_call(grove_builder *builder, const grove_ast *ast, grove_want want);
+/* An operator: a call of `class_name` on values, at `at` of `ast`. */
+grove_meaning grove_build_operation(grove_builder *builder, const grove_ast *ast,
+                                    const char *class_name, const char *name,
+                                    const grove_argument *arguments, size_t count);
+
+/* indices: index.c */
+grove_meaning grove_build_index(grove_builder *builder, const grove_ast *ast);
+/* After the body of an indexed definition: what its letters stand for. */
+void grove_build_settle(grove_builder *builder, grove_entry *entry, const grove_ast *body);
+/* sum[s](x): the argument that says which axes. `x` was worked out with the letters announced. */
+void grove_build_announce(grove_builder *builder, const grove_ast *call);
+int grove_build_over(grove_builder *builder, const grove_ast *call, const grove_operand *x,
+                     grove_argument *over);
+
+/* names: declare.c */
+void grove_build_declare_option(grove_builder *builder, const grove_statement *statement);
+void grove_build_declare(grove_builder *builder, grove_scope *scope,
+                         const grove_statement *statement);
+/* Is the value of this expression an action, as far as its text tells? */
+bool grove_build_is_action(grove_builder *builder, const grove_ast *ast);
+/* Marks everything that an expression may need, in branches that are not taken too. */
+void grove_build_reach(grove_builder *builder, const grove_ast *ast);
+
+#endif

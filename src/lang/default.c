@@ -1,0 +1,91 @@
+/* Defaults of options: texts of the tree language in which a class's inputs can be named. */
+#include "lang/build.h"
+
+#include "lang/reader.h"
+
+#include <string.h>
+
+static const grove_option *option_of(const grove_node *node, const char *text)
+{
+    const grove_option *options = node->class_ ? node->class_->options : NULL;
+
+    for (; options && options->name; options++)
+        if (options->initial == text)
+            return options;
+    return NULL;
+}
+
+/* Texts and words need no quotes. */
+static bool is_plain(const grove_option *option, const char *text)
+{
+    switch (option ? (int)option->kind : 0) {
+    case GROVE_TEXT:
+    case GROVE_FILE:
+    case GROVE_CHOICE:
+    case GROVE_DIRECTION:
+        return text[0] != '"';
+    default:
+        return false;
+    }
+}
+
+static const grove_ast *parsed(grove_builder *builder, const char *text)
+{
+    grove_default *at = builder->defaults;
+
+    while (at && strcmp(at->text, text) != 0)
+        at = at->next;
+    if (at)
+        return at->ast;
+    at = grove_arena_alloc(builder->arena, sizeof(*at));
+    at->text = grove_arena_text(builder->arena, text);
+    grove_error *quiet = grove_error_new();
+    at->ast = grove_reader_expression(builder->arena,
+                                      grove_source_new(builder->arena, "default", text), quiet);
+    grove_error_free(quiet);
+    at->next = builder->defaults;
+    builder->defaults = at;
+    return at->ast;
+}
+
+static grove_meaning expand(grove_builder *builder, const grove_option *option, const char *text)
+{
+    grove_want want = {.kind = GROVE_WANT_VALUE};
+    const grove_ast *ast;
+    grove_ast nowhere = {0};
+
+    if (is_plain(option, text))
+        return grove_build_word(builder, text);
+    if (option && option->kind == GROVE_AXIS_NAMES)
+        want.kind = GROVE_WANT_AXES;
+    ast = parsed(builder, text);
+    if (!ast)
+        return grove_build_fail(builder, &nowhere, (grove_span){0},
+                                "it cannot be read, a fault of the plugin");
+    return grove_build_expression(builder, ast, want);
+}
+
+int grove_build_default(void *context, grove_tree *tree, const char *text, const grove_node *node,
+                        const grove_place *place, grove_operand *result)
+{
+    grove_builder *builder = context;
+    grove_builder saved = *builder;
+    const grove_option *option = option_of(node, text);
+
+    (void)tree;
+    builder->error = tree->error;
+    builder->scope = grove_scope_new(builder->arena, NULL, 1);
+    builder->scope->node = node;
+    builder->letters = NULL;
+    builder->fixed = place;
+    builder->fixed_text =
+        option ? grove_arena_format(builder->arena, "of option '%s', %s", option->name, text)
+               : text;
+    *result = expand(builder, option, text).operand;
+    builder->error = saved.error;
+    builder->scope = saved.scope;
+    builder->letters = saved.letters;
+    builder->fixed = saved.fixed;
+    builder->fixed_text = saved.fixed_text;
+    return result->kind == GROVE_OPERAND_NOTHING ? GROVE_INVALID : 0;
+}

@@ -1,0 +1,21 @@
+/* Folding: arithmetic on constants, with units. */
+#ifndef GROVE_LANG_FOLD_H
+#define GROVE_LANG_FOLD_H
+
+#include "graph/literal.h"
+
+/* Where the result goes and what is wrong, without place. Both from the arena. */
+typedef struct {
+    grove_arena *arena;
+    const char *fault; /* NULL: none */
+} grove_fold;
+
+/* a op b; op is one of + - * / ^ and . (a range). NULL with a fault. */
+const grove_literal *grove_fold_binary(grove_fold *fold, char op, const grove_literal *a,
+                                       const grove_literal *b);
+const grove_literal *grove_fold_negate(grove_fold *fold, const grove_literal *a);
+const grove_literal *grove_fold_conjugate(grove_fold *fold, const grove_literal *a);
+/* "a time (3 s)", "a text ('abc')", "a list" */
+const char *grove_fold_describe(grove_arena *arena, const grove_literal *literal);
+
+#endif

@@ -1,0 +1,37 @@
+/* Sources: the texts that are parsed, and places in them. */
+#ifndef GROVE_LANG_SOURCE_H
+#define GROVE_LANG_SOURCE_H
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <stdbool.h>
+
+/* A text with a name. Lives in an arena. */
+typedef struct {
+    const char *path, *text;
+    size_t length;
+    size_t *lines; /* where each line begins */
+    size_t line_count;
+    bool main; /* not included */
+} grove_source;
+
+/* The bytes [begin, end) of a source. */
+typedef struct {
+    size_t begin, end;
+} grove_span;
+
+/* `text` is copied; the path is what messages show. */
+grove_source *grove_source_new(grove_arena *arena, const char *path, const char *text);
+/* The place of a span; what it underlines ends with the span's first line. */
+grove_place grove_source_place(const grove_source *source, grove_span span);
+/* Columns of blanks that the line of `at` begins with. */
+size_t grove_source_indent(const grove_source *source, size_t at);
+
+/* The path of a tree file called `name`: as it is when absolute; else beside the file `from` (NULL:
+ * in the current folder), in GROVE_TREE_PATH, in `folders` (NULL-terminated, may be NULL). From the
+ * arena; NULL when it is nowhere, with the folders that were searched in *searched. */
+const char *grove_source_find(grove_arena *arena, const char *name, const char *from,
+                              const char *const *folders, const char **searched);
+
+#endif

@@ -1,0 +1,196 @@
+/* Small classes for tests of the tree language: they have axes, units and options, and compute
+ * nothing. */
+#ifndef GROVE_TESTS_TREE_CLASSES_H
+#define GROVE_TESTS_TREE_CLASSES_H
+
+#include "graph/graph.h"
+
+#include <stdlib.h>
+
+static void tree_nothing(const grove_args *args, int64_t first, int64_t last)
+{
+    (void)args;
+    (void)first;
+    (void)last;
+}
+static const grove_kernel tree_kernel = {"nothing", tree_nothing, tree_nothing};
+
+static int tree_open_observation(grove_node *node)
+{
+    static const int32_t left[] = {0, 0, 1}, right[] = {1, 2, 2};
+    static const double time[] = {1, 2}, width[] = {1, 1}, freq[] = {1e9, 2e9};
+    grove_axis axes[] = {
+        {.name = "time", .kind = GROVE_AXIS_TIME, .size = 2, .centre = time, .width = width},
+        {.name = "station", .kind = GROVE_AXIS_STATION, .size = 3},
+        {.name = "baseline", .kind = GROVE_AXIS_BASELINE, .size = 3, .left = left, .right = right},
+        {.name = "freq", .kind = GROVE_AXIS_FREQ, .size = 2, .centre = freq, .width = width}};
+    grove_form hertz = {
+        .shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE, .unit = {.s = -1}};
+    grove_form metre = {
+        .shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE, .unit = {.m = 1}};
+    grove_form plain = {.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE};
+    grove_form data = {.shape = GROVE_MATRIX, .complex_ = true, .unit = {.Jy = 1}};
+    double zeros[8] = {0};
+    int code = 0;
+
+    for (int i = 0; i < 4 && !code; i++)
+        code = grove_node_add_axis(node, &axes[i]);
+    grove_node_add_member(node, "freq", "freq", &hertz, freq, "Hz");
+    grove_node_add_member(node, "diameter", "station", &metre, zeros, "m");
+    grove_node_add_member(node, "station_index", "station", &plain, zeros, "number");
+    grove_node_add_member(node, "data", "time baseline freq", &data, NULL, "Jy");
+    return code;
+}
+
+static int tree_open_sky(grove_node *node)
+{
+    grove_axis axis = {.name = "source", .kind = GROVE_AXIS_SOURCE, .size = 5};
+    grove_form flux = {.shape = GROVE_SCALAR, .unit = {.Jy = 1}};
+    int code = grove_node_add_axis(node, &axis);
+
+    return code ? code : grove_node_add_member(node, "flux", "source", &flux, NULL, "Jy");
+}
+
+/* Units and shapes of a sum or a product. */
+static int tree_check_sum(grove_node *node)
+{
+    grove_form form = *grove_node_input_form(node, 0), other = *grove_node_input_form(node, 1);
+
+    if (form.unit.Jy != other.unit.Jy)
+        return grove_node_fail(node, -1, "the units differ");
+    form.shape = form.shape > other.shape ? form.shape : other.shape;
+    form.complex_ = form.complex_ || other.complex_;
+    grove_node_set_output(node, &form);
+    return 0;
+}
+
+static int tree_check_product(grove_node *node)
+{
+    grove_form form = *grove_node_input_form(node, 0), other = *grove_node_input_form(node, 1);
+
+    form.shape = form.shape > other.shape ? form.shape : other.shape;
+    form.complex_ = form.complex_ || other.complex_;
+    form.unit.Jy = (int8_t)((form.unit.Jy + other.unit.Jy) % 100);
+    form.flags = false;
+    grove_node_set_output(node, &form);
+    return 0;
+}
+
+static int tree_check_same(grove_node *node)
+{
+    grove_form form = *grove_node_input_form(node, 0);
+
+    form.flags = false;
+    grove_node_set_output(node, &form);
+    return 0;
+}
+
+static int tree_write(grove_node *node, const grove_array *inputs, int count)
+{
+    (void)node;
+    (void)inputs;
+    (void)count;
+    return 0;
+}
+
+static const grove_input tree_two[] = {
+    {"a", GROVE_VALUE, "left", .shapes = GROVE_ANY_SHAPE, .linear = true},
+    {"b", GROVE_VALUE, "right", .shapes = GROVE_ANY_SHAPE, .linear = true},
+    {0}};
+static const grove_input tree_one[] = {{"x", GROVE_VALUE, "what", .shapes = GROVE_ANY_SHAPE}, {0}};
+static const grove_input tree_sky_obs[] = {
+    {"sky", GROVE_SKY, "sources"}, {"obs", GROVE_OBSERVATION, "frame"}, {0}};
+static const grove_input tree_obs[] = {{"obs", GROVE_OBSERVATION, "frame"}, {0}};
+static const grove_input tree_sink_inputs[] = {
+    {"value", GROVE_VALUE, "what to write", .shapes = GROVE_ANY_SHAPE},
+    {"obs", GROVE_OBSERVATION, "where"},
+    {0}};
+
+static const grove_option tree_observe_options[] = {
+    {"array", GROVE_FILE, "vla-c", "layout"},
+    {"phase_centre", GROVE_DIRECTION, "0h 45d", "direction"},
+    {"hour_angle", GROVE_ANGLE_RANGE, "-1h..1h", "when"},
+    {"integration", GROVE_TIME, "10s", "s"},
+    {"frequency", GROVE_FREQUENCY, "1.4GHz", "Hz"},
+    {"channels", GROVE_INTEGER, "2", "how many"},
+    {"channel_width", GROVE_FREQUENCY, "1MHz", "Hz"},
+    {0}};
+static const grove_option tree_path[] = {{"path", GROVE_FILE, NULL, "file"}, {0}};
+static const grove_option tree_beam_options[] = {
+    {"diameter", GROVE_VALUE_LENGTH, "obs.diameter", "m"}, {0}};
+static const grove_option tree_point_options[] = {
+    {"flux", GROVE_VALUE_FLUX, "sky.flux", "Jy"},
+    {"data", GROVE_VALUE, "obs.data", "for its baselines", .shapes = GROVE_JONES},
+    {"smear", GROVE_CHOICE, "none", "which", .choices = "none time freq both"},
+    {0}};
+static const grove_option tree_gains_options[] = {
+    {"station", GROVE_VALUE, "obs.station_index", "for its stations"},
+    {"kind", GROVE_CHOICE, "constant", "which", .choices = "constant sine random_walk"},
+    {"amplitude", GROVE_NUMBER, "0.1", "relative"},
+    {"phase", GROVE_ANGLE, "10deg", "rad"},
+    {"seed", GROVE_INTEGER, "1", "of random numbers"},
+    {0}};
+static const grove_option tree_power_options[] = {{"n", GROVE_VALUE_NUMBER, NULL, "exponent"}, {0}};
+static const grove_option tree_over[] = {{"over", GROVE_AXIS_NAMES, "none", "axes"}, {0}};
+static const grove_option tree_sink_options[] = {
+    {"to", GROVE_TEXT, "none", "path"},
+    {"column", GROVE_TEXT, "\"DATA\"", "which"},
+    {"mode", GROVE_CHOICE, "replace", "how", .choices = "replace add subtract"},
+    {"overwrite", GROVE_BOOL, "false", "may replace"},
+    {0}};
+static const grove_option tree_odd_options[] = {
+    {"x", GROVE_VALUE, "obs.nothing + nowhere", "a default that is wrong"}, {0}};
+
+#define TREE_CLASS(class_name, ...)                                                                \
+    {                                                                                              \
+        GROVE_CLASS_HEAD(class_name), .doc = "For tests.", __VA_ARGS__                             \
+    }
+
+static const grove_class tree_classes[] = {
+    TREE_CLASS(observe, .options = tree_observe_options, .flags = GROVE_CLASS_DATA,
+               .object = GROVE_OBSERVATION, .open = tree_open_observation),
+    TREE_CLASS(ms, .options = tree_path, .flags = GROVE_CLASS_DATA, .object = GROVE_OBSERVATION,
+               .open = tree_open_observation),
+    TREE_CLASS(sky_model, .options = tree_path, .flags = GROVE_CLASS_DATA, .object = GROVE_SKY,
+               .open = tree_open_sky),
+    TREE_CLASS(beam_airy, .inputs = tree_sky_obs, .options = tree_beam_options,
+               .kernel = &tree_kernel),
+    TREE_CLASS(beam_gaussian, .inputs = tree_sky_obs, .options = tree_beam_options,
+               .kernel = &tree_kernel),
+    TREE_CLASS(point, .inputs = tree_sky_obs, .options = tree_point_options, .kernel = &tree_kernel,
+               .output = {.shape = GROVE_MATRIX, .complex_ = true, .unit = {.Jy = 1}}),
+    TREE_CLASS(gains, .inputs = tree_obs, .options = tree_gains_options, .kernel = &tree_kernel,
+               .output = {.shape = GROVE_MATRIX, .complex_ = true}),
+    TREE_CLASS(brightness, .inputs = tree_sky_obs, .options = tree_point_options,
+               .kernel = &tree_kernel),
+    TREE_CLASS(add, .inputs = tree_two, .check = tree_check_sum, .kernel = &tree_kernel),
+    TREE_CLASS(subtract, .inputs = tree_two, .check = tree_check_sum, .kernel = &tree_kernel),
+    TREE_CLASS(multiply, .inputs = tree_two, .check = tree_check_product, .kernel = &tree_kernel),
+    TREE_CLASS(divide, .inputs = tree_two, .check = tree_check_product, .kernel = &tree_kernel),
+    TREE_CLASS(negate, .inputs = tree_one, .check = tree_check_same, .kernel = &tree_kernel),
+    TREE_CLASS(hermitian, .inputs = tree_one, .check = tree_check_same, .kernel = &tree_kernel),
+    TREE_CLASS(transpose, .inputs = tree_one, .check = tree_check_same, .kernel = &tree_kernel),
+    TREE_CLASS(inverse, .inputs = tree_one, .check = tree_check_same, .kernel = &tree_kernel),
+    TREE_CLASS(power, .inputs = tree_one, .options = tree_power_options, .check = tree_check_same,
+               .kernel = &tree_kernel),
+    TREE_CLASS(abs, .inputs = tree_one, .check = tree_check_same, .kernel = &tree_kernel),
+    TREE_CLASS(sum, .inputs = tree_one, .options = tree_over, .flags = GROVE_CLASS_REDUCE,
+               .reduce = GROVE_REDUCE_SUM),
+    TREE_CLASS(mean, .inputs = tree_one, .options = tree_over, .flags = GROVE_CLASS_REDUCE,
+               .reduce = GROVE_REDUCE_MEAN),
+    TREE_CLASS(odd, .inputs = tree_obs, .options = tree_odd_options, .kernel = &tree_kernel),
+    TREE_CLASS(sink, .inputs = tree_sink_inputs, .options = tree_sink_options,
+               .flags = GROVE_CLASS_ACTION, .write = tree_write)};
+
+static inline grove_classes *tree_classes_new(void)
+{
+    static const char *const nowhere[] = {NULL};
+    grove_classes *classes = grove_classes_new(nowhere);
+
+    for (size_t i = 0; i < sizeof(tree_classes) / sizeof(tree_classes[0]); i++)
+        if (grove_classes_add(classes, &tree_classes[i], NULL))
+            abort();
+    return classes;
+}
+
+#endif
