@@ -127,6 +127,17 @@ int grove_call_infer_axes(grove_node *node, const char *roles)
     return failed;
 }
 
+void grove_node_drop_input(grove_node *node, int k)
+{
+    if (k < 0 || k >= node->input_count || !node->inputs[k].node)
+        return;
+    node->inputs[k].node = NULL;
+    node->axis_count = 0;
+    for (int i = 0; i < node->input_count; i++)
+        if (node->inputs[i].node)
+            add_input_axes(node, i, node->inputs[i].side, node->inputs[i].side != 0);
+}
+
 static const grove_literal *literal_of(const grove_node *node, const char *option)
 {
     for (int i = 0; node->class_->options && node->class_->options[i].name; i++)
