@@ -1,4 +1,5 @@
-/* A node class of one's own: what it is called, what it takes, what it gives. The arithmetic is in beam_cos3.h. */
+/* A node class of one's own: what it is called, what it takes, what it gives. The arithmetic is in
+ * beam_cos3.h. */
 #include <grove/plugin.h>
 
 #define GROVE_KERNEL_SOURCE "beam_cos3.h"
@@ -14,8 +15,8 @@ static const grove_input inputs[] = {
 
 static const grove_option options[] = {
     {"scale", GROVE_NUMBER, "65", "c in cos^3(c nu r), per GHz and radian"},
-    {"lmn", GROVE_VALUE, "lmn(sky, obs)", "direction cosines l, m and n - 1", .handing = GROVE_AS_DOUBLE,
-     .shapes = GROVE_VECTOR, .vector = 3},
+    {"lmn", GROVE_VALUE, "lmn(sky, obs)", "direction cosines l, m and n - 1",
+     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
     {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE},
     {0},
 };
