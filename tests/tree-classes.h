@@ -108,7 +108,7 @@ static const grove_input tree_sink_inputs[] = {
 
 static const grove_option tree_observe_options[] = {
     {"array", GROVE_FILE, "vla-c", "layout"},
-    {"phase_centre", GROVE_DIRECTION, "0h 45d", "direction"},
+    {"phase_centre", GROVE_DIRECTION, "0h0m0s 45d0m0s", "direction"},
     {"hour_angle", GROVE_ANGLE_RANGE, "-1h..1h", "when"},
     {"integration", GROVE_TIME, "10s", "s"},
     {"frequency", GROVE_FREQUENCY, "1.4GHz", "Hz"},

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 const grove_want grove_want_value = {.kind = GROVE_WANT_VALUE};
 
@@ -32,9 +33,12 @@ grove_meaning grove_build_fail(const grove_builder *builder, const grove_ast *as
     return (grove_meaning){0};
 }
 
-const char *grove_build_hint(grove_builder *builder, const char *name)
+const char *grove_build_hint(grove_builder *builder, const char *word, const char *name)
 {
-    return name ? grove_arena_format(builder->arena, "; did you mean '%s'?", name) : "";
+    /* One letter is near to any other. */
+    bool plausible = name && (strlen(word) > 1 || !strcasecmp(word, name));
+
+    return plausible ? grove_arena_format(builder->arena, "; did you mean '%s'?", name) : "";
 }
 
 static bool is_class(grove_builder *builder, const char *name)
@@ -56,7 +60,7 @@ grove_meaning grove_build_unknown(grove_builder *builder, const grove_ast *ast, 
         return grove_build_fail(builder, ast, ast->span, "'%s' is a class; call it: %s(...)", word,
                                 word);
     return grove_build_fail(builder, ast, ast->span, "unknown name '%s'%s", word,
-                            grove_build_hint(builder, near));
+                            grove_build_hint(builder, word, near));
 }
 
 grove_meaning grove_build_cycle(grove_builder *builder, const grove_entry *entry,
@@ -160,7 +164,8 @@ static grove_meaning parameter(grove_builder *builder, const grove_ast *ast,
         if (builder->fixed)
             return grove_build_unknown(builder, ast, entry->value.literal->text);
         grove_fail_at(builder->error, &entry->place, GROVE_INVALID, "unknown name '%s'%s",
-                      entry->value.literal->text, grove_build_hint(builder, near));
+                      entry->value.literal->text,
+                      grove_build_hint(builder, entry->value.literal->text, near));
         return (grove_meaning){0};
     }
     return (grove_meaning){.operand = entry->value, .from = entry->from};
@@ -201,7 +206,7 @@ static grove_meaning build_setting(grove_builder *builder, const grove_ast *ast)
     if (!entry)
         return grove_build_fail(
             builder, ast, ast->span, "no option '%s' is declared%s", ast->text,
-            grove_build_hint(builder,
+            grove_build_hint(builder, ast->text,
                              grove_scope_nearest(builder->arena, builder->options, ast->text)));
     return grove_build_option(builder, entry, ast);
 }

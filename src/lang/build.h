@@ -84,8 +84,8 @@ grove_meaning grove_build_word(grove_builder *builder, const char *word);
 /* A cycle among definitions or templates: a -> b -> a. */
 grove_meaning grove_build_cycle(grove_builder *builder, const grove_entry *entry,
                                 const grove_ast *use);
-/* "; did you mean 'name'?", or "" for NULL */
-const char *grove_build_hint(grove_builder *builder, const char *name);
+/* "; did you mean 'name'?" for what was written as `word`, or "" for a NULL name */
+const char *grove_build_hint(grove_builder *builder, const char *word, const char *name);
 grove_meaning grove_build_unknown(grove_builder *builder, const grove_ast *ast, const char *word);
 bool grove_word_among(const char *choices, const char *word);
 

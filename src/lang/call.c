@@ -236,7 +236,8 @@ static grove_meaning no_branch(grove_builder *builder, const grove_ast *ast,
                             selector->value->kind == GROVE_AST_SETTING ? "$" : "",
                             selector->value->text ? selector->value->text : "the word",
                             grove_literal_show(builder->arena, literal), n ? text : "no branches",
-                            grove_build_hint(builder, word ? grove_nearest(word, words, n) : NULL));
+                            word ? grove_build_hint(builder, word, grove_nearest(word, words, n))
+                                 : "");
 }
 
 static grove_meaning choose(grove_builder *builder, const grove_ast *ast, grove_want want)
@@ -286,7 +287,7 @@ static int misplaced(grove_builder *builder, const grove_ast *ast, const grove_s
             names[n++] = at->name;
         near = grove_nearest(item->name, names, n);
         grove_build_fail(builder, ast, item->name_span, "template '%s' has no parameter '%s'%s",
-                         template->name, item->name, grove_build_hint(builder, near));
+                         template->name, item->name, grove_build_hint(builder, item->name, near));
     } else {
         grove_build_fail(builder, ast, item->value->span, "template '%s' takes %d argument%s",
                          template->name, template->items.count,
@@ -433,7 +434,7 @@ static grove_meaning unknown_callee(grove_builder *builder, const grove_ast *ast
         near = found && found->kind == GROVE_ENTRY_TEMPLATE ? visible : NULL;
     }
     return grove_build_fail(builder, ast, ast->at, "no class or template '%s'%s", ast->text,
-                            grove_build_hint(builder, near));
+                            grove_build_hint(builder, ast->text, near));
 }
 
 grove_meaning grove_build_call(grove_builder *builder, const grove_ast *ast, grove_want want)

@@ -74,8 +74,9 @@ static bool check_own_indices(grove_builder *builder, const grove_statement *sta
                 good = fail(builder, statement, item->value->span,
                             "the index '%s' stands there twice", name);
         if (!strcmp(name, "p") && q)
-            good = fail(builder, statement, item->value->span, "define %s[p,q]; q is the right one",
-                        statement->name);
+            good =
+                fail(builder, statement, item->value->span, "define %s[p,q]; %s[q,p] is %s[p,q]^H",
+                     statement->name, statement->name, statement->name);
         p = p || !strcmp(name, "p");
         q = q || !strcmp(name, "q");
         if (++count > GROVE_MAX_AXES)
@@ -136,7 +137,8 @@ void grove_build_declare(grove_builder *builder, grove_scope *scope,
 
 void grove_build_declare_option(grove_builder *builder, const grove_statement *statement)
 {
-    if (may_declare(builder, builder->options, statement))
+    if (statement->value ? may_declare(builder, builder->options, statement)
+                         : !grove_scope_own(builder->options, statement->name))
         grove_scope_add(builder->arena, builder->options, GROVE_ENTRY_OPTION, statement->name,
                         statement);
 }

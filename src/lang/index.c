@@ -130,7 +130,7 @@ static const char *shown_as(grove_builder *builder, const grove_ast *ast,
 {
     if (meaning->from)
         return meaning->from->name;
-    if (ast->left->text)
+    if (ast->left->text && ast->left->kind != GROVE_AST_MEMBER)
         return ast->left->text;
     return meaning->operand.kind == GROVE_OPERAND_NODE
                ? meaning->operand.node->name
@@ -222,6 +222,10 @@ grove_meaning grove_build_index(grove_builder *builder, const grove_ast *ast)
         (!meaning.from || !meaning.from->statement->items.first))
         return grove_build_fail(builder, ast, ast->span, "'%s' is a constant and takes no index",
                                 shown_as(builder, ast, &meaning));
+    if (meaning.operand.kind == GROVE_OPERAND_NODE && meaning.operand.node->kind == GROVE_NODE_LEAF)
+        return grove_build_fail(
+            builder, ast, ast->span, "'%s' (%s) has members, but no value of its own to index",
+            shown_as(builder, ast, &meaning), meaning.operand.node->class_->name);
     if (fail_roles(builder, ast, &meaning, &given) || !bind_letters(builder, ast, &meaning, &given))
         return (grove_meaning){0};
     if (given.p != given.q)

@@ -141,7 +141,7 @@ static grove_node *named_action(grove_builder *builder, const grove_statement *r
     if (!entry || entry->kind != GROVE_ENTRY_DEFINITION) {
         const char *near = grove_scope_nearest(builder->arena, builder->globals, item->name);
         grove_fail_at(builder->error, &place, GROVE_MISSING, "unknown action '%s'%s", item->name,
-                      grove_build_hint(builder, near));
+                      grove_build_hint(builder, item->name, near));
         return NULL;
     }
     if (entry->value.kind == GROVE_OPERAND_NOTHING ||
@@ -211,8 +211,9 @@ static void reach(grove_builder *builder, const program *all, const grove_statem
                      grove_build_is_action(builder, at->value));
         if (!root)
             continue;
-        if (at->name)
-            grove_scope_own(builder->globals, at->name)->reached = true;
+        grove_entry *entry = at->name ? grove_scope_own(builder->globals, at->name) : NULL;
+        if (entry)
+            entry->reached = true;
         grove_build_reach(builder, at->value);
     }
     for (const grove_ast_item *item = run ? run->items.first : NULL; item; item = item->next) {
@@ -232,7 +233,8 @@ static void build_statement(grove_builder *builder, const grove_statement *state
 
     if (statement->kind == GROVE_STATEMENT_DEFINE) {
         entry = grove_scope_own(builder->globals, statement->name);
-        if (value && entry->statement == statement && grove_build_is_action(builder, value))
+        if (value && entry && entry->statement == statement &&
+            grove_build_is_action(builder, value))
             grove_build_definition(builder, entry, value);
     } else if (statement->kind == GROVE_STATEMENT_ACTION) {
         x = grove_build_expression(builder, value, grove_want_value).operand;
@@ -268,9 +270,8 @@ static void warn(grove_builder *builder)
                           entry->name);
 }
 
-static int build(grove_builder *builder, program *all)
+static void build(grove_builder *builder, const program *all)
 {
-    size_t before = grove_error_count(builder->error);
     const grove_statement *run = find_run(all, builder->error);
 
     declare(builder, all);
@@ -286,10 +287,6 @@ static int build(grove_builder *builder, program *all)
         order_actions(builder, run);
     }
     build_rest(builder);
-    if (grove_error_count(builder->error) > before)
-        return GROVE_INVALID;
-    warn(builder);
-    return 0;
 }
 
 static grove_builder *new_builder(grove_tree *tree, grove_classes *classes,
@@ -342,12 +339,15 @@ static grove_tree *load(const char *text, const char *path, bool file, grove_cla
         seen(all, path);
     add_statements(all, source);
     grove_builder *builder = new_builder(tree, classes, settings, setting_count);
-    int code = build(builder, all);
+    int code = 0;
+    build(builder, all);
     free(all->statements);
     builder->settings = NULL;
     builder->setting_count = 0;
-    if (!code && grove_error_count(tree->error) == before)
+    if (grove_error_count(tree->error) == before) {
+        warn(builder);
         code = grove_tree_finish(tree);
+    }
     if (code || grove_error_count(tree->error) > before) {
         grove_tree_free(tree);
         tree = NULL;

@@ -128,10 +128,10 @@ void grove_build_check_settings(grove_builder *builder)
         const char *name = builder->settings[i].name;
         if (grove_scope_own(builder->options, name))
             continue;
-        grove_fail(
-            builder->error, GROVE_MISSING, "setting %s=%s: the tree has no option '%s'%s", name,
-            builder->settings[i].value, name,
-            grove_build_hint(builder, grove_scope_nearest(builder->arena, builder->options, name)));
+        grove_fail(builder->error, GROVE_MISSING, "setting %s=%s: the tree has no option '%s'%s",
+                   name, builder->settings[i].value, name,
+                   grove_build_hint(builder, name,
+                                    grove_scope_nearest(builder->arena, builder->options, name)));
     }
 }
 

@@ -76,10 +76,6 @@ statement:
         $$ = grove_statement_new(MAKER, GROVE_STATEMENT_OPTION, $2, @2, $4);
         $$->text = $5;
     }
-  | OPTION NAME '=' error
-    { $$ = grove_statement_new(MAKER, GROVE_STATEMENT_OPTION, $2, @2, NULL); }
-  | OPTION NAME error
-    { $$ = grove_statement_new(MAKER, GROVE_STATEMENT_OPTION, $2, @2, NULL); }
   | INCLUDE TEXT
     {
         $$ = grove_statement_new(MAKER, GROVE_STATEMENT_INCLUDE, NULL, @2, NULL);
@@ -96,11 +92,6 @@ statement:
         $$->items = $4;
         $$->body = $6.first;
     }
-  | TEMPLATE NAME error
-    {
-        $$ = grove_statement_new(MAKER, GROVE_STATEMENT_TEMPLATE, $2, @2, NULL);
-        $$->broken = true;
-    }
   | RUN names cycles
     {
         $$ = grove_statement_new(MAKER, GROVE_STATEMENT_RUN, NULL, @1, $3);
@@ -110,7 +101,6 @@ statement:
 
 definition:
     expression '=' expression            { $$ = grove_statement_define(MAKER, $1, $3); }
-  | expression '=' error                 { $$ = grove_statement_define(MAKER, $1, NULL); }
   ;
 
 text:

@@ -82,9 +82,9 @@ static bool line_counts(const grove_reader *reader, size_t after)
         return false;
     if (in_brackets(reader) || last == LINE || last == '{' || last == 0)
         return false;
-    if (last == '=')
+    if (last == '=' || last == ',' || is_operator(last))
         return begins_statement(reader, next);
-    return !is_operator(last) && last != ',' && !is_operator(kind_at(reader, next));
+    return !is_operator(kind_at(reader, next));
 }
 
 /* ---- brackets ---- */
@@ -166,15 +166,8 @@ static int give(grove_reader *reader, int kind, size_t at, GROVE_PARSER_STYPE *v
 
 static void break_statement(grove_reader *reader)
 {
-    const grove_token *token = &reader->tokens[reader->statement];
-
     reader->recovering = true;
-    reader->broken = NULL;
-    if (reader->statement < reader->count && token->kind == NAME &&
-        !keyword(reader, reader->statement)) {
-        reader->broken = token->text;
-        reader->broken_span = token->span;
-    }
+    reader->broken = reader->statement + 1;
 }
 
 int grove_parser_lex(GROVE_PARSER_STYPE *value, grove_span *span, grove_reader *reader)
@@ -313,14 +306,24 @@ void grove_reader_unexpected(grove_reader *reader, const int *expected, int coun
     break_statement(reader);
 }
 
+/* What it would have defined is declared nevertheless, so that its users are not blamed. */
 grove_statement *grove_reader_recover(grove_reader *reader)
 {
-    const char *name = reader->broken;
+    size_t at = reader->broken ? reader->broken - 1 : reader->count;
+    int word = keyword(reader, at);
+    const grove_token *name = &reader->tokens[word ? at + 1 : at];
+    grove_statement *statement;
 
-    reader->broken = NULL;
-    return name ? grove_statement_new(&reader->maker, GROVE_STATEMENT_DEFINE, name,
-                                      reader->broken_span, NULL)
-                : NULL;
+    reader->broken = 0;
+    if (at + (word != 0) >= reader->count || name->kind != NAME || word == INCLUDE || word == RUN)
+        return NULL;
+    statement = grove_statement_new(&reader->maker,
+                                    word == OPTION     ? GROVE_STATEMENT_OPTION
+                                    : word == TEMPLATE ? GROVE_STATEMENT_TEMPLATE
+                                                       : GROVE_STATEMENT_DEFINE,
+                                    name->text, name->span, NULL);
+    statement->broken = word == TEMPLATE;
+    return statement;
 }
 
 /* ---- entry ---- */

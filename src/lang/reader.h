@@ -35,8 +35,7 @@ typedef struct grove_reader {
     size_t resumed;      /* token after which reading went on, plus 1 */
     bool break_first;    /* the statement ends before the next token */
     bool recovering;     /* up to the end of the statement */
-    const char *broken;  /* name that the broken statement began with, if it did */
-    grove_span broken_span;
+    size_t broken;       /* first token of the broken statement, plus 1 */
     /* What comes out. */
     grove_statements statements;
     grove_ast *expression;
