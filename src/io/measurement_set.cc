@@ -1,0 +1,369 @@
+// Opening: what is in a set, and which row holds which time and baseline.
+#include "io/measurement_set_private.h"
+
+#include <casacore/casa/Logging/LogFilter.h>
+#include <casacore/casa/Logging/LogSink.h>
+#include <casacore/casa/Logging/NullLogSink.h>
+#include <casacore/measures/TableMeasures/TableMeasDesc.h>
+#include <casacore/tables/Tables/TableRecord.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <set>
+
+using namespace casacore;
+
+namespace grove
+{
+void quiet()
+{
+    static std::once_flag once;
+    std::call_once(once, [] {
+        LogSinkInterface *sink = new NullLogSink(LogFilter(LogMessage::SEVERE));
+        LogSink::globalSink(sink);
+    });
+}
+
+std::string one_line(const std::string &text)
+{
+    std::string line = text.substr(0, text.find('\n'));
+    while (!line.empty() && (line.back() == '.' || line.back() == ' '))
+        line.pop_back();
+    return line.empty() ? "unknown fault" : line;
+}
+
+int guard(const std::string &path, grove_error *error, const std::function<int()> &work)
+{
+    quiet();
+    try {
+        return work();
+    } catch (const std::bad_alloc &) {
+        return grove_fail(error, GROVE_NO_MEMORY, "%s: out of memory", path.c_str());
+    } catch (const std::exception &fault) {
+        return grove_fail(error, GROVE_IO, "%s: %s", path.c_str(), one_line(fault.what()).c_str());
+    }
+}
+
+TableLock locking()
+{
+    return TableLock(TableLock::AutoNoReadLocking);
+}
+
+row_list rows_of(const grove_ms *ms, const grove_ms_block *block)
+{
+    std::vector<std::pair<int64_t, int64_t>> found;
+    for (int64_t t = 0; t < block->times; t++)
+        for (int64_t b = 0; b < block->baselines; b++) {
+            int64_t at =
+                (block->first_time + t) * ms->layout->baselines + block->first_baseline + b;
+            if (ms->rows[size_t(at)] >= 0)
+                found.emplace_back(ms->rows[size_t(at)], t * block->baselines + b);
+        }
+    if (!std::is_sorted(found.begin(), found.end()))
+        std::sort(found.begin(), found.end());
+    row_list list;
+    list.row.reserve(found.size());
+    list.place.reserve(found.size());
+    for (const auto &each : found) {
+        list.row.push_back(each.first);
+        list.place.push_back(each.second);
+    }
+    return list;
+}
+
+int check_block(const grove_ms *ms, const grove_ms_block *block, grove_error *error)
+{
+    const grove_ms_layout *all = ms->layout;
+    if (block->first_time < 0 || block->times < 0 ||
+        block->first_time + block->times > all->times || block->first_baseline < 0 ||
+        block->baselines < 0 || block->first_baseline + block->baselines > all->baselines ||
+        block->first_channel < 0 || block->channels < 0 ||
+        block->first_channel + block->channels > all->channels)
+        return grove_fail(error, GROVE_INTERNAL, "%s: a block outside of the set was asked for",
+                          ms->path.c_str());
+    return 0;
+}
+} // namespace grove
+
+namespace
+{
+char *copy(const std::string &text)
+{
+    return grove_strdup(text.c_str());
+}
+
+double *copy(const std::vector<double> &numbers)
+{
+    return static_cast<double *>(grove_copy(numbers.data(), numbers.size() * sizeof(double)));
+}
+
+// The subtable, opened with the set; a missing one is named.
+Table subtable(const Table &table, const char *name)
+{
+    if (!table.keywordSet().isDefined(name))
+        throw AipsError(String("its subtable ") + name + " is missing");
+    return table.keywordSet().asTable(name);
+}
+
+void read_antennas(const Table &table, grove_ms_layout *layout)
+{
+    Table antenna = subtable(table, "ANTENNA");
+    ScalarColumn<String> name(antenna, "NAME"), mount(antenna, "MOUNT");
+    ArrayColumn<Double> position(antenna, "POSITION");
+    ScalarColumn<Double> diameter(antenna, "DISH_DIAMETER");
+
+    layout->station_count = int(antenna.nrow());
+    layout->stations =
+        static_cast<grove_station *>(grove_alloc((antenna.nrow() + 1) * sizeof(grove_station)));
+    for (rownr_t i = 0; i < antenna.nrow(); i++) {
+        grove_station *to = &layout->stations[i];
+        Vector<Double> xyz(position(i));
+        to->name = copy(name(i));
+        for (size_t k = 0; k < 3; k++)
+            to->position[k] = xyz.size() > k ? xyz[k] : 0;
+        to->diameter = diameter(i);
+        snprintf(to->mount, sizeof(to->mount), "%s", mount(i).c_str());
+    }
+}
+
+std::string numbers_up_to(rownr_t count)
+{
+    if (count == 0)
+        return "there are none";
+    if (count == 1)
+        return "there is only 0";
+    return "there are 0 to " + std::to_string(count - 1);
+}
+
+void read_field(const Table &table, int field, grove_ms_layout *layout)
+{
+    Table fields = subtable(table, "FIELD");
+    if (field < 0 || rownr_t(field) >= fields.nrow())
+        throw AipsError("no field " + std::to_string(field) + "; " + numbers_up_to(fields.nrow()));
+    ArrayColumn<Double> direction(fields, "PHASE_DIR");
+    Array<Double> centre(direction(rownr_t(field)));
+    if (centre.nelements() < 2)
+        throw AipsError("field " + std::to_string(field) + " has no phase centre");
+    layout->phase_centre[0] = centre.data()[0];
+    layout->phase_centre[1] = centre.data()[1];
+    layout->field_name = copy(ScalarColumn<String>(fields, "NAME")(rownr_t(field)));
+    const TableRecord &keywords = direction.keywordSet();
+    if (keywords.isDefined("MEASINFO") && keywords.asRecord("MEASINFO").isDefined("Ref")) {
+        String frame = keywords.asRecord("MEASINFO").asString("Ref");
+        if (frame != "J2000" && frame != "ICRS")
+            throw AipsError("its directions are " + frame + "; only J2000 and ICRS are understood");
+    }
+}
+
+void read_window(const Table &table, int window, grove_ms_layout *layout)
+{
+    Table windows = subtable(table, "SPECTRAL_WINDOW");
+    if (window < 0 || rownr_t(window) >= windows.nrow())
+        throw AipsError("no spectral window " + std::to_string(window) + "; " +
+                        numbers_up_to(windows.nrow()));
+    Vector<Double> frequency(ArrayColumn<Double>(windows, "CHAN_FREQ")(rownr_t(window)));
+    Vector<Double> width(ArrayColumn<Double>(windows, "CHAN_WIDTH")(rownr_t(window)));
+    if (frequency.size() == 0 || width.size() != frequency.size())
+        throw AipsError("spectral window " + std::to_string(window) + " has no channels");
+    std::vector<double> f(frequency.begin(), frequency.end()), w(width.begin(), width.end());
+    for (double &each : w)
+        each = std::fabs(each);
+    layout->channels = int64_t(f.size());
+    layout->frequency = copy(f);
+    layout->channel_width = copy(w);
+}
+
+// The data descriptions that have this spectral window; their polarization, which must be one.
+std::set<int> read_polarization(const Table &table, int window, grove_ms_layout *layout)
+{
+    Table descriptions = subtable(table, "DATA_DESCRIPTION");
+    Vector<Int> windows(ScalarColumn<Int>(descriptions, "SPECTRAL_WINDOW_ID").getColumn());
+    Vector<Int> setups(ScalarColumn<Int>(descriptions, "POLARIZATION_ID").getColumn());
+    std::set<int> ids;
+    int setup = -1;
+    for (size_t i = 0; i < windows.size(); i++)
+        if (windows[i] == window && (setup < 0 || setup == setups[i])) {
+            setup = setups[i];
+            ids.insert(int(i));
+        }
+    if (setup < 0)
+        throw AipsError("no data description has spectral window " + std::to_string(window));
+    Table polarizations = subtable(table, "POLARIZATION");
+    Vector<Int> codes(ArrayColumn<Int>(polarizations, "CORR_TYPE")(rownr_t(setup)));
+    if (codes.size() < 1 || codes.size() > 4)
+        throw AipsError("it has " + std::to_string(codes.size()) +
+                        " correlations; 1 to 4 are understood");
+    layout->correlations = int(codes.size());
+    for (size_t i = 0; i < codes.size(); i++)
+        layout->correlation[i] = codes[i];
+    return ids;
+}
+
+struct row_info {
+    double time, interval;
+    int left, right;
+    int64_t row;
+};
+
+std::vector<row_info> choose_rows(const Table &table, int field, const std::set<int> &descriptions)
+{
+    Vector<Int> fields(ScalarColumn<Int>(table, "FIELD_ID").getColumn());
+    Vector<Int> ids(ScalarColumn<Int>(table, "DATA_DESC_ID").getColumn());
+    Vector<Int> left(ScalarColumn<Int>(table, "ANTENNA1").getColumn());
+    Vector<Int> right(ScalarColumn<Int>(table, "ANTENNA2").getColumn());
+    Vector<Double> time(ScalarColumn<Double>(table, "TIME").getColumn());
+    Vector<Double> interval(ScalarColumn<Double>(table, "INTERVAL").getColumn());
+    std::vector<row_info> rows;
+    for (size_t i = 0; i < fields.size(); i++)
+        if (fields[i] == field && descriptions.count(ids[i]))
+            rows.push_back({time[i], interval[i], left[i], right[i], int64_t(i)});
+    return rows;
+}
+
+// Distinct times: those within a millisecond are one. Gives each row its number.
+std::vector<int64_t> number_times(const std::vector<row_info> &rows, grove_ms_layout *layout)
+{
+    std::vector<size_t> order(rows.size());
+    std::vector<int64_t> number(rows.size());
+    std::vector<double> times, intervals;
+    std::iota(order.begin(), order.end(), size_t(0));
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return rows[a].time < rows[b].time; });
+    for (size_t k : order) {
+        if (!std::isfinite(rows[k].time))
+            throw AipsError("row " + std::to_string(rows[k].row) + " has no time");
+        if (times.empty() || rows[k].time - times.back() > 1e-3) {
+            times.push_back(rows[k].time);
+            intervals.push_back(rows[k].interval);
+        }
+        number[k] = int64_t(times.size()) - 1;
+    }
+    layout->times = int64_t(times.size());
+    layout->time = copy(times);
+    layout->interval = copy(intervals);
+    return number;
+}
+
+void number_baselines(const std::vector<row_info> &rows, grove_ms_layout *layout,
+                      std::map<std::pair<int, int>, int64_t> &number)
+{
+    for (const row_info &row : rows) {
+        if (row.left < 0 || row.right < 0 || row.left >= layout->station_count ||
+            row.right >= layout->station_count)
+            throw AipsError("row " + std::to_string(row.row) + " has antennas " +
+                            std::to_string(row.left) + " and " + std::to_string(row.right) +
+                            "; there are " + std::to_string(layout->station_count));
+        number[{row.left, row.right}] = 0;
+    }
+    layout->baselines = int64_t(number.size());
+    layout->antenna1 = static_cast<int *>(grove_alloc((number.size() + 1) * sizeof(int)));
+    layout->antenna2 = static_cast<int *>(grove_alloc((number.size() + 1) * sizeof(int)));
+    int64_t next = 0;
+    for (auto &each : number) {
+        if (each.first.first != each.first.second &&
+            number.count({each.first.second, each.first.first}))
+            throw AipsError("baseline " + std::to_string(each.first.first) + "-" +
+                            std::to_string(each.first.second) +
+                            " stands in both orders; Grove needs one order per pair");
+        layout->autocorrelations |= each.first.first == each.first.second;
+        layout->antenna1[next] = each.first.first;
+        layout->antenna2[next] = each.first.second;
+        each.second = next++;
+    }
+}
+
+void index_rows(grove_ms *ms, int field, const std::set<int> &descriptions)
+{
+    grove_ms_layout *layout = ms->layout;
+    std::vector<row_info> rows = choose_rows(ms->table, field, descriptions);
+    if (rows.empty())
+        throw AipsError("no row has field " + std::to_string(field) +
+                        " and the chosen spectral window");
+    std::vector<int64_t> time = number_times(rows, layout);
+    std::map<std::pair<int, int>, int64_t> baseline;
+    number_baselines(rows, layout, baseline);
+    ms->rows.assign(size_t(layout->times * layout->baselines), -1);
+    for (size_t i = 0; i < rows.size(); i++) {
+        int64_t &at =
+            ms->rows[size_t(time[i] * layout->baselines + baseline[{rows[i].left, rows[i].right}])];
+        if (at >= 0)
+            throw AipsError("rows " + std::to_string(at) + " and " + std::to_string(rows[i].row) +
+                            " have the same time and baseline");
+        at = rows[i].row;
+    }
+    layout->rows = int64_t(rows.size());
+    ms->all_rows = rows.size() == ms->table.nrow();
+}
+} // namespace
+
+extern "C" void grove_ms_layout_free(grove_ms_layout *layout)
+{
+    if (!layout)
+        return;
+    for (int i = 0; layout->stations && i < layout->station_count; i++)
+        free(layout->stations[i].name);
+    free(layout->stations);
+    free(layout->telescope);
+    free(layout->field_name);
+    free(layout->time);
+    free(layout->interval);
+    free(layout->frequency);
+    free(layout->channel_width);
+    free(layout->antenna1);
+    free(layout->antenna2);
+    free(layout);
+}
+
+extern "C" grove_ms *grove_ms_open(const char *path, int field, int spectral_window, bool writable,
+                                   grove_error *error)
+{
+    std::unique_ptr<grove_ms> ms(new grove_ms);
+    ms->path = path;
+    int code = grove::guard(path, error, [&] {
+        if (!grove_path_exists(path))
+            return grove_fail(error, GROVE_MISSING, "%s: does not exist", path);
+        if (!Table::isReadable(path))
+            return grove_fail(error, GROVE_INVALID, "%s: not a Measurement Set", path);
+        if (writable && !Table::isWritable(path))
+            return grove_fail(error, GROVE_IO, "%s: may not be written", path);
+        ms->table = Table(path, grove::locking(), writable ? Table::Update : Table::Old);
+        if (writable)
+            grove::recover(ms->table);
+        ms->layout = static_cast<grove_ms_layout *>(grove_alloc(sizeof(grove_ms_layout)));
+        read_antennas(ms->table, ms->layout);
+        read_field(ms->table, field, ms->layout);
+        read_window(ms->table, spectral_window, ms->layout);
+        index_rows(ms.get(), field, read_polarization(ms->table, spectral_window, ms->layout));
+        Table observation = subtable(ms->table, "OBSERVATION");
+        ms->layout->telescope = copy(
+            observation.nrow() ? ScalarColumn<String>(observation, "TELESCOPE_NAME")(0) : String());
+        return 0;
+    });
+    return code ? nullptr : ms.release();
+}
+
+extern "C" const grove_ms_layout *grove_ms_layout_of(const grove_ms *ms)
+{
+    return ms->layout;
+}
+
+extern "C" bool grove_ms_has_column(const grove_ms *ms, const char *column)
+{
+    return ms->table.tableDesc().isColumn(column);
+}
+
+extern "C" void grove_ms_close(grove_ms *ms)
+{
+    if (ms)
+        grove::guard(ms->path, nullptr, [&] {
+            ms->table = Table();
+            return 0;
+        });
+    delete ms;
+}

@@ -1,0 +1,104 @@
+// A summary of a set for people.
+#include "io/measurement_set_private.h"
+
+#include <casacore/tables/Tables/TableRecord.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+using namespace casacore;
+
+namespace
+{
+const char *correlation_name(int code)
+{
+    static const char *const names[] = {"?",  "I",  "Q",  "U",  "V",  "RR", "RL",
+                                        "LR", "LL", "XX", "XY", "YX", "YY"};
+    return code > 0 && code <= 12 ? names[code] : "?";
+}
+
+void describe_main(const Table &table, grove_text *text)
+{
+    Table observation = table.keywordSet().asTable("OBSERVATION");
+    Table antenna = table.keywordSet().asTable("ANTENNA");
+    grove_text_add(
+        text, "Measurement Set: %llu rows, %llu antennas, telescope %s\n",
+        (unsigned long long)table.nrow(), (unsigned long long)antenna.nrow(),
+        observation.nrow() ? ScalarColumn<String>(observation, "TELESCOPE_NAME")(0).c_str() : "?");
+    if (!table.nrow())
+        return;
+    Vector<Double> time(ScalarColumn<Double>(table, "TIME").getColumn());
+    std::vector<double> times(time.begin(), time.end());
+    std::sort(times.begin(), times.end());
+    char from[40], to[40];
+    grove_show_date(from, times.front());
+    grove_show_date(to, times.back());
+    size_t slots = size_t(
+        std::unique(times.begin(), times.end(), [](double a, double b) { return b - a < 1e-3; }) -
+        times.begin());
+    grove_text_add(text, "times: %zu of %g s, %s to %s\n", slots,
+                   ScalarColumn<Double>(table, "INTERVAL")(0), from, to);
+}
+
+void describe_fields(const Table &table, grove_text *text)
+{
+    Table fields = table.keywordSet().asTable("FIELD");
+    for (rownr_t i = 0; i < fields.nrow(); i++) {
+        Array<Double> centre(ArrayColumn<Double>(fields, "PHASE_DIR")(i));
+        char ra[32], dec[32];
+        grove_text_add(text, "field %llu: %s at %s %s\n", (unsigned long long)i,
+                       ScalarColumn<String>(fields, "NAME")(i).c_str(),
+                       grove_show_ra(ra, centre.data()[0]), grove_show_dec(dec, centre.data()[1]));
+    }
+}
+
+void describe_windows(const Table &table, grove_text *text)
+{
+    Table windows = table.keywordSet().asTable("SPECTRAL_WINDOW");
+    for (rownr_t i = 0; i < windows.nrow(); i++) {
+        Vector<Double> freq(ArrayColumn<Double>(windows, "CHAN_FREQ")(i));
+        Vector<Double> width(ArrayColumn<Double>(windows, "CHAN_WIDTH")(i));
+        if (freq.size())
+            grove_text_add(text, "spectral window %llu: %zu channels of %g kHz, %.6f to %.6f MHz\n",
+                           (unsigned long long)i, size_t(freq.size()), width[0] * 1e-3,
+                           freq[0] * 1e-6, freq[freq.size() - 1] * 1e-6);
+    }
+    Table polarization = table.keywordSet().asTable("POLARIZATION");
+    for (rownr_t i = 0; i < polarization.nrow(); i++) {
+        grove_text_add(text, "polarization %llu:", (unsigned long long)i);
+        Vector<Int> codes(ArrayColumn<Int>(polarization, "CORR_TYPE")(i));
+        for (Int code : codes)
+            grove_text_add(text, " %s", correlation_name(code));
+        grove_text_add(text, "\n");
+    }
+}
+
+void describe_columns(const Table &table, grove_text *text)
+{
+    grove_text_add(text, "columns of visibilities:");
+    for (const String &name : table.tableDesc().columnNames())
+        if (table.tableDesc().columnDesc(name).dataType() == TpComplex)
+            grove_text_add(text, " %s", name.c_str());
+    grove_text_add(text, "\n");
+}
+} // namespace
+
+extern "C" char *grove_ms_describe(const char *path, grove_error *error)
+{
+    grove_text text = {};
+    int code = grove::guard(path, error, [&] {
+        if (!Table::isReadable(path))
+            return grove_fail(error, GROVE_INVALID, "%s: not a Measurement Set", path);
+        Table table(path, grove::locking(), Table::Old);
+        describe_main(table, &text);
+        describe_fields(table, &text);
+        describe_windows(table, &text);
+        describe_columns(table, &text);
+        return 0;
+    });
+    if (code) {
+        free(text.at);
+        return nullptr;
+    }
+    return text.at;
+}

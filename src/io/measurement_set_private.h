@@ -1,0 +1,65 @@
+// What the parts of the casacore shim share.
+#ifndef GROVE_IO_MEASUREMENT_SET_PRIVATE_H
+#define GROVE_IO_MEASUREMENT_SET_PRIVATE_H
+
+#include <casacore/casa/Exceptions/Error.h>
+#include <casacore/ms/MeasurementSets/MeasurementSet.h>
+#include <casacore/tables/Tables/ArrayColumn.h>
+#include <casacore/tables/Tables/ScalarColumn.h>
+#include <casacore/tables/Tables/Table.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+extern "C" {
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "base/unit.h"
+#include "io/measurement_set.h"
+}
+
+struct grove_ms {
+    std::string path, temporary; // temporary: of a set that is being made
+    casacore::Table table;       // null once closed
+    grove_ms_layout *layout = nullptr;
+    std::vector<int64_t> rows; // [times * baselines], -1: missing
+    bool all_rows = false;     // the choice is the whole table
+    bool created = false, overwrite = false;
+    // the column that is being written
+    std::string column, scratch;
+    grove_ms_mode mode = GROVE_MS_REPLACE;
+
+    ~grove_ms()
+    {
+        grove_ms_layout_free(layout);
+    }
+};
+
+namespace grove
+{
+// Runs `work`, turning every exception into a message "PATH: ..." and GROVE_IO.
+int guard(const std::string &path, grove_error *error, const std::function<int()> &work);
+// casacore's messages go to Grove's errors, not to the terminal.
+void quiet();
+std::string one_line(const std::string &text);
+
+casacore::TableLock locking();
+// The rows of a block that exist, ascending, and for each its place (time, baseline) in the block.
+struct row_list {
+    std::vector<int64_t> row, place;
+};
+row_list rows_of(const grove_ms *ms, const grove_ms_block *block);
+int check_block(const grove_ms *ms, const grove_ms_block *block, grove_error *error);
+
+std::string scratch_name(const std::string &column);
+std::string old_name(const std::string &column);
+// Puts a set right whose last run died while it swapped columns.
+void recover(casacore::Table &table);
+} // namespace grove
+
+#endif
