@@ -1,4 +1,4 @@
-#include "nodes/correlations.h"
+#include "correlations.h"
 
 #include <string.h>
 

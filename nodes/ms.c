@@ -5,9 +5,9 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/measurement_set.h"
-#include "nodes/correlations.h"
-#include "nodes/observation.h"
-#include "nodes/station_fit.h"
+#include "correlations.h"
+#include "observation.h"
+#include "station_fit.h"
 
 #include <math.h>
 #include <stdio.h>

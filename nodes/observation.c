@@ -1,4 +1,4 @@
-#include "nodes/observation.h"
+#include "observation.h"
 
 #include "base/memory.h"
 

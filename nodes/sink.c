@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/measurement_set.h"
-#include "nodes/correlations.h"
+#include "correlations.h"
 
 #include <stdio.h>
 #include <stdlib.h>

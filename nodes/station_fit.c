@@ -1,4 +1,4 @@
-#include "nodes/station_fit.h"
+#include "station_fit.h"
 
 #include "base/error.h"
 #include "base/memory.h"
