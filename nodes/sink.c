@@ -4,8 +4,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "io/measurement_set.h"
 #include "correlations.h"
+#include "io/measurement_set.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,10 +4,12 @@
 #include "cell.h"
 
 #ifndef GROVE_CELL
-/* Runs a cell function over [first, last) of the output space with running pointers. */
+/* Runs a cell function over [first, last) of the output space with running pointers. A header may
+ * hold several cell functions of which a node uses one. */
 #define GROVE_CELL(name)                                                                           \
     GROVE_FN void GROVE_NAME(name##_cell)(const grove_cell *c);                                    \
-    static void GROVE_NAME(name##_cells)(const grove_args *args, int64_t first, int64_t last)      \
+    __attribute__((unused)) static void GROVE_NAME(name##_cells)(const grove_args *args,           \
+                                                                 int64_t first, int64_t last)      \
     {                                                                                              \
         grove_cell cell;                                                                           \
         for (int64_t done = first; done < last;) {                                                 \

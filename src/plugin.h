@@ -286,6 +286,9 @@ void grove_node_set_kernel(grove_node *node, const grove_kernel *kernel);
 void grove_node_set_state(grove_node *node, const void *state, size_t bytes); /* copied */
 /* Take input k as another handing than declared (GROVE_AS_COMPLEX for a real operand of a sum). */
 void grove_node_set_handing(grove_node *node, int k, grove_handing handing);
+/* Input k is not needed after all: it is neither computed nor read, NULL in the cell, and its axes
+ * do not count. Before grove_node_consume. */
+void grove_node_drop_input(grove_node *node, int k);
 /* The result does not have the axes of this kind that the inputs have; .eval sums over them or the
  * like. */
 void grove_node_consume(grove_node *node, int kind);

@@ -1,0 +1,156 @@
+/* Sums, differences, products and powers of cells. A scalar stands for that number times the
+ * identity wherever it meets a diagonal or a matrix. */
+#define power_of_element GROVE_NAME(grove_power_of_element)
+
+/* Cells of one shape, number by number. */
+GROVE_CELL(add_elements)
+{
+    for (int e = 0; e < c->args->out.elements; e++)
+        cx_put(c, e, cx_add(cx_at(c, 0, e), cx_at(c, 1, e)));
+}
+
+GROVE_CELL(subtract_elements)
+{
+    for (int e = 0; e < c->args->out.elements; e++)
+        cx_put(c, e, cx_sub(cx_at(c, 0, e), cx_at(c, 1, e)));
+}
+
+/* Jones matrices of different shapes. */
+GROVE_CELL(add_jones)
+{
+    cplx a[4], b[4];
+
+    mat_at(c, 0, a);
+    mat_at(c, 1, b);
+    for (int e = 0; e < 4; e++)
+        a[e] = cx_add(a[e], b[e]);
+    mat_put(c, a);
+}
+
+GROVE_CELL(subtract_jones)
+{
+    cplx a[4], b[4];
+
+    mat_at(c, 0, a);
+    mat_at(c, 1, b);
+    for (int e = 0; e < 4; e++)
+        a[e] = cx_sub(a[e], b[e]);
+    mat_put(c, a);
+}
+
+/* A scalar times anything, two diagonals. */
+GROVE_CELL(multiply_elements)
+{
+    int a = c->args->in[0].elements > 1, b = c->args->in[1].elements > 1;
+
+    for (int e = 0; e < c->args->out.elements; e++)
+        cx_put(c, e, cx_mul(cx_at(c, 0, a ? e : 0), cx_at(c, 1, b ? e : 0)));
+}
+
+GROVE_CELL(multiply_reals)
+{
+    const real *x = GROVE_REALS(c, 0), *y = GROVE_REALS(c, 1);
+    int a = c->args->in[0].elements > 1, b = c->args->in[1].elements > 1;
+
+    for (int e = 0; e < c->args->out.elements; e++)
+        GROVE_OUT_REAL(c)[e] = x[a ? e : 0] * y[b ? e : 0];
+}
+
+/* The matrix product. */
+GROVE_CELL(multiply_jones)
+{
+    cplx a[4], b[4], out[4];
+
+    mat_at(c, 0, a);
+    mat_at(c, 1, b);
+    mat_mul(out, a, b);
+    mat_put(c, out);
+}
+
+/* The same for two complex matrices. */
+GROVE_CELL(multiply_matrices)
+{
+    mat_mul(GROVE_OUT_COMPLEX(c), GROVE_COMPLEXES(c, 0), GROVE_COMPLEXES(c, 1));
+}
+
+/* Anything by a scalar. */
+GROVE_CELL(divide)
+{
+    if (c->args->in[1].complex_) {
+        cplx by = cx_inv(cx_at(c, 1, 0));
+        for (int e = 0; e < c->args->out.elements; e++)
+            cx_put(c, e, cx_mul(cx_at(c, 0, e), by));
+        return;
+    }
+    real by = GROVE_REALS(c, 1)[0];
+    for (int e = 0; e < c->args->out.elements; e++) {
+        cplx x = cx_at(c, 0, e);
+        cx_put(c, e, cx(x.re / by, x.im / by));
+    }
+}
+
+GROVE_CELL(negate)
+{
+    for (int e = 0; e < c->args->out.elements; e++) {
+        cplx x = cx_at(c, 0, e);
+        cx_put(c, e, cx(-x.re, -x.im));
+    }
+}
+
+/* Whole powers by repeated squaring, others by the principal logarithm. State: the exponent. */
+GROVE_FN cplx power_of_element(cplx x, double exponent)
+{
+    double n = exponent < 0 ? -exponent : exponent;
+
+    if (n == rint(n) && n <= 1024) {
+        cplx result = cx(1, 0);
+        for (int left = (int)n; left; left >>= 1) {
+            if (left & 1)
+                result = cx_mul(result, x);
+            x = cx_mul(x, x);
+        }
+        return exponent < 0 ? cx_inv(result) : result;
+    }
+    double size = pow(hypot((double)x.re, (double)x.im), exponent);
+    double angle = atan2((double)x.im, (double)x.re) * exponent;
+    return cx((real)(size * cos(angle)), (real)(size * sin(angle)));
+}
+
+GROVE_CELL(power_elements)
+{
+    double exponent = GROVE_STATE(c, double)[0];
+
+    for (int e = 0; e < c->args->out.elements; e++) {
+        if (c->args->in[0].complex_)
+            cx_put(c, e, power_of_element(GROVE_COMPLEXES(c, 0)[e], exponent));
+        else
+            GROVE_OUT_REAL(c)[e] = (real)pow((double)GROVE_REALS(c, 0)[e], exponent);
+    }
+}
+
+/* A whole power of a matrix; the check takes no other. */
+GROVE_CELL(power_matrix)
+{
+    double exponent = GROVE_STATE(c, double)[0];
+    cplx x[4], result[4], old[4];
+
+    mat_at(c, 0, x);
+    result[0] = result[3] = cx(1, 0);
+    result[1] = result[2] = cx(0, 0);
+    if (exponent < 0) {
+        for (int e = 0; e < 4; e++)
+            old[e] = x[e];
+        mat_inv(x, old);
+    }
+    for (int left = (int)(exponent < 0 ? -exponent : exponent); left; left >>= 1) {
+        if (left & 1) {
+            for (int e = 0; e < 4; e++)
+                old[e] = result[e];
+            mat_mul(result, old, x);
+        }
+        for (int e = 0; e < 4; e++)
+            old[e] = x[e];
+        mat_mul(x, old, old);
+    }
+    mat_put(c, result);
+}

@@ -1,0 +1,92 @@
+/* What is done to one Jones matrix, and how matrices are made of numbers. */
+
+GROVE_CELL(inverse)
+{
+    cplx in[4], out[4];
+
+    if (c->args->out.shape == GROVE_MATRIX) {
+        mat_at(c, 0, in);
+        mat_inv(out, in);
+        mat_put(c, out);
+        return;
+    }
+    for (int e = 0; e < c->args->out.elements; e++) {
+        if (c->args->out.complex_)
+            cx_put(c, e, cx_inv(cx_at(c, 0, e)));
+        else
+            GROVE_OUT_REAL(c)[e] = 1 / GROVE_REALS(c, 0)[e];
+    }
+}
+
+GROVE_CELL(hermitian)
+{
+    cplx in[4], out[4];
+
+    mat_at(c, 0, in);
+    mat_hermitian(out, in);
+    mat_put(c, out);
+}
+
+GROVE_CELL(transpose)
+{
+    cplx m[4];
+
+    mat_at(c, 0, m);
+    cplx keep = m[1];
+    m[1] = m[2];
+    m[2] = keep;
+    mat_put(c, m);
+}
+
+GROVE_CELL(trace)
+{
+    cplx m[4];
+
+    mat_at(c, 0, m);
+    cx_put(c, 0, cx_add(m[0], m[3]));
+}
+
+GROVE_CELL(determinant)
+{
+    cplx m[4];
+
+    mat_at(c, 0, m);
+    cx_put(c, 0, cx_sub(cx_mul(m[0], m[3]), cx_mul(m[1], m[2])));
+}
+
+/* Root of the sum of squares of all numbers of the cell (Frobenius, Euclid), without overflow. */
+GROVE_CELL(norm)
+{
+    double size = 0;
+
+    for (int e = 0; e < c->args->in[0].elements; e++) {
+        cplx x = cx_at(c, 0, e);
+        size = hypot(size, hypot((double)x.re, (double)x.im));
+    }
+    GROVE_OUT_REAL(c)[0] = (real)size;
+}
+
+/* A cell from as many scalars as it has numbers. */
+GROVE_CELL(assemble)
+{
+    for (int e = 0; e < c->args->out.elements; e++)
+        cx_put(c, e, cx_at(c, e, 0));
+}
+
+/* The numbers of the input in order, whatever its shape is called. */
+GROVE_CELL(reshape)
+{
+    for (int e = 0; e < c->args->out.elements; e++)
+        cx_put(c, e, cx_at(c, 0, e));
+}
+
+/* [[cos, -sin], [sin, cos]] (Smirnov 2011, A&A 527, A106, section 1.3). */
+GROVE_CELL(rotation)
+{
+    double angle = GROVE_DOUBLES(c, 0)[0], cosine = cos(angle), sine = sin(angle);
+
+    cx_put(c, 0, cx((real)cosine, 0));
+    cx_put(c, 1, cx((real)-sine, 0));
+    cx_put(c, 2, cx((real)sine, 0));
+    cx_put(c, 3, cx((real)cosine, 0));
+}

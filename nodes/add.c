@@ -1,0 +1,36 @@
+#include "nodes/sums.h"
+
+#define GROVE_KERNEL_SOURCE "../kernels/arithmetic.h"
+#include "kernel.h"
+
+static const grove_kernel elements = GROVE_KERNEL(add_elements);
+static const grove_kernel jones = GROVE_KERNEL(add_jones);
+
+static const grove_input inputs[] = {
+    {"a", GROVE_VALUE, "left of the +", .shapes = GROVE_ANY_SHAPE, .linear = true},
+    {"b", GROVE_VALUE, "right of the +, in the unit of a", .shapes = GROVE_ANY_SHAPE,
+     .linear = true},
+    {0},
+};
+
+static int check(grove_node *node)
+{
+    bool different;
+    int code = sums_check(node, "add", &different);
+
+    if (!code)
+        grove_node_set_kernel(node, different ? &jones : &elements);
+    return code;
+}
+
+GROVE_CLASS(add) = {
+    GROVE_CLASS_HEAD(add),
+    .doc = "Sum of two values.\nA scalar with a matrix means that number times the identity; a "
+           "diagonal with a matrix, the diagonal matrix. Both have one unit; a constant 0 goes "
+           "with any.",
+    .output_doc = "the sum, in the unit of both",
+    .group = "arithmetic",
+    .inputs = inputs,
+    .check = check,
+    .example = "V[p,q] = M[p,q] + N[p,q]",
+};

@@ -1,0 +1,22 @@
+#include "nodes/elementary.h"
+
+#define GROVE_KERNEL_SOURCE "../kernels/elementary.h"
+#include "kernel.h"
+
+static const grove_kernel kernel = GROVE_KERNEL(elementary_atan);
+
+static const grove_input inputs[] = {
+    {"x", GROVE_VALUE, "real plain numbers", .handing = GROVE_AS_REAL, .shapes = ELEMENTARY_SHAPES},
+    {0},
+};
+
+GROVE_CLASS(atan) = {
+    GROVE_CLASS_HEAD(atan),
+    .doc = "Inverse tangent of real numbers.",
+    .output_doc = "angles from -pi/2 to pi/2, rad",
+    .group = "arithmetic",
+    .inputs = inputs,
+    .kernel = &kernel,
+    .check = elementary_to_angle,
+    .example = "a = atan(x)",
+};

@@ -1,0 +1,51 @@
+#include "plugin.h"
+
+#define GROVE_KERNEL_SOURCE "../kernels/brightness.h"
+#include "kernel.h"
+
+static const grove_kernel kernel = GROVE_KERNEL(brightness);
+
+static const grove_input inputs[] = {
+    {"sky", GROVE_SKY, "the sources"},
+    {"obs", GROVE_OBSERVATION, "frequencies and feeds"},
+    {0},
+};
+
+static const grove_option options[] = {
+    {"stokes", GROVE_VALUE_FLUX, "sky.stokes", "I, Q, U, V at the reference frequency, Jy",
+     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 4},
+    {"reference_frequency", GROVE_VALUE_FREQUENCY, "sky.reference_frequency",
+     "reference frequencies of the spectra, Hz; 0: a flat spectrum", .handing = GROVE_AS_DOUBLE},
+    {"spectrum", GROVE_VALUE, "sky.spectrum",
+     "terms a1, a2, ... (without unit) or c1, c2, ... (Jy) of the spectra",
+     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR | GROVE_SCALAR},
+    {"logarithmic", GROVE_VALUE_NUMBER, "sky.logarithmic",
+     "1: I = I0 10^(a1 x + a2 x^2 + ...), x = log10(nu/nu0); 0: I = I0 + c1 y + c2 y^2 + ..., y = "
+     "nu/nu0 - 1",
+     .handing = GROVE_AS_DOUBLE},
+    {"rotation_measure", GROVE_VALUE, "sky.rotation_measure", "rotation measures, rad/m^2",
+     .handing = GROVE_AS_DOUBLE},
+    {"rotation_reference", GROVE_VALUE, "sky.rotation_reference",
+     "squared wavelengths at which Q and U are as given, m^2; 0: those of infinite frequency",
+     .handing = GROVE_AS_DOUBLE},
+    {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE},
+    {"feed", GROVE_VALUE_NUMBER, "obs.feed", "0: linear feeds, 1: circular",
+     .handing = GROVE_AS_DOUBLE},
+    {0},
+};
+
+GROVE_CLASS(brightness) = {
+    GROVE_CLASS_HEAD(brightness),
+    .doc = "Brightness matrices of sources.\n"
+           "Linear feeds: [[I+Q, U+iV], [U-iV, I-Q]]; circular: [[I+V, Q+iU], [Q-iU, I-V]]; no "
+           "factor 1/2, so 1 Jy unpolarised gives XX = YY = 1 Jy. The spectrum scales all four "
+           "Stokes parameters; the rotation measure turns Q + iU by 2 RM (lambda^2 - "
+           "lambda0^2).",
+    .output_doc = "a complex matrix per source and channel, Jy",
+    .group = "sky",
+    .inputs = inputs,
+    .options = options,
+    .output = {.shape = GROVE_MATRIX, .complex_ = true, .unit = {.Jy = 1}},
+    .kernel = &kernel,
+    .example = "B[s] = brightness(S, obs)",
+};

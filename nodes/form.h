@@ -1,0 +1,76 @@
+/* Forms and units in checks: what several arithmetic classes ask for. */
+#ifndef GROVE_NODES_FORM_H
+#define GROVE_NODES_FORM_H
+
+#include "base/error.h"
+#include "base/unit.h"
+#include "plugin.h"
+
+#include <string.h>
+
+static inline grove_unit form_unit(const grove_form *form)
+{
+    grove_unit unit;
+
+    memcpy(&unit, &form->unit, sizeof(unit));
+    return unit;
+}
+
+static inline void form_set_unit(grove_form *form, grove_unit unit)
+{
+    memcpy(&form->unit, &unit, sizeof(unit));
+}
+
+static inline int form_elements(const grove_form *form)
+{
+    return form->shape == GROVE_VECTOR ? form->vector : form->shape;
+}
+
+/* The number nought, which has any unit. */
+static inline bool form_is_zero(const grove_node *node, int k)
+{
+    double number;
+
+    return grove_node_input_constant(node, k, &number) && number == 0;
+}
+
+/* Fails unless input k is a plain number, or an angle where `angles`. */
+static inline int form_want_number(const grove_node *node, int k, const char *name, bool angles)
+{
+    grove_unit unit = form_unit(grove_node_input_form(node, k));
+    char text[48];
+
+    if (grove_unit_is_none(unit) || (angles && grove_unit_equal(unit, GROVE_UNIT_ANGLE)))
+        return 0;
+    return grove_node_fail_option(node, name, "'%s' wants %s, got %s", name,
+                                  angles ? "an angle or a plain number" : "a plain number",
+                                  grove_unit_describe(text, unit));
+}
+
+/* The unit that inputs [0, count) share; a constant 0 goes with every unit. `action`: "add". */
+static inline int form_common_unit(const grove_node *node, int count, const char *action,
+                                   grove_unit *unit)
+{
+    int first = -1;
+
+    *unit = GROVE_UNIT_NONE;
+    for (int k = 0; k < count; k++) {
+        const grove_form *form = grove_node_input_form(node, k);
+        if (!form || form_is_zero(node, k))
+            continue;
+        if (first < 0) {
+            first = k;
+            *unit = form_unit(form);
+        } else if (!grove_unit_equal(*unit, form_unit(form))) {
+            char a[48], b[48];
+            return grove_node_fail(node, GROVE_SHAPE, "cannot %s %s and %s; the units must agree",
+                                   action, grove_unit_describe(a, *unit),
+                                   grove_unit_describe(b, form_unit(form)));
+        }
+    }
+    if (first < 0 && count > 0)
+        *unit = form_unit(grove_node_input_form(node, 0));
+    return 0;
+}
+
+#endif

@@ -1,0 +1,22 @@
+#include "nodes/elementary.h"
+
+#define GROVE_KERNEL_SOURCE "../kernels/elementary.h"
+#include "kernel.h"
+
+static const grove_kernel kernel = GROVE_KERNEL(elementary_imag);
+
+static const grove_input inputs[] = {
+    {"x", GROVE_VALUE, "any value", .shapes = GROVE_ANY_SHAPE, .linear = true},
+    {0},
+};
+
+GROVE_CLASS(imag) = {
+    GROVE_CLASS_HEAD(imag),
+    .doc = "Imaginary part of every number; 0 of a real one.",
+    .output_doc = "real numbers, with the unit of x",
+    .group = "arithmetic",
+    .inputs = inputs,
+    .kernel = &kernel,
+    .check = elementary_real,
+    .example = "i = imag(obs.data)",
+};

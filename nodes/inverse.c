@@ -1,0 +1,32 @@
+#include "nodes/elementary.h"
+
+#define GROVE_KERNEL_SOURCE "../kernels/matrix.h"
+#include "kernel.h"
+
+static const grove_kernel kernel = GROVE_KERNEL(inverse);
+
+static const grove_input inputs[] = {
+    {"x", GROVE_VALUE, "Jones terms", .shapes = GROVE_JONES},
+    {0},
+};
+
+static int check(grove_node *node)
+{
+    grove_form form = *grove_node_input_form(node, 0);
+
+    form_set_unit(&form, grove_unit_divide(GROVE_UNIT_NONE, form_unit(&form)));
+    grove_node_set_output(node, &form);
+    return 0;
+}
+
+GROVE_CLASS(inverse) = {
+    GROVE_CLASS_HEAD(inverse),
+    .doc = "Inverse of a number or matrix; what has none becomes infinite or no number.",
+    .output_doc = "the inverse, in the inverse of the unit",
+    .group = "matrices",
+    .inputs = inputs,
+    .flags = GROVE_CLASS_MIX_FLAGS,
+    .kernel = &kernel,
+    .check = check,
+    .example = "C[p,q] = G[p]^-1 * obs.data * G[q]^-1^H",
+};

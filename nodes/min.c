@@ -1,0 +1,24 @@
+#include "plugin.h"
+
+static const grove_input inputs[] = {
+    {"x", GROVE_VALUE, "any value", .handing = GROVE_AS_REAL, .shapes = GROVE_ANY_SHAPE},
+    {0},
+};
+
+static const grove_option options[] = {
+    {"over", GROVE_AXIS_NAMES, "none", "axes that go: a name such as time or a list; none: all"},
+    {0},
+};
+
+GROVE_CLASS(min) = {
+    GROVE_CLASS_HEAD(min),
+    .doc = "Smallest number of a real value along axes, element by element.\nFlagged samples are "
+           "left out.",
+    .output_doc = "the smallest, without these axes, in the unit of x",
+    .group = "reductions",
+    .inputs = inputs,
+    .options = options,
+    .flags = GROVE_CLASS_REDUCE,
+    .reduce = GROVE_REDUCE_MIN,
+    .example = "lowest = min(abs(obs.data), over=time)",
+};

@@ -1,0 +1,44 @@
+#include "nodes/smear.h"
+
+#define GROVE_KERNEL_SOURCE "../kernels/point.h"
+#include "kernel.h"
+
+static const grove_kernel kernel = GROVE_KERNEL(point);
+
+static const grove_input inputs[] = {
+    {"sky", GROVE_SKY, "the sources"},
+    {"obs", GROVE_OBSERVATION, "coordinates, times and frequencies"},
+    {0},
+};
+
+static const grove_option options[] = {
+    SMEAR_OPTIONS,
+    {0},
+};
+
+static int check(grove_node *node)
+{
+    grove_form form = {.shape = grove_node_input_form(node, 0)->shape,
+                       .complex_ = true,
+                       .unit = grove_node_input_form(node, 0)->unit};
+
+    smear_drop(node);
+    grove_node_set_output(node, &form);
+    return 0;
+}
+
+GROVE_CLASS(point) = {
+    GROVE_CLASS_HEAD(point),
+    .doc = "Visibilities of each point or Gaussian source on each baseline, without Jones terms.\n"
+           "B exp(-2 pi i nu/c (u l + v m + w (n - 1))), times the Fourier transform of a "
+           "Gaussian's shape, times the mean over the integration time and the channel of a phase "
+           "that changes linearly (Baxter, appendix B.4). Phases are computed in double precision. "
+           "A sum over it is turned into predict, which is much faster.",
+    .output_doc = "a complex matrix per source, time, baseline and channel, Jy",
+    .group = "sky",
+    .inputs = inputs,
+    .options = options,
+    .kernel = &kernel,
+    .check = check,
+    .example = "V[p,q] = sum[s](E[s,p] * point(S, obs, smear=both) * E[s,q]^H)",
+};

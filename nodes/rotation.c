@@ -1,0 +1,26 @@
+#include "nodes/form.h"
+
+#define GROVE_KERNEL_SOURCE "../kernels/matrix.h"
+#include "kernel.h"
+
+static const grove_kernel kernel = GROVE_KERNEL(rotation);
+
+static const grove_input inputs[] = {
+    {"angle", GROVE_VALUE_ANGLE, "angle, rad", GROVE_AS_DOUBLE},
+    {0},
+};
+
+GROVE_CLASS(rotation) = {
+    GROVE_CLASS_HEAD(rotation),
+    .doc =
+        "The real Jones matrix [[cos, -sin], [sin, cos]] of an angle (Smirnov 2011).\n"
+        "A feed turned the other way takes -angle. For linear feeds; circular ones turn in phase "
+        "instead.",
+    .output_doc = "a real matrix without unit",
+    .group = "Jones terms",
+    .inputs = inputs,
+    .output = {.shape = GROVE_MATRIX},
+    .flags = GROVE_CLASS_MIX_FLAGS,
+    .kernel = &kernel,
+    .example = "P[p] = rotation(obs.parallactic)",
+};

@@ -1,0 +1,26 @@
+#include "plugin.h"
+
+static const grove_input inputs[] = {
+    {"x", GROVE_VALUE, "any value", .shapes = GROVE_ANY_SHAPE, .linear = true},
+    {0},
+};
+
+static const grove_option options[] = {
+    {"axis", GROVE_AXIS_NAMES, "none", "axis along which one cell is taken; none: keep all axes"},
+    {"index", GROVE_INTEGER, "0", "which cell of the axis, from 0; -1 is the last"},
+    {"element", GROVE_TEXT, "none",
+     "element of the cell: XX XY YX YY or RR RL LR LL of a matrix, x y z of a vector, or its "
+     "number from 0 as a text; none: the whole cell"},
+    {0},
+};
+
+GROVE_CLASS(select) = {
+    GROVE_CLASS_HEAD(select),
+    .doc = "A part of a value: one cell along an axis, one element of every cell, or both.",
+    .output_doc = "that part, without the axis, in the unit of x",
+    .group = "reductions",
+    .inputs = inputs,
+    .options = options,
+    .flags = GROVE_CLASS_SELECT,
+    .example = "first = select(obs.data, axis=time, index=0, element=XX)",
+};

@@ -1,0 +1,45 @@
+#include "plugin.h"
+
+#define GROVE_KERNEL_SOURCE "../kernels/coordinates.h"
+#include "kernel.h"
+
+static const grove_kernel kernel = GROVE_KERNEL(shape);
+
+static const grove_input inputs[] = {
+    {"sky", GROVE_SKY, "the sources"},
+    {"obs", GROVE_OBSERVATION, "the phase centre"},
+    {0},
+};
+
+static const grove_option options[] = {
+    {"shape", GROVE_VALUE_ANGLE, "sky.shape",
+     "full widths at half maximum along both axes and position angle of the first, rad",
+     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
+    {"absolute_angle", GROVE_VALUE_NUMBER, "sky.absolute_angle",
+     "1: the position angle counts from true north at the source; 0: from the m axis",
+     .handing = GROVE_AS_DOUBLE},
+    {"radec", GROVE_VALUE_ANGLE, "sky.radec", "J2000 right ascensions and declinations, rad",
+     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 2},
+    {"phase_centre", GROVE_VALUE_ANGLE, "obs.phase_centre",
+     "J2000 right ascension and declination of the phase centre, rad", .handing = GROVE_AS_DOUBLE,
+     .shapes = GROVE_VECTOR, .vector = 2},
+    {0},
+};
+
+GROVE_CLASS(shape) = {
+    GROVE_CLASS_HEAD(shape),
+    .doc = "Shapes of Gaussian sources in the l, m plane; 0 0 0 is a point.\n"
+           "Position angles that count from true north at the source are turned to count from the "
+           "m axis.",
+    .output_doc = "vectors major, minor, angle per source: full widths at half maximum and "
+                  "position angle from m through l, rad",
+    .group = "sky",
+    .inputs = inputs,
+    .options = options,
+    .output = {.shape = GROVE_VECTOR,
+               .vector = 3,
+               .precision = GROVE_PRECISION_DOUBLE,
+               .unit = {.rad = 1}},
+    .kernel = &kernel,
+    .example = "V[p,q] = sum[s](point(S, obs, shape=shape(S, obs)))",
+};

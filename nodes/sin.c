@@ -1,0 +1,22 @@
+#include "nodes/elementary.h"
+
+#define GROVE_KERNEL_SOURCE "../kernels/elementary.h"
+#include "kernel.h"
+
+static const grove_kernel kernel = GROVE_KERNEL(elementary_sin);
+
+static const grove_input inputs[] = {
+    {"x", GROVE_VALUE, "angles (rad) or plain numbers", .shapes = ELEMENTARY_SHAPES},
+    {0},
+};
+
+GROVE_CLASS(sin) = {
+    GROVE_CLASS_HEAD(sin),
+    .doc = "Sine, also of complex numbers.",
+    .output_doc = "plain numbers",
+    .group = "arithmetic",
+    .inputs = inputs,
+    .kernel = &kernel,
+    .check = elementary_from_angle,
+    .example = "s = sin(obs.parallactic)",
+};

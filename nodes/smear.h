@@ -1,0 +1,70 @@
+/* What point and predict have in common: their inputs, and which of them smearing needs. */
+#ifndef GROVE_NODES_SMEAR_H
+#define GROVE_NODES_SMEAR_H
+
+#include "base/error.h"
+#include "plugin.h"
+
+/* The first eight value inputs of both, in the order that the kernels know. */
+#define SMEAR_OPTIONS                                                                              \
+    {"brightness",                                                                                 \
+     GROVE_VALUE_FLUX,                                                                             \
+     "brightness(sky, obs)",                                                                       \
+     "brightness of the sources, Jy",                                                              \
+     .handing = GROVE_AS_COMPLEX,                                                                  \
+     .shapes = GROVE_JONES,                                                                        \
+     .linear = true},                                                                              \
+        {"lmn",                                                                                    \
+         GROVE_VALUE_NUMBER,                                                                       \
+         "lmn(sky, obs)",                                                                          \
+         "direction cosines l, m, n - 1",                                                          \
+         .handing = GROVE_AS_DOUBLE,                                                               \
+         .shapes = GROVE_VECTOR,                                                                   \
+         .vector = 3},                                                                             \
+        {"shape",                                                                                  \
+         GROVE_VALUE_ANGLE,                                                                        \
+         "shape(sky, obs)",                                                                        \
+         "full widths at half maximum and position angle of Gaussian sources, rad",                \
+         .handing = GROVE_AS_DOUBLE,                                                               \
+         .shapes = GROVE_VECTOR,                                                                   \
+         .vector = 3},                                                                             \
+        {"uvw",                                                                                    \
+         GROVE_VALUE_LENGTH,                                                                       \
+         "obs.uvw",                                                                                \
+         "baseline coordinates, m",                                                                \
+         .handing = GROVE_AS_DOUBLE,                                                               \
+         .shapes = GROVE_VECTOR,                                                                   \
+         .vector = 3},                                                                             \
+        {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz",                             \
+         .handing = GROVE_AS_DOUBLE},                                                              \
+        {"uvw_rate",                                                                               \
+         GROVE_VALUE_SPEED,                                                                        \
+         "obs.uvw_rate",                                                                           \
+         "rates of the baseline coordinates, m/s, for smearing in time",                           \
+         .handing = GROVE_AS_DOUBLE,                                                               \
+         .shapes = GROVE_VECTOR,                                                                   \
+         .vector = 3},                                                                             \
+        {"interval", GROVE_VALUE_TIME, "obs.interval",                                             \
+         "integration times, s, for smearing in time", .handing = GROVE_AS_DOUBLE},                \
+        {"channel_width", GROVE_VALUE_FREQUENCY, "obs.channel_width",                              \
+         "channel widths, Hz, for smearing in frequency", .handing = GROVE_AS_DOUBLE},             \
+    {                                                                                              \
+        "smear", GROVE_CHOICE, "none",                                                             \
+            "along which axes the cells average the turning phase: none, time, freq or both",      \
+            "none time freq both"                                                                  \
+    }
+
+/* Drops the inputs that the option smear does not want. */
+static inline void smear_drop(grove_node *node)
+{
+    int smear = grove_node_choice(node, "smear"); /* bit 0: time, bit 1: freq */
+
+    if (!(smear & 1)) {
+        grove_node_drop_input(node, grove_node_input(node, "uvw_rate"));
+        grove_node_drop_input(node, grove_node_input(node, "interval"));
+    }
+    if (!(smear & 2))
+        grove_node_drop_input(node, grove_node_input(node, "channel_width"));
+}
+
+#endif

@@ -1,0 +1,24 @@
+#include "plugin.h"
+
+static const grove_input inputs[] = {
+    {"x", GROVE_VALUE, "any value", .shapes = GROVE_ANY_SHAPE, .linear = true},
+    {0},
+};
+
+static const grove_option options[] = {
+    {"over", GROVE_AXIS_NAMES, "none", "axes that go: a name such as time or a list; none: all"},
+    {0},
+};
+
+GROVE_CLASS(sum) = {
+    GROVE_CLASS_HEAD(sum),
+    .doc = "Sum of a value along axes.\nsum[s](x) sums over the source axis that s stands for; "
+           "without index or over, all axes. Flagged samples are left out.",
+    .output_doc = "the sum, without these axes, in the unit of x",
+    .group = "reductions",
+    .inputs = inputs,
+    .options = options,
+    .flags = GROVE_CLASS_REDUCE,
+    .reduce = GROVE_REDUCE_SUM,
+    .example = "V[p,q] = sum[s](E[s,p] * point(S, obs) * E[s,q]^H)",
+};

@@ -1,0 +1,33 @@
+#include "nodes/elementary.h"
+
+#define GROVE_KERNEL_SOURCE "../kernels/matrix.h"
+#include "kernel.h"
+
+static const grove_kernel kernel = GROVE_KERNEL(trace);
+
+static const grove_input inputs[] = {
+    {"x", GROVE_VALUE, "Jones terms; a scalar stands for that times the identity",
+     .shapes = GROVE_JONES, .linear = true},
+    {0},
+};
+
+static int check(grove_node *node)
+{
+    grove_form form = *grove_node_input_form(node, 0);
+
+    form.shape = GROVE_SCALAR;
+    grove_node_set_output(node, &form);
+    return 0;
+}
+
+GROVE_CLASS(trace) = {
+    GROVE_CLASS_HEAD(trace),
+    .doc = "Sum of the diagonal.",
+    .output_doc = "a scalar, in the unit of x",
+    .group = "matrices",
+    .inputs = inputs,
+    .flags = GROVE_CLASS_MIX_FLAGS,
+    .kernel = &kernel,
+    .check = check,
+    .example = "I = 0.5 * trace(obs.data)",
+};
