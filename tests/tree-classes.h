@@ -51,26 +51,13 @@ static int tree_open_sky(grove_node *node)
     return code ? code : grove_node_add_member(node, "flux", "source", &flux, NULL, "Jy");
 }
 
-/* Units and shapes of a sum or a product. */
-static int tree_check_sum(grove_node *node)
-{
-    grove_form form = *grove_node_input_form(node, 0), other = *grove_node_input_form(node, 1);
-
-    if (form.unit.Jy != other.unit.Jy)
-        return grove_node_fail(node, -1, "the units differ");
-    form.shape = form.shape > other.shape ? form.shape : other.shape;
-    form.complex_ = form.complex_ || other.complex_;
-    grove_node_set_output(node, &form);
-    return 0;
-}
-
+/* Shapes of sums and products; their units are not looked at. */
 static int tree_check_product(grove_node *node)
 {
     grove_form form = *grove_node_input_form(node, 0), other = *grove_node_input_form(node, 1);
 
     form.shape = form.shape > other.shape ? form.shape : other.shape;
     form.complex_ = form.complex_ || other.complex_;
-    form.unit.Jy = (int8_t)((form.unit.Jy + other.unit.Jy) % 100);
     form.flags = false;
     grove_node_set_output(node, &form);
     return 0;
@@ -124,11 +111,11 @@ static const grove_option tree_point_options[] = {
     {"smear", GROVE_CHOICE, "none", "which", .choices = "none time freq both"},
     {0}};
 static const grove_option tree_gains_options[] = {
-    {"station", GROVE_VALUE, "obs.station_index", "for its stations"},
     {"kind", GROVE_CHOICE, "constant", "which", .choices = "constant sine random_walk"},
     {"amplitude", GROVE_NUMBER, "0.1", "relative"},
     {"phase", GROVE_ANGLE, "10deg", "rad"},
     {"seed", GROVE_INTEGER, "1", "of random numbers"},
+    {"station", GROVE_VALUE, "obs.station_index", "for its stations"},
     {0}};
 static const grove_option tree_power_options[] = {{"n", GROVE_VALUE_NUMBER, NULL, "exponent"}, {0}};
 static const grove_option tree_over[] = {{"over", GROVE_AXIS_NAMES, "none", "axes"}, {0}};
@@ -163,8 +150,8 @@ static const grove_class tree_classes[] = {
                .output = {.shape = GROVE_MATRIX, .complex_ = true}),
     TREE_CLASS(brightness, .inputs = tree_sky_obs, .options = tree_point_options,
                .kernel = &tree_kernel),
-    TREE_CLASS(add, .inputs = tree_two, .check = tree_check_sum, .kernel = &tree_kernel),
-    TREE_CLASS(subtract, .inputs = tree_two, .check = tree_check_sum, .kernel = &tree_kernel),
+    TREE_CLASS(add, .inputs = tree_two, .check = tree_check_product, .kernel = &tree_kernel),
+    TREE_CLASS(subtract, .inputs = tree_two, .check = tree_check_product, .kernel = &tree_kernel),
     TREE_CLASS(multiply, .inputs = tree_two, .check = tree_check_product, .kernel = &tree_kernel),
     TREE_CLASS(divide, .inputs = tree_two, .check = tree_check_product, .kernel = &tree_kernel),
     TREE_CLASS(negate, .inputs = tree_one, .check = tree_check_same, .kernel = &tree_kernel),

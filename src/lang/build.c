@@ -288,11 +288,9 @@ static grove_meaning combine(grove_builder *builder, const grove_ast *ast, grove
 {
     static const struct {
         char op;
-        const char *class_name, *verb;
-    } operators[] = {{'+', "add", "add"},
-                     {'-', "subtract", "subtract"},
-                     {'*', "multiply", "multiply"},
-                     {'/', "divide", "divide"}};
+        const char *class_name;
+    } operators[] = {{'+', "add"}, {'-', "subtract"}, {'*', "multiply"}, {'/', "divide"}};
+    grove_fold fold = {.arena = builder->arena};
     int which = 0;
 
     if (a.kind == GROVE_OPERAND_NOTHING || b.kind == GROVE_OPERAND_NOTHING)
@@ -302,9 +300,10 @@ static grove_meaning combine(grove_builder *builder, const grove_ast *ast, grove
         return fold_binary(builder, ast, ast->op, a.literal, b.literal);
     while (operators[which].op != ast->op)
         which++;
-    if (!is_value(&a) || !is_value(&b))
-        return grove_build_fail(builder, ast, ast->at, "cannot %s %s and %s", operators[which].verb,
-                                describe(builder, &a), describe(builder, &b));
+    if (!is_value(&a) || !is_value(&b)) {
+        grove_fold_refuse(&fold, ast->op, describe(builder, &a), describe(builder, &b));
+        return grove_build_fail(builder, ast, ast->at, "%s", fold.fault);
+    }
     grove_argument arguments[] = {
         {.operand = a, .place = grove_build_place(builder, ast, ast->left->span)},
         {.operand = b, .place = grove_build_place(builder, ast, ast->right->span)}};

@@ -145,34 +145,42 @@ void grove_build_declare_option(grove_builder *builder, const grove_statement *s
 
 /* ---- actions ---- */
 
-static bool is_action(grove_builder *builder, const grove_ast *ast, int depth)
+/* Whether a call of the template makes one. No while it is being found out: it calls itself. */
+static bool makes_action(grove_builder *builder, grove_entry *entry)
 {
-    const grove_entry *entry;
-    const grove_class *class_;
+    const grove_statement *template = entry->statement;
+    bool found = false;
 
-    if (ast->kind != GROVE_AST_CALL || depth > GROVE_AST_DEPTH)
-        return false;
-    if (!strcmp(ast->text, "choose")) {
-        for (const grove_ast_item *item = ast->items.first; item; item = item->next)
-            if (is_action(builder, item->value, depth + 1))
-                return true;
-        return false;
-    }
-    entry = grove_scope_own(builder->globals, ast->text);
-    if (entry && entry->kind == GROVE_ENTRY_TEMPLATE) {
-        const grove_statement *template = entry->statement;
-        for (const grove_statement *at = template->body; at; at = at->next)
-            if (at->value && is_action(builder, at->value, depth + 1))
-                return true;
-        return template->value && is_action(builder, template->value, depth + 1);
-    }
-    class_ = grove_classes_find(builder->classes, ast->text, NULL);
-    return class_ && class_->flags & GROVE_CLASS_ACTION;
+    if (entry->action != GROVE_ACTION_UNKNOWN || builder->depth == GROVE_BUILD_DEPTH)
+        return entry->action == GROVE_ACTION_YES;
+    entry->action = GROVE_ACTION_NO;
+    builder->depth++;
+    for (const grove_statement *at = template->body; at && !found; at = at->next)
+        found = at->value && grove_build_is_action(builder, at->value);
+    if (found || (template->value && grove_build_is_action(builder, template->value)))
+        entry->action = GROVE_ACTION_YES;
+    builder->depth--;
+    return entry->action == GROVE_ACTION_YES;
 }
 
 bool grove_build_is_action(grove_builder *builder, const grove_ast *ast)
 {
-    return is_action(builder, ast, 0);
+    grove_entry *entry;
+    const grove_class *class_;
+
+    if (ast->kind != GROVE_AST_CALL)
+        return false;
+    if (!strcmp(ast->text, "choose")) {
+        for (const grove_ast_item *item = ast->items.first; item; item = item->next)
+            if (grove_build_is_action(builder, item->value))
+                return true;
+        return false;
+    }
+    entry = grove_scope_own(builder->globals, ast->text);
+    if (entry && entry->kind == GROVE_ENTRY_TEMPLATE)
+        return makes_action(builder, entry);
+    class_ = grove_classes_find(builder->classes, ast->text, NULL);
+    return class_ && class_->flags & GROVE_CLASS_ACTION;
 }
 
 /* ---- what is needed ---- */

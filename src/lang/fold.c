@@ -59,9 +59,20 @@ static const grove_literal *number(grove_fold *fold, double complex value, grove
     return grove_arena_copy(fold->arena, &literal, sizeof(literal));
 }
 
+/* CMPLX, which clang with glibc lacks. */
+static double complex make_complex(double re, double im)
+{
+    union {
+        double parts[2];
+        double complex number;
+    } value = {.parts = {re, im}};
+
+    return value.number;
+}
+
 static double complex value_of(const grove_literal *literal)
 {
-    return CMPLX(literal->number, literal->imaginary);
+    return make_complex(literal->number, literal->imaginary);
 }
 
 static const grove_literal *sum(grove_fold *fold, char op, const grove_literal *a,
@@ -123,9 +134,12 @@ static const grove_literal *power(grove_fold *fold, const grove_literal *a, cons
         fold->fault = "division by zero";
         return NULL;
     }
-    if (real && a->number < 0 && b->number != rint(b->number))
-        real = false;
-    if (real)
+    if (real && a->number < 0 && 2 * b->number == rint(2 * b->number) &&
+        b->number != rint(b->number)) {
+        double sign = fmod(b->number + 1.5, 2) == 0 ? 1 : -1; /* i^(2b) exactly */
+        return number(fold, make_complex(0, sign * pow(-a->number, b->number)), unit, false);
+    }
+    if (real && (a->number >= 0 || b->number == rint(b->number)))
         return number(fold, pow(a->number, b->number), unit, false);
     return number(fold, cpow(value_of(a), b->number), unit, false);
 }
@@ -149,28 +163,36 @@ static const grove_literal *range(grove_fold *fold, const grove_literal *a, cons
     return grove_arena_copy(fold->arena, &literal, sizeof(literal));
 }
 
+void grove_fold_refuse(grove_fold *fold, char op, const char *a, const char *b)
+{
+    switch (op) {
+    case '+':
+        fault(fold, "cannot add @ to @", b, a);
+        break;
+    case '-':
+        fault(fold, "cannot subtract @ from @", b, a);
+        break;
+    case '*':
+        fault(fold, "cannot multiply @ by @", a, b);
+        break;
+    case '/':
+        fault(fold, "cannot divide @ by @", a, b);
+        break;
+    case '^':
+        fault(fold, "cannot raise @ to the power of @", a, b);
+        break;
+    default:
+        fault(fold, "a range cannot go from @ to @", a, b);
+    }
+}
+
 const grove_literal *grove_fold_binary(grove_fold *fold, char op, const grove_literal *a,
                                        const grove_literal *b)
 {
-    const grove_literal *bad = a->kind != GROVE_LITERAL_NUMBER ? a : b;
-
-    if (bad->kind != GROVE_LITERAL_NUMBER) {
-        const char *left = grove_fold_describe(fold->arena, a);
-        const char *right = grove_fold_describe(fold->arena, b);
-        switch (op) {
-        case '+':
-            return fault(fold, "cannot add @ to @", right, left);
-        case '-':
-            return fault(fold, "cannot subtract @ from @", right, left);
-        case '*':
-            return fault(fold, "cannot multiply @ by @", left, right);
-        case '/':
-            return fault(fold, "cannot divide @ by @", left, right);
-        case '^':
-            return fault(fold, "cannot raise @ to the power of @", left, right);
-        default:
-            return fault(fold, "a range cannot go from @ to @", left, right);
-        }
+    if (a->kind != GROVE_LITERAL_NUMBER || b->kind != GROVE_LITERAL_NUMBER) {
+        grove_fold_refuse(fold, op, grove_fold_describe(fold->arena, a),
+                          grove_fold_describe(fold->arena, b));
+        return NULL;
     }
     switch (op) {
     case '+':

@@ -13,6 +13,8 @@ typedef struct {
 /* a op b; op is one of + - * / ^ and . (a range). NULL with a fault. */
 const grove_literal *grove_fold_binary(grove_fold *fold, char op, const grove_literal *a,
                                        const grove_literal *b);
+/* The fault "cannot add b to a" and so on, for operands that a message names a and b. */
+void grove_fold_refuse(grove_fold *fold, char op, const char *a, const char *b);
 const grove_literal *grove_fold_negate(grove_fold *fold, const grove_literal *a);
 const grove_literal *grove_fold_conjugate(grove_fold *fold, const grove_literal *a);
 /* "a time (3 s)", "a text ('abc')", "a list" */

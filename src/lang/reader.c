@@ -264,8 +264,7 @@ static void unexpected_token(grove_reader *reader, size_t at, const char *wanted
         for (size_t i = at; i > 0 && (!before || before->kind == LINE); i--)
             before = &reader->tokens[i - 1];
         span.begin = span.end = before ? before->span.end : 0;
-        grove_ast_fail(&reader->maker, span, "unexpected end of the %s; expected %s",
-                       token ? "line" : "text", wanted);
+        grove_ast_fail(&reader->maker, span, "unexpected end of the line; expected %s", wanted);
     } else if (token->kind == NAME && before && before->kind == NUMBER && before->text) {
         const char *near = grove_reader_unit_like(token->text);
         grove_ast_fail(&reader->maker, span, "unknown unit '%s'%s%s%s", token->text,

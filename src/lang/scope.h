@@ -27,7 +27,8 @@ typedef struct grove_entry {
     grove_place place;
     /* Which axis each source index of the definition stands for; NULL: its value has none. */
     const grove_axis *letters[GROVE_MAX_AXES];
-    bool reached;               /* an action may need it */
+    bool reached; /* an action may need it */
+    enum { GROVE_ACTION_UNKNOWN, GROVE_ACTION_NO, GROVE_ACTION_YES } action; /* TEMPLATE */
     struct grove_entry *caller; /* while busy: who asked for it */
     struct grove_entry *todo;   /* next in the list of what is to be looked into */
     struct grove_entry *chain, *next;

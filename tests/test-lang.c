@@ -1,0 +1,768 @@
+/* The tree language: what is read, what it means, and what is said when something is wrong. */
+#include "lang/lang.h"
+
+#include "base/file.h"
+#include "tree-classes.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static grove_classes *classes;
+static grove_error *error;
+static grove_tree *tree;
+
+static void setup(void)
+{
+    classes = tree_classes_new();
+    error = grove_error_new();
+    tree = NULL;
+}
+
+static void teardown(void)
+{
+    grove_tree_free(tree);
+    grove_error_free(error);
+    grove_classes_free(classes);
+}
+
+/* ---- helpers ---- */
+
+static grove_tree *parse_with(const char *text, const grove_setting *settings, size_t count)
+{
+    grove_tree_free(tree);
+    grove_error_clear(error);
+    tree = grove_lang_parse(text, "t.tree", classes, settings, count, NULL, NULL, error);
+    return tree;
+}
+
+static void parse(const char *text)
+{
+    if (!parse_with(text, NULL, 0)) {
+        char *messages = grove_error_text(error);
+        ck_abort_msg("%s\n%s", text, messages);
+    }
+}
+
+/* The messages of a tree, with or without errors, are exactly these. */
+static void says(const char *text, const char *expected)
+{
+    parse_with(text, NULL, 0);
+    char *messages = grove_error_text(error);
+    ck_assert_str_eq(messages, expected);
+    free(messages);
+}
+
+static grove_node *node(const char *name)
+{
+    for (size_t i = 0; i < tree->node_count; i++)
+        if (!strcmp(tree->nodes[i]->name, name))
+            return tree->nodes[i];
+    ck_abort_msg("no node '%s'", name);
+    return NULL;
+}
+
+static const grove_node *input_of(const grove_node *of, int k)
+{
+    const grove_node *in = of->inputs[k].node;
+
+    while (in->kind == GROVE_NODE_CAST)
+        in = in->inputs[0].node;
+    return in;
+}
+
+static const grove_node *input(const char *name, int k)
+{
+    return input_of(node(name), k);
+}
+
+#define LEAVES "obs = observe()\nS = sky_model(\"x\")\n"
+
+/* The number that `expression` folds to. */
+static grove_literal value(const char *expression)
+{
+    char *text = grove_format(LEAVES "x = abs(%s)\n", expression);
+
+    parse(text);
+    free(text);
+    ck_assert_int_eq(input("x", 0)->kind, GROVE_NODE_CONSTANT);
+    return *input("x", 0)->constant;
+}
+
+static void folds(const char *expression, double number, const char *unit)
+{
+    grove_literal literal = value(expression);
+    char shown[48];
+
+    ck_assert_msg(fabs(literal.number - number) <= 1e-14 * fabs(number), "%s: %.17g", expression,
+                  literal.number);
+    ck_assert_double_eq(literal.imaginary, 0);
+    ck_assert_str_eq(grove_unit_show(shown, literal.unit), unit);
+}
+
+/* Both expressions are one and the same node. */
+static void same(const char *before, const char *a, const char *b)
+{
+    char *text = grove_format(LEAVES "%s\nu = sink(%s, obs)\nv = sink(%s, obs)\n", before, a, b);
+
+    parse(text);
+    ck_assert_uint_eq(tree->action_count, 2);
+    ck_assert_msg(input("u", 0) == input("v", 0), "%s", text);
+    ck_assert_int_eq(tree->actions[0]->inputs[0].side, tree->actions[1]->inputs[0].side);
+    free(text);
+}
+
+/* ---- literals ---- */
+
+START_TEST(numbers)
+{
+    folds("60s", 60, "s");
+    folds("1.4GHz", 1.4e9, "Hz");
+    folds("1.4 GHz", 1.4e9, "Hz");
+    folds("25 m", 25, "m");
+    folds("-2h", -7200, "s");
+    folds("5mJy", 5e-3, "Jy");
+    folds("180deg", acos(-1), "rad");
+    folds("1e3", 1000, "");
+    folds(".5e-3km", 0.5, "m");
+    folds("1E+2", 100, "");
+    folds("pi", acos(-1), "");
+}
+END_TEST
+
+START_TEST(arithmetic)
+{
+    folds("1 + 2*3 - 4/8", 6.5, "");
+    folds("(1 + 2)*3", 9, "");
+    folds("10 - 4 - 3", 3, "");
+    folds("64 / 4 / 2", 8, "");
+    folds("-2^2", -4, "");
+    folds("2^-1", 0.5, "");
+    folds("2^(1 + 2)", 8, "");
+    folds("(2m)^2", 4, "m^2");
+    folds("(4m^2)^0.5", 4, "m");
+    folds("10 m/s", 10, "m s^-1");
+    folds("10 m/s/s", 10, "m s^-2");
+    folds("3 km / 2 min", 25, "m s^-1");
+    folds("299792458 m/s / 1.5GHz", 299792458 / 1.5e9, "m");
+    folds("5 Jy*m^2", 5, "Jy m^2");
+    folds("1/4s", 0.25, "Hz");
+    folds("3^T", 3, "");
+    folds("- -3", 3, "");
+}
+END_TEST
+
+START_TEST(complex_numbers)
+{
+    grove_literal x = value("(1 + 2i) * (3 - 0.5i)");
+    ck_assert_double_eq(x.number, 4);
+    ck_assert_double_eq(x.imaginary, 5.5);
+    x = value("(1 + 2i)^H");
+    ck_assert_double_eq(x.number, 1);
+    ck_assert_double_eq(x.imaginary, -2);
+    x = value("(-4)^0.5");
+    ck_assert_double_eq(x.number, 0);
+    ck_assert_double_eq(x.imaginary, 2);
+    x = value("(1i)^2");
+    ck_assert_double_eq_tol(x.number, -1, 1e-15);
+    ck_assert_double_eq_tol(x.imaginary, 0, 1e-15);
+}
+END_TEST
+
+START_TEST(constants_of_options)
+{
+    double range[2], radec[2];
+
+    parse("O = observe(hour_angle=-2h..30min, integration=0.5*20s, channels=2^3,\n"
+          "            phase_centre=\"6h0m0s -30d0m0s\", array=\"a\\\"b\\\\\\n\")\n"
+          "Q = observe(hour_angle=-30deg..0)\n"
+          "G = gains(O, kind=sine, amplitude=1/4, phase=-pi*1rad)\n"
+          "H = gains(O, random_walk, 0.5, seed=7)\n");
+    grove_node_range(node("O"), "hour_angle", range);
+    ck_assert_double_eq_tol(range[0], -acos(-1) / 6, 1e-15);
+    ck_assert_double_eq_tol(range[1], acos(-1) / 24, 1e-15);
+    grove_node_range(node("Q"), "hour_angle", range);
+    ck_assert_double_eq_tol(range[0], -acos(-1) / 6, 1e-15);
+    ck_assert_double_eq(range[1], 0);
+    ck_assert_double_eq(grove_node_number(node("O"), "integration"), 10);
+    ck_assert_int_eq(grove_node_integer(node("O"), "channels"), 8);
+    grove_node_direction(node("O"), "phase_centre", radec);
+    ck_assert_double_eq_tol(radec[0], acos(0), 1e-15);
+    ck_assert_double_eq_tol(radec[1], -acos(-1) / 6, 1e-15);
+    ck_assert_str_eq(grove_node_text(node("O"), "array"), "a\"b\\\n");
+    ck_assert_int_eq(grove_node_choice(node("G"), "kind"), 1);
+    ck_assert_double_eq(grove_node_number(node("G"), "amplitude"), 0.25);
+    ck_assert_double_eq_tol(grove_node_number(node("G"), "phase"), -acos(-1), 1e-15);
+}
+END_TEST
+
+/* ---- layout of the text ---- */
+
+START_TEST(layout)
+{
+    static const char *const texts[] = {
+        "V = obs.data*2 + obs.data*3 - obs.data\n",
+        "V = obs.data*2\n  + obs.data*3\n  - obs.data",
+        "V = obs.data*2 +\n\n  # between\n  obs.data*3 -\nobs.data\r\n",
+        "V =\n  obs.data*2 + obs.data*3 - obs.data # end",
+        "\n\n\tV = (obs.data\n*\n2 + obs.data*3\n-obs.data\n)\n\n",
+        "V = obs.data *(2)+ obs . data*3-obs.data"};
+    char *first = NULL;
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        char *text = grove_format("obs = observe()\n%s", texts[i]);
+        parse(text);
+        char *shown = grove_tree_show(tree);
+        if (first)
+            ck_assert_str_eq(shown, first);
+        else
+            first = grove_strdup(shown);
+        free(shown);
+        free(text);
+    }
+    free(first);
+}
+END_TEST
+
+START_TEST(keywords_are_names_elsewhere)
+{
+    parse("option = 2\nrun = option*3\ntemplate = run + 1\ninclude = observe(channels=template)\n");
+    ck_assert_int_eq(grove_node_integer(node("include"), "channels"), 7);
+}
+END_TEST
+
+START_TEST(operators)
+{
+    parse(LEAVES "G[p] = gains(obs)\nV = -G[p]^-1 * obs.data / G[q]^H^T + obs.data^3 - 2\n");
+    ck_assert_str_eq(node("V")->class_->name, "subtract");
+    ck_assert_str_eq(input("V", 0)->class_->name, "add");
+    ck_assert_double_eq(input("V", 1)->constant->number, 2);
+    const grove_node *left = input_of(input("V", 0), 0), *right = input_of(left, 1);
+    ck_assert_str_eq(input_of(input("V", 0), 1)->class_->name, "power");
+    ck_assert_str_eq(left->class_->name, "divide");
+    ck_assert_int_eq(left->inputs[1].side, 'q');
+    ck_assert_str_eq(right->class_->name, "transpose");
+    ck_assert_str_eq(input_of(right, 0)->class_->name, "hermitian");
+    ck_assert_str_eq(input_of(left, 0)->class_->name, "multiply");
+    ck_assert_int_eq(input_of(left, 0)->inputs[0].side, 'p');
+    const grove_node *minus = input_of(input_of(left, 0), 0);
+    ck_assert_str_eq(minus->class_->name, "negate");
+    ck_assert_str_eq(input_of(minus, 0)->class_->name, "inverse");
+}
+END_TEST
+
+/* ---- names and definitions ---- */
+
+START_TEST(any_order)
+{
+    parse("w = sink(V, obs)\nV = twice + obs.data\ntwice = 2*obs.data\nobs = observe()\n");
+    ck_assert_uint_eq(grove_error_warnings(error), 0);
+    ck_assert_str_eq(input("V", 0)->name, "twice");
+    ck_assert_str_eq(node("w")->inputs[0].node->name, "V");
+}
+END_TEST
+
+START_TEST(equal_expressions_are_one_node)
+{
+    same("", "2*obs.data + 1", "(2 * obs.data) + 1");
+    same("a = 2*obs.data", "a + 1", "2*obs.data + 1");
+    same("G[p] = gains(obs)\nH[p] = gains(obs)", "G[p] * obs.data", "H[p] * obs.data");
+    same("G[p] = gains(obs)", "obs.data * G[q]^H", "obs.data * G^H[q]");
+    same("G[p] = gains(obs)", "G^-1^H[p] * obs.data", "G[p]^-1^H * obs.data");
+    same("d = 25m", "beam_airy(S, obs, diameter=d)", "beam_airy(S, obs, 5*5m)");
+}
+END_TEST
+
+START_TEST(unused)
+{
+    says("obs = observe()\nV = obs.data\nW = 2*V\noption n = 1\n"
+         "template t(x) = x + helper\nhelper = 3\nw = sink(V, obs)\n",
+         "t.tree:3:1: warning: 'W' is not used by any action\n    W = 2*V\n    ^\n"
+         "t.tree:5:10: warning: 't' is not used by any action\n"
+         "    template t(x) = x + helper\n             ^\n"
+         "t.tree:6:1: warning: 'helper' is not used by any action\n    helper = 3\n    ^~~~~~\n");
+    ck_assert_ptr_nonnull(tree);
+    says("obs = observe()\n",
+         "warning: t.tree: nothing to run: there is no action such as sink(...)\n");
+    /* What is wrong in an unused definition is an error all the same. */
+    parse_with("obs = observe()\nW = 2*U\nw = sink(obs.data, obs)\n", NULL, 0);
+    ck_assert_uint_eq(grove_error_count(error), 1);
+}
+END_TEST
+
+START_TEST(choose)
+{
+    static const char text[] =
+        "option beam = airy \"which\"\n" LEAVES "A[s,p] = beam_airy(S, obs)\n"
+        "N[s,p] = not_a_class(S, nowhere)\n"
+        "E[s,p] = choose($beam, none=1, airy=A[s,p], no=N[s,p],\n"
+        "                else=beam_gaussian(S, obs))\n"
+        "V = sum[s](E[s,p] * point(S, obs) * E[s,q]^H)\n"
+        "sink(V, obs)\n";
+    grove_setting none = {"beam", "none"}, other = {"beam", "what"};
+
+    ck_assert_ptr_nonnull(parse_with(text, NULL, 0));
+    ck_assert_uint_eq(grove_error_warnings(error), 0);
+    ck_assert_str_eq(node("A")->class_->name, "beam_airy");
+    ck_assert_ptr_nonnull(parse_with(text, &other, 1));
+    ck_assert_str_eq(node("E")->class_->name, "beam_gaussian");
+    ck_assert_ptr_nonnull(parse_with(text, &none, 1));
+    for (size_t i = 0; i < tree->node_count; i++)
+        ck_assert(!tree->nodes[i]->class_ || strncmp(tree->nodes[i]->class_->name, "beam", 4));
+}
+END_TEST
+
+/* ---- indices ---- */
+
+START_TEST(roles)
+{
+    parse(LEAVES "G[p] = gains(obs)\nF[p] = G[p]*G[p]\nB = G[q]^H\n"
+                 "V[p,q] = F[p] * obs.data * B\nW = F[q]^H * V[p,q]\n");
+    ck_assert_int_eq(node("W")->inputs[0].side, 'q');
+    ck_assert_int_eq(node("V")->inputs[1].side, 'q');
+    ck_assert_int_eq(input("V", 0)->inputs[0].side, 'p');
+    ck_assert_str_eq(input("V", 0)->inputs[0].node->name, "F");
+    ck_assert_int_eq(node("F")->inputs[0].side, 0);
+    ck_assert_int_eq(node("F")->axis_count, 1);
+    ck_assert_int_eq(node("F")->axes[0]->kind, GROVE_AXIS_STATION);
+}
+END_TEST
+
+START_TEST(defaults_of_classes)
+{
+    parse(LEAVES "E[s,p] = beam_airy(S, obs)\nF[s,p] = beam_airy(S, obs, diameter=25m)\n"
+                 "P = point(S, obs)\n");
+    ck_assert_str_eq(input("E", 0)->name, "obs.diameter");
+    ck_assert_double_eq(input("F", 0)->constant->number, 25);
+    ck_assert_str_eq(input("P", 0)->name, "S.flux");
+    ck_assert_str_eq(input("P", 1)->name, "obs.data");
+    ck_assert_str_eq(grove_node_text(node("obs"), "array"), "vla-c");
+}
+END_TEST
+
+/* The owner of the axis that a sum consumed. */
+static const char *summed(const char *name)
+{
+    ck_assert_int_eq(node(name)->consumed_count, 1);
+    return node(name)->consumed[0]->owner->name;
+}
+
+START_TEST(letters)
+{
+    parse(LEAVES "R = sky_model(\"y\")\n"
+                 "T[s,t] = R.flux[s] * S.flux[t]\n" /* R's sources come second in storage */
+                 "U[t] = S.flux\n"
+                 "a = sum[x](T[x,y])\nb = sum[y](T[x,y])\nc = sum[s](S.flux)\n"
+                 "d = sum[g](U[g] * R.flux)\ne = sum[s](sum[t](T[t,s] * U[s]))\n"
+                 "f = sum[s,t](T[s,t])\ng = mean[src](U[src])\n"
+                 "h = sum[s](R.flux[s]) * sum[s](S.flux[s])\n"
+                 "i = sum(T, over=R.source)\nj = sum(T, over=[S.source, R.source])\n");
+    ck_assert_str_eq(summed("a"), "R");
+    ck_assert_str_eq(summed("b"), "S");
+    ck_assert_str_eq(summed("c"), "S");
+    ck_assert_str_eq(summed("d"), "S");
+    ck_assert_str_eq(summed("e"), "S");
+    ck_assert_str_eq(input("e", 0)->consumed[0]->owner->name, "R");
+    ck_assert_int_eq(node("f")->consumed_count, 2);
+    ck_assert_str_eq(summed("g"), "S");
+    ck_assert_str_eq(input("h", 0)->consumed[0]->owner->name, "R");
+    ck_assert_str_eq(input("h", 1)->consumed[0]->owner->name, "S");
+    ck_assert_ptr_eq(node("a"), node("a"));
+    ck_assert_int_eq(node("j")->consumed_count, 2);
+    ck_assert_int_eq(node("T")->axis_count, 2);
+}
+END_TEST
+
+/* ---- templates ---- */
+
+START_TEST(templates)
+{
+    same("template corrupt(J, x) = J[p] * x * J[q]^H\nG[p] = gains(obs)", "corrupt(G, obs.data)",
+         "G[p] * obs.data * G[q]^H");
+    same("template corrupt(J, x) {\n  a = J[p] * x\n  b = a * J[q]^H\n}\nG[p] = gains(obs)",
+         "corrupt(x=obs.data, J=G)", "G[p] * obs.data * G[q]^H");
+    same("template t(x, n=2, m=n+1) = x*n + m", "t(obs.data)", "obs.data*2 + 3");
+    same("template t(x, n=2, m=n+1) = x*n + m", "t(obs.data, m=7)", "obs.data*2 + 7");
+    same("template t(x) { y = x*k }\nk = 5", "t(obs.data)", "obs.data*5");
+    same("template t(x) = x*2\ntemplate w(x) = t(t(x))", "w(obs.data)", "obs.data*2*2");
+    same("template flux(model) { A[s] = model.flux }", "sum[s](flux(S)[s])", "sum[s](S.flux)");
+    same("template b(which) { B[s,p] = choose(which, airy=beam_airy(S, obs), none=1) }\n"
+         "template c(w) = b(w)",
+         "c(airy)[s,p] * obs.data", "beam_airy(S, obs)[p] * obs.data");
+    same("template k(kind) = gains(obs, kind=kind)", "k(sine)", "gains(obs, kind=sine)");
+}
+END_TEST
+
+START_TEST(names_inside_templates)
+{
+    parse("obs = observe()\n"
+          "template t(x) {\n  half = x/2\n  out = half + 1\n}\nV = t(obs.data)\nW = t(V)\n");
+    ck_assert_str_eq(node("V")->inputs[0].node->name, "V.half");
+    ck_assert_str_eq(node("W")->inputs[0].node->name, "W.half");
+}
+END_TEST
+
+/* ---- actions ---- */
+
+static void actions_are(const char *text, const char *names)
+{
+    grove_text found = {0};
+
+    parse(text);
+    for (size_t i = 0; i < tree->action_count; i++)
+        grove_text_add(&found, "%s ", tree->actions[i]->name);
+    ck_assert_str_eq(found.at ? found.at : "", names);
+    free(found.at);
+}
+
+START_TEST(actions)
+{
+    const char *three = "obs = observe()\na = sink(obs.data, obs)\n"
+                        "b = sink(2*obs.data, obs, to=\"x\")\nc = sink(obs.data, obs)\n";
+    char *text;
+
+    actions_are(three, "a b c ");
+    text = grove_format("run c, b [cycles=3]\n%s", three);
+    actions_are(text, "c b ");
+    ck_assert_int_eq(tree->cycles, 3);
+    ck_assert_uint_eq(grove_error_warnings(error), 1); /* a does not run */
+    free(text);
+    actions_are("obs = observe()\na = sink(obs.data, obs, to=none)\nsink(obs.data, obs, to=null)\n",
+                "sink#3 ");
+    actions_are("obs = observe()\nV = obs.data\nc = choose(yes, yes=sink(V, obs), no=none)\n"
+                "d = choose(no, yes=sink(V, obs), no=none)\n",
+                "c ");
+    actions_are("obs = observe()\n"
+                "template t(V) {\n  early = sink(V, obs)\n  late = sink(2*V, obs)\n}\n"
+                "t(obs.data)\n",
+                "t.early t.late ");
+    actions_are("obs = observe()\na = sink(obs.data, obs, to=none)\nb = sink(obs.data, obs)\n"
+                "run a, b\n",
+                "b ");
+}
+END_TEST
+
+/* ---- options and settings ---- */
+
+static const char *const option_text =
+    "option n = 3 \"a number\"\noption t = 10s\noption f = \"file\" \"a path\"\noption w = sine\n"
+    "option r = -1h..1h\noption l = [1m, 2m]\noption b = false\noption z = none\n"
+    "obs = observe(array=$f, channels=$n, integration=$t, hour_angle=$r)\n"
+    "G = gains(obs, kind=$w, phase=choose($z, none=1deg, else=$z))\n"
+    "w = sink(obs.data, obs, overwrite=$b)\n";
+
+static void sets(const char *name, const char *setting)
+{
+    grove_setting all = {name, setting};
+
+    if (!parse_with(option_text, &all, 1)) {
+        char *messages = grove_error_text(error);
+        ck_abort_msg("%s=%s: %s", name, setting, messages);
+    }
+}
+
+static void refuses(const char *name, const char *setting, const char *message)
+{
+    grove_setting all = {name, setting};
+
+    ck_assert_ptr_null(parse_with(option_text, &all, 1));
+    ck_assert_uint_eq(grove_error_count(error), 1);
+    ck_assert_str_eq(grove_error_message(error, 0), message);
+}
+
+START_TEST(settings)
+{
+    double range[2];
+
+    sets("n", "2*8");
+    ck_assert_int_eq(grove_node_integer(node("obs"), "channels"), 16);
+    sets("t", "2 min");
+    ck_assert_double_eq(grove_node_number(node("obs"), "integration"), 120);
+    sets("f", "3");
+    ck_assert_str_eq(grove_node_text(node("obs"), "array"), "3");
+    sets("f", "../a b/x.y-z");
+    ck_assert_str_eq(grove_node_text(node("obs"), "array"), "../a b/x.y-z");
+    sets("f", "\"quoted\"");
+    ck_assert_str_eq(grove_node_text(node("obs"), "array"), "quoted");
+    ck_assert(node("obs")->options[0].value->outside);
+    sets("w", "random_walk");
+    ck_assert_int_eq(grove_node_choice(node("G"), "kind"), 2);
+    sets("r", "-30deg..0");
+    grove_node_range(node("obs"), "hour_angle", range);
+    ck_assert_double_eq_tol(range[0], -acos(-1) / 6, 1e-15);
+    sets("l", "[3 km]");
+    sets("l", "3m");
+    sets("b", "true");
+    ck_assert(grove_node_bool(node("w"), "overwrite"));
+    sets("z", "2deg");
+    ck_assert_double_eq_tol(grove_node_number(node("G"), "phase"), acos(-1) / 90, 1e-15);
+}
+END_TEST
+
+START_TEST(refused_settings)
+{
+    refuses("nn", "3", "setting nn=3: the tree has no option 'nn'; did you mean 'n'?");
+    refuses("n", "abc", "setting n=abc: the option wants a plain number such as 3");
+    refuses("n", "3s", "setting n=3s: the option wants a plain number such as 3");
+    refuses("n", "none", "setting n=none: the option wants a plain number such as 3");
+    refuses("n", "(", "setting n=(: the option wants a plain number such as 3");
+    refuses("n", "", "setting n=: the option wants a plain number such as 3");
+    refuses("t", "1m", "setting t=1m: the option wants a time such as 10 s");
+    refuses("r", "3", "setting r=3: the option wants a range such as -3600 s..3600 s");
+    refuses("r", "1m..2m", "setting r=1m..2m: the option wants a range such as -3600 s..3600 s");
+    refuses("l", "[1s]", "setting l=[1s]: the option wants a list such as [1 m, 2 m]");
+    refuses("b", "1", "setting b=1: the option wants true or false");
+}
+END_TEST
+
+/* ---- files ---- */
+
+static char folder[64];
+
+static void enter(void)
+{
+    setup();
+    snprintf(folder, sizeof(folder), "/tmp/grove-test-lang-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    ck_assert_int_eq(chdir(folder), 0);
+}
+
+static void leave(void)
+{
+    ck_assert_int_eq(chdir("/"), 0);
+    grove_path_remove(folder, NULL);
+    unsetenv("GROVE_TREE_PATH");
+    teardown();
+}
+
+static void write_file(const char *path, const char *text)
+{
+    char *parent = grove_path_beside(path, "");
+
+    grove_folder_make(parent, NULL);
+    free(parent);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static grove_tree *load(const char *path, const char *const *folders)
+{
+    grove_tree_free(tree);
+    grove_error_clear(error);
+    tree = grove_lang_load(path, classes, NULL, 0, folders, NULL, error);
+    return tree;
+}
+
+START_TEST(includes)
+{
+    static const char *const folders[] = {"lib", NULL};
+
+    write_file("sub/main.tree", "include \"part.tree\"\ninclude \"common.tree\"\n"
+                                "include \"other.tree\"\nsink(V, obs)\n");
+    write_file("sub/part.tree", "include \"deep/more.tree\"\nV = 2*obs.data\nnot_used = 3\n");
+    write_file("sub/deep/more.tree", "include \"../part.tree\"\ninclude \"../main.tree\"\n"
+                                     "first = sink(obs.data, obs)\n");
+    write_file("lib/common.tree", "obs = observe(channels=$n)\n");
+    write_file("env/other.tree", "option n = 5\ninclude \"common.tree\"\n");
+    setenv("GROVE_TREE_PATH", "nowhere:env", 1);
+    ck_assert_ptr_nonnull(load("sub/main.tree", folders));
+    ck_assert_uint_eq(grove_error_warnings(error), 0);
+    ck_assert_int_eq(grove_node_integer(node("obs"), "channels"), 5);
+    ck_assert_uint_eq(tree->action_count, 2);
+    ck_assert_str_eq(tree->actions[0]->name, "first");
+    ck_assert_str_eq(tree->folder, "sub");
+    ck_assert_ptr_nonnull(load("other.tree", folders)); /* in GROVE_TREE_PATH */
+    ck_assert_ptr_null(load("nowhere.tree", folders));
+    ck_assert_str_eq(grove_error_message(error, 0),
+                     "nowhere.tree: there is no such file; "
+                     "searched: the current folder, nowhere, env, lib");
+}
+END_TEST
+
+START_TEST(faults_of_all_files)
+{
+    write_file("main.tree",
+               "include \"part.tree\"\ninclude \"none.tree\"\na = unknown\nb = c = d\n");
+    write_file("part.tree", "x = 1 +\ny = 3m + 2s\nsink(y, obs)\n");
+    ck_assert_ptr_null(load("main.tree", NULL));
+    char *messages = grove_error_text(error);
+    ck_assert_str_eq(messages, "main.tree:2:9: error: there is no file 'none.tree'; searched: "
+                               "beside the file\n"
+                               "    include \"none.tree\"\n            ^~~~~~~~~~~\n"
+                               "main.tree:3:5: error: unknown name 'unknown'\n"
+                               "    a = unknown\n        ^~~~~~~\n"
+                               "main.tree:4:7: error: unexpected '='; expected an operator or the "
+                               "end of the line\n    b = c = d\n          ^\n"
+                               "part.tree:1:8: error: unexpected end of the line; expected a "
+                               "value\n    x = 1 +\n           ^\n"
+                               "part.tree:2:8: error: cannot add a time (2 s) to a length (3 m)\n"
+                               "    y = 3m + 2s\n           ^\n"
+                               "part.tree:3:9: error: unknown name 'obs'\n"
+                               "    sink(y, obs)\n            ^~~\n");
+    free(messages);
+}
+END_TEST
+
+START_TEST(unreadable_files)
+{
+    ck_assert_ptr_null(load("nothing.tree", NULL));
+    ck_assert_ptr_null(load(".", NULL));
+    ck_assert_ptr_null(load("/nothing/at/all", NULL));
+    ck_assert_uint_eq(grove_error_count(error), 1);
+    write_file("self.tree", "include \"self.tree\"\ninclude \"./self.tree\"\ninclude \".\"\n");
+    ck_assert_ptr_null(load("self.tree", NULL));
+    ck_assert_uint_eq(grove_error_count(error), 1);
+}
+END_TEST
+
+START_TEST(options_are_listed)
+{
+    write_file("main.tree", "option sky = \"a b\" \"the sky\"\ninclude \"more.tree\"\n"
+                            "option integration = 10 s\nV = nonsense(\n  )\n");
+    write_file("more.tree", "option hour_angle = -2h..2h \"when\"\n");
+    char *text = grove_lang_options("main.tree", NULL, error);
+    ck_assert_str_eq(text, "sky         = \"a b\"   the sky\n"
+                           "hour_angle  = -2h..2h   when\n"
+                           "integration = 10 s\n");
+    free(text);
+    ck_assert_ptr_null(grove_lang_options("none.tree", NULL, error));
+    ck_assert_uint_eq(grove_error_count(error), 1);
+}
+END_TEST
+
+/* ---- faults ---- */
+
+static char *cut(char **at, const char *mark)
+{
+    char *begin = *at, *end = strstr(begin, mark);
+
+    ck_assert_msg(end, "no %s in tree-faults.txt", mark);
+    *end = 0;
+    *at = end + strlen(mark);
+    return begin;
+}
+
+START_TEST(faults)
+{
+    const char *source = getenv("GROVE_SOURCE");
+    char *path = grove_path_join(source ? source : ".", "tests/tree-faults.txt");
+    char *all = grove_file_read(path, 1 << 20, true, NULL, NULL), *at = all;
+    int count = 0;
+
+    ck_assert_msg(all, "%s", path);
+    cut(&at, "====.\n");
+    for (; *at; count++) {
+        char *text = cut(&at, "\n--\n"), *expected = cut(&at, "====\n");
+        parse_with(text, NULL, 0);
+        ck_assert_ptr_null(tree);
+        char *messages = grove_error_text(error);
+        ck_assert_str_eq(messages, expected);
+        free(messages);
+    }
+    ck_assert_int_gt(count, 40);
+    free(all);
+    free(path);
+}
+END_TEST
+
+/* ---- sizes ---- */
+
+static char *repeat(const char *before, const char *piece, int times, const char *after)
+{
+    grove_text text = {0};
+
+    grove_text_add(&text, "%s", before);
+    for (int i = 0; i < times; i++)
+        grove_text_add(&text, "%s", piece);
+    grove_text_add(&text, "%s", after);
+    return text.at;
+}
+
+static void fails_once(char *text, const char *message)
+{
+    parse_with(text, NULL, 0);
+    ck_assert_uint_eq(grove_error_count(error), 1);
+    ck_assert_str_eq(grove_error_message(error, 0), message);
+    free(text);
+}
+
+START_TEST(deep_trees)
+{
+    grove_text chain = {0};
+
+    parse_with("", NULL, 0);
+    ck_assert_ptr_nonnull(tree);
+    fails_once(repeat("a = ", "(", 100000, ""), "brackets nest more than 200 deep");
+    fails_once(repeat("a = 1", "^H", 100000, ""),
+               "nested more than 200 deep; give parts of it names");
+    fails_once(repeat("a = ", "-", 1000, "1"), "nested more than 200 deep; give parts of it names");
+    fails_once(repeat("a = ", "-", 100000, "1"), "nested too deeply; give parts of it names");
+    for (int i = 0; i < 5000; i++)
+        grove_text_add(&chain, "a%d = -a%d\n", i, i + 1);
+    grove_text_add(&chain, "a5000 = 1\n");
+    fails_once(chain.at, "definitions build on each other more than 1000 deep");
+    char *text = repeat("a = 1", " + 1", 20000, "\nobs = observe(channels=a)\n");
+    parse(text);
+    ck_assert_int_eq(grove_node_integer(node("obs"), "channels"), 20001);
+    free(text);
+}
+END_TEST
+
+START_TEST(growing_trees)
+{
+    grove_text text = {0};
+
+    grove_text_add(&text, "template t0(x) = x + 1\n");
+    for (int i = 1; i < 60; i++)
+        grove_text_add(&text, "template t%d(x) = t%d(x) + t%d(2*x)\n", i, i - 1, i - 1);
+    grove_text_add(&text, "a = t59(1)\n");
+    fails_once(text.at, "the tree grows too large here: more than 200000 expressions");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("lang");
+    TCase *plain = tcase_create("trees"), *files = tcase_create("files");
+
+    tcase_add_checked_fixture(plain, setup, teardown);
+    tcase_add_test(plain, numbers);
+    tcase_add_test(plain, arithmetic);
+    tcase_add_test(plain, complex_numbers);
+    tcase_add_test(plain, constants_of_options);
+    tcase_add_test(plain, layout);
+    tcase_add_test(plain, keywords_are_names_elsewhere);
+    tcase_add_test(plain, operators);
+    tcase_add_test(plain, any_order);
+    tcase_add_test(plain, equal_expressions_are_one_node);
+    tcase_add_test(plain, unused);
+    tcase_add_test(plain, choose);
+    tcase_add_test(plain, roles);
+    tcase_add_test(plain, defaults_of_classes);
+    tcase_add_test(plain, letters);
+    tcase_add_test(plain, templates);
+    tcase_add_test(plain, names_inside_templates);
+    tcase_add_test(plain, actions);
+    tcase_add_test(plain, settings);
+    tcase_add_test(plain, refused_settings);
+    tcase_add_test(plain, faults);
+    tcase_add_test(plain, deep_trees);
+    tcase_add_test(plain, growing_trees);
+    tcase_set_timeout(plain, 60);
+    suite_add_tcase(suite, plain);
+    tcase_add_checked_fixture(files, enter, leave);
+    tcase_add_test(files, includes);
+    tcase_add_test(files, faults_of_all_files);
+    tcase_add_test(files, unreadable_files);
+    tcase_add_test(files, options_are_listed);
+    suite_add_tcase(suite, files);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
