@@ -75,6 +75,21 @@ void copy_column(Table &table, const std::string &from, const std::string &to, b
     }
 }
 
+// Can the column not be removed by itself? Columns in one tiled manager stand and fall together.
+bool shares_tiles(const Table &table, const std::string &column)
+{
+    Record managers(table.dataManagerInfo());
+    for (uInt i = 0; i < managers.nfields(); i++) {
+        const Record &manager = managers.subRecord(i);
+        Vector<String> columns(manager.asArrayString("COLUMNS"));
+        bool tiled = manager.asString("TYPE").substr(0, 5) == "Tiled";
+        for (const String &each : columns)
+            if (each == String(column))
+                return tiled && columns.size() > 1;
+    }
+    return false;
+}
+
 RefRows as_rows(const std::vector<int64_t> &rows)
 {
     Vector<rownr_t> numbers(rows.size());
@@ -174,7 +189,7 @@ extern "C" int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode 
         if (exists && table.tableDesc().columnDesc(column).dataType() != TpComplex)
             return grove_fail(error, GROVE_INVALID, "%s: column %s does not hold complex numbers",
                               ms->path.c_str(), column);
-        if (exists && !(table.canRemoveColumn(column) && table.canRenameColumn(column)))
+        if (exists && shares_tiles(table, column))
             return grove_fail(error, GROVE_INVALID,
                               "%s: column %s is stored together with others and cannot be replaced "
                               "safely; write another column",

@@ -1,0 +1,379 @@
+/* Measurement Sets written and read back, in new sets and in columns of existing ones; what is left
+ * after a run that died. */
+#include "io/measurement_set.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[64];
+static grove_error *error;
+
+static void setup(void)
+{
+    strcpy(folder, "/tmp/grove-ms-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    error = grove_error_new();
+}
+
+static void teardown(void)
+{
+    grove_path_remove(folder, NULL);
+    grove_error_free(error);
+}
+
+static const char *in_folder(const char *name)
+{
+    static char path[4][128];
+    static int next;
+
+    next = (next + 1) % 4;
+    snprintf(path[next], sizeof(path[next]), "%s/%s", folder, name);
+    return path[next];
+}
+
+/* Shapes to try: stations, times, channels, correlations, circular, autocorrelations. */
+static const struct {
+    int stations, times, channels, correlations, circular, autos;
+} shapes[] = {{3, 4, 5, 4, 0, 0}, {2, 1, 1, 1, 0, 0}, {4, 2, 3, 2, 1, 0}, {3, 2, 2, 4, 1, 1}};
+
+static grove_ms_layout *make_layout(int k)
+{
+    grove_ms_layout *layout = grove_alloc(sizeof(*layout));
+    int n = shapes[k].stations;
+
+    layout->station_count = n;
+    layout->stations = grove_alloc((size_t)n * sizeof(grove_station));
+    for (int i = 0; i < n; i++) {
+        layout->stations[i].name = grove_format("ST%d", i);
+        layout->stations[i].position[0] = 5e6 + i;
+        layout->stations[i].diameter = 25;
+        strcpy(layout->stations[i].mount, "ALT-AZ");
+    }
+    layout->telescope = grove_strdup("TEST");
+    layout->field_name = grove_strdup("here");
+    layout->phase_centre[0] = 1.5;
+    layout->phase_centre[1] = -0.5;
+    layout->times = shapes[k].times;
+    layout->time = grove_alloc((size_t)layout->times * sizeof(double));
+    layout->interval = grove_alloc((size_t)layout->times * sizeof(double));
+    for (int t = 0; t < layout->times; t++) {
+        layout->time[t] = 4.5e9 + 10 * t;
+        layout->interval[t] = 10;
+    }
+    layout->channels = shapes[k].channels;
+    layout->frequency = grove_alloc((size_t)layout->channels * sizeof(double));
+    layout->channel_width = grove_alloc((size_t)layout->channels * sizeof(double));
+    for (int f = 0; f < layout->channels; f++) {
+        layout->frequency[f] = 1.4e9 + 1e6 * f * f;
+        layout->channel_width[f] = 1e6 + f;
+    }
+    layout->correlations = shapes[k].correlations;
+    for (int i = 0; i < layout->correlations; i++)
+        layout->correlation[i] =
+            (shapes[k].circular ? 5 : 9) + (layout->correlations == 2 ? 3 * i : i);
+    layout->antenna1 = grove_alloc((size_t)(n * n) * sizeof(int));
+    layout->antenna2 = grove_alloc((size_t)(n * n) * sizeof(int));
+    for (int p = 0; p < n; p++)
+        for (int q = shapes[k].autos ? p : p + 1; q < n; q++) {
+            layout->antenna1[layout->baselines] = p;
+            layout->antenna2[layout->baselines++] = q;
+        }
+    return layout;
+}
+
+static size_t numbers_of(const grove_ms_layout *layout)
+{
+    return (size_t)(layout->times * layout->baselines * layout->channels * layout->correlations);
+}
+
+static float *make_data(size_t numbers, float scale)
+{
+    float *data = grove_alloc((2 * numbers + 1) * sizeof(float));
+
+    for (size_t i = 0; i < 2 * numbers; i++)
+        data[i] = scale * (float)sin(0.7 * (double)i);
+    return data;
+}
+
+static grove_ms_block whole(const grove_ms_layout *layout)
+{
+    return (grove_ms_block){0, layout->times, 0, layout->baselines, 0, layout->channels};
+}
+
+static void no_error(int code)
+{
+    char *text = grove_error_text(error);
+
+    ck_assert_msg(code == 0 && grove_error_count(error) == 0, "%s", text);
+    free(text);
+}
+
+/* A set of shape k with data of make_data(1) in `column`, uvw and some flags. */
+static void write_set(int k, const char *path, const char *column)
+{
+    grove_ms_layout *layout = make_layout(k);
+    size_t numbers = numbers_of(layout);
+    float *data = make_data(numbers, 1);
+    unsigned char *flag = grove_alloc(numbers);
+    double *uvw = grove_alloc((size_t)(layout->times * layout->baselines) * 3 * sizeof(double));
+    grove_ms_block block = whole(layout);
+
+    for (size_t i = 0; i < numbers; i++)
+        flag[i] = i % 7 == 3;
+    for (int64_t i = 0; i < 3 * layout->times * layout->baselines; i++)
+        uvw[i] = 100 + (double)i;
+    grove_ms *ms = grove_ms_create(path, layout, column, false, error);
+    no_error(0);
+    ck_assert(!grove_path_exists(path)); /* not before it is whole */
+    /* in two parts along channels, as tiles may come */
+    for (int half = 0; half < 2; half++) {
+        grove_ms_block part = block;
+        part.first_channel = half ? block.channels / 2 : 0;
+        part.channels = half ? block.channels - block.channels / 2 : block.channels / 2;
+        size_t cell = (size_t)(part.channels * layout->correlations), n = 0;
+        float *piece = grove_alloc(2 * numbers * sizeof(float));
+        unsigned char *bits = grove_alloc(numbers);
+        for (int64_t row = 0; row < layout->times * layout->baselines; row++) {
+            size_t from =
+                (size_t)((row * layout->channels + part.first_channel) * layout->correlations);
+            memcpy(piece + 2 * n, data + 2 * from, 2 * cell * sizeof(float));
+            memcpy(bits + n, flag + from, cell);
+            n += cell;
+        }
+        no_error(grove_ms_write_data(ms, &part, piece, bits, error));
+        free(piece);
+        free(bits);
+    }
+    no_error(grove_ms_write_uvw(ms, &block, uvw, error));
+    no_error(grove_ms_finish(ms, error));
+    ck_assert(grove_path_exists(path));
+    free(data);
+    free(flag);
+    free(uvw);
+    grove_ms_layout_free(layout);
+}
+
+/* Every number of `column` is scale * make_data(1), flags as written where `flags`. */
+static void expect(const char *path, const char *column, float scale, bool flags)
+{
+    grove_ms *ms = grove_ms_open(path, 0, 0, false, error);
+
+    no_error(0);
+    const grove_ms_layout *layout = grove_ms_layout_of(ms);
+    size_t numbers = numbers_of(layout);
+    float *data = grove_alloc(2 * numbers * sizeof(float)), *want = make_data(numbers, 1);
+    unsigned char *flag = grove_alloc(numbers);
+    grove_ms_block block = whole(layout);
+
+    no_error(grove_ms_read_data(ms, column, &block, data, flag, error));
+    for (size_t i = 0; i < 2 * numbers; i++)
+        ck_assert_float_eq_tol(data[i], scale * want[i], 1e-6f);
+    for (size_t i = 0; flags && i < numbers; i++)
+        ck_assert_int_eq(flag[i], i % 7 == 3);
+    free(data);
+    free(want);
+    free(flag);
+    grove_ms_close(ms);
+}
+
+START_TEST(a_new_set_comes_back)
+{
+    const char *path = in_folder("new.ms");
+    grove_ms_layout *want = make_layout(_i);
+
+    write_set(_i, path, "DATA");
+    expect(path, "DATA", 1, true);
+    grove_ms *ms = grove_ms_open(path, 0, 0, false, error);
+    no_error(0);
+    const grove_ms_layout *got = grove_ms_layout_of(ms);
+    ck_assert_int_eq(got->station_count, want->station_count);
+    ck_assert_str_eq(got->stations[1].name, "ST1");
+    ck_assert_double_eq(got->stations[1].position[0], 5e6 + 1);
+    ck_assert_double_eq(got->stations[1].diameter, 25);
+    ck_assert_str_eq(got->telescope, "TEST");
+    ck_assert_double_eq(got->phase_centre[0], 1.5);
+    ck_assert_double_eq(got->phase_centre[1], -0.5);
+    ck_assert_int_eq(got->times, want->times);
+    ck_assert_int_eq(got->channels, want->channels);
+    ck_assert_int_eq(got->baselines, want->baselines);
+    ck_assert_int_eq(got->correlations, want->correlations);
+    for (int64_t t = 0; t < got->times; t++)
+        ck_assert(got->time[t] == want->time[t] && got->interval[t] == 10);
+    for (int64_t f = 0; f < got->channels; f++)
+        ck_assert(got->frequency[f] == want->frequency[f] &&
+                  got->channel_width[f] == want->channel_width[f]);
+    for (int i = 0; i < got->correlations; i++)
+        ck_assert_int_eq(got->correlation[i], want->correlation[i]);
+    double *uvw = grove_alloc((size_t)(got->times * got->baselines) * 3 * sizeof(double));
+    grove_ms_block block = whole(got);
+    no_error(grove_ms_read_uvw(ms, &block, uvw, error));
+    for (int64_t i = 0; i < 3 * got->times * got->baselines; i++)
+        ck_assert_double_eq(uvw[i], 100 + (double)i);
+    free(uvw);
+    grove_ms_close(ms);
+    grove_ms_layout_free(want);
+}
+END_TEST
+
+START_TEST(another_column_of_a_new_set)
+{
+    write_set(0, in_folder("new.ms"), "MODEL_DATA");
+    expect(in_folder("new.ms"), "MODEL_DATA", 1, true);
+    expect(in_folder("new.ms"), "DATA", 0, true);
+}
+END_TEST
+
+/* Writes make_data(scale) into a column of an existing set. `die`: without ending. */
+static void write_column(const char *path, const char *column, grove_ms_mode mode, float scale,
+                         bool die)
+{
+    grove_ms *ms = grove_ms_open(path, 0, 0, true, error);
+
+    no_error(0);
+    const grove_ms_layout *layout = grove_ms_layout_of(ms);
+    float *data = make_data(numbers_of(layout), scale);
+    grove_ms_block block = whole(layout);
+    no_error(grove_ms_prepare(ms, column, mode, error));
+    no_error(grove_ms_write_data(ms, &block, data, NULL, error));
+    if (die)
+        _exit(0);
+    no_error(grove_ms_finish(ms, error));
+    free(data);
+}
+
+START_TEST(columns_of_an_existing_set)
+{
+    const char *path = in_folder("set.ms");
+
+    write_set(_i, path, "DATA");
+    write_column(path, "MODEL_DATA", GROVE_MS_REPLACE, 2, false);
+    expect(path, "MODEL_DATA", 2, true);
+    write_column(path, "MODEL_DATA", GROVE_MS_ADD, 3, false);
+    expect(path, "MODEL_DATA", 5, true);
+    write_column(path, "MODEL_DATA", GROVE_MS_SUBTRACT, 1, false);
+    expect(path, "MODEL_DATA", 4, true);
+    write_column(path, "DATA", GROVE_MS_REPLACE, 7, false);
+    expect(path, "DATA", 7, true);
+    expect(path, "MODEL_DATA", 4, true);
+}
+END_TEST
+
+START_TEST(a_run_that_dies_leaves_the_old_column)
+{
+    const char *path = in_folder("set.ms");
+
+    write_set(0, path, "DATA");
+    for (int mode = 0; mode < 3; mode++) {
+        pid_t child = fork();
+        if (child == 0) {
+            write_column(path, "DATA", (grove_ms_mode)mode, 9, true);
+            _exit(1);
+        }
+        int status;
+        waitpid(child, &status, 0);
+        ck_assert_int_eq(status, 0);
+        expect(path, "DATA", 1, true);
+        /* and the next run finds its way */
+        write_column(path, "DATA", GROVE_MS_REPLACE, 1, false);
+        expect(path, "DATA", 1, true);
+    }
+}
+END_TEST
+
+START_TEST(abort_leaves_everything)
+{
+    const char *path = in_folder("set.ms");
+    grove_ms_layout *layout = make_layout(0);
+
+    write_set(0, path, "DATA");
+    grove_ms *ms = grove_ms_open(path, 0, 0, true, error);
+    no_error(grove_ms_prepare(ms, "DATA", GROVE_MS_ADD, error));
+    grove_ms_abort(ms);
+    expect(path, "DATA", 1, true);
+    ms = grove_ms_create(path, layout, "DATA", true, error);
+    no_error(0);
+    grove_ms_abort(ms);
+    expect(path, "DATA", 1, true);
+    char **names = grove_folder_list(folder);
+    ck_assert_str_eq(names[0], "set.ms");
+    ck_assert_ptr_null(names[1]);
+    free(names[0]);
+    free(names);
+    grove_ms_layout_free(layout);
+}
+END_TEST
+
+START_TEST(faults_are_told)
+{
+    grove_ms_layout *layout = make_layout(0);
+    char *want;
+
+    ck_assert_ptr_null(grove_ms_open(in_folder("none.ms"), 0, 0, false, error));
+    want = grove_format("%s: does not exist", in_folder("none.ms"));
+    ck_assert_str_eq(grove_error_message(error, 0), want);
+    free(want);
+    grove_error_clear(error);
+    ck_assert_ptr_null(grove_ms_open("/tmp", 0, 0, false, error));
+    ck_assert_str_eq(grove_error_message(error, 0), "/tmp: not a Measurement Set");
+    grove_error_clear(error);
+
+    write_set(0, in_folder("set.ms"), "DATA");
+    ck_assert_ptr_null(grove_ms_open(in_folder("set.ms"), 3, 0, false, error));
+    want = grove_format("%s: no field 3; there is only 0", in_folder("set.ms"));
+    ck_assert_str_eq(grove_error_message(error, 0), want);
+    free(want);
+    grove_error_clear(error);
+    ck_assert_ptr_null(grove_ms_create(in_folder("set.ms"), layout, "DATA", false, error));
+    want =
+        grove_format("%s: exists already; give overwrite=true to replace it", in_folder("set.ms"));
+    ck_assert_str_eq(grove_error_message(error, 0), want);
+    free(want);
+    grove_error_clear(error);
+    grove_ms *ms = grove_ms_open(in_folder("set.ms"), 0, 0, true, error);
+    ck_assert_int_eq(grove_ms_prepare(ms, "MODEL_DATA", GROVE_MS_ADD, error), GROVE_MISSING);
+    want = grove_format("%s: has no column MODEL_DATA to add to or subtract from",
+                        in_folder("set.ms"));
+    ck_assert_str_eq(grove_error_message(error, 0), want);
+    free(want);
+    grove_ms_abort(ms);
+    grove_error_clear(error);
+    /* a table file cut short */
+    char *table = grove_format("%s/table.dat", in_folder("set.ms"));
+    ck_assert_int_eq(truncate(table, 20), 0);
+    ck_assert_ptr_null(grove_ms_open(in_folder("set.ms"), 0, 0, false, error));
+    ck_assert_uint_eq(grove_error_count(error), 1);
+    free(table);
+    grove_ms_layout_free(layout);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("measurement-set");
+    TCase *tests = tcase_create("measurement-set");
+    int count = (int)(sizeof(shapes) / sizeof(shapes[0])), failed;
+
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_set_timeout(tests, 60);
+    tcase_add_loop_test(tests, a_new_set_comes_back, 0, count);
+    tcase_add_test(tests, another_column_of_a_new_set);
+    tcase_add_loop_test(tests, columns_of_an_existing_set, 0, count);
+    tcase_add_test(tests, a_run_that_dies_leaves_the_old_column);
+    tcase_add_test(tests, abort_leaves_everything);
+    tcase_add_test(tests, faults_are_told);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
