@@ -90,6 +90,21 @@ bool shares_tiles(const Table &table, const std::string &column)
     return false;
 }
 
+// A name for the new column's manager that no other has: managers keep theirs when columns are
+// renamed.
+std::string free_manager_name(const Table &table)
+{
+    Record managers(table.dataManagerInfo());
+    for (int k = 0;; k++) {
+        std::string name = "Grove_" + std::to_string(k);
+        bool taken = false;
+        for (uInt i = 0; i < managers.nfields(); i++)
+            taken = taken || managers.subRecord(i).asString("NAME") == String(name);
+        if (!taken)
+            return name;
+    }
+}
+
 RefRows as_rows(const std::vector<int64_t> &rows)
 {
     Vector<rownr_t> numbers(rows.size());
@@ -200,7 +215,7 @@ extern "C" int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode 
         TableDesc added;
         added.addColumn(description);
         Int64 row = Int64(ms->layout->correlations) * ms->layout->channels * 8;
-        TiledShapeStMan manager(grove::scratch_name(column) + "_" + std::to_string(std::rand()),
+        TiledShapeStMan manager(free_manager_name(table),
                                 IPosition(3, ms->layout->correlations, ms->layout->channels,
                                           std::max(Int64(1), Int64(1 << 20) / row)));
         table.addColumn(added, manager);
