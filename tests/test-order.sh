@@ -65,8 +65,11 @@ FNR == 1 {
         close(folder name)
         next
     }
-    while (sub(/^\.\.\//, "", name))
-        ;
+    if (name ~ /^\.\.\//) { # from a folder of kernels/ to the headers that all kernels share
+        sub(/^\.\.\//, "", name)
+        sub(/[^\/]*\/$/, "", folder)
+        name = folder name
+    }
     to = room(name)
     if (!allowed(from, to))
         fault((from ~ /^(cell|plugin|grove)$/ ? FILENAME : from "/") " may not include \"" part[2] "\"")
