@@ -154,3 +154,10 @@ GROVE_CELL(power_matrix)
     }
     mat_put(c, result);
 }
+
+/* Two real numbers to one complex. */
+GROVE_CELL(complex_parts)
+{
+    for (int e = 0; e < c->args->out.elements; e++)
+        GROVE_OUT_COMPLEX(c)[e] = cx(GROVE_REALS(c, 0)[e], GROVE_REALS(c, 1)[e]);
+}

@@ -25,7 +25,7 @@ static int check(grove_node *node)
 GROVE_CLASS(sqrt) = {
     GROVE_CLASS_HEAD(sqrt),
     .doc = "Square root, the principal one of a complex number.\nA real number below zero has "
-           "none: make it complex first (x + 0i).",
+           "none: make it complex first: complex(x, 0).",
     .output_doc = "the square root, in the root of the unit of x",
     .group = "arithmetic",
     .inputs = inputs,

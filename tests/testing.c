@@ -1,0 +1,336 @@
+#include "testing.h"
+
+#include "base/file.h"
+#include "base/text.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A node's value in its own precision. */
+typedef struct {
+    const grove_node *node;
+    void *data;
+    int64_t cells;
+    int elements, bytes, parts; /* of a number; 2 for complex */
+} array;
+
+static array evaluate(testing *t, grove_node *node);
+
+void testing_begin(testing *t)
+{
+    static const char pattern[] = "/tmp/grove-testing-XXXXXX";
+
+    memset(t, 0, sizeof(*t));
+    t->classes = grove_classes_new(NULL);
+    t->error = grove_error_new();
+    t->arena = grove_arena_new();
+    t->double_precision = true;
+    memcpy(t->folder, pattern, sizeof(pattern));
+    ck_assert_ptr_nonnull(mkdtemp(t->folder));
+}
+
+void testing_end(testing *t)
+{
+    grove_tree_free(t->tree);
+    grove_error_free(t->error);
+    grove_classes_free(t->classes);
+    grove_arena_free(t->arena);
+    grove_path_remove(t->folder, NULL);
+}
+
+static grove_tree *parse(testing *t, const char *text)
+{
+    const char *path = getenv("GROVE_DATA_PATH");
+    char *arrays = grove_path_join(path ? path : "data", "arrays");
+    const char **data = grove_arena_alloc(t->arena, 2 * sizeof(char *));
+
+    data[0] = grove_arena_text(t->arena, arrays);
+    free(arrays);
+    grove_tree_free(t->tree);
+    grove_error_clear(t->error);
+    t->tree = grove_lang_parse(text, "t.tree", t->classes, NULL, 0, NULL, data, t->error);
+    return t->tree;
+}
+
+void testing_tree(testing *t, const char *text)
+{
+    if (!parse(t, text)) {
+        char *messages = grove_error_text(t->error);
+        ck_abort_msg("%s\n%s", text, messages);
+    }
+}
+
+const char *testing_faults(testing *t, const char *text)
+{
+    static char kept[4096];
+
+    ck_assert_msg(!parse(t, text), "no fault is found in: %s", text);
+    char *messages = grove_error_text(t->error);
+    snprintf(kept, sizeof(kept), "%s", messages);
+    free(messages);
+    return kept;
+}
+
+grove_node *testing_node(testing *t, const char *name)
+{
+    for (size_t i = 0; i < t->tree->node_count; i++)
+        if (!strcmp(t->tree->nodes[i]->name, name))
+            return t->tree->nodes[i];
+    ck_abort_msg("no node '%s'", name);
+    return NULL;
+}
+
+/* ---- arrays ---- */
+
+static array new_array(const testing *t, const grove_node *node)
+{
+    array a = {.node = node, .cells = 1};
+    const grove_form *form = &node->form;
+
+    for (int d = 0; d < node->axis_count; d++)
+        a.cells *= node->axes[d]->size;
+    a.elements = form->shape == GROVE_VECTOR ? form->vector : form->shape;
+    a.parts = form->complex_ ? 2 : 1;
+    a.bytes = form->precision == GROVE_PRECISION_DOUBLE ||
+                      (form->precision == GROVE_PRECISION_RUN && t->double_precision)
+                  ? 8
+                  : 4;
+    a.data = calloc((size_t)(a.cells * a.elements * a.parts) + 1, (size_t)a.bytes);
+    return a;
+}
+
+static double get(const array *a, int64_t number, int part)
+{
+    if (part >= a->parts)
+        return 0;
+    number = number * a->parts + part;
+    return a->bytes == 8 ? ((double *)a->data)[number] : (double)((float *)a->data)[number];
+}
+
+static void put(const array *a, int64_t number, double re, double im)
+{
+    for (int part = 0; part < a->parts; part++)
+        if (a->bytes == 8)
+            ((double *)a->data)[number * a->parts + part] = part ? im : re;
+        else
+            ((float *)a->data)[number * a->parts + part] = (float)(part ? im : re);
+}
+
+static grove_view view_of(const array *a, const grove_args *args, const grove_axis *const *space,
+                          char side)
+{
+    grove_view view = {.data = a->data,
+                       .elements = a->elements,
+                       .shape = a->node->form.shape,
+                       .complex_ = a->parts == 2,
+                       .bytes = a->bytes};
+    int64_t step = (int64_t)a->elements * a->parts * a->bytes;
+
+    for (int i = a->node->axis_count - 1; i >= 0; i--) {
+        const grove_axis *axis = a->node->axes[i];
+        for (int d = 0; d < args->axes; d++) {
+            bool gathered =
+                side && axis->kind == GROVE_AXIS_STATION && space[d]->kind == GROVE_AXIS_BASELINE;
+            if (space[d] != axis && !gathered)
+                continue;
+            view.stride[d] = step;
+            if (gathered) {
+                view.gather = side == 'p' ? space[d]->left : space[d]->right;
+                view.gather_axis = d;
+            }
+        }
+        step *= axis->size;
+    }
+    return view;
+}
+
+static int space_of(const grove_node *node, const grove_axis **space)
+{
+    int n = 0;
+
+    for (int i = 0; i < node->axis_count; i++)
+        space[n++] = node->axes[i];
+    for (int i = 0; i < node->consumed_count; i++) {
+        int at = n++;
+        for (; at > 0 && space[at - 1]->kind > node->consumed[i]->kind; at--)
+            space[at] = space[at - 1];
+        space[at] = node->consumed[i];
+    }
+    return n;
+}
+
+/* ---- nodes ---- */
+
+/* The program's own stands before the library's: no threads, and pieces of all sizes. */
+void grove_call_parallel(const grove_call *call, int64_t count,
+                         void (*fn)(void *context, int64_t first, int64_t last), void *context)
+{
+    (void)call;
+    for (int64_t first = 0, size = 1; first < count; first += size++)
+        fn(context, first, first + size < count ? first + size : count);
+}
+
+static void reduce(const grove_node *node, const grove_args *args, const array *in,
+                   const array *out)
+{
+    int64_t cells = grove_args_cells(args), counted = cells / (out->cells ? out->cells : 1);
+    grove_reduce how = node->class_->reduce;
+    double *sum = calloc((size_t)(out->cells * out->elements) + 1, 2 * sizeof(double));
+
+    for (int64_t i = 0; i < cells; i++) {
+        int64_t index[GROVE_MAX_AXES], rest = i, offset = 0;
+        for (int d = args->axes - 1; d >= 0; d--) {
+            index[d] = rest % args->size[d];
+            rest /= args->size[d];
+            offset += index[d] * args->out.stride[d];
+        }
+        offset /= (int64_t)out->parts * out->bytes;
+        int64_t from = (grove_view_at(&args->in[0], index, args->axes) - (char *)in->data) /
+                       ((int64_t)in->parts * in->bytes);
+        for (int e = 0; e < out->elements; e++) {
+            double *to = sum + 2 * (offset + e), re = get(in, from + e, 0);
+            bool less = re < to[0];
+            if (how == GROVE_REDUCE_SUM || how == GROVE_REDUCE_MEAN)
+                to[0] += re;
+            else if (to[1] == 0 || less == (how == GROVE_REDUCE_MIN))
+                to[0] = re;
+            to[1] += how == GROVE_REDUCE_MIN || how == GROVE_REDUCE_MAX ? 1 : get(in, from + e, 1);
+        }
+    }
+    double scale = how == GROVE_REDUCE_MEAN ? 1 / (double)counted : 1;
+    for (int64_t i = 0; i < out->cells * out->elements; i++)
+        put(out, i, sum[2 * i] * scale, sum[2 * i + 1] * scale);
+    free(sum);
+}
+
+static void run_class(testing *t, grove_node *node, array *out)
+{
+    const grove_axis *space[GROVE_MAX_AXES];
+    grove_args args = {.axes = space_of(node, space), .inputs = node->input_count};
+    array in[GROVE_MAX_INPUTS] = {{0}};
+
+    for (int d = 0; d < args.axes; d++) {
+        args.size[d] = space[d]->size;
+        args.axis[d] = space[d]->kind;
+    }
+    for (int k = 0; k < node->input_count; k++)
+        if (node->inputs[k].node) {
+            in[k] = evaluate(t, node->inputs[k].node);
+            args.in[k] = view_of(&in[k], &args, space, node->inputs[k].side);
+        }
+    args.out = view_of(out, &args, space, 0);
+    memcpy(args.state.bytes, node->state, node->state_bytes);
+    if (node->class_->flags & GROVE_CLASS_REDUCE) {
+        reduce(node, &args, &in[0], out);
+    } else if (node->kernel) {
+        (out->bytes == 8 ? node->kernel->double_precision
+                         : node->kernel->single_precision)(&args, 0, grove_args_cells(&args));
+    } else {
+        grove_call call = {node, &args, out->bytes == 8, NULL};
+        ck_assert_int_eq(node->class_->eval(&call), 0);
+    }
+    for (int k = 0; k < node->input_count; k++)
+        free(in[k].data);
+}
+
+static void read_member(grove_node *node, array *out)
+{
+    const grove_member *member = &node->leaf->members[node->member];
+    grove_array whole = {.data = out->data,
+                         .axes = node->axis_count,
+                         .cells = out->cells,
+                         .elements = out->elements,
+                         .form = node->form};
+    size_t bytes = (size_t)(out->cells * out->elements * out->parts) * (size_t)out->bytes;
+
+    for (int d = 0; d < node->axis_count; d++)
+        whole.range[d] = (grove_range){node->axes[d], 0, node->axes[d]->size};
+    if (member->data)
+        memcpy(out->data, member->data, bytes);
+    else
+        ck_assert_int_eq(node->leaf->class_->read(node->leaf, member->name, &whole), 0);
+}
+
+static array evaluate(testing *t, grove_node *node)
+{
+    array out = new_array(t, node);
+
+    if (node->kind == GROVE_NODE_MEMBER) {
+        read_member(node, &out);
+    } else if (node->kind == GROVE_NODE_CONSTANT) {
+        const grove_literal *value = node->constant;
+        const grove_literal *items = value->kind == GROVE_LITERAL_LIST ? value->items : value;
+        for (int e = 0; e < out.elements; e++)
+            put(&out, e, items[e].number, items[e].imaginary);
+    } else if (node->kind == GROVE_NODE_CAST) {
+        array in = evaluate(t, node->inputs[0].node);
+        for (int64_t i = 0; i < out.cells * out.elements; i++)
+            put(&out, i, get(&in, i, 0), get(&in, i, 1));
+        free(in.data);
+    } else {
+        run_class(t, node, &out);
+    }
+    return out;
+}
+
+testing_value testing_evaluate(testing *t, const char *name)
+{
+    grove_node *node = testing_node(t, name);
+    array a = evaluate(t, node);
+    testing_value value = {.axes = node->axis_count, .elements = a.elements, .cells = a.cells};
+
+    memcpy(value.axis, node->axes, sizeof(value.axis));
+    value.at = calloc((size_t)(a.cells * a.elements) + 1, sizeof(*value.at));
+    for (int64_t i = 0; i < a.cells * a.elements; i++)
+        value.at[i] = CMPLX(get(&a, i, 0), get(&a, i, 1));
+    free(a.data);
+    return value;
+}
+
+void testing_free(testing_value *value)
+{
+    free(value->at);
+    value->at = NULL;
+}
+
+double complex testing_number(testing *t, const char *expression)
+{
+    char *text = grove_format("x = %s\n", expression);
+
+    testing_tree(t, text);
+    free(text);
+    testing_value value = testing_evaluate(t, "x");
+    ck_assert_int_eq(value.cells * value.elements, 1);
+    double complex number = value.at[0];
+    testing_free(&value);
+    return number;
+}
+
+const char *testing_file(testing *t, const char *name, const char *text)
+{
+    static char path[256];
+
+    snprintf(path, sizeof(path), "%s/%s", t->folder, name);
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    ck_assert_int_eq(fclose(file), 0);
+    return path;
+}
+
+double testing_distance(const testing_value *a, const testing_value *b)
+{
+    long double difference = 0, size = 0;
+
+    ck_assert_int_eq(a->cells * a->elements, b->cells * b->elements);
+    for (int64_t i = 0; i < a->cells * a->elements; i++) {
+        long double one = cabs(a->at[i] - b->at[i]), other = cabs(b->at[i]);
+        difference += one * one;
+        size += other * other;
+    }
+    return (double)sqrtl(size > 0 ? difference / size : difference);
+}

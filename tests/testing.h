@@ -1,0 +1,46 @@
+/* Trees evaluated the plain way: every node whole, one after the other, with no tiles, threads or
+ * cache. For tests of node classes, and as a second opinion on sessions. */
+#ifndef GROVE_TESTS_TESTING_H
+#define GROVE_TESTS_TESTING_H
+
+#include "graph/graph.h"
+#include "lang/lang.h"
+
+#include <complex.h>
+
+typedef struct {
+    grove_classes *classes;
+    grove_error *error;
+    grove_tree *tree;
+    grove_arena *arena;
+    bool double_precision;
+    char folder[64]; /* for files; removed at the end */
+} testing;
+
+/* The whole of a value, all numbers as double, cells in order of the axes, slowest first. */
+typedef struct {
+    int axes, elements;
+    const grove_axis *axis[GROVE_MAX_AXES];
+    int64_t cells;
+    double complex *at; /* [cells][elements] */
+} testing_value;
+
+/* Classes are those of GROVE_PLUGIN_PATH. */
+void testing_begin(testing *t);
+void testing_end(testing *t);
+/* Builds a tree from text, or stops the test with its messages. */
+void testing_tree(testing *t, const char *text);
+/* The messages of a text that is at fault; until the next call. */
+const char *testing_faults(testing *t, const char *text);
+grove_node *testing_node(testing *t, const char *name);
+/* The value of the node of that name. Free with testing_free. */
+testing_value testing_evaluate(testing *t, const char *name);
+void testing_free(testing_value *value);
+/* The one number of `x = EXPRESSION`, evaluated in double. */
+double complex testing_number(testing *t, const char *expression);
+/* Writes a file into the test's folder; its path, until the next call. */
+const char *testing_file(testing *t, const char *name, const char *text);
+/* ||a - b|| / ||b|| over all numbers, which must be as many. */
+double testing_distance(const testing_value *a, const testing_value *b);
+
+#endif
