@@ -177,7 +177,7 @@ START_TEST(constants_of_options)
 
     parse("O = observe(hour_angle=-2h..30min, integration=0.5*20s, channels=2^3,\n"
           "            phase_centre=\"6h0m0s -30d0m0s\", array=\"a\\\"b\\\\\\n\")\n"
-          "Q = observe(hour_angle=-30deg..0)\n"
+          "Q = observe(hour_angle=-30deg..0)\nR = observe(hour_angle=-0.5h-30min..2*0.5h)\n"
           "G = gains(O, kind=sine, amplitude=1/4, phase=-pi*1rad)\n"
           "H = gains(O, random_walk, 0.5, seed=7)\n");
     grove_node_range(node("O"), "hour_angle", range);
@@ -186,6 +186,9 @@ START_TEST(constants_of_options)
     grove_node_range(node("Q"), "hour_angle", range);
     ck_assert_double_eq_tol(range[0], -acos(-1) / 6, 1e-15);
     ck_assert_double_eq(range[1], 0);
+    grove_node_range(node("R"), "hour_angle", range);
+    ck_assert_double_eq_tol(range[0], -acos(-1) / 12, 1e-15);
+    ck_assert_double_eq_tol(range[1], acos(-1) / 12, 1e-15);
     ck_assert_double_eq(grove_node_number(node("O"), "integration"), 10);
     ck_assert_int_eq(grove_node_integer(node("O"), "channels"), 8);
     grove_node_direction(node("O"), "phase_centre", radec);
@@ -352,12 +355,15 @@ static const char *summed(const char *name)
 START_TEST(letters)
 {
     parse(LEAVES "R = sky_model(\"y\")\n"
-                 "T[s,t] = R.flux[s] * S.flux[t]\n" /* R's sources come second in storage */
+                 "T[s,t] = S.flux[t] * R.flux[s]\n" /* R's sources come second in storage */
                  "U[t] = S.flux\n"
                  "a = sum[x](T[x,y])\nb = sum[y](T[x,y])\nc = sum[s](S.flux)\n"
-                 "d = sum[g](U[g] * R.flux)\ne = sum[s](sum[t](T[t,s] * U[s]))\n"
+                 "d = sum[g](2 * U[g] * R.flux)\ne = sum[s](sum[t](T[t,s] * U[s]))\n"
                  "f = sum[s,t](T[s,t])\ng = mean[src](U[src])\n"
                  "h = sum[s](R.flux[s]) * sum[s](S.flux[s])\n"
+                 "template pick(m) = m.flux[s]\n"
+                 "k = sum[s](R.flux[s] * sum[x](A[x]) * sum[x](pick(S)))\n"
+                 "W[s,t] = R.flux * S.flux\nl = sum[s](W[s,t])\nA[s] = 3 * S.flux[s]\n"
                  "i = sum(T, over=R.source)\nj = sum(T, over=[S.source, R.source])\n");
     ck_assert_str_eq(summed("a"), "R");
     ck_assert_str_eq(summed("b"), "S");
@@ -369,7 +375,8 @@ START_TEST(letters)
     ck_assert_str_eq(summed("g"), "S");
     ck_assert_str_eq(input("h", 0)->consumed[0]->owner->name, "R");
     ck_assert_str_eq(input("h", 1)->consumed[0]->owner->name, "S");
-    ck_assert_ptr_eq(node("a"), node("a"));
+    ck_assert_str_eq(summed("k"), "R");
+    ck_assert_str_eq(summed("l"), "R");
     ck_assert_int_eq(node("j")->consumed_count, 2);
     ck_assert_int_eq(node("T")->axis_count, 2);
 }
