@@ -77,7 +77,7 @@ const char *testing_faults(testing *t, const char *text)
 
 grove_node *testing_node(testing *t, const char *name)
 {
-    for (size_t i = 0; i < t->tree->node_count; i++)
+    for (size_t i = t->tree->node_count; i-- > 0;)
         if (!strcmp(t->tree->nodes[i]->name, name))
             return t->tree->nodes[i];
     ck_abort_msg("no node '%s'", name);

@@ -32,6 +32,7 @@ void testing_end(testing *t);
 void testing_tree(testing *t, const char *text);
 /* The messages of a text that is at fault; until the next call. */
 const char *testing_faults(testing *t, const char *text);
+/* The node of that name; of a sum that was fused, what it became. */
 grove_node *testing_node(testing *t, const char *name);
 /* The value of the node of that name. Free with testing_free. */
 testing_value testing_evaluate(testing *t, const char *name);

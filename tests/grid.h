@@ -1,0 +1,48 @@
+/* An observation and a sky model whose every number the test chooses: classes `grid` and `field`,
+ * with the members of `observe` and `sky_model`. */
+#ifndef GROVE_TESTS_GRID_H
+#define GROVE_TESTS_GRID_H
+
+#include "testing.h"
+
+enum { GRID_TIMES = 4, GRID_STATIONS = 4, GRID_BASELINES = 10, GRID_MOST = 80, FIELD_MOST = 8 };
+
+/* Stations p move on straight lines: start + rate * (time - time[0]). Baselines are all pairs p <=
+ * q, the zero ones among them. */
+typedef struct {
+    int times, channels;
+    double time[GRID_TIMES], interval[GRID_TIMES];
+    double freq[GRID_MOST], width[GRID_MOST];
+    double start[GRID_STATIONS][3], rate[GRID_STATIONS][3];
+    double phase_centre[2], feed;
+} grid;
+
+typedef struct {
+    int sources;
+    double radec[FIELD_MOST][2], stokes[FIELD_MOST][4], reference[FIELD_MOST];
+    double spectrum[FIELD_MOST][3], logarithmic[FIELD_MOST];
+    double measure[FIELD_MOST], rotation_reference[FIELD_MOST];
+    double shape[FIELD_MOST][3], absolute[FIELD_MOST];
+} field;
+
+/* What `grid()` and `field()` make when a tree is built. */
+extern grid grid_now;
+extern field field_now;
+
+/* Registers both classes; fills grid_now and field_now: baselines of up to kilometres, 70 channels
+ * of 1 MHz from 1.4 GHz; six sources, the first at the phase centre, two of them Gaussian, with
+ * spectra, polarisation and rotation measures. */
+void grid_begin(testing *t);
+/* u_p - u_q of baseline b = (p, q) at time i, and its rate, in m and m/s. */
+void grid_pair(int b, int *p, int *q);
+void grid_uvw(int time, int b, double uvw[3], double rate[3]);
+
+/* In long double: direction cosines (n - 1 from the root of 1 - l^2 - m^2), brightness matrix,
+ * and visibility of source s on baseline b; smear bit 0: in time, 1: in frequency. */
+void grid_lmn(int s, long double lmn[3]);
+void grid_brightness(int s, int channel, long double complex b[4]);
+void grid_visibility(int s, int time, int b, int channel, int smear, long double complex v[4]);
+/* ... without the brightness. */
+long double complex grid_factor(int s, int time, int b, int channel, int smear);
+
+#endif

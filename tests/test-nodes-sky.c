@@ -1,0 +1,358 @@
+/* Sources: directions, brightness, phases, shapes and smearing against long double sums. */
+#include "grid.h"
+
+#include "io/coordinates.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PI 3.14159265358979323846L
+
+static testing t;
+
+static void setup(void)
+{
+    testing_begin(&t);
+    grid_begin(&t);
+}
+
+static void teardown(void)
+{
+    testing_end(&t);
+}
+
+static void tree(const char *definitions)
+{
+    char text[2048] = "obs = grid()\nS = field()\n";
+
+    strcat(text, definitions);
+    testing_tree(&t, text);
+}
+
+/* ---- coordinates ---- */
+
+START_TEST(direction_cosines)
+{
+    tree("x = lmn(S, obs)\n");
+    testing_value x = testing_evaluate(&t, "x");
+    ck_assert_int_eq(x.cells * x.elements, 3 * field_now.sources);
+    for (int s = 0; s < field_now.sources; s++) {
+        long double wanted[3];
+        grid_lmn(s, wanted);
+        for (int k = 0; k < 3; k++)
+            ck_assert(fabsl(creal(x.at[3 * s + k]) - wanted[k]) < 2e-17L);
+    }
+    for (int k = 0; k < 3; k++)
+        ck_assert(x.at[k] == 0);
+    testing_free(&x);
+}
+END_TEST
+
+START_TEST(directions_far_away)
+{
+    field_now.radec[1][0] = grid_now.phase_centre[0] + 3;
+    field_now.radec[1][1] = -0.2;
+    tree("x = lmn(S, obs)\n");
+    testing_value x = testing_evaluate(&t, "x");
+    ck_assert(creal(x.at[5]) < -1);
+    testing_free(&x);
+}
+END_TEST
+
+/* Closer to the centre than the root of 1 - l^2 - m^2 could tell. */
+START_TEST(directions_very_near)
+{
+    field_now.radec[1][0] = grid_now.phase_centre[0];
+    field_now.radec[1][1] = grid_now.phase_centre[1] + 1e-9;
+    long double offset = (long double)field_now.radec[1][1] - grid_now.phase_centre[1];
+    tree("x = lmn(S, obs)\n");
+    testing_value x = testing_evaluate(&t, "x");
+    ck_assert(fabsl(creal(x.at[4]) / offset - 1) < 1e-15L);
+    ck_assert(fabsl(creal(x.at[5]) / (-offset * offset / 2) - 1) < 1e-15L);
+    testing_free(&x);
+}
+END_TEST
+
+START_TEST(absolute_angles)
+{
+    double turn = grove_north_angle(grid_now.phase_centre, field_now.radec[2]);
+
+    ck_assert(fabs(turn) > 1e-3);
+    field_now.absolute[2] = 1;
+    tree("x = shape(S, obs)\n");
+    testing_value x = testing_evaluate(&t, "x");
+    ck_assert(creal(x.at[6]) == 4e-5 && creal(x.at[7]) == 1e-5);
+    ck_assert(fabs(creal(x.at[8]) - 0.6 - turn) < 1e-15);
+    ck_assert(creal(x.at[14]) == -1.1);
+    testing_free(&x);
+}
+END_TEST
+
+START_TEST(members_as_values)
+{
+    tree("a = time(obs)\nb = freq(obs)\nc = uvw(obs)\nd = wavelength(obs)\n");
+    testing_value a = testing_evaluate(&t, "a"), b = testing_evaluate(&t, "b");
+    testing_value c = testing_evaluate(&t, "c"), d = testing_evaluate(&t, "d");
+    double uvw[3], rate[3];
+    grid_uvw(2, 5, uvw, rate);
+    ck_assert(a.at[1] == grid_now.time[1] && b.at[7] == grid_now.freq[7]);
+    for (int k = 0; k < 3; k++)
+        ck_assert(c.at[3 * (2 * GRID_BASELINES + 5) + k] == uvw[k]);
+    ck_assert(fabs(creal(d.at[7]) * grid_now.freq[7] / 299792458.0 - 1) < 1e-15);
+    testing_free(&a);
+    testing_free(&b);
+    testing_free(&c);
+    testing_free(&d);
+}
+END_TEST
+
+/* ---- brightness ---- */
+
+static void check_brightness(void)
+{
+    tree("x = brightness(S, obs)\n");
+    testing_value x = testing_evaluate(&t, "x");
+    for (int s = 0; s < field_now.sources; s++)
+        for (int k = 0; k < grid_now.channels; k++) {
+            long double complex wanted[4];
+            grid_brightness(s, k, wanted);
+            for (int e = 0; e < 4; e++)
+                ck_assert(cabsl(x.at[4 * (s * grid_now.channels + k) + e] - wanted[e]) < 2e-15L);
+        }
+    testing_free(&x);
+}
+
+START_TEST(brightness_of_linear_and_circular_feeds)
+{
+    check_brightness();
+    grid_now.feed = 1;
+    check_brightness();
+}
+END_TEST
+
+START_TEST(brightness_of_one_jansky)
+{
+    tree("x = brightness(S, obs)\n");
+    testing_value x = testing_evaluate(&t, "x");
+    ck_assert(x.at[0] == 1 && x.at[1] == 0 && x.at[2] == 0 && x.at[3] == 1);
+    testing_free(&x);
+}
+END_TEST
+
+/* An ordinary spectrum adds to an I of nothing; what is polarised stays. */
+START_TEST(spectrum_of_nothing)
+{
+    field_now.stokes[5][0] = 0;
+    tree("x = brightness(S, obs)\n");
+    testing_value x = testing_evaluate(&t, "x");
+    long double y = grid_now.freq[9] / 1e9L - 1, i = 0.1L * y + 0.2L * y * y;
+    double complex *at = x.at + 4 * (5 * grid_now.channels + 9);
+    ck_assert(fabsl(creal(at[0] + at[3]) - 2 * i) < 1e-15L);
+    ck_assert(fabs(hypot(creal(at[0] - at[3]) / 2, creal(at[1])) - 0.1) < 1e-15);
+    testing_free(&x);
+}
+END_TEST
+
+/* ---- phase and point ---- */
+
+START_TEST(phase_of_stations)
+{
+    tree("K[s,p] = phase(S, obs)\nx = K[s,p] * K[s,q]^H\n");
+    for (int s = 0; s < field_now.sources; s++)
+        field_now.shape[s][0] = field_now.shape[s][1] = 0;
+    testing_value x = testing_evaluate(&t, "x");
+    int64_t i = 0;
+    for (int s = 0; s < field_now.sources; s++)
+        for (int time = 0; time < GRID_TIMES; time++)
+            for (int b = 0; b < GRID_BASELINES; b++)
+                for (int k = 0; k < grid_now.channels; k++, i++)
+                    ck_assert(cabsl(x.at[i] - grid_factor(s, time, b, k, 0)) < 2e-11L);
+    ck_assert_int_eq(i, x.cells);
+    testing_free(&x);
+}
+END_TEST
+
+static void fill_truth(int smear, testing_value *x)
+{
+    int64_t i = 0;
+
+    for (int s = 0; s < field_now.sources; s++)
+        for (int time = 0; time < grid_now.times; time++)
+            for (int b = 0; b < GRID_BASELINES; b++)
+                for (int k = 0; k < grid_now.channels; k++, i++) {
+                    long double complex v[4];
+                    grid_visibility(s, time, b, k, smear, v);
+                    for (int e = 0; e < 4; e++)
+                        x->at[4 * i + e] = (double complex)v[e];
+                }
+    ck_assert_int_eq(i, x->cells);
+}
+
+static const char *const smears[] = {"none", "time", "freq", "both"};
+
+START_TEST(point_against_long_double)
+{
+    for (int smear = 0; smear < 4; smear++)
+        for (int single = 0; single < 2; single++) {
+            char text[64];
+            snprintf(text, sizeof(text), "x = point(S, obs, smear=%s)\n", smears[smear]);
+            t.double_precision = !single;
+            tree(text);
+            testing_value x = testing_evaluate(&t, "x"), y = testing_evaluate(&t, "x");
+            fill_truth(smear, &y);
+            double error = testing_distance(&x, &y);
+            ck_assert_msg(error < (single ? 1e-7 : 1e-12), "%s: %g", smears[smear], error);
+            testing_free(&x);
+            testing_free(&y);
+        }
+}
+END_TEST
+
+/* What smearing does not need is neither read nor an axis of the result. */
+START_TEST(smearing_not_wanted)
+{
+    tree("x = point(S, obs)\n");
+    grove_node *x = testing_node(&t, "x");
+    for (int k = 5; k < 8; k++)
+        ck_assert_ptr_null(x->inputs[k].node);
+    ck_assert_int_eq(x->axis_count, 4);
+}
+END_TEST
+
+/* Exactly 1 at the phase centre and on baselines of nothing. */
+START_TEST(point_where_nothing_turns)
+{
+    tree("x = point(S, obs, smear=both)\n");
+    testing_value x = testing_evaluate(&t, "x");
+    int64_t row = 4 * (int64_t)grid_now.channels;
+    for (int64_t i = 0; i < GRID_TIMES * GRID_BASELINES * row; i++)
+        ck_assert(x.at[i] == (i % 4 == 0 || i % 4 == 3));
+    double complex *zero = x.at + 4 * GRID_TIMES * GRID_BASELINES * row; /* source 4, Gaussian */
+    ck_assert(fabs(creal(zero[0]) - 0.71) < 1e-15 && fabs(creal(zero[3]) - 0.69) < 1e-15);
+    testing_free(&x);
+}
+END_TEST
+
+/* Test A: the mean over a cell of a phase that changes linearly, by sub-sampling it. Large
+ * smearing: the phase turns several times. */
+START_TEST(smearing_is_the_mean_of_a_linear_phase)
+{
+    enum { STEPS = 300 };
+    field_now.radec[5][0] = grid_now.phase_centre[0] + 0.3;
+    for (int k = 0; k < grid_now.channels; k++)
+        grid_now.width[k] = 2e6;
+    tree("x = point(S, obs, smear=both)\ny = point(S, obs)\n");
+    testing_value x = testing_evaluate(&t, "x"), y = testing_evaluate(&t, "y");
+    for (int s = 1; s < 6; s += 4)
+        for (int b = 1; b < 4; b++) {
+            double uvw[3], rate[3];
+            long double lmn[3], delay = 0, drift = 0;
+            grid_uvw(1, b, uvw, rate);
+            grid_lmn(s, lmn);
+            for (int k = 0; k < 3; k++) {
+                delay += uvw[k] * lmn[k] / 299792458.0L;
+                drift += rate[k] * lmn[k] / 299792458.0L;
+            }
+            long double complex mean = 0;
+            for (int i = 0; i < STEPS; i++)
+                for (int j = 0; j < STEPS; j++) {
+                    long double dt = ((i + 0.5L) / STEPS - 0.5L) * 60;
+                    long double df = ((j + 0.5L) / STEPS - 0.5L) * 2e6L;
+                    mean += cexpl(-2 * I * PI * (1.403e9L * drift * dt + delay * df));
+                }
+            mean /= STEPS * STEPS;
+            int64_t at = 4 * (((s * GRID_TIMES + 1) * GRID_BASELINES + b) * 70LL + 3);
+            long double complex got = (long double complex)x.at[at] / y.at[at];
+            ck_assert_msg(cabsl(got - mean) < 1e-4L, "source %d baseline %d: %Lg, %Lg", s, b,
+                          cabsl(got), cabsl(mean));
+        }
+    testing_free(&x);
+    testing_free(&y);
+}
+END_TEST
+
+/* Test B: the mean over the cell of the phase itself, in which time and frequency multiply: apart
+ * by less than the largest neglected term. */
+START_TEST(smearing_against_the_true_track)
+{
+    enum { STEPS = 200 };
+    tree("x = point(S, obs, smear=both, shape=[0rad, 0rad, 0rad])\n");
+    testing_value x = testing_evaluate(&t, "x");
+    for (int b = 1; b < 4; b++) {
+        double uvw[3], rate[3];
+        long double lmn[3], delay = 0, drift = 0;
+        long double complex mean = 0, brightness[4];
+        grid_uvw(2, b, uvw, rate);
+        grid_lmn(3, lmn);
+        grid_brightness(3, 3, brightness);
+        for (int k = 0; k < 3; k++) {
+            delay += uvw[k] * lmn[k] / 299792458.0L;
+            drift += rate[k] * lmn[k] / 299792458.0L;
+        }
+        for (int i = 0; i < STEPS; i++)
+            for (int j = 0; j < STEPS; j++) {
+                long double dt = ((i + 0.5L) / STEPS - 0.5L) * 60;
+                long double nu = grid_now.freq[3] + ((j + 0.5L) / STEPS - 0.5L) * 1e6L;
+                mean += cexpl(-2 * I * PI * nu * (delay + drift * dt));
+            }
+        mean *= brightness[0] / (STEPS * STEPS);
+        long double bound = 2 * PI * fabsl(drift) * 30 * 0.5e6L + 1e-4L;
+        int64_t at = 4 * (((3LL * GRID_TIMES + 2) * GRID_BASELINES + b) * 70 + 3);
+        ck_assert(cabsl(x.at[at] - mean) < bound * cabsl(brightness[0]));
+        ck_assert(bound < 0.01L);
+    }
+    testing_free(&x);
+}
+END_TEST
+
+/* A source that is long from north to south is resolved by baselines along v. */
+START_TEST(shape_lies_along_its_angle)
+{
+    field_now.shape[0][0] = 4e-5;
+    memset(grid_now.start, 0, sizeof(grid_now.start));
+    memset(grid_now.rate, 0, sizeof(grid_now.rate));
+    grid_now.start[0][0] = 3000; /* baseline 0-1 lies along u */
+    grid_now.start[2][1] = 3000; /* baseline 1-2 along v */
+    tree("x = point(S, obs)\n");
+    testing_value x = testing_evaluate(&t, "x");
+    long double y = 3000 / (299792458.0L / 1.4e9L) * 4e-5L;
+    long double resolved = expl(-PI * PI / (4 * logl(2)) * y * y);
+    ck_assert(fabsl(creal(x.at[4 * 70 * 1]) - 1) < 1e-15L);
+    ck_assert(fabsl(creal(x.at[4 * 70 * 5]) - resolved) < 1e-15L);
+    ck_assert(resolved < 0.7L);
+    testing_free(&x);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("nodes-sky");
+    TCase *test = tcase_create("all");
+
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_set_timeout(test, 120);
+    tcase_add_test(test, direction_cosines);
+    tcase_add_test(test, directions_far_away);
+    tcase_add_test(test, directions_very_near);
+    tcase_add_test(test, absolute_angles);
+    tcase_add_test(test, members_as_values);
+    tcase_add_test(test, brightness_of_linear_and_circular_feeds);
+    tcase_add_test(test, brightness_of_one_jansky);
+    tcase_add_test(test, spectrum_of_nothing);
+    tcase_add_test(test, phase_of_stations);
+    tcase_add_test(test, point_against_long_double);
+    tcase_add_test(test, smearing_not_wanted);
+    tcase_add_test(test, point_where_nothing_turns);
+    tcase_add_test(test, smearing_is_the_mean_of_a_linear_phase);
+    tcase_add_test(test, smearing_against_the_true_track);
+    tcase_add_test(test, shape_lies_along_its_angle);
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
