@@ -169,9 +169,12 @@ static const grove_class tree_classes[] = {
     TREE_CLASS(sink, .inputs = tree_sink_inputs, .options = tree_sink_options,
                .flags = GROVE_CLASS_ACTION, .write = tree_write)};
 
+/* A library of these classes, whatever the environment has. */
 static inline grove_classes *tree_classes_new(void)
 {
     static const char *const nowhere[] = {NULL};
+
+    unsetenv("GROVE_PLUGIN_PATH");
     grove_classes *classes = grove_classes_new(nowhere);
 
     for (size_t i = 0; i < sizeof(tree_classes) / sizeof(tree_classes[0]); i++)

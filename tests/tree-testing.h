@@ -16,6 +16,7 @@ static grove_tree *tree;
 
 static inline void setup(void)
 {
+    unsetenv("GROVE_TREE_PATH");
     classes = tree_classes_new();
     error = grove_error_new();
     tree = NULL;
