@@ -20,10 +20,9 @@ static const grove_option options[] = {
     {0},
 };
 
-/* One sum over one axis; channels that do not depend on anything else. */
-static int check_axes(grove_node *node)
+/* One sum over one axis of sources. */
+static int check_sources(grove_node *node)
 {
-    static const char *const names[] = {"freq", "channel_width"};
     const grove_axis *source = NULL;
 
     for (int k = 0; k < grove_node_inputs(node); k++) {
@@ -34,12 +33,26 @@ static int check_axes(grove_node *node)
                                    "one of them");
         source = axis ? axis : source;
     }
-    for (int i = 0; i < 2; i++)
+    return 0;
+}
+
+/* Channels depend on nothing else, and geometry not on channels: point has no such limits. */
+static int check_axes(grove_node *node)
+{
+    static const char *const channels[] = {"freq", "channel_width"};
+    static const char *const geometry[] = {"lmn", "shape", "uvw", "uvw_rate", "interval"};
+
+    for (size_t i = 0; i < sizeof(channels) / sizeof(channels[0]); i++)
         for (int kind = GROVE_AXIS_SOURCE; kind <= GROVE_AXIS_OTHER; kind++)
             if (kind != GROVE_AXIS_FREQ &&
-                grove_node_input_axis(node, grove_node_input(node, names[i]), kind))
-                return grove_node_fail_option(node, names[i], "may vary with frequency only");
-    return 0;
+                grove_node_input_axis(node, grove_node_input(node, channels[i]), kind))
+                return grove_node_fail_option(node, channels[i], "may vary with frequency only");
+    for (size_t i = 0; i < sizeof(geometry) / sizeof(geometry[0]); i++)
+        if (grove_node_input_axis(node, grove_node_input(node, geometry[i]), GROVE_AXIS_FREQ))
+            return grove_node_fail_option(node, geometry[i],
+                                          "may not vary with frequency; sum[s](point(...)) takes "
+                                          "it");
+    return check_sources(node);
 }
 
 static void find_channels(grove_node *node)

@@ -202,7 +202,9 @@ static int open_field(grove_node *node)
     add(node, "rotation_reference", "source", 0, none, f->rotation_reference);
     add(node, "shape", "source", 3, radian, f->shape);
     add(node, "absolute_angle", "source", 0, none, f->absolute);
-    return 0;
+    grove_form jones = {
+        .shape = GROVE_MATRIX, .complex_ = true, .precision = GROVE_PRECISION_DOUBLE};
+    return grove_node_add_member(node, "jones", "source", &jones, f->jones, "for tests");
 }
 
 static const grove_class class_grid = {GROVE_CLASS_HEAD(grid), .doc = "For tests.",

@@ -23,6 +23,7 @@ typedef struct {
     double spectrum[FIELD_MOST][3], logarithmic[FIELD_MOST];
     double measure[FIELD_MOST], rotation_reference[FIELD_MOST];
     double shape[FIELD_MOST][3], absolute[FIELD_MOST];
+    double jones[FIELD_MOST][8]; /* member jones: a complex matrix */
 } field;
 
 /* What `grid()` and `field()` make when a tree is built. */

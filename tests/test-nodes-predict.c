@@ -275,6 +275,9 @@ START_TEST(wrong_inputs_are_told)
     said = testing_faults(&t, "obs = grid()\nS = field()\nx = predict(S, obs, freq=obs.freq * "
                               "obs.time / obs.interval)\n");
     ck_assert_msg(strstr(said, "may vary with frequency only") != NULL, "%s", said);
+    said = testing_faults(&t, "obs = grid()\nS = field()\nx = predict(S, obs, smear=time, "
+                              "interval=obs.interval * obs.freq / 1Hz)\n");
+    ck_assert_msg(strstr(said, "may not vary with frequency") != NULL, "%s", said);
 }
 END_TEST
 
