@@ -244,7 +244,7 @@ static const field first_field = {
     .rotation_reference = {0, 0, 0.04, 0, 0, 0},
     .shape = {{0}, {0}, {4e-5, 1e-5, 0.6}, {0}, {1e-5, 3e-5, -1.1}, {0}}};
 
-void grid_begin(testing *t)
+void grid_reset(void)
 {
     grid_now = first_grid;
     field_now = first_field;
@@ -256,6 +256,11 @@ void grid_begin(testing *t)
         grid_now.freq[k] = 1.4e9 + 1e6 * k;
         grid_now.width[k] = 1e6;
     }
+}
+
+void grid_begin(testing *t)
+{
+    grid_reset();
     ck_assert_int_eq(grove_classes_add(t->classes, &class_grid, t->error), 0);
     ck_assert_int_eq(grove_classes_add(t->classes, &class_field, t->error), 0);
 }

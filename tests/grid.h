@@ -34,6 +34,8 @@ extern field field_now;
  * of 1 MHz from 1.4 GHz; six sources, the first at the phase centre, two of them Gaussian, with
  * spectra, polarisation and rotation measures. */
 void grid_begin(testing *t);
+/* The numbers alone. */
+void grid_reset(void);
 /* u_p - u_q of baseline b = (p, q) at time i, and its rate, in m and m/s. */
 void grid_pair(int b, int *p, int *q);
 void grid_uvw(int time, int b, double uvw[3], double rate[3]);
