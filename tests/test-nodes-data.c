@@ -1,0 +1,318 @@
+/* observe and sky_model: what they publish, and what they say of wrong options. */
+#include "testing.h"
+
+#include "base/text.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PI           3.14159265358979323846
+#define SIDEREAL_DAY 86164.0905
+
+static testing t;
+
+static void setup(void)
+{
+    testing_begin(&t);
+}
+
+static void teardown(void)
+{
+    testing_end(&t);
+}
+
+static testing_value value_of(const char *text, const char *member)
+{
+    char *all = grove_format("%sx = 1 * obs.%s\n", text, member);
+
+    testing_tree(&t, all);
+    free(all);
+    return testing_evaluate(&t, "x");
+}
+
+#define OBSERVE(...)                                                                               \
+    "obs = observe(array=\"vla-d\", phase_centre=\"05h42m36.1s 49d51m07s\", " __VA_ARGS__ ")\n"
+
+/* ---- observe ---- */
+
+START_TEST(hour_angles_span_the_range)
+{
+    testing_value x = value_of(OBSERVE("hour_angle=-2h..1h, integration=60s"), "hour_angle");
+    double step = 60 / SIDEREAL_DAY * 2 * PI, slots = rint(SIDEREAL_DAY / 8 / 60);
+
+    ck_assert_int_eq(x.cells, (int64_t)slots);
+    for (int64_t i = 0; i < x.cells; i++) {
+        double wanted = -PI / 24 + step * ((double)i + 0.5 - slots / 2);
+        ck_assert_msg(fabs(creal(x.at[i]) - wanted) < step / 2 + 1e-6, "slot %ld", (long)i);
+    }
+    ck_assert(fabs(creal(x.at[0]) + PI / 6) < step);
+    testing_free(&x);
+}
+END_TEST
+
+START_TEST(hour_angles_on_a_date)
+{
+    testing_value x =
+        value_of(OBSERVE("hour_angle=-10deg..10deg, date=\"2013-05-06\", integration=1h"), "time");
+
+    ck_assert_int_eq(x.cells, 1);
+    ck_assert(fabs(creal(x.at[0]) / 86400 - (56418 + 0.5)) < 0.5);
+    testing_free(&x);
+}
+END_TEST
+
+START_TEST(times_from_a_start)
+{
+    testing_value x =
+        value_of(OBSERVE("start=\"2000-01-01T12:00\", duration=35s, integration=10s"), "time");
+
+    ck_assert_int_eq(x.cells, 4);
+    for (int i = 0; i < 4; i++)
+        ck_assert(fabs(creal(x.at[i]) - (51544.5 * 86400 + 10 * i + 5)) < 1e-5);
+    testing_free(&x);
+}
+END_TEST
+
+#define SHORT "start=\"2000-01-01\", duration=30s, integration=10s"
+
+START_TEST(channels)
+{
+    testing_value x =
+        value_of(OBSERVE(SHORT ", frequency=1GHz, channels=3, channel_width=2MHz"), "freq");
+
+    ck_assert_int_eq(x.cells, 3);
+    for (int k = 0; k < 3; k++)
+        ck_assert(x.at[k] == 1e9 + 2e6 * k);
+    testing_free(&x);
+}
+END_TEST
+
+START_TEST(baselines)
+{
+    testing_value x = value_of(OBSERVE(SHORT), "baseline");
+    ck_assert_int_eq(x.cells, 27 * 26 / 2);
+    ck_assert(x.at[0] == 0 && x.at[1] == 1 && x.at[2 * 350] == 25 && x.at[2 * 350 + 1] == 26);
+    testing_free(&x);
+    x = value_of(OBSERVE(SHORT ", autocorrelations=true"), "baseline");
+    ck_assert_int_eq(x.cells, 27 * 28 / 2);
+    ck_assert(x.at[0] == 0 && x.at[1] == 0);
+    testing_free(&x);
+}
+END_TEST
+
+/* u_p - u_q of the stations, as long as the baselines on the ground, turning at the given rates. */
+START_TEST(coordinates)
+{
+    testing_value uvw = value_of(OBSERVE(SHORT), "uvw");
+    testing_value station = value_of(OBSERVE(SHORT), "station_uvw");
+    testing_value rate = value_of(OBSERVE(SHORT), "uvw_rate");
+    testing_value position = value_of(OBSERVE(SHORT), "position");
+    int64_t pairs = 351, b = 0;
+
+    ck_assert_int_eq(uvw.cells, 3 * pairs);
+    ck_assert_int_eq(station.cells, 3 * 27);
+    for (int p = 0; p < 27; p++)
+        for (int q = p + 1; q < 27; q++, b++) {
+            double length = 0, ground = 0;
+            for (int k = 0; k < 3; k++) {
+                double at[3];
+                for (int i = 0; i < 3; i++)
+                    at[i] = creal(uvw.at[3 * (i * pairs + b) + k]);
+                double difference =
+                    creal(station.at[3 * (27 + p) + k] - station.at[3 * (27 + q) + k]);
+                ck_assert(at[1] == difference);
+                length += at[1] * at[1];
+                double xyz = creal(position.at[3 * p + k] - position.at[3 * q + k]);
+                ground += xyz * xyz;
+                double now = creal(rate.at[3 * (pairs + b) + k]);
+                ck_assert(fabs((at[2] - at[0]) / 20 - now) < 1e-6);
+            }
+            ck_assert(fabs(sqrt(length / ground) - 1) < 1e-11);
+        }
+    testing_free(&uvw);
+    testing_free(&station);
+    testing_free(&rate);
+    testing_free(&position);
+}
+END_TEST
+
+START_TEST(dishes_and_feeds)
+{
+    testing_value x = value_of(OBSERVE(SHORT), "diameter");
+    ck_assert_int_eq(x.cells, 1);
+    ck_assert(x.at[0] == 25);
+    testing_free(&x);
+    x = value_of(OBSERVE(SHORT ", diameter=12m"), "diameter");
+    ck_assert(x.at[0] == 12);
+    testing_free(&x);
+    x = value_of(OBSERVE(SHORT), "feed");
+    ck_assert(x.at[0] == 0);
+    testing_free(&x);
+    x = value_of(OBSERVE(SHORT ", feed=circular"), "feed");
+    ck_assert(x.at[0] == 1);
+    testing_free(&x);
+}
+END_TEST
+
+START_TEST(an_array_from_a_file)
+{
+    const char *path = testing_file(&t, "two.itrf.txt",
+                                    "0 0 6378000 25 north\n"
+                                    "0 100 6378000 30 east\n");
+    char *text = grove_format(
+        "obs = observe(array=\"%s\", phase_centre=\"01h00m00s 80d00m00s\", " SHORT ")\n"
+        "x = 1 * obs.diameter\n",
+        path);
+
+    testing_tree(&t, text);
+    testing_value x = testing_evaluate(&t, "x");
+    ck_assert_int_eq(x.cells, 2);
+    ck_assert(x.at[0] == 25 && x.at[1] == 30);
+    ck_assert_str_eq(x.axis[0]->labels[1], "east");
+    testing_free(&x);
+    free(text);
+}
+END_TEST
+
+START_TEST(wrong_observations_are_told)
+{
+    static const struct {
+        const char *options, *message;
+    } cases[] = {
+        {"integration=10s", "say when: either hour_angle=-2h..2h or start="},
+        {"hour_angle=-1h..1h, start=\"2000-01-01\"", "say when"},
+        {"start=\"yesterday\", duration=1h", "'yesterday' is not a date"},
+        {"start=\"2000-01-01\"", "with start it must be given"},
+        {"start=\"2000-01-01\", duration=0s", "0 s is not positive"},
+        {"hour_angle=-1h..1h, duration=1h", "goes with start"},
+        {"hour_angle=-1h..1h, date=\"1800-01-01\"", "not between the years 1900 and 2100"},
+        {"hour_angle=-1h..1h, integration=0s", "0 s is not positive"},
+        {"hour_angle=-1h..1h, integration=1us", "time slots; at most"},
+        {"hour_angle=-1h..1h, channels=0", "0 is not between 1 and"},
+        {"hour_angle=-1h..1h, frequency=0Hz", "0 Hz is not positive"},
+        {"hour_angle=-1h..1h, channel_width=-1MHz", "is not positive"},
+        {"hour_angle=-1h..1h, diameter=0m", "0 m is not a diameter"},
+        {"hour_angle=-1h..1h, feed=round", "feed"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *text = grove_format(OBSERVE("%s"), cases[i].options);
+        const char *said = testing_faults(&t, text);
+        ck_assert_msg(strstr(said, cases[i].message) != NULL, "%s", said);
+        free(text);
+    }
+    const char *said =
+        testing_faults(&t, "obs = observe(array=\"vla-e\", phase_centre=\"01h00m00s 02d00m00s\", "
+                           "hour_angle=-1h..1h)\n");
+    ck_assert_msg(strstr(said, "vla-d") != NULL, "%s", said);
+    const char *path = testing_file(&t, "one.itrf.txt", "1 2 6378000\n");
+    char *text = grove_format(
+        "obs = observe(array=\"%s\", phase_centre=\"01h00m00s 02d00m00s\", hour_angle=-1h..1h)\n",
+        path);
+    said = testing_faults(&t, text);
+    ck_assert_msg(strstr(said, "one station has no baselines") != NULL, "%s", said);
+    free(text);
+}
+END_TEST
+
+/* ---- sky_model ---- */
+
+static void sky_tree(const char *content, const char *member)
+{
+    const char *path = testing_file(&t, "my.skymodel", content);
+    char *text = grove_format("S = sky_model(\"%s\")\nx = 1 * S.%s\n", path, member);
+
+    testing_tree(&t, text);
+    free(text);
+}
+
+static const char three[] =
+    "format = Name, Type, Ra, Dec, I, Q, U, V, ReferenceFrequency='150e6', SpectralIndex='[]', "
+    "LogarithmicSI, MajorAxis, MinorAxis, Orientation, RotationMeasure\n"
+    "a, POINT, 01:00:00, +10.00.00, 1, 0.1, 0.2, 0.3, , [-0.7, 0.1], true\n"
+    "b, GAUSSIAN, 02:00:00, -10.00.00, 2, 0, 0, 0, , [0.5], false, 36, 18, 90\n"
+    "c, POINT, 03:00:00, +20.00.00, 3\n";
+
+START_TEST(sources_are_published)
+{
+    static const struct {
+        const char *member;
+        int source, element;
+        double is;
+    } facts[] = {
+        {"radec", 1, 0, PI / 6},
+        {"radec", 1, 1, -PI / 18},
+        {"stokes", 0, 0, 1},
+        {"stokes", 0, 3, 0.3},
+        {"stokes", 2, 0, 3},
+        {"reference_frequency", 0, 0, 150e6},
+        {"reference_frequency", 2, 0, 0},
+        {"spectrum", 0, 0, -0.7},
+        {"spectrum", 0, 1, 0.1},
+        {"spectrum", 1, 0, 0.5},
+        {"spectrum", 1, 1, 0},
+        {"logarithmic", 0, 0, 1},
+        {"logarithmic", 1, 0, 0},
+        {"shape", 0, 0, 0},
+        {"shape", 1, 0, 36 * PI / 648000},
+        {"shape", 1, 1, 18 * PI / 648000},
+        {"shape", 1, 2, PI / 2},
+    };
+
+    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+        sky_tree(three, facts[i].member);
+        testing_value x = testing_evaluate(&t, "x");
+        double got = creal(x.at[facts[i].source * x.elements + facts[i].element]);
+        ck_assert_int_eq(x.cells, 3);
+        ck_assert_msg(fabs(got - facts[i].is) <= 1e-10 * fabs(facts[i].is), "%s: %.15g",
+                      facts[i].member, got);
+        ck_assert_str_eq(x.axis[0]->labels[1], "b");
+        testing_free(&x);
+    }
+}
+END_TEST
+
+START_TEST(wrong_skies_are_told)
+{
+    const char *path = testing_file(&t, "bad.skymodel",
+                                    "format = Name, Type, Ra, Dec, I\n"
+                                    "a, POINT, 01:00:00, +10.00.00, one\n");
+    char *text = grove_format("S = sky_model(\"%s\")\n", path);
+    const char *said = testing_faults(&t, text);
+
+    ck_assert_msg(strstr(said, "bad.skymodel:2:") != NULL, "%s", said);
+    ck_assert_msg(strstr(said, "t.tree:1:") != NULL, "%s", said);
+    free(text);
+    said = testing_faults(&t, "S = sky_model(\"/nowhere/at.all\")\n");
+    ck_assert_msg(strstr(said, "/nowhere/at.all") != NULL, "%s", said);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("nodes-data");
+    TCase *test = tcase_create("all");
+
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_set_timeout(test, 60);
+    tcase_add_test(test, hour_angles_span_the_range);
+    tcase_add_test(test, hour_angles_on_a_date);
+    tcase_add_test(test, times_from_a_start);
+    tcase_add_test(test, channels);
+    tcase_add_test(test, baselines);
+    tcase_add_test(test, coordinates);
+    tcase_add_test(test, dishes_and_feeds);
+    tcase_add_test(test, an_array_from_a_file);
+    tcase_add_test(test, wrong_observations_are_told);
+    tcase_add_test(test, sources_are_published);
+    tcase_add_test(test, wrong_skies_are_told);
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
