@@ -212,6 +212,8 @@ START_TEST(unused)
     ck_assert_ptr_nonnull(tree);
     says("obs = observe()\n",
          "warning: t.tree: nothing to run: there is no action such as sink(...)\n");
+    says("obs = observe()\nw = sink(obs.data, obs, none)\n",
+         "warning: t.tree: nothing to run: the output of every action is none\n");
     /* What is wrong in an unused definition is an error all the same. */
     parse_with("obs = observe()\nW = 2*U\nw = sink(obs.data, obs)\n", NULL, 0);
     ck_assert_uint_eq(grove_error_count(error), 1);
@@ -360,7 +362,7 @@ START_TEST(actions)
     ck_assert_uint_eq(grove_error_warnings(error), 1); /* a does not run */
     free(text);
     actions_are("obs = observe()\na = sink(obs.data, obs, to=none)\nsink(obs.data, obs, to=null)\n",
-                "sink#3 ");
+                "sink#2 ");
     actions_are("obs = observe()\nV = obs.data\nc = choose(yes, yes=sink(V, obs), no=none)\n"
                 "d = choose(no, yes=sink(V, obs), no=none)\n",
                 "c ");

@@ -37,6 +37,7 @@ typedef struct {
     int depth;
     long work;
     bool stopped; /* too much of it */
+    int dropped;  /* actions whose output is none */
     grove_default *defaults;
     grove_entry *todo; /* reached, not yet looked into */
     const grove_setting *settings;

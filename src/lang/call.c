@@ -42,6 +42,19 @@ static slot find_slot(const grove_class *class_, const char *name, int position)
     return (slot){0};
 }
 
+static const char *slot_name(const grove_class *class_, int position)
+{
+    int at = 0;
+
+    for (const grove_input *in = class_->inputs; in && in->name; in++)
+        if (at++ == position)
+            return in->name;
+    for (const grove_option *op = class_->options; op && op->name; op++)
+        if (at++ == position)
+            return op->name;
+    return NULL;
+}
+
 /* An argument of an option that does not exist may be any word: one message is enough. */
 static grove_want wanted(slot found)
 {
@@ -87,32 +100,41 @@ static grove_argument *build_arguments(grove_builder *builder, const grove_class
     return arguments;
 }
 
-/* Actions are the roots of the tree, in the order in which they come. One whose output is none is
- * not run. */
-static void add_action(grove_tree *tree, grove_node *node)
+/* An action whose output is none: its class is not even asked. */
+static bool is_dropped(const grove_class *class_, const grove_argument *arguments, size_t count)
 {
-    const grove_option *options = node->class_->options;
+    int position = 0;
 
-    for (int i = 0; options && options[i].name; i++)
-        if (!strcmp(options[i].name, "to") && node->options[i].by_user && node->options[i].value &&
-            node->options[i].value->kind == GROVE_LITERAL_NONE)
-            return;
-    grove_grow((void **)&tree->actions, &tree->action_capacity, tree->action_count,
-               sizeof(grove_node *));
-    tree->actions[tree->action_count++] = node;
+    for (size_t i = 0; i < count; i++) {
+        const grove_operand *operand = &arguments[i].operand;
+        const char *name = arguments[i].name ? arguments[i].name : slot_name(class_, position++);
+        if (name && !strcmp(name, "to") && operand->kind == GROVE_OPERAND_LITERAL &&
+            operand->literal->kind == GROVE_LITERAL_NONE)
+            return true;
+    }
+    return false;
 }
 
+/* Actions are the roots of the tree, in the order in which they come. */
 static grove_meaning call(grove_builder *builder, const grove_ast *ast, const grove_class *class_,
                           const char *name, const grove_argument *arguments, size_t count)
 {
     grove_place place = grove_build_place(builder, ast, ast->at);
+    bool action = class_->flags & GROVE_CLASS_ACTION;
+    static const grove_literal none = {.kind = GROVE_LITERAL_NONE};
+    grove_tree *tree = builder->tree;
     grove_meaning meaning = {0};
-    grove_scope *scope = builder->scope;
 
-    meaning.operand = grove_tree_call(builder->tree, class_, name, &place, arguments, count);
-    builder->scope = scope;
-    if (meaning.operand.kind == GROVE_OPERAND_NODE && class_->flags & GROVE_CLASS_ACTION)
-        add_action(builder->tree, meaning.operand.node);
+    if (action && is_dropped(class_, arguments, count)) {
+        builder->dropped++;
+        return grove_build_literal(&none);
+    }
+    meaning.operand = grove_tree_call(tree, class_, name, &place, arguments, count);
+    if (action && meaning.operand.kind == GROVE_OPERAND_NODE) {
+        grove_grow((void **)&tree->actions, &tree->action_capacity, tree->action_count,
+                   sizeof(grove_node *));
+        tree->actions[tree->action_count++] = meaning.operand.node;
+    }
     return meaning;
 }
 

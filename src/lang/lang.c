@@ -130,7 +130,8 @@ static size_t position(grove_node *const *list, size_t count, const grove_node *
     return at;
 }
 
-/* The action that a name in a run statement means; NULL when there is none, reported or not. */
+/* The action that a name in a run statement means; NULL when its output is none, or after an
+ * error. */
 static grove_node *named_action(grove_builder *builder, const grove_statement *run,
                                 const grove_ast_item *item)
 {
@@ -169,8 +170,8 @@ static void order_actions(grove_builder *builder, const grove_statement *run)
     for (const grove_ast_item *item = run->items.first; item; item = item->next) {
         grove_place place = grove_source_place(run->source, item->name_span);
         grove_node *node = named_action(builder, run, item);
-        if (!node || position(tree->actions, tree->action_count, node) == tree->action_count)
-            continue; /* its output is none */
+        if (!node)
+            continue;
         if (position(order, count, node) < count)
             grove_fail_at(builder->error, &place, GROVE_INVALID, "'%s' runs already", item->name);
         else
@@ -259,9 +260,9 @@ static void build_rest(grove_builder *builder)
 static void warn(grove_builder *builder)
 {
     if (!builder->tree->action_count) {
-        grove_warn_at(builder->error, NULL,
-                      "%s: nothing to run: there is no action such as sink(...)",
-                      builder->tree->path);
+        grove_warn_at(builder->error, NULL, "%s: nothing to run: %s", builder->tree->path,
+                      builder->dropped ? "the output of every action is none"
+                                       : "there is no action such as sink(...)");
         return;
     }
     for (grove_entry *entry = builder->globals->first; entry; entry = entry->next)
