@@ -55,6 +55,11 @@ char *grove_library_describe(grove_library *library, const char *class_name, boo
 /* One line about a class, its group, and the path of its module; borrowed; NULL with a message. */
 const char *grove_library_summary(grove_library *library, const char *class_name,
                                   const char **group, const char **path, grove_error *error);
+/* Does the class load, has it all texts, and can it be called with all its defaults? 0 or a code
+ * with messages. */
+int grove_library_check(grove_library *library, const char *class_name, grove_error *error);
+/* Folders where shipped antenna layouts are looked for, NULL-terminated; borrowed. */
+const char *const *grove_library_data_folders(const grove_library *library);
 
 /* ---- trees ---- */
 
@@ -78,6 +83,8 @@ void grove_tree_free(grove_tree *tree);
 char *grove_library_options(grove_library *library, const char *path, grove_error *error);
 char *grove_tree_show(const grove_tree *tree); /* a line per node; caller frees */
 char *grove_tree_dot(const grove_tree *tree);  /* for Graphviz; caller frees */
+/* How many actions a run of it has: without any there is nothing to run. */
+size_t grove_tree_action_count(const grove_tree *tree);
 
 /* ---- sessions ---- */
 
@@ -95,6 +102,10 @@ typedef struct {
     bool stop_on_error; /* dump the failing node's inputs */
 } grove_session_options;
 
+/* Sets one of them by the name and text that the command line uses: memory, precision, threads,
+ * device, ... */
+int grove_session_option(grove_session_options *options, const char *name, const char *text,
+                         grove_error *error);
 /* `options` NULL: defaults. `tree` must outlive the session. */
 grove_session *grove_session_new(grove_tree *tree, const grove_session_options *options,
                                  grove_error *error);
@@ -129,17 +140,65 @@ char *grove_session_profile(const grove_session *session);
 
 /* ---- values ---- */
 
-/* The whole value of the node of that name. The caller drops the reference. */
+/* The whole value of the node of that name. The caller drops the reference, before the tree goes.
+ */
 int grove_session_value(grove_session *session, const char *node, grove_value **value);
 void grove_value_unref(grove_value *value);
 /* Axes of a value: how many, and the name and size of each, slowest first. */
 int grove_value_axes(const grove_value *value);
 const char *grove_value_axis(const grove_value *value, int k, int64_t *size);
+/* Coordinates of the cells along axis k (s, Hz, ...), and labels (of stations, sources); NULL where
+ * it has none. Borrowed. */
+const double *grove_value_coordinates(const grove_value *value, int k);
+const char *const *grove_value_labels(const grove_value *value, int k);
+/* Numbers p and q of the two stations of each baseline along axis k; NULL for any other axis. */
+const int32_t *grove_value_stations(const grove_value *value, int k, char side);
+bool grove_value_is_complex(const grove_value *value);
+/* The unit of its numbers, "" when it has none. Caller frees. */
+char *grove_value_unit(const grove_value *value);
 /* Numbers of a cell: 1 scalar, 2 diagonal, 4 matrix (XX XY YX YY), n vector. */
 int grove_value_elements(const grove_value *value);
+bool grove_value_complex(const grove_value *value);
 /* All numbers as double, real and imaginary part of each, cells in order of the axes. The caller
  * frees. NULL with a message. */
 double *grove_value_numbers(grove_value *value, int64_t *count, grove_error *error);
+/* A byte per element of each cell, in the same order: 1 where it is flagged. The caller frees. NULL
+ * when no element is flagged. */
+unsigned char *grove_value_flags(grove_value *value);
+/* One byte per number: 1 where it is flagged. The caller frees. */
+unsigned char *grove_value_flagged(grove_value *value, grove_error *error);
+
+/* ---- text for people ---- */
+
+/* "12.3 MiB", "1.23M", "3 min 5 s" into buf (at least 32 bytes), returning buf. */
+char *grove_show_bytes(char *buf, double bytes);
+char *grove_show_count(char *buf, double count);
+char *grove_show_seconds(char *buf, double seconds);
+/* The name nearest to a mistyped word, or NULL. */
+const char *grove_nearest(const char *word, const char *const *names, size_t count);
+
+/* ---- data ---- */
+
+/* What is at `path`, for people: a Measurement Set, a sky model, an antenna layout or the name of
+ * an array that Grove knows. Caller frees; NULL with a message. */
+char *grove_library_info(grove_library *library, const char *path, grove_error *error);
+
+/* A picture of a Measurement Set or a layout, into a .png or .svg file. */
+typedef struct {
+    const char *what;   /* "uv", "amplitude-time", "phase-time", "amplitude-freq", "phase-freq",
+                           "amplitude-uvdist",   "phase-uvdist", "layout", "image" */
+    const char *column; /* of visibilities; NULL: DATA */
+    int field, spectral_window;
+    int size;         /* image: pixels along each side; 0: 256 */
+    double cell;      /* image: radians per pixel; 0: a third of the resolution */
+    bool logarithmic; /* image: colours by the logarithm */
+    int threads;      /* 0: all */
+} grove_picture;
+int grove_library_plot(grove_library *library, const char *path, const grove_picture *picture,
+                       const char *to, grove_error *error);
+
+/* Ctrl-C sets a flag that a run looks at after every tile; a second one ends the process. */
+void grove_interrupt_watch(void);
 
 #ifdef __cplusplus
 }

@@ -12,4 +12,6 @@
 int grove_session_evaluate(grove_session *session, grove_node *node, const grove_range *range,
                            int ranges, grove_value **value);
 
+grove_tree *grove_session_tree(grove_session *session); /* borrowed */
+
 #endif

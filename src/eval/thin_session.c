@@ -152,3 +152,21 @@ const grove_counters *grove_session_counters(const grove_session *session)
 {
     return &session->counters;
 }
+
+grove_tree *grove_session_tree(grove_session *session)
+{
+    return session->tree;
+}
+
+int grove_session_plan(grove_session *session, grove_plan *plan)
+{
+    (void)session;
+    *plan = (grove_plan){.tiles = 1, .passes = 1};
+    return 0;
+}
+
+char *grove_session_profile(const grove_session *session)
+{
+    (void)session;
+    return NULL;
+}

@@ -183,6 +183,7 @@ int grove_class_check(const grove_class *class_, const char *name, grove_class *
 
 /* The reference page of a class as text. Caller frees. */
 char *grove_class_describe(const grove_class *class_);
+char *grove_class_markdown(const grove_class *class_); /* the same as Markdown */
 /* The tree as text (one line per node), or in Graphviz's language. Caller frees. */
 char *grove_tree_show(const grove_tree *tree);
 char *grove_tree_dot(const grove_tree *tree);

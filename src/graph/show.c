@@ -94,6 +94,31 @@ char *grove_class_describe(const grove_class *class_)
     return text.at;
 }
 
+char *grove_class_markdown(const grove_class *class_)
+{
+    grove_arena *arena = grove_arena_new();
+    grove_text text = {0};
+
+    grove_text_add(&text, "### %s\n\n%s\n\n", class_->name, class_->doc);
+    if (class_->example)
+        grove_text_add(&text, "    %s\n\n", class_->example);
+    if (class_->output_doc)
+        grove_text_add(&text, "Result: %s.\n\n", class_->output_doc);
+    if ((class_->inputs && class_->inputs[0].name) || (class_->options && class_->options[0].name))
+        grove_text_add(&text, "| name | wants | default | meaning |\n| --- | --- | --- | --- |\n");
+    for (const grove_input *in = class_->inputs; in && in->name; in++)
+        grove_text_add(&text, "| `%s` | %s | | %s |\n", in->name,
+                       grove_kind_describe(arena, in->kind, NULL), in->doc);
+    for (const grove_option *op = class_->options; op && op->name; op++)
+        grove_text_add(&text, "| `%s` | %s | %s%s%s | %s |\n", op->name,
+                       grove_kind_describe(arena, op->kind, op->choices), op->initial ? "`" : "",
+                       op->initial ? op->initial : "must be given", op->initial ? "`" : "",
+                       op->doc);
+    grove_text_add(&text, "\n");
+    grove_arena_free(arena);
+    return text.at;
+}
+
 /* ---- trees ---- */
 
 static void add_edge(grove_text *text, const grove_edge *edge, const char *name, const char *comma)

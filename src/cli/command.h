@@ -1,0 +1,48 @@
+/* What the subcommands of `grove` share. */
+#ifndef GROVE_CLI_COMMAND_H
+#define GROVE_CLI_COMMAND_H
+
+#include "grove.h"
+
+enum { GROVE_DONE = 0, GROVE_FAILED = 1, GROVE_USAGE = 2 };
+
+/* The words of a command line, sorted out. Strings are those of argv. */
+typedef struct {
+    const char *words[64]; /* what is not an option */
+    int word_count;
+    grove_setting settings[256]; /* -s name=value; names are copies */
+    size_t setting_count;
+    const char *plugin_folders[33]; /* -p, NULL-terminated */
+    int plugin_count;
+    grove_session_options session;
+    bool help, quiet, verbose, check, markdown, devices, overwrite, logarithmic;
+    const char *svg, *png, *dot, *output, *what, *column, *folder, *trace;
+    int field, window, size;
+    double cell; /* arcsec */
+} grove_command_line;
+
+typedef struct {
+    const char *name, *arguments, *summary;
+    const char *options; /* letters and words that it takes, for the parser and the help, separated
+                            by blanks */
+    int (*run)(grove_command_line *line);
+} grove_command;
+
+extern const grove_command grove_command_run, grove_command_check, grove_command_show,
+    grove_command_nodes, grove_command_info, grove_command_plot, grove_command_call;
+
+/* 0, or GROVE_USAGE after a message. */
+int grove_command_parse(const grove_command *command, int count, char **arguments,
+                        grove_command_line *line);
+void grove_command_release(grove_command_line *line);
+void grove_command_help(const grove_command *command);
+
+/* Prints "grove: ..." to standard error; returns `code`. */
+int grove_complain(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints all messages of `error` to standard error; returns `code`. */
+int grove_complain_errors(int code, const grove_error *error);
+/* The one word that a command wants, or NULL after a message. */
+const char *grove_command_word(const grove_command *command, const grove_command_line *line,
+                               const char *what);
+
+#endif

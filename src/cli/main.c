@@ -1,0 +1,87 @@
+/* The command: finds the subcommand and hands over. */
+#include "cli/command.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const grove_command *const commands[] = {
+    &grove_command_run,   &grove_command_check, &grove_command_show,
+    &grove_command_nodes, &grove_command_call,
+};
+enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
+int grove_complain(int code, const char *format, ...)
+{
+    va_list args;
+
+    fputs("grove: ", stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+    return code;
+}
+
+int grove_complain_errors(int code, const grove_error *error)
+{
+    char *text = grove_error_text(error);
+
+    fputs(text, stderr);
+    free(text);
+    return code;
+}
+
+static void usage(FILE *to)
+{
+    fputs("usage: grove COMMAND [OPTIONS] ...\n\n"
+          "Evaluates measurement-equation trees for radio interferometry.\n\n",
+          to);
+    for (int i = 0; i < COMMANDS; i++)
+        fprintf(to, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+    fputs("  version   prints the version\n\n"
+          "grove COMMAND --help says more of each; the manual page is grove(1).\n",
+          to);
+}
+
+static int unknown(const char *name)
+{
+    const char *names[COMMANDS + 1];
+
+    for (int i = 0; i < COMMANDS; i++)
+        names[i] = commands[i]->name;
+    names[COMMANDS] = "version";
+    const char *near = grove_nearest(name, names, COMMANDS + 1);
+    return grove_complain(GROVE_USAGE, "no command '%s'%s%s%s", name,
+                          near ? "; did you mean '" : "", near ? near : "; grove --help lists them",
+                          near ? "'?" : "");
+}
+
+int main(int count, char **arguments)
+{
+    if (count < 2) {
+        usage(stderr);
+        return GROVE_USAGE;
+    }
+    const char *name = arguments[1];
+    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+        usage(stdout);
+        return GROVE_DONE;
+    }
+    if (!strcmp(name, "--version") || !strcmp(name, "version")) {
+        puts("grove " GROVE_VERSION);
+        return GROVE_DONE;
+    }
+    for (int i = 0; i < COMMANDS; i++) {
+        if (strcmp(commands[i]->name, name) != 0)
+            continue;
+        grove_command_line line;
+        int code = grove_command_parse(commands[i], count - 2, arguments + 2, &line);
+        if (!code)
+            code = commands[i]->run(&line);
+        grove_command_release(&line);
+        return code;
+    }
+    return unknown(name);
+}

@@ -1,0 +1,231 @@
+/* Options of all subcommands: one table, of which each command takes a part. */
+#include "cli/command.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum { FLAG, TEXT, NUMBER, REAL, SESSION_FLAG, SESSION, SETTING, FOLDER } kind;
+
+typedef struct {
+    const char *name, *letter, *argument, *help;
+    kind kind;
+    size_t at; /* in the command line */
+} option;
+
+#define LINE(field) offsetof(grove_command_line, field)
+#define SESS(field) offsetof(grove_command_line, session.field)
+
+static const option options[] = {
+    {"set", "-s", "NAME=VALUE", "gives the tree's option NAME another value", SETTING, 0},
+    {"plugins", "-p", "DIR", "looks for node classes in DIR first", FOLDER, 0},
+    {"precision", NULL, "WORD", "single (the default) or double", SESSION, 0},
+    {"memory", NULL, "SIZE",
+     "bytes for values, such as 512MiB or 4GiB (default: a part of what is free)", SESSION, 0},
+    {"threads", NULL, "N", "how many threads (default: all)", SESSION, 0},
+    {"device", NULL, "NAME", "auto or cpu", SESSION, 0},
+    {"tile-times", NULL, "N", "times in a tile (default: chosen; results are the same)", SESSION,
+     0},
+    {"tile-channels", NULL, "N", "channels in a tile", SESSION, 0},
+    {"tile-baselines", NULL, "N", "baselines in a tile", SESSION, 0},
+    {"profile", NULL, NULL, "prints calls, time, hits, misses and bytes per node and class",
+     SESSION_FLAG, SESS(profile)},
+    {"trace", NULL, "FILE", "a line per node and tile, and a trace for browsers' viewers in FILE",
+     TEXT, LINE(trace)},
+    {"stop-on-error", NULL, NULL, "shows the inputs of the node that fails", SESSION_FLAG,
+     SESS(stop_on_error)},
+    {"quiet", "-q", NULL, "no progress, no summary", FLAG, LINE(quiet)},
+    {"verbose", "-v", NULL, "says more", FLAG, LINE(verbose)},
+    {"svg", NULL, "FILE", "draws it into FILE as SVG", TEXT, LINE(svg)},
+    {"png", NULL, "FILE", "draws it into FILE as PNG", TEXT, LINE(png)},
+    {"dot", NULL, "FILE", "writes it in Graphviz's language", TEXT, LINE(dot)},
+    {"check", NULL, NULL, "checks that every class loads and has all its texts", FLAG, LINE(check)},
+    {"markdown", NULL, NULL, "prints the reference of all classes as Markdown", FLAG,
+     LINE(markdown)},
+    {"devices", NULL, NULL, "lists devices and what was built in", FLAG, LINE(devices)},
+    {"output", "-o", "FILE", "the picture, .png or .svg; a folder for all of them", TEXT,
+     LINE(output)},
+    {"what", NULL, "WORD",
+     "uv, amplitude-time, phase-time, amplitude-freq, phase-freq, amplitude-uvdist, phase-uvdist, "
+     "layout, image",
+     TEXT, LINE(what)},
+    {"column", NULL, "NAME", "column of visibilities (default DATA)", TEXT, LINE(column)},
+    {"field", NULL, "N", "which field (default 0)", NUMBER, LINE(field)},
+    {"spectral-window", NULL, "N", "which spectral window (default 0)", NUMBER, LINE(window)},
+    {"size", NULL, "N", "image: pixels along each side (default 256)", NUMBER, LINE(size)},
+    {"cell", NULL, "ARCSEC", "image: size of a pixel (default: a third of the resolution)", REAL,
+     LINE(cell)},
+    {"log", NULL, NULL, "image: colours by the logarithm", FLAG, LINE(logarithmic)},
+    {"folder", NULL, "DIR", "where to (default: a new folder of that name)", TEXT, LINE(folder)},
+};
+enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
+
+static bool takes(const grove_command *command, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = command->options; *at;) {
+        size_t word = strcspn(at, " ");
+        if (word == length && !strncmp(at, name, length))
+            return true;
+        at += word + strspn(at + word, " ");
+    }
+    return false;
+}
+
+void grove_command_help(const grove_command *command)
+{
+    printf("usage: grove %s %s\n\n%s\n\n", command->name, command->arguments, command->summary);
+    for (int i = 0; i < OPTIONS; i++) {
+        char left[64];
+        if (!takes(command, options[i].name))
+            continue;
+        snprintf(left, sizeof(left), "%s%s--%s%s%s", options[i].letter ? options[i].letter : "",
+                 options[i].letter ? ", " : "", options[i].name, options[i].argument ? " " : "",
+                 options[i].argument ? options[i].argument : "");
+        printf("  %-28s %s\n", left, options[i].help);
+    }
+}
+
+static const option *find(const grove_command *command, const char *word, size_t length)
+{
+    for (int i = 0; i < OPTIONS; i++) {
+        bool letter = options[i].letter && strlen(options[i].letter) == length &&
+                      !strncmp(options[i].letter, word, length);
+        bool name = length > 2 && !strncmp(word, "--", 2) &&
+                    strlen(options[i].name) == length - 2 &&
+                    !strncmp(options[i].name, word + 2, length - 2);
+        if ((letter || name) && takes(command, options[i].name))
+            return &options[i];
+    }
+    return NULL;
+}
+
+static int add_setting(grove_command_line *line, const char *text)
+{
+    const char *equals = strchr(text, '=');
+
+    if (!equals || equals == text)
+        return grove_complain(GROVE_USAGE, "-s %s: wants NAME=VALUE", text);
+    if (line->setting_count == sizeof(line->settings) / sizeof(line->settings[0]))
+        return grove_complain(GROVE_USAGE, "too many settings");
+    char *name = strndup(text, (size_t)(equals - text));
+    line->settings[line->setting_count++] = (grove_setting){name, equals + 1};
+    return 0;
+}
+
+static int store(grove_command_line *line, const option *given, const char *text)
+{
+    char *base = (char *)line, *end;
+    int code = 0;
+
+    switch (given->kind) {
+    case FLAG:
+    case SESSION_FLAG:
+        *(bool *)(void *)(base + given->at) = true;
+        return 0;
+    case TEXT:
+        *(const char **)(void *)(base + given->at) = text;
+        return 0;
+    case NUMBER:
+        *(int *)(void *)(base + given->at) = (int)strtol(text, &end, 10);
+        return *end || end == text
+                   ? grove_complain(GROVE_USAGE, "--%s %s: wants a whole number", given->name, text)
+                   : 0;
+    case REAL:
+        *(double *)(void *)(base + given->at) = strtod(text, &end);
+        return *end || end == text
+                   ? grove_complain(GROVE_USAGE, "--%s %s: wants a number", given->name, text)
+                   : 0;
+    case SETTING:
+        return add_setting(line, text);
+    case FOLDER:
+        if (line->plugin_count == 32)
+            return grove_complain(GROVE_USAGE, "too many folders of plugins");
+        line->plugin_folders[line->plugin_count++] = text;
+        return 0;
+    case SESSION: {
+        grove_error *error = grove_error_new();
+        if (grove_session_option(&line->session, given->name, text, error))
+            code = grove_complain_errors(GROVE_USAGE, error);
+        grove_error_free(error);
+        return code;
+    }
+    }
+    return 0;
+}
+
+static int unknown(const grove_command *command, const char *word, size_t length)
+{
+    const char *names[OPTIONS];
+    char name[64];
+    size_t count = 0;
+
+    for (int i = 0; i < OPTIONS; i++)
+        if (takes(command, options[i].name))
+            names[count++] = options[i].name;
+    snprintf(name, sizeof(name), "%.*s", (int)length, word + strspn(word, "-"));
+    name[length > strspn(word, "-") ? length - strspn(word, "-") : 0] = 0;
+    const char *near = grove_nearest(name, names, count);
+    return grove_complain(GROVE_USAGE, "grove %s has no option %.*s%s%s%s", command->name,
+                          (int)length, word, near ? "; did you mean --" : "; grove ",
+                          near ? near : command->name, near ? "?" : " --help lists them");
+}
+
+int grove_command_parse(const grove_command *command, int count, char **arguments,
+                        grove_command_line *line)
+{
+    bool rest = false;
+
+    memset(line, 0, sizeof(*line));
+    for (int i = 0; i < count; i++) {
+        const char *word = arguments[i], *value = NULL;
+        size_t length = strcspn(word, "=");
+        if (rest || word[0] != '-' || !word[1]) {
+            if (line->word_count == 64)
+                return grove_complain(GROVE_USAGE, "too many arguments");
+            line->words[line->word_count++] = word;
+            continue;
+        }
+        if (!strcmp(word, "--")) {
+            rest = true;
+            continue;
+        }
+        if (!strcmp(word, "--help") || !strcmp(word, "-h")) {
+            line->help = true;
+            continue;
+        }
+        if (length > 63)
+            length = 63;
+        const option *found = find(command, word, length);
+        if (!found)
+            return unknown(command, word, length);
+        if (found->argument)
+            value = word[length] == '=' ? word + length + 1 : ++i < count ? arguments[i] : NULL;
+        if (found->argument && !value)
+            return grove_complain(GROVE_USAGE, "%s wants %s", word, found->argument);
+        int code = store(line, found, value);
+        if (code)
+            return code;
+    }
+    return 0;
+}
+
+void grove_command_release(grove_command_line *line)
+{
+    for (size_t i = 0; i < line->setting_count; i++)
+        free((char *)line->settings[i].name);
+}
+
+const char *grove_command_word(const grove_command *command, const grove_command_line *line,
+                               const char *what)
+{
+    if (line->word_count == 1)
+        return line->words[0];
+    grove_complain(GROVE_USAGE,
+                   line->word_count ? "grove %s takes one %s; '%s' is one too many"
+                                    : "grove %s wants %s%s",
+                   command->name, what, line->word_count ? line->words[1] : "");
+    return NULL;
+}

@@ -1,0 +1,129 @@
+/* grove run, grove check: a tree file, run or all but. */
+#include "cli/command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static int show_options(grove_library *library, const grove_command *command,
+                        const grove_command_line *line)
+{
+    grove_error *error = grove_error_new();
+    int code = GROVE_DONE;
+
+    grove_command_help(command);
+    if (line->word_count) {
+        char *text = grove_library_options(library, line->words[0], error);
+        if (text)
+            printf("\nOptions of %s, given as -s name=value:\n%s", line->words[0], text);
+        else
+            code = grove_complain_errors(GROVE_USAGE, error);
+        free(text);
+    }
+    grove_error_free(error);
+    return code;
+}
+
+static void print_summary(const grove_session *session)
+{
+    const grove_counters *c = grove_session_counters(session);
+    char count[32], rate[32], time[32], bytes[32];
+
+    fprintf(stderr, "grove: %s visibilities in %s (%s/s), %lld tile%s, at most %s of values\n",
+            grove_show_count(count, c->visibilities), grove_show_seconds(time, c->seconds),
+            grove_show_count(rate, c->seconds > 0 ? c->visibilities / c->seconds : 0),
+            (long long)c->tiles, c->tiles == 1 ? "" : "s",
+            grove_show_bytes(bytes, (double)c->peak_bytes));
+}
+
+static int run_session(grove_session *session, const grove_command_line *line, grove_error *error)
+{
+    int failed = grove_session_run(session);
+
+    if (line->session.profile) {
+        char *text = grove_session_profile(session);
+        if (text)
+            fputs(text, stderr);
+        free(text);
+    }
+    if (failed)
+        return grove_complain_errors(GROVE_FAILED, error);
+    if (!line->quiet)
+        print_summary(session);
+    return GROVE_DONE;
+}
+
+static int check_session(grove_session *session, grove_tree *tree, grove_error *error)
+{
+    grove_plan plan;
+    char a[32], b[32], c[32], d[32];
+    char *text = grove_tree_show(tree);
+
+    fputs(text, stdout);
+    free(text);
+    if (grove_session_plan(session, &plan))
+        return grove_complain_errors(GROVE_FAILED, error);
+    printf("\n%s visibilities, %s cells to compute\n", grove_show_count(a, plan.visibilities),
+           grove_show_count(b, plan.operations));
+    printf("%lld tile%s of %lld times, %lld baselines, %lld channels; %d pass%s\n",
+           (long long)plan.tiles, plan.tiles == 1 ? "" : "s", (long long)plan.tile_times,
+           (long long)plan.tile_baselines, (long long)plan.tile_channels, plan.passes,
+           plan.passes == 1 ? "" : "es");
+    printf("memory: values %s, process %.1f MiB (%s)\n",
+           grove_show_bytes(c, (double)plan.peak_bytes), (double)plan.process_bytes / 1048576,
+           grove_show_bytes(d, (double)plan.process_bytes));
+    return GROVE_DONE;
+}
+
+static int with_tree(const grove_command *command, grove_command_line *line, bool run)
+{
+    grove_library *library = grove_library_new(line->plugin_folders);
+    grove_error *error = grove_error_new();
+    const char *file = NULL;
+    int code = GROVE_USAGE;
+
+    if (line->help) {
+        code = show_options(library, command, line);
+    } else if ((file = grove_command_word(command, line, "a tree file"))) {
+        grove_tree *tree =
+            grove_library_load(library, file, line->settings, line->setting_count, error);
+        if (!tree || grove_error_warnings(error))
+            grove_complain_errors(0, error);
+        grove_error_clear(error);
+        line->session.progress = run && !line->quiet;
+        line->session.trace = line->trace;
+        line->session.trace_lines = line->trace != NULL;
+        grove_session *session = tree ? grove_session_new(tree, &line->session, error) : NULL;
+        if (tree && !session)
+            code = grove_complain_errors(GROVE_FAILED, error);
+        else if (session && run)
+            code = run_session(session, line, error);
+        else if (session)
+            code = check_session(session, tree, error);
+        grove_session_free(session);
+        grove_tree_free(tree);
+    }
+    grove_error_free(error);
+    grove_library_free(library);
+    return code;
+}
+
+static int run(grove_command_line *line)
+{
+    grove_interrupt_watch();
+    return with_tree(&grove_command_run, line, true);
+}
+
+static int check(grove_command_line *line)
+{
+    return with_tree(&grove_command_check, line, false);
+}
+
+const grove_command grove_command_run = {"run", "FILE [OPTIONS]", "runs a tree file",
+                                         "set plugins precision memory threads device tile-times "
+                                         "tile-channels tile-baselines profile trace "
+                                         "stop-on-error quiet verbose",
+                                         run};
+const grove_command grove_command_check = {
+    "check", "FILE [OPTIONS]", "everything short of running: faults, axes, memory, methods",
+    "set plugins precision memory threads device tile-times tile-channels tile-baselines verbose",
+    check};

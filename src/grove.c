@@ -1,0 +1,281 @@
+/* The library part of grove.h: classes, folders and trees together. */
+#include "grove.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "eval/session.h"
+#include "graph/graph.h"
+#include "lang/lang.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct grove_library {
+    grove_classes *classes;
+    char **tree_folders, **array_folders; /* NULL-terminated, owned */
+    grove_class described;                /* of the last summary */
+};
+
+static void add_folder(char ***list, size_t *count, char *folder)
+{
+    *list = grove_realloc(*list, (*count + 2) * sizeof(char *));
+    (*list)[(*count)++] = folder;
+    (*list)[*count] = NULL;
+}
+
+/* The folders of an environment variable, then the installed one, each with `below` added. */
+static char **folders_of(const char *variable, const char *installed, const char *below)
+{
+    const char *at = getenv(variable);
+    char **list = NULL;
+    size_t count = 0;
+
+    while (at && *at) {
+        size_t length = strcspn(at, ":");
+        if (length)
+            add_folder(&list, &count, grove_format("%.*s%s", (int)length, at, below));
+        at += length + (at[length] == ':');
+    }
+    add_folder(&list, &count, grove_format("%s%s", installed, below));
+    return list;
+}
+
+static void free_folders(char **list)
+{
+    for (char **at = list; at && *at; at++)
+        free(*at);
+    free(list);
+}
+
+grove_library *grove_library_new(const char *const *plugin_folders)
+{
+    grove_library *library = grove_alloc(sizeof(*library));
+
+    library->classes = grove_classes_new(plugin_folders);
+    /* lang reads GROVE_TREE_PATH itself */
+    library->tree_folders = folders_of("GROVE_NO_VARIABLE", GROVE_TREE_FOLDER, "");
+    library->array_folders = folders_of("GROVE_DATA_PATH", GROVE_DATA_FOLDER, "/arrays");
+    return library;
+}
+
+void grove_library_free(grove_library *library)
+{
+    if (!library)
+        return;
+    grove_classes_free(library->classes);
+    free_folders(library->tree_folders);
+    free_folders(library->array_folders);
+    free(library);
+}
+
+const char *const *grove_library_classes(grove_library *library, size_t *count)
+{
+    return grove_classes_names(library->classes, count);
+}
+
+static const grove_class *find_class(grove_library *library, const char *name, grove_error *error)
+{
+    size_t before = grove_error_count(error), count;
+    const grove_class *class_ = grove_classes_find(library->classes, name, error);
+
+    if (!class_ && grove_error_count(error) == before) {
+        const char *const *names = grove_classes_names(library->classes, &count);
+        const char *near = grove_nearest(name, names, count);
+        grove_fail(error, GROVE_MISSING, "no class '%s'%s%s%s", name,
+                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+    return class_;
+}
+
+char *grove_library_describe(grove_library *library, const char *class_name, bool markdown,
+                             grove_error *error)
+{
+    const grove_class *class_ = find_class(library, class_name, error);
+
+    if (!class_)
+        return NULL;
+    return markdown ? grove_class_markdown(class_) : grove_class_describe(class_);
+}
+
+const char *grove_library_summary(grove_library *library, const char *class_name,
+                                  const char **group, const char **path, grove_error *error)
+{
+    const grove_class *class_ = find_class(library, class_name, error);
+
+    if (!class_)
+        return NULL;
+    if (group)
+        *group = class_->group ? class_->group : "other";
+    if (path)
+        *path = grove_classes_path(library->classes, class_name);
+    return class_->doc;
+}
+
+int grove_library_check(grove_library *library, const char *class_name, grove_error *error)
+{
+    const grove_class *class_ = find_class(library, class_name, error);
+
+    if (!class_)
+        return grove_error_code(error);
+    if (!class_->group || !class_->output_doc || !class_->example)
+        return grove_fail(error, GROVE_INVALID, "class %s: its %s is missing", class_name,
+                          !class_->group        ? "group"
+                          : !class_->output_doc ? "output_doc"
+                                                : "example");
+    return 0;
+}
+
+grove_tree *grove_library_load(grove_library *library, const char *path,
+                               const grove_setting *settings, size_t setting_count,
+                               grove_error *error)
+{
+    return grove_lang_load(path, library->classes, settings, setting_count,
+                           (const char *const *)library->tree_folders,
+                           (const char *const *)library->array_folders, error);
+}
+
+grove_tree *grove_library_parse(grove_library *library, const char *text, const char *name,
+                                const grove_setting *settings, size_t setting_count,
+                                grove_error *error)
+{
+    return grove_lang_parse(text, name, library->classes, settings, setting_count,
+                            (const char *const *)library->tree_folders,
+                            (const char *const *)library->array_folders, error);
+}
+
+char *grove_library_options(grove_library *library, const char *path, grove_error *error)
+{
+    return grove_lang_options(path, (const char *const *)library->tree_folders, error);
+}
+
+/* ---- values ---- */
+
+int grove_session_value(grove_session *session, const char *name, grove_value **value)
+{
+    grove_tree *tree = grove_session_tree(session);
+    const char *names[256];
+    size_t count = 0;
+
+    for (size_t i = 0; i < tree->node_count; i++) {
+        if (!strcmp(tree->nodes[i]->name, name))
+            return grove_session_evaluate(session, tree->nodes[i], NULL, 0, value);
+        if (!tree->nodes[i]->made_up && count < 256)
+            names[count++] = tree->nodes[i]->name;
+    }
+    const char *near = grove_nearest(name, names, count);
+    return grove_fail(tree->error, GROVE_MISSING, "no node is called '%s'%s%s%s", name,
+                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+int grove_value_axes(const grove_value *value)
+{
+    return value->axes;
+}
+
+const char *grove_value_axis(const grove_value *value, int k, int64_t *size)
+{
+    if (k < 0 || k >= value->axes)
+        return NULL;
+    if (size)
+        *size = value->range[k].count;
+    return value->range[k].axis->name;
+}
+
+int grove_value_elements(const grove_value *value)
+{
+    return value->elements;
+}
+
+bool grove_value_complex(const grove_value *value)
+{
+    return value->complex_;
+}
+
+double *grove_value_numbers(grove_value *value, int64_t *count, grove_error *error)
+{
+    int64_t numbers = grove_value_cells(value) * value->elements;
+    double *list = grove_try_alloc((size_t)numbers + 1, 2 * sizeof(double));
+    const char *data = grove_buffer_host(value->data, error);
+    int parts = value->complex_ ? 2 : 1;
+
+    if (!list || !data) {
+        free(list);
+        grove_fail(error, GROVE_NO_MEMORY, "no memory for %lld numbers", (long long)numbers);
+        return NULL;
+    }
+    for (int64_t i = 0; i < numbers * parts; i++)
+        list[2 * (i / parts) + i % parts] = value->double_
+                                                ? ((const double *)(const void *)data)[i]
+                                                : (double)((const float *)(const void *)data)[i];
+    if (count)
+        *count = numbers;
+    return list;
+}
+
+unsigned char *grove_value_flagged(grove_value *value, grove_error *error)
+{
+    int64_t cells = grove_value_cells(value), index[GROVE_MAX_AXES] = {0};
+    unsigned char *list = grove_try_alloc((size_t)(cells * value->elements) + 1, 1);
+    grove_view view;
+
+    if (!list) {
+        grove_fail(error, GROVE_NO_MEMORY, "no memory for %lld flags", (long long)cells);
+        return NULL;
+    }
+    if (!value->flags || grove_value_flag_view(value, value->range, value->axes, 0, &view, error))
+        return list;
+    for (int64_t i = 0; i < cells; i++) {
+        unsigned bits = *(unsigned char *)grove_view_at(&view, index, value->axes);
+        for (int e = 0; e < value->elements; e++)
+            list[i * value->elements + e] = bits >> (e < 7 ? e : 7) & 1;
+        for (int d = value->axes - 1; d >= 0 && ++index[d] == value->range[d].count; d--)
+            index[d] = 0;
+    }
+    return list;
+}
+
+/* ---- settings as text ---- */
+
+static int bad_setting(grove_error *error, const char *name, const char *text, const char *want)
+{
+    return grove_fail(error, GROVE_INVALID, "--%s %s: wants %s", name, text, want);
+}
+
+int grove_session_option(grove_session_options *options, const char *name, const char *text,
+                         grove_error *error)
+{
+    int64_t number = 0;
+    const char *end = grove_parse_integer(text, &number);
+    bool whole = end && !*end && number >= 0;
+
+    if (!strcmp(name, "memory"))
+        return grove_parse_bytes(text, &options->memory)
+                   ? bad_setting(error, name, text, "a size such as 512MiB or 4GiB")
+                   : 0;
+    if (!strcmp(name, "precision")) {
+        options->double_precision = !strcmp(text, "double");
+        return options->double_precision || !strcmp(text, "single")
+                   ? 0
+                   : bad_setting(error, name, text, "single or double");
+    }
+    if (!strcmp(name, "device"))
+        return !strcmp(text, "cpu") || !strcmp(text, "auto")
+                   ? 0
+                   : bad_setting(error, name, text, "auto or cpu; this build has no other device");
+    if (!strcmp(name, "threads")) {
+        options->threads = (int)number;
+        return whole && number <= 1024 ? 0 : bad_setting(error, name, text, "a number of threads");
+    }
+    if (!strncmp(name, "tile-", 5)) {
+        if (!whole)
+            return bad_setting(error, name, text, "a whole number");
+        if (!strcmp(name, "tile-times"))
+            options->tile_times = number;
+        else if (!strcmp(name, "tile-channels"))
+            options->tile_channels = number;
+        else if (!strcmp(name, "tile-baselines"))
+            options->tile_baselines = number;
+        return 0;
+    }
+    return grove_fail(error, GROVE_INVALID, "no such option: --%s", name);
+}
