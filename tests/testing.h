@@ -8,6 +8,11 @@
 
 #include <complex.h>
 
+#ifndef CMPLX /* glibc has it for gcc alone */
+#define CMPLX(x, y)  __builtin_complex((double)(x), (double)(y))
+#define CMPLXL(x, y) __builtin_complex((long double)(x), (long double)(y))
+#endif
+
 typedef struct {
     grove_classes *classes;
     grove_error *error;
