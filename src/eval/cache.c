@@ -1,0 +1,160 @@
+#include "eval/cache.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    grove_hash key;
+    grove_value *value; /* NULL: an empty slot */
+    uint64_t bytes;
+    double worth; /* seconds per byte, on top of the age at its last use */
+    double seconds;
+} entry;
+
+/* Open addressing with linear probing. `age` is the worth of what was last let go: what is not used
+ * again sinks below newcomers as it rises (the ageing of GreedyDual, Cao & Irani 1997). */
+struct grove_cache {
+    entry *slots;
+    size_t capacity, count; /* capacity: a power of two */
+    double age;
+    grove_cache_counters counters;
+};
+
+grove_cache *grove_cache_new(uint64_t budget)
+{
+    grove_cache *cache = grove_alloc(sizeof(*cache));
+
+    cache->counters.budget = budget;
+    cache->capacity = 64;
+    cache->slots = grove_alloc(cache->capacity * sizeof(entry));
+    return cache;
+}
+
+void grove_cache_free(grove_cache *cache)
+{
+    if (!cache)
+        return;
+    for (size_t i = 0; i < cache->capacity; i++)
+        grove_value_unref(cache->slots[i].value);
+    free(cache->slots);
+    free(cache);
+}
+
+grove_hash grove_cache_key(grove_hash node, const grove_range *range, int axes)
+{
+    int64_t words[2 * GROVE_MAX_AXES];
+
+    for (int d = 0; d < axes; d++) {
+        words[2 * d] = range[d].first;
+        words[2 * d + 1] = range[d].count;
+    }
+    return grove_hash_add(node, words, (size_t)axes * 2 * sizeof(int64_t));
+}
+
+/* The slot of the key, or the empty one where it would stand. */
+static size_t slot_of(const grove_cache *cache, grove_hash key)
+{
+    size_t at = (size_t)key.a & (cache->capacity - 1);
+
+    while (cache->slots[at].value && !grove_hash_equal(cache->slots[at].key, key))
+        at = (at + 1) & (cache->capacity - 1);
+    return at;
+}
+
+static double worth_of(const grove_cache *cache, double seconds, uint64_t bytes)
+{
+    return cache->age + seconds / (double)(bytes + 1);
+}
+
+grove_value *grove_cache_find(grove_cache *cache, grove_hash key)
+{
+    entry *found = &cache->slots[slot_of(cache, key)];
+
+    if (!found->value) {
+        cache->counters.misses++;
+        return NULL;
+    }
+    cache->counters.hits++;
+    found->worth = worth_of(cache, found->seconds, found->bytes);
+    return grove_value_ref(found->value);
+}
+
+/* Empties a slot and moves up what was pushed behind it. */
+static void take_out(grove_cache *cache, size_t hole)
+{
+    size_t mask = cache->capacity - 1;
+
+    cache->counters.bytes -= cache->slots[hole].bytes;
+    cache->count--;
+    grove_value_unref(cache->slots[hole].value);
+    for (size_t at = (hole + 1) & mask; cache->slots[at].value; at = (at + 1) & mask) {
+        size_t home = (size_t)cache->slots[at].key.a & mask;
+        if (((at - home) & mask) < ((at - hole) & mask))
+            continue;
+        cache->slots[hole] = cache->slots[at];
+        hole = at;
+    }
+    memset(&cache->slots[hole], 0, sizeof(entry));
+}
+
+static bool evict(grove_cache *cache)
+{
+    size_t least = cache->capacity;
+
+    for (size_t i = 0; i < cache->capacity; i++)
+        if (cache->slots[i].value &&
+            (least == cache->capacity || cache->slots[i].worth < cache->slots[least].worth))
+            least = i;
+    if (least == cache->capacity)
+        return false;
+    cache->age = cache->slots[least].worth;
+    cache->counters.evictions++;
+    take_out(cache, least);
+    return true;
+}
+
+bool grove_cache_shrink(grove_cache *cache, uint64_t bytes)
+{
+    uint64_t before = cache->counters.bytes;
+
+    while (before - cache->counters.bytes < bytes && evict(cache))
+        ;
+    return cache->counters.bytes < before;
+}
+
+static void enlarge(grove_cache *cache)
+{
+    entry *old = cache->slots;
+    size_t count = cache->capacity;
+
+    cache->capacity *= 2;
+    cache->slots = grove_alloc(cache->capacity * sizeof(entry));
+    for (size_t i = 0; i < count; i++)
+        if (old[i].value)
+            cache->slots[slot_of(cache, old[i].key)] = old[i];
+    free(old);
+}
+
+void grove_cache_put(grove_cache *cache, grove_hash key, grove_value *value, double seconds)
+{
+    uint64_t bytes = grove_value_bytes(value);
+    entry new = {key, value, bytes, worth_of(cache, seconds, bytes), seconds};
+
+    if (bytes > cache->counters.budget || cache->slots[slot_of(cache, key)].value)
+        return;
+    while (cache->counters.bytes + bytes > cache->counters.budget && evict(cache))
+        ;
+    if (2 * (cache->count + 1) > cache->capacity)
+        enlarge(cache);
+    grove_value_ref(value);
+    cache->slots[slot_of(cache, key)] = new;
+    cache->count++;
+    cache->counters.bytes += bytes;
+}
+
+grove_cache_counters grove_cache_count(const grove_cache *cache)
+{
+    return cache->counters;
+}

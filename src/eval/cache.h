@@ -1,0 +1,27 @@
+/* The cache: values by the hash of their content, under a budget of bytes. */
+#ifndef GROVE_EVAL_CACHE_H
+#define GROVE_EVAL_CACHE_H
+
+#include "base/hash.h"
+#include "value/value.h"
+
+typedef struct grove_cache grove_cache;
+
+grove_cache *grove_cache_new(uint64_t budget);
+void grove_cache_free(grove_cache *cache);
+
+/* Key of a node's value over some ranges. */
+grove_hash grove_cache_key(grove_hash node, const grove_range *range, int axes);
+/* A reference the caller drops, or NULL. */
+grove_value *grove_cache_find(grove_cache *cache, grove_hash key);
+/* Keeps `value`, which took `seconds` to compute; what is least worth its bytes leaves. */
+void grove_cache_put(grove_cache *cache, grove_hash key, grove_value *value, double seconds);
+/* Lets go of values worth least until `bytes` are free or nothing is left; true if any went. */
+bool grove_cache_shrink(grove_cache *cache, uint64_t bytes);
+
+typedef struct {
+    uint64_t hits, misses, evictions, bytes, budget;
+} grove_cache_counters;
+grove_cache_counters grove_cache_count(const grove_cache *cache);
+
+#endif

@@ -1,0 +1,300 @@
+/* The values of single steps: constants, data of leaves, casts, selections, classes. */
+#include "eval/evaluate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static grove_value *input(const grove_run *run, const grove_step *step, int k)
+{
+    return step->input[k] < 0 ? NULL : run->program->steps[step->input[k]].value;
+}
+
+/* ---- constants and data ---- */
+
+int grove_compute_constant(grove_run *run, grove_step *step)
+{
+    const grove_literal *literal = step->node->constant;
+
+    step->value = grove_step_new_value(run, step);
+    if (!step->value)
+        return GROVE_NO_MEMORY;
+    void *data = grove_buffer_host(step->value->data, run->session->error);
+    int parts = step->value->complex_ ? 2 : 1;
+    for (int e = 0; e < step->value->elements; e++) {
+        const grove_literal *item =
+            literal->kind == GROVE_LITERAL_LIST ? &literal->items[e] : literal;
+        for (int k = 0; k < parts; k++) {
+            double x = k ? item->imaginary : item->number;
+            if (step->double_)
+                ((double *)data)[e * parts + k] = x;
+            else
+                ((float *)data)[e * parts + k] = (float)x;
+        }
+    }
+    return 0;
+}
+
+int grove_compute_data(grove_run *run, grove_step *step)
+{
+    const grove_node *node = step->node;
+    grove_range range[GROVE_MAX_AXES];
+
+    grove_step_ranges(run->program, step, range);
+    step->value =
+        grove_value_bare(range, step->axes, node->form.shape, grove_form_elements(&node->form),
+                         node->form.complex_, step->double_);
+    memcpy(&step->value->unit, &node->form.unit, sizeof(step->value->unit));
+    size_t bytes = (size_t)grove_value_cells(step->value) * grove_value_cell_bytes(step->value);
+    step->value->data =
+        grove_buffer_borrow(run->session->device, node->leaf->members[node->member].data, bytes);
+    return 0;
+}
+
+/* ---- casts ---- */
+
+typedef struct {
+    const void *from;
+    void *to;
+    bool from_double, to_double, widen; /* widen: real to complex */
+} cast_state;
+
+#define CAST(source, target)                                                                       \
+    for (int64_t i = first; i < last; i++) {                                                       \
+        if (cast->widen) {                                                                         \
+            ((target *)cast->to)[2 * i] = (target)((const source *)cast->from)[i];                 \
+            ((target *)cast->to)[2 * i + 1] = 0;                                                   \
+        } else {                                                                                   \
+            ((target *)cast->to)[i] = (target)((const source *)cast->from)[i];                     \
+        }                                                                                          \
+    }
+
+static void cast_numbers(void *context, int64_t first, int64_t last)
+{
+    const cast_state *cast = context;
+
+    if (cast->from_double && cast->to_double)
+        CAST(double, double)
+    else if (cast->from_double)
+        CAST(double, float)
+    else if (cast->to_double)
+        CAST(float, double)
+    else
+        CAST(float, float)
+}
+
+static void share_flags(grove_value *to, grove_value *from)
+{
+    to->flags = grove_buffer_ref(from->flags);
+    to->flag_axes = from->flag_axes;
+}
+
+/* The part `range` of `from`, which may be larger: as it is if equal, else a copy. */
+static int part_of(grove_run *run, grove_value *from, const grove_range *range, int axes,
+                   grove_value **part)
+{
+    bool equal = from->axes == axes;
+
+    for (int d = 0; d < axes && equal; d++)
+        equal = from->range[d].first == range[d].first && from->range[d].count == range[d].count;
+    if (!equal)
+        return grove_copy_dense(run->session, from, 0, range, axes, part);
+    *part = grove_value_ref(from);
+    return 0;
+}
+
+int grove_compute_cast(grove_run *run, grove_step *step)
+{
+    grove_session *session = run->session;
+    const grove_form *form = &step->node->form;
+    grove_range range[GROVE_MAX_AXES];
+    grove_value *from = NULL;
+
+    grove_step_ranges(run->program, step, range);
+    int code = part_of(run, input(run, step, 0), range, step->axes, &from);
+    if (code)
+        return code;
+    if (from->double_ == step->double_ && from->complex_ == form->complex_) {
+        step->value = from;
+        return 0;
+    }
+    step->value = grove_value_bare(range, step->axes, from->shape, from->elements, form->complex_,
+                                   step->double_);
+    step->value->unit = from->unit;
+    int64_t numbers = grove_value_cells(from) * from->elements * (from->complex_ ? 2 : 1);
+    size_t bytes = (size_t)grove_value_cells(from) * grove_value_cell_bytes(step->value);
+    step->value->data = grove_buffer_new(session->device, bytes, session->error);
+    if (step->value->data) {
+        cast_state cast = {grove_buffer_host(from->data, session->error),
+                           grove_buffer_host(step->value->data, session->error), from->double_,
+                           step->double_, form->complex_ && !from->complex_};
+        double began = grove_now();
+        grove_parallel(session->device->threads, numbers, 65536, cast_numbers, &cast);
+        session->counters.kernel_seconds += grove_now() - began;
+        share_flags(step->value, from);
+    } else {
+        grove_value_unref(step->value);
+        step->value = NULL;
+        code = GROVE_NO_MEMORY;
+    }
+    grove_value_unref(from);
+    return code;
+}
+
+/* ---- selections ---- */
+
+/* One element of each cell. */
+static void pick(const grove_value *from, int element, const char *source, char *to)
+{
+    size_t bytes = grove_value_cell_bytes(from), one = bytes / (size_t)from->elements;
+    int64_t cells = grove_value_cells(from);
+
+    for (int64_t i = 0; i < cells; i++)
+        memcpy(to + (size_t)i * one, source + (size_t)i * bytes + (size_t)element * one, one);
+}
+
+static int select_element(grove_run *run, grove_step *step, grove_value *from)
+{
+    grove_error *error = run->session->error;
+    int element = step->node->select_element;
+
+    step->value = grove_step_new_value(run, step);
+    if (!step->value)
+        return GROVE_NO_MEMORY;
+    pick(from, element, grove_buffer_host(from->data, error),
+         grove_buffer_host(step->value->data, error));
+    if (!from->flags || !step->value->flags)
+        return 0;
+    const unsigned char *source = grove_buffer_host(from->flags, error);
+    unsigned char *to = grove_buffer_host(step->value->flags, error);
+    size_t count = grove_buffer_bytes(step->value->flags);
+    for (size_t i = 0; i < count; i++)
+        to[i] = source[i] >> (element < 7 ? element : 7) & 1;
+    return 0;
+}
+
+/* Where the axis that goes was: its range with one cell. */
+int grove_compute_select(grove_run *run, grove_step *step)
+{
+    const grove_node *node = step->node, *in = node->inputs[0].node;
+    grove_range own[GROVE_MAX_AXES], space[GROVE_MAX_AXES];
+    grove_value *from = NULL;
+
+    grove_step_ranges(run->program, step, own);
+    for (int d = 0; d < in->axis_count; d++) {
+        space[d] = (grove_range){in->axes[d], node->select_first, 1};
+        for (int e = 0; e < step->axes; e++)
+            if (own[e].axis == in->axes[d])
+                space[d] = own[e];
+    }
+    /* a copy of its own, with flags along all axes, that may lose an axis */
+    int code = grove_copy_dense(run->session, input(run, step, 0), 0, space, in->axis_count, &from);
+    if (code)
+        return code;
+    from->axes = step->axes;
+    memcpy(from->range, own, sizeof(from->range));
+    if (from->flags)
+        from->flag_axes = (1u << step->axes) - 1;
+    if (node->select_element < 0) {
+        step->value = from;
+        return 0;
+    }
+    code = select_element(run, step, from);
+    grove_value_unref(from);
+    return code;
+}
+
+/* ---- classes ---- */
+
+/* The step's ranges and the whole of what the class consumes, in order of storage. */
+static int make_space(const grove_run *run, const grove_step *step, grove_range *space)
+{
+    const grove_node *node = step->node;
+    int n = step->axes;
+
+    grove_step_ranges(run->program, step, space);
+    for (int i = 0; i < node->consumed_count && n < GROVE_MAX_AXES; i++) {
+        const grove_axis *axis = node->consumed[i];
+        int at = n++;
+        while (at > 0 && space[at - 1].axis->kind > axis->kind) {
+            space[at] = space[at - 1];
+            at--;
+        }
+        space[at] = (grove_range){axis, 0, axis->size};
+    }
+    return n;
+}
+
+static int fill_args(grove_run *run, const grove_step *step, const grove_range *space, int axes,
+                     grove_args *args)
+{
+    grove_session *session = run->session;
+    const grove_node *node = step->node;
+
+    args->axes = axes;
+    args->inputs = step->inputs;
+    for (int d = 0; d < axes; d++) {
+        args->size[d] = space[d].count;
+        args->origin[d] = space[d].first;
+        args->axis[d] = space[d].axis->kind;
+    }
+    int code =
+        grove_value_view(step->value, space, axes, 0, session->device, &args->out, session->error);
+    for (int k = 0; k < step->inputs && !code; k++) {
+        grove_value *from = input(run, step, k);
+        if (from)
+            code = grove_value_view(from, space, axes, step->side[k], session->device, &args->in[k],
+                                    session->error);
+        else
+            memset(&args->in[k], 0, sizeof(args->in[k]));
+    }
+    memcpy(args->state.bytes, node->state, sizeof(args->state.bytes));
+    return code;
+}
+
+static int run_class(grove_run *run, const grove_step *step, const grove_args *args)
+{
+    grove_session *session = run->session;
+    const grove_node *node = step->node;
+    size_t before = grove_error_count(session->error);
+    int code = 0;
+
+    if (step->kind == GROVE_STEP_KERNEL) {
+        code = session->device->launch(session->device, node->kernel, args, step->double_,
+                                       session->error);
+    } else {
+        grove_call call = {node, args, step->double_, session->device->threads};
+        code = node->class_->eval(&call);
+        if (code && grove_error_count(session->error) == before)
+            grove_node_fail(node, code, "evaluation failed");
+    }
+    return code > 0 ? GROVE_INTERNAL : code;
+}
+
+int grove_compute_class(grove_run *run, grove_step *step)
+{
+    grove_session *session = run->session;
+    bool flagged = step->flagged;
+    grove_range space[GROVE_MAX_AXES];
+    grove_args args;
+    int axes = make_space(run, step, space);
+
+    step->flagged = false; /* the flags are made apart */
+    step->value = grove_step_new_value(run, step);
+    step->flagged = flagged;
+    if (!step->value)
+        return GROVE_NO_MEMORY;
+    int code = fill_args(run, step, space, axes, &args);
+    double began = grove_now();
+    if (!code && grove_value_cells(step->value))
+        code = run_class(run, step, &args);
+    if (!code && flagged)
+        code = grove_flags_combine(run, step, space, axes, step->value);
+    session->counters.kernel_seconds += grove_now() - began;
+    return code;
+}
+
+void grove_call_parallel(const grove_call *call, int64_t count,
+                         void (*fn)(void *context, int64_t first, int64_t last), void *context)
+{
+    grove_parallel(call->threads, count, 0, fn, context);
+}

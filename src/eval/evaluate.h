@@ -1,0 +1,47 @@
+/* Evaluation of a program's steps for one tile. */
+#ifndef GROVE_EVAL_EVALUATE_H
+#define GROVE_EVAL_EVALUATE_H
+
+#include "eval/fold.h"
+#include "eval/program.h"
+#include "eval/state.h"
+
+typedef struct grove_run grove_run;
+struct grove_run {
+    grove_session *session;
+    grove_program *program;
+    grove_value **results; /* by node: of earlier passes */
+    /* What a root does with the values of its inputs (steps of the program, which still hold
+     * theirs). */
+    int (*take)(grove_run *run, const grove_step *root);
+    grove_fold *(*fold_of)(grove_run *run, const grove_step *root); /* of a collector */
+    void *context;
+};
+
+/* Finds out which steps the current tile needs: what is kept or cached is taken from there. */
+void grove_run_mark(grove_run *run);
+/* Evaluates the needed steps in order and lets go of what is not used any more. */
+int grove_run_tile(grove_run *run);
+/* After an error: lets go of everything but what is kept. */
+void grove_run_drop(grove_run *run);
+
+/* A new value for a step over its present ranges. NULL with a message. */
+grove_value *grove_step_new_value(grove_run *run, const grove_step *step);
+/* Fills it from the data leaf; from any thread. */
+int grove_step_read(grove_session *session, const grove_step *step, grove_value *value);
+
+/* compute.c: the values of single steps from those of their inputs. */
+int grove_compute_constant(grove_run *run, grove_step *step);
+int grove_compute_data(grove_run *run, grove_step *step);
+int grove_compute_cast(grove_run *run, grove_step *step);
+int grove_compute_select(grove_run *run, grove_step *step);
+int grove_compute_class(grove_run *run, grove_step *step);
+/* copy.c: the part `space` of a value, dense, broadcast along axes that it does not have. */
+int grove_copy_dense(grove_session *session, grove_value *from, char side, const grove_range *space,
+                     int axes, grove_value **to);
+
+/* flags.c: of a class's value from those of its inputs. */
+int grove_flags_combine(grove_run *run, const grove_step *step, const grove_range *space, int axes,
+                        grove_value *value);
+
+#endif

@@ -1,0 +1,49 @@
+/* What the parts of eval/ share: the inside of a session. */
+#ifndef GROVE_EVAL_STATE_H
+#define GROVE_EVAL_STATE_H
+
+#include "eval/cache.h"
+#include "eval/facts.h"
+#include "eval/session.h"
+
+#include <pthread.h>
+
+typedef struct {
+    uint64_t calls, hits, bytes;
+    double seconds;
+} grove_node_counters;
+
+typedef struct grove_trace grove_trace;
+
+struct grove_session {
+    grove_tree *tree;
+    grove_session_options options;
+    grove_error *error;
+    grove_device *device;
+    grove_facts *facts;
+    grove_cache *cache;
+    grove_worker *worker;       /* reads ahead and writes behind; NULL: serial */
+    pthread_mutex_t io_lock;    /* held by classes with GROVE_CLASS_SERIAL_IO */
+    uint64_t memory;            /* bytes for values */
+    grove_node_counters *nodes; /* by id */
+    grove_counters counters;
+    grove_trace *trace;
+    double began;
+};
+
+/* Calls of classes that read or write, one at a time where they want that. */
+int grove_io_read(grove_session *session, grove_node *member, grove_array *out);
+int grove_io_write(grove_session *session, grove_node *action, const grove_array *inputs,
+                   int count);
+
+/* trace.c: a file for browsers' viewers, written as the run goes; lines on standard error. */
+grove_trace *grove_trace_new(const char *path, grove_error *error); /* NULL with a message */
+void grove_trace_event(grove_session *session, const char *name, const char *kind, int thread,
+                       double began, double ended, const grove_range *range, int axes);
+int grove_trace_finish(grove_trace *trace, grove_error *error); /* frees it */
+void grove_trace_discard(grove_trace *trace);
+
+/* The numbers that a node was to be made from, on standard error. */
+void grove_dump_inputs(const grove_node *node, grove_value *const *inputs);
+
+#endif

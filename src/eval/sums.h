@@ -1,0 +1,30 @@
+/* Partial sums (or means, least, greatest) over some ranges of axes. */
+#ifndef GROVE_EVAL_SUMS_H
+#define GROVE_EVAL_SUMS_H
+
+#include "value/value.h"
+
+typedef struct {
+    grove_reduce how;
+    int axes;
+    grove_range range[GROVE_MAX_AXES];
+    int elements, parts; /* numbers of a cell, each of 1 or 2 (complex) parts */
+    double *sum;         /* dense: cells, elements, parts */
+    int64_t *count;      /* dense: cells, elements: good samples; NULL: all are */
+    grove_buffer *storage[2];
+} grove_sums;
+
+grove_sums *grove_sums_new(grove_device *device, grove_reduce how, const grove_range *range,
+                           int axes, int elements, int parts, bool counted, grove_error *error);
+void grove_sums_free(grove_sums *sums); /* NULL is fine */
+
+/* Adds the part `space` of a value. Axes that `to` does not have are reduced in the order of the
+ * index; with `outer`, those other than `outer` first, to a number that starts from zero. */
+int grove_sums_add_value(grove_sums *to, grove_value *value, const grove_range *space, int axes,
+                         const grove_axis *outer, grove_threads *threads, grove_error *error);
+void grove_sums_add(grove_sums *to, const grove_sums *from, grove_threads *threads);
+
+/* Into a value over the same ranges; `samples`: what was added to each cell when not counted. */
+void grove_sums_finish(const grove_sums *sums, int64_t samples, grove_value *value);
+
+#endif

@@ -1,0 +1,125 @@
+/* The choice of tiles: as many times at once as fit the memory, then channels, then baselines. */
+#include "eval/schedule.h"
+
+#include <string.h>
+
+#define MIB ((uint64_t)1 << 20)
+
+typedef struct {
+    const grove_schedule *schedule;
+    grove_pass *pass;
+    uint64_t budget, chunk, wanted; /* wanted: bytes of the largest value of a tile */
+} chooser;
+
+static bool fits(chooser *c, const int64_t tile[GROVE_CUTS])
+{
+    c->pass->peak = grove_pass_footprint(c->schedule, c->pass, tile, c->chunk, &c->pass->largest);
+    return c->pass->peak <= c->budget;
+}
+
+/* Whether the pass may be cut there at all. */
+static bool can_cut(const chooser *c, int cut)
+{
+    const grove_program *p = c->pass->program;
+
+    return p->block.axis[cut] && p->cuttable >> cut & 1;
+}
+
+/* The most cells along an axis that fit, and, along time, that make no larger values than wanted. 0
+ * if not even one does. */
+static int64_t most(chooser *c, int64_t tile[GROVE_CUTS], int cut)
+{
+    int64_t low = 0, high = c->pass->program->block.count[cut];
+
+    while (low < high) {
+        int64_t middle = low + (high - low + 1) / 2;
+        tile[cut] = middle;
+        bool good = fits(c, tile);
+        if (good && (middle == 1 || cut != GROVE_CUT_TIME || c->pass->largest <= c->wanted))
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* Tiles of about one size. */
+static int64_t even(int64_t size, int64_t tile)
+{
+    int64_t count = (size + tile - 1) / tile;
+
+    return (size + count - 1) / count;
+}
+
+static bool search(chooser *c, int64_t tile[GROVE_CUTS])
+{
+    const grove_block *block = &c->pass->program->block;
+    bool any = false;
+
+    for (int k = 0; k < GROVE_CUTS; k++) {
+        if (!can_cut(c, k) || block->count[k] == 0)
+            continue;
+        int64_t found = most(c, tile, k);
+        if (found) {
+            tile[k] = even(block->count[k], found);
+            return true;
+        }
+        tile[k] = 1;
+        any = true;
+    }
+    return !any && fits(c, tile);
+}
+
+static void take(grove_pass *pass, const int64_t tile[GROVE_CUTS])
+{
+    const grove_block *block = &pass->program->block;
+
+    memcpy(pass->tile, tile, sizeof(pass->tile));
+    pass->tiles = 1;
+    for (int k = 0; k < GROVE_CUTS; k++)
+        if (block->axis[k] && tile[k] > 0)
+            pass->tiles *= (block->count[k] + tile[k] - 1) / tile[k];
+}
+
+static bool force(chooser *c, int64_t tile[GROVE_CUTS])
+{
+    const grove_session_options *options = &c->schedule->session->options;
+    int64_t given[GROVE_CUTS] = {options->tile_times, options->tile_channels,
+                                 options->tile_baselines};
+    bool any = false;
+
+    for (int k = 0; k < GROVE_CUTS; k++) {
+        any = any || given[k];
+        if (given[k] > 0 && given[k] < tile[k])
+            tile[k] = given[k];
+    }
+    return any;
+}
+
+bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
+{
+    uint64_t memory = schedule->session->memory;
+    chooser c = {schedule, pass, memory - memory / 10, memory / 8, 0};
+    int64_t tile[GROVE_CUTS];
+    bool found;
+
+    if (c.chunk > 64 * MIB)
+        c.chunk = 64 * MIB;
+    memcpy(tile, pass->program->block.count, sizeof(tile));
+    bool forced = force(&c, tile);
+    found = fits(&c, tile) || forced;
+    /* some tiles, so that reading and writing overlap with computing, but not too small ones */
+    c.wanted = pass->largest / 8;
+    c.wanted = c.wanted < 4 * MIB ? 4 * MIB : c.wanted > 64 * MIB ? 64 * MIB : c.wanted;
+    while (!forced && pass->program->cuttable) {
+        memcpy(tile, pass->program->block.count, sizeof(tile));
+        found = search(&c, tile);
+        if (found || c.chunk <= 4096)
+            break;
+        c.chunk /= 16;
+    }
+    take(pass, tile);
+    /* chunks and what is kept are those of the tiles chosen */
+    fits(&c, tile);
+    return found;
+}
