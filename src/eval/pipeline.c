@@ -14,10 +14,10 @@ typedef struct {
     int64_t ticket;
     int code;
     double began, ended;
-} job;
+} io_job;
 
 typedef struct {
-    job job;
+    io_job job;
     grove_step *steps;
     int *ahead, count; /* which of the steps to read, into their `next` */
 } reading;
@@ -30,7 +30,7 @@ typedef struct {
 } write_call;
 
 typedef struct {
-    job job;
+    io_job job;
     write_call *calls;
     int count;
     size_t capacity;
@@ -98,7 +98,7 @@ static void write_calls(void *context)
     w->job.ended = grove_now();
 }
 
-static void queue(job *job, void (*fn)(void *), void *context)
+static void queue(io_job *job, void (*fn)(void *), void *context)
 {
     if (job->session->worker)
         job->ticket = grove_worker_queue(job->session->worker, fn, context);
@@ -107,7 +107,7 @@ static void queue(job *job, void (*fn)(void *), void *context)
 }
 
 /* Until the job is done; counts what it took. */
-static int wait_for(job *job)
+static int wait_for(io_job *job)
 {
     grove_session *session = job->session;
     double began = grove_now();
@@ -273,6 +273,12 @@ static bool seen(const pipeline *line, const grove_root *root)
     return false;
 }
 
+static void drop_call(write_call *call)
+{
+    for (int k = 0; k < call->count; k++)
+        grove_value_unref(call->values[k]);
+}
+
 static int take_action(pipeline *line, const grove_step *step)
 {
     writing *w = &line->writing[line->number % 2];
@@ -296,7 +302,7 @@ static int take_action(pipeline *line, const grove_step *step)
         line->schedule->session->counters.visibilities += cells;
         grove_progress_advance(line->progress, cells);
         if (cells == 0)
-            w->count--, grove_value_unref(call->values[0]);
+            drop_call(&w->calls[--w->count]);
     }
     return code;
 }
@@ -395,8 +401,7 @@ static grove_fold *fold_of(grove_run *run, const grove_step *step)
 static void drop_writing(writing *w)
 {
     for (int i = 0; i < w->count; i++)
-        for (int k = 0; k < w->calls[i].count; k++)
-            grove_value_unref(w->calls[i].values[k]);
+        drop_call(&w->calls[i]);
     w->count = 0;
 }
 

@@ -1,0 +1,110 @@
+/* Profiles: what a run took, by node and by class. */
+#include "base/memory.h"
+#include "base/text.h"
+#include "eval/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    const char *name;
+    grove_node_counters sum;
+} line;
+
+static int by_time(const void *a, const void *b)
+{
+    const line *x = a, *y = b;
+
+    if (x->sum.seconds != y->sum.seconds)
+        return x->sum.seconds < y->sum.seconds ? 1 : -1;
+    return strcmp(x->name, y->name);
+}
+
+static const char *class_name(const grove_node *node)
+{
+    switch (node->kind) {
+    case GROVE_NODE_CONSTANT:
+        return "(number)";
+    case GROVE_NODE_MEMBER:
+        return "(data)";
+    case GROVE_NODE_CAST:
+        return "(conversion)";
+    default:
+        return node->class_->name;
+    }
+}
+
+static void add_to(line *lines, size_t *count, const char *name, const grove_node_counters *c)
+{
+    size_t i = 0;
+
+    while (i < *count && strcmp(lines[i].name, name))
+        i++;
+    if (i == *count)
+        lines[(*count)++] = (line){.name = name};
+    lines[i].sum.calls += c->calls;
+    lines[i].sum.hits += c->hits;
+    lines[i].sum.bytes += c->bytes;
+    lines[i].sum.seconds += c->seconds;
+}
+
+static void print(grove_text *text, const char *title, line *lines, size_t count)
+{
+    char time[32], bytes[32];
+
+    qsort(lines, count, sizeof(*lines), by_time);
+    grove_text_add(text, "%-28s %10s %12s %10s %12s\n", title, "calls", "time", "hits", "bytes");
+    for (size_t i = 0; i < count; i++)
+        grove_text_add(text, "%-28s %10llu %12s %10llu %12s\n", lines[i].name,
+                       (unsigned long long)lines[i].sum.calls,
+                       grove_show_seconds(time, lines[i].sum.seconds),
+                       (unsigned long long)lines[i].sum.hits,
+                       grove_show_bytes(bytes, (double)lines[i].sum.bytes));
+}
+
+static void print_sums(grove_text *text, const grove_counters *c)
+{
+    char a[32], b[32], d[32], e[32];
+    double rest = c->seconds - c->kernel_seconds - c->wait_seconds;
+
+    grove_text_add(text, "first to last tile %s: kernels %s, waiting for data %s, framework %s",
+                   grove_show_seconds(a, c->seconds), grove_show_seconds(b, c->kernel_seconds),
+                   grove_show_seconds(d, c->wait_seconds), grove_show_seconds(e, rest));
+    if (c->node_tiles)
+        grove_text_add(text, " (%.1f us per node and tile)", 1e6 * rest / (double)c->node_tiles);
+    grove_text_add(text, "\nreading and writing %s beside it\n",
+                   grove_show_seconds(a, c->io_seconds));
+    grove_text_add(text,
+                   "%llu evaluations in %lld tiles; cache: %llu hits, %llu misses, %llu let go, "
+                   "%s kept; at most %s of values\n",
+                   (unsigned long long)c->evaluations, (long long)c->tiles,
+                   (unsigned long long)c->hits, (unsigned long long)c->misses,
+                   (unsigned long long)c->evictions, grove_show_bytes(a, (double)c->cached_bytes),
+                   grove_show_bytes(b, (double)c->peak_bytes));
+}
+
+char *grove_session_profile(const grove_session *session)
+{
+    const grove_tree *tree = session->tree;
+    line *nodes = grove_alloc((tree->node_count + 1) * sizeof(line));
+    line *classes = grove_alloc((tree->node_count + 1) * sizeof(line));
+    size_t node_count = 0, class_count = 0;
+    grove_text text = {0};
+
+    for (size_t i = 0; i < tree->node_count; i++) {
+        const grove_node *node = tree->nodes[i];
+        const grove_node_counters *c = &session->nodes[node->id];
+        if (!c->calls && !c->hits)
+            continue;
+        nodes[node_count++] = (line){node->name, *c};
+        add_to(classes, &class_count, class_name(node), c);
+    }
+    print(&text, "node", nodes, node_count);
+    grove_text_add(&text, "\n");
+    print(&text, "class", classes, class_count);
+    grove_text_add(&text, "\n");
+    print_sums(&text, grove_session_counters(session));
+    free(nodes);
+    free(classes);
+    return text.at;
+}
