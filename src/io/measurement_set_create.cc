@@ -10,6 +10,7 @@
 #include <casacore/tables/Tables/SetupNewTab.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <unistd.h>
 
@@ -294,7 +295,11 @@ std::string temporary_name(const std::string &path)
     std::string bare = path.substr(0, end + 1);
     size_t slash = bare.rfind('/');
     std::string folder = slash == std::string::npos ? "" : bare.substr(0, slash + 1);
-    return folder + "." + bare.substr(folder.size()) + ".grove-tmp-" + std::to_string(getpid());
+    std::string name = bare.substr(folder.size()) + ".grove-tmp-" + std::to_string(getpid());
+    // casacore takes a dot at the beginning of a relative path for the folder: an absolute one.
+    std::unique_ptr<char, decltype(&std::free)> here(
+        realpath(folder.empty() ? "." : folder.c_str(), nullptr), std::free);
+    return (here ? std::string(here.get()) + "/" : folder) + "." + name;
 }
 
 int check_target(const char *path, bool overwrite, grove_error *error)
