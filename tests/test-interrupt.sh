@@ -47,6 +47,19 @@ if mount -t tmpfs -o size=24m tmpfs "$work/small" 2>/dev/null; then
     [ $code -eq 1 ] || fail "exit code $code without space"
     grep -qi 'no space left' "$work/err" || fail "message: $(cat "$work/err")"
     [ -z "$(ls -A "$work/small")" ] || fail "left behind: $(ls -A "$work/small")"
+
+    # a column of a set that exists
+    (simulate -s hour_angle=-1h..1h -s integration=120s -s channels=4 -s out="$work/small/kept.ms") || fail 'a small run'
+    dd if=/dev/zero of="$work/small/fill" bs=1M count=17 2>/dev/null
+    before=$(find "$work/small/kept.ms" -name 'table.f*' -exec cksum {} + | sort | cksum)
+    "$grove" run -q predict.tree -s ms="$work/small/kept.ms" -s sky="$work/sky.skymodel" \
+        -s column=CORRECTED_DATA 2>"$work/err"
+    code=$?
+    [ $code -eq 1 ] || fail "exit code $code without space for a column"
+    grep -qi 'no space left' "$work/err" || fail "message: $(cat "$work/err")"
+    "$grove" check predict.tree -s ms="$work/small/kept.ms" -s sky="$work/sky.skymodel" >"$work/info" 2>&1 || fail "the set cannot be read: $(cat "$work/info")"
+    [ "$(find "$work/small/kept.ms" -name 'table.f*' -exec cksum {} + | sort | cksum)" = "$before" ] ||
+        fail 'data of the set have changed'
 else
     echo 'no file system of a small size could be mounted: that part is skipped'
 fi

@@ -33,6 +33,9 @@ struct grove_ms {
     // the column that is being written
     std::string column, scratch;
     grove_ms_mode mode = GROVE_MS_REPLACE;
+    // Something could not be written. The table must never be closed then: casacore writes what it
+    // still holds, and what its destructors throw would end the process.
+    bool broken = false;
 
     ~grove_ms()
     {

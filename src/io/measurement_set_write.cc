@@ -11,7 +11,11 @@
 #include <casacore/tables/Tables/TableDesc.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
 
 using namespace casacore;
 
@@ -173,6 +177,44 @@ void finish_new(grove_ms *ms)
         grove_path_remove(aside.c_str(), nullptr);
 }
 
+void give_up(grove_ms *ms)
+{
+    if (ms->broken)
+        (void)new Table(ms->table);
+    else if (ms->created && !ms->table.isNull())
+        ms->table.markForDelete(); // or all rows that are still to come would be written first
+    ms->table = Table();
+}
+
+// The last bytes of a table are written by destructors: room for them is made sure of before.
+int check_space(const grove_ms *ms, grove_error *error)
+{
+    std::string path = (ms->created ? ms->temporary : ms->path) + "/grove-space";
+    int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    int fault = file < 0 ? errno : posix_fallocate(file, 0, 4 << 20);
+    if (file >= 0)
+        close(file);
+    unlink(path.c_str());
+    return fault == 0 || fault == EOPNOTSUPP
+               ? 0
+               : grove_fail(error, GROVE_IO, "%s: %s", ms->path.c_str(), std::strerror(fault));
+}
+
+// Runs what writes. A full disk shows in casacore as any write error.
+int guard_writing(grove_ms *ms, grove_error *error, const std::function<int()> &work)
+{
+    std::unique_ptr<grove_error, decltype(&grove_error_free)> fault(grove_error_new(),
+                                                                    grove_error_free);
+    int code = grove::guard(ms->path, fault.get(), work);
+    if (!code)
+        return 0;
+    ms->broken = true;
+    const char *message = grove_error_message(fault.get(), 0);
+    if (check_space(ms, error) == 0)
+        grove_fail(error, code, "%s", message ? message : "cannot be written");
+    return code;
+}
+
 void finish_column(grove_ms *ms)
 {
     Table &table = ms->table;
@@ -218,6 +260,8 @@ extern "C" int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode 
         TiledShapeStMan manager(free_manager_name(table),
                                 IPosition(3, ms->layout->correlations, ms->layout->channels,
                                           std::max(Int64(1), Int64(1 << 20) / row)));
+        if (check_space(ms, error))
+            return int(GROVE_IO);
         table.addColumn(added, manager);
         ms->column = column;
         ms->scratch = grove::scratch_name(column);
@@ -233,7 +277,7 @@ extern "C" int grove_ms_write_data(grove_ms *ms, const grove_ms_block *block, co
                                    const unsigned char *flag, grove_error *error)
 {
     int code = grove::check_block(ms, block, error);
-    return code ? code : grove::guard(ms->path, error, [&] {
+    return code ? code : guard_writing(ms, error, [&] {
         grove::row_list list = grove::rows_of(ms, block);
         if (list.row.empty() || !block->channels)
             return 0;
@@ -254,7 +298,7 @@ extern "C" int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, con
                                   grove_error *error)
 {
     int code = grove::check_block(ms, block, error);
-    return code ? code : grove::guard(ms->path, error, [&] {
+    return code ? code : guard_writing(ms, error, [&] {
         grove::row_list list = grove::rows_of(ms, block);
         if (list.row.empty())
             return 0;
@@ -269,7 +313,9 @@ extern "C" int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, con
 
 extern "C" int grove_ms_finish(grove_ms *ms, grove_error *error)
 {
-    int code = grove::guard(ms->path, error, [&] {
+    int code = guard_writing(ms, error, [&] {
+        if (check_space(ms, nullptr))
+            return int(GROVE_IO);
         if (ms->created)
             finish_new(ms);
         else
@@ -289,12 +335,11 @@ extern "C" void grove_ms_abort(grove_ms *ms)
         return;
     grove::guard(ms->path, nullptr, [&] {
         if (!ms->created && !ms->scratch.empty() && !ms->table.isNull())
-            grove::recover(ms->table);
-        if (ms->created && !ms->table.isNull())
-            ms->table.markForDelete();
-        ms->table = Table();
+            grove::recover(ms->table); // gives the scratch column's space back
+        ms->broken = ms->broken && ms->created;
         return 0;
     });
+    give_up(ms);
     if (ms->created && !ms->temporary.empty())
         grove_path_remove(ms->temporary.c_str(), nullptr);
     delete ms;
