@@ -327,7 +327,7 @@ static bool is_source_sum(const grove_node *node)
            node->consumed[0]->kind == GROVE_AXIS_SOURCE && varies(node, GROVE_AXIS_BASELINE);
 }
 
-static void replace(grove_tree *tree, const grove_node *old, grove_node *new)
+void grove_node_replace(grove_tree *tree, const grove_node *old, grove_node *new)
 {
     for (size_t i = 0; i < tree->node_count; i++)
         for (int k = 0; k < tree->nodes[i]->input_count; k++)
@@ -349,11 +349,12 @@ int grove_tree_rewrite(grove_tree *tree)
         tree->error = error;
         if (!fused)
             continue;
-        replace(tree, sum, fused);
+        grove_node_replace(tree, sum, fused);
         if (fused->made_up && !sum->made_up) {
             fused->name = sum->name;
             fused->made_up = false;
         }
     }
+    grove_tree_drop_neutral(tree);
     return 0;
 }

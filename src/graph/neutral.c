@@ -1,0 +1,64 @@
+/* Products with one and sums with zero, as options leave them in trees, become their other operand.
+ */
+#include "graph/rewrite.h"
+
+#include <string.h>
+
+static bool is_number(const grove_node *node, double number)
+{
+    while (node->kind == GROVE_NODE_CAST)
+        node = node->inputs[0].node;
+    return node->kind == GROVE_NODE_CONSTANT && node->form.shape == GROVE_SCALAR &&
+           node->constant->number == number && node->constant->imaginary == 0;
+}
+
+/* With nothing but the neutral operand's place lost: the same form and axes. */
+static bool stands_for(const grove_node *node, grove_edge edge)
+{
+    const grove_node *other = edge.node;
+    const grove_form *a = &node->form, *b = &other->form;
+
+    if (edge.side || a->shape != b->shape || a->vector != b->vector || a->complex_ != b->complex_ ||
+        a->precision != b->precision || memcmp(&a->unit, &b->unit, sizeof(a->unit)) ||
+        node->axis_count != other->axis_count || node->role != other->role)
+        return false;
+    for (int d = 0; d < node->axis_count; d++)
+        if (node->axes[d] != other->axes[d])
+            return false;
+    return true;
+}
+
+static grove_node *other_operand(const grove_node *node)
+{
+    if (node->kind != GROVE_NODE_CLASS || node->input_count != 2 || !node->inputs[0].node ||
+        !node->inputs[1].node)
+        return NULL;
+    bool product = !strcmp(node->class_->name, "multiply");
+    bool quotient = !strcmp(node->class_->name, "divide");
+    bool sum = !strcmp(node->class_->name, "add");
+    bool difference = !strcmp(node->class_->name, "subtract");
+    double neutral = product || quotient ? 1 : 0;
+
+    if (!product && !quotient && !sum && !difference)
+        return NULL;
+    if (is_number(node->inputs[1].node, neutral) && stands_for(node, node->inputs[0]))
+        return node->inputs[0].node;
+    if ((product || sum) && is_number(node->inputs[0].node, neutral) &&
+        stands_for(node, node->inputs[1]))
+        return node->inputs[1].node;
+    return NULL;
+}
+
+void grove_tree_drop_neutral(grove_tree *tree)
+{
+    for (size_t i = 0; i < tree->node_count; i++) {
+        grove_node *node = tree->nodes[i], *other = other_operand(node);
+        if (!other)
+            continue;
+        grove_node_replace(tree, node, other);
+        if (other->made_up && !node->made_up) {
+            other->name = node->name;
+            other->made_up = false;
+        }
+    }
+}
