@@ -225,8 +225,8 @@ static int select_element(grove_node *node, const char *word)
                     : form->shape == GROVE_DIAGONAL ? diagonal[i]
                     : form->shape == GROVE_VECTOR   ? vector[i]
                                                     : -1;
-    if (found < 0 && word[0] >= '0' && word[0] <= '9')
-        found = atoi(word);
+    if (found < 0 && word[0] && strspn(word, "0123456789") == strlen(word))
+        found = strlen(word) < 3 ? atoi(word) : -1;
     if (found < 0 || found >= elements)
         return grove_node_fail_option(
             node, "element", "'%s' is not an element of '%s'%s", word, node->inputs[0].node->name,
