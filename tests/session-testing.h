@@ -1,0 +1,45 @@
+/* Two classes whose every call a test sees: `samples`, an observation whose numbers are a function
+ * of their place, some of them flagged; and `record`, an action that keeps what it is given. */
+#ifndef GROVE_TESTS_SESSION_TESTING_H
+#define GROVE_TESTS_SESSION_TESTING_H
+
+#include "eval/session.h"
+#include "lang/lang.h"
+
+enum {
+    SAMPLES_TIMES = 7,
+    SAMPLES_STATIONS = 4,
+    SAMPLES_BASELINES = 6,
+    SAMPLES_CHANNELS = 5,
+    SAMPLES_SOURCES = 3,
+    SAMPLES_CELLS = SAMPLES_TIMES * SAMPLES_BASELINES * SAMPLES_CHANNELS
+};
+
+/* Members of `samples`: data [time baseline freq] complex matrix with flags; jones [time station]
+ * complex matrix; flux [source freq] real; gain [freq] complex. */
+double samples_number(int member, int64_t i, int64_t j, int64_t k, int element, int part);
+bool samples_flagged(int64_t time, int64_t baseline, int64_t channel, int element);
+
+typedef struct {
+    grove_classes *classes;
+    grove_error *error;
+    grove_tree *tree;
+    /* what has happened, and what is to go wrong: the n-th such call from 1 on */
+    int reads, begins, writes, finishes, aborts;
+    int fail_read, fail_begin, fail_write, fail_finish, interrupt_write;
+    /* what `record` was given: its first input, in order of storage */
+    int64_t cells_written;
+    int places[SAMPLES_CELLS]; /* how often each cell came */
+    double numbers[SAMPLES_CELLS][8];
+    unsigned char flags[SAMPLES_CELLS];
+} session_test;
+
+extern session_test now;
+
+void session_test_begin(void);
+void session_test_end(void);
+/* Builds the tree of these lines after `o = samples()`. */
+void session_test_tree(const char *text);
+grove_node *session_test_node(const char *name);
+
+#endif
