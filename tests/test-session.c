@@ -13,7 +13,7 @@
 /* ---- invariance ---- */
 
 static const char *const definitions[] = {
-    "x = o.data",
+    "x = -o.data",
     "x = o.data * 2 + o.data^H",
     "J[p] = o.jones\nx = J[p] * o.data * J[q]^H",
     "x = o.jones * o.gain",
@@ -32,7 +32,7 @@ static const char *const definitions[] = {
     "x = select(o.data, axis=freq, index=-1)",
     "x = select(o.data * o.gain, element=XY)",
     "x = sum(o.flux, over=[source, freq]) * sum(o.jones, over=station)",
-    "x = 3",
+    "x = o.gain / 3",
 };
 enum { DEFINITIONS = sizeof(definitions) / sizeof(*definitions) };
 
