@@ -140,8 +140,8 @@ char *grove_session_profile(const grove_session *session);
 
 /* ---- values ---- */
 
-/* The whole value of the node of that name. The caller drops the reference, before the tree goes.
- */
+/* The whole value of the node of that name. The caller drops the reference, before the session
+ * goes. */
 int grove_session_value(grove_session *session, const char *node, grove_value **value);
 void grove_value_unref(grove_value *value);
 /* Axes of a value: how many, and the name and size of each, slowest first. */

@@ -160,14 +160,28 @@ void grove_error_context(grove_error *error, size_t since, const grove_place *pl
     pthread_mutex_unlock(&error->lock);
 }
 
+/* Other threads may be adding. */
+static size_t count(const grove_error *error, bool warnings)
+{
+    pthread_mutex_t *lock;
+
+    if (!error)
+        return 0;
+    lock = (pthread_mutex_t *)&error->lock;
+    pthread_mutex_lock(lock);
+    size_t number = warnings ? error->count - error->errors : error->errors;
+    pthread_mutex_unlock(lock);
+    return number;
+}
+
 size_t grove_error_count(const grove_error *error)
 {
-    return error ? error->errors : 0;
+    return count(error, false);
 }
 
 size_t grove_error_warnings(const grove_error *error)
 {
-    return error ? error->count - error->errors : 0;
+    return count(error, true);
 }
 
 int grove_error_code(const grove_error *error)

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -136,7 +137,7 @@ void grove_progress_free(grove_progress *progress)
 
 /* ---- Ctrl-C ---- */
 
-static volatile sig_atomic_t interrupted;
+static atomic_int interrupted; /* lock-free, so signal handlers may use it */
 
 static void on_signal(int number)
 {
