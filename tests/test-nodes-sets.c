@@ -1,0 +1,336 @@
+/* ms and sink: what the class says against what stands in the set, and the other way round; the
+ * set itself is written and read by io/, which has tests of its own. */
+#include "probe.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "io/measurement_set.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static testing t;
+static char path[128];
+
+static void setup(void)
+{
+    testing_begin(&t);
+    probe_begin(&t);
+    snprintf(path, sizeof(path), "%s/a.ms", t.folder);
+}
+
+static void teardown(void)
+{
+    testing_end(&t);
+}
+
+static void good(bool fine)
+{
+    char *text = grove_error_text(t.error);
+
+    ck_assert_msg(fine, "%s", text);
+    free(text);
+}
+
+static void tree(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void tree(const char *format, ...)
+{
+    va_list args;
+    grove_text text = {0};
+
+    va_start(args, format);
+    grove_text_add_v(&text, format, args);
+    va_end(args);
+    testing_tree(&t, text.at);
+    free(text.at);
+}
+
+/* ---- sink ---- */
+
+static const grove_ms_block all = {0, PROBE_TIMES, 0, PROBE_BASELINES, 0, PROBE_CHANNELS};
+enum { CELLS = PROBE_TIMES * PROBE_BASELINES * PROBE_CHANNELS };
+
+/* Runs the tree, tiles of any size, and opens what it wrote. */
+static grove_ms *run(void)
+{
+    grove_session_options options = {.tile_times = 2, .tile_channels = 3, .tile_baselines = 4};
+
+    good(!probe_run(&t, &options));
+    grove_ms *ms = grove_ms_open(path, 0, 0, false, t.error);
+    good(ms != NULL);
+    return ms;
+}
+
+/* That column `name` holds factor * data of the elements `of`, with their flags; a flagged scalar
+ * flags the whole diagonal that it becomes part of. */
+static void check_column(grove_ms *ms, const char *name, double factor, const int *of, int count)
+{
+    float *data = grove_alloc(CELLS * 8 * sizeof(float));
+    unsigned char *flag = grove_alloc(CELLS * 4);
+    int n = 0;
+
+    ck_assert_int_eq(grove_ms_layout_of(ms)->correlations, count);
+    good(!grove_ms_read_data(ms, name, &all, data, flag, t.error));
+    for (int i = 0; i < PROBE_TIMES; i++)
+        for (int b = 0; b < PROBE_BASELINES; b++)
+            for (int k = 0; k < PROBE_CHANNELS; k++)
+                for (int c = 0; c < count; c++, n++) {
+                    double complex wanted = factor * probe_data(i, b, k, of[c]);
+                    bool flagged = probe_flagged(i, b, k, of[c]) ||
+                                   (count == 2 && probe_flagged(i, b, k, of[1 - c]));
+                    ck_assert_msg(flag[n] == flagged, "%s: flag of %d %d %d %d", name, i, b, k, c);
+                    ck_assert_msg(flagged || (data[2 * n] == (float)creal(wanted) &&
+                                              data[2 * n + 1] == (float)cimag(wanted)),
+                                  "%s: %d %d %d %d is %g%+gi", name, i, b, k, c, data[2 * n],
+                                  data[2 * n + 1]);
+                }
+    free(data);
+    free(flag);
+}
+
+START_TEST(a_new_set)
+{
+    static const char *const values[] = {
+        "obs.data", "diagonal(select(obs.data, element=XX), select(obs.data, element=YY))",
+        "select(obs.data, element=YX)"};
+    static const int elements[][4] = {{0, 1, 2, 3}, {0, 3}, {2}};
+    static const int counts[] = {4, 2, 1};
+
+    tree("obs = probe()\nw = sink(%s, obs, to=\"%s\")\n", values[_i], path);
+    grove_ms *ms = run();
+    check_column(ms, "DATA", 1, elements[_i], counts[_i]);
+    grove_ms_close(ms);
+}
+END_TEST
+
+/* Times, channels, stations and baselines are those of the observation; UVW too. */
+START_TEST(a_new_set_has_its_observation)
+{
+    double uvw[PROBE_TIMES * PROBE_BASELINES][3];
+
+    tree("obs = probe()\nu = 1 * obs.uvw\np = 1 * obs.position\n"
+         "w = sink(2 * obs.data, obs, to=\"%s\", column=\"MODEL_DATA\")\n",
+         path);
+    testing_value u = testing_evaluate(&t, "u"), p = testing_evaluate(&t, "p");
+    grove_ms *ms = run();
+    const grove_ms_layout *layout = grove_ms_layout_of(ms);
+    check_column(ms, "MODEL_DATA", 2, (int[]){0, 1, 2, 3}, 4);
+    ck_assert(layout->times == PROBE_TIMES && layout->channels == PROBE_CHANNELS);
+    ck_assert(layout->baselines == PROBE_BASELINES && layout->station_count == PROBE_STATIONS);
+    ck_assert(layout->time[3] == 51544.5 * 86400 + 1800 && layout->interval[3] == 600);
+    ck_assert(layout->frequency[6] == 1.412e9 && layout->channel_width[6] == 2e6);
+    ck_assert(fabs(layout->phase_centre[0] + 2 * acos(-1) - 4.9) < 1e-12 ||
+              fabs(layout->phase_centre[0] - 4.9) < 1e-12);
+    ck_assert(fabs(layout->phase_centre[1] - 0.8) < 1e-12);
+    ck_assert_str_eq(layout->stations[2].name, "P2");
+    ck_assert(layout->stations[2].diameter == 27);
+    for (int k = 0; k < 3 * PROBE_STATIONS; k++)
+        ck_assert(layout->stations[k / 3].position[k % 3] == creal(p.at[k]));
+    for (int b = 0, i = 0; i < PROBE_STATIONS; i++)
+        for (int j = i + 1; j < PROBE_STATIONS; j++, b++)
+            ck_assert(layout->antenna1[b] == i && layout->antenna2[b] == j);
+    good(!grove_ms_read_uvw(ms, &all, uvw[0], t.error));
+    for (int k = 0; k < 3 * PROBE_TIMES * PROBE_BASELINES; k++)
+        ck_assert(uvw[k / 3][k % 3] == creal(u.at[k]) && uvw[k / 3][0] != 0);
+    grove_ms_close(ms);
+    testing_free(&u);
+    testing_free(&p);
+}
+END_TEST
+
+/* In a set that is there: replaced, added to, subtracted from. */
+START_TEST(columns_of_a_set)
+{
+    static const char *const modes[] = {"replace", "add", "subtract"};
+    static const double factors[] = {4, 5, -3};
+
+    tree("obs = probe()\nw = sink(obs.data, obs, to=\"%s\")\n", path);
+    grove_ms_close(run());
+    for (int i = 0; i < 3; i++) {
+        tree("obs = ms(\"%s\")\nw = sink(obs.data, obs, column=\"CORRECTED_DATA\")\n", path);
+        grove_ms_close(run());
+        tree("obs = ms(\"%s\")\nw = sink(4 * obs.data, obs, column=\"CORRECTED_DATA\", mode=%s)\n",
+             path, modes[i]);
+        grove_ms *ms = run();
+        check_column(ms, "CORRECTED_DATA", factors[i], (int[]){0, 1, 2, 3}, 4);
+        check_column(ms, "DATA", 1, (int[]){0, 1, 2, 3}, 4);
+        grove_ms_close(ms);
+    }
+}
+END_TEST
+
+/* A number per baseline and nothing else fills times and channels, a scalar the diagonal. */
+START_TEST(values_with_fewer_axes)
+{
+    float data[CELLS * 2], number[CELLS];
+
+    tree("obs = probe()\nx = select(obs.weight, axis=time, index=1, element=XY)\n"
+         "w = sink(select(x, axis=freq, index=2) * 1Jy, obs, to=\"%s\")\n",
+         path);
+    grove_ms *ms = run();
+    good(!grove_ms_read_data(ms, "DATA", &all, data, NULL, t.error));
+    for (int i = 0; i < CELLS; i++) {
+        number[i] = (float)probe_weight(1, i / PROBE_CHANNELS % PROBE_BASELINES, 2, 1);
+        ck_assert(data[2 * i] == number[i] && data[2 * i + 1] == 0);
+    }
+    grove_ms_close(ms);
+}
+END_TEST
+
+/* ---- ms ---- */
+
+/* A set whose numbers are those of probe, written without the class sink. */
+static void write_set(const int *codes, int count)
+{
+    grove_ms_layout *layout = grove_alloc(sizeof(*layout));
+    float *data = grove_alloc(CELLS * 8 * sizeof(float));
+    unsigned char *flag = grove_alloc(CELLS * 4);
+    double uvw[PROBE_TIMES * PROBE_BASELINES][3];
+
+    layout->station_count = PROBE_STATIONS;
+    layout->stations = grove_alloc(PROBE_STATIONS * sizeof(grove_station));
+    for (int p = 0; p < PROBE_STATIONS; p++) {
+        layout->stations[p].name = grove_format("T%d", p);
+        layout->stations[p].position[0] = 6378000;
+        layout->stations[p].position[1] = 10 * p * p;
+        layout->stations[p].diameter = 12;
+        strcpy(layout->stations[p].mount, "ALT-AZ");
+    }
+    layout->telescope = grove_strdup("TEST");
+    layout->field_name = grove_strdup("here");
+    layout->phase_centre[0] = 1.25;
+    layout->phase_centre[1] = -0.25;
+    layout->times = PROBE_TIMES;
+    layout->time = grove_alloc(PROBE_TIMES * sizeof(double));
+    layout->interval = grove_alloc(PROBE_TIMES * sizeof(double));
+    for (int i = 0; i < PROBE_TIMES; i++) {
+        layout->time[i] = 4.5e9 + 20 * i;
+        layout->interval[i] = 20;
+    }
+    layout->channels = PROBE_CHANNELS;
+    layout->frequency = grove_alloc(PROBE_CHANNELS * sizeof(double));
+    layout->channel_width = grove_alloc(PROBE_CHANNELS * sizeof(double));
+    for (int k = 0; k < PROBE_CHANNELS; k++) {
+        layout->frequency[k] = 150e6 + 1e5 * k * k;
+        layout->channel_width[k] = 1e5;
+    }
+    layout->correlations = count;
+    memcpy(layout->correlation, codes, (size_t)count * sizeof(int));
+    layout->baselines = PROBE_BASELINES;
+    layout->antenna1 = grove_alloc(PROBE_BASELINES * sizeof(int));
+    layout->antenna2 = grove_alloc(PROBE_BASELINES * sizeof(int));
+    for (int b = 0, p = 0; p < PROBE_STATIONS; p++)
+        for (int q = p + 1; q < PROBE_STATIONS; q++, b++) {
+            layout->antenna1[b] = p;
+            layout->antenna2[b] = q;
+        }
+    for (int n = 0; n < CELLS * count; n++) {
+        int e = codes[n % count] == 1 ? 0 : (codes[n % count] - 1) % 4;
+        int k = n / count % PROBE_CHANNELS, b = n / count / PROBE_CHANNELS % PROBE_BASELINES;
+        int i = n / count / PROBE_CHANNELS / PROBE_BASELINES;
+        double complex v = probe_data(i, b, k, e);
+        data[2 * n] = (float)creal(v);
+        data[2 * n + 1] = (float)cimag(v);
+        flag[n] = probe_flagged(i, b, k, e);
+    }
+    for (int i = 0; i < 3 * PROBE_TIMES * PROBE_BASELINES; i++)
+        uvw[i / 3][i % 3] = 0.5 * i + 1;
+    grove_ms *ms = grove_ms_create(path, layout, "DATA", false, t.error);
+    good(ms != NULL);
+    good(!grove_ms_write_data(ms, &all, data, flag, t.error));
+    good(!grove_ms_write_uvw(ms, &all, uvw[0], t.error));
+    good(!grove_ms_finish(ms, t.error));
+    grove_ms_layout_free(layout);
+    free(data);
+    free(flag);
+}
+
+/* XX XY YX YY, RR LL, and I: with the shape that each has, and which element each number is. */
+static const struct {
+    int codes[4], count, shape, element[4];
+} kinds[] = {{{9, 10, 11, 12}, 4, GROVE_MATRIX, {0, 1, 2, 3}},
+             {{5, 8}, 2, GROVE_DIAGONAL, {0, 3}},
+             {{1}, 1, GROVE_SCALAR, {0}}};
+
+START_TEST(data_of_a_set)
+{
+    unsigned char *flags;
+    int n = 0;
+
+    write_set(kinds[_i].codes, kinds[_i].count);
+    tree("obs = ms(\"%s\")\nx = 1 * obs.data\nf = 1 * obs.feed\n", path);
+    testing_value x = testing_evaluate(&t, "x"), f = testing_evaluate(&t, "f");
+    testing_value y = probe_session(&t, "x", NULL, &flags);
+    ck_assert_int_eq(testing_node(&t, "x")->form.shape, kinds[_i].shape);
+    ck_assert_int_eq(x.cells, CELLS);
+    for (int i = 0; i < PROBE_TIMES; i++)
+        for (int b = 0; b < PROBE_BASELINES; b++)
+            for (int k = 0; k < PROBE_CHANNELS; k++)
+                for (int e = 0; e < kinds[_i].count; e++, n++) {
+                    bool flagged = probe_flagged(i, b, k, kinds[_i].element[e]);
+                    double complex wanted = probe_data(i, b, k, kinds[_i].element[e]);
+                    ck_assert(flags[n] == flagged && x.at[n] == y.at[n]);
+                    ck_assert_msg(flagged || x.at[n] == wanted, "%d %d %d %d: %g%+gi", i, b, k, e,
+                                  creal(x.at[n]), cimag(x.at[n]));
+                }
+    ck_assert(f.at[0] == (_i == 1));
+    free(flags);
+    testing_free(&x);
+    testing_free(&y);
+    testing_free(&f);
+}
+END_TEST
+
+/* The UVW column as it is; stations' coordinates whose differences it holds; the rest. */
+START_TEST(members_of_a_set)
+{
+    write_set(kinds[0].codes, 4);
+    tree("obs = ms(\"%s\")\nu = 1 * obs.uvw\nf = 1 * obs.freq\nc = 1 * obs.phase_centre\n"
+         "d = 1 * obs.diameter\ni = 1 * obs.interval\nw = 1 * obs.weight\nt = 1 * obs.time\n",
+         path);
+    testing_value u = testing_evaluate(&t, "u"), f = testing_evaluate(&t, "f");
+    testing_value c = testing_evaluate(&t, "c"), d = testing_evaluate(&t, "d");
+    testing_value i = testing_evaluate(&t, "i"), w = testing_evaluate(&t, "w");
+    testing_value time = testing_evaluate(&t, "t");
+    for (int k = 0; k < 3 * PROBE_TIMES * PROBE_BASELINES; k++)
+        ck_assert(u.at[k] == 0.5 * k + 1);
+    ck_assert(f.cells == PROBE_CHANNELS && f.at[5] == 152.5e6);
+    ck_assert(cabs(c.at[0] - 1.25) < 1e-12 && cabs(c.at[1] + 0.25) < 1e-12);
+    ck_assert(d.cells == 1 && d.at[0] == 12);
+    ck_assert(i.at[3] == 20 && time.at[3] == 4.5e9 + 60);
+    for (int k = 0; k < 4 * CELLS; k++)
+        ck_assert(w.at[k] == 1);
+    ck_assert_str_eq(grove_node_axis(testing_node(&t, "obs"), "station")->labels[3], "T3");
+    testing_free(&u);
+    testing_free(&f);
+    testing_free(&c);
+    testing_free(&d);
+    testing_free(&i);
+    testing_free(&w);
+    testing_free(&time);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("nodes-sets");
+    TCase *test = tcase_create("all");
+
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_set_timeout(test, 60);
+    tcase_add_loop_test(test, a_new_set, 0, 3);
+    tcase_add_test(test, a_new_set_has_its_observation);
+    tcase_add_test(test, columns_of_a_set);
+    tcase_add_test(test, values_with_fewer_axes);
+    tcase_add_loop_test(test, data_of_a_set, 0, 3);
+    tcase_add_test(test, members_of_a_set);
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
