@@ -1,23 +1,9 @@
-/* A class whose result is replaced by zeros: compiled with -DMUTANT=NAME into NAME.so, it wraps the
- * real module, whose path is in GROVE_MUTANT_OF. A value test that still passes with it tests
- * nothing. */
-#include "plugin.h"
+#include "mutant.h"
 
-#include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define JOIN_(a, b)  a##b
-#define JOIN(a, b)   JOIN_(a, b)
-#define QUOTE_(text) #text
-#define QUOTE(text)  QUOTE_(text)
-#define DESCRIPTOR   JOIN(grove_class_, MUTANT)
-
-extern grove_class DESCRIPTOR;
-grove_class DESCRIPTOR;
-
-static const grove_class *original;
+static grove_class original;
 
 static void zero_cells(const grove_args *args, int64_t first, int64_t last)
 {
@@ -34,7 +20,15 @@ static void zero_cells(const grove_args *args, int64_t first, int64_t last)
     }
 }
 
-static const grove_kernel zero = {QUOTE(MUTANT), zero_cells, zero_cells};
+static const grove_kernel zero = {"zero", zero_cells, zero_cells};
+
+static int zero_kernel(grove_node *node)
+{
+    int code = original.check ? original.check(node) : 0;
+
+    grove_node_set_kernel(node, &zero);
+    return code;
+}
 
 static int zero_eval(const grove_call *call)
 {
@@ -42,62 +36,83 @@ static int zero_eval(const grove_call *call)
     return 0;
 }
 
+static size_t bytes_of(const grove_form *form, int64_t cells)
+{
+    int elements = form->shape == GROVE_VECTOR ? form->vector : form->shape;
+    size_t number = form->precision == GROVE_PRECISION_SINGLE ? 4 : 8;
+
+    return (size_t)cells * (size_t)elements * number * (form->complex_ ? 2 : 1);
+}
+
+static int zero_open(grove_node *node)
+{
+    int code = original.open(node);
+
+    for (size_t i = 0; i < node->member_count; i++) {
+        const grove_member *member = &node->members[i];
+        int64_t cells = 1;
+        for (int d = 0; d < member->axis_count; d++)
+            cells *= member->axes[d]->size;
+        if (member->data)
+            memset((void *)(uintptr_t)member->data, 0, bytes_of(&member->form, cells));
+    }
+    return code;
+}
+
 static int zero_read(grove_node *node, const char *member, grove_array *out)
 {
-    int code = original->read(node, member, out);
+    int code = original.read(node, member, out);
 
-    memset(out->data, 0,
-           (size_t)out->cells * (size_t)out->elements * (out->form.complex_ ? 2 : 1) *
-               (out->form.precision == GROVE_PRECISION_DOUBLE ? 8 : 4));
+    memset(out->data, 0, bytes_of(&out->form, out->cells));
     return code;
 }
 
 static int zero_write(grove_node *node, const grove_array *inputs, int count)
 {
-    grove_array *copy = malloc((size_t)count * sizeof(*copy));
-    size_t bytes = (size_t)inputs[0].cells * (size_t)inputs[0].elements *
-                   (inputs[0].form.complex_ ? 2 : 1) *
-                   (inputs[0].form.precision == GROVE_PRECISION_DOUBLE ? 8 : 4);
-    void *zeros = calloc(1, bytes ? bytes : 1);
+    grove_array arrays[GROVE_MAX_INPUTS];
+    void *zeros = calloc(1, bytes_of(&inputs[0].form, inputs[0].cells) + 1);
 
-    memcpy(copy, inputs, (size_t)count * sizeof(*copy));
-    copy[0].data = zeros;
-    int code = original->write(node, copy, count);
+    memcpy(arrays, inputs, (size_t)count * sizeof(*inputs));
+    arrays[0].data = zeros;
+    int code = original.write(node, arrays, count);
     free(zeros);
-    free(copy);
     return code;
 }
 
-static int check(grove_node *node)
+static int select_first(grove_node *node)
 {
-    int code = original->check ? original->check(node) : 0;
+    int code = original.check ? original.check(node) : 0;
 
-    if (!original->eval || original->kernel)
-        grove_node_set_kernel(node, &zero);
+    node->select_first = 0;
+    if (node->select_element > 0)
+        node->select_element = 0;
     return code;
 }
 
-__attribute__((constructor)) static void wrap(void)
+int mutant_begin(grove_classes *classes, grove_error *error)
 {
-    const char *path = getenv("GROVE_MUTANT_OF");
-    void *module = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    const char *name = getenv("GROVE_MUTANT");
+    const grove_class *found = name ? grove_classes_find(classes, name, error) : NULL;
 
-    original = module ? dlsym(module, QUOTE(DESCRIPTOR)) : NULL;
-    if (!original) {
-        fprintf(stderr, "mutant: no %s in %s\n", QUOTE(DESCRIPTOR),
-                path ? path : "GROVE_MUTANT_OF");
-        return; /* the empty descriptor will not load */
-    }
-    DESCRIPTOR = *original;
-    if (original->reduce)
-        DESCRIPTOR.reduce =
-            original->reduce == GROVE_REDUCE_SUM ? GROVE_REDUCE_MIN : GROVE_REDUCE_SUM;
-    else if (original->eval)
-        DESCRIPTOR.eval = zero_eval;
-    else if (original->write)
-        DESCRIPTOR.write = zero_write;
-    else if (original->read)
-        DESCRIPTOR.read = zero_read;
-    else if (!(original->flags & GROVE_CLASS_SELECT))
-        DESCRIPTOR.check = check;
+    if (!name)
+        return 0;
+    if (!found)
+        return grove_fail(error, GROVE_MISSING, "GROVE_MUTANT: no class '%s'", name);
+    original = *found;
+    grove_class mutant = original;
+    if (original.flags & GROVE_CLASS_REDUCE)
+        mutant.reduce = original.reduce == GROVE_REDUCE_SUM ? GROVE_REDUCE_MIN : GROVE_REDUCE_SUM;
+    else if (original.flags & GROVE_CLASS_SELECT)
+        mutant.check = select_first;
+    else if (original.flags & GROVE_CLASS_DATA)
+        mutant.open = zero_open;
+    else if (original.flags & GROVE_CLASS_ACTION)
+        mutant.write = zero_write;
+    else if (original.eval)
+        mutant.eval = zero_eval;
+    else
+        mutant.check = zero_kernel;
+    if (original.read)
+        mutant.read = zero_read;
+    return grove_classes_add(classes, &mutant, error);
 }

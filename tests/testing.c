@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "mutant.h"
 
 #include <check.h>
 #include <math.h>
@@ -31,6 +32,8 @@ void testing_begin(testing *t)
     t->double_precision = true;
     memcpy(t->folder, pattern, sizeof(pattern));
     ck_assert_ptr_nonnull(mkdtemp(t->folder));
+    if (mutant_begin(t->classes, t->error))
+        ck_abort_msg("%s", grove_error_message(t->error, 0));
 }
 
 void testing_end(testing *t)
