@@ -190,6 +190,23 @@ static void walk_root(walk *w, const grove_step *step, int tile)
         hold_inputs(w, step, tile);
 }
 
+/* A cast that changes nothing hands on the value it is given. */
+static bool is_shared(const walk *w, const grove_step *step)
+{
+    const grove_step *in = step->kind == GROVE_STEP_CAST ? &w->p->steps[step->input[0]] : NULL;
+    grove_range own[GROVE_MAX_AXES], given[GROVE_MAX_AXES];
+
+    if (!in || w->of[step->input[0]] < 0 || in->double_ != step->double_ ||
+        in->node->form.complex_ != step->node->form.complex_ || in->axes != step->axes)
+        return false;
+    grove_step_ranges(w->p, step, own);
+    grove_step_ranges(w->p, in, given);
+    for (int d = 0; d < step->axes; d++)
+        if (own[d].first != given[d].first || own[d].count != given[d].count)
+            return false;
+    return true;
+}
+
 static void walk_step(walk *w, int s, int tile)
 {
     const grove_step *step = &w->p->steps[s];
@@ -207,6 +224,9 @@ static void walk_step(walk *w, int s, int tile)
     } else if (step->ahead && w->ready[s] >= 0) {
         w->of[s] = w->ready[s];
         w->ready[s] = -1;
+    } else if (is_shared(w, step)) {
+        w->of[s] = w->of[step->input[0]];
+        w->blocks[w->of[s]].users++;
     } else if (bytes) {
         w->of[s] = take_block(w, bytes);
     }
