@@ -97,6 +97,13 @@ static int find_target(grove_node *node, sink_state *sink)
     return 0;
 }
 
+/* Measured: what casacore keeps of a set that is written, and a time slot's numbers and flags,
+ * which it copies. */
+static uint64_t memory_of(const sink_state *sink)
+{
+    return ((uint64_t)16 << 20) + (uint64_t)sink->baseline->size * (uint64_t)sink->freq->size * 72;
+}
+
 static int check(grove_node *node)
 {
     sink_state *sink = grove_alloc(sizeof(*sink));
@@ -111,6 +118,8 @@ static int check(grove_node *node)
         return grove_node_fail_option(
             node, "mode", "'%s' needs a column that exists; %s is a new Measurement Set",
             grove_node_text(node, "mode"), sink->path);
+    if (!sink->discard)
+        grove_node_set_memory(node, memory_of(sink));
     return 0;
 }
 

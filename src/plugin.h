@@ -292,6 +292,9 @@ void grove_node_drop_input(grove_node *node, int k);
 /* The result does not have the axes of this kind that the inputs have; .eval sums over them or the
  * like. */
 void grove_node_consume(grove_node *node, int kind);
+/* Bytes that the class takes while it runs beside the values it is given: `grove check` counts
+ * them. */
+void grove_node_set_memory(grove_node *node, uint64_t bytes);
 /* Anything of the class's own; `close` frees it. */
 void grove_node_set_user(grove_node *node, void *user);
 void *grove_node_user(const grove_node *node);

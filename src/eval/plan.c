@@ -56,6 +56,9 @@ int grove_session_plan(grove_session *session, grove_plan *plan)
         add_pass(plan, &schedule->passes[i], seen);
     grove_schedule_free(schedule);
     plan->process_bytes = grove_memory_resident() + plan->peak_bytes;
+    for (size_t i = 0; i < tree->node_count; i++)
+        if (tree->nodes[i]->used)
+            plan->process_bytes += tree->nodes[i]->memory;
     free(seen);
     return 0;
 }

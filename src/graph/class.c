@@ -19,12 +19,11 @@ static int check_version(const grove_class *class_, const char *name, grove_erro
                           "against the installed headers",
                           name, class_->abi_major, class_->abi_minor, GROVE_ABI_MAJOR,
                           GROVE_ABI_MINOR);
-    if (class_->struct_size < offsetof(grove_class, flags) ||
-        class_->struct_size > sizeof(grove_class))
+    if (class_->struct_size < offsetof(grove_class, flags))
         return grove_fail(error, GROVE_ABI,
-                          "class %s: descriptor of %u bytes, at most %zu are known; rebuild it "
+                          "class %s: descriptor of %u bytes, at least %zu are needed; rebuild it "
                           "against the installed headers",
-                          name, class_->struct_size, sizeof(grove_class));
+                          name, class_->struct_size, offsetof(grove_class, flags));
     return 0;
 }
 
@@ -98,7 +97,8 @@ int grove_class_check(const grove_class *class_, const char *name, grove_class *
     if (code)
         return code;
     memset(copy, 0, sizeof(*copy));
-    memcpy(copy, class_, class_->struct_size);
+    /* fields that a shorter one lacks are NULL, those that a longer one adds are not looked at */
+    memcpy(copy, class_, class_->struct_size < sizeof(*copy) ? class_->struct_size : sizeof(*copy));
     if (!grove_equal(copy->name, name))
         return grove_fail(error, GROVE_ABI, "class %s: its descriptor is named '%s'", name,
                           copy->name ? copy->name : "");

@@ -323,6 +323,11 @@ void grove_node_consume(grove_node *node, int kind)
     node->axis_count = kept;
 }
 
+void grove_node_set_memory(grove_node *node, uint64_t bytes)
+{
+    node->memory = bytes;
+}
+
 void grove_node_set_user(grove_node *node, void *user)
 {
     node->user = user;
