@@ -462,7 +462,10 @@ START_TEST(descriptors_are_checked)
     bad.abi_minor++;
     ck_assert_int_eq(grove_class_check(&bad, "tilt", &copy, error), GROVE_ABI);
     bad = class_tilt;
-    bad.struct_size += 8;
+    bad.struct_size += 8; /* more fields, which mean nothing here */
+    ck_assert_int_eq(grove_class_check(&bad, "tilt", &copy, error), 0);
+    bad = class_tilt;
+    bad.struct_size = offsetof(grove_class, output);
     ck_assert_int_eq(grove_class_check(&bad, "tilt", &copy, error), GROVE_ABI);
     bad = class_tilt;
     bad.struct_size =

@@ -1,0 +1,10 @@
+/* Its check fails without a word. */
+#include "plain.h"
+
+static int check(grove_node *node)
+{
+    (void)node;
+    return -1;
+}
+
+GROVE_CLASS(check_silent) = {GROVE_CLASS_HEAD(check_silent), PLAIN, .check = check};

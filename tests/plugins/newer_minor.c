@@ -1,0 +1,10 @@
+/* Built for a minor version of the ABI that is not there yet. */
+#include "plain.h"
+
+GROVE_CLASS(newer_minor) = {
+    .abi_major = GROVE_ABI_MAJOR,
+    .abi_minor = GROVE_ABI_MINOR + 1,
+    .struct_size = sizeof(grove_class),
+    .name = "newer_minor",
+    PLAIN,
+};

@@ -1,0 +1,6 @@
+/* Says nothing about its option. */
+#include "plain.h"
+
+static const grove_option options[] = {{"mute", GROVE_NUMBER, "1", ""}, {0}};
+
+GROVE_CLASS(no_option_text) = {GROVE_CLASS_HEAD(no_option_text), PLAIN, .options = options};

@@ -1,0 +1,234 @@
+/* Modules at fault: each is refused, or fails when it is used, with a message that says what is
+ * wrong, and nothing else is harmed. */
+#include "testing.h"
+
+#include "base/file.h"
+#include "base/text.h"
+#include "eval/session.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static testing t;
+static char modules[512];
+static grove_library *library;
+
+static void setup(void)
+{
+    const char *build = getenv("GROVE_BUILD"), *classes = getenv("GROVE_PLUGIN_PATH");
+    char path[2048];
+
+    snprintf(modules, sizeof(modules), "%s/tests/plugins/.libs", build ? build : ".");
+    snprintf(path, sizeof(path), "%s:%s", modules, classes ? classes : "");
+    setenv("GROVE_PLUGIN_PATH", path, 1);
+    unsetenv("GROVE_TEST_ABORTS");
+    testing_begin(&t);
+    library = grove_library_new(NULL);
+}
+
+static void teardown(void)
+{
+    grove_library_free(library);
+    testing_end(&t);
+}
+
+/* %s in `wanted` is the folder of the modules. */
+static void is(const char *got, const char *wanted)
+{
+    grove_text text = {0};
+
+    for (const char *at = wanted; *at; at++)
+        if (at[0] == '%' && at[1] == 's') {
+            grove_text_add(&text, "%s", modules);
+            at++;
+        } else {
+            grove_text_add(&text, "%c", *at);
+        }
+    ck_assert_msg(got && !strcmp(got, text.at), "'%s', not '%s'", got, text.at);
+    free(text.at);
+}
+
+/* ---- what does not load ---- */
+
+static const struct {
+    const char *class_, *message;
+} misfits[] = {
+    {"wrong_major", "class wrong_major: built for plugin ABI 1.0, this Grove has 0.1; rebuild it "
+                    "against the installed headers"},
+    {"newer_minor", "class newer_minor: built for plugin ABI 0.2, this Grove has 0.1; rebuild it "
+                    "against the installed headers"},
+    {"no_symbol", "class no_symbol: %s/no_symbol.so does not export grove_class_no_symbol; is the "
+                  "descriptor GROVE_CLASS(no_symbol)?"},
+    {"other_name", "class other_name: its descriptor is named 'othername'"},
+    {"too_short", "class too_short: descriptor of 48 bytes, at least 84 are needed; rebuild it "
+                  "against the installed headers"},
+    {"no_text", "class no_text: has no text"},
+    {"no_option_text", "class no_option_text: option 'mute' has no text"},
+    {"no_kernel", "class no_kernel: its kernel or eval is missing"},
+    {"no_example", "class no_example: its example is missing"},
+    {"shorter", "class shorter: its example is missing"},
+};
+
+START_TEST(misfits_are_told)
+{
+    ck_assert_int_ne(grove_library_check(library, misfits[_i].class_, t.error), 0);
+    ck_assert_int_eq(grove_error_count(t.error), 1);
+    is(grove_error_message(t.error, 0), misfits[_i].message);
+}
+END_TEST
+
+/* In a tree the message stands at the call, and all other faults are told too. */
+START_TEST(misfits_in_trees)
+{
+    const char *said = testing_faults(&t, "y = newer_minor(1)\nz = no_symbol(1)\nx = sin(1m)\n");
+
+    ck_assert_msg(strstr(said, "class newer_minor: built for plugin ABI 0.2") != NULL, "%s", said);
+    ck_assert_msg(strstr(said, "class no_symbol: ") != NULL, "%s", said);
+    ck_assert_msg(strstr(said, "'x' wants an angle or a plain number") != NULL, "%s", said);
+}
+END_TEST
+
+START_TEST(what_is_no_module)
+{
+    const char *path = testing_file(&t, "text.so", "not a module\n");
+    const char *const folders[] = {t.folder, NULL};
+    grove_library *other = grove_library_new(folders);
+
+    ck_assert_int_ne(grove_library_check(other, "text", t.error), 0);
+    const char *said = grove_error_message(t.error, 0);
+    ck_assert_msg(!strncmp(said, "class text: cannot load its module: ", 36) &&
+                      strstr(said, path) != NULL,
+                  "%s", said);
+    grove_library_free(other);
+}
+END_TEST
+
+/* Descriptors of other lengths than this Grove's work. */
+START_TEST(shorter_and_longer_ones_load)
+{
+    testing_tree(&t, "y = longer(shorter(0.25) + 1)\n");
+    testing_value y = testing_evaluate(&t, "y");
+    ck_assert(y.cells == 1 && y.at[0] == 1.25);
+    testing_free(&y);
+    ck_assert_int_eq(grove_library_check(library, "longer", t.error), 0);
+}
+END_TEST
+
+/* ---- what fails when a tree is built ---- */
+
+static const struct {
+    const char *call, *message;
+} builds[] = {
+    {"bad_default(1)", "in the default of option 'width', 25 furlongs(: it cannot be read, a fault "
+                       "of the plugin"},
+    {"unknown_default(1)", "unknown_default: option 'width' wants a length, got 25 s"},
+    {"check_says(1)", "check_says: 3 is one too many"},
+    {"check_silent(1)", "check_silent: the plugin's check failed without a message"},
+    {"wrong_option(1)", "wrong_option: the plugin asks for its option 'width', which it does not "
+                        "declare so"},
+    {"open_fails()", "open_fails: there is nothing to open"},
+};
+
+START_TEST(trees_are_not_built)
+{
+    char *text = grove_format("y = %s\n", builds[_i].call);
+
+    testing_faults(&t, text);
+    is(grove_error_message(t.error, 0), builds[_i].message);
+    ck_assert_int_eq(grove_error_count(t.error), 1);
+    free(text);
+}
+END_TEST
+
+/* ---- what fails when a tree is run ---- */
+
+static const struct {
+    const char *value, *message;
+} evaluations[] = {
+    {"eval_says(1)", "eval_says: the numbers ran out"},
+    {"eval_silent(1)", "eval_silent: evaluation failed"},
+    {"1 + read_fails().says", "read_fails: the tape is torn"},
+    {"1 + read_fails().silent", "read_fails: reading 'silent' failed"},
+};
+
+START_TEST(values_are_not_evaluated)
+{
+    char *text = grove_format("leaf = read_fails()\ny = %s\n", evaluations[_i].value);
+    grove_value *value = NULL;
+
+    testing_tree(&t, text);
+    grove_session *session = grove_session_new(t.tree, NULL, t.error);
+    ck_assert_int_lt(grove_session_value(session, "y", &value), 0);
+    ck_assert_ptr_null(value);
+    ck_assert_int_eq(grove_error_count(t.error), 1);
+    is(grove_error_message(t.error, 0), evaluations[_i].message);
+    grove_session_free(session);
+    free(text);
+}
+END_TEST
+
+static const struct {
+    const char *options, *message, *aborts;
+} runs[] = {
+    {"at=begin", "write_fails: the ink is dry", ""},
+    {"at=write", "write_fails: the pen broke", "1"},
+    {"at=finish", "write_fails: the paper burnt", "1"},
+    {"at=begin, mute=true", "write_fails: cannot begin", ""},
+    {"at=write, mute=true", "write_fails: writing failed", "1"},
+    {"at=finish, mute=true", "write_fails: cannot finish", "1"},
+};
+
+START_TEST(runs_fail)
+{
+    char *text = grove_format("w = write_fails(sqrt(2), %s)\n", runs[_i].options);
+
+    testing_tree(&t, text);
+    grove_session *session = grove_session_new(t.tree, NULL, t.error);
+    ck_assert_int_lt(grove_session_run(session), 0);
+    ck_assert_int_eq(grove_error_count(t.error), 1);
+    is(grove_error_message(t.error, 0), runs[_i].message);
+    const char *aborts = getenv("GROVE_TEST_ABORTS");
+    ck_assert_str_eq(aborts ? aborts : "", runs[_i].aborts);
+    grove_session_free(session);
+    free(text);
+}
+END_TEST
+
+/* Those begun before are aborted too: once each. */
+START_TEST(all_actions_are_aborted)
+{
+    testing_tree(&t, "a = write_fails(sqrt(2), at=finish)\nb = write_fails(sqrt(3), at=begin)\n");
+    grove_session *session = grove_session_new(t.tree, NULL, t.error);
+    ck_assert_int_lt(grove_session_run(session), 0);
+    is(grove_error_message(t.error, 0), "write_fails: the ink is dry");
+    ck_assert_str_eq(getenv("GROVE_TEST_ABORTS"), "1");
+    grove_session_free(session);
+}
+END_TEST
+
+#define COUNT(list) ((int)(sizeof(list) / sizeof(list[0])))
+
+int main(void)
+{
+    Suite *suite = suite_create("plugins");
+    TCase *test = tcase_create("all");
+
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_set_timeout(test, 60);
+    tcase_add_loop_test(test, misfits_are_told, 0, COUNT(misfits));
+    tcase_add_test(test, misfits_in_trees);
+    tcase_add_test(test, what_is_no_module);
+    tcase_add_test(test, shorter_and_longer_ones_load);
+    tcase_add_loop_test(test, trees_are_not_built, 0, COUNT(builds));
+    tcase_add_loop_test(test, values_are_not_evaluated, 0, COUNT(evaluations));
+    tcase_add_loop_test(test, runs_fail, 0, COUNT(runs));
+    tcase_add_test(test, all_actions_are_aborted);
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
