@@ -3,6 +3,7 @@
 #include "session-testing.h"
 
 #include "base/log.h"
+#include "eval/state.h"
 
 #include <check.h>
 #include <math.h>
@@ -318,6 +319,50 @@ START_TEST(faults_undo_all)
 }
 END_TEST
 
+/* ---- memory that is refused ---- */
+
+static int (*real_allocate)(grove_device *, size_t, void **, grove_error *);
+static int allocations, refused;
+
+static int refuse(grove_device *device, size_t bytes, void **at, grove_error *error)
+{
+    if (++allocations == refused)
+        return grove_fail(error, GROVE_NO_MEMORY, "no memory for %zu bytes", bytes);
+    return real_allocate(device, bytes, at, error);
+}
+
+START_TEST(each_refused_allocation)
+{
+    grove_session_options options = {
+        .threads = 1, .tile_times = 3, .tile_channels = 2, .serial = _i};
+    int code = -1;
+
+    session_test_tree(
+        "J[p] = o.jones\nm = mean(o.data, over=time)\n"
+        "w1 = record(J[p] * (o.data - m) * J[q]^H)\n"
+        "w2 = record(sum(o.flux * o.data, over=source), y=select(o.data, element=XX))");
+    for (refused = 1; code; refused++) {
+        now.begins = now.aborts = now.finishes = allocations = 0;
+        grove_error_clear(now.error);
+        grove_session *session = grove_session_new(now.tree, &options, now.error);
+        real_allocate = session->device->allocate;
+        session->device->allocate = refuse;
+        code = grove_session_run(session);
+        grove_session_free(session);
+        if (!code)
+            break;
+        ck_assert_int_eq(code, GROVE_NO_MEMORY);
+        ck_assert_int_eq(grove_error_count(now.error), 1);
+        ck_assert(has_message("no memory for"));
+        ck_assert_int_eq(now.aborts, 2);
+        ck_assert_int_eq(now.finishes, 0);
+        ck_assert_int_lt(refused, 10000);
+    }
+    ck_assert_int_gt(refused, 20);
+    ck_assert_int_eq(now.finishes, 2);
+}
+END_TEST
+
 START_TEST(interruption)
 {
     grove_session_options options = {.threads = 2, .tile_times = 1, .serial = _i};
@@ -375,6 +420,7 @@ int main(void)
     tcase_add_test(tests, broadcast_and_reuse);
     tcase_add_test(tests, cached);
     tcase_add_loop_test(tests, faults_undo_all, 0, 8);
+    tcase_add_loop_test(tests, each_refused_allocation, 0, 2);
     tcase_add_loop_test(tests, interruption, 0, 2);
     tcase_add_test(tests, too_little_memory);
     tcase_add_test(tests, neutral_operands_go);
