@@ -249,7 +249,9 @@ static void check_selection(const char *expression, const int index[3], int elem
     int64_t n = 0;
 
     tree(expression);
-    testing_value x = probe_session(&t, "x", NULL, &flags);
+    testing_value x = probe_session(&t, "x", NULL, &flags), y = testing_evaluate(&t, "x");
+    ck_assert(testing_distance(&x, &y) == 0);
+    testing_free(&y);
     for (int i = 0; i < SIZE0; i++)
         for (int b = 0; b < SIZE1; b++)
             for (int k = 0; k < SIZE2; k++)

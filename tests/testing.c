@@ -11,13 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A node's value in its own precision. */
-typedef struct {
-    const grove_node *node;
-    void *data;
-    int64_t cells;
-    int elements, bytes, parts; /* of a number; 2 for complex */
-} array;
+typedef testing_array array;
 
 static array evaluate(testing *t, grove_node *node);
 
@@ -210,34 +204,83 @@ static void reduce(const grove_node *node, const grove_args *args, const array *
     free(sum);
 }
 
-static void run_class(testing *t, grove_node *node, array *out)
+void testing_call_begin(testing *t, grove_node *node, testing_call *call)
 {
-    const grove_axis *space[GROVE_MAX_AXES];
-    grove_args args = {.axes = space_of(node, space), .inputs = node->input_count};
-    array in[GROVE_MAX_INPUTS] = {{0}};
+    grove_args *args = &call->args;
 
-    for (int d = 0; d < args.axes; d++) {
-        args.size[d] = space[d]->size;
-        args.axis[d] = space[d]->kind;
+    memset(call, 0, sizeof(*call));
+    call->out = new_array(t, node);
+    args->axes = space_of(node, call->space);
+    args->inputs = node->input_count;
+    for (int d = 0; d < args->axes; d++) {
+        args->size[d] = call->space[d]->size;
+        args->axis[d] = call->space[d]->kind;
     }
     for (int k = 0; k < node->input_count; k++)
         if (node->inputs[k].node) {
-            in[k] = evaluate(t, node->inputs[k].node);
-            args.in[k] = view_of(&in[k], &args, space, node->inputs[k].side);
+            call->in[k] = evaluate(t, node->inputs[k].node);
+            args->in[k] = view_of(&call->in[k], args, call->space, node->inputs[k].side);
         }
-    args.out = view_of(out, &args, space, 0);
-    memcpy(args.state.bytes, node->state, node->state_bytes);
-    if (node->class_->flags & GROVE_CLASS_REDUCE) {
-        reduce(node, &args, &in[0], out);
-    } else if (node->kernel) {
-        (out->bytes == 8 ? node->kernel->double_precision
-                         : node->kernel->single_precision)(&args, 0, grove_args_cells(&args));
+    args->out = view_of(&call->out, args, call->space, 0);
+    memcpy(args->state.bytes, node->state, node->state_bytes);
+}
+
+void testing_call_run(const grove_node *node, const grove_args *args)
+{
+    bool double_precision = args->out.bytes == 8;
+
+    if (node->kernel) {
+        (double_precision ? node->kernel->double_precision
+                          : node->kernel->single_precision)(args, 0, grove_args_cells(args));
     } else {
-        grove_call call = {node, &args, out->bytes == 8, NULL};
+        grove_call call = {node, args, double_precision, NULL};
         ck_assert_int_eq(node->class_->eval(&call), 0);
     }
-    for (int k = 0; k < node->input_count; k++)
-        free(in[k].data);
+}
+
+void testing_call_end(testing_call *call)
+{
+    for (int k = 0; k < call->args.inputs; k++)
+        free(call->in[k].data);
+    free(call->out.data);
+}
+
+static void run_class(testing *t, grove_node *node, array *out)
+{
+    testing_call call;
+
+    testing_call_begin(t, node, &call);
+    if (node->class_->flags & GROVE_CLASS_REDUCE)
+        reduce(node, &call.args, &call.in[0], &call.out);
+    else
+        testing_call_run(node, &call.args);
+    free(out->data);
+    *out = call.out;
+    call.out.data = NULL;
+    testing_call_end(&call);
+}
+
+/* One cell along an axis, one element of each cell, or both. */
+static void run_select(testing *t, const grove_node *node, const array *out)
+{
+    array in = evaluate(t, node->inputs[0].node);
+    int64_t inner = 1, size = 1;
+    int d = in.node->axis_count;
+
+    while (d > 0 && node->select_drop && in.node->axes[d - 1] != node->select_axis)
+        inner *= in.node->axes[--d]->size;
+    if (node->select_drop)
+        size = node->select_axis->size;
+    for (int64_t i = 0; i < out->cells; i++)
+        for (int e = 0; e < out->elements; e++) {
+            int64_t cell = i;
+            if (node->select_drop)
+                cell = (i / inner * size + node->select_first) * inner + i % inner;
+            int64_t from =
+                cell * in.elements + (node->select_element < 0 ? e : node->select_element);
+            put(out, i * out->elements + e, get(&in, from, 0), get(&in, from, 1));
+        }
+    free(in.data);
 }
 
 static void read_member(grove_node *node, array *out)
@@ -274,10 +317,17 @@ static array evaluate(testing *t, grove_node *node)
         for (int64_t i = 0; i < out.cells * out.elements; i++)
             put(&out, i, get(&in, i, 0), get(&in, i, 1));
         free(in.data);
+    } else if (node->class_->flags & GROVE_CLASS_SELECT) {
+        run_select(t, node, &out);
     } else {
         run_class(t, node, &out);
     }
     return out;
+}
+
+testing_array testing_array_of(testing *t, grove_node *node)
+{
+    return evaluate(t, node);
 }
 
 testing_value testing_evaluate(testing *t, const char *name)
