@@ -28,5 +28,5 @@ GROVE_CLASS(arg) = {
     .inputs = inputs,
     .kernel = &kernel,
     .check = check,
-    .example = "phase = arg(obs.data)",
+    .example = "angle = arg(obs.data)",
 };

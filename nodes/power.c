@@ -53,5 +53,5 @@ GROVE_CLASS(power) = {
     .options = options,
     .flags = GROVE_CLASS_MIX_FLAGS,
     .check = check,
-    .example = "S = S0 * (obs.freq / 1.4GHz)^-0.7",
+    .example = "F = S0 * (obs.freq / 1.4GHz)^-0.7",
 };

@@ -19,5 +19,5 @@ GROVE_CLASS(transpose) = {
     .flags = GROVE_CLASS_TRANSPOSE_FLAGS,
     .kernel = &kernel,
     .check = elementary_keep,
-    .example = "T = x^T",
+    .example = "T[p] = G[p]^T",
 };
