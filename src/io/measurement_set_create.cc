@@ -2,6 +2,8 @@
 #include "io/measurement_set_private.h"
 
 #include <casacore/casa/Quanta/MVTime.h>
+#include <casacore/measures/Measures/MCuvw.h>
+#include <casacore/measures/Measures/Muvw.h>
 #include <casacore/ms/MeasurementSets/MSColumns.h>
 #include <casacore/tables/DataMan/IncrementalStMan.h>
 #include <casacore/tables/DataMan/StandardStMan.h>
@@ -333,6 +335,8 @@ extern "C" grove_ms *grove_ms_create(const char *path, const grove_ms_layout *la
                               path);
         ms->temporary = temporary_name(path);
         grove_path_remove(ms->temporary.c_str(), nullptr);
+        if (grove::check_space(path, ms->temporary + "-space", error))
+            return int(GROVE_IO);
         SetupNewTable setup(ms->temporary, describe_table(layout, column), Table::New);
         bind_columns(setup, layout, column);
         MeasurementSet set(setup, 0);
@@ -345,6 +349,7 @@ extern "C" grove_ms *grove_ms_create(const char *path, const grove_ms_layout *la
         fill_polarization(set, layout);
         fill_observation(set, layout);
         fill_rest(set);
+        MSColumns(set).setUVWRef(Muvw::J2000);
         fill_main(set, layout);
         ms->layout = copy_layout(layout);
         ms->all_rows = true;

@@ -59,6 +59,10 @@ struct row_list {
 row_list rows_of(const grove_ms *ms, const grove_ms_block *block);
 int check_block(const grove_ms *ms, const grove_ms_block *block, grove_error *error);
 
+// Whether there is room for some megabytes in a file `probe`, which is removed again: the last
+// bytes of a table are written by destructors, which must not fail.
+int check_space(const std::string &path, const std::string &probe, grove_error *error);
+
 std::string scratch_name(const std::string &column);
 std::string old_name(const std::string &column);
 // Puts a set right whose last run died while it swapped columns.

@@ -21,6 +21,18 @@ using namespace casacore;
 
 namespace grove
 {
+int check_space(const std::string &path, const std::string &probe, grove_error *error)
+{
+    int file = open(probe.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    int fault = file < 0 ? errno : posix_fallocate(file, 0, 4 << 20);
+    if (file >= 0)
+        close(file);
+    unlink(probe.c_str());
+    return fault == 0 || fault == EOPNOTSUPP
+               ? 0
+               : grove_fail(error, GROVE_IO, "%s: %s", path.c_str(), std::strerror(fault));
+}
+
 std::string scratch_name(const std::string &column)
 {
     return "GROVE_TMP_" + column;
@@ -186,18 +198,10 @@ void give_up(grove_ms *ms)
     ms->table = Table();
 }
 
-// The last bytes of a table are written by destructors: room for them is made sure of before.
 int check_space(const grove_ms *ms, grove_error *error)
 {
-    std::string path = (ms->created ? ms->temporary : ms->path) + "/grove-space";
-    int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    int fault = file < 0 ? errno : posix_fallocate(file, 0, 4 << 20);
-    if (file >= 0)
-        close(file);
-    unlink(path.c_str());
-    return fault == 0 || fault == EOPNOTSUPP
-               ? 0
-               : grove_fail(error, GROVE_IO, "%s: %s", ms->path.c_str(), std::strerror(fault));
+    return grove::check_space(ms->path, (ms->created ? ms->temporary : ms->path) + "/grove-space",
+                              error);
 }
 
 // Runs what writes. A full disk shows in casacore as any write error.
