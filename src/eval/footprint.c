@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As the device's pool does it: a free block is taken if it is not more than twice as large. */
+#define LARGE ((uint64_t)1 << 19)
+
+/* As the device's pool does it: a large free block is taken if it is not more than twice as large.
+ */
 typedef struct {
     uint64_t *free_blocks;
     size_t free_count, free_capacity;
@@ -31,14 +34,27 @@ typedef struct {
     uint64_t largest;
 } walk;
 
+/* As device/cpu.c rounds: small blocks to powers of two, large ones to pages. */
+static uint64_t block_bytes(uint64_t bytes)
+{
+    uint64_t power = 256;
+
+    if (bytes >= LARGE)
+        return (bytes + 4095) / 4096 * 4096;
+    while (power < bytes)
+        power *= 2;
+    return power;
+}
+
 static int take_block(walk *w, uint64_t bytes)
 {
     block_pool *pool = &w->pool;
     size_t best = pool->free_count;
 
-    bytes = bytes < 256 ? 256 : (bytes + 4095) / 4096 * 4096;
+    bytes = block_bytes(bytes);
+    uint64_t most = bytes < LARGE ? bytes : 2 * bytes;
     for (size_t i = 0; i < pool->free_count; i++)
-        if (pool->free_blocks[i] >= bytes && pool->free_blocks[i] / 2 <= bytes &&
+        if (pool->free_blocks[i] >= bytes && pool->free_blocks[i] <= most &&
             (best == pool->free_count || pool->free_blocks[i] < pool->free_blocks[best]))
             best = i;
     if (best < pool->free_count) {
