@@ -1,5 +1,6 @@
 #include "nodes/smear.h"
 
+#include "../kernels/cpu/isa.h"
 #include "../kernels/cpu/predict.h"
 
 #include <string.h>
@@ -55,19 +56,87 @@ static int check_axes(grove_node *node)
     return check_sources(node);
 }
 
-static void find_channels(grove_node *node)
+/* Does input k vary along another axis than those of `kinds` (bits)? */
+static bool varies(const grove_node *node, int k, unsigned kinds)
+{
+    for (int kind = GROVE_AXIS_SOURCE; kind <= GROVE_AXIS_OTHER; kind++)
+        if (!(kinds >> kind & 1) && grove_node_input_axis(node, k, kind))
+            return true;
+    return false;
+}
+
+/* Why the vectorised sums cannot take it, or NULL. */
+static const char *unfit(const grove_node *node)
+{
+    const unsigned source = 1u << GROVE_AXIS_SOURCE, freq = 1u << GROVE_AXIS_FREQ;
+
+    if (varies(node, GROVE_PREDICT_BRIGHTNESS, source | freq))
+        return "the brightness varies with more than source and frequency";
+    if (varies(node, GROVE_PREDICT_LMN, source) || varies(node, GROVE_PREDICT_SHAPE, source))
+        return "directions or shapes vary with more than the source";
+    if (varies(node, GROVE_PREDICT_UVW, ~source) || varies(node, GROVE_PREDICT_RATE, ~source) ||
+        varies(node, GROVE_PREDICT_INTERVAL, ~source))
+        return "coordinates vary with the source";
+    if (grove_node_input_axis(node, GROVE_PREDICT_LEFT, GROVE_AXIS_SOURCE) ||
+        grove_node_input_axis(node, GROVE_PREDICT_RIGHT, GROVE_AXIS_SOURCE))
+        return "Jones terms vary with the source";
+    return NULL;
+}
+
+static void find_channels(const grove_node *node, grove_predict_plan *plan)
 {
     const grove_axis *axis = grove_node_input_axis(node, GROVE_PREDICT_FREQ, GROVE_AXIS_FREQ);
-    grove_predict_channels channels = {0};
+    int smear = grove_node_choice(node, "smear");
 
-    if (axis && axis->centre)
-        grove_predict_channels_of(axis->centre, axis->size, &channels);
-    grove_node_set_state(node, &channels, sizeof(channels));
-    if (channels.regular)
-        grove_node_note(node, "direct sum in double, phasor recurrence over blocks of channels");
+    plan->smear_time = smear & 1;
+    plan->smear_freq = smear >> 1 & 1;
+    plan->flat = !grove_node_input_axis(node, GROVE_PREDICT_BRIGHTNESS, GROVE_AXIS_FREQ);
+    plan->count = axis ? axis->size : 1;
+    plan->reference = 1e9;
+    if (!axis || !axis->centre || axis->size < 1)
+        return;
+    grove_predict_channels_of(axis->centre, axis->size, &plan->channels);
+    plan->reference = fabs(axis->centre[axis->size / 2]);
+    plan->width = axis->width ? axis->width[0] : 0;
+    plan->equal_width = axis->width != NULL;
+    for (int64_t k = 0; k < axis->size && axis->width; k++)
+        plan->equal_width = plan->equal_width && axis->width[k] == plan->width;
+}
+
+static void tell(grove_node *node, const grove_predict_plan *plan, const char *why)
+{
+    bool regular = plan->channels.regular && plan->count >= 4;
+
+    if (why)
+        grove_node_note(node, "direct sum in double, %s, source by source: %s",
+                        plan->channels.regular ? "phasor recurrence over blocks of channels"
+                                               : "every phase evaluated",
+                        why);
     else
-        grove_node_note(node, "direct sum in double, every phase evaluated: the channels are not "
-                              "equally spaced");
+        grove_node_note(
+            node, "direct sum for baselines (%s), %s%s", grove_isa_name((grove_isa)plan->isa),
+            regular ? "phasor recurrence over blocks of channels" : "every phase evaluated: ",
+            regular                  ? ""
+            : plan->channels.regular ? "few channels"
+                                     : "the channels are not equally spaced");
+}
+
+/* The way to the sum, once for the run. */
+static int find_way(grove_node *node)
+{
+    grove_predict_plan plan = {0};
+    const char *why = unfit(node);
+    grove_isa isa;
+    char said[160];
+
+    if (grove_isa_choose(&isa, said))
+        return grove_node_fail(node, GROVE_INVALID, "%s", said);
+    find_channels(node, &plan);
+    plan.isa = (int32_t)isa;
+    plan.way = why ? GROVE_PREDICT_PLAIN : GROVE_PREDICT_BASELINE;
+    grove_node_set_state(node, &plan, sizeof(plan));
+    tell(node, &plan, why);
+    return 0;
 }
 
 static int check(grove_node *node)
@@ -86,7 +155,9 @@ static int check(grove_node *node)
     if (right && right->shape > form.shape)
         form.shape = right->shape;
     smear_drop(node);
-    find_channels(node);
+    code = find_way(node);
+    if (code)
+        return code;
     grove_node_consume(node, GROVE_AXIS_SOURCE);
     grove_node_set_output(node, &form);
     return 0;
@@ -97,32 +168,55 @@ static void run_rows(void *context, int64_t first, int64_t last)
     grove_predict_cells(context, first, last);
 }
 
-/* The frequencies may be others than those of the axis, which the state describes. */
+static void run_pieces(void *context, int64_t first, int64_t last)
+{
+    grove_predict_sum_run(context, first, last);
+}
+
+static double number_at(const grove_view *view, int axis, int64_t k)
+{
+    return *(const double *)(const void *)((const char *)view->data + view->stride[axis] * k);
+}
+
+/* Frequencies and widths that are given may be others than those of the axis, which the state
+ * describes. */
 static void check_channels(grove_args *args)
 {
-    const grove_view *view = &args->in[GROVE_PREDICT_FREQ];
+    const grove_view *freq = &args->in[GROVE_PREDICT_FREQ];
+    const grove_view *width = &args->in[GROVE_PREDICT_WIDTH];
     int axis = grove_args_axis(args, GROVE_AXIS_FREQ);
-    grove_predict_channels channels;
+    grove_predict_plan plan;
 
-    memcpy(&channels, args->state.bytes, sizeof(channels));
-    for (int64_t k = 0; axis >= 0 && channels.regular && k < args->size[axis]; k++) {
-        double freq =
-            *(const double *)(const void *)((const char *)view->data + view->stride[axis] * k);
-        double equal = channels.first + channels.step * (double)(args->origin[axis] + k);
-        if (!(fabs(freq - equal) <= 1e-15 * fabs(freq)))
-            channels.regular = 0;
+    memcpy(&plan, args->state.bytes, sizeof(plan));
+    for (int64_t k = 0; axis >= 0 && k < args->size[axis]; k++) {
+        double equal = plan.channels.first + plan.channels.step * (double)(args->origin[axis] + k);
+        if (!(fabs(number_at(freq, axis, k) - equal) <= 1e-15 * fabs(equal)))
+            plan.channels.regular = 0;
+        if (width->data && number_at(width, axis, k) != plan.width)
+            plan.equal_width = 0;
     }
     if (axis < 0)
-        channels.regular = 0;
-    memcpy(args->state.bytes, &channels, sizeof(channels));
+        plan.channels.regular = 0;
+    memcpy(args->state.bytes, &plan, sizeof(plan));
 }
 
 static int eval(const grove_call *call)
 {
     grove_args args = *call->args;
+    grove_predict_plan plan;
+    grove_predict_sum *sum;
 
     check_channels(&args);
-    grove_call_parallel(call, grove_predict_rows(&args), run_rows, &args);
+    memcpy(&plan, args.state.bytes, sizeof(plan));
+    if (plan.way == GROVE_PREDICT_PLAIN) {
+        grove_call_parallel(call, grove_predict_rows(&args), run_rows, &args);
+        return 0;
+    }
+    sum = grove_predict_sum_new(&args);
+    if (!sum)
+        return grove_node_fail(call->node, GROVE_NO_MEMORY, "no memory to pack the sources");
+    grove_call_parallel(call, grove_predict_sum_pieces(sum), run_pieces, sum);
+    grove_predict_sum_free(sum);
     return 0;
 }
 
@@ -131,8 +225,8 @@ GROVE_CLASS(predict) = {
     .doc = "Visibilities of a sky model: the sum over all its sources of point, between the Jones "
            "terms of both stations.\n"
            "sum_s left_sp B_s exp(-2 pi i nu/c (u l + v m + w (n - 1))) right_sq, with shapes and "
-           "smearing as in point. No array of sources by baselines is ever made. Sums are taken in "
-           "double precision, in the order of the sources.",
+           "smearing as in point. No array of sources by baselines is ever made. Phases are "
+           "reduced in double precision.",
     .output_doc = "a complex matrix per time, baseline and channel, Jy",
     .group = "sky",
     .inputs = inputs,

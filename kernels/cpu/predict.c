@@ -1,12 +1,13 @@
 #include "predict.h"
 
 #include "../visibility.h"
+#include "predict_view.h"
 
 #include <string.h>
 
 /* Recurrences start at absolute multiples of BLOCK channels. A batch of rows shares the brightness
  * of a chunk of sources, unpacked once: 32 KiB each for it and for the sums. */
-enum { BLOCK = 32, ROWS = 16, SOURCES = 16, INPUTS = 10 };
+enum { BLOCK = 32, ROWS = 16, SOURCES = 16 };
 
 typedef struct {
     double re[BLOCK], im[BLOCK];
@@ -29,11 +30,6 @@ typedef struct {
     double freqs[BLOCK], widths[BLOCK];
 } plan;
 
-typedef struct {
-    const char *in[INPUTS]; /* at source 0, channel 0 */
-    char *out;
-} row;
-
 void grove_predict_channels_of(const double *freq, int64_t count, grove_predict_channels *channels)
 {
     memset(channels, 0, sizeof(*channels));
@@ -48,28 +44,12 @@ void grove_predict_channels_of(const double *freq, int64_t count, grove_predict_
             channels->regular = 0;
 }
 
-static int64_t stride_of(const grove_view *view, int axis)
-{
-    return axis < 0 ? 0 : view->stride[axis];
-}
-
-static double number(const grove_view *view, const char *at, int k)
-{
-    return view->bytes == 8 ? ((const double *)(const void *)at)[k]
-                            : (double)((const float *)(const void *)at)[k];
-}
-
 static const double *doubles(const plan *p, const row *r, int input, int64_t source)
 {
     if (!r->in[input])
         return NULL;
     return (const double *)(const void *)(r->in[input] +
                                           stride_of(&p->args->in[input], p->source) * source);
-}
-
-static int64_t size_of(const grove_args *args, int axis)
-{
-    return axis < 0 ? 1 : args->size[axis];
 }
 
 int64_t grove_predict_rows(const grove_args *args)
@@ -80,20 +60,6 @@ int64_t grove_predict_rows(const grove_args *args)
         if (args->axis[d] != GROVE_AXIS_SOURCE && args->axis[d] != GROVE_AXIS_FREQ)
             rows *= args->size[d];
     return rows;
-}
-
-static void find_row(const grove_args *args, int64_t at, row *r)
-{
-    int64_t index[GROVE_MAX_AXES] = {0};
-
-    for (int d = args->axes - 1; d >= 0; d--)
-        if (args->axis[d] != GROVE_AXIS_SOURCE && args->axis[d] != GROVE_AXIS_FREQ) {
-            index[d] = at % args->size[d];
-            at /= args->size[d];
-        }
-    for (int k = 0; k < INPUTS; k++)
-        r->in[k] = k < args->inputs ? grove_view_at(&args->in[k], index, args->axes) : NULL;
-    r->out = grove_view_at(&args->out, index, args->axes);
 }
 
 /* ---- the phase of a source in a block of channels ---- */
@@ -207,31 +173,9 @@ static void unpack(const plan *p, const row *r, int64_t source, cells *to)
 static void load_matrix(const plan *p, const row *r, int input, int64_t source, int k,
                         grove_cplx64 m[4])
 {
-    static const int of_scalar[4] = {0, -1, -1, 0}, of_diagonal[4] = {0, -1, -1, 1},
-                     of_matrix[4] = {0, 1, 2, 3};
-    const grove_view *view = &p->args->in[input];
-    const int *element = view->shape == GROVE_MATRIX     ? of_matrix
-                         : view->shape == GROVE_DIAGONAL ? of_diagonal
-                                                         : of_scalar;
     const char *at = r->in[input] ? channel_at(p, input, r->in[input], source, k) : NULL;
 
-    for (int i = 0; i < 4; i++) {
-        m[i].re = !at && (i == 0 || i == 3);
-        m[i].im = 0;
-        if (at && element[i] >= 0) {
-            m[i].re = number(view, at, 2 * element[i]);
-            m[i].im = number(view, at, 2 * element[i] + 1);
-        }
-    }
-}
-
-static void product(grove_cplx64 out[4], const grove_cplx64 a[4], const grove_cplx64 b[4])
-{
-    for (int i = 0; i < 4; i++) {
-        const grove_cplx64 *x = a + (i & 2), *y = b + (i & 1);
-        out[i].re = x[0].re * y[0].re - x[0].im * y[0].im + x[1].re * y[2].re - x[1].im * y[2].im;
-        out[i].im = x[0].re * y[0].im + x[0].im * y[0].re + x[1].re * y[2].im + x[1].im * y[2].re;
-    }
+    matrix_at(&p->args->in[input], at, m);
 }
 
 /* left * brightness * right of a source, in the output's elements. */
@@ -310,16 +254,8 @@ static void store(const plan *p, const row *r, const cells *sum)
 
     for (int k = p->first; k < p->last; k++) {
         char *at = r->out + stride_of(view, p->freq) * (p->offset + k);
-        for (int e = 0; e < p->elements; e++) {
-            double re = sum->element[e].re[k], im = sum->element[e].im[k];
-            if (view->bytes == 8) {
-                ((double *)(void *)at)[2 * e] = re;
-                ((double *)(void *)at)[2 * e + 1] = im;
-            } else {
-                ((float *)(void *)at)[2 * e] = (float)re;
-                ((float *)(void *)at)[2 * e + 1] = (float)im;
-            }
-        }
+        for (int e = 0; e < p->elements; e++)
+            put_number(view, at, e, sum->element[e].re[k], sum->element[e].im[k]);
     }
 }
 

@@ -1,5 +1,6 @@
-/* The sum over sources of left * (brightness, phase, shape, smearing) * right, for baselines: the
- * plain way on a CPU, one source and block of channels after the other. */
+/* The sum over sources of left * (brightness, phase, shape, smearing) * right, for baselines, on
+ * CPUs: the plain way, one source and block of channels after the other, for anything; and vector
+ * code for each instruction set. */
 #ifndef GROVE_KERNELS_CPU_PREDICT_H
 #define GROVE_KERNELS_CPU_PREDICT_H
 
@@ -29,11 +30,39 @@ typedef struct {
 /* Whether `count` frequencies are equally spaced as far as doubles can say; fills `channels`. */
 void grove_predict_channels_of(const double *freq, int64_t count, grove_predict_channels *channels);
 
+/* Ways to the sum. */
+enum {
+    GROVE_PREDICT_PLAIN,   /* grove_predict_cells */
+    GROVE_PREDICT_BASELINE /* rows in the lanes; Jones terms, if any, around the whole sum */
+};
+
+/* The state in grove_args, chosen for a run and not for a tile: `channels` for the plain way, all
+ * of it for the others. */
+typedef struct {
+    grove_predict_channels channels;
+    int32_t way, isa; /* grove_isa */
+    int32_t flat;     /* the brightness does not vary with frequency */
+    int32_t equal_width, smear_time, smear_freq;
+    int64_t count;           /* channels of the whole axis */
+    double width, reference; /* Hz: of all channels if equal; about the middle of the axis */
+} grove_predict_plan;
+
 /* Rows of the output: its cells without the frequency axis. */
 int64_t grove_predict_rows(const grove_args *args);
 /* Computes all channels of rows [first, last). The order of all sums, and where recurrences start,
  * depend on absolute indices only: any cut into rows and tiles gives the same bits. Numbers are
  * computed in double; inputs and output are single or double as their views say. */
 void grove_predict_cells(const grove_args *args, int64_t first, int64_t last);
+
+/* The sum in vector code for one evaluation, by the way and instruction set of its plan: inputs
+ * that all rows share are packed once. Lives as long as `args`. NULL: no memory. */
+typedef struct grove_predict_sum grove_predict_sum;
+grove_predict_sum *grove_predict_sum_new(const grove_args *args);
+void grove_predict_sum_free(grove_predict_sum *sum);
+/* Pieces of the work, each as many rows as a vector has lanes or so. Any order, any threads: the
+ * same bits. */
+int64_t grove_predict_sum_pieces(const grove_predict_sum *sum);
+/* Computes pieces [first, last). */
+void grove_predict_sum_run(const grove_predict_sum *sum, int64_t first, int64_t last);
 
 #endif

@@ -1,0 +1,54 @@
+/* What the vectorised sums over sources take: everything packed, in the units they want. Between
+ * predict_pack.c, which packs, and the files that are compiled for each instruction set. */
+#ifndef GROVE_KERNELS_CPU_PREDICT_JOB_H
+#define GROVE_KERNELS_CPU_PREDICT_JOB_H
+
+#include <stdint.h>
+
+enum {
+    PREDICT_BLOCK = 64,     /* channels: phases start at absolute multiples of it */
+    PREDICT_GROUP = 16,     /* channels about whose centre a phase turns both ways */
+    PREDICT_COMPONENTS = 4, /* real sums per call: of each, a complex number per cell */
+    PREDICT_MOST_LANES = 16
+};
+
+/* The sum over sources of weight[component] * phase * shape * smearing. */
+typedef struct {
+    int64_t points, gaussians; /* sources: points first */
+    const double *direction;   /* [source][3] (l, m, n - 1) / c, s/m */
+    const double *ellipse;     /* [gaussian][4]: the visibility is exp(-nu^2 ((u a0 + v a1)^2 +
+                                  (u a2 + v a3)^2)), s/m */
+    int components;
+    /* [source][channel or nothing][component], float or double as the kernel, Jy; strides in
+     * numbers. With channel stride 0 the spectra are flat. Channels count from that of `first`. */
+    const void *weight;
+    int64_t weight_source, weight_channel;
+    /* Channels first ... first + PREDICT_BLOCK of the whole axis, those of [from, to) wanted. */
+    int64_t first;
+    int from, to;
+    int regular; /* at start + step k Hz, k counted from the axis' first */
+    double start, step;
+    const double *freq, *width; /* [PREDICT_BLOCK] Hz; width NULL: no smearing in frequency */
+    int equal_width;
+    int smear_time;
+    double reference; /* Hz, in the middle of the axis */
+} grove_predict_job;
+
+/* Sums for as many rows as the kernel has lanes: uvw and change (of uvw in an integration) are
+ * [3][lanes], m; sums is [component][PREDICT_BLOCK][re, im][lanes], of which channels [from, to)
+ * are set. */
+typedef void grove_predict_fn(const grove_predict_job *job, const double *uvw, const double *change,
+                              double *sums);
+
+typedef struct {
+    int lanes;
+    grove_predict_fn *baseline;
+} grove_predict_kernels;
+
+extern const grove_predict_kernels grove_predict_single_portable, grove_predict_double_portable;
+#if defined(__x86_64__)
+extern const grove_predict_kernels grove_predict_single_avx2, grove_predict_double_avx2;
+extern const grove_predict_kernels grove_predict_single_avx512, grove_predict_double_avx512;
+#endif
+
+#endif
