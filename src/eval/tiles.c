@@ -108,9 +108,10 @@ bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
     memcpy(tile, pass->program->block.count, sizeof(tile));
     bool forced = force(&c, tile);
     found = fits(&c, tile) || forced;
-    /* some tiles, so that reading and writing overlap with computing, but not too small ones */
+    /* some tiles, so that reading and writing overlap with computing and the values of one stay in
+       the processor's last cache, but not such small ones that managing them costs a percent */
     c.wanted = pass->largest / 8;
-    c.wanted = c.wanted < 4 * MIB ? 4 * MIB : c.wanted > 64 * MIB ? 64 * MIB : c.wanted;
+    c.wanted = c.wanted < 4 * MIB ? 4 * MIB : c.wanted > 8 * MIB ? 8 * MIB : c.wanted;
     while (!forced && pass->program->cuttable) {
         memcpy(tile, pass->program->block.count, sizeof(tile));
         found = search(&c, tile);
