@@ -101,6 +101,18 @@ const char *example_tree(testing *t, const grove_class *class_, const char *more
     return name;
 }
 
+bool example_try(testing *t, const char *more)
+{
+    grove_text text = {0};
+
+    for (size_t i = 0; i < sizeof(preamble) / sizeof(preamble[0]); i++)
+        grove_text_add(&text, "%s\n", preamble[i]);
+    grove_text_add(&text, "%s", more);
+    bool built = testing_try(t, text.at);
+    free(text.at);
+    return built;
+}
+
 int example_nodes(const testing *t, const grove_class *class_, grove_node **nodes, int most)
 {
     int count = 0;

@@ -15,6 +15,8 @@ const grove_class *example_class(testing *t, const char *name);
 /* Builds the class's example with everything around it, and `more` (NULL: nothing), or stops the
  * test. The name that it defines, until the next call. */
 const char *example_tree(testing *t, const grove_class *class_, const char *more);
+/* Builds the preamble with `more` if that can be. */
+bool example_try(testing *t, const char *more);
 /* The nodes of the class in the tree, at most `most`; how many. */
 int example_nodes(const testing *t, const grove_class *class_, grove_node **nodes, int most);
 

@@ -2,6 +2,7 @@
  * works; one cell does not know of the others, nor of axes that it does not have; the same twice;
  * single precision near double; flags that cover what an element spoils. */
 #include "example.h"
+#include "flag-rule.h"
 
 #include "base/text.h"
 #include "eval/session.h"
@@ -336,61 +337,6 @@ END_TEST
 
 /* ---- flags ---- */
 
-static unsigned all_of(int elements)
-{
-    return elements >= 8 ? 255 : (1u << elements) - 1;
-}
-
-/* Bits of a Jones cell as those of a full matrix, and back. */
-static unsigned spread(unsigned bits, int shape)
-{
-    return shape == GROVE_SCALAR     ? (bits & 1) * 9
-           : shape == GROVE_DIAGONAL ? (bits & 1) | (bits & 2) << 2
-                                     : bits;
-}
-
-static unsigned gather(unsigned bits, int shape)
-{
-    return shape == GROVE_SCALAR     ? bits != 0
-           : shape == GROVE_DIAGONAL ? (bits & 1) | (bits & 8) >> 2
-                                     : bits;
-}
-
-/* What plugin.h says becomes of flags `bits` of input k. */
-static unsigned flags_after(const testing_call *call, int k, unsigned bits)
-{
-    int in = call->args.in[k].shape, out = call->args.out.shape;
-    bool jones = in != GROVE_VECTOR && out != GROVE_VECTOR;
-    unsigned result = all_of(call->out.elements);
-
-    if (!bits)
-        return 0;
-    if (class_->flags & GROVE_CLASS_MIX_FLAGS)
-        return result;
-    if (class_->flags & GROVE_CLASS_PRODUCT_FLAGS) {
-        const grove_view *other = &call->args.in[1 - k];
-        bool both = k < 2 && jones && other->data && other->shape != GROVE_VECTOR;
-        unsigned there = both ? other->shape == GROVE_MATRIX ? 15 : 9 : 0, from = spread(bits, in);
-        for (int i = 0, made = 0; i < 2 && both; i++)
-            for (int j = 0; j < 2; j++)
-                for (int m = 0; m < 2; m++) {
-                    int mine = k == 0 ? 2 * i + m : 2 * m + j;
-                    int its = k == 0 ? 2 * m + j : 2 * i + m;
-                    if (from >> mine & 1 && there >> its & 1)
-                        made |= 1 << (2 * i + j);
-                    result = gather((unsigned)made, out);
-                }
-        return result;
-    }
-    if (in == out && call->in[k].elements == call->out.elements)
-        result = bits;
-    else if (jones && in != GROVE_SCALAR && out != GROVE_SCALAR)
-        result = gather(spread(bits, in), out);
-    if (class_->flags & GROVE_CLASS_TRANSPOSE_FLAGS && out == GROVE_MATRIX)
-        result = (result & 9) | (result & 2) << 1 | (result & 4) >> 1;
-    return result;
-}
-
 static void change(const testing_array *a, int element)
 {
     for (int64_t i = 0; i < a->cells; i++)
@@ -416,7 +362,7 @@ static void check_spoilt(const grove_node *node, int k, int element)
     memcpy(before, call.out.data, bytes);
     change(&call.in[k], element);
     testing_call_run(node, &call.args);
-    unsigned flagged = flags_after(&call, k, 1u << (element < 7 ? element : 7));
+    unsigned flagged = flag_rule(class_, &call, k, 1u << (element < 7 ? element : 7));
     for (size_t i = 0; i < bytes / one; i++) {
         int e = (int)(i % (size_t)call.out.elements);
         ck_assert_msg(flagged >> (e < 7 ? e : 7) & 1 ||
@@ -444,6 +390,104 @@ START_TEST(flags_reach_what_is_spoilt)
 }
 END_TEST
 
+/* ---- leaves ---- */
+
+static size_t number_bytes(const grove_form *form)
+{
+    int elements = form->shape == GROVE_VECTOR ? form->vector : form->shape;
+
+    return (form->precision == GROVE_PRECISION_SINGLE ? 4 : 8) * (form->complex_ ? 2U : 1U) *
+           (size_t)elements;
+}
+
+/* Reads a block of a member, with its flags; free both. */
+static grove_array read_block(grove_node *leaf, const grove_member *member, const int64_t *first,
+                              const int64_t *count)
+{
+    grove_array block = {.axes = member->axis_count, .cells = 1, .form = member->form};
+
+    for (int d = 0; d < block.axes; d++) {
+        block.range[d] = (grove_range){member->axes[d], first[d], count[d]};
+        block.cells *= count[d];
+    }
+    block.elements = member->form.shape == GROVE_VECTOR ? member->form.vector : member->form.shape;
+    block.data = calloc((size_t)block.cells + 1, number_bytes(&member->form));
+    if (member->form.flags)
+        block.flags = calloc((size_t)block.cells + 1, 1);
+    ck_assert_msg(leaf->class_->read(leaf, member->name, &block) == 0, "%s.%s: %s", class_->name,
+                  member->name, grove_error_message(t.error, 0));
+    return block;
+}
+
+static void check_read(grove_node *leaf, const grove_member *member, const grove_array *whole,
+                       const int64_t *first, const int64_t *count)
+{
+    grove_array part = read_block(leaf, member, first, count);
+    size_t bytes = number_bytes(&member->form);
+
+    for (int64_t i = 0; i < part.cells; i++) {
+        int64_t at = 0, step = 1, rest = i;
+        for (int d = part.axes - 1; d >= 0; d--) {
+            at += (first[d] + rest % count[d]) * step;
+            step *= member->axes[d]->size;
+            rest /= count[d];
+        }
+        bool same = !memcmp((char *)part.data + (size_t)i * bytes,
+                            (char *)whole->data + (size_t)at * bytes, bytes) &&
+                    (!part.flags || part.flags[i] == whole->flags[at]);
+        ck_assert_msg(same, "%s.%s: a block from %ld %ld %ld reads otherwise than the whole",
+                      class_->name, member->name, (long)first[0], (long)first[1], (long)first[2]);
+    }
+    free(part.data);
+    free(part.flags);
+}
+
+static void check_member(grove_node *leaf, const grove_member *member)
+{
+    int64_t first[GROVE_MAX_AXES] = {0}, count[GROVE_MAX_AXES] = {0};
+
+    for (int d = 0; d < member->axis_count; d++)
+        count[d] = member->axes[d]->size;
+    grove_array whole = read_block(leaf, member, first, count);
+    testing_array numbers = {.data = whole.data,
+                             .cells = whole.cells,
+                             .elements = whole.elements,
+                             .bytes = member->form.precision == GROVE_PRECISION_SINGLE ? 4 : 8,
+                             .parts = member->form.complex_ ? 2 : 1};
+    ck_assert_msg(all_finite(&numbers), "%s.%s: not finite", class_->name, member->name);
+    check_read(leaf, member, &whole, first, count);
+    for (int d = 0; d < member->axis_count; d++) {
+        int64_t size = member->axes[d]->size, at[] = {0, size / 2, size - 1};
+        for (int i = 0; i < 3 && size > 0; i++) {
+            first[d] = at[i];
+            count[d] = 1;
+            check_read(leaf, member, &whole, first, count);
+        }
+        first[d] = size / 3;
+        count[d] = (size + 1) / 2;
+        check_read(leaf, member, &whole, first, count);
+        first[d] = 0;
+        count[d] = size;
+    }
+    free(whole.data);
+    free(whole.flags);
+}
+
+START_TEST(members_are_read_in_any_blocks)
+{
+    take(_i);
+    for (int n = 0; n < node_count && class_->flags & GROVE_CLASS_DATA; n++) {
+        ck_assert_msg(nodes[n]->member_count > 0, "%s: no members", class_->name);
+        for (size_t i = 0; i < nodes[n]->member_count; i++) {
+            ck_assert_msg(is_sentence(nodes[n]->members[i].doc), "%s.%s has no text", class_->name,
+                          nodes[n]->members[i].name);
+            if (!nodes[n]->members[i].data)
+                check_member(nodes[n], &nodes[n]->members[i]);
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("conformance");
@@ -464,6 +508,7 @@ int main(void)
     tcase_add_loop_test(test, axes_that_inputs_do_not_have, 0, (int)count);
     tcase_add_loop_test(test, single_precision_is_near_double, 0, (int)count);
     tcase_add_loop_test(test, flags_reach_what_is_spoilt, 0, (int)count);
+    tcase_add_loop_test(test, members_are_read_in_any_blocks, 0, (int)count);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

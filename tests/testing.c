@@ -53,6 +53,11 @@ static grove_tree *parse(testing *t, const char *text)
     return t->tree;
 }
 
+bool testing_try(testing *t, const char *text)
+{
+    return parse(t, text) != NULL;
+}
+
 void testing_tree(testing *t, const char *text)
 {
     if (!parse(t, text)) {

@@ -51,6 +51,8 @@ void testing_begin(testing *t);
 void testing_end(testing *t);
 /* Builds a tree from text, or stops the test with its messages. */
 void testing_tree(testing *t, const char *text);
+/* Builds it if that can be; messages are in t->error. */
+bool testing_try(testing *t, const char *text);
 /* The messages of a text that is at fault; until the next call. */
 const char *testing_faults(testing *t, const char *text);
 /* The node of that name; of a sum that was fused, what it became. */
