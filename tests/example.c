@@ -113,6 +113,27 @@ bool example_try(testing *t, const char *more)
     return built;
 }
 
+char *example_call(const grove_class *class_, const char *name, const char *more)
+{
+    grove_text text = {0};
+    const char *comma = "";
+
+    grove_text_add(&text, "D = obs.data / 100Jy\n%s = %s(", name, class_->name);
+    for (const grove_input *in = class_->inputs; in && in->name; in++, comma = ", ") {
+        bool real = in->handing == GROVE_AS_REAL || in->handing == GROVE_AS_DOUBLE;
+        const char *cell = in->shapes & GROVE_MATRIX ? "D" : "select(D, element=YX)";
+        if (in->kind >= GROVE_SKY)
+            grove_text_add(&text, "%s%s", comma, in->kind == GROVE_SKY ? "S" : "obs");
+        else
+            grove_text_add(&text, real ? "%sreal(%s)" : "%s%s", comma, cell);
+    }
+    for (const grove_option *op = class_->options; op && op->name; op++)
+        if (!op->initial && op->kind == GROVE_NUMBER)
+            grove_text_add(&text, "%s%s=2", comma, op->name);
+    grove_text_add(&text, "%s%s)\n", more ? comma : "", more ? more : "");
+    return text.at;
+}
+
 int example_nodes(const testing *t, const grove_class *class_, grove_node **nodes, int most)
 {
     int count = 0;

@@ -206,29 +206,6 @@ static void check_flags(grove_node *node)
     testing_call_end(&call);
 }
 
-/* A call of the class with flagged data for all its value inputs, as far as they take any; NULL
- * where an option must be given that only a user can know. Caller frees. */
-static char *flagged_call(void)
-{
-    grove_text text = {0};
-    const char *comma = "";
-
-    grove_text_add(&text, "D = obs.data / 100Jy\nflagged = %s(", class_->name);
-    for (const grove_input *in = class_->inputs; in && in->name; in++, comma = ", ") {
-        bool real = in->handing == GROVE_AS_REAL || in->handing == GROVE_AS_DOUBLE;
-        const char *cell = in->shapes & GROVE_MATRIX ? "D" : "select(D, element=YX)";
-        if (in->kind >= GROVE_SKY)
-            grove_text_add(&text, "%s%s", comma, in->kind == GROVE_SKY ? "S" : "obs");
-        else
-            grove_text_add(&text, real ? "%sreal(%s)" : "%s%s", comma, cell);
-    }
-    for (const grove_option *op = class_->options; op && op->name; op++)
-        if (!op->initial && op->kind == GROVE_NUMBER)
-            grove_text_add(&text, "%s%s=2", comma, op->name);
-    grove_text_add(&text, ")\n");
-    return text.at;
-}
-
 static const char *const flag_takers[] = {"add", "hermitian", "multiply", "power", "transpose"};
 
 START_TEST(flags_follow_the_rule)
@@ -242,7 +219,7 @@ START_TEST(flags_follow_the_rule)
         check_flags(nodes[n]);
     for (size_t i = 0; i < sizeof(flag_takers) / sizeof(flag_takers[0]); i++)
         must = must || !strcmp(flag_takers[i], class_->name);
-    char *call = flagged_call();
+    char *call = example_call(class_, "flagged", NULL);
     if (example_try(&t, call)) {
         for (size_t i = 0; i < t.tree->node_count; i++)
             if (t.tree->nodes[i]->class_ == class_ && !strcmp(t.tree->nodes[i]->name, "flagged")) {

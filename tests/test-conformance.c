@@ -49,6 +49,44 @@ static void take(int i)
                   class_->example);
 }
 
+/* Word `number` of all those that the class's options choose from, as "option=word". */
+static bool word_number(int number, char *setting, size_t bytes)
+{
+    for (const grove_option *op = class_->options; op && op->name; op++)
+        for (const char *at = op->kind == GROVE_CHOICE ? op->choices : ""; *at;) {
+            size_t length = strcspn(at, " ");
+            if (!number--) {
+                snprintf(setting, bytes, "%s=%.*s", op->name, (int)length, at);
+                return true;
+            }
+            at += length + strspn(at + length, " ");
+        }
+    return false;
+}
+
+/* Class number i: first its example, then a call with each word that it knows, as far as that can
+ * be built. False: that was all. */
+static bool take_next(int i, int *number)
+{
+    char setting[128];
+
+    if (!*number) {
+        ++*number;
+        take(i);
+        return computes();
+    }
+    while (word_number(*number - 1, setting, sizeof(setting))) {
+        ++*number;
+        char *call = example_call(class_, "again", setting);
+        bool built = example_try(&t, call);
+        free(call);
+        node_count = built ? example_nodes(&t, class_, nodes, MOST_NODES) : 0;
+        if (node_count)
+            return true;
+    }
+    return false;
+}
+
 /* ---- texts and defaults ---- */
 
 static bool is_sentence(const char *text)
@@ -223,39 +261,37 @@ static void check_cuts(const grove_node *node, const testing_call *call)
 
 START_TEST(blocks_are_parts_of_the_whole)
 {
-    take(_i);
-    for (int single = 0; single < 2 && computes(); single++) {
-        t.double_precision = !single;
-        for (int n = 0; n < node_count; n++) {
+    for (int number = 0; take_next(_i, &number);)
+        for (int n = 0; n < 2 * node_count; n++) {
+            grove_node *node = nodes[n / 2];
             testing_call call;
-            testing_call_begin(&t, nodes[n], &call);
-            testing_call_run(nodes[n], &call.args);
-            ck_assert_msg(all_finite(&call.out), "%s (%s): not finite", class_->name,
-                          nodes[n]->name);
-            check_cuts(nodes[n], &call);
+            t.double_precision = n % 2;
+            testing_call_begin(&t, node, &call);
+            testing_call_run(node, &call.args);
+            ck_assert_msg(all_finite(&call.out), "%s (%s): not finite", class_->name, node->name);
+            check_cuts(node, &call);
             testing_call_end(&call);
         }
-    }
 }
 END_TEST
 
 START_TEST(the_same_twice)
 {
-    take(_i);
-    for (int n = 0; n < node_count && computes(); n++) {
-        testing_call call;
-        testing_call_begin(&t, nodes[n], &call);
-        size_t bytes = cell_bytes(&call.out) * (size_t)call.out.cells;
-        char *before = malloc(bytes + 1);
-        testing_call_run(nodes[n], &call.args);
-        memcpy(before, call.out.data, bytes);
-        memset(call.out.data, 0x55, bytes);
-        testing_call_run(nodes[n], &call.args);
-        ck_assert_msg(!memcmp(before, call.out.data, bytes), "%s (%s): another result",
-                      class_->name, nodes[n]->name);
-        free(before);
-        testing_call_end(&call);
-    }
+    for (int number = 0, n = 0; take_next(_i, &number); n = 0)
+        for (; n < node_count; n++) {
+            testing_call call;
+            testing_call_begin(&t, nodes[n], &call);
+            size_t bytes = cell_bytes(&call.out) * (size_t)call.out.cells;
+            char *before = malloc(bytes + 1);
+            testing_call_run(nodes[n], &call.args);
+            memcpy(before, call.out.data, bytes);
+            memset(call.out.data, 0x55, bytes);
+            testing_call_run(nodes[n], &call.args);
+            ck_assert_msg(!memcmp(before, call.out.data, bytes), "%s (%s): another result",
+                          class_->name, nodes[n]->name);
+            free(before);
+            testing_call_end(&call);
+        }
 }
 END_TEST
 
@@ -300,16 +336,16 @@ static void check_axis(const grove_node *node, const testing_call *call, int kin
 
 START_TEST(axes_that_inputs_do_not_have)
 {
-    take(_i);
-    for (int n = 0; n < node_count && computes(); n++) {
-        testing_call call;
-        testing_call_begin(&t, nodes[n], &call);
-        testing_call_run(nodes[n], &call.args);
-        for (int kind = GROVE_AXIS_SOURCE; kind <= GROVE_AXIS_OTHER; kind++)
-            if (grove_args_axis(&call.args, kind) < 0 && call.args.axes < GROVE_MAX_AXES)
-                check_axis(nodes[n], &call, kind);
-        testing_call_end(&call);
-    }
+    for (int number = 0, n = 0; take_next(_i, &number); n = 0)
+        for (; n < node_count; n++) {
+            testing_call call;
+            testing_call_begin(&t, nodes[n], &call);
+            testing_call_run(nodes[n], &call.args);
+            for (int kind = GROVE_AXIS_SOURCE; kind <= GROVE_AXIS_OTHER; kind++)
+                if (grove_args_axis(&call.args, kind) < 0 && call.args.axes < GROVE_MAX_AXES)
+                    check_axis(nodes[n], &call, kind);
+            testing_call_end(&call);
+        }
 }
 END_TEST
 
@@ -377,16 +413,16 @@ static void check_spoilt(const grove_node *node, int k, int element)
 
 START_TEST(flags_reach_what_is_spoilt)
 {
-    take(_i);
-    for (int n = 0; n < node_count && computes(); n++)
-        for (int k = 0; k < nodes[n]->input_count; k++) {
-            const grove_node *in = nodes[n]->inputs[k].node;
-            int elements = !in                              ? 0
-                           : in->form.shape == GROVE_VECTOR ? in->form.vector
-                                                            : in->form.shape;
-            for (int e = 0; e < elements; e++)
-                check_spoilt(nodes[n], k, e);
-        }
+    for (int number = 0, n = 0; take_next(_i, &number); n = 0)
+        for (; n < node_count; n++)
+            for (int k = 0; k < nodes[n]->input_count; k++) {
+                const grove_node *in = nodes[n]->inputs[k].node;
+                int elements = !in                              ? 0
+                               : in->form.shape == GROVE_VECTOR ? in->form.vector
+                                                                : in->form.shape;
+                for (int e = 0; e < elements; e++)
+                    check_spoilt(nodes[n], k, e);
+            }
 }
 END_TEST
 
