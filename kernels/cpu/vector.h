@@ -49,6 +49,16 @@ typedef vec part;
 #define ROUND_REAL ROUND_DOUBLE
 #endif
 
+/* Keeps the compiler from fusing the product `x` with a sum, which of two products it would take
+ * being its choice. */
+#if defined(__AVX512F__)
+#define KEEP(x) __asm__("" : "+v"(x))
+#elif defined(__FMA__)
+#define KEEP(x) __asm__("" : "+x"(x))
+#else
+#define KEEP(x) ((void)0)
+#endif
+
 FORCE vec splat(real x)
 {
     return x - (vec){0};
@@ -131,7 +141,7 @@ FORCE vec sinc_turns(vec x)
 FORCE vec decay(vec x)
 {
     wholes gone = x > R(80.0);
-    vec y = x * -R(1.442695040888963407);
+    vec y = (vec)((wholes)x & ~gone) * -R(1.442695040888963407); /* or the power would overflow */
     vec rounded = y + ROUND_REAL, f = y - (rounded - ROUND_REAL);
 #if GROVE_REAL_SINGLE
     vec e = f * 0.0001546144469856913f + 0.0013400428177615838f;
