@@ -15,7 +15,7 @@ GROVE_CLASS(abs) = {
     .doc = "Absolute value of every number.\nOf a matrix or vector it is taken number by number; "
            "norm makes one number of the cell.",
     .output_doc = "real numbers, with the unit of x",
-    .group = "arithmetic",
+    .group = "functions",
     .inputs = inputs,
     .kernel = &kernel,
     .check = elementary_real,

@@ -15,7 +15,7 @@ GROVE_CLASS(acos) = {
     GROVE_CLASS_HEAD(acos),
     .doc = "Inverse cosine of real numbers.",
     .output_doc = "angles from 0 to pi, rad",
-    .group = "arithmetic",
+    .group = "functions",
     .inputs = inputs,
     .kernel = &kernel,
     .check = elementary_to_angle,

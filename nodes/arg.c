@@ -24,7 +24,7 @@ GROVE_CLASS(arg) = {
     GROVE_CLASS_HEAD(arg),
     .doc = "Phase of every number, from -pi to pi; 0 of a number that is zero.",
     .output_doc = "angles, rad",
-    .group = "arithmetic",
+    .group = "functions",
     .inputs = inputs,
     .kernel = &kernel,
     .check = check,

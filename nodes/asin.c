@@ -15,7 +15,7 @@ GROVE_CLASS(asin) = {
     GROVE_CLASS_HEAD(asin),
     .doc = "Inverse sine of real numbers.",
     .output_doc = "angles from -pi/2 to pi/2, rad",
-    .group = "arithmetic",
+    .group = "functions",
     .inputs = inputs,
     .kernel = &kernel,
     .check = elementary_to_angle,

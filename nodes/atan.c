@@ -14,7 +14,7 @@ GROVE_CLASS(atan) = {
     GROVE_CLASS_HEAD(atan),
     .doc = "Inverse tangent of real numbers.",
     .output_doc = "angles from -pi/2 to pi/2, rad",
-    .group = "arithmetic",
+    .group = "functions",
     .inputs = inputs,
     .kernel = &kernel,
     .check = elementary_to_angle,

@@ -31,7 +31,8 @@ GROVE_CLASS(beam_airy) = {
            "2 J1(x) / x with x = pi D sin(theta) nu / c, theta the angle from the phase centre; 1 "
            "there, negative in odd sidelobes, 0 beyond 90 degrees. The power pattern is its "
            "square.",
-    .output_doc = "a real number per source and channel, and station where diameters differ",
+    .output_doc = "a real number per source and channel, and per station where diameters differ, "
+                  "without unit",
     .group = "Jones terms",
     .inputs = inputs,
     .options = options,

@@ -48,8 +48,8 @@ GROVE_CLASS(beam_gaussian) = {
     .doc = "Voltage pattern whose power is a Gaussian.\n"
            "exp(-2 ln 2 (theta / fwhm)^2), theta the angle from the phase centre: its square, the "
            "power pattern, has the full width at half maximum fwhm. 0 beyond 90 degrees.",
-    .output_doc = "a real number per source and channel, and station where diameters differ; with "
-                  "fwhm along the axes of that only",
+    .output_doc = "a real number per source and channel, and per station where diameters differ, "
+                  "without unit; with fwhm, per source and along the axes of fwhm",
     .group = "Jones terms",
     .inputs = inputs,
     .options = options,

@@ -16,7 +16,7 @@ static const grove_input inputs[] = {
 
 static const grove_option options[] = {
     {"tolerance", GROVE_NUMBER, "none", "largest relative difference that passes; none: all do"},
-    {"print", GROVE_BOOL, "true", "a line on standard output at the end"},
+    {"print", GROVE_BOOL, "true", "print a line on standard output at the end"},
     {0},
 };
 
@@ -177,8 +177,8 @@ GROVE_CLASS(compare) = {
     GROVE_CLASS_HEAD(compare),
     .doc = "Compares two values and prints how far they are apart.\n"
            "The relative difference is the root of the sum of |a - b|^2 over that of |b|^2. "
-           "Flagged numbers are left out. Above tolerance, or with numbers that are not finite, "
-           "the run fails.",
+           "Flagged numbers are left out. The run fails when it is above the tolerance, or "
+           "when numbers are not finite.",
     .output_doc = "an action: a line on standard output",
     .group = "actions",
     .inputs = inputs,

@@ -27,7 +27,7 @@ GROVE_CLASS(complex) = {
     GROVE_CLASS_HEAD(complex),
     .doc = "A complex scalar from its real and imaginary part.",
     .output_doc = "re + i im, in the unit of both",
-    .group = "arithmetic",
+    .group = "functions",
     .inputs = inputs,
     .kernel = &kernel,
     .check = check,

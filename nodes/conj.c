@@ -14,7 +14,7 @@ GROVE_CLASS(conj) = {
     GROVE_CLASS_HEAD(conj),
     .doc = "Complex conjugate of every number; not transposed, see hermitian.",
     .output_doc = "as x, with its unit",
-    .group = "arithmetic",
+    .group = "functions",
     .inputs = inputs,
     .kernel = &kernel,
     .check = elementary_keep,

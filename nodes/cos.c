@@ -14,7 +14,7 @@ GROVE_CLASS(cos) = {
     GROVE_CLASS_HEAD(cos),
     .doc = "Cosine, also of complex numbers.",
     .output_doc = "plain numbers",
-    .group = "arithmetic",
+    .group = "functions",
     .inputs = inputs,
     .kernel = &kernel,
     .check = elementary_from_angle,

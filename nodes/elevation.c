@@ -19,7 +19,7 @@ static const grove_option options[] = {
 GROVE_CLASS(elevation) = {
     GROVE_CLASS_HEAD(elevation),
     .doc = "Elevation of the phase centre, without refraction, as a value.",
-    .output_doc = "elevation per time at the array's centre, rad",
+    .output_doc = "elevations per time at the array's centre, rad",
     .group = "coordinates",
     .inputs = inputs,
     .options = options,

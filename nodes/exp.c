@@ -14,7 +14,7 @@ GROVE_CLASS(exp) = {
     GROVE_CLASS_HEAD(exp),
     .doc = "Exponential function, also of complex numbers.",
     .output_doc = "plain numbers",
-    .group = "arithmetic",
+    .group = "functions",
     .inputs = inputs,
     .kernel = &kernel,
     .check = elementary_number,

@@ -22,7 +22,7 @@ static const grove_option options[] = {
     {"amplitude", GROVE_NUMBER, "0.1", "relative errors of the amplitudes, and size of leakage"},
     {"phase", GROVE_ANGLE, "0.1rad", "errors of the phases, rad"},
     {"period", GROVE_TIME, "1h", "period of sine; time in which random_walk drifts by one error"},
-    {"seed", GROVE_INTEGER, "0", "of the random numbers"},
+    {"seed", GROVE_INTEGER, "0", "seed of the random numbers"},
     {"station", GROVE_VALUE_NUMBER, "obs.station_index", "station numbers",
      .handing = GROVE_AS_DOUBLE},
     {"time", GROVE_VALUE_TIME, "obs.time", "times, s", .handing = GROVE_AS_DOUBLE},
@@ -65,11 +65,12 @@ GROVE_CLASS(gains) = {
     GROVE_CLASS_HEAD(gains),
     .doc = "Errors of the stations' receivers, for simulations: the same for the same seed, "
            "whatever else changes.\n"
-           "exp(amplitude a + i phase b), where a and b differ by station and receptor: constant: "
+           "exp(amplitude a + i phase b), where a and b differ by station and receptor. constant: "
            "standard normal numbers; sine: sines of the given period with random phases; "
            "random_walk: Brownian motions from 0 at the first time, of variance 1 after one "
-           "period. Leakage is amplitude (a + i b).",
-    .output_doc = "complex numbers or matrices per station, and time unless constant; about 1",
+           "period. Leakage (jones=matrix) is amplitude (a + i b).",
+    .output_doc = "a complex scalar, diagonal or matrix per station, and time unless constant, "
+                  "without unit; near 1",
     .group = "Jones terms",
     .inputs = inputs,
     .options = options,

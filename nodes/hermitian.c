@@ -13,7 +13,7 @@ static const grove_input inputs[] = {
 GROVE_CLASS(hermitian) = {
     GROVE_CLASS_HEAD(hermitian),
     .doc = "Conjugate transpose.",
-    .output_doc = "as x",
+    .output_doc = "as x, with its unit",
     .group = "matrices",
     .inputs = inputs,
     .flags = GROVE_CLASS_TRANSPOSE_FLAGS,

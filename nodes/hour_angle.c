@@ -19,7 +19,7 @@ static const grove_option options[] = {
 GROVE_CLASS(hour_angle) = {
     GROVE_CLASS_HEAD(hour_angle),
     .doc = "Hour angle of the phase centre, as a value.",
-    .output_doc = "hour angle per time at the array's centre, rad, -pi to pi",
+    .output_doc = "hour angles per time at the array's centre, rad, -pi to pi",
     .group = "coordinates",
     .inputs = inputs,
     .options = options,

@@ -14,7 +14,7 @@ GROVE_CLASS(imag) = {
     GROVE_CLASS_HEAD(imag),
     .doc = "Imaginary part of every number; 0 of a real one.",
     .output_doc = "real numbers, with the unit of x",
-    .group = "arithmetic",
+    .group = "functions",
     .inputs = inputs,
     .kernel = &kernel,
     .check = elementary_real,

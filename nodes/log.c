@@ -15,7 +15,7 @@ GROVE_CLASS(log) = {
     .doc = "Natural logarithm, the principal one of a complex number.\nA real number below zero "
            "has none; that of 0 is minus infinity.",
     .output_doc = "plain numbers",
-    .group = "arithmetic",
+    .group = "functions",
     .inputs = inputs,
     .kernel = &kernel,
     .check = elementary_number,

@@ -1,7 +1,7 @@
 #include "plugin.h"
 
 static const grove_input inputs[] = {
-    {"x", GROVE_VALUE, "any value", .handing = GROVE_AS_REAL, .shapes = GROVE_ANY_SHAPE},
+    {"x", GROVE_VALUE, "any real value", .handing = GROVE_AS_REAL, .shapes = GROVE_ANY_SHAPE},
     {0},
 };
 

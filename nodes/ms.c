@@ -23,9 +23,10 @@ typedef struct {
 
 static const grove_option options[] = {
     {"path", GROVE_FILE, NULL, "the Measurement Set"},
-    {"column", GROVE_TEXT, "\"DATA\"", "column behind the member data"},
+    {"column", GROVE_TEXT, "\"DATA\"", "column that the member data is read from"},
     {"field", GROVE_INTEGER, "0", "which field, as numbered in the FIELD table"},
-    {"spectral_window", GROVE_INTEGER, "0", "which spectral window, as numbered in its table"},
+    {"spectral_window", GROVE_INTEGER, "0",
+     "which spectral window, as numbered in the SPECTRAL_WINDOW table"},
     {0},
 };
 
@@ -285,8 +286,9 @@ GROVE_CLASS(ms) = {
     .doc =
         "An observation read from a Measurement Set: one field and spectral window of it.\n"
         "Rows may come in any order. Visibilities that are flagged, missing or not finite are zero "
-        "and flagged. The UVW column is used as it is (with the sign turned to Grove's).",
-    .output_doc = "an observation: members as for observe, and data and weight",
+        "and flagged. The UVW column is used as it is, with the opposite sign: a set has u_q - "
+        "u_p.",
+    .output_doc = "an observation: members as for observe, and data (with flags) and weight",
     .group = "data",
     .options = options,
     .flags = GROVE_CLASS_DATA | GROVE_CLASS_SERIAL_IO,

@@ -23,7 +23,7 @@ static const grove_option options[] = {
     {"sefd", GROVE_VALUE_FLUX, "none",
      "system equivalent flux density of a receptor, Jy; sigma = sefd / sqrt(2 bandwidth time)",
      .handing = GROVE_AS_DOUBLE},
-    {"seed", GROVE_INTEGER, "0", "of the random numbers"},
+    {"seed", GROVE_INTEGER, "0", "seed of the random numbers"},
     {0},
 };
 

@@ -27,8 +27,10 @@ static const grove_option options[] = {
     {"hour_angle", GROVE_ANGLE_RANGE, "none",
      "range of hour angles of the phase centre, such as -2h..2h; or give start and duration"},
     {"date", GROVE_TEXT, "\"2000-01-01\"",
-     "with hour_angle: UTC day on which the range is centred"},
-    {"start", GROVE_TEXT, "none", "UTC date and time at which the first time slot begins"},
+     "with hour_angle: UTC day on which the range is centred, such as 2026-11-21"},
+    {"start", GROVE_TEXT, "none",
+     "UTC date and time at which the first time slot begins, such as 2026-11-21T05:10:00; with "
+     "duration, instead of hour_angle"},
     {"duration", GROVE_TIME, "none", "with start: length of the observation, s"},
     {"integration", GROVE_TIME, "10s", "length of a time slot, s"},
     {"frequency", GROVE_FREQUENCY, "1.4GHz", "centre of the first channel, Hz"},
@@ -240,7 +242,7 @@ GROVE_CLASS(observe) = {
            "nutation, Earth rotation and aberration (ERFA, IAU 2006/2000A).",
     .output_doc = "an observation: members time, interval, freq, channel_width, uvw, uvw_rate, "
                   "station_uvw, position, diameter, phase_centre, feed, hour_angle, parallactic, "
-                  "elevation, azimuth, ...",
+                  "elevation, azimuth, baseline, station_index, station_diameter, station_rate",
     .group = "data",
     .options = options,
     .flags = GROVE_CLASS_DATA,

@@ -20,7 +20,7 @@ GROVE_CLASS(parallactic) = {
     GROVE_CLASS_HEAD(parallactic),
     .doc = "Parallactic angle of the phase centre at each station, as a value.",
     .output_doc =
-        "angle at the source from north to the zenith, through east, per time and station, rad",
+        "angles at the source from north to the zenith, through east, per time and station, rad",
     .group = "coordinates",
     .inputs = inputs,
     .options = options,

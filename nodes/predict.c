@@ -226,7 +226,7 @@ GROVE_CLASS(predict) = {
            "terms of both stations.\n"
            "sum_s left_sp B_s exp(-2 pi i nu/c (u l + v m + w (n - 1))) right_sq, with shapes and "
            "smearing as in point. No array of sources by baselines is ever made. Phases are "
-           "reduced in double precision.",
+           "computed in double precision.",
     .output_doc = "a complex matrix per time, baseline and channel, Jy",
     .group = "sky",
     .inputs = inputs,

@@ -14,7 +14,7 @@ GROVE_CLASS(real) = {
     GROVE_CLASS_HEAD(real),
     .doc = "Real part of every number.",
     .output_doc = "real numbers, with the unit of x",
-    .group = "arithmetic",
+    .group = "functions",
     .inputs = inputs,
     .kernel = &kernel,
     .check = elementary_real,

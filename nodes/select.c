@@ -17,7 +17,7 @@ static const grove_option options[] = {
 GROVE_CLASS(select) = {
     GROVE_CLASS_HEAD(select),
     .doc = "A part of a value: one cell along an axis, one element of every cell, or both.",
-    .output_doc = "that part, without the axis, in the unit of x",
+    .output_doc = "that part, without the axis; a scalar where element is given; in the unit of x",
     .group = "reductions",
     .inputs = inputs,
     .options = options,

@@ -15,7 +15,7 @@ GROVE_CLASS(sinc) = {
     GROVE_CLASS_HEAD(sinc),
     .doc = "sin x / x of real numbers (not sin(pi x) / (pi x)); 1 at 0.",
     .output_doc = "plain numbers",
-    .group = "arithmetic",
+    .group = "functions",
     .inputs = inputs,
     .kernel = &kernel,
     .check = elementary_from_angle,

@@ -31,11 +31,11 @@ static const grove_input inputs[] = {
 
 static const grove_option options[] = {
     {"to", GROVE_TEXT, "none",
-     "path of the Measurement Set: a new one, or the one that obs was read from (also the default "
-     "then); "
-     "\"null\" computes everything and writes nothing; none drops the action"},
-    {"column", GROVE_TEXT, "\"DATA\"", "column to write"},
-    {"mode", GROVE_CHOICE, "replace", "what becomes of the column's old content",
+     "path of the Measurement Set, a new one or that of obs; when not given, that of obs; "
+     "\"null\" computes everything and writes nothing; to=none drops the action"},
+    {"column", GROVE_TEXT, "\"DATA\"", "column to write; a new one is made"},
+    {"mode", GROVE_CHOICE, "replace",
+     "with a column that exists: replace its content, add to it or subtract from it",
      .choices = "replace add subtract"},
     {"overwrite", GROVE_BOOL, "false", "replace a Measurement Set that exists under that name"},
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw",
@@ -347,9 +347,9 @@ GROVE_CLASS(sink) = {
         "Writes visibilities into a Measurement Set: a new one, or a column of one that exists.\n"
         "A new set is complete and appears under its name when the run ends well; a column that "
         "exists is replaced at once at the end, so that a run that dies leaves it as it was. A "
-        "cell of one number stands for that number times the unit matrix.",
+        "scalar stands for that number times the identity.",
     .output_doc = "an action: runs when the tree runs",
-    .group = "data",
+    .group = "actions",
     .inputs = inputs,
     .options = options,
     .flags = GROVE_CLASS_ACTION | GROVE_CLASS_SERIAL_IO,

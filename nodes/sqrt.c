@@ -27,7 +27,7 @@ GROVE_CLASS(sqrt) = {
     .doc = "Square root, the principal one of a complex number.\nA real number below zero has "
            "none: make it complex first: complex(x, 0).",
     .output_doc = "the square root, in the root of the unit of x",
-    .group = "arithmetic",
+    .group = "functions",
     .inputs = inputs,
     .kernel = &kernel,
     .check = check,

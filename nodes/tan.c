@@ -14,7 +14,7 @@ GROVE_CLASS(tan) = {
     GROVE_CLASS_HEAD(tan),
     .doc = "Tangent, also of complex numbers.",
     .output_doc = "plain numbers",
-    .group = "arithmetic",
+    .group = "functions",
     .inputs = inputs,
     .kernel = &kernel,
     .check = elementary_from_angle,

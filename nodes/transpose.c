@@ -13,7 +13,7 @@ static const grove_input inputs[] = {
 GROVE_CLASS(transpose) = {
     GROVE_CLASS_HEAD(transpose),
     .doc = "Transpose, without conjugating.",
-    .output_doc = "as x",
+    .output_doc = "as x, with its unit",
     .group = "matrices",
     .inputs = inputs,
     .flags = GROVE_CLASS_TRANSPOSE_FLAGS,
