@@ -8,33 +8,19 @@ FORCE void direct_phase(const work *w, int64_t source, double freq, double width
 {
     const grove_predict_job *job = w->job;
     const double *direction = job->direction + 3 * source;
-    int gaussian = source >= job->points;
-    const double *a = gaussian ? job->ellipse + 4 * (source - job->points) : NULL;
-    vec turns, delay, change, spread;
+    half delay[PARTS], change[PARTS];
 
-    for (int at = 0; at < PARTS; at++) {
-        half x = -dot(w->uvw, at, direction);
-        put_turns(&turns, at, x * freq);
-        if (job->width)
-            put_real(&delay, at, x * width);
-        if (smear_time)
-            put_real(&change, at, dot(w->change, at, direction) * freq);
-        if (gaussian) {
-            half u, v;
-            memcpy(&u, w->uvw + at * PART, sizeof(u));
-            memcpy(&v, w->uvw + LANES + at * PART, sizeof(v));
-            half p = u * a[0] + v * a[1], q = u * a[2] + v * a[3];
-            put_real(&spread, at, (p * p + q * q) * (freq * freq));
-        }
-    }
-    turn(turns, re, im);
+    dot(w->uvw, direction, delay);
+    turn(turns_of(delay, -freq), re, im);
     vec factor = splat(1);
     if (job->width)
-        factor = sinc_turns(delay);
-    if (smear_time)
-        factor *= sinc_turns(change);
-    if (gaussian)
-        factor *= decay(spread);
+        factor = sinc_turns(narrow(delay) * (real)width);
+    if (smear_time) {
+        dot(w->change, direction, change);
+        factor *= sinc_turns(narrow(change) * (real)freq);
+    }
+    if (source >= job->points)
+        factor *= decay(extent(w->uvw, job->ellipse + 4 * (source - job->points), freq));
     *re *= factor;
     *im *= factor;
 }
@@ -54,37 +40,54 @@ FORCE void sum_channel(const work *w, int64_t from, int64_t to, int channel, int
     const real *weight =
         (const real *)job->weight + job->weight_source * from + job->weight_channel * channel;
     double freq = job->freq[channel], width = job->width ? job->width[channel] : 0;
-    vec re[PREDICT_COMPONENTS], im[PREDICT_COMPONENTS], c, s;
+    vec zero = splat(0), c, s;
+    quad x = {zero, zero, zero, zero}, y = x; /* re, im of two components each */
 
-    for (int e = 0; e < components; e++)
-        re[e] = im[e] = splat(0);
     for (int64_t i = from; i < to; i++, weight += job->weight_source) {
         direct_phase(w, i, freq, width, smear_time, &c, &s);
-#pragma GCC unroll 4
-        for (int e = 0; e < components; e++) {
-            re[e] += c * weight[e];
-            im[e] += s * weight[e];
+        KEEP(c);
+        KEEP(s);
+        x.a += c * weight[0];
+        x.b += s * weight[0];
+        if (components > 1) {
+            x.c += c * weight[1];
+            x.d += s * weight[1];
+        }
+        if (components > 2) {
+            y.a += c * weight[2];
+            y.b += s * weight[2];
+        }
+        if (components > 3) {
+            y.c += c * weight[3];
+            y.d += s * weight[3];
         }
     }
-    for (int e = 0; e < components; e++) {
-        put_sum(w, e, channel, 0, re[e]);
-        put_sum(w, e, channel, 1, im[e]);
-    }
+    vec sums[8] = {x.a, x.b, x.c, x.d, y.a, y.b, y.c, y.d};
+    for (int e = 0; e < 2 * components; e++)
+        put_sum(w, e / 2, channel, e % 2, sums[e]);
 }
 
-/* The four kinds apart, so that what they have in common is inlined into each. */
+/* Each number of sums apart, so that what they have in common is inlined into each. */
 static void sum_direct(const work *w, int64_t from, int64_t to, int channel)
 {
-    const grove_predict_job *job = w->job;
+    int smear_time = w->job->smear_time;
 
-    if (job->components == 1 && !job->smear_time)
-        sum_channel(w, from, to, channel, 1, 0);
-    else if (job->components == 1)
-        sum_channel(w, from, to, channel, 1, 1);
-    else if (!job->smear_time)
-        sum_channel(w, from, to, channel, job->components, 0);
-    else
-        sum_channel(w, from, to, channel, job->components, 1);
+    switch (w->job->components) {
+    case 1:
+        if (smear_time)
+            sum_channel(w, from, to, channel, 1, 1);
+        else
+            sum_channel(w, from, to, channel, 1, 0);
+        break;
+    case 2:
+        sum_channel(w, from, to, channel, 2, smear_time);
+        break;
+    case 3:
+        sum_channel(w, from, to, channel, 3, smear_time);
+        break;
+    default:
+        sum_channel(w, from, to, channel, 4, smear_time);
+    }
 }
 
 static void add_direct(const work *w)

@@ -11,16 +11,38 @@ static void flush(const work *w, panels *p)
     for (int c = 0; c < w->job->components; c++)
         for (int j = w->from; j < w->to; j++)
             for (int k = 0; k < SIDE; k++) {
-                vec *pair = p->parts[c][j][k], *sum = p->channels[c][j][k];
+                quad *x = &p->parts[c][j][k], *sum = &p->channels[c][j][k];
                 int above = PREDICT_GROUP * j + SIDE + k, below = PREDICT_GROUP * j + SIDE - 1 - k;
-                put_sum(w, c, above, 0, sum[0] + (pair[0] + pair[2]));
-                put_sum(w, c, above, 1, sum[1] + (pair[1] + pair[3]));
-                put_sum(w, c, below, 0, sum[2] + (pair[0] - pair[2]));
-                put_sum(w, c, below, 1, sum[3] + (pair[1] - pair[3]));
-                memset(pair, 0, sizeof(quad));
+                put_sum(w, c, above, 0, sum->a + (x->a + x->c));
+                put_sum(w, c, above, 1, sum->b + (x->b + x->d));
+                put_sum(w, c, below, 0, sum->c + (x->a - x->c));
+                put_sum(w, c, below, 1, sum->d + (x->b - x->d));
+                memset(x, 0, sizeof(quad));
                 memset(sum, 0, sizeof(quad));
             }
 }
+
+/* One function for each number of sums and kind of smearing: all arithmetic of a sum is the same in
+ * each of them. */
+#define DEFINE_ADD(components, smear)                                                              \
+    static void add_spectra_##components##smear(const work *w, panels *p, int64_t source,          \
+                                                int count)                                         \
+    {                                                                                              \
+        add_weighted(w, p, source, count, components, smear, 0);                                   \
+    }                                                                                              \
+    static void add_shapes_##components##smear(const work *w, panels *p, int64_t source,           \
+                                               int count)                                          \
+    {                                                                                              \
+        add_weighted(w, p, source, count, components, smear, 1);                                   \
+    }
+DEFINE_ADD(1, 0)
+DEFINE_ADD(1, 1)
+DEFINE_ADD(2, 0)
+DEFINE_ADD(2, 1)
+DEFINE_ADD(3, 0)
+DEFINE_ADD(3, 1)
+DEFINE_ADD(4, 0)
+DEFINE_ADD(4, 1)
 
 static void add_plain(const work *w, panels *p, int64_t source, int count)
 {
@@ -32,33 +54,24 @@ static void add_smeared(const work *w, panels *p, int64_t source, int count)
     add_flat(w, p, source, count, 1);
 }
 
-static void add_spectra(const work *w, panels *p, int64_t source, int count)
-{
-    int smear_time = w->job->smear_time, components = w->job->components;
+typedef void add_fn(const work *w, panels *p, int64_t source, int count);
 
-    if (components == 1 && !smear_time)
-        add_weighted(w, p, source, count, 1, 0, 0);
-    else if (components == 1)
-        add_weighted(w, p, source, count, 1, 1, 0);
-    else if (components == 4 && !smear_time)
-        add_weighted(w, p, source, count, 4, 0, 0);
-    else if (components == 4)
-        add_weighted(w, p, source, count, 4, 1, 0);
-    else
-        add_weighted(w, p, source, count, components, smear_time, 0);
-}
-
-static void add_shapes(const work *w, panels *p, int64_t source, int count)
-{
-    if (w->job->components == 1)
-        add_weighted(w, p, source, count, 1, w->job->smear_time, 1);
-    else
-        add_weighted(w, p, source, count, w->job->components, w->job->smear_time, 1);
-}
+static add_fn *const add_flat_by[2] = {add_plain, add_smeared};
+static add_fn *const add_spectra_by[PREDICT_COMPONENTS][2] = {
+    {add_spectra_10, add_spectra_11},
+    {add_spectra_20, add_spectra_21},
+    {add_spectra_30, add_spectra_31},
+    {add_spectra_40, add_spectra_41},
+};
+static add_fn *const add_shapes_by[PREDICT_COMPONENTS][2] = {
+    {add_shapes_10, add_shapes_11},
+    {add_shapes_20, add_shapes_21},
+    {add_shapes_30, add_shapes_31},
+    {add_shapes_40, add_shapes_41},
+};
 
 /* Sources [from, to) by one of these ways. */
-static void add_range(const work *w, panels *p, int64_t from, int64_t to,
-                      void (*add)(const work *, panels *, int64_t, int))
+static void add_range(const work *w, panels *p, int64_t from, int64_t to, add_fn *add)
 {
     for (int64_t source = from; source < to; source += CHUNK) {
         add(w, p, source, to - source < CHUNK ? (int)(to - source) : CHUNK);
@@ -72,16 +85,16 @@ static void add_regular(const work *w)
 {
     const grove_predict_job *job = w->job;
     int factors = job->width && !job->equal_width;
+    add_fn *shapes = add_shapes_by[job->components - 1][job->smear_time];
     panels p;
 
     memset(&p.parts, 0, sizeof(p.parts));
     memset(&p.channels, 0, sizeof(p.channels));
     add_range(w, &p, 0, job->points,
-              factors               ? add_shapes
-              : job->weight_channel ? add_spectra
-              : job->smear_time     ? add_smeared
-                                    : add_plain);
-    add_range(w, &p, job->points, job->points + job->gaussians, add_shapes);
+              factors               ? shapes
+              : job->weight_channel ? add_spectra_by[job->components - 1][job->smear_time]
+                                    : add_flat_by[job->smear_time]);
+    add_range(w, &p, job->points, job->points + job->gaussians, shapes);
 }
 
 /* Of smearing in time the factor that all sources share. */

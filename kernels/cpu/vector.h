@@ -39,6 +39,9 @@ typedef real part __attribute__((vector_size(VECTOR_BYTES / 2)));
 typedef vec part;
 #endif
 
+/* Parts that need not be aligned. */
+typedef double loose __attribute__((vector_size(VECTOR_BYTES), aligned(8), may_alias));
+
 #define FORCE static inline __attribute__((always_inline))
 
 /* Added and subtracted, these leave the nearest whole number. */
@@ -64,17 +67,33 @@ FORCE vec splat(real x)
     return x - (vec){0};
 }
 
-/* The nearest turn left out of `turns`, part by part. */
-FORCE void put_turns(vec *to, int at, half turns)
+/* Double to `real`: a vector from its parts. */
+FORCE vec narrow(const half x[PARTS])
 {
-    half rest = turns - ((turns + ROUND_DOUBLE) - ROUND_DOUBLE);
 #if GROVE_REAL_SINGLE
-    part narrow = __builtin_convertvector(rest, part);
-    memcpy((char *)to + at * (int)sizeof(part), &narrow, sizeof(narrow));
+    part a = __builtin_convertvector(x[0], part), b = __builtin_convertvector(x[1], part);
+#if VECTOR_BYTES == 64
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+#elif VECTOR_BYTES == 32
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
 #else
-    (void)at;
-    *to = rest;
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3);
 #endif
+#else
+    return x[0];
+#endif
+}
+
+/* x * factor, the nearest whole number left out. */
+FORCE vec turns_of(const half x[PARTS], double factor)
+{
+    half rest[PARTS];
+
+    for (int i = 0; i < PARTS; i++) {
+        half turns = x[i] * factor;
+        rest[i] = turns - ((turns + ROUND_DOUBLE) - ROUND_DOUBLE);
+    }
+    return narrow(rest);
 }
 
 /* cos and sin of 2 pi y, |y| <= 1/2, from those of half the angle: Chebyshev fits on [0, 1/4] of

@@ -1,0 +1,481 @@
+/* The vectorised sums over sources by themselves: every way, instruction set and precision against
+ * long double sums over random geometry; any cut into tiles and pieces gives the same bits. */
+#include "cell.h"
+
+#include "../kernels/cpu/isa.h"
+#include "../kernels/cpu/predict.h"
+
+#include <check.h>
+#include <complex.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SOURCES = 300, MOST_CELLS = 100 * 1000, STATIONS = 7, MOST_CHANNELS = 200 };
+enum { NO_JONES, STATION_JONES, SOURCE_JONES }; /* what they vary with beside time and channel */
+
+typedef struct {
+    const char *name;
+    int sources, times, baselines, channels, elements;
+    int spectra, gaussians, smear, irregular, unequal_widths;
+    int jones, jones_shape, way;
+} setup;
+
+/* Everything at random. */
+typedef struct {
+    double lmn[MOST_SOURCES][3], shape[MOST_SOURCES][3];
+    double brightness[MOST_SOURCES][MOST_CHANNELS][8];
+    double uvw[16][STATIONS * STATIONS][3], rate[16][STATIONS * STATIONS][3], interval[16];
+    double station[16][STATIONS][3];
+    double freq[MOST_CHANNELS], width[MOST_CHANNELS];
+    double *jones[2]; /* [source][time][station][channel][8] */
+    int32_t gather[2][STATIONS * STATIONS];
+} world;
+
+static uint64_t counter;
+
+static double draw(void)
+{
+    return grove_random_uniform(grove_random_bits(7, counter++, 0, 0, 0)) - 0.5;
+}
+
+static double rounded(double x, int single)
+{
+    return single ? (double)(float)x : x;
+}
+
+static size_t jones_at(const setup *c, int s, int t, int station, int k)
+{
+    int source = c->jones == SOURCE_JONES ? s : 0;
+
+    return 8 * ((((size_t)source * (size_t)c->times + (size_t)t) * STATIONS + (size_t)station) *
+                    (size_t)c->channels +
+                (size_t)k);
+}
+
+static void make_axes(const setup *c, world *w)
+{
+    for (int k = 0; k < c->channels; k++) {
+        w->freq[k] = 1e9 + 7.8e6 * k + (c->irregular ? 3e6 * draw() : 0);
+        w->width[k] = c->unequal_widths ? 7.8e6 * (1.5 + draw()) : 7.8e6;
+    }
+    for (int t = 0; t < c->times; t++) {
+        w->interval[t] = 10 + t;
+        for (int p = 0; p < STATIONS; p++)
+            for (int d = 0; d < 3; d++)
+                w->station[t][p][d] = 5e3 * draw();
+        for (int b = 0; b < c->baselines; b++) {
+            int p = b % STATIONS, q = (b * 5 + 1 + b / STATIONS) % STATIONS;
+            w->gather[0][b] = p;
+            w->gather[1][b] = q;
+            for (int d = 0; d < 3; d++) {
+                w->uvw[t][b][d] = w->station[t][p][d] - w->station[t][q][d];
+                w->rate[t][b][d] = (d == 2 ? 0.1 : 1) * draw();
+            }
+        }
+    }
+}
+
+static world *make_world(const setup *c, int single)
+{
+    world *w = calloc(1, sizeof(*w));
+
+    counter = 0;
+    make_axes(c, w);
+    for (int s = 0; s < c->sources; s++) {
+        int gaussian = c->gaussians && s % 3 != 1;
+        for (int d = 0; d < 3 && s != 2; d++) /* the third is at the phase centre */
+            w->lmn[s][d] = s == 1 ? 0.4 - 0.3 * d : d == 2 ? -1e-4 * (0.5 + draw()) : 0.03 * draw();
+        w->shape[s][0] = gaussian ? 3e-5 * (1 + draw()) : 0;
+        w->shape[s][1] = gaussian ? 3e-5 * (1 + draw()) : 0;
+        w->shape[s][2] = 3 * draw();
+        for (int k = 0; k < c->channels; k++)
+            for (int e = 0; e < 2 * c->elements; e++)
+                w->brightness[s][k][e] =
+                    k && !c->spectra ? w->brightness[s][0][e] : rounded(draw() + (e == 0), single);
+    }
+    for (int side = 0; side < 2 && c->jones; side++) {
+        size_t numbers = jones_at(c, c->sources + 1, 0, 0, 0) + jones_at(c, 0, c->times, 0, 0);
+        w->jones[side] = calloc(numbers, sizeof(double));
+        for (size_t i = 0; i < numbers; i++)
+            w->jones[side][i] = rounded(draw() + (i % 8 == 0), single);
+    }
+    return w;
+}
+
+static void free_world(world *w)
+{
+    free(w->jones[0]);
+    free(w->jones[1]);
+    free(w);
+}
+
+/* ---- the truth ---- */
+
+static long double sinc(long double x)
+{
+    return fabsl(x) < 1e-9L ? 1 : sinl(x) / x;
+}
+
+static long double complex factor_of(const setup *c, const world *w, int s, int t, int b, int k)
+{
+    const long double pi = acosl(-1), light = GROVE_SPEED_OF_LIGHT;
+    const double *uvw = w->uvw[t][b], *lmn = w->lmn[s], *shape = w->shape[s];
+    long double delay = 0, change = 0, factor = 1, nu = w->freq[k];
+
+    for (int d = 0; d < 3; d++) {
+        delay += (long double)uvw[d] * lmn[d] / light;
+        change += (long double)w->rate[t][b][d] * lmn[d] / light * w->interval[t];
+    }
+    if (c->smear & 1)
+        factor *= sinc(pi * nu * change);
+    if (c->smear & 2)
+        factor *= sinc(pi * w->width[k] * delay);
+    if (shape[0] != 0) {
+        long double sine = sinl(shape[2]), cosine = cosl(shape[2]);
+        long double x = shape[0] * (uvw[0] * sine + uvw[1] * cosine) * nu / light;
+        long double y = shape[1] * (uvw[0] * cosine - uvw[1] * sine) * nu / light;
+        factor *= expl(-pi * pi / (4 * logl(2)) * (x * x + y * y));
+    }
+    return factor * cexpl(-2 * pi * I * (nu * delay - roundl(nu * delay)));
+}
+
+typedef long double complex matrix[4];
+
+static void to_matrix(const double *x, int elements, matrix m)
+{
+    for (int i = 0; i < 4; i++)
+        m[i] = 0;
+    for (int e = 0; e < elements; e++)
+        m[elements == 2 ? 3 * e : e] = x[2 * e] + (long double)x[2 * e + 1] * I;
+    if (elements == 1)
+        m[3] = m[0];
+}
+
+static void multiply(matrix out, const matrix a, const matrix b)
+{
+    for (int i = 0; i < 4; i++)
+        out[i] = a[i & 2] * b[i & 1] + a[(i & 2) + 1] * b[(i & 1) + 2];
+}
+
+static int out_elements(const setup *c)
+{
+    return c->jones && c->jones_shape > c->elements ? c->jones_shape : c->elements;
+}
+
+static void true_cell(const setup *c, const world *w, int t, int b, int k, matrix sum)
+{
+    for (int e = 0; e < 4; e++)
+        sum[e] = 0;
+    for (int s = 0; s < c->sources; s++) {
+        matrix m, left = {1, 0, 0, 1}, right = {1, 0, 0, 1}, part, all;
+        long double complex factor = factor_of(c, w, s, t, b, k);
+        to_matrix(w->brightness[s][k], c->elements, m);
+        if (c->jones) {
+            to_matrix(w->jones[0] + jones_at(c, s, t, w->gather[0][b], k), c->jones_shape, left);
+            to_matrix(w->jones[1] + jones_at(c, s, t, w->gather[1][b], k), c->jones_shape, right);
+        }
+        multiply(part, left, m);
+        multiply(all, part, right);
+        for (int e = 0; e < 4; e++)
+            sum[e] += factor * all[e];
+    }
+    if (out_elements(c) == 2)
+        sum[1] = sum[3];
+}
+
+/* ---- the kernel ---- */
+
+/* Inputs in the precision of the run. */
+static void *converted(const double *from, size_t count, int single)
+{
+    void *to = calloc(count + 1, sizeof(double));
+
+    for (size_t i = 0; i < count; i++)
+        if (single)
+            ((float *)to)[i] = (float)from[i];
+        else
+            ((double *)to)[i] = from[i];
+    return to;
+}
+
+typedef struct {
+    grove_args args;
+    void *brightness, *jones[2];
+} call;
+
+static void set_view(grove_view *view, void *data, int shape, int bytes, const int64_t stride[4])
+{
+    static const int elements[] = {0, 1, 2, 0, 4, 0, 0, 0, 3};
+
+    *view = (grove_view){.data = data, .elements = elements[shape], .shape = shape, .bytes = bytes};
+    view->complex_ = shape != GROVE_VECTOR && bytes != 9;
+    for (int d = 0; d < 4; d++)
+        view->stride[d] = stride[d];
+}
+
+static void set_plan(const setup *c, const world *w, grove_isa isa, grove_args *args)
+{
+    grove_predict_plan plan = {.way = c->way,
+                               .isa = (int32_t)isa,
+                               .flat = !c->spectra,
+                               .equal_width = !c->unequal_widths,
+                               .smear_time = c->smear & 1,
+                               .smear_freq = c->smear >> 1,
+                               .count = c->channels,
+                               .width = w->width[0],
+                               .reference = 1.2e9};
+
+    grove_predict_channels_of(w->freq, c->channels, &plan.channels);
+    memcpy(args->state.bytes, &plan, sizeof(plan));
+}
+
+/* Axes source, time, baseline, freq. */
+static call make_call(const setup *c, world *w, grove_isa isa, int single)
+{
+    const int64_t n = single ? 4 : 8, v = 24, row = STATIONS * STATIONS * v;
+    const int64_t station = 8 * n * c->channels, time = STATIONS * station;
+    call k = {0};
+    grove_args *a = &k.args;
+
+    *a = (grove_args){
+        .axes = 4,
+        .inputs = 10,
+        .size = {c->sources, c->times, c->baselines, c->channels},
+        .axis = {GROVE_AXIS_SOURCE, GROVE_AXIS_TIME, GROVE_AXIS_BASELINE, GROVE_AXIS_FREQ}};
+    set_plan(c, w, isa, a);
+    k.brightness = converted(w->brightness[0][0], (size_t)c->sources * MOST_CHANNELS * 8, single);
+    set_view(&a->in[0], k.brightness, c->elements, (int)n,
+             (int64_t[]){8 * n * MOST_CHANNELS, 0, 0, c->spectra ? 8 * n : 0});
+    set_view(&a->in[1], w->lmn, GROVE_VECTOR, 8, (int64_t[]){v, 0, 0, 0});
+    if (c->gaussians)
+        set_view(&a->in[2], w->shape, GROVE_VECTOR, 8, (int64_t[]){v, 0, 0, 0});
+    set_view(&a->in[3], w->uvw, GROVE_VECTOR, 8, (int64_t[]){0, row, v, 0});
+    set_view(&a->in[4], w->freq, GROVE_SCALAR, 8, (int64_t[]){0, 0, 0, 8});
+    if (c->smear & 1) {
+        set_view(&a->in[5], w->rate, GROVE_VECTOR, 8, (int64_t[]){0, row, v, 0});
+        set_view(&a->in[6], w->interval, GROVE_SCALAR, 8, (int64_t[]){0, 8, 0, 0});
+    }
+    if (c->smear & 2)
+        set_view(&a->in[7], w->width, GROVE_SCALAR, 8, (int64_t[]){0, 0, 0, 8});
+    for (int side = 0; side < 2 && c->jones; side++) {
+        size_t numbers = c->jones == SOURCE_JONES ? jones_at(c, c->sources, 0, 0, 0)
+                                                  : jones_at(c, 0, c->times, 0, 0);
+        k.jones[side] = converted(w->jones[side], numbers, single);
+        set_view(&a->in[8 + side], k.jones[side], c->jones_shape, (int)n,
+                 (int64_t[]){c->jones == SOURCE_JONES ? time * c->times : 0, time, station, 8 * n});
+        a->in[8 + side].gather = w->gather[side];
+        a->in[8 + side].gather_axis = 2;
+    }
+    return k;
+}
+
+static void free_call(call *k)
+{
+    free(k->brightness);
+    free(k->jones[0]);
+    free(k->jones[1]);
+}
+
+/* Computes a part of the cells into their place in `out`, in pieces from the last to the first. */
+static void compute(const setup *c, const call *k, const int first[3], const int count[3],
+                    char *out, int single)
+{
+    grove_args a = k->args;
+    const int64_t cell = out_elements(c) * (single ? 8 : 16);
+    grove_predict_sum *sum;
+
+    set_view(&a.out, out, out_elements(c), single ? 4 : 8,
+             (int64_t[]){0, cell * c->channels * c->baselines, cell * c->channels, cell});
+    for (int d = 0; d < 3; d++) {
+        for (int i = 0; i < 10; i++)
+            if (a.in[i].data && !(a.in[i].gather && d == 1))
+                a.in[i].data = (char *)a.in[i].data + a.in[i].stride[d + 1] * first[d];
+            else if (a.in[i].gather)
+                a.in[i].gather += first[d];
+        a.out.data = (char *)a.out.data + a.out.stride[d + 1] * first[d];
+        a.size[d + 1] = count[d];
+        a.origin[d + 1] = first[d];
+    }
+    sum = grove_predict_sum_new(&a);
+    ck_assert_ptr_nonnull(sum);
+    for (int64_t i = grove_predict_sum_pieces(sum) - 1; i >= 0; i--)
+        grove_predict_sum_run(sum, i, i + 1);
+    grove_predict_sum_free(sum);
+}
+
+static double number_of(const char *out, int64_t k, int single)
+{
+    return single ? (double)((const float *)(const void *)out)[k]
+                  : ((const double *)(const void *)out)[k];
+}
+
+static double error_of(const setup *c, const world *w, const char *out, int single)
+{
+    long double error = 0, norm = 0;
+    int64_t at = 0;
+
+    for (int t = 0; t < c->times; t++)
+        for (int b = 0; b < c->baselines; b++)
+            for (int k = 0; k < c->channels; k++) {
+                matrix sum;
+                int skipped = c->channels > 20 && (t * 5 + b * 3 + k) % 7;
+                if (!skipped)
+                    true_cell(c, w, t, b, k, sum);
+                for (int e = 0; e < out_elements(c); e++, at++) {
+                    long double complex is =
+                        number_of(out, 2 * at, single) +
+                        number_of(out, 2 * at + 1, single) * (long double complex)I;
+                    if (skipped)
+                        continue;
+                    error += cabsl(is - sum[e]) * cabsl(is - sum[e]);
+                    norm += cabsl(sum[e]) * cabsl(sum[e]);
+                }
+            }
+    return norm > 0 ? (double)sqrtl(error / norm) : (double)sqrtl(error);
+}
+
+/* The whole again, in other tiles. */
+static void check_tiles(const setup *c, const call *k, const char *whole, int single)
+{
+    size_t bytes =
+        (size_t)(c->times * c->baselines * c->channels * out_elements(c)) * (single ? 8 : 16);
+    char *part = calloc(bytes + 1, 1);
+    const int step[3] = {3, 5, 37};
+
+    for (int t = 0; t < c->times; t += step[0])
+        for (int b = 0; b < c->baselines; b += step[1])
+            for (int f = 0; f < c->channels; f += step[2]) {
+                int first[3] = {t, b, f},
+                    rest[3] = {c->times - t, c->baselines - b, c->channels - f};
+                for (int d = 0; d < 3; d++)
+                    rest[d] = rest[d] < step[d] ? rest[d] : step[d];
+                compute(c, k, first, rest, part, single);
+            }
+    ck_assert_msg(!memcmp(part, whole, bytes), "%s: tiles change bits", c->name);
+    free(part);
+}
+
+static void check_setup(const setup *c)
+{
+    const int first[3] = {0, 0, 0}, count[3] = {c->times, c->baselines, c->channels};
+
+    for (int single = 0; single < 2; single++) {
+        world *w = make_world(c, single);
+        for (int isa = 0; isa < GROVE_ISAS; isa++) {
+            if (!grove_isa_works((grove_isa)isa))
+                continue;
+            char *out = calloc((size_t)(c->times * c->baselines * c->channels * 4 + 1), 16);
+            call k = make_call(c, w, (grove_isa)isa, single);
+            compute(c, &k, first, count, out, single);
+            double error = error_of(c, w, out, single);
+            ck_assert_msg(error < (single ? 2e-6 : 2e-12), "%s: %s, %s: %g", c->name,
+                          grove_isa_name((grove_isa)isa), single ? "single" : "double", error);
+            check_tiles(c, &k, out, single);
+            free_call(&k);
+            free(out);
+        }
+        free_world(w);
+    }
+}
+
+#define BASELINE .way = GROVE_PREDICT_BASELINE
+
+static const setup baselines[] = {
+    {"points", 50, 3, 11, 64, 1, BASELINE},
+    {"points, diagonal", 50, 2, 9, 40, 2, BASELINE},
+    {"points, matrix", 50, 2, 9, 40, 4, BASELINE},
+    {"many points", 300, 1, 9, 20, 1, BASELINE},
+    {"smeared in time", 50, 3, 11, 70, 1, .smear = 1, BASELINE},
+    {"smeared in frequency", 50, 3, 11, 70, 1, .smear = 2, BASELINE},
+    {"smeared, matrix", 20, 3, 11, 130, 4, .smear = 3, BASELINE},
+    {"unequal widths", 20, 3, 11, 70, 2, .smear = 3, .unequal_widths = 1, BASELINE},
+    {"spectra", 50, 3, 5, 70, 1, .spectra = 1, BASELINE},
+    {"spectra, matrix", 21, 3, 5, 150, 4, .spectra = 1, .smear = 3, BASELINE},
+    {"Gaussians", 21, 3, 5, 150, 1, .gaussians = 1, BASELINE},
+    {"Gaussians, all", 21, 3, 5, 70, 4, .spectra = 1, .gaussians = 1, .smear = 3, BASELINE},
+    {"irregular", 21, 3, 5, 30, 1, .irregular = 1, BASELINE},
+    {"irregular, all", 21, 3, 5, 70, 4, .irregular = 1, .spectra = 1, .gaussians = 1, .smear = 3,
+     BASELINE},
+    {"one channel", 300, 3, 21, 1, 1, BASELINE},
+    {"one channel, all", 33, 3, 21, 1, 4, .gaussians = 1, .smear = 3, BASELINE},
+    {"three channels", 33, 3, 21, 3, 1, .smear = 1, BASELINE},
+    {"one source", 1, 3, 21, 64, 4, BASELINE},
+    {"no source", 0, 3, 21, 64, 4, BASELINE},
+    {"one row", 50, 1, 1, 64, 1, .smear = 3, BASELINE},
+    {"one of each", 1, 1, 1, 1, 1, .smear = 3, BASELINE},
+    {"Jones around", 20, 3, 11, 70, 4, .smear = 3, .jones = STATION_JONES, .jones_shape = 4,
+     BASELINE},
+    {"diagonal around", 20, 3, 11, 70, 1, .jones = STATION_JONES, .jones_shape = 2, BASELINE},
+    {"scalar around", 20, 3, 11, 7, 2, .jones = STATION_JONES, .jones_shape = 1, BASELINE},
+};
+
+START_TEST(baseline_form)
+{
+    check_setup(&baselines[_i]);
+}
+END_TEST
+
+/* A part of the channels may need fewer sums than the whole: unpolarised, or the same in both. */
+START_TEST(equal_elements_change_no_bit)
+{
+    setup c = {"equal elements", 20, 1, 11, 100, 4, .spectra = 1, .smear = 3, BASELINE};
+    const int first[3] = {0, 0, 0}, count[3] = {1, 11, 100};
+
+    for (int isa = 0; isa < GROVE_ISAS; isa++)
+        for (int single = 0; single < 2 && grove_isa_works((grove_isa)isa); single++) {
+            world *w = make_world(&c, single);
+            for (int s = 0; s < 20; s++)
+                for (int k = 0; k < 60; k++) {
+                    double *b = w->brightness[s][k];
+                    b[6] = b[0];
+                    b[1] = b[7] = 0;
+                    b[4] = k < 30 ? (b[2] = 0) : b[2];
+                    b[5] = k < 30 ? (b[3] = 0) : -b[3];
+                }
+            char *out = calloc(11 * 100 * 4, 16);
+            call k = make_call(&c, w, (grove_isa)isa, single);
+            compute(&c, &k, first, count, out, single);
+            ck_assert(error_of(&c, w, out, single) < (single ? 1e-6 : 2e-12));
+            check_tiles(&c, &k, out, single);
+            free_call(&k);
+            free(out);
+            free_world(w);
+        }
+}
+END_TEST
+
+START_TEST(isa_by_environment)
+{
+    grove_isa isa;
+    char said[160];
+
+    setenv("GROVE_ISA", "portable", 1);
+    ck_assert_int_eq(grove_isa_choose(&isa, said), 0);
+    ck_assert_int_eq(isa, GROVE_ISA_PORTABLE);
+    setenv("GROVE_ISA", "mmx", 1);
+    ck_assert_int_eq(grove_isa_choose(&isa, said), -1);
+    ck_assert_str_eq(said, "GROVE_ISA is 'mmx'; it takes avx512, avx2 or portable");
+    unsetenv("GROVE_ISA");
+    ck_assert_int_eq(grove_isa_choose(&isa, said), 0);
+    ck_assert_int_eq(isa, grove_isa_best());
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("predict");
+    TCase *test = tcase_create("all");
+
+    tcase_set_timeout(test, 300);
+    tcase_add_loop_test(test, baseline_form, 0, sizeof(baselines) / sizeof(baselines[0]));
+    tcase_add_test(test, equal_elements_change_no_bit);
+    tcase_add_test(test, isa_by_environment);
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
