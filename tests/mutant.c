@@ -4,6 +4,7 @@
 #include <string.h>
 
 static grove_class original;
+static const char *only_member; /* NULL: all */
 
 static void zero_cells(const grove_args *args, int64_t first, int64_t last)
 {
@@ -53,7 +54,7 @@ static int zero_open(grove_node *node)
         int64_t cells = 1;
         for (int d = 0; d < member->axis_count; d++)
             cells *= member->axes[d]->size;
-        if (member->data)
+        if (member->data && (!only_member || !strcmp(only_member, member->name)))
             memset((void *)(uintptr_t)member->data, 0, bytes_of(&member->form, cells));
     }
     return code;
@@ -63,7 +64,8 @@ static int zero_read(grove_node *node, const char *member, grove_array *out)
 {
     int code = original.read(node, member, out);
 
-    memset(out->data, 0, bytes_of(&out->form, out->cells));
+    if (!only_member || !strcmp(only_member, member))
+        memset(out->data, 0, bytes_of(&out->form, out->cells));
     return code;
 }
 
@@ -91,11 +93,16 @@ static int select_first(grove_node *node)
 
 int mutant_begin(grove_classes *classes, grove_error *error)
 {
-    const char *name = getenv("GROVE_MUTANT");
-    const grove_class *found = name ? grove_classes_find(classes, name, error) : NULL;
+    const char *wanted = getenv("GROVE_MUTANT");
+    char name[64] = "";
 
-    if (!name)
+    if (!wanted)
         return 0;
+    size_t length = strcspn(wanted, ".");
+    if (length < sizeof(name))
+        memcpy(name, wanted, length);
+    only_member = wanted[length] ? wanted + length + 1 : NULL;
+    const grove_class *found = grove_classes_find(classes, name, error);
     if (!found)
         return grove_fail(error, GROVE_MISSING, "GROVE_MUTANT: no class '%s'", name);
     original = *found;

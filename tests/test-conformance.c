@@ -4,6 +4,7 @@
 #include "example.h"
 #include "flag-rule.h"
 
+#include "base/file.h"
 #include "base/text.h"
 #include "eval/session.h"
 
@@ -509,11 +510,30 @@ static void check_member(grove_node *leaf, const grove_member *member)
     free(whole.flags);
 }
 
+/* Classes that tests/value-tests.txt names have all their members there. */
+static void check_list(const grove_node *leaf)
+{
+    const char *source = getenv("GROVE_SOURCE");
+    char *path = grove_path_join(source ? source : ".", "tests/value-tests.txt");
+    char *list = grove_file_read(path, 1 << 20, true, NULL, NULL);
+    char *line = grove_format("\n%s ", class_->name);
+
+    for (size_t i = 0; list && strstr(list, line) && i < leaf->member_count; i++) {
+        char *member = grove_format("\n%s.%s ", class_->name, leaf->members[i].name);
+        ck_assert_msg(strstr(list, member) != NULL, "%s: no value test of %s", path, member + 1);
+        free(member);
+    }
+    free(line);
+    free(list);
+    free(path);
+}
+
 START_TEST(members_are_read_in_any_blocks)
 {
     take(_i);
     for (int n = 0; n < node_count && class_->flags & GROVE_CLASS_DATA; n++) {
         ck_assert_msg(nodes[n]->member_count > 0, "%s: no members", class_->name);
+        check_list(nodes[n]);
         for (size_t i = 0; i < nodes[n]->member_count; i++) {
             ck_assert_msg(is_sentence(nodes[n]->members[i].doc), "%s.%s has no text", class_->name,
                           nodes[n]->members[i].name);

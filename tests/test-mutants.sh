@@ -1,5 +1,6 @@
 #!/bin/sh
-# Every class has a value test (tests/value-tests.txt), and that test fails when the class gives nothing but zeros.
+# Every class and every member of a leaf has a value test (tests/value-tests.txt), and that test fails when the class gives nothing
+# but zeros, or the leaf zeros for that member. (That all members are listed, tests/test-conformance sees to.)
 list=$GROVE_SOURCE/tests/value-tests.txt
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
@@ -17,6 +18,7 @@ for module in "$GROVE_BUILD"/nodes/.libs/*.so; do
         status=1
     else
         echo "$class $program"
+        grep "^$class[.]" "$list"
     fi
 done >"$work/out"
 grep '^FAIL' "$work/out" && status=1
@@ -35,5 +37,5 @@ export work
 xargs -n 2 -P 2 sh "$work/try" <"$work/classes" >"$work/failures"
 cat "$work/failures"
 [ -s "$work/failures" ] && status=1
-echo "$(wc -l <"$work/classes") classes"
+echo "$(wc -l <"$work/classes") classes and members"
 exit $status

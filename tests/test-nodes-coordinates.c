@@ -1,5 +1,5 @@
-/* hour_angle, elevation and parallactic against ERFA's chain from catalogue to observed places and
- * spherical trigonometry in long double. */
+/* hour_angle, elevation and parallactic, and the member azimuth, against ERFA's chain from
+ * catalogue to observed places and spherical trigonometry in long double. */
 #include "testing.h"
 
 #include "base/text.h"
@@ -60,7 +60,7 @@ static const case_ cases[] = {
      0},
 };
 
-static testing_value value_of(const case_ *c, const char *class_)
+static testing_value value_of(const case_ *c, const char *value)
 {
     char lines[512] = "";
 
@@ -71,8 +71,7 @@ static testing_value value_of(const case_ *c, const char *class_)
         free(line);
     }
     const char *path = testing_file(&t, "three.itrf.txt", lines);
-    char *text =
-        grove_format("obs = observe(array=\"%s\", %s)\nx = %s(obs)\n", path, c->options, class_);
+    char *text = grove_format("obs = observe(array=\"%s\", %s)\nx = %s\n", path, c->options, value);
     testing_tree(&t, text);
     free(text);
     return testing_evaluate(&t, "x");
@@ -112,7 +111,7 @@ static double turned(long double angle)
 START_TEST(hour_angles)
 {
     const case_ *c = &cases[_i];
-    testing_value x = value_of(c, "hour_angle");
+    testing_value x = value_of(c, "hour_angle(obs)");
     double mean[3];
 
     centre(mean);
@@ -130,7 +129,7 @@ END_TEST
 START_TEST(elevations)
 {
     const case_ *c = &cases[_i];
-    testing_value x = value_of(c, "elevation");
+    testing_value x = value_of(c, "elevation(obs)");
     double mean[3], lowest = 9;
 
     centre(mean);
@@ -147,6 +146,22 @@ START_TEST(elevations)
         lowest = fmin(lowest, creal(x.at[i]));
     }
     ck_assert(_i != 1 || lowest < -0.1);
+    testing_free(&x);
+}
+END_TEST
+
+START_TEST(azimuths)
+{
+    const case_ *c = &cases[_i];
+    testing_value x = value_of(c, "1 * obs.azimuth");
+    double mean[3];
+
+    centre(mean);
+    for (int64_t i = 0; i < x.cells; i++) {
+        place p = observe(c, x.axis[0]->centre[i] / 86400, mean);
+        double off = turned(creal(x.at[i]) - p.azimuth);
+        ck_assert_msg(fabs(off) * sin(p.zenith) < 2e-7, "slot %ld: %g", (long)i, off);
+    }
     testing_free(&x);
 }
 END_TEST
@@ -218,7 +233,7 @@ static long double parallactic(const case_ *c, double time, const double at[3])
 START_TEST(parallactic_angles)
 {
     const case_ *c = &cases[_i];
-    testing_value x = value_of(c, "parallactic");
+    testing_value x = value_of(c, "parallactic(obs)");
 
     ck_assert(x.axes == 2 && x.cells > 5 * STATIONS);
     for (int64_t i = 0; i < x.cells; i++) {
@@ -238,7 +253,7 @@ END_TEST
  * the textbook's size, up to precession. */
 START_TEST(parallactic_angles_by_the_textbook)
 {
-    testing_value x = value_of(&cases[0], "parallactic");
+    testing_value x = value_of(&cases[0], "parallactic(obs)");
 
     for (int64_t i = 0; i < x.cells; i++) {
         place p =
@@ -262,6 +277,7 @@ int main(void)
     tcase_set_timeout(test, 60);
     tcase_add_loop_test(test, hour_angles, 0, count);
     tcase_add_loop_test(test, elevations, 0, count);
+    tcase_add_loop_test(test, azimuths, 0, count);
     tcase_add_loop_test(test, parallactic_angles, 0, count);
     tcase_add_test(test, parallactic_angles_by_the_textbook);
     suite_add_tcase(suite, test);

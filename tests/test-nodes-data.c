@@ -87,6 +87,12 @@ START_TEST(channels)
     for (int k = 0; k < 3; k++)
         ck_assert(x.at[k] == 1e9 + 2e6 * k);
     testing_free(&x);
+    x = value_of(OBSERVE(SHORT ", channels=3, channel_width=2MHz"), "channel_width");
+    ck_assert(x.cells == 3 && x.at[0] == 2e6 && x.at[2] == 2e6);
+    testing_free(&x);
+    x = value_of(OBSERVE(SHORT), "interval");
+    ck_assert(x.cells == 3 && x.at[0] == 10 && x.at[2] == 10);
+    testing_free(&x);
 }
 END_TEST
 
@@ -109,6 +115,7 @@ START_TEST(coordinates)
     testing_value uvw = value_of(OBSERVE(SHORT), "uvw");
     testing_value station = value_of(OBSERVE(SHORT), "station_uvw");
     testing_value rate = value_of(OBSERVE(SHORT), "uvw_rate");
+    testing_value turning = value_of(OBSERVE(SHORT), "station_rate");
     testing_value position = value_of(OBSERVE(SHORT), "position");
     int64_t pairs = 351, b = 0;
 
@@ -129,12 +136,15 @@ START_TEST(coordinates)
                 ground += xyz * xyz;
                 double now = creal(rate.at[3 * (pairs + b) + k]);
                 ck_assert(fabs((at[2] - at[0]) / 20 - now) < 1e-6);
+                ck_assert(now ==
+                          creal(turning.at[3 * (27 + p) + k] - turning.at[3 * (27 + q) + k]));
             }
             ck_assert(fabs(sqrt(length / ground) - 1) < 1e-11);
         }
     testing_free(&uvw);
     testing_free(&station);
     testing_free(&rate);
+    testing_free(&turning);
     testing_free(&position);
 }
 END_TEST
@@ -147,6 +157,16 @@ START_TEST(dishes_and_feeds)
     testing_free(&x);
     x = value_of(OBSERVE(SHORT ", diameter=12m"), "diameter");
     ck_assert(x.at[0] == 12);
+    testing_free(&x);
+    x = value_of(OBSERVE(SHORT ", diameter=12m"), "station_diameter");
+    ck_assert(x.cells == 27 && x.at[0] == 12 && x.at[26] == 12);
+    testing_free(&x);
+    x = value_of(OBSERVE(SHORT), "station_index");
+    ck_assert(x.cells == 27 && x.at[0] == 0 && x.at[26] == 26);
+    testing_free(&x);
+    x = value_of(OBSERVE(SHORT), "phase_centre");
+    ck_assert(fabs(creal(x.at[0]) - (5 * 3600 + 42 * 60 + 36.1) * PI / 43200) < 1e-15);
+    ck_assert(fabs(creal(x.at[1]) - (49 * 3600 + 51 * 60 + 7) * PI / 648000) < 1e-15);
     testing_free(&x);
     x = value_of(OBSERVE(SHORT), "feed");
     ck_assert(x.at[0] == 0);
@@ -231,9 +251,9 @@ static void sky_tree(const char *content, const char *member)
 
 static const char three[] =
     "format = Name, Type, Ra, Dec, I, Q, U, V, ReferenceFrequency='150e6', SpectralIndex='[]', "
-    "LogarithmicSI, MajorAxis, MinorAxis, Orientation, RotationMeasure\n"
-    "a, POINT, 01:00:00, +10.00.00, 1, 0.1, 0.2, 0.3, , [-0.7, 0.1], true\n"
-    "b, GAUSSIAN, 02:00:00, -10.00.00, 2, 0, 0, 0, , [0.5], false, 36, 18, 90\n"
+    "LogarithmicSI, MajorAxis, MinorAxis, Orientation, RotationMeasure, OrientationIsAbsolute\n"
+    "a, POINT, 01:00:00, +10.00.00, 1, 0.1, 0.2, 0.3, , [-0.7, 0.1], true, , , , 12\n"
+    "b, GAUSSIAN, 02:00:00, -10.00.00, 2, 0, 0, 0, , [0.5], false, 36, 18, 90, , true\n"
     "c, POINT, 03:00:00, +20.00.00, 3\n";
 
 START_TEST(sources_are_published)
@@ -260,6 +280,11 @@ START_TEST(sources_are_published)
         {"shape", 1, 0, 36 * PI / 648000},
         {"shape", 1, 1, 18 * PI / 648000},
         {"shape", 1, 2, PI / 2},
+        {"rotation_measure", 0, 0, 12},
+        {"rotation_measure", 1, 0, 0},
+        {"rotation_reference", 0, 0, 299792458.0 / 150e6 * 299792458.0 / 150e6},
+        {"absolute_angle", 0, 0, 0},
+        {"absolute_angle", 1, 0, 1},
     };
 
     for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {

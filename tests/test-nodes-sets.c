@@ -284,13 +284,17 @@ START_TEST(data_of_a_set)
 }
 END_TEST
 
-/* The UVW column as it is; stations' coordinates whose differences it holds; the rest. */
+/* The UVW column as it is, and what else stands in the set. */
 START_TEST(members_of_a_set)
 {
     write_set(kinds[0].codes, 4);
     tree("obs = ms(\"%s\")\nu = 1 * obs.uvw\nf = 1 * obs.freq\nc = 1 * obs.phase_centre\n"
-         "d = 1 * obs.diameter\ni = 1 * obs.interval\nw = 1 * obs.weight\nt = 1 * obs.time\n",
+         "d = 1 * obs.diameter\ni = 1 * obs.interval\nw = 1 * obs.weight\nt = 1 * obs.time\n"
+         "h = 1 * obs.channel_width\n",
          path);
+    testing_value h = testing_evaluate(&t, "h");
+    ck_assert(h.cells == PROBE_CHANNELS && h.at[5] == 1e5);
+    testing_free(&h);
     testing_value u = testing_evaluate(&t, "u"), f = testing_evaluate(&t, "f");
     testing_value c = testing_evaluate(&t, "c"), d = testing_evaluate(&t, "d");
     testing_value i = testing_evaluate(&t, "i"), w = testing_evaluate(&t, "w");
@@ -314,6 +318,42 @@ START_TEST(members_of_a_set)
 }
 END_TEST
 
+/* What follows from stations, times and the phase centre is as in the observation that the set was
+ * written from; stations' coordinates are known but for an offset. */
+START_TEST(members_that_follow)
+{
+    static const struct {
+        const char *member;
+        double size; /* of what may be off by 1e-9 */
+    } members[] = {{"position", 1e3},  {"station_diameter", 1}, {"station_index", 1},
+                   {"baseline", 1},    {"uvw_rate", 1},         {"station_rate", 1},
+                   {"hour_angle", 1},  {"azimuth", 1},          {"elevation", 1},
+                   {"parallactic", 1}, {"station_uvw", 1e3}};
+
+    tree("obs = probe()\nw = sink(obs.data, obs, to=\"%s\")\n", path);
+    grove_ms_close(run());
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        const char *name = members[i].member;
+        bool offset = !strcmp(name, "station_uvw");
+        tree("obs = probe()\nset = ms(\"%s\")\na = 1 * set.%s\nb = 1 * obs.%s\n", path, name, name);
+        testing_value a = testing_evaluate(&t, "a"), b = testing_evaluate(&t, "b");
+        int64_t numbers = a.cells * a.elements, row = 3 * PROBE_STATIONS;
+        double largest = 0;
+        ck_assert(numbers == b.cells * b.elements && a.axes == b.axes);
+        for (int64_t k = 0; k < numbers; k++) {
+            int64_t first = k / row * row + k % 3;
+            double complex off = a.at[k] - b.at[k] - (offset ? a.at[first] - b.at[first] : 0);
+            ck_assert_msg(cabs(off) < 1e-9 * members[i].size, "%s: number %ld is off by %g", name,
+                          (long)k, cabs(off));
+            largest = fmax(largest, cabs(b.at[k]));
+        }
+        ck_assert(largest > 0.01);
+        testing_free(&a);
+        testing_free(&b);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("nodes-sets");
@@ -327,6 +367,7 @@ int main(void)
     tcase_add_test(test, values_with_fewer_axes);
     tcase_add_loop_test(test, data_of_a_set, 0, 3);
     tcase_add_test(test, members_of_a_set);
+    tcase_add_test(test, members_that_follow);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
