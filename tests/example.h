@@ -17,9 +17,9 @@ const grove_class *example_class(testing *t, const char *name);
 const char *example_tree(testing *t, const grove_class *class_, const char *more);
 /* Builds the preamble with `more` if that can be. */
 bool example_try(testing *t, const char *more);
-/* "name = class(...)" with data of all elements, or one of them, for all value inputs (one hundredth
- * of them: D), options that must be given, and `more` ("smear=both", may be NULL); a statement for
- * example_try, which may not build it. Caller frees. */
+/* "name = class(...)" with data of all elements, or one of them, for all value inputs (one
+ * hundredth of them: D), options that must be given, and `more` ("smear=both", may be NULL); a
+ * statement for example_try, which may not build it. Caller frees. */
 char *example_call(const grove_class *class_, const char *name, const char *more);
 /* The nodes of the class in the tree, at most `most`; how many. */
 int example_nodes(const testing *t, const grove_class *class_, grove_node **nodes, int most);
