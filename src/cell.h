@@ -16,6 +16,9 @@
  *     #define GROVE_KERNEL_SOURCE "../kernels/phase.h"
  *     #include "kernel.h"
  *     ... .kernel = GROVE_KERNEL(phase) ...
+ *
+ * For CUDA devices nvcc makes phase.fatbin from kernel.h (installed as grove/kernel.h), with
+ * -x cu -fatbin -DGROVE_KERNEL_SOURCE='"phase.h"'; it lies beside the plugin.
  */
 #ifndef GROVE_CELL_H
 #define GROVE_CELL_H
@@ -23,6 +26,12 @@
 #include <math.h>
 #include <stdint.h>
 
+#if defined(__CUDACC__) || defined(GROVE_CUDA_EMULATED)
+#define GROVE_CUDA 1 /* this is code for a CUDA device */
+#ifndef GROVE_CUDA_EXPORT
+#define GROVE_CUDA_EXPORT(name) /* stands behind each extern "C" __global__ function */
+#endif
+#endif
 #ifdef __CUDACC__
 #define GROVE_FN static __host__ __device__ __forceinline__
 #else
@@ -140,15 +149,23 @@ GROVE_FN int64_t grove_args_cells(const grove_args *args)
 
 typedef void (*grove_cells_fn)(const grove_args *args, int64_t first, int64_t last);
 
-/* A cell function in both precisions; the name is also that of its CUDA kernels. */
+/* A cell function in both precisions; its CUDA kernels are NAME_single and NAME_double. */
 typedef struct {
     const char *name;
-    grove_cells_fn single_precision, double_precision;
+    grove_cells_fn single_precision, double_precision; /* NULL: it runs on CUDA devices only */
+    /* The file it stands in: PATH/FILE.h means that CUDA devices find it in FILE.fatbin beside the
+     * plugin. NULL: in the fatbin of the plugin's own name. */
+    const char *source;
+    /* CUDA: how many threads an evaluation takes (NULL: one per cell), and how many a block has (0:
+     * 128). A kernel may get more threads than it asked for, or fewer: it takes what there is to do
+     * in steps of the whole grid. */
+    int64_t (*threads)(const grove_args *args);
+    int32_t block, spare;
 } grove_kernel;
 
 #define GROVE_KERNEL(name)                                                                         \
     {                                                                                              \
-#name, name##_cells_single, name##_cells_double                                            \
+#name, name##_cells_single, name##_cells_double, name##_source, 0, 0, 0                    \
     }
 
 #define GROVE_SPEED_OF_LIGHT 299792458.0

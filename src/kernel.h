@@ -4,10 +4,71 @@
 #include "cell.h"
 
 #ifndef GROVE_CELL
+#ifdef GROVE_CUDA
+/* A kernel for a cell function: each thread takes cells in steps of the whole grid. */
+#define GROVE_CELL(name)                                                                           \
+    GROVE_FN void GROVE_NAME(name##_cell)(const grove_cell *c);                                    \
+    GROVE_CELL_KERNEL(GROVE_NAME(name), GROVE_NAME(name##_cell))                                   \
+    GROVE_FN void GROVE_NAME(name##_cell)(const grove_cell *c)
+
+#define GROVE_CELL_KERNEL(kernel_, function)                                                       \
+    extern "C" __global__ void kernel_(const __grid_constant__ grove_args args)                    \
+    {                                                                                              \
+        const int64_t cells = grove_args_cells(&args), step = (int64_t)gridDim.x * blockDim.x;     \
+        int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;                               \
+        for (; at < cells; at += step) {                                                           \
+            grove_cell cell;                                                                       \
+            grove_cell_find(&cell, &args, at, cells);                                              \
+            function(&cell);                                                                       \
+        }                                                                                          \
+    }                                                                                              \
+    GROVE_CUDA_EXPORT(kernel_)
+
+/* As grove_view_at. */
+GROVE_FN char *grove_cell_view(const grove_view *view, const int64_t *index, int axes)
+{
+    int64_t offset = 0;
+    int axis = view->gather ? view->gather_axis : -1;
+
+#pragma unroll
+    for (int d = 0; d < GROVE_MAX_AXES; d++)
+        if (d < axes)
+            offset += view->stride[d] * (d == axis ? (int64_t)view->gather[index[d]] : index[d]);
+    return view->data ? (char *)view->data + offset : (char *)0;
+}
+
+/* Sets `cell` to output cell number `at`. Loops have constant lengths, so that the cell stays in
+ * registers. */
+GROVE_FN void grove_cell_find(grove_cell *cell, const grove_args *args, int64_t at, int64_t cells)
+{
+    const int small = cells <= 0xffffffffll;
+    uint32_t few = (uint32_t)at;
+    int64_t rest = at;
+
+    cell->args = args;
+#pragma unroll
+    for (int d = GROVE_MAX_AXES - 1; d >= 0; d--) {
+        cell->index[d] = 0;
+        if (d < args->axes && small) {
+            cell->index[d] = few % (uint32_t)args->size[d];
+            few /= (uint32_t)args->size[d];
+        } else if (d < args->axes) {
+            cell->index[d] = rest % args->size[d];
+            rest /= args->size[d];
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < GROVE_MAX_INPUTS; k++)
+        cell->in[k] = k < args->inputs ? grove_cell_view(&args->in[k], cell->index, args->axes)
+                                       : (const char *)0;
+    cell->out = grove_cell_view(&args->out, cell->index, args->axes);
+}
+#else
 /* Runs a cell function over [first, last) of the output space with running pointers. A header may
  * hold several cell functions of which a node uses one. */
 #define GROVE_CELL(name)                                                                           \
     GROVE_FN void GROVE_NAME(name##_cell)(const grove_cell *c);                                    \
+    GROVE_CELL_SOURCE(name)                                                                        \
     __attribute__((unused)) static void GROVE_NAME(name##_cells)(const grove_args *args,           \
                                                                  int64_t first, int64_t last)      \
     {                                                                                              \
@@ -61,10 +122,13 @@ GROVE_FN void grove_cell_step(grove_cell *cell)
     cell->out += args->out.stride[inner];
 }
 #endif
+#endif
 
 #define real          float
 #define cplx          grove_cplx32
 #define GROVE_NAME(x) x##_single
+#define GROVE_CELL_SOURCE(name)                                                                    \
+    __attribute__((unused)) static const char name##_source[] = GROVE_KERNEL_SOURCE;
 #ifndef GROVE_CELL_MATH
 #include "cell_math.h"
 #endif
@@ -72,10 +136,12 @@ GROVE_FN void grove_cell_step(grove_cell *cell)
 #undef real
 #undef cplx
 #undef GROVE_NAME
+#undef GROVE_CELL_SOURCE
 
 #define real          double
 #define cplx          grove_cplx64
 #define GROVE_NAME(x) x##_double
+#define GROVE_CELL_SOURCE(name)
 #ifndef GROVE_CELL_MATH
 #include "cell_math.h"
 #define GROVE_CELL_MATH
@@ -84,4 +150,5 @@ GROVE_FN void grove_cell_step(grove_cell *cell)
 #undef real
 #undef cplx
 #undef GROVE_NAME
+#undef GROVE_CELL_SOURCE
 #undef GROVE_KERNEL_SOURCE

@@ -228,12 +228,10 @@ static void cpu_release(grove_device *device, void *at, size_t bytes)
     pthread_mutex_unlock(&c->lock);
 }
 
-void grove_device_trim(grove_device *device)
+static void cpu_trim(grove_device *device)
 {
     cpu *c = (cpu *)device;
 
-    if (!device->shares_host_memory)
-        return;
     pthread_mutex_lock(&c->lock);
     while (drop_one(c))
         ;
@@ -308,7 +306,7 @@ static void cpu_free(grove_device *device)
     cpu *c = (cpu *)device;
 
     grove_threads_free(device->threads);
-    grove_device_trim(device);
+    cpu_trim(device);
     pthread_mutex_destroy(&c->lock);
     free(c->blocks);
     free(c);
@@ -327,13 +325,8 @@ grove_device *grove_device_cpu(int threads)
     device->launch = cpu_launch;
     device->wait = cpu_wait;
     device->free = cpu_free;
+    device->trim = cpu_trim;
     device->threads = grove_threads_new(threads);
     pthread_mutex_init(&c->lock, NULL);
     return device;
-}
-
-void grove_device_free(grove_device *device)
-{
-    if (device)
-        device->free(device);
 }

@@ -35,7 +35,31 @@ struct grove_device {
      * reuse, and the highest sum of both; limit 0: none. */
     uint64_t in_use, pooled, peak, limit;
     uint64_t allocations, launches, bytes_up, bytes_down;
+
+    /* Devices with memory of their own; NULL on others. `ready`: whatever is launched from now on
+     * finds what was uploaded to `at`. `clear`: zeroes bytes. */
+    int (*ready)(grove_device *device, void *at, grove_error *error);
+    int (*clear)(grove_device *device, void *at, size_t bytes, grove_error *error);
+    void (*trim)(grove_device *device);
+    uint64_t system_allocations; /* of those allocations, the ones the pool did not have */
+    char description[96];        /* "NVIDIA H200, compute 9.0, 139 GiB"; empty: the cpu */
 };
+
+/* A device by kind: "cpu" (index: threads, 0 for all) or "cuda" (index counts from 0), with a
+ * budget in bytes for allocate (0: cpu none, cuda nine tenths of what is free now). NULL with the
+ * reason when it is not there: GROVE_MISSING no such kind, module, driver or device;
+ * GROVE_NO_MEMORY, GROVE_DEVICE when it fails. */
+grove_device *grove_device_open(const char *kind, int index, uint64_t limit, grove_error *error);
+/* How many devices of a kind there are; 0 with the reason. */
+int grove_device_count(const char *kind, grove_error *error);
+
+/* What the module cuda.so exports as grove_cuda_api. */
+typedef struct {
+    int version; /* GROVE_CUDA_VERSION */
+    int (*count)(grove_error *error);
+    grove_device *(*open)(int index, uint64_t limit, grove_error *error);
+} grove_cuda;
+enum { GROVE_CUDA_VERSION = 1 };
 
 /* The cpu with `threads` threads (0: all). Never NULL. Safe for use from the evaluating, the
  * reading and the writing thread. */

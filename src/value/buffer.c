@@ -1,4 +1,4 @@
-/* Bytes on the host and on a device. */
+/* Bytes on the host and on devices. */
 #include "value/value.h"
 
 #include "base/memory.h"
@@ -6,13 +6,23 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+/* A copy on a device that has memory of its own. Sides are only ever added while the buffer lives.
+ */
+typedef struct side {
+    struct side *next;
+    grove_device *device;
+    void *at;   /* NULL: not allocated */
+    bool valid; /* holds the bytes */
+} side;
+
 struct grove_buffer {
     int references;
     bool borrowed; /* host belongs to somebody else */
-    bool on_host, on_device;
+    bool on_host;  /* host holds the bytes */
     size_t bytes;
     grove_device *device; /* home: where it was made */
-    void *host, *at;      /* `at` is on the device, where that has memory of its own */
+    void *host;
+    side *sides;
     pthread_mutex_t lock;
 };
 
@@ -27,18 +37,41 @@ static grove_buffer *bare(grove_device *device, size_t bytes)
     return buffer;
 }
 
+static side *find_side(grove_buffer *buffer, const grove_device *device)
+{
+    side *s = __atomic_load_n(&buffer->sides, __ATOMIC_ACQUIRE);
+
+    while (s && s->device != device)
+        s = s->next;
+    return s;
+}
+
+/* With the lock held, or before anybody else sees the buffer. */
+static side *add_side(grove_buffer *buffer, grove_device *device)
+{
+    side *s = grove_alloc(sizeof(*s));
+
+    s->device = device;
+    s->next = buffer->sides;
+    __atomic_store_n(&buffer->sides, s, __ATOMIC_RELEASE);
+    return s;
+}
+
 grove_buffer *grove_buffer_new(grove_device *device, size_t bytes, grove_error *error)
 {
     grove_buffer *buffer = bare(device, bytes);
     bool shares = device->shares_host_memory;
+    side *s = shares ? NULL : add_side(buffer, device);
 
-    if (device->allocate(device, bytes, shares ? &buffer->host : &buffer->at, error)) {
+    if (device->allocate(device, bytes, shares ? &buffer->host : &s->at, error)) {
         pthread_mutex_destroy(&buffer->lock);
+        free(s);
         free(buffer);
         return NULL;
     }
     buffer->on_host = shares;
-    buffer->on_device = !shares;
+    if (s)
+        s->valid = true;
     return buffer;
 }
 
@@ -58,19 +91,29 @@ grove_buffer *grove_buffer_ref(grove_buffer *buffer)
     return buffer;
 }
 
+static void free_host(grove_buffer *buffer)
+{
+    if (buffer->host && !buffer->borrowed) {
+        if (buffer->device->shares_host_memory)
+            buffer->device->release(buffer->device, buffer->host, buffer->bytes);
+        else
+            free(buffer->host);
+    }
+    buffer->host = NULL;
+}
+
 void grove_buffer_unref(grove_buffer *buffer)
 {
     if (!buffer || __atomic_sub_fetch(&buffer->references, 1, __ATOMIC_ACQ_REL))
         return;
-    grove_device *device = buffer->device;
-    if (buffer->at)
-        device->release(device, buffer->at, buffer->bytes);
-    if (buffer->host && !buffer->borrowed) {
-        if (device->shares_host_memory)
-            device->release(device, buffer->host, buffer->bytes);
-        else
-            free(buffer->host);
+    while (buffer->sides) {
+        side *s = buffer->sides;
+        buffer->sides = s->next;
+        if (s->at)
+            s->device->release(s->device, s->at, buffer->bytes);
+        free(s);
     }
+    free_host(buffer);
     pthread_mutex_destroy(&buffer->lock);
     free(buffer);
 }
@@ -80,14 +123,40 @@ size_t grove_buffer_bytes(const grove_buffer *buffer)
     return buffer->bytes;
 }
 
-static int fetch(grove_buffer *buffer, grove_error *error)
+static int allocate_host(grove_buffer *buffer, grove_error *error)
 {
-    if (!buffer->host && posix_memalign(&buffer->host, 64, buffer->bytes ? buffer->bytes : 1)) {
+    grove_device *home = buffer->device;
+
+    if (buffer->host)
+        return 0;
+    if (home->shares_host_memory)
+        return home->allocate(home, buffer->bytes, &buffer->host, error);
+    if (posix_memalign(&buffer->host, 64, buffer->bytes ? buffer->bytes : 1)) {
         buffer->host = NULL;
         return grove_fail(error, GROVE_NO_MEMORY, "no memory for %zu bytes from %s", buffer->bytes,
-                          buffer->device->name);
+                          home->name);
     }
-    return buffer->device->download(buffer->device, buffer->host, buffer->at, buffer->bytes, error);
+    return 0;
+}
+
+/* With the lock held. */
+static int fetch(grove_buffer *buffer, grove_error *error)
+{
+    side *s = buffer->sides;
+    int code = 0;
+
+    if (buffer->on_host)
+        return 0;
+    while (s && !s->valid)
+        s = s->next;
+    if (!s)
+        return grove_fail(error, GROVE_INTERNAL, "a buffer has lost its bytes");
+    if ((code = allocate_host(buffer, error)))
+        return code;
+    code = s->device->download(s->device, buffer->host, s->at, buffer->bytes, error);
+    if (!code)
+        __atomic_store_n(&buffer->on_host, true, __ATOMIC_RELEASE);
+    return code;
 }
 
 void *grove_buffer_host(grove_buffer *buffer, grove_error *error)
@@ -95,34 +164,91 @@ void *grove_buffer_host(grove_buffer *buffer, grove_error *error)
     if (__atomic_load_n(&buffer->on_host, __ATOMIC_ACQUIRE))
         return buffer->host;
     pthread_mutex_lock(&buffer->lock);
-    if (!buffer->on_host && !fetch(buffer, error))
-        __atomic_store_n(&buffer->on_host, true, __ATOMIC_RELEASE);
+    int code = fetch(buffer, error);
     pthread_mutex_unlock(&buffer->lock);
-    return buffer->on_host ? buffer->host : NULL;
+    return code ? NULL : buffer->host;
 }
 
-static int send(grove_buffer *buffer, grove_error *error)
+/* With the lock held. From device to device the bytes go over the host. */
+static int send(grove_buffer *buffer, side *s, grove_error *error)
 {
-    grove_device *device = buffer->device;
-    int code = buffer->at ? 0 : device->allocate(device, buffer->bytes, &buffer->at, error);
+    grove_device *device = s->device;
+    int code = s->valid ? 0 : fetch(buffer, error);
 
-    return code ? code : device->upload(device, buffer->at, buffer->host, buffer->bytes, error);
+    if (code || s->valid)
+        return code;
+    if (!s->at)
+        code = device->allocate(device, buffer->bytes, &s->at, error);
+    if (!code)
+        code = device->upload(device, s->at, buffer->host, buffer->bytes, error);
+    if (!code)
+        __atomic_store_n(&s->valid, true, __ATOMIC_RELEASE);
+    return code;
 }
 
 void *grove_buffer_at(grove_buffer *buffer, grove_device *device, grove_error *error)
 {
     if (!device || device->shares_host_memory)
         return grove_buffer_host(buffer, error);
-    if (device != buffer->device) {
-        grove_fail(error, GROVE_INTERNAL, "a value of %s is asked for on %s", buffer->device->name,
-                   device->name);
-        return NULL;
+    side *s = find_side(buffer, device);
+    if (!s || !__atomic_load_n(&s->valid, __ATOMIC_ACQUIRE)) {
+        pthread_mutex_lock(&buffer->lock);
+        if (!s && !(s = find_side(buffer, device)))
+            s = add_side(buffer, device);
+        int code = send(buffer, s, error);
+        pthread_mutex_unlock(&buffer->lock);
+        if (code)
+            return NULL;
     }
-    if (__atomic_load_n(&buffer->on_device, __ATOMIC_ACQUIRE))
-        return buffer->at;
+    return device->ready && device->ready(device, s->at, error) ? NULL : s->at;
+}
+
+void *grove_buffer_write(grove_buffer *buffer, grove_device *device, grove_error *error)
+{
+    bool host = !device || device->shares_host_memory;
+    void *at = NULL;
+
     pthread_mutex_lock(&buffer->lock);
-    if (!buffer->on_device && !send(buffer, error))
-        __atomic_store_n(&buffer->on_device, true, __ATOMIC_RELEASE);
+    side *target = host ? NULL : find_side(buffer, device);
+    if (!host && !target)
+        target = add_side(buffer, device);
+    int code = host         ? allocate_host(buffer, error)
+               : target->at ? 0
+                            : device->allocate(device, buffer->bytes, &target->at, error);
+    if (!code) {
+        for (side *s = buffer->sides; s; s = s->next)
+            s->valid = s == target;
+        buffer->on_host = host;
+        at = host ? buffer->host : target->at;
+    }
     pthread_mutex_unlock(&buffer->lock);
-    return buffer->on_device ? buffer->at : NULL;
+    return at;
+}
+
+bool grove_buffer_is_on(grove_buffer *buffer, const grove_device *device)
+{
+    if (!device || device->shares_host_memory)
+        return __atomic_load_n(&buffer->on_host, __ATOMIC_ACQUIRE);
+    const side *s = find_side(buffer, device);
+    return s && __atomic_load_n(&s->valid, __ATOMIC_ACQUIRE);
+}
+
+void grove_buffer_drop(grove_buffer *buffer, grove_device *device)
+{
+    bool host = !device || device->shares_host_memory;
+
+    pthread_mutex_lock(&buffer->lock);
+    int valid = buffer->on_host;
+    for (side *s = buffer->sides; s; s = s->next)
+        valid += s->valid;
+    side *s = host ? NULL : find_side(buffer, device);
+    if (host && !buffer->borrowed && valid - buffer->on_host > 0) {
+        free_host(buffer);
+        buffer->on_host = false;
+    } else if (s && s->at && valid - s->valid > 0) {
+        device->release(device, s->at, buffer->bytes);
+        s->at = NULL;
+        s->valid = false;
+    }
+    pthread_mutex_unlock(&buffer->lock);
 }

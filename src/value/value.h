@@ -7,8 +7,8 @@
 #include "device/device.h"
 #include "plugin.h"
 
-/* Bytes, mirrored lazily: each side is allocated and copied when first asked for there.
- * Reference-counted, thread-safe. */
+/* Bytes, mirrored lazily: each side (the host, each device) is allocated and copied when first
+ * asked for there. Reference-counted, thread-safe. */
 typedef struct grove_buffer grove_buffer;
 grove_buffer *grove_buffer_new(grove_device *device, size_t bytes, grove_error *error);
 /* Bytes on the host that belong to somebody else and stay as long as the buffer. */
@@ -19,6 +19,14 @@ size_t grove_buffer_bytes(const grove_buffer *buffer);
 /* Address on the host, or on `device`, valid for reading; NULL with a message when a copy fails. */
 void *grove_buffer_host(grove_buffer *buffer, grove_error *error);
 void *grove_buffer_at(grove_buffer *buffer, grove_device *device, grove_error *error);
+/* Address on `device` (NULL: the host) for writing all bytes: nothing is copied, and what other
+ * sides hold counts no more. Only for who made the buffer, before others see it. */
+void *grove_buffer_write(grove_buffer *buffer, grove_device *device, grove_error *error);
+/* Whether the bytes are there now, without any copying (device NULL: on the host). */
+bool grove_buffer_is_on(grove_buffer *buffer, const grove_device *device);
+/* Gives memory on `device` (NULL: the host's) back if the bytes are elsewhere too; nobody may be
+ * using an address there. */
+void grove_buffer_drop(grove_buffer *buffer, grove_device *device);
 
 /* An array: dense over its own ranges (in the order of storage of cell.h), which are parts of axes;
  * it does not vary along any other axis. */

@@ -1,0 +1,118 @@
+/* The CUDA device: what its files share. Three streams: kernels, copies to the device, copies back;
+ * events order them where they touch the same block. */
+#ifndef GROVE_DEVICE_CUDA_CUDA_H
+#define GROVE_DEVICE_CUDA_CUDA_H
+
+#include "device/cuda/driver.h"
+#include "device/device.h"
+
+#include <pthread.h>
+
+/* A block of the pool. `event` was recorded after the last write to it by a kernel, after its last
+ * upload, or when it was released (after everything queued until then). */
+typedef struct {
+    cuda_address at;
+    size_t bytes;
+    bool busy;     /* handed out */
+    bool recorded; /* the event was */
+    bool arriving; /* the event is in the stream `up`, and kernels do not wait for it yet */
+    bool fresh;    /* nothing was launched on it since it was allocated */
+    cuda_event event;
+} cuda_block;
+
+/* A pinned piece through which copies go. */
+typedef struct {
+    void *at;
+    cuda_event event;
+    bool recorded;
+} cuda_piece;
+
+enum { CUDA_PIECES = 4 };
+#define CUDA_PIECE_BYTES ((size_t)4 << 20)
+
+typedef struct {
+    cuda_stream stream;
+    pthread_mutex_t lock; /* one copy in each direction at a time */
+    cuda_piece piece[CUDA_PIECES];
+} cuda_way;
+
+typedef struct {
+    const grove_kernel *kernel;
+    cuda_function function[2]; /* single, double; NULL: not looked for yet */
+} cuda_loaded;
+
+typedef struct {
+    char *path;
+    cuda_module module;
+} cuda_file;
+
+/* An index array of the host (axes' `left`, `right`) on the device. */
+typedef struct {
+    int32_t *copy; /* what was uploaded */
+    int64_t count;
+    void *at;
+    uint64_t last_used;
+} cuda_gather;
+
+enum { CUDA_GATHERS = 64 };
+
+typedef struct {
+    grove_device device;
+    cuda_driver driver;
+    int handle;
+    cuda_context context;
+    cuda_stream compute;
+    cuda_way up, down;
+
+    pthread_mutex_t launching; /* of kernels and gathers; taken before the others */
+    pthread_mutex_t lock;      /* of the pool and of the counters; taken last */
+    cuda_block *blocks;        /* by address */
+    size_t block_count, block_capacity;
+    int arriving; /* blocks that are; read without the lock */
+
+    cuda_loaded *loaded;
+    size_t loaded_count, loaded_capacity;
+    cuda_file *files;
+    size_t file_count, file_capacity;
+    cuda_gather gathers[CUDA_GATHERS];
+    int gather_count;
+    uint64_t gather_clock;
+} cuda_device;
+
+static inline cuda_device *cuda_of(grove_device *device)
+{
+    return (cuda_device *)(void *)device;
+}
+
+/* Makes the device's context current in this thread, and what was current again. */
+int cuda_enter(cuda_device *cuda, grove_error *error);
+void cuda_leave(cuda_device *cuda);
+/* 0, or a message "cuda:0: DOING: reason" and GROVE_NO_MEMORY or GROVE_DEVICE. */
+int cuda_check(cuda_device *cuda, int result, const char *doing, grove_error *error);
+
+/* The pool (pool.c). The block that holds an address, or NULL: with the lock held. */
+cuda_block *cuda_find(cuda_device *cuda, const void *at);
+int cuda_allocate(grove_device *device, size_t bytes, void **at, grove_error *error);
+void cuda_release(grove_device *device, void *at, size_t bytes);
+void cuda_trim(grove_device *device);
+/* Records the block's event in a stream; with the lock held, in the context. */
+int cuda_record(cuda_device *cuda, cuda_block *block, cuda_stream stream, grove_error *error);
+
+/* Copies (copy.c). */
+int cuda_way_open(cuda_device *cuda, cuda_way *way, grove_error *error);
+void cuda_way_close(cuda_device *cuda, cuda_way *way);
+int cuda_upload(grove_device *device, void *to, const void *from, size_t bytes, grove_error *error);
+int cuda_download(grove_device *device, void *to, const void *from, size_t bytes,
+                  grove_error *error);
+int cuda_ready(grove_device *device, void *at, grove_error *error);
+int cuda_clear(grove_device *device, void *at, size_t bytes, grove_error *error);
+
+/* Kernels (launch.c). */
+int cuda_launch(grove_device *device, const grove_kernel *kernel, const grove_args *args,
+                bool double_precision, grove_error *error);
+void cuda_unload(cuda_device *cuda);
+/* The kernel's function, loading what is needed (kernels.c); the caller is in the context. */
+int cuda_kernel_find(cuda_device *cuda, const grove_kernel *kernel, bool double_precision,
+                     cuda_function *function, grove_error *error);
+
+#endif

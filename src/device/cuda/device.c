@@ -1,0 +1,165 @@
+/* Opens and closes a CUDA device. */
+#include "device/cuda/cuda.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int cuda_check(cuda_device *cuda, int result, const char *doing, grove_error *error)
+{
+    if (!result)
+        return 0;
+    return grove_fail(error, result == CUDA_OUT_OF_MEMORY ? GROVE_NO_MEMORY : GROVE_DEVICE,
+                      "%s: %s: %s", cuda->device.name, doing,
+                      cuda_driver_text(&cuda->driver, result));
+}
+
+int cuda_enter(cuda_device *cuda, grove_error *error)
+{
+    return cuda_check(cuda, cuda->driver.context_push(cuda->context), "entering its context",
+                      error);
+}
+
+void cuda_leave(cuda_device *cuda)
+{
+    cuda_context left;
+
+    cuda->driver.context_pop(&left);
+}
+
+static int cuda_wait(grove_device *device, grove_error *error)
+{
+    cuda_device *cuda = cuda_of(device);
+    int code = cuda_enter(cuda, error);
+
+    if (code)
+        return code;
+    code =
+        cuda_check(cuda, cuda->driver.stream_synchronize(cuda->up.stream), "waiting for it", error);
+    if (!code)
+        code = cuda_check(cuda, cuda->driver.stream_synchronize(cuda->compute), "waiting for it",
+                          error);
+    cuda_leave(cuda);
+    return code;
+}
+
+/* Frees what there is, also of a device that was not opened whole. */
+static void cuda_free(grove_device *device)
+{
+    cuda_device *cuda = cuda_of(device);
+
+    if (cuda->context && !cuda_enter(cuda, NULL)) {
+        if (cuda->compute)
+            cuda->driver.stream_synchronize(cuda->compute);
+        for (int k = 0; k < cuda->gather_count; k++)
+            cuda_release(device, cuda->gathers[k].at, 0);
+        cuda_trim(device);
+        cuda_unload(cuda);
+        cuda_way_close(cuda, &cuda->up);
+        cuda_way_close(cuda, &cuda->down);
+        if (cuda->compute)
+            cuda->driver.stream_destroy(cuda->compute);
+        cuda_leave(cuda);
+    }
+    if (cuda->context)
+        cuda->driver.context_release(cuda->handle);
+    pthread_mutex_destroy(&cuda->up.lock);
+    pthread_mutex_destroy(&cuda->down.lock);
+    pthread_mutex_destroy(&cuda->launching);
+    pthread_mutex_destroy(&cuda->lock);
+    free(cuda->blocks);
+    free(cuda);
+}
+
+static void describe(cuda_device *cuda)
+{
+    const cuda_driver *driver = &cuda->driver;
+    char name[64] = "", size[32];
+    int major = 0, minor = 0;
+    size_t available = 0, total = 0;
+
+    driver->device_name(name, sizeof(name) - 1, cuda->handle);
+    driver->device_attribute(&major, CUDA_COMPUTE_MAJOR, cuda->handle);
+    driver->device_attribute(&minor, CUDA_COMPUTE_MINOR, cuda->handle);
+    if (!driver->memory_info(&available, &total) && !cuda->device.limit)
+        cuda->device.limit = available / 10 * 9;
+    snprintf(cuda->device.description, sizeof(cuda->device.description), "%.48s, compute %d.%d, %s",
+             name, major, minor, grove_show_bytes(size, (double)total));
+}
+
+/* Context, streams, pinned memory. */
+static int start(cuda_device *cuda, grove_error *error)
+{
+    const cuda_driver *driver = &cuda->driver;
+    int code = cuda_check(cuda, driver->context_retain(&cuda->context, cuda->handle),
+                          "creating a context", error);
+
+    if (code) {
+        cuda->context = NULL;
+        return code;
+    }
+    if ((code = cuda_enter(cuda, error)))
+        return code;
+    describe(cuda);
+    code = cuda_check(cuda, driver->stream_create(&cuda->compute, CUDA_NON_BLOCKING),
+                      "creating a stream", error);
+    if (!code)
+        code = cuda_way_open(cuda, &cuda->up, error);
+    if (!code)
+        code = cuda_way_open(cuda, &cuda->down, error);
+    cuda_leave(cuda);
+    return code;
+}
+
+static void set_table(grove_device *device)
+{
+    device->allocate = cuda_allocate;
+    device->release = cuda_release;
+    device->upload = cuda_upload;
+    device->download = cuda_download;
+    device->launch = cuda_launch;
+    device->wait = cuda_wait;
+    device->free = cuda_free;
+    device->ready = cuda_ready;
+    device->clear = cuda_clear;
+    device->trim = cuda_trim;
+}
+
+static grove_device *open_device(int index, uint64_t limit, grove_error *error)
+{
+    cuda_device *cuda = grove_alloc(sizeof(*cuda));
+    grove_device *device = &cuda->device;
+
+    pthread_mutex_init(&cuda->lock, NULL);
+    pthread_mutex_init(&cuda->launching, NULL);
+    pthread_mutex_init(&cuda->up.lock, NULL);
+    pthread_mutex_init(&cuda->down.lock, NULL);
+    snprintf(device->name, sizeof(device->name), "cuda:%d", index);
+    device->limit = limit;
+    set_table(device);
+    int code = cuda_driver_open(&cuda->driver, error);
+    if (!code && (index < 0 || cuda->driver.device_get(&cuda->handle, index)))
+        code = grove_fail(error, GROVE_MISSING, "%s: there is no such device", device->name);
+    if (!code)
+        code = start(cuda, error);
+    if (!code)
+        return device;
+    cuda_free(device);
+    return NULL;
+}
+
+static int count_devices(grove_error *error)
+{
+    cuda_driver driver;
+    int count = 0;
+
+    if (cuda_driver_open(&driver, error) || driver.device_count(&count))
+        return 0;
+    return count;
+}
+
+extern const grove_cuda grove_cuda_api;
+const grove_cuda grove_cuda_api = {GROVE_CUDA_VERSION, count_devices, open_device};

@@ -1,0 +1,55 @@
+#include "device/cuda/driver.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int find_functions(cuda_driver *driver, const char *path, grove_error *error)
+{
+    static const char *const symbols[] = {
+#define SYMBOL(name, symbol, arguments) symbol,
+        CUDA_DRIVER_FUNCTIONS(SYMBOL)
+#undef SYMBOL
+    };
+    void *found[sizeof(symbols) / sizeof(*symbols)];
+    size_t k = 0;
+
+    for (size_t i = 0; i < sizeof(symbols) / sizeof(*symbols); i++)
+        if (!(found[i] = dlsym(driver->library, symbols[i])))
+            return grove_fail(error, GROVE_MISSING,
+                              "cuda: %s has no %s; a driver for CUDA 11 or newer is needed", path,
+                              symbols[i]);
+#define TAKE(name, symbol, arguments) memcpy(&driver->name, &found[k++], sizeof(void *));
+    CUDA_DRIVER_FUNCTIONS(TAKE)
+#undef TAKE
+    return 0;
+}
+
+int cuda_driver_open(cuda_driver *driver, grove_error *error)
+{
+    const char *given = getenv("GROVE_CUDA_DRIVER");
+    const char *path = given && *given ? given : "libcuda.so.1";
+    int count = 0, result;
+
+    /* Opened again for each device, which counts, and never closed. */
+    driver->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!driver->library)
+        return grove_fail(error, GROVE_MISSING, "cuda: there is no NVIDIA driver: %s", dlerror());
+    if (find_functions(driver, path, error))
+        return GROVE_MISSING;
+    if ((result = driver->init(0)) || (result = driver->device_count(&count)))
+        return grove_fail(error, GROVE_MISSING, "cuda: the driver does not answer: %s",
+                          cuda_driver_text(driver, result));
+    if (count <= 0)
+        return grove_fail(error, GROVE_MISSING, "cuda: the driver sees no device");
+    return 0;
+}
+
+const char *cuda_driver_text(const cuda_driver *driver, int result)
+{
+    const char *text = NULL;
+
+    if (driver->error_string(result, &text) || !text)
+        return "unknown error";
+    return text;
+}

@@ -1,0 +1,139 @@
+/* Kernels are data: fatbins beside the plugins, loaded when a kernel of theirs is first launched.
+ */
+#define _GNU_SOURCE 1
+#include "device/cuda/cuda.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* FILE of PATH/FILE.EXTENSION; the caller frees. */
+static char *stem(const char *path)
+{
+    const char *name = last_part(path), *dot = strrchr(name, '.');
+
+    return grove_format("%.*s", dot ? (int)(dot - name) : (int)strlen(name), name);
+}
+
+/* The fatbin that should hold the kernel: in the folder that GROVE_CUDA_KERNELS names, else beside
+ * the plugin; in a build tree libtool has that one folder deeper. The caller frees. */
+static char *find_file(const grove_kernel *kernel)
+{
+    const char *given = getenv("GROVE_CUDA_KERNELS");
+    Dl_info plugin;
+    char *path = NULL, *name;
+
+    if (!dladdr(kernel, &plugin) || !plugin.dli_fname)
+        return NULL;
+    name = stem(kernel->source ? kernel->source : plugin.dli_fname);
+    if (given && *given)
+        path = grove_format("%s/%s.fatbin", given, name);
+    if (!path || !grove_path_exists(path)) {
+        int folder = (int)(last_part(plugin.dli_fname) - plugin.dli_fname);
+        free(path);
+        path = grove_format("%.*s%s.fatbin", folder, plugin.dli_fname, name);
+        if (!grove_path_exists(path)) {
+            char *above = grove_format("%.*s../%s.fatbin", folder, plugin.dli_fname, name);
+            if (folder >= 6 && !strncmp(plugin.dli_fname + folder - 6, ".libs/", 6) &&
+                grove_path_exists(above)) {
+                free(path);
+                path = above;
+            } else {
+                free(above);
+            }
+        }
+    }
+    free(name);
+    return path;
+}
+
+/* Takes over `path`. */
+static int load_file(cuda_device *cuda, const grove_kernel *kernel, char *path, cuda_module *module,
+                     grove_error *error)
+{
+    for (size_t k = 0; k < cuda->file_count; k++)
+        if (!strcmp(cuda->files[k].path, path)) {
+            *module = cuda->files[k].module;
+            free(path);
+            return 0;
+        }
+    int result = 0;
+    if (!grove_path_exists(path))
+        grove_fail(error, GROVE_MISSING, "%s: %s has no code for it: there is no %s",
+                   cuda->device.name, kernel->name, path);
+    else if ((result = cuda->driver.module_load(module, path)))
+        cuda_check(cuda, result, path, error);
+    else {
+        grove_grow((void **)&cuda->files, &cuda->file_capacity, cuda->file_count,
+                   sizeof(cuda_file));
+        cuda->files[cuda->file_count++] = (cuda_file){path, *module};
+        return 0;
+    }
+    free(path);
+    return result == CUDA_OUT_OF_MEMORY ? GROVE_NO_MEMORY : result ? GROVE_DEVICE : GROVE_MISSING;
+}
+
+static int load(cuda_device *cuda, const grove_kernel *kernel, bool double_precision,
+                cuda_function *function, grove_error *error)
+{
+    char *path = find_file(kernel);
+    cuda_module module = NULL;
+
+    if (!path)
+        return grove_fail(error, GROVE_MISSING, "%s: %s belongs to no plugin", cuda->device.name,
+                          kernel->name);
+    int code = load_file(cuda, kernel, path, &module, error);
+    if (code)
+        return code;
+    char *name = grove_format("%s_%s", kernel->name, double_precision ? "double" : "single");
+    int result = cuda->driver.module_function(function, module, name);
+    if (result)
+        code = grove_fail(error, GROVE_MISSING, "%s: kernel %s: %s", cuda->device.name, name,
+                          cuda_driver_text(&cuda->driver, result));
+    free(name);
+    return code;
+}
+
+int cuda_kernel_find(cuda_device *cuda, const grove_kernel *kernel, bool double_precision,
+                     cuda_function *function, grove_error *error)
+{
+    cuda_loaded *entry = NULL;
+    int code = 0;
+
+    for (size_t k = 0; !entry && k < cuda->loaded_count; k++)
+        if (cuda->loaded[k].kernel == kernel)
+            entry = &cuda->loaded[k];
+    if (!entry) {
+        grove_grow((void **)&cuda->loaded, &cuda->loaded_capacity, cuda->loaded_count,
+                   sizeof(*entry));
+        entry = &cuda->loaded[cuda->loaded_count++];
+        *entry = (cuda_loaded){.kernel = kernel};
+    }
+    if (!entry->function[double_precision])
+        code = load(cuda, kernel, double_precision, &entry->function[double_precision], error);
+    *function = entry->function[double_precision];
+    return code;
+}
+
+void cuda_unload(cuda_device *cuda)
+{
+    for (size_t k = 0; k < cuda->file_count; k++) {
+        cuda->driver.module_unload(cuda->files[k].module);
+        free(cuda->files[k].path);
+    }
+    free(cuda->files);
+    free(cuda->loaded);
+    for (int k = 0; k < cuda->gather_count; k++)
+        free(cuda->gathers[k].copy);
+}

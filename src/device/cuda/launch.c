@@ -1,0 +1,116 @@
+/* Launches: index arrays of the host get a copy on the device; everything else is already there. */
+#include "device/cuda/cuda.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS = 128, MOST_BLOCKS = 1 << 22 };
+
+/* The same numbers may lie elsewhere now, and others at the same address: contents are compared. */
+static cuda_gather *find_gather(cuda_device *cuda, const int32_t *index, int64_t count)
+{
+    for (int k = 0; k < cuda->gather_count; k++)
+        if (cuda->gathers[k].count == count &&
+            !memcmp(cuda->gathers[k].copy, index, (size_t)count * sizeof(*index)))
+            return &cuda->gathers[k];
+    return NULL;
+}
+
+/* The entry used longest ago makes place. */
+static cuda_gather *free_gather(cuda_device *cuda)
+{
+    cuda_gather *oldest = &cuda->gathers[0];
+
+    if (cuda->gather_count < CUDA_GATHERS)
+        return &cuda->gathers[cuda->gather_count++];
+    for (int k = 1; k < CUDA_GATHERS; k++)
+        if (cuda->gathers[k].last_used < oldest->last_used)
+            oldest = &cuda->gathers[k];
+    cuda_release(&cuda->device, oldest->at, (size_t)oldest->count * sizeof(int32_t));
+    free(oldest->copy);
+    return oldest;
+}
+
+static int send_gather(cuda_device *cuda, const int32_t **index, int64_t count, grove_error *error)
+{
+    grove_device *device = &cuda->device;
+    size_t bytes = (size_t)count * sizeof(int32_t);
+    cuda_gather *entry = find_gather(cuda, *index, count);
+    void *at;
+    int code = 0;
+
+    if (!entry) {
+        if ((code = cuda_allocate(device, bytes, &at, error)))
+            return code;
+        if ((code = cuda_upload(device, at, *index, bytes, error)) ||
+            (code = cuda_ready(device, at, error))) {
+            cuda_release(device, at, bytes);
+            return code;
+        }
+        entry = free_gather(cuda);
+        *entry = (cuda_gather){grove_copy(*index, bytes), count, at, 0};
+    }
+    entry->last_used = ++cuda->gather_clock;
+    *index = entry->at;
+    return 0;
+}
+
+static int send_gathers(cuda_device *cuda, grove_args *args, grove_error *error)
+{
+    int code = 0;
+
+    for (int k = 0; !code && k < args->inputs; k++)
+        if (args->in[k].data && args->in[k].gather)
+            code =
+                send_gather(cuda, &args->in[k].gather, args->size[args->in[k].gather_axis], error);
+        else
+            args->in[k].gather = NULL;
+    return code;
+}
+
+static int run(cuda_device *cuda, const grove_kernel *kernel, cuda_function function,
+               grove_args *args, grove_error *error)
+{
+    int64_t threads = kernel->threads ? kernel->threads(args) : grove_args_cells(args);
+    int64_t each = kernel->block > 0 ? kernel->block : THREADS;
+    int64_t blocks = (threads + each - 1) / each;
+    void *arguments[] = {args};
+
+    if (threads <= 0)
+        return 0;
+    int code = cuda_check(
+        cuda,
+        cuda->driver.launch(function, (unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS), 1, 1,
+                            (unsigned)each, 1, 1, 0, cuda->compute, arguments, NULL),
+        kernel->name, error);
+    cuda_block *out = cuda_find(cuda, args->out.data);
+    if (!code && out)
+        code = cuda_record(cuda, out, cuda->compute, error);
+    cuda->device.launches++;
+    return code;
+}
+
+int cuda_launch(grove_device *device, const grove_kernel *kernel, const grove_args *args,
+                bool double_precision, grove_error *error)
+{
+    cuda_device *cuda = cuda_of(device);
+    grove_args own = *args;
+    cuda_function function = NULL;
+    int code = cuda_enter(cuda, error);
+
+    if (code)
+        return code;
+    pthread_mutex_lock(&cuda->launching);
+    code = cuda_kernel_find(cuda, kernel, double_precision, &function, error);
+    if (!code)
+        code = send_gathers(cuda, &own, error);
+    pthread_mutex_lock(&cuda->lock);
+    if (!code)
+        code = run(cuda, kernel, function, &own, error);
+    pthread_mutex_unlock(&cuda->lock);
+    pthread_mutex_unlock(&cuda->launching);
+    cuda_leave(cuda);
+    return code;
+}

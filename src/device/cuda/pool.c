@@ -1,0 +1,228 @@
+/* Device memory: blocks are kept for reuse. What is released may be handed out again at once, since
+ * whoever uses it next waits, on the device, for what was queued before. */
+#include "device/cuda/cuda.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <string.h>
+
+enum { SMALLEST = 512 };
+#define LARGE ((size_t)1 << 20) /* below, sizes are powers of two */
+#define STEP  ((size_t)1 << 16)
+
+static size_t block_bytes(size_t bytes)
+{
+    size_t taken = SMALLEST;
+
+    if (bytes >= LARGE)
+        return bytes > SIZE_MAX - STEP ? 0 : (bytes + STEP - 1) / STEP * STEP;
+    while (taken < bytes)
+        taken *= 2;
+    return taken;
+}
+
+/* Index of the first block after `at`. */
+static size_t find_after(const cuda_device *cuda, cuda_address at)
+{
+    size_t low = 0, high = cuda->block_count;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (cuda->blocks[middle].at <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+cuda_block *cuda_find(cuda_device *cuda, const void *at)
+{
+    cuda_address address = (uintptr_t)at;
+    size_t after = find_after(cuda, address);
+
+    if (after == 0 || address - cuda->blocks[after - 1].at >= cuda->blocks[after - 1].bytes)
+        return NULL;
+    return &cuda->blocks[after - 1];
+}
+
+int cuda_record(cuda_device *cuda, cuda_block *block, cuda_stream stream, grove_error *error)
+{
+    const cuda_driver *driver = &cuda->driver;
+    int code = 0;
+
+    if (!block->event)
+        code = cuda_check(cuda, driver->event_create(&block->event, CUDA_NO_TIMING),
+                          "creating an event", error);
+    if (!code)
+        code = cuda_check(cuda, driver->event_record(block->event, stream), "recording an event",
+                          error);
+    if (code)
+        return code;
+    cuda->arriving += (stream == cuda->up.stream) - block->arriving;
+    block->arriving = stream == cuda->up.stream;
+    block->recorded = true;
+    block->fresh = false;
+    return 0;
+}
+
+/* Gives the block's memory back to the driver. */
+static void drop(cuda_device *cuda, size_t k)
+{
+    cuda_block *block = &cuda->blocks[k];
+
+    if (block->recorded)
+        cuda->driver.event_synchronize(block->event);
+    if (block->event)
+        cuda->driver.event_destroy(block->event);
+    cuda->driver.memory_free(block->at);
+    if (block->arriving)
+        cuda->arriving--;
+    if (!block->busy)
+        cuda->device.pooled -= block->bytes;
+    memmove(block, block + 1, (cuda->block_count - k - 1) * sizeof(*block));
+    cuda->block_count--;
+}
+
+static bool drop_smallest(cuda_device *cuda)
+{
+    size_t found = cuda->block_count;
+
+    for (size_t k = 0; k < cuda->block_count; k++)
+        if (!cuda->blocks[k].busy &&
+            (found == cuda->block_count || cuda->blocks[k].bytes < cuda->blocks[found].bytes))
+            found = k;
+    if (found == cuda->block_count)
+        return false;
+    drop(cuda, found);
+    return true;
+}
+
+/* The free block that fits best, if it is not more than twice as large. */
+static cuda_block *reuse(cuda_device *cuda, size_t bytes)
+{
+    cuda_block *best = NULL;
+
+    for (size_t k = 0; k < cuda->block_count; k++) {
+        cuda_block *block = &cuda->blocks[k];
+        if (!block->busy && block->bytes >= bytes && block->bytes / 2 <= bytes &&
+            (!best || block->bytes < best->bytes))
+            best = block;
+    }
+    if (best) {
+        best->busy = best->fresh = true;
+        cuda->device.pooled -= best->bytes;
+    }
+    return best;
+}
+
+static bool over(const grove_device *device, size_t bytes)
+{
+    uint64_t all = device->in_use + device->pooled + bytes;
+
+    return device->limit && all > device->limit;
+}
+
+/* A new block from the driver; 0, CUDA_OUT_OF_MEMORY or what the driver says. */
+static int new_block(cuda_device *cuda, size_t bytes, cuda_block **block)
+{
+    cuda_address at = 0;
+    int result;
+
+    while (over(&cuda->device, bytes))
+        if (!drop_smallest(cuda))
+            return CUDA_OUT_OF_MEMORY;
+    while ((result = cuda->driver.memory_allocate(&at, bytes)) == CUDA_OUT_OF_MEMORY)
+        if (!drop_smallest(cuda))
+            break;
+    if (result)
+        return result;
+    size_t k = find_after(cuda, at);
+    grove_grow((void **)&cuda->blocks, &cuda->block_capacity, cuda->block_count,
+               sizeof(cuda_block));
+    memmove(&cuda->blocks[k + 1], &cuda->blocks[k], (cuda->block_count - k) * sizeof(cuda_block));
+    cuda->block_count++;
+    cuda->blocks[k] = (cuda_block){.at = at, .bytes = bytes, .busy = true, .fresh = true};
+    cuda->device.system_allocations++;
+    *block = &cuda->blocks[k];
+    return 0;
+}
+
+static int fail(cuda_device *cuda, int result, size_t bytes, grove_error *error)
+{
+    const grove_device *device = &cuda->device;
+    char want[32], have[32], most[32];
+
+    if (result && result != CUDA_OUT_OF_MEMORY)
+        return cuda_check(cuda, result, "allocating memory", error);
+    return grove_fail(error, GROVE_NO_MEMORY,
+                      "%s: no memory for %s: %s in use%s%s; allow more, or less at a time",
+                      device->name, grove_show_bytes(want, (double)bytes),
+                      grove_show_bytes(have, (double)device->in_use), device->limit ? " of " : "",
+                      device->limit ? grove_show_bytes(most, (double)device->limit) : "");
+}
+
+int cuda_allocate(grove_device *device, size_t bytes, void **at, grove_error *error)
+{
+    cuda_device *cuda = cuda_of(device);
+    size_t taken = block_bytes(bytes);
+    int code = cuda_enter(cuda, error);
+
+    *at = NULL;
+    if (code)
+        return code;
+    pthread_mutex_lock(&cuda->lock);
+    cuda_block *block = taken ? reuse(cuda, taken) : NULL;
+    int result = block || !taken ? 0 : new_block(cuda, taken, &block);
+    if (block) {
+        device->allocations++;
+        device->in_use += block->bytes;
+        if (device->in_use + device->pooled > device->peak)
+            device->peak = device->in_use + device->pooled;
+        *at = (void *)(uintptr_t)block->at;
+    } else {
+        code = fail(cuda, result, bytes, error);
+    }
+    pthread_mutex_unlock(&cuda->lock);
+    cuda_leave(cuda);
+    return code;
+}
+
+void cuda_release(grove_device *device, void *at, size_t bytes)
+{
+    cuda_device *cuda = cuda_of(device);
+
+    (void)bytes;
+    if (!at || cuda_enter(cuda, NULL))
+        return;
+    pthread_mutex_lock(&cuda->lock);
+    cuda_block *block = cuda_find(cuda, at);
+    if (block && block->busy) {
+        /* Kernels may still read it, and an upload may still be on its way. */
+        bool lost =
+            block->arriving && cuda->driver.stream_wait(cuda->compute, block->event, 0) != 0;
+        if (cuda_record(cuda, block, cuda->compute, NULL))
+            lost = true;
+        block->busy = false;
+        device->in_use -= block->bytes;
+        device->pooled += block->bytes;
+        if (lost) /* nothing tells when it is free: not to be used again */
+            drop(cuda, (size_t)(block - cuda->blocks));
+    }
+    pthread_mutex_unlock(&cuda->lock);
+    cuda_leave(cuda);
+}
+
+void cuda_trim(grove_device *device)
+{
+    cuda_device *cuda = cuda_of(device);
+
+    if (cuda_enter(cuda, NULL))
+        return;
+    pthread_mutex_lock(&cuda->lock);
+    while (drop_smallest(cuda))
+        ;
+    pthread_mutex_unlock(&cuda->lock);
+    cuda_leave(cuda);
+}

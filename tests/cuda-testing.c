@@ -1,0 +1,90 @@
+#include "cuda-testing.h"
+
+#include <check.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool real;
+static emulated_control *control;
+
+static void set_path(const char *variable, const char *below)
+{
+    const char *build = getenv("GROVE_BUILD");
+    char path[4096];
+
+    snprintf(path, sizeof(path), "%s/%s", build ? build : ".", below);
+    setenv(variable, path, 1);
+}
+
+void cuda_testing_begin(void)
+{
+    const char *wanted = getenv("GROVE_TEST_CUDA");
+
+    real = wanted && !strcmp(wanted, "real");
+    if (real) {
+        set_path("GROVE_CUDA_KERNELS", "nodes");
+        return;
+    }
+    set_path("GROVE_CUDA_DRIVER", "tests/cuda/.libs/libcuda-emulated.so");
+    set_path("GROVE_CUDA_KERNELS", "tests/cuda/kernels");
+}
+
+emulated_control *cuda_testing_control(void)
+{
+    if (!real && !control) {
+        void *library = dlopen(getenv("GROVE_CUDA_DRIVER"), RTLD_NOW | RTLD_LOCAL);
+        emulated_control *(*find)(void) = NULL;
+        void *symbol = library ? dlsym(library, "grove_emulated_control") : NULL;
+        memcpy(&find, &symbol, sizeof(find));
+        ck_assert_msg(find != NULL, "no emulated driver: %s", dlerror());
+        control = find();
+    }
+    return control;
+}
+
+void cuda_testing_reset(uint64_t seed)
+{
+    emulated_control *c = cuda_testing_control();
+
+    if (!c)
+        return;
+    c->seed = seed;
+    c->memory = (uint64_t)4 << 30;
+    c->devices = 1;
+    c->fault = EMULATED_NO_FAULT;
+    c->fault_at = 0;
+    c->host_addresses = 0;
+    memset(c->calls, 0, sizeof(c->calls));
+}
+
+grove_device *cuda_testing_open(uint64_t limit)
+{
+    grove_error *error = grove_error_new();
+    grove_device *device = grove_device_open("cuda", 0, limit, error);
+
+    if (!device && !real)
+        ck_abort_msg("%s", grove_error_message(error, 0));
+    if (!device)
+        fprintf(stderr, "skipped: %s\n", grove_error_message(error, 0));
+    grove_error_free(error);
+    return device;
+}
+
+void cuda_testing_close(grove_device *device)
+{
+    const emulated_control *c = cuda_testing_control();
+
+    grove_device_free(device);
+    if (!c)
+        return;
+    ck_assert_int_eq(c->blocks, 0);
+    ck_assert_int_eq(c->block_bytes, 0);
+    ck_assert_int_eq(c->pinned, 0);
+    ck_assert_int_eq(c->streams, 0);
+    ck_assert_int_eq(c->events, 0);
+    ck_assert_int_eq(c->modules, 0);
+    ck_assert_int_eq(c->contexts, 0);
+    ck_assert_int_eq(c->host_addresses, 0);
+}

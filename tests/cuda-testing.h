@@ -1,0 +1,19 @@
+/* The emulated CUDA driver for tests; with GROVE_TEST_CUDA=real the machine's own driver. */
+#ifndef GROVE_TESTS_CUDA_TESTING_H
+#define GROVE_TESTS_CUDA_TESTING_H
+
+#include "cuda/emulation.h"
+#include "device/device.h"
+
+/* Sets the environment so that devices are emulated; call first. */
+void cuda_testing_begin(void);
+/* What the emulation can be told; NULL with a real driver. */
+emulated_control *cuda_testing_control(void);
+/* Forgets faults and counts. */
+void cuda_testing_reset(uint64_t seed);
+/* A device, or NULL where there is none; fails the test when the emulation has none. */
+grove_device *cuda_testing_open(uint64_t limit);
+/* Frees it, and fails the test if something is left in the driver. */
+void cuda_testing_close(grove_device *device);
+
+#endif

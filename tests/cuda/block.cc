@@ -1,0 +1,253 @@
+// Blocks of threads: each thread of a block that has to wait is a fiber of its own; between two
+// waits threads run in a random order.
+#include "emulation.h"
+#define emulated_shared_fill emulated_shared_fill_unused
+#include "emulated.h"
+
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <vector>
+
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace emulated
+{
+namespace
+{
+enum { WARP = 32, STACK = 256 << 10, SLOT = 16 };
+enum state { idle, ready, at_barrier, at_exchange, ended };
+
+struct fiber {
+    ucontext_t context;
+    char *stack = nullptr;
+    void *fake_stack = nullptr; // AddressSanitizer's
+};
+
+struct thread {
+    state now = idle;
+    fiber *runs_on = nullptr;
+    unsigned mask = 0;
+    int parity = 0;
+};
+
+struct slot {
+    char bytes[SLOT];
+};
+
+fiber host;
+std::vector<fiber *> spare;
+std::vector<thread> threads;
+std::vector<int> order;
+std::vector<slot> slots[2]; // by thread
+size_t begun;
+int current;
+fiber *running;
+emulated_thread place;
+const kernel *what;
+void **launch_arguments;
+#ifdef __SANITIZE_ADDRESS__
+const void *host_bottom;
+size_t host_size;
+#endif
+
+void switch_to(fiber *from, fiber *to, bool from_ends)
+{
+    running = to;
+#ifdef __SANITIZE_ADDRESS__
+    const void *bottom = to == &host ? host_bottom : to->stack;
+    size_t size = to == &host ? host_size : (size_t)STACK;
+    __sanitizer_start_switch_fiber(from_ends ? nullptr : &from->fake_stack, bottom, size);
+#endif
+    (void)from_ends;
+    swapcontext(&from->context, &to->context);
+#ifdef __SANITIZE_ADDRESS__
+    __sanitizer_finish_switch_fiber(from->fake_stack, from == &host ? nullptr : &host_bottom,
+                                    from == &host ? nullptr : &host_size);
+#endif
+}
+
+void place_thread(int t)
+{
+    const dim3 &b = place.block;
+
+    current = t;
+    place.thread_at = {(unsigned)t % b.x, (unsigned)t / b.x % b.y, (unsigned)t / b.x / b.y};
+}
+
+void run_thread(int t)
+{
+    place_thread(t);
+    threads[(size_t)t].runs_on = running;
+    threads[(size_t)t].now = ready;
+    what->run(launch_arguments);
+    threads[(size_t)current].now = ended;
+}
+
+// A fiber runs threads that have not begun until one of them waits; when that has ended, more.
+void fiber_main()
+{
+#ifdef __SANITIZE_ADDRESS__
+    __sanitizer_finish_switch_fiber(nullptr, &host_bottom, &host_size);
+#endif
+    for (;;) {
+        fiber *self = running;
+        while (begun < order.size())
+            run_thread(order[begun++]);
+        spare.push_back(self);
+        switch_to(self, &host, false);
+    }
+}
+
+void prepare(fiber *f)
+{
+    getcontext(&f->context);
+    f->context.uc_stack.ss_sp = f->stack;
+    f->context.uc_stack.ss_size = STACK;
+    f->context.uc_link = nullptr;
+    makecontext(&f->context, fiber_main, 0);
+}
+
+fiber *take_fiber()
+{
+    if (!spare.empty()) {
+        fiber *f = spare.back();
+        spare.pop_back();
+        return f;
+    }
+    fiber *f = new fiber;
+    f->stack = (char *)mmap(nullptr, STACK, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    prepare(f);
+    return f;
+}
+
+void pause(state why)
+{
+    int self = current;
+    fiber *own = running;
+
+    threads[(size_t)self].now = why;
+    switch_to(own, &host, false);
+    place_thread(self);
+    threads[(size_t)self].now = ready;
+}
+
+void barrier()
+{
+    pause(at_barrier);
+}
+
+int lane()
+{
+    return current % WARP;
+}
+
+void exchange(unsigned mask, const void *in, size_t bytes, int from, void *out)
+{
+    size_t self = (size_t)current, warp = self / WARP * WARP;
+    int parity = threads[self].parity;
+
+    threads[self].parity = !parity;
+    threads[self].mask = mask;
+    memcpy(slots[parity][self].bytes, in, bytes);
+    pause(at_exchange);
+    memcpy(out, slots[parity][warp + (size_t)from % WARP].bytes, bytes);
+}
+
+// Lets every thread go on for which all have come that it waits for.
+bool release()
+{
+    size_t n = threads.size(), waiting = 0, over = 0;
+    bool any = false;
+
+    for (auto &t : threads) {
+        waiting += t.now == at_barrier;
+        over += t.now == ended;
+    }
+    if (waiting && waiting + over == n) {
+        for (auto &t : threads)
+            t.now = t.now == at_barrier ? ready : t.now;
+        return true;
+    }
+    for (size_t first = 0; first < n; first += WARP)
+        for (size_t i = first; i < first + WARP && i < n; i++) {
+            bool all = threads[i].now == at_exchange;
+            for (size_t k = first; all && k < first + WARP && k < n; k++)
+                if (threads[i].mask >> (k - first) & 1)
+                    all = threads[k].now == at_exchange && threads[k].mask == threads[i].mask;
+            for (size_t k = first; all && k < first + WARP && k < n; k++)
+                if (threads[i].mask >> (k - first) & 1)
+                    threads[k].now = ready;
+            any = any || all;
+        }
+    return any;
+}
+
+// Without an end when threads wait for such that have ended or wait elsewhere.
+bool run_block(size_t count)
+{
+    threads.assign(count, thread());
+    slots[0].resize(count);
+    slots[1].resize(count);
+    order.resize(count);
+    begun = 0;
+    for (size_t k = 0; k < count; k++)
+        order[k] = (int)k;
+    for (size_t k = count; k > 1; k--)
+        std::swap(order[k - 1], order[(size_t)draw(k)]);
+    std::vector<int> able;
+    while (begun < count)
+        switch_to(&host, take_fiber(), false);
+    while (release()) {
+        able.clear();
+        for (size_t k = 0; k < count; k++)
+            if (threads[k].now == ready)
+                able.push_back((int)k);
+        for (size_t k = able.size(); k > 0; k--) {
+            size_t pick = (size_t)draw(k);
+            int t = able[pick];
+            able[pick] = able[k - 1];
+            switch_to(&host, threads[(size_t)t].runs_on, false);
+        }
+    }
+    for (auto &t : threads)
+        if (t.now != ended)
+            return false;
+    return true;
+}
+
+uint64_t common_factor(uint64_t a, uint64_t b)
+{
+    return b ? common_factor(b, a % b) : a;
+}
+} // namespace
+
+result run_grid(const kernel &kernel_, const unsigned grid[3], const unsigned block[3],
+                void **arguments)
+{
+    uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2], step = 1 + draw(blocks);
+    uint64_t at = draw(blocks);
+
+    while (common_factor(step, blocks) != 1)
+        step++;
+    what = &kernel_;
+    launch_arguments = arguments;
+    place.grid = dim3(grid[0], grid[1], grid[2]);
+    place.block = dim3(block[0], block[1], block[2]);
+    place.barrier = barrier;
+    place.exchange = exchange;
+    place.lane = lane;
+    *kernel_.now = &place;
+    for (uint64_t k = 0; k < blocks; k++, at = (at + step) % blocks) {
+        place.block_at = {(unsigned)(at % grid[0]), (unsigned)(at / grid[0] % grid[1]),
+                          (unsigned)(at / grid[0] / grid[1])};
+        if (kernel_.fill_shared)
+            kernel_.fill_shared(0xff);
+        if (!run_block((size_t)block[0] * block[1] * block[2]))
+            return launch_timeout;
+    }
+    return success;
+}
+} // namespace emulated

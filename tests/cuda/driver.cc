@@ -1,0 +1,499 @@
+// The functions of the driver that the device module uses, under their own names.
+#include "emulation.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <vector>
+
+namespace emulated
+{
+emulated_control control = {};
+
+static uint64_t number(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+
+    return text && *text ? strtoull(text, nullptr, 0) : otherwise;
+}
+
+uint64_t draw(uint64_t below)
+{
+    static uint64_t state, seed;
+
+    if (seed != control.seed)
+        state = seed = control.seed;
+    uint64_t x = state += 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return below ? (x ^ x >> 31) % below : 0;
+}
+
+bool fails(emulated_fault kind)
+{
+    return ++control.calls[kind] == control.fault_at && control.fault == kind;
+}
+
+namespace
+{
+struct module {
+    void *library;
+    std::string path; // a copy of its own, so that it has its own variables
+};
+struct function {
+    kernel what;
+    std::vector<size_t> sizes;
+};
+struct context {
+    int device, references;
+};
+
+std::recursive_mutex lock;
+std::map<void *, std::shared_ptr<event>> events;
+std::map<void *, size_t> pinned;
+std::set<module *> modules;
+std::map<std::pair<module *, std::string>, function *> functions;
+std::map<int, context *> contexts;
+thread_local std::vector<context *> current;
+
+using guard = std::lock_guard<std::recursive_mutex>;
+
+// What every call that needs a context begins with.
+result enter()
+{
+    if (current.empty())
+        return invalid_context;
+    return run_some();
+}
+
+// Addresses of the host among the arguments: 8 aligned bytes that point to mapped memory which is
+// not the device's.
+bool has_host_address(const char *bytes, size_t count)
+{
+    unsigned char resident;
+
+    for (size_t k = 0; k + 8 <= count; k += 8) {
+        uintptr_t at;
+        memcpy(&at, bytes + k, 8);
+        if (at < (uintptr_t)1 << 40 || at >= (uintptr_t)1 << 47 || is_device((void *)at))
+            continue;
+        if (mincore((void *)(at & ~(uintptr_t)4095), 1, &resident) == 0)
+            return true;
+    }
+    return false;
+}
+} // namespace
+} // namespace emulated
+
+using namespace emulated;
+
+#define ENTER()                                                                                    \
+    guard held(emulated::lock);                                                                    \
+    result entered = enter();                                                                      \
+    if (entered != success)                                                                        \
+    return entered
+
+extern "C" {
+emulated_control *grove_emulated_control(void)
+{
+    guard held(emulated::lock);
+    if (control.devices == 0) {
+        control.seed = number("GROVE_EMULATED_SEED", 1);
+        control.memory = number("GROVE_EMULATED_MEMORY", (uint64_t)4 << 30);
+        control.devices = (int)number("GROVE_EMULATED_DEVICES", 1);
+    }
+    return &control;
+}
+
+int cuInit(unsigned)
+{
+    grove_emulated_control();
+    return control.devices > 0 ? success : no_device;
+}
+
+int cuGetErrorString(int code, const char **text)
+{
+    static const std::map<int, const char *> texts = {
+        {success, "no error"},
+        {invalid_value, "invalid argument"},
+        {out_of_memory, "out of memory"},
+        {no_device, "no CUDA-capable device is detected"},
+        {invalid_device, "invalid device ordinal"},
+        {invalid_context, "invalid device context"},
+        {file_not_found, "file not found"},
+        {invalid_handle, "invalid resource handle"},
+        {not_found, "named symbol not found"},
+        {illegal_address, "an illegal memory access was encountered"},
+        {launch_timeout, "the launch timed out and was terminated"},
+        {launch_failed, "unspecified launch failure"}};
+    auto found = texts.find(code);
+    *text = found == texts.end() ? nullptr : found->second;
+    return found == texts.end() ? invalid_value : success;
+}
+
+int cuDriverGetVersion(int *version)
+{
+    *version = 13000;
+    return success;
+}
+
+int cuDeviceGetCount(int *count)
+{
+    *count = control.devices;
+    return success;
+}
+
+int cuDeviceGet(int *device, int ordinal)
+{
+    *device = ordinal;
+    return ordinal >= 0 && ordinal < control.devices ? success : invalid_device;
+}
+
+int cuDeviceGetName(char *name, int length, int)
+{
+    snprintf(name, (size_t)length, "Emulated device");
+    return success;
+}
+
+int cuDeviceGetAttribute(int *value, int attribute, int)
+{
+    enum { PROCESSORS = 16, MAJOR = 75, MINOR = 76 };
+    *value = attribute == MAJOR ? 9 : attribute == MINOR ? 0 : attribute == PROCESSORS ? 4 : 0;
+    return success;
+}
+
+int cuDevicePrimaryCtxRetain(void **handle, int device)
+{
+    guard held(emulated::lock);
+    if (fails(EMULATED_OTHER))
+        return out_of_memory;
+    context *&c = contexts[device];
+    if (!c) {
+        c = new context{device, 0};
+        control.contexts++;
+    }
+    c->references++;
+    *handle = c;
+    return success;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device)
+{
+    guard held(emulated::lock);
+    context *c = contexts[device];
+    if (!c)
+        return invalid_context;
+    if (--c->references == 0) {
+        delete c;
+        contexts.erase(device);
+        control.contexts--;
+        if (contexts.empty())
+            lose(success); // what was lost is gone with its last context
+    }
+    return success;
+}
+
+int cuCtxPushCurrent_v2(void *handle)
+{
+    current.push_back((context *)handle);
+    return success;
+}
+
+int cuCtxPopCurrent_v2(void **handle)
+{
+    if (current.empty())
+        return invalid_context;
+    if (handle)
+        *handle = current.back();
+    current.pop_back();
+    return success;
+}
+
+int cuMemGetInfo_v2(size_t *available, size_t *total)
+{
+    ENTER();
+    *total = control.memory;
+    *available = control.memory - (uint64_t)control.block_bytes;
+    return success;
+}
+
+int cuMemAlloc_v2(unsigned long long *at, size_t bytes)
+{
+    ENTER();
+    if (fails(EMULATED_ALLOCATION))
+        return out_of_memory;
+    result code;
+    *at = (unsigned long long)(uintptr_t)arena_allocate(current.back()->device, bytes, &code);
+    return code;
+}
+
+// Waits for all that was queued, as the real one may.
+int cuMemFree_v2(unsigned long long at)
+{
+    guard held(emulated::lock);
+    for (bool more = true; more && sticky() == success;)
+        more = run_until([] { return false; }) == success;
+    return arena_free((void *)(uintptr_t)at) ? success : invalid_value;
+}
+
+int cuMemHostAlloc(void **at, size_t bytes, unsigned)
+{
+    ENTER();
+    if (fails(EMULATED_ALLOCATION))
+        return out_of_memory;
+    *at = malloc(bytes);
+    pinned[*at] = bytes;
+    control.pinned++;
+    return success;
+}
+
+int cuMemFreeHost(void *at)
+{
+    guard held(emulated::lock);
+    if (!pinned.erase(at))
+        return invalid_value;
+    control.pinned--;
+    free(at);
+    return success;
+}
+
+static bool is_pinned(const void *at, size_t bytes)
+{
+    auto after = pinned.upper_bound((void *)at);
+    if (after == pinned.begin())
+        return false;
+    --after;
+    size_t offset = (size_t)((const char *)at - (const char *)after->first);
+    return offset + bytes <= after->second;
+}
+
+// Memory that is not pinned is copied before the call returns, pinned memory when its turn comes.
+int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes, void *handle)
+{
+    ENTER();
+    if (!stream_is(handle))
+        return invalid_handle;
+    if (fails(EMULATED_COPY) || !arena_has((void *)(uintptr_t)to, bytes))
+        return invalid_value;
+    std::shared_ptr<std::vector<char>> staged;
+    if (!is_pinned(from, bytes))
+        staged =
+            std::make_shared<std::vector<char>>((const char *)from, (const char *)from + bytes);
+    stream_push((stream *)handle, [=] {
+        if (!arena_has((void *)(uintptr_t)to, bytes))
+            return illegal_address;
+        opened now;
+        memcpy((void *)(uintptr_t)to, staged ? staged->data() : from, bytes);
+        return success;
+    });
+    return success;
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes, void *handle)
+{
+    ENTER();
+    if (!stream_is(handle))
+        return invalid_handle;
+    if (fails(EMULATED_COPY) || !arena_has((void *)(uintptr_t)from, bytes))
+        return invalid_value;
+    stream_push((stream *)handle, [=] {
+        if (!arena_has((void *)(uintptr_t)from, bytes))
+            return illegal_address;
+        opened now;
+        memcpy(to, (void *)(uintptr_t)from, bytes);
+        return success;
+    });
+    return is_pinned(to, bytes) ? success : stream_finish((stream *)handle);
+}
+
+int cuMemsetD8Async(unsigned long long at, unsigned char byte, size_t bytes, void *handle)
+{
+    ENTER();
+    if (!stream_is(handle))
+        return invalid_handle;
+    if (fails(EMULATED_COPY) || !arena_has((void *)(uintptr_t)at, bytes))
+        return invalid_value;
+    stream_push((stream *)handle, [=] {
+        opened now;
+        memset((void *)(uintptr_t)at, byte, bytes);
+        return success;
+    });
+    return success;
+}
+
+int cuStreamCreate(void **handle, unsigned)
+{
+    ENTER();
+    if (fails(EMULATED_OTHER))
+        return out_of_memory;
+    *handle = stream_new();
+    return success;
+}
+
+int cuStreamDestroy_v2(void *handle)
+{
+    guard held(emulated::lock);
+    if (!stream_is(handle))
+        return invalid_handle;
+    stream_free((stream *)handle);
+    return success;
+}
+
+int cuStreamSynchronize(void *handle)
+{
+    ENTER();
+    return stream_is(handle) ? stream_finish((stream *)handle) : invalid_handle;
+}
+
+int cuEventCreate(void **handle, unsigned)
+{
+    ENTER();
+    if (fails(EMULATED_OTHER))
+        return out_of_memory;
+    auto made = std::make_shared<event>();
+    *handle = made.get();
+    events[*handle] = made;
+    control.events++;
+    return success;
+}
+
+int cuEventDestroy_v2(void *handle)
+{
+    guard held(emulated::lock);
+    if (!events.erase(handle))
+        return invalid_handle;
+    control.events--;
+    return success;
+}
+
+int cuEventRecord(void *handle, void *where)
+{
+    ENTER();
+    auto found = events.find(handle);
+    if (found == events.end() || !stream_is(where))
+        return invalid_handle;
+    stream_record((stream *)where, found->second);
+    return success;
+}
+
+int cuStreamWaitEvent(void *where, void *handle, unsigned)
+{
+    ENTER();
+    auto found = events.find(handle);
+    if (found == events.end() || !stream_is(where))
+        return invalid_handle;
+    stream_wait((stream *)where, found->second);
+    return success;
+}
+
+int cuEventSynchronize(void *handle)
+{
+    ENTER();
+    auto found = events.find(handle);
+    if (found == events.end())
+        return invalid_handle;
+    std::shared_ptr<event> e = found->second;
+    uint64_t version = e->recorded;
+    return run_until([e, version] { return e->done >= version; });
+}
+
+int cuModuleLoad(void **handle, const char *path)
+{
+    ENTER();
+    if (access(path, R_OK) != 0)
+        return file_not_found;
+    void *library = fails(EMULATED_OTHER) ? nullptr : dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library)
+        return invalid_value;
+    module *m = new module{library, path};
+    modules.insert(m);
+    control.modules++;
+    *handle = m;
+    return success;
+}
+
+int cuModuleUnload(void *handle)
+{
+    guard held(emulated::lock);
+    module *m = (module *)handle;
+    if (!modules.erase(m))
+        return invalid_handle;
+    for (auto each = functions.begin(); each != functions.end();)
+        if (each->first.first == m) {
+            delete each->second;
+            each = functions.erase(each);
+        } else {
+            ++each;
+        }
+    dlclose(m->library);
+    delete m;
+    control.modules--;
+    return success;
+}
+
+int cuModuleGetFunction(void **handle, void *which, const char *name)
+{
+    ENTER();
+    module *m = (module *)which;
+    if (!modules.count(m))
+        return invalid_handle;
+    void *run = dlsym(m->library, ("emulated_run_" + std::string(name)).c_str());
+    void *sizes = dlsym(m->library, ("emulated_sizes_" + std::string(name)).c_str());
+    if (!run || !sizes)
+        return not_found;
+    function *&f = functions[{m, name}];
+    if (!f) {
+        size_t found[16];
+        f = new function;
+        f->what.run = (void (*)(void **))run;
+        f->what.fill_shared = (void (*)(int))dlsym(m->library, "emulated_shared_fill");
+        f->what.now = (void **)dlsym(m->library, "emulated_now");
+        size_t count = ((size_t(*)(size_t *))sizes)(found);
+        f->sizes.assign(found, found + count);
+    }
+    *handle = f;
+    return success;
+}
+
+int cuLaunchKernel(void *handle, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned, void *where, void **arguments, void **)
+{
+    ENTER();
+    function *f = (function *)handle;
+    if (!stream_is(where))
+        return invalid_handle;
+    if (fails(EMULATED_LAUNCH) || !gx || !gy || !gz || !bx || !by || !bz || gy > 65535 ||
+        gz > 65535 || gx > 0x7fffffffu || (uint64_t)bx * by * bz > 1024 || bz > 64)
+        return invalid_value;
+    auto values = std::make_shared<std::vector<std::vector<char>>>();
+    size_t total = 0;
+    for (size_t k = 0; k < f->sizes.size(); k++) {
+        const char *at = (const char *)arguments[k];
+        values->emplace_back(at, at + f->sizes[k]);
+        total += f->sizes[k];
+        control.host_addresses += has_host_address(at, f->sizes[k]);
+    }
+    if (total > 4096)
+        return invalid_value;
+    bool breaks = fails(EMULATED_RUNNING);
+    kernel what = f->what;
+    stream_push((stream *)where, [=] {
+        unsigned grid[] = {gx, gy, gz}, block[] = {bx, by, bz};
+        std::vector<void *> pointers;
+        for (auto &value : *values)
+            pointers.push_back(value.data());
+        if (breaks)
+            return launch_failed;
+        opened now;
+        return run_grid(what, grid, block, pointers.data());
+    });
+    return success;
+}
+}

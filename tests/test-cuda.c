@@ -1,0 +1,552 @@
+/* The CUDA device: memory, copies, launches, in many orders that CUDA allows, and faults. */
+#include "cuda-testing.h"
+#include "value/value.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define GROVE_KERNEL_SOURCE "../kernels/arithmetic.h"
+#include "kernel.h"
+
+static const grove_kernel add = GROVE_KERNEL(add_elements);
+
+enum { SEEDS = 24, MIB = 1 << 20 };
+
+static grove_error *errors;
+
+static void setup(void)
+{
+    errors = grove_error_new();
+}
+
+static void teardown(void)
+{
+    grove_error_free(errors);
+}
+
+static void fill(unsigned char *at, size_t bytes, unsigned seed)
+{
+    uint64_t x = 0;
+
+    for (size_t k = 0; k < bytes; k++) {
+        if (k % 8 == 0)
+            x = grove_random_bits(seed, k, 0, 0, 0);
+        at[k] = (unsigned char)(x >> k % 8 * 8);
+    }
+}
+
+/* out = a + b, `count` doubles. */
+static grove_args sum_args(void *out, void *a, void *b, int64_t count)
+{
+    grove_view view = {.stride = {8}, .elements = 1, .shape = GROVE_SCALAR, .bytes = 8};
+    grove_args args = {.axes = 1, .inputs = 2, .size = {count}, .axis = {GROVE_AXIS_TIME}};
+
+    args.out = args.in[0] = args.in[1] = view;
+    args.out.data = out;
+    args.in[0].data = a;
+    args.in[1].data = b;
+    return args;
+}
+
+START_TEST(test_bytes_come_back)
+{
+    static const size_t sizes[] = {1,           511,          4096,     4 * MIB - 1,  4 * MIB,
+                                   4 * MIB + 1, 16 * MIB + 8, 16 * MIB, 20 * MIB + 77};
+    cuda_testing_reset((uint64_t)_i);
+    grove_device *device = cuda_testing_open(0);
+    unsigned char *sent = malloc(21 * MIB), *got = malloc(21 * MIB);
+
+    for (size_t k = 0; device && k < sizeof(sizes) / sizeof(*sizes); k++) {
+        void *at;
+        fill(sent, sizes[k], (unsigned)k);
+        ck_assert_int_eq(device->allocate(device, sizes[k], &at, errors), 0);
+        ck_assert_int_eq(device->upload(device, at, sent, sizes[k], errors), 0);
+        memset(sent, 0, sizes[k]); /* it was taken */
+        ck_assert_int_eq(device->download(device, got, at, sizes[k], errors), 0);
+        fill(sent, sizes[k], (unsigned)k);
+        ck_assert_int_eq(memcmp(sent, got, sizes[k]), 0);
+        device->release(device, at, sizes[k]);
+    }
+    ck_assert_uint_eq(grove_error_count(errors), 0);
+    if (device) {
+        ck_assert_uint_eq(device->in_use, 0);
+        cuda_testing_close(device);
+    }
+    free(sent);
+    free(got);
+}
+END_TEST
+
+/* Blocks are released while what was queued on them has not run, and used again at once. */
+START_TEST(test_blocks_used_again_wait_for_what_was_queued)
+{
+    enum { COUNT = 3000, ROUNDS = 12, KEPT = 4 };
+    cuda_testing_reset((uint64_t)_i);
+    grove_device *device = cuda_testing_open(0);
+    static double numbers[ROUNDS][COUNT], result[COUNT];
+    void *sums[KEPT] = {0};
+
+    for (int round = 0; device && round < ROUNDS; round++) {
+        void *a, *b, *out;
+        if (sums[round % KEPT]) {
+            const double *first = numbers[round - KEPT], *second = numbers[(round - KEPT) / 2];
+            ck_assert_int_eq(
+                device->download(device, result, sums[round % KEPT], sizeof(result), errors), 0);
+            for (int k = 0; k < COUNT; k++)
+                ck_assert_double_eq(result[k], first[k] + second[k]);
+            device->release(device, sums[round % KEPT], sizeof(result));
+        }
+        for (int k = 0; k < COUNT; k++)
+            numbers[round][k] = 1000 * round + k;
+        ck_assert_int_eq(device->allocate(device, sizeof(result), &a, errors), 0);
+        ck_assert_int_eq(device->upload(device, a, numbers[round], sizeof(result), errors), 0);
+        ck_assert_int_eq(device->allocate(device, sizeof(result), &b, errors), 0);
+        ck_assert_int_eq(device->upload(device, b, numbers[round / 2], sizeof(result), errors), 0);
+        ck_assert_int_eq(device->ready(device, a, errors), 0);
+        ck_assert_int_eq(device->ready(device, b, errors), 0);
+        ck_assert_int_eq(device->allocate(device, sizeof(result), &out, errors), 0);
+        grove_args args = sum_args(out, a, b, COUNT);
+        ck_assert_int_eq(device->launch(device, &add, &args, true, errors), 0);
+        device->release(device, a, sizeof(result));
+        device->release(device, b, sizeof(result));
+        sums[round % KEPT] = out;
+    }
+    for (int k = 0; device && k < KEPT; k++)
+        device->release(device, sums[k], sizeof(result));
+    if (device) {
+        ck_assert_uint_eq(device->launches, ROUNDS);
+        ck_assert_uint_le(device->system_allocations, KEPT + 2);
+        ck_assert_uint_eq(device->bytes_up, 2 * ROUNDS * sizeof(result));
+        ck_assert_uint_eq(device->bytes_down, (ROUNDS - KEPT) * sizeof(result));
+        cuda_testing_close(device);
+    }
+}
+END_TEST
+
+/* An upload may still be on its way when its block is released and written by somebody else. */
+START_TEST(test_blocks_released_with_an_upload_on_its_way)
+{
+    enum { COUNT = 5000 };
+    static double numbers[COUNT], result[COUNT];
+    const size_t bytes = sizeof(numbers);
+    void *a, *b, *out;
+
+    cuda_testing_reset((uint64_t)_i);
+    grove_device *device = cuda_testing_open(0);
+    if (!device)
+        return;
+    for (int k = 0; k < COUNT; k++)
+        numbers[k] = k;
+    ck_assert_int_eq(device->allocate(device, bytes, &a, errors), 0);
+    ck_assert_int_eq(device->upload(device, a, numbers, bytes, errors), 0);
+    ck_assert_int_eq(device->ready(device, a, errors), 0);
+    ck_assert_int_eq(device->allocate(device, bytes, &b, errors), 0);
+    ck_assert_int_eq(device->upload(device, b, numbers, bytes, errors), 0);
+    device->release(device, b, bytes);
+    ck_assert_int_eq(device->allocate(device, bytes, &out, errors), 0);
+    ck_assert_ptr_eq(b, out);
+    grove_args args = sum_args(out, a, a, COUNT);
+    ck_assert_int_eq(device->launch(device, &add, &args, true, errors), 0);
+    ck_assert_int_eq(device->download(device, result, out, bytes, errors), 0);
+    for (int k = 0; k < COUNT; k++)
+        ck_assert_double_eq(result[k], 2 * numbers[k]);
+    device->release(device, a, bytes);
+    device->release(device, out, bytes);
+    cuda_testing_close(device);
+}
+END_TEST
+
+START_TEST(test_cleared_memory_is_zero)
+{
+    cuda_testing_reset((uint64_t)_i);
+    grove_device *device = cuda_testing_open(0);
+    unsigned char bytes[1000], zeros[1000] = {0};
+    void *at;
+
+    if (!device)
+        return;
+    memset(bytes, 1, sizeof(bytes));
+    ck_assert_int_eq(device->allocate(device, sizeof(bytes), &at, errors), 0);
+    ck_assert_int_eq(device->upload(device, at, bytes, sizeof(bytes), errors), 0);
+    ck_assert_int_eq(device->clear(device, at, sizeof(bytes), errors), 0);
+    ck_assert_int_eq(device->download(device, bytes, at, sizeof(bytes), errors), 0);
+    ck_assert_int_eq(memcmp(bytes, zeros, sizeof(bytes)), 0);
+    device->release(device, at, sizeof(bytes));
+    cuda_testing_close(device);
+}
+END_TEST
+
+START_TEST(test_buffers_have_sides)
+{
+    cuda_testing_reset((uint64_t)_i);
+    grove_device *device = cuda_testing_open(0), *cpu = grove_device_cpu(1);
+    double numbers[100];
+
+    if (!device) {
+        grove_device_free(cpu);
+        return;
+    }
+    for (int k = 0; k < 100; k++)
+        numbers[k] = k;
+    grove_buffer *a = grove_buffer_new(cpu, sizeof(numbers), errors);
+    grove_buffer *b = grove_buffer_borrow(cpu, numbers, sizeof(numbers));
+    grove_buffer *out = grove_buffer_new(device, sizeof(numbers), errors);
+    memcpy(grove_buffer_host(a, errors), numbers, sizeof(numbers));
+    ck_assert(!grove_buffer_is_on(a, device));
+    grove_args args =
+        sum_args(grove_buffer_write(out, device, errors), grove_buffer_at(a, device, errors),
+                 grove_buffer_at(b, device, errors), 100);
+    ck_assert_int_eq(device->launch(device, &add, &args, true, errors), 0);
+    const double *sums = grove_buffer_host(out, errors);
+    for (int k = 0; k < 100; k++)
+        ck_assert_double_eq(sums[k], 2 * k);
+
+    /* What is there is not copied again. */
+    uint64_t up = device->bytes_up, down = device->bytes_down;
+    ck_assert_ptr_eq(grove_buffer_at(a, device, errors), args.in[0].data);
+    ck_assert_ptr_eq(grove_buffer_host(out, errors), sums);
+    ck_assert_ptr_eq(grove_buffer_at(out, device, errors), args.out.data);
+    ck_assert_uint_eq(device->bytes_up, up);
+    ck_assert_uint_eq(device->bytes_down, down);
+
+    /* Writing one side ends the others; dropping keeps the last. */
+    double *host = grove_buffer_write(out, NULL, errors);
+    host[7] = -1;
+    ck_assert(!grove_buffer_is_on(out, device));
+    grove_buffer_drop(out, NULL);
+    ck_assert(grove_buffer_is_on(out, NULL));
+    ck_assert_ptr_nonnull(grove_buffer_at(out, device, errors));
+    grove_buffer_drop(out, NULL);
+    ck_assert(!grove_buffer_is_on(out, NULL));
+    host = grove_buffer_host(out, errors);
+    ck_assert_double_eq(host[7], -1);
+    ck_assert_double_eq(host[8], 16);
+    grove_buffer_drop(a, device);
+    ck_assert(!grove_buffer_is_on(a, device));
+    grove_buffer_unref(a);
+    grove_buffer_unref(b);
+    grove_buffer_unref(out);
+    ck_assert_uint_eq(device->in_use, 0);
+    ck_assert_uint_eq(grove_error_count(errors), 0);
+    cuda_testing_close(device);
+    grove_device_free(cpu);
+}
+END_TEST
+
+/* Station values seen from baselines, of a part of the stations and of the baselines. */
+START_TEST(test_gathered_inputs)
+{
+    enum { STATIONS = 9, PAIRS = STATIONS * (STATIONS - 1) / 2, TIMES = 5, FIRST = 3 };
+    int32_t left[PAIRS], right[PAIRS];
+    double numbers[TIMES][STATIONS], result[TIMES][PAIRS];
+    void *at, *out;
+    int n = 0;
+
+    cuda_testing_reset((uint64_t)_i);
+    grove_device *device = cuda_testing_open(0);
+    if (!device)
+        return;
+    for (int p = FIRST; p < FIRST + STATIONS; p++)
+        for (int q = p + 1; q < FIRST + STATIONS; q++, n++) {
+            left[n] = p;
+            right[n] = q;
+        }
+    for (int t = 0; t < TIMES; t++)
+        for (int p = 0; p < STATIONS; p++)
+            numbers[t][p] = 100 * t + p * p;
+    ck_assert_int_eq(device->allocate(device, sizeof(numbers), &at, errors), 0);
+    ck_assert_int_eq(device->upload(device, at, numbers, sizeof(numbers), errors), 0);
+    ck_assert_int_eq(device->allocate(device, sizeof(result), &out, errors), 0);
+    grove_args args = sum_args(out, (char *)at - 8 * FIRST, (char *)at - 8 * FIRST, 0);
+    args.axes = 2;
+    args.size[0] = TIMES;
+    args.size[1] = PAIRS;
+    args.axis[1] = GROVE_AXIS_BASELINE;
+    args.out.stride[0] = 8 * PAIRS;
+    args.out.stride[1] = 8;
+    for (int k = 0; k < 2; k++) {
+        args.in[k].stride[0] = 8 * STATIONS;
+        args.in[k].stride[1] = 8;
+        args.in[k].gather = k ? right : left;
+        args.in[k].gather_axis = 1;
+    }
+    for (int again = 0; again < 2; again++) {
+        ck_assert_int_eq(device->ready(device, at, errors), 0);
+        ck_assert_int_eq(device->launch(device, &add, &args, true, errors), 0);
+    }
+    ck_assert_int_eq(device->download(device, result, out, sizeof(result), errors), 0);
+    for (int t = 0; t < TIMES; t++)
+        for (int k = 0; k < PAIRS; k++)
+            ck_assert_double_eq(result[t][k],
+                                numbers[t][left[k] - FIRST] + numbers[t][right[k] - FIRST]);
+    /* Both index arrays went up once. */
+    ck_assert_uint_eq(device->bytes_up, sizeof(numbers) + sizeof(left) + sizeof(right));
+    device->release(device, at, sizeof(numbers));
+    device->release(device, out, sizeof(result));
+    cuda_testing_close(device);
+}
+END_TEST
+
+START_TEST(test_budget)
+{
+    grove_error *no = grove_error_new();
+    void *at[64];
+    int n = 0;
+
+    cuda_testing_reset(2);
+    grove_device *device = cuda_testing_open(64 * MIB);
+    if (!device) {
+        grove_error_free(no);
+        return;
+    }
+    while (n < 64 && device->allocate(device, 5 * MIB, &at[n], no) == 0)
+        n++;
+    ck_assert_int_eq(n, 12);
+    ck_assert_int_eq(grove_error_code(no), GROVE_NO_MEMORY);
+    ck_assert_str_eq(
+        grove_error_message(no, 0),
+        "cuda:0: no memory for 5.0 MiB: 60.0 MiB in use of 64.0 MiB; allow more, or less at "
+        "a time");
+    for (int k = 0; k < n; k++)
+        device->release(device, at[k], 5 * MIB);
+    ck_assert_uint_eq(device->in_use, 0);
+    ck_assert_uint_eq(device->pooled, 60 * MIB);
+    /* What the pool keeps makes place for another size. */
+    ck_assert_int_eq(device->allocate(device, 40 * MIB, &at[0], no), 0);
+    ck_assert_uint_le(device->in_use + device->pooled, 64 * MIB);
+    ck_assert_uint_le(device->peak, 64 * MIB);
+    device->release(device, at[0], 40 * MIB);
+    grove_device_trim(device);
+    ck_assert_uint_eq(device->pooled, 0);
+    /* Sizes that no device has. */
+    ck_assert_int_eq(device->allocate(device, SIZE_MAX, &at[0], no), GROVE_NO_MEMORY);
+    ck_assert_int_eq(device->allocate(device, (size_t)1 << 62, &at[0], no), GROVE_NO_MEMORY);
+    cuda_testing_close(device);
+    grove_error_free(no);
+}
+END_TEST
+
+/* Offsets beyond what 32 bits hold. */
+START_TEST(test_more_than_four_gigabytes)
+{
+    const size_t far = ((size_t)5 << 30) + 4096;
+    double numbers[2] = {1, 2}, result[2];
+    void *at, *out;
+
+    cuda_testing_reset(3);
+    if (cuda_testing_control())
+        cuda_testing_control()->memory = (uint64_t)16 << 30;
+    grove_device *device = cuda_testing_open(0);
+    if (!device)
+        return;
+    ck_assert_int_eq(device->allocate(device, far + 8, &at, errors), 0);
+    ck_assert_int_eq(device->allocate(device, far + 8, &out, errors), 0);
+    ck_assert_int_eq(device->upload(device, at, &numbers[0], 8, errors), 0);
+    ck_assert_int_eq(device->upload(device, (char *)at + far, &numbers[1], 8, errors), 0);
+    ck_assert_int_eq(device->ready(device, at, errors), 0);
+    grove_args args = sum_args(out, at, at, 2);
+    args.out.stride[0] = args.in[0].stride[0] = args.in[1].stride[0] = (int64_t)far;
+    ck_assert_int_eq(device->launch(device, &add, &args, true, errors), 0);
+    ck_assert_int_eq(device->download(device, &result[0], out, 8, errors), 0);
+    ck_assert_int_eq(device->download(device, &result[1], (char *)out + far, 8, errors), 0);
+    ck_assert_double_eq(result[0], 2);
+    ck_assert_double_eq(result[1], 4);
+    device->release(device, at, far + 8);
+    device->release(device, out, far + 8);
+    cuda_testing_close(device);
+}
+END_TEST
+
+/* A small run through buffers; 0 with the right sums, or the first error's code. */
+static int small_run(grove_device *device, grove_device *cpu, grove_error *error)
+{
+    enum { COUNT = 700000 }; /* more than one piece of pinned memory */
+    grove_buffer *a = grove_buffer_new(cpu, COUNT * 8, error), *out = NULL;
+    double *numbers = grove_buffer_write(a, NULL, error);
+    int code = 0;
+
+    for (int k = 0; k < COUNT; k++)
+        numbers[k] = k;
+    for (int round = 0; !code && round < 3; round++) {
+        grove_buffer *next = grove_buffer_new(device, COUNT * 8, error);
+        void *x = grove_buffer_at(a, device, error);
+        void *y = out ? grove_buffer_at(out, device, error) : x;
+        code = next && x && y ? 0 : grove_error_code(error);
+        grove_args args =
+            sum_args(next ? grove_buffer_write(next, device, error) : NULL, x, y, COUNT);
+        if (!code)
+            code = device->launch(device, &add, &args, true, error);
+        grove_buffer_unref(out);
+        out = next;
+    }
+    const double *sums = code ? NULL : grove_buffer_host(out, error);
+    for (int k = 0; sums && k < COUNT; k += 997)
+        ck_assert_double_eq(sums[k], 4.0 * k);
+    code = code ? code : grove_error_code(error);
+    ck_assert(code || sums);
+    grove_buffer_unref(a);
+    grove_buffer_unref(out);
+    return code;
+}
+
+/* Every call of each kind fails once: an error that says so, or a right result; nothing is left. */
+START_TEST(test_faults)
+{
+    static const int kinds[] = {EMULATED_ALLOCATION, EMULATED_COPY, EMULATED_LAUNCH,
+                                EMULATED_RUNNING, EMULATED_OTHER};
+    grove_device *cpu = grove_device_cpu(1);
+    emulated_control *control = cuda_testing_control();
+    int failed = 0, worked = 0;
+
+    for (int n = 1; control && n < 200; n++) {
+        cuda_testing_reset((uint64_t)(n % 5));
+        control->fault = kinds[_i];
+        control->fault_at = n;
+        grove_error *error = grove_error_new();
+        grove_device *device = grove_device_open("cuda", 0, 0, error);
+        int code = device ? small_run(device, cpu, error) : grove_error_code(error);
+        bool reached = control->calls[kinds[_i]] >= n;
+        if (code) {
+            failed++;
+            ck_assert(code == GROVE_DEVICE || code == GROVE_NO_MEMORY);
+            ck_assert_ptr_nonnull(strstr(grove_error_message(error, 0), "cuda:0: "));
+        } else {
+            worked++;
+        }
+        if (device) {
+            ck_assert_uint_eq(device->in_use, 0);
+            cuda_testing_close(device);
+        }
+        grove_error_free(error);
+        if (!reached)
+            break;
+        ck_assert_int_lt(n, 199);
+    }
+    ck_assert(!control || failed > 0);
+    ck_assert(!control || worked > 0);
+    grove_device_free(cpu);
+}
+END_TEST
+
+START_TEST(test_small_run)
+{
+    cuda_testing_reset((uint64_t)_i);
+    grove_device *device = cuda_testing_open(0), *cpu = grove_device_cpu(1);
+
+    for (int again = 0; device && again < 2; again++) {
+        uint64_t before = device->system_allocations;
+        ck_assert_int_eq(small_run(device, cpu, errors), 0);
+        ck_assert(again == 0 || device->system_allocations == before);
+    }
+    if (device)
+        cuda_testing_close(device);
+    grove_device_free(cpu);
+}
+END_TEST
+
+START_TEST(test_what_is_not_there_is_said)
+{
+    cuda_testing_reset(1);
+    ck_assert_ptr_null(grove_device_open("cuda", 7, 0, errors));
+    if (cuda_testing_control())
+        ck_assert_str_eq(grove_error_message(errors, 0), "cuda:7: there is no such device");
+    ck_assert_ptr_null(grove_device_open("abacus", 0, 0, errors));
+    ck_assert_str_eq(grove_error_message(errors, 1),
+                     "there is no kind of device 'abacus'; it can be cpu or cuda");
+    ck_assert_int_eq(grove_device_count("cpu", errors), 1);
+    if (!cuda_testing_control())
+        return;
+    ck_assert_int_eq(grove_device_count("cuda", errors), 1);
+
+    grove_device *device = cuda_testing_open(0);
+    ck_assert_str_eq(device->description, "Emulated device, compute 9.0, 4.0 GiB");
+    const grove_kernel unknown = {"nothing", NULL, NULL, "../kernels/nowhere.h", NULL, 0, 0};
+    const grove_kernel missing = {"nothing", NULL, NULL, "../kernels/arithmetic.h", NULL, 0, 0};
+    grove_args args = sum_args(NULL, NULL, NULL, 1);
+    ck_assert_int_ne(device->launch(device, &unknown, &args, true, errors), 0);
+    ck_assert_int_ne(device->launch(device, &missing, &args, true, errors), 0);
+    cuda_testing_close(device);
+
+    setenv("GROVE_CUDA_DRIVER", "/nowhere/libcuda.so.1", 1);
+    ck_assert_ptr_null(grove_device_open("cuda", 0, 0, errors));
+    size_t last = grove_error_count(errors) - 1;
+    ck_assert_int_eq(
+        strncmp(grove_error_message(errors, last), "cuda: there is no NVIDIA driver: ", 33), 0);
+}
+END_TEST
+
+/* The emulation keeps the host out of device memory. */
+START_TEST(test_the_host_cannot_touch_device_memory)
+{
+    void *at;
+
+    cuda_testing_reset(1);
+    if (!cuda_testing_control())
+        return;
+    grove_device *device = cuda_testing_open(0);
+    ck_assert_int_eq(device->allocate(device, 4096, &at, errors), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(STDERR_FILENO);
+        _exit(*(volatile char *)at == 0 ? 0 : 0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ck_assert(!WIFEXITED(status) || WEXITSTATUS(status) != 0);
+    device->release(device, at, 4096);
+    cuda_testing_close(device);
+}
+END_TEST
+
+/* ... and sees addresses of the host that are handed to kernels. */
+START_TEST(test_addresses_of_the_host_are_seen)
+{
+    double numbers[4] = {0};
+    void *out;
+
+    cuda_testing_reset(1);
+    if (!cuda_testing_control())
+        return;
+    grove_device *device = cuda_testing_open(0);
+    ck_assert_int_eq(device->allocate(device, 32, &out, errors), 0);
+    grove_args args = sum_args(out, out, numbers, 0);
+    args.size[0] = 1;
+    ck_assert_int_eq(device->launch(device, &add, &args, true, errors), 0);
+    ck_assert_int_eq(cuda_testing_control()->host_addresses, 1);
+    cuda_testing_control()->host_addresses = 0;
+    device->release(device, out, 32);
+    cuda_testing_close(device);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cuda");
+    TCase *tests = tcase_create("cuda");
+    SRunner *runner = srunner_create(suite);
+
+    cuda_testing_begin();
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, test_bytes_come_back, 0, 4);
+    tcase_add_loop_test(tests, test_blocks_used_again_wait_for_what_was_queued, 0, SEEDS);
+    tcase_add_loop_test(tests, test_blocks_released_with_an_upload_on_its_way, 0, SEEDS);
+    tcase_add_loop_test(tests, test_cleared_memory_is_zero, 0, SEEDS);
+    tcase_add_loop_test(tests, test_buffers_have_sides, 0, SEEDS);
+    tcase_add_loop_test(tests, test_gathered_inputs, 0, SEEDS);
+    tcase_add_test(tests, test_budget);
+    tcase_add_test(tests, test_more_than_four_gigabytes);
+    tcase_add_loop_test(tests, test_small_run, 0, 8);
+    tcase_add_loop_test(tests, test_faults, 0, 5);
+    tcase_add_test(tests, test_what_is_not_there_is_said);
+    tcase_add_test(tests, test_the_host_cannot_touch_device_memory);
+    tcase_add_test(tests, test_addresses_of_the_host_are_seen);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
