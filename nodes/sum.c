@@ -12,8 +12,9 @@ static const grove_option options[] = {
 
 GROVE_CLASS(sum) = {
     GROVE_CLASS_HEAD(sum),
-    .doc = "Sum of a value along axes.\nsum[s](x) sums over the source axis that s stands for; "
-           "without index or over, all axes. Flagged samples are left out.",
+    .doc = "Sum of a value along axes.\n"
+           "sum[s] takes the source axis that s stands for; without an index and without over, all "
+           "axes go. Flagged samples are left out.",
     .output_doc = "the sum, without these axes, in the unit of x",
     .group = "reductions",
     .inputs = inputs,

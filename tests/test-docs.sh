@@ -1,0 +1,146 @@
+#!/bin/sh
+# What the documents say is true: links lead somewhere, files named in README are there, docs/nodes.md is what the classes say;
+# trees pass `grove check`, commands run, programs compile and run.
+#
+# Of a document's fenced blocks, in order and in one folder per document:
+#     ```tree         a whole tree, written into the file that its first line names (# NAME.tree), and checked
+#     ```tree part    the same, unchecked: for others to include; written before anything else
+#     ```sh run       run
+#     ```c program    compiled and run
+# Indented blocks that begin with "# NAME.tree" are trees, too. In that folder there are 3C147.skymodel, copies of it as
+# 3C147.lsm.html and my.skymodel, and two small Measurement Sets, observed.ms and obs.ms.
+cd "${GROVE_SOURCE:?}" || exit 99
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+status=0
+PATH=$GROVE_BUILD:$PATH
+LD_LIBRARY_PATH=$GROVE_BUILD/src/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export PATH LD_LIBRARY_PATH
+
+fail()
+{
+    echo "FAIL: $1"
+    [ -n "$2" ] && tail -n 20 "$2"
+    status=1
+}
+
+documents="README.md CONTRIBUTING.md $(ls docs/*.md examples/*/README.md)"
+
+# ---- links, and files that are named ----
+# As on GitHub: lower case, blanks to hyphens, nothing but letters, digits, - and _.
+anchors()
+{
+    sed -n 's/^##* //p' "$1" | tr 'A-Z ' 'a-z-' | sed 's/[^a-z0-9_-]//g'
+}
+
+for document in $documents; do
+    folder=$(dirname "$document")
+    awk '/^```/ { fenced = !fenced; next } !fenced && !/^    /' "$document" | sed 's/`[^`]*`//g' |
+        grep -o '](\([^)]*\))' | sed 's/^](//; s/)$//' | while read -r link; do
+        case $link in http:* | https:* | mailto:*) continue ;; esac
+        path=${link%%#*} target=$document
+        [ -n "$path" ] && target=$folder/$path
+        [ -e "$target" ] || { echo "$document: $link leads nowhere"; continue; }
+        [ "$link" = "$path" ] || anchors "$target" | grep -qxF "${link#*#}" ||
+            echo "$document: $link: no such heading"
+    done
+done >"$work/links"
+[ -s "$work/links" ] && fail 'links' "$work/links"
+
+grep -o '`[^`]*`' README.md | tr -d '`' | tr ' ' '\n' |
+    grep -E '^(\./[a-z]|(docs|examples|trees|tests|tools|src|nodes|kernels|data)/)' |
+    while read -r path; do
+        [ -e "${path%[.,;:]}" ] || echo "README.md names $path, which is not there"
+    done >"$work/names"
+[ -s "$work/names" ] && fail 'names of files' "$work/names"
+
+if [ ! -f "$GROVE_BUILD/nodes/.libs/ms.so" ]; then
+    echo 'built without casacore: only the links were looked at'
+    [ $status -eq 0 ] && exit 77
+    exit 1
+fi
+
+# ---- the reference ----
+grove nodes --markdown >"$work/nodes.md" || fail 'grove nodes --markdown'
+cmp -s "$work/nodes.md" docs/nodes.md || {
+    diff docs/nodes.md "$work/nodes.md" >"$work/diff"
+    fail 'docs/nodes.md is out of date; make docs' "$work/diff"
+}
+
+# ---- blocks ----
+# Each into its own file NNN.KIND ("part" before all others), its kind being the words after ```.
+split()
+{
+    awk -v folder="$2" '
+        function close_block() { if (file) close(file); file = "" }
+        /^```/ && fenced { close_block(); fenced = 0; next }
+        /^```/ {
+            fenced = 1
+            kind = substr($0, 4)
+            if (kind == "tree part") file = sprintf("%s/000-%03d.part", folder, ++n)
+            else if (kind == "tree") file = sprintf("%s/%03d.tree", folder, ++n)
+            else if (kind == "sh run") file = sprintf("%s/%03d.sh", folder, ++n)
+            else if (kind == "c program") file = sprintf("%s/%03d.c", folder, ++n)
+            if (file) printf "" > file
+            next
+        }
+        fenced { if (file) print > file; next }
+        /^    # [a-z0-9-]*\.tree$/ && !file { file = sprintf("%s/%03d.tree", folder, ++n) }
+        file && /^    / { print substr($0, 5) > file; next }
+        file && /^$/ { print > file; next }
+        file { close_block() }' "$1"
+}
+
+variable()
+{
+    sed -n "s/^$1 = //p" "$GROVE_BUILD/Makefile" | head -n 1
+}
+
+program()
+{
+    mkdir -p "$work/include"
+    [ -e "$work/include/grove" ] || ln -s "$GROVE_SOURCE/src" "$work/include/grove"
+    # shellcheck disable=SC2046
+    $(variable CC) -std=c17 -Wall -Wextra $(variable GROVE_CFLAGS) $(variable GROVE_LDFLAGS) -I"$work/include" \
+        -o ./program "$1" -L"$GROVE_BUILD/src/.libs" -lgrove -lm && ./program
+}
+
+try()
+{
+    case $1 in
+    *.part | *.tree)
+        name=$(sed -n '1s/^# \([a-z0-9-]*\.tree\)$/\1/p' "$1")
+        [ -n "$name" ] || { echo 'a tree that does not begin with "# NAME.tree"'; return 1; }
+        cp "$1" "$name"
+        case $1 in *.part) return 0 ;; esac
+        grove check "$name"
+        ;;
+    *.sh) sh -e "$1" ;;
+    *.c) program "$1" ;;
+    esac
+}
+
+grove run -q simulate.tree -s sky=examples/quickstart/3C147.skymodel -s hour_angle=-5min..5min -s integration=60s \
+    -s channels=2 -s gains=sine -s out="$work/observed.ms" || fail 'simulate.tree'
+
+for document in $documents; do
+    name=$(echo "${document%.md}" | tr / -)
+    folder=$work/$name blocks=$work/$name.blocks
+    mkdir "$folder" "$blocks"
+    split "$document" "$blocks"
+    [ -n "$(ls "$blocks")" ] || continue
+    for sky in 3C147.skymodel 3C147.lsm.html my.skymodel; do
+        cp examples/quickstart/3C147.skymodel "$folder/$sky"
+    done
+    cp -R "$work/observed.ms" "$folder/observed.ms"
+    cp -R "$work/observed.ms" "$folder/obs.ms"
+    chmod -R u+w "$folder"
+    for block in "$blocks"/*; do
+        (cd "$folder" && try "$block") >"$work/log" 2>&1 || {
+            cat "$block" >>"$work/log"
+            fail "$document: $(basename "$block")" "$work/log"
+        }
+    done
+    echo "$document: $(ls "$blocks" | wc -l) blocks"
+done
+exit $status
