@@ -35,7 +35,7 @@ anchors()
 
 for document in $documents; do
     folder=$(dirname "$document")
-    awk '/^```/ { fenced = !fenced; next } !fenced && !/^    /' "$document" | sed 's/`[^`]*`//g' |
+    awk '/^ ? ? ?```/ { fenced = !fenced; next } !fenced && !/^    /' "$document" | sed 's/`[^`]*`//g' |
         grep -o '](\([^)]*\))' | sed 's/^](//; s/)$//' | while read -r link; do
         case $link in http:* | https:* | mailto:*) continue ;; esac
         path=${link%%#*} target=$document
@@ -73,10 +73,10 @@ split()
 {
     awk -v folder="$2" '
         function close_block() { if (file) close(file); file = "" }
-        /^```/ && fenced { close_block(); fenced = 0; next }
-        /^```/ {
-            fenced = 1
-            kind = substr($0, 4)
+        /^ ? ? ?```/ && fenced { close_block(); fenced = 0; next }
+        /^ ? ? ?```/ {
+            fenced = index($0, "`") # one more than it is indented
+            kind = substr($0, fenced + 3)
             if (kind == "tree part") file = sprintf("%s/000-%03d.part", folder, ++n)
             else if (kind == "tree") file = sprintf("%s/%03d.tree", folder, ++n)
             else if (kind == "sh run") file = sprintf("%s/%03d.sh", folder, ++n)
@@ -84,7 +84,7 @@ split()
             if (file) printf "" > file
             next
         }
-        fenced { if (file) print > file; next }
+        fenced { if (file) print substr($0, fenced) > file; next }
         /^    # [a-z0-9-]*\.tree$/ && !file { file = sprintf("%s/%03d.tree", folder, ++n) }
         file && /^    / { print substr($0, 5) > file; next }
         file && /^$/ { print > file; next }
@@ -122,6 +122,15 @@ try()
 
 grove run -q simulate.tree -s sky=examples/quickstart/3C147.skymodel -s hour_angle=-5min..5min -s integration=60s \
     -s channels=2 -s gains=sine -s out="$work/observed.ms" || fail 'simulate.tree'
+
+for tree in trees/*.tree examples/quickstart/*.tree examples/jones-chain/*.tree; do
+    case $tree in
+    trees/*) set -- -s sky=examples/quickstart/3C147.skymodel ;;
+    *) set -- ;;
+    esac
+    [ "$tree" = trees/predict.tree ] && set -- "$@" -s ms="$work/observed.ms"
+    grove check "$tree" "$@" >"$work/log" 2>&1 || fail "$tree" "$work/log"
+done
 
 for document in $documents; do
     name=$(echo "${document%.md}" | tr / -)
