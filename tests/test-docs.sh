@@ -7,6 +7,7 @@
 #     ```tree part    the same, unchecked: for others to include; written before anything else
 #     ```sh run       run
 #     ```c program    compiled and run
+#     ```c file FILE  appended to FILE
 # Indented blocks that begin with "# NAME.tree" are trees, too. In that folder there are 3C147.skymodel, copies of it as
 # 3C147.lsm.html and my.skymodel, and two small Measurement Sets, observed.ms and obs.ms.
 cd "${GROVE_SOURCE:?}" || exit 99
@@ -81,6 +82,7 @@ split()
             else if (kind == "tree") file = sprintf("%s/%03d.tree", folder, ++n)
             else if (kind == "sh run") file = sprintf("%s/%03d.sh", folder, ++n)
             else if (kind == "c program") file = sprintf("%s/%03d.c", folder, ++n)
+            else if (kind ~ /^c file /) file = sprintf("%s/%03d.%s.add", folder, ++n, substr(kind, 8))
             if (file) printf "" > file
             next
         }
@@ -96,13 +98,25 @@ variable()
     sed -n "s/^$1 = //p" "$GROVE_BUILD/Makefile" | head -n 1
 }
 
+# An installed Grove, as pkg-config sees it.
+sanitizers=$(variable GROVE_CFLAGS | tr ' ' '\n' | grep -e '^-fsanitize' | tr '\n' ' ')
+CC=$(variable CC)
+PKG_CONFIG_PATH=$work/pkgconfig
+export CC PKG_CONFIG_PATH
+mkdir -p "$work/include" "$work/pkgconfig"
+ln -s "$GROVE_SOURCE/src" "$work/include/grove"
+cat >"$work/pkgconfig/grove.pc" <<END
+Name: grove
+Description: Grove in its build folder
+Version: 0
+Cflags: $sanitizers -I$work/include
+Libs: $sanitizers -L$GROVE_BUILD/src/.libs -lgrove
+END
+
 program()
 {
-    mkdir -p "$work/include"
-    [ -e "$work/include/grove" ] || ln -s "$GROVE_SOURCE/src" "$work/include/grove"
     # shellcheck disable=SC2046
-    $(variable CC) -std=c17 -Wall -Wextra $(variable GROVE_CFLAGS) $(variable GROVE_LDFLAGS) -I"$work/include" \
-        -o ./program "$1" -L"$GROVE_BUILD/src/.libs" -lgrove -lm && ./program
+    $CC -std=c17 -Wall -Wextra -o program "$1" $(pkg-config --cflags --libs grove) -lm && ./program
 }
 
 try()
@@ -114,6 +128,11 @@ try()
         cp "$1" "$name"
         case $1 in *.part) return 0 ;; esac
         grove check "$name"
+        ;;
+    *.add)
+        name=${1##*/}
+        name=${name#*.}
+        cat "$1" >>"${name%.add}"
         ;;
     *.sh) sh -e "$1" ;;
     *.c) program "$1" ;;
