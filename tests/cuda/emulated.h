@@ -194,5 +194,12 @@ static inline void sincospi(double x, double *sine, double *cosine)
     *sine = std::sin(angle);
     *cosine = std::cos(angle);
 }
+static inline void sincospif(float x, float *sine, float *cosine)
+{
+    double s, c;
+    sincospi((double)x, &s, &c);
+    *sine = (float)s;
+    *cosine = (float)c;
+}
 
 #endif
