@@ -25,7 +25,8 @@ static int check(grove_node *node)
 
 GROVE_CLASS(add) = {
     GROVE_CLASS_HEAD(add),
-    .doc = "Sum of two values.\nA scalar with a matrix means that number times the identity; a "
+    .doc = "Sum of two values; written a + b.\nA scalar with a matrix means that number times the "
+           "identity; a "
            "diagonal with a matrix, the diagonal matrix. Both have one unit; a constant 0 goes "
            "with any.",
     .output_doc = "the sum, in the unit of both",

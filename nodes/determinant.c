@@ -6,7 +6,7 @@
 static const grove_kernel kernel = GROVE_KERNEL(determinant);
 
 static const grove_input inputs[] = {
-    {"x", GROVE_VALUE, "Jones terms; a scalar stands for that times the identity",
+    {"x", GROVE_VALUE, "a Jones term; a scalar stands for that times the identity",
      .shapes = GROVE_JONES},
     {0},
 };
@@ -23,7 +23,7 @@ static int check(grove_node *node)
 
 GROVE_CLASS(determinant) = {
     GROVE_CLASS_HEAD(determinant),
-    .doc = "Determinant.",
+    .doc = "Determinant of a Jones term.",
     .output_doc = "a scalar, in the square of the unit of x",
     .group = "matrices",
     .inputs = inputs,

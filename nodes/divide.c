@@ -26,7 +26,7 @@ static int check(grove_node *node)
 
 GROVE_CLASS(divide) = {
     GROVE_CLASS_HEAD(divide),
-    .doc = "A value divided by a scalar.\n"
+    .doc = "A value divided by a scalar; written a / b.\n"
            "To divide by a diagonal or a matrix multiply by its inverse, on the side that is "
            "meant: a * b^-1 or b^-1 * a. Units divide.",
     .output_doc = "the quotient, in the quotient of the units",

@@ -6,13 +6,13 @@
 static const grove_kernel kernel = GROVE_KERNEL(hermitian);
 
 static const grove_input inputs[] = {
-    {"x", GROVE_VALUE, "Jones terms", .shapes = GROVE_JONES, .linear = true},
+    {"x", GROVE_VALUE, "a Jones term", .shapes = GROVE_JONES, .linear = true},
     {0},
 };
 
 GROVE_CLASS(hermitian) = {
     GROVE_CLASS_HEAD(hermitian),
-    .doc = "Conjugate transpose.",
+    .doc = "Conjugate transpose of a Jones term; written x^H.",
     .output_doc = "as x, with its unit",
     .group = "matrices",
     .inputs = inputs,

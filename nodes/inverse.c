@@ -6,7 +6,7 @@
 static const grove_kernel kernel = GROVE_KERNEL(inverse);
 
 static const grove_input inputs[] = {
-    {"x", GROVE_VALUE, "Jones terms", .shapes = GROVE_JONES},
+    {"x", GROVE_VALUE, "a Jones term", .shapes = GROVE_JONES},
     {0},
 };
 
@@ -21,7 +21,7 @@ static int check(grove_node *node)
 
 GROVE_CLASS(inverse) = {
     GROVE_CLASS_HEAD(inverse),
-    .doc = "Inverse of a number or matrix; what has none becomes infinite or no number.",
+    .doc = "Inverse of a Jones term; written x^-1.\nWhat has none becomes infinite or no number.",
     .output_doc = "the inverse, in the inverse of the unit",
     .group = "matrices",
     .inputs = inputs,

@@ -39,7 +39,7 @@ static int check(grove_node *node)
 
 GROVE_CLASS(multiply) = {
     GROVE_CLASS_HEAD(multiply),
-    .doc = "Product of two values: of matrices, the matrix product.\n"
+    .doc = "Product of two values, of matrices the matrix product; written a * b.\n"
            "Scalars, diagonals and matrices go together in any order; a vector goes with scalars. "
            "Units multiply.",
     .output_doc = "the product, in the product of the units",

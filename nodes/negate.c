@@ -12,7 +12,7 @@ static const grove_input inputs[] = {
 
 GROVE_CLASS(negate) = {
     GROVE_CLASS_HEAD(negate),
-    .doc = "The value with the other sign.",
+    .doc = "The value with the other sign; written -x.",
     .output_doc = "-x, in the unit of x",
     .group = "arithmetic",
     .inputs = inputs,

@@ -43,7 +43,7 @@ static int check(grove_node *node)
 
 GROVE_CLASS(power) = {
     GROVE_CLASS_HEAD(power),
-    .doc = "A value to a constant power.\n"
+    .doc = "A value to a constant power; written x^2.\n"
            "Of a complex number the principal one; of a matrix the product with itself, and of "
            "its inverse where the exponent is negative. A negative real number has whole powers "
            "only.",

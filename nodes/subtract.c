@@ -25,7 +25,8 @@ static int check(grove_node *node)
 
 GROVE_CLASS(subtract) = {
     GROVE_CLASS_HEAD(subtract),
-    .doc = "Difference of two values.\nA scalar with a matrix means that number times the "
+    .doc = "Difference of two values; written a - b.\nA scalar with a matrix means that number "
+           "times the "
            "identity; a diagonal with a matrix, the diagonal matrix. Both have one unit; a "
            "constant 0 goes with any.",
     .output_doc = "the difference, in the unit of both",

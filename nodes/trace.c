@@ -6,7 +6,7 @@
 static const grove_kernel kernel = GROVE_KERNEL(trace);
 
 static const grove_input inputs[] = {
-    {"x", GROVE_VALUE, "Jones terms; a scalar stands for that times the identity",
+    {"x", GROVE_VALUE, "a Jones term; a scalar stands for that times the identity",
      .shapes = GROVE_JONES, .linear = true},
     {0},
 };
@@ -22,7 +22,7 @@ static int check(grove_node *node)
 
 GROVE_CLASS(trace) = {
     GROVE_CLASS_HEAD(trace),
-    .doc = "Sum of the diagonal.",
+    .doc = "Sum of the diagonal of a Jones term.",
     .output_doc = "a scalar, in the unit of x",
     .group = "matrices",
     .inputs = inputs,

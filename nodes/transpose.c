@@ -6,13 +6,13 @@
 static const grove_kernel kernel = GROVE_KERNEL(transpose);
 
 static const grove_input inputs[] = {
-    {"x", GROVE_VALUE, "Jones terms", .shapes = GROVE_JONES, .linear = true},
+    {"x", GROVE_VALUE, "a Jones term", .shapes = GROVE_JONES, .linear = true},
     {0},
 };
 
 GROVE_CLASS(transpose) = {
     GROVE_CLASS_HEAD(transpose),
-    .doc = "Transpose, without conjugating.",
+    .doc = "Transpose of a Jones term, without conjugating; written x^T.",
     .output_doc = "as x, with its unit",
     .group = "matrices",
     .inputs = inputs,
