@@ -228,6 +228,10 @@ typedef struct grove_class {
 
     const char *example; /* a line of the tree language, for the reference */
     grove_kind object;   /* data leaves: what they are, GROVE_SKY or GROVE_OBSERVATION */
+
+    /* What eval is on a device with memory of its own: the kernel that takes these arguments, whose
+     * addresses are the device's; NULL: eval on the host. */
+    const grove_kernel *(*device)(const grove_args *args);
 } grove_class;
 
 #define GROVE_CLASS(name)                                                                          \

@@ -10,6 +10,8 @@
 
 #define GROVE_KERNEL_SOURCE "../kernels/arithmetic.h"
 #include "kernel.h"
+#define GROVE_KERNEL_SOURCE "../kernels/array.h"
+#include "kernel.h"
 #define GROVE_KERNEL_SOURCE "../kernels/beam.h"
 #include "kernel.h"
 #define GROVE_KERNEL_SOURCE "../kernels/brightness.h"
@@ -61,6 +63,10 @@ static const sample samples[] = {
     {GROVE_KERNEL(power_elements), "1c 1c", 0.5},
     {GROVE_KERNEL(power_matrix), "4c 4c", 5},
     {GROVE_KERNEL(complex_parts), "2c 2r 2r", 0},
+    {GROVE_KERNEL(cast), "4c 4r", 0},
+    {GROVE_KERNEL(cast), "4c 4d", 0},
+    {GROVE_KERNEL(cast), "3d 3r", 0},
+    {GROVE_KERNEL(cast), "1c 4c", 1.5e-323}, /* the third element: 3 as an integer */
     {GROVE_KERNEL(beam_airy), "1r 3d*0.01 1d*1e9 1d*25", 0},
     {GROVE_KERNEL(beam_gaussian), "1r 3d*0.01 1d*1e9 1d*25 -", 1.2},
     {GROVE_KERNEL(beam_gaussian), "1r 3d*0.01 - - 1d*0.01", 0},

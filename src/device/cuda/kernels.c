@@ -26,36 +26,37 @@ static char *stem(const char *path)
     return grove_format("%.*s", dot ? (int)(dot - name) : (int)strlen(name), name);
 }
 
-/* The fatbin that should hold the kernel: in the folder that GROVE_CUDA_KERNELS names, else beside
- * the plugin; in a build tree libtool has that one folder deeper. The caller frees. */
+/* The fatbin that should hold the kernel: in the folder that GROVE_CUDA_KERNELS names, beside the
+ * plugin (in a build tree libtool has that one folder deeper), or, for kernels of the library
+ * itself, beside the node classes of the build tree or of the installation. The caller frees. */
 static char *find_file(const grove_kernel *kernel)
 {
     const char *given = getenv("GROVE_CUDA_KERNELS");
     Dl_info plugin;
-    char *path = NULL, *name;
 
     if (!dladdr(kernel, &plugin) || !plugin.dli_fname)
         return NULL;
-    name = stem(kernel->source ? kernel->source : plugin.dli_fname);
-    if (given && *given)
-        path = grove_format("%s/%s.fatbin", given, name);
-    if (!path || !grove_path_exists(path)) {
-        int folder = (int)(last_part(plugin.dli_fname) - plugin.dli_fname);
-        free(path);
-        path = grove_format("%.*s%s.fatbin", folder, plugin.dli_fname, name);
-        if (!grove_path_exists(path)) {
-            char *above = grove_format("%.*s../%s.fatbin", folder, plugin.dli_fname, name);
-            if (folder >= 6 && !strncmp(plugin.dli_fname + folder - 6, ".libs/", 6) &&
-                grove_path_exists(above)) {
-                free(path);
-                path = above;
-            } else {
-                free(above);
-            }
-        }
-    }
+    char *name = stem(kernel->source ? kernel->source : plugin.dli_fname);
+    int folder = (int)(last_part(plugin.dli_fname) - plugin.dli_fname);
+    char *paths[] = {grove_format("%s/%s.fatbin", given ? given : "", name),
+                     grove_format("%.*s%s.fatbin", folder, plugin.dli_fname, name),
+                     grove_format("%.*s../%s.fatbin", folder, plugin.dli_fname, name),
+                     grove_format("%.*s../../nodes/%s.fatbin", folder, plugin.dli_fname, name),
+                     grove_format("%s/%s.fatbin", GROVE_NODE_FOLDER, name)};
+    enum { PATHS = sizeof(paths) / sizeof(*paths) };
+    bool libtool = folder >= 6 && !strncmp(plugin.dli_fname + folder - 6, ".libs/", 6);
+    char *found = NULL;
+    for (int k = 0; k < PATHS; k++)
+        if (!found && (k != 0 || (given && *given)) && (libtool || (k != 2 && k != 3)) &&
+            grove_path_exists(paths[k]))
+            found = paths[k];
+    if (!found)
+        found = paths[1];
+    for (int k = 0; k < PATHS; k++)
+        if (paths[k] != found)
+            free(paths[k]);
     free(name);
-    return path;
+    return found;
 }
 
 /* Takes over `path`. */

@@ -1,0 +1,38 @@
+/* What the framework does to arrays whatever they mean. */
+#define array_number     GROVE_NAME(grove_array_number)
+#define array_put_number GROVE_NAME(grove_array_put_number)
+
+GROVE_FN double array_number(const char *at, int bytes, int n)
+{
+    return bytes == 8 ? ((const double *)(const void *)at)[n]
+                      : (double)((const float *)(const void *)at)[n];
+}
+
+GROVE_FN void array_put_number(char *at, int bytes, int n, double x)
+{
+    if (bytes == 8)
+        ((double *)(void *)at)[n] = x;
+    else
+        ((float *)(void *)at)[n] = (float)x;
+}
+
+/* Elements of the input from the one on that the state (int64_t) names, as numbers of the output:
+ * dense copies, gathers from stations to baselines, casts between precisions and from real to
+ * complex, single elements. Numbers of one byte (flags) are copied. */
+GROVE_CELL(cast)
+{
+    const grove_view *in = &c->args->in[0], *out = &c->args->out;
+    int first = (int)GROVE_STATE(c, int64_t)[0];
+
+    for (int e = 0; e < out->elements; e++) {
+        int from = (first + e) * (in->complex_ ? 2 : 1), to = e * (out->complex_ ? 2 : 1);
+        if (out->bytes == 1) {
+            c->out[e] = c->in[0][first + e];
+            continue;
+        }
+        array_put_number(c->out, out->bytes, to, array_number(c->in[0], in->bytes, from));
+        if (out->complex_)
+            array_put_number(c->out, out->bytes, to + 1,
+                             in->complex_ ? array_number(c->in[0], in->bytes, from + 1) : 0);
+    }
+}

@@ -1,0 +1,17 @@
+#include "device/array.h"
+
+#include <stddef.h>
+
+#include "../kernels/cuda/fold.h"
+
+#define GROVE_KERNEL_SOURCE "../kernels/array.h"
+#include "kernel.h"
+
+static int64_t fold_threads(const grove_args *args)
+{
+    return grove_fold_threads(args);
+}
+
+const grove_kernel grove_array_cast = GROVE_KERNEL(cast);
+const grove_kernel grove_array_fold = {"fold", NULL, NULL, "fold.cu", fold_threads, 0, 0};
+const grove_kernel grove_array_fold_finish = {"fold_finish", NULL, NULL, "fold.cu", NULL, 0, 0};
