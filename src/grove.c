@@ -3,17 +3,20 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/module.h"
 #include "eval/session.h"
 #include "graph/graph.h"
+#include "io/describe.h"
 #include "lang/lang.h"
+#include "lang/reader.h"
+#include "plot/picture.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct grove_library {
     grove_classes *classes;
-    char **tree_folders, **array_folders; /* NULL-terminated, owned */
-    grove_class described;                /* of the last summary */
+    char **tree_folders, **array_folders, **node_folders; /* NULL-terminated, owned */
 };
 
 static void add_folder(char ***list, size_t *count, char *folder)
@@ -23,13 +26,17 @@ static void add_folder(char ***list, size_t *count, char *folder)
     (*list)[*count] = NULL;
 }
 
-/* The folders of an environment variable, then the installed one, each with `below` added. */
-static char **folders_of(const char *variable, const char *installed, const char *below)
+/* The folders given, those of an environment variable, then the installed one, these with `below`
+ * added. */
+static char **folders_of(const char *const *given, const char *variable, const char *installed,
+                         const char *below)
 {
-    const char *at = getenv(variable);
+    const char *at = variable ? getenv(variable) : NULL;
     char **list = NULL;
     size_t count = 0;
 
+    for (; given && *given; given++)
+        add_folder(&list, &count, grove_strdup(*given));
     while (at && *at) {
         size_t length = strcspn(at, ":");
         if (length)
@@ -52,9 +59,10 @@ grove_library *grove_library_new(const char *const *plugin_folders)
     grove_library *library = grove_alloc(sizeof(*library));
 
     library->classes = grove_classes_new(plugin_folders);
+    library->node_folders = folders_of(plugin_folders, "GROVE_PLUGIN_PATH", GROVE_NODE_FOLDER, "");
     /* lang reads GROVE_TREE_PATH itself */
-    library->tree_folders = folders_of("GROVE_NO_VARIABLE", GROVE_TREE_FOLDER, "");
-    library->array_folders = folders_of("GROVE_DATA_PATH", GROVE_DATA_FOLDER, "/arrays");
+    library->tree_folders = folders_of(NULL, NULL, GROVE_TREE_FOLDER, "");
+    library->array_folders = folders_of(NULL, "GROVE_DATA_PATH", GROVE_DATA_FOLDER, "/arrays");
     return library;
 }
 
@@ -65,6 +73,7 @@ void grove_library_free(grove_library *library)
     grove_classes_free(library->classes);
     free_folders(library->tree_folders);
     free_folders(library->array_folders);
+    free_folders(library->node_folders);
     free(library);
 }
 
@@ -73,12 +82,32 @@ const char *const *grove_library_classes(grove_library *library, size_t *count)
     return grove_classes_names(library->classes, count);
 }
 
+/* Without any class every name in a tree would be unknown: say what is really wrong. */
+int grove_library_ready(const grove_library *library, grove_error *error)
+{
+    grove_text text = {0};
+    size_t count;
+
+    grove_classes_names(library->classes, &count);
+    if (count)
+        return 0;
+    for (char **at = library->node_folders; *at; at++)
+        grove_text_add(&text, "%s%s%s", at == library->node_folders ? "" : ", ", *at,
+                       grove_path_is_folder(*at) ? "" : " (not there)");
+    grove_fail(error, GROVE_MISSING,
+               "no node classes were found in %s; GROVE_PLUGIN_PATH or -p can name the folder that "
+               "has them",
+               text.at);
+    free(text.at);
+    return GROVE_MISSING;
+}
+
 static const grove_class *find_class(grove_library *library, const char *name, grove_error *error)
 {
     size_t before = grove_error_count(error), count;
     const grove_class *class_ = grove_classes_find(library->classes, name, error);
 
-    if (!class_ && grove_error_count(error) == before) {
+    if (!class_ && grove_error_count(error) == before && !grove_library_ready(library, error)) {
         const char *const *names = grove_classes_names(library->classes, &count);
         const char *near = grove_nearest(name, names, count);
         grove_fail(error, GROVE_MISSING, "no class '%s'%s%s%s", name,
@@ -111,24 +140,57 @@ const char *grove_library_summary(grove_library *library, const char *class_name
     return class_->doc;
 }
 
+/* Words and texts need no quotes in a default; everything else is an expression. */
+static int check_default(const grove_class *class_, const grove_option *option, grove_error *error)
+{
+    int kind = (int)option->kind;
+
+    if (!option->initial || kind == GROVE_TEXT || kind == GROVE_FILE || kind == GROVE_CHOICE ||
+        kind == GROVE_DIRECTION)
+        return 0;
+    grove_arena *arena = grove_arena_new();
+    grove_error *quiet = grove_error_new();
+    bool good =
+        grove_reader_expression(arena, grove_source_new(arena, "default", option->initial), quiet);
+    grove_error_free(quiet);
+    grove_arena_free(arena);
+    return good ? 0
+                : grove_fail(error, GROVE_INVALID,
+                             "class %s: default %s of option '%s' is not an "
+                             "expression",
+                             class_->name, option->initial, option->name);
+}
+
 int grove_library_check(grove_library *library, const char *class_name, grove_error *error)
 {
     const grove_class *class_ = find_class(library, class_name, error);
+    int code = 0;
 
     if (!class_)
         return grove_error_code(error);
     if (!class_->group || !class_->output_doc || !class_->example)
-        return grove_fail(error, GROVE_INVALID, "class %s: its %s is missing", class_name,
+        code = grove_fail(error, GROVE_INVALID, "class %s: its %s is missing", class_name,
                           !class_->group        ? "group"
                           : !class_->output_doc ? "output_doc"
                                                 : "example");
-    return 0;
+    for (const grove_option *option = class_->options; option && option->name; option++) {
+        int fault = check_default(class_, option, error);
+        code = code ? code : fault;
+    }
+    return code;
+}
+
+const char *const *grove_library_data_folders(const grove_library *library)
+{
+    return (const char *const *)library->array_folders;
 }
 
 grove_tree *grove_library_load(grove_library *library, const char *path,
                                const grove_setting *settings, size_t setting_count,
                                grove_error *error)
 {
+    if (grove_library_ready(library, error))
+        return NULL;
     return grove_lang_load(path, library->classes, settings, setting_count,
                            (const char *const *)library->tree_folders,
                            (const char *const *)library->array_folders, error);
@@ -138,6 +200,8 @@ grove_tree *grove_library_parse(grove_library *library, const char *text, const 
                                 const grove_setting *settings, size_t setting_count,
                                 grove_error *error)
 {
+    if (grove_library_ready(library, error))
+        return NULL;
     return grove_lang_parse(text, name, library->classes, settings, setting_count,
                             (const char *const *)library->tree_folders,
                             (const char *const *)library->array_folders, error);
@@ -146,6 +210,11 @@ grove_tree *grove_library_parse(grove_library *library, const char *text, const 
 char *grove_library_options(grove_library *library, const char *path, grove_error *error)
 {
     return grove_lang_options(path, (const char *const *)library->tree_folders, error);
+}
+
+size_t grove_tree_action_count(const grove_tree *tree)
+{
+    return tree->action_count;
 }
 
 /* ---- values ---- */
@@ -186,7 +255,38 @@ int grove_value_elements(const grove_value *value)
     return value->elements;
 }
 
-bool grove_value_complex(const grove_value *value)
+const double *grove_value_coordinates(const grove_value *value, int k)
+{
+    if (k < 0 || k >= value->axes || !value->range[k].axis->centre)
+        return NULL;
+    return value->range[k].axis->centre + value->range[k].first;
+}
+
+const char *const *grove_value_labels(const grove_value *value, int k)
+{
+    if (k < 0 || k >= value->axes || !value->range[k].axis->labels)
+        return NULL;
+    return value->range[k].axis->labels + value->range[k].first;
+}
+
+const int32_t *grove_value_stations(const grove_value *value, int k, char side)
+{
+    if (k < 0 || k >= value->axes)
+        return NULL;
+    const grove_range *range = &value->range[k];
+    const int32_t *numbers = side == 'q' ? range->axis->right : range->axis->left;
+
+    return numbers ? numbers + range->first : NULL;
+}
+
+char *grove_value_unit(const grove_value *value)
+{
+    char text[64];
+
+    return grove_strdup(grove_unit_show(text, value->unit));
+}
+
+bool grove_value_is_complex(const grove_value *value)
 {
     return value->complex_;
 }
@@ -278,4 +378,113 @@ int grove_session_option(grove_session_options *options, const char *name, const
         return 0;
     }
     return grove_fail(error, GROVE_INVALID, "no such option: --%s", name);
+}
+
+/* ---- data and what is here ---- */
+
+/* A tree file: what its options are. */
+static char *tree_info(grove_library *library, const char *path, grove_error *error)
+{
+    char *options = grove_library_options(library, path, error);
+    char *text =
+        options ? grove_format("tree file: %s\n%s%s", path,
+                               *options ? "options, given as -s name=value:\n" : "no options\n",
+                               options)
+                : NULL;
+
+    free(options);
+    return text;
+}
+
+char *grove_library_info(grove_library *library, const char *path, grove_error *error)
+{
+    if (grove_ends_with(path, ".tree"))
+        return tree_info(library, path, error);
+    return grove_data_describe(path, (const char *const *)library->array_folders, error);
+}
+
+int grove_library_plot(grove_library *library, const char *path, const grove_picture *picture,
+                       const char *to, grove_error *error)
+{
+    return grove_picture_draw(path, (const char *const *)library->array_folders, picture, to,
+                              error);
+}
+
+static void add_folders(grove_text *text, const char *title, char **folders)
+{
+    for (char **at = folders; *at; at++)
+        grove_text_add(text, "%-15s %s%s\n", at == folders ? title : "", *at,
+                       grove_path_is_folder(*at) ? "" : " (not there)");
+}
+
+char *grove_library_about(grove_library *library)
+{
+    static const char *const modules[][2] = {{"data", "Measurement Sets (casacore)"},
+                                             {"plot", "pictures (cairo)"},
+                                             {"cuda", "CUDA devices"}};
+    grove_text text = {0};
+    size_t count;
+
+    grove_classes_names(library->classes, &count);
+    grove_text_add(&text, "grove %s, plugin interface %d.%d\n", GROVE_VERSION, GROVE_ABI_MAJOR,
+                   GROVE_ABI_MINOR);
+    for (size_t k = 0; k < sizeof(modules) / sizeof(modules[0]); k++)
+        grove_text_add(&text, "%-15s %s%s\n", k ? "" : "built with",
+                       grove_module_exists(modules[k][0]) ? "" : "no ", modules[k][1]);
+    grove_text_add(&text, "%-15s %zu\n", "node classes", count);
+    add_folders(&text, "looked for in", library->node_folders);
+    char **trees = folders_of(NULL, "GROVE_TREE_PATH", GROVE_TREE_FOLDER, "");
+    add_folders(&text, "trees", trees);
+    free_folders(trees);
+    add_folders(&text, "arrays", library->array_folders);
+    return text.at;
+}
+
+static const char *instruction_sets(void)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq"))
+        return "x86-64 with AVX2, AVX-512";
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return "x86-64 with AVX2";
+    return "x86-64";
+#elif defined(__aarch64__)
+    return "AArch64";
+#else
+    return "portable";
+#endif
+}
+
+static void add_cuda(grove_text *text)
+{
+    grove_error *error = grove_error_new();
+    int count = grove_device_count("cuda", error);
+
+    if (!count)
+        grove_text_add(text, "cuda    none%s%s\n", grove_error_count(error) ? ": " : "",
+                       grove_error_count(error) ? grove_error_message(error, 0) : "");
+    for (int k = 0; k < count; k++) {
+        grove_device *device = grove_device_open("cuda", k, 0, error);
+        grove_text_add(text, "cuda:%d  %s\n", k,
+                       device ? device->description : grove_error_message(error, 0));
+        grove_device_free(device);
+        grove_error_clear(error);
+    }
+    grove_error_free(error);
+}
+
+char *grove_library_devices(grove_library *library)
+{
+    grove_threads *threads = grove_threads_new(0);
+    grove_text text = {0};
+    char free_bytes[32];
+
+    (void)library;
+    grove_text_add(&text, "cpu     %d thread%s, %s, %s of memory free\n",
+                   grove_threads_count(threads), grove_threads_count(threads) == 1 ? "" : "s",
+                   instruction_sets(),
+                   grove_show_bytes(free_bytes, (double)grove_memory_available()));
+    grove_threads_free(threads);
+    add_cuda(&text);
+    return text.at;
 }

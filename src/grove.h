@@ -49,14 +49,17 @@ grove_library *grove_library_new(const char *const *plugin_folders);
 void grove_library_free(grove_library *library); /* after all trees made with it */
 /* Names of all node classes that are found, sorted, NULL-terminated; borrowed. */
 const char *const *grove_library_classes(grove_library *library, size_t *count);
+/* 0 when there are node classes; else GROVE_MISSING with the folders that were searched. Loading a
+ * tree says the same. */
+int grove_library_ready(const grove_library *library, grove_error *error);
 /* The reference page of a class as text or as Markdown, or NULL with a message. Caller frees. */
 char *grove_library_describe(grove_library *library, const char *class_name, bool markdown,
                              grove_error *error);
 /* One line about a class, its group, and the path of its module; borrowed; NULL with a message. */
 const char *grove_library_summary(grove_library *library, const char *class_name,
                                   const char **group, const char **path, grove_error *error);
-/* Does the class load, has it all texts, and can it be called with all its defaults? 0 or a code
- * with messages. */
+/* Does the class load, has it all texts, and are its defaults expressions of the tree language? 0
+ * or a code with messages. */
 int grove_library_check(grove_library *library, const char *class_name, grove_error *error);
 /* Folders where shipped antenna layouts are looked for, NULL-terminated; borrowed. */
 const char *const *grove_library_data_folders(const grove_library *library);
@@ -158,14 +161,11 @@ bool grove_value_is_complex(const grove_value *value);
 char *grove_value_unit(const grove_value *value);
 /* Numbers of a cell: 1 scalar, 2 diagonal, 4 matrix (XX XY YX YY), n vector. */
 int grove_value_elements(const grove_value *value);
-bool grove_value_complex(const grove_value *value);
 /* All numbers as double, real and imaginary part of each, cells in order of the axes. The caller
  * frees. NULL with a message. */
 double *grove_value_numbers(grove_value *value, int64_t *count, grove_error *error);
-/* A byte per element of each cell, in the same order: 1 where it is flagged. The caller frees. NULL
- * when no element is flagged. */
-unsigned char *grove_value_flags(grove_value *value);
-/* One byte per number: 1 where it is flagged. The caller frees. */
+/* A byte per number, in the same order: 1 where it is flagged. The caller frees. NULL with a
+ * message. */
 unsigned char *grove_value_flagged(grove_value *value, grove_error *error);
 
 /* ---- text for people ---- */
@@ -179,21 +179,26 @@ const char *grove_nearest(const char *word, const char *const *names, size_t cou
 
 /* ---- data ---- */
 
-/* What is at `path`, for people: a Measurement Set, a sky model, an antenna layout or the name of
- * an array that Grove knows. Caller frees; NULL with a message. */
+/* What is at `path`, for people: a Measurement Set, a sky model, an antenna layout, the name of an
+ * array that Grove knows, or a tree file and its options. Caller frees; NULL with a message. */
 char *grove_library_info(grove_library *library, const char *path, grove_error *error);
+/* For people: version, what this build has, and where it finds things; the devices that runs can
+ * use. Caller frees. */
+char *grove_library_about(grove_library *library);
+char *grove_library_devices(grove_library *library);
 
 /* A picture of a Measurement Set or a layout, into a .png or .svg file. */
 typedef struct {
-    const char *what;   /* "uv", "amplitude-time", "phase-time", "amplitude-freq", "phase-freq",
-                           "amplitude-uvdist",   "phase-uvdist", "layout", "image" */
+    const char *what;   /* one of grove_picture_names */
     const char *column; /* of visibilities; NULL: DATA */
     int field, spectral_window;
     int size;         /* image: pixels along each side; 0: 256 */
     double cell;      /* image: radians per pixel; 0: a third of the resolution */
-    bool logarithmic; /* image: colours by the logarithm */
+    bool logarithmic; /* colours of an image, or amplitudes, by the logarithm */
     int threads;      /* 0: all */
 } grove_picture;
+/* "uv", "image", "amplitude-time", ...: NULL-terminated; borrowed. A layout has "layout" only. */
+const char *const *grove_picture_names(size_t *count);
 int grove_library_plot(grove_library *library, const char *path, const grove_picture *picture,
                        const char *to, grove_error *error);
 

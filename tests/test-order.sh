@@ -33,6 +33,7 @@ function allowed(from, to)
     if (from ~ /^(plugin|grove)$/ || from == "cli") return to ~ /^(plugin|grove)$/
     if (from == "grove.c") return to ~ /^(plugin|grove)$/ || (to in level && to != "cli")
     if (from ~ /^(device|eval|plot)$/ && to == "kernels") return 1
+    if (from == "plot" && to == "kernels") return 1
     if (from == "nodes") return to ~ /^(plugin|kernels|io|base)$/
     if (to ~ /^(plugin|grove)$/) return 1
     return to in level && level[to] < level[from]

@@ -28,6 +28,14 @@ static char *find(const char *name)
     return NULL;
 }
 
+bool grove_module_exists(const char *name)
+{
+    char *path = find(name);
+
+    free(path);
+    return path != NULL;
+}
+
 const void *grove_module_open(const char *name, const char *symbol, const char *missing,
                               grove_error *error)
 {

@@ -3,6 +3,7 @@
 #define GROVE_BASE_MODULE_H
 
 #include "base/error.h"
+#include <stdbool.h>
 
 /* The address of `symbol` in the module NAME.so, which lies beside libgrove: in the folder grove/
  * of an installed one, in the same folder in a build tree. Once open it stays so. NULL with
@@ -10,5 +11,8 @@
  * it cannot be opened. */
 const void *grove_module_open(const char *name, const char *symbol, const char *missing,
                               grove_error *error);
+
+/* Whether this build has the module. */
+bool grove_module_exists(const char *name);
 
 #endif

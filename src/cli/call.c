@@ -45,7 +45,7 @@ static int print_value(grove_value *value, grove_error *error)
         if (i % elements == 0)
             print_index(value, i / elements);
         printf("%.10g", numbers[2 * i]);
-        if (grove_value_complex(value))
+        if (grove_value_is_complex(value))
             printf("%+.10gi", numbers[2 * i + 1]);
         putchar(i % elements == elements - 1 ? '\n' : ' ');
     }

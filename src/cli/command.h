@@ -29,7 +29,8 @@ typedef struct {
 } grove_command;
 
 extern const grove_command grove_command_run, grove_command_check, grove_command_show,
-    grove_command_nodes, grove_command_info, grove_command_plot, grove_command_call;
+    grove_command_nodes, grove_command_info, grove_command_plot, grove_command_call,
+    grove_command_new_node;
 
 /* 0, or GROVE_USAGE after a message. */
 int grove_command_parse(const grove_command *command, int count, char **arguments,

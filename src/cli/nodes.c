@@ -2,6 +2,7 @@
  * them. */
 #include "cli/command.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,49 +55,81 @@ static int list(grove_library *library, bool markdown, grove_error *error)
     return grove_error_count(error) ? grove_complain_errors(GROVE_FAILED, error) : GROVE_DONE;
 }
 
-/* Is there a line for this class in the table of value tests: "class program"? */
+/* ---- whether all is well ---- */
+
+/* Does the table of value tests, lines "CLASS PROGRAM", have one for this class? */
 static bool has_value_test(const char *table, const char *name)
 {
     size_t length = strlen(name);
 
     for (const char *at = table; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
-        if (!strncmp(at, name, length) && at[length] == ' ')
+        if (!strncmp(at, name, length) && at[length] == ' ' &&
+            at[length + 1 + strspn(at + length + 1, " ")] > ' ')
             return true;
     return false;
 }
 
+/* The caller frees; NULL after a message. */
 static char *read_table(const char *path)
 {
-    FILE *file = path ? fopen(path, "r") : NULL;
-    char *text = calloc(1, 65536);
+    FILE *file = fopen(path, "r");
+    char *text = NULL;
+    size_t length = 0, got = 1;
 
-    if (file) {
-        size_t got = fread(text, 1, 65535, file);
-        text[got] = 0;
-        fclose(file);
+    while (file && got && length < (1 << 24)) {
+        text = realloc(text, length + 65537);
+        got = fread(text + length, 1, 65536, file);
+        length += got;
+        text[length] = 0;
     }
+    if (!file || ferror(file)) {
+        grove_complain(GROVE_FAILED, "%s: cannot read: %s", path, strerror(errno));
+        free(text);
+        text = NULL;
+    }
+    if (file)
+        fclose(file);
     return text;
 }
 
-static int check(grove_library *library, const char *tests, grove_error *error)
+static bool is_class(const char *const *names, size_t count, const char *word)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(names[i], word))
+            return true;
+    return false;
+}
+
+/* All classes, or those named; a word that is none is the table. */
+static int check(grove_library *library, const grove_command_line *line, grove_error *error)
 {
     size_t count;
     const char *const *names = grove_library_classes(library, &count);
-    char *table = read_table(tests);
-    int faults = 0;
+    const char *path = NULL;
+    char *table = NULL;
+    int faults = 0, checked = 0;
 
+    if (line->word_count && !is_class(names, count, line->words[line->word_count - 1]))
+        path = line->words[line->word_count - 1];
+    int words = line->word_count - (path != NULL);
+    if (path && !(table = read_table(path)))
+        return GROVE_FAILED;
     for (size_t i = 0; i < count; i++) {
-        faults += grove_library_check(library, names[i], error) != 0;
-        if (tests && !has_value_test(table, names[i])) {
-            fprintf(stderr, "%s: has no value test in %s\n", names[i], tests);
-            faults++;
+        if (words && !is_class(line->words, (size_t)words, names[i]))
+            continue;
+        checked++;
+        bool bad = grove_library_check(library, names[i], error) != 0;
+        if (table && !has_value_test(table, names[i])) {
+            grove_complain(0, "class %s: has no value test in %s", names[i], path);
+            bad = true;
         }
+        faults += bad;
     }
     free(table);
-    printf("%zu classes, %d fault%s\n", count, faults, faults == 1 ? "" : "s");
     if (grove_error_count(error))
         grove_complain_errors(0, error);
-    return faults || !count ? GROVE_FAILED : GROVE_DONE;
+    printf("%d class%s checked, %d at fault\n", checked, checked == 1 ? "" : "es", faults);
+    return faults || !checked ? GROVE_FAILED : GROVE_DONE;
 }
 
 static int page(grove_library *library, const grove_command_line *line, grove_error *error)
@@ -121,8 +154,10 @@ static int nodes(grove_command_line *line)
     }
     grove_library *library = grove_library_new(line->plugin_folders);
     grove_error *error = grove_error_new();
-    if (line->check)
-        code = check(library, line->word_count ? line->words[0] : NULL, error);
+    if (grove_library_ready(library, error))
+        code = grove_complain_errors(GROVE_FAILED, error);
+    else if (line->check)
+        code = check(library, line, error);
     else if (line->word_count)
         code = page(library, line, error);
     else
@@ -132,6 +167,6 @@ static int nodes(grove_command_line *line)
     return code;
 }
 
-const grove_command grove_command_nodes = {"nodes", "[CLASS ...] | --check [TABLE]",
+const grove_command grove_command_nodes = {"nodes", "[CLASS ...] | --check [CLASS ...] [TABLE]",
                                            "lists the node classes, or prints the page of one",
                                            "plugins check markdown", nodes};

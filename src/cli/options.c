@@ -40,15 +40,17 @@ static const option options[] = {
     {"svg", NULL, "FILE", "draws it into FILE as SVG", TEXT, LINE(svg)},
     {"png", NULL, "FILE", "draws it into FILE as PNG", TEXT, LINE(png)},
     {"dot", NULL, "FILE", "writes it in Graphviz's language", TEXT, LINE(dot)},
-    {"check", NULL, NULL, "checks that every class loads and has all its texts", FLAG, LINE(check)},
+    {"check", NULL, NULL,
+     "checks that every class loads, has all its texts and defaults, and a line in TABLE", FLAG,
+     LINE(check)},
     {"markdown", NULL, NULL, "prints the reference of all classes as Markdown", FLAG,
      LINE(markdown)},
-    {"devices", NULL, NULL, "lists devices and what was built in", FLAG, LINE(devices)},
-    {"output", "-o", "FILE", "the picture, .png or .svg; a folder for all of them", TEXT,
-     LINE(output)},
-    {"what", NULL, "WORD",
-     "uv, amplitude-time, phase-time, amplitude-freq, phase-freq, amplitude-uvdist, phase-uvdist, "
-     "layout, image",
+    {"devices", NULL, NULL, "lists the devices that runs can use", FLAG, LINE(devices)},
+    {"output", "-o", "FILE",
+     "the picture, .png or .svg; or a folder for all of them (default: here)", TEXT, LINE(output)},
+    {"what", NULL, "LIST",
+     "uv, image, amplitude-time, phase-time, amplitude-freq, phase-freq, amplitude-uvdist, "
+     "phase-uvdist, layout; several with commas (default: uv,image of a set, layout of an array)",
      TEXT, LINE(what)},
     {"column", NULL, "NAME", "column of visibilities (default DATA)", TEXT, LINE(column)},
     {"field", NULL, "N", "which field (default 0)", NUMBER, LINE(field)},
@@ -56,7 +58,8 @@ static const option options[] = {
     {"size", NULL, "N", "image: pixels along each side (default 256)", NUMBER, LINE(size)},
     {"cell", NULL, "ARCSEC", "image: size of a pixel (default: a third of the resolution)", REAL,
      LINE(cell)},
-    {"log", NULL, NULL, "image: colours by the logarithm", FLAG, LINE(logarithmic)},
+    {"log", NULL, NULL, "colours of images, and amplitudes, by the logarithm", FLAG,
+     LINE(logarithmic)},
     {"folder", NULL, "DIR", "where to (default: a new folder of that name)", TEXT, LINE(folder)},
 };
 enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
@@ -223,9 +226,11 @@ const char *grove_command_word(const grove_command *command, const grove_command
 {
     if (line->word_count == 1)
         return line->words[0];
-    grove_complain(GROVE_USAGE,
-                   line->word_count ? "grove %s takes one %s; '%s' is one too many"
-                                    : "grove %s wants %s%s",
-                   command->name, what, line->word_count ? line->words[1] : "");
+    if (line->word_count)
+        grove_complain(GROVE_USAGE, "grove %s takes one %s; '%s' is one too many", command->name,
+                       what, line->words[1]);
+    else
+        grove_complain(GROVE_USAGE, "grove %s wants a %s; grove %s --help says more", command->name,
+                       what, command->name);
     return NULL;
 }

@@ -83,7 +83,7 @@ static int with_tree(const grove_command *command, grove_command_line *line, boo
 
     if (line->help) {
         code = show_options(library, command, line);
-    } else if ((file = grove_command_word(command, line, "a tree file"))) {
+    } else if ((file = grove_command_word(command, line, "tree file"))) {
         grove_tree *tree =
             grove_library_load(library, file, line->settings, line->setting_count, error);
         if (!tree || grove_error_warnings(error))

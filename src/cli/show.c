@@ -86,7 +86,7 @@ static int show(grove_command_line *line)
         grove_command_help(&grove_command_show);
         return GROVE_DONE;
     }
-    const char *file = grove_command_word(&grove_command_show, line, "a tree file");
+    const char *file = grove_command_word(&grove_command_show, line, "tree file");
     if (!file)
         return GROVE_USAGE;
     grove_library *library = grove_library_new(line->plugin_folders);

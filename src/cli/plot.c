@@ -1,0 +1,161 @@
+/* grove plot: pictures of data. */
+#include "cli/command.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+
+    return length >= tail && !strcmp(text + length - tail, end);
+}
+
+static bool is_picture(const char *path)
+{
+    return ends_with(path, ".png") || ends_with(path, ".svg");
+}
+
+/* The name of the data without folders and without an ending such as .ms, .MS, .array. */
+static int base_name(const char *data, const char **start)
+{
+    size_t length = strlen(data), at = length;
+
+    while (length > 1 && data[length - 1] == '/')
+        length--;
+    for (at = length; at > 0 && data[at - 1] != '/'; at--)
+        ;
+    *start = data + at;
+    for (size_t end = length; end > at + 1; end--)
+        if (data[end - 1] == '.')
+            return (int)(end - 1 - at);
+    return (int)(length - at);
+}
+
+/* Where a picture goes: into the file that was named, or into the folder under the data's name. */
+static char *picture_path(const grove_command_line *line, const char *what)
+{
+    const char *data = line->words[0], *name, *folder = line->output ? line->output : "";
+    int length = base_name(data, &name);
+    char *path = malloc(strlen(folder) + strlen(data) + strlen(what) + 16);
+
+    if (line->output && is_picture(line->output))
+        strcpy(path, line->output);
+    else
+        sprintf(path, "%s%s%.*s-%s.png", folder,
+                *folder && folder[strlen(folder) - 1] != '/' ? "/" : "", length, name, what);
+    return path;
+}
+
+static int draw(grove_library *library, const grove_command_line *line, const char *what)
+{
+    static const double arcsec = 3.14159265358979323846 / 180 / 3600;
+    grove_error *error = grove_error_new();
+    grove_picture picture = {.what = what,
+                             .column = line->column,
+                             .field = line->field,
+                             .spectral_window = line->window,
+                             .size = line->size,
+                             .cell = line->cell * arcsec,
+                             .logarithmic = line->logarithmic,
+                             .threads = line->session.threads};
+    char *path = picture_path(line, what);
+    int code = grove_library_plot(library, line->words[0], &picture, path, error)
+                   ? grove_complain_errors(GROVE_FAILED, error)
+                   : GROVE_DONE;
+
+    if (!code && !line->quiet)
+        printf("%s\n", path);
+    free(path);
+    grove_error_free(error);
+    return code;
+}
+
+/* The words of --what, apart, or after a message NULL. */
+static const char **split(char *list, int *count)
+{
+    size_t known;
+    const char *const *names = grove_picture_names(&known);
+    const char **words = malloc((strlen(list) + 1) * sizeof(char *));
+    char *next = list;
+
+    for (*count = 0; next;) {
+        char *word = next;
+        size_t k = 0;
+        next = strchr(word, ',');
+        if (next)
+            *next++ = 0;
+        while (k < known && strcmp(names[k], word) != 0)
+            k++;
+        if (k < known) {
+            words[(*count)++] = names[k];
+            continue;
+        }
+        const char *near = grove_nearest(word, names, known);
+        grove_complain(GROVE_USAGE, "--what %s: there is no such picture%s%s%s", word,
+                       near ? "; did you mean " : "; grove plot --help lists them",
+                       near ? near : "", near ? "?" : "");
+        free(words);
+        return NULL;
+    }
+    return words;
+}
+
+static int draw_all(const grove_command_line *line)
+{
+    const char *initial = is_folder(line->words[0]) ? "uv,image" : "layout";
+    char *list = strdup(line->what ? line->what : initial);
+    int count, code = GROVE_DONE;
+    const char **words = split(list, &count);
+
+    if (!words) {
+        free(list);
+        return GROVE_USAGE;
+    }
+    if (line->output && is_picture(line->output)) {
+        if (count > 1 && line->what)
+            code = grove_complain(GROVE_USAGE,
+                                  "-o %s: is one file, and --what asks for %d pictures; name a "
+                                  "folder",
+                                  line->output, count);
+        count = 1;
+    } else if (line->output && !is_folder(line->output) && mkdir(line->output, 0777)) {
+        code = grove_complain(GROVE_FAILED, "%s: cannot make this folder: %s", line->output,
+                              strerror(errno));
+    }
+    grove_library *library = grove_library_new(line->plugin_folders);
+    for (int k = 0; k < count && !code; k++)
+        code = draw(library, line, words[k]);
+    grove_library_free(library);
+    free(words);
+    free(list);
+    return code;
+}
+
+static int plot(grove_command_line *line)
+{
+    if (line->help) {
+        grove_command_help(&grove_command_plot);
+        return GROVE_DONE;
+    }
+    if (!grove_command_word(&grove_command_plot, line, "Measurement Set or array"))
+        return GROVE_USAGE;
+    if (line->size < 0 || line->cell < 0)
+        return grove_complain(GROVE_USAGE, "--%s: wants a positive number",
+                              line->size < 0 ? "size" : "cell");
+    return draw_all(line);
+}
+
+const grove_command grove_command_plot = {
+    "plot", "DATA [-o FILE|DIR] [--what LIST]", "draws pictures of a Measurement Set or an array",
+    "plugins output what column field spectral-window size cell log threads quiet", plot};

@@ -1,0 +1,293 @@
+/* Dirty images of Stokes I, as a direct sum over the visibilities. */
+#include "../kernels/cpu/dirty_image.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "base/threads.h"
+#include "base/unit.h"
+#include "plot/picture.h"
+#include "plot/plot.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Visibilities that are read, and visibilities times pixels that are summed, at most: some seconds
+ * of a small machine. */
+static const double most_visibilities = 20e6, most_terms = 50e9;
+enum { SIZE = 256, LARGEST = 4096, GRAIN = 64 };
+static const double arcsec = GROVE_PI / 180 / 3600;
+
+typedef struct {
+    grove_dirty_samples samples; /* of a block, Stokes I, without what is not chosen */
+    grove_dirty_grid grid;
+    double *uvw;
+    float *data, *weight;
+    int64_t room; /* rows */
+    double *sum;  /* [size][size] */
+    double total; /* of the weights */
+    double share;
+    grove_threads *threads;
+} image;
+
+/* ---- Stokes I ---- */
+
+/* Mean of the parallel hands, weighted by what that leaves of their weights; 0 where one is
+ * flagged. */
+static void store_stokes_i(const grove_set *set, const grove_set_samples *s, int64_t sample,
+                           float *data, float *weight)
+{
+    float re = 0, im = 0, variance = 0;
+
+    *weight = 0;
+    data[0] = data[1] = 0;
+    for (int k = 0; k < set->parallel_count; k++) {
+        int64_t at = sample * set->layout->correlations + set->parallel[k];
+        if (s->flag[at] || !(s->weight[at] > 0))
+            return;
+        re += s->data[2 * at];
+        im += s->data[2 * at + 1];
+        variance += 1 / s->weight[at];
+    }
+    if (!(variance > 0) || !isfinite(variance))
+        return;
+    float count = (float)set->parallel_count;
+    data[0] = re / count;
+    data[1] = im / count;
+    *weight = count * count / variance;
+}
+
+static int make_room(image *i, const grove_set *set, int64_t rows)
+{
+    size_t samples = (size_t)rows * (size_t)set->layout->channels;
+
+    if (rows <= i->room)
+        return 0;
+    free(i->uvw);
+    free(i->data);
+    free(i->weight);
+    i->uvw = grove_try_alloc((size_t)rows, 3 * sizeof(double));
+    i->data = grove_try_alloc(samples, 2 * sizeof(float));
+    i->weight = grove_try_alloc(samples, sizeof(float));
+    i->room = rows;
+    return i->uvw && i->data && i->weight
+               ? 0
+               : grove_fail(set->error, GROVE_NO_MEMORY, "%s: no memory for %lld rows", set->path,
+                            (long long)rows);
+}
+
+static void take_row(image *i, const grove_set *set, const grove_set_samples *s, int64_t row)
+{
+    int64_t channels = set->layout->channels, to = i->samples.rows;
+    double sum = 0;
+
+    for (int64_t k = 0; k < channels; k++) {
+        float *weight = i->weight + to * channels + k;
+        store_stokes_i(set, s, row * channels + k, i->data + 2 * (to * channels + k), weight);
+        sum += (double)*weight;
+    }
+    if (sum > 0) {
+        memcpy(i->uvw + 3 * to, s->uvw + 3 * row, 3 * sizeof(double));
+        i->total += sum;
+        i->samples.rows++;
+    }
+}
+
+static void add_pixels(void *context, int64_t first, int64_t last)
+{
+    image *i = context;
+
+    grove_dirty_image_add(&i->samples, &i->grid, first, last, i->sum);
+}
+
+static int add_block(void *context, const grove_set *set, const grove_set_samples *s)
+{
+    image *i = context;
+    int64_t rows = s->times * s->baselines;
+    int code = make_room(i, set, rows);
+
+    if (code)
+        return code;
+    i->samples.rows = 0;
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t time = s->first_time + row / s->baselines;
+        int64_t baseline = s->first_baseline + row % s->baselines;
+        uint64_t number = (uint64_t)(time * set->layout->baselines + baseline);
+        if (isfinite(s->uvw[3 * row]) && grove_set_chosen(number, i->share) &&
+            set->layout->antenna1[baseline] != set->layout->antenna2[baseline])
+            take_row(i, set, s, row);
+    }
+    i->samples.uvw = i->uvw;
+    i->samples.data = i->data;
+    i->samples.weight = i->weight;
+    grove_parallel(i->threads, i->grid.size * i->grid.size, GRAIN, add_pixels, i);
+    return 0;
+}
+
+/* ---- the grid ---- */
+
+static int widen(void *context, const grove_set *set, const grove_set_samples *s)
+{
+    double *longest = context;
+
+    (void)set;
+    for (int64_t row = 0; row < s->times * s->baselines; row++) {
+        double length = hypot(s->uvw[3 * row], s->uvw[3 * row + 1]);
+        if (isfinite(length) && length > *longest)
+            *longest = length;
+    }
+    return 0;
+}
+
+/* Pixels a third of the finest fringe wide, unless the user says otherwise. */
+static int choose_grid(image *i, grove_set *set, const grove_picture *picture)
+{
+    double longest = 0, highest = 0;
+    int code = 0;
+
+    i->grid.size = picture->size ? picture->size : SIZE;
+    i->grid.cell = picture->cell;
+    if (i->grid.size < 2 || i->grid.size > LARGEST)
+        return grove_fail(set->error, GROVE_INVALID,
+                          "an image of %lld pixels a side; it can have "
+                          "2 to %d",
+                          (long long)i->grid.size, LARGEST);
+    if (!(i->grid.cell > 0)) {
+        code = grove_set_walk(set, GROVE_SET_UVW, widen, &longest);
+        for (int64_t k = 0; k < set->layout->channels; k++)
+            highest = fmax(highest, set->layout->frequency[k]);
+        if (!code && longest * highest > 0)
+            i->grid.cell =
+                fmin(GROVE_SPEED_OF_LIGHT / highest / longest / 3, 1.4 / (double)i->grid.size);
+    }
+    if (!code && !(i->grid.cell > 0))
+        code = grove_fail(set->error, GROVE_INVALID,
+                          "%s: all baselines are of no length; say --cell", set->path);
+    return code;
+}
+
+/* ---- the picture ---- */
+
+typedef struct {
+    double peak, l, m, rms; /* rms: 1.4826 times the median of the absolute numbers */
+} summary;
+
+static int by_size(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Divides by the weights and finds peak and spread; `scratch` as large as the image. */
+static summary finish(const image *i, float *pixels, float *scratch)
+{
+    int64_t size = i->grid.size, count = size * size;
+    summary s = {.peak = -INFINITY};
+
+    for (int64_t at = 0; at < count; at++) {
+        pixels[at] = (float)(i->sum[at] / i->total);
+        scratch[at] = fabsf(pixels[at]);
+        if ((double)pixels[at] > s.peak) {
+            s.peak = (double)pixels[at];
+            s.l = (double)(at % size - size / 2) * i->grid.cell;
+            s.m = (double)(at / size - size / 2) * i->grid.cell;
+        }
+    }
+    qsort(scratch, (size_t)count, sizeof(float), by_size);
+    s.rms = 1.4826 * (double)scratch[count / 2];
+    return s;
+}
+
+/* l grows to the left, to the east; for a wide field in degrees. */
+static int draw(const grove_set *set, const image *i, const float *pixels, const summary *s,
+                const grove_picture *picture, const char *to)
+{
+    double size = (double)i->grid.size, middle = (double)(i->grid.size / 2);
+    bool wide = size * i->grid.cell > 5400 * arcsec;
+    double unit = i->grid.cell / (wide ? GROVE_PI / 180 : arcsec);
+    double low = (-middle - 0.5) * unit, high = (size - middle - 0.5) * unit;
+    char ra[32], dec[32], band[64];
+    char *note = grove_set_note(set, i->share, "rows");
+    char *title = grove_format("%s: dirty image, Stokes I", set->name);
+    char *subtitle = grove_format("%s, %s %s, %s, %s%s", set->layout->telescope,
+                                  grove_show_ra(ra, set->layout->phase_centre[0]),
+                                  grove_show_dec(dec, set->layout->phase_centre[1]),
+                                  grove_show_band(band, set->layout), set->column, note);
+    grove_raster raster = {.data = pixels,
+                           .rows = (size_t)i->grid.size,
+                           .columns = (size_t)i->grid.size,
+                           .x0 = low,
+                           .x1 = high,
+                           .y0 = low,
+                           .y1 = high,
+                           .map = GROVE_MAP_EMBER,
+                           .label = "Jy / beam"};
+    grove_chart chart = {.title = title,
+                         .subtitle = subtitle,
+                         .x = {.label = wide ? "l (deg)" : "l (arcsec)", .reversed = true},
+                         .y = {.label = wide ? "m (deg)" : "m (arcsec)"},
+                         .equal = true,
+                         .raster = &raster};
+    grove_figure figure = {.width = 800, .height = 740, .charts = &chart, .count = 1};
+
+    if (picture->logarithmic && s->peak > 0) {
+        raster.logarithmic = true;
+        raster.low = fmin(s->peak / 10, fmax(s->rms, s->peak * 1e-5));
+        raster.high = s->peak;
+    }
+    int code = grove_figure_draw(&figure, to, set->error);
+    free(note);
+    free(title);
+    free(subtitle);
+    return code;
+}
+
+static int make(image *i, grove_set *set, const grove_picture *picture, const char *to)
+{
+    size_t count = (size_t)i->grid.size * (size_t)i->grid.size;
+    float *pixels = grove_try_alloc(count, 2 * sizeof(float));
+    int code = 0;
+
+    i->sum = grove_try_alloc(count, sizeof(double));
+    i->samples.channels = set->layout->channels;
+    i->samples.freq = set->layout->frequency;
+    if (!pixels || !i->sum)
+        code = grove_fail(set->error, GROVE_NO_MEMORY, "no memory for an image of %lld x %lld",
+                          (long long)i->grid.size, (long long)i->grid.size);
+    if (!code)
+        code = grove_set_walk(set, GROVE_SET_UVW | GROVE_SET_DATA | GROVE_SET_WEIGHT, add_block, i);
+    if (!code && !(i->total > 0))
+        code = grove_fail(set->error, GROVE_INVALID,
+                          "%s: all of %s is flagged, or its weights "
+                          "are 0",
+                          set->path, set->column);
+    if (!code) {
+        summary s = finish(i, pixels, pixels + count);
+        code = draw(set, i, pixels, &s, picture, to);
+    }
+    free(pixels);
+    return code;
+}
+
+int grove_picture_image(grove_set *set, const grove_picture *picture, const char *to)
+{
+    image i = {0};
+    int code = choose_grid(&i, set, picture);
+
+    if (!code) {
+        grove_set_limit(set, most_visibilities, true);
+        double slots = ceil((double)set->layout->times / (double)set->every);
+        double terms = slots * (double)set->layout->baselines * (double)set->layout->channels *
+                       (double)i.grid.size * (double)i.grid.size;
+        i.share = most_terms / terms;
+        i.threads = grove_threads_new(picture->threads);
+        code = make(&i, set, picture, to);
+    }
+    grove_threads_free(i.threads);
+    free(i.uvw);
+    free(i.data);
+    free(i.weight);
+    free(i.sum);
+    return code;
+}

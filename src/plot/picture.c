@@ -1,0 +1,190 @@
+#include "plot/picture.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "plot/plot.h"
+
+#include <erfa.h>
+#include <erfam.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[] = {"uv",
+                                    "image",
+                                    "amplitude-time",
+                                    "phase-time",
+                                    "amplitude-freq",
+                                    "phase-freq",
+                                    "amplitude-uvdist",
+                                    "phase-uvdist",
+                                    "layout",
+                                    NULL};
+enum { NAMES = sizeof(names) / sizeof(names[0]) - 1 };
+
+const char *const *grove_picture_names(size_t *count)
+{
+    if (count)
+        *count = NAMES;
+    return names;
+}
+
+char *grove_show_band(char *buf, const grove_ms_layout *layout)
+{
+    double low = INFINITY, high = 0;
+
+    for (int64_t k = 0; k < layout->channels; k++) {
+        low = fmin(low, layout->frequency[k] - layout->channel_width[k] / 2);
+        high = fmax(high, layout->frequency[k] + layout->channel_width[k] / 2);
+    }
+    if (high >= 1e9)
+        snprintf(buf, 64, "%.4g–%.4g GHz", low * 1e-9, high * 1e-9);
+    else if (high > 0)
+        snprintf(buf, 64, "%.5g–%.5g MHz", low * 1e-6, high * 1e-6);
+    else
+        buf[0] = 0;
+    return buf;
+}
+
+/* ---- antenna layouts ---- */
+
+/* East and north of the stations' mean, m. Positions that are not on the Earth's surface are taken
+ * as they are. */
+static void project(const grove_station *stations, int count, double *east, double *north)
+{
+    double mean[3] = {0}, longitude, latitude, height;
+
+    for (int k = 0; k < count; k++)
+        for (int i = 0; i < 3; i++)
+            mean[i] += stations[k].position[i] / count;
+    bool local = sqrt(mean[0] * mean[0] + mean[1] * mean[1] + mean[2] * mean[2]) < 6e6 ||
+                 eraGc2gd(ERFA_WGS84, mean, &longitude, &latitude, &height);
+    for (int k = 0; k < count; k++) {
+        double x = stations[k].position[0] - mean[0], y = stations[k].position[1] - mean[1],
+               z = stations[k].position[2] - mean[2];
+        east[k] = local ? x : y * cos(longitude) - x * sin(longitude);
+        north[k] =
+            local ? y
+                  : z * cos(latitude) - sin(latitude) * (x * cos(longitude) + y * sin(longitude));
+    }
+}
+
+static void baseline_range(const grove_station *stations, int count, double *least, double *most)
+{
+    *least = INFINITY;
+    *most = 0;
+    for (int p = 0; p < count; p++)
+        for (int q = p + 1; q < count; q++) {
+            const double *a = stations[p].position, *b = stations[q].position;
+            double length = sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) +
+                                 (a[2] - b[2]) * (a[2] - b[2]));
+            *least = fmin(*least, length);
+            *most = fmax(*most, length);
+        }
+}
+
+static int draw_stations(const double *east, const double *north, int count, double unit,
+                         const char *title, const char *subtitle, const char *to,
+                         grove_error *error)
+{
+    grove_series series = {.x = east, .y = north, .count = (size_t)count, .size = 6};
+    grove_chart chart = {.title = title,
+                         .subtitle = subtitle,
+                         .x.label = unit > 1 ? "east (km)" : "east (m)",
+                         .y.label = unit > 1 ? "north (km)" : "north (m)",
+                         .equal = true,
+                         .series = &series,
+                         .series_count = 1};
+    grove_figure figure = {.width = 700, .height = 700, .charts = &chart, .count = 1};
+
+    return grove_figure_draw(&figure, to, error);
+}
+
+int grove_picture_layout(const grove_station *stations, int count, const char *name, const char *to,
+                         grove_error *error)
+{
+    double *east = grove_try_alloc((size_t)count, 2 * sizeof(double)), extent = 0, least, most;
+
+    if (!east)
+        return grove_fail(error, GROVE_NO_MEMORY, "%s: no memory for %d stations", name, count);
+    double *north = east + count;
+    project(stations, count, east, north);
+    for (int k = 0; k < 2 * count; k++)
+        extent = fmax(extent, fabs(east[k]));
+    double unit = extent > 2000 ? 1000 : 1;
+    for (int k = 0; k < 2 * count; k++)
+        east[k] /= unit;
+    baseline_range(stations, count, &least, &most);
+    char *title = grove_format("%s: antenna layout", name);
+    char *subtitle = count > 1 ? grove_format("%d stations, baselines %.3g m to %.3g km", count,
+                                              least, most * 1e-3)
+                               : grove_strdup("1 station");
+    int code = draw_stations(east, north, count, unit, title, subtitle, to, error);
+    free(title);
+    free(subtitle);
+    free(east);
+    return code;
+}
+
+/* ---- which of them ---- */
+
+static int draw_file(const char *path, const char *const *folders, const char *what, const char *to,
+                     grove_error *error)
+{
+    grove_layout *layout = grove_layout_read(path, folders, error);
+    int code;
+
+    if (!layout)
+        return grove_error_code(error);
+    if (strcmp(what, "layout") != 0)
+        code = grove_fail(error, GROVE_INVALID,
+                          "%s: an antenna layout has no picture '%s'; that needs a Measurement Set",
+                          path, what);
+    else
+        code = grove_picture_layout(layout->stations, layout->count, layout->name, to, error);
+    grove_layout_free(layout);
+    return code;
+}
+
+static int draw_set(const char *path, const grove_picture *picture, const char *to,
+                    grove_error *error)
+{
+    bool layout = !strcmp(picture->what, "layout"), uv = !strcmp(picture->what, "uv");
+    grove_set set;
+    int code = grove_set_open(&set, path, picture->field, picture->spectral_window, picture->column,
+                              !layout && !uv, error);
+
+    if (code)
+        return code;
+    if (layout)
+        code = grove_picture_layout(set.layout->stations, set.layout->station_count, set.name, to,
+                                    error);
+    else if (uv)
+        code = grove_picture_uv(&set, to);
+    else if (!strcmp(picture->what, "image"))
+        code = grove_picture_image(&set, picture, to);
+    else
+        code = grove_picture_scatter(&set, picture, to);
+    grove_set_close(&set);
+    return code;
+}
+
+int grove_picture_draw(const char *path, const char *const *folders, const grove_picture *picture,
+                       const char *to, grove_error *error)
+{
+    bool known = false;
+
+    for (int k = 0; k < NAMES && picture->what; k++)
+        known |= !strcmp(names[k], picture->what);
+    if (!known) {
+        const char *what = picture->what ? picture->what : "", *near;
+        near = grove_nearest(what, names, NAMES);
+        return grove_fail(error, GROVE_INVALID, "there is no picture '%s'%s%s%s", what,
+                          near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    }
+    if (!grove_ends_with(to, ".png") && !grove_ends_with(to, ".svg"))
+        return grove_fail(error, GROVE_INVALID, "%s: a picture's name ends in .png or .svg", to);
+    return grove_path_is_folder(path) ? draw_set(path, picture, to, error)
+                                      : draw_file(path, folders, picture->what, to, error);
+}
