@@ -18,17 +18,18 @@ static void set_path(const char *variable, const char *below)
     setenv(variable, path, 1);
 }
 
-void cuda_testing_begin(void)
+bool cuda_testing_begin(void)
 {
     const char *wanted = getenv("GROVE_TEST_CUDA");
 
     real = wanted && !strcmp(wanted, "real");
     if (real) {
         set_path("GROVE_CUDA_KERNELS", "nodes");
-        return;
+        return false;
     }
     set_path("GROVE_CUDA_DRIVER", "tests/cuda/.libs/libcuda-emulated.so");
     set_path("GROVE_CUDA_KERNELS", "tests/cuda/kernels");
+    return true;
 }
 
 emulated_control *cuda_testing_control(void)

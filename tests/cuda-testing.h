@@ -5,8 +5,8 @@
 #include "cuda/emulation.h"
 #include "device/device.h"
 
-/* Sets the environment so that devices are emulated; call first. */
-void cuda_testing_begin(void);
+/* Sets the environment so that devices are emulated; call first. False: they are not. */
+bool cuda_testing_begin(void);
 /* What the emulation can be told; NULL with a real driver. */
 emulated_control *cuda_testing_control(void);
 /* Forgets faults and counts. */

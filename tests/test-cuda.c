@@ -3,10 +3,9 @@
 #include "value/value.h"
 
 #include <check.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define GROVE_KERNEL_SOURCE "../kernels/arithmetic.h"
 #include "kernel.h"
@@ -478,47 +477,93 @@ START_TEST(test_what_is_not_there_is_said)
 }
 END_TEST
 
-/* The emulation keeps the host out of device memory. */
-START_TEST(test_the_host_cannot_touch_device_memory)
-{
-    void *at;
+/* ---- several threads and devices ---- */
 
-    cuda_testing_reset(1);
-    if (!cuda_testing_control())
-        return;
-    grove_device *device = cuda_testing_open(0);
-    ck_assert_int_eq(device->allocate(device, 4096, &at, errors), 0);
-    pid_t child = fork();
-    if (child == 0) {
-        close(STDERR_FILENO);
-        _exit(*(volatile char *)at == 0 ? 0 : 0);
+static grove_device *shared;
+
+/* What the reading, the evaluating and the writing thread do, each to its own blocks. */
+static void *work(void *which)
+{
+    enum { COUNT = 20000, ROUNDS = 6 };
+    double *numbers = malloc(COUNT * 8), *result = malloc(COUNT * 8), base = *(const int *)which;
+    int64_t wrong = 0;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        void *a, *out;
+        for (int k = 0; k < COUNT; k++)
+            numbers[k] = base + round + k;
+        int code = shared->allocate(shared, COUNT * 8, &a, NULL);
+        code |= shared->allocate(shared, COUNT * 8, &out, NULL);
+        code |= shared->upload(shared, a, numbers, COUNT * 8, NULL);
+        code |= shared->ready(shared, a, NULL);
+        grove_args args = sum_args(out, a, a, COUNT);
+        code |= shared->launch(shared, &add, &args, true, NULL);
+        shared->release(shared, a, COUNT * 8);
+        code |= shared->download(shared, result, out, COUNT * 8, NULL);
+        shared->release(shared, out, COUNT * 8);
+        for (int k = 0; k < COUNT; k++)
+            wrong += code || result[k] != 2 * numbers[k];
     }
-    int status = 0;
-    waitpid(child, &status, 0);
-    ck_assert(!WIFEXITED(status) || WEXITSTATUS(status) != 0);
-    device->release(device, at, 4096);
-    cuda_testing_close(device);
+    free(numbers);
+    free(result);
+    return (void *)(intptr_t)wrong;
+}
+
+START_TEST(test_threads)
+{
+    int base[3] = {0, 1000, 2000000};
+    pthread_t thread[3];
+
+    cuda_testing_reset((uint64_t)_i);
+    shared = cuda_testing_open(0);
+    if (!shared)
+        return;
+    for (int k = 0; k < 3; k++)
+        ck_assert_int_eq(pthread_create(&thread[k], NULL, work, &base[k]), 0);
+    for (int k = 0; k < 3; k++) {
+        void *wrong;
+        ck_assert_int_eq(pthread_join(thread[k], &wrong), 0);
+        ck_assert_int_eq((intptr_t)wrong, 0);
+    }
+    ck_assert_uint_eq(shared->in_use, 0);
+    ck_assert_uint_eq(shared->launches, 18);
+    cuda_testing_close(shared);
 }
 END_TEST
 
-/* ... and sees addresses of the host that are handed to kernels. */
-START_TEST(test_addresses_of_the_host_are_seen)
+START_TEST(test_two_devices)
 {
-    double numbers[4] = {0};
-    void *out;
+    double numbers[100];
 
-    cuda_testing_reset(1);
+    cuda_testing_reset((uint64_t)_i);
     if (!cuda_testing_control())
         return;
-    grove_device *device = cuda_testing_open(0);
-    ck_assert_int_eq(device->allocate(device, 32, &out, errors), 0);
-    grove_args args = sum_args(out, out, numbers, 0);
-    args.size[0] = 1;
-    ck_assert_int_eq(device->launch(device, &add, &args, true, errors), 0);
-    ck_assert_int_eq(cuda_testing_control()->host_addresses, 1);
-    cuda_testing_control()->host_addresses = 0;
-    device->release(device, out, 32);
-    cuda_testing_close(device);
+    cuda_testing_control()->devices = 2;
+    ck_assert_int_eq(grove_device_count("cuda", errors), 2);
+    grove_device *cpu = grove_device_cpu(1), *first = cuda_testing_open(0);
+    grove_device *second = grove_device_open("cuda", 1, 0, errors);
+    ck_assert_str_eq(second->name, "cuda:1");
+    for (int k = 0; k < 100; k++)
+        numbers[k] = k;
+    grove_buffer *a = grove_buffer_borrow(cpu, numbers, sizeof(numbers));
+    grove_buffer *sum = grove_buffer_new(first, sizeof(numbers), errors);
+    grove_buffer *more = grove_buffer_new(second, sizeof(numbers), errors);
+    void *at = grove_buffer_at(a, first, errors);
+    grove_args args = sum_args(grove_buffer_write(sum, first, errors), at, at, 100);
+    ck_assert_int_eq(first->launch(first, &add, &args, true, errors), 0);
+    args = sum_args(grove_buffer_write(more, second, errors), grove_buffer_at(a, second, errors),
+                    grove_buffer_at(sum, second, errors), 100);
+    ck_assert_int_eq(second->launch(second, &add, &args, true, errors), 0);
+    const double *result = grove_buffer_host(more, errors);
+    for (int k = 0; k < 100; k++)
+        ck_assert_double_eq(result[k], 3 * k);
+    grove_buffer_unref(a);
+    grove_buffer_unref(sum);
+    grove_buffer_unref(more);
+    ck_assert_uint_eq(first->in_use + second->in_use, 0);
+    grove_device_free(second);
+    cuda_testing_close(first);
+    grove_device_free(cpu);
 }
 END_TEST
 
@@ -542,8 +587,8 @@ int main(void)
     tcase_add_loop_test(tests, test_small_run, 0, 8);
     tcase_add_loop_test(tests, test_faults, 0, 5);
     tcase_add_test(tests, test_what_is_not_there_is_said);
-    tcase_add_test(tests, test_the_host_cannot_touch_device_memory);
-    tcase_add_test(tests, test_addresses_of_the_host_are_seen);
+    tcase_add_loop_test(tests, test_threads, 0, 8);
+    tcase_add_loop_test(tests, test_two_devices, 0, 8);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

@@ -1,0 +1,184 @@
+/* The emulated device itself: what it promises to kernels, and the faults that it must show. */
+#include "cuda-testing.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { THREADS = 96, BLOCKS = 7, SEEDS = 12 };
+
+static int64_t threads(const grove_args *args)
+{
+    return args->size[0];
+}
+
+static const grove_kernel block_sum = {"block_sum", NULL, NULL, "probe.cu", threads, THREADS, 0};
+static const grove_kernel no_barrier = {"no_barrier", NULL, NULL, "probe.cu", threads, THREADS, 0};
+static const grove_kernel stuck = {"stuck", NULL, NULL, "probe.cu", threads, 32, 0};
+static const grove_kernel shuffles = {"shuffles", NULL, NULL, "probe.cu", threads, 32, 0};
+
+static grove_error *errors;
+static grove_device *device;
+static double numbers[BLOCKS * THREADS], result[BLOCKS * THREADS];
+static void *in, *out;
+
+static void setup(void)
+{
+    errors = grove_error_new();
+    for (int k = 0; k < BLOCKS * THREADS; k++)
+        numbers[k] = k % 11 + k / THREADS;
+}
+
+static void teardown(void)
+{
+    grove_error_free(errors);
+}
+
+static void begin(int seed)
+{
+    cuda_testing_reset((uint64_t)seed);
+    device = cuda_testing_open(0);
+    ck_assert_int_eq(device->allocate(device, sizeof(numbers), &in, errors), 0);
+    ck_assert_int_eq(device->allocate(device, sizeof(result), &out, errors), 0);
+    ck_assert_int_eq(device->upload(device, in, numbers, sizeof(numbers), errors), 0);
+    ck_assert_int_eq(device->ready(device, in, errors), 0);
+    ck_assert_int_eq(device->clear(device, out, sizeof(result), errors), 0);
+}
+
+static int run(const grove_kernel *kernel, int64_t count)
+{
+    grove_args args = {.axes = 1, .inputs = 1, .size = {count}};
+
+    args.in[0].data = in;
+    args.out.data = out;
+    int code = device->launch(device, kernel, &args, true, errors);
+    return code ? code : device->download(device, result, out, sizeof(result), errors);
+}
+
+static void end(void)
+{
+    device->release(device, in, sizeof(numbers));
+    device->release(device, out, sizeof(result));
+    cuda_testing_close(device);
+}
+
+static double sum_of_block(int block)
+{
+    double sum = 0;
+
+    for (int k = 0; k < THREADS; k++)
+        sum += numbers[block * THREADS + k];
+    return sum;
+}
+
+START_TEST(test_barriers_and_shuffles)
+{
+    double all = 0;
+
+    begin(_i);
+    ck_assert_int_eq(run(&block_sum, BLOCKS * THREADS), 0);
+    for (int b = 0; b < BLOCKS; b++) {
+        ck_assert_double_eq(result[b], sum_of_block(b));
+        all += sum_of_block(b);
+    }
+    ck_assert_double_eq(result[BLOCKS], all);
+    ck_assert_int_eq(run(&shuffles, 32), 0);
+    for (int t = 0; t < 32; t++)
+        ck_assert_double_eq(result[t], (t ^ 31) + 5000 + 1e6 * (t ? t - 1 : 0));
+    end();
+}
+END_TEST
+
+/* Shared memory that is read too early holds rubbish, whatever the order of threads. */
+START_TEST(test_a_missing_barrier_shows)
+{
+    int wrong = 0;
+
+    begin(_i);
+    ck_assert_int_eq(run(&no_barrier, BLOCKS * THREADS), 0);
+    for (int b = 0; b < BLOCKS; b++)
+        wrong += !(fabs(result[b] - sum_of_block(b)) < 1e-9);
+    ck_assert_int_gt(wrong, 0);
+    end();
+}
+END_TEST
+
+START_TEST(test_threads_that_wait_for_ever_are_an_error)
+{
+    begin(1);
+    ck_assert_int_eq(run(&stuck, 32), GROVE_DEVICE);
+    ck_assert_str_eq(grove_error_message(errors, 0),
+                     "cuda:0: copying from it: the launch timed out and was terminated");
+    end();
+}
+END_TEST
+
+START_TEST(test_the_host_cannot_touch_device_memory)
+{
+    begin(1);
+    ck_assert_int_eq(device->wait(device, errors), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        close(STDERR_FILENO);
+        volatile char byte = *(volatile char *)out;
+        _exit(byte ? 0 : 0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ck_assert(!WIFEXITED(status) || WEXITSTATUS(status) != 0);
+    end();
+}
+END_TEST
+
+START_TEST(test_addresses_of_the_host_are_seen)
+{
+    begin(1);
+    void *kept = in;
+    in = numbers;
+    ck_assert_int_eq(run(&no_barrier, 1), 0);
+    in = kept;
+    ck_assert_int_eq(cuda_testing_control()->host_addresses, 1);
+    cuda_testing_control()->host_addresses = 0;
+    end();
+}
+END_TEST
+
+/* Bytes that nobody has written are not zero. */
+START_TEST(test_new_memory_holds_rubbish)
+{
+    void *at;
+
+    begin(1);
+    ck_assert_int_eq(device->allocate(device, 1 << 16, &at, errors), 0);
+    ck_assert_int_eq(device->download(device, result, at, sizeof(result), errors), 0);
+    ck_assert(isnan(result[0]) && isnan(result[17]));
+    device->release(device, at, 1 << 16);
+    end();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cuda emulation");
+    TCase *tests = tcase_create("cuda emulation");
+    SRunner *runner = srunner_create(suite);
+
+    if (!cuda_testing_begin())
+        return 77;
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, test_barriers_and_shuffles, 0, SEEDS);
+    tcase_add_loop_test(tests, test_a_missing_barrier_shows, 0, SEEDS);
+    tcase_add_test(tests, test_threads_that_wait_for_ever_are_an_error);
+    tcase_add_test(tests, test_the_host_cannot_touch_device_memory);
+    tcase_add_test(tests, test_addresses_of_the_host_are_seen);
+    tcase_add_test(tests, test_new_memory_holds_rubbish);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
