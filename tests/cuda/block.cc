@@ -4,6 +4,7 @@
 #define emulated_shared_fill emulated_shared_fill_unused
 #include "emulated.h"
 
+#include <memory>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <vector>
@@ -23,6 +24,11 @@ struct fiber {
     ucontext_t context;
     char *stack = nullptr;
     void *fake_stack = nullptr; // AddressSanitizer's
+    ~fiber()
+    {
+        if (stack)
+            munmap(stack, STACK);
+    }
 };
 
 struct thread {
@@ -37,6 +43,7 @@ struct slot {
 };
 
 fiber host;
+std::vector<std::unique_ptr<fiber>> fibers;
 std::vector<fiber *> spare;
 std::vector<thread> threads;
 std::vector<int> order;
@@ -116,7 +123,8 @@ fiber *take_fiber()
         spare.pop_back();
         return f;
     }
-    fiber *f = new fiber;
+    fibers.push_back(std::make_unique<fiber>());
+    fiber *f = fibers.back().get();
     f->stack = (char *)mmap(nullptr, STACK, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     prepare(f);
