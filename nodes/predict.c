@@ -221,24 +221,6 @@ static int eval(const grove_call *call)
     return 0;
 }
 
-static int64_t device_threads(const grove_args *args)
-{
-    return grove_predict_cuda_threads(args);
-}
-
-static const grove_kernel *device(const grove_args *args)
-{
-    static const grove_kernel kernels[] = {
-        [GROVE_PREDICT_CUDA] = {"predict", NULL, NULL, NULL, device_threads, PREDICT_CUDA_ROWS, 0},
-        [GROVE_PREDICT_CUDA_JONES] = {"predict_jones", NULL, NULL, NULL, device_threads,
-                                      PREDICT_CUDA_ROWS, 0},
-        [GROVE_PREDICT_CUDA_PLAIN] = {"predict_plain", NULL, NULL, NULL, device_threads,
-                                      PREDICT_CUDA_ROWS, 0},
-    };
-
-    return &kernels[grove_predict_cuda_way(args)];
-}
-
 GROVE_CLASS(predict) = {
     GROVE_CLASS_HEAD(predict),
     .doc = "Visibilities of a sky model: the sum over all its sources of point, between the Jones "
@@ -253,6 +235,6 @@ GROVE_CLASS(predict) = {
     .flags = GROVE_CLASS_MIX_FLAGS,
     .check = check,
     .eval = eval,
-    .device = device,
+    .device = grove_predict_device,
     .example = "V[p,q] = predict(S, obs, smear=both, left=E[s,p], right=E[s,q]^H)",
 };

@@ -72,17 +72,6 @@ static const setup setups[] = {
 };
 enum { SETUPS = sizeof(setups) / sizeof(*setups) };
 
-static int64_t threads(const grove_args *args)
-{
-    return grove_predict_cuda_threads(args);
-}
-
-static const grove_kernel kernels[] = {
-    {"predict", NULL, NULL, "predict.cu", threads, PREDICT_CUDA_ROWS, 0},
-    {"predict_jones", NULL, NULL, "predict.cu", threads, PREDICT_CUDA_ROWS, 0},
-    {"predict_plain", NULL, NULL, "predict.cu", threads, PREDICT_CUDA_ROWS, 0},
-};
-
 static int32_t left[PAIRS], right[PAIRS];
 static uint64_t counter;
 
@@ -228,7 +217,7 @@ static void run(grove_device *device, const setup *s, const grove_args *args, bo
         }
     ck_assert_int_eq(grove_predict_cuda_way(args), s->way);
     device->allocate(device, bytes, &there.out.data, error);
-    device->launch(device, &kernels[s->way], &there, double_, error);
+    device->launch(device, grove_predict_device(args), &there, double_, error);
     device->download(device, result, there.out.data, bytes, error);
     ck_assert_msg(grove_error_count(error) == 0, "%s", grove_error_message(error, 0));
     for (int k = 0; k < INPUTS; k++)

@@ -81,4 +81,27 @@ GROVE_FN int grove_predict_cuda_way(const grove_args *args)
                : GROVE_PREDICT_CUDA;
 }
 
+#ifndef GROVE_CUDA
+static int64_t grove_predict_device_threads(const grove_args *args)
+{
+    return grove_predict_cuda_threads(args);
+}
+
+/* The kernel for an evaluation; for grove_class.device. */
+static inline const grove_kernel *grove_predict_device(const grove_args *args)
+{
+    enum { BLOCK = PREDICT_CUDA_ROWS };
+    static const grove_kernel kernels[] = {
+        [GROVE_PREDICT_CUDA] = {"predict", 0, 0, "predict.cu", grove_predict_device_threads, BLOCK,
+                                0},
+        [GROVE_PREDICT_CUDA_JONES] = {"predict_jones", 0, 0, "predict.cu",
+                                      grove_predict_device_threads, BLOCK, 0},
+        [GROVE_PREDICT_CUDA_PLAIN] = {"predict_plain", 0, 0, "predict.cu",
+                                      grove_predict_device_threads, BLOCK, 0},
+    };
+
+    return &kernels[grove_predict_cuda_way(args)];
+}
+#endif
+
 #endif
