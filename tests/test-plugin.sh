@@ -1,23 +1,68 @@
 #!/bin/sh
-# The example plugin, built outside the tree against an installed Grove: listed, called, run in a tree.
-work=$(mktemp -d) || exit 1
+# Plugins outside the tree, built against an installed Grove: the example, and what `grove new-node`
+# writes. Each is listed, called, and held to its own value test; the example runs in a tree.
+work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 make=${MAKE:-make}
+unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR
+command -v pkg-config >/dev/null 2>&1 || { echo 'skipped: no pkg-config'; exit 77; }
 
-(cd "$GROVE_BUILD" && $make -s install prefix="$work/grove" DESTDIR= >"$work/install.log" 2>&1) ||
-    { tail "$work/install.log"; echo 'FAIL: make install'; exit 1; }
+fail()
+{
+    echo "FAIL: $1"
+    exit 1
+}
+
+# ---- one installation, for both ----
+$make -s -C "$GROVE_BUILD" install DESTDIR="$work/root" >"$work/install.log" 2>&1 ||
+    { tail "$work/install.log"; fail 'make install'; }
+pc=$(find "$work/root" -name grove.pc)
+[ -f "$pc" ] || fail 'no grove.pc was installed'
+prefix=$work/root$(sed -n 's/^prefix=//p' "$pc")
+sed -i "s|^prefix=.*|prefix=$prefix|" "$pc"
+PKG_CONFIG_PATH=$(dirname "$pc")${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
+export PKG_CONFIG_PATH
+variable()
+{
+    pkg-config --variable="$1" grove
+}
+grove=$(variable bindir)/grove
+# It was configured for another place, so it is told where things are.
+LD_LIBRARY_PATH=$(variable libdir)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+GROVE_PLUGIN_PATH=$(variable nodedir) GROVE_TREE_PATH=$(variable treedir)
+GROVE_DATA_PATH=$(dirname "$(variable arraydir)")
+export LD_LIBRARY_PATH GROVE_PLUGIN_PATH GROVE_TREE_PATH GROVE_DATA_PATH
+for file in "$GROVE_PLUGIN_PATH/add.so" "$GROVE_TREE_PATH/simulate.tree" "$GROVE_DATA_PATH/arrays/vla-c.array"; do
+    [ -f "$file" ] || fail "$file was not installed"
+done
+[ "$("$grove" version)" = "grove $(pkg-config --modversion grove)" ] || fail 'the versions of grove and grove.pc differ'
+"$grove" info | grep -q '^node classes  *[1-9]' || fail 'the installed grove has no classes'
+
+# ---- the example ----
 cp -R "$GROVE_SOURCE/examples" "$work/examples"
 chmod -R u+w "$work/examples"
-cd "$work/examples/plugin" || exit 1
-unset GROVE_PLUGIN_PATH GROVE_TREE_PATH GROVE_DATA_PATH
-LD_LIBRARY_PATH=$work/grove/lib
-export LD_LIBRARY_PATH
-# where it was configured for another prefix, the environment says where things are
-GROVE_PLUGIN_PATH=$(ls -d "$work"/grove/lib/grove/nodes-*) GROVE_TREE_PATH=$work/grove/share/grove/trees
-GROVE_DATA_PATH=$work/grove/share/grove
-export GROVE_PLUGIN_PATH GROVE_TREE_PATH GROVE_DATA_PATH
-sed -i "s|^prefix=.*|prefix=$work/grove|" "$work"/grove/lib/pkgconfig/grove.pc
-$make check PKG_CONFIG_PATH="$work/grove/lib/pkgconfig" || { echo 'FAIL: make check'; exit 1; }
-"$work/grove/bin/grove" run -q -p . wsrt.tree -s out=null || { echo 'FAIL: run'; exit 1; }
-"$work/grove/bin/grove" new-node beam_mine || { echo 'FAIL: new-node'; exit 1; }
-cd beam_mine && $make check PKG_CONFIG_PATH="$work/grove/lib/pkgconfig" || { echo 'FAIL: the new node'; exit 1; }
+cd "$work/examples/plugin" || exit 99
+$make check >log 2>&1 || { cat log; fail 'make check of the example'; }
+grep -q PASS log || { cat log; fail 'the test of the example did not run'; }
+"$grove" nodes -p . --check beam_cos3 || fail 'grove nodes --check beam_cos3'
+if [ -f "$GROVE_PLUGIN_PATH/sink.so" ]; then
+    "$grove" run -q -p . wsrt.tree -s out=null || fail 'wsrt.tree'
+fi
+$make -s install DESTDIR="$work/elsewhere" || fail 'make install of the example'
+[ -n "$(find "$work/elsewhere" -name beam_cos3.so)" ] || fail 'the example was not installed'
+
+# ---- a new one ----
+cd "$work" || exit 99
+"$grove" new-node beam_mine >log || fail 'grove new-node'
+cp -R beam_mine before
+"$grove" new-node beam_mine 2>log && fail 'grove new-node took a folder that has files of those names'
+grep -q 'exists; nothing was written' log || fail "message: $(cat log)"
+diff -r before beam_mine || fail 'grove new-node changed files'
+cd beam_mine || exit 99
+$make CFLAGS='-O2 -Wall -Wextra -Wno-missing-field-initializers -Werror' check >log 2>&1 || { cat log; fail 'make check of the new node'; }
+grep -q PASS log || fail 'the test of the new node did not run'
+"$grove" nodes -p . beam_mine | grep -q fwhm || fail 'the page of the new node'
+# its test is one: with another equation it fails
+sed -i 's/exp(-2 \*/exp(-3 */' beam_mine.h
+$make check >log 2>&1 && fail 'the test of the new node passes whatever it computes'
+echo 'PASS'

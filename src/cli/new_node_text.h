@@ -75,7 +75,7 @@ static const char makefile_text[] =
     "GROVE ?= $(shell $(PKG_CONFIG) --variable=bindir grove)/grove\n"
     "\n"
     "@NAME@.so: @NAME@.c @NAME@.h\n"
-    "\t$(CC) -std=c17 $(CFLAGS) -fPIC -shared $(shell $(PKG_CONFIG) --cflags grove) -o $@ @NAME@.c \\\n"
+    "\t$(CC) -std=c17 $(CFLAGS) -fPIC -shared -I. $(shell $(PKG_CONFIG) --cflags grove) -o $@ @NAME@.c \\\n"
     "\t    $(shell $(PKG_CONFIG) --libs grove) -lm\n"
     "\n"
     "check: @NAME@.so\n"
