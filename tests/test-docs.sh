@@ -9,7 +9,7 @@
 #     ```c program    compiled and run
 #     ```c file FILE  appended to FILE
 # Indented blocks that begin with "# NAME.tree" are trees, too. In that folder there are 3C147.skymodel, copies of it as
-# 3C147.lsm.html and my.skymodel, and two small Measurement Sets, observed.ms and obs.ms.
+# 3C147.lsm.html and my.skymodel, two small Measurement Sets, observed.ms and obs.ms, and the examples.
 cd "${GROVE_SOURCE:?}" || exit 99
 unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR CFLAGS
 work=$(mktemp -d) || exit 99
@@ -165,7 +165,7 @@ for document in $documents; do
     for sky in 3C147.skymodel 3C147.lsm.html my.skymodel; do
         cp examples/quickstart/3C147.skymodel "$folder/$sky"
     done
-    cp -R "$work/observed.ms" "$folder/observed.ms"
+    cp -R examples "$work/observed.ms" "$folder/"
     cp -R "$work/observed.ms" "$folder/obs.ms"
     chmod -R u+w "$folder"
     for block in "$blocks"/*; do
