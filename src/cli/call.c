@@ -55,10 +55,12 @@ static int print_value(grove_value *value, grove_error *error)
 
 static int call(grove_command_line *line)
 {
-    if (line->help || !line->word_count) {
+    if (line->help) {
         grove_command_help(&grove_command_call);
-        return line->help ? GROVE_DONE : GROVE_USAGE;
+        return GROVE_DONE;
     }
+    if (!line->word_count)
+        return grove_complain(GROVE_USAGE, "grove call wants a class; grove call --help says more");
     grove_library *library = grove_library_new(line->plugin_folders);
     grove_error *error = grove_error_new();
     char *text = make_text(line);

@@ -1,6 +1,8 @@
 /* The command: finds the subcommand and hands over. */
 #include "cli/command.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +30,16 @@ int grove_complain_errors(int code, const grove_error *error)
 {
     char *text = grove_error_text(error);
 
-    fputs(text, stderr);
+    /* Messages with a place look like a compiler's; those without one say who speaks. */
+    for (char *line = text, *next; *line; line = next) {
+        next = line + strcspn(line, "\n");
+        next += *next != 0;
+        if (!strncmp(line, "error: ", 7))
+            fputs("grove: ", stderr), line += 7;
+        else if (!strncmp(line, "warning: ", 9))
+            fputs("grove: ", stderr);
+        fwrite(line, 1, (size_t)(next - line), stderr);
+    }
     free(text);
     return code;
 }
@@ -58,8 +69,18 @@ static int unknown(const char *name)
                           near ? "'?" : "");
 }
 
+/* What was printed may not have arrived: a full disk. */
+static int flush(int code)
+{
+    if (!fflush(stdout) && !ferror(stdout))
+        return code;
+    return grove_complain(code ? code : GROVE_FAILED, "standard output: cannot write: %s",
+                          strerror(errno));
+}
+
 int main(int count, char **arguments)
 {
+    signal(SIGXFSZ, SIG_IGN); /* beyond the largest size of a file, writing fails with a reason */
     if (count < 2) {
         usage(stderr);
         return GROVE_USAGE;
@@ -67,11 +88,11 @@ int main(int count, char **arguments)
     const char *name = arguments[1];
     if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
         usage(stdout);
-        return GROVE_DONE;
+        return flush(GROVE_DONE);
     }
     if (!strcmp(name, "--version") || !strcmp(name, "version")) {
         puts("grove " GROVE_VERSION);
-        return GROVE_DONE;
+        return flush(GROVE_DONE);
     }
     for (int i = 0; i < COMMANDS; i++) {
         if (strcmp(commands[i]->name, name) != 0)
@@ -81,7 +102,7 @@ int main(int count, char **arguments)
         if (!code)
             code = commands[i]->run(&line);
         grove_command_release(&line);
-        return code;
+        return flush(code);
     }
     return unknown(name);
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef enum { FLAG, TEXT, NUMBER, REAL, SESSION_FLAG, SESSION, SETTING, FOLDER } kind;
 
@@ -36,7 +37,6 @@ static const option options[] = {
     {"stop-on-error", NULL, NULL, "shows the inputs of the node that fails", SESSION_FLAG,
      SESS(stop_on_error)},
     {"quiet", "-q", NULL, "no progress, no summary", FLAG, LINE(quiet)},
-    {"verbose", "-v", NULL, "says more", FLAG, LINE(verbose)},
     {"svg", NULL, "FILE", "draws it into FILE as SVG", TEXT, LINE(svg)},
     {"png", NULL, "FILE", "draws it into FILE as PNG", TEXT, LINE(png)},
     {"dot", NULL, "FILE", "writes it in Graphviz's language", TEXT, LINE(dot)},
@@ -121,6 +121,7 @@ static int add_setting(grove_command_line *line, const char *text)
 static int store(grove_command_line *line, const option *given, const char *text)
 {
     char *base = (char *)line, *end;
+    struct stat info;
     int code = 0;
 
     switch (given->kind) {
@@ -146,6 +147,8 @@ static int store(grove_command_line *line, const option *given, const char *text
     case FOLDER:
         if (line->plugin_count == 32)
             return grove_complain(GROVE_USAGE, "too many folders of plugins");
+        if (stat(text, &info) || !S_ISDIR(info.st_mode))
+            return grove_complain(GROVE_USAGE, "-p %s: there is no such folder", text);
         line->plugin_folders[line->plugin_count++] = text;
         return 0;
     case SESSION: {

@@ -26,6 +26,14 @@ static bool is_picture(const char *path)
     return ends_with(path, ".png") || ends_with(path, ".svg");
 }
 
+/* A name such as x.jpg, which is not meant as a folder. */
+static bool has_ending(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return strchr(slash ? slash + 1 : path, '.') != NULL;
+}
+
 /* The name of the data without folders and without an ending such as .ms, .MS, .array. */
 static int base_name(const char *data, const char **start)
 {
@@ -129,6 +137,10 @@ static int draw_all(const grove_command_line *line)
                                   "folder",
                                   line->output, count);
         count = 1;
+    } else if (line->output && !is_folder(line->output) && has_ending(line->output)) {
+        code = grove_complain(GROVE_USAGE,
+                              "-o %s: wants a file that ends in .png or .svg, or a folder",
+                              line->output);
     } else if (line->output && !is_folder(line->output) && mkdir(line->output, 0777)) {
         code = grove_complain(GROVE_FAILED, "%s: cannot make this folder: %s", line->output,
                               strerror(errno));

@@ -121,9 +121,8 @@ static int check(grove_command_line *line)
 const grove_command grove_command_run = {"run", "FILE [OPTIONS]", "runs a tree file",
                                          "set plugins precision memory threads device tile-times "
                                          "tile-channels tile-baselines profile trace "
-                                         "stop-on-error quiet verbose",
+                                         "stop-on-error quiet",
                                          run};
 const grove_command grove_command_check = {
     "check", "FILE [OPTIONS]", "everything short of running: faults, axes, memory, methods",
-    "set plugins precision memory threads device tile-times tile-channels tile-baselines verbose",
-    check};
+    "set plugins precision memory threads device tile-times tile-channels tile-baselines", check};

@@ -2,61 +2,97 @@
 #include "cli/command.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int write_text(const char *text, const char *path)
+/* The name under which a file is written before it is renamed. The caller frees. */
+static char *temporary_name(const char *path)
 {
-    FILE *file = fopen(path, "w");
+    char *name = malloc(strlen(path) + 40);
 
-    if (!file || fputs(text, file) < 0 || fclose(file))
-        return grove_complain(GROVE_FAILED, "%s: cannot write: %s", path, strerror(errno));
-    return GROVE_DONE;
+    sprintf(name, "%s.grove-tmp-%ld", path, (long)getpid());
+    return name;
 }
 
-/* Runs dot with `text` on its input and its output in a temporary file, which is renamed when
- * whole. */
-static int draw(const char *text, const char *format, const char *path)
+/* Puts the whole file in its place, or removes what there is of it. */
+static int settle(char *temporary, const char *path, bool good)
 {
-    char *temporary = malloc(strlen(path) + 32);
-    char option[16];
-    int pipes[2], status = -1;
-
-    sprintf(temporary, "%s.grove-tmp-%ld", path, (long)getpid());
-    snprintf(option, sizeof(option), "-T%s", format);
-    if (pipe(pipes)) {
-        free(temporary);
-        return grove_complain(GROVE_FAILED, "no pipe: %s", strerror(errno));
-    }
-    pid_t child = fork();
-    if (child == 0) {
-        dup2(pipes[0], 0);
-        close(pipes[0]);
-        close(pipes[1]);
-        execlp("dot", "dot", option, "-o", temporary, (char *)NULL);
-        _exit(127);
-    }
-    close(pipes[0]);
-    FILE *to = fdopen(pipes[1], "w");
-    if (to) {
-        fputs(text, to);
-        fclose(to);
-    }
-    if (child > 0)
-        waitpid(child, &status, 0);
     int code = GROVE_DONE;
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        code = grove_complain(GROVE_FAILED,
-                              "Graphviz's dot was not found; on Debian: apt-get install graphviz");
-    else if (status != 0 || rename(temporary, path))
-        code = grove_complain(GROVE_FAILED, "%s: cannot write", path);
-    if (code)
+
+    if (!good || rename(temporary, path)) {
+        code = grove_complain(GROVE_FAILED, "%s: cannot write: %s", path, strerror(errno));
         unlink(temporary);
+    }
     free(temporary);
     return code;
+}
+
+static int write_text(const char *text, const char *path)
+{
+    char *temporary = temporary_name(path);
+    FILE *file = fopen(temporary, "w");
+    bool good = file && fputs(text, file) >= 0;
+
+    if (file)
+        good = !fclose(file) && good;
+    return settle(temporary, path, good);
+}
+
+/* Starts dot with its input on a pipe, of which it gives the other end. */
+static pid_t start_dot(const char *option, const char *output, int *to)
+{
+    int ends[2];
+
+    if (pipe(ends))
+        return -1;
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[0], 0);
+        close(ends[0]);
+        close(ends[1]);
+        execlp("dot", "dot", option, "-o", output, (char *)NULL);
+        _exit(127);
+    }
+    close(ends[0]);
+    if (child < 0)
+        close(ends[1]);
+    *to = ends[1];
+    return child;
+}
+
+/* Graphviz's dot draws `text` into a temporary file, which is renamed when whole. */
+static int draw(const char *text, const char *format, const char *path)
+{
+    char *temporary = temporary_name(path), option[16];
+    size_t length = strlen(text), done = 0;
+    int to, status = -1;
+
+    snprintf(option, sizeof(option), "-T%s", format);
+    signal(SIGPIPE, SIG_IGN); /* dot may be missing, or end before it has read all */
+    pid_t child = start_dot(option, temporary, &to);
+    if (child < 0)
+        return settle(temporary, path, false);
+    for (ssize_t count = 1; count > 0 && done<length; done += count> 0 ? (size_t)count : 0)
+        count = write(to, text + done, length - done);
+    close(to);
+    waitpid(child, &status, 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
+        free(temporary);
+        return grove_complain(GROVE_FAILED,
+                              "%s: Graphviz's dot was not found; on Debian: apt-get "
+                              "install graphviz",
+                              path);
+    }
+    if (status != 0) {
+        unlink(temporary);
+        free(temporary);
+        return grove_complain(GROVE_FAILED, "%s: Graphviz's dot could not draw it", path);
+    }
+    return settle(temporary, path, true);
 }
 
 static int show_tree(const grove_tree *tree, const grove_command_line *line)

@@ -168,6 +168,11 @@ char *grove_data_describe(const char *path, const char *const *folders, grove_er
 
     if (grove_path_is_folder(path))
         return describe_folder(path, error);
+    /* the name of an array has neither */
+    if (!grove_path_exists(path) && strpbrk(path, "/.")) {
+        grove_fail(error, GROVE_MISSING, "%s: there is no such file or folder", path);
+        return NULL;
+    }
     for (size_t k = 0; k < sizeof(skies) / sizeof(*skies); k++)
         if (grove_ends_with(path, skies[k]))
             return try_sky(path, error);

@@ -132,9 +132,11 @@ int grove_picture_layout(const grove_station *stations, int count, const char *n
 static int draw_file(const char *path, const char *const *folders, const char *what, const char *to,
                      grove_error *error)
 {
-    grove_layout *layout = grove_layout_read(path, folders, error);
     int code;
 
+    if (!grove_path_exists(path) && strpbrk(path, "/."))
+        return grove_fail(error, GROVE_MISSING, "%s: there is no such file or folder", path);
+    grove_layout *layout = grove_layout_read(path, folders, error);
     if (!layout)
         return grove_error_code(error);
     if (strcmp(what, "layout") != 0)
