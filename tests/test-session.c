@@ -299,6 +299,28 @@ START_TEST(cached)
 }
 END_TEST
 
+/* A run may have written what was read before it. */
+START_TEST(read_again_after_a_run)
+{
+    grove_session_options options = {.threads = 1};
+    grove_value *value = NULL;
+    int before = 0;
+
+    session_test_tree("x = exp(o.gain)\nwrite = record(o.data * x)");
+    grove_session *session = grove_session_new(now.tree, &options, now.error);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(grove_session_evaluate(session, session_test_node("x"), NULL, 0, &value),
+                         0);
+        grove_value_unref(value);
+        ck_assert_int_eq(now.reads, before + (i != 1));
+        if (i == 1)
+            ck_assert_int_eq(grove_session_run(session), 0);
+        before = now.reads;
+    }
+    grove_session_free(session);
+}
+END_TEST
+
 START_TEST(faults_undo_all)
 {
     grove_session_options options = {.threads = 2, .tile_times = 2, .serial = _i % 2};
@@ -419,6 +441,7 @@ int main(void)
     tcase_add_loop_test(tests, actions_get_each_cell_once, 0, 8);
     tcase_add_test(tests, broadcast_and_reuse);
     tcase_add_test(tests, cached);
+    tcase_add_test(tests, read_again_after_a_run);
     tcase_add_loop_test(tests, faults_undo_all, 0, 8);
     tcase_add_loop_test(tests, each_refused_allocation, 0, 2);
     tcase_add_loop_test(tests, interruption, 0, 2);

@@ -27,6 +27,18 @@ static void learn_member(grove_facts *facts, const grove_node *node)
         own->key = grove_hash_integer(own->key, leaf->version);
 }
 
+/* A mean, a least or a greatest of nothing: all is flagged. */
+static bool has_no_sample(const grove_node *node)
+{
+    if (node->kind != GROVE_NODE_CLASS || !(node->class_->flags & GROVE_CLASS_REDUCE) ||
+        node->class_->reduce == GROVE_REDUCE_SUM)
+        return false;
+    for (int k = 0; k < node->consumed_count; k++)
+        if (node->consumed[k]->size == 0)
+            return true;
+    return false;
+}
+
 static void learn(grove_facts *facts, const grove_node *node)
 {
     grove_facts *own = &facts[node->id];
@@ -39,6 +51,7 @@ static void learn(grove_facts *facts, const grove_node *node)
     own->key = node->key;
     if (node->kind == GROVE_NODE_MEMBER)
         learn_member(facts, node);
+    own->flagged = own->flagged || has_no_sample(node);
     for (int k = 0; k < node->input_count; k++) {
         const grove_node *in = node->inputs[k].node;
         if (!in)

@@ -137,8 +137,7 @@ static void count(grove_session *session, double began)
 static void raise_versions(grove_session *session)
 {
     for (size_t i = 0; i < session->tree->node_count; i++)
-        if (session->tree->nodes[i]->kind == GROVE_NODE_CLASS &&
-            session->tree->nodes[i]->class_->flags & GROVE_CLASS_DATA)
+        if (session->tree->nodes[i]->kind == GROVE_NODE_LEAF)
             session->facts[session->tree->nodes[i]->id].version++;
     grove_facts_update(session->facts, session->tree);
 }
