@@ -1,0 +1,324 @@
+#!/bin/sh
+# The command as its user meets it: exit codes, what goes to standard output, and what is said when
+# something is wrong.
+grove=$GROVE_BUILD/grove
+work=$(mktemp -d) || exit 99
+trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
+cd "$work" || exit 99
+status=0
+checked=0
+sky=$GROVE_SOURCE/examples/quickstart/3C147.skymodel
+
+fail()
+{
+    echo "FAIL: $1"
+    [ -s err ] && sed 's/^/    /' err
+    status=1
+}
+
+# expect CODE MESSAGE ARGUMENT...: runs grove; MESSAGE is the whole of standard error ('' for nothing;
+# with ... at its end, the beginning of it). Standard output is in `out`.
+expect()
+{
+    wanted=$1 message=$2
+    shift 2
+    checked=$((checked + 1))
+    "$grove" "$@" >out 2>err
+    code=$?
+    [ $code -eq "$wanted" ] || fail "grove $*: exit code $code instead of $wanted"
+    said=$(cat err)
+    case $message in
+    *...) case $said in "${message%...}"*) ;; *) fail "grove $*: wanted: $message" ;; esac ;;
+    *) [ "$said" = "$message" ] || fail "grove $*: wanted: $message" ;;
+    esac
+}
+
+# prints PATTERN: that `out` has a line that matches.
+prints()
+{
+    grep -q -- "$1" out || fail "wanted on standard output: $1; got: $(head -n 5 out)"
+}
+
+# ---- the command itself ----
+expect 2 'usage: grove COMMAND...'
+[ -s out ] && fail 'usage goes to standard output'
+expect 0 '' --help
+for command in run check show nodes info plot call new-node version; do
+    prints "^  $command "
+done
+expect 0 '' help
+expect 0 '' version
+prints '^grove [0-9]*\.[0-9]*\.[0-9]*$'
+expect 0 '' --version
+expect 2 "grove: no command 'rnu'; did you mean 'run'?" rnu
+expect 2 "grove: no command 'ifno'; did you mean 'info'?" ifno
+expect 2 "grove: no command 'calibrate'; grove --help lists them" calibrate
+for command in run check show nodes info plot call new-node; do
+    expect 0 '' $command --help
+    prints "^usage: grove $command "
+    expect 0 '' $command -h
+    expect 2 "grove: grove $command has no option --frobnicate; grove $command --help lists them" $command --frobnicate
+done
+if [ -c /dev/full ]; then
+    "$grove" nodes >/dev/full 2>err && fail 'a full disk under standard output is no failure'
+    grep -q '^grove: standard output: cannot write: No space left on device$' err || fail 'message for a full standard output'
+fi
+
+# ---- options ----
+expect 2 'grove: grove run wants a tree file; grove run --help says more' run
+expect 2 "grove: grove run takes one tree file; 'b.tree' is one too many" run a.tree b.tree
+expect 2 'grove: grove run has no option --memroy; did you mean --memory?' run a.tree --memroy 1GiB
+expect 2 'grove: --memory wants SIZE' run a.tree --memory
+expect 2 'grove: --memory lots: wants a size such as 512MiB or 4GiB' run a.tree --memory lots
+expect 2 'grove: --precision half: wants single or double' run a.tree --precision half
+expect 2 'grove: --threads -1: wants a number of threads' run a.tree --threads -1
+expect 2 'grove: --threads x: wants a number of threads' run a.tree --threads=x
+expect 2 'grove: --device tpu: wants ...' run a.tree --device tpu
+expect 2 'grove: -s wants NAME=VALUE' run a.tree -s
+expect 2 'grove: -s x: wants NAME=VALUE' run a.tree -s x
+expect 2 'grove: -s =3: wants NAME=VALUE' run a.tree -s =3
+expect 2 'grove: -p nowhere: there is no such folder' run a.tree -p nowhere
+expect 2 'grove: --size many: wants a whole number' plot x --size many
+
+# ---- trees ----
+expect 2 'grove: nothere.tree: there is no such file; searched: the current folder, ...' run nothere.tree
+printf 'x = 1 +\n' >broken.tree
+expect 2 'broken.tree:1:...' check broken.tree
+printf 'x = sinn(1)\ny = cosine(2)\n' >names.tree
+expect 2 "names.tree:1:5: error: ..." check names.tree
+grep -q "did you mean 'sin'" err || fail 'the nearest class is not named'
+grep -q '^names.tree:2:5: error: ' err || fail 'the second fault is not told'
+grep -q '^    x = sinn(1)$' err || fail 'the line is not shown'
+grep -q '^        ^~~~$' err || fail 'the place is not marked'
+printf '\377\376\000x = 1\n' >binary.tree
+expect 2 '...' check binary.tree
+[ -s err ] || fail 'nothing is said about a binary file'
+: >empty.tree
+expect 0 '...' check empty.tree
+expect 2 '...' check simulate.tree -s skyy=3
+grep -q "^grove: setting skyy=3: the tree has no option 'skyy'; did you mean 'sky'?" err || fail 'an unknown setting'
+expect 2 '...' check simulate.tree -s sky=nothere.skymodel
+grep -q 'nothere.skymodel: cannot open: No such file or directory' err || fail 'a missing sky model'
+printf 'format = Name, Type, Ra, Dec, I\none, POINT, 05:42:36.1, +49.5' >truncated.skymodel
+expect 2 '...' check simulate.tree -s sky=truncated.skymodel
+grep -q 'truncated.skymodel:2:' err || fail 'a truncated sky model: no place'
+if [ "$(id -u)" != 0 ]; then
+    cp "$sky" secret.skymodel && chmod 0 secret.skymodel
+    expect 2 '...' check simulate.tree -s sky=secret.skymodel
+    grep -q 'secret.skymodel: cannot open: Permission denied' err || fail 'an unreadable sky model'
+fi
+expect 2 '...' check simulate.tree -s sky="$work"
+grep -q "error: sky_model: $work: " err || fail 'a folder as a sky model'
+
+cat >field.tree <<END
+option array = "vla-d"   "the array"
+obs    = observe(array=\$array, phase_centre="05h42m36.1s 49d51m07s", hour_angle=-2min..2min, integration=60s, channels=2)
+S      = sky_model("$sky")
+V[p,q] = sum[s]( point(S, obs) )
+c      = compare(V, V)
+END
+expect 0 '...' check field.tree
+prints 'predict'
+prints ' visibilities, .* cells to compute$'
+prints '^memory: values '
+expect 0 '' run field.tree --help
+prints '^array *= "vla-d" *the array$'
+expect 0 '...' run field.tree --threads 2 --memory 64MiB --precision double
+grep -q '^grove: .* visibilities in .*/s), [0-9]* tiles\{0,1\}, at most ' err || fail 'no summary'
+expect 0 '' run field.tree -q
+expect 0 '...' run field.tree -q --profile
+grep -q predict err || fail 'no profile'
+expect 0 '...' run field.tree -q --trace trace.json
+[ -s trace.json ] || fail 'no trace'
+expect 2 '...' run field.tree -s array=nowhere
+grep -q "there is no file or array 'nowhere'; the arrays are " err || fail 'an unknown array'
+
+# ---- show ----
+expect 2 'grove: grove show wants a tree file; grove show --help says more' show
+expect 0 '' show field.tree
+prints '^V '
+expect 0 '' show field.tree --dot field.dot
+grep -q '^digraph' field.dot || fail 'no graph'
+expect 1 'grove: nowhere/x.dot: cannot write: No such file or directory' show field.tree --dot nowhere/x.dot
+mkdir empty
+(PATH=$work/empty; "$grove" show field.tree --svg x.svg >out 2>err)
+[ $? -eq 1 ] || fail 'exit code without dot'
+[ "$(tail -n 1 err)" = "grove: x.svg: Graphviz's dot was not found; on Debian: apt-get install graphviz" ] || fail 'message without dot'
+[ -z "$(ls -A | grep x.svg)" ] || fail 'a picture was left behind without dot'
+if command -v dot >/dev/null 2>&1; then
+    expect 0 '' show field.tree --svg x.svg --png x.png
+    grep -q '<svg' x.svg || fail 'no SVG'
+fi
+
+# ---- nodes ----
+expect 0 '' nodes
+for word in '^data$' '^Jones terms$' '^  observe ' '^  beam_airy '; do
+    prints "$word"
+done
+expect 0 '' nodes beam_airy observe
+prints 'diameter'
+expect 2 "grove: no class 'beam_ary'; did you mean 'beam_airy'?" nodes beam_ary
+expect 0 '' nodes --markdown
+prints '^# Node classes$'
+expect 0 '' nodes --check
+expect 0 '' nodes --check "$GROVE_SOURCE/tests/value-tests.txt"
+prints ' classes checked, 0 at fault$'
+grep -v '^sin ' "$GROVE_SOURCE/tests/value-tests.txt" >table
+expect 1 'grove: class sin: has no value test in table' nodes --check table
+prints ' classes checked, 1 at fault$'
+sed 's/^sin .*/sin /' "$GROVE_SOURCE/tests/value-tests.txt" >table
+expect 1 'grove: class sin: has no value test in table' nodes --check table
+expect 0 '' nodes --check cos table
+prints '^1 class checked, 0 at fault$'
+expect 1 'grove: nothere.txt: cannot read: No such file or directory' nodes --check nothere.txt
+if [ -f "$GROVE_BUILD/tests/plugins/.libs/bad_default.so" ]; then
+    for plugin in bad_default no_text no_option_text no_example no_symbol wrong_major; do
+        mkdir $plugin
+        cp "$GROVE_BUILD/tests/plugins/.libs/$plugin.so" $plugin
+        expect 1 "grove: class $plugin: ..." nodes -p $plugin --check $plugin
+        prints '^1 class checked, 1 at fault$'
+    done
+fi
+
+# ---- no classes at all ----
+plugins=$GROVE_PLUGIN_PATH
+GROVE_PLUGIN_PATH=$work/nowhere:$work/empty
+for command in nodes 'check field.tree' 'call add 1 2' 'nodes --check'; do
+    "$grove" $command >out 2>err
+    code=$?
+    # an installed Grove has them in its own folder
+    grep -q 'no node classes were found' err || { [ $code -eq 0 ] && continue; }
+    grep -q "no node classes were found in $work/nowhere (not there), $work/empty, .*; GROVE_PLUGIN_PATH or -p can name" err ||
+        fail "grove $command without classes: the folders are not named"
+    [ $code -ne 0 ] || fail "grove $command without classes succeeds"
+done
+expect 0 '' info
+prints "^looked for in  *$work/nowhere (not there)$"
+GROVE_PLUGIN_PATH=$plugins
+
+# ---- call ----
+expect 0 '' call add 1 2
+[ "$(cat out)" = 3 ] || fail "1 + 2 = $(cat out)"
+expect 0 '' call multiply '3 + 4i' 2
+[ "$(cat out)" = 6+8i ] || fail "(3 + 4i) * 2 = $(cat out)"
+expect 2 'grove: grove call wants a class; grove call --help says more' call
+expect 2 'call:1:10: error: add: cannot add a plain number and a time; the units must agree...' call add 1 2s
+expect 2 "call:1:10: error: ..." call ad 1 2
+
+# ---- info ----
+expect 0 '' info
+prints '^grove '
+prints '^node classes  *[1-9]'
+expect 0 '' info --devices
+prints '^cpu  *[0-9]* threads\{0,1\}, .* free$'
+prints '^cuda'
+expect 2 "grove: grove info --devices takes no 'x'" info --devices x
+expect 0 '' info vla-c
+prints '^antenna layout: VLA, 27 stations$'
+expect 0 '' info "$sky"
+prints '^sky model: 60 sources '
+expect 0 '' info field.tree
+prints '^array *= "vla-d"'
+expect 0 '' info vla-c "$sky"
+expect 1 "grove: layout: there is no file or array 'nowhere'; the arrays are ..." info nowhere
+expect 1 'grove: nowhere.ms: there is no such file or folder' info nowhere.ms
+expect 1 "grove: $work: a folder, but not a Measurement Set" info "$work"
+cp binary.tree binary
+expect 1 'grove: binary: ...' info binary
+printf 'some text\n' >text
+expect 1 'grove: text: neither a sky model nor an antenna layout; ...' info text
+expect 1 'truncated.skymodel:2:...' info truncated.skymodel
+
+# ---- new-node ----
+expect 2 'grove: grove new-node wants a name for a class; grove new-node --help says more' new-node
+expect 2 "grove: Beam: a class's name begins with a lower-case letter and has lower-case letters, digits and _" new-node Beam
+expect 2 'grove: ../up: ...' new-node ../up
+expect 0 '' new-node beam_mine --folder mine
+[ -x mine/test.sh ] && [ -f mine/beam_mine.c ] && [ -f mine/beam_mine.h ] && [ -f mine/Makefile ] || fail 'files are missing'
+grep -rq '@NAME@' mine && fail 'the name was not put in everywhere'
+expect 1 'grove: mine/beam_mine.c: exists; nothing was written' new-node beam_mine --folder mine
+expect 0 "grove: warning: there is a class 'sin' already; ..." new-node sin
+expect 1 'grove: field.tree/x.c: ...' new-node x --folder field.tree
+
+# ---- plot ----
+if [ -f "$GROVE_BUILD/src/.libs/plot.so" ]; then
+    expect 2 'grove: grove plot wants a Measurement Set or array; grove plot --help says more' plot
+    expect 2 'grove: --what imag: there is no such picture; did you mean image?' plot vla-c --what imag
+    expect 2 'grove: -o x.gif: wants a file that ends in .png or .svg, or a folder' plot vla-c -o x.gif
+    expect 2 'grove: -o x.png: is one file, and --what asks for 2 pictures; name a folder' plot vla-c -o x.png --what uv,layout
+    expect 2 'grove: --size: wants a positive number' plot vla-c --size -3
+    expect 1 "grove: vla-c: an antenna layout has no picture 'uv'; that needs a Measurement Set" plot vla-c --what uv
+    expect 1 'grove: nowhere.ms: there is no such file or folder' plot nowhere.ms
+    expect 1 'grove: nowhere/x.png: cannot create: No such file or directory' plot vla-c -o nowhere/x.png
+    expect 0 '' plot vla-c -o pictures
+    [ "$(cat out)" = pictures/vla-c-layout.png ] || fail "the path: $(cat out)"
+    [ "$(head -c 4 pictures/vla-c-layout.png | tail -c 3)" = PNG ] || fail 'no PNG'
+    expect 0 '' plot -q wsrt -o layout.svg
+    [ -s out ] && fail 'quiet, and something is printed'
+    grep -q 'WSRT: antenna layout' layout.svg || fail 'the title of an SVG'
+else
+    expect 1 '...' plot vla-c
+    grep -q 'this build cannot draw; build Grove with cairo (libcairo2-dev)' err || fail 'message without cairo'
+fi
+
+# ---- Measurement Sets ----
+if [ -f "$GROVE_BUILD/nodes/.libs/sink.so" ]; then
+    expect 0 '' run -q simulate.tree -s sky="$sky" -s hour_angle=-5min..5min -s integration=60s -s channels=4 -s out=set.ms
+    expect 0 '' info set.ms
+    prints '^Measurement Set: 3510 rows, 27 antennas, telescope VLA$'
+    prints '^spectral window 0: 4 channels '
+    expect 1 '...' run -q simulate.tree -s sky="$sky" -s hour_angle=-5min..5min -s out=set.ms
+    grep -q 'set.ms' err || fail 'a set that exists'
+    if [ -f "$GROVE_BUILD/src/.libs/plot.so" ]; then
+        expect 0 '' plot set.ms/ --size 32 -o pictures
+        [ "$(sort out)" = 'pictures/set-image.png
+pictures/set-uv.png' ] || fail "the paths: $(cat out)"
+        for what in amplitude-time phase-time amplitude-freq phase-freq amplitude-uvdist phase-uvdist layout; do
+            expect 0 '' plot set.ms --what $what -o $what.svg
+            grep -q '</svg>' $what.svg || fail "$what: no whole SVG"
+        done
+        expect 0 '' plot set.ms --what image --log --size 16 --cell 20 -o image.svg
+        grep -q 'dirty image, Stokes I' image.svg || fail 'the title of an image'
+        expect 1 'grove: set.ms: has no column MODEL_DATA; grove info lists its columns' plot set.ms --what phase-time --column MODEL_DATA
+        expect 1 '...' plot set.ms --field 7
+        grep -q 'field 7' err || fail 'a field that is not there'
+        expect 1 'grove: an image of 100000 pixels a side; it can have 2 to 4096' plot set.ms --what image --size 100000
+    fi
+
+    # damaged
+    mkdir bad.ms && head -c 2000 set.ms/table.dat >bad.ms/table.dat
+    expect 1 'grove: bad.ms: ...' info bad.ms
+    expect 1 'grove: bad.ms: ...' plot bad.ms
+    expect 2 '...' check predict.tree -s ms=bad.ms -s sky="$sky"
+    grep -q 'error: ms: bad.ms: ' err || fail 'a damaged set in a tree'
+    cp -R set.ms short.ms
+    for file in short.ms/table.f*; do
+        [ "$(wc -c <"$file")" -lt 10000 ] || truncate -s 5000 "$file"
+    done
+    "$grove" run -q predict.tree -s ms=short.ms -s sky="$sky" 2>err
+    case $? in 1 | 2) ;; *) fail 'exit code for a truncated set' ;; esac
+    grep -q 'error: .*short.ms: ' err || fail 'message for a truncated set'
+
+    # no room: a limit on the size of files, and nothing that was there is lost
+    before=$(find set.ms -type f -exec cksum {} + | sort)
+    (
+        ulimit -f 100
+        "$grove" run -q simulate.tree -s sky="$sky" -s out=new.ms 2>err
+        echo $? >code
+        "$grove" run -q simulate.tree -s sky="$sky" -s out=set.ms -s overwrite=true 2>err2
+        echo $? >>code
+        "$grove" run -q predict.tree -s ms=set.ms -s sky="$sky" 2>err3
+        echo $? >>code
+    )
+    [ "$(cat code | tr '\n' ' ')" = '1 1 1 ' ] || fail "exit codes without room: $(cat code)"
+    for file in err err2 err3; do
+        [ "$(grep -c 'error: ' $file)" = 1 ] && grep -q 'File too large' $file || fail "one clear error without room: $(cat $file)"
+    done
+    [ -e new.ms ] && fail 'half a set was left behind'
+    [ "$(ls -A | grep -c grove-tmp)" = 0 ] || fail "left behind: $(ls -A | grep grove-tmp)"
+    [ "$(find set.ms -type f -exec cksum {} + | sort)" = "$before" ] || fail 'the set has changed without room'
+else
+    echo 'built without casacore: nothing of Measurement Sets was looked at'
+fi
+echo "$checked commands"
+exit $status
