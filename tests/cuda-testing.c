@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define GROVE_KERNEL_SOURCE "../kernels/arithmetic.h"
+#include "kernel.h"
+
+const grove_kernel cuda_testing_add = GROVE_KERNEL(add_elements);
+
 static bool real;
 static emulated_control *control;
 
@@ -88,4 +93,16 @@ void cuda_testing_close(grove_device *device)
     ck_assert_int_eq(c->modules, 0);
     ck_assert_int_eq(c->contexts, 0);
     ck_assert_int_eq(c->host_addresses, 0);
+}
+
+grove_args cuda_testing_sum(void *out, void *a, void *b, int64_t count)
+{
+    grove_view view = {.stride = {8}, .elements = 1, .shape = GROVE_SCALAR, .bytes = 8};
+    grove_args args = {.axes = 1, .inputs = 2, .size = {count}, .axis = {GROVE_AXIS_TIME}};
+
+    args.out = args.in[0] = args.in[1] = view;
+    args.out.data = out;
+    args.in[0].data = a;
+    args.in[1].data = b;
+    return args;
 }

@@ -16,4 +16,8 @@ grove_device *cuda_testing_open(uint64_t limit);
 /* Frees it, and fails the test if something is left in the driver. */
 void cuda_testing_close(grove_device *device);
 
+/* A kernel, and its arguments for out = a + b of `count` doubles. */
+extern const grove_kernel cuda_testing_add;
+grove_args cuda_testing_sum(void *out, void *a, void *b, int64_t count);
+
 #endif

@@ -7,11 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GROVE_KERNEL_SOURCE "../kernels/arithmetic.h"
-#include "kernel.h"
-
-static const grove_kernel add = GROVE_KERNEL(add_elements);
-
 enum { SEEDS = 24, MIB = 1 << 20 };
 
 static grove_error *errors;
@@ -35,19 +30,6 @@ static void fill(unsigned char *at, size_t bytes, unsigned seed)
             x = grove_random_bits(seed, k, 0, 0, 0);
         at[k] = (unsigned char)(x >> k % 8 * 8);
     }
-}
-
-/* out = a + b, `count` doubles. */
-static grove_args sum_args(void *out, void *a, void *b, int64_t count)
-{
-    grove_view view = {.stride = {8}, .elements = 1, .shape = GROVE_SCALAR, .bytes = 8};
-    grove_args args = {.axes = 1, .inputs = 2, .size = {count}, .axis = {GROVE_AXIS_TIME}};
-
-    args.out = args.in[0] = args.in[1] = view;
-    args.out.data = out;
-    args.in[0].data = a;
-    args.in[1].data = b;
-    return args;
 }
 
 START_TEST(test_bytes_come_back)
@@ -107,8 +89,8 @@ START_TEST(test_blocks_used_again_wait_for_what_was_queued)
         ck_assert_int_eq(device->ready(device, a, errors), 0);
         ck_assert_int_eq(device->ready(device, b, errors), 0);
         ck_assert_int_eq(device->allocate(device, sizeof(result), &out, errors), 0);
-        grove_args args = sum_args(out, a, b, COUNT);
-        ck_assert_int_eq(device->launch(device, &add, &args, true, errors), 0);
+        grove_args args = cuda_testing_sum(out, a, b, COUNT);
+        ck_assert_int_eq(device->launch(device, &cuda_testing_add, &args, true, errors), 0);
         device->release(device, a, sizeof(result));
         device->release(device, b, sizeof(result));
         sums[round % KEPT] = out;
@@ -147,8 +129,8 @@ START_TEST(test_blocks_released_with_an_upload_on_its_way)
     device->release(device, b, bytes);
     ck_assert_int_eq(device->allocate(device, bytes, &out, errors), 0);
     ck_assert_ptr_eq(b, out);
-    grove_args args = sum_args(out, a, a, COUNT);
-    ck_assert_int_eq(device->launch(device, &add, &args, true, errors), 0);
+    grove_args args = cuda_testing_sum(out, a, a, COUNT);
+    ck_assert_int_eq(device->launch(device, &cuda_testing_add, &args, true, errors), 0);
     ck_assert_int_eq(device->download(device, result, out, bytes, errors), 0);
     for (int k = 0; k < COUNT; k++)
         ck_assert_double_eq(result[k], 2 * numbers[k]);
@@ -195,10 +177,10 @@ START_TEST(test_buffers_have_sides)
     grove_buffer *out = grove_buffer_new(device, sizeof(numbers), errors);
     memcpy(grove_buffer_host(a, errors), numbers, sizeof(numbers));
     ck_assert(!grove_buffer_is_on(a, device));
-    grove_args args =
-        sum_args(grove_buffer_write(out, device, errors), grove_buffer_at(a, device, errors),
-                 grove_buffer_at(b, device, errors), 100);
-    ck_assert_int_eq(device->launch(device, &add, &args, true, errors), 0);
+    grove_args args = cuda_testing_sum(grove_buffer_write(out, device, errors),
+                                       grove_buffer_at(a, device, errors),
+                                       grove_buffer_at(b, device, errors), 100);
+    ck_assert_int_eq(device->launch(device, &cuda_testing_add, &args, true, errors), 0);
     const double *sums = grove_buffer_host(out, errors);
     for (int k = 0; k < 100; k++)
         ck_assert_double_eq(sums[k], 2 * k);
@@ -235,6 +217,32 @@ START_TEST(test_buffers_have_sides)
 }
 END_TEST
 
+START_TEST(test_values_with_flags)
+{
+    const grove_axis time = {"time", GROVE_AXIS_TIME, 100};
+    const grove_range range = {&time, 0, 100};
+    unsigned char down[100];
+
+    cuda_testing_reset((uint64_t)_i);
+    grove_device *device = cuda_testing_open(0);
+    if (!device)
+        return;
+    grove_value *value =
+        grove_value_new(device, &range, 1, GROVE_SCALAR, 1, false, true, true, errors);
+    unsigned char *flags = grove_buffer_host(value->flags, errors);
+    for (int k = 0; k < 100; k++)
+        ck_assert_int_eq(flags[k], 0);
+    flags[3] = 1;
+    void *at = grove_buffer_at(value->flags, device, errors);
+    ck_assert_int_eq(device->download(device, down, at, 100, errors), 0);
+    for (int k = 0; k < 100; k++)
+        ck_assert_int_eq(down[k], k == 3);
+    ck_assert_uint_eq(device->bytes_up, 100);
+    grove_value_unref(value);
+    cuda_testing_close(device);
+}
+END_TEST
+
 /* Station values seen from baselines, of a part of the stations and of the baselines. */
 START_TEST(test_gathered_inputs)
 {
@@ -259,7 +267,7 @@ START_TEST(test_gathered_inputs)
     ck_assert_int_eq(device->allocate(device, sizeof(numbers), &at, errors), 0);
     ck_assert_int_eq(device->upload(device, at, numbers, sizeof(numbers), errors), 0);
     ck_assert_int_eq(device->allocate(device, sizeof(result), &out, errors), 0);
-    grove_args args = sum_args(out, (char *)at - 8 * FIRST, (char *)at - 8 * FIRST, 0);
+    grove_args args = cuda_testing_sum(out, (char *)at - 8 * FIRST, (char *)at - 8 * FIRST, 0);
     args.axes = 2;
     args.size[0] = TIMES;
     args.size[1] = PAIRS;
@@ -274,7 +282,7 @@ START_TEST(test_gathered_inputs)
     }
     for (int again = 0; again < 2; again++) {
         ck_assert_int_eq(device->ready(device, at, errors), 0);
-        ck_assert_int_eq(device->launch(device, &add, &args, true, errors), 0);
+        ck_assert_int_eq(device->launch(device, &cuda_testing_add, &args, true, errors), 0);
     }
     ck_assert_int_eq(device->download(device, result, out, sizeof(result), errors), 0);
     for (int t = 0; t < TIMES; t++)
@@ -346,9 +354,9 @@ START_TEST(test_more_than_four_gigabytes)
     ck_assert_int_eq(device->upload(device, at, &numbers[0], 8, errors), 0);
     ck_assert_int_eq(device->upload(device, (char *)at + far, &numbers[1], 8, errors), 0);
     ck_assert_int_eq(device->ready(device, at, errors), 0);
-    grove_args args = sum_args(out, at, at, 2);
+    grove_args args = cuda_testing_sum(out, at, at, 2);
     args.out.stride[0] = args.in[0].stride[0] = args.in[1].stride[0] = (int64_t)far;
-    ck_assert_int_eq(device->launch(device, &add, &args, true, errors), 0);
+    ck_assert_int_eq(device->launch(device, &cuda_testing_add, &args, true, errors), 0);
     ck_assert_int_eq(device->download(device, &result[0], out, 8, errors), 0);
     ck_assert_int_eq(device->download(device, &result[1], (char *)out + far, 8, errors), 0);
     ck_assert_double_eq(result[0], 2);
@@ -356,93 +364,6 @@ START_TEST(test_more_than_four_gigabytes)
     device->release(device, at, far + 8);
     device->release(device, out, far + 8);
     cuda_testing_close(device);
-}
-END_TEST
-
-/* A small run through buffers; 0 with the right sums, or the first error's code. */
-static int small_run(grove_device *device, grove_device *cpu, grove_error *error)
-{
-    enum { COUNT = 700000 }; /* more than one piece of pinned memory */
-    grove_buffer *a = grove_buffer_new(cpu, COUNT * 8, error), *out = NULL;
-    double *numbers = grove_buffer_write(a, NULL, error);
-    int code = 0;
-
-    for (int k = 0; k < COUNT; k++)
-        numbers[k] = k;
-    for (int round = 0; !code && round < 3; round++) {
-        grove_buffer *next = grove_buffer_new(device, COUNT * 8, error);
-        void *x = grove_buffer_at(a, device, error);
-        void *y = out ? grove_buffer_at(out, device, error) : x;
-        code = next && x && y ? 0 : grove_error_code(error);
-        grove_args args =
-            sum_args(next ? grove_buffer_write(next, device, error) : NULL, x, y, COUNT);
-        if (!code)
-            code = device->launch(device, &add, &args, true, error);
-        grove_buffer_unref(out);
-        out = next;
-    }
-    const double *sums = code ? NULL : grove_buffer_host(out, error);
-    for (int k = 0; sums && k < COUNT; k += 997)
-        ck_assert_double_eq(sums[k], 4.0 * k);
-    code = code ? code : grove_error_code(error);
-    ck_assert(code || sums);
-    grove_buffer_unref(a);
-    grove_buffer_unref(out);
-    return code;
-}
-
-/* Every call of each kind fails once: an error that says so, or a right result; nothing is left. */
-START_TEST(test_faults)
-{
-    static const int kinds[] = {EMULATED_ALLOCATION, EMULATED_COPY, EMULATED_LAUNCH,
-                                EMULATED_RUNNING, EMULATED_OTHER};
-    grove_device *cpu = grove_device_cpu(1);
-    emulated_control *control = cuda_testing_control();
-    int failed = 0, worked = 0;
-
-    for (int n = 1; control && n < 200; n++) {
-        cuda_testing_reset((uint64_t)(n % 5));
-        control->fault = kinds[_i];
-        control->fault_at = n;
-        grove_error *error = grove_error_new();
-        grove_device *device = grove_device_open("cuda", 0, 0, error);
-        int code = device ? small_run(device, cpu, error) : grove_error_code(error);
-        bool reached = control->calls[kinds[_i]] >= n;
-        if (code) {
-            failed++;
-            ck_assert(code == GROVE_DEVICE || code == GROVE_NO_MEMORY);
-            ck_assert_ptr_nonnull(strstr(grove_error_message(error, 0), "cuda:0: "));
-        } else {
-            worked++;
-        }
-        if (device) {
-            ck_assert_uint_eq(device->in_use, 0);
-            cuda_testing_close(device);
-        }
-        grove_error_free(error);
-        if (!reached)
-            break;
-        ck_assert_int_lt(n, 199);
-    }
-    ck_assert(!control || failed > 0);
-    ck_assert(!control || worked > 0);
-    grove_device_free(cpu);
-}
-END_TEST
-
-START_TEST(test_small_run)
-{
-    cuda_testing_reset((uint64_t)_i);
-    grove_device *device = cuda_testing_open(0), *cpu = grove_device_cpu(1);
-
-    for (int again = 0; device && again < 2; again++) {
-        uint64_t before = device->system_allocations;
-        ck_assert_int_eq(small_run(device, cpu, errors), 0);
-        ck_assert(again == 0 || device->system_allocations == before);
-    }
-    if (device)
-        cuda_testing_close(device);
-    grove_device_free(cpu);
 }
 END_TEST
 
@@ -464,7 +385,7 @@ START_TEST(test_what_is_not_there_is_said)
     ck_assert_str_eq(device->description, "Emulated device, compute 9.0, 4.0 GiB");
     const grove_kernel unknown = {"nothing", NULL, NULL, "../kernels/nowhere.h", NULL, 0, 0};
     const grove_kernel missing = {"nothing", NULL, NULL, "../kernels/arithmetic.h", NULL, 0, 0};
-    grove_args args = sum_args(NULL, NULL, NULL, 1);
+    grove_args args = cuda_testing_sum(NULL, NULL, NULL, 1);
     ck_assert_int_ne(device->launch(device, &unknown, &args, true, errors), 0);
     ck_assert_int_ne(device->launch(device, &missing, &args, true, errors), 0);
     cuda_testing_close(device);
@@ -496,8 +417,8 @@ static void *work(void *which)
         code |= shared->allocate(shared, COUNT * 8, &out, NULL);
         code |= shared->upload(shared, a, numbers, COUNT * 8, NULL);
         code |= shared->ready(shared, a, NULL);
-        grove_args args = sum_args(out, a, a, COUNT);
-        code |= shared->launch(shared, &add, &args, true, NULL);
+        grove_args args = cuda_testing_sum(out, a, a, COUNT);
+        code |= shared->launch(shared, &cuda_testing_add, &args, true, NULL);
         shared->release(shared, a, COUNT * 8);
         code |= shared->download(shared, result, out, COUNT * 8, NULL);
         shared->release(shared, out, COUNT * 8);
@@ -549,11 +470,12 @@ START_TEST(test_two_devices)
     grove_buffer *sum = grove_buffer_new(first, sizeof(numbers), errors);
     grove_buffer *more = grove_buffer_new(second, sizeof(numbers), errors);
     void *at = grove_buffer_at(a, first, errors);
-    grove_args args = sum_args(grove_buffer_write(sum, first, errors), at, at, 100);
-    ck_assert_int_eq(first->launch(first, &add, &args, true, errors), 0);
-    args = sum_args(grove_buffer_write(more, second, errors), grove_buffer_at(a, second, errors),
-                    grove_buffer_at(sum, second, errors), 100);
-    ck_assert_int_eq(second->launch(second, &add, &args, true, errors), 0);
+    grove_args args = cuda_testing_sum(grove_buffer_write(sum, first, errors), at, at, 100);
+    ck_assert_int_eq(first->launch(first, &cuda_testing_add, &args, true, errors), 0);
+    args = cuda_testing_sum(grove_buffer_write(more, second, errors),
+                            grove_buffer_at(a, second, errors),
+                            grove_buffer_at(sum, second, errors), 100);
+    ck_assert_int_eq(second->launch(second, &cuda_testing_add, &args, true, errors), 0);
     const double *result = grove_buffer_host(more, errors);
     for (int k = 0; k < 100; k++)
         ck_assert_double_eq(result[k], 3 * k);
@@ -581,11 +503,10 @@ int main(void)
     tcase_add_loop_test(tests, test_blocks_released_with_an_upload_on_its_way, 0, SEEDS);
     tcase_add_loop_test(tests, test_cleared_memory_is_zero, 0, SEEDS);
     tcase_add_loop_test(tests, test_buffers_have_sides, 0, SEEDS);
+    tcase_add_loop_test(tests, test_values_with_flags, 0, SEEDS);
     tcase_add_loop_test(tests, test_gathered_inputs, 0, SEEDS);
     tcase_add_test(tests, test_budget);
     tcase_add_test(tests, test_more_than_four_gigabytes);
-    tcase_add_loop_test(tests, test_small_run, 0, 8);
-    tcase_add_loop_test(tests, test_faults, 0, 5);
     tcase_add_test(tests, test_what_is_not_there_is_said);
     tcase_add_loop_test(tests, test_threads, 0, 8);
     tcase_add_loop_test(tests, test_two_devices, 0, 8);

@@ -65,7 +65,7 @@ enum { GROVE_CUDA_VERSION = 1 };
  * reading and the writing thread. */
 grove_device *grove_device_cpu(int threads);
 void grove_device_free(grove_device *device); /* NULL is fine */
-/* Gives pooled blocks back to the system. */
+/* Gives pooled blocks back to the system, and on a device what it keeps of index arrays. */
 void grove_device_trim(grove_device *device);
 
 #endif

@@ -80,8 +80,16 @@ grove_value *grove_value_new(grove_device *device, const grove_range *range, int
         return NULL;
     }
     value->data = grove_buffer_new(device, bytes, error);
-    if (value->data && with_flags && !grove_value_add_flags(value, device, (1u << axes) - 1, error))
-        memset(grove_buffer_host(value->flags, error), 0, cells);
+    if (value->data && with_flags &&
+        !grove_value_add_flags(value, device, (1u << axes) - 1, error)) {
+        void *flags = grove_buffer_write(value->flags, NULL, error);
+        if (flags) {
+            memset(flags, 0, cells);
+        } else {
+            grove_buffer_unref(value->flags);
+            value->flags = NULL;
+        }
+    }
     if (!value->data || (with_flags && !value->flags)) {
         grove_value_unref(value);
         return NULL;

@@ -110,6 +110,7 @@ int cuda_clear(grove_device *device, void *at, size_t bytes, grove_error *error)
 /* Kernels (launch.c). */
 int cuda_launch(grove_device *device, const grove_kernel *kernel, const grove_args *args,
                 bool double_precision, grove_error *error);
+void cuda_forget_gathers(cuda_device *cuda);
 void cuda_unload(cuda_device *cuda);
 /* The kernel's function, loading what is needed (kernels.c); the caller is in the context. */
 int cuda_kernel_find(cuda_device *cuda, const grove_kernel *kernel, bool double_precision,

@@ -54,8 +54,6 @@ static void cuda_free(grove_device *device)
     if (cuda->context && !cuda_enter(cuda, NULL)) {
         if (cuda->compute)
             cuda->driver.stream_synchronize(cuda->compute);
-        for (int k = 0; k < cuda->gather_count; k++)
-            cuda_release(device, cuda->gathers[k].at, 0);
         cuda_trim(device);
         cuda_unload(cuda);
         cuda_way_close(cuda, &cuda->up);

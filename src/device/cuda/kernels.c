@@ -135,6 +135,4 @@ void cuda_unload(cuda_device *cuda)
     }
     free(cuda->files);
     free(cuda->loaded);
-    for (int k = 0; k < cuda->gather_count; k++)
-        free(cuda->gathers[k].copy);
 }

@@ -33,6 +33,17 @@ static cuda_gather *free_gather(cuda_device *cuda)
     return oldest;
 }
 
+void cuda_forget_gathers(cuda_device *cuda)
+{
+    pthread_mutex_lock(&cuda->launching);
+    for (int k = 0; k < cuda->gather_count; k++) {
+        cuda_release(&cuda->device, cuda->gathers[k].at, 0);
+        free(cuda->gathers[k].copy);
+    }
+    cuda->gather_count = 0;
+    pthread_mutex_unlock(&cuda->launching);
+}
+
 static int send_gather(cuda_device *cuda, const int32_t **index, int64_t count, grove_error *error)
 {
     grove_device *device = &cuda->device;

@@ -220,6 +220,7 @@ void cuda_trim(grove_device *device)
 
     if (cuda_enter(cuda, NULL))
         return;
+    cuda_forget_gathers(cuda);
     pthread_mutex_lock(&cuda->lock);
     while (drop_smallest(cuda))
         ;

@@ -1,0 +1,118 @@
+/* Faults of the CUDA device's driver, one at a time. */
+#include "cuda-testing.h"
+#include "value/value.h"
+
+#include <check.h>
+#include <string.h>
+
+/* A small run through buffers; 0 with the right sums, or the first error's code. */
+static int small_run(grove_device *device, grove_device *cpu, grove_error *error)
+{
+    enum { COUNT = 700000 }; /* more than one piece of pinned memory */
+    static int32_t order[COUNT];
+    grove_buffer *a = grove_buffer_new(cpu, COUNT * 8, error), *out = NULL;
+    double *numbers = grove_buffer_write(a, NULL, error);
+    int code = 0;
+
+    for (int k = 0; k < COUNT; k++) {
+        numbers[k] = k;
+        order[k] = k;
+    }
+    for (int round = 0; !code && round < 3; round++) {
+        grove_buffer *next = grove_buffer_new(device, COUNT * 8, error);
+        void *x = grove_buffer_at(a, device, error);
+        void *y = out ? grove_buffer_at(out, device, error) : x;
+        code = next && x && y ? 0 : grove_error_code(error);
+        grove_args args =
+            cuda_testing_sum(next ? grove_buffer_write(next, device, error) : NULL, x, y, COUNT);
+        if (!code && round == 1) /* the first input in its own order, by way of an index array */
+            args.in[0].gather = order;
+        if (!code)
+            code = device->clear(device, args.out.data, COUNT * 8, error);
+        if (!code)
+            code = device->launch(device, &cuda_testing_add, &args, true, error);
+        grove_buffer_unref(out);
+        out = next;
+    }
+    const double *sums = code ? NULL : grove_buffer_host(out, error);
+    for (int k = 0; sums && k < COUNT; k += 997)
+        ck_assert_double_eq(sums[k], 4.0 * k);
+    code = code ? code : grove_error_code(error);
+    ck_assert(code || sums);
+    grove_buffer_unref(a);
+    grove_buffer_unref(out);
+    return code;
+}
+
+/* Every call of each kind fails once: an error that says so, or a right result; nothing is left. */
+START_TEST(test_faults)
+{
+    static const int kinds[] = {EMULATED_ALLOCATION, EMULATED_COPY, EMULATED_LAUNCH,
+                                EMULATED_RUNNING, EMULATED_OTHER};
+    grove_device *cpu = grove_device_cpu(1);
+    emulated_control *control = cuda_testing_control();
+    int failed = 0, worked = 0;
+
+    for (int n = 1; control && n < 200; n++) {
+        cuda_testing_reset((uint64_t)(n % 5));
+        control->fault = kinds[_i];
+        control->fault_at = n;
+        grove_error *error = grove_error_new();
+        grove_device *device = grove_device_open("cuda", 0, 0, error);
+        int code = device ? small_run(device, cpu, error) : grove_error_code(error);
+        bool reached = control->calls[kinds[_i]] >= n;
+        if (code) {
+            failed++;
+            ck_assert(code == GROVE_DEVICE || code == GROVE_NO_MEMORY);
+            ck_assert_ptr_nonnull(strstr(grove_error_message(error, 0), "cuda:0: "));
+        } else {
+            worked++;
+        }
+        if (device) {
+            grove_device_trim(device);
+            ck_assert_uint_eq(device->in_use, 0);
+            cuda_testing_close(device);
+        }
+        grove_error_free(error);
+        if (!reached)
+            break;
+        ck_assert_int_lt(n, 199);
+    }
+    ck_assert(!control || failed > 0);
+    ck_assert(!control || worked > 0);
+    grove_device_free(cpu);
+}
+END_TEST
+
+START_TEST(test_small_run)
+{
+    cuda_testing_reset((uint64_t)_i);
+    grove_device *device = cuda_testing_open(0), *cpu = grove_device_cpu(1);
+
+    for (int again = 0; device && again < 2; again++) {
+        uint64_t before = device->system_allocations;
+        ck_assert_int_eq(small_run(device, cpu, NULL), 0);
+        ck_assert(again == 0 || device->system_allocations == before);
+    }
+    if (device)
+        cuda_testing_close(device);
+    grove_device_free(cpu);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cuda faults");
+    TCase *tests = tcase_create("cuda faults");
+    SRunner *runner = srunner_create(suite);
+
+    cuda_testing_begin();
+    tcase_set_timeout(tests, 240);
+    tcase_add_loop_test(tests, test_small_run, 0, 8);
+    tcase_add_loop_test(tests, test_faults, 0, 5);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
