@@ -19,6 +19,12 @@ static const grove_option options[] = {
     {"right", GROVE_VALUE_NUMBER, "none",
      "product of the Jones terms of station q, conjugate transposed; none: unity",
      .handing = GROVE_AS_COMPLEX, .shapes = GROVE_JONES, .linear = true},
+    {"uvw_left", GROVE_VALUE_LENGTH, "obs.station_uvw[p]",
+     "coordinates of station p, m, for sums by stations; baselines whose uvw is not the difference "
+     "of both stations' are summed by themselves",
+     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
+    {"uvw_right", GROVE_VALUE_LENGTH, "obs.station_uvw[q]", "coordinates of station q, m",
+     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
     {0},
 };
 
@@ -78,9 +84,24 @@ static const char *unfit(const grove_node *node)
     if (varies(node, GROVE_PREDICT_UVW, ~source) || varies(node, GROVE_PREDICT_RATE, ~source) ||
         varies(node, GROVE_PREDICT_INTERVAL, ~source))
         return "coordinates vary with the source";
-    if (grove_node_input_axis(node, GROVE_PREDICT_LEFT, GROVE_AXIS_SOURCE) ||
-        grove_node_input_axis(node, GROVE_PREDICT_RIGHT, GROVE_AXIS_SOURCE))
-        return "Jones terms vary with the source";
+    return NULL;
+}
+
+/* Why products of matrices of stations by sources cannot give it, or NULL. */
+static const char *unfit_for_stations(const grove_node *node)
+{
+    const unsigned source = 1u << GROVE_AXIS_SOURCE, time = 1u << GROVE_AXIS_TIME;
+    const unsigned station = 1u << GROVE_AXIS_STATION, freq = 1u << GROVE_AXIS_FREQ;
+    const unsigned baseline = 1u << GROVE_AXIS_BASELINE;
+
+    if (grove_node_choice(node, "smear"))
+        return "smearing couples the stations";
+    if (varies(node, GROVE_PREDICT_UVW, time | baseline) ||
+        varies(node, GROVE_PREDICT_UVW_LEFT, time | station) ||
+        varies(node, GROVE_PREDICT_UVW_RIGHT, time | station) ||
+        varies(node, GROVE_PREDICT_LEFT, source | time | station | freq) ||
+        varies(node, GROVE_PREDICT_RIGHT, source | time | station | freq))
+        return "an input varies with more than source, time, station and frequency";
     return NULL;
 }
 
@@ -106,27 +127,53 @@ static void find_channels(const grove_node *node, grove_predict_plan *plan)
 
 static void tell(grove_node *node, const grove_predict_plan *plan, const char *why)
 {
-    bool regular = plan->channels.regular && plan->count >= 4;
+    const char *isa = grove_isa_name((grove_isa)plan->isa);
+    const char *how = !plan->channels.regular
+                          ? "every phase evaluated: channels are not equally spaced"
+                      : plan->count < 4 ? "every phase evaluated: few channels"
+                                        : "phasor recurrence over blocks of channels";
 
-    if (why)
-        grove_node_note(node, "direct sum in double, %s, source by source: %s",
+    if (plan->way == GROVE_PREDICT_STATION)
+        grove_node_note(node, "products of matrices of stations by sources (%s): %s", isa, why);
+    else if (plan->way == GROVE_PREDICT_BASELINE)
+        grove_node_note(node, "direct sum for baselines (%s), %s", isa, how);
+    else
+        grove_node_note(node, "direct sum in double, source by source, %s; no vector code: %s",
                         plan->channels.regular ? "phasor recurrence over blocks of channels"
                                                : "every phase evaluated",
                         why);
-    else
-        grove_node_note(
-            node, "direct sum for baselines (%s), %s%s", grove_isa_name((grove_isa)plan->isa),
-            regular ? "phasor recurrence over blocks of channels" : "every phase evaluated: ",
-            regular                  ? ""
-            : plan->channels.regular ? "few channels"
-                                     : "the channels are not equally spaced");
+}
+
+/* The cheapest way: with many equally spaced channels a phasor recurrence takes two or three
+ * multiply-adds per source and channel, stations take four and with Jones matrices 32, and a phase
+ * evaluated takes some thirty. */
+static const char *choose_way(const grove_node *node, grove_predict_plan *plan)
+{
+    const char *why = unfit(node), *no_stations = unfit_for_stations(node);
+
+    plan->jones = grove_node_input_axis(node, GROVE_PREDICT_LEFT, GROVE_AXIS_SOURCE) ||
+                  grove_node_input_axis(node, GROVE_PREDICT_RIGHT, GROVE_AXIS_SOURCE);
+    plan->way = GROVE_PREDICT_PLAIN;
+    if (why)
+        return why;
+    if (plan->jones && no_stations)
+        return no_stations;
+    plan->way = GROVE_PREDICT_STATION;
+    if (plan->jones)
+        return "Jones terms of source and station go into the matrices";
+    if (!no_stations && !plan->channels.regular)
+        return "channels are not equally spaced";
+    if (!no_stations && plan->count < 4)
+        return "few channels";
+    plan->way = GROVE_PREDICT_BASELINE;
+    return NULL;
 }
 
 /* The way to the sum, once for the run. */
 static int find_way(grove_node *node)
 {
     grove_predict_plan plan = {0};
-    const char *why = unfit(node);
+    const char *why;
     grove_isa isa;
     char said[160];
 
@@ -134,7 +181,11 @@ static int find_way(grove_node *node)
         return grove_node_fail(node, GROVE_INVALID, "%s", said);
     find_channels(node, &plan);
     plan.isa = (int32_t)isa;
-    plan.way = why ? GROVE_PREDICT_PLAIN : GROVE_PREDICT_BASELINE;
+    why = choose_way(node, &plan);
+    if (plan.way != GROVE_PREDICT_STATION) {
+        grove_node_drop_input(node, GROVE_PREDICT_UVW_LEFT);
+        grove_node_drop_input(node, GROVE_PREDICT_UVW_RIGHT);
+    }
     grove_node_set_state(node, &plan, sizeof(plan));
     tell(node, &plan, why);
     return 0;
@@ -205,20 +256,25 @@ static int eval(const grove_call *call)
 {
     grove_args args = *call->args;
     grove_predict_plan plan;
-    grove_predict_sum *sum;
+    grove_predict_sum *sum = NULL;
+    int code = 0;
 
     check_channels(&args);
     memcpy(&plan, args.state.bytes, sizeof(plan));
-    if (plan.way == GROVE_PREDICT_PLAIN) {
-        grove_call_parallel(call, grove_predict_rows(&args), run_rows, &args);
-        return 0;
+    if (plan.way != GROVE_PREDICT_PLAIN) {
+        sum = grove_predict_sum_new(&args);
+        if (!sum)
+            return grove_node_fail(call->node, GROVE_NO_MEMORY, "no memory to pack the sources");
     }
-    sum = grove_predict_sum_new(&args);
-    if (!sum)
-        return grove_node_fail(call->node, GROVE_NO_MEMORY, "no memory to pack the sources");
-    grove_call_parallel(call, grove_predict_sum_pieces(sum), run_pieces, sum);
+    if (sum && grove_predict_sum_fits(sum)) {
+        grove_call_parallel(call, grove_predict_sum_pieces(sum), run_pieces, sum);
+        if (grove_predict_sum_failed(sum))
+            code = grove_node_fail(call->node, GROVE_NO_MEMORY, "no memory to pack the stations");
+    } else {
+        grove_call_parallel(call, grove_predict_rows(&args), run_rows, &args);
+    }
     grove_predict_sum_free(sum);
-    return 0;
+    return code;
 }
 
 GROVE_CLASS(predict) = {

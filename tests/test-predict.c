@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SOURCES = 300, MOST_CELLS = 100 * 1000, STATIONS = 7, MOST_CHANNELS = 200 };
+enum { MOST_SOURCES = 600, STATIONS = 7, MOST_CHANNELS = 200 };
 enum { NO_JONES, STATION_JONES, SOURCE_JONES }; /* what they vary with beside time and channel */
 
 typedef struct {
@@ -20,6 +20,7 @@ typedef struct {
     int sources, times, baselines, channels, elements;
     int spectra, gaussians, smear, irregular, unequal_widths;
     int jones, jones_shape, way;
+    int strays; /* every so many baselines, one is not the difference of its stations */
 } setup;
 
 /* Everything at random. */
@@ -70,7 +71,8 @@ static void make_axes(const setup *c, world *w)
             w->gather[0][b] = p;
             w->gather[1][b] = q;
             for (int d = 0; d < 3; d++) {
-                w->uvw[t][b][d] = w->station[t][p][d] - w->station[t][q][d];
+                int stray = c->strays && (b + t) % c->strays == 0;
+                w->uvw[t][b][d] = w->station[t][p][d] - w->station[t][q][d] + (stray ? draw() : 0);
                 w->rate[t][b][d] = (d == 2 ? 0.1 : 1) * draw();
             }
         }
@@ -223,6 +225,7 @@ static void set_plan(const setup *c, const world *w, grove_isa isa, grove_args *
                                .equal_width = !c->unequal_widths,
                                .smear_time = c->smear & 1,
                                .smear_freq = c->smear >> 1,
+                               .jones = c->jones == SOURCE_JONES,
                                .count = c->channels,
                                .width = w->width[0],
                                .reference = 1.2e9};
@@ -241,7 +244,7 @@ static call make_call(const setup *c, world *w, grove_isa isa, int single)
 
     *a = (grove_args){
         .axes = 4,
-        .inputs = 10,
+        .inputs = 12,
         .size = {c->sources, c->times, c->baselines, c->channels},
         .axis = {GROVE_AXIS_SOURCE, GROVE_AXIS_TIME, GROVE_AXIS_BASELINE, GROVE_AXIS_FREQ}};
     set_plan(c, w, isa, a);
@@ -268,6 +271,12 @@ static call make_call(const setup *c, world *w, grove_isa isa, int single)
         a->in[8 + side].gather = w->gather[side];
         a->in[8 + side].gather_axis = 2;
     }
+    for (int side = 0; side < 2 && c->way == GROVE_PREDICT_STATION; side++) {
+        grove_view *view = &a->in[GROVE_PREDICT_UVW_LEFT + side];
+        set_view(view, w->station, GROVE_VECTOR, 8, (int64_t[]){0, STATIONS * v, v, 0});
+        view->gather = w->gather[side];
+        view->gather_axis = 2;
+    }
     return k;
 }
 
@@ -289,7 +298,7 @@ static void compute(const setup *c, const call *k, const int first[3], const int
     set_view(&a.out, out, out_elements(c), single ? 4 : 8,
              (int64_t[]){0, cell * c->channels * c->baselines, cell * c->channels, cell});
     for (int d = 0; d < 3; d++) {
-        for (int i = 0; i < 10; i++)
+        for (int i = 0; i < 12; i++)
             if (a.in[i].data && !(a.in[i].gather && d == 1))
                 a.in[i].data = (char *)a.in[i].data + a.in[i].stride[d + 1] * first[d];
             else if (a.in[i].gather)
@@ -300,8 +309,10 @@ static void compute(const setup *c, const call *k, const int first[3], const int
     }
     sum = grove_predict_sum_new(&a);
     ck_assert_ptr_nonnull(sum);
+    ck_assert(grove_predict_sum_fits(sum));
     for (int64_t i = grove_predict_sum_pieces(sum) - 1; i >= 0; i--)
         grove_predict_sum_run(sum, i, i + 1);
+    ck_assert(!grove_predict_sum_failed(sum));
     grove_predict_sum_free(sum);
 }
 
@@ -417,6 +428,34 @@ START_TEST(baseline_form)
 }
 END_TEST
 
+#define STATION .way = GROVE_PREDICT_STATION
+
+static const setup stations[] = {
+    {"scalars", 300, 3, 21, 1, 1, STATION},
+    {"diagonals", 33, 3, 21, 3, 2, STATION},
+    {"matrices", 33, 3, 21, 5, 4, STATION},
+    {"spectra", 33, 3, 21, 5, 4, .spectra = 1, .irregular = 1, STATION},
+    {"strays", 50, 4, 21, 3, 4, .strays = 3, STATION},
+    {"Gaussians among them", 50, 4, 21, 3, 1, .gaussians = 1, STATION},
+    {"one source", 1, 3, 21, 2, 4, STATION},
+    {"no source", 0, 3, 21, 2, 4, STATION},
+    {"one row", 50, 1, 1, 1, 1, STATION},
+    {"more sources than a panel", 600, 1, 5, 1, 1, STATION},
+    {"Jones around", 50, 2, 21, 3, 4, .jones = STATION_JONES, .jones_shape = 4, STATION},
+    {"scalar Jones", 50, 2, 21, 3, 1, .jones = SOURCE_JONES, .jones_shape = 1, STATION},
+    {"diagonal Jones", 50, 2, 21, 3, 1, .jones = SOURCE_JONES, .jones_shape = 2, STATION},
+    {"Jones", 50, 2, 21, 7, 4, .spectra = 1, .jones = SOURCE_JONES, .jones_shape = 4, STATION},
+    {"Jones, scalar fluxes", 50, 2, 21, 3, 1, .jones = SOURCE_JONES, .jones_shape = 4, STATION},
+    {"Jones and strays", 20, 2, 21, 3, 4, .strays = 2, .jones = SOURCE_JONES, .jones_shape = 4,
+     STATION},
+};
+
+START_TEST(station_form)
+{
+    check_setup(&stations[_i]);
+}
+END_TEST
+
 /* A part of the channels may need fewer sums than the whole: unpolarised, or the same in both. */
 START_TEST(equal_elements_change_no_bit)
 {
@@ -470,6 +509,7 @@ int main(void)
 
     tcase_set_timeout(test, 300);
     tcase_add_loop_test(test, baseline_form, 0, sizeof(baselines) / sizeof(baselines[0]));
+    tcase_add_loop_test(test, station_form, 0, sizeof(stations) / sizeof(stations[0]));
     tcase_add_test(test, equal_elements_change_no_bit);
     tcase_add_test(test, isa_by_environment);
     suite_add_tcase(suite, test);

@@ -17,7 +17,9 @@ enum {
     GROVE_PREDICT_INTERVAL,   /* [time] s, with the rate */
     GROVE_PREDICT_WIDTH,      /* [freq] Hz; absent: no smearing in frequency */
     GROVE_PREDICT_LEFT,       /* [source, time, baseline, freq, ...] Jones, complex, or absent */
-    GROVE_PREDICT_RIGHT       /* the same */
+    GROVE_PREDICT_RIGHT,      /* the same */
+    GROVE_PREDICT_UVW_LEFT,   /* [time, station p] m, for sums by stations */
+    GROVE_PREDICT_UVW_RIGHT   /* [time, station q] m */
 };
 
 /* The state in grove_args. Channels of equal spacing: channel k of the whole axis is at first +
@@ -32,8 +34,10 @@ void grove_predict_channels_of(const double *freq, int64_t count, grove_predict_
 
 /* Ways to the sum. */
 enum {
-    GROVE_PREDICT_PLAIN,   /* grove_predict_cells */
-    GROVE_PREDICT_BASELINE /* rows in the lanes; Jones terms, if any, around the whole sum */
+    GROVE_PREDICT_PLAIN,    /* grove_predict_cells */
+    GROVE_PREDICT_BASELINE, /* rows in the lanes; Jones terms, if any, around the whole sum */
+    GROVE_PREDICT_STATION /* products of matrices of stations by sources; rows whose coordinates are
+                             not differences of those of stations go by the other ways */
 };
 
 /* The state in grove_args, chosen for a run and not for a tile: `channels` for the plain way, all
@@ -43,6 +47,7 @@ typedef struct {
     int32_t way, isa; /* grove_isa */
     int32_t flat;     /* the brightness does not vary with frequency */
     int32_t equal_width, smear_time, smear_freq;
+    int32_t jones, spare;    /* jones: left or right vary with the source */
     int64_t count;           /* channels of the whole axis */
     double width, reference; /* Hz: of all channels if equal; about the middle of the axis */
 } grove_predict_plan;
@@ -63,6 +68,11 @@ void grove_predict_sum_free(grove_predict_sum *sum);
  * same bits. */
 int64_t grove_predict_sum_pieces(const grove_predict_sum *sum);
 /* Computes pieces [first, last). */
-void grove_predict_sum_run(const grove_predict_sum *sum, int64_t first, int64_t last);
+void grove_predict_sum_run(grove_predict_sum *sum, int64_t first, int64_t last);
+/* Whether a piece ran out of memory. */
+int grove_predict_sum_failed(const grove_predict_sum *sum);
+/* Whether the sum is taken as the plan says: by stations Jones terms of the source need stations on
+ * both sides, and points. Otherwise grove_predict_cells is the way. */
+int grove_predict_sum_fits(const grove_predict_sum *sum);
 
 #endif

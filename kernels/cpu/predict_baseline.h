@@ -6,6 +6,9 @@
  * matrices in each lane. The mean over an integration is sin(theta) / theta, theta = nu g, so with
  * theta_c and k h = theta - theta_c it is (reference / nu) [sin theta_c cos kh +- cos theta_c sin
  * kh] / g': the same with four factors for two, exact for arguments of any size. */
+#ifndef GROVE_KERNELS_CPU_PREDICT_BASELINE_H
+#define GROVE_KERNELS_CPU_PREDICT_BASELINE_H
+
 #include "predict_job.h"
 #include "vector.h"
 
@@ -361,3 +364,5 @@ FORCE void add_weighted(const work *w, panels *p, int64_t source, int count, int
         for (int j = w->from; j < w->to; j++)
             sum_pair(w, p, weight, count, j, k, components, smear_time, factors);
 }
+
+#endif

@@ -1,5 +1,8 @@
 /* The sum over sources with every phase evaluated: few channels, or channels that are not equally
  * spaced. */
+#ifndef GROVE_KERNELS_CPU_PREDICT_DIRECT_H
+#define GROVE_KERNELS_CPU_PREDICT_DIRECT_H
+
 #include "predict_baseline.h"
 
 /* The phase of a source in a channel, with its shape and smearing. */
@@ -98,3 +101,5 @@ static void add_direct(const work *w)
         for (int64_t from = 0; from < sources; from += FLUSH)
             sum_direct(w, from, from + FLUSH < sources ? from + FLUSH : sources, k);
 }
+
+#endif

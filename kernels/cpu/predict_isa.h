@@ -1,6 +1,7 @@
 /* One compilation of the vectorised sums: for one precision and instruction set. The file that
  * includes this defines GROVE_REAL_SINGLE; the compiler's flags define GROVE_ISA_SUFFIX. */
 #include "predict_direct.h"
+#include "predict_station.h"
 
 #include <math.h>
 
@@ -137,4 +138,5 @@ static void baseline(const grove_predict_job *job, const double *uvw, const doub
 #define KERNELS JOIN(grove_predict_double_, GROVE_ISA_SUFFIX)
 #endif
 
-const grove_predict_kernels KERNELS = {.lanes = LANES, .baseline = baseline};
+const grove_predict_kernels KERNELS = {
+    .lanes = LANES, .baseline = baseline, .station = station_sums};

@@ -40,9 +40,31 @@ typedef struct {
 typedef void grove_predict_fn(const grove_predict_job *job, const double *uvw, const double *change,
                               double *sums);
 
+/* A chunk of sources at one time and channel, for all stations: sums[row][column] += sum over its
+ * sources of left * B * K_row * right * conj K_column, rows and columns being stations, or
+ * (station, side of the matrix). */
+typedef struct {
+    int stations, sides; /* sides: 1, scalars; 2, matrices */
+    int vectors;         /* vectors of sources */
+    const double *uvw;   /* [station][3] m */
+    double freq;
+    /* [3][source] (l, m, n - 1) / c, s/m; the three `stride` apart */
+    const double *direction;
+    int64_t stride;
+    /* Each in vectors of sources, float or double as the kernel: brightness [vector][element][re,
+     * im] with one element or four; left, right [station][vector][4][re, im], of matrices only. */
+    const void *brightness, *left, *right;
+    const unsigned char *wanted; /* [station][station] */
+    void *work;                  /* aligned: (4 sides^2 stations + 2) vectors vectors */
+    double *sums;                /* [row][column][re, im] */
+} grove_predict_panel;
+
+typedef void grove_predict_station_fn(const grove_predict_panel *job);
+
 typedef struct {
     int lanes;
     grove_predict_fn *baseline;
+    grove_predict_station_fn *station;
 } grove_predict_kernels;
 
 extern const grove_predict_kernels grove_predict_single_portable, grove_predict_double_portable;

@@ -1,32 +1,9 @@
 #include "../visibility.h"
 #include "isa.h"
-#include "predict_job.h"
-#include "predict_view.h"
+#include "predict_private.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { MOST_COEFFICIENTS = 8 };
-
-/* Where a part of an element comes from: one of the real sums, or its negative, or nothing. */
-typedef struct {
-    int component; /* -1: zero */
-    int negative;
-} part_of;
-
-struct grove_predict_sum {
-    const grove_args *args;
-    grove_predict_plan plan;
-    const grove_predict_kernels *kernels;
-    int source, freq; /* axes, -1: none */
-    int64_t sources, rows, origin, channels, first_block, blocks;
-    int elements, components;                /* of the brightness; real sums */
-    part_of coefficients[MOST_COEFFICIENTS]; /* re, im of each element */
-    grove_predict_job job;
-    int64_t *order; /* sources: points first */
-    double *direction, *ellipse, *freqs, *widths;
-    void *weight; /* [source][channel][component] */
-};
 
 static const grove_predict_kernels *kernels_of(int isa, int bytes)
 {
@@ -38,13 +15,6 @@ static const grove_predict_kernels *kernels_of(int isa, int bytes)
 #endif
     (void)isa;
     return bytes == 8 ? &grove_predict_double_portable : &grove_predict_single_portable;
-}
-
-static const char *at_source(const grove_predict_sum *p, int input, int64_t source)
-{
-    const grove_view *view = &p->args->in[input];
-
-    return view->data ? (const char *)view->data + stride_of(view, p->source) * source : NULL;
 }
 
 static const double *doubles_at(const grove_predict_sum *p, int input, int64_t source)
@@ -107,15 +77,6 @@ static void pack_channels(grove_predict_sum *p)
         if (width->data)
             memcpy(&p->widths[k], (const char *)width->data + stride_of(width, p->freq) * at, 8);
     }
-}
-
-static double coefficient(const grove_predict_sum *p, int64_t source, int64_t channel, int k)
-{
-    const grove_view *view = &p->args->in[GROVE_PREDICT_BRIGHTNESS];
-
-    return number(
-        view, at_source(p, GROVE_PREDICT_BRIGHTNESS, source) + stride_of(view, p->freq) * channel,
-        k);
 }
 
 /* Is coefficient b equal to a everywhere (1), its negative (-1), neither (0)? */
@@ -236,11 +197,18 @@ grove_predict_sum *grove_predict_sum_new(const grove_args *args)
     p->first_block = p->origin / PREDICT_BLOCK;
     p->blocks = (p->origin + p->channels + PREDICT_BLOCK - 1) / PREDICT_BLOCK - p->first_block;
     p->elements = args->in[GROVE_PREDICT_BRIGHTNESS].elements;
+    p->jones = p->plan.jones;
     if (!pack(p)) {
         grove_predict_sum_free(p);
         return NULL;
     }
     set_job(p);
+    if (p->plan.way == GROVE_PREDICT_STATION && !grove_predict_station_fits(p))
+        p->plan.way = GROVE_PREDICT_BASELINE;
+    if (p->plan.way == GROVE_PREDICT_STATION && !grove_predict_station_pack(p)) {
+        grove_predict_sum_free(p);
+        return NULL;
+    }
     return p;
 }
 
@@ -254,12 +222,17 @@ void grove_predict_sum_free(grove_predict_sum *p)
     free(p->freqs);
     free(p->widths);
     free(p->weight);
+    grove_predict_station_free(p);
     free(p);
 }
 
 int64_t grove_predict_sum_pieces(const grove_predict_sum *p)
 {
-    return (p->rows + p->kernels->lanes - 1) / p->kernels->lanes;
+    int64_t lanes = p->kernels->lanes;
+
+    if (p->plan.way == GROVE_PREDICT_STATION)
+        return grove_predict_station_pieces(p) + (p->stray_count + lanes - 1) / lanes;
+    return (p->rows + lanes - 1) / lanes;
 }
 
 /* ---- rows ---- */
@@ -271,16 +244,18 @@ typedef struct {
     int count;
 } batch;
 
-static void find_rows(const grove_predict_sum *p, int64_t first, batch *b)
+/* Rows first, first + 1, ... of all, or of `list`. */
+static void find_rows(const grove_predict_sum *p, const int64_t *list, int64_t count, int64_t first,
+                      batch *b)
 {
     int lanes = p->kernels->lanes;
 
     memset(b->uvw, 0, sizeof(b->uvw));
     memset(b->change, 0, sizeof(b->change));
-    b->count = p->rows - first < lanes ? (int)(p->rows - first) : lanes;
+    b->count = count - first < lanes ? (int)(count - first) : lanes;
     for (int i = 0; i < b->count; i++) {
         row *r = &b->rows[i];
-        find_row(p->args, first + i, r);
+        find_row(p->args, list ? list[first + i] : first + i, r);
         const double *uvw = (const double *)(const void *)r->in[GROVE_PREDICT_UVW];
         const double *rate = (const double *)(const void *)r->in[GROVE_PREDICT_RATE];
         const double *interval = (const double *)(const void *)r->in[GROVE_PREDICT_INTERVAL];
@@ -307,8 +282,8 @@ static grove_cplx64 part_at(const grove_predict_sum *p, const batch *b, int k, i
     return z;
 }
 
-/* left * v * right in the elements of the output. */
-static void surround(const grove_predict_sum *p, const row *r, int64_t channel, grove_cplx64 v[4])
+void grove_predict_surround(const grove_predict_sum *p, const row *r, int64_t channel,
+                            grove_cplx64 v[4])
 {
     const grove_view *left = &p->args->in[GROVE_PREDICT_LEFT];
     const grove_view *right = &p->args->in[GROVE_PREDICT_RIGHT];
@@ -329,7 +304,7 @@ static void surround(const grove_predict_sum *p, const row *r, int64_t channel, 
 static void store_block(const grove_predict_sum *p, const batch *b, int64_t block, int from, int to)
 {
     const grove_view *out = &p->args->out;
-    int jones = p->args->in[GROVE_PREDICT_LEFT].data || p->args->in[GROVE_PREDICT_RIGHT].data;
+    int around = p->args->in[GROVE_PREDICT_LEFT].data || p->args->in[GROVE_PREDICT_RIGHT].data;
 
     for (int i = 0; i < b->count; i++)
         for (int k = from; k < to; k++) {
@@ -341,8 +316,8 @@ static void store_block(const grove_predict_sum *p, const batch *b, int64_t bloc
                 v[e].re = re.re - im.im;
                 v[e].im = re.im + im.re;
             }
-            if (jones)
-                surround(p, &b->rows[i], channel, v);
+            if (around)
+                grove_predict_surround(p, &b->rows[i], channel, v);
             for (int e = 0; e < out->elements; e++)
                 put_number(out, at, e, v[e].re, v[e].im);
         }
@@ -372,13 +347,47 @@ static void run_block(const grove_predict_sum *p, batch *b, int64_t block)
     store_block(p, b, block, job.from, job.to);
 }
 
-void grove_predict_sum_run(const grove_predict_sum *p, int64_t first, int64_t last)
+static void run_batch(const grove_predict_sum *p, const int64_t *list, int64_t count, int64_t first)
 {
     batch b;
 
-    for (int64_t piece = first; piece < last; piece++) {
-        find_rows(p, piece * p->kernels->lanes, &b);
-        for (int64_t block = 0; block < p->blocks; block++)
-            run_block(p, &b, block);
+    find_rows(p, list, count, first, &b);
+    for (int64_t block = 0; block < p->blocks; block++)
+        run_block(p, &b, block);
+}
+
+/* Rows that are not differences of stations. */
+static void run_strays(const grove_predict_sum *p, int64_t first)
+{
+    int64_t last = first + p->kernels->lanes;
+
+    if (!p->jones) {
+        run_batch(p, p->stray, p->stray_count, first);
+        return;
     }
+    for (int64_t i = first; i < last && i < p->stray_count; i++)
+        grove_predict_cells(p->args, p->stray[i], p->stray[i] + 1);
+}
+
+void grove_predict_sum_run(grove_predict_sum *p, int64_t first, int64_t last)
+{
+    int64_t pieces = grove_predict_station_pieces(p);
+
+    for (int64_t piece = first; piece < last; piece++)
+        if (p->plan.way == GROVE_PREDICT_BASELINE)
+            run_batch(p, NULL, p->rows, piece * p->kernels->lanes);
+        else if (piece < pieces)
+            grove_predict_station_run(p, piece);
+        else
+            run_strays(p, (piece - pieces) * p->kernels->lanes);
+}
+
+int grove_predict_sum_fits(const grove_predict_sum *p)
+{
+    return !p->jones || p->plan.way == GROVE_PREDICT_STATION;
+}
+
+int grove_predict_sum_failed(const grove_predict_sum *p)
+{
+    return p->failed;
 }

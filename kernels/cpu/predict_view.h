@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-enum { PREDICT_INPUTS = 10 };
+enum { PREDICT_INPUTS = 12 };
 
 typedef struct {
     const char *in[PREDICT_INPUTS]; /* at source 0, channel 0 */

@@ -1,0 +1,71 @@
+/* What the parts of the vectorised sum share. */
+#ifndef GROVE_KERNELS_CPU_PREDICT_PRIVATE_H
+#define GROVE_KERNELS_CPU_PREDICT_PRIVATE_H
+
+#include "predict_job.h"
+#include "predict_view.h"
+
+#include <stdatomic.h>
+
+enum { MOST_COEFFICIENTS = 8 };
+
+/* Where a part of an element comes from: one of the real sums, or its negative, or nothing. */
+typedef struct {
+    int component; /* -1: zero */
+    int negative;
+} part_of;
+
+struct grove_predict_sum {
+    const grove_args *args;
+    grove_predict_plan plan;
+    const grove_predict_kernels *kernels;
+    int source, freq; /* axes, -1: none */
+    int64_t sources, rows, origin, channels, first_block, blocks;
+    int elements, components;                /* of the brightness; real sums */
+    part_of coefficients[MOST_COEFFICIENTS]; /* re, im of each element */
+    grove_predict_job job;
+    int64_t *order; /* sources: points first */
+    double *direction, *ellipse, *freqs, *widths;
+    void *weight; /* [source][channel][component] */
+    /* Stations: */
+    int stations, sides, jones; /* jones: terms of source and station inside the sum */
+    int time, baseline;         /* axes, -1: none */
+    int64_t times, baselines, padded, piece_rows;
+    double *spread;              /* [3][padded] direction */
+    unsigned char *wanted;       /* [station][station] */
+    unsigned char *strays;       /* [row]: its coordinates are not differences of stations */
+    int64_t *stray, stray_count; /* those rows */
+    atomic_int failed;
+};
+
+static inline const char *at_source(const grove_predict_sum *p, int input, int64_t source)
+{
+    const grove_view *view = &p->args->in[input];
+
+    return view->data ? (const char *)view->data + stride_of(view, p->source) * source : NULL;
+}
+
+/* Number k of the brightness of a source. */
+static inline double coefficient(const grove_predict_sum *p, int64_t source, int64_t channel, int k)
+{
+    const grove_view *view = &p->args->in[GROVE_PREDICT_BRIGHTNESS];
+
+    return number(
+        view, at_source(p, GROVE_PREDICT_BRIGHTNESS, source) + stride_of(view, p->freq) * channel,
+        k);
+}
+
+/* left * v * right in the elements of the output, v in those of the brightness. */
+void grove_predict_surround(const grove_predict_sum *p, const row *r, int64_t channel,
+                            grove_cplx64 v[4]);
+
+/* Stations (predict_station.c). Whether the sum can go by stations: the answer is the same for all
+ * tiles of a run. */
+int grove_predict_station_fits(const grove_predict_sum *p);
+/* Packs what stations need; 0: no memory. */
+int grove_predict_station_pack(grove_predict_sum *p);
+void grove_predict_station_free(grove_predict_sum *p);
+int64_t grove_predict_station_pieces(const grove_predict_sum *p);
+void grove_predict_station_run(grove_predict_sum *p, int64_t piece);
+
+#endif
