@@ -64,6 +64,20 @@ if [ -c /dev/full ]; then
     grep -q '^grove: standard output: cannot write: No space left on device$' err || fail 'message for a full standard output'
 fi
 
+# ---- the manual page ----
+sed 's/\\-/-/g; s/\\f[A-Z]//g' "$GROVE_SOURCE/docs/grove.1" >manual
+for command in run check show nodes info plot call new-node version; do
+    grep -q "^\.SS grove $command\( \|$\)" manual || fail "the manual page lacks grove $command"
+    [ $command = version ] && continue
+    "$grove" $command --help | grep -o -- '--[a-z-][a-z-]*' | sort -u | while read -r option; do
+        grep -q -- "$option\([^a-z-]\|$\)" manual || echo "the manual page lacks $option of grove $command"
+    done >lacking
+    [ -s lacking ] && fail "$(cat lacking)"
+done
+if command -v groff >/dev/null 2>&1; then
+    groff -man -Tutf8 -ww "$GROVE_SOURCE/docs/grove.1" 2>&1 >/dev/null | grep . && fail 'the manual page is not clean'
+fi
+
 # ---- options ----
 expect 2 'grove: grove run wants a tree file; grove run --help says more' run
 expect 2 "grove: grove run takes one tree file; 'b.tree' is one too many" run a.tree b.tree
