@@ -21,7 +21,7 @@ typedef struct {
 struct grove_classes {
     entry **entries; /* sorted by name */
     size_t count, capacity;
-    const char **names; /* NULL-terminated view of the entries' names */
+    const char **names; /* NULL-terminated view of the entries' names; NULL: not made yet */
 };
 
 static entry *find_entry(const grove_classes *classes, const char *name)
@@ -45,6 +45,8 @@ static entry *add_entry(grove_classes *classes, const char *name, size_t length)
             (classes->count - at) * sizeof(entry *));
     classes->entries[at] = new;
     classes->count++;
+    free(classes->names);
+    classes->names = NULL;
     return new;
 }
 
@@ -152,8 +154,8 @@ int grove_classes_add(grove_classes *classes, const grove_class *class_, grove_e
 
 const char *const *grove_classes_names(grove_classes *classes, size_t *count)
 {
-    free(classes->names);
-    classes->names = grove_alloc((classes->count + 1) * sizeof(char *));
+    if (!classes->names)
+        classes->names = grove_alloc((classes->count + 1) * sizeof(char *));
     for (size_t i = 0; i < classes->count; i++)
         classes->names[i] = classes->entries[i]->name;
     if (count)
