@@ -53,12 +53,14 @@ static void print(grove_text *text, const char *title, line *lines, size_t count
     char time[32], bytes[32];
 
     qsort(lines, count, sizeof(*lines), by_time);
-    grove_text_add(text, "%-28s %10s %12s %10s %12s\n", title, "calls", "time", "hits", "bytes");
+    grove_text_add(text, "%-28s %10s %12s %10s %10s %12s\n", title, "calls", "time", "hits",
+                   "misses", "bytes");
     for (size_t i = 0; i < count; i++)
-        grove_text_add(text, "%-28s %10llu %12s %10llu %12s\n", lines[i].name,
-                       (unsigned long long)lines[i].sum.calls,
+        grove_text_add(text, "%-28s %10llu %12s %10llu %10llu %12s\n", lines[i].name,
+                       (unsigned long long)(lines[i].sum.calls + lines[i].sum.hits),
                        grove_show_seconds(time, lines[i].sum.seconds),
                        (unsigned long long)lines[i].sum.hits,
+                       (unsigned long long)lines[i].sum.calls,
                        grove_show_bytes(bytes, (double)lines[i].sum.bytes));
 }
 

@@ -9,7 +9,7 @@
 #include <pthread.h>
 
 typedef struct {
-    uint64_t calls, hits, bytes;
+    uint64_t calls, hits, bytes; /* calls: computed or read; hits: found kept or cached */
     double seconds;
 } grove_node_counters;
 
