@@ -33,7 +33,9 @@ grep -q 'GROVE_MUTANT: no class' "$work/$1.log" && echo "FAIL: $2 does not know 
 [ $code -eq 77 ] && echo "FAIL: $2 was skipped"
 exit 0
 END
-export work
+# A test that fails leaves its files.
+TMPDIR=$work
+export work TMPDIR
 xargs -n 2 -P 2 sh "$work/try" <"$work/classes" >"$work/failures"
 cat "$work/failures"
 [ -s "$work/failures" ] && status=1

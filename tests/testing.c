@@ -17,14 +17,14 @@ static array evaluate(testing *t, grove_node *node);
 
 void testing_begin(testing *t)
 {
-    static const char pattern[] = "/tmp/grove-testing-XXXXXX";
+    const char *parent = getenv("TMPDIR");
 
     memset(t, 0, sizeof(*t));
     t->classes = grove_classes_new(NULL);
     t->error = grove_error_new();
     t->arena = grove_arena_new();
     t->double_precision = true;
-    memcpy(t->folder, pattern, sizeof(pattern));
+    snprintf(t->folder, sizeof(t->folder), "%s/grove-testing-XXXXXX", parent ? parent : "/tmp");
     ck_assert_ptr_nonnull(mkdtemp(t->folder));
     if (mutant_begin(t->classes, t->error))
         ck_abort_msg("%s", grove_error_message(t->error, 0));
