@@ -370,7 +370,7 @@ double complex testing_number(testing *t, const char *expression)
 
 const char *testing_file(testing *t, const char *name, const char *text)
 {
-    static char path[256];
+    static char path[512];
 
     snprintf(path, sizeof(path), "%s/%s", t->folder, name);
     FILE *file = fopen(path, "w");
