@@ -13,7 +13,7 @@
 #include <string.h>
 
 static testing t;
-static char path[128];
+static char path[256];
 
 static void setup(void)
 {

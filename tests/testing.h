@@ -19,7 +19,7 @@ typedef struct {
     grove_tree *tree;
     grove_arena *arena;
     bool double_precision;
-    char folder[256]; /* for files; removed at the end */
+    char folder[100]; /* for files; removed at the end */
 } testing;
 
 /* The whole of a value, all numbers as double, cells in order of the axes, slowest first. */
