@@ -1,5 +1,6 @@
 /* One compilation of the vectorised sums: for one precision and instruction set. The file that
  * includes this defines GROVE_REAL_SINGLE; the compiler's flags define GROVE_ISA_SUFFIX. */
+#include "peak.h"
 #include "predict_direct.h"
 #include "predict_station.h"
 
@@ -139,4 +140,4 @@ static void baseline(const grove_predict_job *job, const double *uvw, const doub
 #endif
 
 const grove_predict_kernels KERNELS = {
-    .lanes = LANES, .baseline = baseline, .station = station_sums};
+    .lanes = LANES, .baseline = baseline, .station = station_sums, .peak = peak_multiply_adds};

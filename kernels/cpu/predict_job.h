@@ -65,6 +65,7 @@ typedef struct {
     int lanes;
     grove_predict_fn *baseline;
     grove_predict_station_fn *station;
+    int64_t (*peak)(int64_t rounds); /* see peak.h */
 } grove_predict_kernels;
 
 extern const grove_predict_kernels grove_predict_single_portable, grove_predict_double_portable;
@@ -72,5 +73,8 @@ extern const grove_predict_kernels grove_predict_single_portable, grove_predict_
 extern const grove_predict_kernels grove_predict_single_avx2, grove_predict_double_avx2;
 extern const grove_predict_kernels grove_predict_single_avx512, grove_predict_double_avx512;
 #endif
+
+/* Of an instruction set (grove_isa), for numbers of 4 or 8 bytes. */
+const grove_predict_kernels *grove_predict_kernels_of(int isa, int bytes);
 
 #endif

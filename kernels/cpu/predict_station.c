@@ -220,6 +220,40 @@ static void take_brightness(const grove_predict_sum *p, piece *c, int e)
     }
 }
 
+/* Matrices of the kernel's precision, the common case: eight numbers from each source, `stride`
+ * bytes apart, to eight vectors of sources. */
+#define DEFINE_SPREAD(name, number_type)                                                           \
+    static void name(const char *from, int64_t stride, const int64_t *order, int64_t count,        \
+                     int lanes, number_type *to)                                                   \
+    {                                                                                              \
+        for (int64_t i = 0; i < count; i++) {                                                      \
+            const number_type *cell =                                                              \
+                (const number_type *)(const void *)(from + stride * order[i]);                     \
+            number_type *at = to + i / lanes * 8 * lanes + i % lanes;                              \
+            for (int k = 0; k < 8; k++)                                                            \
+                at[k * lanes] = cell[k];                                                           \
+        }                                                                                          \
+    }
+DEFINE_SPREAD(spread_single, float)
+DEFINE_SPREAD(spread_double, double)
+
+/* The same for cells of any kind, and for none. */
+static void spread_cells(const grove_predict_sum *p, const grove_view *view, const char *from,
+                         const int64_t *order, int64_t count, char *to)
+{
+    int lanes = p->kernels->lanes;
+
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = i / lanes * 8 * lanes + i % lanes;
+        grove_cplx64 m[4];
+        matrix_at(view, from ? from + stride_of(view, p->source) * order[i] : NULL, m);
+        for (int k = 0; k < 4; k++) {
+            put_real(p, to, at + 2 * k * lanes, m[k].re);
+            put_real(p, to, at + (2 * k + 1) * lanes, m[k].im);
+        }
+    }
+}
+
 /* Jones terms of all stations and the panel's sources. */
 static void take_jones(const grove_predict_sum *p, piece *c, int which, char *to)
 {
@@ -227,23 +261,25 @@ static void take_jones(const grove_predict_sum *p, piece *c, int which, char *to
     int lanes = p->kernels->lanes;
     size_t bytes = p->args->out.bytes == 4 ? 4 : 8;
     int64_t each = (int64_t)c->panel.vectors * lanes * 8;
+    const int64_t *order = p->order + c->first;
 
     memset(to, 0, (size_t)(each * p->stations) * bytes);
-    for (int64_t station = 0; station < p->stations; station++)
-        for (int64_t i = 0; i < c->count; i++) {
-            int64_t at = station * each + i / lanes * 8 * lanes + i % lanes;
-            const char *from = at_source(p, which, p->order[c->first + i]);
-            grove_cplx64 m[4];
-            if (from)
-                from += stride_of(view, p->time) * c->time +
-                        view->stride[p->baseline] * (view->gather ? station : 0) +
-                        stride_of(view, p->freq) * c->channel;
-            matrix_at(view, from, m);
-            for (int k = 0; k < 4; k++) {
-                put_real(p, to, at + 2 * k * lanes, m[k].re);
-                put_real(p, to, at + (2 * k + 1) * lanes, m[k].im);
-            }
-        }
+    for (int64_t station = 0; station < p->stations; station++) {
+        char *at = to + (size_t)(station * each) * bytes;
+        const char *from = view->data;
+        if (from)
+            from += stride_of(view, p->time) * c->time +
+                    view->stride[p->baseline] * (view->gather ? station : 0) +
+                    stride_of(view, p->freq) * c->channel;
+        if (!from || view->shape != GROVE_MATRIX || view->bytes != p->args->out.bytes)
+            spread_cells(p, view, from, order, c->count, at);
+        else if (bytes == 4)
+            spread_single(from, stride_of(view, p->source), order, c->count, lanes,
+                          (float *)(void *)at);
+        else
+            spread_double(from, stride_of(view, p->source), order, c->count, lanes,
+                          (double *)(void *)at);
+    }
 }
 
 /* The sums of element e (of matrices with Jones terms: of all). */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const grove_predict_kernels *kernels_of(int isa, int bytes)
+const grove_predict_kernels *grove_predict_kernels_of(int isa, int bytes)
 {
 #if defined(__x86_64__)
     if (isa == GROVE_ISA_AVX512)
@@ -187,7 +187,7 @@ grove_predict_sum *grove_predict_sum_new(const grove_args *args)
         return NULL;
     p->args = args;
     memcpy(&p->plan, args->state.bytes, sizeof(p->plan));
-    p->kernels = kernels_of(p->plan.isa, args->out.bytes);
+    p->kernels = grove_predict_kernels_of(p->plan.isa, args->out.bytes);
     p->source = grove_args_axis(args, GROVE_AXIS_SOURCE);
     p->freq = grove_args_axis(args, GROVE_AXIS_FREQ);
     p->sources = size_of(args, p->source);

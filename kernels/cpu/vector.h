@@ -96,15 +96,16 @@ FORCE vec turns_of(const half x[PARTS], double factor)
     return narrow(rest);
 }
 
-/* cos and sin of 2 pi y, |y| <= 1/2, from those of half the angle: Chebyshev fits on [0, 1/4] of
- * sin(pi y) / y and cos(pi y) in y^2. The sine is good to the last bits relatively. */
+/* cos and sin of 2 pi y, |y| <= 1/2, from those of half the angle: fits on [0, 1/4] of sin(pi y) /
+ * y and cos(pi y) in y^2, by least squares in single precision, where a bias of the cosine would
+ * add up over sources, else Chebyshev's. The sine is good to the last bits relatively. */
 FORCE void turn(vec y, vec *cosine, vec *sine)
 {
     vec t = y * y;
 #if GROVE_REAL_SINGLE
-    vec s = t * 0.07765591144561768f + -0.5982903838157654f;
-    s = s * t + 2.550077438354492f;
-    s = s * t + -5.167710304260254f;
+    vec s = t * 0.07814113050699234f + -0.5985610485076904f;
+    s = s * t + 2.5501296520233154f;
+    s = s * t + -5.1677141189575195f;
     s = s * t + 3.1415927410125732f;
     vec c = t * -0.024395931512117386f + 0.23493707180023193f;
     c = c * t + -1.335211992263794f;
@@ -130,9 +131,8 @@ FORCE void turn(vec y, vec *cosine, vec *sine)
 #endif
     c = c * t + R(1.0);
     s = s * y;
-    vec twice = s + s;
-    *cosine = R(1.0) - twice * s;
-    *sine = twice * c;
+    *cosine = c * c - s * s;
+    *sine = (s + s) * c;
 }
 
 FORCE vec nearest(vec x)

@@ -1,0 +1,427 @@
+/* How fast the sums over sources are: source-visibilities per second of one core for each way,
+ * instruction set and precision, beside the core's own multiply-add peak and bandwidth, measured in
+ * the same run. Medians of interleaved rounds.
+ *
+ *     bench/predict [rounds [seconds]]        (5 rounds, at least 0.2 s for each number)
+ *
+ * Workloads: P1 = 64 stations, 16 times, 64 channels 1.0-1.5 GHz, 1000 sources within a degree; P2
+ * = the same with one channel and 10000 sources; P4 = P1 with 480 times (printed as a wall time).
+ */
+#include "cell.h"
+
+#include "../kernels/cpu/isa.h"
+#include "../kernels/cpu/predict.h"
+#include "../kernels/cpu/predict_job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { STATIONS = 64, BASELINES = STATIONS * (STATIONS - 1) / 2, TIMES = 16, MOST_ROUNDS = 99 };
+
+typedef struct {
+    const char *name;
+    int sources, channels, elements, spectra, smear, jones, way;
+    double operations; /* multiply-adds (or their like) for a source-visibility, panels with it */
+} workload;
+
+/* Operations: what the sum itself takes and, after the plus, its share of phases and factors. */
+static const workload workloads[] = {
+    {"P1 I", 1000, 64, 1, 0, 0, 0, GROVE_PREDICT_BASELINE, 2 + 2.2},
+    {"P1 I, smeared", 1000, 64, 1, 0, 3, 0, GROVE_PREDICT_BASELINE, 4 + 5.1},
+    {"P1 I, spectra", 1000, 64, 1, 1, 0, 0, GROVE_PREDICT_BASELINE, 5 + 2.2},
+    {"P1 I, spectra, smeared", 1000, 64, 1, 1, 3, 0, GROVE_PREDICT_BASELINE, 10 + 5.1},
+    {"P1 IQUV", 1000, 64, 4, 0, 0, 0, GROVE_PREDICT_BASELINE, 8 + 2.7},
+    {"P1 IQUV, smeared", 1000, 64, 4, 0, 3, 0, GROVE_PREDICT_BASELINE, 16 + 5.9},
+    {"P1 I, stations", 1000, 64, 1, 0, 0, 0, GROVE_PREDICT_STATION, 4 + 1.0},
+    {"P1 2x2 Jones", 1000, 64, 4, 0, 0, 1, GROVE_PREDICT_STATION, 32 + 3.0},
+    {"P2 I", 10000, 1, 1, 0, 0, 0, GROVE_PREDICT_STATION, 4 + 1.0},
+    {"P2 I, baselines", 10000, 1, 1, 0, 0, 0, GROVE_PREDICT_BASELINE, 28},
+    {"P2 I, smeared", 10000, 1, 1, 0, 3, 0, GROVE_PREDICT_BASELINE, 70},
+    {"P2 IQUV", 10000, 1, 4, 0, 0, 0, GROVE_PREDICT_STATION, 16 + 4.0},
+};
+enum { WORKLOADS = sizeof(workloads) / sizeof(workloads[0]) };
+
+/* Inputs of a workload, in one precision. */
+typedef struct {
+    grove_args args;
+    double *lmn, *uvw, *rate, *station, *freq, *width, interval;
+    int32_t *left, *right;
+    void *brightness, *jones, *out;
+} problem;
+
+static uint64_t counter;
+
+static double draw(void)
+{
+    return grove_random_uniform(grove_random_bits(3, counter++, 0, 0, 0)) - 0.5;
+}
+
+/* Of this thread on its core: others may use the machine too. */
+static double seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void *allocate(size_t count, size_t size)
+{
+    void *memory = calloc(count + 1, size);
+
+    if (!memory) {
+        fprintf(stderr, "bench/predict: no memory\n");
+        exit(1);
+    }
+    return memory;
+}
+
+static void set_view(grove_view *view, void *data, int shape, int elements, int bytes,
+                     const int64_t stride[4])
+{
+    *view = (grove_view){.data = data, .elements = elements, .shape = shape, .bytes = bytes};
+    view->complex_ = 1;
+    memcpy(view->stride, stride, 4 * sizeof(*stride));
+}
+
+static void put(void *to, size_t at, double x, int bytes)
+{
+    if (bytes == 4)
+        ((float *)to)[at] = (float)x;
+    else
+        ((double *)to)[at] = x;
+}
+
+/* 45 stations within 300 m, the rest within 4 km, turning with the sky. */
+static void place_stations(problem *p)
+{
+    double at[STATIONS][3], sine = -0.707, cosine = 0.707;
+
+    for (int i = 0; i < STATIONS; i++)
+        for (int d = 0; d < 3; d++)
+            at[i][d] = (i < 45 ? 300 : 8000) * draw() * (d == 2 ? 0.1 : 1);
+    for (int t = 0; t < TIMES; t++) {
+        double angle = 7.27e-5 * 10 * t, c = cos(angle), s = sin(angle);
+        for (int i = 0; i < STATIONS; i++) {
+            double *u = p->station + 3 * (t * STATIONS + i);
+            double x = c * at[i][0] + s * at[i][1], y = c * at[i][1] - s * at[i][0];
+            u[0] = x;
+            u[1] = cosine * at[i][2] - sine * y;
+            u[2] = sine * at[i][2] + cosine * y;
+        }
+        for (int b = 0; b < BASELINES; b++)
+            for (int d = 0; d < 3; d++) {
+                const double *u = p->station + (size_t)3 * STATIONS * (size_t)t;
+                double *to = p->uvw + 3 * (t * BASELINES + b);
+                to[d] = u[3 * p->left[b] + d] - u[3 * p->right[b] + d];
+                p->rate[3 * (t * BASELINES + b) + d] = 7.27e-5 * to[(d + 1) % 3];
+            }
+    }
+}
+
+static void fill(const workload *w, problem *p, int bytes)
+{
+    int b = 0;
+
+    for (int i = 0; i < STATIONS; i++)
+        for (int j = i + 1; j < STATIONS; j++, b++) {
+            p->left[b] = i;
+            p->right[b] = j;
+        }
+    place_stations(p);
+    p->interval = 10;
+    for (int k = 0; k < w->channels; k++) {
+        p->freq[k] = w->channels == 1 ? 1.25e9 : 1e9 + 7.8125e6 * k;
+        p->width[k] = 7.8125e6;
+    }
+    for (int s = 0; s < w->sources; s++) {
+        double l = 0.034 * draw(), m = 0.034 * draw();
+        p->lmn[3 * s] = l;
+        p->lmn[3 * s + 1] = m;
+        p->lmn[3 * s + 2] = sqrt(1 - l * l - m * m) - 1;
+        double i = draw() + 0.6, q = 0.1 * draw(), u = 0.1 * draw(), v = 0.1 * draw();
+        double b8[8] = {i + q, 0, u, v, u, -v, i - q, 0};
+        for (int k = 0; k < (w->spectra ? w->channels : 1); k++)
+            for (int e = 0; e < 2 * w->elements; e++)
+                put(p->brightness, ((size_t)s * (size_t)w->channels + (size_t)k) * 8 + (size_t)e,
+                    b8[e] * (1 - 0.005 * k), bytes);
+    }
+    for (size_t k = 0; k < (size_t)w->sources * STATIONS * 8 && w->jones; k++)
+        put(p->jones, k, 0.2 * draw() + (k % 8 == 0 || k % 8 == 6), bytes);
+}
+
+static void set_plan(const workload *w, problem *p, int isa)
+{
+    grove_predict_plan plan = {.way = w->way,
+                               .isa = isa,
+                               .flat = !w->spectra,
+                               .equal_width = 1,
+                               .smear_time = w->smear & 1,
+                               .smear_freq = w->smear >> 1,
+                               .jones = w->jones,
+                               .count = w->channels,
+                               .width = p->width[0],
+                               .reference = 1.25e9};
+
+    grove_predict_channels_of(p->freq, w->channels, &plan.channels);
+    memcpy(p->args.state.bytes, &plan, sizeof(plan));
+}
+
+static void set_views(const workload *w, problem *p, int bytes)
+{
+    const int64_t n = bytes, v = 24, shape = w->elements;
+    grove_args *a = &p->args;
+
+    a->axes = 4;
+    a->inputs = 12;
+    memcpy(a->size, (int64_t[]){w->sources, TIMES, BASELINES, w->channels}, 32);
+    memcpy(a->axis,
+           (int32_t[]){GROVE_AXIS_SOURCE, GROVE_AXIS_TIME, GROVE_AXIS_BASELINE, GROVE_AXIS_FREQ},
+           16);
+    set_view(&a->in[0], p->brightness, (int)shape, w->elements, bytes,
+             (int64_t[]){8 * n * w->channels, 0, 0, w->spectra ? 8 * n : 0});
+    set_view(&a->in[1], p->lmn, GROVE_VECTOR, 3, 8, (int64_t[]){v, 0, 0, 0});
+    set_view(&a->in[3], p->uvw, GROVE_VECTOR, 3, 8, (int64_t[]){0, v * BASELINES, v, 0});
+    set_view(&a->in[4], p->freq, GROVE_SCALAR, 1, 8, (int64_t[]){0, 0, 0, 8});
+    if (w->smear) {
+        set_view(&a->in[5], p->rate, GROVE_VECTOR, 3, 8, (int64_t[]){0, v * BASELINES, v, 0});
+        set_view(&a->in[6], &p->interval, GROVE_SCALAR, 1, 8, (int64_t[]){0, 0, 0, 0});
+        set_view(&a->in[7], p->width, GROVE_SCALAR, 1, 8, (int64_t[]){0, 0, 0, 8});
+    }
+    for (int side = 0; side < 2; side++) {
+        if (w->jones)
+            set_view(&a->in[8 + side], p->jones, GROVE_MATRIX, 4, bytes,
+                     (int64_t[]){8 * n * STATIONS, 0, 8 * n, 0});
+        set_view(&a->in[10 + side], p->station, GROVE_VECTOR, 3, 8,
+                 (int64_t[]){0, v * STATIONS, v, 0});
+        for (int k = 8 + side; k < 12; k += 2) {
+            a->in[k].gather = side ? p->right : p->left;
+            a->in[k].gather_axis = 2;
+        }
+    }
+    const int64_t cell = 2 * n * w->elements;
+    set_view(&a->out, p->out, (int)shape, w->elements, bytes,
+             (int64_t[]){0, cell * w->channels * BASELINES, cell * w->channels, cell});
+}
+
+static problem *make_problem(const workload *w, int bytes)
+{
+    problem *p = allocate(1, sizeof(*p));
+    size_t sources = (size_t)w->sources, channels = (size_t)w->channels;
+
+    counter = 0;
+    p->lmn = allocate(3 * sources, 8);
+    p->uvw = allocate(3 * TIMES * BASELINES, 8);
+    p->rate = allocate(3 * TIMES * BASELINES, 8);
+    p->station = allocate(3 * TIMES * STATIONS, 8);
+    p->freq = allocate(channels, 8);
+    p->width = allocate(channels, 8);
+    p->left = allocate(BASELINES, 4);
+    p->right = allocate(BASELINES, 4);
+    p->brightness = allocate(sources * channels * 8, 8);
+    p->jones = allocate(w->jones ? sources * STATIONS * 8 : 1, 8);
+    p->out = allocate((size_t)TIMES * BASELINES * channels * (size_t)w->elements * 2, 8);
+    fill(w, p, bytes);
+    set_views(w, p, bytes);
+    return p;
+}
+
+static void free_problem(problem *p)
+{
+    void *all[] = {p->lmn,  p->uvw,   p->rate,       p->station, p->freq, p->width,
+                   p->left, p->right, p->brightness, p->jones,   p->out,  p};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        free(all[i]);
+}
+
+/* The plain way's rate, on as many rows as take `least` seconds. */
+static double time_plain(const workload *w, problem *p, double least)
+{
+    int64_t rows = 0;
+    double start = seconds();
+
+    for (; seconds() - start < least && rows + 16 <= (int64_t)TIMES * BASELINES; rows += 16)
+        grove_predict_cells(&p->args, rows, rows + 16);
+    return (double)rows * w->sources * w->channels / (seconds() - start);
+}
+
+/* Whole evaluations, packing with them, of as many times as take about `least` seconds. */
+static double time_sum(const workload *w, problem *p, double least)
+{
+    double done = 0, start = seconds();
+    int64_t times = 1;
+
+    while (seconds() - start < least) {
+        p->args.size[1] = times;
+        grove_predict_sum *sum = grove_predict_sum_new(&p->args);
+        if (!sum)
+            exit(1);
+        grove_predict_sum_run(sum, 0, grove_predict_sum_pieces(sum));
+        grove_predict_sum_free(sum);
+        done += (double)times * BASELINES * w->sources * w->channels;
+        times = times < TIMES ? times * 2 : TIMES;
+    }
+    p->args.size[1] = TIMES;
+    return done / (seconds() - start);
+}
+
+static double number_at(const problem *p, size_t k, int bytes)
+{
+    return bytes == 4 ? (double)((const float *)p->out)[k] : ((const double *)p->out)[k];
+}
+
+/* Relative difference from the plain way in double, on some rows. */
+static double error_of(const workload *w, int isa, int bytes)
+{
+    problem *p = make_problem(w, bytes), *q = make_problem(w, 8);
+    size_t each = (size_t)w->channels * (size_t)w->elements * 2;
+    double error = 0, norm = 0;
+
+    set_plan(w, p, isa);
+    set_plan(w, q, isa);
+    p->args.size[1] = 1;
+    grove_predict_sum *sum = grove_predict_sum_new(&p->args);
+    if (sum)
+        grove_predict_sum_run(sum, 0, grove_predict_sum_pieces(sum));
+    grove_predict_sum_free(sum);
+    for (int64_t row = 0; row < BASELINES; row += 197) {
+        grove_predict_cells(&q->args, row, row + 1);
+        for (size_t k = (size_t)row * each; k < ((size_t)row + 1) * each; k++) {
+            double x = number_at(p, k, bytes), y = number_at(q, k, 8);
+            error += (x - y) * (x - y);
+            norm += y * y;
+        }
+    }
+    free_problem(p);
+    free_problem(q);
+    return sqrt(error / norm);
+}
+
+static double time_peak(int isa, int bytes, double least)
+{
+    const grove_predict_kernels *k = grove_predict_kernels_of(isa, bytes);
+    double start = seconds(), done = 0;
+
+    while (seconds() - start < least)
+        done += (double)k->peak(1000000);
+    return done / (seconds() - start);
+}
+
+/* Bytes per second of reading two arrays and writing a third, none in any cache. */
+static double time_bandwidth(void)
+{
+    const size_t n = 16 << 20;
+    double *a = allocate(n, 8), *b = allocate(n, 8), *c = allocate(n, 8), best = 0;
+
+    for (int round = 0; round < 5; round++) {
+        double start = seconds();
+        for (size_t i = 0; i < n; i++)
+            a[i] = b[i] + 0.5 * c[i];
+        double rate = 24.0 * (double)n / (seconds() - start);
+        best = rate > best ? rate : best;
+        b[round] = a[n / 2];
+    }
+    free(a);
+    free(b);
+    free(c);
+    return best;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median(double *x, int count)
+{
+    qsort(x, (size_t)count, sizeof(*x), ascending);
+    return x[count / 2];
+}
+
+typedef struct {
+    double rate[GROVE_ISAS][MOST_ROUNDS], peak[GROVE_ISAS][MOST_ROUNDS], plain[MOST_ROUNDS];
+} rates;
+
+static void report(const workload *w, int bytes, rates *r, int rounds)
+{
+    double plain = median(r->plain, rounds);
+
+    for (int isa = GROVE_ISAS - 1; isa >= 0; isa--) {
+        if (!grove_isa_works((grove_isa)isa))
+            continue;
+        double rate = median(r->rate[isa], rounds), peak = median(r->peak[isa], rounds);
+        printf("| %s | %s | %s | %.2f | %.1f | %.0f %% | %.2f | %.0f x | %.1e |\n", w->name,
+               grove_isa_name((grove_isa)isa), bytes == 4 ? "single" : "double", rate / 1e9,
+               w->operations, 100 * rate * w->operations / peak, peak / 1e9, rate / plain,
+               error_of(w, isa, bytes));
+        fflush(stdout);
+    }
+}
+
+static void measure(const workload *w, int bytes, int rounds, double least)
+{
+    problem *p = make_problem(w, bytes);
+    rates r;
+
+    for (int round = 0; round < rounds; round++) {
+        for (int isa = 0; isa < GROVE_ISAS; isa++) {
+            if (!grove_isa_works((grove_isa)isa))
+                continue;
+            set_plan(w, p, isa);
+            r.rate[isa][round] = time_sum(w, p, least);
+            r.peak[isa][round] = time_peak(isa, bytes, least / 10);
+        }
+        r.plain[round] = time_plain(w, p, least);
+    }
+    report(w, bytes, &r, rounds);
+    free_problem(p);
+}
+
+/* P4: thirty tiles of P1's size. */
+static void measure_p4(int bytes)
+{
+    for (int k = 0; k < 2; k++) {
+        problem *p = make_problem(&workloads[k], bytes);
+        double start = seconds();
+        set_plan(&workloads[k], p, (int)grove_isa_best());
+        for (int tile = 0; tile < 480 / TIMES; tile++) {
+            grove_predict_sum *sum = grove_predict_sum_new(&p->args);
+            if (!sum)
+                exit(1);
+            grove_predict_sum_run(sum, 0, grove_predict_sum_pieces(sum));
+            grove_predict_sum_free(sum);
+        }
+        printf("P4%s, %s, %s, one core: %.2f s\n", workloads[k].name + 2,
+               grove_isa_name(grove_isa_best()), bytes == 4 ? "single" : "double",
+               seconds() - start);
+        free_problem(p);
+    }
+}
+
+int main(int count, char **words)
+{
+    int rounds = count > 1 ? atoi(words[1]) : 5;
+    double least = count > 2 ? atof(words[2]) : 0.2;
+
+    if (rounds < 1 || rounds > MOST_ROUNDS || !(least > 0)) {
+        fprintf(stderr, "usage: bench/predict [rounds [seconds]]; rounds 1 to %d\n", MOST_ROUNDS);
+        return 2;
+    }
+    printf("Bandwidth of one core: %.1f GB/s. Medians of %d interleaved rounds.\n\n",
+           time_bandwidth() / 1e9, rounds);
+    printf("| workload | instructions | precision | 1e9 source-vis/s | operations each | of the "
+           "peak | peak, 1e9 multiply-adds/s | against the plain way | error |\n"
+           "| --- | --- | --- | --: | --: | --: | --: | --: | --: |\n");
+    for (int bytes = 4; bytes <= 8; bytes += 4)
+        for (int k = 0; k < WORKLOADS; k++)
+            measure(&workloads[k], bytes, rounds, least);
+    printf("\n");
+    measure_p4(4);
+    measure_p4(8);
+    return 0;
+}
