@@ -14,7 +14,7 @@
 
 /* Visibilities that are read, and visibilities times pixels that are summed, at most: some seconds
  * of a small machine. */
-static const double most_visibilities = 20e6, most_terms = 50e9;
+static const double most_visibilities = 20e6, most_terms = 30e9;
 enum { SIZE = 256, LARGEST = 4096, GRAIN = 64 };
 static const double arcsec = GROVE_PI / 180 / 3600;
 
