@@ -136,12 +136,28 @@ static void tell(grove_node *node, const grove_predict_plan *plan, const char *w
     if (plan->way == GROVE_PREDICT_STATION)
         grove_node_note(node, "products of matrices of stations by sources (%s): %s", isa, why);
     else if (plan->way == GROVE_PREDICT_BASELINE)
-        grove_node_note(node, "direct sum for baselines (%s), %s", isa, how);
+        grove_node_note(node, "direct sum for baselines (%s), %s%s", isa, how,
+                        plan->jones == GROVE_PREDICT_FOLDED ? "; Jones terms of the source alone "
+                                                              "make apparent fluxes"
+                                                            : "");
     else
         grove_node_note(node, "direct sum in double, source by source, %s; no vector code: %s",
                         plan->channels.regular ? "phasor recurrence over blocks of channels"
                                                : "every phase evaluated",
                         why);
+}
+
+/* What becomes of the Jones terms. */
+static int place_jones(const grove_node *node)
+{
+    const unsigned kinds = 1u << GROVE_AXIS_SOURCE | 1u << GROVE_AXIS_FREQ;
+
+    if (!grove_node_input_axis(node, GROVE_PREDICT_LEFT, GROVE_AXIS_SOURCE) &&
+        !grove_node_input_axis(node, GROVE_PREDICT_RIGHT, GROVE_AXIS_SOURCE))
+        return GROVE_PREDICT_AROUND;
+    if (!varies(node, GROVE_PREDICT_LEFT, kinds) && !varies(node, GROVE_PREDICT_RIGHT, kinds))
+        return GROVE_PREDICT_FOLDED;
+    return GROVE_PREDICT_WITHIN;
 }
 
 /* The cheapest way: with many equally spaced channels a phasor recurrence takes two or three
@@ -151,15 +167,18 @@ static const char *choose_way(const grove_node *node, grove_predict_plan *plan)
 {
     const char *why = unfit(node), *no_stations = unfit_for_stations(node);
 
-    plan->jones = grove_node_input_axis(node, GROVE_PREDICT_LEFT, GROVE_AXIS_SOURCE) ||
-                  grove_node_input_axis(node, GROVE_PREDICT_RIGHT, GROVE_AXIS_SOURCE);
+    plan->jones = place_jones(node);
+    if (plan->jones == GROVE_PREDICT_FOLDED)
+        plan->flat = plan->flat &&
+                     !grove_node_input_axis(node, GROVE_PREDICT_LEFT, GROVE_AXIS_FREQ) &&
+                     !grove_node_input_axis(node, GROVE_PREDICT_RIGHT, GROVE_AXIS_FREQ);
     plan->way = GROVE_PREDICT_PLAIN;
     if (why)
         return why;
-    if (plan->jones && no_stations)
+    if (plan->jones == GROVE_PREDICT_WITHIN && no_stations)
         return no_stations;
     plan->way = GROVE_PREDICT_STATION;
-    if (plan->jones)
+    if (plan->jones == GROVE_PREDICT_WITHIN)
         return "Jones terms of source and station go into the matrices";
     if (!no_stations && !plan->channels.regular)
         return "channels are not equally spaced";

@@ -13,7 +13,8 @@
 #include <string.h>
 
 enum { MOST_SOURCES = 600, STATIONS = 7, MOST_CHANNELS = 200 };
-enum { NO_JONES, STATION_JONES, SOURCE_JONES }; /* what they vary with beside time and channel */
+/* What Jones terms vary with, beside the channel and (not the last) the time. */
+enum { NO_JONES, STATION_JONES, SOURCE_JONES, APPARENT_JONES };
 
 typedef struct {
     const char *name;
@@ -48,7 +49,7 @@ static double rounded(double x, int single)
 
 static size_t jones_at(const setup *c, int s, int t, int station, int k)
 {
-    int source = c->jones == SOURCE_JONES ? s : 0;
+    int source = c->jones >= SOURCE_JONES ? s : 0;
 
     return 8 * ((((size_t)source * (size_t)c->times + (size_t)t) * STATIONS + (size_t)station) *
                     (size_t)c->channels +
@@ -175,8 +176,10 @@ static void true_cell(const setup *c, const world *w, int t, int b, int k, matri
         long double complex factor = factor_of(c, w, s, t, b, k);
         to_matrix(w->brightness[s][k], c->elements, m);
         if (c->jones) {
-            to_matrix(w->jones[0] + jones_at(c, s, t, w->gather[0][b], k), c->jones_shape, left);
-            to_matrix(w->jones[1] + jones_at(c, s, t, w->gather[1][b], k), c->jones_shape, right);
+            int alone = c->jones == APPARENT_JONES, p = alone ? 0 : w->gather[0][b];
+            int q = alone ? 0 : w->gather[1][b], time = alone ? 0 : t;
+            to_matrix(w->jones[0] + jones_at(c, s, time, p, k), c->jones_shape, left);
+            to_matrix(w->jones[1] + jones_at(c, s, time, q, k), c->jones_shape, right);
         }
         multiply(part, left, m);
         multiply(all, part, right);
@@ -221,11 +224,13 @@ static void set_plan(const setup *c, const world *w, grove_isa isa, grove_args *
 {
     grove_predict_plan plan = {.way = c->way,
                                .isa = (int32_t)isa,
-                               .flat = !c->spectra,
+                               .flat = !c->spectra && c->jones != APPARENT_JONES,
                                .equal_width = !c->unequal_widths,
                                .smear_time = c->smear & 1,
                                .smear_freq = c->smear >> 1,
-                               .jones = c->jones == SOURCE_JONES,
+                               .jones = c->jones == APPARENT_JONES ? GROVE_PREDICT_FOLDED
+                                        : c->jones == SOURCE_JONES ? GROVE_PREDICT_WITHIN
+                                                                   : GROVE_PREDICT_AROUND,
                                .count = c->channels,
                                .width = w->width[0],
                                .reference = 1.2e9};
@@ -263,12 +268,14 @@ static call make_call(const setup *c, world *w, grove_isa isa, int single)
     if (c->smear & 2)
         set_view(&a->in[7], w->width, GROVE_SCALAR, 8, (int64_t[]){0, 0, 0, 8});
     for (int side = 0; side < 2 && c->jones; side++) {
-        size_t numbers = c->jones == SOURCE_JONES ? jones_at(c, c->sources, 0, 0, 0)
+        int alone = c->jones == APPARENT_JONES;
+        size_t numbers = c->jones >= SOURCE_JONES ? jones_at(c, c->sources, 0, 0, 0)
                                                   : jones_at(c, 0, c->times, 0, 0);
         k.jones[side] = converted(w->jones[side], numbers, single);
         set_view(&a->in[8 + side], k.jones[side], c->jones_shape, (int)n,
-                 (int64_t[]){c->jones == SOURCE_JONES ? time * c->times : 0, time, station, 8 * n});
-        a->in[8 + side].gather = w->gather[side];
+                 (int64_t[]){c->jones >= SOURCE_JONES ? time * c->times : 0, alone ? 0 : time,
+                             alone ? 0 : station, 8 * n});
+        a->in[8 + side].gather = alone ? NULL : w->gather[side];
         a->in[8 + side].gather_axis = 2;
     }
     for (int side = 0; side < 2 && c->way == GROVE_PREDICT_STATION; side++) {
@@ -419,6 +426,10 @@ static const setup baselines[] = {
     {"Jones around", 20, 3, 11, 70, 4, .smear = 3, .jones = STATION_JONES, .jones_shape = 4,
      BASELINE},
     {"diagonal around", 20, 3, 11, 70, 1, .jones = STATION_JONES, .jones_shape = 2, BASELINE},
+    {"apparent", 20, 3, 11, 70, 4, .smear = 3, .jones = APPARENT_JONES, .jones_shape = 4, BASELINE},
+    {"apparent, scalars", 20, 3, 11, 70, 1, .spectra = 1, .gaussians = 1, .smear = 3,
+     .jones = APPARENT_JONES, .jones_shape = 1, BASELINE},
+    {"apparent, diagonals", 20, 3, 11, 3, 1, .jones = APPARENT_JONES, .jones_shape = 2, BASELINE},
     {"scalar around", 20, 3, 11, 7, 2, .jones = STATION_JONES, .jones_shape = 1, BASELINE},
 };
 
@@ -446,6 +457,8 @@ static const setup stations[] = {
     {"diagonal Jones", 50, 2, 21, 3, 1, .jones = SOURCE_JONES, .jones_shape = 2, STATION},
     {"Jones", 50, 2, 21, 7, 4, .spectra = 1, .jones = SOURCE_JONES, .jones_shape = 4, STATION},
     {"Jones, scalar fluxes", 50, 2, 21, 3, 1, .jones = SOURCE_JONES, .jones_shape = 4, STATION},
+    {"apparent and strays", 20, 2, 21, 3, 1, .strays = 2, .jones = APPARENT_JONES, .jones_shape = 4,
+     STATION},
     {"Jones and strays", 20, 2, 21, 3, 4, .strays = 2, .jones = SOURCE_JONES, .jones_shape = 4,
      STATION},
 };

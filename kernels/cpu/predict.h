@@ -40,6 +40,13 @@ enum {
                              not differences of those of stations go by the other ways */
 };
 
+/* What becomes of Jones terms. */
+enum {
+    GROVE_PREDICT_AROUND, /* none, or the same for all sources: around the sum */
+    GROVE_PREDICT_WITHIN, /* of source and station: inside the sum, by stations */
+    GROVE_PREDICT_FOLDED  /* of the source, the same for all stations and times: apparent fluxes */
+};
+
 /* The state in grove_args, chosen for a run and not for a tile: `channels` for the plain way, all
  * of it for the others. */
 typedef struct {

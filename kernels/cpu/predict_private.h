@@ -36,6 +36,9 @@ struct grove_predict_sum {
     unsigned char *strays;       /* [row]: its coordinates are not differences of stations */
     int64_t *stray, stray_count; /* those rows */
     atomic_int failed;
+    /* With the Jones terms in the brightness: */
+    grove_args apparent_args;
+    double *apparent;
 };
 
 static inline const char *at_source(const grove_predict_sum *p, int input, int64_t source)

@@ -179,6 +179,47 @@ static void set_job(grove_predict_sum *p)
     job->reference = p->plan.reference;
 }
 
+/* left B right of all sources takes the place of B. 0: no memory. */
+static int fold_jones(grove_predict_sum *p)
+{
+    static const int inputs[] = {GROVE_PREDICT_LEFT, GROVE_PREDICT_BRIGHTNESS, GROVE_PREDICT_RIGHT};
+    const grove_args *args = p->args;
+    int64_t channels = p->plan.flat ? 1 : p->channels;
+    int elements = args->out.elements;
+    double *to = calloc((size_t)(p->sources * channels) + 1, 8 * sizeof(double));
+    grove_view *view = &p->apparent_args.in[GROVE_PREDICT_BRIGHTNESS];
+
+    p->apparent = to;
+    if (!to)
+        return 0;
+    for (int64_t i = 0; i < p->sources * channels; i++, to += 8) {
+        grove_cplx64 m[3][4], part[4], all[4];
+        for (int k = 0; k < 3; k++) {
+            const char *at = at_source(p, inputs[k], i / channels);
+            matrix_at(&args->in[inputs[k]],
+                      at ? at + stride_of(&args->in[inputs[k]], p->freq) * (i % channels) : NULL,
+                      m[k]);
+        }
+        product(part, m[0], m[1]);
+        product(all, part, m[2]);
+        all[1] = elements == 2 ? all[3] : all[1];
+        memcpy(to, all, sizeof(all));
+    }
+    p->apparent_args = *args;
+    *view = args->out;
+    view->data = p->apparent;
+    view->bytes = 8;
+    memset(view->stride, 0, sizeof(view->stride));
+    if (p->source >= 0)
+        view->stride[p->source] = channels * 8 * (int64_t)sizeof(double);
+    if (p->freq >= 0 && !p->plan.flat)
+        view->stride[p->freq] = 8 * (int64_t)sizeof(double);
+    p->apparent_args.in[GROVE_PREDICT_LEFT].data = NULL;
+    p->apparent_args.in[GROVE_PREDICT_RIGHT].data = NULL;
+    p->args = &p->apparent_args;
+    return 1;
+}
+
 grove_predict_sum *grove_predict_sum_new(const grove_args *args)
 {
     grove_predict_sum *p = calloc(1, sizeof(*p));
@@ -196,8 +237,12 @@ grove_predict_sum *grove_predict_sum_new(const grove_args *args)
     p->channels = size_of(args, p->freq);
     p->first_block = p->origin / PREDICT_BLOCK;
     p->blocks = (p->origin + p->channels + PREDICT_BLOCK - 1) / PREDICT_BLOCK - p->first_block;
-    p->elements = args->in[GROVE_PREDICT_BRIGHTNESS].elements;
-    p->jones = p->plan.jones;
+    p->jones = p->plan.jones == GROVE_PREDICT_WITHIN;
+    if (p->plan.jones == GROVE_PREDICT_FOLDED && !fold_jones(p)) {
+        grove_predict_sum_free(p);
+        return NULL;
+    }
+    p->elements = p->args->in[GROVE_PREDICT_BRIGHTNESS].elements;
     if (!pack(p)) {
         grove_predict_sum_free(p);
         return NULL;
@@ -222,6 +267,7 @@ void grove_predict_sum_free(grove_predict_sum *p)
     free(p->freqs);
     free(p->widths);
     free(p->weight);
+    free(p->apparent);
     grove_predict_station_free(p);
     free(p);
 }
