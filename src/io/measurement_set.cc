@@ -334,7 +334,7 @@ extern "C" grove_ms *grove_ms_open(const char *path, int field, int spectral_win
             return grove_fail(error, GROVE_IO, "%s: may not be written", path);
         ms->table = Table(path, grove::locking(), writable ? Table::Update : Table::Old);
         if (writable)
-            grove::recover(ms->table);
+            grove::recover(ms->table, "");
         ms->layout = static_cast<grove_ms_layout *>(grove_alloc(sizeof(grove_ms_layout)));
         read_antennas(ms->table, ms->layout);
         read_field(ms->table, field, ms->layout);

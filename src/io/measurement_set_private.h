@@ -23,6 +23,11 @@ extern "C" {
 #include "io/measurement_set.h"
 }
 
+namespace grove
+{
+void give_up_claim(const std::string &name);
+}
+
 struct grove_ms {
     std::string path, temporary; // temporary: of a set that is being made
     casacore::Table table;       // null once closed
@@ -37,8 +42,11 @@ struct grove_ms {
     // still holds, and what its destructors throw would end the process.
     bool broken = false;
 
+    std::string claim; // see grove::claim
+
     ~grove_ms()
     {
+        grove::give_up_claim(claim);
         grove_ms_layout_free(layout);
     }
 };
@@ -65,8 +73,11 @@ int check_space(const std::string &path, const std::string &probe, grove_error *
 
 std::string scratch_name(const std::string &column);
 std::string old_name(const std::string &column);
-// Puts a set right whose last run died while it swapped columns.
-void recover(casacore::Table &table);
+// Puts a set right whose last run died while it wrote or swapped columns: all that this process
+// does not write itself, or the one that is its own.
+void recover(casacore::Table &table, const std::string &own);
+// Makes the column known as being written, until the handle goes; false when it was already.
+bool claim(grove_ms *ms, const std::string &column);
 } // namespace grove
 
 #endif

@@ -15,6 +15,8 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <mutex>
+#include <set>
 #include <unistd.h>
 
 using namespace casacore;
@@ -43,11 +45,27 @@ std::string old_name(const std::string &column)
     return "GROVE_OLD_" + column;
 }
 
-void recover(Table &table)
+namespace
 {
+// Columns that this process is writing, as "path|column": their scratch columns are no leftovers.
+std::mutex writing_lock;
+std::set<std::string> writing;
+
+std::string writing_name(const Table &table, const std::string &column)
+{
+    return std::string(table.tableName()) + "|" + column;
+}
+} // namespace
+
+void recover(Table &table, const std::string &own)
+{
+    std::lock_guard<std::mutex> guard(writing_lock);
+    auto concerns = [&](const std::string &column) {
+        return own.empty() ? !writing.count(writing_name(table, column)) : column == own;
+    };
     Vector<String> names(table.tableDesc().columnNames());
     for (const String &name : names) {
-        if (name.substr(0, 10) == "GROVE_OLD_") {
+        if (name.substr(0, 10) == "GROVE_OLD_" && concerns(name.substr(10))) {
             String column = name.substr(10);
             if (table.tableDesc().isColumn(column))
                 table.removeColumn(name); // the swap was done
@@ -56,8 +74,24 @@ void recover(Table &table)
         }
     }
     for (const String &name : names)
-        if (name.substr(0, 10) == "GROVE_TMP_")
+        if (name.substr(0, 10) == "GROVE_TMP_" && concerns(name.substr(10)))
             table.removeColumn(name);
+}
+
+bool claim(grove_ms *ms, const std::string &column)
+{
+    std::lock_guard<std::mutex> guard(writing_lock);
+    std::string name = writing_name(ms->table, column);
+    if (!writing.insert(name).second)
+        return false;
+    ms->claim = name;
+    return true;
+}
+
+void give_up_claim(const std::string &name)
+{
+    std::lock_guard<std::mutex> guard(writing_lock);
+    writing.erase(name);
 }
 } // namespace grove
 
@@ -266,8 +300,12 @@ extern "C" int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode 
                                           std::max(Int64(1), Int64(1 << 20) / row)));
         if (check_space(ms, error))
             return int(GROVE_IO);
-        table.addColumn(added, manager);
+        if (!grove::claim(ms, column))
+            return grove_fail(error, GROVE_INVALID,
+                              "%s: column %s is being written already; write another column",
+                              ms->path.c_str(), column);
         ms->column = column;
+        table.addColumn(added, manager);
         ms->scratch = grove::scratch_name(column);
         ms->mode = mode;
         bool all_written = ms->all_rows && mode == GROVE_MS_REPLACE;
@@ -339,7 +377,7 @@ extern "C" void grove_ms_abort(grove_ms *ms)
         return;
     grove::guard(ms->path, nullptr, [&] {
         if (!ms->created && !ms->scratch.empty() && !ms->table.isNull())
-            grove::recover(ms->table); // gives the scratch column's space back
+            grove::recover(ms->table, ms->column); // gives the scratch column's space back
         ms->broken = ms->broken && ms->created;
         return 0;
     });

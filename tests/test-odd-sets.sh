@@ -1,0 +1,28 @@
+#!/bin/sh
+# Measurement Sets as observatories leave them: rows in any order, missing rows, FLAG_ROW, flags, NaN,
+# two correlations. Looked at with casacore's own Python.
+python=${GROVE_TEST_PYTHON:-/usr/bin/python3}
+[ -f "$GROVE_BUILD/src/.libs/data.so" ] || { echo 'skipped: built without casacore'; exit 77; }
+$python -c 'import numpy, casacore.tables' 2>/dev/null || { echo 'skipped: no python3-casacore'; exit 77; }
+
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+status=0
+grove=$GROVE_BUILD/grove
+cat >odd.tree <<'END'
+option ms = "odd.ms" "the set"
+obs    = ms($ms)
+twice  = sink(obs.data * 2, obs, column="TWICE")
+middle = sink(mean(obs.data, over=time), obs, column="MEAN")
+run twice, middle
+END
+"$grove" run -q simulate.tree -s sky="$GROVE_SOURCE/examples/quickstart/3C147.skymodel" -s array=kat-7 \
+    -s phase_centre='05h42m36.1s -30d0m0s' -s hour_angle=-5min..5min -s integration=60s -s channels=5 \
+    -s smear=none -s gains=random_walk -s out=tidy.ms || exit 1
+for kind in make pair; do
+    "$python" "$GROVE_SOURCE/tests/odd-sets.py" $kind tidy.ms $kind.ms 2>err || { cat err; exit 1; }
+    "$grove" run -q odd.tree -s ms=$kind.ms --tile-times 3 || status=1
+    "$python" "$GROVE_SOURCE/tests/odd-sets.py" check $kind.ms 2>err || { cat err; status=1; }
+done
+exit $status
