@@ -1,5 +1,5 @@
 /* Brightness matrix of a source at a frequency. Inputs: stokes, reference_frequency, spectrum,
- * logarithmic, rotation_measure, rotation_reference, freq, feed.
+ * logarithmic, rotation_measure, rotation_reference, freq (absent: nothing varies with it), feed.
  *
  * Spectrum: I(nu) = I0 10^(a1 x + a2 x^2 + ...), x = log10(nu / nu0), where logarithmic, else
  * I0 + c1 y + c2 y^2 + ..., y = nu / nu0 - 1; Q, U and V keep their ratio to I (and their values
@@ -40,17 +40,17 @@ GROVE_FN void apply_rotation(double stokes[4], double measure, double reference,
 GROVE_CELL(brightness)
 {
     const double *in = GROVE_DOUBLES(c, 0), *spectrum = GROVE_DOUBLES(c, 2);
-    double reference = GROVE_DOUBLES(c, 1)[0], freq = GROVE_DOUBLES(c, 6)[0];
-    double measure = GROVE_DOUBLES(c, 4)[0], s[4];
+    const double *freq = GROVE_DOUBLES(c, 6);
+    double reference = GROVE_DOUBLES(c, 1)[0], measure = GROVE_DOUBLES(c, 4)[0], s[4];
     cplx *out = GROVE_OUT_COMPLEX(c);
 
     for (int k = 0; k < 4; k++)
         s[k] = in[k];
-    if (reference > 0)
-        apply_spectrum(s, spectrum, c->args->in[2].elements, freq / reference,
+    if (freq && reference > 0)
+        apply_spectrum(s, spectrum, c->args->in[2].elements, *freq / reference,
                        GROVE_DOUBLES(c, 3)[0] != 0);
-    if (measure != 0)
-        apply_rotation(s, measure, GROVE_DOUBLES(c, 5)[0], freq);
+    if (freq && measure != 0)
+        apply_rotation(s, measure, GROVE_DOUBLES(c, 5)[0], *freq);
     if (GROVE_DOUBLES(c, 7)[0] == 0) {
         out[0] = cx((real)(s[0] + s[1]), 0);
         out[1] = cx((real)s[2], (real)s[3]);

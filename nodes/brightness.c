@@ -34,6 +34,30 @@ static const grove_option options[] = {
     {0},
 };
 
+static bool all_zero(const grove_node *node, const char *input)
+{
+    int64_t count = 0;
+    int k = grove_node_input(node, input);
+    const double *x = grove_node_input_data(node, k, &count);
+    double number;
+
+    if (!x)
+        return grove_node_input_constant(node, k, &number) && number == 0;
+    for (int64_t i = 0; i < count; i++)
+        if (x[i] != 0)
+            return false;
+    return true;
+}
+
+/* Flat spectra without rotation do not vary with frequency: sums over sources are then faster. */
+static int check(grove_node *node)
+{
+    if (all_zero(node, "rotation_measure") &&
+        (all_zero(node, "spectrum") || all_zero(node, "reference_frequency")))
+        grove_node_drop_input(node, grove_node_input(node, "freq"));
+    return 0;
+}
+
 GROVE_CLASS(brightness) = {
     GROVE_CLASS_HEAD(brightness),
     .doc = "Brightness matrices of sources.\n"
@@ -41,11 +65,13 @@ GROVE_CLASS(brightness) = {
            "factor 1/2, so 1 Jy unpolarised gives XX = YY = 1 Jy. The spectrum scales all four "
            "Stokes parameters; the rotation measure turns Q + iU by 2 RM (lambda^2 - "
            "lambda0^2).",
-    .output_doc = "a complex matrix per source and channel, Jy",
+    .output_doc =
+        "a complex matrix per source and channel, Jy; per source where all spectra are flat",
     .group = "sky",
     .inputs = inputs,
     .options = options,
     .output = {.shape = GROVE_MATRIX, .complex_ = true, .unit = {.Jy = 1}},
     .kernel = &kernel,
+    .check = check,
     .example = "B[s] = brightness(S, obs)",
 };

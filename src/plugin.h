@@ -280,6 +280,9 @@ const grove_axis *grove_node_input_axis(const grove_node *node, int k, int kind)
 /* A literal number given for a value input or value option (false if it is not a constant real
  * scalar). */
 bool grove_node_input_constant(const grove_node *node, int k, double *number);
+/* The numbers of input k where they are known when the tree is built: of a constant member of a
+ * leaf in double precision (*count of them, dense), or NULL. */
+const double *grove_node_input_data(const grove_node *node, int k, int64_t *count);
 /* The object given for an object input: the leaf itself, or NULL. */
 grove_node *grove_node_object(const grove_node *node, const char *input);
 

@@ -158,6 +158,29 @@ END_TEST
 
 /* ---- phase and point ---- */
 
+/* Flat spectra need no frequency axis; one that turns with frequency brings it back. */
+START_TEST(brightness_that_is_flat)
+{
+    memset(field_now.spectrum, 0, sizeof(field_now.spectrum));
+    memset(field_now.measure, 0, sizeof(field_now.measure));
+    tree("x = brightness(S, obs)\n");
+    testing_value x = testing_evaluate(&t, "x");
+    ck_assert_int_eq(x.axes, 1);
+    for (int s = 0; s < field_now.sources; s++) {
+        long double complex wanted[4];
+        grid_brightness(s, grid_now.channels - 1, wanted);
+        for (int e = 0; e < 4; e++)
+            ck_assert(cabsl(x.at[4 * s + e] - wanted[e]) < 1e-15L);
+    }
+    testing_free(&x);
+    field_now.measure[2] = 3;
+    tree("x = brightness(S, obs)\n");
+    x = testing_evaluate(&t, "x");
+    ck_assert_int_eq(x.axes, 2);
+    testing_free(&x);
+}
+END_TEST
+
 START_TEST(phase_of_stations)
 {
     tree("K[s,p] = phase(S, obs)\nx = K[s,p] * K[s,q]^H\n");
@@ -342,6 +365,7 @@ int main(void)
     tcase_add_test(test, brightness_of_linear_and_circular_feeds);
     tcase_add_test(test, brightness_of_one_jansky);
     tcase_add_test(test, spectrum_of_nothing);
+    tcase_add_test(test, brightness_that_is_flat);
     tcase_add_test(test, phase_of_stations);
     tcase_add_test(test, point_against_long_double);
     tcase_add_test(test, smearing_not_wanted);

@@ -263,6 +263,20 @@ bool grove_node_input_constant(const grove_node *node, int k, double *number)
     return true;
 }
 
+const double *grove_node_input_data(const grove_node *node, int k, int64_t *count)
+{
+    const grove_node *in = k >= 0 && k < node->input_count ? node->inputs[k].node : NULL;
+    const grove_form *form = in ? &in->form : NULL;
+
+    if (!in || in->kind != GROVE_NODE_MEMBER || form->precision != GROVE_PRECISION_DOUBLE ||
+        form->complex_)
+        return NULL;
+    *count = form->shape == GROVE_VECTOR ? form->vector : form->shape;
+    for (int d = 0; d < in->axis_count; d++)
+        *count *= in->axes[d]->size;
+    return in->leaf->members[in->member].data;
+}
+
 grove_node *grove_node_object(const grove_node *node, const char *name)
 {
     const grove_input *inputs = node->class_ ? node->class_->inputs : NULL;
