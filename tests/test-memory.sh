@@ -2,6 +2,7 @@
 # A run that produces 2 GB of visibilities with --memory 64MiB keeps under a hard limit of resident
 # memory, and `grove check` predicts what a process takes within 20 %, also when it writes a set.
 grove=$GROVE_BUILD/grove
+[ -f "$GROVE_BUILD/nodes/.libs/sink.so" ] || { echo 'skipped: built without casacore'; exit 77; }
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 
@@ -41,7 +42,5 @@ END
 
 # 2016 baselines * 128 channels * 250 times * 32 bytes = 2.06 GB
 try 'nothing written' 128 -s hour_angle=-125min..125min -s integration=60s -s channels=128 -s out=null
-if [ -f "$GROVE_BUILD/nodes/.libs/sink.so" ] && [ -f "$GROVE_BUILD/src/.libs/data.so" ]; then
-    try 'a set written' 160 -s hour_angle=-20min..20min -s integration=10s -s channels=32 \
-        -s out="$work/out.ms"
-fi
+try 'a set written' 160 -s hour_angle=-20min..20min -s integration=10s -s channels=32 \
+    -s out="$work/out.ms"
