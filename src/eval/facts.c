@@ -22,7 +22,6 @@ static void learn_member(grove_facts *facts, const grove_node *node)
     own->flagged = node->form.flags;
     if (node->leaf->members[node->member].data)
         return;
-    own->rereadable = node->leaf->identity.a || node->leaf->identity.b;
     if (leaf->version)
         own->key = grove_hash_integer(own->key, leaf->version);
 }
@@ -58,7 +57,6 @@ static void learn(grove_facts *facts, const grove_node *node)
             continue;
         learn(facts, in);
         own->flagged = own->flagged || facts[in->id].flagged;
-        own->rereadable = own->rereadable || facts[in->id].rereadable;
         joined = grove_hash_join(joined, facts[in->id].key);
         changed = changed || !grove_hash_equal(facts[in->id].key, in->key);
     }

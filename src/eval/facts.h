@@ -10,8 +10,7 @@ typedef struct {
     grove_hash key;
     bool known, flagged; /* its value may have flags */
     bool double_;        /* its numbers */
-    bool rereadable;     /* something below reads from a file that a run may write */
-    int64_t version;     /* leaves: raised whenever an action of this run writes there */
+    int64_t version;     /* leaves: raised after every run, which may have written there */
 } grove_facts;
 
 /* One per node of the tree, by id; free with free(). */

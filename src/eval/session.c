@@ -18,7 +18,7 @@ static uint64_t memory_of(const grove_session_options *options)
     return memory < MIB ? MIB : memory;
 }
 
-static int start(grove_session *session)
+static void start(grove_session *session)
 {
     const grove_session_options *options = &session->options;
 
@@ -33,7 +33,6 @@ static int start(grove_session *session)
     if (!options->serial && !(session->worker = grove_worker_new("grove-io")))
         grove_log(GROVE_LOG_WARNING, "no thread for reading and writing is to be had; they will "
                                      "not overlap with computing");
-    return 0;
 }
 
 grove_session *grove_session_new(grove_tree *tree, const grove_session_options *options,

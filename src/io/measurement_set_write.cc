@@ -97,8 +97,6 @@ void give_up_claim(const std::string &name)
 
 namespace
 {
-enum { COPY_ROWS = 4096 };
-
 std::string any_complex_column(const Table &table)
 {
     if (table.tableDesc().isColumn("DATA"))
