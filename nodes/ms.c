@@ -27,6 +27,8 @@ static const grove_option options[] = {
     {"field", GROVE_INTEGER, "0", "which field, as numbered in the FIELD table"},
     {"spectral_window", GROVE_INTEGER, "0",
      "which spectral window, as numbered in the SPECTRAL_WINDOW table"},
+    {"autocorrelations", GROVE_BOOL, "true",
+     "also baselines of a station with itself; false: they are neither read, computed nor written"},
     {0},
 };
 
@@ -114,6 +116,8 @@ static int describe(grove_node *node, ms_state *state)
     snprintf(number, sizeof(number), "%lld",
              (long long)grove_node_integer(node, "spectral_window"));
     grove_node_add_property(node, "spectral_window", number);
+    if (!grove_node_bool(node, "autocorrelations"))
+        grove_node_add_property(node, "cross_only", "yes");
     grove_node_add_identity(node, path);
     int code = grove_observation_publish(node, state->observation);
     return code ? code : add_data_members(node, state->shape);
@@ -126,8 +130,11 @@ static int open_set(grove_node *node)
     int code = 0;
 
     grove_node_set_user(node, state);
-    state->ms = grove_ms_open(grove_node_text(node, "path"), (int)grove_node_integer(node, "field"),
-                              (int)grove_node_integer(node, "spectral_window"), false, error);
+    grove_ms_part part = {.field = (int)grove_node_integer(node, "field"),
+                          .spectral_window = (int)grove_node_integer(node, "spectral_window"),
+                          .cross_only = !grove_node_bool(node, "autocorrelations")};
+
+    state->ms = grove_ms_open(grove_node_text(node, "path"), &part, false, error);
     if (!state->ms) {
         code = grove_error_code(error);
         grove_node_fail(node, code, "%s", grove_error_message(error, 0));

@@ -2,6 +2,7 @@
 
 #include "../kernels/cpu/isa.h"
 #include "../kernels/cpu/predict.h"
+#include "../kernels/cpu/predict_skip.h"
 #include "../kernels/cuda/predict.h"
 
 #include <string.h>
@@ -25,6 +26,11 @@ static const grove_option options[] = {
      .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
     {"uvw_right", GROVE_VALUE_LENGTH, "obs.station_uvw[q]", "coordinates of station q, m",
      .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
+    {"skip", GROVE_VALUE, "none",
+     "a value with flags, such as obs.data: where all its elements are flagged nothing is "
+     "computed, "
+     "and the result is 0 and flagged",
+     .handing = GROVE_AS_FLAGS, .shapes = GROVE_ANY_SHAPE},
     {0},
 };
 
@@ -271,6 +277,11 @@ static void check_channels(grove_args *args)
     memcpy(args->state.bytes, &plan, sizeof(plan));
 }
 
+static void run_blank(void *context, int64_t first, int64_t last)
+{
+    grove_predict_blank(context, first, last);
+}
+
 static int eval(const grove_call *call)
 {
     grove_args args = *call->args;
@@ -293,6 +304,8 @@ static int eval(const grove_call *call)
         grove_call_parallel(call, grove_predict_rows(&args), run_rows, &args);
     }
     grove_predict_sum_free(sum);
+    if (args.in[GROVE_PREDICT_SKIP].data && !code)
+        grove_call_parallel(call, grove_predict_rows(&args), run_blank, &args);
     return code;
 }
 

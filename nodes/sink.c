@@ -180,12 +180,13 @@ static int fail_with(grove_node *node, int code, grove_error *error)
 static int begin_existing(grove_node *node, sink_state *sink, grove_error *error)
 {
     const grove_node *obs = grove_node_object(node, "obs");
-    int field = 0, window = 0;
+    grove_ms_part part = {0};
     static const grove_ms_mode modes[] = {GROVE_MS_REPLACE, GROVE_MS_ADD, GROVE_MS_SUBTRACT};
 
-    sscanf(grove_node_property(obs, "field"), "%d", &field);
-    sscanf(grove_node_property(obs, "spectral_window"), "%d", &window);
-    sink->ms = grove_ms_open(sink->path, field, window, true, error);
+    sscanf(grove_node_property(obs, "field"), "%d", &part.field);
+    sscanf(grove_node_property(obs, "spectral_window"), "%d", &part.spectral_window);
+    part.cross_only = grove_node_property(obs, "cross_only") != NULL;
+    sink->ms = grove_ms_open(sink->path, &part, true, error);
     if (!sink->ms)
         return grove_error_code(error);
     return grove_ms_prepare(sink->ms, grove_node_text(node, "column"),

@@ -12,6 +12,8 @@
 static const grove_option options[] = {
     {"file", GROVE_FILE, NULL,
      "sky model in makesourcedb (BBS, DP3) text or Tigger's .lsm.html; recognised by content"},
+    {"cutoff", GROVE_FLUX, "0Jy",
+     "sources whose Stokes I at their reference frequency is weaker are left out, Jy"},
     {0},
 };
 
@@ -144,6 +146,17 @@ static int publish(grove_node *node, const grove_sky *sky)
     return code;
 }
 
+static void drop_weak(grove_node *node, grove_sky *sky)
+{
+    double cutoff = grove_node_number(node, "cutoff");
+    int64_t count = sky->count;
+    double lost = cutoff > 0 ? grove_sky_drop_weak(sky, cutoff) : 0;
+
+    if (cutoff > 0)
+        grove_node_note(node, "%lld of %lld sources, together %.6g Jy, are weaker than the cutoff",
+                        (long long)(count - sky->count), (long long)count, lost);
+}
+
 static int open_sky(grove_node *node)
 {
     const char *path = grove_node_text(node, "file");
@@ -153,6 +166,7 @@ static int open_sky(grove_node *node)
 
     if (sky) {
         grove_node_add_identity(node, path);
+        drop_weak(node, sky);
         code = publish(node, sky);
     } else {
         code = report_errors(node, "file", error);

@@ -66,12 +66,16 @@ typedef enum {
 
 /* How an input's numbers are handed over. The framework converts. */
 typedef enum {
-    GROVE_AS_GIVEN = 0,     /* real or complex as it comes, in the node's precision */
-    GROVE_AS_REAL,          /* `real` */
-    GROVE_AS_COMPLEX,       /* `cplx` */
-    GROVE_AS_DOUBLE,        /* double whatever the precision of the run: coordinates */
-    GROVE_AS_SINGLE_COMPLEX /* grove_cplx32 whatever the precision of the run: columns of data sets
-                             */
+    GROVE_AS_GIVEN = 0,      /* real or complex as it comes, in the node's precision */
+    GROVE_AS_REAL,           /* `real` */
+    GROVE_AS_COMPLEX,        /* `cplx` */
+    GROVE_AS_DOUBLE,         /* double whatever the precision of the run: coordinates */
+    GROVE_AS_SINGLE_COMPLEX, /* grove_cplx32 whatever the precision of the run: columns of data sets
+                              */
+    /* Of the value only its flags, a byte for each cell with bit k for element k; NULL where
+     * nothing is flagged, and on devices with memory of their own. Where all elements are flagged
+     * the class need not compute anything: the result is flagged. For .eval only. */
+    GROVE_AS_FLAGS
 } grove_handing;
 
 enum {

@@ -165,7 +165,7 @@ static void write_set(int k, const char *path, const char *column)
 /* Every number of `column` is scale * make_data(1), flags as written where `flags`. */
 static void expect(const char *path, const char *column, float scale, bool flags)
 {
-    grove_ms *ms = grove_ms_open(path, 0, 0, false, error);
+    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, false, error);
 
     no_error(0);
     const grove_ms_layout *layout = grove_ms_layout_of(ms);
@@ -192,7 +192,7 @@ START_TEST(a_new_set_comes_back)
 
     write_set(_i, path, "DATA");
     expect(path, "DATA", 1, true);
-    grove_ms *ms = grove_ms_open(path, 0, 0, false, error);
+    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, false, error);
     no_error(0);
     const grove_ms_layout *got = grove_ms_layout_of(ms);
     ck_assert_int_eq(got->station_count, want->station_count);
@@ -236,7 +236,7 @@ END_TEST
 static void write_column(const char *path, const char *column, grove_ms_mode mode, float scale,
                          bool die)
 {
-    grove_ms *ms = grove_ms_open(path, 0, 0, true, error);
+    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, true, error);
 
     no_error(0);
     const grove_ms_layout *layout = grove_ms_layout_of(ms);
@@ -295,7 +295,7 @@ START_TEST(abort_leaves_everything)
     grove_ms_layout *layout = make_layout(0);
 
     write_set(0, path, "DATA");
-    grove_ms *ms = grove_ms_open(path, 0, 0, true, error);
+    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, true, error);
     no_error(grove_ms_prepare(ms, "DATA", GROVE_MS_ADD, error));
     grove_ms_abort(ms);
     expect(path, "DATA", 1, true);
@@ -317,17 +317,18 @@ START_TEST(faults_are_told)
     grove_ms_layout *layout = make_layout(0);
     char *want;
 
-    ck_assert_ptr_null(grove_ms_open(in_folder("none.ms"), 0, 0, false, error));
+    ck_assert_ptr_null(grove_ms_open(in_folder("none.ms"), &(grove_ms_part){0}, false, error));
     want = grove_format("%s: does not exist", in_folder("none.ms"));
     ck_assert_str_eq(grove_error_message(error, 0), want);
     free(want);
     grove_error_clear(error);
-    ck_assert_ptr_null(grove_ms_open("/tmp", 0, 0, false, error));
+    ck_assert_ptr_null(grove_ms_open("/tmp", &(grove_ms_part){0}, false, error));
     ck_assert_str_eq(grove_error_message(error, 0), "/tmp: not a Measurement Set");
     grove_error_clear(error);
 
     write_set(0, in_folder("set.ms"), "DATA");
-    ck_assert_ptr_null(grove_ms_open(in_folder("set.ms"), 3, 0, false, error));
+    ck_assert_ptr_null(
+        grove_ms_open(in_folder("set.ms"), &(grove_ms_part){.field = 3}, false, error));
     want = grove_format("%s: no field 3; there is only 0", in_folder("set.ms"));
     ck_assert_str_eq(grove_error_message(error, 0), want);
     free(want);
@@ -338,7 +339,7 @@ START_TEST(faults_are_told)
     ck_assert_str_eq(grove_error_message(error, 0), want);
     free(want);
     grove_error_clear(error);
-    grove_ms *ms = grove_ms_open(in_folder("set.ms"), 0, 0, true, error);
+    grove_ms *ms = grove_ms_open(in_folder("set.ms"), &(grove_ms_part){0}, true, error);
     ck_assert_int_eq(grove_ms_prepare(ms, "MODEL_DATA", GROVE_MS_ADD, error), GROVE_MISSING);
     want = grove_format("%s: has no column MODEL_DATA to add to or subtract from",
                         in_folder("set.ms"));
@@ -349,7 +350,7 @@ START_TEST(faults_are_told)
     /* a table file cut short */
     char *table = grove_format("%s/table.dat", in_folder("set.ms"));
     ck_assert_int_eq(truncate(table, 20), 0);
-    ck_assert_ptr_null(grove_ms_open(in_folder("set.ms"), 0, 0, false, error));
+    ck_assert_ptr_null(grove_ms_open(in_folder("set.ms"), &(grove_ms_part){0}, false, error));
     ck_assert_uint_eq(grove_error_count(error), 1);
     free(table);
     grove_ms_layout_free(layout);

@@ -59,7 +59,7 @@ static grove_ms *run(void)
     grove_session_options options = {.tile_times = 2, .tile_channels = 3, .tile_baselines = 4};
 
     good(!probe_run(&t, &options));
-    grove_ms *ms = grove_ms_open(path, 0, 0, false, t.error);
+    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, false, t.error);
     good(ms != NULL);
     return ms;
 }

@@ -19,7 +19,8 @@ struct grove_predict_sum {
     const grove_args *args;
     grove_predict_plan plan;
     const grove_predict_kernels *kernels;
-    int source, freq; /* axes, -1: none */
+    int source, freq;             /* axes, -1: none */
+    int64_t *row_list, row_count; /* the rows wanted; NULL: all */
     int64_t sources, rows, origin, channels, first_block, blocks;
     int elements, components;                /* of the brightness; real sums */
     part_of coefficients[MOST_COEFFICIENTS]; /* re, im of each element */

@@ -62,7 +62,10 @@ static void find_strays(grove_predict_sum *p)
     for (int64_t i = 0; i < p->sources; i++)
         for (int k = 0; k < 3; k++)
             far = fmax(far, fabs(p->direction[3 * i + k]));
-    for (int64_t at = 0; at < p->rows; at++) {
+    if (p->row_list)
+        memset(p->strays, 1, (size_t)p->rows);
+    for (int64_t i = 0; i < p->row_count; i++) {
+        int64_t at = p->row_list ? p->row_list[i] : i;
         int64_t t = at / p->baselines, b = at % p->baselines;
         const double *u = station_uvw(p, GROVE_PREDICT_UVW_LEFT, t, left[b]);
         const double *v = station_uvw(p, GROVE_PREDICT_UVW_RIGHT, t, right[b]);
@@ -380,12 +383,24 @@ static void finish(const grove_predict_sum *p, const piece *c)
     }
 }
 
+/* Is there a row at this time that goes by stations? */
+static int any_wanted(const grove_predict_sum *p, int64_t time)
+{
+    const unsigned char *strays = p->strays + time * p->baselines;
+
+    return memchr(strays, 0, (size_t)p->baselines) != NULL;
+}
+
 void grove_predict_station_run(grove_predict_sum *p, int64_t number)
 {
     piece c;
 
     if (!start_piece(p, number, &c)) {
         atomic_store(&p->failed, 1);
+        return;
+    }
+    if (!any_wanted(p, c.time)) {
+        free(c.memory);
         return;
     }
     take_uvw(p, &c);

@@ -1,6 +1,7 @@
 #include "../visibility.h"
 #include "isa.h"
 #include "predict_private.h"
+#include "predict_skip.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -220,6 +221,18 @@ static int fold_jones(grove_predict_sum *p)
     return 1;
 }
 
+/* 0: no memory. */
+static int take_wanted(grove_predict_sum *p)
+{
+    p->row_count = p->rows;
+    if (!p->args->in[GROVE_PREDICT_SKIP].data)
+        return 1;
+    p->row_list = calloc((size_t)p->rows + 1, sizeof(*p->row_list));
+    if (p->row_list)
+        p->row_count = grove_predict_wanted(p->args, p->row_list);
+    return p->row_list != NULL;
+}
+
 grove_predict_sum *grove_predict_sum_new(const grove_args *args)
 {
     grove_predict_sum *p = calloc(1, sizeof(*p));
@@ -243,7 +256,7 @@ grove_predict_sum *grove_predict_sum_new(const grove_args *args)
         return NULL;
     }
     p->elements = p->args->in[GROVE_PREDICT_BRIGHTNESS].elements;
-    if (!pack(p)) {
+    if (!pack(p) || !take_wanted(p)) {
         grove_predict_sum_free(p);
         return NULL;
     }
@@ -268,6 +281,7 @@ void grove_predict_sum_free(grove_predict_sum *p)
     free(p->widths);
     free(p->weight);
     free(p->apparent);
+    free(p->row_list);
     grove_predict_station_free(p);
     free(p);
 }
@@ -278,7 +292,7 @@ int64_t grove_predict_sum_pieces(const grove_predict_sum *p)
 
     if (p->plan.way == GROVE_PREDICT_STATION)
         return grove_predict_station_pieces(p) + (p->stray_count + lanes - 1) / lanes;
-    return (p->rows + lanes - 1) / lanes;
+    return (p->row_count + lanes - 1) / lanes;
 }
 
 /* ---- rows ---- */
@@ -421,7 +435,7 @@ void grove_predict_sum_run(grove_predict_sum *p, int64_t first, int64_t last)
 
     for (int64_t piece = first; piece < last; piece++)
         if (p->plan.way == GROVE_PREDICT_BASELINE)
-            run_batch(p, NULL, p->rows, piece * p->kernels->lanes);
+            run_batch(p, p->row_list, p->row_count, piece * p->kernels->lanes);
         else if (piece < pieces)
             grove_predict_station_run(p, piece);
         else

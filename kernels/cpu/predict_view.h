@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-enum { PREDICT_INPUTS = 12 };
+enum { PREDICT_INPUTS = 13 };
 
 typedef struct {
     const char *in[PREDICT_INPUTS]; /* at source 0, channel 0 */

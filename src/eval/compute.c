@@ -241,7 +241,12 @@ static int fill_args(grove_run *run, const grove_step *step, const grove_range *
         grove_value_view(step->value, space, axes, 0, session->device, &args->out, session->error);
     for (int k = 0; k < step->inputs && !code; k++) {
         grove_value *from = input(run, step, k);
-        if (from)
+        if (from && node->handing[k] == GROVE_AS_FLAGS) {
+            code = grove_value_flag_view(from, space, axes, step->side[k], &args->in[k],
+                                         session->error);
+            args->in[k].elements = from->elements;
+            args->in[k].shape = from->shape;
+        } else if (from)
             code = grove_value_view(from, space, axes, step->side[k], session->device, &args->in[k],
                                     session->error);
         else

@@ -77,10 +77,10 @@ static bool is_jones(const grove_value *value)
     return value && value->shape != GROVE_VECTOR;
 }
 
-static void fill_tables(rules *r, const grove_class *class_, grove_value *const *inputs,
+static void fill_tables(rules *r, const grove_node *node, grove_value *const *inputs,
                         const grove_value *out)
 {
-    uint32_t kind = class_->flags;
+    uint32_t kind = node->class_->flags;
 
     r->is_product = kind & GROVE_CLASS_PRODUCT_FLAGS && r->inputs >= 2 && is_jones(inputs[0]) &&
                     is_jones(inputs[1]) && is_jones(out);
@@ -93,7 +93,9 @@ static void fill_tables(rules *r, const grove_class *class_, grove_value *const 
             unsigned to = kind & (GROVE_CLASS_MIX_FLAGS | GROVE_CLASS_PRODUCT_FLAGS)
                               ? all_bits(out->elements)
                               : by_element(bits, inputs[k], out);
-            if (kind & GROVE_CLASS_TRANSPOSE_FLAGS)
+            if (node->handing[k] == GROVE_AS_FLAGS)
+                to = bits == all_bits(inputs[k]->elements) ? all_bits(out->elements) : 0;
+            else if (kind & GROVE_CLASS_TRANSPOSE_FLAGS)
                 to = transposed(to, out->shape);
             r->table[k][bits] = (unsigned char)to;
         }
@@ -208,7 +210,7 @@ int grove_flags_combine(grove_run *run, const grove_step *step, const grove_rang
         if (code)
             return code;
     }
-    fill_tables(&r, step->node->class_, inputs, value);
+    fill_tables(&r, step->node, inputs, value);
     int code =
         grove_value_add_flags(value, session->device, varying(&r, space, value), session->error);
     if (code)

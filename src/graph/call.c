@@ -48,7 +48,8 @@ static void settle_precision(grove_node *node)
     for (int k = 0; k < node->input_count; k++) {
         const grove_node *in = node->inputs[k].node;
         grove_handing handing = node->handing[k];
-        if (!in || in->kind == GROVE_NODE_CONSTANT || handing == GROVE_AS_DOUBLE)
+        if (!in || in->kind == GROVE_NODE_CONSTANT || handing == GROVE_AS_DOUBLE ||
+            handing == GROVE_AS_FLAGS)
             continue;
         as_given = true;
         all_double = all_double && in->form.precision == GROVE_PRECISION_DOUBLE &&
@@ -93,7 +94,7 @@ void grove_call_convert(grove_node *node)
     for (int k = 0; k < node->input_count; k++) {
         grove_node *in = node->inputs[k].node;
         grove_precision precision = node->form.precision;
-        if (!in)
+        if (!in || node->handing[k] == GROVE_AS_FLAGS)
             continue;
         bool complex_ = in->form.complex_;
         if (node->handing[k] == GROVE_AS_DOUBLE)

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "graph/rewrite.h"
+#include "graph/skip.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -158,7 +159,10 @@ int grove_tree_finish(grove_tree *tree)
     if (tree->failed)
         return GROVE_INVALID;
     int code = grove_tree_rewrite(tree);
-    if (!code)
+    if (!code) {
         sort_nodes(tree);
+        grove_tree_skip_flagged(tree);
+        sort_nodes(tree); /* data before the nodes that look at their flags */
+    }
     return code;
 }

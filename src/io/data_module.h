@@ -4,14 +4,14 @@
 
 #include "io/measurement_set.h"
 
-enum { GROVE_DATA_VERSION = 1 };
+enum { GROVE_DATA_VERSION = 2 };
 
 /* The reading functions of io/measurement_set.h, as the module exports them under the name
  * grove_data_api. */
 typedef struct {
     int version; /* GROVE_DATA_VERSION */
     char *(*describe)(const char *path, grove_error *error);
-    grove_ms *(*open)(const char *path, int field, int spectral_window, bool writable,
+    grove_ms *(*open)(const char *path, const grove_ms_part *part, bool writable,
                       grove_error *error);
     const grove_ms_layout *(*layout)(const grove_ms *ms);
     bool (*has_column)(const grove_ms *ms, const char *column);

@@ -211,7 +211,8 @@ struct row_info {
     int64_t row;
 };
 
-std::vector<row_info> choose_rows(const Table &table, int field, const std::set<int> &descriptions)
+std::vector<row_info> choose_rows(const Table &table, const grove_ms_part &part,
+                                  const std::set<int> &descriptions)
 {
     Vector<Int> fields(ScalarColumn<Int>(table, "FIELD_ID").getColumn());
     Vector<Int> ids(ScalarColumn<Int>(table, "DATA_DESC_ID").getColumn());
@@ -221,7 +222,8 @@ std::vector<row_info> choose_rows(const Table &table, int field, const std::set<
     Vector<Double> interval(ScalarColumn<Double>(table, "INTERVAL").getColumn());
     std::vector<row_info> rows;
     for (size_t i = 0; i < fields.size(); i++)
-        if (fields[i] == field && descriptions.count(ids[i]))
+        if (fields[i] == part.field && descriptions.count(ids[i]) &&
+            !(part.cross_only && left[i] == right[i]))
             rows.push_back({time[i], interval[i], left[i], right[i], int64_t(i)});
     return rows;
 }
@@ -278,13 +280,14 @@ void number_baselines(const std::vector<row_info> &rows, grove_ms_layout *layout
     }
 }
 
-void index_rows(grove_ms *ms, int field, const std::set<int> &descriptions)
+void index_rows(grove_ms *ms, const grove_ms_part &part, const std::set<int> &descriptions)
 {
     grove_ms_layout *layout = ms->layout;
-    std::vector<row_info> rows = choose_rows(ms->table, field, descriptions);
+    std::vector<row_info> rows = choose_rows(ms->table, part, descriptions);
     if (rows.empty())
-        throw AipsError("no row has field " + std::to_string(field) +
-                        " and the chosen spectral window");
+        throw AipsError("no row has field " + std::to_string(part.field) +
+                        " and the chosen spectral window" +
+                        (part.cross_only ? " and two stations" : ""));
     std::vector<int64_t> time = number_times(rows, layout);
     std::map<std::pair<int, int>, int64_t> baseline;
     number_baselines(rows, layout, baseline);
@@ -320,7 +323,7 @@ extern "C" void grove_ms_layout_free(grove_ms_layout *layout)
     free(layout);
 }
 
-extern "C" grove_ms *grove_ms_open(const char *path, int field, int spectral_window, bool writable,
+extern "C" grove_ms *grove_ms_open(const char *path, const grove_ms_part *part, bool writable,
                                    grove_error *error)
 {
     std::unique_ptr<grove_ms> ms(new grove_ms);
@@ -337,9 +340,10 @@ extern "C" grove_ms *grove_ms_open(const char *path, int field, int spectral_win
             grove::recover(ms->table, "");
         ms->layout = static_cast<grove_ms_layout *>(grove_alloc(sizeof(grove_ms_layout)));
         read_antennas(ms->table, ms->layout);
-        read_field(ms->table, field, ms->layout);
-        read_window(ms->table, spectral_window, ms->layout);
-        index_rows(ms.get(), field, read_polarization(ms->table, spectral_window, ms->layout));
+        read_field(ms->table, part->field, ms->layout);
+        read_window(ms->table, part->spectral_window, ms->layout);
+        index_rows(ms.get(), *part,
+                   read_polarization(ms->table, part->spectral_window, ms->layout));
         Table observation = subtable(ms->table, "OBSERVATION");
         ms->layout->telescope = copy(
             observation.nrow() ? ScalarColumn<String>(observation, "TELESCOPE_NAME")(0) : String());

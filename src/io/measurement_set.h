@@ -33,11 +33,17 @@ typedef struct {
 
 void grove_ms_layout_free(grove_ms_layout *layout); /* the contents and the struct */
 
+/* Which rows of a set; all zero: the first field and window, with autocorrelations. */
+typedef struct {
+    int field, spectral_window;
+    bool cross_only; /* without baselines of a station with itself */
+} grove_ms_part;
+
 /* Opens an existing set for reading (and, when `writable`, updating), one field and spectral window
  * (and array and data description that go with it; every row that matches, in any order, mapped to
  * (time, baseline)). Errors name the path, and when a field or window does not exist list those
  * that do. */
-grove_ms *grove_ms_open(const char *path, int field, int spectral_window, bool writable,
+grove_ms *grove_ms_open(const char *path, const grove_ms_part *part, bool writable,
                         grove_error *error);
 const grove_ms_layout *grove_ms_layout_of(const grove_ms *ms); /* borrowed */
 bool grove_ms_has_column(const grove_ms *ms, const char *column);

@@ -109,14 +109,37 @@ grove_sky *grove_sky_read(const char *path, grove_error *error)
     return sky;
 }
 
+static void free_source(grove_source *source)
+{
+    free(source->name);
+    free(source->patch);
+}
+
+double grove_sky_drop_weak(grove_sky *sky, double cutoff)
+{
+    int64_t kept = 0;
+    double lost = 0;
+
+    for (int64_t s = 0; s < sky->count; s++) {
+        double flux = fabs(sky->sources[s].stokes[0]);
+        if (flux < cutoff) {
+            lost += flux;
+            free_source(&sky->sources[s]);
+        } else {
+            sky->sources[kept++] = sky->sources[s];
+        }
+    }
+    sky->count = kept;
+    return lost;
+}
+
 void grove_sky_free(grove_sky *sky)
 {
     if (!sky) {
         return;
     }
     for (int64_t s = 0; s < sky->count; s++) {
-        free(sky->sources[s].name);
-        free(sky->sources[s].patch);
+        free_source(&sky->sources[s]);
     }
     free(sky->sources);
     free(sky);

@@ -32,6 +32,9 @@ typedef struct {
 grove_sky *grove_sky_read(const char *path, grove_error *error);
 /* The same from text; `name` for messages. */
 grove_sky *grove_sky_parse(const char *text, const char *name, grove_error *error);
+/* Removes the sources with |I| < cutoff (Jy, at the reference frequency); returns the sum of their
+ * |I|. */
+double grove_sky_drop_weak(grove_sky *sky, double cutoff);
 void grove_sky_free(grove_sky *sky);
 
 #endif

@@ -51,6 +51,8 @@ static int check(const grove_set *set, bool data)
 int grove_set_open(grove_set *set, const char *path, int field, int spectral_window,
                    const char *column, bool data, grove_error *error)
 {
+    grove_ms_part part = {.field = field, .spectral_window = spectral_window};
+
     memset(set, 0, sizeof(*set));
     set->path = path;
     set->name = last_part(path);
@@ -59,7 +61,7 @@ int grove_set_open(grove_set *set, const char *path, int field, int spectral_win
     set->error = error;
     if (!(set->module = grove_data_open(error)))
         return GROVE_MISSING;
-    if (!(set->ms = set->module->open(path, field, spectral_window, false, error)))
+    if (!(set->ms = set->module->open(path, &part, false, error)))
         return grove_error_code(error);
     set->layout = set->module->layout(set->ms);
     find_parallel(set);

@@ -1,0 +1,155 @@
+/* Work that need not be done: samples whose data are flagged, weak sources. */
+#include "grid.h"
+#include "probe.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static testing t;
+
+static void setup(void)
+{
+    testing_begin(&t);
+    grid_begin(&t);
+    probe_begin(&t);
+}
+
+static void teardown(void)
+{
+    testing_end(&t);
+}
+
+enum { CELLS = PROBE_TIMES * PROBE_BASELINES * PROBE_CHANNELS };
+
+static bool is_skipped(int cell)
+{
+    int channel = cell % PROBE_CHANNELS, baseline = cell / PROBE_CHANNELS % PROBE_BASELINES;
+    int time = cell / PROBE_CHANNELS / PROBE_BASELINES;
+
+    for (int e = 0; e < 4; e++)
+        if (!probe_flagged(time, baseline, channel, e))
+            return false;
+    return true;
+}
+
+/* The same bits where something is wanted; elsewhere zero and flagged: by baselines, by stations
+ * and source by source, with tiles of any size. */
+START_TEST(flagged_samples)
+{
+    static const char *const ways[] = {"smear=both", "left=J[s,p], right=J[s,q]^H",
+                                       "left=diagonal(1, 2 * S.absolute_angle * obs.time / 1s)"};
+    static const grove_session_options tiles[] = {
+        {.double_precision = true},
+        {.double_precision = true, .tile_times = 2, .tile_channels = 3, .tile_baselines = 4}};
+    char text[1024];
+    unsigned char *flags;
+    int skipped = 0;
+
+    if (_i / 2 == 1) /* points, which go by stations */
+        memset(field_now.shape, 0, sizeof(field_now.shape));
+    snprintf(text, sizeof(text),
+             "obs = probe()\nS = field()\n"
+             "J[s,p] = complex(1 + 0.1 * S.absolute_angle, 0.05 * obs.station_index)\n"
+             "x = predict(S, obs, %s)\n"
+             "y = predict(S, obs, skip=obs.data, %s)\n",
+             ways[_i / 2], ways[_i / 2]);
+    testing_tree(&t, text);
+    if (_i / 2 == 1)
+        ck_assert(strstr(testing_node(&t, "y")->note, "stations") != NULL);
+    testing_value x = probe_session(&t, "x", &tiles[0], NULL);
+    testing_value y = probe_session(&t, "y", &tiles[_i % 2], &flags);
+    ck_assert_int_eq(y.cells, CELLS);
+    for (int i = 0; i < CELLS; i++)
+        for (int e = 0; e < 4; e++) {
+            double complex wanted = is_skipped(i) ? 0 : x.at[4 * i + e];
+            ck_assert_msg(y.at[4 * i + e] == wanted, "%s: %d %d: %g%+gi, not %g%+gi", ways[_i / 2],
+                          i, e, creal(y.at[4 * i + e]), cimag(y.at[4 * i + e]), creal(wanted),
+                          cimag(wanted));
+            ck_assert(flags[4 * i + e] == is_skipped(i));
+            skipped += is_skipped(i);
+        }
+    ck_assert(skipped >= 4 * PROBE_CHANNELS);
+    testing_free(&x);
+    testing_free(&y);
+    free(flags);
+}
+END_TEST
+
+static bool skips(const char *name)
+{
+    const grove_node *node = testing_node(&t, name);
+
+    for (int k = 0; k < node->input_count; k++)
+        if (!strcmp(node->input_names[k], "skip"))
+            return node->inputs[k].node != NULL;
+    return false;
+}
+
+/* What a sum over unflagged samples alone uses is not computed where the data are flagged; what
+ * somebody else looks at is. */
+START_TEST(sums_of_residuals)
+{
+    testing_tree(&t, "obs = probe()\nS = field()\nm = predict(S, obs)\n"
+                     "r = norm(obs.data - rotation(0.1rad) * m)\n"
+                     "n = predict(S, obs, smear=time)\n"
+                     "d = norm(obs.data - n)\n"
+                     "a = compare(mean(r, over=[time, baseline, freq]), 0Jy, print=false)\n"
+                     "b = compare(mean(d, over=[time, baseline, freq]), 0Jy, print=false)\n"
+                     "c = compare(n, n, print=false)\n");
+    ck_assert(skips("m"));
+    ck_assert(!skips("n"));
+    ck_assert(strstr(testing_node(&t, "m")->fused, "not computed where") != NULL);
+    testing_value fast = probe_session(&t, "r", NULL, NULL);
+    testing_tree(&t, "obs = probe()\nS = field()\nm = predict(S, obs)\n"
+                     "r = norm(obs.data - rotation(0.1rad) * m)\n");
+    ck_assert(!skips("m"));
+    testing_value all = probe_session(&t, "r", NULL, NULL);
+    int differ = 0;
+    for (int i = 0; i < CELLS; i++) {
+        ck_assert(is_skipped(i) || fast.at[i] == all.at[i]);
+        differ += fast.at[i] != all.at[i];
+    }
+    ck_assert_int_ge(differ, PROBE_CHANNELS);
+    testing_free(&fast);
+    testing_free(&all);
+}
+END_TEST
+
+START_TEST(weak_sources)
+{
+    const char *sky = testing_file(&t, "weak.skymodel",
+                                   "FORMAT = Name, Type, Ra, Dec, I\n"
+                                   "a, POINT, 12:00:00, 30.00.00, 2\n"
+                                   "b, POINT, 12:00:10, 30.00.00, 0.009\n"
+                                   "c, POINT, 12:00:20, 30.00.00, -0.5\n"
+                                   "d, POINT, 12:00:30, 30.00.00, 0.01\n");
+    char text[512];
+
+    snprintf(text, sizeof(text), "S = sky_model(\"%s\", cutoff=10mJy)\nx = 1 * S.stokes\n", sky);
+    testing_tree(&t, text);
+    testing_value x = testing_evaluate(&t, "x");
+    ck_assert_int_eq(x.cells, 3);
+    ck_assert(x.at[0] == 2 && x.at[4] == -0.5 && x.at[8] == 0.01);
+    ck_assert(strstr(testing_node(&t, "S")->note, "1 of 4 sources, together 0.009 Jy") != NULL);
+    testing_free(&x);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("skip");
+    TCase *test = tcase_create("all");
+
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_add_loop_test(test, flagged_samples, 0, 6);
+    tcase_add_test(test, sums_of_residuals);
+    tcase_add_test(test, weak_sources);
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
