@@ -250,6 +250,42 @@ static void write_column(const char *path, const char *column, grove_ms_mode mod
     free(data);
 }
 
+/* Without autocorrelations: they are not there, and keep what they had. */
+START_TEST(cross_correlations_alone)
+{
+    const char *path = in_folder("set.ms");
+
+    write_set(3, path, "DATA");
+    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){.cross_only = true}, true, error);
+    no_error(0);
+    const grove_ms_layout *layout = grove_ms_layout_of(ms);
+    grove_ms_block block = whole(layout);
+    float *zeros = grove_alloc(2 * numbers_of(layout) * sizeof(float));
+    ck_assert_int_eq(layout->baselines, 3);
+    ck_assert(!layout->autocorrelations);
+    no_error(grove_ms_prepare(ms, "DATA", GROVE_MS_REPLACE, error));
+    no_error(grove_ms_write_data(ms, &block, zeros, NULL, error));
+    no_error(grove_ms_finish(ms, error));
+    free(zeros);
+    ms = grove_ms_open(path, &(grove_ms_part){0}, false, error);
+    layout = grove_ms_layout_of(ms);
+    size_t numbers = numbers_of(layout),
+           row = numbers / (size_t)(layout->times * layout->baselines);
+    float *data = grove_alloc(2 * numbers * sizeof(float)), *want = make_data(numbers, 1);
+    block = whole(layout);
+    ck_assert_int_eq(layout->baselines, 6);
+    no_error(grove_ms_read_data(ms, "DATA", &block, data, NULL, error));
+    for (size_t i = 0; i < 2 * numbers; i++) {
+        size_t b = i / (2 * row) % 6;
+        bool own = layout->antenna1[b] == layout->antenna2[b];
+        ck_assert_float_eq_tol(data[i], own ? want[i] : 0, 1e-6f);
+    }
+    free(data);
+    free(want);
+    grove_ms_close(ms);
+}
+END_TEST
+
 START_TEST(columns_of_an_existing_set)
 {
     const char *path = in_folder("set.ms");
@@ -367,6 +403,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, a_new_set_comes_back, 0, count);
     tcase_add_test(tests, another_column_of_a_new_set);
+    tcase_add_test(tests, cross_correlations_alone);
     tcase_add_loop_test(tests, columns_of_an_existing_set, 0, count);
     tcase_add_test(tests, a_run_that_dies_leaves_the_old_column);
     tcase_add_test(tests, abort_leaves_everything);
