@@ -142,10 +142,13 @@ static void tell(grove_node *node, const grove_predict_plan *plan, const char *w
     if (plan->way == GROVE_PREDICT_STATION)
         grove_node_note(node, "products of matrices of stations by sources (%s): %s", isa, why);
     else if (plan->way == GROVE_PREDICT_BASELINE)
-        grove_node_note(node, "direct sum for baselines (%s), %s%s", isa, how,
-                        plan->jones == GROVE_PREDICT_FOLDED ? "; Jones terms of the source alone "
-                                                              "make apparent fluxes"
-                                                            : "");
+        grove_node_note(node, "direct sum for baselines (%s), %s%s%s", isa, how,
+                        plan->jones == GROVE_PREDICT_FOLDED   ? "; Jones terms of the source alone "
+                                                                "make apparent fluxes"
+                        : plan->jones == GROVE_PREDICT_WITHIN ? "; Jones terms of source and "
+                                                                "station inside the sum, as "
+                                                              : "",
+                        plan->jones == GROVE_PREDICT_WITHIN && why ? why : "");
     else
         grove_node_note(node, "direct sum in double, source by source, %s; no vector code: %s",
                         plan->channels.regular ? "phasor recurrence over blocks of channels"
@@ -181,6 +184,7 @@ static const char *choose_way(const grove_node *node, grove_predict_plan *plan)
     plan->way = GROVE_PREDICT_PLAIN;
     if (why)
         return why;
+    plan->way = GROVE_PREDICT_BASELINE;
     if (plan->jones == GROVE_PREDICT_WITHIN && no_stations)
         return no_stations;
     plan->way = GROVE_PREDICT_STATION;
@@ -296,7 +300,7 @@ static int eval(const grove_call *call)
         if (!sum)
             return grove_node_fail(call->node, GROVE_NO_MEMORY, "no memory to pack the sources");
     }
-    if (sum && grove_predict_sum_fits(sum)) {
+    if (sum) {
         grove_call_parallel(call, grove_predict_sum_pieces(sum), run_pieces, sum);
         if (grove_predict_sum_failed(sum))
             code = grove_node_fail(call->node, GROVE_NO_MEMORY, "no memory to pack the stations");

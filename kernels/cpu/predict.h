@@ -36,7 +36,7 @@ void grove_predict_channels_of(const double *freq, int64_t count, grove_predict_
 /* Ways to the sum. */
 enum {
     GROVE_PREDICT_PLAIN,    /* grove_predict_cells */
-    GROVE_PREDICT_BASELINE, /* rows in the lanes; Jones terms, if any, around the whole sum */
+    GROVE_PREDICT_BASELINE, /* rows in the lanes */
     GROVE_PREDICT_STATION /* products of matrices of stations by sources; rows whose coordinates are
                              not differences of those of stations go by the other ways */
 };
@@ -44,7 +44,7 @@ enum {
 /* What becomes of Jones terms. */
 enum {
     GROVE_PREDICT_AROUND, /* none, or the same for all sources: around the sum */
-    GROVE_PREDICT_WITHIN, /* of source and station: inside the sum, by stations */
+    GROVE_PREDICT_WITHIN, /* of source and station: inside the sum */
     GROVE_PREDICT_FOLDED  /* of the source, the same for all stations and times: apparent fluxes */
 };
 
@@ -79,8 +79,5 @@ int64_t grove_predict_sum_pieces(const grove_predict_sum *sum);
 void grove_predict_sum_run(grove_predict_sum *sum, int64_t first, int64_t last);
 /* Whether a piece ran out of memory. */
 int grove_predict_sum_failed(const grove_predict_sum *sum);
-/* Whether the sum is taken as the plan says: by stations Jones terms of the source need stations on
- * both sides, and points. Otherwise grove_predict_cells is the way. */
-int grove_predict_sum_fits(const grove_predict_sum *sum);
 
 #endif

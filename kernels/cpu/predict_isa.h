@@ -2,6 +2,7 @@
  * includes this defines GROVE_REAL_SINGLE; the compiler's flags define GROVE_ISA_SUFFIX. */
 #include "peak.h"
 #include "predict_direct.h"
+#include "predict_jones.h"
 #include "predict_station.h"
 
 #include <math.h>
@@ -131,6 +132,32 @@ static void baseline(const grove_predict_job *job, const double *uvw, const doub
         scale_sums(&w);
 }
 
+static void jones_sums(const grove_predict_jones *of, const double *uvw, const double *change,
+                       double *sums)
+{
+    const grove_predict_job *job = &of->sum;
+    work w = {.job = job,
+              .uvw = uvw,
+              .change = change,
+              .sums = sums,
+              .from = job->from / PREDICT_GROUP,
+              .to = (job->to + PREDICT_GROUP - 1) / PREDICT_GROUP};
+    int channels = of->varies || job->weight_channel || (job->width && !job->equal_width);
+    panels p;
+
+    memset(sums, 0, sizeof(double) * 2 * LANES * PREDICT_BLOCK * (size_t)job->components);
+    if (!job->regular) {
+        add_jones_all_direct(&w);
+        return;
+    }
+    memset(&p.parts, 0, sizeof(p.parts));
+    memset(&p.channels, 0, sizeof(p.channels));
+    add_range(&w, &p, 0, job->points, channels ? add_jones_channels : add_jones_flat);
+    add_range(&w, &p, job->points, job->points + job->gaussians, add_jones_channels);
+    if (job->smear_time)
+        scale_sums(&w);
+}
+
 #define JOIN_(a, b) a##b
 #define JOIN(a, b)  JOIN_(a, b)
 #if GROVE_REAL_SINGLE
@@ -139,5 +166,8 @@ static void baseline(const grove_predict_job *job, const double *uvw, const doub
 #define KERNELS JOIN(grove_predict_double_, GROVE_ISA_SUFFIX)
 #endif
 
-const grove_predict_kernels KERNELS = {
-    .lanes = LANES, .baseline = baseline, .station = station_sums, .peak = peak_multiply_adds};
+const grove_predict_kernels KERNELS = {.lanes = LANES,
+                                       .baseline = baseline,
+                                       .jones = jones_sums,
+                                       .station = station_sums,
+                                       .peak = peak_multiply_adds};

@@ -40,6 +40,30 @@ typedef struct {
 typedef void grove_predict_fn(const grove_predict_job *job, const double *uvw, const double *change,
                               double *sums);
 
+/* Jones terms on one side. */
+typedef struct {
+    int numbers, bytes;      /* real numbers of a cell: 8, of diagonals 4, of scalars 2, none 0 */
+    int64_t source, channel; /* strides in bytes */
+    const char *at[PREDICT_MOST_LANES]; /* of each row at source 0 and the tile's channel 0 */
+} grove_predict_jones_side;
+
+/* The sum over sources of left * B * right * phase * shape * smearing. */
+typedef struct {
+    /* components: complex elements that are wanted. weight: of B as a matrix, [source][channel or
+     * nothing][4][re, im]. */
+    grove_predict_job sum;
+    int element[PREDICT_COMPONENTS]; /* the place of each in the matrix */
+    int diagonal;                    /* left and right are diagonal */
+    int varies;                      /* left or right vary with frequency */
+    const int64_t *order;            /* number of each source in left and right */
+    int64_t offset;                  /* of the block's channel 0 in the tile */
+    grove_predict_jones_side side[2];
+} grove_predict_jones;
+
+/* As grove_predict_fn; sums of complex elements. */
+typedef void grove_predict_jones_fn(const grove_predict_jones *job, const double *uvw,
+                                    const double *change, double *sums);
+
 /* A chunk of sources at one time and channel, for all stations: sums[row][column] += sum over its
  * sources of left * B * K_row * right * conj K_column, rows and columns being stations, or
  * (station, side of the matrix). */
@@ -64,6 +88,7 @@ typedef void grove_predict_station_fn(const grove_predict_panel *job);
 typedef struct {
     int lanes;
     grove_predict_fn *baseline;
+    grove_predict_jones_fn *jones;
     grove_predict_station_fn *station;
     int64_t (*peak)(int64_t rounds); /* see peak.h */
 } grove_predict_kernels;

@@ -28,9 +28,13 @@ struct grove_predict_sum {
     int64_t *order; /* sources: points first */
     double *direction, *ellipse, *freqs, *widths;
     void *weight; /* [source][channel][component] */
+    /* Jones terms of source and station inside the sum: */
+    int jones;
+    grove_predict_jones terms;
+    part_of wanted_elements[PREDICT_COMPONENTS]; /* where each element of the output is */
     /* Stations: */
-    int stations, sides, jones; /* jones: terms of source and station inside the sum */
-    int time, baseline;         /* axes, -1: none */
+    int stations, sides;
+    int time, baseline; /* axes, -1: none */
     int64_t times, baselines, padded, piece_rows;
     double *spread;              /* [3][padded] direction */
     unsigned char *wanted;       /* [station][station] */
@@ -41,6 +45,14 @@ struct grove_predict_sum {
     grove_args apparent_args;
     double *apparent;
 };
+
+/* As many rows as the kernel has lanes, and their sums in a block of channels. */
+typedef struct {
+    _Alignas(64) double uvw[3 * PREDICT_MOST_LANES], change[3 * PREDICT_MOST_LANES];
+    _Alignas(64) double sums[MOST_COEFFICIENTS * PREDICT_BLOCK * 2 * PREDICT_MOST_LANES];
+    row rows[PREDICT_MOST_LANES];
+    int count;
+} grove_predict_batch;
 
 static inline const char *at_source(const grove_predict_sum *p, int input, int64_t source)
 {
@@ -62,6 +74,13 @@ static inline double coefficient(const grove_predict_sum *p, int64_t source, int
 /* left * v * right in the elements of the output, v in those of the brightness. */
 void grove_predict_surround(const grove_predict_sum *p, const row *r, int64_t channel,
                             grove_cplx64 v[4]);
+
+/* Jones terms inside the sum for baselines (predict_jones.c). Packs the brightness; 0: no memory.
+ */
+int grove_predict_jones_pack(grove_predict_sum *p);
+/* The sums of the rows in a block of channels, `job` being set for it, into the output. */
+void grove_predict_jones_run(const grove_predict_sum *p, grove_predict_batch *b,
+                             const grove_predict_job *job);
 
 /* Stations (predict_station.c). Whether the sum can go by stations: the answer is the same for all
  * tiles of a run. */

@@ -155,6 +155,8 @@ static int pack(grove_predict_sum *p)
     order_sources(p);
     pack_geometry(p);
     pack_channels(p);
+    if (p->jones)
+        return grove_predict_jones_pack(p);
     find_components(p, from);
     p->weight = calloc(sources * (p->plan.flat ? 1 : channels),
                        ((size_t)p->components + 1) * sizeof(double));
@@ -297,16 +299,9 @@ int64_t grove_predict_sum_pieces(const grove_predict_sum *p)
 
 /* ---- rows ---- */
 
-typedef struct {
-    _Alignas(64) double uvw[3 * PREDICT_MOST_LANES], change[3 * PREDICT_MOST_LANES];
-    _Alignas(64) double sums[MOST_COEFFICIENTS * PREDICT_BLOCK * 2 * PREDICT_MOST_LANES];
-    row rows[PREDICT_MOST_LANES];
-    int count;
-} batch;
-
 /* Rows first, first + 1, ... of all, or of `list`. */
 static void find_rows(const grove_predict_sum *p, const int64_t *list, int64_t count, int64_t first,
-                      batch *b)
+                      grove_predict_batch *b)
 {
     int lanes = p->kernels->lanes;
 
@@ -327,8 +322,8 @@ static void find_rows(const grove_predict_sum *p, const int64_t *list, int64_t c
     }
 }
 
-static grove_cplx64 part_at(const grove_predict_sum *p, const batch *b, int k, int channel,
-                            int lane)
+static grove_cplx64 part_at(const grove_predict_sum *p, const grove_predict_batch *b, int k,
+                            int channel, int lane)
 {
     const part_of *part = &p->coefficients[k];
     int lanes = p->kernels->lanes;
@@ -361,7 +356,8 @@ void grove_predict_surround(const grove_predict_sum *p, const row *r, int64_t ch
         v[1] = y[3];
 }
 
-static void store_block(const grove_predict_sum *p, const batch *b, int64_t block, int from, int to)
+static void store_block(const grove_predict_sum *p, const grove_predict_batch *b, int64_t block,
+                        int from, int to)
 {
     const grove_view *out = &p->args->out;
     int around = p->args->in[GROVE_PREDICT_LEFT].data || p->args->in[GROVE_PREDICT_RIGHT].data;
@@ -383,7 +379,7 @@ static void store_block(const grove_predict_sum *p, const batch *b, int64_t bloc
         }
 }
 
-static void run_block(const grove_predict_sum *p, batch *b, int64_t block)
+static void run_block(const grove_predict_sum *p, grove_predict_batch *b, int64_t block)
 {
     grove_predict_job job = p->job;
     int64_t first = (p->first_block + block) * PREDICT_BLOCK;
@@ -396,6 +392,10 @@ static void run_block(const grove_predict_sum *p, batch *b, int64_t block)
                  : PREDICT_BLOCK;
     job.freq = p->freqs + block * PREDICT_BLOCK;
     job.width = p->plan.smear_freq ? p->widths + block * PREDICT_BLOCK : NULL;
+    if (p->jones) {
+        grove_predict_jones_run(p, b, &job);
+        return;
+    }
     for (int c = 0; c < p->components; c += PREDICT_COMPONENTS) {
         job.components =
             p->components - c < PREDICT_COMPONENTS ? p->components - c : PREDICT_COMPONENTS;
@@ -409,24 +409,11 @@ static void run_block(const grove_predict_sum *p, batch *b, int64_t block)
 
 static void run_batch(const grove_predict_sum *p, const int64_t *list, int64_t count, int64_t first)
 {
-    batch b;
+    grove_predict_batch b;
 
     find_rows(p, list, count, first, &b);
     for (int64_t block = 0; block < p->blocks; block++)
         run_block(p, &b, block);
-}
-
-/* Rows that are not differences of stations. */
-static void run_strays(const grove_predict_sum *p, int64_t first)
-{
-    int64_t last = first + p->kernels->lanes;
-
-    if (!p->jones) {
-        run_batch(p, p->stray, p->stray_count, first);
-        return;
-    }
-    for (int64_t i = first; i < last && i < p->stray_count; i++)
-        grove_predict_cells(p->args, p->stray[i], p->stray[i] + 1);
 }
 
 void grove_predict_sum_run(grove_predict_sum *p, int64_t first, int64_t last)
@@ -439,12 +426,7 @@ void grove_predict_sum_run(grove_predict_sum *p, int64_t first, int64_t last)
         else if (piece < pieces)
             grove_predict_station_run(p, piece);
         else
-            run_strays(p, (piece - pieces) * p->kernels->lanes);
-}
-
-int grove_predict_sum_fits(const grove_predict_sum *p)
-{
-    return !p->jones || p->plan.way == GROVE_PREDICT_STATION;
+            run_batch(p, p->stray, p->stray_count, (piece - pieces) * p->kernels->lanes);
 }
 
 int grove_predict_sum_failed(const grove_predict_sum *p)

@@ -1,0 +1,148 @@
+#include "predict_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const grove_view *side_of(const grove_predict_sum *p, int side)
+{
+    return &p->args->in[side ? GROVE_PREDICT_RIGHT : GROVE_PREDICT_LEFT];
+}
+
+/* Brightness as matrices, in the kernel's precision; zero outside the tile. 0: no memory. */
+static int pack_brightness(grove_predict_sum *p)
+{
+    const grove_view *view = &p->args->in[GROVE_PREDICT_BRIGHTNESS];
+    int64_t channels = p->plan.flat ? 1 : p->blocks * PREDICT_BLOCK;
+    int64_t before = p->plan.flat ? 0 : p->first_block * PREDICT_BLOCK - p->origin;
+    int single = p->args->out.bytes == 4;
+    float *singles;
+    double *doubles;
+
+    p->weight = calloc((size_t)(p->sources * channels) + 1, 8 * (single ? 4 : 8));
+    if (!p->weight)
+        return 0;
+    for (int64_t i = 0; i < p->sources; i++)
+        for (int64_t k = 0; k < channels; k++) {
+            int64_t at = before + k, to = 8 * (i * channels + k);
+            grove_cplx64 m[4];
+            if (at < 0 || at >= p->channels)
+                continue;
+            matrix_at(view,
+                      at_source(p, GROVE_PREDICT_BRIGHTNESS, p->order[i]) +
+                          stride_of(view, p->freq) * at,
+                      m);
+            singles = (float *)p->weight + to;
+            doubles = (double *)p->weight + to;
+            for (int e = 0; e < 4; e++)
+                if (single) {
+                    singles[2 * e] = (float)m[e].re;
+                    singles[2 * e + 1] = (float)m[e].im;
+                } else {
+                    doubles[2 * e] = m[e].re;
+                    doubles[2 * e + 1] = m[e].im;
+                }
+        }
+    return 1;
+}
+
+/* Whether element a of the brightness is that of b, or zero (b negative), everywhere. */
+static int same_element(const grove_predict_sum *p, int a, int b)
+{
+    int64_t count = p->sources * (p->plan.flat ? 1 : p->blocks * PREDICT_BLOCK);
+    const float *singles = p->weight;
+    const double *doubles = p->weight;
+
+    for (int64_t i = 0; i < count; i++)
+        for (int k = 0; k < 2; k++) {
+            int64_t x = 8 * i + 2 * a + k, y = 8 * i + 2 * b + k;
+            double is = p->args->out.bytes == 4 ? (double)singles[x] : doubles[x];
+            double other = b < 0 ? 0 : p->args->out.bytes == 4 ? (double)singles[y] : doubles[y];
+            if (is != other)
+                return 0;
+        }
+    return 1;
+}
+
+/* Elements of the output that are summed: with diagonal Jones terms none whose brightness is zero,
+ * with scalars none twice. */
+static void find_elements(grove_predict_sum *p)
+{
+    grove_predict_jones *job = &p->terms;
+    int elements = p->args->out.elements;
+    int scalar = job->side[0].numbers <= 2 && job->side[1].numbers <= 2;
+
+    for (int k = 0; k < elements; k++) {
+        int e = elements == 2 ? 3 * k : k, found = -1;
+        for (int c = 0; c < job->sum.components && scalar && found < 0; c++)
+            found = same_element(p, e, job->element[c]) ? c : -1;
+        p->wanted_elements[k] = (part_of){found, 0};
+        if (found >= 0 || (job->diagonal && same_element(p, e, -1)))
+            continue;
+        p->wanted_elements[k].component = job->sum.components;
+        job->element[job->sum.components++] = e;
+    }
+}
+
+int grove_predict_jones_pack(grove_predict_sum *p)
+{
+    grove_predict_jones *job = &p->terms;
+
+    if (!pack_brightness(p))
+        return 0;
+    for (int side = 0; side < 2; side++) {
+        const grove_view *view = side_of(p, side);
+        grove_predict_jones_side *to = &job->side[side];
+        if (!view->data)
+            continue;
+        to->numbers = 2 * view->elements;
+        to->bytes = view->bytes;
+        to->source = stride_of(view, p->source);
+        to->channel = stride_of(view, p->freq);
+    }
+    job->order = p->order;
+    job->diagonal = job->side[0].numbers <= 4 && job->side[1].numbers <= 4;
+    job->varies = job->side[0].channel || job->side[1].channel;
+    find_elements(p);
+    p->components = 8; /* numbers of a weight */
+    return 1;
+}
+
+static void store(const grove_predict_sum *p, const grove_predict_batch *b,
+                  const grove_predict_jones *job)
+{
+    const grove_view *out = &p->args->out;
+    int lanes = p->kernels->lanes;
+
+    for (int i = 0; i < b->count; i++)
+        for (int k = job->sum.from; k < job->sum.to; k++) {
+            char *at = b->rows[i].out + stride_of(out, p->freq) * (job->offset + k);
+            for (int e = 0; e < out->elements; e++) {
+                int from = p->wanted_elements[e].component;
+                const double *x =
+                    b->sums + ((from < 0 ? 0 : from) * PREDICT_BLOCK + k) * 2 * lanes + i;
+                put_number(out, at, e, from < 0 ? 0 : x[0], from < 0 ? 0 : x[lanes]);
+            }
+        }
+}
+
+void grove_predict_jones_run(const grove_predict_sum *p, grove_predict_batch *b,
+                             const grove_predict_job *block)
+{
+    grove_predict_jones job = p->terms;
+    size_t bytes = p->args->out.bytes == 4 ? sizeof(float) : sizeof(double);
+
+    job.sum = *block;
+    job.sum.components = p->terms.sum.components;
+    job.offset = block->first - p->origin;
+    job.sum.weight = (const char *)p->weight +
+                     bytes * (size_t)((job.offset + p->origin - p->first_block * PREDICT_BLOCK) *
+                                      block->weight_channel);
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < PREDICT_MOST_LANES; i++) {
+            const row *r = &b->rows[i < b->count ? i : b->count - 1];
+            job.side[side].at[i] = r->in[side ? GROVE_PREDICT_RIGHT : GROVE_PREDICT_LEFT];
+        }
+    if (job.sum.components)
+        p->kernels->jones(&job, b->uvw, b->change, b->sums);
+    store(p, b, &job);
+}
