@@ -1,3 +1,4 @@
+#include "nodes/predict_cost.h"
 #include "nodes/smear.h"
 
 #include "../kernels/cpu/isa.h"
@@ -5,6 +6,7 @@
 #include "../kernels/cpu/predict_skip.h"
 #include "../kernels/cuda/predict.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const grove_input inputs[] = {
@@ -31,6 +33,11 @@ static const grove_option options[] = {
      "computed, "
      "and the result is 0 and flagged",
      .handing = GROVE_AS_FLAGS, .shapes = GROVE_ANY_SHAPE},
+    {"method", GROVE_CHOICE, "auto",
+     "how the sum is taken: baseline by baseline, by products of matrices of stations by sources, "
+     "or "
+     "plainly in double precision; auto: what takes least time here",
+     "auto baselines stations plain"},
     {0},
 };
 
@@ -134,21 +141,21 @@ static void find_channels(const grove_node *node, grove_predict_plan *plan)
 static void tell(grove_node *node, const grove_predict_plan *plan, const char *why)
 {
     const char *isa = grove_isa_name((grove_isa)plan->isa);
-    const char *how = !plan->channels.regular
-                          ? "every phase evaluated: channels are not equally spaced"
-                      : plan->count < 4 ? "every phase evaluated: few channels"
-                                        : "phasor recurrence over blocks of channels";
+    const char *how =
+        !plan->channels.regular           ? "every phase evaluated: channels are not equally spaced"
+        : plan->count < GROVE_PREDICT_FEW ? "every phase evaluated: few channels"
+                                          : "phasor recurrence over blocks of channels";
 
     if (plan->way == GROVE_PREDICT_STATION)
         grove_node_note(node, "products of matrices of stations by sources (%s): %s", isa, why);
     else if (plan->way == GROVE_PREDICT_BASELINE)
-        grove_node_note(node, "direct sum for baselines (%s), %s%s%s", isa, how,
+        grove_node_note(node, "direct sum for baselines (%s), %s%s: %s", isa, how,
                         plan->jones == GROVE_PREDICT_FOLDED   ? "; Jones terms of the source alone "
                                                                 "make apparent fluxes"
                         : plan->jones == GROVE_PREDICT_WITHIN ? "; Jones terms of source and "
-                                                                "station inside the sum, as "
+                                                                "station inside the sum"
                                                               : "",
-                        plan->jones == GROVE_PREDICT_WITHIN && why ? why : "");
+                        why);
     else
         grove_node_note(node, "direct sum in double, source by source, %s; no vector code: %s",
                         plan->channels.regular ? "phasor recurrence over blocks of channels"
@@ -169,54 +176,85 @@ static int place_jones(const grove_node *node)
     return GROVE_PREDICT_WITHIN;
 }
 
-/* The cheapest way: with many equally spaced channels a phasor recurrence takes two or three
- * multiply-adds per source and channel, stations take four and with Jones matrices 32, and a phase
- * evaluated takes some thirty. */
-static const char *choose_way(const grove_node *node, grove_predict_plan *plan)
-{
-    const char *why = unfit(node), *no_stations = unfit_for_stations(node);
+enum { SAID = 160, AUTO = 0, BASELINES, STATIONS, PLAIN }; /* the words of method */
 
-    plan->jones = place_jones(node);
-    if (plan->jones == GROVE_PREDICT_FOLDED)
-        plan->flat = plan->flat &&
-                     !grove_node_input_axis(node, GROVE_PREDICT_LEFT, GROVE_AXIS_FREQ) &&
-                     !grove_node_input_axis(node, GROVE_PREDICT_RIGHT, GROVE_AXIS_FREQ);
+/* Compares the costs of both ways, in words too. */
+static bool stations_win(const grove_node *node, const grove_predict_plan *plan, char said[SAID])
+{
+    const grove_axis *stations =
+        grove_node_input_axis(node, GROVE_PREDICT_UVW_LEFT, GROVE_AXIS_STATION);
+    const grove_axis *baselines =
+        grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_BASELINE);
+    int64_t rows = baselines ? baselines->size : 1, count = stations ? stations->size : 1;
+    grove_predict_costs costs = predict_costs(plan->isa);
+    double by_baselines = grove_predict_cost_of_baselines(
+        &costs, rows, plan->count, plan->channels.regular && plan->count >= GROVE_PREDICT_FEW);
+    double by_stations = grove_predict_cost_of_stations(&costs, count, plan->count);
+    bool win = by_stations < by_baselines;
+
+    snprintf(said, SAID, "%.3g times faster than by %s",
+             win ? by_baselines / by_stations : by_stations / by_baselines,
+             win ? "baselines" : "stations");
+    return win;
+}
+
+/* The way that the option `method` asks for, or the cheapest, and why. A failure when what is asked
+ * for cannot be. */
+static int choose_way(grove_node *node, grove_predict_plan *plan, char why[SAID])
+{
+    const char *unfit_why = unfit(node), *no_stations = unfit_for_stations(node);
+    int method = grove_node_choice(node, "method");
+
+    snprintf(why, SAID, "method=%s", grove_node_text(node, "method"));
     plan->way = GROVE_PREDICT_PLAIN;
-    if (why)
-        return why;
-    plan->way = GROVE_PREDICT_BASELINE;
-    if (plan->jones == GROVE_PREDICT_WITHIN && no_stations)
-        return no_stations;
-    plan->way = GROVE_PREDICT_STATION;
-    if (plan->jones == GROVE_PREDICT_WITHIN)
-        return "Jones terms of source and station go into the matrices";
-    if (!no_stations && !plan->channels.regular)
-        return "channels are not equally spaced";
-    if (!no_stations && plan->count < 4)
-        return "few channels";
-    plan->way = GROVE_PREDICT_BASELINE;
-    return NULL;
+    if (method == PLAIN)
+        return 0;
+    if (unfit_why) {
+        snprintf(why, SAID, "%s", unfit_why);
+    } else if (method != AUTO) {
+        plan->way = method == STATIONS ? GROVE_PREDICT_STATION : GROVE_PREDICT_BASELINE;
+    } else if (no_stations) {
+        plan->way = GROVE_PREDICT_BASELINE;
+        snprintf(why, SAID, "%s", no_stations);
+    } else if (plan->jones == GROVE_PREDICT_WITHIN) {
+        plan->way = GROVE_PREDICT_STATION;
+        snprintf(why, SAID, "Jones terms of source and station go into the matrices");
+    } else {
+        bool win = stations_win(node, plan, why);
+        plan->way = win ? GROVE_PREDICT_STATION : GROVE_PREDICT_BASELINE;
+    }
+    if (method != AUTO && (unfit_why || (method == STATIONS && no_stations)))
+        return grove_node_fail_option(node, "method", "%s cannot be: %s",
+                                      grove_node_text(node, "method"),
+                                      unfit_why ? unfit_why : no_stations);
+    return 0;
 }
 
 /* The way to the sum, once for the run. */
 static int find_way(grove_node *node)
 {
     grove_predict_plan plan = {0};
-    const char *why;
     grove_isa isa;
-    char said[160];
+    char said[SAID];
 
     if (grove_isa_choose(&isa, said))
         return grove_node_fail(node, GROVE_INVALID, "%s", said);
     find_channels(node, &plan);
     plan.isa = (int32_t)isa;
-    why = choose_way(node, &plan);
+    plan.jones = place_jones(node);
+    if (plan.jones == GROVE_PREDICT_FOLDED)
+        plan.flat = plan.flat &&
+                    !grove_node_input_axis(node, GROVE_PREDICT_LEFT, GROVE_AXIS_FREQ) &&
+                    !grove_node_input_axis(node, GROVE_PREDICT_RIGHT, GROVE_AXIS_FREQ);
+    int code = choose_way(node, &plan, said);
+    if (code)
+        return code;
     if (plan.way != GROVE_PREDICT_STATION) {
         grove_node_drop_input(node, GROVE_PREDICT_UVW_LEFT);
         grove_node_drop_input(node, GROVE_PREDICT_UVW_RIGHT);
     }
     grove_node_set_state(node, &plan, sizeof(plan));
-    tell(node, &plan, why);
+    tell(node, &plan, said);
     return 0;
 }
 

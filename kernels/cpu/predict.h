@@ -41,6 +41,9 @@ enum {
                              not differences of those of stations go by the other ways */
 };
 
+/* With fewer channels every phase is evaluated, which then takes less time than a recurrence. */
+enum { GROVE_PREDICT_FEW = 8 };
+
 /* What becomes of Jones terms. */
 enum {
     GROVE_PREDICT_AROUND, /* none, or the same for all sources: around the sum */

@@ -130,6 +130,7 @@ void grove_predict_jones_run(const grove_predict_sum *p, grove_predict_batch *b,
 {
     grove_predict_jones job = p->terms;
     size_t bytes = p->args->out.bytes == 4 ? sizeof(float) : sizeof(double);
+    int last = b->count > 0 ? b->count - 1 : 0;
 
     job.sum = *block;
     job.sum.components = p->terms.sum.components;
@@ -139,7 +140,7 @@ void grove_predict_jones_run(const grove_predict_sum *p, grove_predict_batch *b,
                                       block->weight_channel);
     for (int side = 0; side < 2; side++)
         for (int i = 0; i < PREDICT_MOST_LANES; i++) {
-            const row *r = &b->rows[i < b->count ? i : b->count - 1];
+            const row *r = &b->rows[i < last ? i : last];
             job.side[side].at[i] = r->in[side ? GROVE_PREDICT_RIGHT : GROVE_PREDICT_LEFT];
         }
     if (job.sum.components)

@@ -1,0 +1,13 @@
+/* What sums over sources cost on this machine, measured once and kept in the user's cache folder.
+ */
+#ifndef GROVE_NODES_PREDICT_COST_H
+#define GROVE_NODES_PREDICT_COST_H
+
+#include "../kernels/cpu/predict_cost.h"
+
+/* For an instruction set (grove_isa), in single precision: from $XDG_CACHE_HOME/grove/predict (or
+ * ~/.cache/grove/predict), or measured and written there; where that cannot be written the usual
+ * costs, so that runs do not differ by what was measured. */
+grove_predict_costs predict_costs(int isa);
+
+#endif
