@@ -356,12 +356,77 @@ void grove_predict_surround(const grove_predict_sum *p, const row *r, int64_t ch
         v[1] = y[3];
 }
 
+/* A coefficient's sum over sources along the channels: real parts at `at`, imaginary ones at
+ * `imaginary`. */
+typedef struct {
+    const double *at, *imaginary;
+    int step;
+    double sign;
+} series;
+
+static series series_of(const grove_predict_sum *p, const grove_predict_batch *b, int k, int lane,
+                        int from)
+{
+    static const double zero;
+    const part_of *part = &p->coefficients[k];
+    int lanes = p->kernels->lanes;
+    series s = {&zero, &zero, 0, 1};
+
+    if (part->component >= 0) {
+        s.at = b->sums + ((part->component * PREDICT_BLOCK + from) * 2) * lanes + lane;
+        s.imaginary = s.at + lanes;
+        s.step = 2 * lanes;
+        s.sign = part->negative ? -1 : 1;
+    }
+    return s;
+}
+
+/* One element of `count` channels, `step` numbers apart: (sum of real coefficients) + i (sum of
+ * imaginary ones). */
+#define DEFINE_STORE(name, number_type)                                                            \
+    static void name(char *at, int64_t step, int count, series re, series im)                      \
+    {                                                                                              \
+        number_type *to = (number_type *)(void *)at;                                               \
+        for (int k = 0; k < count; k++, to += step) {                                              \
+            to[0] = (number_type)(re.sign * *re.at - im.sign * *im.imaginary);                     \
+            to[1] = (number_type)(re.sign * *re.imaginary + im.sign * *im.at);                     \
+            re.at += re.step;                                                                      \
+            re.imaginary += re.step;                                                               \
+            im.at += im.step;                                                                      \
+            im.imaginary += im.step;                                                               \
+        }                                                                                          \
+    }
+DEFINE_STORE(store_singles, float)
+DEFINE_STORE(store_doubles, double)
+
+/* Without Jones terms around the sum. */
+static void store_bare(const grove_predict_sum *p, const grove_predict_batch *b, int64_t channel,
+                       int from, int to)
+{
+    const grove_view *out = &p->args->out;
+    int64_t stride = stride_of(out, p->freq);
+
+    for (int i = 0; i < b->count; i++)
+        for (int e = 0; e < p->elements; e++) {
+            char *at = b->rows[i].out + stride * channel + 2 * e * out->bytes;
+            series re = series_of(p, b, 2 * e, i, from), im = series_of(p, b, 2 * e + 1, i, from);
+            if (out->bytes == 4)
+                store_singles(at, stride / 4, to - from, re, im);
+            else
+                store_doubles(at, stride / 8, to - from, re, im);
+        }
+}
+
 static void store_block(const grove_predict_sum *p, const grove_predict_batch *b, int64_t block,
                         int from, int to)
 {
     const grove_view *out = &p->args->out;
     int around = p->args->in[GROVE_PREDICT_LEFT].data || p->args->in[GROVE_PREDICT_RIGHT].data;
 
+    if (!around && out->elements == p->elements) {
+        store_bare(p, b, (p->first_block + block) * PREDICT_BLOCK + from - p->origin, from, to);
+        return;
+    }
     for (int i = 0; i < b->count; i++)
         for (int k = from; k < to; k++) {
             int64_t channel = (p->first_block + block) * PREDICT_BLOCK + k - p->origin;
