@@ -358,10 +358,16 @@ int grove_session_option(grove_session_options *options, const char *name, const
                    ? 0
                    : bad_setting(error, name, text, "single or double");
     }
-    if (!strcmp(name, "device"))
-        return !strcmp(text, "cpu") || !strcmp(text, "auto")
+    if (!strcmp(name, "device")) {
+        options->device = text;
+        return grove_session_device_is_known(text)
                    ? 0
-                   : bad_setting(error, name, text, "auto or cpu; this build has no other device");
+                   : bad_setting(error, name, text, "auto, cpu, cuda, cuda:1 or cuda:all");
+    }
+    if (!strcmp(name, "device-memory"))
+        return grove_parse_bytes(text, &options->device_memory)
+                   ? bad_setting(error, name, text, "a size such as 512MiB or 4GiB")
+                   : 0;
     if (!strcmp(name, "threads")) {
         options->threads = (int)number;
         return whole && number <= 1024 ? 0 : bad_setting(error, name, text, "a number of threads");

@@ -95,6 +95,10 @@ typedef struct {
     bool double_precision;
     uint64_t memory; /* bytes for values; 0: a sensible part of what is free */
     int threads;     /* 0: all */
+    /* "cpu"; "cuda" or "cuda:1" (from 0): an NVIDIA GPU; "cuda:all"; "auto" or NULL: the first GPU,
+     * if there is one. Stays the caller's. */
+    const char *device;
+    uint64_t device_memory; /* bytes on each GPU; 0: nine tenths of what is free */
     int64_t tile_times, tile_channels, tile_baselines; /* force tiles, 0: chosen. For tests. */
     bool cache_off;                                    /* for tests: results must not change */
     bool serial;       /* no reading ahead, no writing behind; for tests */
@@ -109,7 +113,8 @@ typedef struct {
  * device, ... */
 int grove_session_option(grove_session_options *options, const char *name, const char *text,
                          grove_error *error);
-/* `options` NULL: defaults. `tree` must outlive the session. */
+/* `options` NULL: defaults. `tree` must outlive the session. NULL with a message when there is no
+ * such device. */
 grove_session *grove_session_new(grove_tree *tree, const grove_session_options *options,
                                  grove_error *error);
 void grove_session_free(grove_session *session);

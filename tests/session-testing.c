@@ -204,6 +204,16 @@ void session_test_tree(const char *text)
     }
 }
 
+grove_session *session_test_session(const grove_session_options *options)
+{
+    const char *device = getenv("GROVE_TEST_DEVICE");
+    grove_session_options own = options ? *options : (grove_session_options){0};
+
+    if (!own.device)
+        own.device = device ? device : "cpu";
+    return grove_session_new(now.tree, &own, now.error);
+}
+
 grove_node *session_test_node(const char *name)
 {
     for (size_t i = now.tree->node_count; i-- > 0;)

@@ -40,6 +40,8 @@ void session_test_begin(void);
 void session_test_end(void);
 /* Builds the tree of these lines after `o = samples()`. */
 void session_test_tree(const char *text);
+/* A session for it, on the device that GROVE_TEST_DEVICE names if the options name none (cpu). */
+grove_session *session_test_session(const grove_session_options *options);
 grove_node *session_test_node(const char *name);
 
 #endif

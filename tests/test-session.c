@@ -66,7 +66,7 @@ static content content_of(grove_value *value)
 
 static content evaluate(const grove_session_options *options)
 {
-    grove_session *session = grove_session_new(now.tree, options, now.error);
+    grove_session *session = session_test_session(options);
     grove_value *value = NULL;
 
     ck_assert_ptr_nonnull(session);
@@ -131,7 +131,7 @@ static grove_value *value_of(const grove_session_options *options, grove_session
 {
     grove_value *value = NULL;
 
-    *session = grove_session_new(now.tree, options, now.error);
+    *session = session_test_session(options);
     ck_assert_int_eq(grove_session_evaluate(*session, session_test_node("x"), NULL, 0, &value), 0);
     return value;
 }
@@ -202,7 +202,7 @@ START_TEST(part_of_an_axis)
     session_test_tree("x = o.data * 2");
     grove_node *x = session_test_node("x");
     grove_range part[] = {{x->axes[0], 2, 3}, {x->axes[2], 1, 2}};
-    grove_session *session = grove_session_new(now.tree, &options, now.error);
+    grove_session *session = session_test_session(&options);
     grove_value *value = NULL;
 
     ck_assert_int_eq(grove_session_evaluate(session, x, part, 2, &value), 0);
@@ -220,7 +220,7 @@ END_TEST
 
 static int run(const grove_session_options *options, grove_counters *counters)
 {
-    grove_session *session = grove_session_new(now.tree, options, now.error);
+    grove_session *session = session_test_session(options);
     int code = grove_session_run(session);
 
     if (counters)
@@ -286,7 +286,7 @@ START_TEST(cached)
     grove_value *first = NULL, *second = NULL;
 
     session_test_tree("x = exp(o.gain) * 3");
-    grove_session *session = grove_session_new(now.tree, &options, now.error);
+    grove_session *session = session_test_session(&options);
     ck_assert_int_eq(grove_session_evaluate(session, session_test_node("x"), NULL, 0, &first), 0);
     uint64_t misses = grove_session_counters(session)->misses;
     ck_assert_int_eq(grove_session_evaluate(session, session_test_node("x"), NULL, 0, &second), 0);
@@ -307,7 +307,7 @@ START_TEST(read_again_after_a_run)
     int before = 0;
 
     session_test_tree("x = exp(o.gain)\nwrite = record(o.data * x)");
-    grove_session *session = grove_session_new(now.tree, &options, now.error);
+    grove_session *session = session_test_session(&options);
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(grove_session_evaluate(session, session_test_node("x"), NULL, 0, &value),
                          0);
@@ -366,9 +366,9 @@ START_TEST(each_refused_allocation)
     for (refused = 1; code; refused++) {
         now.begins = now.aborts = now.finishes = allocations = 0;
         grove_error_clear(now.error);
-        grove_session *session = grove_session_new(now.tree, &options, now.error);
-        real_allocate = session->device->allocate;
-        session->device->allocate = refuse;
+        grove_session *session = session_test_session(&options);
+        real_allocate = session->host->allocate;
+        session->host->allocate = refuse;
         code = grove_session_run(session);
         grove_session_free(session);
         if (!code)
@@ -406,7 +406,7 @@ START_TEST(too_little_memory)
     grove_plan plan;
 
     session_test_tree("write = record(o.data)");
-    grove_session *session = grove_session_new(now.tree, &options, now.error);
+    grove_session *session = session_test_session(&options);
     ck_assert_int_eq(grove_session_plan(session, &plan), 0);
     ck_assert_uint_le(plan.peak_bytes, 1 << 20);
     ck_assert_double_eq(plan.visibilities, SAMPLES_CELLS);

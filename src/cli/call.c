@@ -67,6 +67,7 @@ static int call(grove_command_line *line)
     grove_value *value = NULL;
     int code = GROVE_USAGE;
     line->session.double_precision = true;
+    line->session.device = "cpu"; /* a GPU takes longer to start than literals to compute */
     grove_tree *tree = grove_library_parse(library, text, "call", NULL, 0, error);
     if (!tree)
         grove_complain_errors(0, error);

@@ -118,11 +118,14 @@ static int check(grove_command_line *line)
     return with_tree(&grove_command_check, line, false);
 }
 
-const grove_command grove_command_run = {"run", "FILE [OPTIONS]", "runs a tree file",
-                                         "set plugins precision memory threads device tile-times "
-                                         "tile-channels tile-baselines profile trace "
-                                         "stop-on-error quiet",
-                                         run};
+const grove_command grove_command_run = {
+    "run", "FILE [OPTIONS]", "runs a tree file",
+    "set plugins precision memory threads device device-memory tile-times "
+    "tile-channels tile-baselines profile trace "
+    "stop-on-error quiet",
+    run};
 const grove_command grove_command_check = {
     "check", "FILE [OPTIONS]", "everything short of running: faults, axes, memory, methods",
-    "set plugins precision memory threads device tile-times tile-channels tile-baselines", check};
+    "set plugins precision memory threads device device-memory tile-times tile-channels "
+    "tile-baselines",
+    check};

@@ -27,10 +27,17 @@ struct grove_device {
     /* Runs a cell function over all cells of args. */
     int (*launch)(grove_device *device, const grove_kernel *kernel, const grove_args *args,
                   bool double_precision, grove_error *error);
+    /* Loads a kernel before it is launched: GROVE_MISSING when the device has no code for it. NULL
+     * on the cpu, which runs every cell function. */
+    int (*prepare)(grove_device *device, const grove_kernel *kernel, bool double_precision,
+                   grove_error *error);
     int (*wait)(grove_device *device, grove_error *error);
     void (*free)(grove_device *device);
 
     grove_threads *threads; /* cpu: its pool, owned */
+    /* Devices with memory of their own: the cpu whose budget pays for what buffers of this device
+     * have on the host, which outlives them; NULL: nobody's. */
+    grove_device *host;
     /* Counters and the budget, kept by allocate and release. Bytes in use by live buffers, kept for
      * reuse, and the highest sum of both; limit 0: none. */
     uint64_t in_use, pooled, peak, limit;
@@ -59,7 +66,7 @@ typedef struct {
     int (*count)(grove_error *error);
     grove_device *(*open)(int index, uint64_t limit, grove_error *error);
 } grove_cuda;
-enum { GROVE_CUDA_VERSION = 1 };
+enum { GROVE_CUDA_VERSION = 2 };
 
 /* The cpu with `threads` threads (0: all). Never NULL. Safe for use from the evaluating, the
  * reading and the writing thread. */

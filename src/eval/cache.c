@@ -115,13 +115,67 @@ static bool evict(grove_cache *cache)
     return true;
 }
 
-bool grove_cache_shrink(grove_cache *cache, uint64_t bytes)
+/* Takes a value from a device: its copy there if it is elsewhere too, else all of it. */
+static void drop_from(grove_cache *cache, size_t at, grove_device *device)
+{
+    entry *e = &cache->slots[at];
+
+    grove_buffer_drop(e->value->data, device);
+    if (!grove_buffer_is_on(e->value->data, device))
+        return;
+    cache->age = e->worth > cache->age ? e->worth : cache->age;
+    cache->counters.evictions++;
+    take_out(cache, at);
+}
+
+static bool shrink_on(grove_cache *cache, grove_device *device, uint64_t bytes)
+{
+    uint64_t gone = 0;
+
+    while (gone < bytes) {
+        size_t least = cache->capacity;
+        for (size_t i = 0; i < cache->capacity; i++) {
+            const entry *e = &cache->slots[i];
+            if (e->value && e->value->references == 1 && grove_buffer_is_sole(e->value->data) &&
+                grove_buffer_is_on(e->value->data, device) &&
+                (least == cache->capacity || e->worth < cache->slots[least].worth))
+                least = i;
+        }
+        if (least == cache->capacity)
+            break;
+        gone += grove_buffer_bytes(cache->slots[least].value->data);
+        drop_from(cache, least, device);
+    }
+    return gone > 0;
+}
+
+/* Copies on the host of what is on a device, then whatever is there. */
+static uint64_t drop_host_copies(grove_cache *cache, uint64_t bytes)
+{
+    uint64_t gone = 0;
+
+    for (size_t i = 0; i < cache->capacity && gone < bytes; i++) {
+        grove_value *value = cache->slots[i].value;
+        if (!value || value->references != 1 || !grove_buffer_is_sole(value->data) ||
+            !grove_buffer_is_on(value->data, NULL))
+            continue;
+        grove_buffer_drop(value->data, NULL);
+        if (!grove_buffer_is_on(value->data, NULL))
+            gone += grove_buffer_bytes(value->data);
+    }
+    return gone;
+}
+
+bool grove_cache_shrink(grove_cache *cache, grove_device *device, uint64_t bytes)
 {
     uint64_t before = cache->counters.bytes;
 
-    while (before - cache->counters.bytes < bytes && evict(cache))
+    if (device)
+        return shrink_on(cache, device, bytes);
+    uint64_t gone = drop_host_copies(cache, bytes);
+    while (gone + (before - cache->counters.bytes) < bytes && evict(cache))
         ;
-    return cache->counters.bytes < before;
+    return gone > 0 || cache->counters.bytes < before;
 }
 
 static void enlarge(grove_cache *cache)

@@ -16,8 +16,10 @@ grove_hash grove_cache_key(grove_hash node, const grove_range *range, int axes);
 grove_value *grove_cache_find(grove_cache *cache, grove_hash key);
 /* Keeps `value`, which took `seconds` to compute; what is least worth its bytes leaves. */
 void grove_cache_put(grove_cache *cache, grove_hash key, grove_value *value, double seconds);
-/* Lets go of values worth least until `bytes` are free or nothing is left; true if any went. */
-bool grove_cache_shrink(grove_cache *cache, uint64_t bytes);
+/* Lets go of values worth least until `bytes` are free, or nothing is left, on the host (device
+ * NULL) or on a device; true if any went. A device keeps what others use, and only gives up its
+ * copy of what the host has too. */
+bool grove_cache_shrink(grove_cache *cache, grove_device *device, uint64_t bytes);
 
 typedef struct {
     uint64_t hits, misses, evictions, bytes, budget;

@@ -1,5 +1,8 @@
 /* The values of single steps: constants, data of leaves, casts, selections, classes. */
 #include "eval/evaluate.h"
+#include "eval/place.h"
+
+#include "device/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +18,12 @@ int grove_compute_constant(grove_run *run, grove_step *step)
 {
     const grove_literal *literal = step->node->constant;
 
-    step->value = grove_step_new_value(run, step);
-    if (!step->value)
+    step->value = grove_step_bare_value(run, step);
+    if ((step->value->data = grove_place_kept(run->session, step->node)))
+        return 0;
+    if (grove_step_store(run, step, step->value))
         return GROVE_NO_MEMORY;
+    grove_place_keep(run->session, step->node, step->value->data);
     void *data = grove_buffer_host(step->value->data, run->session->error);
     int parts = step->value->complex_ ? 2 : 1;
     for (int e = 0; e < step->value->elements; e++) {
@@ -45,8 +51,12 @@ int grove_compute_data(grove_run *run, grove_step *step)
                          node->form.complex_, step->double_);
     memcpy(&step->value->unit, &node->form.unit, sizeof(step->value->unit));
     size_t bytes = (size_t)grove_value_cells(step->value) * grove_value_cell_bytes(step->value);
-    step->value->data =
-        grove_buffer_borrow(run->session->device, node->leaf->members[node->member].data, bytes);
+    step->value->data = grove_place_kept(run->session, node);
+    if (!step->value->data) {
+        step->value->data =
+            grove_buffer_borrow(run->session->host, node->leaf->members[node->member].data, bytes);
+        grove_place_keep(run->session, node, step->value->data);
+    }
     return 0;
 }
 
@@ -97,8 +107,56 @@ static int part_of(grove_run *run, grove_value *from, const grove_range *range, 
     for (int d = 0; d < axes && equal; d++)
         equal = from->range[d].first == range[d].first && from->range[d].count == range[d].count;
     if (!equal)
-        return grove_copy_dense(run->session, from, 0, range, axes, part);
+        return grove_copy_dense(run->session, from, 0, range, axes,
+                                grove_place_is_there(run->session, from), part);
     *part = grove_value_ref(from);
+    return 0;
+}
+
+/* Elements from `first` on of each cell, in the numbers of `to`: by the device, which has them.
+ * *done is false when it cannot. */
+static int convert_there(grove_run *run, grove_value *from, const grove_range *space, int axes,
+                         int64_t first, grove_value *to, bool *done)
+{
+    grove_session *session = run->session;
+    grove_args args = {.axes = axes, .inputs = 1};
+    grove_launch launch = {&grove_array_cast, &args, to->double_, to, {from}};
+    int code = grove_value_layout(from, space, axes, 0, &args.in[0], session->error);
+
+    *done = false;
+    if (!code)
+        code = grove_value_layout(to, space, axes, 0, &args.out, session->error);
+    for (int d = 0; d < axes; d++) {
+        args.size[d] = space[d].count;
+        args.axis[d] = space[d].axis->kind;
+    }
+    memcpy(args.state.bytes, &first, sizeof(first));
+    if (code || !grove_value_cells(to) || !grove_place_has(session, launch.kernel, to->double_))
+        return code;
+    double began = grove_now();
+    code = grove_place_launch(session, &launch, done);
+    session->counters.kernel_seconds += grove_now() - began;
+    return code;
+}
+
+static int cast_here(grove_run *run, grove_value *from, grove_value *to)
+{
+    grove_session *session = run->session;
+    int64_t numbers = grove_value_cells(from) * from->elements * (from->complex_ ? 2 : 1);
+    size_t bytes = (size_t)grove_value_cells(from) * grove_value_cell_bytes(to);
+    int code = grove_place_fetch(session, from);
+
+    if (code)
+        return code;
+    to->data = grove_buffer_new(session->host, bytes, session->error);
+    if (!to->data)
+        return GROVE_NO_MEMORY;
+    cast_state cast = {grove_buffer_host(from->data, session->error),
+                       grove_buffer_host(to->data, session->error), from->double_, to->double_,
+                       to->complex_ && !from->complex_};
+    double began = grove_now();
+    grove_parallel(session->host->threads, numbers, 65536, cast_numbers, &cast);
+    session->counters.kernel_seconds += grove_now() - began;
     return 0;
 }
 
@@ -120,21 +178,16 @@ int grove_compute_cast(grove_run *run, grove_step *step)
     step->value = grove_value_bare(range, step->axes, from->shape, from->elements, form->complex_,
                                    step->double_);
     step->value->unit = from->unit;
-    int64_t numbers = grove_value_cells(from) * from->elements * (from->complex_ ? 2 : 1);
-    size_t bytes = (size_t)grove_value_cells(from) * grove_value_cell_bytes(step->value);
-    step->value->data = grove_buffer_new(session->device, bytes, session->error);
-    if (step->value->data) {
-        cast_state cast = {grove_buffer_host(from->data, session->error),
-                           grove_buffer_host(step->value->data, session->error), from->double_,
-                           step->double_, form->complex_ && !from->complex_};
-        double began = grove_now();
-        grove_parallel(session->device->threads, numbers, 65536, cast_numbers, &cast);
-        session->counters.kernel_seconds += grove_now() - began;
-        share_flags(step->value, from);
-    } else {
+    bool done = false;
+    if (grove_place_is_there(session, from))
+        code = convert_there(run, from, range, step->axes, 0, step->value, &done);
+    if (!code && !done)
+        code = cast_here(run, from, step->value);
+    if (code) {
         grove_value_unref(step->value);
         step->value = NULL;
-        code = GROVE_NO_MEMORY;
+    } else {
+        share_flags(step->value, from);
     }
     grove_value_unref(from);
     return code;
@@ -155,13 +208,23 @@ static void pick(const grove_value *from, int element, const char *source, char 
 static int select_element(grove_run *run, grove_step *step, grove_value *from)
 {
     grove_error *error = run->session->error;
-    int element = step->node->select_element;
+    int element = step->node->select_element, code = 0;
+    bool done = false;
 
-    step->value = grove_step_new_value(run, step);
-    if (!step->value)
-        return GROVE_NO_MEMORY;
-    pick(from, element, grove_buffer_host(from->data, error),
-         grove_buffer_host(step->value->data, error));
+    step->value = grove_step_bare_value(run, step);
+    if (grove_place_is_there(run->session, from))
+        code = convert_there(run, from, from->range, from->axes, element, step->value, &done);
+    if (!code && !done)
+        code = grove_place_fetch(run->session, from);
+    if (!code && !done)
+        code = grove_step_store(run, step, step->value);
+    else if (!code && step->flagged)
+        code = grove_step_store_flags(run, step, step->value);
+    if (code)
+        return code;
+    if (!done)
+        pick(from, element, grove_buffer_host(from->data, error),
+             grove_buffer_host(step->value->data, error));
     if (!from->flags || !step->value->flags)
         return 0;
     const unsigned char *source = grove_buffer_host(from->flags, error);
@@ -187,7 +250,8 @@ int grove_compute_select(grove_run *run, grove_step *step)
                 space[d] = own[e];
     }
     /* a copy of its own, with flags along all axes, that may lose an axis */
-    int code = grove_copy_dense(run->session, input(run, step, 0), 0, space, in->axis_count, &from);
+    int code = grove_copy_dense(run->session, input(run, step, 0), 0, space, in->axis_count,
+                                grove_place_is_there(run->session, input(run, step, 0)), &from);
     if (code)
         return code;
     from->axes = step->axes;
@@ -224,6 +288,7 @@ static int make_space(const grove_run *run, const grove_step *step, grove_range 
     return n;
 }
 
+/* Addresses only say where within the values; flags that an input is taken for are the host's. */
 static int fill_args(grove_run *run, const grove_step *step, const grove_range *space, int axes,
                      grove_args *args)
 {
@@ -237,18 +302,12 @@ static int fill_args(grove_run *run, const grove_step *step, const grove_range *
         args->origin[d] = space[d].first;
         args->axis[d] = space[d].axis->kind;
     }
-    int code =
-        grove_value_view(step->value, space, axes, 0, session->device, &args->out, session->error);
+    int code = grove_value_layout(step->value, space, axes, 0, &args->out, session->error);
     for (int k = 0; k < step->inputs && !code; k++) {
         grove_value *from = input(run, step, k);
-        if (from && node->handing[k] == GROVE_AS_FLAGS) {
-            code = grove_value_flag_view(from, space, axes, step->side[k], &args->in[k],
-                                         session->error);
-            args->in[k].elements = from->elements;
-            args->in[k].shape = from->shape;
-        } else if (from)
-            code = grove_value_view(from, space, axes, step->side[k], session->device, &args->in[k],
-                                    session->error);
+        if (from && node->handing[k] != GROVE_AS_FLAGS)
+            code =
+                grove_value_layout(from, space, axes, step->side[k], &args->in[k], session->error);
         else
             memset(&args->in[k], 0, sizeof(args->in[k]));
     }
@@ -264,10 +323,10 @@ static int run_class(grove_run *run, const grove_step *step, const grove_args *a
     int code = 0;
 
     if (step->kind == GROVE_STEP_KERNEL) {
-        code = session->device->launch(session->device, node->kernel, args, step->double_,
-                                       session->error);
+        code =
+            session->host->launch(session->host, node->kernel, args, step->double_, session->error);
     } else {
-        grove_call call = {node, args, step->double_, session->device->threads};
+        grove_call call = {node, args, step->double_, session->host->threads};
         code = node->class_->eval(&call);
         if (code && grove_error_count(session->error) == before)
             grove_node_fail(node, code, "evaluation failed");
@@ -275,23 +334,77 @@ static int run_class(grove_run *run, const grove_step *step, const grove_args *a
     return code > 0 ? GROVE_INTERNAL : code;
 }
 
+static int compute_here(grove_run *run, const grove_step *step, const grove_range *space, int axes,
+                        grove_args *args)
+{
+    grove_session *session = run->session;
+    int code = 0;
+
+    for (int k = 0; k < step->inputs && !code; k++) {
+        grove_value *from = input(run, step, k);
+        if (from && step->node->handing[k] == GROVE_AS_FLAGS) {
+            code = grove_value_flag_view(from, space, axes, step->side[k], &args->in[k],
+                                         session->error);
+            args->in[k].elements = from->elements;
+            args->in[k].shape = from->shape;
+            continue;
+        }
+        code = grove_place_fetch(session, from);
+        if (!code && from)
+            code = grove_value_settle(from, NULL, &args->in[k], session->error);
+    }
+    if (!code)
+        code = grove_value_settle(step->value, NULL, &args->out, session->error);
+    double began = grove_now();
+    if (!code && grove_value_cells(step->value))
+        code = run_class(run, step, args);
+    session->counters.kernel_seconds += grove_now() - began;
+    return code;
+}
+
+/* On the device, if it has code and memory for it. */
+static int compute_there(grove_run *run, const grove_step *step, const grove_args *args, bool *done)
+{
+    grove_session *session = run->session;
+    const grove_class *class_ = step->node->class_;
+    grove_launch launch = {NULL, args, step->double_, step->value, {NULL}};
+
+    *done = false;
+    if (!grove_place_is_away(session) || !grove_value_cells(step->value))
+        return 0;
+    launch.kernel = step->kind == GROVE_STEP_KERNEL ? step->node->kernel
+                    : class_->device                ? class_->device(args)
+                                                    : NULL;
+    if (!grove_place_has(session, launch.kernel, step->double_))
+        return 0;
+    for (int k = 0; k < step->inputs; k++)
+        launch.in[k] = step->node->handing[k] == GROVE_AS_FLAGS ? NULL : input(run, step, k);
+    double began = grove_now();
+    int code = grove_place_launch(session, &launch, done);
+    session->counters.kernel_seconds += grove_now() - began;
+    return code;
+}
+
 int grove_compute_class(grove_run *run, grove_step *step)
 {
     grove_session *session = run->session;
-    bool flagged = step->flagged;
+    bool flagged = step->flagged, done;
     grove_range space[GROVE_MAX_AXES];
     grove_args args;
     int axes = make_space(run, step, space);
 
-    step->flagged = false; /* the flags are made apart */
-    step->value = grove_step_new_value(run, step);
-    step->flagged = flagged;
-    if (!step->value)
-        return GROVE_NO_MEMORY;
+    step->value = grove_step_bare_value(run, step);
     int code = fill_args(run, step, space, axes, &args);
+    if (!code)
+        code = compute_there(run, step, &args, &done);
+    if (!code && !done) {
+        step->flagged = false; /* the flags are made apart */
+        code = grove_step_store(run, step, step->value);
+        step->flagged = flagged;
+        if (!code)
+            code = compute_here(run, step, space, axes, &args);
+    }
     double began = grove_now();
-    if (!code && grove_value_cells(step->value))
-        code = run_class(run, step, &args);
     if (!code && flagged)
         code = grove_flags_combine(run, step, space, axes, step->value);
     session->counters.kernel_seconds += grove_now() - began;

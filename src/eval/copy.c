@@ -1,5 +1,8 @@
 /* Dense copies of parts of values. */
 #include "eval/evaluate.h"
+#include "eval/place.h"
+
+#include "device/array.h"
 
 #include <string.h>
 
@@ -54,28 +57,79 @@ static void copy_view(grove_session *session, const grove_view *view, const grov
         if (!space[d].count)
             return;
     }
-    grove_parallel(session->device->threads, rows, rows < 1024 ? rows : 0, copy_rows, &copy);
+    grove_parallel(session->host->threads, rows, rows < 1024 ? rows : 0, copy_rows, &copy);
+}
+
+static int copy_there(grove_session *session, grove_value *from, const grove_view *view,
+                      const grove_range *space, int axes, grove_value *to, bool *done)
+{
+    grove_args args = {.axes = axes, .inputs = 1};
+    grove_launch launch = {&grove_array_cast, &args, to->double_, to, {from}};
+    int code = grove_value_layout(to, space, axes, 0, &args.out, session->error);
+
+    *done = false;
+    args.in[0] = *view;
+    for (int d = 0; d < axes; d++) {
+        args.size[d] = space[d].count;
+        args.axis[d] = space[d].axis->kind;
+    }
+    if (code || !grove_value_cells(to) || !grove_place_has(session, launch.kernel, to->double_))
+        return code;
+    return grove_place_launch(session, &launch, done);
+}
+
+static int copy_here(grove_session *session, grove_value *from, grove_view *view,
+                     const grove_range *space, int axes, grove_value *to)
+{
+    int code = grove_place_fetch(session, from);
+
+    if (!code)
+        code = grove_value_settle(from, NULL, view, session->error);
+    if (code)
+        return code;
+    size_t bytes = (size_t)grove_value_cells(to) * grove_value_cell_bytes(to);
+    to->data = grove_buffer_new(session->host, bytes, session->error);
+    if (!to->data)
+        return GROVE_NO_MEMORY;
+    copy_view(session, view, space, axes, grove_value_cell_bytes(from),
+              grove_buffer_host(to->data, session->error));
+    return 0;
+}
+
+static int copy_flags(grove_session *session, const grove_view *flags, const grove_range *space,
+                      int axes, grove_value *to)
+{
+    int code = grove_value_add_flags(to, session->host, (1u << axes) - 1, session->error);
+
+    if (!code)
+        copy_view(session, flags, space, axes, 1, grove_buffer_host(to->flags, session->error));
+    return code;
 }
 
 int grove_copy_dense(grove_session *session, grove_value *from, char side, const grove_range *space,
-                     int axes, grove_value **to)
+                     int axes, bool there, grove_value **to)
 {
     grove_view view, flags;
-    int code = grove_value_view(from, space, axes, side, NULL, &view, session->error);
+    bool done = false;
+    int code = grove_value_layout(from, space, axes, side, &view, session->error);
 
     *to = NULL;
     if (!code)
         code = grove_value_flag_view(from, space, axes, side, &flags, session->error);
     if (code)
         return code;
-    *to = grove_value_new(session->device, space, axes, from->shape, from->elements, from->complex_,
-                          from->double_, from->flags != NULL, session->error);
-    if (!*to)
-        return GROVE_NO_MEMORY;
-    (*to)->unit = from->unit;
-    copy_view(session, &view, space, axes, grove_value_cell_bytes(from),
-              grove_buffer_host((*to)->data, session->error));
-    if (from->flags)
-        copy_view(session, &flags, space, axes, 1, grove_buffer_host((*to)->flags, session->error));
-    return 0;
+    grove_value *copy =
+        grove_value_bare(space, axes, from->shape, from->elements, from->complex_, from->double_);
+    copy->unit = from->unit;
+    if (there)
+        code = copy_there(session, from, &view, space, axes, copy, &done);
+    if (!code && !done)
+        code = copy_here(session, from, &view, space, axes, copy);
+    if (!code && from->flags)
+        code = copy_flags(session, &flags, space, axes, copy);
+    if (code)
+        grove_value_unref(copy);
+    else
+        *to = copy;
+    return code;
 }

@@ -1,4 +1,5 @@
 #include "eval/evaluate.h"
+#include "eval/place.h"
 
 #include "base/log.h"
 
@@ -93,33 +94,56 @@ void grove_run_mark(grove_run *run)
 
 /* ---- values ---- */
 
-/* Makes room in the cache where memory would not do. */
-static void make_room(grove_session *session, uint64_t bytes)
+grove_value *grove_step_bare_value(grove_run *run, const grove_step *step)
 {
-    const grove_device *device = session->device;
-    uint64_t in_use = device->in_use;
+    const grove_form *form = &step->node->form;
+    grove_range range[GROVE_MAX_AXES];
 
-    if (device->limit && in_use + bytes > device->limit)
-        grove_cache_shrink(session->cache, in_use + bytes - device->limit);
+    grove_step_ranges(run->program, step, range);
+    grove_value *value = grove_value_bare(range, step->axes, form->shape, grove_form_elements(form),
+                                          form->complex_, step->double_);
+    memcpy(&value->unit, &form->unit, sizeof(value->unit));
+    return value;
+}
+
+int grove_step_store_flags(grove_run *run, const grove_step *step, grove_value *value)
+{
+    grove_session *session = run->session;
+    int code = grove_value_add_flags(value, session->host, (1u << step->axes) - 1, session->error);
+
+    if (!code)
+        memset(grove_buffer_host(value->flags, session->error), 0,
+               grove_buffer_bytes(value->flags));
+    return code;
+}
+
+int grove_step_store(grove_run *run, const grove_step *step, grove_value *value)
+{
+    grove_session *session = run->session;
+    size_t before = grove_error_count(session->error), bytes;
+    int code = 0;
+
+    grove_place_room(session, grove_step_bytes(run->program, step));
+    if (grove_value_size(value, &bytes))
+        value->data = grove_buffer_new(session->host, bytes, session->error);
+    else
+        grove_fail(session->error, GROVE_NO_MEMORY, "a value is larger than any memory");
+    code = value->data ? 0 : GROVE_NO_MEMORY;
+    if (!code && step->flagged)
+        code = grove_step_store_flags(run, step, value);
+    if (code)
+        grove_error_context(session->error, before, &step->node->place, step->node->name);
+    return code;
 }
 
 grove_value *grove_step_new_value(grove_run *run, const grove_step *step)
 {
-    grove_session *session = run->session;
-    const grove_form *form = &step->node->form;
-    size_t before = grove_error_count(session->error);
-    grove_range range[GROVE_MAX_AXES];
+    grove_value *value = grove_step_bare_value(run, step);
 
-    grove_step_ranges(run->program, step, range);
-    make_room(session, grove_step_bytes(run->program, step));
-    grove_value *value =
-        grove_value_new(session->device, range, step->axes, form->shape, grove_form_elements(form),
-                        form->complex_, step->double_, step->flagged, session->error);
-    if (value)
-        memcpy(&value->unit, &form->unit, sizeof(value->unit));
-    else
-        grove_error_context(session->error, before, &step->node->place, step->node->name);
-    return value;
+    if (!grove_step_store(run, step, value))
+        return value;
+    grove_value_unref(value);
+    return NULL;
 }
 
 int grove_io_read(grove_session *session, grove_node *member, grove_array *out)
@@ -258,7 +282,7 @@ static int reduce(grove_run *run, grove_step *step)
     grove_program *p = run->program;
     grove_range range[GROVE_MAX_AXES];
     /* what is cut here is not reduced, or it would be a pass of its own */
-    grove_fold *fold = grove_fold_new(run->session->device, step->node, &p->tile, 0, step->flagged);
+    grove_fold *fold = grove_fold_new(run->session->host, step->node, &p->tile, 0, step->flagged);
     int code = fold_input(run, step, fold);
 
     grove_step_ranges(p, step, range);

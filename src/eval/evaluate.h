@@ -25,8 +25,12 @@ int grove_run_tile(grove_run *run);
 /* After an error: lets go of everything but what is kept. */
 void grove_run_drop(grove_run *run);
 
-/* A new value for a step over its present ranges. NULL with a message. */
+/* A new value for a step over its present ranges, on the host. NULL with a message. */
 grove_value *grove_step_new_value(grove_run *run, const grove_step *step);
+/* The same without storage; and storage for one, for its flags only. */
+grove_value *grove_step_bare_value(grove_run *run, const grove_step *step);
+int grove_step_store(grove_run *run, const grove_step *step, grove_value *value);
+int grove_step_store_flags(grove_run *run, const grove_step *step, grove_value *value);
 /* Fills it from the data leaf; from any thread. */
 int grove_step_read(grove_session *session, const grove_step *step, grove_value *value);
 
@@ -36,9 +40,10 @@ int grove_compute_data(grove_run *run, grove_step *step);
 int grove_compute_cast(grove_run *run, grove_step *step);
 int grove_compute_select(grove_run *run, grove_step *step);
 int grove_compute_class(grove_run *run, grove_step *step);
-/* copy.c: the part `space` of a value, dense, broadcast along axes that it does not have. */
+/* copy.c: the part `space` of a value, dense, broadcast along axes that it does not have; `there`:
+ * on the device, if that can. */
 int grove_copy_dense(grove_session *session, grove_value *from, char side, const grove_range *space,
-                     int axes, grove_value **to);
+                     int axes, bool there, grove_value **to);
 
 /* flags.c: of a class's value from those of its inputs. */
 int grove_flags_combine(grove_run *run, const grove_step *step, const grove_range *space, int axes,

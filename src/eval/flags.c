@@ -212,13 +212,13 @@ int grove_flags_combine(grove_run *run, const grove_step *step, const grove_rang
     }
     fill_tables(&r, step->node, inputs, value);
     int code =
-        grove_value_add_flags(value, session->device, varying(&r, space, value), session->error);
+        grove_value_add_flags(value, session->host, varying(&r, space, value), session->error);
     if (code)
         return code;
     int64_t rows = lay_out(&r, space, value);
     r.to = grove_buffer_host(value->flags, session->error);
     memset(r.to, 0, grove_buffer_bytes(value->flags));
     /* with consumed axes several rows may meet in one cell */
-    grove_parallel(consumes ? NULL : session->device->threads, rows, 0, fill_rows, &r);
+    grove_parallel(consumes ? NULL : session->host->threads, rows, 0, fill_rows, &r);
     return 0;
 }

@@ -1,5 +1,6 @@
 /* Passes over the tiles: reading ahead and writing behind on a thread of their own. */
 #include "eval/evaluate.h"
+#include "eval/place.h"
 #include "eval/schedule.h"
 
 #include "base/log.h"
@@ -82,6 +83,27 @@ int grove_io_write(grove_session *session, grove_node *action, const grove_array
     return code > 0 ? GROVE_IO : code;
 }
 
+/* Copies back what a device has: meanwhile the next tile is computed. */
+static int find_addresses(grove_session *session, write_call *call)
+{
+    int code = 0;
+
+    for (int k = 0; k < call->count && !code; k++) {
+        grove_value *value = call->values[k];
+        void *at = NULL;
+        if (!value)
+            continue;
+        if (!grove_buffer_is_on(value->data, NULL))
+            session->nodes[call->action->id].bytes_down += grove_buffer_bytes(value->data);
+        code = grove_buffer_address(value->data, NULL, &at, session->error);
+        call->arrays[k].data = at;
+        if (!code && value->flags)
+            code = grove_buffer_address(value->flags, NULL, &at, session->error);
+        call->arrays[k].flags = value->flags ? at : NULL;
+    }
+    return code;
+}
+
 static void write_calls(void *context)
 {
     writing *w = context;
@@ -91,7 +113,9 @@ static void write_calls(void *context)
     for (int i = 0; i < w->count && !w->job.code; i++) {
         write_call *call = &w->calls[i];
         double began = grove_now();
-        w->job.code = grove_io_write(w->job.session, call->action, call->arrays, call->count);
+        w->job.code = find_addresses(w->job.session, call);
+        if (!w->job.code)
+            w->job.code = grove_io_write(w->job.session, call->action, call->arrays, call->count);
         grove_trace_event(w->job.session, call->action->name, "write", 1, began, grove_now(),
                           call->arrays[0].range, call->arrays[0].axes);
     }
@@ -207,11 +231,9 @@ static int take_read(pipeline *line)
 
 /* ---- roots ---- */
 
-static void to_array(grove_value *value, const grove_node *node, grove_array *array,
-                     grove_error *error)
+/* All but the addresses. */
+static void to_array(grove_value *value, const grove_node *node, grove_array *array)
 {
-    array->data = grove_buffer_host(value->data, error);
-    array->flags = value->flags ? grove_buffer_host(value->flags, error) : NULL;
     array->axes = value->axes;
     memcpy(array->range, value->range, sizeof(array->range));
     array->cells = grove_value_cells(value);
@@ -261,7 +283,7 @@ static int dense_input(const pipeline *line, const grove_step *root, int k, grov
         return 0;
     }
     return grove_copy_dense(line->schedule->session, value, node->inputs[k].side, space, axes,
-                            dense);
+                            false, dense);
 }
 
 /* Whether the root has this tile already: it lacks an axis along which this is not the first. */
@@ -294,8 +316,9 @@ static int take_action(pipeline *line, const grove_step *step)
             continue;
         code = dense_input(line, step, k, &call->values[k]);
         if (!code)
-            to_array(call->values[k], step->node->inputs[k].node, &call->arrays[k],
-                     line->schedule->session->error);
+            to_array(call->values[k], step->node->inputs[k].node, &call->arrays[k]);
+        if (!code && !grove_buffer_is_on(call->values[k]->data, NULL))
+            grove_place_room(line->schedule->session, grove_buffer_bytes(call->values[k]->data));
     }
     if (!code && call->values[0]) {
         double cells = (double)call->arrays[0].cells;
@@ -360,14 +383,14 @@ static int take_store(pipeline *line, grove_root *root, const grove_step *step)
     whole_ranges(line, in, range);
     if (!root->stored) {
         root->stored =
-            grove_value_new(session->device, range, in->axes, value->shape, value->elements,
+            grove_value_new(session->host, range, in->axes, value->shape, value->elements,
                             value->complex_, value->double_, value->flags != NULL, session->error);
         if (!root->stored)
             return GROVE_NO_MEMORY;
         root->stored->unit = value->unit;
     }
     /* with flags along all axes */
-    int code = grove_copy_dense(session, value, 0, value->range, value->axes, &dense);
+    int code = grove_copy_dense(session, value, 0, value->range, value->axes, false, &dense);
     if (!code)
         store_part(root->stored, dense);
     grove_value_unref(dense);
@@ -391,7 +414,7 @@ static grove_fold *fold_of(grove_run *run, const grove_step *step)
     grove_program *p = line->pass->program;
 
     if (!root->fold)
-        root->fold = grove_fold_new(line->schedule->session->device, step->node, &p->block,
+        root->fold = grove_fold_new(line->schedule->session->host, step->node, &p->block,
                                     p->divided, step->flagged);
     return root->fold;
 }
@@ -417,6 +440,7 @@ static int run_tile(pipeline *line, const int64_t *next)
     if (!code && next)
         code = read_ahead(line, next);
     set_tile(line, line->index);
+    grove_place_turn(w->job.session, line->number);
     if (!code && grove_interrupted())
         code = GROVE_INTERRUPTED;
     if (!code) {

@@ -1,3 +1,4 @@
+#include "eval/place.h"
 #include "eval/schedule.h"
 
 #include "base/log.h"
@@ -18,21 +19,32 @@ static uint64_t memory_of(const grove_session_options *options)
     return memory < MIB ? MIB : memory;
 }
 
-static void start(grove_session *session)
+/* Of the host, and of devices, whose values live beside. */
+static uint64_t cache_of(const grove_session *session)
+{
+    uint64_t bytes = session->memory / 4;
+
+    for (int k = 0; k < session->device_count; k++)
+        bytes += session->devices[k]->limit / 4;
+    return session->options.cache_off ? 0 : bytes;
+}
+
+static int start(grove_session *session, grove_error *error)
 {
     const grove_session_options *options = &session->options;
+    int code = grove_place_open(session, error);
 
-    session->device = grove_device_cpu(options->threads);
     session->memory = memory_of(options);
-    session->device->limit = session->memory;
+    session->host->limit = session->memory;
     session->facts = grove_facts_new(session->tree, options->double_precision);
-    session->cache = grove_cache_new(options->cache_off ? 0 : session->memory / 4);
+    session->cache = grove_cache_new(cache_of(session));
     session->nodes = grove_alloc((session->tree->node_count + 1) * sizeof(grove_node_counters));
     session->began = grove_now();
     pthread_mutex_init(&session->io_lock, NULL);
-    if (!options->serial && !(session->worker = grove_worker_new("grove-io")))
+    if (!code && !options->serial && !(session->worker = grove_worker_new("grove-io")))
         grove_log(GROVE_LOG_WARNING, "no thread for reading and writing is to be had; they will "
                                      "not overlap with computing");
+    return code;
 }
 
 grove_session *grove_session_new(grove_tree *tree, const grove_session_options *options,
@@ -44,8 +56,10 @@ grove_session *grove_session_new(grove_tree *tree, const grove_session_options *
     session->error = tree->error = error;
     if (options)
         session->options = *options;
-    start(session);
-    return session;
+    if (!start(session, error))
+        return session;
+    grove_session_free(session);
+    return NULL;
 }
 
 void grove_session_free(grove_session *session)
@@ -57,7 +71,7 @@ void grove_session_free(grove_session *session)
     grove_trace_discard(session->trace);
     free(session->facts);
     free(session->nodes);
-    grove_device_free(session->device);
+    grove_place_close(session);
     pthread_mutex_destroy(&session->io_lock);
     free(session);
 }
@@ -129,7 +143,7 @@ static void count(grove_session *session, double began)
     c->seconds += grove_now() - began;
     c->evictions = cache.evictions;
     c->cached_bytes = cache.bytes;
-    c->peak_bytes = session->device->peak;
+    c->peak_bytes = session->host->peak;
 }
 
 /* What was read may differ after this run has written. */

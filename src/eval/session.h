@@ -12,6 +12,9 @@
 int grove_session_evaluate(grove_session *session, grove_node *node, const grove_range *range,
                            int ranges, grove_value **value);
 
+/* Whether the text can name a device; there need be none. */
+bool grove_session_device_is_known(const char *name);
+
 grove_tree *grove_session_tree(grove_session *session); /* borrowed */
 
 #endif

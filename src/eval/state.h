@@ -10,6 +10,9 @@
 
 typedef struct {
     uint64_t calls, hits, bytes; /* calls: computed or read; hits: found kept or cached */
+    /* Devices: bytes copied there and back, launches, blocks asked for; hits whose value was there.
+     */
+    uint64_t bytes_up, bytes_down, launches, allocations, device_hits;
     double seconds;
 } grove_node_counters;
 
@@ -19,7 +22,14 @@ struct grove_session {
     grove_tree *tree;
     grove_session_options options;
     grove_error *error;
-    grove_device *device;
+    grove_device *host;   /* the cpu */
+    grove_device *device; /* where classes compute in the present tile: the host, or one of these */
+    grove_device **devices;
+    int device_count;
+    grove_error *attempt; /* what a device says that may yet be helped */
+    bool fallen_back;     /* it was said that a device's memory does not do */
+    grove_buffer **kept;  /* by node: constants and members' data, while there are devices */
+    uint64_t fetched;     /* bytes copied from devices by the evaluating thread */
     grove_facts *facts;
     grove_cache *cache;
     grove_worker *worker;       /* reads ahead and writes behind; NULL: serial */

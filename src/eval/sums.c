@@ -290,7 +290,8 @@ int grove_sums_add_value(grove_sums *to, grove_value *value, const grove_range *
     addition a = {.to = to, .from = {.double_ = value->double_, .axes = axes}};
     grove_view view, flags;
     int64_t bytes = (int64_t)grove_value_cell_bytes(value);
-    int code = grove_value_view(value, space, axes, 0, NULL, &view, error);
+    int code =
+        grove_value_view(value, space, axes, 0, NULL, &view, error); /* copied back if away */
 
     if (!code)
         code = grove_value_flag_view(value, space, axes, 0, &flags, error);

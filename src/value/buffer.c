@@ -91,11 +91,19 @@ grove_buffer *grove_buffer_ref(grove_buffer *buffer)
     return buffer;
 }
 
+/* Who gives memory on the host, or NULL: the system. */
+static grove_device *host_of(const grove_buffer *buffer)
+{
+    return buffer->device->shares_host_memory ? buffer->device : buffer->device->host;
+}
+
 static void free_host(grove_buffer *buffer)
 {
+    grove_device *host = host_of(buffer);
+
     if (buffer->host && !buffer->borrowed) {
-        if (buffer->device->shares_host_memory)
-            buffer->device->release(buffer->device, buffer->host, buffer->bytes);
+        if (host)
+            host->release(host, buffer->host, buffer->bytes);
         else
             free(buffer->host);
     }
@@ -125,16 +133,16 @@ size_t grove_buffer_bytes(const grove_buffer *buffer)
 
 static int allocate_host(grove_buffer *buffer, grove_error *error)
 {
-    grove_device *home = buffer->device;
+    grove_device *host = host_of(buffer);
 
     if (buffer->host)
         return 0;
-    if (home->shares_host_memory)
-        return home->allocate(home, buffer->bytes, &buffer->host, error);
+    if (host)
+        return host->allocate(host, buffer->bytes, &buffer->host, error);
     if (posix_memalign(&buffer->host, 64, buffer->bytes ? buffer->bytes : 1)) {
         buffer->host = NULL;
         return grove_fail(error, GROVE_NO_MEMORY, "no memory for %zu bytes from %s", buffer->bytes,
-                          home->name);
+                          buffer->device->name);
     }
     return 0;
 }
@@ -159,14 +167,25 @@ static int fetch(grove_buffer *buffer, grove_error *error)
     return code;
 }
 
+static int host_address(grove_buffer *buffer, void **at, grove_error *error)
+{
+    int code = 0;
+
+    if (!__atomic_load_n(&buffer->on_host, __ATOMIC_ACQUIRE)) {
+        pthread_mutex_lock(&buffer->lock);
+        code = fetch(buffer, error);
+        pthread_mutex_unlock(&buffer->lock);
+    }
+    *at = code ? NULL : buffer->host;
+    return code;
+}
+
 void *grove_buffer_host(grove_buffer *buffer, grove_error *error)
 {
-    if (__atomic_load_n(&buffer->on_host, __ATOMIC_ACQUIRE))
-        return buffer->host;
-    pthread_mutex_lock(&buffer->lock);
-    int code = fetch(buffer, error);
-    pthread_mutex_unlock(&buffer->lock);
-    return code ? NULL : buffer->host;
+    void *at;
+
+    host_address(buffer, &at, error);
+    return at;
 }
 
 /* With the lock held. From device to device the bytes go over the host. */
@@ -186,21 +205,32 @@ static int send(grove_buffer *buffer, side *s, grove_error *error)
     return code;
 }
 
-void *grove_buffer_at(grove_buffer *buffer, grove_device *device, grove_error *error)
+int grove_buffer_address(grove_buffer *buffer, grove_device *device, void **at, grove_error *error)
 {
     if (!device || device->shares_host_memory)
-        return grove_buffer_host(buffer, error);
+        return host_address(buffer, at, error);
     side *s = find_side(buffer, device);
+    int code = 0;
+    *at = NULL;
     if (!s || !__atomic_load_n(&s->valid, __ATOMIC_ACQUIRE)) {
         pthread_mutex_lock(&buffer->lock);
         if (!s && !(s = find_side(buffer, device)))
             s = add_side(buffer, device);
-        int code = send(buffer, s, error);
+        code = send(buffer, s, error);
         pthread_mutex_unlock(&buffer->lock);
-        if (code)
-            return NULL;
     }
-    return device->ready && device->ready(device, s->at, error) ? NULL : s->at;
+    if (!code && device->ready)
+        code = device->ready(device, s->at, error);
+    *at = code ? NULL : s->at;
+    return code;
+}
+
+void *grove_buffer_at(grove_buffer *buffer, grove_device *device, grove_error *error)
+{
+    void *at;
+
+    grove_buffer_address(buffer, device, &at, error);
+    return at;
 }
 
 void *grove_buffer_write(grove_buffer *buffer, grove_device *device, grove_error *error)
@@ -251,4 +281,9 @@ void grove_buffer_drop(grove_buffer *buffer, grove_device *device)
         s->valid = false;
     }
     pthread_mutex_unlock(&buffer->lock);
+}
+
+bool grove_buffer_is_sole(const grove_buffer *buffer)
+{
+    return __atomic_load_n(&buffer->references, __ATOMIC_ACQUIRE) == 1;
 }

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,8 +42,7 @@ grove_value *grove_value_bare(const grove_range *range, int axes, int shape, int
     return value;
 }
 
-/* cells * bytes of a cell; false when that overflows. */
-static bool size_of(const grove_value *value, size_t *bytes, size_t *cells)
+bool grove_value_size(const grove_value *value, size_t *bytes)
 {
     size_t n = 1;
 
@@ -50,7 +50,6 @@ static bool size_of(const grove_value *value, size_t *bytes, size_t *cells)
         if (value->range[d].count < 0 ||
             __builtin_mul_overflow(n, (size_t)value->range[d].count, &n))
             return false;
-    *cells = n;
     return !__builtin_mul_overflow(n, grove_value_cell_bytes(value), bytes);
 }
 
@@ -72,9 +71,9 @@ grove_value *grove_value_new(grove_device *device, const grove_range *range, int
                              grove_error *error)
 {
     grove_value *value = grove_value_bare(range, axes, shape, elements, complex_, double_);
-    size_t bytes, cells;
+    size_t bytes;
 
-    if (!size_of(value, &bytes, &cells)) {
+    if (!grove_value_size(value, &bytes)) {
         grove_fail(error, GROVE_NO_MEMORY, "a value is larger than any memory");
         free(value);
         return NULL;
@@ -84,7 +83,7 @@ grove_value *grove_value_new(grove_device *device, const grove_range *range, int
         !grove_value_add_flags(value, device, (1u << axes) - 1, error)) {
         void *flags = grove_buffer_write(value->flags, NULL, error);
         if (flags) {
-            memset(flags, 0, cells);
+            memset(flags, 0, grove_buffer_bytes(value->flags));
         } else {
             grove_buffer_unref(value->flags);
             value->flags = NULL;
@@ -167,20 +166,35 @@ static int view_of(const grove_value *value, unsigned present, int64_t bytes,
     return 0;
 }
 
-int grove_value_view(grove_value *value, const grove_range *space, int axes, char side,
-                     grove_device *device, grove_view *view, grove_error *error)
+int grove_value_layout(grove_value *value, const grove_range *space, int axes, char side,
+                       grove_view *view, grove_error *error)
 {
-    char *data = grove_buffer_at(value->data, device, error);
-
     memset(view, 0, sizeof(*view));
     view->elements = value->elements;
     view->shape = value->shape;
     view->complex_ = value->complex_;
     view->bytes = value->double_ ? 8 : 4;
-    if (!data)
-        return GROVE_DEVICE;
     return view_of(value, ~0u, (int64_t)grove_value_cell_bytes(value), space, axes, side, view,
-                   data, error);
+                   (char *)value, error);
+}
+
+int grove_value_settle(grove_value *value, grove_device *device, grove_view *view,
+                       grove_error *error)
+{
+    void *at;
+    int code = grove_buffer_address(value->data, device, &at, error);
+
+    if (!code)
+        view->data = (void *)((uintptr_t)at + ((uintptr_t)view->data - (uintptr_t)value));
+    return code;
+}
+
+int grove_value_view(grove_value *value, const grove_range *space, int axes, char side,
+                     grove_device *device, grove_view *view, grove_error *error)
+{
+    int code = grove_value_layout(value, space, axes, side, view, error);
+
+    return code ? code : grove_value_settle(value, device, view, error);
 }
 
 int grove_value_flag_view(grove_value *value, const grove_range *space, int axes, char side,
@@ -192,9 +206,10 @@ int grove_value_flag_view(grove_value *value, const grove_range *space, int axes
     view->bytes = 1;
     if (!value->flags)
         return 0;
-    char *data = grove_buffer_host(value->flags, error);
-    if (!data)
-        return GROVE_DEVICE;
+    void *data;
+    int code = grove_buffer_address(value->flags, NULL, &data, error);
+    if (code)
+        return code;
     return view_of(value, value->flag_axes, 1, space, axes, side, view, data, error);
 }
 
@@ -206,6 +221,9 @@ void grove_value_number(grove_value *value, const int64_t *index, int element, d
 
     for (int d = 0; d < value->axes; d++)
         cell = cell * value->range[d].count + index[d] - value->range[d].first;
+    *re = *im = NAN;
+    if (!data)
+        return;
     int64_t at = (cell * value->elements + element) * (value->complex_ ? 2 : 1);
     *re = value->double_ ? ((const double *)data)[at] : (double)((const float *)data)[at];
     *im = !value->complex_ ? 0

@@ -19,6 +19,8 @@ size_t grove_buffer_bytes(const grove_buffer *buffer);
 /* Address on the host, or on `device`, valid for reading; NULL with a message when a copy fails. */
 void *grove_buffer_host(grove_buffer *buffer, grove_error *error);
 void *grove_buffer_at(grove_buffer *buffer, grove_device *device, grove_error *error);
+/* The same as a code: GROVE_NO_MEMORY when there is no place for the copy. */
+int grove_buffer_address(grove_buffer *buffer, grove_device *device, void **at, grove_error *error);
 /* Address on `device` (NULL: the host) for writing all bytes: nothing is copied, and what other
  * sides hold counts no more. Only for who made the buffer, before others see it. */
 void *grove_buffer_write(grove_buffer *buffer, grove_device *device, grove_error *error);
@@ -27,6 +29,8 @@ bool grove_buffer_is_on(grove_buffer *buffer, const grove_device *device);
 /* Gives memory on `device` (NULL: the host's) back if the bytes are elsewhere too; nobody may be
  * using an address there. */
 void grove_buffer_drop(grove_buffer *buffer, grove_device *device);
+/* Whether nobody else has a reference. */
+bool grove_buffer_is_sole(const grove_buffer *buffer);
 
 /* An array: dense over its own ranges (in the order of storage of cell.h), which are parts of axes;
  * it does not vary along any other axis. */
@@ -61,6 +65,8 @@ int grove_value_add_flags(grove_value *value, grove_device *device, unsigned fla
 grove_value *grove_value_ref(grove_value *value);
 void grove_value_unref(grove_value *value); /* NULL is fine */
 int64_t grove_value_cells(const grove_value *value);
+/* The same with the number that the ranges say; false when there is no such number. */
+bool grove_value_size(const grove_value *value, size_t *bytes);
 size_t grove_value_bytes(const grove_value *value); /* data and flags */
 size_t grove_value_cell_bytes(const grove_value *value);
 
@@ -69,12 +75,18 @@ size_t grove_value_cell_bytes(const grove_value *value);
  * gathered along the space's baseline axis. Data address is the host's or the device's. */
 int grove_value_view(grove_value *value, const grove_range *space, int axes, char side,
                      grove_device *device, grove_view *view, grove_error *error);
+/* The same in two steps: strides, and an address that only says where within the value; then the
+ * true address. */
+int grove_value_layout(grove_value *value, const grove_range *space, int axes, char side,
+                       grove_view *view, grove_error *error);
+int grove_value_settle(grove_value *value, grove_device *device, grove_view *view,
+                       grove_error *error);
 /* The same for flags: bytes of elements 1; data NULL where there are none. */
 int grove_value_flag_view(grove_value *value, const grove_range *space, int axes, char side,
                           grove_view *view, grove_error *error);
 
 /* Number k of cell `index` (absolute along the value's own ranges) as real and imaginary part; for
- * tests, printing, small results. Host side. */
+ * tests, printing, small results. NaN when a device does not give its bytes back. */
 void grove_value_number(grove_value *value, const int64_t *index, int element, double *re,
                         double *im);
 

@@ -39,6 +39,7 @@ typedef struct {
 typedef struct {
     const grove_kernel *kernel;
     cuda_function function[2]; /* single, double; NULL: not looked for yet */
+    bool missing[2];           /* looked for in vain */
 } cuda_loaded;
 
 typedef struct {
@@ -110,6 +111,8 @@ int cuda_clear(grove_device *device, void *at, size_t bytes, grove_error *error)
 /* Kernels (launch.c). */
 int cuda_launch(grove_device *device, const grove_kernel *kernel, const grove_args *args,
                 bool double_precision, grove_error *error);
+int cuda_prepare(grove_device *device, const grove_kernel *kernel, bool double_precision,
+                 grove_error *error);
 void cuda_forget_gathers(cuda_device *cuda);
 void cuda_unload(cuda_device *cuda);
 /* The kernel's function, loading what is needed (kernels.c); the caller is in the context. */

@@ -119,6 +119,7 @@ static void set_table(grove_device *device)
     device->upload = cuda_upload;
     device->download = cuda_download;
     device->launch = cuda_launch;
+    device->prepare = cuda_prepare;
     device->wait = cuda_wait;
     device->free = cuda_free;
     device->ready = cuda_ready;

@@ -121,8 +121,12 @@ int cuda_kernel_find(cuda_device *cuda, const grove_kernel *kernel, bool double_
         entry = &cuda->loaded[cuda->loaded_count++];
         *entry = (cuda_loaded){.kernel = kernel};
     }
+    if (entry->missing[double_precision])
+        return grove_fail(error, GROVE_MISSING, "%s: there is no code for %s", cuda->device.name,
+                          kernel->name);
     if (!entry->function[double_precision])
         code = load(cuda, kernel, double_precision, &entry->function[double_precision], error);
+    entry->missing[double_precision] = code == GROVE_MISSING;
     *function = entry->function[double_precision];
     return code;
 }

@@ -103,6 +103,22 @@ static int run(cuda_device *cuda, const grove_kernel *kernel, cuda_function func
     return code;
 }
 
+int cuda_prepare(grove_device *device, const grove_kernel *kernel, bool double_precision,
+                 grove_error *error)
+{
+    cuda_device *cuda = cuda_of(device);
+    cuda_function function = NULL;
+    int code = cuda_enter(cuda, error);
+
+    if (code)
+        return code;
+    pthread_mutex_lock(&cuda->launching);
+    code = cuda_kernel_find(cuda, kernel, double_precision, &function, error);
+    pthread_mutex_unlock(&cuda->launching);
+    cuda_leave(cuda);
+    return code;
+}
+
 int cuda_launch(grove_device *device, const grove_kernel *kernel, const grove_args *args,
                 bool double_precision, grove_error *error)
 {

@@ -1,0 +1,285 @@
+#include "eval/place.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MIB ((uint64_t)1 << 20)
+
+/* ---- opening ---- */
+
+static int add_device(grove_session *session, int index, grove_error *error)
+{
+    grove_device *device = grove_device_open("cuda", index, session->options.device_memory, error);
+
+    if (!device)
+        return grove_error_code(error) ? grove_error_code(error) : GROVE_DEVICE;
+    device->host = session->host;
+    session->devices = grove_realloc(session->devices, ((size_t)session->device_count + 1) *
+                                                           sizeof(*session->devices));
+    session->devices[session->device_count++] = device;
+    return 0;
+}
+
+/* A driver that answers but lends nothing is worth a warning; none at all is the usual case. */
+static void open_any(grove_session *session)
+{
+    grove_error *reason = grove_error_new();
+
+    if (grove_device_count("cuda", reason) > 0 && add_device(session, 0, reason))
+        grove_log(GROVE_LOG_WARNING, "%s; the cpu does everything", grove_error_message(reason, 0));
+    grove_error_free(reason);
+}
+
+static int open_all(grove_session *session, grove_error *error)
+{
+    int count = grove_device_count("cuda", error), code = 0;
+
+    if (!count)
+        return grove_error_code(error) ? grove_error_code(error) : GROVE_MISSING;
+    for (int k = 0; k < count && !code; k++)
+        code = add_device(session, k, error);
+    return code;
+}
+
+/* N of "cuda:N"; -1 for anything else. */
+static int index_of(const char *name)
+{
+    int64_t number = 0;
+    const char *end = !strncmp(name, "cuda:", 5) ? grove_parse_integer(name + 5, &number) : NULL;
+
+    return end && !*end && number >= 0 && number < 1024 ? (int)number : -1;
+}
+
+bool grove_session_device_is_known(const char *name)
+{
+    return !strcmp(name, "cpu") || !strcmp(name, "auto") || !strcmp(name, "cuda") ||
+           !strcmp(name, "cuda:all") || index_of(name) >= 0;
+}
+
+int grove_place_open(grove_session *session, grove_error *error)
+{
+    const char *name = session->options.device ? session->options.device : "auto";
+    int code = 0;
+
+    session->host = session->device = grove_device_cpu(session->options.threads);
+    session->attempt = grove_error_new();
+    if (!grove_session_device_is_known(name))
+        return grove_fail(error, GROVE_INVALID,
+                          "there is no device '%s'; it can be cpu, auto, cuda, cuda:1 and so on, "
+                          "or cuda:all",
+                          name);
+    if (!strcmp(name, "cpu"))
+        return 0;
+    if (!strcmp(name, "auto"))
+        open_any(session);
+    else if (!strcmp(name, "cuda:all"))
+        code = open_all(session, error);
+    else
+        code = add_device(session, strcmp(name, "cuda") != 0 ? index_of(name) : 0, error);
+    if (session->device_count)
+        session->device = session->devices[0];
+    return code;
+}
+
+void grove_place_close(grove_session *session)
+{
+    for (size_t i = 0; session->kept && i < session->tree->node_count; i++)
+        grove_buffer_unref(session->kept[i]);
+    free(session->kept);
+    for (int k = 0; k < session->device_count; k++)
+        grove_device_free(session->devices[k]);
+    free(session->devices);
+    grove_error_free(session->attempt);
+    grove_device_free(session->host);
+}
+
+bool grove_place_is_away(const grove_session *session)
+{
+    return session->device != session->host;
+}
+
+void grove_place_turn(grove_session *session, int64_t tile)
+{
+    if (session->device_count > 1)
+        session->device = session->devices[tile % session->device_count];
+}
+
+/* ---- memory ---- */
+
+/* Members' data lie on the device beside the values. */
+static uint64_t member_bytes(const grove_tree *tree)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < tree->node_count; i++) {
+        const grove_node *node = tree->nodes[i];
+        if (!node->used || node->kind != GROVE_NODE_MEMBER ||
+            !node->leaf->members[node->member].data)
+            continue;
+        uint64_t cells = 1;
+        for (int d = 0; d < node->axis_count; d++)
+            cells *= (uint64_t)node->axes[d]->size;
+        sum += cells * grove_form_bytes(&node->form, true);
+    }
+    return sum;
+}
+
+uint64_t grove_place_budget(const grove_session *session)
+{
+    uint64_t budget = session->memory, members = member_bytes(session->tree);
+
+    for (int k = 0; k < session->device_count; k++) {
+        uint64_t limit = session->devices[k]->limit;
+        /* a part is left for index arrays and for what rounding takes */
+        uint64_t own = limit - limit / 16;
+        own = own > members + MIB ? own - members : MIB;
+        if (limit && own < budget)
+            budget = own;
+    }
+    return budget;
+}
+
+void grove_place_room(grove_session *session, uint64_t bytes)
+{
+    const grove_device *host = session->host;
+    uint64_t in_use = host->in_use;
+
+    if (host->limit && in_use + bytes > host->limit)
+        grove_cache_shrink(session->cache, NULL, in_use + bytes - host->limit);
+}
+
+/* Lets go of what is on the device and not in use, until so many bytes are free or nothing is left;
+ * true if any went. */
+static bool make_room(grove_session *session, uint64_t bytes)
+{
+    grove_device *device = session->device;
+    uint64_t before = device->in_use;
+
+    if (grove_cache_shrink(session->cache, device, bytes))
+        return true;
+    for (size_t i = 0; session->kept && i < session->tree->node_count; i++)
+        if (session->kept[i] && grove_buffer_is_sole(session->kept[i]))
+            grove_buffer_drop(session->kept[i], device);
+    return device->in_use < before;
+}
+
+grove_buffer *grove_place_kept(grove_session *session, const grove_node *node)
+{
+    return session->kept ? grove_buffer_ref(session->kept[node->id]) : NULL;
+}
+
+void grove_place_keep(grove_session *session, const grove_node *node, grove_buffer *buffer)
+{
+    if (!grove_place_is_away(session))
+        return;
+    if (!session->kept)
+        session->kept = grove_alloc((session->tree->node_count + 1) * sizeof(*session->kept));
+    grove_buffer_unref(session->kept[node->id]);
+    session->kept[node->id] = grove_buffer_ref(buffer);
+}
+
+/* ---- launches ---- */
+
+bool grove_place_has(grove_session *session, const grove_kernel *kernel, bool double_)
+{
+    grove_device *device = session->device;
+
+    return grove_place_is_away(session) && kernel &&
+           !device->prepare(device, kernel, double_, NULL);
+}
+
+static int settle(grove_session *session, const grove_launch *launch, grove_args *args)
+{
+    grove_device *device = session->device;
+    grove_error *error = session->attempt;
+    int code = 0;
+
+    for (int k = 0; k < args->inputs && !code; k++)
+        if (launch->in[k])
+            code = grove_value_settle(launch->in[k], device, &args->in[k], error);
+    if (!code && !launch->out->data) {
+        size_t bytes = (size_t)grove_value_cells(launch->out) * grove_value_cell_bytes(launch->out);
+        launch->out->data = grove_buffer_new(device, bytes, error);
+        code = launch->out->data ? 0 : grove_error_code(error);
+    }
+    return code ? code : grove_value_settle(launch->out, device, &args->out, error);
+}
+
+/* What the device had to take for it at most. */
+static uint64_t bytes_of(const grove_session *session, const grove_launch *launch)
+{
+    uint64_t sum = (uint64_t)grove_value_cells(launch->out) * grove_value_cell_bytes(launch->out);
+
+    for (int k = 0; k < launch->args->inputs; k++)
+        if (launch->in[k] && !grove_buffer_is_on(launch->in[k]->data, session->device))
+            sum += grove_buffer_bytes(launch->in[k]->data);
+    return sum;
+}
+
+static int attempt(grove_session *session, const grove_launch *launch)
+{
+    grove_device *device = session->device;
+    grove_args args = *launch->args;
+    bool had_storage = launch->out->data != NULL;
+
+    grove_error_clear(session->attempt);
+    int code = settle(session, launch, &args);
+    if (!code)
+        code = device->launch(device, launch->kernel, &args, launch->double_, session->attempt);
+    if (code && !had_storage) {
+        grove_buffer_unref(launch->out->data);
+        launch->out->data = NULL;
+    }
+    return code;
+}
+
+static void say_once(grove_session *session)
+{
+    if (session->fallen_back)
+        return;
+    session->fallen_back = true;
+    grove_log(GROVE_LOG_WARNING, "%s; the cpu computes what does not fit",
+              grove_error_message(session->attempt, 0));
+}
+
+int grove_place_launch(grove_session *session, const grove_launch *launch, bool *done)
+{
+    int code = attempt(session, launch);
+
+    while (code == GROVE_NO_MEMORY && make_room(session, bytes_of(session, launch)))
+        code = attempt(session, launch);
+    if (code == GROVE_NO_MEMORY) {
+        grove_device_trim(session->device);
+        code = attempt(session, launch);
+    }
+    *done = code != GROVE_NO_MEMORY;
+    if (code == GROVE_NO_MEMORY) {
+        say_once(session);
+        return 0;
+    }
+    return code ? grove_fail(session->error, code, "%s", grove_error_message(session->attempt, 0))
+                : 0;
+}
+
+/* ---- copies back ---- */
+
+bool grove_place_is_there(const grove_session *session, const grove_value *value)
+{
+    return grove_place_is_away(session) && grove_buffer_is_on(value->data, session->device) &&
+           !grove_buffer_is_on(value->data, NULL);
+}
+
+int grove_place_fetch(grove_session *session, grove_value *value)
+{
+    void *at;
+
+    if (!value || grove_buffer_is_on(value->data, NULL))
+        return 0;
+    grove_place_room(session, grove_buffer_bytes(value->data));
+    session->fetched += grove_buffer_bytes(value->data);
+    return grove_buffer_address(value->data, NULL, &at, session->error);
+}

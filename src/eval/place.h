@@ -1,0 +1,47 @@
+/* Where steps compute and where their values lie: on the session's device where it has code and
+ * memory for that, else on the host. */
+#ifndef GROVE_EVAL_PLACE_H
+#define GROVE_EVAL_PLACE_H
+
+#include "eval/program.h"
+#include "eval/state.h"
+
+/* Opens what the options name: session->host always, session->devices if any. On failure there is a
+ * message; grove_place_close is due anyway. */
+int grove_place_open(grove_session *session, grove_error *error);
+void grove_place_close(grove_session *session);
+/* Whether values may lie elsewhere than on the host. */
+bool grove_place_is_away(const grove_session *session);
+/* Chooses the device for tile number `tile` of a pass. */
+void grove_place_turn(grove_session *session, int64_t tile);
+
+/* Bytes that the values of a pass may take, wherever they lie. */
+uint64_t grove_place_budget(const grove_session *session);
+/* Makes room on the host where memory would not do, by letting go of cached values. */
+void grove_place_room(grove_session *session, uint64_t bytes);
+
+/* What is to run on the session's device. Addresses in `args` only say where within the values. */
+typedef struct {
+    const grove_kernel *kernel;
+    const grove_args *args;
+    bool double_;
+    grove_value *out; /* gets storage on the device if it has none */
+    grove_value *in[GROVE_MAX_INPUTS];
+} grove_launch;
+
+/* Whether the device has code for the kernel. */
+bool grove_place_has(grove_session *session, const grove_kernel *kernel, bool double_);
+/* Launches. *done is false, and nothing has changed, when there is no memory for it: it is the
+ * host's then. */
+int grove_place_launch(grove_session *session, const grove_launch *launch, bool *done);
+
+/* Whether a kernel reading this value had better run on the device: it is there and not here. */
+bool grove_place_is_there(const grove_session *session, const grove_value *value);
+/* Address of the data on the host, copied back if need be; counted. NULL value: nothing. */
+int grove_place_fetch(grove_session *session, grove_value *value);
+/* The buffer of a member's data or of a constant, kept for the session so that a device has it
+ * once; NULL if it is not there yet, or need not be kept. A reference. */
+grove_buffer *grove_place_kept(grove_session *session, const grove_node *node);
+void grove_place_keep(grove_session *session, const grove_node *node, grove_buffer *buffer);
+
+#endif
