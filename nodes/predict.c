@@ -149,13 +149,12 @@ static void tell(grove_node *node, const grove_predict_plan *plan, const char *w
     if (plan->way == GROVE_PREDICT_STATION)
         grove_node_note(node, "products of matrices of stations by sources (%s): %s", isa, why);
     else if (plan->way == GROVE_PREDICT_BASELINE)
-        grove_node_note(node, "direct sum for baselines (%s), %s%s: %s", isa, how,
+        grove_node_note(node, "direct sum for baselines (%s): %s; %s%s", isa, why, how,
                         plan->jones == GROVE_PREDICT_FOLDED   ? "; Jones terms of the source alone "
                                                                 "make apparent fluxes"
                         : plan->jones == GROVE_PREDICT_WITHIN ? "; Jones terms of source and "
                                                                 "station inside the sum"
-                                                              : "",
-                        why);
+                                                              : "");
     else
         grove_node_note(node, "direct sum in double, source by source, %s; no vector code: %s",
                         plan->channels.regular ? "phasor recurrence over blocks of channels"
