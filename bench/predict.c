@@ -22,7 +22,9 @@ enum { STATIONS = 64, BASELINES = STATIONS * (STATIONS - 1) / 2, TIMES = 16, MOS
 
 typedef struct {
     const char *name;
-    int sources, channels, elements, spectra, smear, jones, way;
+    int sources, channels, elements, spectra, smear;
+    int jones; /* 2: they vary with frequency */
+    int way;
     double operations; /* multiply-adds (or their like) for a source-visibility, panels with it */
 } workload;
 
@@ -36,6 +38,10 @@ static const workload workloads[] = {
     {"P1 IQUV, smeared", 1000, 64, 4, 0, 3, 0, GROVE_PREDICT_BASELINE, 16 + 5.9},
     {"P1 I, stations", 1000, 64, 1, 0, 0, 0, GROVE_PREDICT_STATION, 4 + 1.0},
     {"P1 2x2 Jones", 1000, 64, 4, 0, 0, 1, GROVE_PREDICT_STATION, 32 + 3.0},
+    {"P1 2x2 Jones, baselines", 1000, 64, 4, 0, 0, 1, GROVE_PREDICT_BASELINE, 8 + 4.2},
+    {"P1 2x2 Jones, smeared", 1000, 64, 4, 0, 3, 1, GROVE_PREDICT_BASELINE, 16 + 8.1},
+    {"P1 2x2 Jones of channels, smeared", 1000, 64, 4, 0, 3, 2, GROVE_PREDICT_BASELINE, 80 + 9},
+    {"P2 2x2 Jones, smeared", 10000, 1, 4, 0, 3, 1, GROVE_PREDICT_BASELINE, 80 + 70},
     {"P2 I", 10000, 1, 1, 0, 0, 0, GROVE_PREDICT_STATION, 4 + 1.0},
     {"P2 I, baselines", 10000, 1, 1, 0, 0, 0, GROVE_PREDICT_BASELINE, 28},
     {"P2 I, smeared", 10000, 1, 1, 0, 3, 0, GROVE_PREDICT_BASELINE, 70},
@@ -121,6 +127,14 @@ static void place_stations(problem *p)
     }
 }
 
+/* [source][station][channel or nothing][8] */
+static size_t jones_numbers(const workload *w)
+{
+    size_t cells = (size_t)w->sources * STATIONS;
+
+    return w->jones == 2 ? cells * (size_t)w->channels * 8 : w->jones ? cells * 8 : 0;
+}
+
 static void fill(const workload *w, problem *p, int bytes)
 {
     int b = 0;
@@ -148,7 +162,7 @@ static void fill(const workload *w, problem *p, int bytes)
                 put(p->brightness, ((size_t)s * (size_t)w->channels + (size_t)k) * 8 + (size_t)e,
                     b8[e] * (1 - 0.005 * k), bytes);
     }
-    for (size_t k = 0; k < (size_t)w->sources * STATIONS * 8 && w->jones; k++)
+    for (size_t k = 0; k < jones_numbers(w); k++)
         put(p->jones, k, 0.2 * draw() + (k % 8 == 0 || k % 8 == 6), bytes);
 }
 
@@ -160,7 +174,7 @@ static void set_plan(const workload *w, problem *p, int isa)
                                .equal_width = 1,
                                .smear_time = w->smear & 1,
                                .smear_freq = w->smear >> 1,
-                               .jones = w->jones,
+                               .jones = w->jones ? GROVE_PREDICT_WITHIN : GROVE_PREDICT_AROUND,
                                .count = w->channels,
                                .width = p->width[0],
                                .reference = 1.25e9};
@@ -171,7 +185,7 @@ static void set_plan(const workload *w, problem *p, int isa)
 
 static void set_views(const workload *w, problem *p, int bytes)
 {
-    const int64_t n = bytes, v = 24, shape = w->elements;
+    const int64_t n = bytes, v = 24, shape = w->elements, of = w->jones == 2 ? w->channels : 1;
     grove_args *a = &p->args;
 
     a->axes = 4;
@@ -193,7 +207,7 @@ static void set_views(const workload *w, problem *p, int bytes)
     for (int side = 0; side < 2; side++) {
         if (w->jones)
             set_view(&a->in[8 + side], p->jones, GROVE_MATRIX, 4, bytes,
-                     (int64_t[]){8 * n * STATIONS, 0, 8 * n, 0});
+                     (int64_t[]){8 * n * STATIONS * of, 0, 8 * n * of, w->jones == 2 ? 8 * n : 0});
         set_view(&a->in[10 + side], p->station, GROVE_VECTOR, 3, 8,
                  (int64_t[]){0, v * STATIONS, v, 0});
         for (int k = 8 + side; k < 12; k += 2) {
@@ -221,7 +235,7 @@ static problem *make_problem(const workload *w, int bytes)
     p->left = allocate(BASELINES, 4);
     p->right = allocate(BASELINES, 4);
     p->brightness = allocate(sources * channels * 8, 8);
-    p->jones = allocate(w->jones ? sources * STATIONS * 8 : 1, 8);
+    p->jones = allocate(jones_numbers(w), (size_t)bytes);
     p->out = allocate((size_t)TIMES * BASELINES * channels * (size_t)w->elements * 2, 8);
     fill(w, p, bytes);
     set_views(w, p, bytes);
