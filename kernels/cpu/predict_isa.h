@@ -1,6 +1,7 @@
 /* One compilation of the vectorised sums: for one precision and instruction set. The file that
  * includes this defines GROVE_REAL_SINGLE; the compiler's flags define GROVE_ISA_SUFFIX. */
 #include "peak.h"
+#include "predict_channels.h"
 #include "predict_direct.h"
 #include "predict_jones.h"
 #include "predict_station.h"
@@ -167,7 +168,9 @@ static void jones_sums(const grove_predict_jones *of, const double *uvw, const d
 #endif
 
 const grove_predict_kernels KERNELS = {.lanes = LANES,
+                                       .span = SPAN,
                                        .baseline = baseline,
+                                       .channels = channel_sums,
                                        .jones = jones_sums,
                                        .station = station_sums,
                                        .peak = peak_multiply_adds};

@@ -64,6 +64,42 @@ typedef struct {
 typedef void grove_predict_jones_fn(const grove_predict_jones *job, const double *uvw,
                                     const double *change, double *sums);
 
+/* Jones terms of one side, station by station, and the stations' coordinates. */
+typedef struct {
+    int numbers, bytes;
+    int64_t source, channel;     /* strides in bytes */
+    const char **at;             /* [station] at source 0 and the tile's channel 0 */
+    const double *uvw;           /* [station][3] m */
+    const unsigned char *wanted; /* [station] */
+    const int32_t *station;      /* [row] */
+} grove_predict_channels_side;
+
+/* A chunk of sources at one time, in as many channels as the kernel has lanes, for all rows:
+ * sums[row][element][re, im][lane] += left * B * right * phase * shape * smearing; with smearing in
+ * time times nu / reference. */
+typedef struct {
+    int stations, rows, sources, points; /* points: of the sources, before the Gaussians */
+    int diagonal;                        /* left and right are diagonal */
+    int elements, element[4];            /* of the matrix that are wanted */
+    int from, to;                        /* lanes that are in the tile */
+    int64_t offset;                      /* of lane 0 in the tile */
+    const int64_t *order;                /* number of each source in left and right */
+    const double *freq, *width;          /* [lane] Hz; width NULL: no smearing in frequency */
+    int equal_width, smear_time;
+    double reference;        /* Hz */
+    const double *direction; /* as in grove_predict_job */
+    const double *ellipse;   /* [Gaussian][4] */
+    const void *weight;      /* B: [source][channel or nothing][4][re, im] */
+    int64_t weight_source, weight_channel;
+    grove_predict_channels_side side[2];
+    const double *uvw, *change, *rest; /* [row][3] m; rest: what is no difference of stations */
+    const unsigned char *stray;        /* [row]: has such a rest */
+    void *panel;                       /* 2 * stations * span * 8 vectors */
+    void *sums;                        /* float or double as the kernel */
+} grove_predict_channels_job;
+
+typedef void grove_predict_channels_fn(const grove_predict_channels_job *job);
+
 /* A chunk of sources at one time and channel, for all stations: sums[row][column] += sum over its
  * sources of left * B * K_row * right * conj K_column, rows and columns being stations, or
  * (station, side of the matrix). */
@@ -86,8 +122,9 @@ typedef struct {
 typedef void grove_predict_station_fn(const grove_predict_panel *job);
 
 typedef struct {
-    int lanes;
+    int lanes, span; /* span: most sources of a grove_predict_channels_job */
     grove_predict_fn *baseline;
+    grove_predict_channels_fn *channels;
     grove_predict_jones_fn *jones;
     grove_predict_station_fn *station;
     int64_t (*peak)(int64_t rounds); /* see peak.h */

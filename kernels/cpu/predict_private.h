@@ -32,6 +32,9 @@ struct grove_predict_sum {
     int jones;
     grove_predict_jones terms;
     part_of wanted_elements[PREDICT_COMPONENTS]; /* where each element of the output is */
+    int by_channels;                             /* with a channel in each lane */
+    const int32_t *station_of[2];                /* [baseline]; NULL: station 0 */
+    unsigned char *unwanted;                     /* [row] */
     /* Stations: */
     int stations, sides;
     int time, baseline; /* axes, -1: none */
@@ -81,6 +84,14 @@ int grove_predict_jones_pack(grove_predict_sum *p);
 /* The sums of the rows in a block of channels, `job` being set for it, into the output. */
 void grove_predict_jones_run(const grove_predict_sum *p, grove_predict_batch *b,
                              const grove_predict_job *job);
+
+/* The same with a channel in each lane, where Jones terms vary with frequency or channels are
+ * irregular (predict_channels.c): whether it goes so, the same for all tiles of a run; packs what
+ * it needs, 0: no memory. */
+int grove_predict_channels_fits(const grove_predict_sum *p);
+int grove_predict_channels_pack(grove_predict_sum *p);
+int64_t grove_predict_channels_pieces(const grove_predict_sum *p);
+void grove_predict_channels_run(grove_predict_sum *p, int64_t piece);
 
 /* Stations (predict_station.c). Whether the sum can go by stations: the answer is the same for all
  * tiles of a run. */

@@ -1,0 +1,340 @@
+#include "predict_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FEWEST = 8,   /* channels of the whole axis for which a vector of them is worth it */
+    ROWS = 8192,  /* most of a piece */
+    FLUSHED = 256 /* sources after which sums go to double */
+};
+
+static const int jones_inputs[2] = {GROVE_PREDICT_LEFT, GROVE_PREDICT_RIGHT};
+static const int uvw_inputs[2] = {GROVE_PREDICT_UVW_LEFT, GROVE_PREDICT_UVW_RIGHT};
+
+static const grove_view *input(const grove_predict_sum *p, int k)
+{
+    return &p->args->in[k];
+}
+
+/* Whether a view gives a station's numbers to each baseline: through which table, NULL for one
+ * station. */
+static int is_of_stations(const grove_view *view, int baseline, const int32_t **table)
+{
+    if (!view->data || !(view->gather || stride_of(view, baseline)))
+        return 1;
+    *table = view->gather;
+    return view->gather && view->gather_axis == baseline;
+}
+
+static const int32_t *stations_of(const grove_predict_sum *p, int side, int baseline, int *fits)
+{
+    const int32_t *own = NULL, *other = NULL;
+    int64_t count = size_of(p->args, baseline);
+
+    *fits = is_of_stations(input(p, jones_inputs[side]), baseline, &own) &&
+            is_of_stations(input(p, uvw_inputs[side]), baseline, &other) &&
+            (!own || !other || !memcmp(own, other, sizeof(*own) * (size_t)count));
+    return own ? own : other;
+}
+
+int grove_predict_channels_fits(const grove_predict_sum *p)
+{
+    int baseline = grove_args_axis(p->args, GROVE_AXIS_BASELINE), fits[2];
+    int time = grove_args_axis(p->args, GROVE_AXIS_TIME);
+
+    if (!p->jones || p->plan.count < FEWEST || baseline < 0 ||
+        size_of(p->args, baseline) * size_of(p->args, time) != p->rows)
+        return 0;
+    if (!p->terms.varies && p->plan.channels.regular)
+        return 0;
+    stations_of(p, 0, baseline, &fits[0]);
+    stations_of(p, 1, baseline, &fits[1]);
+    return fits[0] && fits[1];
+}
+
+int grove_predict_channels_pack(grove_predict_sum *p)
+{
+    int fits;
+
+    p->baseline = grove_args_axis(p->args, GROVE_AXIS_BASELINE);
+    p->time = grove_args_axis(p->args, GROVE_AXIS_TIME);
+    p->baselines = size_of(p->args, p->baseline);
+    p->times = size_of(p->args, p->time);
+    p->stations = 1;
+    for (int side = 0; side < 2; side++) {
+        p->station_of[side] = stations_of(p, side, p->baseline, &fits);
+        for (int64_t b = 0; b < p->baselines && p->station_of[side]; b++)
+            if (p->station_of[side][b] >= p->stations)
+                p->stations = p->station_of[side][b] + 1;
+    }
+    p->unwanted = calloc((size_t)p->rows + 1, 1);
+    if (!p->unwanted)
+        return 0;
+    if (p->row_list) {
+        memset(p->unwanted, 1, (size_t)p->rows);
+        for (int64_t i = 0; i < p->row_count; i++)
+            p->unwanted[p->row_list[i]] = 0;
+    }
+    return 1;
+}
+
+static int64_t vectors_of(const grove_predict_sum *p)
+{
+    int64_t lanes = p->kernels->lanes;
+
+    return (p->origin + p->channels + lanes - 1) / lanes - p->origin / lanes;
+}
+
+static int64_t row_blocks(const grove_predict_sum *p)
+{
+    return (p->baselines + ROWS - 1) / ROWS;
+}
+
+int64_t grove_predict_channels_pieces(const grove_predict_sum *p)
+{
+    return p->times * vectors_of(p) * row_blocks(p);
+}
+
+/* ---- one time, vector of channels and block of rows ---- */
+
+typedef struct {
+    grove_predict_channels_job job;
+    int64_t time, first, from, to; /* first: channel of lane 0 in the whole axis; baselines */
+    const char **at[2];            /* memory of the job */
+    double *station_uvw[2], *uvw, *change, *rest;
+    unsigned char *wanted[2], *stray;
+    int32_t *station[2];
+    row *rows;
+    double *total; /* [row][8][lane] */
+    char *memory;
+} piece;
+
+static size_t room(size_t *at, size_t count, size_t size)
+{
+    size_t start = *at;
+
+    *at += (count * size + 63) / 64 * 64;
+    return start;
+}
+
+/* The memory of a piece, in one. */
+static int start_piece(const grove_predict_sum *p, piece *c)
+{
+    size_t rows = (size_t)(c->to - c->from), stations = (size_t)p->stations, at = 0;
+    size_t lanes = (size_t)p->kernels->lanes, bytes = (size_t)p->args->out.bytes;
+    size_t panel = room(&at, stations * (size_t)p->kernels->span * 16 * lanes, bytes);
+    size_t sums = room(&at, rows * 8 * lanes, bytes), total = room(&at, rows * 8 * lanes, 8);
+    size_t views = room(&at, rows, sizeof(row)), uvw = room(&at, 9 * rows, 8);
+    size_t jones = room(&at, 2 * stations, sizeof(char *)), places = room(&at, 6 * stations, 8);
+    size_t tables = room(&at, 2 * rows, 4), stray = room(&at, rows, 1);
+    size_t wanted = room(&at, 2 * stations, 1);
+    char *memory = aligned_alloc(64, at + 64);
+
+    c->memory = memory;
+    if (!memory)
+        return 0;
+    memset(memory + sums, 0, at - sums);
+    c->job.panel = memory + panel;
+    c->job.sums = memory + sums;
+    c->total = (double *)(void *)(memory + total);
+    c->rows = (row *)(void *)(memory + views);
+    c->uvw = (double *)(void *)(memory + uvw);
+    c->change = c->uvw + 3 * rows;
+    c->rest = c->change + 3 * rows;
+    c->stray = (unsigned char *)memory + stray;
+    for (size_t side = 0; side < 2; side++) {
+        c->at[side] = (const char **)(void *)(memory + jones) + side * stations;
+        c->station_uvw[side] = (double *)(void *)(memory + places) + 3 * side * stations;
+        c->station[side] = (int32_t *)(void *)(memory + tables) + side * rows;
+        c->wanted[side] = (unsigned char *)memory + wanted + side * stations;
+    }
+    return 1;
+}
+
+static int station_at(const grove_predict_sum *p, int side, int64_t baseline)
+{
+    return p->station_of[side] ? p->station_of[side][baseline] : 0;
+}
+
+static void take_stations(const grove_predict_sum *p, piece *c)
+{
+    for (int side = 0; side < 2; side++)
+        for (int k = 0; k < p->stations; k++) {
+            const grove_view *terms = input(p, jones_inputs[side]);
+            const grove_view *uvw = input(p, uvw_inputs[side]);
+            if (!c->wanted[side][k])
+                continue;
+            if (terms->data)
+                c->at[side][k] = (const char *)terms->data + stride_of(terms, p->time) * c->time +
+                                 (terms->gather ? terms->stride[p->baseline] * k : 0);
+            if (uvw->data)
+                memcpy(c->station_uvw[side] + 3 * k,
+                       (const char *)uvw->data + stride_of(uvw, p->time) * c->time +
+                           stride_of(uvw, p->baseline) * k,
+                       3 * sizeof(double));
+        }
+}
+
+/* What the coordinates of row i have beside the difference of those of its stations, and whether it
+ * matters. The last bits of coordinates are rounding, however large the phase. */
+static void find_rest(const grove_predict_sum *p, piece *c, int i, double far)
+{
+    const double *u = c->station_uvw[0] + 3 * c->station[0][i];
+    const double *v = c->station_uvw[1] + 3 * c->station[1][i];
+    double most = p->args->out.bytes == 4 ? 1e-7 : 3e-13, difference = 0, size = 0;
+
+    for (int k = 0; k < 3; k++) {
+        c->rest[3 * i + k] = c->uvw[3 * i + k] - (u[k] - v[k]);
+        difference += fabs(c->rest[3 * i + k]);
+        size += fabs(u[k]) + fabs(v[k]);
+    }
+    c->stray[i] = !(difference * far * p->plan.reference * 2 <= most || difference <= 4e-16 * size);
+}
+
+static void take_rows(const grove_predict_sum *p, piece *c)
+{
+    double far = 0;
+    int count = 0;
+
+    for (int64_t b = c->from; b < c->to; b++) {
+        row *r = &c->rows[count];
+        if (p->unwanted[c->time * p->baselines + b])
+            continue;
+        find_row(p->args, c->time * p->baselines + b, r);
+        const double *rate = (const double *)(const void *)r->in[GROVE_PREDICT_RATE];
+        const double *interval = (const double *)(const void *)r->in[GROVE_PREDICT_INTERVAL];
+        memcpy(c->uvw + 3 * count, r->in[GROVE_PREDICT_UVW], 3 * sizeof(double));
+        for (int k = 0; k < 3 && p->plan.smear_time; k++)
+            c->change[3 * count + k] = rate[k] * *interval;
+        for (int side = 0; side < 2; side++) {
+            c->station[side][count] = station_at(p, side, b);
+            c->wanted[side][station_at(p, side, b)] = 1;
+        }
+        count++;
+    }
+    c->job.rows = count;
+    take_stations(p, c);
+    for (int64_t i = 0; i < 3 * p->sources; i++)
+        far = fmax(far, fabs(p->direction[i]));
+    for (int i = 0; i < count; i++)
+        find_rest(p, c, i, far);
+}
+
+static void set_job(const grove_predict_sum *p, piece *c)
+{
+    grove_predict_channels_job *job = &c->job;
+    int lanes = p->kernels->lanes;
+    int64_t in_blocks = c->first - p->first_block * PREDICT_BLOCK;
+
+    job->stations = p->stations;
+    job->diagonal = p->terms.diagonal;
+    job->elements = p->terms.sum.components;
+    memcpy(job->element, p->terms.element, sizeof(job->element));
+    job->offset = c->first - p->origin;
+    job->from = job->offset < 0 ? (int)-job->offset : 0;
+    job->to = p->channels - job->offset < lanes ? (int)(p->channels - job->offset) : lanes;
+    job->freq = p->freqs + in_blocks;
+    job->width = p->plan.smear_freq ? p->widths + in_blocks : NULL;
+    job->equal_width = p->plan.equal_width;
+    job->smear_time = p->plan.smear_time;
+    job->reference = p->plan.reference;
+    job->weight_source = p->job.weight_source;
+    job->weight_channel = p->job.weight_channel;
+    job->weight = (const char *)p->weight +
+                  in_blocks * p->job.weight_channel * (p->args->out.bytes == 4 ? 4 : 8);
+    for (int side = 0; side < 2; side++) {
+        grove_predict_channels_side *to = &job->side[side];
+        const grove_predict_jones_side *from = &p->terms.side[side];
+        to->numbers = from->numbers;
+        to->bytes = from->bytes;
+        to->source = from->source;
+        to->channel = from->channel;
+        to->at = c->at[side];
+        to->uvw = c->station_uvw[side];
+        to->wanted = c->wanted[side];
+        to->station = c->station[side];
+    }
+    job->uvw = c->uvw;
+    job->change = c->change;
+    job->rest = c->rest;
+    job->stray = c->stray;
+}
+
+static void flush(const grove_predict_sum *p, piece *c)
+{
+    int64_t count = (int64_t)c->job.rows * 8 * p->kernels->lanes;
+    float *singles = c->job.sums;
+    double *doubles = c->job.sums;
+
+    for (int64_t i = 0; i < count; i++)
+        c->total[i] += p->args->out.bytes == 4 ? (double)singles[i] : doubles[i];
+    memset(c->job.sums, 0, (size_t)(count * p->args->out.bytes));
+}
+
+static void add_sources(const grove_predict_sum *p, piece *c)
+{
+    grove_predict_channels_job job = c->job;
+    int span = p->kernels->span;
+    const char *weight = job.weight;
+    int64_t step = job.weight_source * (p->args->out.bytes == 4 ? 4 : 8);
+
+    for (int64_t s = 0; s < p->sources; s += span) {
+        int64_t gaussian = s < p->job.points ? 0 : s - p->job.points;
+        job.sources = p->sources - s < span ? (int)(p->sources - s) : span;
+        job.points = p->job.points - s < 0             ? 0
+                     : p->job.points - s < job.sources ? (int)(p->job.points - s)
+                                                       : job.sources;
+        job.order = p->order + s;
+        job.direction = p->direction + 3 * s;
+        job.ellipse = p->ellipse + 4 * gaussian;
+        job.weight = weight + step * s;
+        p->kernels->channels(&job);
+        if (s % FLUSHED == FLUSHED - span || s + span >= p->sources)
+            flush(p, c);
+    }
+}
+
+static void store(const grove_predict_sum *p, const piece *c)
+{
+    const grove_view *out = &p->args->out;
+    const grove_predict_channels_job *job = &c->job;
+    int lanes = p->kernels->lanes;
+
+    for (int i = 0; i < job->rows; i++)
+        for (int k = job->from; k < job->to; k++) {
+            char *at = c->rows[i].out + stride_of(out, p->freq) * (job->offset + k);
+            double scale = job->smear_time ? job->reference / job->freq[k] : 1;
+            for (int e = 0; e < out->elements; e++) {
+                int from = p->wanted_elements[e].component;
+                const double *x = c->total + (int64_t)i * 8 * lanes + k;
+                if (from >= 0)
+                    x += 2 * job->element[from] * lanes;
+                put_number(out, at, e, from < 0 ? 0 : x[0] * scale,
+                           from < 0 ? 0 : x[lanes] * scale);
+            }
+        }
+}
+
+void grove_predict_channels_run(grove_predict_sum *p, int64_t number)
+{
+    int64_t vectors = vectors_of(p), lanes = p->kernels->lanes, blocks = row_blocks(p);
+    int64_t block = number / vectors % blocks;
+    piece c;
+
+    memset(&c, 0, sizeof(c));
+    c.first = (p->origin / lanes + number % vectors) * lanes;
+    c.time = number / vectors / blocks;
+    c.from = block * ROWS;
+    c.to = c.from + ROWS < p->baselines ? c.from + ROWS : p->baselines;
+    if (!start_piece(p, &c)) {
+        atomic_store(&p->failed, 1);
+        return;
+    }
+    take_rows(p, &c);
+    set_job(p, &c);
+    if (c.job.rows && c.job.elements)
+        add_sources(p, &c);
+    store(p, &c);
+    free(c.memory);
+}

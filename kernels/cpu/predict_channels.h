@@ -1,0 +1,399 @@
+/* The sum over sources for baselines, of Jones terms of source, station and channel, a channel in
+ * each lane: V_pq = sum_s (left_p B K_p) (right_q conj K_q) * shape * smearing.
+ *
+ * The factors of stations in brackets are made once for a few sources, all stations and one vector
+ * of channels: 512 bytes for a source and station and side, half a MiB for 64 stations, which stays
+ * in the second cache while all rows go over it. For a source-visibility that is 32 multiply-adds
+ * of the product, 8 of the real factor and 13 of sin(pi nu G), G the change of the delay in an
+ * integration: 1 / G and smearing over equal widths come once for a source and row, 1 / nu once for
+ * the sum. Of loads there are 16, 8 of them the row's own station p again and again. Diagonal Jones
+ * terms take 6 instead of 40 for each element. A row whose coordinates are not the difference of
+ * those of its stations turns by the phase of the rest, some 40 more. */
+#ifndef GROVE_KERNELS_CPU_PREDICT_CHANNELS_H
+#define GROVE_KERNELS_CPU_PREDICT_CHANNELS_H
+
+#include "predict_jones.h"
+
+enum {
+    SPAN = 512 / VECTOR_BYTES, /* sources at once */
+    ABREAST = 8                /* rows whose factors are made at once */
+};
+
+/* Of SPAN sources in ABREAST rows; growth of the delay, at the reference in turns. */
+typedef struct {
+    _Alignas(64) real amplitude[ABREAST * SPAN], growth[ABREAST * SPAN], delay[ABREAST * SPAN];
+    _Alignas(64) real extent[ABREAST * SPAN];
+    double rest[ABREAST * SPAN];
+} row_factors;
+
+typedef struct {
+    const grove_predict_channels_job *job;
+    half freq[PARTS];
+    vec ratio, square, width; /* of the reference */
+    double direction[3][SPAN];
+    jones brightness[SPAN];
+    row_factors factors;
+} lattice;
+
+/* sin(pi y); the sine is good to the last bits relatively. */
+FORCE vec sine_of_half_turns(vec y)
+{
+    vec rounded = y + ROUND_REAL, r = y - (rounded - ROUND_REAL), t = r * r;
+    wholes odd = (wholes)rounded << (int)(8 * sizeof(real) - 1);
+#if GROVE_REAL_SINGLE
+    vec s = t * 0.07765591227601387f + -0.5982904112834275f;
+    s = s * t + 2.550077386528912f;
+    s = s * t + -5.167710076668315f;
+    s = s * t + 3.1415926400772034f;
+#else
+    vec s = t * -2.113362735205297e-05 + 0.0004659870158043378;
+    s = s * t + -0.0073703643265304155;
+    s = s * t + 0.08214587881631043;
+    s = s * t + -0.599264528825224;
+    s = s * t + 2.5501640398618677;
+    s = s * t + -5.1677127800497855;
+    s = s * t + 3.1415926535897927;
+#endif
+    return (vec)((wholes)(s * r) ^ odd);
+}
+
+/* ---- factors of stations ---- */
+
+/* Numbers 0, 2, 4 ... of two vectors, one after the other, and 1, 3, 5 ... */
+FORCE void unzip(vec a, vec b, vec *even, vec *odd)
+{
+#if VECTOR_BYTES / 4 == 16 && GROVE_REAL_SINGLE
+    *even =
+        __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    *odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+#elif (VECTOR_BYTES / 4 == 8 && GROVE_REAL_SINGLE) || VECTOR_BYTES / 8 == 8
+    *even = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+    *odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+#elif GROVE_REAL_SINGLE || VECTOR_BYTES / 8 == 4
+    *even = __builtin_shufflevector(a, b, 0, 2, 4, 6);
+    *odd = __builtin_shufflevector(a, b, 1, 3, 5, 7);
+#else
+    *even = __builtin_shufflevector(a, b, 0, 2);
+    *odd = __builtin_shufflevector(a, b, 1, 3);
+#endif
+}
+
+/* Cells of eight numbers in a row to eight vectors. */
+static void spread_cells(const real *from, jones *to)
+{
+    vec x[8], y[8];
+
+    memcpy(x, from, sizeof(x));
+    for (int k = 0; k < 4; k++)
+        unzip(x[2 * k], x[2 * k + 1], &y[k], &y[4 + k]);
+    for (int k = 0; k < 4; k++)
+        unzip(y[2 * k], y[2 * k + 1], &x[k / 2 * 4 + k % 2], &x[k / 2 * 4 + 2 + k % 2]);
+    for (int k = 0; k < 4; k++)
+        unzip(x[2 * k], x[2 * k + 1], &to->at[k / 2 + 2 * (k % 2)],
+              &to->at[k / 2 + 2 * (k % 2) + 4]);
+}
+
+/* Jones terms of a station in the channels of the tile, zero in others. */
+static void take_channels(const grove_predict_channels_job *job, int which, int station, int source,
+                          jones *to)
+{
+    const grove_predict_channels_side *side = &job->side[which];
+    const char *at = side->at[station];
+    int64_t from = side->source * job->order[source] + side->channel * job->offset;
+    vec numbers[8];
+    real(*scalars)[LANES] = (real(*)[LANES])numbers;
+
+    memset(to, 0, sizeof(*to));
+    if (!side->numbers) {
+        to->at[0] = to->at[6] = splat(1);
+        return;
+    }
+    if (side->numbers == 8 && side->bytes == (int)sizeof(real) && job->from == 0 &&
+        job->to == LANES && side->channel == 8 * (int64_t)sizeof(real)) {
+        spread_cells((const real *)(const void *)(at + from), to);
+        return;
+    }
+    memset(numbers, 0, sizeof(numbers));
+    for (int i = job->from; i < job->to; i++)
+        for (int k = 0; k < side->numbers; k++) {
+            const void *cell = at + (from + side->channel * i);
+            scalars[k][i] =
+                side->bytes == 8 ? (real)((const double *)cell)[k] : (real)((const float *)cell)[k];
+        }
+    memcpy(to->at, numbers, (size_t)(side->numbers == 8 ? 8 : 2) * sizeof(vec));
+    if (side->numbers != 8)
+        memcpy(to->at + 6, numbers + side->numbers - 2, 2 * sizeof(vec));
+}
+
+FORCE void turn_elements(jones *m, int count, vec c, vec s)
+{
+    for (int e = 0; e < count; e += 2) {
+        vec x[2] = {splat(0), splat(0)};
+        add_times(x, &m->at[e], c, s);
+        m->at[e] = x[0];
+        m->at[e + 1] = x[1];
+    }
+}
+
+/* left * b, of diagonals the elements that are wanted. */
+static void multiply_brightness(const grove_predict_channels_job *job, const jones *left,
+                                const jones *b, jones *to)
+{
+    for (int e = 0; e < 8; e += 2) {
+        const vec *l = left->at + (e & 4), *m = b->at + (e & 2);
+        vec x[2] = {splat(0), splat(0)};
+        if (job->diagonal) {
+            add_times(x, l + (e & 4 ? 2 : 0), b->at[e], b->at[e + 1]);
+        } else {
+            add_times(x, l, m[0], m[1]);
+            add_times(x, l + 2, m[4], m[5]);
+        }
+        to->at[e] = x[0];
+        to->at[e + 1] = x[1];
+    }
+}
+
+static void fill_station(const lattice *g, int which, int station, int source, jones *to)
+{
+    const grove_predict_channels_job *job = g->job;
+    const double *u = job->side[which].uvw + 3 * station;
+    double delay = u[0] * g->direction[0][source] + u[1] * g->direction[1][source] +
+                   u[2] * g->direction[2][source];
+    half turns[PARTS];
+    jones terms;
+    vec c, s;
+
+    for (int i = 0; i < PARTS; i++)
+        turns[i] = g->freq[i] * (which ? delay : -delay);
+    turn(turns_of(turns, 1.0), &c, &s);
+    take_channels(job, which, station, source, &terms);
+    if (which)
+        *to = terms;
+    else
+        multiply_brightness(job, &terms, &g->brightness[source], to);
+    turn_elements(to, 8, c, s);
+}
+
+static void take_brightness(lattice *g)
+{
+    const grove_predict_channels_job *job = g->job;
+
+    for (int i = 0; i < job->sources; i++) {
+        const real *b = (const real *)job->weight + job->weight_source * i;
+        if (job->weight_channel)
+            spread_cells(b, &g->brightness[i]);
+        else
+            for (int k = 0; k < 8; k++)
+                g->brightness[i].at[k] = splat(b[k]);
+    }
+}
+
+/* ---- factors of rows ---- */
+
+FORCE double along(const double *u, const lattice *g, int s)
+{
+    return u[0] * g->direction[0][s] + u[1] * g->direction[1][s] + u[2] * g->direction[2][s];
+}
+
+static void fill_extents(lattice *g, int row, int count)
+{
+    const grove_predict_channels_job *job = g->job;
+
+    for (int r = 0; r < count; r++) {
+        const double *u = job->uvw + 3 * (row + r);
+        for (int s = job->points; s < job->sources; s++) {
+            const double *a = job->ellipse + 4 * (s - job->points);
+            double x = u[0] * a[0] + u[1] * a[1], y = u[0] * a[2] + u[1] * a[3];
+            g->factors.extent[r * SPAN + s] =
+                (real)((x * x + y * y) * (job->reference * job->reference));
+        }
+    }
+}
+
+static void fill_rows(lattice *g, int row, int count)
+{
+    const grove_predict_channels_job *job = g->job;
+    row_factors *f = &g->factors;
+
+    for (int r = 0; r < count; r++) {
+        const double *u = job->uvw + 3 * (row + r), *v = job->change + 3 * (row + r);
+        for (int s = 0; s < SPAN; s++) {
+            f->delay[r * SPAN + s] = (real)along(u, g, s);
+            f->growth[r * SPAN + s] = (real)(along(v, g, s) * job->reference);
+        }
+        if (job->stray[row + r])
+            for (int s = 0; s < SPAN; s++)
+                f->rest[r * SPAN + s] = -along(job->rest + 3 * (row + r), g, s);
+    }
+    for (int i = 0; i < count * SPAN; i += LANES) {
+        vec *growth = (vec *)(void *)(f->growth + i), amplitude = splat(1);
+        if (job->width && job->equal_width)
+            amplitude = sinc_turns(*(const vec *)(const void *)(f->delay + i) *
+                                   (real)job->width[job->from]);
+        if (job->smear_time) {
+            *growth = guard(*growth);
+            amplitude /= *growth * R(3.14159265358979323846);
+        }
+        *(vec *)(void *)(f->amplitude + i) = amplitude;
+    }
+    fill_extents(g, row, count);
+}
+
+/* Shape and smearing of source s in row r of those abreast. */
+FORCE vec factor_at(const lattice *g, int r, int s)
+{
+    const grove_predict_channels_job *job = g->job;
+    const row_factors *f = &g->factors;
+    int at = r * SPAN + s;
+    vec factor = splat(f->amplitude[at]);
+
+    if (job->smear_time)
+        factor *= sine_of_half_turns(g->ratio * f->growth[at]);
+    if (s >= job->points)
+        factor *= decay(g->square * f->extent[at]);
+    if (job->width && !job->equal_width)
+        factor *= sinc_turns(g->width * f->delay[at]);
+    KEEP(factor);
+    return factor;
+}
+
+/* ---- sums ---- */
+
+FORCE void add_product_of(vec to[2], vec re, vec im, const vec *b)
+{
+    to[0] += re * b[0];
+    to[1] += re * b[1];
+    to[0] -= im * b[1];
+    to[1] += im * b[0];
+}
+
+/* The phase of what the coordinates of stations leave out. */
+FORCE void turn_rest(const lattice *g, int r, int s, jones *a)
+{
+    half turns[PARTS];
+    vec c, n;
+
+    for (int i = 0; i < PARTS; i++)
+        turns[i] = g->freq[i] * g->factors.rest[r * SPAN + s];
+    turn(turns_of(turns, 1.0), &c, &n);
+    turn_elements(a, 8, c, n);
+}
+
+FORCE void add_matrices(const lattice *g, int row, int r, int stray, const jones *a, const jones *b)
+{
+    vec *to = (vec *)g->job->sums + (int64_t)row * 8;
+    vec x0[2] = {to[0], to[1]}, x1[2] = {to[2], to[3]}, x2[2] = {to[4], to[5]},
+        x3[2] = {to[6], to[7]};
+
+    for (int s = 0; s < g->job->sources; s++, a++, b++) {
+        vec f = factor_at(g, r, s);
+        const vec *m = a->at, *n = b->at;
+        jones turned;
+        if (stray) {
+            turned = *a;
+            turn_rest(g, r, s, &turned);
+            m = turned.at;
+        }
+        for (int k = 0; k < 2; k++) {
+            vec re = m[2 * k] * f, im = m[2 * k + 1] * f;
+            add_product_of(x0, re, im, n + 4 * k);
+            add_product_of(x1, re, im, n + 4 * k + 2);
+            re = m[4 + 2 * k] * f;
+            im = m[4 + 2 * k + 1] * f;
+            add_product_of(x2, re, im, n + 4 * k);
+            add_product_of(x3, re, im, n + 4 * k + 2);
+        }
+    }
+    memcpy(to, x0, sizeof(x0));
+    memcpy(to + 2, x1, sizeof(x1));
+    memcpy(to + 4, x2, sizeof(x2));
+    memcpy(to + 6, x3, sizeof(x3));
+}
+
+static void add_row(const lattice *g, int row, int r, const jones *a, const jones *b)
+{
+    add_matrices(g, row, r, 0, a, b);
+}
+
+static void add_stray(const lattice *g, int row, int r, const jones *a, const jones *b)
+{
+    add_matrices(g, row, r, 1, a, b);
+}
+
+static void add_diagonals(const lattice *g, int row, int r, const jones *a, const jones *b)
+{
+    const grove_predict_channels_job *job = g->job;
+    vec *to = (vec *)job->sums + (int64_t)row * 8;
+
+    for (int s = 0; s < job->sources; s++, a++, b++) {
+        vec f = factor_at(g, r, s);
+        const vec *m = a->at;
+        jones turned;
+        if (job->stray[row]) {
+            turned = *a;
+            turn_rest(g, r, s, &turned);
+            m = turned.at;
+        }
+        for (int k = 0; k < job->elements; k++) {
+            int e = 2 * job->element[k];
+            vec re = m[e] * f, im = m[e + 1] * f;
+            KEEP(re);
+            KEEP(im);
+            add_product_of(to + e, re, im, b->at + (e & 2 ? 6 : 0));
+        }
+    }
+}
+
+static void start_lattice(lattice *g, const grove_predict_channels_job *job)
+{
+    half ratio[PARTS], square[PARTS], width[PARTS];
+
+    memset(g, 0, sizeof(*g));
+    g->job = job;
+    for (int i = 0; i < PARTS; i++) {
+        g->freq[i] = *(const loose *)(job->freq + i * PART);
+        ratio[i] = g->freq[i] / job->reference;
+        square[i] = ratio[i] * ratio[i];
+        width[i] = (half){0};
+        if (job->width)
+            width[i] = *(const loose *)(job->width + i * PART);
+    }
+    g->ratio = narrow(ratio);
+    g->square = narrow(square);
+    g->width = narrow(width);
+    for (int s = 0; s < job->sources; s++)
+        for (int d = 0; d < 3; d++)
+            g->direction[d][s] = job->direction[3 * s + d];
+}
+
+static void channel_sums(const grove_predict_channels_job *job)
+{
+    jones *left = job->panel, *right = left + (int64_t)job->stations * SPAN;
+    lattice g;
+
+    start_lattice(&g, job);
+    take_brightness(&g);
+    for (int p = 0; p < job->stations; p++)
+        for (int s = 0; s < job->sources; s++) {
+            if (job->side[0].wanted[p])
+                fill_station(&g, 0, p, s, left + p * SPAN + s);
+            if (job->side[1].wanted[p])
+                fill_station(&g, 1, p, s, right + p * SPAN + s);
+        }
+    for (int row = 0; row < job->rows; row += ABREAST) {
+        int count = job->rows - row < ABREAST ? job->rows - row : ABREAST;
+        fill_rows(&g, row, count);
+        for (int r = 0; r < count; r++) {
+            const jones *a = left + job->side[0].station[row + r] * SPAN;
+            const jones *b = right + job->side[1].station[row + r] * SPAN;
+            if (job->diagonal)
+                add_diagonals(&g, row + r, r, a, b);
+            else if (job->stray[row + r])
+                add_stray(&g, row + r, r, a, b);
+            else
+                add_row(&g, row + r, r, a, b);
+        }
+    }
+}
+
+#endif
