@@ -100,22 +100,44 @@ static const char *unfit(const grove_node *node)
     return NULL;
 }
 
-/* Why products of matrices of stations by sources cannot give it, or NULL. */
-static const char *unfit_for_stations(const grove_node *node)
+/* Whether it is all of stations: their coordinates and Jones terms, apart from smearing. */
+static bool is_of_stations(const grove_node *node)
 {
     const unsigned source = 1u << GROVE_AXIS_SOURCE, time = 1u << GROVE_AXIS_TIME;
     const unsigned station = 1u << GROVE_AXIS_STATION, freq = 1u << GROVE_AXIS_FREQ;
     const unsigned baseline = 1u << GROVE_AXIS_BASELINE;
 
+    return !varies(node, GROVE_PREDICT_UVW, time | baseline) &&
+           !varies(node, GROVE_PREDICT_UVW_LEFT, time | station) &&
+           !varies(node, GROVE_PREDICT_UVW_RIGHT, time | station) &&
+           !varies(node, GROVE_PREDICT_LEFT, source | time | station | freq) &&
+           !varies(node, GROVE_PREDICT_RIGHT, source | time | station | freq);
+}
+
+/* Why products of matrices of stations by sources cannot give it, or NULL. */
+static const char *unfit_for_stations(const grove_node *node)
+{
     if (grove_node_choice(node, "smear"))
         return "smearing couples the stations";
-    if (varies(node, GROVE_PREDICT_UVW, time | baseline) ||
-        varies(node, GROVE_PREDICT_UVW_LEFT, time | station) ||
-        varies(node, GROVE_PREDICT_UVW_RIGHT, time | station) ||
-        varies(node, GROVE_PREDICT_LEFT, source | time | station | freq) ||
-        varies(node, GROVE_PREDICT_RIGHT, source | time | station | freq))
+    if (!is_of_stations(node))
         return "an input varies with more than source, time, station and frequency";
     return NULL;
+}
+
+/* Do Jones terms inside the sum differ from channel to channel? */
+static bool jones_vary(const grove_node *node)
+{
+    return grove_node_input_axis(node, GROVE_PREDICT_LEFT, GROVE_AXIS_FREQ) ||
+           grove_node_input_axis(node, GROVE_PREDICT_RIGHT, GROVE_AXIS_FREQ);
+}
+
+/* Whether the sum for baselines takes the phases of stations. */
+static bool uses_stations(const grove_node *node, const grove_predict_plan *plan)
+{
+    return plan->way == GROVE_PREDICT_STATION ||
+           (plan->way == GROVE_PREDICT_BASELINE && plan->jones == GROVE_PREDICT_WITHIN &&
+            plan->count >= GROVE_PREDICT_FEW && is_of_stations(node) &&
+            (jones_vary(node) || !plan->channels.regular));
 }
 
 static void find_channels(const grove_node *node, grove_predict_plan *plan)
@@ -142,7 +164,8 @@ static void tell(grove_node *node, const grove_predict_plan *plan, const char *w
 {
     const char *isa = grove_isa_name((grove_isa)plan->isa);
     const char *how =
-        !plan->channels.regular           ? "every phase evaluated: channels are not equally spaced"
+        uses_stations(node, plan)         ? "with the factors of stations in each channel"
+        : !plan->channels.regular         ? "every phase evaluated: channels are not equally spaced"
         : plan->count < GROVE_PREDICT_FEW ? "every phase evaluated: few channels"
                                           : "phasor recurrence over blocks of channels";
 
@@ -215,6 +238,10 @@ static int choose_way(grove_node *node, grove_predict_plan *plan, char why[SAID]
     } else if (no_stations) {
         plan->way = GROVE_PREDICT_BASELINE;
         snprintf(why, SAID, "%s", no_stations);
+    } else if (plan->jones == GROVE_PREDICT_WITHIN && !jones_vary(node) && plan->channels.regular &&
+               plan->count >= GROVE_PREDICT_MANY) {
+        plan->way = GROVE_PREDICT_BASELINE;
+        snprintf(why, SAID, "many channels share the products of Jones terms");
     } else if (plan->jones == GROVE_PREDICT_WITHIN) {
         plan->way = GROVE_PREDICT_STATION;
         snprintf(why, SAID, "Jones terms of source and station go into the matrices");
@@ -242,13 +269,11 @@ static int find_way(grove_node *node)
     plan.isa = (int32_t)isa;
     plan.jones = place_jones(node);
     if (plan.jones == GROVE_PREDICT_FOLDED)
-        plan.flat = plan.flat &&
-                    !grove_node_input_axis(node, GROVE_PREDICT_LEFT, GROVE_AXIS_FREQ) &&
-                    !grove_node_input_axis(node, GROVE_PREDICT_RIGHT, GROVE_AXIS_FREQ);
+        plan.flat = plan.flat && !jones_vary(node);
     int code = choose_way(node, &plan, said);
     if (code)
         return code;
-    if (plan.way != GROVE_PREDICT_STATION) {
+    if (!uses_stations(node, &plan)) {
         grove_node_drop_input(node, GROVE_PREDICT_UVW_LEFT);
         grove_node_drop_input(node, GROVE_PREDICT_UVW_RIGHT);
     }

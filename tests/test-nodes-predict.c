@@ -217,6 +217,7 @@ START_TEST(jones_terms)
                             "x = predict(S, obs, smear=both, shape=H, left=J[s,p], "
                             "right=J[s,q]^H)\n",
                3, diagonal_jones);
+    ck_assert_ptr_nonnull(strstr(testing_node(&t, "x")->note, "factors of stations"));
     check_tree(JONES_SCALAR "J[s,p] = matrix(g[s,p], 0.1i * obs.station_index, 0.3, 2 * g[s,p])\n"
                             "x = predict(S, obs, smear=none, shape=H, left=J[s,p], "
                             "right=J[s,q]^H)\n",

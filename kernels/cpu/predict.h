@@ -43,6 +43,8 @@ enum {
 
 /* With fewer channels every phase is evaluated, which then takes less time than a recurrence. */
 enum { GROVE_PREDICT_FEW = 8 };
+/* From so many on equal channels share products of Jones terms with profit. */
+enum { GROVE_PREDICT_MANY = 16 };
 
 /* What becomes of Jones terms. */
 enum {

@@ -4,7 +4,6 @@
 #include <string.h>
 
 enum {
-    FEWEST = 8,   /* channels of the whole axis for which a vector of them is worth it */
     ROWS = 8192,  /* most of a piece */
     FLUSHED = 256 /* sources after which sums go to double */
 };
@@ -43,7 +42,7 @@ int grove_predict_channels_fits(const grove_predict_sum *p)
     int baseline = grove_args_axis(p->args, GROVE_AXIS_BASELINE), fits[2];
     int time = grove_args_axis(p->args, GROVE_AXIS_TIME);
 
-    if (!p->jones || p->plan.count < FEWEST || baseline < 0 ||
+    if (!p->jones || p->plan.count < GROVE_PREDICT_FEW || baseline < 0 ||
         size_of(p->args, baseline) * size_of(p->args, time) != p->rows)
         return 0;
     if (!p->terms.varies && p->plan.channels.regular)
