@@ -2,7 +2,8 @@
  * instruction set and precision, beside the core's own multiply-add peak and bandwidth, measured in
  * the same run. Medians of interleaved rounds.
  *
- *     bench/predict [rounds [seconds]]        (5 rounds, at least 0.2 s for each number)
+ *     bench/predict [rounds [seconds [words]]]   (5 rounds, at least 0.2 s for each number; only
+ *                                                workloads with these words in their names)
  *
  * Workloads: P1 = 64 stations, 16 times, 64 channels 1.0-1.5 GHz, 1000 sources within a degree; P2
  * = the same with one channel and 10000 sources; P4 = P1 with 480 times (printed as a wall time).
@@ -251,6 +252,15 @@ static void free_problem(problem *p)
         free(all[i]);
 }
 
+/* Whether to measure an instruction set: all that the processor has, or that of GROVE_ISA. */
+static int is_measured(int isa)
+{
+    const char *word = getenv("GROVE_ISA");
+
+    return grove_isa_works((grove_isa)isa) &&
+           (!word || !*word || !strcmp(word, grove_isa_name((grove_isa)isa)));
+}
+
 /* The plain way's rate, on as many rows as take `least` seconds. */
 static double time_plain(const workload *w, problem *p, double least)
 {
@@ -366,7 +376,7 @@ static void report(const workload *w, int bytes, rates *r, int rounds)
     double plain = median(r->plain, rounds);
 
     for (int isa = GROVE_ISAS - 1; isa >= 0; isa--) {
-        if (!grove_isa_works((grove_isa)isa))
+        if (!is_measured(isa))
             continue;
         double rate = median(r->rate[isa], rounds), peak = median(r->peak[isa], rounds);
         printf("| %s | %s | %s | %.2f | %.1f | %.0f %% | %.2f | %.0f x | %.1e |\n", w->name,
@@ -384,7 +394,7 @@ static void measure(const workload *w, int bytes, int rounds, double least)
 
     for (int round = 0; round < rounds; round++) {
         for (int isa = 0; isa < GROVE_ISAS; isa++) {
-            if (!grove_isa_works((grove_isa)isa))
+            if (!is_measured(isa))
                 continue;
             set_plan(w, p, isa);
             r.rate[isa][round] = time_sum(w, p, least);
@@ -423,9 +433,11 @@ int main(int count, char **words)
     double least = count > 2 ? atof(words[2]) : 0.2;
 
     if (rounds < 1 || rounds > MOST_ROUNDS || !(least > 0)) {
-        fprintf(stderr, "usage: bench/predict [rounds [seconds]]; rounds 1 to %d\n", MOST_ROUNDS);
+        fprintf(stderr, "usage: bench/predict [rounds [seconds [words]]]; rounds 1 to %d\n",
+                MOST_ROUNDS);
         return 2;
     }
+    const char *only = count > 3 ? words[3] : "";
     printf("Bandwidth of one core: %.1f GB/s. Medians of %d interleaved rounds.\n\n",
            time_bandwidth() / 1e9, rounds);
     printf("| workload | instructions | precision | 1e9 source-vis/s | operations each | of the "
@@ -433,8 +445,11 @@ int main(int count, char **words)
            "| --- | --- | --- | --: | --: | --: | --: | --: | --: |\n");
     for (int bytes = 4; bytes <= 8; bytes += 4)
         for (int k = 0; k < WORKLOADS; k++)
-            measure(&workloads[k], bytes, rounds, least);
+            if (strstr(workloads[k].name, only))
+                measure(&workloads[k], bytes, rounds, least);
     printf("\n");
+    if (*only)
+        return 0;
     measure_p4(4);
     measure_p4(8);
     return 0;

@@ -173,4 +173,6 @@ const grove_predict_kernels KERNELS = {.lanes = LANES,
                                        .channels = channel_sums,
                                        .jones = jones_sums,
                                        .station = station_sums,
+                                       .tile_rows = ROWS,
+                                       .tile_columns = COLUMNS,
                                        .peak = peak_multiply_adds};

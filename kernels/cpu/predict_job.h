@@ -9,7 +9,8 @@ enum {
     PREDICT_BLOCK = 64,     /* channels: phases start at absolute multiples of it */
     PREDICT_GROUP = 16,     /* channels about whose centre a phase turns both ways */
     PREDICT_COMPONENTS = 4, /* real sums per call: of each, a complex number per cell */
-    PREDICT_MOST_LANES = 16
+    PREDICT_MOST_LANES = 16,
+    PREDICT_MOST_COLUMNS = 6
 };
 
 /* The sum over sources of weight[component] * phase * shape * smearing. */
@@ -100,23 +101,48 @@ typedef struct {
 
 typedef void grove_predict_channels_fn(const grove_predict_channels_job *job);
 
-/* A chunk of sources at one time and channel, for all stations: sums[row][column] += sum over its
- * sources of left * B * K_row * right * conj K_column, rows and columns being stations, or
- * (station, side of the matrix). */
+/* Rows of a product of matrices, `tile_rows` from `row` on, by some of its columns. */
 typedef struct {
-    int stations, sides; /* sides: 1, scalars; 2, matrices */
-    int vectors;         /* vectors of sources */
-    const double *uvw;   /* [station][3] m */
+    int32_t row, columns, column[PREDICT_MOST_COLUMNS];
+} grove_predict_tile;
+
+/* Jones terms of one side at one time and channel. */
+typedef struct {
+    const char *at;          /* of source 0 and station 0; NULL: unity */
+    int numbers, bytes;      /* real numbers of a cell: 8, of diagonals 4, of scalars 2 */
+    int64_t source, station; /* strides in bytes */
+} grove_predict_panel_side;
+
+/* A chunk of sources at one time and channel, for stations: products of matrices of their rows, on
+ * the left, and columns, on the right, with the sources between. With sides = 1 there is a product
+ * for each element (i, j) of the output: of left_ii B_ij K with right_jj conj K; with sides = 2 one
+ * for all, rows being (station, i) and columns (station, j). */
+typedef struct {
+    int sides, vectors, count; /* sources, and vectors of them, the last one perhaps not full */
+    int capacity;              /* vectors for which there is memory in `work` */
+    int elements;              /* products */
+    int element[4];            /* the place of each in the matrix */
+    int stations;              /* on either side */
+    int rows[2];               /* of them left and right */
+    const int32_t *place[2];   /* [station] its place among those, or -1 */
+    const double *uvw;         /* [station][3] m */
     double freq;
     /* [3][source] (l, m, n - 1) / c, s/m; the three `stride` apart */
     const double *direction;
     int64_t stride;
-    /* Each in vectors of sources, float or double as the kernel: brightness [vector][element][re,
-     * im] with one element or four; left, right [station][vector][4][re, im], of matrices only. */
-    const void *brightness, *left, *right;
-    const unsigned char *wanted; /* [station][station] */
-    void *work;                  /* aligned: (4 sides^2 stations + 2) vectors vectors */
-    double *sums;                /* [row][column][re, im] */
+    /* [vector][element][re, im][lane], float or double as the kernel; all four with sides = 2 */
+    const void *brightness;
+    grove_predict_panel_side side[2];
+    const int64_t *order; /* the number of each source in them */
+    const grove_predict_tile *tiles;
+    int tile_count;
+    /* Aligned, zero at first, in vectors: capacity (3 sides (padded rows + columns) + 2 stations),
+     * where padded rows are a multiple of tile_rows. */
+    void *work;
+    /* [element][which][tile][tile_columns][tile_rows] += the products of real parts, of imaginary
+     * parts and of sums of both: the real part of the result is the first without the second, the
+     * imaginary part the third without both. */
+    double *sums;
 } grove_predict_panel;
 
 typedef void grove_predict_station_fn(const grove_predict_panel *job);
@@ -127,6 +153,7 @@ typedef struct {
     grove_predict_channels_fn *channels;
     grove_predict_jones_fn *jones;
     grove_predict_station_fn *station;
+    int tile_rows, tile_columns;
     int64_t (*peak)(int64_t rounds); /* see peak.h */
 } grove_predict_kernels;
 

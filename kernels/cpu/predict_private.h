@@ -2,12 +2,12 @@
 #ifndef GROVE_KERNELS_CPU_PREDICT_PRIVATE_H
 #define GROVE_KERNELS_CPU_PREDICT_PRIVATE_H
 
-#include "predict_job.h"
+#include "predict_grid.h"
 #include "predict_view.h"
 
 #include <stdatomic.h>
 
-enum { MOST_COEFFICIENTS = 8 };
+enum { MOST_COEFFICIENTS = 8, PREDICT_SPARES = 8 };
 
 /* Where a part of an element comes from: one of the real sums, or its negative, or nothing. */
 typedef struct {
@@ -40,9 +40,10 @@ struct grove_predict_sum {
     int time, baseline; /* axes, -1: none */
     int64_t times, baselines, padded, piece_rows;
     double *spread;              /* [3][padded] direction */
-    unsigned char *wanted;       /* [station][station] */
+    grove_predict_grid *grid;    /* the cells of the products */
     unsigned char *strays;       /* [row]: its coordinates are not differences of stations */
     int64_t *stray, stray_count; /* those rows */
+    void *_Atomic spares[PREDICT_SPARES]; /* memory of pieces, for the next */
     atomic_int failed;
     /* With the Jones terms in the brightness: */
     grove_args apparent_args;

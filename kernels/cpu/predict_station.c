@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sources at a time: their panels fit into the second cache. */
-enum { SOURCES_AT_ONCE = 512 };
+/* Bytes of a row of one of the real panels, between sums over lanes: a tile's rows of them fit into
+ * the first cache, the panel of all columns into the second. */
+enum { ROW_BYTES = 2048 };
 
 static const grove_view *input(const grove_predict_sum *p, int k)
 {
@@ -52,7 +53,7 @@ static const double *station_uvw(const grove_predict_sum *p, int k, int64_t time
 }
 
 /* Rows whose coordinates differ from those of the stations by a phase that matters. */
-static void find_strays(grove_predict_sum *p)
+static void find_strays(grove_predict_sum *p, unsigned char *wanted)
 {
     const int32_t *left = input(p, GROVE_PREDICT_UVW_LEFT)->gather;
     const int32_t *right = input(p, GROVE_PREDICT_UVW_RIGHT)->gather;
@@ -82,7 +83,7 @@ static void find_strays(grove_predict_sum *p)
         if (p->strays[at])
             p->stray[p->stray_count++] = at;
         else
-            p->wanted[left[b] * p->stations + right[b]] = 1;
+            wanted[left[b] * p->stations + right[b]] = 1;
     }
 }
 
@@ -97,29 +98,36 @@ int grove_predict_station_pack(grove_predict_sum *p)
     p->time = grove_args_axis(p->args, GROVE_AXIS_TIME);
     p->baselines = size_of(p->args, p->baseline);
     p->times = size_of(p->args, p->time);
-    p->sides = p->jones ? 2 : 1;
+    p->sides = p->jones && !p->terms.diagonal ? 2 : 1;
     for (int64_t b = 0; b < p->baselines; b++) {
         p->stations = left[b] >= p->stations ? left[b] + 1 : p->stations;
         p->stations = right[b] >= p->stations ? right[b] + 1 : p->stations;
     }
     p->padded = (p->sources + lanes - 1) / lanes * lanes;
     p->spread = calloc((size_t)p->padded + 1, 3 * sizeof(double));
-    p->wanted = calloc((size_t)p->stations * (size_t)p->stations + 1, 1);
     p->strays = calloc(rows, 1);
     p->stray = calloc(rows, sizeof(*p->stray));
-    if (!p->spread || !p->wanted || !p->strays || !p->stray)
+    unsigned char *wanted = calloc((size_t)p->stations * (size_t)p->stations + 1, 1);
+    if (!p->spread || !wanted || !p->strays || !p->stray) {
+        free(wanted);
         return 0;
+    }
     for (int64_t i = 0; i < p->sources; i++)
         for (int k = 0; k < 3; k++)
             p->spread[k * p->padded + i] = p->direction[3 * i + k];
-    find_strays(p);
-    return 1;
+    find_strays(p, wanted);
+    p->grid = grove_predict_grid_new(p->stations, p->sides, wanted, p->kernels->tile_rows,
+                                     p->kernels->tile_columns);
+    free(wanted);
+    return p->grid != NULL;
 }
 
 void grove_predict_station_free(grove_predict_sum *p)
 {
     free(p->spread);
-    free(p->wanted);
+    grove_predict_grid_free(p->grid);
+    for (int i = 0; i < PREDICT_SPARES; i++)
+        free(atomic_load(&p->spares[i]));
     free(p->strays);
     free(p->stray);
 }
@@ -127,216 +135,6 @@ void grove_predict_station_free(grove_predict_sum *p)
 int64_t grove_predict_station_pieces(const grove_predict_sum *p)
 {
     return p->plan.way == GROVE_PREDICT_STATION ? p->times * p->channels : 0;
-}
-
-/* ---- one time and channel ---- */
-
-typedef struct {
-    grove_predict_panel panel;
-    int64_t time, channel, first, count; /* sources in the panel */
-    char *brightness, *left, *right;
-    double *uvw, *sums; /* sums [row][column][re, im] */
-    void *memory;
-} piece;
-
-static void put_real(const grove_predict_sum *p, char *at, int64_t k, double x)
-{
-    if (p->args->out.bytes == 4)
-        ((float *)(void *)at)[k] = (float)x;
-    else
-        ((double *)(void *)at)[k] = x;
-}
-
-static int start_piece(const grove_predict_sum *p, int64_t number, piece *c)
-{
-    size_t lanes = (size_t)p->kernels->lanes, bytes = lanes * (p->args->out.bytes == 4 ? 4 : 8);
-    size_t vectors = (SOURCES_AT_ONCE + lanes - 1) / lanes, stations = (size_t)p->stations;
-    size_t sides = (size_t)p->sides, rows = stations * sides;
-    size_t work = (4 * sides * sides * stations + 2) * vectors * bytes;
-    size_t jones = p->jones ? stations * vectors * 8 * bytes : 0, flux = vectors * 8 * bytes;
-    size_t uvw = (stations * 3 * sizeof(double) + 63) / 64 * 64;
-    size_t sums = (rows * rows * 2 * sizeof(double) + 63) / 64 * 64;
-    char *at;
-
-    memset(c, 0, sizeof(*c));
-    c->time = number / p->channels;
-    c->channel = number % p->channels;
-    c->memory = at = aligned_alloc(64, work + 2 * jones + flux + uvw + sums);
-    if (!at)
-        return 0;
-    c->panel.work = at;
-    c->left = at + work;
-    c->right = c->left + jones;
-    c->brightness = c->right + jones;
-    c->uvw = (double *)(void *)(c->brightness + flux);
-    c->sums = (double *)(void *)((char *)c->uvw + uvw);
-    c->panel.stations = p->stations;
-    c->panel.sides = p->sides;
-    c->panel.wanted = p->wanted;
-    c->panel.uvw = c->uvw;
-    c->panel.sums = c->sums;
-    c->panel.brightness = c->brightness;
-    c->panel.left = c->left;
-    c->panel.right = c->right;
-    c->panel.stride = p->padded;
-    c->panel.freq = p->freqs[p->origin - p->first_block * PREDICT_BLOCK + c->channel];
-    return 1;
-}
-
-/* Coordinates of stations that are left or right of some baseline. */
-static void take_uvw(const grove_predict_sum *p, piece *c)
-{
-    static const int inputs[] = {GROVE_PREDICT_UVW_LEFT, GROVE_PREDICT_UVW_RIGHT};
-
-    memset(c->uvw, 0, sizeof(double) * 3 * (size_t)p->stations);
-    for (int side = 0; side < 2; side++)
-        for (int64_t b = 0; b < p->baselines; b++) {
-            int station = input(p, inputs[side])->gather[b];
-            memcpy(c->uvw + 3 * station, station_uvw(p, inputs[side], c->time, station),
-                   3 * sizeof(double));
-        }
-}
-
-/* Element e of the brightness, or all four of it as a matrix. */
-static void take_brightness(const grove_predict_sum *p, piece *c, int e)
-{
-    const grove_view *view = input(p, GROVE_PREDICT_BRIGHTNESS);
-    int lanes = p->kernels->lanes, elements = p->sides == 2 ? 4 : 1;
-    int64_t padded = (int64_t)c->panel.vectors * lanes;
-
-    memset(c->brightness, 0, (size_t)(padded * 2 * elements) * (p->args->out.bytes == 4 ? 4 : 8));
-    for (int64_t i = 0; i < c->count; i++) {
-        int64_t at = i / lanes * 2 * elements * lanes + i % lanes;
-        const char *from = at_source(p, GROVE_PREDICT_BRIGHTNESS, p->order[c->first + i]) +
-                           stride_of(view, p->freq) * (p->plan.flat ? 0 : c->channel);
-        grove_cplx64 m[4] = {{0, 0}};
-        if (p->sides == 2) {
-            matrix_at(view, from, m);
-        } else {
-            m[0].re = number(view, from, 2 * e);
-            m[0].im = number(view, from, 2 * e + 1);
-        }
-        for (int k = 0; k < elements; k++) {
-            put_real(p, c->brightness, at + 2 * k * lanes, m[k].re);
-            put_real(p, c->brightness, at + (2 * k + 1) * lanes, m[k].im);
-        }
-    }
-}
-
-/* Matrices of the kernel's precision, the common case: eight numbers from each source, `stride`
- * bytes apart, to eight vectors of sources. */
-#define DEFINE_SPREAD(name, number_type)                                                           \
-    static void name(const char *from, int64_t stride, const int64_t *order, int64_t count,        \
-                     int lanes, number_type *to)                                                   \
-    {                                                                                              \
-        for (int64_t i = 0; i < count; i++) {                                                      \
-            const number_type *cell =                                                              \
-                (const number_type *)(const void *)(from + stride * order[i]);                     \
-            number_type *at = to + i / lanes * 8 * lanes + i % lanes;                              \
-            for (int k = 0; k < 8; k++)                                                            \
-                at[k * lanes] = cell[k];                                                           \
-        }                                                                                          \
-    }
-DEFINE_SPREAD(spread_single, float)
-DEFINE_SPREAD(spread_double, double)
-
-/* The same for cells of any kind, and for none. */
-static void spread_cells(const grove_predict_sum *p, const grove_view *view, const char *from,
-                         const int64_t *order, int64_t count, char *to)
-{
-    int lanes = p->kernels->lanes;
-
-    for (int64_t i = 0; i < count; i++) {
-        int64_t at = i / lanes * 8 * lanes + i % lanes;
-        grove_cplx64 m[4];
-        matrix_at(view, from ? from + stride_of(view, p->source) * order[i] : NULL, m);
-        for (int k = 0; k < 4; k++) {
-            put_real(p, to, at + 2 * k * lanes, m[k].re);
-            put_real(p, to, at + (2 * k + 1) * lanes, m[k].im);
-        }
-    }
-}
-
-/* Jones terms of all stations and the panel's sources. */
-static void take_jones(const grove_predict_sum *p, piece *c, int which, char *to)
-{
-    const grove_view *view = input(p, which);
-    int lanes = p->kernels->lanes;
-    size_t bytes = p->args->out.bytes == 4 ? 4 : 8;
-    int64_t each = (int64_t)c->panel.vectors * lanes * 8;
-    const int64_t *order = p->order + c->first;
-
-    memset(to, 0, (size_t)(each * p->stations) * bytes);
-    for (int64_t station = 0; station < p->stations; station++) {
-        char *at = to + (size_t)(station * each) * bytes;
-        const char *from = view->data;
-        if (from)
-            from += stride_of(view, p->time) * c->time +
-                    view->stride[p->baseline] * (view->gather ? station : 0) +
-                    stride_of(view, p->freq) * c->channel;
-        if (!from || view->shape != GROVE_MATRIX || view->bytes != p->args->out.bytes)
-            spread_cells(p, view, from, order, c->count, at);
-        else if (bytes == 4)
-            spread_single(from, stride_of(view, p->source), order, c->count, lanes,
-                          (float *)(void *)at);
-        else
-            spread_double(from, stride_of(view, p->source), order, c->count, lanes,
-                          (double *)(void *)at);
-    }
-}
-
-/* The sums of element e (of matrices with Jones terms: of all). */
-static void sum_element(const grove_predict_sum *p, piece *c, int e)
-{
-    int lanes = p->kernels->lanes, rows = p->stations * p->sides;
-
-    memset(c->sums, 0, sizeof(double) * 2 * (size_t)rows * (size_t)rows);
-    for (c->first = 0; c->first < p->sources; c->first += SOURCES_AT_ONCE) {
-        c->count =
-            p->sources - c->first < SOURCES_AT_ONCE ? p->sources - c->first : SOURCES_AT_ONCE;
-        c->panel.vectors = (int)((c->count + lanes - 1) / lanes);
-        c->panel.direction = p->spread + c->first;
-        take_brightness(p, c, e);
-        if (p->jones) {
-            take_jones(p, c, GROVE_PREDICT_LEFT, c->left);
-            take_jones(p, c, GROVE_PREDICT_RIGHT, c->right);
-        }
-        p->kernels->station(&c->panel);
-    }
-}
-
-static grove_cplx64 sum_at(const grove_predict_sum *p, const piece *c, int64_t row_, int64_t column)
-{
-    const double *at = c->sums + 2 * (row_ * p->stations * p->sides + column);
-    grove_cplx64 z = {at[0], at[1]};
-
-    return z;
-}
-
-static char *out_at(const grove_predict_sum *p, const piece *c, int64_t b, row *r)
-{
-    find_row(p->args, c->time * p->baselines + b, r);
-    return r->out + stride_of(&p->args->out, p->freq) * c->channel;
-}
-
-/* Writes the sums of element e, or of all four, to the baselines. */
-static void store(const grove_predict_sum *p, const piece *c, int e)
-{
-    const int32_t *left = input(p, GROVE_PREDICT_UVW_LEFT)->gather;
-    const int32_t *right = input(p, GROVE_PREDICT_UVW_RIGHT)->gather;
-    const grove_view *out = &p->args->out;
-    row r;
-
-    for (int64_t b = 0; b < p->baselines; b++) {
-        if (p->strays[c->time * p->baselines + b])
-            continue;
-        char *at = out_at(p, c, b, &r);
-        for (int k = 0; k < (p->jones ? out->elements : 1); k++) {
-            int m = p->jones ? (out->elements == 2 ? 3 * k : k) : 0;
-            grove_cplx64 z = sum_at(p, c, left[b] * p->sides + m / 2, right[b] * p->sides + m % 2);
-            put_number(out, at, p->jones ? k : e, z.re, z.im);
-        }
-    }
 }
 
 /* Is element e of the brightness the same as an earlier one (returned), zero (-1) or neither (e)?
@@ -357,27 +155,258 @@ static int twin(const grove_predict_sum *p, int e)
     return e;
 }
 
-/* Elements that are zero or as another, then the Jones terms around the sum. */
-static void finish(const grove_predict_sum *p, const piece *c)
+/* The element of the brightness, in its place in a matrix, that element e of the output is the sum
+ * of, or -1. */
+static int source_of(const grove_predict_sum *p, int e)
+{
+    if (p->jones && p->sides == 2)
+        return p->args->out.elements == 2 ? 3 * e : e;
+    if (p->jones) {
+        int component = p->wanted_elements[e].component;
+        return component < 0 ? -1 : p->terms.element[component];
+    }
+    int same = twin(p, e);
+    return same < 0 ? -1 : p->elements == 2 ? 3 * same : same;
+}
+
+/* Those that have a product by themselves; their number. */
+static int find_products(const grove_predict_sum *p, int *element)
+{
+    int count = 0, elements = p->jones ? p->args->out.elements : p->elements;
+
+    if (p->sides == 2)
+        return 1;
+    for (int e = 0; e < elements; e++) {
+        int of = source_of(p, e), known = of < 0;
+        for (int k = 0; k < count && !known; k++)
+            known = element[k] == of;
+        if (!known)
+            element[count++] = of;
+    }
+    return count;
+}
+
+/* ---- one time and channel ---- */
+
+typedef struct {
+    grove_predict_panel panel;
+    int64_t time, channel, first; /* first: source in the panel */
+    char *brightness;
+    double *uvw;
+    size_t sums_each; /* numbers of an element's sums of one kind */
+    int products;     /* elements of the brightness that are summed by themselves, or 4 */
+    void *memory;
+} piece;
+
+static void put_real(const grove_predict_sum *p, char *at, int64_t k, double x)
+{
+    if (p->args->out.bytes == 4)
+        ((float *)(void *)at)[k] = (float)x;
+    else
+        ((double *)(void *)at)[k] = x;
+}
+
+static size_t lines(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+/* Memory that another piece has had, or new and zeroed. */
+static void *take_memory(grove_predict_sum *p, size_t bytes)
+{
+    for (int i = 0; i < PREDICT_SPARES; i++) {
+        void *spare = atomic_exchange(&p->spares[i], NULL);
+        if (spare)
+            return spare;
+    }
+    void *memory = aligned_alloc(64, bytes);
+    if (memory)
+        memset(memory, 0, bytes);
+    return memory;
+}
+
+static void return_memory(grove_predict_sum *p, void *memory)
+{
+    for (int i = 0; i < PREDICT_SPARES && memory; i++)
+        memory = atomic_exchange(&p->spares[i], memory);
+    free(memory);
+}
+
+/* Memory of a piece and where its parts are. */
+static int allocate_piece(grove_predict_sum *p, piece *c)
+{
+    const grove_predict_grid *g = p->grid;
+    size_t lanes = (size_t)p->kernels->lanes, bytes = lanes * (p->args->out.bytes == 4 ? 4 : 8);
+    size_t capacity = ROW_BYTES / (size_t)p->sides / bytes, sides = (size_t)p->sides;
+    size_t rows = (size_t)grove_predict_grid_padded(g) + sides * (size_t)g->rows[1];
+    size_t work = capacity * (3 * sides * rows + 2 * (size_t)p->stations) * bytes;
+    size_t flux = capacity * 8 * bytes, uvw = lines((size_t)p->stations * 3 * sizeof(double));
+
+    c->sums_each = (size_t)(g->tile_count * g->tile_rows * g->tile_columns);
+    size_t sums = lines(c->sums_each * 3 * (size_t)c->panel.elements * sizeof(double));
+    c->memory = take_memory(p, work + flux + uvw + sums);
+    if (!c->memory)
+        return 0;
+    c->panel.capacity = (int)capacity;
+    c->panel.work = c->memory;
+    c->brightness = (char *)c->memory + work;
+    c->uvw = (double *)(void *)(c->brightness + flux);
+    c->panel.sums = (double *)(void *)((char *)c->uvw + uvw);
+    c->panel.brightness = c->brightness;
+    c->panel.uvw = c->uvw;
+    memset(c->panel.sums, 0, sums);
+    return 1;
+}
+
+/* Jones terms of a side at the piece's time and channel. */
+static void set_side(const grove_predict_sum *p, piece *c, int side)
+{
+    const grove_view *view = input(p, side ? GROVE_PREDICT_RIGHT : GROVE_PREDICT_LEFT);
+    grove_predict_panel_side *to = &c->panel.side[side];
+
+    if (!view->data || !p->jones)
+        return;
+    to->at = (const char *)view->data + stride_of(view, p->time) * c->time +
+             stride_of(view, p->freq) * c->channel;
+    to->numbers = 2 * view->elements;
+    to->bytes = view->bytes;
+    to->source = stride_of(view, p->source);
+    to->station = view->gather ? view->stride[p->baseline] : 0;
+}
+
+static int start_piece(grove_predict_sum *p, int64_t number, piece *c)
+{
+    const grove_predict_grid *g = p->grid;
+    grove_predict_panel *panel = &c->panel;
+
+    memset(c, 0, sizeof(*c));
+    c->time = number / p->channels;
+    c->channel = number % p->channels;
+    panel->sides = p->sides;
+    panel->elements = find_products(p, panel->element);
+    c->products = p->sides == 2 ? 4 : panel->elements;
+    if (!allocate_piece(p, c))
+        return 0;
+    panel->stations = p->stations;
+    panel->rows[0] = g->rows[0];
+    panel->rows[1] = g->rows[1];
+    panel->place[0] = g->place[0];
+    panel->place[1] = g->place[1];
+    panel->tiles = g->tiles;
+    panel->tile_count = g->tile_count;
+    panel->stride = p->padded;
+    panel->freq = p->freqs[p->origin - p->first_block * PREDICT_BLOCK + c->channel];
+    set_side(p, c, 0);
+    set_side(p, c, 1);
+    return 1;
+}
+
+/* Coordinates of stations that are left or right of some baseline. */
+static void take_uvw(const grove_predict_sum *p, piece *c)
+{
+    static const int inputs[] = {GROVE_PREDICT_UVW_LEFT, GROVE_PREDICT_UVW_RIGHT};
+
+    memset(c->uvw, 0, sizeof(double) * 3 * (size_t)p->stations);
+    for (int side = 0; side < 2; side++)
+        for (int64_t b = 0; b < p->baselines; b++) {
+            int station = input(p, inputs[side])->gather[b];
+            memcpy(c->uvw + 3 * station, station_uvw(p, inputs[side], c->time, station),
+                   3 * sizeof(double));
+        }
+}
+
+/* The elements of the brightness that are summed by themselves, or the whole matrix. */
+static void take_brightness(const grove_predict_sum *p, piece *c)
+{
+    const grove_view *view = input(p, GROVE_PREDICT_BRIGHTNESS);
+    int lanes = p->kernels->lanes, elements = c->products;
+    int64_t padded = (int64_t)c->panel.vectors * lanes;
+
+    memset(c->brightness, 0, (size_t)(padded * 2 * elements) * (p->args->out.bytes == 4 ? 4 : 8));
+    for (int64_t i = 0; i < c->panel.count; i++) {
+        int64_t at = i / lanes * 2 * elements * lanes + i % lanes;
+        const char *from = at_source(p, GROVE_PREDICT_BRIGHTNESS, p->order[c->first + i]) +
+                           stride_of(view, p->freq) * (p->plan.flat ? 0 : c->channel);
+        grove_cplx64 m[4];
+        matrix_at(view, from, m);
+        for (int k = 0; k < elements; k++) {
+            const grove_cplx64 *b = &m[p->sides == 2 ? k : c->panel.element[k]];
+            put_real(p, c->brightness, at + 2 * k * lanes, b->re);
+            put_real(p, c->brightness, at + (2 * k + 1) * lanes, b->im);
+        }
+    }
+}
+
+static void sum_sources(const grove_predict_sum *p, piece *c)
+{
+    int lanes = p->kernels->lanes;
+    int64_t most = (int64_t)c->panel.capacity * lanes;
+
+    for (c->first = 0; c->first < p->sources; c->first += most) {
+        int64_t rest = p->sources - c->first;
+        c->panel.count = (int)(rest < most ? rest : most);
+        c->panel.vectors = (c->panel.count + lanes - 1) / lanes;
+        c->panel.direction = p->spread + c->first;
+        c->panel.order = p->order + c->first;
+        take_brightness(p, c);
+        p->kernels->station(&c->panel);
+    }
+}
+
+/* Of product k, at a row and column. */
+static grove_cplx64 sum_at(const grove_predict_sum *p, const piece *c, int k, int64_t row_,
+                           int64_t column)
+{
+    int64_t columns = (int64_t)p->sides * p->grid->rows[1];
+    const double *at =
+        c->panel.sums + 3 * c->sums_each * (size_t)k + p->grid->cells[row_ * columns + column];
+    double re = at[0], im = at[c->sums_each], both = at[2 * c->sums_each];
+    grove_cplx64 z = {re - im, both - re - im};
+
+    return z;
+}
+
+/* Element e of a baseline's sum, as a matrix's. */
+static grove_cplx64 element_at(const grove_predict_sum *p, const piece *c, int64_t b, int e)
+{
+    int left = p->grid->place[0][input(p, GROVE_PREDICT_UVW_LEFT)->gather[b]];
+    int right = p->grid->place[1][input(p, GROVE_PREDICT_UVW_RIGHT)->gather[b]];
+    grove_cplx64 none = {0, 0};
+
+    if (p->sides == 2)
+        return sum_at(p, c, 0, 2 * left + e / 2, 2 * right + e % 2);
+    for (int k = 0; k < c->panel.elements; k++)
+        if (c->panel.element[k] == e)
+            return sum_at(p, c, k, left, right);
+    return none;
+}
+
+/* Writes the sums to the baselines, with what elements have in common and the Jones terms around
+ * the sum. */
+static void store(const grove_predict_sum *p, const piece *c)
 {
     const grove_view *out = &p->args->out;
-    int around = input(p, GROVE_PREDICT_LEFT)->data || input(p, GROVE_PREDICT_RIGHT)->data;
+    int around =
+        !p->jones && (input(p, GROVE_PREDICT_LEFT)->data || input(p, GROVE_PREDICT_RIGHT)->data);
+    int elements = p->jones ? out->elements : p->elements, from[4] = {0};
     row r;
 
+    for (int e = 0; e < elements; e++)
+        from[e] = source_of(p, e);
+    find_row(p->args, c->time * p->baselines, &r);
     for (int64_t b = 0; b < p->baselines; b++) {
         grove_cplx64 v[4] = {{0, 0}};
+        char *at = r.out + stride_of(out, p->baseline) * b + stride_of(out, p->freq) * c->channel;
         if (p->strays[c->time * p->baselines + b])
             continue;
-        char *at = out_at(p, c, b, &r);
-        for (int e = 0; e < p->elements; e++) {
-            int from = twin(p, e);
-            if (from >= 0) {
-                v[e].re = number(out, at, 2 * from);
-                v[e].im = number(out, at, 2 * from + 1);
-            }
-        }
-        if (around)
+        for (int e = 0; e < elements; e++)
+            if (from[e] >= 0)
+                v[e] = element_at(p, c, b, from[e]);
+        if (around) {
+            find_row(p->args, c->time * p->baselines + b, &r);
             grove_predict_surround(p, &r, c->channel, v);
+            find_row(p->args, c->time * p->baselines, &r);
+        }
         for (int e = 0; e < out->elements; e++)
             put_number(out, at, e, v[e].re, v[e].im);
     }
@@ -400,20 +429,11 @@ void grove_predict_station_run(grove_predict_sum *p, int64_t number)
         return;
     }
     if (!any_wanted(p, c.time)) {
-        free(c.memory);
+        return_memory(p, c.memory);
         return;
     }
     take_uvw(p, &c);
-    if (p->jones) {
-        sum_element(p, &c, 0);
-        store(p, &c, 0);
-    } else {
-        for (int e = 0; e < p->elements; e++)
-            if (twin(p, e) == e) {
-                sum_element(p, &c, e);
-                store(p, &c, e);
-            }
-        finish(p, &c);
-    }
-    free(c.memory);
+    sum_sources(p, &c);
+    store(p, &c);
+    return_memory(p, c.memory);
 }

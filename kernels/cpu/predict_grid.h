@@ -1,0 +1,24 @@
+/* The cells of a product of matrices of stations that baselines want, in tiles. */
+#ifndef GROVE_KERNELS_CPU_PREDICT_GRID_H
+#define GROVE_KERNELS_CPU_PREDICT_GRID_H
+
+#include "predict_job.h"
+
+typedef struct {
+    int stations, sides;
+    int tile_rows, tile_columns;
+    int rows[2];       /* stations that some baseline has on its left, on its right */
+    int32_t *place[2]; /* [station] its place among those, or -1 */
+    grove_predict_tile *tiles;
+    int tile_count;
+    int32_t *cells; /* [row][column], each sides * rows: its place in [tile][column][row], or -1 */
+} grove_predict_grid;
+
+/* Of wanted[left station][right station]. NULL: no memory. */
+grove_predict_grid *grove_predict_grid_new(int stations, int sides, const unsigned char *wanted,
+                                           int tile_rows, int tile_columns);
+void grove_predict_grid_free(grove_predict_grid *grid);
+/* Rows with those that fill the last tile. */
+int64_t grove_predict_grid_padded(const grove_predict_grid *grid);
+
+#endif
