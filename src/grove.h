@@ -141,6 +141,11 @@ typedef struct {
     double visibilities;
     int64_t tiles,
         node_tiles; /* node evaluations: for the cost of the framework per node and tile */
+    /* GPUs: bytes copied there and back, kernels launched, blocks of memory asked for and those of
+     * them that the driver had to give, hits whose value was there, and the highest sum of bytes.
+     */
+    uint64_t bytes_up, bytes_down, launches, allocations, system_allocations, device_hits;
+    uint64_t device_peak_bytes;
 } grove_counters;
 const grove_counters *grove_session_counters(const grove_session *session);
 /* Per node and per class: calls, time, hits, misses, bytes. Caller frees. */

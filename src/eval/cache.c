@@ -6,7 +6,7 @@
 #include <string.h>
 
 typedef struct {
-    grove_hash key;
+    grove_hash key, node;
     grove_value *value; /* NULL: an empty slot */
     uint64_t bytes;
     double worth; /* seconds per byte, on top of the age at its last use */
@@ -191,10 +191,20 @@ static void enlarge(grove_cache *cache)
     free(old);
 }
 
-void grove_cache_put(grove_cache *cache, grove_hash key, grove_value *value, double seconds)
+void grove_cache_forget(grove_cache *cache, grove_hash node)
+{
+    for (size_t i = 0; i < cache->capacity;)
+        if (cache->slots[i].value && grove_hash_equal(cache->slots[i].node, node))
+            take_out(cache, i); /* another may stand there now */
+        else
+            i++;
+}
+
+void grove_cache_put(grove_cache *cache, grove_hash key, grove_hash node, grove_value *value,
+                     double seconds)
 {
     uint64_t bytes = grove_value_bytes(value);
-    entry new = {key, value, bytes, worth_of(cache, seconds, bytes), seconds};
+    entry new = {key, node, value, bytes, worth_of(cache, seconds, bytes), seconds};
 
     if (bytes > cache->counters.budget || cache->slots[slot_of(cache, key)].value)
         return;

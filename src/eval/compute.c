@@ -393,6 +393,8 @@ int grove_compute_class(grove_run *run, grove_step *step)
     grove_args args;
     int axes = make_space(run, step, space);
 
+    if (grove_place_is_away(session)) /* all of it goes to the device */
+        memset(&args, 0, sizeof(args));
     step->value = grove_step_bare_value(run, step);
     int code = fill_args(run, step, space, axes, &args);
     if (!code)

@@ -14,6 +14,10 @@ static void count_hit(grove_run *run, const grove_step *step)
 
     session->nodes[step->node->id].hits++;
     session->counters.hits++;
+    if (grove_place_is_away(session) && grove_buffer_is_on(step->value->data, session->device)) {
+        session->nodes[step->node->id].device_hits++;
+        session->counters.device_hits++;
+    }
     if (session->options.trace_lines) {
         double now = grove_now();
         grove_trace_event(session, step->node->name, "hit", 0, now, now, NULL, 0);
@@ -243,7 +247,9 @@ static int add_input(grove_run *run, const grove_step *step, grove_fold *fold, b
     grove_range space[GROVE_MAX_AXES];
     int axes = input_space(run, step, space);
     double began = grove_now();
-    int code = grove_fold_add(fold, &run->program->tile, run->program->steps[step->input[0]].value,
+    int code = grove_place_fetch(session, run->program->steps[step->input[0]].value);
+    if (!code)
+        code = grove_fold_add(fold, &run->program->tile, run->program->steps[step->input[0]].value,
                               space, axes, chunk, session->error);
 
     session->counters.kernel_seconds += grove_now() - began;
@@ -330,7 +336,7 @@ static void keep_value(grove_run *run, grove_step *step, double seconds)
         memcpy(step->kept_first, run->program->tile.first, sizeof(step->kept_first));
     }
     if (is_cached(run, step))
-        grove_cache_put(run->session->cache, step->value_key, step->value, seconds);
+        grove_cache_put(run->session->cache, step->value_key, step->key, step->value, seconds);
 }
 
 static void account(grove_run *run, const grove_step *step, double began, double ended)
@@ -353,9 +359,11 @@ static void account(grove_run *run, const grove_step *step, double began, double
 
 static int run_root(grove_run *run, const grove_step *step)
 {
-    if (step->collects)
-        return fold_input(run, step, run->fold_of(run, step));
-    return run->take(run, step);
+    int code =
+        step->collects ? fold_input(run, step, run->fold_of(run, step)) : run->take(run, step);
+
+    grove_place_claim(run->session, step->node);
+    return code;
 }
 
 static void dump(const grove_run *run, const grove_step *step)
@@ -377,6 +385,7 @@ static int run_step(grove_run *run, grove_step *step)
     if (step->kind == GROVE_STEP_ROOT)
         return run_root(run, step);
     int code = compute(run, step);
+    grove_place_claim(session, step->node);
     double ended = grove_now();
     if (code) {
         if (code == GROVE_INTERRUPTED)

@@ -94,7 +94,8 @@ static int find_addresses(grove_session *session, write_call *call)
         if (!value)
             continue;
         if (!grove_buffer_is_on(value->data, NULL))
-            session->nodes[call->action->id].bytes_down += grove_buffer_bytes(value->data);
+            __atomic_fetch_add(&session->nodes[call->action->id].device.bytes_down,
+                               grove_buffer_bytes(value->data), __ATOMIC_RELAXED);
         code = grove_buffer_address(value->data, NULL, &at, session->error);
         call->arrays[k].data = at;
         if (!code && value->flags)

@@ -283,3 +283,49 @@ int grove_place_fetch(grove_session *session, grove_value *value)
     session->fetched += grove_buffer_bytes(value->data);
     return grove_buffer_address(value->data, NULL, &at, session->error);
 }
+
+/* ---- counters ---- */
+
+static grove_traffic traffic_of(const grove_session *session)
+{
+    grove_traffic sum = {.bytes_down = session->fetched};
+
+    for (int k = 0; k < session->device_count; k++) {
+        const grove_device *device = session->devices[k];
+        sum.bytes_up += device->bytes_up;
+        sum.launches += device->launches;
+        sum.allocations += device->allocations;
+    }
+    return sum;
+}
+
+void grove_place_claim(grove_session *session, const grove_node *node)
+{
+    grove_traffic *own = &session->nodes[node->id].device, *claimed = &session->claimed;
+
+    if (!session->device_count)
+        return;
+    grove_traffic now = traffic_of(session);
+    own->bytes_up += now.bytes_up - claimed->bytes_up;
+    __atomic_fetch_add(&own->bytes_down, now.bytes_down - claimed->bytes_down, __ATOMIC_RELAXED);
+    own->launches += now.launches - claimed->launches;
+    own->allocations += now.allocations - claimed->allocations;
+    *claimed = now;
+}
+
+void grove_place_count(grove_session *session)
+{
+    grove_traffic sum = traffic_of(session);
+    grove_counters *c = &session->counters;
+
+    c->bytes_up = sum.bytes_up;
+    c->launches = sum.launches;
+    c->allocations = sum.allocations;
+    c->bytes_down = c->system_allocations = c->device_peak_bytes = 0;
+    for (int k = 0; k < session->device_count; k++) {
+        const grove_device *device = session->devices[k];
+        c->bytes_down += device->bytes_down;
+        c->system_allocations += device->system_allocations;
+        c->device_peak_bytes += device->peak;
+    }
+}

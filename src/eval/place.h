@@ -37,6 +37,10 @@ int grove_place_launch(grove_session *session, const grove_launch *launch, bool 
 
 /* Whether a kernel reading this value had better run on the device: it is there and not here. */
 bool grove_place_is_there(const grove_session *session, const grove_value *value);
+/* Counts what devices did since the last call for a node; and all that they did, for the session.
+ */
+void grove_place_claim(grove_session *session, const grove_node *node);
+void grove_place_count(grove_session *session);
 /* Address of the data on the host, copied back if need be; counted. NULL value: nothing. */
 int grove_place_fetch(grove_session *session, grove_value *value);
 /* The buffer of a member's data or of a constant, kept for the session so that a device has it

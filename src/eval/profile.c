@@ -46,6 +46,11 @@ static void add_to(line *lines, size_t *count, const char *name, const grove_nod
     lines[i].sum.hits += c->hits;
     lines[i].sum.bytes += c->bytes;
     lines[i].sum.seconds += c->seconds;
+    lines[i].sum.device_hits += c->device_hits;
+    lines[i].sum.device.bytes_up += c->device.bytes_up;
+    lines[i].sum.device.bytes_down += c->device.bytes_down;
+    lines[i].sum.device.launches += c->device.launches;
+    lines[i].sum.device.allocations += c->device.allocations;
 }
 
 static void print(grove_text *text, const char *title, line *lines, size_t count)
@@ -62,6 +67,43 @@ static void print(grove_text *text, const char *title, line *lines, size_t count
                        (unsigned long long)lines[i].sum.hits,
                        (unsigned long long)lines[i].sum.calls,
                        grove_show_bytes(bytes, (double)lines[i].sum.bytes));
+}
+
+/* What devices did for each, where they did something. */
+static void print_devices(grove_text *text, const char *title, const line *lines, size_t count)
+{
+    char up[32], down[32];
+
+    grove_text_add(text, "%-28s %10s %12s %10s %10s %12s\n", title, "launches", "to device",
+                   "blocks", "hits there", "back");
+    for (size_t i = 0; i < count; i++) {
+        const grove_traffic *t = &lines[i].sum.device;
+        if (!t->launches && !t->bytes_up && !t->bytes_down && !t->allocations)
+            continue;
+        grove_text_add(text, "%-28s %10llu %12s %10llu %10llu %12s\n", lines[i].name,
+                       (unsigned long long)t->launches, grove_show_bytes(up, (double)t->bytes_up),
+                       (unsigned long long)t->allocations,
+                       (unsigned long long)lines[i].sum.device_hits,
+                       grove_show_bytes(down, (double)t->bytes_down));
+    }
+}
+
+static void print_device_sums(grove_text *text, const grove_session *session)
+{
+    const grove_counters *c = &session->counters;
+    char a[32], b[32], d[32];
+
+    for (int k = 0; k < session->device_count; k++)
+        grove_text_add(text, "%s: %s\n", session->devices[k]->name,
+                       session->devices[k]->description);
+    grove_text_add(
+        text,
+        "%llu launches; %s there, %s back; %llu blocks, %llu of them from the driver, at "
+        "most %s\n",
+        (unsigned long long)c->launches, grove_show_bytes(a, (double)c->bytes_up),
+        grove_show_bytes(b, (double)c->bytes_down), (unsigned long long)c->allocations,
+        (unsigned long long)c->system_allocations,
+        grove_show_bytes(d, (double)c->device_peak_bytes));
 }
 
 static void print_sums(grove_text *text, const grove_counters *c)
@@ -96,7 +138,7 @@ char *grove_session_profile(const grove_session *session)
     for (size_t i = 0; i < tree->node_count; i++) {
         const grove_node *node = tree->nodes[i];
         const grove_node_counters *c = &session->nodes[node->id];
-        if (!c->calls && !c->hits)
+        if (!c->calls && !c->hits && !c->device.bytes_down)
             continue;
         nodes[node_count++] = (line){node->name, *c};
         add_to(classes, &class_count, class_name(node), c);
@@ -105,7 +147,13 @@ char *grove_session_profile(const grove_session *session)
     grove_text_add(&text, "\n");
     print(&text, "class", classes, class_count);
     grove_text_add(&text, "\n");
+    if (session->device_count) {
+        print_devices(&text, "node", nodes, node_count);
+        grove_text_add(&text, "\n");
+    }
     print_sums(&text, grove_session_counters(session));
+    if (session->device_count)
+        print_device_sums(&text, session);
     free(nodes);
     free(classes);
     return text.at;

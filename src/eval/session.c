@@ -144,6 +144,36 @@ static void count(grove_session *session, double began)
     c->evictions = cache.evictions;
     c->cached_bytes = cache.bytes;
     c->peak_bytes = session->host->peak;
+    grove_place_count(session);
+}
+
+static bool is_key(const grove_session *session, grove_hash key)
+{
+    for (size_t i = 0; i < session->tree->node_count; i++)
+        if (grove_hash_equal(session->facts[session->tree->nodes[i]->id].key, key))
+            return true;
+    return false;
+}
+
+/* What was kept under keys that no node has any more is of no use to anybody. */
+static void update_facts(grove_session *session)
+{
+    size_t count = session->tree->node_count;
+    grove_hash *before = grove_alloc((count + 1) * sizeof(*before));
+
+    for (size_t i = 0; i < count; i++)
+        before[i] = session->facts[session->tree->nodes[i]->id].key;
+    grove_facts_update(session->facts, session->tree);
+    for (size_t i = 0; i < count; i++)
+        if (!is_key(session, before[i]))
+            grove_cache_forget(session->cache, before[i]);
+    free(before);
+}
+
+void grove_session_renew(grove_session *session, const grove_node *leaf)
+{
+    session->facts[leaf->id].version++;
+    update_facts(session);
 }
 
 /* What was read may differ after this run has written. */
@@ -152,7 +182,7 @@ static void raise_versions(grove_session *session)
     for (size_t i = 0; i < session->tree->node_count; i++)
         if (session->tree->nodes[i]->kind == GROVE_NODE_LEAF)
             session->facts[session->tree->nodes[i]->id].version++;
-    grove_facts_update(session->facts, session->tree);
+    update_facts(session);
 }
 
 static int run_schedule(grove_session *session, grove_node *const *nodes, size_t number,

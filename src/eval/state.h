@@ -8,11 +8,15 @@
 
 #include <pthread.h>
 
+/* What devices did: bytes there and back, launches, blocks asked for. */
+typedef struct {
+    uint64_t bytes_up, bytes_down, launches, allocations;
+} grove_traffic;
+
 typedef struct {
     uint64_t calls, hits, bytes; /* calls: computed or read; hits: found kept or cached */
-    /* Devices: bytes copied there and back, launches, blocks asked for; hits whose value was there.
-     */
-    uint64_t bytes_up, bytes_down, launches, allocations, device_hits;
+    grove_traffic device;
+    uint64_t device_hits; /* of the hits, those whose value was on the device */
     double seconds;
 } grove_node_counters;
 
@@ -26,10 +30,11 @@ struct grove_session {
     grove_device *device; /* where classes compute in the present tile: the host, or one of these */
     grove_device **devices;
     int device_count;
-    grove_error *attempt; /* what a device says that may yet be helped */
-    bool fallen_back;     /* it was said that a device's memory does not do */
-    grove_buffer **kept;  /* by node: constants and members' data, while there are devices */
-    uint64_t fetched;     /* bytes copied from devices by the evaluating thread */
+    grove_error *attempt;  /* what a device says that may yet be helped */
+    bool fallen_back;      /* it was said that a device's memory does not do */
+    grove_buffer **kept;   /* by node: constants and members' data, while there are devices */
+    grove_traffic claimed; /* of what devices did, as far as it was counted for a node */
+    uint64_t fetched;      /* bytes copied back by the evaluating thread */
     grove_facts *facts;
     grove_cache *cache;
     grove_worker *worker;       /* reads ahead and writes behind; NULL: serial */

@@ -1,0 +1,337 @@
+/* Sessions on emulated devices: what is copied and what is computed again, memory that is short,
+ * faults of the driver, several devices. */
+#include "cuda-testing.h"
+#include "session-testing.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "eval/state.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- classes: a number that the test turns, and an action that keeps all that it is given ---- */
+
+static double knob_now;
+
+static int open_knob(grove_node *node)
+{
+    grove_form form = {.shape = GROVE_SCALAR, .complex_ = true};
+
+    return grove_node_add_member(node, "gain", "", &form, NULL, "a number that changes");
+}
+
+static int read_knob(grove_node *node, const char *member, grove_array *out)
+{
+    (void)node;
+    (void)member;
+    if (out->form.precision == GROVE_PRECISION_DOUBLE)
+        ((double *)out->data)[0] = knob_now, ((double *)out->data)[1] = -knob_now;
+    else
+        ((float *)out->data)[0] = (float)knob_now, ((float *)out->data)[1] = -(float)knob_now;
+    return 0;
+}
+
+static const grove_class class_knob = {GROVE_CLASS_HEAD(knob),    .doc = "For tests.",
+                                       .flags = GROVE_CLASS_DATA, .object = GROVE_OBSERVATION,
+                                       .open = open_knob,         .read = read_knob};
+
+typedef struct {
+    double *numbers; /* real and imaginary part of each, in order of the action's axes */
+    size_t count;
+} heap;
+
+static heap kept;
+
+static int write_heap(grove_node *node, const grove_array *inputs, int count)
+{
+    const grove_array *in = &inputs[0];
+    size_t all = (size_t)in->elements;
+
+    (void)node;
+    (void)count;
+    for (int d = 0; d < in->axes; d++)
+        all *= (size_t)in->range[d].axis->size;
+    if (!kept.numbers)
+        kept = (heap){calloc(all + 1, 2 * sizeof(double)), all};
+    ck_assert_uint_eq(kept.count, all);
+    for (int64_t cell = 0; cell < in->cells; cell++) {
+        int64_t to = 0, rest = cell, step = 1;
+        for (int d = in->axes - 1; d >= 0; d--) {
+            to += (in->range[d].first + rest % in->range[d].count) * step;
+            rest /= in->range[d].count;
+            step *= in->range[d].axis->size;
+        }
+        int parts = in->form.complex_ ? 2 : 1;
+        for (int k = 0; k < in->elements * parts; k++) {
+            int64_t from = cell * in->elements * parts + k;
+            kept.numbers[2 * (to * in->elements + k / parts) + k % parts] +=
+                in->form.precision == GROVE_PRECISION_DOUBLE ? ((double *)in->data)[from]
+                                                             : (double)((float *)in->data)[from];
+        }
+    }
+    return 0;
+}
+
+static const grove_input heap_inputs[] = {
+    {"x", GROVE_VALUE, "what is kept", .shapes = GROVE_ANY_SHAPE}, {0}};
+static const grove_class class_heap = {GROVE_CLASS_HEAD(heap), .doc = "For tests.",
+                                       .inputs = heap_inputs, .flags = GROVE_CLASS_ACTION,
+                                       .write = write_heap};
+
+static void setup(void)
+{
+    cuda_testing_reset(0);
+    session_test_begin();
+    ck_assert_int_eq(grove_classes_add(now.classes, &class_knob, now.error), 0);
+    ck_assert_int_eq(grove_classes_add(now.classes, &class_heap, now.error), 0);
+    kept = (heap){0};
+}
+
+static void teardown(void)
+{
+    free(kept.numbers);
+    session_test_end();
+}
+
+static grove_session *session_of(const char *device, grove_session_options options)
+{
+    options.device = device;
+    grove_session *session = grove_session_new(now.tree, &options, now.error);
+    if (!session)
+        ck_abort_msg("%s", grove_error_message(now.error, 0));
+    return session;
+}
+
+/* Frees it; nothing may be left in the driver. */
+static void end(grove_session *session)
+{
+    const emulated_control *c = cuda_testing_control();
+
+    grove_session_free(session);
+    if (!c)
+        return;
+    ck_assert_int_eq(c->blocks, 0);
+    ck_assert_int_eq(c->pinned, 0);
+    ck_assert_int_eq(c->streams, 0);
+    ck_assert_int_eq(c->events, 0);
+    ck_assert_int_eq(c->contexts, 0);
+    ck_assert_int_eq(c->host_addresses, 0);
+}
+
+/* What the tree's action gets from a run there. */
+static heap run_on(const char *device, grove_session_options options, grove_counters *counters)
+{
+    grove_session *session = session_of(device, options);
+    int code = grove_session_run(session);
+
+    ck_assert_msg(!code, "%s", code ? grove_error_message(now.error, 0) : "");
+    if (counters)
+        *counters = *grove_session_counters(session);
+    end(session);
+    heap result = kept;
+    kept = (heap){0};
+    return result;
+}
+
+static double distance(const heap *a, const heap *b)
+{
+    double sum = 0, norm = 0;
+
+    ck_assert_uint_eq(a->count, b->count);
+    for (size_t i = 0; i < 2 * a->count; i++) {
+        double d = a->numbers[i] - b->numbers[i];
+        sum += d * d;
+        norm += b->numbers[i] * b->numbers[i];
+    }
+    ck_assert(isfinite(sum) && norm > 0);
+    return sqrt(sum / norm);
+}
+
+static bool equal(const heap *a, const heap *b)
+{
+    return a->count == b->count &&
+           !memcmp(a->numbers, b->numbers, 2 * a->count * sizeof(*a->numbers));
+}
+
+/* ---- a simulation ---- */
+
+static const char simulation[] =
+    "obs = observe(array=\"%s/data/arrays/vla-c.array\", phase_centre=\"05h42m36.1s 49d51m07s\",\n"
+    "  hour_angle=-0.2h..0.2h, integration=%s, frequency=1.4GHz, channels=%d,\n"
+    "  channel_width=4MHz)\n"
+    "S = sky_model(\"%s/examples/quickstart/3C147.skymodel\")\n"
+    "E[s,p] = beam_airy(S, obs, diameter=25m)\n"
+    "G[p] = gains(obs, kind=random_walk, amplitude=0.02, phase=5deg, seed=1)\n"
+    "V[p,q] = G[p] * sum[s](E[s,p] * point(S, obs, smear=both) * E[s,q]^H) * G[q]^H\n"
+    "  + noise(obs, sefd=420Jy, seed=2)\n"
+    "keep = heap(V)\n";
+
+static void simulate(const char *integration, int channels, const char *more)
+{
+    const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
+    char text[3072];
+    int length = snprintf(text, sizeof(text), simulation, source, integration, channels, source);
+
+    snprintf(text + length, sizeof(text) - (size_t)length, "%s", more);
+    session_test_tree(text);
+}
+
+START_TEST(simulation_in_tiles)
+{
+    grove_session_options options = {.threads = 1, .tile_times = 2, .double_precision = _i};
+    grove_counters c = {0};
+
+    simulate("120s", 4, "");
+    heap truth = run_on("cpu", options, &c);
+    ck_assert_uint_eq(c.launches, 0);
+    heap got = run_on("cuda", options, &c);
+    ck_assert_double_lt(distance(&got, &truth), _i ? 1e-11 : 1e-5);
+    /* each visibility comes back once; noise and all else is made there */
+    ck_assert_uint_eq(c.bytes_down, truth.count * (_i ? 16 : 8));
+    /* up go uvw and its rate, once, and little else: [time baseline] vectors of 3 doubles */
+    size_t cells = truth.count / 4 / 4;
+    ck_assert_uint_ge(c.bytes_up, cells * 2 * 24);
+    ck_assert_uint_le(c.bytes_up, cells * 2 * 24 + 60000);
+    ck_assert_uint_gt(c.launches, 0);
+    ck_assert_int_gt(c.tiles, 4);
+    free(got.numbers);
+    free(truth.numbers);
+}
+END_TEST
+
+/* Of several runs of one session only the first takes memory from the driver. */
+START_TEST(memory_is_taken_once)
+{
+    grove_session_options options = {.threads = 1, .tile_times = 2};
+
+    simulate("120s", 4, "");
+    grove_session *session = session_of("cuda", options);
+    uint64_t before = 0;
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(grove_session_run(session), 0);
+        ck_assert(i < 2 || grove_session_counters(session)->system_allocations == before);
+        before = grove_session_counters(session)->system_allocations;
+    }
+    end(session);
+}
+END_TEST
+
+/* ---- a loop that turns one parm ---- */
+
+START_TEST(loop_copies_the_parm_alone)
+{
+    grove_session_options options = {.threads = 1, .double_precision = _i};
+    grove_counters last = {0};
+
+    simulate("120s", 4, "k = knob()\nx = (V + V) * k.gain\n");
+    grove_session *session = session_of("cuda", options);
+    for (int i = 0; i < 10; i++) {
+        grove_value *value = NULL;
+        int64_t count = 0;
+        knob_now = 1 + i;
+        grove_session_renew(session, session_test_node("k"));
+        ck_assert_int_eq(grove_session_value(session, "x", &value), 0);
+        double *numbers = grove_value_numbers(value, &count, now.error);
+        ck_assert_ptr_nonnull(numbers);
+        static double first[2];
+        if (!i)
+            memcpy(first, numbers, sizeof(first));
+        for (int k = 0; k < 2; k++)
+            ck_assert_double_eq_tol(numbers[k], (1 + i) * first[k], 1e-5 * fabs(numbers[k]));
+        free(numbers);
+        size_t bytes = (size_t)count * (_i ? 16 : 8);
+        grove_value_unref(value);
+        ck_assert_int_eq(grove_session_value(session, "x", &value), 0); /* kept there */
+        grove_value_unref(value);
+        const grove_counters *c = grove_session_counters(session);
+        if (i) {
+            ck_assert_uint_eq(c->bytes_up - last.bytes_up, _i ? 16 : 8);
+            ck_assert_uint_eq(c->bytes_down - last.bytes_down, bytes);
+            ck_assert_uint_eq(c->system_allocations, last.system_allocations);
+            ck_assert_uint_eq(c->launches - last.launches, 1);
+            ck_assert_uint_eq(c->evaluations - last.evaluations, 2);
+            ck_assert_uint_ge(c->device_hits - last.device_hits, 1);
+        }
+        last = *c;
+    }
+    char *profile = grove_session_profile(session);
+    ck_assert_ptr_nonnull(strstr(profile, "cuda:0: Emulated device"));
+    free(profile);
+    end(session);
+}
+END_TEST
+
+/* ---- names ---- */
+
+START_TEST(devices_by_name)
+{
+    grove_session_options options = {.threads = 1};
+    const char *const wrong[] = {"tpu", "cuda:7"};
+
+    session_test_tree("x = o.data * 2");
+    for (int i = 0; i < 2; i++) {
+        options.device = wrong[i];
+        ck_assert_ptr_null(grove_session_new(now.tree, &options, now.error));
+        ck_assert_int_eq(grove_error_count(now.error), 1);
+        grove_error_clear(now.error);
+    }
+    grove_session *session = session_of("auto", options);
+    ck_assert_int_eq(session->device_count, 1);
+    end(session);
+    setenv("GROVE_CUDA_DRIVER", "/nowhere/libcuda.so.1", 1);
+    session = session_of("auto", options);
+    ck_assert_int_eq(session->device_count, 0);
+    end(session);
+    options.device = "cuda";
+    ck_assert_ptr_null(grove_session_new(now.tree, &options, now.error));
+    ck_assert_int_eq(grove_error_count(now.error), 1);
+    ck_assert_ptr_nonnull(strstr(grove_error_message(now.error, 0), "there is no NVIDIA driver"));
+}
+END_TEST
+
+/* ---- several devices ---- */
+
+START_TEST(any_number_of_devices)
+{
+    grove_session_options options = {.threads = 1, .tile_times = 1};
+    emulated_control *control = cuda_testing_control();
+
+    if (!control)
+        return;
+    simulate("120s", 4, "");
+    heap truth = run_on("cuda", options, NULL);
+    for (int devices = 1; devices < 4; devices++) {
+        cuda_testing_reset((uint64_t)_i);
+        control->devices = devices;
+        heap got = run_on("cuda:all", options, NULL);
+        ck_assert(equal(&got, &truth));
+        free(got.numbers);
+    }
+    free(truth.numbers);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cuda residency");
+    TCase *tests = tcase_create("cuda residency");
+    SRunner *runner = srunner_create(suite);
+
+    cuda_testing_begin();
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_set_timeout(tests, 240);
+    tcase_add_loop_test(tests, simulation_in_tiles, 0, 2);
+    tcase_add_test(tests, memory_is_taken_once);
+    tcase_add_loop_test(tests, loop_copies_the_parm_alone, 0, 2);
+    tcase_add_test(tests, devices_by_name);
+    tcase_add_loop_test(tests, any_number_of_devices, 0, 5);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
