@@ -16,7 +16,8 @@
 
 enum {
     SPAN = 512 / VECTOR_BYTES, /* sources at once */
-    ABREAST = 8                /* rows whose factors are made at once */
+    ABREAST = 8,               /* rows whose factors are made at once */
+    AHEAD = 4                  /* stations whose Jones terms are called for */
 };
 
 /* Of SPAN sources in ABREAST rows; growth of the delay, at the reference in turns. */
@@ -32,6 +33,7 @@ typedef struct {
     vec ratio, square, width; /* of the reference */
     double direction[3][SPAN];
     jones brightness[SPAN];
+    int plain[SPAN]; /* a real number times unity in all lanes */
     row_factors factors;
 } lattice;
 
@@ -59,38 +61,13 @@ FORCE vec sine_of_half_turns(vec y)
 
 /* ---- factors of stations ---- */
 
-/* Numbers 0, 2, 4 ... of two vectors, one after the other, and 1, 3, 5 ... */
-FORCE void unzip(vec a, vec b, vec *even, vec *odd)
-{
-#if VECTOR_BYTES / 4 == 16 && GROVE_REAL_SINGLE
-    *even =
-        __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
-    *odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
-#elif (VECTOR_BYTES / 4 == 8 && GROVE_REAL_SINGLE) || VECTOR_BYTES / 8 == 8
-    *even = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
-    *odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
-#elif GROVE_REAL_SINGLE || VECTOR_BYTES / 8 == 4
-    *even = __builtin_shufflevector(a, b, 0, 2, 4, 6);
-    *odd = __builtin_shufflevector(a, b, 1, 3, 5, 7);
-#else
-    *even = __builtin_shufflevector(a, b, 0, 2);
-    *odd = __builtin_shufflevector(a, b, 1, 3);
-#endif
-}
-
 /* Cells of eight numbers in a row to eight vectors. */
 static void spread_cells(const real *from, jones *to)
 {
-    vec x[8], y[8];
+    vec x[8];
 
     memcpy(x, from, sizeof(x));
-    for (int k = 0; k < 4; k++)
-        unzip(x[2 * k], x[2 * k + 1], &y[k], &y[4 + k]);
-    for (int k = 0; k < 4; k++)
-        unzip(y[2 * k], y[2 * k + 1], &x[k / 2 * 4 + k % 2], &x[k / 2 * 4 + 2 + k % 2]);
-    for (int k = 0; k < 4; k++)
-        unzip(x[2 * k], x[2 * k + 1], &to->at[k / 2 + 2 * (k % 2)],
-              &to->at[k / 2 + 2 * (k % 2) + 4]);
+    spread(x, to);
 }
 
 /* Jones terms of a station in the channels of the tile, zero in others. */
@@ -103,14 +80,14 @@ static void take_channels(const grove_predict_channels_job *job, int which, int 
     vec numbers[8];
     real(*scalars)[LANES] = (real(*)[LANES])numbers;
 
-    memset(to, 0, sizeof(*to));
-    if (!side->numbers) {
-        to->at[0] = to->at[6] = splat(1);
-        return;
-    }
     if (side->numbers == 8 && side->bytes == (int)sizeof(real) && job->from == 0 &&
         job->to == LANES && side->channel == 8 * (int64_t)sizeof(real)) {
         spread_cells((const real *)(const void *)(at + from), to);
+        return;
+    }
+    memset(to, 0, sizeof(*to));
+    if (!side->numbers) {
+        to->at[0] = to->at[6] = splat(1);
         return;
     }
     memset(numbers, 0, sizeof(numbers));
@@ -125,6 +102,17 @@ static void take_channels(const grove_predict_channels_job *job, int which, int 
         memcpy(to->at + 6, numbers + side->numbers - 2, 2 * sizeof(vec));
 }
 
+/* Asks memory for the Jones terms of a station: they lie far apart. */
+FORCE void fetch(const grove_predict_channels_job *job, int which, int station, int source)
+{
+    const grove_predict_channels_side *side = &job->side[which];
+    int64_t from = side->source * job->order[source] + side->channel * job->offset;
+
+    if (side->numbers && side->wanted[station])
+        for (int64_t k = job->from * side->channel; k < job->to * side->channel; k += 64)
+            __builtin_prefetch(side->at[station] + from + k);
+}
+
 FORCE void turn_elements(jones *m, int count, vec c, vec s)
 {
     for (int e = 0; e < count; e += 2) {
@@ -135,10 +123,15 @@ FORCE void turn_elements(jones *m, int count, vec c, vec s)
     }
 }
 
-/* left * b, of diagonals the elements that are wanted. */
+/* left * b, with a plain b or with diagonals leaving out the products with zero. */
 static void multiply_brightness(const grove_predict_channels_job *job, const jones *left,
-                                const jones *b, jones *to)
+                                const jones *b, int plain, jones *to)
 {
+    if (plain) {
+        for (int e = 0; e < 8; e++)
+            to->at[e] = left->at[e] * b->at[0];
+        return;
+    }
     for (int e = 0; e < 8; e += 2) {
         const vec *l = left->at + (e & 4), *m = b->at + (e & 2);
         vec x[2] = {splat(0), splat(0)};
@@ -170,7 +163,7 @@ static void fill_station(const lattice *g, int which, int station, int source, j
     if (which)
         *to = terms;
     else
-        multiply_brightness(job, &terms, &g->brightness[source], to);
+        multiply_brightness(job, &terms, &g->brightness[source], g->plain[source], to);
     turn_elements(to, 8, c, s);
 }
 
@@ -180,6 +173,9 @@ static void take_brightness(lattice *g)
 
     for (int i = 0; i < job->sources; i++) {
         const real *b = (const real *)job->weight + job->weight_source * i;
+        g->plain[i] = 1;
+        for (int k = 0; k < (job->weight_channel ? LANES : 1); k++)
+            g->plain[i] = g->plain[i] && is_plain(b + 8 * k);
         if (job->weight_channel)
             spread_cells(b, &g->brightness[i]);
         else
@@ -239,22 +235,25 @@ static void fill_rows(lattice *g, int row, int count)
     fill_extents(g, row, count);
 }
 
-/* Shape and smearing of source s in row r of those abreast. */
-FORCE vec factor_at(const lattice *g, int r, int s)
+/* Shape and smearing of the sources in row r of those abreast: one kind for all of them after the
+ * other, which keeps the units busy. */
+FORCE void factors_at(const lattice *g, int r, vec factor[SPAN])
 {
     const grove_predict_channels_job *job = g->job;
     const row_factors *f = &g->factors;
-    int at = r * SPAN + s;
-    vec factor = splat(f->amplitude[at]);
+    int at = r * SPAN;
 
     if (job->smear_time)
-        factor *= sine_of_half_turns(g->ratio * f->growth[at]);
-    if (s >= job->points)
-        factor *= decay(g->square * f->extent[at]);
+        for (int s = 0; s < SPAN; s++)
+            factor[s] = sine_of_half_turns(g->ratio * f->growth[at + s]) * f->amplitude[at + s];
+    else
+        for (int s = 0; s < SPAN; s++)
+            factor[s] = splat(f->amplitude[at + s]);
+    for (int s = job->points; s < job->sources; s++)
+        factor[s] *= decay(g->square * f->extent[at + s]);
     if (job->width && !job->equal_width)
-        factor *= sinc_turns(g->width * f->delay[at]);
-    KEEP(factor);
-    return factor;
+        for (int s = 0; s < job->sources; s++)
+            factor[s] *= sinc_turns(g->width * f->delay[at + s]);
 }
 
 /* ---- sums ---- */
@@ -283,10 +282,11 @@ FORCE void add_matrices(const lattice *g, int row, int r, int stray, const jones
 {
     vec *to = (vec *)g->job->sums + (int64_t)row * 8;
     vec x0[2] = {to[0], to[1]}, x1[2] = {to[2], to[3]}, x2[2] = {to[4], to[5]},
-        x3[2] = {to[6], to[7]};
+        x3[2] = {to[6], to[7]}, factor[SPAN];
 
+    factors_at(g, r, factor);
     for (int s = 0; s < g->job->sources; s++, a++, b++) {
-        vec f = factor_at(g, r, s);
+        vec f = factor[s];
         const vec *m = a->at, *n = b->at;
         jones turned;
         if (stray) {
@@ -323,10 +323,11 @@ static void add_stray(const lattice *g, int row, int r, const jones *a, const jo
 static void add_diagonals(const lattice *g, int row, int r, const jones *a, const jones *b)
 {
     const grove_predict_channels_job *job = g->job;
-    vec *to = (vec *)job->sums + (int64_t)row * 8;
+    vec *to = (vec *)job->sums + (int64_t)row * 8, factor[SPAN];
 
+    factors_at(g, r, factor);
     for (int s = 0; s < job->sources; s++, a++, b++) {
-        vec f = factor_at(g, r, s);
+        vec f = factor[s];
         const vec *m = a->at;
         jones turned;
         if (job->stray[row]) {
@@ -373,13 +374,14 @@ static void channel_sums(const grove_predict_channels_job *job)
 
     start_lattice(&g, job);
     take_brightness(&g);
-    for (int p = 0; p < job->stations; p++)
-        for (int s = 0; s < job->sources; s++) {
-            if (job->side[0].wanted[p])
-                fill_station(&g, 0, p, s, left + p * SPAN + s);
-            if (job->side[1].wanted[p])
-                fill_station(&g, 1, p, s, right + p * SPAN + s);
-        }
+    for (int s = 0; s < job->sources; s++)
+        for (int p = 0; p < job->stations; p++)
+            for (int side = 0; side < 2; side++) {
+                if (p + AHEAD < job->stations)
+                    fetch(job, side, p + AHEAD, s);
+                if (job->side[side].wanted[p])
+                    fill_station(&g, side, p, s, (side ? right : left) + p * SPAN + s);
+            }
     for (int row = 0; row < job->rows; row += ABREAST) {
         int count = job->rows - row < ABREAST ? job->rows - row : ABREAST;
         fill_rows(&g, row, count);

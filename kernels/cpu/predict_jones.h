@@ -60,6 +60,59 @@ FORCE void take_numbers(const grove_predict_jones_side *side, int64_t offset, in
     }
 }
 
+/* Numbers 0, 2, 4 ... of two vectors, one after the other, and 1, 3, 5 ... */
+FORCE void unzip(vec a, vec b, vec *even, vec *odd)
+{
+#if VECTOR_BYTES / 4 == 16 && GROVE_REAL_SINGLE
+    *even =
+        __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    *odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+#elif (VECTOR_BYTES / 4 == 8 && GROVE_REAL_SINGLE) || VECTOR_BYTES / 8 == 8
+    *even = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+    *odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+#elif GROVE_REAL_SINGLE || VECTOR_BYTES / 8 == 4
+    *even = __builtin_shufflevector(a, b, 0, 2, 4, 6);
+    *odd = __builtin_shufflevector(a, b, 1, 3, 5, 7);
+#else
+    *even = __builtin_shufflevector(a, b, 0, 2);
+    *odd = __builtin_shufflevector(a, b, 1, 3);
+#endif
+}
+
+/* Cells of eight numbers, one after the other, to eight vectors. */
+FORCE void spread(vec x[8], jones *to)
+{
+    vec y[8];
+
+    for (int k = 0; k < 4; k++)
+        unzip(x[2 * k], x[2 * k + 1], &y[k], &y[4 + k]);
+    for (int k = 0; k < 4; k++)
+        unzip(y[2 * k], y[2 * k + 1], &x[k / 2 * 4 + k % 2], &x[k / 2 * 4 + 2 + k % 2]);
+    for (int k = 0; k < 4; k++)
+        unzip(x[2 * k], x[2 * k + 1], &to->at[k / 2 + 2 * (k % 2)],
+              &to->at[k / 2 + 2 * (k % 2) + 4]);
+}
+
+/* Matrices, each from its row. */
+FORCE void take_matrices(const grove_predict_jones_side *side, int64_t offset, jones *to)
+{
+    vec x[8];
+
+#if GROVE_REAL_SINGLE && VECTOR_BYTES == 64
+    for (int k = 0; k < 8; k++) {
+        part a, b;
+        memcpy(&a, side->at[2 * k] + offset, sizeof(a));
+        memcpy(&b, side->at[2 * k + 1] + offset, sizeof(b));
+        x[k] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    }
+#else
+    const int each = 8 / LANES > 0 ? 8 / LANES : 1; /* vectors of a cell */
+    for (int k = 0; k < 8; k++)
+        memcpy(&x[k], side->at[k / each] + offset + k % each * VECTOR_BYTES, sizeof(vec));
+#endif
+    spread(x, to);
+}
+
 /* Jones terms of a side as matrices. */
 static void take_jones(const work *w, int which, int64_t source, int channel, jones *to)
 {
@@ -70,6 +123,10 @@ static void take_jones(const work *w, int which, int64_t source, int channel, jo
     vec numbers[8];
     real(*scalars)[LANES] = (real(*)[LANES])numbers;
 
+    if (side->bytes == (int)sizeof(real) && side->numbers == 8) {
+        take_matrices(side, offset, to);
+        return;
+    }
     memset(to, 0, sizeof(*to));
     if (!side->numbers) {
         to->at[0] = to->at[6] = splat(1);
@@ -77,8 +134,6 @@ static void take_jones(const work *w, int which, int64_t source, int channel, jo
     }
     if (side->bytes != (int)sizeof(real))
         take_other_precision(side, offset, scalars);
-    else if (side->numbers == 8)
-        take_numbers(side, offset, 8, scalars);
     else if (side->numbers == 4)
         take_numbers(side, offset, 4, scalars);
     else
@@ -106,7 +161,10 @@ static void surround_matrix(const jones *left, const real *b, const jones *right
     jones product = *left;
     vec zero = splat(0);
 
-    if (b) {
+    if (b && is_plain(b)) { /* the same without the products with zero */
+        for (int e = 0; e < 8; e++)
+            product.at[e] = left->at[e] * b[0];
+    } else if (b) {
         for (int e = 0; e < 8; e += 2) {
             const vec *l = left->at + (e & 4);
             const real *m = b + (e & 2);
