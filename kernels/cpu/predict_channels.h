@@ -16,8 +16,7 @@
 
 enum {
     SPAN = 512 / VECTOR_BYTES, /* sources at once */
-    ABREAST = 8,               /* rows whose factors are made at once */
-    AHEAD = 4                  /* stations whose Jones terms are called for */
+    ABREAST = 8                /* rows whose factors are made at once */
 };
 
 /* Of SPAN sources in ABREAST rows; growth of the delay, at the reference in turns. */

@@ -13,7 +13,10 @@
 
 #include "predict_direct.h"
 
-enum { KEPT = 64 /* sources whose matrices are kept where phases are evaluated */ };
+enum {
+    KEPT = 64, /* sources whose matrices are kept where phases are evaluated */
+    AHEAD = 4  /* sources, or stations, whose Jones terms memory is asked for */
+};
 
 /* Jones terms of a source in all rows, or their product with its brightness: elements, re and im.
  */
@@ -222,13 +225,33 @@ static void make_matrix(const work *w, int64_t source, int channel, const real *
     surround(w, &left, b, &right, to);
 }
 
+/* Asks memory for the Jones terms of a source: those of neighbouring rows often share a place. */
+FORCE void fetch_jones(const grove_predict_jones *job, int64_t source)
+{
+    for (int side = 0; side < 2; side++) {
+        const grove_predict_jones_side *from = &job->side[side];
+        int64_t offset = from->source * job->order[source];
+        if (!from->numbers)
+            continue;
+        __builtin_prefetch(from->at[0] + offset);
+        for (int i = 1; i < LANES; i++)
+            if (from->at[i] != from->at[i - 1])
+                __builtin_prefetch(from->at[i] + offset);
+    }
+}
+
 /* The matrices of some sources, of Jones terms that do not vary with frequency; of spectra without
  * the brightness. */
 static void make_matrices(const work *w, int64_t source, int count, jones *to)
 {
-    for (int i = 0; i < count; i++)
+    int64_t sources = w->job->points + w->job->gaussians;
+
+    for (int i = 0; i < count; i++) {
+        if (source + i + AHEAD < sources)
+            fetch_jones(jones_of(w), source + i + AHEAD);
         make_matrix(w, source + i, w->job->from,
                     w->job->weight_channel ? NULL : brightness_at(w, source + i, 0), to + i);
+    }
 }
 
 static void fill_phases(const work *w, int64_t source, int count, panels *p)
