@@ -111,7 +111,7 @@ GROVE_FN cplx power_of_element(cplx x, double exponent)
         }
         return exponent < 0 ? cx_inv(result) : result;
     }
-    double size = pow(hypot((double)x.re, (double)x.im), exponent);
+    double size = pow(grove_modulus((double)x.re, (double)x.im), exponent);
     double angle = atan2((double)x.im, (double)x.re) * exponent;
     return cx((real)(size * cos(angle)), (real)(size * sin(angle)));
 }

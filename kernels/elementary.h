@@ -27,7 +27,7 @@
 /* One part of the principal square root, without cancellation. */
 GROVE_FN double complex_root(double x, double y, int imaginary)
 {
-    double big = sqrt((hypot(x, y) + (x < 0 ? -x : x)) / 2);
+    double big = sqrt((grove_modulus(x, y) + (x < 0 ? -x : x)) / 2);
     double small = big > 0 ? y / (2 * big) : 0;
 
     if (x >= 0)
@@ -43,12 +43,12 @@ GROVE_FN double sine_over(double x)
 GROVE_ELEMENTARY(conj, x, x, -y)
 GROVE_ELEMENTARY(real_part, x, x, 0)
 GROVE_ELEMENTARY(imag, 0, y, 0)
-GROVE_ELEMENTARY(abs, fabs(x), hypot(x, y), 0)
+GROVE_ELEMENTARY(abs, fabs(x), grove_modulus(x, y), 0)
 GROVE_ELEMENTARY(arg, atan2(0.0, x), atan2(y, x), 0)
 GROVE_ELEMENTARY(sqrt, sqrt(x), complex_root(x, y, 0), complex_root(x, y, 1))
 GROVE_ELEMENTARY(exp, exp(x), exp(x) * cos(y), exp(x) * sin(y))
-GROVE_ELEMENTARY(log, log(x), log(hypot(x, y)), atan2(y, x))
-GROVE_ELEMENTARY(log10, log10(x), log10(hypot(x, y)), atan2(y, x) / 2.302585092994045684)
+GROVE_ELEMENTARY(log, log(x), log(grove_modulus(x, y)), atan2(y, x))
+GROVE_ELEMENTARY(log10, log10(x), log10(grove_modulus(x, y)), atan2(y, x) / 2.302585092994045684)
 GROVE_ELEMENTARY(sin, sin(x), sin(x) * cosh(y), cos(x) * sinh(y))
 GROVE_ELEMENTARY(cos, cos(x), cos(x) * cosh(y), -sin(x) * sinh(y))
 GROVE_ELEMENTARY(tan, tan(x), sin(x) * cos(x) / (cos(x) * cos(x) + sinh(y) * sinh(y)),

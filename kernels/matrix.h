@@ -57,8 +57,16 @@ GROVE_CELL(determinant)
 /* Root of the sum of squares of all numbers of the cell (Frobenius, Euclid), without overflow. */
 GROVE_CELL(norm)
 {
-    double size = 0;
+    double square = 0, size = 0;
 
+    for (int e = 0; e < c->args->in[0].elements; e++) {
+        cplx x = cx_at(c, 0, e);
+        square += (double)x.re * (double)x.re + (double)x.im * (double)x.im;
+    }
+    if (square > 1e-280 && square < 1e300) {
+        GROVE_OUT_REAL(c)[0] = (real)sqrt(square);
+        return;
+    }
     for (int e = 0; e < c->args->in[0].elements; e++) {
         cplx x = cx_at(c, 0, e);
         size = hypot(size, hypot((double)x.re, (double)x.im));

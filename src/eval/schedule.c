@@ -253,7 +253,7 @@ static bool choose_tiles(grove_schedule *s, uint64_t *needed)
     return fits;
 }
 
-/* In one tile: small runs, and where that saves a pass or the whole is asked for. */
+/* In one tile: small runs, and where the whole is asked for. */
 static bool is_well_whole(const grove_schedule *s)
 {
     uint64_t largest = 0;
@@ -261,32 +261,64 @@ static bool is_well_whole(const grove_schedule *s)
     for (int i = 0; i < s->count; i++)
         if (s->passes[i].largest > largest)
             largest = s->passes[i].largest;
-    return s->stores || s->reduces_time || largest <= (uint64_t)8 << 20;
+    return s->stores || largest <= (uint64_t)8 << 20;
+}
+
+/* Does cutting along time make more than one pass go through many tiles? Then what fits the memory
+ * whole is better computed once. */
+static bool repeats(const grove_schedule *s)
+{
+    int many = 0;
+
+    for (int i = 0; i < s->count; i++)
+        many += s->passes[i].tiles > 1;
+    return s->reduces_time && many > 1;
+}
+
+/* The schedule with axes cut up to `level`, of which 0 is one tile; whether it fits, and what it
+ * needs if not. */
+static int try_level(grove_session *session, grove_node *const *nodes, size_t count,
+                     const grove_range *range, int ranges, unsigned level,
+                     grove_schedule **schedule, bool *fits, uint64_t *needed)
+{
+    unsigned force = forced(&session->options);
+
+    grove_schedule_free(*schedule);
+    *schedule = NULL;
+    *needed = 0;
+    int code = make_schedule(session, nodes, count, range, ranges,
+                             force ? force : (1u << level) - 1, schedule);
+    *fits = !code && choose_tiles(*schedule, needed);
+    if (code) {
+        grove_schedule_free(*schedule);
+        *schedule = NULL;
+    }
+    return code;
 }
 
 int grove_schedule_new(grove_session *session, grove_node *const *nodes, size_t count,
                        const grove_range *range, int ranges, grove_schedule **schedule)
 {
-    unsigned force = forced(&session->options);
     char want[32], have[32];
+    bool fits, whole;
+    uint64_t needed;
 
-    for (unsigned level = 0; level <= GROVE_CUTS; level++) {
-        uint64_t needed = 0;
-        unsigned cuttable = force ? force : (1u << level) - 1;
-        *schedule = NULL;
-        int code = make_schedule(session, nodes, count, range, ranges, cuttable, schedule);
-        bool fits = !code && choose_tiles(*schedule, &needed);
-        if (!code && (force || (fits && (level || is_well_whole(*schedule)))))
-            return 0;
-        grove_schedule_free(*schedule);
-        *schedule = NULL;
-        if (code)
+    *schedule = NULL;
+    int code = try_level(session, nodes, count, range, ranges, 0, schedule, &fits, &needed);
+    whole = fits;
+    if (code || forced(&session->options) || (whole && is_well_whole(*schedule)))
+        return code;
+    for (unsigned level = 1; level <= GROVE_CUTS; level++) {
+        code = try_level(session, nodes, count, range, ranges, level, schedule, &fits, &needed);
+        if (code || (fits && !(whole && repeats(*schedule))))
             return code;
-        if (level == GROVE_CUTS)
-            return grove_fail(session->error, GROVE_NO_MEMORY,
-                              "memory: the smallest tile needs %s, %s are allowed; allow more",
-                              grove_show_bytes(want, (double)needed),
-                              grove_show_bytes(have, (double)session->memory));
+        if (fits)
+            return try_level(session, nodes, count, range, ranges, 0, schedule, &fits, &needed);
     }
-    return GROVE_INTERNAL;
+    grove_schedule_free(*schedule);
+    *schedule = NULL;
+    return grove_fail(session->error, GROVE_NO_MEMORY,
+                      "memory: the smallest tile needs %s, %s are allowed; allow more",
+                      grove_show_bytes(want, (double)needed),
+                      grove_show_bytes(have, (double)session->memory));
 }
