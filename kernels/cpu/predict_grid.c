@@ -91,11 +91,15 @@ grove_predict_grid *grove_predict_grid_new(int stations, int sides, const unsign
     int32_t *column = calloc(columns + 1, sizeof(*column));
     g->cells = calloc(rows * columns + 1, sizeof(*g->cells));
     g->tiles = calloc(most, sizeof(*g->tiles));
-    if (!column || !g->cells || !g->tiles) {
+    g->row = calloc((size_t)stations + 1, sizeof(*g->row));
+    if (!column || !g->row || !g->cells || !g->tiles) {
         free(column);
         grove_predict_grid_free(g);
         return NULL;
     }
+    for (int i = 0; i < stations; i++)
+        if (g->place[0][i] >= 0)
+            g->row[g->place[0][i]] = i;
     mark_cells(g, wanted);
     make_tiles(g, column);
     free(column);
@@ -108,14 +112,8 @@ void grove_predict_grid_free(grove_predict_grid *g)
         return;
     free(g->place[0]);
     free(g->place[1]);
+    free(g->row);
     free(g->tiles);
     free(g->cells);
     free(g);
-}
-
-int64_t grove_predict_grid_padded(const grove_predict_grid *g)
-{
-    int64_t rows = (int64_t)g->sides * g->rows[0];
-
-    return (rows + g->tile_rows - 1) / g->tile_rows * g->tile_rows;
 }

@@ -9,6 +9,7 @@ typedef struct {
     int tile_rows, tile_columns;
     int rows[2];       /* stations that some baseline has on its left, on its right */
     int32_t *place[2]; /* [station] its place among those, or -1 */
+    int32_t *row;      /* [place] the station, of those on the left */
     grove_predict_tile *tiles;
     int tile_count;
     int32_t *cells; /* [row][column], each sides * rows: its place in [tile][column][row], or -1 */
@@ -18,7 +19,5 @@ typedef struct {
 grove_predict_grid *grove_predict_grid_new(int stations, int sides, const unsigned char *wanted,
                                            int tile_rows, int tile_columns);
 void grove_predict_grid_free(grove_predict_grid *grid);
-/* Rows with those that fill the last tile. */
-int64_t grove_predict_grid_padded(const grove_predict_grid *grid);
 
 #endif

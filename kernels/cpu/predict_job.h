@@ -125,6 +125,7 @@ typedef struct {
     int stations;              /* on either side */
     int rows[2];               /* of them left and right */
     const int32_t *place[2];   /* [station] its place among those, or -1 */
+    const int32_t *row;        /* [place] the station, of those on the left */
     const double *uvw;         /* [station][3] m */
     double freq;
     /* [3][source] (l, m, n - 1) / c, s/m; the three `stride` apart */
@@ -136,8 +137,7 @@ typedef struct {
     const int64_t *order; /* the number of each source in them */
     const grove_predict_tile *tiles;
     int tile_count;
-    /* Aligned, zero at first, in vectors: capacity (3 sides (padded rows + columns) + 2 stations),
-     * where padded rows are a multiple of tile_rows. */
+    /* Aligned, in vectors: capacity (3 sides (tile_rows + sides rows[1]) + 2 stations) */
     void *work;
     /* [element][which][tile][tile_columns][tile_rows] += the products of real parts, of imaginary
      * parts and of sums of both: the real part of the result is the first without the second, the

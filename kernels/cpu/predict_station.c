@@ -211,7 +211,7 @@ static size_t lines(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-/* Memory that another piece has had, or new and zeroed. */
+/* Memory that another piece has had, or new. */
 static void *take_memory(grove_predict_sum *p, size_t bytes)
 {
     for (int i = 0; i < PREDICT_SPARES; i++) {
@@ -219,10 +219,7 @@ static void *take_memory(grove_predict_sum *p, size_t bytes)
         if (spare)
             return spare;
     }
-    void *memory = aligned_alloc(64, bytes);
-    if (memory)
-        memset(memory, 0, bytes);
-    return memory;
+    return aligned_alloc(64, bytes);
 }
 
 static void return_memory(grove_predict_sum *p, void *memory)
@@ -238,7 +235,7 @@ static int allocate_piece(grove_predict_sum *p, piece *c)
     const grove_predict_grid *g = p->grid;
     size_t lanes = (size_t)p->kernels->lanes, bytes = lanes * (p->args->out.bytes == 4 ? 4 : 8);
     size_t capacity = ROW_BYTES / (size_t)p->sides / bytes, sides = (size_t)p->sides;
-    size_t rows = (size_t)grove_predict_grid_padded(g) + sides * (size_t)g->rows[1];
+    size_t rows = (size_t)g->tile_rows + sides * (size_t)g->rows[1];
     size_t work = capacity * (3 * sides * rows + 2 * (size_t)p->stations) * bytes;
     size_t flux = capacity * 8 * bytes, uvw = lines((size_t)p->stations * 3 * sizeof(double));
 
@@ -292,6 +289,7 @@ static int start_piece(grove_predict_sum *p, int64_t number, piece *c)
     panel->rows[1] = g->rows[1];
     panel->place[0] = g->place[0];
     panel->place[1] = g->place[1];
+    panel->row = g->row;
     panel->tiles = g->tiles;
     panel->tile_count = g->tile_count;
     panel->stride = p->padded;
@@ -308,11 +306,10 @@ static void take_uvw(const grove_predict_sum *p, piece *c)
 
     memset(c->uvw, 0, sizeof(double) * 3 * (size_t)p->stations);
     for (int side = 0; side < 2; side++)
-        for (int64_t b = 0; b < p->baselines; b++) {
-            int station = input(p, inputs[side])->gather[b];
-            memcpy(c->uvw + 3 * station, station_uvw(p, inputs[side], c->time, station),
-                   3 * sizeof(double));
-        }
+        for (int64_t i = 0; i < p->stations; i++)
+            if (p->grid->place[side][i] >= 0)
+                memcpy(c->uvw + 3 * i, station_uvw(p, inputs[side], c->time, i),
+                       3 * sizeof(double));
 }
 
 /* The elements of the brightness that are summed by themselves, or the whole matrix. */
