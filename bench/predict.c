@@ -1,25 +1,27 @@
-/* How fast the sums over sources are: source-visibilities per second of one core for each way,
- * instruction set and precision, beside the core's own multiply-add peak and bandwidth, measured in
- * the same run. Medians of interleaved rounds.
- *
- *     bench/predict [rounds [seconds [words]]]   (5 rounds, at least 0.2 s for each number; only
- *                                                workloads with these words in their names)
+/* How fast the sums over sources are: source-visibilities per second for each way, instruction set
+ * and precision, beside the core's own multiply-add peak and bandwidth, measured in the same run.
+ * Medians of interleaved rounds. `grove bench predict --help` lists the options.
  *
  * Workloads: P1 = 64 stations, 16 times, 64 channels 1.0-1.5 GHz, 1000 sources within a degree; P2
- * = the same with one channel and 10000 sources; P4 = P1 with 480 times (printed as a wall time).
+ * = the same with one channel and 10000 sources; P4 = P1 with 480 times (printed as a time).
  */
+#include "machine.h"
+#include "options.h"
+#include "roofline.h"
+
 #include "cell.h"
 
 #include "../kernels/cpu/isa.h"
 #include "../kernels/cpu/predict.h"
 #include "../kernels/cpu/predict_job.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { STATIONS = 64, BASELINES = STATIONS * (STATIONS - 1) / 2, TIMES = 16, MOST_ROUNDS = 99 };
+enum { STATIONS = 64, BASELINES = STATIONS * (STATIONS - 1) / 2, TIMES = 16 };
+enum { MOST_ROUNDS = 99, MOST_THREADS = 1024 };
 
 typedef struct {
     const char *name;
@@ -63,26 +65,6 @@ static uint64_t counter;
 static double draw(void)
 {
     return grove_random_uniform(grove_random_bits(3, counter++, 0, 0, 0)) - 0.5;
-}
-
-/* Of this thread on its core: others may use the machine too. */
-static double seconds(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void *allocate(size_t count, size_t size)
-{
-    void *memory = calloc(count + 1, size);
-
-    if (!memory) {
-        fprintf(stderr, "bench/predict: no memory\n");
-        exit(1);
-    }
-    return memory;
 }
 
 static void set_view(grove_view *view, void *data, int shape, int elements, int bytes,
@@ -223,21 +205,21 @@ static void set_views(const workload *w, problem *p, int bytes)
 
 static problem *make_problem(const workload *w, int bytes)
 {
-    problem *p = allocate(1, sizeof(*p));
+    problem *p = bench_allocate(1, sizeof(*p));
     size_t sources = (size_t)w->sources, channels = (size_t)w->channels;
 
     counter = 0;
-    p->lmn = allocate(3 * sources, 8);
-    p->uvw = allocate(3 * TIMES * BASELINES, 8);
-    p->rate = allocate(3 * TIMES * BASELINES, 8);
-    p->station = allocate(3 * TIMES * STATIONS, 8);
-    p->freq = allocate(channels, 8);
-    p->width = allocate(channels, 8);
-    p->left = allocate(BASELINES, 4);
-    p->right = allocate(BASELINES, 4);
-    p->brightness = allocate(sources * channels * 8, 8);
-    p->jones = allocate(jones_numbers(w), (size_t)bytes);
-    p->out = allocate((size_t)TIMES * BASELINES * channels * (size_t)w->elements * 2, 8);
+    p->lmn = bench_allocate(3 * sources, 8);
+    p->uvw = bench_allocate(3 * TIMES * BASELINES, 8);
+    p->rate = bench_allocate(3 * TIMES * BASELINES, 8);
+    p->station = bench_allocate(3 * TIMES * STATIONS, 8);
+    p->freq = bench_allocate(channels, 8);
+    p->width = bench_allocate(channels, 8);
+    p->left = bench_allocate(BASELINES, 4);
+    p->right = bench_allocate(BASELINES, 4);
+    p->brightness = bench_allocate(sources * channels * 8, 8);
+    p->jones = bench_allocate(jones_numbers(w), (size_t)bytes);
+    p->out = bench_allocate((size_t)TIMES * BASELINES * channels * (size_t)w->elements * 2, 8);
     fill(w, p, bytes);
     set_views(w, p, bytes);
     return p;
@@ -252,44 +234,91 @@ static void free_problem(problem *p)
         free(all[i]);
 }
 
-/* Whether to measure an instruction set: all that the processor has, or that of GROVE_ISA. */
-static int is_measured(int isa)
-{
-    const char *word = getenv("GROVE_ISA");
+/* What the command line asks for. */
+typedef struct {
+    const char *words, *isa, *precision, *plot;
+    int rounds, threads;
+    double least;
+} choice;
 
+/* Whether to measure an instruction set: all that the processor has, or the one asked for. */
+static int is_measured(const choice *c, int isa)
+{
     return grove_isa_works((grove_isa)isa) &&
-           (!word || !*word || !strcmp(word, grove_isa_name((grove_isa)isa)));
+           (!*c->isa || !strcmp(c->isa, grove_isa_name((grove_isa)isa)));
 }
 
 /* The plain way's rate, on as many rows as take `least` seconds. */
 static double time_plain(const workload *w, problem *p, double least)
 {
     int64_t rows = 0;
-    double start = seconds();
+    double start = bench_thread_seconds();
 
-    for (; seconds() - start < least && rows + 16 <= (int64_t)TIMES * BASELINES; rows += 16)
+    for (; bench_thread_seconds() - start < least && rows + 16 <= (int64_t)TIMES * BASELINES;
+         rows += 16)
         grove_predict_cells(&p->args, rows, rows + 16);
-    return (double)rows * w->sources * w->channels / (seconds() - start);
+    return (double)rows * w->sources * w->channels / (bench_thread_seconds() - start);
 }
 
-/* Whole evaluations, packing with them, of as many times as take about `least` seconds. */
-static double time_sum(const workload *w, problem *p, double least)
+/* A thread's share of the pieces of a sum. */
+typedef struct {
+    grove_predict_sum *sum;
+    int64_t first, last;
+    double seconds;
+} portion;
+
+static void *run_portion(void *context)
 {
-    double done = 0, start = seconds();
+    portion *part = context;
+    double start = bench_thread_seconds();
+
+    grove_predict_sum_run(part->sum, part->first, part->last);
+    part->seconds = bench_thread_seconds() - start;
+    return NULL;
+}
+
+/* Evaluates, packing with it; returns the time of packing, which one thread does, and of the thread
+ * that works longest. */
+static double evaluate(problem *p, int threads)
+{
+    static portion parts[MOST_THREADS];
+    pthread_t thread[MOST_THREADS];
+    double start = bench_thread_seconds(), longest = 0;
+    grove_predict_sum *sum = grove_predict_sum_new(&p->args);
+
+    if (!sum)
+        exit(1);
+    double packing = bench_thread_seconds() - start;
+    int64_t pieces = grove_predict_sum_pieces(sum);
+    for (int k = 0; k < threads; k++) {
+        parts[k] = (portion){sum, pieces * k / threads, pieces * (k + 1) / threads, 0};
+        if (k && pthread_create(&thread[k], NULL, run_portion, &parts[k]))
+            exit(1);
+    }
+    run_portion(&parts[0]);
+    for (int k = 0; k < threads; k++) {
+        if (k)
+            pthread_join(thread[k], NULL);
+        longest = fmax(longest, parts[k].seconds);
+    }
+    grove_predict_sum_free(sum);
+    return packing + longest;
+}
+
+/* Whole evaluations of as many times as take about `least` seconds. */
+static double time_sum(const workload *w, problem *p, int threads, double least)
+{
+    double done = 0, taken = 0;
     int64_t times = 1;
 
-    while (seconds() - start < least) {
+    while (taken < least) {
         p->args.size[1] = times;
-        grove_predict_sum *sum = grove_predict_sum_new(&p->args);
-        if (!sum)
-            exit(1);
-        grove_predict_sum_run(sum, 0, grove_predict_sum_pieces(sum));
-        grove_predict_sum_free(sum);
+        taken += evaluate(p, threads);
         done += (double)times * BASELINES * w->sources * w->channels;
         times = times < TIMES ? times * 2 : TIMES;
     }
     p->args.size[1] = TIMES;
-    return done / (seconds() - start);
+    return done / taken;
 }
 
 static double number_at(const problem *p, size_t k, int bytes)
@@ -324,133 +353,165 @@ static double error_of(const workload *w, int isa, int bytes)
     return sqrt(error / norm);
 }
 
-static double time_peak(int isa, int bytes, double least)
-{
-    const grove_predict_kernels *k = grove_predict_kernels_of(isa, bytes);
-    double start = seconds(), done = 0;
-
-    while (seconds() - start < least)
-        done += (double)k->peak(1000000);
-    return done / (seconds() - start);
-}
-
-/* Bytes per second of reading two arrays and writing a third, none in any cache. */
-static double time_bandwidth(void)
-{
-    const size_t n = 16 << 20;
-    double *a = allocate(n, 8), *b = allocate(n, 8), *c = allocate(n, 8), best = 0;
-
-    for (int round = 0; round < 5; round++) {
-        double start = seconds();
-        for (size_t i = 0; i < n; i++)
-            a[i] = b[i] + 0.5 * c[i];
-        double rate = 24.0 * (double)n / (seconds() - start);
-        best = rate > best ? rate : best;
-        b[round] = a[n / 2];
-    }
-    free(a);
-    free(b);
-    free(c);
-    return best;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median(double *x, int count)
-{
-    qsort(x, (size_t)count, sizeof(*x), ascending);
-    return x[count / 2];
-}
-
 typedef struct {
     double rate[GROVE_ISAS][MOST_ROUNDS], peak[GROVE_ISAS][MOST_ROUNDS], plain[MOST_ROUNDS];
 } rates;
 
-static void report(const workload *w, int bytes, rates *r, int rounds)
+/* Multiply-adds for each byte that has to be read or written once: sources, coordinates, Jones
+ * terms, visibilities. */
+static double intensity(const workload *w, int bytes)
 {
-    double plain = median(r->plain, rounds);
+    double rows = (double)TIMES * BASELINES, sources = w->sources, channels = w->channels;
+    double each = 2.0 * bytes * w->elements;
+    double read = sources * (24 + each * (w->spectra ? channels : 1)) +
+                  (double)jones_numbers(w) * bytes + 24 * rows * (w->smear & 1 ? 2 : 1);
+
+    return w->operations * rows * channels * sources / (read + each * rows * channels);
+}
+
+static void report(const choice *c, const workload *w, int bytes, rates *r, bench_roofline *roof)
+{
+    double plain = bench_median(r->plain, c->rounds);
+    int first = 1;
 
     for (int isa = GROVE_ISAS - 1; isa >= 0; isa--) {
-        if (!is_measured(isa))
+        if (!is_measured(c, isa))
             continue;
-        double rate = median(r->rate[isa], rounds), peak = median(r->peak[isa], rounds);
+        double rate = bench_median(r->rate[isa], c->rounds);
+        double peak = bench_median(r->peak[isa], c->rounds) * c->threads;
         printf("| %s | %s | %s | %.2f | %.1f | %.0f %% | %.2f | %.0f x | %.1e |\n", w->name,
                grove_isa_name((grove_isa)isa), bytes == 4 ? "single" : "double", rate / 1e9,
                w->operations, 100 * rate * w->operations / peak, peak / 1e9, rate / plain,
                error_of(w, isa, bytes));
         fflush(stdout);
+        if (first && roof->count < BENCH_MOST_POINTS &&
+            (bytes == 4 || !strcmp(c->precision, "double"))) {
+            roof->peak = fmax(roof->peak, peak);
+            roof->points[roof->count++] =
+                (bench_point){w->name, intensity(w, bytes), rate * w->operations};
+        }
+        first = 0;
     }
 }
 
-static void measure(const workload *w, int bytes, int rounds, double least)
+static void measure(const choice *c, const workload *w, int bytes, bench_roofline *roof)
 {
     problem *p = make_problem(w, bytes);
     rates r;
 
-    for (int round = 0; round < rounds; round++) {
+    for (int round = 0; round < c->rounds; round++) {
         for (int isa = 0; isa < GROVE_ISAS; isa++) {
-            if (!is_measured(isa))
+            if (!is_measured(c, isa))
                 continue;
             set_plan(w, p, isa);
-            r.rate[isa][round] = time_sum(w, p, least);
-            r.peak[isa][round] = time_peak(isa, bytes, least / 10);
+            r.rate[isa][round] = time_sum(w, p, c->threads, c->least);
+            r.peak[isa][round] = bench_peak(isa, bytes, c->least / 10);
         }
-        r.plain[round] = time_plain(w, p, least);
+        r.plain[round] = time_plain(w, p, c->least);
     }
-    report(w, bytes, &r, rounds);
+    report(c, w, bytes, &r, roof);
     free_problem(p);
 }
 
 /* P4: thirty tiles of P1's size. */
-static void measure_p4(int bytes)
+static void measure_p4(const choice *c, int bytes)
 {
     for (int k = 0; k < 2; k++) {
         problem *p = make_problem(&workloads[k], bytes);
-        double start = seconds();
+        double taken = 0;
         set_plan(&workloads[k], p, (int)grove_isa_best());
-        for (int tile = 0; tile < 480 / TIMES; tile++) {
-            grove_predict_sum *sum = grove_predict_sum_new(&p->args);
-            if (!sum)
-                exit(1);
-            grove_predict_sum_run(sum, 0, grove_predict_sum_pieces(sum));
-            grove_predict_sum_free(sum);
-        }
-        printf("P4%s, %s, %s, one core: %.2f s\n", workloads[k].name + 2,
-               grove_isa_name(grove_isa_best()), bytes == 4 ? "single" : "double",
-               seconds() - start);
+        for (int tile = 0; tile < 480 / TIMES; tile++)
+            taken += evaluate(p, c->threads);
+        printf("P4%s, %s, %s: %.2f s\n", workloads[k].name + 2, grove_isa_name(grove_isa_best()),
+               bytes == 4 ? "single" : "double", taken);
         free_problem(p);
     }
 }
 
-int main(int count, char **words)
+/* 0, or 2 after a message. */
+static int check(const choice *c)
 {
-    int rounds = count > 1 ? atoi(words[1]) : 5;
-    double least = count > 2 ? atof(words[2]) : 0.2;
+    int known = !*c->isa, found = 0;
 
-    if (rounds < 1 || rounds > MOST_ROUNDS || !(least > 0)) {
-        fprintf(stderr, "usage: bench/predict [rounds [seconds [words]]]; rounds 1 to %d\n",
-                MOST_ROUNDS);
-        return 2;
-    }
-    const char *only = count > 3 ? words[3] : "";
-    printf("Bandwidth of one core: %.1f GB/s. Medians of %d interleaved rounds.\n\n",
-           time_bandwidth() / 1e9, rounds);
+    for (int isa = 0; isa < GROVE_ISAS; isa++)
+        known |= is_measured(c, isa);
+    for (int k = 0; k < WORKLOADS; k++)
+        found |= strstr(workloads[k].name, c->words) != NULL;
+    if (!known)
+        fprintf(stderr,
+                "grove bench predict: this processor has no instructions '%s'; portable, "
+                "avx2 and avx512 are known\n",
+                c->isa);
+    else if (!found)
+        fprintf(stderr, "grove bench predict: no workload has '%s' in its name\n", c->words);
+    else if (*c->precision && strcmp(c->precision, "single") != 0 &&
+             strcmp(c->precision, "double") != 0)
+        fprintf(stderr, "grove bench predict: --precision %s: wants single or double\n",
+                c->precision);
+    else
+        return 0;
+    return 2;
+}
+
+static void measure_all(const choice *c, bench_roofline *roof)
+{
+    printf("Bandwidth of one core: %.1f GB/s. %d thread%s. Medians of %d interleaved rounds.\n\n",
+           roof->bandwidth / 1e9, c->threads, c->threads > 1 ? "s" : "", c->rounds);
     printf("| workload | instructions | precision | 1e9 source-vis/s | operations each | of the "
            "peak | peak, 1e9 multiply-adds/s | against the plain way | error |\n"
            "| --- | --- | --- | --: | --: | --: | --: | --: | --: |\n");
     for (int bytes = 4; bytes <= 8; bytes += 4)
         for (int k = 0; k < WORKLOADS; k++)
-            if (strstr(workloads[k].name, only))
-                measure(&workloads[k], bytes, rounds, least);
+            if (strstr(workloads[k].name, c->words) &&
+                (!*c->precision || !strcmp(c->precision, bytes == 4 ? "single" : "double")))
+                measure(c, &workloads[k], bytes, roof);
     printf("\n");
-    if (*only)
-        return 0;
-    measure_p4(4);
-    measure_p4(8);
-    return 0;
+    for (int bytes = 4; bytes <= 8 && !*c->words && !*c->precision && !*c->isa; bytes += 4)
+        measure_p4(c, bytes);
+}
+
+int main(int count, char **words)
+{
+    const char *isa = getenv("GROVE_ISA");
+    choice c = {.words = "",
+                .isa = isa ? isa : "",
+                .precision = "",
+                .plot = "",
+                .rounds = 5,
+                .threads = 1,
+                .least = 0.2};
+    const char *threads = "1";
+    const bench_option options[] = {
+        {"rounds", "N", "interleaved rounds, of which medians are taken (default 5)", BENCH_COUNT,
+         &c.rounds, MOST_ROUNDS},
+        {"seconds", "S", "at least so long for each number in a round (default 0.2)", BENCH_SECONDS,
+         &c.least, 0},
+        {"workload", "TEXT", "those with TEXT in their names: P1, 'P2 I', smeared (default: all)",
+         BENCH_TEXT, &c.words, 0},
+        {"isa", "WORD", "avx512, avx2 or portable (default: all that the processor has)",
+         BENCH_TEXT, &c.isa, 0},
+        {"precision", "WORD", "single or double (default: both)", BENCH_TEXT, &c.precision, 0},
+        {"threads", "N", "threads for each sum, or all (default 1)", BENCH_TEXT, &threads, 0},
+        {"plot", "FILE", "draws the roofline into FILE, .svg or .png", BENCH_TEXT, &c.plot, 0},
+        {NULL, NULL, NULL, BENCH_TEXT, NULL, 0}};
+
+    bench_read(options, "grove bench predict [OPTIONS]", count - 1, words + 1);
+    c.threads = !strcmp(threads, "all") ? bench_processors() : atoi(threads);
+    if (c.threads < 1 || c.threads > MOST_THREADS) {
+        fprintf(stderr, "grove bench predict: --threads %s: wants 1 to %d, or all\n", threads,
+                MOST_THREADS);
+        return 2;
+    }
+    if (check(&c))
+        return 2;
+    static bench_roofline roof;
+    char subtitle[128];
+    roof.bandwidth = bench_bandwidth();
+    measure_all(&c, &roof);
+    snprintf(subtitle, sizeof(subtitle), "%s, %s, %d thread%s; %.1f GB/s",
+             *c.isa ? c.isa : grove_isa_name(grove_isa_best()),
+             *c.precision ? c.precision : "single", c.threads, c.threads > 1 ? "s" : "",
+             roof.bandwidth / 1e9);
+    roof.subtitle = subtitle;
+    return *c.plot ? bench_roofline_draw(&roof, c.plot) : 0;
 }

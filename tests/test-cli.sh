@@ -46,7 +46,7 @@ prints()
 expect 2 'usage: grove COMMAND...'
 [ -s out ] && fail 'usage goes to standard output'
 expect 0 '' --help
-for command in run check show nodes info plot call new-node version; do
+for command in run check show nodes info plot call new-node bench version; do
     prints "^  $command "
 done
 expect 0 '' help
@@ -56,7 +56,7 @@ expect 0 '' --version
 expect 2 "grove: no command 'rnu'; did you mean 'run'?" rnu
 expect 2 "grove: no command 'ifno'; did you mean 'info'?" ifno
 expect 2 "grove: no command 'calibrate'; grove --help lists them" calibrate
-for command in run check show nodes info plot call new-node; do
+for command in run check show nodes info plot call new-node bench; do
     expect 0 '' $command --help
     prints "^usage: grove $command "
     expect 0 '' $command -h
@@ -67,9 +67,27 @@ if [ -c /dev/full ]; then
     grep -q '^grove: standard output: cannot write: No space left on device$' err || fail 'message for a full standard output'
 fi
 
+# ---- benchmarks ----
+expect 0 '' bench
+prints '^  predict '
+expect 2 "grove: no benchmark 'predikt'; did you mean 'predict'?" bench predikt
+expect 0 '' bench predict --help
+prints '^usage: grove bench predict '
+expect 2 'grove bench: --fast: no such option; --help lists them' bench predict --fast
+expect 2 'grove bench: --rounds: wants N' bench predict --rounds
+expect 2 'grove bench: 0: wants a whole number from 1 to 99' bench predict --rounds=0
+expect 2 "grove bench predict: no workload has 'P9' in its name" bench predict --workload P9
+expect 2 'grove bench predict: --threads none: wants 1 to 1024, or all' bench predict --threads none
+expect 2 "grove bench predict: this processor has no instructions 'mmx'; portable, avx2 and avx512 are known" \
+    bench predict --isa mmx
+expect 0 '' bench predict --rounds 1 --seconds 0.001 --workload 'P1 I, stations' --isa portable \
+    --precision single --threads 2
+prints '^| P1 I, stations | portable | single | [0-9.]* | 5.0 | '
+[ "$(grep -c '^| P' out)" = 1 ] || fail 'grove bench predict measures more than was asked for'
+
 # ---- the manual page ----
 sed 's/\\-/-/g; s/\\f[A-Z]//g' "$GROVE_SOURCE/docs/grove.1" >manual
-for command in run check show nodes info plot call new-node version; do
+for command in run check show nodes info plot call new-node bench version; do
     grep -q "^\.SS grove $command\( \|$\)" manual || fail "the manual page lacks grove $command"
     [ $command = version ] && continue
     "$grove" $command --help | grep -o -- '--[a-z-][a-z-]*' | sort -u | while read -r option; do

@@ -24,13 +24,13 @@ typedef struct {
 typedef struct {
     const char *name, *arguments, *summary;
     const char *options; /* letters and words that it takes, for the parser and the help, separated
-                            by blanks */
+                            by blanks; "*": all words are taken as they are */
     int (*run)(grove_command_line *line);
 } grove_command;
 
 extern const grove_command grove_command_run, grove_command_check, grove_command_show,
     grove_command_nodes, grove_command_info, grove_command_plot, grove_command_call,
-    grove_command_new_node;
+    grove_command_new_node, grove_command_bench;
 
 /* 0, or GROVE_USAGE after a message. */
 int grove_command_parse(const grove_command *command, int count, char **arguments,

@@ -191,7 +191,7 @@ int grove_command_parse(const grove_command *command, int count, char **argument
     for (int i = 0; i < count; i++) {
         const char *word = arguments[i], *value = NULL;
         size_t length = strcspn(word, "=");
-        if (rest || word[0] != '-' || !word[1]) {
+        if (rest || word[0] != '-' || !word[1] || command->options[0] == '*') {
             if (line->word_count == 64)
                 return grove_complain(GROVE_USAGE, "too many arguments");
             line->words[line->word_count++] = word;
