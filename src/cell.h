@@ -160,7 +160,8 @@ typedef struct {
      * 128). A kernel may get more threads than it asked for, or fewer: it takes what there is to do
      * in steps of the whole grid. */
     int64_t (*threads)(const grove_args *args);
-    int32_t block, spare;
+    int32_t block;
+    int32_t writes; /* CUDA: bits of the inputs that it writes too; 0 for cell functions */
 } grove_kernel;
 
 #define GROVE_KERNEL(name)                                                                         \

@@ -172,7 +172,7 @@ START_TEST(test_same_bits_as_on_the_cpu)
                                                   s->outer < 0 ? NULL : &axes[s->outer], NULL,
                                                   errors),
                              0);
-        grove_sums_finish(sums, 2 * cells, truth);
+        ck_assert_int_eq(grove_sums_finish(sums, 2 * cells, truth, errors), 0);
         compare(truth, result);
         ck_assert_uint_eq(grove_error_count(errors), 0);
         grove_sums_free(sums);

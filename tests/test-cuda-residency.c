@@ -265,6 +265,46 @@ START_TEST(loop_copies_the_parm_alone)
 }
 END_TEST
 
+/* ---- reductions ---- */
+
+/* The device keeps what is reduced: only results come back. */
+START_TEST(reductions_stay_there)
+{
+    static const char *const lines[] = {
+        "R = mean(V, over=time)\n",
+        "D[p,q] = V - mean(V, over=time)\nR = sum(D * D^H, over=[time, freq])\n",
+        "R = max(norm(V), over=[baseline, freq])\n",
+        "R = sum(norm(E) * obs.freq, over=source)\n",
+    };
+    enum { LINES = sizeof(lines) / sizeof(*lines) };
+    grove_session_options options = {.threads = 1, .double_precision = _i >= LINES};
+    double *numbers[2];
+    int64_t count[2];
+
+    simulate("120s", 4, lines[_i % LINES]);
+    for (int i = 0; i < 2; i++) {
+        grove_session *session = session_of(i ? "cuda" : "cpu", options);
+        grove_value *value = NULL;
+        options.tile_times = i ? 0 : 3;
+        ck_assert_int_eq(grove_session_value(session, "R", &value), 0);
+        numbers[i] = grove_value_numbers(value, &count[i], now.error);
+        size_t bytes = grove_buffer_bytes(value->data);
+        grove_value_unref(value);
+        if (i) {
+            grove_session_value(session, "R", &value); /* takes the counters */
+            ck_assert_uint_le(grove_session_counters(session)->bytes_down, 2 * bytes);
+            grove_value_unref(value);
+        }
+        end(session);
+    }
+    ck_assert_int_eq(count[0], count[1]);
+    heap a = {numbers[0], (size_t)count[0]}, b = {numbers[1], (size_t)count[1]};
+    ck_assert_double_lt(distance(&b, &a), options.double_precision ? 1e-11 : 1e-5);
+    free(numbers[0]);
+    free(numbers[1]);
+}
+END_TEST
+
 /* ---- names ---- */
 
 START_TEST(devices_by_name)
@@ -327,6 +367,7 @@ int main(void)
     tcase_add_loop_test(tests, simulation_in_tiles, 0, 2);
     tcase_add_test(tests, memory_is_taken_once);
     tcase_add_loop_test(tests, loop_copies_the_parm_alone, 0, 2);
+    tcase_add_loop_test(tests, reductions_stay_there, 0, 8);
     tcase_add_test(tests, devices_by_name);
     tcase_add_loop_test(tests, any_number_of_devices, 0, 5);
     suite_add_tcase(suite, tests);

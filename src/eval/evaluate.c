@@ -247,9 +247,7 @@ static int add_input(grove_run *run, const grove_step *step, grove_fold *fold, b
     grove_range space[GROVE_MAX_AXES];
     int axes = input_space(run, step, space);
     double began = grove_now();
-    int code = grove_place_fetch(session, run->program->steps[step->input[0]].value);
-    if (!code)
-        code = grove_fold_add(fold, &run->program->tile, run->program->steps[step->input[0]].value,
+    int code = grove_fold_add(fold, &run->program->tile, run->program->steps[step->input[0]].value,
                               space, axes, chunk, session->error);
 
     session->counters.kernel_seconds += grove_now() - began;
@@ -288,7 +286,7 @@ static int reduce(grove_run *run, grove_step *step)
     grove_program *p = run->program;
     grove_range range[GROVE_MAX_AXES];
     /* what is cut here is not reduced, or it would be a pass of its own */
-    grove_fold *fold = grove_fold_new(run->session->host, step->node, &p->tile, 0, step->flagged);
+    grove_fold *fold = grove_fold_new(run->session, step->node, &p->tile, 0, step->flagged);
     int code = fold_input(run, step, fold);
 
     grove_step_ranges(p, step, range);

@@ -1,6 +1,7 @@
 #include "eval/fold.h"
 
 #include "base/memory.h"
+#include "eval/place.h"
 #include "eval/sums.h"
 
 #include <stdlib.h>
@@ -18,7 +19,7 @@ typedef struct {
 } level;
 
 struct grove_fold {
-    grove_device *device;
+    grove_session *session;
     const grove_node *node;
     grove_block block;
     unsigned divided;
@@ -52,12 +53,12 @@ static int find_levels(const grove_node *node, unsigned divided, level *levels)
     return n;
 }
 
-grove_fold *grove_fold_new(grove_device *device, const grove_node *node, const grove_block *block,
+grove_fold *grove_fold_new(grove_session *session, const grove_node *node, const grove_block *block,
                            unsigned divided, bool counted)
 {
     grove_fold *fold = grove_alloc(sizeof(*fold));
 
-    fold->device = device;
+    fold->session = session;
     fold->node = node;
     fold->block = *block;
     fold->divided = divided;
@@ -123,7 +124,7 @@ static grove_sums *new_sums(const grove_fold *fold, int last, const grove_range 
     int n =
         ranges_after(fold->node, fold->levels, fold->count, last, &fold->block, space, axes, range);
 
-    return grove_sums_new(fold->device, fold->node->class_->reduce, range, n,
+    return grove_sums_new(fold->session->host, fold->node->class_->reduce, range, n,
                           grove_form_elements(form), form->complex_ ? 2 : 1, fold->counted, error);
 }
 
@@ -141,6 +142,39 @@ static bool is_complete(const grove_fold *fold, const grove_block *tile, lifetim
            (life == ALL_BUT_TIME && baselines && at_end(fold, tile, GROVE_CUT_FREQ));
 }
 
+static bool is_there(const grove_fold *fold, const grove_sums *sums)
+{
+    const grove_session *session = fold->session;
+
+    return grove_place_is_away(session) && grove_buffer_is_on(sums->storage[0], session->device) &&
+           !grove_buffer_is_on(sums->storage[0], NULL);
+}
+
+static int add_sums(const grove_fold *fold, grove_sums *to, grove_sums *from, grove_error *error)
+{
+    bool done = false;
+    int code = is_there(fold, from) ? grove_sums_add_there(fold->session, to, from, &done) : 0;
+
+    return code || done ? code : grove_sums_add(to, from, fold->session->host->threads, error);
+}
+
+static int add_value(const grove_fold *fold, grove_sums *to, grove_value *input,
+                     const grove_range *space, int axes, const grove_axis *outer,
+                     grove_error *error)
+{
+    grove_session *session = fold->session;
+    bool done = false;
+    int code = 0;
+
+    if (grove_place_is_there(session, input))
+        code = grove_sums_add_value_there(session, to, input, space, axes, outer, &done);
+    if (!code && !done)
+        code = grove_place_fetch(session, input);
+    if (code || done)
+        return code;
+    return grove_sums_add_value(to, input, space, axes, outer, session->host->threads, error);
+}
+
 /* Hands complete levels on to the next. */
 static int pass_on(grove_fold *fold, const grove_block *tile, grove_error *error)
 {
@@ -151,7 +185,9 @@ static int pass_on(grove_fold *fold, const grove_block *tile, grove_error *error
             next->sums = new_sums(fold, i + 1, from->range, from->axes, error);
         if (!next->sums)
             return GROVE_NO_MEMORY;
-        grove_sums_add(next->sums, from, fold->device->threads);
+        int code = add_sums(fold, next->sums, from, error);
+        if (code)
+            return code;
         grove_sums_free(from);
         fold->levels[i].sums = NULL;
     }
@@ -167,8 +203,7 @@ int grove_fold_add(grove_fold *fold, const grove_block *tile, grove_value *input
         *to = new_sums(fold, chunk ? -1 : 0, space, axes, error);
     if (!*to)
         return GROVE_NO_MEMORY;
-    int code = grove_sums_add_value(*to, input, space, axes, chunk ? NULL : fold->levels[0].axis,
-                                    fold->device->threads, error);
+    int code = add_value(fold, *to, input, space, axes, chunk ? NULL : fold->levels[0].axis, error);
     return code || chunk ? code : pass_on(fold, tile, error);
 }
 
@@ -183,10 +218,40 @@ int grove_fold_end_chunks(grove_fold *fold, const grove_block *tile, grove_error
         first->sums = new_sums(fold, 0, from->range, from->axes, error);
     if (!first->sums)
         return GROVE_NO_MEMORY;
-    grove_sums_add(first->sums, from, fold->device->threads);
+    int code = add_sums(fold, first->sums, from, error);
+    if (code)
+        return code;
     grove_sums_free(from);
     fold->chunks = NULL;
     return pass_on(fold, tile, error);
+}
+
+static int finish(const grove_fold *fold, grove_sums *sums, int64_t samples,
+                  const grove_range *space, bool double_, bool flagged, grove_value **value,
+                  grove_error *error)
+{
+    const grove_node *node = fold->node;
+    const grove_form *form = &node->form;
+    int elements = grove_form_elements(form), code = 0;
+    bool done = false;
+
+    if (is_there(fold, sums)) {
+        *value = grove_value_bare(space, node->axis_count, form->shape, elements, form->complex_,
+                                  double_);
+        code = grove_sums_finish_there(fold->session, sums, samples, *value, flagged, &done);
+        if (!done)
+            grove_value_unref(*value);
+    }
+    if (!code && !done) {
+        *value = grove_value_new(fold->session->host, space, node->axis_count, form->shape,
+                                 elements, form->complex_, double_, flagged, error);
+        code = *value ? grove_sums_finish(sums, samples, *value, error) : GROVE_NO_MEMORY;
+        if (code)
+            grove_value_unref(*value);
+    }
+    if (code)
+        *value = NULL;
+    return code;
 }
 
 int grove_fold_value(grove_fold *fold, const grove_range *space, bool double_, bool flagged,
@@ -200,15 +265,10 @@ int grove_fold_value(grove_fold *fold, const grove_range *space, bool double_, b
     for (int k = 0; k < node->consumed_count; k++)
         samples *= node->consumed[k]->size;
     if (!*sums) /* nothing came: an axis of size zero */
-        *sums = grove_sums_new(fold->device, node->class_->reduce, space, node->axis_count,
+        *sums = grove_sums_new(fold->session->host, node->class_->reduce, space, node->axis_count,
                                elements, node->form.complex_ ? 2 : 1, fold->counted, error);
-    *value = *sums ? grove_value_new(fold->device, space, node->axis_count, node->form.shape,
-                                     elements, node->form.complex_, double_, flagged, error)
-                   : NULL;
-    if (!*value)
-        return GROVE_NO_MEMORY;
-    grove_sums_finish(*sums, samples, *value);
-    return 0;
+    return *sums ? finish(fold, *sums, samples, space, double_, flagged, value, error)
+                 : GROVE_NO_MEMORY;
 }
 
 uint64_t grove_fold_bytes(const grove_node *node, const grove_range *space, int axes,

@@ -1,5 +1,5 @@
 /* Folds: reductions over axes, tile by tile and chunk by chunk, with the same bits for any tiles,
- * chunks and threads.
+ * chunks and threads, on the host or where the numbers are.
  *
  * Each number is reduced in double. First come source, station and other axes, in the order of
  * storage; then freq, then baseline, then time; at each of these levels the partial results of the
@@ -8,12 +8,13 @@
 #define GROVE_EVAL_FOLD_H
 
 #include "eval/program.h"
+#include "eval/state.h"
 
 typedef struct grove_fold grove_fold;
 
 /* The reduction `node` over tiles of `block`, of which those axes are cut that have a bit in
  * `divided`. `counted`: the input has flags. */
-grove_fold *grove_fold_new(grove_device *device, const grove_node *node, const grove_block *block,
+grove_fold *grove_fold_new(grove_session *session, const grove_node *node, const grove_block *block,
                            unsigned divided, bool counted);
 void grove_fold_free(grove_fold *fold);
 

@@ -415,8 +415,8 @@ static grove_fold *fold_of(grove_run *run, const grove_step *step)
     grove_program *p = line->pass->program;
 
     if (!root->fold)
-        root->fold = grove_fold_new(line->schedule->session->host, step->node, &p->block,
-                                    p->divided, step->flagged);
+        root->fold = grove_fold_new(line->schedule->session, step->node, &p->block, p->divided,
+                                    step->flagged);
     return root->fold;
 }
 

@@ -224,12 +224,17 @@ static int attempt(grove_session *session, const grove_launch *launch)
 {
     grove_device *device = session->device;
     grove_args args = *launch->args;
-    bool had_storage = launch->out->data != NULL;
+    bool had_storage = launch->out->data != NULL; /* and numbers, which change */
 
     grove_error_clear(session->attempt);
     int code = settle(session, launch, &args);
     if (!code)
         code = device->launch(device, launch->kernel, &args, launch->double_, session->attempt);
+    if (!code && had_storage)
+        grove_buffer_write(launch->out->data, device, NULL);
+    for (int k = 0; !code && k < args.inputs; k++)
+        if (launch->kernel->writes >> k & 1 && launch->in[k])
+            grove_buffer_write(launch->in[k]->data, device, NULL);
     if (code && !had_storage) {
         grove_buffer_unref(launch->out->data);
         launch->out->data = NULL;

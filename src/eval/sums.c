@@ -51,6 +51,22 @@ void grove_sums_free(grove_sums *sums)
     free(sums);
 }
 
+/* Brings the sums to the host; with `change` they are nowhere else then. */
+static int bring(grove_sums *sums, bool change, grove_error *error)
+{
+    void *at[2] = {NULL, NULL};
+    int code = 0;
+
+    for (int i = 0; i < 2 && sums->storage[i] && !code; i++) {
+        code = grove_buffer_address(sums->storage[i], NULL, &at[i], error);
+        if (!code && change)
+            grove_buffer_write(sums->storage[i], NULL, error);
+    }
+    sums->sum = at[0];
+    sums->count = at[1];
+    return code;
+}
+
 /* ---- adding ---- */
 
 /* What is added: numbers with flags or counts. Strides in cells. */
@@ -290,11 +306,12 @@ int grove_sums_add_value(grove_sums *to, grove_value *value, const grove_range *
     addition a = {.to = to, .from = {.double_ = value->double_, .axes = axes}};
     grove_view view, flags;
     int64_t bytes = (int64_t)grove_value_cell_bytes(value);
-    int code =
-        grove_value_view(value, space, axes, 0, NULL, &view, error); /* copied back if away */
+    int code = grove_value_view(value, space, axes, 0, NULL, &view, error);
 
     if (!code)
         code = grove_value_flag_view(value, space, axes, 0, &flags, error);
+    if (!code)
+        code = bring(to, true, error);
     if (code)
         return code;
     a.from.data = view.data;
@@ -308,8 +325,14 @@ int grove_sums_add_value(grove_sums *to, grove_value *value, const grove_range *
     return 0;
 }
 
-void grove_sums_add(grove_sums *to, const grove_sums *from, grove_threads *threads)
+int grove_sums_add(grove_sums *to, grove_sums *from, grove_threads *threads, grove_error *error)
 {
+    int code = bring(from, false, error);
+
+    if (!code)
+        code = bring(to, true, error);
+    if (code)
+        return code;
     addition a = {.to = to,
                   .from = {.data = (const char *)from->sum,
                            .double_ = true,
@@ -323,15 +346,20 @@ void grove_sums_add(grove_sums *to, const grove_sums *from, grove_threads *threa
         step *= from->range[d].count;
     }
     add(&a, from->range, NULL, threads);
+    return 0;
 }
 
 /* ---- results ---- */
 
-void grove_sums_finish(const grove_sums *sums, int64_t samples, grove_value *value)
+int grove_sums_finish(grove_sums *sums, int64_t samples, grove_value *value, grove_error *error)
 {
     int64_t numbers = grove_value_cells(value) * value->elements;
-    void *data = grove_buffer_host(value->data, NULL);
-    unsigned char *flags = value->flags ? grove_buffer_host(value->flags, NULL) : NULL;
+    void *data = grove_buffer_host(value->data, error);
+    unsigned char *flags = value->flags ? grove_buffer_host(value->flags, error) : NULL;
+    int code = bring(sums, false, error);
+
+    if (code)
+        return code;
 
     for (int64_t i = 0; i < numbers; i++) {
         int64_t count = sums->count ? sums->count[i] : samples;
@@ -348,4 +376,5 @@ void grove_sums_finish(const grove_sums *sums, int64_t samples, grove_value *val
         if (flags && !count && (sums->count || sums->how != GROVE_REDUCE_SUM))
             flags[i / value->elements] |= (unsigned char)(1u << (e < 7 ? e : 7));
     }
+    return 0;
 }

@@ -197,6 +197,16 @@ int grove_value_view(grove_value *value, const grove_range *space, int axes, cha
     return code ? code : grove_value_settle(value, device, view, error);
 }
 
+int grove_value_flag_layout(const grove_value *value, grove_value *self, const grove_range *space,
+                            int axes, char side, grove_view *view, grove_error *error)
+{
+    memset(view, 0, sizeof(*view));
+    view->elements = 1;
+    view->shape = GROVE_SCALAR;
+    view->bytes = 1;
+    return view_of(value, value->flag_axes, 1, space, axes, side, view, (char *)self, error);
+}
+
 int grove_value_flag_view(grove_value *value, const grove_range *space, int axes, char side,
                           grove_view *view, grove_error *error)
 {

@@ -81,6 +81,9 @@ int grove_value_layout(grove_value *value, const grove_range *space, int axes, c
                        grove_view *view, grove_error *error);
 int grove_value_settle(grove_value *value, grove_device *device, grove_view *view,
                        grove_error *error);
+/* Of flags, as the data of a value `self` that stands for their buffer. */
+int grove_value_flag_layout(const grove_value *value, grove_value *self, const grove_range *space,
+                            int axes, char side, grove_view *view, grove_error *error);
 /* The same for flags: bytes of elements 1; data NULL where there are none. */
 int grove_value_flag_view(grove_value *value, const grove_range *space, int axes, char side,
                           grove_view *view, grove_error *error);

@@ -81,6 +81,14 @@ static int send_gathers(cuda_device *cuda, grove_args *args, grove_error *error)
     return code;
 }
 
+/* Copies back wait for what was launched last on a block. */
+static int record_write(cuda_device *cuda, const void *at, grove_error *error)
+{
+    cuda_block *block = at ? cuda_find(cuda, at) : NULL;
+
+    return block ? cuda_record(cuda, block, cuda->compute, error) : 0;
+}
+
 static int run(cuda_device *cuda, const grove_kernel *kernel, cuda_function function,
                grove_args *args, grove_error *error)
 {
@@ -96,9 +104,11 @@ static int run(cuda_device *cuda, const grove_kernel *kernel, cuda_function func
         cuda->driver.launch(function, (unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS), 1, 1,
                             (unsigned)each, 1, 1, 0, cuda->compute, arguments, NULL),
         kernel->name, error);
-    cuda_block *out = cuda_find(cuda, args->out.data);
-    if (!code && out)
-        code = cuda_record(cuda, out, cuda->compute, error);
+    if (!code)
+        code = record_write(cuda, args->out.data, error);
+    for (int k = 0; !code && k < args->inputs; k++)
+        if (kernel->writes >> k & 1)
+            code = record_write(cuda, args->in[k].data, error);
     cuda->device.launches++;
     return code;
 }
