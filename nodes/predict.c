@@ -136,8 +136,8 @@ static bool uses_stations(const grove_node *node, const grove_predict_plan *plan
 {
     return plan->way == GROVE_PREDICT_STATION ||
            (plan->way == GROVE_PREDICT_BASELINE && plan->jones == GROVE_PREDICT_WITHIN &&
-            plan->count >= GROVE_PREDICT_FEW && is_of_stations(node) &&
-            (jones_vary(node) || !plan->channels.regular));
+            is_of_stations(node) &&
+            (jones_vary(node) || !plan->channels.regular || plan->count < GROVE_PREDICT_FEW));
 }
 
 static void find_channels(const grove_node *node, grove_predict_plan *plan)

@@ -37,19 +37,27 @@ static const int32_t *stations_of(const grove_predict_sum *p, int side, int base
     return own ? own : other;
 }
 
-int grove_predict_channels_fits(const grove_predict_sum *p)
+void grove_predict_channels_choose(grove_predict_sum *p)
 {
     int baseline = grove_args_axis(p->args, GROVE_AXIS_BASELINE), fits[2];
-    int time = grove_args_axis(p->args, GROVE_AXIS_TIME);
+    int time = grove_args_axis(p->args, GROVE_AXIS_TIME), few = p->plan.count < GROVE_PREDICT_FEW;
 
-    if (!p->jones || p->plan.count < GROVE_PREDICT_FEW || baseline < 0 ||
-        size_of(p->args, baseline) * size_of(p->args, time) != p->rows)
-        return 0;
-    if (!p->terms.varies && p->plan.channels.regular)
-        return 0;
+    if (!p->jones || baseline < 0 || size_of(p->args, baseline) * size_of(p->args, time) != p->rows)
+        return;
     stations_of(p, 0, baseline, &fits[0]);
     stations_of(p, 1, baseline, &fits[1]);
-    return fits[0] && fits[1];
+    if (!fits[0] || !fits[1])
+        return;
+    if (few && p->sources >= p->kernels->lanes)
+        p->lanes_hold = BY_SOURCES;
+    else if (!few && (p->terms.varies || !p->plan.channels.regular))
+        p->lanes_hold = BY_CHANNELS;
+}
+
+/* Channels of a piece at most. */
+static int64_t width_of(const grove_predict_sum *p)
+{
+    return p->lanes_hold == BY_SOURCES ? 1 : p->kernels->lanes;
 }
 
 int grove_predict_channels_pack(grove_predict_sum *p)
@@ -80,7 +88,7 @@ int grove_predict_channels_pack(grove_predict_sum *p)
 
 static int64_t vectors_of(const grove_predict_sum *p)
 {
-    int64_t lanes = p->kernels->lanes;
+    int64_t lanes = width_of(p);
 
     return (p->origin + p->channels + lanes - 1) / lanes - p->origin / lanes;
 }
@@ -95,7 +103,7 @@ int64_t grove_predict_channels_pieces(const grove_predict_sum *p)
     return p->times * vectors_of(p) * row_blocks(p);
 }
 
-/* ---- one time, vector of channels and block of rows ---- */
+/* ---- one time, vector of channels or single channel, and block of rows ---- */
 
 typedef struct {
     grove_predict_channels_job job;
@@ -123,7 +131,8 @@ static int start_piece(const grove_predict_sum *p, piece *c)
     size_t rows = (size_t)(c->to - c->from), stations = (size_t)p->stations, at = 0;
     size_t lanes = (size_t)p->kernels->lanes, bytes = (size_t)p->args->out.bytes;
     size_t panel = room(&at, stations * (size_t)p->kernels->span * 16 * lanes, bytes);
-    size_t sums = room(&at, rows * 8 * lanes, bytes), total = room(&at, rows * 8 * lanes, 8);
+    size_t width = (size_t)width_of(p);
+    size_t sums = room(&at, rows * 8 * width, bytes), total = room(&at, rows * 8 * width, 8);
     size_t views = room(&at, rows, sizeof(row)), uvw = room(&at, 9 * rows, 8);
     size_t jones = room(&at, 2 * stations, sizeof(char *)), places = room(&at, 6 * stations, 8);
     size_t tables = room(&at, 2 * rows, 4), stray = room(&at, rows, 1);
@@ -223,7 +232,7 @@ static void take_rows(const grove_predict_sum *p, piece *c)
 static void set_job(const grove_predict_sum *p, piece *c)
 {
     grove_predict_channels_job *job = &c->job;
-    int lanes = p->kernels->lanes;
+    int lanes = (int)width_of(p);
     int64_t in_blocks = c->first - p->first_block * PREDICT_BLOCK;
 
     job->stations = p->stations;
@@ -274,7 +283,8 @@ static void flush(const grove_predict_sum *p, piece *c)
 static void add_sources(const grove_predict_sum *p, piece *c)
 {
     grove_predict_channels_job job = c->job;
-    int span = p->kernels->span;
+    int crowd = p->lanes_hold == BY_SOURCES;
+    int span = p->kernels->span * (crowd ? p->kernels->lanes : 1);
     const char *weight = job.weight;
     int64_t step = job.weight_source * (p->args->out.bytes == 4 ? 4 : 8);
 
@@ -288,6 +298,10 @@ static void add_sources(const grove_predict_sum *p, piece *c)
         job.direction = p->direction + 3 * s;
         job.ellipse = p->ellipse + 4 * gaussian;
         job.weight = weight + step * s;
+        if (crowd) {
+            p->kernels->sources(&job);
+            continue;
+        }
         p->kernels->channels(&job);
         if (s % FLUSHED == FLUSHED - span || s + span >= p->sources)
             flush(p, c);
@@ -298,12 +312,12 @@ static void store(const grove_predict_sum *p, const piece *c)
 {
     const grove_view *out = &p->args->out;
     const grove_predict_channels_job *job = &c->job;
-    int lanes = p->kernels->lanes;
+    int lanes = (int)width_of(p), scaled = job->smear_time && p->lanes_hold == BY_CHANNELS;
 
     for (int i = 0; i < job->rows; i++)
         for (int k = job->from; k < job->to; k++) {
             char *at = c->rows[i].out + stride_of(out, p->freq) * (job->offset + k);
-            double scale = job->smear_time ? job->reference / job->freq[k] : 1;
+            double scale = scaled ? job->reference / job->freq[k] : 1;
             for (int e = 0; e < out->elements; e++) {
                 int from = p->wanted_elements[e].component;
                 const double *x = c->total + (int64_t)i * 8 * lanes + k;
@@ -317,7 +331,7 @@ static void store(const grove_predict_sum *p, const piece *c)
 
 void grove_predict_channels_run(grove_predict_sum *p, int64_t number)
 {
-    int64_t vectors = vectors_of(p), lanes = p->kernels->lanes, blocks = row_blocks(p);
+    int64_t vectors = vectors_of(p), lanes = width_of(p), blocks = row_blocks(p);
     int64_t block = number / vectors % blocks;
     piece c;
 
@@ -332,6 +346,8 @@ void grove_predict_channels_run(grove_predict_sum *p, int64_t number)
     }
     take_rows(p, &c);
     set_job(p, &c);
+    if (p->lanes_hold == BY_SOURCES)
+        c.job.sums = c.total;
     if (c.job.rows && c.job.elements)
         add_sources(p, &c);
     store(p, &c);

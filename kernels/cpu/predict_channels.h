@@ -265,6 +265,20 @@ FORCE void add_product_of(vec to[2], vec re, vec im, const vec *b)
     to[1] += im * b[0];
 }
 
+/* x += a f b, x0 ... x3 the elements. */
+FORCE void add_terms(vec f, const vec *a, const vec *b, vec x0[2], vec x1[2], vec x2[2], vec x3[2])
+{
+    for (int k = 0; k < 2; k++) {
+        vec re = a[2 * k] * f, im = a[2 * k + 1] * f;
+        add_product_of(x0, re, im, b + 4 * k);
+        add_product_of(x1, re, im, b + 4 * k + 2);
+        re = a[4 + 2 * k] * f;
+        im = a[4 + 2 * k + 1] * f;
+        add_product_of(x2, re, im, b + 4 * k);
+        add_product_of(x3, re, im, b + 4 * k + 2);
+    }
+}
+
 /* The phase of what the coordinates of stations leave out. */
 FORCE void turn_rest(const lattice *g, int r, int s, jones *a)
 {
@@ -285,23 +299,14 @@ FORCE void add_matrices(const lattice *g, int row, int r, int stray, const jones
 
     factors_at(g, r, factor);
     for (int s = 0; s < g->job->sources; s++, a++, b++) {
-        vec f = factor[s];
-        const vec *m = a->at, *n = b->at;
+        const vec *m = a->at;
         jones turned;
         if (stray) {
             turned = *a;
             turn_rest(g, r, s, &turned);
             m = turned.at;
         }
-        for (int k = 0; k < 2; k++) {
-            vec re = m[2 * k] * f, im = m[2 * k + 1] * f;
-            add_product_of(x0, re, im, n + 4 * k);
-            add_product_of(x1, re, im, n + 4 * k + 2);
-            re = m[4 + 2 * k] * f;
-            im = m[4 + 2 * k + 1] * f;
-            add_product_of(x2, re, im, n + 4 * k);
-            add_product_of(x3, re, im, n + 4 * k + 2);
-        }
+        add_terms(factor[s], m, b->at, x0, x1, x2, x3);
     }
     memcpy(to, x0, sizeof(x0));
     memcpy(to + 2, x1, sizeof(x1));

@@ -4,6 +4,7 @@
 #include "predict_channels.h"
 #include "predict_direct.h"
 #include "predict_jones.h"
+#include "predict_sources.h"
 #include "predict_station.h"
 
 #include <math.h>
@@ -171,6 +172,7 @@ const grove_predict_kernels KERNELS = {.lanes = LANES,
                                        .span = SPAN,
                                        .baseline = baseline,
                                        .channels = channel_sums,
+                                       .sources = source_sums,
                                        .jones = jones_sums,
                                        .station = station_sums,
                                        .tile_rows = ROWS,

@@ -101,6 +101,10 @@ typedef struct {
 
 typedef void grove_predict_channels_fn(const grove_predict_channels_job *job);
 
+/* The same in lane 0's channel alone, with a source in each lane: up to span vectors of them.
+ * sums[row][element][re, im] are double, with all of smearing. */
+typedef void grove_predict_sources_fn(const grove_predict_channels_job *job);
+
 /* Rows of a product of matrices, `tile_rows` from `row` on, by some of its columns. */
 typedef struct {
     int32_t row, columns, column[PREDICT_MOST_COLUMNS];
@@ -151,6 +155,7 @@ typedef struct {
     int lanes, span; /* span: most sources of a grove_predict_channels_job */
     grove_predict_fn *baseline;
     grove_predict_channels_fn *channels;
+    grove_predict_sources_fn *sources;
     grove_predict_jones_fn *jones;
     grove_predict_station_fn *station;
     int tile_rows, tile_columns;

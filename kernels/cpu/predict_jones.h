@@ -116,13 +116,9 @@ FORCE void take_matrices(const grove_predict_jones_side *side, int64_t offset, j
     spread(x, to);
 }
 
-/* Jones terms of a side as matrices. */
-static void take_jones(const work *w, int which, int64_t source, int channel, jones *to)
+/* Jones terms of a side as matrices, `offset` bytes from where they start. */
+static void take_side(const grove_predict_jones_side *side, int64_t offset, jones *to)
 {
-    const grove_predict_jones *job = jones_of(w);
-    const grove_predict_jones_side *side = &job->side[which];
-    int64_t offset =
-        side->source * job->order[source] + side->channel * (job->offset + (int64_t)channel);
     vec numbers[8];
     real(*scalars)[LANES] = (real(*)[LANES])numbers;
 
@@ -147,6 +143,16 @@ static void take_jones(const work *w, int which, int64_t source, int channel, jo
     }
     memcpy(to->at, numbers, 2 * sizeof(vec));
     memcpy(to->at + 6, numbers + side->numbers - 2, 2 * sizeof(vec));
+}
+
+static void take_jones(const work *w, int which, int64_t source, int channel, jones *to)
+{
+    const grove_predict_jones *job = jones_of(w);
+    const grove_predict_jones_side *side = &job->side[which];
+
+    take_side(side,
+              side->source * job->order[source] + side->channel * (job->offset + (int64_t)channel),
+              to);
 }
 
 /* to += a b */

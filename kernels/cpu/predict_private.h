@@ -32,9 +32,9 @@ struct grove_predict_sum {
     int jones;
     grove_predict_jones terms;
     part_of wanted_elements[PREDICT_COMPONENTS]; /* where each element of the output is */
-    int by_channels;                             /* with a channel in each lane */
-    const int32_t *station_of[2];                /* [baseline]; NULL: station 0 */
-    unsigned char *unwanted;                     /* [row] */
+    enum { BY_ROWS, BY_CHANNELS, BY_SOURCES } lanes_hold;
+    const int32_t *station_of[2]; /* [baseline]; NULL: station 0 */
+    unsigned char *unwanted;      /* [row] */
     /* Stations: */
     int stations, sides;
     int time, baseline; /* axes, -1: none */
@@ -87,9 +87,9 @@ void grove_predict_jones_run(const grove_predict_sum *p, grove_predict_batch *b,
                              const grove_predict_job *job);
 
 /* The same with a channel in each lane, where Jones terms vary with frequency or channels are
- * irregular (predict_channels.c): whether it goes so, the same for all tiles of a run; packs what
- * it needs, 0: no memory. */
-int grove_predict_channels_fits(const grove_predict_sum *p);
+ * irregular, or a source, where channels are few (predict_channels.c): sets lanes_hold, the same
+ * for all tiles of a run; packs what it needs, 0: no memory. */
+void grove_predict_channels_choose(grove_predict_sum *p);
 int grove_predict_channels_pack(grove_predict_sum *p);
 int64_t grove_predict_channels_pieces(const grove_predict_sum *p);
 void grove_predict_channels_run(grove_predict_sum *p, int64_t piece);

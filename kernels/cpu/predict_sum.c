@@ -265,8 +265,9 @@ grove_predict_sum *grove_predict_sum_new(const grove_args *args)
     set_job(p);
     if (p->plan.way == GROVE_PREDICT_STATION && !grove_predict_station_fits(p))
         p->plan.way = GROVE_PREDICT_BASELINE;
-    p->by_channels = p->plan.way == GROVE_PREDICT_BASELINE && grove_predict_channels_fits(p);
-    if ((p->by_channels && !grove_predict_channels_pack(p)) ||
+    if (p->plan.way == GROVE_PREDICT_BASELINE)
+        grove_predict_channels_choose(p);
+    if ((p->lanes_hold != BY_ROWS && !grove_predict_channels_pack(p)) ||
         (p->plan.way == GROVE_PREDICT_STATION && !grove_predict_station_pack(p))) {
         grove_predict_sum_free(p);
         return NULL;
@@ -294,7 +295,7 @@ int64_t grove_predict_sum_pieces(const grove_predict_sum *p)
 {
     int64_t lanes = p->kernels->lanes;
 
-    if (p->by_channels)
+    if (p->lanes_hold != BY_ROWS)
         return grove_predict_channels_pieces(p);
     if (p->plan.way == GROVE_PREDICT_STATION)
         return grove_predict_station_pieces(p) + (p->stray_count + lanes - 1) / lanes;
@@ -490,7 +491,7 @@ void grove_predict_sum_run(grove_predict_sum *p, int64_t first, int64_t last)
     int64_t pieces = grove_predict_station_pieces(p);
 
     for (int64_t piece = first; piece < last; piece++)
-        if (p->by_channels)
+        if (p->lanes_hold != BY_ROWS)
             grove_predict_channels_run(p, piece);
         else if (p->plan.way == GROVE_PREDICT_BASELINE)
             run_batch(p, p->row_list, p->row_count, piece * p->kernels->lanes);
