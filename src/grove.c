@@ -473,6 +473,8 @@ static void add_cuda(grove_text *text)
         grove_device *device = grove_device_open("cuda", k, 0, error);
         grove_text_add(text, "cuda:%d  %s\n", k,
                        device ? device->description : grove_error_message(error, 0));
+        if (device)
+            grove_text_add(text, "        libraries: %s\n", device->libraries);
         grove_device_free(device);
         grove_error_clear(error);
     }

@@ -45,6 +45,18 @@ bool cuda_testing_begin(void)
     return true;
 }
 
+void cuda_testing_libraries(bool there)
+{
+    const char *driver = getenv("GROVE_CUDA_DRIVER");
+
+    if (!there)
+        setenv("GROVE_CUDA_LIBRARIES", "none", 1);
+    else if (!real && driver)
+        setenv("GROVE_CUDA_LIBRARIES", driver, 1);
+    else
+        unsetenv("GROVE_CUDA_LIBRARIES");
+}
+
 emulated_control *cuda_testing_control(void)
 {
     if (!real && !control) {

@@ -9,6 +9,8 @@
 bool cuda_testing_begin(void);
 /* What the emulation can be told; NULL with a real driver. */
 emulated_control *cuda_testing_control(void);
+/* Whether devices opened from now on find the (emulated) libraries. */
+void cuda_testing_libraries(bool there);
 /* Forgets faults and counts. */
 void cuda_testing_reset(uint64_t seed);
 /* A device, or NULL where there is none; fails the test when the emulation has none. */

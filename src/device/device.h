@@ -5,10 +5,9 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "cell.h"
+#include "device/algebra.h"
 #include <stdbool.h>
 #include <stdint.h>
-
-typedef struct grove_device grove_device;
 
 struct grove_device {
     char name[16];           /* "cpu", "cuda:0" */
@@ -48,8 +47,10 @@ struct grove_device {
     int (*ready)(grove_device *device, void *at, grove_error *error);
     int (*clear)(grove_device *device, void *at, size_t bytes, grove_error *error);
     void (*trim)(grove_device *device);
-    uint64_t system_allocations; /* of those allocations, the ones the pool did not have */
-    char description[96];        /* "NVIDIA H200, compute 9.0, 139 GiB"; empty: the cpu */
+    uint64_t system_allocations;  /* of those allocations, the ones the pool did not have */
+    char description[96];         /* "NVIDIA H200, compute 9.0, 139 GiB"; empty: the cpu */
+    const grove_algebra *algebra; /* NULL on the cpu */
+    char libraries[48];           /* NVIDIA's that it uses: "cuBLAS, cuFFT", "none" */
 };
 
 /* A device by kind: "cpu" (index: threads, 0 for all) or "cuda" (index counts from 0), with a
@@ -66,7 +67,7 @@ typedef struct {
     int (*count)(grove_error *error);
     grove_device *(*open)(int index, uint64_t limit, grove_error *error);
 } grove_cuda;
-enum { GROVE_CUDA_VERSION = 2 };
+enum { GROVE_CUDA_VERSION = 3 };
 
 /* The cpu with `threads` threads (0: all). Never NULL. Safe for use from the evaluating, the
  * reading and the writing thread. */

@@ -4,6 +4,7 @@
 #define GROVE_DEVICE_CUDA_CUDA_H
 
 #include "device/cuda/driver.h"
+#include "device/cuda/libraries.h"
 #include "device/device.h"
 
 #include <pthread.h>
@@ -78,6 +79,8 @@ typedef struct {
     cuda_gather gathers[CUDA_GATHERS];
     int gather_count;
     uint64_t gather_clock;
+
+    cuda_libraries libraries; /* with the lock `launching` held */
 } cuda_device;
 
 static inline cuda_device *cuda_of(grove_device *device)
@@ -118,5 +121,9 @@ void cuda_unload(cuda_device *cuda);
 /* The kernel's function, loading what is needed (kernels.c); the caller is in the context. */
 int cuda_kernel_find(cuda_device *cuda, const grove_kernel *kernel, bool double_precision,
                      cuda_function *function, grove_error *error);
+
+/* Algebra (algebra.c). */
+extern const grove_algebra cuda_algebra;
+void cuda_algebra_close(cuda_device *cuda);
 
 #endif

@@ -54,6 +54,7 @@ static void cuda_free(grove_device *device)
     if (cuda->context && !cuda_enter(cuda, NULL)) {
         if (cuda->compute)
             cuda->driver.stream_synchronize(cuda->compute);
+        cuda_algebra_close(cuda);
         cuda_trim(device);
         cuda_unload(cuda);
         cuda_way_close(cuda, &cuda->up);
@@ -102,6 +103,7 @@ static int start(cuda_device *cuda, grove_error *error)
     if ((code = cuda_enter(cuda, error)))
         return code;
     describe(cuda);
+    cuda_libraries_tell(&cuda->libraries, cuda->device.libraries, sizeof(cuda->device.libraries));
     code = cuda_check(cuda, driver->stream_create(&cuda->compute, CUDA_NON_BLOCKING),
                       "creating a stream", error);
     if (!code)
@@ -125,6 +127,7 @@ static void set_table(grove_device *device)
     device->ready = cuda_ready;
     device->clear = cuda_clear;
     device->trim = cuda_trim;
+    device->algebra = &cuda_algebra;
 }
 
 static grove_device *open_device(int index, uint64_t limit, grove_error *error)

@@ -1,0 +1,66 @@
+#include "device/cuda/libraries.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Newest first. Never closed: they are not made for it. */
+static const struct {
+    const char *title, *files[4];
+} known[CUDA_LIBRARIES] = {
+    [CUDA_BLAS] = {"cuBLAS", {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"}},
+    [CUDA_FFT] = {"cuFFT", {"libcufft.so.12", "libcufft.so.11", "libcufft.so.10"}},
+    [CUDA_SOLVER] = {"cuSOLVER", {"libcusolver.so.12", "libcusolver.so.11", "libcusolver.so.10"}},
+};
+
+static void *open_library(int which)
+{
+    const char *given = getenv("GROVE_CUDA_LIBRARIES"), *driver = getenv("GROVE_CUDA_DRIVER");
+    void *library = NULL;
+
+    if (given && *given)
+        return strcmp(given, "none") ? dlopen(given, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (driver && *driver)
+        return NULL;
+    for (int k = 0; !library && known[which].files[k]; k++)
+        library = dlopen(known[which].files[k], RTLD_NOW | RTLD_LOCAL);
+    return library;
+}
+
+static bool find_functions(cuda_libraries *libraries, int which, void *library)
+{
+    bool all = true;
+    void *symbol;
+
+#define FIND(of, name, text, arguments)                                                            \
+    if (which == (of)) {                                                                           \
+        symbol = dlsym(library, text);                                                             \
+        memcpy(&libraries->name, &symbol, sizeof(symbol));                                         \
+        all = all && symbol;                                                                       \
+    }
+    CUDA_LIBRARY_FUNCTIONS(FIND)
+#undef FIND
+    return all;
+}
+
+bool cuda_libraries_have(cuda_libraries *libraries, int which)
+{
+    if (!libraries->tried[which]) {
+        void *library = open_library(which);
+        libraries->tried[which] = true;
+        libraries->found[which] = library && find_functions(libraries, which, library);
+    }
+    return libraries->found[which];
+}
+
+void cuda_libraries_tell(cuda_libraries *libraries, char *text, size_t size)
+{
+    size_t at = 0;
+
+    snprintf(text, size, "none");
+    for (int which = 0; which < CUDA_LIBRARIES; which++)
+        if (cuda_libraries_have(libraries, which) && at < size)
+            at +=
+                (size_t)snprintf(text + at, size - at, "%s%s", at ? ", " : "", known[which].title);
+}

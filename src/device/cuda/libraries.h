@@ -1,0 +1,74 @@
+/* NVIDIA's libraries, as far as they are used: opened when first asked for, if they are there.
+ * Their binary interface is declared here, so that none is needed to build. */
+#ifndef GROVE_DEVICE_CUDA_LIBRARIES_H
+#define GROVE_DEVICE_CUDA_LIBRARIES_H
+
+#include "device/cuda/driver.h"
+#include <stdbool.h>
+
+enum { CUDA_BLAS, CUDA_FFT, CUDA_SOLVER, CUDA_LIBRARIES };
+
+typedef struct {
+    float re, im;
+} cuda_single;
+typedef struct {
+    double re, im;
+} cuda_double;
+typedef struct cublasContext *cuda_blas;
+typedef struct cusolverDnContext *cuda_solver;
+
+enum {
+    CUBLAS_AS_IT_IS = 0,
+    CUBLAS_CONJUGATE = 2,
+    CUFFT_SINGLE = 0x29,
+    CUFFT_DOUBLE = 0x69,
+    CUSOLVER_UPPER = 1
+};
+
+/* library, name here, symbol, arguments; all return a status, 0 for success. */
+#define CUDA_LIBRARY_FUNCTIONS(f)                                                                  \
+    f(CUDA_BLAS, blas_create, "cublasCreate_v2", (cuda_blas *)) f(                                 \
+        CUDA_BLAS, blas_destroy, "cublasDestroy_v2",                                               \
+        (cuda_blas)) f(CUDA_BLAS, blas_stream, "cublasSetStream_v2", (cuda_blas, cuda_stream))     \
+        f(CUDA_BLAS, blas_single, "cublasCgemmStridedBatched",                                     \
+          (cuda_blas, int, int, int, int, int, const cuda_single *, const void *, int, long long,  \
+           const void *, int, long long, const cuda_single *, void *, int, long long, int))        \
+            f(CUDA_BLAS, blas_double, "cublasZgemmStridedBatched",                                 \
+              (cuda_blas, int, int, int, int, int, const cuda_double *, const void *, int,         \
+               long long, const void *, int, long long, const cuda_double *, void *, int,          \
+               long long, int)) f(CUDA_FFT, fft_plan, "cufftPlanMany",                             \
+                                  (int *, int, int *, int *, int, int, int *, int, int, int, int)) \
+                f(CUDA_FFT, fft_destroy, "cufftDestroy",                                           \
+                  (int)) f(CUDA_FFT, fft_stream, "cufftSetStream", (int, cuda_stream))             \
+                    f(CUDA_FFT, fft_single, "cufftExecC2C", (int, void *, void *, int))            \
+                        f(CUDA_FFT, fft_double, "cufftExecZ2Z", (int, void *, void *, int))        \
+                            f(CUDA_SOLVER, solver_create, "cusolverDnCreate", (cuda_solver *))     \
+                                f(CUDA_SOLVER, solver_destroy, "cusolverDnDestroy", (cuda_solver)) \
+                                    f(CUDA_SOLVER, solver_stream, "cusolverDnSetStream",           \
+                                      (cuda_solver, cuda_stream))                                  \
+                                        f(CUDA_SOLVER, solver_size, "cusolverDnDpotrf_bufferSize", \
+                                          (cuda_solver, int, int, double *, int, int *))           \
+                                            f(CUDA_SOLVER, solver_factor, "cusolverDnDpotrf",      \
+                                              (cuda_solver, int, int, double *, int, double *,     \
+                                               int, int *))                                        \
+                                                f(CUDA_SOLVER, solver_solve, "cusolverDnDpotrs",   \
+                                                  (cuda_solver, int, int, int, const double *,     \
+                                                   int, double *, int, int *))
+
+typedef struct {
+    bool tried[CUDA_LIBRARIES], found[CUDA_LIBRARIES];
+#define CUDA_LIBRARY_FIELD(library, name, symbol, arguments) int(*name) arguments;
+    CUDA_LIBRARY_FUNCTIONS(CUDA_LIBRARY_FIELD)
+#undef CUDA_LIBRARY_FIELD
+    cuda_blas blas; /* handles, made when first used */
+    cuda_solver solver;
+} cuda_libraries;
+
+/* Whether a library is there, with all functions that are used. The environment variable
+ * GROVE_CUDA_LIBRARIES names one file for all of them, or is "none"; where GROVE_CUDA_DRIVER names
+ * another driver and this names nothing there is none. */
+bool cuda_libraries_have(cuda_libraries *libraries, int which);
+/* "cuBLAS, cuFFT" or "none": which are there. */
+void cuda_libraries_tell(cuda_libraries *libraries, char *text, size_t size);
+
+#endif

@@ -1,0 +1,266 @@
+/* Products, transforms and Cholesky factors on the CUDA device, by the libraries and by the own
+ * kernels, against sums in long double. */
+#include "cuda-testing.h"
+#include "device/algebra.h"
+
+#include <check.h>
+#include <complex.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t counter;
+
+static double draw(void)
+{
+    return grove_random_uniform(grove_random_bits(5, counter++, 0, 0, 0)) - 0.5;
+}
+
+/* Loop index: bit 0: double; bit 1: own kernels. */
+static grove_device *start(int index)
+{
+    cuda_testing_libraries(!(index & 2));
+    cuda_testing_reset((uint64_t)index + 3);
+    counter = 0;
+    return cuda_testing_open(0);
+}
+
+static double *random_numbers(size_t numbers)
+{
+    double *x = malloc(numbers * sizeof(*x));
+
+    for (size_t k = 0; k < numbers; k++)
+        x[k] = draw();
+    return x;
+}
+
+/* Numbers to the device in the precision asked for. */
+static void *send(grove_device *device, const double *x, size_t numbers, bool double_)
+{
+    size_t bytes = numbers * (double_ ? 8 : 4);
+    float *single = malloc(numbers * sizeof(*single));
+    void *at = NULL;
+
+    for (size_t k = 0; k < numbers; k++)
+        single[k] = (float)x[k];
+    ck_assert_int_eq(device->allocate(device, bytes, &at, NULL), 0);
+    ck_assert_int_eq(device->upload(device, at, double_ ? (const void *)x : single, bytes, NULL),
+                     0);
+    free(single);
+    return at;
+}
+
+static double *fetch(grove_device *device, void *at, size_t numbers, bool double_)
+{
+    double *x = malloc(numbers * sizeof(*x));
+    float *single = malloc(numbers * sizeof(*single));
+
+    ck_assert_int_eq(device->download(device, double_ ? (void *)x : single, at,
+                                      numbers * (double_ ? 8 : 4), NULL),
+                     0);
+    for (size_t k = 0; !double_ && k < numbers; k++)
+        x[k] = single[k];
+    free(single);
+    return x;
+}
+
+static void check_products(grove_device *device, const int size[4], bool shared, bool double_)
+{
+    size_t rows = (size_t)size[0], columns = (size_t)size[1], inner = (size_t)size[2];
+    size_t count = (size_t)size[3];
+    double *a = random_numbers(2 * rows * inner * count),
+           *b = random_numbers(2 * columns * inner * count);
+    size_t numbers = 2 * rows * columns * count;
+    double *nothing = calloc(numbers, sizeof(double)), worst = 0;
+    grove_product p = {send(device, a, 2 * rows * inner * count, double_),
+                       send(device, b, 2 * columns * inner * count, double_),
+                       send(device, nothing, numbers, double_),
+                       size[0],
+                       size[1],
+                       size[2],
+                       size[3],
+                       shared ? 0 : size[0] * size[2],
+                       size[1] * size[2],
+                       size[0] * size[1]};
+
+    ck_assert_int_eq(device->algebra->product(device, &p, double_, NULL), 0);
+    double *c = fetch(device, p.c, numbers, double_);
+    for (size_t t = 0; t < count; t++)
+        for (size_t i = 0; i < rows; i++)
+            for (size_t j = 0; j < columns; j++) {
+                complex long double sum = 0;
+                const double *x = a + 2 * ((shared ? 0 : t) * rows + i) * inner;
+                const double *y = b + 2 * (t * columns + j) * inner;
+                for (size_t k = 0; k < inner; k++)
+                    sum += ((long double)x[2 * k] + I * (long double)x[2 * k + 1]) *
+                           ((long double)y[2 * k] - I * (long double)y[2 * k + 1]);
+                const double *z = c + 2 * ((t * rows + i) * columns + j);
+                worst = fmax(worst, (double)cabsl(sum - z[0] - I * (long double)z[1]));
+            }
+    ck_assert_msg(worst < (double_ ? 1e-14 : 1e-6) * (double)(inner + 1), "%d %d %d: %g", size[0],
+                  size[1], size[2], worst);
+    device->release(device, (void *)(uintptr_t)p.a, 0);
+    device->release(device, (void *)(uintptr_t)p.b, 0);
+    device->release(device, p.c, 0);
+    free(a);
+    free(b);
+    free(c);
+    free(nothing);
+}
+
+START_TEST(test_products)
+{
+    static const int sizes[][4] = {
+        {1, 1, 1, 1}, {16, 16, 16, 2}, {17, 5, 33, 3}, {40, 40, 7, 1}, {2, 31, 100, 4}};
+    grove_device *device = start(_i);
+
+    if (!device)
+        return;
+    for (size_t k = 0; k < sizeof(sizes) / sizeof(*sizes); k++)
+        check_products(device, sizes[k], k == 4, _i & 1);
+    cuda_testing_close(device);
+}
+END_TEST
+
+/* Sum over all input numbers, one output number after the other. */
+static void check_transform(grove_device *device, const int size[4], int sign, bool double_)
+{
+    const long double turn = 6.283185307179586476925L;
+    int rank = size[0], n0 = size[1], n1 = rank == 2 ? size[2] : 1, count = size[3];
+    size_t each = (size_t)n0 * (size_t)n1, numbers = 2 * each * (size_t)count;
+    double *x = random_numbers(numbers), worst = 0;
+    grove_transform t = {send(device, x, numbers, double_), {n0, n1}, count, rank, sign};
+
+    ck_assert_int_eq(device->algebra->transform(device, &t, double_, NULL), 0);
+    double *y = fetch(device, t.at, numbers, double_);
+    for (int k = 0; k < count; k++)
+        for (int u = 0; u < n0; u++)
+            for (int v = 0; v < n1; v++) {
+                complex long double sum = 0;
+                for (int i = 0; i < n0; i++)
+                    for (int j = 0; j < n1; j++) {
+                        const double *z = x + 2 * ((size_t)k * each + (size_t)(i * n1 + j));
+                        sum += ((long double)z[0] + I * (long double)z[1]) *
+                               cexpl(I * sign * turn *
+                                     ((long double)(u * i % n0) / n0 +
+                                      (long double)(v * j % n1) / n1));
+                    }
+                const double *z = y + 2 * ((size_t)k * each + (size_t)(u * n1 + v));
+                worst = fmax(worst, (double)cabsl(sum - z[0] - I * (long double)z[1]));
+            }
+    ck_assert_msg(worst < (double_ ? 1e-14 : 3e-6) * sqrt((double)each) * 8, "%d x %d: %g", n0, n1,
+                  worst);
+    device->release(device, t.at, 0);
+    free(x);
+    free(y);
+}
+
+START_TEST(test_transforms)
+{
+    static const int sizes[][4] = {{1, 1, 1, 2},   {1, 8, 1, 3}, {1, 60, 1, 2},  {1, 31, 1, 1},
+                                   {1, 128, 1, 1}, {2, 4, 6, 2}, {2, 15, 16, 1}, {2, 7, 1, 1}};
+    grove_device *device = start(_i);
+
+    if (!device)
+        return;
+    for (size_t k = 0; k < sizeof(sizes) / sizeof(*sizes); k++)
+        check_transform(device, sizes[k], k % 2 ? 1 : -1, _i & 1);
+    grove_transform bad = {NULL, {8, 8}, 1, 3, 1};
+    ck_assert_int_eq(device->algebra->transform(device, &bad, true, NULL), GROVE_INVALID);
+    cuda_testing_close(device);
+}
+END_TEST
+
+/* m = a a^T + 1, and the right sides of known solutions. */
+static void check_cholesky(grove_device *device, int size, int count)
+{
+    size_t n = (size_t)size;
+    double *a = random_numbers(n * n), *m = calloc(n * n, sizeof(double));
+    double *x = random_numbers(n * (size_t)count),
+           *right = calloc(n * (size_t)count, sizeof(double));
+    int32_t info = 77;
+    void *there = NULL;
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            long double sum = i == j;
+            for (size_t k = 0; k < n; k++)
+                sum += (long double)a[i * n + k] * a[j * n + k];
+            m[i * n + j] = (double)sum;
+        }
+    for (size_t c = 0; c < (size_t)count; c++)
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < n; j++)
+                right[c * n + i] += m[i * n + j] * x[c * n + j];
+    ck_assert_int_eq(device->allocate(device, 4, &there, NULL), 0);
+    grove_cholesky c = {send(device, m, n * n, true), send(device, right, n * (size_t)count, true),
+                        there, size, count};
+    ck_assert_int_eq(device->algebra->cholesky(device, &c, NULL), 0);
+    double *y = fetch(device, c.right, n * (size_t)count, true);
+    ck_assert_int_eq(device->download(device, &info, there, 4, NULL), 0);
+    ck_assert_int_eq(info, 0);
+    for (size_t k = 0; k < n * (size_t)count; k++)
+        ck_assert_double_eq_tol(y[k], x[k], 1e-10);
+    device->release(device, c.matrix, 0);
+    device->release(device, c.right, 0);
+    device->release(device, there, 0);
+    free(a);
+    free(m);
+    free(x);
+    free(y);
+    free(right);
+}
+
+START_TEST(test_cholesky)
+{
+    double bad[] = {4, 0, 0, 2, 1, 0, 0, 0, 1}; /* the second minor is 0 */
+    double right[] = {1, 1, 1};
+    grove_device *device = start(_i);
+    int32_t info = 77;
+    void *there = NULL;
+
+    if (!device)
+        return;
+    check_cholesky(device, 1, 1);
+    check_cholesky(device, 20, 3);
+    check_cholesky(device, 45, 1);
+    ck_assert_int_eq(device->allocate(device, 4, &there, NULL), 0);
+    grove_cholesky c = {send(device, bad, 9, true), send(device, right, 3, true), there, 3, 1};
+    ck_assert_int_eq(device->algebra->cholesky(device, &c, NULL), 0);
+    ck_assert_int_eq(device->download(device, &info, there, 4, NULL), 0);
+    ck_assert_int_eq(info, 2);
+    device->release(device, c.matrix, 0);
+    device->release(device, c.right, 0);
+    device->release(device, there, 0);
+    cuda_testing_close(device);
+}
+END_TEST
+
+START_TEST(test_what_is_there_is_told)
+{
+    for (int own = 0; own < 2 && cuda_testing_control(); own++) {
+        grove_device *device = start(2 * own);
+        ck_assert_str_eq(device->libraries, own ? "none" : "cuBLAS, cuFFT, cuSOLVER");
+        cuda_testing_close(device);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cuda algebra");
+    TCase *tests = tcase_create("cuda algebra");
+    SRunner *runner = srunner_create(suite);
+
+    cuda_testing_begin();
+    tcase_set_timeout(tests, 120);
+    tcase_add_loop_test(tests, test_products, 0, 4);
+    tcase_add_loop_test(tests, test_transforms, 0, 4);
+    tcase_add_loop_test(tests, test_cholesky, 0, 4);
+    tcase_add_test(tests, test_what_is_there_is_told);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
