@@ -36,28 +36,6 @@ typedef struct {
     row_factors factors;
 } lattice;
 
-/* sin(pi y); the sine is good to the last bits relatively. */
-FORCE vec sine_of_half_turns(vec y)
-{
-    vec rounded = y + ROUND_REAL, r = y - (rounded - ROUND_REAL), t = r * r;
-    wholes odd = (wholes)rounded << (int)(8 * sizeof(real) - 1);
-#if GROVE_REAL_SINGLE
-    vec s = t * 0.07765591227601387f + -0.5982904112834275f;
-    s = s * t + 2.550077386528912f;
-    s = s * t + -5.167710076668315f;
-    s = s * t + 3.1415926400772034f;
-#else
-    vec s = t * -2.113362735205297e-05 + 0.0004659870158043378;
-    s = s * t + -0.0073703643265304155;
-    s = s * t + 0.08214587881631043;
-    s = s * t + -0.599264528825224;
-    s = s * t + 2.5501640398618677;
-    s = s * t + -5.1677127800497855;
-    s = s * t + 3.1415926535897927;
-#endif
-    return (vec)((wholes)(s * r) ^ odd);
-}
-
 /* ---- factors of stations ---- */
 
 /* Cells of eight numbers in a row to eight vectors. */

@@ -16,11 +16,15 @@ FORCE void direct_phase(const work *w, int64_t source, double freq, double width
     dot(w->uvw, direction, delay);
     turn(turns_of(delay, -freq), re, im);
     vec factor = splat(1);
-    if (job->width)
-        factor = sinc_turns(narrow(delay) * (real)width);
     if (smear_time) {
+        vec sine, angle, other = splat(1), over = other;
         dot(w->change, direction, change);
-        factor *= sinc_turns(narrow(change) * (real)freq);
+        sinc_parts(narrow(change) * (real)freq, &sine, &angle);
+        if (job->width)
+            sinc_parts(narrow(delay) * (real)width, &other, &over);
+        factor = (sine * other) / (angle * over); /* one division for both */
+    } else if (job->width) {
+        factor = sinc_turns(narrow(delay) * (real)width);
     }
     if (source >= job->points)
         factor *= decay(extent(w->uvw, job->ellipse + 4 * (source - job->points), freq));

@@ -148,12 +148,48 @@ FORCE vec guard(vec x)
     return (vec)bits;
 }
 
+/* sin(pi y); the sine is good to the last bits relatively. */
+FORCE vec sine_of_half_turns(vec y)
+{
+    vec rounded = y + ROUND_REAL, r = y - (rounded - ROUND_REAL), t = r * r;
+    wholes odd = (wholes)rounded << (int)(8 * sizeof(real) - 1);
+#if GROVE_REAL_SINGLE
+    vec s = t * 0.07765591227601387f + -0.5982904112834275f;
+    s = s * t + 2.550077386528912f;
+    s = s * t + -5.167710076668315f;
+    s = s * t + 3.1415926400772034f;
+#else
+    vec s = t * -2.113362735205297e-05 + 0.0004659870158043378;
+    s = s * t + -0.0073703643265304155;
+    s = s * t + 0.08214587881631043;
+    s = s * t + -0.599264528825224;
+    s = s * t + 2.5501640398618677;
+    s = s * t + -5.1677127800497855;
+    s = s * t + 3.1415926535897927;
+#endif
+    return (vec)((wholes)(s * r) ^ odd);
+}
+
+/* sin(pi x) and pi x, of which neither is zero: their ratio is sinc, and so is the product of two
+ * such ratios. */
+FORCE void sinc_parts(vec x, vec *sine, vec *angle)
+{
+    wholes tiny = (x < R(1e-15)) & (x > -R(1e-15));
+    vec y = (vec)((tiny & (wholes)splat(R(1e-15))) | (~tiny & (wholes)x));
+
+    *sine = sine_of_half_turns(y);
+    *angle = y * R(3.141592653589793238);
+    KEEP(*sine);
+    KEEP(*angle);
+}
+
 /* sin(pi x) / (pi x) */
 FORCE vec sinc_turns(vec x)
 {
-    vec y = guard(x) * R(0.5), cosine, sine;
-    turn(y - nearest(y), &cosine, &sine);
-    return sine / (y * R(6.283185307179586477));
+    vec sine, angle;
+
+    sinc_parts(x, &sine, &angle);
+    return sine / angle;
 }
 
 /* exp(-x), x >= 0; 0 from where single precision ends. */
