@@ -333,6 +333,142 @@ START_TEST(devices_by_name)
 }
 END_TEST
 
+/* ---- memory that is short ---- */
+
+/* Many sources at random places, none of them so near to another that they are one. */
+static void many_sources(int sources)
+{
+    FILE *file = fopen("many.skymodel", "w");
+
+    ck_assert_ptr_nonnull(file);
+    fputs("format = Name, Type, Ra, Dec, I\n", file);
+    for (int k = 0; k < sources; k++)
+        fprintf(file, "s%d, POINT, %d:%d:%d.0, 49.%02d.%02d.0, %g\n", k, 5, 42 + k % 3, k % 60,
+                30 + k / 60 % 25, k % 53, 1 + 0.001 * k);
+    fclose(file);
+}
+
+static const char many[] =
+    "obs = observe(array=\"%s/data/arrays/vla-c.array\", phase_centre=\"05h42m36.1s 49d51m07s\",\n"
+    "  hour_angle=-0.1h..0.1h, integration=60s, frequency=1.4GHz, channels=16,\n"
+    "  channel_width=1MHz)\n"
+    "S = sky_model(\"many.skymodel\")\n"
+    "E[s,p] = beam_airy(S, obs, diameter=25m)\n"
+    "G[p] = gains(obs, kind=random_walk, amplitude=0.02, phase=5deg, seed=1)\n"
+    "V[p,q] = %s\n"
+    "keep = heap(V)\n";
+
+/* Plain sum over sources; Jones terms of each; what is not fused. */
+static const char *const sums[] = {
+    "sum[s](point(S, obs, smear=both))",
+    "G[p] * sum[s](E[s,p] * point(S, obs) * E[s,q]^H) * G[q]^H",
+    "sum[s](abs(point(S, obs, smear=none)))",
+};
+
+START_TEST(limited_memory_changes_nothing)
+{
+    const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
+    grove_session_options options = {.threads = 1};
+    grove_counters c = {0};
+    char text[2048];
+
+    many_sources(_i == 2 ? 40 : 400);
+    snprintf(text, sizeof(text), many, source, sums[_i]);
+    session_test_tree(text);
+    heap truth = run_on("cuda", options, &c);
+    for (int k = 2; k <= 4; k++) {
+        uint64_t peak = c.device_peak_bytes;
+        options.device_memory = peak * 2 / (uint64_t)(k + 1);
+        grove_counters less = {0};
+        heap got = run_on("cuda", options, &less);
+        ck_assert_uint_le(less.device_peak_bytes, options.device_memory);
+        ck_assert_uint_lt(less.device_peak_bytes, peak);
+        ck_assert_uint_gt(less.launches, 0);
+        ck_assert(less.tiles > c.tiles || _i == 2); /* there, chunks of sources are smaller */
+        ck_assert(equal(&got, &truth));
+        free(got.numbers);
+    }
+    /* not even the smallest tile fits, and hardly anything: the cpu helps */
+    options.device_memory = 100000;
+    heap got = run_on("cuda", options, NULL);
+    ck_assert_double_lt(distance(&got, &truth), 1e-5);
+    free(got.numbers);
+    free(truth.numbers);
+    remove("many.skymodel");
+}
+END_TEST
+
+/* What others take in the middle of a run: the device has less than its budget says. */
+START_TEST(less_than_was_promised)
+{
+    grove_session_options options = {.threads = 1, .tile_times = 2};
+    emulated_control *control = cuda_testing_control();
+
+    if (!control)
+        return;
+    simulate("120s", 4, "");
+    heap truth = run_on("cpu", options, NULL);
+    for (uint64_t kib = 64; kib <= 4096; kib *= 4) {
+        cuda_testing_reset((uint64_t)_i);
+        grove_session *session = session_of("cuda", options);
+        control->memory = kib << 10;
+        ck_assert_int_eq(grove_session_run(session), 0);
+        ck_assert(kib > 64 || session->fallen_back);
+        end(session);
+        ck_assert_double_lt(distance(&kept, &truth), 1e-5);
+        free(kept.numbers);
+        kept = (heap){0};
+    }
+    free(truth.numbers);
+}
+END_TEST
+
+/* ---- faults ---- */
+
+/* Each call of a kind fails once: the right result or one clear error; nothing is left. */
+START_TEST(each_fault)
+{
+    static const int kinds[] = {EMULATED_ALLOCATION, EMULATED_COPY, EMULATED_LAUNCH,
+                                EMULATED_RUNNING, EMULATED_OTHER};
+    grove_session_options options = {.threads = 1, .tile_times = 4, .serial = _i % 2};
+    emulated_control *control = cuda_testing_control();
+    int failed = 0, worked = 0, kind = kinds[_i / 2];
+
+    if (!control)
+        return;
+    session_test_tree("J[p] = o.jones\nm = mean(J[p] * o.data * J[q]^H, over=time)\n"
+                      "keep = heap(select(J[p] * (o.data * o.gain) * J[q]^H - m, element=XY))");
+    heap truth = run_on("cpu", options, NULL);
+    for (int n = 1; n < 2000; n++) {
+        cuda_testing_reset((uint64_t)(n % 5));
+        control->fault = kind;
+        control->fault_at = n;
+        options.device = "cuda";
+        grove_error_clear(now.error);
+        grove_session *session = grove_session_new(now.tree, &options, now.error);
+        int code = session ? grove_session_run(session) : grove_error_code(now.error);
+        bool reached = control->calls[kind] >= n;
+        if (code) {
+            failed++;
+            ck_assert_int_eq(grove_error_count(now.error), 1);
+            ck_assert(code == GROVE_DEVICE || code == GROVE_NO_MEMORY);
+            ck_assert_ptr_nonnull(strstr(grove_error_message(now.error, 0), "cuda:0: "));
+        } else {
+            worked++;
+            ck_assert_double_lt(distance(&kept, &truth), 1e-5);
+        }
+        end(session);
+        free(kept.numbers);
+        kept = (heap){0};
+        if (!reached)
+            break;
+    }
+    ck_assert_int_gt(failed, 0);
+    ck_assert_int_gt(worked, kind == EMULATED_ALLOCATION ? 5 : 0);
+    free(truth.numbers);
+}
+END_TEST
+
 /* ---- several devices ---- */
 
 START_TEST(any_number_of_devices)
@@ -369,6 +505,9 @@ int main(void)
     tcase_add_loop_test(tests, loop_copies_the_parm_alone, 0, 2);
     tcase_add_loop_test(tests, reductions_stay_there, 0, 8);
     tcase_add_test(tests, devices_by_name);
+    tcase_add_loop_test(tests, limited_memory_changes_nothing, 0, 3);
+    tcase_add_loop_test(tests, less_than_was_promised, 0, 3);
+    tcase_add_loop_test(tests, each_fault, 0, 10);
     tcase_add_loop_test(tests, any_number_of_devices, 0, 5);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);

@@ -34,13 +34,14 @@ typedef struct {
     uint64_t largest;
 } walk;
 
-/* As device/cpu.c rounds: small blocks to powers of two, large ones to pages. */
-static uint64_t block_bytes(uint64_t bytes)
+/* As device/cpu.c rounds, small blocks to powers of two, large ones to pages; or
+ * device/cuda/pool.c, in larger steps. */
+static uint64_t block_bytes(uint64_t bytes, bool cuda)
 {
-    uint64_t power = 256;
+    uint64_t power = cuda ? 512 : 256, page = cuda ? 65536 : 4096;
 
-    if (bytes >= LARGE)
-        return (bytes + 4095) / 4096 * 4096;
+    if (bytes >= (cuda ? 2 * LARGE : LARGE))
+        return (bytes + page - 1) / page * page;
     while (power < bytes)
         power *= 2;
     return power;
@@ -51,7 +52,7 @@ static int take_block(walk *w, uint64_t bytes)
     block_pool *pool = &w->pool;
     size_t best = pool->free_count;
 
-    bytes = block_bytes(bytes);
+    bytes = block_bytes(bytes, w->schedule->session->device_count > 0);
     uint64_t most = bytes < LARGE ? bytes : 2 * bytes;
     for (size_t i = 0; i < pool->free_count; i++)
         if (pool->free_blocks[i] >= bytes && pool->free_blocks[i] <= most &&
@@ -331,7 +332,7 @@ uint64_t grove_pass_footprint(const grove_schedule *schedule, const grove_pass *
     size_t n = (size_t)p->step_count + 1;
     int64_t tiles = 1;
 
-    grove_program_settle(p, tile, schedule->session->memory / 4);
+    grove_program_settle(p, tile, schedule->session->budget / 4);
     choose_chunks(p, chunk_bytes);
     for (int k = 0; k < GROVE_CUTS; k++)
         if (p->divided >> k & 1)

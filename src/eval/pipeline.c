@@ -96,10 +96,10 @@ static int find_addresses(grove_session *session, write_call *call)
         if (!grove_buffer_is_on(value->data, NULL))
             __atomic_fetch_add(&session->nodes[call->action->id].device.bytes_down,
                                grove_buffer_bytes(value->data), __ATOMIC_RELAXED);
-        code = grove_buffer_address(value->data, NULL, &at, session->error);
+        code = grove_place_address(session, value->data, &at);
         call->arrays[k].data = at;
         if (!code && value->flags)
-            code = grove_buffer_address(value->flags, NULL, &at, session->error);
+            code = grove_place_address(session, value->flags, &at);
         call->arrays[k].flags = value->flags ? at : NULL;
     }
     return code;

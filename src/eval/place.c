@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIB ((uint64_t)1 << 20)
+#define SMALLEST ((uint64_t)1 << 16) /* budget for values */
 
 /* ---- opening ---- */
 
@@ -136,7 +136,7 @@ uint64_t grove_place_budget(const grove_session *session)
         uint64_t limit = session->devices[k]->limit;
         /* a part is left for index arrays and for what rounding takes */
         uint64_t own = limit - limit / 16;
-        own = own > members + MIB ? own - members : MIB;
+        own = own > members + SMALLEST ? own - members : SMALLEST;
         if (limit && own < budget)
             budget = own;
     }
@@ -180,6 +180,14 @@ void grove_place_keep(grove_session *session, const grove_node *node, grove_buff
         session->kept = grove_alloc((session->tree->node_count + 1) * sizeof(*session->kept));
     grove_buffer_unref(session->kept[node->id]);
     session->kept[node->id] = grove_buffer_ref(buffer);
+}
+
+/* A device that has failed fails in each thread that uses it: one message does. */
+static int fail_once(grove_session *session, int code, const grove_error *reason)
+{
+    if (__atomic_exchange_n(&session->has_failed, true, __ATOMIC_ACQ_REL))
+        return code;
+    return grove_fail(session->error, code, "%s", grove_error_message(reason, 0));
 }
 
 /* ---- launches ---- */
@@ -261,13 +269,12 @@ int grove_place_launch(grove_session *session, const grove_launch *launch, bool 
         grove_device_trim(session->device);
         code = attempt(session, launch);
     }
-    *done = code != GROVE_NO_MEMORY;
+    *done = !code;
     if (code == GROVE_NO_MEMORY) {
         say_once(session);
         return 0;
     }
-    return code ? grove_fail(session->error, code, "%s", grove_error_message(session->attempt, 0))
-                : 0;
+    return code ? fail_once(session, code, session->attempt) : 0;
 }
 
 /* ---- copies back ---- */
@@ -286,7 +293,21 @@ int grove_place_fetch(grove_session *session, grove_value *value)
         return 0;
     grove_place_room(session, grove_buffer_bytes(value->data));
     session->fetched += grove_buffer_bytes(value->data);
-    return grove_buffer_address(value->data, NULL, &at, session->error);
+    return grove_place_address(session, value->data, &at);
+}
+
+int grove_place_address(grove_session *session, grove_buffer *buffer, void **at)
+{
+    if (grove_buffer_is_on(buffer, NULL)) {
+        *at = grove_buffer_host(buffer, session->error);
+        return 0;
+    }
+    grove_error *reason = grove_error_new();
+    int code = grove_buffer_address(buffer, NULL, at, reason);
+    if (code)
+        fail_once(session, code, reason);
+    grove_error_free(reason);
+    return code;
 }
 
 /* ---- counters ---- */

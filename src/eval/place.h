@@ -43,6 +43,8 @@ void grove_place_claim(grove_session *session, const grove_node *node);
 void grove_place_count(grove_session *session);
 /* Address of the data on the host, copied back if need be; counted. NULL value: nothing. */
 int grove_place_fetch(grove_session *session, grove_value *value);
+/* Address of a buffer on the host; from any thread, not counted. */
+int grove_place_address(grove_session *session, grove_buffer *buffer, void **at);
 /* The buffer of a member's data or of a constant, kept for the session so that a device has it
  * once; NULL if it is not there yet, or need not be kept. A reference. */
 grove_buffer *grove_place_kept(grove_session *session, const grove_node *node);

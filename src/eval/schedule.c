@@ -1,5 +1,6 @@
 #include "eval/schedule.h"
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -167,7 +168,7 @@ static int make_pass(grove_schedule *s, grove_root *first, int rest, unsigned cu
         restrict_block(&block, range, ranges);
     pass->program = grove_program_new(session->tree, session->facts, &block, cuttable);
     pass->program->staged = s->staged;
-    pass->program->hoist = session->memory / 32;
+    pass->program->hoist = session->budget / 32;
     pass->program->keep_all = s->stores;
     for (int i = 0; i < pass->root_count && code >= 0; i++)
         code = add_to_program(pass->program, &pass->roots[i], i, range, ranges);
@@ -317,6 +318,15 @@ int grove_schedule_new(grove_session *session, grove_node *const *nodes, size_t 
     }
     grove_schedule_free(*schedule);
     *schedule = NULL;
+    if (session->budget < session->memory) {
+        grove_log(GROVE_LOG_WARNING,
+                  "%s: the smallest tile needs %s, it has %s; the cpu computes what does not fit",
+                  session->device->name, grove_show_bytes(want, (double)needed),
+                  grove_show_bytes(have, (double)session->budget));
+        session->fallen_back = true;
+        session->budget = session->memory;
+        return grove_schedule_new(session, nodes, count, range, ranges, schedule);
+    }
     return grove_fail(session->error, GROVE_NO_MEMORY,
                       "memory: the smallest tile needs %s, %s are allowed; allow more",
                       grove_show_bytes(want, (double)needed),

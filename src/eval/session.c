@@ -36,6 +36,7 @@ static int start(grove_session *session, grove_error *error)
 
     session->memory = memory_of(options);
     session->host->limit = session->memory;
+    session->budget = grove_place_budget(session);
     session->facts = grove_facts_new(session->tree, options->double_precision);
     session->cache = grove_cache_new(cache_of(session));
     session->nodes = grove_alloc((session->tree->node_count + 1) * sizeof(grove_node_counters));
@@ -188,6 +189,7 @@ static void raise_versions(grove_session *session)
 static int run_schedule(grove_session *session, grove_node *const *nodes, size_t number,
                         const grove_range *range, int ranges, grove_schedule **schedule)
 {
+    session->has_failed = false;
     int code = grove_schedule_new(session, nodes, number, range, ranges, schedule);
 
     if (code)

@@ -31,6 +31,7 @@ struct grove_session {
     grove_device **devices;
     int device_count;
     grove_error *attempt;  /* what a device says that may yet be helped */
+    bool has_failed;       /* a device has, and it was said */
     bool fallen_back;      /* it was said that a device's memory does not do */
     grove_buffer **kept;   /* by node: constants and members' data, while there are devices */
     grove_traffic claimed; /* of what devices did, as far as it was counted for a node */
@@ -39,7 +40,8 @@ struct grove_session {
     grove_cache *cache;
     grove_worker *worker;       /* reads ahead and writes behind; NULL: serial */
     pthread_mutex_t io_lock;    /* held by classes with GROVE_CLASS_SERIAL_IO */
-    uint64_t memory;            /* bytes for values */
+    uint64_t memory;            /* bytes for values on the host */
+    uint64_t budget;            /* bytes for those of a pass, wherever they lie */
     grove_node_counters *nodes; /* by id */
     grove_counters counters;
     grove_trace *trace;

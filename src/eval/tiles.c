@@ -98,7 +98,7 @@ static bool force(chooser *c, int64_t tile[GROVE_CUTS])
 
 bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
 {
-    uint64_t memory = schedule->session->memory;
+    uint64_t memory = schedule->session->budget;
     chooser c = {schedule, pass, memory - memory / 10, memory / 8, 0};
     int64_t tile[GROVE_CUTS];
     bool found;
@@ -111,7 +111,9 @@ bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
     /* some tiles, so that reading and writing overlap with computing and the values of one stay in
        the processor's last cache, but not such small ones that managing them costs a percent */
     c.wanted = pass->largest / 8;
-    c.wanted = c.wanted < 4 * MIB ? 4 * MIB : c.wanted > 8 * MIB ? 8 * MIB : c.wanted;
+    uint64_t unit =
+        schedule->session->device_count ? 8 * MIB : MIB; /* launches want more at once */
+    c.wanted = c.wanted < 4 * unit ? 4 * unit : c.wanted > 8 * unit ? 8 * unit : c.wanted;
     while (!forced && pass->program->cuttable) {
         memcpy(tile, pass->program->block.count, sizeof(tile));
         found = search(&c, tile);
