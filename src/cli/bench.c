@@ -16,6 +16,7 @@ static const struct {
     const char *name, *summary;
 } benchmarks[] = {
     {"predict", "sums over sources, beside what this processor can do"},
+    {"scaling", "runs against numbers of sources, stations, channels, times, threads"},
 };
 enum { BENCHMARKS = sizeof(benchmarks) / sizeof(benchmarks[0]) };
 

@@ -1,0 +1,226 @@
+/* What runs cost as they grow: time against the numbers of sources, stations, channels, times and
+ * threads, each varied alone, of simulate.tree to the null sink with gains and no beam. A line of
+ * the tables has the processor time of the process, the wall time and the time per
+ * source-visibility; medians of interleaved rounds. --plot FILE draws them. */
+#include "grove.h"
+#include "machine.h"
+#include "options.h"
+#include "plot/plot.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_VALUES = 9, MOST_ROUNDS = 31 };
+
+typedef struct {
+    int sources, stations, channels, times, threads;
+} size;
+
+static const size base = {200, 32, 64, 60, 1};
+
+typedef struct {
+    const char *name;
+    size_t at; /* in a size */
+    int values[MOST_VALUES];
+    const char *smear;
+} axis;
+
+#define AT(field) offsetof(size, field)
+
+static const axis axes[] = {
+    {"sources", AT(sources), {1, 10, 32, 100, 316, 1000, 3162, 0}, "both"},
+    {"stations", AT(stations), {4, 8, 16, 32, 48, 64, 0}, "both"},
+    {"channels", AT(channels), {1, 2, 4, 8, 16, 32, 64, 128, 0}, "both"},
+    {"times", AT(times), {4, 15, 60, 240, 960, 0}, "both"},
+    {"threads", AT(threads), {1, 2, 4, 8, 16, 32, 64, 0}, "both"},
+};
+enum { AXES = sizeof(axes) / sizeof(axes[0]) };
+
+typedef struct {
+    int count, number[MOST_VALUES];
+    double processor[MOST_VALUES][MOST_ROUNDS], wall[MOST_VALUES][MOST_ROUNDS];
+    double x[MOST_VALUES], y[MOST_VALUES], each[MOST_VALUES], line[MOST_VALUES];
+} series;
+
+/* Points within half a degree; stations over a few kilometres, on a spiral. */
+static void write_inputs(const char *folder, const size *s)
+{
+    char path[512];
+    FILE *file;
+
+    snprintf(path, sizeof(path), "%s/sky.skymodel", folder);
+    if (!(file = fopen(path, "w")))
+        exit(1);
+    fprintf(file, "format = Name, Type, Ra, Dec, I\n");
+    for (int k = 0; k < s->sources; k++)
+        fprintf(file, "s%d, POINT, %.6fdeg, %.6fdeg, %.3f\n", k, fmod(0.618034 * k, 1),
+                -30.5 + fmod(0.414214 * k, 1), 0.1 + fmod(0.302776 * k, 1));
+    fclose(file);
+    snprintf(path, sizeof(path), "%s/x.array", folder);
+    if (!(file = fopen(path, "w")))
+        exit(1);
+    for (int k = 0; k < s->stations; k++) {
+        double radius = 4000.0 * (k + 1) / 64, angle = 2.4 * k;
+        fprintf(file, "%.3f %.3f %.3f 13.5 S%02d ALT-AZ\n", 5109243 + radius * cos(angle) * 0.5,
+                2006797 + radius * sin(angle), -3239112 + radius * cos(angle) * 0.8, k);
+    }
+    fclose(file);
+}
+
+/* One run; adds nothing to times unless it works, and ends the program otherwise. */
+static void run(grove_library *library, const char *folder, const size *s, const char *smear,
+                double *processor, double *wall)
+{
+    char sky[512], array[512], channels[16], hours[64];
+    grove_error *error = grove_error_new();
+    grove_session_options options = {.threads = s->threads, .device = "cpu"};
+
+    write_inputs(folder, s);
+    snprintf(sky, sizeof(sky), "%s/sky.skymodel", folder);
+    snprintf(array, sizeof(array), "%s/x.array", folder);
+    snprintf(channels, sizeof(channels), "%d", s->channels);
+    snprintf(hours, sizeof(hours), "-%.4fs..%.4fs", 5.0137 * s->times, 5.0137 * s->times);
+    const grove_setting settings[] = {
+        {"sky", sky},          {"array", array},       {"phase_centre", "0h2m0s -30d0m0s"},
+        {"hour_angle", hours}, {"integration", "10s"}, {"channels", channels},
+        {"gains", "sine"},     {"smear", smear},       {"out", "null"}};
+    grove_tree *tree = grove_library_load(library, "simulate.tree", settings,
+                                          sizeof(settings) / sizeof(settings[0]), error);
+    grove_session *session = tree ? grove_session_new(tree, &options, error) : NULL;
+    double start = bench_wall_seconds(), used = bench_process_seconds();
+    if (!session || grove_session_run(session)) {
+        char *text = grove_error_text(error);
+        fprintf(stderr, "%s", text);
+        free(text);
+        exit(1);
+    }
+    *wall = bench_wall_seconds() - start;
+    *processor = bench_process_seconds() - used;
+    grove_session_free(session);
+    grove_tree_free(tree);
+    grove_error_free(error);
+}
+
+static double source_visibilities(const size *s)
+{
+    return (double)s->sources * s->stations * (s->stations - 1) / 2 * s->channels * s->times;
+}
+
+static size size_of(const axis *a, int value)
+{
+    size s = base;
+
+    memcpy((char *)&s + a->at, &value, sizeof(value));
+    return s;
+}
+
+static void measure(grove_library *library, const char *folder, const axis *a, int rounds,
+                    series *r)
+{
+    memset(r, 0, sizeof(*r));
+    for (int k = 0; k < MOST_VALUES && a->values[k]; k++)
+        if (a->at != AT(threads) || a->values[k] <= bench_processors())
+            r->number[r->count++] = a->values[k];
+    for (int round = 0; round < rounds; round++)
+        for (int k = 0; k < r->count; k++) {
+            size s = size_of(a, r->number[k]);
+            run(library, folder, &s, a->smear, &r->processor[k][round], &r->wall[k][round]);
+        }
+    printf("| %s | source-visibilities | processor time, s | wall time, s | ns for each "
+           "source-visibility |\n| --: | --: | --: | --: | --: |\n",
+           a->name);
+    for (int k = 0; k < r->count; k++) {
+        size s = size_of(a, r->number[k]);
+        double processor = bench_median(r->processor[k], rounds);
+        double wall = bench_median(r->wall[k], rounds), all = source_visibilities(&s);
+        printf("| %d | %.3g | %.4f | %.4f | %.3f |\n", r->number[k], all, processor, wall,
+               1e9 * processor / all);
+        r->x[k] = r->number[k];
+        r->y[k] = a->at == AT(threads) ? wall : processor;
+        r->line[k] = all;
+    }
+    /* what it would be if it were linear, from the largest; threads share the time instead */
+    for (int k = 0; k < r->count; k++)
+        r->line[k] = a->at == AT(threads) ? r->y[0] / r->x[k]
+                                          : r->y[r->count - 1] * r->line[k] / r->line[r->count - 1];
+    printf("\n");
+    fflush(stdout);
+}
+
+static int draw(const series all[AXES], const char *path)
+{
+    grove_chart charts[AXES];
+    grove_series lines[AXES][2];
+    grove_error *error = grove_error_new();
+
+    for (int k = 0; k < AXES; k++) {
+        const series *r = &all[k];
+        size_t count = (size_t)r->count;
+        lines[k][0] = (grove_series){.kind = GROVE_SERIES_LINE,
+                                     .label = "linear",
+                                     .x = r->x,
+                                     .y = r->line,
+                                     .count = count,
+                                     .colour = 0x999999};
+        lines[k][1] = (grove_series){.label = "measured",
+                                     .x = r->x,
+                                     .y = r->y,
+                                     .count = count,
+                                     .colour = 0x0072b2,
+                                     .size = 8};
+        charts[k] =
+            (grove_chart){.title = axes[k].name,
+                          .x = {axes[k].name, GROVE_SCALE_LOGARITHMIC, 0, 0, false},
+                          .y = {axes[k].at == AT(threads) ? "wall time (s)" : "processor time (s)",
+                                GROVE_SCALE_LOGARITHMIC, 0, 0, false},
+                          .series = lines[k],
+                          .series_count = 2};
+    }
+    grove_figure figure = {
+        .width = 1100, .height = 1100, .charts = charts, .count = AXES, .columns = 2};
+    int failed = grove_figure_draw(&figure, path, error) != 0;
+    if (failed) {
+        char *text = grove_error_text(error);
+        fprintf(stderr, "%s", text);
+        free(text);
+    }
+    grove_error_free(error);
+    return failed;
+}
+
+int main(int count, char **words)
+{
+    static series all[AXES];
+    const char *plot = "", *temporary = getenv("TMPDIR");
+    int rounds = 3;
+    char folder[256], path[512];
+    const bench_option options[] = {
+        {"rounds", "N", "interleaved rounds, of which medians are taken (default 3)", BENCH_COUNT,
+         &rounds, MOST_ROUNDS},
+        {"plot", "FILE", "draws all into FILE, .svg or .png", BENCH_TEXT, &plot, 0},
+        {NULL, NULL, NULL, BENCH_TEXT, NULL, 0}};
+
+    bench_read(options, "grove bench scaling [OPTIONS]", count - 1, words + 1);
+    snprintf(folder, sizeof(folder), "%s/grove-XXXXXX",
+             temporary && *temporary ? temporary : "/tmp");
+    if (!mkdtemp(folder)) {
+        perror(folder);
+        return 1;
+    }
+    grove_library *library = grove_library_new(NULL);
+    printf("Where it is not varied: %d sources, %d stations, %d channels, %d times, one thread; "
+           "smearing and gains. Medians of %d interleaved rounds.\n\n",
+           base.sources, base.stations, base.channels, base.times, rounds);
+    for (int k = 0; k < AXES; k++)
+        measure(library, folder, &axes[k], rounds, &all[k]);
+    grove_library_free(library);
+    for (int k = 0; k < 2; k++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, k ? "x.array" : "sky.skymodel");
+        unlink(path);
+    }
+    rmdir(folder);
+    return *plot ? draw(all, plot) : 0;
+}
