@@ -33,6 +33,9 @@ static const grove_option options[] = {
      "computed, "
      "and the result is 0 and flagged",
      .handing = GROVE_AS_FLAGS, .shapes = GROVE_ANY_SHAPE},
+    {"cutoff", GROVE_NUMBER, "0",
+     "fraction of a source's flux: a source may be left out of visibilities in which its shape and "
+     "smearing leave less of it; 0: none is"},
     {"method", GROVE_CHOICE, "auto",
      "how the sum is taken: baseline by baseline, by products of matrices of stations by sources, "
      "or "
@@ -138,6 +141,16 @@ static bool uses_stations(const grove_node *node, const grove_predict_plan *plan
            (plan->way == GROVE_PREDICT_BASELINE && plan->jones == GROVE_PREDICT_WITHIN &&
             is_of_stations(node) &&
             (jones_vary(node) || !plan->channels.regular || plan->count < GROVE_PREDICT_FEW));
+}
+
+static int check_cutoff(const grove_node *node)
+{
+    double cutoff = grove_node_number(node, "cutoff");
+
+    if (!(cutoff >= 0 && cutoff < 1))
+        return grove_node_fail_option(
+            node, "cutoff", "%g is no fraction of a source; at least 0, less than 1", cutoff);
+    return 0;
 }
 
 static void find_channels(const grove_node *node, grove_predict_plan *plan)
@@ -267,6 +280,7 @@ static int find_way(grove_node *node)
         return grove_node_fail(node, GROVE_INVALID, "%s", said);
     find_channels(node, &plan);
     plan.isa = (int32_t)isa;
+    plan.cutoff = grove_node_number(node, "cutoff");
     plan.jones = place_jones(node);
     if (plan.jones == GROVE_PREDICT_FOLDED)
         plan.flat = plan.flat && !jones_vary(node);
@@ -291,6 +305,8 @@ static int check(grove_node *node)
                        .unit = grove_node_input_form(node, 0)->unit};
     int code = check_axes(node);
 
+    if (!code)
+        code = check_cutoff(node);
     if (code)
         return code;
     if (left && left->shape > form.shape)

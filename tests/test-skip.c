@@ -3,6 +3,7 @@
 #include "probe.h"
 
 #include <check.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,61 @@ START_TEST(weak_sources)
 }
 END_TEST
 
+/* With a cutoff a visibility lacks at most that fraction of the flux; the same bits for any tiles;
+ * zero baselines lack nothing. */
+START_TEST(small_remainders)
+{
+    static const grove_session_options tiles[] = {
+        {.double_precision = true},
+        {.double_precision = true, .tile_times = 1, .tile_channels = 13, .tile_baselines = 3}};
+    static const double cutoffs[] = {1e-30, 0.05, 0.2, 0.9};
+    char text[300];
+    double flux = 0;
+    int less = 0;
+
+    grid_reset();
+    for (int k = 0; k < grid_now.channels; k++)
+        grid_now.width[k] = 2e7;
+    for (int s = 0; s < field_now.sources; s++) {
+        memset(field_now.spectrum[s], 0, sizeof(field_now.spectrum[s]));
+        for (int k = 0; k < 4; k++)
+            flux += fabs(field_now.stokes[s][k]);
+    }
+    if (_i / 4) /* no recurrence */
+        grid_now.freq[1] += 3e5;
+    snprintf(text, sizeof(text),
+             "obs = grid()\nS = field()\nx = predict(S, obs, smear=both)\n"
+             "y = predict(S, obs, smear=both, cutoff=%g)\n",
+             cutoffs[_i % 4]);
+    testing_tree(&t, text);
+    testing_value x = probe_session(&t, "x", &tiles[0], NULL);
+    testing_value y = probe_session(&t, "y", &tiles[0], NULL);
+    testing_value z = probe_session(&t, "y", &tiles[1], NULL);
+    for (int64_t i = 0; i < 4 * x.cells; i++) {
+        int p, q;
+        grid_pair((int)(i / 4 / grid_now.channels % GRID_BASELINES), &p, &q);
+        double most = p == q ? 0 : cutoffs[_i % 4] * flux;
+        ck_assert(y.at[i] == z.at[i]);
+        ck_assert_msg(cabs(x.at[i] - y.at[i]) <= most + 1e-10, "%d: %g", (int)i,
+                      cabs(x.at[i] - y.at[i]));
+        less += cabs(x.at[i] - y.at[i]) > 1e-10;
+    }
+    ck_assert_int_eq(less > 0, _i % 4 > 0);
+    testing_free(&x);
+    testing_free(&y);
+    testing_free(&z);
+}
+END_TEST
+
+START_TEST(wrong_cutoff)
+{
+    const char *said = testing_faults(&t, "obs = grid()\nS = field()\n"
+                                          "x = predict(S, obs, cutoff=1)\n");
+
+    ck_assert_msg(strstr(said, "1 is no fraction of a source") != NULL, "%s", said);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("skip");
@@ -146,6 +202,8 @@ int main(void)
     tcase_add_loop_test(test, flagged_samples, 0, 6);
     tcase_add_test(test, sums_of_residuals);
     tcase_add_test(test, weak_sources);
+    tcase_add_loop_test(test, small_remainders, 0, 8);
+    tcase_add_test(test, wrong_cutoff);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -63,6 +63,8 @@ typedef struct {
     int32_t jones, spare;    /* jones: left or right vary with the source */
     int64_t count;           /* channels of the whole axis */
     double width, reference; /* Hz: of all channels if equal; about the middle of the axis */
+    double cutoff;           /* a fraction: sources of which shape and smearing leave less may be
+                                left out of a row */
 } grove_predict_plan;
 
 /* Rows of the output: its cells without the frequency axis. */

@@ -12,6 +12,8 @@
 #include "predict_job.h"
 #include "vector.h"
 
+#include <math.h>
+
 enum {
     GROUPS = PREDICT_BLOCK / PREDICT_GROUP,
     SIDE = PREDICT_GROUP / 2,
@@ -126,6 +128,74 @@ FORCE void smear_in_time(const grove_predict_job *job, vec change, const vec (*c
     }
 }
 
+/* The exponent of a Gaussian's decay at a frequency. */
+FORCE vec extent(const double *uvw, const double ellipse[4], double freq)
+{
+    const loose *u = (const loose *)uvw, *v = (const loose *)(uvw + LANES);
+    half to[PARTS];
+
+    for (int i = 0; i < PARTS; i++) {
+        half x = u[i] * ellipse[0] + v[i] * ellipse[1], y = u[i] * ellipse[2] + v[i] * ellipse[3];
+        to[i] = (x * x + y * y) * (freq * freq);
+    }
+    return narrow(to);
+}
+
+/* min(1, 1 / |x|), which |sin x / x| does not exceed. */
+FORCE vec sinc_bound(vec x)
+{
+    vec size = (vec)((wholes)x & (wholes)(x > 0)) - (vec)((wholes)x & (wholes)(x < 0));
+    wholes large = size > R(1.0);
+    vec safe = (vec)(((wholes)size & large) | ((wholes)splat(1) & ~large));
+
+    return R(1.0) / safe;
+}
+
+/* In which rows shape and smearing leave no less of a source than job->cutoff, at frequencies from
+ * `freq` on: all bits set. Bounds of each row alone. */
+static wholes alive(const work *w, int64_t source, double freq, double width)
+{
+    const grove_predict_job *job = w->job;
+    const double *direction = job->direction + 3 * source;
+    half delay[PARTS], change[PARTS];
+    vec most = splat(1);
+
+    if (job->width) {
+        dot(w->uvw, direction, delay);
+        most = sinc_bound(narrow(delay) * (real)(width * 3.14159265358979324));
+    }
+    if (job->smear_time) {
+        dot(w->change, direction, change);
+        most *= sinc_bound(narrow(change) * (real)(freq * 3.14159265358979324));
+    }
+    if (source >= job->points)
+        most *= decay(extent(w->uvw, job->ellipse + 4 * (source - job->points), freq));
+    return most >= (real)job->cutoff;
+}
+
+/* In a block of equally spaced channels; unequal widths leave all. */
+static wholes alive_in_block(const work *w, int64_t source)
+{
+    const grove_predict_job *job = w->job;
+    double first = fabs(job->start + job->step * (double)job->first);
+    double last = fabs(job->start + job->step * (double)(job->first + PREDICT_BLOCK - 1));
+    double width = job->width && job->equal_width ? job->width[0] : 0;
+
+    return alive(w, source, first < last ? first : last, width);
+}
+
+static int any_alive(const work *w, int64_t source, int count)
+{
+    wholes any = {0};
+
+    for (int i = 0; i < count; i++)
+        any |= alive_in_block(w, source + i);
+    for (int lane = 0; lane < LANES; lane++)
+        if (any[lane])
+            return 1;
+    return 0;
+}
+
 /* Phases of a source in a block of equally spaced channels. */
 FORCE void fill_source(const work *w, int64_t source, real amplitude, int smear_time, vec *centre,
                        vec *side)
@@ -139,6 +209,8 @@ FORCE void fill_source(const work *w, int64_t source, real amplitude, int smear_
     dot(w->uvw, direction, delay);
     turn(turns_of(delay, -middle), &c, &s);
     turn(turns_of(delay, -job->step * PREDICT_GROUP), &c2, &s2);
+    if (job->cutoff > 0)
+        scale = (vec)((wholes)scale & alive_in_block(w, source));
     if (job->width && job->equal_width)
         scale *= sinc_turns(narrow(delay) * (real)job->width[0]);
     powers(centres, GROUPS, c * scale, s * scale, c2, s2);
@@ -313,19 +385,6 @@ FORCE void sum_pair(const work *w, panels *p, const real *weight, int count, int
     p->channels[1][j][k] = s1;
     p->channels[2][j][k] = s2;
     p->channels[3][j][k] = s3;
-}
-
-/* The exponent of a Gaussian's decay at a frequency. */
-FORCE vec extent(const double *uvw, const double ellipse[4], double freq)
-{
-    const loose *u = (const loose *)uvw, *v = (const loose *)(uvw + LANES);
-    half to[PARTS];
-
-    for (int i = 0; i < PARTS; i++) {
-        half x = u[i] * ellipse[0] + v[i] * ellipse[1], y = u[i] * ellipse[2] + v[i] * ellipse[3];
-        to[i] = (x * x + y * y) * (freq * freq);
-    }
-    return narrow(to);
 }
 
 /* Shapes of Gaussians, and smearing over channels of unequal widths. */

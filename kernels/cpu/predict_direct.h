@@ -28,6 +28,8 @@ FORCE void direct_phase(const work *w, int64_t source, double freq, double width
     }
     if (source >= job->points)
         factor *= decay(extent(w->uvw, job->ellipse + 4 * (source - job->points), freq));
+    if (job->cutoff > 0)
+        factor = (vec)((wholes)factor & alive(w, source, freq, width));
     *re *= factor;
     *im *= factor;
 }

@@ -33,6 +33,7 @@ typedef struct {
     int equal_width;
     int smear_time;
     double reference; /* Hz, in the middle of the axis */
+    double cutoff; /* sources of which less is left by shape and smearing are left out; 0: none */
 } grove_predict_job;
 
 /* Sums for as many rows as the kernel has lanes: uvw and change (of uvw in an integration) are

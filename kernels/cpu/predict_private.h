@@ -75,6 +75,11 @@ static inline double coefficient(const grove_predict_sum *p, int64_t source, int
         k);
 }
 
+/* The order in which sources are taken (p->order: points first) and rows (p->row_list): with a
+ * cutoff, those of which about as much is left together. 0: no memory. */
+int grove_predict_order_sources(grove_predict_sum *p);
+int grove_predict_order_rows(grove_predict_sum *p);
+
 /* left * v * right in the elements of the output, v in those of the brightness. */
 void grove_predict_surround(const grove_predict_sum *p, const row *r, int64_t channel,
                             grove_cplx64 v[4]);

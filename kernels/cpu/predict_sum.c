@@ -25,27 +25,6 @@ static const double *doubles_at(const grove_predict_sum *p, int input, int64_t s
 
 /* ---- packing ---- */
 
-static int is_gaussian(const grove_predict_sum *p, int64_t source)
-{
-    const double *shape = doubles_at(p, GROVE_PREDICT_SHAPE, source);
-
-    return shape && grove_is_gaussian(shape);
-}
-
-static void order_sources(grove_predict_sum *p)
-{
-    int64_t at = 0;
-
-    for (int gaussian = 0; gaussian < 2; gaussian++) {
-        for (int64_t s = 0; s < p->sources; s++)
-            if (is_gaussian(p, s) == gaussian)
-                p->order[at++] = s;
-        if (!gaussian)
-            p->job.points = at;
-    }
-    p->job.gaussians = at - p->job.points;
-}
-
 static void pack_geometry(grove_predict_sum *p)
 {
     const double scale = GROVE_PI / (2 * 0.83255461115769775635 * GROVE_SPEED_OF_LIGHT);
@@ -152,7 +131,8 @@ static int pack(grove_predict_sum *p)
     p->widths = calloc(channels, sizeof(double));
     if (!p->order || !p->direction || !p->ellipse || !p->freqs || !p->widths)
         return 0;
-    order_sources(p);
+    if (!grove_predict_order_sources(p))
+        return 0;
     pack_geometry(p);
     pack_channels(p);
     if (p->jones)
@@ -180,6 +160,7 @@ static void set_job(grove_predict_sum *p)
     job->equal_width = p->plan.equal_width;
     job->smear_time = p->plan.smear_time;
     job->reference = p->plan.reference;
+    job->cutoff = p->plan.cutoff;
 }
 
 /* left B right of all sources takes the place of B. 0: no memory. */
@@ -267,6 +248,11 @@ grove_predict_sum *grove_predict_sum_new(const grove_args *args)
         p->plan.way = GROVE_PREDICT_BASELINE;
     if (p->plan.way == GROVE_PREDICT_BASELINE)
         grove_predict_channels_choose(p);
+    if (p->plan.way == GROVE_PREDICT_BASELINE && p->lanes_hold == BY_ROWS && p->plan.cutoff > 0 &&
+        !grove_predict_order_rows(p)) {
+        grove_predict_sum_free(p);
+        return NULL;
+    }
     if ((p->lanes_hold != BY_ROWS && !grove_predict_channels_pack(p)) ||
         (p->plan.way == GROVE_PREDICT_STATION && !grove_predict_station_pack(p))) {
         grove_predict_sum_free(p);

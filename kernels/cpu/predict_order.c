@@ -1,0 +1,97 @@
+/* Vectors are left out when all their rows, and blocks when all their sources are below the cutoff:
+ * so what is alike goes together. */
+#include "../visibility.h"
+#include "predict_private.h"
+
+#include <stdlib.h>
+
+typedef struct {
+    int64_t number;
+    double size;
+} item;
+
+static int compare(const void *a, const void *b)
+{
+    const item *x = a, *y = b;
+
+    if (x->size != y->size)
+        return x->size < y->size ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Sorts `list`, of which `measure` tells the sizes. 0: no memory. */
+static int sort(const grove_predict_sum *p, int64_t *list, int64_t count,
+                double (*measure)(const grove_predict_sum *p, int64_t number))
+{
+    item *items = calloc((size_t)count + 1, sizeof(*items));
+
+    if (!items)
+        return 0;
+    for (int64_t i = 0; i < count; i++)
+        items[i] = (item){list[i], measure(p, list[i])};
+    qsort(items, (size_t)count, sizeof(*items), compare);
+    for (int64_t i = 0; i < count; i++)
+        list[i] = items[i].number;
+    free(items);
+    return 1;
+}
+
+static const double *doubles_at(const grove_predict_sum *p, int input, int64_t source)
+{
+    return (const double *)(const void *)at_source(p, input, source);
+}
+
+static int is_gaussian(const grove_predict_sum *p, int64_t source)
+{
+    const double *shape = doubles_at(p, GROVE_PREDICT_SHAPE, source);
+
+    return shape && grove_is_gaussian(shape);
+}
+
+/* Of Gaussians the larger axis, of points the distance from the phase centre, which smears. */
+static double size_of_source(const grove_predict_sum *p, int64_t source)
+{
+    const double *shape = doubles_at(p, GROVE_PREDICT_SHAPE, source);
+    const double *lmn = doubles_at(p, GROVE_PREDICT_LMN, source);
+
+    if (is_gaussian(p, source))
+        return fmax(fabs(shape[0]), fabs(shape[1]));
+    return lmn[0] * lmn[0] + lmn[1] * lmn[1];
+}
+
+static double size_of_row(const grove_predict_sum *p, int64_t number)
+{
+    row r;
+
+    find_row(p->args, number, &r);
+    const double *uvw = (const double *)(const void *)r.in[GROVE_PREDICT_UVW];
+    return uvw[0] * uvw[0] + uvw[1] * uvw[1];
+}
+
+int grove_predict_order_sources(grove_predict_sum *p)
+{
+    int64_t at = 0;
+
+    for (int gaussian = 0; gaussian < 2; gaussian++) {
+        for (int64_t s = 0; s < p->sources; s++)
+            if (is_gaussian(p, s) == gaussian)
+                p->order[at++] = s;
+        if (!gaussian)
+            p->job.points = at;
+    }
+    p->job.gaussians = at - p->job.points;
+    if (!(p->plan.cutoff > 0))
+        return 1;
+    return sort(p, p->order, p->job.points, size_of_source) &&
+           sort(p, p->order + p->job.points, p->job.gaussians, size_of_source);
+}
+
+int grove_predict_order_rows(grove_predict_sum *p)
+{
+    if (!p->row_list) {
+        p->row_list = calloc((size_t)p->rows + 1, sizeof(*p->row_list));
+        for (int64_t i = 0; p->row_list && i < p->rows; i++)
+            p->row_list[i] = i;
+    }
+    return p->row_list && sort(p, p->row_list, p->row_count, size_of_row);
+}
