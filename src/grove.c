@@ -322,8 +322,12 @@ unsigned char *grove_value_flagged(grove_value *value, grove_error *error)
         grove_fail(error, GROVE_NO_MEMORY, "no memory for %lld flags", (long long)cells);
         return NULL;
     }
-    if (!value->flags || grove_value_flag_view(value, value->range, value->axes, 0, &view, error))
+    if (!value->flags)
         return list;
+    if (grove_value_flag_view(value, value->range, value->axes, 0, &view, error)) {
+        free(list);
+        return NULL;
+    }
     for (int64_t i = 0; i < cells; i++) {
         unsigned bits = *(unsigned char *)grove_view_at(&view, index, value->axes);
         for (int e = 0; e < value->elements; e++)

@@ -228,6 +228,8 @@ static int select_element(grove_run *run, grove_step *step, grove_value *from)
     if (!from->flags || !step->value->flags)
         return 0;
     const unsigned char *source = grove_buffer_host(from->flags, error);
+    if (!source)
+        return GROVE_DEVICE;
     unsigned char *to = grove_buffer_host(step->value->flags, error);
     size_t count = grove_buffer_bytes(step->value->flags);
     for (size_t i = 0; i < count; i++)
