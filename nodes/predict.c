@@ -153,6 +153,17 @@ static int check_cutoff(const grove_node *node)
     return 0;
 }
 
+/* Does input k hold the numbers of the frequency axis itself, for sure? Others may be given. */
+static bool is_of_axis(const grove_node *node, int k, const double *numbers, int64_t count)
+{
+    int64_t held = 0;
+    const double *data = grove_node_input_data(node, k, &held);
+
+    return data && numbers && held == count &&
+           !memcmp(data, numbers, (size_t)count * sizeof(*data));
+}
+
+/* What the channels are like, for the whole run: tiles must not differ in how they are computed. */
 static void find_channels(const grove_node *node, grove_predict_plan *plan)
 {
     const grove_axis *axis = grove_node_input_axis(node, GROVE_PREDICT_FREQ, GROVE_AXIS_FREQ);
@@ -165,10 +176,11 @@ static void find_channels(const grove_node *node, grove_predict_plan *plan)
     plan->reference = 1e9;
     if (!axis || !axis->centre || axis->size < 1)
         return;
-    grove_predict_channels_of(axis->centre, axis->size, &plan->channels);
+    if (is_of_axis(node, GROVE_PREDICT_FREQ, axis->centre, axis->size))
+        grove_predict_channels_of(axis->centre, axis->size, &plan->channels);
     plan->reference = fabs(axis->centre[axis->size / 2]);
     plan->width = axis->width ? axis->width[0] : 0;
-    plan->equal_width = axis->width != NULL;
+    plan->equal_width = is_of_axis(node, GROVE_PREDICT_WIDTH, axis->width, axis->size);
     for (int64_t k = 0; k < axis->size && axis->width; k++)
         plan->equal_width = plan->equal_width && axis->width[k] == plan->width;
 }
@@ -332,33 +344,6 @@ static void run_pieces(void *context, int64_t first, int64_t last)
     grove_predict_sum_run(context, first, last);
 }
 
-static double number_at(const grove_view *view, int axis, int64_t k)
-{
-    return *(const double *)(const void *)((const char *)view->data + view->stride[axis] * k);
-}
-
-/* Frequencies and widths that are given may be others than those of the axis, which the state
- * describes. */
-static void check_channels(grove_args *args)
-{
-    const grove_view *freq = &args->in[GROVE_PREDICT_FREQ];
-    const grove_view *width = &args->in[GROVE_PREDICT_WIDTH];
-    int axis = grove_args_axis(args, GROVE_AXIS_FREQ);
-    grove_predict_plan plan;
-
-    memcpy(&plan, args->state.bytes, sizeof(plan));
-    for (int64_t k = 0; axis >= 0 && k < args->size[axis]; k++) {
-        double equal = plan.channels.first + plan.channels.step * (double)(args->origin[axis] + k);
-        if (!(fabs(number_at(freq, axis, k) - equal) <= 1e-15 * fabs(equal)))
-            plan.channels.regular = 0;
-        if (width->data && number_at(width, axis, k) != plan.width)
-            plan.equal_width = 0;
-    }
-    if (axis < 0)
-        plan.channels.regular = 0;
-    memcpy(args->state.bytes, &plan, sizeof(plan));
-}
-
 static void run_blank(void *context, int64_t first, int64_t last)
 {
     grove_predict_blank(context, first, last);
@@ -371,7 +356,6 @@ static int eval(const grove_call *call)
     grove_predict_sum *sum = NULL;
     int code = 0;
 
-    check_channels(&args);
     memcpy(&plan, args.state.bytes, sizeof(plan));
     if (plan.way != GROVE_PREDICT_PLAIN) {
         sum = grove_predict_sum_new(&args);
