@@ -65,4 +65,24 @@ grep -q PASS log || fail 'the test of the new node did not run'
 # its test is one: with another equation it fails
 sed -i 's/exp(-2 \*/exp(-3 */' beam_mine.h
 $make check >log 2>&1 && fail 'the test of the new node passes whatever it computes'
+
+# ---- a new one with a kernel for GPUs, which are emulated ----
+cd "$work" || exit 99
+"$grove" new-node --cuda beam_fast >log || fail 'grove new-node --cuda'
+for file in beam_fast.cu cuda.mk test-cuda.sh; do
+    grep -q "  $file" log && [ -f "beam_fast/$file" ] || fail "grove new-node --cuda wrote no $file"
+done
+[ -e beam_mine/cuda.mk ] && fail 'grove new-node wrote a kernel for GPUs without --cuda'
+build=$(cd "$GROVE_BUILD" && pwd) source=$(cd "$GROVE_SOURCE" && pwd)
+if [ -e "$build/tests/cuda/.libs/libcuda-emulated.so" ]; then
+    cd beam_fast || exit 99
+    $make EMULATED="$source" BUILD="$build" check >log 2>&1 || { cat log; fail 'make check of the new node on an emulated GPU'; }
+    grep -q 'PASS on the GPU' log || { cat log; fail 'the test of the new node did not run on the emulated GPU'; }
+    $make -s EMULATED="$source" install DESTDIR="$work/fast" || fail 'make install of the new node'
+    [ -n "$(find "$work/fast" -name beam_fast.fatbin)" ] || fail 'the kernel of the new node was not installed'
+    # it is that kernel which runs there
+    sed -i 's/exp(-2 \*/exp(-3 */' beam_fast.cu
+    $make EMULATED="$source" BUILD="$build" check >log 2>&1 && fail 'the kernel of the new node does not run on the GPU'
+    grep -q 'FAIL on the GPU' log || { cat log; fail 'the changed kernel fails otherwise'; }
+fi
 echo 'PASS'

@@ -67,7 +67,8 @@ static int call(grove_command_line *line)
     grove_value *value = NULL;
     int code = GROVE_USAGE;
     line->session.double_precision = true;
-    line->session.device = "cpu"; /* a GPU takes longer to start than literals to compute */
+    if (!line->session.device) /* a GPU takes longer to start than literals to compute */
+        line->session.device = "cpu";
     grove_tree *tree = grove_library_parse(library, text, "call", NULL, 0, error);
     if (!tree)
         grove_complain_errors(0, error);
@@ -87,4 +88,4 @@ static int call(grove_command_line *line)
 
 const grove_command grove_command_call = {"call", "CLASS [INPUT=LITERAL ...]",
                                           "evaluates one class on literals, in double precision",
-                                          "plugins threads", call};
+                                          "plugins threads device", call};

@@ -15,11 +15,17 @@ static const struct {
     const char *name, *text; /* of the file: @NAME@ in both is replaced */
     int mode;
 } files[] = {
-    {"@NAME@.c", source_text, 0666},   {"@NAME@.h", kernel_text, 0666},
-    {"Makefile", makefile_text, 0666}, {"test.sh", test_text, 0777},
+    {"@NAME@.c", source_text, 0666},
+    {"@NAME@.h", kernel_text, 0666},
+    {"Makefile", makefile_text, 0666},
+    {"test.sh", test_text, 0777},
     {"README.md", readme_text, 0666},
+    /* with --cuda only */
+    {"@NAME@.cu", cuda_text, 0666},
+    {"cuda.mk", cuda_makefile_text, 0666},
+    {"test-cuda.sh", cuda_test_text, 0777},
 };
-enum { FILES = sizeof(files) / sizeof(files[0]) };
+enum { FILES = sizeof(files) / sizeof(files[0]), PLAIN_FILES = FILES - 3 };
 
 /* The caller frees. */
 static char *replace(const char *text, const char *name)
@@ -66,11 +72,12 @@ static int write_file(const char *path, const char *text, int mode)
                : GROVE_DONE;
 }
 
-static int write_files(const char *folder, const char *name)
+static int write_files(const char *folder, const char *name, bool cuda)
 {
+    int count = cuda ? FILES : PLAIN_FILES;
     int code = GROVE_DONE;
 
-    for (int k = 0; k < FILES && !code; k++) {
+    for (int k = 0; k < count && !code; k++) {
         char *path = path_of(folder, files[k].name, name);
         if (access(path, F_OK) == 0)
             code = grove_complain(GROVE_FAILED, "%s: exists; nothing was written", path);
@@ -79,7 +86,7 @@ static int write_files(const char *folder, const char *name)
     if (!code && mkdir(folder, 0777) && errno != EEXIST)
         code = grove_complain(GROVE_FAILED, "%s: cannot make this folder: %s", folder,
                               strerror(errno));
-    for (int k = 0; k < FILES && !code; k++) {
+    for (int k = 0; k < count && !code; k++) {
         char *path = path_of(folder, files[k].name, name);
         char *text = replace(files[k].text, name);
         code = write_file(path, text, files[k].mode);
@@ -129,12 +136,12 @@ static int new_node(grove_command_line *line)
     if (!name || check_name(name))
         return GROVE_USAGE;
     const char *folder = line->folder ? line->folder : name;
-    int code = write_files(folder, name);
+    int code = write_files(folder, name, line->cuda);
     if (code)
         return code;
     warn_about_others(line, name);
     printf("%s/\n", folder);
-    for (int k = 0; k < FILES; k++) {
+    for (int k = 0; k < (line->cuda ? FILES : PLAIN_FILES); k++) {
         char *last = replace(files[k].name, name);
         printf("    %s\n", last);
         free(last);
@@ -144,5 +151,5 @@ static int new_node(grove_command_line *line)
 }
 
 const grove_command grove_command_new_node = {
-    "new-node", "NAME [--folder DIR]", "writes a complete plugin with a node class to build on",
-    "folder plugins", new_node};
+    "new-node", "NAME [--cuda] [--folder DIR]",
+    "writes a complete plugin with a node class to build on", "cuda folder plugins", new_node};

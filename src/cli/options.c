@@ -63,6 +63,8 @@ static const option options[] = {
      LINE(cell)},
     {"log", NULL, NULL, "colours of images, and amplitudes, by the logarithm", FLAG,
      LINE(logarithmic)},
+    {"cuda", NULL, NULL, "with a kernel of its own for GPUs, its Makefile and test", FLAG,
+     LINE(cuda)},
     {"folder", NULL, "DIR", "where to (default: a new folder of that name)", TEXT, LINE(folder)},
 };
 enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
