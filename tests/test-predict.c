@@ -390,7 +390,7 @@ static void check_setup(const setup *c)
             call k = make_call(c, w, (grove_isa)isa, single);
             compute(c, &k, first, count, out, single);
             double error = error_of(c, w, out, single);
-            ck_assert_msg(error < (single ? 2e-6 : 2e-12), "%s: %s, %s: %g", c->name,
+            ck_assert_msg(error < (single ? 1e-6 : 1e-12), "%s: %s, %s: %g", c->name,
                           grove_isa_name((grove_isa)isa), single ? "single" : "double", error);
             check_tiles(c, &k, out, single);
             free_call(&k);
@@ -553,7 +553,7 @@ START_TEST(equal_elements_change_no_bit)
             char *out = calloc(11 * 100 * 4, 16);
             call k = make_call(&c, w, (grove_isa)isa, single);
             compute(&c, &k, first, count, out, single);
-            ck_assert(error_of(&c, w, out, single) < (single ? 1e-6 : 2e-12));
+            ck_assert(error_of(&c, w, out, single) < (single ? 1e-6 : 1e-12));
             check_tiles(&c, &k, out, single);
             free_call(&k);
             free(out);
