@@ -320,9 +320,10 @@ int grove_schedule_new(grove_session *session, grove_node *const *nodes, size_t 
     *schedule = NULL;
     if (session->budget < session->memory) {
         grove_log(GROVE_LOG_WARNING,
-                  "%s: the smallest tile needs %s, it has %s; the cpu computes what does not fit",
+                  "%s: the smallest tile needs %s, there is room for %s; the cpu computes what "
+                  "does not fit",
                   session->device->name, grove_show_bytes(want, (double)needed),
-                  grove_show_bytes(have, (double)session->budget));
+                  grove_show_bytes(have, 0.9 * (double)session->budget));
         session->fallen_back = true;
         session->budget = session->memory;
         return grove_schedule_new(session, nodes, count, range, ranges, schedule);
