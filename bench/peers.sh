@@ -1,0 +1,26 @@
+#!/bin/sh
+# Grove beside programs that install from PyPI: DP3, codex-africanus and matvis, on workloads P1 and P2
+# with one thread each. Prints a table in Markdown.
+#
+#     bench/peers.sh [FOLDER [BUILD FOLDER [OPTIONS OF peers.py...]]]
+#
+# FOLDER is a Python environment with the programs; where it is not there, it is made, without FOLDER
+# for this run only.
+set -e
+top=$(cd "$(dirname "$0")/.." && pwd)
+folder=$1 build=${2:-build}
+[ $# -gt 2 ] && shift 2 || set --
+[ -x "$build/grove" ] || { echo "no $build/grove: build Grove first" >&2; exit 1; }
+build=$(cd "$build" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+folder=${folder:-$work/environment}
+if [ ! -x "$folder/bin/python" ]; then
+    python3 -m venv "$folder"
+    "$folder/bin/pip" install -q dp3 codex-africanus matvis python-casacore
+fi
+export GROVE_PLUGIN_PATH="$build/nodes/.libs" GROVE_TREE_PATH="$top/trees" GROVE_DATA_PATH="$top/data"
+export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
+one=
+command -v taskset >/dev/null && one="taskset -c $(($(nproc) - 1))"
+$one "$folder/bin/python" "$top/bench/peers.py" "$build/grove" "$work" "$@"
