@@ -288,6 +288,7 @@ static double evaluate(problem *p, int threads)
 
     if (!sum)
         exit(1);
+    grove_predict_sum_cut(sum, threads);
     double packing = bench_thread_seconds() - start;
     int64_t pieces = grove_predict_sum_pieces(sum);
     for (int k = 0; k < threads; k++) {

@@ -363,6 +363,7 @@ static int eval(const grove_call *call)
             return grove_node_fail(call->node, GROVE_NO_MEMORY, "no memory to pack the sources");
     }
     if (sum) {
+        grove_predict_sum_cut(sum, grove_call_threads(call));
         grove_call_parallel(call, grove_predict_sum_pieces(sum), run_pieces, sum);
         if (grove_predict_sum_failed(sum))
             code = grove_node_fail(call->node, GROVE_NO_MEMORY, "no memory to pack the stations");

@@ -171,6 +171,9 @@ typedef struct grove_call {
 void grove_call_parallel(const grove_call *call, int64_t count,
                          void (*fn)(void *context, int64_t first, int64_t last), void *context);
 
+/* Their number, at least 1. */
+int grove_call_threads(const grove_call *call);
+
 /* ---- the descriptor ---- */
 
 enum {

@@ -297,9 +297,10 @@ static void free_call(call *k)
     free(k->jones[1]);
 }
 
-/* Computes a part of the cells into their place in `out`, in pieces from the last to the first. */
-static void compute(const setup *c, const call *k, const int first[3], const int count[3],
-                    char *out, int single)
+/* Computes a part of the cells into their place in `out`, in pieces for so many threads, from the
+ * last to the first. Returns their number. */
+static int64_t compute(const setup *c, const call *k, const int first[3], const int count[3],
+                       char *out, int single, int threads)
 {
     grove_args a = k->args;
     const int64_t cell = out_elements(c) * (single ? 8 : 16);
@@ -319,10 +320,13 @@ static void compute(const setup *c, const call *k, const int first[3], const int
     }
     sum = grove_predict_sum_new(&a);
     ck_assert_ptr_nonnull(sum);
-    for (int64_t i = grove_predict_sum_pieces(sum) - 1; i >= 0; i--)
+    grove_predict_sum_cut(sum, threads);
+    int64_t pieces = grove_predict_sum_pieces(sum);
+    for (int64_t i = pieces - 1; i >= 0; i--)
         grove_predict_sum_run(sum, i, i + 1);
     ck_assert(!grove_predict_sum_failed(sum));
     grove_predict_sum_free(sum);
+    return pieces;
 }
 
 static double number_of(const char *out, int64_t k, int single)
@@ -371,7 +375,7 @@ static void check_tiles(const setup *c, const call *k, const char *whole, int si
                     rest[3] = {c->times - t, c->baselines - b, c->channels - f};
                 for (int d = 0; d < 3; d++)
                     rest[d] = rest[d] < step[d] ? rest[d] : step[d];
-                compute(c, k, first, rest, part, single);
+                compute(c, k, first, rest, part, single, 30 + f % 7);
             }
     ck_assert_msg(!memcmp(part, whole, bytes), "%s: tiles change bits", c->name);
     free(part);
@@ -388,7 +392,7 @@ static void check_setup(const setup *c)
                 continue;
             char *out = calloc((size_t)(c->times * c->baselines * c->channels * 4 + 1), 16);
             call k = make_call(c, w, (grove_isa)isa, single);
-            compute(c, &k, first, count, out, single);
+            compute(c, &k, first, count, out, single, 1);
             double error = error_of(c, w, out, single);
             ck_assert_msg(error < (single ? 1e-6 : 1e-12), "%s: %s, %s: %g", c->name,
                           grove_isa_name((grove_isa)isa), single ? "single" : "double", error);
@@ -533,6 +537,41 @@ START_TEST(station_form)
 }
 END_TEST
 
+/* One time and channel, in parts of the cells. */
+START_TEST(threads_change_no_bit)
+{
+    static const setup all[] = {{"one channel", 300, 1, 49, 1, 4, STATION},
+                                {"one channel, Jones around", 90, 1, 49, 1, 4,
+                                 .jones = STATION_JONES, .jones_shape = 4, STATION},
+                                {"one channel, diagonal Jones", 90, 1, 49, 1, 4,
+                                 .jones = SOURCE_JONES, .jones_shape = 2, STATION},
+                                {"one channel, Jones", 300, 1, 49, 1, 4, .strays = 5,
+                                 .jones = SOURCE_JONES, .jones_shape = 4, STATION}};
+    const setup *c = &all[_i];
+    const int first[3] = {0, 0, 0}, count[3] = {1, 49, 1};
+
+    for (int isa = 0; isa < GROVE_ISAS; isa++)
+        for (int single = 0; single < 2 && grove_isa_works((grove_isa)isa); single++) {
+            world *w = make_world(c, single);
+            call k = make_call(c, w, (grove_isa)isa, single);
+            char *whole = calloc(49 * 4, 16), *out = calloc(49 * 4, 16);
+            int64_t pieces = compute(c, &k, first, count, whole, single, 1);
+            for (int threads = 2; threads < 40; threads += threads < 9 ? 1 : 15) {
+                memset(out, 0, 49 * 4 * 16);
+                int64_t cut = compute(c, &k, first, count, out, single, threads);
+                ck_assert_int_gt(cut, pieces);
+                ck_assert_msg(!memcmp(out, whole, 49 * 4 * 16), "%s: %d threads change bits",
+                              c->name, threads);
+            }
+            ck_assert(error_of(c, w, out, single) < (single ? 1e-6 : 1e-12));
+            free_call(&k);
+            free(whole);
+            free(out);
+            free_world(w);
+        }
+}
+END_TEST
+
 /* A part of the channels may need fewer sums than the whole: unpolarised, or the same in both. */
 START_TEST(equal_elements_change_no_bit)
 {
@@ -552,7 +591,7 @@ START_TEST(equal_elements_change_no_bit)
                 }
             char *out = calloc(11 * 100 * 4, 16);
             call k = make_call(&c, w, (grove_isa)isa, single);
-            compute(&c, &k, first, count, out, single);
+            compute(&c, &k, first, count, out, single, 1);
             ck_assert(error_of(&c, w, out, single) < (single ? 1e-6 : 1e-12));
             check_tiles(&c, &k, out, single);
             free_call(&k);
@@ -588,6 +627,7 @@ int main(void)
     tcase_add_loop_test(test, baseline_form, 0, sizeof(baselines) / sizeof(baselines[0]));
     tcase_add_loop_test(test, jones_within, 0, sizeof(within) / sizeof(within[0]));
     tcase_add_loop_test(test, station_form, 0, sizeof(stations) / sizeof(stations[0]));
+    tcase_add_loop_test(test, threads_change_no_bit, 0, 4);
     tcase_add_test(test, equal_elements_change_no_bit);
     tcase_add_test(test, isa_by_environment);
     suite_add_tcase(suite, test);

@@ -79,6 +79,9 @@ void grove_predict_cells(const grove_args *args, int64_t first, int64_t last);
 typedef struct grove_predict_sum grove_predict_sum;
 grove_predict_sum *grove_predict_sum_new(const grove_args *args);
 void grove_predict_sum_free(grove_predict_sum *sum);
+/* Cuts the work finer where that many threads would find too few pieces; before their number is
+ * asked for. The same bits. */
+void grove_predict_sum_cut(grove_predict_sum *sum, int threads);
 /* Pieces of the work, each as many rows as a vector has lanes or so. Any order, any threads: the
  * same bits. */
 int64_t grove_predict_sum_pieces(const grove_predict_sum *sum);

@@ -62,13 +62,125 @@ static void make_tiles(grove_predict_grid *g, int32_t *column)
         }
         cut(g, r, column, count);
     }
+}
+
+static void place_cells(grove_predict_grid *g)
+{
+    int rows = g->sides * g->rows[0], columns = g->sides * g->rows[1];
+
     for (int t = 0; t < g->tile_count; t++)
         for (int k = 0; k < g->tile_rows * g->tiles[t].columns; k++) {
             int i = k / g->tiles[t].columns, j = k % g->tiles[t].columns, r = g->tiles[t].row + i;
             int64_t at = (int64_t)r * columns + g->tiles[t].column[j];
-            if (r < rows && !g->cells[at])
+            if (r < rows && g->cells[at] >= 0)
                 g->cells[at] = (t * g->tile_columns + j) * g->tile_rows + i;
         }
+}
+
+static int by_row(const void *a, const void *b)
+{
+    const grove_predict_tile *x = a, *y = b;
+
+    return x->row != y->row ? x->row - y->row : x->column[0] - y->column[0];
+}
+
+static int by_column(const void *a, const void *b)
+{
+    const grove_predict_tile *x = a, *y = b;
+
+    return x->column[0] != y->column[0] ? x->column[0] - y->column[0] : x->row - y->row;
+}
+
+/* Do tiles spread over more rows than columns? */
+static int are_tall(const grove_predict_tile *tiles, int count)
+{
+    int row[2] = {tiles->row, tiles->row}, column[2] = {tiles->column[0], tiles->column[0]};
+
+    for (int i = 1; i < count; i++) {
+        int r = tiles[i].row, c = tiles[i].column[0];
+        row[0] = r < row[0] ? r : row[0];
+        row[1] = r > row[1] ? r : row[1];
+        column[0] = c < column[0] ? c : column[0];
+        column[1] = c > column[1] ? c : column[1];
+    }
+    return row[1] - row[0] > column[1] - column[0];
+}
+
+/* Halves the tiles [first, last) across their longer side until there are so many parts. */
+static void split(grove_predict_tile *tiles, int first, int last, int parts, int32_t *part)
+{
+    size_t count = (size_t)(last - first);
+
+    if (parts > 1) {
+        int half = parts / 2, middle = first + (int)((int64_t)(last - first) * half / parts);
+        qsort(tiles + first, count, sizeof(*tiles),
+              are_tall(tiles + first, last - first) ? by_row : by_column);
+        split(tiles, first, middle, half, part);
+        split(tiles, middle, last, parts - half, part + half);
+        return;
+    }
+    qsort(tiles + first, count, sizeof(*tiles), by_row);
+    part[0] = first;
+    part[1] = last;
+}
+
+/* The stations that the tiles of a part need. */
+static void find_part_places(grove_predict_grid *g, int part)
+{
+    int32_t *left = g->part_place[0] + (int64_t)part * g->stations;
+    int32_t *right = g->part_place[1] + (int64_t)part * g->stations;
+
+    for (int i = 0; i < g->stations; i++)
+        left[i] = right[i] = -1;
+    for (int t = g->part[part]; t < g->part[part + 1]; t++) {
+        const grove_predict_tile *tile = &g->tiles[t];
+        for (int r = tile->row; r < tile->row + g->tile_rows && r < g->sides * g->rows[0]; r++)
+            left[g->row[r / g->sides]] = r / g->sides;
+        for (int j = 0; j < tile->columns; j++)
+            right[g->column[tile->column[j] / g->sides]] = tile->column[j] / g->sides;
+    }
+}
+
+int grove_predict_grid_cut(grove_predict_grid *g, int parts)
+{
+    int count = parts < g->tile_count ? parts : g->tile_count;
+    count = count > 0 ? count : 1;
+    int32_t *part = calloc((size_t)count + 1, sizeof(*part));
+    size_t places = (size_t)count * (size_t)g->stations + 1;
+    int32_t *left = calloc(places, sizeof(*left)), *right = calloc(places, sizeof(*right));
+
+    if (!part || !left || !right) {
+        free(part);
+        free(left);
+        free(right);
+        return 0;
+    }
+    free(g->part);
+    free(g->part_place[0]);
+    free(g->part_place[1]);
+    g->part = part;
+    g->part_place[0] = left;
+    g->part_place[1] = right;
+    g->part_count = count;
+    g->most_tiles = 0;
+    split(g->tiles, 0, g->tile_count, count, part);
+    place_cells(g);
+    for (int i = 0; i < count; i++) {
+        int tiles = part[i + 1] - part[i];
+        g->most_tiles = tiles > g->most_tiles ? tiles : g->most_tiles;
+        find_part_places(g, i);
+    }
+    return 1;
+}
+
+static void find_stations(grove_predict_grid *g)
+{
+    for (int i = 0; i < g->stations; i++) {
+        if (g->place[0][i] >= 0)
+            g->row[g->place[0][i]] = i;
+        if (g->place[1][i] >= 0)
+            g->column[g->place[1][i]] = i;
+    }
 }
 
 grove_predict_grid *grove_predict_grid_new(int stations, int sides, const unsigned char *wanted,
@@ -92,17 +204,20 @@ grove_predict_grid *grove_predict_grid_new(int stations, int sides, const unsign
     g->cells = calloc(rows * columns + 1, sizeof(*g->cells));
     g->tiles = calloc(most, sizeof(*g->tiles));
     g->row = calloc((size_t)stations + 1, sizeof(*g->row));
-    if (!column || !g->row || !g->cells || !g->tiles) {
+    g->column = calloc((size_t)stations + 1, sizeof(*g->column));
+    if (!column || !g->row || !g->column || !g->cells || !g->tiles) {
         free(column);
         grove_predict_grid_free(g);
         return NULL;
     }
-    for (int i = 0; i < stations; i++)
-        if (g->place[0][i] >= 0)
-            g->row[g->place[0][i]] = i;
+    find_stations(g);
     mark_cells(g, wanted);
     make_tiles(g, column);
     free(column);
+    if (!grove_predict_grid_cut(g, 1)) {
+        grove_predict_grid_free(g);
+        return NULL;
+    }
     return g;
 }
 
@@ -113,6 +228,10 @@ void grove_predict_grid_free(grove_predict_grid *g)
     free(g->place[0]);
     free(g->place[1]);
     free(g->row);
+    free(g->column);
+    free(g->part);
+    free(g->part_place[0]);
+    free(g->part_place[1]);
     free(g->tiles);
     free(g->cells);
     free(g);

@@ -105,6 +105,8 @@ int grove_predict_station_fits(const grove_predict_sum *p);
 /* Packs what stations need; 0: no memory. */
 int grove_predict_station_pack(grove_predict_sum *p);
 void grove_predict_station_free(grove_predict_sum *p);
+/* Cuts the products as so many threads profit from. */
+void grove_predict_station_cut(grove_predict_sum *p, int threads);
 int64_t grove_predict_station_pieces(const grove_predict_sum *p);
 void grove_predict_station_run(grove_predict_sum *p, int64_t piece);
 

@@ -134,7 +134,26 @@ void grove_predict_station_free(grove_predict_sum *p)
 
 int64_t grove_predict_station_pieces(const grove_predict_sum *p)
 {
-    return p->plan.way == GROVE_PREDICT_STATION ? p->times * p->channels : 0;
+    return p->plan.way == GROVE_PREDICT_STATION ? p->times * p->channels * p->grid->part_count : 0;
+}
+
+/* Parts pack the stations that they need by themselves: as much as a product with some 60 stations,
+ * or 30 as matrices, takes, and the square root of their number as often. */
+void grove_predict_station_cut(grove_predict_sum *p, int threads)
+{
+    double packing = 60.0 / p->sides / (p->stations + 1), least = 0;
+    int best = 1;
+
+    for (int parts = 1; parts <= threads && parts <= p->grid->tile_count; parts++) {
+        int64_t rounds = (p->times * p->channels * parts + threads - 1) / threads;
+        double cost = (double)rounds * (1.0 / parts + packing / sqrt(parts));
+        if (parts == 1 || cost < 0.97 * least) {
+            best = parts;
+            least = cost;
+        }
+    }
+    if (best > 1)
+        (void)grove_predict_grid_cut(p->grid, best); /* without memory, fewer threads work */
 }
 
 /* Is element e of the brightness the same as an earlier one (returned), zero (-1) or neither (e)?
@@ -186,11 +205,13 @@ static int find_products(const grove_predict_sum *p, int *element)
     return count;
 }
 
-/* ---- one time and channel ---- */
+/* ---- a part of the cells at one time and channel ---- */
 
 typedef struct {
     grove_predict_panel panel;
     int64_t time, channel, first; /* first: source in the panel */
+    int64_t cell;                 /* the first of the part */
+    int part;
     char *brightness;
     double *uvw;
     size_t sums_each; /* numbers of an element's sums of one kind */
@@ -239,8 +260,10 @@ static int allocate_piece(grove_predict_sum *p, piece *c)
     size_t work = capacity * (3 * sides * rows + 2 * (size_t)p->stations) * bytes;
     size_t flux = capacity * 8 * bytes, uvw = lines((size_t)p->stations * 3 * sizeof(double));
 
-    c->sums_each = (size_t)(g->tile_count * g->tile_rows * g->tile_columns);
-    size_t sums = lines(c->sums_each * 3 * (size_t)c->panel.elements * sizeof(double));
+    size_t cells = (size_t)g->tile_rows * (size_t)g->tile_columns;
+    size_t sums =
+        lines((size_t)g->most_tiles * cells * 3 * (size_t)c->panel.elements * sizeof(double));
+    c->sums_each = (size_t)c->panel.tile_count * cells;
     c->memory = take_memory(p, work + flux + uvw + sums);
     if (!c->memory)
         return 0;
@@ -277,8 +300,12 @@ static int start_piece(grove_predict_sum *p, int64_t number, piece *c)
     grove_predict_panel *panel = &c->panel;
 
     memset(c, 0, sizeof(*c));
-    c->time = number / p->channels;
-    c->channel = number % p->channels;
+    c->part = (int)(number % g->part_count);
+    c->time = number / g->part_count / p->channels;
+    c->channel = number / g->part_count % p->channels;
+    c->cell = (int64_t)g->part[c->part] * g->tile_rows * g->tile_columns;
+    panel->tiles = g->tiles + g->part[c->part];
+    panel->tile_count = g->part[c->part + 1] - g->part[c->part];
     panel->sides = p->sides;
     panel->elements = find_products(p, panel->element);
     c->products = p->sides == 2 ? 4 : panel->elements;
@@ -287,11 +314,9 @@ static int start_piece(grove_predict_sum *p, int64_t number, piece *c)
     panel->stations = p->stations;
     panel->rows[0] = g->rows[0];
     panel->rows[1] = g->rows[1];
-    panel->place[0] = g->place[0];
-    panel->place[1] = g->place[1];
+    panel->place[0] = g->part_place[0] + (int64_t)c->part * g->stations;
+    panel->place[1] = g->part_place[1] + (int64_t)c->part * g->stations;
     panel->row = g->row;
-    panel->tiles = g->tiles;
-    panel->tile_count = g->tile_count;
     panel->stride = p->padded;
     panel->freq = p->freqs[p->origin - p->first_block * PREDICT_BLOCK + c->channel];
     set_side(p, c, 0);
@@ -307,7 +332,7 @@ static void take_uvw(const grove_predict_sum *p, piece *c)
     memset(c->uvw, 0, sizeof(double) * 3 * (size_t)p->stations);
     for (int side = 0; side < 2; side++)
         for (int64_t i = 0; i < p->stations; i++)
-            if (p->grid->place[side][i] >= 0)
+            if (c->panel.place[side][i] >= 0)
                 memcpy(c->uvw + 3 * i, station_uvw(p, inputs[side], c->time, i),
                        3 * sizeof(double));
 }
@@ -350,32 +375,47 @@ static void sum_sources(const grove_predict_sum *p, piece *c)
     }
 }
 
-/* Of product k, at a row and column. */
-static grove_cplx64 sum_at(const grove_predict_sum *p, const piece *c, int k, int64_t row_,
-                           int64_t column)
+/* Where the sums of element e of a baseline are, in the first product; NULL: in another part. */
+static const double *cell_at(const grove_predict_sum *p, const piece *c, int64_t b, int e)
 {
-    int64_t columns = (int64_t)p->sides * p->grid->rows[1];
-    const double *at =
-        c->panel.sums + 3 * c->sums_each * (size_t)k + p->grid->cells[row_ * columns + column];
+    const grove_predict_grid *g = p->grid;
+    int64_t row_ = g->sides * g->place[0][input(p, GROVE_PREDICT_UVW_LEFT)->gather[b]];
+    int64_t column = g->sides * g->place[1][input(p, GROVE_PREDICT_UVW_RIGHT)->gather[b]];
+
+    if (g->sides == 2) {
+        row_ += e / 2;
+        column += e % 2;
+    }
+    int64_t at = g->cells[row_ * g->sides * g->rows[1] + column] - c->cell;
+    return at >= 0 && at < (int64_t)c->sums_each ? c->panel.sums + at : NULL;
+}
+
+/* Element e of a baseline's sum, as a matrix's, from its cell. */
+static grove_cplx64 element_at(const grove_predict_sum *p, const piece *c, const double *at, int e)
+{
+    int k = 0;
+
+    while (p->sides == 1 && c->panel.element[k] != e)
+        k++;
+    at += 3 * c->sums_each * (size_t)k;
     double re = at[0], im = at[c->sums_each], both = at[2 * c->sums_each];
     grove_cplx64 z = {re - im, both - re - im};
-
     return z;
 }
 
-/* Element e of a baseline's sum, as a matrix's. */
-static grove_cplx64 element_at(const grove_predict_sum *p, const piece *c, int64_t b, int e)
+/* Those elements of a matrix that are the part's. */
+static void store_matrix(const grove_predict_sum *p, const piece *c, int64_t b, const int from[4],
+                         char *to)
 {
-    int left = p->grid->place[0][input(p, GROVE_PREDICT_UVW_LEFT)->gather[b]];
-    int right = p->grid->place[1][input(p, GROVE_PREDICT_UVW_RIGHT)->gather[b]];
-    grove_cplx64 none = {0, 0};
+    const grove_view *out = &p->args->out;
 
-    if (p->sides == 2)
-        return sum_at(p, c, 0, 2 * left + e / 2, 2 * right + e % 2);
-    for (int k = 0; k < c->panel.elements; k++)
-        if (c->panel.element[k] == e)
-            return sum_at(p, c, k, left, right);
-    return none;
+    for (int e = 0; e < out->elements; e++) {
+        const double *at = cell_at(p, c, b, from[e]);
+        if (at) {
+            grove_cplx64 z = element_at(p, c, at, from[e]);
+            put_number(out, to, e, z.re, z.im);
+        }
+    }
 }
 
 /* Writes the sums to the baselines, with what elements have in common and the Jones terms around
@@ -396,9 +436,16 @@ static void store(const grove_predict_sum *p, const piece *c)
         char *at = r.out + stride_of(out, p->baseline) * b + stride_of(out, p->freq) * c->channel;
         if (p->strays[c->time * p->baselines + b])
             continue;
+        if (p->sides == 2) {
+            store_matrix(p, c, b, from, at);
+            continue;
+        }
+        const double *cell = cell_at(p, c, b, 0);
+        if (!cell)
+            continue;
         for (int e = 0; e < elements; e++)
             if (from[e] >= 0)
-                v[e] = element_at(p, c, b, from[e]);
+                v[e] = element_at(p, c, cell, from[e]);
         if (around) {
             find_row(p->args, c->time * p->baselines + b, &r);
             grove_predict_surround(p, &r, c->channel, v);

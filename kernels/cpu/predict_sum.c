@@ -122,7 +122,6 @@ static void pack_weights(grove_predict_sum *p, const int from[MOST_COEFFICIENTS]
 static int pack(grove_predict_sum *p)
 {
     size_t sources = (size_t)p->sources + 1, channels = (size_t)p->blocks * PREDICT_BLOCK;
-    int from[MOST_COEFFICIENTS];
 
     p->order = calloc(sources, sizeof(*p->order));
     p->direction = calloc(sources, 3 * sizeof(double));
@@ -135,15 +134,21 @@ static int pack(grove_predict_sum *p)
         return 0;
     pack_geometry(p);
     pack_channels(p);
-    if (p->jones)
-        return grove_predict_jones_pack(p);
-    find_components(p, from);
+    return !p->jones || grove_predict_jones_pack(p);
+}
+
+/* What sums for baselines weight sources by. 0: no memory. */
+static int pack_sums(grove_predict_sum *p, const int *from)
+{
+    size_t sources = (size_t)p->sources + 1, channels = (size_t)p->blocks * PREDICT_BLOCK;
+
+    if (p->jones || (p->plan.way == GROVE_PREDICT_STATION && !p->stray_count))
+        return 1;
     p->weight = calloc(sources * (p->plan.flat ? 1 : channels),
                        ((size_t)p->components + 1) * sizeof(double));
-    if (!p->weight)
-        return 0;
-    pack_weights(p, from);
-    return 1;
+    if (p->weight)
+        pack_weights(p, from);
+    return p->weight != NULL;
 }
 
 static void set_job(grove_predict_sum *p)
@@ -219,6 +224,7 @@ static int take_wanted(grove_predict_sum *p)
 grove_predict_sum *grove_predict_sum_new(const grove_args *args)
 {
     grove_predict_sum *p = calloc(1, sizeof(*p));
+    int from[MOST_COEFFICIENTS];
 
     if (!p)
         return NULL;
@@ -243,6 +249,8 @@ grove_predict_sum *grove_predict_sum_new(const grove_args *args)
         grove_predict_sum_free(p);
         return NULL;
     }
+    if (!p->jones)
+        find_components(p, from);
     set_job(p);
     if (p->plan.way == GROVE_PREDICT_STATION && !grove_predict_station_fits(p))
         p->plan.way = GROVE_PREDICT_BASELINE;
@@ -254,7 +262,8 @@ grove_predict_sum *grove_predict_sum_new(const grove_args *args)
         return NULL;
     }
     if ((p->lanes_hold != BY_ROWS && !grove_predict_channels_pack(p)) ||
-        (p->plan.way == GROVE_PREDICT_STATION && !grove_predict_station_pack(p))) {
+        (p->plan.way == GROVE_PREDICT_STATION && !grove_predict_station_pack(p)) ||
+        !pack_sums(p, from)) {
         grove_predict_sum_free(p);
         return NULL;
     }
@@ -275,6 +284,12 @@ void grove_predict_sum_free(grove_predict_sum *p)
     free(p->row_list);
     grove_predict_station_free(p);
     free(p);
+}
+
+void grove_predict_sum_cut(grove_predict_sum *p, int threads)
+{
+    if (p->lanes_hold == BY_ROWS && p->plan.way == GROVE_PREDICT_STATION)
+        grove_predict_station_cut(p, threads);
 }
 
 int64_t grove_predict_sum_pieces(const grove_predict_sum *p)

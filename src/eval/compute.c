@@ -420,3 +420,8 @@ void grove_call_parallel(const grove_call *call, int64_t count,
 {
     grove_parallel(call->threads, count, 0, fn, context);
 }
+
+int grove_call_threads(const grove_call *call)
+{
+    return grove_threads_count(call->threads);
+}
