@@ -233,7 +233,7 @@ static bool stations_win(const grove_node *node, const grove_predict_plan *plan,
     const grove_axis *baselines =
         grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_BASELINE);
     int64_t rows = baselines ? baselines->size : 1, count = stations ? stations->size : 1;
-    grove_predict_costs costs = predict_costs(plan->isa);
+    grove_predict_costs costs = predict_costs(plan->isa, plan->jones == GROVE_PREDICT_WITHIN);
     double by_baselines = grove_predict_cost_of_baselines(
         &costs, rows, plan->count, plan->channels.regular && plan->count >= GROVE_PREDICT_FEW);
     double by_stations = grove_predict_cost_of_stations(&costs, count, plan->count);
@@ -263,13 +263,9 @@ static int choose_way(grove_node *node, grove_predict_plan *plan, char why[SAID]
     } else if (no_stations) {
         plan->way = GROVE_PREDICT_BASELINE;
         snprintf(why, SAID, "%s", no_stations);
-    } else if (plan->jones == GROVE_PREDICT_WITHIN && !jones_vary(node) && plan->channels.regular &&
-               plan->count >= GROVE_PREDICT_MANY) {
-        plan->way = GROVE_PREDICT_BASELINE;
-        snprintf(why, SAID, "many channels share the products of Jones terms");
-    } else if (plan->jones == GROVE_PREDICT_WITHIN) {
+    } else if (plan->jones == GROVE_PREDICT_WITHIN && jones_vary(node)) {
         plan->way = GROVE_PREDICT_STATION;
-        snprintf(why, SAID, "Jones terms of source and station go into the matrices");
+        snprintf(why, SAID, "Jones terms vary with frequency");
     } else {
         bool win = stations_win(node, plan, why);
         plan->way = win ? GROVE_PREDICT_STATION : GROVE_PREDICT_BASELINE;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Counted up when the kernels change their speed. */
-enum { VERSION = 1, NUMBERS = sizeof(grove_predict_costs) / sizeof(double) };
+enum { VERSION = 2, NUMBERS = sizeof(grove_predict_costs) / sizeof(double) };
 enum { MOST_BYTES = 1 << 22 };
 #define MOST 1000000000000
 
@@ -24,7 +24,7 @@ static char *cache_folder(void)
 }
 
 /* The first words of the line for this processor and instruction set. Caller frees. */
-static char *line_key(int isa)
+static char *line_key(int isa, int jones)
 {
     char *info = grove_file_read("/proc/cpuinfo", MOST_BYTES, true, NULL, NULL);
     char *model = info ? strstr(info, "model name") : NULL, *end;
@@ -33,9 +33,9 @@ static char *line_key(int isa)
     model = model ? strchr(model, ':') : NULL;
     if (model && (end = strchr(model, '\n')))
         *end = 0;
-    key = grove_format("%d | %s | %s |", (int)VERSION,
+    key = grove_format("%d | %s | %s%s |", (int)VERSION,
                        model ? model + 1 + strspn(model + 1, " ") : "",
-                       grove_isa_name((grove_isa)isa));
+                       grove_isa_name((grove_isa)isa), jones ? ", Jones terms" : "");
     free(info);
     return key;
 }
@@ -85,11 +85,11 @@ static bool write_line(const char *path, const char *text, const char *key,
     return !grove_file_commit(file, NULL);
 }
 
-grove_predict_costs predict_costs(int isa)
+grove_predict_costs predict_costs(int isa, int jones)
 {
-    grove_predict_costs costs = grove_predict_usual_costs(isa, 4), measured;
+    grove_predict_costs costs = grove_predict_usual_costs(isa, 4, jones), measured;
     char *folder = cache_folder(), *path = folder ? grove_path_join(folder, "predict") : NULL;
-    char *key = line_key(isa), *text = NULL;
+    char *key = line_key(isa, jones), *text = NULL;
     double numbers[NUMBERS];
 
     if (path && grove_path_exists(path))
@@ -97,7 +97,7 @@ grove_predict_costs predict_costs(int isa)
     if (text && find_line(text, key, numbers)) {
         memcpy(&costs, numbers, sizeof(costs));
     } else if (path && !grove_folder_make(folder, NULL) &&
-               grove_predict_measure(isa, 4, &measured)) {
+               grove_predict_measure(isa, 4, jones, &measured)) {
         memcpy(numbers, &measured, sizeof(measured));
         if (write_line(path, text, key, numbers))
             costs = measured;

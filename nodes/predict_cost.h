@@ -5,9 +5,10 @@
 
 #include "../kernels/cpu/predict_cost.h"
 
-/* For an instruction set (grove_isa), in single precision: from $XDG_CACHE_HOME/grove/predict (or
+/* For an instruction set (grove_isa), in single precision, without Jones terms inside the sum or
+ * with matrices that do not vary with frequency: from $XDG_CACHE_HOME/grove/predict (or
  * ~/.cache/grove/predict), or measured and written there; where that cannot be written the usual
  * costs, so that runs do not differ by what was measured. */
-grove_predict_costs predict_costs(int isa);
+grove_predict_costs predict_costs(int isa, int jones);
 
 #endif

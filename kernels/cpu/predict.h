@@ -43,9 +43,6 @@ enum {
 
 /* With fewer channels every phase is evaluated, which then takes less time than a recurrence. */
 enum { GROVE_PREDICT_FEW = 8 };
-/* From so many on equal channels share products of Jones terms with profit. */
-enum { GROVE_PREDICT_MANY = 16 };
-
 /* What becomes of Jones terms. */
 enum {
     GROVE_PREDICT_AROUND, /* none, or the same for all sources: around the sum */

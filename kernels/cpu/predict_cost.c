@@ -8,13 +8,14 @@
 #include <time.h>
 
 enum { STATIONS = 64, PAIRS = STATIONS * (STATIONS - 1) / 2, SOURCES = 2048, CHANNELS = 64 };
-enum { ROUNDS = 4 };
+enum { JONES_SOURCES = 512, ROUNDS = 4 };
 
 /* A field without meaning: points, flat spectra, one time. */
 typedef struct {
     double lmn[SOURCES][3], uvw[PAIRS][3], station[STATIONS][3], freq[CHANNELS];
     double brightness[SOURCES][2]; /* or floats in the same place */
-    double out[PAIRS * CHANNELS * 2];
+    double out[PAIRS * CHANNELS * 8];
+    double jones[STATIONS][JONES_SOURCES][8];
     int32_t left[PAIRS], right[PAIRS];
 } field;
 
@@ -52,32 +53,51 @@ static grove_view view_of(void *data, int shape, int elements, int bytes)
     return view;
 }
 
-/* Axes source, baseline, freq. */
-static void set_args(field *f, int isa, int bytes, int way, int stations, int channels,
-                     grove_args *a)
+/* What is measured. */
+typedef struct {
+    int isa, bytes, jones, way, stations, channels;
+} trial;
+
+static void add_jones(field *f, const trial *t, grove_args *a)
 {
+    for (int side = 0; side < 2; side++) {
+        grove_view *view = &a->in[side ? GROVE_PREDICT_RIGHT : GROVE_PREDICT_LEFT];
+        *view = view_of(f->jones, GROVE_MATRIX, 4, t->bytes);
+        view->complex_ = 1;
+        view->stride[0] = (int64_t)8 * t->bytes;
+        view->stride[1] = (int64_t)JONES_SOURCES * 8 * t->bytes;
+        view->gather = side ? f->right : f->left;
+        view->gather_axis = 1;
+    }
+}
+
+/* Axes source, baseline, freq. */
+static void set_args(field *f, const trial *t, grove_args *a)
+{
+    int bytes = t->bytes, elements = t->jones ? 4 : 1;
     enum { SOURCE, BASELINE, FREQ };
     const int64_t vector = 3 * sizeof(double);
-    grove_predict_plan plan = {.channels = {channels > 1, 0, 1e9, 1e6},
-                               .way = way,
-                               .isa = isa,
+    grove_predict_plan plan = {.channels = {t->channels > 1, 0, 1e9, 1e6},
+                               .way = t->way,
+                               .isa = t->isa,
                                .flat = 1,
-                               .count = channels,
+                               .jones = t->jones ? GROVE_PREDICT_WITHIN : GROVE_PREDICT_AROUND,
+                               .count = t->channels,
                                .reference = 1e9};
 
     memset(a, 0, sizeof(*a));
     a->axes = 3;
     a->inputs = GROVE_PREDICT_UVW_RIGHT + 1;
-    a->size[SOURCE] = SOURCES;
-    a->size[BASELINE] = stations * (stations - 1) / 2;
-    a->size[FREQ] = channels;
+    a->size[SOURCE] = t->jones ? JONES_SOURCES : SOURCES;
+    a->size[BASELINE] = t->stations * (t->stations - 1) / 2;
+    a->size[FREQ] = t->channels;
     a->axis[SOURCE] = GROVE_AXIS_SOURCE;
     a->axis[BASELINE] = GROVE_AXIS_BASELINE;
     a->axis[FREQ] = GROVE_AXIS_FREQ;
     memcpy(a->state.bytes, &plan, sizeof(plan));
-    a->out = view_of(f->out, GROVE_SCALAR, 1, bytes);
-    a->out.stride[BASELINE] = (int64_t)2 * bytes * channels;
-    a->out.stride[FREQ] = (int64_t)2 * bytes;
+    a->out = view_of(f->out, t->jones ? GROVE_MATRIX : GROVE_SCALAR, elements, bytes);
+    a->out.stride[FREQ] = (int64_t)2 * bytes * elements;
+    a->out.stride[BASELINE] = a->out.stride[FREQ] * t->channels;
     a->out.complex_ = 1;
     a->in[GROVE_PREDICT_BRIGHTNESS] = view_of(f->brightness, GROVE_SCALAR, 1, bytes);
     a->in[GROVE_PREDICT_BRIGHTNESS].complex_ = 1;
@@ -106,19 +126,21 @@ static double now(void)
 }
 
 /* The least of several times for one source, ns; negative: no memory. */
-static double time_of(field *f, int isa, int bytes, int way, int stations, int channels)
+static double time_of(field *f, const trial *t)
 {
     grove_args args;
     double least = -1;
 
-    set_args(f, isa, bytes, way, stations, channels, &args);
+    set_args(f, t, &args);
+    if (t->jones)
+        add_jones(f, t, &args);
     for (int round = 0; round < ROUNDS; round++) {
         grove_predict_sum *sum = grove_predict_sum_new(&args);
         double began = now();
         if (!sum)
             return -1;
         grove_predict_sum_run(sum, 0, grove_predict_sum_pieces(sum));
-        double took = (now() - began) / SOURCES;
+        double took = (now() - began) / (double)args.size[0];
         int failed = grove_predict_sum_failed(sum);
         grove_predict_sum_free(sum);
         if (failed)
@@ -133,42 +155,54 @@ static double positive(double x, double at_least)
     return x > at_least ? x : at_least;
 }
 
-int grove_predict_measure(int isa, int bytes, grove_predict_costs *costs)
+int grove_predict_measure(int isa, int bytes, int jones, grove_predict_costs *costs)
 {
     enum { FEW = 12, FEW_PAIRS = FEW * (FEW - 1) / 2, SHORT = 16 };
+    const trial trials[] = {{isa, bytes, jones, GROVE_PREDICT_BASELINE, FEW, CHANNELS},
+                            {isa, bytes, jones, GROVE_PREDICT_BASELINE, FEW, SHORT},
+                            {isa, bytes, jones, GROVE_PREDICT_BASELINE, FEW, 1},
+                            {isa, bytes, jones, GROVE_PREDICT_STATION, FEW, 1},
+                            {isa, bytes, jones, GROVE_PREDICT_STATION, STATIONS, 1}};
+    enum { TRIALS = sizeof(trials) / sizeof(trials[0]) };
+    double times[TRIALS];
     field *f = calloc(1, sizeof(*f));
+    int good = f != NULL;
 
-    if (!f)
-        return 0;
-    fill(f, bytes);
-    double block = time_of(f, isa, bytes, GROVE_PREDICT_BASELINE, FEW, CHANNELS) / FEW_PAIRS;
-    double group = time_of(f, isa, bytes, GROVE_PREDICT_BASELINE, FEW, SHORT) / FEW_PAIRS;
-    double one = time_of(f, isa, bytes, GROVE_PREDICT_BASELINE, FEW, 1) / FEW_PAIRS;
-    double few = time_of(f, isa, bytes, GROVE_PREDICT_STATION, FEW, 1);
-    double many = time_of(f, isa, bytes, GROVE_PREDICT_STATION, STATIONS, 1);
+    if (good)
+        fill(f, bytes);
+    for (int i = 0; i < TRIALS && good; i++) {
+        times[i] = time_of(f, &trials[i]);
+        good = times[i] >= 0;
+    }
     free(f);
-    if (block < 0 || group < 0 || one < 0 || few < 0 || many < 0)
+    if (!good)
         return 0;
-    costs->channel = positive((block - group) / (CHANNELS - SHORT), 0.001);
+    double block = times[0] / FEW_PAIRS, few = times[3] / FEW, many = times[4] / STATIONS;
+    costs->channel = positive((block - times[1] / FEW_PAIRS) / (CHANNELS - SHORT), 0.001);
     costs->panel = positive(block - CHANNELS * costs->channel, 0.001);
-    costs->direct = one;
+    costs->direct = times[2] / FEW_PAIRS;
     /* n phase + n (n - 1) / 2 pair, for both numbers n of stations */
-    costs->pair = positive((many / STATIONS - few / FEW) * 2 / (STATIONS - FEW), 0.001);
-    costs->phase = positive(many / STATIONS - costs->pair * (STATIONS - 1) / 2, 0.001);
+    costs->pair = positive((many - few) * 2 / (STATIONS - FEW), 0.001);
+    costs->phase = positive(many - costs->pair * (STATIONS - 1) / 2, 0.001);
     return 1;
 }
 
-grove_predict_costs grove_predict_usual_costs(int isa, int bytes)
+grove_predict_costs grove_predict_usual_costs(int isa, int bytes, int jones)
 {
-    static const double slower[] = {3, 1.4, 1}; /* portable, avx2, avx512 */
+    static const double slower[] = {2.5, 1.3, 1}; /* portable, avx2, avx512 */
     double factor = slower[isa] * (bytes == 8 ? 2 : 1);
-    grove_predict_costs costs = {.panel = 3 * factor,
-                                 .channel = 0.045 * factor,
-                                 .direct = 0.5 * factor,
-                                 .phase = 1 * factor,
-                                 .pair = 0.1 * factor};
+    grove_predict_costs costs = {.panel = 4.5 * factor,
+                                 .channel = 0.04 * factor,
+                                 .direct = 0.65 * factor,
+                                 .phase = 0.7 * factor,
+                                 .pair = 0.12 * factor};
+    grove_predict_costs matrices = {.panel = 14 * factor,
+                                    .channel = 0.15 * factor,
+                                    .direct = 2.5 * factor,
+                                    .phase = 4 * factor,
+                                    .pair = 0.8 * factor};
 
-    return costs;
+    return jones ? matrices : costs;
 }
 
 double grove_predict_cost_of_baselines(const grove_predict_costs *costs, int64_t baselines,
