@@ -39,16 +39,16 @@ static const workload workloads[] = {
     {"P1 I, spectra, smeared", 1000, 64, 1, 1, 3, 0, GROVE_PREDICT_BASELINE, 10 + 5.1},
     {"P1 IQUV", 1000, 64, 4, 0, 0, 0, GROVE_PREDICT_BASELINE, 8 + 2.7},
     {"P1 IQUV, smeared", 1000, 64, 4, 0, 3, 0, GROVE_PREDICT_BASELINE, 16 + 5.9},
-    {"P1 I, stations", 1000, 64, 1, 0, 0, 0, GROVE_PREDICT_STATION, 4 + 1.0},
-    {"P1 2x2 Jones", 1000, 64, 4, 0, 0, 1, GROVE_PREDICT_STATION, 32 + 3.0},
+    {"P1 I, stations", 1000, 64, 1, 0, 0, 0, GROVE_PREDICT_STATION, 3 + 1.0},
+    {"P1 2x2 Jones", 1000, 64, 4, 0, 0, 1, GROVE_PREDICT_STATION, 24 + 3.1},
     {"P1 2x2 Jones, baselines", 1000, 64, 4, 0, 0, 1, GROVE_PREDICT_BASELINE, 8 + 4.2},
     {"P1 2x2 Jones, smeared", 1000, 64, 4, 0, 3, 1, GROVE_PREDICT_BASELINE, 16 + 8.1},
     {"P1 2x2 Jones of channels, smeared", 1000, 64, 4, 0, 3, 2, GROVE_PREDICT_BASELINE, 53 + 19},
-    {"P2 2x2 Jones, smeared", 10000, 1, 4, 0, 3, 1, GROVE_PREDICT_BASELINE, 40 + 77},
-    {"P2 I", 10000, 1, 1, 0, 0, 0, GROVE_PREDICT_STATION, 4 + 1.0},
+    {"P2 2x2 Jones, smeared", 10000, 1, 4, 0, 3, 1, GROVE_PREDICT_BASELINE, 40 + 46},
+    {"P2 I", 10000, 1, 1, 0, 0, 0, GROVE_PREDICT_STATION, 3 + 1.0},
     {"P2 I, baselines", 10000, 1, 1, 0, 0, 0, GROVE_PREDICT_BASELINE, 28},
     {"P2 I, smeared", 10000, 1, 1, 0, 3, 0, GROVE_PREDICT_BASELINE, 70},
-    {"P2 IQUV", 10000, 1, 4, 0, 0, 0, GROVE_PREDICT_STATION, 16 + 4.0},
+    {"P2 IQUV", 10000, 1, 4, 0, 0, 0, GROVE_PREDICT_STATION, 12 + 1.5},
 };
 enum { WORKLOADS = sizeof(workloads) / sizeof(workloads[0]) };
 
