@@ -52,17 +52,28 @@ static const double *station_uvw(const grove_predict_sum *p, int k, int64_t time
                                           view->stride[p->baseline] * station);
 }
 
+static const double *baseline_uvw(const grove_predict_sum *p, int64_t time, int64_t baseline)
+{
+    row r;
+
+    if (!input(p, GROVE_PREDICT_UVW)->gather)
+        return station_uvw(p, GROVE_PREDICT_UVW, time, baseline);
+    find_row(p->args, time * p->baselines + baseline, &r);
+    return (const double *)(const void *)r.in[GROVE_PREDICT_UVW];
+}
+
 /* Rows whose coordinates differ from those of the stations by a phase that matters. */
 static void find_strays(grove_predict_sum *p, unsigned char *wanted)
 {
     const int32_t *left = input(p, GROVE_PREDICT_UVW_LEFT)->gather;
     const int32_t *right = input(p, GROVE_PREDICT_UVW_RIGHT)->gather;
     double far = 0, most = p->args->out.bytes == 4 ? 1e-7 : 3e-13;
-    row r;
 
     for (int64_t i = 0; i < p->sources; i++)
-        for (int k = 0; k < 3; k++)
-            far = fmax(far, fabs(p->direction[3 * i + k]));
+        for (int k = 0; k < 3; k++) {
+            double x = fabs(p->direction[3 * i + k]);
+            far = x > far ? x : far;
+        }
     if (p->row_list)
         memset(p->strays, 1, (size_t)p->rows);
     for (int64_t i = 0; i < p->row_count; i++) {
@@ -71,8 +82,7 @@ static void find_strays(grove_predict_sum *p, unsigned char *wanted)
         const double *u = station_uvw(p, GROVE_PREDICT_UVW_LEFT, t, left[b]);
         const double *v = station_uvw(p, GROVE_PREDICT_UVW_RIGHT, t, right[b]);
         double difference = 0, size = 0;
-        find_row(p->args, at, &r);
-        const double *uvw = (const double *)(const void *)r.in[GROVE_PREDICT_UVW];
+        const double *uvw = baseline_uvw(p, t, b);
         for (int k = 0; k < 3; k++) {
             difference += fabs(uvw[k] - (u[k] - v[k]));
             size += fabs(u[k]) + fabs(v[k]);
