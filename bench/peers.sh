@@ -12,6 +12,11 @@ folder=$1 build=${2:-build}
 [ $# -gt 2 ] && shift 2 || set --
 [ -x "$build/grove" ] || { echo "no $build/grove: build Grove first" >&2; exit 1; }
 build=$(cd "$build" && pwd)
+grove=$build/grove
+if [ -x "$build/.libs/grove" ]; then # without libtool's script around it
+    grove=$build/.libs/grove
+    export LD_LIBRARY_PATH="$build/src/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 folder=${folder:-$work/environment}
@@ -23,4 +28,4 @@ export GROVE_PLUGIN_PATH="$build/nodes/.libs" GROVE_TREE_PATH="$top/trees" GROVE
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 one=
 command -v taskset >/dev/null && one="taskset -c $(($(nproc) - 1))"
-$one "$folder/bin/python" "$top/bench/peers.py" "$build/grove" "$work" "$@"
+$one "$folder/bin/python" "$top/bench/peers.py" "$grove" "$work" "$@"
