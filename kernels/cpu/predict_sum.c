@@ -282,6 +282,7 @@ void grove_predict_sum_free(grove_predict_sum *p)
     free(p->weight);
     free(p->apparent);
     free(p->row_list);
+    free(p->unwanted);
     grove_predict_station_free(p);
     free(p);
 }
