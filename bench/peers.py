@@ -243,6 +243,10 @@ class Matvis:
     def __init__(self, precision):
         self.precision = precision
 
+    def channels(self, problem):
+        """A few of them: it takes one after the other, each with everything anew."""
+        return np.arange(0, problem.channels, max(1, problem.channels // 4))
+
     def prepare(self, problem, count):
         sky = problem.sky
         coordinates = SkyCoord(ra=sky.ra[:count] * units.rad, dec=sky.dec[:count] * units.rad, frame="icrs")
@@ -259,8 +263,8 @@ class Matvis:
                                beam_list=[UniformBeam(feed_array=["x"], feed_angle=[np.pi / 2],
                                                       include_cross_pols=False)],
                                antpairs=pairs, precision=1 if self.precision == "single" else 2)
-                      for f in problem.freq]
-        return time.process_time() - start
+                      for f in problem.freq[self.channels(problem)]]
+        return (time.process_time() - start) * problem.channels / len(self.found)
 
     def error(self, problem, count):
         """Against a direct sum over its own directions: half of the flux in one polarisation."""
@@ -272,13 +276,14 @@ class Matvis:
         turn.setup()
         pairs = np.array([(p, q) for p in range(STATIONS) for q in range(p + 1, STATIONS)])
         random, found, truth = np.random.default_rng(3), [], []
+        freq = problem.freq[self.channels(problem)]
         for t in range(0, TIMES, 5):
             turn.rotate(t)
             direction = turn.all_coords_topo
             for k in random.integers(len(pairs), size=75):
-                c = random.integers(problem.channels)
+                c = random.integers(len(self.found))
                 delay = (problem.enu[pairs[k, 1]] - problem.enu[pairs[k, 0]]) @ direction / C
-                truth.append(0.5 * np.sum(problem.sky.flux[:count] * np.exp(2j * np.pi * problem.freq[c] * delay)))
+                truth.append(0.5 * np.sum(problem.sky.flux[:count] * np.exp(2j * np.pi * freq[c] * delay)))
                 found.append(self.found[c][t, k])
         return f"{distance(np.array(found), np.array(truth)):.1e}"
 
@@ -289,6 +294,8 @@ def enough(program, problem, limit):
     one = program.run(problem, 1)
     some = max(2, problem.sources // 50)
     each = max(program.run(problem, some) - one, 1e-9) / (some - 1)
+    if hasattr(program, "channels"):
+        limit *= problem.channels / len(program.channels(problem))
     count = min(problem.sources, max(some, int((limit - one) / each)))
     return count if count > 0.6 * problem.sources else max(2, min(count, problem.sources // 2))
 
@@ -300,8 +307,11 @@ def measure(problem, programs, options):
     errors, own = [""] * len(programs), [[] for _ in programs]
     for _ in range(options.rounds):
         for k, program in enumerate(programs):
-            ones[k].append(program.run(problem, 1))
-            alls[k].append(program.run(problem, counts[k]))
+            for _ in range(5):
+                ones[k].append(program.run(problem, 1))
+                alls[k].append(program.run(problem, counts[k]))
+                if alls[k][-1] > 1:  # shorter ones are noisy
+                    break
             errors[k] = program.error(problem, counts[k])
             own[k].append(getattr(program, "own", math.nan))
     work = PAIRS * TIMES * problem.channels * problem.sources
@@ -315,7 +325,10 @@ def measure(problem, programs, options):
         base = grove[program.precision]
         told = min(own[k]) * problem.sources / counts[k]
         told = "" if math.isnan(told) else f"{told:.3g}"
-        lines.append(f"| {problem.name} | {program.name} | {program.precision} | {counts[k]} | {whole:.3g} "
+        ran = str(counts[k])
+        if hasattr(program, "channels") and len(program.channels(problem)) < problem.channels:
+            ran += f", {len(program.channels(problem))} channels"
+        lines.append(f"| {problem.name} | {program.name} | {program.precision} | {ran} | {whole:.3g} "
                      f"| {work / whole / 1e9:.3g} | {base[0] / whole:.2g} | {alone:.3g} "
                      f"| {work / alone / 1e9:.3g} | {base[1] / alone:.2g} "
                      f"| {told} | {errors[k]} |")
