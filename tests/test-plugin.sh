@@ -13,6 +13,8 @@ fail()
     exit 1
 }
 
+build=$(cd "$GROVE_BUILD" && pwd) source=$(cd "$GROVE_SOURCE" && pwd)
+
 # ---- one installation, for both ----
 $make -s -C "$GROVE_BUILD" install DESTDIR="$work/root" >"$work/install.log" 2>&1 ||
     { tail "$work/install.log"; fail 'make install'; }
@@ -42,14 +44,22 @@ done
 cp -R "$GROVE_SOURCE/examples" "$work/examples"
 chmod -R u+w "$work/examples"
 cd "$work/examples/plugin" || exit 99
-$make check >log 2>&1 || { cat log; fail 'make check of the example'; }
+$make NVCC=none check >log 2>&1 || { cat log; fail 'make check of the example'; }
 grep -q PASS log || { cat log; fail 'the test of the example did not run'; }
 "$grove" nodes -p . --check beam_cos3 || fail 'grove nodes --check beam_cos3'
 if [ -f "$GROVE_PLUGIN_PATH/sink.so" ]; then
     "$grove" run -q -p . wsrt.tree -s out=null || fail 'wsrt.tree'
 fi
-$make -s install DESTDIR="$work/elsewhere" || fail 'make install of the example'
+$make -s NVCC=none install DESTDIR="$work/elsewhere" || fail 'make install of the example'
 [ -n "$(find "$work/elsewhere" -name beam_cos3.so)" ] || fail 'the example was not installed'
+# ... with its kernel for GPUs, which are emulated
+if [ -e "$build/tests/cuda/.libs/libcuda-emulated.so" ]; then
+    $make EMULATED="$source" BUILD="$build" check >log 2>&1 || { cat log; fail 'make check of the example on an emulated GPU'; }
+    grep -q 'PASS on the GPU' log || { cat log; fail 'the test of the example did not run on the emulated GPU'; }
+    sed -i 's/cosine \* cosine \* cosine/cosine * cosine/' beam_cos3.cu
+    $make EMULATED="$source" BUILD="$build" check >log 2>&1 && fail "the example's kernel does not run on the GPU"
+    grep -q 'FAIL on the GPU' log || { cat log; fail "the example's changed kernel fails otherwise"; }
+fi
 
 # ---- a new one ----
 cd "$work" || exit 99
@@ -73,7 +83,6 @@ for file in beam_fast.cu cuda.mk test-cuda.sh; do
     grep -q "  $file" log && [ -f "beam_fast/$file" ] || fail "grove new-node --cuda wrote no $file"
 done
 [ -e beam_mine/cuda.mk ] && fail 'grove new-node wrote a kernel for GPUs without --cuda'
-build=$(cd "$GROVE_BUILD" && pwd) source=$(cd "$GROVE_SOURCE" && pwd)
 if [ -e "$build/tests/cuda/.libs/libcuda-emulated.so" ]; then
     cd beam_fast || exit 99
     $make EMULATED="$source" BUILD="$build" check >log 2>&1 || { cat log; fail 'make check of the new node on an emulated GPU'; }
