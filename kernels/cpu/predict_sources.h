@@ -3,8 +3,8 @@
  *
  * The factors of stations are made for some vectors of sources: 512 bytes for a vector, station and
  * side, half a MiB for 64 stations. A source-visibility then takes 32 multiply-adds of the product,
- * 8 of the real factor and 18 for each kind of smearing, the delay with it; sums over the lanes come
- * once for a row and WIDE vectors, some 40. */
+ * 8 of the real factor and 18 for each kind of smearing, the delay with it; sums over the lanes
+ * come once for a row and WIDE vectors, some 40. */
 #ifndef GROVE_KERNELS_CPU_PREDICT_SOURCES_H
 #define GROVE_KERNELS_CPU_PREDICT_SOURCES_H
 

@@ -1,0 +1,196 @@
+/* A random sky, array and Jones terms for sums over sources, and the long double sum of them. */
+#ifndef GROVE_TESTS_PREDICT_WORLD_H
+#define GROVE_TESTS_PREDICT_WORLD_H
+
+#include "cell.h"
+
+#include "../kernels/cpu/isa.h"
+#include "../kernels/cpu/predict.h"
+
+#include <complex.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_SOURCES = 600, STATIONS = 7, MOST_CHANNELS = 200 };
+/* What Jones terms vary with, beside the channel and (not the last) the time. */
+enum { NO_JONES, STATION_JONES, SOURCE_JONES, APPARENT_JONES };
+
+typedef struct {
+    const char *name;
+    int sources, times, baselines, channels, elements;
+    int spectra, gaussians, smear, irregular, unequal_widths;
+    int jones, jones_shape, way;
+    int flat_jones; /* Jones terms do not vary with frequency */
+    int strays;     /* every so many baselines, one is not the difference of its stations */
+} setup;
+
+/* Everything at random. */
+typedef struct {
+    double lmn[MOST_SOURCES][3], shape[MOST_SOURCES][3];
+    double brightness[MOST_SOURCES][MOST_CHANNELS][8];
+    double uvw[16][STATIONS * STATIONS][3], rate[16][STATIONS * STATIONS][3], interval[16];
+    double station[16][STATIONS][3];
+    double freq[MOST_CHANNELS], width[MOST_CHANNELS];
+    double *jones[2]; /* [source][time][station][channel][8] */
+    int32_t gather[2][STATIONS * STATIONS];
+} world;
+
+static uint64_t counter;
+
+static double draw(void)
+{
+    return grove_random_uniform(grove_random_bits(7, counter++, 0, 0, 0)) - 0.5;
+}
+
+static double rounded(double x, int single)
+{
+    return single ? (double)(float)x : x;
+}
+
+static size_t jones_at(const setup *c, int s, int t, int station, int k)
+{
+    int source = c->jones >= SOURCE_JONES ? s : 0;
+
+    return 8 * ((((size_t)source * (size_t)c->times + (size_t)t) * STATIONS + (size_t)station) *
+                    (size_t)c->channels +
+                (size_t)k);
+}
+
+static void make_axes(const setup *c, world *w)
+{
+    for (int k = 0; k < c->channels; k++) {
+        w->freq[k] = 1e9 + 7.8e6 * k + (c->irregular ? 3e6 * draw() : 0);
+        w->width[k] = c->unequal_widths ? 7.8e6 * (1.5 + draw()) : 7.8e6;
+    }
+    for (int t = 0; t < c->times; t++) {
+        w->interval[t] = 10 + t;
+        for (int p = 0; p < STATIONS; p++)
+            for (int d = 0; d < 3; d++)
+                w->station[t][p][d] = 5e3 * draw();
+        for (int b = 0; b < c->baselines; b++) {
+            int p = b % STATIONS, q = (b * 5 + 1 + b / STATIONS) % STATIONS;
+            w->gather[0][b] = p;
+            w->gather[1][b] = q;
+            for (int d = 0; d < 3; d++) {
+                int stray = c->strays && (b + t) % c->strays == 0;
+                w->uvw[t][b][d] = w->station[t][p][d] - w->station[t][q][d] + (stray ? draw() : 0);
+                w->rate[t][b][d] = (d == 2 ? 0.1 : 1) * draw();
+            }
+        }
+    }
+}
+
+static world *make_world(const setup *c, int single)
+{
+    world *w = calloc(1, sizeof(*w));
+
+    counter = 0;
+    make_axes(c, w);
+    for (int s = 0; s < c->sources; s++) {
+        int gaussian = c->gaussians && s % 3 != 1;
+        for (int d = 0; d < 3 && s != 2; d++) /* the third is at the phase centre */
+            w->lmn[s][d] = s == 1 ? 0.4 - 0.3 * d : d == 2 ? -1e-4 * (0.5 + draw()) : 0.03 * draw();
+        w->shape[s][0] = gaussian ? 3e-5 * (1 + draw()) : 0;
+        w->shape[s][1] = gaussian ? 3e-5 * (1 + draw()) : 0;
+        w->shape[s][2] = 3 * draw();
+        for (int k = 0; k < c->channels; k++)
+            for (int e = 0; e < 2 * c->elements; e++)
+                w->brightness[s][k][e] =
+                    k && !c->spectra ? w->brightness[s][0][e] : rounded(draw() + (e == 0), single);
+    }
+    for (int side = 0; side < 2 && c->jones; side++) {
+        size_t numbers = jones_at(c, c->sources + 1, 0, 0, 0) + jones_at(c, 0, c->times, 0, 0);
+        w->jones[side] = calloc(numbers, sizeof(double));
+        for (size_t i = 0; i < numbers; i++)
+            w->jones[side][i] = rounded(draw() + (i % 8 == 0), single);
+        for (size_t i = 0, cell = 8 * (size_t)c->channels; i < numbers && c->flat_jones; i++)
+            w->jones[side][i] = w->jones[side][i - i % cell + i % 8];
+    }
+    return w;
+}
+
+static void free_world(world *w)
+{
+    free(w->jones[0]);
+    free(w->jones[1]);
+    free(w);
+}
+
+/* ---- the truth ---- */
+
+static long double sinc(long double x)
+{
+    return fabsl(x) < 1e-9L ? 1 : sinl(x) / x;
+}
+
+static long double complex factor_of(const setup *c, const world *w, int s, int t, int b, int k)
+{
+    const long double pi = acosl(-1), light = GROVE_SPEED_OF_LIGHT;
+    const double *uvw = w->uvw[t][b], *lmn = w->lmn[s], *shape = w->shape[s];
+    long double delay = 0, change = 0, factor = 1, nu = w->freq[k];
+
+    for (int d = 0; d < 3; d++) {
+        delay += (long double)uvw[d] * lmn[d] / light;
+        change += (long double)w->rate[t][b][d] * lmn[d] / light * w->interval[t];
+    }
+    if (c->smear & 1)
+        factor *= sinc(pi * nu * change);
+    if (c->smear & 2)
+        factor *= sinc(pi * w->width[k] * delay);
+    if (shape[0] != 0) {
+        long double sine = sinl(shape[2]), cosine = cosl(shape[2]);
+        long double x = shape[0] * (uvw[0] * sine + uvw[1] * cosine) * nu / light;
+        long double y = shape[1] * (uvw[0] * cosine - uvw[1] * sine) * nu / light;
+        factor *= expl(-pi * pi / (4 * logl(2)) * (x * x + y * y));
+    }
+    return factor * cexpl(-2 * pi * I * (nu * delay - roundl(nu * delay)));
+}
+
+typedef long double complex matrix[4];
+
+static void to_matrix(const double *x, int elements, matrix m)
+{
+    for (int i = 0; i < 4; i++)
+        m[i] = 0;
+    for (int e = 0; e < elements; e++)
+        m[elements == 2 ? 3 * e : e] = x[2 * e] + (long double)x[2 * e + 1] * I;
+    if (elements == 1)
+        m[3] = m[0];
+}
+
+static void multiply(matrix out, const matrix a, const matrix b)
+{
+    for (int i = 0; i < 4; i++)
+        out[i] = a[i & 2] * b[i & 1] + a[(i & 2) + 1] * b[(i & 1) + 2];
+}
+
+static int out_elements(const setup *c)
+{
+    return c->jones && c->jones_shape > c->elements ? c->jones_shape : c->elements;
+}
+
+static void true_cell(const setup *c, const world *w, int t, int b, int k, matrix sum)
+{
+    for (int e = 0; e < 4; e++)
+        sum[e] = 0;
+    for (int s = 0; s < c->sources; s++) {
+        matrix m, left = {1, 0, 0, 1}, right = {1, 0, 0, 1}, part, all;
+        long double complex factor = factor_of(c, w, s, t, b, k);
+        to_matrix(w->brightness[s][k], c->elements, m);
+        if (c->jones) {
+            int alone = c->jones == APPARENT_JONES, p = alone ? 0 : w->gather[0][b];
+            int q = alone ? 0 : w->gather[1][b], time = alone ? 0 : t;
+            to_matrix(w->jones[0] + jones_at(c, s, time, p, k), c->jones_shape, left);
+            to_matrix(w->jones[1] + jones_at(c, s, time, q, k), c->jones_shape, right);
+        }
+        multiply(part, left, m);
+        multiply(all, part, right);
+        for (int e = 0; e < 4; e++)
+            sum[e] += factor * all[e];
+    }
+    if (out_elements(c) == 2)
+        sum[1] = sum[3];
+}
+
+#endif
