@@ -1,10 +1,10 @@
 #include "base/error.h"
 #include "plugin.h"
 
-#define GROVE_KERNEL_SOURCE "../kernels/noise.h"
-#include "kernel.h"
+#include "../kernels/cpu/noise.h"
 
-static const grove_kernel kernel = GROVE_KERNEL(noise);
+static const grove_kernel kernel = {
+    "noise", grove_noise_single, grove_noise_double, "../kernels/noise.h", 0, 0, 0};
 
 static const grove_input inputs[] = {
     {"obs", GROVE_OBSERVATION, "times, baselines, channels"},
@@ -30,7 +30,9 @@ static const grove_option options[] = {
 static int check(grove_node *node)
 {
     static const char *const names[] = {"sigma", "sefd"};
-    uint64_t seed = (uint64_t)grove_node_integer(node, "seed");
+    grove_noise_state state = {.seed = (uint64_t)grove_node_integer(node, "seed")};
+    grove_isa isa;
+    char said[160];
     double number;
 
     if (grove_node_given(node, "sigma") == grove_node_given(node, "sefd"))
@@ -40,7 +42,10 @@ static int check(grove_node *node)
         if (grove_node_input_constant(node, grove_node_input(node, names[i]), &number) &&
             !(number >= 0))
             return grove_node_fail_option(node, names[i], "%g Jy is negative", number);
-    grove_node_set_state(node, &seed, sizeof(seed));
+    if (grove_isa_choose(&isa, said))
+        return grove_node_fail(node, GROVE_INVALID, "%s", said);
+    state.isa = (int32_t)isa;
+    grove_node_set_state(node, &state, sizeof(state));
     return 0;
 }
 

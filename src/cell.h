@@ -181,23 +181,26 @@ GROVE_FN double grove_modulus(double x, double y)
 
 /* Counter-based random numbers: Philox-like mixing of a key and four counters; the same for every
  * tile, thread and device. Uniform in (0, 1). */
+GROVE_FN uint64_t grove_random_mix(uint64_t x, uint64_t word)
+{
+    x ^= word + 0x9e3779b97f4a7c15u + (x << 6) + (x >> 2);
+    x ^= x >> 30;
+    x *= 0xbf58476d1ce4e5b9u;
+    x ^= x >> 27;
+    x *= 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* What many have in common: grove_random_mix with the third and the fourth counter makes the bits.
+ */
+GROVE_FN uint64_t grove_random_start(uint64_t seed, uint64_t a, uint64_t b)
+{
+    return grove_random_mix(grove_random_mix(seed ^ 0x9e3779b97f4a7c15u, a), b);
+}
+
 GROVE_FN uint64_t grove_random_bits(uint64_t seed, uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 {
-    uint64_t words[4];
-    words[0] = a;
-    words[1] = b;
-    words[2] = c;
-    words[3] = d;
-    uint64_t x = seed ^ 0x9e3779b97f4a7c15u;
-    for (int i = 0; i < 4; i++) {
-        x ^= words[i] + 0x9e3779b97f4a7c15u + (x << 6) + (x >> 2);
-        x ^= x >> 30;
-        x *= 0xbf58476d1ce4e5b9u;
-        x ^= x >> 27;
-        x *= 0x94d049bb133111ebu;
-        x ^= x >> 31;
-    }
-    return x;
+    return grove_random_mix(grove_random_mix(grove_random_start(seed, a, b), c), d);
 }
 
 GROVE_FN double grove_random_uniform(uint64_t bits)

@@ -300,6 +300,33 @@ START_TEST(noise_of_a_receiver)
 }
 END_TEST
 
+/* Every instruction set draws the numbers that the public function does. */
+START_TEST(noise_on_every_processor)
+{
+    static const char *const sets[] = {"portable", "avx2", "avx512"};
+    static const char noisy[] = "obs = grid()\nx = noise(obs, sigma=1Jy)\n";
+
+    for (int k = 0; k < 3; k++) {
+        setenv("GROVE_ISA", sets[k], 1);
+        if (!testing_try(&t, noisy)) /* this processor lacks it */
+            continue;
+        testing_value x = value_of("x = noise(obs, sigma=2Jy, seed=5)\n");
+        for (int64_t i = 0; i < 4 * x.cells; i++) {
+            int64_t row = i / 4 / 70;
+            double normal[2];
+            grove_random_normal(5, (uint64_t)(row / GRID_BASELINES),
+                                (uint64_t)(row % GRID_BASELINES), (uint64_t)(i / 4 % 70),
+                                (uint64_t)(i % 4), normal);
+            ck_assert(cabs(x.at[i] - 2 * (normal[0] + I * normal[1])) < 1e-14);
+        }
+        testing_free(&x);
+    }
+    setenv("GROVE_ISA", "mmx", 1);
+    ck_assert(strstr(testing_faults(&t, noisy), "it takes avx512, avx2 or portable") != NULL);
+    unsetenv("GROVE_ISA");
+}
+END_TEST
+
 /* More channels or times do not change the numbers of those that were there. */
 START_TEST(noise_depends_on_its_own_place)
 {
@@ -333,6 +360,7 @@ int main(void)
     tcase_add_test(test, statistics_of_gains);
     tcase_add_test(test, statistics_of_noise);
     tcase_add_test(test, noise_of_a_receiver);
+    tcase_add_test(test, noise_on_every_processor);
     tcase_add_test(test, noise_depends_on_its_own_place);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
