@@ -137,6 +137,7 @@ typedef struct {
     double seconds;        /* of the run, first to last tile */
     double kernel_seconds; /* in kernels */
     double io_seconds;     /* reading and writing, on their thread */
+    double write_seconds;  /* of those, in the classes that write */
     double wait_seconds;   /* the evaluating thread waiting for either */
     double visibilities;
     int64_t tiles,
@@ -146,6 +147,9 @@ typedef struct {
      */
     uint64_t bytes_up, bytes_down, launches, allocations, system_allocations, device_hits;
     uint64_t device_peak_bytes;
+    /* Where profile was asked for: how long GPUs were busy with kernels, copies to them and copies
+     * from them, which overlap; sums over all of them. */
+    double device_kernel_seconds, device_up_seconds, device_down_seconds;
 } grove_counters;
 const grove_counters *grove_session_counters(const grove_session *session);
 /* Per node and per class: calls, time, hits, misses, bytes. Caller frees. */

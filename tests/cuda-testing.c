@@ -31,6 +31,19 @@ static void set_path(const char *variable, const char *below)
     setenv(variable, path, 1);
 }
 
+static void skip_without_device(void)
+{
+    grove_error *error = grove_error_new();
+
+    if (grove_device_count("cuda", error) > 0) {
+        grove_error_free(error);
+        return;
+    }
+    printf("skipped: %s\n", grove_error_message(error, 0));
+    grove_error_free(error);
+    exit(77);
+}
+
 bool cuda_testing_begin(void)
 {
     const char *wanted = getenv("GROVE_TEST_CUDA");
@@ -38,6 +51,7 @@ bool cuda_testing_begin(void)
     real = wanted && !strcmp(wanted, "real");
     if (real) {
         set_path("GROVE_CUDA_KERNELS", "nodes");
+        skip_without_device();
         return false;
     }
     set_path("GROVE_CUDA_DRIVER", "tests/cuda/.libs/libcuda-emulated.so");

@@ -5,7 +5,8 @@
 #include "cuda/emulation.h"
 #include "device/device.h"
 
-/* Sets the environment so that devices are emulated; call first. False: they are not. */
+/* Sets the environment so that devices are emulated; call first. False: they are not, and
+ * the machine has one; where it has none the program ends there, as skipped. */
 bool cuda_testing_begin(void);
 /* What the emulation can be told; NULL with a real driver. */
 emulated_control *cuda_testing_control(void);

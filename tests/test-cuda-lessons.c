@@ -254,6 +254,7 @@ END_TEST
 START_TEST(nothing_is_sent_for_each_tile)
 {
     uint64_t up[2];
+    int64_t tiles[2];
     grove_session_options options = {0};
 
     write_sky(400, "");
@@ -264,9 +265,12 @@ START_TEST(nothing_is_sent_for_each_tile)
         int64_t count;
         free(numbers_of(session, "V", &count));
         up[i] = grove_session_counters(session)->bytes_up;
+        tiles[i] = grove_session_counters(session)->tiles;
         close_session(session);
     }
-    /* 400 sources are 400 * (32 + 24) bytes each time that they are sent, and there are 24 tiles */
+    ck_assert_int_eq(tiles[0], 1);
+    ck_assert_int_ge(tiles[1], 24);
+    /* 400 sources are 400 * (32 + 24) bytes each time that they are sent */
     ck_assert_uint_le(up[1], up[0] + 400 * 56);
 }
 END_TEST

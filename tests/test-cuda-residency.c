@@ -259,7 +259,7 @@ START_TEST(loop_copies_the_parm_alone)
         last = *c;
     }
     char *profile = grove_session_profile(session);
-    ck_assert_ptr_nonnull(strstr(profile, "cuda:0: Emulated device"));
+    ck_assert_ptr_nonnull(strstr(profile, "\ncuda:0: "));
     free(profile);
     end(session);
 }
@@ -511,6 +511,7 @@ int main(void)
     tcase_add_loop_test(tests, any_number_of_devices, 0, 5);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
+    remove("many.skymodel"); /* of a test that failed */
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     return failed != 0;

@@ -9,6 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Seconds that a device was busy with kernels, with copies to it and with copies from it. */
+typedef struct {
+    double kernels, up, down;
+} grove_busy;
+
 struct grove_device {
     char name[16];           /* "cpu", "cuda:0" */
     bool shares_host_memory; /* buffers are plain host memory; upload and download are never called
@@ -47,6 +52,13 @@ struct grove_device {
     int (*ready)(grove_device *device, void *at, grove_error *error);
     int (*clear)(grove_device *device, void *at, size_t bytes, grove_error *error);
     void (*trim)(grove_device *device);
+    /* Only where `timed` was set before its first use: `busy` is what settle has last found, which
+     * waits for all that was queued. What a thread asks for after it has called `bill` is also
+     * added there (NULL: nowhere), at a settle at the latest. */
+    bool timed;
+    grove_busy busy;
+    void (*bill)(grove_device *device, grove_busy *to);
+    int (*settle)(grove_device *device, grove_error *error);
     uint64_t system_allocations;  /* of those allocations, the ones the pool did not have */
     char description[96];         /* "NVIDIA H200, compute 9.0, 139 GiB"; empty: the cpu */
     const grove_algebra *algebra; /* NULL on the cpu */
@@ -67,7 +79,7 @@ typedef struct {
     int (*count)(grove_error *error);
     grove_device *(*open)(int index, uint64_t limit, grove_error *error);
 } grove_cuda;
-enum { GROVE_CUDA_VERSION = 3 };
+enum { GROVE_CUDA_VERSION = 4 };
 
 /* The cpu with `threads` threads (0: all). Never NULL. Safe for use from the evaluating, the
  * reading and the writing thread. */

@@ -374,7 +374,7 @@ static void dump(const grove_run *run, const grove_step *step)
     grove_dump_inputs(step->node, inputs);
 }
 
-static int run_step(grove_run *run, grove_step *step)
+static int make_step(grove_run *run, grove_step *step)
 {
     grove_session *session = run->session;
     double began = grove_now(), kernel = session->counters.kernel_seconds;
@@ -398,6 +398,20 @@ static int run_step(grove_run *run, grove_step *step)
             ended);
     keep_value(run, step, ended - began);
     return 0;
+}
+
+/* Devices are timed for the step, and afterwards again for the one whose loop it stands in. */
+static int run_step(grove_run *run, grove_step *step)
+{
+    grove_session *session = run->session;
+    grove_busy *outer = session->billed;
+
+    if (!session->options.profile)
+        return make_step(run, step);
+    grove_place_bill(session, session->billed = &session->nodes[step->node->id].busy);
+    int code = make_step(run, step);
+    grove_place_bill(session, session->billed = outer);
+    return code;
 }
 
 int grove_run_tile(grove_run *run)

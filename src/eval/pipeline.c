@@ -14,7 +14,7 @@ typedef struct {
     grove_session *session;
     int64_t ticket;
     int code;
-    double began, ended;
+    double began, ended, written; /* the last: seconds in classes that write */
 } io_job;
 
 typedef struct {
@@ -114,9 +114,13 @@ static void write_calls(void *context)
     for (int i = 0; i < w->count && !w->job.code; i++) {
         write_call *call = &w->calls[i];
         double began = grove_now();
+        grove_place_bill(w->job.session, &w->job.session->nodes[call->action->id].busy);
         w->job.code = find_addresses(w->job.session, call);
+        grove_place_bill(w->job.session, NULL);
+        double fetched = grove_now();
         if (!w->job.code)
             w->job.code = grove_io_write(w->job.session, call->action, call->arrays, call->count);
+        w->job.written += grove_now() - fetched;
         grove_trace_event(w->job.session, call->action->name, "write", 1, began, grove_now(),
                           call->arrays[0].range, call->arrays[0].axes);
     }
@@ -144,7 +148,8 @@ static int wait_for(io_job *job)
         return 0;
     session->counters.wait_seconds += grove_now() - began;
     session->counters.io_seconds += job->ended - job->began;
-    job->began = job->ended = 0;
+    session->counters.write_seconds += job->written;
+    job->began = job->ended = job->written = 0;
     return job->code;
 }
 
@@ -496,8 +501,11 @@ static int take_results(pipeline *line)
         for (int d = 0; d < node->axis_count; d++)
             range[d] = (grove_range){node->axes[d], 0, node->axes[d]->size};
         const grove_facts *facts = &session->facts[node->id];
+        grove_place_bill(session, &session->nodes[node->id].busy);
         int code = grove_fold_value(root->fold, range, facts->double_, facts->flagged,
                                     &line->schedule->results[node->id], session->error);
+        grove_place_claim(session, node);
+        grove_place_bill(session, NULL);
         grove_fold_free(root->fold);
         root->fold = NULL;
         if (code)

@@ -18,6 +18,7 @@ static int add_device(grove_session *session, int index, grove_error *error)
     if (!device)
         return grove_error_code(error) ? grove_error_code(error) : GROVE_DEVICE;
     device->host = session->host;
+    device->timed = session->options.profile;
     session->devices = grove_realloc(session->devices, ((size_t)session->device_count + 1) *
                                                            sizeof(*session->devices));
     session->devices[session->device_count++] = device;
@@ -325,6 +326,19 @@ static grove_traffic traffic_of(const grove_session *session)
     return sum;
 }
 
+void grove_place_bill(grove_session *session, grove_busy *to)
+{
+    for (int k = 0; session->options.profile && k < session->device_count; k++)
+        session->devices[k]->bill(session->devices[k], to);
+}
+
+/* What fails here fails again where results are taken. */
+void grove_place_settle(grove_session *session)
+{
+    for (int k = 0; session->options.profile && k < session->device_count; k++)
+        session->devices[k]->settle(session->devices[k], NULL);
+}
+
 void grove_place_claim(grove_session *session, const grove_node *node)
 {
     grove_traffic *own = &session->nodes[node->id].device, *claimed = &session->claimed;
@@ -348,10 +362,14 @@ void grove_place_count(grove_session *session)
     c->launches = sum.launches;
     c->allocations = sum.allocations;
     c->bytes_down = c->system_allocations = c->device_peak_bytes = 0;
+    c->device_kernel_seconds = c->device_up_seconds = c->device_down_seconds = 0;
     for (int k = 0; k < session->device_count; k++) {
         const grove_device *device = session->devices[k];
         c->bytes_down += device->bytes_down;
         c->system_allocations += device->system_allocations;
         c->device_peak_bytes += device->peak;
+        c->device_kernel_seconds += device->busy.kernels;
+        c->device_up_seconds += device->busy.up;
+        c->device_down_seconds += device->busy.down;
     }
 }

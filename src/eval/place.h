@@ -37,6 +37,11 @@ int grove_place_launch(grove_session *session, const grove_launch *launch, bool 
 
 /* Whether a kernel reading this value had better run on the device: it is there and not here. */
 bool grove_place_is_there(const grove_session *session, const grove_value *value);
+/* What this thread has devices do from now on is timed for somebody (NULL: nobody), with profile.
+ */
+void grove_place_bill(grove_session *session, grove_busy *to);
+/* Waits for devices that are timed. */
+void grove_place_settle(grove_session *session);
 /* Counts what devices did since the last call for a node; and all that they did, for the session.
  */
 void grove_place_claim(grove_session *session, const grove_node *node);

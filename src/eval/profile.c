@@ -51,6 +51,9 @@ static void add_to(line *lines, size_t *count, const char *name, const grove_nod
     lines[i].sum.device.bytes_down += c->device.bytes_down;
     lines[i].sum.device.launches += c->device.launches;
     lines[i].sum.device.allocations += c->device.allocations;
+    lines[i].sum.busy.kernels += c->busy.kernels;
+    lines[i].sum.busy.up += c->busy.up;
+    lines[i].sum.busy.down += c->busy.down;
 }
 
 static void print(grove_text *text, const char *title, line *lines, size_t count)
@@ -72,20 +75,38 @@ static void print(grove_text *text, const char *title, line *lines, size_t count
 /* What devices did for each, where they did something. */
 static void print_devices(grove_text *text, const char *title, const line *lines, size_t count)
 {
-    char up[32], down[32];
+    char up[32], down[32], kernels[32], sending[32], fetching[32];
 
-    grove_text_add(text, "%-28s %10s %12s %10s %10s %12s\n", title, "launches", "to device",
-                   "blocks", "hits there", "back");
+    grove_text_add(text, "%-28s %10s %12s %12s %12s %12s %12s %10s %10s\n", title, "launches",
+                   "kernels", "to device", "copying", "back", "copying", "blocks", "hits there");
     for (size_t i = 0; i < count; i++) {
         const grove_traffic *t = &lines[i].sum.device;
         if (!t->launches && !t->bytes_up && !t->bytes_down && !t->allocations)
             continue;
-        grove_text_add(text, "%-28s %10llu %12s %10llu %10llu %12s\n", lines[i].name,
-                       (unsigned long long)t->launches, grove_show_bytes(up, (double)t->bytes_up),
-                       (unsigned long long)t->allocations,
-                       (unsigned long long)lines[i].sum.device_hits,
-                       grove_show_bytes(down, (double)t->bytes_down));
+        const grove_busy *busy = &lines[i].sum.busy;
+        grove_text_add(
+            text, "%-28s %10llu %12s %12s %12s %12s %12s %10llu %10llu\n", lines[i].name,
+            (unsigned long long)t->launches, grove_show_seconds(kernels, busy->kernels),
+            grove_show_bytes(up, (double)t->bytes_up), grove_show_seconds(sending, busy->up),
+            grove_show_bytes(down, (double)t->bytes_down), grove_show_seconds(fetching, busy->down),
+            (unsigned long long)t->allocations, (unsigned long long)lines[i].sum.device_hits);
     }
+}
+
+/* How long a device was busy with each, beside the time of the run: they overlap. */
+static void print_busy(grove_text *text, const grove_device *device, double whole)
+{
+    const grove_busy *busy = &device->busy;
+    const double seconds[] = {busy->kernels, busy->up, busy->down};
+    const char *const names[] = {"kernels", "copies to it", "copies back"};
+    char a[32];
+
+    grove_text_add(text, "%s was busy with", device->name);
+    for (int k = 0; k < 3; k++)
+        grove_text_add(text, "%s %s %s (%.0f %%)", k ? "," : "", names[k],
+                       grove_show_seconds(a, seconds[k]),
+                       whole > 0 ? 100 * seconds[k] / whole : 0.0);
+    grove_text_add(text, "\n");
 }
 
 static void print_device_sums(grove_text *text, const grove_session *session)
@@ -96,6 +117,8 @@ static void print_device_sums(grove_text *text, const grove_session *session)
     for (int k = 0; k < session->device_count; k++)
         grove_text_add(text, "%s: %s\n", session->devices[k]->name,
                        session->devices[k]->description);
+    for (int k = 0; session->options.profile && k < session->device_count; k++)
+        print_busy(text, session->devices[k], c->seconds);
     grove_text_add(
         text,
         "%llu launches; %s there, %s back; %llu blocks, %llu of them from the driver, at "
@@ -116,8 +139,8 @@ static void print_sums(grove_text *text, const grove_counters *c)
                    grove_show_seconds(d, c->wait_seconds), grove_show_seconds(e, rest));
     if (c->node_tiles)
         grove_text_add(text, " (%.1f us per node and tile)", 1e6 * rest / (double)c->node_tiles);
-    grove_text_add(text, "\nreading and writing %s beside it\n",
-                   grove_show_seconds(a, c->io_seconds));
+    grove_text_add(text, "\nreading and writing %s beside it, of which writing %s\n",
+                   grove_show_seconds(a, c->io_seconds), grove_show_seconds(b, c->write_seconds));
     grove_text_add(text,
                    "%llu evaluations in %lld tiles; cache: %llu hits, %llu misses, %llu let go, "
                    "%s kept; at most %s of values\n",

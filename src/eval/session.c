@@ -141,6 +141,7 @@ static void count(grove_session *session, double began)
     grove_cache_counters cache = grove_cache_count(session->cache);
     grove_counters *c = &session->counters;
 
+    grove_place_settle(session);
     c->seconds += grove_now() - began;
     c->evictions = cache.evictions;
     c->cached_bytes = cache.bytes;

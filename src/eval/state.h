@@ -18,6 +18,7 @@ typedef struct {
     grove_traffic device;
     uint64_t device_hits; /* of the hits, those whose value was on the device */
     double seconds;
+    grove_busy busy; /* with profile: of devices, for it */
 } grove_node_counters;
 
 typedef struct grove_trace grove_trace;
@@ -35,6 +36,7 @@ struct grove_session {
     bool fallen_back;      /* it was said that a device's memory does not do */
     grove_buffer **kept;   /* by node: constants and members' data, while there are devices */
     grove_traffic claimed; /* of what devices did, as far as it was counted for a node */
+    grove_busy *billed;    /* with profile: whom the evaluating thread has devices work for */
     uint64_t fetched;      /* bytes copied back by the evaluating thread */
     grove_facts *facts;
     grove_cache *cache;

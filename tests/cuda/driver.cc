@@ -352,12 +352,13 @@ int cuStreamSynchronize(void *handle)
     return stream_is(handle) ? stream_finish((stream *)handle) : invalid_handle;
 }
 
-int cuEventCreate(void **handle, unsigned)
+int cuEventCreate(void **handle, unsigned flags)
 {
     ENTER();
     if (fails(EMULATED_OTHER))
         return out_of_memory;
     auto made = std::make_shared<event>();
+    made->timed = !(flags & 2);
     *handle = made.get();
     events[*handle] = made;
     control.events++;
@@ -402,6 +403,19 @@ int cuEventSynchronize(void *handle)
     std::shared_ptr<event> e = found->second;
     uint64_t version = e->recorded;
     return run_until([e, version] { return e->done >= version; });
+}
+
+int cuEventElapsedTime(float *milliseconds, void *first, void *last)
+{
+    ENTER();
+    auto from = events.find(first), to = events.find(last);
+    if (from == events.end() || to == events.end() || !from->second->timed || !to->second->timed ||
+        !from->second->recorded || !to->second->recorded)
+        return invalid_handle;
+    if (from->second->done < from->second->recorded || to->second->done < to->second->recorded)
+        return not_ready;
+    *milliseconds = (float)(1e3 * (to->second->seconds - from->second->seconds));
+    return success;
 }
 
 int cuModuleLoad(void **handle, const char *path)

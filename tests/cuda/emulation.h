@@ -84,6 +84,8 @@ void arena_clear(); // frees everything
 // Streams: queues of operations.
 struct event {
     uint64_t recorded = 0, done = 0;
+    bool timed = false;
+    double seconds = 0; // that its stream had worked when it was passed
 };
 struct stream;
 stream *stream_new();

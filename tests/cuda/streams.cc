@@ -1,6 +1,7 @@
 // Streams: what was queued runs when somebody waits, or at any moment before.
 #include "emulation.h"
 
+#include <chrono>
 #include <deque>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct operation {
 struct stream {
     std::deque<operation> queue;
     uint64_t priority = 0;
+    double seconds = 0; // that its operations took
 };
 
 namespace
@@ -49,7 +51,10 @@ bool step()
     operation first = std::move(s->queue.front());
     s->queue.pop_front();
     if (first.run && lost == success) {
+        auto began = std::chrono::steady_clock::now();
         result code = first.run();
+        s->seconds +=
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
         if (code != success)
             lose(code);
     }
@@ -108,9 +113,10 @@ void stream_record(stream *which, std::shared_ptr<event> what)
 {
     uint64_t version = ++what->recorded;
 
-    stream_push(which, [what, version] {
+    stream_push(which, [what, which, version] {
         if (what->done < version)
             what->done = version;
+        what->seconds = which->seconds;
         return success;
     });
     // Records are never lost, so that nobody waits for ever after a fault.

@@ -107,6 +107,7 @@ static int blas_product(cuda_device *cuda, const grove_product *p, bool double_)
 {
     const cuda_libraries *l = &cuda->libraries;
     int m = (int)p->columns, n = (int)p->rows, k = (int)p->inner, count = (int)p->count;
+    cuda_span span;
     int status = 0;
 
     if (!l->blas) {
@@ -118,15 +119,21 @@ static int blas_product(cuda_device *cuda, const grove_product *p, bool double_)
         status = l->blas_stream(l->blas, cuda->compute);
     if (status)
         return status;
+    bool timed = cuda_time_begin(cuda, cuda->compute, &span);
     if (double_) {
         const cuda_double one = {1, 0}, zero = {0, 0};
-        return l->blas_double(l->blas, CUBLAS_CONJUGATE, CUBLAS_AS_IT_IS, m, n, k, &one, p->b, k,
-                              p->stride_b, p->a, k, p->stride_a, &zero, p->c, m, p->stride_c,
-                              count);
+        status =
+            l->blas_double(l->blas, CUBLAS_CONJUGATE, CUBLAS_AS_IT_IS, m, n, k, &one, p->b, k,
+                           p->stride_b, p->a, k, p->stride_a, &zero, p->c, m, p->stride_c, count);
+    } else {
+        const cuda_single one = {1, 0}, zero = {0, 0};
+        status =
+            l->blas_single(l->blas, CUBLAS_CONJUGATE, CUBLAS_AS_IT_IS, m, n, k, &one, p->b, k,
+                           p->stride_b, p->a, k, p->stride_a, &zero, p->c, m, p->stride_c, count);
     }
-    const cuda_single one = {1, 0}, zero = {0, 0};
-    return l->blas_single(l->blas, CUBLAS_CONJUGATE, CUBLAS_AS_IT_IS, m, n, k, &one, p->b, k,
-                          p->stride_b, p->a, k, p->stride_a, &zero, p->c, m, p->stride_c, count);
+    if (timed)
+        cuda_time_end(cuda, cuda->compute, &span, CUDA_KERNELS);
+    return status;
 }
 
 static int product(grove_device *device, const grove_product *p, bool double_, grove_error *error)
@@ -153,14 +160,18 @@ static int fft(cuda_device *cuda, const grove_transform *t, bool double_)
     const cuda_libraries *l = &cuda->libraries;
     int size[2] = {(int)t->size[0], (int)t->size[1]}, plan = 0;
     int each = size[0] * (t->rank == 2 ? size[1] : 1);
+    cuda_span span;
     int status = l->fft_plan(&plan, t->rank, size, NULL, 1, each, NULL, 1, each,
                              double_ ? CUFFT_DOUBLE : CUFFT_SINGLE, (int)t->count);
 
     if (status)
         return status;
     status = l->fft_stream(plan, cuda->compute);
+    bool timed = cuda_time_begin(cuda, cuda->compute, &span);
     if (!status)
         status = (double_ ? l->fft_double : l->fft_single)(plan, t->at, t->at, t->sign);
+    if (timed)
+        cuda_time_end(cuda, cuda->compute, &span, CUDA_KERNELS);
     /* Destroying a plan frees its workspace, which waits for what uses it. */
     int destroyed = l->fft_destroy(plan);
     return status ? status : destroyed;
@@ -267,6 +278,8 @@ static int solver_run(cuda_device *cuda, const grove_cholesky *c, double *work, 
 {
     const cuda_libraries *l = &cuda->libraries;
     int n = (int)c->size;
+    cuda_span span;
+    bool timed = cuda_time_begin(cuda, cuda->compute, &span);
     int status =
         l->solver_factor(l->solver, CUSOLVER_UPPER, n, c->matrix, n, work, length, c->info);
 
@@ -274,6 +287,8 @@ static int solver_run(cuda_device *cuda, const grove_cholesky *c, double *work, 
     if (!status && c->count > 0)
         status = l->solver_solve(l->solver, CUSOLVER_UPPER, n, (int)c->count, c->matrix, n,
                                  c->right, n, (int *)(void *)(work + length));
+    if (timed)
+        cuda_time_end(cuda, cuda->compute, &span, CUDA_KERNELS);
     return status;
 }
 

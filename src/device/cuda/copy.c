@@ -70,6 +70,7 @@ static int send_pieces(cuda_device *cuda, char *to, const char *from, size_t byt
                        grove_error *error)
 {
     const cuda_driver *driver = &cuda->driver;
+    cuda_span span;
     int code = 0;
 
     for (int k = 0; !code && bytes; k = (k + 1) % CUDA_PIECES) {
@@ -81,8 +82,11 @@ static int send_pieces(cuda_device *cuda, char *to, const char *from, size_t byt
         if (code)
             return code;
         memcpy(piece->at, from, part);
+        bool timed = cuda_time_begin(cuda, cuda->up.stream, &span);
         code = cuda_check(cuda, driver->copy_up((uintptr_t)to, piece->at, part, cuda->up.stream),
                           "copying to it", error);
+        if (timed)
+            cuda_time_end(cuda, cuda->up.stream, &span, CUDA_UP);
         if (!code)
             code = cuda_check(cuda, driver->event_record(piece->event, cuda->up.stream),
                               "recording an event", error);
@@ -163,16 +167,20 @@ static int fetch_pieces(cuda_device *cuda, char *to, const char *from, size_t by
 {
     const cuda_driver *driver = &cuda->driver;
     size_t sent = 0, taken = 0;
+    cuda_span span;
     int code = 0;
 
     while (!code && taken < bytes) {
         while (!code && sent < bytes && sent - taken < CUDA_PIECES * CUDA_PIECE_BYTES) {
             cuda_piece *piece = &cuda->down.piece[sent / CUDA_PIECE_BYTES % CUDA_PIECES];
             size_t part = bytes - sent < CUDA_PIECE_BYTES ? bytes - sent : CUDA_PIECE_BYTES;
+            bool timed = cuda_time_begin(cuda, cuda->down.stream, &span);
             code = cuda_check(
                 cuda,
                 driver->copy_down(piece->at, (uintptr_t)(from + sent), part, cuda->down.stream),
                 "copying from it", error);
+            if (timed)
+                cuda_time_end(cuda, cuda->down.stream, &span, CUDA_DOWN);
             if (!code)
                 code = cuda_check(cuda, driver->event_record(piece->event, cuda->down.stream),
                                   "recording an event", error);
@@ -217,6 +225,7 @@ int cuda_download(grove_device *device, void *to, const void *from, size_t bytes
 int cuda_clear(grove_device *device, void *at, size_t bytes, grove_error *error)
 {
     cuda_device *cuda = cuda_of(device);
+    cuda_span span;
     int code = bytes ? cuda_enter(cuda, error) : 0;
 
     if (code || !bytes)
@@ -229,9 +238,12 @@ int cuda_clear(grove_device *device, void *at, size_t bytes, grove_error *error)
     if (!code && block->arriving)
         code = cuda_check(cuda, cuda->driver.stream_wait(cuda->compute, block->event, 0),
                           "waiting for an event", error);
+    bool timed = !code && cuda_time_begin(cuda, cuda->compute, &span);
     if (!code)
         code = cuda_check(cuda, cuda->driver.clear((uintptr_t)at, 0, bytes, cuda->compute),
                           "clearing memory", error);
+    if (timed)
+        cuda_time_end(cuda, cuda->compute, &span, CUDA_KERNELS);
     if (!code)
         code = cuda_record(cuda, block, cuda->compute, error);
     pthread_mutex_unlock(&cuda->lock);

@@ -9,6 +9,30 @@
 
 #include <pthread.h>
 
+/* Two events around work on a stream, and who is to know how long it took. */
+typedef struct {
+    cuda_event began, ended;
+    int kind;
+    grove_busy *to; /* or NULL */
+} cuda_span;
+
+enum { CUDA_KERNELS, CUDA_UP, CUDA_DOWN }; /* kinds of work */
+enum { CUDA_BILLS = 8 };
+
+typedef struct {
+    pthread_t thread;
+    grove_busy *to;
+} cuda_bill;
+
+typedef struct {
+    pthread_mutex_t lock;    /* taken last of all */
+    cuda_span *spans, *free; /* not read yet; events to be used again */
+    size_t count, capacity, free_count, free_capacity;
+    size_t enough; /* spans, for reading those that are over */
+    cuda_bill bills[CUDA_BILLS];
+    int bill_count;
+} cuda_times;
+
 /* A block of the pool. `event` was recorded after the last write to it by a kernel, after its last
  * upload, or when it was released (after everything queued until then). */
 typedef struct {
@@ -81,6 +105,7 @@ typedef struct {
     uint64_t gather_clock;
 
     cuda_libraries libraries; /* with the lock `launching` held */
+    cuda_times times;
 } cuda_device;
 
 static inline cuda_device *cuda_of(grove_device *device)
@@ -121,6 +146,14 @@ void cuda_unload(cuda_device *cuda);
 /* The kernel's function, loading what is needed (kernels.c); the caller is in the context. */
 int cuda_kernel_find(cuda_device *cuda, const grove_kernel *kernel, bool double_precision,
                      cuda_function *function, grove_error *error);
+
+/* Times (times.c). Around work on a stream, in the context: false, and nothing is to be ended, when
+ * times are not measured. */
+bool cuda_time_begin(cuda_device *cuda, cuda_stream stream, cuda_span *span);
+void cuda_time_end(cuda_device *cuda, cuda_stream stream, cuda_span *span, int kind);
+void cuda_time_bill(grove_device *device, grove_busy *to);
+int cuda_time_settle(grove_device *device, grove_error *error);
+void cuda_time_close(cuda_device *cuda);
 
 /* Algebra (algebra.c). */
 extern const grove_algebra cuda_algebra;

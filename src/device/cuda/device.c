@@ -59,6 +59,7 @@ static void cuda_free(grove_device *device)
         cuda_unload(cuda);
         cuda_way_close(cuda, &cuda->up);
         cuda_way_close(cuda, &cuda->down);
+        cuda_time_close(cuda);
         if (cuda->compute)
             cuda->driver.stream_destroy(cuda->compute);
         cuda_leave(cuda);
@@ -69,6 +70,7 @@ static void cuda_free(grove_device *device)
     pthread_mutex_destroy(&cuda->down.lock);
     pthread_mutex_destroy(&cuda->launching);
     pthread_mutex_destroy(&cuda->lock);
+    pthread_mutex_destroy(&cuda->times.lock);
     free(cuda->blocks);
     free(cuda);
 }
@@ -127,6 +129,8 @@ static void set_table(grove_device *device)
     device->ready = cuda_ready;
     device->clear = cuda_clear;
     device->trim = cuda_trim;
+    device->bill = cuda_time_bill;
+    device->settle = cuda_time_settle;
     device->algebra = &cuda_algebra;
 }
 
@@ -136,6 +140,7 @@ static grove_device *open_device(int index, uint64_t limit, grove_error *error)
     grove_device *device = &cuda->device;
 
     pthread_mutex_init(&cuda->lock, NULL);
+    pthread_mutex_init(&cuda->times.lock, NULL);
     pthread_mutex_init(&cuda->launching, NULL);
     pthread_mutex_init(&cuda->up.lock, NULL);
     pthread_mutex_init(&cuda->down.lock, NULL);

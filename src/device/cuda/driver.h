@@ -71,8 +71,11 @@ enum {
                                                                             "cuEventRecord",       \
                                                                             (cuda_event event,     \
                                                                              cuda_stream stream))  \
-                                                        f(event_synchronize, "cuEventSynchronize", \
-                                                          (cuda_event event))                      \
+                                                        f(event_elapsed, "cuEventElapsedTime",     \
+                                                          (float *milliseconds, cuda_event from,   \
+                                                           cuda_event to)) f(event_synchronize,    \
+                                                                             "cuEventSynchronize", \
+                                                                             (cuda_event event))   \
                                                             f(module_load, "cuModuleLoad",         \
                                                               (cuda_module * module,               \
                                                                const char *path))                  \

@@ -96,14 +96,18 @@ static int run(cuda_device *cuda, const grove_kernel *kernel, cuda_function func
     int64_t each = kernel->block > 0 ? kernel->block : THREADS;
     int64_t blocks = (threads + each - 1) / each;
     void *arguments[] = {args};
+    cuda_span span;
 
     if (threads <= 0)
         return 0;
+    bool timed = cuda_time_begin(cuda, cuda->compute, &span);
     int code = cuda_check(
         cuda,
         cuda->driver.launch(function, (unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS), 1, 1,
                             (unsigned)each, 1, 1, 0, cuda->compute, arguments, NULL),
         kernel->name, error);
+    if (timed)
+        cuda_time_end(cuda, cuda->compute, &span, CUDA_KERNELS);
     if (!code)
         code = record_write(cuda, args->out.data, error);
     for (int k = 0; !code && k < args->inputs; k++)
