@@ -9,6 +9,23 @@ GROVE_CELL(add_elements)
         cx_put(c, e, cx_add(cx_at(c, 0, e), cx_at(c, 1, e)));
 }
 
+/* ... of complex matrices. */
+GROVE_CELL(add_matrices)
+{
+    const cplx *a = GROVE_COMPLEXES(c, 0), *b = GROVE_COMPLEXES(c, 1);
+
+    for (int e = 0; e < 4; e++)
+        GROVE_OUT_COMPLEX(c)[e] = cx_add(a[e], b[e]);
+}
+
+GROVE_CELL(subtract_matrices)
+{
+    const cplx *a = GROVE_COMPLEXES(c, 0), *b = GROVE_COMPLEXES(c, 1);
+
+    for (int e = 0; e < 4; e++)
+        GROVE_OUT_COMPLEX(c)[e] = cx_sub(a[e], b[e]);
+}
+
 GROVE_CELL(subtract_elements)
 {
     for (int e = 0; e < c->args->out.elements; e++)
@@ -71,6 +88,46 @@ GROVE_CELL(multiply_jones)
 GROVE_CELL(multiply_matrices)
 {
     mat_mul(GROVE_OUT_COMPLEX(c), GROVE_COMPLEXES(c, 0), GROVE_COMPLEXES(c, 1));
+}
+
+/* A complex scalar times a complex matrix, and the other way round. */
+GROVE_CELL(scale_from_left)
+{
+    const cplx a = GROVE_COMPLEXES(c, 0)[0], *b = GROVE_COMPLEXES(c, 1);
+
+    for (int e = 0; e < 4; e++)
+        GROVE_OUT_COMPLEX(c)[e] = cx_mul(a, b[e]);
+}
+
+GROVE_CELL(scale_from_right)
+{
+    const cplx *a = GROVE_COMPLEXES(c, 0), b = GROVE_COMPLEXES(c, 1)[0];
+
+    for (int e = 0; e < 4; e++)
+        GROVE_OUT_COMPLEX(c)[e] = cx_mul(a[e], b);
+}
+
+/* A complex diagonal times a complex matrix, and the other way round. */
+GROVE_CELL(multiply_from_left)
+{
+    const cplx *a = GROVE_COMPLEXES(c, 0), *b = GROVE_COMPLEXES(c, 1);
+    cplx *out = GROVE_OUT_COMPLEX(c);
+
+    out[0] = cx_mul(a[0], b[0]);
+    out[1] = cx_mul(a[0], b[1]);
+    out[2] = cx_mul(a[1], b[2]);
+    out[3] = cx_mul(a[1], b[3]);
+}
+
+GROVE_CELL(multiply_from_right)
+{
+    const cplx *a = GROVE_COMPLEXES(c, 0), *b = GROVE_COMPLEXES(c, 1);
+    cplx *out = GROVE_OUT_COMPLEX(c);
+
+    out[0] = cx_mul(a[0], b[0]);
+    out[1] = cx_mul(a[1], b[1]);
+    out[2] = cx_mul(a[2], b[0]);
+    out[3] = cx_mul(a[3], b[1]);
 }
 
 /* Anything by a scalar. */

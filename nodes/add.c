@@ -4,6 +4,7 @@
 #include "kernel.h"
 
 static const grove_kernel elements = GROVE_KERNEL(add_elements);
+static const grove_kernel matrices = GROVE_KERNEL(add_matrices);
 static const grove_kernel jones = GROVE_KERNEL(add_jones);
 
 static const grove_input inputs[] = {
@@ -15,12 +16,9 @@ static const grove_input inputs[] = {
 
 static int check(grove_node *node)
 {
-    bool different;
-    int code = sums_check(node, "add", &different);
+    static const sums_kernels kernels = {&elements, &matrices, &jones};
 
-    if (!code)
-        grove_node_set_kernel(node, different ? &jones : &elements);
-    return code;
+    return sums_check(node, "add", &kernels);
 }
 
 GROVE_CLASS(add) = {

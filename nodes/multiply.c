@@ -7,12 +7,26 @@ static const grove_kernel reals = GROVE_KERNEL(multiply_reals);
 static const grove_kernel elements = GROVE_KERNEL(multiply_elements);
 static const grove_kernel jones = GROVE_KERNEL(multiply_jones);
 static const grove_kernel matrices = GROVE_KERNEL(multiply_matrices);
+static const grove_kernel scale_left = GROVE_KERNEL(scale_from_left);
+static const grove_kernel scale_right = GROVE_KERNEL(scale_from_right);
+static const grove_kernel from_left = GROVE_KERNEL(multiply_from_left);
+static const grove_kernel from_right = GROVE_KERNEL(multiply_from_right);
 
 static const grove_input inputs[] = {
     {"a", GROVE_VALUE, "left factor", .shapes = GROVE_ANY_SHAPE, .linear = true},
     {"b", GROVE_VALUE, "right factor", .shapes = GROVE_ANY_SHAPE, .linear = true},
     {0},
 };
+
+/* Of complex Jones terms one of which is a matrix: by the shape of the other. */
+static const grove_kernel *product_with_matrix(const grove_form *a, const grove_form *b)
+{
+    if (a->shape == GROVE_SCALAR || b->shape == GROVE_SCALAR)
+        return a->shape == GROVE_SCALAR ? &scale_left : &scale_right;
+    if (a->shape == GROVE_DIAGONAL || b->shape == GROVE_DIAGONAL)
+        return a->shape == GROVE_DIAGONAL ? &from_left : &from_right;
+    return &matrices;
+}
 
 static int check(grove_node *node)
 {
@@ -28,10 +42,10 @@ static int check(grove_node *node)
     form.complex_ = a->complex_ || b->complex_;
     form_set_unit(&form, grove_unit_multiply(form_unit(a), form_unit(b)));
     grove_node_set_output(node, &form);
-    if (by_element)
+    if (form.shape == GROVE_MATRIX && a->complex_ && b->complex_)
+        grove_node_set_kernel(node, product_with_matrix(a, b));
+    else if (by_element)
         grove_node_set_kernel(node, form.complex_ ? &elements : &reals);
-    else if (a->shape == b->shape && a->complex_ && b->complex_)
-        grove_node_set_kernel(node, &matrices);
     else
         grove_node_set_kernel(node, &jones);
     return 0;

@@ -69,20 +69,38 @@ GROVE_FN void grove_cell_find(grove_cell *cell, const grove_args *args, int64_t 
 #define GROVE_CELL(name)                                                                           \
     GROVE_FN void GROVE_NAME(name##_cell)(const grove_cell *c);                                    \
     GROVE_CELL_SOURCE(name)                                                                        \
+    GROVE_FN void GROVE_NAME(name##_many)(grove_cell * cell, int64_t run)                          \
+    {                                                                                              \
+        for (int64_t k = 0; k < run; k++) {                                                        \
+            GROVE_NAME(name##_cell)(cell);                                                         \
+            grove_cell_step(cell);                                                                 \
+        }                                                                                          \
+    }                                                                                              \
+    GROVE_FN void GROVE_NAME(name##_few)(const grove_cell *first, int64_t run)                     \
+    {                                                                                              \
+        grove_cell cell = *first;                                                                  \
+        grove_steps steps = grove_cell_steps(first);                                               \
+        for (int64_t k = 0; k < run; k++) {                                                        \
+            GROVE_NAME(name##_cell)(&cell);                                                        \
+            grove_cell_move(&cell, &steps);                                                        \
+        }                                                                                          \
+    }                                                                                              \
     __attribute__((unused)) static void GROVE_NAME(name##_cells)(const grove_args *args,           \
                                                                  int64_t first, int64_t last)      \
     {                                                                                              \
         grove_cell cell;                                                                           \
         for (int64_t done = first; done < last;) {                                                 \
             int64_t run = grove_cell_start(&cell, args, done, last);                               \
-            for (int64_t k = 0; k < run; k++) {                                                    \
-                GROVE_NAME(name##_cell)(&cell);                                                    \
-                grove_cell_step(&cell);                                                            \
-            }                                                                                      \
+            if (args->inputs <= GROVE_FEW_INPUTS)                                                  \
+                GROVE_NAME(name##_few)(&cell, run);                                                \
+            else                                                                                   \
+                GROVE_NAME(name##_many)(&cell, run);                                               \
             done += run;                                                                           \
         }                                                                                          \
     }                                                                                              \
     GROVE_FN void GROVE_NAME(name##_cell)(const grove_cell *c)
+
+enum { GROVE_FEW_INPUTS = 3 };
 
 /* Sets `cell` to output cell number `at`; returns how many cells follow by steps along the last
  * axis, at most last - at. Where the last axis is gathered that is one. */
@@ -99,6 +117,8 @@ GROVE_FN int64_t grove_cell_start(grove_cell *cell, const grove_args *args, int6
     }
     if (inner >= 0 && run > args->size[inner] - cell->index[inner])
         run = args->size[inner] - cell->index[inner];
+    for (int k = args->inputs; k < GROVE_FEW_INPUTS; k++)
+        cell->in[k] = 0;
     for (int k = 0; k < args->inputs; k++) {
         cell->in[k] = grove_view_at(&args->in[k], cell->index, args->axes);
         if (args->in[k].gather && args->in[k].gather_axis == inner)
@@ -106,6 +126,40 @@ GROVE_FN int64_t grove_cell_start(grove_cell *cell, const grove_args *args, int6
     }
     cell->out = grove_view_at(&args->out, cell->index, args->axes);
     return run;
+}
+
+/* Bytes from one cell to the next for classes of few inputs: running pointers in registers. */
+typedef struct {
+    int inner; /* the last axis; 0 where there is none, and one cell */
+    int64_t in[GROVE_FEW_INPUTS], out;
+} grove_steps;
+
+GROVE_FN grove_steps grove_cell_steps(const grove_cell *cell)
+{
+    const grove_args *args = cell->args;
+    grove_steps steps = {args->axes > 0 ? args->axes - 1 : 0, {0}, 0};
+
+    if (args->axes == 0)
+        return steps;
+    for (int k = 0; k < args->inputs && k < GROVE_FEW_INPUTS; k++)
+        steps.in[k] = cell->in[k] ? args->in[k].stride[steps.inner] : 0;
+    steps.out = args->out.stride[steps.inner];
+    return steps;
+}
+
+/* In whole numbers, since an input that is not there has no address to step from. */
+GROVE_FN const char *grove_cell_next(const char *at, int64_t step)
+{
+    return (const char *)((uintptr_t)at + (uintptr_t)step);
+}
+
+GROVE_FN void grove_cell_move(grove_cell *cell, const grove_steps *steps)
+{
+    cell->index[steps->inner]++;
+    cell->in[0] = grove_cell_next(cell->in[0], steps->in[0]);
+    cell->in[1] = grove_cell_next(cell->in[1], steps->in[1]);
+    cell->in[2] = grove_cell_next(cell->in[2], steps->in[2]);
+    cell->out += steps->out;
 }
 
 GROVE_FN void grove_cell_step(grove_cell *cell)

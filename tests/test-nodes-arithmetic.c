@@ -162,6 +162,9 @@ START_TEST(arithmetic_of_matrices)
     cell_is("d * a", CELL(5, 10 * I, 3 * d[3], 4 * d[3]));
     cell_is("d * d", CELL(25, 0, 0, -36));
     cell_is("s * a", CELL(s, 2 * I * s, 3 * s, 4 * s));
+    cell_is("a * s", CELL(s, 2 * I * s, 3 * s, 4 * s));
+    cell_is("a + a^T", CELL(2, 3 + 2 * I, 3 + 2 * I, 8));
+    cell_is("a - a^T", CELL(0, 2 * I - 3, 3 - 2 * I, 0));
     cell_is("a * a", CELL(1 + 6 * I, 10 * I, 15, 16 + 6 * I));
     cell_is("a * r", CELL(c + 2 * I * n, 2 * I * c - n, 3 * c + 4 * n, 4 * c - 3 * n));
     cell_is("-(-r)", CELL(c, -n, n, c));
