@@ -16,14 +16,43 @@ typedef struct {
     int sources, times, channels, origin;
     int shape, brightness, jones; /* cells; and what the others vary with; jones 0: none */
     int spectra;                  /* what the brightness varies with */
-    bool gaussians, smear_time, smear_freq, irregular, unequal_widths, unpolarised;
-    int way;
+    bool gaussians, smear_time, smear_freq, irregular, unequal_widths, unpolarised, long_interval;
+    int way, whole; /* whole: channels of the axis, 1000 if 0 */
 } setup;
 
 static const setup setups[] = {
     {.name = "points", .sources = 70, .times = 10, .channels = 24, .unpolarised = true},
     {.name = "tile", .sources = 33, .times = 3, .channels = 19, .origin = 13},
     {.name = "one channel", .sources = 5, .times = 2, .channels = 1, .origin = 3},
+    {.name = "narrow",
+     .sources = 40,
+     .times = 2,
+     .channels = 7,
+     .origin = 1,
+     .smear_time = true,
+     .smear_freq = true,
+     .gaussians = true,
+     .whole = 8,
+     .way = GROVE_PREDICT_CUDA_NARROW},
+    {.name = "two channels",
+     .sources = 40,
+     .times = 2,
+     .channels = 2,
+     .smear_time = true,
+     .smear_freq = true,
+     .gaussians = true,
+     .irregular = true,
+     .unequal_widths = true,
+     .whole = 2,
+     .way = GROVE_PREDICT_CUDA_CHANNEL},
+    {.name = "strong smearing",
+     .sources = 40,
+     .times = 2,
+     .channels = 34,
+     .smear_time = true,
+     .smear_freq = true,
+     .unpolarised = true,
+     .long_interval = true},
     {.name = "one source", .sources = 1, .times = 1, .channels = 8},
     {.name = "no sources", .sources = 0, .times = 2, .channels = 9},
     {.name = "many", .sources = 1100, .times = 1, .channels = 8, .unpolarised = true},
@@ -42,7 +71,8 @@ static const setup setups[] = {
      .smear_time = true,
      .smear_freq = true,
      .unequal_widths = true,
-     .irregular = true},
+     .irregular = true,
+     .way = GROVE_PREDICT_CUDA_IRREGULAR},
     {.name = "jones", .sources = 20, .times = 2, .channels = 10, .jones = TIME | BASELINE | FREQ},
     {.name = "jones of scalars",
      .sources = 20,
@@ -70,7 +100,7 @@ static const setup setups[] = {
      .jones = SOURCE | BASELINE,
      .way = GROVE_PREDICT_CUDA_PLAIN},
 };
-enum { SETUPS = sizeof(setups) / sizeof(*setups) };
+enum { SETUPS = sizeof(setups) / sizeof(*setups), ALL = 15 };
 
 static int32_t left[PAIRS], right[PAIRS];
 static uint64_t counter;
@@ -115,7 +145,7 @@ static void set_channels(const setup *s, grove_args *args)
 {
     double *freq = args->in[GROVE_PREDICT_FREQ].data, *width = args->in[GROVE_PREDICT_WIDTH].data;
     grove_predict_plan plan = {.channels = {!s->irregular, 0, 1e9, 5e6},
-                               .count = 1000,
+                               .count = s->whole ? s->whole : 1000,
                                .equal_width = !s->unequal_widths,
                                .width = 5e6,
                                .reference = 1e9,
@@ -173,7 +203,8 @@ static grove_args make_args(const setup *s, bool double_)
     add_input(&args, GROVE_PREDICT_FREQ, FREQ, GROVE_SCALAR, 1, false, true, 1);
     if (s->smear_time) {
         add_input(&args, GROVE_PREDICT_RATE, row, GROVE_VECTOR, 3, false, true, 1);
-        add_input(&args, GROVE_PREDICT_INTERVAL, TIME, GROVE_SCALAR, 1, false, true, 20);
+        add_input(&args, GROVE_PREDICT_INTERVAL, TIME, GROVE_SCALAR, 1, false, true,
+                  s->long_interval ? 2000 : 20);
     }
     if (s->smear_freq)
         add_input(&args, GROVE_PREDICT_WIDTH, FREQ, GROVE_SCALAR, 1, false, true, 5e6);
@@ -278,7 +309,9 @@ END_TEST
 START_TEST(test_any_tile_gives_the_same_bits)
 {
     enum { FIRST = 3, COUNT = 14 };
-    const setup *s = &setups[12];
+    const setup *s = &setups[ALL];
+
+    ck_assert_str_eq(s->name, "all");
     float all[3][PAIRS][21][8], part[3][PAIRS][COUNT][8];
 
     cuda_testing_reset(9);

@@ -102,13 +102,49 @@ __device__ __forceinline__ void sine_cosine(double half_turns, double *sine, dou
     sincospi(half_turns, sine, cosine);
 }
 
-/* exp(2 pi i turns): reduced in double, evaluated in `real`. */
+/* exp(2 pi i turns): reduced in double, evaluated in `real`. The sum of `turns` below 2^51 and 1.5
+ * 2^52 has no place for a fraction. */
 template <typename real> __device__ __forceinline__ complex_number<real> phasor(double turns)
 {
+    const double whole = (turns + 6755399441055744.0) - 6755399441055744.0;
     complex_number<real> z;
 
-    sine_cosine((real)(2 * (turns - rint(turns))), &z.im, &z.re);
+    sine_cosine((real)(2 * (turns - whole)), &z.im, &z.re);
     return z;
+}
+
+__device__ __forceinline__ float power_of_two(float x)
+{
+    return exp2f(x);
+}
+
+__device__ __forceinline__ double power_of_two(double x)
+{
+    return exp2(x);
+}
+
+/* sin x / x, x = pi turns. */
+template <typename real> __device__ __forceinline__ real sinc_of(real turns)
+{
+    real x = (real)GROVE_PI * turns, y = x * x, sine, cosine, sum = 0;
+
+    if (!(fabs(turns) <= (real)0.5)) {
+        sine_cosine(turns, &sine, &cosine);
+        return sine / x;
+    }
+    if (sizeof(real) == sizeof(double)) {
+        sum = (real)(1.0 / 51090942171709440000.0);
+        sum = sum * y + (real)(-1.0 / 121645100408832000.0);
+        sum = sum * y + (real)(1.0 / 355687428096000.0);
+        sum = sum * y + (real)(-1.0 / 1307674368000.0);
+    }
+    sum = sum * y + (real)(1.0 / 6227020800.0);
+    sum = sum * y + (real)(-1.0 / 39916800);
+    sum = sum * y + (real)(1.0 / 362880);
+    sum = sum * y + (real)(-1.0 / 5040);
+    sum = sum * y + (real)(1.0 / 120);
+    sum = sum * y + (real)(-1.0 / 6);
+    return sum * y + 1;
 }
 
 /* sin x / x, x = pi turns, for any turns. */

@@ -1,15 +1,12 @@
-// The sum over sources of left * (brightness, phase, shape, smearing) * right. Sources pass through
-// shared memory, and each thread keeps the sums of its row and its group of channels in registers:
-// with equally spaced channels a source costs two sines and cosines for the group and one complex
-// product per channel.
-#include "number.h"
-#include "predict.h"
-
-#include "../visibility.h"
+// The sum over sources of left * (brightness, phase, shape, smearing) * right where Jones terms
+// vary with the source or channels are not equally spaced, and plainly for anything. Sources pass
+// through shared memory, and each thread keeps the sums of its row and its group of channels in
+// registers.
+#include "predict_place.h"
 
 namespace
 {
-enum { ROWS = PREDICT_CUDA_ROWS, GROUP = PREDICT_CUDA_GROUP, CHUNK = 32, INPUTS = 10 };
+enum { GROUP = PREDICT_CUDA_GROUP, CHUNK = 32 };
 // After so many sources the sums of a thread go to double.
 enum { FLUSH = 16 * CHUNK };
 
@@ -23,76 +20,6 @@ template <typename real> struct chunk {
     double freq[GROUP], width[GROUP];
     int regular, equal_width;
 };
-
-// Where a thread works.
-struct place {
-    const grove_args *args;
-    const grove_predict_plan *plan;
-    int source, freq; // axes, -1: none
-    int64_t sources;
-    int64_t channel; // of the whole axis, at the group's begin
-    int64_t offset;  // of that channel in the evaluation; negative where it begins inside the group
-    int first, last; // channels of the group that are wanted
-    bool row;        // there is a row for this thread
-    const char *in[INPUTS];
-    char *out;
-};
-
-__device__ __forceinline__ int64_t stride_of(const grove_view *view, int axis)
-{
-    return axis < 0 ? 0 : view->stride[axis];
-}
-
-__device__ const char *cell_at(const place &p, int input, int64_t source, int k)
-{
-    const grove_view *view = &p.args->in[input];
-
-    return p.in[input] ? p.in[input] + stride_of(view, p.source) * source +
-                             stride_of(view, p.freq) * (p.offset + k)
-                       : nullptr;
-}
-
-__device__ const double *doubles_at(const place &p, int input, int64_t source, int k)
-{
-    return (const double *)(const void *)cell_at(p, input, source, k);
-}
-
-// Addresses of the row's cells, at source 0 and channel 0.
-__device__ void find_row(place *p, int64_t row)
-{
-    const grove_args *args = p->args;
-    int64_t index[GROVE_MAX_AXES];
-
-    for (int d = args->axes - 1; d >= 0; d--) {
-        index[d] = 0;
-        if (d != p->source && d != p->freq) {
-            index[d] = row % args->size[d];
-            row /= args->size[d];
-        }
-    }
-    for (int k = 0; k < INPUTS; k++)
-        p->in[k] = k < args->inputs ? grove_view_at(&args->in[k], index, args->axes) : nullptr;
-    p->out = grove_view_at(&args->out, index, args->axes);
-}
-
-__device__ void find_place(place *p, const grove_args *args, int64_t task, int64_t groups,
-                           int64_t first_group)
-{
-    int64_t row = task / groups * ROWS + threadIdx.x, rows = grove_predict_row_count(args);
-
-    p->args = args;
-    p->plan = (const grove_predict_plan *)(const void *)args->state.bytes;
-    p->source = grove_args_axis(args, GROVE_AXIS_SOURCE);
-    p->freq = grove_args_axis(args, GROVE_AXIS_FREQ);
-    p->sources = p->source < 0 ? 1 : args->size[p->source];
-    p->channel = (first_group + task % groups) * GROUP;
-    p->offset = p->freq < 0 ? 0 : p->channel - args->origin[p->freq];
-    int64_t channels = p->freq < 0 ? 1 : args->size[p->freq];
-    p->first = p->offset < 0 ? (int)-p->offset : 0;
-    p->last = channels - p->offset < GROUP ? (int)(channels - p->offset) : (int)GROUP;
-    p->row = row < rows;
-    find_row(p, p->row ? row : 0);
-}
 
 // ---- sources into shared memory, by all threads of the block ----
 
@@ -131,16 +58,8 @@ __device__ void load_source(const place &p, chunk<real> *c, int i, int64_t sourc
     for (int d = 0; d < 3; d++)
         c->direction[i][d] = lmn[d] / GROVE_SPEED_OF_LIGHT;
     c->gaussian[i] = shape && grove_is_gaussian(shape);
-    if (c->gaussian[i]) {
-        double sine, cosine, scale = GROVE_PI / sqrt(4 * 0.69314718055994530942);
-        scale /= GROVE_SPEED_OF_LIGHT;
-        sine = sin(shape[2]);
-        cosine = cos(shape[2]);
-        c->ellipse[i][0] = scale * shape[0] * sine;
-        c->ellipse[i][1] = scale * shape[0] * cosine;
-        c->ellipse[i][2] = scale * shape[1] * cosine;
-        c->ellipse[i][3] = -scale * shape[1] * sine;
-    }
+    if (c->gaussian[i])
+        find_ellipse(shape, c->ellipse[i]);
 }
 
 template <typename real>
@@ -178,30 +97,6 @@ struct totals {
     complex_number<double> element[4][GROUP];
 };
 
-// Coordinates of a row.
-struct coordinates {
-    double uvw[3], change[3]; // m, and their change in an integration
-};
-
-__device__ coordinates find_coordinates(const place &p)
-{
-    const double *uvw = doubles_at(p, GROVE_PREDICT_UVW, 0, 0);
-    const double *rate = doubles_at(p, GROVE_PREDICT_RATE, 0, 0);
-    const double *interval = doubles_at(p, GROVE_PREDICT_INTERVAL, 0, 0);
-    coordinates x;
-
-    for (int d = 0; d < 3; d++) {
-        x.uvw[d] = uvw[d];
-        x.change[d] = rate ? rate[d] * *interval : 0;
-    }
-    return x;
-}
-
-__device__ __forceinline__ double dot(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
 // Adds source i of the chunk, number `source` of all.
 template <typename real, bool JONES>
 __device__ __forceinline__ void add_source(const place &p, const chunk<real> &c,
@@ -221,11 +116,8 @@ __device__ __forceinline__ void add_source(const place &p, const chunk<real> &c,
     }
     if (wide && c.equal_width)
         scale = sinc_of_turns<real>(c.width[0] * delay);
-    if (c.gaussian[i]) {
-        const double *a = c.ellipse[i];
-        double major = x.uvw[0] * a[0] + x.uvw[1] * a[1], minor = x.uvw[0] * a[2] + x.uvw[1] * a[3];
-        extent = major * major + minor * minor;
-    }
+    if (c.gaussian[i])
+        extent = find_extent(x.uvw, c.ellipse[i]);
 #pragma unroll
     for (int k = 0; k < GROUP; k++) {
         const complex_number<real> *w = c.weight[i][k];
@@ -331,54 +223,35 @@ __device__ void sum_plainly(const place &p, int k, matrix_number<double> *total)
     }
 }
 
-__device__ void put_channel(const place &p, int k, const matrix_number<double> &m)
-{
-    put_matrix(&p.args->out, p.out + stride_of(&p.args->out, p.freq) * (p.offset + k), m);
-}
-
-// Jones terms that do not vary with the source stand around the sum.
-__device__ void put_totals(const place &p, const totals &total, bool around)
-{
-    for (int k = p.first; k < p.last; k++) {
-        matrix_number<double> m;
-        for (int e = 0; e < 4; e++)
-            m.element[e] = total.element[e][k];
-        if (around)
-            m = matrix_at<double>(&p.args->in[GROVE_PREDICT_LEFT],
-                                  cell_at(p, GROVE_PREDICT_LEFT, 0, k)) *
-                m *
-                matrix_at<double>(&p.args->in[GROVE_PREDICT_RIGHT],
-                                  cell_at(p, GROVE_PREDICT_RIGHT, 0, k));
-        put_channel(p, k, m);
-    }
-}
-
 template <typename real, bool JONES>
 __device__ __forceinline__ void predict(const grove_args *args, chunk<real> *c)
 {
-    int64_t first_group, groups = grove_predict_groups(args, &first_group);
-    int64_t tasks = (grove_predict_row_count(args) + ROWS - 1) / ROWS * groups;
-    bool around =
-        !JONES && (args->in[GROVE_PREDICT_LEFT].data || args->in[GROVE_PREDICT_RIGHT].data);
+    int64_t tasks = count_tasks(args, GROUP);
 
     for (int64_t task = blockIdx.x; task < tasks; task += gridDim.x) {
         place p;
         totals total = {};
-        find_place(&p, args, task, groups, first_group);
+        find_place(&p, args, task, GROUP);
         sum_sources<real, JONES>(p, c, &total);
-        if (p.row)
-            put_totals(p, total, around);
+        for (int k = p.first; k < p.last && p.row; k++) {
+            matrix_number<double> m;
+            for (int e = 0; e < 4; e++)
+                m.element[e] = total.element[e][k];
+            if (JONES)
+                put_channel(p, k, m);
+            else
+                put_around(p, k, m);
+        }
     }
 }
 
 __device__ __forceinline__ void predict_plainly(const grove_args *args)
 {
-    int64_t first_group, groups = grove_predict_groups(args, &first_group);
-    int64_t tasks = (grove_predict_row_count(args) + ROWS - 1) / ROWS * groups;
+    int64_t tasks = count_tasks(args, GROUP);
 
     for (int64_t task = blockIdx.x; task < tasks; task += gridDim.x) {
         place p;
-        find_place(&p, args, task, groups, first_group);
+        find_place(&p, args, task, GROUP);
         for (int k = p.first; k < p.last && p.row; k++) {
             matrix_number<double> m = {};
             sum_plainly(p, k, &m);
@@ -390,7 +263,7 @@ __device__ __forceinline__ void predict_plainly(const grove_args *args)
 
 // Six kernels, so that none pays for the registers of another.
 #define KERNEL(name, real, jones)                                                                  \
-    extern "C" __global__ void __launch_bounds__(PREDICT_CUDA_ROWS)                                \
+    extern "C" __global__ void __launch_bounds__(PREDICT_CUDA_ROWS, 2)                             \
         name(const __grid_constant__ grove_args args)                                              \
     {                                                                                              \
         __shared__ chunk<real> shared_##name;                                                      \
@@ -398,15 +271,15 @@ __device__ __forceinline__ void predict_plainly(const grove_args *args)
     }                                                                                              \
     GROVE_CUDA_EXPORT(name)
 #define PLAIN_KERNEL(name)                                                                         \
-    extern "C" __global__ void __launch_bounds__(PREDICT_CUDA_ROWS)                                \
+    extern "C" __global__ void __launch_bounds__(PREDICT_CUDA_ROWS, 2)                             \
         name(const __grid_constant__ grove_args args)                                              \
     {                                                                                              \
         predict_plainly(&args);                                                                    \
     }                                                                                              \
     GROVE_CUDA_EXPORT(name)
 
-KERNEL(predict_single, float, false)
-KERNEL(predict_double, double, false)
+KERNEL(predict_irregular_single, float, false)
+KERNEL(predict_irregular_double, double, false)
 KERNEL(predict_jones_single, float, true)
 KERNEL(predict_jones_double, double, true)
 PLAIN_KERNEL(predict_plain_single)

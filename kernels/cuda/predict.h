@@ -6,20 +6,27 @@
 #include "../cpu/predict.h"
 
 /* A thread takes one row (baseline and time) and a group of channels, which begins at an absolute
- * multiple of GROUP: no result depends on where a tile begins. A block takes ROWS rows. */
-enum { PREDICT_CUDA_ROWS = 128, PREDICT_CUDA_GROUP = 8 };
+ * multiple of its size: no result depends on where a tile begins. A block takes ROWS rows. */
+enum {
+    PREDICT_CUDA_ROWS = 128,
+    PREDICT_CUDA_GROUP = 4,        /* predict_jones_, predict_irregular_, predict_plain_ */
+    PREDICT_CUDA_WIDE_SINGLE = 32, /* predict_wide_ */
+    PREDICT_CUDA_WIDE_DOUBLE = 16,
+    PREDICT_CUDA_NARROW = 8 /* predict_narrow_ */
+};
 
-/* Groups that the channels of the evaluation lie in; *first counts from the axis' start. */
-GROVE_FN int64_t grove_predict_groups(const grove_args *args, int64_t *first)
+/* Groups of `group` that the channels of the evaluation lie in; *first counts from the axis' start.
+ */
+GROVE_FN int64_t grove_predict_groups(const grove_args *args, int group, int64_t *first)
 {
     int d = grove_args_axis(args, GROVE_AXIS_FREQ);
 
-    *first = d < 0 ? 0 : args->origin[d] / PREDICT_CUDA_GROUP;
+    *first = d < 0 ? 0 : args->origin[d] / group;
     if (d < 0)
         return 1;
     if (args->size[d] < 1)
         return 0;
-    return (args->origin[d] + args->size[d] - 1) / PREDICT_CUDA_GROUP - *first + 1;
+    return (args->origin[d] + args->size[d] - 1) / group - *first + 1;
 }
 
 GROVE_FN int64_t grove_predict_row_count(const grove_args *args)
@@ -32,26 +39,34 @@ GROVE_FN int64_t grove_predict_row_count(const grove_args *args)
     return rows;
 }
 
-/* How many threads to launch, in blocks of PREDICT_CUDA_ROWS. */
-GROVE_FN int64_t grove_predict_cuda_threads(const grove_args *args)
-{
-    int64_t first, groups = grove_predict_groups(args, &first);
-    int64_t blocks = (grove_predict_row_count(args) + PREDICT_CUDA_ROWS - 1) / PREDICT_CUDA_ROWS;
-
-    return blocks * groups * PREDICT_CUDA_ROWS;
-}
-
 /* Which of them an evaluation takes, by what its inputs vary with. */
 enum {
-    GROVE_PREDICT_CUDA,       /* predict_: Jones terms, if any, stand around the sum */
-    GROVE_PREDICT_CUDA_JONES, /* predict_jones_: Jones terms vary with the source */
-    GROVE_PREDICT_CUDA_PLAIN  /* predict_plain_: anything, every phase evaluated in double */
+    GROVE_PREDICT_CUDA_WIDE,      /* recurrence along channels; Jones terms around the sum */
+    GROVE_PREDICT_CUDA_NARROW,    /* the same with smaller groups, for few channels */
+    GROVE_PREDICT_CUDA_CHANNEL,   /* one channel by itself */
+    GROVE_PREDICT_CUDA_IRREGULAR, /* every phase evaluated */
+    GROVE_PREDICT_CUDA_JONES,     /* Jones terms vary with the source */
+    GROVE_PREDICT_CUDA_PLAIN      /* anything, every phase evaluated in double */
 };
 
 GROVE_FN int grove_predict_varies(const grove_args *args, int input, int axis)
 {
     return axis >= 0 && input < args->inputs && args->in[input].data &&
            args->in[input].stride[axis] != 0;
+}
+
+/* Of the sums without Jones terms inside, that which takes least time for the whole axis: a group
+ * of 8 takes about 1.7 times as long for a channel as one of 32. */
+GROVE_FN int grove_predict_cuda_direct(const grove_args *args)
+{
+    const grove_predict_plan *plan = (const grove_predict_plan *)(const void *)args->state.bytes;
+    int64_t wide = (plan->count + 31) / 32 * 32, narrow = (plan->count + 7) / 8 * 8;
+
+    if (plan->count <= 2)
+        return GROVE_PREDICT_CUDA_CHANNEL;
+    if (!plan->channels.regular || (args->in[GROVE_PREDICT_WIDTH].data && !plan->equal_width))
+        return GROVE_PREDICT_CUDA_IRREGULAR;
+    return 10 * wide <= 17 * narrow ? GROVE_PREDICT_CUDA_WIDE : GROVE_PREDICT_CUDA_NARROW;
 }
 
 GROVE_FN int grove_predict_cuda_way(const grove_args *args)
@@ -75,29 +90,48 @@ GROVE_FN int grove_predict_cuda_way(const grove_args *args)
         plain |= k != GROVE_PREDICT_FREQ && grove_predict_varies(args, k, freq);
     if (plain)
         return GROVE_PREDICT_CUDA_PLAIN;
-    return grove_predict_varies(args, GROVE_PREDICT_LEFT, source) ||
-                   grove_predict_varies(args, GROVE_PREDICT_RIGHT, source)
-               ? GROVE_PREDICT_CUDA_JONES
-               : GROVE_PREDICT_CUDA;
+    if (grove_predict_varies(args, GROVE_PREDICT_LEFT, source) ||
+        grove_predict_varies(args, GROVE_PREDICT_RIGHT, source))
+        return GROVE_PREDICT_CUDA_JONES;
+    return grove_predict_cuda_direct(args);
+}
+
+/* Channels of a group. */
+GROVE_FN int grove_predict_cuda_group(const grove_args *args, int way)
+{
+    return way == GROVE_PREDICT_CUDA_WIDE
+               ? args->out.bytes == 8 ? PREDICT_CUDA_WIDE_DOUBLE : PREDICT_CUDA_WIDE_SINGLE
+           : way == GROVE_PREDICT_CUDA_NARROW  ? PREDICT_CUDA_NARROW
+           : way == GROVE_PREDICT_CUDA_CHANNEL ? 1
+                                               : PREDICT_CUDA_GROUP;
 }
 
 #ifndef GROVE_CUDA
+/* How many threads to launch. */
 static int64_t grove_predict_device_threads(const grove_args *args)
 {
-    return grove_predict_cuda_threads(args);
+    int64_t first, groups = grove_predict_groups(
+                       args, grove_predict_cuda_group(args, grove_predict_cuda_way(args)), &first);
+    int64_t blocks = (grove_predict_row_count(args) + PREDICT_CUDA_ROWS - 1) / PREDICT_CUDA_ROWS;
+
+    return blocks * groups * PREDICT_CUDA_ROWS;
 }
+
+#define GROVE_PREDICT_KERNEL(name, file)                                                           \
+    {                                                                                              \
+        name, 0, 0, file, grove_predict_device_threads, PREDICT_CUDA_ROWS, 0                       \
+    }
 
 /* The kernel for an evaluation; for grove_class.device. */
 static inline const grove_kernel *grove_predict_device(const grove_args *args)
 {
-    enum { BLOCK = PREDICT_CUDA_ROWS };
     static const grove_kernel kernels[] = {
-        [GROVE_PREDICT_CUDA] = {"predict", 0, 0, "predict.cu", grove_predict_device_threads, BLOCK,
-                                0},
-        [GROVE_PREDICT_CUDA_JONES] = {"predict_jones", 0, 0, "predict.cu",
-                                      grove_predict_device_threads, BLOCK, 0},
-        [GROVE_PREDICT_CUDA_PLAIN] = {"predict_plain", 0, 0, "predict.cu",
-                                      grove_predict_device_threads, BLOCK, 0},
+        [GROVE_PREDICT_CUDA_WIDE] = GROVE_PREDICT_KERNEL("predict_wide", "predict_direct.cu"),
+        [GROVE_PREDICT_CUDA_NARROW] = GROVE_PREDICT_KERNEL("predict_narrow", "predict_direct.cu"),
+        [GROVE_PREDICT_CUDA_CHANNEL] = GROVE_PREDICT_KERNEL("predict_channel", "predict_direct.cu"),
+        [GROVE_PREDICT_CUDA_IRREGULAR] = GROVE_PREDICT_KERNEL("predict_irregular", "predict.cu"),
+        [GROVE_PREDICT_CUDA_JONES] = GROVE_PREDICT_KERNEL("predict_jones", "predict.cu"),
+        [GROVE_PREDICT_CUDA_PLAIN] = GROVE_PREDICT_KERNEL("predict_plain", "predict.cu"),
     };
 
     return &kernels[grove_predict_cuda_way(args)];
