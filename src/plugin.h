@@ -185,8 +185,10 @@ enum {
                                    as another's */
     GROVE_CLASS_MIX_FLAGS = 32, /* flags of any element of an input flag every element of the
                                    output; otherwise element by element (scalars flag all) */
-    GROVE_CLASS_PRODUCT_FLAGS = 64,   /* flags as in the matrix product of the first two inputs */
-    GROVE_CLASS_TRANSPOSE_FLAGS = 128 /* those of XY and YX change places */
+    GROVE_CLASS_PRODUCT_FLAGS = 64,    /* flags as in the matrix product of the first two inputs */
+    GROVE_CLASS_TRANSPOSE_FLAGS = 128, /* those of XY and YX change places */
+    GROVE_CLASS_SUM = 256 /* its value is a sum over the axes it consumes: that of parts of them may
+                             be computed one after the other, and added */
 };
 
 typedef enum {

@@ -1,7 +1,7 @@
 /* Sessions on emulated devices: what is copied and what is computed again, memory that is short,
  * faults of the driver, several devices. */
 #include "cuda-testing.h"
-#include "session-testing.h"
+#include "heap-testing.h"
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- classes: a number that the test turns, and an action that keeps all that it is given ---- */
+/* ---- classes: a number that the test turns ---- */
 
 static double knob_now;
 
@@ -39,122 +39,18 @@ static const grove_class class_knob = {GROVE_CLASS_HEAD(knob),    .doc = "For te
                                        .flags = GROVE_CLASS_DATA, .object = GROVE_OBSERVATION,
                                        .open = open_knob,         .read = read_knob};
 
-typedef struct {
-    double *numbers; /* real and imaginary part of each, in order of the action's axes */
-    size_t count;
-} heap;
-
-static heap kept;
-
-static int write_heap(grove_node *node, const grove_array *inputs, int count)
-{
-    const grove_array *in = &inputs[0];
-    size_t all = (size_t)in->elements;
-
-    (void)node;
-    (void)count;
-    for (int d = 0; d < in->axes; d++)
-        all *= (size_t)in->range[d].axis->size;
-    if (!kept.numbers)
-        kept = (heap){calloc(all + 1, 2 * sizeof(double)), all};
-    ck_assert_uint_eq(kept.count, all);
-    for (int64_t cell = 0; cell < in->cells; cell++) {
-        int64_t to = 0, rest = cell, step = 1;
-        for (int d = in->axes - 1; d >= 0; d--) {
-            to += (in->range[d].first + rest % in->range[d].count) * step;
-            rest /= in->range[d].count;
-            step *= in->range[d].axis->size;
-        }
-        int parts = in->form.complex_ ? 2 : 1;
-        for (int k = 0; k < in->elements * parts; k++) {
-            int64_t from = cell * in->elements * parts + k;
-            kept.numbers[2 * (to * in->elements + k / parts) + k % parts] +=
-                in->form.precision == GROVE_PRECISION_DOUBLE ? ((double *)in->data)[from]
-                                                             : (double)((float *)in->data)[from];
-        }
-    }
-    return 0;
-}
-
-static const grove_input heap_inputs[] = {
-    {"x", GROVE_VALUE, "what is kept", .shapes = GROVE_ANY_SHAPE}, {0}};
-static const grove_class class_heap = {GROVE_CLASS_HEAD(heap), .doc = "For tests.",
-                                       .inputs = heap_inputs, .flags = GROVE_CLASS_ACTION,
-                                       .write = write_heap};
-
 static void setup(void)
 {
     cuda_testing_reset(0);
     session_test_begin();
     ck_assert_int_eq(grove_classes_add(now.classes, &class_knob, now.error), 0);
-    ck_assert_int_eq(grove_classes_add(now.classes, &class_heap, now.error), 0);
-    kept = (heap){0};
+    heap_test_add();
 }
 
 static void teardown(void)
 {
-    free(kept.numbers);
+    heap_test_end();
     session_test_end();
-}
-
-static grove_session *session_of(const char *device, grove_session_options options)
-{
-    options.device = device;
-    grove_session *session = grove_session_new(now.tree, &options, now.error);
-    if (!session)
-        ck_abort_msg("%s", grove_error_message(now.error, 0));
-    return session;
-}
-
-/* Frees it; nothing may be left in the driver. */
-static void end(grove_session *session)
-{
-    const emulated_control *c = cuda_testing_control();
-
-    grove_session_free(session);
-    if (!c)
-        return;
-    ck_assert_int_eq(c->blocks, 0);
-    ck_assert_int_eq(c->pinned, 0);
-    ck_assert_int_eq(c->streams, 0);
-    ck_assert_int_eq(c->events, 0);
-    ck_assert_int_eq(c->contexts, 0);
-    ck_assert_int_eq(c->host_addresses, 0);
-}
-
-/* What the tree's action gets from a run there. */
-static heap run_on(const char *device, grove_session_options options, grove_counters *counters)
-{
-    grove_session *session = session_of(device, options);
-    int code = grove_session_run(session);
-
-    ck_assert_msg(!code, "%s", code ? grove_error_message(now.error, 0) : "");
-    if (counters)
-        *counters = *grove_session_counters(session);
-    end(session);
-    heap result = kept;
-    kept = (heap){0};
-    return result;
-}
-
-static double distance(const heap *a, const heap *b)
-{
-    double sum = 0, norm = 0;
-
-    ck_assert_uint_eq(a->count, b->count);
-    for (size_t i = 0; i < 2 * a->count; i++) {
-        double d = a->numbers[i] - b->numbers[i];
-        sum += d * d;
-        norm += b->numbers[i] * b->numbers[i];
-    }
-    ck_assert(isfinite(sum) && norm > 0);
-    return sqrt(sum / norm);
-}
-
-static bool equal(const heap *a, const heap *b)
-{
-    return a->count == b->count &&
-           !memcmp(a->numbers, b->numbers, 2 * a->count * sizeof(*a->numbers));
 }
 
 /* ---- a simulation ---- */
@@ -186,10 +82,10 @@ START_TEST(simulation_in_tiles)
     grove_counters c = {0};
 
     simulate("120s", 4, "");
-    heap truth = run_on("cpu", options, &c);
+    heap truth = heap_test_run("cpu", options, &c);
     ck_assert_uint_eq(c.launches, 0);
-    heap got = run_on("cuda", options, &c);
-    ck_assert_double_lt(distance(&got, &truth), _i ? 1e-11 : 1e-5);
+    heap got = heap_test_run("cuda", options, &c);
+    ck_assert_double_lt(heap_distance(&got, &truth), _i ? 1e-11 : 1e-5);
     /* each visibility comes back once; noise and all else is made there */
     ck_assert_uint_eq(c.bytes_down, truth.count * (_i ? 16 : 8));
     /* up go uvw and its rate, once, and little else: [time baseline] vectors of 3 doubles */
@@ -209,14 +105,14 @@ START_TEST(memory_is_taken_once)
     grove_session_options options = {.threads = 1, .tile_times = 2};
 
     simulate("120s", 4, "");
-    grove_session *session = session_of("cuda", options);
+    grove_session *session = heap_test_session("cuda", options);
     uint64_t before = 0;
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(grove_session_run(session), 0);
         ck_assert(i < 2 || grove_session_counters(session)->system_allocations == before);
         before = grove_session_counters(session)->system_allocations;
     }
-    end(session);
+    heap_test_close(session);
 }
 END_TEST
 
@@ -228,7 +124,7 @@ START_TEST(loop_copies_the_parm_alone)
     grove_counters last = {0};
 
     simulate("120s", 4, "k = knob()\nx = (V + V) * k.gain\n");
-    grove_session *session = session_of("cuda", options);
+    grove_session *session = heap_test_session("cuda", options);
     for (int i = 0; i < 10; i++) {
         grove_value *value = NULL;
         int64_t count = 0;
@@ -261,7 +157,7 @@ START_TEST(loop_copies_the_parm_alone)
     char *profile = grove_session_profile(session);
     ck_assert_ptr_nonnull(strstr(profile, "\ncuda:0: "));
     free(profile);
-    end(session);
+    heap_test_close(session);
 }
 END_TEST
 
@@ -283,7 +179,7 @@ START_TEST(reductions_stay_there)
 
     simulate("120s", 4, lines[_i % LINES]);
     for (int i = 0; i < 2; i++) {
-        grove_session *session = session_of(i ? "cuda" : "cpu", options);
+        grove_session *session = heap_test_session(i ? "cuda" : "cpu", options);
         grove_value *value = NULL;
         options.tile_times = i ? 0 : 3;
         ck_assert_int_eq(grove_session_value(session, "R", &value), 0);
@@ -295,11 +191,11 @@ START_TEST(reductions_stay_there)
             ck_assert_uint_le(grove_session_counters(session)->bytes_down, 2 * bytes);
             grove_value_unref(value);
         }
-        end(session);
+        heap_test_close(session);
     }
     ck_assert_int_eq(count[0], count[1]);
     heap a = {numbers[0], (size_t)count[0]}, b = {numbers[1], (size_t)count[1]};
-    ck_assert_double_lt(distance(&b, &a), options.double_precision ? 1e-11 : 1e-5);
+    ck_assert_double_lt(heap_distance(&b, &a), options.double_precision ? 1e-11 : 1e-5);
     free(numbers[0]);
     free(numbers[1]);
 }
@@ -319,13 +215,13 @@ START_TEST(devices_by_name)
         ck_assert_int_eq(grove_error_count(now.error), 1);
         grove_error_clear(now.error);
     }
-    grove_session *session = session_of("auto", options);
+    grove_session *session = heap_test_session("auto", options);
     ck_assert_int_eq(session->device_count, 1);
-    end(session);
+    heap_test_close(session);
     setenv("GROVE_CUDA_DRIVER", "/nowhere/libcuda.so.1", 1);
-    session = session_of("auto", options);
+    session = heap_test_session("auto", options);
     ck_assert_int_eq(session->device_count, 0);
-    end(session);
+    heap_test_close(session);
     options.device = "cuda";
     ck_assert_ptr_null(grove_session_new(now.tree, &options, now.error));
     ck_assert_int_eq(grove_error_count(now.error), 1);
@@ -334,19 +230,6 @@ START_TEST(devices_by_name)
 END_TEST
 
 /* ---- memory that is short ---- */
-
-/* Many sources at random places, none of them so near to another that they are one. */
-static void many_sources(int sources)
-{
-    FILE *file = fopen("many.skymodel", "w");
-
-    ck_assert_ptr_nonnull(file);
-    fputs("format = Name, Type, Ra, Dec, I\n", file);
-    for (int k = 0; k < sources; k++)
-        fprintf(file, "s%d, POINT, %d:%d:%d.0, 49.%02d.%02d.0, %g\n", k, 5, 42 + k % 3, k % 60,
-                30 + k / 60 % 25, k % 53, 1 + 0.001 * k);
-    fclose(file);
-}
 
 static const char many[] =
     "obs = observe(array=\"%s/data/arrays/vla-c.array\", phase_centre=\"05h42m36.1s 49d51m07s\",\n"
@@ -372,26 +255,26 @@ START_TEST(limited_memory_changes_nothing)
     grove_counters c = {0};
     char text[2048];
 
-    many_sources(_i == 2 ? 40 : 400);
+    heap_test_sources("many.skymodel", _i == 2 ? 40 : 400);
     snprintf(text, sizeof(text), many, source, sums[_i]);
     session_test_tree(text);
-    heap truth = run_on("cuda", options, &c);
+    heap truth = heap_test_run("cuda", options, &c);
     for (int k = 2; k <= 4; k++) {
         uint64_t peak = c.device_peak_bytes;
         options.device_memory = peak * 2 / (uint64_t)(k + 1);
         grove_counters less = {0};
-        heap got = run_on("cuda", options, &less);
+        heap got = heap_test_run("cuda", options, &less);
         ck_assert_uint_le(less.device_peak_bytes, options.device_memory);
         ck_assert_uint_lt(less.device_peak_bytes, peak);
         ck_assert_uint_gt(less.launches, 0);
         ck_assert(less.tiles > c.tiles || _i == 2); /* there, chunks of sources are smaller */
-        ck_assert(equal(&got, &truth));
+        ck_assert(heap_equal(&got, &truth));
         free(got.numbers);
     }
     /* not even the smallest tile fits, and hardly anything: the cpu helps */
     options.device_memory = 100000;
-    heap got = run_on("cuda", options, NULL);
-    ck_assert_double_lt(distance(&got, &truth), 1e-5);
+    heap got = heap_test_run("cuda", options, NULL);
+    ck_assert_double_lt(heap_distance(&got, &truth), 1e-5);
     free(got.numbers);
     free(truth.numbers);
     remove("many.skymodel");
@@ -407,15 +290,15 @@ START_TEST(less_than_was_promised)
     if (!control)
         return;
     simulate("120s", 4, "");
-    heap truth = run_on("cpu", options, NULL);
+    heap truth = heap_test_run("cpu", options, NULL);
     for (uint64_t kib = 64; kib <= 4096; kib *= 4) {
         cuda_testing_reset((uint64_t)_i);
-        grove_session *session = session_of("cuda", options);
+        grove_session *session = heap_test_session("cuda", options);
         control->memory = kib << 10;
         ck_assert_int_eq(grove_session_run(session), 0);
         ck_assert(kib > 64 || session->fallen_back);
-        end(session);
-        ck_assert_double_lt(distance(&kept, &truth), 1e-5);
+        heap_test_close(session);
+        ck_assert_double_lt(heap_distance(&kept, &truth), 1e-5);
         free(kept.numbers);
         kept = (heap){0};
     }
@@ -438,7 +321,7 @@ START_TEST(each_fault)
         return;
     session_test_tree("J[p] = o.jones\nm = mean(J[p] * o.data * J[q]^H, over=time)\n"
                       "keep = heap(select(J[p] * (o.data * o.gain) * J[q]^H - m, element=XY))");
-    heap truth = run_on("cpu", options, NULL);
+    heap truth = heap_test_run("cpu", options, NULL);
     for (int n = 1; n < 2000; n++) {
         cuda_testing_reset((uint64_t)(n % 5));
         control->fault = kind;
@@ -455,9 +338,9 @@ START_TEST(each_fault)
             ck_assert_ptr_nonnull(strstr(grove_error_message(now.error, 0), "cuda:0: "));
         } else {
             worked++;
-            ck_assert_double_lt(distance(&kept, &truth), 1e-5);
+            ck_assert_double_lt(heap_distance(&kept, &truth), 1e-5);
         }
-        end(session);
+        heap_test_close(session);
         free(kept.numbers);
         kept = (heap){0};
         if (!reached)
@@ -479,12 +362,12 @@ START_TEST(any_number_of_devices)
     if (!control)
         return;
     simulate("120s", 4, "");
-    heap truth = run_on("cuda", options, NULL);
+    heap truth = heap_test_run("cuda", options, NULL);
     for (int devices = 1; devices < 4; devices++) {
         cuda_testing_reset((uint64_t)_i);
         control->devices = devices;
-        heap got = run_on("cuda:all", options, NULL);
-        ck_assert(equal(&got, &truth));
+        heap got = heap_test_run("cuda:all", options, NULL);
+        ck_assert(heap_equal(&got, &truth));
         free(got.numbers);
     }
     free(truth.numbers);

@@ -43,20 +43,26 @@ int grove_compute_constant(grove_run *run, grove_step *step)
 int grove_compute_data(grove_run *run, grove_step *step)
 {
     const grove_node *node = step->node;
+    const char *data = node->leaf->members[node->member].data;
     grove_range range[GROVE_MAX_AXES];
+    bool whole = true;
 
     grove_step_ranges(run->program, step, range);
+    for (int d = 0; d < step->axes; d++)
+        whole = whole && range[d].count == range[d].axis->size;
     step->value =
         grove_value_bare(range, step->axes, node->form.shape, grove_form_elements(&node->form),
                          node->form.complex_, step->double_);
     memcpy(&step->value->unit, &node->form.unit, sizeof(step->value->unit));
     size_t bytes = (size_t)grove_value_cells(step->value) * grove_value_cell_bytes(step->value);
-    step->value->data = grove_place_kept(run->session, node);
-    if (!step->value->data) {
-        step->value->data =
-            grove_buffer_borrow(run->session->host, node->leaf->members[node->member].data, bytes);
+    step->value->data = whole ? grove_place_kept(run->session, node) : NULL;
+    if (step->value->data)
+        return 0;
+    if (!whole) /* along the slowest axis, of which so much comes before */
+        data += bytes / (size_t)(range[0].count > 0 ? range[0].count : 1) * (size_t)range[0].first;
+    step->value->data = grove_buffer_borrow(run->session->host, data, bytes);
+    if (whole)
         grove_place_keep(run->session, node, step->value->data);
-    }
     return 0;
 }
 
@@ -271,7 +277,7 @@ int grove_compute_select(grove_run *run, grove_step *step)
 
 /* ---- classes ---- */
 
-/* The step's ranges and the whole of what the class consumes, in order of storage. */
+/* The step's ranges and what the class consumes, in order of storage: all of it, or a section. */
 static int make_space(const grove_run *run, const grove_step *step, grove_range *space)
 {
     const grove_node *node = step->node;
@@ -285,7 +291,10 @@ static int make_space(const grove_run *run, const grove_step *step, grove_range 
             space[at] = space[at - 1];
             at--;
         }
-        space[at] = (grove_range){axis, 0, axis->size};
+        const grove_loop *loop = &run->program->loops[step->body];
+        bool section = step->body && loop->axis == axis;
+        space[at] =
+            (grove_range){axis, section ? loop->first : 0, section ? loop->count : axis->size};
     }
     return n;
 }

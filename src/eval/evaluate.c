@@ -98,7 +98,7 @@ void grove_run_mark(grove_run *run)
 
 /* ---- values ---- */
 
-grove_value *grove_step_bare_value(grove_run *run, const grove_step *step)
+grove_value *grove_step_bare_value(const grove_run *run, const grove_step *step)
 {
     const grove_form *form = &step->node->form;
     grove_range range[GROVE_MAX_AXES];
@@ -110,7 +110,7 @@ grove_value *grove_step_bare_value(grove_run *run, const grove_step *step)
     return value;
 }
 
-int grove_step_store_flags(grove_run *run, const grove_step *step, grove_value *value)
+int grove_step_store_flags(const grove_run *run, const grove_step *step, grove_value *value)
 {
     grove_session *session = run->session;
     int code = grove_value_add_flags(value, session->host, (1u << step->axes) - 1, session->error);
@@ -254,6 +254,27 @@ static int add_input(grove_run *run, const grove_step *step, grove_fold *fold, b
     return code;
 }
 
+int grove_run_body(grove_run *run, const grove_step *step, int64_t first)
+{
+    grove_loop *loop = &run->program->loops[step->body];
+    int64_t rest = loop->axis->size - first;
+
+    loop->first = first;
+    loop->count = rest < loop->chunk ? rest : loop->chunk;
+    return grove_interrupted() ? GROVE_INTERRUPTED : run_list(run, loop);
+}
+
+void grove_run_end_body(grove_run *run, const grove_step *step)
+{
+    for (int k = 0; k < step->inputs; k++) {
+        grove_step *in = step->input[k] < 0 ? NULL : &run->program->steps[step->input[k]];
+        if (!in || in->loop != step->body)
+            continue;
+        grove_value_unref(in->value);
+        in->value = NULL;
+    }
+}
+
 static int fold_input(grove_run *run, const grove_step *step, grove_fold *fold)
 {
     grove_program *p = run->program;
@@ -261,19 +282,13 @@ static int fold_input(grove_run *run, const grove_step *step, grove_fold *fold)
     if (!step->body)
         return add_input(run, step, fold, false);
     for (int64_t first = 0; first < p->loops[step->body].axis->size;) {
-        grove_loop *loop = &p->loops[step->body];
-        int64_t rest = loop->axis->size - first;
-        loop->first = first;
-        loop->count = rest < loop->chunk ? rest : loop->chunk;
-        int code = grove_interrupted() ? GROVE_INTERRUPTED : run_list(run, loop);
+        int code = grove_run_body(run, step, first);
         if (!code)
             code = add_input(run, step, fold, true);
-        grove_step *in = &p->steps[step->input[0]];
-        grove_value_unref(in->value);
-        in->value = NULL;
+        grove_run_end_body(run, step);
         if (code)
             return code;
-        first += loop->count;
+        first += p->loops[step->body].count;
     }
     double began = grove_now();
     int code = grove_fold_end_chunks(fold, &p->tile, run->session->error);
@@ -322,7 +337,7 @@ static int compute(grove_run *run, grove_step *step)
     case GROVE_STEP_REDUCE:
         return reduce(run, step);
     default:
-        return grove_compute_class(run, step);
+        return step->body ? grove_compute_sections(run, step) : grove_compute_class(run, step);
     }
 }
 

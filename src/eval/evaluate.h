@@ -25,12 +25,16 @@ int grove_run_tile(grove_run *run);
 /* After an error: lets go of everything but what is kept. */
 void grove_run_drop(grove_run *run);
 
+/* A loop over chunks, from `first` on: its steps are computed, then let go of. */
+int grove_run_body(grove_run *run, const grove_step *step, int64_t first);
+void grove_run_end_body(grove_run *run, const grove_step *step);
+
 /* A new value for a step over its present ranges, on the host. NULL with a message. */
 grove_value *grove_step_new_value(grove_run *run, const grove_step *step);
 /* The same without storage; and storage for one, for its flags only. */
-grove_value *grove_step_bare_value(grove_run *run, const grove_step *step);
+grove_value *grove_step_bare_value(const grove_run *run, const grove_step *step);
 int grove_step_store(grove_run *run, const grove_step *step, grove_value *value);
-int grove_step_store_flags(grove_run *run, const grove_step *step, grove_value *value);
+int grove_step_store_flags(const grove_run *run, const grove_step *step, grove_value *value);
 /* Fills it from the data leaf; from any thread. */
 int grove_step_read(grove_session *session, const grove_step *step, grove_value *value);
 
@@ -40,6 +44,8 @@ int grove_compute_data(grove_run *run, grove_step *step);
 int grove_compute_cast(grove_run *run, grove_step *step);
 int grove_compute_select(grove_run *run, grove_step *step);
 int grove_compute_class(grove_run *run, grove_step *step);
+/* sections.c: the same for a sum over sources, by the chunks of its body. */
+int grove_compute_sections(grove_run *run, grove_step *step);
 /* copy.c: the part `space` of a value, dense, broadcast along axes that it does not have; `there`:
  * on the device, if that can. */
 int grove_copy_dense(grove_session *session, grove_value *from, char side, const grove_range *space,
@@ -48,5 +54,7 @@ int grove_copy_dense(grove_session *session, grove_value *from, char side, const
 /* flags.c: of a class's value from those of its inputs. */
 int grove_flags_combine(grove_run *run, const grove_step *step, const grove_range *space, int axes,
                         grove_value *value);
+/* Adds those of `from` to those of `to`, which vary along all axes of both. */
+int grove_flags_merge(const grove_run *run, grove_value *from, grove_value *to);
 
 #endif

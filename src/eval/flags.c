@@ -222,3 +222,21 @@ int grove_flags_combine(grove_run *run, const grove_step *step, const grove_rang
     grove_parallel(consumes ? NULL : session->host->threads, rows, 0, fill_rows, &r);
     return 0;
 }
+
+int grove_flags_merge(const grove_run *run, grove_value *from, grove_value *to)
+{
+    unsigned char *bits = grove_buffer_host(to->flags, run->session->error);
+    int64_t cells = grove_value_cells(to);
+    grove_view view;
+    int code = grove_value_flag_view(from, to->range, to->axes, 0, &view, run->session->error);
+
+    for (int64_t cell = 0; cell < cells && !code; cell++) {
+        int64_t index[GROVE_MAX_AXES] = {0}, rest = cell;
+        for (int d = to->axes - 1; d >= 0; d--) {
+            index[d] = rest % to->range[d].count;
+            rest /= to->range[d].count;
+        }
+        bits[cell] |= *(const unsigned char *)grove_view_at(&view, index, to->axes);
+    }
+    return code;
+}

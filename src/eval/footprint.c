@@ -34,9 +34,7 @@ typedef struct {
     uint64_t largest;
 } walk;
 
-/* As device/cpu.c rounds, small blocks to powers of two, large ones to pages; or
- * device/cuda/pool.c, in larger steps. */
-static uint64_t block_bytes(uint64_t bytes, bool cuda)
+uint64_t grove_block_bytes(uint64_t bytes, bool cuda)
 {
     uint64_t power = cuda ? 512 : 256, page = cuda ? 65536 : 4096;
 
@@ -52,7 +50,7 @@ static int take_block(walk *w, uint64_t bytes)
     block_pool *pool = &w->pool;
     size_t best = pool->free_count;
 
-    bytes = block_bytes(bytes, w->schedule->session->device_count > 0);
+    bytes = grove_block_bytes(bytes, w->schedule->session->device_count > 0);
     uint64_t most = bytes < LARGE ? bytes : 2 * bytes;
     for (size_t i = 0; i < pool->free_count; i++)
         if (pool->free_blocks[i] >= bytes && pool->free_blocks[i] <= most &&
@@ -93,6 +91,12 @@ static bool is_within(const grove_program *p, int loop, int outer)
     return loop == outer;
 }
 
+/* Whether its body goes over sections of a sum, which do not depend on the tile. */
+static bool is_section(const grove_step *step)
+{
+    return step->kind >= GROVE_STEP_KERNEL && step->kind <= GROVE_STEP_EVAL;
+}
+
 /* Chunks of about `bytes` in all steps of a loop; inner loops first. */
 static void choose_chunks(grove_program *p, uint64_t bytes)
 {
@@ -104,6 +108,8 @@ static void choose_chunks(grove_program *p, uint64_t bytes)
             if (p->steps[s].loop && is_within(p, p->steps[s].loop, l))
                 each += grove_step_bytes(p, &p->steps[s]);
         uint64_t chunk = bytes / each, size = (uint64_t)p->loops[l].axis->size;
+        if (p->loops[l].owner >= 0 && is_section(&p->steps[p->loops[l].owner]))
+            chunk = (uint64_t)p->section;
         chunk = chunk < 1 ? 1 : chunk > size ? size : chunk;
         p->loops[l].count = p->loops[l].chunk = (int64_t)chunk;
     }
@@ -161,9 +167,20 @@ static void walk_body(walk *w, const grove_step *step, int tile)
         return;
     for (int i = 0; i < 2; i++) {
         walk_list(w, &w->p->loops[step->body], tile);
-        drop_block(w, w->of[step->input[0]]);
-        w->of[step->input[0]] = -1;
+        int part = is_section(step) ? take_block(w, grove_step_bytes(w->p, step)) : -1;
+        for (int k = 0; k < step->inputs; k++)
+            if (step->input[k] >= 0 && w->p->steps[step->input[k]].loop == step->body) {
+                drop_block(w, w->of[step->input[k]]);
+                w->of[step->input[k]] = -1;
+            }
+        drop_block(w, part);
     }
+}
+
+/* Of the sum over sections, in double. */
+static uint64_t sum_bytes(const walk *w, const grove_step *step)
+{
+    return grove_step_bytes(w->p, step) * (step->double_ ? 1 : 2);
 }
 
 /* An action's inputs stay until they are written, during the next tile; what is not dense over the
@@ -233,8 +250,9 @@ static void walk_step(walk *w, int s, int tile)
         walk_root(w, step, tile);
         return;
     }
-    if (step->kind == GROVE_STEP_REDUCE) {
-        int partial = take_block(w, fold_bytes(w, step, 0));
+    if (step->kind == GROVE_STEP_REDUCE || step->body) {
+        int partial = take_block(w, step->kind == GROVE_STEP_REDUCE ? fold_bytes(w, step, 0)
+                                                                    : sum_bytes(w, step));
         walk_body(w, step, tile);
         w->of[s] = take_block(w, bytes);
         drop_block(w, partial);

@@ -1,4 +1,5 @@
 #include "eval/place.h"
+#include "eval/schedule.h"
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -7,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALLEST ((uint64_t)1 << 16) /* budget for values */
+#define SMALLEST ((uint64_t)1 << 12) /* budget for values */
+#define INDEX    ((uint64_t)1 << 11) /* for the least of index arrays */
 
 /* ---- opening ---- */
 
@@ -111,7 +113,7 @@ void grove_place_turn(grove_session *session, int64_t tile)
 
 /* ---- memory ---- */
 
-/* Members' data lie on the device beside the values. */
+/* Members' data lie on the device beside the values, all of them unless they are many. */
 static uint64_t member_bytes(const grove_tree *tree)
 {
     uint64_t sum = 0;
@@ -124,24 +126,26 @@ static uint64_t member_bytes(const grove_tree *tree)
         uint64_t cells = 1;
         for (int d = 0; d < node->axis_count; d++)
             cells *= (uint64_t)node->axes[d]->size;
-        sum += cells * grove_form_bytes(&node->form, true);
+        sum += grove_block_bytes(cells * grove_form_bytes(&node->form, true), true);
     }
     return sum;
 }
 
-uint64_t grove_place_budget(const grove_session *session)
+void grove_place_budget(grove_session *session)
 {
-    uint64_t budget = session->memory, members = member_bytes(session->tree);
+    uint64_t members = member_bytes(session->tree);
 
+    session->budget = session->memory;
+    for (int k = 0; k < session->device_count; k++)
+        session->parted = session->parted || members > session->devices[k]->limit / 4;
     for (int k = 0; k < session->device_count; k++) {
         uint64_t limit = session->devices[k]->limit;
         /* a part is left for index arrays and for what rounding takes */
-        uint64_t own = limit - limit / 16;
-        own = own > members + SMALLEST ? own - members : SMALLEST;
-        if (limit && own < budget)
-            budget = own;
+        uint64_t taken = limit / 16 + INDEX + (session->parted ? 0 : members);
+        uint64_t own = limit > taken + SMALLEST ? limit - taken : SMALLEST;
+        if (limit && own < session->budget)
+            session->budget = own;
     }
-    return budget;
 }
 
 void grove_place_room(grove_session *session, uint64_t bytes)

@@ -15,8 +15,8 @@ bool grove_place_is_away(const grove_session *session);
 /* Chooses the device for tile number `tile` of a pass. */
 void grove_place_turn(grove_session *session, int64_t tile);
 
-/* Bytes that the values of a pass may take, wherever they lie. */
-uint64_t grove_place_budget(const grove_session *session);
+/* Sets the bytes that the values of a pass may take, wherever they lie. */
+void grove_place_budget(grove_session *session);
 /* Makes room on the host where memory would not do, by letting go of cached values. */
 void grove_place_room(grove_session *session, uint64_t bytes);
 

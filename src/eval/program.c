@@ -192,12 +192,20 @@ static int add_inputs(grove_program *p, grove_step *step)
     return 0;
 }
 
-/* A reduction over a source axis goes through its input in chunks. */
+/* A reduction over a source axis goes through its input in chunks; a class that sums over one, in
+ * sections. */
 static const grove_axis *chunk_axis(const grove_program *p, const grove_node *node)
 {
     const grove_node *in = node->inputs[0].node;
-    grove_step_kind kind = kind_of(p, in);
 
+    if (!(node->class_->flags & GROVE_CLASS_REDUCE)) {
+        for (int k = 0; k < node->consumed_count; k++)
+            if (node->consumed[k]->kind == GROVE_AXIS_SOURCE &&
+                node->consumed[k]->size > p->section)
+                return node->consumed[k];
+        return NULL;
+    }
+    grove_step_kind kind = kind_of(p, in);
     if (kind == GROVE_STEP_DATA || kind == GROVE_STEP_GIVEN)
         return NULL;
     for (int d = 0; d < in->axis_count; d++)
@@ -221,7 +229,11 @@ static int append(grove_program *p, const grove_step *step)
 /* Its loop goes again if all that would run in it was taken out. */
 static int append_reduction(grove_program *p, grove_step *step)
 {
-    if (step->body && p->steps[step->input[0]].loop != step->body)
+    bool any = false;
+
+    for (int k = 0; k < step->inputs; k++)
+        any = any || (step->input[k] >= 0 && p->steps[step->input[k]].loop == step->body);
+    if (!any)
         step->body = 0;
     int number = append(p, step);
     if (step->body)
@@ -236,9 +248,12 @@ static int add_step(grove_program *p, grove_node *node, const grove_span *wanted
 
     memcpy(step.axis, node->axes, sizeof(step.axis));
     memcpy(step.span, wanted, sizeof(step.span));
+    /* along the slowest axis a part of a member's data is in one piece */
+    bool parted = p->parted && step.kind == GROVE_STEP_DATA;
     if (step.kind == GROVE_STEP_DATA || step.kind == GROVE_STEP_GIVEN)
         for (int d = 0; d < step.axes; d++)
-            step.span[d] = whole(step.axis[d]);
+            if (d || !parted || step.span[d].kind == GROVE_SPAN_FIXED)
+                step.span[d] = whole(step.axis[d]);
     hoist(p, node, step.span);
     if ((*number = find_step(p, node, step.span)) >= 0)
         return 0;
@@ -254,7 +269,9 @@ static int add_step(grove_program *p, grove_node *node, const grove_span *wanted
     if (step.kind == GROVE_STEP_SELECT && node->select_axis && !node->select_drop)
         return grove_node_fail(node, GROVE_INTERNAL, "selects more than one cell along %s",
                                node->select_axis->name);
-    const grove_axis *axis = step.kind == GROVE_STEP_REDUCE ? chunk_axis(p, node) : NULL;
+    bool sums = p->section && step.kind >= GROVE_STEP_KERNEL && node->class_ &&
+                node->class_->flags & GROVE_CLASS_SUM;
+    const grove_axis *axis = sums || step.kind == GROVE_STEP_REDUCE ? chunk_axis(p, node) : NULL;
     if (axis)
         step.body = new_loop(p, axis);
     int code = step.kind == GROVE_STEP_GIVEN ? 0 : add_inputs(p, &step);
@@ -445,7 +462,7 @@ uint64_t grove_step_bytes(const grove_program *p, const grove_step *step)
     grove_range range[GROVE_MAX_AXES];
     uint64_t cells = 1;
 
-    if (step->kind == GROVE_STEP_DATA || step->kind == GROVE_STEP_GIVEN ||
+    if ((step->kind == GROVE_STEP_DATA && !p->parted) || step->kind == GROVE_STEP_GIVEN ||
         step->kind == GROVE_STEP_ROOT)
         return 0;
     grove_step_ranges(p, step, range);

@@ -51,7 +51,7 @@ typedef struct {
     int inputs, input[GROVE_MAX_INPUTS]; /* steps, or -1 */
     char side[GROVE_MAX_INPUTS];
     int loop;     /* in whose list it stands; 0: that of the tile */
-    int body;     /* REDUCE: the loop over chunks of its input; 0: none */
+    int body;     /* the loop over chunks of its inputs: of reductions and sums; 0: none */
     int root;     /* ROOT: which */
     unsigned cut; /* bits of the cuts that its spans follow */
     bool flagged, double_;
@@ -82,12 +82,16 @@ typedef struct {
 typedef struct {
     const grove_tree *tree;
     const grove_facts *facts;
-    grove_block block;  /* all of it */
-    unsigned cuttable;  /* bits of the cuts that tiles may divide */
-    unsigned divided;   /* ... and do */
-    grove_block tile;   /* the current one */
-    uint64_t hoist;     /* what does not depend on the tile and is smaller is taken out of loops */
-    bool keep_all;      /* cache whatever fits: the same will be asked again */
+    grove_block block; /* all of it */
+    unsigned cuttable; /* bits of the cuts that tiles may divide */
+    unsigned divided;  /* ... and do */
+    grove_block tile;  /* the current one */
+    uint64_t hoist;    /* what does not depend on the tile and is smaller is taken out of loops */
+    bool keep_all;     /* cache whatever fits: the same will be asked again */
+    bool parted;       /* of members' data a tile takes its own part only */
+    /* Classes that sum over sources do so for at most so many at a time, whatever the tile; 0: all.
+     */
+    int64_t section;
     const bool *staged; /* by node: reductions that a pass of their own makes; may be NULL */
     grove_step *steps;
     int step_count;

@@ -9,6 +9,8 @@
 
 static const int cut_kinds[GROVE_CUTS] = {GROVE_AXIS_TIME, GROVE_AXIS_FREQ, GROVE_AXIS_BASELINE};
 
+enum { SECTIONS = GROVE_CUTS + 1 }; /* what is done last to save memory */
+
 typedef struct {
     grove_schedule *schedule;
     int *stage; /* by node, -1: not seen */
@@ -170,6 +172,8 @@ static int make_pass(grove_schedule *s, grove_root *first, int rest, unsigned cu
     pass->program->staged = s->staged;
     pass->program->hoist = session->budget / 32;
     pass->program->keep_all = s->stores;
+    pass->program->parted = session->parted;
+    pass->program->section = s->sections;
     for (int i = 0; i < pass->root_count && code >= 0; i++)
         code = add_to_program(pass->program, &pass->roots[i], i, range, ranges);
     if (code < 0)
@@ -218,7 +222,7 @@ void grove_schedule_free(grove_schedule *s)
 }
 
 static int make_schedule(grove_session *session, grove_node *const *nodes, size_t count,
-                         const grove_range *range, int ranges, unsigned cuttable,
+                         const grove_range *range, int ranges, unsigned cuttable, bool sections,
                          grove_schedule **schedule)
 {
     size_t all = session->tree->node_count + 1;
@@ -226,6 +230,7 @@ static int make_schedule(grove_session *session, grove_node *const *nodes, size_
 
     *schedule = s;
     s->session = session;
+    s->sections = sections;
     s->staged = grove_alloc(all * sizeof(bool));
     s->results = grove_alloc(all * sizeof(grove_value *));
     s->stores = count && !(nodes[0]->class_ && nodes[0]->class_->flags & GROVE_CLASS_ACTION);
@@ -276,8 +281,8 @@ static bool repeats(const grove_schedule *s)
     return s->reduces_time && many > 1;
 }
 
-/* The schedule with axes cut up to `level`, of which 0 is one tile; whether it fits, and what it
- * needs if not. */
+/* The schedule with axes cut up to `level`, of which 0 is one tile and the last takes sums over
+ * sources in sections, too; whether it fits, and what it needs if not. */
 static int try_level(grove_session *session, grove_node *const *nodes, size_t count,
                      const grove_range *range, int ranges, unsigned level,
                      grove_schedule **schedule, bool *fits, uint64_t *needed)
@@ -287,8 +292,9 @@ static int try_level(grove_session *session, grove_node *const *nodes, size_t co
     grove_schedule_free(*schedule);
     *schedule = NULL;
     *needed = 0;
-    int code = make_schedule(session, nodes, count, range, ranges,
-                             force ? force : (1u << level) - 1, schedule);
+    unsigned cuts = force ? force : (1u << (level < SECTIONS ? level : GROVE_CUTS)) - 1;
+    int code =
+        make_schedule(session, nodes, count, range, ranges, cuts, level == SECTIONS, schedule);
     *fits = !code && choose_tiles(*schedule, needed);
     if (code) {
         grove_schedule_free(*schedule);
@@ -307,9 +313,11 @@ int grove_schedule_new(grove_session *session, grove_node *const *nodes, size_t 
     *schedule = NULL;
     int code = try_level(session, nodes, count, range, ranges, 0, schedule, &fits, &needed);
     whole = fits;
+    if (!code && !fits && forced(&session->options) && session->device_count)
+        return try_level(session, nodes, count, range, ranges, SECTIONS, schedule, &fits, &needed);
     if (code || forced(&session->options) || (whole && is_well_whole(*schedule)))
         return code;
-    for (unsigned level = 1; level <= GROVE_CUTS; level++) {
+    for (unsigned level = 1; level <= SECTIONS; level++) {
         code = try_level(session, nodes, count, range, ranges, level, schedule, &fits, &needed);
         if (code || (fits && !(whole && repeats(*schedule))))
             return code;

@@ -46,6 +46,7 @@ typedef struct {
     int root_count;
     size_t root_capacity;
     uint64_t result_bytes;
+    bool sections;     /* classes that sum over sources do so in parts */
     bool reduces_time; /* something reduces time: in one tile that needs no pass of its own */
     bool stores;
 } grove_schedule;
@@ -55,13 +56,17 @@ int grove_schedule_new(grove_session *session, grove_node *const *nodes, size_t 
                        const grove_range *range, int ranges, grove_schedule **schedule);
 void grove_schedule_free(grove_schedule *schedule);
 
-/* tiles.c: chooses tiles and chunks of a pass whose program is finished; false when even the
- * smallest do not fit, `peak` then says what they need. */
+/* tiles.c: chooses tiles, sections and chunks of a pass whose program is finished; false when even
+ * the smallest, or those that are asked for, do not fit; `peak` then says what they need. */
 bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass);
 /* footprint.c: bytes of values at most with these tiles, all included. */
 uint64_t grove_pass_footprint(const grove_schedule *schedule, const grove_pass *pass,
                               const int64_t tile[GROVE_CUTS], uint64_t chunk_bytes,
                               uint64_t *largest);
+
+/* What a block of memory takes: as device/cpu.c rounds, small ones to powers of two, large ones to
+ * pages; or device/cuda/pool.c, in larger steps. */
+uint64_t grove_block_bytes(uint64_t bytes, bool cuda);
 
 /* pipeline.c: runs the passes. */
 int grove_schedule_run(grove_schedule *schedule);

@@ -36,7 +36,7 @@ static int start(grove_session *session, grove_error *error)
 
     session->memory = memory_of(options);
     session->host->limit = session->memory;
-    session->budget = grove_place_budget(session);
+    grove_place_budget(session);
     session->facts = grove_facts_new(session->tree, options->double_precision);
     session->cache = grove_cache_new(cache_of(session));
     session->nodes = grove_alloc((session->tree->node_count + 1) * sizeof(grove_node_counters));

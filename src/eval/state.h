@@ -44,6 +44,7 @@ struct grove_session {
     pthread_mutex_t io_lock;    /* held by classes with GROVE_CLASS_SERIAL_IO */
     uint64_t memory;            /* bytes for values on the host */
     uint64_t budget;            /* bytes for those of a pass, wherever they lie */
+    bool parted;                /* devices have parts of members' data, as tiles need them */
     grove_node_counters *nodes; /* by id */
     grove_counters counters;
     grove_trace *trace;

@@ -96,6 +96,29 @@ static bool force(chooser *c, int64_t tile[GROVE_CUTS])
     return any;
 }
 
+/* The largest power of two with which the smallest tile fits: it depends on nothing but the tree
+ * and the memory. */
+static void choose_section(chooser *c)
+{
+    grove_program *p = c->pass->program;
+    uint64_t chunk = c->chunk;
+    int64_t tile[GROVE_CUTS];
+
+    memcpy(tile, p->block.count, sizeof(tile));
+    for (int k = 0; k < GROVE_CUTS; k++)
+        if (can_cut(c, k) && tile[k] > 1)
+            tile[k] = 1;
+    p->section = 1;
+    for (int l = 1; l < p->loop_count; l++)
+        while (p->section < p->loops[l].axis->size)
+            p->section *= 2;
+    while (!fits(c, tile) && p->section > 1) {
+        c->chunk = c->chunk > 4096 ? c->chunk / 16 : chunk;
+        p->section /= c->chunk == chunk ? 2 : 1;
+    }
+    c->chunk = chunk;
+}
+
 bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
 {
     uint64_t memory = schedule->session->budget;
@@ -105,9 +128,11 @@ bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
 
     if (c.chunk > 64 * MIB)
         c.chunk = 64 * MIB;
+    if (pass->program->section)
+        choose_section(&c);
     memcpy(tile, pass->program->block.count, sizeof(tile));
     bool forced = force(&c, tile);
-    found = fits(&c, tile) || forced;
+    found = fits(&c, tile);
     /* some tiles, so that reading and writing overlap with computing and the values of one stay in
        the processor's last cache, but not such small ones that managing them costs a percent */
     c.wanted = pass->largest / 8;

@@ -1,0 +1,140 @@
+#include "heap-testing.h"
+#include "cuda-testing.h"
+
+#include "eval/state.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+heap kept;
+void (*heap_written)(void);
+static bool helped;
+
+static int write_heap(grove_node *node, const grove_array *inputs, int count)
+{
+    const grove_array *in = &inputs[0];
+    size_t all = (size_t)in->elements;
+
+    (void)node;
+    (void)count;
+    for (int d = 0; d < in->axes; d++)
+        all *= (size_t)in->range[d].axis->size;
+    if (!kept.numbers)
+        kept = (heap){calloc(all + 1, 2 * sizeof(double)), all};
+    ck_assert_uint_eq(kept.count, all);
+    for (int64_t cell = 0; cell < in->cells; cell++) {
+        int64_t to = 0, rest = cell, step = 1;
+        for (int d = in->axes - 1; d >= 0; d--) {
+            to += (in->range[d].first + rest % in->range[d].count) * step;
+            rest /= in->range[d].count;
+            step *= in->range[d].axis->size;
+        }
+        int parts = in->form.complex_ ? 2 : 1;
+        for (int k = 0; k < in->elements * parts; k++) {
+            int64_t from = cell * in->elements * parts + k;
+            kept.numbers[2 * (to * in->elements + k / parts) + k % parts] +=
+                in->form.precision == GROVE_PRECISION_DOUBLE ? ((double *)in->data)[from]
+                                                             : (double)((float *)in->data)[from];
+        }
+    }
+    if (heap_written)
+        heap_written();
+    return 0;
+}
+
+static const grove_input heap_inputs[] = {
+    {"x", GROVE_VALUE, "what is kept", .shapes = GROVE_ANY_SHAPE}, {0}};
+static const grove_class class_heap = {GROVE_CLASS_HEAD(heap), .doc = "For tests.",
+                                       .inputs = heap_inputs, .flags = GROVE_CLASS_ACTION,
+                                       .write = write_heap};
+
+void heap_test_add(void)
+{
+    ck_assert_int_eq(grove_classes_add(now.classes, &class_heap, now.error), 0);
+    kept = (heap){0};
+    heap_written = NULL;
+}
+
+void heap_test_end(void)
+{
+    free(kept.numbers);
+}
+
+grove_session *heap_test_session(const char *device, grove_session_options options)
+{
+    options.device = device;
+    grove_session *session = grove_session_new(now.tree, &options, now.error);
+    if (!session)
+        ck_abort_msg("%s", grove_error_message(now.error, 0));
+    return session;
+}
+
+void heap_test_close(grove_session *session)
+{
+    const emulated_control *c = cuda_testing_control();
+
+    grove_session_free(session);
+    if (!c)
+        return;
+    ck_assert_int_eq(c->blocks, 0);
+    ck_assert_int_eq(c->pinned, 0);
+    ck_assert_int_eq(c->streams, 0);
+    ck_assert_int_eq(c->events, 0);
+    ck_assert_int_eq(c->contexts, 0);
+    ck_assert_int_eq(c->host_addresses, 0);
+}
+
+bool heap_test_helped(void)
+{
+    return helped;
+}
+
+heap heap_test_run(const char *device, grove_session_options options, grove_counters *counters)
+{
+    grove_session *session = heap_test_session(device, options);
+    int code = grove_session_run(session);
+
+    ck_assert_msg(!code, "%s", code ? grove_error_message(now.error, 0) : "");
+    if (counters)
+        *counters = *grove_session_counters(session);
+    helped = session->fallen_back;
+    heap_test_close(session);
+    heap result = kept;
+    kept = (heap){0};
+    return result;
+}
+
+double heap_distance(const heap *a, const heap *b)
+{
+    double sum = 0, norm = 0;
+
+    ck_assert_uint_eq(a->count, b->count);
+    for (size_t i = 0; i < 2 * a->count; i++) {
+        double d = a->numbers[i] - b->numbers[i];
+        sum += d * d;
+        norm += b->numbers[i] * b->numbers[i];
+    }
+    ck_assert(isfinite(sum) && norm > 0);
+    return sqrt(sum / norm);
+}
+
+bool heap_equal(const heap *a, const heap *b)
+{
+    return a->count == b->count &&
+           !memcmp(a->numbers, b->numbers, 2 * a->count * sizeof(*a->numbers));
+}
+
+void heap_test_sources(const char *path, int sources)
+{
+    FILE *file = fopen(path, "w");
+
+    ck_assert_ptr_nonnull(file);
+    fputs("format = Name, Type, Ra, Dec, I\n", file);
+    for (int k = 0; k < sources; k++)
+        fprintf(file, "s%d, POINT, %d:%d:%d.0, 49.%02d.%02d.0, %g\n", k, 5, 42 + k % 3, k % 60,
+                30 + k / 60 % 25, k % 53, 1 + 0.001 * k);
+    fclose(file);
+}
