@@ -62,6 +62,48 @@ START_TEST(test_bytes_come_back)
 END_TEST
 
 /* Blocks are released while what was queued on them has not run, and used again at once. */
+/* Large blocks of the cpu are pinned when bytes are first copied, once, and copied as they lie. */
+START_TEST(test_blocks_of_the_cpu_are_pinned)
+{
+    enum { BYTES = 17 * MIB, ROUNDS = 3 };
+    const emulated_control *c = cuda_testing_control();
+    cuda_testing_reset((uint64_t)_i);
+    grove_device *device = cuda_testing_open(0), *host = grove_device_cpu(1);
+    void *sent = NULL, *got = NULL, *at;
+
+    for (int round = 0; device && round < ROUNDS; round++) {
+        int64_t registered = c ? c->registered : 0;
+        device->host = host;
+        ck_assert_int_eq(host->allocate(host, BYTES, &sent, errors), 0);
+        ck_assert_int_eq(host->allocate(host, BYTES, &got, errors), 0);
+        ck_assert_int_eq(device->allocate(device, BYTES, &at, errors), 0);
+        fill(sent, BYTES, (unsigned)round);
+        ck_assert_int_eq(device->upload(device, at, sent, BYTES, errors), 0);
+        memset(sent, 0, BYTES);
+        /* into the middle of a block */
+        ck_assert_int_eq(device->download(device, (char *)got + 8, at, BYTES - 8, errors), 0);
+        fill(sent, BYTES, (unsigned)round);
+        ck_assert_int_eq(memcmp(sent, (char *)got + 8, BYTES - 8), 0);
+        ck_assert(grove_device_pinned(host, device, got, BYTES));
+        ck_assert(!grove_device_pinned(host, device, got, 2 * BYTES));
+        ck_assert(!grove_device_pinned(host, device, &at, 1));
+        if (c && round == 0)
+            ck_assert_int_eq(c->registered - registered, 2);
+        device->release(device, at, BYTES);
+        if (round == ROUNDS - 1) /* pinned blocks outlive the device */
+            cuda_testing_close(device);
+        host->release(host, sent, BYTES);
+        host->release(host, got, BYTES);
+        if (c && round == 0) {
+            grove_device_trim(host);
+            ck_assert_int_le(c->pinned, 8); /* the device's pieces alone */
+        }
+    }
+    ck_assert_uint_eq(grove_error_count(errors), 0);
+    grove_device_free(host);
+}
+END_TEST
+
 START_TEST(test_blocks_used_again_wait_for_what_was_queued)
 {
     enum { COUNT = 3000, ROUNDS = 12, KEPT = 4 };
@@ -499,6 +541,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, test_bytes_come_back, 0, 4);
+    tcase_add_loop_test(tests, test_blocks_of_the_cpu_are_pinned, 0, SEEDS);
     tcase_add_loop_test(tests, test_blocks_used_again_wait_for_what_was_queued, 0, SEEDS);
     tcase_add_loop_test(tests, test_blocks_released_with_an_upload_on_its_way, 0, SEEDS);
     tcase_add_loop_test(tests, test_cleared_memory_is_zero, 0, SEEDS);

@@ -35,6 +35,8 @@ typedef struct {
     void *at;
     size_t bytes;
     bool busy;
+    bool tried;           /* to pin it */
+    grove_device *pinner; /* NULL: it is not pinned */
 } large;
 
 typedef struct {
@@ -83,6 +85,26 @@ static void *map_pages(size_t bytes)
     return at + before;
 }
 
+static void unpin(large *block)
+{
+    if (block->pinner)
+        block->pinner->pin(block->pinner, block->at, block->bytes, false);
+    block->pinner = NULL;
+    block->tried = false;
+}
+
+static void add_large(cpu *c, void *at, size_t bytes)
+{
+    grove_grow((void **)&c->blocks, &c->block_capacity, c->block_count, sizeof(large));
+    c->blocks[c->block_count++] = (large){.at = at, .bytes = bytes, .busy = true};
+}
+
+static void remove_large(cpu *c, size_t k)
+{
+    unpin(&c->blocks[k]);
+    c->blocks[k] = c->blocks[--c->block_count];
+}
+
 /* Gives a free large block back: the smallest first, since the large ones are worth more. */
 static bool drop_one(cpu *c)
 {
@@ -94,9 +116,10 @@ static bool drop_one(cpu *c)
             found = i;
     if (found == c->block_count)
         return false;
-    munmap(c->blocks[found].at, c->blocks[found].bytes);
-    c->device.pooled -= c->blocks[found].bytes;
-    c->blocks[found] = c->blocks[--c->block_count];
+    large block = c->blocks[found];
+    remove_large(c, found);
+    munmap(block.at, block.bytes);
+    c->device.pooled -= block.bytes;
     return true;
 }
 
@@ -158,8 +181,7 @@ static void *new_large(cpu *c, size_t *bytes)
     void *at = make_room(c, *bytes) ? map_pages(*bytes) : NULL;
     if (!at)
         return NULL;
-    grove_grow((void **)&c->blocks, &c->block_capacity, c->block_count, sizeof(large));
-    c->blocks[c->block_count++] = (large){at, *bytes, true};
+    add_large(c, at, *bytes);
     return at;
 }
 
@@ -170,9 +192,11 @@ static int cpu_allocate(grove_device *device, size_t bytes, void **at, grove_err
     void *found = NULL;
 
     pthread_mutex_lock(&c->lock);
-    if (EVERY_BLOCK_ITS_OWN)
+    if (EVERY_BLOCK_ITS_OWN) {
         found = make_room(c, taken) && !posix_memalign(&found, ALIGN, taken) ? found : NULL;
-    else if (bytes < LARGE)
+        if (found && taken >= LARGE)
+            add_large(c, found, taken);
+    } else if (bytes < LARGE)
         found = new_small(c, taken);
     else if (taken >= bytes)
         found = new_large(c, &taken);
@@ -212,6 +236,8 @@ static void cpu_release(grove_device *device, void *at, size_t bytes)
         return;
     pthread_mutex_lock(&c->lock);
     if (EVERY_BLOCK_ITS_OWN) {
+        if (taken >= LARGE)
+            remove_large(c, (size_t)(find_large(c, at) - c->blocks));
         free(at);
     } else if (bytes < LARGE) {
         small *block = at;
@@ -225,6 +251,39 @@ static void cpu_release(grove_device *device, void *at, size_t bytes)
         device->pooled += taken;
     }
     device->in_use -= taken;
+    pthread_mutex_unlock(&c->lock);
+}
+
+bool grove_device_pinned(grove_device *device, grove_device *pinner, const void *at, size_t bytes)
+{
+    cpu *c = (cpu *)device;
+    uintptr_t first = (uintptr_t)at;
+    bool pinned = false;
+
+    pthread_mutex_lock(&c->lock);
+    for (size_t k = 0; k < c->block_count; k++) {
+        large *block = &c->blocks[k];
+        uintptr_t offset = first - (uintptr_t)block->at;
+        if (first < (uintptr_t)block->at || offset >= block->bytes || bytes > block->bytes - offset)
+            continue;
+        if (!block->tried && !pinner->pin(pinner, block->at, block->bytes, true))
+            block->pinner = pinner;
+        block->tried = true;
+        pinned = block->pinner != NULL;
+        break;
+    }
+    pthread_mutex_unlock(&c->lock);
+    return pinned;
+}
+
+void grove_device_unpin(grove_device *device, const grove_device *pinner)
+{
+    cpu *c = (cpu *)device;
+
+    pthread_mutex_lock(&c->lock);
+    for (size_t k = 0; k < c->block_count; k++)
+        if (c->blocks[k].pinner == pinner)
+            unpin(&c->blocks[k]);
     pthread_mutex_unlock(&c->lock);
 }
 

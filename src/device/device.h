@@ -52,6 +52,9 @@ struct grove_device {
     int (*ready)(grove_device *device, void *at, grove_error *error);
     int (*clear)(grove_device *device, void *at, size_t bytes, grove_error *error);
     void (*trim)(grove_device *device);
+    /* Makes memory of the host such that copies go straight there and from there, or, with `pinned`
+     * false, what it was. 0, or the driver's code. */
+    int (*pin)(grove_device *device, void *at, size_t bytes, bool pinned);
     /* Only where `timed` was set before its first use: `busy` is what settle has last found, which
      * waits for all that was queued. What a thread asks for after it has called `bill` is also
      * added there (NULL: nowhere), at a settle at the latest. */
@@ -79,7 +82,7 @@ typedef struct {
     int (*count)(grove_error *error);
     grove_device *(*open)(int index, uint64_t limit, grove_error *error);
 } grove_cuda;
-enum { GROVE_CUDA_VERSION = 4 };
+enum { GROVE_CUDA_VERSION = 5 };
 
 /* The cpu with `threads` threads (0: all). Never NULL. Safe for use from the evaluating, the
  * reading and the writing thread. */
@@ -87,5 +90,10 @@ grove_device *grove_device_cpu(int threads);
 void grove_device_free(grove_device *device); /* NULL is fine */
 /* Gives pooled blocks back to the system, and on a device what it keeps of index arrays. */
 void grove_device_trim(grove_device *device);
+/* Whether bytes of the host lie in a large block of the cpu that is pinned, by `device` if by none
+ * yet; blocks stay so until they go back to the system. */
+bool grove_device_pinned(grove_device *cpu, grove_device *device, const void *at, size_t bytes);
+/* Before `device` goes: undoes what it has pinned. */
+void grove_device_unpin(grove_device *cpu, const grove_device *device);
 
 #endif

@@ -264,6 +264,29 @@ int cuMemFreeHost(void *at)
     return success;
 }
 
+// Memory of the program; `pinned` is also that which was registered.
+int cuMemHostRegister_v2(void *at, size_t bytes, unsigned)
+{
+    ENTER();
+    if (fails(EMULATED_ALLOCATION))
+        return out_of_memory;
+    if (!at || !bytes || pinned.count(at))
+        return invalid_value;
+    pinned[at] = bytes;
+    control.pinned++;
+    control.registered++;
+    return success;
+}
+
+int cuMemHostUnregister(void *at)
+{
+    guard held(emulated::lock);
+    if (current.empty() || !pinned.erase(at))
+        return invalid_value;
+    control.pinned--;
+    return success;
+}
+
 static bool is_pinned(const void *at, size_t bytes)
 {
     auto after = pinned.upper_bound((void *)at);

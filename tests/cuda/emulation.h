@@ -33,6 +33,8 @@ typedef struct {
     int64_t calls[6];
     /* What exists now. */
     int64_t blocks, block_bytes, pinned, streams, events, modules, contexts;
+    /* Registered so far, as pinned memory. */
+    int64_t registered;
     /* Launches with an argument that is an address of the host. */
     int64_t host_addresses;
 } emulated_control;

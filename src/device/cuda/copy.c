@@ -98,6 +98,44 @@ static int send_pieces(cuda_device *cuda, char *to, const char *from, size_t byt
     return code;
 }
 
+/* Whether the bytes on the host can be copied as they lie: many, and in memory that is pinned. */
+static bool goes_straight(cuda_device *cuda, const void *host, size_t bytes, size_t many)
+{
+    return bytes >= many && cuda->device.host &&
+           grove_device_pinned(cuda->device.host, &cuda->device, host, bytes);
+}
+
+/* ... which change when the caller is told that they are there. */
+static int send_whole(cuda_device *cuda, void *to, const void *from, size_t bytes,
+                      grove_error *error)
+{
+    const cuda_driver *driver = &cuda->driver;
+    cuda_span span;
+    bool timed = cuda_time_begin(cuda, cuda->up.stream, &span);
+    int code = cuda_check(cuda, driver->copy_up((uintptr_t)to, from, bytes, cuda->up.stream),
+                          "copying to it", error);
+
+    if (timed)
+        cuda_time_end(cuda, cuda->up.stream, &span, CUDA_UP);
+    if (!code)
+        code =
+            cuda_check(cuda, driver->stream_synchronize(cuda->up.stream), "copying to it", error);
+    return code;
+}
+
+int cuda_pin(grove_device *device, void *at, size_t bytes, bool pinned)
+{
+    cuda_device *cuda = cuda_of(device);
+    int code = cuda_enter(cuda, NULL);
+
+    if (code)
+        return code;
+    code = pinned ? cuda->driver.host_register(at, bytes, CUDA_PORTABLE)
+                  : cuda->driver.host_unregister(at);
+    cuda_leave(cuda);
+    return code;
+}
+
 int cuda_upload(grove_device *device, void *to, const void *from, size_t bytes, grove_error *error)
 {
     cuda_device *cuda = cuda_of(device);
@@ -108,7 +146,9 @@ int cuda_upload(grove_device *device, void *to, const void *from, size_t bytes, 
     pthread_mutex_lock(&cuda->up.lock);
     code = before_upload(cuda, to, bytes, error);
     if (!code)
-        code = send_pieces(cuda, to, from, bytes, error);
+        code = goes_straight(cuda, from, bytes, CUDA_STRAIGHT_UP)
+                   ? send_whole(cuda, to, from, bytes, error)
+                   : send_pieces(cuda, to, from, bytes, error);
     if (!code)
         code = after_upload(cuda, to, bytes, error);
     else /* nothing of it may be on its way when the block is used for something else */
@@ -200,6 +240,23 @@ static int fetch_pieces(cuda_device *cuda, char *to, const char *from, size_t by
     return code;
 }
 
+/* Straight into memory that is pinned. */
+static int fetch_whole(cuda_device *cuda, void *to, const void *from, size_t bytes,
+                       grove_error *error)
+{
+    const cuda_driver *driver = &cuda->driver;
+    cuda_span span;
+    bool timed = cuda_time_begin(cuda, cuda->down.stream, &span);
+    int code = cuda_check(cuda, driver->copy_down(to, (uintptr_t)from, bytes, cuda->down.stream),
+                          "copying from it", error);
+
+    if (timed)
+        cuda_time_end(cuda, cuda->down.stream, &span, CUDA_DOWN);
+    int ended = cuda_check(cuda, driver->stream_synchronize(cuda->down.stream), "copying from it",
+                           code ? NULL : error);
+    return code ? code : ended;
+}
+
 int cuda_download(grove_device *device, void *to, const void *from, size_t bytes,
                   grove_error *error)
 {
@@ -211,7 +268,9 @@ int cuda_download(grove_device *device, void *to, const void *from, size_t bytes
     pthread_mutex_lock(&cuda->down.lock);
     code = before_download(cuda, from, bytes, error);
     if (!code)
-        code = fetch_pieces(cuda, to, from, bytes, error);
+        code = goes_straight(cuda, to, bytes, CUDA_STRAIGHT_DOWN)
+                   ? fetch_whole(cuda, to, from, bytes, error)
+                   : fetch_pieces(cuda, to, from, bytes, error);
     if (!code) {
         pthread_mutex_lock(&cuda->lock);
         device->bytes_down += bytes;

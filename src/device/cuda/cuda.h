@@ -54,6 +54,9 @@ typedef struct {
 
 enum { CUDA_PIECES = 4 };
 #define CUDA_PIECE_BYTES ((size_t)4 << 20)
+/* From here on copies may go without pieces: back, and there, which then waits until they are. */
+#define CUDA_STRAIGHT_DOWN ((size_t)1 << 20)
+#define CUDA_STRAIGHT_UP   (CUDA_PIECES * CUDA_PIECE_BYTES)
 
 typedef struct {
     cuda_stream stream;
@@ -135,6 +138,7 @@ int cuda_download(grove_device *device, void *to, const void *from, size_t bytes
                   grove_error *error);
 int cuda_ready(grove_device *device, void *at, grove_error *error);
 int cuda_clear(grove_device *device, void *at, size_t bytes, grove_error *error);
+int cuda_pin(grove_device *device, void *at, size_t bytes, bool pinned);
 
 /* Kernels (launch.c). */
 int cuda_launch(grove_device *device, const grove_kernel *kernel, const grove_args *args,

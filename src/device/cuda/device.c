@@ -51,6 +51,8 @@ static void cuda_free(grove_device *device)
 {
     cuda_device *cuda = cuda_of(device);
 
+    if (device->host)
+        grove_device_unpin(device->host, device);
     if (cuda->context && !cuda_enter(cuda, NULL)) {
         if (cuda->compute)
             cuda->driver.stream_synchronize(cuda->compute);
@@ -129,6 +131,7 @@ static void set_table(grove_device *device)
     device->ready = cuda_ready;
     device->clear = cuda_clear;
     device->trim = cuda_trim;
+    device->pin = cuda_pin;
     device->bill = cuda_time_bill;
     device->settle = cuda_time_settle;
     device->algebra = &cuda_algebra;

@@ -22,83 +22,54 @@ enum {
     CUDA_PROCESSORS = 16,
     CUDA_NON_BLOCKING = 1, /* streams */
     CUDA_NO_TIMING = 2,    /* events */
-    CUDA_PORTABLE = 1      /* pinned memory */
+    CUDA_PORTABLE = 1      /* pinned memory, allocated or registered */
 };
 
 /* name here, symbol in the library, arguments; all return a CUresult, 0 for success. */
-#define CUDA_DRIVER_FUNCTIONS(f)                                                                   \
-    f(init, "cuInit", (unsigned flags)) f(error_string, "cuGetErrorString",                        \
-                                          (int code, const char **text))                           \
-        f(driver_version, "cuDriverGetVersion",                                                    \
-          (int *version)) f(device_count, "cuDeviceGetCount",                                      \
-                            (int *count)) f(device_get, "cuDeviceGet", (int *device, int number))  \
-            f(device_name, "cuDeviceGetName", (char *name, int length, int device)) f(             \
-                device_attribute, "cuDeviceGetAttribute",                                          \
-                (int *value, int attribute, int device)) f(context_retain,                         \
-                                                           "cuDevicePrimaryCtxRetain",             \
-                                                           (cuda_context * context, int device))   \
-                f(context_release, "cuDevicePrimaryCtxRelease_v2",                                 \
-                  (int device)) f(context_push, "cuCtxPushCurrent_v2", (cuda_context context))     \
-                    f(context_pop, "cuCtxPopCurrent_v2", (cuda_context * context)) f(              \
-                        memory_info, "cuMemGetInfo_v2", (size_t * available, size_t * total))      \
-                        f(memory_allocate, "cuMemAlloc_v2", (cuda_address * at, size_t bytes)) f(  \
-                            memory_free, "cuMemFree_v2",                                           \
-                            (cuda_address at)) f(host_allocate, "cuMemHostAlloc",                  \
-                                                 (void **at, size_t bytes, unsigned flags))        \
-                            f(host_free, "cuMemFreeHost", (void *at)) f(                           \
-                                copy_up, "cuMemcpyHtoDAsync_v2",                                   \
-                                (cuda_address to, const void *from, size_t bytes,                  \
-                                 cuda_stream stream))                                              \
-                                f(copy_down, "cuMemcpyDtoHAsync_v2",                               \
-                                  (void *to, cuda_address from, size_t bytes, cuda_stream stream)) \
-                                    f(clear, "cuMemsetD8Async",                                    \
-                                      (cuda_address at, unsigned char byte, size_t bytes,          \
-                                       cuda_stream stream))                                        \
-                                        f(stream_create, "cuStreamCreate",                         \
-                                          (cuda_stream * stream, unsigned flags))                  \
-                                            f(stream_destroy, "cuStreamDestroy_v2",                \
-                                              (cuda_stream stream)) f(stream_synchronize,          \
-                                                                      "cuStreamSynchronize",       \
-                                                                      (cuda_stream stream))        \
-                                                f(stream_wait, "cuStreamWaitEvent",                \
-                                                  (cuda_stream stream, cuda_event event,           \
-                                                   unsigned flags)) f(event_create,                \
-                                                                      "cuEventCreate",             \
-                                                                      (cuda_event * event,         \
-                                                                       unsigned flags))            \
-                                                    f(event_destroy, "cuEventDestroy_v2",          \
-                                                      (cuda_event event)) f(event_record,          \
-                                                                            "cuEventRecord",       \
-                                                                            (cuda_event event,     \
-                                                                             cuda_stream stream))  \
-                                                        f(event_elapsed, "cuEventElapsedTime",     \
-                                                          (float *milliseconds, cuda_event from,   \
-                                                           cuda_event to)) f(event_synchronize,    \
-                                                                             "cuEventSynchronize", \
-                                                                             (cuda_event event))   \
-                                                            f(module_load, "cuModuleLoad",         \
-                                                              (cuda_module * module,               \
-                                                               const char *path))                  \
-                                                                f(module_unload, "cuModuleUnload", \
-                                                                  (cuda_module module))            \
-                                                                    f(module_function,             \
-                                                                      "cuModuleGetFunction",       \
-                                                                      (cuda_function * function,   \
-                                                                       cuda_module module,         \
-                                                                       const char *name))          \
-                                                                        f(launch,                  \
-                                                                          "cuLaunchKernel",        \
-                                                                          (cuda_function function, \
-                                                                           unsigned grid_x,        \
-                                                                           unsigned grid_y,        \
-                                                                           unsigned grid_z,        \
-                                                                           unsigned block_x,       \
-                                                                           unsigned block_y,       \
-                                                                           unsigned block_z,       \
-                                                                           unsigned shared_bytes,  \
-                                                                           cuda_stream stream,     \
-                                                                           void **arguments,       \
-                                                                           void **extra))
+/* clang-format off */
+#define CUDA_DRIVER_FUNCTIONS(f) \
+    f(init, "cuInit", (unsigned flags)) \
+    f(error_string, "cuGetErrorString", (int code, const char **text)) \
+    f(driver_version, "cuDriverGetVersion", (int *version)) \
+    f(device_count, "cuDeviceGetCount", (int *count)) \
+    f(device_get, "cuDeviceGet", (int *device, int number)) \
+    f(device_name, "cuDeviceGetName", (char *name, int length, int device)) \
+    f(device_attribute, "cuDeviceGetAttribute", (int *value, int attribute, int device)) \
+    f(context_retain, "cuDevicePrimaryCtxRetain", (cuda_context *context, int device)) \
+    f(context_release, "cuDevicePrimaryCtxRelease_v2", (int device)) \
+    f(context_push, "cuCtxPushCurrent_v2", (cuda_context context)) \
+    f(context_pop, "cuCtxPopCurrent_v2", (cuda_context *context)) \
+    f(memory_info, "cuMemGetInfo_v2", (size_t *available, size_t *total)) \
+    f(memory_allocate, "cuMemAlloc_v2", (cuda_address *at, size_t bytes)) \
+    f(memory_free, "cuMemFree_v2", (cuda_address at)) \
+    f(host_allocate, "cuMemHostAlloc", (void **at, size_t bytes, unsigned flags)) \
+    f(host_register, "cuMemHostRegister_v2", (void *at, size_t bytes, unsigned flags)) \
+    f(host_unregister, "cuMemHostUnregister", (void *at)) \
+    f(host_free, "cuMemFreeHost", (void *at)) \
+    f(copy_up, "cuMemcpyHtoDAsync_v2", (cuda_address to, const void *from, size_t bytes, \
+      cuda_stream stream)) \
+    f(copy_down, "cuMemcpyDtoHAsync_v2", (void *to, cuda_address from, size_t bytes, \
+      cuda_stream stream)) \
+    f(clear, "cuMemsetD8Async", (cuda_address at, unsigned char byte, size_t bytes, \
+      cuda_stream stream)) \
+    f(stream_create, "cuStreamCreate", (cuda_stream *stream, unsigned flags)) \
+    f(stream_destroy, "cuStreamDestroy_v2", (cuda_stream stream)) \
+    f(stream_synchronize, "cuStreamSynchronize", (cuda_stream stream)) \
+    f(stream_wait, "cuStreamWaitEvent", (cuda_stream stream, cuda_event event, unsigned flags)) \
+    f(event_create, "cuEventCreate", (cuda_event *event, unsigned flags)) \
+    f(event_destroy, "cuEventDestroy_v2", (cuda_event event)) \
+    f(event_record, "cuEventRecord", (cuda_event event, cuda_stream stream)) \
+    f(event_elapsed, "cuEventElapsedTime", (float *milliseconds, cuda_event from, \
+      cuda_event to)) \
+    f(event_synchronize, "cuEventSynchronize", (cuda_event event)) \
+    f(module_load, "cuModuleLoad", (cuda_module *module, const char *path)) \
+    f(module_unload, "cuModuleUnload", (cuda_module module)) \
+    f(module_function, "cuModuleGetFunction", (cuda_function *function, cuda_module module, \
+      const char *name)) \
+    f(launch, "cuLaunchKernel", (cuda_function function, unsigned grid_x, unsigned grid_y, \
+      unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, \
+      unsigned shared_bytes, cuda_stream stream, void **arguments, void **extra))
+/* clang-format on */
 
 typedef struct {
     void *library;
