@@ -1,11 +1,8 @@
 #include "roofline.h"
 
-#include "grove.h"
-#include "plot/plot.h"
+#include "draw.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 int bench_roofline_draw(const bench_roofline *roofline, const char *path)
 {
@@ -45,13 +42,5 @@ int bench_roofline_draw(const bench_roofline *roofline, const char *path)
                          .series = series,
                          .series_count = (size_t)roofline->count + 1};
     grove_figure figure = {.charts = &chart, .count = 1};
-    grove_error *error = grove_error_new();
-    int failed = grove_figure_draw(&figure, path, error) != 0;
-    if (failed) {
-        char *text = grove_error_text(error);
-        fprintf(stderr, "%s", text);
-        free(text);
-    }
-    grove_error_free(error);
-    return failed;
+    return bench_draw(&figure, path);
 }

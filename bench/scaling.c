@@ -2,16 +2,16 @@
  * threads, each varied alone, of simulate.tree to the null sink with gains and no beam. A line of
  * the tables has the processor time of the process, the wall time and the time per
  * source-visibility; medians of interleaved rounds. --plot FILE draws them. */
+#include "draw.h"
 #include "grove.h"
+#include "inputs.h"
 #include "machine.h"
 #include "options.h"
-#include "plot/plot.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { MOST_VALUES = 9, MOST_ROUNDS = 31 };
 
@@ -45,31 +45,6 @@ typedef struct {
     double x[MOST_VALUES], y[MOST_VALUES], each[MOST_VALUES], line[MOST_VALUES];
 } series;
 
-/* Points within half a degree; stations over a few kilometres, on a spiral. */
-static void write_inputs(const char *folder, const size *s)
-{
-    char path[512];
-    FILE *file;
-
-    snprintf(path, sizeof(path), "%s/sky.skymodel", folder);
-    if (!(file = fopen(path, "w")))
-        exit(1);
-    fprintf(file, "format = Name, Type, Ra, Dec, I\n");
-    for (int k = 0; k < s->sources; k++)
-        fprintf(file, "s%d, POINT, %.6fdeg, %.6fdeg, %.3f\n", k, fmod(0.618034 * k, 1),
-                -30.5 + fmod(0.414214 * k, 1), 0.1 + fmod(0.302776 * k, 1));
-    fclose(file);
-    snprintf(path, sizeof(path), "%s/x.array", folder);
-    if (!(file = fopen(path, "w")))
-        exit(1);
-    for (int k = 0; k < s->stations; k++) {
-        double radius = 4000.0 * (k + 1) / 64, angle = 2.4 * k;
-        fprintf(file, "%.3f %.3f %.3f 13.5 S%02d ALT-AZ\n", 5109243 + radius * cos(angle) * 0.5,
-                2006797 + radius * sin(angle), -3239112 + radius * cos(angle) * 0.8, k);
-    }
-    fclose(file);
-}
-
 /* One run; adds nothing to times unless it works, and ends the program otherwise. */
 static void run(grove_library *library, const char *folder, const size *s, const char *smear,
                 double *processor, double *wall)
@@ -78,7 +53,8 @@ static void run(grove_library *library, const char *folder, const size *s, const
     grove_error *error = grove_error_new();
     grove_session_options options = {.threads = s->threads, .device = "cpu"};
 
-    write_inputs(folder, s);
+    bench_write_sky(folder, s->sources);
+    bench_write_array(folder, s->stations);
     snprintf(sky, sizeof(sky), "%s/sky.skymodel", folder);
     snprintf(array, sizeof(array), "%s/x.array", folder);
     snprintf(channels, sizeof(channels), "%d", s->channels);
@@ -154,7 +130,6 @@ static int draw(const series all[AXES], const char *path)
 {
     grove_chart charts[AXES];
     grove_series lines[AXES][2];
-    grove_error *error = grove_error_new();
 
     for (int k = 0; k < AXES; k++) {
         const series *r = &all[k];
@@ -181,22 +156,15 @@ static int draw(const series all[AXES], const char *path)
     }
     grove_figure figure = {
         .width = 1100, .height = 1100, .charts = charts, .count = AXES, .columns = 2};
-    int failed = grove_figure_draw(&figure, path, error) != 0;
-    if (failed) {
-        char *text = grove_error_text(error);
-        fprintf(stderr, "%s", text);
-        free(text);
-    }
-    grove_error_free(error);
-    return failed;
+    return bench_draw(&figure, path);
 }
 
 int main(int count, char **words)
 {
     static series all[AXES];
-    const char *plot = "", *temporary = getenv("TMPDIR");
+    const char *plot = "";
     int rounds = 3;
-    char folder[256], path[512];
+    char folder[256];
     const bench_option options[] = {
         {"rounds", "N", "interleaved rounds, of which medians are taken (default 3)", BENCH_COUNT,
          &rounds, MOST_ROUNDS},
@@ -204,12 +172,7 @@ int main(int count, char **words)
         {NULL, NULL, NULL, BENCH_TEXT, NULL, 0}};
 
     bench_read(options, "grove bench scaling [OPTIONS]", count - 1, words + 1);
-    snprintf(folder, sizeof(folder), "%s/grove-XXXXXX",
-             temporary && *temporary ? temporary : "/tmp");
-    if (!mkdtemp(folder)) {
-        perror(folder);
-        return 1;
-    }
+    bench_make_folder(folder);
     grove_library *library = grove_library_new(NULL);
     printf("Where it is not varied: %d sources, %d stations, %d channels, %d times, one thread; "
            "smearing and gains. Medians of %d interleaved rounds.\n\n",
@@ -217,10 +180,6 @@ int main(int count, char **words)
     for (int k = 0; k < AXES; k++)
         measure(library, folder, &axes[k], rounds, &all[k]);
     grove_library_free(library);
-    for (int k = 0; k < 2; k++) {
-        snprintf(path, sizeof(path), "%s/%s", folder, k ? "x.array" : "sky.skymodel");
-        unlink(path);
-    }
-    rmdir(folder);
+    bench_remove_folder(folder);
     return *plot ? draw(all, plot) : 0;
 }

@@ -150,6 +150,7 @@ typedef struct {
     /* Where profile was asked for: how long GPUs were busy with kernels, copies to them and copies
      * from them, which overlap; sums over all of them. */
     double device_kernel_seconds, device_up_seconds, device_down_seconds;
+    double device_open_seconds, device_load_seconds; /* of the host: GPUs opened, code loaded */
 } grove_counters;
 const grove_counters *grove_session_counters(const grove_session *session);
 /* Per node and per class: calls, time, hits, misses, bytes. Caller frees. */

@@ -1,22 +1,67 @@
 #!/bin/sh
-# bench/gpu measures its kernels, tiny, on the emulated device, and they agree with the cpu.
+# bench/gpu does all that it does, tiny, on the emulated device: its kernels agree with the cpu, and it
+# writes its table also when its time is over before.
 build=${GROVE_BUILD:-.} source=${GROVE_SOURCE:-..}
-if [ ! -e "$build/tests/cuda/.libs/libcuda-emulated.so" ] || [ ! -x "$build/bench/gpu-kernels" ]; then
-    echo 'skipped: this build has no emulated driver'
-    exit 77
-fi
+for program in bench/gpu-kernels bench/gpu-runs tests/test-cuda-fold; do
+    if [ ! -e "$build/tests/cuda/.libs/libcuda-emulated.so" ] || [ ! -x "$build/$program" ]; then
+        echo "skipped: this build has no emulated driver, or no $program"
+        exit 77
+    fi
+done
 # the search for leaks does not survive threads that stand in blocks of the emulated device
-ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0 GROVE_BENCH_KERNELS_ONLY=1
-export ASAN_OPTIONS GROVE_BENCH_KERNELS_ONLY
-"$source/bench/gpu" --emulated "$build" >test-bench-gpu.out || { cat test-bench-gpu.out; exit 1; }
+ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
+export ASAN_OPTIONS
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+
+fail()
+{
+    echo "$1"
+    cat "$work/out"
+    exit 1
+}
+
+# A sanitizer that finds nothing.
+mkdir "$work/bin"
+cat >"$work/bin/compute-sanitizer" <<'END'
+#!/bin/sh
+echo "========= $2"
+shift 4
+"$@" && echo '========= ERROR SUMMARY: 0 errors'
+END
+chmod +x "$work/bin/compute-sanitizer"
+PATH=$work/bin:$PATH
+export PATH
+
+"$source/bench/gpu" --emulated --output "$work/table" "$build" >"$work/out" 2>&1 || fail 'bench/gpu fails'
 awk -F'|' '
     /^\| multiply-adds/ { limits++ }
-    / (single|double) / && NF == 11 && $2 ~ /P[123]/ {
+    /^\| (product|transform|Cholesky) / { algebra++ }
+    / (single|double) / && NF == 12 && $2 ~ /P[123]/ {
         sums++
-        if (!($10 + 0 < ($3 ~ /double/ ? 1e-11 : 1e-5))) { print "wrong: " $0; faults++ }
+        if ($4 !~ /-/ && !($11 + 0 < ($3 ~ /double/ ? 1e-11 : 1e-5))) { print "wrong: " $0; faults++ }
     }
+    NF == 14 && $2 ~ /(stay|come back|Measurement Set)/ {
+        runs++
+        for (k = 4; k <= 5; k++) if (!($k > 0)) { print "no time: " $0; faults++ }
+        if ($2 ~ /come back/ && !($7 > 0)) { print "nothing came back: " $0; faults++ }
+    }
+    /^\| (all threads|one thread)/ { speed_ups++ }
+    /^\| (memcheck|racecheck) test-cuda-fold \| passed \| ========= ERROR SUMMARY: 0/ { checks++ }
+    /^\| test-cuda-fold \| passed/ { tests++ }
+    /was busy with kernels/ { trees++ }
     END {
-        if (limits != 2 || sums != 16) { print limits " limits, " sums " sums"; faults++ }
+        if (limits != 2 || sums != 26 || algebra != 14 || runs < 7 || speed_ups != 2 || checks != 2 ||
+            tests != 1 || trees != 1) {
+            print limits " limits, " sums " sums, " algebra " algebra, " runs " runs, " speed_ups \
+                " speed-ups, " checks " checks, " tests " tests, " trees " trees"
+            faults++
+        }
         exit faults > 0
-    }' test-bench-gpu.out || { cat test-bench-gpu.out; exit 1; }
-rm -f test-bench-gpu.out
+    }' "$work/out" >"$work/wrong" || { cat "$work/wrong"; fail 'its table is not as it should be'; }
+cmp -s "$work/table" "$work/out" || fail 'what it keeps is not what it prints'
+
+# Out of time: everything is said to be so, and nothing is begun.
+"$source/bench/gpu" --emulated --seconds 0 "$build" >"$work/out" 2>&1 && fail 'no time, and no failure'
+[ "$(grep -c 'no time left' "$work/out")" -ge 5 ] || fail 'what was left out is not said'
+exit 0

@@ -60,6 +60,8 @@ struct grove_device {
      * added there (NULL: nowhere), at a settle at the latest. */
     bool timed;
     grove_busy busy;
+    /* Seconds of the host: opening it, and loading code for it since. */
+    double open_seconds, load_seconds;
     void (*bill)(grove_device *device, grove_busy *to);
     int (*settle)(grove_device *device, grove_error *error);
     uint64_t system_allocations;  /* of those allocations, the ones the pool did not have */

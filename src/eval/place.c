@@ -367,6 +367,7 @@ void grove_place_count(grove_session *session)
     c->allocations = sum.allocations;
     c->bytes_down = c->system_allocations = c->device_peak_bytes = 0;
     c->device_kernel_seconds = c->device_up_seconds = c->device_down_seconds = 0;
+    c->device_open_seconds = c->device_load_seconds = 0;
     for (int k = 0; k < session->device_count; k++) {
         const grove_device *device = session->devices[k];
         c->bytes_down += device->bytes_down;
@@ -375,5 +376,7 @@ void grove_place_count(grove_session *session)
         c->device_kernel_seconds += device->busy.kernels;
         c->device_up_seconds += device->busy.up;
         c->device_down_seconds += device->busy.down;
+        c->device_open_seconds += device->open_seconds;
+        c->device_load_seconds += device->load_seconds;
     }
 }

@@ -106,7 +106,8 @@ static void print_busy(grove_text *text, const grove_device *device, double whol
         grove_text_add(text, "%s %s %s (%.0f %%)", k ? "," : "", names[k],
                        grove_show_seconds(a, seconds[k]),
                        whole > 0 ? 100 * seconds[k] / whole : 0.0);
-    grove_text_add(text, "\n");
+    grove_text_add(text, "; opened in %s", grove_show_seconds(a, device->open_seconds));
+    grove_text_add(text, ", code loaded in %s\n", grove_show_seconds(a, device->load_seconds));
 }
 
 static void print_device_sums(grove_text *text, const grove_session *session)

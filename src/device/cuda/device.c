@@ -141,6 +141,7 @@ static grove_device *open_device(int index, uint64_t limit, grove_error *error)
 {
     cuda_device *cuda = grove_alloc(sizeof(*cuda));
     grove_device *device = &cuda->device;
+    double began = grove_now();
 
     pthread_mutex_init(&cuda->lock, NULL);
     pthread_mutex_init(&cuda->times.lock, NULL);
@@ -155,6 +156,7 @@ static grove_device *open_device(int index, uint64_t limit, grove_error *error)
         code = grove_fail(error, GROVE_MISSING, "%s: there is no such device", device->name);
     if (!code)
         code = start(cuda, error);
+    device->open_seconds = grove_now() - began;
     if (!code)
         return device;
     cuda_free(device);

@@ -124,8 +124,11 @@ int cuda_kernel_find(cuda_device *cuda, const grove_kernel *kernel, bool double_
     if (entry->missing[double_precision])
         return grove_fail(error, GROVE_MISSING, "%s: there is no code for %s", cuda->device.name,
                           kernel->name);
-    if (!entry->function[double_precision])
+    if (!entry->function[double_precision]) {
+        double began = grove_now();
         code = load(cuda, kernel, double_precision, &entry->function[double_precision], error);
+        cuda->device.load_seconds += grove_now() - began;
+    }
     entry->missing[double_precision] = code == GROVE_MISSING;
     *function = entry->function[double_precision];
     return code;

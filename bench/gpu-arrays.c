@@ -1,0 +1,133 @@
+/* Reductions, noise, gathers from stations to baselines: all of them move numbers. */
+#include "gpu-bench.h"
+
+#include "device/array.h"
+
+#include "../kernels/cuda/fold.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { COLUMNS = 7, STATIONS = 64 };
+
+/* A dense view along the axes in `varies` (bits) after which `*numbers` is how many it has. */
+static grove_view dense(const grove_args *args, int varies, int elements, int complex_, int bytes,
+                        int64_t *numbers)
+{
+    grove_view view = {
+        .elements = elements, .shape = elements, .complex_ = complex_, .bytes = bytes};
+    int64_t cells = 1;
+
+    for (int d = args->axes - 1; d >= 0; d--)
+        if (varies >> d & 1) {
+            view.stride[d] = cells * elements * (complex_ ? 2 : 1) * bytes;
+            cells *= args->size[d];
+        }
+    *numbers = cells * elements * (complex_ ? 2 : 1);
+    return view;
+}
+
+static grove_args space(const gpu_bench *b, int inputs)
+{
+    grove_args args = {.axes = 3,
+                       .inputs = inputs,
+                       .axis = {GROVE_AXIS_TIME, GROVE_AXIS_BASELINE, GROVE_AXIS_FREQ}};
+
+    memcpy(args.size, b->tiny ? (int64_t[]){3, 10, 4} : (int64_t[]){64, 2016, 64}, 24);
+    return args;
+}
+
+/* Complex numbers in single [time, baseline, freq], summed over the axes that are not kept. */
+static void measure_fold(gpu_bench *b, const char *name, int kept)
+{
+    grove_args args = space(b, 4);
+    grove_fold_state state = {GROVE_FOLD_SUM, -1, 0};
+    int64_t in, out;
+
+    if (!gpu_begins(b, name, COLUMNS))
+        return;
+    memcpy(args.state.bytes, &state, sizeof(state));
+    args.in[0] = dense(&args, 7, 1, 1, 4, &in);
+    args.out = dense(&args, kept, 1, 1, 8, &out);
+    args.in[0].data = gpu_send_random(b, in, false);
+    args.out.data = gpu_send_random(b, out, true);
+    double seconds = gpu_time_launches(b, &grove_array_fold, &args, false);
+    gpu_print(b, name, false, seconds, 0, (double)in, 4.0 * (double)in + 16.0 * (double)out);
+    printf("\n");
+    fflush(stdout);
+    b->device->release(b->device, args.in[0].data, 0);
+    b->device->release(b->device, args.out.data, 0);
+}
+
+/* 2x2 matrices of noise: for each complex number a draw of ten rounds of integers, a logarithm, a
+ * root, a sine and a cosine in double, counted as 60 operations. */
+static void measure_noise(gpu_bench *b, bool double_)
+{
+    static const grove_kernel noise = {"noise", NULL, NULL, "../kernels/noise.h", NULL, 0, 0};
+    grove_args args = space(b, 5);
+    double ten = 10, width = 1e6, sefd = 400;
+    const double *const numbers[] = {&ten, &width, NULL, NULL, &sefd};
+    int64_t out;
+
+    if (!gpu_begins(b, "noise", COLUMNS))
+        return;
+    args.out = dense(&args, 7, 4, 1, double_ ? 8 : 4, &out);
+    args.out.data = gpu_make_room(b, (size_t)out * (double_ ? 8 : 4));
+    for (int k = 0; k < 5; k++)
+        if (numbers[k])
+            args.in[k] = (grove_view){.data = gpu_send(b, numbers[k], 8),
+                                      .elements = 1,
+                                      .shape = GROVE_SCALAR,
+                                      .bytes = 8};
+    double seconds = gpu_time_launches(b, &noise, &args, double_);
+    gpu_print(b, "noise, 2x2", double_, seconds, 0, 30.0 * (double)out,
+              (double)out * (double_ ? 8 : 4));
+    printf("\n");
+    fflush(stdout);
+    for (int k = 0; k < 5; k++)
+        if (numbers[k])
+            b->device->release(b->device, args.in[k].data, 8);
+    b->device->release(b->device, args.out.data, 0);
+}
+
+/* 2x2 matrices [time, station, freq] as baselines see them. */
+static void measure_gather(gpu_bench *b, bool double_)
+{
+    static int32_t index[STATIONS * (STATIONS - 1) / 2];
+    int stations = b->tiny ? 5 : STATIONS, bytes = double_ ? 8 : 4, n = 0;
+    grove_args args = space(b, 1);
+    int64_t in, out;
+
+    if (!gpu_begins(b, "gather", COLUMNS))
+        return;
+    for (int p = 0; p < stations; p++)
+        for (int q = p + 1; q < stations; q++)
+            index[n++] = p;
+    args.out = dense(&args, 7, 4, 1, bytes, &out);
+    args.size[1] = stations;
+    args.in[0] = dense(&args, 7, 4, 1, bytes, &in);
+    args.size[1] = n;
+    args.in[0].gather = index;
+    args.in[0].gather_axis = 1;
+    args.in[0].data = gpu_send_random(b, in, double_);
+    args.out.data = gpu_make_room(b, (size_t)out * (size_t)bytes);
+    double seconds = gpu_time_launches(b, &grove_array_cast, &args, double_);
+    gpu_print(b, "gather of stations, 2x2", double_, seconds, 0, 0, (double)(in + out) * bytes);
+    printf("\n");
+    fflush(stdout);
+    b->device->release(b->device, args.in[0].data, 0);
+    b->device->release(b->device, args.out.data, 0);
+}
+
+void gpu_measure_arrays(gpu_bench *b)
+{
+    printf("\n| array | precision | ms | operations | of them always double | bytes | share of the "
+           "binding limit |\n| --- | --- | --: | --: | --: | --: | --: |\n");
+    measure_fold(b, "sum over time", 4 | 2);
+    measure_fold(b, "sum over baselines", 4 | 1);
+    measure_fold(b, "sum over time and baselines", 4);
+    for (int double_ = 0; double_ < 2; double_++) {
+        measure_noise(b, double_);
+        measure_gather(b, double_);
+    }
+}

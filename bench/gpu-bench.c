@@ -1,0 +1,144 @@
+#include "gpu-bench.h"
+#include "machine.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ROUNDS = 99 };
+
+void gpu_must(const gpu_bench *b, int code)
+{
+    if (!code)
+        return;
+    fflush(stdout);
+    fprintf(stderr, "grove bench gpu-kernels: %s\n", grove_error_message(b->error, 0));
+    exit(1);
+}
+
+void *gpu_make_room(const gpu_bench *b, size_t bytes)
+{
+    void *at = NULL;
+
+    gpu_must(b, b->device->allocate(b->device, bytes, &at, b->error));
+    return at;
+}
+
+void *gpu_send(const gpu_bench *b, const void *from, size_t bytes)
+{
+    void *at = gpu_make_room(b, bytes);
+
+    gpu_must(b, b->device->upload(b->device, at, from, bytes, b->error));
+    gpu_must(b, b->device->ready(b->device, at, b->error));
+    return at;
+}
+
+double gpu_draw(void)
+{
+    static uint64_t counter;
+
+    return grove_random_uniform(grove_random_bits(3, counter++, 0, 0, 0)) - 0.5;
+}
+
+/* The same million of them again and again. */
+void *gpu_send_random(const gpu_bench *b, int64_t numbers, bool double_)
+{
+    enum { PART = 1 << 20 };
+    size_t each = double_ ? 8 : 4, bytes = (size_t)numbers * each;
+    size_t part = (size_t)(numbers < PART ? numbers : PART) * each;
+    void *host = bench_allocate(part, 1), *at = gpu_make_room(b, bytes);
+
+    for (size_t k = 0; k < part / each; k++)
+        if (double_)
+            ((double *)host)[k] = gpu_draw();
+        else
+            ((float *)host)[k] = (float)gpu_draw();
+    for (size_t done = 0; done < bytes; done += part)
+        gpu_must(b, b->device->upload(b->device, (char *)at + done, host,
+                                      bytes - done < part ? bytes - done : part, b->error));
+    gpu_must(b, b->device->ready(b->device, at, b->error));
+    free(host);
+    return at;
+}
+
+double gpu_time(const gpu_bench *b, void (*queue)(const gpu_bench *b, void *context), void *context)
+{
+    grove_device *device = b->device;
+    double seconds[MOST_ROUNDS], spent = 0;
+    int round = 0;
+
+    queue(b, context); /* loads what is to be loaded */
+    gpu_must(b, device->wait(device, b->error));
+    for (; round < b->rounds && (round == 0 || spent < 10 * b->least); round++) {
+        int64_t done = 0, next = 1;
+        double start = bench_wall_seconds(), taken = 0;
+        while (taken < b->least) {
+            for (int64_t k = 0; k < next; k++)
+                queue(b, context);
+            gpu_must(b, device->wait(device, b->error));
+            done += next;
+            next = done;
+            taken = bench_wall_seconds() - start;
+        }
+        seconds[round] = taken / (double)done;
+        spent += taken;
+    }
+    return bench_median(seconds, round);
+}
+
+typedef struct {
+    const grove_kernel *kernel;
+    const grove_args *args;
+    bool double_;
+} launches;
+
+static void launch(const gpu_bench *b, void *context)
+{
+    const launches *l = context;
+
+    gpu_must(b, b->device->launch(b->device, l->kernel, l->args, l->double_, b->error));
+}
+
+double gpu_time_launches(const gpu_bench *b, const grove_kernel *kernel, const grove_args *args,
+                         bool double_)
+{
+    launches l = {kernel, args, double_};
+
+    return gpu_time(b, launch, &l);
+}
+
+bool gpu_begins(gpu_bench *b, const char *name, int columns)
+{
+    if (b->ends <= 0 || bench_wall_seconds() < b->ends)
+        return true;
+    printf("| %s | no time left |", name);
+    for (int k = 2; k < columns; k++)
+        printf(" |");
+    printf("\n");
+    b->late++;
+    return false;
+}
+
+/* The time that the binding limit alone would take. */
+static double bound(const gpu_bench *b, double operations, double in_double, double bytes,
+                    bool double_, const char **name)
+{
+    double in_single = double_ ? 0 : operations / b->multiply_adds[0];
+    double doubles = ((double_ ? operations : 0) + in_double) / b->multiply_adds[1];
+    double memory = bytes / b->memory, most = fmax(in_single, fmax(doubles, memory));
+
+    *name = most == memory ? "memory" : most == doubles ? "double" : "single";
+    return most;
+}
+
+void gpu_print(const gpu_bench *b, const char *name, bool double_, double seconds,
+               double operations, double in_double, double bytes)
+{
+    const char *limit;
+    double least = bound(b, operations, in_double, bytes, double_, &limit);
+
+    printf("| %s | %s | %.4g | %.3g | %.3g | %.3g | %.0f %% of %s |", name,
+           double_ ? "double" : "single", 1e3 * seconds, operations, in_double, bytes,
+           100 * least / seconds, limit);
+}
