@@ -40,25 +40,34 @@ static char *line_key(int isa, int jones)
     return key;
 }
 
-/* Takes the numbers of the line that begins with `key`. */
-static bool find_line(const char *text, const char *key, double numbers[NUMBERS])
+/* The numbers of a line all stand on it. */
+static bool take_numbers(const char *at, grove_predict_costs *costs)
+{
+    double numbers[NUMBERS];
+
+    for (int k = 0; k < NUMBERS; k++) {
+        char *end;
+        at += strspn(at, " ");
+        if (*at < '0' || *at > '9')
+            return false;
+        long long number = strtoll(at, &end, 10);
+        if (number > MOST)
+            return false;
+        numbers[k] = 1e-6 * (double)number;
+        at = end;
+    }
+    memcpy(costs, numbers, sizeof(*costs));
+    return true;
+}
+
+bool predict_costs_parse(const char *text, const char *key, grove_predict_costs *costs)
 {
     size_t length = strlen(key);
 
     for (const char *line = text; line && *line; line = strchr(line, '\n')) {
         line += *line == '\n';
-        if (strncmp(line, key, length) != 0)
-            continue;
-        const char *at = line + length;
-        for (int k = 0; k < NUMBERS; k++) {
-            char *end;
-            long long number = strtoll(at, &end, 10);
-            if (end == at || number < 0 || number > MOST)
-                return false;
-            numbers[k] = 1e-6 * (double)number;
-            at = end;
-        }
-        return true;
+        if (!strncmp(line, key, length))
+            return take_numbers(line + length, costs);
     }
     return false;
 }
@@ -94,10 +103,9 @@ grove_predict_costs predict_costs(int isa, int jones)
 
     if (path && grove_path_exists(path))
         text = grove_file_read(path, MOST_BYTES, true, NULL, NULL);
-    if (text && find_line(text, key, numbers)) {
-        memcpy(&costs, numbers, sizeof(costs));
-    } else if (path && !grove_folder_make(folder, NULL) &&
-               grove_predict_measure(isa, 4, jones, &measured)) {
+    bool known = text && predict_costs_parse(text, key, &costs);
+    if (!known && path && !grove_folder_make(folder, NULL) &&
+        grove_predict_measure(isa, 4, jones, &measured)) {
         memcpy(numbers, &measured, sizeof(measured));
         if (write_line(path, text, key, numbers))
             costs = measured;
