@@ -10,7 +10,8 @@
 #include <string.h>
 
 heap kept;
-void (*heap_written)(void);
+void (*heap_written)(grove_session *session);
+static grove_session *running;
 static bool helped;
 
 static int write_heap(grove_node *node, const grove_array *inputs, int count)
@@ -41,7 +42,7 @@ static int write_heap(grove_node *node, const grove_array *inputs, int count)
         }
     }
     if (heap_written)
-        heap_written();
+        heap_written(running);
     return 0;
 }
 
@@ -95,8 +96,9 @@ bool heap_test_helped(void)
 heap heap_test_run(const char *device, grove_session_options options, grove_counters *counters)
 {
     grove_session *session = heap_test_session(device, options);
-    int code = grove_session_run(session);
 
+    running = session;
+    int code = grove_session_run(session);
     ck_assert_msg(!code, "%s", code ? grove_error_message(now.error, 0) : "");
     if (counters)
         *counters = *grove_session_counters(session);

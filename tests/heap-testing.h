@@ -10,8 +10,8 @@ typedef struct {
     size_t count;
 } heap;
 
-extern heap kept;                  /* what was written last */
-extern void (*heap_written)(void); /* called after each write; NULL: nothing */
+extern heap kept;                                    /* what was written last */
+extern void (*heap_written)(grove_session *session); /* called after each write; NULL: nothing */
 
 void heap_test_add(void); /* the class, to those of the test */
 void heap_test_end(void);

@@ -79,6 +79,8 @@ static int read_samples(grove_node *node, const char *member, grove_array *out)
     int which = 0, parts = out->form.complex_ ? 2 : 1;
     int read = __atomic_add_fetch(&now.reads, 1, __ATOMIC_RELAXED);
 
+    if (now.read)
+        now.read();
     if (read == now.fail_read)
         return grove_node_fail(node, -5, "the disk is gone");
     while (strcmp(member, names[which]))

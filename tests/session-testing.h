@@ -25,6 +25,7 @@ typedef struct {
     grove_error *error;
     grove_tree *tree;
     /* what has happened, and what is to go wrong: the n-th such call from 1 on */
+    void (*read)(void); /* before each read; NULL: nothing */
     int reads, begins, writes, finishes, aborts;
     int fail_read, fail_begin, fail_write, fail_finish, interrupt_write;
     /* what `record` was given: its first input, in order of storage */

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void setup(void)
 {
@@ -132,6 +133,186 @@ START_TEST(few_sources_at_a_time)
 }
 END_TEST
 
+/* ---- memory that others take in mid-run ---- */
+
+static int writes, shrink_at;
+static uint64_t shrink_to;
+
+static void shrink(grove_session *session)
+{
+    emulated_control *control = cuda_testing_control();
+
+    if (++writes < shrink_at)
+        return;
+    grove_device_trim(session->devices[0]); /* what was kept for reuse is lost, too */
+    control->memory = shrink_to;
+}
+
+/* Lines on standard error during a run, by way of a file. */
+static int count_warnings(void (*run)(void *context), void *context)
+{
+    char line[1024];
+    int count = 0, old = dup(2);
+
+    fflush(stderr);
+    FILE *file = fopen("warnings.txt", "w+");
+    ck_assert_ptr_nonnull(file);
+    dup2(fileno(file), 2);
+    run(context);
+    fflush(stderr);
+    dup2(old, 2);
+    close(old);
+    rewind(file);
+    while (fgets(line, sizeof(line), file)) {
+        fputs(line, stderr);
+        count += strstr(line, "warning:") != NULL;
+    }
+    fclose(file);
+    remove("warnings.txt");
+    return count;
+}
+
+typedef struct {
+    grove_session_options options;
+    grove_counters counters;
+    heap got;
+} shrinking;
+
+static void run_shrinking(void *context)
+{
+    shrinking *s = context;
+
+    writes = 0;
+    heap_written = shrink;
+    s->got = heap_test_run("cuda", s->options, &s->counters);
+    heap_written = NULL;
+}
+
+static const workload wide = {"wide", PLAIN, 0, 0, 0, {40, 16, 12}};
+
+/* Smaller tiles do, and no number changes. */
+START_TEST(tiles_are_halved)
+{
+    /* in turn with the run: when memory is gone does not depend on which thread is faster */
+    shrinking s = {.options = {.threads = 1, .tile_times = 8, .serial = true}};
+    grove_counters all = {0};
+
+    if (!cuda_testing_control())
+        return;
+    make_workload(&wide, false);
+    s.options.tile_channels = _i % 2 ? 6 : 0;
+    heap truth = heap_test_run("cuda", s.options, &all);
+    shrink_at = 1;
+    shrink_to = (uint64_t[]){80000, 60000, 40000}[_i / 2];
+    cuda_testing_reset((uint64_t)_i);
+    ck_assert_int_eq(count_warnings(run_shrinking, &s), 0);
+    ck_assert(!heap_test_helped());
+    ck_assert_int_gt(s.counters.tiles, all.tiles);
+    ck_assert_uint_gt(s.counters.launches, all.launches);
+    ck_assert_uint_eq(s.counters.visibilities, all.visibilities);
+    ck_assert(heap_equal(&s.got, &truth));
+    free(s.got.numbers);
+    free(truth.numbers);
+    remove("memory.skymodel");
+}
+END_TEST
+
+static grove_session *session_now;
+
+static void shrink_at_read(void)
+{
+    if (now.reads != shrink_at)
+        return;
+    grove_device_trim(session_now->devices[0]);
+    cuda_testing_control()->memory = shrink_to;
+}
+
+/* What a pass gathers from tile to tile is right, whenever memory goes. */
+START_TEST(gathering_goes_on)
+{
+    grove_session_options options = {.threads = 1, .tile_times = 3, .serial = true};
+    int64_t halved = 0;
+
+    if (!cuda_testing_control())
+        return;
+    session_test_tree("J[p] = o.jones\nx = J[p] * o.data * J[q]^H\n"
+                      "keep = heap(x - mean(x, over=time) - sum(x * x, over=[time, freq]))");
+    grove_counters all = {0}, less = {0};
+    heap truth = heap_test_run("cuda", options, &all);
+    int reads = now.reads;
+    for (shrink_at = 1; shrink_at <= reads; shrink_at++) {
+        cuda_testing_reset((uint64_t)_i);
+        shrink_to = 9000 + 2000 * (uint64_t)_i;
+        now.reads = 0;
+        options.device = "cuda";
+        session_now = heap_test_session("cuda", options);
+        now.read = shrink_at_read;
+        ck_assert_int_eq(grove_session_run(session_now), 0);
+        now.read = NULL;
+        less = *grove_session_counters(session_now);
+        halved += less.tiles > all.tiles;
+        if (session_now->fallen_back) {
+            ck_assert_double_lt(heap_distance(&kept, &truth), 1e-6);
+        } else {
+            ck_assert(heap_equal(&kept, &truth));
+        }
+        heap_test_close(session_now);
+        free(kept.numbers);
+        kept = (heap){0};
+    }
+    printf("%d of %d runs had smaller tiles\n", (int)halved, reads);
+    ck_assert_int_gt(halved, 0);
+    free(truth.numbers);
+}
+END_TEST
+
+/* Down to nothing: the cpu goes on, which is said once. */
+START_TEST(nothing_is_left)
+{
+    shrinking s = {.options = {.threads = 1, .tile_times = 4, .serial = _i % 2}};
+
+    if (!cuda_testing_control())
+        return;
+    make_workload(&wide, false);
+    heap truth = heap_test_run("cuda", s.options, NULL);
+    shrink_at = 2;
+    shrink_to = 600;
+    cuda_testing_reset((uint64_t)_i);
+    ck_assert_int_eq(count_warnings(run_shrinking, &s), 1);
+    ck_assert(heap_test_helped());
+    ck_assert_uint_gt(s.counters.launches, 0);
+    ck_assert_double_lt(heap_distance(&s.got, &truth), 1e-6);
+    free(s.got.numbers);
+    free(truth.numbers);
+    remove("memory.skymodel");
+}
+END_TEST
+
+/* Before anything is written, sections can be made, too. */
+START_TEST(less_than_was_promised)
+{
+    static const workload many = {"many", JONES, 0, 0, 0, {300, 2, 2}};
+    grove_session_options options = {.threads = 1};
+    grove_counters c = {0};
+
+    if (!cuda_testing_control())
+        return;
+    make_workload(&many, false);
+    heap truth = heap_test_run("cuda", options, NULL);
+    for (uint64_t memory = 200000; memory > 40000; memory /= 2) {
+        cuda_testing_reset((uint64_t)_i);
+        options.device_memory = 1 << 30;
+        cuda_testing_control()->memory = memory;
+        heap got = heap_test_run("cuda", options, &c);
+        ck_assert(!heap_test_helped());
+        ck_assert_double_lt(heap_distance(&got, &truth), 5e-7);
+        free(got.numbers);
+    }
+    free(truth.numbers);
+    remove("memory.skymodel");
+}
+END_TEST
+
 static void add_case(Suite *suite, const char *name, const TTest *test, int count)
 {
     TCase *tests = tcase_create(name);
@@ -150,6 +331,10 @@ int main(void)
     cuda_testing_begin();
     add_case(suite, "limited", limited_memory_changes_nothing, 2 * WORKLOADS);
     add_case(suite, "tiny", few_sources_at_a_time, 1);
+    add_case(suite, "halved", tiles_are_halved, 6);
+    add_case(suite, "gathering", gathering_goes_on, 3);
+    add_case(suite, "nothing", nothing_is_left, 2);
+    add_case(suite, "promised", less_than_was_promised, 2);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -247,6 +247,9 @@ static int add_input(grove_run *run, const grove_step *step, grove_fold *fold, b
     grove_range space[GROVE_MAX_AXES];
     int axes = input_space(run, step, space);
     double began = grove_now();
+
+    if (step->collects) /* what a whole pass gathers cannot be taken back */
+        session->may_yield = false;
     int code = grove_fold_add(fold, &run->program->tile, run->program->steps[step->input[0]].value,
                               space, axes, chunk, session->error);
 
@@ -401,7 +404,7 @@ static int make_step(grove_run *run, grove_step *step)
     grove_place_claim(session, step->node);
     double ended = grove_now();
     if (code) {
-        if (code == GROVE_INTERRUPTED)
+        if (code == GROVE_INTERRUPTED || code == GROVE_AGAIN)
             return code;
         grove_error_context(session->error, errors, &step->node->place, NULL);
         if (session->options.stop_on_error)

@@ -1,7 +1,7 @@
 /* Passes over the tiles: reading ahead and writing behind on a thread of their own. */
 #include "eval/evaluate.h"
+#include "eval/grid.h"
 #include "eval/place.h"
-#include "eval/schedule.h"
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -44,7 +44,8 @@ typedef struct {
     reading reading;
     writing writing[2]; /* of this tile and the one before */
     int64_t number;     /* of the present tile */
-    int64_t index[GROVE_CUTS];
+    grove_spot at;      /* the present tile */
+    bool small;         /* it is as small as can be */
     grove_progress *progress;
 } pipeline;
 
@@ -155,40 +156,13 @@ static int wait_for(io_job *job)
 
 /* ---- reading ahead ---- */
 
-static void set_tile(pipeline *line, const int64_t index[GROVE_CUTS])
-{
-    grove_program *p = line->pass->program;
-
-    p->tile = p->block;
-    for (int k = 0; k < GROVE_CUTS; k++) {
-        if (!(p->divided >> k & 1))
-            continue;
-        int64_t step = line->pass->tile[k], rest = p->block.count[k] - index[k] * step;
-        p->tile.first[k] = p->block.first[k] + index[k] * step;
-        p->tile.count[k] = rest < step ? rest : step;
-    }
-}
-
-/* To the next tile, the last of the cuts fastest; false after the last tile. */
-static bool advance(const pipeline *line, int64_t index[GROVE_CUTS])
-{
-    const grove_program *p = line->pass->program;
-
-    for (int k = GROVE_CUTS - 1; k >= 0; k--) {
-        if (!(p->divided >> k & 1))
-            continue;
-        if (++index[k] * line->pass->tile[k] < p->block.count[k])
-            return true;
-        index[k] = 0;
-    }
-    return false;
-}
-
 static void find_ahead(pipeline *line)
 {
     grove_program *p = line->pass->program;
     reading *r = &line->reading;
 
+    free(r->ahead);
+    r->count = 0;
     r->job.session = line->schedule->session;
     r->steps = p->steps;
     r->ahead = grove_alloc(((size_t)p->step_count + 1) * sizeof(int));
@@ -197,13 +171,13 @@ static void find_ahead(pipeline *line)
             r->ahead[r->count++] = s;
 }
 
-static int read_ahead(pipeline *line, const int64_t index[GROVE_CUTS])
+static int read_ahead(pipeline *line, const grove_spot *spot)
 {
     reading *r = &line->reading;
 
     if (!r->count)
         return 0;
-    set_tile(line, index);
+    grove_grid_set(line->pass, spot);
     for (int i = 0; i < r->count; i++) {
         grove_step *step = &r->steps[r->ahead[i]];
         step->next = grove_step_new_value(&line->run, step);
@@ -296,7 +270,7 @@ static int dense_input(const pipeline *line, const grove_step *root, int k, grov
 static bool seen(const pipeline *line, const grove_root *root)
 {
     for (int k = 0; k < GROVE_CUTS; k++)
-        if (!(root->follows >> k & 1) && line->index[k] > 0)
+        if (!(root->follows >> k & 1) && line->at.first[k] > 0)
             return true;
     return false;
 }
@@ -305,6 +279,12 @@ static void drop_call(write_call *call)
 {
     for (int k = 0; k < call->count; k++)
         grove_value_unref(call->values[k]);
+}
+
+static void count_cells(pipeline *line, double cells)
+{
+    line->schedule->session->counters.visibilities += cells;
+    grove_progress_advance(line->progress, cells);
 }
 
 static int take_action(pipeline *line, const grove_step *step)
@@ -327,10 +307,8 @@ static int take_action(pipeline *line, const grove_step *step)
             grove_place_room(line->schedule->session, grove_buffer_bytes(call->values[k]->data));
     }
     if (!code && call->values[0]) {
-        double cells = (double)call->arrays[0].cells;
-        line->schedule->session->counters.visibilities += cells;
-        grove_progress_advance(line->progress, cells);
-        if (cells == 0)
+        count_cells(line, (double)call->arrays[0].cells);
+        if (call->arrays[0].cells == 0)
             drop_call(&w->calls[--w->count]);
     }
     return code;
@@ -434,7 +412,7 @@ static void drop_writing(writing *w)
     w->count = 0;
 }
 
-static int run_tile(pipeline *line, const int64_t *next)
+static int run_tile(pipeline *line, const grove_spot *next)
 {
     writing *w = &line->writing[line->number % 2];
     int code = wait_for(&w->job); /* of two tiles ago */
@@ -445,34 +423,76 @@ static int run_tile(pipeline *line, const int64_t *next)
         code = take_read(line);
     if (!code && next)
         code = read_ahead(line, next);
-    set_tile(line, line->index);
+    grove_grid_set(line->pass, &line->at);
     grove_place_turn(w->job.session, line->number);
     if (!code && grove_interrupted())
         code = GROVE_INTERRUPTED;
     if (!code) {
+        w->job.session->may_yield = !line->small && !w->job.session->resigned;
         grove_run_mark(&line->run);
         code = grove_run_tile(&line->run);
+        w->job.session->may_yield = false;
     }
     if (!code && w->count) {
+        line->schedule->written = true;
         queue(&w->job, write_calls, w);
         if (!w->job.session->worker)
             code = wait_for(&w->job);
     }
-    line->schedule->session->counters.tiles++;
+    line->schedule->session->counters.tiles += code != GROVE_AGAIN;
     return code;
+}
+
+/* What the present tile has done is undone, and what earlier ones hold until it is written is let
+ * go. */
+static int take_back(pipeline *line)
+{
+    writing *w = &line->writing[line->number % 2], *before = &line->writing[(line->number + 1) % 2];
+    int code = wait_for(&line->reading.job), written = wait_for(&before->job);
+
+    for (int i = 0; i < w->count; i++)
+        count_cells(line, -(double)w->calls[i].arrays[0].cells);
+    drop_writing(w);
+    drop_writing(before);
+    grove_run_drop(&line->run);
+    return code ? code : written;
+}
+
+/* The device has not the memory for this tile: smaller ones from here on, or another schedule if
+ * nothing is done yet. */
+static int make_do(pipeline *line)
+{
+    grove_session *session = line->schedule->session;
+    int code = take_back(line);
+
+    if (code)
+        return code;
+    if (!grove_grid_halve(line->pass, &line->at, session->budget / 4)) {
+        if (!line->schedule->written)
+            return GROVE_AGAIN;
+        line->small = true;
+    }
+    find_ahead(line);
+    return 0;
 }
 
 static int run_tiles(pipeline *line)
 {
-    int64_t next[GROVE_CUTS] = {0};
     bool more = true;
-    int code = read_ahead(line, line->index);
 
+    line->at = grove_grid_begin(line->pass);
+    int code = read_ahead(line, &line->at);
     while (more && !code) {
-        memcpy(next, line->index, sizeof(next));
-        more = advance(line, next);
-        code = run_tile(line, more ? next : NULL);
-        memcpy(line->index, next, sizeof(next));
+        grove_spot next = line->at;
+        more = grove_grid_advance(line->pass, &next);
+        code = run_tile(line, more ? &next : NULL);
+        if (code == GROVE_AGAIN) {
+            more = true;
+            code = make_do(line);
+            continue;
+        }
+        line->at = next;
+        line->small = false;
         line->number++;
     }
     /* nothing may go on behind the back of what follows */

@@ -148,6 +148,16 @@ void grove_place_budget(grove_session *session)
     }
 }
 
+void grove_place_halve_budget(grove_session *session)
+{
+    session->parted = true;
+    session->budget /= 2;
+    if (session->budget < SMALLEST / 2) {
+        session->resigned = true;
+        session->budget = session->memory;
+    }
+}
+
 void grove_place_room(grove_session *session, uint64_t bytes)
 {
     const grove_device *host = session->host;
@@ -275,6 +285,8 @@ int grove_place_launch(grove_session *session, const grove_launch *launch, bool 
         code = attempt(session, launch);
     }
     *done = !code;
+    if (code == GROVE_NO_MEMORY && session->may_yield)
+        return GROVE_AGAIN;
     if (code == GROVE_NO_MEMORY) {
         say_once(session);
         return 0;

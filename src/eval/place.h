@@ -17,6 +17,8 @@ void grove_place_turn(grove_session *session, int64_t tile);
 
 /* Sets the bytes that the values of a pass may take, wherever they lie. */
 void grove_place_budget(grove_session *session);
+/* Devices have less than they promised: makes do with half of it. */
+void grove_place_halve_budget(grove_session *session);
 /* Makes room on the host where memory would not do, by letting go of cached values. */
 void grove_place_room(grove_session *session, uint64_t bytes);
 
@@ -32,7 +34,7 @@ typedef struct {
 /* Whether the device has code for the kernel. */
 bool grove_place_has(grove_session *session, const grove_kernel *kernel, bool double_);
 /* Launches. *done is false, and nothing has changed, when there is no memory for it: it is the
- * host's then. */
+ * host's then; GROVE_AGAIN where a smaller tile may do. */
 int grove_place_launch(grove_session *session, const grove_launch *launch, bool *done);
 
 /* Whether a kernel reading this value had better run on the device: it is there and not here. */

@@ -332,7 +332,7 @@ int grove_schedule_new(grove_session *session, grove_node *const *nodes, size_t 
                   "does not fit",
                   session->device->name, grove_show_bytes(want, (double)needed),
                   grove_show_bytes(have, 0.9 * (double)session->budget));
-        session->fallen_back = true;
+        session->fallen_back = session->resigned = true;
         session->budget = session->memory;
         return grove_schedule_new(session, nodes, count, range, ranges, schedule);
     }

@@ -49,6 +49,7 @@ typedef struct {
     bool sections;     /* classes that sum over sources do so in parts */
     bool reduces_time; /* something reduces time: in one tile that needs no pass of its own */
     bool stores;
+    bool written; /* actions have got something */
 } grove_schedule;
 
 /* For actions, or for the value of one node over some ranges; with tiles as the memory allows. */
@@ -68,7 +69,8 @@ uint64_t grove_pass_footprint(const grove_schedule *schedule, const grove_pass *
  * pages; or device/cuda/pool.c, in larger steps. */
 uint64_t grove_block_bytes(uint64_t bytes, bool cuda);
 
-/* pipeline.c: runs the passes. */
+/* pipeline.c: runs the passes. GROVE_AGAIN: nothing was written yet, and devices have less memory
+ * than the schedule was made for. */
 int grove_schedule_run(grove_schedule *schedule);
 
 #endif

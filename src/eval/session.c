@@ -190,14 +190,20 @@ static void raise_versions(grove_session *session)
 static int run_schedule(grove_session *session, grove_node *const *nodes, size_t number,
                         const grove_range *range, int ranges, grove_schedule **schedule)
 {
-    session->has_failed = false;
-    int code = grove_schedule_new(session, nodes, number, range, ranges, schedule);
+    int code = GROVE_AGAIN;
 
-    if (code)
-        return code;
-    double began = grove_now();
-    code = grove_schedule_run(*schedule);
-    count(session, began);
+    session->has_failed = false;
+    while (code == GROVE_AGAIN) {
+        if ((code = grove_schedule_new(session, nodes, number, range, ranges, schedule)))
+            return code;
+        double began = grove_now();
+        code = grove_schedule_run(*schedule);
+        count(session, began);
+        if (code != GROVE_AGAIN)
+            return code;
+        grove_schedule_free(*schedule);
+        grove_place_halve_budget(session);
+    }
     return code;
 }
 

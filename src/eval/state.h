@@ -8,6 +8,9 @@
 
 #include <pthread.h>
 
+/* Between the parts of eval/: a device has no memory for the tile, and a smaller one may do. */
+enum { GROVE_AGAIN = -100 };
+
 /* What devices did: bytes there and back, launches, blocks asked for. */
 typedef struct {
     uint64_t bytes_up, bytes_down, launches, allocations;
@@ -44,6 +47,8 @@ struct grove_session {
     pthread_mutex_t io_lock;    /* held by classes with GROVE_CLASS_SERIAL_IO */
     uint64_t memory;            /* bytes for values on the host */
     uint64_t budget;            /* bytes for those of a pass, wherever they lie */
+    bool may_yield;             /* the present tile may be given up for a smaller one */
+    bool resigned;              /* no tile is small enough for the devices */
     bool parted;                /* devices have parts of members' data, as tiles need them */
     grove_node_counters *nodes; /* by id */
     grove_counters counters;
