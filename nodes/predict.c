@@ -5,6 +5,7 @@
 #include "../kernels/cpu/predict.h"
 #include "../kernels/cpu/predict_skip.h"
 #include "../kernels/cuda/predict.h"
+#include "../kernels/visibility.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -185,6 +186,52 @@ static void find_channels(const grove_node *node, grove_predict_plan *plan)
         plan->equal_width = plan->equal_width && axis->width[k] == plan->width;
 }
 
+enum { SAID = 160, AUTO = 0, BASELINES, STATIONS, PLAIN }; /* the words of method */
+
+/* Operations for a (time, channel) on a CUDA device, in multiply-adds of its vector units, as
+ * counted in kernels/cuda: by baselines; by stations, where the products of split TF32 on tensor
+ * cores take about 5/8 of a multiply-add of theirs, and a part is 16 by 8. */
+static bool products_win(const grove_node *node, const grove_predict_plan *plan)
+{
+    const grove_axis *times = grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_TIME);
+    const grove_axis *baselines =
+        grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_BASELINE);
+    double rows = baselines ? (double)baselines->size : 1, stations = plan->stations;
+    double cells = stations * (stations + 24) / 2, by_baselines, by_stations;
+    bool jones = plan->jones != GROVE_PREDICT_AROUND;
+
+    if (plan->count * (times ? times->size : 1) < PREDICT_CUDA_BUSY)
+        return false;
+    by_baselines = rows * (jones ? 100 : plan->channels.regular && plan->count > 2 ? 8 : 45);
+    by_stations = jones ? 220 * stations + 20 * cells : 45 * stations + 2.5 * cells;
+    return by_stations < by_baselines;
+}
+
+/* Whether the shapes are known to be points. */
+static bool are_points(const grove_node *node)
+{
+    int64_t count = 0;
+    const double *data = grove_node_input_data(node, GROVE_PREDICT_SHAPE, &count);
+
+    if (!grove_node_input_form(node, GROVE_PREDICT_SHAPE))
+        return true;
+    for (int64_t k = 0; data && k < count; k += 3)
+        if (grove_is_gaussian(data + k))
+            return false;
+    return data != NULL;
+}
+
+/* Whether a CUDA device takes the way by stations too, where it has been chosen. */
+static void find_products(const grove_node *node, grove_predict_plan *plan)
+{
+    const grove_axis *stations =
+        grove_node_input_axis(node, GROVE_PREDICT_UVW_LEFT, GROVE_AXIS_STATION);
+
+    plan->stations = stations && stations->size < INT32_MAX / 4 ? (int32_t)stations->size : 0;
+    plan->products = plan->way == GROVE_PREDICT_STATION && plan->stations && are_points(node) &&
+                     (grove_node_choice(node, "method") == STATIONS || products_win(node, plan));
+}
+
 static void tell(grove_node *node, const grove_predict_plan *plan, const char *why)
 {
     const char *isa = grove_isa_name((grove_isa)plan->isa);
@@ -222,8 +269,6 @@ static int place_jones(const grove_node *node)
         return GROVE_PREDICT_FOLDED;
     return GROVE_PREDICT_WITHIN;
 }
-
-enum { SAID = 160, AUTO = 0, BASELINES, STATIONS, PLAIN }; /* the words of method */
 
 /* Compares the costs of both ways, in words too. */
 static bool stations_win(const grove_node *node, const grove_predict_plan *plan, char said[SAID])
@@ -295,6 +340,7 @@ static int find_way(grove_node *node)
     int code = choose_way(node, &plan, said);
     if (code)
         return code;
+    find_products(node, &plan);
     if (!uses_stations(node, &plan)) {
         grove_node_drop_input(node, GROVE_PREDICT_UVW_LEFT);
         grove_node_drop_input(node, GROVE_PREDICT_UVW_RIGHT);

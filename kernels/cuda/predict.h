@@ -5,6 +5,10 @@
 
 #include "../cpu/predict.h"
 
+#ifndef GROVE_CUDA
+#include <string.h>
+#endif
+
 /* A thread takes one row (baseline and time) and a group of channels, which begins at an absolute
  * multiple of its size: no result depends on where a tile begins. A block takes ROWS rows. */
 enum {
@@ -12,7 +16,9 @@ enum {
     PREDICT_CUDA_GROUP = 4,        /* predict_jones_, predict_irregular_, predict_plain_ */
     PREDICT_CUDA_WIDE_SINGLE = 32, /* predict_wide_ */
     PREDICT_CUDA_WIDE_DOUBLE = 16,
-    PREDICT_CUDA_NARROW = 8 /* predict_narrow_ */
+    PREDICT_CUDA_NARROW = 8, /* predict_narrow_ */
+    PREDICT_CUDA_EDGE = 64,  /* predict_station_: rows and columns of a tile of sums */
+    PREDICT_CUDA_BUSY = 256  /* with fewer times and channels products would leave units idle */
 };
 
 /* Groups of `group` that the channels of the evaluation lie in; *first counts from the axis' start.
@@ -106,6 +112,18 @@ GROVE_FN int grove_predict_cuda_group(const grove_args *args, int way)
                                                : PREDICT_CUDA_GROUP;
 }
 
+/* Tiles of the products of stations by sources, at most: with four rows for a station there are
+ * more of them than as 2 x 2 matrices where stations are few. */
+GROVE_FN int64_t grove_predict_station_tiles(const grove_args *args)
+{
+    const grove_predict_plan *plan = (const grove_predict_plan *)(const void *)args->state.bytes;
+    int64_t one = (plan->stations + PREDICT_CUDA_EDGE - 1) / PREDICT_CUDA_EDGE;
+    int64_t two = (2 * plan->stations + PREDICT_CUDA_EDGE - 1) / PREDICT_CUDA_EDGE;
+    int64_t four = (4 * plan->stations + PREDICT_CUDA_EDGE - 1) / PREDICT_CUDA_EDGE;
+
+    return two * two > four * one ? two * two : four * one;
+}
+
 #ifndef GROVE_CUDA
 /* How many threads to launch. */
 static int64_t grove_predict_device_threads(const grove_args *args)
@@ -122,6 +140,58 @@ static int64_t grove_predict_device_threads(const grove_args *args)
         name, 0, 0, file, grove_predict_device_threads, PREDICT_CUDA_ROWS, 0                       \
     }
 
+static int64_t grove_predict_station_threads(const grove_args *args)
+{
+    int time = grove_args_axis(args, GROVE_AXIS_TIME);
+    int freq = grove_args_axis(args, GROVE_AXIS_FREQ);
+
+    return (time < 0 ? 1 : args->size[time]) * (freq < 0 ? 1 : args->size[freq]) *
+           grove_predict_station_tiles(args) * PREDICT_CUDA_ROWS;
+}
+
+/* Are Jones terms those of the stations that the coordinates are of? */
+static inline int grove_predict_same_stations(const grove_args *args, int jones, int uvw)
+{
+    const grove_view *a = &args->in[jones], *b = &args->in[uvw];
+    int baseline = grove_args_axis(args, GROVE_AXIS_BASELINE);
+
+    if (!a->data || (!a->gather && !a->stride[baseline]))
+        return 1;
+    return a->gather && a->gather_axis == baseline &&
+           !memcmp(a->gather, b->gather, sizeof(*a->gather) * (size_t)args->size[baseline]);
+}
+
+/* Whether an evaluation, its index arrays on the host, goes by stations: as its plan says, if its
+ * axes are those of rows of stations. The same for all tiles of a run. */
+static inline int grove_predict_goes_by_stations(const grove_args *args)
+{
+    const grove_predict_plan *plan = (const grove_predict_plan *)(const void *)args->state.bytes;
+    const grove_view *left = &args->in[GROVE_PREDICT_UVW_LEFT];
+    const grove_view *right = &args->in[GROVE_PREDICT_UVW_RIGHT];
+    int baseline = grove_args_axis(args, GROVE_AXIS_BASELINE);
+
+    if (plan->way != GROVE_PREDICT_STATION || !plan->products || plan->stations < 1 ||
+        baseline < 0 || args->inputs <= GROVE_PREDICT_UVW_RIGHT || !left->data || !right->data ||
+        grove_predict_cuda_way(args) == GROVE_PREDICT_CUDA_PLAIN)
+        return 0;
+    for (int d = 0; d < args->axes; d++)
+        if (args->axis[d] == GROVE_AXIS_STATION || args->axis[d] == GROVE_AXIS_OTHER)
+            return 0;
+    return left->gather && right->gather && left->gather_axis == baseline &&
+           right->gather_axis == baseline && !args->in[GROVE_PREDICT_RATE].data &&
+           !args->in[GROVE_PREDICT_WIDTH].data &&
+           grove_predict_same_stations(args, GROVE_PREDICT_LEFT, GROVE_PREDICT_UVW_LEFT) &&
+           grove_predict_same_stations(args, GROVE_PREDICT_RIGHT, GROVE_PREDICT_UVW_RIGHT);
+}
+
+/* Products of stations by sources, on tensor cores where there are such, and without. */
+static const grove_kernel grove_predict_station_kernel = {
+    "predict_station", 0, 0, "predict_station.cu", grove_predict_station_threads,
+    PREDICT_CUDA_ROWS, 0};
+static const grove_kernel grove_predict_station_vector_kernel = {
+    "predict_station_vector", 0, 0, "predict_station.cu", grove_predict_station_threads,
+    PREDICT_CUDA_ROWS,        0};
+
 /* The kernel for an evaluation; for grove_class.device. */
 static inline const grove_kernel *grove_predict_device(const grove_args *args)
 {
@@ -134,7 +204,8 @@ static inline const grove_kernel *grove_predict_device(const grove_args *args)
         [GROVE_PREDICT_CUDA_PLAIN] = GROVE_PREDICT_KERNEL("predict_plain", "predict.cu"),
     };
 
-    return &kernels[grove_predict_cuda_way(args)];
+    return grove_predict_goes_by_stations(args) ? &grove_predict_station_kernel
+                                                : &kernels[grove_predict_cuda_way(args)];
 }
 #endif
 

@@ -17,7 +17,7 @@ namespace emulated
 {
 namespace
 {
-enum { WARP = 32, STACK = 256 << 10, SLOT = 16 };
+enum { WARP = 32, STACK = 256 << 10, SLOT = 32 };
 enum state { idle, ready, at_barrier, at_exchange, ended };
 
 struct fiber {
@@ -164,6 +164,19 @@ void exchange(unsigned mask, const void *in, size_t bytes, int from, void *out)
     memcpy(out, slots[parity][warp + (size_t)from % WARP].bytes, bytes);
 }
 
+void share(const void *in, size_t bytes, void *all)
+{
+    size_t self = (size_t)current, warp = self / WARP * WARP;
+    int parity = threads[self].parity;
+
+    threads[self].parity = !parity;
+    threads[self].mask = 0xffffffffu;
+    memcpy(slots[parity][self].bytes, in, bytes);
+    pause(at_exchange);
+    for (size_t k = 0; k < WARP; k++)
+        memcpy((char *)all + k * bytes, slots[parity][warp + k].bytes, bytes);
+}
+
 // Lets every thread go on for which all have come that it waits for.
 bool release()
 {
@@ -247,6 +260,7 @@ result run_grid(const kernel &kernel_, const unsigned grid[3], const unsigned bl
     place.barrier = barrier;
     place.exchange = exchange;
     place.lane = lane;
+    place.share = share;
     *kernel_.now = &place;
     for (uint64_t k = 0; k < blocks; k++, at = (at + step) % blocks) {
         place.block_at = {(unsigned)(at % grid[0]), (unsigned)(at / grid[0] % grid[1]),

@@ -51,6 +51,8 @@ struct emulated_thread {
     // Puts `bytes` of `in` where lanes of `mask` may take them; then takes what lane `from` put.
     void (*exchange)(unsigned mask, const void *in, size_t bytes, int from, void *out);
     int (*lane)();
+    // Puts `bytes` of `in`; then takes what all 32 lanes of the warp put. They all have to come.
+    void (*share)(const void *in, size_t bytes, void *all);
 };
 
 extern "C" {
