@@ -15,6 +15,8 @@
 static const struct {
     const char *name, *summary;
 } benchmarks[] = {
+    {"gpu-kernels", "kernels on a GPU, beside what that can do"},
+    {"gpu-runs", "runs on a GPU, beside its kernels and copies and beside the cpu"},
     {"predict", "sums over sources, beside what this processor can do"},
     {"scaling", "runs against numbers of sources, stations, channels, times, threads"},
 };
@@ -24,7 +26,7 @@ static void list(void)
 {
     grove_command_help(&grove_command_bench);
     for (int k = 0; k < BENCHMARKS; k++)
-        printf("  %-9s %s\n", benchmarks[k].name, benchmarks[k].summary);
+        printf("  %-11s %s\n", benchmarks[k].name, benchmarks[k].summary);
     puts("\ngrove bench NAME --help lists the options of each.");
 }
 

@@ -55,9 +55,9 @@ struct grove_device {
     /* Makes memory of the host such that copies go straight there and from there, or, with `pinned`
      * false, what it was. 0, or the driver's code. */
     int (*pin)(grove_device *device, void *at, size_t bytes, bool pinned);
-    /* Only where `timed` was set before its first use: `busy` is what settle has last found, which
-     * waits for all that was queued. What a thread asks for after it has called `bill` is also
-     * added there (NULL: nowhere), at a settle at the latest. */
+    /* While `timed` is set: `busy` is what settle has last found, which waits for all that was
+     * queued. What a thread asks for after it has called `bill` is also added there (NULL:
+     * nowhere), at a settle at the latest. */
     bool timed;
     grove_busy busy;
     /* Seconds of the host: opening it, and loading code for it since. */
