@@ -36,3 +36,15 @@ GROVE_CELL(cast)
                              in->complex_ ? array_number(c->in[0], in->bytes, from + 1) : 0);
     }
 }
+
+/* 0 where a byte of flags has all the bits that the state (uint32_t) has; else what was there. */
+GROVE_CELL(blank)
+{
+    const grove_view *out = &c->args->out;
+    unsigned all = GROVE_STATE(c, uint32_t)[0];
+
+    if (((unsigned char)c->in[0][0] & all) != all)
+        return;
+    for (int n = 0; n < out->elements * (out->complex_ ? 2 : 1); n++)
+        array_put_number(c->out, out->bytes, n, 0);
+}

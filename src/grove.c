@@ -219,6 +219,20 @@ size_t grove_tree_action_count(const grove_tree *tree)
 
 /* ---- values ---- */
 
+/* Waits for devices: whatever fails there fails here. */
+static int evaluate_now(grove_session *session, grove_node *node, grove_value **value)
+{
+    int code = grove_session_evaluate(session, node, NULL, 0, value);
+
+    if (!code)
+        code = grove_session_wait(session);
+    if (code && *value) {
+        grove_value_unref(*value);
+        *value = NULL;
+    }
+    return code;
+}
+
 int grove_session_value(grove_session *session, const char *name, grove_value **value)
 {
     grove_tree *tree = grove_session_tree(session);
@@ -227,7 +241,7 @@ int grove_session_value(grove_session *session, const char *name, grove_value **
 
     for (size_t i = 0; i < tree->node_count; i++) {
         if (!strcmp(tree->nodes[i]->name, name))
-            return grove_session_evaluate(session, tree->nodes[i], NULL, 0, value);
+            return evaluate_now(session, tree->nodes[i], value);
         if (!tree->nodes[i]->made_up && count < 256)
             names[count++] = tree->nodes[i]->name;
     }
@@ -295,12 +309,13 @@ double *grove_value_numbers(grove_value *value, int64_t *count, grove_error *err
 {
     int64_t numbers = grove_value_cells(value) * value->elements;
     double *list = grove_try_alloc((size_t)numbers + 1, 2 * sizeof(double));
-    const char *data = grove_buffer_host(value->data, error);
+    const char *data = grove_buffer_host(value->data, error); /* says why it is not to be had */
     int parts = value->complex_ ? 2 : 1;
 
     if (!list || !data) {
         free(list);
-        grove_fail(error, GROVE_NO_MEMORY, "no memory for %lld numbers", (long long)numbers);
+        if (data)
+            grove_fail(error, GROVE_NO_MEMORY, "no memory for %lld numbers", (long long)numbers);
         return NULL;
     }
     for (int64_t i = 0; i < numbers * parts; i++)

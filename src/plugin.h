@@ -73,8 +73,8 @@ typedef enum {
     GROVE_AS_SINGLE_COMPLEX, /* grove_cplx32 whatever the precision of the run: columns of data sets
                               */
     /* Of the value only its flags, a byte for each cell with bit k for element k; NULL where
-     * nothing is flagged, and on devices with memory of their own. Where all elements are flagged
-     * the class need not compute anything: the result is flagged. For .eval only. */
+     * nothing is flagged. Where all elements are flagged the class need not compute anything: the
+     * result is flagged, and made 0 after kernels of .device. For .eval and .device only. */
     GROVE_AS_FLAGS
 } grove_handing;
 

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "eval/state.h"
+#include "eval/schedule.h"
 
 #include <check.h>
 #include <math.h>
@@ -313,6 +313,160 @@ START_TEST(less_than_was_promised)
 }
 END_TEST
 
+/* ---- the cache ---- */
+
+static grove_value *value_on(grove_device *device, size_t bytes)
+{
+    static const grove_axis axis = {.name = "freq", .kind = GROVE_AXIS_FREQ, .size = 1 << 20};
+    grove_range range = {&axis, 0, (int64_t)bytes / 8};
+
+    return grove_value_new(device, &range, 1, GROVE_SCALAR, 1, false, true, false, NULL);
+}
+
+/* Memory that is short on the host does not cost what only a device has. */
+START_TEST(host_and_device_apart)
+{
+    grove_device *device = cuda_testing_open(0), *cpu = grove_device_cpu(1);
+    grove_cache *cache = grove_cache_new(1 << 20);
+    grove_value *there = value_on(device, 4096), *here = value_on(cpu, 8192);
+    grove_hash keys[] = {{1, 1}, {2, 2}};
+
+    grove_cache_put(cache, keys[0], keys[0], there, 1e-9); /* worth less */
+    grove_cache_put(cache, keys[1], keys[1], here, 1);
+    grove_value_unref(there);
+    grove_value_unref(here);
+    ck_assert(grove_cache_shrink(cache, NULL, 100));
+    ck_assert_uint_eq(grove_cache_count(cache).evictions, 1);
+    ck_assert_uint_eq(grove_cache_count(cache).bytes, 4096);
+    ck_assert(!grove_cache_shrink(cache, NULL, 100));
+    ck_assert_ptr_eq(grove_cache_find(cache, keys[0]), there);
+    grove_value_unref(there);
+    ck_assert_ptr_null(grove_cache_find(cache, keys[1]));
+    ck_assert(grove_cache_shrink(cache, device, 100));
+    ck_assert_uint_eq(grove_cache_count(cache).bytes, 0);
+    grove_cache_free(cache);
+    grove_device_trim(device);
+    cuda_testing_close(device);
+    grove_device_free(cpu);
+}
+END_TEST
+
+/* A kernel that fails while it runs: one message, from whoever waits for it. */
+START_TEST(late_faults_are_said_once)
+{
+    grove_session_options options = {.threads = 1, .device = "cuda"};
+    emulated_control *control = cuda_testing_control();
+    int failed = 0;
+
+    if (!control)
+        return;
+    session_test_tree("J[p] = o.jones\nx = J[p] * o.data * J[q]^H");
+    for (int n = 1; n < 4; n++) {
+        grove_value *value = NULL;
+        cuda_testing_reset((uint64_t)_i);
+        control->fault = EMULATED_RUNNING;
+        control->fault_at = n;
+        grove_error_clear(now.error);
+        grove_session *session = grove_session_new(now.tree, &options, now.error);
+        int code = grove_session_value(session, "x", &value);
+        if (code) {
+            failed++;
+            ck_assert_int_eq(code, GROVE_DEVICE);
+            ck_assert_int_eq(grove_error_count(now.error), 1);
+            ck_assert_ptr_null(value);
+        } else {
+            int64_t count = 0;
+            double *numbers = grove_value_numbers(value, &count, now.error);
+            ck_assert_ptr_nonnull(numbers);
+            free(numbers);
+        }
+        grove_value_unref(value);
+        heap_test_close(session);
+    }
+    ck_assert_int_gt(failed, 0);
+}
+END_TEST
+
+/* ---- more than 32 bits ---- */
+
+/* Cells 180 MiB apart in blocks of more than 4 GiB: the last one is right, too. */
+START_TEST(far_apart)
+{
+    enum { COUNT = 30 };
+    const int64_t apart = (int64_t)180 << 20;
+    size_t bytes = (size_t)apart * COUNT;
+    emulated_control *control = cuda_testing_control();
+    double x = 0;
+    void *at[3];
+
+    if (control)
+        control->memory = (uint64_t)64 << 30;
+    grove_device *device = cuda_testing_open((uint64_t)60 << 30);
+    for (int k = 0; k < 3; k++)
+        ck_assert_int_eq(device->allocate(device, bytes, &at[k], NULL), 0);
+    ck_assert_uint_ge(device->in_use, 3 * (uint64_t)bytes);
+    for (int n = 0; n < COUNT; n++)
+        for (int k = 0; k < 2; k++) {
+            x = k ? 0.5 : n;
+            ck_assert_int_eq(device->upload(device, (char *)at[k] + n * apart, &x, sizeof(x), NULL),
+                             0);
+        }
+    grove_args args = cuda_testing_sum(at[2], at[0], at[1], COUNT);
+    args.out.stride[0] = args.in[0].stride[0] = args.in[1].stride[0] = apart;
+    ck_assert_int_eq(device->ready(device, at[0], NULL), 0);
+    ck_assert_int_eq(device->ready(device, at[1], NULL), 0);
+    ck_assert_int_eq(device->launch(device, &cuda_testing_add, &args, true, NULL), 0);
+    for (int n = 0; n < COUNT; n++) {
+        ck_assert_int_eq(device->download(device, &x, (char *)at[2] + n * apart, sizeof(x), NULL),
+                         0);
+        ck_assert_double_eq(x, n + 0.5);
+    }
+    for (int k = 0; k < 3; k++)
+        device->release(device, at[k], bytes);
+    grove_device_trim(device);
+    ck_assert_uint_eq(device->in_use + device->pooled, 0);
+    cuda_testing_close(device);
+}
+END_TEST
+
+/* What a run of many GiB would take is known, and its tiles keep within what there is. */
+START_TEST(large_runs_are_counted)
+{
+    static const workload large = {"large", JONES, 0, 0, 0, {100, 20000, 20000}};
+    grove_session_options options = {.threads = 1, .memory = (uint64_t)1 << 50};
+    grove_schedule *schedule = NULL;
+
+    if (cuda_testing_control())
+        cuda_testing_control()->memory = (uint64_t)1 << 50;
+    make_workload(&large, false);
+    for (int k = 0; k < 3; k++) {
+        uint64_t limit = (uint64_t)1 << (45 - 5 * k);
+        options.device_memory = limit;
+        options.tile_times = k ? 0 : 1000;
+        grove_session *session = heap_test_session("cuda", options);
+        ck_assert_int_eq(grove_schedule_new(session, now.tree->actions, now.tree->action_count,
+                                            NULL, 0, &schedule),
+                         0);
+        const grove_pass *pass = &schedule->passes[0];
+        double cells = 21, tiles = 1, output = 21 * 32;
+        for (int cut = 0; cut < 2; cut++) {
+            cells *= (double)pass->tile[cut];
+            tiles *= ceil((double)pass->program->block.count[cut] / (double)pass->tile[cut]);
+            output *= (double)pass->program->block.count[cut];
+        }
+        ck_assert_uint_le(pass->peak, limit);
+        ck_assert_double_ge((double)pass->peak, 32 * cells);
+        ck_assert_double_eq((double)pass->tiles, tiles);
+        ck_assert_double_ge(tiles * 32 * cells, output);
+        printf("%.3g of %.3g GiB, %.0f tiles\n", (double)pass->peak / (1 << 30),
+               (double)limit / (1 << 30), tiles);
+        grove_schedule_free(schedule);
+        heap_test_close(session);
+    }
+    remove("memory.skymodel");
+}
+END_TEST
+
 static void add_case(Suite *suite, const char *name, const TTest *test, int count)
 {
     TCase *tests = tcase_create(name);
@@ -335,6 +489,10 @@ int main(void)
     add_case(suite, "gathering", gathering_goes_on, 3);
     add_case(suite, "nothing", nothing_is_left, 2);
     add_case(suite, "promised", less_than_was_promised, 2);
+    add_case(suite, "cache", host_and_device_apart, 1);
+    add_case(suite, "late", late_faults_are_said_once, 8);
+    add_case(suite, "large", far_apart, 1);
+    add_case(suite, "counted", large_runs_are_counted, 1);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "device/array.h"
 #include "eval/state.h"
 
 #include <check.h>
@@ -39,11 +40,54 @@ static const grove_class class_knob = {GROVE_CLASS_HEAD(knob),    .doc = "For te
                                        .flags = GROVE_CLASS_DATA, .object = GROVE_OBSERVATION,
                                        .open = open_knob,         .read = read_knob};
 
+/* Its first input, and 0 where all elements of the second are flagged. */
+static int eval_wanted(const grove_call *call)
+{
+    const grove_args *args = call->args;
+    const grove_view *flags = &args->in[1];
+    unsigned all = (1u << flags->elements) - 1;
+
+    grove_array_cast.single_precision(args, 0, grove_args_cells(args));
+    for (int64_t cell = 0; cell < grove_args_cells(args); cell++) {
+        int64_t index[GROVE_MAX_AXES], rest = cell;
+        for (int d = args->axes - 1; d >= 0; d--) {
+            index[d] = rest % args->size[d];
+            rest /= args->size[d];
+        }
+        const char *at = grove_view_at(flags, index, args->axes);
+        if (at && ((unsigned)*at & all) == all)
+            memset(grove_view_at(&args->out, index, args->axes), 0,
+                   (size_t)(args->out.elements * args->out.bytes) * 2);
+    }
+    return 0;
+}
+
+static int check_wanted(grove_node *node)
+{
+    grove_node_set_output(node, grove_node_input_form(node, 0));
+    return 0;
+}
+
+static const grove_kernel *device_wanted(const grove_args *args)
+{
+    (void)args;
+    return &grove_array_cast;
+}
+
+static const grove_input wanted_inputs[] = {
+    {"x", GROVE_VALUE, "what is handed on", .shapes = GROVE_ANY_SHAPE},
+    {"skip", GROVE_VALUE, "flags", .handing = GROVE_AS_FLAGS, .shapes = GROVE_ANY_SHAPE},
+    {0}};
+static const grove_class class_wanted = {
+    GROVE_CLASS_HEAD(wanted), .doc = "For tests.",   .inputs = wanted_inputs,  .eval = eval_wanted,
+    .device = device_wanted,  .check = check_wanted, .output_doc = "the input"};
+
 static void setup(void)
 {
     cuda_testing_reset(0);
     session_test_begin();
     ck_assert_int_eq(grove_classes_add(now.classes, &class_knob, now.error), 0);
+    ck_assert_int_eq(grove_classes_add(now.classes, &class_wanted, now.error), 0);
     heap_test_add();
 }
 
@@ -198,6 +242,30 @@ START_TEST(reductions_stay_there)
     ck_assert_double_lt(heap_distance(&b, &a), options.double_precision ? 1e-11 : 1e-5);
     free(numbers[0]);
     free(numbers[1]);
+}
+END_TEST
+
+/* ---- flags ---- */
+
+/* What is not wanted is 0, on a device as on the cpu. */
+START_TEST(skipped_is_zero)
+{
+    grove_session_options options = {.threads = 1, .tile_times = _i};
+    grove_counters c = {0};
+    int zeros = 0;
+
+    session_test_tree("J[p] = o.jones\nkeep = heap(wanted(J[p] * J[q]^H * o.gain, o.data))");
+    heap truth = heap_test_run("cpu", options, NULL);
+    heap got = heap_test_run("cuda", options, &c);
+    for (size_t i = 0; i < truth.count; i++)
+        zeros += truth.numbers[2 * i] == 0 && truth.numbers[2 * i + 1] == 0;
+    ck_assert_int_gt(zeros, 0);
+    ck_assert_uint_gt(c.launches, 0);
+    ck_assert_double_lt(heap_distance(&got, &truth), 1e-6);
+    for (size_t i = 0; i < truth.count; i++)
+        ck_assert((truth.numbers[2 * i] == 0) == (got.numbers[2 * i] == 0));
+    free(got.numbers);
+    free(truth.numbers);
 }
 END_TEST
 
@@ -387,6 +455,7 @@ int main(void)
     tcase_add_test(tests, memory_is_taken_once);
     tcase_add_loop_test(tests, loop_copies_the_parm_alone, 0, 2);
     tcase_add_loop_test(tests, reductions_stay_there, 0, 8);
+    tcase_add_loop_test(tests, skipped_is_zero, 0, 3);
     tcase_add_test(tests, devices_by_name);
     tcase_add_loop_test(tests, limited_memory_changes_nothing, 0, 3);
     tcase_add_loop_test(tests, less_than_was_promised, 0, 3);

@@ -13,6 +13,7 @@ static int64_t fold_threads(const grove_args *args)
 }
 
 const grove_kernel grove_array_cast = GROVE_KERNEL(cast);
+const grove_kernel grove_array_blank = GROVE_KERNEL(blank);
 const grove_kernel grove_array_fold = {
     "fold", NULL, NULL, "fold.cu", fold_threads, 0, 1 << GROVE_FOLD_COUNT};
 const grove_kernel grove_array_fold_finish = {

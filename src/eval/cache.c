@@ -99,20 +99,34 @@ static void take_out(grove_cache *cache, size_t hole)
     memset(&cache->slots[hole], 0, sizeof(entry));
 }
 
-static bool evict(grove_cache *cache)
+/* Whose going frees memory: any, on the host that of numbers, or at least that of flags. */
+typedef enum { ANYWHERE, NUMBERS_HERE, FLAGS_HERE } hold;
+
+static uint64_t held(const entry *e, hold what)
+{
+    if (what == NUMBERS_HERE)
+        return grove_buffer_is_on(e->value->data, NULL) ? e->bytes : 0;
+    if (what == FLAGS_HERE)
+        return e->value->flags ? grove_buffer_bytes(e->value->flags) : 0;
+    return e->bytes;
+}
+
+/* Lets go of the value worth least of those that hold something; how many bytes that was. */
+static uint64_t evict(grove_cache *cache, hold what)
 {
     size_t least = cache->capacity;
 
     for (size_t i = 0; i < cache->capacity; i++)
-        if (cache->slots[i].value &&
+        if (cache->slots[i].value && held(&cache->slots[i], what) &&
             (least == cache->capacity || cache->slots[i].worth < cache->slots[least].worth))
             least = i;
     if (least == cache->capacity)
-        return false;
+        return 0;
+    uint64_t bytes = held(&cache->slots[least], what);
     cache->age = cache->slots[least].worth;
     cache->counters.evictions++;
     take_out(cache, least);
-    return true;
+    return bytes;
 }
 
 /* Takes a value from a device: its copy there if it is elsewhere too, else all of it. */
@@ -168,14 +182,13 @@ static uint64_t drop_host_copies(grove_cache *cache, uint64_t bytes)
 
 bool grove_cache_shrink(grove_cache *cache, grove_device *device, uint64_t bytes)
 {
-    uint64_t before = cache->counters.bytes;
-
     if (device)
         return shrink_on(cache, device, bytes);
-    uint64_t gone = drop_host_copies(cache, bytes);
-    while (gone + (before - cache->counters.bytes) < bytes && evict(cache))
-        ;
-    return gone > 0 || cache->counters.bytes < before;
+    uint64_t gone = drop_host_copies(cache, bytes), more = 1;
+    for (hold what = NUMBERS_HERE; what <= FLAGS_HERE; what++, more = 1)
+        while (gone < bytes && (more = evict(cache, what)))
+            gone += more;
+    return gone > 0;
 }
 
 static void enlarge(grove_cache *cache)
@@ -208,7 +221,7 @@ void grove_cache_put(grove_cache *cache, grove_hash key, grove_hash node, grove_
 
     if (bytes > cache->counters.budget || cache->slots[slot_of(cache, key)].value)
         return;
-    while (cache->counters.bytes + bytes > cache->counters.budget && evict(cache))
+    while (cache->counters.bytes + bytes > cache->counters.budget && evict(cache, ANYWHERE))
         ;
     if (2 * (cache->count + 1) > cache->capacity)
         enlarge(cache);

@@ -22,7 +22,7 @@ void grove_cache_put(grove_cache *cache, grove_hash key, grove_hash node, grove_
 void grove_cache_forget(grove_cache *cache, grove_hash node);
 /* Lets go of values worth least until `bytes` are free, or nothing is left, on the host (device
  * NULL) or on a device; true if any went. A device keeps what others use, and only gives up its
- * copy of what the host has too. */
+ * copy of what the host has too; the host keeps what only a device has. */
 bool grove_cache_shrink(grove_cache *cache, grove_device *device, uint64_t bytes);
 
 typedef struct {

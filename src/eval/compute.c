@@ -374,11 +374,14 @@ static int compute_here(grove_run *run, const grove_step *step, const grove_rang
 }
 
 /* On the device, if it has code and memory for it. */
-static int compute_there(grove_run *run, const grove_step *step, const grove_args *args, bool *done)
+static int compute_there(grove_run *run, const grove_step *step, const grove_range *space,
+                         grove_args *args, bool *done)
 {
     grove_session *session = run->session;
     const grove_class *class_ = step->node->class_;
     grove_launch launch = {NULL, args, step->double_, step->value, {NULL}};
+    grove_value flags[GROVE_MAX_INPUTS];
+    int code = 0;
 
     *done = false;
     if (!grove_place_is_away(session) || !grove_value_cells(step->value))
@@ -388,10 +391,23 @@ static int compute_there(grove_run *run, const grove_step *step, const grove_arg
                                                     : NULL;
     if (!grove_place_has(session, launch.kernel, step->double_))
         return 0;
-    for (int k = 0; k < step->inputs; k++)
-        launch.in[k] = step->node->handing[k] == GROVE_AS_FLAGS ? NULL : input(run, step, k);
+    for (int k = 0; k < step->inputs && !code; k++) {
+        grove_value *from = launch.in[k] = input(run, step, k);
+        if (!from || step->node->handing[k] != GROVE_AS_FLAGS)
+            continue;
+        launch.in[k] = from->flags ? &flags[k] : NULL;
+        flags[k] = (grove_value){.data = from->flags};
+        if (from->flags)
+            code = grove_value_flag_layout(from, &flags[k], space, args->axes, step->side[k],
+                                           &args->in[k], session->error);
+        args->in[k].elements = from->elements;
+        args->in[k].shape = from->shape;
+    }
     double began = grove_now();
-    int code = grove_place_launch(session, &launch, done);
+    if (!code)
+        code = grove_place_launch(session, &launch, done);
+    if (!code && *done)
+        code = grove_compute_blank(run, step);
     session->counters.kernel_seconds += grove_now() - began;
     return code;
 }
@@ -409,7 +425,7 @@ int grove_compute_class(grove_run *run, grove_step *step)
     step->value = grove_step_bare_value(run, step);
     int code = fill_args(run, step, space, axes, &args);
     if (!code)
-        code = compute_there(run, step, &args, &done);
+        code = compute_there(run, step, space, &args, &done);
     if (!code && !done) {
         step->flagged = false; /* the flags are made apart */
         code = grove_step_store(run, step, step->value);

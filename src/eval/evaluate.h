@@ -46,6 +46,8 @@ int grove_compute_select(grove_run *run, grove_step *step);
 int grove_compute_class(grove_run *run, grove_step *step);
 /* sections.c: the same for a sum over sources, by the chunks of its body. */
 int grove_compute_sections(grove_run *run, grove_step *step);
+/* blank.c: 0 in a class's value, on the device, where an input taken for its flags has them all. */
+int grove_compute_blank(const grove_run *run, const grove_step *step);
 /* copy.c: the part `space` of a value, dense, broadcast along axes that it does not have; `there`:
  * on the device, if that can. */
 int grove_copy_dense(grove_session *session, grove_value *from, char side, const grove_range *space,

@@ -205,6 +205,19 @@ static int fail_once(grove_session *session, int code, const grove_error *reason
     return grove_fail(session->error, code, "%s", grove_error_message(reason, 0));
 }
 
+int grove_session_wait(grove_session *session)
+{
+    int code = 0;
+
+    for (int k = 0; k < session->device_count && !code; k++) {
+        grove_error_clear(session->attempt);
+        code = session->devices[k]->wait(session->devices[k], session->attempt);
+        if (code)
+            code = fail_once(session, code, session->attempt);
+    }
+    return code;
+}
+
 /* ---- launches ---- */
 
 bool grove_place_has(grove_session *session, const grove_kernel *kernel, bool double_)

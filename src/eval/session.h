@@ -12,6 +12,9 @@
 int grove_session_evaluate(grove_session *session, grove_node *node, const grove_range *range,
                            int ranges, grove_value **value);
 
+/* Until devices are done with what they were given. */
+int grove_session_wait(grove_session *session);
+
 /* What a leaf reads has changed: the values above it are computed anew, all others stay. */
 void grove_session_renew(grove_session *session, const grove_node *leaf);
 
