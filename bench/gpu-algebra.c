@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { COLUMNS = 7 };
+enum { COLUMNS = 8 };
 
 typedef struct {
     grove_product product;
@@ -59,8 +59,9 @@ static void measure_product(gpu_bench *b, const char *how, bool double_)
               .double_ = double_};
     double seconds = gpu_time(b, queue_product, &w);
     double operations = 4.0 * (double)(n * n * inner * count);
-    gpu_print(b, name, double_, seconds, operations, 0,
-              (double)(2 * numbers + out) * (double_ ? 8 : 4));
+    gpu_print(b, name, double_, seconds,
+              &(gpu_counts){.operations = operations,
+                            .bytes = (double)(2 * numbers + out) * (double_ ? 8 : 4)});
     finish_row();
     b->device->release(b->device, (void *)(uintptr_t)w.product.a, 0);
     b->device->release(b->device, (void *)(uintptr_t)w.product.b, 0);
@@ -83,7 +84,8 @@ static void measure_transform(gpu_bench *b, const char *how, int rank, bool doub
         .double_ = double_};
     double seconds = gpu_time(b, queue_transform, &w);
     double operations = 2.5 * (double)(each * count) * log2((double)each);
-    gpu_print(b, name, double_, seconds, operations, 0, 2.0 * (double)bytes);
+    gpu_print(b, name, double_, seconds,
+              &(gpu_counts){.operations = operations, .bytes = 2.0 * (double)bytes});
     finish_row();
     b->device->release(b->device, w.transform.at, bytes);
 }
@@ -109,7 +111,9 @@ static void measure_cholesky(gpu_bench *b, const char *how)
               .double_ = true};
     double seconds = gpu_time(b, queue_cholesky, &w);
     double cube = (double)n * (double)n * (double)n;
-    gpu_print(b, name, true, seconds, cube / 6 + (double)(n * n * count), 0, 2.0 * (double)bytes);
+    gpu_print(b, name, true, seconds,
+              &(gpu_counts){.operations = cube / 6 + (double)(n * n * count),
+                            .bytes = 2.0 * (double)bytes});
     finish_row();
     b->device->release(b->device, w.cholesky.matrix, 0);
     b->device->release(b->device, w.cholesky.right, 0);
@@ -131,9 +135,7 @@ void gpu_measure_algebra(gpu_bench *b)
 {
     gpu_bench own = *b;
 
-    printf(
-        "\n| algebra | precision | ms | operations | of them always double | bytes | share of the "
-        "binding limit |\n| --- | --- | --: | --: | --: | --: | --: |\n");
+    printf(GPU_HEAD("algebra") "\n" GPU_LINE "\n");
     measure_all(b, "libraries");
     setenv("GROVE_CUDA_LIBRARIES", "none", 1);
     own.device = grove_device_open("cuda", 0, 0, own.error);

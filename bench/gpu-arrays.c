@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COLUMNS = 7, STATIONS = 64 };
+enum { COLUMNS = 8, STATIONS = 64 };
 
 /* A dense view along the axes in `varies` (bits) after which `*numbers` is how many it has. */
 static grove_view dense(const grove_args *args, int varies, int elements, int complex_, int bytes,
@@ -52,7 +52,9 @@ static void measure_fold(gpu_bench *b, const char *name, int kept)
     args.in[0].data = gpu_send_random(b, in, false);
     args.out.data = gpu_send_random(b, out, true);
     double seconds = gpu_time_launches(b, &grove_array_fold, &args, false);
-    gpu_print(b, name, false, seconds, 0, (double)in, 4.0 * (double)in + 16.0 * (double)out);
+    gpu_print(
+        b, name, false, seconds,
+        &(gpu_counts){.in_double = (double)in, .bytes = 4.0 * (double)in + 16.0 * (double)out});
     printf("\n");
     fflush(stdout);
     b->device->release(b->device, args.in[0].data, 0);
@@ -80,8 +82,9 @@ static void measure_noise(gpu_bench *b, bool double_)
                                       .shape = GROVE_SCALAR,
                                       .bytes = 8};
     double seconds = gpu_time_launches(b, &noise, &args, double_);
-    gpu_print(b, "noise, 2x2", double_, seconds, 0, 30.0 * (double)out,
-              (double)out * (double_ ? 8 : 4));
+    gpu_print(
+        b, "noise, 2x2", double_, seconds,
+        &(gpu_counts){.in_double = 30.0 * (double)out, .bytes = (double)out * (double_ ? 8 : 4)});
     printf("\n");
     fflush(stdout);
     for (int k = 0; k < 5; k++)
@@ -112,7 +115,8 @@ static void measure_gather(gpu_bench *b, bool double_)
     args.in[0].data = gpu_send_random(b, in, double_);
     args.out.data = gpu_make_room(b, (size_t)out * (size_t)bytes);
     double seconds = gpu_time_launches(b, &grove_array_cast, &args, double_);
-    gpu_print(b, "gather of stations, 2x2", double_, seconds, 0, 0, (double)(in + out) * bytes);
+    gpu_print(b, "gather of stations, 2x2", double_, seconds,
+              &(gpu_counts){.bytes = (double)(in + out) * bytes});
     printf("\n");
     fflush(stdout);
     b->device->release(b->device, args.in[0].data, 0);
@@ -121,8 +125,7 @@ static void measure_gather(gpu_bench *b, bool double_)
 
 void gpu_measure_arrays(gpu_bench *b)
 {
-    printf("\n| array | precision | ms | operations | of them always double | bytes | share of the "
-           "binding limit |\n| --- | --- | --: | --: | --: | --: | --: |\n");
+    printf(GPU_HEAD("array") "\n" GPU_LINE "\n");
     measure_fold(b, "sum over time", 4 | 2);
     measure_fold(b, "sum over baselines", 4 | 1);
     measure_fold(b, "sum over time and baselines", 4);

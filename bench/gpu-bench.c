@@ -1,7 +1,6 @@
 #include "gpu-bench.h"
 #include "machine.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,24 +120,28 @@ bool gpu_begins(gpu_bench *b, const char *name, int columns)
 }
 
 /* The time that the binding limit alone would take. */
-static double bound(const gpu_bench *b, double operations, double in_double, double bytes,
-                    bool double_, const char **name)
+static double bound(const gpu_bench *b, const gpu_counts *c, bool double_, const char **name)
 {
-    double in_single = double_ ? 0 : operations / b->multiply_adds[0];
-    double doubles = ((double_ ? operations : 0) + in_double) / b->multiply_adds[1];
-    double memory = bytes / b->memory, most = fmax(in_single, fmax(doubles, memory));
+    static const char *const names[] = {"memory", "single", "double", "tensor cores"};
+    double doubles = c->in_double + (double_ ? c->operations : 0);
+    double tensor = b->tensor[double_];
+    double times[] = {c->bytes / b->memory, double_ ? 0 : c->operations / b->multiply_adds[0],
+                      doubles / b->multiply_adds[1], tensor > 0 ? c->on_tensor / tensor : 0};
+    int most = 0;
 
-    *name = most == memory ? "memory" : most == doubles ? "double" : "single";
-    return most;
+    for (int k = 1; k < 4; k++)
+        most = times[k] > times[most] ? k : most;
+    *name = names[most];
+    return times[most];
 }
 
 void gpu_print(const gpu_bench *b, const char *name, bool double_, double seconds,
-               double operations, double in_double, double bytes)
+               const gpu_counts *counts)
 {
     const char *limit;
-    double least = bound(b, operations, in_double, bytes, double_, &limit);
+    double least = bound(b, counts, double_, &limit);
 
-    printf("| %s | %s | %.4g | %.3g | %.3g | %.3g | %.0f %% of %s |", name,
-           double_ ? "double" : "single", 1e3 * seconds, operations, in_double, bytes,
-           100 * least / seconds, limit);
+    printf("| %s | %s | %.4g | %.3g | %.3g | %.3g | %.3g | %.0f %% of %s |", name,
+           double_ ? "double" : "single", 1e3 * seconds, counts->operations, counts->in_double,
+           counts->on_tensor, counts->bytes, 100 * least / seconds, limit);
 }

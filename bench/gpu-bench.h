@@ -11,8 +11,15 @@ typedef struct {
     double ends;      /* bench_wall_seconds() after which nothing new is begun; 0: never */
     int rounds, late; /* late: rows for which there was no time */
     bool tiny;
-    double up, down, memory, multiply_adds[2], sines[2]; /* per second; [1]: double */
+    /* per second; [1]: double; of tensor cores 0 where there are none */
+    double up, down, memory, multiply_adds[2], sines[2], tensor[2];
 } gpu_bench;
+
+/* What a kernel has to do: multiply-adds and their like in its precision, those that are in double
+ * always, those of tensor cores; bytes to and from the device's memory. */
+typedef struct {
+    double operations, in_double, on_tensor, bytes;
+} gpu_counts;
 
 /* Ends the program with the device's message when `code` is not 0. */
 void gpu_must(const gpu_bench *b, int code);
@@ -30,10 +37,15 @@ double gpu_time_launches(const gpu_bench *b, const grove_kernel *kernel, const g
 
 /* Whether there is time for another row; says so in its place where there is none. */
 bool gpu_begins(gpu_bench *b, const char *name, int columns);
-/* "| name | precision | ms | operations | ... | share of limit |": operations in the kernel's
- * precision, those that are always double, bytes that have to be moved. */
+/* "| name | precision | ms | operations | of them always double | on tensor cores | bytes | share
+ * of the limit that binds |". */
 void gpu_print(const gpu_bench *b, const char *name, bool double_, double seconds,
-               double operations, double in_double, double bytes);
+               const gpu_counts *counts);
+#define GPU_HEAD(title)                                                                            \
+    "\n| " title                                                                                   \
+    " | precision | ms | operations | always double | on tensor cores | bytes | share of "         \
+    "the binding limit |"
+#define GPU_LINE "| --- | --- | --: | --: | --: | --: | --: | --: |"
 
 void gpu_measure_limits(gpu_bench *b);                     /* gpu-limits.c: fills the rates */
 void gpu_measure_predict(gpu_bench *b, const char *words); /* gpu-predict.c */

@@ -13,6 +13,7 @@ enum { MOST_ROUNDS = 99 };
 static const grove_kernel multiply_add = {"multiply_add",       NULL, NULL, "limits.cu",
                                           grove_limits_threads, 0,    0};
 static const grove_kernel sines = {"sines", NULL, NULL, "limits.cu", grove_limits_threads, 0, 0};
+static const grove_kernel tensor = {"tensor", NULL, NULL, "limits.cu", grove_limits_threads, 0, 0};
 static const grove_kernel stream = {"stream", NULL, NULL, "limits.cu", grove_limits_threads, 0, 0};
 
 static void print_limit(const char *name, double seconds, double operations, double bytes)
@@ -86,6 +87,11 @@ static double measure_chains(const gpu_bench *b, const grove_kernel *kernel, con
     double operations = (double)state.threads * (double)state.rounds * LIMITS_CHAINS;
     grove_args args = {.axes = 1, .size = {state.threads}};
 
+    if (kernel == &tensor) {
+        state.rounds = b->tiny ? 2 : 512;
+        operations = (double)state.threads / 32 * (double)state.rounds * LIMITS_CHAINS *
+                     (double_ ? LIMITS_TENSOR_DOUBLE : LIMITS_TENSOR_SINGLE);
+    }
     memcpy(args.state.bytes, &state, sizeof(state));
     args.out.data = gpu_make_room(b, bytes);
     double seconds = gpu_time_launches(b, kernel, &args, double_);
@@ -103,4 +109,9 @@ void gpu_measure_limits(gpu_bench *b)
     b->multiply_adds[1] = measure_chains(b, &multiply_add, "multiply-adds, double", true);
     b->sines[0] = measure_chains(b, &sines, "sines, single", false);
     b->sines[1] = measure_chains(b, &sines, "sines, double", true);
+    const char *compute = strstr(b->device->description, "compute ");
+    if (!compute || atoi(compute + strlen("compute ")) < 8)
+        return; /* none that are used */
+    b->tensor[0] = measure_chains(b, &tensor, "multiply-adds on tensor cores, TF32", false);
+    b->tensor[1] = measure_chains(b, &tensor, "multiply-adds on tensor cores, double", true);
 }

@@ -11,12 +11,14 @@
 #include <string.h>
 
 enum { MOST_STATIONS = 64, MOST_BASELINES = MOST_STATIONS * (MOST_STATIONS - 1) / 2 };
-enum { INPUTS = GROVE_PREDICT_UVW_RIGHT + 1, COMPARED = 4, COLUMNS = 10 };
+enum { INPUTS = GROVE_PREDICT_UVW_RIGHT + 1, COMPARED = 4, COLUMNS = 11 };
+enum { ROWS, PRODUCTS, TENSOR }; /* by rows; by stations, on vector units and on tensor cores */
 
 typedef struct {
     const char *name;
     int sources, times, channels, elements;
-    bool smear, jones, stations;
+    bool smear, jones;
+    int way;
     /* For a source-visibility; for a source, row and group of channels that the kernel takes
      * together, and of those the ones that are in double always. */
     double each, group, in_double;
@@ -26,21 +28,26 @@ typedef struct {
 /* Operations as kernels/cuda/ counts them, a multiply-add being one. By rows: a recurrence 4, a sum
  * 2, 8 with polarised brightness or Jones terms, smearing 8 and 12 for a group; phases and their
  * steps 35 and 9, without steps half of that; products of Jones terms 2 x 32 for a group. By
- * stations: the products of matrices alone, of the half of the square that is wanted. */
+ * stations: `each` of the half of the square of baselines that is wanted, and for a source and
+ * station (`group`) phases or their products with Jones terms; on tensor cores three products in
+ * TF32 for each in single. */
 static const workload workloads[] = {
-    {"P1 I", 1000, 16, 64, 1, false, false, false, 6, 35, 9, 0},
-    {"P1 I, smeared", 1000, 16, 64, 1, true, false, false, 14, 47, 9, 0},
-    {"P1 IQUV", 1000, 16, 64, 4, false, false, false, 12, 35, 9, 0},
-    {"P1 2x2 Jones", 1000, 16, 64, 4, false, true, false, 12, 99, 9, 0},
-    {"P1 2x2 Jones, smeared", 1000, 16, 64, 4, true, true, false, 20, 111, 9, 0},
-    {"P2 I", 10000, 16, 1, 1, false, false, false, 2, 18, 5, 0},
-    {"P2 I, stations", 10000, 16, 1, 1, false, false, true, 4, 0, 0, 0},
-    {"P2 2x2 Jones, smeared", 10000, 16, 1, 4, true, true, false, 16, 94, 5, 0},
-    {"P3 I", 10000, 480, 64, 1, false, false, false, 6, 35, 9, 3},
-    {"P3 I, stations", 10000, 480, 64, 1, false, false, true, 4, 0, 0, 8},
-    {"P3 I, smeared", 10000, 480, 64, 1, true, false, false, 14, 47, 9, 1},
-    {"P3 2x2 Jones", 10000, 480, 64, 4, false, true, false, 12, 99, 9, 0.8},
-    {"P3 2x2 Jones, stations", 10000, 480, 64, 4, false, true, true, 32, 0, 0, 1.5},
+    {"P1 I", 1000, 16, 64, 1, false, false, ROWS, 6, 35, 9, 0},
+    {"P1 I, smeared", 1000, 16, 64, 1, true, false, ROWS, 14, 47, 9, 0},
+    {"P1 IQUV", 1000, 16, 64, 4, false, false, ROWS, 12, 35, 9, 0},
+    {"P1 2x2 Jones", 1000, 16, 64, 4, false, true, ROWS, 12, 99, 9, 0},
+    {"P1 2x2 Jones, smeared", 1000, 16, 64, 4, true, true, ROWS, 20, 111, 9, 0},
+    {"P2 I", 10000, 16, 1, 1, false, false, ROWS, 2, 18, 5, 0},
+    {"P2 I, stations, tensor cores", 10000, 16, 1, 1, false, false, TENSOR, 4, 37, 8, 0},
+    {"P2 2x2 Jones, smeared", 10000, 16, 1, 4, true, true, ROWS, 16, 94, 5, 0},
+    {"P3 I", 10000, 480, 64, 1, false, false, ROWS, 6, 35, 9, 3},
+    {"P3 I, stations", 10000, 480, 64, 1, false, false, PRODUCTS, 4, 37, 8, 8},
+    {"P3 I, stations, tensor cores", 10000, 480, 64, 1, false, false, TENSOR, 4, 37, 8, 8},
+    {"P3 I, smeared", 10000, 480, 64, 1, true, false, ROWS, 14, 47, 9, 1},
+    {"P3 2x2 Jones", 10000, 480, 64, 4, false, true, ROWS, 12, 99, 9, 0.8},
+    {"P3 2x2 Jones, stations", 10000, 480, 64, 4, false, true, PRODUCTS, 32, 102, 8, 0.8},
+    {"P3 2x2 Jones, stations, tensor cores", 10000, 480, 64, 4, false, true, TENSOR, 32, 102, 8,
+     1.5},
 };
 enum { WORKLOADS = sizeof(workloads) / sizeof(*workloads) };
 
@@ -184,7 +191,10 @@ static grove_args make_args(const gpu_bench *b, const workload *w, int bytes, in
     args.size[3] = b->tiny && w->channels > 1 ? 9 : w->channels;
     add_inputs(w, &args, bytes, *stations);
     grove_predict_plan plan = {.channels = {1, 0, 1e9, 7.8125e6},
-                               .way = w->stations ? GROVE_PREDICT_STATION : GROVE_PREDICT_BASELINE,
+                               .way =
+                                   w->way == ROWS ? GROVE_PREDICT_BASELINE : GROVE_PREDICT_STATION,
+                               .stations = *stations,
+                               .products = w->way != ROWS,
                                .flat = 1,
                                .count = args.size[3],
                                .equal_width = 1,
@@ -235,18 +245,28 @@ static const grove_kernel *kernel_of(const gpu_bench *b, const workload *w, cons
                                      bool double_)
 {
     const grove_kernel *kernel = grove_predict_device(args);
-    grove_args other = *args;
 
-    if (w->stations) {
-        grove_predict_plan plan;
-        memcpy(&plan, args->state.bytes, sizeof(plan));
-        plan.way = GROVE_PREDICT_BASELINE;
-        memcpy(other.state.bytes, &plan, sizeof(plan));
-        const grove_kernel *rows = grove_predict_device(&other);
-        if (!strcmp(rows->name, kernel->name))
-            return NULL;
-    }
+    if (w->way != ROWS && kernel != &grove_predict_station_kernel)
+        return NULL;
+    if (w->way == TENSOR && b->tensor[double_] <= 0)
+        return NULL;
+    if (w->way == PRODUCTS)
+        kernel = &grove_predict_station_vector_kernel;
     return b->device->prepare(b->device, kernel, double_, NULL) ? NULL : kernel;
+}
+
+static gpu_counts count(const workload *w, const grove_args *args, int stations, double sum,
+                        bool double_)
+{
+    gpu_counts c = {0};
+    double each = sum * w->each, groups = sum / (double)args->size[2] * stations;
+
+    if (w->way == ROWS)
+        groups = sum / grove_predict_cuda_group(args, grove_predict_cuda_way(args));
+    c.in_double = groups * w->in_double;
+    c.operations = groups * w->group + (w->way == TENSOR ? 0 : each);
+    c.on_tensor = w->way != TENSOR ? 0 : double_ ? each : 3 * each;
+    return c;
 }
 
 static void free_inputs(const gpu_bench *b, const grove_args *args, const grove_args *there)
@@ -284,7 +304,7 @@ static void measure(gpu_bench *b, const workload *w, bool double_)
             moved += k < GROVE_PREDICT_UVW_LEFT ? (double)size : 0;
         }
     if (!kernel) {
-        printf("| %s | %s | - | | | | | | | |\n", w->name, double_ ? "double" : "single");
+        printf("| %s | %s | - | | | | | | | | |\n", w->name, double_ ? "double" : "single");
         free_inputs(b, &args, &there);
         return;
     }
@@ -292,9 +312,9 @@ static void measure(gpu_bench *b, const workload *w, bool double_)
     double seconds = gpu_time_launches(b, kernel, &there, double_);
     args.out.data = bench_allocate(bytes, 1);
     sum = (double)args.size[0] * (double)args.size[1] * (double)args.size[2] * (double)args.size[3];
-    double groups = sum / grove_predict_cuda_group(&args, grove_predict_cuda_way(&args));
-    gpu_print(b, w->name, double_, seconds, sum * w->each + groups * w->group,
-              groups * w->in_double, moved);
+    gpu_counts counts = count(w, &args, stations, sum, double_);
+    counts.bytes = moved;
+    gpu_print(b, w->name, double_, seconds, &counts);
     print_rate(w, double_, sum / seconds, difference(b, &args, there.out.data));
     free_inputs(b, &args, &there);
     b->device->release(b->device, there.out.data, bytes);
@@ -303,9 +323,8 @@ static void measure(gpu_bench *b, const workload *w, bool double_)
 
 void gpu_measure_predict(gpu_bench *b, const char *words)
 {
-    printf("\n| sum over sources | precision | ms | operations | of them always double | bytes | "
-           "share of the binding limit | 1e9 source-vis/s | aim (H200) | difference from the cpu "
-           "|\n| --- | --- | --: | --: | --: | --: | --: | --: | --: | --: |\n");
+    printf(GPU_HEAD("sum over sources") " 1e9 source-vis/s | aim (H200) | difference from the cpu "
+                                        "|\n" GPU_LINE " --: | --: | --: |\n");
     for (int double_ = 0; double_ < 2; double_++)
         for (int k = WORKLOADS - 1; k >= 0; k--) /* what matters most first */
             if (strstr(workloads[k].name, words) && gpu_begins(b, workloads[k].name, COLUMNS))

@@ -37,9 +37,9 @@ export PATH
 awk -F'|' '
     /^\| multiply-adds/ { limits++ }
     /^\| (product|transform|Cholesky) / { algebra++ }
-    / (single|double) / && NF == 12 && $2 ~ /P[123]/ {
+    / (single|double) / && NF == 13 && $2 ~ /P[123]/ {
         sums++
-        if ($4 !~ /-/ && !($11 + 0 < ($3 ~ /double/ ? 1e-11 : 1e-5))) { print "wrong: " $0; faults++ }
+        if ($4 !~ /-/ && !($12 + 0 < ($3 ~ /double/ ? 1e-11 : 1e-5))) { print "wrong: " $0; faults++ }
     }
     NF == 14 && $2 ~ /(stay|come back|Measurement Set)/ {
         runs++
@@ -51,7 +51,7 @@ awk -F'|' '
     /^\| test-cuda-fold \| passed/ { tests++ }
     /was busy with kernels/ { trees++ }
     END {
-        if (limits != 2 || sums != 26 || algebra != 14 || runs < 7 || speed_ups != 2 || checks != 2 ||
+        if (limits != 4 || sums != 30 || algebra != 14 || runs < 7 || speed_ups != 2 || checks != 2 ||
             tests != 1 || trees != 1) {
             print limits " limits, " sums " sums, " algebra " algebra, " runs " runs, " speed_ups \
                 " speed-ups, " checks " checks, " tests " tests, " trees " trees"

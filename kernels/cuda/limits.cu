@@ -1,5 +1,6 @@
 // The limits of a device: independent chains of operations in registers, and a copy in its memory.
 #include "limits.h"
+#include "tensor.h"
 
 namespace
 {
@@ -27,6 +28,37 @@ template <typename real, bool SINES> __device__ __forceinline__ void chains(cons
 #pragma unroll
         for (int k = 0; k < LIMITS_CHAINS; k++)
             sum += x[k];
+        ((real *)args->out.data)[at] = sum;
+    }
+}
+
+__device__ __forceinline__ void multiply(float c[4], const float a[4])
+{
+    multiply_tf32(c, a, a);
+}
+
+__device__ __forceinline__ void multiply(double c[4], const double a[4])
+{
+    multiply_double(c, a[0], a[1]);
+}
+
+// Whole warps only.
+template <typename real> __device__ __forceinline__ void products(const grove_args *args)
+{
+    const grove_limits_state *state = state_of(args);
+
+    for (int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; at < state->threads;
+         at += (int64_t)gridDim.x * blockDim.x) {
+        real c[LIMITS_CHAINS][4] = {}, sum = 0;
+        real a[4] = {(real)state->offset, (real)-state->offset, (real)state->factor, (real)at};
+#pragma unroll 4
+        for (int64_t n = 0; n < state->rounds; n++)
+#pragma unroll
+            for (int k = 0; k < LIMITS_CHAINS; k++)
+                multiply(c[k], a);
+#pragma unroll
+        for (int k = 0; k < LIMITS_CHAINS; k++)
+            sum += c[k][0] + c[k][1];
         ((real *)args->out.data)[at] = sum;
     }
 }
@@ -70,3 +102,15 @@ extern "C" __global__ void stream_double(const __grid_constant__ grove_args args
     copy(&args);
 }
 GROVE_CUDA_EXPORT(stream_double)
+
+extern "C" __global__ void tensor_single(const __grid_constant__ grove_args args)
+{
+    products<float>(&args);
+}
+GROVE_CUDA_EXPORT(tensor_single)
+
+extern "C" __global__ void tensor_double(const __grid_constant__ grove_args args)
+{
+    products<double>(&args);
+}
+GROVE_CUDA_EXPORT(tensor_double)
