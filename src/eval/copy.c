@@ -133,3 +133,30 @@ int grove_copy_dense(grove_session *session, grove_value *from, char side, const
         *to = copy;
     return code;
 }
+
+void grove_copy_part(grove_value *to, grove_value *from)
+{
+    size_t bytes = grove_value_cell_bytes(from);
+    int64_t rows = 1, row_cells = 1, cells = grove_value_cells(from);
+    char *data = grove_buffer_host(to->data, NULL);
+    const char *source = grove_buffer_host(from->data, NULL);
+    unsigned char *flags = to->flags ? grove_buffer_host(to->flags, NULL) : NULL;
+    const unsigned char *bits = from->flags ? grove_buffer_host(from->flags, NULL) : NULL;
+
+    if (from->axes)
+        row_cells = from->range[from->axes - 1].count;
+    rows = row_cells ? cells / row_cells : 0;
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t rest = row, at = 0, step = 1;
+        for (int d = from->axes - 1; d >= 0; d--) {
+            int64_t i = d == from->axes - 1 ? 0 : rest % from->range[d].count;
+            rest = d == from->axes - 1 ? rest : rest / from->range[d].count;
+            at += (from->range[d].first + i - to->range[d].first) * step;
+            step *= to->range[d].count;
+        }
+        memcpy(data + (size_t)at * bytes, source + (size_t)(row * row_cells) * bytes,
+               (size_t)row_cells * bytes);
+        if (flags && bits)
+            memcpy(flags + at, bits + row * row_cells, (size_t)row_cells);
+    }
+}

@@ -52,6 +52,8 @@ int grove_compute_blank(const grove_run *run, const grove_step *step);
  * on the device, if that can. */
 int grove_copy_dense(grove_session *session, grove_value *from, char side, const grove_range *space,
                      int axes, bool there, grove_value **to);
+/* Into a larger value, on the host; `from` has flags along all axes. */
+void grove_copy_part(grove_value *to, grove_value *from);
 
 /* flags.c: of a class's value from those of its inputs. */
 int grove_flags_combine(grove_run *run, const grove_step *step, const grove_range *space, int axes,

@@ -314,34 +314,6 @@ static int take_action(pipeline *line, const grove_step *step)
     return code;
 }
 
-/* Copies a tile's part into the stored value. */
-static void store_part(grove_value *to, grove_value *from)
-{
-    size_t bytes = grove_value_cell_bytes(from);
-    int64_t rows = 1, row_cells = 1, cells = grove_value_cells(from);
-    char *data = grove_buffer_host(to->data, NULL);
-    const char *source = grove_buffer_host(from->data, NULL);
-    unsigned char *flags = to->flags ? grove_buffer_host(to->flags, NULL) : NULL;
-    const unsigned char *bits = from->flags ? grove_buffer_host(from->flags, NULL) : NULL;
-
-    if (from->axes)
-        row_cells = from->range[from->axes - 1].count;
-    rows = row_cells ? cells / row_cells : 0;
-    for (int64_t row = 0; row < rows; row++) {
-        int64_t rest = row, at = 0, step = 1;
-        for (int d = from->axes - 1; d >= 0; d--) {
-            int64_t i = d == from->axes - 1 ? 0 : rest % from->range[d].count;
-            rest = d == from->axes - 1 ? rest : rest / from->range[d].count;
-            at += (from->range[d].first + i - to->range[d].first) * step;
-            step *= to->range[d].count;
-        }
-        memcpy(data + (size_t)at * bytes, source + (size_t)(row * row_cells) * bytes,
-               (size_t)row_cells * bytes);
-        if (flags && bits)
-            memcpy(flags + at, bits + row * row_cells, (size_t)row_cells);
-    }
-}
-
 /* The ranges of a step over the whole of the pass. */
 static void whole_ranges(const pipeline *line, const grove_step *step, grove_range *range)
 {
@@ -376,7 +348,7 @@ static int take_store(pipeline *line, grove_root *root, const grove_step *step)
     /* with flags along all axes */
     int code = grove_copy_dense(session, value, 0, value->range, value->axes, false, &dense);
     if (!code)
-        store_part(root->stored, dense);
+        grove_copy_part(root->stored, dense);
     grove_value_unref(dense);
     return code;
 }
