@@ -44,8 +44,11 @@ static const char *const sums[] = {
     "matrix(E[s,q], 0.2, 0.1 * E[s,q], 1)^H) * G[q]^H",
     /* what is not fused */
     "sum[s](abs(point(S, obs, smear=none)))",
+    /* products of stations by sources */
+    "sum[s](matrix(E[s,p], 0.1 * E[s,p], 0.2, 1) * point(S, obs, smear=none) * "
+    "matrix(E[s,q], 0.2, 0.1 * E[s,q], 1)^H)",
 };
-enum { PLAIN, JONES, APART };
+enum { PLAIN, JONES, APART, STATIONS };
 
 typedef struct {
     const char *name;
@@ -60,6 +63,7 @@ static const workload workloads[] = {
     {"P2, Jones", JONES, 10000, 16, 1, {1000, 4, 1}},
     {"50,000 sources", PLAIN, 50000, 2, 16, {5000, 2, 3}},
     {"50,000 sources, Jones", JONES, 50000, 2, 4, {5000, 2, 2}},
+    {"50,000 sources, stations", STATIONS, 50000, 2, 4, {2000, 2, 2}},
     {"not fused", APART, 1000, 4, 16, {100, 2, 4}},
 };
 enum { WORKLOADS = sizeof(workloads) / sizeof(*workloads) };
