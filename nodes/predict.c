@@ -207,18 +207,18 @@ static bool products_win(const grove_node *node, const grove_predict_plan *plan)
     return by_stations < by_baselines;
 }
 
-/* Whether the shapes are known to be points. */
+/* Whether all sources are points, as far as the sky model says: with others, products help none.
+ */
 static bool are_points(const grove_node *node)
 {
-    int64_t count = 0;
-    const double *data = grove_node_input_data(node, GROVE_PREDICT_SHAPE, &count);
+    grove_node *sky = grove_node_object(node, "sky");
+    const grove_axis *axis = sky ? grove_node_axis(sky, "source") : NULL;
+    const double *shape = sky ? grove_node_member_data(sky, "shape") : NULL;
 
-    if (!grove_node_input_form(node, GROVE_PREDICT_SHAPE))
-        return true;
-    for (int64_t k = 0; data && k < count; k += 3)
-        if (grove_is_gaussian(data + k))
+    for (int64_t k = 0; axis && shape && k < axis->size; k++)
+        if (grove_is_gaussian(shape + 3 * k))
             return false;
-    return data != NULL;
+    return true;
 }
 
 /* Whether a CUDA device takes the way by stations too, where it has been chosen. */

@@ -89,6 +89,34 @@ static const setup setups[] = {
      .jones = SOURCE | BASELINE | FREQ,
      .gaussians = true,
      .way = GROVE_PREDICT_CUDA_JONES},
+    {.name = "jones of stations",
+     .sources = 37,
+     .times = 2,
+     .channels = 20,
+     .origin = 6,
+     .jones = SOURCE | BASELINE,
+     .smear_time = true,
+     .smear_freq = true,
+     .way = GROVE_PREDICT_CUDA_JONES},
+    {.name = "jones of stations, unpolarised",
+     .sources = 37,
+     .times = 2,
+     .channels = 20,
+     .origin = 6,
+     .jones = SOURCE | BASELINE,
+     .spectra = FREQ,
+     .unpolarised = true,
+     .gaussians = true,
+     .way = GROVE_PREDICT_CUDA_JONES},
+    {.name = "jones of stations, spectra",
+     .sources = 37,
+     .times = 2,
+     .channels = 5,
+     .origin = 6,
+     .jones = SOURCE | TIME | BASELINE,
+     .spectra = FREQ,
+     .irregular = true,
+     .way = GROVE_PREDICT_CUDA_JONES},
     {.name = "variable",
      .sources = 20,
      .times = 3,
@@ -164,7 +192,8 @@ static void set_sky(const setup *s, grove_args *args)
 {
     double *lmn = args->in[GROVE_PREDICT_LMN].data, *shape = args->in[GROVE_PREDICT_SHAPE].data;
     const grove_view *view = &args->in[GROVE_PREDICT_BRIGHTNESS];
-    int64_t cells = s->sources * (s->spectra & TIME ? s->times : 1);
+    int64_t cells =
+        s->sources * (s->spectra & TIME ? s->times : 1) * (s->spectra & FREQ ? s->channels : 1);
 
     for (int k = 0; k < s->sources; k++) {
         lmn[3 * k + 2] = sqrt(1 - lmn[3 * k] * lmn[3 * k] - lmn[3 * k + 1] * lmn[3 * k + 1]) - 1;

@@ -16,7 +16,7 @@ enum { FIRST_CHANNEL = 5, CHANNELS = 40 };
 typedef struct {
     const char *name;
     int stations, sources, times, channels, brightness, left, right;
-    bool unpolarised, crossed, strays, outside, flat;
+    bool unpolarised, crossed, strays, outside, flat, gaussians;
 } setup;
 
 static const setup setups[] = {
@@ -36,6 +36,8 @@ static const setup setups[] = {
     {"strays, points", 9, 40, 2, 2, 4, 0, 0, .strays = true, .unpolarised = true},
     {"crossed", 20, 40, 1, 1, 4, 0, 0, .unpolarised = true, .crossed = true},
     {"no sources", 3, 0, 1, 1, 4, 0, 0, .unpolarised = true},
+    {"gaussians", 7, 40, 1, 2, 4, 0, 0, .gaussians = true},
+    {"points by shape", 7, 40, 1, 2, 4, 4, 0, .gaussians = true, .flat = true},
     {"many sources", 5, 3000, 1, 1, 1, 0, 0, .unpolarised = true},
 };
 enum { SETUPS = sizeof(setups) / sizeof(*setups) };
@@ -114,6 +116,10 @@ static void set_geometry(const setup *s, grove_args *args, double *stations)
         lmn[3 * k + 1] *= 0.2;
         lmn[3 * k + 2] = sqrt(1 - lmn[3 * k] * lmn[3 * k] - lmn[3 * k + 1] * lmn[3 * k + 1]) - 1;
     }
+    for (int64_t n = 0; s->gaussians && n < 3 * (int64_t)s->sources; n++)
+        ((double *)args->in[GROVE_PREDICT_SHAPE].data)[n] *= s->flat || n / 3 % 4 ? 0
+                                                             : n % 3 < 2          ? 2e-5
+                                                                                  : 1;
     for (int64_t n = 0; n < 3 * (int64_t)s->stations * s->times; n++)
         stations[n] *= n % 3 == 2 ? 100 : 5000;
     for (int64_t t = 0; t < s->times; t++)
@@ -140,6 +146,7 @@ typedef struct {
     grove_args args;
     int64_t bytes[INPUTS]; /* of the inputs */
     size_t result;         /* bytes */
+    bool together;         /* coordinates of left and right stations are one array */
 } problem;
 
 static void make_problem(const setup *s, int bytes, problem *p)
@@ -169,6 +176,8 @@ static void make_problem(const setup *s, int bytes, problem *p)
             p->bytes[k] =
                 add_input(args, k, SOURCE | (s->flat ? 0 : FREQ), s->brightness, true, bytes, 0);
         else if (k == GROVE_PREDICT_LMN)
+            p->bytes[k] = add_input(args, k, SOURCE, 3, false, 8, 0);
+        else if (k == GROVE_PREDICT_SHAPE && s->gaussians)
             p->bytes[k] = add_input(args, k, SOURCE, 3, false, 8, 0);
         else if (k == GROVE_PREDICT_UVW)
             p->bytes[k] = add_input(args, k, TIME | BASELINE, 3, false, 8, baselines);
@@ -219,10 +228,14 @@ static void run(grove_device *device, const grove_kernel *kernel, const problem 
             device->ready(device, at, error);
             there.in[k].data = at;
         }
+    void *own = there.in[GROVE_PREDICT_UVW_RIGHT].data;
+    if (p->together)
+        there.in[GROVE_PREDICT_UVW_RIGHT].data = there.in[GROVE_PREDICT_UVW_LEFT].data;
     device->allocate(device, p->result, &there.out.data, error);
     device->launch(device, kernel, &there, p->args.out.bytes == 8, error);
     device->download(device, result, there.out.data, p->result, error);
     ck_assert_msg(grove_error_count(error) == 0, "%s", grove_error_message(error, 0));
+    there.in[GROVE_PREDICT_UVW_RIGHT].data = own;
     for (int k = 0; k < INPUTS; k++)
         if (there.in[k].data)
             device->release(device, there.in[k].data, 0);
@@ -271,13 +284,24 @@ static void sum_exactly(const grove_args *args, const int64_t at[4], long double
         for (int d = 0; d < 3; d++)
             turns -= (long double)uvw[d] * lmn[d];
         turns *= (long double)freq[at[3]] / GROVE_SPEED_OF_LIGHT;
+        const double *shape = args->in[GROVE_PREDICT_SHAPE].data;
+        long double factor = 1;
+        if (shape) {
+            const double *a = shape + 3 * index[0];
+            long double x = uvw[0] * (long double)freq[at[3]] / GROVE_SPEED_OF_LIGHT;
+            long double y = uvw[1] * (long double)freq[at[3]] / GROVE_SPEED_OF_LIGHT;
+            long double major = a[0] * (x * sinl(a[2]) + y * cosl(a[2]));
+            long double minor = a[1] * (x * cosl(a[2]) - y * sinl(a[2]));
+            factor = expl(-3.14159265358979323846264338L * 3.14159265358979323846264338L /
+                          (4 * logl(2)) * (major * major + minor * minor));
+        }
         take_matrix(args, GROVE_PREDICT_BRIGHTNESS, index, b);
         take_matrix(args, GROVE_PREDICT_LEFT, index, l);
         take_matrix(args, GROVE_PREDICT_RIGHT, index, r);
         multiply(l, b, lb);
         multiply(lb, r, v);
         for (int e = 0; e < 4; e++)
-            sum[e] += v[e] * cexpl(2 * 3.14159265358979323846264338L * I * turns);
+            sum[e] += factor * v[e] * cexpl(2 * 3.14159265358979323846264338L * I * turns);
     }
 }
 
@@ -318,11 +342,12 @@ START_TEST(test_products)
     make_problem(s, _i % 2 ? 8 : 4, &p);
     ck_assert_ptr_eq(grove_predict_device(&p.args), &grove_predict_station_kernel);
     void *result = malloc(p.result);
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 4; k++) {
         memset(result, 0xff, p.result);
-        run(device, kernels[k], &p, result);
+        p.together = k / 2;
+        run(device, kernels[k % 2], &p, result);
         double error = error_of(&p, result);
-        ck_assert_msg(error <= (_i % 2 ? 1e-12 : 1e-6), "%s, %s: %g", s->name, kernels[k]->name,
+        ck_assert_msg(error <= (_i % 2 ? 1e-12 : 1e-6), "%s, %s: %g", s->name, kernels[k % 2]->name,
                       error);
     }
     free(result);

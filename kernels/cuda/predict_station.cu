@@ -175,7 +175,15 @@ __device__ bool is_in_tile(const task_place &p, int64_t b, int at[2])
     return at[0] >= 0 && at[0] < edge[0] && at[1] >= 0 && at[1] < edge[1];
 }
 
-// Distances in coordinates up to `most` (m) do not matter; whether there are larger ones.
+__device__ const double *shape_of(const task_place &p, int64_t source)
+{
+    return p.args->in[GROVE_PREDICT_SHAPE].data
+               ? (const double *)(const void *)source_cell(p, GROVE_PREDICT_SHAPE, source)
+               : nullptr;
+}
+
+// Distances in coordinates up to `most` (m) do not matter; whether there are larger ones. With a
+// Gaussian among the sources no row goes by stations.
 template <typename real> __device__ double find_most(const task_place &p, shared<real> *s)
 {
     double far = 0;
@@ -187,9 +195,12 @@ template <typename real> __device__ double find_most(const task_place &p, shared
     for (int64_t b = threadIdx.x; b < p.baselines; b += THREADS)
         if (!(find_distance(p, b) <= 0))
             atomicOr(&s->strays, 1);
+    for (int64_t i = threadIdx.x; i < p.sources && shape_of(p, 0); i += THREADS)
+        if (grove_is_gaussian(shape_of(p, i)))
+            atomicOr(&s->strays, 2);
     __syncthreads();
-    if (!s->strays)
-        return 0;
+    if (!s->strays || s->strays & 2)
+        return s->strays ? -1 : 0;
     for (int64_t i = threadIdx.x; i < p.sources; i += THREADS)
         for (int d = 0; d < 3; d++)
             far = fmax(far, fabs(direction_of(p, i)[d]));
@@ -398,6 +409,13 @@ template <typename real> __device__ void sum_strays(const task_place &p, double 
         for (int64_t i = lane; i < p.sources; i += 32) {
             complex_number<double> z =
                 phasor<double>(-p.freq_hz * grove_delay(uvw, direction_of(p, i)));
+            const double *shape = shape_of(p, i);
+            if (shape && grove_is_gaussian(shape)) {
+                double a[4];
+                find_ellipse(shape, a);
+                double factor = exp(-find_extent(uvw, a) * p.freq_hz * p.freq_hz);
+                z = {z.re * factor, z.im * factor};
+            }
             matrix_number<double> m = jones_of<double>(p, 0, side[0], i) *
                                       brightness_of<double>(p, i) *
                                       jones_of<double>(p, 1, side[1], i);

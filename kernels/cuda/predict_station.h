@@ -3,6 +3,7 @@
 #ifndef GROVE_KERNELS_CUDA_PREDICT_STATION_H
 #define GROVE_KERNELS_CUDA_PREDICT_STATION_H
 
+#include "gaussian.h"
 #include "number.h"
 #include "predict.h"
 #include "tensor.h"
