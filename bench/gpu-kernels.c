@@ -35,8 +35,10 @@ int main(int count, char **words)
     b.ends = limit > 0 ? bench_wall_seconds() + limit : 0;
     b.device = grove_device_open("cuda", 0, 0, b.error);
     gpu_must(&b, !b.device);
+    char libraries[64];
+    b.device->algebra->tell(b.device, libraries, sizeof(libraries));
     printf("Device: %s. Libraries: %s. Medians of %d rounds. A multiply-add is one operation.\n\n",
-           b.device->description, b.device->libraries, b.rounds);
+           b.device->description, libraries, b.rounds);
     gpu_measure_limits(&b);
     gpu_measure_predict(&b, part);
     if (!*part) {

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/module.h"
+#include "device/array.h"
 #include "eval/session.h"
 #include "graph/graph.h"
 #include "io/describe.h"
@@ -484,6 +485,7 @@ static void add_cuda(grove_text *text)
 {
     grove_error *error = grove_error_new();
     int count = grove_device_count("cuda", error);
+    char libraries[64];
 
     if (!count)
         grove_text_add(text, "cuda    none%s%s\n", grove_error_count(error) ? ": " : "",
@@ -492,8 +494,12 @@ static void add_cuda(grove_text *text)
         grove_device *device = grove_device_open("cuda", k, 0, error);
         grove_text_add(text, "cuda:%d  %s\n", k,
                        device ? device->description : grove_error_message(error, 0));
-        if (device)
-            grove_text_add(text, "        libraries: %s\n", device->libraries);
+        if (device && device->prepare(device, &grove_array_cast, false, error))
+            grove_text_add(text, "        not used: %s\n", grove_error_message(error, 0));
+        if (device) {
+            device->algebra->tell(device, libraries, sizeof(libraries));
+            grove_text_add(text, "        libraries: %s\n", libraries);
+        }
         grove_device_free(device);
         grove_error_clear(error);
     }

@@ -240,7 +240,29 @@ START_TEST(test_what_is_there_is_told)
 {
     for (int own = 0; own < 2 && cuda_testing_control(); own++) {
         grove_device *device = start(2 * own);
-        ck_assert_str_eq(device->libraries, own ? "none" : "cuBLAS, cuFFT, cuSOLVER");
+        char libraries[64];
+        device->algebra->tell(device, libraries, sizeof(libraries));
+        ck_assert_str_eq(libraries, own ? "none" : "cuBLAS, cuFFT, cuSOLVER");
+        cuda_testing_close(device);
+    }
+}
+END_TEST
+
+/* Libraries that are there and do not start, as with an older driver: the own kernels do. */
+START_TEST(test_libraries_that_do_not_start)
+{
+    for (int which = 0; which < 2 && cuda_testing_control(); which++) {
+        grove_device *device = start(0);
+        char libraries[64];
+        cuda_testing_control()->fault = EMULATED_HANDLE;
+        cuda_testing_control()->fault_at = cuda_testing_control()->calls[EMULATED_HANDLE] + 1;
+        if (which)
+            check_cholesky(device, 20, 3);
+        else
+            check_products(device, (const int[4]){5, 6, 7, 2}, false, true);
+        cuda_testing_control()->fault = EMULATED_NO_FAULT;
+        device->algebra->tell(device, libraries, sizeof(libraries));
+        ck_assert_str_eq(libraries, which ? "cuBLAS, cuFFT" : "cuFFT, cuSOLVER");
         cuda_testing_close(device);
     }
 }
@@ -258,6 +280,7 @@ int main(void)
     tcase_add_loop_test(tests, test_transforms, 0, 4);
     tcase_add_loop_test(tests, test_cholesky, 0, 4);
     tcase_add_test(tests, test_what_is_there_is_told);
+    tcase_add_test(tests, test_libraries_that_do_not_start);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

@@ -73,6 +73,7 @@ static const sample samples[] = {
     {GROVE_KERNEL(cast), "4c 4d", 0},
     {GROVE_KERNEL(cast), "3d 3r", 0},
     {GROVE_KERNEL(cast), "1c 4c", 1.5e-323}, /* the third element: 3 as an integer */
+    {GROVE_KERNEL(blank), "4c 1r", 0},       /* where no bit is asked for: everywhere */
     {GROVE_KERNEL(beam_airy), "1r 3d*0.01 1d*1e9 1d*25", 0},
     {GROVE_KERNEL(beam_gaussian), "1r 3d*0.01 1d*1e9 1d*25 -", 1.2},
     {GROVE_KERNEL(beam_gaussian), "1r 3d*0.01 - - 1d*0.01", 0},

@@ -356,6 +356,29 @@ START_TEST(test_products)
 }
 END_TEST
 
+/* What is no number makes none, whatever its bits: those are what GPUs make. */
+START_TEST(test_no_number_stays_none)
+{
+    static const uint32_t bits[] = {0x7fffffff, 0xffffffff, 0x7f800001};
+    problem p;
+
+    cuda_testing_reset(3);
+    grove_device *device = cuda_testing_open(0);
+    for (size_t k = 0; device && k < sizeof(bits) / sizeof(*bits); k++) {
+        make_problem(&setups[0], 4, &p);
+        ck_assert_int_eq(p.args.in[GROVE_PREDICT_BRIGHTNESS].bytes, 4);
+        memcpy(p.args.in[GROVE_PREDICT_BRIGHTNESS].data, &bits[k], sizeof(bits[k]));
+        float *result = malloc(p.result);
+        run(device, grove_predict_device(&p.args), &p, result);
+        ck_assert_msg(isnan(result[0]), "%g", (double)result[0]);
+        free(result);
+        free_problem(&p);
+    }
+    if (device)
+        cuda_testing_close(device);
+}
+END_TEST
+
 /* One time, one channel and the second half of the baselines have the bits that they have among
  * all. */
 START_TEST(test_any_tile_gives_the_same_bits)
@@ -442,6 +465,7 @@ int main(void)
     cuda_testing_begin();
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, test_products, 0, 2 * SETUPS);
+    tcase_add_test(tests, test_no_number_stays_none);
     tcase_add_test(tests, test_any_tile_gives_the_same_bits);
     tcase_add_test(tests, test_others_go_by_baselines);
     suite_add_tcase(suite, tests);

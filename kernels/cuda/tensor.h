@@ -37,10 +37,13 @@ __device__ __forceinline__ float float_of(uint32_t bits)
     return x;
 }
 
-/* To the nearest number in TF32, halves away from zero (cvt.rna.tf32). */
+/* To the nearest number in TF32, halves away from zero (cvt.rna.tf32). What is no number, whose
+ * lower bits may be all that says so, or which the sum would make a number of, stays none. */
 __device__ __forceinline__ float round_tf32(float x)
 {
-    return float_of((bits_of(x) + 0x1000u) & 0xffffe000u);
+    uint32_t bits = bits_of(x), rounded = (bits + 0x1000u) & 0xffffe000u;
+
+    return float_of(x != x ? 0x7fffe000u : (bits & 0x7f800000u) == 0x7f800000u ? bits : rounded);
 }
 
 #if defined(GROVE_CUDA_EMULATED)

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct grove_device grove_device;
@@ -42,6 +43,8 @@ typedef struct {
     int (*transform)(grove_device *device, const grove_transform *what, bool double_,
                      grove_error *error);
     int (*cholesky)(grove_device *device, const grove_cholesky *what, grove_error *error);
+    /* Which of NVIDIA's libraries are there for it: "cuBLAS, cuFFT", or "none". Opens them. */
+    void (*tell)(grove_device *device, char *text, size_t size);
 } grove_algebra;
 
 #endif

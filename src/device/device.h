@@ -31,8 +31,9 @@ struct grove_device {
     /* Runs a cell function over all cells of args. */
     int (*launch)(grove_device *device, const grove_kernel *kernel, const grove_args *args,
                   bool double_precision, grove_error *error);
-    /* Loads a kernel before it is launched: GROVE_MISSING when the device has no code for it. NULL
-     * on the cpu, which runs every cell function. */
+    /* Loads a kernel before it is launched: GROVE_MISSING when the device has no code for it,
+     * GROVE_DEVICE when it does not take the code. Why is said the first time, then it is
+     * GROVE_MISSING without a message. NULL on the cpu, which runs every cell function. */
     int (*prepare)(grove_device *device, const grove_kernel *kernel, bool double_precision,
                    grove_error *error);
     int (*wait)(grove_device *device, grove_error *error);
@@ -67,7 +68,6 @@ struct grove_device {
     uint64_t system_allocations;  /* of those allocations, the ones the pool did not have */
     char description[96];         /* "NVIDIA H200, compute 9.0, 139 GiB"; empty: the cpu */
     const grove_algebra *algebra; /* NULL on the cpu */
-    char libraries[48];           /* NVIDIA's that it uses: "cuBLAS, cuFFT", "none" */
 };
 
 /* A device by kind: "cpu" (index: threads, 0 for all) or "cuda" (index counts from 0), with a

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "device/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,12 @@ static int add_device(grove_session *session, int index, grove_error *error)
 
     if (!device)
         return grove_error_code(error) ? grove_error_code(error) : GROVE_DEVICE;
+    /* without the framework's own kernels nothing could be done there */
+    int code = device->prepare(device, &grove_array_cast, false, error);
+    if (code) {
+        grove_device_free(device);
+        return code;
+    }
     device->host = session->host;
     device->timed = session->options.profile;
     session->devices = grove_realloc(session->devices, ((size_t)session->device_count + 1) *
@@ -27,12 +34,14 @@ static int add_device(grove_session *session, int index, grove_error *error)
     return 0;
 }
 
-/* A driver that answers but lends nothing is worth a warning; none at all is the usual case. */
+/* A device that fails is worth a warning; none at all, or a build without code for it, are usual.
+ */
 static void open_any(grove_session *session)
 {
     grove_error *reason = grove_error_new();
+    int code = grove_device_count("cuda", reason) > 0 ? add_device(session, 0, reason) : 0;
 
-    if (grove_device_count("cuda", reason) > 0 && add_device(session, 0, reason))
+    if (code && code != GROVE_MISSING)
         grove_log(GROVE_LOG_WARNING, "%s; the cpu does everything", grove_error_message(reason, 0));
     grove_error_free(reason);
 }
@@ -220,12 +229,29 @@ int grove_session_wait(grove_session *session)
 
 /* ---- launches ---- */
 
+static void say_once(grove_session *session)
+{
+    if (session->fallen_back)
+        return;
+    session->fallen_back = true;
+    grove_log(GROVE_LOG_WARNING, "%s; the cpu computes what does not fit",
+              grove_error_message(session->attempt, 0));
+}
+
 bool grove_place_has(grove_session *session, const grove_kernel *kernel, bool double_)
 {
     grove_device *device = session->device;
 
-    return grove_place_is_away(session) && kernel &&
-           !device->prepare(device, kernel, double_, NULL);
+    if (!grove_place_is_away(session) || !kernel)
+        return false;
+    grove_error_clear(session->attempt);
+    int code = device->prepare(device, kernel, double_, session->attempt);
+    if (code == GROVE_NO_MEMORY)
+        say_once(session);
+    else if (code && grove_error_count(session->attempt))
+        grove_log(code == GROVE_MISSING ? GROVE_LOG_NOTE : GROVE_LOG_WARNING,
+                  "%s; the cpu computes it", grove_error_message(session->attempt, 0));
+    return !code;
 }
 
 static int settle(grove_session *session, const grove_launch *launch, grove_args *args)
@@ -276,15 +302,6 @@ static int attempt(grove_session *session, const grove_launch *launch)
         launch->out->data = NULL;
     }
     return code;
-}
-
-static void say_once(grove_session *session)
-{
-    if (session->fallen_back)
-        return;
-    session->fallen_back = true;
-    grove_log(GROVE_LOG_WARNING, "%s; the cpu computes what does not fit",
-              grove_error_message(session->attempt, 0));
 }
 
 int grove_place_launch(grove_session *session, const grove_launch *launch, bool *done)

@@ -17,7 +17,8 @@ enum emulated_fault {
     EMULATED_COPY,
     EMULATED_LAUNCH,
     EMULATED_RUNNING, /* a kernel fails while it runs: the context is lost */
-    EMULATED_OTHER    /* creating a stream, an event, a context; loading a module */
+    EMULATED_OTHER,   /* creating a stream, an event, a context; loading a module */
+    EMULATED_HANDLE   /* of a library */
 };
 
 /* Set by tests before a device is opened; initial values come from the environment:
@@ -30,7 +31,7 @@ typedef struct {
     int fault; /* emulated_fault: the call number `fault_at` (from 1) of that kind fails */
     int64_t fault_at;
     /* Counted since the start: calls of each kind; set to 0 at will. */
-    int64_t calls[6];
+    int64_t calls[7];
     /* What exists now. */
     int64_t blocks, block_bytes, pinned, streams, events, modules, contexts;
     /* Registered so far, as pinned memory. */

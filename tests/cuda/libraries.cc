@@ -64,7 +64,7 @@ extern "C" {
 int cublasCreate_v2(void **handle)
 {
     *handle = &blas_stream;
-    return fails(EMULATED_OTHER) ? 3 : 0;
+    return fails(EMULATED_HANDLE) ? 3 : 0;
 }
 int cublasDestroy_v2(void *)
 {
@@ -129,7 +129,7 @@ int cufftExecZ2Z(int which, void *in, void *out, int sign)
 int cusolverDnCreate(void **handle)
 {
     *handle = &solver_stream;
-    return fails(EMULATED_OTHER) ? 1 : 0;
+    return fails(EMULATED_HANDLE) ? 1 : 0;
 }
 int cusolverDnDestroy(void *)
 {

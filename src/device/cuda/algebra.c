@@ -57,11 +57,13 @@ static int begin(cuda_device *cuda, grove_error *error)
 static int end(cuda_device *cuda, int status, const char *doing, void *const written[2],
                grove_error *error)
 {
+    const int no_memory = !strcmp(doing, "cuBLAS") ? 3 : 2; /* ..._STATUS_ALLOC_FAILED */
     int code = 0;
 
     if (status)
-        code =
-            grove_fail(error, GROVE_DEVICE, "%s: %s: status %d", cuda->device.name, doing, status);
+        code = grove_fail(error, status == no_memory ? GROVE_NO_MEMORY : GROVE_DEVICE,
+                          "%s: %s: %s %d", cuda->device.name, doing,
+                          status == no_memory ? "no memory, status" : "status", status);
     pthread_mutex_lock(&cuda->lock);
     for (int k = 0; k < 2; k++) {
         cuda_block *block = written[k] ? cuda_find(cuda, written[k]) : NULL;
@@ -94,12 +96,46 @@ static bool small(int64_t n)
     return n >= 0 && n <= INT_MAX;
 }
 
+/* Handles are made when first needed. */
+static bool starts(cuda_device *cuda, int which)
+{
+    cuda_libraries *l = &cuda->libraries;
+
+    if (which == CUDA_BLAS && !l->blas) {
+        if (l->blas_create(&l->blas) || l->blas_stream(l->blas, cuda->compute))
+            l->blas = NULL;
+        return l->blas;
+    }
+    if (which == CUDA_SOLVER && !l->solver) {
+        if (l->solver_create(&l->solver) || l->solver_stream(l->solver, cuda->compute))
+            l->solver = NULL;
+        return l->solver;
+    }
+    return true;
+}
+
+/* Whether a library is there and works; one that does not start, as newer ones than the driver, is
+ * as good as none. */
 static bool have(cuda_device *cuda, int which)
 {
+    if (cuda_enter(cuda, NULL))
+        return false;
     pthread_mutex_lock(&cuda->launching);
     bool found = cuda_libraries_have(&cuda->libraries, which);
+    if (found && !starts(cuda, which))
+        found = cuda->libraries.found[which] = false;
     pthread_mutex_unlock(&cuda->launching);
+    cuda_leave(cuda);
     return found;
+}
+
+static void tell(grove_device *device, char *text, size_t size)
+{
+    cuda_device *cuda = cuda_of(device);
+
+    pthread_mutex_lock(&cuda->launching);
+    cuda_libraries_tell(&cuda->libraries, text, size);
+    pthread_mutex_unlock(&cuda->launching);
 }
 
 /* Stored by columns, our matrices are their transposes: c' = b'^H a'. */
@@ -108,17 +144,7 @@ static int blas_product(cuda_device *cuda, const grove_product *p, bool double_)
     const cuda_libraries *l = &cuda->libraries;
     int m = (int)p->columns, n = (int)p->rows, k = (int)p->inner, count = (int)p->count;
     cuda_span span;
-    int status = 0;
-
-    if (!l->blas) {
-        status = l->blas_create(&cuda->libraries.blas);
-        if (status)
-            cuda->libraries.blas = NULL;
-    }
-    if (!status)
-        status = l->blas_stream(l->blas, cuda->compute);
-    if (status)
-        return status;
+    int status;
     bool timed = cuda_time_begin(cuda, cuda->compute, &span);
     if (double_) {
         const cuda_double one = {1, 0}, zero = {0, 0};
@@ -295,15 +321,9 @@ static int solver_run(cuda_device *cuda, const grove_cholesky *c, double *work, 
 static int solver_length(cuda_device *cuda, const grove_cholesky *c, int *length)
 {
     cuda_libraries *l = &cuda->libraries;
-    int n = (int)c->size, status = 0;
+    int n = (int)c->size;
 
-    if (!l->solver && (status = l->solver_create(&l->solver)))
-        l->solver = NULL;
-    if (!status)
-        status = l->solver_stream(l->solver, cuda->compute);
-    if (!status)
-        status = l->solver_size(l->solver, CUSOLVER_UPPER, n, c->matrix, n, length);
-    return status;
+    return l->solver_size(l->solver, CUSOLVER_UPPER, n, c->matrix, n, length);
 }
 
 static int library_cholesky(cuda_device *cuda, const grove_cholesky *c, grove_error *error)
@@ -360,4 +380,4 @@ void cuda_algebra_close(cuda_device *cuda)
         l->solver_destroy(l->solver);
 }
 
-const grove_algebra cuda_algebra = {product, transform, cholesky};
+const grove_algebra cuda_algebra = {product, transform, cholesky, tell};

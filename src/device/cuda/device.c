@@ -107,7 +107,6 @@ static int start(cuda_device *cuda, grove_error *error)
     if ((code = cuda_enter(cuda, error)))
         return code;
     describe(cuda);
-    cuda_libraries_tell(&cuda->libraries, cuda->device.libraries, sizeof(cuda->device.libraries));
     code = cuda_check(cuda, driver->stream_create(&cuda->compute, CUDA_NON_BLOCKING),
                       "creating a stream", error);
     if (!code)

@@ -121,15 +121,14 @@ int cuda_kernel_find(cuda_device *cuda, const grove_kernel *kernel, bool double_
         entry = &cuda->loaded[cuda->loaded_count++];
         *entry = (cuda_loaded){.kernel = kernel};
     }
-    if (entry->missing[double_precision])
-        return grove_fail(error, GROVE_MISSING, "%s: there is no code for %s", cuda->device.name,
-                          kernel->name);
+    if (entry->missing[double_precision]) /* which was said */
+        return GROVE_MISSING;
     if (!entry->function[double_precision]) {
         double began = grove_now();
         code = load(cuda, kernel, double_precision, &entry->function[double_precision], error);
         cuda->device.load_seconds += grove_now() - began;
     }
-    entry->missing[double_precision] = code == GROVE_MISSING;
+    entry->missing[double_precision] = code && code != GROVE_NO_MEMORY;
     *function = entry->function[double_precision];
     return code;
 }
