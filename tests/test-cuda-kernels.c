@@ -72,8 +72,8 @@ static const sample samples[] = {
     {GROVE_KERNEL(cast), "4c 4r", 0},
     {GROVE_KERNEL(cast), "4c 4d", 0},
     {GROVE_KERNEL(cast), "3d 3r", 0},
-    {GROVE_KERNEL(cast), "1c 4c", 1.5e-323}, /* the third element: 3 as an integer */
-    {GROVE_KERNEL(blank), "4c 1r", 0},       /* where no bit is asked for: everywhere */
+    {GROVE_KERNEL(cast), "1c 4c", 1.5e-323},   /* the third element: 3 as an integer */
+    {GROVE_KERNEL(blank), "4c 1r", 4.94e-324}, /* where the lowest bit is set: 1 as an integer */
     {GROVE_KERNEL(beam_airy), "1r 3d*0.01 1d*1e9 1d*25", 0},
     {GROVE_KERNEL(beam_gaussian), "1r 3d*0.01 1d*1e9 1d*25 -", 1.2},
     {GROVE_KERNEL(beam_gaussian), "1r 3d*0.01 - - 1d*0.01", 0},
@@ -234,6 +234,10 @@ static void run_sample(grove_device *device, const sample *s, bool double_)
     grove_cells_fn cells = double_ ? s->kernel.double_precision : s->kernel.single_precision;
     void *result = malloc(bytes[0]);
 
+    fill(&args.out, "4c", bytes[0], 20, args.out.data); /* what was there before */
+    device->allocate(device, bytes[0], &there.out.data, error);
+    device->upload(device, there.out.data, args.out.data, bytes[0], error);
+    device->ready(device, there.out.data, error);
     cells(&args, 0, grove_args_cells(&args));
     for (int k = 0; k < args.inputs; k++)
         if (args.in[k].data) {
@@ -241,7 +245,6 @@ static void run_sample(grove_device *device, const sample *s, bool double_)
             device->upload(device, there.in[k].data, args.in[k].data, bytes[k + 1], error);
             device->ready(device, there.in[k].data, error);
         }
-    device->allocate(device, bytes[0], &there.out.data, error);
     device->launch(device, &s->kernel, &there, double_, error);
     device->download(device, result, there.out.data, bytes[0], error);
     ck_assert_msg(grove_error_count(error) == 0, "%s", grove_error_message(error, 0));
