@@ -1,4 +1,5 @@
 /* The memory that a pass takes: its first tiles are gone through with sizes instead of numbers. */
+#include "eval/place.h"
 #include "eval/schedule.h"
 
 #include "base/memory.h"
@@ -30,7 +31,8 @@ typedef struct {
     size_t count, capacity;
     int *of, *kept, *ready, *next; /* by step: blocks of its values, or -1 */
     bool *needed;
-    int held[2][256], held_count[2]; /* of the tiles being written */
+    /* of the tiles being written */
+    int held[GROVE_MOST_FLIGHTS][256], held_count[GROVE_MOST_FLIGHTS], flights;
     uint64_t largest;
 } walk;
 
@@ -187,7 +189,7 @@ static uint64_t sum_bytes(const walk *w, const grove_step *step)
  * action's axes is copied. */
 static void hold_inputs(walk *w, const grove_step *step, int tile)
 {
-    int *held = w->held[tile % 2], *count = &w->held_count[tile % 2];
+    int *held = w->held[tile % w->flights], *count = &w->held_count[tile % w->flights];
 
     for (int k = 0; k < step->inputs && *count < 256; k++) {
         if (step->input[k] < 0)
@@ -298,7 +300,7 @@ static void read_ahead(walk *w)
 static void walk_tile(walk *w, int tile, bool last)
 {
     bool serial = w->schedule->session->options.serial;
-    int *count = &w->held_count[tile % 2], *ready = w->next;
+    int *count = &w->held_count[tile % w->flights], *ready = w->next;
 
     mark(w, tile == 0);
     if (!serial && tile == 0)
@@ -309,13 +311,13 @@ static void walk_tile(walk *w, int tile, bool last)
         w->next[s] = -1;
     if (!serial && !last)
         read_ahead(w);
-    /* what was written two tiles ago is free */
+    /* what was written so many tiles ago is free */
     for (int i = 0; i < *count; i++)
-        drop_block(w, w->held[tile % 2][i]);
+        drop_block(w, w->held[tile % w->flights][i]);
     *count = 0;
     walk_list(w, &w->p->loops[0], tile);
     for (int i = 0; i < *count && serial; i++)
-        drop_block(w, w->held[tile % 2][i]);
+        drop_block(w, w->held[tile % w->flights][i]);
     *count = serial ? 0 : *count;
 }
 
@@ -346,7 +348,10 @@ uint64_t grove_pass_footprint(const grove_schedule *schedule, const grove_pass *
                               uint64_t *largest)
 {
     grove_program *p = pass->program;
-    walk w = {.schedule = schedule, .pass = pass, .p = p};
+    walk w = {.schedule = schedule,
+              .pass = pass,
+              .p = p,
+              .flights = grove_place_flights(schedule->session)};
     size_t n = (size_t)p->step_count + 1;
     int64_t tiles = 1;
 
@@ -362,7 +367,7 @@ uint64_t grove_pass_footprint(const grove_schedule *schedule, const grove_pass *
     w.needed = grove_alloc(n * sizeof(bool));
     for (size_t s = 0; s < n; s++)
         w.of[s] = w.kept[s] = w.ready[s] = w.next[s] = -1;
-    for (int i = 0; i < 4 && i < tiles; i++)
+    for (int i = 0; i < w.flights + 2 && i < tiles; i++)
         walk_tile(&w, i, i + 1 == tiles);
     uint64_t peak = w.pool.peak + lasting_bytes(&w);
     *largest = w.largest;

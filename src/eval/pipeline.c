@@ -42,12 +42,19 @@ typedef struct {
     grove_schedule *schedule;
     grove_pass *pass;
     reading reading;
-    writing writing[2]; /* of this tile and the one before */
-    int64_t number;     /* of the present tile */
-    grove_spot at;      /* the present tile */
-    bool small;         /* it is as small as can be */
+    writing *writing; /* of this tile and those before, in turns */
+    int flights;      /* their number */
+    int64_t number;   /* of the present tile */
+    grove_spot at;    /* the present tile */
+    bool small;       /* it is as small as can be */
     grove_progress *progress;
 } pipeline;
+
+/* Of the tile `back` before the present one. */
+static writing *writing_of(const pipeline *line, int back)
+{
+    return &line->writing[(line->number + line->flights - back) % line->flights];
+}
 
 /* ---- the background thread ---- */
 
@@ -289,7 +296,7 @@ static void count_cells(pipeline *line, double cells)
 
 static int take_action(pipeline *line, const grove_step *step)
 {
-    writing *w = &line->writing[line->number % 2];
+    writing *w = writing_of(line, 0);
     int code = 0;
 
     grove_grow((void **)&w->calls, &w->capacity, (size_t)w->count, sizeof(write_call));
@@ -386,8 +393,8 @@ static void drop_writing(writing *w)
 
 static int run_tile(pipeline *line, const grove_spot *next)
 {
-    writing *w = &line->writing[line->number % 2];
-    int code = wait_for(&w->job); /* of two tiles ago */
+    writing *w = writing_of(line, 0);
+    int code = wait_for(&w->job); /* of so many tiles ago */
 
     drop_writing(w);
     w->job.session = line->schedule->session;
@@ -415,17 +422,31 @@ static int run_tile(pipeline *line, const grove_spot *next)
     return code;
 }
 
+/* Of the tiles before the present one, oldest first, until that `last` before it. */
+static int finish_writing(pipeline *line, int last)
+{
+    int code = 0;
+
+    for (int back = line->flights - 1; back >= last; back--) {
+        writing *w = writing_of(line, back);
+        int written = wait_for(&w->job);
+        code = code ? code : written;
+        drop_writing(w);
+    }
+    return code;
+}
+
 /* What the present tile has done is undone, and what earlier ones hold until it is written is let
  * go. */
 static int take_back(pipeline *line)
 {
-    writing *w = &line->writing[line->number % 2], *before = &line->writing[(line->number + 1) % 2];
-    int code = wait_for(&line->reading.job), written = wait_for(&before->job);
+    writing *w = writing_of(line, 0);
+    int code = wait_for(&line->reading.job);
 
     for (int i = 0; i < w->count; i++)
         count_cells(line, -(double)w->calls[i].arrays[0].cells);
     drop_writing(w);
-    drop_writing(before);
+    int written = finish_writing(line, 1);
     grove_run_drop(&line->run);
     return code ? code : written;
 }
@@ -470,13 +491,8 @@ static int run_tiles(pipeline *line)
     /* nothing may go on behind the back of what follows */
     int reading_code = wait_for(&line->reading.job);
     code = code ? code : reading_code;
-    for (int i = 0; i < 2; i++) {
-        writing *w = &line->writing[(line->number + i) % 2];
-        int writing_code = wait_for(&w->job);
-        code = code ? code : writing_code;
-        drop_writing(w);
-    }
-    return code;
+    int writing_code = finish_writing(line, 0);
+    return code ? code : writing_code;
 }
 
 /* The results of the pass's reductions, for later passes. */
@@ -528,6 +544,8 @@ static int run_pass(grove_schedule *schedule, grove_pass *pass)
 
     line->schedule = schedule;
     line->pass = pass;
+    line->flights = grove_place_flights(session);
+    line->writing = grove_alloc((size_t)line->flights * sizeof(*line->writing));
     line->run = (grove_run){session, pass->program, schedule->results, take, fold_of, line};
     find_ahead(line);
     if (session->options.progress && cells_of(pass) > 0)
@@ -538,8 +556,9 @@ static int run_pass(grove_schedule *schedule, grove_pass *pass)
         code = take_results(line);
     grove_progress_free(line->progress);
     free(line->reading.ahead);
-    free(line->writing[0].calls);
-    free(line->writing[1].calls);
+    for (int k = 0; k < line->flights; k++)
+        free(line->writing[k].calls);
+    free(line->writing);
     free(line);
     return code;
 }

@@ -114,6 +114,13 @@ bool grove_place_is_away(const grove_session *session)
     return session->device != session->host;
 }
 
+int grove_place_flights(const grove_session *session)
+{
+    int count = session->device_count > 1 ? session->device_count + 1 : 2;
+
+    return count < GROVE_MOST_FLIGHTS ? count : GROVE_MOST_FLIGHTS;
+}
+
 void grove_place_turn(grove_session *session, int64_t tile)
 {
     if (session->device_count > 1)

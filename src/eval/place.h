@@ -12,6 +12,9 @@ int grove_place_open(grove_session *session, grove_error *error);
 void grove_place_close(grove_session *session);
 /* Whether values may lie elsewhere than on the host. */
 bool grove_place_is_away(const grove_session *session);
+/* How many tiles may be under way, from launching to writing: one for each device, and one. */
+enum { GROVE_MOST_FLIGHTS = 9 };
+int grove_place_flights(const grove_session *session);
 /* Chooses the device for tile number `tile` of a pass. */
 void grove_place_turn(grove_session *session, int64_t tile);
 
