@@ -5,16 +5,19 @@
 #include "cuda/emulation.h"
 #include "device/device.h"
 
-/* Sets the environment so that devices are emulated; call first. False: they are not, and
- * the machine has one; where it has none the program ends there, as skipped. */
+/* Sets the environment so that devices are emulated; call before the tests run. False: they are
+ * not, and the machine has one; tests then run in this one process. Where it has none the program
+ * ends there, as skipped. */
 bool cuda_testing_begin(void);
 /* What the emulation can be told; NULL with a real driver. */
 emulated_control *cuda_testing_control(void);
+/* Whether devices opened from now on find a driver: false, then true again. */
+void cuda_testing_driver(bool there);
 /* Whether devices opened from now on find the (emulated) libraries. */
 void cuda_testing_libraries(bool there);
 /* Forgets faults and counts. */
 void cuda_testing_reset(uint64_t seed);
-/* A device, or NULL where there is none; fails the test when the emulation has none. */
+/* Never NULL: fails the test when the device does not open. */
 grove_device *cuda_testing_open(uint64_t limit);
 /* Frees it, and fails the test if something is left in the driver. */
 void cuda_testing_close(grove_device *device);

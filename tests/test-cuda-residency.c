@@ -286,12 +286,13 @@ START_TEST(devices_by_name)
     grove_session *session = heap_test_session("auto", options);
     ck_assert_int_eq(session->device_count, 1);
     heap_test_close(session);
-    setenv("GROVE_CUDA_DRIVER", "/nowhere/libcuda.so.1", 1);
+    cuda_testing_driver(false);
     session = heap_test_session("auto", options);
     ck_assert_int_eq(session->device_count, 0);
     heap_test_close(session);
     options.device = "cuda";
     ck_assert_ptr_null(grove_session_new(now.tree, &options, now.error));
+    cuda_testing_driver(true);
     ck_assert_int_eq(grove_error_count(now.error), 1);
     ck_assert_ptr_nonnull(strstr(grove_error_message(now.error, 0), "there is no NVIDIA driver"));
 }

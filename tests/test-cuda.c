@@ -432,8 +432,9 @@ START_TEST(test_what_is_not_there_is_said)
     ck_assert_int_ne(device->launch(device, &missing, &args, true, errors), 0);
     cuda_testing_close(device);
 
-    setenv("GROVE_CUDA_DRIVER", "/nowhere/libcuda.so.1", 1);
+    cuda_testing_driver(false);
     ck_assert_ptr_null(grove_device_open("cuda", 0, 0, errors));
+    cuda_testing_driver(true);
     size_t last = grove_error_count(errors) - 1;
     ck_assert_int_eq(
         strncmp(grove_error_message(errors, last), "cuda: there is no NVIDIA driver: ", 33), 0);
