@@ -150,6 +150,43 @@ START_TEST(test_blocks_used_again_wait_for_what_was_queued)
 END_TEST
 
 /* An upload may still be on its way when its block is released and written by somebody else. */
+/* What is uploaded in a turn does not wait for the kernels of the turn before. */
+START_TEST(test_uploads_have_blocks_apart)
+{
+    enum { BYTES = 2 * MIB, TURNS = 6 };
+    void *at[TURNS], *other;
+
+    cuda_testing_reset(4);
+    grove_device *device = cuda_testing_open(7 * MIB);
+    for (int turn = 0; device && turn < TURNS; turn++) {
+        device->turn++;
+        ck_assert_int_eq(device->allocate_apart(device, BYTES, &at[turn], errors), 0);
+        device->release(device, at[turn], BYTES);
+    }
+    if (!device)
+        return;
+    ck_assert_ptr_ne(at[0], at[1]);
+    ck_assert_ptr_eq(at[2], at[0]);
+    ck_assert_ptr_eq(at[3], at[1]);
+    ck_assert_uint_eq(device->system_allocations, 2);
+    ck_assert_int_eq(device->allocate(device, BYTES, &other, errors), 0);
+    ck_assert_ptr_eq(other, at[0]);
+    /* without the memory for another it is that which there is */
+    device->turn = 0;
+    device->release(device, other, BYTES);
+    device->turn = 1;
+    ck_assert_int_eq(device->allocate_apart(device, BYTES, &at[0], errors), 0);
+    ck_assert_int_eq(device->allocate_apart(device, BYTES, &at[1], errors), 0);
+    ck_assert_int_eq(device->allocate_apart(device, BYTES, &at[2], errors), 0);
+    for (int k = 0; k < 3; k++)
+        device->release(device, at[k], BYTES);
+    ck_assert_int_eq(device->allocate_apart(device, BYTES, &at[3], errors), 0);
+    ck_assert_uint_eq(device->system_allocations, 3);
+    device->release(device, at[3], BYTES);
+    cuda_testing_close(device);
+}
+END_TEST
+
 START_TEST(test_blocks_released_with_an_upload_on_its_way)
 {
     enum { COUNT = 5000 };
@@ -543,6 +580,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, test_bytes_come_back, 0, 4);
     tcase_add_loop_test(tests, test_blocks_of_the_cpu_are_pinned, 0, SEEDS);
+    tcase_add_test(tests, test_uploads_have_blocks_apart);
     tcase_add_loop_test(tests, test_blocks_used_again_wait_for_what_was_queued, 0, SEEDS);
     tcase_add_loop_test(tests, test_blocks_released_with_an_upload_on_its_way, 0, SEEDS);
     tcase_add_loop_test(tests, test_cleared_memory_is_zero, 0, SEEDS);

@@ -51,6 +51,12 @@ struct grove_device {
     /* Devices with memory of their own; NULL on others. `ready`: whatever is launched from now on
      * finds what was uploaded to `at`. `clear`: zeroes bytes. */
     int (*ready)(grove_device *device, void *at, grove_error *error);
+    /* As allocate, for what is uploaded at once: large blocks that were released in this turn or
+     * the one before, which kernels may still hold, are left alone where the limit allows new ones.
+     * Turns are counted by whoever runs one tile after the other; while they are 0 it is allocate.
+     */
+    int (*allocate_apart)(grove_device *device, size_t bytes, void **at, grove_error *error);
+    uint64_t turn;
     int (*clear)(grove_device *device, void *at, size_t bytes, grove_error *error);
     void (*trim)(grove_device *device);
     /* Makes memory of the host such that copies go straight there and from there, or, with `pinned`
@@ -84,7 +90,7 @@ typedef struct {
     int (*count)(grove_error *error);
     grove_device *(*open)(int index, uint64_t limit, grove_error *error);
 } grove_cuda;
-enum { GROVE_CUDA_VERSION = 5 };
+enum { GROVE_CUDA_VERSION = 6 };
 
 /* The cpu with `threads` threads (0: all). Never NULL. Safe for use from the evaluating, the
  * reading and the writing thread. */

@@ -125,6 +125,7 @@ void grove_place_turn(grove_session *session, int64_t tile)
 {
     if (session->device_count > 1)
         session->device = session->devices[tile % session->device_count];
+    session->device->turn++;
 }
 
 /* ---- memory ---- */

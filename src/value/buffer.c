@@ -197,7 +197,8 @@ static int send(grove_buffer *buffer, side *s, grove_error *error)
     if (code || s->valid)
         return code;
     if (!s->at)
-        code = device->allocate(device, buffer->bytes, &s->at, error);
+        code = (device->allocate_apart ? device->allocate_apart
+                                       : device->allocate)(device, buffer->bytes, &s->at, error);
     if (!code)
         code = device->upload(device, s->at, buffer->host, buffer->bytes, error);
     if (!code)

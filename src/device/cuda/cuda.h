@@ -42,6 +42,7 @@ typedef struct {
     bool recorded; /* the event was */
     bool arriving; /* the event is in the stream `up`, and kernels do not wait for it yet */
     bool fresh;    /* nothing was launched on it since it was allocated */
+    uint64_t turn; /* when it was released */
     cuda_event event;
 } cuda_block;
 
@@ -125,6 +126,7 @@ int cuda_check(cuda_device *cuda, int result, const char *doing, grove_error *er
 /* The pool (pool.c). The block that holds an address, or NULL: with the lock held. */
 cuda_block *cuda_find(cuda_device *cuda, const void *at);
 int cuda_allocate(grove_device *device, size_t bytes, void **at, grove_error *error);
+int cuda_allocate_apart(grove_device *device, size_t bytes, void **at, grove_error *error);
 void cuda_release(grove_device *device, void *at, size_t bytes);
 void cuda_trim(grove_device *device);
 /* Records the block's event in a stream; with the lock held, in the context. */

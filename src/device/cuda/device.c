@@ -120,6 +120,7 @@ static int start(cuda_device *cuda, grove_error *error)
 static void set_table(grove_device *device)
 {
     device->allocate = cuda_allocate;
+    device->allocate_apart = cuda_allocate_apart;
     device->release = cuda_release;
     device->upload = cuda_upload;
     device->download = cuda_download;

@@ -99,15 +99,24 @@ static bool drop_smallest(cuda_device *cuda)
     return true;
 }
 
-/* The free block that fits best, if it is not more than twice as large. */
-static cuda_block *reuse(cuda_device *cuda, size_t bytes)
+static bool is_apart(const cuda_device *cuda, const cuda_block *block)
+{
+    return block->turn + 2 <= cuda->device.turn;
+}
+
+/* The free block that fits best, if it is not more than twice as large; of equal ones that released
+ * first. `apart`: only if it was released long enough ago. */
+static cuda_block *reuse(cuda_device *cuda, size_t bytes, bool apart)
 {
     cuda_block *best = NULL;
 
     for (size_t k = 0; k < cuda->block_count; k++) {
         cuda_block *block = &cuda->blocks[k];
-        if (!block->busy && block->bytes >= bytes && block->bytes / 2 <= bytes &&
-            (!best || block->bytes < best->bytes))
+        if (block->busy || block->bytes < bytes || block->bytes / 2 > bytes ||
+            (apart && !is_apart(cuda, block)))
+            continue;
+        if (!best || block->bytes < best->bytes ||
+            (block->bytes == best->bytes && block->turn < best->turn))
             best = block;
     }
     if (best) {
@@ -163,7 +172,7 @@ static int fail(cuda_device *cuda, int result, size_t bytes, grove_error *error)
                       device->limit ? grove_show_bytes(most, (double)device->limit) : "");
 }
 
-int cuda_allocate(grove_device *device, size_t bytes, void **at, grove_error *error)
+static int allocate(grove_device *device, size_t bytes, bool apart, void **at, grove_error *error)
 {
     cuda_device *cuda = cuda_of(device);
     size_t taken = block_bytes(bytes);
@@ -173,7 +182,8 @@ int cuda_allocate(grove_device *device, size_t bytes, void **at, grove_error *er
     if (code)
         return code;
     pthread_mutex_lock(&cuda->lock);
-    cuda_block *block = taken ? reuse(cuda, taken) : NULL;
+    apart = apart && device->turn && taken >= LARGE && !over(device, taken);
+    cuda_block *block = taken ? reuse(cuda, taken, apart) : NULL;
     int result = block || !taken ? 0 : new_block(cuda, taken, &block);
     if (block) {
         device->allocations++;
@@ -187,6 +197,16 @@ int cuda_allocate(grove_device *device, size_t bytes, void **at, grove_error *er
     pthread_mutex_unlock(&cuda->lock);
     cuda_leave(cuda);
     return code;
+}
+
+int cuda_allocate(grove_device *device, size_t bytes, void **at, grove_error *error)
+{
+    return allocate(device, bytes, false, at, error);
+}
+
+int cuda_allocate_apart(grove_device *device, size_t bytes, void **at, grove_error *error)
+{
+    return allocate(device, bytes, true, at, error);
 }
 
 void cuda_release(grove_device *device, void *at, size_t bytes)
@@ -205,6 +225,7 @@ void cuda_release(grove_device *device, void *at, size_t bytes)
         if (cuda_record(cuda, block, cuda->compute, NULL))
             lost = true;
         block->busy = false;
+        block->turn = device->turn;
         device->in_use -= block->bytes;
         device->pooled += block->bytes;
         if (lost) /* nothing tells when it is free: not to be used again */
