@@ -215,8 +215,15 @@ GROVE_FN void grove_random_normal(uint64_t seed, uint64_t a, uint64_t b, uint64_
     double u = grove_random_uniform(grove_random_bits(seed, a, b, c, 2 * d));
     double v = grove_random_uniform(grove_random_bits(seed, a, b, c, 2 * d + 1));
     double r = sqrt(-2 * log(u));
+#ifdef GROVE_CUDA
+    double sine, cosine;
+    sincospi(2 * v, &sine, &cosine); /* without the reduction by pi, which is dear there */
+    normal[0] = r * cosine;
+    normal[1] = r * sine;
+#else
     normal[0] = r * cos(2 * GROVE_PI * v);
     normal[1] = r * sin(2 * GROVE_PI * v);
+#endif
 }
 
 #endif
