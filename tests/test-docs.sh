@@ -108,6 +108,7 @@ mkdir -p "$work/include" "$work/pkgconfig"
 ln -s "$GROVE_SOURCE/src" "$work/include/grove"
 cat >"$work/pkgconfig/grove.pc" <<END
 bindir=$GROVE_BUILD
+includedir=$work/include
 Name: grove
 Description: Grove in its build folder
 Version: 0

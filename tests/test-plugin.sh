@@ -71,6 +71,11 @@ diff -r before beam_mine || fail 'grove new-node changed files'
 cd beam_mine || exit 99
 $make CFLAGS='-O2 -Wall -Wextra -Wno-missing-field-initializers -Werror' check >log 2>&1 || { cat log; fail 'make check of the new node'; }
 grep -q PASS log || fail 'the test of the new node did not run'
+if grep -q 'nvcc was not found' log; then
+    echo 'no nvcc: the cell function of the new node was not compiled for GPUs'
+else
+    [ -s beam_mine.fatbin ] || fail 'the cell function of the new node was not compiled for GPUs'
+fi
 "$grove" nodes -p . beam_mine | grep -q fwhm || fail 'the page of the new node'
 # its test is one: with another equation it fails
 sed -i 's/exp(-2 \*/exp(-3 */' beam_mine.h
@@ -82,6 +87,12 @@ cd "$work" || exit 99
 for file in beam_fast.cu cuda.mk test-cuda.sh; do
     grep -q "  $file" log && [ -f "beam_fast/$file" ] || fail "grove new-node --cuda wrote no $file"
 done
+cd beam_fast || exit 99
+$make NVCC=none install DESTDIR="$work/without" >log 2>&1 || { cat log; fail 'make install of the new node without nvcc'; }
+grep -q 'none was not found' log || fail 'nothing says that nvcc was not found'
+[ -n "$(find "$work/without" -name beam_fast.so)" ] || fail 'the new node was not installed without nvcc'
+$make -s NVCC=none clean
+cd ..
 [ -e beam_mine/cuda.mk ] && fail 'grove new-node wrote a kernel for GPUs without --cuda'
 if [ -e "$build/tests/cuda/.libs/libcuda-emulated.so" ]; then
     cd beam_fast || exit 99

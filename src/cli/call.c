@@ -73,6 +73,8 @@ static int call(grove_command_line *line)
     if (!tree)
         grove_complain_errors(0, error);
     grove_session *session = tree ? grove_session_new(tree, &line->session, error) : NULL;
+    if (tree && !session)
+        code = grove_complain_errors(GROVE_FAILED, error);
     if (session)
         code = grove_session_value(session, "result", &value)
                    ? grove_complain_errors(GROVE_FAILED, error)
