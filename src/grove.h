@@ -129,6 +129,7 @@ typedef struct {
     uint64_t process_bytes; /* peak_bytes and what the process holds besides */
     double visibilities;    /* cells of all sinks */
     double operations;      /* rough: cells computed, all nodes */
+    int64_t section;        /* sources that sums take at a time at least; 0: all at once */
 } grove_plan;
 int grove_session_plan(grove_session *session, grove_plan *plan);
 

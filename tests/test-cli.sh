@@ -157,6 +157,12 @@ expect 0 '...' check field.tree
 prints 'predict'
 prints ' visibilities, .* cells to compute$'
 prints '^memory: values '
+grep -q sections out && fail 'sections of 60 sources'
+awk 'BEGIN { print "format = Name, Type, Ra, Dec, I"
+    for (k = 0; k < 40000; k++) print "s" k ", POINT, 5:4" k % 3 ":" k % 60 ".0, 49." 30 + k % 25 "." k % 60 ".0, 1" }' >many.skymodel
+sed 's|sky_model(.*|sky_model("many.skymodel")|' field.tree >many.tree
+expect 0 '...' check many.tree --device cpu --memory 1MiB
+prints '^sums over sources in sections of [0-9]*$'
 expect 0 '' run field.tree --help
 prints '^array *= "vla-d" *the array$'
 expect 0 '...' run field.tree --threads 2 --memory 64MiB --precision double

@@ -68,6 +68,8 @@ static int check_session(grove_session *session, grove_tree *tree, grove_error *
            (long long)plan.tiles, plan.tiles == 1 ? "" : "s", (long long)plan.tile_times,
            (long long)plan.tile_baselines, (long long)plan.tile_channels, plan.passes,
            plan.passes == 1 ? "" : "es");
+    if (plan.section)
+        printf("sums over sources in sections of %lld\n", (long long)plan.section);
     printf("memory: values %s, process %.1f MiB (%s)\n",
            grove_show_bytes(c, (double)plan.peak_bytes), (double)plan.process_bytes / 1048576,
            grove_show_bytes(d, (double)plan.process_bytes));

@@ -16,6 +16,16 @@ static double cells_of(const grove_node *node)
     return cells;
 }
 
+/* Sources in its sections, where a class sums in such. */
+static void add_section(grove_plan *plan, const grove_program *p, const grove_step *step)
+{
+    const grove_loop *loop = &p->loops[step->body];
+
+    if (step->body && step->kind >= GROVE_STEP_KERNEL && step->kind <= GROVE_STEP_EVAL &&
+        loop->count < loop->axis->size && (!plan->section || loop->count < plan->section))
+        plan->section = loop->count;
+}
+
 static void add_pass(grove_plan *plan, const grove_pass *pass, bool *seen)
 {
     const grove_program *p = pass->program;
@@ -28,6 +38,7 @@ static void add_pass(grove_plan *plan, const grove_pass *pass, bool *seen)
             plan->visibilities += cells_of(pass->roots[i].node);
     for (int s = 0; s < p->step_count; s++) {
         const grove_step *step = &p->steps[s];
+        add_section(plan, p, step);
         if (step->kind < GROVE_STEP_CAST || step->kind == GROVE_STEP_ROOT || seen[step->node->id])
             continue;
         seen[step->node->id] = true;
