@@ -348,7 +348,7 @@ static int allocations, refused;
 
 static int refuse(grove_device *device, size_t bytes, void **at, grove_error *error)
 {
-    if (++allocations == refused)
+    if (__atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED) == refused) /* from two threads */
         return grove_fail(error, GROVE_NO_MEMORY, "no memory for %zu bytes", bytes);
     return real_allocate(device, bytes, at, error);
 }
