@@ -3,7 +3,7 @@
 
 #include "device/array.h"
 
-#include "../kernels/cuda/fold.h"
+#include "../kernels/reduce/reduce.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -65,7 +65,7 @@ static void measure_fold(gpu_bench *b, const char *name, int kept)
  * root, a sine and a cosine in double, counted as 60 operations. */
 static void measure_noise(gpu_bench *b, bool double_)
 {
-    static const grove_kernel noise = {"noise", NULL, NULL, "../kernels/noise.h", NULL, 0, 0};
+    static const grove_kernel noise = {"noise", NULL, NULL, "../kernels/noise/noise.h", NULL, 0, 0};
     grove_args args = space(b, 5);
     double ten = 10, width = 1e6, sefd = 400;
     const double *const numbers[] = {&ten, &width, NULL, NULL, &sefd};

@@ -2,7 +2,7 @@
 #include "gpu-bench.h"
 #include "machine.h"
 
-#include "../kernels/cuda/limits.h"
+#include "../kernels/limits/limits.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "gpu-bench.h"
 #include "machine.h"
 
-#include "../kernels/cuda/predict.h"
+#include "../kernels/predict/predict_cuda.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,11 +25,11 @@ typedef struct {
     double aim; /* 1e12 source-visibilities per second on an H200, single */
 } workload;
 
-/* Operations as kernels/cuda/ counts them, a multiply-add being one. By rows: a recurrence 4, a sum
- * 2, 8 with polarised brightness, 16 with Jones terms, smearing 8 (10 with Jones terms) and 12 for
- * a group; phases and their steps 35 and 9, without steps half of that; products of Jones terms 2 x
- * 32 for a group. By stations: `each` of the half of the square of baselines that is wanted, and
- * for a source and station (`group`) phases or their products with Jones terms; on tensor cores
+/* Operations as kernels/predict/ counts them, a multiply-add being one. By rows: a recurrence 4, a
+ * sum 2, 8 with polarised brightness, 16 with Jones terms, smearing 8 (10 with Jones terms) and 12
+ * for a group; phases and their steps 35 and 9, without steps half of that; products of Jones terms
+ * 2 x 32 for a group. By stations: `each` of the half of the square of baselines that is wanted,
+ * and for a source and station (`group`) phases or their products with Jones terms; on tensor cores
  * three products in TF32 for each in single. */
 static const workload workloads[] = {
     {"P1 I", 1000, 16, 64, 1, false, false, ROWS, 6, 35, 9, 0},

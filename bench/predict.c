@@ -11,9 +11,9 @@
 
 #include "cell.h"
 
-#include "../kernels/cpu/isa.h"
-#include "../kernels/cpu/predict.h"
-#include "../kernels/cpu/predict_job.h"
+#include "../kernels/predict/predict.h"
+#include "../kernels/predict/predict_job.h"
+#include "../kernels/simd/isa.h"
 
 #include <pthread.h>
 #include <stdio.h>

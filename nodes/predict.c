@@ -1,10 +1,10 @@
 #include "nodes/predict_cost.h"
 #include "nodes/smear.h"
 
-#include "../kernels/cpu/isa.h"
-#include "../kernels/cpu/predict.h"
-#include "../kernels/cpu/predict_skip.h"
-#include "../kernels/cuda/predict.h"
+#include "../kernels/predict/predict.h"
+#include "../kernels/predict/predict_cuda.h"
+#include "../kernels/predict/predict_skip.h"
+#include "../kernels/simd/isa.h"
 #include "../kernels/visibility.h"
 
 #include <stdio.h>
@@ -189,7 +189,7 @@ static void find_channels(const grove_node *node, grove_predict_plan *plan)
 enum { SAID = 160, AUTO = 0, BASELINES, STATIONS, PLAIN }; /* the words of method */
 
 /* Operations for a (time, channel) on a CUDA device, in multiply-adds of its vector units, as
- * counted in kernels/cuda: by baselines; by stations, where the products of split TF32 on tensor
+ * counted in kernels/predict: by baselines; by stations, where the products of split TF32 on tensor
  * cores take about 5/8 of a multiply-add of theirs, and a part is 16 by 8. */
 static bool products_win(const grove_node *node, const grove_predict_plan *plan)
 {

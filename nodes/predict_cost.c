@@ -1,6 +1,6 @@
 #include "nodes/predict_cost.h"
 
-#include "../kernels/cpu/isa.h"
+#include "../kernels/simd/isa.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"

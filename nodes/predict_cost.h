@@ -3,7 +3,7 @@
 #ifndef GROVE_NODES_PREDICT_COST_H
 #define GROVE_NODES_PREDICT_COST_H
 
-#include "../kernels/cpu/predict_cost.h"
+#include "../kernels/predict/predict_cost.h"
 
 #include <stdbool.h>
 

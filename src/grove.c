@@ -5,12 +5,12 @@
 #include "base/log.h"
 #include "base/module.h"
 #include "device/array.h"
-#include "eval/session.h"
 #include "graph/graph.h"
 #include "io/describe.h"
 #include "lang/lang.h"
 #include "lang/reader.h"
 #include "plot/picture.h"
+#include "run/session.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -243,7 +243,7 @@ int grove_session_value(grove_session *session, const char *name, grove_value **
     for (size_t i = 0; i < tree->node_count; i++) {
         if (!strcmp(tree->nodes[i]->name, name))
             return evaluate_now(session, tree->nodes[i], value);
-        if (!tree->nodes[i]->made_up && count < 256)
+        if (!tree->nodes[i]->auto_named && count < 256)
             names[count++] = tree->nodes[i]->name;
     }
     const char *near = grove_nearest(name, names, count);

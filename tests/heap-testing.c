@@ -1,7 +1,7 @@
 #include "heap-testing.h"
 #include "cuda-testing.h"
 
-#include "eval/state.h"
+#include "run/state.h"
 
 #include <check.h>
 #include <math.h>

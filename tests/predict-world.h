@@ -4,8 +4,8 @@
 
 #include "cell.h"
 
-#include "../kernels/cpu/isa.h"
-#include "../kernels/cpu/predict.h"
+#include "../kernels/predict/predict.h"
+#include "../kernels/simd/isa.h"
 
 #include <complex.h>
 #include <math.h>

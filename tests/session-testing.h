@@ -3,8 +3,8 @@
 #ifndef GROVE_TESTS_SESSION_TESTING_H
 #define GROVE_TESTS_SESSION_TESTING_H
 
-#include "eval/session.h"
 #include "lang/lang.h"
+#include "run/session.h"
 
 enum {
     SAMPLES_TIMES = 7,

@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "eval/session.h"
+#include "run/session.h"
 
 #include <check.h>
 #include <math.h>

@@ -1,9 +1,9 @@
 /* Reductions on the CUDA device have the bits of those on the cpu. */
 #include "cuda-testing.h"
 #include "device/array.h"
-#include "eval/sums.h"
+#include "run/partial_sums.h"
 
-#include "../kernels/cuda/fold.h"
+#include "../kernels/reduce/reduce.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -24,7 +24,7 @@
 #include "kernel.h"
 #define GROVE_KERNEL_SOURCE "../kernels/matrix.h"
 #include "kernel.h"
-#define GROVE_KERNEL_SOURCE "../kernels/noise.h"
+#define GROVE_KERNEL_SOURCE "../kernels/noise/noise.h"
 #include "kernel.h"
 #define GROVE_KERNEL_SOURCE "../kernels/phase.h"
 #include "kernel.h"

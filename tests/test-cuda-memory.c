@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "eval/schedule.h"
+#include "plan/schedule.h"
 
 #include <check.h>
 #include <math.h>

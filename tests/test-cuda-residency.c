@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "device/array.h"
-#include "eval/state.h"
+#include "run/state.h"
 
 #include <check.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "cuda-testing.h"
 #include "session-testing.h"
 
-#include "eval/state.h"
+#include "run/state.h"
 
 #include <check.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* The direct image against the sum in long double, and a point source against its flux. */
-#include "../kernels/cpu/dirty_image.h"
+#include "../kernels/image/dirty_image.h"
 
 #include <check.h>
 #include <stdbool.h>

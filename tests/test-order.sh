@@ -32,10 +32,10 @@ function allowed(from, to)
     if (from ~ /^(kernels|cell)$/) return 0
     if (from ~ /^(plugin|grove)$/ || from == "cli") return to ~ /^(plugin|grove)$/
     if (from == "grove.c") return to ~ /^(plugin|grove)$/ || (to in level && to != "cli")
-    if (from ~ /^(device|eval|plot)$/ && to == "kernels") return 1
-    if (from == "plot" && to == "kernels") return 1
+    if (from ~ /^(device|run|plot)$/ && to == "kernels") return 1
     if (from == "nodes") return to ~ /^(plugin|kernels|io|base)$/
     if (to ~ /^(plugin|grove)$/) return 1
+    if (from ~ /^(plan|report)$/ && to ~ /^(plan|run|report)$/) return 1 # until plans need no session
     return to in level && level[to] < level[from]
 }
 
@@ -46,7 +46,7 @@ function foreign(name, pattern, home)
 }
 
 BEGIN {
-    n = split("base device value graph lang eval io fit plot cli", order, " ")
+    n = split("base device value graph lang plan run report io fit plot cli", order, " ")
     for (k = 1; k <= n; k++)
         level[order[k]] = k
 }
@@ -81,7 +81,7 @@ FNR == 1 {
 /^[ \t]*#[ \t]*include[ \t]*</ {
     split($0, part, /[<>]/)
     name = part[2]
-    foreign(name, "^(cuda|cublas|cufft|cusolver|curand|nvrtc)", "^(src/device|kernels/cuda)/")
+    foreign(name, "^(cuda|cublas|cufft|cusolver|curand|nvrtc)", "^(src/device/|kernels/.*[.]cu$|kernels/cuda/)")
     foreign(name, "^casacore/", "^src/io/measurement_set")
     foreign(name, "^cairo", "^src/plot/")
     foreign(name, "^hdf5", "^(src/io|nodes)/")

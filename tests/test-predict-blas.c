@@ -2,8 +2,8 @@
  * conj K_qs): a BLAS computes it too, from the same factors, in the same precision. */
 #include "cell.h"
 
-#include "../kernels/cpu/isa.h"
-#include "../kernels/cpu/predict.h"
+#include "../kernels/predict/predict.h"
+#include "../kernels/simd/isa.h"
 
 #include <cblas.h>
 #include <check.h>

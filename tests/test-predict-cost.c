@@ -2,7 +2,7 @@
  * made of it. */
 #include "grid.h"
 
-#include "../kernels/cpu/isa.h"
+#include "../kernels/simd/isa.h"
 #include "base/file.h"
 #include "nodes/predict_cost.h"
 

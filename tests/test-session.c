@@ -3,7 +3,7 @@
 #include "session-testing.h"
 
 #include "base/log.h"
-#include "eval/state.h"
+#include "run/state.h"
 
 #include <check.h>
 #include <math.h>

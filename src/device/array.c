@@ -2,7 +2,7 @@
 
 #include <stddef.h>
 
-#include "../kernels/cuda/fold.h"
+#include "../kernels/reduce/reduce.h"
 
 #define GROVE_KERNEL_SOURCE "../kernels/array.h"
 #include "kernel.h"
@@ -15,6 +15,6 @@ static int64_t fold_threads(const grove_args *args)
 const grove_kernel grove_array_cast = GROVE_KERNEL(cast);
 const grove_kernel grove_array_blank = GROVE_KERNEL(blank);
 const grove_kernel grove_array_fold = {
-    "fold", NULL, NULL, "fold.cu", fold_threads, 0, 1 << GROVE_FOLD_COUNT};
+    "fold", NULL, NULL, "reduce.cu", fold_threads, 0, 1 << GROVE_FOLD_COUNT};
 const grove_kernel grove_array_fold_finish = {
-    "fold_finish", NULL, NULL, "fold.cu", NULL, 0, 1 << GROVE_FINISH_FLAGS};
+    "fold_finish", NULL, NULL, "reduce.cu", NULL, 0, 1 << GROVE_FINISH_FLAGS};

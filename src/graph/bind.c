@@ -320,7 +320,8 @@ static void make_slots(binding *b)
     node->input_count = k;
 }
 
-int grove_call_bind(grove_node *node, const grove_argument *arguments, size_t count, char *roles)
+int grove_bind_arguments(grove_node *node, const grove_argument *arguments, size_t count,
+                         char *roles)
 {
     binding b = {.node = node, .class_ = node->class_, .roles = roles};
     int k = 0;

@@ -88,7 +88,7 @@ static grove_node *cast(grove_node *from, grove_precision precision, bool comple
     return node;
 }
 
-void grove_call_convert(grove_node *node)
+void grove_infer_casts(grove_node *node)
 {
     settle_precision(node);
     for (int k = 0; k < node->input_count; k++) {
@@ -120,9 +120,9 @@ static int check_node(grove_node *node)
     node->kernel = class_->kernel;
     if (class_->flags & GROVE_CLASS_REDUCE) {
         node->form = node->inputs[0].node->form;
-        code = grove_call_infer_reduction(node);
+        code = grove_infer_reduction(node);
     } else if (class_->flags & GROVE_CLASS_SELECT) {
-        code = grove_call_infer_selection(node);
+        code = grove_infer_selection(node);
     }
     if (!code && class_->check)
         code = class_->check(node);
@@ -139,12 +139,12 @@ static int check_node(grove_node *node)
 static int infer(grove_node *node, const grove_argument *arguments, size_t count)
 {
     char roles[GROVE_MAX_INPUTS] = {0};
-    int code = grove_call_bind(node, arguments, count, roles);
+    int code = grove_bind_arguments(node, arguments, count, roles);
 
     if (!code)
-        code = grove_call_infer_axes(node, roles);
+        code = grove_infer_axes(node, roles);
     if (!code)
-        code = grove_call_check_forms(node);
+        code = grove_infer_forms(node);
     return code;
 }
 
@@ -158,7 +158,7 @@ static grove_node *new_node(grove_tree *tree, const grove_class *class_, const c
     node->tree = tree;
     node->select_element = -1;
     node->name = name ? grove_arena_text(tree->arena, name) : class_->name;
-    node->made_up = !name;
+    node->auto_named = !name;
     if (place)
         node->place = *place;
     return node;
@@ -169,7 +169,7 @@ static void publish(grove_tree *tree, grove_node *node)
     grove_grow((void **)&tree->nodes, &tree->node_capacity, tree->node_count, sizeof(grove_node *));
     node->id = (int)tree->node_count;
     tree->nodes[tree->node_count++] = node;
-    if (node->made_up)
+    if (node->auto_named)
         node->name = grove_arena_format(tree->arena, "%s#%d", node->class_->name, node->id);
 }
 
@@ -185,10 +185,10 @@ grove_operand grove_tree_call(grove_tree *tree, const grove_class *class_, const
     node->call_key = node->key = call_key(node);
     grove_node *same = find_call(tree, node);
     if (same) {
-        if (same->made_up && name) {
+        if (same->auto_named && name) {
             same->name = node->name;
             same->place = node->place;
-            same->made_up = false;
+            same->auto_named = false;
         }
         result.role = node->role;
         node = same;
@@ -202,7 +202,7 @@ grove_operand grove_tree_call(grove_tree *tree, const grove_class *class_, const
         if (node->kind == GROVE_NODE_LEAF)
             node->key = grove_hash_join(node->key, node->identity);
         else
-            grove_call_convert(node);
+            grove_infer_casts(node);
         publish(tree, node);
     }
     result.kind = GROVE_OPERAND_NODE;

@@ -6,16 +6,17 @@
 
 /* Binds arguments to the class's inputs and options, fills in defaults; reports all faults. roles:
  * of the bound inputs' station axes, [GROVE_MAX_INPUTS]. */
-int grove_call_bind(grove_node *node, const grove_argument *arguments, size_t count, char *roles);
+int grove_bind_arguments(grove_node *node, const grove_argument *arguments, size_t count,
+                         char *roles);
 /* Axes, sides and role of the node from its inputs. */
-int grove_call_infer_axes(grove_node *node, const char *roles);
+int grove_infer_axes(grove_node *node, const char *roles);
 /* Which axes a reduction consumes; which part a selection takes. */
-int grove_call_infer_reduction(grove_node *node);
-int grove_call_infer_selection(grove_node *node);
+int grove_infer_reduction(grove_node *node);
+int grove_infer_selection(grove_node *node);
 /* Checks units and shapes of the inputs against what the class declares. */
-int grove_call_check_forms(grove_node *node);
+int grove_infer_forms(grove_node *node);
 /* Puts casts where an input's numbers are not as the class wants them. */
-void grove_call_convert(grove_node *node);
+void grove_infer_casts(grove_node *node);
 
 /* Does a number of unit `unit` fit the kind? Plain numbers fit angles when computed (not written).
  */

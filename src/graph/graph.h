@@ -82,7 +82,7 @@ struct grove_node {
     const grove_kernel *kernel;
     unsigned char state[GROVE_STATE_BYTES];
     size_t state_bytes;
-    bool made_up;        /* the name is */
+    bool auto_named;     /* the name is */
     grove_hash call_key; /* of class, options and inputs as called */
     grove_hash key;      /* of class, options, state, inputs and leaf content: not of the tile */
     void *user;

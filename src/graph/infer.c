@@ -112,7 +112,7 @@ static int add_input_axes(grove_node *node, int k, char role, bool baseline)
     return code;
 }
 
-int grove_call_infer_axes(grove_node *node, const char *roles)
+int grove_infer_axes(grove_node *node, const char *roles)
 {
     bool baseline = meets_baselines(node, roles);
     int failed = 0;
@@ -184,7 +184,7 @@ static void consume(grove_node *node, const grove_axis *axis)
     node->axis_count = kept;
 }
 
-int grove_call_infer_reduction(grove_node *node)
+int grove_infer_reduction(grove_node *node)
 {
     const grove_literal *over = literal_of(node, "over");
     const grove_axis *axes[GROVE_MAX_AXES];
@@ -240,7 +240,7 @@ static int select_element(grove_node *node, const char *word)
     return 0;
 }
 
-int grove_call_infer_selection(grove_node *node)
+int grove_infer_selection(grove_node *node)
 {
     const grove_literal *element = literal_of(node, "element"), *axis = literal_of(node, "axis");
 
@@ -330,7 +330,7 @@ static int check_form(grove_node *node, int k)
     return 0;
 }
 
-int grove_call_check_forms(grove_node *node)
+int grove_infer_forms(grove_node *node)
 {
     int failed = 0;
 

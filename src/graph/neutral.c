@@ -56,9 +56,9 @@ void grove_tree_drop_neutral(grove_tree *tree)
         if (!other)
             continue;
         grove_node_replace(tree, node, other);
-        if (other->made_up && !node->made_up) {
+        if (other->auto_named && !node->auto_named) {
             other->name = node->name;
-            other->made_up = false;
+            other->auto_named = false;
         }
     }
 }

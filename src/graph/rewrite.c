@@ -350,9 +350,9 @@ int grove_tree_rewrite(grove_tree *tree)
         if (!fused)
             continue;
         grove_node_replace(tree, sum, fused);
-        if (fused->made_up && !sum->made_up) {
+        if (fused->auto_named && !sum->auto_named) {
             fused->name = sum->name;
-            fused->made_up = false;
+            fused->auto_named = false;
         }
     }
     grove_tree_drop_neutral(tree);

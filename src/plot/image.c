@@ -1,5 +1,5 @@
 /* Dirty images of Stokes I, as a direct sum over the visibilities. */
-#include "../kernels/cpu/dirty_image.h"
+#include "../kernels/image/dirty_image.h"
 
 #include "base/memory.h"
 #include "base/text.h"

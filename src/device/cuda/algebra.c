@@ -1,8 +1,8 @@
 /* Products, transforms and Cholesky factors: by NVIDIA's libraries where they are there, else by
- * kernels/cuda/algebra.cu. */
+ * kernels/algebra/algebra.cu. */
 #include "device/cuda/cuda.h"
 
-#include "../kernels/cuda/algebra.h"
+#include "../kernels/algebra/algebra.h"
 
 #include <limits.h>
 #include <string.h>

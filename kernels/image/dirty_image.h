@@ -1,0 +1,36 @@
+/* An image as the direct sum over visibilities, without a grid: for small images, and as the truth
+ * that faster ways are held to. */
+#ifndef GROVE_KERNELS_DIRTY_IMAGE_H
+#define GROVE_KERNELS_DIRTY_IMAGE_H
+
+#include "cell.h"
+
+/* Visibilities of one number each, Stokes I say. */
+typedef struct {
+    int64_t rows, channels;
+    const double *uvw;   /* [row] m, in Grove's sign */
+    const double *freq;  /* [channel] Hz */
+    const float *data;   /* [row][channel] real and imaginary part, Jy */
+    const float *weight; /* [row][channel]; 0 where there is no datum */
+} grove_dirty_samples;
+
+/* A square image about the phase centre. Pixel (y, x), x fastest, lies at l = (x - size / 2) cell,
+ * m = (y - size / 2) cell, with the integer quotient. */
+typedef struct {
+    int64_t size;
+    double cell; /* direction cosine per pixel */
+} grove_dirty_grid;
+
+/* Adds to pixels [first, last) of `sum`, [size][size],
+ *
+ *     sum over rows and channels of  weight Re(V exp(+2 pi i nu/c (u l + v m + w (n - 1)))),
+ *
+ * the adjoint of V = I exp(-2 pi i nu/c (u l + v m + w (n - 1))) (Thompson, Moran & Swenson, eq.
+ * 3.7, both sides in direction cosines and the w term kept). Divided by the sum of the weights, a
+ * point source shows its flux density. Pixels with l^2 + m^2 >= 1 get nothing. Computed in double
+ * where the phase is, in single along at most 16 channels: to 1e-5 of the sum of weight |V|. Each
+ * pixel is computed by itself: any cut into ranges gives the same bits. */
+void grove_dirty_image_add(const grove_dirty_samples *samples, const grove_dirty_grid *grid,
+                           int64_t first, int64_t last, double *sum);
+
+#endif

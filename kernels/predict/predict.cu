@@ -1,0 +1,371 @@
+// The sum over sources of left * (brightness, phase, shape, smearing) * right where Jones terms
+// vary with the source or channels are not equally spaced, and plainly for anything. Sources pass
+// through shared memory, and each thread keeps the sums of its row and its group of channels in
+// registers: 8, in double and without Jones terms inside 4.
+//
+// Operations for a source-visibility with Jones terms inside: 4 the recurrence, 16 the sum, 2
+// shapes or smearing, 8 smearing in time; for a source and group: 35 phase and step, 9 of them in
+// double, 64 the products left B right (with each channel where terms vary with it), 12 smearing in
+// frequency. Jones terms are loaded once for a group, 2 x 8 numbers. Where every phase is
+// evaluated: 18 each, 2 the sum (16 with polarised brightness).
+#include "predict_place_cuda.h"
+
+namespace
+{
+enum { CHUNK = 32 };
+// After so many sources the sums of a thread go to double.
+enum { FLUSH = 16 * CHUNK };
+
+// Sources in shared memory, as all rows of a block need them.
+template <typename real, int GROUP> struct chunk {
+    double direction[CHUNK][3]; // (l, m, n - 1) / c, s/m
+    double ellipse[CHUNK][4]; // visibilities fall as exp(-nu^2 ((u a0 + v a1)^2 + (u a2 + v a3)^2))
+    int gaussian[CHUNK];
+    complex_number<real> weight[CHUNK][GROUP][4];
+    int general; // a brightness here is not a real number times unity
+    double freq[GROUP], width[GROUP];
+    int regular, equal_width;
+};
+
+// ---- sources into shared memory, by all threads of the block ----
+
+template <typename real, int GROUP>
+__device__ void load_channels(const place &p, chunk<real, GROUP> *c)
+{
+    const grove_predict_channels *channels = &p.plan->channels;
+    int k = threadIdx.x;
+
+    __syncthreads();
+    if (k == 0) {
+        c->regular = channels->regular && p.freq >= 0;
+        c->equal_width = 1;
+    }
+    __syncthreads();
+    if (k < GROUP) {
+        int inside = k < p.first ? p.first : k >= p.last ? p.last - 1 : k;
+        double freq = *doubles_at(p, GROVE_PREDICT_FREQ, 0, inside);
+        double equal = channels->first + channels->step * (double)(p.channel + inside);
+        const double *width = doubles_at(p, GROVE_PREDICT_WIDTH, 0, inside);
+        c->freq[k] = freq;
+        c->width[k] = width ? *width : 0;
+        if (!(fabs(freq - equal) <= 1e-15 * fabs(equal)))
+            atomicExch(&c->regular, 0);
+        if (width && (!p.plan->equal_width || *width != p.plan->width))
+            atomicExch(&c->equal_width, 0);
+    }
+    __syncthreads();
+}
+
+template <typename real, int GROUP>
+__device__ void load_source(const place &p, chunk<real, GROUP> *c, int i, int64_t source)
+{
+    const double *lmn = doubles_at(p, GROVE_PREDICT_LMN, source, 0);
+    const double *shape = doubles_at(p, GROVE_PREDICT_SHAPE, source, 0);
+
+    for (int d = 0; d < 3; d++)
+        c->direction[i][d] = lmn[d] / GROVE_SPEED_OF_LIGHT;
+    c->gaussian[i] = shape && grove_is_gaussian(shape);
+    if (c->gaussian[i])
+        find_ellipse(shape, c->ellipse[i]);
+}
+
+template <typename real, int GROUP>
+__device__ void load_chunk(const place &p, chunk<real, GROUP> *c, int64_t source, int count)
+{
+    __syncthreads();
+    if (threadIdx.x == 0)
+        c->general = 0;
+    __syncthreads();
+    for (int i = threadIdx.x; i < count; i += ROWS)
+        load_source(p, c, i, source + i);
+    for (int n = threadIdx.x; n < count * GROUP; n += ROWS) {
+        int i = n / GROUP, k = n % GROUP;
+        matrix_number<real> b = {};
+        if (k >= p.first && k < p.last)
+            b = matrix_at<real>(&p.args->in[GROVE_PREDICT_BRIGHTNESS],
+                                cell_at(p, GROVE_PREDICT_BRIGHTNESS, source + i, k));
+        for (int e = 0; e < 4; e++)
+            c->weight[i][k][e] = b.element[e];
+        if (b.element[0].re != b.element[3].re || b.element[0].im != 0 || b.element[3].im != 0 ||
+            b.element[1].re != 0 || b.element[1].im != 0 || b.element[2].re != 0 ||
+            b.element[2].im != 0)
+            atomicExch(&c->general, 1);
+    }
+    __syncthreads();
+}
+
+// ---- the sums of a thread ----
+
+template <typename real, int GROUP> struct sums {
+    complex_number<real> element[4][GROUP], both[GROUP]; // both: of XX and of YY
+};
+
+template <int GROUP> struct totals {
+    complex_number<double> element[4][GROUP];
+};
+
+// Does an input vary with the channel?
+__device__ __forceinline__ bool varies(const place &p, int input)
+{
+    return p.in[input] && stride_of(&p.args->in[input], p.freq) != 0;
+}
+
+template <typename real>
+__device__ __forceinline__ matrix_number<real>
+between_jones(const place &p, const complex_number<real> b[4], int64_t source, int k)
+{
+    matrix_number<real> m = {{b[0], b[1], b[2], b[3]}};
+
+    return matrix_at<real>(&p.args->in[GROVE_PREDICT_LEFT],
+                           cell_at(p, GROVE_PREDICT_LEFT, source, k)) *
+           m *
+           matrix_at<real>(&p.args->in[GROVE_PREDICT_RIGHT],
+                           cell_at(p, GROVE_PREDICT_RIGHT, source, k));
+}
+
+// Factors of shape and smearing that differ between the channels of a group.
+template <typename real> struct shading {
+    bool moving, gaussian, regular;
+    double change, extent; // of a source: turns for a Hz; Hz^-2
+    real turns, step, root, root_step;
+};
+
+template <typename real, int GROUP>
+__device__ __forceinline__ real shade(const place &p, const chunk<real, GROUP> &c,
+                                      const shading<real> &s, double delay, int k)
+{
+    real factor = 1;
+
+    if (p.in[GROVE_PREDICT_WIDTH] && !c.equal_width)
+        factor = sinc_of_turns<real>(c.width[k] * delay);
+    if (s.moving)
+        factor *= s.regular ? sinc_of(s.turns + (real)k * s.step)
+                            : sinc_of_turns<real>(c.freq[k] * s.change);
+    if (s.gaussian && s.regular) {
+        real root = s.root + (real)k * s.root_step;
+        factor *= power_of_two(-(root * root));
+    } else if (s.gaussian) {
+        factor *= exp((real)(-s.extent * c.freq[k] * c.freq[k]));
+    }
+    return factor;
+}
+
+template <typename real, int GROUP>
+__device__ __forceinline__ shading<real> find_shading(const place &p, const chunk<real, GROUP> &c,
+                                                      const coordinates &x, int i)
+{
+    const grove_predict_channels *channels = &p.plan->channels;
+    double first = channels->first + channels->step * (double)p.channel;
+    shading<real> s = {};
+
+    s.moving = p.in[GROVE_PREDICT_RATE];
+    s.gaussian = c.gaussian[i];
+    s.regular = c.regular;
+    if (s.moving) {
+        s.change = dot(x.change, c.direction[i]);
+        s.turns = (real)(first * s.change);
+        s.step = (real)(channels->step * s.change);
+    }
+    if (s.gaussian) {
+        s.extent = find_extent(x.uvw, c.ellipse[i]);
+        real root = sqrt((real)(s.extent * 1.4426950408889634074));
+        s.root = (real)first * root;
+        s.root_step = (real)channels->step * root;
+    }
+    return s;
+}
+
+// Adds source i of the chunk, number `source` of all. Jones terms and a brightness that do not vary
+// with the channel are multiplied once; a brightness that is a number times unity is a factor.
+template <typename real, int GROUP, bool JONES>
+__device__ __forceinline__ void add_source(const place &p, const chunk<real, GROUP> &c,
+                                           const coordinates &x, int i, int64_t source,
+                                           sums<real, GROUP> *sum)
+{
+    const grove_predict_channels *channels = &p.plan->channels;
+    const double delay = dot(x.uvw, c.direction[i]);
+    const bool once = JONES && !varies(p, GROVE_PREDICT_LEFT) && !varies(p, GROVE_PREDICT_RIGHT) &&
+                      !(c.general && varies(p, GROVE_PREDICT_BRIGHTNESS));
+    const complex_number<real> unity[4] = {{1, 0}, {0, 0}, {0, 0}, {1, 0}};
+    const shading<real> s = find_shading(p, c, x, i);
+    complex_number<real> z = {}, step = {};
+    matrix_number<real> b;
+    real scale = 1;
+
+    if (c.regular) {
+        z = phasor<real>(-(channels->first + channels->step * (double)p.channel) * delay);
+        step = phasor<real>(-channels->step * delay);
+    }
+    if (p.in[GROVE_PREDICT_WIDTH] && c.equal_width)
+        scale = sinc_of<real>((real)(c.width[0] * delay));
+    if (once)
+        b = between_jones<real>(p, c.general ? c.weight[i][p.first] : unity, source, p.first);
+#pragma unroll
+    for (int k = 0; k < GROUP; k++) {
+        const complex_number<real> *w = c.weight[i][k];
+        real factor = scale * shade(p, c, s, delay, k);
+        if (!c.regular)
+            z = phasor<real>(-c.freq[k] * delay);
+        if (once && !c.general)
+            factor *= w[0].re;
+        complex_number<real> v = {z.re * factor, z.im * factor};
+        if (JONES) {
+            if (!once && k >= p.first && k < p.last)
+                b = between_jones<real>(p, w, source, k);
+            if (once || (k >= p.first && k < p.last))
+                for (int e = 0; e < 4; e++)
+                    add_product(&sum->element[e][k], v, b.element[e]);
+        } else if (c.general) {
+            for (int e = 0; e < 4; e++)
+                add_product(&sum->element[e][k], v, w[e]);
+        } else if (sizeof(real) == sizeof(double)) { // registers are dearer than these sums
+            for (int e = 0; e < 4; e += 3) {
+                sum->element[e][k].re += v.re * w[0].re;
+                sum->element[e][k].im += v.im * w[0].re;
+            }
+        } else {
+            sum->both[k].re += v.re * w[0].re;
+            sum->both[k].im += v.im * w[0].re;
+        }
+        z = z * step;
+    }
+}
+
+// Totals are met rarely: they stand in memory, and leave the registers to the sums, which pass
+// through memory too.
+template <typename real, int GROUP>
+__device__ __forceinline__ void flush(const sums<real, GROUP> &sum, totals<GROUP> *total)
+{
+    volatile real staged[GROUP][4][2];
+
+#pragma unroll
+    for (int k = 0; k < GROUP; k++)
+        for (int e = 0; e < 4; e++) {
+            bool diagonal = e == 0 || e == 3;
+            staged[k][e][0] = sum.element[e][k].re + (diagonal ? sum.both[k].re : 0);
+            staged[k][e][1] = sum.element[e][k].im + (diagonal ? sum.both[k].im : 0);
+        }
+#pragma unroll 1
+    for (int n = 0; n < 4 * GROUP; n++) {
+        complex_number<double> *to = &total->element[n % 4][n / 4];
+        to->re += (double)staged[n / 4][n % 4][0];
+        to->im += (double)staged[n / 4][n % 4][1];
+    }
+}
+
+template <typename real, int GROUP, bool JONES>
+__device__ __forceinline__ void sum_sources(const place &p, chunk<real, GROUP> *c,
+                                            totals<GROUP> *total)
+{
+    const coordinates x = find_coordinates(p);
+
+    load_channels(p, c);
+#pragma unroll 1
+    for (int64_t first = 0; first < p.sources; first += FLUSH) {
+        int64_t end = first + FLUSH < p.sources ? first + FLUSH : p.sources;
+        sums<real, GROUP> sum = {};
+#pragma unroll 1
+        for (int64_t source = first; source < end; source += CHUNK) {
+            int count = end - source < CHUNK ? (int)(end - source) : (int)CHUNK;
+            load_chunk(p, c, source, count);
+#pragma unroll 1
+            for (int i = 0; i < count && p.row; i++)
+                add_source<real, GROUP, JONES>(p, *c, x, i, source + i, &sum);
+        }
+        flush(sum, total);
+    }
+}
+
+// Anything: every input may vary along every axis.
+__device__ void sum_plainly(const place &p, int k, matrix_number<double> *total)
+{
+    const grove_view *in = p.args->in;
+
+    for (int64_t s = 0; s < p.sources; s++) {
+        const double *lmn = doubles_at(p, GROVE_PREDICT_LMN, s, k);
+        const double *shape = doubles_at(p, GROVE_PREDICT_SHAPE, s, k);
+        const double *uvw = doubles_at(p, GROVE_PREDICT_UVW, s, k);
+        const double *rate = doubles_at(p, GROVE_PREDICT_RATE, s, k);
+        const double *width = doubles_at(p, GROVE_PREDICT_WIDTH, s, k);
+        double freq = *doubles_at(p, GROVE_PREDICT_FREQ, s, k), factor = 1;
+        double delay = grove_delay(uvw, lmn);
+        complex_number<double> z = phasor<double>(-freq * delay);
+        if (shape && grove_is_gaussian(shape))
+            factor *= exp(-grove_gaussian(uvw, shape) * freq * freq);
+        if (rate)
+            factor *= sinc_of_turns<double>(freq * grove_delay(rate, lmn) *
+                                            *doubles_at(p, GROVE_PREDICT_INTERVAL, s, k));
+        if (width)
+            factor *= sinc_of_turns<double>(*width * delay);
+        z = {z.re * factor, z.im * factor};
+        matrix_number<double> b = matrix_at<double>(&in[GROVE_PREDICT_BRIGHTNESS],
+                                                    cell_at(p, GROVE_PREDICT_BRIGHTNESS, s, k));
+        b = matrix_at<double>(&in[GROVE_PREDICT_LEFT], cell_at(p, GROVE_PREDICT_LEFT, s, k)) * b *
+            matrix_at<double>(&in[GROVE_PREDICT_RIGHT], cell_at(p, GROVE_PREDICT_RIGHT, s, k));
+        for (int e = 0; e < 4; e++)
+            add_product(&total->element[e], z, b.element[e]);
+    }
+}
+
+template <typename real, int GROUP, bool JONES>
+__device__ __forceinline__ void predict(const grove_args *args, chunk<real, GROUP> *c)
+{
+    int64_t tasks = count_tasks(args, GROUP);
+
+    for (int64_t task = blockIdx.x; task < tasks; task += gridDim.x) {
+        place p;
+        totals<GROUP> total = {};
+        find_place(&p, args, task, GROUP);
+        sum_sources<real, GROUP, JONES>(p, c, &total);
+        for (int k = p.first; k < p.last && p.row; k++) {
+            matrix_number<double> m;
+            for (int e = 0; e < 4; e++)
+                m.element[e] = total.element[e][k];
+            if (JONES)
+                put_channel(p, k, m);
+            else
+                put_around(p, k, m);
+        }
+    }
+}
+
+__device__ __forceinline__ void predict_plainly(const grove_args *args)
+{
+    const int GROUP = PREDICT_CUDA_GROUP;
+    int64_t tasks = count_tasks(args, GROUP);
+
+    for (int64_t task = blockIdx.x; task < tasks; task += gridDim.x) {
+        place p;
+        find_place(&p, args, task, GROUP);
+        for (int k = p.first; k < p.last && p.row; k++) {
+            matrix_number<double> m = {};
+            sum_plainly(p, k, &m);
+            put_channel(p, k, m);
+        }
+    }
+}
+} // namespace
+
+// Six kernels, so that none pays for the registers of another.
+#define KERNEL(name, real, group, jones)                                                           \
+    extern "C" __global__ void __launch_bounds__(PREDICT_CUDA_ROWS, 2)                             \
+        name(const __grid_constant__ grove_args args)                                              \
+    {                                                                                              \
+        __shared__ chunk<real, group> shared_##name;                                               \
+        predict<real, group, jones>(&args, &shared_##name);                                        \
+    }                                                                                              \
+    GROVE_CUDA_EXPORT(name)
+#define PLAIN_KERNEL(name)                                                                         \
+    extern "C" __global__ void __launch_bounds__(PREDICT_CUDA_ROWS, 2)                             \
+        name(const __grid_constant__ grove_args args)                                              \
+    {                                                                                              \
+        predict_plainly(&args);                                                                    \
+    }                                                                                              \
+    GROVE_CUDA_EXPORT(name)
+
+KERNEL(predict_irregular_single, float, PREDICT_CUDA_GROUP, false)
+KERNEL(predict_irregular_double, double, PREDICT_CUDA_GROUP, false)
+KERNEL(predict_jones_single, float, PREDICT_CUDA_NARROW, true)
+KERNEL(predict_jones_double, double, PREDICT_CUDA_GROUP, true)
+PLAIN_KERNEL(predict_plain_single)
+PLAIN_KERNEL(predict_plain_double)

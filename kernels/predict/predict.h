@@ -1,0 +1,92 @@
+/* The sum over sources of left * (brightness, phase, shape, smearing) * right, for baselines, on
+ * CPUs: the plain way, one source and block of channels after the other, for anything; and vector
+ * code for each instruction set. */
+#ifndef GROVE_KERNELS_PREDICT_H
+#define GROVE_KERNELS_PREDICT_H
+
+#include "cell.h"
+
+/* Numbers of the inputs. */
+enum {
+    GROVE_PREDICT_BRIGHTNESS, /* [source, freq, ...] Jy, complex */
+    GROVE_PREDICT_LMN,        /* [source] l, m, n - 1 */
+    GROVE_PREDICT_SHAPE,      /* [source] FWHM axes and angle, rad, or absent */
+    GROVE_PREDICT_UVW,        /* [time, baseline] m */
+    GROVE_PREDICT_FREQ,       /* [freq] Hz */
+    GROVE_PREDICT_RATE,       /* [time, baseline] m/s; absent: no smearing in time */
+    GROVE_PREDICT_INTERVAL,   /* [time] s, with the rate */
+    GROVE_PREDICT_WIDTH,      /* [freq] Hz; absent: no smearing in frequency */
+    GROVE_PREDICT_LEFT,       /* [source, time, baseline, freq, ...] Jones, complex, or absent */
+    GROVE_PREDICT_RIGHT,      /* the same */
+    GROVE_PREDICT_UVW_LEFT,   /* [time, station p] m, for sums by stations */
+    GROVE_PREDICT_UVW_RIGHT,  /* [time, station q] m */
+    GROVE_PREDICT_SKIP /* [time, baseline, freq] flags: what need not be computed, or absent */
+};
+
+/* The state in grove_args. Channels of equal spacing: channel k of the whole axis is at first +
+ * step k (Hz). */
+typedef struct {
+    int32_t regular, spare;
+    double first, step;
+} grove_predict_channels;
+
+/* Whether `count` frequencies are equally spaced as far as doubles can say; fills `channels`. */
+void grove_predict_channels_of(const double *freq, int64_t count, grove_predict_channels *channels);
+
+/* Ways to the sum. */
+enum {
+    GROVE_PREDICT_PLAIN,    /* grove_predict_cells */
+    GROVE_PREDICT_BASELINE, /* rows in the lanes */
+    GROVE_PREDICT_STATION /* products of matrices of stations by sources; rows whose coordinates are
+                             not differences of those of stations go by the other ways */
+};
+
+/* With fewer channels every phase is evaluated, which then takes less time than a recurrence. */
+enum { GROVE_PREDICT_FEW = 8 };
+/* What becomes of Jones terms. */
+enum {
+    GROVE_PREDICT_AROUND, /* none, or the same for all sources: around the sum */
+    GROVE_PREDICT_WITHIN, /* of source and station: inside the sum */
+    GROVE_PREDICT_FOLDED  /* of the source, the same for all stations and times: apparent fluxes */
+};
+
+/* The state in grove_args, chosen for a run and not for a tile: `channels` for the plain way, all
+ * of it for the others. */
+typedef struct {
+    grove_predict_channels channels;
+    int32_t way, isa; /* grove_isa */
+    int32_t flat;     /* the brightness does not vary with frequency */
+    int32_t equal_width, smear_time, smear_freq;
+    int32_t jones;           /* left or right vary with the source */
+    int32_t stations;        /* of the station axis */
+    int32_t products, spare; /* products: on a CUDA device sums go by stations where `way` does */
+    int64_t count;           /* channels of the whole axis */
+    double width, reference; /* Hz: of all channels if equal; about the middle of the axis */
+    double cutoff;           /* a fraction: sources of which shape and smearing leave less may be
+                                left out of a row */
+} grove_predict_plan;
+
+/* Rows of the output: its cells without the frequency axis. */
+int64_t grove_predict_rows(const grove_args *args);
+/* Computes all channels of rows [first, last). The order of all sums, and where recurrences start,
+ * depend on absolute indices only: any cut into rows and tiles gives the same bits. Numbers are
+ * computed in double; inputs and output are single or double as their views say. */
+void grove_predict_cells(const grove_args *args, int64_t first, int64_t last);
+
+/* The sum in vector code for one evaluation, by the way and instruction set of its plan: inputs
+ * that all rows share are packed once. Lives as long as `args`. NULL: no memory. */
+typedef struct grove_predict_sum grove_predict_sum;
+grove_predict_sum *grove_predict_sum_new(const grove_args *args);
+void grove_predict_sum_free(grove_predict_sum *sum);
+/* Cuts the work finer where that many threads would find too few pieces; before their number is
+ * asked for. The same bits. */
+void grove_predict_sum_cut(grove_predict_sum *sum, int threads);
+/* Pieces of the work, each as many rows as a vector has lanes or so. Any order, any threads: the
+ * same bits. */
+int64_t grove_predict_sum_pieces(const grove_predict_sum *sum);
+/* Computes pieces [first, last). */
+void grove_predict_sum_run(grove_predict_sum *sum, int64_t first, int64_t last);
+/* Whether a piece ran out of memory. */
+int grove_predict_sum_failed(const grove_predict_sum *sum);
+
+#endif

@@ -1,0 +1,383 @@
+/* The sum over sources for baselines, of Jones terms of source, station and channel, a channel in
+ * each lane: V_pq = sum_s (left_p B K_p) (right_q conj K_q) * shape * smearing.
+ *
+ * The factors of stations in brackets are made once for a few sources, all stations and one vector
+ * of channels: 512 bytes for a source and station and side, half a MiB for 64 stations, which stays
+ * in the second cache while all rows go over it. For a source-visibility that is 32 multiply-adds
+ * of the product, 8 of the real factor and 13 of sin(pi nu G), G the change of the delay in an
+ * integration: 1 / G and smearing over equal widths come once for a source and row, 1 / nu once for
+ * the sum. Of loads there are 16, 8 of them the row's own station p again and again. Diagonal Jones
+ * terms take 6 instead of 40 for each element. A row whose coordinates are not the difference of
+ * those of its stations turns by the phase of the rest, some 40 more. */
+#ifndef GROVE_KERNELS_PREDICT_CHANNELS_H
+#define GROVE_KERNELS_PREDICT_CHANNELS_H
+
+#include "predict_jones.h"
+
+enum {
+    SPAN = 512 / VECTOR_BYTES, /* sources at once */
+    ABREAST = 8                /* rows whose factors are made at once */
+};
+
+/* Of SPAN sources in ABREAST rows; growth of the delay, at the reference in turns. */
+typedef struct {
+    _Alignas(64) real amplitude[ABREAST * SPAN], growth[ABREAST * SPAN], delay[ABREAST * SPAN];
+    _Alignas(64) real extent[ABREAST * SPAN];
+    double rest[ABREAST * SPAN];
+} row_factors;
+
+typedef struct {
+    const grove_predict_channels_job *job;
+    half freq[PARTS];
+    vec ratio, square, width; /* of the reference */
+    double direction[3][SPAN];
+    jones brightness[SPAN];
+    int plain[SPAN]; /* a real number times unity in all lanes */
+    row_factors factors;
+} lattice;
+
+/* ---- factors of stations ---- */
+
+/* Cells of eight numbers in a row to eight vectors. */
+static void spread_cells(const real *from, jones *to)
+{
+    vec x[8];
+
+    memcpy(x, from, sizeof(x));
+    spread(x, to);
+}
+
+/* Jones terms of a station in the channels of the tile, zero in others. */
+static void take_channels(const grove_predict_channels_job *job, int which, int station, int source,
+                          jones *to)
+{
+    const grove_predict_channels_side *side = &job->side[which];
+    const char *at = side->at[station];
+    int64_t from = side->source * job->order[source] + side->channel * job->offset;
+    vec numbers[8];
+    real(*scalars)[LANES] = (real(*)[LANES])numbers;
+
+    if (side->numbers == 8 && side->bytes == (int)sizeof(real) && job->from == 0 &&
+        job->to == LANES && side->channel == 8 * (int64_t)sizeof(real)) {
+        spread_cells((const real *)(const void *)(at + from), to);
+        return;
+    }
+    memset(to, 0, sizeof(*to));
+    if (!side->numbers) {
+        to->at[0] = to->at[6] = splat(1);
+        return;
+    }
+    memset(numbers, 0, sizeof(numbers));
+    for (int i = job->from; i < job->to; i++)
+        for (int k = 0; k < side->numbers; k++) {
+            const void *cell = at + (from + side->channel * i);
+            scalars[k][i] =
+                side->bytes == 8 ? (real)((const double *)cell)[k] : (real)((const float *)cell)[k];
+        }
+    memcpy(to->at, numbers, (size_t)(side->numbers == 8 ? 8 : 2) * sizeof(vec));
+    if (side->numbers != 8)
+        memcpy(to->at + 6, numbers + side->numbers - 2, 2 * sizeof(vec));
+}
+
+/* Asks memory for the Jones terms of a station: they lie far apart. */
+FORCE void fetch(const grove_predict_channels_job *job, int which, int station, int source)
+{
+    const grove_predict_channels_side *side = &job->side[which];
+    int64_t from = side->source * job->order[source] + side->channel * job->offset;
+
+    if (side->numbers && side->wanted[station])
+        for (int64_t k = job->from * side->channel; k < job->to * side->channel; k += 64)
+            __builtin_prefetch(side->at[station] + from + k);
+}
+
+FORCE void turn_elements(jones *m, int count, vec c, vec s)
+{
+    for (int e = 0; e < count; e += 2) {
+        vec x[2] = {splat(0), splat(0)};
+        add_times(x, &m->at[e], c, s);
+        m->at[e] = x[0];
+        m->at[e + 1] = x[1];
+    }
+}
+
+/* left * b, with a plain b or with diagonals leaving out the products with zero. */
+static void multiply_brightness(const grove_predict_channels_job *job, const jones *left,
+                                const jones *b, int plain, jones *to)
+{
+    if (plain) {
+        for (int e = 0; e < 8; e++)
+            to->at[e] = left->at[e] * b->at[0];
+        return;
+    }
+    for (int e = 0; e < 8; e += 2) {
+        const vec *l = left->at + (e & 4), *m = b->at + (e & 2);
+        vec x[2] = {splat(0), splat(0)};
+        if (job->diagonal) {
+            add_times(x, l + (e & 4 ? 2 : 0), b->at[e], b->at[e + 1]);
+        } else {
+            add_times(x, l, m[0], m[1]);
+            add_times(x, l + 2, m[4], m[5]);
+        }
+        to->at[e] = x[0];
+        to->at[e + 1] = x[1];
+    }
+}
+
+static void fill_station(const lattice *g, int which, int station, int source, jones *to)
+{
+    const grove_predict_channels_job *job = g->job;
+    const double *u = job->side[which].uvw + 3 * station;
+    double delay = u[0] * g->direction[0][source] + u[1] * g->direction[1][source] +
+                   u[2] * g->direction[2][source];
+    half turns[PARTS];
+    jones terms;
+    vec c, s;
+
+    for (int i = 0; i < PARTS; i++)
+        turns[i] = g->freq[i] * (which ? delay : -delay);
+    turn(turns_of(turns, 1.0), &c, &s);
+    take_channels(job, which, station, source, &terms);
+    if (which)
+        *to = terms;
+    else
+        multiply_brightness(job, &terms, &g->brightness[source], g->plain[source], to);
+    turn_elements(to, 8, c, s);
+}
+
+static void take_brightness(lattice *g)
+{
+    const grove_predict_channels_job *job = g->job;
+
+    for (int i = 0; i < job->sources; i++) {
+        const real *b = (const real *)job->weight + job->weight_source * i;
+        g->plain[i] = 1;
+        for (int k = 0; k < (job->weight_channel ? LANES : 1); k++)
+            g->plain[i] = g->plain[i] && is_plain(b + 8 * k);
+        if (job->weight_channel)
+            spread_cells(b, &g->brightness[i]);
+        else
+            for (int k = 0; k < 8; k++)
+                g->brightness[i].at[k] = splat(b[k]);
+    }
+}
+
+/* ---- factors of rows ---- */
+
+FORCE double along(const double *u, const lattice *g, int s)
+{
+    return u[0] * g->direction[0][s] + u[1] * g->direction[1][s] + u[2] * g->direction[2][s];
+}
+
+static void fill_extents(lattice *g, int row, int count)
+{
+    const grove_predict_channels_job *job = g->job;
+
+    for (int r = 0; r < count; r++) {
+        const double *u = job->uvw + 3 * (row + r);
+        for (int s = job->points; s < job->sources; s++) {
+            const double *a = job->ellipse + 4 * (s - job->points);
+            double x = u[0] * a[0] + u[1] * a[1], y = u[0] * a[2] + u[1] * a[3];
+            g->factors.extent[r * SPAN + s] =
+                (real)((x * x + y * y) * (job->reference * job->reference));
+        }
+    }
+}
+
+static void fill_rows(lattice *g, int row, int count)
+{
+    const grove_predict_channels_job *job = g->job;
+    row_factors *f = &g->factors;
+
+    for (int r = 0; r < count; r++) {
+        const double *u = job->uvw + 3 * (row + r), *v = job->change + 3 * (row + r);
+        for (int s = 0; s < SPAN; s++) {
+            f->delay[r * SPAN + s] = (real)along(u, g, s);
+            f->growth[r * SPAN + s] = (real)(along(v, g, s) * job->reference);
+        }
+        if (job->stray[row + r])
+            for (int s = 0; s < SPAN; s++)
+                f->rest[r * SPAN + s] = -along(job->rest + 3 * (row + r), g, s);
+    }
+    for (int i = 0; i < count * SPAN; i += LANES) {
+        vec *growth = (vec *)(void *)(f->growth + i), amplitude = splat(1);
+        if (job->width && job->equal_width)
+            amplitude = sinc_turns(*(const vec *)(const void *)(f->delay + i) *
+                                   (real)job->width[job->from]);
+        if (job->smear_time) {
+            *growth = guard(*growth);
+            amplitude /= *growth * R(3.14159265358979323846);
+        }
+        *(vec *)(void *)(f->amplitude + i) = amplitude;
+    }
+    fill_extents(g, row, count);
+}
+
+/* Shape and smearing of the sources in row r of those abreast: one kind for all of them after the
+ * other, which keeps the units busy. */
+FORCE void factors_at(const lattice *g, int r, vec factor[SPAN])
+{
+    const grove_predict_channels_job *job = g->job;
+    const row_factors *f = &g->factors;
+    int at = r * SPAN;
+
+    if (job->smear_time)
+        for (int s = 0; s < SPAN; s++)
+            factor[s] = sine_of_half_turns(g->ratio * f->growth[at + s]) * f->amplitude[at + s];
+    else
+        for (int s = 0; s < SPAN; s++)
+            factor[s] = splat(f->amplitude[at + s]);
+    for (int s = job->points; s < job->sources; s++)
+        factor[s] *= decay(g->square * f->extent[at + s]);
+    if (job->width && !job->equal_width)
+        for (int s = 0; s < job->sources; s++)
+            factor[s] *= sinc_turns(g->width * f->delay[at + s]);
+}
+
+/* ---- sums ---- */
+
+FORCE void add_product_of(vec to[2], vec re, vec im, const vec *b)
+{
+    to[0] += re * b[0];
+    to[1] += re * b[1];
+    to[0] -= im * b[1];
+    to[1] += im * b[0];
+}
+
+/* x += a f b, x0 ... x3 the elements. */
+FORCE void add_terms(vec f, const vec *a, const vec *b, vec x0[2], vec x1[2], vec x2[2], vec x3[2])
+{
+    for (int k = 0; k < 2; k++) {
+        vec re = a[2 * k] * f, im = a[2 * k + 1] * f;
+        add_product_of(x0, re, im, b + 4 * k);
+        add_product_of(x1, re, im, b + 4 * k + 2);
+        re = a[4 + 2 * k] * f;
+        im = a[4 + 2 * k + 1] * f;
+        add_product_of(x2, re, im, b + 4 * k);
+        add_product_of(x3, re, im, b + 4 * k + 2);
+    }
+}
+
+/* The phase of what the coordinates of stations leave out. */
+FORCE void turn_rest(const lattice *g, int r, int s, jones *a)
+{
+    half turns[PARTS];
+    vec c, n;
+
+    for (int i = 0; i < PARTS; i++)
+        turns[i] = g->freq[i] * g->factors.rest[r * SPAN + s];
+    turn(turns_of(turns, 1.0), &c, &n);
+    turn_elements(a, 8, c, n);
+}
+
+FORCE void add_matrices(const lattice *g, int row, int r, int stray, const jones *a, const jones *b)
+{
+    vec *to = (vec *)g->job->sums + (int64_t)row * 8;
+    vec x0[2] = {to[0], to[1]}, x1[2] = {to[2], to[3]}, x2[2] = {to[4], to[5]},
+        x3[2] = {to[6], to[7]}, factor[SPAN];
+
+    factors_at(g, r, factor);
+    for (int s = 0; s < g->job->sources; s++, a++, b++) {
+        const vec *m = a->at;
+        jones turned;
+        if (stray) {
+            turned = *a;
+            turn_rest(g, r, s, &turned);
+            m = turned.at;
+        }
+        add_terms(factor[s], m, b->at, x0, x1, x2, x3);
+    }
+    memcpy(to, x0, sizeof(x0));
+    memcpy(to + 2, x1, sizeof(x1));
+    memcpy(to + 4, x2, sizeof(x2));
+    memcpy(to + 6, x3, sizeof(x3));
+}
+
+static void add_row(const lattice *g, int row, int r, const jones *a, const jones *b)
+{
+    add_matrices(g, row, r, 0, a, b);
+}
+
+static void add_stray(const lattice *g, int row, int r, const jones *a, const jones *b)
+{
+    add_matrices(g, row, r, 1, a, b);
+}
+
+static void add_diagonals(const lattice *g, int row, int r, const jones *a, const jones *b)
+{
+    const grove_predict_channels_job *job = g->job;
+    vec *to = (vec *)job->sums + (int64_t)row * 8, factor[SPAN];
+
+    factors_at(g, r, factor);
+    for (int s = 0; s < job->sources; s++, a++, b++) {
+        vec f = factor[s];
+        const vec *m = a->at;
+        jones turned;
+        if (job->stray[row]) {
+            turned = *a;
+            turn_rest(g, r, s, &turned);
+            m = turned.at;
+        }
+        for (int k = 0; k < job->elements; k++) {
+            int e = 2 * job->element[k];
+            vec re = m[e] * f, im = m[e + 1] * f;
+            KEEP(re);
+            KEEP(im);
+            add_product_of(to + e, re, im, b->at + (e & 2 ? 6 : 0));
+        }
+    }
+}
+
+static void start_lattice(lattice *g, const grove_predict_channels_job *job)
+{
+    half ratio[PARTS], square[PARTS], width[PARTS];
+
+    memset(g, 0, sizeof(*g));
+    g->job = job;
+    for (int i = 0; i < PARTS; i++) {
+        g->freq[i] = *(const loose *)(job->freq + i * PART);
+        ratio[i] = g->freq[i] / job->reference;
+        square[i] = ratio[i] * ratio[i];
+        width[i] = (half){0};
+        if (job->width)
+            width[i] = *(const loose *)(job->width + i * PART);
+    }
+    g->ratio = narrow(ratio);
+    g->square = narrow(square);
+    g->width = narrow(width);
+    for (int s = 0; s < job->sources; s++)
+        for (int d = 0; d < 3; d++)
+            g->direction[d][s] = job->direction[3 * s + d];
+}
+
+static void channel_sums(const grove_predict_channels_job *job)
+{
+    jones *left = job->panel, *right = left + (int64_t)job->stations * SPAN;
+    lattice g;
+
+    start_lattice(&g, job);
+    take_brightness(&g);
+    for (int s = 0; s < job->sources; s++)
+        for (int p = 0; p < job->stations; p++)
+            for (int side = 0; side < 2; side++) {
+                if (p + AHEAD < job->stations)
+                    fetch(job, side, p + AHEAD, s);
+                if (job->side[side].wanted[p])
+                    fill_station(&g, side, p, s, (side ? right : left) + p * SPAN + s);
+            }
+    for (int row = 0; row < job->rows; row += ABREAST) {
+        int count = job->rows - row < ABREAST ? job->rows - row : ABREAST;
+        fill_rows(&g, row, count);
+        for (int r = 0; r < count; r++) {
+            const jones *a = left + job->side[0].station[row + r] * SPAN;
+            const jones *b = right + job->side[1].station[row + r] * SPAN;
+            if (job->diagonal)
+                add_diagonals(&g, row + r, r, a, b);
+            else if (job->stray[row + r])
+                add_stray(&g, row + r, r, a, b);
+            else
+                add_row(&g, row + r, r, a, b);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,213 @@
+/* The sum over sources for baselines on a CUDA device: kernels whose argument is that of
+ * grove_predict_cells with a whole grove_predict_plan in its state. */
+#ifndef GROVE_KERNELS_PREDICT_CUDA_H
+#define GROVE_KERNELS_PREDICT_CUDA_H
+
+#include "predict.h"
+
+#ifndef GROVE_CUDA
+#include <string.h>
+#endif
+
+/* A thread takes one row (baseline and time) and a group of channels, which begins at an absolute
+ * multiple of its size: no result depends on where a tile begins. A block takes ROWS rows. */
+enum {
+    PREDICT_CUDA_ROWS = 128,
+    PREDICT_CUDA_GROUP = 4,        /* predict_jones_, predict_irregular_, predict_plain_ */
+    PREDICT_CUDA_WIDE_SINGLE = 32, /* predict_wide_ */
+    PREDICT_CUDA_WIDE_DOUBLE = 16,
+    PREDICT_CUDA_NARROW = 8, /* predict_narrow_, predict_jones_single */
+    PREDICT_CUDA_EDGE = 64,  /* predict_station_: rows and columns of a tile of sums */
+    PREDICT_CUDA_BUSY = 256  /* with fewer times and channels products would leave units idle */
+};
+
+/* Groups of `group` that the channels of the evaluation lie in; *first counts from the axis' start.
+ */
+GROVE_FN int64_t grove_predict_groups(const grove_args *args, int group, int64_t *first)
+{
+    int d = grove_args_axis(args, GROVE_AXIS_FREQ);
+
+    *first = d < 0 ? 0 : args->origin[d] / group;
+    if (d < 0)
+        return 1;
+    if (args->size[d] < 1)
+        return 0;
+    return (args->origin[d] + args->size[d] - 1) / group - *first + 1;
+}
+
+GROVE_FN int64_t grove_predict_row_count(const grove_args *args)
+{
+    int64_t rows = 1;
+
+    for (int d = 0; d < args->axes; d++)
+        if (args->axis[d] != GROVE_AXIS_SOURCE && args->axis[d] != GROVE_AXIS_FREQ)
+            rows *= args->size[d];
+    return rows;
+}
+
+/* Which of them an evaluation takes, by what its inputs vary with. */
+enum {
+    GROVE_PREDICT_CUDA_WIDE,      /* recurrence along channels; Jones terms around the sum */
+    GROVE_PREDICT_CUDA_NARROW,    /* the same with smaller groups, for few channels */
+    GROVE_PREDICT_CUDA_CHANNEL,   /* one channel by itself */
+    GROVE_PREDICT_CUDA_IRREGULAR, /* every phase evaluated */
+    GROVE_PREDICT_CUDA_JONES,     /* Jones terms vary with the source */
+    GROVE_PREDICT_CUDA_PLAIN      /* anything, every phase evaluated in double */
+};
+
+GROVE_FN int grove_predict_varies(const grove_args *args, int input, int axis)
+{
+    return axis >= 0 && input < args->inputs && args->in[input].data &&
+           args->in[input].stride[axis] != 0;
+}
+
+/* Of the sums without Jones terms inside, that which takes least time for the whole axis: a group
+ * of 8 takes about 1.7 times as long for a channel as one of 32. */
+GROVE_FN int grove_predict_cuda_direct(const grove_args *args)
+{
+    const grove_predict_plan *plan = (const grove_predict_plan *)(const void *)args->state.bytes;
+    int64_t wide = (plan->count + 31) / 32 * 32, narrow = (plan->count + 7) / 8 * 8;
+
+    if (plan->count <= 2)
+        return GROVE_PREDICT_CUDA_CHANNEL;
+    if (!plan->channels.regular || (args->in[GROVE_PREDICT_WIDTH].data && !plan->equal_width))
+        return GROVE_PREDICT_CUDA_IRREGULAR;
+    return 10 * wide <= 17 * narrow ? GROVE_PREDICT_CUDA_WIDE : GROVE_PREDICT_CUDA_NARROW;
+}
+
+GROVE_FN int grove_predict_cuda_way(const grove_args *args)
+{
+    int source = grove_args_axis(args, GROVE_AXIS_SOURCE);
+    int freq = grove_args_axis(args, GROVE_AXIS_FREQ), plain = 0;
+
+    for (int d = 0; d < args->axes; d++)
+        if (d != source && d != freq)
+            plain |= grove_predict_varies(args, GROVE_PREDICT_BRIGHTNESS, d) |
+                     grove_predict_varies(args, GROVE_PREDICT_LMN, d) |
+                     grove_predict_varies(args, GROVE_PREDICT_SHAPE, d) |
+                     grove_predict_varies(args, GROVE_PREDICT_FREQ, d) |
+                     grove_predict_varies(args, GROVE_PREDICT_WIDTH, d);
+    plain |= grove_predict_varies(args, GROVE_PREDICT_UVW, source) |
+             grove_predict_varies(args, GROVE_PREDICT_RATE, source) |
+             grove_predict_varies(args, GROVE_PREDICT_INTERVAL, source) |
+             grove_predict_varies(args, GROVE_PREDICT_FREQ, source) |
+             grove_predict_varies(args, GROVE_PREDICT_WIDTH, source);
+    for (int k = GROVE_PREDICT_LMN; k <= GROVE_PREDICT_INTERVAL; k++)
+        plain |= k != GROVE_PREDICT_FREQ && grove_predict_varies(args, k, freq);
+    if (plain)
+        return GROVE_PREDICT_CUDA_PLAIN;
+    if (grove_predict_varies(args, GROVE_PREDICT_LEFT, source) ||
+        grove_predict_varies(args, GROVE_PREDICT_RIGHT, source))
+        return GROVE_PREDICT_CUDA_JONES;
+    return grove_predict_cuda_direct(args);
+}
+
+/* Channels of a group. */
+GROVE_FN int grove_predict_cuda_group(const grove_args *args, int way)
+{
+    return way == GROVE_PREDICT_CUDA_WIDE
+               ? args->out.bytes == 8 ? PREDICT_CUDA_WIDE_DOUBLE : PREDICT_CUDA_WIDE_SINGLE
+           : way == GROVE_PREDICT_CUDA_NARROW                        ? PREDICT_CUDA_NARROW
+           : way == GROVE_PREDICT_CUDA_CHANNEL                       ? 1
+           : way == GROVE_PREDICT_CUDA_JONES && args->out.bytes == 4 ? PREDICT_CUDA_NARROW
+                                                                     : PREDICT_CUDA_GROUP;
+}
+
+/* Tiles of the products of stations by sources, at most: with four rows for a station there are
+ * more of them than as 2 x 2 matrices where stations are few. */
+GROVE_FN int64_t grove_predict_station_tiles(const grove_args *args)
+{
+    const grove_predict_plan *plan = (const grove_predict_plan *)(const void *)args->state.bytes;
+    int64_t one = (plan->stations + PREDICT_CUDA_EDGE - 1) / PREDICT_CUDA_EDGE;
+    int64_t two = (2 * plan->stations + PREDICT_CUDA_EDGE - 1) / PREDICT_CUDA_EDGE;
+    int64_t four = (4 * plan->stations + PREDICT_CUDA_EDGE - 1) / PREDICT_CUDA_EDGE;
+
+    return two * two > four * one ? two * two : four * one;
+}
+
+#ifndef GROVE_CUDA
+/* How many threads to launch. */
+static int64_t grove_predict_device_threads(const grove_args *args)
+{
+    int64_t first, groups = grove_predict_groups(
+                       args, grove_predict_cuda_group(args, grove_predict_cuda_way(args)), &first);
+    int64_t blocks = (grove_predict_row_count(args) + PREDICT_CUDA_ROWS - 1) / PREDICT_CUDA_ROWS;
+
+    return blocks * groups * PREDICT_CUDA_ROWS;
+}
+
+#define GROVE_PREDICT_KERNEL(name, file)                                                           \
+    {                                                                                              \
+        name, 0, 0, file, grove_predict_device_threads, PREDICT_CUDA_ROWS, 0                       \
+    }
+
+static int64_t grove_predict_station_threads(const grove_args *args)
+{
+    int time = grove_args_axis(args, GROVE_AXIS_TIME);
+    int freq = grove_args_axis(args, GROVE_AXIS_FREQ);
+
+    return (time < 0 ? 1 : args->size[time]) * (freq < 0 ? 1 : args->size[freq]) *
+           grove_predict_station_tiles(args) * PREDICT_CUDA_ROWS;
+}
+
+/* Are Jones terms those of the stations that the coordinates are of? */
+static inline int grove_predict_same_stations(const grove_args *args, int jones, int uvw)
+{
+    const grove_view *a = &args->in[jones], *b = &args->in[uvw];
+    int baseline = grove_args_axis(args, GROVE_AXIS_BASELINE);
+
+    if (!a->data || (!a->gather && !a->stride[baseline]))
+        return 1;
+    return a->gather && a->gather_axis == baseline &&
+           !memcmp(a->gather, b->gather, sizeof(*a->gather) * (size_t)args->size[baseline]);
+}
+
+/* Whether an evaluation, its index arrays on the host, goes by stations: as its plan says, if its
+ * axes are those of rows of stations. The same for all tiles of a run. */
+static inline int grove_predict_goes_by_stations(const grove_args *args)
+{
+    const grove_predict_plan *plan = (const grove_predict_plan *)(const void *)args->state.bytes;
+    const grove_view *left = &args->in[GROVE_PREDICT_UVW_LEFT];
+    const grove_view *right = &args->in[GROVE_PREDICT_UVW_RIGHT];
+    int baseline = grove_args_axis(args, GROVE_AXIS_BASELINE);
+
+    if (plan->way != GROVE_PREDICT_STATION || !plan->products || plan->stations < 1 ||
+        baseline < 0 || args->inputs <= GROVE_PREDICT_UVW_RIGHT || !left->data || !right->data ||
+        grove_predict_cuda_way(args) == GROVE_PREDICT_CUDA_PLAIN)
+        return 0;
+    for (int d = 0; d < args->axes; d++)
+        if (args->axis[d] == GROVE_AXIS_STATION || args->axis[d] == GROVE_AXIS_OTHER)
+            return 0;
+    return left->gather && right->gather && left->gather_axis == baseline &&
+           right->gather_axis == baseline && !args->in[GROVE_PREDICT_RATE].data &&
+           !args->in[GROVE_PREDICT_WIDTH].data &&
+           grove_predict_same_stations(args, GROVE_PREDICT_LEFT, GROVE_PREDICT_UVW_LEFT) &&
+           grove_predict_same_stations(args, GROVE_PREDICT_RIGHT, GROVE_PREDICT_UVW_RIGHT);
+}
+
+/* Products of stations by sources, on tensor cores where there are such, and without. */
+static const grove_kernel grove_predict_station_kernel = {
+    "predict_station", 0, 0, "predict_station.cu", grove_predict_station_threads,
+    PREDICT_CUDA_ROWS, 0};
+static const grove_kernel grove_predict_station_vector_kernel = {
+    "predict_station_vector", 0, 0, "predict_station.cu", grove_predict_station_threads,
+    PREDICT_CUDA_ROWS,        0};
+
+/* The kernel for an evaluation; for grove_class.device. */
+static inline const grove_kernel *grove_predict_device(const grove_args *args)
+{
+    static const grove_kernel kernels[] = {
+        [GROVE_PREDICT_CUDA_WIDE] = GROVE_PREDICT_KERNEL("predict_wide", "predict_direct.cu"),
+        [GROVE_PREDICT_CUDA_NARROW] = GROVE_PREDICT_KERNEL("predict_narrow", "predict_direct.cu"),
+        [GROVE_PREDICT_CUDA_CHANNEL] = GROVE_PREDICT_KERNEL("predict_channel", "predict_direct.cu"),
+        [GROVE_PREDICT_CUDA_IRREGULAR] = GROVE_PREDICT_KERNEL("predict_irregular", "predict.cu"),
+        [GROVE_PREDICT_CUDA_JONES] = GROVE_PREDICT_KERNEL("predict_jones", "predict.cu"),
+        [GROVE_PREDICT_CUDA_PLAIN] = GROVE_PREDICT_KERNEL("predict_plain", "predict.cu"),
+    };
+
+    return grove_predict_goes_by_stations(args) ? &grove_predict_station_kernel
+                                                : &kernels[grove_predict_cuda_way(args)];
+}
+#endif
+
+#endif

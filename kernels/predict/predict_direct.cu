@@ -1,0 +1,381 @@
+// The sum over sources for baselines by recurrence along equally spaced channels; Jones terms, if
+// any, stand around it. A thread has a row and a group of channels. Its sums stay in registers;
+// sources pass through shared memory. For a source, phase and step are reduced in double and cost a
+// sine and a cosine each; the recurrence starts in the middle of the group and runs both ways.
+//
+// Instructions for a source-visibility, in the kernel's precision: 4 the recurrence, 2 the sum (8
+// with polarised brightness), 8 smearing in time; for a source and group: 44 phase and step, 9 of
+// them in double, 12 smearing in frequency.
+#include "predict_place_cuda.h"
+
+namespace
+{
+enum { CHUNK = 64, FLUSH = 8 * CHUNK }; // after so many sources sums go to double
+
+// Sources of a chunk as all rows of a block need them.
+template <typename real, int NUMBERS> struct chunk {
+    double direction[CHUNK][4]; // (l, m, n - 1) / c, s/m
+    double ellipse[CHUNK][4];
+    int gaussian[CHUNK];
+    alignas(16) real weight[CHUNK][NUMBERS]; // [channel][component], or [component] if it is flat
+    int polarised;                           // bits: see find_brightness
+    double change[3][ROWS];                  // of the coordinates in an integration, m
+    // The same for all rows: Hz of the group's middle channel, between channels, of a channel for
+    // smearing or 0.
+    double freq, step, width;
+};
+
+// Parts of the brightness that a pass over the sources sums: numbers 0 to 7 of a matrix.
+struct pass {
+    int part[4];
+};
+
+enum { NOT_UNITY = 1, NOT_HERMITIAN = 2 };
+
+__device__ int kind_of(const matrix_number<double> &b)
+{
+    const complex_number<double> *e = b.element;
+    bool unity = e[0].re == e[3].re && e[0].im == 0 && e[3].im == 0 && e[1].re == 0 &&
+                 e[1].im == 0 && e[2].re == 0 && e[2].im == 0;
+    bool hermitian = e[0].im == 0 && e[3].im == 0 && e[1].re == e[2].re && e[1].im == -e[2].im;
+
+    return unity ? 0 : hermitian ? NOT_UNITY : NOT_UNITY | NOT_HERMITIAN;
+}
+
+__device__ __forceinline__ bool is_flat(const group_place &p)
+{
+    return stride_of(&p.args->in[GROVE_PREDICT_BRIGHTNESS], p.freq) == 0;
+}
+
+__device__ matrix_number<double> brightness_at(const group_place &p, int64_t source, int k)
+{
+    return matrix_at<double>(&p.args->in[GROVE_PREDICT_BRIGHTNESS],
+                             common_at(p, GROVE_PREDICT_BRIGHTNESS, source, k));
+}
+
+// Whether the block's brightnesses are real numbers times unity, or Hermitian.
+template <typename shared> __device__ int find_brightness(const group_place &p, shared *c)
+{
+    int channels = is_flat(p) ? 1 : p.last - p.first, kind = 0;
+
+    __syncthreads();
+    if (threadIdx.x == 0)
+        c->polarised = 0;
+    __syncthreads();
+    for (int64_t n = threadIdx.x; n < p.sources * channels; n += ROWS)
+        kind |= kind_of(brightness_at(p, n / channels, p.first + (int)(n % channels)));
+    if (kind)
+        atomicOr(&c->polarised, kind);
+    __syncthreads();
+    return c->polarised;
+}
+
+template <typename real, int GROUP, int PARTS, typename shared>
+__device__ void load_chunk(const group_place &p, shared *c, int64_t source, int count, int base,
+                           const pass &what)
+{
+    int channels = is_flat(p) ? 1 : GROUP;
+
+    __syncthreads();
+    for (int i = threadIdx.x; i < count; i += ROWS) {
+        const double *lmn =
+            (const double *)(const void *)common_at(p, GROVE_PREDICT_LMN, source + i, 0);
+        const double *shape =
+            (const double *)(const void *)common_at(p, GROVE_PREDICT_SHAPE, source + i, 0);
+        for (int d = 0; d < 3; d++)
+            c->direction[i][d] = lmn[d] / GROVE_SPEED_OF_LIGHT;
+        c->gaussian[i] = shape && grove_is_gaussian(shape);
+        if (c->gaussian[i])
+            find_ellipse(shape, c->ellipse[i]);
+    }
+    for (int n = threadIdx.x; n < count * channels; n += ROWS) {
+        int i = n / channels, k = channels == 1 ? p.first : base + n % channels;
+        matrix_number<double> b = {};
+        if (k >= p.first && k < p.last)
+            b = brightness_at(p, source + i, k);
+        for (int part = 0; part < PARTS; part++) {
+            complex_number<double> e = b.element[what.part[part] / 2];
+            c->weight[i][n % channels * PARTS + part] = (real)(what.part[part] % 2 ? e.im : e.re);
+        }
+    }
+    __syncthreads();
+}
+
+// What a thread needs of its row.
+struct frame {
+    double uvw[3];
+    bool row, moving, flat;
+};
+
+// Factors of shape and smearing in time: both depend on the channel.
+template <typename real> struct shading {
+    bool gaussian, moving;
+    real turns, step; // change of phase in an integration
+    real extent;      // -(...) log2 e nu^2 of channel k, (a + k b)^2
+    real extent_step;
+};
+
+template <typename real> __device__ __forceinline__ real shade(const shading<real> &s, real k)
+{
+    real factor = 1;
+
+    if (s.moving)
+        factor = sinc_of(s.turns + k * s.step);
+    if (s.gaussian) {
+        real root = s.extent + k * s.extent_step;
+        factor *= power_of_two(-(root * root));
+    }
+    return factor;
+}
+
+template <typename real, int GROUP, int PARTS> struct sums {
+    complex_number<real> of[GROUP * PARTS];
+};
+
+// Adds z times `factor` and the weights of channel k to its sums.
+template <typename real, int PARTS, bool FLAT>
+__device__ __forceinline__ void add_channel(complex_number<real> *sum, int k,
+                                            complex_number<real> z, real factor, const real *weight)
+{
+#pragma unroll
+    for (int part = 0; part < PARTS; part++) {
+        complex_number<real> *to = &sum[part];
+        real w = factor;
+        if (!FLAT)
+            w *= weight[k * PARTS + part];
+        else if (PARTS > 1)
+            w *= weight[part];
+        to->re += z.re * w;
+        to->im += z.im * w;
+    }
+}
+
+// Both directions from the middle. SHADED: with factors that depend on the channel.
+template <typename real, int GROUP, int PARTS, bool FLAT, bool SHADED>
+__device__ __forceinline__ void add_group(sums<real, GROUP, PARTS> *sum, complex_number<real> z,
+                                          complex_number<real> step, const shading<real> &s,
+                                          const real *weight)
+{
+    complex_number<real> back = {step.re, -step.im}, down = z * back;
+
+#pragma unroll
+    for (int k = GROUP / 2; k < GROUP; k++) {
+        int other = GROUP - 1 - k;
+        add_channel<real, PARTS, FLAT>(sum->of + k * PARTS, k, z,
+                                       SHADED ? shade(s, (real)(k - GROUP / 2)) : (real)1, weight);
+        z = z * step;
+        if constexpr (GROUP > 1) {
+            add_channel<real, PARTS, FLAT>(sum->of + other * PARTS, other, down,
+                                           SHADED ? shade(s, (real)(other - GROUP / 2)) : (real)1,
+                                           weight);
+            down = down * back;
+        }
+    }
+}
+
+template <typename real, int GROUP, int PARTS, typename shared>
+__device__ __forceinline__ void add_source(const frame &f, const shared &c, int i,
+                                           sums<real, GROUP, PARTS> *sum)
+{
+    const double delay = dot(f.uvw, c.direction[i]);
+    const real *weight = c.weight[i];
+    complex_number<real> z = phasor<real>(-c.freq * delay), step = {1, 0};
+    shading<real> s = {};
+    real scale = 1;
+
+    if (GROUP > 1)
+        step = phasor<real>(-c.step * delay);
+    if (c.width != 0)
+        scale = sinc_of<real>((real)(c.width * delay));
+    if (f.flat && PARTS == 1)
+        scale *= weight[0];
+    z = {z.re * scale, z.im * scale};
+    s.moving = f.moving;
+    s.gaussian = c.gaussian[i];
+    if (s.moving || s.gaussian) {
+        if (s.moving) {
+            double change[3];
+            for (int d = 0; d < 3; d++)
+                change[d] = c.change[d][threadIdx.x];
+            s.turns = (real)(c.freq * dot(change, c.direction[i]));
+            s.step = (real)(c.step * dot(change, c.direction[i]));
+        }
+        if (s.gaussian) {
+            real extent = (real)(find_extent(f.uvw, c.ellipse[i]) * 1.4426950408889634074);
+            s.extent = (real)c.freq * sqrt(extent);
+            s.extent_step = (real)c.step * sqrt(extent);
+        }
+        if (f.flat)
+            add_group<real, GROUP, PARTS, true, true>(sum, z, step, s, weight);
+        else
+            add_group<real, GROUP, PARTS, false, true>(sum, z, step, s, weight);
+    } else if (f.flat) {
+        add_group<real, GROUP, PARTS, true, false>(sum, z, step, s, weight);
+    } else {
+        add_group<real, GROUP, PARTS, false, false>(sum, z, step, s, weight);
+    }
+}
+
+// Totals are met rarely: they stand in memory, and leave the registers to the sums, which pass
+// through memory too.
+template <typename real, int GROUP, int PARTS>
+__device__ __forceinline__ void flush(const sums<real, GROUP, PARTS> &sum, double *total)
+{
+    volatile real staged[2 * GROUP * PARTS];
+
+#pragma unroll
+    for (int n = 0; n < GROUP * PARTS; n++) {
+        staged[2 * n] = sum.of[n].re;
+        staged[2 * n + 1] = sum.of[n].im;
+    }
+#pragma unroll 1
+    for (int n = 0; n < 2 * GROUP * PARTS; n++)
+        total[n] += (double)staged[n];
+}
+
+// One pass over the sources, for GROUP channels from `base` of the place's group.
+template <typename real, int GROUP, int PARTS, typename shared>
+__device__ __forceinline__ void sum_sources(const group_place &p, const frame &f, shared *c,
+                                            int base, const pass &what, double *total)
+{
+#pragma unroll 1
+    for (int n = 0; n < 2 * GROUP * PARTS; n++)
+        total[n] = 0;
+#pragma unroll 1
+    for (int64_t first = 0; first < p.sources; first += FLUSH) {
+        int64_t end = first + FLUSH < p.sources ? first + FLUSH : p.sources;
+        sums<real, GROUP, PARTS> sum = {};
+#pragma unroll 1
+        for (int64_t source = first; source < end; source += CHUNK) {
+            int count = end - source < CHUNK ? (int)(end - source) : (int)CHUNK;
+            load_chunk<real, GROUP, PARTS>(p, c, source, count, base, what);
+#pragma unroll 1
+            for (int i = 0; i < count && f.row; i++)
+                add_source<real, GROUP, PARTS>(f, *c, i, &sum);
+        }
+        flush(sum, total);
+    }
+}
+
+// Of the row, and of channel `middle` of the place's group for the block.
+template <typename shared> __device__ frame find_frame(const place &p, shared *c, int middle)
+{
+    const grove_predict_channels *channels = &p.plan->channels;
+    const double *width = doubles_at(p, GROVE_PREDICT_WIDTH, 0, p.first);
+    coordinates x = find_coordinates(p);
+    frame f = {
+        {x.uvw[0], x.uvw[1], x.uvw[2]}, p.row, p.in[GROVE_PREDICT_RATE] != nullptr, is_flat(p)};
+
+    for (int d = 0; d < 3; d++)
+        c->change[d][threadIdx.x] = x.change[d];
+    if (threadIdx.x == 0) {
+        c->step = channels->step;
+        if (channels->regular && p.freq >= 0)
+            c->freq = channels->first + channels->step * (double)(p.channel + middle);
+        else // groups of one channel
+            c->freq = *doubles_at(p, GROVE_PREDICT_FREQ, 0, 0);
+        c->width = width ? *width : 0;
+    }
+    return f;
+}
+
+// Part n of the brightness times the sum of channel k goes to its elements.
+__device__ void add_part(matrix_number<double> *m, int part, double re, double im, bool hermitian)
+{
+    complex_number<double> z = {re, im}, turned = {-im, re}, *to = &m->element[part / 2];
+
+    *to = part % 2 ? complex_number<double>{to->re + turned.re, to->im + turned.im}
+                   : complex_number<double>{to->re + z.re, to->im + z.im};
+    if (hermitian && part == 2)
+        m->element[2] = {m->element[2].re + re, m->element[2].im + im};
+    if (hermitian && part == 3)
+        m->element[2] = {m->element[2].re - turned.re, m->element[2].im - turned.im};
+}
+
+template <typename real, int GROUP, typename shared>
+__device__ __forceinline__ void sum_unity(const grove_args *args, int64_t task, shared *c)
+{
+    double total[2 * GROUP];
+    group_place group;
+    frame f;
+
+    {
+        place p;
+        find_place(&p, args, task, GROUP);
+        f = find_frame(p, c, GROUP / 2);
+    }
+    find_group(&group, args, task, GROUP);
+    sum_sources<real, GROUP, 1>(group, f, c, 0, pass{{0}}, total);
+    place p;
+    find_place(&p, args, task, GROUP);
+    for (int k = p.first; k < p.last && p.row; k++) {
+        matrix_number<double> m = {};
+        m.element[0] = m.element[3] = {total[2 * k], total[2 * k + 1]};
+        put_around(p, k, m);
+    }
+}
+
+// FEW channels from `base` of a group of GROUP.
+template <typename real, int GROUP, int FEW, typename shared>
+__device__ __forceinline__ void sum_polarised(const grove_args *args, int64_t task, shared *c,
+                                              int base, bool hermitian)
+{
+    const pass passes[3] = {{{0, 6, 2, 3}}, {{0, 2, 4, 6}}, {{1, 3, 5, 7}}};
+    double total[8 * FEW];
+    matrix_number<double> m[FEW] = {};
+    group_place group;
+    frame f;
+
+    __syncthreads();
+    {
+        place p;
+        find_place(&p, args, task, GROUP);
+        f = find_frame(p, c, base + FEW / 2);
+    }
+    find_group(&group, args, task, GROUP);
+#pragma unroll 1
+    for (int n = hermitian ? 0 : 1; n < (hermitian ? 1 : 3); n++) {
+        sum_sources<real, FEW, 4>(group, f, c, base, passes[n], total);
+        for (int k = 0; k < FEW * 4; k++)
+            add_part(&m[k / 4], passes[n].part[k % 4], total[2 * k], total[2 * k + 1], hermitian);
+    }
+    place p;
+    find_place(&p, args, task, GROUP);
+    for (int k = 0; k < FEW && p.row; k++)
+        if (base + k >= p.first && base + k < p.last)
+            put_around(p, base + k, m[k]);
+}
+
+// FEW: channels whose four sums stay in registers.
+template <typename real, int GROUP, int FEW, typename shared>
+__device__ __forceinline__ void predict(const grove_args *args, shared *c)
+{
+    int64_t tasks = count_tasks(args, GROUP);
+
+    for (int64_t task = blockIdx.x; task < tasks; task += gridDim.x) {
+        group_place group;
+        find_group(&group, args, task, GROUP);
+        int kind = find_brightness(group, c);
+        if (!kind)
+            sum_unity<real, GROUP>(args, task, c);
+        for (int base = 0; kind && base < GROUP; base += FEW)
+            sum_polarised<real, GROUP, FEW>(args, task, c, base, !(kind & NOT_HERMITIAN));
+    }
+}
+} // namespace
+
+#define KERNEL(name, real, group, few)                                                             \
+    extern "C" __global__ void __launch_bounds__(PREDICT_CUDA_ROWS, sizeof(real) == 4 ? 3 : 2)     \
+        name(const __grid_constant__ grove_args args)                                              \
+    {                                                                                              \
+        __shared__ chunk<real, (group > 4 * few ? group : 4 * few)> shared_##name;                 \
+        predict<real, group, few>(&args, &shared_##name);                                          \
+    }                                                                                              \
+    GROVE_CUDA_EXPORT(name)
+
+KERNEL(predict_wide_single, float, PREDICT_CUDA_WIDE_SINGLE, 4)
+KERNEL(predict_wide_double, double, PREDICT_CUDA_WIDE_DOUBLE, 4)
+KERNEL(predict_narrow_single, float, PREDICT_CUDA_NARROW, 4)
+KERNEL(predict_narrow_double, double, PREDICT_CUDA_NARROW, 4)
+KERNEL(predict_channel_single, float, 1, 1)
+KERNEL(predict_channel_double, double, 1, 1)

@@ -1,0 +1,86 @@
+/* Cells of views, whatever their precision and shape, for the sums over sources. */
+#ifndef GROVE_KERNELS_PREDICT_VIEW_H
+#define GROVE_KERNELS_PREDICT_VIEW_H
+
+#include "predict.h"
+
+#include <stddef.h>
+
+enum { PREDICT_INPUTS = 13 };
+
+typedef struct {
+    const char *in[PREDICT_INPUTS]; /* at source 0, channel 0 */
+    char *out;
+} row;
+
+static inline int64_t stride_of(const grove_view *view, int axis)
+{
+    return axis < 0 ? 0 : view->stride[axis];
+}
+
+static inline double number(const grove_view *view, const char *at, int k)
+{
+    return view->bytes == 8 ? ((const double *)(const void *)at)[k]
+                            : (double)((const float *)(const void *)at)[k];
+}
+
+static inline int64_t size_of(const grove_args *args, int axis)
+{
+    return axis < 0 ? 1 : args->size[axis];
+}
+
+static inline void find_row(const grove_args *args, int64_t at, row *r)
+{
+    int64_t index[GROVE_MAX_AXES] = {0};
+
+    for (int d = args->axes - 1; d >= 0; d--)
+        if (args->axis[d] != GROVE_AXIS_SOURCE && args->axis[d] != GROVE_AXIS_FREQ) {
+            index[d] = at % args->size[d];
+            at /= args->size[d];
+        }
+    for (int k = 0; k < PREDICT_INPUTS; k++)
+        r->in[k] = k < args->inputs ? grove_view_at(&args->in[k], index, args->axes) : NULL;
+    r->out = grove_view_at(&args->out, index, args->axes);
+}
+
+/* A scalar, diagonal or matrix cell as a matrix; unity for NULL. */
+static inline void matrix_at(const grove_view *view, const char *at, grove_cplx64 m[4])
+{
+    static const int of_scalar[4] = {0, -1, -1, 0}, of_diagonal[4] = {0, -1, -1, 1},
+                     of_matrix[4] = {0, 1, 2, 3};
+    const int *element = view->shape == GROVE_MATRIX     ? of_matrix
+                         : view->shape == GROVE_DIAGONAL ? of_diagonal
+                                                         : of_scalar;
+
+    for (int i = 0; i < 4; i++) {
+        m[i].re = !at && (i == 0 || i == 3);
+        m[i].im = 0;
+        if (at && element[i] >= 0) {
+            m[i].re = number(view, at, 2 * element[i]);
+            m[i].im = number(view, at, 2 * element[i] + 1);
+        }
+    }
+}
+
+static inline void product(grove_cplx64 out[4], const grove_cplx64 a[4], const grove_cplx64 b[4])
+{
+    for (int i = 0; i < 4; i++) {
+        const grove_cplx64 *x = a + (i & 2), *y = b + (i & 1);
+        out[i].re = x[0].re * y[0].re - x[0].im * y[0].im + x[1].re * y[2].re - x[1].im * y[2].im;
+        out[i].im = x[0].re * y[0].im + x[0].im * y[0].re + x[1].re * y[2].im + x[1].im * y[2].re;
+    }
+}
+
+/* Writes element e of a cell. */
+static inline void put_number(const grove_view *view, char *at, int e, double re, double im)
+{
+    if (view->bytes == 8) {
+        ((double *)(void *)at)[2 * e] = re;
+        ((double *)(void *)at)[2 * e + 1] = im;
+    } else {
+        ((float *)(void *)at)[2 * e] = (float)re;
+        ((float *)(void *)at)[2 * e + 1] = (float)im;
+    }
+}
+
+#endif

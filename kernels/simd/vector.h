@@ -1,0 +1,224 @@
+/* Vectors of `real` for the instruction set that the file is compiled for, in the vector extension
+ * that GCC and clang share. A file defines GROVE_REAL_SINGLE as 1 or 0 and includes this; GROVE_ISA
+ * comes with the compiler's flags. `half` has the lanes of a part of a vector in double: vectors of
+ * float are handled in two parts where double is needed. */
+#ifndef GROVE_KERNELS_VECTOR_H
+#define GROVE_KERNELS_VECTOR_H
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__AVX512F__)
+#define VECTOR_BYTES 64
+#elif defined(__AVX2__)
+#define VECTOR_BYTES 32
+#else
+#define VECTOR_BYTES 16
+#endif
+
+#if GROVE_REAL_SINGLE
+typedef float real;
+typedef int32_t whole;
+#define R(x) x##f
+enum { PARTS = 2, MANTISSA = 23 };
+#else
+typedef double real;
+typedef int64_t whole;
+#define R(x) x
+enum { PARTS = 1, MANTISSA = 52 };
+#endif
+
+enum { LANES = VECTOR_BYTES / (int)sizeof(real), PART = LANES / PARTS };
+
+typedef real vec __attribute__((vector_size(VECTOR_BYTES)));
+typedef whole wholes __attribute__((vector_size(VECTOR_BYTES)));
+typedef double half __attribute__((vector_size(VECTOR_BYTES)));
+#if GROVE_REAL_SINGLE
+typedef real part __attribute__((vector_size(VECTOR_BYTES / 2)));
+#else
+typedef vec part;
+#endif
+
+/* Parts that need not be aligned. */
+typedef double loose __attribute__((vector_size(VECTOR_BYTES), aligned(8), may_alias));
+
+#define FORCE static inline __attribute__((always_inline))
+
+/* Added and subtracted, these leave the nearest whole number. */
+#define ROUND_DOUBLE 6755399441055744.0
+#if GROVE_REAL_SINGLE
+#define ROUND_REAL 12582912.0f
+#else
+#define ROUND_REAL ROUND_DOUBLE
+#endif
+
+/* Keeps the compiler from fusing the product `x` with a sum, which of two products it would take
+ * being its choice. */
+#if defined(__AVX512F__)
+#define KEEP(x) __asm__("" : "+v"(x))
+#elif defined(__FMA__)
+#define KEEP(x) __asm__("" : "+x"(x))
+#else
+#define KEEP(x) ((void)0)
+#endif
+
+FORCE vec splat(real x)
+{
+    return x - (vec){0};
+}
+
+/* Double to `real`: a vector from its parts. */
+FORCE vec narrow(const half x[PARTS])
+{
+#if GROVE_REAL_SINGLE
+    part a = __builtin_convertvector(x[0], part), b = __builtin_convertvector(x[1], part);
+#if VECTOR_BYTES == 64
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+#elif VECTOR_BYTES == 32
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7);
+#else
+    return __builtin_shufflevector(a, b, 0, 1, 2, 3);
+#endif
+#else
+    return x[0];
+#endif
+}
+
+/* x * factor, the nearest whole number left out. */
+FORCE vec turns_of(const half x[PARTS], double factor)
+{
+    half rest[PARTS];
+
+    for (int i = 0; i < PARTS; i++) {
+        half turns = x[i] * factor;
+        rest[i] = turns - ((turns + ROUND_DOUBLE) - ROUND_DOUBLE);
+    }
+    return narrow(rest);
+}
+
+/* cos and sin of 2 pi y, |y| <= 1/2, from those of half the angle: fits on [0, 1/4] of sin(pi y) /
+ * y and cos(pi y) in y^2, by least squares in single precision, where a bias of the cosine would
+ * add up over sources, else Chebyshev's. The sine is good to the last bits relatively. */
+FORCE void turn(vec y, vec *cosine, vec *sine)
+{
+    vec t = y * y;
+#if GROVE_REAL_SINGLE
+    vec s = t * 0.07814113050699234f + -0.5985610485076904f;
+    s = s * t + 2.5501296520233154f;
+    s = s * t + -5.1677141189575195f;
+    s = s * t + 3.1415927410125732f;
+    vec c = t * -0.024395931512117386f + 0.23493707180023193f;
+    c = c * t + -1.335211992263794f;
+    c = c * t + 4.058709144592285f;
+    c = c * t + -4.934802055358887f;
+#else
+    vec s = t * 7.697826768224191e-07 + -2.1903497074626018e-05;
+    s = s * t + 0.0004662998161898394;
+    s = s * t + -0.007370430505916944;
+    s = s * t + 0.0821458865731029;
+    s = s * t + -0.5992645293189447;
+    s = s * t + 2.5501640398773007;
+    s = s * t + -5.167712780049969;
+    s = s * t + 3.141592653589793;
+    vec c = t * -1.34352129509532e-07 + 4.300724172734847e-06;
+    c = c * t + -0.00010463741681752138;
+    c = c * t + 0.0019295741872812349;
+    c = c * t + -0.025806891376592964;
+    c = c * t + 0.235330630357995;
+    c = c * t + -1.3352627688545549;
+    c = c * t + 4.058712126416768;
+    c = c * t + -4.934802200544679;
+#endif
+    c = c * t + R(1.0);
+    s = s * y;
+    *cosine = c * c - s * s;
+    *sine = (s + s) * c;
+}
+
+FORCE vec nearest(vec x)
+{
+    return (x + ROUND_REAL) - ROUND_REAL;
+}
+
+/* Numbers too small to divide by become 1e-20, which changes no sinc. */
+FORCE vec guard(vec x)
+{
+    wholes tiny = (x < R(1e-20)) & (x > -R(1e-20));
+    wholes bits = (tiny & (wholes)splat(R(1e-20))) | (~tiny & (wholes)x);
+    return (vec)bits;
+}
+
+/* sin(pi y); the sine is good to the last bits relatively. */
+FORCE vec sine_of_half_turns(vec y)
+{
+    vec rounded = y + ROUND_REAL, r = y - (rounded - ROUND_REAL), t = r * r;
+    wholes odd = (wholes)rounded << (int)(8 * sizeof(real) - 1);
+#if GROVE_REAL_SINGLE
+    vec s = t * 0.07765591227601387f + -0.5982904112834275f;
+    s = s * t + 2.550077386528912f;
+    s = s * t + -5.167710076668315f;
+    s = s * t + 3.1415926400772034f;
+#else
+    vec s = t * -2.113362735205297e-05 + 0.0004659870158043378;
+    s = s * t + -0.0073703643265304155;
+    s = s * t + 0.08214587881631043;
+    s = s * t + -0.599264528825224;
+    s = s * t + 2.5501640398618677;
+    s = s * t + -5.1677127800497855;
+    s = s * t + 3.1415926535897927;
+#endif
+    return (vec)((wholes)(s * r) ^ odd);
+}
+
+/* sin(pi x) and pi x, of which neither is zero: their ratio is sinc, and so is the product of two
+ * such ratios. */
+FORCE void sinc_parts(vec x, vec *sine, vec *angle)
+{
+    wholes tiny = (x < R(1e-15)) & (x > -R(1e-15));
+    vec y = (vec)((tiny & (wholes)splat(R(1e-15))) | (~tiny & (wholes)x));
+
+    *sine = sine_of_half_turns(y);
+    *angle = y * R(3.141592653589793238);
+    KEEP(*sine);
+    KEEP(*angle);
+}
+
+/* sin(pi x) / (pi x) */
+FORCE vec sinc_turns(vec x)
+{
+    vec sine, angle;
+
+    sinc_parts(x, &sine, &angle);
+    return sine / angle;
+}
+
+/* exp(-x), x >= 0; 0 from where single precision ends. */
+FORCE vec decay(vec x)
+{
+    wholes gone = x > R(80.0);
+    vec y = (vec)((wholes)x & ~gone) * -R(1.442695040888963407); /* or the power would overflow */
+    vec rounded = y + ROUND_REAL, f = y - (rounded - ROUND_REAL);
+#if GROVE_REAL_SINGLE
+    vec e = f * 0.0001546144469856913f + 0.0013400428177615838f;
+    e = e * f + 0.009618056678524637f;
+    e = e * f + 0.05550327226670302f;
+    e = e * f + 0.24022650922288757f;
+    e = e * f + 0.6931472067028326f;
+#else
+    vec e = f * 4.4558179083360645e-10 + 7.074194297288521e-09;
+    e = e * f + 1.0178057087733941e-07;
+    e = e * f + 1.3215432535912375e-06;
+    e = e * f + 1.5252733841556773e-05;
+    e = e * f + 0.00015403530463724353;
+    e = e * f + 0.001333355814640647;
+    e = e * f + 0.009618129107587256;
+    e = e * f + 0.055504108664821625;
+    e = e * f + 0.24022650695910158;
+    e = e * f + 0.6931471805599453;
+#endif
+    e = e * f + R(1.0);
+    wholes power = ((wholes)rounded - (wholes)splat(ROUND_REAL)) << MANTISSA;
+    return (vec)(((wholes)e + power) & ~gone);
+}
+
+#endif

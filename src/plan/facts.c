@@ -1,0 +1,86 @@
+#include "plan/facts.h"
+
+#include "base/memory.h"
+
+int grove_form_elements(const grove_form *form)
+{
+    return form->shape == GROVE_VECTOR ? form->vector : form->shape;
+}
+
+size_t grove_form_bytes(const grove_form *form, bool double_)
+{
+    return (size_t)grove_form_elements(form) * (double_ ? 8 : 4) * (form->complex_ ? 2 : 1);
+}
+
+static void learn(grove_facts *facts, const grove_node *node);
+
+static void learn_member(grove_facts *facts, const grove_node *node)
+{
+    grove_facts *own = &facts[node->id];
+    const grove_facts *leaf = &facts[node->leaf->id];
+
+    own->flagged = node->form.flags;
+    if (node->leaf->members[node->member].data)
+        return;
+    if (leaf->version)
+        own->key = grove_hash_integer(own->key, leaf->version);
+}
+
+/* A mean, a least or a greatest of nothing: all is flagged. */
+static bool has_no_sample(const grove_node *node)
+{
+    if (node->kind != GROVE_NODE_CLASS || !(node->class_->flags & GROVE_CLASS_REDUCE) ||
+        node->class_->reduce == GROVE_REDUCE_SUM)
+        return false;
+    for (int k = 0; k < node->consumed_count; k++)
+        if (node->consumed[k]->size == 0)
+            return true;
+    return false;
+}
+
+static void learn(grove_facts *facts, const grove_node *node)
+{
+    grove_facts *own = &facts[node->id];
+    grove_hash joined = node->key;
+    bool changed = false;
+
+    if (own->known)
+        return;
+    own->known = true;
+    own->key = node->key;
+    if (node->kind == GROVE_NODE_MEMBER)
+        learn_member(facts, node);
+    own->flagged = own->flagged || has_no_sample(node);
+    for (int k = 0; k < node->input_count; k++) {
+        const grove_node *in = node->inputs[k].node;
+        if (!in)
+            continue;
+        learn(facts, in);
+        own->flagged = own->flagged || facts[in->id].flagged;
+        joined = grove_hash_join(joined, facts[in->id].key);
+        changed = changed || !grove_hash_equal(facts[in->id].key, in->key);
+    }
+    if (changed)
+        own->key = joined;
+}
+
+grove_facts *grove_facts_new(const grove_tree *tree, bool double_precision)
+{
+    grove_facts *facts = grove_alloc((tree->node_count + 1) * sizeof(*facts));
+
+    for (size_t i = 0; i < tree->node_count; i++) {
+        grove_precision precision = tree->nodes[i]->form.precision;
+        facts[tree->nodes[i]->id].double_ = precision == GROVE_PRECISION_DOUBLE ||
+                                            (precision == GROVE_PRECISION_RUN && double_precision);
+    }
+    grove_facts_update(facts, tree);
+    return facts;
+}
+
+void grove_facts_update(grove_facts *facts, const grove_tree *tree)
+{
+    for (size_t i = 0; i < tree->node_count; i++)
+        facts[tree->nodes[i]->id].known = false;
+    for (size_t i = 0; i < tree->node_count; i++)
+        learn(facts, tree->nodes[i]);
+}

@@ -1,0 +1,75 @@
+/* Plans: what a run will take. */
+#include "plan/schedule.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+static double cells_of(const grove_node *node)
+{
+    double cells = 1;
+
+    for (int d = 0; d < node->axis_count; d++)
+        cells *= (double)node->axes[d]->size;
+    for (int d = 0; d < node->consumed_count; d++)
+        cells *= (double)node->consumed[d]->size;
+    return cells;
+}
+
+/* Sources in its sections, where a class sums in such. */
+static void add_section(grove_plan *plan, const grove_program *p, const grove_step *step)
+{
+    const grove_loop *loop = &p->loops[step->body];
+
+    if (step->body && step->kind >= GROVE_STEP_KERNEL && step->kind <= GROVE_STEP_EVAL &&
+        loop->count < loop->axis->size && (!plan->section || loop->count < plan->section))
+        plan->section = loop->count;
+}
+
+static void add_pass(grove_plan *plan, const grove_pass *pass, bool *seen)
+{
+    const grove_program *p = pass->program;
+
+    plan->tiles += pass->tiles;
+    if (pass->peak > plan->peak_bytes) /* where memory counts is where tiles matter */
+        plan->peak_bytes = pass->peak;
+    for (int i = 0; i < pass->root_count; i++)
+        if (pass->roots[i].kind == GROVE_ROOT_ACTION)
+            plan->visibilities += cells_of(pass->roots[i].node);
+    for (int s = 0; s < p->step_count; s++) {
+        const grove_step *step = &p->steps[s];
+        add_section(plan, p, step);
+        if (step->kind < GROVE_STEP_CAST || step->kind == GROVE_STEP_ROOT || seen[step->node->id])
+            continue;
+        seen[step->node->id] = true;
+        plan->operations += cells_of(step->node);
+    }
+    /* those of the pass that writes, which comes last */
+    const int64_t *tile = pass->tile;
+    plan->tile_times = p->block.axis[GROVE_CUT_TIME] ? tile[GROVE_CUT_TIME] : 1;
+    plan->tile_channels = p->block.axis[GROVE_CUT_FREQ] ? tile[GROVE_CUT_FREQ] : 1;
+    plan->tile_baselines = p->block.axis[GROVE_CUT_BASELINE] ? tile[GROVE_CUT_BASELINE] : 1;
+}
+
+int grove_session_plan(grove_session *session, grove_plan *plan)
+{
+    grove_tree *tree = session->tree;
+    grove_schedule *schedule = NULL;
+
+    *plan = (grove_plan){0};
+    tree->error = session->error;
+    int code = grove_schedule_new(session, tree->actions, tree->action_count, NULL, 0, &schedule);
+    if (code)
+        return code;
+    bool *seen = grove_alloc((tree->node_count + 1) * sizeof(bool));
+    plan->passes = schedule->count;
+    for (int i = 0; i < schedule->count; i++)
+        add_pass(plan, &schedule->passes[i], seen);
+    grove_schedule_free(schedule);
+    plan->process_bytes = grove_memory_resident() + plan->peak_bytes;
+    for (size_t i = 0; i < tree->node_count; i++)
+        if (tree->nodes[i]->used)
+            plan->process_bytes += tree->nodes[i]->memory;
+    free(seen);
+    return 0;
+}

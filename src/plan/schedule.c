@@ -1,0 +1,343 @@
+#include "plan/schedule.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const int cut_kinds[GROVE_CUTS] = {GROVE_AXIS_TIME, GROVE_AXIS_FREQ, GROVE_AXIS_BASELINE};
+
+enum { SECTIONS = GROVE_CUTS + 1 }; /* what is done last to save memory */
+
+typedef struct {
+    grove_schedule *schedule;
+    int *stage; /* by node, -1: not seen */
+    unsigned cuttable;
+} stager;
+
+/* ---- stages ---- */
+
+static void add_root(grove_schedule *s, grove_root_kind kind, grove_node *node, int stage)
+{
+    grove_grow((void **)&s->roots, &s->root_capacity, (size_t)s->root_count, sizeof(grove_root));
+    s->roots[s->root_count++] = (grove_root){.kind = kind, .node = node, .stage = stage};
+}
+
+static bool is_staged(stager *g, const grove_node *node)
+{
+    bool staged = false;
+
+    if (node->kind != GROVE_NODE_CLASS || !(node->class_->flags & GROVE_CLASS_REDUCE))
+        return false;
+    for (int i = 0; i < node->consumed_count; i++)
+        for (int k = 0; k < GROVE_CUTS; k++)
+            if (node->consumed[i]->kind == cut_kinds[k]) {
+                staged = staged || (g->cuttable >> k & 1);
+                if (k == GROVE_CUT_TIME)
+                    g->schedule->reduces_time = true;
+            }
+    return staged;
+}
+
+static uint64_t whole_bytes(const grove_schedule *s, const grove_node *node)
+{
+    uint64_t bytes = grove_form_bytes(&node->form, s->session->facts[node->id].double_) +
+                     s->session->facts[node->id].flagged;
+
+    for (int d = 0; d < node->axis_count; d++)
+        bytes *= (uint64_t)node->axes[d]->size;
+    return bytes;
+}
+
+static int visit(stager *g, grove_node *node)
+{
+    int stage = 0;
+
+    if (g->stage[node->id] >= 0)
+        return g->stage[node->id];
+    for (int k = 0; k < node->input_count; k++)
+        if (node->inputs[k].node) {
+            int below = visit(g, node->inputs[k].node);
+            stage = below > stage ? below : stage;
+        }
+    if (is_staged(g, node)) {
+        g->schedule->staged[node->id] = true;
+        g->schedule->result_bytes += whole_bytes(g->schedule, node);
+        add_root(g->schedule, GROVE_ROOT_COLLECT, node, stage++);
+    }
+    return g->stage[node->id] = stage;
+}
+
+static void find_stages(grove_schedule *s, unsigned cuttable, grove_node *const *nodes,
+                        size_t count)
+{
+    stager g = {s, grove_alloc((s->session->tree->node_count + 1) * sizeof(int)), cuttable};
+
+    for (size_t i = 0; i < s->session->tree->node_count; i++)
+        g.stage[i] = -1;
+    for (size_t i = 0; i < count; i++) {
+        int stage = visit(&g, nodes[i]);
+        add_root(s, s->stores ? GROVE_ROOT_STORE : GROVE_ROOT_ACTION, nodes[i], stage);
+    }
+    free(g.stage);
+}
+
+/* ---- passes ---- */
+
+static void axes_of(const grove_root *root, const grove_axis *axis[GROVE_CUTS])
+{
+    const grove_node *node =
+        root->kind == GROVE_ROOT_COLLECT ? root->node->inputs[0].node : root->node;
+
+    for (int k = 0; k < GROVE_CUTS; k++) {
+        axis[k] = NULL;
+        grove_node_axes_of_kind(node, cut_kinds[k], &axis[k], 1);
+    }
+}
+
+/* Takes the root into the pass's block if its axes are those of the pass. */
+static bool join(grove_pass *pass, grove_block *block, grove_root *root)
+{
+    const grove_axis *axis[GROVE_CUTS];
+
+    axes_of(root, axis);
+    for (int k = 0; k < GROVE_CUTS; k++)
+        if (axis[k] && block->axis[k] && axis[k] != block->axis[k])
+            return false;
+    for (int k = 0; k < GROVE_CUTS; k++) {
+        if (!axis[k])
+            continue;
+        root->follows |= 1u << k;
+        block->axis[k] = axis[k];
+        block->count[k] = axis[k]->size;
+    }
+    pass->roots = grove_realloc(pass->roots, (size_t)(pass->root_count + 1) * sizeof(grove_root));
+    pass->roots[pass->root_count++] = *root;
+    root->node = NULL; /* has a pass */
+    return true;
+}
+
+static void restrict_block(grove_block *block, const grove_range *range, int ranges)
+{
+    for (int r = 0; r < ranges; r++)
+        for (int k = 0; k < GROVE_CUTS; k++)
+            if (block->axis[k] == range[r].axis) {
+                block->first[k] = range[r].first;
+                block->count[k] = range[r].count;
+            }
+}
+
+static int add_to_program(grove_program *p, grove_root *root, int number, const grove_range *range,
+                          int ranges)
+{
+    int steps[GROVE_MAX_INPUTS];
+
+    if (root->kind == GROVE_ROOT_COLLECT)
+        return root->step = grove_program_add_collector(p, number, root->node);
+    if (root->kind == GROVE_ROOT_STORE) {
+        steps[0] = grove_program_add(p, root->node, range, ranges);
+        return steps[0] < 0
+                   ? steps[0]
+                   : (root->step = grove_program_add_root(p, number, root->node, steps, 1));
+    }
+    for (int k = 0; k < root->node->input_count; k++) {
+        grove_node *in = root->node->inputs[k].node;
+        steps[k] = in ? grove_program_add(p, in, NULL, 0) : -1;
+        if (in && steps[k] < 0)
+            return steps[k];
+    }
+    return root->step =
+               grove_program_add_root(p, number, root->node, steps, root->node->input_count);
+}
+
+static int make_pass(grove_schedule *s, grove_root *first, int rest, unsigned cuttable,
+                     const grove_range *range, int ranges)
+{
+    grove_session *session = s->session;
+    grove_pass *pass;
+    grove_block block = {0};
+    int stage = first->stage, code = 0;
+
+    s->passes = grove_realloc(s->passes, (size_t)(s->count + 1) * sizeof(grove_pass));
+    pass = &s->passes[s->count++];
+    memset(pass, 0, sizeof(*pass));
+    for (int i = 0; i < rest; i++)
+        if (first[i].node && first[i].stage == stage)
+            join(pass, &block, &first[i]);
+    if (pass->roots[0].kind == GROVE_ROOT_STORE)
+        restrict_block(&block, range, ranges);
+    pass->program = grove_program_new(session->tree, session->facts, &block, cuttable);
+    pass->program->staged = s->staged;
+    pass->program->hoist = session->budget / 32;
+    pass->program->keep_all = s->stores;
+    pass->program->parted = session->parted;
+    pass->program->section = s->sections;
+    for (int i = 0; i < pass->root_count && code >= 0; i++)
+        code = add_to_program(pass->program, &pass->roots[i], i, range, ranges);
+    if (code < 0)
+        return code;
+    grove_program_finish(pass->program);
+    return 0;
+}
+
+static int make_passes(grove_schedule *s, unsigned cuttable, const grove_range *range, int ranges)
+{
+    int last = 0;
+
+    for (int i = 0; i < s->root_count; i++)
+        last = s->roots[i].stage > last ? s->roots[i].stage : last;
+    for (int stage = 0; stage <= last; stage++)
+        for (int i = 0; i < s->root_count; i++) {
+            if (!s->roots[i].node || s->roots[i].stage != stage)
+                continue;
+            int code = make_pass(s, &s->roots[i], s->root_count - i, cuttable, range, ranges);
+            if (code)
+                return code;
+        }
+    return 0;
+}
+
+void grove_schedule_free(grove_schedule *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < s->count; i++) {
+        grove_pass *pass = &s->passes[i];
+        for (int r = 0; r < pass->root_count; r++) {
+            grove_accumulator_free(pass->roots[r].fold);
+            grove_value_unref(pass->roots[r].stored);
+        }
+        free(pass->roots);
+        grove_program_free(pass->program);
+    }
+    for (size_t i = 0; i < s->session->tree->node_count; i++)
+        grove_value_unref(s->results[i]);
+    free(s->results);
+    free(s->staged);
+    free(s->roots);
+    free(s->passes);
+    free(s);
+}
+
+static int make_schedule(grove_session *session, grove_node *const *nodes, size_t count,
+                         const grove_range *range, int ranges, unsigned cuttable, bool sections,
+                         grove_schedule **schedule)
+{
+    size_t all = session->tree->node_count + 1;
+    grove_schedule *s = grove_alloc(sizeof(*s));
+
+    *schedule = s;
+    s->session = session;
+    s->sections = sections;
+    s->staged = grove_alloc(all * sizeof(bool));
+    s->results = grove_alloc(all * sizeof(grove_value *));
+    s->stores = count && !(nodes[0]->class_ && nodes[0]->class_->flags & GROVE_CLASS_ACTION);
+    find_stages(s, cuttable, nodes, count);
+    return make_passes(s, cuttable, range, ranges);
+}
+
+/* ---- which axes are cut ---- */
+
+static unsigned forced(const grove_session_options *options)
+{
+    return (options->tile_times ? 1u << GROVE_CUT_TIME : 0) |
+           (options->tile_channels ? 1u << GROVE_CUT_FREQ : 0) |
+           (options->tile_baselines ? 1u << GROVE_CUT_BASELINE : 0);
+}
+
+static bool choose_tiles(grove_schedule *s, uint64_t *needed)
+{
+    bool fits = true;
+
+    for (int i = 0; i < s->count; i++) {
+        fits = grove_tiles_choose(s, &s->passes[i]) && fits;
+        if (s->passes[i].peak > *needed)
+            *needed = s->passes[i].peak;
+    }
+    return fits;
+}
+
+/* In one tile: small runs, and where the whole is asked for. */
+static bool is_well_whole(const grove_schedule *s)
+{
+    uint64_t largest = 0;
+
+    for (int i = 0; i < s->count; i++)
+        if (s->passes[i].largest > largest)
+            largest = s->passes[i].largest;
+    return s->stores || largest <= (uint64_t)8 << 20;
+}
+
+/* Does cutting along time make more than one pass go through many tiles? Then what fits the memory
+ * whole is better computed once. */
+static bool repeats(const grove_schedule *s)
+{
+    int many = 0;
+
+    for (int i = 0; i < s->count; i++)
+        many += s->passes[i].tiles > 1;
+    return s->reduces_time && many > 1;
+}
+
+/* The schedule with axes cut up to `level`, of which 0 is one tile and the last takes sums over
+ * sources in sections, too; whether it fits, and what it needs if not. */
+static int try_level(grove_session *session, grove_node *const *nodes, size_t count,
+                     const grove_range *range, int ranges, unsigned level,
+                     grove_schedule **schedule, bool *fits, uint64_t *needed)
+{
+    unsigned force = forced(&session->options);
+
+    grove_schedule_free(*schedule);
+    *schedule = NULL;
+    *needed = 0;
+    unsigned cuts = force ? force : (1u << (level < SECTIONS ? level : GROVE_CUTS)) - 1;
+    int code =
+        make_schedule(session, nodes, count, range, ranges, cuts, level == SECTIONS, schedule);
+    *fits = !code && choose_tiles(*schedule, needed);
+    if (code) {
+        grove_schedule_free(*schedule);
+        *schedule = NULL;
+    }
+    return code;
+}
+
+int grove_schedule_new(grove_session *session, grove_node *const *nodes, size_t count,
+                       const grove_range *range, int ranges, grove_schedule **schedule)
+{
+    char want[32], have[32];
+    bool fits, whole;
+    uint64_t needed;
+
+    *schedule = NULL;
+    int code = try_level(session, nodes, count, range, ranges, 0, schedule, &fits, &needed);
+    whole = fits;
+    if (!code && !fits && forced(&session->options) && session->device_count)
+        return try_level(session, nodes, count, range, ranges, SECTIONS, schedule, &fits, &needed);
+    if (code || forced(&session->options) || (whole && is_well_whole(*schedule)))
+        return code;
+    for (unsigned level = 1; level <= SECTIONS; level++) {
+        code = try_level(session, nodes, count, range, ranges, level, schedule, &fits, &needed);
+        if (code || (fits && !(whole && repeats(*schedule))))
+            return code;
+        if (fits)
+            return try_level(session, nodes, count, range, ranges, 0, schedule, &fits, &needed);
+    }
+    grove_schedule_free(*schedule);
+    *schedule = NULL;
+    if (session->budget < session->memory) {
+        grove_log(GROVE_LOG_WARNING,
+                  "%s: the smallest tile needs %s, there is room for %s; the cpu computes what "
+                  "does not fit",
+                  session->device->name, grove_show_bytes(want, (double)needed),
+                  grove_show_bytes(have, 0.9 * (double)session->budget));
+        session->fallen_back = session->resigned = true;
+        session->budget = session->memory;
+        return grove_schedule_new(session, nodes, count, range, ranges, schedule);
+    }
+    return grove_fail(session->error, GROVE_NO_MEMORY,
+                      "memory: the smallest tile needs %s, %s are allowed; allow more",
+                      grove_show_bytes(want, (double)needed),
+                      grove_show_bytes(have, (double)session->memory));
+}

@@ -1,0 +1,153 @@
+/* The choice of tiles: as many times at once as fit the memory, then channels, then baselines. */
+#include "plan/schedule.h"
+
+#include <string.h>
+
+#define MIB ((uint64_t)1 << 20)
+
+typedef struct {
+    const grove_schedule *schedule;
+    grove_pass *pass;
+    uint64_t budget, chunk, wanted; /* wanted: bytes of the largest value of a tile */
+} chooser;
+
+static bool fits(chooser *c, const int64_t tile[GROVE_CUTS])
+{
+    c->pass->peak = grove_pass_footprint(c->schedule, c->pass, tile, c->chunk, &c->pass->largest);
+    return c->pass->peak <= c->budget;
+}
+
+/* Whether the pass may be cut there at all. */
+static bool can_cut(const chooser *c, int cut)
+{
+    const grove_program *p = c->pass->program;
+
+    return p->block.axis[cut] && p->cuttable >> cut & 1;
+}
+
+/* The most cells along an axis that fit, and, along time, that make no larger values than wanted. 0
+ * if not even one does. */
+static int64_t most(chooser *c, int64_t tile[GROVE_CUTS], int cut)
+{
+    int64_t low = 0, high = c->pass->program->block.count[cut];
+
+    while (low < high) {
+        int64_t middle = low + (high - low + 1) / 2;
+        tile[cut] = middle;
+        bool good = fits(c, tile);
+        if (good && (middle == 1 || cut != GROVE_CUT_TIME || c->pass->largest <= c->wanted))
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* Tiles of about one size. */
+static int64_t even(int64_t size, int64_t tile)
+{
+    int64_t count = (size + tile - 1) / tile;
+
+    return (size + count - 1) / count;
+}
+
+static bool search(chooser *c, int64_t tile[GROVE_CUTS])
+{
+    const grove_block *block = &c->pass->program->block;
+    bool any = false;
+
+    for (int k = 0; k < GROVE_CUTS; k++) {
+        if (!can_cut(c, k) || block->count[k] == 0)
+            continue;
+        int64_t found = most(c, tile, k);
+        if (found) {
+            tile[k] = even(block->count[k], found);
+            return true;
+        }
+        tile[k] = 1;
+        any = true;
+    }
+    return !any && fits(c, tile);
+}
+
+static void take(grove_pass *pass, const int64_t tile[GROVE_CUTS])
+{
+    const grove_block *block = &pass->program->block;
+
+    memcpy(pass->tile, tile, sizeof(pass->tile));
+    pass->tiles = 1;
+    for (int k = 0; k < GROVE_CUTS; k++)
+        if (block->axis[k] && tile[k] > 0)
+            pass->tiles *= (block->count[k] + tile[k] - 1) / tile[k];
+}
+
+static bool force(chooser *c, int64_t tile[GROVE_CUTS])
+{
+    const grove_session_options *options = &c->schedule->session->options;
+    int64_t given[GROVE_CUTS] = {options->tile_times, options->tile_channels,
+                                 options->tile_baselines};
+    bool any = false;
+
+    for (int k = 0; k < GROVE_CUTS; k++) {
+        any = any || given[k];
+        if (given[k] > 0 && given[k] < tile[k])
+            tile[k] = given[k];
+    }
+    return any;
+}
+
+/* The largest power of two with which the smallest tile fits: it depends on nothing but the tree
+ * and the memory. */
+static void choose_section(chooser *c)
+{
+    grove_program *p = c->pass->program;
+    uint64_t chunk = c->chunk;
+    int64_t tile[GROVE_CUTS];
+
+    memcpy(tile, p->block.count, sizeof(tile));
+    for (int k = 0; k < GROVE_CUTS; k++)
+        if (can_cut(c, k) && tile[k] > 1)
+            tile[k] = 1;
+    p->section = 1;
+    for (int l = 1; l < p->loop_count; l++)
+        while (p->section < p->loops[l].axis->size)
+            p->section *= 2;
+    while (!fits(c, tile) && p->section > 1) {
+        c->chunk = c->chunk > 4096 ? c->chunk / 16 : chunk;
+        p->section /= c->chunk == chunk ? 2 : 1;
+    }
+    c->chunk = chunk;
+}
+
+bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
+{
+    uint64_t memory = schedule->session->budget;
+    chooser c = {schedule, pass, memory - memory / 10, memory / 8, 0};
+    int64_t tile[GROVE_CUTS];
+    bool found;
+
+    if (c.chunk > 64 * MIB)
+        c.chunk = 64 * MIB;
+    if (pass->program->section)
+        choose_section(&c);
+    memcpy(tile, pass->program->block.count, sizeof(tile));
+    bool forced = force(&c, tile);
+    found = fits(&c, tile);
+    /* some tiles, so that reading and writing overlap with computing and the values of one stay in
+       the processor's last cache, but not such small ones that managing them costs a percent */
+    c.wanted = pass->largest / 8;
+    uint64_t unit =
+        schedule->session->device_count ? 8 * MIB : MIB; /* launches want more at once */
+    c.wanted = c.wanted < 4 * unit ? 4 * unit : c.wanted > 8 * unit ? 8 * unit : c.wanted;
+    while (!forced && pass->program->cuttable) {
+        memcpy(tile, pass->program->block.count, sizeof(tile));
+        found = search(&c, tile);
+        if (found || c.chunk <= 4096)
+            break;
+        c.chunk /= 16;
+    }
+    take(pass, tile);
+    /* chunks and what is kept are those of the tiles chosen */
+    fits(&c, tile);
+    return found;
+}
