@@ -73,14 +73,20 @@ GROVE_CELL(multiply_reals)
         GROVE_OUT_REAL(c)[e] = x[a ? e : 0] * y[b ? e : 0];
 }
 
-/* The matrix product. */
+/* The matrix product. A diagonal takes no part with what it lacks: zero times what is flagged may
+ * be no number. */
 GROVE_CELL(multiply_jones)
 {
+    int left = c->args->in[0].shape != GROVE_MATRIX, right = c->args->in[1].shape != GROVE_MATRIX;
     cplx a[4], b[4], out[4];
 
     mat_at(c, 0, a);
     mat_at(c, 1, b);
-    mat_mul(out, a, b);
+    if (left || right)
+        for (int e = 0; e < 4; e++)
+            out[e] = left ? cx_mul(a[e & 2 ? 3 : 0], b[e]) : cx_mul(a[e], b[e & 1 ? 3 : 0]);
+    else
+        mat_mul(out, a, b);
     mat_put(c, out);
 }
 

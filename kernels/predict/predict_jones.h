@@ -194,7 +194,8 @@ static void surround_matrix(const jones *left, const real *b, const jones *right
     }
 }
 
-/* The same for diagonal Jones terms, of the elements that are wanted. */
+/* The same for diagonal Jones terms, of the elements that are wanted; unity has none beside the
+ * diagonal. */
 static void surround_diagonal(const work *w, const jones *left, const real *b, const jones *right,
                               jones *to)
 {
@@ -203,7 +204,8 @@ static void surround_diagonal(const work *w, const jones *left, const real *b, c
     for (int k = 0; k < job->sum.components; k++) {
         int e = 2 * job->element[k], i = e & 4 ? 6 : 0, j = e & 2 ? 6 : 0;
         vec x[2] = {splat(0), splat(0)}, y[2] = {splat(0), splat(0)};
-        add_times(x, left->at + i, right->at[j], right->at[j + 1]);
+        if (b || i == j)
+            add_times(x, left->at + i, right->at[j], right->at[j + 1]);
         if (b) {
             add_times(y, x, splat(b[e]), splat(b[e + 1]));
             memcpy(x, y, sizeof(x));

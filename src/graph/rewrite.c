@@ -2,9 +2,11 @@
  * array. */
 #include "graph/rewrite.h"
 
+#include "base/memory.h"
 #include "base/text.h"
 #include "graph/call.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_FACTORS = 64 };
@@ -17,6 +19,7 @@ typedef struct {
 typedef struct {
     grove_tree *tree;
     const grove_axis *source;
+    const bool *flagged; /* by number of a node: its value may have flags */
     factor factors[MOST_FACTORS];
     int count;
     int point;          /* position of the point node among the factors */
@@ -110,6 +113,8 @@ static void check_factor(product *p, int i)
 
     if (varies(f->edge.node, GROVE_AXIS_BASELINE))
         p->why = reason(p, f, "varies with source and baseline");
+    else if (p->flagged[f->edge.node->id])
+        p->why = reason(p, f, "may have flags, and a sum leaves out flagged samples");
     else if (!f->scalar && i < p->point && side == 'q')
         p->why = reason(p, f, "is seen from q but stands left of the point");
     else if (!f->scalar && i > p->point && side == 'p')
@@ -284,10 +289,12 @@ static grove_node *fuse(product *p, grove_node *sum)
     return result.node;
 }
 
-static grove_node *rewrite_sum(grove_tree *tree, grove_node *sum, grove_edge body);
+static grove_node *rewrite_sum(grove_tree *tree, const bool *flagged, grove_node *sum,
+                               grove_edge body);
 
 /* sum(a + b) = sum(a) + sum(b), where each term varies with the source and can be fused. */
-static grove_node *split_terms(grove_tree *tree, grove_node *sum, grove_node *body)
+static grove_node *split_terms(grove_tree *tree, const bool *flagged, grove_node *sum,
+                               grove_node *body)
 {
     grove_node *term[2];
     grove_argument arguments[2] = {{0}};
@@ -295,7 +302,7 @@ static grove_node *split_terms(grove_tree *tree, grove_node *sum, grove_node *bo
     for (int k = 0; k < 2; k++) {
         if (!grove_node_has_axis(body->inputs[k].node, sum->consumed[0]))
             return NULL;
-        term[k] = rewrite_sum(tree, sum, body->inputs[k]);
+        term[k] = rewrite_sum(tree, flagged, sum, body->inputs[k]);
         if (!term[k])
             return NULL;
         arguments[k].operand = (grove_operand){.kind = GROVE_OPERAND_NODE, .node = term[k]};
@@ -304,14 +311,15 @@ static grove_node *split_terms(grove_tree *tree, grove_node *sum, grove_node *bo
     return grove_tree_call(tree, body->class_, NULL, &sum->place, arguments, 2).node;
 }
 
-static grove_node *rewrite_sum(grove_tree *tree, grove_node *sum, grove_edge body)
+static grove_node *rewrite_sum(grove_tree *tree, const bool *flagged, grove_node *sum,
+                               grove_edge body)
 {
-    product p = {.tree = tree, .source = sum->consumed[0], .constant = {1, 0}};
+    product p = {.tree = tree, .source = sum->consumed[0], .flagged = flagged, .constant = {1, 0}};
     grove_node *result = NULL;
 
     if ((is_class(body.node, "add") || is_class(body.node, "subtract")) &&
         varies(body.node, GROVE_AXIS_BASELINE))
-        result = split_terms(tree, sum, body.node);
+        result = split_terms(tree, flagged, sum, body.node);
     if (!result) {
         collect(&p, body);
         result = fuse(&p, sum);
@@ -335,9 +343,24 @@ void grove_node_replace(grove_tree *tree, const grove_node *old, grove_node *new
                 tree->nodes[i]->inputs[k].node = new;
 }
 
+/* Whether values may have flags, by number of the node. */
+static bool *find_flagged(const grove_tree *tree)
+{
+    bool *flagged = grove_alloc(tree->node_count + 1);
+
+    for (size_t i = 0; i < tree->node_count; i++) {
+        const grove_node *node = tree->nodes[i];
+        flagged[i] = node->kind == GROVE_NODE_MEMBER && node->form.flags;
+        for (int k = 0; k < node->input_count; k++)
+            flagged[i] = flagged[i] || (node->inputs[k].node && flagged[node->inputs[k].node->id]);
+    }
+    return flagged;
+}
+
 int grove_tree_rewrite(grove_tree *tree)
 {
     size_t count = tree->node_count; /* those made here need no second look */
+    bool *flagged = find_flagged(tree);
 
     for (size_t i = 0; i < count; i++) {
         grove_node *sum = tree->nodes[i];
@@ -345,7 +368,7 @@ int grove_tree_rewrite(grove_tree *tree)
             continue;
         grove_error *error = tree->error;
         tree->error = NULL; /* a rewriting that fails is no error of the user's */
-        grove_node *fused = rewrite_sum(tree, sum, sum->inputs[0]);
+        grove_node *fused = rewrite_sum(tree, flagged, sum, sum->inputs[0]);
         tree->error = error;
         if (!fused)
             continue;
@@ -355,6 +378,7 @@ int grove_tree_rewrite(grove_tree *tree)
             fused->auto_named = false;
         }
     }
+    free(flagged);
     grove_tree_drop_neutral(tree);
     return 0;
 }
