@@ -63,9 +63,9 @@ static void measure_product(gpu_bench *b, const char *how, bool double_)
               &(gpu_counts){.operations = operations,
                             .bytes = (double)(2 * numbers + out) * (double_ ? 8 : 4)});
     finish_row();
-    b->device->release(b->device, (void *)(uintptr_t)w.product.a, 0);
-    b->device->release(b->device, (void *)(uintptr_t)w.product.b, 0);
-    b->device->release(b->device, w.product.c, bytes);
+    grove_device_release(b->device, (void *)(uintptr_t)w.product.a, 0);
+    grove_device_release(b->device, (void *)(uintptr_t)w.product.b, 0);
+    grove_device_release(b->device, w.product.c, bytes);
 }
 
 /* Repeated in place, where numbers grow until they are none; that takes the same time. */
@@ -87,7 +87,7 @@ static void measure_transform(gpu_bench *b, const char *how, int rank, bool doub
     gpu_print(b, name, double_, seconds,
               &(gpu_counts){.operations = operations, .bytes = 2.0 * (double)bytes});
     finish_row();
-    b->device->release(b->device, w.transform.at, bytes);
+    grove_device_release(b->device, w.transform.at, bytes);
 }
 
 /* Nearly a multiple of unity, of which every factor has a factor again. */
@@ -115,9 +115,9 @@ static void measure_cholesky(gpu_bench *b, const char *how)
               &(gpu_counts){.operations = cube / 6 + (double)(n * n * count),
                             .bytes = 2.0 * (double)bytes});
     finish_row();
-    b->device->release(b->device, w.cholesky.matrix, 0);
-    b->device->release(b->device, w.cholesky.right, 0);
-    b->device->release(b->device, w.cholesky.info, 0);
+    grove_device_release(b->device, w.cholesky.matrix, 0);
+    grove_device_release(b->device, w.cholesky.right, 0);
+    grove_device_release(b->device, w.cholesky.info, 0);
     free(matrix);
 }
 

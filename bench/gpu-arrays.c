@@ -57,8 +57,8 @@ static void measure_fold(gpu_bench *b, const char *name, int kept)
         &(gpu_counts){.in_double = (double)in, .bytes = 4.0 * (double)in + 16.0 * (double)out});
     printf("\n");
     fflush(stdout);
-    b->device->release(b->device, args.in[0].data, 0);
-    b->device->release(b->device, args.out.data, 0);
+    grove_device_release(b->device, args.in[0].data, 0);
+    grove_device_release(b->device, args.out.data, 0);
 }
 
 /* 2x2 matrices of noise: for each complex number a draw of ten rounds of integers, a logarithm, a
@@ -89,8 +89,8 @@ static void measure_noise(gpu_bench *b, bool double_)
     fflush(stdout);
     for (int k = 0; k < 5; k++)
         if (numbers[k])
-            b->device->release(b->device, args.in[k].data, 8);
-    b->device->release(b->device, args.out.data, 0);
+            grove_device_release(b->device, args.in[k].data, 8);
+    grove_device_release(b->device, args.out.data, 0);
 }
 
 /* 2x2 matrices [time, station, freq] as baselines see them. */
@@ -119,8 +119,8 @@ static void measure_gather(gpu_bench *b, bool double_)
               &(gpu_counts){.bytes = (double)(in + out) * bytes});
     printf("\n");
     fflush(stdout);
-    b->device->release(b->device, args.in[0].data, 0);
-    b->device->release(b->device, args.out.data, 0);
+    grove_device_release(b->device, args.in[0].data, 0);
+    grove_device_release(b->device, args.out.data, 0);
 }
 
 void gpu_measure_arrays(gpu_bench *b)

@@ -20,7 +20,7 @@ void *gpu_make_room(const gpu_bench *b, size_t bytes)
 {
     void *at = NULL;
 
-    gpu_must(b, b->device->allocate(b->device, bytes, &at, b->error));
+    gpu_must(b, grove_device_allocate(b->device, bytes, &at, b->error));
     return at;
 }
 
@@ -28,8 +28,8 @@ void *gpu_send(const gpu_bench *b, const void *from, size_t bytes)
 {
     void *at = gpu_make_room(b, bytes);
 
-    gpu_must(b, b->device->upload(b->device, at, from, bytes, b->error));
-    gpu_must(b, b->device->ready(b->device, at, b->error));
+    gpu_must(b, grove_device_upload(b->device, at, from, bytes, b->error));
+    gpu_must(b, grove_device_ready(b->device, at, b->error));
     return at;
 }
 
@@ -54,9 +54,9 @@ void *gpu_send_random(const gpu_bench *b, int64_t numbers, bool double_)
         else
             ((float *)host)[k] = (float)gpu_draw();
     for (size_t done = 0; done < bytes; done += part)
-        gpu_must(b, b->device->upload(b->device, (char *)at + done, host,
-                                      bytes - done < part ? bytes - done : part, b->error));
-    gpu_must(b, b->device->ready(b->device, at, b->error));
+        gpu_must(b, grove_device_upload(b->device, (char *)at + done, host,
+                                        bytes - done < part ? bytes - done : part, b->error));
+    gpu_must(b, grove_device_ready(b->device, at, b->error));
     free(host);
     return at;
 }
@@ -68,14 +68,14 @@ double gpu_time(const gpu_bench *b, void (*queue)(const gpu_bench *b, void *cont
     int round = 0;
 
     queue(b, context); /* loads what is to be loaded */
-    gpu_must(b, device->wait(device, b->error));
+    gpu_must(b, grove_device_wait(device, b->error));
     for (; round < b->rounds && (round == 0 || spent < 10 * b->least); round++) {
         int64_t done = 0, next = 1;
         double start = bench_wall_seconds(), taken = 0;
         while (taken < b->least) {
             for (int64_t k = 0; k < next; k++)
                 queue(b, context);
-            gpu_must(b, device->wait(device, b->error));
+            gpu_must(b, grove_device_wait(device, b->error));
             done += next;
             next = done;
             taken = bench_wall_seconds() - start;
@@ -96,7 +96,7 @@ static void launch(const gpu_bench *b, void *context)
 {
     const launches *l = context;
 
-    gpu_must(b, b->device->launch(b->device, l->kernel, l->args, l->double_, b->error));
+    gpu_must(b, grove_device_launch(b->device, l->kernel, l->args, l->double_, b->error));
 }
 
 double gpu_time_launches(const gpu_bench *b, const grove_kernel *kernel, const grove_args *args,

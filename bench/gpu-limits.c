@@ -36,30 +36,30 @@ static void measure_copies(gpu_bench *b)
     grove_device *device = b->device;
 
     memset(host, 1, bytes);
-    gpu_must(b, device->settle(device, b->error));
-    grove_busy before = device->busy;
-    device->timed = true;
+    gpu_must(b, grove_timing_collect(device, b->error));
+    grove_busy before = device->timing.busy;
+    device->timing.enabled = true;
     for (int round = 0; round < b->rounds; round++) {
         double start = bench_wall_seconds();
-        gpu_must(b, device->upload(device, there, host, bytes, b->error));
-        gpu_must(b, device->ready(device, there, b->error));
-        gpu_must(b, device->wait(device, b->error));
+        gpu_must(b, grove_device_upload(device, there, host, bytes, b->error));
+        gpu_must(b, grove_device_ready(device, there, b->error));
+        gpu_must(b, grove_device_wait(device, b->error));
         up[round] = bench_wall_seconds() - start;
         start = bench_wall_seconds();
-        gpu_must(b, device->download(device, host, there, bytes, b->error));
+        gpu_must(b, grove_device_download(device, host, there, bytes, b->error));
         down[round] = bench_wall_seconds() - start;
     }
-    gpu_must(b, device->settle(device, b->error));
-    device->timed = false;
-    double up_busy = (device->busy.up - before.up) / b->rounds;
-    double down_busy = (device->busy.down - before.down) / b->rounds;
+    gpu_must(b, grove_timing_collect(device, b->error));
+    device->timing.enabled = false;
+    double up_busy = (device->timing.busy.up - before.up) / b->rounds;
+    double down_busy = (device->timing.busy.down - before.down) / b->rounds;
     b->up = (double)bytes / bench_median(up, b->rounds);
     b->down = (double)bytes / bench_median(down, b->rounds);
     print_limit("copy to the device, pageable", (double)bytes / b->up, 0, (double)bytes);
     print_limit("the same, the device alone (pinned)", up_busy, 0, (double)bytes);
     print_limit("copy from the device, pageable", (double)bytes / b->down, 0, (double)bytes);
     print_limit("the same, the device alone (pinned)", down_busy, 0, (double)bytes);
-    device->release(device, there, bytes);
+    grove_device_release(device, there, bytes);
     free(host);
 }
 
@@ -75,8 +75,8 @@ static void measure_memory(gpu_bench *b)
     double seconds = gpu_time_launches(b, &stream, &args, true);
     b->memory = 2 * (double)bytes / seconds;
     print_limit("memory, read and written", seconds, 0, 2 * (double)bytes);
-    b->device->release(b->device, args.out.data, bytes);
-    b->device->release(b->device, args.in[0].data, bytes);
+    grove_device_release(b->device, args.out.data, bytes);
+    grove_device_release(b->device, args.in[0].data, bytes);
 }
 
 static double measure_chains(const gpu_bench *b, const grove_kernel *kernel, const char *name,
@@ -96,7 +96,7 @@ static double measure_chains(const gpu_bench *b, const grove_kernel *kernel, con
     args.out.data = gpu_make_room(b, bytes);
     double seconds = gpu_time_launches(b, kernel, &args, double_);
     print_limit(name, seconds, operations, 0);
-    b->device->release(b->device, args.out.data, bytes);
+    grove_device_release(b->device, args.out.data, bytes);
     return operations / seconds;
 }
 

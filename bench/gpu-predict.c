@@ -224,9 +224,9 @@ static double difference(const gpu_bench *b, grove_args *args, const void *there
 
     for (int64_t row = 0; row < rows; row += step) {
         grove_predict_cells(args, row, row + 1);
-        gpu_must(b, b->device->download(b->device, result,
-                                        (const char *)there + row * args->out.stride[2],
-                                        (size_t)args->out.stride[2], b->error));
+        gpu_must(b, grove_device_download(b->device, result,
+                                          (const char *)there + row * args->out.stride[2],
+                                          (size_t)args->out.stride[2], b->error));
         for (int64_t n = 0; n < each; n++) {
             bool double_ = args->out.bytes == 8;
             double x = double_ ? ((double *)args->out.data)[row * each + n]
@@ -252,7 +252,7 @@ static const grove_kernel *kernel_of(const gpu_bench *b, const workload *w, cons
         return NULL;
     if (w->way == PRODUCTS)
         kernel = &grove_predict_station_vector_kernel;
-    return b->device->prepare(b->device, kernel, double_, NULL) ? NULL : kernel;
+    return grove_device_prepare(b->device, kernel, double_, NULL) ? NULL : kernel;
 }
 
 static gpu_counts count(const workload *w, const grove_args *args, int stations, double sum,
@@ -273,7 +273,7 @@ static void free_inputs(const gpu_bench *b, const grove_args *args, const grove_
 {
     for (int k = 0; k < INPUTS; k++) {
         if (args->in[k].data)
-            b->device->release(b->device, there->in[k].data, 0);
+            grove_device_release(b->device, there->in[k].data, 0);
         free(args->in[k].data);
     }
 }
@@ -317,7 +317,7 @@ static void measure(gpu_bench *b, const workload *w, bool double_)
     gpu_print(b, w->name, double_, seconds, &counts);
     print_rate(w, double_, sum / seconds, difference(b, &args, there.out.data));
     free_inputs(b, &args, &there);
-    b->device->release(b->device, there.out.data, bytes);
+    grove_device_release(b->device, there.out.data, bytes);
     free(args.out.data);
 }
 

@@ -494,7 +494,7 @@ static void add_cuda(grove_text *text)
         grove_device *device = grove_device_open("cuda", k, 0, error);
         grove_text_add(text, "cuda:%d  %s\n", k,
                        device ? device->description : grove_error_message(error, 0));
-        if (device && device->prepare(device, &grove_array_cast, false, error))
+        if (device && grove_device_prepare(device, &grove_array_cast, false, error))
             grove_text_add(text, "        not used: %s\n", grove_error_message(error, 0));
         if (device) {
             device->algebra->tell(device, libraries, sizeof(libraries));

@@ -43,9 +43,9 @@ static void *send(grove_device *device, const double *x, size_t numbers, bool do
 
     for (size_t k = 0; k < numbers; k++)
         single[k] = (float)x[k];
-    ck_assert_int_eq(device->allocate(device, bytes, &at, NULL), 0);
-    ck_assert_int_eq(device->upload(device, at, double_ ? (const void *)x : single, bytes, NULL),
-                     0);
+    ck_assert_int_eq(grove_device_allocate(device, bytes, &at, NULL), 0);
+    ck_assert_int_eq(
+        grove_device_upload(device, at, double_ ? (const void *)x : single, bytes, NULL), 0);
     free(single);
     return at;
 }
@@ -55,8 +55,8 @@ static double *fetch(grove_device *device, void *at, size_t numbers, bool double
     double *x = malloc(numbers * sizeof(*x));
     float *single = malloc(numbers * sizeof(*single));
 
-    ck_assert_int_eq(device->download(device, double_ ? (void *)x : single, at,
-                                      numbers * (double_ ? 8 : 4), NULL),
+    ck_assert_int_eq(grove_device_download(device, double_ ? (void *)x : single, at,
+                                           numbers * (double_ ? 8 : 4), NULL),
                      0);
     for (size_t k = 0; !double_ && k < numbers; k++)
         x[k] = single[k];
@@ -99,9 +99,9 @@ static void check_products(grove_device *device, const int size[4], bool shared,
             }
     ck_assert_msg(worst < (double_ ? 1e-14 : 1e-6) * (double)(inner + 1), "%d %d %d: %g", size[0],
                   size[1], size[2], worst);
-    device->release(device, (void *)(uintptr_t)p.a, 0);
-    device->release(device, (void *)(uintptr_t)p.b, 0);
-    device->release(device, p.c, 0);
+    grove_device_release(device, (void *)(uintptr_t)p.a, 0);
+    grove_device_release(device, (void *)(uintptr_t)p.b, 0);
+    grove_device_release(device, p.c, 0);
     free(a);
     free(b);
     free(c);
@@ -150,7 +150,7 @@ static void check_transform(grove_device *device, const int size[4], int sign, b
             }
     ck_assert_msg(worst < (double_ ? 1e-14 : 3e-6) * sqrt((double)each) * 8, "%d x %d: %g", n0, n1,
                   worst);
-    device->release(device, t.at, 0);
+    grove_device_release(device, t.at, 0);
     free(x);
     free(y);
 }
@@ -192,18 +192,18 @@ static void check_cholesky(grove_device *device, int size, int count)
         for (size_t i = 0; i < n; i++)
             for (size_t j = 0; j < n; j++)
                 right[c * n + i] += m[i * n + j] * x[c * n + j];
-    ck_assert_int_eq(device->allocate(device, 4, &there, NULL), 0);
+    ck_assert_int_eq(grove_device_allocate(device, 4, &there, NULL), 0);
     grove_cholesky c = {send(device, m, n * n, true), send(device, right, n * (size_t)count, true),
                         there, size, count};
     ck_assert_int_eq(device->algebra->cholesky(device, &c, NULL), 0);
     double *y = fetch(device, c.right, n * (size_t)count, true);
-    ck_assert_int_eq(device->download(device, &info, there, 4, NULL), 0);
+    ck_assert_int_eq(grove_device_download(device, &info, there, 4, NULL), 0);
     ck_assert_int_eq(info, 0);
     for (size_t k = 0; k < n * (size_t)count; k++)
         ck_assert_double_eq_tol(y[k], x[k], 1e-10);
-    device->release(device, c.matrix, 0);
-    device->release(device, c.right, 0);
-    device->release(device, there, 0);
+    grove_device_release(device, c.matrix, 0);
+    grove_device_release(device, c.right, 0);
+    grove_device_release(device, there, 0);
     free(a);
     free(m);
     free(x);
@@ -224,14 +224,14 @@ START_TEST(test_cholesky)
     check_cholesky(device, 1, 1);
     check_cholesky(device, 20, 3);
     check_cholesky(device, 45, 1);
-    ck_assert_int_eq(device->allocate(device, 4, &there, NULL), 0);
+    ck_assert_int_eq(grove_device_allocate(device, 4, &there, NULL), 0);
     grove_cholesky c = {send(device, bad, 9, true), send(device, right, 3, true), there, 3, 1};
     ck_assert_int_eq(device->algebra->cholesky(device, &c, NULL), 0);
-    ck_assert_int_eq(device->download(device, &info, there, 4, NULL), 0);
+    ck_assert_int_eq(grove_device_download(device, &info, there, 4, NULL), 0);
     ck_assert_int_eq(info, 2);
-    device->release(device, c.matrix, 0);
-    device->release(device, c.right, 0);
-    device->release(device, there, 0);
+    grove_device_release(device, c.matrix, 0);
+    grove_device_release(device, c.right, 0);
+    grove_device_release(device, there, 0);
     cuda_testing_close(device);
 }
 END_TEST

@@ -41,11 +41,11 @@ static void begin(int seed)
 {
     cuda_testing_reset((uint64_t)seed);
     device = cuda_testing_open(0);
-    ck_assert_int_eq(device->allocate(device, sizeof(numbers), &in, errors), 0);
-    ck_assert_int_eq(device->allocate(device, sizeof(result), &out, errors), 0);
-    ck_assert_int_eq(device->upload(device, in, numbers, sizeof(numbers), errors), 0);
-    ck_assert_int_eq(device->ready(device, in, errors), 0);
-    ck_assert_int_eq(device->clear(device, out, sizeof(result), errors), 0);
+    ck_assert_int_eq(grove_device_allocate(device, sizeof(numbers), &in, errors), 0);
+    ck_assert_int_eq(grove_device_allocate(device, sizeof(result), &out, errors), 0);
+    ck_assert_int_eq(grove_device_upload(device, in, numbers, sizeof(numbers), errors), 0);
+    ck_assert_int_eq(grove_device_ready(device, in, errors), 0);
+    ck_assert_int_eq(grove_device_clear(device, out, sizeof(result), errors), 0);
 }
 
 static int run(const grove_kernel *kernel, int64_t count)
@@ -54,14 +54,14 @@ static int run(const grove_kernel *kernel, int64_t count)
 
     args.in[0].data = in;
     args.out.data = out;
-    int code = device->launch(device, kernel, &args, true, errors);
-    return code ? code : device->download(device, result, out, sizeof(result), errors);
+    int code = grove_device_launch(device, kernel, &args, true, errors);
+    return code ? code : grove_device_download(device, result, out, sizeof(result), errors);
 }
 
 static void end(void)
 {
-    device->release(device, in, sizeof(numbers));
-    device->release(device, out, sizeof(result));
+    grove_device_release(device, in, sizeof(numbers));
+    grove_device_release(device, out, sizeof(result));
     cuda_testing_close(device);
 }
 
@@ -119,7 +119,7 @@ END_TEST
 START_TEST(test_the_host_cannot_touch_device_memory)
 {
     begin(1);
-    ck_assert_int_eq(device->wait(device, errors), 0);
+    ck_assert_int_eq(grove_device_wait(device, errors), 0);
     pid_t child = fork();
     if (child == 0) {
         close(STDERR_FILENO);
@@ -152,10 +152,10 @@ START_TEST(test_new_memory_holds_rubbish)
     void *at;
 
     begin(1);
-    ck_assert_int_eq(device->allocate(device, 1 << 16, &at, errors), 0);
-    ck_assert_int_eq(device->download(device, result, at, sizeof(result), errors), 0);
+    ck_assert_int_eq(grove_device_allocate(device, 1 << 16, &at, errors), 0);
+    ck_assert_int_eq(grove_device_download(device, result, at, sizeof(result), errors), 0);
     ck_assert(isnan(result[0]) && isnan(result[17]));
-    device->release(device, at, 1 << 16);
+    grove_device_release(device, at, 1 << 16);
     end();
 }
 END_TEST

@@ -28,9 +28,9 @@ static int small_run(grove_device *device, grove_device *cpu, grove_error *error
         if (!code && round == 1) /* the first input in its own order, by way of an index array */
             args.in[0].gather = order;
         if (!code)
-            code = device->clear(device, args.out.data, COUNT * 8, error);
+            code = grove_device_clear(device, args.out.data, COUNT * 8, error);
         if (!code)
-            code = device->launch(device, &cuda_testing_add, &args, true, error);
+            code = grove_device_launch(device, &cuda_testing_add, &args, true, error);
         grove_buffer_unref(out);
         out = next;
     }
@@ -70,7 +70,7 @@ START_TEST(test_faults)
         }
         if (device) {
             grove_device_trim(device);
-            ck_assert_uint_eq(device->in_use, 0);
+            ck_assert_uint_eq(device->budget.in_use, 0);
             cuda_testing_close(device);
         }
         grove_error_free(error);
@@ -90,9 +90,9 @@ START_TEST(test_small_run)
     grove_device *device = cuda_testing_open(0), *cpu = grove_device_cpu(1);
 
     for (int again = 0; device && again < 2; again++) {
-        uint64_t before = device->system_allocations;
+        uint64_t before = device->budget.system_allocations;
         ck_assert_int_eq(small_run(device, cpu, NULL), 0);
-        ck_assert(again == 0 || device->system_allocations == before);
+        ck_assert(again == 0 || device->budget.system_allocations == before);
     }
     if (device)
         cuda_testing_close(device);

@@ -90,12 +90,12 @@ static void fold(grove_device *device, const setup *s, grove_value *value, grove
         args.axis[d] = axes[d].kind;
         state.samples = (state.samples ? state.samples : 2) * (s->kept >> d & 1 ? 1 : axes[d].size);
     }
-    device->allocate(device, bytes, &sums, errors);
-    device->upload(device, sums, first_sums, bytes, errors);
-    device->ready(device, sums, errors);
+    grove_device_allocate(device, bytes, &sums, errors);
+    grove_device_upload(device, sums, first_sums, bytes, errors);
+    grove_device_ready(device, sums, errors);
     if (s->flagged) {
-        device->allocate(device, (size_t)numbers * 8, &counts, errors);
-        device->clear(device, counts, (size_t)numbers * 8, errors);
+        grove_device_allocate(device, (size_t)numbers * 8, &counts, errors);
+        grove_device_clear(device, counts, (size_t)numbers * 8, errors);
     }
     memcpy(args.state.bytes, &state, sizeof(state));
     args.out.elements = s->elements;
@@ -109,7 +109,7 @@ static void fold(grove_device *device, const setup *s, grove_value *value, grove
               s->flagged ? grove_buffer_at(value->flags, device, errors) : NULL);
     set_dense(&args.in[GROVE_FOLD_COUNT], s->kept, 8 * s->elements, counts);
     for (int again = 0; again < 2; again++)
-        ck_assert_int_eq(device->launch(device, &grove_array_fold, &args, false, errors), 0);
+        ck_assert_int_eq(grove_device_launch(device, &grove_array_fold, &args, false, errors), 0);
 
     finish = (grove_args){.axes = 1, .inputs = 3, .size = {cells}};
     memcpy(finish.state.bytes, &state, sizeof(state));
@@ -125,10 +125,11 @@ static void fold(grove_device *device, const setup *s, grove_value *value, grove
     finish.in[GROVE_FINISH_FLAGS].data =
         to->flags ? grove_buffer_write(to->flags, device, errors) : NULL;
     finish.in[GROVE_FINISH_FLAGS].stride[0] = 1;
-    ck_assert_int_eq(device->launch(device, &grove_array_fold_finish, &finish, false, errors), 0);
-    ck_assert_int_eq(device->wait(device, errors), 0);
-    device->release(device, sums, bytes);
-    device->release(device, counts, 0);
+    ck_assert_int_eq(grove_device_launch(device, &grove_array_fold_finish, &finish, false, errors),
+                     0);
+    ck_assert_int_eq(grove_device_wait(device, errors), 0);
+    grove_device_release(device, sums, bytes);
+    grove_device_release(device, counts, 0);
 }
 
 static void compare(const grove_value *a, const grove_value *b)

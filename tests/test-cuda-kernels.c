@@ -235,25 +235,25 @@ static void run_sample(grove_device *device, const sample *s, bool double_)
     void *result = malloc(bytes[0]);
 
     fill(&args.out, "4c", bytes[0], 20, args.out.data); /* what was there before */
-    device->allocate(device, bytes[0], &there.out.data, error);
-    device->upload(device, there.out.data, args.out.data, bytes[0], error);
-    device->ready(device, there.out.data, error);
+    grove_device_allocate(device, bytes[0], &there.out.data, error);
+    grove_device_upload(device, there.out.data, args.out.data, bytes[0], error);
+    grove_device_ready(device, there.out.data, error);
     cells(&args, 0, grove_args_cells(&args));
     for (int k = 0; k < args.inputs; k++)
         if (args.in[k].data) {
-            device->allocate(device, bytes[k + 1], &there.in[k].data, error);
-            device->upload(device, there.in[k].data, args.in[k].data, bytes[k + 1], error);
-            device->ready(device, there.in[k].data, error);
+            grove_device_allocate(device, bytes[k + 1], &there.in[k].data, error);
+            grove_device_upload(device, there.in[k].data, args.in[k].data, bytes[k + 1], error);
+            grove_device_ready(device, there.in[k].data, error);
         }
-    device->launch(device, &s->kernel, &there, double_, error);
-    device->download(device, result, there.out.data, bytes[0], error);
+    grove_device_launch(device, &s->kernel, &there, double_, error);
+    grove_device_download(device, result, there.out.data, bytes[0], error);
     ck_assert_msg(grove_error_count(error) == 0, "%s", grove_error_message(error, 0));
     compare(s, &args.out, bytes[0], args.out.data, result);
     for (int k = 0; k < args.inputs; k++) {
-        device->release(device, there.in[k].data, bytes[k + 1]);
+        grove_device_release(device, there.in[k].data, bytes[k + 1]);
         free(args.in[k].data);
     }
-    device->release(device, there.out.data, bytes[0]);
+    grove_device_release(device, there.out.data, bytes[0]);
     free(args.out.data);
     free(result);
     grove_error_free(error);

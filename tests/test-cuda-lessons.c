@@ -193,21 +193,21 @@ START_TEST(sizes_of_more_than_2_gib)
         grove_error_free(error);
         return;
     }
-    ck_assert_int_eq(device->allocate(device, bytes, &at, error), 0);
-    ck_assert_uint_ge(device->in_use, bytes);
-    device->upload(device, at, &a[0], 8, error);
-    device->upload(device, (char *)at + last, &a[1], 8, error);
-    device->ready(device, at, error);
+    ck_assert_int_eq(grove_device_allocate(device, bytes, &at, error), 0);
+    ck_assert_uint_ge(device->budget.in_use, bytes);
+    grove_device_upload(device, at, &a[0], 8, error);
+    grove_device_upload(device, (char *)at + last, &a[1], 8, error);
+    grove_device_ready(device, at, error);
     grove_args args = cuda_testing_sum(at, at, at, 2);
     args.out.stride[0] = args.in[0].stride[0] = args.in[1].stride[0] = (int64_t)last;
-    device->launch(device, &cuda_testing_add, &args, true, error);
-    device->download(device, &sums[0], at, 8, error);
-    device->download(device, &sums[1], (char *)at + last, 8, error);
+    grove_device_launch(device, &cuda_testing_add, &args, true, error);
+    grove_device_download(device, &sums[0], at, 8, error);
+    grove_device_download(device, &sums[1], (char *)at + last, 8, error);
     ck_assert_msg(grove_error_count(error) == 0, "%s", grove_error_message(error, 0));
     ck_assert_double_eq(sums[0], 6);
     ck_assert_double_eq(sums[1], 10);
-    device->release(device, at, bytes);
-    ck_assert_uint_eq(device->in_use, 0);
+    grove_device_release(device, at, bytes);
+    ck_assert_uint_eq(device->budget.in_use, 0);
     cuda_testing_close(device);
     grove_error_free(error);
 }

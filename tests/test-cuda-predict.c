@@ -271,18 +271,18 @@ static void run(grove_device *device, const setup *s, const grove_args *args, bo
     for (int k = 0; k < INPUTS; k++)
         if (args->in[k].data) {
             size_t size = (size_t)input_bytes(args, k);
-            device->allocate(device, size, &there.in[k].data, error);
-            device->upload(device, there.in[k].data, args->in[k].data, size, error);
-            device->ready(device, there.in[k].data, error);
+            grove_device_allocate(device, size, &there.in[k].data, error);
+            grove_device_upload(device, there.in[k].data, args->in[k].data, size, error);
+            grove_device_ready(device, there.in[k].data, error);
         }
     ck_assert_int_eq(grove_predict_cuda_way(args), s->way);
-    device->allocate(device, bytes, &there.out.data, error);
-    device->launch(device, grove_predict_device(args), &there, double_, error);
-    device->download(device, result, there.out.data, bytes, error);
+    grove_device_allocate(device, bytes, &there.out.data, error);
+    grove_device_launch(device, grove_predict_device(args), &there, double_, error);
+    grove_device_download(device, result, there.out.data, bytes, error);
     ck_assert_msg(grove_error_count(error) == 0, "%s", grove_error_message(error, 0));
     for (int k = 0; k < INPUTS; k++)
-        device->release(device, there.in[k].data, 0);
-    device->release(device, there.out.data, bytes);
+        grove_device_release(device, there.in[k].data, 0);
+    grove_device_release(device, there.out.data, bytes);
     grove_error_free(error);
 }
 

@@ -223,23 +223,23 @@ static void run(grove_device *device, const grove_kernel *kernel, const problem 
         if (there.in[k].data) {
             size_t size = (size_t)p->bytes[k] + 8;
             void *at = NULL;
-            device->allocate(device, size, &at, error);
-            device->upload(device, at, there.in[k].data, (size_t)p->bytes[k], error);
-            device->ready(device, at, error);
+            grove_device_allocate(device, size, &at, error);
+            grove_device_upload(device, at, there.in[k].data, (size_t)p->bytes[k], error);
+            grove_device_ready(device, at, error);
             there.in[k].data = at;
         }
     void *own = there.in[GROVE_PREDICT_UVW_RIGHT].data;
     if (p->together)
         there.in[GROVE_PREDICT_UVW_RIGHT].data = there.in[GROVE_PREDICT_UVW_LEFT].data;
-    device->allocate(device, p->result, &there.out.data, error);
-    device->launch(device, kernel, &there, p->args.out.bytes == 8, error);
-    device->download(device, result, there.out.data, p->result, error);
+    grove_device_allocate(device, p->result, &there.out.data, error);
+    grove_device_launch(device, kernel, &there, p->args.out.bytes == 8, error);
+    grove_device_download(device, result, there.out.data, p->result, error);
     ck_assert_msg(grove_error_count(error) == 0, "%s", grove_error_message(error, 0));
     there.in[GROVE_PREDICT_UVW_RIGHT].data = own;
     for (int k = 0; k < INPUTS; k++)
         if (there.in[k].data)
-            device->release(device, there.in[k].data, 0);
-    device->release(device, there.out.data, p->result);
+            grove_device_release(device, there.in[k].data, 0);
+    grove_device_release(device, there.out.data, p->result);
     grove_error_free(error);
 }
 

@@ -39,16 +39,16 @@ static void work(grove_device *device, int count)
 
     for (int k = 0; k < count; k++)
         numbers[k] = k;
-    ck_assert_int_eq(device->allocate(device, bytes, &a, now.error), 0);
-    ck_assert_int_eq(device->allocate(device, bytes, &out, now.error), 0);
-    ck_assert_int_eq(device->upload(device, a, numbers, bytes, now.error), 0);
-    ck_assert_int_eq(device->ready(device, a, now.error), 0);
+    ck_assert_int_eq(grove_device_allocate(device, bytes, &a, now.error), 0);
+    ck_assert_int_eq(grove_device_allocate(device, bytes, &out, now.error), 0);
+    ck_assert_int_eq(grove_device_upload(device, a, numbers, bytes, now.error), 0);
+    ck_assert_int_eq(grove_device_ready(device, a, now.error), 0);
     grove_args args = cuda_testing_sum(out, a, a, count);
-    ck_assert_int_eq(device->launch(device, &cuda_testing_add, &args, true, now.error), 0);
-    ck_assert_int_eq(device->download(device, sums, out, bytes, now.error), 0);
+    ck_assert_int_eq(grove_device_launch(device, &cuda_testing_add, &args, true, now.error), 0);
+    ck_assert_int_eq(grove_device_download(device, sums, out, bytes, now.error), 0);
     ck_assert_double_eq(sums[count - 1], 2.0 * (count - 1));
-    device->release(device, a, bytes);
-    device->release(device, out, bytes);
+    grove_device_release(device, a, bytes);
+    grove_device_release(device, out, bytes);
 }
 
 START_TEST(nothing_is_measured_unasked)
@@ -57,13 +57,13 @@ START_TEST(nothing_is_measured_unasked)
     grove_device *device = cuda_testing_open(0);
     const emulated_control *control = cuda_testing_control();
 
-    device->bill(device, &busy);
+    grove_timing_attribute(device, &busy);
     int64_t events = control ? control->events : 0;
     for (int k = 0; k < 5; k++)
         work(device, 1000);
     ck_assert(!control || control->events <= events + 2); /* of two blocks */
-    ck_assert_int_eq(device->settle(device, now.error), 0);
-    ck_assert(is_zero(&device->busy) && is_zero(&busy));
+    ck_assert_int_eq(grove_timing_collect(device, now.error), 0);
+    ck_assert(is_zero(&device->timing.busy) && is_zero(&busy));
     cuda_testing_close(device);
 }
 END_TEST
@@ -77,24 +77,24 @@ START_TEST(each_pays_for_its_own)
     cuda_testing_reset((uint64_t)_i);
     grove_device *device = cuda_testing_open(0);
     work(device, 1000); /* loads what is to be loaded */
-    device->timed = true;
+    device->timing.enabled = true;
     for (int k = 0; k < 2; k++) {
-        device->bill(device, &busy[k]);
+        grove_timing_attribute(device, &busy[k]);
         work(device, k ? COUNT : 1000);
     }
-    ck_assert_int_eq(device->settle(device, now.error), 0);
+    ck_assert_int_eq(grove_timing_collect(device, now.error), 0);
     for (int k = 0; k < 2; k++)
         ck_assert(busy[k].kernels > 0 && busy[k].up > 0 && busy[k].down > 0);
-    ck_assert_double_eq_tol(busy[0].kernels + busy[1].kernels, device->busy.kernels, 1e-12);
-    ck_assert_double_eq_tol(busy[0].up + busy[1].up, device->busy.up, 1e-12);
-    ck_assert_double_eq_tol(busy[0].down + busy[1].down, device->busy.down, 1e-12);
-    grove_busy before = device->busy, first = busy[0], second = busy[1];
+    ck_assert_double_eq_tol(busy[0].kernels + busy[1].kernels, device->timing.busy.kernels, 1e-12);
+    ck_assert_double_eq_tol(busy[0].up + busy[1].up, device->timing.busy.up, 1e-12);
+    ck_assert_double_eq_tol(busy[0].down + busy[1].down, device->timing.busy.down, 1e-12);
+    grove_busy before = device->timing.busy, first = busy[0], second = busy[1];
     int64_t events = control ? control->events : 0;
-    device->bill(device, NULL);
+    grove_timing_attribute(device, NULL);
     work(device, 1000);
-    ck_assert_int_eq(device->settle(device, now.error), 0);
-    ck_assert(device->busy.kernels > before.kernels && device->busy.up > before.up &&
-              device->busy.down > before.down);
+    ck_assert_int_eq(grove_timing_collect(device, now.error), 0);
+    ck_assert(device->timing.busy.kernels > before.kernels && device->timing.busy.up > before.up &&
+              device->timing.busy.down > before.down);
     ck_assert(!memcmp(&first, &busy[0], sizeof(first)) &&
               !memcmp(&second, &busy[1], sizeof(second)));
     ck_assert(!control || control->events == events);
@@ -111,22 +111,22 @@ START_TEST(times_are_read_on_the_way)
 
     cuda_testing_reset((uint64_t)_i);
     grove_device *device = cuda_testing_open(0);
-    device->timed = true;
-    ck_assert_int_eq(device->allocate(device, 800, &at, now.error), 0);
-    ck_assert_int_eq(device->clear(device, at, 800, now.error), 0);
+    device->timing.enabled = true;
+    ck_assert_int_eq(grove_device_allocate(device, 800, &at, now.error), 0);
+    ck_assert_int_eq(grove_device_clear(device, at, 800, now.error), 0);
     grove_args args = cuda_testing_sum(at, at, at, 100);
     for (int k = 0; k < LAUNCHES; k++) {
-        ck_assert_int_eq(device->launch(device, &cuda_testing_add, &args, true, now.error), 0);
+        ck_assert_int_eq(grove_device_launch(device, &cuda_testing_add, &args, true, now.error), 0);
         if (k % 100 == 99)
-            ck_assert_int_eq(device->wait(device, now.error), 0);
+            ck_assert_int_eq(grove_device_wait(device, now.error), 0);
     }
     ck_assert(!control || control->events < LAUNCHES);
-    double read = device->busy.kernels;
+    double read = device->timing.busy.kernels;
     ck_assert_double_gt(read, 0); /* before anybody asked */
-    ck_assert_int_eq(device->settle(device, now.error), 0);
-    ck_assert_double_ge(device->busy.kernels, read);
-    ck_assert_double_eq(device->busy.up, 0);
-    device->release(device, at, 800);
+    ck_assert_int_eq(grove_timing_collect(device, now.error), 0);
+    ck_assert_double_ge(device->timing.busy.kernels, read);
+    ck_assert_double_eq(device->timing.busy.up, 0);
+    grove_device_release(device, at, 800);
     cuda_testing_close(device);
 }
 END_TEST
@@ -140,12 +140,12 @@ static void *work_there(void *which)
     double number = 1;
     void *at = NULL;
 
-    shared->bill(shared, busy);
-    int code = shared->allocate(shared, 8, &at, NULL);
+    grove_timing_attribute(shared, busy);
+    int code = grove_device_allocate(shared, 8, &at, NULL);
     for (int k = 0; !code && k < 20; k++)
-        code = busy == &of_thread[0] ? shared->upload(shared, at, &number, 8, NULL)
-                                     : shared->download(shared, &number, at, 8, NULL);
-    shared->release(shared, at, 8);
+        code = busy == &of_thread[0] ? grove_device_upload(shared, at, &number, 8, NULL)
+                                     : grove_device_download(shared, &number, at, 8, NULL);
+    grove_device_release(shared, at, 8);
     return (void *)(intptr_t)code;
 }
 
@@ -156,7 +156,7 @@ START_TEST(threads_are_told_apart)
     cuda_testing_reset((uint64_t)_i);
     memset(of_thread, 0, sizeof(of_thread));
     shared = cuda_testing_open(0);
-    shared->timed = true;
+    shared->timing.enabled = true;
     for (int k = 0; k < 2; k++)
         ck_assert_int_eq(pthread_create(&thread[k], NULL, work_there, &of_thread[k]), 0);
     for (int k = 0; k < 2; k++) {
@@ -164,11 +164,11 @@ START_TEST(threads_are_told_apart)
         ck_assert_int_eq(pthread_join(thread[k], &code), 0);
         ck_assert_int_eq((intptr_t)code, 0);
     }
-    ck_assert_int_eq(shared->settle(shared, now.error), 0);
+    ck_assert_int_eq(grove_timing_collect(shared, now.error), 0);
     ck_assert(of_thread[0].up > 0 && of_thread[0].down == 0);
     ck_assert(of_thread[1].down > 0 && of_thread[1].up == 0);
-    ck_assert_double_eq_tol(of_thread[0].up, shared->busy.up, 1e-12);
-    ck_assert_double_eq_tol(of_thread[1].down, shared->busy.down, 1e-12);
+    ck_assert_double_eq_tol(of_thread[0].up, shared->timing.busy.up, 1e-12);
+    ck_assert_double_eq_tol(of_thread[1].down, shared->timing.busy.down, 1e-12);
     cuda_testing_close(shared);
 }
 END_TEST
@@ -228,7 +228,7 @@ START_TEST(several_devices_add_up)
     control->devices = 2;
     grove_session *session = run("cuda:all", true, false);
     const grove_counters *c = grove_session_counters(session);
-    const grove_busy *a = &session->devices[0]->busy, *b = &session->devices[1]->busy;
+    const grove_busy *a = &session->devices[0]->timing.busy, *b = &session->devices[1]->timing.busy;
     ck_assert(a->kernels > 0 && b->kernels > 0 && a->down > 0 && b->down > 0);
     ck_assert_double_eq_tol(a->kernels + b->kernels, c->device_kernel_seconds, 1e-12);
     ck_assert_double_eq_tol(a->up + b->up, c->device_up_seconds, 1e-12);

@@ -343,14 +343,14 @@ END_TEST
 
 /* ---- memory that is refused ---- */
 
-static int (*real_allocate)(grove_device *, size_t, void **, grove_error *);
+static const grove_device_operations *real;
 static int allocations, refused;
 
-static int refuse(grove_device *device, size_t bytes, void **at, grove_error *error)
+static int refuse(grove_device *device, size_t bytes, bool staging, void **at, grove_error *error)
 {
     if (__atomic_add_fetch(&allocations, 1, __ATOMIC_RELAXED) == refused) /* from two threads */
         return grove_fail(error, GROVE_NO_MEMORY, "no memory for %zu bytes", bytes);
-    return real_allocate(device, bytes, at, error);
+    return real->allocate(device, bytes, staging, at, error);
 }
 
 START_TEST(each_refused_allocation)
@@ -367,8 +367,10 @@ START_TEST(each_refused_allocation)
         now.begins = now.aborts = now.finishes = allocations = 0;
         grove_error_clear(now.error);
         grove_session *session = session_test_session(&options);
-        real_allocate = session->host->allocate;
-        session->host->allocate = refuse;
+        real = session->host->operations;
+        grove_device_operations refusing = *real;
+        refusing.allocate = refuse;
+        session->host->operations = &refusing;
         code = grove_session_run(session);
         grove_session_free(session);
         if (!code)

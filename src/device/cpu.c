@@ -1,8 +1,7 @@
-/* The cpu: memory pool and the launching of cell functions on threads. */
+/* The cpu as a device: its memory pool, and cell functions run on threads. */
 #include "device/device.h"
 
 #include "base/memory.h"
-#include "base/text.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -17,7 +16,8 @@
 #ifdef __SANITIZE_ADDRESS__
 #define EVERY_BLOCK_ITS_OWN 1
 #endif
-/* With AddressSanitizer nothing is pooled or rounded up, so that it sees every wrong access. */
+/* With AddressSanitizer nothing is pooled or rounded up, so that it sees every wrong access; the
+ * budget counts as ever. */
 #ifndef EVERY_BLOCK_ITS_OWN
 #define EVERY_BLOCK_ITS_OWN 0
 #endif
@@ -26,6 +26,7 @@ enum { ALIGN = 64, SMALLEST = 256, SMALL_CLASSES = 12, PROBE = 32 };
 #define LARGE ((size_t)1 << 19) /* from here on blocks have a place in the list of large ones */
 #define HUGE  ((size_t)1 << 21)
 #define PAGE  ((size_t)1 << 12)
+static const grove_block_rule rule = {SMALLEST, LARGE, PAGE};
 
 typedef struct small {
     struct small *next;
@@ -56,16 +57,6 @@ static int small_class(size_t bytes)
     return k;
 }
 
-/* What a request really takes. */
-static size_t block_bytes(size_t bytes)
-{
-    if (EVERY_BLOCK_ITS_OWN)
-        return bytes ? bytes : 1;
-    if (bytes < LARGE)
-        return (size_t)SMALLEST << small_class(bytes);
-    return (bytes + PAGE - 1) / PAGE * PAGE;
-}
-
 static void *map_pages(size_t bytes)
 {
     size_t spare = bytes >= HUGE ? HUGE : 0;
@@ -88,7 +79,7 @@ static void *map_pages(size_t bytes)
 static void unpin(large *block)
 {
     if (block->pinner)
-        block->pinner->pin(block->pinner, block->at, block->bytes, false);
+        grove_device_pin(block->pinner, block->at, block->bytes, false);
     block->pinner = NULL;
     block->tried = false;
 }
@@ -119,7 +110,7 @@ static bool drop_one(cpu *c)
     large block = c->blocks[found];
     remove_large(c, found);
     munmap(block.at, block.bytes);
-    c->device.pooled -= block.bytes;
+    grove_budget_drop(&c->device.budget, block.bytes);
     return true;
 }
 
@@ -129,17 +120,17 @@ static void drop_small(cpu *c)
         while (c->free_blocks[k]) {
             small *block = c->free_blocks[k];
             c->free_blocks[k] = block->next;
-            c->device.pooled -= (size_t)SMALLEST << k;
+            grove_budget_drop(&c->device.budget, (size_t)SMALLEST << k);
             free(block);
         }
 }
 
 static bool make_room(cpu *c, size_t bytes)
 {
-    grove_device *device = &c->device;
+    const grove_budget *budget = &c->device.budget;
 
-    while (device->limit && device->in_use + device->pooled + bytes > device->limit) {
-        if (!device->pooled)
+    while (!grove_budget_allows(budget, bytes)) {
+        if (!budget->pooled)
             return false;
         if (!drop_one(c))
             drop_small(c);
@@ -147,76 +138,67 @@ static bool make_room(cpu *c, size_t bytes)
     return true;
 }
 
-static void *new_small(cpu *c, size_t bytes)
-{
-    int k = small_class(bytes);
-    small *block = c->free_blocks[k];
-    void *at;
-
-    if (block) {
-        c->free_blocks[k] = block->next;
-        c->device.pooled -= bytes;
-        return block;
-    }
-    return make_room(c, bytes) && !posix_memalign(&at, ALIGN, bytes) ? at : NULL;
-}
-
-/* The free block that fits best, if it is not more than twice as large; else a new one. */
-static void *new_large(cpu *c, size_t *bytes)
+/* From the pool, or NULL; `*bytes` becomes the size of a large block. */
+static void *reuse(cpu *c, size_t *bytes)
 {
     large *best = NULL;
 
+    if (*bytes < LARGE) {
+        small **list = &c->free_blocks[small_class(*bytes)], *block = *list;
+        if (block)
+            *list = block->next;
+        return block;
+    }
     for (size_t i = 0; i < c->block_count; i++) {
         large *block = &c->blocks[i];
-        if (!block->busy && block->bytes >= *bytes && block->bytes / 2 <= *bytes &&
-            (!best || block->bytes < best->bytes))
+        if (!block->busy &&
+            grove_block_is_better(&rule, *bytes, block->bytes, best ? best->bytes : 0))
             best = block;
     }
-    if (best) {
-        best->busy = true;
-        *bytes = best->bytes;
-        c->device.pooled -= best->bytes;
-        return best->at;
-    }
-    void *at = make_room(c, *bytes) ? map_pages(*bytes) : NULL;
-    if (!at)
+    if (!best)
         return NULL;
-    add_large(c, at, *bytes);
+    best->busy = true;
+    *bytes = best->bytes;
+    return best->at;
+}
+
+/* A new block of `taken` bytes for `bytes`, or NULL. */
+static void *new_block(cpu *c, size_t taken, size_t bytes)
+{
+    void *at = NULL;
+
+    if (!make_room(c, taken))
+        return NULL;
+    if (EVERY_BLOCK_ITS_OWN || taken < LARGE) {
+        if (posix_memalign(&at, ALIGN, EVERY_BLOCK_ITS_OWN ? bytes + !bytes : taken))
+            return NULL;
+    } else {
+        at = map_pages(taken);
+    }
+    if (at && taken >= LARGE)
+        add_large(c, at, EVERY_BLOCK_ITS_OWN ? bytes : taken);
     return at;
 }
 
-static int cpu_allocate(grove_device *device, size_t bytes, void **at, grove_error *error)
+/* Staging is nothing special here: what was released is free. */
+static int cpu_allocate(grove_device *device, size_t bytes, bool staging, void **at,
+                        grove_error *error)
 {
     cpu *c = (cpu *)device;
-    size_t taken = block_bytes(bytes);
-    void *found = NULL;
+    size_t taken = grove_device_block_bytes(device, bytes);
+    int code = 0;
 
+    (void)staging;
     pthread_mutex_lock(&c->lock);
-    if (EVERY_BLOCK_ITS_OWN) {
-        found = make_room(c, taken) && !posix_memalign(&found, ALIGN, taken) ? found : NULL;
-        if (found && taken >= LARGE)
-            add_large(c, found, taken);
-    } else if (bytes < LARGE)
-        found = new_small(c, taken);
-    else if (taken >= bytes)
-        found = new_large(c, &taken);
-    if (found) {
-        device->allocations++;
-        device->in_use += taken;
-        if (device->in_use + device->pooled > device->peak)
-            device->peak = device->in_use + device->pooled;
-    }
-    uint64_t in_use = device->in_use, limit = device->limit;
+    *at = taken ? reuse(c, &taken) : NULL;
+    if (*at)
+        grove_budget_reuse(&device->budget, taken);
+    else if (taken && (*at = new_block(c, taken, bytes)))
+        grove_budget_take(&device->budget, taken);
+    else
+        code = grove_budget_fail(&device->budget, device->name, bytes, error);
     pthread_mutex_unlock(&c->lock);
-    *at = found;
-    if (found)
-        return 0;
-    char want[32], have[32], most[32];
-    return grove_fail(error, GROVE_NO_MEMORY,
-                      "%s: no memory for %s: %s in use%s%s; allow more, or less at a time",
-                      device->name, grove_show_bytes(want, (double)bytes),
-                      grove_show_bytes(have, (double)in_use), limit ? " of " : "",
-                      limit ? grove_show_bytes(most, (double)limit) : "");
+    return code;
 }
 
 static large *find_large(cpu *c, const void *at)
@@ -230,27 +212,27 @@ static large *find_large(cpu *c, const void *at)
 static void cpu_release(grove_device *device, void *at, size_t bytes)
 {
     cpu *c = (cpu *)device;
-    size_t taken = block_bytes(bytes);
+    size_t taken = grove_device_block_bytes(device, bytes);
 
     if (!at)
         return;
     pthread_mutex_lock(&c->lock);
-    if (EVERY_BLOCK_ITS_OWN) {
-        if (taken >= LARGE)
-            remove_large(c, (size_t)(find_large(c, at) - c->blocks));
-        free(at);
-    } else if (bytes < LARGE) {
-        small *block = at;
-        block->next = c->free_blocks[small_class(taken)];
-        c->free_blocks[small_class(taken)] = block;
-        device->pooled += taken;
-    } else {
-        large *block = find_large(c, at);
+    large *block = taken >= LARGE ? find_large(c, at) : NULL;
+    if (block && !EVERY_BLOCK_ITS_OWN)
         taken = block->bytes;
+    grove_budget_release(&device->budget, taken);
+    if (EVERY_BLOCK_ITS_OWN) {
+        if (block)
+            remove_large(c, (size_t)(block - c->blocks));
+        free(at);
+        grove_budget_drop(&device->budget, taken);
+    } else if (block) {
         block->busy = false;
-        device->pooled += taken;
+    } else {
+        small *first = at;
+        first->next = c->free_blocks[small_class(taken)];
+        c->free_blocks[small_class(taken)] = first;
     }
-    device->in_use -= taken;
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -266,7 +248,7 @@ bool grove_device_pinned(grove_device *device, grove_device *pinner, const void 
         uintptr_t offset = first - (uintptr_t)block->at;
         if (first < (uintptr_t)block->at || offset >= block->bytes || bytes > block->bytes - offset)
             continue;
-        if (!block->tried && !pinner->pin(pinner, block->at, block->bytes, true))
+        if (!block->tried && !grove_device_pin(pinner, block->at, block->bytes, true))
             block->pinner = pinner;
         block->tried = true;
         pinned = block->pinner != NULL;
@@ -339,17 +321,53 @@ static int cpu_launch(grove_device *device, const grove_kernel *kernel, const gr
     double began = grove_now();
     launch.fn(args, 0, PROBE);
     double each = (grove_now() - began) / PROBE + 1e-12;
-    int64_t rest = cells - PROBE, least = rest / (16 * threads) + 1;
+    int64_t rest = cells - PROBE, min_grain = rest / (16 * threads) + 1;
     if ((double)rest * each < 1.5 * piece) {
         launch.fn(args, PROBE, cells);
         return 0;
     }
     double grain = piece / each;
     grove_parallel(device->threads, rest,
-                   grain < (double)least  ? least
-                   : grain < (double)rest ? (int64_t)grain
-                                          : rest,
+                   grain < (double)min_grain ? min_grain
+                   : grain < (double)rest    ? (int64_t)grain
+                                             : rest,
                    run_piece, &launch);
+    return 0;
+}
+
+static int cpu_clear(grove_device *device, void *at, size_t bytes, grove_error *error)
+{
+    (void)device;
+    (void)error;
+    memset(at, 0, bytes);
+    return 0;
+}
+
+/* Copies are done when they return. */
+static int cpu_ready(grove_device *device, void *at, grove_error *error)
+{
+    (void)device;
+    (void)at;
+    (void)error;
+    return 0;
+}
+
+static int cpu_prepare(grove_device *device, const grove_kernel *kernel, bool double_precision,
+                       grove_error *error)
+{
+    if (double_precision ? kernel->double_precision : kernel->single_precision)
+        return 0;
+    return grove_fail(error, GROVE_MISSING, "%s: %s is for other devices", device->name,
+                      kernel->name);
+}
+
+/* No copy needs it. */
+static int cpu_pin(grove_device *device, void *at, size_t bytes, bool pinned)
+{
+    (void)device;
+    (void)at;
+    (void)bytes;
+    (void)pinned;
     return 0;
 }
 
@@ -371,6 +389,21 @@ static void cpu_free(grove_device *device)
     free(c);
 }
 
+static const grove_device_operations operations = {
+    .allocate = cpu_allocate,
+    .release = cpu_release,
+    .upload = cpu_copy,
+    .download = cpu_copy,
+    .clear = cpu_clear,
+    .ready = cpu_ready,
+    .prepare = cpu_prepare,
+    .launch = cpu_launch,
+    .wait = cpu_wait,
+    .trim = cpu_trim,
+    .pin = cpu_pin,
+    .free = cpu_free,
+};
+
 grove_device *grove_device_cpu(int threads)
 {
     cpu *c = grove_alloc(sizeof(*c));
@@ -378,13 +411,8 @@ grove_device *grove_device_cpu(int threads)
 
     strcpy(device->name, "cpu");
     device->shares_host_memory = true;
-    device->allocate = cpu_allocate;
-    device->release = cpu_release;
-    device->upload = device->download = cpu_copy;
-    device->launch = cpu_launch;
-    device->wait = cpu_wait;
-    device->free = cpu_free;
-    device->trim = cpu_trim;
+    device->operations = &operations;
+    device->budget.rule = rule;
     device->threads = grove_threads_new(threads);
     pthread_mutex_init(&c->lock, NULL);
     return device;

@@ -26,7 +26,7 @@ grove_device *grove_device_open(const char *kind, int index, uint64_t limit, gro
 {
     if (!strcmp(kind, "cpu")) {
         grove_device *device = grove_device_cpu(index);
-        device->limit = limit;
+        device->budget.limit = limit;
         return device;
     }
     if (!strcmp(kind, "cuda")) {
@@ -51,14 +51,19 @@ int grove_device_count(const char *kind, grove_error *error)
     return 0;
 }
 
-void grove_device_trim(grove_device *device)
-{
-    if (device->trim)
-        device->trim(device);
-}
-
 void grove_device_free(grove_device *device)
 {
     if (device)
-        device->free(device);
+        device->operations->free(device);
+}
+
+void grove_timing_attribute(grove_device *device, grove_busy *to)
+{
+    if (device->timing.attribute)
+        device->timing.attribute(device, to);
+}
+
+int grove_timing_collect(grove_device *device, grove_error *error)
+{
+    return device->timing.collect ? device->timing.collect(device, error) : 0;
 }

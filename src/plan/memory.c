@@ -7,14 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LARGE ((uint64_t)1 << 19)
-
-/* As the device's pool does it: a large free block is taken if it is not more than twice as large.
- */
+/* A device's pool without memory. */
 typedef struct {
     uint64_t *free_blocks;
     size_t free_count, free_capacity;
-    uint64_t in_use, pooled, peak;
+    grove_budget budget;
 } block_pool;
 
 typedef struct {
@@ -36,36 +33,23 @@ typedef struct {
     uint64_t largest;
 } walk;
 
-uint64_t grove_block_bytes(uint64_t bytes, bool cuda)
-{
-    uint64_t power = cuda ? 512 : 256, page = cuda ? 65536 : 4096;
-
-    if (bytes >= (cuda ? 2 * LARGE : LARGE))
-        return (bytes + page - 1) / page * page;
-    while (power < bytes)
-        power *= 2;
-    return power;
-}
-
 static int take_block(walk *w, uint64_t bytes)
 {
     block_pool *pool = &w->pool;
     size_t best = pool->free_count;
+    uint64_t best_bytes = 0;
 
-    bytes = grove_block_bytes(bytes, w->schedule->session->device_count > 0);
-    uint64_t most = bytes < LARGE ? bytes : 2 * bytes;
+    bytes = grove_block_bytes(&pool->budget.rule, bytes);
     for (size_t i = 0; i < pool->free_count; i++)
-        if (pool->free_blocks[i] >= bytes && pool->free_blocks[i] <= most &&
-            (best == pool->free_count || pool->free_blocks[i] < pool->free_blocks[best]))
-            best = i;
-    if (best < pool->free_count) {
-        bytes = pool->free_blocks[best];
-        pool->pooled -= bytes;
+        if (grove_block_is_better(&pool->budget.rule, bytes, pool->free_blocks[i], best_bytes))
+            best_bytes = pool->free_blocks[best = i];
+    if (best_bytes) {
+        bytes = best_bytes;
         pool->free_blocks[best] = pool->free_blocks[--pool->free_count];
+        grove_budget_reuse(&pool->budget, bytes);
+    } else {
+        grove_budget_take(&pool->budget, bytes);
     }
-    pool->in_use += bytes;
-    if (pool->in_use + pool->pooled > pool->peak)
-        pool->peak = pool->in_use + pool->pooled;
     grove_grow((void **)&w->blocks, &w->capacity, w->count, sizeof(block));
     w->blocks[w->count] = (block){bytes, 1};
     return (int)w->count++;
@@ -77,8 +61,7 @@ static void drop_block(walk *w, int number)
 
     if (number < 0 || --w->blocks[number].users)
         return;
-    pool->in_use -= w->blocks[number].bytes;
-    pool->pooled += w->blocks[number].bytes;
+    grove_budget_release(&pool->budget, w->blocks[number].bytes);
     grove_grow((void **)&pool->free_blocks, &pool->free_capacity, pool->free_count,
                sizeof(uint64_t));
     pool->free_blocks[pool->free_count++] = w->blocks[number].bytes;
@@ -351,6 +334,7 @@ uint64_t grove_pass_footprint(const grove_schedule *schedule, const grove_pass *
     walk w = {.schedule = schedule,
               .pass = pass,
               .p = p,
+              .pool.budget.rule = schedule->session->device->budget.rule,
               .flights = grove_launch_flights(schedule->session)};
     size_t n = (size_t)p->step_count + 1;
     int64_t tiles = 1;
@@ -369,7 +353,7 @@ uint64_t grove_pass_footprint(const grove_schedule *schedule, const grove_pass *
         w.of[s] = w.kept[s] = w.ready[s] = w.next[s] = -1;
     for (int i = 0; i < w.flights + 2 && i < tiles; i++)
         walk_tile(&w, i, i + 1 == tiles);
-    uint64_t peak = w.pool.peak + lasting_bytes(&w);
+    uint64_t peak = w.pool.budget.peak + lasting_bytes(&w);
     *largest = w.largest;
     free(w.of);
     free(w.kept);

@@ -65,10 +65,6 @@ uint64_t grove_pass_footprint(const grove_schedule *schedule, const grove_pass *
                               const int64_t tile[GROVE_CUTS], uint64_t chunk_bytes,
                               uint64_t *largest);
 
-/* What a block of memory takes: as device/cpu.c rounds, small ones to powers of two, large ones to
- * pages; or device/cuda/pool.c, in larger steps. */
-uint64_t grove_block_bytes(uint64_t bytes, bool cuda);
-
 /* pipeline.c: runs the passes. GROVE_AGAIN: nothing was written yet, and devices have less memory
  * than the schedule was made for. */
 int grove_schedule_run(grove_schedule *schedule);

@@ -96,7 +96,7 @@ static void print_devices(grove_text *text, const char *title, const line *lines
 /* How long a device was busy with each, beside the time of the run: they overlap. */
 static void print_busy(grove_text *text, const grove_device *device, double whole)
 {
-    const grove_busy *busy = &device->busy;
+    const grove_busy *busy = &device->timing.busy;
     const double seconds[] = {busy->kernels, busy->up, busy->down};
     const char *const names[] = {"kernels", "copies to it", "copies back"};
     char a[32];
@@ -106,8 +106,9 @@ static void print_busy(grove_text *text, const grove_device *device, double whol
         grove_text_add(text, "%s %s %s (%.0f %%)", k ? "," : "", names[k],
                        grove_show_seconds(a, seconds[k]),
                        whole > 0 ? 100 * seconds[k] / whole : 0.0);
-    grove_text_add(text, "; opened in %s", grove_show_seconds(a, device->open_seconds));
-    grove_text_add(text, ", code loaded in %s\n", grove_show_seconds(a, device->load_seconds));
+    grove_text_add(text, "; opened in %s", grove_show_seconds(a, device->timing.open_seconds));
+    grove_text_add(text, ", code loaded in %s\n",
+                   grove_show_seconds(a, device->timing.load_seconds));
 }
 
 static void print_device_sums(grove_text *text, const grove_session *session)

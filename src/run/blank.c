@@ -18,8 +18,8 @@ static int blank_here(grove_session *session, const grove_launch *launch, grove_
     if (!code)
         code = grove_value_settle(launch->out, NULL, &args->out, session->error);
     return code ? code
-                : session->host->launch(session->host, launch->kernel, args, launch->double_,
-                                        session->error);
+                : grove_device_launch(session->host, launch->kernel, args, launch->double_,
+                                      session->error);
 }
 
 static int blank(const grove_run *run, const grove_step *step, int k, grove_value *from)

@@ -335,7 +335,7 @@ static int run_class(grove_run *run, const grove_step *step, const grove_args *a
 
     if (step->kind == GROVE_STEP_KERNEL) {
         code =
-            session->host->launch(session->host, node->kernel, args, step->double_, session->error);
+            grove_device_launch(session->host, node->kernel, args, step->double_, session->error);
     } else {
         grove_call call = {node, args, step->double_, session->host->threads};
         code = node->class_->eval(&call);

@@ -21,13 +21,13 @@ static int add_device(grove_session *session, int index, grove_error *error)
     if (!device)
         return grove_error_code(error) ? grove_error_code(error) : GROVE_DEVICE;
     /* without the framework's own kernels nothing could be done there */
-    int code = device->prepare(device, &grove_array_cast, false, error);
+    int code = grove_device_prepare(device, &grove_array_cast, false, error);
     if (code) {
         grove_device_free(device);
         return code;
     }
     device->host = session->host;
-    device->timed = session->options.profile;
+    device->timing.enabled = session->options.profile;
     session->devices = grove_realloc(session->devices, ((size_t)session->device_count + 1) *
                                                            sizeof(*session->devices));
     session->devices[session->device_count++] = device;
@@ -125,14 +125,15 @@ void grove_launch_turn(grove_session *session, int64_t tile)
 {
     if (session->device_count > 1)
         session->device = session->devices[tile % session->device_count];
-    session->device->turn++;
+    session->device->epoch++;
 }
 
 /* ---- memory ---- */
 
 /* Members' data lie on the device beside the values, all of them unless they are many. */
-static uint64_t member_bytes(const grove_tree *tree)
+static uint64_t member_bytes(const grove_session *session)
 {
+    const grove_tree *tree = session->tree;
     uint64_t sum = 0;
 
     for (size_t i = 0; i < tree->node_count; i++) {
@@ -143,20 +144,21 @@ static uint64_t member_bytes(const grove_tree *tree)
         uint64_t cells = 1;
         for (int d = 0; d < node->axis_count; d++)
             cells *= (uint64_t)node->axes[d]->size;
-        sum += grove_block_bytes(cells * grove_form_bytes(&node->form, true), true);
+        sum +=
+            grove_device_block_bytes(session->device, cells * grove_form_bytes(&node->form, true));
     }
     return sum;
 }
 
 void grove_launch_budget(grove_session *session)
 {
-    uint64_t members = member_bytes(session->tree);
+    uint64_t members = member_bytes(session);
 
     session->budget = session->memory;
     for (int k = 0; k < session->device_count; k++)
-        session->parted = session->parted || members > session->devices[k]->limit / 4;
+        session->parted = session->parted || members > session->devices[k]->budget.limit / 4;
     for (int k = 0; k < session->device_count; k++) {
-        uint64_t limit = session->devices[k]->limit;
+        uint64_t limit = session->devices[k]->budget.limit;
         /* a part is left for index arrays and for what rounding takes */
         uint64_t taken = limit / 16 + INDEX + (session->parted ? 0 : members);
         uint64_t own = limit > taken + SMALLEST ? limit - taken : SMALLEST;
@@ -178,10 +180,10 @@ void grove_launch_halve_budget(grove_session *session)
 void grove_launch_room(grove_session *session, uint64_t bytes)
 {
     const grove_device *host = session->host;
-    uint64_t in_use = host->in_use;
+    uint64_t in_use = host->budget.in_use;
 
-    if (host->limit && in_use + bytes > host->limit)
-        grove_cache_shrink(session->cache, NULL, in_use + bytes - host->limit);
+    if (host->budget.limit && in_use + bytes > host->budget.limit)
+        grove_cache_shrink(session->cache, NULL, in_use + bytes - host->budget.limit);
 }
 
 /* Lets go of what is on the device and not in use, until so many bytes are free or nothing is left;
@@ -189,14 +191,14 @@ void grove_launch_room(grove_session *session, uint64_t bytes)
 static bool make_room(grove_session *session, uint64_t bytes)
 {
     grove_device *device = session->device;
-    uint64_t before = device->in_use;
+    uint64_t before = device->budget.in_use;
 
     if (grove_cache_shrink(session->cache, device, bytes))
         return true;
     for (size_t i = 0; session->kept && i < session->tree->node_count; i++)
         if (session->kept[i] && grove_buffer_is_sole(session->kept[i]))
             grove_buffer_drop(session->kept[i], device);
-    return device->in_use < before;
+    return device->budget.in_use < before;
 }
 
 grove_buffer *grove_launch_kept(grove_session *session, const grove_node *node)
@@ -228,7 +230,7 @@ int grove_session_wait(grove_session *session)
 
     for (int k = 0; k < session->device_count && !code; k++) {
         grove_error_clear(session->attempt);
-        code = session->devices[k]->wait(session->devices[k], session->attempt);
+        code = grove_device_wait(session->devices[k], session->attempt);
         if (code)
             code = fail_once(session, code, session->attempt);
     }
@@ -253,7 +255,7 @@ bool grove_launch_has(grove_session *session, const grove_kernel *kernel, bool d
     if (!grove_launch_is_away(session) || !kernel)
         return false;
     grove_error_clear(session->attempt);
-    int code = device->prepare(device, kernel, double_, session->attempt);
+    int code = grove_device_prepare(device, kernel, double_, session->attempt);
     if (code == GROVE_NO_MEMORY)
         say_once(session);
     else if (code && grove_error_count(session->attempt))
@@ -299,7 +301,8 @@ static int attempt(grove_session *session, const grove_launch *launch)
     grove_error_clear(session->attempt);
     int code = settle(session, launch, &args);
     if (!code)
-        code = device->launch(device, launch->kernel, &args, launch->double_, session->attempt);
+        code =
+            grove_device_launch(device, launch->kernel, &args, launch->double_, session->attempt);
     if (!code && had_storage)
         grove_buffer_write(launch->out->data, device, NULL);
     for (int k = 0; !code && k < args.inputs; k++)
@@ -375,7 +378,7 @@ static grove_traffic traffic_of(const grove_session *session)
         const grove_device *device = session->devices[k];
         sum.bytes_up += device->bytes_up;
         sum.launches += device->launches;
-        sum.allocations += device->allocations;
+        sum.allocations += device->budget.allocations;
     }
     return sum;
 }
@@ -383,14 +386,14 @@ static grove_traffic traffic_of(const grove_session *session)
 void grove_launch_bill(grove_session *session, grove_busy *to)
 {
     for (int k = 0; session->options.profile && k < session->device_count; k++)
-        session->devices[k]->bill(session->devices[k], to);
+        grove_timing_attribute(session->devices[k], to);
 }
 
 /* What fails here fails again where results are taken. */
 void grove_launch_settle(grove_session *session)
 {
     for (int k = 0; session->options.profile && k < session->device_count; k++)
-        session->devices[k]->settle(session->devices[k], NULL);
+        grove_timing_collect(session->devices[k], NULL);
 }
 
 void grove_launch_claim(grove_session *session, const grove_node *node)
@@ -421,12 +424,12 @@ void grove_launch_count(grove_session *session)
     for (int k = 0; k < session->device_count; k++) {
         const grove_device *device = session->devices[k];
         c->bytes_down += device->bytes_down;
-        c->system_allocations += device->system_allocations;
-        c->device_peak_bytes += device->peak;
-        c->device_kernel_seconds += device->busy.kernels;
-        c->device_up_seconds += device->busy.up;
-        c->device_down_seconds += device->busy.down;
-        c->device_open_seconds += device->open_seconds;
-        c->device_load_seconds += device->load_seconds;
+        c->system_allocations += device->budget.system_allocations;
+        c->device_peak_bytes += device->budget.peak;
+        c->device_kernel_seconds += device->timing.busy.kernels;
+        c->device_up_seconds += device->timing.busy.up;
+        c->device_down_seconds += device->timing.busy.down;
+        c->device_open_seconds += device->timing.open_seconds;
+        c->device_load_seconds += device->timing.load_seconds;
     }
 }

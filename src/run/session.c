@@ -25,7 +25,7 @@ static uint64_t cache_of(const grove_session *session)
     uint64_t bytes = session->memory / 4;
 
     for (int k = 0; k < session->device_count; k++)
-        bytes += session->devices[k]->limit / 4;
+        bytes += session->devices[k]->budget.limit / 4;
     return session->options.cache_off ? 0 : bytes;
 }
 
@@ -35,7 +35,7 @@ static int start(grove_session *session, grove_error *error)
     int code = grove_launch_open(session, error);
 
     session->memory = memory_of(options);
-    session->host->limit = session->memory;
+    session->host->budget.limit = session->memory;
     grove_launch_budget(session);
     session->facts = grove_facts_new(session->tree, options->double_precision);
     session->cache = grove_cache_new(cache_of(session));
@@ -145,7 +145,7 @@ static void count(grove_session *session, double began)
     c->seconds += grove_now() - began;
     c->evictions = cache.evictions;
     c->cached_bytes = cache.bytes;
-    c->peak_bytes = session->host->peak;
+    c->peak_bytes = session->host->budget.peak;
     grove_launch_count(session);
 }
 

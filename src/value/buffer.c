@@ -63,7 +63,7 @@ grove_buffer *grove_buffer_new(grove_device *device, size_t bytes, grove_error *
     bool shares = device->shares_host_memory;
     side *s = shares ? NULL : add_side(buffer, device);
 
-    if (device->allocate(device, bytes, shares ? &buffer->host : &s->at, error)) {
+    if (grove_device_allocate(device, bytes, shares ? &buffer->host : &s->at, error)) {
         pthread_mutex_destroy(&buffer->lock);
         free(s);
         free(buffer);
@@ -103,7 +103,7 @@ static void free_host(grove_buffer *buffer)
 
     if (buffer->host && !buffer->borrowed) {
         if (host)
-            host->release(host, buffer->host, buffer->bytes);
+            grove_device_release(host, buffer->host, buffer->bytes);
         else
             free(buffer->host);
     }
@@ -118,7 +118,7 @@ void grove_buffer_unref(grove_buffer *buffer)
         side *s = buffer->sides;
         buffer->sides = s->next;
         if (s->at)
-            s->device->release(s->device, s->at, buffer->bytes);
+            grove_device_release(s->device, s->at, buffer->bytes);
         free(s);
     }
     free_host(buffer);
@@ -138,7 +138,7 @@ static int allocate_host(grove_buffer *buffer, grove_error *error)
     if (buffer->host)
         return 0;
     if (host)
-        return host->allocate(host, buffer->bytes, &buffer->host, error);
+        return grove_device_allocate(host, buffer->bytes, &buffer->host, error);
     if (posix_memalign(&buffer->host, 64, buffer->bytes ? buffer->bytes : 1)) {
         buffer->host = NULL;
         return grove_fail(error, GROVE_NO_MEMORY, "no memory for %zu bytes from %s", buffer->bytes,
@@ -161,7 +161,7 @@ static int fetch(grove_buffer *buffer, grove_error *error)
         return grove_fail(error, GROVE_INTERNAL, "a buffer has lost its bytes");
     if ((code = allocate_host(buffer, error)))
         return code;
-    code = s->device->download(s->device, buffer->host, s->at, buffer->bytes, error);
+    code = grove_device_download(s->device, buffer->host, s->at, buffer->bytes, error);
     if (!code)
         __atomic_store_n(&buffer->on_host, true, __ATOMIC_RELEASE);
     return code;
@@ -197,10 +197,9 @@ static int send(grove_buffer *buffer, side *s, grove_error *error)
     if (code || s->valid)
         return code;
     if (!s->at)
-        code = (device->allocate_apart ? device->allocate_apart
-                                       : device->allocate)(device, buffer->bytes, &s->at, error);
+        code = grove_device_allocate_staging(device, buffer->bytes, &s->at, error);
     if (!code)
-        code = device->upload(device, s->at, buffer->host, buffer->bytes, error);
+        code = grove_device_upload(device, s->at, buffer->host, buffer->bytes, error);
     if (!code)
         __atomic_store_n(&s->valid, true, __ATOMIC_RELEASE);
     return code;
@@ -220,8 +219,8 @@ int grove_buffer_address(grove_buffer *buffer, grove_device *device, void **at, 
         code = send(buffer, s, error);
         pthread_mutex_unlock(&buffer->lock);
     }
-    if (!code && device->ready)
-        code = device->ready(device, s->at, error);
+    if (!code)
+        code = grove_device_ready(device, s->at, error);
     *at = code ? NULL : s->at;
     return code;
 }
@@ -245,7 +244,7 @@ void *grove_buffer_write(grove_buffer *buffer, grove_device *device, grove_error
         target = add_side(buffer, device);
     int code = host         ? allocate_host(buffer, error)
                : target->at ? 0
-                            : device->allocate(device, buffer->bytes, &target->at, error);
+                            : grove_device_allocate(device, buffer->bytes, &target->at, error);
     if (!code) {
         for (side *s = buffer->sides; s; s = s->next)
             s->valid = s == target;
@@ -277,7 +276,7 @@ void grove_buffer_drop(grove_buffer *buffer, grove_device *device)
         free_host(buffer);
         buffer->on_host = false;
     } else if (s && s->at && valid - s->valid > 0) {
-        device->release(device, s->at, buffer->bytes);
+        grove_device_release(device, s->at, buffer->bytes);
         s->at = NULL;
         s->valid = false;
     }

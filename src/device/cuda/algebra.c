@@ -145,7 +145,7 @@ static int blas_product(cuda_device *cuda, const grove_product *p, bool double_)
     int m = (int)p->columns, n = (int)p->rows, k = (int)p->inner, count = (int)p->count;
     cuda_span span;
     int status;
-    bool timed = cuda_time_begin(cuda, cuda->compute, &span);
+    bool timed = cuda_timing_begin(cuda, cuda->compute, &span);
     if (double_) {
         const cuda_double one = {1, 0}, zero = {0, 0};
         status =
@@ -158,7 +158,7 @@ static int blas_product(cuda_device *cuda, const grove_product *p, bool double_)
                            p->stride_b, p->a, k, p->stride_a, &zero, p->c, m, p->stride_c, count);
     }
     if (timed)
-        cuda_time_end(cuda, cuda->compute, &span, CUDA_KERNELS);
+        cuda_timing_end(cuda, cuda->compute, &span, CUDA_KERNELS);
     return status;
 }
 
@@ -193,11 +193,11 @@ static int fft(cuda_device *cuda, const grove_transform *t, bool double_)
     if (status)
         return status;
     status = l->fft_stream(plan, cuda->compute);
-    bool timed = cuda_time_begin(cuda, cuda->compute, &span);
+    bool timed = cuda_timing_begin(cuda, cuda->compute, &span);
     if (!status)
         status = (double_ ? l->fft_double : l->fft_single)(plan, t->at, t->at, t->sign);
     if (timed)
-        cuda_time_end(cuda, cuda->compute, &span, CUDA_KERNELS);
+        cuda_timing_end(cuda, cuda->compute, &span, CUDA_KERNELS);
     /* Destroying a plan frees its workspace, which waits for what uses it. */
     int destroyed = l->fft_destroy(plan);
     return status ? status : destroyed;
@@ -250,7 +250,7 @@ static int own_transform(grove_device *device, const grove_transform *t, bool do
     grove_transform_state along = {.outer = t->count, .n = n0, .inner = n1, .sign = t->sign};
     grove_transform_state across = {.outer = t->count * n0, .n = n1, .inner = 1, .sign = t->sign};
     void *work, *from = t->at;
-    int code = cuda_allocate(device, bytes, &work, error);
+    int code = cuda_allocate(device, bytes, false, &work, error);
 
     if (code)
         return code;
@@ -305,7 +305,7 @@ static int solver_run(cuda_device *cuda, const grove_cholesky *c, double *work, 
     const cuda_libraries *l = &cuda->libraries;
     int n = (int)c->size;
     cuda_span span;
-    bool timed = cuda_time_begin(cuda, cuda->compute, &span);
+    bool timed = cuda_timing_begin(cuda, cuda->compute, &span);
     int status =
         l->solver_factor(l->solver, CUSOLVER_UPPER, n, c->matrix, n, work, length, c->info);
 
@@ -314,7 +314,7 @@ static int solver_run(cuda_device *cuda, const grove_cholesky *c, double *work, 
         status = l->solver_solve(l->solver, CUSOLVER_UPPER, n, (int)c->count, c->matrix, n,
                                  c->right, n, (int *)(void *)(work + length));
     if (timed)
-        cuda_time_end(cuda, cuda->compute, &span, CUDA_KERNELS);
+        cuda_timing_end(cuda, cuda->compute, &span, CUDA_KERNELS);
     return status;
 }
 
@@ -338,7 +338,7 @@ static int library_cholesky(cuda_device *cuda, const grove_cholesky *c, grove_er
     if ((code = end(cuda, solver_length(cuda, c, &length), "cuSOLVER", nothing, error)))
         return code;
     size_t bytes = ((size_t)length + 1) * sizeof(double);
-    if ((code = cuda_allocate(device, bytes, &work, error)))
+    if ((code = cuda_allocate(device, bytes, false, &work, error)))
         return code;
     if (!(code = begin(cuda, error)))
         code = end(cuda, solver_run(cuda, c, work, length), "cuSOLVER", written, error);

@@ -3,38 +3,39 @@
 
 #include <string.h>
 
-int cuda_way_open(cuda_device *cuda, cuda_way *way, grove_error *error)
+int cuda_copier_open(cuda_device *cuda, cuda_copier *copier, grove_error *error)
 {
     const cuda_driver *driver = &cuda->driver;
-    int code = cuda_check(cuda, driver->stream_create(&way->stream, CUDA_NON_BLOCKING),
+    int code = cuda_check(cuda, driver->stream_create(&copier->stream, CUDA_NON_BLOCKING),
                           "creating a stream", error);
 
-    for (int k = 0; !code && k < CUDA_PIECES; k++) {
-        cuda_piece *piece = &way->piece[k];
-        code = cuda_check(cuda, driver->host_allocate(&piece->at, CUDA_PIECE_BYTES, CUDA_PORTABLE),
-                          "allocating pinned memory", error);
+    for (int k = 0; !code && k < CUDA_STAGING_COUNT; k++) {
+        cuda_staging *staging = &copier->staging[k];
+        code =
+            cuda_check(cuda, driver->host_allocate(&staging->at, CUDA_STAGING_BYTES, CUDA_PORTABLE),
+                       "allocating pinned memory", error);
         if (code)
-            piece->at = NULL;
+            staging->at = NULL;
         else
-            code = cuda_check(cuda, driver->event_create(&piece->event, CUDA_NO_TIMING),
+            code = cuda_check(cuda, driver->event_create(&staging->event, CUDA_NO_TIMING),
                               "creating an event", error);
     }
     return code;
 }
 
-void cuda_way_close(cuda_device *cuda, cuda_way *way)
+void cuda_copier_close(cuda_device *cuda, cuda_copier *copier)
 {
     const cuda_driver *driver = &cuda->driver;
 
-    if (way->stream) {
-        driver->stream_synchronize(way->stream);
-        driver->stream_destroy(way->stream);
+    if (copier->stream) {
+        driver->stream_synchronize(copier->stream);
+        driver->stream_destroy(copier->stream);
     }
-    for (int k = 0; k < CUDA_PIECES; k++) {
-        if (way->piece[k].event)
-            driver->event_destroy(way->piece[k].event);
-        if (way->piece[k].at)
-            driver->host_free(way->piece[k].at);
+    for (int k = 0; k < CUDA_STAGING_COUNT; k++) {
+        if (copier->staging[k].event)
+            driver->event_destroy(copier->staging[k].event);
+        if (copier->staging[k].at)
+            driver->host_free(copier->staging[k].at);
     }
 }
 
@@ -66,31 +67,31 @@ static int after_upload(cuda_device *cuda, void *to, size_t bytes, grove_error *
     return code;
 }
 
-static int send_pieces(cuda_device *cuda, char *to, const char *from, size_t bytes,
-                       grove_error *error)
+static int upload_staged(cuda_device *cuda, char *to, const char *from, size_t bytes,
+                         grove_error *error)
 {
     const cuda_driver *driver = &cuda->driver;
     cuda_span span;
     int code = 0;
 
-    for (int k = 0; !code && bytes; k = (k + 1) % CUDA_PIECES) {
-        cuda_piece *piece = &cuda->up.piece[k];
-        size_t part = bytes < CUDA_PIECE_BYTES ? bytes : CUDA_PIECE_BYTES;
-        if (piece->recorded)
+    for (int k = 0; !code && bytes; k = (k + 1) % CUDA_STAGING_COUNT) {
+        cuda_staging *staging = &cuda->up.staging[k];
+        size_t part = bytes < CUDA_STAGING_BYTES ? bytes : CUDA_STAGING_BYTES;
+        if (staging->recorded)
             code =
-                cuda_check(cuda, driver->event_synchronize(piece->event), "copying to it", error);
+                cuda_check(cuda, driver->event_synchronize(staging->event), "copying to it", error);
         if (code)
             return code;
-        memcpy(piece->at, from, part);
-        bool timed = cuda_time_begin(cuda, cuda->up.stream, &span);
-        code = cuda_check(cuda, driver->copy_up((uintptr_t)to, piece->at, part, cuda->up.stream),
+        memcpy(staging->at, from, part);
+        bool timed = cuda_timing_begin(cuda, cuda->up.stream, &span);
+        code = cuda_check(cuda, driver->copy_up((uintptr_t)to, staging->at, part, cuda->up.stream),
                           "copying to it", error);
         if (timed)
-            cuda_time_end(cuda, cuda->up.stream, &span, CUDA_UP);
+            cuda_timing_end(cuda, cuda->up.stream, &span, CUDA_UP);
         if (!code)
-            code = cuda_check(cuda, driver->event_record(piece->event, cuda->up.stream),
+            code = cuda_check(cuda, driver->event_record(staging->event, cuda->up.stream),
                               "recording an event", error);
-        piece->recorded = piece->recorded || !code;
+        staging->recorded = staging->recorded || !code;
         to += part;
         from += part;
         bytes -= part;
@@ -99,24 +100,24 @@ static int send_pieces(cuda_device *cuda, char *to, const char *from, size_t byt
 }
 
 /* Whether the bytes on the host can be copied as they lie: many, and in memory that is pinned. */
-static bool goes_straight(cuda_device *cuda, const void *host, size_t bytes, size_t many)
+static bool is_direct(cuda_device *cuda, const void *host, size_t bytes, size_t many)
 {
     return bytes >= many && cuda->device.host &&
            grove_device_pinned(cuda->device.host, &cuda->device, host, bytes);
 }
 
 /* ... which change when the caller is told that they are there. */
-static int send_whole(cuda_device *cuda, void *to, const void *from, size_t bytes,
-                      grove_error *error)
+static int upload_direct(cuda_device *cuda, void *to, const void *from, size_t bytes,
+                         grove_error *error)
 {
     const cuda_driver *driver = &cuda->driver;
     cuda_span span;
-    bool timed = cuda_time_begin(cuda, cuda->up.stream, &span);
+    bool timed = cuda_timing_begin(cuda, cuda->up.stream, &span);
     int code = cuda_check(cuda, driver->copy_up((uintptr_t)to, from, bytes, cuda->up.stream),
                           "copying to it", error);
 
     if (timed)
-        cuda_time_end(cuda, cuda->up.stream, &span, CUDA_UP);
+        cuda_timing_end(cuda, cuda->up.stream, &span, CUDA_UP);
     if (!code)
         code =
             cuda_check(cuda, driver->stream_synchronize(cuda->up.stream), "copying to it", error);
@@ -146,9 +147,9 @@ int cuda_upload(grove_device *device, void *to, const void *from, size_t bytes, 
     pthread_mutex_lock(&cuda->up.lock);
     code = before_upload(cuda, to, bytes, error);
     if (!code)
-        code = goes_straight(cuda, from, bytes, CUDA_STRAIGHT_UP)
-                   ? send_whole(cuda, to, from, bytes, error)
-                   : send_pieces(cuda, to, from, bytes, error);
+        code = is_direct(cuda, from, bytes, CUDA_DIRECT_UP)
+                   ? upload_direct(cuda, to, from, bytes, error)
+                   : upload_staged(cuda, to, from, bytes, error);
     if (!code)
         code = after_upload(cuda, to, bytes, error);
     else /* nothing of it may be on its way when the block is used for something else */
@@ -201,9 +202,9 @@ static int before_download(cuda_device *cuda, const void *from, size_t bytes, gr
     return code;
 }
 
-/* Keeps all pieces but one on their way while that one is taken out. */
-static int fetch_pieces(cuda_device *cuda, char *to, const char *from, size_t bytes,
-                        grove_error *error)
+/* Keeps all staging buffers but one on their way while that one is emptied. */
+static int download_staged(cuda_device *cuda, char *to, const char *from, size_t bytes,
+                           grove_error *error)
 {
     const cuda_driver *driver = &cuda->driver;
     size_t sent = 0, taken = 0;
@@ -211,28 +212,31 @@ static int fetch_pieces(cuda_device *cuda, char *to, const char *from, size_t by
     int code = 0;
 
     while (!code && taken < bytes) {
-        while (!code && sent < bytes && sent - taken < CUDA_PIECES * CUDA_PIECE_BYTES) {
-            cuda_piece *piece = &cuda->down.piece[sent / CUDA_PIECE_BYTES % CUDA_PIECES];
-            size_t part = bytes - sent < CUDA_PIECE_BYTES ? bytes - sent : CUDA_PIECE_BYTES;
-            bool timed = cuda_time_begin(cuda, cuda->down.stream, &span);
+        while (!code && sent < bytes && sent - taken < CUDA_STAGING_COUNT * CUDA_STAGING_BYTES) {
+            cuda_staging *staging =
+                &cuda->down.staging[sent / CUDA_STAGING_BYTES % CUDA_STAGING_COUNT];
+            size_t part = bytes - sent < CUDA_STAGING_BYTES ? bytes - sent : CUDA_STAGING_BYTES;
+            bool timed = cuda_timing_begin(cuda, cuda->down.stream, &span);
             code = cuda_check(
                 cuda,
-                driver->copy_down(piece->at, (uintptr_t)(from + sent), part, cuda->down.stream),
+                driver->copy_down(staging->at, (uintptr_t)(from + sent), part, cuda->down.stream),
                 "copying from it", error);
             if (timed)
-                cuda_time_end(cuda, cuda->down.stream, &span, CUDA_DOWN);
+                cuda_timing_end(cuda, cuda->down.stream, &span, CUDA_DOWN);
             if (!code)
-                code = cuda_check(cuda, driver->event_record(piece->event, cuda->down.stream),
+                code = cuda_check(cuda, driver->event_record(staging->event, cuda->down.stream),
                                   "recording an event", error);
             sent += part;
         }
         if (code)
             break;
-        cuda_piece *piece = &cuda->down.piece[taken / CUDA_PIECE_BYTES % CUDA_PIECES];
-        size_t part = bytes - taken < CUDA_PIECE_BYTES ? bytes - taken : CUDA_PIECE_BYTES;
-        code = cuda_check(cuda, driver->event_synchronize(piece->event), "copying from it", error);
+        cuda_staging *staging =
+            &cuda->down.staging[taken / CUDA_STAGING_BYTES % CUDA_STAGING_COUNT];
+        size_t part = bytes - taken < CUDA_STAGING_BYTES ? bytes - taken : CUDA_STAGING_BYTES;
+        code =
+            cuda_check(cuda, driver->event_synchronize(staging->event), "copying from it", error);
         if (!code)
-            memcpy(to + taken, piece->at, part);
+            memcpy(to + taken, staging->at, part);
         taken += part;
     }
     if (code)
@@ -241,17 +245,17 @@ static int fetch_pieces(cuda_device *cuda, char *to, const char *from, size_t by
 }
 
 /* Straight into memory that is pinned. */
-static int fetch_whole(cuda_device *cuda, void *to, const void *from, size_t bytes,
-                       grove_error *error)
+static int download_direct(cuda_device *cuda, void *to, const void *from, size_t bytes,
+                           grove_error *error)
 {
     const cuda_driver *driver = &cuda->driver;
     cuda_span span;
-    bool timed = cuda_time_begin(cuda, cuda->down.stream, &span);
+    bool timed = cuda_timing_begin(cuda, cuda->down.stream, &span);
     int code = cuda_check(cuda, driver->copy_down(to, (uintptr_t)from, bytes, cuda->down.stream),
                           "copying from it", error);
 
     if (timed)
-        cuda_time_end(cuda, cuda->down.stream, &span, CUDA_DOWN);
+        cuda_timing_end(cuda, cuda->down.stream, &span, CUDA_DOWN);
     int ended = cuda_check(cuda, driver->stream_synchronize(cuda->down.stream), "copying from it",
                            code ? NULL : error);
     return code ? code : ended;
@@ -268,9 +272,9 @@ int cuda_download(grove_device *device, void *to, const void *from, size_t bytes
     pthread_mutex_lock(&cuda->down.lock);
     code = before_download(cuda, from, bytes, error);
     if (!code)
-        code = goes_straight(cuda, to, bytes, CUDA_STRAIGHT_DOWN)
-                   ? fetch_whole(cuda, to, from, bytes, error)
-                   : fetch_pieces(cuda, to, from, bytes, error);
+        code = is_direct(cuda, to, bytes, CUDA_DIRECT_DOWN)
+                   ? download_direct(cuda, to, from, bytes, error)
+                   : download_staged(cuda, to, from, bytes, error);
     if (!code) {
         pthread_mutex_lock(&cuda->lock);
         device->bytes_down += bytes;
@@ -297,12 +301,12 @@ int cuda_clear(grove_device *device, void *at, size_t bytes, grove_error *error)
     if (!code && block->arriving)
         code = cuda_check(cuda, cuda->driver.stream_wait(cuda->compute, block->event, 0),
                           "waiting for an event", error);
-    bool timed = !code && cuda_time_begin(cuda, cuda->compute, &span);
+    bool timed = !code && cuda_timing_begin(cuda, cuda->compute, &span);
     if (!code)
         code = cuda_check(cuda, cuda->driver.clear((uintptr_t)at, 0, bytes, cuda->compute),
                           "clearing memory", error);
     if (timed)
-        cuda_time_end(cuda, cuda->compute, &span, CUDA_KERNELS);
+        cuda_timing_end(cuda, cuda->compute, &span, CUDA_KERNELS);
     if (!code)
         code = cuda_record(cuda, block, cuda->compute, error);
     pthread_mutex_unlock(&cuda->lock);

@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-/* Two events around work on a stream, and who is to know how long it took. */
+/* Two events around work on a stream, and where its time is added. */
 typedef struct {
     cuda_event began, ended;
     int kind;
@@ -17,53 +17,53 @@ typedef struct {
 } cuda_span;
 
 enum { CUDA_KERNELS, CUDA_UP, CUDA_DOWN }; /* kinds of work */
-enum { CUDA_BILLS = 8 };
+enum { CUDA_THREADS = 8 };                 /* that attribute times */
 
 typedef struct {
     pthread_t thread;
     grove_busy *to;
-} cuda_bill;
+} cuda_attribution;
 
 typedef struct {
     pthread_mutex_t lock;    /* taken last of all */
     cuda_span *spans, *free; /* not read yet; events to be used again */
     size_t count, capacity, free_count, free_capacity;
-    size_t enough; /* spans, for reading those that are over */
-    cuda_bill bills[CUDA_BILLS];
-    int bill_count;
-} cuda_times;
+    size_t collect_at; /* so many spans, to read those that are over */
+    cuda_attribution attributions[CUDA_THREADS];
+    int attribution_count;
+} cuda_timing;
 
 /* A block of the pool. `event` was recorded after the last write to it by a kernel, after its last
  * upload, or when it was released (after everything queued until then). */
 typedef struct {
     cuda_address at;
     size_t bytes;
-    bool busy;     /* handed out */
-    bool recorded; /* the event was */
-    bool arriving; /* the event is in the stream `up`, and kernels do not wait for it yet */
-    bool fresh;    /* nothing was launched on it since it was allocated */
-    uint64_t turn; /* when it was released */
+    bool busy;      /* handed out */
+    bool recorded;  /* the event was */
+    bool arriving;  /* the event is in the stream `up`, and kernels do not wait for it yet */
+    bool fresh;     /* nothing was launched on it since it was allocated */
+    uint64_t epoch; /* when it was released */
     cuda_event event;
 } cuda_block;
 
-/* A pinned piece through which copies go. */
+/* A pinned staging buffer through which copies go. */
 typedef struct {
     void *at;
     cuda_event event;
     bool recorded;
-} cuda_piece;
+} cuda_staging;
 
-enum { CUDA_PIECES = 4 };
-#define CUDA_PIECE_BYTES ((size_t)4 << 20)
-/* From here on copies may go without pieces: back, and there, which then waits until they are. */
-#define CUDA_STRAIGHT_DOWN ((size_t)1 << 20)
-#define CUDA_STRAIGHT_UP   (CUDA_PIECES * CUDA_PIECE_BYTES)
+enum { CUDA_STAGING_COUNT = 4 };
+#define CUDA_STAGING_BYTES ((size_t)4 << 20)
+/* From so many bytes on copies need no staging where the host's memory is pinned. */
+#define CUDA_DIRECT_DOWN ((size_t)1 << 20)
+#define CUDA_DIRECT_UP   (CUDA_STAGING_COUNT * CUDA_STAGING_BYTES)
 
 typedef struct {
     cuda_stream stream;
     pthread_mutex_t lock; /* one copy in each direction at a time */
-    cuda_piece piece[CUDA_PIECES];
-} cuda_way;
+    cuda_staging staging[CUDA_STAGING_COUNT];
+} cuda_copier;
 
 typedef struct {
     const grove_kernel *kernel;
@@ -92,7 +92,7 @@ typedef struct {
     int handle;
     cuda_context context;
     cuda_stream compute;
-    cuda_way up, down;
+    cuda_copier up, down;
 
     pthread_mutex_t launching; /* of kernels and gathers; taken before the others */
     pthread_mutex_t lock;      /* of the pool and of the counters; taken last */
@@ -109,7 +109,7 @@ typedef struct {
     uint64_t gather_clock;
 
     cuda_libraries libraries; /* with the lock `launching` held */
-    cuda_times times;
+    cuda_timing timing;
 } cuda_device;
 
 static inline cuda_device *cuda_of(grove_device *device)
@@ -125,16 +125,16 @@ int cuda_check(cuda_device *cuda, int result, const char *doing, grove_error *er
 
 /* The pool (pool.c). The block that holds an address, or NULL: with the lock held. */
 cuda_block *cuda_find(cuda_device *cuda, const void *at);
-int cuda_allocate(grove_device *device, size_t bytes, void **at, grove_error *error);
-int cuda_allocate_apart(grove_device *device, size_t bytes, void **at, grove_error *error);
+extern const grove_block_rule cuda_block_rule;
+int cuda_allocate(grove_device *device, size_t bytes, bool staging, void **at, grove_error *error);
 void cuda_release(grove_device *device, void *at, size_t bytes);
 void cuda_trim(grove_device *device);
 /* Records the block's event in a stream; with the lock held, in the context. */
 int cuda_record(cuda_device *cuda, cuda_block *block, cuda_stream stream, grove_error *error);
 
 /* Copies (copy.c). */
-int cuda_way_open(cuda_device *cuda, cuda_way *way, grove_error *error);
-void cuda_way_close(cuda_device *cuda, cuda_way *way);
+int cuda_copier_open(cuda_device *cuda, cuda_copier *copier, grove_error *error);
+void cuda_copier_close(cuda_device *cuda, cuda_copier *copier);
 int cuda_upload(grove_device *device, void *to, const void *from, size_t bytes, grove_error *error);
 int cuda_download(grove_device *device, void *to, const void *from, size_t bytes,
                   grove_error *error);
@@ -147,19 +147,19 @@ int cuda_launch(grove_device *device, const grove_kernel *kernel, const grove_ar
                 bool double_precision, grove_error *error);
 int cuda_prepare(grove_device *device, const grove_kernel *kernel, bool double_precision,
                  grove_error *error);
-void cuda_forget_gathers(cuda_device *cuda);
+void cuda_drop_gathers(cuda_device *cuda);
 void cuda_unload(cuda_device *cuda);
 /* The kernel's function, loading what is needed (kernels.c); the caller is in the context. */
 int cuda_kernel_find(cuda_device *cuda, const grove_kernel *kernel, bool double_precision,
                      cuda_function *function, grove_error *error);
 
-/* Times (times.c). Around work on a stream, in the context: false, and nothing is to be ended, when
- * times are not measured. */
-bool cuda_time_begin(cuda_device *cuda, cuda_stream stream, cuda_span *span);
-void cuda_time_end(cuda_device *cuda, cuda_stream stream, cuda_span *span, int kind);
-void cuda_time_bill(grove_device *device, grove_busy *to);
-int cuda_time_settle(grove_device *device, grove_error *error);
-void cuda_time_close(cuda_device *cuda);
+/* Times (timing.c). Around work on a stream, in the context: false, and nothing is to be ended,
+ * when times are not measured. */
+bool cuda_timing_begin(cuda_device *cuda, cuda_stream stream, cuda_span *span);
+void cuda_timing_end(cuda_device *cuda, cuda_stream stream, cuda_span *span, int kind);
+void cuda_timing_attribute(grove_device *device, grove_busy *to);
+int cuda_timing_collect(grove_device *device, grove_error *error);
+void cuda_timing_close(cuda_device *cuda);
 
 /* Algebra (algebra.c). */
 extern const grove_algebra cuda_algebra;

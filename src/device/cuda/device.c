@@ -59,9 +59,9 @@ static void cuda_free(grove_device *device)
         cuda_algebra_close(cuda);
         cuda_trim(device);
         cuda_unload(cuda);
-        cuda_way_close(cuda, &cuda->up);
-        cuda_way_close(cuda, &cuda->down);
-        cuda_time_close(cuda);
+        cuda_copier_close(cuda, &cuda->up);
+        cuda_copier_close(cuda, &cuda->down);
+        cuda_timing_close(cuda);
         if (cuda->compute)
             cuda->driver.stream_destroy(cuda->compute);
         cuda_leave(cuda);
@@ -72,7 +72,7 @@ static void cuda_free(grove_device *device)
     pthread_mutex_destroy(&cuda->down.lock);
     pthread_mutex_destroy(&cuda->launching);
     pthread_mutex_destroy(&cuda->lock);
-    pthread_mutex_destroy(&cuda->times.lock);
+    pthread_mutex_destroy(&cuda->timing.lock);
     free(cuda->blocks);
     free(cuda);
 }
@@ -87,8 +87,8 @@ static void describe(cuda_device *cuda)
     driver->device_name(name, sizeof(name) - 1, cuda->handle);
     driver->device_attribute(&major, CUDA_COMPUTE_MAJOR, cuda->handle);
     driver->device_attribute(&minor, CUDA_COMPUTE_MINOR, cuda->handle);
-    if (!driver->memory_info(&available, &total) && !cuda->device.limit)
-        cuda->device.limit = available / 10 * 9;
+    if (!driver->memory_info(&available, &total) && !cuda->device.budget.limit)
+        cuda->device.budget.limit = available / 10 * 9;
     snprintf(cuda->device.description, sizeof(cuda->device.description), "%.48s, compute %d.%d, %s",
              name, major, minor, grove_show_bytes(size, (double)total));
 }
@@ -110,32 +110,27 @@ static int start(cuda_device *cuda, grove_error *error)
     code = cuda_check(cuda, driver->stream_create(&cuda->compute, CUDA_NON_BLOCKING),
                       "creating a stream", error);
     if (!code)
-        code = cuda_way_open(cuda, &cuda->up, error);
+        code = cuda_copier_open(cuda, &cuda->up, error);
     if (!code)
-        code = cuda_way_open(cuda, &cuda->down, error);
+        code = cuda_copier_open(cuda, &cuda->down, error);
     cuda_leave(cuda);
     return code;
 }
 
-static void set_table(grove_device *device)
-{
-    device->allocate = cuda_allocate;
-    device->allocate_apart = cuda_allocate_apart;
-    device->release = cuda_release;
-    device->upload = cuda_upload;
-    device->download = cuda_download;
-    device->launch = cuda_launch;
-    device->prepare = cuda_prepare;
-    device->wait = cuda_wait;
-    device->free = cuda_free;
-    device->ready = cuda_ready;
-    device->clear = cuda_clear;
-    device->trim = cuda_trim;
-    device->pin = cuda_pin;
-    device->bill = cuda_time_bill;
-    device->settle = cuda_time_settle;
-    device->algebra = &cuda_algebra;
-}
+static const grove_device_operations operations = {
+    .allocate = cuda_allocate,
+    .release = cuda_release,
+    .upload = cuda_upload,
+    .download = cuda_download,
+    .clear = cuda_clear,
+    .ready = cuda_ready,
+    .prepare = cuda_prepare,
+    .launch = cuda_launch,
+    .wait = cuda_wait,
+    .trim = cuda_trim,
+    .pin = cuda_pin,
+    .free = cuda_free,
+};
 
 static grove_device *open_device(int index, uint64_t limit, grove_error *error)
 {
@@ -144,19 +139,23 @@ static grove_device *open_device(int index, uint64_t limit, grove_error *error)
     double began = grove_now();
 
     pthread_mutex_init(&cuda->lock, NULL);
-    pthread_mutex_init(&cuda->times.lock, NULL);
+    pthread_mutex_init(&cuda->timing.lock, NULL);
     pthread_mutex_init(&cuda->launching, NULL);
     pthread_mutex_init(&cuda->up.lock, NULL);
     pthread_mutex_init(&cuda->down.lock, NULL);
     snprintf(device->name, sizeof(device->name), "cuda:%d", index);
-    device->limit = limit;
-    set_table(device);
+    device->operations = &operations;
+    device->algebra = &cuda_algebra;
+    device->budget.rule = cuda_block_rule;
+    device->budget.limit = limit;
+    device->timing.attribute = cuda_timing_attribute;
+    device->timing.collect = cuda_timing_collect;
     int code = cuda_driver_open(&cuda->driver, error);
     if (!code && (index < 0 || cuda->driver.device_get(&cuda->handle, index)))
         code = grove_fail(error, GROVE_MISSING, "%s: there is no such device", device->name);
     if (!code)
         code = start(cuda, error);
-    device->open_seconds = grove_now() - began;
+    device->timing.open_seconds = grove_now() - began;
     if (!code)
         return device;
     cuda_free(device);

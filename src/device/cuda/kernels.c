@@ -126,7 +126,7 @@ int cuda_kernel_find(cuda_device *cuda, const grove_kernel *kernel, bool double_
     if (!entry->function[double_precision]) {
         double began = grove_now();
         code = load(cuda, kernel, double_precision, &entry->function[double_precision], error);
-        cuda->device.load_seconds += grove_now() - began;
+        cuda->device.timing.load_seconds += grove_now() - began;
     }
     entry->missing[double_precision] = code && code != GROVE_NO_MEMORY;
     *function = entry->function[double_precision];

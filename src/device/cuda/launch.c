@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 128, MOST_BLOCKS = 1 << 22 };
+enum { THREADS = 128, MAX_BLOCKS = 1 << 22 };
 
 /* The same numbers may lie elsewhere now, and others at the same address: contents are compared. */
 static cuda_gather *find_gather(cuda_device *cuda, const int32_t *index, int64_t count)
@@ -33,7 +33,7 @@ static cuda_gather *free_gather(cuda_device *cuda)
     return oldest;
 }
 
-void cuda_forget_gathers(cuda_device *cuda)
+void cuda_drop_gathers(cuda_device *cuda)
 {
     pthread_mutex_lock(&cuda->launching);
     for (int k = 0; k < cuda->gather_count; k++) {
@@ -53,7 +53,7 @@ static int send_gather(cuda_device *cuda, const int32_t **index, int64_t count, 
     int code = 0;
 
     if (!entry) {
-        if ((code = cuda_allocate(device, bytes, &at, error)))
+        if ((code = cuda_allocate(device, bytes, false, &at, error)))
             return code;
         if ((code = cuda_upload(device, at, *index, bytes, error)) ||
             (code = cuda_ready(device, at, error))) {
@@ -100,14 +100,14 @@ static int run(cuda_device *cuda, const grove_kernel *kernel, cuda_function func
 
     if (threads <= 0)
         return 0;
-    bool timed = cuda_time_begin(cuda, cuda->compute, &span);
+    bool timed = cuda_timing_begin(cuda, cuda->compute, &span);
     int code = cuda_check(
         cuda,
-        cuda->driver.launch(function, (unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS), 1, 1,
+        cuda->driver.launch(function, (unsigned)(blocks < MAX_BLOCKS ? blocks : MAX_BLOCKS), 1, 1,
                             (unsigned)each, 1, 1, 0, cuda->compute, arguments, NULL),
         kernel->name, error);
     if (timed)
-        cuda_time_end(cuda, cuda->compute, &span, CUDA_KERNELS);
+        cuda_timing_end(cuda, cuda->compute, &span, CUDA_KERNELS);
     if (!code)
         code = record_write(cuda, args->out.data, error);
     for (int k = 0; !code && k < args->inputs; k++)

@@ -3,24 +3,12 @@
 #include "device/cuda/cuda.h"
 
 #include "base/memory.h"
-#include "base/text.h"
 
 #include <string.h>
 
-enum { SMALLEST = 512 };
 #define LARGE ((size_t)1 << 20) /* below, sizes are powers of two */
-#define STEP  ((size_t)1 << 16)
 
-static size_t block_bytes(size_t bytes)
-{
-    size_t taken = SMALLEST;
-
-    if (bytes >= LARGE)
-        return bytes > SIZE_MAX - STEP ? 0 : (bytes + STEP - 1) / STEP * STEP;
-    while (taken < bytes)
-        taken *= 2;
-    return taken;
-}
+const grove_block_rule cuda_block_rule = {.smallest = 512, .large = LARGE, .page = 1 << 16};
 
 /* Index of the first block after `at`. */
 static size_t find_after(const cuda_device *cuda, cuda_address at)
@@ -80,7 +68,7 @@ static void drop(cuda_device *cuda, size_t k)
     if (block->arriving)
         cuda->arriving--;
     if (!block->busy)
-        cuda->device.pooled -= block->bytes;
+        grove_budget_drop(&cuda->device.budget, block->bytes);
     memmove(block, block + 1, (cuda->block_count - k - 1) * sizeof(*block));
     cuda->block_count--;
 }
@@ -99,38 +87,27 @@ static bool drop_smallest(cuda_device *cuda)
     return true;
 }
 
-static bool is_apart(const cuda_device *cuda, const cuda_block *block)
+/* The free block that fits best, of equal ones that released first. `staging`: kernels of this
+ * epoch and of the one before must not use it. */
+static cuda_block *reuse(cuda_device *cuda, size_t bytes, bool staging)
 {
-    return block->turn + 2 <= cuda->device.turn;
-}
-
-/* The free block that fits best, if it is not more than twice as large; of equal ones that released
- * first. `apart`: only if it was released long enough ago. */
-static cuda_block *reuse(cuda_device *cuda, size_t bytes, bool apart)
-{
+    const grove_device *device = &cuda->device;
     cuda_block *best = NULL;
 
     for (size_t k = 0; k < cuda->block_count; k++) {
         cuda_block *block = &cuda->blocks[k];
-        if (block->busy || block->bytes < bytes || block->bytes / 2 > bytes ||
-            (apart && !is_apart(cuda, block)))
+        if (block->busy || (staging && block->epoch + 2 > device->epoch))
             continue;
-        if (!best || block->bytes < best->bytes ||
-            (block->bytes == best->bytes && block->turn < best->turn))
+        if (grove_block_is_better(&device->budget.rule, bytes, block->bytes,
+                                  best ? best->bytes : 0) ||
+            (best && block->bytes == best->bytes && block->epoch < best->epoch))
             best = block;
     }
     if (best) {
         best->busy = best->fresh = true;
-        cuda->device.pooled -= best->bytes;
+        grove_budget_reuse(&cuda->device.budget, best->bytes);
     }
     return best;
-}
-
-static bool over(const grove_device *device, size_t bytes)
-{
-    uint64_t all = device->in_use + device->pooled + bytes;
-
-    return device->limit && all > device->limit;
 }
 
 /* A new block from the driver; 0, CUDA_OUT_OF_MEMORY or what the driver says. */
@@ -139,7 +116,7 @@ static int new_block(cuda_device *cuda, size_t bytes, cuda_block **block)
     cuda_address at = 0;
     int result;
 
-    while (over(&cuda->device, bytes))
+    while (!grove_budget_allows(&cuda->device.budget, bytes))
         if (!drop_smallest(cuda))
             return CUDA_OUT_OF_MEMORY;
     while ((result = cuda->driver.memory_allocate(&at, bytes)) == CUDA_OUT_OF_MEMORY)
@@ -153,60 +130,35 @@ static int new_block(cuda_device *cuda, size_t bytes, cuda_block **block)
     memmove(&cuda->blocks[k + 1], &cuda->blocks[k], (cuda->block_count - k) * sizeof(cuda_block));
     cuda->block_count++;
     cuda->blocks[k] = (cuda_block){.at = at, .bytes = bytes, .busy = true, .fresh = true};
-    cuda->device.system_allocations++;
+    grove_budget_take(&cuda->device.budget, bytes);
     *block = &cuda->blocks[k];
     return 0;
 }
 
-static int fail(cuda_device *cuda, int result, size_t bytes, grove_error *error)
-{
-    const grove_device *device = &cuda->device;
-    char want[32], have[32], most[32];
-
-    if (result && result != CUDA_OUT_OF_MEMORY)
-        return cuda_check(cuda, result, "allocating memory", error);
-    return grove_fail(error, GROVE_NO_MEMORY,
-                      "%s: no memory for %s: %s in use%s%s; allow more, or less at a time",
-                      device->name, grove_show_bytes(want, (double)bytes),
-                      grove_show_bytes(have, (double)device->in_use), device->limit ? " of " : "",
-                      device->limit ? grove_show_bytes(most, (double)device->limit) : "");
-}
-
-static int allocate(grove_device *device, size_t bytes, bool apart, void **at, grove_error *error)
+int cuda_allocate(grove_device *device, size_t bytes, bool staging, void **at, grove_error *error)
 {
     cuda_device *cuda = cuda_of(device);
-    size_t taken = block_bytes(bytes);
-    int code = cuda_enter(cuda, error);
+    size_t taken = grove_device_block_bytes(device, bytes);
+    int code = cuda_enter(cuda, error), result = 0;
 
     *at = NULL;
     if (code)
         return code;
     pthread_mutex_lock(&cuda->lock);
-    apart = apart && device->turn && taken >= LARGE && !over(device, taken);
-    cuda_block *block = taken ? reuse(cuda, taken, apart) : NULL;
-    int result = block || !taken ? 0 : new_block(cuda, taken, &block);
-    if (block) {
-        device->allocations++;
-        device->in_use += block->bytes;
-        if (device->in_use + device->pooled > device->peak)
-            device->peak = device->in_use + device->pooled;
+    staging =
+        staging && device->epoch && taken >= LARGE && grove_budget_allows(&device->budget, taken);
+    cuda_block *block = taken ? reuse(cuda, taken, staging) : NULL;
+    if (taken && !block)
+        result = new_block(cuda, taken, &block);
+    if (block)
         *at = (void *)(uintptr_t)block->at;
-    } else {
-        code = fail(cuda, result, bytes, error);
-    }
+    else if (result && result != CUDA_OUT_OF_MEMORY)
+        code = cuda_check(cuda, result, "allocating memory", error);
+    else
+        code = grove_budget_fail(&device->budget, device->name, bytes, error);
     pthread_mutex_unlock(&cuda->lock);
     cuda_leave(cuda);
     return code;
-}
-
-int cuda_allocate(grove_device *device, size_t bytes, void **at, grove_error *error)
-{
-    return allocate(device, bytes, false, at, error);
-}
-
-int cuda_allocate_apart(grove_device *device, size_t bytes, void **at, grove_error *error)
-{
-    return allocate(device, bytes, true, at, error);
 }
 
 void cuda_release(grove_device *device, void *at, size_t bytes)
@@ -225,9 +177,8 @@ void cuda_release(grove_device *device, void *at, size_t bytes)
         if (cuda_record(cuda, block, cuda->compute, NULL))
             lost = true;
         block->busy = false;
-        block->turn = device->turn;
-        device->in_use -= block->bytes;
-        device->pooled += block->bytes;
+        block->epoch = device->epoch;
+        grove_budget_release(&device->budget, block->bytes);
         if (lost) /* nothing tells when it is free: not to be used again */
             drop(cuda, (size_t)(block - cuda->blocks));
     }
@@ -241,7 +192,7 @@ void cuda_trim(grove_device *device)
 
     if (cuda_enter(cuda, NULL))
         return;
-    cuda_forget_gathers(cuda);
+    cuda_drop_gathers(cuda);
     pthread_mutex_lock(&cuda->lock);
     while (drop_smallest(cuda))
         ;

@@ -6,11 +6,11 @@
 
 #include <stdlib.h>
 
-enum { MANY = 512 };
+enum { COLLECT_MIN = 512 };
 
 static bool take_events(cuda_device *cuda, cuda_span *span)
 {
-    cuda_times *times = &cuda->times;
+    cuda_timing *times = &cuda->timing;
     bool found;
 
     pthread_mutex_lock(&times->lock);
@@ -30,7 +30,7 @@ static bool take_events(cuda_device *cuda, cuda_span *span)
 }
 
 /* With the lock held. */
-static void free_events(cuda_times *times, const cuda_span *span)
+static void free_events(cuda_timing *times, const cuda_span *span)
 {
     grove_grow((void **)&times->free, &times->free_capacity, times->free_count, sizeof(*span));
     times->free[times->free_count++] = *span;
@@ -49,7 +49,7 @@ static void add(grove_busy *to, int kind, double seconds)
 /* Takes in what the device has passed; with the lock held, in the context. */
 static void collect(cuda_device *cuda)
 {
-    cuda_times *times = &cuda->times;
+    cuda_timing *times = &cuda->timing;
     size_t left = 0;
 
     for (size_t k = 0; k < times->count; k++) {
@@ -61,50 +61,50 @@ static void collect(cuda_device *cuda)
             continue;
         }
         if (!result) {
-            add(&cuda->device.busy, span->kind, 1e-3 * (double)milliseconds);
+            add(&cuda->device.timing.busy, span->kind, 1e-3 * (double)milliseconds);
             if (span->to)
                 add(span->to, span->kind, 1e-3 * (double)milliseconds);
         }
         free_events(times, span);
     }
     times->count = left;
-    times->enough = 2 * left > MANY ? 2 * left : MANY;
+    times->collect_at = 2 * left > COLLECT_MIN ? 2 * left : COLLECT_MIN;
 }
 
 /* With the lock held: who pays for what this thread asks for. */
-static cuda_bill *find_bill(cuda_times *times)
+static cuda_attribution *find_attribution(cuda_timing *times)
 {
-    for (int k = 0; k < times->bill_count; k++)
-        if (pthread_equal(times->bills[k].thread, pthread_self()))
-            return &times->bills[k];
+    for (int k = 0; k < times->attribution_count; k++)
+        if (pthread_equal(times->attributions[k].thread, pthread_self()))
+            return &times->attributions[k];
     return NULL;
 }
 
-bool cuda_time_begin(cuda_device *cuda, cuda_stream stream, cuda_span *span)
+bool cuda_timing_begin(cuda_device *cuda, cuda_stream stream, cuda_span *span)
 {
-    if (!cuda->device.timed || !take_events(cuda, span))
+    if (!cuda->device.timing.enabled || !take_events(cuda, span))
         return false;
     if (!cuda->driver.event_record(span->began, stream))
         return true;
-    pthread_mutex_lock(&cuda->times.lock);
-    free_events(&cuda->times, span);
-    pthread_mutex_unlock(&cuda->times.lock);
+    pthread_mutex_lock(&cuda->timing.lock);
+    free_events(&cuda->timing, span);
+    pthread_mutex_unlock(&cuda->timing.lock);
     return false;
 }
 
-void cuda_time_end(cuda_device *cuda, cuda_stream stream, cuda_span *span, int kind)
+void cuda_timing_end(cuda_device *cuda, cuda_stream stream, cuda_span *span, int kind)
 {
-    cuda_times *times = &cuda->times;
+    cuda_timing *times = &cuda->timing;
     bool recorded = !cuda->driver.event_record(span->ended, stream);
 
     pthread_mutex_lock(&times->lock);
-    const cuda_bill *bill = find_bill(times);
+    const cuda_attribution *attribution = find_attribution(times);
     span->kind = kind;
-    span->to = bill ? bill->to : NULL;
+    span->to = attribution ? attribution->to : NULL;
     if (recorded) {
         grove_grow((void **)&times->spans, &times->capacity, times->count, sizeof(*span));
         times->spans[times->count++] = *span;
-        if (times->count > times->enough)
+        if (times->count > times->collect_at)
             collect(cuda);
     } else {
         free_events(times, span);
@@ -112,33 +112,33 @@ void cuda_time_end(cuda_device *cuda, cuda_stream stream, cuda_span *span, int k
     pthread_mutex_unlock(&times->lock);
 }
 
-void cuda_time_bill(grove_device *device, grove_busy *to)
+void cuda_timing_attribute(grove_device *device, grove_busy *to)
 {
-    cuda_times *times = &cuda_of(device)->times;
+    cuda_timing *times = &cuda_of(device)->timing;
 
     pthread_mutex_lock(&times->lock);
-    cuda_bill *bill = find_bill(times);
-    if (!bill && times->bill_count < CUDA_BILLS) {
-        bill = &times->bills[times->bill_count++];
-        bill->thread = pthread_self();
+    cuda_attribution *attribution = find_attribution(times);
+    if (!attribution && times->attribution_count < CUDA_THREADS) {
+        attribution = &times->attributions[times->attribution_count++];
+        attribution->thread = pthread_self();
     }
-    if (bill)
-        bill->to = to;
+    if (attribution)
+        attribution->to = to;
     pthread_mutex_unlock(&times->lock);
 }
 
-int cuda_time_settle(grove_device *device, grove_error *error)
+int cuda_timing_collect(grove_device *device, grove_error *error)
 {
     cuda_device *cuda = cuda_of(device);
-    int code = device->wait(device, error);
+    int code = grove_device_wait(device, error);
 
     if (code || (code = cuda_enter(cuda, error)))
         return code;
     code = cuda_check(cuda, cuda->driver.stream_synchronize(cuda->down.stream), "waiting for it",
                       error);
-    pthread_mutex_lock(&cuda->times.lock);
+    pthread_mutex_lock(&cuda->timing.lock);
     collect(cuda);
-    pthread_mutex_unlock(&cuda->times.lock);
+    pthread_mutex_unlock(&cuda->timing.lock);
     cuda_leave(cuda);
     return code;
 }
@@ -151,10 +151,10 @@ static void destroy(cuda_device *cuda, const cuda_span *spans, size_t count)
     }
 }
 
-void cuda_time_close(cuda_device *cuda)
+void cuda_timing_close(cuda_device *cuda)
 {
-    destroy(cuda, cuda->times.spans, cuda->times.count);
-    destroy(cuda, cuda->times.free, cuda->times.free_count);
-    free(cuda->times.spans);
-    free(cuda->times.free);
+    destroy(cuda, cuda->timing.spans, cuda->timing.count);
+    destroy(cuda, cuda->timing.free, cuda->timing.free_count);
+    free(cuda->timing.spans);
+    free(cuda->timing.free);
 }

@@ -1,0 +1,71 @@
+#include "device/budget.h"
+
+#include "base/text.h"
+
+size_t grove_block_bytes(const grove_block_rule *rule, size_t bytes)
+{
+    size_t taken = rule->smallest;
+
+    if (bytes >= rule->large)
+        return bytes > SIZE_MAX - rule->page ? 0
+                                             : (bytes + rule->page - 1) / rule->page * rule->page;
+    while (taken < bytes)
+        taken *= 2;
+    return taken;
+}
+
+bool grove_block_is_better(const grove_block_rule *rule, size_t wanted, size_t block, size_t best)
+{
+    if (block < wanted || (wanted < rule->large ? block > wanted : block / 2 > wanted))
+        return false;
+    return !best || block < best;
+}
+
+bool grove_budget_allows(const grove_budget *budget, size_t bytes)
+{
+    return !budget->limit ||
+           (bytes <= budget->limit && budget->in_use + budget->pooled <= budget->limit - bytes);
+}
+
+static void hand_out(grove_budget *budget, size_t bytes)
+{
+    budget->in_use += bytes;
+    budget->allocations++;
+    if (budget->in_use + budget->pooled > budget->peak)
+        budget->peak = budget->in_use + budget->pooled;
+}
+
+void grove_budget_take(grove_budget *budget, size_t bytes)
+{
+    budget->system_allocations++;
+    hand_out(budget, bytes);
+}
+
+void grove_budget_reuse(grove_budget *budget, size_t bytes)
+{
+    budget->pooled -= bytes;
+    hand_out(budget, bytes);
+}
+
+void grove_budget_release(grove_budget *budget, size_t bytes)
+{
+    budget->in_use -= bytes;
+    budget->pooled += bytes;
+}
+
+void grove_budget_drop(grove_budget *budget, size_t bytes)
+{
+    budget->pooled -= bytes;
+}
+
+int grove_budget_fail(const grove_budget *budget, const char *device, size_t bytes,
+                      grove_error *error)
+{
+    char want[32], have[32], limit[32];
+
+    return grove_fail(error, GROVE_NO_MEMORY,
+                      "%s: no memory for %s: %s in use%s%s; allow more, or less at a time", device,
+                      grove_show_bytes(want, (double)bytes),
+                      grove_show_bytes(have, (double)budget->in_use), budget->limit ? " of " : "",
+                      budget->limit ? grove_show_bytes(limit, (double)budget->limit) : "");
+}
