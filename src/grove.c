@@ -10,7 +10,7 @@
 #include "lang/lang.h"
 #include "lang/reader.h"
 #include "plot/picture.h"
-#include "run/session.h"
+#include "report/report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -218,6 +218,18 @@ size_t grove_tree_action_count(const grove_tree *tree)
     return tree->action_count;
 }
 
+/* ---- sessions ---- */
+
+grove_session *grove_session_new(grove_tree *tree, const grove_session_options *options,
+                                 grove_error *error)
+{
+    grove_session *session = grove_session_open(tree, options, error);
+
+    if (session)
+        grove_report_install(session);
+    return session;
+}
+
 /* ---- values ---- */
 
 /* Waits for devices: whatever fails there fails here. */
@@ -247,8 +259,8 @@ int grove_session_value(grove_session *session, const char *name, grove_value **
             names[count++] = tree->nodes[i]->name;
     }
     const char *near = grove_nearest(name, names, count);
-    return grove_fail(tree->error, GROVE_MISSING, "no node is called '%s'%s%s%s", name,
-                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return grove_fail(grove_session_error(session), GROVE_MISSING, "no node is called '%s'%s%s%s",
+                      name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 int grove_value_axes(const grove_value *value)

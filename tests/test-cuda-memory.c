@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "plan/schedule.h"
+#include "run/pipeline.h"
 
 #include <check.h>
 #include <math.h>
@@ -474,14 +474,15 @@ START_TEST(large_runs_are_counted)
         options.device_memory = limit;
         options.tile_times = k ? 0 : 1000;
         grove_session *session = heap_test_session("cuda", options);
-        ck_assert_int_eq(grove_schedule_new(session, now.tree->actions, now.tree->action_count,
-                                            NULL, 0, &schedule),
+        ck_assert_int_eq(grove_session_schedule(session, now.tree->actions, now.tree->action_count,
+                                                NULL, 0, &schedule),
                          0);
         const grove_pass *pass = &schedule->passes[0];
+        const int64_t *tile = pass->program->tile;
         double cells = 21, tiles = 1, output = 21 * 32;
         for (int cut = 0; cut < 2; cut++) {
-            cells *= (double)pass->tile[cut];
-            tiles *= ceil((double)pass->program->block.count[cut] / (double)pass->tile[cut]);
+            cells *= (double)tile[cut];
+            tiles *= ceil((double)pass->program->block.count[cut] / (double)tile[cut]);
             output *= (double)pass->program->block.count[cut];
         }
         ck_assert_uint_le(pass->peak, limit);

@@ -35,7 +35,6 @@ function allowed(from, to)
     if (from ~ /^(device|run|plot)$/ && to == "kernels") return 1
     if (from == "nodes") return to ~ /^(plugin|kernels|io|base)$/
     if (to ~ /^(plugin|grove)$/) return 1
-    if (from ~ /^(plan|report)$/ && to ~ /^(plan|run|report)$/) return 1 # until plans need no session
     return to in level && level[to] < level[from]
 }
 

@@ -133,6 +133,29 @@ void grove_warn_at(grove_error *error, const grove_place *place, const char *for
     va_end(args);
 }
 
+static _Thread_local grove_error_scope *current;
+
+grove_error_scope *grove_error_enter(grove_error_scope *scope)
+{
+    grove_error_scope *before = current;
+
+    current = scope;
+    return before;
+}
+
+grove_error_scope *grove_error_current(void)
+{
+    return current;
+}
+
+void grove_error_scope_fail(grove_error_scope *scope, int code)
+{
+    int none = 0;
+
+    __atomic_compare_exchange_n(&scope->code, &none, code, false, __ATOMIC_RELAXED,
+                                __ATOMIC_RELAXED);
+}
+
 void grove_error_context(grove_error *error, size_t since, const grove_place *place,
                          const char *context)
 {

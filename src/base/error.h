@@ -50,6 +50,17 @@ int grove_fail_v(grove_error *error, const grove_place *place, int code, const c
 void grove_warn_at(grove_error *error, const grove_place *place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Where functions report to that are given no error, those that plugins call: set while a call
+ * lasts by who makes it, for its own thread and (threads.h) those that work for it. */
+typedef struct grove_error_scope {
+    grove_error *error;
+    int code; /* of the first fault in the scope; 0: none */
+} grove_error_scope;
+/* Makes it that of this thread (NULL: none), and returns the one before, to be set again. */
+grove_error_scope *grove_error_enter(grove_error_scope *scope);
+grove_error_scope *grove_error_current(void);                    /* NULL: none */
+void grove_error_scope_fail(grove_error_scope *scope, int code); /* from any thread */
+
 /* Puts "context: " before every error that was added since `since` (a former
  * grove_error_count()), and gives it `place` if it has none. Either may be NULL. */
 void grove_error_context(grove_error *error, size_t since, const grove_place *place,

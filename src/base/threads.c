@@ -1,5 +1,6 @@
 #include "base/threads.h"
 
+#include "base/error.h"
 #include "base/memory.h"
 
 #include <pthread.h>
@@ -41,6 +42,7 @@ struct grove_threads {
     /* the section */
     void (*fn)(void *, int64_t, int64_t);
     void *context;
+    grove_error_scope *scope; /* the caller's */
     int64_t length, grain;
     atomic_int_least64_t next;
 };
@@ -83,7 +85,9 @@ static void *work(void *context)
         seen = wait_for_section(threads, seen);
         if (threads->quit)
             return NULL;
+        grove_error_enter(threads->scope);
         take_pieces(threads);
+        grove_error_enter(NULL);
         if (atomic_fetch_sub(&threads->running, 1) == 1) {
             pthread_mutex_lock(&threads->lock);
             pthread_cond_signal(&threads->done);
@@ -176,6 +180,7 @@ void grove_parallel(grove_threads *threads, int64_t count, int64_t grain,
         grain = (count + 4 * threads->count - 1) / (4 * threads->count);
     threads->fn = fn;
     threads->context = context;
+    threads->scope = grove_error_current();
     threads->length = count;
     threads->grain = grain;
     atomic_store(&threads->next, 0);

@@ -124,10 +124,12 @@ static int check_node(grove_node *node)
     } else if (class_->flags & GROVE_CLASS_SELECT) {
         code = grove_infer_selection(node);
     }
+    grove_class_lock(class_);
     if (!code && class_->check)
         code = class_->check(node);
     if (!code && class_->open)
         code = class_->open(node);
+    grove_class_unlock(class_);
     if (!code && node->kind == GROVE_NODE_CLASS && !class_->eval && !node->kernel &&
         !(class_->flags & (GROVE_CLASS_REDUCE | GROVE_CLASS_SELECT | GROVE_CLASS_ACTION)))
         code = grove_node_fail(node, GROVE_ABI, "the plugin's check chose no kernel");
@@ -195,8 +197,10 @@ grove_operand grove_tree_call(grove_tree *tree, const grove_class *class_, const
     } else {
         result.role = node->role;
         if (check_node(node)) {
+            grove_class_lock(node->class_);
             if (node->class_->close)
                 node->class_->close(node);
+            grove_class_unlock(node->class_);
             return result;
         }
         if (node->kind == GROVE_NODE_LEAF)

@@ -182,6 +182,11 @@ const char *grove_classes_path(grove_classes *classes, const char *name); /* of 
 int grove_class_check(const grove_class *class_, const char *name, grove_class *copy,
                       grove_error *error);
 
+/* Around calls of open, read, begin, write, finish, abort, close: for classes that want it, one at
+ * a time in the whole process (serial.c). */
+void grove_class_lock(const grove_class *class_);
+void grove_class_unlock(const grove_class *class_);
+
 /* The reference page of a class as text. Caller frees. */
 char *grove_class_describe(const grove_class *class_);
 char *grove_class_markdown(const grove_class *class_); /* the same as Markdown */

@@ -15,19 +15,30 @@ static const char *subject(const grove_node *node)
     return node->class_ ? node->class_->name : node->name;
 }
 
+/* Of the session that calls the class, or of who builds the tree. */
+static grove_error *error_of(const grove_node *node)
+{
+    const grove_error_scope *scope = grove_error_current();
+
+    return scope ? scope->error : node->tree->error;
+}
+
 static int fail_at(const grove_node *node, const grove_place *place, int code, const char *format,
                    va_list args)
 {
     grove_text text = {0};
 
+    code = code < 0 ? code : GROVE_INVALID;
+    if (grove_error_current())
+        grove_error_scope_fail(grove_error_current(), code);
     grove_text_add(&text, "%s: ", subject(node));
     grove_text_add_v(&text, format, args);
     if (place && place->line)
-        grove_fail_at(node->tree->error, place, code, "%s", text.at);
+        grove_fail_at(error_of(node), place, code, "%s", text.at);
     else
-        grove_fail(node->tree->error, code, "%s", text.at);
+        grove_fail(error_of(node), code, "%s", text.at);
     free(text.at);
-    return code < 0 ? code : GROVE_INVALID;
+    return code;
 }
 
 int grove_node_fail(const grove_node *node, int code, const char *format, ...)
@@ -74,8 +85,8 @@ void grove_node_warn(const grove_node *node, const char *format, ...)
     va_start(args, format);
     grove_text_add_v(&text, format, args);
     va_end(args);
-    grove_warn_at(node->tree->error, node->place.line ? &node->place : NULL, "%s: %s",
-                  subject(node), text.at);
+    grove_warn_at(error_of(node), node->place.line ? &node->place : NULL, "%s: %s", subject(node),
+                  text.at);
     free(text.at);
 }
 

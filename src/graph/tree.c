@@ -22,9 +22,14 @@ void grove_tree_free(grove_tree *tree)
 {
     if (!tree)
         return;
-    for (size_t i = 0; i < tree->node_count; i++)
-        if (tree->nodes[i]->class_ && tree->nodes[i]->class_->close)
-            tree->nodes[i]->class_->close(tree->nodes[i]);
+    for (size_t i = 0; i < tree->node_count; i++) {
+        const grove_class *class_ = tree->nodes[i]->class_;
+        if (!class_ || !class_->close)
+            continue;
+        grove_class_lock(class_);
+        class_->close(tree->nodes[i]);
+        grove_class_unlock(class_);
+    }
     free(tree->nodes);
     free(tree->actions);
     grove_arena_free(tree->arena);

@@ -22,11 +22,11 @@ static void learn_member(grove_facts *facts, const grove_node *node)
     own->flagged = node->form.flags;
     if (node->leaf->members[node->member].data)
         return;
-    if (leaf->version)
-        own->key = grove_hash_integer(own->key, leaf->version);
+    if (!grove_hash_equal(leaf->content, (grove_hash){0}))
+        own->key = grove_hash_join(own->key, leaf->content);
 }
 
-/* A mean, a least or a greatest of nothing: all is flagged. */
+/* A mean, a minimum or a maximum of nothing: all is flagged. */
 static bool has_no_sample(const grove_node *node)
 {
     if (node->kind != GROVE_NODE_CLASS || !(node->class_->flags & GROVE_CLASS_REDUCE) ||

@@ -1,4 +1,4 @@
-/* What a session knows of each node: keys of content, flags, precision. */
+/* What is known of each node: keys of content, flags, precision. */
 #ifndef GROVE_PLAN_FACTS_H
 #define GROVE_PLAN_FACTS_H
 
@@ -6,16 +6,16 @@
 #include "value/value.h"
 
 typedef struct {
-    /* The node's key, joined with the versions of what it reads that a run has written since. */
+    /* The node's key, joined with the content of the leaves that it depends on. */
     grove_hash key;
     bool known, flagged; /* its value may have flags */
     bool double_;        /* its numbers */
-    int64_t version;     /* leaves: raised after every run, which may have written there */
+    grove_hash content;  /* leaves: of what they read now, {0} while that is as it was opened */
 } grove_facts;
 
 /* One per node of the tree, by id; free with free(). */
 grove_facts *grove_facts_new(const grove_tree *tree, bool double_precision);
-/* After versions were raised. */
+/* After the content of leaves has changed. */
 void grove_facts_update(grove_facts *facts, const grove_tree *tree);
 
 int grove_form_elements(const grove_form *form); /* numbers of a cell */

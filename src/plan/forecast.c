@@ -1,4 +1,4 @@
-/* Plans: what a run will take. */
+/* What a run of a schedule will take: tiles, memory, operations. */
 #include "plan/schedule.h"
 
 #include "base/memory.h"
@@ -22,8 +22,8 @@ static void add_section(grove_plan *plan, const grove_program *p, const grove_st
     const grove_loop *loop = &p->loops[step->body];
 
     if (step->body && step->kind >= GROVE_STEP_KERNEL && step->kind <= GROVE_STEP_EVAL &&
-        loop->count < loop->axis->size && (!plan->section || loop->count < plan->section))
-        plan->section = loop->count;
+        loop->chunk < loop->axis->size && (!plan->section || loop->chunk < plan->section))
+        plan->section = loop->chunk;
 }
 
 static void add_pass(grove_plan *plan, const grove_pass *pass, bool *seen)
@@ -45,31 +45,23 @@ static void add_pass(grove_plan *plan, const grove_pass *pass, bool *seen)
         plan->operations += cells_of(step->node);
     }
     /* those of the pass that writes, which comes last */
-    const int64_t *tile = pass->tile;
+    const int64_t *tile = p->tile;
     plan->tile_times = p->block.axis[GROVE_CUT_TIME] ? tile[GROVE_CUT_TIME] : 1;
     plan->tile_channels = p->block.axis[GROVE_CUT_FREQ] ? tile[GROVE_CUT_FREQ] : 1;
     plan->tile_baselines = p->block.axis[GROVE_CUT_BASELINE] ? tile[GROVE_CUT_BASELINE] : 1;
 }
 
-int grove_session_plan(grove_session *session, grove_plan *plan)
+void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan)
 {
-    grove_tree *tree = session->tree;
-    grove_schedule *schedule = NULL;
-
-    *plan = (grove_plan){0};
-    tree->error = session->error;
-    int code = grove_schedule_new(session, tree->actions, tree->action_count, NULL, 0, &schedule);
-    if (code)
-        return code;
+    const grove_tree *tree = schedule->limits.tree;
     bool *seen = grove_alloc((tree->node_count + 1) * sizeof(bool));
-    plan->passes = schedule->count;
+
+    *plan = (grove_plan){.passes = schedule->count};
     for (int i = 0; i < schedule->count; i++)
         add_pass(plan, &schedule->passes[i], seen);
-    grove_schedule_free(schedule);
     plan->process_bytes = grove_memory_resident() + plan->peak_bytes;
     for (size_t i = 0; i < tree->node_count; i++)
         if (tree->nodes[i]->used)
             plan->process_bytes += tree->nodes[i]->memory;
     free(seen);
-    return 0;
 }

@@ -14,19 +14,19 @@ static int new_loop(grove_program *p, const grove_axis *axis)
     grove_grow((void **)&p->loops, &p->loop_capacity, (size_t)p->loop_count, sizeof(grove_loop));
     p->loops[p->loop_count] =
         (grove_loop){.owner = -1, .axis = axis, .chunk = axis ? axis->size : 0};
-    if (axis)
-        p->loops[p->loop_count].count = axis->size;
     return p->loop_count++;
 }
 
 grove_program *grove_program_new(const grove_tree *tree, const grove_facts *facts,
-                                 const grove_block *block, unsigned cuttable)
+                                 grove_error *error, const grove_block *block, unsigned cuttable)
 {
     grove_program *p = grove_alloc(sizeof(*p));
 
     p->tree = tree;
     p->facts = facts;
-    p->block = p->tile = *block;
+    p->error = error;
+    p->block = *block;
+    memcpy(p->tile, block->count, sizeof(p->tile));
     p->cuttable = cuttable;
     p->hoist = UINT64_MAX;
     new_loop(p, NULL);
@@ -37,13 +37,8 @@ void grove_program_free(grove_program *p)
 {
     if (!p)
         return;
-    for (int s = 0; s < p->step_count; s++) {
-        grove_value_unref(p->steps[s].value);
-        grove_value_unref(p->steps[s].kept);
-        grove_value_unref(p->steps[s].ready);
-        grove_value_unref(p->steps[s].next);
+    for (int s = 0; s < p->step_count; s++)
         free(p->steps[s].release);
-    }
     for (int l = 0; l < p->loop_count; l++)
         free(p->loops[l].steps);
     free(p->steps);
@@ -163,8 +158,7 @@ static int input_span(const grove_program *p, const grove_step *step, int k, con
              index_of(node->consumed, node->consumed_count, axis) >= 0)
         *span = whole(axis);
     else
-        return grove_fail(p->tree->error, GROVE_INTERNAL,
-                          "'%s' varies along %s, its user '%s' does not",
+        return grove_fail(p->error, GROVE_INTERNAL, "'%s' varies along %s, its user '%s' does not",
                           node->inputs[k].node->name, axis->name, node->name);
     return 0;
 }
@@ -265,10 +259,10 @@ static int add_step(grove_program *p, grove_node *node, const grove_span *wanted
     }
     step.flagged = facts->flagged;
     step.double_ = facts->double_;
-    step.key = facts->key;
     if (step.kind == GROVE_STEP_SELECT && node->select_axis && !node->select_drop)
-        return grove_node_fail(node, GROVE_INTERNAL, "selects more than one cell along %s",
-                               node->select_axis->name);
+        return grove_fail_at(p->error, &node->place, GROVE_INTERNAL,
+                             "'%s' selects more than one cell along %s", node->name,
+                             node->select_axis->name);
     bool sums = p->section && step.kind >= GROVE_STEP_KERNEL && node->class_ &&
                 node->class_->flags & GROVE_CLASS_SUM;
     const grove_axis *axis = sums || step.kind == GROVE_STEP_REDUCE ? chunk_axis(p, node) : NULL;
@@ -393,6 +387,8 @@ static grove_keep keep_of(const grove_program *p, int s)
         return GROVE_KEEP_NOT;
     if (step->kind <= GROVE_STEP_CONSTANT)
         return GROVE_KEEP_SLOT;
+    if (p->keep_none)
+        return GROVE_KEEP_NOT;
     if (p->keep_all && !own)
         return GROVE_KEEP_CACHE;
     if (own == p->divided || !useful(p, s))
@@ -400,13 +396,13 @@ static grove_keep keep_of(const grove_program *p, int s)
     return in_a_row(own, p->divided) ? GROVE_KEEP_SLOT : GROVE_KEEP_CACHE;
 }
 
-static uint64_t kept_bytes(const grove_program *p, int *largest)
+static uint64_t kept_bytes(const grove_program *p, const grove_spot *spot, int *largest)
 {
     uint64_t sum = 0, most = 0;
 
     for (int s = 0; s < p->step_count; s++) {
         uint64_t bytes =
-            p->steps[s].keep == GROVE_KEEP_SLOT ? grove_step_bytes(p, &p->steps[s]) : 0;
+            p->steps[s].keep == GROVE_KEEP_SLOT ? grove_step_bytes(p, spot, &p->steps[s]) : 0;
         sum += bytes;
         if (bytes > most) {
             most = bytes;
@@ -418,18 +414,20 @@ static uint64_t kept_bytes(const grove_program *p, int *largest)
 
 void grove_program_settle(grove_program *p, const int64_t tile[GROVE_CUTS], uint64_t budget)
 {
+    grove_spot spot = {.tile = p->block}; /* what is kept stands in no loop */
     int largest = -1;
 
     p->divided = 0;
-    p->tile = p->block;
-    for (int k = 0; k < GROVE_CUTS; k++)
+    for (int k = 0; k < GROVE_CUTS; k++) {
+        p->tile[k] = tile[k];
         if (p->block.axis[k] && tile[k] < p->block.count[k]) {
             p->divided |= 1u << k;
-            p->tile.count[k] = tile[k];
+            spot.tile.count[k] = tile[k];
         }
+    }
     for (int s = 0; s < p->step_count; s++)
         p->steps[s].keep = keep_of(p, s);
-    while (kept_bytes(p, &largest) > budget)
+    while (kept_bytes(p, &spot, &largest) > budget)
         p->steps[largest].keep = GROVE_KEEP_NOT;
     for (int s = 0; s < p->step_count; s++) {
         grove_step *step = &p->steps[s];
@@ -438,18 +436,18 @@ void grove_program_settle(grove_program *p, const int64_t tile[GROVE_CUTS], uint
     }
 }
 
-void grove_step_ranges(const grove_program *p, const grove_step *step,
+void grove_step_ranges(const grove_spot *spot, const grove_step *step,
                        grove_range range[GROVE_MAX_AXES])
 {
     for (int d = 0; d < step->axes; d++) {
         const grove_span *span = &step->span[d];
         range[d].axis = step->axis[d];
         if (span->kind == GROVE_SPAN_TILE) {
-            range[d].first = p->tile.first[span->which];
-            range[d].count = p->tile.count[span->which];
+            range[d].first = spot->tile.first[span->which];
+            range[d].count = spot->tile.count[span->which];
         } else if (span->kind == GROVE_SPAN_CHUNK) {
-            range[d].first = p->loops[span->which].first;
-            range[d].count = p->loops[span->which].count;
+            range[d].first = spot->chunks[span->which].first;
+            range[d].count = spot->chunks[span->which].count;
         } else {
             range[d].first = span->first;
             range[d].count = span->count;
@@ -457,7 +455,7 @@ void grove_step_ranges(const grove_program *p, const grove_step *step,
     }
 }
 
-uint64_t grove_step_bytes(const grove_program *p, const grove_step *step)
+uint64_t grove_step_bytes(const grove_program *p, const grove_spot *spot, const grove_step *step)
 {
     grove_range range[GROVE_MAX_AXES];
     uint64_t cells = 1;
@@ -465,7 +463,7 @@ uint64_t grove_step_bytes(const grove_program *p, const grove_step *step)
     if ((step->kind == GROVE_STEP_DATA && !p->parted) || step->kind == GROVE_STEP_GIVEN ||
         step->kind == GROVE_STEP_ROOT)
         return 0;
-    grove_step_ranges(p, step, range);
+    grove_step_ranges(spot, step, range);
     for (int d = 0; d < step->axes; d++)
         if (__builtin_mul_overflow(cells, (uint64_t)range[d].count, &cells))
             return UINT64_MAX / 1024;

@@ -1,5 +1,5 @@
 /* Programs: what a pass over the tiles evaluates, as a list of steps in which all is settled that
- * does not change from tile to tile. */
+ * does not change from tile to tile. Nothing of a program changes while it runs. */
 #ifndef GROVE_PLAN_PROGRAM_H
 #define GROVE_PLAN_PROGRAM_H
 
@@ -13,6 +13,15 @@ typedef struct {
     const grove_axis *axis[GROVE_CUTS];
     int64_t first[GROVE_CUTS], count[GROVE_CUTS];
 } grove_block;
+
+/* Where an evaluation is: the tile, and the chunk of each loop. */
+typedef struct {
+    int64_t first, count;
+} grove_chunk;
+typedef struct {
+    grove_block tile;
+    grove_chunk *chunks; /* by loop */
+} grove_spot;
 
 /* How far a step goes along an axis: always the same part, the current tile (`which` of the cuts),
  * or the current chunk of a loop (`which` loop). */
@@ -38,7 +47,7 @@ typedef enum {
 
 typedef enum {
     GROVE_KEEP_NOT,
-    GROVE_KEEP_SLOT, /* in the step, while the tile is the same along the axes it depends on */
+    GROVE_KEEP_SLOT, /* by the run, while the tile is the same along the axes it depends on */
     GROVE_KEEP_CACHE /* in the session's cache */
 } grove_keep;
 
@@ -56,39 +65,32 @@ typedef struct {
     unsigned cut; /* bits of the cuts that its spans follow */
     bool flagged, double_;
     bool collects; /* ROOT: a reduction that goes on from tile to tile */
-    grove_hash key;
 
     grove_keep keep;
-    bool ahead; /* READ: on the background thread, one tile ahead */
-    int *release, release_count;
-
-    /* while running */
-    bool needed;
-    grove_value *value, *kept;
-    grove_value *ready, *next; /* read ahead: for this tile and the next */
-    int64_t kept_first[GROVE_CUTS];
-    grove_hash value_key;
+    bool ahead;                  /* READ: on the background thread, one tile ahead */
+    int *release, release_count; /* steps whose values nobody wants after this one */
 } grove_step;
 
 typedef struct {
     int owner; /* the reduction's step */
     const grove_axis *axis;
-    int64_t chunk;        /* at most so many cells at a time */
-    int64_t first, count; /* the current chunk */
+    int64_t chunk; /* at most so many cells at a time */
     int *steps, step_count;
     size_t capacity;
 } grove_loop;
 
 typedef struct {
     const grove_tree *tree;
-    const grove_facts *facts;
-    grove_block block; /* all of it */
-    unsigned cuttable; /* bits of the cuts that tiles may divide */
-    unsigned divided;  /* ... and do */
-    grove_block tile;  /* the current one */
-    uint64_t hoist;    /* what does not depend on the tile and is smaller is taken out of loops */
-    bool keep_all;     /* cache whatever fits: the same will be asked again */
-    bool parted;       /* of members' data a tile takes its own part only */
+    const grove_facts *facts; /* their keys may change between two evaluations */
+    grove_error *error;
+    grove_block block;        /* all of it */
+    unsigned cuttable;        /* bits of the cuts that tiles may divide */
+    unsigned divided;         /* ... and do */
+    int64_t tile[GROVE_CUTS]; /* cells of a tile at most */
+    uint64_t hoist; /* what does not depend on the tile and is smaller is taken out of loops */
+    bool keep_all;  /* cache whatever fits: the same will be asked again */
+    bool keep_none; /* nothing but constants and data */
+    bool parted;    /* of members' data a tile takes its own part only */
     /* Classes that sum over sources do so for at most so many at a time, whatever the tile; 0: all.
      */
     int64_t section;
@@ -102,8 +104,8 @@ typedef struct {
 } grove_program;
 
 grove_program *grove_program_new(const grove_tree *tree, const grove_facts *facts,
-                                 const grove_block *block, unsigned cuttable);
-void grove_program_free(grove_program *program); /* drops kept values */
+                                 grove_error *error, const grove_block *block, unsigned cuttable);
+void grove_program_free(grove_program *program);
 
 /* Adds the steps for `node` over the block, and returns the last one's number, or a code. `range`
  * restricts axes that are not cut. */
@@ -119,10 +121,11 @@ void grove_program_finish(grove_program *program);
 /* After the tiles are chosen: what is kept, what is read ahead. `budget`: bytes for kept values. */
 void grove_program_settle(grove_program *program, const int64_t tile[GROVE_CUTS], uint64_t budget);
 
-/* The ranges of a step in the current tile and chunks. */
-void grove_step_ranges(const grove_program *program, const grove_step *step,
+/* The ranges of a step in a tile and its chunks. */
+void grove_step_ranges(const grove_spot *spot, const grove_step *step,
                        grove_range range[GROVE_MAX_AXES]);
 /* Bytes of its value there, flags included; 0 for what is borrowed. */
-uint64_t grove_step_bytes(const grove_program *program, const grove_step *step);
+uint64_t grove_step_bytes(const grove_program *program, const grove_spot *spot,
+                          const grove_step *step);
 
 #endif

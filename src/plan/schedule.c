@@ -1,8 +1,6 @@
 #include "plan/schedule.h"
 
-#include "base/log.h"
 #include "base/memory.h"
-#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +41,8 @@ static bool is_staged(stager *g, const grove_node *node)
 
 static uint64_t whole_bytes(const grove_schedule *s, const grove_node *node)
 {
-    uint64_t bytes = grove_form_bytes(&node->form, s->session->facts[node->id].double_) +
-                     s->session->facts[node->id].flagged;
+    uint64_t bytes = grove_form_bytes(&node->form, s->limits.facts[node->id].double_) +
+                     s->limits.facts[node->id].flagged;
 
     for (int d = 0; d < node->axis_count; d++)
         bytes *= (uint64_t)node->axes[d]->size;
@@ -73,9 +71,9 @@ static int visit(stager *g, grove_node *node)
 static void find_stages(grove_schedule *s, unsigned cuttable, grove_node *const *nodes,
                         size_t count)
 {
-    stager g = {s, grove_alloc((s->session->tree->node_count + 1) * sizeof(int)), cuttable};
+    stager g = {s, grove_alloc((s->limits.tree->node_count + 1) * sizeof(int)), cuttable};
 
-    for (size_t i = 0; i < s->session->tree->node_count; i++)
+    for (size_t i = 0; i < s->limits.tree->node_count; i++)
         g.stage[i] = -1;
     for (size_t i = 0; i < count; i++) {
         int stage = visit(&g, nodes[i]);
@@ -155,7 +153,7 @@ static int add_to_program(grove_program *p, grove_root *root, int number, const 
 static int make_pass(grove_schedule *s, grove_root *first, int rest, unsigned cuttable,
                      const grove_range *range, int ranges)
 {
-    grove_session *session = s->session;
+    const grove_plan_limits *limits = &s->limits;
     grove_pass *pass;
     grove_block block = {0};
     int stage = first->stage, code = 0;
@@ -168,11 +166,12 @@ static int make_pass(grove_schedule *s, grove_root *first, int rest, unsigned cu
             join(pass, &block, &first[i]);
     if (pass->roots[0].kind == GROVE_ROOT_STORE)
         restrict_block(&block, range, ranges);
-    pass->program = grove_program_new(session->tree, session->facts, &block, cuttable);
+    pass->program = grove_program_new(limits->tree, limits->facts, limits->error, &block, cuttable);
     pass->program->staged = s->staged;
-    pass->program->hoist = session->budget / 32;
+    pass->program->hoist = limits->budget / 32;
     pass->program->keep_all = s->stores;
-    pass->program->parted = session->parted;
+    pass->program->keep_none = limits->cache_off;
+    pass->program->parted = limits->parted;
     pass->program->section = s->sections;
     for (int i = 0; i < pass->root_count && code >= 0; i++)
         code = add_to_program(pass->program, &pass->roots[i], i, range, ranges);
@@ -204,35 +203,25 @@ void grove_schedule_free(grove_schedule *s)
     if (!s)
         return;
     for (int i = 0; i < s->count; i++) {
-        grove_pass *pass = &s->passes[i];
-        for (int r = 0; r < pass->root_count; r++) {
-            grove_accumulator_free(pass->roots[r].fold);
-            grove_value_unref(pass->roots[r].stored);
-        }
-        free(pass->roots);
-        grove_program_free(pass->program);
+        free(s->passes[i].roots);
+        grove_program_free(s->passes[i].program);
     }
-    for (size_t i = 0; i < s->session->tree->node_count; i++)
-        grove_value_unref(s->results[i]);
-    free(s->results);
     free(s->staged);
     free(s->roots);
     free(s->passes);
     free(s);
 }
 
-static int make_schedule(grove_session *session, grove_node *const *nodes, size_t count,
+static int make_schedule(const grove_plan_limits *limits, grove_node *const *nodes, size_t count,
                          const grove_range *range, int ranges, unsigned cuttable, bool sections,
                          grove_schedule **schedule)
 {
-    size_t all = session->tree->node_count + 1;
     grove_schedule *s = grove_alloc(sizeof(*s));
 
     *schedule = s;
-    s->session = session;
+    s->limits = *limits;
     s->sections = sections;
-    s->staged = grove_alloc(all * sizeof(bool));
-    s->results = grove_alloc(all * sizeof(grove_value *));
+    s->staged = grove_alloc((limits->tree->node_count + 1) * sizeof(bool));
     s->stores = count && !(nodes[0]->class_ && nodes[0]->class_->flags & GROVE_CLASS_ACTION);
     find_stages(s, cuttable, nodes, count);
     return make_passes(s, cuttable, range, ranges);
@@ -240,11 +229,13 @@ static int make_schedule(grove_session *session, grove_node *const *nodes, size_
 
 /* ---- which axes are cut ---- */
 
-static unsigned forced(const grove_session_options *options)
+static unsigned forced(const grove_plan_limits *limits)
 {
-    return (options->tile_times ? 1u << GROVE_CUT_TIME : 0) |
-           (options->tile_channels ? 1u << GROVE_CUT_FREQ : 0) |
-           (options->tile_baselines ? 1u << GROVE_CUT_BASELINE : 0);
+    unsigned cuts = 0;
+
+    for (int k = 0; k < GROVE_CUTS; k++)
+        cuts |= limits->tile[k] ? 1u << k : 0;
+    return cuts;
 }
 
 static bool choose_tiles(grove_schedule *s, uint64_t *needed)
@@ -283,18 +274,18 @@ static bool repeats(const grove_schedule *s)
 
 /* The schedule with axes cut up to `level`, of which 0 is one tile and the last takes sums over
  * sources in sections, too; whether it fits, and what it needs if not. */
-static int try_level(grove_session *session, grove_node *const *nodes, size_t count,
+static int try_level(const grove_plan_limits *limits, grove_node *const *nodes, size_t count,
                      const grove_range *range, int ranges, unsigned level,
                      grove_schedule **schedule, bool *fits, uint64_t *needed)
 {
-    unsigned force = forced(&session->options);
+    unsigned force = forced(limits);
 
     grove_schedule_free(*schedule);
     *schedule = NULL;
     *needed = 0;
     unsigned cuts = force ? force : (1u << (level < SECTIONS ? level : GROVE_CUTS)) - 1;
     int code =
-        make_schedule(session, nodes, count, range, ranges, cuts, level == SECTIONS, schedule);
+        make_schedule(limits, nodes, count, range, ranges, cuts, level == SECTIONS, schedule);
     *fits = !code && choose_tiles(*schedule, needed);
     if (code) {
         grove_schedule_free(*schedule);
@@ -303,41 +294,27 @@ static int try_level(grove_session *session, grove_node *const *nodes, size_t co
     return code;
 }
 
-int grove_schedule_new(grove_session *session, grove_node *const *nodes, size_t count,
-                       const grove_range *range, int ranges, grove_schedule **schedule)
+int grove_schedule_new(const grove_plan_limits *limits, grove_node *const *nodes, size_t count,
+                       const grove_range *range, int ranges, grove_schedule **schedule,
+                       uint64_t *needed)
 {
-    char want[32], have[32];
     bool fits, whole;
-    uint64_t needed;
 
     *schedule = NULL;
-    int code = try_level(session, nodes, count, range, ranges, 0, schedule, &fits, &needed);
+    int code = try_level(limits, nodes, count, range, ranges, 0, schedule, &fits, needed);
     whole = fits;
-    if (!code && !fits && forced(&session->options) && session->device_count)
-        return try_level(session, nodes, count, range, ranges, SECTIONS, schedule, &fits, &needed);
-    if (code || forced(&session->options) || (whole && is_well_whole(*schedule)))
+    if (!code && !fits && forced(limits) && limits->devices)
+        return try_level(limits, nodes, count, range, ranges, SECTIONS, schedule, &fits, needed);
+    if (code || forced(limits) || (whole && is_well_whole(*schedule)))
         return code;
     for (unsigned level = 1; level <= SECTIONS; level++) {
-        code = try_level(session, nodes, count, range, ranges, level, schedule, &fits, &needed);
+        code = try_level(limits, nodes, count, range, ranges, level, schedule, &fits, needed);
         if (code || (fits && !(whole && repeats(*schedule))))
             return code;
         if (fits)
-            return try_level(session, nodes, count, range, ranges, 0, schedule, &fits, &needed);
+            return try_level(limits, nodes, count, range, ranges, 0, schedule, &fits, needed);
     }
     grove_schedule_free(*schedule);
     *schedule = NULL;
-    if (session->budget < session->memory) {
-        grove_log(GROVE_LOG_WARNING,
-                  "%s: the smallest tile needs %s, there is room for %s; the cpu computes what "
-                  "does not fit",
-                  session->device->name, grove_show_bytes(want, (double)needed),
-                  grove_show_bytes(have, 0.9 * (double)session->budget));
-        session->fallen_back = session->resigned = true;
-        session->budget = session->memory;
-        return grove_schedule_new(session, nodes, count, range, ranges, schedule);
-    }
-    return grove_fail(session->error, GROVE_NO_MEMORY,
-                      "memory: the smallest tile needs %s, %s are allowed; allow more",
-                      grove_show_bytes(want, (double)needed),
-                      grove_show_bytes(have, (double)session->memory));
+    return GROVE_NO_MEMORY;
 }

@@ -6,9 +6,29 @@
 #ifndef GROVE_PLAN_SCHEDULE_H
 #define GROVE_PLAN_SCHEDULE_H
 
+#include "grove.h"
+
+#include "device/budget.h"
 #include "plan/program.h"
-#include "run/accumulator.h"
-#include "run/state.h"
+
+/* What a plan has to keep to. */
+typedef struct {
+    const grove_tree *tree;
+    const grove_facts *facts;
+    grove_error *error;          /* for faults of Grove's own */
+    uint64_t budget;             /* bytes for the values of a pass */
+    int64_t tile[GROVE_CUTS];    /* cells of a tile, where they are given; 0: chosen */
+    int flights;                 /* tiles under way, from computing to writing */
+    bool devices;                /* values lie on devices */
+    bool serial;                 /* no reading ahead, no writing behind */
+    bool parted;                 /* of members' data a tile takes its own part only */
+    bool cache_off;              /* nothing is kept but constants and data */
+    grove_block_rule block_rule; /* how the allocator rounds */
+    /* Bytes that a reduction takes beside its input at most: see grove_accumulator_bytes. */
+    uint64_t (*reduction_bytes)(const grove_node *node, const grove_range *space, int axes,
+                                const grove_block *block, unsigned divided, bool counted,
+                                bool chunks);
+} grove_plan_limits;
 
 typedef enum {
     GROVE_ROOT_ACTION,
@@ -20,53 +40,50 @@ typedef struct {
     grove_root_kind kind;
     grove_node *node;
     int stage;
-    unsigned follows;        /* bits of the cuts that it has axes for */
-    int step;                /* of the program */
-    grove_accumulator *fold; /* COLLECT: so far */
-    grove_value *stored;
+    unsigned follows; /* bits of the cuts that it has axes for */
+    int step;         /* of the program */
 } grove_root;
 
 typedef struct {
     grove_program *program;
     grove_root *roots;
     int root_count;
-    int64_t tile[GROVE_CUTS];
     int64_t tiles;
     uint64_t peak;    /* bytes of values at most */
     uint64_t largest; /* bytes of the largest value of a tile */
 } grove_pass;
 
 typedef struct {
-    grove_session *session;
+    grove_plan_limits limits;
     grove_pass *passes;
     int count;
-    bool *staged;          /* by node */
-    grove_value **results; /* by node: of staged reductions, once known */
-    grove_root *roots;     /* all, by stage */
+    bool *staged;      /* by node */
+    grove_root *roots; /* all, by stage */
     int root_count;
     size_t root_capacity;
     uint64_t result_bytes;
     bool sections;     /* classes that sum over sources do so in parts */
     bool reduces_time; /* something reduces time: in one tile that needs no pass of its own */
     bool stores;
-    bool written; /* actions have got something */
 } grove_schedule;
 
-/* For actions, or for the value of one node over some ranges; with tiles as the memory allows. */
-int grove_schedule_new(grove_session *session, grove_node *const *nodes, size_t count,
-                       const grove_range *range, int ranges, grove_schedule **schedule);
+/* For actions, or for the value of one node over some ranges; with tiles as the memory allows.
+ * GROVE_NO_MEMORY, without a message: the smallest tile takes `needed` bytes, more than there are.
+ */
+int grove_schedule_new(const grove_plan_limits *limits, grove_node *const *nodes, size_t count,
+                       const grove_range *range, int ranges, grove_schedule **schedule,
+                       uint64_t *needed);
 void grove_schedule_free(grove_schedule *schedule);
 
-/* tiles.c: chooses tiles, sections and chunks of a pass whose program is finished; false when even
+/* forecast.c: what a run of it will take. */
+void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan);
+
+/* tiling.c: chooses tiles, sections and chunks of a pass whose program is finished; false when even
  * the smallest, or those that are asked for, do not fit; `peak` then says what they need. */
 bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass);
-/* footprint.c: bytes of values at most with these tiles, all included. */
+/* memory.c: bytes of values at most with these tiles, all included. */
 uint64_t grove_pass_footprint(const grove_schedule *schedule, const grove_pass *pass,
                               const int64_t tile[GROVE_CUTS], uint64_t chunk_bytes,
                               uint64_t *largest);
-
-/* pipeline.c: runs the passes. GROVE_AGAIN: nothing was written yet, and devices have less memory
- * than the schedule was made for. */
-int grove_schedule_run(grove_schedule *schedule);
 
 #endif

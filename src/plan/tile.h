@@ -1,23 +1,23 @@
-/* The tiles of a pass, one after the other: time slowest, then freq, then baseline. From a tile on
- * they may be smaller than was chosen. */
+/* The tiles of a program, one after the other: time slowest, then freq, then baseline. From a tile
+ * on they may be smaller than was chosen. */
 #ifndef GROVE_PLAN_TILE_H
 #define GROVE_PLAN_TILE_H
 
-#include "plan/schedule.h"
+#include "plan/program.h"
 
-/* A tile: its first cells, counted from the begin of the pass's block, and how many. */
+/* A tile: its first cells, counted from the begin of the program's block, and how many. */
 typedef struct {
     int64_t first[GROVE_CUTS], count[GROVE_CUTS];
 } grove_tile;
 
-grove_tile grove_tile_begin(const grove_pass *pass);
+grove_tile grove_tile_begin(const grove_program *program);
 /* To the next tile; false after the last. */
-bool grove_tile_advance(const grove_pass *pass, grove_tile *spot);
-/* Makes it the program's tile. */
-void grove_tile_set(const grove_pass *pass, const grove_tile *spot);
+bool grove_tile_advance(const grove_program *program, grove_tile *tile);
+/* The same as a part of the program's space. */
+grove_block grove_tile_block(const grove_program *program, const grove_tile *tile);
 /* Half as many cells along one axis, here and from now on: false when that cannot be, since there
- * is one cell or the order of tiles would change. What the program kept of larger tiles is let go.
- */
-bool grove_tile_halve(grove_pass *pass, grove_tile *spot, uint64_t budget);
+ * is one cell or the order of tiles would change, or `gathers`: results so far are those of tiles
+ * cut along the same axes. What was kept of larger tiles is then of no use. */
+bool grove_tile_halve(grove_program *program, grove_tile *tile, bool gathers, uint64_t budget);
 
 #endif

@@ -70,11 +70,10 @@ static bool search(chooser *c, int64_t tile[GROVE_CUTS])
     return !any && fits(c, tile);
 }
 
-static void take(grove_pass *pass, const int64_t tile[GROVE_CUTS])
+static void count_tiles(grove_pass *pass, const int64_t tile[GROVE_CUTS])
 {
     const grove_block *block = &pass->program->block;
 
-    memcpy(pass->tile, tile, sizeof(pass->tile));
     pass->tiles = 1;
     for (int k = 0; k < GROVE_CUTS; k++)
         if (block->axis[k] && tile[k] > 0)
@@ -83,9 +82,7 @@ static void take(grove_pass *pass, const int64_t tile[GROVE_CUTS])
 
 static bool force(chooser *c, int64_t tile[GROVE_CUTS])
 {
-    const grove_session_options *options = &c->schedule->session->options;
-    int64_t given[GROVE_CUTS] = {options->tile_times, options->tile_channels,
-                                 options->tile_baselines};
+    const int64_t *given = c->schedule->limits.tile;
     bool any = false;
 
     for (int k = 0; k < GROVE_CUTS; k++) {
@@ -121,7 +118,7 @@ static void choose_section(chooser *c)
 
 bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
 {
-    uint64_t memory = schedule->session->budget;
+    uint64_t memory = schedule->limits.budget;
     chooser c = {schedule, pass, memory - memory / 10, memory / 8, 0};
     int64_t tile[GROVE_CUTS];
     bool found;
@@ -136,8 +133,7 @@ bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
     /* some tiles, so that reading and writing overlap with computing and the values of one stay in
        the processor's last cache, but not such small ones that managing them costs a percent */
     c.wanted = pass->largest / 8;
-    uint64_t unit =
-        schedule->session->device_count ? 8 * MIB : MIB; /* launches want more at once */
+    uint64_t unit = schedule->limits.devices ? 8 * MIB : MIB; /* launches want more at once */
     c.wanted = c.wanted < 4 * unit ? 4 * unit : c.wanted > 8 * unit ? 8 * unit : c.wanted;
     while (!forced && pass->program->cuttable) {
         memcpy(tile, pass->program->block.count, sizeof(tile));
@@ -146,7 +142,7 @@ bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
             break;
         c.chunk /= 16;
     }
-    take(pass, tile);
+    count_tiles(pass, tile);
     /* chunks and what is kept are those of the tiles chosen */
     fits(&c, tile);
     return found;

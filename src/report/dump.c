@@ -1,5 +1,5 @@
 /* What a node was to be made from, when it failed. */
-#include "run/state.h"
+#include "report/report.h"
 
 #include <math.h>
 #include <stdio.h>

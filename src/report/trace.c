@@ -1,11 +1,12 @@
 /* Traces: what was done when, as lines on standard error and as a file for browsers' viewers
  * (chrome://tracing, ui.perfetto.dev), in their JSON of "complete" events with microseconds. */
-#include "run/state.h"
+#include "report/report.h"
 
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 struct grove_trace {
@@ -54,18 +55,15 @@ static void add_quoted(grove_text *text, const char *name)
     grove_text_append(text, "\"", 1);
 }
 
-void grove_trace_event(grove_session *session, const char *name, const char *kind, int thread,
-                       double began, double ended, const grove_range *range, int axes)
+void grove_trace_event(grove_trace *trace, bool lines, const char *name, const char *kind,
+                       int thread, double began, double ended, const grove_range *range, int axes)
 {
-    grove_trace *trace = session->trace;
     grove_text ranges = {0}, text = {0};
     char time[32];
 
-    if (!trace && !session->options.trace_lines)
-        return;
     add_ranges(&ranges, range, axes);
-    if (session->options.trace_lines)
-        fprintf(stderr, "grove: %10.6f s  %-8s %s [%s] %s\n", began - session->began, kind, name,
+    if (lines)
+        fprintf(stderr, "grove: %10.6f s  %-8s %s [%s] %s\n", began, kind, name,
                 ranges.at ? ranges.at : "", grove_show_seconds(time, ended - began));
     if (trace) {
         grove_text_add(&text, ",\n{\"name\": ");
@@ -73,7 +71,7 @@ void grove_trace_event(grove_session *session, const char *name, const char *kin
         grove_text_add(&text,
                        ", \"cat\": \"%s\", \"ph\": \"X\", \"pid\": 1, \"tid\": %d, \"ts\": %.3f, "
                        "\"dur\": %.3f, \"args\": {\"part\": ",
-                       kind, thread, 1e6 * (began - session->began), 1e6 * (ended - began));
+                       kind, thread, 1e6 * began, 1e6 * (ended - began));
         add_quoted(&text, ranges.at ? ranges.at : "");
         grove_text_add(&text, "}}");
         pthread_mutex_lock(&trace->lock);

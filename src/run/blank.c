@@ -22,10 +22,11 @@ static int blank_here(grove_session *session, const grove_launch *launch, grove_
                                       session->error);
 }
 
-static int blank(const grove_run *run, const grove_step *step, int k, grove_value *from)
+static int blank(const grove_run *run, const grove_step *step, int k, grove_value *from,
+                 grove_value *out)
 {
     grove_session *session = run->session;
-    grove_value *out = step->value, flags = {.data = from->flags};
+    grove_value flags = {.data = from->flags};
     grove_args args = {.axes = out->axes, .inputs = 1};
     grove_launch launch = {&grove_array_blank, &args, step->double_, out, {&flags}};
     uint32_t all = from->elements >= 8 ? 255 : (1u << from->elements) - 1;
@@ -45,14 +46,14 @@ static int blank(const grove_run *run, const grove_step *step, int k, grove_valu
     return code || done ? code : blank_here(session, &launch, &args);
 }
 
-int grove_compute_blank(const grove_run *run, const grove_step *step)
+int grove_compute_blank(const grove_run *run, const grove_step *step, grove_value *value)
 {
     int code = 0;
 
     for (int k = 0; k < step->inputs && !code; k++) {
-        grove_value *from = step->input[k] < 0 ? NULL : run->program->steps[step->input[k]].value;
+        grove_value *from = grove_run_value(run, step->input[k]);
         if (from && from->flags && step->node->handing[k] == GROVE_AS_FLAGS)
-            code = blank(run, step, k, from);
+            code = blank(run, step, k, from, value);
     }
     return code;
 }

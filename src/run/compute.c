@@ -9,24 +9,24 @@
 
 static grove_value *input(const grove_run *run, const grove_step *step, int k)
 {
-    return step->input[k] < 0 ? NULL : run->program->steps[step->input[k]].value;
+    return grove_run_value(run, step->input[k]);
 }
 
 /* ---- constants and data ---- */
 
-int grove_compute_constant(grove_run *run, grove_step *step)
+int grove_compute_constant(grove_run *run, const grove_step *step, grove_value **value)
 {
     const grove_literal *literal = step->node->constant;
 
-    step->value = grove_step_bare_value(run, step);
-    if ((step->value->data = grove_launch_kept(run->session, step->node)))
+    *value = grove_step_bare_value(run, step);
+    if (((*value)->data = grove_launch_kept(run->session, step->node)))
         return 0;
-    if (grove_step_store(run, step, step->value))
+    if (grove_step_store(run, step, step->flagged, *value))
         return GROVE_NO_MEMORY;
-    grove_launch_keep(run->session, step->node, step->value->data);
-    void *data = grove_buffer_host(step->value->data, run->session->error);
-    int parts = step->value->complex_ ? 2 : 1;
-    for (int e = 0; e < step->value->elements; e++) {
+    grove_launch_keep(run->session, step->node, (*value)->data);
+    void *data = grove_buffer_host((*value)->data, run->session->error);
+    int parts = (*value)->complex_ ? 2 : 1;
+    for (int e = 0; e < (*value)->elements; e++) {
         const grove_literal *item =
             literal->kind == GROVE_LITERAL_LIST ? &literal->items[e] : literal;
         for (int k = 0; k < parts; k++) {
@@ -40,29 +40,28 @@ int grove_compute_constant(grove_run *run, grove_step *step)
     return 0;
 }
 
-int grove_compute_data(grove_run *run, grove_step *step)
+int grove_compute_data(grove_run *run, const grove_step *step, grove_value **value)
 {
     const grove_node *node = step->node;
     const char *data = node->leaf->members[node->member].data;
     grove_range range[GROVE_MAX_AXES];
     bool whole = true;
 
-    grove_step_ranges(run->program, step, range);
+    grove_run_ranges(run, step, range);
     for (int d = 0; d < step->axes; d++)
         whole = whole && range[d].count == range[d].axis->size;
-    step->value =
-        grove_value_bare(range, step->axes, node->form.shape, grove_form_elements(&node->form),
-                         node->form.complex_, step->double_);
-    memcpy(&step->value->unit, &node->form.unit, sizeof(step->value->unit));
-    size_t bytes = (size_t)grove_value_cells(step->value) * grove_value_cell_bytes(step->value);
-    step->value->data = whole ? grove_launch_kept(run->session, node) : NULL;
-    if (step->value->data)
+    *value = grove_value_bare(range, step->axes, node->form.shape, grove_form_elements(&node->form),
+                              node->form.complex_, step->double_);
+    memcpy(&(*value)->unit, &node->form.unit, sizeof((*value)->unit));
+    size_t bytes = (size_t)grove_value_cells(*value) * grove_value_cell_bytes(*value);
+    (*value)->data = whole ? grove_launch_kept(run->session, node) : NULL;
+    if ((*value)->data)
         return 0;
     if (!whole) /* along the slowest axis, of which so much comes before */
         data += bytes / (size_t)(range[0].count > 0 ? range[0].count : 1) * (size_t)range[0].first;
-    step->value->data = grove_buffer_borrow(run->session->host, data, bytes);
+    (*value)->data = grove_buffer_borrow(run->session->host, data, bytes);
     if (whole)
-        grove_launch_keep(run->session, node, step->value->data);
+        grove_launch_keep(run->session, node, (*value)->data);
     return 0;
 }
 
@@ -166,34 +165,34 @@ static int cast_here(grove_run *run, grove_value *from, grove_value *to)
     return 0;
 }
 
-int grove_compute_cast(grove_run *run, grove_step *step)
+int grove_compute_cast(grove_run *run, const grove_step *step, grove_value **value)
 {
     grove_session *session = run->session;
     const grove_form *form = &step->node->form;
     grove_range range[GROVE_MAX_AXES];
     grove_value *from = NULL;
 
-    grove_step_ranges(run->program, step, range);
+    grove_run_ranges(run, step, range);
     int code = part_of(run, input(run, step, 0), range, step->axes, &from);
     if (code)
         return code;
     if (from->double_ == step->double_ && from->complex_ == form->complex_) {
-        step->value = from;
+        *value = from;
         return 0;
     }
-    step->value = grove_value_bare(range, step->axes, from->shape, from->elements, form->complex_,
-                                   step->double_);
-    step->value->unit = from->unit;
+    *value = grove_value_bare(range, step->axes, from->shape, from->elements, form->complex_,
+                              step->double_);
+    (*value)->unit = from->unit;
     bool done = false;
     if (grove_launch_is_there(session, from))
-        code = convert_there(run, from, range, step->axes, 0, step->value, &done);
+        code = convert_there(run, from, range, step->axes, 0, *value, &done);
     if (!code && !done)
-        code = cast_here(run, from, step->value);
+        code = cast_here(run, from, (*value));
     if (code) {
-        grove_value_unref(step->value);
-        step->value = NULL;
+        grove_value_unref(*value);
+        *value = NULL;
     } else {
-        share_flags(step->value, from);
+        share_flags((*value), from);
     }
     grove_value_unref(from);
     return code;
@@ -211,46 +210,47 @@ static void pick(const grove_value *from, int element, const char *source, char 
         memcpy(to + (size_t)i * one, source + (size_t)i * bytes + (size_t)element * one, one);
 }
 
-static int select_element(grove_run *run, grove_step *step, grove_value *from)
+static int select_element(grove_run *run, const grove_step *step, grove_value *from,
+                          grove_value **value)
 {
     grove_error *error = run->session->error;
     int element = step->node->select_element, code = 0;
     bool done = false;
 
-    step->value = grove_step_bare_value(run, step);
+    *value = grove_step_bare_value(run, step);
     if (grove_launch_is_there(run->session, from))
-        code = convert_there(run, from, from->range, from->axes, element, step->value, &done);
+        code = convert_there(run, from, from->range, from->axes, element, *value, &done);
     if (!code && !done)
         code = grove_launch_fetch(run->session, from);
     if (!code && !done)
-        code = grove_step_store(run, step, step->value);
+        code = grove_step_store(run, step, step->flagged, *value);
     else if (!code && step->flagged)
-        code = grove_step_store_flags(run, step, step->value);
+        code = grove_step_store_flags(run, step, *value);
     if (code)
         return code;
     if (!done)
         pick(from, element, grove_buffer_host(from->data, error),
-             grove_buffer_host(step->value->data, error));
-    if (!from->flags || !step->value->flags)
+             grove_buffer_host((*value)->data, error));
+    if (!from->flags || !(*value)->flags)
         return 0;
     const unsigned char *source = grove_buffer_host(from->flags, error);
     if (!source)
         return GROVE_DEVICE;
-    unsigned char *to = grove_buffer_host(step->value->flags, error);
-    size_t count = grove_buffer_bytes(step->value->flags);
+    unsigned char *to = grove_buffer_host((*value)->flags, error);
+    size_t count = grove_buffer_bytes((*value)->flags);
     for (size_t i = 0; i < count; i++)
         to[i] = source[i] >> (element < 7 ? element : 7) & 1;
     return 0;
 }
 
 /* Where the axis that goes was: its range with one cell. */
-int grove_compute_select(grove_run *run, grove_step *step)
+int grove_compute_select(grove_run *run, const grove_step *step, grove_value **value)
 {
     const grove_node *node = step->node, *in = node->inputs[0].node;
     grove_range own[GROVE_MAX_AXES], space[GROVE_MAX_AXES];
     grove_value *from = NULL;
 
-    grove_step_ranges(run->program, step, own);
+    grove_run_ranges(run, step, own);
     for (int d = 0; d < in->axis_count; d++) {
         space[d] = (grove_range){in->axes[d], node->select_first, 1};
         for (int e = 0; e < step->axes; e++)
@@ -267,10 +267,10 @@ int grove_compute_select(grove_run *run, grove_step *step)
     if (from->flags)
         from->flag_axes = (1u << step->axes) - 1;
     if (node->select_element < 0) {
-        step->value = from;
+        *value = from;
         return 0;
     }
-    code = select_element(run, step, from);
+    code = select_element(run, step, from, value);
     grove_value_unref(from);
     return code;
 }
@@ -283,7 +283,7 @@ static int make_space(const grove_run *run, const grove_step *step, grove_range 
     const grove_node *node = step->node;
     int n = step->axes;
 
-    grove_step_ranges(run->program, step, space);
+    grove_run_ranges(run, step, space);
     for (int i = 0; i < node->consumed_count && n < GROVE_MAX_AXES; i++) {
         const grove_axis *axis = node->consumed[i];
         int at = n++;
@@ -291,17 +291,16 @@ static int make_space(const grove_run *run, const grove_step *step, grove_range 
             space[at] = space[at - 1];
             at--;
         }
-        const grove_loop *loop = &run->program->loops[step->body];
-        bool section = step->body && loop->axis == axis;
-        space[at] =
-            (grove_range){axis, section ? loop->first : 0, section ? loop->count : axis->size};
+        bool section = step->body && run->program->loops[step->body].axis == axis;
+        grove_chunk all = {0, axis->size}, part = section ? grove_run_chunk(run, step) : all;
+        space[at] = (grove_range){axis, part.first, part.count};
     }
     return n;
 }
 
 /* Addresses only say where within the values; flags that an input is taken for are the host's. */
 static int fill_args(grove_run *run, const grove_step *step, const grove_range *space, int axes,
-                     grove_args *args)
+                     grove_value *value, grove_args *args)
 {
     grove_session *session = run->session;
     const grove_node *node = step->node;
@@ -313,7 +312,7 @@ static int fill_args(grove_run *run, const grove_step *step, const grove_range *
         args->origin[d] = space[d].first;
         args->axis[d] = space[d].axis->kind;
     }
-    int code = grove_value_layout(step->value, space, axes, 0, &args->out, session->error);
+    int code = grove_value_layout(value, space, axes, 0, &args->out, session->error);
     for (int k = 0; k < step->inputs && !code; k++) {
         grove_value *from = input(run, step, k);
         if (from && node->handing[k] != GROVE_AS_FLAGS)
@@ -330,23 +329,18 @@ static int run_class(grove_run *run, const grove_step *step, const grove_args *a
 {
     grove_session *session = run->session;
     const grove_node *node = step->node;
-    size_t before = grove_error_count(session->error);
-    int code = 0;
+    grove_call eval = {node, args, step->double_, session->host->threads};
+    grove_class_call call;
 
-    if (step->kind == GROVE_STEP_KERNEL) {
-        code =
-            grove_device_launch(session->host, node->kernel, args, step->double_, session->error);
-    } else {
-        grove_call call = {node, args, step->double_, session->host->threads};
-        code = node->class_->eval(&call);
-        if (code && grove_error_count(session->error) == before)
-            grove_node_fail(node, code, "evaluation failed");
-    }
-    return code > 0 ? GROVE_INTERNAL : code;
+    if (step->kind == GROVE_STEP_KERNEL)
+        return grove_device_launch(session->host, node->kernel, args, step->double_,
+                                   session->error);
+    grove_class_call_begin(&call, session, node, false);
+    return grove_class_call_end(&call, node->class_->eval(&eval), "evaluation failed");
 }
 
 static int compute_here(grove_run *run, const grove_step *step, const grove_range *space, int axes,
-                        grove_args *args)
+                        grove_value *value, grove_args *args)
 {
     grove_session *session = run->session;
     int code = 0;
@@ -365,9 +359,9 @@ static int compute_here(grove_run *run, const grove_step *step, const grove_rang
             code = grove_value_settle(from, NULL, &args->in[k], session->error);
     }
     if (!code)
-        code = grove_value_settle(step->value, NULL, &args->out, session->error);
+        code = grove_value_settle(value, NULL, &args->out, session->error);
     double began = grove_now();
-    if (!code && grove_value_cells(step->value))
+    if (!code && grove_value_cells(value))
         code = run_class(run, step, args);
     session->counters.kernel_seconds += grove_now() - began;
     return code;
@@ -375,16 +369,16 @@ static int compute_here(grove_run *run, const grove_step *step, const grove_rang
 
 /* On the device, if it has code and memory for it. */
 static int compute_there(grove_run *run, const grove_step *step, const grove_range *space,
-                         grove_args *args, bool *done)
+                         grove_value *value, grove_args *args, bool *done)
 {
     grove_session *session = run->session;
     const grove_class *class_ = step->node->class_;
-    grove_launch launch = {NULL, args, step->double_, step->value, {NULL}};
+    grove_launch launch = {NULL, args, step->double_, value, {NULL}};
     grove_value flags[GROVE_MAX_INPUTS];
     int code = 0;
 
     *done = false;
-    if (!grove_launch_is_away(session) || !grove_value_cells(step->value))
+    if (!grove_launch_is_away(session) || !grove_value_cells(value))
         return 0;
     launch.kernel = step->kind == GROVE_STEP_KERNEL ? step->node->kernel
                     : class_->device                ? class_->device(args)
@@ -407,35 +401,33 @@ static int compute_there(grove_run *run, const grove_step *step, const grove_ran
     if (!code)
         code = grove_launch_run(session, &launch, done);
     if (!code && *done)
-        code = grove_compute_blank(run, step);
+        code = grove_compute_blank(run, step, value);
     session->counters.kernel_seconds += grove_now() - began;
     return code;
 }
 
-int grove_compute_class(grove_run *run, grove_step *step)
+int grove_compute_class(grove_run *run, const grove_step *step, grove_value **value)
 {
     grove_session *session = run->session;
-    bool flagged = step->flagged, done;
+    bool done;
     grove_range space[GROVE_MAX_AXES];
     grove_args args;
     int axes = make_space(run, step, space);
 
     if (grove_launch_is_away(session)) /* all of it goes to the device */
         memset(&args, 0, sizeof(args));
-    step->value = grove_step_bare_value(run, step);
-    int code = fill_args(run, step, space, axes, &args);
+    *value = grove_step_bare_value(run, step);
+    int code = fill_args(run, step, space, axes, *value, &args);
     if (!code)
-        code = compute_there(run, step, space, &args, &done);
+        code = compute_there(run, step, space, *value, &args, &done);
     if (!code && !done) {
-        step->flagged = false; /* the flags are made apart */
-        code = grove_step_store(run, step, step->value);
-        step->flagged = flagged;
+        code = grove_step_store(run, step, false, *value); /* the flags are made apart */
         if (!code)
-            code = compute_here(run, step, space, axes, &args);
+            code = compute_here(run, step, space, axes, *value, &args);
     }
     double began = grove_now();
-    if (!code && flagged)
-        code = grove_flags_combine(run, step, space, axes, step->value);
+    if (!code && step->flagged)
+        code = grove_flags_combine(run, step, space, axes, *value);
     session->counters.kernel_seconds += grove_now() - began;
     return code;
 }

@@ -204,7 +204,7 @@ int grove_flags_combine(grove_run *run, const grove_step *step, const grove_rang
     for (int k = 0; k < step->inputs; k++) {
         if (step->input[k] < 0)
             continue;
-        inputs[k] = run->program->steps[step->input[k]].value;
+        inputs[k] = grove_run_value(run, step->input[k]);
         int code = grove_value_flag_view(inputs[k], space, axes, step->side[k], &r.view[k],
                                          session->error);
         if (code)

@@ -1,5 +1,4 @@
 #include "run/launch.h"
-#include "plan/schedule.h"
 
 #include "base/log.h"
 #include "base/memory.h"

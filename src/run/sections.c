@@ -55,16 +55,15 @@ static int finish(const grove_run *run, grove_sums *sums, grove_value *value)
     return value->data ? grove_sums_finish(sums, 1, value, session->error) : GROVE_NO_MEMORY;
 }
 
-static int add_section(grove_run *run, grove_step *step, int64_t first, grove_sums **sums,
+static int add_section(grove_run *run, const grove_step *step, int64_t first, grove_sums **sums,
                        grove_value *sum)
 {
+    grove_value *part = NULL;
     int code = grove_run_body(run, step, first);
 
     if (!code)
-        code = grove_compute_class(run, step);
+        code = grove_compute_class(run, step, &part);
     grove_run_end_body(run, step);
-    grove_value *part = step->value;
-    step->value = NULL;
     if (!code && !*sums && !(*sums = new_sums(run, part)))
         code = GROVE_NO_MEMORY;
     if (!code)
@@ -75,7 +74,7 @@ static int add_section(grove_run *run, grove_step *step, int64_t first, grove_su
     return code;
 }
 
-int grove_compute_sections(grove_run *run, grove_step *step)
+int grove_compute_sections(grove_run *run, const grove_step *step, grove_value **value)
 {
     const grove_program *p = run->program;
     int64_t size = p->loops[step->body].axis->size, first = 0;
@@ -85,12 +84,12 @@ int grove_compute_sections(grove_run *run, grove_step *step)
 
     while (first < size && !code) {
         code = add_section(run, step, first, &sums, sum);
-        first += p->loops[step->body].count;
+        first += p->loops[step->body].chunk;
     }
     if (!code)
         code = finish(run, sums, sum);
     grove_sums_free(sums);
-    step->value = code ? NULL : sum;
+    *value = code ? NULL : sum;
     if (code)
         grove_value_unref(sum);
     return code;

@@ -1,8 +1,9 @@
-#include "plan/schedule.h"
 #include "run/launch.h"
+#include "run/pipeline.h"
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,14 @@ static uint64_t cache_of(const grove_session *session)
     return session->options.cache_off ? 0 : bytes;
 }
 
+/* For tests: what is kept or cached has to be what it would be if it were computed again. */
+static bool checks(void)
+{
+    const char *given = getenv("GROVE_CHECK_CACHE");
+
+    return given && grove_equal(given, "1");
+}
+
 static int start(grove_session *session, grove_error *error)
 {
     const grove_session_options *options = &session->options;
@@ -41,20 +50,20 @@ static int start(grove_session *session, grove_error *error)
     session->cache = grove_cache_new(cache_of(session));
     session->nodes = grove_alloc((session->tree->node_count + 1) * sizeof(grove_node_counters));
     session->began = grove_now();
-    pthread_mutex_init(&session->io_lock, NULL);
+    session->checks = checks();
     if (!code && !options->serial && !(session->worker = grove_worker_new("grove-io")))
         grove_log(GROVE_LOG_WARNING, "no thread for reading and writing is to be had; they will "
                                      "not overlap with computing");
     return code;
 }
 
-grove_session *grove_session_new(grove_tree *tree, const grove_session_options *options,
-                                 grove_error *error)
+grove_session *grove_session_open(grove_tree *tree, const grove_session_options *options,
+                                  grove_error *error)
 {
     grove_session *session = grove_alloc(sizeof(*session));
 
     session->tree = tree;
-    session->error = tree->error = error;
+    session->error = error;
     if (options)
         session->options = *options;
     if (!start(session, error))
@@ -69,11 +78,11 @@ void grove_session_free(grove_session *session)
         return;
     grove_worker_free(session->worker);
     grove_cache_free(session->cache);
-    grove_trace_discard(session->trace);
+    if (session->observer.close)
+        session->observer.close(session->observer.context);
     free(session->facts);
     free(session->nodes);
     grove_launch_close(session);
-    pthread_mutex_destroy(&session->io_lock);
     free(session);
 }
 
@@ -82,72 +91,17 @@ grove_tree *grove_session_tree(grove_session *session)
     return session->tree;
 }
 
+grove_error *grove_session_error(grove_session *session)
+{
+    return session->error;
+}
+
 const grove_counters *grove_session_counters(const grove_session *session)
 {
     return &session->counters;
 }
 
-/* ---- runs ---- */
-
-static int begin(grove_session *session, size_t *begun)
-{
-    const grove_tree *tree = session->tree;
-    size_t before = grove_error_count(session->error);
-
-    for (*begun = 0; *begun < tree->action_count; (*begun)++) {
-        grove_node *action = tree->actions[*begun];
-        int code = action->class_->begin ? action->class_->begin(action) : 0;
-        if (!code)
-            continue;
-        if (grove_error_count(session->error) == before)
-            grove_node_fail(action, code, "cannot begin");
-        return code;
-    }
-    return 0;
-}
-
-/* Every output is as it was: also that of the action that failed, which cleaned up by itself. */
-static void abort_actions(const grove_session *session, size_t first, size_t count)
-{
-    for (size_t i = first; i < count; i++) {
-        grove_node *action = session->tree->actions[i];
-        if (action->class_->abort)
-            action->class_->abort(action);
-    }
-}
-
-static int finish(grove_session *session)
-{
-    const grove_tree *tree = session->tree;
-    size_t before = grove_error_count(session->error);
-
-    for (size_t i = 0; i < tree->action_count; i++) {
-        grove_node *action = tree->actions[i];
-        int code = action->class_->finish ? action->class_->finish(action) : 0;
-        if (!code)
-            continue;
-        if (grove_error_count(session->error) == before)
-            grove_node_fail(action, code, "cannot finish");
-        abort_actions(session, i, tree->action_count);
-        for (size_t done = 0; done < i; done++)
-            grove_node_warn(tree->actions[done], "this output is complete all the same");
-        return code;
-    }
-    return 0;
-}
-
-static void count(grove_session *session, double began)
-{
-    grove_cache_counters cache = grove_cache_count(session->cache);
-    grove_counters *c = &session->counters;
-
-    grove_launch_settle(session);
-    c->seconds += grove_now() - began;
-    c->evictions = cache.evictions;
-    c->cached_bytes = cache.bytes;
-    c->peak_bytes = session->host->budget.peak;
-    grove_launch_count(session);
-}
+/* ---- content of leaves ---- */
 
 static bool is_key(const grove_session *session, grove_hash key)
 {
@@ -157,7 +111,7 @@ static bool is_key(const grove_session *session, grove_hash key)
     return false;
 }
 
-/* What was kept under keys that no node has any more is of no use to anybody. */
+/* What was kept under keys that no node will have again is of no use to anybody. */
 static void update_facts(grove_session *session)
 {
     size_t count = session->tree->node_count;
@@ -172,51 +126,111 @@ static void update_facts(grove_session *session)
     free(before);
 }
 
+static void raise_content(grove_session *session, const grove_node *leaf)
+{
+    session->facts[leaf->id].content =
+        grove_hash_integer(grove_hash_start(), ++session->generation);
+}
+
 void grove_session_renew(grove_session *session, const grove_node *leaf)
 {
-    session->facts[leaf->id].version++;
+    raise_content(session, leaf);
     update_facts(session);
+}
+
+void grove_session_set_content(grove_session *session, const grove_node *leaf, grove_hash content)
+{
+    session->facts[leaf->id].content = content;
+    grove_facts_update(session->facts, session->tree);
 }
 
 /* What was read may differ after this run has written. */
-static void raise_versions(grove_session *session)
+static void raise_all(grove_session *session)
 {
     for (size_t i = 0; i < session->tree->node_count; i++)
         if (session->tree->nodes[i]->kind == GROVE_NODE_LEAF)
-            session->facts[session->tree->nodes[i]->id].version++;
+            raise_content(session, session->tree->nodes[i]);
     update_facts(session);
 }
 
-static int run_schedule(grove_session *session, grove_node *const *nodes, size_t number,
-                        const grove_range *range, int ranges, grove_schedule **schedule)
-{
-    int code = GROVE_AGAIN;
+/* ---- runs ---- */
 
-    session->has_failed = false;
-    while (code == GROVE_AGAIN) {
-        if ((code = grove_schedule_new(session, nodes, number, range, ranges, schedule)))
-            return code;
-        double began = grove_now();
-        code = grove_schedule_run(*schedule);
-        count(session, began);
-        if (code != GROVE_AGAIN)
-            return code;
-        grove_schedule_free(*schedule);
-        grove_launch_halve_budget(session);
+static int call_action(grove_session *session, const grove_node *action,
+                       int (*function)(grove_node *), const char *failure)
+{
+    grove_class_call call;
+
+    if (!function)
+        return 0;
+    grove_class_call_begin(&call, session, action, true);
+    return grove_class_call_end(&call, function((grove_node *)action), failure);
+}
+
+static int begin(grove_session *session, size_t *begun)
+{
+    const grove_tree *tree = session->tree;
+    int code = 0;
+
+    for (*begun = 0; *begun < tree->action_count && !code; *begun += !code) {
+        const grove_node *action = tree->actions[*begun];
+        code = call_action(session, action, action->class_->begin, "cannot begin");
     }
+    return code;
+}
+
+/* Every output is as it was: also that of the action that failed, which cleaned up by itself. */
+static void abort_actions(const grove_session *session, size_t first, size_t count)
+{
+    for (size_t i = first; i < count; i++) {
+        grove_node *action = session->tree->actions[i];
+        grove_class_call call;
+        if (!action->class_->abort)
+            continue;
+        grove_class_call_begin(&call, session, action, true);
+        action->class_->abort(action);
+        grove_class_call_end(&call, 0, "");
+    }
+}
+
+static int finish(grove_session *session)
+{
+    const grove_tree *tree = session->tree;
+
+    for (size_t i = 0; i < tree->action_count; i++) {
+        const grove_node *action = tree->actions[i];
+        int code = call_action(session, action, action->class_->finish, "cannot finish");
+        if (!code)
+            continue;
+        abort_actions(session, i, tree->action_count);
+        for (size_t done = 0; done < i; done++)
+            grove_warn_at(session->error, &tree->actions[done]->place,
+                          "%s: this output is complete all the same",
+                          tree->actions[done]->class_->name);
+        return code;
+    }
+    return 0;
+}
+
+static int evaluate(grove_session *session, grove_node *const *nodes, size_t count,
+                    const grove_range *range, int ranges, grove_value **value)
+{
+    grove_evaluation *evaluation = NULL;
+    int code = grove_evaluation_new(session, nodes, count, range, ranges, &evaluation);
+
+    if (!code)
+        code = grove_evaluation_run(evaluation, value);
+    grove_evaluation_free(evaluation);
     return code;
 }
 
 static int run_once(grove_session *session)
 {
     grove_tree *tree = session->tree;
-    grove_schedule *schedule = NULL;
     size_t begun = 0;
     int code = begin(session, &begun);
 
     if (!code)
-        code = run_schedule(session, tree->actions, tree->action_count, NULL, 0, &schedule);
-    grove_schedule_free(schedule);
+        code = evaluate(session, tree->actions, tree->action_count, NULL, 0, NULL);
     if (code) {
         abort_actions(session, 0, begun);
         if (code == GROVE_INTERRUPTED)
@@ -224,38 +238,30 @@ static int run_once(grove_session *session)
         return code;
     }
     code = finish(session);
-    raise_versions(session);
+    raise_all(session);
     return code;
 }
 
 int grove_session_run(grove_session *session)
 {
-    int cycles = session->tree->cycles > 1 ? session->tree->cycles : 1, code = 0;
+    const grove_observer *observer = &session->observer;
+    int cycles = session->tree->cycles > 1 ? session->tree->cycles : 1;
 
     session->began = grove_now();
-    session->tree->error = session->error;
-    if (session->options.trace &&
-        !(session->trace = grove_trace_new(session->options.trace, session->error)))
-        return GROVE_IO;
+    int code = observer->begin ? observer->begin(observer->context, session->error) : 0;
+    if (code)
+        return code;
     for (int i = 0; i < cycles && !code; i++)
         code = run_once(session);
-    int trace_code = grove_trace_finish(session->trace, session->error);
-    session->trace = NULL;
-    return code ? code : trace_code;
+    int end_code = observer->end ? observer->end(observer->context, session->error) : 0;
+    return code ? code : end_code;
 }
 
 int grove_session_evaluate(grove_session *session, grove_node *node, const grove_range *range,
                            int ranges, grove_value **value)
 {
-    grove_schedule *schedule = NULL;
-    int code = run_schedule(session, &node, 1, range, ranges, &schedule);
-
     *value = NULL;
-    for (int i = 0; !code && i < schedule->count; i++)
-        for (int r = 0; r < schedule->passes[i].root_count; r++)
-            if (schedule->passes[i].roots[r].kind == GROVE_ROOT_STORE)
-                *value = grove_value_ref(schedule->passes[i].roots[r].stored);
-    grove_schedule_free(schedule);
+    int code = evaluate(session, &node, 1, range, ranges, value);
     if (code == GROVE_INTERRUPTED)
         grove_fail(session->error, code, "interrupted");
     return code;

@@ -24,7 +24,17 @@ typedef struct {
     grove_busy busy; /* with profile: of devices, for it */
 } grove_node_counters;
 
-typedef struct grove_trace grove_trace;
+/* Who looks on: report/ installs one. Those of `event` and `failed` may be NULL. */
+typedef struct {
+    void *context;
+    int (*begin)(void *context, grove_error *error); /* of a run */
+    /* Something was done with a node; from any thread, numbered from 0. */
+    void (*event)(void *context, const char *name, const char *kind, int thread, double began,
+                  double ended, const grove_range *range, int axes);
+    void (*failed)(void *context, const grove_node *node, grove_value *const *inputs);
+    int (*end)(void *context, grove_error *error); /* of a run, also one that failed */
+    void (*close)(void *context);
+} grove_observer;
 
 struct grove_session {
     grove_tree *tree;
@@ -44,31 +54,44 @@ struct grove_session {
     grove_facts *facts;
     grove_cache *cache;
     grove_worker *worker;       /* reads ahead and writes behind; NULL: serial */
-    pthread_mutex_t io_lock;    /* held by classes with GROVE_CLASS_SERIAL_IO */
     uint64_t memory;            /* bytes for values on the host */
     uint64_t budget;            /* bytes for those of a pass, wherever they lie */
     bool may_yield;             /* the present tile may be given up for a smaller one */
     bool resigned;              /* no tile is small enough for the devices */
     bool parted;                /* devices have parts of members' data, as tiles need them */
+    bool checks;                /* what is found kept or cached is computed again, and compared */
+    int64_t generation;         /* of leaves' content, raised when that is not known */
     grove_node_counters *nodes; /* by id */
     grove_counters counters;
-    grove_trace *trace;
+    grove_observer observer; /* nothing: nobody */
     double began;
 };
 
-/* Calls of classes that read or write, one at a time where they want that. */
+/* Tells the observer, if there is one for events. */
+static inline void grove_session_event(const grove_session *session, const char *name,
+                                       const char *kind, int thread, double began, double ended,
+                                       const grove_range *range, int axes)
+{
+    const grove_observer *observer = &session->observer;
+
+    if (observer->event)
+        observer->event(observer->context, name, kind, thread, began, ended, range, axes);
+}
+
+/* A call of a function of a node's class: what it reports goes to the session, and fails the call
+ * whatever it returns. `io`: one of those that GROVE_CLASS_SERIAL_IO is about. */
+typedef struct {
+    grove_error_scope scope, *outer;
+    const grove_node *node;
+    bool io;
+} grove_class_call;
+void grove_class_call_begin(grove_class_call *call, const grove_session *session,
+                            const grove_node *node, bool io);
+/* 0 or a negative code; without a message of the class, `failure` is it. */
+int grove_class_call_end(grove_class_call *call, int code, const char *failure);
+
 int grove_io_read(grove_session *session, grove_node *member, grove_array *out);
 int grove_io_write(grove_session *session, grove_node *action, const grove_array *inputs,
                    int count);
-
-/* trace.c: a file for browsers' viewers, written as the run goes; lines on standard error. */
-grove_trace *grove_trace_new(const char *path, grove_error *error); /* NULL with a message */
-void grove_trace_event(grove_session *session, const char *name, const char *kind, int thread,
-                       double began, double ended, const grove_range *range, int axes);
-int grove_trace_finish(grove_trace *trace, grove_error *error); /* frees it */
-void grove_trace_discard(grove_trace *trace);
-
-/* The numbers that a node was to be made from, on standard error. */
-void grove_dump_inputs(const grove_node *node, grove_value *const *inputs);
 
 #endif

@@ -8,102 +8,72 @@
 
 /* ---- what a tile needs ---- */
 
-static void count_hit(grove_run *run, const grove_step *step)
+void *grove_run_ref(grove_walk *walk, void *value)
 {
+    (void)walk;
+    return grove_value_ref(value);
+}
+
+void grove_run_unref(grove_walk *walk, void *value)
+{
+    (void)walk;
+    grove_value_unref(value);
+}
+
+void grove_run_hit(grove_walk *walk, int s)
+{
+    const grove_run *run = walk->context;
+    const grove_node *node = run->program->steps[s].node;
+    const grove_value *value = walk->slots[s].value;
     grove_session *session = run->session;
 
-    session->nodes[step->node->id].hits++;
+    session->nodes[node->id].hits++;
     session->counters.hits++;
-    if (grove_launch_is_away(session) && grove_buffer_is_on(step->value->data, session->device)) {
-        session->nodes[step->node->id].device_hits++;
+    if (grove_launch_is_away(session) && grove_buffer_is_on(value->data, session->device)) {
+        session->nodes[node->id].device_hits++;
         session->counters.device_hits++;
     }
     if (session->options.trace_lines) {
         double now = grove_now();
-        grove_trace_event(session, step->node->name, "hit", 0, now, now, NULL, 0);
+        grove_session_event(session, node->name, "hit", 0, now, now, NULL, 0);
     }
 }
 
-static bool slot_holds(const grove_program *p, const grove_step *step)
-{
-    if (!step->kept)
-        return false;
-    for (int k = 0; k < GROVE_CUTS; k++)
-        if (step->cut & p->divided & 1u << k && step->kept_first[k] != p->tile.first[k])
-            return false;
-    return true;
-}
-
-/* Values that go into the cache: also those that a slot keeps for the whole pass. */
+/* Values that go into the cache: also those that are kept for the whole pass. */
 static bool is_cached(const grove_run *run, const grove_step *step)
 {
-    return !run->session->options.cache_off && step->kind > GROVE_STEP_CONSTANT &&
+    return step->kind > GROVE_STEP_CONSTANT &&
            (step->keep == GROVE_KEEP_CACHE ||
             (step->keep == GROVE_KEEP_SLOT && !(step->cut & run->program->divided)));
 }
 
-static bool find_value(grove_run *run, grove_step *step)
+void *grove_run_find(grove_walk *walk, int s)
 {
-    grove_program *p = run->program;
-
-    if (step->keep == GROVE_KEEP_SLOT) {
-        bool holds = slot_holds(p, step) &&
-                     !(run->session->options.cache_off && step->kind > GROVE_STEP_CONSTANT);
-        if (holds) {
-            step->value = grove_value_ref(step->kept);
-            if (step->kind > GROVE_STEP_CONSTANT)
-                count_hit(run, step);
-            return true;
-        }
-        grove_value_unref(step->kept);
-        step->kept = NULL;
-    }
-    if (!is_cached(run, step))
-        return false;
+    const grove_run *run = walk->context;
+    const grove_step *step = &run->program->steps[s];
     grove_range range[GROVE_MAX_AXES];
-    grove_step_ranges(p, step, range);
-    step->value_key = grove_cache_key(step->key, range, step->axes);
-    step->value = grove_cache_find(run->session->cache, step->value_key);
-    if (step->value)
-        count_hit(run, step);
-    return step->value != NULL;
-}
 
-static void need_inputs(grove_program *p, const grove_step *step)
-{
-    for (int k = 0; k < step->inputs; k++)
-        if (step->input[k] >= 0)
-            p->steps[step->input[k]].needed = true;
-}
-
-void grove_run_mark(grove_run *run)
-{
-    grove_program *p = run->program;
-
-    for (int s = 0; s < p->step_count; s++)
-        p->steps[s].needed = p->steps[s].kind == GROVE_STEP_ROOT;
-    /* users come after their inputs, and the owner of a loop after what is in it */
-    for (int s = p->step_count - 1; s >= 0; s--) {
-        grove_step *step = &p->steps[s];
-        if (step->loop)
-            step->needed = p->steps[p->loops[step->loop].owner].needed;
-        if (!step->needed)
-            continue;
-        if (!step->loop && find_value(run, step))
-            step->needed = false;
-        else
-            need_inputs(p, step);
-    }
+    if (!is_cached(run, step))
+        return NULL;
+    grove_run_ranges(run, step, range);
+    run->keys[s] = grove_cache_key(run->program->facts[step->node->id].key, range, step->axes);
+    return grove_cache_find(run->session->cache, run->keys[s]);
 }
 
 /* ---- values ---- */
+
+void grove_run_ranges(const grove_run *run, const grove_step *step,
+                      grove_range range[GROVE_MAX_AXES])
+{
+    grove_step_ranges(&run->walk->spot, step, range);
+}
 
 grove_value *grove_step_bare_value(const grove_run *run, const grove_step *step)
 {
     const grove_form *form = &step->node->form;
     grove_range range[GROVE_MAX_AXES];
 
-    grove_step_ranges(run->program, step, range);
+    grove_run_ranges(run, step, range);
     grove_value *value = grove_value_bare(range, step->axes, form->shape, grove_form_elements(form),
                                           form->complex_, step->double_);
     memcpy(&value->unit, &form->unit, sizeof(value->unit));
@@ -121,19 +91,19 @@ int grove_step_store_flags(const grove_run *run, const grove_step *step, grove_v
     return code;
 }
 
-int grove_step_store(grove_run *run, const grove_step *step, grove_value *value)
+int grove_step_store(grove_run *run, const grove_step *step, bool flagged, grove_value *value)
 {
     grove_session *session = run->session;
     size_t before = grove_error_count(session->error), bytes;
     int code = 0;
 
-    grove_launch_room(session, grove_step_bytes(run->program, step));
+    grove_launch_room(session, grove_step_bytes(run->program, &run->walk->spot, step));
     if (grove_value_size(value, &bytes))
         value->data = grove_buffer_new(session->host, bytes, session->error);
     else
         grove_fail(session->error, GROVE_NO_MEMORY, "a value is larger than any memory");
     code = value->data ? 0 : GROVE_NO_MEMORY;
-    if (!code && step->flagged)
+    if (!code && flagged)
         code = grove_step_store_flags(run, step, value);
     if (code)
         grove_error_context(session->error, before, &step->node->place, step->node->name);
@@ -144,28 +114,18 @@ grove_value *grove_step_new_value(grove_run *run, const grove_step *step)
 {
     grove_value *value = grove_step_bare_value(run, step);
 
-    if (!grove_step_store(run, step, value))
+    if (!grove_step_store(run, step, step->flagged, value))
         return value;
     grove_value_unref(value);
     return NULL;
 }
 
-int grove_io_read(grove_session *session, grove_node *member, grove_array *out)
+int grove_run_prepare(grove_walk *walk, int s, void **value)
 {
-    grove_node *leaf = member->leaf;
-    bool serial = leaf->class_->flags & GROVE_CLASS_SERIAL_IO;
-    size_t before = grove_error_count(session->error);
+    grove_run *run = walk->context;
 
-    if (serial)
-        pthread_mutex_lock(&session->io_lock);
-    int code = leaf->class_->read
-                   ? leaf->class_->read(leaf, leaf->members[member->member].name, out)
-                   : GROVE_INTERNAL;
-    if (serial)
-        pthread_mutex_unlock(&session->io_lock);
-    if (code && grove_error_count(session->error) == before)
-        grove_node_fail(leaf, code, "reading '%s' failed", leaf->members[member->member].name);
-    return code < 0 ? code : code ? GROVE_IO : 0;
+    *value = grove_step_new_value(run, &run->program->steps[s]);
+    return *value ? 0 : GROVE_NO_MEMORY;
 }
 
 int grove_step_read(grove_session *session, const grove_step *step, grove_value *value)
@@ -183,60 +143,34 @@ int grove_step_read(grove_session *session, const grove_step *step, grove_value 
     return array.cells ? grove_io_read(session, step->node, &array) : 0;
 }
 
-static int read_now(grove_run *run, grove_step *step)
+static int read_now(grove_run *run, const grove_step *step, grove_value **value)
 {
-    if (step->ready) { /* it was read ahead */
-        step->value = step->ready;
-        step->ready = NULL;
+    *value = grove_walk_take_ready(run->walk, (int)(step - run->program->steps));
+    if (*value)
         return 0;
-    }
-    step->value = grove_step_new_value(run, step);
-    return step->value ? grove_step_read(run->session, step, step->value) : GROVE_NO_MEMORY;
+    *value = grove_step_new_value(run, step);
+    return *value ? grove_step_read(run->session, step, *value) : GROVE_NO_MEMORY;
 }
 
 /* ---- reductions ---- */
-
-static void let_go(grove_program *p, const grove_step *step)
-{
-    for (int i = 0; i < step->release_count; i++) {
-        grove_step *done = &p->steps[step->release[i]];
-        grove_value_unref(done->value);
-        done->value = NULL;
-    }
-}
-
-static int run_step(grove_run *run, grove_step *step);
-
-static int run_list(grove_run *run, const grove_loop *loop)
-{
-    grove_program *p = run->program;
-
-    for (int i = 0; i < loop->step_count; i++) {
-        grove_step *step = &p->steps[loop->steps[i]];
-        int code = step->needed ? run_step(run, step) : 0;
-        if (code)
-            return code;
-        let_go(p, step);
-    }
-    return 0;
-}
 
 /* The ranges of a reduction's input: what its step has, chunks of one axis, and whole axes. */
 static int input_space(const grove_run *run, const grove_step *step, grove_range *space)
 {
     const grove_node *in = step->node->inputs[0].node;
-    const grove_program *p = run->program;
     grove_range own[GROVE_MAX_AXES];
 
-    grove_step_ranges(p, step, own);
+    grove_run_ranges(run, step, own);
     for (int d = 0; d < in->axis_count; d++) {
         const grove_axis *axis = in->axes[d];
         space[d] = (grove_range){axis, 0, axis->size};
         for (int e = 0; e < step->axes; e++)
             if (own[e].axis == axis)
                 space[d] = own[e];
-        if (step->body && p->loops[step->body].axis == axis)
-            space[d] = (grove_range){axis, p->loops[step->body].first, p->loops[step->body].count};
+        if (step->body && run->program->loops[step->body].axis == axis) {
+            grove_chunk chunk = grove_run_chunk(run, step);
+            space[d] = (grove_range){axis, chunk.first, chunk.count};
+        }
     }
     return in->axis_count;
 }
@@ -251,7 +185,7 @@ static int add_input(grove_run *run, const grove_step *step, grove_accumulator *
     if (step->collects) /* what a whole pass gathers cannot be taken back */
         session->may_yield = false;
     int code =
-        grove_accumulator_add(fold, &run->program->tile, run->program->steps[step->input[0]].value,
+        grove_accumulator_add(fold, &run->walk->spot.tile, grove_run_value(run, step->input[0]),
                               space, axes, chunk, session->error);
 
     session->counters.kernel_seconds += grove_now() - began;
@@ -260,28 +194,24 @@ static int add_input(grove_run *run, const grove_step *step, grove_accumulator *
 
 int grove_run_body(grove_run *run, const grove_step *step, int64_t first)
 {
-    grove_loop *loop = &run->program->loops[step->body];
-    int64_t rest = loop->axis->size - first;
-
-    loop->first = first;
-    loop->count = rest < loop->chunk ? rest : loop->chunk;
-    return grove_interrupted() ? GROVE_INTERRUPTED : run_list(run, loop);
+    return grove_interrupted()
+               ? GROVE_INTERRUPTED
+               : grove_walk_body(run->walk, (int)(step - run->program->steps), first);
 }
 
 void grove_run_end_body(grove_run *run, const grove_step *step)
 {
-    for (int k = 0; k < step->inputs; k++) {
-        grove_step *in = step->input[k] < 0 ? NULL : &run->program->steps[step->input[k]];
-        if (!in || in->loop != step->body)
-            continue;
-        grove_value_unref(in->value);
-        in->value = NULL;
-    }
+    grove_walk_end_body(run->walk, (int)(step - run->program->steps));
+}
+
+grove_chunk grove_run_chunk(const grove_run *run, const grove_step *step)
+{
+    return run->walk->spot.chunks[step->body];
 }
 
 static int fold_input(grove_run *run, const grove_step *step, grove_accumulator *fold)
 {
-    grove_program *p = run->program;
+    const grove_program *p = run->program;
 
     if (!step->body)
         return add_input(run, step, fold, false);
@@ -292,72 +222,62 @@ static int fold_input(grove_run *run, const grove_step *step, grove_accumulator 
         grove_run_end_body(run, step);
         if (code)
             return code;
-        first += p->loops[step->body].count;
+        first += p->loops[step->body].chunk;
     }
     double began = grove_now();
-    int code = grove_accumulator_end_chunks(fold, &p->tile, run->session->error);
+    int code = grove_accumulator_end_chunks(fold, &run->walk->spot.tile, run->session->error);
     run->session->counters.kernel_seconds += grove_now() - began;
     return code;
 }
 
-static int reduce(grove_run *run, grove_step *step)
+static int reduce(grove_run *run, const grove_step *step, grove_value **value)
 {
-    grove_program *p = run->program;
     grove_range range[GROVE_MAX_AXES];
     /* what is cut here is not reduced, or it would be a pass of its own */
     grove_accumulator *fold =
-        grove_accumulator_new(run->session, step->node, &p->tile, 0, step->flagged);
+        grove_accumulator_new(run->session, step->node, &run->walk->spot.tile, 0, step->flagged);
     int code = fold_input(run, step, fold);
 
-    grove_step_ranges(p, step, range);
+    grove_run_ranges(run, step, range);
     if (!code)
-        code = grove_accumulator_value(fold, range, step->double_, step->flagged, &step->value,
+        code = grove_accumulator_value(fold, range, step->double_, step->flagged, value,
                                        run->session->error);
     if (!code)
-        memcpy(&step->value->unit, &step->node->form.unit, sizeof(step->value->unit));
+        memcpy(&(*value)->unit, &step->node->form.unit, sizeof((*value)->unit));
     grove_accumulator_free(fold);
     return code;
 }
 
 /* ---- steps ---- */
 
-static int compute(grove_run *run, grove_step *step)
+static int compute(grove_run *run, const grove_step *step, grove_value **value)
 {
     switch (step->kind) {
     case GROVE_STEP_DATA:
-        return grove_compute_data(run, step);
+        return grove_compute_data(run, step, value);
     case GROVE_STEP_GIVEN:
-        step->value = grove_value_ref(run->results[step->node->id]);
-        return step->value
-                   ? 0
-                   : grove_node_fail(step->node, GROVE_INTERNAL, "it is asked for before its pass");
+        *value = grove_value_ref(run->results[step->node->id]);
+        return *value ? 0
+                      : grove_fail(run->session->error, GROVE_INTERNAL,
+                                   "'%s' is asked for before its pass", step->node->name);
     case GROVE_STEP_CONSTANT:
-        return grove_compute_constant(run, step);
+        return grove_compute_constant(run, step, value);
     case GROVE_STEP_READ:
-        return read_now(run, step);
+        return read_now(run, step, value);
     case GROVE_STEP_CAST:
-        return grove_compute_cast(run, step);
+        return grove_compute_cast(run, step, value);
     case GROVE_STEP_SELECT:
-        return grove_compute_select(run, step);
+        return grove_compute_select(run, step, value);
     case GROVE_STEP_REDUCE:
-        return reduce(run, step);
+        return reduce(run, step, value);
     default:
-        return step->body ? grove_compute_sections(run, step) : grove_compute_class(run, step);
+        return step->body ? grove_compute_sections(run, step, value)
+                          : grove_compute_class(run, step, value);
     }
 }
 
-static void keep_value(grove_run *run, grove_step *step, double seconds)
-{
-    if (step->keep == GROVE_KEEP_SLOT) {
-        grove_value_unref(step->kept);
-        step->kept = grove_value_ref(step->value);
-        memcpy(step->kept_first, run->program->tile.first, sizeof(step->kept_first));
-    }
-    if (is_cached(run, step))
-        grove_cache_put(run->session->cache, step->value_key, step->key, step->value, seconds);
-}
-
-static void account(grove_run *run, const grove_step *step, double began, double ended)
+static void account(grove_run *run, const grove_step *step, const grove_value *value, double began,
+                    double ended)
 {
     grove_session *session = run->session;
     grove_node_counters *node = &session->nodes[step->node->id];
@@ -369,13 +289,12 @@ static void account(grove_run *run, const grove_step *step, double began, double
         return;
     session->counters.evaluations++;
     session->counters.misses++;
-    node->bytes += grove_value_bytes(step->value);
-    if (session->trace || session->options.trace_lines)
-        grove_trace_event(session, step->node->name, "evaluate", 0, began, ended,
-                          step->value->range, step->value->axes);
+    node->bytes += grove_value_bytes(value);
+    grove_session_event(session, step->node->name, "evaluate", 0, began, ended, value->range,
+                        value->axes);
 }
 
-static int run_root(grove_run *run, const grove_step *step)
+static int make_root(grove_run *run, const grove_step *step)
 {
     int code =
         step->collects ? fold_input(run, step, run->fold_of(run, step)) : run->take(run, step);
@@ -384,68 +303,103 @@ static int run_root(grove_run *run, const grove_step *step)
     return code;
 }
 
-static void dump(const grove_run *run, const grove_step *step)
+static void tell_failed(const grove_run *run, const grove_step *step)
 {
+    const grove_observer *observer = &run->session->observer;
     grove_value *inputs[GROVE_MAX_INPUTS] = {0};
 
     for (int k = 0; k < step->inputs; k++)
-        if (step->input[k] >= 0)
-            inputs[k] = run->program->steps[step->input[k]].value;
-    grove_dump_inputs(step->node, inputs);
+        inputs[k] = grove_run_value(run, step->input[k]);
+    if (observer->failed)
+        observer->failed(observer->context, step->node, inputs);
 }
 
-static int make_step(grove_run *run, grove_step *step)
+static int make_step(grove_run *run, const grove_step *step, grove_value **value)
 {
     grove_session *session = run->session;
     double began = grove_now(), kernel = session->counters.kernel_seconds;
     size_t errors = grove_error_count(session->error);
 
     if (step->kind == GROVE_STEP_ROOT)
-        return run_root(run, step);
-    int code = compute(run, step);
+        return make_root(run, step);
+    int code = compute(run, step, value);
     grove_launch_claim(session, step->node);
     double ended = grove_now();
     if (code) {
         if (code == GROVE_INTERRUPTED || code == GROVE_AGAIN)
             return code;
         grove_error_context(session->error, errors, &step->node->place, NULL);
-        if (session->options.stop_on_error)
-            dump(run, step);
+        tell_failed(run, step);
         return code;
     }
     /* what a loop within it took is counted there */
-    account(run, step, step->body ? ended - (session->counters.kernel_seconds - kernel) : began,
-            ended);
-    keep_value(run, step, ended - began);
+    account(run, step, *value,
+            step->body ? ended - (session->counters.kernel_seconds - kernel) : began, ended);
+    if (is_cached(run, step))
+        grove_cache_put(session->cache, run->keys[step - run->program->steps],
+                        run->program->facts[step->node->id].key, *value, ended - began);
     return 0;
 }
 
 /* Devices are timed for the step, and afterwards again for the one whose loop it stands in. */
-static int run_step(grove_run *run, grove_step *step)
+int grove_run_make(grove_walk *walk, int s, void **made)
 {
+    grove_run *run = walk->context;
+    const grove_step *step = &run->program->steps[s];
     grove_session *session = run->session;
     grove_busy *outer = session->billed;
+    grove_value *value = NULL;
 
-    if (!session->options.profile)
-        return make_step(run, step);
-    grove_launch_bill(session, session->billed = &session->nodes[step->node->id].busy);
-    int code = make_step(run, step);
-    grove_launch_bill(session, session->billed = outer);
+    if (session->options.profile)
+        grove_launch_bill(session, session->billed = &session->nodes[step->node->id].busy);
+    int code = make_step(run, step, &value);
+    if (session->options.profile)
+        grove_launch_bill(session, session->billed = outer);
+    *made = value;
     return code;
 }
 
-int grove_run_tile(grove_run *run)
+/* ---- values that were found ---- */
+
+static bool same_flags(grove_value *a, grove_value *b)
 {
-    return run_list(run, &run->program->loops[0]);
+    grove_view view[2];
+    int64_t cells = grove_value_cells(a);
+
+    if (grove_value_flag_view(a, a->range, a->axes, 0, &view[0], NULL) ||
+        grove_value_flag_view(b, a->range, a->axes, 0, &view[1], NULL))
+        return false;
+    for (int64_t cell = 0; cell < cells; cell++) {
+        int64_t index[GROVE_MAX_AXES] = {0}, rest = cell;
+        unsigned char bits[2] = {0};
+        for (int d = a->axes - 1; d >= 0; d--) {
+            index[d] = rest % a->range[d].count;
+            rest /= a->range[d].count;
+        }
+        for (int k = 0; k < 2; k++)
+            if (view[k].data)
+                bits[k] = *(const unsigned char *)grove_view_at(&view[k], index, a->axes);
+        if (bits[0] != bits[1])
+            return false;
+    }
+    return true;
 }
 
-void grove_run_drop(grove_run *run)
+int grove_run_check(grove_walk *walk, int s, void *found, void *made)
 {
-    for (int s = 0; s < run->program->step_count; s++) {
-        grove_step *step = &run->program->steps[s];
-        grove_value_unref(step->value);
-        grove_value_unref(step->ready);
-        grove_value_unref(step->next);
-        step->value = step->ready = step->next = NULL;
-    }
+    const grove_run *run = walk->context;
+    const grove_node *node = run->program->steps[s].node;
+    grove_error *error = run->session->error;
+    grove_value *a = found, *b = made;
+    size_t bytes = (size_t)grove_value_cells(a) * grove_value_cell_bytes(a);
+    const void *numbers[2] = {NULL, NULL};
+
+    for (int k = 0; k < 2 && bytes; k++)
+        if (!(numbers[k] = grove_buffer_host((k ? b : a)->data, error)))
+            return GROVE_DEVICE;
+    if ((!bytes || !memcmp(numbers[0], numbers[1], bytes)) && same_flags(a, b))
+        return 0;
+    return grove_fail_at(error, &node->place, GROVE_INTERNAL,
+                         "a kept value of '%s' is not what it would be if it were computed now",
+                         node->name);
 }

@@ -2,15 +2,17 @@
 #ifndef GROVE_RUN_STEP_H
 #define GROVE_RUN_STEP_H
 
-#include "plan/program.h"
+#include "plan/walk.h"
 #include "run/accumulator.h"
 #include "run/state.h"
 
 typedef struct grove_run grove_run;
 struct grove_run {
     grove_session *session;
-    grove_program *program;
+    const grove_program *program;
+    grove_walk *walk;      /* its context is the run */
     grove_value **results; /* by node: of earlier passes */
+    grove_hash *keys;      /* by step: of what was looked for in the cache in this tile */
     /* What a root does with the values of its inputs (steps of the program, which still hold
      * theirs). */
     int (*take)(grove_run *run, const grove_step *root);
@@ -18,36 +20,49 @@ struct grove_run {
     void *context;
 };
 
-/* Finds out which steps the current tile needs: what is kept or cached is taken from there. */
-void grove_run_mark(grove_run *run);
-/* Evaluates the needed steps in order and lets go of what is not used any more. */
-int grove_run_tile(grove_run *run);
-/* After an error: lets go of everything but what is kept. */
-void grove_run_drop(grove_run *run);
+/* The value of a step (-1: NULL) of the run's program, while the walk has it. */
+static inline grove_value *grove_run_value(const grove_run *run, int step)
+{
+    return step < 0 ? NULL : run->walk->slots[step].value;
+}
+
+/* The part of grove_walk_work that makes values, keeps and finds them. */
+void *grove_run_ref(grove_walk *walk, void *value);
+void grove_run_unref(grove_walk *walk, void *value);
+int grove_run_make(grove_walk *walk, int step, void **value);
+int grove_run_prepare(grove_walk *walk, int step, void **value);
+void *grove_run_find(grove_walk *walk, int step);
+void grove_run_hit(grove_walk *walk, int step);
+int grove_run_check(grove_walk *walk, int step, void *found, void *made);
 
 /* A loop over chunks, from `first` on: its steps are computed, then let go of. */
 int grove_run_body(grove_run *run, const grove_step *step, int64_t first);
 void grove_run_end_body(grove_run *run, const grove_step *step);
+/* The present chunk of the step's loop. */
+grove_chunk grove_run_chunk(const grove_run *run, const grove_step *step);
 
+/* The step's present ranges. */
+void grove_run_ranges(const grove_run *run, const grove_step *step,
+                      grove_range range[GROVE_MAX_AXES]);
 /* A new value for a step over its present ranges, on the host. NULL with a message. */
 grove_value *grove_step_new_value(grove_run *run, const grove_step *step);
-/* The same without storage; and storage for one, for its flags only. */
+/* The same without storage; and storage for one (of flags: if `flagged`), for its flags only. */
 grove_value *grove_step_bare_value(const grove_run *run, const grove_step *step);
-int grove_step_store(grove_run *run, const grove_step *step, grove_value *value);
+int grove_step_store(grove_run *run, const grove_step *step, bool flagged, grove_value *value);
 int grove_step_store_flags(const grove_run *run, const grove_step *step, grove_value *value);
 /* Fills it from the data leaf; from any thread. */
 int grove_step_read(grove_session *session, const grove_step *step, grove_value *value);
 
 /* compute.c: the values of single steps from those of their inputs. */
-int grove_compute_constant(grove_run *run, grove_step *step);
-int grove_compute_data(grove_run *run, grove_step *step);
-int grove_compute_cast(grove_run *run, grove_step *step);
-int grove_compute_select(grove_run *run, grove_step *step);
-int grove_compute_class(grove_run *run, grove_step *step);
+int grove_compute_constant(grove_run *run, const grove_step *step, grove_value **value);
+int grove_compute_data(grove_run *run, const grove_step *step, grove_value **value);
+int grove_compute_cast(grove_run *run, const grove_step *step, grove_value **value);
+int grove_compute_select(grove_run *run, const grove_step *step, grove_value **value);
+int grove_compute_class(grove_run *run, const grove_step *step, grove_value **value);
 /* sections.c: the same for a sum over sources, by the chunks of its body. */
-int grove_compute_sections(grove_run *run, grove_step *step);
+int grove_compute_sections(grove_run *run, const grove_step *step, grove_value **value);
 /* blank.c: 0 in a class's value, on the device, where an input taken for its flags has them all. */
-int grove_compute_blank(const grove_run *run, const grove_step *step);
+int grove_compute_blank(const grove_run *run, const grove_step *step, grove_value *value);
 /* copy.c: the part `space` of a value, dense, broadcast along axes that it does not have; `there`:
  * on the device, if that can. */
 int grove_copy_dense(grove_session *session, grove_value *from, char side, const grove_range *space,

@@ -1,0 +1,67 @@
+#include "report/report.h"
+
+#include "base/memory.h"
+#include "run/state.h"
+
+#include <stdlib.h>
+
+typedef struct {
+    const grove_session *session;
+    grove_trace *trace; /* while a run goes on */
+} watcher;
+
+static int begin(void *context, grove_error *error)
+{
+    watcher *w = context;
+    const char *path = w->session->options.trace;
+
+    return path && !(w->trace = grove_trace_new(path, error)) ? GROVE_IO : 0;
+}
+
+static void event(void *context, const char *name, const char *kind, int thread, double began,
+                  double ended, const grove_range *range, int axes)
+{
+    const watcher *w = context;
+    double start = w->session->began;
+
+    grove_trace_event(w->trace, w->session->options.trace_lines, name, kind, thread, began - start,
+                      ended - start, range, axes);
+}
+
+static void failed(void *context, const grove_node *node, grove_value *const *inputs)
+{
+    (void)context;
+    grove_dump_inputs(node, inputs);
+}
+
+static int end(void *context, grove_error *error)
+{
+    watcher *w = context;
+    int code = grove_trace_finish(w->trace, error);
+
+    w->trace = NULL;
+    return code;
+}
+
+static void close_watcher(void *context)
+{
+    watcher *w = context;
+
+    grove_trace_discard(w->trace);
+    free(w);
+}
+
+void grove_report_install(grove_session *session)
+{
+    const grove_session_options *options = &session->options;
+    bool traces = options->trace || options->trace_lines;
+    watcher *w = grove_alloc(sizeof(*w));
+
+    w->session = session;
+    session->observer = (grove_observer){.context = w,
+                                         .begin = begin,
+                                         .event = traces ? event : NULL,
+                                         .failed = options->stop_on_error ? failed : NULL,
+                                         .end = end,
+                                         .close = close_watcher};
+}

@@ -1,0 +1,205 @@
+#include "run/launch.h"
+#include "run/pipeline.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- plans ---- */
+
+static grove_plan_limits limits_of(const grove_session *session)
+{
+    const grove_session_options *o = &session->options;
+
+    return (grove_plan_limits){
+        .tree = session->tree,
+        .facts = session->facts,
+        .error = session->error,
+        .budget = session->budget,
+        .tile = {o->tile_times, o->tile_channels, o->tile_baselines},
+        .flights = grove_launch_flights(session),
+        .devices = session->device_count > 0,
+        .serial = o->serial,
+        .parted = session->parted,
+        .cache_off = o->cache_off,
+        .block_rule = session->device->budget.rule,
+        .reduction_bytes = grove_accumulator_bytes,
+    };
+}
+
+int grove_session_schedule(grove_session *session, grove_node *const *nodes, size_t count,
+                           const grove_range *range, int ranges, grove_schedule **schedule)
+{
+    grove_plan_limits limits = limits_of(session);
+    char want[32], have[32];
+    uint64_t needed;
+    int code = grove_schedule_new(&limits, nodes, count, range, ranges, schedule, &needed);
+
+    if (code != GROVE_NO_MEMORY)
+        return code;
+    if (session->budget >= session->memory)
+        return grove_fail(session->error, GROVE_NO_MEMORY,
+                          "memory: the smallest tile needs %s, %s are allowed; allow more",
+                          grove_show_bytes(want, (double)needed),
+                          grove_show_bytes(have, (double)session->memory));
+    grove_log(GROVE_LOG_WARNING,
+              "%s: the smallest tile needs %s, there is room for %s; the cpu computes what does "
+              "not fit",
+              session->device->name, grove_show_bytes(want, (double)needed),
+              grove_show_bytes(have, 0.9 * (double)session->budget));
+    session->fallen_back = session->resigned = true;
+    session->budget = session->memory;
+    return grove_session_schedule(session, nodes, count, range, ranges, schedule);
+}
+
+int grove_session_plan(grove_session *session, grove_plan *plan)
+{
+    const grove_tree *tree = session->tree;
+    grove_schedule *schedule = NULL;
+    int code =
+        grove_session_schedule(session, tree->actions, tree->action_count, NULL, 0, &schedule);
+
+    *plan = (grove_plan){0};
+    if (!code)
+        grove_schedule_forecast(schedule, plan);
+    grove_schedule_free(schedule);
+    return code;
+}
+
+/* ---- evaluations ---- */
+
+static void drop_plan(grove_evaluation *e)
+{
+    for (int i = 0; e->schedule && i < e->schedule->count; i++)
+        grove_pipeline_free(e->lines[i]);
+    for (size_t i = 0; i < e->session->tree->node_count; i++) {
+        grove_value_unref(e->results[i]);
+        e->results[i] = NULL;
+    }
+    free(e->lines);
+    e->lines = NULL;
+    grove_schedule_free(e->schedule);
+    e->schedule = NULL;
+}
+
+static int plan(grove_evaluation *e)
+{
+    int code = grove_session_schedule(e->session, e->nodes, e->node_count, e->range, e->ranges,
+                                      &e->schedule);
+
+    if (code)
+        return code;
+    e->lines = grove_alloc(((size_t)e->schedule->count + 1) * sizeof(*e->lines));
+    for (int i = 0; i < e->schedule->count; i++)
+        e->lines[i] = grove_pipeline_new(e, &e->schedule->passes[i]);
+    return 0;
+}
+
+int grove_evaluation_new(grove_session *session, grove_node *const *nodes, size_t count,
+                         const grove_range *range, int ranges, grove_evaluation **evaluation)
+{
+    grove_evaluation *e = grove_alloc(sizeof(*e));
+    size_t all = session->tree->node_count + 1;
+
+    e->session = session;
+    e->nodes = nodes;
+    e->node_count = count;
+    e->ranges = ranges < GROVE_MAX_AXES ? ranges : GROVE_MAX_AXES;
+    if (e->ranges)
+        memcpy(e->range, range, (size_t)e->ranges * sizeof(*range));
+    e->results = grove_alloc(all * sizeof(grove_value *));
+    e->results_keys = grove_alloc(all * sizeof(grove_hash));
+    int code = plan(e);
+    *evaluation = code ? NULL : e;
+    if (code)
+        grove_evaluation_free(e);
+    return code;
+}
+
+void grove_evaluation_free(grove_evaluation *e)
+{
+    if (!e)
+        return;
+    drop_plan(e);
+    free(e->results);
+    free(e->results_keys);
+    free(e);
+}
+
+/* Whether an earlier run has made all that the pass is for, from the same content. */
+static bool is_known(const grove_evaluation *e, const grove_pass *pass)
+{
+    for (int i = 0; i < pass->root_count; i++) {
+        int id = pass->roots[i].node->id;
+        if (pass->roots[i].kind != GROVE_ROOT_COLLECT || !e->results[id] ||
+            !grove_hash_equal(e->results_keys[id], e->session->facts[id].key))
+            return false;
+    }
+    return true;
+}
+
+static int run_passes(grove_evaluation *e)
+{
+    int code = 0;
+
+    e->written = false;
+    for (int i = 0; i < e->schedule->count && !code; i++) {
+        if (!e->session->checks && is_known(e, &e->schedule->passes[i]))
+            continue;
+        code = grove_pipeline_run(e->lines[i]);
+        if (e->schedule->count > 1) /* what is kept for a pass is in the way of others */
+            grove_walk_forget(e->lines[i]->run.walk, true);
+    }
+    return code;
+}
+
+static void count(grove_session *session, double began)
+{
+    grove_cache_counters cache = grove_cache_count(session->cache);
+    grove_counters *c = &session->counters;
+
+    grove_launch_settle(session);
+    c->seconds += grove_now() - began;
+    c->evictions = cache.evictions;
+    c->cached_bytes = cache.bytes;
+    c->peak_bytes = session->host->budget.peak;
+    grove_launch_count(session);
+}
+
+static void take_value(const grove_evaluation *e, grove_value **value)
+{
+    for (int i = 0; i < e->schedule->count; i++)
+        for (int r = 0; r < e->schedule->passes[i].root_count; r++)
+            if (e->schedule->passes[i].roots[r].kind == GROVE_ROOT_STORE) {
+                grove_value **stored = &e->lines[i]->gathered[r].stored;
+                *value = *stored;
+                *stored = NULL;
+            }
+}
+
+int grove_evaluation_run(grove_evaluation *e, grove_value **value)
+{
+    grove_session *session = e->session;
+    int code = GROVE_AGAIN;
+
+    session->has_failed = false;
+    while (code == GROVE_AGAIN) {
+        double began = grove_now();
+        code = run_passes(e);
+        count(session, began);
+        if (code != GROVE_AGAIN)
+            break;
+        drop_plan(e);
+        grove_launch_halve_budget(session);
+        int planned = plan(e);
+        if (planned)
+            return planned;
+    }
+    if (value)
+        *value = NULL;
+    if (!code && value)
+        take_value(e, value);
+    return code;
+}

@@ -1,0 +1,49 @@
+/* Calls of classes: who they report to, one at a time where they want that. */
+#include "run/state.h"
+
+void grove_class_call_begin(grove_class_call *call, const grove_session *session,
+                            const grove_node *node, bool io)
+{
+    call->scope = (grove_error_scope){session->error, 0};
+    call->node = node;
+    call->io = io;
+    if (io)
+        grove_class_lock(node->class_);
+    call->outer = grove_error_enter(&call->scope);
+}
+
+int grove_class_call_end(grove_class_call *call, int code, const char *failure)
+{
+    if (code && !call->scope.code)
+        grove_node_fail(call->node, code, "%s", failure);
+    grove_error_enter(call->outer);
+    if (call->io)
+        grove_class_unlock(call->node->class_);
+    if (code < 0 || !call->scope.code)
+        return code;
+    return code > 0 ? call->io ? GROVE_IO : GROVE_INTERNAL : call->scope.code;
+}
+
+int grove_io_read(grove_session *session, grove_node *member, grove_array *out)
+{
+    grove_node *leaf = member->leaf;
+    const char *name = leaf->members[member->member].name;
+    grove_class_call call;
+
+    grove_class_call_begin(&call, session, leaf, true);
+    int code = leaf->class_->read ? leaf->class_->read(leaf, name, out) : GROVE_INTERNAL;
+    if (code && !call.scope.code)
+        grove_node_fail(leaf, code, "reading '%s' failed", name);
+    return grove_class_call_end(&call, code, "");
+}
+
+int grove_io_write(grove_session *session, grove_node *action, const grove_array *inputs, int count)
+{
+    grove_class_call call;
+
+    if (!action->class_->write)
+        return 0;
+    grove_class_call_begin(&call, session, action, true);
+    return grove_class_call_end(&call, action->class_->write(action, inputs, count),
+                                "writing failed");
+}

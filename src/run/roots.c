@@ -1,0 +1,188 @@
+/* What the roots of a pass do with a tile: actions write, reductions add, values are stored. */
+#include "run/launch.h"
+#include "run/pipeline.h"
+
+#include "base/memory.h"
+
+#include <string.h>
+
+/* All but the addresses. */
+static void to_array(grove_value *value, const grove_node *node, grove_array *array)
+{
+    array->axes = value->axes;
+    memcpy(array->range, value->range, sizeof(array->range));
+    array->cells = grove_value_cells(value);
+    array->elements = value->elements;
+    array->form = node->form;
+    array->form.precision = value->double_ ? GROVE_PRECISION_DOUBLE : GROVE_PRECISION_SINGLE;
+}
+
+static grove_range range_of(const grove_pipeline *line, const grove_axis *axis)
+{
+    const grove_block *tile = &line->run.walk->spot.tile;
+
+    for (int k = 0; k < GROVE_CUTS; k++)
+        if (tile->axis[k] == axis)
+            return (grove_range){axis, tile->first[k], tile->count[k]};
+    return (grove_range){axis, 0, axis->size};
+}
+
+/* An action's input, dense over the tile: the first over all axes of the action, the others over
+ * their own. The value itself where it is so already. */
+static int dense_input(const grove_pipeline *line, const grove_step *root, int k,
+                       grove_value **dense)
+{
+    const grove_node *node = root->node, *in = node->inputs[k].node;
+    grove_value *value = grove_run_value(&line->run, root->input[k]);
+    grove_range space[GROVE_MAX_AXES];
+    int axes = 0;
+    bool same;
+
+    if (k == 0 || node->inputs[k].side) {
+        for (int d = 0; d < node->axis_count; d++) {
+            bool own = k == 0 || grove_node_has_axis(in, node->axes[d]) ||
+                       node->axes[d]->kind == GROVE_AXIS_BASELINE;
+            if (own)
+                space[axes++] = range_of(line, node->axes[d]);
+        }
+    } else {
+        for (int d = 0; d < in->axis_count; d++)
+            space[axes++] = range_of(line, in->axes[d]);
+    }
+    same = value->axes == axes && (!value->flags || value->flag_axes == (1u << axes) - 1);
+    for (int d = 0; d < axes && same; d++)
+        same = value->range[d].axis == space[d].axis && value->range[d].first == space[d].first &&
+               value->range[d].count == space[d].count;
+    if (same) {
+        *dense = grove_value_ref(value);
+        return 0;
+    }
+    return grove_copy_dense(line->run.session, value, node->inputs[k].side, space, axes, false,
+                            dense);
+}
+
+/* Whether the root has this tile already: it lacks an axis along which this is not the first. */
+static bool seen(const grove_pipeline *line, const grove_root *root)
+{
+    for (int k = 0; k < GROVE_CUTS; k++)
+        if (!(root->follows >> k & 1) && line->at.first[k] > 0)
+            return true;
+    return false;
+}
+
+static int take_action(grove_pipeline *line, const grove_step *step)
+{
+    grove_session *session = line->run.session;
+    grove_writing *w = grove_pipeline_writing(line);
+    int code = 0;
+
+    grove_grow((void **)&w->calls, &w->capacity, (size_t)w->count, sizeof(grove_write_call));
+    grove_write_call *call = &w->calls[w->count++];
+    memset(call, 0, sizeof(*call));
+    call->action = step->node;
+    call->count = step->inputs;
+    for (int k = 0; k < step->inputs && !code; k++) {
+        if (step->input[k] < 0)
+            continue;
+        code = dense_input(line, step, k, &call->values[k]);
+        if (code)
+            break;
+        grove_walk_hold(line->run.walk, call->values[k]);
+        to_array(call->values[k], step->node->inputs[k].node, &call->arrays[k]);
+        if (!grove_buffer_is_on(call->values[k]->data, NULL))
+            grove_launch_room(session, grove_buffer_bytes(call->values[k]->data));
+    }
+    if (!code && call->values[0]) {
+        grove_pipeline_count(line, (double)call->arrays[0].cells);
+        if (call->arrays[0].cells == 0)
+            w->count--;
+    }
+    return code;
+}
+
+static int take_store(grove_pipeline *line, grove_gathered *gathered, const grove_step *step)
+{
+    grove_session *session = line->run.session;
+    const grove_program *p = line->run.program;
+    const grove_step *in = &p->steps[step->input[0]];
+    grove_value *value = grove_run_value(&line->run, step->input[0]), *dense = NULL;
+    grove_range range[GROVE_MAX_AXES];
+    grove_spot whole = {.tile = p->block};
+
+    if (!p->divided) {
+        gathered->stored = grove_value_ref(value);
+        return 0;
+    }
+    grove_step_ranges(&whole, in, range);
+    if (!gathered->stored) {
+        gathered->stored =
+            grove_value_new(session->host, range, in->axes, value->shape, value->elements,
+                            value->complex_, value->double_, value->flags != NULL, session->error);
+        if (!gathered->stored)
+            return GROVE_NO_MEMORY;
+        gathered->stored->unit = value->unit;
+    }
+    /* with flags along all axes */
+    int code = grove_copy_dense(session, value, 0, value->range, value->axes, false, &dense);
+    if (!code)
+        grove_copy_part(gathered->stored, dense);
+    grove_value_unref(dense);
+    return code;
+}
+
+int grove_roots_take(grove_run *run, const grove_step *step)
+{
+    grove_pipeline *line = run->context;
+    const grove_root *root = &line->pass->roots[step->root];
+
+    if (seen(line, root))
+        return 0;
+    return root->kind == GROVE_ROOT_STORE ? take_store(line, &line->gathered[step->root], step)
+                                          : take_action(line, step);
+}
+
+grove_accumulator *grove_roots_sums(grove_run *run, const grove_step *step)
+{
+    grove_pipeline *line = run->context;
+    grove_gathered *gathered = &line->gathered[step->root];
+
+    if (!gathered->sums)
+        gathered->sums = grove_accumulator_new(run->session, step->node, &run->program->block,
+                                               run->program->divided, step->flagged);
+    return gathered->sums;
+}
+
+static int take_result(grove_pipeline *line, const grove_node *node, grove_gathered *gathered)
+{
+    grove_session *session = line->run.session;
+    const grove_facts *facts = &session->facts[node->id];
+    grove_value **result = &line->evaluation->results[node->id];
+    grove_range range[GROVE_MAX_AXES];
+
+    for (int d = 0; d < node->axis_count; d++)
+        range[d] = (grove_range){node->axes[d], 0, node->axes[d]->size};
+    grove_value_unref(*result);
+    *result = NULL;
+    grove_launch_bill(session, &session->nodes[node->id].busy);
+    int code = grove_accumulator_value(gathered->sums, range, facts->double_, facts->flagged,
+                                       result, session->error);
+    grove_launch_claim(session, node);
+    grove_launch_bill(session, NULL);
+    grove_accumulator_free(gathered->sums);
+    gathered->sums = NULL;
+    if (code)
+        return code;
+    memcpy(&(*result)->unit, &node->form.unit, sizeof(grove_unit));
+    line->evaluation->results_keys[node->id] = facts->key;
+    return 0;
+}
+
+int grove_roots_finish(grove_pipeline *line)
+{
+    int code = 0;
+
+    for (int i = 0; i < line->pass->root_count && !code; i++)
+        if (line->pass->roots[i].kind == GROVE_ROOT_COLLECT)
+            code = take_result(line, line->pass->roots[i].node, &line->gathered[i]);
+    return code;
+}
