@@ -19,5 +19,6 @@ for seed in 0 3 5; do
     GROVE_EMULATED_SEED=$seed
     export GROVE_EMULATED_SEED
     "$build/tests/test-session"
+    "$build/tests/test-evaluation"
     "$build/tests/test-conformance-sessions"
 done
