@@ -1,5 +1,5 @@
-/* The sum over sources for baselines, of Jones terms of source, station and channel, a channel in
- * each lane: V_pq = sum_s (left_p B K_p) (right_q conj K_q) * shape * smearing.
+/* Sums with Jones terms of source, station and channel, a channel in each lane: V_pq = sum_s
+ * (left_p B K_p) (right_q conj K_q) * shape * smearing.
  *
  * The factors of stations in brackets are made once for a few sources, all stations and one vector
  * of channels: 512 bytes for a source and station and side, half a MiB for 64 stations, which stays
@@ -88,39 +88,6 @@ FORCE void fetch(const grove_predict_channels_job *job, int which, int station, 
     if (side->numbers && side->wanted[station])
         for (int64_t k = job->from * side->channel; k < job->to * side->channel; k += 64)
             __builtin_prefetch(side->at[station] + from + k);
-}
-
-FORCE void turn_elements(jones *m, int count, vec c, vec s)
-{
-    for (int e = 0; e < count; e += 2) {
-        vec x[2] = {splat(0), splat(0)};
-        add_times(x, &m->at[e], c, s);
-        m->at[e] = x[0];
-        m->at[e + 1] = x[1];
-    }
-}
-
-/* left * b, with a plain b or with diagonals leaving out the products with zero. */
-static void multiply_brightness(const grove_predict_channels_job *job, const jones *left,
-                                const jones *b, int plain, jones *to)
-{
-    if (plain) {
-        for (int e = 0; e < 8; e++)
-            to->at[e] = left->at[e] * b->at[0];
-        return;
-    }
-    for (int e = 0; e < 8; e += 2) {
-        const vec *l = left->at + (e & 4), *m = b->at + (e & 2);
-        vec x[2] = {splat(0), splat(0)};
-        if (job->diagonal) {
-            add_times(x, l + (e & 4 ? 2 : 0), b->at[e], b->at[e + 1]);
-        } else {
-            add_times(x, l, m[0], m[1]);
-            add_times(x, l + 2, m[4], m[5]);
-        }
-        to->at[e] = x[0];
-        to->at[e + 1] = x[1];
-    }
 }
 
 static void fill_station(const lattice *g, int which, int station, int source, jones *to)

@@ -1,9 +1,9 @@
-/* The sum over sources with every phase evaluated: few channels, or channels that are not equally
+/* Sums for rows with every phase evaluated: few channels, or channels that are not equally
  * spaced. */
-#ifndef GROVE_KERNELS_PREDICT_DIRECT_H
-#define GROVE_KERNELS_PREDICT_DIRECT_H
+#ifndef GROVE_KERNELS_PREDICT_ROWS_DIRECT_H
+#define GROVE_KERNELS_PREDICT_ROWS_DIRECT_H
 
-#include "predict_baseline.h"
+#include "predict_rows_phases.h"
 
 /* The phase of a source in a channel, with its shape and smearing. */
 FORCE void direct_phase(const work *w, int64_t source, double freq, double width, int smear_time,
