@@ -71,16 +71,22 @@ static inline void product(grove_cplx64 out[4], const grove_cplx64 a[4], const g
     }
 }
 
-/* Writes element e of a cell. */
-static inline void put_number(const grove_view *view, char *at, int e, double re, double im)
+/* Writes complex number e of a cell, as two numbers of that many bytes. */
+static inline void put_complex(char *at, int e, int bytes, double re, double im)
 {
-    if (view->bytes == 8) {
+    if (bytes == 8) {
         ((double *)(void *)at)[2 * e] = re;
         ((double *)(void *)at)[2 * e + 1] = im;
     } else {
         ((float *)(void *)at)[2 * e] = (float)re;
         ((float *)(void *)at)[2 * e + 1] = (float)im;
     }
+}
+
+/* Writes element e of a cell. */
+static inline void put_number(const grove_view *view, char *at, int e, double re, double im)
+{
+    put_complex(at, e, view->bytes, re, im);
 }
 
 #endif
