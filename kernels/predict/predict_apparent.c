@@ -24,8 +24,8 @@ int grove_predict_apparent_pack(grove_predict_sum *p)
                       at ? at + stride_of(&args->in[inputs[k]], p->freq) * (i % channels) : NULL,
                       m[k]);
         }
-        product(part, m[0], m[1]);
-        product(all, part, m[2]);
+        grove_mat_mul_double(part, m[0], m[1]);
+        grove_mat_mul_double(all, part, m[2]);
         all[1] = elements == 2 ? all[3] : all[1];
         memcpy(to, all, sizeof(all));
     }

@@ -119,9 +119,9 @@ void grove_predict_jones_around(const grove_predict_sum *p, const row *r, int64_
     if (p->elements == 4)
         memcpy(m, v, sizeof(m));
     matrix_at(left, at_left ? at_left + stride_of(left, p->freq) * channel : NULL, l);
-    product(x, l, m);
+    grove_mat_mul_double(x, l, m);
     matrix_at(right, at_right ? at_right + stride_of(right, p->freq) * channel : NULL, l);
-    product(y, x, l);
+    grove_mat_mul_double(y, x, l);
     memcpy(v, y, sizeof(y));
     if (p->args->out.elements == 2)
         v[1] = y[3];

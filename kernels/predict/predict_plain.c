@@ -189,8 +189,8 @@ static void surround(const plan *p, const row *r, int64_t source, cells *to)
         load_matrix(p, r, GROVE_PREDICT_LEFT, source, k, left);
         load_matrix(p, r, GROVE_PREDICT_BRIGHTNESS, source, k, middle);
         load_matrix(p, r, GROVE_PREDICT_RIGHT, source, k, right);
-        product(part, left, middle);
-        product(all, part, right);
+        grove_mat_mul_double(part, left, middle);
+        grove_mat_mul_double(all, part, right);
         for (int e = 0; e < p->elements; e++) {
             to->element[e].re[k] = all[element[e]].re;
             to->element[e].im[k] = all[element[e]].im;
