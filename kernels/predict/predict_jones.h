@@ -6,7 +6,7 @@
 #include "../simd/vector.h"
 #include "predict_job.h"
 
-enum { AHEAD = 4 /* sources, or stations, whose Jones terms memory is asked for */ };
+enum { PREFETCH_AHEAD = 4 /* sources, or stations, whose Jones terms memory is asked for */ };
 
 /* Jones terms of a source in all rows, or their product with its brightness: elements, re and im.
  */
@@ -15,14 +15,14 @@ typedef struct {
 } jones;
 
 /* Whether a brightness is a real number times unity. */
-FORCE int is_plain(const real *b)
+INLINE int is_unpolarised(const real *b)
 {
     return b[0] == b[6] && b[1] == 0 && b[2] == 0 && b[3] == 0 && b[4] == 0 && b[5] == 0 &&
            b[7] == 0;
 }
 
-static void take_other_precision(const grove_predict_jones_side *side, int64_t offset,
-                                 real numbers[8][LANES])
+static void load_converted(const grove_predict_jones_side *side, int64_t offset,
+                           real numbers[8][LANES])
 {
     for (int i = 0; i < LANES; i++)
         for (int k = 0; k < side->numbers; k++)
@@ -31,8 +31,8 @@ static void take_other_precision(const grove_predict_jones_side *side, int64_t o
                                 : (real)((const float *)(const void *)(side->at[i] + offset))[k];
 }
 
-FORCE void take_numbers(const grove_predict_jones_side *side, int64_t offset, int count,
-                        real numbers[8][LANES])
+INLINE void load_numbers(const grove_predict_jones_side *side, int64_t offset, int count,
+                         real numbers[8][LANES])
 {
     for (int i = 0; i < LANES; i++) {
         const real *from = (const real *)(const void *)(side->at[i] + offset);
@@ -42,7 +42,7 @@ FORCE void take_numbers(const grove_predict_jones_side *side, int64_t offset, in
 }
 
 /* Numbers 0, 2, 4 ... of two vectors, one after the other, and 1, 3, 5 ... */
-FORCE void unzip(vec a, vec b, vec *even, vec *odd)
+INLINE void unzip(vec a, vec b, vec *even, vec *odd)
 {
 #if VECTOR_BYTES / 4 == 16 && GROVE_REAL_SINGLE
     *even =
@@ -61,7 +61,7 @@ FORCE void unzip(vec a, vec b, vec *even, vec *odd)
 }
 
 /* Cells of eight numbers, one after the other, to eight vectors. */
-FORCE void spread(vec x[8], jones *to)
+INLINE void transpose_cells(vec x[8], jones *to)
 {
     vec y[8];
 
@@ -75,7 +75,7 @@ FORCE void spread(vec x[8], jones *to)
 }
 
 /* Matrices, each from its row. */
-FORCE void take_matrices(const grove_predict_jones_side *side, int64_t offset, jones *to)
+INLINE void load_matrices(const grove_predict_jones_side *side, int64_t offset, jones *to)
 {
     vec x[8];
 
@@ -91,17 +91,17 @@ FORCE void take_matrices(const grove_predict_jones_side *side, int64_t offset, j
     for (int k = 0; k < 8; k++)
         memcpy(&x[k], side->at[k / each] + offset + k % each * VECTOR_BYTES, sizeof(vec));
 #endif
-    spread(x, to);
+    transpose_cells(x, to);
 }
 
 /* Jones terms of a side as matrices, `offset` bytes from where they start. */
-static void take_side(const grove_predict_jones_side *side, int64_t offset, jones *to)
+static void load_cells(const grove_predict_jones_side *side, int64_t offset, jones *to)
 {
     vec numbers[8];
     real(*scalars)[LANES] = (real(*)[LANES])numbers;
 
     if (side->bytes == (int)sizeof(real) && side->numbers == 8) {
-        take_matrices(side, offset, to);
+        load_matrices(side, offset, to);
         return;
     }
     memset(to, 0, sizeof(*to));
@@ -110,11 +110,11 @@ static void take_side(const grove_predict_jones_side *side, int64_t offset, jone
         return;
     }
     if (side->bytes != (int)sizeof(real))
-        take_other_precision(side, offset, scalars);
+        load_converted(side, offset, scalars);
     else if (side->numbers == 4)
-        take_numbers(side, offset, 4, scalars);
+        load_numbers(side, offset, 4, scalars);
     else
-        take_numbers(side, offset, 2, scalars);
+        load_numbers(side, offset, 2, scalars);
     if (side->numbers == 8) {
         memcpy(to, numbers, sizeof(*to));
         return;
@@ -124,7 +124,7 @@ static void take_side(const grove_predict_jones_side *side, int64_t offset, jone
 }
 
 /* to += a b */
-FORCE void add_times(vec to[2], const vec *a, vec re, vec im)
+INLINE void add_times(vec to[2], const vec *a, vec re, vec im)
 {
     to[0] += a[0] * re;
     to[1] += a[1] * re;
@@ -133,12 +133,12 @@ FORCE void add_times(vec to[2], const vec *a, vec re, vec im)
 }
 
 /* left * b * right; without b unity stands for it. */
-static void surround_matrix(const jones *left, const real *b, const jones *right, jones *to)
+static void apply_matrices(const jones *left, const real *b, const jones *right, jones *to)
 {
     jones product = *left;
     vec zero = splat(0);
 
-    if (b && is_plain(b)) { /* the same without the products with zero */
+    if (b && is_unpolarised(b)) { /* the same without the products with zero */
         for (int e = 0; e < 8; e++)
             product.at[e] = left->at[e] * b[0];
     } else if (b) {
@@ -162,7 +162,7 @@ static void surround_matrix(const jones *left, const real *b, const jones *right
     }
 }
 
-FORCE void turn_elements(jones *m, int count, vec c, vec s)
+INLINE void multiply_elements(jones *m, int count, vec c, vec s)
 {
     for (int e = 0; e < count; e += 2) {
         vec x[2] = {splat(0), splat(0)};
@@ -174,9 +174,9 @@ FORCE void turn_elements(jones *m, int count, vec c, vec s)
 
 /* left * b, with a plain b or with diagonals leaving out the products with zero. */
 static void multiply_brightness(const grove_predict_channels_job *job, const jones *left,
-                                const jones *b, int plain, jones *to)
+                                const jones *b, int unpolarised, jones *to)
 {
-    if (plain) {
+    if (unpolarised) {
         for (int e = 0; e < 8; e++)
             to->at[e] = left->at[e] * b->at[0];
         return;

@@ -85,13 +85,13 @@ static void phases(const plan *p, double delay, lanes *z)
 
     if (channels->regular) {
         double start = channels->first + channels->step * (double)p->block;
-        recur(grove_turn(-start * delay), grove_turn(-channels->step * delay), z);
+        recur(grove_phasor(-start * delay), grove_phasor(-channels->step * delay), z);
         return;
     }
     for (int k = p->first; k < p->last; k++) {
-        grove_cplx64 turn = grove_turn(-p->freqs[k] * delay);
-        z->re[k] = turn.re;
-        z->im[k] = turn.im;
+        grove_cplx64 phasor = grove_phasor(-p->freqs[k] * delay);
+        z->re[k] = phasor.re;
+        z->im[k] = phasor.im;
     }
 }
 

@@ -76,7 +76,7 @@ static void add_range(const work *w, panels *p, int64_t from, int64_t to, add_fn
 {
     for (int64_t source = from; source < to; source += CHUNK) {
         int count = to - source < CHUNK ? (int)(to - source) : CHUNK;
-        if (!(w->job->cutoff > 0) || any_alive(w, source, count))
+        if (!(w->job->cutoff > 0) || any_above_cutoff(w, source, count))
             add(w, p, source, count);
         if ((source - from) % FLUSH == FLUSH - CHUNK)
             flush(w, p);

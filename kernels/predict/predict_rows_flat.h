@@ -5,7 +5,7 @@
 
 #include "predict_rows_phases.h"
 
-FORCE quad add_product(quad s, const vec *z, const vec *x, int smear_time)
+INLINE quad add_product(quad s, const vec *z, const vec *x, int smear_time)
 {
     s.a += z[0] * x[0];
     s.b += z[1] * x[0];
@@ -21,33 +21,33 @@ FORCE quad add_product(quad s, const vec *z, const vec *x, int smear_time)
 }
 
 /* TALL groups by two distances. */
-FORCE void tile(const vec *z, const vec *x, int count, int smear_time, quad *to)
+INLINE void tile(const vec *z, const vec *x, int count, int smear_time, quad *to)
 {
     const int factors = smear_time ? 4 : 2, next = CHUNK * factors;
     quad p = to[0], q = to[1], r = p, s = p;
 
-    if (TALL == 2) {
+    if (GROUPS_AT_ONCE == 2) {
         r = to[SIDE];
         s = to[SIDE + 1];
     }
     for (int i = 0; i < count; i++, z += factors, x += factors) {
         p = add_product(p, z, x, smear_time);
         q = add_product(q, z, x + next, smear_time);
-        if (TALL == 2) {
+        if (GROUPS_AT_ONCE == 2) {
             r = add_product(r, z + next, x, smear_time);
             s = add_product(s, z + next, x + next, smear_time);
         }
     }
     to[0] = p;
     to[1] = q;
-    if (TALL == 2) {
+    if (GROUPS_AT_ONCE == 2) {
         to[SIDE] = r;
         to[SIDE + 1] = s;
     }
 }
 
-FORCE void weigh_centres(const grove_predict_job *job, panels *p, const real *weight, int count,
-                         int factors)
+INLINE void weight_centres(const grove_predict_job *job, panels *p, const real *weight, int count,
+                           int factors)
 {
     for (int j = 0; j < GROUPS; j++)
         for (int i = 0; i < count; i++)
@@ -57,7 +57,7 @@ FORCE void weigh_centres(const grove_predict_job *job, panels *p, const real *we
             }
 }
 
-FORCE void add_flat(const work *w, panels *p, int64_t source, int count, int smear_time)
+INLINE void add_flat(const work *w, panels *p, int64_t source, int count, int smear_time)
 {
     const grove_predict_job *job = w->job;
     const real *weight = (const real *)job->weight + job->weight_source * source;
@@ -70,9 +70,9 @@ FORCE void add_flat(const work *w, panels *p, int64_t source, int count, int sme
                     p->centre + factors * i, p->side + factors * i);
     for (int c = 0; c < job->components; c++) {
         if (!alone)
-            weigh_centres(job, p, weight + c, count, factors);
+            weight_centres(job, p, weight + c, count, factors);
         for (int k = 0; k < SIDE; k += 2)
-            for (int j = w->from / TALL * TALL; j < w->to; j += TALL)
+            for (int j = w->from / GROUPS_AT_ONCE * GROUPS_AT_ONCE; j < w->to; j += GROUPS_AT_ONCE)
                 tile(centre + j * next, p->side + k * next, count, smear_time, &p->parts[c][j][k]);
     }
 }

@@ -16,33 +16,33 @@
 #include "predict_rows_flat.h"
 #include "predict_rows_spectra.h"
 
-enum { KEPT = 64 /* sources whose matrices are kept where phases are evaluated */ };
+enum { MATRIX_BATCH = 64 /* sources whose matrices are kept where phases are evaluated */ };
 
-FORCE const grove_predict_jones *jones_of(const work *w)
+INLINE const grove_predict_jones *jones_of(const work *w)
 {
     return (const grove_predict_jones *)(const void *)w->job;
 }
 
-FORCE const real *brightness_at(const work *w, int64_t source, int channel)
+INLINE const real *brightness_at(const work *w, int64_t source, int channel)
 {
     const grove_predict_job *job = w->job;
 
     return (const real *)job->weight + job->weight_source * source + job->weight_channel * channel;
 }
 
-static void take_jones(const work *w, int which, int64_t source, int channel, jones *to)
+static void load_jones(const work *w, int which, int64_t source, int channel, jones *to)
 {
     const grove_predict_jones *job = jones_of(w);
     const grove_predict_jones_side *side = &job->side[which];
 
-    take_side(side,
-              side->source * job->order[source] + side->channel * (job->offset + (int64_t)channel),
-              to);
+    load_cells(side,
+               side->source * job->order[source] + side->channel * (job->offset + (int64_t)channel),
+               to);
 }
 
 /* The same for diagonal Jones terms, of the elements that are wanted. */
-static void surround_diagonal(const work *w, const jones *left, const real *b, const jones *right,
-                              jones *to)
+static void apply_diagonals(const work *w, const jones *left, const real *b, const jones *right,
+                            jones *to)
 {
     const grove_predict_jones *job = jones_of(w);
 
@@ -59,12 +59,13 @@ static void surround_diagonal(const work *w, const jones *left, const real *b, c
     }
 }
 
-static void surround(const work *w, const jones *left, const real *b, const jones *right, jones *to)
+static void apply_jones(const work *w, const jones *left, const real *b, const jones *right,
+                        jones *to)
 {
     if (jones_of(w)->diagonal)
-        surround_diagonal(w, left, b, right, to);
+        apply_diagonals(w, left, b, right, to);
     else
-        surround_matrix(left, b, right, to);
+        apply_matrices(left, b, right, to);
 }
 
 /* left * b * right of a source in a channel. */
@@ -72,13 +73,13 @@ static void make_matrix(const work *w, int64_t source, int channel, const real *
 {
     jones left, right;
 
-    take_jones(w, 0, source, channel, &left);
-    take_jones(w, 1, source, channel, &right);
-    surround(w, &left, b, &right, to);
+    load_jones(w, 0, source, channel, &left);
+    load_jones(w, 1, source, channel, &right);
+    apply_jones(w, &left, b, &right, to);
 }
 
 /* Asks memory for the Jones terms of a source: those of neighbouring rows often share a place. */
-FORCE void fetch_jones(const grove_predict_jones *job, int64_t source)
+INLINE void prefetch_jones(const grove_predict_jones *job, int64_t source)
 {
     for (int side = 0; side < 2; side++) {
         const grove_predict_jones_side *from = &job->side[side];
@@ -99,8 +100,8 @@ static void make_matrices(const work *w, int64_t source, int count, jones *to)
     int64_t sources = w->job->points + w->job->gaussians;
 
     for (int i = 0; i < count; i++) {
-        if (source + i + AHEAD < sources)
-            fetch_jones(jones_of(w), source + i + AHEAD);
+        if (source + i + PREFETCH_AHEAD < sources)
+            prefetch_jones(jones_of(w), source + i + PREFETCH_AHEAD);
         make_matrix(w, source + i, w->job->from,
                     w->job->weight_channel ? NULL : brightness_at(w, source + i, 0), to + i);
     }
@@ -119,7 +120,7 @@ static void fill_phases(const work *w, int64_t source, int count, panels *p)
 /* ---- the same matrix in all channels: products of matrices ---- */
 
 /* weighted = matrix * centre: pairs re, im. */
-FORCE void turn_centres(panels *p, const jones *m, int e, int count, int factors)
+INLINE void multiply_by_element(panels *p, const jones *m, int e, int count, int factors)
 {
     for (int j = 0; j < GROUPS; j++)
         for (int i = 0; i < count; i++)
@@ -132,15 +133,15 @@ FORCE void turn_centres(panels *p, const jones *m, int e, int count, int factors
             }
 }
 
-FORCE void multiply_centres(const work *w, panels *p, const jones *m, int count, int smear_time)
+INLINE void multiply_centres(const work *w, panels *p, const jones *m, int count, int smear_time)
 {
     const grove_predict_jones *job = jones_of(w);
     const int factors = smear_time ? 4 : 2, next = CHUNK * factors;
 
     for (int c = 0; c < job->sum.components; c++) {
-        turn_centres(p, m, job->element[c], count, factors);
+        multiply_by_element(p, m, job->element[c], count, factors);
         for (int k = 0; k < SIDE; k += 2)
-            for (int j = w->from / TALL * TALL; j < w->to; j += TALL)
+            for (int j = w->from / GROUPS_AT_ONCE * GROUPS_AT_ONCE; j < w->to; j += GROUPS_AT_ONCE)
                 tile(p->weighted + j * next, p->side + k * next, count, smear_time,
                      &p->parts[c][j][k]);
     }
@@ -161,11 +162,11 @@ static void add_jones_flat(const work *w, panels *p, int64_t source, int count)
 /* ---- a real factor in each channel ---- */
 
 /* Both channels of group j at distance k: phases, smeared and weighed. */
-FORCE quad factored(const panels *p, int i, int j, int k, int smear_time)
+INLINE quad pair_with_factors(const panels *p, int i, int j, int k, int smear_time)
 {
     const int many = smear_time ? 4 : 2;
-    quad v =
-        both_of(p->centre + (j * CHUNK + i) * many, p->side + (k * CHUNK + i) * many, smear_time);
+    quad v = pair_phases(p->centre + (j * CHUNK + i) * many, p->side + (k * CHUNK + i) * many,
+                         smear_time);
 
     v.a *= p->factor[k][i][j][0];
     v.b *= p->factor[k][i][j][0];
@@ -178,7 +179,7 @@ FORCE quad factored(const panels *p, int i, int j, int k, int smear_time)
     return v;
 }
 
-FORCE quad add_turned(quad sum, const quad *v, vec re, vec im)
+INLINE quad add_times_pair(quad sum, const quad *v, vec re, vec im)
 {
     sum.a += v->a * re;
     sum.b += v->b * re;
@@ -192,16 +193,16 @@ FORCE quad add_turned(quad sum, const quad *v, vec re, vec im)
 }
 
 /* One or two elements of a pair of channels. */
-FORCE void add_elements(const quad *v, const jones *m, int count, const int *element, int many,
-                        quad *to, quad *also)
+INLINE void add_elements(const quad *v, const jones *m, int count, const int *element, int many,
+                         quad *to, quad *also)
 {
     quad x = *to, y = *also;
     int e = 2 * element[0], f = 2 * element[many - 1];
 
     for (int i = 0; i < count; i++) {
-        x = add_turned(x, &v[i], m[i].at[e], m[i].at[e + 1]);
+        x = add_times_pair(x, &v[i], m[i].at[e], m[i].at[e + 1]);
         if (many == 2)
-            y = add_turned(y, &v[i], m[i].at[f], m[i].at[f + 1]);
+            y = add_times_pair(y, &v[i], m[i].at[f], m[i].at[f + 1]);
     }
     *to = x;
     if (many == 2)
@@ -218,10 +219,10 @@ static void add_factored_pairs(const work *w, panels *p, const jones *m, int cou
         for (int j = w->from; j < w->to; j++) {
             if (job->sum.smear_time)
                 for (int i = 0; i < count; i++)
-                    v[i] = factored(p, i, j, k, 1);
+                    v[i] = pair_with_factors(p, i, j, k, 1);
             else
                 for (int i = 0; i < count; i++)
-                    v[i] = factored(p, i, j, k, 0);
+                    v[i] = pair_with_factors(p, i, j, k, 0);
             for (int c = 0; c + 1 < components; c += 2)
                 add_elements(v, m, count, job->element + c, 2, &p->channels[c][j][k],
                              &p->channels[c + 1][j][k]);
@@ -234,12 +235,12 @@ static void add_factored_pairs(const work *w, panels *p, const jones *m, int cou
 
 /* ---- a matrix for each channel ---- */
 
-FORCE int above(int j, int k)
+INLINE int above(int j, int k)
 {
     return PREDICT_GROUP * j + SIDE + k;
 }
 
-FORCE int below(int j, int k)
+INLINE int below(int j, int k)
 {
     return PREDICT_GROUP * j + SIDE - 1 - k;
 }
@@ -266,12 +267,13 @@ static void add_varied_source(const work *w, panels *p, int64_t source, int i)
     jones left, right, m;
 
     if (!job->varies) {
-        take_jones(w, 0, source, w->job->from, &left);
-        take_jones(w, 1, source, w->job->from, &right);
+        load_jones(w, 0, source, w->job->from, &left);
+        load_jones(w, 1, source, w->job->from, &right);
     }
     for (int k = 0; k < SIDE; k++)
         for (int j = w->from; j < w->to; j++) {
-            quad v = job->sum.smear_time ? factored(p, i, j, k, 1) : factored(p, i, j, k, 0);
+            quad v = job->sum.smear_time ? pair_with_factors(p, i, j, k, 1)
+                                         : pair_with_factors(p, i, j, k, 0);
             for (int down = 0; down < 2; down++) {
                 int channel = down ? below(j, k) : above(j, k);
                 const real *b = brightness_at(w, source, channel);
@@ -279,8 +281,8 @@ static void add_varied_source(const work *w, panels *p, int64_t source, int i)
                     continue;
                 if (job->varies)
                     make_matrix(w, source, channel, b, &m);
-                else if (!is_plain(b))
-                    surround(w, &left, b, &right, &m);
+                else if (!is_unpolarised(b))
+                    apply_jones(w, &left, b, &right, &m);
                 else
                     continue;
                 add_cell(w, p, j, k, down, down ? v.c : v.a, down ? v.d : v.b, &m);
@@ -289,7 +291,7 @@ static void add_varied_source(const work *w, panels *p, int64_t source, int i)
 }
 
 /* Factors of the plain cells of a spectrum; returns whether there are others. */
-static int weigh_plain(const work *w, int64_t source, vec (*factor)[CHUNK][GROUPS][2])
+static int weight_unpolarised(const work *w, int64_t source, vec (*factor)[CHUNK][GROUPS][2])
 {
     int others = 0;
 
@@ -297,9 +299,9 @@ static int weigh_plain(const work *w, int64_t source, vec (*factor)[CHUNK][GROUP
         for (int j = w->from; j < w->to; j++)
             for (int down = 0; down < 2; down++) {
                 const real *b = brightness_at(w, source, down ? below(j, k) : above(j, k));
-                int plain = is_plain(b);
-                factor[k][0][j][down] *= plain ? b[0] : 0;
-                others |= !plain;
+                int unpolarised = is_unpolarised(b);
+                factor[k][0][j][down] *= unpolarised ? b[0] : 0;
+                others |= !unpolarised;
             }
     return others;
 }
@@ -316,7 +318,8 @@ static void add_jones_channels(const work *w, panels *p, int64_t source, int cou
     if (!job->varies) {
         make_matrices(w, source, count, m);
         for (int i = 0; i < count && w->job->weight_channel; i++)
-            others[i] = weigh_plain(w, source + i, (vec(*)[CHUNK][GROUPS][2])p->factor[0][i]);
+            others[i] =
+                weight_unpolarised(w, source + i, (vec(*)[CHUNK][GROUPS][2])p->factor[0][i]);
         add_factored_pairs(w, p, m, count);
     }
     for (int i = 0; i < count; i++) {
@@ -345,7 +348,7 @@ static void add_jones_direct(const work *w, int64_t from, int64_t to, int channe
         jones own;
         vec c, n;
         direct_phase(w, s, freq, width, smear_time, &c, &n);
-        if (job->varies || (w->job->weight_channel && !is_plain(b))) {
+        if (job->varies || (w->job->weight_channel && !is_unpolarised(b))) {
             make_matrix(w, s, channel, b, &own);
             m = &own;
         } else if (w->job->weight_channel) {
@@ -369,10 +372,10 @@ static void add_jones_direct(const work *w, int64_t from, int64_t to, int channe
 static void add_jones_all_direct(const work *w)
 {
     int64_t sources = w->job->points + w->job->gaussians;
-    jones m[KEPT];
+    jones m[MATRIX_BATCH];
 
-    for (int64_t from = 0; from < sources; from += KEPT) {
-        int64_t to = from + KEPT < sources ? from + KEPT : sources;
+    for (int64_t from = 0; from < sources; from += MATRIX_BATCH) {
+        int64_t to = from + MATRIX_BATCH < sources ? from + MATRIX_BATCH : sources;
         if (!jones_of(w)->varies)
             make_matrices(w, from, (int)(to - from), m);
         for (int k = w->job->from; k < w->job->to; k++)

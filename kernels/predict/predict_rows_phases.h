@@ -18,9 +18,9 @@
 enum {
     GROUPS = PREDICT_BLOCK / PREDICT_GROUP,
     SIDE = PREDICT_GROUP / 2,
-    CHUNK = 16,                       /* sources in the panels at once */
-    FLUSH = 256,                      /* sources after which sums go to double */
-    TALL = VECTOR_BYTES == 64 ? 2 : 1 /* groups in the registers at once */
+    CHUNK = 16,                                 /* sources in the panels at once */
+    FLUSH = 256,                                /* sources after which sums go to double */
+    GROUPS_AT_ONCE = VECTOR_BYTES == 64 ? 2 : 1 /* groups in the registers at once */
 };
 
 #define TWO_PI R(6.283185307179586477)
@@ -50,24 +50,24 @@ typedef struct {
 } work;
 
 /* uvw . direction in double. */
-FORCE void dot(const double *uvw, const double *direction, half to[PARTS])
+INLINE void dot(const double *uvw, const double *direction, doubles to[PARTS])
 {
-    const loose *u = (const loose *)uvw, *v = (const loose *)(uvw + LANES);
-    const loose *w = (const loose *)(uvw + 2 * LANES);
+    const unaligned *u = (const unaligned *)uvw, *v = (const unaligned *)(uvw + LANES);
+    const unaligned *w = (const unaligned *)(uvw + 2 * LANES);
 
     for (int i = 0; i < PARTS; i++)
         to[i] = u[i] * direction[0] + v[i] * direction[1] + w[i] * direction[2];
 }
 
 /* to = from (c, s) */
-FORCE void turn_by(vec to[2], const vec from[2], vec c, vec s)
+INLINE void rotate(vec to[2], const vec from[2], vec c, vec s)
 {
     to[0] = from[0] * c - from[1] * s;
     to[1] = from[0] * s + from[1] * c;
 }
 
 /* (c, s)^2 */
-FORCE void square(vec *c, vec *s)
+INLINE void square(vec *c, vec *s)
 {
     vec x = *c * *c - *s * *s;
 
@@ -77,35 +77,35 @@ FORCE void square(vec *c, vec *s)
 
 /* z[i] = (c, s) (c2, s2)^i, i < count, which is 4 or 8: by doubling, which takes few steps one
  * after the other. */
-FORCE void powers(vec (*z)[2], int count, vec c, vec s, vec c2, vec s2)
+INLINE void powers(vec (*z)[2], int count, vec c, vec s, vec c2, vec s2)
 {
     z[0][0] = c;
     z[0][1] = s;
-    turn_by(z[1], z[0], c2, s2);
+    rotate(z[1], z[0], c2, s2);
     square(&c2, &s2);
-    turn_by(z[2], z[0], c2, s2);
-    turn_by(z[3], z[1], c2, s2);
+    rotate(z[2], z[0], c2, s2);
+    rotate(z[3], z[1], c2, s2);
     if (count < 8)
         return;
     square(&c2, &s2);
-    turn_by(z[4], z[0], c2, s2);
-    turn_by(z[5], z[1], c2, s2);
-    turn_by(z[6], z[2], c2, s2);
-    turn_by(z[7], z[3], c2, s2);
+    rotate(z[4], z[0], c2, s2);
+    rotate(z[5], z[1], c2, s2);
+    rotate(z[6], z[2], c2, s2);
+    rotate(z[7], z[3], c2, s2);
 }
 
 /* The factors of smearing in time: theta = pi nu G for a change of delay G over the integration. */
-FORCE void smear_in_time(const grove_predict_job *job, vec change, const vec (*centres)[2],
-                         const vec (*sides)[2], vec *centre, vec *side)
+INLINE void smear_in_time(const grove_predict_job *job, vec change, const vec (*centres)[2],
+                          const vec (*sides)[2], vec *centre, vec *side)
 {
     double middle = job->start + job->step * ((double)job->first + (PREDICT_GROUP - 1) / 2.0);
-    vec g = guard(change * (real)(job->reference * 0.5)); /* turns of theta at the reference */
+    vec g = avoid_zero(change * (real)(job->reference * 0.5)); /* turns of theta at the reference */
     vec scale = R(1.0) / (g * TWO_PI), y, c, s, c2, s2, theta[GROUPS][2], kh[SIDE][2];
 
     y = g * (real)(middle / job->reference);
-    turn(y - nearest(y), &c, &s);
+    phasor(y - nearest(y), &c, &s);
     y = g * (real)(job->step * PREDICT_GROUP / job->reference);
-    turn(y - nearest(y), &c2, &s2);
+    phasor(y - nearest(y), &c2, &s2);
     powers(theta, GROUPS, c, s, c2, s2);
     for (int j = 0; j < GROUPS; j++, centre += CHUNK * 4) {
         vec over = theta[j][1] * scale;
@@ -115,7 +115,7 @@ FORCE void smear_in_time(const grove_predict_job *job, vec change, const vec (*c
         centre[3] = centres[j][1] * theta[j][0];
     }
     y = g * (real)(job->step * 0.5 / job->reference);
-    turn(y - nearest(y), &c, &s);
+    phasor(y - nearest(y), &c, &s);
     c2 = c;
     s2 = s;
     square(&c2, &s2);
@@ -130,35 +130,36 @@ FORCE void smear_in_time(const grove_predict_job *job, vec change, const vec (*c
 }
 
 /* The exponent of a Gaussian's decay at a frequency. */
-FORCE vec extent(const double *uvw, const double ellipse[4], double freq)
+INLINE vec extent(const double *uvw, const double ellipse[4], double freq)
 {
-    const loose *u = (const loose *)uvw, *v = (const loose *)(uvw + LANES);
-    half to[PARTS];
+    const unaligned *u = (const unaligned *)uvw, *v = (const unaligned *)(uvw + LANES);
+    doubles to[PARTS];
 
     for (int i = 0; i < PARTS; i++) {
-        half x = u[i] * ellipse[0] + v[i] * ellipse[1], y = u[i] * ellipse[2] + v[i] * ellipse[3];
+        doubles x = u[i] * ellipse[0] + v[i] * ellipse[1],
+                y = u[i] * ellipse[2] + v[i] * ellipse[3];
         to[i] = (x * x + y * y) * (freq * freq);
     }
     return narrow(to);
 }
 
 /* min(1, 1 / |x|), which |sin x / x| does not exceed. */
-FORCE vec sinc_bound(vec x)
+INLINE vec sinc_bound(vec x)
 {
-    vec size = (vec)((wholes)x & (wholes)(x > 0)) - (vec)((wholes)x & (wholes)(x < 0));
-    wholes large = size > R(1.0);
-    vec safe = (vec)(((wholes)size & large) | ((wholes)splat(1) & ~large));
+    vec size = (vec)((integers)x & (integers)(x > 0)) - (vec)((integers)x & (integers)(x < 0));
+    integers large = size > R(1.0);
+    vec safe = (vec)(((integers)size & large) | ((integers)splat(1) & ~large));
 
     return R(1.0) / safe;
 }
 
 /* In which rows shape and smearing leave no less of a source than job->cutoff, at frequencies from
  * `freq` on: all bits set. Bounds of each row alone. */
-static wholes alive(const work *w, int64_t source, double freq, double width)
+static integers above_cutoff(const work *w, int64_t source, double freq, double width)
 {
     const grove_predict_job *job = w->job;
     const double *direction = job->direction + 3 * source;
-    half delay[PARTS], change[PARTS];
+    doubles delay[PARTS], change[PARTS];
     vec most = splat(1);
 
     if (job->width) {
@@ -175,22 +176,22 @@ static wholes alive(const work *w, int64_t source, double freq, double width)
 }
 
 /* In a block of equally spaced channels; unequal widths leave all. */
-static wholes alive_in_block(const work *w, int64_t source)
+static integers block_above_cutoff(const work *w, int64_t source)
 {
     const grove_predict_job *job = w->job;
     double first = fabs(job->start + job->step * (double)job->first);
     double last = fabs(job->start + job->step * (double)(job->first + PREDICT_BLOCK - 1));
     double width = job->width && job->equal_width ? job->width[0] : 0;
 
-    return alive(w, source, first < last ? first : last, width);
+    return above_cutoff(w, source, first < last ? first : last, width);
 }
 
-static int any_alive(const work *w, int64_t source, int count)
+static int any_above_cutoff(const work *w, int64_t source, int count)
 {
-    wholes any = {0};
+    integers any = {0};
 
     for (int i = 0; i < count; i++)
-        any |= alive_in_block(w, source + i);
+        any |= block_above_cutoff(w, source + i);
     for (int lane = 0; lane < LANES; lane++)
         if (any[lane])
             return 1;
@@ -198,25 +199,25 @@ static int any_alive(const work *w, int64_t source, int count)
 }
 
 /* Phases of a source in a block of equally spaced channels. */
-FORCE void fill_source(const work *w, int64_t source, real amplitude, int smear_time, vec *centre,
-                       vec *side)
+INLINE void fill_source(const work *w, int64_t source, real amplitude, int smear_time, vec *centre,
+                        vec *side)
 {
     const grove_predict_job *job = w->job;
     const double *direction = job->direction + 3 * source;
     double middle = job->start + job->step * ((double)job->first + (PREDICT_GROUP - 1) / 2.0);
     vec c, s, c2, s2, centres[GROUPS][2], sides[SIDE][2], scale = splat(amplitude);
-    half delay[PARTS], change[PARTS];
+    doubles delay[PARTS], change[PARTS];
 
     dot(w->uvw, direction, delay);
-    turn(turns_of(delay, -middle), &c, &s);
-    turn(turns_of(delay, -job->step * PREDICT_GROUP), &c2, &s2);
+    phasor(fractional_turns(delay, -middle), &c, &s);
+    phasor(fractional_turns(delay, -job->step * PREDICT_GROUP), &c2, &s2);
     if (job->cutoff > 0)
-        scale = (vec)((wholes)scale & alive_in_block(w, source));
+        scale = (vec)((integers)scale & block_above_cutoff(w, source));
     if (job->width && job->equal_width)
         scale *= sinc_turns(narrow(delay) * (real)job->width[0]);
     powers(centres, GROUPS, c * scale, s * scale, c2, s2);
-    turn(turns_of(delay, -0.5 * job->step), &c, &s);
-    turn(turns_of(delay, -job->step), &c2, &s2);
+    phasor(fractional_turns(delay, -0.5 * job->step), &c, &s);
+    phasor(fractional_turns(delay, -job->step), &c2, &s2);
     powers(sides, SIDE, c, s, c2, s2);
     if (smear_time) {
         dot(w->change, direction, change);

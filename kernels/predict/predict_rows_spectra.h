@@ -6,7 +6,7 @@
 #include "predict_rows_phases.h"
 
 /* The phases of both channels of a source, smeared in time. */
-FORCE quad both_of(const vec *z, const vec *x, int smear_time)
+INLINE quad pair_phases(const vec *z, const vec *x, int smear_time)
 {
     vec re = z[0] * x[0], im = z[1] * x[0];
     quad v;
@@ -34,7 +34,7 @@ FORCE quad both_of(const vec *z, const vec *x, int smear_time)
     return v;
 }
 
-FORCE quad add_weighed(quad sum, quad v, real up, real down)
+INLINE quad add_weighted_pair(quad sum, quad v, real up, real down)
 {
     sum.a += v.a * up;
     sum.b += v.b * up;
@@ -44,8 +44,8 @@ FORCE quad add_weighed(quad sum, quad v, real up, real down)
 }
 
 /* All sources of the panels for the channels of group j at distance k. */
-FORCE void sum_pair(const work *w, panels *p, const real *weight, int count, int j, int k,
-                    int components, int smear_time, int factors)
+INLINE void sum_pair(const work *w, panels *p, const real *weight, int count, int j, int k,
+                     int components, int smear_time, int factors)
 {
     const grove_predict_job *job = w->job;
     const int many = smear_time ? 4 : 2;
@@ -56,7 +56,7 @@ FORCE void sum_pair(const work *w, panels *p, const real *weight, int count, int
     quad s2 = p->channels[2][j][k], s3 = p->channels[3][j][k];
 
     for (int i = 0; i < count; i++, z += many, x += many) {
-        quad v = both_of(z, x, smear_time);
+        quad v = pair_phases(z, x, smear_time);
         if (factors) {
             v.a *= p->factor[k][i][j][0];
             v.b *= p->factor[k][i][j][0];
@@ -67,13 +67,13 @@ FORCE void sum_pair(const work *w, panels *p, const real *weight, int count, int
             KEEP(v.c);
             KEEP(v.d);
         }
-        s0 = add_weighed(s0, v, up[0], down[0]);
+        s0 = add_weighted_pair(s0, v, up[0], down[0]);
         if (components > 1)
-            s1 = add_weighed(s1, v, up[1], down[1]);
+            s1 = add_weighted_pair(s1, v, up[1], down[1]);
         if (components > 2)
-            s2 = add_weighed(s2, v, up[2], down[2]);
+            s2 = add_weighted_pair(s2, v, up[2], down[2]);
         if (components > 3)
-            s3 = add_weighed(s3, v, up[3], down[3]);
+            s3 = add_weighted_pair(s3, v, up[3], down[3]);
         up += job->weight_source;
         down += job->weight_source;
     }
@@ -89,23 +89,23 @@ static void fill_factors(const work *w, int64_t source, vec (*factor)[CHUNK][GRO
     const grove_predict_job *job = w->job;
     int gaussian = source >= job->points;
     const double *a = job->ellipse + (gaussian ? 4 * (source - job->points) : 0);
-    vec spread = gaussian ? extent(w->uvw, a, job->reference) : splat(0), delay;
-    half delays[PARTS];
+    vec transpose_cells = gaussian ? extent(w->uvw, a, job->reference) : splat(0), delay;
+    doubles delays[PARTS];
 
     dot(w->uvw, job->direction + 3 * source, delays);
     delay = narrow(delays);
     for (int k = PREDICT_GROUP * w->from; k < PREDICT_GROUP * w->to; k++) {
         int r = k % PREDICT_GROUP;
         double ratio = job->freq[k] / job->reference;
-        vec f = gaussian ? decay(spread * (real)(ratio * ratio)) : splat(1);
+        vec f = gaussian ? decay(transpose_cells * (real)(ratio * ratio)) : splat(1);
         if (job->width && !job->equal_width)
             f *= sinc_turns(delay * (real)job->width[k]);
         factor[r < SIDE ? SIDE - 1 - r : r - SIDE][0][k / PREDICT_GROUP][r < SIDE] = f;
     }
 }
 
-FORCE void add_weighted(const work *w, panels *p, int64_t source, int count, int components,
-                        int smear_time, int factors)
+INLINE void add_weighted(const work *w, panels *p, int64_t source, int count, int components,
+                         int smear_time, int factors)
 {
     const grove_predict_job *job = w->job;
     const real *weight = (const real *)job->weight + job->weight_source * source;

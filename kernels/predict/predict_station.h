@@ -8,7 +8,7 @@
 typedef real four __attribute__((vector_size(4 * sizeof(real))));
 
 /* The sum of the lanes that lie four apart. */
-FORCE four folded(vec x)
+INLINE four sum_fours(vec x)
 {
 #if GROVE_REAL_SINGLE && VECTOR_BYTES == 64
     part y = __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) +
@@ -22,9 +22,9 @@ FORCE four folded(vec x)
 }
 
 /* to[0 ... 3] += the sums over the lanes of four vectors. */
-FORCE void add_totals(const vec *x, double *to)
+INLINE void add_lane_sums(const vec *x, double *to)
 {
-    four a = folded(x[0]), b = folded(x[1]), c = folded(x[2]), d = folded(x[3]);
+    four a = sum_fours(x[0]), b = sum_fours(x[1]), c = sum_fours(x[2]), d = sum_fours(x[3]);
     four p = __builtin_shufflevector(a, b, 0, 4, 1, 5) + __builtin_shufflevector(a, b, 2, 6, 3, 7);
     four q = __builtin_shufflevector(c, d, 0, 4, 1, 5) + __builtin_shufflevector(c, d, 2, 6, 3, 7);
     four sum =
@@ -34,7 +34,7 @@ FORCE void add_totals(const vec *x, double *to)
         to[k] += (double)sum[k];
 }
 #else
-FORCE void add_totals(const vec *x, double *to)
+INLINE void add_lane_sums(const vec *x, double *to)
 {
     for (int k = 0; k < 4; k++)
         to[k] += x[k][0] + x[k][1];
@@ -42,8 +42,8 @@ FORCE void add_totals(const vec *x, double *to)
 #endif
 
 /* to[row][COLUMNS] += `count` numbers of ROWS rows by as many of some columns. */
-FORCE void tile_of(const vec *a, int64_t next, const vec *const *columns, int64_t count, int width,
-                   double *to)
+INLINE void multiply_tile(const vec *a, int64_t next, const vec *const *columns, int64_t count,
+                          int width, double *to)
 {
     const vec *b[COLUMNS];
     vec x[COLUMNS][ROWS];
@@ -63,7 +63,7 @@ FORCE void tile_of(const vec *a, int64_t next, const vec *const *columns, int64_
                 x[j][i] += a[i * next + n] * b[j][n];
 #pragma GCC unroll 6
     for (int j = 0; j < width; j++)
-        add_totals(x[j], to + j * ROWS);
+        add_lane_sums(x[j], to + j * ROWS);
 }
 
 /* Each width apart, for what stays in registers. */
@@ -73,24 +73,24 @@ static __attribute__((noinline)) void add_tile(const vec *a, int64_t next,
 {
     switch (width) {
     case 1:
-        tile_of(a, next, columns, count, 1, to);
+        multiply_tile(a, next, columns, count, 1, to);
         break;
     case 2:
-        tile_of(a, next, columns, count, 2, to);
+        multiply_tile(a, next, columns, count, 2, to);
         break;
 #if VECTOR_BYTES == 64
     case 3:
-        tile_of(a, next, columns, count, 3, to);
+        multiply_tile(a, next, columns, count, 3, to);
         break;
     case 4:
-        tile_of(a, next, columns, count, 4, to);
+        multiply_tile(a, next, columns, count, 4, to);
         break;
     case 5:
-        tile_of(a, next, columns, count, 5, to);
+        multiply_tile(a, next, columns, count, 5, to);
         break;
 #endif
     default:
-        tile_of(a, next, columns, count, COLUMNS, to);
+        multiply_tile(a, next, columns, count, COLUMNS, to);
     }
 }
 

@@ -42,16 +42,16 @@ static void station_phases(const grove_predict_panel *job, const double *uvw, ve
     double u = -uvw[0] * job->freq, v = -uvw[1] * job->freq, w = -uvw[2] * job->freq;
 
     for (int i = 0; i < job->vectors; i++, d += LANES, to += 2) {
-        const loose *l = (const loose *)d, *m = (const loose *)(d + job->stride);
-        const loose *n = (const loose *)(d + 2 * job->stride);
-        half turns[PARTS];
+        const unaligned *l = (const unaligned *)d, *m = (const unaligned *)(d + job->stride);
+        const unaligned *n = (const unaligned *)(d + 2 * job->stride);
+        doubles turns[PARTS];
         for (int k = 0; k < PARTS; k++)
             turns[k] = l[k] * u + m[k] * v + n[k] * w;
-        turn(turns_of(turns, 1.0), &to[0], &to[1]);
+        phasor(fractional_turns(turns, 1.0), &to[0], &to[1]);
     }
 }
 
-FORCE void product_of(vec to[2], const vec *a, const vec *b)
+INLINE void product_of(vec to[2], const vec *a, const vec *b)
 {
     vec re = a[0] * b[0] - a[1] * b[1], im = a[0] * b[1] + a[1] * b[0];
 
@@ -59,14 +59,14 @@ FORCE void product_of(vec to[2], const vec *a, const vec *b)
     to[1] = im;
 }
 
-FORCE void add_product_to(vec to[2], const vec *a, const vec *b)
+INLINE void add_product_to(vec to[2], const vec *a, const vec *b)
 {
     to[0] += a[0] * b[0] - a[1] * b[1];
     to[1] += a[0] * b[1] + a[1] * b[0];
 }
 
 /* A number into a panel of which each part takes `next` vectors. */
-FORCE void put_operand(vec *to, int64_t next, vec re, vec im)
+INLINE void put_operand(vec *to, int64_t next, vec re, vec im)
 {
     KEEP(re);
     KEEP(im);
@@ -76,7 +76,7 @@ FORCE void put_operand(vec *to, int64_t next, vec re, vec im)
 }
 
 /* Where the cells of a vector of sources are, at station 0. */
-FORCE void find_cells(const grove_predict_panel *job, int which, int i, const char *at[LANES])
+INLINE void find_cells(const grove_predict_panel *job, int which, int i, const char *at[LANES])
 {
     const grove_predict_panel_side *side = &job->side[which];
 
@@ -87,8 +87,8 @@ FORCE void find_cells(const grove_predict_panel *job, int which, int i, const ch
 }
 
 /* `count` numbers of cells of any kind, from the first on. */
-FORCE void take_numbers_at(const grove_predict_panel_side *side, const char *const at[LANES],
-                           int64_t offset, int first, int count, vec *to)
+INLINE void load_numbers_at(const grove_predict_panel_side *side, const char *const at[LANES],
+                            int64_t offset, int first, int count, vec *to)
 {
     real(*numbers)[LANES] = (real(*)[LANES])to;
 
@@ -104,7 +104,7 @@ FORCE void take_numbers_at(const grove_predict_panel_side *side, const char *con
 typedef real block __attribute__((vector_size(16)));
 enum { IN_BLOCK = 16 / (int)sizeof(real) };
 
-FORCE block block_at(const char *at)
+INLINE block block_at(const char *at)
 {
     block x;
 
@@ -113,7 +113,7 @@ FORCE block block_at(const char *at)
 }
 
 /* Blocks of the sources at at[0], at[IN_BLOCK], at[2 IN_BLOCK] ... beside each other. */
-FORCE vec blocks_at(const char *const *at, int64_t offset)
+INLINE vec blocks_at(const char *const *at, int64_t offset)
 {
 #if VECTOR_BYTES == 64
     block a = block_at(at[0] + offset), b = block_at(at[IN_BLOCK] + offset);
@@ -172,7 +172,7 @@ FORCE vec blocks_at(const char *const *at, int64_t offset)
 #endif
 
 /* Eight numbers of the kernel's precision from each source: blocks of them transposed. */
-FORCE void take_eight(const char *const at[LANES], int64_t offset, vec to[8])
+INLINE void load_matrix_numbers(const char *const at[LANES], int64_t offset, vec to[8])
 {
     for (int k = 0; k < 8; k += IN_BLOCK, offset += 16) {
 #if GROVE_REAL_SINGLE
@@ -194,35 +194,35 @@ FORCE void take_eight(const char *const at[LANES], int64_t offset, vec to[8])
 }
 
 /* Element `index` of scalar or diagonal Jones terms. */
-FORCE void take_element(const grove_predict_panel_side *side, const char *const at[LANES],
-                        int station, int index, vec to[2])
+INLINE void load_element(const grove_predict_panel_side *side, const char *const at[LANES],
+                         int station, int index, vec to[2])
 {
     to[0] = splat(1);
     to[1] = splat(0);
     if (side->at)
-        take_numbers_at(side, at, side->station * station, side->numbers == 4 ? 2 * index : 0, 2,
+        load_numbers_at(side, at, side->station * station, side->numbers == 4 ? 2 * index : 0, 2,
                         to);
 }
 
 /* A cell of Jones terms as a matrix. */
-FORCE void take_matrix(const grove_predict_panel_side *side, const char *const at[LANES],
-                       int station, vec *to)
+INLINE void load_matrix(const grove_predict_panel_side *side, const char *const at[LANES],
+                        int station, vec *to)
 {
     if (side->at && side->numbers == 8) {
         if (side->bytes == (int)sizeof(real))
-            take_eight(at, side->station * station, to);
+            load_matrix_numbers(at, side->station * station, to);
         else
-            take_numbers_at(side, at, side->station * station, 0, 8, to);
+            load_numbers_at(side, at, side->station * station, 0, 8, to);
         return;
     }
     for (int k = 0; k < 8; k++)
         to[k] = splat(0);
-    take_element(side, at, station, 0, to);
-    take_element(side, at, station, 1, to + 6);
+    load_element(side, at, station, 0, to);
+    load_element(side, at, station, 1, to + 6);
 }
 
 /* left_ii B_ij K of one vector of sources in a row. */
-FORCE void fill_left(const panel_work *w, int i, int row, int product, const char *const *at)
+INLINE void fill_left(const panel_work *w, int i, int row, int product, const char *const *at)
 {
     const grove_predict_panel *job = w->job;
     const vec *k = w->k + 2 * ((int64_t)job->capacity * w->station[row] + i);
@@ -231,7 +231,7 @@ FORCE void fill_left(const panel_work *w, int i, int row, int product, const cha
 
     product_of(x, b, k);
     if (job->side[0].at) {
-        take_element(&job->side[0], at, w->station[row], job->element[product] / 2, cell);
+        load_element(&job->side[0], at, w->station[row], job->element[product] / 2, cell);
         product_of(x, cell, x);
     }
     put_operand(w->left + w->count * row + i, w->next[0], x[0], x[1]);
@@ -249,7 +249,7 @@ static void fill_right(const panel_work *w, int station, int product)
         if (job->side[1].at) {
             const char *at[LANES];
             find_cells(job, 1, i, at);
-            take_element(&job->side[1], at, station, job->element[product] % 2, cell);
+            load_element(&job->side[1], at, station, job->element[product] % 2, cell);
             product_of(x, cell, x);
         }
         put_operand(to + i, w->next[1], x[0], x[1]);
@@ -257,14 +257,14 @@ static void fill_right(const panel_work *w, int station, int product)
 }
 
 /* left B K in rows (p, i): the vectors of one element after those of the other. */
-FORCE void fill_left_matrix(const panel_work *w, int i, int row, const char *const *at)
+INLINE void fill_left_matrix(const panel_work *w, int i, int row, const char *const *at)
 {
     const grove_predict_panel *job = w->job;
     const vec *k = w->k + 2 * ((int64_t)job->capacity * w->station[row] + i);
     const vec *b = (const vec *)job->brightness + 8 * i;
     vec *to = w->left + w->count * row + i, l[8];
 
-    take_matrix(&job->side[0], at, w->station[row], l);
+    load_matrix(&job->side[0], at, w->station[row], l);
     for (int e = 0; e < 4; e++) {
         vec x[2] = {splat(0), splat(0)};
         add_product_to(x, l + 4 * (e / 2), b + 2 * (e % 2));
@@ -275,17 +275,17 @@ FORCE void fill_left_matrix(const panel_work *w, int i, int row, const char *con
 }
 
 /* right conj K in columns (q, j). */
-FORCE void fill_right_matrix(const panel_work *w, int i, int station, const char *const *at)
+INLINE void fill_right_matrix(const panel_work *w, int i, int station, const char *const *at)
 {
     const grove_predict_panel *job = w->job;
     const vec *k = w->k + 2 * ((int64_t)job->capacity * station + i);
     vec *to = w->right + w->count * 2 * job->place[1][station] + i, r[8];
-    vec turned[2] = {k[0], -k[1]};
+    vec rotated[2] = {k[0], -k[1]};
 
-    take_matrix(&job->side[1], at, station, r);
+    load_matrix(&job->side[1], at, station, r);
     for (int e = 0; e < 4; e++) {
         vec x[2];
-        product_of(x, r + 2 * e, turned);
+        product_of(x, r + 2 * e, rotated);
         put_operand(to + (e % 2) * w->count + (e / 2) * job->vectors, w->next[1], x[0], x[1]);
     }
 }
