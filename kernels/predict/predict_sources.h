@@ -101,8 +101,8 @@ static void fill_station_sources(const source_batch *g, int which, int station, 
     if (which)
         *to = terms;
     else
-        multiply_brightness(job, &terms, &g->brightness[v], g->unpolarised[v], to);
-    multiply_elements(to, 8, c, s);
+        multiply_brightness(&terms, job->diagonal, &g->brightness[v], g->unpolarised[v], to);
+    multiply_elements(to, c, s);
 }
 
 /* ---- rows ---- */
@@ -173,14 +173,13 @@ INLINE void multiply_by_rest_phases(const source_batch *g, int row, int v, jones
 
     dot_sources(g, g->job->rest + 3 * row, v, turns);
     phasor(fractional_turns(turns, -g->job->freq[0]), &c, &s);
-    multiply_elements(a, 8, c, s);
+    multiply_elements(a, c, s);
 }
 
 INLINE void add_sources(const source_batch *g, int row, int stray, const jones *a, const jones *b)
 {
-    const vec zero = splat(0);
     double *to = (double *)g->job->sums + (int64_t)row * 8;
-    vec x0[2] = {zero, zero}, x1[2] = {zero, zero}, x2[2] = {zero, zero}, x3[2] = {zero, zero};
+    vec sum[4][2] = {{{0}}};
     vec factor[BATCH];
 
     for (int v = 0; v < g->vectors; v++)
@@ -193,14 +192,10 @@ INLINE void add_sources(const source_batch *g, int row, int stray, const jones *
             multiply_by_rest_phases(g, row, v, &rotated);
             m = rotated.at;
         }
-        add_terms(factor[v], m, b->at, x0, x1, x2, x3);
+        add_matrix_terms(factor[v], m, b->at, sum);
     }
-    for (int k = 0; k < 2; k++) {
-        to[k] += sum_lanes(x0[k]);
-        to[2 + k] += sum_lanes(x1[k]);
-        to[4 + k] += sum_lanes(x2[k]);
-        to[6 + k] += sum_lanes(x3[k]);
-    }
+    for (int k = 0; k < 8; k++)
+        to[k] += sum_lanes(sum[k / 2][k % 2]);
 }
 
 static void add_source_row(const source_batch *g, int row, const jones *a, const jones *b)
@@ -226,13 +221,7 @@ static void add_source_diagonals(const source_batch *g, int row, const jones *a,
         jones rotated = *a;
         if (job->stray[row])
             multiply_by_rest_phases(g, row, v, &rotated);
-        for (int k = 0; k < job->elements; k++) {
-            int e = 2 * job->element[k];
-            vec re = rotated.at[e] * f, im = rotated.at[e + 1] * f;
-            KEEP(re);
-            KEEP(im);
-            add_product_of(sums + e, re, im, b->at + (e & 2 ? 6 : 0));
-        }
+        add_diagonal_terms(f, rotated.at, b->at, job->element, job->elements, sums);
     }
     for (int k = 0; k < 8; k++)
         to[k] += sum_lanes(sums[k]);
