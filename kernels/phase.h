@@ -5,7 +5,7 @@
 GROVE_CELL(phase)
 {
     const double *lmn = GROVE_DOUBLES(c, 0), *uvw = GROVE_DOUBLES(c, 1);
-    grove_cplx64 turn = grove_turn(-GROVE_DOUBLES(c, 2)[0] * grove_delay(uvw, lmn));
+    grove_cplx64 phasor = grove_phasor(-GROVE_DOUBLES(c, 2)[0] * grove_delay(uvw, lmn));
 
-    GROVE_OUT_COMPLEX(c)[0] = cx((real)turn.re, (real)turn.im);
+    GROVE_OUT_COMPLEX(c)[0] = cx((real)phasor.re, (real)phasor.im);
 }

@@ -9,7 +9,7 @@ GROVE_CELL(point)
     const double *rate = GROVE_DOUBLES(c, 5), *interval = GROVE_DOUBLES(c, 6);
     const double *width = GROVE_DOUBLES(c, 7);
     double delay = grove_delay(uvw, lmn), factor = 1;
-    grove_cplx64 turn = grove_turn(-*freq * delay);
+    grove_cplx64 phasor = grove_phasor(-*freq * delay);
 
     if (shape && grove_is_gaussian(shape))
         factor *= exp(-grove_gaussian(uvw, shape) * *freq * *freq);
@@ -17,7 +17,7 @@ GROVE_CELL(point)
         factor *= grove_smear(*freq * grove_delay(rate, lmn) * *interval);
     if (width)
         factor *= grove_smear(*width * delay);
-    cplx phase = cx((real)(factor * turn.re), (real)(factor * turn.im));
+    cplx phase = cx((real)(factor * phasor.re), (real)(factor * phasor.im));
     for (int e = 0; e < c->args->out.elements; e++)
         GROVE_OUT_COMPLEX(c)[e] = cx_mul(phase, GROVE_COMPLEXES(c, 0)[e]);
 }

@@ -14,7 +14,7 @@ GROVE_FN double grove_delay(const double uvw[3], const double lmn[3])
 }
 
 /* Cosine and sine of that many turns, reduced first. */
-GROVE_FN grove_cplx64 grove_turn(double turns)
+GROVE_FN grove_cplx64 grove_phasor(double turns)
 {
     double angle = 2 * GROVE_PI * (turns - rint(turns));
     grove_cplx64 z;

@@ -4,11 +4,9 @@
 #define cx            GROVE_NAME(grove_cx)
 #define cx_add        GROVE_NAME(grove_cx_add)
 #define cx_sub        GROVE_NAME(grove_cx_sub)
-#define cx_mul        GROVE_NAME(grove_cx_mul)
 #define cx_conj       GROVE_NAME(grove_cx_conj)
 #define cx_inv        GROVE_NAME(grove_cx_inv)
 #define cx_polar      GROVE_NAME(grove_cx_polar)
-#define mat_mul       GROVE_NAME(grove_mat_mul)
 #define mat_hermitian GROVE_NAME(grove_mat_hermitian)
 #define mat_inv       GROVE_NAME(grove_mat_inv)
 #define mat_load      GROVE_NAME(grove_mat_load)
@@ -16,6 +14,8 @@
 #define cx_put        GROVE_NAME(grove_cx_put)
 #define mat_at        GROVE_NAME(grove_mat_at)
 #define mat_put       GROVE_NAME(grove_mat_put)
+
+#include "cell_jones.h"
 
 GROVE_FN cplx cx(real re, real im)
 {
@@ -31,10 +31,6 @@ GROVE_FN cplx cx_add(cplx a, cplx b)
 GROVE_FN cplx cx_sub(cplx a, cplx b)
 {
     return cx(a.re - b.re, a.im - b.im);
-}
-GROVE_FN cplx cx_mul(cplx a, cplx b)
-{
-    return cx(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re);
 }
 GROVE_FN cplx cx_conj(cplx a)
 {
@@ -56,13 +52,6 @@ GROVE_FN cplx cx_polar(double turns)
 {
     double angle = 2 * GROVE_PI * (turns - rint(turns));
     return cx((real)cos(angle), (real)sin(angle));
-}
-GROVE_FN void mat_mul(cplx out[4], const cplx a[4], const cplx b[4])
-{
-    out[0] = cx_add(cx_mul(a[0], b[0]), cx_mul(a[1], b[2]));
-    out[1] = cx_add(cx_mul(a[0], b[1]), cx_mul(a[1], b[3]));
-    out[2] = cx_add(cx_mul(a[2], b[0]), cx_mul(a[3], b[2]));
-    out[3] = cx_add(cx_mul(a[2], b[1]), cx_mul(a[3], b[3]));
 }
 GROVE_FN void mat_hermitian(cplx out[4], const cplx a[4])
 {

@@ -8,11 +8,23 @@ template <typename real> struct complex_number {
     real re, im;
 };
 
+#pragma push_macro("GROVE_FN")
+#undef GROVE_FN
+#define GROVE_FN      template <typename real> __device__ __forceinline__
+#define GROVE_NAME(x) x
+#define cplx          complex_number<real>
+#define GROVE_JONES_BY_STEPS
+#include "cell_jones.h"
+#undef GROVE_JONES_BY_STEPS
+#undef cplx
+#undef GROVE_NAME
+#pragma pop_macro("GROVE_FN")
+
 template <typename real>
 __device__ __forceinline__ complex_number<real> operator*(complex_number<real> a,
                                                           complex_number<real> b)
 {
-    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+    return grove_cx_mul(a, b);
 }
 
 /* sum += a b */
@@ -20,10 +32,7 @@ template <typename real>
 __device__ __forceinline__ void add_product(complex_number<real> *sum, complex_number<real> a,
                                             complex_number<real> b)
 {
-    sum->re += a.re * b.re;
-    sum->re -= a.im * b.im;
-    sum->im += a.re * b.im;
-    sum->im += a.im * b.re;
+    *sum = grove_cx_mul_add(*sum, a, b);
 }
 
 /* 2x2: XX XY YX YY. */
@@ -37,11 +46,7 @@ __device__ __forceinline__ matrix_number<real> operator*(const matrix_number<rea
 {
     matrix_number<real> m;
 
-#pragma unroll
-    for (int e = 0; e < 4; e++) {
-        m.element[e] = a.element[e & 2] * b.element[e & 1];
-        add_product(&m.element[e], a.element[(e & 2) + 1], b.element[(e & 1) + 2]);
-    }
+    grove_mat_mul(m.element, a.element, b.element);
     return m;
 }
 

@@ -23,7 +23,7 @@ typedef struct {
 
 /* exp(2 pi i turns), from the half angle a, |a| <= pi / 2: sin 2a = 2 sin a cos a, cos 2a = 1 - 2
  * sin^2 a; both by their series, which are good to 1e-11 there. */
-INLINE void turn(double turns, float *re, float *im)
+INLINE void phasor(double turns, float *re, float *im)
 {
     double whole = (turns + 0x1.8p52) - 0x1.8p52; /* the nearest integer */
     double a = GROVE_PI * (turns - whole), y = a * a;
@@ -50,8 +50,8 @@ INLINE void add_block(pixels *p, const double *delay, double start, double step,
     float re[LANES], im[LANES], step_re[LANES], step_im[LANES], sum[LANES];
 
     for (int i = 0; i < LANES; i++) {
-        turn(start * delay[i], &re[i], &im[i]);
-        turn(step * delay[i], &step_re[i], &step_im[i]);
+        phasor(start * delay[i], &re[i], &im[i]);
+        phasor(step * delay[i], &step_re[i], &step_im[i]);
         sum[i] = 0;
     }
     for (int64_t k = first; k < last; k++) {

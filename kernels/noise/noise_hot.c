@@ -7,7 +7,7 @@
 typedef uint64_t bits __attribute__((vector_size(VECTOR_BYTES)));
 
 /* The last of the rounds of grove_random_bits. */
-FORCE bits mix(bits x, bits word)
+INLINE bits mix(bits x, bits word)
 {
     x ^= word + 0x9e3779b97f4a7c15u + (x << 6) + (x >> 2);
     x ^= x >> 30;
@@ -18,7 +18,7 @@ FORCE bits mix(bits x, bits word)
 }
 
 /* As grove_random_uniform: 53 bits in two parts, each beside the exponent of a double. */
-FORCE vec uniform(bits x)
+INLINE vec uniform(bits x)
 {
     bits high = (x >> 32) | 0x4330000000000000u, low = (x >> 11 & 0x1fffff) | 0x4330000000000000u;
     vec number = ((vec)high - 4503599627370496.0) * 2097152.0 + ((vec)low - 4503599627370496.0);
@@ -28,7 +28,7 @@ FORCE vec uniform(bits x)
 
 /* log(u), 0 < u <= 1, to the last bits: the mantissa m, from sqrt(1/2) to sqrt(2), by the series of
  * artanh((m - 1) / (m + 1)) with the coefficients of fdlibm (Sun, 1993). */
-FORCE vec logarithm(vec u)
+INLINE vec logarithm(vec u)
 {
     const bits least = (bits)splat(0.70710678118654752440);
     bits power = ((bits)u - least + (1024ull << MANTISSA)) >> MANTISSA; /* and 1024 */
@@ -47,7 +47,7 @@ FORCE vec logarithm(vec u)
            ((square - (s * (square + r) + k * 1.90821492927058770002e-10)) - f);
 }
 
-FORCE vec root(vec x)
+INLINE vec root(vec x)
 {
     vec y;
 
@@ -57,18 +57,18 @@ FORCE vec root(vec x)
 }
 
 /* Two independent normal numbers of each lane (Box-Muller). */
-FORCE void normal(bits hash, int element, vec size, vec pair[2])
+INLINE void normal(bits hash, int element, vec size, vec pair[2])
 {
     bits word = (bits){0} + (uint64_t)(2 * element);
     vec u = uniform(mix(hash, word)), v = uniform(mix(hash, word + 1));
     vec r = size * root(-2.0 * logarithm(u)), cosine, sine;
 
-    turn(v - nearest(v), &cosine, &sine);
+    phasor(v - nearest(v), &cosine, &sine);
     pair[0] = r * cosine;
     pair[1] = r * sine;
 }
 
-FORCE void four(uint64_t hash, uint64_t channel, const double *size, vec pair[4][2])
+INLINE void four(uint64_t hash, uint64_t channel, const double *size, vec pair[4][2])
 {
     bits channels;
     vec sizes;

@@ -1,20 +1,17 @@
+/* Sums with Jones terms of source and station inside, with a channel or a source in each lane: one
+ * time, vector of channels or single channel, and block of rows after the other. */
 #include "predict_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    ROWS = 8192,  /* most of a piece */
+    ROWS = 8192,  /* of a piece, at most */
     FLUSHED = 256 /* sources after which sums go to double */
 };
 
 static const int jones_inputs[2] = {GROVE_PREDICT_LEFT, GROVE_PREDICT_RIGHT};
 static const int uvw_inputs[2] = {GROVE_PREDICT_UVW_LEFT, GROVE_PREDICT_UVW_RIGHT};
-
-static const grove_view *input(const grove_predict_sum *p, int k)
-{
-    return &p->args->in[k];
-}
 
 /* Whether a view gives a station's numbers to each baseline: through which table, NULL for one
  * station. */
@@ -26,51 +23,44 @@ static int is_of_stations(const grove_view *view, int baseline, const int32_t **
     return view->gather && view->gather_axis == baseline;
 }
 
-static const int32_t *stations_of(const grove_predict_sum *p, int side, int baseline, int *fits)
+static const int32_t *stations_of(const grove_predict_sum *p, int side, int *fits)
 {
     const int32_t *own = NULL, *other = NULL;
-    int64_t count = size_of(p->args, baseline);
 
-    *fits = is_of_stations(input(p, jones_inputs[side]), baseline, &own) &&
-            is_of_stations(input(p, uvw_inputs[side]), baseline, &other) &&
-            (!own || !other || !memcmp(own, other, sizeof(*own) * (size_t)count));
+    *fits = is_of_stations(input_of(p, jones_inputs[side]), p->baseline, &own) &&
+            is_of_stations(input_of(p, uvw_inputs[side]), p->baseline, &other) &&
+            (!own || !other || !memcmp(own, other, sizeof(*own) * (size_t)p->baselines));
     return own ? own : other;
 }
 
-void grove_predict_channels_choose(grove_predict_sum *p)
+int grove_predict_channels_form(const grove_predict_sum *p)
 {
-    int baseline = grove_args_axis(p->args, GROVE_AXIS_BASELINE), fits[2];
-    int time = grove_args_axis(p->args, GROVE_AXIS_TIME), few = p->plan.count < GROVE_PREDICT_FEW;
+    int few = p->plan.count < GROVE_PREDICT_FEW, fits[2];
 
-    if (!p->jones || baseline < 0 || size_of(p->args, baseline) * size_of(p->args, time) != p->rows)
-        return;
-    stations_of(p, 0, baseline, &fits[0]);
-    stations_of(p, 1, baseline, &fits[1]);
+    if (!p->jones || p->baseline < 0 || p->baselines * p->times != p->rows)
+        return BY_ROWS;
+    stations_of(p, 0, &fits[0]);
+    stations_of(p, 1, &fits[1]);
     if (!fits[0] || !fits[1])
-        return;
-    if (few && p->sources >= p->kernels->lanes)
-        p->lanes_hold = BY_SOURCES;
-    else if (!few && (p->terms.varies || !p->plan.channels.regular))
-        p->lanes_hold = BY_CHANNELS;
+        return BY_ROWS;
+    if (few)
+        return p->sources >= p->kernels->lanes ? BY_SOURCES : BY_ROWS;
+    return p->terms.varies || !p->plan.channels.regular ? BY_CHANNELS : BY_ROWS;
 }
 
 /* Channels of a piece at most. */
 static int64_t width_of(const grove_predict_sum *p)
 {
-    return p->lanes_hold == BY_SOURCES ? 1 : p->kernels->lanes;
+    return p->form == BY_SOURCES ? 1 : p->kernels->lanes;
 }
 
 int grove_predict_channels_pack(grove_predict_sum *p)
 {
     int fits;
 
-    p->baseline = grove_args_axis(p->args, GROVE_AXIS_BASELINE);
-    p->time = grove_args_axis(p->args, GROVE_AXIS_TIME);
-    p->baselines = size_of(p->args, p->baseline);
-    p->times = size_of(p->args, p->time);
     p->stations = 1;
     for (int side = 0; side < 2; side++) {
-        p->station_of[side] = stations_of(p, side, p->baseline, &fits);
+        p->station_of[side] = stations_of(p, side, &fits);
         for (int64_t b = 0; b < p->baselines && p->station_of[side]; b++)
             if (p->station_of[side][b] >= p->stations)
                 p->stations = p->station_of[side][b] + 1;
@@ -117,7 +107,7 @@ typedef struct {
     char *memory;
 } piece;
 
-static size_t room(size_t *at, size_t count, size_t size)
+static size_t reserve(size_t *at, size_t count, size_t size)
 {
     size_t start = *at;
 
@@ -130,13 +120,14 @@ static int start_piece(const grove_predict_sum *p, piece *c)
 {
     size_t rows = (size_t)(c->to - c->from), stations = (size_t)p->stations, at = 0;
     size_t lanes = (size_t)p->kernels->lanes, bytes = (size_t)p->args->out.bytes;
-    size_t panel = room(&at, stations * (size_t)p->kernels->span * 16 * lanes, bytes);
+    size_t panel = reserve(&at, stations * (size_t)p->kernels->span * 16 * lanes, bytes);
     size_t width = (size_t)width_of(p);
-    size_t sums = room(&at, rows * 8 * width, bytes), total = room(&at, rows * 8 * width, 8);
-    size_t views = room(&at, rows, sizeof(row)), uvw = room(&at, 9 * rows, 8);
-    size_t jones = room(&at, 2 * stations, sizeof(char *)), places = room(&at, 6 * stations, 8);
-    size_t tables = room(&at, 2 * rows, 4), stray = room(&at, rows, 1);
-    size_t wanted = room(&at, 2 * stations, 1);
+    size_t sums = reserve(&at, rows * 8 * width, bytes), total = reserve(&at, rows * 8 * width, 8);
+    size_t views = reserve(&at, rows, sizeof(row)), uvw = reserve(&at, 9 * rows, 8);
+    size_t jones = reserve(&at, 2 * stations, sizeof(char *)),
+           places = reserve(&at, 6 * stations, 8);
+    size_t tables = reserve(&at, 2 * rows, 4), stray = reserve(&at, rows, 1);
+    size_t wanted = reserve(&at, 2 * stations, 1);
     char *memory = aligned_alloc(64, at + 64);
 
     c->memory = memory;
@@ -169,40 +160,20 @@ static void take_stations(const grove_predict_sum *p, piece *c)
 {
     for (int side = 0; side < 2; side++)
         for (int k = 0; k < p->stations; k++) {
-            const grove_view *terms = input(p, jones_inputs[side]);
-            const grove_view *uvw = input(p, uvw_inputs[side]);
+            const grove_view *terms = input_of(p, jones_inputs[side]);
             if (!c->wanted[side][k])
                 continue;
             if (terms->data)
                 c->at[side][k] = (const char *)terms->data + stride_of(terms, p->time) * c->time +
                                  (terms->gather ? terms->stride[p->baseline] * k : 0);
-            if (uvw->data)
-                memcpy(c->station_uvw[side] + 3 * k,
-                       (const char *)uvw->data + stride_of(uvw, p->time) * c->time +
-                           stride_of(uvw, p->baseline) * k,
+            if (input_of(p, uvw_inputs[side])->data)
+                memcpy(c->station_uvw[side] + 3 * k, station_uvw(p, uvw_inputs[side], c->time, k),
                        3 * sizeof(double));
         }
 }
 
-/* What the coordinates of row i have beside the difference of those of its stations, and whether it
- * matters. The last bits of coordinates are rounding, however large the phase. */
-static void find_rest(const grove_predict_sum *p, piece *c, int i, double far)
-{
-    const double *u = c->station_uvw[0] + 3 * c->station[0][i];
-    const double *v = c->station_uvw[1] + 3 * c->station[1][i];
-    double most = p->args->out.bytes == 4 ? 1e-7 : 3e-13, difference = 0, size = 0;
-
-    for (int k = 0; k < 3; k++) {
-        c->rest[3 * i + k] = c->uvw[3 * i + k] - (u[k] - v[k]);
-        difference += fabs(c->rest[3 * i + k]);
-        size += fabs(u[k]) + fabs(v[k]);
-    }
-    c->stray[i] = !(difference * far * p->plan.reference * 2 <= most || difference <= 4e-16 * size);
-}
-
 static void take_rows(const grove_predict_sum *p, piece *c)
 {
-    double far = 0;
     int count = 0;
 
     for (int64_t b = c->from; b < c->to; b++) {
@@ -223,10 +194,9 @@ static void take_rows(const grove_predict_sum *p, piece *c)
     }
     c->job.rows = count;
     take_stations(p, c);
-    for (int64_t i = 0; i < 3 * p->sources; i++)
-        far = fmax(far, fabs(p->direction[i]));
     for (int i = 0; i < count; i++)
-        find_rest(p, c, i, far);
+        c->stray[i] = is_stray(p, c->uvw + 3 * i, c->station_uvw[0] + 3 * c->station[0][i],
+                               c->station_uvw[1] + 3 * c->station[1][i], c->rest + 3 * i);
 }
 
 static void set_job(const grove_predict_sum *p, piece *c)
@@ -283,8 +253,8 @@ static void flush(const grove_predict_sum *p, piece *c)
 static void add_sources(const grove_predict_sum *p, piece *c)
 {
     grove_predict_channels_job job = c->job;
-    int crowd = p->lanes_hold == BY_SOURCES;
-    int span = p->kernels->span * (crowd ? p->kernels->lanes : 1);
+    int by_sources = p->form == BY_SOURCES;
+    int span = p->kernels->span * (by_sources ? p->kernels->lanes : 1);
     const char *weight = job.weight;
     int64_t step = job.weight_source * (p->args->out.bytes == 4 ? 4 : 8);
 
@@ -298,7 +268,7 @@ static void add_sources(const grove_predict_sum *p, piece *c)
         job.direction = p->direction + 3 * s;
         job.ellipse = p->ellipse + 4 * gaussian;
         job.weight = weight + step * s;
-        if (crowd) {
+        if (by_sources) {
             p->kernels->sources(&job);
             continue;
         }
@@ -312,14 +282,14 @@ static void store(const grove_predict_sum *p, const piece *c)
 {
     const grove_view *out = &p->args->out;
     const grove_predict_channels_job *job = &c->job;
-    int lanes = (int)width_of(p), scaled = job->smear_time && p->lanes_hold == BY_CHANNELS;
+    int lanes = (int)width_of(p), scaled = job->smear_time && p->form == BY_CHANNELS;
 
     for (int i = 0; i < job->rows; i++)
         for (int k = job->from; k < job->to; k++) {
             char *at = c->rows[i].out + stride_of(out, p->freq) * (job->offset + k);
             double scale = scaled ? job->reference / job->freq[k] : 1;
             for (int e = 0; e < out->elements; e++) {
-                int from = p->wanted_elements[e].component;
+                int from = p->output_elements[e].component;
                 const double *x = c->total + (int64_t)i * 8 * lanes + k;
                 if (from >= 0)
                     x += 2 * job->element[from] * lanes;
@@ -346,7 +316,7 @@ void grove_predict_channels_run(grove_predict_sum *p, int64_t number)
     }
     take_rows(p, &c);
     set_job(p, &c);
-    if (p->lanes_hold == BY_SOURCES)
+    if (p->form == BY_SOURCES)
         c.job.sums = c.total;
     if (c.job.rows && c.job.elements)
         add_sources(p, &c);

@@ -1,5 +1,5 @@
-/* The sum over sources for baselines, of Jones terms of source, station and channel, a channel in
- * each lane: V_pq = sum_s (left_p B K_p) (right_q conj K_q) * shape * smearing.
+/* Sums with Jones terms of source, station and channel, a channel in each lane: V_pq = sum_s
+ * (left_p B K_p) (right_q conj K_q) * shape * smearing.
  *
  * The factors of stations in brackets are made once for a few sources, all stations and one vector
  * of channels: 512 bytes for a source and station and side, half a MiB for 64 stations, which stays
@@ -16,40 +16,41 @@
 
 enum {
     SPAN = 512 / VECTOR_BYTES, /* sources at once */
-    ABREAST = 8                /* rows whose factors are made at once */
+    ROW_BATCH = 8              /* rows whose factors are made at once */
 };
 
 /* Of SPAN sources in ABREAST rows; growth of the delay, at the reference in turns. */
 typedef struct {
-    _Alignas(64) real amplitude[ABREAST * SPAN], growth[ABREAST * SPAN], delay[ABREAST * SPAN];
-    _Alignas(64) real extent[ABREAST * SPAN];
-    double rest[ABREAST * SPAN];
+    _Alignas(64) real amplitude[ROW_BATCH * SPAN], growth[ROW_BATCH * SPAN],
+        delay[ROW_BATCH * SPAN];
+    _Alignas(64) real extent[ROW_BATCH * SPAN];
+    double rest[ROW_BATCH * SPAN];
 } row_factors;
 
 typedef struct {
     const grove_predict_channels_job *job;
-    half freq[PARTS];
+    doubles freq[PARTS];
     vec ratio, square, width; /* of the reference */
     double direction[3][SPAN];
     jones brightness[SPAN];
-    int plain[SPAN]; /* a real number times unity in all lanes */
+    int unpolarised[SPAN]; /* a real number times unity in all lanes */
     row_factors factors;
-} lattice;
+} channel_batch;
 
 /* ---- factors of stations ---- */
 
 /* Cells of eight numbers in a row to eight vectors. */
-static void spread_cells(const real *from, jones *to)
+static void load_consecutive(const real *from, jones *to)
 {
     vec x[8];
 
     memcpy(x, from, sizeof(x));
-    spread(x, to);
+    transpose_cells(x, to);
 }
 
 /* Jones terms of a station in the channels of the tile, zero in others. */
-static void take_channels(const grove_predict_channels_job *job, int which, int station, int source,
-                          jones *to)
+static void load_station_channels(const grove_predict_channels_job *job, int which, int station,
+                                  int source, jones *to)
 {
     const grove_predict_channels_side *side = &job->side[which];
     const char *at = side->at[station];
@@ -59,7 +60,7 @@ static void take_channels(const grove_predict_channels_job *job, int which, int 
 
     if (side->numbers == 8 && side->bytes == (int)sizeof(real) && job->from == 0 &&
         job->to == LANES && side->channel == 8 * (int64_t)sizeof(real)) {
-        spread_cells((const real *)(const void *)(at + from), to);
+        load_consecutive((const real *)(const void *)(at + from), to);
         return;
     }
     memset(to, 0, sizeof(*to));
@@ -80,7 +81,8 @@ static void take_channels(const grove_predict_channels_job *job, int which, int 
 }
 
 /* Asks memory for the Jones terms of a station: they lie far apart. */
-FORCE void fetch(const grove_predict_channels_job *job, int which, int station, int source)
+INLINE void prefetch_station(const grove_predict_channels_job *job, int which, int station,
+                             int source)
 {
     const grove_predict_channels_side *side = &job->side[which];
     int64_t from = side->source * job->order[source] + side->channel * job->offset;
@@ -90,71 +92,39 @@ FORCE void fetch(const grove_predict_channels_job *job, int which, int station, 
             __builtin_prefetch(side->at[station] + from + k);
 }
 
-FORCE void turn_elements(jones *m, int count, vec c, vec s)
-{
-    for (int e = 0; e < count; e += 2) {
-        vec x[2] = {splat(0), splat(0)};
-        add_times(x, &m->at[e], c, s);
-        m->at[e] = x[0];
-        m->at[e + 1] = x[1];
-    }
-}
-
-/* left * b, with a plain b or with diagonals leaving out the products with zero. */
-static void multiply_brightness(const grove_predict_channels_job *job, const jones *left,
-                                const jones *b, int plain, jones *to)
-{
-    if (plain) {
-        for (int e = 0; e < 8; e++)
-            to->at[e] = left->at[e] * b->at[0];
-        return;
-    }
-    for (int e = 0; e < 8; e += 2) {
-        const vec *l = left->at + (e & 4), *m = b->at + (e & 2);
-        vec x[2] = {splat(0), splat(0)};
-        if (job->diagonal) {
-            add_times(x, l + (e & 4 ? 2 : 0), b->at[e], b->at[e + 1]);
-        } else {
-            add_times(x, l, m[0], m[1]);
-            add_times(x, l + 2, m[4], m[5]);
-        }
-        to->at[e] = x[0];
-        to->at[e + 1] = x[1];
-    }
-}
-
-static void fill_station(const lattice *g, int which, int station, int source, jones *to)
+static void fill_station(const channel_batch *g, int which, int station, int source, jones *to)
 {
     const grove_predict_channels_job *job = g->job;
     const double *u = job->side[which].uvw + 3 * station;
     double delay = u[0] * g->direction[0][source] + u[1] * g->direction[1][source] +
                    u[2] * g->direction[2][source];
-    half turns[PARTS];
+    doubles turns[PARTS];
     jones terms;
     vec c, s;
 
     for (int i = 0; i < PARTS; i++)
         turns[i] = g->freq[i] * (which ? delay : -delay);
-    turn(turns_of(turns, 1.0), &c, &s);
-    take_channels(job, which, station, source, &terms);
+    phasor(fractional_turns(turns, 1.0), &c, &s);
+    load_station_channels(job, which, station, source, &terms);
     if (which)
         *to = terms;
     else
-        multiply_brightness(job, &terms, &g->brightness[source], g->plain[source], to);
-    turn_elements(to, 8, c, s);
+        multiply_brightness(&terms, job->diagonal, &g->brightness[source], g->unpolarised[source],
+                            to);
+    multiply_elements(to, c, s);
 }
 
-static void take_brightness(lattice *g)
+static void load_brightness(channel_batch *g)
 {
     const grove_predict_channels_job *job = g->job;
 
     for (int i = 0; i < job->sources; i++) {
         const real *b = (const real *)job->weight + job->weight_source * i;
-        g->plain[i] = 1;
+        g->unpolarised[i] = 1;
         for (int k = 0; k < (job->weight_channel ? LANES : 1); k++)
-            g->plain[i] = g->plain[i] && is_plain(b + 8 * k);
+            g->unpolarised[i] = g->unpolarised[i] && is_unpolarised(b + 8 * k);
         if (job->weight_channel)
-            spread_cells(b, &g->brightness[i]);
+            load_consecutive(b, &g->brightness[i]);
         else
             for (int k = 0; k < 8; k++)
                 g->brightness[i].at[k] = splat(b[k]);
@@ -163,12 +133,12 @@ static void take_brightness(lattice *g)
 
 /* ---- factors of rows ---- */
 
-FORCE double along(const double *u, const lattice *g, int s)
+INLINE double along(const double *u, const channel_batch *g, int s)
 {
     return u[0] * g->direction[0][s] + u[1] * g->direction[1][s] + u[2] * g->direction[2][s];
 }
 
-static void fill_extents(lattice *g, int row, int count)
+static void fill_extents(channel_batch *g, int row, int count)
 {
     const grove_predict_channels_job *job = g->job;
 
@@ -183,7 +153,7 @@ static void fill_extents(lattice *g, int row, int count)
     }
 }
 
-static void fill_rows(lattice *g, int row, int count)
+static void fill_rows(channel_batch *g, int row, int count)
 {
     const grove_predict_channels_job *job = g->job;
     row_factors *f = &g->factors;
@@ -204,7 +174,7 @@ static void fill_rows(lattice *g, int row, int count)
             amplitude = sinc_turns(*(const vec *)(const void *)(f->delay + i) *
                                    (real)job->width[job->from]);
         if (job->smear_time) {
-            *growth = guard(*growth);
+            *growth = avoid_zero(*growth);
             amplitude /= *growth * R(3.14159265358979323846);
         }
         *(vec *)(void *)(f->amplitude + i) = amplitude;
@@ -214,7 +184,7 @@ static void fill_rows(lattice *g, int row, int count)
 
 /* Shape and smearing of the sources in row r of those abreast: one kind for all of them after the
  * other, which keeps the units busy. */
-FORCE void factors_at(const lattice *g, int r, vec factor[SPAN])
+INLINE void factors_at(const channel_batch *g, int r, vec factor[SPAN])
 {
     const grove_predict_channels_job *job = g->job;
     const row_factors *f = &g->factors;
@@ -235,111 +205,80 @@ FORCE void factors_at(const lattice *g, int r, vec factor[SPAN])
 
 /* ---- sums ---- */
 
-FORCE void add_product_of(vec to[2], vec re, vec im, const vec *b)
-{
-    to[0] += re * b[0];
-    to[1] += re * b[1];
-    to[0] -= im * b[1];
-    to[1] += im * b[0];
-}
-
-/* x += a f b, x0 ... x3 the elements. */
-FORCE void add_terms(vec f, const vec *a, const vec *b, vec x0[2], vec x1[2], vec x2[2], vec x3[2])
-{
-    for (int k = 0; k < 2; k++) {
-        vec re = a[2 * k] * f, im = a[2 * k + 1] * f;
-        add_product_of(x0, re, im, b + 4 * k);
-        add_product_of(x1, re, im, b + 4 * k + 2);
-        re = a[4 + 2 * k] * f;
-        im = a[4 + 2 * k + 1] * f;
-        add_product_of(x2, re, im, b + 4 * k);
-        add_product_of(x3, re, im, b + 4 * k + 2);
-    }
-}
-
 /* The phase of what the coordinates of stations leave out. */
-FORCE void turn_rest(const lattice *g, int r, int s, jones *a)
+INLINE void multiply_by_rest(const channel_batch *g, int r, int s, jones *a)
 {
-    half turns[PARTS];
+    doubles turns[PARTS];
     vec c, n;
 
     for (int i = 0; i < PARTS; i++)
         turns[i] = g->freq[i] * g->factors.rest[r * SPAN + s];
-    turn(turns_of(turns, 1.0), &c, &n);
-    turn_elements(a, 8, c, n);
+    phasor(fractional_turns(turns, 1.0), &c, &n);
+    multiply_elements(a, c, n);
 }
 
-FORCE void add_matrices(const lattice *g, int row, int r, int stray, const jones *a, const jones *b)
+INLINE void add_matrices(const channel_batch *g, int row, int r, int stray, const jones *a,
+                         const jones *b)
 {
     vec *to = (vec *)g->job->sums + (int64_t)row * 8;
-    vec x0[2] = {to[0], to[1]}, x1[2] = {to[2], to[3]}, x2[2] = {to[4], to[5]},
-        x3[2] = {to[6], to[7]}, factor[SPAN];
+    vec sum[4][2], factor[SPAN];
 
+    memcpy(sum, to, sizeof(sum));
     factors_at(g, r, factor);
     for (int s = 0; s < g->job->sources; s++, a++, b++) {
         const vec *m = a->at;
-        jones turned;
+        jones rotated;
         if (stray) {
-            turned = *a;
-            turn_rest(g, r, s, &turned);
-            m = turned.at;
+            rotated = *a;
+            multiply_by_rest(g, r, s, &rotated);
+            m = rotated.at;
         }
-        add_terms(factor[s], m, b->at, x0, x1, x2, x3);
+        add_matrix_terms(factor[s], m, b->at, sum);
     }
-    memcpy(to, x0, sizeof(x0));
-    memcpy(to + 2, x1, sizeof(x1));
-    memcpy(to + 4, x2, sizeof(x2));
-    memcpy(to + 6, x3, sizeof(x3));
+    memcpy(to, sum, sizeof(sum));
 }
 
-static void add_row(const lattice *g, int row, int r, const jones *a, const jones *b)
+static void add_row(const channel_batch *g, int row, int r, const jones *a, const jones *b)
 {
     add_matrices(g, row, r, 0, a, b);
 }
 
-static void add_stray(const lattice *g, int row, int r, const jones *a, const jones *b)
+static void add_stray(const channel_batch *g, int row, int r, const jones *a, const jones *b)
 {
     add_matrices(g, row, r, 1, a, b);
 }
 
-static void add_diagonals(const lattice *g, int row, int r, const jones *a, const jones *b)
+static void add_diagonals(const channel_batch *g, int row, int r, const jones *a, const jones *b)
 {
     const grove_predict_channels_job *job = g->job;
     vec *to = (vec *)job->sums + (int64_t)row * 8, factor[SPAN];
 
     factors_at(g, r, factor);
     for (int s = 0; s < job->sources; s++, a++, b++) {
-        vec f = factor[s];
         const vec *m = a->at;
-        jones turned;
+        jones rotated;
         if (job->stray[row]) {
-            turned = *a;
-            turn_rest(g, r, s, &turned);
-            m = turned.at;
+            rotated = *a;
+            multiply_by_rest(g, r, s, &rotated);
+            m = rotated.at;
         }
-        for (int k = 0; k < job->elements; k++) {
-            int e = 2 * job->element[k];
-            vec re = m[e] * f, im = m[e + 1] * f;
-            KEEP(re);
-            KEEP(im);
-            add_product_of(to + e, re, im, b->at + (e & 2 ? 6 : 0));
-        }
+        add_diagonal_terms(factor[s], m, b->at, job->element, job->elements, to);
     }
 }
 
-static void start_lattice(lattice *g, const grove_predict_channels_job *job)
+static void start_channel_batch(channel_batch *g, const grove_predict_channels_job *job)
 {
-    half ratio[PARTS], square[PARTS], width[PARTS];
+    doubles ratio[PARTS], square[PARTS], width[PARTS];
 
     memset(g, 0, sizeof(*g));
     g->job = job;
     for (int i = 0; i < PARTS; i++) {
-        g->freq[i] = *(const loose *)(job->freq + i * PART);
+        g->freq[i] = *(const unaligned *)(job->freq + i * PART);
         ratio[i] = g->freq[i] / job->reference;
         square[i] = ratio[i] * ratio[i];
-        width[i] = (half){0};
+        width[i] = (doubles){0};
         if (job->width)
-            width[i] = *(const loose *)(job->width + i * PART);
+            width[i] = *(const unaligned *)(job->width + i * PART);
     }
     g->ratio = narrow(ratio);
     g->square = narrow(square);
@@ -352,20 +291,20 @@ static void start_lattice(lattice *g, const grove_predict_channels_job *job)
 static void channel_sums(const grove_predict_channels_job *job)
 {
     jones *left = job->panel, *right = left + (int64_t)job->stations * SPAN;
-    lattice g;
+    channel_batch g;
 
-    start_lattice(&g, job);
-    take_brightness(&g);
+    start_channel_batch(&g, job);
+    load_brightness(&g);
     for (int s = 0; s < job->sources; s++)
         for (int p = 0; p < job->stations; p++)
             for (int side = 0; side < 2; side++) {
-                if (p + AHEAD < job->stations)
-                    fetch(job, side, p + AHEAD, s);
+                if (p + PREFETCH_AHEAD < job->stations)
+                    prefetch_station(job, side, p + PREFETCH_AHEAD, s);
                 if (job->side[side].wanted[p])
                     fill_station(&g, side, p, s, (side ? right : left) + p * SPAN + s);
             }
-    for (int row = 0; row < job->rows; row += ABREAST) {
-        int count = job->rows - row < ABREAST ? job->rows - row : ABREAST;
+    for (int row = 0; row < job->rows; row += ROW_BATCH) {
+        int count = job->rows - row < ROW_BATCH ? job->rows - row : ROW_BATCH;
         fill_rows(&g, row, count);
         for (int r = 0; r < count; r++) {
             const jones *a = left + job->side[0].station[row + r] * SPAN;

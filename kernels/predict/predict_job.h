@@ -9,8 +9,8 @@ enum {
     PREDICT_BLOCK = 64,     /* channels: phases start at absolute multiples of it */
     PREDICT_GROUP = 16,     /* channels about whose centre a phase turns both ways */
     PREDICT_COMPONENTS = 4, /* real sums per call: of each, a complex number per cell */
-    PREDICT_MOST_LANES = 16,
-    PREDICT_MOST_COLUMNS = 6
+    PREDICT_MAX_LANES = 16,
+    PREDICT_MAX_COLUMNS = 6
 };
 
 /* The sum over sources of weight[component] * phase * shape * smearing. */
@@ -46,7 +46,7 @@ typedef void grove_predict_fn(const grove_predict_job *job, const double *uvw, c
 typedef struct {
     int numbers, bytes;      /* real numbers of a cell: 8, of diagonals 4, of scalars 2, none 0 */
     int64_t source, channel; /* strides in bytes */
-    const char *at[PREDICT_MOST_LANES]; /* of each row at source 0 and the tile's channel 0 */
+    const char *at[PREDICT_MAX_LANES]; /* of each row at source 0 and the tile's channel 0 */
 } grove_predict_jones_side;
 
 /* The sum over sources of left * B * right * phase * shape * smearing. */
@@ -108,7 +108,7 @@ typedef void grove_predict_sources_fn(const grove_predict_channels_job *job);
 
 /* Rows of a product of matrices, `tile_rows` from `row` on, by some of its columns. */
 typedef struct {
-    int32_t row, columns, column[PREDICT_MOST_COLUMNS];
+    int32_t row, columns, column[PREDICT_MAX_COLUMNS];
 } grove_predict_tile;
 
 /* Jones terms of one side at one time and channel. */

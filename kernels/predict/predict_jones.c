@@ -1,3 +1,4 @@
+/* Jones terms inside the sum, packed, and around it. */
 #include "predict_private.h"
 
 #include <stdlib.h>
@@ -75,10 +76,10 @@ static void find_elements(grove_predict_sum *p)
         int e = elements == 2 ? 3 * k : k, found = -1;
         for (int c = 0; c < job->sum.components && scalar && found < 0; c++)
             found = same_element(p, e, job->element[c]) ? c : -1;
-        p->wanted_elements[k] = (part_of){found, 0};
+        p->output_elements[k] = (part_of){found, 0};
         if (found >= 0 || (job->diagonal && same_element(p, e, -1)))
             continue;
-        p->wanted_elements[k].component = job->sum.components;
+        p->output_elements[k].component = job->sum.components;
         job->element[job->sum.components++] = e;
     }
 }
@@ -107,43 +108,21 @@ int grove_predict_jones_pack(grove_predict_sum *p)
     return 1;
 }
 
-static void store(const grove_predict_sum *p, const grove_predict_batch *b,
-                  const grove_predict_jones *job)
+void grove_predict_jones_around(const grove_predict_sum *p, const row *r, int64_t channel,
+                                grove_cplx64 v[4])
 {
-    const grove_view *out = &p->args->out;
-    int lanes = p->kernels->lanes;
+    const grove_view *left = &p->args->in[GROVE_PREDICT_LEFT];
+    const grove_view *right = &p->args->in[GROVE_PREDICT_RIGHT];
+    const char *at_left = r->in[GROVE_PREDICT_LEFT], *at_right = r->in[GROVE_PREDICT_RIGHT];
+    grove_cplx64 l[4], m[4] = {v[0], {0, 0}, {0, 0}, v[p->elements - 1]}, x[4], y[4];
 
-    for (int i = 0; i < b->count; i++)
-        for (int k = job->sum.from; k < job->sum.to; k++) {
-            char *at = b->rows[i].out + stride_of(out, p->freq) * (job->offset + k);
-            for (int e = 0; e < out->elements; e++) {
-                int from = p->wanted_elements[e].component;
-                const double *x =
-                    b->sums + ((from < 0 ? 0 : from) * PREDICT_BLOCK + k) * 2 * lanes + i;
-                put_number(out, at, e, from < 0 ? 0 : x[0], from < 0 ? 0 : x[lanes]);
-            }
-        }
-}
-
-void grove_predict_jones_run(const grove_predict_sum *p, grove_predict_batch *b,
-                             const grove_predict_job *block)
-{
-    grove_predict_jones job = p->terms;
-    size_t bytes = p->args->out.bytes == 4 ? sizeof(float) : sizeof(double);
-    int last = b->count > 0 ? b->count - 1 : 0;
-
-    job.sum = *block;
-    job.sum.components = p->terms.sum.components;
-    job.offset = block->first - p->origin;
-    job.sum.weight = (const char *)p->weight +
-                     bytes * (size_t)((job.offset + p->origin - p->first_block * PREDICT_BLOCK) *
-                                      block->weight_channel);
-    for (int side = 0; side < 2; side++)
-        for (int i = 0; i < PREDICT_MOST_LANES; i++) {
-            const row *r = &b->rows[i < last ? i : last];
-            job.side[side].at[i] = r->in[side ? GROVE_PREDICT_RIGHT : GROVE_PREDICT_LEFT];
-        }
-    if (job.sum.components)
-        p->kernels->jones(&job, b->uvw, b->change, b->sums);
-    store(p, b, &job);
+    if (p->elements == 4)
+        memcpy(m, v, sizeof(m));
+    matrix_at(left, at_left ? at_left + stride_of(left, p->freq) * channel : NULL, l);
+    grove_mat_mul_double(x, l, m);
+    matrix_at(right, at_right ? at_right + stride_of(right, p->freq) * channel : NULL, l);
+    grove_mat_mul_double(y, x, l);
+    memcpy(v, y, sizeof(y));
+    if (p->args->out.elements == 2)
+        v[1] = y[3];
 }

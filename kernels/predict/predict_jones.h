@@ -1,22 +1,12 @@
-/* The sum over sources for baselines with Jones terms of source and station inside, a row in each
- * lane: of each element e of the output sum_s M_e phase * shape * smearing, M = left B right.
- *
- * Where M does not vary with frequency it is made once for a source and row, in 64 multiply-adds
- * (with Jones terms that are diagonal 4 for an element), and goes into the phases of the groups'
- * centres: from there a complex element takes as much as a real sum without Jones terms, two
- * multiply-adds for a source and channel, four with smearing in time: 8 and 16 for matrices. Where
- * shapes, widths or a real spectrum that all elements share give each channel a real factor, the
- * phase takes about 6 and the elements 4 each: 22. Where M varies with frequency it is made for
- * each channel, and the Jones terms collected from their rows, which costs more than the rest. */
+/* Jones terms in vectors, a cell in each lane: loads of cells of any shape and precision, and
+ * products. */
 #ifndef GROVE_KERNELS_PREDICT_JONES_H
 #define GROVE_KERNELS_PREDICT_JONES_H
 
-#include "predict_direct.h"
+#include "../simd/vector.h"
+#include "predict_job.h"
 
-enum {
-    KEPT = 64, /* sources whose matrices are kept where phases are evaluated */
-    AHEAD = 4  /* sources, or stations, whose Jones terms memory is asked for */
-};
+enum { PREFETCH_AHEAD = 4 /* sources, or stations, whose Jones terms memory is asked for */ };
 
 /* Jones terms of a source in all rows, or their product with its brightness: elements, re and im.
  */
@@ -24,27 +14,15 @@ typedef struct {
     vec at[8];
 } jones;
 
-FORCE const grove_predict_jones *jones_of(const work *w)
-{
-    return (const grove_predict_jones *)(const void *)w->job;
-}
-
-FORCE const real *brightness_at(const work *w, int64_t source, int channel)
-{
-    const grove_predict_job *job = w->job;
-
-    return (const real *)job->weight + job->weight_source * source + job->weight_channel * channel;
-}
-
 /* Whether a brightness is a real number times unity. */
-FORCE int is_plain(const real *b)
+INLINE int is_unpolarised(const real *b)
 {
     return b[0] == b[6] && b[1] == 0 && b[2] == 0 && b[3] == 0 && b[4] == 0 && b[5] == 0 &&
            b[7] == 0;
 }
 
-static void take_other_precision(const grove_predict_jones_side *side, int64_t offset,
-                                 real numbers[8][LANES])
+static void load_converted(const grove_predict_jones_side *side, int64_t offset,
+                           real numbers[8][LANES])
 {
     for (int i = 0; i < LANES; i++)
         for (int k = 0; k < side->numbers; k++)
@@ -53,8 +31,8 @@ static void take_other_precision(const grove_predict_jones_side *side, int64_t o
                                 : (real)((const float *)(const void *)(side->at[i] + offset))[k];
 }
 
-FORCE void take_numbers(const grove_predict_jones_side *side, int64_t offset, int count,
-                        real numbers[8][LANES])
+INLINE void load_numbers(const grove_predict_jones_side *side, int64_t offset, int count,
+                         real numbers[8][LANES])
 {
     for (int i = 0; i < LANES; i++) {
         const real *from = (const real *)(const void *)(side->at[i] + offset);
@@ -64,7 +42,7 @@ FORCE void take_numbers(const grove_predict_jones_side *side, int64_t offset, in
 }
 
 /* Numbers 0, 2, 4 ... of two vectors, one after the other, and 1, 3, 5 ... */
-FORCE void unzip(vec a, vec b, vec *even, vec *odd)
+INLINE void unzip(vec a, vec b, vec *even, vec *odd)
 {
 #if VECTOR_BYTES / 4 == 16 && GROVE_REAL_SINGLE
     *even =
@@ -83,7 +61,7 @@ FORCE void unzip(vec a, vec b, vec *even, vec *odd)
 }
 
 /* Cells of eight numbers, one after the other, to eight vectors. */
-FORCE void spread(vec x[8], jones *to)
+INLINE void transpose_cells(vec x[8], jones *to)
 {
     vec y[8];
 
@@ -97,7 +75,7 @@ FORCE void spread(vec x[8], jones *to)
 }
 
 /* Matrices, each from its row. */
-FORCE void take_matrices(const grove_predict_jones_side *side, int64_t offset, jones *to)
+INLINE void load_matrices(const grove_predict_jones_side *side, int64_t offset, jones *to)
 {
     vec x[8];
 
@@ -113,17 +91,17 @@ FORCE void take_matrices(const grove_predict_jones_side *side, int64_t offset, j
     for (int k = 0; k < 8; k++)
         memcpy(&x[k], side->at[k / each] + offset + k % each * VECTOR_BYTES, sizeof(vec));
 #endif
-    spread(x, to);
+    transpose_cells(x, to);
 }
 
 /* Jones terms of a side as matrices, `offset` bytes from where they start. */
-static void take_side(const grove_predict_jones_side *side, int64_t offset, jones *to)
+static void load_cells(const grove_predict_jones_side *side, int64_t offset, jones *to)
 {
     vec numbers[8];
     real(*scalars)[LANES] = (real(*)[LANES])numbers;
 
     if (side->bytes == (int)sizeof(real) && side->numbers == 8) {
-        take_matrices(side, offset, to);
+        load_matrices(side, offset, to);
         return;
     }
     memset(to, 0, sizeof(*to));
@@ -132,11 +110,11 @@ static void take_side(const grove_predict_jones_side *side, int64_t offset, jone
         return;
     }
     if (side->bytes != (int)sizeof(real))
-        take_other_precision(side, offset, scalars);
+        load_converted(side, offset, scalars);
     else if (side->numbers == 4)
-        take_numbers(side, offset, 4, scalars);
+        load_numbers(side, offset, 4, scalars);
     else
-        take_numbers(side, offset, 2, scalars);
+        load_numbers(side, offset, 2, scalars);
     if (side->numbers == 8) {
         memcpy(to, numbers, sizeof(*to));
         return;
@@ -145,394 +123,73 @@ static void take_side(const grove_predict_jones_side *side, int64_t offset, jone
     memcpy(to->at + 6, numbers + side->numbers - 2, 2 * sizeof(vec));
 }
 
-static void take_jones(const work *w, int which, int64_t source, int channel, jones *to)
-{
-    const grove_predict_jones *job = jones_of(w);
-    const grove_predict_jones_side *side = &job->side[which];
+/* ---- products ---- */
 
-    take_side(side,
-              side->source * job->order[source] + side->channel * (job->offset + (int64_t)channel),
-              to);
+/* to = a (re + i im), rounded as complex_add_product; `to` may be `a`. */
+INLINE void set_product(vec to[2], const vec a[2], vec re, vec im)
+{
+    vec x[2] = {splat(0), splat(0)};
+
+    complex_add_product(x, a, re, im);
+    to[0] = x[0];
+    to[1] = x[1];
 }
 
-/* to += a b */
-FORCE void add_times(vec to[2], const vec *a, vec re, vec im)
+/* All elements times c + i s. */
+INLINE void multiply_elements(jones *m, vec c, vec s)
 {
-    to[0] += a[0] * re;
-    to[1] += a[1] * re;
-    to[0] -= a[1] * im;
-    to[1] += a[0] * im;
+    for (int e = 0; e < 8; e += 2)
+        set_product(&m->at[e], &m->at[e], c, s);
 }
 
-/* left * b * right; without b unity stands for it. */
-static void surround_matrix(const jones *left, const real *b, const jones *right, jones *to)
+/* to = a b */
+INLINE void multiply_matrices(const jones *a, const jones *b, jones *to)
 {
-    jones product = *left;
-    vec zero = splat(0);
-
-    if (b && is_plain(b)) { /* the same without the products with zero */
-        for (int e = 0; e < 8; e++)
-            product.at[e] = left->at[e] * b[0];
-    } else if (b) {
-        for (int e = 0; e < 8; e += 2) {
-            const vec *l = left->at + (e & 4);
-            const real *m = b + (e & 2);
-            vec x[2] = {zero, zero};
-            add_times(x, l, splat(m[0]), splat(m[1]));
-            add_times(x, l + 2, splat(m[4]), splat(m[5]));
-            product.at[e] = x[0];
-            product.at[e + 1] = x[1];
-        }
-    }
     for (int e = 0; e < 8; e += 2) {
-        const vec *l = product.at + (e & 4), *r = right->at + (e & 2);
-        vec x[2] = {zero, zero};
-        add_times(x, l, r[0], r[1]);
-        add_times(x, l + 2, r[4], r[5]);
+        const vec *row = a->at + (e & 4), *column = b->at + (e & 2);
+        vec x[2];
+        set_product(x, row, column[0], column[1]);
+        complex_add_product(x, row + 2, column[4], column[5]);
         to->at[e] = x[0];
         to->at[e + 1] = x[1];
     }
 }
 
-/* The same for diagonal Jones terms, of the elements that are wanted; unity has none beside the
- * diagonal. */
-static void surround_diagonal(const work *w, const jones *left, const real *b, const jones *right,
-                              jones *to)
+/* to = left b, without the products with zero where `left` is diagonal or b unpolarised. */
+static void multiply_brightness(const jones *left, int diagonal, const jones *b, int unpolarised,
+                                jones *to)
 {
-    const grove_predict_jones *job = jones_of(w);
-
-    for (int k = 0; k < job->sum.components; k++) {
-        int e = 2 * job->element[k], i = e & 4 ? 6 : 0, j = e & 2 ? 6 : 0;
-        vec x[2] = {splat(0), splat(0)}, y[2] = {splat(0), splat(0)};
-        if (b || i == j)
-            add_times(x, left->at + i, right->at[j], right->at[j + 1]);
-        if (b) {
-            add_times(y, x, splat(b[e]), splat(b[e + 1]));
-            memcpy(x, y, sizeof(x));
-        }
-        to->at[e] = x[0];
-        to->at[e + 1] = x[1];
-    }
-}
-
-static void surround(const work *w, const jones *left, const real *b, const jones *right, jones *to)
-{
-    if (jones_of(w)->diagonal)
-        surround_diagonal(w, left, b, right, to);
+    if (unpolarised)
+        for (int e = 0; e < 8; e++)
+            to->at[e] = left->at[e] * b->at[0];
+    else if (diagonal)
+        for (int e = 0; e < 8; e += 2)
+            set_product(&to->at[e], left->at + (e & 4 ? 6 : 0), b->at[e], b->at[e + 1]);
     else
-        surround_matrix(left, b, right, to);
+        multiply_matrices(left, b, to);
 }
 
-/* left * b * right of a source in a channel. */
-static void make_matrix(const work *w, int64_t source, int channel, const real *b, jones *to)
+/* sum += f a b for matrices. */
+INLINE void add_matrix_terms(vec f, const vec *a, const vec *b, vec sum[4][2])
 {
-    jones left, right;
-
-    take_jones(w, 0, source, channel, &left);
-    take_jones(w, 1, source, channel, &right);
-    surround(w, &left, b, &right, to);
-}
-
-/* Asks memory for the Jones terms of a source: those of neighbouring rows often share a place. */
-FORCE void fetch_jones(const grove_predict_jones *job, int64_t source)
-{
-    for (int side = 0; side < 2; side++) {
-        const grove_predict_jones_side *from = &job->side[side];
-        int64_t offset = from->source * job->order[source];
-        if (!from->numbers)
-            continue;
-        __builtin_prefetch(from->at[0] + offset);
-        for (int i = 1; i < LANES; i++)
-            if (from->at[i] != from->at[i - 1])
-                __builtin_prefetch(from->at[i] + offset);
-    }
-}
-
-/* The matrices of some sources, of Jones terms that do not vary with frequency; of spectra without
- * the brightness. */
-static void make_matrices(const work *w, int64_t source, int count, jones *to)
-{
-    int64_t sources = w->job->points + w->job->gaussians;
-
-    for (int i = 0; i < count; i++) {
-        if (source + i + AHEAD < sources)
-            fetch_jones(jones_of(w), source + i + AHEAD);
-        make_matrix(w, source + i, w->job->from,
-                    w->job->weight_channel ? NULL : brightness_at(w, source + i, 0), to + i);
-    }
-}
-
-static void fill_phases(const work *w, int64_t source, int count, panels *p)
-{
-    if (w->job->smear_time)
-        for (int i = 0; i < count; i++)
-            fill_source(w, source + i, 1, 1, p->centre + 4 * i, p->side + 4 * i);
-    else
-        for (int i = 0; i < count; i++)
-            fill_source(w, source + i, 1, 0, p->centre + 2 * i, p->side + 2 * i);
-}
-
-/* ---- the same matrix in all channels: products of matrices ---- */
-
-/* weighted = matrix * centre: pairs re, im. */
-FORCE void turn_centres(panels *p, const jones *m, int e, int count, int factors)
-{
-    for (int j = 0; j < GROUPS; j++)
-        for (int i = 0; i < count; i++)
-            for (int f = 0; f < factors; f += 2) {
-                int at = (j * CHUNK + i) * factors + f;
-                vec x[2] = {splat(0), splat(0)};
-                add_times(x, p->centre + at, m[i].at[2 * e], m[i].at[2 * e + 1]);
-                p->weighted[at] = x[0];
-                p->weighted[at + 1] = x[1];
-            }
-}
-
-FORCE void multiply_centres(const work *w, panels *p, const jones *m, int count, int smear_time)
-{
-    const grove_predict_jones *job = jones_of(w);
-    const int factors = smear_time ? 4 : 2, next = CHUNK * factors;
-
-    for (int c = 0; c < job->sum.components; c++) {
-        turn_centres(p, m, job->element[c], count, factors);
-        for (int k = 0; k < SIDE; k += 2)
-            for (int j = w->from / TALL * TALL; j < w->to; j += TALL)
-                tile(p->weighted + j * next, p->side + k * next, count, smear_time,
-                     &p->parts[c][j][k]);
-    }
-}
-
-static void add_jones_flat(const work *w, panels *p, int64_t source, int count)
-{
-    jones m[CHUNK];
-
-    make_matrices(w, source, count, m);
-    fill_phases(w, source, count, p);
-    if (w->job->smear_time)
-        multiply_centres(w, p, m, count, 1);
-    else
-        multiply_centres(w, p, m, count, 0);
-}
-
-/* ---- a real factor in each channel ---- */
-
-/* Both channels of group j at distance k: phases, smeared and weighed. */
-FORCE quad factored(const panels *p, int i, int j, int k, int smear_time)
-{
-    const int many = smear_time ? 4 : 2;
-    quad v =
-        both_of(p->centre + (j * CHUNK + i) * many, p->side + (k * CHUNK + i) * many, smear_time);
-
-    v.a *= p->factor[k][i][j][0];
-    v.b *= p->factor[k][i][j][0];
-    v.c *= p->factor[k][i][j][1];
-    v.d *= p->factor[k][i][j][1];
-    KEEP(v.a);
-    KEEP(v.b);
-    KEEP(v.c);
-    KEEP(v.d);
-    return v;
-}
-
-FORCE quad add_turned(quad sum, const quad *v, vec re, vec im)
-{
-    sum.a += v->a * re;
-    sum.b += v->b * re;
-    sum.c += v->c * re;
-    sum.d += v->d * re;
-    sum.a -= v->b * im;
-    sum.b += v->a * im;
-    sum.c -= v->d * im;
-    sum.d += v->c * im;
-    return sum;
-}
-
-/* One or two elements of a pair of channels. */
-FORCE void add_elements(const quad *v, const jones *m, int count, const int *element, int many,
-                        quad *to, quad *also)
-{
-    quad x = *to, y = *also;
-    int e = 2 * element[0], f = 2 * element[many - 1];
-
-    for (int i = 0; i < count; i++) {
-        x = add_turned(x, &v[i], m[i].at[e], m[i].at[e + 1]);
-        if (many == 2)
-            y = add_turned(y, &v[i], m[i].at[f], m[i].at[f + 1]);
-    }
-    *to = x;
-    if (many == 2)
-        *also = y;
-}
-
-static void add_factored_pairs(const work *w, panels *p, const jones *m, int count)
-{
-    const grove_predict_jones *job = jones_of(w);
-    int components = job->sum.components;
-    quad v[CHUNK];
-
-    for (int k = 0; k < SIDE; k++)
-        for (int j = w->from; j < w->to; j++) {
-            if (job->sum.smear_time)
-                for (int i = 0; i < count; i++)
-                    v[i] = factored(p, i, j, k, 1);
-            else
-                for (int i = 0; i < count; i++)
-                    v[i] = factored(p, i, j, k, 0);
-            for (int c = 0; c + 1 < components; c += 2)
-                add_elements(v, m, count, job->element + c, 2, &p->channels[c][j][k],
-                             &p->channels[c + 1][j][k]);
-            if (components % 2)
-                add_elements(v, m, count, job->element + components - 1, 1,
-                             &p->channels[components - 1][j][k],
-                             &p->channels[components - 1][j][k]);
+    for (int k = 0; k < 2; k++)
+        for (int row = 0; row < 2; row++) {
+            vec re = a[4 * row + 2 * k] * f, im = a[4 * row + 2 * k + 1] * f;
+            complex_add_product(sum[2 * row], b + 4 * k, re, im);
+            complex_add_product(sum[2 * row + 1], b + 4 * k + 2, re, im);
         }
 }
 
-/* ---- a matrix for each channel ---- */
-
-FORCE int above(int j, int k)
+/* The same for diagonals, of some elements: sum is [element][re, im]. */
+INLINE void add_diagonal_terms(vec f, const vec *a, const vec *b, const int *element, int elements,
+                               vec *sum)
 {
-    return PREDICT_GROUP * j + SIDE + k;
-}
-
-FORCE int below(int j, int k)
-{
-    return PREDICT_GROUP * j + SIDE - 1 - k;
-}
-
-static void add_cell(const work *w, panels *p, int j, int k, int down, vec re, vec im,
-                     const jones *m)
-{
-    const grove_predict_jones *job = jones_of(w);
-
-    for (int c = 0; c < job->sum.components; c++) {
-        vec *to = (vec *)&p->channels[c][j][k] + (down ? 2 : 0);
-        const vec *x = &m->at[2 * job->element[c]];
-        to[0] += re * x[0];
-        to[1] += im * x[0];
-        to[0] -= im * x[1];
-        to[1] += re * x[1];
-    }
-}
-
-/* Of spectra only the cells that no real factor gives. */
-static void add_varied_source(const work *w, panels *p, int64_t source, int i)
-{
-    const grove_predict_jones *job = jones_of(w);
-    jones left, right, m;
-
-    if (!job->varies) {
-        take_jones(w, 0, source, w->job->from, &left);
-        take_jones(w, 1, source, w->job->from, &right);
-    }
-    for (int k = 0; k < SIDE; k++)
-        for (int j = w->from; j < w->to; j++) {
-            quad v = job->sum.smear_time ? factored(p, i, j, k, 1) : factored(p, i, j, k, 0);
-            for (int down = 0; down < 2; down++) {
-                int channel = down ? below(j, k) : above(j, k);
-                const real *b = brightness_at(w, source, channel);
-                if (channel < job->sum.from || channel >= job->sum.to)
-                    continue;
-                if (job->varies)
-                    make_matrix(w, source, channel, b, &m);
-                else if (!is_plain(b))
-                    surround(w, &left, b, &right, &m);
-                else
-                    continue;
-                add_cell(w, p, j, k, down, down ? v.c : v.a, down ? v.d : v.b, &m);
-            }
-        }
-}
-
-/* Factors of the plain cells of a spectrum; returns whether there are others. */
-static int weigh_plain(const work *w, int64_t source, vec (*factor)[CHUNK][GROUPS][2])
-{
-    int others = 0;
-
-    for (int k = 0; k < SIDE; k++)
-        for (int j = w->from; j < w->to; j++)
-            for (int down = 0; down < 2; down++) {
-                const real *b = brightness_at(w, source, down ? below(j, k) : above(j, k));
-                int plain = is_plain(b);
-                factor[k][0][j][down] *= plain ? b[0] : 0;
-                others |= !plain;
-            }
-    return others;
-}
-
-static void add_jones_channels(const work *w, panels *p, int64_t source, int count)
-{
-    const grove_predict_jones *job = jones_of(w);
-    int others[CHUNK] = {0};
-    jones m[CHUNK];
-
-    fill_phases(w, source, count, p);
-    for (int i = 0; i < count; i++)
-        fill_factors(w, source + i, (vec(*)[CHUNK][GROUPS][2])p->factor[0][i]);
-    if (!job->varies) {
-        make_matrices(w, source, count, m);
-        for (int i = 0; i < count && w->job->weight_channel; i++)
-            others[i] = weigh_plain(w, source + i, (vec(*)[CHUNK][GROUPS][2])p->factor[0][i]);
-        add_factored_pairs(w, p, m, count);
-    }
-    for (int i = 0; i < count; i++) {
-        if (others[i])
-            fill_factors(w, source + i, (vec(*)[CHUNK][GROUPS][2])p->factor[0][i]);
-        if (others[i] || job->varies)
-            add_varied_source(w, p, source + i, i);
-    }
-}
-
-/* ---- every phase evaluated ---- */
-
-static void add_jones_direct(const work *w, int64_t from, int64_t to, int channel,
-                             const jones *matrices)
-{
-    const grove_predict_jones *job = jones_of(w);
-    int components = job->sum.components, smear_time = job->sum.smear_time;
-    double freq = w->job->freq[channel], width = w->job->width ? w->job->width[channel] : 0;
-    vec sums[8];
-
-    for (int k = 0; k < 8; k++)
-        sums[k] = splat(0);
-    for (int64_t s = from; s < to; s++) {
-        const real *b = brightness_at(w, s, channel);
-        const jones *m = matrices + (s - from);
-        jones own;
-        vec c, n;
-        direct_phase(w, s, freq, width, smear_time, &c, &n);
-        if (job->varies || (w->job->weight_channel && !is_plain(b))) {
-            make_matrix(w, s, channel, b, &own);
-            m = &own;
-        } else if (w->job->weight_channel) {
-            c *= b[0];
-            n *= b[0];
-        }
-        KEEP(c);
-        KEEP(n);
-        for (int k = 0; k < components; k++) {
-            const vec *x = &m->at[2 * job->element[k]];
-            sums[2 * k] += c * x[0];
-            sums[2 * k + 1] += n * x[0];
-            sums[2 * k] -= n * x[1];
-            sums[2 * k + 1] += c * x[1];
-        }
-    }
-    for (int k = 0; k < 2 * components; k++)
-        put_sum(w, k / 2, channel, k % 2, sums[k]);
-}
-
-static void add_jones_all_direct(const work *w)
-{
-    int64_t sources = w->job->points + w->job->gaussians;
-    jones m[KEPT];
-
-    for (int64_t from = 0; from < sources; from += KEPT) {
-        int64_t to = from + KEPT < sources ? from + KEPT : sources;
-        if (!jones_of(w)->varies)
-            make_matrices(w, from, (int)(to - from), m);
-        for (int k = w->job->from; k < w->job->to; k++)
-            add_jones_direct(w, from, to, k, m);
+    for (int k = 0; k < elements; k++) {
+        int e = 2 * element[k];
+        vec re = a[e] * f, im = a[e + 1] * f;
+        KEEP(re);
+        KEEP(im);
+        complex_add_product(sum + e, b + (e & 2 ? 6 : 0), re, im);
     }
 }
 

@@ -36,11 +36,6 @@ static int sort(const grove_predict_sum *p, int64_t *list, int64_t count,
     return 1;
 }
 
-static const double *doubles_at(const grove_predict_sum *p, int input, int64_t source)
-{
-    return (const double *)(const void *)at_source(p, input, source);
-}
-
 static int is_gaussian(const grove_predict_sum *p, int64_t source)
 {
     const double *shape = doubles_at(p, GROVE_PREDICT_SHAPE, source);

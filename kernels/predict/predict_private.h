@@ -1,4 +1,4 @@
-/* What the parts of the vectorised sum share. */
+/* What the files share that pack the inputs of a sum, cut it into pieces and store its results. */
 #ifndef GROVE_KERNELS_PREDICT_PRIVATE_H
 #define GROVE_KERNELS_PREDICT_PRIVATE_H
 
@@ -7,7 +7,7 @@
 
 #include <stdatomic.h>
 
-enum { MOST_COEFFICIENTS = 8, PREDICT_SPARES = 8 };
+enum { MAX_COEFFICIENTS = 8, PREDICT_SPARES = 8 };
 
 /* Where a part of an element comes from: one of the real sums, or its negative, or nothing. */
 typedef struct {
@@ -19,90 +19,150 @@ struct grove_predict_sum {
     const grove_args *args;
     grove_predict_plan plan;
     const grove_predict_kernels *kernels;
-    int source, freq;             /* axes, -1: none */
-    int64_t *row_list, row_count; /* the rows wanted; NULL: all */
-    int64_t sources, rows, origin, channels, first_block, blocks;
-    int elements, components;                /* of the brightness; real sums */
-    part_of coefficients[MOST_COEFFICIENTS]; /* re, im of each element */
+    /* What lies in the lanes, and for stations what is multiplied; the same for all tiles of a run.
+     * Rows that do not fit the stations' coordinates go BY_ROWS. */
+    enum { BY_ROWS, BY_CHANNELS, BY_SOURCES, BY_STATIONS } form;
+    int source, freq, time, baseline; /* axes, -1: none */
+    int64_t sources, rows, times, baselines;
+    int64_t origin, channels;    /* of the tile */
+    int64_t first_block, blocks; /* of PREDICT_BLOCK channels, that the tile lies in */
+    int64_t *row_list;           /* the rows that are wanted; NULL: all */
+    int64_t row_count;
+    atomic_int failed;
+
+    /* Packed (predict_pack.c, predict_order.c): */
     grove_predict_job job;
     int64_t *order; /* sources: points first */
     double *direction, *ellipse, *freqs, *widths;
-    void *weight; /* [source][channel][component] */
-    /* Jones terms of source and station inside the sum: */
-    int jones;
-    grove_predict_jones terms;
-    part_of wanted_elements[PREDICT_COMPONENTS]; /* where each element of the output is */
-    enum { BY_ROWS, BY_CHANNELS, BY_SOURCES } lanes_hold;
-    const int32_t *station_of[2]; /* [baseline]; NULL: station 0 */
-    unsigned char *unwanted;      /* [row] */
-    /* Stations: */
-    int stations, sides;
-    int time, baseline; /* axes, -1: none */
-    int64_t times, baselines, padded, piece_rows;
-    double *spread;              /* [3][padded] direction */
-    grove_predict_grid *grid;    /* the cells of the products */
-    unsigned char *strays;       /* [row]: its coordinates are not differences of stations */
-    int64_t *stray, stray_count; /* those rows */
-    void *_Atomic spares[PREDICT_SPARES]; /* memory of pieces, for the next */
-    atomic_int failed;
-    /* With the Jones terms in the brightness: */
+    double largest_direction;               /* s/m: of all components */
+    void *weight;                           /* [source][channel][component] */
+    int elements;                           /* of the brightness */
+    int components;                         /* real sums */
+    part_of coefficients[MAX_COEFFICIENTS]; /* re, im of each element */
+    int component_source[MAX_COEFFICIENTS]; /* the coefficient that each component is of */
+    /* Jones terms in the brightness (predict_apparent.c): */
     grove_args apparent_args;
     double *apparent;
+    /* Jones terms inside the sum (predict_jones.c): */
+    int jones;
+    grove_predict_jones terms;
+    part_of output_elements[PREDICT_COMPONENTS]; /* where each element of the output is */
+
+    /* BY_CHANNELS, BY_SOURCES (predict_channels.c): */
+    const int32_t *station_of[2]; /* [baseline]; NULL: station 0 */
+    unsigned char *unwanted;      /* [row] */
+
+    /* BY_STATIONS (predict_station.c, predict_station_piece.c): */
+    int stations; /* BY_CHANNELS and BY_SOURCES, too */
+    int sides;    /* rows or columns of a product that a station has: 2 for matrices, else 1 */
+    int64_t padded;
+    double *padded_direction;    /* [3][padded] */
+    grove_predict_grid *grid;    /* the cells of the products */
+    unsigned char *is_stray;     /* [row]: its coordinates are not differences of stations */
+    int64_t *stray, stray_count; /* those rows */
+    void *_Atomic spares[PREDICT_SPARES]; /* memory of pieces, for the next */
 };
 
 /* As many rows as the kernel has lanes, and their sums in a block of channels. */
 typedef struct {
-    _Alignas(64) double uvw[3 * PREDICT_MOST_LANES], change[3 * PREDICT_MOST_LANES];
-    _Alignas(64) double sums[MOST_COEFFICIENTS * PREDICT_BLOCK * 2 * PREDICT_MOST_LANES];
-    row rows[PREDICT_MOST_LANES];
+    _Alignas(64) double uvw[3 * PREDICT_MAX_LANES], change[3 * PREDICT_MAX_LANES];
+    _Alignas(64) double sums[MAX_COEFFICIENTS * PREDICT_BLOCK * 2 * PREDICT_MAX_LANES];
+    row rows[PREDICT_MAX_LANES];
     int count;
 } grove_predict_batch;
 
+static inline const grove_view *input_of(const grove_predict_sum *p, int input)
+{
+    return &p->args->in[input];
+}
+
 static inline const char *at_source(const grove_predict_sum *p, int input, int64_t source)
 {
-    const grove_view *view = &p->args->in[input];
+    const grove_view *view = input_of(p, input);
 
     return view->data ? (const char *)view->data + stride_of(view, p->source) * source : NULL;
+}
+
+static inline const double *doubles_at(const grove_predict_sum *p, int input, int64_t source)
+{
+    return (const double *)(const void *)at_source(p, input, source);
 }
 
 /* Number k of the brightness of a source. */
 static inline double coefficient(const grove_predict_sum *p, int64_t source, int64_t channel, int k)
 {
-    const grove_view *view = &p->args->in[GROVE_PREDICT_BRIGHTNESS];
+    const grove_view *view = input_of(p, GROVE_PREDICT_BRIGHTNESS);
 
     return number(
         view, at_source(p, GROVE_PREDICT_BRIGHTNESS, source) + stride_of(view, p->freq) * channel,
         k);
 }
 
+/* Coordinates of a station, or of a baseline by itself, in an input. */
+static inline const double *station_uvw(const grove_predict_sum *p, int input, int64_t time,
+                                        int64_t station)
+{
+    const grove_view *view = input_of(p, input);
+
+    return (const double *)(const void *)((const char *)view->data +
+                                          stride_of(view, p->time) * time +
+                                          view->stride[p->baseline] * station);
+}
+
+/* Whether coordinates differ from those of station u less those of station v by a phase that
+ * matters; `rest` gets the difference. The last bits of coordinates are rounding, however large the
+ * phase. */
+static inline int is_stray(const grove_predict_sum *p, const double uvw[3], const double u[3],
+                           const double v[3], double rest[3])
+{
+    double tolerance = p->args->out.bytes == 4 ? 1e-7 : 3e-13, difference = 0, size = 0;
+
+    for (int k = 0; k < 3; k++) {
+        rest[k] = uvw[k] - (u[k] - v[k]);
+        difference += fabs(rest[k]);
+        size += fabs(u[k]) + fabs(v[k]);
+    }
+    return !(difference * p->largest_direction * p->plan.reference * 2 <= tolerance ||
+             difference <= 4e-16 * size);
+}
+
+/* Functions that return int return 0 where memory is refused, unless they say otherwise. */
+
 /* The order in which sources are taken (p->order: points first) and rows (p->row_list): with a
- * cutoff, those of which about as much is left together. 0: no memory. */
+ * cutoff, those of which about as much is left together. */
 int grove_predict_order_sources(grove_predict_sum *p);
 int grove_predict_order_rows(grove_predict_sum *p);
 
-/* left * v * right in the elements of the output, v in those of the brightness. */
-void grove_predict_surround(const grove_predict_sum *p, const row *r, int64_t channel,
-                            grove_cplx64 v[4]);
+/* Everything but the weights, for which the form must be known. */
+int grove_predict_pack(grove_predict_sum *p);
+/* What sums for rows weight sources by. */
+int grove_predict_pack_weights(grove_predict_sum *p);
 
-/* Jones terms inside the sum for baselines (predict_jones.c). Packs the brightness; 0: no memory.
- */
+/* left B right of all sources takes the place of B. */
+int grove_predict_apparent_pack(grove_predict_sum *p);
+
+/* Jones terms inside the sum: packs the brightness as matrices. */
 int grove_predict_jones_pack(grove_predict_sum *p);
-/* The sums of the rows in a block of channels, `job` being set for it, into the output. */
-void grove_predict_jones_run(const grove_predict_sum *p, grove_predict_batch *b,
-                             const grove_predict_job *job);
+/* Jones terms around the sum: left * v * right in the elements of the output, v in those of the
+ * brightness. */
+void grove_predict_jones_around(const grove_predict_sum *p, const row *r, int64_t channel,
+                                grove_cplx64 v[4]);
 
-/* The same with a channel in each lane, where Jones terms vary with frequency or channels are
- * irregular, or a source, where channels are few (predict_channels.c): sets lanes_hold, the same
- * for all tiles of a run; packs what it needs, 0: no memory. */
-void grove_predict_channels_choose(grove_predict_sum *p);
+/* A row in each lane: as many rows as there are lanes, from number `first` of all, or of the
+ * `count` in `list`. */
+void grove_predict_rows_run(const grove_predict_sum *p, const int64_t *list, int64_t count,
+                            int64_t first);
+
+/* Jones terms inside the sum with a channel in each lane, where they vary with frequency or
+ * channels are irregular, or a source, where channels are few: BY_CHANNELS, BY_SOURCES, or BY_ROWS
+ * where neither fits. */
+int grove_predict_channels_form(const grove_predict_sum *p);
 int grove_predict_channels_pack(grove_predict_sum *p);
 int64_t grove_predict_channels_pieces(const grove_predict_sum *p);
 void grove_predict_channels_run(grove_predict_sum *p, int64_t piece);
 
-/* Stations (predict_station.c). Whether the sum can go by stations: the answer is the same for all
- * tiles of a run. */
+/* Whether the sum can go by stations. */
 int grove_predict_station_fits(const grove_predict_sum *p);
-/* Packs what stations need; 0: no memory. */
 int grove_predict_station_pack(grove_predict_sum *p);
 void grove_predict_station_free(grove_predict_sum *p);
 /* Cuts the products as so many threads profit from. */

@@ -62,25 +62,31 @@ static inline void matrix_at(const grove_view *view, const char *at, grove_cplx6
     }
 }
 
-static inline void product(grove_cplx64 out[4], const grove_cplx64 a[4], const grove_cplx64 b[4])
-{
-    for (int i = 0; i < 4; i++) {
-        const grove_cplx64 *x = a + (i & 2), *y = b + (i & 1);
-        out[i].re = x[0].re * y[0].re - x[0].im * y[0].im + x[1].re * y[2].re - x[1].im * y[2].im;
-        out[i].im = x[0].re * y[0].im + x[0].im * y[0].re + x[1].re * y[2].im + x[1].im * y[2].re;
-    }
-}
+/* grove_mat_mul_double and what it is made of. */
+#define GROVE_NAME(x) x##_double
+#define cplx          grove_cplx64
+#define GROVE_JONES_BY_STEPS
+#include "cell_jones.h"
+#undef GROVE_JONES_BY_STEPS
+#undef cplx
+#undef GROVE_NAME
 
-/* Writes element e of a cell. */
-static inline void put_number(const grove_view *view, char *at, int e, double re, double im)
+/* Writes complex number e of a cell, as two numbers of that many bytes. */
+static inline void put_complex(char *at, int e, int bytes, double re, double im)
 {
-    if (view->bytes == 8) {
+    if (bytes == 8) {
         ((double *)(void *)at)[2 * e] = re;
         ((double *)(void *)at)[2 * e + 1] = im;
     } else {
         ((float *)(void *)at)[2 * e] = (float)re;
         ((float *)(void *)at)[2 * e + 1] = (float)im;
     }
+}
+
+/* Writes element e of a cell. */
+static inline void put_number(const grove_view *view, char *at, int e, double re, double im)
+{
+    put_complex(at, e, view->bytes, re, im);
 }
 
 #endif

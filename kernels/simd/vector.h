@@ -1,7 +1,7 @@
 /* Vectors of `real` for the instruction set that the file is compiled for, in the vector extension
  * that GCC and clang share. A file defines GROVE_REAL_SINGLE as 1 or 0 and includes this; GROVE_ISA
- * comes with the compiler's flags. `half` has the lanes of a part of a vector in double: vectors of
- * float are handled in two parts where double is needed. */
+ * comes with the compiler's flags. `doubles` has the lanes of a part of a vector in double: vectors
+ * of float are handled in two parts where double is needed. */
 #ifndef GROVE_KERNELS_VECTOR_H
 #define GROVE_KERNELS_VECTOR_H
 
@@ -18,12 +18,12 @@
 
 #if GROVE_REAL_SINGLE
 typedef float real;
-typedef int32_t whole;
+typedef int32_t integer;
 #define R(x) x##f
 enum { PARTS = 2, MANTISSA = 23 };
 #else
 typedef double real;
-typedef int64_t whole;
+typedef int64_t integer;
 #define R(x) x
 enum { PARTS = 1, MANTISSA = 52 };
 #endif
@@ -31,8 +31,8 @@ enum { PARTS = 1, MANTISSA = 52 };
 enum { LANES = VECTOR_BYTES / (int)sizeof(real), PART = LANES / PARTS };
 
 typedef real vec __attribute__((vector_size(VECTOR_BYTES)));
-typedef whole wholes __attribute__((vector_size(VECTOR_BYTES)));
-typedef double half __attribute__((vector_size(VECTOR_BYTES)));
+typedef integer integers __attribute__((vector_size(VECTOR_BYTES)));
+typedef double doubles __attribute__((vector_size(VECTOR_BYTES)));
 #if GROVE_REAL_SINGLE
 typedef real part __attribute__((vector_size(VECTOR_BYTES / 2)));
 #else
@@ -40,9 +40,9 @@ typedef vec part;
 #endif
 
 /* Parts that need not be aligned. */
-typedef double loose __attribute__((vector_size(VECTOR_BYTES), aligned(8), may_alias));
+typedef double unaligned __attribute__((vector_size(VECTOR_BYTES), aligned(8), may_alias));
 
-#define FORCE static inline __attribute__((always_inline))
+#define INLINE static inline __attribute__((always_inline))
 
 /* Added and subtracted, these leave the nearest whole number. */
 #define ROUND_DOUBLE 6755399441055744.0
@@ -62,13 +62,13 @@ typedef double loose __attribute__((vector_size(VECTOR_BYTES), aligned(8), may_a
 #define KEEP(x) ((void)0)
 #endif
 
-FORCE vec splat(real x)
+INLINE vec splat(real x)
 {
     return x - (vec){0};
 }
 
 /* Double to `real`: a vector from its parts. */
-FORCE vec narrow(const half x[PARTS])
+INLINE vec narrow(const doubles x[PARTS])
 {
 #if GROVE_REAL_SINGLE
     part a = __builtin_convertvector(x[0], part), b = __builtin_convertvector(x[1], part);
@@ -85,12 +85,12 @@ FORCE vec narrow(const half x[PARTS])
 }
 
 /* x * factor, the nearest whole number left out. */
-FORCE vec turns_of(const half x[PARTS], double factor)
+INLINE vec fractional_turns(const doubles x[PARTS], double factor)
 {
-    half rest[PARTS];
+    doubles rest[PARTS];
 
     for (int i = 0; i < PARTS; i++) {
-        half turns = x[i] * factor;
+        doubles turns = x[i] * factor;
         rest[i] = turns - ((turns + ROUND_DOUBLE) - ROUND_DOUBLE);
     }
     return narrow(rest);
@@ -99,7 +99,7 @@ FORCE vec turns_of(const half x[PARTS], double factor)
 /* cos and sin of 2 pi y, |y| <= 1/2, from those of half the angle: fits on [0, 1/4] of sin(pi y) /
  * y and cos(pi y) in y^2, by least squares in single precision, where a bias of the cosine would
  * add up over sources, else Chebyshev's. The sine is good to the last bits relatively. */
-FORCE void turn(vec y, vec *cosine, vec *sine)
+INLINE void phasor(vec y, vec *cosine, vec *sine)
 {
     vec t = y * y;
 #if GROVE_REAL_SINGLE
@@ -135,24 +135,24 @@ FORCE void turn(vec y, vec *cosine, vec *sine)
     *sine = (s + s) * c;
 }
 
-FORCE vec nearest(vec x)
+INLINE vec nearest(vec x)
 {
     return (x + ROUND_REAL) - ROUND_REAL;
 }
 
 /* Numbers too small to divide by become 1e-20, which changes no sinc. */
-FORCE vec guard(vec x)
+INLINE vec avoid_zero(vec x)
 {
-    wholes tiny = (x < R(1e-20)) & (x > -R(1e-20));
-    wholes bits = (tiny & (wholes)splat(R(1e-20))) | (~tiny & (wholes)x);
+    integers tiny = (x < R(1e-20)) & (x > -R(1e-20));
+    integers bits = (tiny & (integers)splat(R(1e-20))) | (~tiny & (integers)x);
     return (vec)bits;
 }
 
 /* sin(pi y); the sine is good to the last bits relatively. */
-FORCE vec sine_of_half_turns(vec y)
+INLINE vec sine_of_half_turns(vec y)
 {
     vec rounded = y + ROUND_REAL, r = y - (rounded - ROUND_REAL), t = r * r;
-    wholes odd = (wholes)rounded << (int)(8 * sizeof(real) - 1);
+    integers odd = (integers)rounded << (int)(8 * sizeof(real) - 1);
 #if GROVE_REAL_SINGLE
     vec s = t * 0.07765591227601387f + -0.5982904112834275f;
     s = s * t + 2.550077386528912f;
@@ -167,15 +167,15 @@ FORCE vec sine_of_half_turns(vec y)
     s = s * t + -5.1677127800497855;
     s = s * t + 3.1415926535897927;
 #endif
-    return (vec)((wholes)(s * r) ^ odd);
+    return (vec)((integers)(s * r) ^ odd);
 }
 
 /* sin(pi x) and pi x, of which neither is zero: their ratio is sinc, and so is the product of two
  * such ratios. */
-FORCE void sinc_parts(vec x, vec *sine, vec *angle)
+INLINE void sinc_parts(vec x, vec *sine, vec *angle)
 {
-    wholes tiny = (x < R(1e-15)) & (x > -R(1e-15));
-    vec y = (vec)((tiny & (wholes)splat(R(1e-15))) | (~tiny & (wholes)x));
+    integers tiny = (x < R(1e-15)) & (x > -R(1e-15));
+    vec y = (vec)((tiny & (integers)splat(R(1e-15))) | (~tiny & (integers)x));
 
     *sine = sine_of_half_turns(y);
     *angle = y * R(3.141592653589793238);
@@ -184,7 +184,7 @@ FORCE void sinc_parts(vec x, vec *sine, vec *angle)
 }
 
 /* sin(pi x) / (pi x) */
-FORCE vec sinc_turns(vec x)
+INLINE vec sinc_turns(vec x)
 {
     vec sine, angle;
 
@@ -193,10 +193,10 @@ FORCE vec sinc_turns(vec x)
 }
 
 /* exp(-x), x >= 0; 0 from where single precision ends. */
-FORCE vec decay(vec x)
+INLINE vec decay(vec x)
 {
-    wholes gone = x > R(80.0);
-    vec y = (vec)((wholes)x & ~gone) * -R(1.442695040888963407); /* or the power would overflow */
+    integers gone = x > R(80.0);
+    vec y = (vec)((integers)x & ~gone) * -R(1.442695040888963407); /* or the power would overflow */
     vec rounded = y + ROUND_REAL, f = y - (rounded - ROUND_REAL);
 #if GROVE_REAL_SINGLE
     vec e = f * 0.0001546144469856913f + 0.0013400428177615838f;
@@ -217,8 +217,28 @@ FORCE vec decay(vec x)
     e = e * f + 0.6931471805599453;
 #endif
     e = e * f + R(1.0);
-    wholes power = ((wholes)rounded - (wholes)splat(ROUND_REAL)) << MANTISSA;
-    return (vec)(((wholes)e + power) & ~gone);
+    integers power = ((integers)rounded - (integers)splat(ROUND_REAL)) << MANTISSA;
+    return (vec)(((integers)e + power) & ~gone);
+}
+
+/* ---- complex numbers: re, im ---- */
+
+/* to = a (re + i im); `to` may be `a`. */
+INLINE void complex_multiply(vec to[2], const vec a[2], vec re, vec im)
+{
+    vec x = a[0] * re - a[1] * im, y = a[0] * im + a[1] * re;
+
+    to[0] = x;
+    to[1] = y;
+}
+
+/* to += a (re + i im), rounded after each of the four products. */
+INLINE void complex_add_product(vec to[2], const vec a[2], vec re, vec im)
+{
+    to[0] += a[0] * re;
+    to[1] += a[1] * re;
+    to[0] -= a[1] * im;
+    to[1] += a[0] * im;
 }
 
 #endif

@@ -85,13 +85,13 @@ static void phases(const plan *p, double delay, lanes *z)
 
     if (channels->regular) {
         double start = channels->first + channels->step * (double)p->block;
-        recur(grove_turn(-start * delay), grove_turn(-channels->step * delay), z);
+        recur(grove_phasor(-start * delay), grove_phasor(-channels->step * delay), z);
         return;
     }
     for (int k = p->first; k < p->last; k++) {
-        grove_cplx64 turn = grove_turn(-p->freqs[k] * delay);
-        z->re[k] = turn.re;
-        z->im[k] = turn.im;
+        grove_cplx64 phasor = grove_phasor(-p->freqs[k] * delay);
+        z->re[k] = phasor.re;
+        z->im[k] = phasor.im;
     }
 }
 
@@ -189,8 +189,8 @@ static void surround(const plan *p, const row *r, int64_t source, cells *to)
         load_matrix(p, r, GROVE_PREDICT_LEFT, source, k, left);
         load_matrix(p, r, GROVE_PREDICT_BRIGHTNESS, source, k, middle);
         load_matrix(p, r, GROVE_PREDICT_RIGHT, source, k, right);
-        product(part, left, middle);
-        product(all, part, right);
+        grove_mat_mul_double(part, left, middle);
+        grove_mat_mul_double(all, part, right);
         for (int e = 0; e < p->elements; e++) {
             to->element[e].re[k] = all[element[e]].re;
             to->element[e].im[k] = all[element[e]].im;

@@ -1,20 +1,20 @@
-/* The sum over sources with every phase evaluated: few channels, or channels that are not equally
+/* Sums for rows with every phase evaluated: few channels, or channels that are not equally
  * spaced. */
-#ifndef GROVE_KERNELS_PREDICT_DIRECT_H
-#define GROVE_KERNELS_PREDICT_DIRECT_H
+#ifndef GROVE_KERNELS_PREDICT_ROWS_DIRECT_H
+#define GROVE_KERNELS_PREDICT_ROWS_DIRECT_H
 
-#include "predict_baseline.h"
+#include "predict_rows_phases.h"
 
 /* The phase of a source in a channel, with its shape and smearing. */
-FORCE void direct_phase(const work *w, int64_t source, double freq, double width, int smear_time,
-                        vec *re, vec *im)
+INLINE void direct_phase(const work *w, int64_t source, double freq, double width, int smear_time,
+                         vec *re, vec *im)
 {
     const grove_predict_job *job = w->job;
     const double *direction = job->direction + 3 * source;
-    half delay[PARTS], change[PARTS];
+    doubles delay[PARTS], change[PARTS];
 
     dot(w->uvw, direction, delay);
-    turn(turns_of(delay, -freq), re, im);
+    phasor(fractional_turns(delay, -freq), re, im);
     vec factor = splat(1);
     if (smear_time) {
         vec sine, angle, other = splat(1), over = other;
@@ -29,12 +29,12 @@ FORCE void direct_phase(const work *w, int64_t source, double freq, double width
     if (source >= job->points)
         factor *= decay(extent(w->uvw, job->ellipse + 4 * (source - job->points), freq));
     if (job->cutoff > 0)
-        factor = (vec)((wholes)factor & alive(w, source, freq, width));
+        factor = (vec)((integers)factor & above_cutoff(w, source, freq, width));
     *re *= factor;
     *im *= factor;
 }
 
-FORCE void put_sum(const work *w, int component, int channel, int imaginary, vec sum)
+INLINE void put_sum(const work *w, int component, int channel, int imaginary, vec sum)
 {
     double *to = w->sums + ((component * PREDICT_BLOCK + channel) * 2 + imaginary) * LANES;
 
@@ -42,8 +42,8 @@ FORCE void put_sum(const work *w, int component, int channel, int imaginary, vec
         to[lane] += (double)sum[lane];
 }
 
-FORCE void sum_channel(const work *w, int64_t from, int64_t to, int channel, int components,
-                       int smear_time)
+INLINE void sum_channel(const work *w, int64_t from, int64_t to, int channel, int components,
+                        int smear_time)
 {
     const grove_predict_job *job = w->job;
     const real *weight =

@@ -1,0 +1,161 @@
+/* Sums for rows, a row in each lane: all sources of a block of channels, in panels or directly. */
+#ifndef GROVE_KERNELS_PREDICT_ROWS_H
+#define GROVE_KERNELS_PREDICT_ROWS_H
+
+#include "predict_rows_direct.h"
+#include "predict_rows_flat.h"
+#include "predict_rows_jones.h"
+#include "predict_rows_spectra.h"
+
+static void flush(const work *w, panels *p)
+{
+    for (int c = 0; c < w->job->components; c++)
+        for (int j = w->from; j < w->to; j++)
+            for (int k = 0; k < SIDE; k++) {
+                quad *x = &p->parts[c][j][k], *sum = &p->channels[c][j][k];
+                int above = PREDICT_GROUP * j + SIDE + k, below = PREDICT_GROUP * j + SIDE - 1 - k;
+                put_sum(w, c, above, 0, sum->a + (x->a + x->c));
+                put_sum(w, c, above, 1, sum->b + (x->b + x->d));
+                put_sum(w, c, below, 0, sum->c + (x->a - x->c));
+                put_sum(w, c, below, 1, sum->d + (x->b - x->d));
+                memset(x, 0, sizeof(quad));
+                memset(sum, 0, sizeof(quad));
+            }
+}
+
+/* One function for each number of sums and kind of smearing: all arithmetic of a sum is the same in
+ * each of them. */
+#define DEFINE_ADD(components, smear)                                                              \
+    static void add_spectra_##components##smear(const work *w, panels *p, int64_t source,          \
+                                                int count)                                         \
+    {                                                                                              \
+        add_weighted(w, p, source, count, components, smear, 0);                                   \
+    }                                                                                              \
+    static void add_shapes_##components##smear(const work *w, panels *p, int64_t source,           \
+                                               int count)                                          \
+    {                                                                                              \
+        add_weighted(w, p, source, count, components, smear, 1);                                   \
+    }
+DEFINE_ADD(1, 0)
+DEFINE_ADD(1, 1)
+DEFINE_ADD(2, 0)
+DEFINE_ADD(2, 1)
+DEFINE_ADD(3, 0)
+DEFINE_ADD(3, 1)
+DEFINE_ADD(4, 0)
+DEFINE_ADD(4, 1)
+
+static void add_plain(const work *w, panels *p, int64_t source, int count)
+{
+    add_flat(w, p, source, count, 0);
+}
+
+static void add_smeared(const work *w, panels *p, int64_t source, int count)
+{
+    add_flat(w, p, source, count, 1);
+}
+
+typedef void add_fn(const work *w, panels *p, int64_t source, int count);
+
+static add_fn *const add_flat_by[2] = {add_plain, add_smeared};
+static add_fn *const add_spectra_by[PREDICT_COMPONENTS][2] = {
+    {add_spectra_10, add_spectra_11},
+    {add_spectra_20, add_spectra_21},
+    {add_spectra_30, add_spectra_31},
+    {add_spectra_40, add_spectra_41},
+};
+static add_fn *const add_shapes_by[PREDICT_COMPONENTS][2] = {
+    {add_shapes_10, add_shapes_11},
+    {add_shapes_20, add_shapes_21},
+    {add_shapes_30, add_shapes_31},
+    {add_shapes_40, add_shapes_41},
+};
+
+/* Sources [from, to) by one of these ways. */
+static void add_range(const work *w, panels *p, int64_t from, int64_t to, add_fn *add)
+{
+    for (int64_t source = from; source < to; source += CHUNK) {
+        int count = to - source < CHUNK ? (int)(to - source) : CHUNK;
+        if (!(w->job->cutoff > 0) || any_above_cutoff(w, source, count))
+            add(w, p, source, count);
+        if ((source - from) % FLUSH == FLUSH - CHUNK)
+            flush(w, p);
+    }
+    flush(w, p);
+}
+
+static void add_regular(const work *w)
+{
+    const grove_predict_job *job = w->job;
+    int factors = job->width && !job->equal_width;
+    add_fn *shapes = add_shapes_by[job->components - 1][job->smear_time];
+    panels p;
+
+    memset(&p.parts, 0, sizeof(p.parts));
+    memset(&p.channels, 0, sizeof(p.channels));
+    add_range(w, &p, 0, job->points,
+              factors               ? shapes
+              : job->weight_channel ? add_spectra_by[job->components - 1][job->smear_time]
+                                    : add_flat_by[job->smear_time]);
+    add_range(w, &p, job->points, job->points + job->gaussians, shapes);
+}
+
+/* Of smearing in time the factor that all sources share. */
+static void scale_sums(const work *w)
+{
+    for (int c = 0; c < w->job->components; c++)
+        for (int k = w->job->from; k < w->job->to; k++) {
+            double factor = w->job->reference / w->job->freq[k];
+            double *sum = w->sums + (c * PREDICT_BLOCK + k) * 2 * LANES;
+            for (int i = 0; i < 2 * LANES; i++)
+                sum[i] *= factor;
+        }
+}
+
+static void baseline(const grove_predict_job *job, const double *uvw, const double *change,
+                     double *sums)
+{
+    work w = {.job = job,
+              .uvw = uvw,
+              .change = change,
+              .sums = sums,
+              .from = job->from / PREDICT_GROUP,
+              .to = (job->to + PREDICT_GROUP - 1) / PREDICT_GROUP};
+
+    memset(sums, 0, sizeof(double) * 2 * LANES * PREDICT_BLOCK * (size_t)job->components);
+    if (!job->regular) {
+        add_direct(&w);
+        return;
+    }
+    add_regular(&w);
+    if (job->smear_time)
+        scale_sums(&w);
+}
+
+static void jones_sums(const grove_predict_jones *of, const double *uvw, const double *change,
+                       double *sums)
+{
+    const grove_predict_job *job = &of->sum;
+    work w = {.job = job,
+              .uvw = uvw,
+              .change = change,
+              .sums = sums,
+              .from = job->from / PREDICT_GROUP,
+              .to = (job->to + PREDICT_GROUP - 1) / PREDICT_GROUP};
+    int channels = of->varies || job->weight_channel || (job->width && !job->equal_width);
+    panels p;
+
+    memset(sums, 0, sizeof(double) * 2 * LANES * PREDICT_BLOCK * (size_t)job->components);
+    if (!job->regular) {
+        add_jones_all_direct(&w);
+        return;
+    }
+    memset(&p.parts, 0, sizeof(p.parts));
+    memset(&p.channels, 0, sizeof(p.channels));
+    add_range(&w, &p, 0, job->points, channels ? add_jones_channels : add_jones_flat);
+    add_range(&w, &p, job->points, job->points + job->gaussians, add_jones_channels);
+    if (job->smear_time)
+        scale_sums(&w);
+}
+
+#endif
