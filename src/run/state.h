@@ -37,10 +37,10 @@ struct grove_session {
     grove_error *attempt;  /* what a device says that may yet be helped */
     bool has_failed;       /* a device has, and it was said */
     bool fallen_back;      /* it was said that a device's memory does not do */
-    grove_buffer **kept;   /* by node: constants and members' data, while there are devices */
-    grove_traffic claimed; /* of what devices did, as far as it was counted for a node */
-    grove_busy *billed;    /* with profile: whom the evaluating thread has devices work for */
-    uint64_t fetched;      /* bytes copied back by the evaluating thread */
+    grove_buffer **resident; /* by node: constants and members' data, while there are devices */
+    grove_traffic counted; /* of what devices did, as far as it was counted for a node */
+    grove_busy *timed_for; /* with profile: to what time on devices is added */
+    uint64_t downloaded;   /* bytes copied to the host by the evaluating thread */
     grove_facts *facts;
     grove_cache *cache;
     grove_worker *worker;       /* reads ahead and writes behind; NULL: serial */
