@@ -155,13 +155,16 @@ static int apply(grove_session *session, grove_flag_rule *rule, sources *from,
 {
     grove_range own[GROVE_MAX_AXES];
     grove_launch launch;
+    bool none = false; /* nothing is folded */
     int order[GROVE_MAX_AXES], kept, count = order_axes(from, space, axes, value, order, &kept);
 
-    for (int d = 0; d < count; d++)
+    for (int d = 0; d < count; d++) {
         own[d] = space[order[d]];
+        none = none || (d >= kept && !own[d].count);
+    }
     grove_launch_begin(&launch, session, &grove_array_flag_rule, GROVE_LAUNCH_ON_HOST, own, count,
                        from->count);
-    for (int k = 0; k < from->count; k++) {
+    for (int k = 0; k < from->count && !none; k++) {
         if (!from->inputs[k] || !from->inputs[k]->flags)
             continue;
         grove_view view = reordered(&from->view[k], order, count);
