@@ -146,7 +146,7 @@ static bool is_there(const grove_accumulator *fold, const grove_sums *sums)
 {
     const grove_session *session = fold->session;
 
-    return grove_launch_is_away(session) && grove_buffer_is_on(sums->storage[0], session->device) &&
+    return grove_devices_in_use(session) && grove_buffer_is_on(sums->storage[0], session->device) &&
            !grove_buffer_is_on(sums->storage[0], NULL);
 }
 
@@ -167,10 +167,10 @@ static int add_value(const grove_accumulator *fold, grove_sums *to, grove_value 
     bool done = false;
     int code = 0;
 
-    if (grove_launch_is_there(session, input))
+    if (grove_buffer_is_on(input->data, session->device) && !grove_buffer_is_on(input->data, NULL))
         code = grove_sums_add_value_there(session, to, input, space, axes, outer, &done);
     if (!code && !done)
-        code = grove_launch_fetch(session, input);
+        code = grove_launch_to_host(session, input->data);
     if (code || done)
         return code;
     return grove_sums_add_value(to, input, space, axes, outer, session->host->threads, error);

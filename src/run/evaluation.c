@@ -1,5 +1,6 @@
-#include "run/launch.h"
+#include "run/devices.h"
 #include "run/pipeline.h"
+#include "run/usage.h"
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -19,7 +20,7 @@ static grove_plan_limits limits_of(const grove_session *session)
         .error = session->error,
         .budget = session->budget,
         .tile = {o->tile_times, o->tile_channels, o->tile_baselines},
-        .flights = grove_launch_flights(session),
+        .flights = grove_devices_tiles_in_flight(session),
         .devices = session->device_count > 0,
         .serial = o->serial,
         .parted = session->parted,
@@ -160,12 +161,12 @@ static void count(grove_session *session, double began)
     grove_cache_counters cache = grove_cache_count(session->cache);
     grove_counters *c = &session->counters;
 
-    grove_launch_settle(session);
+    grove_usage_wait(session);
     c->seconds += grove_now() - began;
     c->evictions = cache.evictions;
     c->cached_bytes = cache.bytes;
     c->peak_bytes = session->host->budget.peak;
-    grove_launch_count(session);
+    grove_usage_count(session);
 }
 
 static void take_value(const grove_evaluation *e, grove_value **value)
@@ -192,7 +193,7 @@ int grove_evaluation_run(grove_evaluation *e, grove_value **value)
         if (code != GROVE_AGAIN)
             break;
         drop_plan(e);
-        grove_launch_halve_budget(session);
+        grove_devices_halve_budget(session);
         int planned = plan(e);
         if (planned)
             return planned;

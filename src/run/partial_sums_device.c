@@ -18,14 +18,14 @@ static int find_axis(const grove_sums *to, const grove_axis *axis)
     return -1;
 }
 
-/* Numbers of `bytes` a cell, dense over the sums' ranges, seen from a space. `self` stands for the
- * buffer. */
-static grove_view view_of(const grove_sums *sums, grove_value *self, int64_t bytes,
-                          const grove_range *space, int axes)
+/* Numbers of `bytes` a cell, dense over the sums' ranges, seen from a space. */
+static grove_view view_of(const grove_sums *sums, int64_t bytes, const grove_range *space, int axes,
+                          int64_t *offset)
 {
-    grove_view view = {.data = self, .elements = sums->elements, .bytes = 8};
+    grove_view view = {.elements = sums->elements, .bytes = 8};
     int64_t steps[GROVE_MAX_AXES], step = bytes;
 
+    *offset = 0;
     for (int e = sums->axes - 1; e >= 0; e--) {
         steps[e] = step;
         step *= sums->range[e].count;
@@ -35,44 +35,54 @@ static grove_view view_of(const grove_sums *sums, grove_value *self, int64_t byt
         if (e < 0)
             continue;
         view.stride[d] = steps[e];
-        view.data = (char *)view.data + (space[d].first - sums->range[e].first) * steps[e];
+        *offset += (space[d].first - sums->range[e].first) * steps[e];
     }
     return view;
 }
 
-static int64_t number_bytes(const grove_sums *sums)
+/* Buffer 0 of the sums, or 1, which counts, as input k. */
+static void set_input(grove_launch *launch, int k, const grove_sums *sums, int buffer)
 {
-    return (int64_t)sums->elements * sums->parts * (int64_t)sizeof(double);
+    int64_t offset, bytes = sums->elements * (buffer ? 1 : sums->parts) * (int64_t)sizeof(double);
+    grove_view view = view_of(sums, bytes, launch->space, launch->args.axes, &offset);
+
+    view.complex_ = !buffer && sums->parts == 2;
+    if (sums->storage[buffer])
+        grove_launch_input_buffer(launch, k, sums->storage[buffer], &view, offset);
 }
 
-static int64_t count_bytes(const grove_sums *sums)
+/* The caller does it on the host. */
+static int decline(grove_session *session, const grove_launch *launch)
 {
-    return (int64_t)sums->elements * (int64_t)sizeof(int64_t);
+    (void)session;
+    *(bool *)launch->context = false;
+    return 0;
 }
 
 /* The space, and where the sums are; the outer axis' place. false: there is nothing to add. */
-static bool begin(grove_args *args, const grove_sums *to, const grove_range *space, int axes,
-                  const grove_axis *outer, grove_value *sums, grove_value *counts)
+static bool begin(grove_launch *launch, const grove_session *session, grove_sums *to,
+                  const grove_range *space, int axes, const grove_axis *outer, bool *done)
 {
     grove_fold_state state = {(int32_t)to->how, -1, 0};
+    int64_t offset, bytes = to->elements * to->parts * (int64_t)sizeof(double);
     bool any = true;
 
-    args->axes = axes;
-    args->inputs = GROVE_FOLD_COUNT + 1;
+    grove_launch_begin(launch, session, &grove_array_fold, GROVE_LAUNCH_BY_INPUT, space, axes,
+                       GROVE_FOLD_COUNT + 1);
+    launch->host = decline;
+    launch->context = done;
+    *done = true;
     for (int d = 0; d < axes; d++) {
-        args->size[d] = space[d].count;
-        args->axis[d] = space[d].axis->kind;
         any = any && space[d].count > 0;
         if (space[d].axis == outer)
             state.outer = d;
     }
-    memcpy(args->state.bytes, &state, sizeof(state));
-    sums->data = to->storage[0];
-    args->out = view_of(to, sums, number_bytes(to), space, axes);
-    args->out.complex_ = to->parts == 2;
-    counts->data = to->storage[1];
-    if (counts->data)
-        args->in[GROVE_FOLD_COUNT] = view_of(to, counts, count_bytes(to), space, axes);
+    memcpy(launch->args.state.bytes, &state, sizeof(state));
+    grove_view view = view_of(to, bytes, space, axes, &offset);
+    view.complex_ = to->parts == 2;
+    grove_launch_output_buffer(launch, &to->storage[0], grove_buffer_bytes(to->storage[0]), &view,
+                               offset);
+    set_input(launch, GROVE_FOLD_COUNT, to, 1);
     return any;
 }
 
@@ -80,98 +90,63 @@ int grove_sums_add_value_there(grove_session *session, grove_sums *to, grove_val
                                const grove_range *space, int axes, const grove_axis *outer,
                                bool *done)
 {
-    grove_value sums = {0}, counts = {0}, flags = {.data = value->flags};
-    grove_args args = {0};
-    grove_launch launch = {&grove_array_fold, &args, false, &sums, {value}};
+    double seconds = session->counters.kernel_seconds;
+    grove_launch launch;
 
-    *done = false;
-    if (!grove_launch_has(session, launch.kernel, false))
+    if (!begin(&launch, session, to, space, axes, outer, done))
         return 0;
-    if (!begin(&args, to, space, axes, outer, &sums, &counts)) {
-        *done = true;
-        return 0;
-    }
-    int code =
-        grove_value_layout(value, space, axes, 0, &args.in[GROVE_FOLD_NUMBERS], session->error);
-    if (code)
-        return code;
-    if (to->storage[1]) {
-        launch.in[GROVE_FOLD_COUNT] = &counts;
-        if (value->flags)
-            code = grove_value_flag_layout(value, &flags, space, axes, 0,
-                                           &args.in[GROVE_FOLD_FLAGS], session->error);
-        if (value->flags)
-            launch.in[GROVE_FOLD_FLAGS] = &flags;
-    }
-    return code ? code : grove_launch_run(session, &launch, done);
+    int code = grove_launch_input(&launch, GROVE_FOLD_NUMBERS, value, 0, session->error);
+    if (!code && to->storage[1])
+        code = grove_launch_input_flags(&launch, GROVE_FOLD_FLAGS, value, 0, session->error);
+    if (!code)
+        code = grove_launch_run(session, &launch);
+    session->counters.kernel_seconds = seconds; /* the caller counts them */
+    *done = *done && !code;
+    return code;
 }
 
 int grove_sums_add_there(grove_session *session, grove_sums *to, const grove_sums *from, bool *done)
 {
-    grove_value sums = {0}, counts = {0};
-    grove_value from_sums = {.data = from->storage[0]}, from_counts = {.data = from->storage[1]};
-    grove_args args = {0};
-    grove_launch launch = {&grove_array_fold, &args, false, &sums, {&from_sums}};
+    double seconds = session->counters.kernel_seconds;
+    grove_launch launch;
 
-    *done = false;
-    if (!grove_launch_has(session, launch.kernel, false))
+    if (!begin(&launch, session, to, from->range, from->axes, NULL, done))
         return 0;
-    if (!begin(&args, to, from->range, from->axes, NULL, &sums, &counts)) {
-        *done = true;
-        return 0;
-    }
-    args.in[GROVE_FOLD_NUMBERS] =
-        view_of(from, &from_sums, number_bytes(from), from->range, from->axes);
-    args.in[GROVE_FOLD_NUMBERS].complex_ = from->parts == 2;
-    if (from->storage[1]) {
-        args.in[GROVE_FOLD_COUNTS] =
-            view_of(from, &from_counts, count_bytes(from), from->range, from->axes);
-        launch.in[GROVE_FOLD_COUNTS] = &from_counts;
-        launch.in[GROVE_FOLD_COUNT] = &counts;
-    }
-    return grove_launch_run(session, &launch, done);
+    set_input(&launch, GROVE_FOLD_NUMBERS, from, 0);
+    set_input(&launch, GROVE_FOLD_COUNTS, from, 1);
+    int code = grove_launch_run(session, &launch);
+    session->counters.kernel_seconds = seconds;
+    *done = *done && !code;
+    return code;
 }
 
 int grove_sums_finish_there(grove_session *session, const grove_sums *sums, int64_t samples,
                             grove_value *value, bool flagged, bool *done)
 {
-    grove_value numbers = {.data = sums->storage[0]}, counts = {.data = sums->storage[1]};
-    grove_value flags = {0};
     grove_fold_state state = {(int32_t)sums->how, -1, samples};
-    grove_args args = {.axes = value->axes, .inputs = GROVE_FINISH_FLAGS + 1};
-    grove_launch launch = {&grove_array_fold_finish, &args, false, value, {&numbers}};
+    grove_launch launch;
 
-    *done = false;
-    if (!grove_value_cells(value) || !grove_launch_has(session, launch.kernel, false))
-        return 0;
-    memcpy(args.state.bytes, &state, sizeof(state));
-    for (int d = 0; d < value->axes; d++) {
-        args.size[d] = value->range[d].count;
-        args.axis[d] = value->range[d].axis->kind;
-    }
-    int code = grove_value_layout(value, value->range, value->axes, 0, &args.out, session->error);
-    if (code)
-        return code;
-    args.in[GROVE_FINISH_SUMS] =
-        view_of(sums, &numbers, number_bytes(sums), value->range, value->axes);
-    if (counts.data) {
-        args.in[GROVE_FINISH_COUNTS] =
-            view_of(sums, &counts, count_bytes(sums), value->range, value->axes);
-        launch.in[GROVE_FINISH_COUNTS] = &counts;
-    }
-    if (flagged) {
+    grove_launch_begin(&launch, session, &grove_array_fold_finish, GROVE_LAUNCH_BY_INPUT,
+                       value->range, value->axes, GROVE_FINISH_FLAGS + 1);
+    launch.host = decline;
+    launch.context = done;
+    *done = true;
+    memcpy(launch.args.state.bytes, &state, sizeof(state));
+    int code = grove_launch_output(&launch, value, session->error);
+    launch.double_precision = false; /* there is one */
+    set_input(&launch, GROVE_FINISH_SUMS, sums, 0);
+    set_input(&launch, GROVE_FINISH_COUNTS, sums, 1);
+    if (!code && flagged)
         code = grove_value_add_flags(value, session->host, (1u << value->axes) - 1, session->error);
-        flags.data = value->flags;
-        if (!code)
-            code = grove_value_flag_layout(value, &flags, value->range, value->axes, 0,
-                                           &args.in[GROVE_FINISH_FLAGS], session->error);
-        launch.in[GROVE_FINISH_FLAGS] = &flags;
-    }
     if (!code)
-        code = grove_launch_run(session, &launch, done);
+        code = grove_launch_input_flags(&launch, GROVE_FINISH_FLAGS, value, 0, session->error);
+    if (!code)
+        code = grove_launch_run(session, &launch);
+    *done = *done && !code;
     if (!*done) {
+        grove_buffer_unref(value->data);
         grove_buffer_unref(value->flags);
-        value->flags = NULL;
+        value->data = value->flags = NULL;
     }
     return code;
 }

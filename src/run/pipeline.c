@@ -1,5 +1,6 @@
 #include "run/pipeline.h"
 #include "run/launch.h"
+#include "run/usage.h"
 
 #include "base/memory.h"
 
@@ -54,10 +55,10 @@ static int find_addresses(grove_session *session, grove_write_call *call)
         if (!grove_buffer_is_on(value->data, NULL))
             __atomic_fetch_add(&session->nodes[call->action->id].device.bytes_down,
                                grove_buffer_bytes(value->data), __ATOMIC_RELAXED);
-        code = grove_launch_address(session, value->data, &at);
+        code = grove_launch_host_address(session, value->data, &at);
         call->arrays[k].data = at;
         if (!code && value->flags)
-            code = grove_launch_address(session, value->flags, &at);
+            code = grove_launch_host_address(session, value->flags, &at);
         call->arrays[k].flags = value->flags ? at : NULL;
     }
     return code;
@@ -73,9 +74,9 @@ static void write_calls(void *context)
     for (int i = 0; i < w->count && !w->job.code; i++) {
         grove_write_call *call = &w->calls[i];
         double began = grove_now();
-        grove_launch_bill(session, &session->nodes[call->action->id].busy);
+        grove_usage_time_for(session, &session->nodes[call->action->id].busy);
         w->job.code = find_addresses(session, call);
-        grove_launch_bill(session, NULL);
+        grove_usage_time_for(session, NULL);
         double fetched = grove_now();
         if (!w->job.code)
             w->job.code = grove_io_write(session, call->action, call->arrays, call->count);
@@ -171,7 +172,7 @@ grove_pipeline *grove_pipeline_new(grove_evaluation *evaluation, grove_pass *pas
     grove_pipeline *line = grove_alloc(sizeof(*line));
     grove_session *session = evaluation->session;
     const grove_program *program = pass->program;
-    int flights = grove_launch_flights(session);
+    int flights = grove_devices_tiles_in_flight(session);
 
     line->evaluation = evaluation;
     line->pass = pass;
@@ -219,7 +220,7 @@ static int run_tile(grove_pipeline *line, const grove_tile *next)
     grove_writing *w = grove_pipeline_writing(line);
     int code = grove_walk_begin(walk, &line->at, next);
 
-    grove_launch_turn(session, walk->number);
+    grove_devices_choose(session, walk->number);
     if (!code && grove_interrupted())
         code = GROVE_INTERRUPTED;
     if (!code) {

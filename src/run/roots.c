@@ -1,6 +1,7 @@
 /* What the roots of a pass do with a tile: actions write, reductions add, values are stored. */
-#include "run/launch.h"
+#include "run/copy.h"
 #include "run/pipeline.h"
+#include "run/usage.h"
 
 #include "base/memory.h"
 
@@ -57,8 +58,8 @@ static int dense_input(const grove_pipeline *line, const grove_step *root, int k
         *dense = grove_value_ref(value);
         return 0;
     }
-    return grove_copy_dense(line->run.session, value, node->inputs[k].side, space, axes, false,
-                            dense);
+    return grove_copy_dense(line->run.session, value, node->inputs[k].side, space, axes,
+                            GROVE_LAUNCH_ON_HOST, dense);
 }
 
 /* Whether the root has this tile already: it lacks an axis along which this is not the first. */
@@ -90,7 +91,7 @@ static int take_action(grove_pipeline *line, const grove_step *step)
         grove_walk_hold(line->run.walk, call->values[k]);
         to_array(call->values[k], step->node->inputs[k].node, &call->arrays[k]);
         if (!grove_buffer_is_on(call->values[k]->data, NULL))
-            grove_launch_room(session, grove_buffer_bytes(call->values[k]->data));
+            grove_devices_make_host_room(session, grove_buffer_bytes(call->values[k]->data));
     }
     if (!code && call->values[0]) {
         grove_pipeline_count(line, (double)call->arrays[0].cells);
@@ -105,7 +106,7 @@ static int take_store(grove_pipeline *line, grove_gathered *gathered, const grov
     grove_session *session = line->run.session;
     const grove_program *p = line->run.program;
     const grove_step *in = &p->steps[step->input[0]];
-    grove_value *value = grove_run_value(&line->run, step->input[0]), *dense = NULL;
+    grove_value *value = grove_run_value(&line->run, step->input[0]);
     grove_range range[GROVE_MAX_AXES];
     grove_spot whole = {.tile = p->block};
 
@@ -123,11 +124,7 @@ static int take_store(grove_pipeline *line, grove_gathered *gathered, const grov
         gathered->stored->unit = value->unit;
     }
     /* with flags along all axes */
-    int code = grove_copy_dense(session, value, 0, value->range, value->axes, false, &dense);
-    if (!code)
-        grove_copy_part(gathered->stored, dense);
-    grove_value_unref(dense);
-    return code;
+    return grove_copy_into(session, value, gathered->stored);
 }
 
 int grove_roots_take(grove_run *run, const grove_step *step)
@@ -163,11 +160,11 @@ static int take_result(grove_pipeline *line, const grove_node *node, grove_gathe
         range[d] = (grove_range){node->axes[d], 0, node->axes[d]->size};
     grove_value_unref(*result);
     *result = NULL;
-    grove_launch_bill(session, &session->nodes[node->id].busy);
+    grove_usage_time_for(session, &session->nodes[node->id].busy);
     int code = grove_accumulator_value(gathered->sums, range, facts->double_, facts->flagged,
                                        result, session->error);
-    grove_launch_claim(session, node);
-    grove_launch_bill(session, NULL);
+    grove_usage_count_for(session, node);
+    grove_usage_time_for(session, NULL);
     grove_accumulator_free(gathered->sums);
     gathered->sums = NULL;
     if (code)

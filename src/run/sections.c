@@ -1,5 +1,6 @@
 /* Sums that a class takes over sources, section by section: memory need not hold what all sources
  * have at once. Sections are the same for every tile; they are added in double, in order. */
+#include "run/flags.h"
 #include "run/launch.h"
 #include "run/partial_sums.h"
 #include "run/step.h"
@@ -16,11 +17,11 @@ static int add_part(const grove_run *run, grove_sums *sums, grove_value *part)
     bool done = false;
     int code = 0;
 
-    if (grove_launch_is_there(session, part))
+    if (grove_buffer_is_on(part->data, session->device) && !grove_buffer_is_on(part->data, NULL))
         code =
             grove_sums_add_value_there(session, sums, part, part->range, part->axes, NULL, &done);
     if (!code && !done)
-        code = grove_launch_fetch(session, part);
+        code = grove_launch_to_host(session, part->data);
     if (code || done)
         return code;
     return grove_sums_add_value(sums, part, part->range, part->axes, NULL, session->host->threads,
@@ -34,7 +35,7 @@ static int add_flags(const grove_run *run, const grove_step *step, grove_value *
     if (!part->flags)
         return 0;
     int code = sum->flags ? 0 : grove_step_store_flags(run, step, sum);
-    return code ? code : grove_flags_merge(run, part, sum);
+    return code ? code : grove_flags_merge(run->session, part, sum);
 }
 
 static int finish(const grove_run *run, grove_sums *sums, grove_value *value)

@@ -1,4 +1,4 @@
-#include "run/launch.h"
+#include "run/devices.h"
 #include "run/pipeline.h"
 
 #include "base/log.h"
@@ -41,11 +41,11 @@ static bool checks(void)
 static int start(grove_session *session, grove_error *error)
 {
     const grove_session_options *options = &session->options;
-    int code = grove_launch_open(session, error);
+    int code = grove_devices_open(session, error);
 
     session->memory = memory_of(options);
     session->host->budget.limit = session->memory;
-    grove_launch_budget(session);
+    grove_devices_set_budget(session);
     session->facts = grove_facts_new(session->tree, options->double_precision);
     session->cache = grove_cache_new(cache_of(session));
     session->nodes = grove_alloc((session->tree->node_count + 1) * sizeof(grove_node_counters));
@@ -82,7 +82,7 @@ void grove_session_free(grove_session *session)
         session->observer.close(session->observer.context);
     free(session->facts);
     free(session->nodes);
-    grove_launch_close(session);
+    grove_devices_close(session);
     free(session);
 }
 

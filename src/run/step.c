@@ -1,5 +1,6 @@
 #include "run/step.h"
-#include "run/launch.h"
+#include "run/devices.h"
+#include "run/usage.h"
 
 #include "base/log.h"
 
@@ -29,7 +30,7 @@ void grove_run_hit(grove_walk *walk, int s)
 
     session->nodes[node->id].hits++;
     session->counters.hits++;
-    if (grove_launch_is_away(session) && grove_buffer_is_on(value->data, session->device)) {
+    if (grove_devices_in_use(session) && grove_buffer_is_on(value->data, session->device)) {
         session->nodes[node->id].device_hits++;
         session->counters.device_hits++;
     }
@@ -97,7 +98,7 @@ int grove_step_store(grove_run *run, const grove_step *step, bool flagged, grove
     size_t before = grove_error_count(session->error), bytes;
     int code = 0;
 
-    grove_launch_room(session, grove_step_bytes(run->program, &run->walk->spot, step));
+    grove_devices_make_host_room(session, grove_step_bytes(run->program, &run->walk->spot, step));
     if (grove_value_size(value, &bytes))
         value->data = grove_buffer_new(session->host, bytes, session->error);
     else
@@ -299,7 +300,7 @@ static int make_root(grove_run *run, const grove_step *step)
     int code =
         step->collects ? fold_input(run, step, run->fold_of(run, step)) : run->take(run, step);
 
-    grove_launch_claim(run->session, step->node);
+    grove_usage_count_for(run->session, step->node);
     return code;
 }
 
@@ -323,7 +324,7 @@ static int make_step(grove_run *run, const grove_step *step, grove_value **value
     if (step->kind == GROVE_STEP_ROOT)
         return make_root(run, step);
     int code = compute(run, step, value);
-    grove_launch_claim(session, step->node);
+    grove_usage_count_for(session, step->node);
     double ended = grove_now();
     if (code) {
         if (code == GROVE_INTERRUPTED || code == GROVE_AGAIN)
@@ -347,14 +348,14 @@ int grove_run_make(grove_walk *walk, int s, void **made)
     grove_run *run = walk->context;
     const grove_step *step = &run->program->steps[s];
     grove_session *session = run->session;
-    grove_busy *outer = session->billed;
+    grove_busy *outer = session->timed_for;
     grove_value *value = NULL;
 
     if (session->options.profile)
-        grove_launch_bill(session, session->billed = &session->nodes[step->node->id].busy);
+        grove_usage_time_for(session, session->timed_for = &session->nodes[step->node->id].busy);
     int code = make_step(run, step, &value);
     if (session->options.profile)
-        grove_launch_bill(session, session->billed = outer);
+        grove_usage_time_for(session, session->timed_for = outer);
     *made = value;
     return code;
 }
