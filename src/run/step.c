@@ -194,7 +194,7 @@ static int read_now(grove_run *run, grove_step *step)
     return step->value ? grove_step_read(run->session, step, step->value) : GROVE_NO_MEMORY;
 }
 
-/* ---- reductions ---- */
+/* ---- loops over chunks ---- */
 
 static void let_go(grove_program *p, const grove_step *step)
 {
@@ -221,43 +221,6 @@ static int run_list(grove_run *run, const grove_loop *loop)
     return 0;
 }
 
-/* The ranges of a reduction's input: what its step has, chunks of one axis, and whole axes. */
-static int input_space(const grove_run *run, const grove_step *step, grove_range *space)
-{
-    const grove_node *in = step->node->inputs[0].node;
-    const grove_program *p = run->program;
-    grove_range own[GROVE_MAX_AXES];
-
-    grove_step_ranges(p, step, own);
-    for (int d = 0; d < in->axis_count; d++) {
-        const grove_axis *axis = in->axes[d];
-        space[d] = (grove_range){axis, 0, axis->size};
-        for (int e = 0; e < step->axes; e++)
-            if (own[e].axis == axis)
-                space[d] = own[e];
-        if (step->body && p->loops[step->body].axis == axis)
-            space[d] = (grove_range){axis, p->loops[step->body].first, p->loops[step->body].count};
-    }
-    return in->axis_count;
-}
-
-static int add_input(grove_run *run, const grove_step *step, grove_accumulator *fold, bool chunk)
-{
-    grove_session *session = run->session;
-    grove_range space[GROVE_MAX_AXES];
-    int axes = input_space(run, step, space);
-    double began = grove_now();
-
-    if (step->collects) /* what a whole pass gathers cannot be taken back */
-        session->may_yield = false;
-    int code =
-        grove_accumulator_add(fold, &run->program->tile, run->program->steps[step->input[0]].value,
-                              space, axes, chunk, session->error);
-
-    session->counters.kernel_seconds += grove_now() - began;
-    return code;
-}
-
 int grove_run_body(grove_run *run, const grove_step *step, int64_t first)
 {
     grove_loop *loop = &run->program->loops[step->body];
@@ -277,46 +240,6 @@ void grove_run_end_body(grove_run *run, const grove_step *step)
         grove_value_unref(in->value);
         in->value = NULL;
     }
-}
-
-static int fold_input(grove_run *run, const grove_step *step, grove_accumulator *fold)
-{
-    grove_program *p = run->program;
-
-    if (!step->body)
-        return add_input(run, step, fold, false);
-    for (int64_t first = 0; first < p->loops[step->body].axis->size;) {
-        int code = grove_run_body(run, step, first);
-        if (!code)
-            code = add_input(run, step, fold, true);
-        grove_run_end_body(run, step);
-        if (code)
-            return code;
-        first += p->loops[step->body].count;
-    }
-    double began = grove_now();
-    int code = grove_accumulator_end_chunks(fold, &p->tile, run->session->error);
-    run->session->counters.kernel_seconds += grove_now() - began;
-    return code;
-}
-
-static int reduce(grove_run *run, grove_step *step)
-{
-    grove_program *p = run->program;
-    grove_range range[GROVE_MAX_AXES];
-    /* what is cut here is not reduced, or it would be a pass of its own */
-    grove_accumulator *fold =
-        grove_accumulator_new(run->session, step->node, &p->tile, 0, step->flagged);
-    int code = fold_input(run, step, fold);
-
-    grove_step_ranges(p, step, range);
-    if (!code)
-        code = grove_accumulator_value(fold, range, step->double_, step->flagged, &step->value,
-                                       run->session->error);
-    if (!code)
-        memcpy(&step->value->unit, &step->node->form.unit, sizeof(step->value->unit));
-    grove_accumulator_free(fold);
-    return code;
 }
 
 /* ---- steps ---- */
@@ -340,7 +263,7 @@ static int compute(grove_run *run, grove_step *step)
     case GROVE_STEP_SELECT:
         return grove_compute_select(run, step);
     case GROVE_STEP_REDUCE:
-        return reduce(run, step);
+        return grove_compute_reduction(run, step);
     default:
         return step->body ? grove_compute_sections(run, step) : grove_compute_class(run, step);
     }
@@ -377,8 +300,8 @@ static void account(grove_run *run, const grove_step *step, double began, double
 
 static int run_root(grove_run *run, const grove_step *step)
 {
-    int code =
-        step->collects ? fold_input(run, step, run->fold_of(run, step)) : run->take(run, step);
+    int code = step->collects ? grove_reduce_input(run, step, run->fold_of(run, step))
+                              : run->take(run, step);
 
     grove_launch_claim(run->session, step->node);
     return code;

@@ -44,6 +44,9 @@ int grove_compute_data(grove_run *run, grove_step *step);
 int grove_compute_cast(grove_run *run, grove_step *step);
 int grove_compute_select(grove_run *run, grove_step *step);
 int grove_compute_class(grove_run *run, grove_step *step);
+/* reduce.c: a reduction of what one tile has; and adding the input of one to an accumulator. */
+int grove_compute_reduction(grove_run *run, grove_step *step);
+int grove_reduce_input(grove_run *run, const grove_step *step, grove_accumulator *accumulator);
 /* sections.c: the same for a sum over sources, by the chunks of its body. */
 int grove_compute_sections(grove_run *run, grove_step *step);
 /* blank.c: 0 in a class's value, on the device, where an input taken for its flags has them all. */
