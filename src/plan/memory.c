@@ -143,7 +143,7 @@ static void mark(walk *w, bool first)
     }
 }
 
-static uint64_t fold_bytes(const walk *w, const grove_step *step, unsigned divided)
+static uint64_t accumulator_bytes(const walk *w, const grove_step *step, unsigned divided)
 {
     grove_range space[GROVE_MAX_AXES];
     const grove_node *in = step->node->inputs[0].node;
@@ -253,7 +253,7 @@ static void walk_step(walk *w, int s, int tile)
         return;
     }
     if (step->kind == GROVE_STEP_REDUCE || step->body) {
-        int partial = take_block(w, step->kind == GROVE_STEP_REDUCE ? fold_bytes(w, step, 0)
+        int partial = take_block(w, step->kind == GROVE_STEP_REDUCE ? accumulator_bytes(w, step, 0)
                                                                     : sum_bytes(w, step));
         walk_body(w, step, tile);
         w->of[s] = take_block(w, bytes);
@@ -331,7 +331,7 @@ static uint64_t lasting_bytes(const walk *w)
         if (step->kind != GROVE_STEP_ROOT)
             continue;
         if (step->collects)
-            sum += fold_bytes(w, step, w->p->divided);
+            sum += accumulator_bytes(w, step, w->p->divided);
         else if (w->pass->roots[step->root].kind == GROVE_ROOT_STORE && w->p->divided) {
             const grove_step *in = &w->p->steps[step->input[0]];
             grove_block tile = w->p->tile;

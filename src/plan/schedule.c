@@ -206,7 +206,7 @@ void grove_schedule_free(grove_schedule *s)
     for (int i = 0; i < s->count; i++) {
         grove_pass *pass = &s->passes[i];
         for (int r = 0; r < pass->root_count; r++) {
-            grove_accumulator_free(pass->roots[r].fold);
+            grove_accumulator_free(pass->roots[r].accumulator);
             grove_value_unref(pass->roots[r].stored);
         }
         free(pass->roots);

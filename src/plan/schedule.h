@@ -20,9 +20,9 @@ typedef struct {
     grove_root_kind kind;
     grove_node *node;
     int stage;
-    unsigned follows;        /* bits of the cuts that it has axes for */
-    int step;                /* of the program */
-    grove_accumulator *fold; /* COLLECT: so far */
+    unsigned follows;               /* bits of the cuts that it has axes for */
+    int step;                       /* of the program */
+    grove_accumulator *accumulator; /* COLLECT: so far */
     grove_value *stored;
 } grove_root;
 

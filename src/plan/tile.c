@@ -58,7 +58,7 @@ static bool may_divide(const grove_pass *pass, int cut)
     if (pass->program->divided >> cut & 1)
         return true;
     for (int i = 0; i < pass->root_count; i++)
-        if (pass->roots[i].fold || pass->roots[i].stored)
+        if (pass->roots[i].accumulator || pass->roots[i].stored)
             return false;
     return pass->program->cuttable >> cut & 1;
 }

@@ -370,16 +370,16 @@ static int take(grove_run *run, const grove_step *step)
     return root->kind == GROVE_ROOT_STORE ? take_store(line, root, step) : take_action(line, step);
 }
 
-static grove_accumulator *fold_of(grove_run *run, const grove_step *step)
+static grove_accumulator *accumulator_of(grove_run *run, const grove_step *step)
 {
     pipeline *line = run->context;
     grove_root *root = &line->pass->roots[step->root];
     grove_program *p = line->pass->program;
 
-    if (!root->fold)
-        root->fold = grove_accumulator_new(line->schedule->session, step->node, &p->block,
-                                           p->divided, step->flagged);
-    return root->fold;
+    if (!root->accumulator)
+        root->accumulator = grove_accumulator_new(line->schedule->session, step->node, &p->block,
+                                                  p->divided, step->flagged);
+    return root->accumulator;
 }
 
 /* ---- the pass ---- */
@@ -510,12 +510,12 @@ static int take_results(pipeline *line)
             range[d] = (grove_range){node->axes[d], 0, node->axes[d]->size};
         const grove_facts *facts = &session->facts[node->id];
         grove_launch_bill(session, &session->nodes[node->id].busy);
-        int code = grove_accumulator_value(root->fold, range, facts->double_, facts->flagged,
-                                           &line->schedule->results[node->id], session->error);
+        int code = grove_accumulator_finish(root->accumulator, range, facts->double_,
+                                            facts->flagged, &line->schedule->results[node->id]);
         grove_launch_claim(session, node);
         grove_launch_bill(session, NULL);
-        grove_accumulator_free(root->fold);
-        root->fold = NULL;
+        grove_accumulator_free(root->accumulator);
+        root->accumulator = NULL;
         if (code)
             return code;
         memcpy(&line->schedule->results[node->id]->unit, &node->form.unit, sizeof(grove_unit));
@@ -546,7 +546,7 @@ static int run_pass(grove_schedule *schedule, grove_pass *pass)
     line->pass = pass;
     line->flights = grove_launch_flights(session);
     line->writing = grove_alloc((size_t)line->flights * sizeof(*line->writing));
-    line->run = (grove_run){session, pass->program, schedule->results, take, fold_of, line};
+    line->run = (grove_run){session, pass->program, schedule->results, take, accumulator_of, line};
     find_ahead(line);
     if (session->options.progress && cells_of(pass) > 0)
         line->progress = grove_progress_new("run", "vis", cells_of(pass));

@@ -25,7 +25,8 @@ static int input_space(const grove_run *run, const grove_step *step, grove_range
     return in->axis_count;
 }
 
-static int add_input(grove_run *run, const grove_step *step, grove_accumulator *fold, bool chunk)
+static int add_input(grove_run *run, const grove_step *step, grove_accumulator *accumulator,
+                     bool chunk)
 {
     grove_session *session = run->session;
     grove_range space[GROVE_MAX_AXES];
@@ -34,31 +35,30 @@ static int add_input(grove_run *run, const grove_step *step, grove_accumulator *
 
     if (step->collects) /* what a whole pass gathers cannot be taken back */
         session->may_yield = false;
-    int code =
-        grove_accumulator_add(fold, &run->program->tile, run->program->steps[step->input[0]].value,
-                              space, axes, chunk, session->error);
+    int code = grove_accumulator_add(accumulator, &run->program->tile,
+                                     run->program->steps[step->input[0]].value, space, axes, chunk);
 
     session->counters.kernel_seconds += grove_now() - began;
     return code;
 }
 
-int grove_reduce_input(grove_run *run, const grove_step *step, grove_accumulator *fold)
+int grove_reduce_input(grove_run *run, const grove_step *step, grove_accumulator *accumulator)
 {
     grove_program *p = run->program;
 
     if (!step->body)
-        return add_input(run, step, fold, false);
+        return add_input(run, step, accumulator, false);
     for (int64_t first = 0; first < p->loops[step->body].axis->size;) {
         int code = grove_run_body(run, step, first);
         if (!code)
-            code = add_input(run, step, fold, true);
+            code = add_input(run, step, accumulator, true);
         grove_run_end_body(run, step);
         if (code)
             return code;
         first += p->loops[step->body].count;
     }
     double began = grove_now();
-    int code = grove_accumulator_end_chunks(fold, &p->tile, run->session->error);
+    int code = grove_accumulator_end_chunks(accumulator, &p->tile);
     run->session->counters.kernel_seconds += grove_now() - began;
     return code;
 }
@@ -68,16 +68,16 @@ int grove_compute_reduction(grove_run *run, grove_step *step)
     grove_program *p = run->program;
     grove_range range[GROVE_MAX_AXES];
     /* what is cut here is not reduced, or it would be a pass of its own */
-    grove_accumulator *fold =
+    grove_accumulator *accumulator =
         grove_accumulator_new(run->session, step->node, &p->tile, 0, step->flagged);
-    int code = grove_reduce_input(run, step, fold);
+    int code = grove_reduce_input(run, step, accumulator);
 
     grove_step_ranges(p, step, range);
     if (!code)
-        code = grove_accumulator_value(fold, range, step->double_, step->flagged, &step->value,
-                                       run->session->error);
+        code = grove_accumulator_finish(accumulator, range, step->double_, step->flagged,
+                                        &step->value);
     if (!code)
         memcpy(&step->value->unit, &step->node->form.unit, sizeof(step->value->unit));
-    grove_accumulator_free(fold);
+    grove_accumulator_free(accumulator);
     return code;
 }

@@ -300,7 +300,7 @@ static void account(grove_run *run, const grove_step *step, double began, double
 
 static int run_root(grove_run *run, const grove_step *step)
 {
-    int code = step->collects ? grove_reduce_input(run, step, run->fold_of(run, step))
+    int code = step->collects ? grove_reduce_input(run, step, run->accumulator_of(run, step))
                               : run->take(run, step);
 
     grove_launch_claim(run->session, step->node);
