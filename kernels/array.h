@@ -1,4 +1,5 @@
 /* What the framework does to arrays whatever they mean. */
+#include "flag_rule.h"
 #define array_number     GROVE_NAME(grove_array_number)
 #define array_put_number GROVE_NAME(grove_array_put_number)
 
@@ -47,4 +48,19 @@ GROVE_CELL(blank)
         return;
     for (int n = 0; n < out->elements * (out->complex_ ? 2 : 1); n++)
         array_put_number(c->out, out->bytes, n, 0);
+}
+
+/* A byte of flags from those of the inputs that have some, by a grove_flag_rule. */
+GROVE_CELL(flag_rule)
+{
+    const grove_flag_rule *rule = GROVE_STATE(c, grove_flag_rule);
+    unsigned to = 0;
+
+    for (int k = 0; k < c->args->inputs; k++) {
+        const unsigned char *bits = (const unsigned char *)c->in[k];
+        if (bits)
+            to |= rule->folded ? grove_flag_fold(rule, c->args, k, bits)
+                               : grove_flag_bits(rule, k, *bits);
+    }
+    *(unsigned char *)c->out = (unsigned char)to;
 }

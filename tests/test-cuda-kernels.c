@@ -33,11 +33,12 @@
 
 /* What cells look like, one word each: first the output, then the inputs. A digit: the number of
  * elements; then c or r for complex or real in the run's precision, d for doubles, z for doubles
- * that are 0 or 1; "-": not given. A factor after * scales its numbers. */
+ * that are 0 or 1, b for bytes; "-": not given. A factor after * scales its numbers. */
 typedef struct {
     grove_kernel kernel;
     const char *cells;
-    double state; /* as a double at the front of the state; gains: the kind */
+    double state; /* as a double at the front of the state; gains: the kind; flag_rule: axes that
+                     are folded */
 } sample;
 
 #define ELEMENTARY(name, cells)                                                                    \
@@ -74,6 +75,8 @@ static const sample samples[] = {
     {GROVE_KERNEL(cast), "3d 3r", 0},
     {GROVE_KERNEL(cast), "1c 4c", 1.5e-323},   /* the third element: 3 as an integer */
     {GROVE_KERNEL(blank), "4c 1r", 4.94e-324}, /* where the lowest bit is set: 1 as an integer */
+    {GROVE_KERNEL(flag_rule), "1b 1b 1b", 0},
+    {GROVE_KERNEL(flag_rule), "1b - 1b 1b 1b 1b", 2},
     {GROVE_KERNEL(beam_airy), "1r 3d*0.01 1d*1e9 1d*25", 0},
     {GROVE_KERNEL(beam_gaussian), "1r 3d*0.01 1d*1e9 1d*25 -", 1.2},
     {GROVE_KERNEL(beam_gaussian), "1r 3d*0.01 - - 1d*0.01", 0},
@@ -139,7 +142,7 @@ static size_t set_view(grove_view *view, const char *word, int k, bool double_)
                   : elements == 3 ? GROVE_VECTOR
                                   : GROVE_MATRIX;
     view->complex_ = word[1] == 'c';
-    view->bytes = wide ? 8 : 4;
+    view->bytes = word[1] == 'b' ? 1 : wide ? 8 : 4;
     int64_t step = (int64_t)elements * (view->complex_ ? 2 : 1) * view->bytes;
     for (int d = AXES - 1; d >= 0; d--) {
         if (!(varies >> d & 1))
@@ -165,7 +168,9 @@ static void fill(const grove_view *view, const char *word, size_t bytes, int k, 
         double x = word[1] == 'z'   ? (double)(n % 2)
                    : word[1] == 'c' ? scale * normal[0]
                                     : scale * (0.5 + fmod(fabs(normal[0]), 1));
-        if (view->bytes == 8)
+        if (view->bytes == 1)
+            ((unsigned char *)to)[n] = (unsigned char)(normal[0] > 0 ? 255 * fabs(normal[1]) : 0);
+        else if (view->bytes == 8)
             ((double *)to)[n] = x;
         else
             ((float *)to)[n] = (float)x;
@@ -176,7 +181,15 @@ static void set_state(grove_args *args, const sample *s)
 {
     grove_gains gains = {0.1, 0.5, 100, 3, 17, (int32_t)s->state, 0};
 
-    if (!strcmp(s->kernel.name, "gains"))
+    grove_flag_rule rule = {{0x8040201008040201u, 0x000000000c0c0303u, 0x0f0f0f0f0f0f0f0fu,
+                             0x0302010003020100u, 0x8040201008040201u},
+                            {0, 15},
+                            (int32_t)s->state};
+
+    if (!strcmp(s->kernel.name, "flag_rule")) {
+        memcpy(args->state.bytes, &rule, sizeof(rule));
+        args->axes -= rule.folded;
+    } else if (!strcmp(s->kernel.name, "gains"))
         memcpy(args->state.bytes, &gains, sizeof(gains));
     else
         memcpy(args->state.bytes, &s->state, sizeof(s->state));
@@ -207,14 +220,20 @@ static grove_args host_args(const sample *s, bool double_, size_t bytes[1 + GROV
     return args;
 }
 
+static double number_at(const grove_view *view, const void *numbers, size_t n)
+{
+    return view->bytes == 8   ? ((const double *)numbers)[n]
+           : view->bytes == 4 ? (double)((const float *)numbers)[n]
+                              : (double)((const unsigned char *)numbers)[n];
+}
+
 static void compare(const sample *s, const grove_view *view, size_t bytes, const void *cpu,
                     const void *cuda)
 {
     double error = 0, size = 0, most = view->bytes == 8 ? 1e-13 : 1e-6;
 
     for (size_t n = 0; n < bytes / (size_t)view->bytes; n++) {
-        double x = view->bytes == 8 ? ((const double *)cpu)[n] : ((const float *)cpu)[n];
-        double y = view->bytes == 8 ? ((const double *)cuda)[n] : ((const float *)cuda)[n];
+        double x = number_at(view, cpu, n), y = number_at(view, cuda, n);
         if (isnan(x) && isnan(y))
             continue;
         error += (x - y) * (x - y);
@@ -234,7 +253,8 @@ static void run_sample(grove_device *device, const sample *s, bool double_)
     grove_cells_fn cells = double_ ? s->kernel.double_precision : s->kernel.single_precision;
     void *result = malloc(bytes[0]);
 
-    fill(&args.out, "4c", bytes[0], 20, args.out.data); /* what was there before */
+    fill(&args.out, args.out.bytes == 1 ? "1b" : "4c", bytes[0], 20,
+         args.out.data); /* what was there before */
     device->allocate(device, bytes[0], &there.out.data, error);
     device->upload(device, there.out.data, args.out.data, bytes[0], error);
     device->ready(device, there.out.data, error);

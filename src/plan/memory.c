@@ -1,6 +1,6 @@
 /* The memory that a pass takes: its first tiles are gone through with sizes instead of numbers. */
 #include "plan/schedule.h"
-#include "run/launch.h"
+#include "run/devices.h"
 
 #include "base/memory.h"
 
@@ -32,7 +32,7 @@ typedef struct {
     int *of, *kept, *ready, *next; /* by step: blocks of its values, or -1 */
     bool *needed;
     /* of the tiles being written */
-    int held[GROVE_MOST_FLIGHTS][256], held_count[GROVE_MOST_FLIGHTS], flights;
+    int held[GROVE_MAX_TILES_IN_FLIGHT][256], held_count[GROVE_MAX_TILES_IN_FLIGHT], flights;
     uint64_t largest;
 } walk;
 
@@ -351,7 +351,7 @@ uint64_t grove_pass_footprint(const grove_schedule *schedule, const grove_pass *
     walk w = {.schedule = schedule,
               .pass = pass,
               .p = p,
-              .flights = grove_launch_flights(schedule->session)};
+              .flights = grove_devices_tiles_in_flight(schedule->session)};
     size_t n = (size_t)p->step_count + 1;
     int64_t tiles = 1;
 

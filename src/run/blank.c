@@ -7,42 +7,20 @@
 
 #include <string.h>
 
-static int blank_here(grove_session *session, const grove_launch *launch, grove_args *args)
-{
-    int code = grove_launch_fetch(session, launch->out);
-
-    if (!code)
-        code = grove_value_settle(launch->in[0], NULL, &args->in[0], session->error);
-    if (!code && !grove_buffer_write(launch->out->data, NULL, session->error))
-        code = GROVE_NO_MEMORY;
-    if (!code)
-        code = grove_value_settle(launch->out, NULL, &args->out, session->error);
-    return code ? code
-                : session->host->launch(session->host, launch->kernel, args, launch->double_,
-                                        session->error);
-}
-
 static int blank(const grove_run *run, const grove_step *step, int k, grove_value *from)
 {
     grove_session *session = run->session;
-    grove_value *out = step->value, flags = {.data = from->flags};
-    grove_args args = {.axes = out->axes, .inputs = 1};
-    grove_launch launch = {&grove_array_blank, &args, step->double_, out, {&flags}};
+    grove_value *out = step->value;
     uint32_t all = from->elements >= 8 ? 255 : (1u << from->elements) - 1;
-    bool done = false;
+    grove_launch launch;
 
-    for (int d = 0; d < out->axes; d++) {
-        args.size[d] = out->range[d].count;
-        args.axis[d] = out->range[d].axis->kind;
-    }
-    memcpy(args.state.bytes, &all, sizeof(all));
-    int code = grove_value_layout(out, out->range, out->axes, 0, &args.out, session->error);
+    grove_launch_begin(&launch, session, &grove_array_blank, GROVE_LAUNCH_ON_DEVICE, out->range,
+                       out->axes, 1);
+    memcpy(launch.args.state.bytes, &all, sizeof(all));
+    int code = grove_launch_input_flags(&launch, 0, from, step->side[k], session->error);
     if (!code)
-        code = grove_value_flag_layout(from, &flags, out->range, out->axes, step->side[k],
-                                       &args.in[0], session->error);
-    if (!code && grove_launch_has(session, launch.kernel, step->double_))
-        code = grove_launch_run(session, &launch, &done);
-    return code || done ? code : blank_here(session, &launch, &args);
+        code = grove_launch_output(&launch, out, session->error);
+    return code ? code : grove_launch_run(session, &launch);
 }
 
 int grove_compute_blank(const grove_run *run, const grove_step *step)

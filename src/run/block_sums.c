@@ -110,9 +110,9 @@ static int make_buffer(grove_session *session, bool on_device, size_t bytes, gro
 static int make_storage(grove_session *session, grove_block_sums *sums, bool on_device)
 {
     uint64_t cells = cells_of(sums->range, sums->axes);
-    int code = make_buffer(session, on_device, cells * (uint64_t)number_bytes(sums), &sums->sum);
+    int code = 0;
 
-    if (!code && sums->counted)
+    if (sums->counted)
         code = make_buffer(session, on_device, cells * (uint64_t)count_bytes(sums), &sums->count);
     if (!code && sums->levels)
         code = make_buffer(session, on_device, node_count(sums) * node_bytes(sums), &sums->nodes);
@@ -121,74 +121,46 @@ static int make_storage(grove_session *session, grove_block_sums *sums, bool on_
 
 /* ---- adding ---- */
 
-/* Dense numbers of `bytes` a cell over some ranges, seen from a space. `self` stands for the
- * buffer. */
-static grove_view view_of(const grove_range *own, int own_axes, grove_value *self, int64_t bytes,
-                          const grove_range *space, int axes)
+/* Dense numbers of `bytes` a cell over some ranges, seen from the launch's space. */
+static grove_view view_of(const grove_range *own, int own_axes, int64_t bytes,
+                          const grove_launch *launch, int64_t *offset)
 {
-    grove_view view = {.data = self, .bytes = 8};
+    grove_view view = {.bytes = 8};
     int64_t step = bytes;
 
+    *offset = 0;
     for (int e = own_axes - 1; e >= 0; e--) {
-        for (int d = 0; d < axes; d++)
-            if (space[d].axis == own[e].axis) {
+        for (int d = 0; d < launch->args.axes; d++)
+            if (launch->space[d].axis == own[e].axis) {
                 view.stride[d] = step;
-                view.data = (char *)view.data + (space[d].first - own[e].first) * step;
+                *offset += (launch->space[d].first - own[e].first) * step;
             }
         step *= own[e].count;
     }
     return view;
 }
 
-static int store(grove_session *session, grove_value *value)
+/* Sums, or counts, as input k. */
+static void set_input(grove_launch *launch, int k, const grove_block_sums *sums, bool counts)
 {
-    size_t bytes;
+    int64_t offset, bytes = counts ? count_bytes(sums) : number_bytes(sums);
+    grove_view view = view_of(sums->range, sums->axes, bytes, launch, &offset);
+    grove_buffer *buffer = counts ? sums->count : sums->sum;
 
-    if (!grove_value_size(value, &bytes))
-        return grove_fail(session->error, GROVE_NO_MEMORY, "a value is larger than any memory");
-    value->data = grove_buffer_new(session->host, bytes, session->error);
-    return value->data ? 0 : GROVE_NO_MEMORY;
+    view.complex_ = !counts && sums->parts == 2;
+    if (buffer)
+        grove_launch_input_buffer(launch, k, buffer, &view, offset);
 }
 
-/* On the session's device if the input is there, else on the host. */
-static int run(grove_session *session, const grove_launch *launch, bool on_device)
+/* Whether what goes by this input runs on the device. */
+static bool is_on_device(const grove_session *session, grove_buffer *buffer)
 {
-    grove_args args = *launch->args;
-    bool done = false;
-    int code = 0;
-
-    if (on_device && grove_launch_has(session, launch->kernel, false))
-        code = grove_launch_run(session, launch, &done);
-    if (code || done)
-        return code;
-    for (int k = 0; k < args.inputs && !code; k++) {
-        if (!launch->in[k])
-            continue;
-        code = grove_launch_fetch(session, launch->in[k]);
-        if (!code)
-            code = grove_value_settle(launch->in[k], NULL, &args.in[k], session->error);
-        if (!code && launch->kernel->writes >> k & 1)
-            grove_buffer_write(launch->in[k]->data, NULL, session->error);
-    }
-    if (!code)
-        code = launch->out->data ? grove_launch_fetch(session, launch->out)
-                                 : store(session, launch->out);
-    if (!code)
-        code = grove_value_settle(launch->out, NULL, &args.out, session->error);
-    if (code)
-        return code;
-    grove_buffer_write(launch->out->data, NULL, session->error);
-    return session->host->launch(session->host, launch->kernel, &args, false, session->error);
+    return grove_buffer_is_on(buffer, session->device) && !grove_buffer_is_on(buffer, NULL);
 }
 
-/* Values that stand for buffers. */
-typedef struct {
-    grove_value sum, count, nodes, numbers, counts, flags;
-} buffers;
-
-/* All but the numbers that are added; false: there are none. */
-static bool describe(const grove_block_sums *to, buffers *b, const grove_range *space, int axes,
-                     bool fresh, grove_args *args, grove_launch *launch)
+/* All but the numbers, which `numbers` has; false: there are none. */
+static int begin(grove_session *session, grove_launch *launch, grove_block_sums *to,
+                 grove_buffer *numbers, const grove_range *space, int axes, bool fresh, bool *any)
 {
     grove_reduce_state state = {.how = (int32_t)to->how,
                                 .axis = -1,
@@ -196,91 +168,60 @@ static bool describe(const grove_block_sums *to, buffers *b, const grove_range *
                                 .levels = to->levels,
                                 .begin = to->begin / GROVE_REDUCE_BLOCK,
                                 .distance = (int64_t)(node_bytes(to) / sizeof(double))};
-    bool any = true;
+    int64_t offset;
 
-    args->axes = axes;
-    args->inputs = GROVE_REDUCE_NODES + 1;
+    *any = true;
+    grove_launch_begin(launch, session, &grove_array_reduce, GROVE_LAUNCH_BY_INPUT, space, axes,
+                       GROVE_REDUCE_NODES + 1);
     for (int d = 0; d < axes; d++) {
-        args->size[d] = space[d].count;
-        args->origin[d] = space[d].first;
-        args->axis[d] = space[d].axis->kind;
-        any = any && space[d].count > 0;
+        *any = *any && space[d].count > 0;
         if (space[d].axis == to->axis) {
             state.axis = d;
             state.end = to->axis->size;
         }
     }
-    memcpy(args->state.bytes, &state, sizeof(state));
-    b->sum.data = to->sum;
-    args->out = view_of(to->range, to->axes, &b->sum, number_bytes(to), space, axes);
-    args->out.elements = to->elements;
-    args->out.complex_ = to->parts == 2;
-    launch->out = &b->sum;
-    if (to->count) {
-        b->count.data = to->count;
-        args->in[GROVE_REDUCE_COUNT] =
-            view_of(to->range, to->axes, &b->count, count_bytes(to), space, axes);
-        launch->in[GROVE_REDUCE_COUNT] = &b->count;
-    }
+    memcpy(launch->args.state.bytes, &state, sizeof(state));
+    int code = *any ? make_storage(session, to, is_on_device(session, numbers)) : 0;
+    grove_view view = view_of(to->range, to->axes, number_bytes(to), launch, &offset);
+    view.elements = to->elements;
+    view.complex_ = to->parts == 2;
+    grove_launch_output_buffer(
+        launch, &to->sum, cells_of(to->range, to->axes) * (size_t)number_bytes(to), &view, offset);
+    set_input(launch, GROVE_REDUCE_COUNT, to, true);
     if (to->nodes) {
-        b->nodes.data = to->nodes;
-        args->in[GROVE_REDUCE_NODES] =
-            view_of(to->node_range, to->node_axes, &b->nodes, number_bytes(to), space, axes);
-        launch->in[GROVE_REDUCE_NODES] = &b->nodes;
+        view = view_of(to->node_range, to->node_axes, number_bytes(to), launch, &offset);
+        grove_launch_input_buffer(launch, GROVE_REDUCE_NODES, to->nodes, &view, offset);
     }
-    return any;
+    return code;
 }
 
-int grove_block_sums_add_value(grove_session *session, grove_block_sums *to, grove_value *value,
-                               const grove_range *space, int axes, bool fresh)
+int grove_block_sums_add_value(grove_session *session, grove_block_sums *to,
+                               const grove_value *value, const grove_range *space, int axes,
+                               bool fresh)
 {
-    bool on_device = grove_launch_is_there(session, value);
-    buffers b = {0};
-    grove_args args = {0};
-    grove_launch launch = {&grove_array_reduce, &args, false, NULL, {value}};
-    int code = make_storage(session, to, on_device);
+    grove_launch launch;
+    bool any;
+    int code = begin(session, &launch, to, value->data, space, axes, fresh, &any);
 
-    if (code || !describe(to, &b, space, axes, fresh, &args, &launch))
-        return code;
-    code =
-        grove_value_layout(value, space, axes, 0, &args.in[GROVE_REDUCE_NUMBERS], session->error);
-    if (!code && to->counted && value->flags) {
-        b.flags.data = value->flags;
-        launch.in[GROVE_REDUCE_FLAGS] = &b.flags;
-        code = grove_value_flag_layout(value, &b.flags, space, axes, 0,
-                                       &args.in[GROVE_REDUCE_FLAGS], session->error);
-    }
-    return code ? code : run(session, &launch, on_device);
-}
-
-static bool is_on_device(const grove_session *session, const grove_block_sums *sums)
-{
-    return grove_launch_is_away(session) && grove_buffer_is_on(sums->sum, session->device) &&
-           !grove_buffer_is_on(sums->sum, NULL);
+    if (!code)
+        code = grove_launch_input(&launch, GROVE_REDUCE_NUMBERS, value, 0, session->error);
+    if (!code && to->counted)
+        code = grove_launch_input_flags(&launch, GROVE_REDUCE_FLAGS, value, 0, session->error);
+    return code || !any ? code : grove_launch_run(session, &launch);
 }
 
 int grove_block_sums_add(grove_session *session, grove_block_sums *to, grove_block_sums *from,
                          const grove_range *space, int axes, bool fresh)
 {
-    buffers b = {0};
-    grove_args args = {0};
-    grove_launch launch = {&grove_array_reduce, &args, false, NULL, {&b.numbers}};
-    bool on_device = from->sum && is_on_device(session, from);
-    int code = from->sum ? make_storage(session, to, on_device) : 0;
+    grove_launch launch;
+    bool any;
 
-    if (code || !from->sum || !describe(to, &b, space, axes, fresh, &args, &launch))
-        return code;
-    b.numbers.data = from->sum;
-    args.in[GROVE_REDUCE_NUMBERS] =
-        view_of(from->range, from->axes, &b.numbers, number_bytes(from), space, axes);
-    args.in[GROVE_REDUCE_NUMBERS].complex_ = from->parts == 2;
-    if (from->count) {
-        b.counts.data = from->count;
-        args.in[GROVE_REDUCE_COUNTS] =
-            view_of(from->range, from->axes, &b.counts, count_bytes(from), space, axes);
-        launch.in[GROVE_REDUCE_COUNTS] = &b.counts;
-    }
-    return run(session, &launch, on_device);
+    if (!from->sum) /* nothing was added to it */
+        return 0;
+    int code = begin(session, &launch, to, from->sum, space, axes, fresh, &any);
+    set_input(&launch, GROVE_REDUCE_NUMBERS, from, false);
+    set_input(&launch, GROVE_REDUCE_COUNTS, from, true);
+    return code || !any ? code : grove_launch_run(session, &launch);
 }
 
 /* ---- merging ---- */
@@ -294,7 +235,7 @@ int grove_block_sums_fetch(grove_session *session, grove_block_sums *sums)
     for (int i = 0; i < 3 && !code; i++) {
         if (!all[i])
             continue;
-        code = grove_launch_address(session, all[i], &at);
+        code = grove_launch_host_address(session, all[i], &at);
         if (!code)
             grove_buffer_write(all[i], NULL, session->error);
     }
@@ -364,10 +305,13 @@ int grove_block_sums_merge(grove_session *session, grove_block_sums *to, grove_b
 /* Nothing was added: an axis without cells. */
 static int fill_empty(grove_session *session, grove_block_sums *sums)
 {
-    int code = make_storage(session, sums, false);
-    double *sum = numbers_of(sums->sum), zero = grove_reduce_zero((int)sums->how);
+    double zero = grove_reduce_zero((int)sums->how);
+    size_t numbers = cells_of(sums->range, sums->axes) * (size_t)(sums->elements * sums->parts);
 
-    for (size_t i = 0; sum && i < grove_buffer_bytes(sums->sum) / sizeof(double); i++)
+    sums->sum = grove_buffer_new(session->host, numbers * sizeof(double), session->error);
+    int code = sums->sum ? make_storage(session, sums, false) : GROVE_NO_MEMORY;
+    double *sum = code ? NULL : grove_buffer_host(sums->sum, NULL);
+    for (size_t i = 0; sum && i < numbers; i++)
         sum[i] = zero;
     if (!code && sums->count)
         memset(grove_buffer_host(sums->count, NULL), 0, grove_buffer_bytes(sums->count));
@@ -377,37 +321,21 @@ static int fill_empty(grove_session *session, grove_block_sums *sums)
 int grove_block_sums_finish(grove_session *session, grove_block_sums *sums, int64_t samples,
                             grove_value *value, bool flagged)
 {
-    buffers b = {0};
     grove_reduce_state state = {.how = (int32_t)sums->how, .axis = -1, .samples = samples};
-    grove_args args = {.axes = value->axes, .inputs = GROVE_FINISH_FLAGS + 1};
-    grove_launch launch = {&grove_array_reduce_finish, &args, false, value, {&b.numbers}};
+    grove_launch launch;
     int code = sums->sum ? 0 : fill_empty(session, sums);
 
-    memcpy(args.state.bytes, &state, sizeof(state));
-    for (int d = 0; d < value->axes; d++) {
-        args.size[d] = value->range[d].count;
-        args.axis[d] = value->range[d].axis->kind;
-    }
-    bool on_device = !code && sums->sum && is_on_device(session, sums);
+    if (code)
+        return code;
+    grove_launch_begin(&launch, session, &grove_array_reduce_finish, GROVE_LAUNCH_BY_INPUT,
+                       value->range, value->axes, GROVE_FINISH_FLAGS + 1);
+    memcpy(launch.args.state.bytes, &state, sizeof(state));
+    code = grove_launch_output(&launch, value, session->error);
+    set_input(&launch, GROVE_FINISH_SUMS, sums, false);
+    set_input(&launch, GROVE_FINISH_COUNTS, sums, true);
     if (!code && flagged)
         code = grove_value_add_flags(value, session->host, (1u << value->axes) - 1, session->error);
-    if (code || !sums->sum)
-        return code;
-    code = grove_value_layout(value, value->range, value->axes, 0, &args.out, session->error);
-    b.numbers.data = sums->sum;
-    args.in[GROVE_FINISH_SUMS] =
-        view_of(sums->range, sums->axes, &b.numbers, number_bytes(sums), value->range, value->axes);
-    if (sums->count) {
-        b.counts.data = sums->count;
-        args.in[GROVE_FINISH_COUNTS] = view_of(sums->range, sums->axes, &b.counts,
-                                               count_bytes(sums), value->range, value->axes);
-        launch.in[GROVE_FINISH_COUNTS] = &b.counts;
-    }
-    if (!code && flagged) {
-        b.flags.data = value->flags;
-        code = grove_value_flag_layout(value, &b.flags, value->range, value->axes, 0,
-                                       &args.in[GROVE_FINISH_FLAGS], session->error);
-        launch.in[GROVE_FINISH_FLAGS] = &b.flags;
-    }
-    return code ? code : run(session, &launch, on_device);
+    if (!code && flagged)
+        code = grove_launch_input_flags(&launch, GROVE_FINISH_FLAGS, value, 0, session->error);
+    return code ? code : grove_launch_run(session, &launch);
 }

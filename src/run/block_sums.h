@@ -35,8 +35,9 @@ uint64_t grove_block_sums_bytes(int elements, int parts, bool counted, uint64_t 
 /* Adds the part `space` of a value, which follows what was added; `fresh`: nothing was added to
  * these cells, which are undefined before. Axes that `to` does not have are reduced. Where the
  * numbers are. */
-int grove_block_sums_add_value(grove_session *session, grove_block_sums *to, grove_value *value,
-                               const grove_range *space, int axes, bool fresh);
+int grove_block_sums_add_value(grove_session *session, grove_block_sums *to,
+                               const grove_value *value, const grove_range *space, int axes,
+                               bool fresh);
 /* The same with sums that are complete. */
 int grove_block_sums_add(grove_session *session, grove_block_sums *to, grove_block_sums *from,
                          const grove_range *space, int axes, bool fresh);

@@ -1,24 +1,17 @@
-/* Flags of a class's value from those of its inputs, by the rules of plugin.h. */
-#include "run/step.h"
+#include "run/flags.h"
+
+#include "device/array.h"
 
 #include <string.h>
 
-/* Per input, what each byte of flags becomes in the output; bits of matrices are XX XY YX YY. */
-typedef struct {
-    unsigned char table[GROVE_MAX_INPUTS][256];
-    unsigned char product[16][16];
-    bool is_product;
-    grove_view view[GROVE_MAX_INPUTS];
-    int inputs;
-    int axes;
-    int64_t size[GROVE_MAX_AXES], step[GROVE_MAX_AXES]; /* step: of the output's flags, bytes */
-    unsigned char *to;
-} rules;
+#include "../kernels/flag_rule.h"
 
 static unsigned all_bits(int elements)
 {
     return elements >= 8 ? 255 : (1u << elements) - 1;
 }
+
+/* ---- what one flagged element flags ---- */
 
 static unsigned transposed(unsigned bits, int shape)
 {
@@ -27,8 +20,6 @@ static unsigned transposed(unsigned bits, int shape)
 
 static unsigned by_element(unsigned bits, const grove_value *in, const grove_value *out)
 {
-    if (!bits)
-        return 0;
     if (in->shape == out->shape && in->elements == out->elements)
         return bits;
     if (in->shape == GROVE_DIAGONAL && out->shape == GROVE_MATRIX)
@@ -38,7 +29,7 @@ static unsigned by_element(unsigned bits, const grove_value *in, const grove_val
     return all_bits(out->elements);
 }
 
-/* Bits of a factor as those of a full matrix; scalars and diagonals have no others. */
+/* Bits of a factor as those of a full matrix, XX XY YX YY; scalars and diagonals have no others. */
 static unsigned as_matrix(unsigned bits, int shape)
 {
     if (shape == GROVE_SCALAR)
@@ -46,30 +37,20 @@ static unsigned as_matrix(unsigned bits, int shape)
     return shape == GROVE_DIAGONAL ? (bits & 1) | (bits & 2) << 2 : bits & 15;
 }
 
-/* Which elements of a factor are not zero by its shape. */
-static unsigned structure(int shape)
+/* Of factor k = 0 or 1 of a product of Jones terms, of which the other has the shape `other`:
+ * element ij is the sum of the products of ik and kj, so that a full matrix spreads flags over the
+ * row, or the column, that they stand in. */
+static unsigned by_product(unsigned bits, int k, int shape, int other, int out)
 {
-    return shape == GROVE_MATRIX ? 15 : 9;
-}
+    unsigned to = as_matrix(bits, shape);
 
-/* Element ij is spoilt by ik or kj where both are there. */
-static unsigned product_bits(unsigned a, int a_shape, unsigned b, int b_shape, int out_shape)
-{
-    unsigned bits = 0, has_a = structure(a_shape), has_b = structure(b_shape);
-
-    a = as_matrix(a, a_shape);
-    b = as_matrix(b, b_shape);
-    for (int i = 0; i < 2; i++)
-        for (int j = 0; j < 2; j++)
-            for (int k = 0; k < 2; k++) {
-                int ik = 2 * i + k, kj = 2 * k + j;
-                bool both = has_a >> ik & 1 && has_b >> kj & 1;
-                if (both && ((a >> ik | b >> kj) & 1))
-                    bits |= 1u << (2 * i + j);
-            }
-    if (out_shape == GROVE_SCALAR)
-        return bits != 0;
-    return out_shape == GROVE_DIAGONAL ? (bits & 1) | (bits & 8) >> 2 : bits;
+    if (other == GROVE_MATRIX && k == 0)
+        to = (to & 3 ? 3u : 0u) | (to & 12 ? 12u : 0u);
+    else if (other == GROVE_MATRIX)
+        to = (to & 5 ? 5u : 0u) | (to & 10 ? 10u : 0u);
+    if (out == GROVE_SCALAR)
+        return to != 0;
+    return out == GROVE_DIAGONAL ? (to & 1) | (to & 8) >> 2 : to;
 }
 
 static bool is_jones(const grove_value *value)
@@ -77,166 +58,164 @@ static bool is_jones(const grove_value *value)
     return value && value->shape != GROVE_VECTOR;
 }
 
-static void fill_tables(rules *r, const grove_node *node, grove_value *const *inputs,
-                        const grove_value *out)
+static unsigned bits_of(const grove_node *node, grove_value *const *inputs, int k, int count,
+                        unsigned bits, const grove_value *out)
 {
     uint32_t kind = node->class_->flags;
 
-    r->is_product = kind & GROVE_CLASS_PRODUCT_FLAGS && r->inputs >= 2 && is_jones(inputs[0]) &&
-                    is_jones(inputs[1]) && is_jones(out);
-    for (unsigned a = 0; a < 16 && r->is_product; a++)
-        for (unsigned b = 0; b < 16; b++)
-            r->product[a][b] =
-                (unsigned char)product_bits(a, inputs[0]->shape, b, inputs[1]->shape, out->shape);
-    for (int k = 0; k < r->inputs; k++)
-        for (unsigned bits = 1; bits < 256 && inputs[k]; bits++) {
-            unsigned to = kind & (GROVE_CLASS_MIX_FLAGS | GROVE_CLASS_PRODUCT_FLAGS)
-                              ? all_bits(out->elements)
-                              : by_element(bits, inputs[k], out);
-            if (node->handing[k] == GROVE_AS_FLAGS)
-                to = bits == all_bits(inputs[k]->elements) ? all_bits(out->elements) : 0;
-            else if (kind & GROVE_CLASS_TRANSPOSE_FLAGS)
-                to = transposed(to, out->shape);
-            r->table[k][bits] = (unsigned char)to;
-        }
+    if (node->handing[k] == GROVE_AS_FLAGS)
+        return all_bits(out->elements);
+    if (kind & GROVE_CLASS_PRODUCT_FLAGS && k < 2 && count >= 2 && is_jones(inputs[0]) &&
+        is_jones(inputs[1]) && is_jones(out))
+        return by_product(bits, k, inputs[k]->shape, inputs[1 - k]->shape, out->shape);
+    if (kind & (GROVE_CLASS_MIX_FLAGS | GROVE_CLASS_PRODUCT_FLAGS))
+        return all_bits(out->elements);
+    bits = by_element(bits, inputs[k], out);
+    return kind & GROVE_CLASS_TRANSPOSE_FLAGS ? transposed(bits, out->shape) : bits;
 }
 
-/* A row of an input's flags: its bytes at first, and the step; gathered ones are looked up. */
+/* ---- where flags vary ---- */
+
 typedef struct {
-    const unsigned char *at;
-    int64_t step;
-    const int32_t *gather;
-} flag_row;
+    grove_view view[GROVE_MAX_INPUTS];
+    int64_t offset[GROVE_MAX_INPUTS];
+    grove_value *const *inputs;
+    int count;
+} sources;
 
-static flag_row row_of(const rules *r, int k, const int64_t *index)
+static int lay_out(sources *from, const char *side, const grove_range *space, int axes,
+                   grove_error *error)
 {
-    const grove_view *view = &r->view[k];
-    int inner = r->axes - 1;
-    bool gathers = view->gather && view->gather_axis == inner;
-    flag_row row = {NULL, inner < 0 ? 0 : view->stride[inner], gathers ? view->gather : NULL};
+    int code = 0;
 
-    if (!view->data)
-        return row;
-    row.at = (const unsigned char *)grove_view_at(view, index, r->axes);
-    if (gathers) /* back to the station with number 0 */
-        row.at -= row.step * view->gather[0];
-    return row;
+    for (int k = 0; k < from->count && !code; k++)
+        if (from->inputs[k] && from->inputs[k]->flags)
+            code = grove_value_flag_layout(from->inputs[k], space, axes, side[k], &from->view[k],
+                                           &from->offset[k], error);
+    return code;
 }
 
-static unsigned bits_of(const flag_row *row, int64_t i)
+static bool varies(const sources *from, int axis)
 {
-    return row->at ? row->at[row->step * (row->gather ? (int64_t)row->gather[i] : i)] : 0;
+    for (int k = 0; k < from->count; k++)
+        if (from->inputs[k] && from->inputs[k]->flags && from->view[k].stride[axis])
+            return true;
+    return false;
 }
 
-static void fill_row(const rules *r, const int64_t *index, unsigned char *to)
+static int find_axis(const grove_value *value, const grove_axis *axis)
 {
-    int inner = r->axes - 1, k = 0;
-    int64_t cells = inner < 0 ? 1 : r->size[inner], step = inner < 0 ? 0 : r->step[inner];
-
-    if (r->is_product) {
-        flag_row a = row_of(r, 0, index), b = row_of(r, 1, index);
-        for (int64_t i = 0; i < cells; i++)
-            to[i * step] |= r->product[bits_of(&a, i) & 15][bits_of(&b, i) & 15];
-        k = 2;
-    }
-    for (; k < r->inputs; k++) {
-        flag_row a = row_of(r, k, index);
-        for (int64_t i = 0; i < cells && a.at; i++)
-            to[i * step] |= r->table[k][bits_of(&a, i)];
-    }
+    for (int d = 0; d < value->axes; d++)
+        if (value->range[d].axis == axis)
+            return d;
+    return -1;
 }
 
-static void fill_rows(void *context, int64_t first, int64_t last)
+/* The axes of the space that flags vary along: first those that the value has, along which its own
+ * vary then; behind them those that it does not have. Returns how many; `kept` counts the first. */
+static int order_axes(const sources *from, const grove_range *space, int axes, grove_value *value,
+                      int *order, int *kept)
 {
-    const rules *r = context;
+    int n = 0;
 
-    for (int64_t row = first; row < last; row++) {
-        int64_t index[GROVE_MAX_AXES] = {0}, rest = row, at = 0;
-        for (int d = r->axes - 2; d >= 0; d--) {
-            index[d] = rest % r->size[d];
-            rest /= r->size[d];
-            at += index[d] * r->step[d];
+    *kept = 0;
+    value->flag_axes = 0;
+    for (int behind = 0; behind < 2; behind++) {
+        for (int d = 0; d < axes; d++) {
+            int own = find_axis(value, space[d].axis);
+            if ((own < 0) != behind || !varies(from, d))
+                continue;
+            if (own >= 0)
+                value->flag_axes |= 1u << own;
+            order[n++] = d;
         }
-        fill_row(r, index, r->to + at);
+        *kept = behind ? *kept : n;
     }
+    return n;
 }
 
-/* Flags vary along those axes of the output that the inputs' flags vary along. */
-static unsigned varying(const rules *r, const grove_range *space, const grove_value *out)
+/* The view with its axes in that order. */
+static grove_view reordered(const grove_view *view, const int *order, int count)
 {
-    unsigned axes = 0;
+    grove_view to = *view;
 
-    for (int d = 0; d < r->axes; d++)
-        for (int v = 0; v < out->axes; v++)
-            for (int k = 0; k < r->inputs; k++)
-                if (out->range[v].axis == space[d].axis && r->view[k].data && r->view[k].stride[d])
-                    axes |= 1u << v;
-    return axes;
-}
-
-/* Goes only along axes that some flags vary along; steps 0 along those that the output lacks. */
-static int64_t lay_out(rules *r, const grove_range *space, const grove_value *out)
-{
-    int64_t rows = 1, step = 1;
-
-    for (int d = r->axes - 1; d >= 0; d--) {
-        bool any = false, kept = false;
-        for (int k = 0; k < r->inputs; k++)
-            any = any || (r->view[k].data && r->view[k].stride[d]);
-        for (int v = 0; v < out->axes; v++)
-            kept = kept || (out->range[v].axis == space[d].axis && out->flag_axes >> v & 1);
-        r->size[d] = any ? space[d].count : 1;
-        r->step[d] = kept ? step : 0;
-        step *= kept ? space[d].count : 1;
-        rows *= d < r->axes - 1 ? r->size[d] : 1;
+    memset(to.stride, 0, sizeof(to.stride));
+    for (int d = 0; d < count; d++) {
+        to.stride[d] = view->stride[order[d]];
+        if (view->gather && view->gather_axis == order[d])
+            to.gather_axis = d;
     }
-    return rows;
+    return to;
 }
 
-int grove_flags_combine(grove_run *run, const grove_step *step, const grove_range *space, int axes,
+/* ---- rules ---- */
+
+static int apply(grove_session *session, grove_flag_rule *rule, sources *from,
+                 const grove_range *space, int axes, grove_value *value)
+{
+    grove_range own[GROVE_MAX_AXES];
+    grove_launch launch;
+    int order[GROVE_MAX_AXES], kept, count = order_axes(from, space, axes, value, order, &kept);
+
+    for (int d = 0; d < count; d++)
+        own[d] = space[order[d]];
+    grove_launch_begin(&launch, session, &grove_array_flag_rule, GROVE_LAUNCH_ON_HOST, own, count,
+                       from->count);
+    for (int k = 0; k < from->count; k++) {
+        if (!from->inputs[k] || !from->inputs[k]->flags)
+            continue;
+        grove_view view = reordered(&from->view[k], order, count);
+        grove_launch_input_buffer(&launch, k, from->inputs[k]->flags, &view, from->offset[k]);
+    }
+    int code = grove_launch_output_flags(&launch, value, session->error);
+    launch.args.axes = kept;
+    rule->folded = count - kept;
+    memcpy(launch.args.state.bytes, rule, sizeof(*rule));
+    return code ? code : grove_launch_run(session, &launch);
+}
+
+int grove_flags_combine(grove_session *session, const grove_node *node, grove_value *const *inputs,
+                        const char *side, int count, const grove_range *space, int axes,
                         grove_value *value)
 {
-    grove_session *session = run->session;
-    grove_value *inputs[GROVE_MAX_INPUTS] = {0};
-    rules r = {.inputs = step->inputs, .axes = axes};
-    bool consumes = step->node->consumed_count > 0;
+    sources from = {.inputs = inputs, .count = count};
+    grove_flag_rule rule = {.folded = 0};
+    int code = lay_out(&from, side, space, axes, session->error);
 
-    for (int k = 0; k < step->inputs; k++) {
-        if (step->input[k] < 0)
+    for (int k = 0; k < count; k++) {
+        if (!inputs[k] || !inputs[k]->flags)
             continue;
-        inputs[k] = run->program->steps[step->input[k]].value;
-        int code = grove_value_flag_view(inputs[k], space, axes, step->side[k], &r.view[k],
-                                         session->error);
-        if (code)
-            return code;
+        if (node->handing[k] == GROVE_AS_FLAGS)
+            rule.whole[k] = (uint8_t)all_bits(inputs[k]->elements);
+        for (int e = 0; e < 8; e++)
+            rule.marks[k] |= (uint64_t)bits_of(node, inputs, k, count, 1u << e, value) << 8 * e;
     }
-    fill_tables(&r, step->node, inputs, value);
-    int code =
-        grove_value_add_flags(value, session->host, varying(&r, space, value), session->error);
-    if (code)
-        return code;
-    int64_t rows = lay_out(&r, space, value);
-    r.to = grove_buffer_host(value->flags, session->error);
-    memset(r.to, 0, grove_buffer_bytes(value->flags));
-    /* with consumed axes several rows may meet in one cell */
-    grove_parallel(consumes ? NULL : session->host->threads, rows, 0, fill_rows, &r);
-    return 0;
+    return code ? code : apply(session, &rule, &from, space, axes, value);
 }
 
-int grove_flags_merge(const grove_run *run, grove_value *from, grove_value *to)
+int grove_flags_select(grove_session *session, grove_value *from, int element,
+                       const grove_range *space, int axes, grove_value *value)
 {
-    unsigned char *bits = grove_buffer_host(to->flags, run->session->error);
-    int64_t cells = grove_value_cells(to);
-    grove_view view;
-    int code = grove_value_flag_view(from, to->range, to->axes, 0, &view, run->session->error);
+    sources one = {.inputs = &from, .count = 1};
+    grove_flag_rule rule = {.marks = {(uint64_t)1 << 8 * (element < 7 ? element : 7)}};
+    int code = lay_out(&one, "", space, axes, session->error);
 
-    for (int64_t cell = 0; cell < cells && !code; cell++) {
-        int64_t index[GROVE_MAX_AXES] = {0}, rest = cell;
-        for (int d = to->axes - 1; d >= 0; d--) {
-            index[d] = rest % to->range[d].count;
-            rest /= to->range[d].count;
-        }
-        bits[cell] |= *(const unsigned char *)grove_view_at(&view, index, to->axes);
-    }
-    return code;
+    return code ? code : apply(session, &rule, &one, space, axes, value);
+}
+
+int grove_flags_merge(grove_session *session, grove_value *from, grove_value *to)
+{
+    const uint64_t same = 0x8040201008040201u;
+    grove_flag_rule rule = {.marks = {same, same}};
+    grove_launch launch;
+
+    grove_launch_begin(&launch, session, &grove_array_flag_rule, GROVE_LAUNCH_ON_HOST, to->range,
+                       to->axes, 2);
+    memcpy(launch.args.state.bytes, &rule, sizeof(rule));
+    int code = grove_launch_input_flags(&launch, 0, from, 0, session->error);
+    if (!code)
+        code = grove_launch_input_flags(&launch, 1, to, 0, session->error);
+    if (!code)
+        code = grove_launch_output_flags(&launch, to, session->error);
+    return code ? code : grove_launch_run(session, &launch);
 }

@@ -1,357 +1,121 @@
 #include "run/launch.h"
-#include "plan/schedule.h"
 
 #include "base/log.h"
-#include "base/memory.h"
-#include "base/text.h"
-#include "device/array.h"
 
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
-#define SMALLEST ((uint64_t)1 << 12) /* budget for values */
-#define INDEX    ((uint64_t)1 << 11) /* for the least of index arrays */
+/* ---- setting up ---- */
 
-/* ---- opening ---- */
-
-static int add_device(grove_session *session, int index, grove_error *error)
+void grove_launch_begin(grove_launch *launch, const grove_session *session,
+                        const grove_kernel *kernel, grove_placement placement,
+                        const grove_range *space, int axes, int inputs)
 {
-    grove_device *device = grove_device_open("cuda", index, session->options.device_memory, error);
+    grove_args *args = &launch->args;
 
-    if (!device)
-        return grove_error_code(error) ? grove_error_code(error) : GROVE_DEVICE;
-    /* without the framework's own kernels nothing could be done there */
-    int code = device->prepare(device, &grove_array_cast, false, error);
-    if (code) {
-        grove_device_free(device);
-        return code;
+    /* devices get all of the arguments; for the host what it may read does */
+    memset(launch, 0,
+           grove_devices_in_use(session) ? sizeof(*launch)
+                                         : offsetof(grove_launch, args.in[inputs]));
+    launch->kernel = kernel;
+    launch->placement = placement;
+    launch->space = space;
+    args->axes = axes;
+    args->inputs = inputs;
+    for (int d = 0; d < axes; d++) {
+        args->size[d] = space[d].count;
+        args->origin[d] = space[d].first;
+        args->axis[d] = space[d].axis->kind;
     }
-    device->host = session->host;
-    device->timed = session->options.profile;
-    session->devices = grove_realloc(session->devices, ((size_t)session->device_count + 1) *
-                                                           sizeof(*session->devices));
-    session->devices[session->device_count++] = device;
-    return 0;
 }
 
-/* A device that fails is worth a warning; none at all, or a build without code for it, are usual.
- */
-static void open_any(grove_session *session)
+static void set_input(grove_launch *launch, int k, grove_buffer *buffer)
 {
-    grove_error *reason = grove_error_new();
-    int code = grove_device_count("cuda", reason) > 0 ? add_device(session, 0, reason) : 0;
-
-    if (code && code != GROVE_MISSING)
-        grove_log(GROVE_LOG_WARNING, "%s; the cpu does everything", grove_error_message(reason, 0));
-    grove_error_free(reason);
+    launch->in[k].buffer = buffer;
+    launch->args.in[k].data = buffer;
 }
 
-static int open_all(grove_session *session, grove_error *error)
+int grove_launch_input(grove_launch *launch, int k, const grove_value *value, char side,
+                       grove_error *error)
 {
-    int count = grove_device_count("cuda", error), code = 0;
+    int code = grove_value_layout(value, launch->space, launch->args.axes, side,
+                                  &launch->args.in[k], &launch->in[k].offset, error);
 
-    if (!count)
-        return grove_error_code(error) ? grove_error_code(error) : GROVE_MISSING;
-    for (int k = 0; k < count && !code; k++)
-        code = add_device(session, k, error);
+    set_input(launch, k, value->data);
     return code;
 }
 
-/* N of "cuda:N"; -1 for anything else. */
-static int index_of(const char *name)
+int grove_launch_input_flags(grove_launch *launch, int k, const grove_value *value, char side,
+                             grove_error *error)
 {
-    int64_t number = 0;
-    const char *end = !strncmp(name, "cuda:", 5) ? grove_parse_integer(name + 5, &number) : NULL;
-
-    return end && !*end && number >= 0 && number < 1024 ? (int)number : -1;
-}
-
-bool grove_session_device_is_known(const char *name)
-{
-    return !strcmp(name, "cpu") || !strcmp(name, "auto") || !strcmp(name, "cuda") ||
-           !strcmp(name, "cuda:all") || index_of(name) >= 0;
-}
-
-int grove_launch_open(grove_session *session, grove_error *error)
-{
-    const char *name = session->options.device ? session->options.device : "auto";
-    int code = 0;
-
-    session->host = session->device = grove_device_cpu(session->options.threads);
-    session->attempt = grove_error_new();
-    if (!grove_session_device_is_known(name))
-        return grove_fail(error, GROVE_INVALID,
-                          "there is no device '%s'; it can be cpu, auto, cuda, cuda:1 and so on, "
-                          "or cuda:all",
-                          name);
-    if (!strcmp(name, "cpu"))
+    if (!value->flags)
         return 0;
-    if (!strcmp(name, "auto"))
-        open_any(session);
-    else if (!strcmp(name, "cuda:all"))
-        code = open_all(session, error);
-    else
-        code = add_device(session, strcmp(name, "cuda") != 0 ? index_of(name) : 0, error);
-    if (session->device_count)
-        session->device = session->devices[0];
+    int code = grove_value_flag_layout(value, launch->space, launch->args.axes, side,
+                                       &launch->args.in[k], &launch->in[k].offset, error);
+
+    set_input(launch, k, value->flags);
     return code;
 }
 
-void grove_launch_close(grove_session *session)
+void grove_launch_input_buffer(grove_launch *launch, int k, grove_buffer *buffer,
+                               const grove_view *view, int64_t offset)
 {
-    for (size_t i = 0; session->kept && i < session->tree->node_count; i++)
-        grove_buffer_unref(session->kept[i]);
-    free(session->kept);
-    for (int k = 0; k < session->device_count; k++)
-        grove_device_free(session->devices[k]);
-    free(session->devices);
-    grove_error_free(session->attempt);
-    grove_device_free(session->host);
+    launch->args.in[k] = *view;
+    launch->in[k].offset = offset;
+    set_input(launch, k, buffer);
 }
 
-bool grove_launch_is_away(const grove_session *session)
+static void set_output(grove_launch *launch, grove_buffer **buffer, size_t bytes)
 {
-    return session->device != session->host;
+    launch->out = buffer;
+    launch->out_bytes = bytes;
+    launch->args.out.data = buffer;
 }
 
-int grove_launch_flights(const grove_session *session)
+int grove_launch_output(grove_launch *launch, grove_value *value, grove_error *error)
 {
-    int count = session->device_count > 1 ? session->device_count + 1 : 2;
+    size_t bytes;
 
-    return count < GROVE_MOST_FLIGHTS ? count : GROVE_MOST_FLIGHTS;
-}
-
-void grove_launch_turn(grove_session *session, int64_t tile)
-{
-    if (session->device_count > 1)
-        session->device = session->devices[tile % session->device_count];
-    session->device->turn++;
-}
-
-/* ---- memory ---- */
-
-/* Members' data lie on the device beside the values, all of them unless they are many. */
-static uint64_t member_bytes(const grove_tree *tree)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < tree->node_count; i++) {
-        const grove_node *node = tree->nodes[i];
-        if (!node->used || node->kind != GROVE_NODE_MEMBER ||
-            !node->leaf->members[node->member].data)
-            continue;
-        uint64_t cells = 1;
-        for (int d = 0; d < node->axis_count; d++)
-            cells *= (uint64_t)node->axes[d]->size;
-        sum += grove_block_bytes(cells * grove_form_bytes(&node->form, true), true);
-    }
-    return sum;
-}
-
-void grove_launch_budget(grove_session *session)
-{
-    uint64_t members = member_bytes(session->tree);
-
-    session->budget = session->memory;
-    for (int k = 0; k < session->device_count; k++)
-        session->parted = session->parted || members > session->devices[k]->limit / 4;
-    for (int k = 0; k < session->device_count; k++) {
-        uint64_t limit = session->devices[k]->limit;
-        /* a part is left for index arrays and for what rounding takes */
-        uint64_t taken = limit / 16 + INDEX + (session->parted ? 0 : members);
-        uint64_t own = limit > taken + SMALLEST ? limit - taken : SMALLEST;
-        if (limit && own < session->budget)
-            session->budget = own;
-    }
-}
-
-void grove_launch_halve_budget(grove_session *session)
-{
-    session->parted = true;
-    session->budget /= 2;
-    if (session->budget < SMALLEST / 2) {
-        session->resigned = true;
-        session->budget = session->memory;
-    }
-}
-
-void grove_launch_room(grove_session *session, uint64_t bytes)
-{
-    const grove_device *host = session->host;
-    uint64_t in_use = host->in_use;
-
-    if (host->limit && in_use + bytes > host->limit)
-        grove_cache_shrink(session->cache, NULL, in_use + bytes - host->limit);
-}
-
-/* Lets go of what is on the device and not in use, until so many bytes are free or nothing is left;
- * true if any went. */
-static bool make_room(grove_session *session, uint64_t bytes)
-{
-    grove_device *device = session->device;
-    uint64_t before = device->in_use;
-
-    if (grove_cache_shrink(session->cache, device, bytes))
-        return true;
-    for (size_t i = 0; session->kept && i < session->tree->node_count; i++)
-        if (session->kept[i] && grove_buffer_is_sole(session->kept[i]))
-            grove_buffer_drop(session->kept[i], device);
-    return device->in_use < before;
-}
-
-grove_buffer *grove_launch_kept(grove_session *session, const grove_node *node)
-{
-    return session->kept ? grove_buffer_ref(session->kept[node->id]) : NULL;
-}
-
-void grove_launch_keep(grove_session *session, const grove_node *node, grove_buffer *buffer)
-{
-    if (!grove_launch_is_away(session))
-        return;
-    if (!session->kept)
-        session->kept = grove_alloc((session->tree->node_count + 1) * sizeof(*session->kept));
-    grove_buffer_unref(session->kept[node->id]);
-    session->kept[node->id] = grove_buffer_ref(buffer);
-}
-
-/* A device that has failed fails in each thread that uses it: one message does. */
-static int fail_once(grove_session *session, int code, const grove_error *reason)
-{
-    if (__atomic_exchange_n(&session->has_failed, true, __ATOMIC_ACQ_REL))
-        return code;
-    return grove_fail(session->error, code, "%s", grove_error_message(reason, 0));
-}
-
-int grove_session_wait(grove_session *session)
-{
-    int code = 0;
-
-    for (int k = 0; k < session->device_count && !code; k++) {
-        grove_error_clear(session->attempt);
-        code = session->devices[k]->wait(session->devices[k], session->attempt);
-        if (code)
-            code = fail_once(session, code, session->attempt);
-    }
+    launch->double_precision = value->double_;
+    if (!grove_value_size(value, &bytes))
+        return grove_fail(error, GROVE_NO_MEMORY, "a value is larger than any memory");
+    int code = grove_value_layout(value, launch->space, launch->args.axes, 0, &launch->args.out,
+                                  &launch->out_offset, error);
+    set_output(launch, &value->data, bytes);
     return code;
 }
 
-/* ---- launches ---- */
-
-static void say_once(grove_session *session)
+int grove_launch_output_flags(grove_launch *launch, grove_value *value, grove_error *error)
 {
-    if (session->fallen_back)
-        return;
-    session->fallen_back = true;
-    grove_log(GROVE_LOG_WARNING, "%s; the cpu computes what does not fit",
-              grove_error_message(session->attempt, 0));
-}
+    int code = grove_value_flag_layout(value, launch->space, launch->args.axes, 0,
+                                       &launch->args.out, &launch->out_offset, error);
 
-bool grove_launch_has(grove_session *session, const grove_kernel *kernel, bool double_)
-{
-    grove_device *device = session->device;
-
-    if (!grove_launch_is_away(session) || !kernel)
-        return false;
-    grove_error_clear(session->attempt);
-    int code = device->prepare(device, kernel, double_, session->attempt);
-    if (code == GROVE_NO_MEMORY)
-        say_once(session);
-    else if (code && grove_error_count(session->attempt))
-        grove_log(code == GROVE_MISSING ? GROVE_LOG_NOTE : GROVE_LOG_WARNING,
-                  "%s; the cpu computes it", grove_error_message(session->attempt, 0));
-    return !code;
-}
-
-static int settle(grove_session *session, const grove_launch *launch, grove_args *args)
-{
-    grove_device *device = session->device;
-    grove_error *error = session->attempt;
-    int code = 0;
-
-    for (int k = 0; k < args->inputs && !code; k++)
-        if (launch->in[k])
-            code = grove_value_settle(launch->in[k], device, &args->in[k], error);
-    if (!code && !launch->out->data) {
-        size_t bytes = (size_t)grove_value_cells(launch->out) * grove_value_cell_bytes(launch->out);
-        launch->out->data = grove_buffer_new(device, bytes, error);
-        code = launch->out->data ? 0 : grove_error_code(error);
-    }
-    return code ? code : grove_value_settle(launch->out, device, &args->out, error);
-}
-
-/* What the device had to take for it at most. */
-static uint64_t bytes_of(const grove_session *session, const grove_launch *launch)
-{
-    uint64_t sum = (uint64_t)grove_value_cells(launch->out) * grove_value_cell_bytes(launch->out);
-
-    for (int k = 0; k < launch->args->inputs; k++)
-        if (launch->in[k] && !grove_buffer_is_on(launch->in[k]->data, session->device))
-            sum += grove_buffer_bytes(launch->in[k]->data);
-    return sum;
-}
-
-static int attempt(grove_session *session, const grove_launch *launch)
-{
-    grove_device *device = session->device;
-    grove_args args = *launch->args;
-    bool had_storage = launch->out->data != NULL; /* and numbers, which change */
-
-    grove_error_clear(session->attempt);
-    int code = settle(session, launch, &args);
-    if (!code)
-        code = device->launch(device, launch->kernel, &args, launch->double_, session->attempt);
-    if (!code && had_storage)
-        grove_buffer_write(launch->out->data, device, NULL);
-    for (int k = 0; !code && k < args.inputs; k++)
-        if (launch->kernel->writes >> k & 1 && launch->in[k])
-            grove_buffer_write(launch->in[k]->data, device, NULL);
-    if (code && !had_storage) {
-        grove_buffer_unref(launch->out->data);
-        launch->out->data = NULL;
-    }
+    set_output(launch, &value->flags, (size_t)grove_value_flag_cells(value));
     return code;
 }
 
-int grove_launch_run(grove_session *session, const grove_launch *launch, bool *done)
+void grove_launch_output_buffer(grove_launch *launch, grove_buffer **buffer, size_t bytes,
+                                const grove_view *view, int64_t offset)
 {
-    int code = attempt(session, launch);
-
-    while (code == GROVE_NO_MEMORY && make_room(session, bytes_of(session, launch)))
-        code = attempt(session, launch);
-    if (code == GROVE_NO_MEMORY) {
-        grove_device_trim(session->device);
-        code = attempt(session, launch);
-    }
-    *done = !code;
-    if (code == GROVE_NO_MEMORY && session->may_yield)
-        return GROVE_AGAIN;
-    if (code == GROVE_NO_MEMORY) {
-        say_once(session);
-        return 0;
-    }
-    return code ? fail_once(session, code, session->attempt) : 0;
+    launch->args.out = *view;
+    launch->out_offset = offset;
+    set_output(launch, buffer, bytes);
 }
 
-/* ---- copies back ---- */
+/* ---- addresses ---- */
 
-bool grove_launch_is_there(const grove_session *session, const grove_value *value)
-{
-    return grove_launch_is_away(session) && grove_buffer_is_on(value->data, session->device) &&
-           !grove_buffer_is_on(value->data, NULL);
-}
-
-int grove_launch_fetch(grove_session *session, grove_value *value)
+int grove_launch_to_host(grove_session *session, grove_buffer *buffer)
 {
     void *at;
 
-    if (!value || grove_buffer_is_on(value->data, NULL))
+    if (!buffer || grove_buffer_is_on(buffer, NULL))
         return 0;
-    grove_launch_room(session, grove_buffer_bytes(value->data));
-    session->fetched += grove_buffer_bytes(value->data);
-    return grove_launch_address(session, value->data, &at);
+    grove_devices_make_host_room(session, grove_buffer_bytes(buffer));
+    session->downloaded += grove_buffer_bytes(buffer);
+    return grove_launch_host_address(session, buffer, &at);
 }
 
-int grove_launch_address(grove_session *session, grove_buffer *buffer, void **at)
+int grove_launch_host_address(grove_session *session, grove_buffer *buffer, void **at)
 {
     if (grove_buffer_is_on(buffer, NULL)) {
         *at = grove_buffer_host(buffer, session->error);
@@ -360,73 +124,175 @@ int grove_launch_address(grove_session *session, grove_buffer *buffer, void **at
     grove_error *reason = grove_error_new();
     int code = grove_buffer_address(buffer, NULL, at, reason);
     if (code)
-        fail_once(session, code, reason);
+        grove_devices_fail(session, code, reason);
     grove_error_free(reason);
     return code;
 }
 
-/* ---- counters ---- */
-
-static grove_traffic traffic_of(const grove_session *session)
+/* Where stations are gathered the place of the first cell may lie before the buffer. */
+static int set_address(grove_buffer *buffer, grove_device *device, int64_t offset, grove_view *view,
+                       grove_error *error)
 {
-    grove_traffic sum = {.bytes_down = session->fetched};
+    void *at;
+    int code = grove_buffer_address(buffer, device, &at, error);
 
-    for (int k = 0; k < session->device_count; k++) {
-        const grove_device *device = session->devices[k];
-        sum.bytes_up += device->bytes_up;
-        sum.launches += device->launches;
-        sum.allocations += device->allocations;
+    if (!code)
+        view->data = (void *)((uintptr_t)at + (uintptr_t)offset);
+    return code;
+}
+
+/* Of all operands; makes the output if it has no storage. */
+static int set_addresses(grove_launch *launch, grove_device *device, grove_error *error)
+{
+    grove_args *args = &launch->args;
+    int code = 0;
+
+    for (int k = 0; k < args->inputs && !code; k++)
+        if (launch->in[k].buffer)
+            code = set_address(launch->in[k].buffer, device, launch->in[k].offset, &args->in[k],
+                               error);
+    if (!code && !*launch->out &&
+        !(*launch->out = grove_buffer_new(device, launch->out_bytes, error)))
+        code = device->shares_host_memory ? GROVE_NO_MEMORY : grove_error_code(error);
+    return code ? code : set_address(*launch->out, device, launch->out_offset, &args->out, error);
+}
+
+/* What was written is valid on that device alone. */
+static void mark_written(const grove_launch *launch, grove_device *device, bool had_storage)
+{
+    int writes = launch->kernel ? launch->kernel->writes : 0;
+
+    if (had_storage)
+        grove_buffer_write(*launch->out, device, NULL);
+    for (int k = 0; writes && k < launch->args.inputs; k++)
+        if (writes >> k & 1 && launch->in[k].buffer)
+            grove_buffer_write(launch->in[k].buffer, device, NULL);
+}
+
+/* ---- on the device ---- */
+
+static void warn_once(grove_session *session)
+{
+    if (session->fallen_back)
+        return;
+    session->fallen_back = true;
+    grove_log(GROVE_LOG_WARNING, "%s; the cpu computes what does not fit",
+              grove_error_message(session->attempt, 0));
+}
+
+/* Whether the device has code for the kernel. */
+static bool has_code(grove_session *session, const grove_launch *launch)
+{
+    grove_device *device = session->device;
+
+    grove_error_clear(session->attempt);
+    int code = device->prepare(device, launch->kernel, launch->double_precision, session->attempt);
+    if (code == GROVE_NO_MEMORY)
+        warn_once(session);
+    else if (code && grove_error_count(session->attempt))
+        grove_log(code == GROVE_MISSING ? GROVE_LOG_NOTE : GROVE_LOG_WARNING,
+                  "%s; the cpu computes it", grove_error_message(session->attempt, 0));
+    return !code;
+}
+
+static bool belongs_on_device(grove_session *session, const grove_launch *launch)
+{
+    if (!grove_devices_in_use(session) || launch->placement == GROVE_LAUNCH_ON_HOST ||
+        !launch->kernel || !launch->out_bytes)
+        return false;
+    if (launch->placement == GROVE_LAUNCH_BY_INPUT &&
+        (!grove_buffer_is_on(launch->in[0].buffer, session->device) ||
+         grove_buffer_is_on(launch->in[0].buffer, NULL)))
+        return false;
+    return has_code(session, launch);
+}
+
+static int attempt(grove_session *session, grove_launch *launch)
+{
+    grove_device *device = session->device;
+    bool had_storage = *launch->out != NULL;
+
+    grove_error_clear(session->attempt);
+    int code = set_addresses(launch, device, session->attempt);
+    if (!code)
+        code = device->launch(device, launch->kernel, &launch->args, launch->double_precision,
+                              session->attempt);
+    if (!code) {
+        mark_written(launch, device, had_storage);
+    } else if (!had_storage) {
+        grove_buffer_unref(*launch->out);
+        *launch->out = NULL;
     }
+    return code;
+}
+
+/* What the device has to allocate for it at most. */
+static uint64_t missing_bytes(const grove_session *session, const grove_launch *launch)
+{
+    uint64_t sum = launch->out_bytes;
+
+    for (int k = 0; k < launch->args.inputs; k++)
+        if (launch->in[k].buffer && !grove_buffer_is_on(launch->in[k].buffer, session->device))
+            sum += grove_buffer_bytes(launch->in[k].buffer);
     return sum;
 }
 
-void grove_launch_bill(grove_session *session, grove_busy *to)
+/* Sets ran_on; leaves it as it is where the host has to do it. */
+static int run_on_device(grove_session *session, grove_launch *launch)
 {
-    for (int k = 0; session->options.profile && k < session->device_count; k++)
-        session->devices[k]->bill(session->devices[k], to);
-}
+    double began = grove_now();
+    int code = attempt(session, launch);
 
-/* What fails here fails again where results are taken. */
-void grove_launch_settle(grove_session *session)
-{
-    for (int k = 0; session->options.profile && k < session->device_count; k++)
-        session->devices[k]->settle(session->devices[k], NULL);
-}
-
-void grove_launch_claim(grove_session *session, const grove_node *node)
-{
-    grove_traffic *own = &session->nodes[node->id].device, *claimed = &session->claimed;
-
-    if (!session->device_count)
-        return;
-    grove_traffic now = traffic_of(session);
-    own->bytes_up += now.bytes_up - claimed->bytes_up;
-    __atomic_fetch_add(&own->bytes_down, now.bytes_down - claimed->bytes_down, __ATOMIC_RELAXED);
-    own->launches += now.launches - claimed->launches;
-    own->allocations += now.allocations - claimed->allocations;
-    *claimed = now;
-}
-
-void grove_launch_count(grove_session *session)
-{
-    grove_traffic sum = traffic_of(session);
-    grove_counters *c = &session->counters;
-
-    c->bytes_up = sum.bytes_up;
-    c->launches = sum.launches;
-    c->allocations = sum.allocations;
-    c->bytes_down = c->system_allocations = c->device_peak_bytes = 0;
-    c->device_kernel_seconds = c->device_up_seconds = c->device_down_seconds = 0;
-    c->device_open_seconds = c->device_load_seconds = 0;
-    for (int k = 0; k < session->device_count; k++) {
-        const grove_device *device = session->devices[k];
-        c->bytes_down += device->bytes_down;
-        c->system_allocations += device->system_allocations;
-        c->device_peak_bytes += device->peak;
-        c->device_kernel_seconds += device->busy.kernels;
-        c->device_up_seconds += device->busy.up;
-        c->device_down_seconds += device->busy.down;
-        c->device_open_seconds += device->open_seconds;
-        c->device_load_seconds += device->load_seconds;
+    while (code == GROVE_NO_MEMORY &&
+           grove_devices_make_room(session, missing_bytes(session, launch)))
+        code = attempt(session, launch);
+    if (code == GROVE_NO_MEMORY) {
+        grove_device_trim(session->device);
+        code = attempt(session, launch);
     }
+    session->counters.kernel_seconds += grove_now() - began;
+    if (!code)
+        launch->ran_on = session->device;
+    if (code == GROVE_NO_MEMORY && session->may_yield)
+        return GROVE_AGAIN;
+    if (code == GROVE_NO_MEMORY) {
+        warn_once(session);
+        return 0;
+    }
+    return code ? grove_devices_fail(session, code, session->attempt) : 0;
+}
+
+/* ---- on the host ---- */
+
+static int run_on_host(grove_session *session, grove_launch *launch)
+{
+    grove_device *host = session->host;
+    bool had_storage = *launch->out != NULL;
+    int code = grove_launch_to_host(session, *launch->out);
+
+    for (int k = 0; k < launch->args.inputs && !code; k++)
+        code = grove_launch_to_host(session, launch->in[k].buffer);
+    if (!code && !had_storage)
+        grove_devices_make_host_room(session, launch->out_bytes);
+    if (!code)
+        code = set_addresses(launch, host, session->error);
+    if (code || !launch->out_bytes)
+        return code;
+    double began = grove_now();
+    code = launch->host ? launch->host(session, launch)
+                        : host->launch(host, launch->kernel, &launch->args,
+                                       launch->double_precision, session->error);
+    session->counters.kernel_seconds += grove_now() - began;
+    mark_written(launch, host, had_storage);
+    return code;
+}
+
+int grove_launch_run(grove_session *session, grove_launch *launch)
+{
+    int code = 0;
+
+    launch->ran_on = session->host;
+    if (belongs_on_device(session, launch))
+        code = run_on_device(session, launch);
+    return code || launch->ran_on != session->host ? code : run_on_host(session, launch);
 }

@@ -1,63 +1,74 @@
-/* Where steps compute and where their values lie: on the session's device where it has code and
- * memory for that, else on the host. */
+/* Launches: one kernel over one iteration space, on the session's device or on the host. Only
+ * grove_launch_run decides where, copies what lies elsewhere, makes room, and falls back to the
+ * host. */
 #ifndef GROVE_RUN_LAUNCH_H
 #define GROVE_RUN_LAUNCH_H
 
-#include "plan/program.h"
-#include "run/state.h"
+#include "run/devices.h"
 
-/* Opens what the options name: session->host always, session->devices if any. On failure there is a
- * message; grove_launch_close is due anyway. */
-int grove_launch_open(grove_session *session, grove_error *error);
-void grove_launch_close(grove_session *session);
-/* Whether values may lie elsewhere than on the host. */
-bool grove_launch_is_away(const grove_session *session);
-/* How many tiles may be under way, from launching to writing: one for each device, and one. */
-enum { GROVE_MOST_FLIGHTS = 9 };
-int grove_launch_flights(const grove_session *session);
-/* Chooses the device for tile number `tile` of a pass. */
-void grove_launch_turn(grove_session *session, int64_t tile);
+typedef enum {
+    GROVE_LAUNCH_ON_DEVICE, /* on the session's device, if it has code and memory for it */
+    GROVE_LAUNCH_BY_INPUT, /* the same where the first input is on the device and not on the host */
+    GROVE_LAUNCH_ON_HOST
+} grove_placement;
 
-/* Sets the bytes that the values of a pass may take, wherever they lie. */
-void grove_launch_budget(grove_session *session);
-/* Devices have less than they promised: makes do with half of it. */
-void grove_launch_halve_budget(grove_session *session);
-/* Makes room on the host where memory would not do, by letting go of cached values. */
-void grove_launch_room(grove_session *session, uint64_t bytes);
-
-/* What is to run on the session's device. Addresses in `args` only say where within the values. */
+/* A buffer, and where in it the first cell of the iteration space lies. The strides are in the view
+ * of the same number in `args`. */
 typedef struct {
-    const grove_kernel *kernel;
-    const grove_args *args;
-    bool double_;
-    grove_value *out; /* gets storage on the device if it has none */
-    grove_value *in[GROVE_MAX_INPUTS];
-} grove_launch;
+    grove_buffer *buffer; /* NULL: not given */
+    int64_t offset;       /* bytes; may be negative where stations are gathered */
+} grove_launch_operand;
 
-/* Whether the device has code for the kernel. */
-bool grove_launch_has(grove_session *session, const grove_kernel *kernel, bool double_);
-/* Launches. *done is false, and nothing has changed, when there is no memory for it: it is the
- * host's then; GROVE_AGAIN where a smaller tile may do. */
-int grove_launch_run(grove_session *session, const grove_launch *launch, bool *done);
+typedef struct grove_launch grove_launch;
+struct grove_launch {
+    const grove_kernel *kernel; /* NULL: there is no code for devices, `host` computes it */
+    /* Computes it on the host instead of the kernel, with addresses in `args`. Returns 0 or a code
+     * with a message. */
+    int (*host)(grove_session *session, const grove_launch *launch);
+    void *context; /* for `host` */
+    grove_placement placement;
+    bool double_precision;
+    const grove_range *space; /* borrowed: args.axes of them */
+    /* Whose buffer the output is: if that is NULL, one of `out_bytes` is made where the launch
+     * runs; else the kernel also reads it, and its numbers are nowhere else afterwards. */
+    grove_buffer **out;
+    size_t out_bytes;
+    int64_t out_offset;
+    grove_device *ran_on; /* set by grove_launch_run */
+    grove_launch_operand in[GROVE_MAX_INPUTS];
+    grove_args args; /* until the launch runs, data only tells whether an input is given */
+};
 
-/* Whether a kernel reading this value had better run on the device: it is there and not here. */
-bool grove_launch_is_there(const grove_session *session, const grove_value *value);
-/* What this thread has devices do from now on is timed for somebody (NULL: nobody), with profile.
- */
-void grove_launch_bill(grove_session *session, grove_busy *to);
-/* Waits for devices that are timed. */
-void grove_launch_settle(grove_session *session);
-/* Counts what devices did since the last call for a node; and all that they did, for the session.
- */
-void grove_launch_claim(grove_session *session, const grove_node *node);
-void grove_launch_count(grove_session *session);
-/* Address of the data on the host, copied back if need be; counted. NULL value: nothing. */
-int grove_launch_fetch(grove_session *session, grove_value *value);
+/* Sets up a launch over `axes` ranges; inputs not set afterwards are not given. The state is for
+ * the caller to set. */
+void grove_launch_begin(grove_launch *launch, const grove_session *session,
+                        const grove_kernel *kernel, grove_placement placement,
+                        const grove_range *space, int axes, int inputs);
+/* Operands: values as they are seen from the space (side 'p', 'q' or 0: see grove_value_layout).
+ * Flags are bytes; where the value has none the input is not given. The output is the value's data,
+ * or its flags, of which flag_axes says along which ranges they vary. Its precision is the
+ * launch's. */
+int grove_launch_input(grove_launch *launch, int k, const grove_value *value, char side,
+                       grove_error *error);
+int grove_launch_input_flags(grove_launch *launch, int k, const grove_value *value, char side,
+                             grove_error *error);
+int grove_launch_output(grove_launch *launch, grove_value *value, grove_error *error);
+int grove_launch_output_flags(grove_launch *launch, grove_value *value, grove_error *error);
+/* Operands that are no values. `view`: all but the address. */
+void grove_launch_input_buffer(grove_launch *launch, int k, grove_buffer *buffer,
+                               const grove_view *view, int64_t offset);
+void grove_launch_output_buffer(grove_launch *launch, grove_buffer **buffer, size_t bytes,
+                                const grove_view *view, int64_t offset);
+
+/* Runs it, unless the output has no cells: that only gets its empty buffer. What is short of memory
+ * on the device is computed on the host, after a warning; GROVE_AGAIN where a smaller tile may do.
+ * Seconds are added to the session's kernel_seconds. */
+int grove_launch_run(grove_session *session, grove_launch *launch);
+
+/* Copies to the host what is only on a device; counted for the node that is being computed. NULL:
+ * nothing. */
+int grove_launch_to_host(grove_session *session, grove_buffer *buffer);
 /* Address of a buffer on the host; from any thread, not counted. */
-int grove_launch_address(grove_session *session, grove_buffer *buffer, void **at);
-/* The buffer of a member's data or of a constant, kept for the session so that a device has it
- * once; NULL if it is not there yet, or need not be kept. A reference. */
-grove_buffer *grove_launch_kept(grove_session *session, const grove_node *node);
-void grove_launch_keep(grove_session *session, const grove_node *node, grove_buffer *buffer);
+int grove_launch_host_address(grove_session *session, grove_buffer *buffer, void **at);
 
 #endif

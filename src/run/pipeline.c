@@ -1,7 +1,8 @@
 /* Passes over the tiles: reading ahead and writing behind on a thread of their own. */
 #include "plan/tile.h"
-#include "run/launch.h"
+#include "run/copy.h"
 #include "run/step.h"
+#include "run/usage.h"
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -104,10 +105,10 @@ static int find_addresses(grove_session *session, write_call *call)
         if (!grove_buffer_is_on(value->data, NULL))
             __atomic_fetch_add(&session->nodes[call->action->id].device.bytes_down,
                                grove_buffer_bytes(value->data), __ATOMIC_RELAXED);
-        code = grove_launch_address(session, value->data, &at);
+        code = grove_launch_host_address(session, value->data, &at);
         call->arrays[k].data = at;
         if (!code && value->flags)
-            code = grove_launch_address(session, value->flags, &at);
+            code = grove_launch_host_address(session, value->flags, &at);
         call->arrays[k].flags = value->flags ? at : NULL;
     }
     return code;
@@ -122,9 +123,9 @@ static void write_calls(void *context)
     for (int i = 0; i < w->count && !w->job.code; i++) {
         write_call *call = &w->calls[i];
         double began = grove_now();
-        grove_launch_bill(w->job.session, &w->job.session->nodes[call->action->id].busy);
+        grove_usage_time_for(w->job.session, &w->job.session->nodes[call->action->id].busy);
         w->job.code = find_addresses(w->job.session, call);
-        grove_launch_bill(w->job.session, NULL);
+        grove_usage_time_for(w->job.session, NULL);
         double fetched = grove_now();
         if (!w->job.code)
             w->job.code = grove_io_write(w->job.session, call->action, call->arrays, call->count);
@@ -270,7 +271,7 @@ static int dense_input(const pipeline *line, const grove_step *root, int k, grov
         return 0;
     }
     return grove_copy_dense(line->schedule->session, value, node->inputs[k].side, space, axes,
-                            false, dense);
+                            GROVE_LAUNCH_ON_HOST, dense);
 }
 
 /* Whether the root has this tile already: it lacks an axis along which this is not the first. */
@@ -311,7 +312,8 @@ static int take_action(pipeline *line, const grove_step *step)
         if (!code)
             to_array(call->values[k], step->node->inputs[k].node, &call->arrays[k]);
         if (!code && !grove_buffer_is_on(call->values[k]->data, NULL))
-            grove_launch_room(line->schedule->session, grove_buffer_bytes(call->values[k]->data));
+            grove_devices_make_host_room(line->schedule->session,
+                                         grove_buffer_bytes(call->values[k]->data));
     }
     if (!code && call->values[0]) {
         count_cells(line, (double)call->arrays[0].cells);
@@ -336,7 +338,7 @@ static int take_store(pipeline *line, grove_root *root, const grove_step *step)
 {
     grove_session *session = line->schedule->session;
     const grove_step *in = &line->pass->program->steps[step->input[0]];
-    grove_value *value = in->value, *dense = NULL;
+    grove_value *value = in->value;
     grove_range range[GROVE_MAX_AXES];
 
     if (!line->pass->program->divided) {
@@ -352,12 +354,7 @@ static int take_store(pipeline *line, grove_root *root, const grove_step *step)
             return GROVE_NO_MEMORY;
         root->stored->unit = value->unit;
     }
-    /* with flags along all axes */
-    int code = grove_copy_dense(session, value, 0, value->range, value->axes, false, &dense);
-    if (!code)
-        grove_copy_part(root->stored, dense);
-    grove_value_unref(dense);
-    return code;
+    return grove_copy_into(session, value, root->stored);
 }
 
 static int take(grove_run *run, const grove_step *step)
@@ -403,7 +400,7 @@ static int run_tile(pipeline *line, const grove_tile *next)
     if (!code && next)
         code = read_ahead(line, next);
     grove_tile_set(line->pass, &line->at);
-    grove_launch_turn(w->job.session, line->number);
+    grove_devices_choose(w->job.session, line->number);
     if (!code && grove_interrupted())
         code = GROVE_INTERRUPTED;
     if (!code) {
@@ -509,11 +506,11 @@ static int take_results(pipeline *line)
         for (int d = 0; d < node->axis_count; d++)
             range[d] = (grove_range){node->axes[d], 0, node->axes[d]->size};
         const grove_facts *facts = &session->facts[node->id];
-        grove_launch_bill(session, &session->nodes[node->id].busy);
+        grove_usage_time_for(session, &session->nodes[node->id].busy);
         int code = grove_accumulator_finish(root->accumulator, range, facts->double_,
                                             facts->flagged, &line->schedule->results[node->id]);
-        grove_launch_claim(session, node);
-        grove_launch_bill(session, NULL);
+        grove_usage_count_for(session, node);
+        grove_usage_time_for(session, NULL);
         grove_accumulator_free(root->accumulator);
         root->accumulator = NULL;
         if (code)
@@ -544,7 +541,7 @@ static int run_pass(grove_schedule *schedule, grove_pass *pass)
 
     line->schedule = schedule;
     line->pass = pass;
-    line->flights = grove_launch_flights(session);
+    line->flights = grove_devices_tiles_in_flight(session);
     line->writing = grove_alloc((size_t)line->flights * sizeof(*line->writing));
     line->run = (grove_run){session, pass->program, schedule->results, take, accumulator_of, line};
     find_ahead(line);

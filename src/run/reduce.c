@@ -1,8 +1,6 @@
 /* Reductions: their input goes into an accumulator, as a whole or in chunks along sources. */
 #include "run/step.h"
 
-#include "base/log.h"
-
 #include <string.h>
 
 /* The ranges of a reduction's input: what its step has, chunks of one axis, and whole axes. */
@@ -31,15 +29,11 @@ static int add_input(grove_run *run, const grove_step *step, grove_accumulator *
     grove_session *session = run->session;
     grove_range space[GROVE_MAX_AXES];
     int axes = input_space(run, step, space);
-    double began = grove_now();
 
     if (step->collects) /* what a whole pass gathers cannot be taken back */
         session->may_yield = false;
-    int code = grove_accumulator_add(accumulator, &run->program->tile,
-                                     run->program->steps[step->input[0]].value, space, axes, chunk);
-
-    session->counters.kernel_seconds += grove_now() - began;
-    return code;
+    return grove_accumulator_add(accumulator, &run->program->tile,
+                                 run->program->steps[step->input[0]].value, space, axes, chunk);
 }
 
 int grove_reduce_input(grove_run *run, const grove_step *step, grove_accumulator *accumulator)
@@ -57,10 +51,7 @@ int grove_reduce_input(grove_run *run, const grove_step *step, grove_accumulator
             return code;
         first += p->loops[step->body].count;
     }
-    double began = grove_now();
-    int code = grove_accumulator_end_chunks(accumulator, &p->tile);
-    run->session->counters.kernel_seconds += grove_now() - began;
-    return code;
+    return grove_accumulator_end_chunks(accumulator, &p->tile);
 }
 
 int grove_compute_reduction(grove_run *run, grove_step *step)

@@ -1,6 +1,7 @@
 /* Sums that a class takes over sources, section by section: memory need not hold what all sources
  * have at once. Sections are the same for every tile; they are added in double, in order. */
 #include "run/block_sums.h"
+#include "run/flags.h"
 #include "run/step.h"
 
 /* Flags of any section are the sum's. */
@@ -10,7 +11,7 @@ static int add_flags(const grove_run *run, const grove_step *step, grove_value *
     if (!part->flags)
         return 0;
     int code = sum->flags ? 0 : grove_step_store_flags(run, step, sum);
-    return code ? code : grove_flags_merge(run, part, sum);
+    return code ? code : grove_flags_merge(run->session, part, sum);
 }
 
 static int add_section(grove_run *run, grove_step *step, int64_t first, grove_block_sums **sums,

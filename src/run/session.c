@@ -1,5 +1,6 @@
 #include "plan/schedule.h"
-#include "run/launch.h"
+#include "run/devices.h"
+#include "run/usage.h"
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -32,11 +33,11 @@ static uint64_t cache_of(const grove_session *session)
 static int start(grove_session *session, grove_error *error)
 {
     const grove_session_options *options = &session->options;
-    int code = grove_launch_open(session, error);
+    int code = grove_devices_open(session, error);
 
     session->memory = memory_of(options);
     session->host->limit = session->memory;
-    grove_launch_budget(session);
+    grove_devices_set_budget(session);
     session->facts = grove_facts_new(session->tree, options->double_precision);
     session->cache = grove_cache_new(cache_of(session));
     session->nodes = grove_alloc((session->tree->node_count + 1) * sizeof(grove_node_counters));
@@ -72,7 +73,7 @@ void grove_session_free(grove_session *session)
     grove_trace_discard(session->trace);
     free(session->facts);
     free(session->nodes);
-    grove_launch_close(session);
+    grove_devices_close(session);
     pthread_mutex_destroy(&session->io_lock);
     free(session);
 }
@@ -141,12 +142,12 @@ static void count(grove_session *session, double began)
     grove_cache_counters cache = grove_cache_count(session->cache);
     grove_counters *c = &session->counters;
 
-    grove_launch_settle(session);
+    grove_usage_wait(session);
     c->seconds += grove_now() - began;
     c->evictions = cache.evictions;
     c->cached_bytes = cache.bytes;
     c->peak_bytes = session->host->peak;
-    grove_launch_count(session);
+    grove_usage_count(session);
 }
 
 static bool is_key(const grove_session *session, grove_hash key)
@@ -202,7 +203,7 @@ static int run_schedule(grove_session *session, grove_node *const *nodes, size_t
         if (code != GROVE_AGAIN)
             return code;
         grove_schedule_free(*schedule);
-        grove_launch_halve_budget(session);
+        grove_devices_halve_budget(session);
     }
     return code;
 }

@@ -34,13 +34,13 @@ struct grove_session {
     grove_device *device; /* where classes compute in the present tile: the host, or one of these */
     grove_device **devices;
     int device_count;
-    grove_error *attempt;  /* what a device says that may yet be helped */
-    bool has_failed;       /* a device has, and it was said */
-    bool fallen_back;      /* it was said that a device's memory does not do */
-    grove_buffer **kept;   /* by node: constants and members' data, while there are devices */
-    grove_traffic claimed; /* of what devices did, as far as it was counted for a node */
-    grove_busy *billed;    /* with profile: whom the evaluating thread has devices work for */
-    uint64_t fetched;      /* bytes copied back by the evaluating thread */
+    grove_error *attempt;    /* what a device says that may yet be helped */
+    bool has_failed;         /* a device has, and it was said */
+    bool fallen_back;        /* it was said that a device's memory does not do */
+    grove_buffer **resident; /* by node: constants and members' data, while there are devices */
+    grove_traffic counted;   /* of what devices did, as far as it was counted for a node */
+    grove_busy *timed_for;   /* with profile: to what time on devices is added */
+    uint64_t downloaded;     /* bytes copied to the host by the evaluating thread */
     grove_facts *facts;
     grove_cache *cache;
     grove_worker *worker;       /* reads ahead and writes behind; NULL: serial */

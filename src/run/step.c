@@ -1,5 +1,6 @@
 #include "run/step.h"
-#include "run/launch.h"
+#include "run/devices.h"
+#include "run/usage.h"
 
 #include "base/log.h"
 
@@ -14,7 +15,7 @@ static void count_hit(grove_run *run, const grove_step *step)
 
     session->nodes[step->node->id].hits++;
     session->counters.hits++;
-    if (grove_launch_is_away(session) && grove_buffer_is_on(step->value->data, session->device)) {
+    if (grove_devices_in_use(session) && grove_buffer_is_on(step->value->data, session->device)) {
         session->nodes[step->node->id].device_hits++;
         session->counters.device_hits++;
     }
@@ -127,7 +128,7 @@ int grove_step_store(grove_run *run, const grove_step *step, grove_value *value)
     size_t before = grove_error_count(session->error), bytes;
     int code = 0;
 
-    grove_launch_room(session, grove_step_bytes(run->program, step));
+    grove_devices_make_host_room(session, grove_step_bytes(run->program, step));
     if (grove_value_size(value, &bytes))
         value->data = grove_buffer_new(session->host, bytes, session->error);
     else
@@ -303,7 +304,7 @@ static int run_root(grove_run *run, const grove_step *step)
     int code = step->collects ? grove_reduce_input(run, step, run->accumulator_of(run, step))
                               : run->take(run, step);
 
-    grove_launch_claim(run->session, step->node);
+    grove_usage_count_for(run->session, step->node);
     return code;
 }
 
@@ -326,7 +327,7 @@ static int make_step(grove_run *run, grove_step *step)
     if (step->kind == GROVE_STEP_ROOT)
         return run_root(run, step);
     int code = compute(run, step);
-    grove_launch_claim(session, step->node);
+    grove_usage_count_for(session, step->node);
     double ended = grove_now();
     if (code) {
         if (code == GROVE_INTERRUPTED || code == GROVE_AGAIN)
@@ -347,13 +348,13 @@ static int make_step(grove_run *run, grove_step *step)
 static int run_step(grove_run *run, grove_step *step)
 {
     grove_session *session = run->session;
-    grove_busy *outer = session->billed;
+    grove_busy *outer = session->timed_for;
 
     if (!session->options.profile)
         return make_step(run, step);
-    grove_launch_bill(session, session->billed = &session->nodes[step->node->id].busy);
+    grove_usage_time_for(session, session->timed_for = &session->nodes[step->node->id].busy);
     int code = make_step(run, step);
-    grove_launch_bill(session, session->billed = outer);
+    grove_usage_time_for(session, session->timed_for = outer);
     return code;
 }
 

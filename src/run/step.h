@@ -52,17 +52,5 @@ int grove_reduce_input(grove_run *run, const grove_step *step, grove_accumulator
 int grove_compute_sections(grove_run *run, grove_step *step);
 /* blank.c: 0 in a class's value, on the device, where an input taken for its flags has them all. */
 int grove_compute_blank(const grove_run *run, const grove_step *step);
-/* copy.c: the part `space` of a value, dense, broadcast along axes that it does not have; `there`:
- * on the device, if that can. */
-int grove_copy_dense(grove_session *session, grove_value *from, char side, const grove_range *space,
-                     int axes, bool there, grove_value **to);
-/* Into a larger value, on the host; `from` has flags along all axes. */
-void grove_copy_part(grove_value *to, grove_value *from);
-
-/* flags.c: of a class's value from those of its inputs. */
-int grove_flags_combine(grove_run *run, const grove_step *step, const grove_range *space, int axes,
-                        grove_value *value);
-/* Adds those of `from` to those of `to`, which vary along all axes of both. */
-int grove_flags_merge(const grove_run *run, grove_value *from, grove_value *to);
 
 #endif

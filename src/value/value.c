@@ -53,16 +53,21 @@ bool grove_value_size(const grove_value *value, size_t *bytes)
     return !__builtin_mul_overflow(n, grove_value_cell_bytes(value), bytes);
 }
 
+int64_t grove_value_flag_cells(const grove_value *value)
+{
+    int64_t cells = 1;
+
+    for (int d = 0; d < value->axes; d++)
+        if (value->flag_axes >> d & 1)
+            cells *= value->range[d].count;
+    return cells;
+}
+
 int grove_value_add_flags(grove_value *value, grove_device *device, unsigned flag_axes,
                           grove_error *error)
 {
-    size_t cells = 1;
-
-    for (int d = 0; d < value->axes; d++)
-        if (flag_axes >> d & 1)
-            cells *= (size_t)value->range[d].count;
-    value->flags = grove_buffer_new(device, cells, error);
     value->flag_axes = flag_axes;
+    value->flags = grove_buffer_new(device, (size_t)grove_value_flag_cells(value), error);
     return value->flags ? 0 : GROVE_NO_MEMORY;
 }
 
@@ -127,13 +132,15 @@ static int baseline_of(const grove_axis *station, const grove_range *space, int 
     return found;
 }
 
-/* Strides and offset of an array over `own` (where `present` has a bit) with cells of `bytes`. */
-static int view_of(const grove_value *value, unsigned present, int64_t bytes,
-                   const grove_range *space, int axes, char side, grove_view *view, char *data,
+/* Strides and offset of an array over the value's ranges that have a bit in `present`, with cells
+ * of `bytes`. */
+static int lay_out(const grove_value *value, unsigned present, int64_t bytes,
+                   const grove_range *space, int axes, char side, grove_view *view, int64_t *offset,
                    grove_error *error)
 {
     int64_t step = bytes;
 
+    *offset = 0;
     for (int d = value->axes - 1; d >= 0; d--) {
         const grove_range *own = &value->range[d];
         int at = -1;
@@ -148,79 +155,76 @@ static int view_of(const grove_value *value, unsigned present, int64_t bytes,
                 return grove_fail(error, GROVE_INTERNAL, "a value does not cover axis %s",
                                   own->axis->name);
             view->stride[at] = step;
-            data += (space[at].first - own->first) * step;
+            *offset += (space[at].first - own->first) * step;
         } else if (own->axis->kind == GROVE_AXIS_STATION && side &&
                    (at = baseline_of(own->axis, space, axes)) >= 0) {
             const grove_axis *axis = space[at].axis;
             view->stride[at] = step;
             view->gather = (side == 'p' ? axis->left : axis->right) + space[at].first;
             view->gather_axis = at;
-            data -= own->first * step;
+            *offset -= own->first * step;
         } else if (own->count != 1) {
             return grove_fail(error, GROVE_INTERNAL,
                               "a value varies along axis %s where it may not", own->axis->name);
         }
         step *= own->count;
     }
-    view->data = data;
     return 0;
 }
 
-int grove_value_layout(grove_value *value, const grove_range *space, int axes, char side,
-                       grove_view *view, grove_error *error)
+int grove_value_layout(const grove_value *value, const grove_range *space, int axes, char side,
+                       grove_view *view, int64_t *offset, grove_error *error)
 {
     memset(view, 0, sizeof(*view));
     view->elements = value->elements;
     view->shape = value->shape;
     view->complex_ = value->complex_;
     view->bytes = value->double_ ? 8 : 4;
-    return view_of(value, ~0u, (int64_t)grove_value_cell_bytes(value), space, axes, side, view,
-                   (char *)value, error);
+    return lay_out(value, ~0u, (int64_t)grove_value_cell_bytes(value), space, axes, side, view,
+                   offset, error);
 }
 
-int grove_value_settle(grove_value *value, grove_device *device, grove_view *view,
+int grove_value_flag_layout(const grove_value *value, const grove_range *space, int axes, char side,
+                            grove_view *view, int64_t *offset, grove_error *error)
+{
+    memset(view, 0, sizeof(*view));
+    view->elements = 1;
+    view->shape = GROVE_SCALAR;
+    view->bytes = 1;
+    return lay_out(value, value->flag_axes, 1, space, axes, side, view, offset, error);
+}
+
+/* With gathered stations the place counts from station 0, which need not be there: as a number. */
+static int set_address(grove_buffer *buffer, grove_device *device, int64_t offset, grove_view *view,
                        grove_error *error)
 {
     void *at;
-    int code = grove_buffer_address(value->data, device, &at, error);
+    int code = grove_buffer_address(buffer, device, &at, error);
 
     if (!code)
-        view->data = (void *)((uintptr_t)at + ((uintptr_t)view->data - (uintptr_t)value));
+        view->data = (void *)((uintptr_t)at + (uintptr_t)offset);
     return code;
 }
 
 int grove_value_view(grove_value *value, const grove_range *space, int axes, char side,
                      grove_device *device, grove_view *view, grove_error *error)
 {
-    int code = grove_value_layout(value, space, axes, side, view, error);
+    int64_t offset;
+    int code = grove_value_layout(value, space, axes, side, view, &offset, error);
 
-    return code ? code : grove_value_settle(value, device, view, error);
-}
-
-int grove_value_flag_layout(const grove_value *value, grove_value *self, const grove_range *space,
-                            int axes, char side, grove_view *view, grove_error *error)
-{
-    memset(view, 0, sizeof(*view));
-    view->elements = 1;
-    view->shape = GROVE_SCALAR;
-    view->bytes = 1;
-    return view_of(value, value->flag_axes, 1, space, axes, side, view, (char *)self, error);
+    return code ? code : set_address(value->data, device, offset, view, error);
 }
 
 int grove_value_flag_view(grove_value *value, const grove_range *space, int axes, char side,
                           grove_view *view, grove_error *error)
 {
-    memset(view, 0, sizeof(*view));
-    view->elements = 1;
-    view->shape = GROVE_SCALAR;
-    view->bytes = 1;
-    if (!value->flags)
-        return 0;
-    void *data;
-    int code = grove_buffer_address(value->flags, NULL, &data, error);
-    if (code)
-        return code;
-    return view_of(value, value->flag_axes, 1, space, axes, side, view, data, error);
+    int64_t offset;
+    int code = grove_value_flag_layout(value, space, axes, side, view, &offset, error);
+
+    if (value->flags)
+        return code ? code : set_address(value->flags, NULL, offset, view, error);
+    memset(view->stride, 0, sizeof(view->stride));
+    return 0;
 }
 
 void grove_value_number(grove_value *value, const int64_t *index, int element, double *re,

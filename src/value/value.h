@@ -62,6 +62,7 @@ grove_value *grove_value_bare(const grove_range *range, int axes, int shape, int
 /* Storage for flags along some of the ranges, not yet set. */
 int grove_value_add_flags(grove_value *value, grove_device *device, unsigned flag_axes,
                           grove_error *error);
+int64_t grove_value_flag_cells(const grove_value *value); /* by flag_axes */
 grove_value *grove_value_ref(grove_value *value);
 void grove_value_unref(grove_value *value); /* NULL is fine */
 int64_t grove_value_cells(const grove_value *value);
@@ -71,20 +72,18 @@ size_t grove_value_bytes(const grove_value *value); /* data and flags */
 size_t grove_value_cell_bytes(const grove_value *value);
 
 /* The view of `value` from an iteration space of `axes` ranges `space`: strides 0 where it does not
- * vary, offset where the value's range is larger. side 'p' or 'q': the value's station axis is
- * gathered along the space's baseline axis. Data address is the host's or the device's. */
+ * vary. side 'p' or 'q': the value's station axis is gathered along the space's baseline axis. The
+ * space's first cell lies `*offset` bytes after the start of the value's data (before it where only
+ * later stations are there), which is for the caller to add: view->data is NULL. */
+int grove_value_layout(const grove_value *value, const grove_range *space, int axes, char side,
+                       grove_view *view, int64_t *offset, grove_error *error);
+/* The same for its flags: a byte for each cell. */
+int grove_value_flag_layout(const grove_value *value, const grove_range *space, int axes, char side,
+                            grove_view *view, int64_t *offset, grove_error *error);
+/* The same with addresses, the host's or the device's; of flags the host's, NULL where there are
+ * none. */
 int grove_value_view(grove_value *value, const grove_range *space, int axes, char side,
                      grove_device *device, grove_view *view, grove_error *error);
-/* The same in two steps: strides, and an address that only says where within the value; then the
- * true address. */
-int grove_value_layout(grove_value *value, const grove_range *space, int axes, char side,
-                       grove_view *view, grove_error *error);
-int grove_value_settle(grove_value *value, grove_device *device, grove_view *view,
-                       grove_error *error);
-/* Of flags, as the data of a value `self` that stands for their buffer. */
-int grove_value_flag_layout(const grove_value *value, grove_value *self, const grove_range *space,
-                            int axes, char side, grove_view *view, grove_error *error);
-/* The same for flags: bytes of elements 1; data NULL where there are none. */
 int grove_value_flag_view(grove_value *value, const grove_range *space, int axes, char side,
                           grove_view *view, grove_error *error);
 

@@ -1,0 +1,235 @@
+#include "run/devices.h"
+
+#include "plan/schedule.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "device/array.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SMALLEST ((uint64_t)1 << 12) /* budget for values */
+#define INDEX    ((uint64_t)1 << 11) /* for the least of index arrays */
+
+/* ---- opening ---- */
+
+static int add_device(grove_session *session, int index, grove_error *error)
+{
+    grove_device *device = grove_device_open("cuda", index, session->options.device_memory, error);
+
+    if (!device)
+        return grove_error_code(error) ? grove_error_code(error) : GROVE_DEVICE;
+    /* without the framework's own kernels nothing could be done there */
+    int code = device->prepare(device, &grove_array_cast, false, error);
+    if (code) {
+        grove_device_free(device);
+        return code;
+    }
+    device->host = session->host;
+    device->timed = session->options.profile;
+    session->devices = grove_realloc(session->devices, ((size_t)session->device_count + 1) *
+                                                           sizeof(*session->devices));
+    session->devices[session->device_count++] = device;
+    return 0;
+}
+
+/* A device that fails is worth a warning; none at all, or a build without code for it, are usual.
+ */
+static void open_any(grove_session *session)
+{
+    grove_error *reason = grove_error_new();
+    int code = grove_device_count("cuda", reason) > 0 ? add_device(session, 0, reason) : 0;
+
+    if (code && code != GROVE_MISSING)
+        grove_log(GROVE_LOG_WARNING, "%s; the cpu does everything", grove_error_message(reason, 0));
+    grove_error_free(reason);
+}
+
+static int open_all(grove_session *session, grove_error *error)
+{
+    int count = grove_device_count("cuda", error), code = 0;
+
+    if (!count)
+        return grove_error_code(error) ? grove_error_code(error) : GROVE_MISSING;
+    for (int k = 0; k < count && !code; k++)
+        code = add_device(session, k, error);
+    return code;
+}
+
+/* N of "cuda:N"; -1 for anything else. */
+static int index_of(const char *name)
+{
+    int64_t number = 0;
+    const char *end = !strncmp(name, "cuda:", 5) ? grove_parse_integer(name + 5, &number) : NULL;
+
+    return end && !*end && number >= 0 && number < 1024 ? (int)number : -1;
+}
+
+bool grove_session_device_is_known(const char *name)
+{
+    return !strcmp(name, "cpu") || !strcmp(name, "auto") || !strcmp(name, "cuda") ||
+           !strcmp(name, "cuda:all") || index_of(name) >= 0;
+}
+
+int grove_devices_open(grove_session *session, grove_error *error)
+{
+    const char *name = session->options.device ? session->options.device : "auto";
+    int code = 0;
+
+    session->host = session->device = grove_device_cpu(session->options.threads);
+    session->attempt = grove_error_new();
+    if (!grove_session_device_is_known(name))
+        return grove_fail(error, GROVE_INVALID,
+                          "there is no device '%s'; it can be cpu, auto, cuda, cuda:1 and so on, "
+                          "or cuda:all",
+                          name);
+    if (!strcmp(name, "cpu"))
+        return 0;
+    if (!strcmp(name, "auto"))
+        open_any(session);
+    else if (!strcmp(name, "cuda:all"))
+        code = open_all(session, error);
+    else
+        code = add_device(session, strcmp(name, "cuda") != 0 ? index_of(name) : 0, error);
+    if (session->device_count)
+        session->device = session->devices[0];
+    return code;
+}
+
+void grove_devices_close(grove_session *session)
+{
+    for (size_t i = 0; session->resident && i < session->tree->node_count; i++)
+        grove_buffer_unref(session->resident[i]);
+    free(session->resident);
+    for (int k = 0; k < session->device_count; k++)
+        grove_device_free(session->devices[k]);
+    free(session->devices);
+    grove_error_free(session->attempt);
+    grove_device_free(session->host);
+}
+
+bool grove_devices_in_use(const grove_session *session)
+{
+    return session->device != session->host;
+}
+
+int grove_devices_tiles_in_flight(const grove_session *session)
+{
+    int count = session->device_count > 1 ? session->device_count + 1 : 2;
+
+    return count < GROVE_MAX_TILES_IN_FLIGHT ? count : GROVE_MAX_TILES_IN_FLIGHT;
+}
+
+void grove_devices_choose(grove_session *session, int64_t tile)
+{
+    if (session->device_count > 1)
+        session->device = session->devices[tile % session->device_count];
+    session->device->turn++;
+}
+
+/* ---- memory ---- */
+
+/* Members' data lie on the device beside the values, all of them unless they are many. */
+static uint64_t member_bytes(const grove_tree *tree)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < tree->node_count; i++) {
+        const grove_node *node = tree->nodes[i];
+        if (!node->used || node->kind != GROVE_NODE_MEMBER ||
+            !node->leaf->members[node->member].data)
+            continue;
+        uint64_t cells = 1;
+        for (int d = 0; d < node->axis_count; d++)
+            cells *= (uint64_t)node->axes[d]->size;
+        sum += grove_block_bytes(cells * grove_form_bytes(&node->form, true), true);
+    }
+    return sum;
+}
+
+void grove_devices_set_budget(grove_session *session)
+{
+    uint64_t members = member_bytes(session->tree);
+
+    session->budget = session->memory;
+    for (int k = 0; k < session->device_count; k++)
+        session->parted = session->parted || members > session->devices[k]->limit / 4;
+    for (int k = 0; k < session->device_count; k++) {
+        uint64_t limit = session->devices[k]->limit;
+        /* a part is left for index arrays and for what rounding takes */
+        uint64_t taken = limit / 16 + INDEX + (session->parted ? 0 : members);
+        uint64_t own = limit > taken + SMALLEST ? limit - taken : SMALLEST;
+        if (limit && own < session->budget)
+            session->budget = own;
+    }
+}
+
+void grove_devices_halve_budget(grove_session *session)
+{
+    session->parted = true;
+    session->budget /= 2;
+    if (session->budget < SMALLEST / 2) {
+        session->resigned = true;
+        session->budget = session->memory;
+    }
+}
+
+void grove_devices_make_host_room(grove_session *session, uint64_t bytes)
+{
+    const grove_device *host = session->host;
+    uint64_t in_use = host->in_use;
+
+    if (host->limit && in_use + bytes > host->limit)
+        grove_cache_shrink(session->cache, NULL, in_use + bytes - host->limit);
+}
+
+bool grove_devices_make_room(grove_session *session, uint64_t bytes)
+{
+    grove_device *device = session->device;
+    uint64_t before = device->in_use;
+
+    if (grove_cache_shrink(session->cache, device, bytes))
+        return true;
+    for (size_t i = 0; session->resident && i < session->tree->node_count; i++)
+        if (session->resident[i] && grove_buffer_is_sole(session->resident[i]))
+            grove_buffer_drop(session->resident[i], device);
+    return device->in_use < before;
+}
+
+grove_buffer *grove_devices_resident(grove_session *session, const grove_node *node)
+{
+    return session->resident ? grove_buffer_ref(session->resident[node->id]) : NULL;
+}
+
+void grove_devices_keep(grove_session *session, const grove_node *node, grove_buffer *buffer)
+{
+    if (!grove_devices_in_use(session))
+        return;
+    if (!session->resident)
+        session->resident =
+            grove_alloc((session->tree->node_count + 1) * sizeof(*session->resident));
+    grove_buffer_unref(session->resident[node->id]);
+    session->resident[node->id] = grove_buffer_ref(buffer);
+}
+
+int grove_devices_fail(grove_session *session, int code, const grove_error *reason)
+{
+    if (__atomic_exchange_n(&session->has_failed, true, __ATOMIC_ACQ_REL))
+        return code;
+    return grove_fail(session->error, code, "%s", grove_error_message(reason, 0));
+}
+
+int grove_session_wait(grove_session *session)
+{
+    int code = 0;
+
+    for (int k = 0; k < session->device_count && !code; k++) {
+        grove_error_clear(session->attempt);
+        code = session->devices[k]->wait(session->devices[k], session->attempt);
+        if (code)
+            code = grove_devices_fail(session, code, session->attempt);
+    }
+    return code;
+}

@@ -1,0 +1,65 @@
+#include "run/usage.h"
+
+static grove_traffic traffic_of(const grove_session *session)
+{
+    grove_traffic sum = {.bytes_down = session->downloaded};
+
+    for (int k = 0; k < session->device_count; k++) {
+        const grove_device *device = session->devices[k];
+        sum.bytes_up += device->bytes_up;
+        sum.launches += device->launches;
+        sum.allocations += device->allocations;
+    }
+    return sum;
+}
+
+void grove_usage_time_for(grove_session *session, grove_busy *to)
+{
+    for (int k = 0; session->options.profile && k < session->device_count; k++)
+        session->devices[k]->bill(session->devices[k], to);
+}
+
+/* What fails here fails again where results are taken. */
+void grove_usage_wait(grove_session *session)
+{
+    for (int k = 0; session->options.profile && k < session->device_count; k++)
+        session->devices[k]->settle(session->devices[k], NULL);
+}
+
+void grove_usage_count_for(grove_session *session, const grove_node *node)
+{
+    grove_traffic *own = &session->nodes[node->id].device, *counted = &session->counted;
+
+    if (!session->device_count)
+        return;
+    grove_traffic now = traffic_of(session);
+    own->bytes_up += now.bytes_up - counted->bytes_up;
+    __atomic_fetch_add(&own->bytes_down, now.bytes_down - counted->bytes_down, __ATOMIC_RELAXED);
+    own->launches += now.launches - counted->launches;
+    own->allocations += now.allocations - counted->allocations;
+    *counted = now;
+}
+
+void grove_usage_count(grove_session *session)
+{
+    grove_traffic sum = traffic_of(session);
+    grove_counters *c = &session->counters;
+
+    c->bytes_up = sum.bytes_up;
+    c->launches = sum.launches;
+    c->allocations = sum.allocations;
+    c->bytes_down = c->system_allocations = c->device_peak_bytes = 0;
+    c->device_kernel_seconds = c->device_up_seconds = c->device_down_seconds = 0;
+    c->device_open_seconds = c->device_load_seconds = 0;
+    for (int k = 0; k < session->device_count; k++) {
+        const grove_device *device = session->devices[k];
+        c->bytes_down += device->bytes_down;
+        c->system_allocations += device->system_allocations;
+        c->device_peak_bytes += device->peak;
+        c->device_kernel_seconds += device->busy.kernels;
+        c->device_up_seconds += device->busy.up;
+        c->device_down_seconds += device->busy.down;
+        c->device_open_seconds += device->open_seconds;
+        c->device_load_seconds += device->load_seconds;
+    }
+}
