@@ -38,10 +38,10 @@ static grove_args space(const gpu_bench *b, int inputs)
 }
 
 /* Complex numbers in single [time, baseline, freq], summed over the axes that are not kept. */
-static void measure_fold(gpu_bench *b, const char *name, int kept)
+static void measure_reduction(gpu_bench *b, const char *name, int kept)
 {
-    grove_args args = space(b, 4);
-    grove_fold_state state = {GROVE_FOLD_SUM, -1, 0};
+    grove_args args = space(b, GROVE_REDUCE_NODES + 1);
+    grove_reduce_state state = {.how = GROVE_HOW_SUM, .axis = -1};
     int64_t in, out;
 
     if (!gpu_begins(b, name, COLUMNS))
@@ -51,7 +51,7 @@ static void measure_fold(gpu_bench *b, const char *name, int kept)
     args.out = dense(&args, kept, 1, 1, 8, &out);
     args.in[0].data = gpu_send_random(b, in, false);
     args.out.data = gpu_send_random(b, out, true);
-    double seconds = gpu_time_launches(b, &grove_array_fold, &args, false);
+    double seconds = gpu_time_launches(b, &grove_array_reduce, &args, false);
     gpu_print(
         b, name, false, seconds,
         &(gpu_counts){.in_double = (double)in, .bytes = 4.0 * (double)in + 16.0 * (double)out});
@@ -126,9 +126,9 @@ static void measure_gather(gpu_bench *b, bool double_)
 void gpu_measure_arrays(gpu_bench *b)
 {
     printf(GPU_HEAD("array") "\n" GPU_LINE "\n");
-    measure_fold(b, "sum over time", 4 | 2);
-    measure_fold(b, "sum over baselines", 4 | 1);
-    measure_fold(b, "sum over time and baselines", 4);
+    measure_reduction(b, "sum over time", 4 | 2);
+    measure_reduction(b, "sum over baselines", 4 | 1);
+    measure_reduction(b, "sum over time and baselines", 4);
     for (int double_ = 0; double_ < 2; double_++) {
         measure_noise(b, double_);
         measure_gather(b, double_);

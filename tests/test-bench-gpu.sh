@@ -2,7 +2,7 @@
 # bench/gpu does all that it does, tiny, on the emulated device: its kernels agree with the cpu, and it
 # writes its table also when its time is over before.
 build=${GROVE_BUILD:-.} source=${GROVE_SOURCE:-..}
-for program in bench/gpu-kernels bench/gpu-runs tests/test-cuda-fold; do
+for program in bench/gpu-kernels bench/gpu-runs tests/test-cuda-reduce; do
     if [ ! -e "$build/tests/cuda/.libs/libcuda-emulated.so" ] || [ ! -x "$build/$program" ]; then
         echo "skipped: this build has no emulated driver, or no $program"
         exit 77
@@ -47,8 +47,8 @@ awk -F'|' '
         if ($2 ~ /come back/ && !($7 > 0)) { print "nothing came back: " $0; faults++ }
     }
     /^\| (all threads|one thread)/ { speed_ups++ }
-    /^\| (memcheck|racecheck) test-cuda-fold \| passed \| ========= ERROR SUMMARY: 0/ { checks++ }
-    /^\| test-cuda-fold \| passed/ { tests++ }
+    /^\| (memcheck|racecheck) test-cuda-reduce \| passed \| ========= ERROR SUMMARY: 0/ { checks++ }
+    /^\| test-cuda-reduce \| passed/ { tests++ }
     /was busy with kernels/ { trees++ }
     END {
         if (limits != 4 || sums != 30 || algebra != 14 || runs < 7 || speed_ups != 2 || checks != 2 ||

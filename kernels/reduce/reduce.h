@@ -1,35 +1,65 @@
-/* Reductions on a CUDA device: partial sums (or least, greatest) of numbers in double, with counts
- * of good samples, in the order that the cpu takes. */
+/* Reductions: sums (or min, max) of numbers in double, with counts of good samples, in an order
+ * that depends on nothing but the axes.
+ *
+ * Along the axis `axis` the cells of a block of 64 are added in the order of the index, to a sum
+ * that starts from zero; blocks are numbered from the axis' first cell. Sums of blocks are added
+ * along a binary tree: node k of level l is node 2k of the level below plus node 2k + 1 (if there
+ * is one); level 0 are the blocks. The other axes that are reduced come first: for each index of
+ * `axis`, in the order of storage, to a number that starts from zero.
+ *
+ * What is kept between two calls: the sum of the open block, which is the last; and those nodes
+ * whose partner is still to come. */
 #ifndef GROVE_KERNELS_REDUCE_H
 #define GROVE_KERNELS_REDUCE_H
 
 #include "cell.h"
 
-enum { GROVE_FOLD_SUM = 1, GROVE_FOLD_MEAN, GROVE_FOLD_LEAST, GROVE_FOLD_GREATEST };
+enum { GROVE_HOW_SUM = 1, GROVE_HOW_MEAN, GROVE_HOW_MIN, GROVE_HOW_MAX };
 
-/* Inputs of `fold`. The output is the sums so far, double, dense, to which is added: its strides
- * are 0 along the axes that are reduced. Where there are no counts all samples are good. */
 enum {
-    GROVE_FOLD_NUMBERS, /* float or double */
-    GROVE_FOLD_FLAGS,   /* a byte per cell, bit k (at most 7): element k is bad; or absent */
-    GROVE_FOLD_COUNTS,  /* instead of flags: how many samples the numbers stand for, int64_t */
-    GROVE_FOLD_COUNT    /* out, int64_t, laid out as the sums without their parts; or absent */
+    GROVE_REDUCE_BLOCK = 64,
+    GROVE_REDUCE_LEVELS = 32 /* at most: of axes up to 64 * 2^32 cells */
 };
 
-/* Inputs of `fold_finish`, whose output is the value: sums, double; counts, or absent; and flags,
+/* Inputs of `reduce`. The output is the sum of the open block, double; its strides are 0 along the
+ * axes that are reduced. Where there are no counts all samples are good. */
+enum {
+    GROVE_REDUCE_NUMBERS, /* float or double */
+    GROVE_REDUCE_FLAGS,   /* a byte per cell, bit k (at most 7): element k is bad; or absent */
+    GROVE_REDUCE_COUNTS,  /* instead of flags: how many samples the numbers stand for, int64_t */
+    GROVE_REDUCE_COUNT, /* written: int64_t, laid out as the output without its parts; or absent */
+    GROVE_REDUCE_NODES  /* written: the nodes, as the output each; absent: kept for this call */
+};
+
+/* Inputs of `reduce_finish`, whose output is the value: sums, double; counts, or absent; and flags,
  * written, or absent. */
 enum { GROVE_FINISH_SUMS, GROVE_FINISH_COUNTS, GROVE_FINISH_FLAGS };
 
 /* The state of both. */
 typedef struct {
-    int32_t how;     /* GROVE_FOLD_... */
-    int32_t outer;   /* fold: the others are first reduced to a number that starts from nothing, for
-                        each index of this axis; -1: none */
-    int64_t samples; /* fold_finish: what was added to each number where nothing is counted */
-} grove_fold_state;
+    int32_t how;    /* GROVE_HOW_... */
+    int32_t axis;   /* that goes in blocks; -1: none, what is reduced is added to the output */
+    int32_t fresh;  /* nothing was added yet: the output and the count start from nothing */
+    int32_t levels; /* levels of nodes that may have to wait */
+    int64_t begin;  /* the block with which all that is added begins; its first cell is the first */
+    int64_t end;    /* cells of the whole axis: if they are all there the output is their sum */
+    int64_t distance; /* doubles from a node to the next */
+    int64_t samples;  /* reduce_finish: what was added to each number where nothing is counted */
+} grove_reduce_state;
 
-/* One thread for each element of each output cell. */
-GROVE_FN int64_t grove_fold_threads(const grove_args *args)
+/* How many levels of nodes may have to wait along an axis of so many cells. */
+GROVE_FN int grove_reduce_levels(int64_t cells)
+{
+    int64_t last = cells > 0 ? (cells - 1) / GROVE_REDUCE_BLOCK : 0;
+    int levels = 0;
+
+    for (; last; last >>= 1)
+        levels++;
+    return levels;
+}
+
+/* Threads on a device, items on the host: the numbers of the output, without their parts. */
+GROVE_FN int64_t grove_reduce_numbers(const grove_args *args)
 {
     int64_t n = args->out.elements;
 
@@ -38,5 +68,62 @@ GROVE_FN int64_t grove_fold_threads(const grove_args *args)
             n *= args->size[d];
     return n;
 }
+
+GROVE_FN double grove_reduce_zero(int how)
+{
+    return how == GROVE_HOW_MIN ? HUGE_VAL : how == GROVE_HOW_MAX ? -HUGE_VAL : 0;
+}
+
+/* Adds what comes later to what came before. */
+GROVE_FN double grove_reduce_add(int how, double before, double x)
+{
+    return how == GROVE_HOW_MIN   ? (x < before ? x : before)
+           : how == GROVE_HOW_MAX ? (x > before ? x : before)
+                                  : before + x;
+}
+
+/* Puts node `k` of level `l`, `count` numbers side by side, into the tree; they change. Nodes whose
+ * partner comes later are the first `levels`; those whose partner is not of this accumulator, which
+ * begins between both, come behind. */
+GROVE_FN void grove_reduce_push(const grove_reduce_state *s, double *nodes, double *sum,
+                                int64_t count, int l, int64_t k)
+{
+    while ((k & 1) && (k - 1) << l >= s->begin) {
+        const double *left = nodes + l * s->distance;
+        for (int i = 0; i < count; i++)
+            sum[i] = grove_reduce_add(s->how, left[i], sum[i]);
+        k >>= 1;
+        l++;
+    }
+    double *to = nodes + ((k & 1) ? s->levels + l : l) * s->distance;
+    for (int i = 0; i < count; i++)
+        to[i] = sum[i];
+}
+
+/* Makes the sum of the last block, number `k`, that of all blocks. */
+GROVE_FN void grove_reduce_close(const grove_reduce_state *s, const double *nodes, double *sum,
+                                 int64_t count, int64_t k)
+{
+    for (int l = 0; k; l++, k >>= 1) {
+        const double *left = nodes + l * s->distance;
+        for (int i = 0; (k & 1) && i < count; i++)
+            sum[i] = grove_reduce_add(s->how, left[i], sum[i]);
+    }
+}
+
+/* Those of the cells from `index` on, of which there are `count`, that belong to one block. */
+GROVE_FN int64_t grove_reduce_within(int64_t index, int64_t count)
+{
+    int64_t rest = GROVE_REDUCE_BLOCK - index % GROVE_REDUCE_BLOCK;
+
+    return rest < count ? rest : count;
+}
+
+#ifndef GROVE_CUDA
+/* Items [first, last) of those; the precision of numbers is in their views. */
+void grove_reduce_cells(const grove_args *args, int64_t first, int64_t last);
+/* Cells [first, last) of the value. */
+void grove_reduce_finish_cells(const grove_args *args, int64_t first, int64_t last);
+#endif
 
 #endif

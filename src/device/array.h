@@ -1,4 +1,4 @@
-/* Kernels of the framework's own. Those of reductions run on CUDA devices only. */
+/* Kernels of the framework's own. */
 #ifndef GROVE_DEVICE_ARRAY_H
 #define GROVE_DEVICE_ARRAY_H
 
@@ -11,7 +11,7 @@ extern const grove_kernel grove_array_flag_rule;
 /* Zeroes cells whose flags, the input, have all bits of the state (uint32_t). */
 extern const grove_kernel grove_array_blank;
 
-/* Reductions, as run/partial_sums.h defines them bit by bit: see kernels/reduce/reduce.h. */
-extern const grove_kernel grove_array_fold, grove_array_fold_finish;
+/* Reductions: see kernels/reduce/reduce.h. */
+extern const grove_kernel grove_array_reduce, grove_array_reduce_finish;
 
 #endif

@@ -306,7 +306,8 @@ static void run_piece(void *context, int64_t first, int64_t last)
 static int cpu_launch(grove_device *device, const grove_kernel *kernel, const grove_args *args,
                       bool double_precision, grove_error *error)
 {
-    int64_t cells = grove_args_cells(args), threads = grove_threads_count(device->threads);
+    int64_t cells = kernel->threads ? kernel->threads(args) : grove_args_cells(args);
+    int64_t threads = grove_threads_count(device->threads);
     launch_state launch = {double_precision ? kernel->double_precision : kernel->single_precision,
                            args, PROBE};
 

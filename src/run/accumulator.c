@@ -1,22 +1,34 @@
 #include "run/accumulator.h"
 
 #include "base/memory.h"
-#include "run/launch.h"
-#include "run/partial_sums.h"
+#include "run/block_sums.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "../kernels/reduce/reduce.h"
 
 static const int level_kinds[GROVE_CUTS] = {GROVE_AXIS_FREQ, GROVE_AXIS_BASELINE, GROVE_AXIS_TIME};
 static const int level_cuts[GROVE_CUTS] = {GROVE_CUT_FREQ, GROVE_CUT_BASELINE, GROVE_CUT_TIME};
 
-/* How long partial results are gathered until they go to the next level. */
+enum { LEVELS = 2 * GROVE_MAX_AXES };
+
+/* Over how many tiles the cells of a level's axis come. */
 typedef enum { ONE_TILE, ALL_BASELINES, ALL_BUT_TIME, WHOLE_RUN } lifetime;
 
 typedef struct {
     const grove_axis *axis; /* NULL: nothing is reduced but what comes first */
-    lifetime life;
-    grove_sums *sums;
+    lifetime life;          /* of its sums, which the next level gets then; and of its nodes */
+    bool cut;               /* its cells come in several tiles */
 } level;
+
+/* What one device has of contiguous times. */
+typedef struct {
+    grove_device *device;
+    int64_t first, next; /* times */
+    grove_block_sums *sums[LEVELS];
+    grove_block_sums *chunks;
+} branch;
 
 struct grove_accumulator {
     grove_session *session;
@@ -24,14 +36,15 @@ struct grove_accumulator {
     grove_block block;
     unsigned divided;
     bool counted;
-    level levels[2 * GROVE_MAX_AXES];
+    level levels[LEVELS];
     int count;
-    grove_sums *chunks;
+    branch *branches; /* in the order of times */
+    int branch_count;
 };
 
 static int find_levels(const grove_node *node, unsigned divided, level *levels)
 {
-    bool freq = false, baseline = false;
+    lifetime life = ONE_TILE;
     int n = 0;
 
     for (int i = 0; i < GROVE_CUTS; i++)
@@ -39,43 +52,52 @@ static int find_levels(const grove_node *node, unsigned divided, level *levels)
             if (node->consumed[k]->kind != level_kinds[i])
                 continue;
             bool cut = divided >> level_cuts[i] & 1;
-            freq = freq || (cut && level_cuts[i] == GROVE_CUT_FREQ);
-            baseline = baseline || (cut && level_cuts[i] == GROVE_CUT_BASELINE);
-            levels[n++] = (level){node->consumed[k],
-                                  freq       ? ALL_BUT_TIME
-                                  : baseline ? ALL_BASELINES
-                                             : ONE_TILE,
-                                  NULL};
+            lifetime own = !cut                                  ? ONE_TILE
+                           : level_cuts[i] == GROVE_CUT_FREQ     ? ALL_BUT_TIME
+                           : level_cuts[i] == GROVE_CUT_BASELINE ? ALL_BASELINES
+                                                                 : WHOLE_RUN;
+            /* what comes before may have gathered them already */
+            cut = own > life;
+            life = cut ? own : life;
+            levels[n++] = (level){node->consumed[k], life, cut};
         }
     if (!n)
-        levels[n++] = (level){NULL, ONE_TILE, NULL};
-    levels[n - 1].life = WHOLE_RUN;
+        levels[n++] = (level){NULL, ONE_TILE, false};
     return n;
 }
 
 grove_accumulator *grove_accumulator_new(grove_session *session, const grove_node *node,
                                          const grove_block *block, unsigned divided, bool counted)
 {
-    grove_accumulator *fold = grove_alloc(sizeof(*fold));
+    grove_accumulator *a = grove_alloc(sizeof(*a));
 
-    fold->session = session;
-    fold->node = node;
-    fold->block = *block;
-    fold->divided = divided;
-    fold->counted = counted;
-    fold->count = find_levels(node, divided, fold->levels);
-    return fold;
+    a->session = session;
+    a->node = node;
+    a->block = *block;
+    a->divided = divided;
+    a->counted = counted;
+    a->count = find_levels(node, divided, a->levels);
+    return a;
 }
 
-void grove_accumulator_free(grove_accumulator *fold)
+static void free_branch(branch *b)
 {
-    if (!fold)
-        return;
-    for (int i = 0; i < fold->count; i++)
-        grove_sums_free(fold->levels[i].sums);
-    grove_sums_free(fold->chunks);
-    free(fold);
+    for (int i = 0; i < LEVELS; i++)
+        grove_block_sums_free(b->sums[i]);
+    grove_block_sums_free(b->chunks);
 }
+
+void grove_accumulator_free(grove_accumulator *a)
+{
+    if (!a)
+        return;
+    for (int i = 0; i < a->branch_count; i++)
+        free_branch(&a->branches[i]);
+    free(a->branches);
+    free(a);
+}
+
+/* ---- ranges ---- */
 
 /* From the tile's range to what is gathered in that life. */
 static grove_range widen(const grove_block *block, grove_range range, lifetime life)
@@ -99,9 +121,9 @@ static bool is_reduced(const grove_node *node, const grove_axis *axis)
     return false;
 }
 
-/* Ranges after level `last` (-1: after what comes first). */
+/* Ranges after level `last` (-1: after what comes first), gathered in a life. */
 static int ranges_after(const grove_node *node, const level *levels, int count, int last,
-                        const grove_block *block, const grove_range *space, int axes,
+                        lifetime life, const grove_block *block, const grove_range *space, int axes,
                         grove_range *range)
 {
     int n = 0;
@@ -111,185 +133,270 @@ static int ranges_after(const grove_node *node, const level *levels, int count, 
         for (int i = last + 1; i < count; i++)
             stays = stays || levels[i].axis == space[d].axis;
         if (stays)
-            range[n++] = widen(block, space[d], last < 0 ? ONE_TILE : levels[last].life);
+            range[n++] = widen(block, space[d], life);
     }
     return n;
 }
 
-static grove_sums *new_sums(const grove_accumulator *fold, int last, const grove_range *space,
-                            int axes, grove_error *error)
+/* Of the sums of a level: those of the last are for the whole run. */
+static lifetime life_of(const level *levels, int count, int i)
 {
-    const grove_form *form = &fold->node->form;
+    return i < 0 ? ONE_TILE : i + 1 == count ? WHOLE_RUN : levels[i].life;
+}
+
+/* The sums of a level (-1: of chunks), and their nodes, which a new tile may need again. */
+static grove_block_sums *sums_for(const grove_accumulator *a, int i, const grove_range *space,
+                                  int axes, grove_block_sums **sums)
+{
+    const grove_form *form = &a->node->form;
+    const level *l = i < 0 ? NULL : &a->levels[i];
     grove_range range[GROVE_MAX_AXES];
-    int n =
-        ranges_after(fold->node, fold->levels, fold->count, last, &fold->block, space, axes, range);
+    int64_t begin = 0;
 
-    return grove_sums_new(fold->session->host, fold->node->class_->reduce, range, n,
-                          grove_form_elements(form), form->complex_ ? 2 : 1, fold->counted, error);
+    for (int d = 0; l && d < axes; d++)
+        if (space[d].axis == l->axis)
+            begin = space[d].first;
+    if (!*sums) {
+        int n = ranges_after(a->node, a->levels, a->count, i, life_of(a->levels, a->count, i),
+                             &a->block, space, axes, range);
+        *sums = grove_block_sums_new(a->node->class_->reduce, range, n, grove_form_elements(form),
+                                     form->complex_ ? 2 : 1, a->counted, l ? l->axis : NULL, begin);
+    }
+    if (l && l->cut && !(*sums)->levels) {
+        int n =
+            ranges_after(a->node, a->levels, a->count, i, l->life, &a->block, space, axes, range);
+        grove_block_sums_keep_nodes(*sums, range, n);
+    }
+    return *sums;
 }
 
-static bool at_end(const grove_accumulator *fold, const grove_block *tile, int cut)
+/* ---- adding ---- */
+
+static bool at_end(const grove_accumulator *a, const grove_block *tile, int cut)
 {
-    return !fold->block.axis[cut] ||
-           tile->first[cut] + tile->count[cut] >= fold->block.first[cut] + fold->block.count[cut];
+    return !a->block.axis[cut] ||
+           tile->first[cut] + tile->count[cut] >= a->block.first[cut] + a->block.count[cut];
 }
 
-static bool is_complete(const grove_accumulator *fold, const grove_block *tile, lifetime life)
+static bool is_complete(const grove_accumulator *a, const grove_block *tile, lifetime life)
 {
-    bool baselines = at_end(fold, tile, GROVE_CUT_BASELINE);
+    bool baselines = at_end(a, tile, GROVE_CUT_BASELINE);
 
     return life == ONE_TILE || (life == ALL_BASELINES && baselines) ||
-           (life == ALL_BUT_TIME && baselines && at_end(fold, tile, GROVE_CUT_FREQ));
+           (life == ALL_BUT_TIME && baselines && at_end(a, tile, GROVE_CUT_FREQ));
 }
 
-static bool is_there(const grove_accumulator *fold, const grove_sums *sums)
+static bool reduces_time(const grove_accumulator *a)
 {
-    const grove_session *session = fold->session;
+    const grove_axis *axis = a->levels[a->count - 1].axis;
 
-    return grove_devices_in_use(session) && grove_buffer_is_on(sums->storage[0], session->device) &&
-           !grove_buffer_is_on(sums->storage[0], NULL);
+    return axis && axis->kind == GROVE_AXIS_TIME;
 }
 
-static int add_sums(const grove_accumulator *fold, grove_sums *to, grove_sums *from,
-                    grove_error *error)
+/* The sums that this tile goes on with: those of the device, of times before it. */
+static branch *branch_for(grove_accumulator *a, const grove_block *tile)
 {
-    bool done = false;
-    int code = is_there(fold, from) ? grove_sums_add_there(fold->session, to, from, &done) : 0;
+    branch *last = a->branch_count ? &a->branches[a->branch_count - 1] : NULL;
+    int64_t first = tile->first[GROVE_CUT_TIME];
+    bool cut = a->divided >> GROVE_CUT_TIME & 1;
 
-    return code || done ? code : grove_sums_add(to, from, fold->session->host->threads, error);
+    if (!last || (cut && last->device != a->session->device && first == last->next)) {
+        if (cut && reduces_time(a) && first % GROVE_ACCUMULATOR_BLOCK) {
+            grove_fail(a->session->error, GROVE_INVALID,
+                       "'%s': sums over time begin at cell %lld; they can at multiples of %d",
+                       a->node->name, (long long)first, GROVE_ACCUMULATOR_BLOCK);
+            return NULL;
+        }
+        a->branches = grove_realloc(a->branches, (size_t)(a->branch_count + 1) * sizeof(branch));
+        last = &a->branches[a->branch_count++];
+        *last = (branch){.device = a->session->device, .first = first};
+    }
+    last->next = first + tile->count[GROVE_CUT_TIME];
+    return last;
 }
 
-static int add_value(const grove_accumulator *fold, grove_sums *to, grove_value *input,
-                     const grove_range *space, int axes, const grove_axis *outer,
-                     grove_error *error)
+/* Whether these are the first cells of all axes that are reduced to get there. */
+static bool is_fresh(const grove_block_sums *to, const grove_range *space, int axes)
 {
-    grove_session *session = fold->session;
-    bool done = false;
-    int code = 0;
+    bool fresh = true;
 
-    if (grove_buffer_is_on(input->data, session->device) && !grove_buffer_is_on(input->data, NULL))
-        code = grove_sums_add_value_there(session, to, input, space, axes, outer, &done);
-    if (!code && !done)
-        code = grove_launch_to_host(session, input->data);
-    if (code || done)
-        return code;
-    return grove_sums_add_value(to, input, space, axes, outer, session->host->threads, error);
+    for (int d = 0; d < axes; d++) {
+        bool kept = false;
+        for (int e = 0; e < to->axes; e++)
+            kept = kept || to->range[e].axis == space[d].axis;
+        fresh = fresh && (kept || space[d].first == (space[d].axis == to->axis ? to->begin : 0));
+    }
+    return fresh;
+}
+
+static int add_sums(const grove_accumulator *a, branch *b, int i, grove_block_sums *from)
+{
+    grove_block_sums *to = sums_for(a, i, from->range, from->axes, &b->sums[i]);
+
+    return grove_block_sums_add(a->session, to, from, from->range, from->axes,
+                                is_fresh(to, from->range, from->axes));
 }
 
 /* Hands complete levels on to the next. */
-static int pass_on(grove_accumulator *fold, const grove_block *tile, grove_error *error)
+static int pass_on(grove_accumulator *a, branch *b, const grove_block *tile)
 {
-    for (int i = 0; i + 1 < fold->count && is_complete(fold, tile, fold->levels[i].life); i++) {
-        grove_sums *from = fold->levels[i].sums;
-        level *next = &fold->levels[i + 1];
-        if (!next->sums)
-            next->sums = new_sums(fold, i + 1, from->range, from->axes, error);
-        if (!next->sums)
-            return GROVE_NO_MEMORY;
-        int code = add_sums(fold, next->sums, from, error);
+    int i = 0;
+
+    for (; i + 1 < a->count && is_complete(a, tile, a->levels[i].life); i++) {
+        grove_block_sums *from = b->sums[i];
+        int code = add_sums(a, b, i + 1, from);
         if (code)
             return code;
-        grove_sums_free(from);
-        fold->levels[i].sums = NULL;
+        grove_block_sums_free(from);
+        b->sums[i] = NULL;
     }
+    if (i + 1 == a->count && is_complete(a, tile, a->levels[i].life))
+        grove_block_sums_drop_nodes(b->sums[i]);
     return 0;
 }
 
-int grove_accumulator_add(grove_accumulator *fold, const grove_block *tile, grove_value *input,
-                          const grove_range *space, int axes, bool chunk, grove_error *error)
+int grove_accumulator_add(grove_accumulator *a, const grove_block *tile, grove_value *input,
+                          const grove_range *space, int axes, bool chunk)
 {
-    grove_sums **to = chunk ? &fold->chunks : &fold->levels[0].sums;
+    branch *b = branch_for(a, tile);
 
-    if (!*to)
-        *to = new_sums(fold, chunk ? -1 : 0, space, axes, error);
-    if (!*to)
-        return GROVE_NO_MEMORY;
-    int code = add_value(fold, *to, input, space, axes, chunk ? NULL : fold->levels[0].axis, error);
-    return code || chunk ? code : pass_on(fold, tile, error);
+    if (!b)
+        return GROVE_INVALID;
+    grove_block_sums *to = sums_for(a, chunk ? -1 : 0, space, axes, chunk ? &b->chunks : b->sums);
+    int code =
+        grove_block_sums_add_value(a->session, to, input, space, axes, is_fresh(to, space, axes));
+    return code || chunk ? code : pass_on(a, b, tile);
 }
 
-int grove_accumulator_end_chunks(grove_accumulator *fold, const grove_block *tile,
-                                 grove_error *error)
+int grove_accumulator_end_chunks(grove_accumulator *a, const grove_block *tile)
 {
-    grove_sums *from = fold->chunks;
-    level *first = &fold->levels[0];
+    branch *b = a->branch_count ? &a->branches[a->branch_count - 1] : NULL;
 
-    if (!from)
+    if (!b || !b->chunks)
         return 0;
-    if (!first->sums)
-        first->sums = new_sums(fold, 0, from->range, from->axes, error);
-    if (!first->sums)
-        return GROVE_NO_MEMORY;
-    int code = add_sums(fold, first->sums, from, error);
+    int code = add_sums(a, b, 0, b->chunks);
     if (code)
         return code;
-    grove_sums_free(from);
-    fold->chunks = NULL;
-    return pass_on(fold, tile, error);
+    grove_block_sums_free(b->chunks);
+    b->chunks = NULL;
+    return pass_on(a, b, tile);
 }
 
-static int finish(const grove_accumulator *fold, grove_sums *sums, int64_t samples,
-                  const grove_range *space, bool double_, bool flagged, grove_value **value,
-                  grove_error *error)
-{
-    const grove_node *node = fold->node;
-    const grove_form *form = &node->form;
-    int elements = grove_form_elements(form), code = 0;
-    bool done = false;
+/* ---- merging ---- */
 
-    if (is_there(fold, sums)) {
-        *value = grove_value_bare(space, node->axis_count, form->shape, elements, form->complex_,
-                                  double_);
-        code = grove_sums_finish_there(fold->session, sums, samples, *value, flagged, &done);
-        if (!done)
-            grove_value_unref(*value);
+/* `b` has the times that follow those of `a`, and is freed. */
+static int merge_branch(const grove_accumulator *acc, branch *a, branch *b)
+{
+    grove_block_sums *to = a->sums[acc->count - 1], *from = b->sums[acc->count - 1];
+    grove_range space[GROVE_MAX_AXES];
+    int code;
+
+    if (a->next != b->first)
+        return grove_fail(acc->session->error, GROVE_INVALID,
+                          "'%s': sums over times %lld to %lld cannot follow those that end at %lld",
+                          acc->node->name, (long long)b->first, (long long)b->next,
+                          (long long)a->next);
+    if (to->axis && to->axis->kind == GROVE_AXIS_TIME) {
+        code = grove_block_sums_merge(acc->session, to, from, b->next);
+    } else { /* the same cells; or, of min and max and along time, those that it has */
+        bool kept = false;
+        memcpy(space, from->range, sizeof(space));
+        for (int d = 0; d < from->axes; d++)
+            if (space[d].axis == acc->block.axis[GROVE_CUT_TIME]) {
+                space[d].first = b->first;
+                space[d].count = b->next - b->first;
+                kept = true;
+            }
+        code = grove_block_sums_fetch(acc->session, from);
+        if (!code)
+            code = grove_block_sums_add(acc->session, to, from, space, from->axes, kept);
     }
-    if (!code && !done) {
-        *value = grove_value_new(fold->session->host, space, node->axis_count, form->shape,
-                                 elements, form->complex_, double_, flagged, error);
-        code = *value ? grove_sums_finish(sums, samples, *value, error) : GROVE_NO_MEMORY;
-        if (code)
-            grove_value_unref(*value);
-    }
-    if (code)
-        *value = NULL;
+    a->next = b->next;
+    free_branch(b);
+    memset(b, 0, sizeof(*b));
     return code;
 }
 
-int grove_accumulator_value(grove_accumulator *fold, const grove_range *space, bool double_,
-                            bool flagged, grove_value **value, grove_error *error)
+/* The sums of all devices into the first. */
+static int join(grove_accumulator *a)
 {
-    const grove_node *node = fold->node;
-    grove_sums **sums = &fold->levels[fold->count - 1].sums;
-    int elements = grove_form_elements(&node->form);
+    int code = 0;
+
+    for (int i = 1; i < a->branch_count && !code; i++)
+        code = merge_branch(a, &a->branches[0], &a->branches[i]);
+    for (int i = 1; i < a->branch_count; i++)
+        free_branch(&a->branches[i]);
+    a->branch_count = a->branch_count ? 1 : 0;
+    return code;
+}
+
+int grove_accumulator_merge(grove_accumulator *to, grove_accumulator *from)
+{
+    int code = join(to);
+
+    if (!code)
+        code = join(from);
+    if (code || !from->branch_count || !to->branch_count)
+        return code;
+    code = merge_branch(to, to->branches, from->branches);
+    from->branch_count = 0;
+    return code;
+}
+
+/* ---- results ---- */
+
+int grove_accumulator_finish(grove_accumulator *a, const grove_range *space, bool double_,
+                             bool flagged, grove_value **value)
+{
+    const grove_node *node = a->node;
+    const grove_form *form = &node->form;
+    int elements = grove_form_elements(form), code = join(a);
     int64_t samples = 1;
 
+    *value = NULL;
+    if (code)
+        return code;
     for (int k = 0; k < node->consumed_count; k++)
         samples *= node->consumed[k]->size;
-    if (!*sums) /* nothing came: an axis of size zero */
-        *sums = grove_sums_new(fold->session->host, node->class_->reduce, space, node->axis_count,
-                               elements, node->form.complex_ ? 2 : 1, fold->counted, error);
-    return *sums ? finish(fold, *sums, samples, space, double_, flagged, value, error)
-                 : GROVE_NO_MEMORY;
+    grove_block_sums *empty = NULL; /* nothing came: an axis of size zero */
+    if (!a->branch_count || !a->branches[0].sums[a->count - 1])
+        empty = grove_block_sums_new(node->class_->reduce, space, node->axis_count, elements,
+                                     form->complex_ ? 2 : 1, a->counted, NULL, 0);
+    *value =
+        grove_value_bare(space, node->axis_count, form->shape, elements, form->complex_, double_);
+    code = grove_block_sums_finish(a->session, empty ? empty : a->branches[0].sums[a->count - 1],
+                                   samples, *value, flagged);
+    grove_block_sums_free(empty);
+    if (code) {
+        grove_value_unref(*value);
+        *value = NULL;
+    }
+    return code;
 }
 
 uint64_t grove_accumulator_bytes(const grove_node *node, const grove_range *space, int axes,
                                  const grove_block *block, unsigned divided, bool counted,
                                  bool chunks)
 {
-    level levels[2 * GROVE_MAX_AXES];
+    level levels[LEVELS];
     int count = find_levels(node, divided, levels);
-    uint64_t each = (uint64_t)grove_form_elements(&node->form) *
-                    ((node->form.complex_ ? 16u : 8u) + (counted ? 8u : 0u));
+    bool exact =
+        node->class_->reduce == GROVE_REDUCE_MIN || node->class_->reduce == GROVE_REDUCE_MAX;
     uint64_t sum = 0;
 
     for (int i = chunks ? -1 : 0; i < count; i++) {
-        grove_range range[GROVE_MAX_AXES];
-        uint64_t cells = 1;
-        int n = ranges_after(node, levels, count, i, block, space, axes, range);
-        for (int d = 0; d < n; d++)
-            cells *= (uint64_t)range[d].count;
-        sum += cells * each;
+        bool nodes = i >= 0 && levels[i].cut && !exact;
+        lifetime life[2] = {life_of(levels, count, i), nodes ? levels[i].life : ONE_TILE};
+        uint64_t cells[2] = {1, 1};
+        for (int k = 0; k < 2; k++) {
+            grove_range range[GROVE_MAX_AXES];
+            int n = ranges_after(node, levels, count, i, life[k], block, space, axes, range);
+            for (int d = 0; d < n; d++)
+                cells[k] *= (uint64_t)range[d].count;
+        }
+        sum += grove_block_sums_bytes(
+            grove_form_elements(&node->form), node->form.complex_ ? 2 : 1, counted, cells[0],
+            nodes ? grove_reduce_levels(levels[i].axis->size) : 0, cells[1]);
     }
     return sum;
 }

@@ -180,7 +180,7 @@ grove_pipeline *grove_pipeline_new(grove_evaluation *evaluation, grove_pass *pas
                             .program = program,
                             .results = evaluation->results,
                             .take = grove_roots_take,
-                            .fold_of = grove_roots_sums,
+                            .accumulator_of = grove_roots_sums,
                             .context = line};
     line->run.keys = grove_alloc(((size_t)program->step_count + 1) * sizeof(grove_hash));
     line->run.walk = grove_walk_new(program, &work, &line->run, flights, !session->worker);

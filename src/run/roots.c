@@ -142,9 +142,16 @@ grove_accumulator *grove_roots_sums(grove_run *run, const grove_step *step)
 {
     grove_pipeline *line = run->context;
     grove_gathered *gathered = &line->gathered[step->root];
+    const grove_root *root = &line->pass->roots[step->root];
+    grove_block block = run->program->block;
 
+    if (seen(line, root))
+        return NULL;
+    for (int k = 0; k < GROVE_CUTS; k++)
+        if (!(root->follows >> k & 1))
+            block.axis[k] = NULL;
     if (!gathered->sums)
-        gathered->sums = grove_accumulator_new(run->session, step->node, &run->program->block,
+        gathered->sums = grove_accumulator_new(run->session, step->node, &block,
                                                run->program->divided, step->flagged);
     return gathered->sums;
 }
@@ -161,8 +168,8 @@ static int take_result(grove_pipeline *line, const grove_node *node, grove_gathe
     grove_value_unref(*result);
     *result = NULL;
     grove_usage_time_for(session, &session->nodes[node->id].busy);
-    int code = grove_accumulator_value(gathered->sums, range, facts->double_, facts->flagged,
-                                       result, session->error);
+    int code =
+        grove_accumulator_finish(gathered->sums, range, facts->double_, facts->flagged, result);
     grove_usage_count_for(session, node);
     grove_usage_time_for(session, NULL);
     grove_accumulator_free(gathered->sums);

@@ -153,45 +153,7 @@ static int read_now(grove_run *run, const grove_step *step, grove_value **value)
     return *value ? grove_step_read(run->session, step, *value) : GROVE_NO_MEMORY;
 }
 
-/* ---- reductions ---- */
-
-/* The ranges of a reduction's input: what its step has, chunks of one axis, and whole axes. */
-static int input_space(const grove_run *run, const grove_step *step, grove_range *space)
-{
-    const grove_node *in = step->node->inputs[0].node;
-    grove_range own[GROVE_MAX_AXES];
-
-    grove_run_ranges(run, step, own);
-    for (int d = 0; d < in->axis_count; d++) {
-        const grove_axis *axis = in->axes[d];
-        space[d] = (grove_range){axis, 0, axis->size};
-        for (int e = 0; e < step->axes; e++)
-            if (own[e].axis == axis)
-                space[d] = own[e];
-        if (step->body && run->program->loops[step->body].axis == axis) {
-            grove_chunk chunk = grove_run_chunk(run, step);
-            space[d] = (grove_range){axis, chunk.first, chunk.count};
-        }
-    }
-    return in->axis_count;
-}
-
-static int add_input(grove_run *run, const grove_step *step, grove_accumulator *fold, bool chunk)
-{
-    grove_session *session = run->session;
-    grove_range space[GROVE_MAX_AXES];
-    int axes = input_space(run, step, space);
-    double began = grove_now();
-
-    if (step->collects) /* what a whole pass gathers cannot be taken back */
-        session->may_yield = false;
-    int code =
-        grove_accumulator_add(fold, &run->walk->spot.tile, grove_run_value(run, step->input[0]),
-                              space, axes, chunk, session->error);
-
-    session->counters.kernel_seconds += grove_now() - began;
-    return code;
-}
+/* ---- loops over chunks ---- */
 
 int grove_run_body(grove_run *run, const grove_step *step, int64_t first)
 {
@@ -208,45 +170,6 @@ void grove_run_end_body(grove_run *run, const grove_step *step)
 grove_chunk grove_run_chunk(const grove_run *run, const grove_step *step)
 {
     return run->walk->spot.chunks[step->body];
-}
-
-static int fold_input(grove_run *run, const grove_step *step, grove_accumulator *fold)
-{
-    const grove_program *p = run->program;
-
-    if (!step->body)
-        return add_input(run, step, fold, false);
-    for (int64_t first = 0; first < p->loops[step->body].axis->size;) {
-        int code = grove_run_body(run, step, first);
-        if (!code)
-            code = add_input(run, step, fold, true);
-        grove_run_end_body(run, step);
-        if (code)
-            return code;
-        first += p->loops[step->body].chunk;
-    }
-    double began = grove_now();
-    int code = grove_accumulator_end_chunks(fold, &run->walk->spot.tile, run->session->error);
-    run->session->counters.kernel_seconds += grove_now() - began;
-    return code;
-}
-
-static int reduce(grove_run *run, const grove_step *step, grove_value **value)
-{
-    grove_range range[GROVE_MAX_AXES];
-    /* what is cut here is not reduced, or it would be a pass of its own */
-    grove_accumulator *fold =
-        grove_accumulator_new(run->session, step->node, &run->walk->spot.tile, 0, step->flagged);
-    int code = fold_input(run, step, fold);
-
-    grove_run_ranges(run, step, range);
-    if (!code)
-        code = grove_accumulator_value(fold, range, step->double_, step->flagged, value,
-                                       run->session->error);
-    if (!code)
-        memcpy(&(*value)->unit, &step->node->form.unit, sizeof((*value)->unit));
-    grove_accumulator_free(fold);
-    return code;
 }
 
 /* ---- steps ---- */
@@ -270,7 +193,7 @@ static int compute(grove_run *run, const grove_step *step, grove_value **value)
     case GROVE_STEP_SELECT:
         return grove_compute_select(run, step, value);
     case GROVE_STEP_REDUCE:
-        return reduce(run, step, value);
+        return grove_compute_reduction(run, step, value);
     default:
         return step->body ? grove_compute_sections(run, step, value)
                           : grove_compute_class(run, step, value);
@@ -297,8 +220,10 @@ static void account(grove_run *run, const grove_step *step, const grove_value *v
 
 static int make_root(grove_run *run, const grove_step *step)
 {
-    int code =
-        step->collects ? fold_input(run, step, run->fold_of(run, step)) : run->take(run, step);
+    grove_accumulator *sums = step->collects ? run->accumulator_of(run, step) : NULL;
+    int code = sums             ? grove_reduce_input(run, step, sums)
+               : step->collects ? 0
+                                : run->take(run, step);
 
     grove_usage_count_for(run->session, step->node);
     return code;

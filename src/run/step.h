@@ -16,7 +16,8 @@ struct grove_run {
     /* What a root does with the values of its inputs (steps of the program, which still hold
      * theirs). */
     int (*take)(grove_run *run, const grove_step *root);
-    grove_accumulator *(*fold_of)(grove_run *run, const grove_step *root); /* of a collector */
+    /* Of a collector; NULL: it has the tile already. */
+    grove_accumulator *(*accumulator_of)(grove_run *run, const grove_step *root);
     void *context;
 };
 
@@ -59,6 +60,9 @@ int grove_compute_data(grove_run *run, const grove_step *step, grove_value **val
 int grove_compute_cast(grove_run *run, const grove_step *step, grove_value **value);
 int grove_compute_select(grove_run *run, const grove_step *step, grove_value **value);
 int grove_compute_class(grove_run *run, const grove_step *step, grove_value **value);
+/* reduce.c: a reduction of what one tile has; and adding the input of one to an accumulator. */
+int grove_compute_reduction(grove_run *run, const grove_step *step, grove_value **value);
+int grove_reduce_input(grove_run *run, const grove_step *step, grove_accumulator *accumulator);
 /* sections.c: the same for a sum over sources, by the chunks of its body. */
 int grove_compute_sections(grove_run *run, const grove_step *step, grove_value **value);
 /* blank.c: 0 in a class's value, on the device, where an input taken for its flags has them all. */
