@@ -303,8 +303,10 @@ static int reduce(grove_run *run, grove_step *step)
 {
     grove_program *p = run->program;
     grove_range range[GROVE_MAX_AXES];
-    /* what is cut here is not reduced, or it would be a pass of its own */
-    grove_fold *fold = grove_fold_new(run->session, step->node, &p->tile, 0, step->flagged);
+    /* what is cut here is not reduced, or it would be a pass of its own; and what is selected may
+     * be a part of the tile */
+    const grove_block whole = {0};
+    grove_fold *fold = grove_fold_new(run->session, step->node, &whole, 0, step->flagged);
     int code = fold_input(run, step, fold);
 
     grove_step_ranges(p, step, range);
@@ -375,8 +377,8 @@ static void account(grove_run *run, const grove_step *step, double began, double
 
 static int run_root(grove_run *run, const grove_step *step)
 {
-    int code =
-        step->collects ? fold_input(run, step, run->fold_of(run, step)) : run->take(run, step);
+    grove_fold *fold = step->collects ? run->fold_of(run, step) : NULL;
+    int code = fold ? fold_input(run, step, fold) : step->collects ? 0 : run->take(run, step);
 
     grove_place_claim(run->session, step->node);
     return code;

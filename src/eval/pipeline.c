@@ -375,10 +375,16 @@ static grove_fold *fold_of(grove_run *run, const grove_step *step)
     pipeline *line = run->context;
     grove_root *root = &line->pass->roots[step->root];
     grove_program *p = line->pass->program;
+    grove_block block = p->block;
 
+    if (seen(line, root))
+        return NULL;
+    for (int k = 0; k < GROVE_CUTS; k++)
+        if (!(root->follows >> k & 1))
+            block.axis[k] = NULL;
     if (!root->fold)
-        root->fold = grove_fold_new(line->schedule->session, step->node, &p->block, p->divided,
-                                    step->flagged);
+        root->fold =
+            grove_fold_new(line->schedule->session, step->node, &block, p->divided, step->flagged);
     return root->fold;
 }
 
