@@ -10,6 +10,8 @@ static const char *const classes[RANDOM_OPERATIONS] = {
     [RANDOM_MEMBER] = "member",
     [RANDOM_NUMBER] = "constant",
     [RANDOM_POINT] = "point",
+    [RANDOM_PHASE] = "phase",
+    [RANDOM_BRIGHTNESS] = "brightness",
     [RANDOM_NEGATE] = "negate",
     [RANDOM_HERMITIAN] = "hermitian",
     [RANDOM_TRANSPOSE] = "transpose",
@@ -281,6 +283,12 @@ static void add_expression(writer *w, int number, char role)
     case RANDOM_POINT:
         add(w, "point(%c, obs, smear=%s)", node->choice[0] == 1 ? 'A' : 'B',
             smear[node->choice[1]]);
+        return;
+    case RANDOM_PHASE:
+    case RANDOM_BRIGHTNESS:
+        add(w, "%s(%c, obs)", classes[node->operation], node->choice[0] == 1 ? 'A' : 'B');
+        if (role)
+            add_index(w, &node->value, role, true, false);
         return;
     case RANDOM_NEGATE:
         add(w, "(-");
