@@ -245,11 +245,11 @@ static void add_call(writer *w, const random_node *node, char role)
     add(w, ")%s", angle ? " / 1rad)" : "");
 }
 
-static void add_binary(writer *w, const random_node *node, const char *sign, char role)
+static void add_binary(writer *w, const random_node *node, char sign, char role)
 {
     add(w, "(");
     add_input(w, node, 0, role);
-    add(w, " %s ", sign);
+    add(w, " %c ", sign);
     add_input(w, node, 1, role);
     add(w, ")");
 }
@@ -322,16 +322,10 @@ static void add_expression(writer *w, int number, char role)
         add_choice(w, node, role);
         return;
     case RANDOM_ADD:
-        add_binary(w, node, "+", role);
-        return;
     case RANDOM_SUBTRACT:
-        add_binary(w, node, "-", role);
-        return;
     case RANDOM_MULTIPLY:
-        add_binary(w, node, "*", role);
-        return;
     case RANDOM_DIVIDE:
-        add_binary(w, node, "/", role);
+        add_binary(w, node, "+-*/"[node->operation - RANDOM_ADD], role);
         return;
     case RANDOM_SUM:
     case RANDOM_MEAN:
