@@ -187,8 +187,12 @@ static int axis_of(const random_tree *tree, const grove_value *value, int k)
 
     if (!strcmp(name, "source")) {
         snprintf(first, sizeof(first), "%lld.0", (long long)tree->world.seed + 1);
-        if (!labels || !labels[0])
-            return tree->world.size[RANDOM_SOURCE] ? RANDOM_OTHER_SOURCE : RANDOM_SOURCE;
+        bool other = k > 0 || !(tree->node[tree->root].value.axes >> RANDOM_SOURCE & 1);
+        if (!labels || !labels[0]) /* no sources: all the same where both have none */
+            return tree->world.size[RANDOM_SOURCE] ||
+                           (!tree->world.size[RANDOM_OTHER_SOURCE] && other)
+                       ? RANDOM_OTHER_SOURCE
+                       : RANDOM_SOURCE;
         return strcmp(labels[0], first) != 0 ? RANDOM_OTHER_SOURCE : RANDOM_SOURCE;
     }
     for (int a = RANDOM_TIME; a < RANDOM_AXES; a++)
