@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define ROUNDING 8.0L
+#define BOTH     1e-7L /* of a product of two errors, which matters where both factors vanish */
 #define LIGHT    299792458.0L
 #define PI       3.14159265358979323846264338327950288L
 
@@ -160,7 +161,8 @@ static void matrix_product(const random_cell *a, const random_cell *b, random_ce
                 int ik = 2 * i + k, kj = 2 * k + j;
                 long double x = cabsl(a->at[ik]), y = cabsl(b->at[kj]);
                 sum += a->at[ik] * b->at[kj];
-                error += x * b->error[kj] + y * a->error[ik] + ROUNDING * x * y;
+                error += x * b->error[kj] + y * a->error[ik] + ROUNDING * x * y +
+                         BOTH * a->error[ik] * b->error[kj];
             }
             out->at[2 * i + j] = sum;
             out->error[2 * i + j] = error;
@@ -180,8 +182,10 @@ static void multiply(const random_cell *a, const random_cell *b, random_cell *ou
     }
     const random_cell *scalar = a->shape == GROVE_SCALAR ? a : b, *vector = scalar == a ? b : a;
     for (int e = 0; e < out->elements; e++) {
-        number y = make(scalar->at[0] * vector->at[e], cabsl(scalar->at[0]) * vector->error[e] +
-                                                           cabsl(vector->at[e]) * scalar->error[0]);
+        number y =
+            make(scalar->at[0] * vector->at[e], cabsl(scalar->at[0]) * vector->error[e] +
+                                                    cabsl(vector->at[e]) * scalar->error[0] +
+                                                    BOTH * vector->error[e] * scalar->error[0]);
         out->at[e] = y.at;
         out->error[e] = y.error;
     }
@@ -194,7 +198,8 @@ static number determinant(const random_cell *in)
 
     as_matrix(in, &x);
     for (int e = 0; e < 4; e++)
-        error += cabsl(x.at[e]) * (x.error[3 - e] + ROUNDING * cabsl(x.at[3 - e]));
+        error += cabsl(x.at[e]) * (x.error[3 - e] + ROUNDING * cabsl(x.at[3 - e])) +
+                 BOTH * x.error[e] * x.error[3 - e];
     return make(x.at[0] * x.at[3] - x.at[1] * x.at[2], error);
 }
 

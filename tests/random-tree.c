@@ -390,6 +390,32 @@ static int draw_input(random_tree *tree)
     return tree->count - 1 - back;
 }
 
+/* Else it is made of numbers alone, and a number itself. */
+static bool is_data(const random_tree *tree, int node)
+{
+    const random_node *n = &tree->node[node];
+    bool data = n->operation == RANDOM_MEMBER ||
+                (n->operation >= RANDOM_POINT && n->operation <= RANDOM_BRIGHTNESS);
+
+    for (int k = 0; k < n->inputs && !data; k++)
+        data = is_data(tree, n->input[k]);
+    return data;
+}
+
+/* Arithmetic on numbers is done at once, and a complex one whose imaginary part vanishes is real:
+ * only what cannot make it vanish is tried. */
+static bool folds_well(const random_tree *tree, const random_node *node)
+{
+    bool data = false, complex_ = false;
+
+    for (int k = 0; k < node->inputs; k++) {
+        data = data || is_data(tree, node->input[k]);
+        complex_ = complex_ || tree->node[node->input[k]].value.complex_;
+    }
+    return data || !complex_ || node->operation == RANDOM_NEGATE ||
+           node->operation == RANDOM_HERMITIAN || node->operation == RANDOM_TRANSPOSE;
+}
+
 static int add_operation(random_tree *tree, random_operation operation)
 {
     random_node node = {.operation = operation, .inputs = inputs_of(operation)};
@@ -405,7 +431,7 @@ static int add_operation(random_tree *tree, random_operation operation)
     good = node.inputs == 1   ? form_of_one(tree, &node)
            : node.inputs == 2 ? form_of_two(tree, &node)
                               : form_of_matrix(tree, &node);
-    return good ? add_node(tree, &node) : -1;
+    return good && folds_well(tree, &node) ? add_node(tree, &node) : -1;
 }
 
 static int combine(random_tree *tree, random_operation operation, int a, char role_a, int b,
@@ -495,18 +521,7 @@ static random_operation draw_operation(random_tree *tree)
     return (random_operation)(first + random_tree_draw(tree, last - first + 1));
 }
 
-/* What is made of numbers alone is a number, and a member has no name of its own. */
-static bool is_data(const random_tree *tree, int node)
-{
-    const random_node *n = &tree->node[node];
-    bool data = n->operation == RANDOM_MEMBER ||
-                (n->operation >= RANDOM_POINT && n->operation <= RANDOM_BRIGHTNESS);
-
-    for (int k = 0; k < n->inputs && !data; k++)
-        data = is_data(tree, n->input[k]);
-    return data;
-}
-
+/* A member has no name of its own. */
 bool random_tree_is_root(const random_tree *tree, int node)
 {
     return tree->node[node].operation != RANDOM_MEMBER && is_data(tree, node);
