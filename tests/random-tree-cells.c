@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define ROUNDING 8.0L
+#define BOTH     1e-7L /* of a product of two errors, which matters where both factors vanish */
 #define LIGHT    299792458.0L
 #define PI       3.14159265358979323846264338327950288L
 
@@ -160,7 +161,8 @@ static void matrix_product(const random_cell *a, const random_cell *b, random_ce
                 int ik = 2 * i + k, kj = 2 * k + j;
                 long double x = cabsl(a->at[ik]), y = cabsl(b->at[kj]);
                 sum += a->at[ik] * b->at[kj];
-                error += x * b->error[kj] + y * a->error[ik] + ROUNDING * x * y;
+                error += x * b->error[kj] + y * a->error[ik] + ROUNDING * x * y +
+                         BOTH * a->error[ik] * b->error[kj];
             }
             out->at[2 * i + j] = sum;
             out->error[2 * i + j] = error;
@@ -180,8 +182,10 @@ static void multiply(const random_cell *a, const random_cell *b, random_cell *ou
     }
     const random_cell *scalar = a->shape == GROVE_SCALAR ? a : b, *vector = scalar == a ? b : a;
     for (int e = 0; e < out->elements; e++) {
-        number y = make(scalar->at[0] * vector->at[e], cabsl(scalar->at[0]) * vector->error[e] +
-                                                           cabsl(vector->at[e]) * scalar->error[0]);
+        number y =
+            make(scalar->at[0] * vector->at[e], cabsl(scalar->at[0]) * vector->error[e] +
+                                                    cabsl(vector->at[e]) * scalar->error[0] +
+                                                    BOTH * vector->error[e] * scalar->error[0]);
         out->at[e] = y.at;
         out->error[e] = y.error;
     }
@@ -194,7 +198,8 @@ static number determinant(const random_cell *in)
 
     as_matrix(in, &x);
     for (int e = 0; e < 4; e++)
-        error += cabsl(x.at[e]) * (x.error[3 - e] + ROUNDING * cabsl(x.at[3 - e]));
+        error += cabsl(x.at[e]) * (x.error[3 - e] + ROUNDING * cabsl(x.at[3 - e])) +
+                 BOTH * x.error[e] * x.error[3 - e];
     return make(x.at[0] * x.at[3] - x.at[1] * x.at[2], error);
 }
 
@@ -404,20 +409,24 @@ bool random_cell_compute(const random_node *node, const random_cell *in, random_
 
 /* ---- point sources ---- */
 
-static void brightness(const random_source *s, bool circular, long double nu,
-                       random_complex matrix[4])
+/* Numbers that rounding errors of the matrix are parts of. */
+static long double brightness(const random_source *s, bool circular, long double nu,
+                              random_complex matrix[4])
 {
-    long double stokes[4], scale = 1;
+    long double stokes[4], scale = 1, sum = 0, turn = 2 * s->measure * (LIGHT / nu) * (LIGHT / nu);
+    long double size = 0;
 
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < 4; k++) {
         stokes[k] = s->stokes[k];
+        size += fabsl(stokes[k]);
+    }
     if (s->reference > 0) {
         long double ratio = nu / s->reference, x = s->logarithmic ? log10l(ratio) : ratio - 1;
-        long double sum = s->spectrum[0] * x + s->spectrum[1] * x * x;
+        sum = s->spectrum[0] * x + s->spectrum[1] * x * x;
         scale = s->logarithmic ? powl(10, sum) : 1 + sum / stokes[0];
+        size *= (1 + fabsl(scale)) * (1 + 3 * fabsl(sum) / stokes[0]);
     }
-    random_complex linear = (stokes[1] + I * stokes[2]) * scale *
-                            cexpl(2 * I * s->measure * (LIGHT / nu) * (LIGHT / nu));
+    random_complex linear = (stokes[1] + I * stokes[2]) * scale * cexpl(I * turn);
     long double i = stokes[0] * scale, v = stokes[3] * scale;
     long double q = creall(linear), u = cimagl(linear);
     if (circular) {
@@ -431,6 +440,7 @@ static void brightness(const random_source *s, bool circular, long double nu,
         matrix[2] = u - I * v;
         matrix[3] = i - q;
     }
+    return 2 * size * (1 + fabsl(turn));
 }
 
 static long double sinc(long double x)
@@ -438,42 +448,84 @@ static long double sinc(long double x)
     return fabsl(x) < 1e-6L ? 1 - x * x / 6 : sinl(x) / x;
 }
 
-void random_point_compute(const random_world *world, int sky, int smear, const int64_t *cell,
-                          random_cell *out)
+/* l, m, n - 1 */
+static void direction(const random_source *s, long double lmn[3])
 {
-    int64_t b = cell[RANDOM_BASELINE], t = cell[RANDOM_TIME];
-    int64_t i = cell[sky == 1 ? RANDOM_SOURCE : RANDOM_OTHER_SOURCE];
-    random_source s = random_source_of(world->seed + sky, i);
-    long double nu = random_freq(cell[RANDOM_FREQ]), uvw[3], delay = 0, drift = 0, size = 0;
-    long double ra = s.radec[0] - (long double)random_centre[0], dec = s.radec[1];
-    long double centre = random_centre[1], lmn[3];
+    long double ra = s->radec[0] - (long double)random_centre[0], dec = s->radec[1];
+    long double centre = random_centre[1];
 
     lmn[0] = cosl(dec) * sinl(ra);
     lmn[1] = sinl(dec) * cosl(centre) - cosl(dec) * sinl(centre) * cosl(ra);
     lmn[2] = sinl(dec) * sinl(centre) + cosl(dec) * cosl(centre) * cosl(ra) - 1;
+}
+
+static void point(const random_world *world, const random_source *s, int smear, const int64_t *cell,
+                  random_cell *out)
+{
+    int64_t p = world->left[cell[RANDOM_BASELINE]], q = world->right[cell[RANDOM_BASELINE]];
+    int64_t t = cell[RANDOM_TIME], seed = world->seed;
+    long double nu = random_freq(cell[RANDOM_FREQ]), uvw[3], lmn[3], delay = 0, drift = 0;
+    long double length = 0; /* the delay's error is a part of it */
+
+    direction(s, lmn);
     for (int k = 0; k < 3; k++) {
-        uvw[k] = random_uvw(world->seed, world->left[b], t, k, false) -
-                 random_uvw(world->seed, world->right[b], t, k, false);
+        uvw[k] = random_uvw(seed, p, t, k, false) - random_uvw(seed, q, t, k, false);
         delay += uvw[k] * lmn[k] / LIGHT;
-        drift += (random_uvw(world->seed, world->left[b], t, k, true) -
-                  random_uvw(world->seed, world->right[b], t, k, true)) *
-                 lmn[k] / LIGHT;
+        length += fabsl(uvw[k] * lmn[k]) / LIGHT;
+        drift +=
+            (random_uvw(seed, p, t, k, true) - random_uvw(seed, q, t, k, true)) * lmn[k] / LIGHT;
     }
     random_complex v = cexpl(-2 * I * PI * nu * delay);
     if (smear & 1)
         v *= sinc(PI * nu * drift * RANDOM_INTERVAL);
     if (smear & 2)
         v *= sinc(PI * delay * RANDOM_WIDTH);
-    long double along = uvw[0] * sinl(s.shape[2]) + uvw[1] * cosl(s.shape[2]);
-    long double across = uvw[0] * cosl(s.shape[2]) - uvw[1] * sinl(s.shape[2]);
-    along *= s.shape[0] * nu / LIGHT;
-    across *= s.shape[1] * nu / LIGHT;
+    long double along = uvw[0] * sinl(s->shape[2]) + uvw[1] * cosl(s->shape[2]);
+    long double across = uvw[0] * cosl(s->shape[2]) - uvw[1] * sinl(s->shape[2]);
+    along *= s->shape[0] * nu / LIGHT;
+    across *= s->shape[1] * nu / LIGHT;
     v *= expl(-PI * PI / (4 * logl(2)) * (along * along + across * across));
-    brightness(&s, world->seed % 2, nu, out->at);
+    long double size = brightness(s, seed % 2, nu, out->at);
     for (int e = 0; e < 4; e++) {
-        size += cabsl(out->at[e]);
         out->at[e] *= v;
+        out->error[e] = (64 + 8 * PI * nu * length) * size;
     }
-    for (int e = 0; e < 4; e++)
-        out->error[e] = (64 + 4 * fabsl(2 * PI * nu * delay)) * size;
+}
+
+void random_sky_compute(const random_world *world, const random_node *node, const int64_t *cell,
+                        random_cell *out)
+{
+    int sky = node->choice[0];
+    int64_t source = cell[sky == 1 ? RANDOM_SOURCE : RANDOM_OTHER_SOURCE];
+    random_source s = random_source_of(world->seed + sky, source);
+    long double nu = random_freq(cell[RANDOM_FREQ]), lmn[3], delay = 0, size = 0;
+
+    if (node->operation == RANDOM_POINT) {
+        point(world, &s, node->choice[1], cell, out);
+    } else if (node->operation == RANDOM_BRIGHTNESS) {
+        size = brightness(&s, world->seed % 2, nu, out->at);
+        for (int e = 0; e < 4; e++)
+            out->error[e] = ROUNDING * size;
+    } else {
+        direction(&s, lmn);
+        for (int k = 0; k < 3; k++) {
+            long double part =
+                random_uvw(world->seed, cell[RANDOM_STATION], cell[RANDOM_TIME], k, false) *
+                lmn[k] / LIGHT;
+            delay += part;
+            size += fabsl(part);
+        }
+        out->at[0] = cexpl(-2 * I * PI * nu * delay);
+        out->error[0] = 2 * ROUNDING + 8 * PI * nu * size;
+    }
+}
+
+bool random_sky_is_flat(const random_world *world, int sky)
+{
+    for (int64_t i = 0; i < world->size[sky - 1]; i++) {
+        random_source s = random_source_of(world->seed + sky, i);
+        if (s.measure != 0 || s.reference > 0)
+            return false;
+    }
+    return true;
 }

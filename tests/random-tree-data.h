@@ -57,6 +57,12 @@ enum {
     RANDOM_SKY_MEMBERS = sizeof(random_sky_members) / sizeof(random_sky_members[0])
 };
 
+/* What random_keep writes: a number and its place along the axes of random-tree.h. */
+typedef struct {
+    int32_t index[6], element, flag;
+    double re, im;
+} random_record;
+
 static inline uint64_t random_mix(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;

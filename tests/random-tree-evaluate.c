@@ -209,8 +209,8 @@ static bool evaluate_cells(const random_tree *tree, random_node *node)
                 &in[k]);
         }
         result.flags = flags_of(node, in, &result);
-        if (node->operation == RANDOM_POINT)
-            random_point_compute(world, node->choice[0], node->choice[1], index, &result);
+        if (node->operation >= RANDOM_POINT && node->operation <= RANDOM_BRIGHTNESS)
+            random_sky_compute(world, node, index, &result);
         else if (!random_cell_compute(node, in, &result))
             return false;
         if (!put_cell(out, cell, &result))

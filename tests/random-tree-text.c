@@ -10,6 +10,8 @@ static const char *const classes[RANDOM_OPERATIONS] = {
     [RANDOM_MEMBER] = "member",
     [RANDOM_NUMBER] = "constant",
     [RANDOM_POINT] = "point",
+    [RANDOM_PHASE] = "phase",
+    [RANDOM_BRIGHTNESS] = "brightness",
     [RANDOM_NEGATE] = "negate",
     [RANDOM_HERMITIAN] = "hermitian",
     [RANDOM_TRANSPOSE] = "transpose",
@@ -243,11 +245,11 @@ static void add_call(writer *w, const random_node *node, char role)
     add(w, ")%s", angle ? " / 1rad)" : "");
 }
 
-static void add_binary(writer *w, const random_node *node, const char *sign, char role)
+static void add_binary(writer *w, const random_node *node, char sign, char role)
 {
     add(w, "(");
     add_input(w, node, 0, role);
-    add(w, " %s ", sign);
+    add(w, " %c ", sign);
     add_input(w, node, 1, role);
     add(w, ")");
 }
@@ -282,6 +284,12 @@ static void add_expression(writer *w, int number, char role)
         add(w, "point(%c, obs, smear=%s)", node->choice[0] == 1 ? 'A' : 'B',
             smear[node->choice[1]]);
         return;
+    case RANDOM_PHASE:
+    case RANDOM_BRIGHTNESS:
+        add(w, "%s(%c, obs)", classes[node->operation], node->choice[0] == 1 ? 'A' : 'B');
+        if (role)
+            add_index(w, &node->value, role, true, false);
+        return;
     case RANDOM_NEGATE:
         add(w, "(-");
         add_input(w, node, 0, role);
@@ -314,16 +322,10 @@ static void add_expression(writer *w, int number, char role)
         add_choice(w, node, role);
         return;
     case RANDOM_ADD:
-        add_binary(w, node, "+", role);
-        return;
     case RANDOM_SUBTRACT:
-        add_binary(w, node, "-", role);
-        return;
     case RANDOM_MULTIPLY:
-        add_binary(w, node, "*", role);
-        return;
     case RANDOM_DIVIDE:
-        add_binary(w, node, "/", role);
+        add_binary(w, node, "+-*/"[node->operation - RANDOM_ADD], role);
         return;
     case RANDOM_SUM:
     case RANDOM_MEAN:

@@ -123,9 +123,39 @@ static int add_number(random_tree *tree)
     return add_node(tree, &node);
 }
 
+static unsigned source_axis(int sky)
+{
+    return 1u << (sky == 1 ? RANDOM_SOURCE : RANDOM_OTHER_SOURCE);
+}
+
+/* Phases of stations, or brightness matrices. */
+static int add_sky(random_tree *tree, int sky, random_operation operation)
+{
+    random_node node = {.operation = operation, .choice = {sky, 0}};
+
+    if (operation == RANDOM_PHASE)
+        node.value =
+            (random_value){.axes = 1u << RANDOM_TIME | 1u << RANDOM_STATION | 1u << RANDOM_FREQ,
+                           .shape = GROVE_SCALAR,
+                           .elements = 1,
+                           .complex_ = true};
+    else
+        node.value =
+            (random_value){.axes = random_sky_is_flat(&tree->world, sky) ? 0 : 1u << RANDOM_FREQ,
+                           .shape = GROVE_MATRIX,
+                           .elements = 4,
+                           .complex_ = true,
+                           .flux = 1};
+    node.value.axes |= source_axis(sky);
+    return add_node(tree, &node);
+}
+
 static int add_leaf(random_tree *tree)
 {
-    int which = random_tree_draw(tree, 10);
+    int which = random_tree_draw(tree, 12);
+
+    if (which > 9)
+        return add_sky(tree, 1 + chance(tree, 25), which == 10 ? RANDOM_PHASE : RANDOM_BRIGHTNESS);
 
     if (which == 0)
         return add_number(tree);
@@ -183,6 +213,8 @@ static bool form_of_choice(random_tree *tree, random_node *node, const random_va
         return to->shape == GROVE_VECTOR || x->elements <= 2 || x->elements == 4;
     }
     int a = random_tree_draw(tree, RANDOM_AXES);
+    for (int k = 0; k < RANDOM_AXES && !(x->axes >> a & 1); k++)
+        a = (a + 1) % RANDOM_AXES;
     if (!(x->axes >> a & 1) || !tree->world.size[a])
         return false;
     node->choice[0] = a;
@@ -358,6 +390,32 @@ static int draw_input(random_tree *tree)
     return tree->count - 1 - back;
 }
 
+/* Else it is made of numbers alone, and a number itself. */
+static bool is_data(const random_tree *tree, int node)
+{
+    const random_node *n = &tree->node[node];
+    bool data = n->operation == RANDOM_MEMBER ||
+                (n->operation >= RANDOM_POINT && n->operation <= RANDOM_BRIGHTNESS);
+
+    for (int k = 0; k < n->inputs && !data; k++)
+        data = is_data(tree, n->input[k]);
+    return data;
+}
+
+/* Arithmetic on numbers is done at once, and a complex one whose imaginary part vanishes is real:
+ * only what cannot make it vanish is tried. */
+static bool folds_well(const random_tree *tree, const random_node *node)
+{
+    bool data = false, complex_ = false;
+
+    for (int k = 0; k < node->inputs; k++) {
+        data = data || is_data(tree, node->input[k]);
+        complex_ = complex_ || tree->node[node->input[k]].value.complex_;
+    }
+    return data || !complex_ || node->operation == RANDOM_NEGATE ||
+           node->operation == RANDOM_HERMITIAN || node->operation == RANDOM_TRANSPOSE;
+}
+
 static int add_operation(random_tree *tree, random_operation operation)
 {
     random_node node = {.operation = operation, .inputs = inputs_of(operation)};
@@ -373,7 +431,7 @@ static int add_operation(random_tree *tree, random_operation operation)
     good = node.inputs == 1   ? form_of_one(tree, &node)
            : node.inputs == 2 ? form_of_two(tree, &node)
                               : form_of_matrix(tree, &node);
-    return good ? add_node(tree, &node) : -1;
+    return good && folds_well(tree, &node) ? add_node(tree, &node) : -1;
 }
 
 static int combine(random_tree *tree, random_operation operation, int a, char role_a, int b,
@@ -420,7 +478,6 @@ static void add_visibilities(random_tree *tree)
                        .elements = 4,
                        .complex_ = true,
                        .flux = 1};
-    unsigned sources = point.value.axes & (1u << RANDOM_SOURCE | 1u << RANDOM_OTHER_SOURCE);
     x = add_node(tree, &point);
     for (int side = 0; side < 2 && x >= 0; side++) {
         int jones = chance(tree, 80) ? draw_jones(tree, sky) : -1;
@@ -439,24 +496,32 @@ static void add_visibilities(random_tree *tree)
         return;
     if (tree->node[x].value.may_flag && !tree->world.size[sky - 1])
         return;
-    random_node sum = {.operation = RANDOM_SUM, .inputs = 1, .input = {x}, .over = sources};
+    random_node sum = {
+        .operation = RANDOM_SUM, .inputs = 1, .input = {x}, .over = source_axis(sky)};
     keep_form(&tree->node[x].value, &sum.value);
     x = add_node(tree, &sum);
     if (x >= 0 && chance(tree, 70))
         combine(tree, RANDOM_PLAIN, x, 0, -1, 0);
 }
 
-/* What is made of numbers alone is a number, and a member has no name of its own. */
-static bool is_data(const random_tree *tree, int node)
+static random_operation draw_operation(random_tree *tree)
 {
-    const random_node *n = &tree->node[node];
-    bool data = n->operation == RANDOM_MEMBER || n->operation == RANDOM_POINT;
+    int which = random_tree_draw(tree, 100), first = RANDOM_NEGATE, last = RANDOM_MAX;
 
-    for (int k = 0; k < n->inputs && !data; k++)
-        data = is_data(tree, n->input[k]);
-    return data;
+    if (which < 20) {
+        first = last = RANDOM_MULTIPLY;
+    } else if (which < 35) {
+        first = RANDOM_SUM;
+    } else if (which < 43) {
+        first = last = RANDOM_CELL;
+    } else if (which < 53) {
+        first = RANDOM_ADD;
+        last = RANDOM_MATRIX;
+    }
+    return (random_operation)(first + random_tree_draw(tree, last - first + 1));
 }
 
+/* A member has no name of its own. */
 bool random_tree_is_root(const random_tree *tree, int node)
 {
     return tree->node[node].operation != RANDOM_MEMBER && is_data(tree, node);
@@ -471,20 +536,15 @@ random_tree *random_tree_new(uint64_t seed)
     make_world(tree);
     for (int leaves = 2 + random_tree_draw(tree, 4); leaves > 0; leaves--)
         add_leaf(tree);
-    if (chance(tree, 30))
+    if (chance(tree, 40))
         add_visibilities(tree);
     while (tree->count == 0)
         add_member(tree, 0, random_tree_draw(tree, RANDOM_SET_MEMBERS));
-    int wanted = tree->count + 3 + random_tree_draw(tree, 10);
+    int wanted = tree->count + 2 + random_tree_draw(tree, 11);
     for (int tries = 0; tries < 200 && tree->count < wanted; tries++) {
-        random_operation operation =
-            (random_operation)(RANDOM_NEGATE +
-                               random_tree_draw(tree, RANDOM_OPERATIONS - RANDOM_NEGATE));
-        if (chance(tree, 25))
-            operation = RANDOM_MULTIPLY;
         if (chance(tree, 10))
             add_leaf(tree);
-        add_operation(tree, operation);
+        add_operation(tree, draw_operation(tree));
     }
     tree->root = tree->count - 1;
     while (tree->root && !random_tree_is_root(tree, tree->root))

@@ -50,6 +50,8 @@ typedef enum {
     RANDOM_MEMBER, /* of leaf choice[0] (0: the observation, 1, 2: sky models), member choice[1] */
     RANDOM_NUMBER, /* number[0..elements), of cell `shape` */
     RANDOM_POINT,  /* of sky choice[0]; smearing choice[1]: bit 0 in time, 1 in frequency */
+    RANDOM_PHASE,  /* of sky choice[0] */
+    RANDOM_BRIGHTNESS,
     RANDOM_NEGATE,
     RANDOM_HERMITIAN,
     RANDOM_TRANSPOSE,
@@ -144,8 +146,10 @@ typedef struct {
 /* Sets the result's numbers and errors, its shape given, from cells of the inputs. Numbers whose
  * flag is set are not looked at. */
 bool random_cell_compute(const random_node *node, const random_cell *in, random_cell *out);
-/* Visibility of a point source of sky model `sky`, in a matrix; `cell` along random_axis. */
-void random_point_compute(const random_world *world, int sky, int smear, const int64_t *cell,
-                          random_cell *out);
+/* One cell of point, phase or brightness; `cell` along random_axis. */
+void random_sky_compute(const random_world *world, const random_node *node, const int64_t *cell,
+                        random_cell *out);
+/* Whether no brightness of sky model `sky` varies with frequency. */
+bool random_sky_is_flat(const random_world *world, int sky);
 
 #endif

@@ -348,6 +348,8 @@ static grove_meaning build_unary(grove_builder *builder, const grove_ast *ast, g
 
     if (x.kind == GROVE_OPERAND_NOTHING)
         return (grove_meaning){0};
+    if (ast->kind == GROVE_AST_TRANSPOSE && is_number(&x)) /* a number is its own */
+        return (grove_meaning){.operand = x};
     if (x.kind == GROVE_OPERAND_LITERAL && !is_list(&x))
         return folded(builder, ast,
                       ast->kind == GROVE_AST_NEGATE ? grove_fold_negate(&fold, x.literal)

@@ -74,6 +74,8 @@ static inline void members_read(int64_t seed, int flagging, const random_member 
             cell[d] = out->range[d].first + rest % out->range[d].count;
             rest /= out->range[d].count;
         }
+        if (out->flags)
+            out->flags[i] = 0;
         for (int e = 0; e < out->elements; e++) {
             bool bad = members[m].flags && random_flagged(seed, flagging, m, cell, out->axes, e);
             for (int k = 0; k < parts; k++)
