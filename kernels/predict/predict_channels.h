@@ -8,7 +8,7 @@
  * integration: 1 / G and smearing over equal widths come once for a source and row, 1 / nu once for
  * the sum. Of loads there are 16, 8 of them the row's own station p again and again. Diagonal Jones
  * terms take 6 instead of 40 for each element. A row whose coordinates are not the difference of
- * those of its stations turns by the phase of the rest, some 40 more. */
+ * those of its stations takes the phase of the rest, too, some 40 more. */
 #ifndef GROVE_KERNELS_PREDICT_CHANNELS_H
 #define GROVE_KERNELS_PREDICT_CHANNELS_H
 
@@ -19,7 +19,7 @@ enum {
     ROW_BATCH = 8              /* rows whose factors are made at once */
 };
 
-/* Of SPAN sources in ABREAST rows; growth of the delay, at the reference in turns. */
+/* Of SPAN sources in ROW_BATCH rows; growth of the delay, at the reference in turns. */
 typedef struct {
     _Alignas(64) real amplitude[ROW_BATCH * SPAN], growth[ROW_BATCH * SPAN],
         delay[ROW_BATCH * SPAN];
@@ -63,21 +63,15 @@ static void load_station_channels(const grove_predict_channels_job *job, int whi
         load_consecutive((const real *)(const void *)(at + from), to);
         return;
     }
-    memset(to, 0, sizeof(*to));
     if (!side->numbers) {
-        to->at[0] = to->at[6] = splat(1);
+        set_unity(to);
         return;
     }
     memset(numbers, 0, sizeof(numbers));
     for (int i = job->from; i < job->to; i++)
-        for (int k = 0; k < side->numbers; k++) {
-            const void *cell = at + (from + side->channel * i);
-            scalars[k][i] =
-                side->bytes == 8 ? (real)((const double *)cell)[k] : (real)((const float *)cell)[k];
-        }
-    memcpy(to->at, numbers, (size_t)(side->numbers == 8 ? 8 : 2) * sizeof(vec));
-    if (side->numbers != 8)
-        memcpy(to->at + 6, numbers + side->numbers - 2, 2 * sizeof(vec));
+        for (int k = 0; k < side->numbers; k++)
+            scalars[k][i] = number_at(at + (from + side->channel * i), side->bytes, k);
+    set_matrix(numbers, side->numbers, to);
 }
 
 /* Asks memory for the Jones terms of a station: they lie far apart. */

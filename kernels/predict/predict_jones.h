@@ -21,14 +21,19 @@ INLINE int is_unpolarised(const real *b)
            b[7] == 0;
 }
 
+/* Number k of a cell of numbers of 4 or 8 bytes. */
+INLINE real number_at(const char *cell, int bytes, int k)
+{
+    return bytes == 8 ? (real)((const double *)(const void *)cell)[k]
+                      : (real)((const float *)(const void *)cell)[k];
+}
+
 static void load_converted(const grove_predict_jones_side *side, int64_t offset,
                            real numbers[8][LANES])
 {
     for (int i = 0; i < LANES; i++)
         for (int k = 0; k < side->numbers; k++)
-            numbers[k][i] = side->bytes == 8
-                                ? (real)((const double *)(const void *)(side->at[i] + offset))[k]
-                                : (real)((const float *)(const void *)(side->at[i] + offset))[k];
+            numbers[k][i] = number_at(side->at[i] + offset, side->bytes, k);
 }
 
 INLINE void load_numbers(const grove_predict_jones_side *side, int64_t offset, int count,
@@ -94,6 +99,21 @@ INLINE void load_matrices(const grove_predict_jones_side *side, int64_t offset, 
     transpose_cells(x, to);
 }
 
+/* The `count` numbers of a scalar, diagonal or matrix as a matrix. */
+INLINE void set_matrix(const vec *numbers, int count, jones *to)
+{
+    memset(to, 0, sizeof(*to));
+    memcpy(to->at, numbers, (size_t)(count == 8 ? 8 : 2) * sizeof(vec));
+    if (count != 8)
+        memcpy(to->at + 6, numbers + count - 2, 2 * sizeof(vec));
+}
+
+INLINE void set_unity(jones *to)
+{
+    memset(to, 0, sizeof(*to));
+    to->at[0] = to->at[6] = splat(1);
+}
+
 /* Jones terms of a side as matrices, `offset` bytes from where they start. */
 static void load_cells(const grove_predict_jones_side *side, int64_t offset, jones *to)
 {
@@ -104,9 +124,8 @@ static void load_cells(const grove_predict_jones_side *side, int64_t offset, jon
         load_matrices(side, offset, to);
         return;
     }
-    memset(to, 0, sizeof(*to));
     if (!side->numbers) {
-        to->at[0] = to->at[6] = splat(1);
+        set_unity(to);
         return;
     }
     if (side->bytes != (int)sizeof(real))
@@ -115,12 +134,7 @@ static void load_cells(const grove_predict_jones_side *side, int64_t offset, jon
         load_numbers(side, offset, 4, scalars);
     else
         load_numbers(side, offset, 2, scalars);
-    if (side->numbers == 8) {
-        memcpy(to, numbers, sizeof(*to));
-        return;
-    }
-    memcpy(to->at, numbers, 2 * sizeof(vec));
-    memcpy(to->at + 6, numbers + side->numbers - 2, 2 * sizeof(vec));
+    set_matrix(numbers, side->numbers, to);
 }
 
 /* ---- products ---- */

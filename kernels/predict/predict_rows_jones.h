@@ -118,11 +118,9 @@ static void make_matrices(const work *w, int64_t source, int count, jones *to)
 static void fill_phases(const work *w, int64_t source, int count, panels *p)
 {
     if (w->job->smear_time)
-        for (int i = 0; i < count; i++)
-            fill_source(w, source + i, 1, 1, p->centre + 4 * i, p->side + 4 * i);
+        fill_panels(w, p, source, count, 1);
     else
-        for (int i = 0; i < count; i++)
-            fill_source(w, source + i, 1, 0, p->centre + 2 * i, p->side + 2 * i);
+        fill_panels(w, p, source, count, 0);
 }
 
 /* ---- the same matrix in all channels: products of matrices ---- */
@@ -173,14 +171,7 @@ INLINE quad pair_with_factors(const panels *p, int i, int j, int k, int smear_ti
     quad v = pair_phases(p->centre + (j * CHUNK + i) * many, p->side + (k * CHUNK + i) * many,
                          smear_time);
 
-    v.a *= p->factor[k][i][j][0];
-    v.b *= p->factor[k][i][j][0];
-    v.c *= p->factor[k][i][j][1];
-    v.d *= p->factor[k][i][j][1];
-    KEEP(v.a);
-    KEEP(v.b);
-    KEEP(v.c);
-    KEEP(v.d);
+    apply_factors(&v, p->factor[k][i][j]);
     return v;
 }
 
@@ -291,7 +282,7 @@ static void add_varied_source(const work *w, panels *p, int64_t source, int i)
         }
 }
 
-/* Factors of the plain cells of a spectrum; returns whether there are others. */
+/* Factors of the unpolarised cells of a spectrum; returns whether there are others. */
 static int weight_unpolarised(const work *w, int64_t source, vec (*factor)[CHUNK][GROUPS][2])
 {
     int others = 0;

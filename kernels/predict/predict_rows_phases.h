@@ -228,4 +228,13 @@ INLINE void fill_source(const work *w, int64_t source, real amplitude, int smear
     }
 }
 
+/* Phases of the sources of the panels. */
+INLINE void fill_panels(const work *w, panels *p, int64_t source, int count, int smear_time)
+{
+    const int factors = smear_time ? 4 : 2;
+
+    for (int i = 0; i < count; i++)
+        fill_source(w, source + i, 1, smear_time, p->centre + factors * i, p->side + factors * i);
+}
+
 #endif

@@ -1,10 +1,10 @@
-/* The sum over sources for baselines, of Jones terms of source and station, a source in each lane:
- * what predict_channels.h does, for one channel, where there are too few to fill a vector.
+/* Sums with Jones terms of source and station, a source in each lane: what predict_channels.h does,
+ * for one channel, where there are too few to fill a vector.
  *
  * The factors of stations are made for some vectors of sources: 512 bytes for a vector, station and
  * side, half a MiB for 64 stations. A source-visibility then takes 32 multiply-adds of the product,
  * 8 of the real factor and 18 for each kind of smearing, the delay with it; sums over the lanes
- * come once for a row and WIDE vectors, some 40. */
+ * come once for a row and BATCH vectors, some 40. */
 #ifndef GROVE_KERNELS_PREDICT_SOURCES_H
 #define GROVE_KERNELS_PREDICT_SOURCES_H
 
