@@ -215,9 +215,9 @@ INLINE void add_matrices(const channel_batch *g, int row, int r, int stray, cons
                          const jones *b)
 {
     vec *to = (vec *)g->job->sums + (int64_t)row * 8;
-    vec sum[4][2], factor[SPAN];
+    vec x0[2] = {to[0], to[1]}, x1[2] = {to[2], to[3]}, x2[2] = {to[4], to[5]},
+        x3[2] = {to[6], to[7]}, factor[SPAN];
 
-    memcpy(sum, to, sizeof(sum));
     factors_at(g, r, factor);
     for (int s = 0; s < g->job->sources; s++, a++, b++) {
         const vec *m = a->at;
@@ -227,9 +227,12 @@ INLINE void add_matrices(const channel_batch *g, int row, int r, int stray, cons
             multiply_by_rest(g, r, s, &rotated);
             m = rotated.at;
         }
-        add_matrix_terms(factor[s], m, b->at, sum);
+        add_matrix_terms(factor[s], m, b->at, x0, x1, x2, x3);
     }
-    memcpy(to, sum, sizeof(sum));
+    memcpy(to, x0, sizeof(x0));
+    memcpy(to + 2, x1, sizeof(x1));
+    memcpy(to + 4, x2, sizeof(x2));
+    memcpy(to + 6, x3, sizeof(x3));
 }
 
 static void add_row(const channel_batch *g, int row, int r, const jones *a, const jones *b)

@@ -183,15 +183,19 @@ static void multiply_brightness(const jones *left, int diagonal, const jones *b,
         multiply_matrices(left, b, to);
 }
 
-/* sum += f a b for matrices. */
-INLINE void add_matrix_terms(vec f, const vec *a, const vec *b, vec sum[4][2])
+/* x += f a b for matrices; x0 ... x3 are the elements, apart so that they stay in registers. */
+INLINE void add_matrix_terms(vec f, const vec *a, const vec *b, vec x0[2], vec x1[2], vec x2[2],
+                             vec x3[2])
 {
-    for (int k = 0; k < 2; k++)
-        for (int row = 0; row < 2; row++) {
-            vec re = a[4 * row + 2 * k] * f, im = a[4 * row + 2 * k + 1] * f;
-            complex_add_product(sum[2 * row], b + 4 * k, re, im);
-            complex_add_product(sum[2 * row + 1], b + 4 * k + 2, re, im);
-        }
+    for (int k = 0; k < 2; k++) {
+        vec re = a[2 * k] * f, im = a[2 * k + 1] * f;
+        complex_add_product(x0, b + 4 * k, re, im);
+        complex_add_product(x1, b + 4 * k + 2, re, im);
+        re = a[4 + 2 * k] * f;
+        im = a[4 + 2 * k + 1] * f;
+        complex_add_product(x2, b + 4 * k, re, im);
+        complex_add_product(x3, b + 4 * k + 2, re, im);
+    }
 }
 
 /* The same for diagonals, of some elements: sum is [element][re, im]. */

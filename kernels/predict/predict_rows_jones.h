@@ -45,10 +45,13 @@ static void apply_matrices(const jones *left, const real *b, const jones *right,
 {
     jones brightness, product = *left;
 
-    if (b) {
+    if (b && is_unpolarised(b)) { /* the same without the products with zero */
+        for (int e = 0; e < 8; e++)
+            product.at[e] = left->at[e] * b[0];
+    } else if (b) {
         for (int e = 0; e < 8; e++)
             brightness.at[e] = splat(b[e]);
-        multiply_brightness(left, 0, &brightness, is_unpolarised(b), &product);
+        multiply_matrices(left, &brightness, &product);
     }
     multiply_matrices(&product, right, to);
 }

@@ -178,8 +178,9 @@ INLINE void multiply_by_rest_phases(const source_batch *g, int row, int v, jones
 
 INLINE void add_sources(const source_batch *g, int row, int stray, const jones *a, const jones *b)
 {
+    const vec zero = splat(0);
     double *to = (double *)g->job->sums + (int64_t)row * 8;
-    vec sum[4][2] = {{{0}}};
+    vec x0[2] = {zero, zero}, x1[2] = {zero, zero}, x2[2] = {zero, zero}, x3[2] = {zero, zero};
     vec factor[BATCH];
 
     for (int v = 0; v < g->vectors; v++)
@@ -192,10 +193,14 @@ INLINE void add_sources(const source_batch *g, int row, int stray, const jones *
             multiply_by_rest_phases(g, row, v, &rotated);
             m = rotated.at;
         }
-        add_matrix_terms(factor[v], m, b->at, sum);
+        add_matrix_terms(factor[v], m, b->at, x0, x1, x2, x3);
     }
-    for (int k = 0; k < 8; k++)
-        to[k] += sum_lanes(sum[k / 2][k % 2]);
+    for (int k = 0; k < 2; k++) {
+        to[k] += sum_lanes(x0[k]);
+        to[2 + k] += sum_lanes(x1[k]);
+        to[4 + k] += sum_lanes(x2[k]);
+        to[6 + k] += sum_lanes(x3[k]);
+    }
 }
 
 static void add_source_row(const source_batch *g, int row, const jones *a, const jones *b)
