@@ -63,15 +63,21 @@ static void load_station_channels(const grove_predict_channels_job *job, int whi
         load_consecutive((const real *)(const void *)(at + from), to);
         return;
     }
+    memset(to, 0, sizeof(*to));
     if (!side->numbers) {
-        set_unity(to);
+        to->at[0] = to->at[6] = splat(1);
         return;
     }
     memset(numbers, 0, sizeof(numbers));
     for (int i = job->from; i < job->to; i++)
-        for (int k = 0; k < side->numbers; k++)
-            scalars[k][i] = number_at(at + (from + side->channel * i), side->bytes, k);
-    set_matrix(numbers, side->numbers, to);
+        for (int k = 0; k < side->numbers; k++) {
+            const void *cell = at + (from + side->channel * i);
+            scalars[k][i] =
+                side->bytes == 8 ? (real)((const double *)cell)[k] : (real)((const float *)cell)[k];
+        }
+    memcpy(to->at, numbers, (size_t)(side->numbers == 8 ? 8 : 2) * sizeof(vec));
+    if (side->numbers != 8)
+        memcpy(to->at + 6, numbers + side->numbers - 2, 2 * sizeof(vec));
 }
 
 /* Asks memory for the Jones terms of a station: they lie far apart. */
@@ -103,9 +109,8 @@ static void fill_station(const channel_batch *g, int which, int station, int sou
     if (which)
         *to = terms;
     else
-        multiply_brightness(&terms, job->diagonal, &g->brightness[source], g->unpolarised[source],
-                            to);
-    multiply_elements(to, c, s);
+        multiply_brightness(job, &terms, &g->brightness[source], g->unpolarised[source], to);
+    multiply_elements(to, 8, c, s);
 }
 
 static void load_brightness(channel_batch *g)
@@ -199,6 +204,28 @@ INLINE void factors_at(const channel_batch *g, int r, vec factor[SPAN])
 
 /* ---- sums ---- */
 
+INLINE void add_product_of(vec to[2], vec re, vec im, const vec *b)
+{
+    to[0] += re * b[0];
+    to[1] += re * b[1];
+    to[0] -= im * b[1];
+    to[1] += im * b[0];
+}
+
+/* x += a f b, x0 ... x3 the elements. */
+INLINE void add_terms(vec f, const vec *a, const vec *b, vec x0[2], vec x1[2], vec x2[2], vec x3[2])
+{
+    for (int k = 0; k < 2; k++) {
+        vec re = a[2 * k] * f, im = a[2 * k + 1] * f;
+        add_product_of(x0, re, im, b + 4 * k);
+        add_product_of(x1, re, im, b + 4 * k + 2);
+        re = a[4 + 2 * k] * f;
+        im = a[4 + 2 * k + 1] * f;
+        add_product_of(x2, re, im, b + 4 * k);
+        add_product_of(x3, re, im, b + 4 * k + 2);
+    }
+}
+
 /* The phase of what the coordinates of stations leave out. */
 INLINE void multiply_by_rest(const channel_batch *g, int r, int s, jones *a)
 {
@@ -208,7 +235,7 @@ INLINE void multiply_by_rest(const channel_batch *g, int r, int s, jones *a)
     for (int i = 0; i < PARTS; i++)
         turns[i] = g->freq[i] * g->factors.rest[r * SPAN + s];
     phasor(fractional_turns(turns, 1.0), &c, &n);
-    multiply_elements(a, c, n);
+    multiply_elements(a, 8, c, n);
 }
 
 INLINE void add_matrices(const channel_batch *g, int row, int r, int stray, const jones *a,
@@ -227,7 +254,7 @@ INLINE void add_matrices(const channel_batch *g, int row, int r, int stray, cons
             multiply_by_rest(g, r, s, &rotated);
             m = rotated.at;
         }
-        add_matrix_terms(factor[s], m, b->at, x0, x1, x2, x3);
+        add_terms(factor[s], m, b->at, x0, x1, x2, x3);
     }
     memcpy(to, x0, sizeof(x0));
     memcpy(to + 2, x1, sizeof(x1));
@@ -252,6 +279,7 @@ static void add_diagonals(const channel_batch *g, int row, int r, const jones *a
 
     factors_at(g, r, factor);
     for (int s = 0; s < job->sources; s++, a++, b++) {
+        vec f = factor[s];
         const vec *m = a->at;
         jones rotated;
         if (job->stray[row]) {
@@ -259,7 +287,13 @@ static void add_diagonals(const channel_batch *g, int row, int r, const jones *a
             multiply_by_rest(g, r, s, &rotated);
             m = rotated.at;
         }
-        add_diagonal_terms(factor[s], m, b->at, job->element, job->elements, to);
+        for (int k = 0; k < job->elements; k++) {
+            int e = 2 * job->element[k];
+            vec re = m[e] * f, im = m[e + 1] * f;
+            KEEP(re);
+            KEEP(im);
+            add_product_of(to + e, re, im, b->at + (e & 2 ? 6 : 0));
+        }
     }
 }
 

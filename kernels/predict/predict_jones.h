@@ -21,19 +21,14 @@ INLINE int is_unpolarised(const real *b)
            b[7] == 0;
 }
 
-/* Number k of a cell of numbers of 4 or 8 bytes. */
-INLINE real number_at(const char *cell, int bytes, int k)
-{
-    return bytes == 8 ? (real)((const double *)(const void *)cell)[k]
-                      : (real)((const float *)(const void *)cell)[k];
-}
-
 static void load_converted(const grove_predict_jones_side *side, int64_t offset,
                            real numbers[8][LANES])
 {
     for (int i = 0; i < LANES; i++)
         for (int k = 0; k < side->numbers; k++)
-            numbers[k][i] = number_at(side->at[i] + offset, side->bytes, k);
+            numbers[k][i] = side->bytes == 8
+                                ? (real)((const double *)(const void *)(side->at[i] + offset))[k]
+                                : (real)((const float *)(const void *)(side->at[i] + offset))[k];
 }
 
 INLINE void load_numbers(const grove_predict_jones_side *side, int64_t offset, int count,
@@ -99,21 +94,6 @@ INLINE void load_matrices(const grove_predict_jones_side *side, int64_t offset, 
     transpose_cells(x, to);
 }
 
-/* The `count` numbers of a scalar, diagonal or matrix as a matrix. */
-INLINE void set_matrix(const vec *numbers, int count, jones *to)
-{
-    memset(to, 0, sizeof(*to));
-    memcpy(to->at, numbers, (size_t)(count == 8 ? 8 : 2) * sizeof(vec));
-    if (count != 8)
-        memcpy(to->at + 6, numbers + count - 2, 2 * sizeof(vec));
-}
-
-INLINE void set_unity(jones *to)
-{
-    memset(to, 0, sizeof(*to));
-    to->at[0] = to->at[6] = splat(1);
-}
-
 /* Jones terms of a side as matrices, `offset` bytes from where they start. */
 static void load_cells(const grove_predict_jones_side *side, int64_t offset, jones *to)
 {
@@ -124,8 +104,9 @@ static void load_cells(const grove_predict_jones_side *side, int64_t offset, jon
         load_matrices(side, offset, to);
         return;
     }
+    memset(to, 0, sizeof(*to));
     if (!side->numbers) {
-        set_unity(to);
+        to->at[0] = to->at[6] = splat(1);
         return;
     }
     if (side->bytes != (int)sizeof(real))
@@ -134,80 +115,83 @@ static void load_cells(const grove_predict_jones_side *side, int64_t offset, jon
         load_numbers(side, offset, 4, scalars);
     else
         load_numbers(side, offset, 2, scalars);
-    set_matrix(numbers, side->numbers, to);
+    if (side->numbers == 8) {
+        memcpy(to, numbers, sizeof(*to));
+        return;
+    }
+    memcpy(to->at, numbers, 2 * sizeof(vec));
+    memcpy(to->at + 6, numbers + side->numbers - 2, 2 * sizeof(vec));
 }
 
-/* ---- products ---- */
-
-/* to = a (re + i im), rounded as complex_add_product; `to` may be `a`. */
-INLINE void set_product(vec to[2], const vec a[2], vec re, vec im)
+/* to += a b */
+INLINE void add_times(vec to[2], const vec *a, vec re, vec im)
 {
-    vec x[2] = {splat(0), splat(0)};
-
-    complex_add_product(x, a, re, im);
-    to[0] = x[0];
-    to[1] = x[1];
+    to[0] += a[0] * re;
+    to[1] += a[1] * re;
+    to[0] -= a[1] * im;
+    to[1] += a[0] * im;
 }
 
-/* All elements times c + i s. */
-INLINE void multiply_elements(jones *m, vec c, vec s)
+/* left * b * right; without b unity stands for it. */
+static void apply_matrices(const jones *left, const real *b, const jones *right, jones *to)
 {
-    for (int e = 0; e < 8; e += 2)
-        set_product(&m->at[e], &m->at[e], c, s);
-}
+    jones product = *left;
+    vec zero = splat(0);
 
-/* to = a b */
-INLINE void multiply_matrices(const jones *a, const jones *b, jones *to)
-{
+    if (b && is_unpolarised(b)) { /* the same without the products with zero */
+        for (int e = 0; e < 8; e++)
+            product.at[e] = left->at[e] * b[0];
+    } else if (b) {
+        for (int e = 0; e < 8; e += 2) {
+            const vec *l = left->at + (e & 4);
+            const real *m = b + (e & 2);
+            vec x[2] = {zero, zero};
+            add_times(x, l, splat(m[0]), splat(m[1]));
+            add_times(x, l + 2, splat(m[4]), splat(m[5]));
+            product.at[e] = x[0];
+            product.at[e + 1] = x[1];
+        }
+    }
     for (int e = 0; e < 8; e += 2) {
-        const vec *row = a->at + (e & 4), *column = b->at + (e & 2);
-        vec x[2];
-        set_product(x, row, column[0], column[1]);
-        complex_add_product(x, row + 2, column[4], column[5]);
+        const vec *l = product.at + (e & 4), *r = right->at + (e & 2);
+        vec x[2] = {zero, zero};
+        add_times(x, l, r[0], r[1]);
+        add_times(x, l + 2, r[4], r[5]);
         to->at[e] = x[0];
         to->at[e + 1] = x[1];
     }
 }
 
-/* to = left b, without the products with zero where `left` is diagonal or b unpolarised. */
-static void multiply_brightness(const jones *left, int diagonal, const jones *b, int unpolarised,
-                                jones *to)
+INLINE void multiply_elements(jones *m, int count, vec c, vec s)
 {
-    if (unpolarised)
-        for (int e = 0; e < 8; e++)
-            to->at[e] = left->at[e] * b->at[0];
-    else if (diagonal)
-        for (int e = 0; e < 8; e += 2)
-            set_product(&to->at[e], left->at + (e & 4 ? 6 : 0), b->at[e], b->at[e + 1]);
-    else
-        multiply_matrices(left, b, to);
-}
-
-/* x += f a b for matrices; x0 ... x3 are the elements, apart so that they stay in registers. */
-INLINE void add_matrix_terms(vec f, const vec *a, const vec *b, vec x0[2], vec x1[2], vec x2[2],
-                             vec x3[2])
-{
-    for (int k = 0; k < 2; k++) {
-        vec re = a[2 * k] * f, im = a[2 * k + 1] * f;
-        complex_add_product(x0, b + 4 * k, re, im);
-        complex_add_product(x1, b + 4 * k + 2, re, im);
-        re = a[4 + 2 * k] * f;
-        im = a[4 + 2 * k + 1] * f;
-        complex_add_product(x2, b + 4 * k, re, im);
-        complex_add_product(x3, b + 4 * k + 2, re, im);
+    for (int e = 0; e < count; e += 2) {
+        vec x[2] = {splat(0), splat(0)};
+        add_times(x, &m->at[e], c, s);
+        m->at[e] = x[0];
+        m->at[e + 1] = x[1];
     }
 }
 
-/* The same for diagonals, of some elements: sum is [element][re, im]. */
-INLINE void add_diagonal_terms(vec f, const vec *a, const vec *b, const int *element, int elements,
-                               vec *sum)
+/* left * b, with a plain b or with diagonals leaving out the products with zero. */
+static void multiply_brightness(const grove_predict_channels_job *job, const jones *left,
+                                const jones *b, int unpolarised, jones *to)
 {
-    for (int k = 0; k < elements; k++) {
-        int e = 2 * element[k];
-        vec re = a[e] * f, im = a[e + 1] * f;
-        KEEP(re);
-        KEEP(im);
-        complex_add_product(sum + e, b + (e & 2 ? 6 : 0), re, im);
+    if (unpolarised) {
+        for (int e = 0; e < 8; e++)
+            to->at[e] = left->at[e] * b->at[0];
+        return;
+    }
+    for (int e = 0; e < 8; e += 2) {
+        const vec *l = left->at + (e & 4), *m = b->at + (e & 2);
+        vec x[2] = {splat(0), splat(0)};
+        if (job->diagonal) {
+            add_times(x, l + (e & 4 ? 2 : 0), b->at[e], b->at[e + 1]);
+        } else {
+            add_times(x, l, m[0], m[1]);
+            add_times(x, l + 2, m[4], m[5]);
+        }
+        to->at[e] = x[0];
+        to->at[e + 1] = x[1];
     }
 }
 

@@ -34,19 +34,6 @@ INLINE quad pair_phases(const vec *z, const vec *x, int smear_time)
     return v;
 }
 
-/* Both channels of a pair times their factors. */
-INLINE void apply_factors(quad *v, const vec factor[2])
-{
-    v->a *= factor[0];
-    v->b *= factor[0];
-    v->c *= factor[1];
-    v->d *= factor[1];
-    KEEP(v->a);
-    KEEP(v->b);
-    KEEP(v->c);
-    KEEP(v->d);
-}
-
 INLINE quad add_weighted_pair(quad sum, quad v, real up, real down)
 {
     sum.a += v.a * up;
@@ -70,8 +57,16 @@ INLINE void sum_pair(const work *w, panels *p, const real *weight, int count, in
 
     for (int i = 0; i < count; i++, z += many, x += many) {
         quad v = pair_phases(z, x, smear_time);
-        if (factors)
-            apply_factors(&v, p->factor[k][i][j]);
+        if (factors) {
+            v.a *= p->factor[k][i][j][0];
+            v.b *= p->factor[k][i][j][0];
+            v.c *= p->factor[k][i][j][1];
+            v.d *= p->factor[k][i][j][1];
+            KEEP(v.a);
+            KEEP(v.b);
+            KEEP(v.c);
+            KEEP(v.d);
+        }
         s0 = add_weighted_pair(s0, v, up[0], down[0]);
         if (components > 1)
             s1 = add_weighted_pair(s1, v, up[1], down[1]);
@@ -115,7 +110,9 @@ INLINE void add_weighted(const work *w, panels *p, int64_t source, int count, in
     const grove_predict_job *job = w->job;
     const real *weight = (const real *)job->weight + job->weight_source * source;
 
-    fill_panels(w, p, source, count, smear_time);
+    for (int i = 0; i < count; i++)
+        fill_source(w, source + i, 1, smear_time, p->centre + (smear_time ? 4 : 2) * i,
+                    p->side + (smear_time ? 4 : 2) * i);
     for (int i = 0; i < count && factors; i++)
         fill_factors(w, source + i, (vec(*)[CHUNK][GROUPS][2])p->factor[0][i]);
     for (int k = 0; k < SIDE; k++)

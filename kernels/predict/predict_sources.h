@@ -1,5 +1,5 @@
-/* Sums with Jones terms of source and station, a source in each lane: what predict_channels.h does,
- * for one channel, where there are too few to fill a vector.
+/* Sums with Jones terms of source and station, a source in each lane:
+ * what predict_channels.h does, for one channel, where there are too few to fill a vector.
  *
  * The factors of stations are made for some vectors of sources: 512 bytes for a vector, station and
  * side, half a MiB for 64 stations. A source-visibility then takes 32 multiply-adds of the product,
@@ -101,8 +101,8 @@ static void fill_station_sources(const source_batch *g, int which, int station, 
     if (which)
         *to = terms;
     else
-        multiply_brightness(&terms, job->diagonal, &g->brightness[v], g->unpolarised[v], to);
-    multiply_elements(to, c, s);
+        multiply_brightness(job, &terms, &g->brightness[v], g->unpolarised[v], to);
+    multiply_elements(to, 8, c, s);
 }
 
 /* ---- rows ---- */
@@ -173,7 +173,7 @@ INLINE void multiply_by_rest_phases(const source_batch *g, int row, int v, jones
 
     dot_sources(g, g->job->rest + 3 * row, v, turns);
     phasor(fractional_turns(turns, -g->job->freq[0]), &c, &s);
-    multiply_elements(a, c, s);
+    multiply_elements(a, 8, c, s);
 }
 
 INLINE void add_sources(const source_batch *g, int row, int stray, const jones *a, const jones *b)
@@ -193,7 +193,7 @@ INLINE void add_sources(const source_batch *g, int row, int stray, const jones *
             multiply_by_rest_phases(g, row, v, &rotated);
             m = rotated.at;
         }
-        add_matrix_terms(factor[v], m, b->at, x0, x1, x2, x3);
+        add_terms(factor[v], m, b->at, x0, x1, x2, x3);
     }
     for (int k = 0; k < 2; k++) {
         to[k] += sum_lanes(x0[k]);
@@ -226,7 +226,13 @@ static void add_source_diagonals(const source_batch *g, int row, const jones *a,
         jones rotated = *a;
         if (job->stray[row])
             multiply_by_rest_phases(g, row, v, &rotated);
-        add_diagonal_terms(f, rotated.at, b->at, job->element, job->elements, sums);
+        for (int k = 0; k < job->elements; k++) {
+            int e = 2 * job->element[k];
+            vec re = rotated.at[e] * f, im = rotated.at[e + 1] * f;
+            KEEP(re);
+            KEEP(im);
+            add_product_of(sums + e, re, im, b->at + (e & 2 ? 6 : 0));
+        }
     }
     for (int k = 0; k < 8; k++)
         to[k] += sum_lanes(sums[k]);

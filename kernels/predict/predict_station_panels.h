@@ -6,7 +6,8 @@
 #ifndef GROVE_KERNELS_PREDICT_STATION_PANELS_H
 #define GROVE_KERNELS_PREDICT_STATION_PANELS_H
 
-#include "predict_jones.h"
+#include "../simd/vector.h"
+#include "predict_job.h"
 
 /* Of a tile of the product, as the registers allow. */
 enum { ROWS = 4, COLUMNS = VECTOR_BYTES == 64 ? 6 : 3, CELLS = ROWS * COLUMNS };
@@ -50,6 +51,14 @@ static void station_phases(const grove_predict_panel *job, const double *uvw, ve
     }
 }
 
+INLINE void product_of(vec to[2], const vec *a, const vec *b)
+{
+    vec re = a[0] * b[0] - a[1] * b[1], im = a[0] * b[1] + a[1] * b[0];
+
+    to[0] = re;
+    to[1] = im;
+}
+
 INLINE void add_product_to(vec to[2], const vec *a, const vec *b)
 {
     to[0] += a[0] * b[0] - a[1] * b[1];
@@ -85,7 +94,11 @@ INLINE void load_numbers_at(const grove_predict_panel_side *side, const char *co
 
     for (int i = 0; i < LANES; i++)
         for (int k = 0; k < count; k++)
-            numbers[k][i] = number_at(at[i] + offset, side->bytes, first + k);
+            numbers[k][i] = side->bytes == (int)sizeof(real)
+                                ? ((const real *)(const void *)(at[i] + offset))[first + k]
+                            : side->bytes == 8
+                                ? (real)((const double *)(const void *)(at[i] + offset))[first + k]
+                                : (real)((const float *)(const void *)(at[i] + offset))[first + k];
 }
 
 typedef real block __attribute__((vector_size(16)));
@@ -216,10 +229,10 @@ INLINE void fill_left(const panel_work *w, int i, int row, int product, const ch
     const vec *b = (const vec *)job->brightness + 2 * (job->elements * i + product);
     vec x[2], cell[2];
 
-    complex_multiply(x, b, k[0], k[1]);
+    product_of(x, b, k);
     if (job->side[0].at) {
         load_element(&job->side[0], at, w->station[row], job->element[product] / 2, cell);
-        complex_multiply(x, cell, x[0], x[1]);
+        product_of(x, cell, x);
     }
     put_operand(w->left + w->count * row + i, w->next[0], x[0], x[1]);
 }
@@ -237,7 +250,7 @@ static void fill_right(const panel_work *w, int station, int product)
             const char *at[LANES];
             find_cells(job, 1, i, at);
             load_element(&job->side[1], at, station, job->element[product] % 2, cell);
-            complex_multiply(x, cell, x[0], x[1]);
+            product_of(x, cell, x);
         }
         put_operand(to + i, w->next[1], x[0], x[1]);
     }
@@ -256,7 +269,7 @@ INLINE void fill_left_matrix(const panel_work *w, int i, int row, const char *co
         vec x[2] = {splat(0), splat(0)};
         add_product_to(x, l + 4 * (e / 2), b + 2 * (e % 2));
         add_product_to(x, l + 4 * (e / 2) + 2, b + 4 + 2 * (e % 2));
-        complex_multiply(x, x, k[0], k[1]);
+        product_of(x, x, k);
         put_operand(to + (e / 2) * w->count + (e % 2) * job->vectors, w->next[0], x[0], x[1]);
     }
 }
@@ -272,7 +285,7 @@ INLINE void fill_right_matrix(const panel_work *w, int i, int station, const cha
     load_matrix(&job->side[1], at, station, r);
     for (int e = 0; e < 4; e++) {
         vec x[2];
-        complex_multiply(x, r + 2 * e, rotated[0], rotated[1]);
+        product_of(x, r + 2 * e, rotated);
         put_operand(to + (e % 2) * w->count + (e / 2) * job->vectors, w->next[1], x[0], x[1]);
     }
 }
