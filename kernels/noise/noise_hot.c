@@ -30,8 +30,8 @@ INLINE vec uniform(bits x)
  * artanh((m - 1) / (m + 1)) with the coefficients of fdlibm (Sun, 1993). */
 INLINE vec logarithm(vec u)
 {
-    const bits least = (bits)splat(0.70710678118654752440);
-    bits power = ((bits)u - least + (1024ull << MANTISSA)) >> MANTISSA; /* and 1024 */
+    const bits lowest = (bits)splat(0.70710678118654752440);
+    bits power = ((bits)u - lowest + (1024ull << MANTISSA)) >> MANTISSA; /* and 1024 */
     vec m = (vec)((bits)u - ((power - 1024) << MANTISSA));
     vec k = (vec)(power | 0x4330000000000000u) - (4503599627370496.0 + 1024);
     vec f = m - 1.0, s = f / (f + 2.0), z = s * s, square = 0.5 * f * f;

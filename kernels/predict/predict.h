@@ -1,6 +1,20 @@
 /* The sum over sources of left * (brightness, phase, shape, smearing) * right, for baselines, on
  * CPUs: the plain way, one source and block of channels after the other, for anything; and vector
- * code for each instruction set. */
+ * code for each instruction set.
+ *
+ * The files, predict_NAME: .c packs, cuts into pieces and stores; .h is compiled for each
+ * instruction set and precision (isa.h; what the two exchange is in job.h).
+ *     plain.c          the plain way
+ *     sum.c            the vector code: chooses one of four forms, packs (pack.c, order.c), runs
+ *     rows*.c, .h      form 1, a row (baseline and time) in each lane: rows_flat.h for flat
+ * spectra, rows_spectra.h for a weight for each channel, rows_jones.h for Jones terms inside the
+ * sum, all with the phases of rows_phases.h; rows_direct.h for few or irregular channels
+ *     channels.c, .h   form 2, Jones terms inside the sum: a channel in each lane
+ *     sources.h        form 3, the same for few channels: a source in each lane
+ *     station*.c, .h   form 4, products of matrices of stations by sources; grid.c: their tiles
+ *     jones.c, .h      Jones terms inside the sum or around it; apparent.c: in the brightness
+ *     skip.c, cost.c   rows that nobody wants; what the forms cost on this machine
+ *     *.cu, *cuda.h    the same sum on CUDA devices */
 #ifndef GROVE_KERNELS_PREDICT_H
 #define GROVE_KERNELS_PREDICT_H
 

@@ -156,7 +156,7 @@ static int station_at(const grove_predict_sum *p, int side, int64_t baseline)
     return p->station_of[side] ? p->station_of[side][baseline] : 0;
 }
 
-static void take_stations(const grove_predict_sum *p, piece *c)
+static void load_stations(const grove_predict_sum *p, piece *c)
 {
     for (int side = 0; side < 2; side++)
         for (int k = 0; k < p->stations; k++) {
@@ -172,7 +172,7 @@ static void take_stations(const grove_predict_sum *p, piece *c)
         }
 }
 
-static void take_rows(const grove_predict_sum *p, piece *c)
+static void load_rows(const grove_predict_sum *p, piece *c)
 {
     int count = 0;
 
@@ -193,7 +193,7 @@ static void take_rows(const grove_predict_sum *p, piece *c)
         count++;
     }
     c->job.rows = count;
-    take_stations(p, c);
+    load_stations(p, c);
     for (int i = 0; i < count; i++)
         c->stray[i] = is_stray(p, c->uvw + 3 * i, c->station_uvw[0] + 3 * c->station[0][i],
                                c->station_uvw[1] + 3 * c->station[1][i], c->rest + 3 * i);
@@ -314,7 +314,7 @@ void grove_predict_channels_run(grove_predict_sum *p, int64_t number)
         atomic_store(&p->failed, 1);
         return;
     }
-    take_rows(p, &c);
+    load_rows(p, &c);
     set_job(p, &c);
     if (p->form == BY_SOURCES)
         c.job.sums = c.total;

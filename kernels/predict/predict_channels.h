@@ -8,7 +8,7 @@
  * integration: 1 / G and smearing over equal widths come once for a source and row, 1 / nu once for
  * the sum. Of loads there are 16, 8 of them the row's own station p again and again. Diagonal Jones
  * terms take 6 instead of 40 for each element. A row whose coordinates are not the difference of
- * those of its stations turns by the phase of the rest, some 40 more. */
+ * those of its stations takes the phase of the rest, too, some 40 more. */
 #ifndef GROVE_KERNELS_PREDICT_CHANNELS_H
 #define GROVE_KERNELS_PREDICT_CHANNELS_H
 
@@ -19,7 +19,7 @@ enum {
     ROW_BATCH = 8              /* rows whose factors are made at once */
 };
 
-/* Of SPAN sources in ABREAST rows; growth of the delay, at the reference in turns. */
+/* Of SPAN sources in ROW_BATCH rows; growth of the delay, at the reference in turns. */
 typedef struct {
     _Alignas(64) real amplitude[ROW_BATCH * SPAN], growth[ROW_BATCH * SPAN],
         delay[ROW_BATCH * SPAN];
@@ -109,9 +109,8 @@ static void fill_station(const channel_batch *g, int which, int station, int sou
     if (which)
         *to = terms;
     else
-        multiply_brightness(&terms, job->diagonal, &g->brightness[source], g->unpolarised[source],
-                            to);
-    multiply_elements(to, c, s);
+        multiply_brightness(job, &terms, &g->brightness[source], g->unpolarised[source], to);
+    multiply_elements(to, 8, c, s);
 }
 
 static void load_brightness(channel_batch *g)
@@ -205,6 +204,28 @@ INLINE void factors_at(const channel_batch *g, int r, vec factor[SPAN])
 
 /* ---- sums ---- */
 
+INLINE void add_product_of(vec to[2], vec re, vec im, const vec *b)
+{
+    to[0] += re * b[0];
+    to[1] += re * b[1];
+    to[0] -= im * b[1];
+    to[1] += im * b[0];
+}
+
+/* x += a f b, x0 ... x3 the elements. */
+INLINE void add_terms(vec f, const vec *a, const vec *b, vec x0[2], vec x1[2], vec x2[2], vec x3[2])
+{
+    for (int k = 0; k < 2; k++) {
+        vec re = a[2 * k] * f, im = a[2 * k + 1] * f;
+        add_product_of(x0, re, im, b + 4 * k);
+        add_product_of(x1, re, im, b + 4 * k + 2);
+        re = a[4 + 2 * k] * f;
+        im = a[4 + 2 * k + 1] * f;
+        add_product_of(x2, re, im, b + 4 * k);
+        add_product_of(x3, re, im, b + 4 * k + 2);
+    }
+}
+
 /* The phase of what the coordinates of stations leave out. */
 INLINE void multiply_by_rest(const channel_batch *g, int r, int s, jones *a)
 {
@@ -214,16 +235,16 @@ INLINE void multiply_by_rest(const channel_batch *g, int r, int s, jones *a)
     for (int i = 0; i < PARTS; i++)
         turns[i] = g->freq[i] * g->factors.rest[r * SPAN + s];
     phasor(fractional_turns(turns, 1.0), &c, &n);
-    multiply_elements(a, c, n);
+    multiply_elements(a, 8, c, n);
 }
 
 INLINE void add_matrices(const channel_batch *g, int row, int r, int stray, const jones *a,
                          const jones *b)
 {
     vec *to = (vec *)g->job->sums + (int64_t)row * 8;
-    vec sum[4][2], factor[SPAN];
+    vec x0[2] = {to[0], to[1]}, x1[2] = {to[2], to[3]}, x2[2] = {to[4], to[5]},
+        x3[2] = {to[6], to[7]}, factor[SPAN];
 
-    memcpy(sum, to, sizeof(sum));
     factors_at(g, r, factor);
     for (int s = 0; s < g->job->sources; s++, a++, b++) {
         const vec *m = a->at;
@@ -233,9 +254,12 @@ INLINE void add_matrices(const channel_batch *g, int row, int r, int stray, cons
             multiply_by_rest(g, r, s, &rotated);
             m = rotated.at;
         }
-        add_matrix_terms(factor[s], m, b->at, sum);
+        add_terms(factor[s], m, b->at, x0, x1, x2, x3);
     }
-    memcpy(to, sum, sizeof(sum));
+    memcpy(to, x0, sizeof(x0));
+    memcpy(to + 2, x1, sizeof(x1));
+    memcpy(to + 4, x2, sizeof(x2));
+    memcpy(to + 6, x3, sizeof(x3));
 }
 
 static void add_row(const channel_batch *g, int row, int r, const jones *a, const jones *b)
@@ -255,6 +279,7 @@ static void add_diagonals(const channel_batch *g, int row, int r, const jones *a
 
     factors_at(g, r, factor);
     for (int s = 0; s < job->sources; s++, a++, b++) {
+        vec f = factor[s];
         const vec *m = a->at;
         jones rotated;
         if (job->stray[row]) {
@@ -262,7 +287,13 @@ static void add_diagonals(const channel_batch *g, int row, int r, const jones *a
             multiply_by_rest(g, r, s, &rotated);
             m = rotated.at;
         }
-        add_diagonal_terms(factor[s], m, b->at, job->element, job->elements, to);
+        for (int k = 0; k < job->elements; k++) {
+            int e = 2 * job->element[k];
+            vec re = m[e] * f, im = m[e + 1] * f;
+            KEEP(re);
+            KEEP(im);
+            add_product_of(to + e, re, im, b->at + (e & 2 ? 6 : 0));
+        }
     }
 }
 

@@ -1,3 +1,4 @@
+/* Measures what the forms of the sum cost, by sums over a small artificial field. */
 #include "predict_cost.h"
 
 #include "../simd/isa.h"
@@ -125,11 +126,11 @@ static double now(void)
     return 1e9 * (double)t.tv_sec + (double)t.tv_nsec;
 }
 
-/* The least of several times for one source, ns; negative: no memory. */
+/* The lowest of several times for one source, ns; negative: no memory. */
 static double time_of(field *f, const trial *t)
 {
     grove_args args;
-    double least = -1;
+    double lowest = -1;
 
     set_args(f, t, &args);
     if (t->jones)
@@ -145,9 +146,9 @@ static double time_of(field *f, const trial *t)
         grove_predict_sum_free(sum);
         if (failed)
             return -1;
-        least = least < 0 || took < least ? took : least;
+        lowest = lowest < 0 || took < lowest ? took : lowest;
     }
-    return least;
+    return lowest;
 }
 
 static double positive(double x, double at_least)

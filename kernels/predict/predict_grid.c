@@ -1,3 +1,5 @@
+/* Tiles of the cells that baselines want of a product of matrices, and parts of about as many
+ * tiles. */
 #include "predict_grid.h"
 
 #include <stdlib.h>
@@ -199,10 +201,10 @@ grove_predict_grid *grove_predict_grid_new(int stations, int sides, const unsign
         return NULL;
     }
     size_t rows = (size_t)(g->sides * g->rows[0]), columns = (size_t)(g->sides * g->rows[1]);
-    size_t most = (rows / (size_t)tile_rows + 1) * (columns / (size_t)tile_columns + 1);
+    size_t max_tiles = (rows / (size_t)tile_rows + 1) * (columns / (size_t)tile_columns + 1);
     int32_t *column = calloc(columns + 1, sizeof(*column));
     g->cells = calloc(rows * columns + 1, sizeof(*g->cells));
-    g->tiles = calloc(most, sizeof(*g->tiles));
+    g->tiles = calloc(max_tiles, sizeof(*g->tiles));
     g->row = calloc((size_t)stations + 1, sizeof(*g->row));
     g->column = calloc((size_t)stations + 1, sizeof(*g->column));
     if (!column || !g->row || !g->column || !g->cells || !g->tiles) {

@@ -123,73 +123,75 @@ static void load_cells(const grove_predict_jones_side *side, int64_t offset, jon
     memcpy(to->at + 6, numbers + side->numbers - 2, 2 * sizeof(vec));
 }
 
-/* ---- products ---- */
-
-/* to = a (re + i im), rounded as complex_add_product; `to` may be `a`. */
-INLINE void set_product(vec to[2], const vec a[2], vec re, vec im)
+/* to += a b */
+INLINE void add_times(vec to[2], const vec *a, vec re, vec im)
 {
-    vec x[2] = {splat(0), splat(0)};
-
-    complex_add_product(x, a, re, im);
-    to[0] = x[0];
-    to[1] = x[1];
+    to[0] += a[0] * re;
+    to[1] += a[1] * re;
+    to[0] -= a[1] * im;
+    to[1] += a[0] * im;
 }
 
-/* All elements times c + i s. */
-INLINE void multiply_elements(jones *m, vec c, vec s)
+/* left * b * right; without b unity stands for it. */
+static void apply_matrices(const jones *left, const real *b, const jones *right, jones *to)
 {
-    for (int e = 0; e < 8; e += 2)
-        set_product(&m->at[e], &m->at[e], c, s);
-}
+    jones product = *left;
+    vec zero = splat(0);
 
-/* to = a b */
-INLINE void multiply_matrices(const jones *a, const jones *b, jones *to)
-{
+    if (b && is_unpolarised(b)) { /* the same without the products with zero */
+        for (int e = 0; e < 8; e++)
+            product.at[e] = left->at[e] * b[0];
+    } else if (b) {
+        for (int e = 0; e < 8; e += 2) {
+            const vec *l = left->at + (e & 4);
+            const real *m = b + (e & 2);
+            vec x[2] = {zero, zero};
+            add_times(x, l, splat(m[0]), splat(m[1]));
+            add_times(x, l + 2, splat(m[4]), splat(m[5]));
+            product.at[e] = x[0];
+            product.at[e + 1] = x[1];
+        }
+    }
     for (int e = 0; e < 8; e += 2) {
-        const vec *row = a->at + (e & 4), *column = b->at + (e & 2);
-        vec x[2];
-        set_product(x, row, column[0], column[1]);
-        complex_add_product(x, row + 2, column[4], column[5]);
+        const vec *l = product.at + (e & 4), *r = right->at + (e & 2);
+        vec x[2] = {zero, zero};
+        add_times(x, l, r[0], r[1]);
+        add_times(x, l + 2, r[4], r[5]);
         to->at[e] = x[0];
         to->at[e + 1] = x[1];
     }
 }
 
-/* to = left b, without the products with zero where `left` is diagonal or b unpolarised. */
-static void multiply_brightness(const jones *left, int diagonal, const jones *b, int unpolarised,
-                                jones *to)
+INLINE void multiply_elements(jones *m, int count, vec c, vec s)
 {
-    if (unpolarised)
+    for (int e = 0; e < count; e += 2) {
+        vec x[2] = {splat(0), splat(0)};
+        add_times(x, &m->at[e], c, s);
+        m->at[e] = x[0];
+        m->at[e + 1] = x[1];
+    }
+}
+
+/* left * b, with a plain b or with diagonals leaving out the products with zero. */
+static void multiply_brightness(const grove_predict_channels_job *job, const jones *left,
+                                const jones *b, int unpolarised, jones *to)
+{
+    if (unpolarised) {
         for (int e = 0; e < 8; e++)
             to->at[e] = left->at[e] * b->at[0];
-    else if (diagonal)
-        for (int e = 0; e < 8; e += 2)
-            set_product(&to->at[e], left->at + (e & 4 ? 6 : 0), b->at[e], b->at[e + 1]);
-    else
-        multiply_matrices(left, b, to);
-}
-
-/* sum += f a b for matrices. */
-INLINE void add_matrix_terms(vec f, const vec *a, const vec *b, vec sum[4][2])
-{
-    for (int k = 0; k < 2; k++)
-        for (int row = 0; row < 2; row++) {
-            vec re = a[4 * row + 2 * k] * f, im = a[4 * row + 2 * k + 1] * f;
-            complex_add_product(sum[2 * row], b + 4 * k, re, im);
-            complex_add_product(sum[2 * row + 1], b + 4 * k + 2, re, im);
+        return;
+    }
+    for (int e = 0; e < 8; e += 2) {
+        const vec *l = left->at + (e & 4), *m = b->at + (e & 2);
+        vec x[2] = {splat(0), splat(0)};
+        if (job->diagonal) {
+            add_times(x, l + (e & 4 ? 2 : 0), b->at[e], b->at[e + 1]);
+        } else {
+            add_times(x, l, m[0], m[1]);
+            add_times(x, l + 2, m[4], m[5]);
         }
-}
-
-/* The same for diagonals, of some elements: sum is [element][re, im]. */
-INLINE void add_diagonal_terms(vec f, const vec *a, const vec *b, const int *element, int elements,
-                               vec *sum)
-{
-    for (int k = 0; k < elements; k++) {
-        int e = 2 * element[k];
-        vec re = a[e] * f, im = a[e + 1] * f;
-        KEEP(re);
-        KEEP(im);
-        complex_add_product(sum + e, b + (e & 2 ? 6 : 0), re, im);
+        to->at[e] = x[0];
+        to->at[e + 1] = x[1];
     }
 }
 

@@ -1,5 +1,5 @@
-/* Vectors are left out when all their rows, and blocks when all their sources are below the cutoff:
- * so what is alike goes together. */
+/* The order of sources and rows: a vector is left out when all its rows, and a batch when all its
+ * sources are below the cutoff, so that those of similar size stand together. */
 #include "../visibility.h"
 #include "predict_private.h"
 

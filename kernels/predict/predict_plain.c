@@ -1,3 +1,5 @@
+/* The plain way: for any inputs, in double, a block of channels of a source and row after the
+ * other. */
 #include "predict.h"
 
 #include "../visibility.h"
@@ -28,7 +30,7 @@ typedef struct {
     int elements;
     int jones; /* left or right is a diagonal or a matrix */
     double freqs[BLOCK], widths[BLOCK];
-} plan;
+} work;
 
 void grove_predict_channels_of(const double *freq, int64_t count, grove_predict_channels *channels)
 {
@@ -44,7 +46,7 @@ void grove_predict_channels_of(const double *freq, int64_t count, grove_predict_
             channels->regular = 0;
 }
 
-static const double *doubles(const plan *p, const row *r, int input, int64_t source)
+static const double *doubles(const work *p, const row *r, int input, int64_t source)
 {
     if (!r->in[input])
         return NULL;
@@ -79,7 +81,7 @@ static void recur(grove_cplx64 start, grove_cplx64 step, lanes *z)
     }
 }
 
-static void phases(const plan *p, double delay, lanes *z)
+static void phases(const work *p, double delay, lanes *z)
 {
     const grove_predict_channels *channels = p->channels;
 
@@ -96,7 +98,7 @@ static void phases(const plan *p, double delay, lanes *z)
 }
 
 /* weight[k] *= sinc(pi turns[k]); which form of the sinc is taken depends on its argument alone. */
-static void smear(const plan *p, const double *turns, double *weight)
+static void smear(const work *p, const double *turns, double *weight)
 {
     int far = 0;
 
@@ -111,8 +113,8 @@ static void smear(const plan *p, const double *turns, double *weight)
         weight[k] *= grove_sinc_near(GROVE_PI * turns[k]);
 }
 
-static void weigh(const plan *p, const row *r, int64_t source, const double *uvw, double delay,
-                  lanes *z)
+static void apply_factors(const work *p, const row *r, int64_t source, const double *uvw,
+                          double delay, lanes *z)
 {
     const double *shape = doubles(p, r, GROVE_PREDICT_SHAPE, source);
     const double *rate = doubles(p, r, GROVE_PREDICT_RATE, source);
@@ -148,7 +150,7 @@ static void weigh(const plan *p, const row *r, int64_t source, const double *uvw
 
 /* ---- brightness and Jones terms ---- */
 
-static const char *channel_at(const plan *p, int input, const char *at, int64_t source, int k)
+static const char *channel_at(const work *p, int input, const char *at, int64_t source, int k)
 {
     const grove_view *view = &p->args->in[input];
 
@@ -156,7 +158,7 @@ static const char *channel_at(const plan *p, int input, const char *at, int64_t 
 }
 
 /* The brightness of a source as it stands, element by element. */
-static void unpack(const plan *p, const row *r, int64_t source, cells *to)
+static void unpack(const work *p, const row *r, int64_t source, cells *to)
 {
     const grove_view *view = &p->args->in[GROVE_PREDICT_BRIGHTNESS];
 
@@ -170,7 +172,7 @@ static void unpack(const plan *p, const row *r, int64_t source, cells *to)
     }
 }
 
-static void load_matrix(const plan *p, const row *r, int input, int64_t source, int k,
+static void load_matrix(const work *p, const row *r, int input, int64_t source, int k,
                         grove_cplx64 m[4])
 {
     const char *at = r->in[input] ? channel_at(p, input, r->in[input], source, k) : NULL;
@@ -179,7 +181,7 @@ static void load_matrix(const plan *p, const row *r, int input, int64_t source, 
 }
 
 /* left * brightness * right of a source, in the output's elements. */
-static void surround(const plan *p, const row *r, int64_t source, cells *to)
+static void apply_jones(const work *p, const row *r, int64_t source, cells *to)
 {
     static const int full[4] = {0, 1, 2, 3}, diagonal[2] = {0, 3};
     const int *element = p->elements == 2 ? diagonal : full;
@@ -199,7 +201,7 @@ static void surround(const plan *p, const row *r, int64_t source, cells *to)
 }
 
 /* z *= a scalar Jones term. */
-static void scale(const plan *p, const row *r, int input, int64_t source, lanes *z)
+static void scale(const work *p, const row *r, int input, int64_t source, lanes *z)
 {
     const grove_view *view = &p->args->in[input];
 
@@ -227,20 +229,20 @@ static void accumulate(cells *sum, const lanes *z, const cells *b, int elements)
     }
 }
 
-static void add_source(const plan *p, const row *r, int64_t source, const cells *brightness,
+static void add_source(const work *p, const row *r, int64_t source, const cells *brightness,
                        cells *sum)
 {
     const double *uvw = doubles(p, r, GROVE_PREDICT_UVW, source);
     double delay = grove_delay(uvw, doubles(p, r, GROVE_PREDICT_LMN, source));
     lanes z = {{0}, {0}};
-    cells surrounded;
+    cells applied;
 
     phases(p, delay, &z);
-    weigh(p, r, source, uvw, delay, &z);
+    apply_factors(p, r, source, uvw, delay, &z);
     if (p->jones) {
-        memset(&surrounded, 0, sizeof(surrounded));
-        surround(p, r, source, &surrounded);
-        accumulate(sum, &z, &surrounded, p->elements);
+        memset(&applied, 0, sizeof(applied));
+        apply_jones(p, r, source, &applied);
+        accumulate(sum, &z, &applied, p->elements);
         return;
     }
     scale(p, r, GROVE_PREDICT_LEFT, source, &z);
@@ -248,7 +250,7 @@ static void add_source(const plan *p, const row *r, int64_t source, const cells 
     accumulate(sum, &z, brightness, p->elements);
 }
 
-static void store(const plan *p, const row *r, const cells *sum)
+static void store(const work *p, const row *r, const cells *sum)
 {
     const grove_view *view = &p->args->out;
 
@@ -272,7 +274,7 @@ static int varies_with_rows(const grove_args *args)
 }
 
 /* All sources, in order, for one block of channels of some rows. */
-static void add_sources(const plan *p, const row *rows, int count, int shared, cells *sums)
+static void add_sources(const work *p, const row *rows, int count, int shared, cells *sums)
 {
     cells brightness[SOURCES];
 
@@ -288,7 +290,7 @@ static void add_sources(const plan *p, const row *rows, int count, int shared, c
     }
 }
 
-static void take_frequencies(plan *p, const row *r)
+static void load_frequencies(work *p, const row *r)
 {
     memset(p->freqs, 0, sizeof(p->freqs));
     memset(p->widths, 0, sizeof(p->widths));
@@ -301,12 +303,12 @@ static void take_frequencies(plan *p, const row *r)
     }
 }
 
-static void predict_block(plan *p, const row *rows, int count, int shared)
+static void predict_block(work *p, const row *rows, int count, int shared)
 {
     cells sums[ROWS];
 
     memset(sums, 0, (size_t)count * sizeof(cells));
-    take_frequencies(p, &rows[0]);
+    load_frequencies(p, &rows[0]);
     add_sources(p, rows, count, shared, sums);
     for (int i = 0; i < count; i++)
         store(p, &rows[i], &sums[i]);
@@ -319,7 +321,7 @@ static int is_jones(const grove_view *view)
 
 void grove_predict_cells(const grove_args *args, int64_t first, int64_t last)
 {
-    plan p = {.args = args,
+    work p = {.args = args,
               .channels = (const grove_predict_channels *)(const void *)args->state.bytes,
               .source = grove_args_axis(args, GROVE_AXIS_SOURCE),
               .freq = grove_args_axis(args, GROVE_AXIS_FREQ),

@@ -20,7 +20,7 @@ INLINE quad add_product(quad s, const vec *z, const vec *x, int smear_time)
     return s;
 }
 
-/* TALL groups by two distances. */
+/* GROUPS_AT_ONCE groups by two distances. */
 INLINE void tile(const vec *z, const vec *x, int count, int smear_time, quad *to)
 {
     const int factors = smear_time ? 4 : 2, next = CHUNK * factors;

@@ -40,19 +40,6 @@ static void load_jones(const work *w, int which, int64_t source, int channel, jo
                to);
 }
 
-/* left * b * right; without b unity stands for it. */
-static void apply_matrices(const jones *left, const real *b, const jones *right, jones *to)
-{
-    jones brightness, product = *left;
-
-    if (b) {
-        for (int e = 0; e < 8; e++)
-            brightness.at[e] = splat(b[e]);
-        multiply_brightness(left, 0, &brightness, is_unpolarised(b), &product);
-    }
-    multiply_matrices(&product, right, to);
-}
-
 /* The same for diagonal Jones terms, of the elements that are wanted; unity has none beside the
  * diagonal. */
 static void apply_diagonals(const work *w, const jones *left, const real *b, const jones *right,
@@ -62,12 +49,15 @@ static void apply_diagonals(const work *w, const jones *left, const real *b, con
 
     for (int k = 0; k < job->sum.components; k++) {
         int e = 2 * job->element[k], i = e & 4 ? 6 : 0, j = e & 2 ? 6 : 0;
+        vec x[2] = {splat(0), splat(0)}, y[2] = {splat(0), splat(0)};
         if (b || i == j)
-            set_product(&to->at[e], left->at + i, right->at[j], right->at[j + 1]);
-        else
-            to->at[e] = to->at[e + 1] = splat(0);
-        if (b)
-            set_product(&to->at[e], &to->at[e], splat(b[e]), splat(b[e + 1]));
+            add_times(x, left->at + i, right->at[j], right->at[j + 1]);
+        if (b) {
+            add_times(y, x, splat(b[e]), splat(b[e + 1]));
+            memcpy(x, y, sizeof(x));
+        }
+        to->at[e] = x[0];
+        to->at[e + 1] = x[1];
     }
 }
 
@@ -138,7 +128,10 @@ INLINE void multiply_by_element(panels *p, const jones *m, int e, int count, int
         for (int i = 0; i < count; i++)
             for (int f = 0; f < factors; f += 2) {
                 int at = (j * CHUNK + i) * factors + f;
-                set_product(p->weighted + at, p->centre + at, m[i].at[2 * e], m[i].at[2 * e + 1]);
+                vec x[2] = {splat(0), splat(0)};
+                add_times(x, p->centre + at, m[i].at[2 * e], m[i].at[2 * e + 1]);
+                p->weighted[at] = x[0];
+                p->weighted[at + 1] = x[1];
             }
 }
 
@@ -260,8 +253,12 @@ static void add_cell(const work *w, panels *p, int j, int k, int down, vec re, v
     const grove_predict_jones *job = jones_of(w);
 
     for (int c = 0; c < job->sum.components; c++) {
-        const vec *x = &m->at[2 * job->element[c]], z[2] = {re, im};
-        complex_add_product((vec *)&p->channels[c][j][k] + (down ? 2 : 0), z, x[0], x[1]);
+        vec *to = (vec *)&p->channels[c][j][k] + (down ? 2 : 0);
+        const vec *x = &m->at[2 * job->element[c]];
+        to[0] += re * x[0];
+        to[1] += im * x[0];
+        to[0] -= im * x[1];
+        to[1] += re * x[1];
     }
 }
 
@@ -295,7 +292,7 @@ static void add_varied_source(const work *w, panels *p, int64_t source, int i)
         }
 }
 
-/* Factors of the plain cells of a spectrum; returns whether there are others. */
+/* Factors of the unpolarised cells of a spectrum; returns whether there are others. */
 static int weight_unpolarised(const work *w, int64_t source, vec (*factor)[CHUNK][GROUPS][2])
 {
     int others = 0;
@@ -363,8 +360,11 @@ static void add_jones_direct(const work *w, int64_t from, int64_t to, int channe
         KEEP(c);
         KEEP(n);
         for (int k = 0; k < components; k++) {
-            const vec *x = &m->at[2 * job->element[k]], z[2] = {c, n};
-            complex_add_product(sums + 2 * k, z, x[0], x[1]);
+            const vec *x = &m->at[2 * job->element[k]];
+            sums[2 * k] += c * x[0];
+            sums[2 * k + 1] += n * x[0];
+            sums[2 * k] -= n * x[1];
+            sums[2 * k + 1] += c * x[1];
         }
     }
     for (int k = 0; k < 2 * components; k++)

@@ -59,6 +59,13 @@ INLINE void dot(const double *uvw, const double *direction, doubles to[PARTS])
         to[i] = u[i] * direction[0] + v[i] * direction[1] + w[i] * direction[2];
 }
 
+/* to = from (c, s) */
+INLINE void rotate(vec to[2], const vec from[2], vec c, vec s)
+{
+    to[0] = from[0] * c - from[1] * s;
+    to[1] = from[0] * s + from[1] * c;
+}
+
 /* (c, s)^2 */
 INLINE void square(vec *c, vec *s)
 {
@@ -74,17 +81,17 @@ INLINE void powers(vec (*z)[2], int count, vec c, vec s, vec c2, vec s2)
 {
     z[0][0] = c;
     z[0][1] = s;
-    complex_multiply(z[1], z[0], c2, s2);
+    rotate(z[1], z[0], c2, s2);
     square(&c2, &s2);
-    complex_multiply(z[2], z[0], c2, s2);
-    complex_multiply(z[3], z[1], c2, s2);
+    rotate(z[2], z[0], c2, s2);
+    rotate(z[3], z[1], c2, s2);
     if (count < 8)
         return;
     square(&c2, &s2);
-    complex_multiply(z[4], z[0], c2, s2);
-    complex_multiply(z[5], z[1], c2, s2);
-    complex_multiply(z[6], z[2], c2, s2);
-    complex_multiply(z[7], z[3], c2, s2);
+    rotate(z[4], z[0], c2, s2);
+    rotate(z[5], z[1], c2, s2);
+    rotate(z[6], z[2], c2, s2);
+    rotate(z[7], z[3], c2, s2);
 }
 
 /* The factors of smearing in time: theta = pi nu G for a change of delay G over the integration. */

@@ -1,3 +1,4 @@
+/* Rows of which every channel is flagged, and zeros for flagged visibilities. */
 #include "predict_skip.h"
 
 #include "predict_view.h"

@@ -1,10 +1,10 @@
-/* The sum over sources for baselines, of Jones terms of source and station, a source in each lane:
+/* Sums with Jones terms of source and station, a source in each lane:
  * what predict_channels.h does, for one channel, where there are too few to fill a vector.
  *
  * The factors of stations are made for some vectors of sources: 512 bytes for a vector, station and
  * side, half a MiB for 64 stations. A source-visibility then takes 32 multiply-adds of the product,
  * 8 of the real factor and 18 for each kind of smearing, the delay with it; sums over the lanes
- * come once for a row and WIDE vectors, some 40. */
+ * come once for a row and BATCH vectors, some 40. */
 #ifndef GROVE_KERNELS_PREDICT_SOURCES_H
 #define GROVE_KERNELS_PREDICT_SOURCES_H
 
@@ -101,8 +101,8 @@ static void fill_station_sources(const source_batch *g, int which, int station, 
     if (which)
         *to = terms;
     else
-        multiply_brightness(&terms, job->diagonal, &g->brightness[v], g->unpolarised[v], to);
-    multiply_elements(to, c, s);
+        multiply_brightness(job, &terms, &g->brightness[v], g->unpolarised[v], to);
+    multiply_elements(to, 8, c, s);
 }
 
 /* ---- rows ---- */
@@ -173,13 +173,14 @@ INLINE void multiply_by_rest_phases(const source_batch *g, int row, int v, jones
 
     dot_sources(g, g->job->rest + 3 * row, v, turns);
     phasor(fractional_turns(turns, -g->job->freq[0]), &c, &s);
-    multiply_elements(a, c, s);
+    multiply_elements(a, 8, c, s);
 }
 
 INLINE void add_sources(const source_batch *g, int row, int stray, const jones *a, const jones *b)
 {
+    const vec zero = splat(0);
     double *to = (double *)g->job->sums + (int64_t)row * 8;
-    vec sum[4][2] = {{{0}}};
+    vec x0[2] = {zero, zero}, x1[2] = {zero, zero}, x2[2] = {zero, zero}, x3[2] = {zero, zero};
     vec factor[BATCH];
 
     for (int v = 0; v < g->vectors; v++)
@@ -192,10 +193,14 @@ INLINE void add_sources(const source_batch *g, int row, int stray, const jones *
             multiply_by_rest_phases(g, row, v, &rotated);
             m = rotated.at;
         }
-        add_matrix_terms(factor[v], m, b->at, sum);
+        add_terms(factor[v], m, b->at, x0, x1, x2, x3);
     }
-    for (int k = 0; k < 8; k++)
-        to[k] += sum_lanes(sum[k / 2][k % 2]);
+    for (int k = 0; k < 2; k++) {
+        to[k] += sum_lanes(x0[k]);
+        to[2 + k] += sum_lanes(x1[k]);
+        to[4 + k] += sum_lanes(x2[k]);
+        to[6 + k] += sum_lanes(x3[k]);
+    }
 }
 
 static void add_source_row(const source_batch *g, int row, const jones *a, const jones *b)
@@ -221,7 +226,13 @@ static void add_source_diagonals(const source_batch *g, int row, const jones *a,
         jones rotated = *a;
         if (job->stray[row])
             multiply_by_rest_phases(g, row, v, &rotated);
-        add_diagonal_terms(f, rotated.at, b->at, job->element, job->elements, sums);
+        for (int k = 0; k < job->elements; k++) {
+            int e = 2 * job->element[k];
+            vec re = rotated.at[e] * f, im = rotated.at[e + 1] * f;
+            KEEP(re);
+            KEEP(im);
+            add_product_of(sums + e, re, im, b->at + (e & 2 ? 6 : 0));
+        }
     }
     for (int k = 0; k < 8; k++)
         to[k] += sum_lanes(sums[k]);

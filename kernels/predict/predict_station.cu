@@ -161,9 +161,9 @@ __device__ double find_distance(const task_place &p, int64_t b)
     return distance <= 4e-16 * size ? 0 : distance;
 }
 
-__device__ bool is_stray(const task_place &p, int64_t b, double most)
+__device__ bool is_stray(const task_place &p, int64_t b, double tolerance)
 {
-    return !(find_distance(p, b) <= most);
+    return !(find_distance(p, b) <= tolerance);
 }
 
 __device__ bool is_in_tile(const task_place &p, int64_t b, int at[2])
@@ -182,9 +182,9 @@ __device__ const double *shape_of(const task_place &p, int64_t source)
                : nullptr;
 }
 
-// Distances in coordinates up to `most` (m) do not matter; whether there are larger ones. With a
+// Distances in coordinates up to `tolerance` (m) do not matter; are there larger ones? With a
 // Gaussian among the sources no row goes by stations.
-template <typename real> __device__ double find_most(const task_place &p, shared<real> *s)
+template <typename real> __device__ double find_tolerance(const task_place &p, shared<real> *s)
 {
     double far = 0;
 
@@ -215,7 +215,7 @@ template <typename real> __device__ double find_most(const task_place &p, shared
 
 // The parts of the tile in which there is a baseline, in order. False: none.
 template <typename real>
-__device__ bool list_parts(const task_place &p, shared<real> *s, double most)
+__device__ bool list_parts(const task_place &p, shared<real> *s, double tolerance)
 {
     int at[2];
 
@@ -224,7 +224,7 @@ __device__ bool list_parts(const task_place &p, shared<real> *s, double most)
         s->wanted[k] = 0;
     __syncthreads();
     for (int64_t b = threadIdx.x; b < p.baselines; b += THREADS)
-        if (is_in_tile(p, b, at) && !(s->strays && is_stray(p, b, most)))
+        if (is_in_tile(p, b, at) && !(s->strays && is_stray(p, b, tolerance)))
             s->wanted[at[0] * p.kind.rows / HEIGHT<real> * (EDGE / WIDTH) +
                       at[1] * p.kind.columns / WIDTH] = 1;
     __syncthreads();
@@ -366,13 +366,13 @@ __device__ void put_row(const task_place &p, int64_t b, matrix_number<double> m)
 
 // Writes the baselines of the strip of rows that is in s->x.
 template <typename real>
-__device__ void put_strip(const task_place &p, const shared<real> *s, int strip, double most)
+__device__ void put_strip(const task_place &p, const shared<real> *s, int strip, double tolerance)
 {
     int at[2];
 
     for (int64_t b = threadIdx.x; b < p.baselines; b += THREADS) {
         if (!is_in_tile(p, b, at) || at[0] * p.kind.rows / HEIGHT<real> != strip ||
-            (s->strays && is_stray(p, b, most)))
+            (s->strays && is_stray(p, b, tolerance)))
             continue;
         int row = at[0] * p.kind.rows % HEIGHT<real>, column = at[1] * p.kind.columns;
         matrix_number<double> m = {};
@@ -389,12 +389,12 @@ __device__ void put_strip(const task_place &p, const shared<real> *s, int strip,
 }
 
 // Rows by themselves, one for a warp: lanes take sources.
-template <typename real> __device__ void sum_strays(const task_place &p, double most)
+template <typename real> __device__ void sum_strays(const task_place &p, double tolerance)
 {
     int at[2], lane = threadIdx.x % 32;
 
     for (int64_t b = threadIdx.x / 32; b < p.baselines; b += THREADS / 32) {
-        if (!is_in_tile(p, b, at) || !is_stray(p, b, most))
+        if (!is_in_tile(p, b, at) || !is_stray(p, b, tolerance))
             continue;
         int64_t index[GROVE_MAX_AXES] = {0};
         matrix_number<double> sum = {};
@@ -446,7 +446,7 @@ __device__ bool are_conjugate(const task_place &p)
 }
 
 template <typename real, bool TENSOR>
-__device__ __forceinline__ void sum_tile(const task_place &p, shared<real> *s, double most)
+__device__ __forceinline__ void sum_tile(const task_place &p, shared<real> *s, double tolerance)
 {
     const int at[2] = {(int)threadIdx.x % (EDGE / p.kind.rows),
                        (int)threadIdx.x % (EDGE / p.kind.columns)};
@@ -473,7 +473,7 @@ __device__ __forceinline__ void sum_tile(const task_place &p, shared<real> *s, d
         __syncthreads();
         sums.put(s, first, count, strip);
         __syncthreads();
-        put_strip(p, s, strip, most);
+        put_strip(p, s, strip, tolerance);
     }
 }
 
@@ -496,11 +496,11 @@ __device__ __forceinline__ void predict(const grove_args *args, shared<real> *s)
         p.first[1] = (int)(tile % across) * (EDGE / p.kind.columns);
         if (p.first[0] >= p.plan->stations)
             continue;
-        double most = find_most(p, s);
-        if (list_parts(p, s, most))
-            sum_tile<real, TENSOR>(p, s, most);
+        double tolerance = find_tolerance(p, s);
+        if (list_parts(p, s, tolerance))
+            sum_tile<real, TENSOR>(p, s, tolerance);
         if (s->strays)
-            sum_strays<real>(p, most);
+            sum_strays<real>(p, tolerance);
     }
 }
 } // namespace

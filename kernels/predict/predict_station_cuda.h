@@ -20,7 +20,7 @@ template <typename real> constexpr int DEPTH = sizeof(real) == 4 ? 32 : 16;
 /* Rows of factors: so long that a warp's loads meet all banks. */
 template <typename real> constexpr int PITCH = sizeof(real) == 4 ? EDGE + 4 : EDGE + 2;
 template <typename real> constexpr int PARTS = EDGE / HEIGHT<real> *(EDGE / WIDTH);
-template <typename real> constexpr int MOST = (PARTS<real> + WARPS - 1) / WARPS;
+template <typename real> constexpr int MAX_TILES = (PARTS<real> + WARPS - 1) / WARPS;
 
 template <typename real> struct shared {
     alignas(16) complex_number<real> x[DEPTH<real>][PITCH<real>]; // [source][row]
@@ -155,12 +155,12 @@ template <> struct factors<double, true> {
 // The sums of a warp: parts number `first` to first + count of the list.
 template <typename real, bool TENSOR> struct warp_sums {
     enum { NUMBERS = factors<real, TENSOR>::NUMBERS };
-    real re[MOST<real>][NUMBERS], im[MOST<real>][NUMBERS];
+    real re[MAX_TILES<real>][NUMBERS], im[MAX_TILES<real>][NUMBERS];
 
     __device__ __forceinline__ void clear()
     {
 #pragma unroll
-        for (int t = 0; t < MOST<real>; t++)
+        for (int t = 0; t < MAX_TILES<real>; t++)
             for (int n = 0; n < NUMBERS; n++)
                 re[t][n] = im[t][n] = 0;
     }
@@ -172,7 +172,7 @@ template <typename real, bool TENSOR> struct warp_sums {
             factors<real, TENSOR> f = {};
             int row = -1;
 #pragma unroll
-            for (int t = 0; t < MOST<real>; t++)
+            for (int t = 0; t < MAX_TILES<real>; t++)
                 if (t < count) {
                     int part = s.part[first + t], height = part / (EDGE / WIDTH);
                     if (height != row)
@@ -194,7 +194,7 @@ template <typename real, bool TENSOR> struct warp_sums {
         chunk.clear();
         chunk.add_products(s, first, count);
 #pragma unroll
-        for (int t = 0; t < MOST<real>; t++)
+        for (int t = 0; t < MAX_TILES<real>; t++)
             for (int n = 0; n < NUMBERS; n++) {
                 re[t][n] += chunk.re[t][n];
                 im[t][n] += chunk.im[t][n];
@@ -207,7 +207,7 @@ template <typename real, bool TENSOR> struct warp_sums {
         int lane = threadIdx.x % 32;
 
 #pragma unroll
-        for (int t = 0; t < MOST<real>; t++)
+        for (int t = 0; t < MAX_TILES<real>; t++)
             if (t < count && s->part[first + t] / (EDGE / WIDTH) == strip)
                 for (int n = 0; n < NUMBERS; n++)
                     s->x[row_of<real, TENSOR>(lane, n)]

@@ -11,7 +11,7 @@ enum { ROW_BYTES = 2048 };
 
 /* Is element e of the brightness the same as an earlier one (returned), zero (-1) or neither (e)?
  */
-static int twin(const grove_predict_sum *p, int e)
+static int find_equal_element(const grove_predict_sum *p, int e)
 {
     const part_of *a = &p->coefficients[2 * e];
 
@@ -29,7 +29,7 @@ static int twin(const grove_predict_sum *p, int e)
 
 /* The element of the brightness, in its place in a matrix, that element e of the output is the sum
  * of, or -1. */
-static int source_of(const grove_predict_sum *p, int e)
+static int summed_element(const grove_predict_sum *p, int e)
 {
     if (p->jones && p->sides == 2)
         return p->args->out.elements == 2 ? 3 * e : e;
@@ -37,7 +37,7 @@ static int source_of(const grove_predict_sum *p, int e)
         int component = p->output_elements[e].component;
         return component < 0 ? -1 : p->terms.element[component];
     }
-    int same = twin(p, e);
+    int same = find_equal_element(p, e);
     return same < 0 ? -1 : p->elements == 2 ? 3 * same : same;
 }
 
@@ -49,7 +49,7 @@ static int find_products(const grove_predict_sum *p, int *element)
     if (p->sides == 2)
         return 1;
     for (int e = 0; e < elements; e++) {
-        int of = source_of(p, e), known = of < 0;
+        int of = summed_element(p, e), known = of < 0;
         for (int k = 0; k < count && !known; k++)
             known = element[k] == of;
         if (!known)
@@ -80,13 +80,13 @@ static void put_real(const grove_predict_sum *p, char *at, int64_t k, double x)
         ((double *)(void *)at)[k] = x;
 }
 
-static size_t lines(size_t bytes)
+static size_t round_to_lines(size_t bytes)
 {
     return (bytes + 63) / 64 * 64;
 }
 
 /* Memory that another piece has had, or new. */
-static void *take_memory(grove_predict_sum *p, size_t bytes)
+static void *get_memory(grove_predict_sum *p, size_t bytes)
 {
     for (int i = 0; i < PREDICT_SPARES; i++) {
         void *spare = atomic_exchange(&p->spares[i], NULL);
@@ -111,13 +111,14 @@ static int allocate_piece(grove_predict_sum *p, piece *c)
     size_t capacity = ROW_BYTES / (size_t)p->sides / bytes, sides = (size_t)p->sides;
     size_t rows = (size_t)g->tile_rows + sides * (size_t)g->rows[1];
     size_t work = capacity * (3 * sides * rows + 2 * (size_t)p->stations) * bytes;
-    size_t flux = capacity * 8 * bytes, uvw = lines((size_t)p->stations * 3 * sizeof(double));
+    size_t flux = capacity * 8 * bytes,
+           uvw = round_to_lines((size_t)p->stations * 3 * sizeof(double));
 
     size_t cells = (size_t)g->tile_rows * (size_t)g->tile_columns;
-    size_t sums =
-        lines((size_t)g->most_tiles * cells * 3 * (size_t)c->panel.elements * sizeof(double));
+    size_t sums = round_to_lines((size_t)g->most_tiles * cells * 3 * (size_t)c->panel.elements *
+                                 sizeof(double));
     c->sums_each = (size_t)c->panel.tile_count * cells;
-    c->memory = take_memory(p, work + flux + uvw + sums);
+    c->memory = get_memory(p, work + flux + uvw + sums);
     if (!c->memory)
         return 0;
     c->panel.capacity = (int)capacity;
@@ -178,7 +179,7 @@ static int start_piece(grove_predict_sum *p, int64_t number, piece *c)
 }
 
 /* Coordinates of stations that are left or right of some baseline. */
-static void take_uvw(const grove_predict_sum *p, piece *c)
+static void load_uvw(const grove_predict_sum *p, piece *c)
 {
     static const int inputs[] = {GROVE_PREDICT_UVW_LEFT, GROVE_PREDICT_UVW_RIGHT};
 
@@ -191,7 +192,7 @@ static void take_uvw(const grove_predict_sum *p, piece *c)
 }
 
 /* The elements of the brightness that are summed by themselves, or the whole matrix. */
-static void take_brightness(const grove_predict_sum *p, piece *c)
+static void load_brightness(const grove_predict_sum *p, piece *c)
 {
     const grove_view *view = input_of(p, GROVE_PREDICT_BRIGHTNESS);
     int lanes = p->kernels->lanes, elements = c->products;
@@ -215,15 +216,15 @@ static void take_brightness(const grove_predict_sum *p, piece *c)
 static void sum_sources(const grove_predict_sum *p, piece *c)
 {
     int lanes = p->kernels->lanes;
-    int64_t most = (int64_t)c->panel.capacity * lanes;
+    int64_t max_count = (int64_t)c->panel.capacity * lanes;
 
-    for (c->first = 0; c->first < p->sources; c->first += most) {
+    for (c->first = 0; c->first < p->sources; c->first += max_count) {
         int64_t rest = p->sources - c->first;
-        c->panel.count = (int)(rest < most ? rest : most);
+        c->panel.count = (int)(rest < max_count ? rest : max_count);
         c->panel.vectors = (c->panel.count + lanes - 1) / lanes;
         c->panel.direction = p->padded_direction + c->first;
         c->panel.order = p->order + c->first;
-        take_brightness(p, c);
+        load_brightness(p, c);
         p->kernels->station(&c->panel);
     }
 }
@@ -232,14 +233,14 @@ static void sum_sources(const grove_predict_sum *p, piece *c)
 static const double *cell_at(const grove_predict_sum *p, const piece *c, int64_t b, int e)
 {
     const grove_predict_grid *g = p->grid;
-    int64_t row_ = g->sides * g->place[0][input_of(p, GROVE_PREDICT_UVW_LEFT)->gather[b]];
+    int64_t line = g->sides * g->place[0][input_of(p, GROVE_PREDICT_UVW_LEFT)->gather[b]];
     int64_t column = g->sides * g->place[1][input_of(p, GROVE_PREDICT_UVW_RIGHT)->gather[b]];
 
     if (g->sides == 2) {
-        row_ += e / 2;
+        line += e / 2;
         column += e % 2;
     }
-    int64_t at = g->cells[row_ * g->sides * g->rows[1] + column] - c->cell;
+    int64_t at = g->cells[line * g->sides * g->rows[1] + column] - c->cell;
     return at >= 0 && at < (int64_t)c->sums_each ? c->panel.sums + at : NULL;
 }
 
@@ -282,7 +283,7 @@ static void store(const grove_predict_sum *p, const piece *c)
     row r;
 
     for (int e = 0; e < elements; e++)
-        from[e] = source_of(p, e);
+        from[e] = summed_element(p, e);
     find_row(p->args, c->time * p->baselines, &r);
     for (int64_t b = 0; b < p->baselines; b++) {
         grove_cplx64 v[4] = {{0, 0}};
@@ -329,7 +330,7 @@ void grove_predict_station_run(grove_predict_sum *p, int64_t number)
         return_memory(p, c.memory);
         return;
     }
-    take_uvw(p, &c);
+    load_uvw(p, &c);
     sum_sources(p, &c);
     store(p, &c);
     return_memory(p, c.memory);

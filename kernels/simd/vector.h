@@ -221,24 +221,4 @@ INLINE vec decay(vec x)
     return (vec)(((integers)e + power) & ~gone);
 }
 
-/* ---- complex numbers: re, im ---- */
-
-/* to = a (re + i im); `to` may be `a`. */
-INLINE void complex_multiply(vec to[2], const vec a[2], vec re, vec im)
-{
-    vec x = a[0] * re - a[1] * im, y = a[0] * im + a[1] * re;
-
-    to[0] = x;
-    to[1] = y;
-}
-
-/* to += a (re + i im), rounded after each of the four products. */
-INLINE void complex_add_product(vec to[2], const vec a[2], vec re, vec im)
-{
-    to[0] += a[0] * re;
-    to[1] += a[1] * re;
-    to[0] -= a[1] * im;
-    to[1] += a[0] * im;
-}
-
 #endif
