@@ -10,7 +10,7 @@
  *
  * Functions that can fail return 0 or a negative code, or NULL, with the message in the error
  * object. A `const` pointer that is returned is borrowed; any other is the caller's. One session is
- * used by one thread at a time. */
+ * used by one thread at a time; several may share a tree, each in a thread of its own. */
 #ifndef GROVE_GROVE_H
 #define GROVE_GROVE_H
 

@@ -275,6 +275,36 @@ START_TEST(again_in_tiles)
 }
 END_TEST
 
+/* An action has the new numbers though what does not follow the tiles is kept from run to run. */
+START_TEST(actions_again)
+{
+    grove_session_options options = {.threads = 1, .double_precision = true, .tile_times = 3};
+    grove_evaluation *evaluation = NULL;
+
+    session_test_tree("k = dial()\nw = record(o.data * (k.gain * 2) * exp(o.gain))");
+    grove_session *session = session_test_session(&options);
+    ck_assert_int_eq(grove_evaluation_new(session, now.tree->actions, now.tree->action_count, NULL,
+                                          0, &evaluation),
+                     0);
+    for (int i = 0; i < 3; i++) {
+        int reads = now.reads;
+        dial_now = 1 + i;
+        grove_session_renew(session, session_test_node("k"));
+        ck_assert_int_eq(grove_evaluation_run(evaluation, NULL), 0);
+        ck_assert_int_eq(now.reads - reads, i ? 3 : 4); /* data for each tile, gain once */
+        double complex gain =
+            CMPLX(samples_number(3, 0, 0, 0, 0, 0), samples_number(3, 0, 0, 0, 0, 1));
+        double complex data =
+            CMPLX(samples_number(0, 0, 0, 0, 1, 0), samples_number(0, 0, 0, 0, 1, 1));
+        double complex want = data * 2 * CMPLX(dial_now, -dial_now) * cexp(gain);
+        ck_assert_double_eq_tol(now.numbers[0][2], creal(want), 1e-13 * cabs(want));
+        ck_assert_double_eq_tol(now.numbers[0][3], cimag(want), 1e-13 * cabs(want));
+    }
+    grove_evaluation_free(evaluation);
+    grove_session_free(session);
+}
+END_TEST
+
 /* ---- stale values ---- */
 
 static bool has_message(const char *part)
@@ -396,6 +426,7 @@ int main(void)
     tcase_add_loop_test(tests, what_depends_is_computed_again, 0, 2);
     tcase_add_test(tests, content_that_comes_back);
     tcase_add_loop_test(tests, again_in_tiles, 0, 4);
+    tcase_add_test(tests, actions_again);
     tcase_add_test(tests, a_stale_value_is_found);
     tcase_add_loop_test(tests, a_leaf_that_slips_is_found, 0, 2);
     tcase_add_loop_test(tests, what_is_reported_fails, 0, 8);

@@ -120,7 +120,7 @@ struct grove_tree {
     int cycles; /* of `run a, b [cycles=n]`; 1 */
     const char *const *data_folders;
     grove_classes *classes; /* borrowed; where the rewriter finds predict and multiply */
-    grove_error *error;     /* borrowed while building and running: where nodes report to */
+    grove_error *error;     /* borrowed while building: where nodes report to (error.h: scopes) */
     bool failed;
     /* How a default's text becomes an operand; set by the language (see grove_tree_call). */
     int (*expand)(void *context, grove_tree *tree, const char *text, const grove_node *scope,

@@ -22,6 +22,7 @@ void grove_tree_free(grove_tree *tree)
 {
     if (!tree)
         return;
+    tree->error = NULL; /* that of who built it, who may be gone */
     for (size_t i = 0; i < tree->node_count; i++) {
         const grove_class *class_ = tree->nodes[i]->class_;
         if (!class_ || !class_->close)

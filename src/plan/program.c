@@ -17,12 +17,11 @@ static int new_loop(grove_program *p, const grove_axis *axis)
     return p->loop_count++;
 }
 
-grove_program *grove_program_new(const grove_tree *tree, const grove_facts *facts,
-                                 grove_error *error, const grove_block *block, unsigned cuttable)
+grove_program *grove_program_new(const grove_facts *facts, grove_error *error,
+                                 const grove_block *block, unsigned cuttable)
 {
     grove_program *p = grove_alloc(sizeof(*p));
 
-    p->tree = tree;
     p->facts = facts;
     p->error = error;
     p->block = *block;

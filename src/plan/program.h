@@ -80,7 +80,6 @@ typedef struct {
 } grove_loop;
 
 typedef struct {
-    const grove_tree *tree;
     const grove_facts *facts; /* their keys may change between two evaluations */
     grove_error *error;
     grove_block block;        /* all of it */
@@ -103,8 +102,8 @@ typedef struct {
     size_t loop_capacity;
 } grove_program;
 
-grove_program *grove_program_new(const grove_tree *tree, const grove_facts *facts,
-                                 grove_error *error, const grove_block *block, unsigned cuttable);
+grove_program *grove_program_new(const grove_facts *facts, grove_error *error,
+                                 const grove_block *block, unsigned cuttable);
 void grove_program_free(grove_program *program);
 
 /* Adds the steps for `node` over the block, and returns the last one's number, or a code. `range`

@@ -166,7 +166,7 @@ static int make_pass(grove_schedule *s, grove_root *first, int rest, unsigned cu
             join(pass, &block, &first[i]);
     if (pass->roots[0].kind == GROVE_ROOT_STORE)
         restrict_block(&block, range, ranges);
-    pass->program = grove_program_new(limits->tree, limits->facts, limits->error, &block, cuttable);
+    pass->program = grove_program_new(limits->facts, limits->error, &block, cuttable);
     pass->program->staged = s->staged;
     pass->program->hoist = limits->budget / 32;
     pass->program->keep_all = s->stores;
