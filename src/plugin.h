@@ -22,10 +22,6 @@
 extern "C" {
 #endif
 
-/* A plugin loads if its major number is ours and its minor is not newer. Fields are only ever
- * appended. Version 0 may change with every release; version 1 will freeze it. */
-enum { GROVE_ABI_MAJOR = 0, GROVE_ABI_MINOR = 1 };
-
 typedef struct grove_node grove_node;       /* a class with options and inputs, in a tree */
 typedef struct grove_literal grove_literal; /* a constant option */
 
