@@ -92,7 +92,9 @@ typedef struct {
     union {
         unsigned char bytes[GROVE_STATE_BYTES];
         double align;
-    } state; /* what the class's check stored with grove_node_set_state */
+    } state;           /* what the class's check stored with grove_node_set_state */
+    const void *table; /* what it stored with grove_node_set_table, where this device reads it;
+                          NULL: nothing */
 } grove_args;
 
 /* What code for devices was compiled with. Each fatbin carries one, `grove_kernel_stamp`, and is
@@ -128,6 +130,7 @@ typedef struct {
 #define GROVE_OUT_DOUBLE(c)   ((double *)(c)->out)
 #define GROVE_OUT_COMPLEX(c)  ((cplx *)(c)->out)
 #define GROVE_STATE(c, type)  ((const type *)(const void *)(c)->args->state.bytes)
+#define GROVE_TABLE(c, type)  ((const type *)(c)->args->table)
 
 /* Position of an axis kind in the iteration space, or -1. */
 GROVE_FN int grove_args_axis(const grove_args *args, int kind)

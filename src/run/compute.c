@@ -1,6 +1,7 @@
 /* The values of single steps: constants, data of leaves, casts, selections, classes. */
 #include "run/launch.h"
 #include "run/step.h"
+#include "run/table.h"
 
 #include "device/array.h"
 
@@ -323,6 +324,7 @@ static int fill_args(grove_run *run, const grove_step *step, const grove_range *
             memset(&args->in[k], 0, sizeof(args->in[k]));
     }
     memcpy(args->state.bytes, node->state, sizeof(args->state.bytes));
+    args->table = node->table;
     return code;
 }
 
@@ -403,6 +405,7 @@ static int compute_there(grove_run *run, const grove_step *step, const grove_ran
         args->in[k].elements = from->elements;
         args->in[k].shape = from->shape;
     }
+    launch.table = grove_table_of(session, step->node);
     double began = grove_now();
     if (!code)
         code = grove_launch_run(session, &launch, done);

@@ -1,5 +1,6 @@
 #include "run/launch.h"
 #include "plan/schedule.h"
+#include "run/table.h"
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -102,6 +103,7 @@ void grove_launch_close(grove_session *session)
     for (size_t i = 0; session->kept && i < session->tree->node_count; i++)
         grove_buffer_unref(session->kept[i]);
     free(session->kept);
+    grove_table_free_all(session);
     for (int k = 0; k < session->device_count; k++)
         grove_device_free(session->devices[k]);
     free(session->devices);
@@ -152,7 +154,7 @@ static uint64_t member_bytes(const grove_session *session)
 
 void grove_launch_budget(grove_session *session)
 {
-    uint64_t members = member_bytes(session);
+    uint64_t members = member_bytes(session) + grove_table_bytes(session);
 
     session->budget = session->memory;
     for (int k = 0; k < session->device_count; k++)
@@ -273,6 +275,11 @@ static int settle(grove_session *session, const grove_launch *launch, grove_args
     for (int k = 0; k < args->inputs && !code; k++)
         if (launch->in[k])
             code = grove_value_settle(launch->in[k], device, &args->in[k], error);
+    if (!code && launch->table) {
+        void *at;
+        code = grove_buffer_address(launch->table, device, &at, error);
+        args->table = at;
+    }
     if (!code && !launch->out->data) {
         size_t bytes = (size_t)grove_value_cells(launch->out) * grove_value_cell_bytes(launch->out);
         launch->out->data = grove_buffer_new(device, bytes, error);

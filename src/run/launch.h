@@ -32,6 +32,7 @@ typedef struct {
     bool double_;
     grove_value *out; /* gets storage on the device if it has none */
     grove_value *in[GROVE_MAX_INPUTS];
+    grove_buffer *table; /* or NULL */
 } grove_launch;
 
 /* Whether the device has code for the kernel. */

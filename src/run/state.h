@@ -38,6 +38,7 @@ struct grove_session {
     bool has_failed;       /* a device has, and it was said */
     bool fallen_back;      /* it was said that a device's memory does not do */
     grove_buffer **kept;   /* by node: constants and members' data, while there are devices */
+    grove_buffer **tables; /* by node: see run/table.h */
     grove_traffic claimed; /* of what devices did, as far as it was counted for a node */
     grove_busy *billed;    /* with profile: whom the evaluating thread has devices work for */
     uint64_t fetched;      /* bytes copied back by the evaluating thread */
