@@ -335,8 +335,8 @@ int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes, void *
     ENTER();
     if (!stream_is(handle))
         return invalid_handle;
-    bool global = is_global((void *)(uintptr_t)from, bytes);
-    if (fails(EMULATED_COPY) || !(global || arena_has((void *)(uintptr_t)from, bytes)))
+    bool global = is_global((void *)(uintptr_t)from, bytes); // faults are for data
+    if ((!global && fails(EMULATED_COPY)) || !(global || arena_has((void *)(uintptr_t)from, bytes)))
         return invalid_value;
     stream_push((stream *)handle, [=] {
         if (!global && !arena_has((void *)(uintptr_t)from, bytes))
