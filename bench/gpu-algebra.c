@@ -1,10 +1,11 @@
-/* Products of matrices, transforms, Cholesky factors: by NVIDIA's libraries and by own kernels. */
+/* Products of matrices, transforms, Cholesky factors by NVIDIA's libraries. */
 #include "gpu-bench.h"
 #include "machine.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { COLUMNS = 8 };
 
@@ -43,14 +44,14 @@ static void finish_row(void)
 }
 
 /* Stations by sources: 64 x 64 x 1000 for each of many channels and times. */
-static void measure_product(gpu_bench *b, const char *how, bool double_)
+static void measure_product(gpu_bench *b, bool double_)
 {
     int64_t n = b->tiny ? 5 : 64, inner = b->tiny ? 7 : 1000, count = b->tiny ? 2 : 2048;
     int64_t numbers = 2 * n * inner * count, out = 2 * n * n * count;
     size_t bytes = (size_t)out * (double_ ? 8 : 4);
     char name[64];
 
-    snprintf(name, sizeof(name), "product 64 x 64 x 1000, %s", how);
+    snprintf(name, sizeof(name), "product 64 x 64 x 1000");
     if (!gpu_begins(b, name, COLUMNS))
         return;
     work w = {.product = {gpu_send_random(b, numbers, double_),
@@ -69,13 +70,13 @@ static void measure_product(gpu_bench *b, const char *how, bool double_)
 }
 
 /* Repeated in place, where numbers grow until they are none; that takes the same time. */
-static void measure_transform(gpu_bench *b, const char *how, int rank, bool double_)
+static void measure_transform(gpu_bench *b, int rank, bool double_)
 {
     int64_t n = b->tiny ? 12 : 2048, count = b->tiny ? 2 : rank == 2 ? 16 : 16384;
     int64_t each = rank == 2 ? n * n : n, numbers = 2 * each * count;
     char name[64];
 
-    snprintf(name, sizeof(name), "transform %s, %s", rank == 2 ? "2048 x 2048" : "of 2048", how);
+    snprintf(name, sizeof(name), "transform %s", rank == 2 ? "2048 x 2048" : "of 2048");
     if (!gpu_begins(b, name, COLUMNS))
         return;
     size_t bytes = (size_t)numbers * (double_ ? 8 : 4);
@@ -91,14 +92,14 @@ static void measure_transform(gpu_bench *b, const char *how, int rank, bool doub
 }
 
 /* Nearly a multiple of unity, of which every factor has a factor again. */
-static void measure_cholesky(gpu_bench *b, const char *how)
+static void measure_cholesky(gpu_bench *b)
 {
     int64_t n = b->tiny ? 9 : 2000, count = 8;
     size_t bytes = (size_t)(n * n) * 8;
     double *matrix = bench_allocate(bytes, 1);
     char name[64];
 
-    snprintf(name, sizeof(name), "Cholesky 2000, 8 right sides, %s", how);
+    snprintf(name, sizeof(name), "Cholesky 2000, 8 right sides");
     if (!gpu_begins(b, name, COLUMNS)) {
         free(matrix);
         return;
@@ -121,26 +122,18 @@ static void measure_cholesky(gpu_bench *b, const char *how)
     free(matrix);
 }
 
-static void measure_all(gpu_bench *b, const char *how)
-{
-    for (int double_ = 0; double_ < 2; double_++) {
-        measure_product(b, how, double_);
-        for (int rank = 1; rank <= 2; rank++)
-            measure_transform(b, how, rank, double_);
-    }
-    measure_cholesky(b, how);
-}
-
 void gpu_measure_algebra(gpu_bench *b)
 {
-    gpu_bench own = *b;
+    char libraries[64];
 
     printf(GPU_HEAD("algebra") "\n" GPU_LINE "\n");
-    measure_all(b, "libraries");
-    setenv("GROVE_CUDA_LIBRARIES", "none", 1);
-    own.device = grove_device_open("cuda", 0, 0, own.error);
-    gpu_must(&own, !own.device);
-    measure_all(&own, "own kernels");
-    grove_device_free(own.device);
-    b->late = own.late;
+    b->device->algebra->describe(b->device, libraries, sizeof(libraries));
+    for (int double_ = 0; double_ < 2; double_++) {
+        if (strstr(libraries, "cuBLAS"))
+            measure_product(b, double_);
+        for (int rank = 1; rank <= 2 && strstr(libraries, "cuFFT"); rank++)
+            measure_transform(b, rank, double_);
+    }
+    if (strstr(libraries, "cuSOLVER"))
+        measure_cholesky(b);
 }

@@ -50,6 +50,6 @@ void gpu_print(const gpu_bench *b, const char *name, bool double_, double second
 void gpu_measure_limits(gpu_bench *b);                     /* gpu-limits.c: fills the rates */
 void gpu_measure_predict(gpu_bench *b, const char *words); /* gpu-predict.c */
 void gpu_measure_arrays(gpu_bench *b);                     /* gpu-arrays.c */
-void gpu_measure_algebra(gpu_bench *b); /* gpu-algebra.c: with libraries or own kernels */
+void gpu_measure_algebra(gpu_bench *b);                    /* gpu-algebra.c */
 
 #endif

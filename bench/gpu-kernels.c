@@ -36,7 +36,7 @@ int main(int count, char **words)
     b.device = grove_device_open("cuda", 0, 0, b.error);
     gpu_must(&b, !b.device);
     char libraries[64];
-    b.device->algebra->tell(b.device, libraries, sizeof(libraries));
+    b.device->algebra->describe(b.device, libraries, sizeof(libraries));
     printf("Device: %s. Libraries: %s. Medians of %d rounds. A multiply-add is one operation.\n\n",
            b.device->description, libraries, b.rounds);
     gpu_measure_limits(&b);

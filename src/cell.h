@@ -38,6 +38,10 @@
 #define GROVE_FN static inline
 #endif
 
+/* A plugin loads if its major number is ours and its minor is not newer. Fields are only ever
+ * appended. Version 0 may change with every release; version 1 will freeze it. */
+enum { GROVE_ABI_MAJOR = 0, GROVE_ABI_MINOR = 1 };
+
 enum { GROVE_MAX_AXES = 8, GROVE_MAX_INPUTS = 16, GROVE_STATE_BYTES = 256 };
 
 /* Cell shapes. A vector has 1 to 64 elements. */
@@ -88,8 +92,26 @@ typedef struct {
     union {
         unsigned char bytes[GROVE_STATE_BYTES];
         double align;
-    } state; /* what the class's check stored with grove_node_set_state */
+    } state;           /* what the class's check stored with grove_node_set_state */
+    const void *table; /* what it stored with grove_node_set_table, where this device reads it;
+                          NULL: nothing */
 } grove_args;
+
+/* What code for devices was compiled with. Each fatbin carries one, `grove_kernel_stamp`, and is
+ * refused where it is not that of the running Grove, since its kernels would read wrong arguments.
+ */
+typedef struct {
+    int32_t abi_major, abi_minor, args_bytes, max_axes, max_inputs;
+} grove_stamp;
+#define GROVE_STAMP                                                                                \
+    {                                                                                              \
+        GROVE_ABI_MAJOR, GROVE_ABI_MINOR, (int32_t)sizeof(grove_args), GROVE_MAX_AXES,             \
+            GROVE_MAX_INPUTS                                                                       \
+    }
+#ifdef GROVE_CUDA
+extern "C" __device__ grove_stamp grove_kernel_stamp;
+__device__ grove_stamp grove_kernel_stamp = GROVE_STAMP;
+#endif
 
 /* The cell being computed. */
 typedef struct {
@@ -108,6 +130,7 @@ typedef struct {
 #define GROVE_OUT_DOUBLE(c)   ((double *)(c)->out)
 #define GROVE_OUT_COMPLEX(c)  ((cplx *)(c)->out)
 #define GROVE_STATE(c, type)  ((const type *)(const void *)(c)->args->state.bytes)
+#define GROVE_TABLE(c, type)  ((const type *)(c)->args->table)
 
 /* Position of an axis kind in the iteration space, or -1. */
 GROVE_FN int grove_args_axis(const grove_args *args, int kind)

@@ -509,7 +509,7 @@ static void add_cuda(grove_text *text)
         if (device && grove_device_prepare(device, &grove_array_cast, false, error))
             grove_text_add(text, "        not used: %s\n", grove_error_message(error, 0));
         if (device) {
-            device->algebra->tell(device, libraries, sizeof(libraries));
+            device->algebra->describe(device, libraries, sizeof(libraries));
             grove_text_add(text, "        libraries: %s\n", libraries);
         }
         grove_device_free(device);

@@ -22,10 +22,6 @@
 extern "C" {
 #endif
 
-/* A plugin loads if its major number is ours and its minor is not newer. Fields are only ever
- * appended. Version 0 may change with every release; version 1 will freeze it. */
-enum { GROVE_ABI_MAJOR = 0, GROVE_ABI_MINOR = 1 };
-
 typedef struct grove_node grove_node;       /* a class with options and inputs, in a tree */
 typedef struct grove_literal grove_literal; /* a constant option */
 
@@ -300,6 +296,10 @@ void grove_node_set_output(grove_node *node, const grove_form *form);
 const grove_form *grove_node_output(const grove_node *node);
 void grove_node_set_kernel(grove_node *node, const grove_kernel *kernel);
 void grove_node_set_state(grove_node *node, const void *state, size_t bytes); /* copied */
+/* A constant table of any size, copied: cell functions and kernels read it with GROVE_TABLE, .eval
+ * as args->table. Each device gets it once and keeps it as long as the session. 0, or
+ * GROVE_INVALID, with a message, for an empty one. */
+int grove_node_set_table(grove_node *node, const void *bytes, size_t size);
 /* Take input k as another handing than declared (GROVE_AS_COMPLEX for a real operand of a sum). */
 void grove_node_set_handing(grove_node *node, int k, grove_handing handing);
 /* Input k is not needed after all: it is neither computed nor read, NULL in the cell, and its axes

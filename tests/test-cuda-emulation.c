@@ -160,6 +160,30 @@ START_TEST(test_new_memory_holds_rubbish)
 }
 END_TEST
 
+/* Code that was built with other headers would read wrong arguments. */
+START_TEST(test_files_of_other_headers_are_refused)
+{
+    static const grove_kernel stale = {"add_elements", NULL, NULL, "stale.cu", threads, 32, 0};
+    static const grove_kernel none = {"add_elements", NULL, NULL, "unstamped.cu", threads, 32, 0};
+    const char *message;
+
+    begin(1);
+    ck_assert_int_eq(grove_device_prepare(device, &stale, true, errors), GROVE_ABI);
+    ck_assert_int_eq(grove_error_count(errors), 1);
+    message = grove_error_message(errors, 0);
+    ck_assert_ptr_ne(strstr(message, "/stale.fatbin was built with headers of version"), NULL);
+    ck_assert_ptr_ne(strstr(message, "build it again"), NULL);
+    ck_assert_int_eq(grove_device_prepare(device, &stale, true, errors), GROVE_MISSING);
+    ck_assert_int_eq(grove_error_count(errors), 1);
+    grove_error_clear(errors);
+    ck_assert_int_eq(grove_device_prepare(device, &none, true, errors), GROVE_ABI);
+    ck_assert_ptr_ne(strstr(grove_error_message(errors, 0), "/unstamped.fatbin does not say"),
+                     NULL);
+    ck_assert_int_eq(grove_device_prepare(device, &block_sum, true, errors), 0);
+    end();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda emulation");
@@ -176,6 +200,7 @@ int main(void)
     tcase_add_test(tests, test_the_host_cannot_touch_device_memory);
     tcase_add_test(tests, test_addresses_of_the_host_are_seen);
     tcase_add_test(tests, test_new_memory_holds_rubbish);
+    tcase_add_test(tests, test_files_of_other_headers_are_refused);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

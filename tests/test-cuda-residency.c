@@ -143,6 +143,45 @@ START_TEST(simulation_in_tiles)
 }
 END_TEST
 
+/* A folder of kernels like that of the other tests, but what is arithmetic is of other headers. */
+static void make_stale_folder(char *folder, size_t size)
+{
+    const char *build = getenv("GROVE_BUILD");
+    char command[20000];
+
+    snprintf(folder, size, "%s/tests/cuda/stale", build ? build : ".");
+    snprintf(command, sizeof(command),
+             "rm -rf '%s' && mkdir '%s' && cd '%s' && ln -s ../kernels/*.fatbin . && "
+             "ln -sf ../kernels/stale.fatbin arithmetic.fatbin",
+             folder, folder, folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+START_TEST(stale_code_is_left_to_the_host)
+{
+    grove_session_options options = {.threads = 1, .tile_times = 2, .double_precision = true};
+    grove_counters fresh = {0}, stale = {0};
+    char folder[2048], usual[4096];
+
+    if (!cuda_testing_control())
+        return;
+    snprintf(usual, sizeof(usual), "%s", getenv("GROVE_CUDA_KERNELS"));
+    simulate("60s", 3, "");
+    heap truth = heap_test_run("cpu", options, NULL);
+    heap got = heap_test_run("cuda", options, &fresh);
+    free(got.numbers);
+    make_stale_folder(folder, sizeof(folder));
+    setenv("GROVE_CUDA_KERNELS", folder, 1);
+    got = heap_test_run("cuda", options, &stale);
+    setenv("GROVE_CUDA_KERNELS", usual, 1);
+    ck_assert_double_lt(heap_distance(&got, &truth), 1e-11);
+    ck_assert_uint_gt(stale.launches, 0);
+    ck_assert_uint_lt(stale.launches, fresh.launches);
+    free(got.numbers);
+    free(truth.numbers);
+}
+END_TEST
+
 /* Of several runs of one session only the first takes memory from the driver. */
 START_TEST(memory_is_taken_once)
 {
@@ -453,6 +492,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 240);
     tcase_add_loop_test(tests, simulation_in_tiles, 0, 2);
+    tcase_add_test(tests, stale_code_is_left_to_the_host);
     tcase_add_test(tests, memory_is_taken_once);
     tcase_add_loop_test(tests, loop_copies_the_parm_alone, 0, 2);
     tcase_add_loop_test(tests, reductions_stay_there, 0, 8);

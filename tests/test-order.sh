@@ -83,6 +83,7 @@ FNR == 1 {
     foreign(name, "^(cuda|cublas|cufft|cusolver|curand|nvrtc)", "^(src/device/|kernels/.*[.]cu$|kernels/cuda/)")
     foreign(name, "^casacore/", "^src/io/measurement_set")
     foreign(name, "^cairo", "^src/plot/")
+    foreign(name, "^(cblas|lapacke|fftw3)", "^src/device/algebra_module")
     foreign(name, "^hdf5", "^(src/io|nodes)/")
 }
 

@@ -1,6 +1,9 @@
-/* Linear algebra and Fourier transforms on devices with memory of their own. All arrays are dense,
- * by rows, in the device's memory; `double_` says the precision, numbers are complex pairs where
- * nothing else is said. Each call is queued behind what was launched before it. */
+/* Linear algebra and Fourier transforms on devices: by NVIDIA's libraries on CUDA devices, by BLAS,
+ * LAPACK and FFTW on the host. All arrays are dense, by rows, in the device's memory; `double_`
+ * says the precision, numbers are complex pairs where nothing else is said. Each call is queued
+ * behind what was launched before it. GROVE_MISSING, with a message, where the library for it is
+ * not there: what a CUDA device lacks may be asked of the host. GROVE_INVALID for sizes that are
+ * not from 1 to 2^31 - 1. */
 #ifndef GROVE_DEVICE_ALGEBRA_H
 #define GROVE_DEVICE_ALGEBRA_H
 
@@ -30,7 +33,8 @@ typedef struct {
 
 /* Solves m x = right for each of `count` right sides of `size` real doubles, in place: m is
  * symmetric and positive definite, and its lower triangle becomes its Cholesky factor. *info, an
- * int32_t in the device's memory, is 0, or k when the k-th leading minor is not positive. */
+ * int32_t in the device's memory, is 0, or k when the k-th leading minor is not positive; then the
+ * right sides are of no use. `right` NULL, `count` 0: the factor alone. */
 typedef struct {
     double *matrix, *right;
     int32_t *info;
@@ -43,8 +47,23 @@ typedef struct {
     int (*transform)(grove_device *device, const grove_transform *what, bool double_,
                      grove_error *error);
     int (*cholesky)(grove_device *device, const grove_cholesky *what, grove_error *error);
-    /* Which of NVIDIA's libraries are there for it: "cuBLAS, cuFFT", or "none". Opens them. */
-    void (*tell)(grove_device *device, char *text, size_t size);
+    /* Which libraries are there for it: "cuBLAS, cuFFT", or "none". Opens them. */
+    void (*describe)(grove_device *device, char *text, size_t size);
 } grove_algebra;
+
+/* Whether the sizes can be computed with: 0 or GROVE_INVALID. */
+int grove_product_check(const char *device, const grove_product *what, grove_error *error);
+int grove_transform_check(const char *device, const grove_transform *what, grove_error *error);
+int grove_cholesky_check(const char *device, const grove_cholesky *what, grove_error *error);
+
+/* The host's, by a module of its own, opened when first used. */
+extern const grove_algebra grove_algebra_host;
+
+/* What that module, algebra.so, exports as grove_algebra_api. */
+typedef struct {
+    int version; /* GROVE_ALGEBRA_VERSION */
+    grove_algebra algebra;
+} grove_algebra_module;
+enum { GROVE_ALGEBRA_VERSION = 1 };
 
 #endif

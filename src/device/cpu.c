@@ -413,6 +413,7 @@ grove_device *grove_device_cpu(int threads)
     strcpy(device->name, "cpu");
     device->shares_host_memory = true;
     device->operations = &operations;
+    device->algebra = &grove_algebra_host;
     device->budget.rule = rule;
     device->threads = grove_threads_new(threads);
     pthread_mutex_init(&c->lock, NULL);

@@ -104,8 +104,8 @@ static inline int grove_device_ready(grove_device *device, void *at, grove_error
 }
 
 /* Loads a kernel before it is launched: GROVE_MISSING when the device has no code for it,
- * GROVE_DEVICE when it does not take the code. Why is said the first time, then it is GROVE_MISSING
- * without a message. */
+ * GROVE_DEVICE when it does not take the code, GROVE_ABI when the code is for another Grove. Why is
+ * said the first time, then it is GROVE_MISSING without a message. */
 static inline int grove_device_prepare(grove_device *device, const grove_kernel *kernel,
                                        bool double_precision, grove_error *error)
 {

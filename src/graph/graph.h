@@ -82,6 +82,8 @@ struct grove_node {
     const grove_kernel *kernel;
     unsigned char state[GROVE_STATE_BYTES];
     size_t state_bytes;
+    const void *table; /* in the tree's arena; NULL: none */
+    size_t table_bytes;
     bool auto_named;     /* the name is */
     grove_hash call_key; /* of class, options and inputs as called */
     grove_hash key;      /* of class, options, state, inputs and leaf content: not of the tile */

@@ -328,6 +328,17 @@ void grove_node_set_state(grove_node *node, const void *state, size_t bytes)
     node->state_bytes = bytes;
 }
 
+int grove_node_set_table(grove_node *node, const void *bytes, size_t size)
+{
+    if (!bytes || !size) {
+        node->tree->failed = true;
+        return grove_node_fail(node, GROVE_INVALID, "the plugin's table is empty");
+    }
+    node->table = grove_arena_copy(node->tree->arena, bytes, size);
+    node->table_bytes = size;
+    return 0;
+}
+
 void grove_node_set_handing(grove_node *node, int k, grove_handing handing)
 {
     if (k >= 0 && k < node->input_count)

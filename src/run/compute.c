@@ -2,6 +2,7 @@
 #include "run/copy.h"
 #include "run/flags.h"
 #include "run/step.h"
+#include "run/table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -175,6 +176,8 @@ static int set_up(grove_run *run, const grove_step *step, const grove_range *spa
 
     grove_launch_begin(launch, session, NULL, GROVE_LAUNCH_ON_DEVICE, space, axes, step->inputs);
     memcpy(launch->args.state.bytes, node->state, sizeof(launch->args.state.bytes));
+    launch->args.table = node->table;
+    launch->table = grove_table_of(session, node);
     int code = grove_launch_output(launch, value, session->error);
     for (int k = 0; k < step->inputs && !code; k++) {
         grove_value *from = input(run, step, k);

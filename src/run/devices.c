@@ -1,4 +1,5 @@
 #include "run/devices.h"
+#include "run/table.h"
 
 #include "plan/schedule.h"
 
@@ -103,6 +104,7 @@ void grove_devices_close(grove_session *session)
     for (size_t i = 0; session->resident && i < session->tree->node_count; i++)
         grove_buffer_unref(session->resident[i]);
     free(session->resident);
+    grove_table_free_all(session);
     for (int k = 0; k < session->device_count; k++)
         grove_device_free(session->devices[k]);
     free(session->devices);
@@ -153,7 +155,7 @@ static uint64_t member_bytes(const grove_session *session)
 
 void grove_devices_set_budget(grove_session *session)
 {
-    uint64_t members = member_bytes(session);
+    uint64_t members = member_bytes(session) + grove_table_bytes(session);
 
     session->budget = session->memory;
     for (int k = 0; k < session->device_count; k++)

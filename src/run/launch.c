@@ -151,6 +151,11 @@ static int set_addresses(grove_launch *launch, grove_device *device, grove_error
         if (launch->in[k].buffer)
             code = set_address(launch->in[k].buffer, device, launch->in[k].offset, &args->in[k],
                                error);
+    if (!code && launch->table) {
+        void *at;
+        code = grove_buffer_address(launch->table, device, &at, error);
+        args->table = at;
+    }
     if (!code && !*launch->out &&
         !(*launch->out = grove_buffer_new(device, launch->out_bytes, error)))
         code = device->shares_host_memory ? GROVE_NO_MEMORY : grove_error_code(error);

@@ -48,6 +48,7 @@ struct grove_session {
     bool has_failed;         /* a device has, and it was said */
     bool fallen_back;        /* it was said that a device's memory does not do */
     grove_buffer **resident; /* by node: constants and members' data, while there are devices */
+    grove_buffer **tables;   /* by node: see run/table.h */
     grove_traffic counted;   /* of what devices did, as far as it was counted for a node */
     grove_busy *timed_for;   /* with profile: to what time on devices is added */
     uint64_t downloaded;     /* bytes copied to the host by the evaluating thread */

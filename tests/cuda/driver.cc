@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <link.h>
 #include <map>
 #include <mutex>
 #include <set>
@@ -45,7 +46,9 @@ namespace
 {
 struct module {
     void *library;
-    std::string path; // a copy of its own, so that it has its own variables
+    std::string path;       // a copy of its own, so that it has its own variables
+    void *global = nullptr; // the variable asked for last
+    size_t global_bytes = 0;
 };
 struct function {
     kernel what;
@@ -319,15 +322,24 @@ int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes, 
     return success;
 }
 
+static bool is_global(const void *at, size_t bytes)
+{
+    for (const module *m : modules)
+        if (m->global == at && bytes <= m->global_bytes)
+            return true;
+    return false;
+}
+
 int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t bytes, void *handle)
 {
     ENTER();
     if (!stream_is(handle))
         return invalid_handle;
-    if (fails(EMULATED_COPY) || !arena_has((void *)(uintptr_t)from, bytes))
+    bool global = is_global((void *)(uintptr_t)from, bytes); // faults are for data
+    if ((!global && fails(EMULATED_COPY)) || !(global || arena_has((void *)(uintptr_t)from, bytes)))
         return invalid_value;
     stream_push((stream *)handle, [=] {
-        if (!arena_has((void *)(uintptr_t)from, bytes))
+        if (!global && !arena_has((void *)(uintptr_t)from, bytes))
             return illegal_address;
         opened now;
         memcpy(to, (void *)(uintptr_t)from, bytes);
@@ -496,6 +508,22 @@ int cuModuleGetFunction(void **handle, void *which, const char *name)
         f->sizes.assign(found, found + count);
     }
     *handle = f;
+    return success;
+}
+
+int cuModuleGetGlobal_v2(unsigned long long *at, size_t *bytes, void *which, const char *name)
+{
+    ENTER();
+    module *m = (module *)which;
+    ElfW(Sym) *symbol = nullptr;
+    Dl_info info;
+    if (!modules.count(m))
+        return invalid_handle;
+    m->global = dlsym(m->library, name);
+    if (!m->global || !dladdr1(m->global, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
+        return not_found;
+    *bytes = m->global_bytes = symbol->st_size;
+    *at = (uintptr_t)m->global;
     return success;
 }
 

@@ -4,13 +4,13 @@
 #include <complex>
 #include <vector>
 
-#ifdef GROVE_TEST_CBLAS
+#ifdef GROVE_HAVE_CBLAS
 #include <cblas.h>
 #endif
-#ifdef GROVE_TEST_FFTW
+#ifdef GROVE_HAVE_FFTW
 #include <fftw3.h>
 #endif
-#ifdef GROVE_TEST_LAPACK
+#ifdef GROVE_HAVE_LAPACK
 extern "C" {
 void dpotrf_(const char *triangle, const int *n, double *a, const int *lda, int *info);
 void dpotrs_(const char *triangle, const int *n, const int *count, const double *a, const int *lda,
@@ -20,7 +20,7 @@ void dpotrs_(const char *triangle, const int *n, const int *count, const double 
 
 namespace emulated
 {
-#ifdef GROVE_TEST_CBLAS
+#ifdef GROVE_HAVE_CBLAS
 static CBLAS_TRANSPOSE way_of(int how)
 {
     return how == conjugated ? CblasConjTrans : how == transposed ? CblasTrans : CblasNoTrans;
@@ -65,7 +65,7 @@ void multiply(const product &p)
 }
 #endif
 
-#ifdef GROVE_TEST_FFTW
+#ifdef GROVE_HAVE_FFTW
 void transform(bool double_, int rank, const int *size, int count, const void *in, void *out,
                int sign)
 {
@@ -141,7 +141,7 @@ void transform(bool double_, int rank, const int *size, int count, const void *i
 }
 #endif
 
-#ifdef GROVE_TEST_LAPACK
+#ifdef GROVE_HAVE_LAPACK
 int factorize(bool upper, int n, double *a, int lda)
 {
     int info = 0;

@@ -1,48 +1,7 @@
-/* Products, transforms and Cholesky factors: by NVIDIA's libraries where they are there, else by
- * kernels/algebra/algebra.cu. */
+/* Products, transforms and Cholesky factors by NVIDIA's libraries. */
 #include "device/cuda/cuda.h"
 
-#include "../kernels/algebra/algebra.h"
-
-#include <limits.h>
 #include <string.h>
-
-static int64_t product_threads(const grove_args *args)
-{
-    const grove_product_state *p = (const void *)args->state.bytes;
-
-    return grove_product_tiles(p) * GROVE_PRODUCT_TILE * GROVE_PRODUCT_TILE;
-}
-
-static int64_t transform_threads(const grove_args *args)
-{
-    const grove_transform_state *p = (const void *)args->state.bytes;
-
-    return p->outer * p->n * p->inner;
-}
-
-static int64_t cholesky_threads(const grove_args *args)
-{
-    (void)args;
-    return GROVE_CHOLESKY_THREADS;
-}
-
-static const grove_kernel product_kernel = {
-    "product", NULL, NULL, "algebra.cu", product_threads, GROVE_PRODUCT_TILE *GROVE_PRODUCT_TILE,
-    0};
-static const grove_kernel transform_kernel = {"transform",       NULL, NULL, "algebra.cu",
-                                              transform_threads, 0,    0};
-static const grove_kernel cholesky_kernel = {
-    "cholesky", NULL, NULL, "algebra.cu", cholesky_threads, GROVE_CHOLESKY_THREADS, 0};
-
-static int launch(grove_device *device, const grove_kernel *kernel, const void *state, size_t bytes,
-                  void *out, bool double_, grove_error *error)
-{
-    grove_args args = {.out.data = out};
-
-    memcpy(args.state.bytes, state, bytes);
-    return cuda_launch(device, kernel, &args, double_, error);
-}
 
 /* A library's call stands between these: in the context, alone, what it writes to recorded. */
 static int begin(cuda_device *cuda, grove_error *error)
@@ -91,50 +50,53 @@ static int all_ready(grove_device *device, const void *a, const void *b, const v
     return code;
 }
 
-static bool small(int64_t n)
-{
-    return n >= 0 && n <= INT_MAX;
-}
-
-/* Handles are made when first needed. */
-static bool starts(cuda_device *cuda, int which)
+/* Handles are made when first needed; 0, or a library's status. */
+static int make_handle(cuda_device *cuda, int which)
 {
     cuda_libraries *l = &cuda->libraries;
+    int status = 0;
 
     if (which == CUDA_BLAS && !l->blas) {
-        if (l->blas_create(&l->blas) || l->blas_stream(l->blas, cuda->compute))
+        if ((status = l->blas_create(&l->blas)) ||
+            (status = l->blas_stream(l->blas, cuda->compute)))
             l->blas = NULL;
-        return l->blas;
-    }
-    if (which == CUDA_SOLVER && !l->solver) {
-        if (l->solver_create(&l->solver) || l->solver_stream(l->solver, cuda->compute))
+    } else if (which == CUDA_SOLVER && !l->solver) {
+        if ((status = l->solver_create(&l->solver)) ||
+            (status = l->solver_stream(l->solver, cuda->compute)))
             l->solver = NULL;
-        return l->solver;
     }
-    return true;
+    return status;
 }
 
-/* Whether a library is there and works; one that does not start, as newer ones than the driver, is
- * as good as none. */
-static bool have(cuda_device *cuda, int which)
+/* GROVE_MISSING where a library is not there, or does not start, as one that is newer than the
+ * driver. */
+static int need(cuda_device *cuda, int which, grove_error *error)
 {
-    if (cuda_enter(cuda, NULL))
-        return false;
+    int code = cuda_enter(cuda, error);
+
+    if (code)
+        return code;
     pthread_mutex_lock(&cuda->launching);
-    bool found = cuda_libraries_have(&cuda->libraries, which);
-    if (found && !starts(cuda, which))
-        found = cuda->libraries.found[which] = false;
+    if (!cuda_libraries_have(&cuda->libraries, which))
+        code = cuda_libraries_fail(which, cuda->device.name, error);
+    int status = code ? 0 : make_handle(cuda, which);
+    if (status) {
+        cuda->libraries.found[which] = false;
+        code = grove_fail(error, GROVE_MISSING,
+                          "%s: %s does not start (status %d); it may be newer than the driver",
+                          cuda->device.name, cuda_libraries_name(which), status);
+    }
     pthread_mutex_unlock(&cuda->launching);
     cuda_leave(cuda);
-    return found;
+    return code;
 }
 
-static void tell(grove_device *device, char *text, size_t size)
+static void describe(grove_device *device, char *text, size_t size)
 {
     cuda_device *cuda = cuda_of(device);
 
     pthread_mutex_lock(&cuda->launching);
-    cuda_libraries_tell(&cuda->libraries, text, size);
+    cuda_libraries_describe(&cuda->libraries, text, size);
     pthread_mutex_unlock(&cuda->launching);
 }
 
@@ -165,20 +127,16 @@ static int blas_product(cuda_device *cuda, const grove_product *p, bool double_)
 static int product(grove_device *device, const grove_product *p, bool double_, grove_error *error)
 {
     cuda_device *cuda = cuda_of(device);
-    int code = all_ready(device, p->a, p->b, p->c, error);
+    void *const written[2] = {p->c};
+    int code = grove_product_check(device->name, p, error);
 
-    if (code || p->rows <= 0 || p->columns <= 0 || p->count <= 0)
+    if (!code)
+        code = need(cuda, CUDA_BLAS, error);
+    if (!code)
+        code = all_ready(device, p->a, p->b, p->c, error);
+    if (code || (code = begin(cuda, error)))
         return code;
-    if (p->inner > 0 && small(p->rows) && small(p->columns) && small(p->inner) && small(p->count) &&
-        have(cuda, CUDA_BLAS)) {
-        void *const written[2] = {p->c};
-        if ((code = begin(cuda, error)))
-            return code;
-        return end(cuda, blas_product(cuda, p, double_), "cuBLAS", written, error);
-    }
-    grove_product_state state = {p->a,     p->b,     p->c,        p->rows,     p->columns,
-                                 p->inner, p->count, p->stride_a, p->stride_b, p->stride_c};
-    return launch(device, &product_kernel, &state, sizeof(state), p->c, double_, error);
+    return end(cuda, blas_product(cuda, p, double_), "cuBLAS", written, error);
 }
 
 static int fft(cuda_device *cuda, const grove_transform *t, bool double_)
@@ -203,100 +161,20 @@ static int fft(cuda_device *cuda, const grove_transform *t, bool double_)
     return status ? status : destroyed;
 }
 
-static int64_t factor_of(int64_t n)
-{
-    if (n % 4 == 0)
-        return 4;
-    for (int64_t k = 2; k * k <= n; k++)
-        if (n % k == 0)
-            return k;
-    return n;
-}
-
-static int count_factors(int64_t n)
-{
-    int count = 0;
-
-    for (; n > 1; n /= factor_of(n))
-        count++;
-    return count;
-}
-
-/* Along one axis: all factors, from `*from` to `*to` and back. */
-static int transform_axis(grove_device *device, grove_transform_state state, void **from, void **to,
-                          bool double_, grove_error *error)
-{
-    int code = 0;
-
-    state.before = 1;
-    for (int64_t rest = state.n; !code && rest > 1; rest /= state.factor) {
-        void *other = *to;
-        state.factor = factor_of(rest);
-        state.from = *from;
-        state.to = *to;
-        code = launch(device, &transform_kernel, &state, sizeof(state), *to, double_, error);
-        *to = *from;
-        *from = other;
-        state.before *= state.factor;
-    }
-    return code;
-}
-
-static int own_transform(grove_device *device, const grove_transform *t, bool double_,
-                         grove_error *error)
-{
-    int64_t n0 = t->size[0], n1 = t->rank == 2 ? t->size[1] : 1;
-    size_t bytes = (size_t)(n0 * n1 * t->count) * (double_ ? 16 : 8);
-    grove_transform_state along = {.outer = t->count, .n = n0, .inner = n1, .sign = t->sign};
-    grove_transform_state across = {.outer = t->count * n0, .n = n1, .inner = 1, .sign = t->sign};
-    void *work, *from = t->at;
-    int code = cuda_allocate(device, bytes, false, &work, error);
-
-    if (code)
-        return code;
-    void *to = work;
-    if ((count_factors(n0) + count_factors(n1)) %
-        2) { /* a copy first, that the last ends in place */
-        grove_transform_state copy = {.from = from,
-                                      .to = work,
-                                      .outer = 1,
-                                      .n = n0 * n1 * t->count,
-                                      .inner = 1,
-                                      .factor = 1,
-                                      .before = 1,
-                                      .sign = 1};
-        code = launch(device, &transform_kernel, &copy, sizeof(copy), work, double_, error);
-        from = work;
-        to = t->at;
-    }
-    if (!code)
-        code = transform_axis(device, across, &from, &to, double_, error);
-    if (!code)
-        code = transform_axis(device, along, &from, &to, double_, error);
-    cuda_release(device, work, bytes);
-    return code;
-}
-
 static int transform(grove_device *device, const grove_transform *t, bool double_,
                      grove_error *error)
 {
     cuda_device *cuda = cuda_of(device);
-    int code = all_ready(device, t->at, NULL, NULL, error);
-    int64_t n0 = t->size[0], n1 = t->rank == 2 ? t->size[1] : 1;
+    void *const written[2] = {t->at};
+    int code = grove_transform_check(device->name, t, error);
 
-    if (code || t->count <= 0)
+    if (!code)
+        code = need(cuda, CUDA_FFT, error);
+    if (!code)
+        code = all_ready(device, t->at, NULL, NULL, error);
+    if (code || (code = begin(cuda, error)))
         return code;
-    if ((t->rank != 1 && t->rank != 2) || n0 < 1 || n1 < 1 || (t->sign != 1 && t->sign != -1))
-        return grove_fail(error, GROVE_INVALID,
-                          "%s: a transform has one or two sizes, both positive, and sign 1 or -1",
-                          device->name);
-    if (n0 <= INT_MAX / n1 && small(t->count) && have(cuda, CUDA_FFT)) {
-        void *const written[2] = {t->at};
-        if ((code = begin(cuda, error)))
-            return code;
-        return end(cuda, fft(cuda, t, double_), "cuFFT", written, error);
-    }
-    return own_transform(device, t, double_, error);
+    return end(cuda, fft(cuda, t, double_), "cuFFT", written, error);
 }
 
 /* Their upper triangle, by columns, is our lower one. */
@@ -326,14 +204,18 @@ static int solver_length(cuda_device *cuda, const grove_cholesky *c, int *length
     return l->solver_size(l->solver, CUSOLVER_UPPER, n, c->matrix, n, length);
 }
 
-static int library_cholesky(cuda_device *cuda, const grove_cholesky *c, grove_error *error)
+static int cholesky(grove_device *device, const grove_cholesky *c, grove_error *error)
 {
+    cuda_device *cuda = cuda_of(device);
     void *const nothing[2] = {0}, *const written[2] = {c->matrix, c->right};
-    grove_device *device = &cuda->device;
+    int length = 0, code = grove_cholesky_check(device->name, c, error);
     void *work = NULL;
-    int length = 0, code = begin(cuda, error);
 
-    if (code)
+    if (!code)
+        code = need(cuda, CUDA_SOLVER, error);
+    if (!code)
+        code = all_ready(device, c->matrix, c->right, c->info, error);
+    if (code || (code = begin(cuda, error)))
         return code;
     if ((code = end(cuda, solver_length(cuda, c, &length), "cuSOLVER", nothing, error)))
         return code;
@@ -350,26 +232,6 @@ static int library_cholesky(cuda_device *cuda, const grove_cholesky *c, grove_er
     return code;
 }
 
-static int cholesky(grove_device *device, const grove_cholesky *c, grove_error *error)
-{
-    cuda_device *cuda = cuda_of(device);
-    int code = all_ready(device, c->matrix, c->right, c->info, error);
-    void *const info[2] = {c->info};
-
-    if (code || c->size <= 0)
-        return code;
-    if (small(c->size) && small(c->count) && have(cuda, CUDA_SOLVER))
-        return library_cholesky(cuda, c, error);
-    grove_cholesky_state state = {c->matrix, c->right, c->info, c->size, c->right ? c->count : 0};
-    code = launch(device, &cholesky_kernel, &state, sizeof(state), c->matrix, true, error);
-    for (int k = 0; !code && k < 2; k++) {
-        void *const written[2] = {k ? info[0] : c->right};
-        if (!(code = begin(cuda, error)))
-            code = end(cuda, 0, "cholesky", written, error);
-    }
-    return code;
-}
-
 void cuda_algebra_close(cuda_device *cuda)
 {
     cuda_libraries *l = &cuda->libraries;
@@ -380,4 +242,4 @@ void cuda_algebra_close(cuda_device *cuda)
         l->solver_destroy(l->solver);
 }
 
-const grove_algebra cuda_algebra = {product, transform, cholesky, tell};
+const grove_algebra cuda_algebra = {product, transform, cholesky, describe};

@@ -16,6 +16,7 @@ typedef struct CUfunc_st *cuda_function;
 enum {
     CUDA_OUT_OF_MEMORY = 2,
     CUDA_NO_DEVICE = 100,
+    CUDA_NOT_FOUND = 500,
     CUDA_NOT_READY = 600,
     CUDA_COMPUTE_MAJOR = 75, /* device attributes */
     CUDA_COMPUTE_MINOR = 76,
@@ -66,6 +67,8 @@ enum {
     f(module_unload, "cuModuleUnload", (cuda_module module)) \
     f(module_function, "cuModuleGetFunction", (cuda_function *function, cuda_module module, \
       const char *name)) \
+    f(module_global, "cuModuleGetGlobal_v2", (cuda_address *at, size_t *bytes, \
+      cuda_module module, const char *name)) \
     f(launch, "cuLaunchKernel", (cuda_function function, unsigned grid_x, unsigned grid_y, \
       unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, \
       unsigned shared_bytes, cuda_stream stream, void **arguments, void **extra))

@@ -59,6 +59,46 @@ static char *find_file(const grove_kernel *kernel)
     return found;
 }
 
+/* Of a module that was just loaded. */
+static int read_stamp(cuda_device *cuda, cuda_module module, grove_stamp *stamp, grove_error *error)
+{
+    const cuda_driver *driver = &cuda->driver;
+    cuda_stream stream = cuda->down.stream;
+    cuda_address at = 0;
+    size_t bytes = 0;
+    int result = driver->module_global(&at, &bytes, module, "grove_kernel_stamp");
+
+    if (result == CUDA_NOT_FOUND || (!result && bytes != sizeof(*stamp)))
+        return 0;
+    if (!result)
+        result = driver->copy_down(stamp, at, sizeof(*stamp), stream);
+    if (!result)
+        result = driver->stream_synchronize(stream);
+    return cuda_check(cuda, result, "reading the stamp of a kernel's file", error);
+}
+
+/* GROVE_ABI where the file was compiled with headers of another Grove. */
+static int check_stamp(cuda_device *cuda, cuda_module module, const char *path, grove_error *error)
+{
+    const grove_stamp own = GROVE_STAMP;
+    grove_stamp found = {0};
+    int code = read_stamp(cuda, module, &found, error);
+
+    if (code || !memcmp(&own, &found, sizeof(own)))
+        return code;
+    if (!found.args_bytes)
+        return grove_fail(error, GROVE_ABI,
+                          "%s: %s does not say with which headers it was built; build it again "
+                          "with those of this Grove",
+                          cuda->device.name, path);
+    return grove_fail(
+        error, GROVE_ABI,
+        "%s: %s was built with headers of version %d.%d (arguments of %d bytes), this "
+        "Grove has %d.%d (%d bytes); build it again",
+        cuda->device.name, path, found.abi_major, found.abi_minor, found.args_bytes, own.abi_major,
+        own.abi_minor, own.args_bytes);
+}
+
 /* Takes over `path`. */
 static int load_file(cuda_device *cuda, const grove_kernel *kernel, char *path, cuda_module *module,
                      grove_error *error)
@@ -69,20 +109,22 @@ static int load_file(cuda_device *cuda, const grove_kernel *kernel, char *path, 
             free(path);
             return 0;
         }
-    int result = 0;
+    int code;
     if (!grove_path_exists(path))
-        grove_fail(error, GROVE_MISSING, "%s: %s has no code for it: there is no %s",
-                   cuda->device.name, kernel->name, path);
-    else if ((result = cuda->driver.module_load(module, path)))
-        cuda_check(cuda, result, path, error);
-    else {
+        code = grove_fail(error, GROVE_MISSING, "%s: %s has no code for it: there is no %s",
+                          cuda->device.name, kernel->name, path);
+    else
+        code = cuda_check(cuda, cuda->driver.module_load(module, path), path, error);
+    if (!code && (code = check_stamp(cuda, *module, path, error)))
+        cuda->driver.module_unload(*module);
+    if (!code) {
         grove_grow((void **)&cuda->files, &cuda->file_capacity, cuda->file_count,
                    sizeof(cuda_file));
         cuda->files[cuda->file_count++] = (cuda_file){path, *module};
         return 0;
     }
     free(path);
-    return result == CUDA_OUT_OF_MEMORY ? GROVE_NO_MEMORY : result ? GROVE_DEVICE : GROVE_MISSING;
+    return code;
 }
 
 static int load(cuda_device *cuda, const grove_kernel *kernel, bool double_precision,

@@ -54,7 +54,20 @@ bool cuda_libraries_have(cuda_libraries *libraries, int which)
     return libraries->found[which];
 }
 
-void cuda_libraries_tell(cuda_libraries *libraries, char *text, size_t size)
+const char *cuda_libraries_name(int which)
+{
+    return known[which].title;
+}
+
+int cuda_libraries_fail(int which, const char *device, grove_error *error)
+{
+    return grove_fail(error, GROVE_MISSING,
+                      "%s: there is no %s (%s or older); install it with NVIDIA's CUDA toolkit, or "
+                      "have the cpu compute this",
+                      device, known[which].title, known[which].files[0]);
+}
+
+void cuda_libraries_describe(cuda_libraries *libraries, char *text, size_t size)
 {
     size_t at = 0;
 

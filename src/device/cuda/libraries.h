@@ -68,7 +68,11 @@ typedef struct {
  * GROVE_CUDA_LIBRARIES names one file for all of them, or is "none"; where GROVE_CUDA_DRIVER names
  * another driver and this names nothing there is none. */
 bool cuda_libraries_have(cuda_libraries *libraries, int which);
+/* "cuBLAS", ... */
+const char *cuda_libraries_name(int which);
+/* GROVE_MISSING, with a message that says which library is not there, and what to do. */
+int cuda_libraries_fail(int which, const char *device, grove_error *error);
 /* "cuBLAS, cuFFT" or "none": which are there. */
-void cuda_libraries_tell(cuda_libraries *libraries, char *text, size_t size);
+void cuda_libraries_describe(cuda_libraries *libraries, char *text, size_t size);
 
 #endif

@@ -1,0 +1,97 @@
+/* What may be asked of linear algebra, and the host's, which a module computes. */
+#include "device/algebra.h"
+
+#include "base/module.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+static bool fits(int64_t n)
+{
+    return n >= 1 && n <= INT_MAX;
+}
+
+int grove_product_check(const char *device, const grove_product *what, grove_error *error)
+{
+    if (fits(what->rows) && fits(what->columns) && fits(what->inner) && fits(what->count) &&
+        what->stride_a >= 0 && what->stride_b >= 0 && what->stride_c >= 0)
+        return 0;
+    return grove_fail(error, GROVE_INVALID,
+                      "%s: a product of matrices has sizes from 1 to %d, and strides that are not "
+                      "negative",
+                      device, INT_MAX);
+}
+
+int grove_transform_check(const char *device, const grove_transform *what, grove_error *error)
+{
+    bool two = what->rank == 2;
+
+    if ((two || what->rank == 1) && fits(what->size[0]) && (!two || fits(what->size[1])) &&
+        fits(what->count) && (what->sign == 1 || what->sign == -1) &&
+        (!two || what->size[0] <= INT_MAX / what->size[1]))
+        return 0;
+    return grove_fail(error, GROVE_INVALID,
+                      "%s: a transform has one or two sizes, of at most %d numbers together, and "
+                      "sign 1 or -1",
+                      device, INT_MAX);
+}
+
+int grove_cholesky_check(const char *device, const grove_cholesky *what, grove_error *error)
+{
+    if (fits(what->size) && (what->right ? fits(what->count) : what->count == 0))
+        return 0;
+    return grove_fail(error, GROVE_INVALID,
+                      "%s: a Cholesky factor has a size from 1 to %d, and right sides or none",
+                      device, INT_MAX);
+}
+
+static const grove_algebra *open_module(grove_error *error)
+{
+    const grove_algebra_module *module =
+        grove_module_open("algebra", "grove_algebra_api",
+                          "this installation has no module for linear algebra on the cpu, "
+                          "algebra.so; install Grove again",
+                          error);
+
+    if (module && module->version == GROVE_ALGEBRA_VERSION)
+        return &module->algebra;
+    if (module)
+        grove_fail(error, GROVE_ABI,
+                   "the module for linear algebra is of version %d; this Grove needs version %d",
+                   module->version, GROVE_ALGEBRA_VERSION);
+    return NULL;
+}
+
+static int product(grove_device *device, const grove_product *what, bool double_,
+                   grove_error *error)
+{
+    const grove_algebra *algebra = open_module(error);
+
+    return algebra ? algebra->product(device, what, double_, error) : GROVE_MISSING;
+}
+
+static int transform(grove_device *device, const grove_transform *what, bool double_,
+                     grove_error *error)
+{
+    const grove_algebra *algebra = open_module(error);
+
+    return algebra ? algebra->transform(device, what, double_, error) : GROVE_MISSING;
+}
+
+static int cholesky(grove_device *device, const grove_cholesky *what, grove_error *error)
+{
+    const grove_algebra *algebra = open_module(error);
+
+    return algebra ? algebra->cholesky(device, what, error) : GROVE_MISSING;
+}
+
+static void describe(grove_device *device, char *text, size_t size)
+{
+    const grove_algebra *algebra = open_module(NULL);
+
+    snprintf(text, size, "none");
+    if (algebra)
+        algebra->describe(device, text, size);
+}
+
+const grove_algebra grove_algebra_host = {product, transform, cholesky, describe};
