@@ -47,6 +47,7 @@ typedef struct {
     int flights;      /* their number */
     int64_t number;   /* of the present tile */
     grove_tile at;    /* the present tile */
+    int64_t turn;     /* the device's, where accumulators gather */
     bool small;       /* it is as small as can be */
     grove_progress *progress;
 } pipeline;
@@ -373,6 +374,8 @@ static grove_accumulator *accumulator_of(grove_run *run, const grove_step *step)
     grove_root *root = &line->pass->roots[step->root];
     grove_program *p = line->pass->program;
 
+    if (seen(line, root))
+        return NULL;
     if (!root->accumulator)
         root->accumulator = grove_accumulator_new(line->schedule->session, step->node, &p->block,
                                                   p->divided, step->flagged);
@@ -388,6 +391,23 @@ static void drop_writing(writing *w)
     w->count = 0;
 }
 
+/* Devices take tiles in turn; where something is gathered over them, contiguous times each, of
+ * which those of later devices begin with a block's first. */
+static int64_t choose_turn(pipeline *line)
+{
+    const grove_block *block = &line->pass->program->block;
+    int64_t time = line->at.first[GROVE_CUT_TIME], times = block->count[GROVE_CUT_TIME];
+    bool collects = false;
+
+    for (int i = 0; i < line->pass->root_count; i++)
+        collects = collects || line->pass->roots[i].kind == GROVE_ROOT_COLLECT;
+    if (!collects)
+        return line->number;
+    if (times && time % GROVE_ACCUMULATOR_BLOCK == 0)
+        line->turn = time * line->schedule->session->device_count / times;
+    return line->turn;
+}
+
 static int run_tile(pipeline *line, const grove_tile *next)
 {
     writing *w = writing_of(line, 0);
@@ -400,7 +420,7 @@ static int run_tile(pipeline *line, const grove_tile *next)
     if (!code && next)
         code = read_ahead(line, next);
     grove_tile_set(line->pass, &line->at);
-    grove_devices_choose(w->job.session, line->number);
+    grove_devices_choose(w->job.session, choose_turn(line));
     if (!code && grove_interrupted())
         code = GROVE_INTERRUPTED;
     if (!code) {

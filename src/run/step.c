@@ -301,8 +301,8 @@ static void account(grove_run *run, const grove_step *step, double began, double
 
 static int run_root(grove_run *run, const grove_step *step)
 {
-    int code = step->collects ? grove_reduce_input(run, step, run->accumulator_of(run, step))
-                              : run->take(run, step);
+    grove_accumulator *to = step->collects ? run->accumulator_of(run, step) : NULL;
+    int code = to ? grove_reduce_input(run, step, to) : step->collects ? 0 : run->take(run, step);
 
     grove_usage_count_for(run->session, step->node);
     return code;

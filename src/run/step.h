@@ -14,8 +14,8 @@ struct grove_run {
     /* What a root does with the values of its inputs (steps of the program, which still hold
      * theirs). */
     int (*take)(grove_run *run, const grove_step *root);
-    grove_accumulator *(*accumulator_of)(grove_run *run,
-                                         const grove_step *root); /* of a collector */
+    /* Of a collector; NULL: it has this tile already. */
+    grove_accumulator *(*accumulator_of)(grove_run *run, const grove_step *root);
     void *context;
 };
 
