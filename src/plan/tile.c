@@ -52,6 +52,19 @@ void grove_tile_set(const grove_pass *pass, const grove_tile *spot)
     }
 }
 
+int64_t grove_tile_device(const grove_pass *pass, const grove_tile *spot, int64_t number,
+                          int64_t device, int devices)
+{
+    int64_t time = spot->first[GROVE_CUT_TIME], times = pass->program->block.count[GROVE_CUT_TIME];
+    bool collects = false;
+
+    for (int i = 0; i < pass->root_count; i++)
+        collects = collects || pass->roots[i].kind == GROVE_ROOT_COLLECT;
+    if (!collects)
+        return number;
+    return times && time % GROVE_ACCUMULATOR_BLOCK == 0 ? time * devices / times : device;
+}
+
 /* Results that are gathered depend on which axes are cut. */
 static bool may_divide(const grove_pass *pass, int cut)
 {

@@ -15,6 +15,11 @@ grove_tile grove_tile_begin(const grove_pass *pass);
 bool grove_tile_advance(const grove_pass *pass, grove_tile *spot);
 /* Makes it the program's tile. */
 void grove_tile_set(const grove_pass *pass, const grove_tile *spot);
+/* Which of the devices computes a tile, the last one having been computed by `device`. They take
+ * turns by the tiles' numbers; where something is gathered over tiles each has contiguous times, of
+ * which those of later devices begin with a block's first. */
+int64_t grove_tile_device(const grove_pass *pass, const grove_tile *spot, int64_t number,
+                          int64_t device, int devices);
 /* Half as many cells along one axis, here and from now on: false when that cannot be, since there
  * is one cell or the order of tiles would change. What the program kept of larger tiles is let go.
  */

@@ -47,7 +47,7 @@ typedef struct {
     int flights;      /* their number */
     int64_t number;   /* of the present tile */
     grove_tile at;    /* the present tile */
-    int64_t turn;     /* the device's, where accumulators gather */
+    int64_t device;   /* of the present tile; counted on and on where they take turns */
     bool small;       /* it is as small as can be */
     grove_progress *progress;
 } pipeline;
@@ -391,23 +391,6 @@ static void drop_writing(writing *w)
     w->count = 0;
 }
 
-/* Devices take tiles in turn; where something is gathered over them, contiguous times each, of
- * which those of later devices begin with a block's first. */
-static int64_t choose_turn(pipeline *line)
-{
-    const grove_block *block = &line->pass->program->block;
-    int64_t time = line->at.first[GROVE_CUT_TIME], times = block->count[GROVE_CUT_TIME];
-    bool collects = false;
-
-    for (int i = 0; i < line->pass->root_count; i++)
-        collects = collects || line->pass->roots[i].kind == GROVE_ROOT_COLLECT;
-    if (!collects)
-        return line->number;
-    if (times && time % GROVE_ACCUMULATOR_BLOCK == 0)
-        line->turn = time * line->schedule->session->device_count / times;
-    return line->turn;
-}
-
 static int run_tile(pipeline *line, const grove_tile *next)
 {
     writing *w = writing_of(line, 0);
@@ -420,7 +403,9 @@ static int run_tile(pipeline *line, const grove_tile *next)
     if (!code && next)
         code = read_ahead(line, next);
     grove_tile_set(line->pass, &line->at);
-    grove_devices_choose(w->job.session, choose_turn(line));
+    line->device = grove_tile_device(line->pass, &line->at, line->number, line->device,
+                                     w->job.session->device_count);
+    grove_devices_choose(w->job.session, line->device);
     if (!code && grove_interrupted())
         code = GROVE_INTERRUPTED;
     if (!code) {
