@@ -249,7 +249,7 @@ static void by_host(grove_device *device, const grove_args *args)
 
 static void by_device(grove_device *device, const grove_args *args)
 {
-    ck_assert_int_eq(device->launch(device, &grove_array_reduce, args, false, errors), 0);
+    ck_assert_int_eq(grove_device_launch(device, &grove_array_reduce, args, false, errors), 0);
 }
 
 START_TEST(the_host_has_the_bits_of_the_tree)
@@ -271,9 +271,9 @@ static void *send(grove_device *device, const void *from, size_t bytes)
 {
     void *to;
 
-    ck_assert_int_eq(device->allocate(device, bytes, &to, errors), 0);
-    ck_assert_int_eq(device->upload(device, to, from, bytes, errors), 0);
-    ck_assert_int_eq(device->ready(device, to, errors), 0);
+    ck_assert_int_eq(grove_device_allocate(device, bytes, &to, errors), 0);
+    ck_assert_int_eq(grove_device_upload(device, to, from, bytes, errors), 0);
+    ck_assert_int_eq(grove_device_ready(device, to, errors), 0);
     return to;
 }
 
@@ -295,16 +295,16 @@ START_TEST(the_device_has_the_bits_of_the_tree)
                 send(device, p.flags, (size_t)p.cells), send(device, junk, sums),
                 send(device, junk, counts), send(device, junk, 3 * sums)};
     in_pieces(&p, &m, cuts[_i / SETUPS], by_device, device);
-    ck_assert_int_eq(device->download(device, p.sum, m.sum, sums, errors), 0);
-    ck_assert_int_eq(device->download(device, p.count, m.count, counts, errors), 0);
-    ck_assert_int_eq(device->wait(device, errors), 0);
+    ck_assert_int_eq(grove_device_download(device, p.sum, m.sum, sums, errors), 0);
+    ck_assert_int_eq(grove_device_download(device, p.count, m.count, counts, errors), 0);
+    ck_assert_int_eq(grove_device_wait(device, errors), 0);
     compare(&p);
     ck_assert_uint_eq(grove_error_count(errors), 0);
-    device->release(device, m.numbers, numbers);
-    device->release(device, m.flags, (size_t)p.cells);
-    device->release(device, m.sum, sums);
-    device->release(device, m.count, counts);
-    device->release(device, m.nodes, 3 * sums);
+    grove_device_release(device, m.numbers, numbers);
+    grove_device_release(device, m.flags, (size_t)p.cells);
+    grove_device_release(device, m.sum, sums);
+    grove_device_release(device, m.count, counts);
+    grove_device_release(device, m.nodes, 3 * sums);
     free(junk);
     end(&p);
     cuda_testing_close(device);

@@ -298,18 +298,16 @@ static int merge_branch(const grove_accumulator *acc, branch *a, branch *b)
                           (long long)a->next);
     if (to->axis && to->axis->kind == GROVE_AXIS_TIME) {
         code = grove_block_sums_merge(acc->session, to, from, b->next);
-    } else { /* the same cells; or, of min and max and along time, those that it has */
-        bool kept = false;
+    } else { /* those cells along time that it has */
         memcpy(space, from->range, sizeof(space));
         for (int d = 0; d < from->axes; d++)
             if (space[d].axis == acc->block.axis[GROVE_CUT_TIME]) {
                 space[d].first = b->first;
                 space[d].count = b->next - b->first;
-                kept = true;
             }
         code = grove_block_sums_fetch(acc->session, from);
         if (!code)
-            code = grove_block_sums_add(acc->session, to, from, space, from->axes, kept);
+            code = grove_block_sums_add(acc->session, to, from, space, from->axes, true);
     }
     a->next = b->next;
     free_branch(b);
@@ -372,6 +370,75 @@ int grove_accumulator_finish(grove_accumulator *a, const grove_range *space, boo
         *value = NULL;
     }
     return code;
+}
+
+/* ---- as bytes ---- */
+
+typedef struct {
+    int64_t first, next, bytes[3]; /* times; of sums, counts, nodes */
+} header;
+
+void *grove_accumulator_save(grove_accumulator *a, size_t *bytes)
+{
+    int code = join(a);
+    branch *b = a->branch_count ? a->branches : NULL;
+    grove_block_sums *sums = b ? b->sums[a->count - 1] : NULL;
+    header head = {b ? b->first : 0, b ? b->next : 0, {0}};
+
+    if (code || (sums && grove_block_sums_fetch(a->session, sums)))
+        return NULL;
+    grove_buffer *const parts[3] = {sums ? sums->sum : NULL, sums ? sums->count : NULL,
+                                    sums ? sums->nodes : NULL};
+    *bytes = sizeof(head);
+    for (int i = 0; i < 3; i++) {
+        head.bytes[i] = parts[i] ? (int64_t)grove_buffer_bytes(parts[i]) : 0;
+        *bytes += (size_t)head.bytes[i];
+    }
+    char *to = grove_alloc(*bytes), *at = to + sizeof(head);
+    memcpy(to, &head, sizeof(head));
+    for (int i = 0; i < 3; i++) {
+        if (parts[i])
+            memcpy(at, grove_buffer_host(parts[i], NULL), (size_t)head.bytes[i]);
+        at += head.bytes[i];
+    }
+    return to;
+}
+
+int grove_accumulator_load(grove_accumulator *a, const void *from, size_t bytes)
+{
+    const grove_node *in = a->node->inputs[0].node;
+    grove_range space[GROVE_MAX_AXES];
+    size_t wanted = sizeof(header);
+    header head;
+
+    memcpy(&head, from, bytes < sizeof(head) ? bytes : sizeof(head));
+    if (bytes == wanted) /* nothing was added to it */
+        return 0;
+    for (int d = 0; d < in->axis_count; d++) {
+        space[d] = (grove_range){in->axes[d], 0, in->axes[d]->size};
+        if (in->axes[d] == a->block.axis[GROVE_CUT_TIME])
+            space[d].first = head.first;
+    }
+    a->branches = grove_alloc(sizeof(branch));
+    a->branch_count = 1;
+    branch *b = a->branches;
+    *b = (branch){.device = a->session->device, .first = head.first, .next = head.next};
+    grove_block_sums **sums = &b->sums[a->count - 1];
+    int code =
+        grove_block_sums_store(a->session, sums_for(a, a->count - 1, space, in->axis_count, sums));
+    if (code)
+        return code;
+    grove_buffer *const parts[3] = {(*sums)->sum, (*sums)->count, (*sums)->nodes};
+    for (int i = 0; i < 3; i++) {
+        size_t own = parts[i] ? grove_buffer_bytes(parts[i]) : 0;
+        if (bytes < wanted + own || head.bytes[i] != (int64_t)own)
+            return grove_fail(a->session->error, GROVE_INVALID,
+                              "'%s': these are not the bytes of its sums", a->node->name);
+        if (parts[i])
+            memcpy(grove_buffer_host(parts[i], NULL), (const char *)from + wanted, own);
+        wanted += own;
+    }
+    return 0;
 }
 
 uint64_t grove_accumulator_bytes(const grove_node *node, const grove_range *space, int axes,

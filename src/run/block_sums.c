@@ -9,19 +9,24 @@
 
 #include "../kernels/reduce/reduce.h"
 
+/* Whether any order gives the same bits: there are no blocks then. */
+static bool is_exact(const grove_block_sums *sums)
+{
+    return sums->how == GROVE_REDUCE_MIN || sums->how == GROVE_REDUCE_MAX;
+}
+
 grove_block_sums *grove_block_sums_new(grove_reduce how, const grove_range *range, int axes,
                                        int elements, int parts, bool counted,
                                        const grove_axis *axis, int64_t begin)
 {
     grove_block_sums *sums = grove_alloc(sizeof(*sums));
-    bool exact = how == GROVE_REDUCE_MIN || how == GROVE_REDUCE_MAX;
 
     sums->how = how;
     sums->axes = axes;
     sums->elements = elements;
     sums->parts = parts;
     sums->counted = counted;
-    sums->axis = exact ? NULL : axis;
+    sums->axis = axis;
     sums->begin = begin;
     memcpy(sums->range, range, (size_t)axes * sizeof(*range));
     return sums;
@@ -39,7 +44,7 @@ void grove_block_sums_free(grove_block_sums *sums)
 
 void grove_block_sums_keep_nodes(grove_block_sums *sums, const grove_range *range, int axes)
 {
-    if (!sums->axis)
+    if (!sums->axis || is_exact(sums))
         return;
     sums->levels = grove_reduce_levels(sums->axis->size);
     sums->node_axes = axes;
@@ -175,7 +180,7 @@ static int begin(grove_session *session, grove_launch *launch, grove_block_sums 
                        GROVE_REDUCE_NODES + 1);
     for (int d = 0; d < axes; d++) {
         *any = *any && space[d].count > 0;
-        if (space[d].axis == to->axis) {
+        if (space[d].axis == to->axis && !is_exact(to)) {
             state.axis = d;
             state.end = to->axis->size;
         }
@@ -286,21 +291,35 @@ int grove_block_sums_merge(grove_session *session, grove_block_sums *to, grove_b
     if (code)
         return code;
     double *sum = numbers_of(to->sum), *nodes = numbers_of(to->nodes);
-    push_nodes(&state, nodes, numbers_of(from->nodes), from->begin / GROVE_REDUCE_BLOCK, high,
-               count * to->parts);
-    memcpy(sum, numbers_of(from->sum), (size_t)(count * to->parts) * sizeof(double));
-    if (end == size && !to->begin)
-        grove_reduce_close(&state, nodes, sum, count * to->parts, last);
+    double *more = numbers_of(from->sum);
+    if (is_exact(to)) {
+        for (int64_t i = 0; i < count * to->parts; i++)
+            sum[i] = grove_reduce_add(state.how, sum[i], more[i]);
+    } else {
+        push_nodes(&state, nodes, numbers_of(from->nodes), from->begin / GROVE_REDUCE_BLOCK, high,
+                   count * to->parts);
+        memcpy(sum, more, (size_t)(count * to->parts) * sizeof(double));
+        if (end == size && !to->begin)
+            grove_reduce_close(&state, nodes, sum, count * to->parts, last);
+    }
     if (to->count) {
         int64_t *good = grove_buffer_host(to->count, NULL);
-        const int64_t *more = grove_buffer_host(from->count, NULL);
+        const int64_t *others = grove_buffer_host(from->count, NULL);
         for (int64_t i = 0; i < count; i++)
-            good[i] += more[i];
+            good[i] += others[i];
     }
     return 0;
 }
 
 /* ---- results ---- */
+
+int grove_block_sums_store(grove_session *session, grove_block_sums *sums)
+{
+    uint64_t bytes = cells_of(sums->range, sums->axes) * (uint64_t)number_bytes(sums);
+
+    sums->sum = grove_buffer_new(session->host, bytes, session->error);
+    return sums->sum ? make_storage(session, sums, false) : GROVE_NO_MEMORY;
+}
 
 /* Nothing was added: an axis without cells. */
 static int fill_empty(grove_session *session, grove_block_sums *sums)
@@ -308,8 +327,7 @@ static int fill_empty(grove_session *session, grove_block_sums *sums)
     double zero = grove_reduce_zero((int)sums->how);
     size_t numbers = cells_of(sums->range, sums->axes) * (size_t)(sums->elements * sums->parts);
 
-    sums->sum = grove_buffer_new(session->host, numbers * sizeof(double), session->error);
-    int code = sums->sum ? make_storage(session, sums, false) : GROVE_NO_MEMORY;
+    int code = grove_block_sums_store(session, sums);
     double *sum = code ? NULL : grove_buffer_host(sums->sum, NULL);
     for (size_t i = 0; sum && i < numbers; i++)
         sum[i] = zero;

@@ -19,7 +19,8 @@ typedef struct {
     grove_buffer *sum, *count, *nodes;      /* made where the first numbers are */
 } grove_block_sums;
 
-/* Without storage as yet. `axis`, from cell `begin` on, may be NULL. Min and max need no blocks. */
+/* Without storage as yet. `axis`, from cell `begin` on, may be NULL. Min and max have no blocks:
+ * any order gives their bits. */
 grove_block_sums *grove_block_sums_new(grove_reduce how, const grove_range *range, int axes,
                                        int elements, int parts, bool counted,
                                        const grove_axis *axis, int64_t begin);
@@ -45,6 +46,8 @@ int grove_block_sums_add(grove_session *session, grove_block_sums *to, grove_blo
  * use afterwards. */
 int grove_block_sums_merge(grove_session *session, grove_block_sums *to, grove_block_sums *from,
                            int64_t end);
+/* Makes storage on the host, for the caller to fill. */
+int grove_block_sums_store(grove_session *session, grove_block_sums *sums);
 /* Brings them to the host, for reading and writing there. */
 int grove_block_sums_fetch(grove_session *session, grove_block_sums *sums);
 
