@@ -65,6 +65,8 @@ static const option options[] = {
      LINE(logarithmic)},
     {"cuda", NULL, NULL, "with a kernel of its own for GPUs, its Makefile and test", FLAG,
      LINE(cuda)},
+    {"tree", NULL, "FILE", "a tree file that uses the class (default: the class's example)", TEXT,
+     LINE(tree)},
     {"folder", NULL, "DIR", "where to (default: a new folder of that name)", TEXT, LINE(folder)},
 };
 enum { OPTIONS = sizeof(options) / sizeof(options[0]) };
