@@ -21,3 +21,4 @@ for seed in 0 3 5; do
     "$build/tests/test-session"
     "$build/tests/test-conformance-sessions"
 done
+"$build/tests/test-conformance"
