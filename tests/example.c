@@ -92,7 +92,7 @@ const char *example_tree(testing *t, const grove_class *class_, const char *more
     for (size_t i = 0; i < sizeof(preamble) / sizeof(preamble[0]); i++) {
         bool same = name_length(preamble[i]) == strlen(name) &&
                     strncmp(preamble[i], name, strlen(name)) == 0;
-        if (!same && !(class_->flags & GROVE_CLASS_DATA)) /* leaves are made from nothing */
+        if (!same && !(class_->kind == GROVE_CLASS_DATA)) /* leaves are made from nothing */
             grove_text_add(&text, "%s\n", preamble[i]);
     }
     grove_text_add(&text, "%s\n%s", example, more ? more : "");
@@ -113,6 +113,11 @@ bool example_try(testing *t, const char *more)
     return built;
 }
 
+const char *example_object(const grove_input *input)
+{
+    return !strcmp(input->object, "sky") ? "S" : "obs";
+}
+
 char *example_call(const grove_class *class_, const char *name, const char *more)
 {
     grove_text text = {0};
@@ -122,8 +127,8 @@ char *example_call(const grove_class *class_, const char *name, const char *more
     for (const grove_input *in = class_->inputs; in && in->name; in++, comma = ", ") {
         bool real = in->handing == GROVE_AS_REAL || in->handing == GROVE_AS_DOUBLE;
         const char *cell = in->shapes & GROVE_MATRIX ? "D" : "select(D, element=YX)";
-        if (in->kind >= GROVE_SKY)
-            grove_text_add(&text, "%s%s", comma, in->kind == GROVE_SKY ? "S" : "obs");
+        if (in->kind == GROVE_OBJECT)
+            grove_text_add(&text, "%s%s", comma, example_object(in));
         else
             grove_text_add(&text, real ? "%sreal(%s)" : "%s%s", comma, cell);
     }

@@ -21,6 +21,8 @@ bool example_try(testing *t, const char *more);
  * hundredth of them: D), options that must be given, and `more` ("smear=both", may be NULL); a
  * statement for example_try, which may not build it. Caller frees. */
 char *example_call(const grove_class *class_, const char *name, const char *more);
+/* The name in these trees of the object that an input wants. */
+const char *example_object(const grove_input *input);
 /* The nodes of the class in the tree, at most `most`; how many. */
 int example_nodes(const testing *t, const grove_class *class_, grove_node **nodes, int most);
 

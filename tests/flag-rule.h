@@ -34,9 +34,9 @@ static inline unsigned flag_rule(const grove_class *class_, const testing_call *
 
     if (!bits)
         return 0;
-    if (class_->flags & GROVE_CLASS_MIX_FLAGS)
+    if (class_->flag_rule == GROVE_FLAGS_MIX)
         return result;
-    if (class_->flags & GROVE_CLASS_PRODUCT_FLAGS) {
+    if (class_->flag_rule == GROVE_FLAGS_PRODUCT) {
         const grove_view *other = &call->args.in[1 - k];
         bool both = k < 2 && jones && other->data && other->shape != GROVE_VECTOR;
         unsigned there = both ? other->shape == GROVE_MATRIX ? 15 : 9 : 0,
@@ -56,7 +56,7 @@ static inline unsigned flag_rule(const grove_class *class_, const testing_call *
         result = bits;
     else if (jones && in != GROVE_SCALAR && out != GROVE_SCALAR)
         result = flag_rule_gather(flag_rule_spread(bits, in), out);
-    if (class_->flags & GROVE_CLASS_TRANSPOSE_FLAGS && out == GROVE_MATRIX)
+    if (class_->flag_rule == GROVE_FLAGS_TRANSPOSE && out == GROVE_MATRIX)
         result = (result & 9) | (result & 2) << 1 | (result & 4) >> 1;
     return result;
 }

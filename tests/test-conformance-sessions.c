@@ -67,14 +67,14 @@ static void take(int i)
 
 static bool has_value(void)
 {
-    return !(class_->flags & (GROVE_CLASS_DATA | GROVE_CLASS_ACTION));
+    return class_->kind != GROVE_CLASS_DATA && class_->kind != GROVE_CLASS_ACTION;
 }
 
 /* ---- values ---- */
 
 static bool sums(const grove_node *node)
 {
-    if (node->class_ && node->class_->flags & GROVE_CLASS_REDUCE)
+    if (node->class_ && node->class_->kind == GROVE_CLASS_REDUCTION)
         return true;
     for (int k = 0; k < node->input_count; k++)
         if (node->inputs[k].node && sums(node->inputs[k].node))
@@ -118,7 +118,7 @@ static void check_values(const grove_node *node, bool single)
     for (size_t i = 0; i < numbers; i++)
         ck_assert_msg(isfinite(creal(x.at[i])) && isfinite(cimag(x.at[i])), "%s (%s): not finite",
                       class_->name, node->name);
-    if (!(class_->flags & GROVE_CLASS_REDUCE))
+    if (!(class_->kind == GROVE_CLASS_REDUCTION))
         check_plain(node, &x, flags[0], single);
     for (int i = 1; i < VARIANTS; i++) {
         options = variant(i, single);
@@ -213,7 +213,7 @@ START_TEST(flags_follow_the_rule)
     bool done = false, must = false;
 
     take(_i);
-    if (!has_value() || class_->flags & (GROVE_CLASS_REDUCE | GROVE_CLASS_SELECT))
+    if (!has_value() || class_->kind != GROVE_CLASS_VALUE)
         return;
     for (int n = 0; n < node_count; n++)
         check_flags(nodes[n]);
@@ -265,7 +265,7 @@ START_TEST(actions_run_in_any_tiles)
     unsigned char *flags[2] = {NULL, NULL};
 
     class_ = example_class(&t, example_classes(&t, NULL)[_i]);
-    for (int i = 0; i < 2 * VARIANTS && class_->flags & GROVE_CLASS_ACTION; i++) {
+    for (int i = 0; i < 2 * VARIANTS && class_->kind == GROVE_CLASS_ACTION; i++) {
         grove_session_options options = variant(i % VARIANTS, i >= VARIANTS);
         take(_i);
         ck_assert_msg(t.tree->action_count == 1, "%s: its example has no action", class_->name);

@@ -36,8 +36,7 @@ static void teardown(void)
 
 static bool computes(void)
 {
-    return !(class_->flags &
-             (GROVE_CLASS_DATA | GROVE_CLASS_ACTION | GROVE_CLASS_REDUCE | GROVE_CLASS_SELECT));
+    return class_->kind == GROVE_CLASS_VALUE;
 }
 
 /* Class number i, with its example. */
@@ -125,8 +124,6 @@ static bool is_word_of(const char *choices, const char *word)
 /* Written where a user would write it, the default is what its option wants. */
 static void check_default(const grove_option *op)
 {
-    static const char *const names[] = {[GROVE_SKY - GROVE_SKY] = "S",
-                                        [GROVE_OBSERVATION - GROVE_SKY] = "obs"};
     grove_text more = {0};
 
     if (!op->initial || !strcmp(op->initial, "none"))
@@ -137,8 +134,8 @@ static void check_default(const grove_option *op)
         return;
     }
     for (const grove_input *in = class_->inputs; in && in->name; in++)
-        if (in->kind >= GROVE_SKY && strcmp(in->name, names[in->kind - GROVE_SKY]) != 0)
-            grove_text_add(&more, "%s = %s\n", in->name, names[in->kind - GROVE_SKY]);
+        if (in->kind == GROVE_OBJECT && strcmp(in->name, example_object(in)) != 0)
+            grove_text_add(&more, "%s = %s\n", in->name, example_object(in));
     grove_text_add(&more, "the_default = %s\n", op->initial);
     example_tree(&t, class_, more.at);
     free(more.at);
@@ -356,7 +353,7 @@ START_TEST(single_precision_is_near_double)
 {
     take(_i);
     for (int n = 0; n < node_count; n++) {
-        if (class_->flags & (GROVE_CLASS_DATA | GROVE_CLASS_ACTION))
+        if (class_->kind == GROVE_CLASS_DATA || class_->kind == GROVE_CLASS_ACTION)
             continue;
         testing_value values[2];
         for (int single = 0; single < 2; single++) {
@@ -441,7 +438,7 @@ static size_t number_bytes(const grove_form *form)
 static grove_array read_block(grove_node *leaf, const grove_member *member, const int64_t *first,
                               const int64_t *count)
 {
-    grove_array block = {.axes = member->axis_count, .cells = 1, .form = member->form};
+    grove_array block = {.axes = member->axis_count, .cells = 1, .form = &member->form};
 
     for (int d = 0; d < block.axes; d++) {
         block.range[d] = (grove_range){member->axes[d], first[d], count[d]};
@@ -451,8 +448,8 @@ static grove_array read_block(grove_node *leaf, const grove_member *member, cons
     block.data = calloc((size_t)block.cells + 1, number_bytes(&member->form));
     if (member->form.flags)
         block.flags = calloc((size_t)block.cells + 1, 1);
-    ck_assert_msg(leaf->class_->read(leaf, member->name, &block) == 0, "%s.%s: %s", class_->name,
-                  member->name, grove_error_message(t.error, 0));
+    ck_assert_msg(leaf->class_->read(leaf, NULL, member->name, &block) == 0, "%s.%s: %s",
+                  class_->name, member->name, grove_error_message(t.error, 0));
     return block;
 }
 
@@ -531,7 +528,7 @@ static void check_list(const grove_node *leaf)
 START_TEST(members_are_read_in_any_blocks)
 {
     take(_i);
-    for (int n = 0; n < node_count && class_->flags & GROVE_CLASS_DATA; n++) {
+    for (int n = 0; n < node_count && class_->kind == GROVE_CLASS_DATA; n++) {
         ck_assert_msg(nodes[n]->member_count > 0, "%s: no members", class_->name);
         check_list(nodes[n]);
         for (size_t i = 0; i < nodes[n]->member_count; i++) {
