@@ -183,8 +183,8 @@ GROVE_CLASS(sky_model) = {
                   "rotation_measure, rotation_reference, shape, absolute_angle",
     .group = "data",
     .options = options,
-    .flags = GROVE_CLASS_DATA,
-    .object = GROVE_SKY,
+    .kind = GROVE_CLASS_DATA,
+    .object = "sky",
     .open = open_sky,
     .example = "S = sky_model(\"3C147.lsm.html\")",
 };

@@ -6,7 +6,7 @@
 static const grove_kernel kernel = GROVE_KERNEL(copy_doubles);
 
 static const grove_input inputs[] = {
-    {"obs", GROVE_OBSERVATION, "the observation"},
+    {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
     {0},
 };
 
@@ -24,10 +24,8 @@ GROVE_CLASS(uvw) = {
     .group = "coordinates",
     .inputs = inputs,
     .options = options,
-    .output = {.shape = GROVE_VECTOR,
-               .vector = 3,
-               .precision = GROVE_PRECISION_DOUBLE,
-               .unit = {.m = 1}},
+    .output = GROVE_FORM(.shape = GROVE_VECTOR, .vector = 3, .precision = GROVE_PRECISION_DOUBLE,
+                         .unit = {.m = 1}),
     .kernel = &kernel,
     .example = "length = norm(uvw(obs))",
 };

@@ -38,9 +38,14 @@
 #define GROVE_FN static inline
 #endif
 
-enum { GROVE_MAX_AXES = 8, GROVE_MAX_INPUTS = 16, GROVE_STATE_BYTES = 256 };
+enum {
+    GROVE_MAX_AXES = 8,
+    GROVE_MAX_INPUTS = 16,
+    GROVE_MAX_VECTOR = 64, /* elements of a vector */
+    GROVE_STATE_BYTES = 256
+};
 
-/* Cell shapes. A vector has 1 to 64 elements. */
+/* Cell shapes. */
 enum { GROVE_SCALAR = 1, GROVE_DIAGONAL = 2, GROVE_MATRIX = 4, GROVE_VECTOR = 8 };
 
 /* Kinds of axes that the framework knows; every other name is GROVE_AXIS_OTHER. The order is the

@@ -98,7 +98,8 @@ START_TEST(sessions_give_the_plain_value)
 
     ck_assert_msg(class_ && !grove_fixture_take(fixture, class_, NULL), "%s: %s", name,
                   grove_error_message(t.error, 0));
-    if (grove_class_is_data(class_) || grove_class_is_action(class_))
+    if (grove_class_is_data(class_) || grove_class_is_action(class_) ||
+        grove_class_is_reduction(class_))
         return;
     ck_assert_int_gt(fixture->node_count, 0);
     for (int n = 0; n < 2 * fixture->node_count; n++)

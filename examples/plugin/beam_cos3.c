@@ -8,8 +8,8 @@
 static const grove_kernel kernel = GROVE_KERNEL(beam_cos3);
 
 static const grove_input inputs[] = {
-    {"sky", GROVE_SKY, "the sources whose directions are meant"},
-    {"obs", GROVE_OBSERVATION, "pointing and frequencies"},
+    {"sky", GROVE_OBJECT, "the sources whose directions are meant", .object = "sky"},
+    {"obs", GROVE_OBJECT, "pointing and frequencies", .object = "observation"},
     {0},
 };
 

@@ -203,10 +203,12 @@ void grove_conformance_actions(grove_conformance *c)
 /* ---- runs that fail ---- */
 
 /* Fails at the second tile along time. */
-static int write_failure(grove_node *node, const grove_array *inputs, int count)
+static int write_failure(const grove_node *node, void *run, const grove_array *const *inputs,
+                         int count)
 {
+    (void)run;
     (void)count;
-    if (inputs[0].axes && !inputs[0].range[0].first)
+    if (inputs[0]->axes && !inputs[0]->range[0].first)
         return 0;
     return grove_node_fail(node, GROVE_INVALID, "fails, as it is meant to");
 }
@@ -219,7 +221,7 @@ static const grove_input failure_inputs[] = {
 static const grove_class failure = {
     GROVE_CLASS_HEAD(test_failure), .doc = "An action that fails, for tests of other actions.",
     .output_doc = "nothing",        .group = "actions",
-    .inputs = failure_inputs,       .flags = GROVE_CLASS_ACTION,
+    .inputs = failure_inputs,       .kind = GROVE_CLASS_ACTION,
     .write = write_failure,         .example = "f = test_failure(1)"};
 
 void grove_conformance_aborts(grove_conformance *c)

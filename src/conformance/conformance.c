@@ -16,6 +16,7 @@ static const struct {
     {"all of the output is written, and nothing else", grove_conformance_storage},
     {"a block is that part of the whole", grove_conformance_blocks},
     {"axes that no input has change nothing", grove_conformance_axes},
+    {"inputs that are declared linear are", grove_conformance_linear},
     {"flags reach what a flagged element changes", grove_conformance_spoilt},
     {"flags follow the declared rule", grove_conformance_flags},
     {"tiles, threads and cache change nothing", grove_conformance_tiles},

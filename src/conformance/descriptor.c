@@ -43,8 +43,8 @@ static bool is_word_of(const char *choices, const char *word)
 static void add_objects(const grove_class *class_, grove_text *text)
 {
     for (const grove_input *in = class_->inputs; in && in->name; in++) {
-        const char *object = in->kind == GROVE_SKY ? "S" : "obs";
-        if (in->kind >= GROVE_SKY && strcmp(in->name, object) != 0)
+        const char *object = grove_fixture_object(in);
+        if (in->kind == GROVE_OBJECT && strcmp(in->name, object) != 0)
             grove_text_add(text, "%s = %s\n", in->name, object);
     }
 }

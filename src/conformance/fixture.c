@@ -249,6 +249,11 @@ int grove_fixture_take(grove_fixture *fixture, const grove_class *class_, const 
     return code;
 }
 
+const char *grove_fixture_object(const grove_input *input)
+{
+    return grove_equal(input->object, "sky") ? "S" : "obs";
+}
+
 /* "again = class(...)" with data of all elements, or one of them, for all value inputs (one
  * hundredth of them: D), options that must be given, and `more` ("smear=both", may be NULL). */
 static bool take_call(grove_fixture *fixture, const grove_class *class_, const char *more)
@@ -263,8 +268,8 @@ static bool take_call(grove_fixture *fixture, const grove_class *class_, const c
     for (const grove_input *in = class_->inputs; in && in->name; in++, comma = ", ") {
         bool real = in->handing == GROVE_AS_REAL || in->handing == GROVE_AS_DOUBLE;
         const char *cell = in->shapes & GROVE_MATRIX ? "D" : "select(D, element=YX)";
-        if (in->kind >= GROVE_SKY)
-            grove_text_add(&text, "%s%s", comma, in->kind == GROVE_SKY ? "S" : "obs");
+        if (in->kind == GROVE_OBJECT)
+            grove_text_add(&text, "%s%s", comma, grove_fixture_object(in));
         else
             grove_text_add(&text, real ? "%sreal(%s)" : "%s%s", comma, cell);
     }

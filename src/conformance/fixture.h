@@ -40,6 +40,9 @@ bool grove_fixture_next(grove_fixture *fixture, const grove_class *class_, int *
 /* A call of the class on data that are flagged, if that can be built: nodes has this one. */
 bool grove_fixture_take_flagged(grove_fixture *fixture, const grove_class *class_);
 
+/* The name that trees have for the object that an input wants. */
+const char *grove_fixture_object(const grove_input *input);
+
 /* A session on the present tree: cpu or as the options say. NULL with a message. */
 grove_session *grove_fixture_session(grove_fixture *fixture, const grove_session_options *options);
 /* The value of a node; drop it before the session goes. NULL with a message. */
@@ -50,20 +53,19 @@ int grove_fixture_run(grove_fixture *fixture, const grove_session_options *optio
 /* What kind of class it is. */
 static inline bool grove_class_is_data(const grove_class *class_)
 {
-    return (class_->flags & GROVE_CLASS_DATA) != 0;
+    return class_->kind == GROVE_CLASS_DATA;
 }
 static inline bool grove_class_is_action(const grove_class *class_)
 {
-    return (class_->flags & GROVE_CLASS_ACTION) != 0;
+    return class_->kind == GROVE_CLASS_ACTION;
 }
 static inline bool grove_class_is_reduction(const grove_class *class_)
 {
-    return (class_->flags & GROVE_CLASS_REDUCE) != 0;
+    return class_->kind == GROVE_CLASS_REDUCTION;
 }
 static inline bool grove_class_computes(const grove_class *class_)
 {
-    return !(class_->flags &
-             (GROVE_CLASS_DATA | GROVE_CLASS_ACTION | GROVE_CLASS_REDUCE | GROVE_CLASS_SELECT));
+    return class_->kind == GROVE_CLASS_VALUE;
 }
 
 /* The data leaf `test_observation`: an observation as `observe` makes it, with members data (time

@@ -44,9 +44,9 @@ unsigned grove_flag_rule_apply(const grove_class *class_, int k, unsigned bits, 
 
     if (!bits)
         return 0;
-    if (class_->flags & GROVE_CLASS_MIX_FLAGS)
+    if (class_->flag_rule == GROVE_FLAGS_MIX)
         return result;
-    if (class_->flags & GROVE_CLASS_PRODUCT_FLAGS) {
+    if (class_->flag_rule == GROVE_FLAGS_PRODUCT) {
         if (k >= 2 || !jones || !other || other->shape == GROVE_VECTOR)
             return result;
         unsigned full = other->shape == GROVE_MATRIX ? 15 : 9;
@@ -56,7 +56,7 @@ unsigned grove_flag_rule_apply(const grove_class *class_, int k, unsigned bits, 
         result = bits;
     else if (jones && in.shape != GROVE_SCALAR && out.shape != GROVE_SCALAR)
         result = gather(spread(bits, in.shape), out.shape);
-    if (class_->flags & GROVE_CLASS_TRANSPOSE_FLAGS && out.shape == GROVE_MATRIX)
+    if (class_->flag_rule == GROVE_FLAGS_TRANSPOSE && out.shape == GROVE_MATRIX)
         result = (result & 9) | (result & 2) << 1 | (result & 4) >> 1;
     return result;
 }

@@ -171,6 +171,9 @@ int grove_invocation_begin(grove_fixture *fixture, grove_node *node, bool double
     args->out = view_of(&call->out, args, call->space, 0, false);
     memcpy(args->state.bytes, node->state, sizeof(args->state.bytes));
     call->threads = grove_threads_new(threads);
+    if (!code && node->class_->start)
+        code = node->class_->start(node, &call->run);
+    call->started = !code;
     return code;
 }
 
@@ -180,6 +183,8 @@ void grove_invocation_end(grove_invocation *call)
         free(call->in[k].data);
     free(call->out.data);
     grove_threads_free(call->threads);
+    if (call->started && call->node->class_->stop)
+        call->node->class_->stop(call->node, call->run);
 }
 
 int grove_invocation_call(const grove_invocation *call, const grove_args *args)
@@ -188,7 +193,7 @@ int grove_invocation_call(const grove_invocation *call, const grove_args *args)
     bool double_ = call->out.bytes == 8;
 
     if (!node->kernel) {
-        grove_call whole = {node, args, double_, call->threads};
+        grove_call whole = {node, args, double_, call->threads, call->run};
         return node->class_->eval(&whole);
     }
     grove_cells_fn cells =

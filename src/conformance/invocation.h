@@ -22,6 +22,8 @@ typedef struct {
     const grove_axis *space[GROVE_MAX_AXES];
     grove_invocation_array in[GROVE_MAX_INPUTS], out;
     grove_threads *threads;
+    void *run; /* of the class's start */
+    bool started;
 } grove_invocation;
 
 /* Evaluates the inputs in a session on the cpu, and makes room for the result. 0, or a code with

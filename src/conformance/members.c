@@ -46,13 +46,19 @@ static void release(grove_array *block)
         free(block->flags - GUARD);
 }
 
+/* A leaf, and what its class's start has made for it. */
+typedef struct {
+    const grove_node *node;
+    void *run;
+} leaf_run;
+
 /* Reads a block of a member, with its flags. */
-static bool read_block(grove_conformance *c, grove_node *leaf, const grove_member *member,
+static bool read_block(grove_conformance *c, const leaf_run *leaf, const grove_member *member,
                        const int64_t *first, const int64_t *count, grove_array *block)
 {
     size_t bytes = cell_bytes(&member->form);
 
-    *block = (grove_array){.axes = member->axis_count, .cells = 1, .form = member->form};
+    *block = (grove_array){.axes = member->axis_count, .cells = 1, .form = &member->form};
     for (int d = 0; d < block->axes; d++) {
         block->range[d] = (grove_range){member->axes[d], first[d], count[d]};
         block->cells *= count[d];
@@ -61,7 +67,7 @@ static bool read_block(grove_conformance *c, grove_node *leaf, const grove_membe
     block->data = guarded((size_t)block->cells * bytes);
     if (member->form.flags)
         block->flags = guarded((size_t)block->cells);
-    int code = leaf->class_->read(leaf, member->name, block);
+    int code = c->class_->read(leaf->node, leaf->run, member->name, block);
     if (!grove_conformance_done(c, code, member->name))
         return false;
     if (is_intact(block->data, (size_t)block->cells * bytes) &&
@@ -71,7 +77,7 @@ static bool read_block(grove_conformance *c, grove_node *leaf, const grove_membe
     return false;
 }
 
-static void check_part(grove_conformance *c, grove_node *leaf, const grove_member *member,
+static void check_part(grove_conformance *c, const leaf_run *leaf, const grove_member *member,
                        const grove_array *whole, const int64_t *first, const int64_t *count)
 {
     size_t bytes = cell_bytes(&member->form);
@@ -116,7 +122,7 @@ static bool is_finite(grove_conformance *c, const grove_member *member, const gr
     return true;
 }
 
-static void check_blocks(grove_conformance *c, grove_node *leaf, const grove_member *member)
+static void check_blocks(grove_conformance *c, const leaf_run *leaf, const grove_member *member)
 {
     int64_t first[GROVE_MAX_AXES] = {0}, count[GROVE_MAX_AXES] = {0};
     grove_array whole;
@@ -142,16 +148,32 @@ static void check_blocks(grove_conformance *c, grove_node *leaf, const grove_mem
     release(&whole);
 }
 
-static void check_member(grove_conformance *c, grove_node *leaf, const grove_member *member)
+static void check_member(grove_conformance *c, const leaf_run *leaf, const grove_member *member)
 {
     if (!member->doc || !*member->doc)
         grove_conformance_fail(c, "member %s has no text", member->name);
     if (member->data)
         return;
-    if (leaf->class_->read)
+    if (c->class_->read)
         check_blocks(c, leaf, member);
     else
         grove_conformance_fail(c, "member %s has no data, and the class no .read", member->name);
+}
+
+static void check_leaf(grove_conformance *c, const grove_node *node)
+{
+    leaf_run leaf = {node, NULL};
+    int code = c->class_->start ? c->class_->start(node, &leaf.run) : 0;
+
+    if (!grove_conformance_done(c, code, node->name))
+        return;
+    if (!node->member_count)
+        grove_conformance_fail(c, "%s: has no members; grove_node_add_member adds them",
+                               node->name);
+    for (size_t i = 0; i < node->member_count; i++)
+        check_member(c, &leaf, &node->members[i]);
+    if (c->class_->stop)
+        c->class_->stop(node, leaf.run);
 }
 
 void grove_conformance_members(grove_conformance *c)
@@ -161,12 +183,6 @@ void grove_conformance_members(grove_conformance *c)
     c->made = true;
     if (!grove_conformance_done(c, grove_fixture_take(c->fixture, c->class_, NULL), "tree"))
         return;
-    for (int n = 0; n < c->fixture->node_count; n++) {
-        grove_node *leaf = c->fixture->nodes[n];
-        if (!leaf->member_count)
-            grove_conformance_fail(c, "%s: has no members; grove_node_add_member adds them",
-                                   leaf->name);
-        for (size_t i = 0; i < leaf->member_count; i++)
-            check_member(c, leaf, &leaf->members[i]);
-    }
+    for (int n = 0; n < c->fixture->node_count; n++)
+        check_leaf(c, c->fixture->nodes[n]);
 }

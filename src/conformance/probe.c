@@ -48,13 +48,13 @@ static int open_probe(grove_node *node)
     return code;
 }
 
-static int read_probe(grove_node *node, const char *member, grove_array *out)
+static int read_probe(const grove_node *node, void *run, const char *member, grove_array *out)
 {
     bool weight = !strcmp(member, "weight");
     float *to = out->data;
 
     if (!weight && strcmp(member, "data") != 0)
-        return observe_of(node)->read(node, member, out);
+        return observe_of(node)->read(node, run, member, out);
     for (int64_t i = 0; i < out->cells; i++) {
         int64_t at[3], rest = i;
         for (int d = 2; d >= 0; d--) {

@@ -244,7 +244,6 @@ int grove_infer_selection(grove_node *node)
 {
     const grove_literal *element = literal_of(node, "element"), *axis = literal_of(node, "axis");
 
-    node->form = node->inputs[0].node->form;
     if (element && element->kind == GROVE_LITERAL_TEXT && select_element(node, element->text))
         return GROVE_SHAPE;
     if (!axis || axis->kind == GROVE_LITERAL_NONE)
@@ -337,6 +336,7 @@ int grove_infer_forms(grove_node *node)
     for (int k = 0; k < node->input_count; k++)
         if (node->inputs[k].node) {
             int code = check_form(node, k);
+            grove_node_see_input(node, k);
             failed = failed ? failed : code;
         }
     return failed;

@@ -1,5 +1,5 @@
 /* Data leaves: their axes, members and identity. */
-#include "graph/graph.h"
+#include "graph/call.h"
 
 #include "base/text.h"
 
@@ -21,10 +21,12 @@ static const char *const *copy_labels(grove_arena *arena, const grove_axis *axis
     return labels;
 }
 
-int grove_node_add_axis(grove_node *node, const grove_axis *axis)
+int grove_node_add_axis(grove_node *node, const grove_axis *given)
 {
     grove_arena *arena = node->tree->arena;
+    grove_axis *axis = grove_arena_alloc(arena, sizeof(*axis));
 
+    grove_axis_take(node->class_, given, axis);
     if (!axis->name || axis->size < 0 || axis->kind < 0 || axis->kind > GROVE_AXIS_OTHER)
         return grove_node_fail(node, GROVE_INTERNAL,
                                "the plugin adds an axis without name, size or kind");
@@ -45,6 +47,35 @@ int grove_node_add_axis(grove_node *node, const grove_axis *axis)
     list[node->own_axis_count++] = own;
     node->own_axes = list;
     return 0;
+}
+
+/* A baseline is two of the leaf's stations. */
+static int check_baselines(const grove_node *node, const grove_axis *baseline)
+{
+    const grove_axis *station = grove_node_axis(node, "station");
+
+    if (!baseline->left || !baseline->right || !station)
+        return grove_node_fail(node, GROVE_ABI, "the plugin adds axis '%s' without %s",
+                               baseline->name, station ? "left and right" : "an axis 'station'");
+    for (int64_t b = 0; b < baseline->size; b++) {
+        int32_t p = baseline->left[b], q = baseline->right[b];
+        if (p < 0 || p >= station->size || q < 0 || q >= station->size)
+            return grove_node_fail(node, GROVE_ABI,
+                                   "the plugin's baseline %lld is of the stations %d and %d; there "
+                                   "are %lld, counted from 0",
+                                   (long long)b, (int)p, (int)q, (long long)station->size);
+    }
+    return 0;
+}
+
+int grove_leaf_check(const grove_node *node)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < node->own_axis_count && !code; i++)
+        if (node->own_axes[i]->kind == GROVE_AXIS_BASELINE)
+            code = check_baselines(node, node->own_axes[i]);
+    return code;
 }
 
 const grove_axis *grove_node_axis(const grove_node *node, const char *name)
@@ -82,10 +113,18 @@ int grove_node_add_member(grove_node *node, const char *name, const char *axes,
                           const grove_form *form, const void *data, const char *doc)
 {
     grove_arena *arena = node->tree->arena;
-    grove_member member = {.name = grove_arena_text(arena, name), .form = *form};
+    grove_member member = {.name = grove_arena_text(arena, name)};
+    char fault[GROVE_FAULT_BYTES];
     size_t cells = 1;
 
     member.doc = grove_arena_text(arena, doc ? doc : "");
+    grove_form_take(node->class_, form, &member.form);
+    form = &member.form;
+    for (size_t i = 0; i < node->member_count; i++)
+        if (!strcmp(node->members[i].name, name))
+            return grove_node_fail(node, GROVE_INTERNAL, "the plugin adds member '%s' twice", name);
+    if (grove_form_fault(form, fault))
+        return grove_node_fail(node, GROVE_ABI, "the plugin's member '%s' %s", name, fault);
     if (data && form->precision == GROVE_PRECISION_RUN)
         return grove_node_fail(node, GROVE_INTERNAL,
                                "the plugin's constant member '%s' has no fixed precision", name);

@@ -156,8 +156,6 @@ static void sort_nodes(grove_tree *tree)
 
 int grove_tree_finish(grove_tree *tree)
 {
-    if (tree->failed)
-        return GROVE_INVALID;
     int code = grove_tree_rewrite(tree);
     if (!code) {
         sort_nodes(tree);

@@ -337,12 +337,12 @@ static int run_class(grove_run *run, const grove_step *step, const grove_args *a
         code =
             session->host->launch(session->host, node->kernel, args, step->double_, session->error);
     } else {
-        grove_call call = {node, args, step->double_, session->host->threads};
-        code = node->class_->eval(&call);
-        if (code && grove_error_count(session->error) == before)
-            grove_node_fail(node, code, "evaluation failed");
+        grove_call call = {node, args, step->double_, session->host->threads,
+                           session->runs[node->id]};
+        code = grove_node_verdict(node, session->error, before, node->class_->eval(&call),
+                                  "evaluation failed");
     }
-    return code > 0 ? GROVE_INTERNAL : code;
+    return code;
 }
 
 static int compute_here(grove_run *run, const grove_step *step, const grove_range *space, int axes,

@@ -80,9 +80,9 @@ static bool is_jones(const grove_value *value)
 static void fill_tables(rules *r, const grove_node *node, grove_value *const *inputs,
                         const grove_value *out)
 {
-    uint32_t kind = node->class_->flags;
+    grove_flag_rule rule = node->class_->flag_rule;
 
-    r->is_product = kind & GROVE_CLASS_PRODUCT_FLAGS && r->inputs >= 2 && is_jones(inputs[0]) &&
+    r->is_product = rule == GROVE_FLAGS_PRODUCT && r->inputs >= 2 && is_jones(inputs[0]) &&
                     is_jones(inputs[1]) && is_jones(out);
     for (unsigned a = 0; a < 16 && r->is_product; a++)
         for (unsigned b = 0; b < 16; b++)
@@ -90,12 +90,12 @@ static void fill_tables(rules *r, const grove_node *node, grove_value *const *in
                 (unsigned char)product_bits(a, inputs[0]->shape, b, inputs[1]->shape, out->shape);
     for (int k = 0; k < r->inputs; k++)
         for (unsigned bits = 1; bits < 256 && inputs[k]; bits++) {
-            unsigned to = kind & (GROVE_CLASS_MIX_FLAGS | GROVE_CLASS_PRODUCT_FLAGS)
+            unsigned to = rule == GROVE_FLAGS_MIX || rule == GROVE_FLAGS_PRODUCT
                               ? all_bits(out->elements)
                               : by_element(bits, inputs[k], out);
             if (node->handing[k] == GROVE_AS_FLAGS)
                 to = bits == all_bits(inputs[k]->elements) ? all_bits(out->elements) : 0;
-            else if (kind & GROVE_CLASS_TRANSPOSE_FLAGS)
+            else if (rule == GROVE_FLAGS_TRANSPOSE)
                 to = transposed(to, out->shape);
             r->table[k][bits] = (unsigned char)to;
         }

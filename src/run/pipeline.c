@@ -26,6 +26,7 @@ typedef struct {
 typedef struct {
     grove_node *action;
     grove_array arrays[GROVE_MAX_INPUTS];
+    grove_form forms[GROVE_MAX_INPUTS];
     grove_value *values[GROVE_MAX_INPUTS];
     int count;
 } write_call;
@@ -76,19 +77,20 @@ static void read_steps(void *context)
 
 int grove_io_write(grove_session *session, grove_node *action, const grove_array *inputs, int count)
 {
-    bool serial = action->class_->flags & GROVE_CLASS_SERIAL_IO;
+    const grove_array *arrays[GROVE_MAX_INPUTS];
+    bool serial = action->class_->serial_io;
     size_t before = grove_error_count(session->error);
 
     if (!action->class_->write)
         return 0;
     if (serial)
         pthread_mutex_lock(&session->io_lock);
-    int code = action->class_->write(action, inputs, count);
+    for (int k = 0; k < count; k++)
+        arrays[k] = &inputs[k];
+    int code = action->class_->write(action, session->runs[action->id], arrays, count);
     if (serial)
         pthread_mutex_unlock(&session->io_lock);
-    if (code && grove_error_count(session->error) == before)
-        grove_node_fail(action, code, "writing failed");
-    return code > 0 ? GROVE_IO : code;
+    return grove_node_verdict(action, session->error, before, code, "writing failed");
 }
 
 /* Copies back what a device has: meanwhile the next tile is computed. */
@@ -99,6 +101,7 @@ static int find_addresses(grove_session *session, write_call *call)
     for (int k = 0; k < call->count && !code; k++) {
         grove_value *value = call->values[k];
         void *at = NULL;
+        call->arrays[k].form = &call->forms[k];
         if (!value)
             continue;
         if (!grove_buffer_is_on(value->data, NULL))
@@ -219,14 +222,15 @@ static int take_read(pipeline *line)
 /* ---- roots ---- */
 
 /* All but the addresses. */
-static void to_array(grove_value *value, const grove_node *node, grove_array *array)
+static void to_array(grove_value *value, const grove_node *node, grove_array *array,
+                     grove_form *form)
 {
     array->axes = value->axes;
     memcpy(array->range, value->range, sizeof(array->range));
     array->cells = grove_value_cells(value);
     array->elements = value->elements;
-    array->form = node->form;
-    array->form.precision = value->double_ ? GROVE_PRECISION_DOUBLE : GROVE_PRECISION_SINGLE;
+    *form = node->form;
+    form->precision = value->double_ ? GROVE_PRECISION_DOUBLE : GROVE_PRECISION_SINGLE;
 }
 
 static grove_range range_of(const pipeline *line, const grove_axis *axis)
@@ -309,7 +313,8 @@ static int take_action(pipeline *line, const grove_step *step)
             continue;
         code = dense_input(line, step, k, &call->values[k]);
         if (!code)
-            to_array(call->values[k], step->node->inputs[k].node, &call->arrays[k]);
+            to_array(call->values[k], step->node->inputs[k].node, &call->arrays[k],
+                     &call->forms[k]);
         if (!code && !grove_buffer_is_on(call->values[k]->data, NULL))
             grove_launch_room(line->schedule->session, grove_buffer_bytes(call->values[k]->data));
     }

@@ -1,5 +1,6 @@
 #include "plan/schedule.h"
 #include "run/launch.h"
+#include "run/phase.h"
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -40,6 +41,8 @@ static int start(grove_session *session, grove_error *error)
     session->facts = grove_facts_new(session->tree, options->double_precision);
     session->cache = grove_cache_new(cache_of(session));
     session->nodes = grove_alloc((session->tree->node_count + 1) * sizeof(grove_node_counters));
+    session->runs = grove_alloc((session->tree->node_count + 1) * sizeof(void *));
+    session->started = grove_alloc((session->tree->node_count + 1) * sizeof(bool));
     session->began = grove_now();
     pthread_mutex_init(&session->io_lock, NULL);
     if (!code && !options->serial && !(session->worker = grove_worker_new("grove-io")))
@@ -72,6 +75,8 @@ void grove_session_free(grove_session *session)
     grove_trace_discard(session->trace);
     free(session->facts);
     free(session->nodes);
+    free(session->runs);
+    free(session->started);
     grove_launch_close(session);
     pthread_mutex_destroy(&session->io_lock);
     free(session);
@@ -88,53 +93,6 @@ const grove_counters *grove_session_counters(const grove_session *session)
 }
 
 /* ---- runs ---- */
-
-static int begin(grove_session *session, size_t *begun)
-{
-    const grove_tree *tree = session->tree;
-    size_t before = grove_error_count(session->error);
-
-    for (*begun = 0; *begun < tree->action_count; (*begun)++) {
-        grove_node *action = tree->actions[*begun];
-        int code = action->class_->begin ? action->class_->begin(action) : 0;
-        if (!code)
-            continue;
-        if (grove_error_count(session->error) == before)
-            grove_node_fail(action, code, "cannot begin");
-        return code;
-    }
-    return 0;
-}
-
-/* Every output is as it was: also that of the action that failed, which cleaned up by itself. */
-static void abort_actions(const grove_session *session, size_t first, size_t count)
-{
-    for (size_t i = first; i < count; i++) {
-        grove_node *action = session->tree->actions[i];
-        if (action->class_->abort)
-            action->class_->abort(action);
-    }
-}
-
-static int finish(grove_session *session)
-{
-    const grove_tree *tree = session->tree;
-    size_t before = grove_error_count(session->error);
-
-    for (size_t i = 0; i < tree->action_count; i++) {
-        grove_node *action = tree->actions[i];
-        int code = action->class_->finish ? action->class_->finish(action) : 0;
-        if (!code)
-            continue;
-        if (grove_error_count(session->error) == before)
-            grove_node_fail(action, code, "cannot finish");
-        abort_actions(session, i, tree->action_count);
-        for (size_t done = 0; done < i; done++)
-            grove_node_warn(tree->actions[done], "this output is complete all the same");
-        return code;
-    }
-    return 0;
-}
 
 static void count(grove_session *session, double began)
 {
@@ -212,18 +170,18 @@ static int run_once(grove_session *session)
     grove_tree *tree = session->tree;
     grove_schedule *schedule = NULL;
     size_t begun = 0;
-    int code = begin(session, &begun);
+    int code = grove_phase_begin(session, &begun);
 
     if (!code)
         code = run_schedule(session, tree->actions, tree->action_count, NULL, 0, &schedule);
     grove_schedule_free(schedule);
     if (code) {
-        abort_actions(session, 0, begun);
+        grove_phase_abort(session, begun);
         if (code == GROVE_INTERRUPTED)
             grove_fail(session->error, code, "interrupted; every output is as it was before");
         return code;
     }
-    code = finish(session);
+    code = grove_phase_commit(session);
     raise_versions(session);
     return code;
 }
@@ -237,8 +195,10 @@ int grove_session_run(grove_session *session)
     if (session->options.trace &&
         !(session->trace = grove_trace_new(session->options.trace, session->error)))
         return GROVE_IO;
+    code = grove_phase_start(session, session->tree->actions, session->tree->action_count);
     for (int i = 0; i < cycles && !code; i++)
         code = run_once(session);
+    grove_phase_stop(session);
     int trace_code = grove_trace_finish(session->trace, session->error);
     session->trace = NULL;
     return code ? code : trace_code;
@@ -248,8 +208,11 @@ int grove_session_evaluate(grove_session *session, grove_node *node, const grove
                            int ranges, grove_value **value)
 {
     grove_schedule *schedule = NULL;
-    int code = run_schedule(session, &node, 1, range, ranges, &schedule);
+    int code = grove_phase_start(session, &node, 1);
 
+    if (!code)
+        code = run_schedule(session, &node, 1, range, ranges, &schedule);
+    grove_phase_stop(session);
     *value = NULL;
     for (int i = 0; !code && i < schedule->count; i++)
         for (int r = 0; r < schedule->passes[i].root_count; r++)

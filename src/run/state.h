@@ -44,13 +44,15 @@ struct grove_session {
     grove_facts *facts;
     grove_cache *cache;
     grove_worker *worker;       /* reads ahead and writes behind; NULL: serial */
-    pthread_mutex_t io_lock;    /* held by classes with GROVE_CLASS_SERIAL_IO */
+    pthread_mutex_t io_lock;    /* held by classes of serial_io */
     uint64_t memory;            /* bytes for values on the host */
     uint64_t budget;            /* bytes for those of a pass, wherever they lie */
     bool may_yield;             /* the present tile may be given up for a smaller one */
     bool resigned;              /* no tile is small enough for the devices */
     bool parted;                /* devices have parts of members' data, as tiles need them */
     grove_node_counters *nodes; /* by id */
+    void **runs;                /* by id: what classes keep for this run */
+    bool *started;              /* by id */
     grove_counters counters;
     grove_trace *trace;
     double began;

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,32 +154,34 @@ grove_value *grove_step_new_value(grove_run *run, const grove_step *step)
 int grove_io_read(grove_session *session, grove_node *member, grove_array *out)
 {
     grove_node *leaf = member->leaf;
-    bool serial = leaf->class_->flags & GROVE_CLASS_SERIAL_IO;
+    bool serial = leaf->class_->serial_io;
     size_t before = grove_error_count(session->error);
 
     if (serial)
         pthread_mutex_lock(&session->io_lock);
     int code = leaf->class_->read
-                   ? leaf->class_->read(leaf, leaf->members[member->member].name, out)
+                   ? leaf->class_->read(leaf, session->runs ? session->runs[leaf->id] : NULL,
+                                        leaf->members[member->member].name, out)
                    : GROVE_INTERNAL;
     if (serial)
         pthread_mutex_unlock(&session->io_lock);
-    if (code && grove_error_count(session->error) == before)
-        grove_node_fail(leaf, code, "reading '%s' failed", leaf->members[member->member].name);
-    return code < 0 ? code : code ? GROVE_IO : 0;
+    char unsaid[128];
+    snprintf(unsaid, sizeof(unsaid), "reading '%s' failed", leaf->members[member->member].name);
+    return grove_node_verdict(leaf, session->error, before, code, unsaid);
 }
 
 int grove_step_read(grove_session *session, const grove_step *step, grove_value *value)
 {
+    grove_form form = step->node->form;
     grove_array array = {.data = grove_buffer_host(value->data, session->error),
                          .axes = value->axes,
                          .cells = grove_value_cells(value),
                          .elements = value->elements,
-                         .form = step->node->form};
+                         .form = &form};
 
     if (value->flags)
         array.flags = grove_buffer_host(value->flags, session->error);
-    array.form.precision = value->double_ ? GROVE_PRECISION_DOUBLE : GROVE_PRECISION_SINGLE;
+    form.precision = value->double_ ? GROVE_PRECISION_DOUBLE : GROVE_PRECISION_SINGLE;
     memcpy(array.range, value->range, sizeof(array.range));
     return array.cells ? grove_io_read(session, step->node, &array) : 0;
 }
