@@ -1,238 +1,699 @@
-/* The files that `grove new-node` writes; @NAME@ stands for the class's name. */
-#ifndef GROVE_CLI_NEW_NODE_TEXT_H
-#define GROVE_CLI_NEW_NODE_TEXT_H
-
-/* clang-format off */
-static const char source_text[] =
-    "/* @NAME@: what it is called, what it takes, what it gives. The arithmetic is in @NAME@.h. */\n"
-    "#include <grove/plugin.h>\n"
-    "\n"
-    "#define GROVE_KERNEL_SOURCE \"@NAME@.h\"\n"
-    "#include <grove/kernel.h>\n"
-    "\n"
-    "static const grove_kernel kernel = GROVE_KERNEL(@NAME@);\n"
-    "\n"
-    "/* Objects: the numbers that are needed of them are the defaults of options below. */\n"
-    "static const grove_input inputs[] = {\n"
-    "    {\"sky\", GROVE_OBJECT, \"the sources whose directions are meant\", .object = \"sky\"},\n"
-    "    {\"obs\", GROVE_OBJECT, \"pointing and frequencies\", .object = \"observation\"},\n"
-    "    {0},\n"
-    "};\n"
-    "\n"
-    "/* A constant option, then value options, which reach the kernel in this order from 0 on. */\n"
-    "static const grove_option options[] = {\n"
-    "    {\"fwhm\", GROVE_ANGLE, \"1deg\", \"full width at half power at 1 GHz, rad\"},\n"
-    "    {\"lmn\", GROVE_VALUE_NUMBER, \"lmn(sky, obs)\", \"direction cosines l, m, n - 1\",\n"
-    "     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},\n"
-    "    {\"freq\", GROVE_VALUE_FREQUENCY, \"obs.freq\", \"frequencies, Hz\", .handing = GROVE_AS_DOUBLE},\n"
-    "    {0},\n"
-    "};\n"
-    "\n"
-    "/* Called once, when a tree is built: what is wrong with the options, what the kernel is told. */\n"
-    "static int check(grove_node *node)\n"
-    "{\n"
-    "    double fwhm = grove_node_number(node, \"fwhm\");\n"
-    "\n"
-    "    if (!(fwhm > 0))\n"
-    "        return grove_node_fail_option(node, \"fwhm\", \"%g rad is no width\", fwhm);\n"
-    "    grove_node_set_state(node, &fwhm, sizeof(fwhm));\n"
-    "    return 0;\n"
-    "}\n"
-    "\n"
-    "GROVE_CLASS(@NAME@) = {\n"
-    "    GROVE_CLASS_HEAD(@NAME@),\n"
-    "    .doc = \"Voltage pattern whose power is a Gaussian, narrower at higher frequencies.\",\n"
-    "    .output_doc = \"a real number per source and channel, without unit, 1 at the pointing centre\",\n"
-    "    .group = \"Jones terms\",\n"
-    "    .inputs = inputs,\n"
-    "    .options = options,\n"
-    "    .kernel = &kernel,\n"
-    "    .check = check,\n"
-    "    .example = \"E[s,p] = @NAME@(S, obs, fwhm=1.5deg)\",\n"
-    "};\n";
-
-static const char kernel_text[] =
-    "/* One cell of the result: exp(-2 ln 2 (r nu / fwhm)^2), r the distance from the pointing centre in\n"
-    " * radians, nu in GHz. Its square, the power, is a half at r = fwhm / (2 nu). */\n"
-    "GROVE_CELL(@NAME@)\n"
-    "{\n"
-    "    const double *lmn = GROVE_DOUBLES(c, 0), *freq = GROVE_DOUBLES(c, 1);\n"
-    "    double fwhm = GROVE_STATE(c, double)[0];\n"
-    "    double r = atan2(hypot(lmn[0], lmn[1]), 1 + lmn[2]), x = r * freq[0] * 1e-9 / fwhm;\n"
-    "\n"
-    "    GROVE_OUT_REAL(c)[0] = (real)exp(-2 * 0.69314718055994530942 * x * x);\n"
-    "}\n";
-
-static const char makefile_text[] =
-    "# Builds @NAME@.so against the installed Grove, and the same for GPUs, @NAME@.fatbin, where there is nvcc:\n"
-    "# make && make check\n"
-    "#\n"
-    "# Where Grove is not in a standard place: make PKG_CONFIG_PATH=/where/lib/pkgconfig\n"
-    "\n"
-    "PKG_CONFIG ?= pkg-config\n"
-    "export PKG_CONFIG_PATH\n"
-    "CFLAGS ?= -O2 -g -Wall\n"
-    "GROVE ?= $(shell $(PKG_CONFIG) --variable=bindir grove)/grove\n"
-    "nodes = $(DESTDIR)$(shell $(PKG_CONFIG) --variable=nodedir grove)\n"
-    "\n"
-    "all: @NAME@.so\n"
-    "\n"
-    "@NAME@.so: @NAME@.c @NAME@.h\n"
-    "\t$(CC) -std=c17 $(CFLAGS) -fPIC -shared -I. $(shell $(PKG_CONFIG) --cflags grove) -o $@ @NAME@.c \\\n"
-    "\t    $(shell $(PKG_CONFIG) --libs grove) -lm\n"
-    "\n"
-    "check: all\n"
-    "\tGROVE='$(GROVE)' sh ./test.sh\n"
-    "\n"
-    "install: all\n"
-    "\tinstall -d '$(nodes)'\n"
-    "\tinstall @NAME@.so '$(nodes)'\n"
-    "\n"
-    "clean:\n"
-    "\trm -f @NAME@.so @NAME@.fatbin\n"
-    "\n"
-    ".PHONY: all check install clean\n"
-    "\n"
-    "# Machine code for compute 9.0, and what the driver compiles for others from 7.5 on.\n"
-    "NVCC ?= nvcc\n"
-    "NVCCFLAGS ?= -O3 -gencode arch=compute_90,code=sm_90 $(foreach v,75 80 90,-gencode arch=compute_$(v),code=compute_$(v))\n"
-    "nvcc := $(shell PATH=\"$$PATH:/usr/local/cuda/bin\"; command -v $(NVCC))\n"
-    "ifeq ($(EMULATED)$(nvcc),)\n"
-    "$(info $(NVCC) was not found: @NAME@ is built for the CPU only)\n"
-    "else\n"
-    "all: @NAME@.fatbin\n"
-    "\n"
-    "install: install-fatbin\n"
-    "install-fatbin: @NAME@.fatbin\n"
-    "\tinstall -d '$(nodes)'\n"
-    "\tinstall -m 644 @NAME@.fatbin '$(nodes)'\n"
-    ".PHONY: install-fatbin\n"
-    "\n"
-    "ifeq ($(wildcard cuda.mk),)\n"
-    "@NAME@.fatbin: @NAME@.h\n"
-    "\t$(nvcc) -std=c++17 $(NVCCFLAGS) -I. -DGROVE_KERNEL_SOURCE='\"@NAME@.h\"' -fatbin -x cu -o $@ \\\n"
-    "\t    $(shell $(PKG_CONFIG) --variable=includedir grove)/grove/kernel.h\n"
-    "else\n"
-    "include cuda.mk\n"
-    "endif\n"
-    "endif\n";
-
-static const char test_text[] =
-    "#!/bin/sh\n"
-    "# The class is sound and listed, refuses what it must, and gives what can be worked out by hand: at 2 GHz the\n"
-    "# power is a half a quarter of the width from the centre, so the voltage is 1 / sqrt(2) = 0.7071068.\n"
-    "grove=${GROVE:-grove}\n"
-    "\n"
-    "fail()\n"
-    "{\n"
-    "    echo \"FAIL: $1\"\n"
-    "    exit 1\n"
-    "}\n"
-    "$grove nodes -p . --check @NAME@ || fail 'texts'\n"
-    "$grove call -p . @NAME@ sky=none obs=none fwhm=0deg lmn='[0, 0, 0]' freq=1GHz 2>/dev/null && fail 'a width of 0 is taken'\n"
-    "# a width of 0.04 rad, seen 0.01 rad from the centre: l = sin(0.01), n - 1 = cos(0.01) - 1\n"
-    "values=$($grove call -p . @NAME@ sky=none obs=none fwhm=0.04rad lmn='[0.00999983333, 0, -0.0000499995833]' freq=2GHz) ||\n"
-    "    fail 'call'\n"
-    "echo \"$values\" | awk '\n"
-    "    { value = $NF; found = 1 }\n"
-    "    END { bad = !found || (value - 0.7071068) ^ 2 > 1e-12; print bad ? \"FAIL: \" value : \"PASS\"; exit bad }'\n";
-
-static const char readme_text[] =
-    "# @NAME@\n"
-    "\n"
-    "A node class for Grove: the class (`@NAME@.c`), its arithmetic (`@NAME@.h`, written once for single and double precision, CPU\n"
-    "and GPU), a test and a Makefile. With Grove installed:\n"
-    "\n"
-    "    make                          # where nvcc is found, for GPUs, too\n"
-    "    make check\n"
-    "    grove nodes -p . @NAME@\n"
-    "    grove run -p . MY.tree        # with E[s,p] = @NAME@(S, obs) in it\n"
-    "\n"
-    "It begins as a Gaussian beam. Put your own equation in `@NAME@.h`, name what it needs in `@NAME@.c`, and work out in `test.sh` what\n"
-    "must come out. `make install` puts it beside Grove's own classes. docs/plugins.md of Grove explains every line.\n";
-
-static const char cuda_text[] =
-    "// The kernel of @NAME@ for NVIDIA GPUs, by hand: it takes the place of what nvcc makes of @NAME@.h by\n"
-    "// itself, and computes the same. A launch has about one thread per output cell; threads take cells in\n"
-    "// steps of the whole grid. An input that does not vary along an axis has stride 0 there.\n"
-    "#include <grove/cell.h>\n"
-    "\n"
-    "namespace\n"
-    "{\n"
-    "template <typename real> __device__ void compute(const grove_args *args)\n"
-    "{\n"
-    "    const int64_t cells = grove_args_cells(args), step = (int64_t)gridDim.x * blockDim.x;\n"
-    "    const double fwhm = *(const double *)(const void *)args->state.bytes;\n"
-    "\n"
-    "    for (int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; at < cells; at += step) {\n"
-    "        int64_t index[GROVE_MAX_AXES], rest = at;\n"
-    "        for (int d = args->axes - 1; d >= 0; d--) {\n"
-    "            index[d] = rest % args->size[d];\n"
-    "            rest /= args->size[d];\n"
-    "        }\n"
-    "        const double *lmn = (const double *)(void *)grove_view_at(&args->in[0], index, args->axes);\n"
-    "        const double *freq = (const double *)(void *)grove_view_at(&args->in[1], index, args->axes);\n"
-    "        double r = atan2(hypot(lmn[0], lmn[1]), 1 + lmn[2]), x = r * freq[0] * 1e-9 / fwhm;\n"
-    "        *(real *)(void *)grove_view_at(&args->out, index, args->axes) =\n"
-    "            (real)exp(-2 * 0.69314718055994530942 * x * x);\n"
-    "    }\n"
-    "}\n"
-    "} // namespace\n"
-    "\n"
-    "// One kernel for each precision. GROVE_CUDA_EXPORT matters only where devices are emulated.\n"
-    "extern \"C\" __global__ void @NAME@_single(const __grid_constant__ grove_args args)\n"
-    "{\n"
-    "    compute<float>(&args);\n"
-    "}\n"
-    "GROVE_CUDA_EXPORT(@NAME@_single)\n"
-    "\n"
-    "extern \"C\" __global__ void @NAME@_double(const __grid_constant__ grove_args args)\n"
-    "{\n"
-    "    compute<double>(&args);\n"
-    "}\n"
-    "GROVE_CUDA_EXPORT(@NAME@_double)\n";
-
-static const char cuda_makefile_text[] =
-    "# The code for GPUs by hand, from @NAME@.cu.\n"
-    "#\n"
-    "# Without a GPU, against Grove's sources and a build of them: make check EMULATED=SOURCES BUILD=BUILD\n"
-    "\n"
-    "INCLUDES = -I. $(shell $(PKG_CONFIG) --cflags grove)\n"
-    "\n"
-    "ifdef EMULATED\n"
-    "emulated = GROVE_CUDA_DRIVER='$(BUILD)/tests/cuda/.libs/libcuda-emulated.so' ASAN_OPTIONS=detect_leaks=0 \\\n"
-    "    GROVE_CUDA_KERNELS='$(BUILD)/tests/cuda/kernels'\n"
-    "@NAME@.fatbin: @NAME@.cu\n"
-    "\t$(CXX) -std=c++17 -O2 -fPIC -shared -Wl,-Bsymbolic -Wno-unknown-pragmas $(INCLUDES) \\\n"
-    "\t    -x c++ -include '$(EMULATED)/tests/cuda/emulated.h' -o $@ @NAME@.cu\n"
-    "else\n"
-    "@NAME@.fatbin: @NAME@.cu\n"
-    "\t$(nvcc) -std=c++17 $(NVCCFLAGS) $(INCLUDES) -fatbin -o $@ @NAME@.cu\n"
-    "endif\n"
-    "\n"
-    "check: check-cuda\n"
-    "check-cuda: all\n"
-    "\t$(emulated) GROVE='$(GROVE)' sh ./test-cuda.sh\n"
-    "\n"
-    ".PHONY: check-cuda\n";
-
-static const char cuda_test_text[] =
-    "#!/bin/sh\n"
-    "# A GPU gives what the CPU gives.\n"
-    "grove=${GROVE:-grove}\n"
-    "\n"
-    "if ! $grove info --devices | grep -q '^cuda:0'; then\n"
-    "    echo 'skipped: no GPU'\n"
-    "    exit 0\n"
-    "fi\n"
-    "call()\n"
-    "{\n"
-    "    $grove call -p . --device \"$1\" @NAME@ sky=none obs=none fwhm=0.04rad lmn='[0.00999983333, 0, -0.0000499995833]' freq=2GHz\n"
-    "}\n"
-    "cpu=$(call cpu) && gpu=$(call cuda) || { echo 'FAIL: call'; exit 1; }\n"
-    "echo \"$cpu $gpu\" | awk '\n"
-    "    { bad = NF != 2 || ($1 - $2) ^ 2 > 1e-24; print bad ? \"FAIL on the GPU: \" $0 : \"PASS on the GPU\"; exit bad }'\n";
-
-/* clang-format on */
-
-#endif
+/* Made by new_node_text.awk from the files of examples/. */
+static const char *const text_1[] = {
+    "# beam_cos3\n",
+    "\n",
+    "A node class for Grove: the class (`beam_cos3.c`), its test (`test.sh`) and a Makefile. With Grove installed:\n",
+    "\n",
+    "    make\n",
+    "    make check                        # grove test-node, and values that were worked out by hand\n",
+    "    grove nodes -p . beam_cos3        # the page made of its texts\n",
+    "    make install                      # puts it beside Grove's own classes\n",
+    "\n",
+    "Put your own equation in place of the one that is there, name what it needs, and work out in the test what must come out.\n",
+    "`docs/plugins.md` of Grove explains every line.\n",
+    NULL};
+static const char *const text_2[] = {
+    "#!/bin/sh\n",
+    "# The class does what every class must, and writes what can be worked out by hand: sqrt(2) sqrt(8) = 4 (test.tree).\n",
+    "grove=${GROVE:-grove}\n",
+    "$grove test-node -p . text_writer || { echo 'FAIL: grove test-node'; exit 1; }\n",
+    "$grove run -q -p . --precision double test.tree || { echo 'FAIL: test.tree'; exit 1; }\n",
+    "[ \"$(cat out.txt)\" = 4 ] || { echo \"FAIL: out.txt: $(cat out.txt)\"; exit 1; }\n",
+    "rm -f out.txt\n",
+    "echo PASS\n",
+    NULL};
+static const char *const text_3[] = {
+    "w = text_writer(sqrt(2) * sqrt(8), to=\"out.txt\")\n",
+    NULL};
+static const char *const text_4[] = {
+    "/* A node class that does something: an action, a root of the tree. It writes a value to a text\n",
+    " * file, a line for each cell. The file appears when all is well, whole or not at all. */\n",
+    "#include <grove/plugin.h>\n",
+    "\n",
+    "#include <errno.h>\n",
+    "#include <stdio.h>\n",
+    "#include <stdlib.h>\n",
+    "#include <string.h>\n",
+    "#include <unistd.h>\n",
+    "\n",
+    "static const grove_input inputs[] = {\n",
+    "    {\"x\", GROVE_VALUE, \"a real number per cell\", .handing = GROVE_AS_DOUBLE},\n",
+    "    {0},\n",
+    "};\n",
+    "\n",
+    "static const grove_option options[] = {\n",
+    "    {\"to\", GROVE_TEXT, NULL, \"the file\"},\n",
+    "    {0},\n",
+    "};\n",
+    "\n",
+    "/* What belongs to a run. Tiles come in any order of size, so the whole value is kept. */\n",
+    "typedef struct {\n",
+    "    const grove_axis *axes[GROVE_MAX_AXES];\n",
+    "    int axis_count;\n",
+    "    int64_t cells;\n",
+    "    double *values;     /* [cells] */\n",
+    "    char *path, *other; /* the file, and that which becomes it */\n",
+    "    FILE *file;\n",
+    "} writer;\n",
+    "\n",
+    "/* Called once, when the tree is built. */\n",
+    "static int check(grove_node *node)\n",
+    "{\n",
+    "    const grove_axis *axes[GROVE_MAX_AXES];\n",
+    "    int count = grove_node_input_axes(node, 0, axes);\n",
+    "    uint64_t bytes = sizeof(double);\n",
+    "\n",
+    "    if (!grove_node_text(node, \"to\")[0])\n",
+    "        return grove_node_fail_option(node, \"to\", \"the path is empty\");\n",
+    "    for (int d = 0; d < count; d++)\n",
+    "        bytes *= (uint64_t)axes[d]->size;\n",
+    "    grove_node_set_memory(node, bytes); /* grove check counts it */\n",
+    "    return 0;\n",
+    "}\n",
+    "\n",
+    "static void stop(const grove_node *node, void *run)\n",
+    "{\n",
+    "    writer *w = run;\n",
+    "\n",
+    "    (void)node;\n",
+    "    free(w->values);\n",
+    "    free(w->path);\n",
+    "    free(w->other);\n",
+    "    free(w);\n",
+    "}\n",
+    "\n",
+    "/* Called once per run, before everything else. */\n",
+    "static int start(const grove_node *node, void **run)\n",
+    "{\n",
+    "    const char *path = grove_node_text(node, \"to\");\n",
+    "    writer *w = calloc(1, sizeof(*w));\n",
+    "\n",
+    "    if (!w)\n",
+    "        return grove_node_fail(node, -1, \"no memory\");\n",
+    "    w->axis_count = grove_node_input_axes(node, 0, w->axes);\n",
+    "    w->cells = 1;\n",
+    "    for (int d = 0; d < w->axis_count; d++)\n",
+    "        w->cells *= w->axes[d]->size;\n",
+    "    w->values = calloc((size_t)w->cells + 1, sizeof(double));\n",
+    "    w->path = strdup(path);\n",
+    "    w->other = malloc(strlen(path) + sizeof(\".part\"));\n",
+    "    if (!w->values || !w->path || !w->other) {\n",
+    "        stop(node, w);\n",
+    "        return grove_node_fail(node, -1, \"no memory for %lld numbers\", (long long)w->cells);\n",
+    "    }\n",
+    "    sprintf(w->other, \"%s.part\", path);\n",
+    "    *run = w;\n",
+    "    return 0;\n",
+    "}\n",
+    "\n",
+    "/* Before the first tile: a folder that cannot be written is found out before hours of computing. */\n",
+    "static int begin(const grove_node *node, void *run)\n",
+    "{\n",
+    "    writer *w = run;\n",
+    "\n",
+    "    w->file = fopen(w->other, \"w\");\n",
+    "    return w->file ? 0\n",
+    "                   : grove_node_fail_option(node, \"to\", \"%s: cannot write: %s\", w->other,\n",
+    "                                            strerror(errno));\n",
+    "}\n",
+    "\n",
+    "/* A tile: the block that inputs[0]->range names. */\n",
+    "static int write_tile(const grove_node *node, void *run, const grove_array *const *arrays,\n",
+    "                      int count)\n",
+    "{\n",
+    "    const grove_array *x = arrays[0];\n",
+    "    const double *from = x->data;\n",
+    "    writer *w = run;\n",
+    "\n",
+    "    (void)node;\n",
+    "    (void)count;\n",
+    "    for (int64_t i = 0; i < x->cells; i++) {\n",
+    "        int64_t at = 0, step = 1, rest = i;\n",
+    "        for (int d = x->axes - 1; d >= 0; d--) {\n",
+    "            at += (x->range[d].first + rest % x->range[d].count) * step;\n",
+    "            step *= w->axes[d]->size;\n",
+    "            rest /= x->range[d].count;\n",
+    "        }\n",
+    "        w->values[at] = from[i];\n",
+    "    }\n",
+    "    return 0;\n",
+    "}\n",
+    "\n",
+    "static void print_line(const writer *w, int64_t cell)\n",
+    "{\n",
+    "    int64_t index[GROVE_MAX_AXES], rest = cell;\n",
+    "\n",
+    "    for (int d = w->axis_count - 1; d >= 0; d--) {\n",
+    "        index[d] = rest % w->axes[d]->size;\n",
+    "        rest /= w->axes[d]->size;\n",
+    "    }\n",
+    "    for (int d = 0; d < w->axis_count; d++)\n",
+    "        fprintf(w->file, \"%s %lld  \", w->axes[d]->name, (long long)index[d]);\n",
+    "    fprintf(w->file, \"%.9g\\n\", w->values[cell]);\n",
+    "}\n",
+    "\n",
+    "/* After the last tile: everything that can fail. */\n",
+    "static int prepare(const grove_node *node, void *run)\n",
+    "{\n",
+    "    writer *w = run;\n",
+    "\n",
+    "    for (int64_t i = 0; i < w->cells; i++)\n",
+    "        print_line(w, i);\n",
+    "    int bad = fflush(w->file) || ferror(w->file) || fsync(fileno(w->file));\n",
+    "    bad = fclose(w->file) || bad;\n",
+    "    w->file = NULL;\n",
+    "    return bad ? grove_node_fail_option(node, \"to\", \"%s: cannot write: %s\", w->other,\n",
+    "                                        strerror(errno))\n",
+    "               : 0;\n",
+    "}\n",
+    "\n",
+    "/* When all actions of the tree have prepared: puts the file in place. */\n",
+    "static int commit(const grove_node *node, void *run)\n",
+    "{\n",
+    "    writer *w = run;\n",
+    "\n",
+    "    if (!rename(w->other, w->path))\n",
+    "        return 0;\n",
+    "    return grove_node_fail_option(node, \"to\", \"%s: cannot rename it to %s: %s\", w->other, w->path,\n",
+    "                                  strerror(errno));\n",
+    "}\n",
+    "\n",
+    "/* In place of commit, when anything has failed: all is as it was before begin. */\n",
+    "static void abort_write(const grove_node *node, void *run)\n",
+    "{\n",
+    "    writer *w = run;\n",
+    "\n",
+    "    (void)node;\n",
+    "    if (w->file)\n",
+    "        fclose(w->file);\n",
+    "    w->file = NULL;\n",
+    "    remove(w->other);\n",
+    "}\n",
+    "\n",
+    "GROVE_CLASS(text_writer) = {\n",
+    "    GROVE_CLASS_HEAD(text_writer),\n",
+    "    .doc = \"Writes a value to a text file: a line for each cell.\",\n",
+    "    .output_doc = \"an action: a file\",\n",
+    "    .group = \"actions\",\n",
+    "    .kind = GROVE_CLASS_ACTION,\n",
+    "    .inputs = inputs,\n",
+    "    .options = options,\n",
+    "    .check = check,\n",
+    "    .start = start,\n",
+    "    .stop = stop,\n",
+    "    .begin = begin,\n",
+    "    .write = write_tile,\n",
+    "    .prepare = prepare,\n",
+    "    .commit = commit,\n",
+    "    .abort = abort_write,\n",
+    "    .example = \"w = text_writer(abs(select(obs.data, element=XX)), to=\\\"amplitude.txt\\\")\",\n",
+    "};\n",
+    NULL};
+static const char *const text_5[] = {
+    "/* A node class that gets whole arrays: the root of the sum of squares over all sources. */\n",
+    "#include <grove/plugin.h>\n",
+    "\n",
+    "#include <math.h>\n",
+    "\n",
+    "static const grove_input inputs[] = {\n",
+    "    {\"x\", GROVE_VALUE, \"a real number per source\", .handing = GROVE_AS_REAL},\n",
+    "    {0},\n",
+    "};\n",
+    "\n",
+    "/* Called once, when a tree is built: the result has the unit of x, and no sources. */\n",
+    "static int check(grove_node *node)\n",
+    "{\n",
+    "    grove_form form = {.shape = GROVE_SCALAR, .unit = grove_node_input_form(node, 0)->unit};\n",
+    "\n",
+    "    if (!grove_node_input_axis(node, 0, GROVE_AXIS_SOURCE))\n",
+    "        return grove_node_fail_option(node, \"x\", \"has no axis of sources to sum over\");\n",
+    "    grove_node_set_output(node, &form);\n",
+    "    grove_node_consume(node, GROVE_AXIS_SOURCE);\n",
+    "    return 0;\n",
+    "}\n",
+    "\n",
+    "/* Numbers are single or double as the run is. */\n",
+    "static double number(const grove_view *view, const int64_t *index, int axes)\n",
+    "{\n",
+    "    const void *at = grove_view_at(view, index, axes);\n",
+    "\n",
+    "    return view->bytes == 8 ? *(const double *)at : (double)*(const float *)at;\n",
+    "}\n",
+    "\n",
+    "/* The output cells from `first` up to `last`: any part of them, from any thread. */\n",
+    "static void compute(void *context, int64_t first, int64_t last)\n",
+    "{\n",
+    "    const grove_args *args = context;\n",
+    "    int source = grove_args_axis(args, GROVE_AXIS_SOURCE);\n",
+    "\n",
+    "    for (int64_t cell = first; cell < last; cell++) {\n",
+    "        int64_t index[GROVE_MAX_AXES] = {0}, rest = cell;\n",
+    "        double sum = 0;\n",
+    "        for (int d = args->axes - 1; d >= 0; d--)\n",
+    "            if (d != source) {\n",
+    "                index[d] = rest % args->size[d];\n",
+    "                rest /= args->size[d];\n",
+    "            }\n",
+    "        for (index[source] = 0; index[source] < args->size[source]; index[source]++) {\n",
+    "            double x = number(&args->in[0], index, args->axes);\n",
+    "            sum += x * x;\n",
+    "        }\n",
+    "        void *out = grove_view_at(&args->out, index, args->axes);\n",
+    "        if (args->out.bytes == 8)\n",
+    "            *(double *)out = sqrt(sum);\n",
+    "        else\n",
+    "            *(float *)out = (float)sqrt(sum);\n",
+    "    }\n",
+    "}\n",
+    "\n",
+    "/* The iteration space has the axes of the output and those that are consumed. */\n",
+    "static int eval(const grove_call *call)\n",
+    "{\n",
+    "    const grove_args *args = call->args;\n",
+    "    int64_t sources = args->size[grove_args_axis(args, GROVE_AXIS_SOURCE)];\n",
+    "\n",
+    "    grove_call_parallel(call, sources ? grove_args_cells(args) / sources : 0, compute,\n",
+    "                        (void *)(uintptr_t)args);\n",
+    "    return 0;\n",
+    "}\n",
+    "\n",
+    "GROVE_CLASS(root_sum_square) = {\n",
+    "    GROVE_CLASS_HEAD(root_sum_square),\n",
+    "    .doc = \"Root of the sum of squares over all sources.\",\n",
+    "    .output_doc = \"a real number in the unit of x, without sources\",\n",
+    "    .group = \"reductions\",\n",
+    "    .inputs = inputs,\n",
+    "    .check = check,\n",
+    "    .eval = eval,\n",
+    "    .example = \"r = root_sum_square(norm(lmn(S, obs)) * obs.freq)\",\n",
+    "};\n",
+    NULL};
+static const char *const text_6[] = {
+    "#!/bin/sh\n",
+    "# The class does what every class must, and gives what can be worked out by hand (test.tree).\n",
+    "grove=${GROVE:-grove}\n",
+    "$grove test-node -p . root_sum_square || { echo 'FAIL: grove test-node'; exit 1; }\n",
+    "$grove run -q -p . test.tree || { echo 'FAIL: test.tree'; exit 1; }\n",
+    "echo PASS\n",
+    NULL};
+static const char *const text_7[] = {
+    "# Two sources of 3 Jy and 4 Jy: the root of the sum of their squares is 5 Jy.\n",
+    "S    = sky_model(\"two.skymodel\")\n",
+    "same = compare(root_sum_square(norm(S.stokes)), 5Jy, tolerance=1e-6, print=false)\n",
+    NULL};
+static const char *const text_8[] = {
+    "format = Name, Type, Ra, Dec, I\n",
+    "three, POINT, 05:42:36.1, +49.51.07.0, 3\n",
+    "four, POINT, 05:42:40.0, +49.52.00.0, 4\n",
+    NULL};
+static const char *const text_9[] = {
+    "/* A node class that makes data: an object with an axis of its own, and members that other nodes\n",
+    " * read. Here they come from a small text file. */\n",
+    "#include <grove/plugin.h>\n",
+    "\n",
+    "#include <errno.h>\n",
+    "#include <stdio.h>\n",
+    "#include <stdlib.h>\n",
+    "#include <string.h>\n",
+    "\n",
+    "static const grove_option options[] = {\n",
+    "    {\"path\", GROVE_FILE, NULL, \"text file: lines of a frequency in MHz and a gain\"},\n",
+    "    {0},\n",
+    "};\n",
+    "\n",
+    "typedef struct {\n",
+    "    int64_t count;\n",
+    "    double *freq, *gain; /* [count] */\n",
+    "} table;\n",
+    "\n",
+    "/* The class's own: freed when the tree goes, also after an open that failed. */\n",
+    "static void close_table(grove_node *node)\n",
+    "{\n",
+    "    table *t = grove_node_user(node);\n",
+    "\n",
+    "    if (t) {\n",
+    "        free(t->freq);\n",
+    "        free(t->gain);\n",
+    "    }\n",
+    "    free(t);\n",
+    "    grove_node_set_user(node, NULL);\n",
+    "}\n",
+    "\n",
+    "static int add_line(table *t, double freq, double gain)\n",
+    "{\n",
+    "    size_t bytes = (size_t)(t->count + 1) * sizeof(double);\n",
+    "    double *more_freq = realloc(t->freq, bytes);\n",
+    "\n",
+    "    t->freq = more_freq ? more_freq : t->freq;\n",
+    "    double *more_gain = realloc(t->gain, bytes);\n",
+    "    t->gain = more_gain ? more_gain : t->gain;\n",
+    "    if (!more_freq || !more_gain)\n",
+    "        return -1;\n",
+    "    t->freq[t->count] = freq * 1e6; /* numbers are in base units: Hz */\n",
+    "    t->gain[t->count++] = gain;\n",
+    "    return 0;\n",
+    "}\n",
+    "\n",
+    "static int read_file(grove_node *node, table *t)\n",
+    "{\n",
+    "    const char *path = grove_node_text(node, \"path\");\n",
+    "    FILE *file = fopen(path, \"r\");\n",
+    "    char line[256], rest;\n",
+    "    double freq, gain;\n",
+    "    int number = 0, code = 0;\n",
+    "\n",
+    "    if (!file)\n",
+    "        return grove_node_fail_option(node, \"path\", \"%s: cannot open: %s\", path, strerror(errno));\n",
+    "    while (!code && fgets(line, sizeof(line), file)) {\n",
+    "        number++;\n",
+    "        if (line[strspn(line, \" \\t\\n\")] == 0 || line[0] == '#')\n",
+    "            continue;\n",
+    "        if (sscanf(line, \"%lf %lf %c\", &freq, &gain, &rest) != 2)\n",
+    "            code = grove_node_fail_option(node, \"path\", \"%s:%d: wants a frequency and a gain\", path,\n",
+    "                                          number);\n",
+    "        else if (add_line(t, freq, gain))\n",
+    "            code = grove_node_fail(node, -1, \"no memory for %s\", path);\n",
+    "    }\n",
+    "    fclose(file);\n",
+    "    if (!code && !t->count)\n",
+    "        code = grove_node_fail_option(node, \"path\", \"%s: has no lines of a frequency and a gain\",\n",
+    "                                      path);\n",
+    "    return code;\n",
+    "}\n",
+    "\n",
+    "/* Called when the tree is built: axes and members. A member whose data are given here is kept by\n",
+    " * Grove; any other is read block by block. */\n",
+    "static int open_table(grove_node *node)\n",
+    "{\n",
+    "    static const grove_form freq = {\n",
+    "        .precision = GROVE_PRECISION_DOUBLE, .unit = {.s = -1}, .shape = GROVE_SCALAR};\n",
+    "    static const grove_form gain = {.precision = GROVE_PRECISION_DOUBLE, .shape = GROVE_SCALAR};\n",
+    "    table *t = calloc(1, sizeof(*t));\n",
+    "\n",
+    "    if (!t)\n",
+    "        return grove_node_fail(node, -1, \"no memory\");\n",
+    "    grove_node_set_user(node, t);\n",
+    "    int code = read_file(node, t);\n",
+    "    if (code)\n",
+    "        return code;\n",
+    "    grove_axis axis = {\n",
+    "        .name = \"entry\", .kind = GROVE_AXIS_OTHER, .size = t->count, .centre = t->freq};\n",
+    "    if ((code = grove_node_add_axis(node, &axis)))\n",
+    "        return code;\n",
+    "    if ((code = grove_node_add_member(node, \"freq\", \"entry\", &freq, t->freq, \"frequencies, Hz\")))\n",
+    "        return code;\n",
+    "    if ((code = grove_node_add_member(node, \"gain\", \"entry\", &gain, NULL, \"gains\")))\n",
+    "        return code;\n",
+    "    grove_node_add_identity(node,\n",
+    "                            grove_node_text(node, \"path\")); /* the cache knows the file by it */\n",
+    "    return 0;\n",
+    "}\n",
+    "\n",
+    "/* Called while a tree runs, from a background thread: the block that out->range names. */\n",
+    "static int read_member(const grove_node *node, void *run, const char *member, grove_array *out)\n",
+    "{\n",
+    "    const table *t = grove_node_user(node);\n",
+    "\n",
+    "    (void)run;\n",
+    "    (void)member; /* gain is the only one that is read */\n",
+    "    memcpy(out->data, t->gain + out->range[0].first, (size_t)out->cells * sizeof(double));\n",
+    "    return 0;\n",
+    "}\n",
+    "\n",
+    "GROVE_CLASS(bandpass_table) = {\n",
+    "    GROVE_CLASS_HEAD(bandpass_table),\n",
+    "    .doc = \"A table of gains by frequency, from a text file.\",\n",
+    "    .output_doc = \"an object with members freq (Hz) and gain along its axis entry\",\n",
+    "    .group = \"data\",\n",
+    "    .kind = GROVE_CLASS_DATA,\n",
+    "    .object = \"bandpass_table\",\n",
+    "    .options = options,\n",
+    "    .open = open_table,\n",
+    "    .read = read_member,\n",
+    "    .close = close_table,\n",
+    "    .example = \"T = bandpass_table(\\\"table.txt\\\")\",\n",
+    "};\n",
+    NULL};
+static const char *const text_10[] = {
+    "# MHz  gain\n",
+    "1400  1\n",
+    "1410  2\n",
+    "1420  3\n",
+    NULL};
+static const char *const text_11[] = {
+    "#!/bin/sh\n",
+    "# The class does what every class must, refuses what it must, and gives what can be worked out by hand (test.tree).\n",
+    "grove=${GROVE:-grove}\n",
+    "$grove test-node -p . bandpass_table --tree test.tree || { echo 'FAIL: grove test-node'; exit 1; }\n",
+    "$grove run -q -p . test.tree || { echo 'FAIL: test.tree'; exit 1; }\n",
+    "printf 'T = bandpass_table(\"nothere.txt\")\\nc = compare(max(T.gain, over=entry), 1)\\n' >bad.tree\n",
+    "$grove check -p . bad.tree 2>bad.log && { echo 'FAIL: a file that is not there is taken'; exit 1; }\n",
+    "grep -q 'nothere.txt: cannot open' bad.log || { echo 'FAIL: message for a file that is not there'; exit 1; }\n",
+    "rm -f bad.tree bad.log\n",
+    "echo PASS\n",
+    NULL};
+static const char *const text_12[] = {
+    "# The table beside this file: gains 1, 2 and 3 at 1400, 1410 and 1420 MHz.\n",
+    "T       = bandpass_table(\"table.txt\")\n",
+    "highest = compare(max(T.gain, over=entry), 3, tolerance=1e-6, print=false)\n",
+    "average = compare(mean(T.gain * T.freq, over=entry), 2826.6666667MHz, tolerance=1e-6, print=false)\n",
+    NULL};
+static const char *const text_13[] = {
+    "# Builds beam_cos3.so against the installed Grove and, where there is nvcc, code for GPUs, beam_cos3.fatbin:\n",
+    "# make && make check\n",
+    "#\n",
+    "# Where Grove is not in a standard place: make PKG_CONFIG_PATH=/where/lib/pkgconfig\n",
+    "\n",
+    "PKG_CONFIG ?= pkg-config\n",
+    "export PKG_CONFIG_PATH\n",
+    "CFLAGS ?= -O2 -g -Wall\n",
+    "GROVE ?= $(shell $(PKG_CONFIG) --variable=bindir grove)/grove\n",
+    "nodes = $(DESTDIR)$(shell $(PKG_CONFIG) --variable=nodedir grove)\n",
+    "\n",
+    "all: beam_cos3.so\n",
+    "\n",
+    "beam_cos3.so: beam_cos3.c $(wildcard beam_cos3.h)\n",
+    "	$(CC) -std=c17 $(CFLAGS) -fPIC -shared -I. $(shell $(PKG_CONFIG) --cflags grove) -o $@ beam_cos3.c \\\n",
+    "	    $(shell $(PKG_CONFIG) --libs grove) -lm\n",
+    "\n",
+    "check: all\n",
+    "	GROVE='$(GROVE)' sh ./test.sh\n",
+    "\n",
+    "install: all\n",
+    "	install -d '$(nodes)'\n",
+    "	install beam_cos3.so '$(nodes)'\n",
+    "\n",
+    "clean:\n",
+    "	rm -f beam_cos3.so beam_cos3.fatbin\n",
+    "\n",
+    ".PHONY: all check install clean\n",
+    "\n",
+    "# Code for GPUs, where there is some to compile: for compute 9.0, and what the driver compiles for others from 7.5 on.\n",
+    "ifneq ($(wildcard beam_cos3.h beam_cos3.cu),)\n",
+    "NVCC ?= nvcc\n",
+    "NVCCFLAGS ?= -O3 -gencode arch=compute_90,code=sm_90 $(foreach v,75 80 90,-gencode arch=compute_$(v),code=compute_$(v))\n",
+    "nvcc := $(shell PATH=\"$$PATH:/usr/local/cuda/bin\"; command -v $(NVCC))\n",
+    "ifeq ($(EMULATED)$(nvcc),)\n",
+    "$(info $(NVCC) was not found: beam_cos3 is built for the CPU only)\n",
+    "else\n",
+    "all: beam_cos3.fatbin\n",
+    "\n",
+    "install: install-fatbin\n",
+    "install-fatbin: beam_cos3.fatbin\n",
+    "	install -d '$(nodes)'\n",
+    "	install -m 644 beam_cos3.fatbin '$(nodes)'\n",
+    ".PHONY: install-fatbin\n",
+    "\n",
+    "ifeq ($(wildcard cuda.mk),)\n",
+    "beam_cos3.fatbin: beam_cos3.h\n",
+    "	$(nvcc) -std=c++17 $(NVCCFLAGS) -I. -DGROVE_KERNEL_SOURCE='\"beam_cos3.h\"' -fatbin -x cu -o $@ \\\n",
+    "	    $(shell $(PKG_CONFIG) --variable=includedir grove)/grove/kernel.h\n",
+    "else\n",
+    "include cuda.mk\n",
+    "endif\n",
+    "endif\n",
+    "endif\n",
+    NULL};
+static const char *const text_14[] = {
+    "/* A node class: what it is called, what it takes, what it gives. The arithmetic is in beam_cos3.h.\n",
+    " */\n",
+    "#include <grove/plugin.h>\n",
+    "\n",
+    "#define GROVE_KERNEL_SOURCE \"beam_cos3.h\"\n",
+    "#include <grove/kernel.h>\n",
+    "\n",
+    "static const grove_kernel kernel = GROVE_KERNEL(beam_cos3);\n",
+    "\n",
+    "/* Objects: the numbers that are needed of them are the defaults of options below. */\n",
+    "static const grove_input inputs[] = {\n",
+    "    {\"sky\", GROVE_OBJECT, \"the sources whose directions are meant\", .object = \"sky\"},\n",
+    "    {\"obs\", GROVE_OBJECT, \"pointing and frequencies\", .object = \"observation\"},\n",
+    "    {0},\n",
+    "};\n",
+    "\n",
+    "/* Constant options, then value options, which reach the kernel in this order from 0 on. */\n",
+    "static const grove_option options[] = {\n",
+    "    {\"scale\", GROVE_NUMBER, \"65\", \"c in cos^3(c nu r), per GHz and radian\"},\n",
+    "    {\"lmn\", GROVE_VALUE, \"lmn(sky, obs)\", \"direction cosines l, m and n - 1\",\n",
+    "     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},\n",
+    "    {\"freq\", GROVE_VALUE_FREQUENCY, \"obs.freq\", \"frequencies, Hz\", .handing = GROVE_AS_DOUBLE},\n",
+    "    {0},\n",
+    "};\n",
+    "\n",
+    "/* Called once, when a tree is built: what is wrong with the options, what the kernel is told. */\n",
+    "static int check(grove_node *node)\n",
+    "{\n",
+    "    double scale = grove_node_number(node, \"scale\");\n",
+    "\n",
+    "    if (!(scale > 0))\n",
+    "        return grove_node_fail_option(node, \"scale\", \"%g is not positive\", scale);\n",
+    "    grove_node_set_state(node, &scale, sizeof(scale));\n",
+    "    return 0;\n",
+    "}\n",
+    "\n",
+    "GROVE_CLASS(beam_cos3) = {\n",
+    "    GROVE_CLASS_HEAD(beam_cos3),\n",
+    "    .doc = \"Voltage pattern of a WSRT dish: cos^3(c nu r).\",\n",
+    "    .output_doc = \"a real number per source and channel, 1 at the pointing centre\",\n",
+    "    .group = \"Jones terms\",\n",
+    "    .inputs = inputs,\n",
+    "    .options = options,\n",
+    "    .kernel = &kernel,\n",
+    "    .check = check,\n",
+    "    .example = \"E[s,p] = beam_cos3(S, obs)\",\n",
+    "};\n",
+    NULL};
+static const char *const text_15[] = {
+    "// The kernel of beam_cos3 for NVIDIA GPUs, by hand: it takes the place of what nvcc makes of\n",
+    "// beam_cos3.h by itself, and calls the same function. A launch has about one thread per output\n",
+    "// cell; threads take cells in steps of the whole grid. An input that does not vary along an axis\n",
+    "// has stride 0 there.\n",
+    "#include <grove/cell.h>\n",
+    "\n",
+    "#include \"beam_cos3.h\"\n",
+    "\n",
+    "namespace\n",
+    "{\n",
+    "template <typename real> __device__ void compute(const grove_args *args)\n",
+    "{\n",
+    "    const int64_t cells = grove_args_cells(args), step = (int64_t)gridDim.x * blockDim.x;\n",
+    "    const double scale = *(const double *)(const void *)args->state.bytes;\n",
+    "\n",
+    "    for (int64_t at = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; at < cells; at += step) {\n",
+    "        int64_t index[GROVE_MAX_AXES], rest = at;\n",
+    "        for (int d = args->axes - 1; d >= 0; d--) {\n",
+    "            index[d] = rest % args->size[d];\n",
+    "            rest /= args->size[d];\n",
+    "        }\n",
+    "        const double *lmn = (const double *)(void *)grove_view_at(&args->in[0], index, args->axes);\n",
+    "        const double *freq = (const double *)(void *)grove_view_at(&args->in[1], index, args->axes);\n",
+    "        *(real *)(void *)grove_view_at(&args->out, index, args->axes) =\n",
+    "            (real)beam_cos3_voltage(lmn, freq[0], scale);\n",
+    "    }\n",
+    "}\n",
+    "} // namespace\n",
+    "\n",
+    "// One kernel for each precision. GROVE_CUDA_EXPORT matters only where devices are emulated.\n",
+    "extern \"C\" __global__ void beam_cos3_single(const __grid_constant__ grove_args args)\n",
+    "{\n",
+    "    compute<float>(&args);\n",
+    "}\n",
+    "GROVE_CUDA_EXPORT(beam_cos3_single)\n",
+    "\n",
+    "extern \"C\" __global__ void beam_cos3_double(const __grid_constant__ grove_args args)\n",
+    "{\n",
+    "    compute<double>(&args);\n",
+    "}\n",
+    "GROVE_CUDA_EXPORT(beam_cos3_double)\n",
+    NULL};
+static const char *const text_16[] = {
+    "/* The voltage pattern of a WSRT dish, cos^3(c nu r): nu in GHz, r the distance from the pointing\n",
+    " * centre in radians, c about 65 at 1.4 GHz (Popping & Braun 2008, A&A 479, 903). */\n",
+    "#ifndef BEAM_COS3_VOLTAGE /* this file is read once for each precision */\n",
+    "#define BEAM_COS3_VOLTAGE\n",
+    "/* Of a direction and a frequency in Hz. beam_cos3.cu calls it, too. */\n",
+    "GROVE_FN double beam_cos3_voltage(const double lmn[3], double freq, double scale)\n",
+    "{\n",
+    "    double r = sqrt(lmn[0] * lmn[0] + lmn[1] * lmn[1]);\n",
+    "    double angle = scale * freq * 1e-9 * asin(r < 1 ? r : 1);\n",
+    "    double cosine =\n",
+    "        angle < GROVE_PI / 2 ? cos(angle) : 0; /* nothing is known beyond the first null */\n",
+    "\n",
+    "    return cosine * cosine * cosine;\n",
+    "}\n",
+    "#endif\n",
+    "\n",
+    "#ifdef GROVE_CELL /* not in beam_cos3.cu */\n",
+    "/* One cell of the result: inputs 0 and 1 of this cell, and what check has kept. */\n",
+    "GROVE_CELL(beam_cos3)\n",
+    "{\n",
+    "    const double *lmn = GROVE_DOUBLES(c, 0), *freq = GROVE_DOUBLES(c, 1);\n",
+    "    double scale = GROVE_STATE(c, double)[0];\n",
+    "\n",
+    "    GROVE_OUT_REAL(c)[0] = (real)beam_cos3_voltage(lmn, freq[0], scale);\n",
+    "}\n",
+    "#endif\n",
+    NULL};
+static const char *const text_17[] = {
+    "# The code for GPUs by hand, from beam_cos3.cu.\n",
+    "#\n",
+    "# Without a GPU, against Grove's sources and a build of them: make check EMULATED=SOURCES BUILD=BUILD\n",
+    "\n",
+    "INCLUDES = -I. $(shell $(PKG_CONFIG) --cflags grove)\n",
+    "\n",
+    "ifdef EMULATED\n",
+    "check: export GROVE_CUDA_DRIVER = $(BUILD)/tests/cuda/.libs/libcuda-emulated.so\n",
+    "check: export GROVE_CUDA_KERNELS = $(BUILD)/tests/cuda/kernels\n",
+    "check: export ASAN_OPTIONS = detect_leaks=0\n",
+    "beam_cos3.fatbin: beam_cos3.cu beam_cos3.h\n",
+    "	$(CXX) -std=c++17 -O2 -fPIC -shared -Wl,-Bsymbolic -Wno-unknown-pragmas $(INCLUDES) \\\n",
+    "	    -x c++ -include '$(EMULATED)/tests/cuda/emulated.h' -o $@ beam_cos3.cu\n",
+    "else\n",
+    "beam_cos3.fatbin: beam_cos3.cu beam_cos3.h\n",
+    "	$(nvcc) -std=c++17 $(NVCCFLAGS) $(INCLUDES) -fatbin -o $@ beam_cos3.cu\n",
+    "endif\n",
+    NULL};
+static const char *const text_18[] = {
+    "#!/bin/sh\n",
+    "# The class does what every class must (on a GPU, too, where there is one), refuses what it must, and gives what can be worked\n",
+    "# out by hand: a source 0.01 rad from the centre at 1.4 GHz is at cos^3(65 * 1.4 * 0.01) = cos^3(0.91) = 0.231188.\n",
+    "grove=${GROVE:-grove}\n",
+    "\n",
+    "fail()\n",
+    "{\n",
+    "    echo \"FAIL: $1\"\n",
+    "    exit 1\n",
+    "}\n",
+    "$grove test-node -p . beam_cos3 || fail 'grove test-node'\n",
+    "call()\n",
+    "{\n",
+    "    $grove call -p . beam_cos3 lmn='[0.0099998333341667, 0, -0.0000499995833]' freq=1.4GHz sky=none obs=none \"$@\"\n",
+    "}\n",
+    "call scale=0 2>/dev/null && fail 'a scale of 0 is taken'\n",
+    "value=$(call) || fail 'grove call'\n",
+    "echo \"$value\" | awk '{ bad = ($NF - 0.231188) ^ 2 > 1e-12 } END { exit bad || !NR }' || fail \"the value $value\"\n",
+    "echo PASS\n",
+    NULL};
+static const struct {
+    const char *path; /* below examples/ */
+    const char *const *lines;
+} texts[] = {
+    {"new-node/README.md", text_1},
+    {"new-node/action/test.sh", text_2},
+    {"new-node/action/test.tree", text_3},
+    {"new-node/action/text_writer.c", text_4},
+    {"new-node/eval/root_sum_square.c", text_5},
+    {"new-node/eval/test.sh", text_6},
+    {"new-node/eval/test.tree", text_7},
+    {"new-node/eval/two.skymodel", text_8},
+    {"new-node/leaf/bandpass_table.c", text_9},
+    {"new-node/leaf/table.txt", text_10},
+    {"new-node/leaf/test.sh", text_11},
+    {"new-node/leaf/test.tree", text_12},
+    {"plugin/Makefile", text_13},
+    {"plugin/beam_cos3.c", text_14},
+    {"plugin/beam_cos3.cu", text_15},
+    {"plugin/beam_cos3.h", text_16},
+    {"plugin/cuda.mk", text_17},
+    {"plugin/test.sh", text_18},
+};
