@@ -28,6 +28,7 @@ static const char *const text_3[] = {
 static const char *const text_4[] = {
     "/* A node class that does something: an action, a root of the tree. It writes a value to a text\n",
     " * file, a line for each cell. The file appears when all is well, whole or not at all. */\n",
+    "#define _POSIX_C_SOURCE 200809L /* strdup, fsync */\n",
     "#include <grove/plugin.h>\n",
     "\n",
     "#include <errno.h>\n",
@@ -98,8 +99,9 @@ static const char *const text_4[] = {
     "    w->path = strdup(path);\n",
     "    w->other = malloc(strlen(path) + sizeof(\".part\"));\n",
     "    if (!w->values || !w->path || !w->other) {\n",
+    "        int code = grove_node_fail(node, -1, \"no memory for %lld numbers\", (long long)w->cells);\n",
     "        stop(node, w);\n",
-    "        return grove_node_fail(node, -1, \"no memory for %lld numbers\", (long long)w->cells);\n",
+    "        return code;\n",
     "    }\n",
     "    sprintf(w->other, \"%s.part\", path);\n",
     "    *run = w;\n",

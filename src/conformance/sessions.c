@@ -120,7 +120,7 @@ static bool are_equal(grove_conformance *c, const grove_node *node, const result
                                a->flags[i] ? "flagged" : "not");
     else
         grove_conformance_fail(
-            c, "%s, %s: with %s it is %.9g%+.9gi, with 1 thread and no tiles %.9g%+.9gi",
+            c, "%s, %s: with %s it is %.17g%+.17gi, with 1 thread and no tiles %.17g%+.17gi",
             node->name, place, what, b->numbers[2 * i], b->numbers[2 * i + 1], a->numbers[2 * i],
             a->numbers[2 * i + 1]);
     free(place);
@@ -174,7 +174,7 @@ static void check_plain(grove_conformance *c, grove_node *node, const result *x,
         if (good)
             continue;
         char *place = place_of(node, i / parts);
-        grove_conformance_fail(c, "%s, %s: %.9g in a session, %.9g in a call on the same inputs",
+        grove_conformance_fail(c, "%s, %s: %.17g in a session, %.17g in a call on the same inputs",
                                node->name, place, other, number);
         free(place);
     }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* What memory is filled with: NaN in both precisions; and a number. */
-enum { FILL_NAN = 0xff, FILL_NUMBER = 0x55, THREADS = 3 };
+enum { FILL_NAN = 0xff, FILL_NUMBER = 0x3f, THREADS = 3 };
 
 /* Room for a result with as much memory on both sides, and 4 KiB, which must stay as it is. */
 typedef struct {
@@ -91,7 +91,7 @@ static bool is_same(grove_conformance *c, const grove_invocation *call, const vo
     grove_invocation_index(call, (int64_t)at / per_cell, index);
     char *place = grove_invocation_place(call, index);
     grove_conformance_fail(
-        c, "%s (%s precision), %s, element %d: %.9g %s, %.9g otherwise", call->node->name,
+        c, "%s (%s precision), %s, element %d: %.17g %s, %.17g otherwise", call->node->name,
         call->double_ ? "double" : "single", place, (int)((int64_t)at % per_cell) / call->out.parts,
         grove_invocation_number(&a, (int64_t)at), what, grove_invocation_number(&b, (int64_t)at));
     free(place);

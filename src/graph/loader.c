@@ -108,7 +108,9 @@ void grove_classes_free(grove_classes *classes)
 static void load(entry *found, grove_error *error)
 {
     char *symbol = grove_format("grove_class_%s", found->name);
-    void *module = dlopen(found->path, RTLD_NOW | RTLD_LOCAL);
+    /* what lies beside it is looked for by this path, also from another current folder */
+    char *path = realpath(found->path, NULL);
+    void *module = dlopen(path ? path : found->path, RTLD_NOW | RTLD_LOCAL);
     const grove_class *class_ = module ? dlsym(module, symbol) : NULL;
 
     if (!module)
@@ -120,6 +122,7 @@ static void load(entry *found, grove_error *error)
                    found->name, found->path, symbol, found->name);
     else
         found->class_ = grove_class_new(class_, found->name, error);
+    free(path);
     free(symbol);
 }
 
