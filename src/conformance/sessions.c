@@ -2,6 +2,7 @@
  * precision near double; a device near the cpu, with code of the class's own running there. */
 #include "conformance/invocation.h"
 
+#include "base/file.h"
 #include "base/text.h"
 #include "run/session.h"
 #include "run/state.h"
@@ -288,7 +289,25 @@ static char *lacks_code(grove_conformance *c, grove_session *session, grove_node
     return reason;
 }
 
-/* Whether the class says that it has code for devices: then the device must take it. */
+/* Whether there is a file with code for devices beside the module: NAME.fatbin, after the header of
+ * the cell function or the class. */
+static bool has_file(grove_conformance *c, const grove_kernel *kernel)
+{
+    const char *module = grove_classes_path(c->fixture->classes, c->class_->name);
+    const char *source = kernel && kernel->source ? kernel->source : c->class_->name;
+    const char *name = strrchr(source, '/') ? strrchr(source, '/') + 1 : source;
+
+    if (!kernel || !module)
+        return false;
+    char *file = grove_format("%.*s.fatbin", (int)strcspn(name, "."), name);
+    char *path = grove_path_beside(module, file);
+    bool exists = grove_path_exists(path);
+    free(file);
+    free(path);
+    return exists;
+}
+
+/* Whether the device takes the class's code, if there is any. */
 static bool has_code(grove_conformance *c, grove_node *node, bool single)
 {
     grove_session_options options = {.device = c->device, .double_precision = !single};
@@ -299,7 +318,7 @@ static bool has_code(grove_conformance *c, grove_node *node, bool single)
     if (grove_conformance_done(c, session ? 0 : grove_error_code(c->fixture->error), c->device)) {
         reason = lacks_code(c, session, node, single);
         has = !reason;
-        if (reason && node->class_->device && !node->kernel && device_kernel(c, node))
+        if (reason && has_file(c, device_kernel(c, node)))
             grove_conformance_fail(c, "%s (%s precision): %s", node->name,
                                    single ? "single" : "double", reason);
         else if (reason)
