@@ -175,6 +175,8 @@ static bool is_consumed(const grove_node *node, const grove_axis *axis)
     return false;
 }
 
+enum { GUARD = 64 }; /* bytes on either side of a result, which stay as they are */
+
 /* The block [first, first + count) of a call, with room of its own for the result. */
 static grove_args cut(const grove_args *whole, const int64_t *first, const int64_t *count,
                       size_t bytes, void **room)
@@ -197,9 +199,19 @@ static grove_args cut(const grove_args *whole, const int64_t *first, const int64
             step *= count[d];
         }
     }
-    *room = calloc((size_t)step + 1, 1);
-    part.out.data = *room;
+    *room = calloc((size_t)step + 2 * GUARD, 1);
+    memset(*room, 0xa5, GUARD);
+    memset((char *)*room + GUARD + step, 0xa5, GUARD);
+    part.out.data = (char *)*room + GUARD;
     return part;
+}
+
+static bool is_guarded(const unsigned char *room, size_t bytes)
+{
+    for (size_t i = 0; i < GUARD; i++)
+        if (room[i] != 0xa5 || room[GUARD + bytes + i] != 0xa5)
+            return false;
+    return true;
 }
 
 /* The result of the block is that part of the whole, bit for bit. */
@@ -209,9 +221,13 @@ static void check_block(const grove_node *node, const testing_call *call, const 
     size_t bytes = cell_bytes(&call->out);
     void *room;
     grove_args part = cut(&call->args, first, count, bytes, &room);
-    int64_t cells = grove_args_cells(&part);
+    int64_t cells = grove_args_cells(&part), kept = 1;
 
     testing_call_run(node, &part);
+    for (int d = 0; d < part.axes; d++)
+        kept *= part.out.stride[d] ? count[d] : 1;
+    ck_assert_msg(is_guarded(room, bytes * (size_t)kept), "%s (%s): writes outside its result",
+                  class_->name, node->name);
     for (int64_t i = 0; i < cells; i++) {
         int64_t index[GROVE_MAX_AXES] = {0}, at[GROVE_MAX_AXES] = {0}, rest = i;
         for (int d = part.axes - 1; d >= 0; d--) {
