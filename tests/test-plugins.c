@@ -117,6 +117,99 @@ START_TEST(shorter_and_longer_ones_load)
 }
 END_TEST
 
+/* ---- axes ---- */
+
+/* The value of y as a session makes it. Free with grove_value_unref. */
+static grove_value *session_value(const char *text, const grove_session_options *options)
+{
+    grove_value *value = NULL;
+
+    testing_tree(&t, text);
+    grove_session *session = grove_session_new(t.tree, options, t.error);
+    ck_assert_msg(!grove_session_value(session, "y", &value), "%s",
+                  grove_error_message(t.error, 0));
+    grove_session_free(session);
+    return value;
+}
+
+static double number_of(grove_value *value, int64_t i)
+{
+    return ((const double *)grove_buffer_host(value->data, t.error))[i];
+}
+
+START_TEST(classes_make_axes)
+{
+    static const char text[] = "a = spread(2, axis=\"power\", count=2)\n"
+                               "y = spread(a, axis=\"beam\", count=3)\n";
+    grove_value *y = session_value(text, NULL);
+
+    ck_assert_int_eq(y->axes, 2);
+    ck_assert_str_eq(y->range[0].axis->name, "power");
+    ck_assert_str_eq(y->range[1].axis->name, "beam");
+    for (int64_t i = 0; i < 6; i++)
+        ck_assert_double_eq(number_of(y, i), (double)(2 * (i / 3 + 1) * (i % 3 + 1)));
+    grove_value_unref(y);
+    testing_value plain = testing_evaluate(&t, "y");
+    ck_assert(plain.cells == 6 && plain.at[5] == 12);
+    testing_free(&plain);
+}
+END_TEST
+
+/* A cell knows of two axes of foreign names which is which, in whatever order they came. */
+START_TEST(cells_tell_axes_apart)
+{
+    static const char *const texts[] = {
+        "y = places(spread(spread(2, axis=\"power\", count=2), axis=\"beam\", count=3))\n",
+        "y = places(spread(spread(2, axis=\"beam\", count=3), axis=\"power\", count=2))\n"};
+    grove_value *y = session_value(texts[_i], NULL);
+
+    for (int64_t i = 0; i < 6; i++)
+        ck_assert_double_eq(number_of(y, i),
+                            (double)(_i ? 10 * (i / 2) + i % 2 : 10 * (i % 3) + i / 3));
+    grove_value_unref(y);
+}
+END_TEST
+
+START_TEST(axes_that_were_made_can_go)
+{
+    static const char text[] = "b = spread(spread(2, axis=\"power\", count=2))\n"
+                               "y = sum(select(b, axis=beam, index=1), over=power)\n";
+    grove_value *y = session_value(text, NULL);
+
+    ck_assert_int_eq(y->axes, 0);
+    ck_assert_double_eq(number_of(y, 0), 4 + 8);
+    grove_value_unref(y);
+    const char *said = testing_faults(&t, "y = spread(spread(2))\n");
+    ck_assert_msg(strstr(said, "spread: the result has the axis 'beam' of 'spread#1' already"),
+                  "%s", said);
+}
+END_TEST
+
+/* A table along the axes of its observation goes together with that: from p and q, in any tiles. */
+START_TEST(leaves_take_axes)
+{
+    static const char text[] =
+        "obs = observe(array=\"vla-d\", phase_centre=\"05h42m36.1s 49d51m07s\", "
+        "hour_angle=0h..0.01h, integration=6s, frequency=1.4GHz, channels=2, channel_width=1MHz)\n"
+        "T = table(obs)\ny = (T.gain[p] - 1000 * T.gain[q]) * obs.freq / 1Hz\n";
+    grove_session_options cut = {.threads = 2, .tile_times = 1};
+    grove_value *y = session_value(text, _i ? &cut : NULL);
+    const grove_axis *baseline = y->range[1].axis, *freq = y->range[2].axis;
+
+    ck_assert_int_eq(y->axes, 3);
+    ck_assert_str_eq(y->range[0].axis->owner->name, "obs");
+    ck_assert_int_gt(y->range[0].count, 3);
+    for (int64_t i = 0, at = 0; i < y->range[0].count; i++)
+        for (int64_t b = 0; b < baseline->size; b++)
+            for (int64_t f = 0; f < freq->size; f++, at++)
+                ck_assert_double_eq(number_of(y, at),
+                                    ((double)(100 * i + baseline->left[b]) -
+                                     1000 * (double)(100 * i + baseline->right[b])) *
+                                        freq->centre[f]);
+    grove_value_unref(y);
+}
+END_TEST
+
 /* ---- what fails when a tree is built ---- */
 
 static const struct {
@@ -226,6 +319,10 @@ int main(void)
     tcase_add_test(test, misfits_in_trees);
     tcase_add_test(test, what_is_no_module);
     tcase_add_test(test, shorter_and_longer_ones_load);
+    tcase_add_test(test, classes_make_axes);
+    tcase_add_loop_test(test, cells_tell_axes_apart, 0, 2);
+    tcase_add_test(test, axes_that_were_made_can_go);
+    tcase_add_loop_test(test, leaves_take_axes, 0, 2);
     tcase_add_loop_test(test, trees_are_not_built, 0, COUNT(builds));
     tcase_add_loop_test(test, values_are_not_evaluated, 0, COUNT(evaluations));
     tcase_add_loop_test(test, runs_fail, 0, COUNT(runs));
