@@ -70,6 +70,26 @@ static const struct {
     {"no_option_text", "class no_option_text: option 'mute' has no text"},
     {"no_kernel", "class no_kernel: its kernel or eval is missing"},
     {"no_example", "class no_example: its example is missing"},
+    {"bad_handing", "class bad_handing: input 'x' has the unknown handing 17"},
+    {"bad_shapes",
+     "class bad_shapes: input 'x' accepts the unknown shapes 32; they are GROVE_SCALAR, "
+     "GROVE_DIAGONAL, GROVE_MATRIX, GROVE_VECTOR or several of them"},
+    {"bad_vector", "class bad_vector: option 'list' wants a vector of 65; a vector has 1 to 64"},
+    {"bad_group", "class bad_group: input 'x' is in group 1, but not linear"},
+    {"bad_output", "class bad_output: its output has the unknown shape 3"},
+    {"bad_role", "class bad_role: it has 1 inputs with values; its role wants 2"},
+    {"bad_rule", "class bad_rule: has the unknown flag rule 9"},
+    {"half_kernel", "class half_kernel: its kernel 'half' has no function for double precision"},
+    {"no_sizes", "class no_sizes: its grove_input has 0 bytes, at least 24 are needed; does the "
+                 "descriptor begin with GROVE_CLASS_HEAD(no_sizes)?"},
+    {"no_object",
+     "class no_object: input 'obs' does not say which object it wants; such as .object = "
+     "\"observation\""},
+    {"reserved", "class reserved: .tangent and .drive are reserved; leave them out"},
+    {"same_names", "class same_names: two of its inputs and options are named 'x'"},
+    {"not_reducing",
+     "class not_reducing: .reduce is for classes of the kind GROVE_CLASS_REDUCTION, "
+     "which must have it"},
 };
 
 START_TEST(misfits_are_told)
@@ -210,6 +230,35 @@ START_TEST(leaves_take_axes)
 }
 END_TEST
 
+/* ---- precision ---- */
+
+/* A double result from a single input, in a run of single precision: the double function makes it,
+ * and nothing is written past its end (the sanitizers see to that). */
+#define GAINS                                                                                      \
+    "obs = observe(array=\"vla-d\", phase_centre=\"05h42m36.1s 49d51m07s\", "                      \
+    "hour_angle=0h..0.01h, "                                                                       \
+    "integration=6s, frequency=1.4GHz, channels=2, channel_width=1MHz)\nG = real(gains(obs))\n"
+
+START_TEST(double_results)
+{
+    grove_session_options options = {.double_precision = _i};
+    grove_value *x = session_value(GAINS "y = 1 * G\n", &options);
+    grove_value *y = session_value(GAINS "y = double_output(G)\n", &options);
+    int64_t cells = y->range[0].count;
+
+    ck_assert(x->double_ == _i && y->double_);
+    ck_assert_int_eq(cells, 27);
+    for (int64_t i = 0; i < cells; i++)
+        ck_assert_double_eq_tol(
+            number_of(y, i),
+            3 * (x->double_ ? number_of(x, i)
+                            : (double)((const float *)grove_buffer_host(x->data, t.error))[i]),
+            1e-6);
+    grove_value_unref(x);
+    grove_value_unref(y);
+}
+END_TEST
+
 /* ---- what fails when a tree is built ---- */
 
 static const struct {
@@ -223,6 +272,26 @@ static const struct {
     {"wrong_option(1)", "wrong_option: the plugin asks for its option 'width', which it does not "
                         "declare so"},
     {"open_fails()", "open_fails: there is nothing to open"},
+    {"check_output(1)", "check_output: the plugin's output is a vector of 0; a vector has 1 to 64 "
+                        "elements"},
+    {"check_precision(1)", "check_precision: the plugin's output has the unknown precision 5"},
+    {"check_kernel(1)", "check_kernel: the plugin's kernel 'none' has no function for single "
+                        "precision"},
+    {"check_handing(1)", "check_handing: the plugin sets handing 1 of input 3; it has 1 inputs"},
+    {"check_goes_on(1)", "check_goes_on: not in this weather"},
+    {"cell_consumes(read_fails().says)", "cell_consumes: the plugin consumes axes, which a cell "
+                                         "function cannot; it needs .eval"},
+    {"cell_adds(1)", "cell_adds: the plugin adds the axis 'beam' to its result; that needs .eval"},
+    {"far_baseline()",
+     "far_baseline: the plugin's baseline 1 is of the stations 0 and 2; there are "
+     "2, counted from 0"},
+    {"same_members()", "same_members: the plugin adds member 'gain' twice"},
+    {"same_axes()", "same_axes: the plugin adds axis 'time' twice"},
+    {"bad_member()", "bad_member: the plugin's member 'gain' has the unknown shape 12"},
+    {"takes_nothing(read_fails())", "takes_nothing: the plugin takes the axis 'weather' of "
+                                    "'read_fails#0', which does not have it"},
+    {"foreign_default(1)", "in the default of option 'height', tower(3): no class or template "
+                           "'tower'; did you mean 'power'?"},
 };
 
 START_TEST(trees_are_not_built)
@@ -243,6 +312,7 @@ static const struct {
 } evaluations[] = {
     {"eval_says(1)", "eval_says: the numbers ran out"},
     {"eval_silent(1)", "eval_silent: evaluation failed"},
+    {"says_in_eval(1)", "says_in_eval: the well is dry"},
     {"1 + read_fails().says", "read_fails: the tape is torn"},
     {"1 + read_fails().silent", "read_fails: reading 'silent' failed"},
 };
@@ -320,6 +390,7 @@ int main(void)
     tcase_add_test(test, what_is_no_module);
     tcase_add_test(test, shorter_and_longer_ones_load);
     tcase_add_test(test, classes_make_axes);
+    tcase_add_loop_test(test, double_results, 0, 2);
     tcase_add_loop_test(test, cells_tell_axes_apart, 0, 2);
     tcase_add_test(test, axes_that_were_made_can_go);
     tcase_add_loop_test(test, leaves_take_axes, 0, 2);
