@@ -376,6 +376,41 @@ START_TEST(all_actions_are_aborted)
 }
 END_TEST
 
+/* Of several outputs all change or none: what cannot be prepared keeps the others from committing.
+ */
+START_TEST(all_prepare_before_one_commits)
+{
+    testing_tree(&t, "a = write_fails(sqrt(2), at=commit)\nb = write_fails(sqrt(3), at=prepare)\n");
+    grove_session *session = grove_session_new(t.tree, NULL, t.error);
+    ck_assert_int_lt(grove_session_run(session), 0);
+    is(grove_error_message(t.error, 0), "write_fails: the paper burnt");
+    ck_assert_int_eq(grove_error_count(t.error), 1);
+    ck_assert_str_eq(getenv("GROVE_TEST_ABORTS"), "2");
+    grove_session_free(session);
+}
+END_TEST
+
+/* What start makes belongs to one run: others of the same tree have their own. */
+START_TEST(runs_keep_apart)
+{
+    grove_session_options options = {.cache_off = true};
+    grove_session *sessions[2];
+    grove_value *value;
+
+    unsetenv("GROVE_TEST_STOPS");
+    testing_tree(&t, "y = keeps_run(1)\n");
+    for (int i = 0; i < 2; i++) {
+        sessions[i] = grove_session_new(t.tree, &options, t.error);
+        ck_assert_int_eq(grove_session_value(sessions[i], "y", &value), 0);
+        ck_assert_double_eq(number_of(value, 0), 1);
+        ck_assert_str_eq(getenv("GROVE_TEST_STOPS"), i ? "2" : "1");
+        grove_value_unref(value);
+    }
+    grove_session_free(sessions[0]);
+    grove_session_free(sessions[1]);
+}
+END_TEST
+
 #define COUNT(list) ((int)(sizeof(list) / sizeof(list[0])))
 
 int main(void)
@@ -398,6 +433,8 @@ int main(void)
     tcase_add_loop_test(test, values_are_not_evaluated, 0, COUNT(evaluations));
     tcase_add_loop_test(test, runs_fail, 0, COUNT(runs));
     tcase_add_test(test, all_actions_are_aborted);
+    tcase_add_test(test, all_prepare_before_one_commits);
+    tcase_add_test(test, runs_keep_apart);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
