@@ -156,12 +156,12 @@ typedef struct {
 
 typedef struct grove_axis {
     const char *name; /* "time", "freq", "station", "baseline", "source", or any other */
-    int kind;         /* GROVE_AXIS_... */
+    int kind;         /* set by the framework: grove_axis_kind of the name */
     int64_t size;
     const double *centre, *width; /* [size] coordinates (s, Hz; index where NULL) and cell widths */
     const int32_t *left, *right;  /* baseline: station numbers p and q, [size] */
     const char *const *labels;    /* names of stations, sources; may be NULL */
-    const grove_node *owner;      /* the leaf that made it; set by the framework */
+    const grove_node *owner;      /* the node that made it; set by the framework */
 } grove_axis;
 
 typedef struct {
@@ -384,9 +384,12 @@ void grove_node_set_handing(grove_node *node, int k, grove_handing handing);
 /* Input k is not needed after all: it is neither computed nor read, NULL in the cell, and its axes
  * do not count. Before grove_node_consume. */
 void grove_node_drop_input(grove_node *node, int k);
-/* The result does not have the axes of this kind that the inputs have; .eval sums over them or the
- * like. */
+/* The result does not have the axes of this kind (grove_axis_kind of a name) that the inputs have;
+ * .eval sums over them or the like. */
 void grove_node_consume(grove_node *node, int kind);
+/* The result has this axis, of any name, beside those of its inputs. Of .eval classes, where the
+ * iteration space then has it. Copied with all it points to. */
+int grove_node_add_output_axis(grove_node *node, const grove_axis *axis);
 /* Bytes that the class takes while it runs beside the values it is given: `grove check` counts
  * them. */
 void grove_node_set_memory(grove_node *node, uint64_t bytes);
@@ -398,6 +401,9 @@ void *grove_node_user(const grove_node *node);
  * axes ("time baseline freq"), stored in the order of cell.h. Members with `data` (dense, copied)
  * are constant for the run; the others are read block by block. */
 int grove_node_add_axis(grove_node *node, const grove_axis *axis);
+/* The leaf has an axis of another object that it was given, as its own: a table of gains varies
+ * along the time and station of its observation. */
+int grove_node_take_axis(grove_node *node, const grove_node *object, const char *name);
 int grove_node_add_member(grove_node *node, const char *name, const char *axes,
                           const grove_form *form, const void *data, const char *doc);
 /* Texts that other classes may ask a leaf for ("telescope", "path"). Copied; NULL where there is

@@ -189,7 +189,7 @@ static int open_grid(grove_node *node)
 static int open_field(grove_node *node)
 {
     const field *f = &field_now;
-    grove_axis axis = {.name = "source", .kind = GROVE_AXIS_SOURCE, .size = f->sources};
+    grove_axis axis = {.name = "source", .size = f->sources};
     const grove_dimension none = {0}, jansky = {.Jy = 1}, hertz = {.s = -1}, radian = {.rad = 1};
 
     ck_assert_int_eq(grove_node_add_axis(node, &axis), 0);

@@ -44,12 +44,11 @@ static int open_samples(grove_node *node)
 {
     const double time[] = {10, 20, 30, 40, 50, 60, 70}, freq[] = {1e9, 2e9, 3e9, 4e9, 5e9};
     const double width[] = {10, 10, 10, 10, 10, 10, 10};
-    grove_axis axes[] = {
-        {.name = "source", .kind = GROVE_AXIS_SOURCE, .size = SAMPLES_SOURCES},
-        {.name = "time", .kind = GROVE_AXIS_TIME, .size = 7, .centre = time, .width = width},
-        {.name = "station", .kind = GROVE_AXIS_STATION, .size = SAMPLES_STATIONS},
-        {.name = "baseline", .kind = GROVE_AXIS_BASELINE, .size = 6, .left = left, .right = right},
-        {.name = "freq", .kind = GROVE_AXIS_FREQ, .size = 5, .centre = freq, .width = width}};
+    grove_axis axes[] = {{.name = "source", .size = SAMPLES_SOURCES},
+                         {.name = "time", .size = 7, .centre = time, .width = width},
+                         {.name = "station", .size = SAMPLES_STATIONS},
+                         {.name = "baseline", .size = 6, .left = left, .right = right},
+                         {.name = "freq", .size = 5, .centre = freq, .width = width}};
     static const char *const along[] = {"time baseline freq", "time station", "source freq",
                                         "freq"};
     grove_form form = {.shape = GROVE_MATRIX, .complex_ = true};

@@ -19,11 +19,10 @@ static int tree_open_observation(grove_node *node)
 {
     static const int32_t left[] = {0, 0, 1}, right[] = {1, 2, 2};
     static const double time[] = {1, 2}, width[] = {1, 1}, freq[] = {1e9, 2e9};
-    grove_axis axes[] = {
-        {.name = "time", .kind = GROVE_AXIS_TIME, .size = 2, .centre = time, .width = width},
-        {.name = "station", .kind = GROVE_AXIS_STATION, .size = 3},
-        {.name = "baseline", .kind = GROVE_AXIS_BASELINE, .size = 3, .left = left, .right = right},
-        {.name = "freq", .kind = GROVE_AXIS_FREQ, .size = 2, .centre = freq, .width = width}};
+    grove_axis axes[] = {{.name = "time", .size = 2, .centre = time, .width = width},
+                         {.name = "station", .size = 3},
+                         {.name = "baseline", .size = 3, .left = left, .right = right},
+                         {.name = "freq", .size = 2, .centre = freq, .width = width}};
     grove_form hertz = {
         .shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE, .unit = {.s = -1}};
     grove_form metre = {
@@ -44,7 +43,7 @@ static int tree_open_observation(grove_node *node)
 
 static int tree_open_sky(grove_node *node)
 {
-    grove_axis axis = {.name = "source", .kind = GROVE_AXIS_SOURCE, .size = 5};
+    grove_axis axis = {.name = "source", .size = 5};
     grove_form flux = {.shape = GROVE_SCALAR, .unit = {.Jy = 1}};
     int code = grove_node_add_axis(node, &axis);
 

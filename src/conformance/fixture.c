@@ -254,6 +254,20 @@ const char *grove_fixture_object(const grove_input *input)
     return grove_equal(input->object, "sky") ? "S" : "obs";
 }
 
+int grove_fixture_try(grove_fixture *fixture, const char *statements, const grove_class *class_)
+{
+    grove_text text = {0};
+    int code = fixture->text ? GROVE_INVALID : prepare(fixture);
+
+    if (code)
+        return code;
+    add_preamble(&text, "again");
+    grove_text_add(&text, "D = obs.data / 100Jy\n%s", statements);
+    code = parse(fixture, text.at, class_, false);
+    free(text.at);
+    return code;
+}
+
 /* "again = class(...)" with data of all elements, or one of them, for all value inputs (one
  * hundredth of them: D), options that must be given, and `more` ("smear=both", may be NULL). */
 static bool take_call(grove_fixture *fixture, const grove_class *class_, const char *more)
@@ -261,10 +275,7 @@ static bool take_call(grove_fixture *fixture, const grove_class *class_, const c
     grove_text text = {0};
     const char *comma = "";
 
-    if (fixture->text || prepare(fixture))
-        return false;
-    add_preamble(&text, "again");
-    grove_text_add(&text, "D = obs.data / 100Jy\nagain = %s(", class_->name);
+    grove_text_add(&text, "again = %s(", class_->name);
     for (const grove_input *in = class_->inputs; in && in->name; in++, comma = ", ") {
         bool real = in->handing == GROVE_AS_REAL || in->handing == GROVE_AS_DOUBLE;
         const char *cell = in->shapes & GROVE_MATRIX ? "D" : "select(D, element=YX)";
@@ -277,7 +288,7 @@ static bool take_call(grove_fixture *fixture, const grove_class *class_, const c
         if (!op->initial && op->kind == GROVE_NUMBER)
             grove_text_add(&text, "%s%s=2", comma, op->name);
     grove_text_add(&text, "%s%s)\n", more ? comma : "", more ? more : "");
-    int code = parse(fixture, text.at, class_, false);
+    int code = grove_fixture_try(fixture, text.at, class_);
     free(text.at);
     return !code && fixture->node_count;
 }

@@ -34,6 +34,9 @@ void grove_fixture_free(grove_fixture *fixture);
 int grove_fixture_take(grove_fixture *fixture, const grove_class *class_, const char *more);
 /* Builds any other text; nodes are those of `class_`, which may be NULL. */
 int grove_fixture_parse(grove_fixture *fixture, const char *text, const grove_class *class_);
+/* Builds statements that may name what the preamble defines, and D, visibilities without unit. Not
+ * with a tree file. */
+int grove_fixture_try(grove_fixture *fixture, const char *statements, const grove_class *class_);
 /* The trees that checks of cells go through: the example first (number 0), then a call of the class
  * with each of the words that it knows, as far as that can be built. False: that was all. */
 bool grove_fixture_next(grove_fixture *fixture, const grove_class *class_, int *number);

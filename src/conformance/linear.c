@@ -1,6 +1,8 @@
 /* The check of linear inputs, by scaling and adding. */
 #include "conformance/invocation.h"
 
+#include "base/text.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,24 +30,18 @@ static grove_linearity linearity_of(const grove_class *class_, int k, int *numbe
     return GROVE_NOT_LINEAR;
 }
 
-/* The group of which input `first` is the first; none has count 0. */
+/* The group of input `first`, which is linear. */
 static group group_of(const grove_class *class_, const grove_invocation *call, int first)
 {
     group g = {.count = 0, .complex_ = call->out.parts == 2};
     int number = 0, other;
 
     g.kind = linearity_of(class_, first, &number);
-    if (!g.kind)
-        return g;
     for (int k = 0; k < call->args.inputs; k++) {
         grove_linearity kind = linearity_of(class_, k, &other);
         bool member = k == first || (number && kind && other == number);
         if (!member || !call->in[k].data || call->node->handing[k] == GROVE_AS_FLAGS)
             continue;
-        if (k < first) { /* it was made for that one */
-            g.count = 0;
-            return g;
-        }
         if (kind != g.kind)
             g.kind = GROVE_NOT_LINEAR;
         g.complex_ = g.complex_ && call->in[k].parts == 2;
@@ -176,26 +172,37 @@ static int check_adding(grove_conformance *c, grove_invocation *call, const grou
     return code;
 }
 
-static void check_group(grove_conformance *c, grove_node *node, int first)
+/* Whether there are other numbers than 0, which show nothing. */
+static bool shows(const grove_invocation_array *a)
+{
+    for (int64_t i = 0; i < numbers_of(a); i++)
+        if (grove_invocation_number(a, i) != 0)
+            return true;
+    return false;
+}
+
+/* True where the node shows how it depends on the group of input `first`. */
+static bool check_group(grove_conformance *c, grove_node *node, int first)
 {
     void *x[GROVE_MAX_INPUTS] = {0}, *y[GROVE_MAX_INPUTS] = {0}, *f = NULL;
     grove_invocation call;
     int code = grove_invocation_begin(c->fixture, node, true, 1, &call);
     group g = group_of(c->class_, &call, first);
+    bool shown = false;
 
     for (int n = 0; n < g.count && !code; n++) {
         const grove_invocation_array *in = &call.in[g.inputs[n]];
         x[n] = grove_copy(in->data, (size_t)numbers_of(in) * (size_t)in->bytes + 1);
         y[n] = others(in);
     }
-    if (!code && g.count) {
-        c->made = true;
+    if (!code) {
         code = grove_invocation_run(&call);
         f = grove_copy(call.out.data, grove_invocation_bytes(&call) + 1);
+        shown = shows(&call.out);
     }
-    if (!code && g.count)
+    if (!code)
         code = check_scaling(c, &call, &g, x, f);
-    if (!code && g.count)
+    if (!code)
         code = check_adding(c, &call, &g, x, y, f);
     grove_conformance_done(c, code, node->name);
     for (int n = 0; n < GROVE_MAX_INPUTS; n++) {
@@ -204,16 +211,87 @@ static void check_group(grove_conformance *c, grove_node *node, int first)
     }
     free(f);
     grove_invocation_end(&call);
+    return shown;
+}
+
+/* Which linear inputs the nodes of the present tree show, as bits. */
+static unsigned check_nodes(grove_conformance *c)
+{
+    unsigned shown = 0;
+    int number;
+
+    for (int n = 0; n < c->fixture->node_count; n++) {
+        grove_node *node = c->fixture->nodes[n];
+        for (int k = 0; k < node->input_count && grove_invocation_is_possible(node); k++)
+            if (node->inputs[k].node && linearity_of(c->class_, k, &number) &&
+                check_group(c, node, k))
+                shown |= 1U << k;
+    }
+    return shown;
+}
+
+/* Reductions and selections, which have no code of their own, by sessions. */
+static void check_by_name(grove_conformance *c)
+{
+    static const char *const names[] = {"fx", "fcx", "fsum", "fy"};
+    const char *name = c->class_->name;
+    /* nothing of X is flagged: sums leave out what is */
+    char *text =
+        grove_format("X = predict(S, obs) / 1Jy\nfx = %s(X)\nfcx = %s(complex(0.75, -0.5) * X)\n"
+                     "fsum = %s(X + X * X)\nfy = %s(X * X)\n",
+                     name, name, name, name);
+    double *of[4] = {NULL};
+    int64_t count = 0;
+    int code = grove_fixture_try(c->fixture, text, c->class_);
+    grove_session *session = code ? NULL : grove_fixture_session(c->fixture, NULL);
+
+    free(text);
+    for (int n = 0; n < 4 && session && !code; n++) {
+        grove_value *value = NULL;
+        code = grove_session_value(session, names[n], &value);
+        of[n] = code ? NULL : grove_value_numbers(value, &count, c->fixture->error);
+        grove_value_unref(value);
+    }
+    bool good = grove_conformance_done(c, of[3] ? 0 : grove_error_code(c->fixture->error), name);
+    double far = 0, size = 0;
+    for (int64_t i = 0; i < count && good; i++) {
+        double re = of[0][2 * i], im = of[0][2 * i + 1];
+        far += fabs(of[1][2 * i] - (0.75 * re + 0.5 * im)) +
+               fabs(of[1][2 * i + 1] - (0.75 * im - 0.5 * re)) +
+               fabs(of[2][2 * i] - re - of[3][2 * i]) +
+               fabs(of[2][2 * i + 1] - im - of[3][2 * i + 1]);
+        size += fabs(re) + fabs(im);
+    }
+    if (good && !(far <= GROVE_CONFORMANCE_DOUBLE * size))
+        grove_conformance_fail(c, "scaling and adding are %.2g off, relative to the norm",
+                               far / size);
+    for (int n = 0; n < 4; n++)
+        free(of[n]);
+    grove_session_free(session);
 }
 
 void grove_conformance_linear(grove_conformance *c)
 {
-    for (int number = 0; grove_fixture_next(c->fixture, c->class_, &number);)
-        for (int n = 0; n < c->fixture->node_count; n++) {
-            grove_node *node = c->fixture->nodes[n];
-            int own;
-            for (int k = 0; k < node->input_count && grove_invocation_is_possible(node); k++)
-                if (node->inputs[k].node && linearity_of(c->class_, k, &own))
-                    check_group(c, node, k);
-        }
+    unsigned shown = 0;
+    int number = 0;
+
+    if (grove_class_is_data(c->class_) || grove_class_is_action(c->class_))
+        return;
+    if (!grove_class_computes(c->class_)) {
+        c->made = linearity_of(c->class_, 0, &number) && !c->fixture->text;
+        if (c->made)
+            check_by_name(c);
+        return;
+    }
+    for (int tree = 0; grove_fixture_next(c->fixture, c->class_, &tree);)
+        shown |= check_nodes(c);
+    if (grove_fixture_take_flagged(c->fixture, c->class_))
+        shown |= check_nodes(c);
+    for (int k = 0; k < GROVE_MAX_INPUTS; k++) {
+        if (!linearity_of(c->class_, k, &number))
+            continue;
+        c->made = true;
+        if (!(shown >> k & 1))
+            grove_conformance_skip(c, "no tree shows input %d, which is declared linear", k);
+    }
 }

@@ -24,6 +24,19 @@ void grove_infer_casts(grove_node *node);
 grove_precision grove_handing_precision(grove_handing handing);
 /* Notes the form of input k as the class sees it. */
 void grove_node_see_input(grove_node *node, int k);
+/* Where an axis of that kind stands in the order of storage; those of other names stand last, in
+ * the order in which they come. */
+static inline int grove_axis_rank(int kind)
+{
+    return kind < GROVE_AXIS_OTHER ? kind : GROVE_AXIS_OTHER;
+}
+/* GROVE_AXIS_OTHER is every axis whose name is none that the framework knows. */
+static inline bool grove_axis_is(const grove_axis *axis, int kind)
+{
+    return axis->kind == kind || (kind == GROVE_AXIS_OTHER && axis->kind > kind);
+}
+/* Puts an axis where it belongs in the order of storage; there must be room for it. */
+void grove_axis_insert(const grove_axis **axes, int *count, const grove_axis *axis);
 /* Whether a leaf's axes go together. */
 int grove_leaf_check(const grove_node *node);
 

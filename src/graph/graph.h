@@ -98,7 +98,7 @@ struct grove_node {
     int select_element; /* -1: all */
 
     /* leaves */
-    grove_axis **own_axes;
+    const grove_axis **own_axes;
     size_t own_axis_count;
     grove_member *members;
     size_t member_count;

@@ -376,7 +376,7 @@ void grove_node_consume(grove_node *node, int kind)
 
     for (int i = 0; i < node->axis_count; i++) {
         const grove_axis *axis = node->axes[i];
-        if (axis->kind == kind)
+        if (grove_axis_is(axis, kind))
             node->consumed[node->consumed_count++] = axis;
         else
             node->axes[kept++] = axis;

@@ -4,7 +4,7 @@
 static int open_leaf(grove_node *node)
 {
     grove_form form = {.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE};
-    grove_axis axis = {.name = "time", .kind = GROVE_AXIS_TIME, .size = 3};
+    grove_axis axis = {.name = "time", .size = 3};
     int code = grove_node_add_axis(node, &axis);
 
     if (!code)
