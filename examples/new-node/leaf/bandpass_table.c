@@ -87,8 +87,7 @@ static int open_table(grove_node *node)
     int code = read_file(node, t);
     if (code)
         return code;
-    grove_axis axis = {
-        .name = "entry", .kind = GROVE_AXIS_OTHER, .size = t->count, .centre = t->freq};
+    grove_axis axis = {.name = "entry", .size = t->count, .centre = t->freq};
     if ((code = grove_node_add_axis(node, &axis)))
         return code;
     if ((code = grove_node_add_member(node, "freq", "entry", &freq, t->freq, "frequencies, Hz")))
