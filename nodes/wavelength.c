@@ -26,5 +26,5 @@ GROVE_CLASS(wavelength) = {
     .output = GROVE_FORM(.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE,
                          .unit = {.m = 1}),
     .kernel = &kernel,
-    .example = "x = norm(uvw(obs)) / wavelength(obs)",
+    .example = "x = norm(obs.uvw) / wavelength(obs)",
 };

@@ -78,7 +78,6 @@ static const sample samples[] = {
     {GROVE_KERNEL(beam_gaussian), "1r 3d*0.01 1d*1e9 1d*25 -", 1.2},
     {GROVE_KERNEL(beam_gaussian), "1r 3d*0.01 - - 1d*0.01", 0},
     {GROVE_KERNEL(brightness), "4c 4d 1d*1e9 3d 1z 1d*10 1d*0.1 1d*1e9 1z", 0},
-    {GROVE_KERNEL(copy_doubles), "3d 3d", 0},
     {GROVE_KERNEL(wavelength), "1d 1d*1e9", 0},
     {GROVE_KERNEL(lmn), "3d 2d 2d", 0},
     {GROVE_KERNEL(shape), "3d 3d 1z 2d 2d", 0},
