@@ -50,10 +50,10 @@ GROVE_CELL(blank)
         array_put_number(c->out, out->bytes, n, 0);
 }
 
-/* A byte of flags from those of the inputs that have some, by a grove_flag_rule. */
+/* A byte of flags from those of the inputs that have some, by a grove_flag_marks. */
 GROVE_CELL(flag_rule)
 {
-    const grove_flag_rule *rule = GROVE_STATE(c, grove_flag_rule);
+    const grove_flag_marks *rule = GROVE_STATE(c, grove_flag_marks);
     unsigned to = 0;
 
     for (int k = 0; k < c->args->inputs; k++) {

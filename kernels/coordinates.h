@@ -1,12 +1,5 @@
 /* Coordinates, always in double precision. */
 
-/* The first input as it is. */
-GROVE_CELL(copy_doubles)
-{
-    for (int e = 0; e < c->args->out.elements; e++)
-        GROVE_OUT_DOUBLE(c)[e] = GROVE_DOUBLES(c, 0)[e];
-}
-
 GROVE_CELL(wavelength)
 {
     GROVE_OUT_DOUBLE(c)[0] = GROVE_SPEED_OF_LIGHT / GROVE_DOUBLES(c, 0)[0];

@@ -10,10 +10,10 @@ typedef struct {
     uint64_t marks[GROVE_MAX_INPUTS];
     uint8_t whole[GROVE_MAX_INPUTS]; /* not 0: only where the input has just these bits */
     int32_t folded; /* so many axes of args stand behind the space's: flags along them meet */
-} grove_flag_rule;
+} grove_flag_marks;
 
 /* The bits that a byte of flags of input k sets. */
-GROVE_FN unsigned grove_flag_bits(const grove_flag_rule *rule, int k, unsigned bits)
+GROVE_FN unsigned grove_flag_bits(const grove_flag_marks *rule, int k, unsigned bits)
 {
     if (!bits || (rule->whole[k] && bits != rule->whole[k]))
         return 0;
@@ -27,7 +27,7 @@ GROVE_FN unsigned grove_flag_bits(const grove_flag_rule *rule, int k, unsigned b
 }
 
 /* The same for all bytes along the axes that are folded. */
-GROVE_FN unsigned grove_flag_fold(const grove_flag_rule *rule, const grove_args *args, int k,
+GROVE_FN unsigned grove_flag_fold(const grove_flag_marks *rule, const grove_args *args, int k,
                                   const unsigned char *first)
 {
     const grove_view *in = &args->in[k];

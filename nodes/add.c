@@ -8,9 +8,10 @@ static const grove_kernel matrices = GROVE_KERNEL(add_matrices);
 static const grove_kernel jones = GROVE_KERNEL(add_jones);
 
 static const grove_input inputs[] = {
-    {"a", GROVE_VALUE, "left of the +", .shapes = GROVE_ANY_SHAPE, .linear = true},
+    {"a", GROVE_VALUE, "left of the +", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR,
+     .group = 1},
     {"b", GROVE_VALUE, "right of the +, in the unit of a", .shapes = GROVE_ANY_SHAPE,
-     .linear = true},
+     .linear = GROVE_LINEAR, .group = 1},
     {0},
 };
 
@@ -29,6 +30,7 @@ GROVE_CLASS(add) = {
            "with any.",
     .output_doc = "the sum, in the unit of both",
     .group = "arithmetic",
+    .role = GROVE_ROLE_SUM,
     .inputs = inputs,
     .check = check,
     .example = "V[p,q] = M[p,q] + N[p,q]",

@@ -6,8 +6,9 @@
 static const grove_kernel kernel = GROVE_KERNEL(beam_airy);
 
 static const grove_input inputs[] = {
-    {"sky", GROVE_SKY, "directions"},
-    {"obs", GROVE_OBSERVATION, "pointing (the phase centre), frequencies, dishes"},
+    {"sky", GROVE_OBJECT, "directions", .object = "sky"},
+    {"obs", GROVE_OBJECT, "pointing (the phase centre), frequencies, dishes",
+     .object = "observation"},
     {0},
 };
 
@@ -36,7 +37,6 @@ GROVE_CLASS(beam_airy) = {
     .group = "Jones terms",
     .inputs = inputs,
     .options = options,
-    .output = {.shape = GROVE_SCALAR},
     .kernel = &kernel,
     .check = check,
     .example = "E[s,p] = beam_airy(S, obs, diameter=25m)",

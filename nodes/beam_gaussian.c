@@ -6,8 +6,9 @@
 static const grove_kernel kernel = GROVE_KERNEL(beam_gaussian);
 
 static const grove_input inputs[] = {
-    {"sky", GROVE_SKY, "directions"},
-    {"obs", GROVE_OBSERVATION, "pointing (the phase centre), frequencies, dishes"},
+    {"sky", GROVE_OBJECT, "directions", .object = "sky"},
+    {"obs", GROVE_OBJECT, "pointing (the phase centre), frequencies, dishes",
+     .object = "observation"},
     {0},
 };
 
@@ -53,7 +54,6 @@ GROVE_CLASS(beam_gaussian) = {
     .group = "Jones terms",
     .inputs = inputs,
     .options = options,
-    .output = {.shape = GROVE_SCALAR},
     .kernel = &kernel,
     .check = check,
     .example = "E[s,p] = beam_gaussian(S, obs, fwhm=1.2deg)",

@@ -6,8 +6,8 @@
 static const grove_kernel kernel = GROVE_KERNEL(brightness);
 
 static const grove_input inputs[] = {
-    {"sky", GROVE_SKY, "the sources"},
-    {"obs", GROVE_OBSERVATION, "frequencies and feeds"},
+    {"sky", GROVE_OBJECT, "the sources", .object = "sky"},
+    {"obs", GROVE_OBJECT, "frequencies and feeds", .object = "observation"},
     {0},
 };
 
@@ -70,7 +70,7 @@ GROVE_CLASS(brightness) = {
     .group = "sky",
     .inputs = inputs,
     .options = options,
-    .output = {.shape = GROVE_MATRIX, .complex_ = true, .unit = {.Jy = 1}},
+    .output = GROVE_FORM(.shape = GROVE_MATRIX, .complex_ = true, .unit = {.Jy = 1}),
     .kernel = &kernel,
     .check = check,
     .example = "B[s] = brightness(S, obs)",

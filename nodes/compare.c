@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const grove_input inputs[] = {
     {"a", GROVE_VALUE, "what is compared", .shapes = GROVE_ANY_SHAPE},
@@ -45,16 +46,30 @@ static int check(grove_node *node)
     return code;
 }
 
-static int begin(grove_node *node)
+static int start(const grove_node *node, void **run)
 {
-    grove_node_set_user(node, grove_alloc(sizeof(comparison)));
+    (void)node;
+    *run = grove_alloc(sizeof(comparison));
+    return 0;
+}
+
+static void stop(const grove_node *node, void *run)
+{
+    (void)node;
+    free(run);
+}
+
+static int begin(const grove_node *node, void *run)
+{
+    (void)node;
+    memset(run, 0, sizeof(comparison));
     return 0;
 }
 
 static void number_at(const grove_array *array, int64_t number, double value[2])
 {
-    bool single = array->form.precision == GROVE_PRECISION_SINGLE;
-    int parts = array->form.complex_ ? 2 : 1;
+    bool single = array->form->precision == GROVE_PRECISION_SINGLE;
+    int parts = array->form->complex_ ? 2 : 1;
 
     value[1] = 0;
     for (int k = 0; k < parts; k++)
@@ -110,17 +125,17 @@ static void add_axes(walker *walkers, int which, const grove_array *array,
     }
 }
 
-static int write_block(grove_node *node, const grove_array *arrays, int count)
+static int write_block(const grove_node *node, void *run, const grove_array *const *arrays,
+                       int count)
 {
-    comparison *to = grove_node_user(node);
     walker walkers[2] = {{0}};
     grove_range space[GROVE_MAX_AXES * 2];
     int64_t cells = 1;
     int axes = 0;
 
-    (void)count;
+    (void)node, (void)count;
     for (int i = 0; i < 2; i++)
-        add_axes(walkers, i, &arrays[i], space, &axes);
+        add_axes(walkers, i, arrays[i], space, &axes);
     for (int d = 0; d < axes; d++)
         cells *= space[d].count;
     for (int64_t i = 0; i < cells; i++) {
@@ -130,14 +145,14 @@ static int write_block(grove_node *node, const grove_array *arrays, int count)
                 at[k] += rest % space[d].count * walkers[k].step[d];
             rest /= space[d].count;
         }
-        compare_cells(to, &arrays[0], at[0], &arrays[1], at[1]);
+        compare_cells(run, arrays[0], at[0], arrays[1], at[1]);
     }
     return 0;
 }
 
-static int finish(grove_node *node)
+static int prepare(const grove_node *node, void *run)
 {
-    comparison *c = grove_node_user(node);
+    const comparison *c = run;
     double numbers = c->numbers > c->odd ? (double)(c->numbers - c->odd) : 1;
     double relative = c->reference > 0    ? sqrt(c->difference / c->reference)
                       : c->difference > 0 ? HUGE_VAL
@@ -162,15 +177,7 @@ static int finish(grove_node *node)
                                    "the relative difference is %.3g, above the tolerance of %.3g",
                                    relative, tolerance);
     }
-    free(c);
-    grove_node_set_user(node, NULL);
     return code;
-}
-
-static void discard(grove_node *node)
-{
-    free(grove_node_user(node));
-    grove_node_set_user(node, NULL);
 }
 
 GROVE_CLASS(compare) = {
@@ -183,12 +190,12 @@ GROVE_CLASS(compare) = {
     .group = "actions",
     .inputs = inputs,
     .options = options,
-    .flags = GROVE_CLASS_ACTION,
+    .kind = GROVE_CLASS_ACTION,
     .check = check,
+    .start = start,
+    .stop = stop,
     .begin = begin,
     .write = write_block,
-    .finish = finish,
-    .abort = discard,
-    .close = discard,
+    .prepare = prepare,
     .example = "same = compare(V, obs.data, tolerance=1e-5)",
 };

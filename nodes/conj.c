@@ -6,7 +6,7 @@
 static const grove_kernel kernel = GROVE_KERNEL(elementary_conj);
 
 static const grove_input inputs[] = {
-    {"x", GROVE_VALUE, "any value", .shapes = GROVE_ANY_SHAPE, .linear = true},
+    {"x", GROVE_VALUE, "any value", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_ANTILINEAR},
     {0},
 };
 

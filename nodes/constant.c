@@ -7,7 +7,7 @@ static const grove_kernel kernel = GROVE_KERNEL(reshape);
 
 static const grove_input inputs[] = {
     {"value", GROVE_VALUE, "a number, a list of numbers, or any value", .shapes = GROVE_ANY_SHAPE,
-     .linear = true},
+     .linear = GROVE_LINEAR},
     {0},
 };
 

@@ -27,7 +27,7 @@ GROVE_CLASS(determinant) = {
     .output_doc = "a scalar, in the square of the unit of x",
     .group = "matrices",
     .inputs = inputs,
-    .flags = GROVE_CLASS_MIX_FLAGS,
+    .flag_rule = GROVE_FLAGS_MIX,
     .kernel = &kernel,
     .check = check,
     .example = "d = determinant(G[p])",

@@ -6,8 +6,8 @@
 static const grove_kernel kernel = GROVE_KERNEL(assemble);
 
 static const grove_input inputs[] = {
-    {"a", GROVE_VALUE, "first number of the diagonal: X or R", .linear = true},
-    {"b", GROVE_VALUE, "second: Y or L, in the unit of a", .linear = true},
+    {"a", GROVE_VALUE, "first number of the diagonal: X or R", .linear = GROVE_LINEAR, .group = 1},
+    {"b", GROVE_VALUE, "second: Y or L, in the unit of a", .linear = GROVE_LINEAR, .group = 1},
     {0},
 };
 

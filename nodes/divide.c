@@ -6,7 +6,7 @@
 static const grove_kernel kernel = GROVE_KERNEL(divide);
 
 static const grove_input inputs[] = {
-    {"a", GROVE_VALUE, "what is divided", .shapes = GROVE_ANY_SHAPE, .linear = true},
+    {"a", GROVE_VALUE, "what is divided", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR},
     {"b", GROVE_VALUE, "scalar that divides; for a matrix write a * b^-1"},
     {0},
 };
@@ -31,6 +31,7 @@ GROVE_CLASS(divide) = {
            "meant: a * b^-1 or b^-1 * a. Units divide.",
     .output_doc = "the quotient, in the quotient of the units",
     .group = "arithmetic",
+    .role = GROVE_ROLE_QUOTIENT,
     .inputs = inputs,
     .kernel = &kernel,
     .check = check,

@@ -7,7 +7,7 @@
 static const grove_kernel kernel = GROVE_KERNEL(gains);
 
 static const grove_input inputs[] = {
-    {"obs", GROVE_OBSERVATION, "stations and times"},
+    {"obs", GROVE_OBJECT, "stations and times", .object = "observation"},
     {0},
 };
 
@@ -74,7 +74,7 @@ GROVE_CLASS(gains) = {
     .group = "Jones terms",
     .inputs = inputs,
     .options = options,
-    .output = {.shape = GROVE_SCALAR, .complex_ = true},
+    .output = GROVE_FORM(.shape = GROVE_SCALAR, .complex_ = true),
     .kernel = &kernel,
     .check = check,
     .example = "G[p] = gains(obs, kind=random_walk, amplitude=0.1, phase=30deg, seed=1)",

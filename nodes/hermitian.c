@@ -6,7 +6,7 @@
 static const grove_kernel kernel = GROVE_KERNEL(hermitian);
 
 static const grove_input inputs[] = {
-    {"x", GROVE_VALUE, "a Jones term", .shapes = GROVE_JONES, .linear = true},
+    {"x", GROVE_VALUE, "a Jones term", .shapes = GROVE_JONES, .linear = GROVE_ANTILINEAR},
     {0},
 };
 
@@ -15,8 +15,9 @@ GROVE_CLASS(hermitian) = {
     .doc = "Conjugate transpose of a Jones term; written x^H.",
     .output_doc = "as x, with its unit",
     .group = "matrices",
+    .role = GROVE_ROLE_HERMITIAN,
     .inputs = inputs,
-    .flags = GROVE_CLASS_TRANSPOSE_FLAGS,
+    .flag_rule = GROVE_FLAGS_TRANSPOSE,
     .kernel = &kernel,
     .check = elementary_keep,
     .example = "V[p,q] = G[p] * M[p,q] * G[q]^H",

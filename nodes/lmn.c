@@ -6,8 +6,8 @@
 static const grove_kernel kernel = GROVE_KERNEL(lmn);
 
 static const grove_input inputs[] = {
-    {"sky", GROVE_SKY, "the sources"},
-    {"obs", GROVE_OBSERVATION, "the phase centre"},
+    {"sky", GROVE_OBJECT, "the sources", .object = "sky"},
+    {"obs", GROVE_OBJECT, "the phase centre", .object = "observation"},
     {0},
 };
 
@@ -30,7 +30,7 @@ GROVE_CLASS(lmn) = {
     .group = "coordinates",
     .inputs = inputs,
     .options = options,
-    .output = {.shape = GROVE_VECTOR, .vector = 3, .precision = GROVE_PRECISION_DOUBLE},
+    .output = GROVE_FORM(.shape = GROVE_VECTOR, .vector = 3, .precision = GROVE_PRECISION_DOUBLE),
     .kernel = &kernel,
     .example = "E[s,p] = beam_airy(S, obs, lmn=lmn(S, obs))",
 };

@@ -6,10 +6,10 @@
 static const grove_kernel kernel = GROVE_KERNEL(assemble);
 
 static const grove_input inputs[] = {
-    {"a", GROVE_VALUE, "first row, first column", .linear = true},
-    {"b", GROVE_VALUE, "first row, second column", .linear = true},
-    {"c", GROVE_VALUE, "second row, first column", .linear = true},
-    {"d", GROVE_VALUE, "second row, second column", .linear = true},
+    {"a", GROVE_VALUE, "first row, first column", .linear = GROVE_LINEAR, .group = 1},
+    {"b", GROVE_VALUE, "first row, second column", .linear = GROVE_LINEAR, .group = 1},
+    {"c", GROVE_VALUE, "second row, first column", .linear = GROVE_LINEAR, .group = 1},
+    {"d", GROVE_VALUE, "second row, second column", .linear = GROVE_LINEAR, .group = 1},
     {0},
 };
 

@@ -18,7 +18,7 @@ GROVE_CLASS(max) = {
     .group = "reductions",
     .inputs = inputs,
     .options = options,
-    .flags = GROVE_CLASS_REDUCE,
+    .kind = GROVE_CLASS_REDUCTION,
     .reduce = GROVE_REDUCE_MAX,
     .example = "highest = max(abs(obs.data), over=time)",
 };

@@ -1,7 +1,7 @@
 #include "plugin.h"
 
 static const grove_input inputs[] = {
-    {"x", GROVE_VALUE, "any value", .shapes = GROVE_ANY_SHAPE, .linear = true},
+    {"x", GROVE_VALUE, "any value", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR},
     {0},
 };
 
@@ -17,7 +17,7 @@ GROVE_CLASS(mean) = {
     .group = "reductions",
     .inputs = inputs,
     .options = options,
-    .flags = GROVE_CLASS_REDUCE,
+    .kind = GROVE_CLASS_REDUCTION,
     .reduce = GROVE_REDUCE_MEAN,
     .example = "average = mean(obs.data, over=[time, freq])",
 };

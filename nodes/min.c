@@ -18,7 +18,7 @@ GROVE_CLASS(min) = {
     .group = "reductions",
     .inputs = inputs,
     .options = options,
-    .flags = GROVE_CLASS_REDUCE,
+    .kind = GROVE_CLASS_REDUCTION,
     .reduce = GROVE_REDUCE_MIN,
     .example = "lowest = min(abs(obs.data), over=time)",
 };

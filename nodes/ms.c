@@ -253,12 +253,13 @@ static int read_station_uvw(ms_state *state, grove_array *out, grove_error *erro
     return code;
 }
 
-static int read_member(grove_node *node, const char *member, grove_array *out)
+static int read_member(const grove_node *node, void *run, const char *member, grove_array *out)
 {
     ms_state *state = grove_node_user(node);
     grove_error *error = grove_error_new();
     int code;
 
+    (void)run;
     if (!strcmp(member, "data"))
         code = read_data(node, state, out, error);
     else if (!strcmp(member, "weight"))
@@ -298,8 +299,9 @@ GROVE_CLASS(ms) = {
     .output_doc = "an observation: members as for observe, and data (with flags) and weight",
     .group = "data",
     .options = options,
-    .flags = GROVE_CLASS_DATA | GROVE_CLASS_SERIAL_IO,
-    .object = GROVE_OBSERVATION,
+    .kind = GROVE_CLASS_DATA,
+    .serial_io = true,
+    .object = "observation",
     .open = open_set,
     .read = read_member,
     .close = close_set,

@@ -13,8 +13,8 @@ static const grove_kernel from_left = GROVE_KERNEL(multiply_from_left);
 static const grove_kernel from_right = GROVE_KERNEL(multiply_from_right);
 
 static const grove_input inputs[] = {
-    {"a", GROVE_VALUE, "left factor", .shapes = GROVE_ANY_SHAPE, .linear = true},
-    {"b", GROVE_VALUE, "right factor", .shapes = GROVE_ANY_SHAPE, .linear = true},
+    {"a", GROVE_VALUE, "left factor", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR},
+    {"b", GROVE_VALUE, "right factor", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR},
     {0},
 };
 
@@ -58,8 +58,9 @@ GROVE_CLASS(multiply) = {
            "Units multiply.",
     .output_doc = "the product, in the product of the units",
     .group = "arithmetic",
+    .role = GROVE_ROLE_PRODUCT,
     .inputs = inputs,
-    .flags = GROVE_CLASS_PRODUCT_FLAGS,
+    .flag_rule = GROVE_FLAGS_PRODUCT,
     .check = check,
     .example = "J[s,p] = G[p] * E[s,p]",
 };

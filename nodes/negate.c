@@ -6,7 +6,7 @@
 static const grove_kernel kernel = GROVE_KERNEL(negate);
 
 static const grove_input inputs[] = {
-    {"x", GROVE_VALUE, "any value", .shapes = GROVE_ANY_SHAPE, .linear = true},
+    {"x", GROVE_VALUE, "any value", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR},
     {0},
 };
 
@@ -15,6 +15,7 @@ GROVE_CLASS(negate) = {
     .doc = "The value with the other sign; written -x.",
     .output_doc = "-x, in the unit of x",
     .group = "arithmetic",
+    .role = GROVE_ROLE_NEGATIVE,
     .inputs = inputs,
     .kernel = &kernel,
     .check = elementary_keep,

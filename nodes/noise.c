@@ -7,7 +7,7 @@ static const grove_kernel kernel = {
     "noise", grove_noise_single, grove_noise_double, "../kernels/noise/noise.h", 0, 0, 0};
 
 static const grove_input inputs[] = {
-    {"obs", GROVE_OBSERVATION, "times, baselines, channels"},
+    {"obs", GROVE_OBJECT, "times, baselines, channels", .object = "observation"},
     {0},
 };
 
@@ -60,7 +60,7 @@ GROVE_CLASS(noise) = {
     .group = "Jones terms",
     .inputs = inputs,
     .options = options,
-    .output = {.shape = GROVE_MATRIX, .complex_ = true, .unit = {.Jy = 1}},
+    .output = GROVE_FORM(.shape = GROVE_MATRIX, .complex_ = true, .unit = {.Jy = 1}),
     .kernel = &kernel,
     .check = check,
     .example = "V[p,q] = M[p,q] + noise(obs, sefd=420Jy, seed=2)",

@@ -27,7 +27,7 @@ GROVE_CLASS(norm) = {
     .output_doc = "a real scalar, in the unit of x",
     .group = "matrices",
     .inputs = inputs,
-    .flags = GROVE_CLASS_MIX_FLAGS,
+    .flag_rule = GROVE_FLAGS_MIX,
     .kernel = &kernel,
     .check = check,
     .example = "length = norm(obs.uvw)",

@@ -17,25 +17,10 @@ static const grove_dimension none, metre = {.m = 1}, second = {.s = 1}, hertz = 
 static int add_axes(grove_node *node, const grove_observation *o)
 {
     grove_axis axes[] = {
-        {.name = "time",
-         .kind = GROVE_AXIS_TIME,
-         .size = o->times,
-         .centre = o->time,
-         .width = o->interval},
-        {.name = "station",
-         .kind = GROVE_AXIS_STATION,
-         .size = o->stations,
-         .labels = (const char *const *)o->names},
-        {.name = "baseline",
-         .kind = GROVE_AXIS_BASELINE,
-         .size = o->baselines,
-         .left = o->left,
-         .right = o->right},
-        {.name = "freq",
-         .kind = GROVE_AXIS_FREQ,
-         .size = o->channels,
-         .centre = o->freq,
-         .width = o->channel_width},
+        {.name = "time", .size = o->times, .centre = o->time, .width = o->interval},
+        {.name = "station", .size = o->stations, .labels = (const char *const *)o->names},
+        {.name = "baseline", .size = o->baselines, .left = o->left, .right = o->right},
+        {.name = "freq", .size = o->channels, .centre = o->freq, .width = o->channel_width},
     };
     int code = 0;
 

@@ -223,8 +223,9 @@ static int open_observation(grove_node *node)
     return code ? code : grove_observation_publish(node, o);
 }
 
-static int read_member(grove_node *node, const char *member, grove_array *out)
+static int read_member(const grove_node *node, void *run, const char *member, grove_array *out)
 {
+    (void)run;
     return grove_observation_read(node, grove_node_user(node), member, out);
 }
 
@@ -245,8 +246,8 @@ GROVE_CLASS(observe) = {
                   "elevation, azimuth, baseline, station_index, station_diameter, station_rate",
     .group = "data",
     .options = options,
-    .flags = GROVE_CLASS_DATA,
-    .object = GROVE_OBSERVATION,
+    .kind = GROVE_CLASS_DATA,
+    .object = "observation",
     .open = open_observation,
     .read = read_member,
     .close = close_observation,

@@ -6,8 +6,8 @@
 static const grove_kernel kernel = GROVE_KERNEL(phase);
 
 static const grove_input inputs[] = {
-    {"sky", GROVE_SKY, "the sources"},
-    {"obs", GROVE_OBSERVATION, "station coordinates and frequencies"},
+    {"sky", GROVE_OBJECT, "the sources", .object = "sky"},
+    {"obs", GROVE_OBJECT, "station coordinates and frequencies", .object = "observation"},
     {0},
 };
 
@@ -29,7 +29,7 @@ GROVE_CLASS(phase) = {
     .group = "sky",
     .inputs = inputs,
     .options = options,
-    .output = {.shape = GROVE_SCALAR, .complex_ = true},
+    .output = GROVE_FORM(.shape = GROVE_SCALAR, .complex_ = true),
     .kernel = &kernel,
     .example = "K[s,p] = phase(S, obs)",
 };

@@ -6,8 +6,8 @@
 static const grove_kernel kernel = GROVE_KERNEL(point);
 
 static const grove_input inputs[] = {
-    {"sky", GROVE_SKY, "the sources"},
-    {"obs", GROVE_OBSERVATION, "coordinates, times and frequencies"},
+    {"sky", GROVE_OBJECT, "the sources", .object = "sky"},
+    {"obs", GROVE_OBJECT, "coordinates, times and frequencies", .object = "observation"},
     {0},
 };
 
@@ -36,6 +36,8 @@ GROVE_CLASS(point) = {
            "A sum over it is turned into predict, which is much faster.",
     .output_doc = "a complex matrix per source, time, baseline and channel, Jy",
     .group = "sky",
+    .role = GROVE_ROLE_SOURCE,
+    .fused = "predict",
     .inputs = inputs,
     .options = options,
     .kernel = &kernel,

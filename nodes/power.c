@@ -49,9 +49,10 @@ GROVE_CLASS(power) = {
            "only.",
     .output_doc = "the power, in the power of the unit",
     .group = "arithmetic",
+    .role = GROVE_ROLE_POWER,
     .inputs = inputs,
     .options = options,
-    .flags = GROVE_CLASS_MIX_FLAGS,
+    .flag_rule = GROVE_FLAGS_MIX,
     .check = check,
     .example = "F = S0 * (obs.freq / 1.4GHz)^-0.7",
 };

@@ -11,18 +11,18 @@
 #include <string.h>
 
 static const grove_input inputs[] = {
-    {"sky", GROVE_SKY, "the sources"},
-    {"obs", GROVE_OBSERVATION, "coordinates, times and frequencies"},
+    {"sky", GROVE_OBJECT, "the sources", .object = "sky"},
+    {"obs", GROVE_OBJECT, "coordinates, times and frequencies", .object = "observation"},
     {0},
 };
 
 static const grove_option options[] = {
     SMEAR_OPTIONS,
     {"left", GROVE_VALUE_NUMBER, "none", "product of the Jones terms of station p; none: unity",
-     .handing = GROVE_AS_COMPLEX, .shapes = GROVE_JONES, .linear = true},
+     .handing = GROVE_AS_COMPLEX, .shapes = GROVE_JONES, .linear = GROVE_LINEAR},
     {"right", GROVE_VALUE_NUMBER, "none",
      "product of the Jones terms of station q, conjugate transposed; none: unity",
-     .handing = GROVE_AS_COMPLEX, .shapes = GROVE_JONES, .linear = true},
+     .handing = GROVE_AS_COMPLEX, .shapes = GROVE_JONES, .linear = GROVE_LINEAR},
     {"uvw_left", GROVE_VALUE_LENGTH, "obs.station_uvw[p]",
      "coordinates of station p, m, for sums by stations; baselines whose uvw is not the difference "
      "of both stations' are summed by themselves",
@@ -429,7 +429,8 @@ GROVE_CLASS(predict) = {
     .group = "sky",
     .inputs = inputs,
     .options = options,
-    .flags = GROVE_CLASS_MIX_FLAGS | GROVE_CLASS_SUM,
+    .flag_rule = GROVE_FLAGS_MIX,
+    .sum = true,
     .check = check,
     .eval = eval,
     .device = grove_predict_device,

@@ -19,8 +19,8 @@ GROVE_CLASS(rotation) = {
     .output_doc = "a real matrix without unit",
     .group = "Jones terms",
     .inputs = inputs,
-    .output = {.shape = GROVE_MATRIX},
-    .flags = GROVE_CLASS_MIX_FLAGS,
+    .output = GROVE_FORM(.shape = GROVE_MATRIX),
+    .flag_rule = GROVE_FLAGS_MIX,
     .kernel = &kernel,
     .example = "P[p] = rotation(obs.parallactic)",
 };

@@ -6,7 +6,7 @@
 static const grove_kernel kernel = GROVE_KERNEL(assemble);
 
 static const grove_input inputs[] = {
-    {"x", GROVE_VALUE, "the number", .linear = true},
+    {"x", GROVE_VALUE, "the number", .linear = GROVE_LINEAR},
     {0},
 };
 

@@ -1,7 +1,7 @@
 #include "plugin.h"
 
 static const grove_input inputs[] = {
-    {"x", GROVE_VALUE, "any value", .shapes = GROVE_ANY_SHAPE, .linear = true},
+    {"x", GROVE_VALUE, "any value", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR},
     {0},
 };
 
@@ -21,6 +21,6 @@ GROVE_CLASS(select) = {
     .group = "reductions",
     .inputs = inputs,
     .options = options,
-    .flags = GROVE_CLASS_SELECT,
+    .kind = GROVE_CLASS_SELECTION,
     .example = "first = select(obs.data, axis=time, index=0, element=XX)",
 };

@@ -6,8 +6,8 @@
 static const grove_kernel kernel = GROVE_KERNEL(shape);
 
 static const grove_input inputs[] = {
-    {"sky", GROVE_SKY, "the sources"},
-    {"obs", GROVE_OBSERVATION, "the phase centre"},
+    {"sky", GROVE_OBJECT, "the sources", .object = "sky"},
+    {"obs", GROVE_OBJECT, "the phase centre", .object = "observation"},
     {0},
 };
 
@@ -36,10 +36,8 @@ GROVE_CLASS(shape) = {
     .group = "sky",
     .inputs = inputs,
     .options = options,
-    .output = {.shape = GROVE_VECTOR,
-               .vector = 3,
-               .precision = GROVE_PRECISION_DOUBLE,
-               .unit = {.rad = 1}},
+    .output = GROVE_FORM(.shape = GROVE_VECTOR, .vector = 3, .precision = GROVE_PRECISION_DOUBLE,
+                         .unit = {.rad = 1}),
     .kernel = &kernel,
     .example = "V[p,q] = sum[s](point(S, obs, shape=shape(S, obs)))",
 };

@@ -14,18 +14,23 @@
 enum { VISIBILITIES, UVW, INPUTS };
 
 typedef struct {
-    bool discard;           /* to="null" */
-    bool existing;          /* writes a column of a set that is there already */
-    const char *path;       /* borrowed from the tree */
-    grove_ms *ms;           /* while a run lasts */
-    grove_correlations map; /* of the set's correlations to the cell's elements */
+    bool discard;     /* to="null" */
+    bool existing;    /* writes a column of a set that is there already */
+    const char *path; /* borrowed from the tree */
     const grove_axis *time, *baseline, *freq;
 } sink_state;
 
+/* Of a run. */
+typedef struct {
+    grove_ms *ms;           /* NULL: nothing is written */
+    grove_correlations map; /* of the set's correlations to the cell's elements */
+} sink_run;
+
 static const grove_input inputs[] = {
     {"visibilities", GROVE_VALUE, "what to write: any Jones cell along time, baseline and freq, Jy",
-     .handing = GROVE_AS_SINGLE_COMPLEX, .shapes = GROVE_JONES, .linear = true},
-    {"obs", GROVE_OBSERVATION, "the observation that the visibilities belong to"},
+     .handing = GROVE_AS_SINGLE_COMPLEX, .shapes = GROVE_JONES},
+    {"obs", GROVE_OBJECT, "the observation that the visibilities belong to",
+     .object = "observation"},
     {0},
 };
 
@@ -126,7 +131,7 @@ static int check(grove_node *node)
 /* The casacore layout of the observation; the caller frees with grove_ms_layout_free. */
 static grove_ms_layout *make_layout(const grove_node *node, const sink_state *sink)
 {
-    const grove_node *obs = grove_node_object((grove_node *)node, "obs");
+    const grove_node *obs = grove_node_object(node, "obs");
     const grove_axis *station = grove_node_axis(obs, "station");
     const double *position = grove_node_member_data(obs, "position");
     const double *centre = grove_node_member_data(obs, "phase_centre");
@@ -168,7 +173,7 @@ static grove_ms_layout *make_layout(const grove_node *node, const sink_state *si
     return layout;
 }
 
-static int fail_with(grove_node *node, int code, grove_error *error)
+static int fail_with(const grove_node *node, int code, grove_error *error)
 {
     const char *message = grove_error_message(error, 0);
 
@@ -177,8 +182,9 @@ static int fail_with(grove_node *node, int code, grove_error *error)
     return code < 0 ? code : GROVE_IO;
 }
 
-static int begin_existing(grove_node *node, sink_state *sink, grove_error *error)
+static int begin_existing(const grove_node *node, sink_run *run, grove_error *error)
 {
+    const sink_state *sink = grove_node_user(node);
     const grove_node *obs = grove_node_object(node, "obs");
     grove_ms_part part = {0};
     static const grove_ms_mode modes[] = {GROVE_MS_REPLACE, GROVE_MS_ADD, GROVE_MS_SUBTRACT};
@@ -186,43 +192,66 @@ static int begin_existing(grove_node *node, sink_state *sink, grove_error *error
     sscanf(grove_node_property(obs, "field"), "%d", &part.field);
     sscanf(grove_node_property(obs, "spectral_window"), "%d", &part.spectral_window);
     part.cross_only = grove_node_property(obs, "cross_only") != NULL;
-    sink->ms = grove_ms_open(sink->path, &part, true, error);
-    if (!sink->ms)
+    run->ms = grove_ms_open(sink->path, &part, true, error);
+    if (!run->ms)
         return grove_error_code(error);
-    return grove_ms_prepare(sink->ms, grove_node_text(node, "column"),
+    return grove_ms_prepare(run->ms, grove_node_text(node, "column"),
                             modes[grove_node_choice(node, "mode")], error);
 }
 
-static int begin_new(grove_node *node, sink_state *sink, grove_error *error)
+static int begin_new(const grove_node *node, sink_run *run, grove_error *error)
 {
+    const sink_state *sink = grove_node_user(node);
     grove_ms_layout *layout = make_layout(node, sink);
 
-    sink->ms = grove_ms_create(sink->path, layout, grove_node_text(node, "column"),
-                               grove_node_bool(node, "overwrite"), error);
+    run->ms = grove_ms_create(sink->path, layout, grove_node_text(node, "column"),
+                              grove_node_bool(node, "overwrite"), error);
     grove_ms_layout_free(layout);
-    return sink->ms ? 0 : grove_error_code(error);
+    return run->ms ? 0 : grove_error_code(error);
 }
 
-static int begin(grove_node *node)
+static int start(const grove_node *node, void **run)
 {
-    sink_state *sink = grove_node_user(node);
+    (void)node;
+    *run = grove_alloc(sizeof(sink_run));
+    return 0;
+}
+
+static void stop(const grove_node *node, void *run)
+{
+    (void)node;
+    free(run);
+}
+
+static void abort_run(const grove_node *node, void *of)
+{
+    sink_run *run = of;
+
+    (void)node;
+    if (run->ms)
+        grove_ms_abort(run->ms);
+    run->ms = NULL;
+}
+
+static int begin(const grove_node *node, void *of)
+{
+    const sink_state *sink = grove_node_user(node);
+    sink_run *run = of;
     int shape = grove_node_input_form(node, VISIBILITIES)->shape;
 
     if (sink->discard)
         return 0;
     grove_error *error = grove_error_new();
-    int code = sink->existing ? begin_existing(node, sink, error) : begin_new(node, sink, error);
+    int code = sink->existing ? begin_existing(node, run, error) : begin_new(node, run, error);
     if (!code) {
-        const grove_ms_layout *layout = grove_ms_layout_of(sink->ms);
-        code = grove_correlations_map(&sink->map, layout->correlation, layout->correlations, shape);
+        const grove_ms_layout *layout = grove_ms_layout_of(run->ms);
+        code = grove_correlations_map(&run->map, layout->correlation, layout->correlations, shape);
         if (code)
             grove_fail(error, code, "%s: its correlations are neither linear nor circular ones",
                        sink->path);
     }
     if (code) {
-        if (sink->ms)
-            grove_ms_abort(sink->ms);
-        sink->ms = NULL;
+        abort_run(node, run);
         return fail_with(node, code, error);
     }
     grove_error_free(error);
@@ -252,8 +281,9 @@ static void strides_of(const grove_array *array, const sink_state *sink, int64_t
 }
 
 /* One time slot of the block into the set's correlations. */
-static void fill_slot(const sink_state *sink, const grove_array *array, const grove_ms_block *block,
-                      int64_t slot, float *data, unsigned char *flag)
+static void fill_slot(const sink_state *sink, const grove_correlations *map,
+                      const grove_array *array, const grove_ms_block *block, int64_t slot,
+                      float *data, unsigned char *flag)
 {
     const grove_cplx32 *cells = array->data;
     int64_t stride[3];
@@ -262,17 +292,17 @@ static void fill_slot(const sink_state *sink, const grove_array *array, const gr
     for (int64_t b = 0; b < block->baselines; b++)
         for (int64_t f = 0; f < block->channels; f++) {
             int64_t cell = slot * stride[0] + b * stride[1] + f * stride[2];
-            int64_t at = (b * block->channels + f) * sink->map.count;
-            grove_correlations_store(&sink->map, cells + cell * array->elements,
+            int64_t at = (b * block->channels + f) * map->count;
+            grove_correlations_store(map, cells + cell * array->elements,
                                      array->flags ? array->flags[cell] : 0, data + 2 * at,
                                      flag + at);
         }
 }
 
-static int write_data(sink_state *sink, const grove_array *array, grove_ms_block block,
-                      grove_error *error)
+static int write_data(const sink_state *sink, sink_run *run, const grove_array *array,
+                      grove_ms_block block, grove_error *error)
 {
-    size_t numbers = (size_t)(block.baselines * block.channels * sink->map.count);
+    size_t numbers = (size_t)(block.baselines * block.channels * run->map.count);
     float *data = grove_try_alloc(2 * numbers, sizeof(float));
     unsigned char *flag = grove_try_alloc(numbers, 1);
     int64_t slots = block.times;
@@ -282,8 +312,8 @@ static int write_data(sink_state *sink, const grove_array *array, grove_ms_block
 
     block.times = 1;
     for (int64_t t = 0; t < slots && !code; t++) {
-        fill_slot(sink, array, &block, t, data, flag);
-        code = grove_ms_write_data(sink->ms, &block, data, array->flags ? flag : NULL, error);
+        fill_slot(sink, &run->map, array, &block, t, data, flag);
+        code = grove_ms_write_data(run->ms, &block, data, array->flags ? flag : NULL, error);
         block.first_time++;
     }
     free(data);
@@ -291,10 +321,11 @@ static int write_data(sink_state *sink, const grove_array *array, grove_ms_block
     return code;
 }
 
-static int write(grove_node *node, const grove_array *arrays, int count)
+static int write(const grove_node *node, void *of, const grove_array *const *arrays, int count)
 {
-    sink_state *sink = grove_node_user(node);
-    const grove_array *array = &arrays[VISIBILITIES];
+    const sink_state *sink = grove_node_user(node);
+    const grove_array *array = arrays[VISIBILITIES];
+    sink_run *run = of;
     grove_range t = range_of(array, sink->time), b = range_of(array, sink->baseline);
     grove_range f = range_of(array, sink->freq);
     grove_ms_block block = {t.first, t.count, b.first, b.count, f.first, f.count};
@@ -302,38 +333,38 @@ static int write(grove_node *node, const grove_array *arrays, int count)
     if (sink->discard)
         return 0;
     grove_error *error = grove_error_new();
-    int code = write_data(sink, array, block, error);
-    if (!code && !sink->existing && count > UVW && arrays[UVW].data && f.first == 0)
-        code = grove_ms_write_uvw(sink->ms, &block, arrays[UVW].data, error);
+    int code = write_data(sink, run, array, block, error);
+    if (!code && !sink->existing && count > UVW && arrays[UVW]->data && f.first == 0)
+        code = grove_ms_write_uvw(run->ms, &block, arrays[UVW]->data, error);
     if (code)
         return fail_with(node, code, error);
     grove_error_free(error);
     return 0;
 }
 
-static int finish(grove_node *node)
+static int prepare(const grove_node *node, void *of)
 {
-    sink_state *sink = grove_node_user(node);
-    grove_ms *ms = sink->ms;
-
-    if (!ms)
-        return 0;
-    sink->ms = NULL;
+    sink_run *run = of;
     grove_error *error = grove_error_new();
-    int code = grove_ms_finish(ms, error);
+    int code = run->ms ? grove_ms_settle(run->ms, error) : 0;
+
     if (code)
         return fail_with(node, code, error);
     grove_error_free(error);
     return 0;
 }
 
-static void abort_run(grove_node *node)
+static int commit(const grove_node *node, void *of)
 {
-    sink_state *sink = grove_node_user(node);
+    sink_run *run = of;
+    grove_error *error = grove_error_new();
+    int code = run->ms ? grove_ms_finish(run->ms, error) : 0;
 
-    if (sink->ms)
-        grove_ms_abort(sink->ms);
-    sink->ms = NULL;
+    run->ms = NULL;
+    if (code)
+        return fail_with(node, code, error);
+    grove_error_free(error);
+    return 0;
 }
 
 static void close_node(grove_node *node)
@@ -353,11 +384,15 @@ GROVE_CLASS(sink) = {
     .group = "actions",
     .inputs = inputs,
     .options = options,
-    .flags = GROVE_CLASS_ACTION | GROVE_CLASS_SERIAL_IO,
+    .kind = GROVE_CLASS_ACTION,
+    .serial_io = true,
     .check = check,
+    .start = start,
+    .stop = stop,
     .begin = begin,
     .write = write,
-    .finish = finish,
+    .prepare = prepare,
+    .commit = commit,
     .abort = abort_run,
     .close = close_node,
     .example = "write = sink(V, obs, to=\"simulated.ms\", column=\"DATA\")",

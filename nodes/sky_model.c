@@ -98,7 +98,7 @@ static int publish(grove_node *node, const grove_sky *sky)
 {
     int terms = 1, code;
     const char **names = grove_try_alloc((size_t)sky->count + 1, sizeof(*names));
-    grove_axis axis = {.name = "source", .kind = GROVE_AXIS_SOURCE, .size = sky->count};
+    grove_axis axis = {.name = "source", .size = sky->count};
 
     if (!names)
         return grove_node_fail(node, GROVE_NO_MEMORY, "no memory for %lld sources",
@@ -183,8 +183,8 @@ GROVE_CLASS(sky_model) = {
                   "rotation_measure, rotation_reference, shape, absolute_angle",
     .group = "data",
     .options = options,
-    .flags = GROVE_CLASS_DATA,
-    .object = GROVE_SKY,
+    .kind = GROVE_CLASS_DATA,
+    .object = "sky",
     .open = open_sky,
     .example = "S = sky_model(\"3C147.lsm.html\")",
 };

@@ -13,7 +13,7 @@
      "brightness of the sources, Jy",                                                              \
      .handing = GROVE_AS_COMPLEX,                                                                  \
      .shapes = GROVE_JONES,                                                                        \
-     .linear = true},                                                                              \
+     .linear = GROVE_LINEAR},                                                                      \
         {"lmn",                                                                                    \
          GROVE_VALUE_NUMBER,                                                                       \
          "lmn(sky, obs)",                                                                          \

@@ -1,7 +1,7 @@
 #include "plugin.h"
 
 static const grove_input inputs[] = {
-    {"x", GROVE_VALUE, "any value", .shapes = GROVE_ANY_SHAPE, .linear = true},
+    {"x", GROVE_VALUE, "any value", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR},
     {0},
 };
 
@@ -19,7 +19,7 @@ GROVE_CLASS(sum) = {
     .group = "reductions",
     .inputs = inputs,
     .options = options,
-    .flags = GROVE_CLASS_REDUCE,
+    .kind = GROVE_CLASS_REDUCTION,
     .reduce = GROVE_REDUCE_SUM,
     .example = "V[p,q] = sum[s](E[s,p] * point(S, obs) * E[s,q]^H)",
 };

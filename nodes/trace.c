@@ -7,7 +7,7 @@ static const grove_kernel kernel = GROVE_KERNEL(trace);
 
 static const grove_input inputs[] = {
     {"x", GROVE_VALUE, "a Jones term; a scalar stands for that times the identity",
-     .shapes = GROVE_JONES, .linear = true},
+     .shapes = GROVE_JONES, .linear = GROVE_LINEAR},
     {0},
 };
 
@@ -26,7 +26,7 @@ GROVE_CLASS(trace) = {
     .output_doc = "a scalar, in the unit of x",
     .group = "matrices",
     .inputs = inputs,
-    .flags = GROVE_CLASS_MIX_FLAGS,
+    .flag_rule = GROVE_FLAGS_MIX,
     .kernel = &kernel,
     .check = check,
     .example = "I = 0.5 * trace(obs.data)",

@@ -6,7 +6,7 @@
 static const grove_kernel kernel = GROVE_KERNEL(transpose);
 
 static const grove_input inputs[] = {
-    {"x", GROVE_VALUE, "a Jones term", .shapes = GROVE_JONES, .linear = true},
+    {"x", GROVE_VALUE, "a Jones term", .shapes = GROVE_JONES, .linear = GROVE_LINEAR},
     {0},
 };
 
@@ -15,8 +15,9 @@ GROVE_CLASS(transpose) = {
     .doc = "Transpose of a Jones term, without conjugating; written x^T.",
     .output_doc = "as x, with its unit",
     .group = "matrices",
+    .role = GROVE_ROLE_TRANSPOSE,
     .inputs = inputs,
-    .flags = GROVE_CLASS_TRANSPOSE_FLAGS,
+    .flag_rule = GROVE_FLAGS_TRANSPOSE,
     .kernel = &kernel,
     .check = elementary_keep,
     .example = "T[p] = G[p]^T",

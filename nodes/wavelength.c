@@ -6,7 +6,7 @@
 static const grove_kernel kernel = GROVE_KERNEL(wavelength);
 
 static const grove_input inputs[] = {
-    {"obs", GROVE_OBSERVATION, "the observation"},
+    {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
     {0},
 };
 
@@ -23,7 +23,8 @@ GROVE_CLASS(wavelength) = {
     .group = "coordinates",
     .inputs = inputs,
     .options = options,
-    .output = {.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE, .unit = {.m = 1}},
+    .output = GROVE_FORM(.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE,
+                         .unit = {.m = 1}),
     .kernel = &kernel,
-    .example = "x = norm(uvw(obs)) / wavelength(obs)",
+    .example = "x = norm(obs.uvw) / wavelength(obs)",
 };

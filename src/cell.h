@@ -38,17 +38,22 @@
 #define GROVE_FN static inline
 #endif
 
-/* A plugin loads if its major number is ours and its minor is not newer. Fields are only ever
- * appended. Version 0 may change with every release; version 1 will freeze it. */
-enum { GROVE_ABI_MAJOR = 0, GROVE_ABI_MINOR = 1 };
+/* A plugin loads if its major number is ours and its minor is not newer; while the major number is
+ * 0, both must be equal. */
+enum { GROVE_ABI_MAJOR = 0, GROVE_ABI_MINOR = 2 };
 
-enum { GROVE_MAX_AXES = 8, GROVE_MAX_INPUTS = 16, GROVE_STATE_BYTES = 256 };
+enum {
+    GROVE_MAX_AXES = 8,
+    GROVE_MAX_INPUTS = 16,
+    GROVE_MAX_VECTOR = 64, /* elements of a vector */
+    GROVE_STATE_BYTES = 256
+};
 
-/* Cell shapes. A vector has 1 to 64 elements. */
+/* Cell shapes. */
 enum { GROVE_SCALAR = 1, GROVE_DIAGONAL = 2, GROVE_MATRIX = 4, GROVE_VECTOR = 8 };
 
-/* Kinds of axes that the framework knows; every other name is GROVE_AXIS_OTHER. The order is the
- * order of storage, slowest first. */
+/* Kinds of axes: of those that the framework knows, in the order of storage, slowest first. Axes of
+ * other names come last, each with a number of its own above GROVE_AXIS_OTHER: grove_axis_kind. */
 enum {
     GROVE_AXIS_SOURCE,
     GROVE_AXIS_TIME,
@@ -87,7 +92,7 @@ typedef struct {
     int64_t size[GROVE_MAX_AXES];
     int64_t origin[GROVE_MAX_AXES]; /* absolute index of the first cell: results may depend on it,
                                        never on where a tile begins */
-    int32_t axis[GROVE_MAX_AXES];   /* GROVE_AXIS_... */
+    int32_t axis[GROVE_MAX_AXES];   /* kinds */
     grove_view out, in[GROVE_MAX_INPUTS];
     union {
         unsigned char bytes[GROVE_STATE_BYTES];
@@ -132,11 +137,41 @@ typedef struct {
 #define GROVE_STATE(c, type)  ((const type *)(const void *)(c)->args->state.bytes)
 #define GROVE_TABLE(c, type)  ((const type *)(c)->args->table)
 
-/* Position of an axis kind in the iteration space, or -1. */
+GROVE_FN int grove_same_word(const char *a, const char *b)
+{
+    while (*a && *a == *b) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+/* The kind of an axis by its name: "time", "beam". */
+GROVE_FN int grove_axis_kind(const char *name)
+{
+    uint32_t hash = 2166136261u;
+
+    if (grove_same_word(name, "source"))
+        return GROVE_AXIS_SOURCE;
+    if (grove_same_word(name, "time"))
+        return GROVE_AXIS_TIME;
+    if (grove_same_word(name, "station"))
+        return GROVE_AXIS_STATION;
+    if (grove_same_word(name, "baseline"))
+        return GROVE_AXIS_BASELINE;
+    if (grove_same_word(name, "freq"))
+        return GROVE_AXIS_FREQ;
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 16777619u;
+    return GROVE_AXIS_OTHER + 1 + (int)(hash % 0x7ffffff0u);
+}
+
+/* Position of an axis kind in the iteration space, or -1. GROVE_AXIS_OTHER: of the first axis whose
+ * name is none that the framework knows. */
 GROVE_FN int grove_args_axis(const grove_args *args, int kind)
 {
     for (int d = 0; d < args->axes; d++)
-        if (args->axis[d] == kind)
+        if (args->axis[d] == kind || (kind == GROVE_AXIS_OTHER && args->axis[d] > GROVE_AXIS_OTHER))
             return d;
     return -1;
 }

@@ -184,6 +184,25 @@ double *grove_value_numbers(grove_value *value, int64_t *count, grove_error *err
  * message. */
 unsigned char *grove_value_flagged(grove_value *value, grove_error *error);
 
+/* ---- tests of node classes ---- */
+
+typedef struct {
+    const char *tree; /* path of a tree file that uses the class; NULL: the class's example */
+    const grove_setting *settings; /* of its options */
+    size_t setting_count;
+    const char *device; /* as for sessions; NULL: the first GPU, if there is one, beside the cpu */
+    void (*print)(void *context, const char *line); /* a line for each check; NULL: none */
+    void *context;
+} grove_class_test;
+/* Holds a class to what every class must do: the same numbers for any tiles, threads and devices,
+ * flags by its rule, nothing written outside its output, and so on (docs/plugins.md). Lines are
+ * "ok WHAT", "skip WHAT: why", "FAIL WHAT: what is wrong, and where". How many checks failed, or a
+ * negative code with a message when there is no such class. Meanwhile the process's current folder
+ * is a temporary one (that of the tree file, if there is one), and while actions run its standard
+ * output goes nowhere: other threads must not rely on either. */
+int grove_library_test_class(grove_library *library, const char *class_name,
+                             const grove_class_test *test, grove_error *error);
+
 /* ---- text for people ---- */
 
 /* "12.3 MiB", "1.23M", "3 min 5 s" into buf (at least 32 bytes), returning buf. */

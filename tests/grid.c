@@ -189,7 +189,7 @@ static int open_grid(grove_node *node)
 static int open_field(grove_node *node)
 {
     const field *f = &field_now;
-    grove_axis axis = {.name = "source", .kind = GROVE_AXIS_SOURCE, .size = f->sources};
+    grove_axis axis = {.name = "source", .size = f->sources};
     const grove_dimension none = {0}, jansky = {.Jy = 1}, hertz = {.s = -1}, radian = {.rad = 1};
 
     ck_assert_int_eq(grove_node_add_axis(node, &axis), 0);
@@ -208,13 +208,13 @@ static int open_field(grove_node *node)
 }
 
 static const grove_class class_grid = {GROVE_CLASS_HEAD(grid), .doc = "For tests.",
-                                       .flags = GROVE_CLASS_DATA, .object = GROVE_OBSERVATION,
+                                       .kind = GROVE_CLASS_DATA, .object = "observation",
                                        .open = open_grid};
 static const grove_option field_options[] = {
     {"number", GROVE_INTEGER, "0", "to tell two of them apart"}, {0}};
 static const grove_class class_field = {GROVE_CLASS_HEAD(field),  .doc = "For tests.",
-                                        .options = field_options, .flags = GROVE_CLASS_DATA,
-                                        .object = GROVE_SKY,      .open = open_field};
+                                        .options = field_options, .kind = GROVE_CLASS_DATA,
+                                        .object = "sky",          .open = open_field};
 
 static const grid first_grid = {
     .times = GRID_TIMES,

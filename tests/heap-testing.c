@@ -14,9 +14,11 @@ void (*heap_written)(grove_session *session);
 static grove_session *running;
 static bool helped;
 
-static int write_heap(grove_node *node, const grove_array *inputs, int count)
+static int write_heap(const grove_node *node, void *run, const grove_array *const *inputs,
+                      int count)
 {
-    const grove_array *in = &inputs[0];
+    (void)run;
+    const grove_array *in = inputs[0];
     size_t all = (size_t)in->elements;
 
     (void)node;
@@ -33,12 +35,12 @@ static int write_heap(grove_node *node, const grove_array *inputs, int count)
             rest /= in->range[d].count;
             step *= in->range[d].axis->size;
         }
-        int parts = in->form.complex_ ? 2 : 1;
+        int parts = in->form->complex_ ? 2 : 1;
         for (int k = 0; k < in->elements * parts; k++) {
             int64_t from = cell * in->elements * parts + k;
             kept.numbers[2 * (to * in->elements + k / parts) + k % parts] +=
-                in->form.precision == GROVE_PRECISION_DOUBLE ? ((double *)in->data)[from]
-                                                             : (double)((float *)in->data)[from];
+                in->form->precision == GROVE_PRECISION_DOUBLE ? ((double *)in->data)[from]
+                                                              : (double)((float *)in->data)[from];
         }
     }
     if (heap_written)
@@ -49,7 +51,7 @@ static int write_heap(grove_node *node, const grove_array *inputs, int count)
 static const grove_input heap_inputs[] = {
     {"x", GROVE_VALUE, "what is kept", .shapes = GROVE_ANY_SHAPE}, {0}};
 static const grove_class class_heap = {GROVE_CLASS_HEAD(heap), .doc = "For tests.",
-                                       .inputs = heap_inputs, .flags = GROVE_CLASS_ACTION,
+                                       .inputs = heap_inputs, .kind = GROVE_CLASS_ACTION,
                                        .write = write_heap};
 
 void heap_test_add(void)

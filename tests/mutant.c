@@ -60,23 +60,26 @@ static int zero_open(grove_node *node)
     return code;
 }
 
-static int zero_read(grove_node *node, const char *member, grove_array *out)
+static int zero_read(const grove_node *node, void *run, const char *member, grove_array *out)
 {
-    int code = original.read(node, member, out);
+    int code = original.read(node, run, member, out);
 
     if (!only_member || !strcmp(only_member, member))
-        memset(out->data, 0, bytes_of(&out->form, out->cells));
+        memset(out->data, 0, bytes_of(out->form, out->cells));
     return code;
 }
 
-static int zero_write(grove_node *node, const grove_array *inputs, int count)
+static int zero_write(const grove_node *node, void *run, const grove_array *const *inputs,
+                      int count)
 {
-    grove_array arrays[GROVE_MAX_INPUTS];
-    void *zeros = calloc(1, bytes_of(&inputs[0].form, inputs[0].cells) + 1);
+    const grove_array *arrays[GROVE_MAX_INPUTS];
+    void *zeros = calloc(1, bytes_of(inputs[0]->form, inputs[0]->cells) + 1);
+    grove_array first = *inputs[0];
 
     memcpy(arrays, inputs, (size_t)count * sizeof(*inputs));
-    arrays[0].data = zeros;
-    int code = original.write(node, arrays, count);
+    arrays[0] = &first;
+    first.data = zeros;
+    int code = original.write(node, run, arrays, count);
     free(zeros);
     return code;
 }
@@ -107,13 +110,13 @@ int mutant_begin(grove_classes *classes, grove_error *error)
         return grove_fail(error, GROVE_MISSING, "GROVE_MUTANT: no class '%s'", name);
     original = *found;
     grove_class mutant = original;
-    if (original.flags & GROVE_CLASS_REDUCE)
+    if (original.kind == GROVE_CLASS_REDUCTION)
         mutant.reduce = original.reduce == GROVE_REDUCE_SUM ? GROVE_REDUCE_MIN : GROVE_REDUCE_SUM;
-    else if (original.flags & GROVE_CLASS_SELECT)
+    else if (original.kind == GROVE_CLASS_SELECTION)
         mutant.check = select_first;
-    else if (original.flags & GROVE_CLASS_DATA)
+    else if (original.kind == GROVE_CLASS_DATA)
         mutant.open = zero_open;
-    else if (original.flags & GROVE_CLASS_ACTION)
+    else if (original.kind == GROVE_CLASS_ACTION)
         mutant.write = zero_write;
     else if (original.eval)
         mutant.eval = zero_eval;

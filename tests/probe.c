@@ -124,8 +124,9 @@ static void put(const grove_node *node, bool weight, const int64_t at[3], int e,
         out->flags[cell] |= (unsigned char)(1 << e);
 }
 
-static int read_probe(grove_node *node, const char *member, grove_array *out)
+static int read_probe(const grove_node *node, void *run, const char *member, grove_array *out)
 {
+    (void)run;
     bool weight = !strcmp(member, "weight");
 
     if (!weight && strcmp(member, "data") != 0)
@@ -150,17 +151,11 @@ static void close_probe(grove_node *node)
     grove_node_set_user(node, NULL);
 }
 
-static const grove_class class_probe = {GROVE_CLASS_HEAD(probe),
-                                        .doc = "For tests.",
-                                        .output_doc = "an observation",
-                                        .group = "data",
-                                        .options = probe_options,
-                                        .flags = GROVE_CLASS_DATA,
-                                        .object = GROVE_OBSERVATION,
-                                        .open = open_probe,
-                                        .read = read_probe,
-                                        .close = close_probe,
-                                        .example = "obs = probe()"};
+static const grove_class class_probe = {
+    GROVE_CLASS_HEAD(probe), .doc = "For tests.",       .output_doc = "an observation",
+    .group = "data",         .options = probe_options,  .kind = GROVE_CLASS_DATA,
+    .object = "observation", .open = open_probe,        .read = read_probe,
+    .close = close_probe,    .example = "obs = probe()"};
 
 void probe_begin(testing *t)
 {

@@ -44,12 +44,11 @@ static int open_samples(grove_node *node)
 {
     const double time[] = {10, 20, 30, 40, 50, 60, 70}, freq[] = {1e9, 2e9, 3e9, 4e9, 5e9};
     const double width[] = {10, 10, 10, 10, 10, 10, 10};
-    grove_axis axes[] = {
-        {.name = "source", .kind = GROVE_AXIS_SOURCE, .size = SAMPLES_SOURCES},
-        {.name = "time", .kind = GROVE_AXIS_TIME, .size = 7, .centre = time, .width = width},
-        {.name = "station", .kind = GROVE_AXIS_STATION, .size = SAMPLES_STATIONS},
-        {.name = "baseline", .kind = GROVE_AXIS_BASELINE, .size = 6, .left = left, .right = right},
-        {.name = "freq", .kind = GROVE_AXIS_FREQ, .size = 5, .centre = freq, .width = width}};
+    grove_axis axes[] = {{.name = "source", .size = SAMPLES_SOURCES},
+                         {.name = "time", .size = 7, .centre = time, .width = width},
+                         {.name = "station", .size = SAMPLES_STATIONS},
+                         {.name = "baseline", .size = 6, .left = left, .right = right},
+                         {.name = "freq", .size = 5, .centre = freq, .width = width}};
     static const char *const along[] = {"time baseline freq", "time station", "source freq",
                                         "freq"};
     grove_form form = {.shape = GROVE_MATRIX, .complex_ = true};
@@ -68,15 +67,16 @@ static int open_samples(grove_node *node)
 
 static void put(const grove_array *out, int64_t number, double x)
 {
-    if (out->form.precision == GROVE_PRECISION_DOUBLE)
+    if (out->form->precision == GROVE_PRECISION_DOUBLE)
         ((double *)out->data)[number] = x;
     else
         ((float *)out->data)[number] = (float)x;
 }
 
-static int read_samples(grove_node *node, const char *member, grove_array *out)
+static int read_samples(const grove_node *node, void *run, const char *member, grove_array *out)
 {
-    int which = 0, parts = out->form.complex_ ? 2 : 1;
+    (void)run;
+    int which = 0, parts = out->form->complex_ ? 2 : 1;
     int read = __atomic_add_fetch(&now.reads, 1, __ATOMIC_RELAXED);
 
     if (now.read)
@@ -103,45 +103,49 @@ static int read_samples(grove_node *node, const char *member, grove_array *out)
 }
 
 static const grove_class class_samples = {GROVE_CLASS_HEAD(samples), .doc = "For tests.",
-                                          .flags = GROVE_CLASS_DATA, .object = GROVE_OBSERVATION,
+                                          .kind = GROVE_CLASS_DATA,  .object = "observation",
                                           .open = open_samples,      .read = read_samples};
 
 /* ---- record ---- */
 
-static int begin(grove_node *node)
+static int begin(const grove_node *node, void *run)
 {
+    (void)run;
     return ++now.begins == now.fail_begin ? grove_node_fail(node, -5, "cannot begin so") : 0;
 }
 
-static int finish(grove_node *node)
+static int commit(const grove_node *node, void *run)
 {
+    (void)run;
     return ++now.finishes == now.fail_finish ? grove_node_fail(node, -5, "cannot finish so") : 0;
 }
 
-static void abort_record(grove_node *node)
+static void abort_record(const grove_node *node, void *run)
 {
-    (void)node;
+    (void)node, (void)run;
     now.aborts++;
 }
 
 static void keep(const grove_array *in, int64_t cell, int64_t to)
 {
-    int parts = in->form.complex_ ? 2 : 1;
+    int parts = in->form->complex_ ? 2 : 1;
 
     now.places[to]++;
     now.flags[to] = in->flags ? in->flags[cell] : 0;
     for (int e = 0; e < in->elements; e++)
         for (int k = 0; k < parts; k++) {
             int64_t number = (cell * in->elements + e) * parts + k;
-            now.numbers[to][2 * e + k] = in->form.precision == GROVE_PRECISION_DOUBLE
+            now.numbers[to][2 * e + k] = in->form->precision == GROVE_PRECISION_DOUBLE
                                              ? ((double *)in->data)[number]
                                              : (double)((float *)in->data)[number];
         }
 }
 
-static int write_record(grove_node *node, const grove_array *inputs, int count)
+static int write_record(const grove_node *node, void *run, const grove_array *const *inputs,
+                        int count)
 {
-    const grove_array *in = &inputs[0];
+    (void)run;
+    const grove_array *in = inputs[0];
 
     (void)count;
     if (++now.writes == now.fail_write)
@@ -165,11 +169,10 @@ static const grove_input record_inputs[] = {
     {"x", GROVE_VALUE, "what is kept", .shapes = GROVE_ANY_SHAPE}, {0}};
 static const grove_option record_options[] = {
     {"y", GROVE_VALUE, "none", "more of it", .shapes = GROVE_ANY_SHAPE}, {0}};
-static const grove_class class_record = {GROVE_CLASS_HEAD(record),    .doc = "For tests.",
-                                         .inputs = record_inputs,     .options = record_options,
-                                         .flags = GROVE_CLASS_ACTION, .begin = begin,
-                                         .write = write_record,       .finish = finish,
-                                         .abort = abort_record};
+static const grove_class class_record = {
+    GROVE_CLASS_HEAD(record),  .doc = "For tests.",        .inputs = record_inputs,
+    .options = record_options, .kind = GROVE_CLASS_ACTION, .begin = begin,
+    .write = write_record,     .commit = commit,           .abort = abort_record};
 
 /* ---- tests ---- */
 

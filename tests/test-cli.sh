@@ -46,7 +46,7 @@ prints()
 expect 2 'usage: grove COMMAND...'
 [ -s out ] && fail 'usage goes to standard output'
 expect 0 '' --help
-for command in run check show nodes info plot call new-node bench version; do
+for command in run check show nodes info plot call new-node test-node bench version; do
     prints "^  $command "
 done
 expect 0 '' help
@@ -56,7 +56,7 @@ expect 0 '' --version
 expect 2 "grove: no command 'rnu'; did you mean 'run'?" rnu
 expect 2 "grove: no command 'ifno'; did you mean 'info'?" ifno
 expect 2 "grove: no command 'calibrate'; grove --help lists them" calibrate
-for command in run check show nodes info plot call new-node bench; do
+for command in run check show nodes info plot call new-node test-node bench; do
     expect 0 '' $command --help
     prints "^usage: grove $command "
     expect 0 '' $command -h
@@ -88,7 +88,7 @@ prints '^| P1 I, stations | portable | single | [0-9.]* | [0-9.]* | '
 
 # ---- the manual page ----
 sed 's/\\-/-/g; s/\\f[A-Z]//g' "$GROVE_SOURCE/docs/grove.1" >manual
-for command in run check show nodes info plot call new-node bench version; do
+for command in run check show nodes info plot call new-node test-node bench version; do
     grep -q "^\.SS grove $command\( \|$\)" manual || fail "the manual page lacks grove $command"
     [ $command = version ] && continue
     "$grove" $command --help | grep -o -- '--[a-z-][a-z-]*' | sort -u | while read -r option; do
@@ -115,6 +115,27 @@ expect 2 'grove: -s x: wants NAME=VALUE' run a.tree -s x
 expect 2 'grove: -s =3: wants NAME=VALUE' run a.tree -s =3
 expect 2 'grove: -p nowhere: there is no such folder' run a.tree -p nowhere
 expect 2 'grove: --size many: wants a whole number' plot x --size many
+
+# ---- node classes of one's own ----
+expect 2 'grove: grove new-node wants a name for a class; grove new-node --help says more' new-node
+expect 2 "grove: Beam: a class's name begins with a lower-case letter and has lower-case letters, digits and _" new-node Beam
+expect 2 'grove: --leaf and --action: a class is one of them' new-node mine --action --leaf
+expect 2 'grove: --cuda and --eval: a class is one of them' new-node mine --cuda --eval
+[ -e mine ] && fail 'grove new-node writes in spite of a wrong usage'
+expect 2 'grove: grove test-node wants a node class; grove test-node --help says more' test-node
+expect 2 "grove: grove test-node takes one node class; 'cos' is one too many" test-node sin cos
+expect 2 "grove: no class 'sinn'; did you mean 'sin'?" test-node sinn
+[ -s out ] && fail 'grove test-node of an unknown class prints checks'
+expect 2 'grove: -s goes with --tree, whose options it sets' test-node sin -s x=1
+expect 2 'grove: nothere.tree: cannot open: No such file or directory' test-node sin --tree nothere.tree
+expect 0 '' test-node sin --device cpu
+prints '^ok   tiles, threads and cache change nothing$'
+printf 'y = cos(1)\n' >cos.tree
+expect 1 'grove: class sin: 1 check failed' test-node sin --tree cos.tree
+prints '^FAIL the tree uses the class: it is built without a node of the class; a statement must call it$'
+printf 'y = sin(1m)\n' >metres.tree
+expect 1 'grove: class sin: 1 check failed' test-node sin --tree metres.tree
+prints '^FAIL the tree uses the class: .*metres.tree:1:9: error: sin: '
 
 # ---- trees ----
 expect 2 'grove: nothere.tree: there is no such file; searched: the current folder, ...' run nothere.tree

@@ -81,7 +81,6 @@ static const sample samples[] = {
     {GROVE_KERNEL(beam_gaussian), "1r 3d*0.01 1d*1e9 1d*25 -", 1.2},
     {GROVE_KERNEL(beam_gaussian), "1r 3d*0.01 - - 1d*0.01", 0},
     {GROVE_KERNEL(brightness), "4c 4d 1d*1e9 3d 1z 1d*10 1d*0.1 1d*1e9 1z", 0},
-    {GROVE_KERNEL(copy_doubles), "3d 3d", 0},
     {GROVE_KERNEL(wavelength), "1d 1d*1e9", 0},
     {GROVE_KERNEL(lmn), "3d 2d 2d", 0},
     {GROVE_KERNEL(shape), "3d 3d 1z 2d 2d", 0},
@@ -181,10 +180,10 @@ static void set_state(grove_args *args, const sample *s)
 {
     grove_gains gains = {0.1, 0.5, 100, 3, 17, (int32_t)s->state, 0};
 
-    grove_flag_rule rule = {{0x8040201008040201u, 0x000000000c0c0303u, 0x0f0f0f0f0f0f0f0fu,
-                             0x0302010003020100u, 0x8040201008040201u},
-                            {0, 15},
-                            (int32_t)s->state};
+    grove_flag_marks rule = {{0x8040201008040201u, 0x000000000c0c0303u, 0x0f0f0f0f0f0f0f0fu,
+                              0x0302010003020100u, 0x8040201008040201u},
+                             {0, 15},
+                             (int32_t)s->state};
 
     if (!strcmp(s->kernel.name, "flag_rule")) {
         memcpy(args->state.bytes, &rule, sizeof(rule));

@@ -324,7 +324,7 @@ END_TEST
 
 static grove_value *value_on(grove_device *device, size_t bytes)
 {
-    static const grove_axis axis = {.name = "freq", .kind = GROVE_AXIS_FREQ, .size = 1 << 20};
+    static const grove_axis axis = {.name = "freq", .size = 1 << 20};
     grove_range range = {&axis, 0, (int64_t)bytes / 8};
 
     return grove_value_new(device, &range, 1, GROVE_SCALAR, 1, false, true, false, NULL);

@@ -25,20 +25,21 @@ static int open_knob(grove_node *node)
     return grove_node_add_member(node, "gain", "", &form, NULL, "a number that changes");
 }
 
-static int read_knob(grove_node *node, const char *member, grove_array *out)
+static int read_knob(const grove_node *node, void *run, const char *member, grove_array *out)
 {
+    (void)run;
     (void)node;
     (void)member;
-    if (out->form.precision == GROVE_PRECISION_DOUBLE)
+    if (out->form->precision == GROVE_PRECISION_DOUBLE)
         ((double *)out->data)[0] = knob_now, ((double *)out->data)[1] = -knob_now;
     else
         ((float *)out->data)[0] = (float)knob_now, ((float *)out->data)[1] = -(float)knob_now;
     return 0;
 }
 
-static const grove_class class_knob = {GROVE_CLASS_HEAD(knob),    .doc = "For tests.",
-                                       .flags = GROVE_CLASS_DATA, .object = GROVE_OBSERVATION,
-                                       .open = open_knob,         .read = read_knob};
+static const grove_class class_knob = {GROVE_CLASS_HEAD(knob),   .doc = "For tests.",
+                                       .kind = GROVE_CLASS_DATA, .object = "observation",
+                                       .open = open_knob,        .read = read_knob};
 
 /* Its first input, and 0 where all elements of the second are flagged. */
 static int eval_wanted(const grove_call *call)

@@ -22,3 +22,4 @@ for seed in 0 3 5; do
     "$build/tests/test-evaluation"
     "$build/tests/test-conformance-sessions"
 done
+"$build/tests/test-conformance"

@@ -149,7 +149,7 @@ END_TEST
 /* ---- flag rules ---- */
 
 /* Bit by bit. */
-static unsigned bits_of(const grove_flag_rule *rule, int k, unsigned bits)
+static unsigned bits_of(const grove_flag_marks *rule, int k, unsigned bits)
 {
     unsigned to = 0;
 
@@ -161,7 +161,7 @@ static unsigned bits_of(const grove_flag_rule *rule, int k, unsigned bits)
 
 static void rule_once(void)
 {
-    grove_flag_rule rule = {.folded = (int32_t)draw(3)};
+    grove_flag_marks rule = {.folded = (int32_t)draw(3)};
     grove_args args = {.axes = (int32_t)draw(4), .inputs = (int32_t)(1 + draw(4))};
     int all = args.axes + rule.folded;
     unsigned char *to;

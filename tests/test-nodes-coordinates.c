@@ -111,7 +111,7 @@ static double turned(long double angle)
 START_TEST(hour_angles)
 {
     const case_ *c = &cases[_i];
-    testing_value x = value_of(c, "hour_angle(obs)");
+    testing_value x = value_of(c, "1 * obs.hour_angle");
     double mean[3];
 
     centre(mean);
@@ -129,7 +129,7 @@ END_TEST
 START_TEST(elevations)
 {
     const case_ *c = &cases[_i];
-    testing_value x = value_of(c, "elevation(obs)");
+    testing_value x = value_of(c, "1 * obs.elevation");
     double mean[3], lowest = 9;
 
     centre(mean);
@@ -233,7 +233,7 @@ static long double parallactic(const case_ *c, double time, const double at[3])
 START_TEST(parallactic_angles)
 {
     const case_ *c = &cases[_i];
-    testing_value x = value_of(c, "parallactic(obs)");
+    testing_value x = value_of(c, "1 * obs.parallactic");
 
     ck_assert(x.axes == 2 && x.cells > 5 * STATIONS);
     for (int64_t i = 0; i < x.cells; i++) {
@@ -253,7 +253,7 @@ END_TEST
  * the textbook's size, up to precession. */
 START_TEST(parallactic_angles_by_the_textbook)
 {
-    testing_value x = value_of(&cases[0], "parallactic(obs)");
+    testing_value x = value_of(&cases[0], "1 * obs.parallactic");
 
     for (int64_t i = 0; i < x.cells; i++) {
         place p =

@@ -93,7 +93,7 @@ END_TEST
 
 START_TEST(members_as_values)
 {
-    tree("a = time(obs)\nb = freq(obs)\nc = uvw(obs)\nd = wavelength(obs)\n");
+    tree("a = 1 * obs.time\nb = 1 * obs.freq\nc = 1 * obs.uvw\nd = wavelength(obs)\n");
     testing_value a = testing_evaluate(&t, "a"), b = testing_evaluate(&t, "b");
     testing_value c = testing_evaluate(&t, "c"), d = testing_evaluate(&t, "d");
     double uvw[3], rate[3];

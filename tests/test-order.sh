@@ -45,7 +45,7 @@ function foreign(name, pattern, home)
 }
 
 BEGIN {
-    n = split("base device value graph lang plan run report io fit plot cli", order, " ")
+    n = split("base device value graph lang plan run report conformance io fit plot cli", order, " ")
     for (k = 1; k <= n; k++)
         level[order[k]] = k
 }

@@ -53,56 +53,114 @@ fi
 $make -s NVCC=none install DESTDIR="$work/elsewhere" || fail 'make install of the example'
 [ -n "$(find "$work/elsewhere" -name beam_cos3.so)" ] || fail 'the example was not installed'
 # ... with its kernel for GPUs, which are emulated
-if [ -e "$build/tests/cuda/.libs/libcuda-emulated.so" ]; then
+emulated=no
+[ -e "$build/tests/cuda/.libs/libcuda-emulated.so" ] && emulated=yes
+if [ $emulated = yes ]; then
     $make EMULATED="$source" BUILD="$build" check >log 2>&1 || { cat log; fail 'make check of the example on an emulated GPU'; }
-    grep -q 'PASS on the GPU' log || { cat log; fail 'the test of the example did not run on the emulated GPU'; }
-    sed -i 's/cosine \* cosine \* cosine/cosine * cosine/' beam_cos3.cu
-    $make EMULATED="$source" BUILD="$build" check >log 2>&1 && fail "the example's kernel does not run on the GPU"
-    grep -q 'FAIL on the GPU' log || { cat log; fail "the example's changed kernel fails otherwise"; }
+    grep -q '^ok   a GPU gives what the CPU gives$' log || { cat log; fail 'the example was not tested on the emulated GPU'; }
 fi
 
-# ---- a new one ----
-cd "$work" || exit 99
-"$grove" new-node beam_mine >log || fail 'grove new-node'
-cp -R beam_mine before
-"$grove" new-node beam_mine 2>log && fail 'grove new-node took a folder that has files of those names'
-grep -q 'exists; nothing was written' log || fail "message: $(cat log)"
-diff -r before beam_mine || fail 'grove new-node changed files'
-cd beam_mine || exit 99
-$make CFLAGS='-O2 -Wall -Wextra -Wno-missing-field-initializers -Werror' check >log 2>&1 || { cat log; fail 'make check of the new node'; }
-grep -q PASS log || fail 'the test of the new node did not run'
-if grep -q 'nvcc was not found' log; then
-    echo 'no nvcc: the cell function of the new node was not compiled for GPUs'
-else
-    [ -s beam_mine.fatbin ] || fail 'the cell function of the new node was not compiled for GPUs'
-fi
-"$grove" nodes -p . beam_mine | grep -q fwhm || fail 'the page of the new node'
-# its test is one: with another equation it fails
-sed -i 's/exp(-2 \*/exp(-3 */' beam_mine.h
-$make check >log 2>&1 && fail 'the test of the new node passes whatever it computes'
+# ---- a model out of Grove's own tree: only its headers are copied ----
+mkdir -p "$work/model/nodes" "$work/model/kernels"
+cp "$source/nodes/beam_airy.c" "$source/nodes/dish.h" "$work/model/nodes"
+cp "$source/kernels/beam.h" "$work/model/kernels"
+cd "$work/model" || exit 99
+${CC:-cc} -std=gnu17 -fPIC -shared -I. -Inodes "-I$(variable includedir)/grove" -o beam_airy.so nodes/beam_airy.c $(pkg-config --libs grove) -lm ||
+    fail 'a copy of nodes/beam_airy.c needs headers that are not installed'
+"$grove" test-node -p . beam_airy --device cpu >log || { cat log; fail 'a copy of nodes/beam_airy.c'; }
 
-# ---- a new one with a kernel for GPUs, which are emulated ----
-cd "$work" || exit 99
-"$grove" new-node --cuda beam_fast >log || fail 'grove new-node --cuda'
-for file in beam_fast.cu cuda.mk test-cuda.sh; do
-    grep -q "  $file" log && [ -f "beam_fast/$file" ] || fail "grove new-node --cuda wrote no $file"
-done
-cd beam_fast || exit 99
-$make NVCC=none install DESTDIR="$work/without" >log 2>&1 || { cat log; fail 'make install of the new node without nvcc'; }
+# ---- new ones ----
+# begin KIND NAME FILE...: grove new-node writes these files and no others.
+begin()
+{
+    kind=$1 name=$2
+    shift 2
+    cd "$work" || exit 99
+    "$grove" new-node $kind "$name" >log || fail "grove new-node $kind"
+    for file in "$@"; do
+        grep -q "^    $file\$" log && [ -s "$name/$file" ] || fail "grove new-node $kind wrote no $file"
+        grep -iq 'cos3\|root_sum_square\|bandpass_table\|text_writer' "$name/$file" && fail "$name/$file has the name of another class"
+    done
+    [ "$(ls "$name" | wc -l)" = $# ] || fail "grove new-node $kind wrote $(ls "$name" | tr '\n' ' ')"
+    cd "$name" || exit 99
+}
+flags='-O2 -Wall -Wextra -Wpedantic -Wno-missing-field-initializers -Werror'
+# check [VARIABLE=VALUE...]: builds and tests it.
+check()
+{
+    $make CFLAGS="$flags" "$@" check >log 2>&1 || { cat log; fail "make check of $name"; }
+    grep -q '^PASS$' log || { cat log; fail "the test of $name did not run"; }
+}
+# breaks FILE SED MESSAGE: with another program its test fails, for this reason.
+breaks()
+{
+    cp "$1" kept
+    sed -i "$2" "$1"
+    cmp -s "$1" kept && fail "$2 changes nothing in $1"
+    $make CFLAGS=-O2 $gpu check >log 2>&1 && { cat log; fail "the test of $name passes with $2"; }
+    grep -q "$3" log || { cat log; fail "the test of $name fails otherwise with $2"; }
+    cp kept "$1"
+    touch "$1"
+}
+gpu='NVCC=none'
+
+begin '' beam_mine beam_mine.c beam_mine.h Makefile test.sh README.md
+cp -R . ../before
+(cd .. && "$grove" new-node beam_mine 2>log) && fail 'grove new-node took a folder that has files of those names'
+grep -q 'exists; nothing was written' ../log || fail "message: $(cat ../log)"
+diff -r ../before . || fail 'grove new-node changed files'
+check NVCC=none
 grep -q 'none was not found' log || fail 'nothing says that nvcc was not found'
-[ -n "$(find "$work/without" -name beam_fast.so)" ] || fail 'the new node was not installed without nvcc'
+"$grove" nodes -p . beam_mine | grep -q 'c in cos^3' || fail 'the page of the new node'
+$make NVCC=none install DESTDIR="$work/without" >log 2>&1 || { cat log; fail 'make install of the new node without nvcc'; }
+[ -n "$(find "$work/without" -name beam_mine.so)" ] || fail 'the new node was not installed without nvcc'
+breaks beam_mine.h 's/cosine \* cosine \* cosine/cosine * cosine/' 'FAIL: the value'
+breaks beam_mine.c 's/!(scale > 0)/scale < 0/' 'FAIL: a scale of 0 is taken'
+breaks beam_mine.h 's/(real)beam_mine_voltage/c->index[0] + (real)beam_mine_voltage/' 'FAIL a block is that part of the whole: '
+breaks beam_mine.h 's/GROVE_OUT_REAL(c)\[0\]/GROVE_OUT_REAL(c)[1]/' 'FAIL all of the output is written, and nothing else: .* writes outside its output, 0 bytes after its end'
+breaks beam_mine.h 's/GROVE_OUT_REAL(c)\[0\] =/if (c->index[0]) GROVE_OUT_REAL(c)[0] =/' 'FAIL .*: .* is not written; every element'
+breaks beam_mine.h 's/GROVE_OUT_REAL(c)\[0\] =/GROVE_OUT_REAL(c)[0] +=/' 'FAIL .*: .* is not finite where memory was NaN before'
+breaks beam_mine.c 's/.object = "observation"},/.object = "observation"}, {"unknown", GROVE_VALUE, ""},/' "FAIL the class loads: class beam_mine: input 'unknown' has no text"
+
+begin --cuda beam_fast beam_fast.c beam_fast.h beam_fast.cu Makefile cuda.mk test.sh README.md
+check NVCC=none
 $make -s NVCC=none clean
-cd ..
-[ -e beam_mine/cuda.mk ] && fail 'grove new-node wrote a kernel for GPUs without --cuda'
-if [ -e "$build/tests/cuda/.libs/libcuda-emulated.so" ]; then
-    cd beam_fast || exit 99
-    $make EMULATED="$source" BUILD="$build" check >log 2>&1 || { cat log; fail 'make check of the new node on an emulated GPU'; }
-    grep -q 'PASS on the GPU' log || { cat log; fail 'the test of the new node did not run on the emulated GPU'; }
+if [ $emulated = yes ]; then
+    gpu="EMULATED=$source BUILD=$build"
+    check $gpu
+    grep -q '^ok   a GPU gives what the CPU gives$' log || { cat log; fail 'the kernel for GPUs was not tested'; }
     $make -s EMULATED="$source" install DESTDIR="$work/fast" || fail 'make install of the new node'
     [ -n "$(find "$work/fast" -name beam_fast.fatbin)" ] || fail 'the kernel of the new node was not installed'
-    # it is that kernel which runs there
-    sed -i 's/exp(-2 \*/exp(-3 */' beam_fast.cu
-    $make EMULATED="$source" BUILD="$build" check >log 2>&1 && fail 'the kernel of the new node does not run on the GPU'
-    grep -q 'FAIL on the GPU' log || { cat log; fail 'the changed kernel fails otherwise'; }
+    # it is that kernel which runs there; one that is not there is found out
+    breaks beam_fast.cu 's/freq\[0\], scale/freq[0], 2 * scale/' 'FAIL a GPU gives what the CPU gives: .* on cuda it is .* from the cpu'
+    breaks beam_fast.cu 's/beam_fast_double/beam_slow_double/' 'FAIL a GPU gives what the CPU gives: .* (double precision): '
+    gpu='NVCC=none'
 fi
+
+begin --eval total total.c Makefile test.sh test.tree two.skymodel README.md
+check
+breaks total.c 's/sum += x \* x/sum += x/' 'the relative difference is'
+breaks total.c 's/double sum = 0/double sum = (double)first/' 'FAIL all of the output is written, and nothing else: .* with 3 threads'
+breaks total.c 's/cell < last/cell < last - 1/' 'FAIL .*: .* is not written'
+
+begin --leaf entries entries.c Makefile test.sh test.tree table.txt README.md
+check
+breaks entries.c 's/t->gain + out->range\[0\].first/t->gain/' 'FAIL members are read in any blocks: gain: the block entry 1 to 1 reads otherwise'
+breaks entries.c 's/(size_t)out->cells \* sizeof(double)/(size_t)out->cells * sizeof(float)/' 'FAIL members are read in any blocks: gain: number . of 3 was not written'
+
+begin --action lines lines.c Makefile test.sh test.tree README.md
+check
+[ -e out.txt ] || [ -e out.txt.part ] && fail "the test leaves files: $(ls)"
+breaks lines.c 's/remove(w->other);//' 'FAIL a run that fails leaves everything as it was: amplitude.txt.part: '
+breaks lines.c 's/w->values\[at\]/w->values[i]/' 'FAIL an action writes the same in any tiles: amplitude.txt '
+
+# ---- in the tree of a user ----
+cat >two.tree <<'END'
+option file = "a.txt" "where to"
+a = lines(sqrt(4), to=$file)
+END
+"$grove" test-node -p . lines --tree two.tree -s file=b.txt >log || { cat log; fail 'test-node of a tree'; }
+[ -e a.txt ] || [ -e b.txt ] && fail 'what a test wrote is left behind'
+"$grove" test-node -p . beam_airy --tree two.tree >log 2>&1 && fail 'a tree without the class'
+grep -q '^FAIL the tree uses the class: it is built without a node of the class' log || { cat log; fail 'message for a tree without the class'; }
 echo 'PASS'

@@ -55,20 +55,41 @@ static void is(const char *got, const char *wanted)
 static const struct {
     const char *class_, *message;
 } misfits[] = {
-    {"wrong_major", "class wrong_major: built for plugin ABI 1.0, this Grove has 0.1; rebuild it "
-                    "against the installed headers"},
-    {"newer_minor", "class newer_minor: built for plugin ABI 0.2, this Grove has 0.1; rebuild it "
-                    "against the installed headers"},
+    {"wrong_major", "class wrong_major: built for plugin ABI 1.0, this Grove has 0.2; build it "
+                    "again with the headers of this Grove (docs/plugins.md, \"Versions\", says "
+                    "what changed)"},
+    {"newer_minor", "class newer_minor: built for plugin ABI 0.3, this Grove has 0.2; build it "
+                    "again with the headers of this Grove (docs/plugins.md, \"Versions\", says "
+                    "what changed)"},
     {"no_symbol", "class no_symbol: %s/no_symbol.so does not export grove_class_no_symbol; is the "
                   "descriptor GROVE_CLASS(no_symbol)?"},
     {"other_name", "class other_name: its descriptor is named 'othername'"},
-    {"too_short", "class too_short: descriptor of 48 bytes, at least 84 are needed; rebuild it "
-                  "against the installed headers"},
+    {"too_short", "class too_short: its grove_class has 112 bytes, at least 128 are needed; does "
+                  "the descriptor begin with GROVE_CLASS_HEAD(too_short)?"},
     {"no_text", "class no_text: has no text"},
     {"no_option_text", "class no_option_text: option 'mute' has no text"},
     {"no_kernel", "class no_kernel: its kernel or eval is missing"},
     {"no_example", "class no_example: its example is missing"},
-    {"shorter", "class shorter: its example is missing"},
+    {"bad_handing", "class bad_handing: input 'x' has the unknown handing 17"},
+    {"bad_shapes",
+     "class bad_shapes: input 'x' accepts the unknown shapes 32; they are GROVE_SCALAR, "
+     "GROVE_DIAGONAL, GROVE_MATRIX, GROVE_VECTOR or several of them"},
+    {"bad_vector", "class bad_vector: option 'list' wants a vector of 65; a vector has 1 to 64"},
+    {"bad_group", "class bad_group: input 'x' is in group 1, but not linear"},
+    {"bad_output", "class bad_output: its output has the unknown shape 3"},
+    {"bad_role", "class bad_role: it has 1 inputs with values; its role wants 2"},
+    {"bad_rule", "class bad_rule: has the unknown flag rule 9"},
+    {"half_kernel", "class half_kernel: its kernel 'half' has no function for double precision"},
+    {"no_sizes", "class no_sizes: its grove_input has 0 bytes, at least 24 are needed; does the "
+                 "descriptor begin with GROVE_CLASS_HEAD(no_sizes)?"},
+    {"no_object",
+     "class no_object: input 'obs' does not say which object it wants; such as .object = "
+     "\"observation\""},
+    {"reserved", "class reserved: .tangent and .drive are reserved; leave them out"},
+    {"same_names", "class same_names: two of its inputs and options are named 'x'"},
+    {"not_reducing",
+     "class not_reducing: .reduce is for classes of the kind GROVE_CLASS_REDUCTION, "
+     "which must have it"},
 };
 
 START_TEST(misfits_are_told)
@@ -84,7 +105,7 @@ START_TEST(misfits_in_trees)
 {
     const char *said = testing_faults(&t, "y = newer_minor(1)\nz = no_symbol(1)\nx = sin(1m)\n");
 
-    ck_assert_msg(strstr(said, "class newer_minor: built for plugin ABI 0.2") != NULL, "%s", said);
+    ck_assert_msg(strstr(said, "class newer_minor: built for plugin ABI 0.3") != NULL, "%s", said);
     ck_assert_msg(strstr(said, "class no_symbol: ") != NULL, "%s", said);
     ck_assert_msg(strstr(said, "'x' wants an angle or a plain number") != NULL, "%s", said);
 }
@@ -108,11 +129,133 @@ END_TEST
 /* Descriptors of other lengths than this Grove's work. */
 START_TEST(shorter_and_longer_ones_load)
 {
-    testing_tree(&t, "y = longer(shorter(0.25) + 1)\n");
+    testing_tree(&t, "y = longer(short_lists(shorter(0.25), factor=3) + 1)\n");
     testing_value y = testing_evaluate(&t, "y");
     ck_assert(y.cells == 1 && y.at[0] == 1.25);
     testing_free(&y);
     ck_assert_int_eq(grove_library_check(library, "longer", t.error), 0);
+}
+END_TEST
+
+/* ---- axes ---- */
+
+/* The value of y as a session makes it. Free with grove_value_unref. */
+static grove_value *session_value(const char *text, const grove_session_options *options)
+{
+    grove_value *value = NULL;
+
+    testing_tree(&t, text);
+    grove_session *session = grove_session_new(t.tree, options, t.error);
+    ck_assert_msg(!grove_session_value(session, "y", &value), "%s",
+                  grove_error_message(t.error, 0));
+    grove_session_free(session);
+    return value;
+}
+
+static double number_of(grove_value *value, int64_t i)
+{
+    return ((const double *)grove_buffer_host(value->data, t.error))[i];
+}
+
+START_TEST(classes_make_axes)
+{
+    static const char text[] = "a = spread(2, axis=\"power\", count=2)\n"
+                               "y = spread(a, axis=\"beam\", count=3)\n";
+    grove_value *y = session_value(text, NULL);
+
+    ck_assert_int_eq(y->axes, 2);
+    ck_assert_str_eq(y->range[0].axis->name, "power");
+    ck_assert_str_eq(y->range[1].axis->name, "beam");
+    for (int64_t i = 0; i < 6; i++)
+        ck_assert_double_eq(number_of(y, i), (double)(2 * (i / 3 + 1) * (i % 3 + 1)));
+    grove_value_unref(y);
+    testing_value plain = testing_evaluate(&t, "y");
+    ck_assert(plain.cells == 6 && plain.at[5] == 12);
+    testing_free(&plain);
+}
+END_TEST
+
+/* A cell knows of two axes of foreign names which is which, in whatever order they came. */
+START_TEST(cells_tell_axes_apart)
+{
+    static const char *const texts[] = {
+        "y = places(spread(spread(2, axis=\"power\", count=2), axis=\"beam\", count=3))\n",
+        "y = places(spread(spread(2, axis=\"beam\", count=3), axis=\"power\", count=2))\n"};
+    grove_value *y = session_value(texts[_i], NULL);
+
+    for (int64_t i = 0; i < 6; i++)
+        ck_assert_double_eq(number_of(y, i),
+                            (double)(_i ? 10 * (i / 2) + i % 2 : 10 * (i % 3) + i / 3));
+    grove_value_unref(y);
+}
+END_TEST
+
+START_TEST(axes_that_were_made_can_go)
+{
+    static const char text[] = "b = spread(spread(2, axis=\"power\", count=2))\n"
+                               "y = sum(select(b, axis=beam, index=1), over=power)\n";
+    grove_value *y = session_value(text, NULL);
+
+    ck_assert_int_eq(y->axes, 0);
+    ck_assert_double_eq(number_of(y, 0), 4 + 8);
+    grove_value_unref(y);
+    const char *said = testing_faults(&t, "y = spread(spread(2))\n");
+    ck_assert_msg(strstr(said, "spread: the result has the axis 'beam' of 'spread#1' already"),
+                  "%s", said);
+}
+END_TEST
+
+/* A table along the axes of its observation goes together with that: from p and q, in any tiles. */
+START_TEST(leaves_take_axes)
+{
+    static const char text[] =
+        "obs = observe(array=\"vla-d\", phase_centre=\"05h42m36.1s 49d51m07s\", "
+        "hour_angle=0h..0.01h, integration=6s, frequency=1.4GHz, channels=2, channel_width=1MHz)\n"
+        "T = table(obs)\ny = (T.gain[p] - 1000 * T.gain[q]) * obs.freq / 1Hz\n";
+    grove_session_options cut = {.threads = 2, .tile_times = 1};
+    grove_value *y = session_value(text, _i ? &cut : NULL);
+    const grove_axis *baseline = y->range[1].axis, *freq = y->range[2].axis;
+
+    ck_assert_int_eq(y->axes, 3);
+    ck_assert_str_eq(y->range[0].axis->owner->name, "obs");
+    ck_assert_int_gt(y->range[0].count, 3);
+    for (int64_t i = 0, at = 0; i < y->range[0].count; i++)
+        for (int64_t b = 0; b < baseline->size; b++)
+            for (int64_t f = 0; f < freq->size; f++, at++)
+                ck_assert_double_eq(number_of(y, at),
+                                    ((double)(100 * i + baseline->left[b]) -
+                                     1000 * (double)(100 * i + baseline->right[b])) *
+                                        freq->centre[f]);
+    grove_value_unref(y);
+}
+END_TEST
+
+/* ---- precision ---- */
+
+/* A double result from a single input, in a run of single precision: the double function makes it,
+ * and nothing is written past its end (the sanitizers see to that). */
+#define GAINS                                                                                      \
+    "obs = observe(array=\"vla-d\", phase_centre=\"05h42m36.1s 49d51m07s\", "                      \
+    "hour_angle=0h..0.01h, "                                                                       \
+    "integration=6s, frequency=1.4GHz, channels=2, channel_width=1MHz)\nG = real(gains(obs))\n"
+
+START_TEST(double_results)
+{
+    grove_session_options options = {.double_precision = _i};
+    grove_value *x = session_value(GAINS "y = 1 * G\n", &options);
+    grove_value *y = session_value(GAINS "y = double_output(G)\n", &options);
+    int64_t cells = y->range[0].count;
+
+    ck_assert(x->double_ == _i && y->double_);
+    ck_assert_int_eq(cells, 27);
+    for (int64_t i = 0; i < cells; i++)
+        ck_assert_double_eq_tol(
+            number_of(y, i),
+            3 * (x->double_ ? number_of(x, i)
+                            : (double)((const float *)grove_buffer_host(x->data, t.error))[i]),
+            1e-6);
+    grove_value_unref(x);
+    grove_value_unref(y);
 }
 END_TEST
 
@@ -129,6 +272,26 @@ static const struct {
     {"wrong_option(1)", "wrong_option: the plugin asks for its option 'width', which it does not "
                         "declare so"},
     {"open_fails()", "open_fails: there is nothing to open"},
+    {"check_output(1)", "check_output: the plugin's output is a vector of 0; a vector has 1 to 64 "
+                        "elements"},
+    {"check_precision(1)", "check_precision: the plugin's output has the unknown precision 5"},
+    {"check_kernel(1)", "check_kernel: the plugin's kernel 'none' has no function for single "
+                        "precision"},
+    {"check_handing(1)", "check_handing: the plugin sets handing 1 of input 3; it has 1 inputs"},
+    {"check_goes_on(1)", "check_goes_on: not in this weather"},
+    {"cell_consumes(read_fails().says)", "cell_consumes: the plugin consumes axes, which a cell "
+                                         "function cannot; it needs .eval"},
+    {"cell_adds(1)", "cell_adds: the plugin adds the axis 'beam' to its result; that needs .eval"},
+    {"far_baseline()",
+     "far_baseline: the plugin's baseline 1 is of the stations 0 and 2; there are "
+     "2, counted from 0"},
+    {"same_members()", "same_members: the plugin adds member 'gain' twice"},
+    {"same_axes()", "same_axes: the plugin adds axis 'time' twice"},
+    {"bad_member()", "bad_member: the plugin's member 'gain' has the unknown shape 12"},
+    {"takes_nothing(read_fails())", "takes_nothing: the plugin takes the axis 'weather' of "
+                                    "'read_fails#0', which does not have it"},
+    {"foreign_default(1)", "in the default of option 'height', tower(3): no class or template "
+                           "'tower'; did you mean 'power'?"},
 };
 
 START_TEST(trees_are_not_built)
@@ -149,6 +312,7 @@ static const struct {
 } evaluations[] = {
     {"eval_says(1)", "eval_says: the numbers ran out"},
     {"eval_silent(1)", "eval_silent: evaluation failed"},
+    {"says_in_eval(1)", "says_in_eval: the well is dry"},
     {"1 + read_fails().says", "read_fails: the tape is torn"},
     {"1 + read_fails().silent", "read_fails: reading 'silent' failed"},
 };
@@ -172,12 +336,16 @@ END_TEST
 static const struct {
     const char *options, *message, *aborts;
 } runs[] = {
+    {"at=start", "write_fails: the shop is shut", ""},
     {"at=begin", "write_fails: the ink is dry", ""},
     {"at=write", "write_fails: the pen broke", "1"},
-    {"at=finish", "write_fails: the paper burnt", "1"},
+    {"at=prepare", "write_fails: the paper burnt", "1"},
+    {"at=commit", "write_fails: the post is late", "1"},
+    {"at=start, mute=true", "write_fails: cannot start", ""},
     {"at=begin, mute=true", "write_fails: cannot begin", ""},
     {"at=write, mute=true", "write_fails: writing failed", "1"},
-    {"at=finish, mute=true", "write_fails: cannot finish", "1"},
+    {"at=prepare, mute=true", "write_fails: cannot finish", "1"},
+    {"at=commit, mute=true", "write_fails: cannot finish", "1"},
 };
 
 START_TEST(runs_fail)
@@ -199,12 +367,47 @@ END_TEST
 /* Those begun before are aborted too: once each. */
 START_TEST(all_actions_are_aborted)
 {
-    testing_tree(&t, "a = write_fails(sqrt(2), at=finish)\nb = write_fails(sqrt(3), at=begin)\n");
+    testing_tree(&t, "a = write_fails(sqrt(2), at=commit)\nb = write_fails(sqrt(3), at=begin)\n");
     grove_session *session = grove_session_new(t.tree, NULL, t.error);
     ck_assert_int_lt(grove_session_run(session), 0);
     is(grove_error_message(t.error, 0), "write_fails: the ink is dry");
     ck_assert_str_eq(getenv("GROVE_TEST_ABORTS"), "1");
     grove_session_free(session);
+}
+END_TEST
+
+/* Of several outputs all change or none: what cannot be prepared keeps the others from committing.
+ */
+START_TEST(all_prepare_before_one_commits)
+{
+    testing_tree(&t, "a = write_fails(sqrt(2), at=commit)\nb = write_fails(sqrt(3), at=prepare)\n");
+    grove_session *session = grove_session_new(t.tree, NULL, t.error);
+    ck_assert_int_lt(grove_session_run(session), 0);
+    is(grove_error_message(t.error, 0), "write_fails: the paper burnt");
+    ck_assert_int_eq(grove_error_count(t.error), 1);
+    ck_assert_str_eq(getenv("GROVE_TEST_ABORTS"), "2");
+    grove_session_free(session);
+}
+END_TEST
+
+/* What start makes belongs to one run: others of the same tree have their own. */
+START_TEST(runs_keep_apart)
+{
+    grove_session_options options = {.cache_off = true};
+    grove_session *sessions[2];
+    grove_value *value;
+
+    unsetenv("GROVE_TEST_STOPS");
+    testing_tree(&t, "y = keeps_run(1)\n");
+    for (int i = 0; i < 2; i++) {
+        sessions[i] = grove_session_new(t.tree, &options, t.error);
+        ck_assert_int_eq(grove_session_value(sessions[i], "y", &value), 0);
+        ck_assert_double_eq(number_of(value, 0), 1);
+        ck_assert_str_eq(getenv("GROVE_TEST_STOPS"), i ? "2" : "1");
+        grove_value_unref(value);
+    }
+    grove_session_free(sessions[0]);
+    grove_session_free(sessions[1]);
 }
 END_TEST
 
@@ -221,10 +424,17 @@ int main(void)
     tcase_add_test(test, misfits_in_trees);
     tcase_add_test(test, what_is_no_module);
     tcase_add_test(test, shorter_and_longer_ones_load);
+    tcase_add_test(test, classes_make_axes);
+    tcase_add_loop_test(test, double_results, 0, 2);
+    tcase_add_loop_test(test, cells_tell_axes_apart, 0, 2);
+    tcase_add_test(test, axes_that_were_made_can_go);
+    tcase_add_loop_test(test, leaves_take_axes, 0, 2);
     tcase_add_loop_test(test, trees_are_not_built, 0, COUNT(builds));
     tcase_add_loop_test(test, values_are_not_evaluated, 0, COUNT(evaluations));
     tcase_add_loop_test(test, runs_fail, 0, COUNT(runs));
     tcase_add_test(test, all_actions_are_aborted);
+    tcase_add_test(test, all_prepare_before_one_commits);
+    tcase_add_test(test, runs_keep_apart);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

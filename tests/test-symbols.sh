@@ -1,6 +1,6 @@
 #!/bin/sh
 # Every function that an installed header declares is exported by libgrove;
-# libgrove exports nothing but names of its own.
+# libgrove exports nothing but names of its own; docs/plugins.md lists those of plugin.h.
 library=$GROVE_BUILD/src/.libs/libgrove.so
 command -v nm >/dev/null 2>&1 || { echo 'skipped: no nm'; exit 77; }
 [ -f "$library" ] || { echo 'skipped: no shared library'; exit 77; }
@@ -19,6 +19,10 @@ for header in grove plugin; do
     comm -23 "$work/$header" "$work/exported" | sed "s/^/FAIL: $header.h declares, libgrove lacks /" >"$work/lacking"
     [ -s "$work/lacking" ] && { cat "$work/lacking"; status=1; }
 done
+while read -r name; do
+    grep -q "^| \`$name(" "$GROVE_SOURCE/docs/plugins.md" || echo "FAIL: docs/plugins.md does not list $name"
+done <"$work/plugin" >"$work/unlisted"
+[ -s "$work/unlisted" ] && { cat "$work/unlisted"; status=1; }
 grep -v '^grove_' "$work/exported" | grep -v '^_' | sed 's/^/FAIL: libgrove exports /' >"$work/foreign"
 [ -s "$work/foreign" ] && { cat "$work/foreign"; status=1; }
 echo "$(wc -l <"$work/grove") functions of grove.h, $(wc -l <"$work/plugin") of plugin.h"

@@ -261,7 +261,7 @@ static void run_class(testing *t, grove_node *node, array *out)
     testing_call call;
 
     testing_call_begin(t, node, &call);
-    if (node->class_->flags & GROVE_CLASS_REDUCE)
+    if (node->class_->kind == GROVE_CLASS_REDUCTION)
         reduce(node, &call.args, &call.in[0], &call.out);
     else
         testing_call_run(node, &call.args);
@@ -301,7 +301,7 @@ static void read_member(grove_node *node, array *out)
                          .axes = node->axis_count,
                          .cells = out->cells,
                          .elements = out->elements,
-                         .form = node->form};
+                         .form = &node->form};
     size_t bytes = (size_t)(out->cells * out->elements * out->parts) * (size_t)out->bytes;
 
     for (int d = 0; d < node->axis_count; d++)
@@ -309,7 +309,7 @@ static void read_member(grove_node *node, array *out)
     if (member->data)
         memcpy(out->data, member->data, bytes);
     else
-        ck_assert_int_eq(node->leaf->class_->read(node->leaf, member->name, &whole), 0);
+        ck_assert_int_eq(node->leaf->class_->read(node->leaf, NULL, member->name, &whole), 0);
 }
 
 static array evaluate(testing *t, grove_node *node)
@@ -328,7 +328,7 @@ static array evaluate(testing *t, grove_node *node)
         for (int64_t i = 0; i < out.cells * out.elements; i++)
             put(&out, i, get(&in, i, 0), get(&in, i, 1));
         free(in.data);
-    } else if (node->class_->flags & GROVE_CLASS_SELECT) {
+    } else if (node->class_->kind == GROVE_CLASS_SELECTION) {
         run_select(t, node, &out);
     } else {
         run_class(t, node, &out);

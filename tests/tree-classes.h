@@ -19,11 +19,10 @@ static int tree_open_observation(grove_node *node)
 {
     static const int32_t left[] = {0, 0, 1}, right[] = {1, 2, 2};
     static const double time[] = {1, 2}, width[] = {1, 1}, freq[] = {1e9, 2e9};
-    grove_axis axes[] = {
-        {.name = "time", .kind = GROVE_AXIS_TIME, .size = 2, .centre = time, .width = width},
-        {.name = "station", .kind = GROVE_AXIS_STATION, .size = 3},
-        {.name = "baseline", .kind = GROVE_AXIS_BASELINE, .size = 3, .left = left, .right = right},
-        {.name = "freq", .kind = GROVE_AXIS_FREQ, .size = 2, .centre = freq, .width = width}};
+    grove_axis axes[] = {{.name = "time", .size = 2, .centre = time, .width = width},
+                         {.name = "station", .size = 3},
+                         {.name = "baseline", .size = 3, .left = left, .right = right},
+                         {.name = "freq", .size = 2, .centre = freq, .width = width}};
     grove_form hertz = {
         .shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE, .unit = {.s = -1}};
     grove_form metre = {
@@ -44,7 +43,7 @@ static int tree_open_observation(grove_node *node)
 
 static int tree_open_sky(grove_node *node)
 {
-    grove_axis axis = {.name = "source", .kind = GROVE_AXIS_SOURCE, .size = 5};
+    grove_axis axis = {.name = "source", .size = 5};
     grove_form flux = {.shape = GROVE_SCALAR, .unit = {.Jy = 1}};
     int code = grove_node_add_axis(node, &axis);
 
@@ -72,8 +71,10 @@ static int tree_check_same(grove_node *node)
     return 0;
 }
 
-static int tree_write(grove_node *node, const grove_array *inputs, int count)
+static int tree_write(const grove_node *node, void *run, const grove_array *const *inputs,
+                      int count)
 {
+    (void)run;
     (void)node;
     (void)inputs;
     (void)count;
@@ -81,16 +82,18 @@ static int tree_write(grove_node *node, const grove_array *inputs, int count)
 }
 
 static const grove_input tree_two[] = {
-    {"a", GROVE_VALUE, "left", .shapes = GROVE_ANY_SHAPE, .linear = true},
-    {"b", GROVE_VALUE, "right", .shapes = GROVE_ANY_SHAPE, .linear = true},
+    {"a", GROVE_VALUE, "left", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR, .group = 1},
+    {"b", GROVE_VALUE, "right", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR, .group = 1},
     {0}};
 static const grove_input tree_one[] = {{"x", GROVE_VALUE, "what", .shapes = GROVE_ANY_SHAPE}, {0}};
-static const grove_input tree_sky_obs[] = {
-    {"sky", GROVE_SKY, "sources"}, {"obs", GROVE_OBSERVATION, "frame"}, {0}};
-static const grove_input tree_obs[] = {{"obs", GROVE_OBSERVATION, "frame"}, {0}};
+static const grove_input tree_sky_obs[] = {{"sky", GROVE_OBJECT, "sources", .object = "sky"},
+                                           {"obs", GROVE_OBJECT, "frame", .object = "observation"},
+                                           {0}};
+static const grove_input tree_obs[] = {{"obs", GROVE_OBJECT, "frame", .object = "observation"},
+                                       {0}};
 static const grove_input tree_sink_inputs[] = {
     {"value", GROVE_VALUE, "what to write", .shapes = GROVE_ANY_SHAPE},
-    {"obs", GROVE_OBSERVATION, "where"},
+    {"obs", GROVE_OBJECT, "where", .object = "observation"},
     {0}};
 
 static const grove_option tree_observe_options[] = {
@@ -134,40 +137,48 @@ static const grove_option tree_odd_options[] = {
     }
 
 static const grove_class tree_classes[] = {
-    TREE_CLASS(observe, .options = tree_observe_options, .flags = GROVE_CLASS_DATA,
-               .object = GROVE_OBSERVATION, .open = tree_open_observation),
-    TREE_CLASS(ms, .options = tree_path, .flags = GROVE_CLASS_DATA, .object = GROVE_OBSERVATION,
+    TREE_CLASS(observe, .options = tree_observe_options, .kind = GROVE_CLASS_DATA,
+               .object = "observation", .open = tree_open_observation),
+    TREE_CLASS(ms, .options = tree_path, .kind = GROVE_CLASS_DATA, .object = "observation",
                .open = tree_open_observation),
-    TREE_CLASS(sky_model, .options = tree_path, .flags = GROVE_CLASS_DATA, .object = GROVE_SKY,
+    TREE_CLASS(sky_model, .options = tree_path, .kind = GROVE_CLASS_DATA, .object = "sky",
                .open = tree_open_sky),
     TREE_CLASS(beam_airy, .inputs = tree_sky_obs, .options = tree_beam_options,
                .kernel = &tree_kernel),
     TREE_CLASS(beam_gaussian, .inputs = tree_sky_obs, .options = tree_beam_options,
                .kernel = &tree_kernel),
     TREE_CLASS(point, .inputs = tree_sky_obs, .options = tree_point_options, .kernel = &tree_kernel,
-               .output = {.shape = GROVE_MATRIX, .complex_ = true, .unit = {.Jy = 1}}),
+               .output = GROVE_FORM(.shape = GROVE_MATRIX, .complex_ = true, .unit = {.Jy = 1})),
     TREE_CLASS(gains, .inputs = tree_obs, .options = tree_gains_options, .kernel = &tree_kernel,
-               .output = {.shape = GROVE_MATRIX, .complex_ = true}),
+               .output = GROVE_FORM(.shape = GROVE_MATRIX, .complex_ = true)),
     TREE_CLASS(brightness, .inputs = tree_sky_obs, .options = tree_point_options,
                .kernel = &tree_kernel),
-    TREE_CLASS(add, .inputs = tree_two, .check = tree_check_product, .kernel = &tree_kernel),
-    TREE_CLASS(subtract, .inputs = tree_two, .check = tree_check_product, .kernel = &tree_kernel),
-    TREE_CLASS(multiply, .inputs = tree_two, .check = tree_check_product, .kernel = &tree_kernel),
-    TREE_CLASS(divide, .inputs = tree_two, .check = tree_check_product, .kernel = &tree_kernel),
-    TREE_CLASS(negate, .inputs = tree_one, .check = tree_check_same, .kernel = &tree_kernel),
-    TREE_CLASS(hermitian, .inputs = tree_one, .check = tree_check_same, .kernel = &tree_kernel),
-    TREE_CLASS(transpose, .inputs = tree_one, .check = tree_check_same, .kernel = &tree_kernel),
-    TREE_CLASS(inverse, .inputs = tree_one, .check = tree_check_same, .kernel = &tree_kernel),
-    TREE_CLASS(power, .inputs = tree_one, .options = tree_power_options, .check = tree_check_same,
+    TREE_CLASS(add, .role = GROVE_ROLE_SUM, .inputs = tree_two, .check = tree_check_product,
                .kernel = &tree_kernel),
+    TREE_CLASS(subtract, .role = GROVE_ROLE_DIFFERENCE, .inputs = tree_two,
+               .check = tree_check_product, .kernel = &tree_kernel),
+    TREE_CLASS(multiply, .role = GROVE_ROLE_PRODUCT, .inputs = tree_two,
+               .check = tree_check_product, .kernel = &tree_kernel),
+    TREE_CLASS(divide, .role = GROVE_ROLE_QUOTIENT, .inputs = tree_two, .check = tree_check_product,
+               .kernel = &tree_kernel),
+    TREE_CLASS(negate, .role = GROVE_ROLE_NEGATIVE, .inputs = tree_one, .check = tree_check_same,
+               .kernel = &tree_kernel),
+    TREE_CLASS(hermitian, .role = GROVE_ROLE_HERMITIAN, .inputs = tree_one,
+               .check = tree_check_same, .kernel = &tree_kernel),
+    TREE_CLASS(transpose, .role = GROVE_ROLE_TRANSPOSE, .inputs = tree_one,
+               .check = tree_check_same, .kernel = &tree_kernel),
+    TREE_CLASS(inverse, .role = GROVE_ROLE_INVERSE, .inputs = tree_one, .check = tree_check_same,
+               .kernel = &tree_kernel),
+    TREE_CLASS(power, .role = GROVE_ROLE_POWER, .inputs = tree_one, .options = tree_power_options,
+               .check = tree_check_same, .kernel = &tree_kernel),
     TREE_CLASS(abs, .inputs = tree_one, .check = tree_check_same, .kernel = &tree_kernel),
-    TREE_CLASS(sum, .inputs = tree_one, .options = tree_over, .flags = GROVE_CLASS_REDUCE,
+    TREE_CLASS(sum, .inputs = tree_one, .options = tree_over, .kind = GROVE_CLASS_REDUCTION,
                .reduce = GROVE_REDUCE_SUM),
-    TREE_CLASS(mean, .inputs = tree_one, .options = tree_over, .flags = GROVE_CLASS_REDUCE,
+    TREE_CLASS(mean, .inputs = tree_one, .options = tree_over, .kind = GROVE_CLASS_REDUCTION,
                .reduce = GROVE_REDUCE_MEAN),
     TREE_CLASS(odd, .inputs = tree_obs, .options = tree_odd_options, .kernel = &tree_kernel),
     TREE_CLASS(sink, .inputs = tree_sink_inputs, .options = tree_sink_options,
-               .flags = GROVE_CLASS_ACTION, .write = tree_write)};
+               .kind = GROVE_CLASS_ACTION, .write = tree_write)};
 
 /* A library of these classes, whatever the environment has. */
 static inline grove_classes *tree_classes_new(void)

@@ -1,5 +1,5 @@
-/* A node class of one's own: what it is called, what it takes, what it gives. The arithmetic is in
- * beam_cos3.h. */
+/* A node class: what it is called, what it takes, what it gives. The arithmetic is in beam_cos3.h.
+ */
 #include <grove/plugin.h>
 
 #define GROVE_KERNEL_SOURCE "beam_cos3.h"
@@ -7,12 +7,14 @@
 
 static const grove_kernel kernel = GROVE_KERNEL(beam_cos3);
 
+/* Objects: the numbers that are needed of them are the defaults of options below. */
 static const grove_input inputs[] = {
-    {"sky", GROVE_SKY, "the sources whose directions are meant"},
-    {"obs", GROVE_OBSERVATION, "pointing and frequencies"},
+    {"sky", GROVE_OBJECT, "the sources whose directions are meant", .object = "sky"},
+    {"obs", GROVE_OBJECT, "pointing and frequencies", .object = "observation"},
     {0},
 };
 
+/* Constant options, then value options, which reach the kernel in this order from 0 on. */
 static const grove_option options[] = {
     {"scale", GROVE_NUMBER, "65", "c in cos^3(c nu r), per GHz and radian"},
     {"lmn", GROVE_VALUE, "lmn(sky, obs)", "direction cosines l, m and n - 1",
@@ -21,6 +23,7 @@ static const grove_option options[] = {
     {0},
 };
 
+/* Called once, when a tree is built: what is wrong with the options, what the kernel is told. */
 static int check(grove_node *node)
 {
     double scale = grove_node_number(node, "scale");

@@ -1,8 +1,10 @@
 // The kernel of beam_cos3 for NVIDIA GPUs, by hand: it takes the place of what nvcc makes of
-// beam_cos3.h by itself, and computes the same. A launch has about one thread per output cell;
-// threads take cells in steps of the whole grid. An input that does not vary along an axis has
-// stride 0 there.
+// beam_cos3.h by itself, and calls the same function. A launch has about one thread per output
+// cell; threads take cells in steps of the whole grid. An input that does not vary along an axis
+// has stride 0 there.
 #include <grove/cell.h>
+
+#include "beam_cos3.h"
 
 namespace
 {
@@ -19,11 +21,8 @@ template <typename real> __device__ void compute(const grove_args *args)
         }
         const double *lmn = (const double *)(void *)grove_view_at(&args->in[0], index, args->axes);
         const double *freq = (const double *)(void *)grove_view_at(&args->in[1], index, args->axes);
-        double r = sqrt(lmn[0] * lmn[0] + lmn[1] * lmn[1]);
-        double angle = scale * freq[0] * 1e-9 * asin(r < 1 ? r : 1);
-        double cosine = angle < GROVE_PI / 2 ? cos(angle) : 0;
         *(real *)(void *)grove_view_at(&args->out, index, args->axes) =
-            (real)(cosine * cosine * cosine);
+            (real)beam_cos3_voltage(lmn, freq[0], scale);
     }
 }
 } // namespace

@@ -5,18 +5,13 @@
 INCLUDES = -I. $(shell $(PKG_CONFIG) --cflags grove)
 
 ifdef EMULATED
-emulated = GROVE_CUDA_DRIVER='$(BUILD)/tests/cuda/.libs/libcuda-emulated.so' ASAN_OPTIONS=detect_leaks=0 \
-    GROVE_CUDA_KERNELS='$(BUILD)/tests/cuda/kernels'
-beam_cos3.fatbin: beam_cos3.cu
+check: export GROVE_CUDA_DRIVER = $(BUILD)/tests/cuda/.libs/libcuda-emulated.so
+check: export GROVE_CUDA_KERNELS = $(BUILD)/tests/cuda/kernels
+check: export ASAN_OPTIONS = detect_leaks=0
+beam_cos3.fatbin: beam_cos3.cu beam_cos3.h
 	$(CXX) -std=c++17 -O2 -fPIC -shared -Wl,-Bsymbolic -Wno-unknown-pragmas $(INCLUDES) \
 	    -x c++ -include '$(EMULATED)/tests/cuda/emulated.h' -o $@ beam_cos3.cu
 else
-beam_cos3.fatbin: beam_cos3.cu
+beam_cos3.fatbin: beam_cos3.cu beam_cos3.h
 	$(nvcc) -std=c++17 $(NVCCFLAGS) $(INCLUDES) -fatbin -o $@ beam_cos3.cu
 endif
-
-check: check-cuda
-check-cuda: all
-	$(emulated) GROVE='$(GROVE)' sh ./test-cuda.sh
-
-.PHONY: check-cuda

@@ -176,7 +176,7 @@ static inline int grove_predict_goes_by_stations(const grove_args *args)
         grove_predict_cuda_way(args) == GROVE_PREDICT_CUDA_PLAIN)
         return 0;
     for (int d = 0; d < args->axes; d++)
-        if (args->axis[d] == GROVE_AXIS_STATION || args->axis[d] == GROVE_AXIS_OTHER)
+        if (args->axis[d] == GROVE_AXIS_STATION || args->axis[d] >= GROVE_AXIS_OTHER)
             return 0;
     return left->gather && right->gather && left->gather_axis == baseline &&
            right->gather_axis == baseline && !args->in[GROVE_PREDICT_RATE].data &&

@@ -3,6 +3,7 @@
 
 #include "cli/new_node_text.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,74 +12,132 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const struct {
-    const char *name, *text; /* of the file: @NAME@ in both is replaced */
-    int mode;
-} files[] = {
-    {"@NAME@.c", source_text, 0666},
-    {"@NAME@.h", kernel_text, 0666},
-    {"Makefile", makefile_text, 0666},
-    {"test.sh", test_text, 0777},
-    {"README.md", readme_text, 0666},
-    /* with --cuda only */
-    {"@NAME@.cu", cuda_text, 0666},
-    {"cuda.mk", cuda_makefile_text, 0666},
-    {"test-cuda.sh", cuda_test_text, 0777},
-};
-enum { FILES = sizeof(files) / sizeof(files[0]), PLAIN_FILES = FILES - 3 };
+/* What can be written: files of examples/, in which a class's name stands for the new one's. */
+typedef struct {
+    const char *option;   /* "": without any */
+    const char *class_;   /* the name to replace in the files of its own */
+    const char *paths[9]; /* below examples/, NULL-terminated */
+} kind;
 
-/* The caller frees. */
-static char *replace(const char *text, const char *name)
+/* Files that all share have this name to replace. */
+#define SHARED "beam_cos3"
+
+static const kind kinds[] = {
+    {"",
+     SHARED,
+     {"plugin/beam_cos3.c", "plugin/beam_cos3.h", "plugin/Makefile", "plugin/test.sh",
+      "new-node/README.md"}},
+    {"--cuda",
+     SHARED,
+     {"plugin/beam_cos3.c", "plugin/beam_cos3.h", "plugin/beam_cos3.cu", "plugin/Makefile",
+      "plugin/cuda.mk", "plugin/test.sh", "new-node/README.md"}},
+    {"--eval",
+     "root_sum_square",
+     {"new-node/eval/root_sum_square.c", "plugin/Makefile", "new-node/eval/test.sh",
+      "new-node/eval/test.tree", "new-node/eval/two.skymodel", "new-node/README.md"}},
+    {"--leaf",
+     "bandpass_table",
+     {"new-node/leaf/bandpass_table.c", "plugin/Makefile", "new-node/leaf/test.sh",
+      "new-node/leaf/test.tree", "new-node/leaf/table.txt", "new-node/README.md"}},
+    {"--action",
+     "text_writer",
+     {"new-node/action/text_writer.c", "plugin/Makefile", "new-node/action/test.sh",
+      "new-node/action/test.tree", "new-node/README.md"}},
+};
+
+/* `text` with every `from` replaced. The caller frees. */
+static char *replace(const char *text, const char *from, const char *to)
 {
-    static const char mark[] = "@NAME@";
-    size_t length = strlen(name), size = 1;
+    size_t length = strlen(from), size = 1;
     const char *at, *next;
 
-    for (at = text; (next = strstr(at, mark)); at = next + sizeof(mark) - 1)
-        size += (size_t)(next - at) + length;
-    char *result = malloc(size + strlen(at)), *to = result;
-    for (at = text; (next = strstr(at, mark)); at = next + sizeof(mark) - 1) {
-        memcpy(to, at, (size_t)(next - at));
-        to += next - at;
-        memcpy(to, name, length);
-        to += length;
+    for (at = text; (next = strstr(at, from)); at = next + length)
+        size += (size_t)(next - at) + strlen(to);
+    char *result = malloc(size + strlen(at)), *end = result;
+    for (at = text; (next = strstr(at, from)); at = next + length) {
+        memcpy(end, at, (size_t)(next - at));
+        end += next - at;
+        memcpy(end, to, strlen(to));
+        end += strlen(to);
     }
-    strcpy(to, at);
+    strcpy(end, at);
     return result;
 }
 
-static char *path_of(const char *folder, const char *file, const char *name)
+static char *upper(const char *name)
 {
-    char *last = replace(file, name);
-    char *path = malloc(strlen(folder) + strlen(last) + 2);
+    char *result = strdup(name);
 
-    sprintf(path, "%s/%s", folder, last);
-    free(last);
+    for (char *at = result; *at; at++)
+        *at = (char)toupper((unsigned char)*at);
+    return result;
+}
+
+/* A text of the kind with the new name in it, also in capitals. The caller frees. */
+static char *rename_in(const char *text, const kind *what, const char *name)
+{
+    char *capitals = upper(name), *from = upper(what->class_);
+    char *own = replace(text, what->class_, name);
+    char *shared = replace(own, SHARED, name);
+    char *result = replace(shared, from, capitals);
+
+    free(capitals);
+    free(from);
+    free(own);
+    free(shared);
+    return result;
+}
+
+/* The last part of a path below examples/, with the new name. The caller frees. */
+static char *file_of(const char *path, const kind *what, const char *name)
+{
+    return rename_in(strrchr(path, '/') + 1, what, name);
+}
+
+static char *join(const char *folder, char *file)
+{
+    char *path = malloc(strlen(folder) + strlen(file) + 2);
+
+    sprintf(path, "%s/%s", folder, file);
+    free(file);
     return path;
 }
 
-/* Never into a file that exists. */
-static int write_file(const char *path, const char *text, int mode)
+static const char *const *lines_of(const char *path)
 {
+    for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++)
+        if (!strcmp(texts[k].path, path))
+            return texts[k].lines;
+    return NULL;
+}
+
+/* Never into a file that exists. */
+static int write_file(const char *path, const char *const *lines, const kind *what,
+                      const char *name)
+{
+    size_t length = strlen(path);
+    int mode = length > 3 && !strcmp(path + length - 3, ".sh") ? 0777 : 0666;
     int handle = open(path, O_WRONLY | O_CREAT | O_EXCL, mode);
     FILE *file = handle >= 0 ? fdopen(handle, "w") : NULL;
     bool bad = !file;
 
-    if (file) {
-        bad = fputs(text, file) < 0;
-        bad = fclose(file) || bad;
+    for (; file && *lines; lines++) {
+        char *line = rename_in(*lines, what, name);
+        bad = fputs(line, file) < 0 || bad;
+        free(line);
     }
+    if (file)
+        bad = fclose(file) || bad;
     return bad ? grove_complain(GROVE_FAILED, "%s: cannot write: %s", path, strerror(errno))
                : GROVE_DONE;
 }
 
-static int write_files(const char *folder, const char *name, bool cuda)
+static int write_files(const char *folder, const char *name, const kind *what)
 {
-    int count = cuda ? FILES : PLAIN_FILES;
     int code = GROVE_DONE;
 
-    for (int k = 0; k < count && !code; k++) {
-        char *path = path_of(folder, files[k].name, name);
+    for (const char *const *at = what->paths; *at && !code; at++) {
+        char *path = join(folder, file_of(*at, what, name));
         if (access(path, F_OK) == 0)
             code = grove_complain(GROVE_FAILED, "%s: exists; nothing was written", path);
         free(path);
@@ -86,12 +145,10 @@ static int write_files(const char *folder, const char *name, bool cuda)
     if (!code && mkdir(folder, 0777) && errno != EEXIST)
         code = grove_complain(GROVE_FAILED, "%s: cannot make this folder: %s", folder,
                               strerror(errno));
-    for (int k = 0; k < count && !code; k++) {
-        char *path = path_of(folder, files[k].name, name);
-        char *text = replace(files[k].text, name);
-        code = write_file(path, text, files[k].mode);
+    for (const char *const *at = what->paths; *at && !code; at++) {
+        char *path = join(folder, file_of(*at, what, name));
+        code = write_file(path, lines_of(*at), what, name);
         free(path);
-        free(text);
     }
     return code;
 }
@@ -126,6 +183,23 @@ static void warn_about_others(const grove_command_line *line, const char *name)
     grove_library_free(library);
 }
 
+/* The kind that the command line names, or NULL after a message. */
+static const kind *kind_of(const grove_command_line *line)
+{
+    const bool given[] = {false, line->cuda, line->eval, line->leaf, line->action};
+    int chosen = 0;
+
+    for (int k = 1; k < (int)(sizeof(kinds) / sizeof(kinds[0])); k++) {
+        if (given[k] && chosen) {
+            grove_complain(GROVE_USAGE, "%s and %s: a class is one of them", kinds[chosen].option,
+                           kinds[k].option);
+            return NULL;
+        }
+        chosen = given[k] ? k : chosen;
+    }
+    return &kinds[chosen];
+}
+
 static int new_node(grove_command_line *line)
 {
     if (line->help) {
@@ -135,21 +209,25 @@ static int new_node(grove_command_line *line)
     const char *name = grove_command_word(&grove_command_new_node, line, "name for a class");
     if (!name || check_name(name))
         return GROVE_USAGE;
+    const kind *what = kind_of(line);
+    if (!what)
+        return GROVE_USAGE;
     const char *folder = line->folder ? line->folder : name;
-    int code = write_files(folder, name, line->cuda);
+    int code = write_files(folder, name, what);
     if (code)
         return code;
     warn_about_others(line, name);
     printf("%s/\n", folder);
-    for (int k = 0; k < (line->cuda ? FILES : PLAIN_FILES); k++) {
-        char *last = replace(files[k].name, name);
-        printf("    %s\n", last);
-        free(last);
+    for (const char *const *at = what->paths; *at; at++) {
+        char *file = file_of(*at, what, name);
+        printf("    %s\n", file);
+        free(file);
     }
     printf("next: cd %s && make && make check\n", folder);
     return GROVE_DONE;
 }
 
 const grove_command grove_command_new_node = {
-    "new-node", "NAME [--cuda] [--folder DIR]",
-    "writes a complete plugin with a node class to build on", "cuda folder plugins", new_node};
+    "new-node", "NAME [--eval | --leaf | --action | --cuda] [--folder DIR]",
+    "writes a complete plugin with a node class to build on",
+    "eval leaf action cuda folder plugins", new_node};

@@ -63,8 +63,12 @@ static const option options[] = {
      LINE(cell)},
     {"log", NULL, NULL, "colours of images, and amplitudes, by the logarithm", FLAG,
      LINE(logarithmic)},
-    {"cuda", NULL, NULL, "with a kernel of its own for GPUs, its Makefile and test", FLAG,
-     LINE(cuda)},
+    {"eval", NULL, NULL, "a class that gets whole arrays", FLAG, LINE(eval)},
+    {"leaf", NULL, NULL, "a class that makes data: its own axes and members", FLAG, LINE(leaf)},
+    {"action", NULL, NULL, "a class that does something: it writes a file", FLAG, LINE(action)},
+    {"cuda", NULL, NULL, "a class of cells with a kernel of its own for GPUs", FLAG, LINE(cuda)},
+    {"tree", NULL, "FILE", "a tree file that uses the class (default: the class's example)", TEXT,
+     LINE(tree)},
     {"folder", NULL, "DIR", "where to (default: a new folder of that name)", TEXT, LINE(folder)},
 };
 enum { OPTIONS = sizeof(options) / sizeof(options[0]) };

@@ -138,7 +138,7 @@ static void cast_cells(const grove_args *args, int64_t first, int64_t last)
 
 enum { FEW = 256, PIECE = 1024 }; /* cells: for so few tables do not pay; of a row at a time */
 
-static void fill_table(const grove_flag_rule *rule, int k, unsigned char table[256])
+static void fill_table(const grove_flag_marks *rule, int k, unsigned char table[256])
 {
     memset(table, 0, 256);
     if (rule->whole[k]) {
@@ -204,7 +204,7 @@ static void mark_cells(const grove_args *args, int k, const unsigned char *table
                        int64_t first, int64_t count, unsigned char *to)
 {
     const grove_view *in = &args->in[k];
-    const grove_flag_rule *rule = (const void *)args->state.bytes;
+    const grove_flag_marks *rule = (const void *)args->state.bytes;
     int inner = args->axes - 1;
 
     if (!rule->folded) {
@@ -223,7 +223,7 @@ static void mark_cells(const grove_args *args, int k, const unsigned char *table
 
 static void flag_cells(const grove_args *args, int64_t first, int64_t last)
 {
-    const grove_flag_rule *rule = (const void *)args->state.bytes;
+    const grove_flag_marks *rule = (const void *)args->state.bytes;
     unsigned char table[GROVE_MAX_INPUTS][256];
     unsigned char bits[PIECE]; /* the output may be an input */
     int inner = args->axes - 1;

@@ -6,7 +6,7 @@
 
 /* Copies, gathers, casts, single elements: see kernels/array.h. */
 extern const grove_kernel grove_array_cast;
-/* Flags of a value from those of others, by a grove_flag_rule. */
+/* Flags of a value from those of others, by a grove_flag_marks. */
 extern const grove_kernel grove_array_flag_rule;
 /* Zeroes cells whose flags, the input, have all bits of the state (uint32_t). */
 extern const grove_kernel grove_array_blank;

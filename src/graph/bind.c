@@ -11,7 +11,7 @@ typedef struct {
     grove_node *node;
     const grove_class *class_;
     int inputs, options;
-    const grove_argument *bound[256]; /* per input, then per option */
+    const grove_argument *bound[GROVE_MAX_PORTS]; /* per input, then per option */
     char *roles;
     int failed;
 } binding;
@@ -59,7 +59,7 @@ static void fail(binding *b, const grove_place *place, const char *format, ...)
 
 static void unknown_name(binding *b, const grove_argument *argument)
 {
-    const char *names[256];
+    const char *names[GROVE_MAX_PORTS];
     size_t count = 0;
 
     for (int slot = 0; slot < b->inputs + b->options; slot++)
@@ -103,7 +103,7 @@ static void bind_object(binding *b, int i)
     const grove_input *input = &b->class_->inputs[i];
     const grove_argument *argument = b->bound[i];
     grove_arena *arena = b->node->tree->arena;
-    const char *wanted = grove_kind_describe(arena, input->kind, NULL);
+    const char *wanted = grove_input_describe(arena, input);
 
     if (!argument) {
         fail(b, NULL, "its %s is missing: input '%s' wants %s", input->name, input->name, wanted);
@@ -118,7 +118,7 @@ static void bind_object(binding *b, int i)
     else if (argument->operand.kind == GROVE_OPERAND_LITERAL)
         fail(b, &argument->place, "input '%s' wants %s, got %s", input->name, wanted,
              grove_literal_show(arena, argument->operand.literal));
-    else if (given->kind != GROVE_NODE_LEAF || given->class_->object != input->kind)
+    else if (given->kind != GROVE_NODE_LEAF || !grove_equal(given->class_->object, input->object))
         fail(b, &argument->place, "input '%s' wants %s, got '%s' (%s)", input->name, wanted,
              given->name, given->class_ ? given->class_->name : "a value");
     else
@@ -137,7 +137,7 @@ static void bind_value(binding *b, int k, const char *what, const char *name, gr
         b->failed = GROVE_INVALID;
     } else if (operand->kind == GROVE_OPERAND_NODE) {
         if (operand->node->kind == GROVE_NODE_LEAF ||
-            (operand->node->class_ && operand->node->class_->flags & GROVE_CLASS_ACTION)) {
+            (operand->node->class_ && operand->node->class_->kind == GROVE_CLASS_ACTION)) {
             fail(b, place, "%s '%s' wants %s, got '%s' (%s), which has no value of its own", what,
                  name, wanted, operand->node->name, operand->node->class_->name);
             return;
@@ -305,6 +305,7 @@ static void make_slots(binding *b)
     node->input_places = grove_arena_alloc(arena, GROVE_MAX_INPUTS * sizeof(grove_place));
     node->input_names = grove_arena_alloc(arena, GROVE_MAX_INPUTS * sizeof(char *));
     node->handing = grove_arena_alloc(arena, GROVE_MAX_INPUTS * sizeof(grove_handing));
+    node->seen = grove_arena_alloc(arena, GROVE_MAX_INPUTS * sizeof(grove_form));
     node->objects = grove_arena_alloc(arena, ((size_t)b->inputs + 1) * sizeof(grove_node *));
     node->options = grove_arena_alloc(arena, ((size_t)b->options + 1) * sizeof(grove_option_value));
     for (int i = 0; i < b->inputs; i++)

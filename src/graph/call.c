@@ -26,7 +26,7 @@ static grove_hash call_key(const grove_node *node)
 
 static grove_node *find_call(const grove_tree *tree, const grove_node *like)
 {
-    if (like->class_->flags & GROVE_CLASS_ACTION)
+    if (like->class_->kind == GROVE_CLASS_ACTION)
         return NULL;
     for (size_t i = 0; i < tree->node_count; i++) {
         grove_node *node = tree->nodes[i];
@@ -36,30 +36,26 @@ static grove_node *find_call(const grove_tree *tree, const grove_node *like)
     return NULL;
 }
 
-/* The precision in which `real` is compiled for this node. A class may fix it in its descriptor;
- * else, with operands taken as given, it is double when all of them are, whatever form the class
- * copied; else what its check said. */
+/* The precision in which `real` is compiled for this node, and its value stored: what the class
+ * said; else double when all inputs that are taken as given are double by themselves; else the
+ * run's. A number goes with either. */
 static void settle_precision(grove_node *node)
 {
     bool all_double = true, as_given = false;
 
-    if (node->class_->output.precision != GROVE_PRECISION_RUN)
+    if (node->form.precision != GROVE_PRECISION_RUN)
         return;
     for (int k = 0; k < node->input_count; k++) {
         const grove_node *in = node->inputs[k].node;
-        grove_handing handing = node->handing[k];
-        if (!in || in->kind == GROVE_NODE_CONSTANT || handing == GROVE_AS_DOUBLE ||
-            handing == GROVE_AS_FLAGS)
+        if (!in || grove_handing_precision(node->handing[k]) != GROVE_PRECISION_RUN ||
+            node->handing[k] == GROVE_AS_FLAGS)
             continue;
         as_given = true;
-        all_double = all_double && in->form.precision == GROVE_PRECISION_DOUBLE &&
-                     handing != GROVE_AS_SINGLE_COMPLEX;
+        all_double = all_double && (in->kind == GROVE_NODE_CONSTANT ||
+                                    in->form.precision == GROVE_PRECISION_DOUBLE);
     }
-    if (as_given)
-        node->form.precision = all_double ? GROVE_PRECISION_DOUBLE : GROVE_PRECISION_RUN;
-    else if (node->class_->flags & (GROVE_CLASS_REDUCE | GROVE_CLASS_SELECT) ||
-             node->input_count == 0)
-        node->form.precision = GROVE_PRECISION_RUN;
+    if (as_given && all_double)
+        node->form.precision = GROVE_PRECISION_DOUBLE;
 }
 
 static grove_node *cast(grove_node *from, grove_precision precision, bool complex_)
@@ -97,10 +93,8 @@ void grove_infer_casts(grove_node *node)
         if (!in || node->handing[k] == GROVE_AS_FLAGS)
             continue;
         bool complex_ = in->form.complex_;
-        if (node->handing[k] == GROVE_AS_DOUBLE)
-            precision = GROVE_PRECISION_DOUBLE;
-        else if (node->handing[k] == GROVE_AS_SINGLE_COMPLEX)
-            precision = GROVE_PRECISION_SINGLE;
+        if (grove_handing_precision(node->handing[k]) != GROVE_PRECISION_RUN)
+            precision = grove_handing_precision(node->handing[k]);
         if (node->handing[k] == GROVE_AS_COMPLEX || node->handing[k] == GROVE_AS_SINGLE_COMPLEX)
             complex_ = true;
         if (in->form.precision != precision || in->form.complex_ != complex_)
@@ -108,34 +102,61 @@ void grove_infer_casts(grove_node *node)
     }
 }
 
-static int check_node(grove_node *node)
+static void start_form(grove_node *node)
 {
     const grove_class *class_ = node->class_;
-    size_t before = grove_error_count(node->tree->error);
-    int code = 0;
 
-    node->form = class_->output;
+    if (class_->kind == GROVE_CLASS_REDUCTION || class_->kind == GROVE_CLASS_SELECTION)
+        node->form = *grove_node_input_form(node, 0);
+    else if (class_->output)
+        node->form = *class_->output;
     if (!node->form.shape)
         node->form.shape = GROVE_SCALAR;
     node->kernel = class_->kernel;
-    if (class_->flags & GROVE_CLASS_REDUCE) {
-        node->form = node->inputs[0].node->form;
+}
+
+/* What check chose goes together. */
+static int check_choice(const grove_node *node)
+{
+    if (node->class_->kind != GROVE_CLASS_VALUE)
+        return 0;
+    if (!node->class_->eval && !node->kernel)
+        return grove_node_fail(node, GROVE_ABI, "the plugin's check chose no kernel");
+    if (!node->class_->eval && node->consumed_count)
+        return grove_node_fail(node, GROVE_ABI,
+                               "the plugin consumes axes, which a cell function cannot; it needs "
+                               ".eval");
+    return 0;
+}
+
+static int call_class(grove_node *node)
+{
+    const grove_class *class_ = node->class_;
+    int code = 0;
+
+    if (class_->kind == GROVE_CLASS_REDUCTION)
         code = grove_infer_reduction(node);
-    } else if (class_->flags & GROVE_CLASS_SELECT) {
+    else if (class_->kind == GROVE_CLASS_SELECTION)
         code = grove_infer_selection(node);
-    }
     grove_class_lock(class_);
     if (!code && class_->check)
         code = class_->check(node);
     if (!code && class_->open)
         code = class_->open(node);
     grove_class_unlock(class_);
-    if (!code && node->kind == GROVE_NODE_CLASS && !class_->eval && !node->kernel &&
-        !(class_->flags & (GROVE_CLASS_REDUCE | GROVE_CLASS_SELECT | GROVE_CLASS_ACTION)))
-        code = grove_node_fail(node, GROVE_ABI, "the plugin's check chose no kernel");
-    if (code && grove_error_count(node->tree->error) == before)
-        grove_node_fail(node, code, "the plugin's check failed without a message");
-    return code;
+    if (!code)
+        code = check_choice(node);
+    return code ? code : grove_leaf_check(node);
+}
+
+static int check_node(grove_node *node)
+{
+    size_t before = grove_error_count(node->tree->error);
+
+    start_form(node);
+    int code = call_class(node);
+    return grove_node_verdict(node, node->tree->error, before, code,
+                              "the plugin's check failed without a message");
 }
 
 static int infer(grove_node *node, const grove_argument *arguments, size_t count)
@@ -155,7 +176,7 @@ static grove_node *new_node(grove_tree *tree, const grove_class *class_, const c
 {
     grove_node *node = grove_arena_alloc(tree->arena, sizeof(*node));
 
-    node->kind = class_->flags & GROVE_CLASS_DATA ? GROVE_NODE_LEAF : GROVE_NODE_CLASS;
+    node->kind = class_->kind == GROVE_CLASS_DATA ? GROVE_NODE_LEAF : GROVE_NODE_CLASS;
     node->class_ = class_;
     node->tree = tree;
     node->select_element = -1;

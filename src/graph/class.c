@@ -1,8 +1,27 @@
 /* Descriptors: what must hold of a class before any of its code runs. */
-#include "graph/graph.h"
+#include "graph/call.h"
+
+#include "base/text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+static int misfit(const char *name, grove_error *error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int misfit(const char *name, grove_error *error, const char *format, ...)
+{
+    grove_text text = {0};
+    va_list args;
+
+    va_start(args, format);
+    grove_text_add_v(&text, format, args);
+    va_end(args);
+    grove_fail(error, GROVE_ABI, "class %s: %s", name, text.at);
+    free(text.at);
+    return GROVE_ABI;
+}
 
 static bool name_is_good(const char *name)
 {
@@ -11,36 +30,204 @@ static bool name_is_good(const char *name)
     return strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name);
 }
 
+/* ---- versions and sizes ---- */
+
 static int check_version(const grove_class *class_, const char *name, grove_error *error)
 {
-    if (class_->abi_major != GROVE_ABI_MAJOR || class_->abi_minor > GROVE_ABI_MINOR)
-        return grove_fail(error, GROVE_ABI,
-                          "class %s: built for plugin ABI %d.%d, this Grove has %d.%d; rebuild it "
-                          "against the installed headers",
-                          name, class_->abi_major, class_->abi_minor, GROVE_ABI_MAJOR,
-                          GROVE_ABI_MINOR);
-    if (class_->struct_size < offsetof(grove_class, flags))
-        return grove_fail(error, GROVE_ABI,
-                          "class %s: descriptor of %u bytes, at least %zu are needed; rebuild it "
-                          "against the installed headers",
-                          name, class_->struct_size, offsetof(grove_class, flags));
+    bool minor_fits = GROVE_ABI_MAJOR ? class_->abi_minor <= GROVE_ABI_MINOR
+                                      : class_->abi_minor == GROVE_ABI_MINOR;
+
+    if (class_->abi_major == GROVE_ABI_MAJOR && minor_fits)
+        return 0;
+    return misfit(name, error,
+                  "built for plugin ABI %d.%d, this Grove has %d.%d; build it again with the "
+                  "headers of this Grove (docs/plugins.md, \"Versions\", says what changed)",
+                  class_->abi_major, class_->abi_minor, GROVE_ABI_MAJOR, GROVE_ABI_MINOR);
+}
+
+static int check_sizes(const grove_class *class_, const char *name, grove_error *error)
+{
+    const struct {
+        const char *what;
+        size_t size, min;
+    } sizes[] = {
+        {"class", class_->struct_size, offsetof(grove_class, check)},
+        {"input", class_->input_size, offsetof(grove_input, handing)},
+        {"option", class_->option_size, offsetof(grove_option, handing)},
+        {"form", class_->form_size, offsetof(grove_form, flags)},
+        {"axis", class_->axis_size, offsetof(grove_axis, labels)},
+        {"kernel", class_->kernel_size, offsetof(grove_kernel, threads)},
+    };
+
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        if (sizes[i].size < sizes[i].min)
+            return misfit(name, error,
+                          "its grove_%s has %zu bytes, at least %zu are needed; does the "
+                          "descriptor begin with GROVE_CLASS_HEAD(%s)?",
+                          sizes[i].what, sizes[i].size, sizes[i].min, name);
     return 0;
 }
 
-static int check_port(const char *class_name, const char *what, const char *name, grove_kind kind,
-                      const char *doc, grove_error *error)
+/* What the plugin calls a structure of `size` bytes as one of ours; what it lacks is 0. */
+static void take(void *to, size_t ours, const void *from, size_t size)
 {
-    if (!name_is_good(name))
-        return grove_fail(error, GROVE_ABI, "class %s: %s '%s' is not a lower-case name",
-                          class_name, what, name);
-    if (!doc || !doc[0])
-        return grove_fail(error, GROVE_ABI, "class %s: %s '%s' has no text", class_name, what,
-                          name);
-    if (!((kind >= GROVE_BOOL && kind <= GROVE_AXIS_NAMES) ||
-          (kind >= GROVE_VALUE && kind <= GROVE_VALUE_SPEED) || kind == GROVE_SKY ||
-          kind == GROVE_OBSERVATION))
-        return grove_fail(error, GROVE_ABI, "class %s: %s '%s' has the unknown kind %d", class_name,
-                          what, name, (int)kind);
+    memset(to, 0, ours);
+    memcpy(to, from, size < ours ? size : ours);
+}
+
+/* A list that ends with an entry without name, whose entries have `size` bytes in the plugin. */
+static void *take_list(const void *from, size_t size, size_t ours)
+{
+    size_t count = 0;
+    const char *name;
+
+    if (!from)
+        return NULL;
+    while (memcpy(&name, (const char *)from + count * size, sizeof(name)), name)
+        count++;
+    char *list = grove_alloc((count + 1) * ours);
+    for (size_t i = 0; i < count; i++)
+        take(list + i * ours, ours, (const char *)from + i * size, size);
+    return list;
+}
+
+void grove_form_take(const grove_class *class_, const grove_form *from, grove_form *to)
+{
+    take(to, sizeof(*to), from, class_ ? class_->form_size : sizeof(*to));
+}
+
+void grove_axis_take(const grove_class *class_, const grove_axis *from, grove_axis *to)
+{
+    take(to, sizeof(*to), from, class_ ? class_->axis_size : sizeof(*to));
+}
+
+const grove_kernel *grove_kernel_take(const grove_class *class_, const grove_kernel *from,
+                                      grove_kernel *room)
+{
+    if (!from || !class_ || class_->kernel_size >= sizeof(*from))
+        return from;
+    take(room, sizeof(*room), from, class_->kernel_size);
+    return room;
+}
+
+static grove_class *take_class(const grove_class *from)
+{
+    grove_class *to = grove_alloc(sizeof(*to));
+    grove_form form;
+
+    take(to, sizeof(*to), from, from->struct_size);
+    to->inputs = take_list(to->inputs, to->input_size, sizeof(grove_input));
+    to->options = take_list(to->options, to->option_size, sizeof(grove_option));
+    to->struct_size = sizeof(grove_class);
+    to->input_size = sizeof(grove_input);
+    to->option_size = sizeof(grove_option);
+    if (to->output) {
+        grove_form_take(to, to->output, &form);
+        to->output = memcpy(grove_alloc(sizeof(form)), &form, sizeof(form));
+    }
+    if (to->kernel && to->kernel_size < sizeof(*to->kernel))
+        to->kernel = grove_kernel_take(to, to->kernel, grove_alloc(sizeof(*to->kernel)));
+    return to;
+}
+
+void grove_class_free(grove_class *class_)
+{
+    if (!class_)
+        return;
+    if (class_->kernel && class_->kernel_size < sizeof(*class_->kernel))
+        free((void *)(uintptr_t)class_->kernel);
+    free((void *)(uintptr_t)class_->output);
+    free((void *)(uintptr_t)class_->options);
+    free((void *)(uintptr_t)class_->inputs);
+    free(class_);
+}
+
+/* ---- inputs and options ---- */
+
+static int check_values(const char *class_name, const char *what, const grove_input *in,
+                        grove_error *error)
+{
+    if ((int)in->handing < GROVE_AS_GIVEN || in->handing > GROVE_AS_FLAGS)
+        return misfit(class_name, error, "%s '%s' has the unknown handing %d", what, in->name,
+                      (int)in->handing);
+    if (in->shapes & ~GROVE_ANY_SHAPE)
+        return misfit(class_name, error,
+                      "%s '%s' accepts the unknown shapes %d; they are GROVE_SCALAR, "
+                      "GROVE_DIAGONAL, GROVE_MATRIX, GROVE_VECTOR or several of them",
+                      what, in->name, in->shapes);
+    if (in->vector < 0 || in->vector > GROVE_MAX_VECTOR)
+        return misfit(class_name, error, "%s '%s' wants a vector of %d; a vector has 1 to %d", what,
+                      in->name, in->vector, (int)GROVE_MAX_VECTOR);
+    if ((int)in->linear < GROVE_NOT_LINEAR || in->linear > GROVE_REAL_LINEAR)
+        return misfit(class_name, error, "%s '%s' is linear in the unknown way %d", what, in->name,
+                      (int)in->linear);
+    if (in->group < 0 || in->group > GROVE_MAX_INPUTS || (in->group && !in->linear))
+        return misfit(class_name, error, "%s '%s' is in group %d, %s", what, in->name, in->group,
+                      in->linear ? "which is none" : "but not linear");
+    return 0;
+}
+
+static int check_port(const char *class_name, const char *what, const grove_input *in,
+                      grove_error *error)
+{
+    if (!name_is_good(in->name))
+        return misfit(class_name, error, "%s '%s' is not a lower-case name", what, in->name);
+    if (!in->doc || !in->doc[0])
+        return misfit(class_name, error, "%s '%s' has no text", what, in->name);
+    if (!((in->kind >= GROVE_BOOL && in->kind <= GROVE_AXIS_NAMES) ||
+          (in->kind >= GROVE_VALUE && in->kind <= GROVE_VALUE_SPEED) || in->kind == GROVE_OBJECT))
+        return misfit(class_name, error, "%s '%s' has the unknown kind %d", what, in->name,
+                      (int)in->kind);
+    return grove_kind_is_value(in->kind) ? check_values(class_name, what, in, error) : 0;
+}
+
+static int check_input(const char *class_name, const grove_input *in, grove_error *error)
+{
+    int code = check_port(class_name, "input", in, error);
+
+    if (code)
+        return code;
+    if (in->kind < GROVE_VALUE)
+        return misfit(class_name, error, "input '%s' is a constant; make it an option", in->name);
+    if (in->kind == GROVE_OBJECT && !name_is_good(in->object))
+        return misfit(class_name, error,
+                      "input '%s' does not say which object it wants; such as .object = "
+                      "\"observation\"",
+                      in->name);
+    return 0;
+}
+
+static int check_option(const char *class_name, const grove_option *op, grove_error *error)
+{
+    const grove_input as_input = {op->name,   op->kind,   op->doc,   op->handing, op->shapes,
+                                  op->vector, op->linear, op->group, NULL};
+    int code = check_port(class_name, "option", &as_input, error);
+
+    if (code)
+        return code;
+    if (op->kind == GROVE_CHOICE && !op->choices)
+        return misfit(class_name, error, "option '%s' has no choices", op->name);
+    if (op->kind == GROVE_OBJECT)
+        return misfit(class_name, error, "option '%s' is an object; make it an input", op->name);
+    return 0;
+}
+
+static int check_names(const grove_class *class_, grove_error *error)
+{
+    const char *names[GROVE_MAX_PORTS];
+    int count = 0;
+
+    for (const grove_input *in = class_->inputs; in && in->name && count < GROVE_MAX_PORTS; in++)
+        names[count++] = in->name;
+    for (const grove_option *op = class_->options; op && op->name && count < GROVE_MAX_PORTS; op++)
+        names[count++] = op->name;
+    if (count == GROVE_MAX_PORTS)
+        return misfit(class_->name, error, "more than %d inputs and options", GROVE_MAX_PORTS - 1);
+    for (int i = 0; i < count; i++)
+        for (int k = 0; k < i; k++)
+            if (!strcmp(names[i], names[k]))
+                return misfit(class_->name, error, "two of its inputs and options are named '%s'",
+                              names[i]);
     return 0;
 }
 
@@ -49,64 +236,146 @@ static int check_ports(const grove_class *class_, grove_error *error)
     int values = 0, code = 0;
 
     for (const grove_input *in = class_->inputs; in && in->name && !code; in++) {
-        code = check_port(class_->name, "input", in->name, in->kind, in->doc, error);
-        if (!code && in->kind < GROVE_VALUE)
-            code = grove_fail(error, GROVE_ABI,
-                              "class %s: input '%s' is a constant; make it an option", class_->name,
-                              in->name);
-        values += in->kind < GROVE_SKY;
+        code = check_input(class_->name, in, error);
+        values += grove_kind_is_value(in->kind);
     }
     for (const grove_option *op = class_->options; op && op->name && !code; op++) {
-        code = check_port(class_->name, "option", op->name, op->kind, op->doc, error);
-        if (!code && op->kind == GROVE_CHOICE && !op->choices)
-            code = grove_fail(error, GROVE_ABI, "class %s: option '%s' has no choices",
-                              class_->name, op->name);
-        if (!code && op->kind >= GROVE_SKY)
-            code =
-                grove_fail(error, GROVE_ABI, "class %s: option '%s' is an object; make it an input",
-                           class_->name, op->name);
-        values += op->kind >= GROVE_VALUE && op->kind < GROVE_SKY;
+        code = check_option(class_->name, op, error);
+        values += grove_kind_is_value(op->kind);
     }
     if (!code && values > GROVE_MAX_INPUTS)
-        code = grove_fail(error, GROVE_ABI, "class %s: %d value inputs, at most %d", class_->name,
-                          values, (int)GROVE_MAX_INPUTS);
-    return code;
+        code = misfit(class_->name, error, "%d value inputs, at most %d", values,
+                      (int)GROVE_MAX_INPUTS);
+    return code ? code : check_names(class_, error);
+}
+
+/* ---- what kind of class it is, and whether it has the functions of that kind ---- */
+
+static int check_kind(const grove_class *class_, grove_error *error)
+{
+    const char *name = class_->name;
+
+    if ((int)class_->kind < GROVE_CLASS_VALUE || class_->kind > GROVE_CLASS_SELECTION)
+        return misfit(name, error, "of the unknown kind %d", (int)class_->kind);
+    if ((int)class_->flag_rule < GROVE_FLAGS_ELEMENT || class_->flag_rule > GROVE_FLAGS_TRANSPOSE)
+        return misfit(name, error, "has the unknown flag rule %d", (int)class_->flag_rule);
+    if ((int)class_->role < GROVE_ROLE_NONE || class_->role > GROVE_ROLE_SOURCE)
+        return misfit(name, error, "has the unknown role %d", (int)class_->role);
+    if ((int)class_->reduce < GROVE_REDUCE_NONE || class_->reduce > GROVE_REDUCE_MAX)
+        return misfit(name, error, "has the unknown reduction %d", (int)class_->reduce);
+    if ((class_->kind == GROVE_CLASS_REDUCTION) != (class_->reduce != GROVE_REDUCE_NONE))
+        return misfit(name, error,
+                      ".reduce is for classes of the kind GROVE_CLASS_REDUCTION, "
+                      "which must have it");
+    if ((class_->kind == GROVE_CLASS_DATA) != (class_->object != NULL))
+        return misfit(name, error,
+                      ".object is for classes of the kind GROVE_CLASS_DATA, which "
+                      "must have it");
+    if (class_->object && !name_is_good(class_->object))
+        return misfit(name, error, "its kind of object '%s' is not a lower-case name",
+                      class_->object);
+    if ((class_->role == GROVE_ROLE_SOURCE) != (class_->fused != NULL))
+        return misfit(name, error,
+                      ".fused is for classes with the role of a source, which must "
+                      "have it");
+    if (class_->tangent || class_->drive)
+        return misfit(name, error, ".tangent and .drive are reserved; leave them out");
+    return 0;
+}
+
+static int count_values(const grove_class *class_)
+{
+    int count = 0;
+
+    for (const grove_input *in = class_->inputs; in && in->name; in++)
+        count += grove_kind_is_value(in->kind);
+    return count;
 }
 
 static int check_functions(const grove_class *class_, grove_error *error)
 {
+    static const int operands[] = {0, 2, 2, 1, 2, 2, 1, 1, 1, 1, 0};
     const char *missing = NULL;
+    char fault[GROVE_FAULT_BYTES];
+    int values = count_values(class_), wanted = operands[class_->role];
 
-    if (class_->flags & GROVE_CLASS_DATA)
+    if (class_->kind == GROVE_CLASS_DATA)
         missing = class_->open ? NULL : "open";
-    else if (class_->flags & GROVE_CLASS_ACTION)
+    else if (class_->kind == GROVE_CLASS_ACTION)
         missing = class_->write ? NULL : "write";
-    else if (!(class_->flags & (GROVE_CLASS_REDUCE | GROVE_CLASS_SELECT)) && !class_->kernel &&
-             !class_->eval && !class_->check)
+    else if (class_->kind == GROVE_CLASS_VALUE && !class_->kernel && !class_->eval &&
+             !class_->check)
         missing = "kernel or eval";
     if (missing)
-        return grove_fail(error, GROVE_ABI, "class %s: its %s is missing", class_->name, missing);
+        return misfit(class_->name, error, "its %s is missing", missing);
+    if (class_->stop && !class_->start)
+        return misfit(class_->name, error, "it has a stop, but no start");
+    if ((class_->kind == GROVE_CLASS_REDUCTION || class_->kind == GROVE_CLASS_SELECTION) &&
+        values != 1)
+        return misfit(class_->name, error, "it has %d inputs with values; a %s has one", values,
+                      class_->kind == GROVE_CLASS_SELECTION ? "selection" : "reduction");
+    if (wanted && values != wanted)
+        return misfit(class_->name, error, "it has %d inputs with values; its role wants %d",
+                      values, wanted);
+    if (class_->kernel && grove_kernel_fault(class_->kernel, fault))
+        return misfit(class_->name, error, "its kernel %s", fault);
+    if (class_->output && class_->output->shape && grove_form_fault(class_->output, fault))
+        return misfit(class_->name, error, "its output %s", fault);
     return 0;
 }
 
-int grove_class_check(const grove_class *class_, const char *name, grove_class *copy,
-                      grove_error *error)
+bool grove_kernel_fault(const grove_kernel *kernel, char fault[GROVE_FAULT_BYTES])
 {
-    int code = check_version(class_, name, error);
+    const char *missing = !kernel->single_precision   ? "single"
+                          : !kernel->double_precision ? "double"
+                                                      : NULL;
 
-    if (code)
-        return code;
-    memset(copy, 0, sizeof(*copy));
-    /* fields that a shorter one lacks are NULL, those that a longer one adds are not looked at */
-    memcpy(copy, class_, class_->struct_size < sizeof(*copy) ? class_->struct_size : sizeof(*copy));
-    if (!grove_equal(copy->name, name))
-        return grove_fail(error, GROVE_ABI, "class %s: its descriptor is named '%s'", name,
-                          copy->name ? copy->name : "");
+    if (!kernel->name)
+        snprintf(fault, GROVE_FAULT_BYTES, "has no name; GROVE_KERNEL gives one");
+    else if (missing)
+        snprintf(fault, GROVE_FAULT_BYTES, "'%.60s' has no function for %s precision", kernel->name,
+                 missing);
+    return !kernel->name || missing;
+}
+
+bool grove_form_fault(const grove_form *form, char fault[GROVE_FAULT_BYTES])
+{
+    fault[0] = 0;
+    if (form->shape != GROVE_SCALAR && form->shape != GROVE_DIAGONAL &&
+        form->shape != GROVE_MATRIX && form->shape != GROVE_VECTOR)
+        snprintf(fault, GROVE_FAULT_BYTES, "has the unknown shape %d", form->shape);
+    else if (form->shape == GROVE_VECTOR && (form->vector < 1 || form->vector > GROVE_MAX_VECTOR))
+        snprintf(fault, GROVE_FAULT_BYTES, "is a vector of %d; a vector has 1 to %d elements",
+                 form->vector, (int)GROVE_MAX_VECTOR);
+    else if ((int)form->precision < GROVE_PRECISION_RUN || form->precision > GROVE_PRECISION_SINGLE)
+        snprintf(fault, GROVE_FAULT_BYTES, "has the unknown precision %d", (int)form->precision);
+    return fault[0] != 0;
+}
+
+static int check_class(const grove_class *class_, const char *name, grove_error *error)
+{
+    int code;
+
+    if (!grove_equal(class_->name, name))
+        return misfit(name, error, "its descriptor is named '%s'",
+                      class_->name ? class_->name : "");
     if (!name_is_good(name))
-        return grove_fail(error, GROVE_ABI, "class %s: not a lower-case name", name);
-    if (!copy->doc || !copy->doc[0])
-        return grove_fail(error, GROVE_ABI, "class %s: has no text", name);
-    if ((code = check_ports(copy, error)) || (code = check_functions(copy, error)))
+        return misfit(name, error, "not a lower-case name");
+    if (!class_->doc || !class_->doc[0])
+        return misfit(name, error, "has no text");
+    if ((code = check_ports(class_, error)) || (code = check_kind(class_, error)) ||
+        (code = check_functions(class_, error)))
         return code;
     return 0;
+}
+
+grove_class *grove_class_new(const grove_class *descriptor, const char *name, grove_error *error)
+{
+    if (check_version(descriptor, name, error) || check_sizes(descriptor, name, error))
+        return NULL;
+    grove_class *class_ = take_class(descriptor);
+    if (!check_class(class_, name, error))
+        return class_;
+    grove_class_free(class_);
+    return NULL;
 }

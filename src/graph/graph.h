@@ -67,6 +67,7 @@ struct grove_node {
     grove_place *input_places;
     const char **input_names;
     grove_handing *handing;
+    grove_form *seen; /* forms of the inputs as the class sees them */
     int input_count;
     grove_node **objects; /* one per declared object input, in order; NULL entries for others */
     grove_option_value *options; /* one per class option (value options: literal or unused) */
@@ -99,7 +100,7 @@ struct grove_node {
     int select_element; /* -1: all */
 
     /* leaves */
-    grove_axis **own_axes;
+    const grove_axis **own_axes;
     size_t own_axis_count;
     grove_member *members;
     size_t member_count;
@@ -121,9 +122,9 @@ struct grove_tree {
     size_t action_count, action_capacity;
     int cycles; /* of `run a, b [cycles=n]`; 1 */
     const char *const *data_folders;
-    grove_classes *classes; /* borrowed; where the rewriter finds predict and multiply */
+    grove_classes *classes; /* borrowed; where the rewriter finds the classes it makes nodes of */
+    const char *product;    /* that of a product; NULL: none */
     grove_error *error;     /* borrowed while building: where nodes report to (error.h: scopes) */
-    bool failed;
     /* How a default's text becomes an operand; set by the language (see grove_tree_call). */
     int (*expand)(void *context, grove_tree *tree, const char *text, const grove_node *scope,
                   const grove_place *place, grove_operand *result);
@@ -164,6 +165,11 @@ const char *grove_tree_axis_name(grove_tree *tree, const grove_axis *axis);
 int grove_node_axes_of_kind(const grove_node *node, int kind, const grove_axis **axes, int most);
 bool grove_node_has_axis(const grove_node *node, const grove_axis *axis);
 
+/* What a call of a class comes to, that returned `code` when there were `before` errors: 0, or a
+ * negative code. Any grove_node_fail is a failure; one without a message gets `unsaid`. */
+int grove_node_verdict(const grove_node *node, const grove_error *error, size_t before, int code,
+                       const char *unsaid);
+
 /* After everything is built: fuses sums over sources into predict (graph/rewrite.c), then marks
  * what the actions reach and numbers the nodes so that inputs come before users. */
 int grove_tree_finish(grove_tree *tree);
@@ -180,9 +186,11 @@ int grove_classes_add(grove_classes *classes, const grove_class *class_, grove_e
 /* Names of all modules found, sorted; NULL-terminated; owned by `classes`. */
 const char *const *grove_classes_names(grove_classes *classes, size_t *count);
 const char *grove_classes_path(grove_classes *classes, const char *name); /* of the module */
-/* Checks a descriptor as a loader must (ABI, texts, options): used by the loader and by tests. */
-int grove_class_check(const grove_class *class_, const char *name, grove_class *copy,
-                      grove_error *error);
+/* A copy of a descriptor, its inputs and options, with fields that the plugin does not know 0; NULL
+ * with a message where it does not fit: another ABI, texts that are missing, numbers that mean
+ * nothing. */
+grove_class *grove_class_new(const grove_class *descriptor, const char *name, grove_error *error);
+void grove_class_free(grove_class *class_);
 
 /* Around calls of open, read, begin, write, finish, abort, close: for classes that want it, one at
  * a time in the whole process (serial.c). */

@@ -45,8 +45,6 @@ static int fail_input(const grove_node *node, int k, int code, const char *forma
 
 static int add_axis(grove_node *node, int k, const grove_axis *axis)
 {
-    int at = node->axis_count;
-
     for (int i = 0; i < node->axis_count; i++) {
         if (node->axes[i] == axis)
             return 0;
@@ -61,12 +59,7 @@ static int add_axis(grove_node *node, int k, const grove_axis *axis)
     }
     if (node->axis_count == GROVE_MAX_AXES)
         return fail_input(node, k, GROVE_SHAPE, "more than %d axes", (int)GROVE_MAX_AXES);
-    while (at > 0 && node->axes[at - 1]->kind > axis->kind) {
-        node->axes[at] = node->axes[at - 1];
-        at--;
-    }
-    node->axes[at] = axis;
-    node->axis_count++;
+    grove_axis_insert(node->axes, &node->axis_count, axis);
     return 0;
 }
 
@@ -244,7 +237,6 @@ int grove_infer_selection(grove_node *node)
 {
     const grove_literal *element = literal_of(node, "element"), *axis = literal_of(node, "axis");
 
-    node->form = node->inputs[0].node->form;
     if (element && element->kind == GROVE_LITERAL_TEXT && select_element(node, element->text))
         return GROVE_SHAPE;
     if (!axis || axis->kind == GROVE_LITERAL_NONE)
@@ -337,6 +329,7 @@ int grove_infer_forms(grove_node *node)
     for (int k = 0; k < node->input_count; k++)
         if (node->inputs[k].node) {
             int code = check_form(node, k);
+            grove_node_see_input(node, k);
             failed = failed ? failed : code;
         }
     return failed;

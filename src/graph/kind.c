@@ -7,7 +7,7 @@
 
 bool grove_kind_is_value(grove_kind kind)
 {
-    return kind >= GROVE_VALUE && kind < GROVE_SKY;
+    return kind >= GROVE_VALUE && kind < GROVE_OBJECT;
 }
 
 static bool kind_unit(grove_kind kind, grove_unit *unit)
@@ -95,13 +95,24 @@ const char *grove_kind_describe(grove_arena *arena, grove_kind kind, const char 
         return "names of axes";
     case GROVE_VALUE:
         return "a value";
-    case GROVE_SKY:
-        return "a sky model";
-    case GROVE_OBSERVATION:
-        return "an observation";
     default:
         if (kind_unit(kind, &unit))
             return grove_arena_text(arena, grove_unit_describe(text, unit));
         return "a value";
     }
+}
+
+const char *grove_object_describe(grove_arena *arena, const char *kind)
+{
+    char *words = grove_arena_format(arena, "%s %s", strchr("aeiou", kind[0]) ? "an" : "a", kind);
+
+    for (char *at = words; *at; at++)
+        *at = *at == '_' ? ' ' : *at;
+    return words;
+}
+
+const char *grove_input_describe(grove_arena *arena, const grove_input *input)
+{
+    return input->kind == GROVE_OBJECT ? grove_object_describe(arena, input->object)
+                                       : grove_kind_describe(arena, input->kind, NULL);
 }

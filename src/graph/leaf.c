@@ -1,5 +1,5 @@
 /* Data leaves: their axes, members and identity. */
-#include "graph/graph.h"
+#include "graph/call.h"
 
 #include "base/text.h"
 
@@ -21,30 +21,118 @@ static const char *const *copy_labels(grove_arena *arena, const grove_axis *axis
     return labels;
 }
 
-int grove_node_add_axis(grove_node *node, const grove_axis *axis)
+/* A copy that belongs to the node; NULL with a message where it is none. */
+static grove_axis *own_axis(grove_node *node, const grove_axis *given)
+{
+    grove_arena *arena = node->tree->arena;
+    grove_axis *axis = grove_arena_alloc(arena, sizeof(*axis));
+
+    grove_axis_take(node->class_, given, axis);
+    if (!axis->name || !axis->name[0] || axis->size < 0) {
+        grove_node_fail(node, GROVE_INTERNAL, "the plugin adds an axis without name or size");
+        return NULL;
+    }
+    size_t n = (size_t)axis->size;
+    axis->kind = grove_axis_kind(axis->name);
+    axis->name = grove_arena_text(arena, axis->name);
+    axis->centre = copy(arena, axis->centre, n * sizeof(double));
+    axis->width = copy(arena, axis->width, n * sizeof(double));
+    axis->left = copy(arena, axis->left, n * sizeof(int32_t));
+    axis->right = copy(arena, axis->right, n * sizeof(int32_t));
+    axis->labels = copy_labels(arena, axis);
+    axis->owner = node;
+    return axis;
+}
+
+static int list_axis(grove_node *node, const grove_axis *axis)
 {
     grove_arena *arena = node->tree->arena;
 
-    if (!axis->name || axis->size < 0 || axis->kind < 0 || axis->kind > GROVE_AXIS_OTHER)
-        return grove_node_fail(node, GROVE_INTERNAL,
-                               "the plugin adds an axis without name, size or kind");
     if (grove_node_axis(node, axis->name))
         return grove_node_fail(node, GROVE_INTERNAL, "the plugin adds axis '%s' twice", axis->name);
-    size_t n = (size_t)axis->size;
-    grove_axis *own = grove_arena_copy(arena, axis, sizeof(*axis));
-    own->name = grove_arena_text(arena, axis->name);
-    own->centre = copy(arena, axis->centre, n * sizeof(double));
-    own->width = copy(arena, axis->width, n * sizeof(double));
-    own->left = copy(arena, axis->left, n * sizeof(int32_t));
-    own->right = copy(arena, axis->right, n * sizeof(int32_t));
-    own->labels = copy_labels(arena, axis);
-    own->owner = node;
-    grove_axis **list = grove_arena_alloc(arena, (node->own_axis_count + 1) * sizeof(*list));
+    const grove_axis **list = grove_arena_alloc(arena, (node->own_axis_count + 1) * sizeof(*list));
     if (node->own_axis_count)
         memcpy(list, node->own_axes, node->own_axis_count * sizeof(*list));
-    list[node->own_axis_count++] = own;
+    list[node->own_axis_count++] = axis;
     node->own_axes = list;
     return 0;
+}
+
+int grove_node_add_axis(grove_node *node, const grove_axis *axis)
+{
+    const grove_axis *own = own_axis(node, axis);
+
+    return own ? list_axis(node, own) : GROVE_INTERNAL;
+}
+
+int grove_node_take_axis(grove_node *node, const grove_node *object, const char *name)
+{
+    const grove_axis *axis = object ? grove_node_axis(object, name) : NULL;
+
+    if (!axis)
+        return grove_node_fail(node, GROVE_INTERNAL,
+                               "the plugin takes the axis '%s' of '%s', which does not have it",
+                               name, object ? object->name : "no object");
+    return list_axis(node, axis);
+}
+
+int grove_node_add_output_axis(grove_node *node, const grove_axis *axis)
+{
+    const grove_axis *own = own_axis(node, axis);
+
+    if (!own)
+        return GROVE_INTERNAL;
+    if (node->class_->kind != GROVE_CLASS_VALUE || !node->class_->eval)
+        return grove_node_fail(node, GROVE_ABI,
+                               "the plugin adds the axis '%s' to its result; that needs .eval",
+                               axis->name);
+    for (int i = 0; i < node->axis_count; i++)
+        if (!strcmp(node->axes[i]->name, own->name))
+            return grove_node_fail(node, GROVE_SHAPE,
+                                   "the result has the axis '%s' of '%s' already", own->name,
+                                   node->axes[i]->owner->name);
+    if (node->axis_count + node->consumed_count >= GROVE_MAX_AXES)
+        return grove_node_fail(node, GROVE_SHAPE, "more than %d axes", (int)GROVE_MAX_AXES);
+    grove_axis_insert(node->axes, &node->axis_count, own);
+    return 0;
+}
+
+void grove_axis_insert(const grove_axis **axes, int *count, const grove_axis *axis)
+{
+    int at = (*count)++;
+
+    for (; at > 0 && grove_axis_rank(axes[at - 1]->kind) > grove_axis_rank(axis->kind); at--)
+        axes[at] = axes[at - 1];
+    axes[at] = axis;
+}
+
+/* A baseline is two of the leaf's stations. */
+static int check_baselines(const grove_node *node, const grove_axis *baseline)
+{
+    const grove_axis *station = grove_node_axis(node, "station");
+
+    if (!baseline->left || !baseline->right || !station)
+        return grove_node_fail(node, GROVE_ABI, "the plugin adds axis '%s' without %s",
+                               baseline->name, station ? "left and right" : "an axis 'station'");
+    for (int64_t b = 0; b < baseline->size; b++) {
+        int32_t p = baseline->left[b], q = baseline->right[b];
+        if (p < 0 || p >= station->size || q < 0 || q >= station->size)
+            return grove_node_fail(node, GROVE_ABI,
+                                   "the plugin's baseline %lld is of the stations %d and %d; there "
+                                   "are %lld, counted from 0",
+                                   (long long)b, (int)p, (int)q, (long long)station->size);
+    }
+    return 0;
+}
+
+int grove_leaf_check(const grove_node *node)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < node->own_axis_count && !code; i++)
+        if (node->own_axes[i]->kind == GROVE_AXIS_BASELINE && node->own_axes[i]->owner == node)
+            code = check_baselines(node, node->own_axes[i]);
+    return code;
 }
 
 const grove_axis *grove_node_axis(const grove_node *node, const char *name)
@@ -67,25 +155,22 @@ static size_t form_bytes(const grove_form *form)
     return number * (form->complex_ ? 2 : 1) * (size_t)form_elements(form);
 }
 
-static void insert_axis(grove_member *member, const grove_axis *axis)
-{
-    int at = member->axis_count++;
-
-    while (at > 0 && member->axes[at - 1]->kind > axis->kind) {
-        member->axes[at] = member->axes[at - 1];
-        at--;
-    }
-    member->axes[at] = axis;
-}
-
 int grove_node_add_member(grove_node *node, const char *name, const char *axes,
                           const grove_form *form, const void *data, const char *doc)
 {
     grove_arena *arena = node->tree->arena;
-    grove_member member = {.name = grove_arena_text(arena, name), .form = *form};
+    grove_member member = {.name = grove_arena_text(arena, name)};
+    char fault[GROVE_FAULT_BYTES];
     size_t cells = 1;
 
     member.doc = grove_arena_text(arena, doc ? doc : "");
+    grove_form_take(node->class_, form, &member.form);
+    form = &member.form;
+    for (size_t i = 0; i < node->member_count; i++)
+        if (!strcmp(node->members[i].name, name))
+            return grove_node_fail(node, GROVE_INTERNAL, "the plugin adds member '%s' twice", name);
+    if (grove_form_fault(form, fault))
+        return grove_node_fail(node, GROVE_ABI, "the plugin's member '%s' %s", name, fault);
     if (data && form->precision == GROVE_PRECISION_RUN)
         return grove_node_fail(node, GROVE_INTERNAL,
                                "the plugin's constant member '%s' has no fixed precision", name);
@@ -101,7 +186,7 @@ int grove_node_add_member(grove_node *node, const char *name, const char *axes,
             return code;
         }
         free(word);
-        insert_axis(&member, axis);
+        grove_axis_insert(member.axes, &member.axis_count, axis);
         cells *= (size_t)axis->size;
         at += length + strspn(at + length, " ");
     }

@@ -13,9 +13,8 @@
 #endif
 
 typedef struct {
-    char *name, *path; /* owned; path NULL: compiled in */
-    grove_class class_;
-    enum { UNTRIED, LOADED, FAILED } state;
+    char *name, *path;   /* owned; path NULL: compiled in */
+    grove_class *class_; /* NULL: not loaded, or it could not be */
 } entry;
 
 struct grove_classes {
@@ -96,6 +95,7 @@ void grove_classes_free(grove_classes *classes)
     if (!classes)
         return;
     for (size_t i = 0; i < classes->count; i++) {
+        grove_class_free(classes->entries[i]->class_);
         free(classes->entries[i]->name);
         free(classes->entries[i]->path);
         free(classes->entries[i]);
@@ -105,50 +105,54 @@ void grove_classes_free(grove_classes *classes)
     free(classes);
 }
 
-static int load(entry *found, grove_error *error)
+static void load(entry *found, grove_error *error)
 {
     char *symbol = grove_format("grove_class_%s", found->name);
-    void *module = dlopen(found->path, RTLD_NOW | RTLD_LOCAL);
+    /* what lies beside it is looked for by this path, also from another current folder */
+    char *path = realpath(found->path, NULL);
+    void *module = dlopen(path ? path : found->path, RTLD_NOW | RTLD_LOCAL);
     const grove_class *class_ = module ? dlsym(module, symbol) : NULL;
-    int code;
 
     if (!module)
-        code = grove_fail(error, GROVE_ABI, "class %s: cannot load its module: %s", found->name,
-                          dlerror());
+        grove_fail(error, GROVE_ABI, "class %s: cannot load its module: %s", found->name,
+                   dlerror());
     else if (!class_)
-        code = grove_fail(error, GROVE_ABI,
-                          "class %s: %s does not export %s; is the descriptor GROVE_CLASS(%s)?",
-                          found->name, found->path, symbol, found->name);
+        grove_fail(error, GROVE_ABI,
+                   "class %s: %s does not export %s; is the descriptor GROVE_CLASS(%s)?",
+                   found->name, found->path, symbol, found->name);
     else
-        code = grove_class_check(class_, found->name, &found->class_, error);
+        found->class_ = grove_class_new(class_, found->name, error);
+    free(path);
     free(symbol);
-    found->state = code ? FAILED : LOADED;
-    return code;
 }
 
 const grove_class *grove_classes_find(grove_classes *classes, const char *name, grove_error *error)
 {
     entry *found = find_entry(classes, name);
 
-    if (!found)
-        return NULL;
-    if (found->state != LOADED && load(found, error))
-        return NULL;
-    return &found->class_;
+    if (found && !found->class_)
+        load(found, error);
+    return found ? found->class_ : NULL;
 }
 
 int grove_classes_add(grove_classes *classes, const grove_class *class_, grove_error *error)
 {
-    grove_class copy;
-    int code = grove_class_check(class_, class_->name ? class_->name : "", &copy, error);
+    const char *name = class_->name ? class_->name : "";
+    grove_class *new = grove_class_new(class_, name, error);
 
-    if (code)
-        return code;
-    entry *found = find_entry(classes, copy.name);
+    if (!new)
+        return GROVE_ABI;
+    entry *found = find_entry(classes, name);
     if (!found)
-        found = add_entry(classes, copy.name, strlen(copy.name));
-    found->class_ = copy;
-    found->state = LOADED;
+        found = add_entry(classes, name, strlen(name));
+    if (found->class_) { /* others may have its address */
+        grove_class old = *found->class_;
+        *found->class_ = *new;
+        *new = old;
+        grove_class_free(new);
+    } else {
+        found->class_ = new;
+    }
     return 0;
 }
 

@@ -33,10 +33,10 @@ static grove_node *other_operand(const grove_node *node)
     if (node->kind != GROVE_NODE_CLASS || node->input_count != 2 || !node->inputs[0].node ||
         !node->inputs[1].node)
         return NULL;
-    bool product = !strcmp(node->class_->name, "multiply");
-    bool quotient = !strcmp(node->class_->name, "divide");
-    bool sum = !strcmp(node->class_->name, "add");
-    bool difference = !strcmp(node->class_->name, "subtract");
+    bool product = node->class_->role == GROVE_ROLE_PRODUCT;
+    bool quotient = node->class_->role == GROVE_ROLE_QUOTIENT;
+    bool sum = node->class_->role == GROVE_ROLE_SUM;
+    bool difference = node->class_->role == GROVE_ROLE_DIFFERENCE;
     double neutral = product || quotient ? 1 : 0;
 
     if (!product && !quotient && !sum && !difference)

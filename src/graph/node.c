@@ -1,5 +1,5 @@
 /* What a class may ask of its node: the functions of plugin.h. */
-#include "graph/graph.h"
+#include "graph/call.h"
 
 #include "base/file.h"
 #include "base/text.h"
@@ -107,6 +107,17 @@ const char *grove_node_name(const grove_node *node)
     return node->name;
 }
 
+int grove_node_verdict(const grove_node *node, const grove_error *error, size_t before, int code,
+                       const char *unsaid)
+{
+    bool said = grove_error_count(error) > before;
+
+    if (!code && !said)
+        return 0;
+    code = code < 0 ? code : GROVE_INVALID;
+    return said ? code : grove_node_fail(node, code, "%s", unsaid);
+}
+
 /* ---- options ---- */
 
 static const grove_literal no_literal = {.kind = GROVE_LITERAL_NONE};
@@ -121,7 +132,6 @@ static const grove_literal *option(const grove_node *node, const char *name, gro
     if (i < 0 || node->class_->options[i].kind < first || node->class_->options[i].kind > last) {
         grove_node_fail(node, GROVE_INTERNAL,
                         "the plugin asks for its option '%s', which it does not declare so", name);
-        node->tree->failed = true;
         return &no_literal;
     }
     return node->options[i].value ? node->options[i].value : &no_literal;
@@ -249,7 +259,29 @@ const grove_form *grove_node_input_form(const grove_node *node, int k)
 {
     if (k < 0 || k >= node->input_count || !node->inputs[k].node)
         return NULL;
-    return &node->inputs[k].node->form;
+    return &node->seen[k];
+}
+
+grove_precision grove_handing_precision(grove_handing handing)
+{
+    return handing == GROVE_AS_DOUBLE           ? GROVE_PRECISION_DOUBLE
+           : handing == GROVE_AS_SINGLE_COMPLEX ? GROVE_PRECISION_SINGLE
+                                                : GROVE_PRECISION_RUN;
+}
+
+void grove_node_see_input(grove_node *node, int k)
+{
+    node->seen[k] = node->inputs[k].node->form;
+    node->seen[k].precision = grove_handing_precision(node->handing[k]);
+}
+
+int grove_node_input_axes(const grove_node *node, int k, const grove_axis *axes[GROVE_MAX_AXES])
+{
+    const grove_node *in = k >= 0 && k < node->input_count ? node->inputs[k].node : NULL;
+
+    for (int i = 0; in && i < in->axis_count; i++)
+        axes[i] = in->axes[i];
+    return in ? in->axis_count : 0;
 }
 
 const grove_axis *grove_node_input_axis(const grove_node *node, int k, int kind)
@@ -302,7 +334,11 @@ grove_node *grove_node_object(const grove_node *node, const char *name)
 
 void grove_node_set_output(grove_node *node, const grove_form *form)
 {
-    node->form = *form;
+    char fault[GROVE_FAULT_BYTES];
+
+    grove_form_take(node->class_, form, &node->form);
+    if (grove_form_fault(&node->form, fault))
+        grove_node_fail(node, GROVE_ABI, "the plugin's output %s", fault);
 }
 
 const grove_form *grove_node_output(const grove_node *node)
@@ -312,7 +348,12 @@ const grove_form *grove_node_output(const grove_node *node)
 
 void grove_node_set_kernel(grove_node *node, const grove_kernel *kernel)
 {
-    node->kernel = kernel;
+    char fault[GROVE_FAULT_BYTES];
+
+    node->kernel = grove_kernel_take(node->class_, kernel,
+                                     grove_arena_alloc(node->tree->arena, sizeof(grove_kernel)));
+    if (kernel && grove_kernel_fault(node->kernel, fault))
+        grove_node_fail(node, GROVE_ABI, "the plugin's kernel %s", fault);
 }
 
 void grove_node_set_state(grove_node *node, const void *state, size_t bytes)
@@ -320,7 +361,6 @@ void grove_node_set_state(grove_node *node, const void *state, size_t bytes)
     if (bytes > sizeof(node->state)) {
         grove_node_fail(node, GROVE_INTERNAL, "the plugin's state has %zu bytes, at most %zu",
                         bytes, sizeof(node->state));
-        node->tree->failed = true;
         return;
     }
     memset(node->state, 0, sizeof(node->state));
@@ -330,10 +370,8 @@ void grove_node_set_state(grove_node *node, const void *state, size_t bytes)
 
 int grove_node_set_table(grove_node *node, const void *bytes, size_t size)
 {
-    if (!bytes || !size) {
-        node->tree->failed = true;
+    if (!bytes || !size)
         return grove_node_fail(node, GROVE_INVALID, "the plugin's table is empty");
-    }
     node->table = grove_arena_copy(node->tree->arena, bytes, size);
     node->table_bytes = size;
     return 0;
@@ -341,8 +379,15 @@ int grove_node_set_table(grove_node *node, const void *bytes, size_t size)
 
 void grove_node_set_handing(grove_node *node, int k, grove_handing handing)
 {
-    if (k >= 0 && k < node->input_count)
-        node->handing[k] = handing;
+    if (k < 0 || k >= node->input_count || (int)handing < GROVE_AS_GIVEN ||
+        handing > GROVE_AS_FLAGS) {
+        grove_node_fail(node, GROVE_ABI, "the plugin sets handing %d of input %d; it has %d inputs",
+                        (int)handing, k, node->input_count);
+        return;
+    }
+    node->handing[k] = handing;
+    if (node->inputs[k].node)
+        grove_node_see_input(node, k);
 }
 
 void grove_node_consume(grove_node *node, int kind)
@@ -351,7 +396,7 @@ void grove_node_consume(grove_node *node, int kind)
 
     for (int i = 0; i < node->axis_count; i++) {
         const grove_axis *axis = node->axes[i];
-        if (axis->kind == kind)
+        if (grove_axis_is(axis, kind))
             node->consumed[node->consumed_count++] = axis;
         else
             node->axes[kept++] = axis;

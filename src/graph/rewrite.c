@@ -27,9 +27,9 @@ typedef struct {
     const char *why;    /* it cannot be fused */
 } product;
 
-static bool is_class(const grove_node *node, const char *name)
+static bool has_role(const grove_node *node, grove_role role)
 {
-    return node && node->class_ && !strcmp(node->class_->name, name);
+    return node && node->class_ && node->class_->role == role;
 }
 
 static bool varies(const grove_node *node, int kind)
@@ -64,13 +64,13 @@ static void collect(product *p, grove_edge edge)
         return;
     if (inner->kind == GROVE_NODE_CONSTANT && inner->form.shape == GROVE_SCALAR) {
         add_constant(p, inner->constant->number, inner->constant->imaginary);
-    } else if (open && is_class(node, "multiply")) {
+    } else if (open && has_role(node, GROVE_ROLE_PRODUCT)) {
         collect(p, node->inputs[0]);
         collect(p, node->inputs[1]);
-    } else if (open && is_class(node, "negate")) {
+    } else if (open && has_role(node, GROVE_ROLE_NEGATIVE)) {
         add_constant(p, -1, 0);
         collect(p, node->inputs[0]);
-    } else if (open && is_class(node, "divide") &&
+    } else if (open && has_role(node, GROVE_ROLE_QUOTIENT) &&
                behind_cast(node->inputs[1].node)->kind == GROVE_NODE_CONSTANT) {
         const grove_literal *by = behind_cast(node->inputs[1].node)->constant;
         double norm = by->number * by->number + by->imaginary * by->imaginary;
@@ -93,7 +93,7 @@ static void find_point(product *p)
 {
     p->point = -1;
     for (int i = 0; i < p->count && !p->why; i++) {
-        if (!is_class(p->factors[i].edge.node, "point") ||
+        if (!has_role(p->factors[i].edge.node, GROVE_ROLE_SOURCE) ||
             !grove_node_has_axis(p->factors[i].edge.node, p->source))
             continue;
         if (p->point >= 0)
@@ -141,7 +141,7 @@ static grove_operand multiply(product *p, const grove_class *class_, grove_opera
 
 static const grove_class *multiply_class(const grove_node *node, int depth)
 {
-    if (is_class(node, "multiply"))
+    if (has_role(node, GROVE_ROLE_PRODUCT))
         return node->class_;
     for (int k = 0; depth < 8 && k < node->input_count; k++)
         if (node->inputs[k].node) {
@@ -256,21 +256,30 @@ static const char *side_text(grove_arena *arena, const char *what, grove_operand
                : "";
 }
 
+/* That of a sum over what the source class gives. */
+static const grove_class *fused_class(product *p)
+{
+    const char *name = p->factors[p->point].edge.node->class_->fused;
+    const grove_class *found =
+        p->tree->classes ? grove_classes_find(p->tree->classes, name, p->tree->error) : NULL;
+
+    if (!found)
+        p->why = grove_arena_format(p->tree->arena, "there is no class %s", name);
+    return found;
+}
+
 /* The node to stand for `sum`, or NULL with p->why. */
 static grove_node *fuse(product *p, grove_node *sum)
 {
     grove_tree *tree = p->tree;
-    const grove_class *class_ = multiply_class(sum, 0), *predict;
+    const grove_class *class_ = multiply_class(sum, 0), *predict = NULL;
     sides s = {0};
 
-    predict = tree->classes ? grove_classes_find(tree->classes, "predict", tree->error) : NULL;
-    if (!predict) {
-        p->why = "there is no class predict";
-        return NULL;
-    }
-    if (!class_ && tree->classes)
-        class_ = grove_classes_find(tree->classes, "multiply", tree->error);
     find_point(p);
+    if (!p->why)
+        predict = fused_class(p);
+    if (!class_ && tree->classes && tree->product)
+        class_ = grove_classes_find(tree->classes, tree->product, tree->error);
     if (!p->why)
         split(p, class_, &sum->place, &s);
     if (p->why)
@@ -280,7 +289,7 @@ static grove_node *fuse(product *p, grove_node *sum)
     if (result.kind == GROVE_OPERAND_NODE)
         result = apply_outer(p, class_, result, &s, &sum->place);
     if (result.kind != GROVE_OPERAND_NODE) {
-        p->why = "predict does not take these terms";
+        p->why = grove_arena_format(tree->arena, "%s does not take these terms", predict->name);
         return NULL;
     }
     fused->fused = grove_arena_format(tree->arena, "fused from the sum over %s%s%s",
@@ -317,7 +326,7 @@ static grove_node *rewrite_sum(grove_tree *tree, const bool *flagged, grove_node
     product p = {.tree = tree, .source = sum->consumed[0], .flagged = flagged, .constant = {1, 0}};
     grove_node *result = NULL;
 
-    if ((is_class(body.node, "add") || is_class(body.node, "subtract")) &&
+    if ((has_role(body.node, GROVE_ROLE_SUM) || has_role(body.node, GROVE_ROLE_DIFFERENCE)) &&
         varies(body.node, GROVE_AXIS_BASELINE))
         result = split_terms(tree, flagged, sum, body.node);
     if (!result) {
@@ -367,8 +376,9 @@ int grove_tree_rewrite(grove_tree *tree)
         if (!is_source_sum(sum))
             continue;
         grove_error *error = tree->error;
-        tree->error = NULL; /* a rewriting that fails is no error of the user's */
+        tree->error = grove_error_new(); /* a rewriting that fails is no error of the user's */
         grove_node *fused = rewrite_sum(tree, flagged, sum, sum->inputs[0]);
+        grove_error_free(tree->error);
         tree->error = error;
         if (!fused)
             continue;

@@ -28,7 +28,7 @@ char *grove_node_describe(const grove_node *node)
                            (long long)node->own_axes[i]->size);
         return text.at ? text.at : grove_strdup("");
     }
-    if (node->class_ && node->class_->flags & GROVE_CLASS_ACTION)
+    if (node->class_ && node->class_->kind == GROVE_CLASS_ACTION)
         return grove_strdup("action");
     memcpy(&unit, &node->form.unit, sizeof(unit));
     grove_text_add(&text, "%s %s", node->form.complex_ ? "complex" : "real",
@@ -79,7 +79,7 @@ char *grove_class_describe(const grove_class *class_)
         grove_text_add(&text, "\nInputs\n");
     for (const grove_input *in = class_->inputs; in && in->name; in++)
         grove_text_add(&text, "  %-22s %s\n  %-22s   %s\n", in->name, in->doc, "",
-                       grove_kind_describe(arena, in->kind, NULL));
+                       grove_input_describe(arena, in));
     if (class_->options && class_->options[0].name)
         grove_text_add(&text, "\nOptions\n");
     for (const grove_option *op = class_->options; op && op->name; op++) {
@@ -107,8 +107,8 @@ char *grove_class_markdown(const grove_class *class_)
     if ((class_->inputs && class_->inputs[0].name) || (class_->options && class_->options[0].name))
         grove_text_add(&text, "| name | wants | default | meaning |\n| --- | --- | --- | --- |\n");
     for (const grove_input *in = class_->inputs; in && in->name; in++)
-        grove_text_add(&text, "| `%s` | %s | | %s |\n", in->name,
-                       grove_kind_describe(arena, in->kind, NULL), in->doc);
+        grove_text_add(&text, "| `%s` | %s | | %s |\n", in->name, grove_input_describe(arena, in),
+                       in->doc);
     for (const grove_option *op = class_->options; op && op->name; op++)
         grove_text_add(&text, "| `%s` | %s | %s%s%s | %s |\n", op->name,
                        grove_kind_describe(arena, op->kind, op->choices), op->initial ? "`" : "",
@@ -191,7 +191,7 @@ static void add_dot_node(grove_text *text, const grove_node *node)
 
     if (node->kind == GROVE_NODE_MEMBER)
         fill = "#eef6ee";
-    else if (node->class_ && node->class_->flags & GROVE_CLASS_ACTION)
+    else if (node->class_ && node->class_->kind == GROVE_CLASS_ACTION)
         fill = "#fde3c8";
     else if (node->fused)
         fill = "#d9e6f7";

@@ -54,7 +54,7 @@ static grove_node *data_beside(const grove_node *model, const use *uses)
 
     while (uses[at->id].count == 1) {
         const grove_node *user = uses[at->id].user;
-        if (user->kind == GROVE_NODE_CLASS && user->class_->flags & GROVE_CLASS_REDUCE)
+        if (user->kind == GROVE_NODE_CLASS && user->class_->kind == GROVE_CLASS_REDUCTION)
             return found;
         if (!is_cellwise(user))
             return NULL;

@@ -1,5 +1,5 @@
 /* Trees: their nodes, constants, and the order in which they stand. */
-#include "graph/graph.h"
+#include "graph/call.h"
 
 #include "base/text.h"
 #include "graph/rewrite.h"
@@ -96,7 +96,7 @@ int grove_node_axes_of_kind(const grove_node *node, int kind, const grove_axis *
     int count = 0;
 
     for (int i = 0; i < node->axis_count; i++)
-        if (node->axes[i]->kind == kind) {
+        if (grove_axis_is(node->axes[i], kind)) {
             if (count < most)
                 axes[count] = node->axes[i];
             count++;
@@ -162,8 +162,6 @@ static void sort_nodes(grove_tree *tree)
 
 int grove_tree_finish(grove_tree *tree)
 {
-    if (tree->failed)
-        return GROVE_INVALID;
     int code = grove_tree_rewrite(tree);
     if (!code) {
         sort_nodes(tree);

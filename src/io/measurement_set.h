@@ -90,7 +90,10 @@ int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode mode, grove
  * theirs). */
 int grove_ms_write_data(grove_ms *ms, const grove_ms_block *block, const float *data,
                         const unsigned char *flag, grove_error *error);
-/* Ends well: flush, swap or rename. Ends badly: leaves everything as it was before. Both free. */
+/* Writes what is still held, so that finish only gives names: where space is short, it fails here.
+ * Abort must follow where it fails. */
+int grove_ms_settle(grove_ms *ms, grove_error *error);
+/* Ends well: settle, swap or rename. Ends badly: leaves everything as it was before. Both free. */
 int grove_ms_finish(grove_ms *ms, grove_error *error);
 void grove_ms_abort(grove_ms *ms);
 /* For sets opened for reading only. */

@@ -41,6 +41,7 @@ struct grove_ms {
     // Something could not be written. The table must never be closed then: casacore writes what it
     // still holds, and what its destructors throw would end the process.
     bool broken = false;
+    bool settled = false; // all is written; a set that was made is closed
 
     std::string claim; // see grove::claim
 

@@ -206,8 +206,6 @@ void put_data(grove_ms *ms, const std::string &column, const grove_ms_block *blo
 
 void finish_new(grove_ms *ms)
 {
-    ms->table.flush(True, True);
-    ms->table = Table();
     std::string aside = ms->temporary + "-old";
     bool there = grove_path_exists(ms->path.c_str());
     if (there && std::rename(ms->path.c_str(), aside.c_str()))
@@ -254,7 +252,6 @@ int guard_writing(grove_ms *ms, grove_error *error, const std::function<int()> &
 void finish_column(grove_ms *ms)
 {
     Table &table = ms->table;
-    table.flush(True, True);
     if (table.tableDesc().isColumn(ms->column)) {
         table.renameColumn(grove::old_name(ms->column), ms->column);
         table.flush(True, True);
@@ -351,17 +348,30 @@ extern "C" int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, con
     });
 }
 
-extern "C" int grove_ms_finish(grove_ms *ms, grove_error *error)
+extern "C" int grove_ms_settle(grove_ms *ms, grove_error *error)
 {
-    int code = guard_writing(ms, error, [&] {
+    return ms->settled ? 0 : guard_writing(ms, error, [&] {
         if (check_space(ms, nullptr))
             return int(GROVE_IO);
+        ms->table.flush(True, True);
         if (ms->created)
-            finish_new(ms);
-        else
-            finish_column(ms);
+            ms->table = Table();
+        ms->settled = true;
         return 0;
     });
+}
+
+extern "C" int grove_ms_finish(grove_ms *ms, grove_error *error)
+{
+    int code = grove_ms_settle(ms, error);
+    if (!code)
+        code = guard_writing(ms, error, [&] {
+            if (ms->created)
+                finish_new(ms);
+            else
+                finish_column(ms);
+            return 0;
+        });
     if (code)
         grove_ms_abort(ms);
     else

@@ -288,8 +288,11 @@ static grove_meaning combine(grove_builder *builder, const grove_ast *ast, grove
 {
     static const struct {
         char op;
-        const char *class_name;
-    } operators[] = {{'+', "add"}, {'-', "subtract"}, {'*', "multiply"}, {'/', "divide"}};
+        grove_role role;
+    } operators[] = {{'+', GROVE_ROLE_SUM},
+                     {'-', GROVE_ROLE_DIFFERENCE},
+                     {'*', GROVE_ROLE_PRODUCT},
+                     {'/', GROVE_ROLE_QUOTIENT}};
     grove_fold fold = {.arena = builder->arena};
     int which = 0;
 
@@ -307,7 +310,7 @@ static grove_meaning combine(grove_builder *builder, const grove_ast *ast, grove
     grove_argument arguments[] = {
         {.operand = a, .place = grove_build_place(builder, ast, ast->left->span)},
         {.operand = b, .place = grove_build_place(builder, ast, ast->right->span)}};
-    return grove_build_operation(builder, ast, operators[which].class_name, name, arguments, 2);
+    return grove_build_operation(builder, ast, operators[which].role, name, arguments, 2);
 }
 
 static bool has_unit(const grove_operand *operand)
@@ -342,9 +345,9 @@ static grove_meaning build_unary(grove_builder *builder, const grove_ast *ast, g
 {
     grove_operand x = grove_build_expression(builder, ast->left, grove_want_value).operand;
     grove_fold fold = {.arena = builder->arena};
-    const char *class_name = ast->kind == GROVE_AST_NEGATE      ? "negate"
-                             : ast->kind == GROVE_AST_HERMITIAN ? "hermitian"
-                                                                : "transpose";
+    grove_role role = ast->kind == GROVE_AST_NEGATE      ? GROVE_ROLE_NEGATIVE
+                      : ast->kind == GROVE_AST_HERMITIAN ? GROVE_ROLE_HERMITIAN
+                                                         : GROVE_ROLE_TRANSPOSE;
 
     if (x.kind == GROVE_OPERAND_NOTHING)
         return (grove_meaning){0};
@@ -357,7 +360,7 @@ static grove_meaning build_unary(grove_builder *builder, const grove_ast *ast, g
                       &fold);
     grove_argument argument = {.operand = x,
                                .place = grove_build_place(builder, ast, ast->left->span)};
-    return grove_build_operation(builder, ast, class_name, want.name, &argument, 1);
+    return grove_build_operation(builder, ast, role, want.name, &argument, 1);
 }
 
 static grove_meaning build_power(grove_builder *builder, const grove_ast *ast, grove_want want)
@@ -377,8 +380,8 @@ static grove_meaning build_power(grove_builder *builder, const grove_ast *ast, g
         {.operand = x, .place = grove_build_place(builder, ast, ast->left->span)},
         {.operand = n, .place = grove_build_place(builder, ast, ast->right->span)}};
     bool inverse = n.literal->number == -1;
-    return grove_build_operation(builder, ast, inverse ? "inverse" : "power", want.name, arguments,
-                                 inverse ? 1 : 2);
+    return grove_build_operation(builder, ast, inverse ? GROVE_ROLE_INVERSE : GROVE_ROLE_POWER,
+                                 want.name, arguments, inverse ? 1 : 2);
 }
 
 static grove_meaning build_range(grove_builder *builder, const grove_ast *ast)

@@ -97,10 +97,12 @@ void grove_build_check_settings(grove_builder *builder);
 
 /* calls: call.c */
 grove_meaning grove_build_call(grove_builder *builder, const grove_ast *ast, grove_want want);
-/* An operator: a call of `class_name` on values, at `at` of `ast`. */
-grove_meaning grove_build_operation(grove_builder *builder, const grove_ast *ast,
-                                    const char *class_name, const char *name,
-                                    const grove_argument *arguments, size_t count);
+/* The class of the operator with this role, up to GROVE_ROLE_HERMITIAN. */
+const char *grove_operator_class(grove_role role);
+/* An operator: a call of its class on values, at `at` of `ast`. */
+grove_meaning grove_build_operation(grove_builder *builder, const grove_ast *ast, grove_role role,
+                                    const char *name, const grove_argument *arguments,
+                                    size_t count);
 
 /* indices: index.c */
 grove_meaning grove_build_index(grove_builder *builder, const grove_ast *ast);

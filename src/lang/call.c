@@ -120,7 +120,7 @@ static grove_meaning call(grove_builder *builder, const grove_ast *ast, const gr
                           const char *name, const grove_argument *arguments, size_t count)
 {
     grove_place place = grove_build_place(builder, ast, ast->at);
-    bool action = class_->flags & GROVE_CLASS_ACTION;
+    bool action = class_->kind == GROVE_CLASS_ACTION;
     static const grove_literal none = {.kind = GROVE_LITERAL_NONE};
     grove_tree *tree = builder->tree;
     grove_meaning meaning = {0};
@@ -138,26 +138,38 @@ static grove_meaning call(grove_builder *builder, const grove_ast *ast, const gr
     return meaning;
 }
 
-static const char *operator_of(const char *class_name)
-{
-    static const char *const pairs[][2] = {
-        {"add", "+"},      {"subtract", "-"},   {"negate", "-"},
-        {"multiply", "*"}, {"divide", "/"},     {"hermitian", "^H"},
-        {"power", "^"},    {"transpose", "^T"}, {"inverse", "^-1"}};
+/* The operators of the language and their classes. */
+static const struct {
+    const char *symbol, *class_name;
+} operators[] = {
+    [GROVE_ROLE_SUM] = {"+", "add"},
+    [GROVE_ROLE_DIFFERENCE] = {"-", "subtract"},
+    [GROVE_ROLE_NEGATIVE] = {"-", "negate"},
+    [GROVE_ROLE_PRODUCT] = {"*", "multiply"},
+    [GROVE_ROLE_QUOTIENT] = {"/", "divide"},
+    [GROVE_ROLE_POWER] = {"^", "power"},
+    [GROVE_ROLE_INVERSE] = {"^-1", "inverse"},
+    [GROVE_ROLE_TRANSPOSE] = {"^T", "transpose"},
+    [GROVE_ROLE_HERMITIAN] = {"^H", "hermitian"},
+};
 
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
-        if (!strcmp(pairs[i][0], class_name))
-            return pairs[i][1];
-    return class_name;
+const char *grove_operator_class(grove_role role)
+{
+    return operators[role].class_name;
 }
 
-grove_meaning grove_build_operation(grove_builder *builder, const grove_ast *ast,
-                                    const char *class_name, const char *name,
-                                    const grove_argument *arguments, size_t count)
+grove_meaning grove_build_operation(grove_builder *builder, const grove_ast *ast, grove_role role,
+                                    const char *name, const grove_argument *arguments, size_t count)
 {
     size_t before = grove_error_count(builder->error);
+    const char *class_name = operators[role].class_name;
     const grove_class *class_ = find_class(builder, ast, class_name);
 
+    if (class_ && class_->role != role)
+        return grove_build_fail(builder, ast, ast->at,
+                                "the class '%s' of the operator %s has not the role that belongs "
+                                "to it; is the plugin path right?",
+                                class_name, operators[role].symbol);
     if (class_)
         return call(builder, ast, class_, name, arguments, count);
     if (reported(builder, before))
@@ -165,7 +177,7 @@ grove_meaning grove_build_operation(grove_builder *builder, const grove_ast *ast
     return grove_build_fail(builder, ast, ast->at,
                             "the class '%s' of the operator %s is not there; is the plugin path "
                             "right?",
-                            class_name, operator_of(class_name));
+                            class_name, operators[role].symbol);
 }
 
 static grove_meaning call_class(grove_builder *builder, const grove_ast *ast,
@@ -177,7 +189,7 @@ static grove_meaning call_class(grove_builder *builder, const grove_ast *ast,
 
     if (!ast->indices.count)
         return call(builder, ast, class_, name, build_arguments(builder, class_, ast), count);
-    if (!(class_->flags & GROVE_CLASS_REDUCE))
+    if (!(class_->kind == GROVE_CLASS_REDUCTION))
         return grove_build_fail(builder, ast, ast->indices.first->value->span,
                                 "%s takes no index; only sum, mean, min and max do, such as "
                                 "sum[s](...)",

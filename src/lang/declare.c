@@ -180,7 +180,7 @@ bool grove_build_is_action(grove_builder *builder, const grove_ast *ast)
     if (entry && entry->kind == GROVE_ENTRY_TEMPLATE)
         return makes_action(builder, entry);
     class_ = grove_classes_find(builder->classes, ast->text, NULL);
-    return class_ && class_->flags & GROVE_CLASS_ACTION;
+    return class_ && class_->kind == GROVE_CLASS_ACTION;
 }
 
 /* ---- what is needed ---- */

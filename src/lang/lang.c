@@ -150,7 +150,7 @@ static grove_node *named_action(grove_builder *builder, const grove_statement *r
          entry->value.literal->kind == GROVE_LITERAL_NONE))
         return NULL;
     node = entry->value.node;
-    if (!node || !node->class_ || !(node->class_->flags & GROVE_CLASS_ACTION)) {
+    if (!node || !node->class_ || !(node->class_->kind == GROVE_CLASS_ACTION)) {
         grove_fail_at(builder->error, &place, GROVE_INVALID,
                       "'%s' is not an action such as sink(...)", item->name);
         return NULL;
@@ -241,7 +241,7 @@ static void build_statement(grove_builder *builder, const grove_statement *state
         x = grove_build_expression(builder, value, grove_want_value).operand;
         bool none = x.kind == GROVE_OPERAND_LITERAL && x.literal->kind == GROVE_LITERAL_NONE;
         bool action = x.kind == GROVE_OPERAND_NODE && x.node->class_ &&
-                      x.node->class_->flags & GROVE_CLASS_ACTION;
+                      x.node->class_->kind == GROVE_CLASS_ACTION;
         if (x.kind != GROVE_OPERAND_NOTHING && !none && !action)
             grove_build_fail(builder, value, value->span,
                              "this goes nowhere; give it a name: NAME = ...");
@@ -332,6 +332,7 @@ static grove_tree *load(const char *text, const char *path, bool file, grove_cla
     tree->folder = file ? folder_of(tree->arena, path) : ".";
     tree->data_folders = data_folders;
     tree->classes = classes;
+    tree->product = grove_operator_class(GROVE_ROLE_PRODUCT);
     tree->error = error ? error : own;
     *all = (program){.arena = tree->arena, .error = tree->error, .folders = tree_folders};
     source->main = true;

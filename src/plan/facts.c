@@ -29,7 +29,7 @@ static void learn_member(grove_facts *facts, const grove_node *node)
 /* A mean, a minimum or a maximum of nothing: all is flagged. */
 static bool has_no_sample(const grove_node *node)
 {
-    if (node->kind != GROVE_NODE_CLASS || !(node->class_->flags & GROVE_CLASS_REDUCE) ||
+    if (node->kind != GROVE_NODE_CLASS || !(node->class_->kind == GROVE_CLASS_REDUCTION) ||
         node->class_->reduce == GROVE_REDUCE_SUM)
         return false;
     for (int k = 0; k < node->consumed_count; k++)

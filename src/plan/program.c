@@ -120,9 +120,9 @@ static grove_step_kind kind_of(const grove_program *p, const grove_node *node)
     case GROVE_NODE_CAST:
         return GROVE_STEP_CAST;
     default:
-        if (node->class_->flags & GROVE_CLASS_REDUCE)
+        if (node->class_->kind == GROVE_CLASS_REDUCTION)
             return GROVE_STEP_REDUCE;
-        if (node->class_->flags & GROVE_CLASS_SELECT)
+        if (node->class_->kind == GROVE_CLASS_SELECTION)
             return GROVE_STEP_SELECT;
         return node->class_->eval ? GROVE_STEP_EVAL : GROVE_STEP_KERNEL;
     }
@@ -191,7 +191,7 @@ static const grove_axis *chunk_axis(const grove_program *p, const grove_node *no
 {
     const grove_node *in = node->inputs[0].node;
 
-    if (!(node->class_->flags & GROVE_CLASS_REDUCE)) {
+    if (!(node->class_->kind == GROVE_CLASS_REDUCTION)) {
         for (int k = 0; k < node->consumed_count; k++)
             if (node->consumed[k]->kind == GROVE_AXIS_SOURCE &&
                 node->consumed[k]->size > p->section)
@@ -262,8 +262,7 @@ static int add_step(grove_program *p, grove_node *node, const grove_span *wanted
         return grove_fail_at(p->error, &node->place, GROVE_INTERNAL,
                              "'%s' selects more than one cell along %s", node->name,
                              node->select_axis->name);
-    bool sums = p->section && step.kind >= GROVE_STEP_KERNEL && node->class_ &&
-                node->class_->flags & GROVE_CLASS_SUM;
+    bool sums = p->section && step.kind >= GROVE_STEP_KERNEL && node->class_ && node->class_->sum;
     const grove_axis *axis = sums || step.kind == GROVE_STEP_REDUCE ? chunk_axis(p, node) : NULL;
     if (axis)
         step.body = new_loop(p, axis);

@@ -27,7 +27,7 @@ static bool is_staged(stager *g, const grove_node *node)
 {
     bool staged = false;
 
-    if (node->kind != GROVE_NODE_CLASS || !(node->class_->flags & GROVE_CLASS_REDUCE))
+    if (node->kind != GROVE_NODE_CLASS || !(node->class_->kind == GROVE_CLASS_REDUCTION))
         return false;
     for (int i = 0; i < node->consumed_count; i++)
         for (int k = 0; k < GROVE_CUTS; k++)
@@ -222,7 +222,7 @@ static int make_schedule(const grove_plan_limits *limits, grove_node *const *nod
     s->limits = *limits;
     s->sections = sections;
     s->staged = grove_alloc((limits->tree->node_count + 1) * sizeof(bool));
-    s->stores = count && !(nodes[0]->class_ && nodes[0]->class_->flags & GROVE_CLASS_ACTION);
+    s->stores = count && !(nodes[0]->class_ && nodes[0]->class_->kind == GROVE_CLASS_ACTION);
     find_stages(s, cuttable, nodes, count);
     return make_passes(s, cuttable, range, ranges);
 }

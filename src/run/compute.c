@@ -161,7 +161,8 @@ static int make_space(const grove_run *run, const grove_step *step, grove_range 
 static int eval_class(grove_session *session, const grove_launch *launch)
 {
     const grove_step *step = launch->context;
-    grove_call eval = {step->node, &launch->args, step->double_, session->host->threads};
+    grove_call eval = {step->node, &launch->args, step->double_, session->host->threads,
+                       session->runs[step->node->id]};
     grove_class_call call;
 
     grove_class_call_begin(&call, session, step->node, false);

@@ -61,17 +61,17 @@ static bool is_jones(const grove_value *value)
 static unsigned bits_of(const grove_node *node, grove_value *const *inputs, int k, int count,
                         unsigned bits, const grove_value *out)
 {
-    uint32_t kind = node->class_->flags;
+    grove_flag_rule rule = node->class_->flag_rule;
 
     if (node->handing[k] == GROVE_AS_FLAGS)
         return all_bits(out->elements);
-    if (kind & GROVE_CLASS_PRODUCT_FLAGS && k < 2 && count >= 2 && is_jones(inputs[0]) &&
+    if (rule == GROVE_FLAGS_PRODUCT && k < 2 && count >= 2 && is_jones(inputs[0]) &&
         is_jones(inputs[1]) && is_jones(out))
         return by_product(bits, k, inputs[k]->shape, inputs[1 - k]->shape, out->shape);
-    if (kind & (GROVE_CLASS_MIX_FLAGS | GROVE_CLASS_PRODUCT_FLAGS))
+    if (rule == GROVE_FLAGS_MIX || rule == GROVE_FLAGS_PRODUCT)
         return all_bits(out->elements);
     bits = by_element(bits, inputs[k], out);
-    return kind & GROVE_CLASS_TRANSPOSE_FLAGS ? transposed(bits, out->shape) : bits;
+    return rule == GROVE_FLAGS_TRANSPOSE ? transposed(bits, out->shape) : bits;
 }
 
 /* ---- where flags vary ---- */
@@ -150,7 +150,7 @@ static grove_view reordered(const grove_view *view, const int *order, int count)
 
 /* ---- rules ---- */
 
-static int apply(grove_session *session, grove_flag_rule *rule, sources *from,
+static int apply(grove_session *session, grove_flag_marks *rule, sources *from,
                  const grove_range *space, int axes, grove_value *value)
 {
     grove_range own[GROVE_MAX_AXES];
@@ -182,7 +182,7 @@ int grove_flags_combine(grove_session *session, const grove_node *node, grove_va
                         grove_value *value)
 {
     sources from = {.inputs = inputs, .count = count};
-    grove_flag_rule rule = {.folded = 0};
+    grove_flag_marks rule = {.folded = 0};
     int code = lay_out(&from, side, space, axes, session->error);
 
     for (int k = 0; k < count; k++) {
@@ -200,7 +200,7 @@ int grove_flags_select(grove_session *session, grove_value *from, int element,
                        const grove_range *space, int axes, grove_value *value)
 {
     sources one = {.inputs = &from, .count = 1};
-    grove_flag_rule rule = {.marks = {(uint64_t)1 << 8 * (element < 7 ? element : 7)}};
+    grove_flag_marks rule = {.marks = {(uint64_t)1 << 8 * (element < 7 ? element : 7)}};
     int code = lay_out(&one, "", space, axes, session->error);
 
     return code ? code : apply(session, &rule, &one, space, axes, value);
@@ -209,7 +209,7 @@ int grove_flags_select(grove_session *session, grove_value *from, int element,
 int grove_flags_merge(grove_session *session, grove_value *from, grove_value *to)
 {
     const uint64_t same = 0x8040201008040201u;
-    grove_flag_rule rule = {.marks = {same, same}};
+    grove_flag_marks rule = {.marks = {same, same}};
     grove_launch launch;
 
     grove_launch_begin(&launch, session, &grove_array_flag_rule, GROVE_LAUNCH_ON_HOST, to->range,

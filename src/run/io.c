@@ -31,7 +31,8 @@ int grove_io_read(grove_session *session, grove_node *member, grove_array *out)
     grove_class_call call;
 
     grove_class_call_begin(&call, session, leaf, true);
-    int code = leaf->class_->read ? leaf->class_->read(leaf, name, out) : GROVE_INTERNAL;
+    int code = leaf->class_->read ? leaf->class_->read(leaf, session->runs[leaf->id], name, out)
+                                  : GROVE_INTERNAL;
     if (code && !call.scope.code)
         grove_node_fail(leaf, code, "reading '%s' failed", name);
     return grove_class_call_end(&call, code, "");
@@ -39,11 +40,14 @@ int grove_io_read(grove_session *session, grove_node *member, grove_array *out)
 
 int grove_io_write(grove_session *session, grove_node *action, const grove_array *inputs, int count)
 {
+    const grove_array *arrays[GROVE_MAX_INPUTS];
     grove_class_call call;
 
     if (!action->class_->write)
         return 0;
+    for (int k = 0; k < count; k++)
+        arrays[k] = &inputs[k];
     grove_class_call_begin(&call, session, action, true);
-    return grove_class_call_end(&call, action->class_->write(action, inputs, count),
-                                "writing failed");
+    int code = action->class_->write(action, session->runs[action->id], arrays, count);
+    return grove_class_call_end(&call, code, "writing failed");
 }

@@ -37,7 +37,7 @@ struct grove_launch {
     grove_device *ran_on; /* set by grove_launch_run */
     grove_launch_operand in[GROVE_MAX_INPUTS];
     grove_buffer *table; /* of the class, see run/table.h; or NULL */
-    grove_args args; /* until the launch runs, data only tells whether an input is given */
+    grove_args args;     /* until the launch runs, data only tells whether an input is given */
 };
 
 /* Sets up a launch over `axes` ranges; inputs not set afterwards are not given. The state is for

@@ -50,6 +50,7 @@ static int find_addresses(grove_session *session, grove_write_call *call)
     for (int k = 0; k < call->count && !code; k++) {
         grove_value *value = call->values[k];
         void *at = NULL;
+        call->arrays[k].form = &call->forms[k];
         if (!value)
             continue;
         if (!grove_buffer_is_on(value->data, NULL))

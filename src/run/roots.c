@@ -8,14 +8,15 @@
 #include <string.h>
 
 /* All but the addresses. */
-static void to_array(grove_value *value, const grove_node *node, grove_array *array)
+static void to_array(grove_value *value, const grove_node *node, grove_array *array,
+                     grove_form *form)
 {
     array->axes = value->axes;
     memcpy(array->range, value->range, sizeof(array->range));
     array->cells = grove_value_cells(value);
     array->elements = value->elements;
-    array->form = node->form;
-    array->form.precision = value->double_ ? GROVE_PRECISION_DOUBLE : GROVE_PRECISION_SINGLE;
+    *form = node->form;
+    form->precision = value->double_ ? GROVE_PRECISION_DOUBLE : GROVE_PRECISION_SINGLE;
 }
 
 static grove_range range_of(const grove_pipeline *line, const grove_axis *axis)
@@ -89,7 +90,7 @@ static int take_action(grove_pipeline *line, const grove_step *step)
         if (code)
             break;
         grove_walk_hold(line->run.walk, call->values[k]);
-        to_array(call->values[k], step->node->inputs[k].node, &call->arrays[k]);
+        to_array(call->values[k], step->node->inputs[k].node, &call->arrays[k], &call->forms[k]);
         if (!grove_buffer_is_on(call->values[k]->data, NULL))
             grove_devices_make_host_room(session, grove_buffer_bytes(call->values[k]->data));
     }

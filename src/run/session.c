@@ -1,4 +1,5 @@
 #include "run/devices.h"
+#include "run/phase.h"
 #include "run/pipeline.h"
 
 #include "base/log.h"
@@ -49,6 +50,8 @@ static int start(grove_session *session, grove_error *error)
     session->facts = grove_facts_new(session->tree, options->double_precision);
     session->cache = grove_cache_new(cache_of(session));
     session->nodes = grove_alloc((session->tree->node_count + 1) * sizeof(grove_node_counters));
+    session->runs = grove_alloc((session->tree->node_count + 1) * sizeof(void *));
+    session->started = grove_alloc((session->tree->node_count + 1) * sizeof(bool));
     session->began = grove_now();
     session->checks = checks();
     if (!code && !options->serial && !(session->worker = grove_worker_new("grove-io")))
@@ -82,6 +85,8 @@ void grove_session_free(grove_session *session)
         session->observer.close(session->observer.context);
     free(session->facts);
     free(session->nodes);
+    free(session->runs);
+    free(session->started);
     grove_devices_close(session);
     free(session);
 }
@@ -155,62 +160,6 @@ static void raise_all(grove_session *session)
 
 /* ---- runs ---- */
 
-static int call_action(grove_session *session, const grove_node *action,
-                       int (*function)(grove_node *), const char *failure)
-{
-    grove_class_call call;
-
-    if (!function)
-        return 0;
-    grove_class_call_begin(&call, session, action, true);
-    return grove_class_call_end(&call, function((grove_node *)action), failure);
-}
-
-static int begin(grove_session *session, size_t *begun)
-{
-    const grove_tree *tree = session->tree;
-    int code = 0;
-
-    for (*begun = 0; *begun < tree->action_count && !code; *begun += !code) {
-        const grove_node *action = tree->actions[*begun];
-        code = call_action(session, action, action->class_->begin, "cannot begin");
-    }
-    return code;
-}
-
-/* Every output is as it was: also that of the action that failed, which cleaned up by itself. */
-static void abort_actions(const grove_session *session, size_t first, size_t count)
-{
-    for (size_t i = first; i < count; i++) {
-        grove_node *action = session->tree->actions[i];
-        grove_class_call call;
-        if (!action->class_->abort)
-            continue;
-        grove_class_call_begin(&call, session, action, true);
-        action->class_->abort(action);
-        grove_class_call_end(&call, 0, "");
-    }
-}
-
-static int finish(grove_session *session)
-{
-    const grove_tree *tree = session->tree;
-
-    for (size_t i = 0; i < tree->action_count; i++) {
-        const grove_node *action = tree->actions[i];
-        int code = call_action(session, action, action->class_->finish, "cannot finish");
-        if (!code)
-            continue;
-        abort_actions(session, i, tree->action_count);
-        for (size_t done = 0; done < i; done++)
-            grove_warn_at(session->error, &tree->actions[done]->place,
-                          "%s: this output is complete all the same",
-                          tree->actions[done]->class_->name);
-        return code;
-    }
-    return 0;
-}
-
 static int evaluate(grove_session *session, grove_node *const *nodes, size_t count,
                     const grove_range *range, int ranges, grove_value **value)
 {
@@ -227,17 +176,17 @@ static int run_once(grove_session *session)
 {
     grove_tree *tree = session->tree;
     size_t begun = 0;
-    int code = begin(session, &begun);
+    int code = grove_phase_begin(session, &begun);
 
     if (!code)
         code = evaluate(session, tree->actions, tree->action_count, NULL, 0, NULL);
     if (code) {
-        abort_actions(session, 0, begun);
+        grove_phase_abort(session, begun);
         if (code == GROVE_INTERRUPTED)
             grove_fail(session->error, code, "interrupted; every output is as it was before");
         return code;
     }
-    code = finish(session);
+    code = grove_phase_commit(session);
     raise_all(session);
     return code;
 }
@@ -251,8 +200,10 @@ int grove_session_run(grove_session *session)
     int code = observer->begin ? observer->begin(observer->context, session->error) : 0;
     if (code)
         return code;
+    code = grove_phase_start(session, session->tree->actions, session->tree->action_count);
     for (int i = 0; i < cycles && !code; i++)
         code = run_once(session);
+    grove_phase_stop(session);
     int end_code = observer->end ? observer->end(observer->context, session->error) : 0;
     return code ? code : end_code;
 }
@@ -260,8 +211,12 @@ int grove_session_run(grove_session *session)
 int grove_session_evaluate(grove_session *session, grove_node *node, const grove_range *range,
                            int ranges, grove_value **value)
 {
+    int code = grove_phase_start(session, &node, 1);
+
     *value = NULL;
-    int code = evaluate(session, &node, 1, range, ranges, value);
+    if (!code)
+        code = evaluate(session, &node, 1, range, ranges, value);
+    grove_phase_stop(session);
     if (code == GROVE_INTERRUPTED)
         grove_fail(session->error, code, "interrupted");
     return code;

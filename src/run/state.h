@@ -63,6 +63,8 @@ struct grove_session {
     bool checks;                /* what is found kept or cached is computed again, and compared */
     int64_t generation;         /* of leaves' content, raised when that is not known */
     grove_node_counters *nodes; /* by id */
+    void **runs;                /* by id: what classes keep for this run */
+    bool *started;              /* by id */
     grove_counters counters;
     grove_observer observer; /* nothing: nobody */
     double began;
@@ -80,7 +82,7 @@ static inline void grove_session_event(const grove_session *session, const char 
 }
 
 /* A call of a function of a node's class: what it reports goes to the session, and fails the call
- * whatever it returns. `io`: one of those that GROVE_CLASS_SERIAL_IO is about. */
+ * whatever it returns. `io`: one of those that serial_io is about. */
 typedef struct {
     grove_error_scope scope, *outer;
     const grove_node *node;

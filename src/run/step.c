@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,15 +132,16 @@ int grove_run_prepare(grove_walk *walk, int s, void **value)
 
 int grove_step_read(grove_session *session, const grove_step *step, grove_value *value)
 {
+    grove_form form = step->node->form;
     grove_array array = {.data = grove_buffer_host(value->data, session->error),
                          .axes = value->axes,
                          .cells = grove_value_cells(value),
                          .elements = value->elements,
-                         .form = step->node->form};
+                         .form = &form};
 
     if (value->flags)
         array.flags = grove_buffer_host(value->flags, session->error);
-    array.form.precision = value->double_ ? GROVE_PRECISION_DOUBLE : GROVE_PRECISION_SINGLE;
+    form.precision = value->double_ ? GROVE_PRECISION_DOUBLE : GROVE_PRECISION_SINGLE;
     memcpy(array.range, value->range, sizeof(array.range));
     return array.cells ? grove_io_read(session, step->node, &array) : 0;
 }

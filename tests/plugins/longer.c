@@ -12,6 +12,7 @@ const longer_class grove_class_longer = {
                .abi_minor = GROVE_ABI_MINOR,
                .struct_size = sizeof(longer_class),
                .name = "longer",
+               PLAIN_SIZES,
                PLAIN},
     .more = {"of", "what", "is", "new"},
 };

@@ -6,5 +6,6 @@ GROVE_CLASS(newer_minor) = {
     .abi_minor = GROVE_ABI_MINOR + 1,
     .struct_size = sizeof(grove_class),
     .name = "newer_minor",
+    PLAIN_SIZES,
     PLAIN,
 };

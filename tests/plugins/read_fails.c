@@ -4,7 +4,7 @@
 static int open_leaf(grove_node *node)
 {
     grove_form form = {.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE};
-    grove_axis axis = {.name = "time", .kind = GROVE_AXIS_TIME, .size = 3};
+    grove_axis axis = {.name = "time", .size = 3};
     int code = grove_node_add_axis(node, &axis);
 
     if (!code)
@@ -12,13 +12,13 @@ static int open_leaf(grove_node *node)
     return code ? code : grove_node_add_member(node, "silent", "time", &form, NULL, "fails");
 }
 
-static int read_leaf(grove_node *node, const char *member, grove_array *out)
+static int read_leaf(const grove_node *node, void *run, const char *member, grove_array *out)
 {
-    (void)out;
+    (void)run, (void)out;
     return member[1] == 'a' ? grove_node_fail(node, -5, "the tape is torn") : -5;
 }
 
 GROVE_CLASS(read_fails) = {
-    GROVE_CLASS_HEAD(read_fails), PLAIN_TEXTS,       .flags = GROVE_CLASS_DATA,
-    .object = GROVE_OBSERVATION,  .open = open_leaf, .read = read_leaf,
+    GROVE_CLASS_HEAD(read_fails), PLAIN_TEXTS,       .kind = GROVE_CLASS_DATA,
+    .object = "observation",      .open = open_leaf, .read = read_leaf,
 };

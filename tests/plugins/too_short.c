@@ -6,5 +6,6 @@ GROVE_CLASS(too_short) = {
     .abi_minor = GROVE_ABI_MINOR,
     .struct_size = offsetof(grove_class, options),
     .name = "too_short",
+    PLAIN_SIZES,
     PLAIN,
 };

@@ -1,4 +1,4 @@
-/* An action that fails when it is to begin, write or finish, and counts how often it is aborted
+/* An action that fails at a phase of the run, and counts how often it is aborted
  * (into the environment, which outlives the run). */
 #include "plain.h"
 
@@ -6,42 +6,58 @@
 #include <stdlib.h>
 
 static const grove_option options[] = {
-    {"at", GROVE_CHOICE, "write", "where it fails", "begin write finish"},
+    {"at", GROVE_CHOICE, "write", "where it fails", "start begin write prepare commit"},
     {"mute", GROVE_BOOL, "false", "without a message"},
     {0},
 };
 
-static int fail_at(grove_node *node, int place)
+static int fail_at(const grove_node *node, int place)
 {
-    static const char *const says[] = {"the ink is dry", "the pen broke", "the paper burnt"};
+    static const char *const says[] = {"the shop is shut", "the ink is dry", "the pen broke",
+                                       "the paper burnt", "the post is late"};
 
     if (grove_node_choice(node, "at") != place)
         return 0;
     return grove_node_bool(node, "mute") ? -5 : grove_node_fail(node, -5, "%s", says[place]);
 }
 
-static int begin(grove_node *node)
+static int start(const grove_node *node, void **run)
 {
+    *run = NULL;
     return fail_at(node, 0);
 }
 
-static int write_block(grove_node *node, const grove_array *inputs, int count)
+static int begin(const grove_node *node, void *run)
 {
-    (void)inputs, (void)count;
+    (void)run;
     return fail_at(node, 1);
 }
 
-static int finish(grove_node *node)
+static int write_block(const grove_node *node, void *run, const grove_array *const *inputs,
+                       int count)
 {
+    (void)run, (void)inputs, (void)count;
     return fail_at(node, 2);
 }
 
-static void give_up(grove_node *node)
+static int prepare(const grove_node *node, void *run)
+{
+    (void)run;
+    return fail_at(node, 3);
+}
+
+static int commit(const grove_node *node, void *run)
+{
+    (void)run;
+    return fail_at(node, 4);
+}
+
+static void give_up(const grove_node *node, void *run)
 {
     const char *before = getenv("GROVE_TEST_ABORTS");
     char text[16];
 
-    (void)node;
+    (void)node, (void)run;
     snprintf(text, sizeof(text), "%d", before ? atoi(before) + 1 : 1);
     setenv("GROVE_TEST_ABORTS", text, 1);
 }
@@ -51,9 +67,11 @@ GROVE_CLASS(write_fails) = {
     PLAIN_TEXTS,
     .inputs = plain_inputs,
     .options = options,
-    .flags = GROVE_CLASS_ACTION,
+    .kind = GROVE_CLASS_ACTION,
+    .start = start,
     .begin = begin,
     .write = write_block,
-    .finish = finish,
+    .prepare = prepare,
+    .commit = commit,
     .abort = give_up,
 };

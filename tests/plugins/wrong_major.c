@@ -6,5 +6,6 @@ GROVE_CLASS(wrong_major) = {
     .abi_minor = 0,
     .struct_size = sizeof(grove_class),
     .name = "wrong_major",
+    PLAIN_SIZES,
     PLAIN,
 };

@@ -1,0 +1,380 @@
+#include "conformance/fixture.h"
+
+#include "base/file.h"
+#include "base/text.h"
+#include "lang/lang.h"
+#include "run/session.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What examples may name: `x`, `tau` between 0 and 1, gains, beams, sources, data with flags. */
+static const char *const preamble[] = {
+    "obs = test_observation(array=\"four.array\", phase_centre=\"18h43m00s 45d50m00s\", "
+    "start=\"2000-01-01T12:00:00\", duration=3000s, integration=600s, frequency=1.4GHz, "
+    "channels=7, channel_width=2MHz)",
+    "S = sky_model(\"3C147.lsm.html\")",
+    "x[p] = sin(obs.parallactic)",
+    "tau = 0.1 / sin(obs.elevation)",
+    "gx[p] = gains(obs, kind=sine, seed=1)",
+    "gy[p] = gains(obs, kind=random_walk, seed=2)",
+    "d1[p] = 0.1 * gains(obs, seed=3)",
+    "d2[p] = 0.1i * gains(obs, seed=4)",
+    "S0 = constant(2Jy)",
+    "G[p] = gains(obs, kind=sine, jones=matrix, seed=5)",
+    "E[s,p] = beam_airy(S, obs)",
+    "M[p,q] = predict(S, obs)",
+    "N[p,q] = noise(obs, sigma=1Jy)",
+    "V[p,q] = 1 * obs.data",
+};
+enum { PREAMBLE = sizeof(preamble) / sizeof(preamble[0]) };
+
+/* Five sources: points and Gaussians, with polarisation, spectra of both kinds, rotation. */
+static const char sky[] =
+    "format = Name, Type, Ra, Dec, I, Q, U, V, ReferenceFrequency='1.4e9', SpectralIndex='[]', "
+    "LogarithmicSI, MajorAxis, MinorAxis, Orientation, RotationMeasure\n"
+    "a, POINT, 18:42:59, +45.50.11, 1\n"
+    "b, POINT, 18:44:00, +45.40.00, 2, 0.1, -0.2, 0.05, , [-0.7, 0.1], true\n"
+    "c, GAUSSIAN, 18:41:30, +45.55.00, 0.5, 0, 0, 0, , [0.3], false, 8, 4, 30\n"
+    "d, GAUSSIAN, 18:43:30, +46.00.00, 1.5, 0.2, 0.1, 0, , [-0.5], true, 5, 5, 0, 12\n"
+    "e, POINT, 18:42:00, +45.30.00, -0.25, 0.01, 0, 0\n";
+
+/* Four stations: six baselines. */
+static const char array[] = "# name: FOUR\n"
+                            "3826577.0 461022.0 5064892.0 25 P0\n"
+                            "3827008.0 460412.0 5064542.0 26 P1\n"
+                            "3827439.0 461382.0 5064192.0 27 P2\n"
+                            "3827870.0 461132.0 5063842.0 28 P3\n";
+
+static int write_text(const char *path, const char *text, grove_error *error)
+{
+    grove_file *file = grove_file_create(path, error);
+
+    if (!file)
+        return grove_error_code(error);
+    fputs(text, grove_file_stream(file));
+    return grove_file_commit(file, error);
+}
+
+/* A list of absolute paths; those that do not exist stay as they are. Free each and the list. */
+static char **absolute(const char *const *folders)
+{
+    size_t count = 0;
+
+    while (folders && folders[count])
+        count++;
+    char **list = grove_alloc((count + 1) * sizeof(*list));
+    for (size_t i = 0; i < count; i++) {
+        char *path = realpath(folders[i], NULL);
+        list[i] = path ? path : grove_strdup(folders[i]);
+    }
+    return list;
+}
+
+static void free_list(char **list)
+{
+    for (char **at = list; at && *at; at++)
+        free(*at);
+    free(list);
+}
+
+static int make_folder(grove_fixture *fixture, grove_error *error)
+{
+    const char *parent = getenv("TMPDIR");
+    char *pattern = grove_format("%s/grove-test-XXXXXX", parent && *parent ? parent : "/tmp");
+    char *made = mkdtemp(pattern);
+
+    fixture->folder = made ? realpath(made, NULL) : NULL;
+    int code =
+        fixture->folder ? 0 : grove_fail(error, GROVE_IO, "%s: cannot make this folder", pattern);
+    free(pattern);
+    return code;
+}
+
+/* Where relative paths of the tree are looked for. */
+static int enter(grove_fixture *fixture, grove_error *error)
+{
+    const char *tree = fixture->test ? fixture->test->tree : NULL;
+    char *path = tree ? grove_path_beside(tree, ".") : grove_strdup(fixture->folder);
+    int code = 0;
+
+    fixture->came_from = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fixture->came_from < 0 || chdir(path))
+        code = grove_fail(error, GROVE_IO, "%s: cannot work in this folder", path);
+    free(path);
+    return code;
+}
+
+static int read_tree(grove_fixture *fixture, grove_error *error)
+{
+    if (!fixture->test || !fixture->test->tree)
+        return 0;
+    fixture->text = grove_file_read(fixture->test->tree, 1 << 24, true, NULL, error);
+    return fixture->text ? 0 : grove_error_code(error);
+}
+
+grove_fixture *grove_fixture_new(const char *const *plugin_folders, const char *const *data_folders,
+                                 const grove_class_test *test, grove_error *error)
+{
+    grove_fixture *fixture = grove_alloc(sizeof(*fixture));
+    char **folders = absolute(plugin_folders);
+
+    fixture->test = test;
+    fixture->came_from = -1;
+    fixture->error = grove_error_new();
+    fixture->data_folders = absolute(data_folders);
+    fixture->classes = grove_classes_new((const char *const *)folders);
+    free_list(folders);
+    int code = read_tree(fixture, error);
+    if (!code)
+        code = make_folder(fixture, error);
+    if (!code)
+        code = enter(fixture, error);
+    if (!code)
+        return fixture;
+    grove_fixture_free(fixture);
+    return NULL;
+}
+
+void grove_fixture_free(grove_fixture *fixture)
+{
+    if (!fixture)
+        return;
+    if (fixture->came_from >= 0 && fchdir(fixture->came_from))
+        grove_fail(fixture->error, GROVE_IO, "cannot go back to the former folder");
+    if (fixture->came_from >= 0)
+        close(fixture->came_from);
+    grove_tree_free(fixture->tree);
+    grove_error_free(fixture->error);
+    grove_classes_free(fixture->classes);
+    if (fixture->folder)
+        grove_path_remove(fixture->folder, NULL);
+    free_list(fixture->data_folders);
+    free(fixture->folder);
+    free(fixture->text);
+    free(fixture);
+}
+
+/* What the preamble needs, when it is first needed: a tree of the user's does without. */
+static int prepare(grove_fixture *fixture)
+{
+    if (fixture->prepared)
+        return 0;
+    int code = grove_probe_register(fixture->classes, fixture->error);
+    if (!code)
+        code = write_text("3C147.lsm.html", sky, fixture->error);
+    if (!code)
+        code = write_text("four.array", array, fixture->error);
+    fixture->prepared = !code;
+    return code;
+}
+
+/* ---- trees ---- */
+
+static int parse(grove_fixture *fixture, const char *text, const grove_class *class_, bool own)
+{
+    const grove_class_test *test = fixture->test;
+
+    grove_tree_free(fixture->tree);
+    grove_error_clear(fixture->error);
+    fixture->node_count = 0;
+    fixture->tree =
+        grove_lang_parse(text, own ? test->tree : "example", fixture->classes,
+                         own ? test->settings : NULL, own ? test->setting_count : 0, NULL,
+                         (const char *const *)fixture->data_folders, fixture->error);
+    if (!fixture->tree)
+        return grove_error_code(fixture->error);
+    for (size_t i = 0; i < fixture->tree->node_count; i++)
+        if (fixture->tree->nodes[i]->class_ == class_ && fixture->node_count < GROVE_FIXTURE_NODES)
+            fixture->nodes[fixture->node_count++] = fixture->tree->nodes[i];
+    return 0;
+}
+
+int grove_fixture_parse(grove_fixture *fixture, const char *text, const grove_class *class_)
+{
+    return parse(fixture, text, class_, false);
+}
+
+static size_t name_length(const char *statement)
+{
+    return strcspn(statement, "[ =");
+}
+
+/* The preamble without what `example` defines itself. */
+static void add_preamble(grove_text *text, const char *example)
+{
+    for (int i = 0; i < PREAMBLE; i++) {
+        size_t length = name_length(preamble[i]);
+        if (length != name_length(example) || strncmp(preamble[i], example, length) != 0)
+            grove_text_add(text, "%s\n", preamble[i]);
+    }
+}
+
+/* The Measurement Set that examples may read. */
+static int write_set(grove_fixture *fixture)
+{
+    grove_text text = {0};
+
+    if (grove_path_exists("observed.ms"))
+        return 0;
+    add_preamble(&text, "w");
+    grove_text_add(&text, "w = sink(obs.data, obs, to=\"observed.ms\")\n");
+    int code = parse(fixture, text.at, NULL, false);
+    free(text.at);
+    return code ? code : grove_fixture_run(fixture, NULL);
+}
+
+int grove_fixture_take(grove_fixture *fixture, const grove_class *class_, const char *more)
+{
+    const char *example = class_->example ? class_->example : "";
+    grove_text text = {0};
+    int code = 0;
+
+    if (fixture->text) {
+        grove_text_add(&text, "%s\n%s", fixture->text, more ? more : "");
+    } else {
+        code = prepare(fixture);
+        if (!code && strstr(example, "observed.ms"))
+            code = write_set(fixture);
+        if (!grove_class_is_data(class_)) /* leaves are made from nothing */
+            add_preamble(&text, example);
+        grove_text_add(&text, "%s\n%s", example, more ? more : "");
+    }
+    if (!code)
+        code = parse(fixture, text.at, class_, fixture->text != NULL);
+    free(text.at);
+    return code;
+}
+
+const char *grove_fixture_object(const grove_input *input)
+{
+    return grove_equal(input->object, "sky") ? "S" : "obs";
+}
+
+int grove_fixture_try(grove_fixture *fixture, const char *statements, const grove_class *class_)
+{
+    grove_text text = {0};
+    int code = fixture->text ? GROVE_INVALID : prepare(fixture);
+
+    if (code)
+        return code;
+    add_preamble(&text, "again");
+    grove_text_add(&text, "D = obs.data / 100Jy\n%s", statements);
+    code = parse(fixture, text.at, class_, false);
+    free(text.at);
+    return code;
+}
+
+/* "again = class(...)" with data of all elements, or one of them, for all value inputs (one
+ * hundredth of them: D), options that must be given, and `more` ("smear=both", may be NULL). */
+static bool take_call(grove_fixture *fixture, const grove_class *class_, const char *more)
+{
+    grove_text text = {0};
+    const char *comma = "";
+
+    grove_text_add(&text, "again = %s(", class_->name);
+    for (const grove_input *in = class_->inputs; in && in->name; in++, comma = ", ") {
+        bool real = in->handing == GROVE_AS_REAL || in->handing == GROVE_AS_DOUBLE;
+        const char *cell = in->shapes & GROVE_MATRIX ? "D" : "select(D, element=YX)";
+        if (in->kind == GROVE_OBJECT)
+            grove_text_add(&text, "%s%s", comma, grove_fixture_object(in));
+        else
+            grove_text_add(&text, real ? "%sreal(%s)" : "%s%s", comma, cell);
+    }
+    for (const grove_option *op = class_->options; op && op->name; op++)
+        if (!op->initial && op->kind == GROVE_NUMBER)
+            grove_text_add(&text, "%s%s=2", comma, op->name);
+    grove_text_add(&text, "%s%s)\n", more ? comma : "", more ? more : "");
+    int code = grove_fixture_try(fixture, text.at, class_);
+    free(text.at);
+    return !code && fixture->node_count;
+}
+
+/* Word `number` of all those that the class's options choose from, as "option=word". */
+static bool word_number(const grove_class *class_, int number, char *setting, size_t bytes)
+{
+    for (const grove_option *op = class_->options; op && op->name; op++)
+        for (const char *at = op->kind == GROVE_CHOICE ? op->choices : ""; *at;) {
+            size_t length = strcspn(at, " ");
+            if (!number--) {
+                snprintf(setting, bytes, "%s=%.*s", op->name, (int)length, at);
+                return true;
+            }
+            at += length + strspn(at + length, " ");
+        }
+    return false;
+}
+
+bool grove_fixture_next(grove_fixture *fixture, const grove_class *class_, int *number)
+{
+    char setting[128];
+
+    if (!(*number)++)
+        return !grove_fixture_take(fixture, class_, NULL);
+    while (word_number(class_, *number - 2, setting, sizeof(setting))) {
+        if (take_call(fixture, class_, setting))
+            return true;
+        ++*number;
+    }
+    return false;
+}
+
+bool grove_fixture_take_flagged(grove_fixture *fixture, const grove_class *class_)
+{
+    if (!take_call(fixture, class_, NULL))
+        return false;
+    fixture->node_count = 0;
+    for (size_t i = 0; i < fixture->tree->node_count; i++)
+        if (fixture->tree->nodes[i]->class_ == class_ &&
+            !strcmp(fixture->tree->nodes[i]->name, "again"))
+            fixture->nodes[fixture->node_count++] = fixture->tree->nodes[i];
+    return fixture->node_count == 1;
+}
+
+/* ---- sessions ---- */
+
+grove_session *grove_fixture_session(grove_fixture *fixture, const grove_session_options *options)
+{
+    static const grove_session_options plain = {.device = "cpu", .double_precision = true};
+
+    return grove_session_new(fixture->tree, options ? options : &plain, fixture->error);
+}
+
+grove_value *grove_fixture_value(grove_session *session, grove_node *node)
+{
+    grove_value *value = NULL;
+    int code = grove_session_evaluate(session, node, NULL, 0, &value);
+
+    if (!code)
+        code = grove_session_wait(session);
+    if (code && value) {
+        grove_value_unref(value);
+        value = NULL;
+    }
+    return value;
+}
+
+int grove_fixture_run(grove_fixture *fixture, const grove_session_options *options)
+{
+    grove_session *session = grove_fixture_session(fixture, options);
+    int kept, nothing;
+
+    if (!session)
+        return grove_error_code(fixture->error);
+    fflush(stdout);
+    kept = dup(1);
+    nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nothing >= 0)
+        dup2(nothing, 1);
+    int code = grove_session_run(session);
+    fflush(stdout);
+    if (kept >= 0)
+        dup2(kept, 1);
+    close(kept);
+    close(nothing);
+    grove_session_free(session);
+    return code;
+}

@@ -1,0 +1,49 @@
+/* Invocations: the kernel or eval of a node called on whole inputs, outside any session, with
+ * memory around the output that must not change. */
+#ifndef GROVE_CONFORMANCE_INVOCATION_H
+#define GROVE_CONFORMANCE_INVOCATION_H
+
+#include "base/threads.h"
+#include "conformance/conformance.h"
+
+/* A dense array, cells in order of the node's axes. */
+typedef struct {
+    const grove_axis *axes[GROVE_MAX_AXES];
+    int axis_count;
+    int64_t cells;
+    int shape, elements, parts, bytes; /* bytes of a number; 2 parts for complex; flags: 1 byte */
+    void *data;                        /* NULL: an input that is absent */
+} grove_invocation_array;
+
+typedef struct {
+    grove_node *node;
+    bool double_;
+    grove_args args; /* args.out.data is set by grove_invocation_run */
+    const grove_axis *space[GROVE_MAX_AXES];
+    grove_invocation_array in[GROVE_MAX_INPUTS], out;
+    grove_threads *threads;
+    void *run; /* of the class's start */
+    bool started;
+} grove_invocation;
+
+/* Evaluates the inputs in a session on the cpu, and makes room for the result. 0, or a code with
+ * messages in the fixture's error. grove_invocation_end is due in both cases. */
+int grove_invocation_begin(grove_fixture *fixture, grove_node *node, bool double_precision,
+                           int threads, grove_invocation *call);
+void grove_invocation_end(grove_invocation *call);
+size_t grove_invocation_cell_bytes(const grove_invocation *call);
+size_t grove_invocation_bytes(const grove_invocation *call); /* of the result */
+/* Calls the class on `args`, which may be a part of call->args, with addresses of the caller's. */
+int grove_invocation_call(const grove_invocation *call, const grove_args *args);
+/* Calls it on the whole, result in call->out. */
+int grove_invocation_run(grove_invocation *call);
+/* Whether the class can be called so on this node: it has a kernel or eval for this precision. */
+bool grove_invocation_is_possible(const grove_node *node);
+/* Number `i` (parts apart) of an array. */
+double grove_invocation_number(const grove_invocation_array *array, int64_t i);
+/* "freq 2, source 0" of a cell of the iteration space; caller frees. */
+char *grove_invocation_place(const grove_invocation *call, const int64_t *index);
+/* The indices in the iteration space of output number `cell`; consumed axes have 0. */
+void grove_invocation_index(const grove_invocation *call, int64_t cell, int64_t *index);
+
+#endif

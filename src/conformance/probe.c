@@ -1,0 +1,94 @@
+/* The observation that classes under test look at: `observe` with data and flags. */
+#include "conformance/fixture.h"
+
+#include <string.h>
+
+/* Multiples of 1/64 below 16 in size, so that sums are exact; a seventh of them is flagged, and
+ * large. Baseline 2 is flagged altogether at time 1. */
+static uint64_t bits_of(const int64_t at[3], int element)
+{
+    return grove_random_bits(17, (uint64_t)at[0], (uint64_t)at[1], (uint64_t)at[2],
+                             (uint64_t)element);
+}
+
+static bool is_flagged(const int64_t at[3], int element)
+{
+    return (at[0] == 1 && at[1] == 2) || bits_of(at, element) % 7 == 0;
+}
+
+static void put_data(const int64_t at[3], int element, float number[2])
+{
+    uint64_t bits = bits_of(at, element) >> 20;
+    bool flagged = is_flagged(at, element);
+
+    number[0] = flagged ? 1e6F : (float)((double)(bits % 2048) - 1024) / 64;
+    number[1] = flagged ? -1e6F : (float)((double)(bits / 2048 % 2048) - 1024) / 64;
+}
+
+static const grove_class *observe_of(const grove_node *node)
+{
+    return grove_classes_find(node->tree->classes, "observe", NULL);
+}
+
+static int open_probe(grove_node *node)
+{
+    static const grove_form data = {.shape = GROVE_MATRIX,
+                                    .complex_ = true,
+                                    .precision = GROVE_PRECISION_SINGLE,
+                                    .unit = {.Jy = 1},
+                                    .flags = true};
+    static const grove_form weight = {.shape = GROVE_MATRIX, .precision = GROVE_PRECISION_SINGLE};
+    int code = observe_of(node)->open(node);
+
+    if (!code)
+        code = grove_node_add_member(node, "data", "time baseline freq", &data, NULL, "data");
+    if (!code)
+        code =
+            grove_node_add_member(node, "weight", "time baseline freq", &weight, NULL, "weights");
+    return code;
+}
+
+static int read_probe(const grove_node *node, void *run, const char *member, grove_array *out)
+{
+    bool weight = !strcmp(member, "weight");
+    float *to = out->data;
+
+    if (!weight && strcmp(member, "data") != 0)
+        return observe_of(node)->read(node, run, member, out);
+    for (int64_t i = 0; i < out->cells; i++) {
+        int64_t at[3], rest = i;
+        for (int d = 2; d >= 0; d--) {
+            at[d] = out->range[d].first + rest % out->range[d].count;
+            rest /= out->range[d].count;
+        }
+        if (out->flags)
+            out->flags[i] = 0;
+        for (int e = 0; e < 4; e++) {
+            if (weight)
+                to[4 * i + e] = (float)(bits_of(at, e) >> 44 & 255) / 64;
+            else
+                put_data(at, e, to + 8 * i + 2 * e);
+            if (out->flags && is_flagged(at, e))
+                out->flags[i] |= (unsigned char)(1 << e);
+        }
+    }
+    return 0;
+}
+
+int grove_probe_register(grove_classes *classes, grove_error *error)
+{
+    const grove_class *observe = grove_classes_find(classes, "observe", error);
+
+    if (!observe)
+        return grove_error_count(error)
+                   ? grove_error_code(error)
+                   : grove_fail(error, GROVE_MISSING,
+                                "the class 'observe', which tests of classes need, was not found; "
+                                "GROVE_PLUGIN_PATH or -p can name the folder that has it");
+    grove_class probe = *observe;
+    probe.name = "test_observation";
+    probe.doc = "An observation with data and flags, for tests of classes.";
+    probe.open = open_probe;
+    probe.read = read_probe;
+    return grove_classes_add(classes, &probe, error);
+}

@@ -1,0 +1,141 @@
+#include "run/phase.h"
+
+#include "base/memory.h"
+#include "run/state.h"
+
+#include <stdlib.h>
+
+/* ---- start and stop ---- */
+
+static void reach(const grove_node *node, bool *reached)
+{
+    if (reached[node->id])
+        return;
+    reached[node->id] = true;
+    for (int k = 0; k < node->input_count; k++)
+        if (node->inputs[k].node)
+            reach(node->inputs[k].node, reached);
+    if (node->leaf)
+        reach(node->leaf, reached);
+}
+
+static int start_node(grove_session *session, const grove_node *node)
+{
+    grove_class_call call;
+    void *run = NULL;
+
+    grove_class_call_begin(&call, session, node, true);
+    int code = grove_class_call_end(&call, node->class_->start(node, &run), "cannot start");
+    if (!code) {
+        session->runs[node->id] = run;
+        session->started[node->id] = true;
+    }
+    return code;
+}
+
+int grove_phase_start(grove_session *session, grove_node *const *roots, size_t count)
+{
+    const grove_tree *tree = session->tree;
+    bool *reached = grove_alloc((tree->node_count + 1) * sizeof(bool));
+    int code = 0;
+
+    for (size_t i = 0; i < count; i++)
+        reach(roots[i], reached);
+    for (size_t i = 0; i < tree->node_count && !code; i++) {
+        const grove_node *node = tree->nodes[i];
+        if (reached[node->id] && node->class_ && node->class_->start)
+            code = start_node(session, node);
+    }
+    free(reached);
+    return code;
+}
+
+void grove_phase_stop(grove_session *session)
+{
+    const grove_tree *tree = session->tree;
+
+    for (size_t i = tree->node_count; i-- > 0;) {
+        const grove_node *node = tree->nodes[i];
+        if (session->started[node->id] && node->class_->stop) {
+            grove_class_call call;
+            grove_class_call_begin(&call, session, node, true);
+            node->class_->stop(node, session->runs[node->id]);
+            grove_class_call_end(&call, 0, "");
+        }
+        session->started[node->id] = false;
+        session->runs[node->id] = NULL;
+    }
+}
+
+/* ---- actions ---- */
+
+static int call_action(grove_session *session, const grove_node *action,
+                       int (*phase)(const grove_node *node, void *run), const char *failure)
+{
+    grove_class_call call;
+
+    if (!phase)
+        return 0;
+    grove_class_call_begin(&call, session, action, true);
+    return grove_class_call_end(&call, phase(action, session->runs[action->id]), failure);
+}
+
+int grove_phase_begin(grove_session *session, size_t *begun)
+{
+    const grove_tree *tree = session->tree;
+    int code = 0;
+
+    for (*begun = 0; *begun < tree->action_count; ++*begun) {
+        const grove_node *action = tree->actions[*begun];
+        if ((code = call_action(session, action, action->class_->begin, "cannot begin")))
+            break;
+    }
+    return code;
+}
+
+static void abort_action(grove_session *session, const grove_node *action)
+{
+    if (!action->class_->abort)
+        return;
+    grove_class_call call;
+    grove_class_call_begin(&call, session, action, true);
+    action->class_->abort(action, session->runs[action->id]);
+    grove_class_call_end(&call, 0, "");
+}
+
+void grove_phase_abort(grove_session *session, size_t begun)
+{
+    for (size_t i = 0; i < begun; i++)
+        abort_action(session, session->tree->actions[i]);
+}
+
+/* One that cannot be put in place, prepared as it was: what comes after it is as it was before. */
+static void give_up(grove_session *session, size_t failed)
+{
+    const grove_tree *tree = session->tree;
+
+    for (size_t i = 0; i < failed; i++)
+        if (tree->actions[i]->class_->commit)
+            grove_warn_at(session->error, &tree->actions[i]->place,
+                          "%s: this output is complete all the same",
+                          tree->actions[i]->class_->name);
+    for (size_t i = failed; i < tree->action_count; i++)
+        abort_action(session, tree->actions[i]);
+}
+
+int grove_phase_commit(grove_session *session)
+{
+    const grove_tree *tree = session->tree;
+    int code = 0;
+
+    for (size_t i = 0; i < tree->action_count && !code; i++)
+        code = call_action(session, tree->actions[i], tree->actions[i]->class_->prepare,
+                           "cannot finish");
+    if (code)
+        grove_phase_abort(session, tree->action_count);
+    for (size_t i = 0; i < tree->action_count && !code; i++)
+        if ((code = call_action(session, tree->actions[i], tree->actions[i]->class_->commit,
+                                "cannot finish")))
+            give_up(session, i);
+    return code;
+}

@@ -1,0 +1,10 @@
+/* The handing of its input is none. */
+#include "plain.h"
+
+static const grove_input inputs[] = {
+    {"x", GROVE_VALUE_NUMBER, "any number", .handing = (grove_handing)17},
+    {0},
+};
+
+GROVE_CLASS(bad_handing) = {GROVE_CLASS_HEAD(bad_handing), PLAIN_TEXTS, .inputs = inputs,
+                            .kernel = &plain_kernel};

@@ -1,0 +1,4 @@
+/* Its flag rule is none. */
+#include "plain.h"
+
+GROVE_CLASS(bad_rule) = {GROVE_CLASS_HEAD(bad_rule), PLAIN, .flag_rule = (grove_flag_rule)9};

@@ -1,0 +1,9 @@
+/* Its option wants a vector that is too long. */
+#include "plain.h"
+
+static const grove_option options[] = {
+    {"list", GROVE_VALUE_NUMBER, "none", "numbers", .shapes = GROVE_VECTOR, .vector = 65},
+    {0},
+};
+
+GROVE_CLASS(bad_vector) = {GROVE_CLASS_HEAD(bad_vector), PLAIN, .options = options};

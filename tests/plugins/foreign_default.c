@@ -1,0 +1,9 @@
+/* A default that calls a class that there is not. */
+#include "plain.h"
+
+static const grove_option options[] = {
+    {"height", GROVE_VALUE_LENGTH, "tower(3)", "how high, m"},
+    {0},
+};
+
+GROVE_CLASS(foreign_default) = {GROVE_CLASS_HEAD(foreign_default), PLAIN, .options = options};

@@ -1,0 +1,5 @@
+/* A reduction that does not say which. */
+#include "plain.h"
+
+GROVE_CLASS(not_reducing) = {GROVE_CLASS_HEAD(not_reducing), PLAIN_TEXTS, .inputs = plain_inputs,
+                             .kind = GROVE_CLASS_REDUCTION};

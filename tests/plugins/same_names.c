@@ -1,0 +1,6 @@
+/* An input and an option have one name. */
+#include "plain.h"
+
+static const grove_option options[] = {{"x", GROVE_NUMBER, "1", "another"}, {0}};
+
+GROVE_CLASS(same_names) = {GROVE_CLASS_HEAD(same_names), PLAIN, .options = options};

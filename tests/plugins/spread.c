@@ -1,0 +1,47 @@
+/* Has no fault: its value has an axis of its own, of any name, along which it is x, 2x, 3x, ... */
+#include "plain.h"
+
+static const grove_option options[] = {
+    {"axis", GROVE_TEXT, "\"beam\"", "name of the axis"},
+    {"count", GROVE_INTEGER, "3", "how long it is"},
+    {0},
+};
+
+static int check(grove_node *node)
+{
+    grove_form form = {.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE};
+    int kind = grove_axis_kind(grove_node_text(node, "axis"));
+    grove_axis axis = {.name = grove_node_text(node, "axis"),
+                       .size = grove_node_integer(node, "count")};
+
+    grove_node_set_output(node, &form);
+    grove_node_set_state(node, &kind, sizeof(kind));
+    return grove_node_add_output_axis(node, &axis);
+}
+
+static int eval(const grove_call *call)
+{
+    const grove_args *args = call->args;
+    int kind, d;
+
+    memcpy(&kind, args->state.bytes, sizeof(kind));
+    d = grove_args_axis(args, kind);
+    if (d < 0)
+        return grove_node_fail(call->node, -1, "there is no axis of its own");
+    for (int64_t cell = 0; cell < grove_args_cells(args); cell++) {
+        int64_t index[GROVE_MAX_AXES], rest = cell;
+        for (int k = args->axes - 1; k >= 0; k--) {
+            index[k] = rest % args->size[k];
+            rest /= args->size[k];
+        }
+        *(double *)(void *)grove_view_at(&args->out, index, args->axes) =
+            (double)(args->origin[d] + index[d] + 1) *
+            *(const double *)(const void *)grove_view_at(&args->in[0], index, args->axes);
+    }
+    return 0;
+}
+
+GROVE_CLASS(spread) = {
+    GROVE_CLASS_HEAD(spread), PLAIN_TEXTS,  .inputs = plain_inputs,
+    .options = options,       .eval = eval, .check = check,
+};
