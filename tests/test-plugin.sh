@@ -143,6 +143,8 @@ breaks total.c 's/sum += x \* x/sum += x/' 'the relative difference is'
 breaks total.c 's/double sum = 0/double sum = (double)first/' 'FAIL all of the output is written, and nothing else: .* with 3 threads'
 breaks total.c 's/cell < last/cell < last - 1/' 'FAIL .*: .* is not written'
 
+breaks total.c 's/.handing = GROVE_AS_REAL}/.handing = GROVE_AS_REAL, .linear = GROVE_LINEAR}/' "FAIL inputs that are declared linear are: .* f(c x) is .* for 'x'"
+
 begin --leaf entries entries.c Makefile test.sh test.tree table.txt README.md
 check
 breaks entries.c 's/t->gain + out->range\[0\].first/t->gain/' 'FAIL members are read in any blocks: gain: the block entry 1 to 1 reads otherwise'
@@ -154,7 +156,32 @@ check
 breaks lines.c 's/remove(w->other);//' 'FAIL a run that fails leaves everything as it was: amplitude.txt.part: '
 breaks lines.c 's/w->values\[at\]/w->values[i]/' 'FAIL an action writes the same in any tiles: amplitude.txt '
 
+# ---- elements that change places, and flags that do not ----
+mkdir "$work/swap" && cd "$work/swap" || exit 99
+cat >swap.h <<'END'
+GROVE_CELL(swap)
+{
+    for (int e = 0; e < 4; e++)
+        GROVE_OUT_COMPLEX(c)[e] = GROVE_COMPLEXES(c, 0)[3 - e];
+}
+END
+cat >swap.c <<'END'
+#include <grove/plugin.h>
+#define GROVE_KERNEL_SOURCE "swap.h"
+#include <grove/kernel.h>
+static const grove_kernel kernel = GROVE_KERNEL(swap);
+static const grove_input inputs[] = {
+    {"x", GROVE_VALUE, "a matrix", .handing = GROVE_AS_COMPLEX, .shapes = GROVE_MATRIX}, {0}};
+GROVE_CLASS(swap) = {GROVE_CLASS_HEAD(swap), .doc = "Swaps.", .output_doc = "x", .group = "tests", .inputs = inputs,
+    .output = GROVE_FORM(.shape = GROVE_MATRIX, .complex_ = true), .kernel = &kernel, .example = "y = swap(obs.data / 1Jy)"};
+END
+${CC:-cc} -std=c17 -fPIC -shared -I. $(pkg-config --cflags grove) -o swap.so swap.c $(pkg-config --libs grove) -lm || fail 'swap'
+"$grove" test-node -p . swap --device cpu >log 2>&1 && { cat log; fail 'a flag rule that is too narrow'; }
+grep -q "^FAIL flags reach what a flagged element changes: y: element 3 changes with element 0 of 'x', whose flag does not reach it" log ||
+    { cat log; fail 'message for a flag rule that is too narrow'; }
+
 # ---- in the tree of a user ----
+cd "$work/lines" || exit 99
 cat >two.tree <<'END'
 option file = "a.txt" "where to"
 a = lines(sqrt(4), to=$file)
