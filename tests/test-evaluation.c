@@ -25,21 +25,22 @@ static int open_dial(grove_node *node)
     return grove_node_add_member(node, "gain", "", &form, NULL, "a number that changes");
 }
 
-static int read_dial(grove_node *node, const char *member, grove_array *out)
+static int read_dial(const grove_node *node, void *run, const char *member, grove_array *out)
 {
+    (void)run;
     (void)node;
     (void)member;
     dial_now += dial_slips;
-    if (out->form.precision == GROVE_PRECISION_DOUBLE)
+    if (out->form->precision == GROVE_PRECISION_DOUBLE)
         ((double *)out->data)[0] = dial_now, ((double *)out->data)[1] = -dial_now;
     else
         ((float *)out->data)[0] = (float)dial_now, ((float *)out->data)[1] = -(float)dial_now;
     return 0;
 }
 
-static const grove_class class_dial = {GROVE_CLASS_HEAD(dial),    .doc = "For tests.",
-                                       .flags = GROVE_CLASS_DATA, .object = GROVE_OBSERVATION,
-                                       .open = open_dial,         .read = read_dial};
+static const grove_class class_dial = {GROVE_CLASS_HEAD(dial),   .doc = "For tests.",
+                                       .kind = GROVE_CLASS_DATA, .object = "observation",
+                                       .open = open_dial,        .read = read_dial};
 
 static void piece(void *context, int64_t first, int64_t last)
 {
@@ -367,30 +368,35 @@ END_TEST
 
 /* ---- faults that are reported, but not returned ---- */
 
-static int report(grove_node *node)
+static int report(const grove_node *node, void *run)
 {
+    (void)run;
     grove_node_fail(node, -5, "said, not returned");
     return 0;
 }
 
-static int write_and_report(grove_node *node, const grove_array *inputs, int count)
+static int write_and_report(const grove_node *node, void *run, const grove_array *const *inputs,
+                            int count)
 {
     (void)inputs;
     (void)count;
-    return report(node);
+    return report(node, run);
 }
 
-static int write_nothing(grove_node *node, const grove_array *inputs, int count)
+static int write_nothing(const grove_node *node, void *run, const grove_array *const *inputs,
+                         int count)
 {
     (void)node;
+    (void)run;
     (void)inputs;
     (void)count;
     return 0;
 }
 
-static int succeed(grove_node *node)
+static int succeed(const grove_node *node, void *run)
 {
     (void)node;
+    (void)run;
     return 0;
 }
 
@@ -400,11 +406,11 @@ START_TEST(what_is_reported_fails)
                                          {0}};
     grove_session_options options = {.threads = 3, .serial = _i % 2};
     grove_class says = {GROVE_CLASS_HEAD(says), .doc = "For tests.", .inputs = inputs,
-                        .flags = GROVE_CLASS_ACTION};
+                        .kind = GROVE_CLASS_ACTION};
 
     says.begin = _i / 2 == 0 ? report : succeed;
     says.write = _i / 2 == 1 ? write_and_report : write_nothing;
-    says.finish = _i / 2 == 2 ? report : succeed;
+    says.prepare = _i / 2 == 2 ? report : succeed;
     loud_in_pool = _i / 2 == 3;
     ck_assert_int_eq(grove_classes_add(now.classes, &says, now.error), 0);
     session_test_tree("w = says(loud(o.data))");

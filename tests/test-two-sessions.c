@@ -22,8 +22,9 @@ static int open_serial(grove_node *node)
     return grove_node_add_member(node, "number", "", &form, NULL, "a number");
 }
 
-static int read_serial(grove_node *node, const char *member, grove_array *out)
+static int read_serial(const grove_node *node, void *run, const char *member, grove_array *out)
 {
+    (void)run;
     (void)node;
     (void)member;
     int many = __atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST);
@@ -37,16 +38,14 @@ static int read_serial(grove_node *node, const char *member, grove_array *out)
     return 0;
 }
 
-static const grove_class class_serial = {GROVE_CLASS_HEAD(serial),
-                                         .doc = "For tests.",
-                                         .flags = GROVE_CLASS_DATA | GROVE_CLASS_SERIAL_IO,
-                                         .object = GROVE_OBSERVATION,
-                                         .open = open_serial,
-                                         .read = read_serial};
+static const grove_class class_serial = {
+    GROVE_CLASS_HEAD(serial), .doc = "For tests.", .kind = GROVE_CLASS_DATA, .serial_io = true,
+    .object = "observation",  .open = open_serial, .read = read_serial};
 
 /* Each third read fails, in whatever session. */
-static int read_moody(grove_node *node, const char *member, grove_array *out)
+static int read_moody(const grove_node *node, void *run, const char *member, grove_array *out)
 {
+    (void)run;
     (void)member;
     if (__atomic_add_fetch(&reads, 1, __ATOMIC_SEQ_CST) % 3 == 0)
         return grove_node_fail(node, -5, "not now");
@@ -54,9 +53,9 @@ static int read_moody(grove_node *node, const char *member, grove_array *out)
     return 0;
 }
 
-static const grove_class class_moody = {GROVE_CLASS_HEAD(moody),   .doc = "For tests.",
-                                        .flags = GROVE_CLASS_DATA, .object = GROVE_OBSERVATION,
-                                        .open = open_serial,       .read = read_moody};
+static const grove_class class_moody = {GROVE_CLASS_HEAD(moody),  .doc = "For tests.",
+                                        .kind = GROVE_CLASS_DATA, .object = "observation",
+                                        .open = open_serial,      .read = read_moody};
 
 static void setup(void)
 {

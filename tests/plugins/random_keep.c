@@ -4,20 +4,33 @@
 #include "tests/random-tree-data.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const grove_input inputs[] = {
     {"x", GROVE_VALUE, "what is written", .shapes = GROVE_ANY_SHAPE}, {0}};
 static const grove_option options[] = {{"to", GROVE_TEXT, NULL, "path of the file"}, {0}};
 
-static int begin(grove_node *node)
+/* The run keeps the open file behind a pointer of its own. */
+static int start(const grove_node *node, void **run)
 {
-    FILE *file = fopen(grove_node_text(node, "to"), "wb");
+    (void)node;
+    *run = calloc(1, sizeof(FILE *));
+    return *run ? 0 : -5;
+}
 
-    if (!file)
-        return grove_node_fail(node, -5, "cannot write");
-    grove_node_set_user(node, file);
-    return 0;
+static void stop(const grove_node *node, void *run)
+{
+    (void)node;
+    free(run);
+}
+
+static int begin(const grove_node *node, void *run)
+{
+    FILE **file = run;
+
+    *file = fopen(grove_node_text(node, "to"), "wb");
+    return *file ? 0 : grove_node_fail(node, -5, "cannot write");
 }
 
 /* Its place among the axes of random_axis. */
@@ -30,13 +43,16 @@ static int place_of(const grove_axis *axis)
 
 static double number_at(const grove_array *in, int64_t i)
 {
-    return in->form.precision == GROVE_PRECISION_DOUBLE ? ((const double *)in->data)[i]
-                                                        : (double)((const float *)in->data)[i];
+    return in->form->precision == GROVE_PRECISION_DOUBLE ? ((const double *)in->data)[i]
+                                                         : (double)((const float *)in->data)[i];
 }
 
-static int write_numbers(grove_node *node, const grove_array *in, int count)
+static int write_numbers(const grove_node *node, void *run, const grove_array *const *inputs,
+                         int count)
 {
-    int parts = in->form.complex_ ? 2 : 1;
+    const grove_array *in = inputs[0];
+    FILE **file = run;
+    int parts = in->form->complex_ ? 2 : 1;
 
     for (int64_t cell = 0; cell < in->cells && count; cell++) {
         random_record record = {{0}, 0, 0, 0, 0};
@@ -52,26 +68,30 @@ static int write_numbers(grove_node *node, const grove_array *in, int count)
             record.flag = in->flags ? in->flags[cell] >> e & 1 : 0;
             record.re = number_at(in, at);
             record.im = parts == 2 ? number_at(in, at + 1) : 0;
-            if (fwrite(&record, sizeof(record), 1, grove_node_user(node)) != 1)
+            if (fwrite(&record, sizeof(record), 1, *file) != 1)
                 return grove_node_fail(node, -5, "cannot write");
         }
     }
     return 0;
 }
 
-static int finish(grove_node *node)
+static int prepare(const grove_node *node, void *run)
 {
-    int code = fclose(grove_node_user(node));
+    FILE **file = run;
+    int code = fclose(*file);
 
-    grove_node_set_user(node, NULL);
+    *file = NULL;
     return code ? grove_node_fail(node, -5, "cannot write") : 0;
 }
 
-static void abort_writing(grove_node *node)
+static void abort_writing(const grove_node *node, void *run)
 {
-    if (grove_node_user(node))
-        fclose(grove_node_user(node));
-    grove_node_set_user(node, NULL);
+    FILE **file = run;
+
+    (void)node;
+    if (*file)
+        fclose(*file);
+    *file = NULL;
 }
 
 GROVE_CLASS(random_keep) = {
@@ -81,10 +101,12 @@ GROVE_CLASS(random_keep) = {
     .group = "tests",
     .inputs = inputs,
     .options = options,
-    .flags = GROVE_CLASS_ACTION,
+    .kind = GROVE_CLASS_ACTION,
+    .start = start,
+    .stop = stop,
     .begin = begin,
     .write = write_numbers,
-    .finish = finish,
+    .prepare = prepare,
     .abort = abort_writing,
     .example = "random_keep(x, to=\"x.bin\")",
 };

@@ -63,7 +63,7 @@ static inline int members_add(grove_node *node, int64_t seed, const random_membe
 static inline void members_read(int64_t seed, int flagging, const random_member *members,
                                 const char *name, grove_array *out)
 {
-    int m = 0, parts = out->form.complex_ ? 2 : 1;
+    int m = 0, parts = out->form->complex_ ? 2 : 1;
     int64_t n = 0;
 
     while (strcmp(members[m].name, name) != 0)
@@ -79,7 +79,7 @@ static inline void members_read(int64_t seed, int flagging, const random_member 
         for (int e = 0; e < out->elements; e++) {
             bool bad = members[m].flags && random_flagged(seed, flagging, m, cell, out->axes, e);
             for (int k = 0; k < parts; k++)
-                members_put(out->data, out->form.precision != GROVE_PRECISION_DOUBLE, n++,
+                members_put(out->data, out->form->precision != GROVE_PRECISION_DOUBLE, n++,
                             bad ? NAN : random_number(seed, m, cell, e, k));
             if (bad && out->flags)
                 out->flags[i] |= (unsigned char)(1 << e);

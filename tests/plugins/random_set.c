@@ -195,8 +195,9 @@ static int open_set(grove_node *node)
     return code ? code : members_add(node, s->seed, random_set_members, RANDOM_SET_MEMBERS);
 }
 
-static int read_set(grove_node *node, const char *member, grove_array *out)
+static int read_set(const grove_node *node, void *run, const char *member, grove_array *out)
 {
+    (void)run;
     const set *s = grove_node_user(node);
 
     members_read(s->seed, s->flagging, random_set_members, member, out);
@@ -215,8 +216,8 @@ GROVE_CLASS(random_set) = {
     .output_doc = "an observation",
     .group = "tests",
     .options = options,
-    .flags = GROVE_CLASS_DATA,
-    .object = GROVE_OBSERVATION,
+    .kind = GROVE_CLASS_DATA,
+    .object = "observation",
     .open = open_set,
     .read = read_set,
     .close = close_set,

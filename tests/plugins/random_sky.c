@@ -81,8 +81,9 @@ static int open_sky(grove_node *node)
     return code ? code : members_add(node, seed, random_sky_members, RANDOM_SKY_MEMBERS);
 }
 
-static int read_sky(grove_node *node, const char *member, grove_array *out)
+static int read_sky(const grove_node *node, void *run, const char *member, grove_array *out)
 {
+    (void)run;
     members_read(grove_node_integer(node, "seed"), (int)grove_node_integer(node, "flagging"),
                  random_sky_members, member, out);
     return 0;
@@ -94,8 +95,8 @@ GROVE_CLASS(random_sky) = {
     .output_doc = "a sky model",
     .group = "tests",
     .options = options,
-    .flags = GROVE_CLASS_DATA,
-    .object = GROVE_SKY,
+    .kind = GROVE_CLASS_DATA,
+    .object = "sky",
     .open = open_sky,
     .read = read_sky,
     .example = "S = random_sky(seed=1, sources=3)",
