@@ -170,6 +170,7 @@ int grove_invocation_begin(grove_fixture *fixture, grove_node *node, bool double
     call->out.data = grove_alloc(bytes_of(&call->out) + 1);
     args->out = view_of(&call->out, args, call->space, 0, false);
     memcpy(args->state.bytes, node->state, sizeof(args->state.bytes));
+    args->table = node->table;
     call->threads = grove_threads_new(threads);
     if (!code && node->class_->start)
         code = node->class_->start(node, &call->run);

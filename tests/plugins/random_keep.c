@@ -47,10 +47,10 @@ static double number_at(const grove_array *in, int64_t i)
                                                          : (double)((const float *)in->data)[i];
 }
 
-static int write_numbers(const grove_node *node, void *run, const grove_array *const *inputs,
+static int write_numbers(const grove_node *node, void *run, const grove_array *const *arrays,
                          int count)
 {
-    const grove_array *in = inputs[0];
+    const grove_array *in = arrays[0];
     FILE **file = run;
     int parts = in->form->complex_ ? 2 : 1;
 
