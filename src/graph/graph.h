@@ -58,7 +58,7 @@ typedef struct {
 struct grove_node {
     grove_node_kind kind;
     const grove_class *class_; /* NULL for members, constants, casts */
-    const char *name;          /* given in the tree file, or made up ("multiply#7") */
+    const char *name;          /* given in the tree file, or generated ("multiply#7") */
     grove_place place;
     grove_tree *tree;
     int id; /* position in the tree's list: inputs come before their users */

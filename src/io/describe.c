@@ -39,20 +39,20 @@ static void add_baselines(grove_text *text, const grove_layout *layout)
 static char *describe_layout(const grove_layout *layout)
 {
     grove_text text = {0};
-    double least = INFINITY, most = 0;
+    double min = INFINITY, max = 0;
 
     grove_text_add(&text, "antenna layout: %s, %d station%s\n", layout->name, layout->count,
                    layout->count == 1 ? "" : "s");
     add_baselines(&text, layout);
     for (int k = 0; k < layout->count; k++) {
         double diameter = layout->stations[k].diameter;
-        least = diameter < least ? diameter : least;
-        most = diameter > most ? diameter : most;
+        min = diameter < min ? diameter : min;
+        max = diameter > max ? diameter : max;
     }
-    if (least > 0 && least == most)
-        grove_text_add(&text, "dishes: %g m\n", most);
-    else if (most > 0)
-        grove_text_add(&text, "dishes: %g to %g m\n", least, most);
+    if (min > 0 && min == max)
+        grove_text_add(&text, "dishes: %g m\n", max);
+    else if (max > 0)
+        grove_text_add(&text, "dishes: %g to %g m\n", min, max);
     for (int k = 0; k < layout->count; k++) {
         const grove_station *s = &layout->stations[k];
         grove_text_add(&text, "  %-12s %15.3f %15.3f %15.3f\n", s->name, s->position[0],

@@ -25,7 +25,7 @@ extern "C" {
 
 namespace grove
 {
-void give_up_claim(const std::string &name);
+void release_name(const std::string &name);
 }
 
 struct grove_ms {
@@ -43,11 +43,11 @@ struct grove_ms {
     bool broken = false;
     bool settled = false; // all is written; a set that was made is closed
 
-    std::string claim; // see grove::claim
+    std::string reserved; // see grove::reserve_name
 
     ~grove_ms()
     {
-        grove::give_up_claim(claim);
+        grove::release_name(reserved);
         grove_ms_layout_free(layout);
     }
 };
@@ -78,7 +78,7 @@ std::string old_name(const std::string &column);
 // does not write itself, or the one that is its own.
 void recover(casacore::Table &table, const std::string &own);
 // Makes the column known as being written, until the handle goes; false when it was already.
-bool claim(grove_ms *ms, const std::string &column);
+bool reserve_name(grove_ms *ms, const std::string &column);
 } // namespace grove
 
 #endif

@@ -78,17 +78,17 @@ void recover(Table &table, const std::string &own)
             table.removeColumn(name);
 }
 
-bool claim(grove_ms *ms, const std::string &column)
+bool reserve_name(grove_ms *ms, const std::string &column)
 {
     std::lock_guard<std::mutex> guard(writing_lock);
     std::string name = writing_name(ms->table, column);
     if (!writing.insert(name).second)
         return false;
-    ms->claim = name;
+    ms->reserved = name;
     return true;
 }
 
-void give_up_claim(const std::string &name)
+void release_name(const std::string &name)
 {
     std::lock_guard<std::mutex> guard(writing_lock);
     writing.erase(name);
@@ -295,7 +295,7 @@ extern "C" int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode 
                                           std::max(Int64(1), Int64(1 << 20) / row)));
         if (check_space(ms, error))
             return int(GROVE_IO);
-        if (!grove::claim(ms, column))
+        if (!grove::reserve_name(ms, column))
             return grove_fail(error, GROVE_INVALID,
                               "%s: column %s is being written already; write another column",
                               ms->path.c_str(), column);

@@ -1,5 +1,5 @@
 /* The walk through the tiles of a program: which steps a tile needs, in what order their values
- * are made, which are kept, read ahead, held until they are written, and let go.
+ * are made, which are kept, read ahead, held until they are written, and released.
  *
  * run/ walks with numbers, memory.c with sizes: what a value is, and how it is made, are theirs. */
 #ifndef GROVE_PLAN_WALK_H
@@ -62,16 +62,16 @@ void grove_walk_free(grove_walk *walk);
 
 /* Prepares, and begins to read, what the tile's steps may read ahead. */
 int grove_walk_read_ahead(grove_walk *walk, const grove_tile *tile);
-/* To a tile: what its flight held is let go; what was read ahead for it is there, and that for the
- * next (NULL: there is none) is read. */
+/* To a tile: what its flight held is released; what was read ahead for it is there, and that for
+ * the next (NULL: there is none) is read. */
 int grove_walk_begin(grove_walk *walk, const grove_tile *tile, const grove_tile *next);
-/* Makes what the tile needs, in order, and lets go of what is not used any more. */
+/* Makes what the tile needs, in order, and releases what is not used any more. */
 int grove_walk_evaluate(grove_walk *walk);
 /* The tile is done. */
 void grove_walk_end(grove_walk *walk);
 
 /* For `make`. A loop over chunks of the step's inputs, from cell `first` on: its steps are made;
- * then, when they were used, let go. */
+ * then, when they were used, released. */
 int grove_walk_body(grove_walk *walk, int step, int64_t first);
 void grove_walk_end_body(grove_walk *walk, int step);
 /* What was read ahead for the step, or NULL; the caller's. */
@@ -79,11 +79,11 @@ void *grove_walk_take_ready(grove_walk *walk, int step);
 /* Holds a value until the present tile is written; takes over the reference. */
 void grove_walk_hold(grove_walk *walk, void *value);
 
-/* Lets go of all that flight number `k` holds. */
+/* Releases all that flight number `k` holds. */
 void grove_walk_drop_flight(grove_walk *walk, int k);
-/* After an error: lets go of everything but what is kept. */
+/* After an error: releases everything but what is kept. */
 void grove_walk_drop(grove_walk *walk);
-/* Lets go of what is kept: all, or (the tiles are smaller now) what depends on the tile. */
+/* Releases what is kept: all, or (the tiles are smaller now) what depends on the tile. */
 void grove_walk_forget(grove_walk *walk, bool all);
 
 /* The ranges of a step in the present tile and chunks. */

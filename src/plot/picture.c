@@ -70,17 +70,18 @@ static void project(const grove_station *stations, int count, double *east, doub
     }
 }
 
-static void baseline_range(const grove_station *stations, int count, double *least, double *most)
+static void baseline_range(const grove_station *stations, int count, double *shortest,
+                           double *longest)
 {
-    *least = INFINITY;
-    *most = 0;
+    *shortest = INFINITY;
+    *longest = 0;
     for (int p = 0; p < count; p++)
         for (int q = p + 1; q < count; q++) {
             const double *a = stations[p].position, *b = stations[q].position;
             double length = sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) +
                                  (a[2] - b[2]) * (a[2] - b[2]));
-            *least = fmin(*least, length);
-            *most = fmax(*most, length);
+            *shortest = fmin(*shortest, length);
+            *longest = fmax(*longest, length);
         }
 }
 
@@ -104,7 +105,8 @@ static int draw_stations(const double *east, const double *north, int count, dou
 int grove_picture_layout(const grove_station *stations, int count, const char *name, const char *to,
                          grove_error *error)
 {
-    double *east = grove_try_alloc((size_t)count, 2 * sizeof(double)), extent = 0, least, most;
+    double *east = grove_try_alloc((size_t)count, 2 * sizeof(double)), extent = 0, shortest,
+           longest;
 
     if (!east)
         return grove_fail(error, GROVE_NO_MEMORY, "%s: no memory for %d stations", name, count);
@@ -115,10 +117,10 @@ int grove_picture_layout(const grove_station *stations, int count, const char *n
     double unit = extent > 2000 ? 1000 : 1;
     for (int k = 0; k < 2 * count; k++)
         east[k] /= unit;
-    baseline_range(stations, count, &least, &most);
+    baseline_range(stations, count, &shortest, &longest);
     char *title = grove_format("%s: antenna layout", name);
     char *subtitle = count > 1 ? grove_format("%d stations, baselines %.3g m to %.3g km", count,
-                                              least, most * 1e-3)
+                                              shortest, longest * 1e-3)
                                : grove_strdup("1 station");
     int code = draw_stations(east, north, count, unit, title, subtitle, to, error);
     free(title);

@@ -22,8 +22,8 @@ void grove_scale_fit(grove_scale *scale, double low, double high, double room)
     low = fmin(most, fmax(-most, low));
     high = fmin(most, fmax(-most, high));
     /* A range that the numbers themselves hardly resolve counts as one number. */
-    double least = fmax(1e-290, 1e-12 * fmax(fabs(low), fabs(high)));
-    if (high - low <= least) {
+    double lowest = fmax(1e-290, 1e-12 * fmax(fabs(low), fabs(high)));
+    if (high - low <= lowest) {
         double half = !logarithmic && fabs(low) > 1e-280 ? 0.5 * fabs(low) : 0.5;
         low -= half;
         high += half;
@@ -58,21 +58,21 @@ static grove_tick *add(grove_ticks *ticks, const grove_scale *scale, double numb
     return tick;
 }
 
-/* The first of steps[] (ascending) that is not below `least`, or the last. */
-static double round_step(double least, const double *steps, size_t count)
+/* The first of steps[] (ascending) that is not below `lowest`, or the last. */
+static double round_step(double lowest, const double *steps, size_t count)
 {
     for (size_t k = 0; k < count; k++)
-        if (steps[k] >= least)
+        if (steps[k] >= lowest)
             return steps[k];
     return steps[count - 1];
 }
 
-static double decimal_step(double least)
+static double decimal_step(double lowest)
 {
     static const double steps[] = {1, 2, 5, 10};
-    double power = pow(10, floor(log10(least)));
+    double power = pow(10, floor(log10(lowest)));
 
-    return power * round_step(least / power * (1 - 1e-9), steps, 4);
+    return power * round_step(lowest / power * (1 - 1e-9), steps, 4);
 }
 
 /* "10" and an exponent above the line. */
@@ -156,13 +156,13 @@ static void clock_ticks(grove_ticks *ticks, const grove_scale *scale, double spa
 {
     static const double steps[] = {1,   2,   5,    10,   15,   30,    60,    120,   300,
                                    600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400};
-    double least = (scale->high - scale->low) * fmax(spacing, 60) / fabs(scale->to - scale->from);
+    double lowest = (scale->high - scale->low) * fmax(spacing, 60) / fabs(scale->to - scale->from);
 
-    if (least < 0.5 || least > 86400) {
+    if (lowest < 0.5 || lowest > 86400) {
         linear_ticks(ticks, scale, spacing);
         return;
     }
-    double step = round_step(least, steps, sizeof steps / sizeof *steps);
+    double step = round_step(lowest, steps, sizeof steps / sizeof *steps);
     double first = ceil(scale->low / step - 1e-6);
     for (int k = 0; k < GROVE_MAX_TICKS; k++) {
         double number = (first + k) * step;

@@ -144,7 +144,7 @@ static void print_sums(grove_text *text, const grove_counters *c)
     grove_text_add(text, "\nreading and writing %s beside it, of which writing %s\n",
                    grove_show_seconds(a, c->io_seconds), grove_show_seconds(b, c->write_seconds));
     grove_text_add(text,
-                   "%llu evaluations in %lld tiles; cache: %llu hits, %llu misses, %llu let go, "
+                   "%llu evaluations in %lld tiles; cache: %llu hits, %llu misses, %llu evicted, "
                    "%s kept; at most %s of values\n",
                    (unsigned long long)c->evaluations, (long long)c->tiles,
                    (unsigned long long)c->hits, (unsigned long long)c->misses,

@@ -13,8 +13,8 @@ typedef struct {
     double seconds;
 } entry;
 
-/* Open addressing with linear probing. `age` is the worth of what was last let go: what is not used
- * again sinks below newcomers as it rises (the ageing of GreedyDual, Cao & Irani 1997). */
+/* Open addressing with linear probing. `age` is the worth of the last value dropped: what is not
+ * used again sinks below newcomers as it rises (the ageing of GreedyDual, Cao & Irani 1997). */
 struct grove_cache {
     entry *slots;
     size_t capacity, count; /* capacity: a power of two */
@@ -99,7 +99,7 @@ static void take_out(grove_cache *cache, size_t hole)
     memset(&cache->slots[hole], 0, sizeof(entry));
 }
 
-/* Whose going frees memory: any, on the host that of numbers, or at least that of flags. */
+/* Whose going frees memory: any, on the host that of numbers, or at lowest that of flags. */
 typedef enum { ANYWHERE, NUMBERS_HERE, FLAGS_HERE } hold;
 
 static uint64_t held(const entry *e, hold what)
@@ -111,21 +111,21 @@ static uint64_t held(const entry *e, hold what)
     return e->bytes;
 }
 
-/* Lets go of the value worth least of those that hold something; how many bytes that was. */
+/* Drops the value of lowest worth among those that hold something; how many bytes that was. */
 static uint64_t evict(grove_cache *cache, hold what)
 {
-    size_t least = cache->capacity;
+    size_t lowest = cache->capacity;
 
     for (size_t i = 0; i < cache->capacity; i++)
         if (cache->slots[i].value && held(&cache->slots[i], what) &&
-            (least == cache->capacity || cache->slots[i].worth < cache->slots[least].worth))
-            least = i;
-    if (least == cache->capacity)
+            (lowest == cache->capacity || cache->slots[i].worth < cache->slots[lowest].worth))
+            lowest = i;
+    if (lowest == cache->capacity)
         return 0;
-    uint64_t bytes = held(&cache->slots[least], what);
-    cache->age = cache->slots[least].worth;
+    uint64_t bytes = held(&cache->slots[lowest], what);
+    cache->age = cache->slots[lowest].worth;
     cache->counters.evictions++;
-    take_out(cache, least);
+    take_out(cache, lowest);
     return bytes;
 }
 
@@ -147,18 +147,18 @@ static bool shrink_on(grove_cache *cache, grove_device *device, uint64_t bytes)
     uint64_t gone = 0;
 
     while (gone < bytes) {
-        size_t least = cache->capacity;
+        size_t lowest = cache->capacity;
         for (size_t i = 0; i < cache->capacity; i++) {
             const entry *e = &cache->slots[i];
             if (e->value && e->value->references == 1 && grove_buffer_is_sole(e->value->data) &&
                 grove_buffer_is_on(e->value->data, device) &&
-                (least == cache->capacity || e->worth < cache->slots[least].worth))
-                least = i;
+                (lowest == cache->capacity || e->worth < cache->slots[lowest].worth))
+                lowest = i;
         }
-        if (least == cache->capacity)
+        if (lowest == cache->capacity)
             break;
-        gone += grove_buffer_bytes(cache->slots[least].value->data);
-        drop_from(cache, least, device);
+        gone += grove_buffer_bytes(cache->slots[lowest].value->data);
+        drop_from(cache, lowest, device);
     }
     return gone > 0;
 }

@@ -14,13 +14,13 @@ void grove_cache_free(grove_cache *cache);
 grove_hash grove_cache_key(grove_hash node, const grove_range *range, int axes);
 /* A reference the caller drops, or NULL. */
 grove_value *grove_cache_find(grove_cache *cache, grove_hash key);
-/* Keeps `value` of the node with key `node`, which took `seconds` to compute; what is least worth
- * its bytes leaves. */
+/* Keeps `value` of the node with key `node`, which took `seconds` to compute. Where the budget is
+ * exceeded, values of lowest worth leave. */
 void grove_cache_put(grove_cache *cache, grove_hash key, grove_hash node, grove_value *value,
                      double seconds);
-/* Lets go of all values of a node. */
+/* Drops all values of a node. */
 void grove_cache_forget(grove_cache *cache, grove_hash node);
-/* Lets go of values worth least until `bytes` are free, or nothing is left, on the host (device
+/* Drops values of lowest worth until `bytes` are free, or nothing is left, on the host (device
  * NULL) or on a device; true if any went. A device keeps what others use, and only gives up its
  * copy of what the host has too; the host keeps what only a device has. */
 bool grove_cache_shrink(grove_cache *cache, grove_device *device, uint64_t bytes);

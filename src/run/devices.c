@@ -175,7 +175,7 @@ void grove_devices_halve_budget(grove_session *session)
     session->parted = true;
     session->budget /= 2;
     if (session->budget < SMALLEST / 2) {
-        session->resigned = true;
+        session->host_only = true;
         session->budget = session->memory;
     }
 }

@@ -50,7 +50,7 @@ int grove_session_schedule(grove_session *session, grove_node *const *nodes, siz
               "not fit",
               session->device->name, grove_show_bytes(want, (double)needed),
               grove_show_bytes(have, 0.9 * (double)session->budget));
-    session->fallen_back = session->resigned = true;
+    session->fallen_back = session->host_only = true;
     session->budget = session->memory;
     return grove_session_schedule(session, nodes, count, range, ranges, schedule);
 }

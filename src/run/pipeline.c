@@ -244,7 +244,7 @@ static int run_tile(grove_pipeline *line, const grove_tile *next)
     if (!code && grove_interrupted())
         code = GROVE_INTERRUPTED;
     if (!code) {
-        session->may_yield = !line->small && !session->resigned;
+        session->may_yield = !line->small && !session->host_only;
         code = grove_walk_evaluate(walk);
         session->may_yield = false;
     }

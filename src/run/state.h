@@ -58,7 +58,7 @@ struct grove_session {
     uint64_t memory;            /* bytes for values on the host */
     uint64_t budget;            /* bytes for those of a pass, wherever they lie */
     bool may_yield;             /* the present tile may be given up for a smaller one */
-    bool resigned;              /* no tile is small enough for the devices */
+    bool host_only;             /* no tile is small enough for the devices */
     bool parted;                /* devices have parts of members' data, as tiles need them */
     bool checks;                /* what is found kept or cached is computed again, and compared */
     int64_t generation;         /* of leaves' content, raised when that is not known */

@@ -36,7 +36,7 @@ void *grove_run_find(grove_walk *walk, int step);
 void grove_run_hit(grove_walk *walk, int step);
 int grove_run_check(grove_walk *walk, int step, void *found, void *made);
 
-/* A loop over chunks, from `first` on: its steps are computed, then let go of. */
+/* A loop over chunks, from `first` on: its steps are computed, then released. */
 int grove_run_body(grove_run *run, const grove_step *step, int64_t first);
 void grove_run_end_body(grove_run *run, const grove_step *step);
 /* The present chunk of the step's loop. */
