@@ -26,6 +26,13 @@ static inline int form_elements(const grove_form *form)
     return form->shape == GROVE_VECTOR ? form->vector : form->shape;
 }
 
+/* A check: the result is of the form of input 0. */
+static inline int form_keep(grove_node *node)
+{
+    grove_node_set_output(node, grove_node_input_form(node, 0));
+    return 0;
+}
+
 /* The number nought, which has any unit. */
 static inline bool form_is_zero(const grove_node *node, int k)
 {

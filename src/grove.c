@@ -84,12 +84,15 @@ const char *const *grove_library_classes(grove_library *library, size_t *count)
     return grove_classes_names(library->classes, count);
 }
 
-/* Without any class every name in a tree would be unknown: say what is really wrong. */
+/* Without its class a name in a tree would be unknown: say what is really wrong. */
 int grove_library_ready(const grove_library *library, grove_error *error)
 {
+    const char *fault = grove_classes_fault(library->classes);
     grove_text text = {0};
     size_t count;
 
+    if (fault)
+        return grove_fail(error, GROVE_INVALID, "%s", fault);
     grove_classes_names(library->classes, &count);
     if (count)
         return 0;

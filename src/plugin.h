@@ -8,8 +8,9 @@
  *         .inputs = inputs, .options = options, .kernel = &kernel, .check = check,
  *     };
  *
- * It is checked before any code of the plugin runs; plugins are never unloaded and have no
- * constructors. */
+ * A module may have several classes, where a file classes.index beside it says so: lines
+ * "CLASS MODULE". A descriptor is checked before any code of the plugin runs; plugins are never
+ * unloaded and have no constructors. */
 #ifndef GROVE_PLUGIN_H
 #define GROVE_PLUGIN_H
 

@@ -34,7 +34,7 @@ LD_LIBRARY_PATH=$(variable libdir)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 GROVE_PLUGIN_PATH=$(variable nodedir) GROVE_TREE_PATH=$(variable treedir)
 GROVE_DATA_PATH=$(dirname "$(variable arraydir)")
 export LD_LIBRARY_PATH GROVE_PLUGIN_PATH GROVE_TREE_PATH GROVE_DATA_PATH
-for file in "$GROVE_PLUGIN_PATH/add.so" "$GROVE_TREE_PATH/simulate.tree" "$GROVE_DATA_PATH/arrays/vla-c.array"; do
+for file in "$GROVE_PLUGIN_PATH/classes.index" "$GROVE_TREE_PATH/simulate.tree" "$GROVE_DATA_PATH/arrays/vla-c.array"; do
     [ -f "$file" ] || fail "$file was not installed"
 done
 [ "$("$grove" version)" = "grove $(pkg-config --modversion grove)" ] || fail 'the versions of grove and grove.pc differ'

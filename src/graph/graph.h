@@ -174,7 +174,9 @@ int grove_node_verdict(const grove_node *node, const grove_error *error, size_t 
  * what the actions reach and numbers the nodes so that inputs come before users. */
 int grove_tree_finish(grove_tree *tree);
 
-/* Classes. A library of loaded classes; folders are searched in order for NAME.so. */
+/* Classes. A library of loaded classes; folders are searched in order: their index
+ * (graph/class_index.h) says which module has a class, and modules that it does not name have one
+ * class, of their own name. */
 /* `folders`: NULL-terminated; NULL: GROVE_PLUGIN_PATH and the installed folder. */
 grove_classes *grove_classes_new(const char *const *folders);
 void grove_classes_free(grove_classes *classes); /* plugins stay loaded */
@@ -183,9 +185,11 @@ void grove_classes_free(grove_classes *classes); /* plugins stay loaded */
 const grove_class *grove_classes_find(grove_classes *classes, const char *name, grove_error *error);
 /* Registers a class that is compiled in (tests, embedding programs); found before any module. */
 int grove_classes_add(grove_classes *classes, const grove_class *class_, grove_error *error);
-/* Names of all modules found, sorted; NULL-terminated; owned by `classes`. */
+/* Names of all classes found, sorted; NULL-terminated; owned by `classes`. */
 const char *const *grove_classes_names(grove_classes *classes, size_t *count);
 const char *grove_classes_path(grove_classes *classes, const char *name); /* of the module */
+/* What is wrong with the index of a folder; NULL: nothing. Owned by `classes`. */
+const char *grove_classes_fault(const grove_classes *classes);
 /* A copy of a descriptor, its inputs and options, with fields that the plugin does not know 0; NULL
  * with a message where it does not fit: another ABI, texts that are missing, numbers that mean
  * nothing. */

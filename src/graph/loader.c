@@ -1,6 +1,8 @@
 /* Classes by name: modules opened when first asked for, and never closed. */
 #include "graph/graph.h"
 
+#include "graph/class_index.h"
+
 #include "base/file.h"
 #include "base/text.h"
 
@@ -20,7 +22,8 @@ typedef struct {
 struct grove_classes {
     entry **entries; /* sorted by name */
     size_t count, capacity;
-    const char **names; /* NULL-terminated view of the entries' names; NULL: not made yet */
+    const char **names;  /* NULL-terminated view of the entries' names; NULL: not made yet */
+    grove_error *faults; /* owned; of the folders' indices */
 };
 
 static entry *find_entry(const grove_classes *classes, const char *name)
@@ -31,12 +34,12 @@ static entry *find_entry(const grove_classes *classes, const char *name)
     return NULL;
 }
 
-static entry *add_entry(grove_classes *classes, const char *name, size_t length)
+static entry *add_entry(grove_classes *classes, const char *name)
 {
     entry *new = grove_alloc(sizeof(*new));
     size_t at = 0;
 
-    new->name = grove_format("%.*s", (int)length, name);
+    new->name = grove_strdup(name);
     grove_grow((void **)&classes->entries, &classes->capacity, classes->count, sizeof(entry *));
     while (at < classes->count && strcmp(classes->entries[at]->name, new->name) < 0)
         at++;
@@ -49,22 +52,37 @@ static entry *add_entry(grove_classes *classes, const char *name, size_t length)
     return new;
 }
 
-/* First folder wins, as in every search path. libtool leaves NAME.so in .libs of a build tree. */
+/* First folder wins, as in every search path. */
+static void add_module(grove_classes *classes, const char *name, const char *folder,
+                       const char *module)
+{
+    char *file = grove_format("%s.so", module);
+
+    if (!find_entry(classes, name))
+        add_entry(classes, name)->path = grove_path_join(folder, file);
+    free(file);
+}
+
+/* A module that the index does not name has one class, of its own name. libtool leaves NAME.so in
+ * .libs of a build tree. */
 static void scan(grove_classes *classes, const char *folder)
 {
     char **names = grove_folder_list(folder);
+    grove_class_index index;
 
+    grove_class_index_read(&index, folder, classes->faults);
+    for (size_t i = 0; i < index.count; i++)
+        add_module(classes, index.lines[i].class_, folder, index.lines[i].module);
     for (char **at = names; at && *at; at++) {
-        size_t length = strlen(*at);
         if (grove_ends_with(*at, ".so") && strncmp(*at, "lib", 3) != 0) {
-            char *name = grove_format("%.*s", (int)(length - 3), *at);
-            if (!find_entry(classes, name))
-                add_entry(classes, name, length - 3)->path = grove_path_join(folder, *at);
-            free(name);
+            (*at)[strlen(*at) - 3] = 0;
+            if (!grove_class_index_has_module(&index, *at))
+                add_module(classes, *at, folder, *at);
         }
         free(*at);
     }
     free(names);
+    grove_class_index_free(&index);
 }
 
 static void scan_list(grove_classes *classes, const char *list)
@@ -83,6 +101,7 @@ grove_classes *grove_classes_new(const char *const *folders)
 {
     grove_classes *classes = grove_alloc(sizeof(*classes));
 
+    classes->faults = grove_error_new();
     for (const char *const *at = folders; at && *at; at++)
         scan(classes, *at);
     scan_list(classes, getenv("GROVE_PLUGIN_PATH"));
@@ -102,6 +121,7 @@ void grove_classes_free(grove_classes *classes)
     }
     free(classes->entries);
     free(classes->names);
+    grove_error_free(classes->faults);
     free(classes);
 }
 
@@ -144,7 +164,7 @@ int grove_classes_add(grove_classes *classes, const grove_class *class_, grove_e
         return GROVE_ABI;
     entry *found = find_entry(classes, name);
     if (!found)
-        found = add_entry(classes, name, strlen(name));
+        found = add_entry(classes, name);
     if (found->class_) { /* others may have its address */
         grove_class old = *found->class_;
         *found->class_ = *new;
@@ -171,4 +191,9 @@ const char *grove_classes_path(grove_classes *classes, const char *name)
 {
     entry *found = find_entry(classes, name);
     return found ? found->path : NULL;
+}
+
+const char *grove_classes_fault(const grove_classes *classes)
+{
+    return grove_error_count(classes->faults) ? grove_error_message(classes->faults, 0) : NULL;
 }

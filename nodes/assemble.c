@@ -1,0 +1,89 @@
+/* Jones terms from as many scalars as they have numbers. */
+#include "nodes/form.h"
+
+#define GROVE_KERNEL_SOURCE "../kernels/matrix.h"
+#include "kernel.h"
+
+static const grove_kernel kernel = GROVE_KERNEL(assemble);
+
+static const grove_input one[] = {
+    {"x", GROVE_VALUE, "the number", .linear = GROVE_LINEAR},
+    {0},
+};
+
+static const grove_input two[] = {
+    {"a", GROVE_VALUE, "first number of the diagonal: X or R", .linear = GROVE_LINEAR, .group = 1},
+    {"b", GROVE_VALUE, "second: Y or L, in the unit of a", .linear = GROVE_LINEAR, .group = 1},
+    {0},
+};
+
+static const grove_input four[] = {
+    {"a", GROVE_VALUE, "first row, first column", .linear = GROVE_LINEAR, .group = 1},
+    {"b", GROVE_VALUE, "first row, second column", .linear = GROVE_LINEAR, .group = 1},
+    {"c", GROVE_VALUE, "second row, first column", .linear = GROVE_LINEAR, .group = 1},
+    {"d", GROVE_VALUE, "second row, second column", .linear = GROVE_LINEAR, .group = 1},
+    {0},
+};
+
+static int check(grove_node *node, int shape)
+{
+    grove_form form = {.shape = shape};
+    grove_unit unit;
+    int code = form_common_unit(node, shape, "put together", &unit);
+
+    for (int k = 0; k < shape; k++)
+        form.complex_ = form.complex_ || grove_node_input_form(node, k)->complex_;
+    form_set_unit(&form, unit);
+    grove_node_set_output(node, &form);
+    return code;
+}
+
+static int check_scalar(grove_node *node)
+{
+    return check(node, GROVE_SCALAR);
+}
+
+static int check_diagonal(grove_node *node)
+{
+    return check(node, GROVE_DIAGONAL);
+}
+
+static int check_matrix(grove_node *node)
+{
+    return check(node, GROVE_MATRIX);
+}
+
+GROVE_CLASS(scalar) = {
+    GROVE_CLASS_HEAD(scalar),
+    .doc = "A Jones term that is one number: that times the identity.",
+    .output_doc = "a scalar, in the unit of x",
+    .group = "matrices",
+    .inputs = one,
+    .kernel = &kernel,
+    .check = check_scalar,
+    .example = "G[p] = scalar(exp(1i * x[p]))",
+};
+
+GROVE_CLASS(diagonal) = {
+    GROVE_CLASS_HEAD(diagonal),
+    .doc = "A diagonal Jones matrix from two scalars.\nBoth have one unit; a constant 0 goes with "
+           "any.",
+    .output_doc = "a diagonal matrix, in the unit of a and b",
+    .group = "matrices",
+    .inputs = two,
+    .kernel = &kernel,
+    .check = check_diagonal,
+    .example = "G[p] = diagonal(gx[p], gy[p])",
+};
+
+GROVE_CLASS(matrix) = {
+    GROVE_CLASS_HEAD(matrix),
+    .doc = "A 2x2 Jones matrix [[a, b], [c, d]] from four scalars.\nAll have one unit; a constant "
+           "0 goes with any.",
+    .output_doc = "a matrix, in the unit of its elements",
+    .group = "matrices",
+    .inputs = four,
+    .kernel = &kernel,
+    .check = check_matrix,
+    .example = "D[p] = matrix(1, d1[p], d2[p], 1)",
+};

@@ -1,0 +1,25 @@
+/* The index of a folder of modules: which module has which class. */
+#ifndef GROVE_GRAPH_CLASS_INDEX_H
+#define GROVE_GRAPH_CLASS_INDEX_H
+
+#include "base/error.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct {
+    const char *class_, *module; /* the module's file is MODULE.so */
+} grove_class_index_line;
+
+typedef struct {
+    grove_class_index_line *lines;
+    size_t count, capacity;
+    char *text; /* owned; what the lines point into */
+} grove_class_index;
+
+/* Reads the file classes.index of `folder`: lines of two words, CLASS MODULE. Without such a file
+ * the index is empty. A line that is none is told in `error` as FILE:LINE and left out. */
+void grove_class_index_read(grove_class_index *index, const char *folder, grove_error *error);
+void grove_class_index_free(grove_class_index *index);
+bool grove_class_index_has_module(const grove_class_index *index, const char *module);
+
+#endif
