@@ -239,7 +239,7 @@ static const char *const trees[] = {
 };
 
 /* What the tree gives, from the numbers of the observation alone. */
-static void compute(int tree, image *truth)
+static void compute(int tree, int times, image *truth)
 {
     static const int right[] = {1, 2, 3, 2, 3, 3};
     double fluxes = 0;
@@ -247,7 +247,7 @@ static void compute(int tree, image *truth)
     memset(truth, 0, sizeof(*truth));
     for (int s = 0; s < SOURCES; s++)
         fluxes += number(2, s, 0, 0, 0);
-    for (int i = 0; i < 7; i++)
+    for (int i = 0; i < times; i++)
         for (int j = 0; j < BASELINES; j++)
             for (int k = 0; k < CHANNELS; k++) {
                 int p = pixel(i, j, k), channel = tree == SPECTRAL ? k : 0;
@@ -288,7 +288,7 @@ START_TEST(test_sums)
         cuda_testing_control()->devices = 2;
     session_test_tree(trees[tree]);
     options.double_precision = true;
-    compute(tree, &truth);
+    compute(tree, 7, &truth);
     grove_session *session = heap_test_session(options.device, options);
     int code = grove_session_run(session);
     ck_assert_msg(!code, "%s", code ? grove_error_message(now.error, 0) : "");
@@ -306,6 +306,25 @@ START_TEST(test_sums)
 }
 END_TEST
 
+/* Where memory is short sources come in parts, and what does not vary with them with each. */
+START_TEST(test_parts_of_sources)
+{
+    grove_session_options options = {.threads = 1, .double_precision = true, .memory = 1 << 20};
+    image truth;
+
+    session_test_tree("v = field(times=200)\nkeep = record(image(v.vis * v.flux, v.weight))");
+    compute(WITH_SOURCES, 200, &truth);
+    grove_session *session = session_test_session(&options);
+    ck_assert_int_eq(grove_session_run(session), 0);
+    ck_assert_int_eq(grove_session_counters(session)->tiles, 2); /* one, and that of the action */
+    grove_session_free(session);
+    ck_assert_int_eq(adds, SOURCES);
+    for (int p = 0; p < ROWS * COLUMNS; p++)
+        for (int part = 0; part < 2; part++)
+            ck_assert_double_eq(now.numbers[p][part], truth.sum[0][p][part]);
+}
+END_TEST
+
 /* A later pass over tiles of the same observation reads it. */
 START_TEST(test_the_image_is_given_to_later_tiles)
 {
@@ -315,7 +334,7 @@ START_TEST(test_the_image_is_given_to_later_tiles)
     session_test_tree(
         "v = field()\nI = image(v.vis, v.weight)\n"
         "keep = heap(v.weight * select(select(I, axis=m, index=1), axis=l, index=2))");
-    compute(PLAIN, &truth);
+    compute(PLAIN, 7, &truth);
     heap got = heap_test_run("cpu", options, NULL);
     ck_assert_uint_eq(got.count, 7 * BASELINES);
     for (int c = 0; c < 7 * BASELINES; c++)
@@ -399,6 +418,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, test_sums, 0, TREES * WAYS);
     tcase_add_test(tests, test_the_image_is_given_to_later_tiles);
+    tcase_add_test(tests, test_parts_of_sources);
     tcase_add_test(tests, test_memory);
     tcase_add_loop_test(tests, test_failures_free_the_state, 0, 4);
     suite_add_tcase(suite, tests);
