@@ -143,7 +143,7 @@ typedef struct {
     bool complex_;
     grove_precision precision; /* of an input: of the numbers as they are handed over */
     grove_dimension unit;
-    bool flags; /* a data leaf's member: comes with flags */
+    bool flags; /* a data leaf's member, or the value of an accumulator: comes with flags */
 } grove_form;
 
 /* For .output of a class: GROVE_FORM(.shape = GROVE_MATRIX, .complex_ = true). */
@@ -198,11 +198,12 @@ int grove_call_threads(const grove_call *call);
 /* ---- the descriptor ---- */
 
 typedef enum {
-    GROVE_CLASS_VALUE = 0, /* computes its value: kernel or eval */
-    GROVE_CLASS_DATA,      /* a leaf with axes and members: open, read, close */
-    GROVE_CLASS_ACTION,    /* a root: begin, write, prepare, commit, abort */
-    GROVE_CLASS_REDUCTION, /* consumes the axes named by its option "over"; see .reduce */
-    GROVE_CLASS_SELECTION  /* picks a part along an axis: done by the framework */
+    GROVE_CLASS_VALUE = 0,  /* computes its value: kernel or eval */
+    GROVE_CLASS_DATA,       /* a leaf with axes and members: open, read, close */
+    GROVE_CLASS_ACTION,     /* a root: begin, write, prepare, commit, abort */
+    GROVE_CLASS_REDUCTION,  /* consumes the axes named by its option "over"; see .reduce */
+    GROVE_CLASS_SELECTION,  /* picks a part along an axis: done by the framework */
+    GROVE_CLASS_ACCUMULATOR /* gathers all tiles of its inputs into one value: accumulate_... */
 } grove_class_kind;
 
 /* Which flags of the inputs reach which elements of the result. */
@@ -308,6 +309,19 @@ typedef struct grove_class {
     /* Reserved, to be left out: the rule of derivatives, and what re-evaluates its inputs. */
     const char *tangent;
     int (*drive)(const grove_node *node, void *run);
+
+    /* Accumulators, all four: images, histograms, sums over a whole observation. `new` makes the
+     * state, whose bytes check has told by grove_node_set_memory. `add` gets parts of the inputs,
+     * one after the other in the order of tiles: each dense over its own axes, with flags if it has
+     * some; one taken by station over baselines instead. What lacks an axis that is cut comes again
+     * with each part. `finish` fills the value over all of its axes, 0 and unflagged before. Then,
+     * or after a failure, `free`. All on the host, by the thread that runs the session; call->args
+     * is NULL. Any cut of tiles must give the same, but for rounding. */
+    int (*accumulate_new)(const grove_call *call, void **state);
+    int (*accumulate_add)(const grove_call *call, void *state, const grove_array *const *inputs,
+                          int count);
+    int (*accumulate_finish)(const grove_call *call, void *state, grove_array *out);
+    void (*accumulate_free)(const grove_node *node, void *state);
 } grove_class;
 
 #define GROVE_CLASS(name)                                                                          \
@@ -388,11 +402,11 @@ void grove_node_drop_input(grove_node *node, int k);
 /* The result does not have the axes of this kind (grove_axis_kind of a name) that the inputs have;
  * .eval sums over them or the like. */
 void grove_node_consume(grove_node *node, int kind);
-/* The result has this axis, of any name, beside those of its inputs. Of .eval classes, where the
- * iteration space then has it. Copied with all it points to. */
+/* The result has this axis, of any name, beside those of its inputs. Of accumulators; and of .eval
+ * classes, where the iteration space then has it. Copied with all it points to. */
 int grove_node_add_output_axis(grove_node *node, const grove_axis *axis);
 /* Bytes that the class takes while it runs beside the values it is given: `grove check` counts
- * them. */
+ * them. Accumulators must say so: those of their state. */
 void grove_node_set_memory(grove_node *node, uint64_t bytes);
 /* Anything of the class's own; `close` frees it. */
 void grove_node_set_user(grove_node *node, void *user);

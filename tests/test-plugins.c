@@ -93,6 +93,10 @@ static const struct {
     {"not_reducing",
      "class not_reducing: .reduce is for classes of the kind GROVE_CLASS_REDUCTION, "
      "which must have it"},
+    {"no_add", "class no_add: its accumulate_add is missing"},
+    {"adds_only", "class adds_only: it has accumulate_new, which is for classes of the kind "
+                  "GROVE_CLASS_ACCUMULATOR"},
+    {"two_ways", "class two_ways: it has a kernel, eval or device, which an accumulator has not"},
 };
 
 START_TEST(misfits_are_told)
@@ -290,6 +294,8 @@ static const struct {
      "2, counted from 0"},
     {"same_members()", "same_members: the plugin adds member 'gain' twice"},
     {"same_axes()", "same_axes: the plugin adds axis 'time' twice"},
+    {"no_bytes(1)", "no_bytes: the plugin's check does not say how many bytes it keeps: "
+                    "grove_node_set_memory"},
     {"bad_member()", "bad_member: the plugin's member 'gain' has the unknown shape 12"},
     {"takes_nothing(read_fails())", "takes_nothing: the plugin takes the axis 'weather' of "
                                     "'read_fails#0', which does not have it"},

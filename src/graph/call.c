@@ -118,6 +118,10 @@ static void start_form(grove_node *node)
 /* What check chose goes together. */
 static int check_choice(const grove_node *node)
 {
+    if (node->class_->kind == GROVE_CLASS_ACCUMULATOR && !node->memory)
+        return grove_node_fail(node, GROVE_ABI,
+                               "the plugin's check does not say how many bytes it keeps: "
+                               "grove_node_set_memory");
     if (node->class_->kind != GROVE_CLASS_VALUE)
         return 0;
     if (!node->class_->eval && !node->kernel)

@@ -255,7 +255,7 @@ static int check_kind(const grove_class *class_, grove_error *error)
 {
     const char *name = class_->name;
 
-    if ((int)class_->kind < GROVE_CLASS_VALUE || class_->kind > GROVE_CLASS_SELECTION)
+    if ((int)class_->kind < GROVE_CLASS_VALUE || class_->kind > GROVE_CLASS_ACCUMULATOR)
         return misfit(name, error, "of the unknown kind %d", (int)class_->kind);
     if ((int)class_->flag_rule < GROVE_FLAGS_ELEMENT || class_->flag_rule > GROVE_FLAGS_TRANSPOSE)
         return misfit(name, error, "has the unknown flag rule %d", (int)class_->flag_rule);
@@ -290,6 +290,35 @@ static int count_values(const grove_class *class_)
     for (const grove_input *in = class_->inputs; in && in->name; in++)
         count += grove_kind_is_value(in->kind);
     return count;
+}
+
+/* Accumulators have all functions of their kind, and nothing that computes in another way. */
+static int check_accumulator(const grove_class *class_, grove_error *error)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } functions[] = {
+        {"accumulate_new", class_->accumulate_new != NULL},
+        {"accumulate_add", class_->accumulate_add != NULL},
+        {"accumulate_finish", class_->accumulate_finish != NULL},
+        {"accumulate_free", class_->accumulate_free != NULL},
+        {"check", class_->check != NULL}, /* tells the bytes of the state */
+    };
+    bool accumulates = class_->kind == GROVE_CLASS_ACCUMULATOR;
+
+    for (int i = 0; i < 5; i++) {
+        if (accumulates && !functions[i].given)
+            return misfit(class_->name, error, "its %s is missing", functions[i].name);
+        if (!accumulates && i < 4 && functions[i].given)
+            return misfit(class_->name, error,
+                          "it has %s, which is for classes of the kind GROVE_CLASS_ACCUMULATOR",
+                          functions[i].name);
+    }
+    if (accumulates && (class_->kernel || class_->eval || class_->device))
+        return misfit(class_->name, error,
+                      "it has a kernel, eval or device, which an accumulator has not");
+    return 0;
 }
 
 static int check_functions(const grove_class *class_, grove_error *error)
@@ -364,7 +393,7 @@ static int check_class(const grove_class *class_, const char *name, grove_error 
     if (!class_->doc || !class_->doc[0])
         return misfit(name, error, "has no text");
     if ((code = check_ports(class_, error)) || (code = check_kind(class_, error)) ||
-        (code = check_functions(class_, error)))
+        (code = check_functions(class_, error)) || (code = check_accumulator(class_, error)))
         return code;
     return 0;
 }

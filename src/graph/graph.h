@@ -164,6 +164,14 @@ const char *grove_tree_axis_name(grove_tree *tree, const grove_axis *axis);
 /* The axes of a kind that the node's value has. */
 int grove_node_axes_of_kind(const grove_node *node, int kind, const grove_axis **axes, int most);
 bool grove_node_has_axis(const grove_node *node, const grove_axis *axis);
+static inline bool grove_node_accumulates(const grove_node *node)
+{
+    return node->kind == GROVE_NODE_CLASS && node->class_->kind == GROVE_CLASS_ACCUMULATOR;
+}
+/* The axes along which the node takes input k, in order of storage: those of its value, but for
+ * station the baselines that it meets. And those of all inputs. */
+int grove_node_taken_axes(const grove_node *node, int k, const grove_axis *axes[GROVE_MAX_AXES]);
+int grove_node_all_taken_axes(const grove_node *node, const grove_axis *axes[GROVE_MAX_AXES]);
 
 /* What a call of a class comes to, that returned `code` when there were `before` errors: 0, or a
  * negative code. Any grove_node_fail is a failure; one without a message gets `unsaid`. */

@@ -105,6 +105,38 @@ static int add_input_axes(grove_node *node, int k, char role, bool baseline)
     return code;
 }
 
+static void take_axes(const grove_node *node, int k, const grove_axis **axes, int *count)
+{
+    const grove_node *in = node->inputs[k].node;
+
+    for (int i = 0; in && i < in->axis_count; i++) {
+        bool meets = in->axes[i]->kind == GROVE_AXIS_STATION && node->inputs[k].side;
+        const grove_axis *axis = meets ? baselines_of(in->axes[i]) : in->axes[i];
+        int d = 0;
+        while (d < *count && axes[d] != axis)
+            d++;
+        if (d == *count && *count < GROVE_MAX_AXES)
+            grove_axis_insert(axes, count, axis);
+    }
+}
+
+int grove_node_taken_axes(const grove_node *node, int k, const grove_axis *axes[GROVE_MAX_AXES])
+{
+    int count = 0;
+
+    take_axes(node, k, axes, &count);
+    return count;
+}
+
+int grove_node_all_taken_axes(const grove_node *node, const grove_axis *axes[GROVE_MAX_AXES])
+{
+    int count = 0;
+
+    for (int k = 0; k < node->input_count; k++)
+        take_axes(node, k, axes, &count);
+    return count;
+}
+
 int grove_infer_axes(grove_node *node, const char *roles)
 {
     bool baseline = meets_baselines(node, roles);

@@ -82,7 +82,8 @@ int grove_node_add_output_axis(grove_node *node, const grove_axis *axis)
 
     if (!own)
         return GROVE_INTERNAL;
-    if (node->class_->kind != GROVE_CLASS_VALUE || !node->class_->eval)
+    if (node->class_->kind != GROVE_CLASS_ACCUMULATOR &&
+        (node->class_->kind != GROVE_CLASS_VALUE || !node->class_->eval))
         return grove_node_fail(node, GROVE_ABI,
                                "the plugin adds the axis '%s' to its result; that needs .eval",
                                axis->name);

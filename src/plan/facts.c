@@ -50,13 +50,14 @@ static void learn(grove_facts *facts, const grove_node *node)
     own->key = node->key;
     if (node->kind == GROVE_NODE_MEMBER)
         learn_member(facts, node);
-    own->flagged = own->flagged || has_no_sample(node);
+    bool accumulates = grove_node_accumulates(node);
+    own->flagged = accumulates ? node->form.flags : own->flagged || has_no_sample(node);
     for (int k = 0; k < node->input_count; k++) {
         const grove_node *in = node->inputs[k].node;
         if (!in)
             continue;
         learn(facts, in);
-        own->flagged = own->flagged || facts[in->id].flagged;
+        own->flagged = own->flagged || (facts[in->id].flagged && !accumulates);
         joined = grove_hash_join(joined, facts[in->id].key);
         changed = changed || !grove_hash_equal(facts[in->id].key, in->key);
     }

@@ -61,7 +61,8 @@ void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan)
         add_pass(plan, &schedule->passes[i], seen);
     plan->process_bytes = grove_memory_resident() + plan->peak_bytes;
     for (size_t i = 0; i < tree->node_count; i++)
-        if (tree->nodes[i]->used)
+        if (tree->nodes[i]->used &&
+            !grove_node_accumulates(tree->nodes[i])) /* in its pass's peak */
             plan->process_bytes += tree->nodes[i]->memory;
     free(seen);
 }

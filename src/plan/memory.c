@@ -92,6 +92,8 @@ static uint64_t sums_bytes(const grove_walk *walk, const grove_step *step, unsig
     grove_range space[GROVE_MAX_AXES];
     const grove_node *in = step->node->inputs[0].node;
 
+    if (grove_node_accumulates(step->node))
+        return step->node->memory;
     if (is_section(step)) /* in double */
         return bytes_of(walk, step) * (step->double_ ? 1 : 2);
     grove_step_ranges(&walk->spot, step, space);
@@ -108,6 +110,37 @@ static uint64_t sums_bytes(const grove_walk *walk, const grove_step *step, unsig
                                       step->flagged, step->body > 0);
 }
 
+/* What an accumulator is given is dense over the tile: else it is copied. */
+static void copy_inputs(grove_walk *walk, const grove_step *step)
+{
+    const grove_program *p = walk->program;
+    block *copies[GROVE_MAX_INPUTS] = {0};
+
+    for (int k = 0; k < step->inputs; k++) {
+        grove_range space[GROVE_MAX_AXES], given[GROVE_MAX_AXES];
+        if (step->input[k] < 0)
+            continue;
+        grove_step shape = p->steps[step->input[k]];
+        int axes = grove_step_taken_ranges(p, &walk->spot, step, k, space);
+        bool same = axes == shape.axes;
+        grove_step_ranges(&walk->spot, &shape, given);
+        for (int d = 0; d < axes && same; d++)
+            same = given[d].axis == space[d].axis && given[d].count == space[d].count;
+        if (same)
+            continue;
+        shape.kind = GROVE_STEP_CAST;
+        shape.axes = axes;
+        for (int d = 0; d < axes; d++) {
+            shape.axis[d] = space[d].axis;
+            shape.span[d] = (grove_span){GROVE_SPAN_FIXED, 0, space[d].first, space[d].count};
+        }
+        copies[k] = take_block(walk->context, bytes_of(walk, &shape));
+    }
+    for (int k = 0; k < step->inputs; k++)
+        if (copies[k])
+            drop_block(walk->context, copies[k]);
+}
+
 /* The first chunks are as large as any. */
 static int make_body(grove_walk *walk, int s)
 {
@@ -115,12 +148,18 @@ static int make_body(grove_walk *walk, int s)
     const grove_loop *loop = &walk->program->loops[step->body];
     int code = 0;
 
+    bool copies = step->collects && grove_node_accumulates(step->node);
+
+    if (!step->body && copies)
+        copy_inputs(walk, step);
     if (!step->body)
         return 0;
     for (int64_t first = 0; first < 2 * loop->chunk && first < loop->axis->size && !code;
          first += loop->chunk) {
         code = grove_walk_body(walk, s, first);
         block *part = is_section(step) ? take_block(walk->context, bytes_of(walk, step)) : NULL;
+        if (copies)
+            copy_inputs(walk, step);
         grove_walk_end_body(walk, s);
         if (part)
             drop_block(walk->context, part);

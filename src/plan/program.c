@@ -185,26 +185,27 @@ static int add_inputs(grove_program *p, grove_step *step)
     return 0;
 }
 
-/* A reduction over a source axis goes through its input in chunks; a class that sums over one, in
- * sections. */
+/* A reduction or accumulator over a source axis goes through its inputs in chunks; a class that
+ * sums over one, in sections. */
 static const grove_axis *chunk_axis(const grove_program *p, const grove_node *node)
 {
-    const grove_node *in = node->inputs[0].node;
-
-    if (!(node->class_->kind == GROVE_CLASS_REDUCTION)) {
+    if (node->class_->kind == GROVE_CLASS_VALUE) {
         for (int k = 0; k < node->consumed_count; k++)
             if (node->consumed[k]->kind == GROVE_AXIS_SOURCE &&
                 node->consumed[k]->size > p->section)
                 return node->consumed[k];
         return NULL;
     }
-    grove_step_kind kind = kind_of(p, in);
-    if (kind == GROVE_STEP_DATA || kind == GROVE_STEP_GIVEN)
-        return NULL;
-    for (int d = 0; d < in->axis_count; d++)
-        if (in->axes[d]->kind == GROVE_AXIS_SOURCE && in->axes[d]->size > 1 &&
-            index_of(node->consumed, node->consumed_count, in->axes[d]) >= 0)
-            return in->axes[d];
+    for (int k = 0; k < node->input_count; k++) {
+        const grove_node *in = node->inputs[k].node;
+        grove_step_kind kind = in ? kind_of(p, in) : GROVE_STEP_DATA;
+        if (kind == GROVE_STEP_DATA || kind == GROVE_STEP_GIVEN)
+            continue;
+        for (int d = 0; d < in->axis_count; d++)
+            if (in->axes[d]->kind == GROVE_AXIS_SOURCE && in->axes[d]->size > 1 &&
+                index_of(node->consumed, node->consumed_count, in->axes[d]) >= 0)
+                return in->axes[d];
+    }
     return NULL;
 }
 
@@ -301,10 +302,11 @@ int grove_program_add_root(grove_program *p, int root, grove_node *node, const i
 int grove_program_add_collector(grove_program *p, int root, grove_node *node)
 {
     grove_step step = {.kind = GROVE_STEP_ROOT, .node = node, .root = root, .collects = true};
-    const grove_node *in = node->inputs[0].node;
+    const grove_axis *taken[GROVE_MAX_AXES];
+    int count = grove_node_all_taken_axes(node, taken);
 
-    for (int d = 0; d < in->axis_count; d++) {
-        const grove_axis *axis = in->axes[d];
+    for (int d = 0; d < count; d++) {
+        const grove_axis *axis = taken[d];
         bool cut = axis->kind == GROVE_AXIS_TIME || axis->kind == GROVE_AXIS_FREQ ||
                    axis->kind == GROVE_AXIS_BASELINE;
         if (!cut && index_of(node->consumed, node->consumed_count, axis) >= 0)
@@ -451,6 +453,25 @@ void grove_step_ranges(const grove_spot *spot, const grove_step *step,
             range[d].count = span->count;
         }
     }
+}
+
+int grove_step_taken_ranges(const grove_program *p, const grove_spot *spot, const grove_step *step,
+                            int k, grove_range range[GROVE_MAX_AXES])
+{
+    const grove_axis *axes[GROVE_MAX_AXES];
+    grove_range own[GROVE_MAX_AXES];
+    int count = grove_node_taken_axes(step->node, k, axes);
+
+    grove_step_ranges(spot, step, own);
+    for (int d = 0; d < count; d++) {
+        int e = index_of(step->axis, step->axes, axes[d]);
+        range[d] = e >= 0 ? own[e] : (grove_range){axes[d], 0, axes[d]->size};
+        if (step->body && p->loops[step->body].axis == axes[d]) {
+            grove_chunk chunk = spot->chunks[step->body];
+            range[d] = (grove_range){axes[d], chunk.first, chunk.count};
+        }
+    }
+    return count;
 }
 
 uint64_t grove_step_bytes(const grove_program *p, const grove_spot *spot, const grove_step *step)

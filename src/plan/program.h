@@ -64,7 +64,7 @@ typedef struct {
     int root;     /* ROOT: which */
     unsigned cut; /* bits of the cuts that its spans follow */
     bool flagged, double_;
-    bool collects; /* ROOT: a reduction that goes on from tile to tile */
+    bool collects; /* ROOT: a reduction or accumulator that goes on from tile to tile */
 
     grove_keep keep;
     bool ahead;                  /* READ: on the background thread, one tile ahead */
@@ -113,7 +113,7 @@ int grove_program_add(grove_program *program, grove_node *node, const grove_rang
 /* Adds a root that takes these steps (-1: none). */
 int grove_program_add_root(grove_program *program, int root, grove_node *node, const int *inputs,
                            int count);
-/* Adds a root that takes the input of a reduction, over axes that tiles cut. */
+/* Adds a root that takes the inputs of a reduction over axes that tiles cut, or an accumulator. */
 int grove_program_add_collector(grove_program *program, int root, grove_node *node);
 /* After the last root: lifetimes. */
 void grove_program_finish(grove_program *program);
@@ -123,6 +123,9 @@ void grove_program_settle(grove_program *program, const int64_t tile[GROVE_CUTS]
 /* The ranges of a step in a tile and its chunks. */
 void grove_step_ranges(const grove_spot *spot, const grove_step *step,
                        grove_range range[GROVE_MAX_AXES]);
+/* The ranges over which a reduction or accumulator takes its input k there. */
+int grove_step_taken_ranges(const grove_program *program, const grove_spot *spot,
+                            const grove_step *step, int k, grove_range range[GROVE_MAX_AXES]);
 /* Bytes of its value there, flags included; 0 for what is borrowed. */
 uint64_t grove_step_bytes(const grove_program *program, const grove_spot *spot,
                           const grove_step *step);

@@ -25,9 +25,9 @@ static void add_root(grove_schedule *s, grove_root_kind kind, grove_node *node, 
 
 static bool is_staged(stager *g, const grove_node *node)
 {
-    bool staged = false;
+    bool staged = grove_node_accumulates(node);
 
-    if (node->kind != GROVE_NODE_CLASS || !(node->class_->kind == GROVE_CLASS_REDUCTION))
+    if (!staged && (node->kind != GROVE_NODE_CLASS || node->class_->kind != GROVE_CLASS_REDUCTION))
         return false;
     for (int i = 0; i < node->consumed_count; i++)
         for (int k = 0; k < GROVE_CUTS; k++)
@@ -86,12 +86,17 @@ static void find_stages(grove_schedule *s, unsigned cuttable, grove_node *const 
 
 static void axes_of(const grove_root *root, const grove_axis *axis[GROVE_CUTS])
 {
-    const grove_node *node =
-        root->kind == GROVE_ROOT_COLLECT ? root->node->inputs[0].node : root->node;
+    const grove_axis *taken[GROVE_MAX_AXES];
+    bool collects = root->kind == GROVE_ROOT_COLLECT;
+    int count = collects ? grove_node_all_taken_axes(root->node, taken) : 0;
 
     for (int k = 0; k < GROVE_CUTS; k++) {
         axis[k] = NULL;
-        grove_node_axes_of_kind(node, cut_kinds[k], &axis[k], 1);
+        if (!collects)
+            grove_node_axes_of_kind(root->node, cut_kinds[k], &axis[k], 1);
+        for (int d = count - 1; d >= 0; d--)
+            if (taken[d]->kind == cut_kinds[k])
+                axis[k] = taken[d];
     }
 }
 

@@ -1,8 +1,9 @@
 /* Schedules: passes over tiles, so that each node has what it needs.
  *
- * A reduction over an axis that tiles cut is known only after all tiles. It is made by a pass of
- * its own, before the pass of what reads it: a node's stage is the number of such passes below it.
- * All actions of one stage share a pass where their axes allow it, in the order of the file. */
+ * A reduction over an axis that tiles cut, and any accumulator, is known only after all tiles. It
+ * is made by a pass of its own, before the pass of what reads it: a node's stage is the number of
+ * such passes below it. All actions of one stage share a pass where their axes allow it, in the
+ * order of the file. */
 #ifndef GROVE_PLAN_SCHEDULE_H
 #define GROVE_PLAN_SCHEDULE_H
 
@@ -32,7 +33,7 @@ typedef struct {
 
 typedef enum {
     GROVE_ROOT_ACTION,
-    GROVE_ROOT_COLLECT, /* a reduction: the result is for later passes */
+    GROVE_ROOT_COLLECT, /* a reduction or accumulator: the result is for later passes */
     GROVE_ROOT_STORE    /* the value of a node is wanted */
 } grove_root_kind;
 

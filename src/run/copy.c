@@ -52,6 +52,20 @@ int grove_copy_dense(grove_session *session, const grove_value *from, char side,
     return code;
 }
 
+int grove_copy_as_dense(grove_session *session, grove_value *from, char side,
+                        const grove_range *space, int axes, grove_value **to)
+{
+    bool same = from->axes == axes && (!from->flags || from->flag_axes == (1u << axes) - 1);
+
+    for (int d = 0; d < axes && same; d++)
+        same = from->range[d].axis == space[d].axis && from->range[d].first == space[d].first &&
+               from->range[d].count == space[d].count;
+    if (!same)
+        return grove_copy_dense(session, from, side, space, axes, GROVE_LAUNCH_ON_HOST, to);
+    *to = grove_value_ref(from);
+    return 0;
+}
+
 int grove_copy_into(grove_session *session, const grove_value *from, grove_value *to)
 {
     int code =

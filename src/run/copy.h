@@ -9,6 +9,9 @@
 int grove_copy_dense(grove_session *session, const grove_value *from, char side,
                      const grove_range *space, int axes, grove_placement placement,
                      grove_value **to);
+/* The same on the host; the value itself where it is so already. */
+int grove_copy_as_dense(grove_session *session, grove_value *from, char side,
+                        const grove_range *space, int axes, grove_value **to);
 /* Into a larger value on the host, with its flags if both have some. */
 int grove_copy_into(grove_session *session, const grove_value *from, grove_value *to);
 

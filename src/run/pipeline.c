@@ -195,8 +195,9 @@ static void drop_gathered(grove_pipeline *line)
 {
     for (int i = 0; i < line->pass->root_count; i++) {
         grove_accumulator_free(line->gathered[i].sums);
+        grove_class_state_free(line->gathered[i].state);
         grove_value_unref(line->gathered[i].stored);
-        line->gathered[i] = (grove_gathered){NULL, NULL};
+        line->gathered[i] = (grove_gathered){0};
     }
 }
 
@@ -294,7 +295,7 @@ static int take_back(grove_pipeline *line)
 static bool gathers(const grove_pipeline *line)
 {
     for (int i = 0; i < line->pass->root_count; i++)
-        if (line->gathered[i].sums || line->gathered[i].stored)
+        if (line->gathered[i].sums || line->gathered[i].state || line->gathered[i].stored)
             return true;
     return false;
 }

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "plan/schedule.h"
+#include "run/class_state.h"
 #include "run/step.h"
 
 typedef struct grove_evaluation grove_evaluation;
@@ -11,7 +12,8 @@ typedef struct grove_evaluation grove_evaluation;
 /* What the tiles of a pass gather for a root. */
 typedef struct {
     grove_accumulator *sums; /* COLLECT: so far */
-    grove_value *stored;     /* STORE */
+    grove_class_state *state;
+    grove_value *stored; /* STORE */
 } grove_gathered;
 
 /* What one tile hands to the background thread. */

@@ -38,7 +38,6 @@ static int dense_input(const grove_pipeline *line, const grove_step *root, int k
     grove_value *value = grove_run_value(&line->run, root->input[k]);
     grove_range space[GROVE_MAX_AXES];
     int axes = 0;
-    bool same;
 
     if (k == 0 || node->inputs[k].side) {
         for (int d = 0; d < node->axis_count; d++) {
@@ -51,16 +50,7 @@ static int dense_input(const grove_pipeline *line, const grove_step *root, int k
         for (int d = 0; d < in->axis_count; d++)
             space[axes++] = range_of(line, in->axes[d]);
     }
-    same = value->axes == axes && (!value->flags || value->flag_axes == (1u << axes) - 1);
-    for (int d = 0; d < axes && same; d++)
-        same = value->range[d].axis == space[d].axis && value->range[d].first == space[d].first &&
-               value->range[d].count == space[d].count;
-    if (same) {
-        *dense = grove_value_ref(value);
-        return 0;
-    }
-    return grove_copy_dense(line->run.session, value, node->inputs[k].side, space, axes,
-                            GROVE_LAUNCH_ON_HOST, dense);
+    return grove_copy_as_dense(line->run.session, value, node->inputs[k].side, space, axes, dense);
 }
 
 /* Whether the root has this tile already: it lacks an axis along which this is not the first. */
@@ -128,6 +118,16 @@ static int take_store(grove_pipeline *line, grove_gathered *gathered, const grov
     return grove_copy_into(session, value, gathered->stored);
 }
 
+static int take_gather(grove_pipeline *line, grove_gathered *gathered, const grove_step *step)
+{
+    int code = 0;
+
+    line->run.session->may_yield = false; /* what a class has gathered cannot be taken back */
+    if (!gathered->state)
+        code = grove_class_state_new(line->run.session, step->node, &gathered->state);
+    return code ? code : grove_class_state_add(&line->run, step, gathered->state);
+}
+
 int grove_roots_take(grove_run *run, const grove_step *step)
 {
     grove_pipeline *line = run->context;
@@ -135,8 +135,14 @@ int grove_roots_take(grove_run *run, const grove_step *step)
 
     if (seen(line, root))
         return 0;
-    return root->kind == GROVE_ROOT_STORE ? take_store(line, &line->gathered[step->root], step)
-                                          : take_action(line, step);
+    switch (root->kind) {
+    case GROVE_ROOT_STORE:
+        return take_store(line, &line->gathered[step->root], step);
+    case GROVE_ROOT_COLLECT:
+        return take_gather(line, &line->gathered[step->root], step);
+    default:
+        return take_action(line, step);
+    }
 }
 
 grove_accumulator *grove_roots_sums(grove_run *run, const grove_step *step)
@@ -169,12 +175,15 @@ static int take_result(grove_pipeline *line, const grove_node *node, grove_gathe
     grove_value_unref(*result);
     *result = NULL;
     grove_usage_time_for(session, &session->nodes[node->id].busy);
-    int code =
-        grove_accumulator_finish(gathered->sums, range, facts->double_, facts->flagged, result);
+    int code = gathered->state ? grove_class_state_finish(gathered->state, range, result)
+                               : grove_accumulator_finish(gathered->sums, range, facts->double_,
+                                                          facts->flagged, result);
     grove_usage_count_for(session, node);
     grove_usage_time_for(session, NULL);
     grove_accumulator_free(gathered->sums);
     gathered->sums = NULL;
+    grove_class_state_free(gathered->state);
+    gathered->state = NULL;
     if (code)
         return code;
     memcpy(&(*result)->unit, &node->form.unit, sizeof(grove_unit));

@@ -174,6 +174,25 @@ grove_chunk grove_run_chunk(const grove_run *run, const grove_step *step)
     return run->walk->spot.chunks[step->body];
 }
 
+int grove_run_chunks(grove_run *run, const grove_step *step,
+                     int (*take)(grove_run *run, const grove_step *step, void *context),
+                     void *context)
+{
+    const grove_loop *loop = &run->program->loops[step->body];
+
+    if (!step->body)
+        return take(run, step, context);
+    for (int64_t first = 0; first < loop->axis->size; first += loop->chunk) {
+        int code = grove_run_body(run, step, first);
+        if (!code)
+            code = take(run, step, context);
+        grove_run_end_body(run, step);
+        if (code)
+            return code;
+    }
+    return 0;
+}
+
 /* ---- steps ---- */
 
 static int compute(grove_run *run, const grove_step *step, grove_value **value)
@@ -222,10 +241,9 @@ static void account(grove_run *run, const grove_step *step, const grove_value *v
 
 static int make_root(grove_run *run, const grove_step *step)
 {
-    grove_accumulator *sums = step->collects ? run->accumulator_of(run, step) : NULL;
-    int code = sums             ? grove_reduce_input(run, step, sums)
-               : step->collects ? 0
-                                : run->take(run, step);
+    bool reduces = step->collects && !grove_node_accumulates(step->node);
+    grove_accumulator *sums = reduces ? run->accumulator_of(run, step) : NULL;
+    int code = sums ? grove_reduce_input(run, step, sums) : reduces ? 0 : run->take(run, step);
 
     grove_usage_count_for(run->session, step->node);
     return code;

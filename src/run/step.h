@@ -41,6 +41,10 @@ int grove_run_body(grove_run *run, const grove_step *step, int64_t first);
 void grove_run_end_body(grove_run *run, const grove_step *step);
 /* The present chunk of the step's loop. */
 grove_chunk grove_run_chunk(const grove_run *run, const grove_step *step);
+/* Calls `take` for all chunks of the step's inputs; once where it has no loop. */
+int grove_run_chunks(grove_run *run, const grove_step *step,
+                     int (*take)(grove_run *run, const grove_step *step, void *context),
+                     void *context);
 
 /* The step's present ranges. */
 void grove_run_ranges(const grove_run *run, const grove_step *step,

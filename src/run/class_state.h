@@ -1,0 +1,19 @@
+/* What an accumulator of a class has gathered so far. */
+#ifndef GROVE_RUN_CLASS_STATE_H
+#define GROVE_RUN_CLASS_STATE_H
+
+#include "run/step.h"
+
+typedef struct grove_class_state grove_class_state;
+
+int grove_class_state_new(grove_session *session, const grove_node *node,
+                          grove_class_state **state);
+void grove_class_state_free(grove_class_state *state); /* NULL is fine */
+
+/* Adds the inputs of the root `step` in the present tile. */
+int grove_class_state_add(grove_run *run, const grove_step *step, grove_class_state *state);
+/* The value, over `range`: all of the node's axes. */
+int grove_class_state_finish(grove_class_state *state, const grove_range *range,
+                             grove_value **value);
+
+#endif

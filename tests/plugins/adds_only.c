@@ -1,0 +1,10 @@
+/* Has a function of accumulators, and is none. */
+#include "plain.h"
+
+static int begin(const grove_call *call, void **state)
+{
+    (void)call, (void)state;
+    return 0;
+}
+
+GROVE_CLASS(adds_only) = {GROVE_CLASS_HEAD(adds_only), PLAIN, .accumulate_new = begin};

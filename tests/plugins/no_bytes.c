@@ -1,0 +1,5 @@
+/* An accumulator that does not say how much memory it takes. */
+#include "accumulator.h"
+
+GROVE_CLASS(no_bytes) = {GROVE_CLASS_HEAD(no_bytes), PLAIN_TEXTS, .inputs = plain_inputs,
+                         ACCUMULATOR};
