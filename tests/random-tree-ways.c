@@ -80,7 +80,7 @@ void random_setting_end(random_setting *setting)
 
 /* ---- which ---- */
 
-static bool is_there(const random_setting *setting, const random_way *way, bool predicts)
+static bool is_built(const random_setting *setting, const random_way *way, bool predicts)
 {
 #if !defined(__x86_64__)
     if (way->isa && strcmp(way->isa, "portable") != 0)
@@ -106,7 +106,7 @@ unsigned random_ways_of(const random_setting *setting, uint64_t seed, bool predi
     if (all)
         taken = (1u << RANDOM_WAYS) - 1;
     for (int i = 0; i < RANDOM_WAYS; i++)
-        if (!is_there(setting, &random_ways[i], predicts))
+        if (!is_built(setting, &random_ways[i], predicts))
             taken &= ~(1u << i);
     return taken;
 }

@@ -19,16 +19,8 @@ struct grove_progress {
 
 static struct {
     pthread_mutex_t lock;
-    grove_log_level level;
     grove_progress *progress; /* the bar on the terminal, or NULL */
-} state = {.lock = PTHREAD_MUTEX_INITIALIZER, .level = GROVE_LOG_NOTE};
-
-void grove_log_set_level(grove_log_level level)
-{
-    pthread_mutex_lock(&state.lock);
-    state.level = level;
-    pthread_mutex_unlock(&state.lock);
-}
+} state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void clear_bar(const grove_progress *progress)
 {
@@ -70,16 +62,14 @@ void grove_log(grove_log_level level, const char *format, ...)
     grove_text_add_v(&text, format, args);
     va_end(args);
     pthread_mutex_lock(&state.lock);
-    if (level <= state.level) {
-        clear_bar(state.progress);
-        fprintf(stderr, "grove: %s%s%s\n",
-                level == GROVE_LOG_ERROR     ? "error: "
-                : level == GROVE_LOG_WARNING ? "warning: "
-                                             : "",
-                "", text.at ? text.at : "");
-        if (state.progress && state.progress->terminal && state.progress->drawn > 0)
-            draw(state.progress, grove_now());
-    }
+    clear_bar(state.progress);
+    fprintf(stderr, "grove: %s%s\n",
+            level == GROVE_LOG_ERROR     ? "error: "
+            : level == GROVE_LOG_WARNING ? "warning: "
+                                         : "",
+            text.at ? text.at : "");
+    if (state.progress && state.progress->terminal && state.progress->drawn > 0)
+        draw(state.progress, grove_now());
     pthread_mutex_unlock(&state.lock);
     free(text.at);
 }

@@ -5,16 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum {
-    GROVE_LOG_ERROR,
-    GROVE_LOG_WARNING,
-    GROVE_LOG_NOTE,
-    GROVE_LOG_DETAIL
-} grove_log_level;
+typedef enum { GROVE_LOG_ERROR, GROVE_LOG_WARNING, GROVE_LOG_NOTE } grove_log_level;
 
-/* Messages above `level` are not shown (default GROVE_LOG_NOTE). Each is one line "grove: ...". A
- * progress bar on the same terminal is cleared and drawn again around it. Thread-safe. */
-void grove_log_set_level(grove_log_level level);
+/* A line "grove: ..." on standard error. A progress bar on the same terminal is cleared and drawn
+ * again around it. Thread-safe. */
 void grove_log(grove_log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

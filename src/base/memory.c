@@ -199,9 +199,3 @@ uint64_t grove_memory_resident(void)
     double kib = read_number("/proc/self/status", "VmRSS:");
     return kib > 0 ? (uint64_t)(kib * 1024) : 0;
 }
-
-uint64_t grove_memory_peak(void)
-{
-    double kib = read_number("/proc/self/status", "VmHWM:");
-    return kib > 0 ? (uint64_t)(kib * 1024) : 0;
-}

@@ -31,8 +31,7 @@ char *grove_arena_format(grove_arena *arena, const char *format, ...)
 /* Bytes of memory that this process may still take without pressing others: the smallest of what
  * the system, the control group and the resource limits leave. */
 uint64_t grove_memory_available(void);
-/* Resident bytes of this process now, and the highest so far. */
+/* Resident bytes of this process now. */
 uint64_t grove_memory_resident(void);
-uint64_t grove_memory_peak(void);
 
 #endif

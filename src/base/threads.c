@@ -18,14 +18,6 @@ double grove_now(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-double grove_thread_time(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* ---- the pool ---- */
 
 enum { SPINS = 2000 }; /* some microseconds of looking before a thread goes to sleep */

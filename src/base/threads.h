@@ -27,8 +27,7 @@ void grove_worker_free(grove_worker *worker); /* waits for what is queued */
 int64_t grove_worker_queue(grove_worker *worker, void (*fn)(void *context), void *context);
 void grove_worker_wait(grove_worker *worker, int64_t ticket); /* until that job is done */
 
-/* Monotonic wall time in seconds; processor time of this thread in seconds. */
+/* Monotonic wall time in seconds. */
 double grove_now(void);
-double grove_thread_time(void);
 
 #endif

@@ -45,11 +45,6 @@ void grove_walk_free(grove_walk *w)
     free(w);
 }
 
-void grove_walk_ranges(const grove_walk *w, int step, grove_range range[GROVE_MAX_AXES])
-{
-    grove_step_ranges(&w->spot, &w->program->steps[step], range);
-}
-
 /* ---- what a tile needs ---- */
 
 static grove_hash key_of(const grove_walk *w, const grove_step *step)

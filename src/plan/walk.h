@@ -86,7 +86,4 @@ void grove_walk_drop(grove_walk *walk);
 /* Releases what is kept: all, or (the tiles are smaller now) what depends on the tile. */
 void grove_walk_forget(grove_walk *walk, bool all);
 
-/* The ranges of a step in the present tile and chunks. */
-void grove_walk_ranges(const grove_walk *walk, int step, grove_range range[GROVE_MAX_AXES]);
-
 #endif

@@ -277,7 +277,7 @@ static int finish_writing(grove_pipeline *line, int last)
 
 /* What the present tile has done is undone, and what earlier ones hold until it is written is let
  * go. */
-static int take_back(grove_pipeline *line)
+static int undo_tile(grove_pipeline *line)
 {
     grove_walk *walk = line->run.walk;
     grove_writing *w = grove_pipeline_writing(line);
@@ -304,7 +304,7 @@ static bool gathers(const grove_pipeline *line)
  * nothing is done yet. */
 static int shrink(grove_pipeline *line)
 {
-    int code = take_back(line);
+    int code = undo_tile(line);
 
     if (code)
         return code;

@@ -194,7 +194,7 @@ int grove_value_flag_layout(const grove_value *value, const grove_range *space, 
     return lay_out(value, value->flag_axes, 1, space, axes, side, view, offset, error);
 }
 
-/* With gathered stations the place counts from station 0, which need not be there: as a number. */
+/* With gathered stations the offset counts from station 0, which need not be there: as a number. */
 static int set_address(grove_buffer *buffer, grove_device *device, int64_t offset, grove_view *view,
                        grove_error *error)
 {
@@ -204,15 +204,6 @@ static int set_address(grove_buffer *buffer, grove_device *device, int64_t offse
     if (!code)
         view->data = (void *)((uintptr_t)at + (uintptr_t)offset);
     return code;
-}
-
-int grove_value_view(grove_value *value, const grove_range *space, int axes, char side,
-                     grove_device *device, grove_view *view, grove_error *error)
-{
-    int64_t offset;
-    int code = grove_value_layout(value, space, axes, side, view, &offset, error);
-
-    return code ? code : set_address(value->data, device, offset, view, error);
 }
 
 int grove_value_flag_view(grove_value *value, const grove_range *space, int axes, char side,

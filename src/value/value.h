@@ -80,10 +80,7 @@ int grove_value_layout(const grove_value *value, const grove_range *space, int a
 /* The same for its flags: a byte for each cell. */
 int grove_value_flag_layout(const grove_value *value, const grove_range *space, int axes, char side,
                             grove_view *view, int64_t *offset, grove_error *error);
-/* The same with addresses, the host's or the device's; of flags the host's, NULL where there are
- * none. */
-int grove_value_view(grove_value *value, const grove_range *space, int axes, char side,
-                     grove_device *device, grove_view *view, grove_error *error);
+/* The same with the address on the host; NULL where there are no flags. */
 int grove_value_flag_view(grove_value *value, const grove_range *space, int axes, char side,
                           grove_view *view, grove_error *error);
 
