@@ -1,4 +1,4 @@
-/* How long a device was busy, and for whom: measured by the device itself, while it is asked to. */
+/* How long a device was busy, and for which node: measured by its own clock, where enabled. */
 #ifndef GROVE_DEVICE_TIMING_H
 #define GROVE_DEVICE_TIMING_H
 

@@ -1,4 +1,4 @@
-/* What a node was to be made from, when it failed. */
+/* The inputs of a step that failed, on standard error. */
 #include "report/report.h"
 
 #include <math.h>

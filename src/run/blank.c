@@ -1,5 +1,5 @@
-/* Where a class need not compute anything because all elements of a value are flagged, its result
- * is 0, as on a cpu: devices compute it all the same, or leave anything there. */
+/* Zeroes cells of a class's result that it need not compute, because an input that it takes for its
+ * flags has all of them. The cpu skips these cells; kernels of devices may leave anything there. */
 #include "run/launch.h"
 #include "run/step.h"
 

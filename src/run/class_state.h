@@ -1,4 +1,4 @@
-/* What an accumulator of a class has gathered so far. */
+/* The state of an accumulator that a plugin computes: made, given each tile, finished. */
 #ifndef GROVE_RUN_CLASS_STATE_H
 #define GROVE_RUN_CLASS_STATE_H
 

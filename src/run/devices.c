@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define SMALLEST ((uint64_t)1 << 12) /* budget for values */
-#define INDEX    ((uint64_t)1 << 11) /* for the least of index arrays */
+#define INDEX    ((uint64_t)1 << 11) /* the smallest index array */
 
 /* ---- opening ---- */
 

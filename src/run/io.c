@@ -1,4 +1,4 @@
-/* Calls of classes: who they report to, one at a time where they want that. */
+/* Calls of classes: their messages go to the session, and those of serial_io take turns. */
 #include "run/state.h"
 
 void grove_class_call_begin(grove_class_call *call, const grove_session *session,

@@ -11,7 +11,7 @@
 /* Between the parts of run/: a device has no memory for the tile, and a smaller one may do. */
 enum { GROVE_AGAIN = -100 };
 
-/* What devices did: bytes there and back, launches, blocks asked for. */
+/* What devices did: bytes copied to them and back, launches, blocks allocated. */
 typedef struct {
     uint64_t bytes_up, bytes_down, launches, allocations;
 } grove_traffic;
@@ -24,7 +24,7 @@ typedef struct {
     grove_busy busy; /* with profile: of devices, for it */
 } grove_node_counters;
 
-/* Who looks on: report/ installs one. Those of `event` and `failed` may be NULL. */
+/* An observer of runs, which report/ installs. Each function may be NULL. */
 typedef struct {
     void *context;
     int (*begin)(void *context, grove_error *error); /* of a run */
@@ -44,13 +44,13 @@ struct grove_session {
     grove_device *device; /* where classes compute in the present tile: the host, or one of these */
     grove_device **devices;
     int device_count;
-    grove_error *attempt;    /* what a device says that may yet be helped */
-    bool has_failed;         /* a device has, and it was said */
-    bool fallen_back;        /* it was said that a device's memory does not do */
+    grove_error *attempt;    /* of a device, where the host may still do it */
+    bool has_failed;         /* a device failed, and the message was written */
+    bool fallen_back;        /* the warning that a device has too little memory was written */
     grove_buffer **resident; /* by node: constants and members' data, while there are devices */
     grove_buffer **tables;   /* by node: see run/table.h */
-    grove_traffic counted;   /* of what devices did, as far as it was counted for a node */
-    grove_busy *timed_for;   /* with profile: to what time on devices is added */
+    grove_traffic counted;   /* what devices did, as far as it is counted for nodes */
+    grove_busy *timed_for;   /* with profile: what devices' time is added to */
     uint64_t downloaded;     /* bytes copied to the host by the evaluating thread */
     grove_facts *facts;
     grove_cache *cache;
@@ -60,13 +60,13 @@ struct grove_session {
     bool may_yield;             /* the present tile may be given up for a smaller one */
     bool host_only;             /* no tile is small enough for the devices */
     bool parted;                /* devices have parts of members' data, as tiles need them */
-    bool checks;                /* what is found kept or cached is computed again, and compared */
+    bool checks;                /* each hit is computed again and compared (GROVE_CHECK_CACHE) */
     int64_t generation;         /* of leaves' content, raised when that is not known */
     grove_node_counters *nodes; /* by id */
-    void **runs;                /* by id: what classes keep for this run */
+    void **runs;                /* by id: the state that start made */
     bool *started;              /* by id */
     grove_counters counters;
-    grove_observer observer; /* nothing: nobody */
+    grove_observer observer; /* all NULL: none */
     double began;
 };
 

@@ -1,5 +1,5 @@
 /* How long kernels and copies take on the device: events before and behind them, which are read
- * later, when the device has passed them, so that nothing waits for that. */
+ * later, when the device has passed them, so that nothing waits for them. */
 #include "device/cuda/cuda.h"
 
 #include "base/memory.h"
