@@ -6,6 +6,12 @@
 #include "lang/lang.h"
 #include "run/session.h"
 
+#include <complex.h>
+
+#ifndef CMPLX /* glibc has it for gcc alone */
+#define CMPLX(x, y) __builtin_complex((double)(x), (double)(y))
+#endif
+
 enum {
     SAMPLES_TIMES = 7,
     SAMPLES_STATIONS = 4,

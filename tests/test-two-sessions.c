@@ -125,8 +125,8 @@ START_TEST(same_bits)
     static const char *const definitions[] = {
         "s = serial()\nJ[p] = o.jones\nx = J[p] * o.data * s.number * J[q]^H",
         "s = serial()\nx = mean(o.data * s.number, over=[time, baseline])",
-        "s = serial()\nm = mean(o.data, over=time)\n"
-        "x = sum(o.flux * (o.data - m) * s.number, over=source)"};
+        ("s = serial()\nm = mean(o.data, over=time)\n"
+         "x = sum(o.flux * (o.data - m) * s.number, over=source)")};
     worker alone, together[SESSIONS];
 
     session_test_tree(definitions[_i]);
