@@ -129,7 +129,7 @@ static int find_span(grove_node *node, const grove_observation *o, double *start
                                           "'%s' is not a date such as 2026-11-21T05:10:00",
                                           grove_node_text(node, "start"));
         if (!grove_node_given(node, "duration"))
-            return grove_node_fail_option(node, "duration", "with start it must be given");
+            return grove_node_fail_option(node, "duration", "must be given with start");
         *length = grove_node_number(node, "duration");
         return *length > 0
                    ? 0

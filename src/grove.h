@@ -209,6 +209,9 @@ int grove_library_test_class(grove_library *library, const char *class_name,
 char *grove_show_bytes(char *buf, double bytes);
 char *grove_show_count(char *buf, double count);
 char *grove_show_seconds(char *buf, double seconds);
+/* A copy of text for a terminal: control characters other than those in `keep` ("\n\t") are written
+ * as \xNN. Caller frees. */
+char *grove_shown(const char *from, const char *keep);
 /* The name nearest to a mistyped word, or NULL. */
 const char *grove_nearest(const char *word, const char *const *names, size_t count);
 

@@ -339,7 +339,7 @@ typedef struct grove_class {
  * Returns `code` (GROVE_INVALID and friends of base/error.h; use -1 when in doubt). */
 int grove_node_fail(const grove_node *node, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* As grove_node_fail, but points at an option or input. */
+/* As grove_node_fail, but names the option before the message, and points at it; or at an input. */
 int grove_node_fail_option(const grove_node *node, const char *option, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void grove_node_warn(const grove_node *node, const char *format, ...)

@@ -127,7 +127,7 @@ expect 2 "grove: grove test-node takes one node class; 'cos' is one too many" te
 expect 2 "grove: no class 'sinn'; did you mean 'sin'?" test-node sinn
 [ -s out ] && fail 'grove test-node of an unknown class prints checks'
 expect 2 'grove: -s goes with --tree, whose options it sets' test-node sin -s x=1
-expect 2 'grove: nothere.tree: cannot open: No such file or directory' test-node sin --tree nothere.tree
+expect 2 'grove: nothere.tree: there is no such file or folder' test-node sin --tree nothere.tree
 expect 0 '' test-node sin --device cpu
 prints '^ok   tiles, threads and cache change nothing$'
 printf 'y = cos(1)\n' >cos.tree
@@ -155,7 +155,7 @@ expect 0 '...' check empty.tree
 expect 2 '...' check simulate.tree -s skyy=3
 grep -q "^grove: setting skyy=3: the tree has no option 'skyy'; did you mean 'sky'?" err || fail 'an unknown setting'
 expect 2 '...' check simulate.tree -s sky=nothere.skymodel
-grep -q 'nothere.skymodel: cannot open: No such file or directory' err || fail 'a missing sky model'
+grep -q 'nothere.skymodel: there is no such file or folder' err || fail 'a missing sky model'
 printf 'format = Name, Type, Ra, Dec, I\none, POINT, 05:42:36.1, +49.5' >truncated.skymodel
 expect 2 '...' check simulate.tree -s sky=truncated.skymodel
 grep -q 'truncated.skymodel:2:' err || fail 'a truncated sky model: no place'
@@ -165,7 +165,45 @@ if [ "$(id -u)" != 0 ]; then
     grep -q 'secret.skymodel: cannot open: Permission denied' err || fail 'an unreadable sky model'
 fi
 expect 2 '...' check simulate.tree -s sky="$work"
-grep -q "error: sky_model: $work: " err || fail 'a folder as a sky model'
+grep -q "error: sky_model: file: $work: this is a folder" err || fail 'a folder as a sky model'
+cp "$sky" known.skymodel
+expect 2 '...' check simulate.tree -s sky=Knwon.skymodel
+grep -q "did you mean 'known.skymodel'?" err || fail 'the nearest file is not named'
+expect 2 '...' check simulate.tree -s sky="$sky" -s array=MeerKAT
+grep -q "did you mean 'meerkat'?" err || fail 'the nearest array is not named'
+printf 'x = Sin(1)\n' >case.tree
+expect 2 '...' check case.tree
+grep -q "did you mean 'sin'?" err || fail 'the nearest class is not named whatever its case'
+printf 'SIMPLE  =                    T / FITS' >image.fits
+expect 2 '...' check simulate.tree -s sky=image.fits
+grep -q 'image.fits: this is a FITS file, which is not supported; a text file is wanted' err || fail 'a FITS file as a sky model'
+expect 2 '...' check simulate.tree -s sky="$sky" -s channels=4.5
+grep -q "option 'channels' wants a whole number, got 4.5 (from the setting channels=4.5)" err || fail 'a wrong setting'
+expect 2 '...' check simulate.tree -s sky="$sky" -s channels=0
+grep -q 'error: observe: channels: 0 is not between .* (from the setting channels=0)' err || fail 'a setting out of range'
+
+# a pipe that nobody writes into
+mkfifo pipe
+expect 2 '...' check simulate.tree -s sky=pipe
+grep -q 'pipe: not a regular file' err || fail 'a pipe as a sky model'
+expect 2 'grove: pipe: not a regular file' check pipe
+
+# a byte-order mark
+printf '\357\273\277x = sinn(1)\n' >mark.tree
+expect 2 'mark.tree:1:5: error: ...' check mark.tree
+
+# what would steer a terminal is shown, not sent
+escape=$(printf '\033]0;title\007')
+printf 'option o = 1 "%s"\nx = sinn(1) # %s \302\233\n' "$escape" "$escape" >escapes.tree
+expect 2 '...' check escapes.tree
+expect 0 '' run escapes.tree --help
+prints '[\\]x1b]0;title[\\]x07'
+expect 2 '...' check "$escape.tree"
+expect 2 '...' "$escape"
+"$grove" check escapes.tree -s "o$escape=3" >>out 2>>err
+for file in out err; do
+    [ "$(tr -d '\n\t' <$file | LC_ALL=C grep -c '[[:cntrl:]]')" = 0 ] || fail "control characters in $file"
+done
 
 cat >field.tree <<END
 option array = "vla-d"   "the array"
@@ -361,6 +399,22 @@ pictures/set-uv.png' ] || fail "the paths: $(cat out)"
     "$grove" run -q predict.tree -s ms=short.ms -s sky="$sky" 2>err
     case $? in 1 | 2) ;; *) fail 'exit code for a truncated set' ;; esac
     grep -q 'error: .*short.ms: ' err || fail 'message for a truncated set'
+
+    # closed descriptors: messages go nowhere, least of all into the set
+    for closed in '2>&-' '>&- 2>&-' '<&- >&- 2>&-'; do
+        rm -rf closed.ms
+        eval '"$grove" run simulate.tree -s sky="$sky" -s hour_angle=-5min..5min -s out=closed.ms '"$closed" || fail "a run with $closed"
+        grep -rq 'visibilities in' closed.ms && fail "messages are in the set with $closed"
+        "$grove" info closed.ms >out 2>err || fail "the set cannot be read with $closed"
+    done
+    "$grove" show simulate.tree -s sky="$sky" 2>err >&-
+    [ $? -eq 1 ] || fail 'exit code with standard output closed'
+    grep -q 'standard output: cannot write' err || fail 'message with standard output closed'
+
+    # no home
+    (unset HOME XDG_CACHE_HOME; "$grove" run -q simulate.tree -s sky="$sky" -s out=homeless.ms 2>err) || fail 'a run without HOME'
+    [ -s err ] && fail "messages without HOME: $(cat err)"
+    HOME=/nowhere/at/all "$grove" run -q predict.tree -s ms=homeless.ms -s sky="$sky" 2>err || fail 'a run with a HOME that is not there'
 
     # no room: a limit on the size of files, and nothing that was there is lost
     before=$(find set.ms -type f -exec cksum {} + | sort)

@@ -335,7 +335,7 @@ static const struct {
     const char *message;
 } bad_options[] = {
     {"angle", 3, {.s = 1}, "tilt: option 'angle' wants an angle, got 3 s"},
-    {"angle", 2, {.rad = 1}, "tilt: 2 rad is too steep; at most 1 rad"},
+    {"angle", 2, {.rad = 1}, "tilt: angle: 2 rad is too steep; at most 1 rad"},
     {"angel", 1, {.rad = 1}, "tilt: no option 'angel'; did you mean 'angle'?"},
     {"length", 25, {.s = 1}, "tilt: option 'length' wants a length, got 25 s"},
     {"zzzzz", 1, {0}, "tilt: no option 'zzzzz'"},

@@ -49,7 +49,7 @@ START_TEST(settings)
     ck_assert_str_eq(grove_node_text(node("obs"), "array"), "../a b/x.y-z");
     sets("f", "\"quoted\"");
     ck_assert_str_eq(grove_node_text(node("obs"), "array"), "quoted");
-    ck_assert(node("obs")->options[0].value->outside);
+    ck_assert(node("obs")->options[0].value->setting);
     sets("w", "random_walk");
     ck_assert_int_eq(grove_node_choice(node("G"), "kind"), 2);
     sets("r", "-30deg..0");

@@ -354,7 +354,7 @@ START_TEST(faults_are_told)
     char *want;
 
     ck_assert_ptr_null(grove_ms_open(in_folder("none.ms"), &(grove_ms_part){0}, false, error));
-    want = grove_format("%s: does not exist", in_folder("none.ms"));
+    want = grove_format("%s: there is no such file or folder", in_folder("none.ms"));
     ck_assert_str_eq(grove_error_message(error, 0), want);
     free(want);
     grove_error_clear(error);

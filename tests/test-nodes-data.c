@@ -205,7 +205,7 @@ START_TEST(wrong_observations_are_told)
         {"integration=10s", "say when: either hour_angle=-2h..2h or start="},
         {"hour_angle=-1h..1h, start=\"2000-01-01\"", "say when"},
         {"start=\"yesterday\", duration=1h", "'yesterday' is not a date"},
-        {"start=\"2000-01-01\"", "with start it must be given"},
+        {"start=\"2000-01-01\"", "duration: must be given with start"},
         {"start=\"2000-01-01\", duration=0s", "0 s is not positive"},
         {"hour_angle=-1h..1h, duration=1h", "goes with start"},
         {"hour_angle=-1h..1h, date=\"1800-01-01\"", "not between the years 1900 and 2100"},

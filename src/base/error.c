@@ -238,6 +238,17 @@ static int compare(const void *left, const void *right)
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
+/* As wide as the first `length` characters of the line are shown. */
+static void add_blanks(grove_text *text, const char *line, size_t length)
+{
+    grove_text shown = {0};
+
+    grove_text_add_shown(&shown, line, length, "\t");
+    for (size_t i = 0; i < shown.length; i++)
+        grove_text_append(text, shown.at[i] == '\t' ? "\t" : " ", 1);
+    free(shown.at);
+}
+
 /* The source line with a mark below the place; tabs are kept so that the mark stands right. */
 static void add_source(grove_text *text, const message *at)
 {
@@ -249,9 +260,10 @@ static void add_source(grove_text *text, const message *at)
     int length = (int)strlen(line);
     if (place->column > length + 1)
         return;
-    grove_text_add(text, "    %.*s\n    ", length, line);
-    for (int i = 0; i < place->column - 1; i++)
-        grove_text_append(text, line[i] == '\t' ? "\t" : " ", 1);
+    grove_text_append(text, "    ", 4);
+    grove_text_add_shown(text, line, (size_t)length, "\t");
+    grove_text_append(text, "\n    ", 5);
+    add_blanks(text, line, (size_t)place->column - 1);
     grove_text_append(text, "^", 1);
     for (int i = 1; i < place->length && place->column - 1 + i < length; i++)
         grove_text_append(text, "~", 1);
@@ -278,13 +290,17 @@ char *grove_error_text(const grove_error *error)
         const message *at = sorted[i];
         if (i && same(at, sorted[i - 1]))
             continue;
-        if (at->place.line && at->place.file)
-            grove_text_add(&text, "%s:%d:", at->place.file, at->place.line);
+        if (at->place.line && at->place.file) {
+            grove_text_add_shown(&text, at->place.file, strlen(at->place.file), "");
+            grove_text_add(&text, ":%d:", at->place.line);
+        }
         if (at->place.line && at->place.file && at->place.column)
             grove_text_add(&text, "%d:", at->place.column);
         if (text.length && text.at[text.length - 1] == ':')
             grove_text_add(&text, " ");
-        grove_text_add(&text, "%s: %s\n", at->warning ? "warning" : "error", at->text);
+        grove_text_add(&text, "%s: ", at->warning ? "warning" : "error");
+        grove_text_add_shown(&text, at->text, strlen(at->text), "\n");
+        grove_text_append(&text, "\n", 1);
         if (at->place.line)
             add_source(&text, at);
     }

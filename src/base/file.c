@@ -37,26 +37,58 @@ static char *read_stream(int fd, const char *path, size_t most, size_t *length, 
     return text.at ? text.at : grove_strdup("");
 }
 
+/* What a file is by its first bytes, where that is no text; else NULL. */
+static const char *binary_format(const char *bytes, size_t length)
+{
+    static const struct {
+        const char *begin, *format;
+    } known[] = {{"SIMPLE  =", "FITS"},      {"\x89HDF", "HDF5"}, {"\x93NUMPY", "NumPy"},
+                 {"\x1f\x8b", "compressed"}, {"PK\3\4", "zip"},   {"\x89PNG", "PNG"}};
+
+    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+        if (length >= strlen(known[k].begin) &&
+            !memcmp(bytes, known[k].begin, strlen(known[k].begin)))
+            return known[k].format;
+    return NULL;
+}
+
+static int check_text(const char *path, const char *bytes, size_t length, grove_error *error)
+{
+    const char *format = binary_format(bytes, length);
+
+    if (format)
+        return grove_fail(error, GROVE_INVALID,
+                          "%s: this is a %s file, which is not supported; a text file is wanted",
+                          path, format);
+    if (memchr(bytes, 0, length))
+        return grove_fail(error, GROVE_INVALID, "%s: not a text file, it contains NUL bytes", path);
+    return 0;
+}
+
 char *grove_file_read(const char *path, size_t most, bool text, size_t *length, grove_error *error)
 {
     struct stat info;
     size_t got = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* A pipe with nobody at its other end would hold us for ever. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
     if (fd < 0) {
-        grove_fail(error, errno == ENOENT ? GROVE_MISSING : GROVE_IO, "%s: cannot open: %s", path,
-                   strerror(errno));
+        if (errno == ENOENT)
+            grove_path_fail(path, error);
+        else
+            grove_fail(error, GROVE_IO, "%s: cannot open: %s", path, strerror(errno));
         return NULL;
     }
     if (fstat(fd, &info) || !S_ISREG(info.st_mode)) {
-        grove_fail(error, GROVE_INVALID, "%s: not a regular file", path);
+        grove_fail(error, GROVE_INVALID, "%s: %s", path,
+                   S_ISDIR(info.st_mode) ? "this is a folder; a file is wanted"
+                                         : "not a regular file");
         close(fd);
         return NULL;
     }
     char *bytes = read_stream(fd, path, most, &got, error);
     close(fd);
-    if (bytes && text && memchr(bytes, 0, got)) {
-        grove_fail(error, GROVE_INVALID, "%s: not a text file, it contains NUL bytes", path);
+    if (bytes && text && check_text(path, bytes, got, error)) {
         free(bytes);
         return NULL;
     }
@@ -160,6 +192,35 @@ void grove_file_discard(grove_file *file)
 }
 
 /* ---- paths ---- */
+
+char *grove_path_hint(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    int folder = (int)(name - path);
+    char *within = grove_format("%.*s", folder, path), *hint = NULL;
+    char **names = grove_folder_list(folder ? within : ".");
+    size_t count = 0;
+
+    while (names && names[count])
+        count++;
+    const char *near = grove_nearest(name, (const char *const *)names, count);
+    hint = near ? grove_format("; did you mean '%s%s'?", within, near) : grove_strdup("");
+    for (size_t k = 0; k < count; k++)
+        free(names[k]);
+    free(names);
+    free(within);
+    return hint;
+}
+
+int grove_path_fail(const char *path, grove_error *error)
+{
+    char *hint = grove_path_hint(path);
+    int code =
+        grove_fail(error, GROVE_MISSING, "%s: there is no such file or folder%s", path, hint);
+
+    free(hint);
+    return code;
+}
 
 bool grove_path_exists(const char *path)
 {

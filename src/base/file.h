@@ -20,6 +20,11 @@ FILE *grove_file_stream(grove_file *file);
 int grove_file_commit(grove_file *file, grove_error *error);
 void grove_file_discard(grove_file *file);
 
+/* "; did you mean 'PATH'?" with the name in the folder of `path` that is nearest to it, or "".
+ * Caller frees. */
+char *grove_path_hint(const char *path);
+/* "PATH: there is no such file or folder", with that hint: GROVE_MISSING. */
+int grove_path_fail(const char *path, grove_error *error);
 bool grove_path_exists(const char *path);
 bool grove_path_is_folder(const char *path);
 /* folder of `base_file` joined with `path` when that is relative; a copy otherwise. Caller frees.

@@ -61,16 +61,18 @@ void grove_log(grove_log_level level, const char *format, ...)
     va_start(args, format);
     grove_text_add_v(&text, format, args);
     va_end(args);
+    char *shown = grove_shown(text.at ? text.at : "", "\n");
     pthread_mutex_lock(&state.lock);
     clear_bar(state.progress);
     fprintf(stderr, "grove: %s%s\n",
             level == GROVE_LOG_ERROR     ? "error: "
             : level == GROVE_LOG_WARNING ? "warning: "
                                          : "",
-            text.at ? text.at : "");
+            shown);
     if (state.progress && state.progress->terminal && state.progress->drawn > 0)
         draw(state.progress, grove_now());
     pthread_mutex_unlock(&state.lock);
+    free(shown);
     free(text.at);
 }
 
@@ -78,7 +80,7 @@ grove_progress *grove_progress_new(const char *title, const char *unit, double t
 {
     grove_progress *progress = grove_alloc(sizeof(*progress));
 
-    progress->title = grove_strdup(title);
+    progress->title = grove_shown(title, "");
     progress->unit = grove_strdup(unit);
     progress->total = total;
     progress->began = progress->rate_time = grove_now();

@@ -52,6 +52,40 @@ void grove_text_add(grove_text *text, const char *format, ...)
     va_end(args);
 }
 
+/* The bytes of a control character at `at`, also of those that UTF-8 writes as C2 80 to C2 9F; 0:
+ * another character. */
+static size_t control_length(const char *at, size_t left, const char *keep)
+{
+    unsigned char byte = (unsigned char)*at;
+
+    if (byte == 0xc2 && left > 1 && (unsigned char)at[1] >= 0x80 && (unsigned char)at[1] < 0xa0)
+        return 2;
+    return (byte < 0x20 && !(byte && strchr(keep, *at))) || byte == 0x7f;
+}
+
+void grove_text_add_shown(grove_text *text, const char *from, size_t length, const char *keep)
+{
+    size_t plain = 0;
+
+    for (size_t i = 0, control; i < length; i += control ? control : 1) {
+        if (!(control = control_length(from + i, length - i, keep)))
+            continue;
+        grove_text_append(text, from + plain, i - plain);
+        for (size_t k = i; k < i + control; k++)
+            grove_text_add(text, "\\x%02x", (unsigned char)from[k]);
+        plain = i + control;
+    }
+    grove_text_append(text, from + plain, length - plain);
+}
+
+char *grove_shown(const char *from, const char *keep)
+{
+    grove_text text = {0};
+
+    grove_text_add_shown(&text, from, strlen(from), keep);
+    return text.at ? text.at : grove_strdup("");
+}
+
 char *grove_format(const char *format, ...)
 {
     grove_text text = {0};
@@ -80,15 +114,25 @@ bool grove_ends_with(const char *text, const char *end)
     return length >= tail && !strcmp(text + length - tail, end);
 }
 
-/* Edit distance with transposition of neighbours (optimal string alignment), at most 63 characters
- * each. */
-static int distance(const char *a, const char *b)
+static char lower(char c)
 {
-    enum { MOST = 64 };
-    int d[3][MOST], n = (int)strlen(a), m = (int)strlen(b);
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
 
-    if (n >= MOST || m >= MOST)
-        return MOST;
+/* Edit distance with transposition of neighbours (optimal string alignment), whatever the case, at
+ * most 63 characters each. */
+static int distance(const char *first, const char *second)
+{
+    enum { MAX = 64 };
+    char a[MAX], b[MAX];
+    int d[3][MAX], n = (int)strlen(first), m = (int)strlen(second);
+
+    if (n >= MAX || m >= MAX)
+        return MAX;
+    for (int i = 0; i <= n; i++)
+        a[i] = lower(first[i]);
+    for (int j = 0; j <= m; j++)
+        b[j] = lower(second[j]);
     for (int j = 0; j <= m; j++)
         d[0][j] = j;
     for (int i = 1; i <= n; i++) {

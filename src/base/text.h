@@ -20,7 +20,11 @@ void grove_text_append(grove_text *text, const char *bytes, size_t length);
 char *grove_format(const char *format, ...)
     __attribute__((format(printf, 1, 2))); /* caller frees */
 char *grove_strdup(const char *text);
-bool grove_equal(const char *a, const char *b); /* both may be NULL */
+/* Appends text for a person to read: control characters, which may steer a terminal, are written as
+ * \xNN; those in `keep` ("\n") stay. */
+void grove_text_add_shown(grove_text *text, const char *from, size_t length, const char *keep);
+char *grove_shown(const char *from, const char *keep); /* the same; caller frees */
+bool grove_equal(const char *a, const char *b);        /* both may be NULL */
 bool grove_ends_with(const char *text, const char *end);
 
 /* The name among `names[0..count)` that is nearest to `word` (edit distance with transposition, at

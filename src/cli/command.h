@@ -3,6 +3,7 @@
 #define GROVE_CLI_COMMAND_H
 
 #include "grove.h"
+#include <stdio.h>
 
 enum { GROVE_DONE = 0, GROVE_FAILED = 1, GROVE_USAGE = 2 };
 
@@ -42,6 +43,9 @@ void grove_command_help(const grove_command *command);
 int grove_complain(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints all messages of `error` to standard error; returns `code`. */
 int grove_complain_errors(int code, const grove_error *error);
+/* Prints text with names in it from files that may be anyone's: control characters as \xNN. Frees
+ * `text`, which may be NULL. */
+void grove_put(FILE *to, char *text);
 /* The one word that a command wants, or NULL after a message. */
 const char *grove_command_word(const grove_command *command, const grove_command_line *line,
                                const char *what);

@@ -8,8 +8,7 @@ static int print(char *text, const grove_error *error)
 {
     if (!text)
         return grove_complain_errors(GROVE_FAILED, error);
-    fputs(text, stdout);
-    free(text);
+    grove_put(stdout, text);
     return GROVE_DONE;
 }
 

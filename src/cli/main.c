@@ -2,11 +2,13 @@
 #include "cli/command.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const grove_command *const commands[] = {
     &grove_command_run,       &grove_command_check, &grove_command_show, &grove_command_nodes,
@@ -15,14 +17,30 @@ static const grove_command *const commands[] = {
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
+void grove_put(FILE *to, char *text)
+{
+    char *shown = text ? grove_shown(text, "\n\t") : NULL;
+
+    if (shown)
+        fputs(shown, to);
+    free(shown);
+    free(text);
+}
+
 int grove_complain(int code, const char *format, ...)
 {
-    va_list args;
+    va_list args, again;
 
-    fputs("grove: ", stderr);
     va_start(args, format);
-    vfprintf(stderr, format, args);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    char *text = length >= 0 ? malloc((size_t)length + 1) : NULL;
+    if (text)
+        vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
     va_end(args);
+    fputs("grove: ", stderr);
+    grove_put(stderr, text);
     fputc('\n', stderr);
     return code;
 }
@@ -79,8 +97,19 @@ static int flush(int code)
                           strerror(errno));
 }
 
+/* Where standard input, output or error is closed, the next file that is opened would take its
+ * number, and messages would be written into that file. What stands in for output cannot be
+ * written, so that printing fails as it should. */
+static void reserve_descriptors(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd)
+            _exit(GROVE_FAILED);
+}
+
 int main(int count, char **arguments)
 {
+    reserve_descriptors();
     signal(SIGXFSZ, SIG_IGN); /* beyond the largest size of a file, writing fails with a reason */
     if (count < 2) {
         usage(stderr);

@@ -14,10 +14,10 @@ static int show_options(grove_library *library, const grove_command *command,
     if (line->word_count) {
         char *text = grove_library_options(library, line->words[0], error);
         if (text)
-            printf("\nOptions of %s, given as -s name=value:\n%s", line->words[0], text);
+            printf("\nOptions of %s, given as -s name=value:\n", line->words[0]);
         else
             code = grove_complain_errors(GROVE_USAGE, error);
-        free(text);
+        grove_put(stdout, text);
     }
     grove_error_free(error);
     return code;
@@ -39,12 +39,8 @@ static int run_session(grove_session *session, const grove_command_line *line, g
 {
     int failed = grove_session_run(session);
 
-    if (line->session.profile) {
-        char *text = grove_session_profile(session);
-        if (text)
-            fputs(text, stderr);
-        free(text);
-    }
+    if (line->session.profile)
+        grove_put(stderr, grove_session_profile(session));
     if (failed)
         return grove_complain_errors(GROVE_FAILED, error);
     if (!line->quiet)
@@ -56,10 +52,8 @@ static int check_session(grove_session *session, grove_tree *tree, grove_error *
 {
     grove_plan plan;
     char a[32], b[32], c[32], d[32];
-    char *text = grove_tree_show(tree);
 
-    fputs(text, stdout);
-    free(text);
+    grove_put(stdout, grove_tree_show(tree));
     if (grove_session_plan(session, &plan))
         return grove_complain_errors(GROVE_FAILED, error);
     printf("\n%s visibilities, %s cells to compute\n", grove_show_count(a, plan.visibilities),

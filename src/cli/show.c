@@ -100,9 +100,7 @@ static int show_tree(const grove_tree *tree, const grove_command_line *line)
     int code = GROVE_DONE;
 
     if (!line->svg && !line->png && !line->dot) {
-        char *text = grove_tree_show(tree);
-        fputs(text, stdout);
-        free(text);
+        grove_put(stdout, grove_tree_show(tree));
         return GROVE_DONE;
     }
     char *text = grove_tree_dot(tree);

@@ -158,8 +158,8 @@ static void bind_value(binding *b, int k, const char *what, const char *name, gr
         bool zero = literal->kind == GROVE_LITERAL_NUMBER && literal->number == 0 &&
                     literal->imaginary == 0 && grove_unit_is_none(unit);
         if (!number || (!zero && !grove_kind_fits(kind, unit, true)))
-            fail(b, place, "%s '%s' wants %s, got %s", what, name, wanted,
-                 grove_literal_show(arena, literal));
+            fail(b, place, "%s '%s' wants %s, got %s%s", what, name, wanted,
+                 grove_literal_show(arena, literal), grove_literal_origin(arena, literal));
         else
             b->node->inputs[k].node =
                 grove_tree_constant(tree, literal, GROVE_PRECISION_DOUBLE, place);
@@ -237,8 +237,8 @@ static void bind_constant(binding *b, int i, const grove_operand *operand, const
                     (grove_equal(option->initial, "none") ||
                      (option->kind == GROVE_CHOICE && word_in(option->choices, "none")));
         if (!none && !literal_fits(option, literal))
-            fail(b, place, "option '%s' wants %s, got %s", option->name, wanted,
-                 grove_literal_show(arena, literal));
+            fail(b, place, "option '%s' wants %s, got %s%s", option->name, wanted,
+                 grove_literal_show(arena, literal), grove_literal_origin(arena, literal));
         b->node->options[i].value = literal;
     }
 }

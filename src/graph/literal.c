@@ -22,7 +22,7 @@ grove_hash grove_literal_hash(grove_hash hash, const grove_literal *literal)
         break;
     case GROVE_LITERAL_TEXT:
         hash = grove_hash_text(hash, literal->text);
-        hash = grove_hash_integer(hash, literal->outside);
+        hash = grove_hash_integer(hash, literal->setting != NULL);
         break;
     case GROVE_LITERAL_LIST:
         hash = grove_hash_integer(hash, literal->count);
@@ -49,6 +49,12 @@ static const char *show_list(grove_arena *arena, const grove_literal *literal)
         text = grove_arena_format(arena, "%s%s%s", text, i ? ", " : "",
                                   grove_literal_show(arena, &literal->items[i]));
     return grove_arena_format(arena, "[%s%s]", text, literal->count > 4 ? ", ..." : "");
+}
+
+const char *grove_literal_origin(grove_arena *arena, const grove_literal *literal)
+{
+    return literal->setting ? grove_arena_format(arena, " (from the setting %s)", literal->setting)
+                            : "";
 }
 
 const char *grove_literal_show(grove_arena *arena, const grove_literal *literal)

@@ -22,19 +22,22 @@ typedef enum {
 struct grove_literal {
     grove_literal_kind kind;
     bool word;        /* TEXT: a bare word, not quoted */
-    bool outside;     /* TEXT: from a setting: a relative path starts in the current folder */
     bool truth;       /* BOOL */
     double number;    /* NUMBER: in base units; RANGE: from */
     double to;        /* RANGE */
     double imaginary; /* NUMBER: of a complex constant */
     grove_unit unit;
-    bool hours;       /* the unit was written as h, min or s: may stand for an hour angle */
-    const char *text; /* TEXT; NUMBER: as written, for messages ("25 s") */
-    int count;        /* LIST */
+    bool hours;          /* the unit was written as h, min or s: may stand for an hour angle */
+    const char *text;    /* TEXT; NUMBER: as written, for messages ("25 s") */
+    const char *setting; /* "name=text" where a setting gave it: a relative path starts in the
+                            current folder then; else NULL */
+    int count;           /* LIST */
     const struct grove_literal *items;
 };
 
 grove_hash grove_literal_hash(grove_hash hash, const grove_literal *literal);
+/* " (from the setting channels=4.5)", from the arena, or "". */
+const char *grove_literal_origin(grove_arena *arena, const grove_literal *literal);
 /* As a message would name it ("25 s", "'abc'", "none"), from the arena. */
 const char *grove_literal_show(grove_arena *arena, const grove_literal *literal);
 

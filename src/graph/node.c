@@ -51,6 +51,17 @@ int grove_node_fail(const grove_node *node, int code, const char *format, ...)
     return code;
 }
 
+static int fail_text(const grove_node *node, const grove_place *place, int code, const char *format,
+                     ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    code = fail_at(node, place, code, format, args);
+    va_end(args);
+    return code;
+}
+
 static int option_index(const grove_node *node, const char *name)
 {
     const grove_option *options = node->class_ ? node->class_->options : NULL;
@@ -71,9 +82,15 @@ int grove_node_fail_option(const grove_node *node, const char *option, const cha
         place = &node->options[i].place;
     else if (k >= 0 && node->input_places[k].line)
         place = &node->input_places[k];
+    const grove_literal *given = i >= 0 ? node->options[i].value : NULL;
+    grove_text text = {0};
     va_start(args, format);
-    int code = fail_at(node, place, GROVE_INVALID, format, args);
+    grove_text_add_v(&text, format, args);
     va_end(args);
+    int code =
+        fail_text(node, place, GROVE_INVALID, "%s%s%s%s", i >= 0 ? option : "", i >= 0 ? ": " : "",
+                  text.at, given ? grove_literal_origin(node->tree->arena, given) : "");
+    free(text.at);
     return code;
 }
 
@@ -168,7 +185,7 @@ static const char *resolve(const grove_node *node, const grove_literal *literal)
     const char *text = literal->text ? literal->text : "";
     const char *found = text;
 
-    if (literal->outside || text[0] == '/' || !node->tree->folder)
+    if (literal->setting || text[0] == '/' || !node->tree->folder)
         return text;
     char *beside = grove_path_join(node->tree->folder, text);
     if (grove_path_exists(beside))

@@ -170,7 +170,7 @@ char *grove_data_describe(const char *path, const char *const *folders, grove_er
         return describe_folder(path, error);
     /* the name of an array has neither */
     if (!grove_path_exists(path) && strpbrk(path, "/.")) {
-        grove_fail(error, GROVE_MISSING, "%s: there is no such file or folder", path);
+        grove_path_fail(path, error);
         return NULL;
     }
     for (size_t k = 0; k < sizeof(skies) / sizeof(*skies); k++)

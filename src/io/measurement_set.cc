@@ -330,7 +330,7 @@ extern "C" grove_ms *grove_ms_open(const char *path, const grove_ms_part *part, 
     ms->path = path;
     int code = grove::guard(path, error, [&] {
         if (!grove_path_exists(path))
-            return grove_fail(error, GROVE_MISSING, "%s: does not exist", path);
+            return grove_path_fail(path, error);
         if (!Table::isReadable(path))
             return grove_fail(error, GROVE_INVALID, "%s: not a Measurement Set", path);
         if (writable && !Table::isWritable(path))

@@ -58,8 +58,12 @@ static void include(program *all, const grove_statement *statement)
                                          all->folders, &searched);
 
     if (!path) {
-        grove_fail_at(all->error, &place, GROVE_MISSING, "there is no file '%s'%s%s",
-                      statement->text, searched[0] ? "; searched: " : "", searched);
+        char *beside = grove_path_beside(statement->source->path, statement->text);
+        char *hint = grove_path_hint(beside);
+        grove_fail_at(all->error, &place, GROVE_MISSING, "there is no file '%s'%s%s%s",
+                      statement->text, hint, searched[0] ? "; searched: " : "", searched);
+        free(hint);
+        free(beside);
     } else if (all->depth == MOST_INCLUDES || all->file_count == MOST_FILES) {
         grove_fail_at(all->error, &place, GROVE_INVALID, "too many files include each other");
     } else if (!seen(all, path)) {
@@ -372,8 +376,10 @@ static char *find_and_read(const char *path, const char *const *folders, grove_a
     if (!*found && grove_path_exists(path)) {
         *found = path; /* a folder, say: reading tells what is wrong */
     } else if (!*found) {
-        grove_fail(error, GROVE_MISSING, "%s: there is no such file%s%s", path,
+        char *hint = grove_path_hint(path);
+        grove_fail(error, GROVE_MISSING, "%s: there is no such file%s%s%s", path, hint,
                    searched[0] ? "; searched: " : "", searched);
+        free(hint);
         return NULL;
     }
     return grove_file_read(*found, MOST_BYTES, true, &length, error);

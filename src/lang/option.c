@@ -17,10 +17,19 @@ static const char *setting_of(const grove_builder *builder, const char *name)
 
 static const grove_literal *text_literal(grove_builder *builder, const char *text, bool word)
 {
-    grove_literal literal = {.kind = GROVE_LITERAL_TEXT, .word = word, .outside = true};
+    grove_literal literal = {.kind = GROVE_LITERAL_TEXT, .word = word};
 
     literal.text = grove_arena_text(builder->arena, text);
     return grove_arena_copy(builder->arena, &literal, sizeof(literal));
+}
+
+static const grove_literal *from_setting(grove_builder *builder, const grove_literal *value,
+                                         const char *name, const char *text)
+{
+    grove_literal *literal = grove_arena_copy(builder->arena, value, sizeof(*value));
+
+    literal->setting = grove_arena_format(builder->arena, "%s=%s", name, text);
+    return literal;
 }
 
 /* The setting as a constant of the language; NULL when it is none. */
@@ -116,7 +125,7 @@ static const grove_literal *apply(grove_builder *builder, const char *name, cons
         value = text_literal(builder, text, initial->word);
     }
     if (agrees(initial, value))
-        return value;
+        return from_setting(builder, value, name, text);
     grove_fail(builder->error, GROVE_INVALID, "setting %s=%s: the option wants %s", name, text,
                wanted(builder, initial));
     return NULL;

@@ -10,6 +10,8 @@ grove_source *grove_source_new(grove_arena *arena, const char *path, const char 
     grove_source *source = grove_arena_alloc(arena, sizeof(*source));
     size_t lines = 1;
 
+    if (!strncmp(text, "\xef\xbb\xbf", 3)) /* some editors begin a UTF-8 text with this mark */
+        text += 3;
     source->path = grove_arena_text(arena, path);
     source->text = grove_arena_text(arena, text);
     source->length = strlen(text);

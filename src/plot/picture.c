@@ -137,7 +137,7 @@ static int draw_file(const char *path, const char *const *folders, const char *w
     int code;
 
     if (!grove_path_exists(path) && strpbrk(path, "/."))
-        return grove_fail(error, GROVE_MISSING, "%s: there is no such file or folder", path);
+        return grove_path_fail(path, error);
     grove_layout *layout = grove_layout_read(path, folders, error);
     if (!layout)
         return grove_error_code(error);
