@@ -21,12 +21,13 @@ using namespace casacore;
 
 namespace grove
 {
-void quiet()
+void start_casacore()
 {
     static std::once_flag once;
     std::call_once(once, [] {
         LogSinkInterface *sink = new NullLogSink(LogFilter(LogMessage::SEVERE));
         LogSink::globalSink(sink);
+        setenv("HOME", "/", 0); // without one, it fails
     });
 }
 
@@ -40,7 +41,7 @@ std::string one_line(const std::string &text)
 
 int guard(const std::string &path, grove_error *error, const std::function<int()> &work)
 {
-    quiet();
+    start_casacore();
     try {
         return work();
     } catch (const std::bad_alloc &) {

@@ -57,7 +57,7 @@ namespace grove
 // Runs `work`, turning every exception into a message "PATH: ..." and GROVE_IO.
 int guard(const std::string &path, grove_error *error, const std::function<int()> &work);
 // casacore's messages go to Grove's errors, not to the terminal.
-void quiet();
+void start_casacore();
 std::string one_line(const std::string &text);
 
 casacore::TableLock locking();
