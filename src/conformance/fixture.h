@@ -74,6 +74,5 @@ static inline bool grove_class_computes(const grove_class *class_)
 /* The data leaf `test_observation`: an observation as `observe` makes it, with members data (time
  * baseline freq, with flags) and weight beside. */
 int grove_probe_register(grove_classes *classes, grove_error *error);
-enum { GROVE_PROBE_TIMES = 5, GROVE_PROBE_BASELINES = 6, GROVE_PROBE_CHANNELS = 7 };
 
 #endif

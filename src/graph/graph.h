@@ -82,7 +82,6 @@ struct grove_node {
 
     const grove_kernel *kernel;
     unsigned char state[GROVE_STATE_BYTES];
-    size_t state_bytes;
     const void *table; /* in the tree's arena; NULL: none */
     size_t table_bytes;
     bool auto_named;     /* the name is */

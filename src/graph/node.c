@@ -365,7 +365,6 @@ void grove_node_set_state(grove_node *node, const void *state, size_t bytes)
     }
     memset(node->state, 0, sizeof(node->state));
     memcpy(node->state, state, bytes);
-    node->state_bytes = bytes;
 }
 
 int grove_node_set_table(grove_node *node, const void *bytes, size_t size)

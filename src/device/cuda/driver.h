@@ -15,12 +15,10 @@ typedef struct CUfunc_st *cuda_function;
 
 enum {
     CUDA_OUT_OF_MEMORY = 2,
-    CUDA_NO_DEVICE = 100,
     CUDA_NOT_FOUND = 500,
     CUDA_NOT_READY = 600,
     CUDA_COMPUTE_MAJOR = 75, /* device attributes */
     CUDA_COMPUTE_MINOR = 76,
-    CUDA_PROCESSORS = 16,
     CUDA_NON_BLOCKING = 1, /* streams */
     CUDA_NO_TIMING = 2,    /* events */
     CUDA_PORTABLE = 1      /* pinned memory, allocated or registered */
@@ -31,7 +29,6 @@ enum {
 #define CUDA_DRIVER_FUNCTIONS(f) \
     f(init, "cuInit", (unsigned flags)) \
     f(error_string, "cuGetErrorString", (int code, const char **text)) \
-    f(driver_version, "cuDriverGetVersion", (int *version)) \
     f(device_count, "cuDeviceGetCount", (int *count)) \
     f(device_get, "cuDeviceGet", (int *device, int number)) \
     f(device_name, "cuDeviceGetName", (char *name, int length, int device)) \
