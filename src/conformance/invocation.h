@@ -26,6 +26,16 @@ typedef struct {
     bool started;
 } grove_invocation;
 
+/* The array of a node's value, without data. */
+grove_invocation_array grove_invocation_array_of(const grove_node *node, bool double_precision);
+/* The iteration space of a node: the axes of its value and those that it consumes, in order of
+ * storage. Returns how many. */
+int grove_invocation_space(const grove_node *node, const grove_axis **space);
+/* The view of an array from an iteration space. side 'p' or 'q': the station axis is gathered along
+ * the baseline axis. flags: the array has one byte per cell. */
+grove_view grove_invocation_view(const grove_invocation_array *a, const grove_args *args,
+                                 const grove_axis *const *space, char side, bool flags);
+
 /* Evaluates the inputs in a session on the cpu, and makes room for the result. 0, or a code with
  * messages in the fixture's error. grove_invocation_end is due in both cases. */
 int grove_invocation_begin(grove_fixture *fixture, grove_node *node, bool double_precision,

@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "plan/facts.h"
 #include "run/session.h"
 #include "run/state.h"
 #include "value/value.h"
@@ -84,7 +85,7 @@ static bool evaluate(grove_conformance *c, grove_node *node, const grove_session
 /* Indices of number `i` of a node's whole value; caller frees. */
 static char *place_of(const grove_node *node, int64_t i)
 {
-    int elements = node->form.shape == GROVE_VECTOR ? node->form.vector : node->form.shape;
+    int elements = grove_form_elements(&node->form);
     int64_t index[GROVE_MAX_AXES], cell = i / elements;
     grove_text text = {0};
 
