@@ -193,11 +193,13 @@ typedef struct {
     const char *device; /* as for sessions; NULL: the first GPU, if there is one, beside the cpu */
     void (*print)(void *context, const char *line); /* a line for each check; NULL: none */
     void *context;
+    int seconds; /* that a check may take; 0: 600 */
 } grove_class_test;
 /* Holds a class to what every class must do: the same numbers for any tiles, threads and devices,
  * flags by its rule, nothing written outside its output, and so on (docs/plugins.md). Lines are
- * "ok WHAT", "skip WHAT: why", "FAIL WHAT: what is wrong, and where". How many checks failed, or a
- * negative code with a message when there is no such class. Meanwhile the process's current folder
+ * "ok WHAT", "skip WHAT: why", "FAIL WHAT: what is wrong, and where". Each check runs in a child
+ * process: one that crashes or does not return has failed, and the others run. Returns how many
+ * checks failed, or a negative code with a message when there is no such class. Meanwhile the process's current folder
  * is a temporary one (that of the tree file, if there is one), and while actions run its standard
  * output goes nowhere: other threads must not rely on either. */
 int grove_library_test_class(grove_library *library, const char *class_name,

@@ -7,7 +7,7 @@ static void print_line(void *context, const char *line)
 {
     (void)context;
     puts(line);
-    fflush(stdout); /* the next check may crash */
+    fflush(stdout); /* the next check may take long */
 }
 
 static int test(grove_library *library, const grove_command_line *line, const char *name,

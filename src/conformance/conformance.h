@@ -10,13 +10,15 @@
  * device, in double and in single precision; and of single precision from double. */
 #define GROVE_CONFORMANCE_DOUBLE 1e-11
 #define GROVE_CONFORMANCE_SINGLE 1e-5
+/* How long a check may take, if the test does not say. */
+#define GROVE_CONFORMANCE_SECONDS 600
 
 /* The class under test, and the check that is being made of it. */
 typedef struct {
     grove_fixture *fixture;
     const grove_class *class_;
     const grove_class_test *test;
-    const char *device; /* a device other than the cpu, or NULL */
+    const char *device; /* a device other than the cpu, or NULL; of checks that use one */
     char *fault;        /* the first of this check: where and what; owned */
     int faults;         /* of this check */
     char *reason;       /* why this check says nothing; owned */
