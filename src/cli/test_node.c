@@ -1,4 +1,4 @@
-/* grove test-node: whether a node class does what every class must. */
+/* grove test-node: runs the conformance tests on a node class. */
 #include "cli/command.h"
 
 #include <stdio.h>

@@ -83,7 +83,7 @@ int grove_conformance_report(const grove_class_test *test, const char *name, con
     return fault != NULL;
 }
 
-/* The device that the test is to compare with the cpu; NULL: none. */
+/* The device to compare with the cpu; NULL: none. */
 static const char *device_of(const grove_class_test *test)
 {
     const char *wanted = test->device ? test->device : "auto";
@@ -122,7 +122,7 @@ static char *make_check(void *context)
     const job *j = context;
     grove_conformance *c = j->c;
 
-    /* here, because a child cannot use a GPU that its parent has opened */
+    /* not earlier, because a child process cannot use a GPU that its parent has opened */
     c->device = checks[j->number].device ? device_of(c->test) : NULL;
     checks[j->number].check(c);
     char *result = result_of(c);
@@ -131,7 +131,7 @@ static char *make_check(void *context)
     return result;
 }
 
-/* The tree is built, and has the class. */
+/* Checks that the tree can be built and uses the class. */
 static char *check_tree(void *context)
 {
     const job *j = context;

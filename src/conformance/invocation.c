@@ -104,7 +104,7 @@ static int copy_flags(grove_value *value, grove_invocation_array *a, grove_error
     return 0;
 }
 
-/* The value of an input, in memory of its own that a check may change. */
+/* Copies the value of an input into memory that a check may change. */
 static int copy_input(grove_fixture *fixture, grove_session *session, grove_invocation *call, int k)
 {
     grove_node *from = call->node->inputs[k].node;

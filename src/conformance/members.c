@@ -1,4 +1,4 @@
-/* Checks of data leaves: members are read in any blocks, and nothing else is written. */
+/* Checks of data leaves: members read in any blocks, with nothing written outside. */
 #include "conformance/conformance.h"
 
 #include "base/text.h"
@@ -16,7 +16,7 @@ static size_t cell_bytes(const grove_form *form)
            (size_t)grove_form_elements(form);
 }
 
-/* Memory with a guard on both sides; the address between them. */
+/* Memory with guard bytes on both sides; returns the address between them. */
 static unsigned char *guarded(size_t bytes)
 {
     unsigned char *base = malloc(bytes + 2 * GUARD);
@@ -42,7 +42,7 @@ static void release(grove_array *block)
         free(block->flags - GUARD);
 }
 
-/* A leaf, and what its class's start has made for it. */
+/* A leaf, and what its class's start has made. */
 typedef struct {
     const grove_node *node;
     void *run;
