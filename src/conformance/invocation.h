@@ -10,9 +10,9 @@ typedef struct {
     const grove_axis *axes[GROVE_MAX_AXES];
     int axis_count;
     int64_t cells;
-    int shape, elements, parts,
-        bytes;  /* bytes of a number; parts: 2 for complex; flags have 1 byte */
-    void *data; /* NULL: an optional input that was not given */
+    int shape, elements;
+    int parts, bytes; /* 2 parts for complex; bytes of a part (flags: 1) */
+    void *data;       /* NULL: an optional input that was not given */
 } grove_invocation_array;
 
 typedef struct {

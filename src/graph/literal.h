@@ -1,4 +1,4 @@
-/* Literals: constants as tree files and settings give them. */
+/* Literals: constants in tree files and settings. */
 #ifndef GROVE_GRAPH_LITERAL_H
 #define GROVE_GRAPH_LITERAL_H
 
@@ -21,21 +21,21 @@ typedef enum {
 /* Strings and items are borrowed from the tree's arena. */
 struct grove_literal {
     grove_literal_kind kind;
-    bool word;        /* TEXT: a bare word, not quoted */
-    bool outside;     /* TEXT: from a setting: a relative path starts in the current folder */
+    bool word;        /* TEXT: a bare word without quotes */
+    bool outside;     /* TEXT: from a setting: a relative path refers to the current folder */
     bool truth;       /* BOOL */
     double number;    /* NUMBER: in base units; RANGE: from */
     double to;        /* RANGE */
     double imaginary; /* NUMBER: of a complex constant */
     grove_unit unit;
-    bool hours;       /* the unit was written as h, min or s: may stand for an hour angle */
+    bool hours;       /* the unit is h, min or s: it may be an hour angle */
     const char *text; /* TEXT; NUMBER: as written, for messages ("25 s") */
     int count;        /* LIST */
     const struct grove_literal *items;
 };
 
 grove_hash grove_literal_hash(grove_hash hash, const grove_literal *literal);
-/* As a message would name it ("25 s", "'abc'", "none"), from the arena. */
+/* For messages ("25 s", "'abc'", "none"), from the arena. */
 const char *grove_literal_show(grove_arena *arena, const grove_literal *literal);
 
 #endif
