@@ -8,10 +8,10 @@
 
 /* ---- sums ---- */
 
-/* Kernels of sums: number by number, of two complex matrices, of two shapes. */
+/* Kernels of sums: element by element, of two complex matrices, of two different shapes. */
 enum { ELEMENTS, MATRICES, JONES, SUM_KERNELS };
 
-/* Sets the form of a sum of inputs 0 and 1, and its kernel. `action`: "add". */
+/* Sets the form and the kernel of a sum of inputs 0 and 1. `action`, for messages: "add". */
 static int check_sum(grove_node *node, const char *action, const grove_kernel *kernels)
 {
     const grove_form *a = grove_node_input_form(node, 0), *b = grove_node_input_form(node, 1);
@@ -135,7 +135,8 @@ static const grove_input multiply_inputs[] = {
     {0},
 };
 
-/* Of complex Jones terms one of which is a matrix: by the shape of the other. */
+/* Kernels of products of complex Jones terms, one of which is a matrix: by the shape of the other.
+ */
 static const grove_kernel *product_with_matrix(const grove_form *a, const grove_form *b)
 {
     if (a->shape == GROVE_SCALAR || b->shape == GROVE_SCALAR)

@@ -1,4 +1,4 @@
-/* Jones terms from as many scalars as they have numbers. */
+/* Jones terms made of scalars, one for each element. */
 #include "nodes/form.h"
 
 #define GROVE_KERNEL_SOURCE "../kernels/matrix.h"

@@ -49,7 +49,8 @@ static bool all_zero(const grove_node *node, const char *input)
     return true;
 }
 
-/* Flat spectra without rotation do not vary with frequency: sums over sources are then faster. */
+/* Flat spectra without rotation measure do not vary with frequency, which makes sums over sources
+ * faster. */
 static int check(grove_node *node)
 {
     if (all_zero(node, "rotation_measure") &&

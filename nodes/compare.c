@@ -1,4 +1,4 @@
-/* How far two values are from each other. */
+/* compare: the differences between two values. */
 #include "nodes/form.h"
 
 #include "base/memory.h"
@@ -22,11 +22,11 @@ static const grove_option options[] = {
 };
 
 typedef struct {
-    double largest, difference, reference; /* of |a - b|, sums of |a - b|^2 and |b|^2 */
-    int64_t numbers, flagged, odd;         /* odd: not a number on either side */
+    double largest, difference, reference; /* of |a - b|; sums of |a - b|^2 and |b|^2 */
+    int64_t numbers, flagged, odd;         /* numbers that are not finite on either side */
 } comparison;
 
-/* One of both arrays while the union of their axes is walked. */
+/* One of both arrays in the walk over the union of their axes. */
 typedef struct {
     const grove_array *array;
     int64_t step[GROVE_MAX_AXES]; /* cells */
@@ -117,7 +117,7 @@ static void add_axes(walker *walkers, int which, const grove_array *array,
             at++;
         if (at == *axes) {
             if (*axes == GROVE_MAX_AXES)
-                return; /* a node has no more */
+                return; /* the maximum for a node */
             space[(*axes)++] = array->range[d];
         }
         walkers[which].step[at] = step;

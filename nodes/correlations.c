@@ -59,7 +59,7 @@ void grove_correlations_for_shape(int shape, bool circular, int *count, int code
         codes[i] = first + (*count == 2 ? 3 * i : i);
 }
 
-/* Position in the cell of element e of the full matrix, or -1 where the cell holds a zero. */
+/* Position in the cell of element e of the full matrix, or -1 where that element is zero. */
 static int position(int shape, int e)
 {
     if (shape == GROVE_MATRIX)
@@ -92,7 +92,7 @@ void grove_correlations_load(const grove_correlations *map, const float *data,
 {
     int elements = map->shape;
 
-    /* what the set does not have is zero and flagged */
+    /* correlations that the set lacks are zero and flagged */
     memset(cell, 0, (size_t)elements * sizeof(*cell));
     *cell_flags = (unsigned char)((1u << elements) - 1);
     for (int i = 0; i < map->count; i++) {

@@ -1,25 +1,25 @@
-/* Correlations of a Measurement Set and elements of a cell. Shared by ms and sink. */
+/* How correlations of a Measurement Set map to elements of a cell. Shared by ms and sink. */
 #ifndef GROVE_NODES_CORRELATIONS_H
 #define GROVE_NODES_CORRELATIONS_H
 
 #include "plugin.h"
 
-/* Which element of the 2x2 cell (0 XX, 1 XY, 2 YX, 3 YY; circular likewise) each correlation of the
- * set is; -1: Stokes I, half the trace. */
+/* The element of the 2x2 cell (0 XX, 1 XY, 2 YX, 3 YY; circular likewise) of each correlation of
+ * the set; -1: Stokes I, half the trace. */
 typedef struct {
     int count, element[4], shape;
 } grove_correlations;
 
-/* From casacore's codes; the shape of the cells that the set's numbers are exchanged as. Non-zero
- * for codes that are neither linear nor circular correlations nor I. */
+/* From casacore's codes; also the shape of the cells through which numbers are exchanged with the
+ * set. Non-zero for codes that are neither linear nor circular correlations nor I. */
 int grove_correlations_map(grove_correlations *map, const int *codes, int count, int shape);
-/* Shape that holds the set's correlations: matrix, diagonal (XX YY) or scalar; 0 when they are none
- * of those. */
+/* The shape that holds the set's correlations: matrix, diagonal (XX YY) or scalar; 0 if none does.
+ */
 int grove_correlations_shape(const int *codes, int count);
 bool grove_correlations_circular(const int *codes, int count);
-/* Codes for a new set whose cells have this shape. */
+/* Correlation codes for a new set whose cells have this shape. */
 void grove_correlations_for_shape(int shape, bool circular, int *count, int codes[4]);
-/* One cell to the set's numbers and flags (bytes), and back. */
+/* From one cell to the set's numbers and flags (bytes), and back. */
 void grove_correlations_store(const grove_correlations *map, const grove_cplx32 *cell,
                               unsigned char cell_flags, float *data, unsigned char *flag);
 void grove_correlations_load(const grove_correlations *map, const float *data,

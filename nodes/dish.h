@@ -1,11 +1,12 @@
-/* Checks on the diameters of dishes. */
+/* Checks of dish diameters. */
 #ifndef GROVE_NODES_DISH_H
 #define GROVE_NODES_DISH_H
 
 #include "base/error.h"
 #include "plugin.h"
 
-/* Fails when the diameter is a number that no dish has, warns when the observation lacks some. */
+/* Fails when the diameter is a constant that is not a valid diameter; warns when the observation
+ * lacks some diameters. */
 static inline int dish_check(const grove_node *node)
 {
     int k = grove_node_input(node, "diameter");

@@ -1,13 +1,13 @@
-/* The functions of one value, `x`, that take it number by number. */
+/* Functions of one value, `x`, element by element. */
 #include "nodes/form.h"
 
 #define GROVE_KERNEL_SOURCE "../kernels/elementary.h"
 #include "kernel.h"
 
-/* Functions that a matrix does not have. */
+/* Elementwise functions, which matrices are refused for. */
 enum { SHAPES = GROVE_SCALAR | GROVE_DIAGONAL | GROVE_VECTOR };
 
-/* ---- what they take ---- */
+/* ---- inputs ---- */
 
 static const grove_input angle_or_number[] = {
     {"x", GROVE_VALUE, "angles (rad) or plain numbers", .shapes = SHAPES},
@@ -56,7 +56,7 @@ static const grove_input any_antilinear[] = {
     {0},
 };
 
-/* ---- what they give ---- */
+/* ---- checks ---- */
 
 /* As x, but real. */
 static int to_real(grove_node *node)

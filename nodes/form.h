@@ -1,4 +1,4 @@
-/* Forms and units in checks: what several arithmetic classes ask for. */
+/* Forms and units: checks that several arithmetic classes share. */
 #ifndef GROVE_NODES_FORM_H
 #define GROVE_NODES_FORM_H
 
@@ -26,14 +26,14 @@ static inline int form_elements(const grove_form *form)
     return form->shape == GROVE_VECTOR ? form->vector : form->shape;
 }
 
-/* A check: the result is of the form of input 0. */
+/* A check function: the result has the form of input 0. */
 static inline int form_keep(grove_node *node)
 {
     grove_node_set_output(node, grove_node_input_form(node, 0));
     return 0;
 }
 
-/* The number nought, which has any unit. */
+/* Whether input k is the constant 0, which goes with any unit. */
 static inline bool form_is_zero(const grove_node *node, int k)
 {
     double number;
@@ -41,7 +41,7 @@ static inline bool form_is_zero(const grove_node *node, int k)
     return grove_node_input_constant(node, k, &number) && number == 0;
 }
 
-/* Fails unless input k is a plain number, or an angle where `angles`. */
+/* Fails unless input k is a plain number or, where `angles` is true, an angle. */
 static inline int form_want_number(const grove_node *node, int k, const char *name, bool angles)
 {
     grove_unit unit = form_unit(grove_node_input_form(node, k));
@@ -54,7 +54,8 @@ static inline int form_want_number(const grove_node *node, int k, const char *na
                                   grove_unit_describe(text, unit));
 }
 
-/* The unit that inputs [0, count) share; a constant 0 goes with every unit. `action`: "add". */
+/* The unit that inputs [0, count) share; a constant 0 goes with any unit. `action`, for the
+ * message: "add". */
 static inline int form_common_unit(const grove_node *node, int count, const char *action,
                                    grove_unit *unit)
 {

@@ -4,7 +4,7 @@
 #define GROVE_KERNEL_SOURCE "../kernels/matrix.h"
 #include "kernel.h"
 
-/* ---- what they take ---- */
+/* ---- inputs ---- */
 
 static const grove_input jones[] = {
     {"x", GROVE_VALUE, "a Jones term", .shapes = GROVE_JONES},
@@ -38,7 +38,7 @@ static const grove_input any[] = {
     {0},
 };
 
-/* ---- what they give ---- */
+/* ---- checks ---- */
 
 static int to_inverse(grove_node *node)
 {
@@ -79,7 +79,7 @@ static int to_norm(grove_node *node)
     return 0;
 }
 
-/* ---- the classes; each has the kernel of its name ---- */
+/* ---- the classes; each has the kernel of its own name ---- */
 
 #define FUNCTION(name_, inputs_, check_)                                                           \
     GROVE_CLASS_HEAD(name_), .group = "matrices", .inputs = inputs_,                               \

@@ -1,4 +1,4 @@
-/* An observation and its data from a Measurement Set. */
+/* ms: an observation and its data from a Measurement Set. */
 #include "plugin.h"
 
 #include "base/error.h"
@@ -152,7 +152,7 @@ static grove_ms_block block_of(const grove_array *out)
     return (grove_ms_block){t.first, t.count, b.first, b.count, f.first, f.count};
 }
 
-/* The set's numbers into cells; in place where the set has the cell's own order. */
+/* From the set's numbers to cells; in place where the order is the same. */
 static int read_data(const grove_node *node, ms_state *state, grove_array *out, grove_error *error)
 {
     size_t corrs = (size_t)state->map.count, cells = (size_t)out->cells;
@@ -199,8 +199,8 @@ static int read_weight(ms_state *state, grove_array *out, grove_error *error)
     return code;
 }
 
-/* The UVW column; rows that the set lacks get what positions and times say, so that no NaN gets in.
- */
+/* Reads the UVW column. Missing rows are computed from positions and times, so that there are no
+ * NaNs. */
 static int read_uvw(ms_state *state, grove_ms_block block, double *uvw, grove_error *error)
 {
     const grove_observation *o = state->observation;

@@ -124,8 +124,8 @@ int grove_observation_station_uvw(const grove_observation *o, int64_t first, int
                              o->phase_centre, &o->earth, uvw, rate, error);
 }
 
-/* Station coordinates (or rates) of the block's times, then the block's stations or baselines of
- * them. */
+/* Coordinates (or rates) at the block's times, for the block's stations or for the stations of its
+ * baselines. */
 static int read_uvw(const grove_observation *o, bool rates, bool baselines, grove_array *out,
                     grove_error *error)
 {

@@ -1,4 +1,4 @@
-/* What all observations have: the axes and members that `observe` makes and `ms` reads. */
+/* Observations: the axes and members that `observe` and `ms` have in common. */
 #ifndef GROVE_NODES_OBSERVATION_H
 #define GROVE_NODES_OBSERVATION_H
 
@@ -6,7 +6,7 @@
 #include "io/coordinates.h"
 #include "plugin.h"
 
-/* Owned by the node's class; free with grove_observation_free. */
+/* Owned by the node; free with grove_observation_free. */
 typedef struct {
     double *time, *interval; /* [times] UTC MJD s, s */
     int64_t times;
@@ -19,17 +19,17 @@ typedef struct {
     int32_t *left, *right; /* [baselines] station numbers */
     int64_t baselines;
     double phase_centre[2]; /* J2000 ra, dec, rad */
-    double reference[3];    /* ITRF position for sidereal time and horizon, m */
+    double reference[3];    /* ITRF position at which sidereal time and horizon are taken, m */
     grove_earth earth;
-    bool circular; /* feeds */
+    bool circular; /* receptors */
 } grove_observation;
 
-/* Adds axes time, freq, station, baseline and all members to a leaf:
- * constant ones - time, interval, freq, channel_width, position, diameter, station_diameter,
- * phase_centre, feed, station_index, baseline - and ones to be read - uvw, uvw_rate, station_uvw,
+/* Adds the axes time, freq, station, baseline and all members to a leaf. Constant members: time,
+ * interval, freq, channel_width, position, diameter, station_diameter, phase_centre, feed,
+ * station_index, baseline. Members that are read block by block: uvw, uvw_rate, station_uvw,
  * station_rate, hour_angle, azimuth, elevation, parallactic. */
 int grove_observation_publish(grove_node *node, const grove_observation *observation);
-/* Reads one of the latter for a block, by ERFA from positions, phase centre and times.
+/* Reads a member of the second kind for a block, by ERFA from positions, phase centre and times.
  * GROVE_MISSING when it is none of them. */
 int grove_observation_read(const grove_node *node, const grove_observation *observation,
                            const char *member, grove_array *out);
@@ -39,7 +39,7 @@ int grove_observation_station_uvw(const grove_observation *observation, int64_t 
                                   int64_t count, double *uvw, double *rate, grove_error *error);
 void grove_observation_free(grove_observation *observation);
 
-/* Range of a block along an axis kind. */
+/* The range of a block along an axis kind. */
 grove_range grove_observation_range(const grove_array *out, int kind);
 
 #endif

@@ -1,4 +1,4 @@
-/* An observation that is made up: a simulated array looks at a phase centre. */
+/* observe: a simulated observation, in which an array of stations follows a phase centre. */
 #include "plugin.h"
 
 #include "base/error.h"
@@ -17,7 +17,7 @@
 #define SIDEREAL_DAY 86164.0905
 #define DAY          86400.0
 
-enum { MOST_TIMES = 100000000, MOST_CHANNELS = 10000000 };
+enum { MAX_TIMES = 100000000, MAX_CHANNELS = 10000000 };
 
 static const grove_option options[] = {
     {"array", GROVE_FILE, NULL,
@@ -70,8 +70,8 @@ static int take_layout(grove_node *node, grove_observation *o, const grove_layou
     return 0;
 }
 
-/* An array that is a file of the user's is part of what the leaf depends on; one that Grove knows
- * depends on its name. */
+/* A user's array file is part of the leaf's identity; an array that Grove ships is identified by
+ * its name. */
 static int read_array(grove_node *node, grove_observation *o)
 {
     const char *array = grove_node_text(node, "array");
@@ -113,7 +113,7 @@ static int make_baselines(grove_node *node, grove_observation *o)
     return 0;
 }
 
-/* Start of the first slot and length of all of them, s. */
+/* Start of the first time slot, and total length, s. */
 static int find_span(grove_node *node, const grove_observation *o, double *start, double *length)
 {
     bool angles = grove_node_given(node, "hour_angle"), dates = grove_node_given(node, "start");
@@ -142,7 +142,7 @@ static int find_span(grove_node *node, const grove_observation *o, double *start
                                       grove_node_text(node, "date"));
     grove_node_range(node, "hour_angle", range);
     *length = (range[1] - range[0]) / (2 * GROVE_PI) * SIDEREAL_DAY;
-    /* the middle of the range on that day */
+    /* the range is centred on that day */
     *start = grove_time_of_hour_angle((range[0] + range[1]) / 2, o->phase_centre, o->reference,
                                       day + DAY / 2, &o->earth) -
              *length / 2;
@@ -161,9 +161,9 @@ static int make_times(grove_node *node, grove_observation *o)
     if (!(step > 0))
         return grove_node_fail_option(node, "integration", "%g s is not positive", step);
     slots = rint(length / step) > 1 ? rint(length / step) : 1;
-    if (slots > MOST_TIMES)
+    if (slots > MAX_TIMES)
         return grove_node_fail_option(node, "integration", "makes %.3g time slots; at most %d",
-                                      slots, MOST_TIMES);
+                                      slots, MAX_TIMES);
     o->times = (int64_t)slots;
     o->time = grove_try_alloc((size_t)o->times, sizeof(double));
     o->interval = grove_try_alloc((size_t)o->times, sizeof(double));
@@ -182,9 +182,9 @@ static int make_channels(grove_node *node, grove_observation *o)
     double width = grove_node_number(node, "channel_width");
     int64_t count = grove_node_integer(node, "channels");
 
-    if (count < 1 || count > MOST_CHANNELS)
+    if (count < 1 || count > MAX_CHANNELS)
         return grove_node_fail_option(node, "channels", "%lld is not between 1 and %d",
-                                      (long long)count, MOST_CHANNELS);
+                                      (long long)count, MAX_CHANNELS);
     if (!(first > 0))
         return grove_node_fail_option(node, "frequency", "%g Hz is not positive", first);
     if (!(width > 0))

@@ -45,7 +45,7 @@ static const grove_option options[] = {
     {0},
 };
 
-/* One sum over one axis of sources. */
+/* Fails when inputs belong to two sky models. */
 static int check_sources(grove_node *node)
 {
     const grove_axis *source = NULL;
@@ -61,7 +61,8 @@ static int check_sources(grove_node *node)
     return 0;
 }
 
-/* Channels depend on nothing else, and geometry not on channels: point has no such limits. */
+/* Requires that channels depend on frequency only and geometry not on frequency; point has no such
+ * limits. */
 static int check_axes(grove_node *node)
 {
     static const char *const channels[] = {"freq", "channel_width"};
@@ -80,7 +81,7 @@ static int check_axes(grove_node *node)
     return check_sources(node);
 }
 
-/* Does input k vary along another axis than those of `kinds` (bits)? */
+/* Whether input k varies along an axis that is not in `kinds` (bits). */
 static bool varies(const grove_node *node, int k, unsigned kinds)
 {
     for (int kind = GROVE_AXIS_SOURCE; kind <= GROVE_AXIS_OTHER; kind++)
@@ -89,7 +90,7 @@ static bool varies(const grove_node *node, int k, unsigned kinds)
     return false;
 }
 
-/* Why the vectorised sums cannot take it, or NULL. */
+/* The reason why the vectorised sums cannot compute it, or NULL. */
 static const char *unfit(const grove_node *node)
 {
     const unsigned source = 1u << GROVE_AXIS_SOURCE, freq = 1u << GROVE_AXIS_FREQ;
@@ -104,7 +105,7 @@ static const char *unfit(const grove_node *node)
     return NULL;
 }
 
-/* Whether it is all of stations: their coordinates and Jones terms, apart from smearing. */
+/* Whether all inputs factor by station: coordinates and Jones terms, apart from smearing. */
 static bool is_of_stations(const grove_node *node)
 {
     const unsigned source = 1u << GROVE_AXIS_SOURCE, time = 1u << GROVE_AXIS_TIME;
@@ -118,7 +119,7 @@ static bool is_of_stations(const grove_node *node)
            !varies(node, GROVE_PREDICT_RIGHT, source | time | station | freq);
 }
 
-/* Why products of matrices of stations by sources cannot give it, or NULL. */
+/* The reason why products of matrices of stations by sources cannot compute it, or NULL. */
 static const char *unfit_for_stations(const grove_node *node)
 {
     if (grove_node_choice(node, "smear"))
@@ -128,14 +129,14 @@ static const char *unfit_for_stations(const grove_node *node)
     return NULL;
 }
 
-/* Do Jones terms inside the sum differ from channel to channel? */
+/* Whether Jones terms inside the sum vary with frequency. */
 static bool jones_vary(const grove_node *node)
 {
     return grove_node_input_axis(node, GROVE_PREDICT_LEFT, GROVE_AXIS_FREQ) ||
            grove_node_input_axis(node, GROVE_PREDICT_RIGHT, GROVE_AXIS_FREQ);
 }
 
-/* Whether the sum for baselines takes the phases of stations. */
+/* Whether the sum by baselines uses the phases of stations. */
 static bool uses_stations(const grove_node *node, const grove_predict_plan *plan)
 {
     return plan->way == GROVE_PREDICT_STATION ||
@@ -154,7 +155,8 @@ static int check_cutoff(const grove_node *node)
     return 0;
 }
 
-/* Does input k hold the numbers of the frequency axis itself, for sure? Others may be given. */
+/* Whether input k is known to hold the coordinates of the frequency axis itself. Users may give
+ * others. */
 static bool is_of_axis(const grove_node *node, int k, const double *numbers, int64_t count)
 {
     int64_t held = 0;
@@ -164,7 +166,7 @@ static bool is_of_axis(const grove_node *node, int k, const double *numbers, int
            !memcmp(data, numbers, (size_t)count * sizeof(*data));
 }
 
-/* What the channels are like, for the whole run: tiles must not differ in how they are computed. */
+/* Properties of the channels, for the whole run: all tiles must be computed in the same way. */
 static void find_channels(const grove_node *node, grove_predict_plan *plan)
 {
     const grove_axis *axis = grove_node_input_axis(node, GROVE_PREDICT_FREQ, GROVE_AXIS_FREQ);
@@ -186,11 +188,11 @@ static void find_channels(const grove_node *node, grove_predict_plan *plan)
         plan->equal_width = plan->equal_width && axis->width[k] == plan->width;
 }
 
-enum { SAID = 160, AUTO = 0, BASELINES, STATIONS, PLAIN }; /* the words of method */
+enum { SAID = 160, AUTO = 0, BASELINES, STATIONS, PLAIN }; /* the words of the option method */
 
-/* Operations for a (time, channel) on a CUDA device, in multiply-adds of its vector units, as
- * counted in kernels/predict: by baselines; by stations, where the products of split TF32 on tensor
- * cores take about 5/8 of a multiply-add of theirs, and a part is 16 by 8. */
+/* Operations per (time, channel) on a CUDA device, in multiply-adds of its vector units, as counted
+ * in kernels/predict: by baselines and by stations. By stations, a product in split TF32 on tensor
+ * cores takes about 5/8 of a vector multiply-add; tiles of the product are 16 by 8. */
 static bool products_win(const grove_node *node, const grove_predict_plan *plan)
 {
     const grove_axis *times = grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_TIME);
@@ -207,8 +209,8 @@ static bool products_win(const grove_node *node, const grove_predict_plan *plan)
     return by_stations < by_baselines;
 }
 
-/* Whether all sources are points, as far as the sky model says: with others, products help none.
- */
+/* Whether all sources are points, as far as the sky model says. Products do not help with other
+ * sources. */
 static bool are_points(const grove_node *node)
 {
     grove_node *sky = grove_node_object(node, "sky");
@@ -221,7 +223,7 @@ static bool are_points(const grove_node *node)
     return true;
 }
 
-/* Whether a CUDA device takes the way by stations too, where it has been chosen. */
+/* Whether a CUDA device sums by stations too, where that way has been chosen. */
 static void find_products(const grove_node *node, grove_predict_plan *plan)
 {
     const grove_axis *stations =
@@ -257,7 +259,7 @@ static void tell(grove_node *node, const grove_predict_plan *plan, const char *w
                         why);
 }
 
-/* What becomes of the Jones terms. */
+/* Where Jones terms enter: around the sum, folded into the fluxes, or within the sum. */
 static int place_jones(const grove_node *node)
 {
     const unsigned kinds = 1u << GROVE_AXIS_SOURCE | 1u << GROVE_AXIS_FREQ;
@@ -270,7 +272,7 @@ static int place_jones(const grove_node *node)
     return GROVE_PREDICT_WITHIN;
 }
 
-/* Compares the costs of both ways, in words too. */
+/* Whether the sum by stations costs less; `said` gets the comparison in words. */
 static bool stations_win(const grove_node *node, const grove_predict_plan *plan, char said[SAID])
 {
     const grove_axis *stations =
@@ -290,8 +292,8 @@ static bool stations_win(const grove_node *node, const grove_predict_plan *plan,
     return win;
 }
 
-/* The way that the option `method` asks for, or the cheapest, and why. A failure when what is asked
- * for cannot be. */
+/* The way that the option `method` asks for, else the cheapest; and why. Fails when what is asked
+ * for is not possible. */
 static int choose_way(grove_node *node, grove_predict_plan *plan, char why[SAID])
 {
     const char *unfit_why = unfit(node), *no_stations = unfit_for_stations(node);
@@ -322,7 +324,7 @@ static int choose_way(grove_node *node, grove_predict_plan *plan, char why[SAID]
     return 0;
 }
 
-/* The way to the sum, once for the run. */
+/* Chooses the way to compute the sum, once for the run. */
 static int find_way(grove_node *node)
 {
     grove_predict_plan plan = {0};

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Counted up when the kernels change their speed. */
+/* Raise it when the speed of the kernels changes. */
 enum { VERSION = 2, NUMBERS = sizeof(grove_predict_costs) / sizeof(double) };
 enum { MOST_BYTES = 1 << 22 };
 #define MOST 1000000000000
 
-/* The cache's folder; NULL: there is none. Caller frees. */
+/* The cache folder; NULL: there is none. Caller frees. */
 static char *cache_folder(void)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -40,7 +40,7 @@ static char *line_key(int isa, int jones)
     return key;
 }
 
-/* The numbers of a line all stand on it. */
+/* All numbers of an entry are on one line. */
 static bool take_numbers(const char *at, grove_predict_costs *costs)
 {
     double numbers[NUMBERS];
@@ -72,7 +72,7 @@ bool predict_costs_parse(const char *text, const char *key, grove_predict_costs 
     return false;
 }
 
-/* Adds a line to what the file holds. */
+/* Adds a line to the file's content. */
 static bool write_line(const char *path, const char *text, const char *key,
                        const double numbers[NUMBERS])
 {

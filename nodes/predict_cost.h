@@ -1,5 +1,4 @@
-/* What sums over sources cost on this machine, measured once and kept in the user's cache folder.
- */
+/* Costs of sums over sources on this machine: measured once, kept in the user's cache folder. */
 #ifndef GROVE_NODES_PREDICT_COST_H
 #define GROVE_NODES_PREDICT_COST_H
 
@@ -8,13 +7,13 @@
 #include <stdbool.h>
 
 /* For an instruction set (grove_isa), in single precision, without Jones terms inside the sum or
- * with matrices that do not vary with frequency: from $XDG_CACHE_HOME/grove/predict (or
- * ~/.cache/grove/predict), or measured and written there; where that cannot be written the usual
- * costs, so that runs do not differ by what was measured. */
+ * with matrices that do not vary with frequency. They are read from $XDG_CACHE_HOME/grove/predict
+ * (or ~/.cache/grove/predict), or else measured and written there. If that cannot be written,
+ * typical costs are used, so that runs do not differ by the measurement. */
 grove_predict_costs predict_costs(int isa, int jones);
 
-/* Takes the costs of the first line of such a file that begins with `key`: false, and nothing is
- * written, where there is none or its numbers are none that can be believed. */
+/* Reads the costs from the first line of such a file that begins with `key`. False, with nothing
+ * written, if there is none or its numbers are implausible. */
 bool predict_costs_parse(const char *text, const char *key, grove_predict_costs *costs);
 
 #endif

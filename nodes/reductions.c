@@ -1,4 +1,4 @@
-/* The reductions: one number of many along the axes that go. */
+/* Reductions over axes: sum, mean, min and max. */
 #include "plugin.h"
 
 static const grove_input any[] = {

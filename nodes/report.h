@@ -1,4 +1,4 @@
-/* Errors of the readers in io/, passed on with their places in the files read. */
+/* Passes errors of the readers in io/ on to a node, with their places in the files read. */
 #ifndef GROVE_NODES_REPORT_H
 #define GROVE_NODES_REPORT_H
 
@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reports all that `error` holds at `option`; returns the first's code. */
+/* Reports all errors that `error` holds, at `option`; returns the first one's code. */
 static inline int report_errors(const grove_node *node, const char *option,
                                 const grove_error *error)
 {
     char *text = grove_error_text(error);
     size_t length = strlen(text);
-    bool whole = strncmp(text, "error: ", 7) == 0; /* no place in a file */
+    bool whole = strncmp(text, "error: ", 7) == 0; /* without a place in a file */
 
     while (length && text[length - 1] == '\n')
         text[--length] = 0;

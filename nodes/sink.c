@@ -1,4 +1,4 @@
-/* Visibilities into a Measurement Set, or nowhere. */
+/* sink: writes visibilities into a Measurement Set, or discards them (to="null"). */
 #include "plugin.h"
 
 #include "base/error.h"
@@ -15,15 +15,15 @@ enum { VISIBILITIES, UVW, INPUTS };
 
 typedef struct {
     bool discard;     /* to="null" */
-    bool existing;    /* writes a column of a set that is there already */
+    bool existing;    /* writes a column of an existing set */
     const char *path; /* borrowed from the tree */
     const grove_axis *time, *baseline, *freq;
 } sink_state;
 
-/* Of a run. */
+/* State of one run. */
 typedef struct {
     grove_ms *ms;           /* NULL: nothing is written */
-    grove_correlations map; /* of the set's correlations to the cell's elements */
+    grove_correlations map; /* from the set's correlations to the cell's elements */
 } sink_run;
 
 static const grove_input inputs[] = {
@@ -80,7 +80,7 @@ static bool same_path(const char *a, const char *b)
     return same;
 }
 
-/* Where to write: the path, and whether that set is the one that obs was read from. */
+/* Where to write: the path, and whether it is the set that obs was read from. */
 static int find_target(grove_node *node, sink_state *sink)
 {
     const char *from = grove_node_property(grove_node_object(node, "obs"), "path");
@@ -102,8 +102,8 @@ static int find_target(grove_node *node, sink_state *sink)
     return 0;
 }
 
-/* Measured: what casacore keeps of a set that is written, and a time slot's numbers and flags,
- * which it copies. */
+/* Measured: what casacore keeps in memory for a set that is written, and one time slot's numbers
+ * and flags, which it copies. */
 static uint64_t memory_of(const sink_state *sink)
 {
     return ((uint64_t)16 << 20) + (uint64_t)sink->baseline->size * (uint64_t)sink->freq->size * 72;
@@ -128,7 +128,8 @@ static int check(grove_node *node)
     return 0;
 }
 
-/* The casacore layout of the observation; the caller frees with grove_ms_layout_free. */
+/* The observation as a layout for the Measurement Set writer; the caller frees it with
+ * grove_ms_layout_free. */
 static grove_ms_layout *make_layout(const grove_node *node, const sink_state *sink)
 {
     const grove_node *obs = grove_node_object(node, "obs");
@@ -280,7 +281,7 @@ static void strides_of(const grove_array *array, const sink_state *sink, int64_t
     }
 }
 
-/* One time slot of the block into the set's correlations. */
+/* From one time slot of the block to the set's correlations. */
 static void fill_slot(const sink_state *sink, const grove_correlations *map,
                       const grove_array *array, const grove_ms_block *block, int64_t slot,
                       float *data, unsigned char *flag)

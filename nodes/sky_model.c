@@ -1,4 +1,4 @@
-/* Sources from a file. */
+/* sky_model: sources from a file. */
 #include "plugin.h"
 
 #include "base/error.h"
@@ -17,7 +17,7 @@ static const grove_option options[] = {
     {0},
 };
 
-/* A member that varies with source: `length` doubles of each source, found by `get`. */
+/* A member that varies with source: `length` doubles per source, filled in by `get`. */
 typedef struct {
     const char *name;
     int length; /* 0: a scalar */

@@ -1,11 +1,11 @@
-/* What point and predict have in common: their inputs, and which of them smearing needs. */
+/* Inputs that point and predict share, and which of them smearing needs. */
 #ifndef GROVE_NODES_SMEAR_H
 #define GROVE_NODES_SMEAR_H
 
 #include "base/error.h"
 #include "plugin.h"
 
-/* The first eight value inputs of both, in the order that the kernels know. */
+/* The first eight value inputs of both classes, in the order that the kernels expect. */
 #define SMEAR_OPTIONS                                                                              \
     {"brightness",                                                                                 \
      GROVE_VALUE_FLUX,                                                                             \
@@ -54,7 +54,7 @@
             "none time freq both"                                                                  \
     }
 
-/* Drops the inputs that the option smear does not want. */
+/* Drops the inputs that the option smear does not need. */
 static inline void smear_drop(grove_node *node)
 {
     int smear = grove_node_choice(node, "smear"); /* bit 0: time, bit 1: freq */

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Cholesky of the n x n matrix a (lower half) with three right-hand sides, in place. */
+/* Cholesky factorisation and solution of the n x n system a (lower half) with three right-hand
+ * sides, in place. */
 static void solve(double *a, double *x, int64_t n)
 {
     for (int64_t j = 0; j < n; j++) {
@@ -67,8 +68,8 @@ int grove_station_fit(const double *uvw, const int32_t *left, const int32_t *rig
             station[3 * q + c] -= uvw[3 * (size_t)b + c];
         }
     }
-    /* only differences are measured: add the outer product of ones of each connected group, which
-     * asks for mean zero */
+    /* only differences are measured: adding the outer product of ones for each connected group
+     * makes its mean zero */
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++)
             if (root_of(parent, (int64_t)i) == root_of(parent, (int64_t)j))

@@ -27,9 +27,9 @@
 #include <stdint.h>
 
 #if defined(__CUDACC__) || defined(GROVE_CUDA_EMULATED)
-#define GROVE_CUDA 1 /* this is code for a CUDA device */
+#define GROVE_CUDA 1 /* defined when compiling for a CUDA device */
 #ifndef GROVE_CUDA_EXPORT
-#define GROVE_CUDA_EXPORT(name) /* stands behind each extern "C" __global__ function */
+#define GROVE_CUDA_EXPORT(name) /* emitted after each extern "C" __global__ function */
 #endif
 #endif
 #ifdef __CUDACC__
@@ -38,22 +38,22 @@
 #define GROVE_FN static inline
 #endif
 
-/* A plugin loads if its major number is ours and its minor is not newer; while the major number is
- * 0, both must be equal. */
+/* A plugin loads if its major number is this one and its minor is not newer; while the major number
+ * is 0, both must be equal. */
 enum { GROVE_ABI_MAJOR = 0, GROVE_ABI_MINOR = 2 };
 
 enum {
     GROVE_MAX_AXES = 8,
     GROVE_MAX_INPUTS = 16,
-    GROVE_MAX_VECTOR = 64, /* elements of a vector */
+    GROVE_MAX_VECTOR = 64, /* maximum number of elements of a vector */
     GROVE_STATE_BYTES = 256
 };
 
 /* Cell shapes. */
 enum { GROVE_SCALAR = 1, GROVE_DIAGONAL = 2, GROVE_MATRIX = 4, GROVE_VECTOR = 8 };
 
-/* Kinds of axes: of those that the framework knows, in the order of storage, slowest first. Axes of
- * other names come last, each with a number of its own above GROVE_AXIS_OTHER: grove_axis_kind. */
+/* Kinds of axes. The known kinds come in the order of storage, slowest first. Axes of other names
+ * come last, each with a number of its own above GROVE_AXIS_OTHER: grove_axis_kind. */
 enum {
     GROVE_AXIS_SOURCE,
     GROVE_AXIS_TIME,
@@ -70,9 +70,9 @@ typedef struct {
     double re, im;
 } grove_cplx64;
 
-/* An array as seen from the iteration space: bytes to step per axis, 0 where it does not vary. With
- * `gather` (station values seen from baselines) the step along `gather_axis` is stride *
- * gather[index]. */
+/* An array as seen from the iteration space: the stride in bytes along each axis, 0 where it does
+ * not vary. With `gather` (station values seen from baselines), the offset along `gather_axis` is
+ * stride * gather[index]. */
 typedef struct {
     void *data; /* NULL: an optional input that was not given */
     int64_t stride[GROVE_MAX_AXES];
@@ -85,26 +85,25 @@ typedef struct {
     int32_t spare;
 } grove_view;
 
-/* One evaluation. The iteration space has the node's output axes and, for those classes that
- * consume axes, the consumed ones (there out.stride is 0), in order of storage. */
+/* One evaluation. The iteration space has the node's output axes and, for classes that consume
+ * axes, the consumed ones (with out.stride 0), in order of storage. */
 typedef struct {
     int32_t axes, inputs;
     int64_t size[GROVE_MAX_AXES];
-    int64_t origin[GROVE_MAX_AXES]; /* absolute index of the first cell: results may depend on it,
-                                       never on where a tile begins */
+    int64_t origin[GROVE_MAX_AXES]; /* absolute index of the first cell: results may depend on
+                                       absolute indices, never on where a tile begins */
     int32_t axis[GROVE_MAX_AXES];   /* kinds */
     grove_view out, in[GROVE_MAX_INPUTS];
     union {
         unsigned char bytes[GROVE_STATE_BYTES];
         double align;
     } state;           /* what the class's check stored with grove_node_set_state */
-    const void *table; /* what it stored with grove_node_set_table, where this device reads it;
+    const void *table; /* what it stored with grove_node_set_table, at an address of this device;
                           NULL: nothing */
 } grove_args;
 
-/* What code for devices was compiled with. Each fatbin carries one, `grove_kernel_stamp`, and is
- * refused where it is not that of the running Grove, since its kernels would read wrong arguments.
- */
+/* How device code was compiled. Each fatbin carries a stamp, `grove_kernel_stamp`. It is refused
+ * when the stamp is not that of the running Grove, since its kernels would read wrong arguments. */
 typedef struct {
     int32_t abi_major, abi_minor, args_bytes, max_axes, max_inputs;
 } grove_stamp;
@@ -121,13 +120,13 @@ __device__ grove_stamp grove_kernel_stamp = GROVE_STAMP;
 /* The cell being computed. */
 typedef struct {
     const grove_args *args;
-    int64_t index[GROVE_MAX_AXES]; /* relative to origin */
+    int64_t index[GROVE_MAX_AXES]; /* relative to the origin of args */
     const char *in[GROVE_MAX_INPUTS];
     char *out;
 } grove_cell;
 
-/* Inputs of declared type; `k` counts the value inputs in the order of the class's inputs, then of
- * its value options. NULL where an optional one was not given. */
+/* Inputs as a type; `k` counts the value inputs in the order of the class's inputs, then of its
+ * value options. NULL when an optional one was not given. */
 #define GROVE_DOUBLES(c, k)   ((const double *)(c)->in[k])
 #define GROVE_REALS(c, k)     ((const real *)(c)->in[k])
 #define GROVE_COMPLEXES(c, k) ((const cplx *)(c)->in[k])
@@ -166,8 +165,8 @@ GROVE_FN int grove_axis_kind(const char *name)
     return GROVE_AXIS_OTHER + 1 + (int)(hash % 0x7ffffff0u);
 }
 
-/* Position of an axis kind in the iteration space, or -1. GROVE_AXIS_OTHER: of the first axis whose
- * name is none that the framework knows. */
+/* Position of an axis kind in the iteration space, or -1. GROVE_AXIS_OTHER: of the first axis with
+ * a name unknown to the framework. */
 GROVE_FN int grove_args_axis(const grove_args *args, int kind)
 {
     for (int d = 0; d < args->axes; d++)
@@ -187,7 +186,7 @@ GROVE_FN char *grove_view_at(const grove_view *view, const int64_t *index, int a
     return view->data ? (char *)view->data + offset : (char *)0;
 }
 
-/* Absolute index of the cell along an axis kind (0 if the space has none): for counter-based random
+/* Absolute index of the cell along an axis kind (0 if the space lacks it): for counter-based random
  * numbers. */
 GROVE_FN int64_t grove_cell_index(const grove_cell *c, int kind)
 {
@@ -195,8 +194,7 @@ GROVE_FN int64_t grove_cell_index(const grove_cell *c, int kind)
     return d < 0 ? 0 : c->args->origin[d] + c->index[d];
 }
 
-/* Cells of the output space (axes that the output does not have do not count: cell functions never
- * consume axes). */
+/* The number of cells of the iteration space. */
 GROVE_FN int64_t grove_args_cells(const grove_args *args)
 {
     int64_t n = 1;
@@ -207,19 +205,19 @@ GROVE_FN int64_t grove_args_cells(const grove_args *args)
 
 typedef void (*grove_cells_fn)(const grove_args *args, int64_t first, int64_t last);
 
-/* A cell function in both precisions; its CUDA kernels are NAME_single and NAME_double. */
+/* A cell function in both precisions; its CUDA kernels are called NAME_single and NAME_double. */
 typedef struct {
     const char *name;
     grove_cells_fn single_precision, double_precision; /* NULL: it runs on CUDA devices only */
-    /* The file it stands in: PATH/FILE.h means that CUDA devices find it in FILE.fatbin beside the
-     * plugin. NULL: in the fatbin of the plugin's own name. */
+    /* The source file: with PATH/FILE.h, CUDA devices load FILE.fatbin beside the plugin. NULL: the
+     * fatbin with the plugin's name. */
     const char *source;
-    /* CUDA: how many threads an evaluation takes (NULL: one per cell), and how many a block has (0:
-     * 128). A kernel may get more threads than it asked for, or fewer: it takes what there is to do
-     * in steps of the whole grid. */
+    /* CUDA: the number of threads of an evaluation (NULL: one per cell), and of a block (0: 128). A
+     * kernel may get more or fewer threads than it asked for: it must loop with the size of the
+     * whole grid as its step. */
     int64_t (*threads)(const grove_args *args);
     int32_t block;
-    int32_t writes; /* CUDA: bits of the inputs that it writes too; 0 for cell functions */
+    int32_t writes; /* CUDA: bit k set: it also writes input k; 0 for cell functions */
 } grove_kernel;
 
 #define GROVE_KERNEL(name)                                                                         \
@@ -227,7 +225,8 @@ typedef struct {
 #name, name##_cells_single, name##_cells_double, name##_source, 0, 0, 0                    \
     }
 
-/* |x + i y|; hypot, which takes ten times as long, only where squares would leave the range. */
+/* |x + i y|. hypot takes ten times as long and is used only when squares would overflow or
+ * underflow. */
 GROVE_FN double grove_modulus(double x, double y)
 {
     double square = x * x + y * y;
@@ -249,8 +248,8 @@ GROVE_FN uint64_t grove_random_mix(uint64_t x, uint64_t word)
     return x ^ x >> 31;
 }
 
-/* What many have in common: grove_random_mix with the third and the fourth counter makes the bits.
- */
+/* The part that several numbers share: grove_random_mix combines it with the third and fourth
+ * counter. */
 GROVE_FN uint64_t grove_random_start(uint64_t seed, uint64_t a, uint64_t b)
 {
     return grove_random_mix(grove_random_mix(seed ^ 0x9e3779b97f4a7c15u, a), b);
@@ -275,7 +274,8 @@ GROVE_FN void grove_random_normal(uint64_t seed, uint64_t a, uint64_t b, uint64_
     double r = sqrt(-2 * log(u));
 #ifdef GROVE_CUDA
     double sine, cosine;
-    sincospi(2 * v, &sine, &cosine); /* without the reduction by pi, which is dear there */
+    sincospi(2 * v, &sine,
+             &cosine); /* without the range reduction by pi, which is expensive on GPUs */
     normal[0] = r * cosine;
     normal[1] = r * sine;
 #else

@@ -6,10 +6,8 @@
 #define cx_sub        GROVE_NAME(grove_cx_sub)
 #define cx_conj       GROVE_NAME(grove_cx_conj)
 #define cx_inv        GROVE_NAME(grove_cx_inv)
-#define cx_polar      GROVE_NAME(grove_cx_polar)
 #define mat_hermitian GROVE_NAME(grove_mat_hermitian)
 #define mat_inv       GROVE_NAME(grove_mat_inv)
-#define mat_load      GROVE_NAME(grove_mat_load)
 #define cx_at         GROVE_NAME(grove_cx_at)
 #define cx_put        GROVE_NAME(grove_cx_put)
 #define mat_at        GROVE_NAME(grove_mat_at)
@@ -47,12 +45,6 @@ GROVE_FN cplx cx_inv(cplx a)
     real r = a.re / a.im, d = a.re * r + a.im;
     return cx(r / d, -1 / d);
 }
-/* exp(2 pi i turns); the phase is reduced in double. */
-GROVE_FN cplx cx_polar(double turns)
-{
-    double angle = 2 * GROVE_PI * (turns - rint(turns));
-    return cx((real)cos(angle), (real)sin(angle));
-}
 GROVE_FN void mat_hermitian(cplx out[4], const cplx a[4])
 {
     out[0] = cx_conj(a[0]);
@@ -67,14 +59,6 @@ GROVE_FN void mat_inv(cplx out[4], const cplx a[4])
     out[1] = cx_mul(cx(-a[1].re, -a[1].im), by);
     out[2] = cx_mul(cx(-a[2].re, -a[2].im), by);
     out[3] = cx_mul(a[0], by);
-}
-/* A complex scalar, diagonal or matrix cell as a full matrix. */
-GROVE_FN void mat_load(cplx out[4], const cplx *in, int shape)
-{
-    out[0] = in[0];
-    out[1] = shape == GROVE_MATRIX ? in[1] : cx(0, 0);
-    out[2] = shape == GROVE_MATRIX ? in[2] : cx(0, 0);
-    out[3] = shape == GROVE_MATRIX ? in[3] : in[shape == GROVE_DIAGONAL ? 1 : 0];
 }
 /* Element e of input k, real or complex. */
 GROVE_FN cplx cx_at(const grove_cell *c, int k, int e)

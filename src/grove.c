@@ -1,4 +1,4 @@
-/* The library part of grove.h: classes, folders and trees together. */
+/* The library of the public API: classes, folders and trees. */
 #include "grove.h"
 
 #include "base/file.h"
@@ -28,8 +28,8 @@ static void add_folder(char ***list, size_t *count, char *folder)
     (*list)[*count] = NULL;
 }
 
-/* The folders given, those of an environment variable, then the installed one, these with `below`
- * added. */
+/* The given folders, those of an environment variable, then the installed one, each of the latter
+ * with `below` appended. */
 static char **folders_of(const char *const *given, const char *variable, const char *installed,
                          const char *below)
 {
@@ -84,7 +84,7 @@ const char *const *grove_library_classes(grove_library *library, size_t *count)
     return grove_classes_names(library->classes, count);
 }
 
-/* Without its class a name in a tree would be unknown: say what is really wrong. */
+/* Without the class, a name in a tree would be reported as unknown: report the cause instead. */
 int grove_library_ready(const grove_library *library, grove_error *error)
 {
     const char *fault = grove_classes_fault(library->classes);
@@ -145,7 +145,7 @@ const char *grove_library_summary(grove_library *library, const char *class_name
     return class_->doc;
 }
 
-/* Words and texts need no quotes in a default; everything else is an expression. */
+/* Words and texts need no quotes in a default; anything else is an expression. */
 static int check_default(const grove_class *class_, const grove_option *option, grove_error *error)
 {
     int kind = (int)option->kind;
@@ -260,7 +260,7 @@ grove_session *grove_session_new(grove_tree *tree, const grove_session_options *
 
 /* ---- values ---- */
 
-/* Waits for devices: whatever fails there fails here. */
+/* Waits for devices and reports their failures. */
 static int evaluate_now(grove_session *session, grove_node *node, grove_value **value)
 {
     int code = grove_session_evaluate(session, node, NULL, 0, value);
@@ -350,7 +350,7 @@ double *grove_value_numbers(grove_value *value, int64_t *count, grove_error *err
 {
     int64_t numbers = grove_value_cells(value) * value->elements;
     double *list = grove_try_alloc((size_t)numbers + 1, 2 * sizeof(double));
-    const char *data = grove_buffer_host(value->data, error); /* says why it is not to be had */
+    const char *data = grove_buffer_host(value->data, error); /* reports why it is not available */
     int parts = value->complex_ ? 2 : 1;
 
     if (!list || !data) {
@@ -446,9 +446,9 @@ int grove_session_option(grove_session_options *options, const char *name, const
     return grove_fail(error, GROVE_INVALID, "no such option: --%s", name);
 }
 
-/* ---- data and what is here ---- */
+/* ---- data and installation ---- */
 
-/* A tree file: what its options are. */
+/* Describes the options of a tree file. */
 static char *tree_info(grove_library *library, const char *path, grove_error *error)
 {
     char *options = grove_library_options(library, path, error);

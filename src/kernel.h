@@ -1,6 +1,6 @@
-/* Compiles the cell functions of GROVE_KERNEL_SOURCE in single and in double precision, each with
- * its driver: a loop over a range of cells for the CPU. No include guard on purpose: a file may
- * instantiate several kernel headers. */
+/* Compiles the cell functions of GROVE_KERNEL_SOURCE in single and in double precision, each with a
+ * loop over a range of cells for the CPU or a kernel for CUDA. Deliberately without include guard:
+ * a file may instantiate several kernel headers. */
 #include "cell.h"
 
 #ifndef GROVE_CELL
@@ -24,7 +24,7 @@
     }                                                                                              \
     GROVE_CUDA_EXPORT(kernel_)
 
-/* As grove_view_at. */
+/* Like grove_view_at. */
 GROVE_FN char *grove_cell_view(const grove_view *view, const int64_t *index, int axes)
 {
     int64_t offset = 0;
@@ -37,8 +37,8 @@ GROVE_FN char *grove_cell_view(const grove_view *view, const int64_t *index, int
     return view->data ? (char *)view->data + offset : (char *)0;
 }
 
-/* Sets `cell` to output cell number `at`. Loops have constant lengths, so that the cell stays in
- * registers. */
+/* Sets `cell` to output cell number `at`. Loops have constant lengths, so that the compiler keeps
+ * the cell in registers. */
 GROVE_FN void grove_cell_find(grove_cell *cell, const grove_args *args, int64_t at, int64_t cells)
 {
     const int small = cells <= 0xffffffffll;
@@ -64,8 +64,8 @@ GROVE_FN void grove_cell_find(grove_cell *cell, const grove_args *args, int64_t 
     cell->out = grove_cell_view(&args->out, cell->index, args->axes);
 }
 #else
-/* Runs a cell function over [first, last) of the output space with running pointers. A header may
- * hold several cell functions of which a node uses one. */
+/* Runs a cell function over [first, last) of the iteration space with running pointers. A header
+ * may hold several cell functions of which a node uses one. */
 #define GROVE_CELL(name)                                                                           \
     GROVE_FN void GROVE_NAME(name##_cell)(const grove_cell *c);                                    \
     GROVE_CELL_SOURCE(name)                                                                        \
@@ -102,8 +102,8 @@ GROVE_FN void grove_cell_find(grove_cell *cell, const grove_args *args, int64_t 
 
 enum { GROVE_FEW_INPUTS = 3 };
 
-/* Sets `cell` to output cell number `at`; returns how many cells follow by steps along the last
- * axis, at most last - at. Where the last axis is gathered that is one. */
+/* Sets `cell` to output cell number `at`; returns how many cells follow with constant steps along
+ * the last axis, at most last - at; 1 if the last axis is gathered. */
 GROVE_FN int64_t grove_cell_start(grove_cell *cell, const grove_args *args, int64_t at,
                                   int64_t last)
 {
@@ -128,9 +128,10 @@ GROVE_FN int64_t grove_cell_start(grove_cell *cell, const grove_args *args, int6
     return run;
 }
 
-/* Bytes from one cell to the next for classes of few inputs: running pointers in registers. */
+/* Steps in bytes from one cell to the next, for classes with few inputs: the pointers stay in
+ * registers. */
 typedef struct {
-    int inner; /* the last axis; 0 where there is none, and one cell */
+    int inner; /* the last axis; 0 if there is none, which means one cell */
     int64_t in[GROVE_FEW_INPUTS], out;
 } grove_steps;
 
@@ -147,7 +148,7 @@ GROVE_FN grove_steps grove_cell_steps(const grove_cell *cell)
     return steps;
 }
 
-/* In whole numbers, since an input that is not there has no address to step from. */
+/* as integers, since absent inputs have no address to step from */
 GROVE_FN const char *grove_cell_next(const char *at, int64_t step)
 {
     return (const char *)((uintptr_t)at + (uintptr_t)step);

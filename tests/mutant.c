@@ -1,5 +1,7 @@
 #include "mutant.h"
 
+#include "plan/facts.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,7 +41,7 @@ static int zero_eval(const grove_call *call)
 
 static size_t bytes_of(const grove_form *form, int64_t cells)
 {
-    int elements = form->shape == GROVE_VECTOR ? form->vector : form->shape;
+    int elements = grove_form_elements(form);
     size_t number = form->precision == GROVE_PRECISION_SINGLE ? 4 : 8;
 
     return (size_t)cells * (size_t)elements * number * (form->complex_ ? 2 : 1);

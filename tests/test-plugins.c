@@ -420,6 +420,45 @@ START_TEST(runs_keep_apart)
 }
 END_TEST
 
+/* ---- grove test-node ---- */
+
+static void add_line(void *context, const char *line)
+{
+    grove_text_add(context, "%s\n", line);
+}
+
+/* A check in which the class crashes has failed; the next ones are made. */
+START_TEST(crashes_are_failed_checks)
+{
+    grove_text lines = {0};
+    const grove_class_test how = {.device = "cpu", .print = add_line, .context = &lines};
+    int failed = grove_library_test_class(library, "crashes", &how, t.error);
+    const char *storage = strstr(lines.at, "\nFAIL all of the output is written, and nothing else: "
+                                           "crashes with signal 6 (Aborted)\n");
+
+    ck_assert_msg(storage != NULL, "%s", lines.at);
+    ck_assert_ptr_nonnull(strstr(lines.at, "\nok   every text is there\n"));
+    ck_assert_ptr_nonnull(
+        strstr(storage, "\nFAIL tiles, threads and cache change nothing: crashes "));
+    ck_assert_int_ge(failed, 2);
+    free(lines.at);
+}
+END_TEST
+
+START_TEST(checks_that_do_not_return_have_failed)
+{
+    grove_text lines = {0};
+    const grove_class_test how = {
+        .device = "cpu", .print = add_line, .context = &lines, .seconds = 1};
+
+    ck_assert_int_eq(grove_library_test_class(library, "no_return", &how, t.error), 1);
+    ck_assert_str_eq(lines.at,
+                     "ok   the class loads\n"
+                     "FAIL the example uses the class: does not return within 1 second\n");
+    free(lines.at);
+}
+END_TEST
+
 #define COUNT(list) ((int)(sizeof(list) / sizeof(list[0])))
 
 int main(void)
@@ -444,6 +483,8 @@ int main(void)
     tcase_add_test(test, all_actions_are_aborted);
     tcase_add_test(test, all_prepare_before_one_commits);
     tcase_add_test(test, runs_keep_apart);
+    tcase_add_test(test, crashes_are_failed_checks);
+    tcase_add_test(test, checks_that_do_not_return_have_failed);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

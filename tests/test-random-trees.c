@@ -3,8 +3,7 @@
  * with Grove, and bit by bit among ways that must agree.
  *
  * GROVE_RANDOM_TREE=SEED evaluates one tree in all ways; GROVE_RANDOM_TREES=COUNT that many fresh
- * ones; GROVE_RANDOM_DUMP=FILE writes a hash of each result of the fixed ones, for trees without
- * reductions over axes that are cut into tiles. */
+ * ones. */
 #include "random-tree-ways.h"
 
 #include <inttypes.h>
@@ -19,7 +18,6 @@
 enum { FIXED_TREES = 1600, FRESH_TREES = 400, MAX_FAILURES = 5 };
 
 static random_setting setting;
-static FILE *dump;
 static uint64_t current;
 
 /* ---- coverage ---- */
@@ -138,29 +136,6 @@ static bool is_same(const random_tree *tree, const random_result *r, const rando
     return true;
 }
 
-/* ---- dumps ---- */
-
-static uint64_t hash_of(const random_result *r)
-{
-    uint64_t hash = (uint64_t)r->numbers;
-
-    for (int64_t i = 0; i < r->numbers; i++) {
-        uint64_t bits[2];
-        memcpy(bits, r->at[i], sizeof(bits));
-        hash = random_mix(random_mix(random_mix(hash ^ bits[0]) ^ bits[1]) ^ r->flags[i]);
-    }
-    return hash;
-}
-
-static bool reduces_tiled(const random_tree *tree)
-{
-    for (int i = 0; i <= tree->root; i++)
-        if (tree->node[i].used && tree->node[i].operation >= RANDOM_SUM &&
-            tree->node[i].over & (1u << RANDOM_TIME | 1u << RANDOM_BASELINE | 1u << RANDOM_FREQ))
-            return true;
-    return false;
-}
-
 /* ---- trees ---- */
 
 /* Evaluates and compares in the ways taken. False: the number of the way that fails, and why. */
@@ -181,8 +156,6 @@ static bool check(const random_tree *tree, const char *text, unsigned taken, int
                (w->isa || !kept->at || is_same(tree, &r, kept, names[w->device][w->single], f));
         coverage.ways[i]++;
         cover_tiles(tree, w);
-        if (good && dump && tree->seed <= FIXED_TREES && !reduces_tiled(tree))
-            fprintf(dump, "%" PRIu64 " %s %016" PRIx64 "\n", tree->seed, w->name, hash_of(&r));
         if (good && !kept->at && !w->isa) {
             *kept = r;
             names[w->device][w->single] = w->name;
@@ -303,7 +276,6 @@ const char *__asan_default_options(void)
 int main(void)
 {
     const char *one = getenv("GROVE_RANDOM_TREE"), *many = getenv("GROVE_RANDOM_TREES");
-    const char *to = getenv("GROVE_RANDOM_DUMP");
     uint64_t base = random_mix((uint64_t)time(NULL) ^ (uint64_t)getpid() << 32) >> 20;
     int failures = 0, fresh = many ? atoi(many) : FRESH_TREES;
 
@@ -311,7 +283,6 @@ int main(void)
     signal(SIGSEGV, crashed);
     signal(SIGABRT, crashed);
     signal(SIGFPE, crashed);
-    dump = to ? fopen(to, "w") : NULL;
     if (one) {
         failures = !take(strtoull(one, NULL, 0), true);
         report(false);
@@ -326,8 +297,6 @@ int main(void)
             report(false);
         failures += !covered;
     }
-    if (dump)
-        fclose(dump);
     random_setting_end(&setting);
     return failures != 0;
 }

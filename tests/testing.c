@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "conformance/invocation.h"
 #include "mutant.h"
 
 #include <check.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef testing_array array;
+typedef grove_invocation_array array;
 
 static array evaluate(testing *t, grove_node *node);
 
@@ -90,17 +91,8 @@ grove_node *testing_node(testing *t, const char *name)
 
 static array new_array(const testing *t, const grove_node *node)
 {
-    array a = {.node = node, .cells = 1};
-    const grove_form *form = &node->form;
+    array a = grove_invocation_array_of(node, t->double_precision);
 
-    for (int d = 0; d < node->axis_count; d++)
-        a.cells *= node->axes[d]->size;
-    a.elements = form->shape == GROVE_VECTOR ? form->vector : form->shape;
-    a.parts = form->complex_ ? 2 : 1;
-    a.bytes = form->precision == GROVE_PRECISION_DOUBLE ||
-                      (form->precision == GROVE_PRECISION_RUN && t->double_precision)
-                  ? 8
-                  : 4;
     a.data = calloc((size_t)(a.cells * a.elements * a.parts) + 1, (size_t)a.bytes);
     return a;
 }
@@ -120,49 +112,6 @@ static void put(const array *a, int64_t number, double re, double im)
             ((double *)a->data)[number * a->parts + part] = part ? im : re;
         else
             ((float *)a->data)[number * a->parts + part] = (float)(part ? im : re);
-}
-
-static grove_view view_of(const array *a, const grove_args *args, const grove_axis *const *space,
-                          char side)
-{
-    grove_view view = {.data = a->data,
-                       .elements = a->elements,
-                       .shape = a->node->form.shape,
-                       .complex_ = a->parts == 2,
-                       .bytes = a->bytes};
-    int64_t step = (int64_t)a->elements * a->parts * a->bytes;
-
-    for (int i = a->node->axis_count - 1; i >= 0; i--) {
-        const grove_axis *axis = a->node->axes[i];
-        for (int d = 0; d < args->axes; d++) {
-            bool gathered =
-                side && axis->kind == GROVE_AXIS_STATION && space[d]->kind == GROVE_AXIS_BASELINE;
-            if (space[d] != axis && !gathered)
-                continue;
-            view.stride[d] = step;
-            if (gathered) {
-                view.gather = side == 'p' ? space[d]->left : space[d]->right;
-                view.gather_axis = d;
-            }
-        }
-        step *= axis->size;
-    }
-    return view;
-}
-
-static int space_of(const grove_node *node, const grove_axis **space)
-{
-    int n = 0;
-
-    for (int i = 0; i < node->axis_count; i++)
-        space[n++] = node->axes[i];
-    for (int i = 0; i < node->consumed_count; i++) {
-        int at = n++;
-        for (; at > 0 && space[at - 1]->kind > node->consumed[i]->kind; at--)
-            space[at] = space[at - 1];
-        space[at] = node->consumed[i];
-    }
-    return n;
 }
 
 /* ---- nodes ---- */
@@ -215,28 +164,7 @@ static void reduce(const grove_node *node, const grove_args *args, const array *
     free(sum);
 }
 
-void testing_call_begin(testing *t, grove_node *node, testing_call *call)
-{
-    grove_args *args = &call->args;
-
-    memset(call, 0, sizeof(*call));
-    call->out = new_array(t, node);
-    args->axes = space_of(node, call->space);
-    args->inputs = node->input_count;
-    for (int d = 0; d < args->axes; d++) {
-        args->size[d] = call->space[d]->size;
-        args->axis[d] = call->space[d]->kind;
-    }
-    for (int k = 0; k < node->input_count; k++)
-        if (node->inputs[k].node) {
-            call->in[k] = evaluate(t, node->inputs[k].node);
-            args->in[k] = view_of(&call->in[k], args, call->space, node->inputs[k].side);
-        }
-    args->out = view_of(&call->out, args, call->space, 0);
-    memcpy(args->state.bytes, node->state, node->state_bytes);
-}
-
-void testing_call_run(const grove_node *node, const grove_args *args)
+static void call_eval(const grove_node *node, const grove_args *args)
 {
     bool double_precision = args->out.bytes == 8;
 
@@ -249,26 +177,29 @@ void testing_call_run(const grove_node *node, const grove_args *args)
     }
 }
 
-void testing_call_end(testing_call *call)
-{
-    for (int k = 0; k < call->args.inputs; k++)
-        free(call->in[k].data);
-    free(call->out.data);
-}
-
 static void run_class(testing *t, grove_node *node, array *out)
 {
-    testing_call call;
+    const grove_axis *space[GROVE_MAX_AXES];
+    grove_args args = {.axes = grove_invocation_space(node, space), .inputs = node->input_count};
+    array in[GROVE_MAX_INPUTS] = {0};
 
-    testing_call_begin(t, node, &call);
+    for (int d = 0; d < args.axes; d++) {
+        args.size[d] = space[d]->size;
+        args.axis[d] = space[d]->kind;
+    }
+    for (int k = 0; k < node->input_count; k++)
+        if (node->inputs[k].node) {
+            in[k] = evaluate(t, node->inputs[k].node);
+            args.in[k] = grove_invocation_view(&in[k], &args, space, node->inputs[k].side, false);
+        }
+    args.out = grove_invocation_view(out, &args, space, 0, false);
+    memcpy(args.state.bytes, node->state, sizeof(args.state.bytes));
     if (node->class_->kind == GROVE_CLASS_REDUCTION)
-        reduce(node, &call.args, &call.in[0], &call.out);
+        reduce(node, &args, &in[0], out);
     else
-        testing_call_run(node, &call.args);
-    free(out->data);
-    *out = call.out;
-    call.out.data = NULL;
-    testing_call_end(&call);
+        call_eval(node, &args);
+    for (int k = 0; k < node->input_count; k++)
+        free(in[k].data);
 }
 
 /* One cell along an axis, one element of each cell, or both. */
@@ -276,10 +207,10 @@ static void run_select(testing *t, const grove_node *node, const array *out)
 {
     array in = evaluate(t, node->inputs[0].node);
     int64_t inner = 1, size = 1;
-    int d = in.node->axis_count;
+    int d = in.axis_count;
 
-    while (d > 0 && node->select_drop && in.node->axes[d - 1] != node->select_axis)
-        inner *= in.node->axes[--d]->size;
+    while (d > 0 && node->select_drop && in.axes[d - 1] != node->select_axis)
+        inner *= in.axes[--d]->size;
     if (node->select_drop)
         size = node->select_axis->size;
     for (int64_t i = 0; i < out->cells; i++)
@@ -334,11 +265,6 @@ static array evaluate(testing *t, grove_node *node)
         run_class(t, node, &out);
     }
     return out;
-}
-
-testing_array testing_array_of(testing *t, grove_node *node)
-{
-    return evaluate(t, node);
 }
 
 testing_value testing_evaluate(testing *t, const char *name)

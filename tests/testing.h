@@ -30,22 +30,6 @@ typedef struct {
     double complex *at; /* [cells][elements] */
 } testing_value;
 
-/* A node's whole value in its own precision, cells in order of the axes. Free data. */
-typedef struct {
-    const grove_node *node;
-    void *data;
-    int64_t cells;
-    int elements, bytes, parts; /* bytes of a number; 2 parts for complex */
-} testing_array;
-
-/* What a class node that has a kernel or eval is called with, over its whole space: for tests that
- * cut and change it. */
-typedef struct {
-    grove_args args;
-    const grove_axis *space[GROVE_MAX_AXES];
-    testing_array in[GROVE_MAX_INPUTS], out;
-} testing_call;
-
 /* Classes are those of GROVE_PLUGIN_PATH. */
 void testing_begin(testing *t);
 void testing_end(testing *t);
@@ -60,11 +44,6 @@ grove_node *testing_node(testing *t, const char *name);
 /* The value of the node of that name. Free with testing_free. */
 testing_value testing_evaluate(testing *t, const char *name);
 void testing_free(testing_value *value);
-testing_array testing_array_of(testing *t, grove_node *node);
-/* Evaluates the inputs and makes room for the result. */
-void testing_call_begin(testing *t, grove_node *node, testing_call *call);
-void testing_call_run(const grove_node *node, const grove_args *args);
-void testing_call_end(testing_call *call);
 /* The one number of `x = EXPRESSION`, evaluated in double. */
 double complex testing_number(testing *t, const char *expression);
 /* Writes a file into the test's folder; its path, until the next call. */

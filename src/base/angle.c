@@ -1,4 +1,4 @@
-/* Angles, directions and dates as people write them. */
+/* Parses angles, directions and dates. */
 #include "base/error.h"
 #include "base/text.h"
 #include "base/unit.h"
@@ -10,7 +10,7 @@
 
 static const double degree = 0.017453292519943295769;
 
-/* Up to two further parts of a sexagesimal number: minutes below 60, seconds below 60. */
+/* Up to two more parts of a sexagesimal number: minutes below 60, seconds below 60. */
 static const char *parse_parts(const char *at, char first, char second, char end, double *value)
 {
     double scale = 60, part;
@@ -19,7 +19,7 @@ static const char *parse_parts(const char *at, char first, char second, char end
     for (int k = 0; k < 2 && *at == separators[k]; k++, scale *= 60) {
         const char *next = grove_parse_number(at + 1, &part);
         int64_t whole;
-        if (k == 0 && separators[1] == '.') { /* 49.51.07.2: the minutes end at the next point */
+        if (k == 0 && separators[1] == '.') { /* in 49.51.07.2 the minutes end at the next point */
             next = grove_parse_integer(at + 1, &whole);
             part = (double)whole;
         }

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST_LINE = 500 }; /* that is shown below a message */
+enum { LONGEST_LINE = 500 }; /* longest part of a source line shown below a message */
 
 typedef struct {
-    grove_place place; /* file is a copy, source is not kept */
+    grove_place place; /* file is a copy; source is not kept */
     char *text, *line; /* the line of the source, or NULL */
     bool warning;
     int code;
@@ -57,7 +57,7 @@ void grove_error_free(grove_error *error)
     free(error);
 }
 
-/* Keeps what is needed of a place, which need not outlive the call. */
+/* Keeps copies of what is needed of a place: the place itself need not outlive the call. */
 static void set_place(message *at, const grove_place *place)
 {
     const char *line = place->source;
@@ -183,7 +183,7 @@ void grove_error_context(grove_error *error, size_t since, const grove_place *pl
     pthread_mutex_unlock(&error->lock);
 }
 
-/* Other threads may be adding. */
+/* Other threads may be adding messages. */
 static size_t count(const grove_error *error, bool warnings)
 {
     pthread_mutex_t *lock;
@@ -249,7 +249,8 @@ static void add_blanks(grove_text *text, const char *line, size_t length)
     free(shown.at);
 }
 
-/* The source line with a mark below the place; tabs are kept so that the mark stands right. */
+/* The source line with a caret below the place; tabs are kept so that the caret stays in its
+ * column. */
 static void add_source(grove_text *text, const message *at)
 {
     const grove_place *place = &at->place;

@@ -1,11 +1,11 @@
-/* Errors: messages with places, collected in an object that the caller owns. */
+/* Errors: messages with places in files, collected in an object that the caller owns. */
 #ifndef GROVE_BASE_ERROR_H
 #define GROVE_BASE_ERROR_H
 
 #include <stdarg.h>
 #include <stddef.h>
 
-/* Return codes: 0 is success; everything that fails returns one of these negative numbers. */
+/* Return codes: 0 is success, failures are one of these negative numbers. */
 enum {
     GROVE_OK = 0,
     GROVE_INVALID = -1,     /* an argument, option or file content is wrong */
@@ -16,7 +16,7 @@ enum {
     GROVE_ABI = -6,         /* a plugin does not fit this version */
     GROVE_DEVICE = -7,      /* a device failed */
     GROVE_INTERRUPTED = -8, /* the user asked to stop */
-    GROVE_INTERNAL = -9     /* a fault of Grove's own */
+    GROVE_INTERNAL = -9     /* a bug in Grove */
 };
 
 /* A place in a text file. Line and column count from 1; 0 means unknown. `file` and `source`
@@ -30,14 +30,13 @@ typedef struct {
 /* A list of errors and warnings. Not safe for several threads at once unless stated. */
 typedef struct grove_error grove_error;
 
-/* Never NULL: aborts the process only when the few bytes for the object itself are not to be had.
- */
+/* Never NULL: if even this small object cannot be allocated, the process is aborted. */
 grove_error *grove_error_new(void);
 void grove_error_free(grove_error *error); /* NULL is fine */
 void grove_error_clear(grove_error *error);
 
-/* The detector of a fault writes its message; everyone who is passed a code only returns it.
- * Each returns `code`. `error` may be NULL (the message is then dropped). Safe from any thread.
+/* Whoever detects an error writes its message; everyone who receives a code passes it on. Each
+ * function returns `code`. `error` may be NULL (the message is then dropped). Safe from any thread.
  * Message style: "subject: what is wrong; what would be right", lower case, no full stop. */
 int grove_fail(grove_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -46,23 +45,25 @@ int grove_fail_at(grove_error *error, const grove_place *place, int code, const 
 int grove_fail_v(grove_error *error, const grove_place *place, int code, const char *format,
                  va_list args);
 
-/* As grove_fail_at (place may be NULL), but a warning: counted apart, printed the same way. */
+/* Like grove_fail_at (place may be NULL), but a warning: counted separately, printed in the same
+ * way. */
 void grove_warn_at(grove_error *error, const grove_place *place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Where functions report to that are given no error, those that plugins call: set while a call
- * lasts by who makes it, for its own thread and (threads.h) those that work for it. */
+/* A scope says where functions without an error argument report: those that plugins call. The
+ * caller of a plugin sets it for the duration of a call, for its own thread and for the threads
+ * that work for it (threads.h). */
 typedef struct grove_error_scope {
     grove_error *error;
-    int code; /* of the first fault in the scope; 0: none */
+    int code; /* of the first error in the scope; 0: none */
 } grove_error_scope;
-/* Makes it that of this thread (NULL: none), and returns the one before, to be set again. */
+/* Sets the scope of this thread (NULL: none), and returns the previous one, to be restored. */
 grove_error_scope *grove_error_enter(grove_error_scope *scope);
 grove_error_scope *grove_error_current(void);                    /* NULL: none */
 void grove_error_scope_fail(grove_error_scope *scope, int code); /* from any thread */
 
-/* Puts "context: " before every error that was added since `since` (a former
- * grove_error_count()), and gives it `place` if it has none. Either may be NULL. */
+/* Puts "context: " before every error added since `since` (an earlier grove_error_count()), and
+ * gives it `place` if it has none. Either may be NULL. */
 void grove_error_context(grove_error *error, size_t since, const grove_place *place,
                          const char *context);
 
@@ -70,9 +71,9 @@ size_t grove_error_count(const grove_error *error);    /* errors, without warnin
 size_t grove_error_warnings(const grove_error *error); /* warnings */
 int grove_error_code(const grove_error *error);        /* code of the first error, or 0 */
 
-/* All messages in order of file, line and column (those without place last, in order of arrival,
- * equal ones once), each as "file:line:column: error: text" with the source line and a caret below
- * when known, or "error: text" ("grove: " is the caller's to add). Caller frees. */
+/* All messages in order of file, line and column (those without a place last, in order of arrival;
+ * duplicates once), each as "file:line:column: error: text" with the source line and a caret below
+ * when known, or as "error: text". The caller adds "grove: ". Caller frees. */
 char *grove_error_text(const grove_error *error);
 
 /* The text of message k (0-based, errors only, no place), or NULL. Borrowed. */

@@ -97,7 +97,7 @@ char *grove_file_read(const char *path, size_t most, bool text, size_t *length, 
     return bytes;
 }
 
-/* ---- safe writing ---- */
+/* ---- atomic writing ---- */
 
 struct grove_file {
     FILE *stream;

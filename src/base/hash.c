@@ -3,8 +3,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Two 64-bit lanes, each word folded in by a 64x64->128 bit multiplication with its own odd
- * constant. */
+/* Two 64-bit lanes. Each word is mixed into a lane by a 64x64->128 bit multiplication with the
+ * lane's own odd constant. */
 static uint64_t fold(uint64_t a, uint64_t b)
 {
     __extension__ unsigned __int128 product = (unsigned __int128)a * b;
@@ -66,7 +66,7 @@ grove_hash grove_hash_number(grove_hash hash, double value)
 {
     uint64_t word;
 
-    value = value == 0 ? 0 : value; /* -0 */
+    value = value == 0 ? 0 : value; /* -0 becomes 0 */
     memcpy(&word, &value, sizeof(word));
     return finish(mix(mix(hash, 2), word));
 }

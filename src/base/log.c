@@ -19,7 +19,7 @@ struct grove_progress {
 
 static struct {
     pthread_mutex_t lock;
-    grove_progress *progress; /* the bar on the terminal, or NULL */
+    grove_progress *progress; /* the progress bar on the terminal, or NULL */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void clear_bar(const grove_progress *progress)
@@ -100,7 +100,7 @@ void grove_progress_advance(grove_progress *progress, double by)
     pthread_mutex_lock(&state.lock);
     progress->done += by;
     double since = now - progress->rate_time;
-    if (since > 0.5 || progress->rate == 0) { /* smoothed over some seconds */
+    if (since > 0.5 || progress->rate == 0) { /* averaged over some seconds */
         double rate = since > 0 ? (progress->done - progress->rate_done) / since : 0;
         double weight = progress->rate == 0 ? 1 : since / (since + 3);
         progress->rate += weight * (rate - progress->rate);
@@ -129,7 +129,7 @@ void grove_progress_free(grove_progress *progress)
 
 /* ---- Ctrl-C ---- */
 
-static atomic_int interrupted; /* lock-free, so signal handlers may use it */
+static atomic_int interrupted; /* lock-free, so that signal handlers may use it */
 
 static void on_signal(int number)
 {

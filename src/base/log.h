@@ -1,4 +1,4 @@
-/* Messages to people: levels, and the progress bar. All go to standard error. */
+/* Messages to users, with levels, and the progress bar. All go to standard error. */
 #ifndef GROVE_BASE_LOG_H
 #define GROVE_BASE_LOG_H
 
@@ -7,23 +7,24 @@
 
 typedef enum { GROVE_LOG_ERROR, GROVE_LOG_WARNING, GROVE_LOG_NOTE } grove_log_level;
 
-/* A line "grove: ..." on standard error. A progress bar on the same terminal is cleared and drawn
- * again around it. Thread-safe. */
+/* Prints a line "grove: ..." on standard error. A progress bar on the same terminal is cleared and
+ * redrawn. Thread-safe. */
 void grove_log(grove_log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* A progress bar: on a terminal one line redrawn at most ten times a second with percentage, rate
- * and time left; elsewhere a plain line at most every 10 s. Unit is e.g. "vis" . */
+/* A progress bar. On a terminal it is one line, redrawn at most ten times a second, with
+ * percentage, rate and time left; elsewhere a plain line at most every 10 s. Unit: "vis", for
+ * example. */
 typedef struct grove_progress grove_progress;
 grove_progress *grove_progress_new(const char *title, const char *unit, double total);
 void grove_progress_advance(grove_progress *progress, double by);
 void grove_progress_free(grove_progress *progress); /* removes the bar; NULL is fine */
 
 /* Ctrl-C: after grove_interrupt_watch(), SIGINT and SIGTERM set a flag instead of ending the
- * process; a second one ends it at once. */
+ * process. A second signal ends it at once. */
 void grove_interrupt_watch(void);
 bool grove_interrupted(void);
-/* For tests and embedding programs: raise or clear the flag. */
+/* For tests and embedding programs: sets or clears the flag. */
 void grove_interrupt_set(bool set);
 
 #endif

@@ -59,7 +59,7 @@ typedef struct block {
 } block;
 
 struct grove_arena {
-    block *blocks; /* the first has room */
+    block *blocks; /* only the first block has free space */
 };
 
 grove_arena *grove_arena_new(void)
@@ -95,7 +95,8 @@ void *grove_arena_alloc(grove_arena *arena, size_t bytes)
     block *new = grove_alloc(sizeof(block) + capacity);
     new->size = capacity;
     new->used = size;
-    if (first && capacity == size) { /* a large piece of its own: keep filling the first */
+    if (first &&
+        capacity == size) { /* a large piece gets a block of its own; keep filling the first */
         new->next = first->next;
         first->next = new;
     } else {
@@ -133,10 +134,9 @@ char *grove_arena_format(grove_arena *arena, const char *format, ...)
     return text;
 }
 
-/* ---- what the process may take ---- */
+/* ---- memory of the process ---- */
 
-/* The number that follows `key` in a text file such as /proc/meminfo; -1 where there is none
- * ("max"). */
+/* The number after `key` in a text file such as /proc/meminfo; -1 if there is none ("max"). */
 static double read_number(const char *path, const char *key)
 {
     char line[256];

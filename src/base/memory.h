@@ -1,4 +1,5 @@
-/* Small allocations that cannot reasonably fail, and arenas. Bulk data comes from devices. */
+/* Small host allocations that end the process when they fail, and arenas. Bulk data comes from
+ * devices. */
 #ifndef GROVE_BASE_MEMORY_H
 #define GROVE_BASE_MEMORY_H
 
@@ -6,7 +7,7 @@
 #include <stdint.h>
 
 /* For descriptors, names, lists: a failure ends the process with a message. Sizes that come from
- * user files must go through grove_try_alloc instead. The memory is zeroed. */
+ * user files must use grove_try_alloc. The memory is zeroed. */
 void *grove_alloc(size_t bytes);
 void *grove_realloc(void *old, size_t bytes);
 void *grove_copy(const void *from, size_t bytes);
@@ -14,11 +15,11 @@ void *grove_copy(const void *from, size_t bytes);
 /* count * size bytes, zeroed, or NULL when the product overflows or memory is short. */
 void *grove_try_alloc(size_t count, size_t size);
 
-/* For growing arrays: makes room for one more item than `count` in *items (item_size each),
- * doubling; *capacity is kept by the callee. */
+/* For growing arrays: makes room for one more item than `count` in *items (item_size bytes each) by
+ * doubling; *capacity is maintained here. */
 void grove_grow(void **items, size_t *capacity, size_t count, size_t item_size);
 
-/* An arena: everything allocated from it lives until it is freed. */
+/* An arena: all its allocations live until it is freed. */
 typedef struct grove_arena grove_arena;
 grove_arena *grove_arena_new(void);
 void grove_arena_free(grove_arena *arena);
@@ -28,10 +29,10 @@ char *grove_arena_text(grove_arena *arena, const char *text);
 char *grove_arena_format(grove_arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Bytes of memory that this process may still take without pressing others: the smallest of what
- * the system, the control group and the resource limits leave. */
+/* Bytes that this process may still use without swapping: the minimum of what the system, the
+ * control group and the resource limits leave. */
 uint64_t grove_memory_available(void);
-/* Resident bytes of this process now. */
+/* Resident bytes of this process. */
 uint64_t grove_memory_resident(void);
 
 #endif

@@ -46,7 +46,7 @@ const void *grove_module_open(const char *name, const char *symbol, const char *
         grove_fail(error, GROVE_MISSING, "%s", missing);
         return NULL;
     }
-    /* Opened again on every call, which counts, and never closed. */
+    /* Opened again on every call, which only raises its count, and never closed. */
     void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (module)
         found = dlsym(module, symbol);

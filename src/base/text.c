@@ -170,7 +170,7 @@ const char *grove_nearest(const char *word, const char *const *names, size_t cou
     return nearest;
 }
 
-static locale_t the_locale; /* one per process, never freed */
+static locale_t the_locale; /* the C locale: one per process, never freed */
 static pthread_once_t locale_once = PTHREAD_ONCE_INIT;
 
 static void make_locale(void)
@@ -192,7 +192,7 @@ const char *grove_parse_number(const char *text, double *value)
     if (*digits == '.' ? digits[1] < '0' || digits[1] > '9' : *digits < '0' || *digits > '9')
         return NULL;
     if (digits[0] == '0' && (digits[1] == 'x' || digits[1] == 'X')) {
-        *value = 0; /* strtod would take a hexadecimal number */
+        *value = 0; /* strtod would accept a hexadecimal number */
         return digits + 1;
     }
     *value = strtod_l(text, &end, c_locale());

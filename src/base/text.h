@@ -27,12 +27,12 @@ char *grove_shown(const char *from, const char *keep); /* the same; caller frees
 bool grove_equal(const char *a, const char *b);        /* both may be NULL */
 bool grove_ends_with(const char *text, const char *end);
 
-/* The name among `names[0..count)` that is nearest to `word` (edit distance with transposition, at
- * most a third of the word's length, at least 1), or NULL. For "did you mean" messages. */
+/* The name among `names[0..count)` nearest to `word`, or NULL: by edit distance with transposition,
+ * at most a third of the word's length, at least 1. For "did you mean" messages. */
 const char *grove_nearest(const char *word, const char *const *names, size_t count);
 
-/* Parses a decimal number at `text` whatever the locale; returns the first character after it, or
- * NULL if there is none or it is out of range. "nan" and "inf" are not numbers. */
+/* Parses a decimal number at `text`, independent of the locale; returns the first character after
+ * it, or NULL if there is no number or it is out of range. "nan" and "inf" are not accepted. */
 const char *grove_parse_number(const char *text, double *value);
 const char *grove_parse_integer(const char *text, int64_t *value);
 

@@ -20,7 +20,7 @@ double grove_now(void)
 
 /* ---- the pool ---- */
 
-enum { SPINS = 2000 }; /* some microseconds of looking before a thread goes to sleep */
+enum { SPINS = 2000 }; /* microseconds of spinning before a thread sleeps */
 
 struct grove_threads {
     int count;
@@ -28,13 +28,13 @@ struct grove_threads {
     pthread_mutex_t busy; /* held by the caller of a parallel section */
     pthread_mutex_t lock;
     pthread_cond_t start, done;
-    atomic_uint generation; /* raised for every parallel section */
-    atomic_int running;     /* workers still in the section */
+    atomic_uint generation; /* incremented for every parallel section */
+    atomic_int running;     /* workers that have not finished the section */
     bool quit;
     /* the section */
     void (*fn)(void *, int64_t, int64_t);
     void *context;
-    grove_error_scope *scope; /* the caller's */
+    grove_error_scope *scope; /* the error scope of the caller */
     int64_t length, grain;
     atomic_int_least64_t next;
 };
@@ -256,7 +256,7 @@ int64_t grove_worker_queue(grove_worker *worker, void (*fn)(void *context), void
 {
     int64_t ticket;
 
-    if (!worker->started) { /* no thread to be had: do it here */
+    if (!worker->started) { /* no thread could be started: run the job in this one */
         fn(context);
         worker->done++;
         return ++worker->queued;

@@ -6,26 +6,26 @@
 
 typedef struct grove_threads grove_threads;
 
-/* A pool that uses `count` threads in all, the caller's among them (0: one per processor this
- * process may run on). NULL with no message when threads cannot be had. */
+/* A pool that uses `count` threads in all, including the caller's (0: one per processor available
+ * to this process). NULL, without a message, when threads cannot be started. */
 grove_threads *grove_threads_new(int count);
 void grove_threads_free(grove_threads *threads);
 int grove_threads_count(const grove_threads *threads); /* 1 for NULL */
 
-/* Calls fn(context, first, last) for consecutive pieces of [0, count), each at most `grain` long
- * (0: chosen), on all threads, and returns when all are done. How the range is cut may depend on
- * the number of threads: fn must give the same result for any cut. A call from inside fn, or with
- * threads == NULL, runs in the caller. */
+/* Calls fn(context, first, last) for consecutive pieces of [0, count), each of at most `grain`
+ * items (0: chosen), on all threads; returns when all are done. The pieces may depend on the number
+ * of threads: fn must give the same result for any. A call from inside fn, or with threads == NULL,
+ * runs in the calling thread. */
 void grove_parallel(grove_threads *threads, int64_t count, int64_t grain,
                     void (*fn)(void *context, int64_t first, int64_t last), void *context);
 
-/* A background thread that does jobs in order (reading ahead, writing behind). */
+/* A background thread that runs jobs in order (reading ahead, writing behind). */
 typedef struct grove_worker grove_worker;
 grove_worker *grove_worker_new(const char *name);
-void grove_worker_free(grove_worker *worker); /* waits for what is queued */
+void grove_worker_free(grove_worker *worker); /* waits for queued jobs */
 /* Queues fn(context); returns a ticket (1, 2, ...). */
 int64_t grove_worker_queue(grove_worker *worker, void (*fn)(void *context), void *context);
-void grove_worker_wait(grove_worker *worker, int64_t ticket); /* until that job is done */
+void grove_worker_wait(grove_worker *worker, int64_t ticket); /* waits until that job is done */
 
 /* Monotonic wall time in seconds. */
 double grove_now(void);

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Exponents of metre, second, jansky, radian, kelvin. All zero: a pure number. Values inside are
- * always in these base units (Hz is s^-1). */
+/* Exponents of metre, second, jansky, radian, kelvin. All zero: a plain number. Values are always
+ * stored in these base units (Hz is s^-1). */
 typedef struct {
     int8_t m, s, Jy, rad, K, spare[3];
 } grove_unit;
@@ -23,30 +23,31 @@ bool grove_unit_equal(grove_unit a, grove_unit b);
 bool grove_unit_is_none(grove_unit unit);
 grove_unit grove_unit_multiply(grove_unit a, grove_unit b);
 grove_unit grove_unit_divide(grove_unit a, grove_unit b);
-/* unit^power; false when an exponent would be fractional or out of range. */
+/* unit^power; false when an exponent would not be an integer or is out of range. */
 bool grove_unit_power(grove_unit unit, double power, grove_unit *result);
 
-/* The unit called `name` (length bytes): m km cm mm; s ms us ns min h d; Hz kHz MHz GHz; Jy mJy
+/* Looks up the unit `name` (length bytes): m km cm mm; s ms us ns min h d; Hz kHz MHz GHz; Jy mJy
  * uJy; rad mrad deg arcmin arcsec mas; K mK. Sets its dimensions and its factor to base units. */
 bool grove_unit_named(const char *name, int length, grove_unit *unit, double *factor);
 
 /* "m", "Hz", "Jy m^2 s^-1", "" for none; into buf (at least 48 bytes), returning buf. */
 char *grove_unit_show(char *buf, grove_unit unit);
-/* What a person calls it: "a length", "a time", "a frequency", "an angle", "a flux density",
- * "a plain number", "a speed", else "m^2 s^-1"-like; into buf (at least 48 bytes). */
+/* In words: "a length", "a time", "a frequency", "an angle", "a flux density", "a plain number", "a
+ * speed", else "m^2 s^-1"; into buf (at least 48 bytes). */
 char *grove_unit_describe(char *buf, grove_unit unit);
 
-/* "10h42m36.1s", "05:42:36.1", "85.65deg", "1.4948rad": an angle in radians; hours where marked h
- * or, for right_ascension, where written with colons. "49d51m07s", "+49.51.07.0", "-00:10:00" are
- * degrees. Returns the first character after it, or NULL. */
+/* Parses an angle to radians: "10h42m36.1s", "05:42:36.1", "85.65deg", "1.4948rad". It is in hours
+ * if marked with h, or if written with colons and right_ascension is true. "49d51m07s",
+ * "+49.51.07.0", "-00:10:00" are degrees. Returns the first character after it, or NULL. */
 const char *grove_parse_angle(const char *text, bool right_ascension, double *radians);
-/* A direction: right ascension, then declination, separated by white space or a comma. */
+/* Parses a direction: right ascension, then declination, separated by white space or a comma. */
 int grove_parse_direction(const char *text, double radec[2]);
 /* "05h42m36.1s" and "+49d51m07s" into buf (at least 32 bytes each). */
 char *grove_show_ra(char *buf, double radians);
 char *grove_show_dec(char *buf, double radians);
-/* "2026-11-21T05:10:00" (UTC; also with a blank, without seconds, date only, with fraction) to MJD
- * seconds; 0 or GROVE_INVALID. And back, into buf (at least 40 bytes). */
+/* Parses "2026-11-21T05:10:00" (UTC; a blank for the T, no seconds, no time of day, or fractions
+ * are accepted) to MJD seconds; 0 or GROVE_INVALID. The other writes it into buf (at least 40
+ * bytes). */
 int grove_parse_date(const char *text, double *mjd_seconds);
 char *grove_show_date(char *buf, double mjd_seconds);
 

@@ -1,4 +1,4 @@
-/* grove call: one class on literals. */
+/* grove call: evaluates one class on literals. */
 #include "cli/command.h"
 
 #include <stdio.h>
@@ -67,7 +67,7 @@ static int call(grove_command_line *line)
     grove_value *value = NULL;
     int code = GROVE_USAGE;
     line->session.double_precision = true;
-    if (!line->session.device) /* a GPU takes longer to start than literals to compute */
+    if (!line->session.device) /* opening a GPU takes longer than computing literals */
         line->session.device = "cpu";
     grove_tree *tree = grove_library_parse(library, text, "call", NULL, 0, error);
     if (!tree)

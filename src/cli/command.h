@@ -1,4 +1,4 @@
-/* What the subcommands of `grove` share. */
+/* Declarations that the subcommands of `grove` share. */
 #ifndef GROVE_CLI_COMMAND_H
 #define GROVE_CLI_COMMAND_H
 
@@ -7,9 +7,9 @@
 
 enum { GROVE_DONE = 0, GROVE_FAILED = 1, GROVE_USAGE = 2 };
 
-/* The words of a command line, sorted out. Strings are those of argv. */
+/* A parsed command line. Strings are those of argv. */
 typedef struct {
-    const char *words[64]; /* what is not an option */
+    const char *words[64]; /* arguments that are not options */
     int word_count;
     grove_setting settings[256]; /* -s name=value; names are copies */
     size_t setting_count;
@@ -24,8 +24,8 @@ typedef struct {
 
 typedef struct {
     const char *name, *arguments, *summary;
-    const char *options; /* letters and words that it takes, for the parser and the help, separated
-                            by blanks; "*": all words are taken as they are */
+    const char *options; /* letters and words of the options that it accepts, for the parser and the
+                            help, separated by blanks; "*": no word is parsed as an option */
     int (*run)(grove_command_line *line);
 } grove_command;
 
@@ -43,10 +43,10 @@ void grove_command_help(const grove_command *command);
 int grove_complain(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints all messages of `error` to standard error; returns `code`. */
 int grove_complain_errors(int code, const grove_error *error);
-/* Prints text with names in it from files that may be anyone's: control characters as \xNN. Frees
- * `text`, which may be NULL. */
+/* Prints text that may hold names from files, control characters as \xNN. Frees `text`, which may be
+ * NULL. */
 void grove_put(FILE *to, char *text);
-/* The one word that a command wants, or NULL after a message. */
+/* The single argument that a command expects, or NULL after a message. */
 const char *grove_command_word(const grove_command *command, const grove_command_line *line,
                                const char *what);
 

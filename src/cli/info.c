@@ -1,4 +1,4 @@
-/* grove info: what is in a file, what this build has, which devices there are. */
+/* grove info: the contents of a file, or the build and the devices. */
 #include "cli/command.h"
 
 #include <stdio.h>

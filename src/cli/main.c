@@ -1,4 +1,4 @@
-/* The command: finds the subcommand and hands over. */
+/* The command line program: finds the subcommand and runs it. */
 #include "cli/command.h"
 
 #include <errno.h>
@@ -49,7 +49,7 @@ int grove_complain_errors(int code, const grove_error *error)
 {
     char *text = grove_error_text(error);
 
-    /* Messages with a place look like a compiler's; those without one say who speaks. */
+    /* Messages with a place look like a compiler's; others begin with "grove: ". */
     for (char *line = text, *next; *line; line = next) {
         next = line + strcspn(line, "\n");
         next += *next != 0;
@@ -88,7 +88,7 @@ static int unknown(const char *name)
                           near ? "'?" : "");
 }
 
-/* What was printed may not have arrived: a full disk. */
+/* Output may not have been written: the disk may be full. */
 static int flush(int code)
 {
     if (!fflush(stdout) && !ferror(stdout))
@@ -110,7 +110,7 @@ static void reserve_descriptors(void)
 int main(int count, char **arguments)
 {
     reserve_descriptors();
-    signal(SIGXFSZ, SIG_IGN); /* beyond the largest size of a file, writing fails with a reason */
+    signal(SIGXFSZ, SIG_IGN); /* writing past the file size limit fails with a reason */
     if (count < 2) {
         usage(stderr);
         return GROVE_USAGE;

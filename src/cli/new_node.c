@@ -1,4 +1,4 @@
-/* grove new-node: a complete plugin outside Grove's own tree, to build on. */
+/* grove new-node: writes a complete plugin to build outside Grove's own tree. */
 #include "cli/command.h"
 
 #include "cli/new_node_text.h"
@@ -12,14 +12,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What can be written: files of examples/, in which a class's name stands for the new one's. */
+/* A kind of plugin: files of examples/, in which the new class's name replaces the example's. */
 typedef struct {
-    const char *option;   /* "": without any */
-    const char *class_;   /* the name to replace in the files of its own */
+    const char *option;   /* "": the default kind */
+    const char *class_;   /* the name to replace in the kind's own files */
     const char *paths[9]; /* below examples/, NULL-terminated */
 } kind;
 
-/* Files that all share have this name to replace. */
+/* The name to replace in the files that all kinds share. */
 #define SHARED "beam_cos3"
 
 static const kind kinds[] = {
@@ -45,7 +45,7 @@ static const kind kinds[] = {
       "new-node/action/test.tree", "new-node/README.md"}},
 };
 
-/* `text` with every `from` replaced. The caller frees. */
+/* `text` with every `from` replaced by `to`. The caller frees. */
 static char *replace(const char *text, const char *from, const char *to)
 {
     size_t length = strlen(from), size = 1;
@@ -73,7 +73,7 @@ static char *upper(const char *name)
     return result;
 }
 
-/* A text of the kind with the new name in it, also in capitals. The caller frees. */
+/* A text of the kind with the class's name replaced, also in capitals. The caller frees. */
 static char *rename_in(const char *text, const kind *what, const char *name)
 {
     char *capitals = upper(name), *from = upper(what->class_);
@@ -88,7 +88,7 @@ static char *rename_in(const char *text, const kind *what, const char *name)
     return result;
 }
 
-/* The last part of a path below examples/, with the new name. The caller frees. */
+/* The last part of a path below examples/, with the class's name replaced. The caller frees. */
 static char *file_of(const char *path, const kind *what, const char *name)
 {
     return rename_in(strrchr(path, '/') + 1, what, name);
@@ -111,7 +111,7 @@ static const char *const *lines_of(const char *path)
     return NULL;
 }
 
-/* Never into a file that exists. */
+/* Never overwrites a file. */
 static int write_file(const char *path, const char *const *lines, const kind *what,
                       const char *name)
 {
@@ -167,7 +167,7 @@ static int check_name(const char *name)
     return 0;
 }
 
-/* A class of that name which is found already would hide the new one, or be hidden. */
+/* A class of the same name that already exists would hide the new one, or be hidden by it. */
 static void warn_about_others(const grove_command_line *line, const char *name)
 {
     grove_library *library = grove_library_new(line->plugin_folders);
@@ -183,7 +183,7 @@ static void warn_about_others(const grove_command_line *line, const char *name)
     grove_library_free(library);
 }
 
-/* The kind that the command line names, or NULL after a message. */
+/* The kind named on the command line, or NULL after a message. */
 static const kind *kind_of(const grove_command_line *line)
 {
     const bool given[] = {false, line->cuda, line->eval, line->leaf, line->action};

@@ -1,5 +1,4 @@
-/* grove nodes: the node classes, a page of one, the whole reference, and whether all is well with
- * them. */
+/* grove nodes: lists node classes, prints reference pages, checks descriptors. */
 #include "cli/command.h"
 
 #include <errno.h>
@@ -55,9 +54,9 @@ static int list(grove_library *library, bool markdown, grove_error *error)
     return grove_error_count(error) ? grove_complain_errors(GROVE_FAILED, error) : GROVE_DONE;
 }
 
-/* ---- whether all is well ---- */
+/* ---- checks ---- */
 
-/* Does the table of value tests, lines "CLASS PROGRAM", have one for this class? */
+/* Whether the table of value tests, lines "CLASS PROGRAM", has one for this class. */
 static bool has_value_test(const char *table, const char *name)
 {
     size_t length = strlen(name);
@@ -69,7 +68,7 @@ static bool has_value_test(const char *table, const char *name)
     return false;
 }
 
-/* The caller frees; NULL after a message. */
+/* Reads the table. The caller frees; NULL after a message. */
 static char *read_table(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -100,7 +99,7 @@ static bool is_class(const char *const *names, size_t count, const char *word)
     return false;
 }
 
-/* All classes, or those named; a word that is none is the table. */
+/* Checks all classes, or those named; an argument that is no class is the table's path. */
 static int check(grove_library *library, const grove_command_line *line, grove_error *error)
 {
     size_t count;

@@ -1,4 +1,4 @@
-/* Options of all subcommands: one table, of which each command takes a part. */
+/* Options of all subcommands: one table, of which each command accepts a part. */
 #include "cli/command.h"
 
 #include <stddef.h>
@@ -12,7 +12,7 @@ typedef enum { FLAG, TEXT, NUMBER, REAL, SESSION_FLAG, SESSION, SETTING, FOLDER 
 typedef struct {
     const char *name, *letter, *argument, *help;
     kind kind;
-    size_t at; /* in the command line */
+    size_t at; /* as written on the command line */
 } option;
 
 #define LINE(field) offsetof(grove_command_line, field)

@@ -1,4 +1,4 @@
-/* grove plot: pictures of data. */
+/* grove plot: draws pictures of data. */
 #include "cli/command.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static bool is_picture(const char *path)
     return ends_with(path, ".png") || ends_with(path, ".svg");
 }
 
-/* A name such as x.jpg, which is not meant as a folder. */
+/* Whether a path such as x.jpg names a file rather than a folder. */
 static bool has_ending(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -34,7 +34,7 @@ static bool has_ending(const char *path)
     return strchr(slash ? slash + 1 : path, '.') != NULL;
 }
 
-/* The name of the data without folders and without an ending such as .ms, .MS, .array. */
+/* The name of the data without folders and without endings such as .ms, .MS, .array. */
 static int base_name(const char *data, const char **start)
 {
     size_t length = strlen(data), at = length;
@@ -50,7 +50,7 @@ static int base_name(const char *data, const char **start)
     return (int)(length - at);
 }
 
-/* Where a picture goes: into the file that was named, or into the folder under the data's name. */
+/* The path of a picture: the file given, or a file named after the data in the folder given. */
 static char *picture_path(const grove_command_line *line, const char *what)
 {
     const char *data = line->words[0], *name, *folder = line->output ? line->output : "";
@@ -89,7 +89,7 @@ static int draw(grove_library *library, const grove_command_line *line, const ch
     return code;
 }
 
-/* The words of --what, apart, or after a message NULL. */
+/* The words of --what, split; NULL after a message. */
 static const char **split(char *list, int *count)
 {
     size_t known;

@@ -1,4 +1,4 @@
-/* grove run, grove check: a tree file, run or all but. */
+/* grove run and grove check: runs a tree file, or checks it without running. */
 #include "cli/command.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* grove show: a tree as text, or drawn by Graphviz. */
+/* grove show: prints a tree as text, or draws it with Graphviz. */
 #include "cli/command.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The name under which a file is written before it is renamed. The caller frees. */
+/* The temporary name under which a file is written before it is renamed. The caller frees. */
 static char *temporary_name(const char *path)
 {
     char *name = malloc(strlen(path) + 40);
@@ -18,7 +18,7 @@ static char *temporary_name(const char *path)
     return name;
 }
 
-/* Puts the whole file in its place, or removes what there is of it. */
+/* Renames the temporary file to its final name if it is complete, else removes it. */
 static int settle(char *temporary, const char *path, bool good)
 {
     int code = GROVE_DONE;
@@ -42,7 +42,7 @@ static int write_text(const char *text, const char *path)
     return settle(temporary, path, good);
 }
 
-/* Starts dot with its input on a pipe, of which it gives the other end. */
+/* Starts dot with its input on a pipe; gives the pipe's writing end. */
 static pid_t start_dot(const char *option, const char *output, int *to)
 {
     int ends[2];
@@ -64,7 +64,7 @@ static pid_t start_dot(const char *option, const char *output, int *to)
     return child;
 }
 
-/* Graphviz's dot draws `text` into a temporary file, which is renamed when whole. */
+/* Draws `text` with Graphviz's dot into a temporary file, which is renamed when complete. */
 static int draw(const char *text, const char *format, const char *path)
 {
     char *temporary = temporary_name(path), option[16];
@@ -72,7 +72,7 @@ static int draw(const char *text, const char *format, const char *path)
     int to, status = -1;
 
     snprintf(option, sizeof(option), "-T%s", format);
-    signal(SIGPIPE, SIG_IGN); /* dot may be missing, or end before it has read all */
+    signal(SIGPIPE, SIG_IGN); /* dot may be missing, or end before it has read all input */
     pid_t child = start_dot(option, temporary, &to);
     if (child < 0)
         return settle(temporary, path, false);

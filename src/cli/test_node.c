@@ -1,4 +1,4 @@
-/* grove test-node: whether a node class does what every class must. */
+/* grove test-node: runs the conformance tests on a node class. */
 #include "cli/command.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@ static void print_line(void *context, const char *line)
 {
     (void)context;
     puts(line);
-    fflush(stdout); /* the next check may crash */
+    fflush(stdout); /* the next check may take long */
 }
 
 static int test(grove_library *library, const grove_command_line *line, const char *name,

@@ -1,5 +1,4 @@
-/* Checks of actions: they write the same in any tiles, and a run that fails leaves everything as it
- * was. */
+/* Checks of actions: the same output for any tiles; a failed run changes nothing. */
 #include "conformance/conformance.h"
 
 #include "base/file.h"
@@ -9,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is in the current folder: names, sorted, and the content of each. */
+/* The contents of the current folder: sorted names, and a hash of each. */
 typedef struct {
     char **names;
     grove_hash *content;
@@ -33,7 +32,8 @@ static grove_hash folder_content(grove_fixture *fixture, const char *path, bool 
     return hash;
 }
 
-/* A Measurement Set by its visibilities and flags: tiles may lay out its files otherwise. */
+/* Hashes a Measurement Set's visibilities and flags: the layout of its files may depend on tiles.
+ */
 static grove_hash set_content(grove_fixture *fixture, const char *path)
 {
     char *text = grove_format("obs = ms(\"%s\")\nx = 1 * obs.data\n", path);
@@ -106,7 +106,7 @@ static bool has_name(const snapshot *s, const char *name)
     return false;
 }
 
-/* The first name that only one of them has, or whose content differs; NULL: none. */
+/* The first name that is in one snapshot only, or whose content differs; NULL: none. */
 static const char *difference(const snapshot *a, const snapshot *b)
 {
     for (size_t i = 0; i < a->count || i < b->count; i++) {
@@ -120,7 +120,7 @@ static const char *difference(const snapshot *a, const snapshot *b)
     return NULL;
 }
 
-/* What a run has made goes again. */
+/* Removes what a run has made. */
 static void remove_new(const snapshot *before)
 {
     snapshot now = {.names = grove_folder_list(".")};
@@ -131,7 +131,7 @@ static void remove_new(const snapshot *before)
     release(&now);
 }
 
-/* ---- runs in any tiles ---- */
+/* ---- any tiles ---- */
 
 static const grove_session_options variants[] = {
     {.threads = 1, .serial = true, .cache_off = true},
@@ -200,9 +200,9 @@ void grove_conformance_actions(grove_conformance *c)
     release(&before);
 }
 
-/* ---- runs that fail ---- */
+/* ---- failed runs ---- */
 
-/* Fails at the second tile along time. */
+/* A class that fails at the second tile along time. */
 static int write_failure(const grove_node *node, void *run, const grove_array *const *inputs,
                          int count)
 {

@@ -1,6 +1,7 @@
 #include "conformance/conformance.h"
 
 #include "base/text.h"
+#include "conformance/child.h"
 #include "device/device.h"
 
 #include <stdarg.h>
@@ -10,21 +11,22 @@
 static const struct {
     const char *name;
     void (*check)(grove_conformance *c);
+    bool device; /* it looks for a GPU */
 } checks[] = {
-    {"every text is there", grove_conformance_texts},
-    {"defaults can be written in a tree", grove_conformance_defaults},
-    {"all of the output is written, and nothing else", grove_conformance_storage},
-    {"a block is that part of the whole", grove_conformance_blocks},
-    {"axes that no input has change nothing", grove_conformance_axes},
-    {"inputs that are declared linear are", grove_conformance_linear},
-    {"flags reach what a flagged element changes", grove_conformance_spoilt},
-    {"flags follow the declared rule", grove_conformance_flags},
-    {"tiles, threads and cache change nothing", grove_conformance_tiles},
-    {"single precision is near double", grove_conformance_precision},
-    {"a GPU gives what the CPU gives", grove_conformance_device},
-    {"members are read in any blocks", grove_conformance_members},
-    {"an action writes the same in any tiles", grove_conformance_actions},
-    {"a run that fails leaves everything as it was", grove_conformance_aborts},
+    {"every text is there", grove_conformance_texts, false},
+    {"defaults can be written in a tree", grove_conformance_defaults, false},
+    {"all of the output is written, and nothing else", grove_conformance_storage, false},
+    {"a block is that part of the whole", grove_conformance_blocks, false},
+    {"axes that no input has change nothing", grove_conformance_axes, false},
+    {"inputs that are declared linear are", grove_conformance_linear, false},
+    {"flags reach what a flagged element changes", grove_conformance_spoilt, false},
+    {"flags follow the declared rule", grove_conformance_flags, false},
+    {"tiles, threads and cache change nothing", grove_conformance_tiles, false},
+    {"single precision is near double", grove_conformance_precision, false},
+    {"a GPU gives what the CPU gives", grove_conformance_device, true},
+    {"members are read in any blocks", grove_conformance_members, false},
+    {"an action writes the same in any tiles", grove_conformance_actions, true},
+    {"a run that fails leaves everything as it was", grove_conformance_aborts, false},
 };
 enum { CHECKS = sizeof(checks) / sizeof(checks[0]) };
 
@@ -70,7 +72,7 @@ static void print(const grove_class_test *test, const char *word, const char *na
 {
     char *line = grove_format("%-4s %s%s%s", word, name, reason ? ": " : "", reason ? reason : "");
 
-    if (test && test->print)
+    if (test->print)
         test->print(test->context, line);
     free(line);
 }
@@ -81,33 +83,10 @@ int grove_conformance_report(const grove_class_test *test, const char *name, con
     return fault != NULL;
 }
 
-/* True when the check failed. */
-static bool make_check(grove_conformance *c, int i)
-{
-    c->fault = c->reason = NULL;
-    c->faults = 0;
-    c->made = false;
-    checks[i].check(c);
-    bool failed = c->faults > 0;
-    if (failed) {
-        char *more =
-            c->faults > 1 ? grove_format("%s (and %d more)", c->fault, c->faults - 1) : NULL;
-        print(c->test, "FAIL", checks[i].name, more ? more : c->fault);
-        free(more);
-    } else if (c->reason) {
-        print(c->test, "skip", checks[i].name, c->reason);
-    } else if (c->made) {
-        print(c->test, "ok", checks[i].name, NULL);
-    }
-    free(c->fault);
-    free(c->reason);
-    return failed;
-}
-
-/* The device that the test is to compare with the cpu; NULL: none. */
+/* The device to compare with the cpu; NULL: none. */
 static const char *device_of(const grove_class_test *test)
 {
-    const char *wanted = test && test->device ? test->device : "auto";
+    const char *wanted = test->device ? test->device : "auto";
     grove_error *error = grove_error_new();
 
     if (!strcmp(wanted, "cpu"))
@@ -118,37 +97,91 @@ static const char *device_of(const grove_class_test *test)
     return wanted;
 }
 
-/* The tree is built, and has the class. */
-static bool check_tree(grove_conformance *c)
-{
-    grove_fixture *fixture = c->fixture;
-    int code = grove_fixture_take(fixture, c->class_, NULL);
-    const char *what = fixture->text ? "the tree uses the class" : "the example uses the class";
+/* ---- each check in a process of its own ---- */
 
-    if (code || !fixture->node_count) {
-        char *said = code ? grove_error_text(fixture->error) : NULL;
-        size_t length = said ? strlen(said) : 0;
-        if (length && said[length - 1] == '\n')
-            said[length - 1] = 0;
-        print(c->test, "FAIL", what,
-              said ? said : "it is built without a node of the class; a statement must call it");
-        free(said);
-        return false;
-    }
-    print(c->test, "ok", what, NULL);
-    return true;
+/* A check's result as a text: a word ("FAIL", "ok", "skip", or "-" where there is nothing to
+ * check), a space, and the reason. */
+static char *result_of(grove_conformance *c)
+{
+    if (c->faults > 1)
+        return grove_format("FAIL %s (and %d more)", c->fault, c->faults - 1);
+    if (c->faults)
+        return grove_format("FAIL %s", c->fault);
+    if (c->reason)
+        return grove_format("skip %s", c->reason);
+    return grove_format("%s ", c->made ? "ok" : "-");
+}
+
+typedef struct {
+    grove_conformance *c;
+    int number;
+} job;
+
+static char *make_check(void *context)
+{
+    const job *j = context;
+    grove_conformance *c = j->c;
+
+    /* not earlier, because a child process cannot use a GPU that its parent has opened */
+    c->device = checks[j->number].device ? device_of(c->test) : NULL;
+    checks[j->number].check(c);
+    char *result = result_of(c);
+    free(c->fault);
+    free(c->reason);
+    return result;
+}
+
+/* Checks that the tree can be built and uses the class. */
+static char *check_tree(void *context)
+{
+    const job *j = context;
+    grove_fixture *fixture = j->c->fixture;
+    int code = grove_fixture_take(fixture, j->c->class_, NULL);
+
+    if (!code && fixture->node_count)
+        return grove_strdup("ok ");
+    char *said = code ? grove_error_text(fixture->error) : NULL;
+    size_t length = said ? strlen(said) : 0;
+    if (length && said[length - 1] == '\n')
+        said[length - 1] = 0;
+    char *result = grove_format(
+        "FAIL %s",
+        said ? said : "it is built without a node of the class; a statement must call it");
+    free(said);
+    return result;
+}
+
+/* Prints a check's line. True when it failed. */
+static bool run_check(char *(*check)(void *context), job *j, const char *name)
+{
+    int seconds = j->c->test->seconds > 0 ? j->c->test->seconds : GROVE_CONFORMANCE_SECONDS;
+    char *fault = NULL, *result = grove_child_run(check, j, seconds, &fault);
+    char *text = result ? strchr(result, ' ') : NULL;
+    bool failed = !text || !strncmp(result, "FAIL", 4);
+
+    if (text)
+        *text++ = 0;
+    if (!text)
+        print(j->c->test, "FAIL", name, fault);
+    else if (strcmp(result, "-") != 0)
+        print(j->c->test, result, name, *text ? text : NULL);
+    free(result);
+    free(fault);
+    return failed;
 }
 
 static int test_class(grove_fixture *fixture, const grove_class *class_,
                       const grove_class_test *test)
 {
-    grove_conformance c = {fixture, class_, test, device_of(test), NULL, 0, NULL, false};
+    grove_conformance c = {.fixture = fixture, .class_ = class_, .test = test};
+    job j = {&c, 0};
     int failed = 0;
 
-    if (!check_tree(&c))
+    if (run_check(check_tree, &j,
+                  fixture->text ? "the tree uses the class" : "the example uses the class"))
         return 1;
-    for (int i = 0; i < CHECKS; i++)
-        failed += make_check(&c, i);
+    for (j.number = 0; j.number < CHECKS; j.number++)
+        failed += run_check(make_check, &j, checks[j.number].name);
     return failed;
 }
 

@@ -1,4 +1,4 @@
-/* Checks of descriptors: texts, and defaults written where a user would write them. */
+/* Checks of descriptors: texts, and defaults as expressions in a tree. */
 #include "conformance/conformance.h"
 
 #include "base/text.h"
@@ -39,7 +39,7 @@ static bool is_word_of(const char *choices, const char *word)
     return at && (at == choices || at[-1] == ' ') && (at[length] == ' ' || !at[length]);
 }
 
-/* Statements that give the class's objects the names under which its defaults know them. */
+/* Statements that define the class's object inputs by the names that its defaults use. */
 static void add_objects(const grove_class *class_, grove_text *text)
 {
     for (const grove_input *in = class_->inputs; in && in->name; in++) {
@@ -71,7 +71,7 @@ static void check_default(grove_conformance *c, const grove_option *op)
 
 void grove_conformance_defaults(grove_conformance *c)
 {
-    if (c->fixture->text) /* names of the user's tree may be the same */
+    if (c->fixture->text) /* a user's tree may use the same names */
         return;
     for (const grove_option *op = c->class_->options; op && op->name; op++, c->made = true)
         check_default(c, op);

@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What examples may name: `x`, `tau` between 0 and 1, gains, beams, sources, data with flags. */
+/* Names that examples may use: `x`, `tau` between 0 and 1, gains, beams, sources, data with flags.
+ */
 static const char *const preamble[] = {
     "obs = test_observation(array=\"four.array\", phase_centre=\"18h43m00s 45d50m00s\", "
     "start=\"2000-01-01T12:00:00\", duration=3000s, integration=600s, frequency=1.4GHz, "
@@ -94,7 +95,7 @@ static int make_folder(grove_fixture *fixture, grove_error *error)
     return code;
 }
 
-/* Where relative paths of the tree are looked for. */
+/* Changes to the folder in which relative paths of the tree are looked up. */
 static int enter(grove_fixture *fixture, grove_error *error)
 {
     const char *tree = fixture->test ? fixture->test->tree : NULL;
@@ -158,7 +159,8 @@ void grove_fixture_free(grove_fixture *fixture)
     free(fixture);
 }
 
-/* What the preamble needs, when it is first needed: a tree of the user's does without. */
+/* Writes the preamble's files and registers its classes, when first needed: a user's tree does not
+ * need them. */
 static int prepare(grove_fixture *fixture)
 {
     if (fixture->prepared)
@@ -203,7 +205,7 @@ static size_t name_length(const char *statement)
     return strcspn(statement, "[ =");
 }
 
-/* The preamble without what `example` defines itself. */
+/* Adds the preamble, without a definition that `example` makes itself. */
 static void add_preamble(grove_text *text, const char *example)
 {
     for (int i = 0; i < PREAMBLE; i++) {
@@ -213,7 +215,7 @@ static void add_preamble(grove_text *text, const char *example)
     }
 }
 
-/* The Measurement Set that examples may read. */
+/* Writes the Measurement Set that examples may read. */
 static int write_set(grove_fixture *fixture)
 {
     grove_text text = {0};
@@ -239,7 +241,7 @@ int grove_fixture_take(grove_fixture *fixture, const grove_class *class_, const 
         code = prepare(fixture);
         if (!code && strstr(example, "observed.ms"))
             code = write_set(fixture);
-        if (!grove_class_is_data(class_)) /* leaves are made from nothing */
+        if (!grove_class_is_data(class_)) /* leaves need no other nodes */
             add_preamble(&text, example);
         grove_text_add(&text, "%s\n%s", example, more ? more : "");
     }
@@ -268,8 +270,8 @@ int grove_fixture_try(grove_fixture *fixture, const char *statements, const grov
     return code;
 }
 
-/* "again = class(...)" with data of all elements, or one of them, for all value inputs (one
- * hundredth of them: D), options that must be given, and `more` ("smear=both", may be NULL). */
+/* "again = class(...)" with D (data / 100Jy), or one element of it, for all value inputs, with
+ * mandatory options, and with `more` ("smear=both", may be NULL). */
 static bool take_call(grove_fixture *fixture, const grove_class *class_, const char *more)
 {
     grove_text text = {0};
@@ -293,7 +295,7 @@ static bool take_call(grove_fixture *fixture, const grove_class *class_, const c
     return !code && fixture->node_count;
 }
 
-/* Word `number` of all those that the class's options choose from, as "option=word". */
+/* Choice word number `number` over all options of the class, as "option=word". */
 static bool word_number(const grove_class *class_, int number, char *setting, size_t bytes)
 {
     for (const grove_option *op = class_->options; op && op->name; op++)

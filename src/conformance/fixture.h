@@ -1,5 +1,5 @@
-/* The fixture: what a class under test finds around it. A folder with a sky model and an array, an
- * observation with data and flags, and trees made of the class's example. */
+/* The fixture of conformance tests: a temporary folder with a sky model and an array, an
+ * observation with data and flags, and trees made from the class's example. */
 #ifndef GROVE_CONFORMANCE_FIXTURE_H
 #define GROVE_CONFORMANCE_FIXTURE_H
 
@@ -16,41 +16,41 @@ typedef struct {
     char **data_folders;
     const grove_class_test *test; /* borrowed; may be NULL */
     char *text;                   /* of the test's tree file, or NULL */
-    int came_from;                /* the folder that was the current one, open */
-    bool prepared;                /* files and classes of the preamble are there */
+    int came_from;                /* the previous current folder, open */
+    bool prepared;                /* files and classes of the preamble exist */
     grove_tree *tree;
     grove_node *nodes[GROVE_FIXTURE_NODES]; /* of the class under test, in the tree */
     int node_count;
 } grove_fixture;
 
-/* Makes the temporary folder, or that of the test's tree file, the current one until the fixture is
- * freed. `test` stays the caller's, and may be NULL. NULL with a message. */
+/* Changes to the temporary folder, or to that of the test's tree file, until the fixture is freed.
+ * `test` is borrowed and may be NULL. NULL with a message. */
 grove_fixture *grove_fixture_new(const char *const *plugin_folders, const char *const *data_folders,
                                  const grove_class_test *test, grove_error *error);
 void grove_fixture_free(grove_fixture *fixture);
 
-/* Builds the tree of the class: its example, or the file that the test names. `more` (NULL:
- * nothing) are statements added to it. 0, or a code with messages in fixture->error. */
+/* Builds the tree of the class: its example, or the test's tree file. `more` (NULL: nothing) is
+ * appended to it. 0, or a code with messages in fixture->error. */
 int grove_fixture_take(grove_fixture *fixture, const grove_class *class_, const char *more);
-/* Builds any other text; nodes are those of `class_`, which may be NULL. */
+/* Builds any other text; fixture->nodes are those of `class_`, which may be NULL. */
 int grove_fixture_parse(grove_fixture *fixture, const char *text, const grove_class *class_);
-/* Builds statements that may name what the preamble defines, and D, visibilities without unit. Not
- * with a tree file. */
+/* Builds statements that may use the preamble's names, and D, visibilities without unit. Not for
+ * tests with a tree file. */
 int grove_fixture_try(grove_fixture *fixture, const char *statements, const grove_class *class_);
-/* The trees that checks of cells go through: the example first (number 0), then a call of the class
- * with each of the words that it knows, as far as that can be built. False: that was all. */
+/* Builds the next tree for checks of cells: first the example (number 0), then a call of the class
+ * for each word of its choices, where that can be built. False: there are no more. */
 bool grove_fixture_next(grove_fixture *fixture, const grove_class *class_, int *number);
-/* A call of the class on data that are flagged, if that can be built: nodes has this one. */
+/* Builds a call of the class on flagged data, if possible; fixture->nodes has this call only. */
 bool grove_fixture_take_flagged(grove_fixture *fixture, const grove_class *class_);
 
-/* The name that trees have for the object that an input wants. */
+/* The name, in the preamble, of an object that fits the input. */
 const char *grove_fixture_object(const grove_input *input);
 
-/* A session on the present tree: cpu or as the options say. NULL with a message. */
+/* A session on the current tree: on the cpu, or as the options say. NULL with a message. */
 grove_session *grove_fixture_session(grove_fixture *fixture, const grove_session_options *options);
-/* The value of a node; drop it before the session goes. NULL with a message. */
+/* The value of a node; drop it before the session is freed. NULL with a message. */
 grove_value *grove_fixture_value(grove_session *session, grove_node *node);
-/* Runs the actions of the tree; what they print on standard output is thrown away. */
+/* Runs the actions of the tree; their standard output is discarded. */
 int grove_fixture_run(grove_fixture *fixture, const grove_session_options *options);
 
 /* What kind of class it is. */
@@ -71,9 +71,8 @@ static inline bool grove_class_computes(const grove_class *class_)
     return class_->kind == GROVE_CLASS_VALUE;
 }
 
-/* The data leaf `test_observation`: an observation as `observe` makes it, with members data (time
- * baseline freq, with flags) and weight beside. */
+/* Registers the data leaf `test_observation`: an observation like that of `observe`, with the
+ * additional members data (time baseline freq, with flags) and weight. */
 int grove_probe_register(grove_classes *classes, grove_error *error);
-enum { GROVE_PROBE_TIMES = 5, GROVE_PROBE_BASELINES = 6, GROVE_PROBE_CHANNELS = 7 };
 
 #endif

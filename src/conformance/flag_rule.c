@@ -1,4 +1,4 @@
-/* What plugin.h says of flags, said once more and apart from how runs do it. */
+/* The flag rules of plugin.h, implemented independently of src/run. */
 #include "conformance/conformance.h"
 
 static unsigned all_of(int elements)
@@ -6,7 +6,7 @@ static unsigned all_of(int elements)
     return elements >= 8 ? 255 : (1U << elements) - 1;
 }
 
-/* Bits of a Jones cell as those of a full matrix, and back. */
+/* Bits of a Jones cell to those of a full matrix, and back. */
 static unsigned spread(unsigned bits, int shape)
 {
     return shape == GROVE_SCALAR     ? (bits & 1) * 9

@@ -11,7 +11,7 @@ static grove_flag_cell cell_of(const grove_invocation_array *a)
     return (grove_flag_cell){a->shape, a->elements};
 }
 
-/* What bit `bits` of input k flags in the result of this call. */
+/* The bits of the result that flag bits `bits` of input k set in this call. */
 static unsigned rule(const grove_conformance *c, const grove_invocation *call, int k, unsigned bits)
 {
     const grove_invocation_array *factor = k < 2 ? &call->in[1 - k] : NULL;
@@ -33,7 +33,8 @@ static void change(const grove_invocation_array *a, int element)
         }
 }
 
-/* Elements that change with an element of an input are those that its flag would flag. */
+/* Changes each element of an input: the result may change only in elements that its flag reaches.
+ */
 static void check_spoilt(grove_conformance *c, grove_node *node, int k, int element)
 {
     grove_invocation call;
@@ -92,7 +93,7 @@ static unsigned char *flags_of(grove_conformance *c, grove_session *session, gro
     return flags;
 }
 
-/* Bits of the cell of input k that the iteration space's cell reads. */
+/* Flag bits of the input cell that belongs to a cell of the iteration space. */
 static unsigned bits_at(const grove_invocation *call, int k, const unsigned char *flags,
                         const int64_t *index)
 {
@@ -100,7 +101,7 @@ static unsigned bits_at(const grove_invocation *call, int k, const unsigned char
     const char *at = grove_view_at(&call->args.in[k], index, call->args.axes);
     unsigned bits = 0;
 
-    if (!at) /* taken for its flags, of which there are none */
+    if (!at) /* the input is handed over as flags, and nothing is flagged */
         return 0;
     int64_t bytes = call->node->handing[k] == GROVE_AS_FLAGS
                         ? 1
@@ -111,7 +112,7 @@ static unsigned bits_at(const grove_invocation *call, int k, const unsigned char
     return bits;
 }
 
-/* The bits of each cell of the result, from those of the inputs; free it. */
+/* The expected flag bits of each cell of the result, from those of the inputs; free it. */
 static unsigned *wanted_flags(grove_conformance *c, const grove_invocation *call,
                               unsigned char *const *of)
 {

@@ -1,18 +1,14 @@
 #include "conformance/invocation.h"
 
 #include "base/text.h"
+#include "plan/facts.h"
 #include "run/session.h"
 #include "value/value.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static int elements_of(const grove_form *form)
-{
-    return form->shape == GROVE_VECTOR ? form->vector : form->shape;
-}
-
-static grove_invocation_array array_of(const grove_node *node, bool double_precision)
+grove_invocation_array grove_invocation_array_of(const grove_node *node, bool double_precision)
 {
     grove_invocation_array a = {.axis_count = node->axis_count, .cells = 1};
     const grove_form *form = &node->form;
@@ -22,7 +18,7 @@ static grove_invocation_array array_of(const grove_node *node, bool double_preci
         a.cells *= node->axes[d]->size;
     }
     a.shape = form->shape;
-    a.elements = elements_of(form);
+    a.elements = grove_form_elements(form);
     a.parts = form->complex_ ? 2 : 1;
     a.bytes = form->precision == GROVE_PRECISION_DOUBLE ||
                       (form->precision == GROVE_PRECISION_RUN && double_precision)
@@ -46,8 +42,8 @@ size_t grove_invocation_bytes(const grove_invocation *call)
     return bytes_of(&call->out);
 }
 
-static grove_view view_of(const grove_invocation_array *a, const grove_args *args,
-                          const grove_axis *const *space, char side, bool flags)
+grove_view grove_invocation_view(const grove_invocation_array *a, const grove_args *args,
+                                 const grove_axis *const *space, char side, bool flags)
 {
     grove_view view = {.data = a->data,
                        .elements = a->elements,
@@ -74,8 +70,7 @@ static grove_view view_of(const grove_invocation_array *a, const grove_args *arg
     return view;
 }
 
-/* The axes of the value and those that are consumed, in order of storage. */
-static int space_of(const grove_node *node, const grove_axis **space)
+int grove_invocation_space(const grove_node *node, const grove_axis **space)
 {
     int n = 0;
 
@@ -109,14 +104,14 @@ static int copy_flags(grove_value *value, grove_invocation_array *a, grove_error
     return 0;
 }
 
-/* The value of an input, in memory of its own that a check may change. */
+/* Copies the value of an input into memory that a check may change. */
 static int copy_input(grove_fixture *fixture, grove_session *session, grove_invocation *call, int k)
 {
     grove_node *from = call->node->inputs[k].node;
     grove_invocation_array *a = &call->in[k];
     bool flags = call->node->handing[k] == GROVE_AS_FLAGS;
 
-    *a = array_of(from, call->double_);
+    *a = grove_invocation_array_of(from, call->double_);
     grove_value *value = grove_fixture_value(session, from);
     if (!value)
         return grove_error_code(fixture->error);
@@ -130,7 +125,8 @@ static int copy_input(grove_fixture *fixture, grove_session *session, grove_invo
     }
     grove_value_unref(value);
     if (!code)
-        call->args.in[k] = view_of(a, &call->args, call->space, call->node->inputs[k].side, flags);
+        call->args.in[k] =
+            grove_invocation_view(a, &call->args, call->space, call->node->inputs[k].side, flags);
     return code;
 }
 
@@ -151,9 +147,9 @@ int grove_invocation_begin(grove_fixture *fixture, grove_node *node, bool double
 
     memset(call, 0, sizeof(*call));
     call->node = node;
-    call->out = array_of(node, double_precision);
+    call->out = grove_invocation_array_of(node, double_precision);
     call->double_ = double_precision;
-    args->axes = space_of(node, call->space);
+    args->axes = grove_invocation_space(node, call->space);
     args->inputs = node->input_count;
     for (int d = 0; d < args->axes; d++) {
         args->size[d] = call->space[d]->size;
@@ -168,7 +164,7 @@ int grove_invocation_begin(grove_fixture *fixture, grove_node *node, bool double
             code = copy_input(fixture, session, call, k);
     grove_session_free(session);
     call->out.data = grove_alloc(bytes_of(&call->out) + 1);
-    args->out = view_of(&call->out, args, call->space, 0, false);
+    args->out = grove_invocation_view(&call->out, args, call->space, 0, false);
     memcpy(args->state.bytes, node->state, sizeof(args->state.bytes));
     args->table = node->table;
     call->threads = grove_threads_new(threads);

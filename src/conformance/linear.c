@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The inputs of a node that scale and add together. */
+/* The inputs of a node that are linear together. */
 typedef struct {
     int inputs[GROVE_MAX_INPUTS], count;
-    grove_linearity kind; /* of all of them; NOT: they are of several kinds */
-    bool complex_;        /* all of them and the result are */
+    grove_linearity kind; /* of all inputs of the group; NOT: they differ */
+    bool complex_;        /* all inputs of the group and the result are complex */
 } group;
 
-/* How the class is linear in value input k, counted as in cell.h, and in which group. */
+/* In which way the class is linear in value input k (counted as in cell.h), and its group. */
 static grove_linearity linearity_of(const grove_class *class_, int k, int *number)
 {
     for (const grove_input *in = class_->inputs; in && in->name; in++)
@@ -63,7 +63,7 @@ static int64_t numbers_of(const grove_invocation_array *a)
     return a->cells * a->elements * a->parts;
 }
 
-/* a times (re + i im); im is 0 where numbers are real. */
+/* Multiplies the numbers by (re + i im); im is 0 for real numbers. */
 static void scale(const grove_invocation_array *a, double re, double im)
 {
     for (int64_t i = 0; i < numbers_of(a); i += a->parts) {
@@ -75,7 +75,7 @@ static void scale(const grove_invocation_array *a, double re, double im)
     }
 }
 
-/* Other numbers of the same kind: half of those at the other end. */
+/* Other numbers of the same kind: half of those at the opposite end of the array. */
 static void *others(const grove_invocation_array *a)
 {
     void *data = grove_alloc((size_t)numbers_of(a) * (size_t)a->bytes + 1);
@@ -126,7 +126,7 @@ static void compare(grove_conformance *c, const grove_invocation *call, const gr
             g->count > 1 ? " and its group" : "", GROVE_CONFORMANCE_DOUBLE);
 }
 
-/* f(c x) against c f(x), or conj(c) f(x). */
+/* Compares f(c x) with c f(x), or conj(c) f(x). */
 static int check_scaling(grove_conformance *c, grove_invocation *call, const group *g,
                          void *const *x, const void *f)
 {
@@ -149,7 +149,7 @@ static int check_scaling(grove_conformance *c, grove_invocation *call, const gro
     return code;
 }
 
-/* f(x + y) against f(x) + f(y). */
+/* Compares f(x + y) with f(x) + f(y). */
 static int check_adding(grove_conformance *c, grove_invocation *call, const group *g,
                         void *const *x, void *const *y, const void *f)
 {
@@ -172,7 +172,7 @@ static int check_adding(grove_conformance *c, grove_invocation *call, const grou
     return code;
 }
 
-/* Whether there are other numbers than 0, which show nothing. */
+/* Whether there are numbers other than 0: zeros show nothing. */
 static bool shows(const grove_invocation_array *a)
 {
     for (int64_t i = 0; i < numbers_of(a); i++)
@@ -181,7 +181,7 @@ static bool shows(const grove_invocation_array *a)
     return false;
 }
 
-/* True where the node shows how it depends on the group of input `first`. */
+/* True if the node tests the group of input `first`. */
 static bool check_group(grove_conformance *c, grove_node *node, int first)
 {
     void *x[GROVE_MAX_INPUTS] = {0}, *y[GROVE_MAX_INPUTS] = {0}, *f = NULL;
@@ -214,7 +214,7 @@ static bool check_group(grove_conformance *c, grove_node *node, int first)
     return shown;
 }
 
-/* Which linear inputs the nodes of the present tree show, as bits. */
+/* The linear inputs, as bits, that the nodes of the current tree test. */
 static unsigned check_nodes(grove_conformance *c)
 {
     unsigned shown = 0;
@@ -230,12 +230,12 @@ static unsigned check_nodes(grove_conformance *c)
     return shown;
 }
 
-/* Reductions and selections, which have no code of their own, by sessions. */
+/* Tests reductions and selections, which have no code of their own, in sessions. */
 static void check_by_name(grove_conformance *c)
 {
     static const char *const names[] = {"fx", "fcx", "fsum", "fy"};
     const char *name = c->class_->name;
-    /* nothing of X is flagged: sums leave out what is */
+    /* nothing in X is flagged, since sums leave out flagged samples */
     char *text =
         grove_format("X = predict(S, obs) / 1Jy\nfx = %s(X)\nfcx = %s(complex(0.75, -0.5) * X)\n"
                      "fsum = %s(X + X * X)\nfy = %s(X * X)\n",

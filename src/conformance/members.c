@@ -1,7 +1,8 @@
-/* Checks of data leaves: members are read in any blocks, and nothing else is written. */
+/* Checks of data leaves: members read in any blocks, with nothing written outside. */
 #include "conformance/conformance.h"
 
 #include "base/text.h"
+#include "plan/facts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,18 +10,13 @@
 
 enum { GUARD = 4096, FILL = 0xff };
 
-static int elements_of(const grove_form *form)
-{
-    return form->shape == GROVE_VECTOR ? form->vector : form->shape;
-}
-
 static size_t cell_bytes(const grove_form *form)
 {
     return (form->precision == GROVE_PRECISION_SINGLE ? 4 : 8) * (form->complex_ ? 2U : 1U) *
-           (size_t)elements_of(form);
+           (size_t)grove_form_elements(form);
 }
 
-/* Memory with a guard on both sides; the address between them. */
+/* Memory with guard bytes on both sides; returns the address between them. */
 static unsigned char *guarded(size_t bytes)
 {
     unsigned char *base = malloc(bytes + 2 * GUARD);
@@ -46,7 +42,7 @@ static void release(grove_array *block)
         free(block->flags - GUARD);
 }
 
-/* A leaf, and what its class's start has made for it. */
+/* A leaf, and what its class's start has made. */
 typedef struct {
     const grove_node *node;
     void *run;
@@ -63,7 +59,7 @@ static bool read_block(grove_conformance *c, const leaf_run *leaf, const grove_m
         block->range[d] = (grove_range){member->axes[d], first[d], count[d]};
         block->cells *= count[d];
     }
-    block->elements = elements_of(&member->form);
+    block->elements = grove_form_elements(&member->form);
     block->data = guarded((size_t)block->cells * bytes);
     if (member->form.flags)
         block->flags = guarded((size_t)block->cells);

@@ -1,10 +1,10 @@
-/* The observation that classes under test look at: `observe` with data and flags. */
+/* The observation that tests of classes use: `observe` with data and flags added. */
 #include "conformance/fixture.h"
 
 #include <string.h>
 
-/* Multiples of 1/64 below 16 in size, so that sums are exact; a seventh of them is flagged, and
- * large. Baseline 2 is flagged altogether at time 1. */
+/* Data are multiples of 1/64 below 16 in modulus, so that sums are exact. A seventh of them is
+ * flagged and has large values. Baseline 2 is flagged completely at time 1. */
 static uint64_t bits_of(const int64_t at[3], int element)
 {
     return grove_random_bits(17, (uint64_t)at[0], (uint64_t)at[1], (uint64_t)at[2],

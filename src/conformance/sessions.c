@@ -1,9 +1,10 @@
-/* Checks in sessions: the same bits for any tiles, threads and cache, those of a plain call; single
- * precision near double; a device near the cpu, with code of the class's own running there. */
+/* Checks in sessions: the same bits for any tiles, threads and cache, and as in a plain call;
+ * single precision near double; a device near the cpu, running the class's own code. */
 #include "conformance/invocation.h"
 
 #include "base/file.h"
 #include "base/text.h"
+#include "plan/facts.h"
 #include "run/session.h"
 #include "run/state.h"
 #include "value/value.h"
@@ -12,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The first is what the others are compared with. */
+/* The others are compared with the first. */
 static const grove_session_options variants[] = {
     {.threads = 1, .serial = true, .cache_off = true},
     {.threads = 3},
@@ -47,7 +48,7 @@ static char *describe(const grove_session_options *o)
 typedef struct {
     double *numbers; /* real and imaginary part of each */
     unsigned char *flags;
-    int64_t count; /* numbers, of two parts */
+    int64_t count; /* count of numbers, of two parts each */
     uint64_t launches;
 } result;
 
@@ -84,7 +85,7 @@ static bool evaluate(grove_conformance *c, grove_node *node, const grove_session
 /* Indices of number `i` of a node's whole value; caller frees. */
 static char *place_of(const grove_node *node, int64_t i)
 {
-    int elements = node->form.shape == GROVE_VECTOR ? node->form.vector : node->form.shape;
+    int elements = grove_form_elements(&node->form);
     int64_t index[GROVE_MAX_AXES], cell = i / elements;
     grove_text text = {0};
 
@@ -98,7 +99,7 @@ static char *place_of(const grove_node *node, int64_t i)
     return text.at;
 }
 
-/* The same bits, or notes the first that differ. */
+/* Whether the bits are the same; otherwise records the first that differs. */
 static bool are_equal(grove_conformance *c, const grove_node *node, const result *a,
                       const result *b, const char *what)
 {
@@ -141,7 +142,7 @@ static double distance(const result *a, const result *b)
     return (double)sqrtl(size > 0 ? difference / size : difference);
 }
 
-/* What a class accumulates may be rounded otherwise with other tiles. */
+/* Accumulators may round differently with other tiles. */
 static bool are_near(grove_conformance *c, const grove_node *node, const result *a, const result *b,
                      bool single, const char *what)
 {
@@ -174,7 +175,7 @@ static bool are_finite(grove_conformance *c, const grove_node *node, const resul
 
 /* ---- tiles, threads, cache ---- */
 
-/* A session calls the class as a plain call does. */
+/* Compares a session with a plain call of the class. */
 static void check_plain(grove_conformance *c, grove_node *node, const result *x, bool single)
 {
     grove_invocation call;
@@ -278,7 +279,7 @@ void grove_conformance_precision(grove_conformance *c)
 
 /* ---- devices ---- */
 
-/* The kernel that the class has for a device, with the arguments of a whole call. */
+/* The class's kernel for a device, for the arguments of a whole call. */
 static const grove_kernel *device_kernel(grove_conformance *c, grove_node *node)
 {
     grove_invocation call;
@@ -292,7 +293,7 @@ static const grove_kernel *device_kernel(grove_conformance *c, grove_node *node)
     return kernel;
 }
 
-/* Why the device has no code for the node; NULL: it has. Caller frees. */
+/* The reason why the device has no code for the node; NULL: it has. Caller frees. */
 static char *lacks_code(grove_conformance *c, grove_session *session, grove_node *node, bool single)
 {
     const grove_kernel *kernel = device_kernel(c, node);
@@ -308,8 +309,8 @@ static char *lacks_code(grove_conformance *c, grove_session *session, grove_node
     return reason;
 }
 
-/* Whether there is a file with code for devices beside the module: NAME.fatbin, after the header of
- * the cell function or the class. */
+/* Whether there is a file with device code beside the module: NAME.fatbin, named after the header
+ * of the cell function or after the class. */
 static bool has_file(grove_conformance *c, const grove_kernel *kernel)
 {
     const char *module = grove_classes_path(c->fixture->classes, c->class_->name);
@@ -326,7 +327,7 @@ static bool has_file(grove_conformance *c, const grove_kernel *kernel)
     return exists;
 }
 
-/* Whether the device takes the class's code, if there is any. */
+/* Whether the device accepts the class's code, if there is any. */
 static bool has_code(grove_conformance *c, grove_node *node, bool single)
 {
     grove_session_options options = {.device = c->device, .double_precision = !single};
@@ -384,7 +385,7 @@ static void check_device(grove_conformance *c, grove_node *node, bool single)
 
 void grove_conformance_device(grove_conformance *c)
 {
-    if (!has_value(c->class_) || (c->test->device && !c->device)) /* the cpu was asked for */
+    if (!has_value(c->class_) || (c->test->device && !c->device)) /* device=cpu was asked for */
         return;
     c->made = true;
     if (!c->device) {

@@ -1,5 +1,5 @@
-/* Checks of calls: all of the output is written and nothing else, whatever memory held before, for
- * any cut into blocks, ranges of cells and threads. */
+/* Checks of calls: all of the output is written and nothing else, whatever the memory contained,
+ * for any blocks, ranges of cells and threads. */
 #include "conformance/invocation.h"
 
 #include "base/text.h"
@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What memory is filled with: NaN in both precisions; and a number. */
+/* Fill patterns: NaN in both precisions, and an ordinary number. */
 enum { FILL_NAN = 0xff, FILL_NUMBER = 0x3f, THREADS = 3 };
 
-/* Room for a result with as much memory on both sides, and 4 KiB, which must stay as it is. */
+/* Memory for a result, with guard bytes on both sides: as many as the result has, and 4 KiB. */
 typedef struct {
     unsigned char *base;
     size_t bytes, guard;
@@ -34,8 +34,8 @@ static void *room_data(const room *r)
     return r->base + r->guard;
 }
 
-/* Distance from the room's end (from its beginning: negative) of a byte that has changed outside; 0
- * if none has. */
+/* Distance of a changed guard byte from the end of the result (negative: from its start); 0: none
+ * has changed. */
 static int64_t room_overrun(const room *r)
 {
     for (size_t i = 0; i < r->guard; i++) {
@@ -47,7 +47,7 @@ static int64_t room_overrun(const room *r)
     return 0;
 }
 
-/* Calls the class on `args` with its output in the room; notes what it does outside. */
+/* Calls the class on `args` with its output between guard bytes; records writes outside. */
 static bool call_in(grove_conformance *c, const grove_invocation *call, const grove_args *args,
                     room *r)
 {
@@ -73,7 +73,7 @@ static bool call_in(grove_conformance *c, const grove_invocation *call, const gr
     return !far;
 }
 
-/* Notes the first number of whole results that differs. */
+/* Records the first number in which two whole results differ. */
 static bool is_same(grove_conformance *c, const grove_invocation *call, const void *got,
                     const void *wanted, const char *what)
 {
@@ -98,7 +98,7 @@ static bool is_same(grove_conformance *c, const grove_invocation *call, const vo
     return false;
 }
 
-/* Numbers that are as memory was in both runs, which was filled differently, were not written. */
+/* A number that equals the fill pattern in both runs, filled differently, was not written. */
 static bool is_written(grove_conformance *c, const grove_invocation *call, const room *r,
                        const room *s)
 {
@@ -130,7 +130,7 @@ static bool is_written(grove_conformance *c, const grove_invocation *call, const
     return true;
 }
 
-/* Ranges of 1, 2, 3, ... cells. */
+/* Calls on ranges of 1, 2, 3, ... cells. */
 static bool ranges_agree(grove_conformance *c, const grove_invocation *call, const room *whole)
 {
     const grove_kernel *kernel = call->node->kernel;
@@ -203,7 +203,7 @@ static void check_storage(grove_conformance *c, grove_node *node, bool double_pr
     grove_invocation_end(&call);
 }
 
-/* Every node of every tree of the class, in both precisions. */
+/* Checks each node of each tree of the class, in both precisions. */
 static void each(grove_conformance *c, void (*check)(grove_conformance *, grove_node *, bool))
 {
     for (int number = 0; grove_fixture_next(c->fixture, c->class_, &number);)
@@ -249,7 +249,7 @@ static grove_args cut(const grove_args *whole, const int64_t *first, const int64
     return part;
 }
 
-/* The result of the block is that part of the whole, bit for bit. */
+/* Compares the result of a block, bit for bit, with that part of the whole. */
 static void check_block(grove_conformance *c, const grove_invocation *call, const int64_t *first,
                         const int64_t *count)
 {
@@ -339,7 +339,8 @@ void grove_conformance_blocks(grove_conformance *c)
 
 enum { EXTENT = 3 };
 
-/* Along an axis of that kind, which no input has, the result is the same everywhere. */
+/* Adds an axis of that kind, which no input has: the result must be the same everywhere along it.
+ */
 static void check_axis(grove_conformance *c, const grove_invocation *call, int kind)
 {
     static const char *const names[] = {"source",   "time", "station",
@@ -365,7 +366,7 @@ static void check_axis(grove_conformance *c, const grove_invocation *call, int k
     args.origin[at] = 2;
     for (int k = 0; k < args.inputs; k++)
         args.in[k].stride[at] = 0;
-    args.out.stride[at] = (int64_t)all; /* slowest in memory, wherever it stands */
+    args.out.stride[at] = (int64_t)all; /* slowest in memory, wherever it is in the space */
     bool good = call_in(c, call, &args, &r);
     for (int i = 0; i < EXTENT && good; i++) {
         good = !memcmp((char *)room_data(&r) + (size_t)i * all, call->out.data, all);

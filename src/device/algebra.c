@@ -1,4 +1,4 @@
-/* What may be asked of linear algebra, and the host's, which a module computes. */
+/* Linear algebra on devices: checks of sizes, and the host's implementation from a module. */
 #include "device/algebra.h"
 
 #include "base/module.h"

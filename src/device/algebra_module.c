@@ -1,5 +1,5 @@
-/* The module algebra.so: linear algebra on the host by BLAS, LAPACK and FFTW, those that configure
- * has found. */
+/* The module algebra.so: linear algebra on the host by those of BLAS, LAPACK and FFTW that
+ * configure found. */
 #include "device/device.h"
 
 #include <pthread.h>
@@ -60,7 +60,7 @@ static int product(grove_device *device, const grove_product *p, bool double_, g
 }
 
 #ifdef GROVE_HAVE_FFTW
-/* Only the execution of a plan is safe from several threads. */
+/* In FFTW only the execution of a plan is thread-safe. */
 static pthread_mutex_t planning = PTHREAD_MUTEX_INITIALIZER;
 
 #define RUN(prefix)                                                                                \
@@ -124,7 +124,7 @@ static int cholesky(grove_device *device, const grove_cholesky *c, grove_error *
 
     if (code)
         return code;
-    /* Their upper triangle, by columns, is our lower one. */
+    /* LAPACK's upper triangle, by columns, is the lower one by rows. */
     dpotrf_("U", &n, c->matrix, &n, &info);
     *c->info = info;
     if (!info && c->right)

@@ -11,12 +11,13 @@
 
 /* ---- casts on the host: rows of cells at a time ---- */
 
-/* The innermost axes that input and output step through evenly, as one row. */
+/* An array as rows: the innermost axes, along which input and output have a constant step, are one
+ * row. */
 typedef struct {
     int64_t cells;         /* of a row */
     int64_t in, out;       /* bytes from one of its cells to the next */
-    const int32_t *gather; /* or by as much as these say, then it is one axis */
-    int axes;              /* the others */
+    const int32_t *gather; /* or gathered: the step times these; then the row is one axis */
+    int axes;              /* the other axes */
     int64_t numbers;       /* of a cell */
     int in_size, widens;   /* bytes of a number; real to complex */
     int out_size;
@@ -79,7 +80,7 @@ static void cast_numbers(const rows *r, const char *from, char *to, int64_t coun
     for (int64_t i = 0; i < count; i++)                                                            \
         memcpy(to + i * r->out, from + r->in * (gather ? gather[i] : i), size);
 
-/* Cells of one size that do not lie side by side. */
+/* Cells of the same size that are not contiguous. */
 static void copy_cells(const rows *r, const char *from, const int32_t *gather, char *to,
                        int64_t count)
 {
@@ -112,7 +113,7 @@ static void cast_row(const rows *r, const char *from, char *to, int64_t at, int6
             cast_numbers(r, from + r->in * (gather ? gather[i] : i), to + i * r->out, r->numbers);
 }
 
-/* What the cell function does, which would look at each number anew. */
+/* The same result as the cell function, without looking up the address of each number. */
 static void cast_cells(const grove_args *args, int64_t first, int64_t last)
 {
     const grove_view *in = &args->in[0];
@@ -134,9 +135,10 @@ static void cast_cells(const grove_args *args, int64_t first, int64_t last)
     }
 }
 
-/* ---- flag rules on the host: rows of bytes looked up in a table for each input ---- */
+/* ---- flag rules on the host: bytes are looked up in a table for each input ---- */
 
-enum { FEW = 256, PIECE = 1024 }; /* cells: for so few tables do not pay; of a row at a time */
+/* Cells: fewer are not worth a table; of a row at a time. */
+enum { FEW = 256, PIECE = 1024 };
 
 static void fill_table(const grove_flag_marks *rule, int k, unsigned char table[256])
 {
@@ -151,7 +153,7 @@ static void fill_table(const grove_flag_marks *rule, int k, unsigned char table[
                 (unsigned char)(table[bits] | (rule->marks[k] >> 8 * e & 255));
 }
 
-/* Adds what `count` cells along the last axis of the space get from a row of an input. */
+/* Adds the bits of `count` cells along the last axis of the space, from a row of an input. */
 static void mark_row(const unsigned char *table, const grove_view *in, int inner, int64_t first,
                      const unsigned char *row, unsigned char *to, int64_t count)
 {
@@ -168,7 +170,7 @@ static void mark_row(const unsigned char *table, const grove_view *in, int inner
             to[i] |= table[row[step * (first + i)]];
 }
 
-/* All bits that an input has along the axes that are folded, of the cell at `first`. */
+/* The union of an input's bits along the folded axes, for the cell at `first`. */
 static unsigned fold_bits(const unsigned char *table, const grove_args *args, int folded,
                           const grove_view *in, const unsigned char *first)
 {
@@ -199,7 +201,7 @@ static unsigned fold_bits(const unsigned char *table, const grove_args *args, in
     return to;
 }
 
-/* Cells [first, first + count) of a row, whose index is that of its first cell. */
+/* Cells [first, first + count) of a row; `index` is that of the first cell. */
 static void mark_cells(const grove_args *args, int k, const unsigned char *table, int64_t *index,
                        int64_t first, int64_t count, unsigned char *to)
 {
@@ -225,7 +227,7 @@ static void flag_cells(const grove_args *args, int64_t first, int64_t last)
 {
     const grove_flag_marks *rule = (const void *)args->state.bytes;
     unsigned char table[GROVE_MAX_INPUTS][256];
-    unsigned char bits[PIECE]; /* the output may be an input */
+    unsigned char bits[PIECE]; /* because the output may also be an input */
     int inner = args->axes - 1;
     int64_t size = inner < 0 ? 1 : args->size[inner];
     bool dense = inner < 0 || args->out.stride[inner] == 1;

@@ -1,4 +1,4 @@
-/* Kernels of the framework's own. */
+/* Kernels of the framework itself: copies, flags, reductions. */
 #ifndef GROVE_DEVICE_ARRAY_H
 #define GROVE_DEVICE_ARRAY_H
 
@@ -6,9 +6,9 @@
 
 /* Copies, gathers, casts, single elements: see kernels/array.h. */
 extern const grove_kernel grove_array_cast;
-/* Flags of a value from those of others, by a grove_flag_marks. */
+/* Flags of a value from those of other values, by a grove_flag_marks. */
 extern const grove_kernel grove_array_flag_rule;
-/* Zeroes cells whose flags, the input, have all bits of the state (uint32_t). */
+/* Zeroes the cells whose flags, the input, have all bits of the state (uint32_t) set. */
 extern const grove_kernel grove_array_blank;
 
 /* Reductions: see kernels/reduce/reduce.h. */

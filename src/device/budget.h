@@ -1,5 +1,5 @@
-/* The memory budget of a device: how requests are rounded to blocks, which free block is reused,
- * and how many bytes are in use, kept for reuse, and allowed. */
+/* The memory budget of a device: rounding of requests to blocks, reuse of free blocks, and the
+ * bytes that are in use, kept for reuse, and allowed. */
 #ifndef GROVE_DEVICE_BUDGET_H
 #define GROVE_DEVICE_BUDGET_H
 
@@ -8,37 +8,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Requests below `large` bytes take the next power of two, at least `smallest`; others take whole
- * pages of `page` bytes. */
+/* Requests below `large` bytes are rounded up to a power of two, at least `smallest`; others to
+ * whole pages of `page` bytes. */
 typedef struct {
     size_t smallest, large, page;
 } grove_block_rule;
 
 typedef struct {
     grove_block_rule rule;
-    uint64_t in_use;             /* bytes of blocks that are handed out */
-    uint64_t pooled;             /* bytes of free blocks, kept for reuse */
-    uint64_t peak;               /* highest sum of both */
-    uint64_t limit;              /* of both; 0: none */
-    uint64_t allocations;        /* blocks handed out so far ... */
-    uint64_t system_allocations; /* ... and those among them that the pool did not have */
+    uint64_t in_use;             /* bytes of blocks in use */
+    uint64_t pooled;             /* bytes of free blocks kept for reuse */
+    uint64_t peak;               /* maximum of used and kept bytes together */
+    uint64_t limit;              /* of both together; 0: none */
+    uint64_t allocations;        /* blocks allocated so far ... */
+    uint64_t system_allocations; /* ... and those among them that were new to the pool */
 } grove_budget;
 
-/* What a request really takes; 0 where no size can hold it. */
+/* The size of the block for a request; 0 if it overflows. */
 size_t grove_block_bytes(const grove_block_rule *rule, size_t bytes);
-/* Whether a free block of `block` bytes is to be reused for a request that takes `wanted`, rather
- * than one of `best` bytes (0: none yet). Large blocks may be up to twice as large as wanted. */
+/* Whether a free block of `block` bytes is a better fit for a request of `wanted` bytes than one of
+ * `best` bytes (0: none yet). Large blocks may be up to twice as large as wanted. */
 bool grove_block_is_better(const grove_block_rule *rule, size_t wanted, size_t block, size_t best);
 
-/* Whether the limit allows a new block of so many bytes beside all that are there. */
+/* Whether the limit allows a new block of so many bytes. */
 bool grove_budget_allows(const grove_budget *budget, size_t bytes);
-/* A block goes from the system to a user, from the pool to a user, from a user to the pool, and
+/* A block moves from the system to a user, from the pool to a user, from a user to the pool, or
  * from the pool to the system. */
 void grove_budget_take(grove_budget *budget, size_t bytes);
 void grove_budget_reuse(grove_budget *budget, size_t bytes);
 void grove_budget_release(grove_budget *budget, size_t bytes);
 void grove_budget_drop(grove_budget *budget, size_t bytes);
-/* GROVE_NO_MEMORY, with a message that says what was asked of which device. */
+/* GROVE_NO_MEMORY, with a message that names the request and the device. */
 int grove_budget_fail(const grove_budget *budget, const char *device, size_t bytes,
                       grove_error *error);
 

@@ -1,4 +1,4 @@
-/* The cpu as a device: its memory pool, and cell functions run on threads. */
+/* The cpu as a device: a memory pool, and cell functions on threads. */
 #include "device/device.h"
 
 #include "base/memory.h"
@@ -16,14 +16,14 @@
 #ifdef __SANITIZE_ADDRESS__
 #define EVERY_BLOCK_ITS_OWN 1
 #endif
-/* With AddressSanitizer nothing is pooled or rounded up, so that it sees every wrong access; the
- * budget counts as ever. */
+/* With AddressSanitizer nothing is pooled or rounded up, so that it sees every invalid access. The
+ * budget counts as usual. */
 #ifndef EVERY_BLOCK_ITS_OWN
 #define EVERY_BLOCK_ITS_OWN 0
 #endif
 
 enum { ALIGN = 64, SMALLEST = 256, SMALL_CLASSES = 12, PROBE = 32 };
-#define LARGE ((size_t)1 << 19) /* from here on blocks have a place in the list of large ones */
+#define LARGE ((size_t)1 << 19) /* blocks from this size on are in the list of large ones */
 #define HUGE  ((size_t)1 << 21)
 #define PAGE  ((size_t)1 << 12)
 static const grove_block_rule rule = {SMALLEST, LARGE, PAGE};
@@ -36,14 +36,14 @@ typedef struct {
     void *at;
     size_t bytes;
     bool busy;
-    bool tried;           /* to pin it */
-    grove_device *pinner; /* NULL: it is not pinned */
+    bool tried;           /* the device that pins it */
+    grove_device *pinner; /* NULL: not pinned */
 } large;
 
 typedef struct {
     grove_device device;
     pthread_mutex_t lock;
-    small *free_blocks[SMALL_CLASSES]; /* of 256 B, 512 B, ... */
+    small *free_blocks[SMALL_CLASSES]; /* free blocks of 256 B, 512 B, ... */
     large *blocks;
     size_t block_count, block_capacity;
 } cpu;
@@ -96,7 +96,7 @@ static void remove_large(cpu *c, size_t k)
     c->blocks[k] = c->blocks[--c->block_count];
 }
 
-/* Gives a free large block back: the smallest first, since the large ones are worth more. */
+/* Returns a free large block to the system, the smallest first: larger ones are more useful. */
 static bool drop_one(cpu *c)
 {
     size_t found = c->block_count;
@@ -138,7 +138,7 @@ static bool make_room(cpu *c, size_t bytes)
     return true;
 }
 
-/* From the pool, or NULL; `*bytes` becomes the size of a large block. */
+/* A block from the pool, or NULL; `*bytes` becomes the size of a large block. */
 static void *reuse(cpu *c, size_t *bytes)
 {
     large *best = NULL;
@@ -162,7 +162,7 @@ static void *reuse(cpu *c, size_t *bytes)
     return best->at;
 }
 
-/* A new block of `taken` bytes for `bytes`, or NULL. */
+/* A new block of `taken` bytes for a request of `bytes`, or NULL. */
 static void *new_block(cpu *c, size_t taken, size_t bytes)
 {
     void *at = NULL;
@@ -180,7 +180,7 @@ static void *new_block(cpu *c, size_t taken, size_t bytes)
     return at;
 }
 
-/* Staging is nothing special here: what was released is free. */
+/* The host needs no staging: a released block is free at once. */
 static int cpu_allocate(grove_device *device, size_t bytes, bool staging, void **at,
                         grove_error *error)
 {
@@ -302,7 +302,8 @@ static void run_piece(void *context, int64_t first, int64_t last)
     launch->fn(launch->args, launch->first + first, launch->first + last);
 }
 
-/* A few cells are computed here and timed: what is left goes to the threads only if that pays. */
+/* Computes a few cells in this thread and times them. The rest goes to the threads only if that
+ * pays. */
 static int cpu_launch(grove_device *device, const grove_kernel *kernel, const grove_args *args,
                       bool double_precision, grove_error *error)
 {
@@ -344,7 +345,7 @@ static int cpu_clear(grove_device *device, void *at, size_t bytes, grove_error *
     return 0;
 }
 
-/* Copies are done when they return. */
+/* Copies are complete when they return. */
 static int cpu_ready(grove_device *device, void *at, grove_error *error)
 {
     (void)device;
@@ -362,7 +363,7 @@ static int cpu_prepare(grove_device *device, const grove_kernel *kernel, bool do
                       kernel->name);
 }
 
-/* No copy needs it. */
+/* Nothing to wait for. */
 static int cpu_pin(grove_device *device, void *at, size_t bytes, bool pinned)
 {
     (void)device;

@@ -1,4 +1,4 @@
-/* Devices by kind. */
+/* Opens devices by kind. */
 #include "device/device.h"
 
 #include "base/module.h"

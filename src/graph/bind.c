@@ -1,4 +1,4 @@
-/* Arguments to inputs and options of a class. */
+/* Binds the arguments of a call to inputs and options of a class. */
 #include "graph/call.h"
 
 #include "base/text.h"
@@ -11,7 +11,7 @@ typedef struct {
     grove_node *node;
     const grove_class *class_;
     int inputs, options;
-    const grove_argument *bound[GROVE_MAX_PORTS]; /* per input, then per option */
+    const grove_argument *bound[GROVE_MAX_PORTS]; /* of each input, then of each option */
     char *roles;
     int failed;
 } binding;
@@ -69,7 +69,7 @@ static void unknown_name(binding *b, const grove_argument *argument)
          near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-/* Positional arguments fill inputs, then options, in order; named ones go where their name says. */
+/* Positional arguments are bound to inputs, then options, in order; named ones by name. */
 static void assign(binding *b, const grove_argument *arguments, size_t count)
 {
     int next = 0, slots = b->inputs + b->options;
@@ -114,7 +114,7 @@ static void bind_object(binding *b, int i)
         b->failed = GROVE_INVALID;
     else if (argument->operand.kind == GROVE_OPERAND_LITERAL &&
              argument->operand.literal->kind == GROVE_LITERAL_NONE)
-        return; /* where every value that would come from it is given */
+        return; /* none: the values that would come from the object are given themselves */
     else if (argument->operand.kind == GROVE_OPERAND_LITERAL)
         fail(b, &argument->place, "input '%s' wants %s, got %s", input->name, wanted,
              grove_literal_show(arena, argument->operand.literal));
@@ -217,8 +217,7 @@ static bool literal_fits(const grove_option *option, const grove_literal *litera
     }
 }
 
-/* An option whose default is none may be left out, and one whose choices have none takes the word.
- */
+/* An option with default none accepts none; a choice that has the word none takes it as a word. */
 static void bind_constant(binding *b, int i, const grove_operand *operand, const grove_place *place)
 {
     const grove_option *option = &b->class_->options[i];
@@ -243,7 +242,7 @@ static void bind_constant(binding *b, int i, const grove_operand *operand, const
     }
 }
 
-/* The operand for an option that the call did not give. False: nothing to bind. */
+/* The operand of an option that the call did not give. False: nothing to bind. */
 static bool default_operand(binding *b, const grove_option *option, grove_operand *operand)
 {
     grove_tree *tree = b->node->tree;
@@ -260,7 +259,7 @@ static bool default_operand(binding *b, const grove_option *option, grove_operan
         return true;
     }
     if (b->failed)
-        return false; /* its inputs may not be there */
+        return false; /* inputs that its text names may be absent */
     if (tree->expand(tree->expand_context, tree, option->initial, b->node, &b->node->place,
                      operand))
         b->failed = GROVE_INVALID;

@@ -1,4 +1,4 @@
-/* Making a node from a call of its class. */
+/* Makes a node from a call of its class. */
 #include "graph/call.h"
 
 #include "base/text.h"
@@ -37,8 +37,8 @@ static grove_node *find_call(const grove_tree *tree, const grove_node *like)
 }
 
 /* The precision in which `real` is compiled for this node, and its value stored: what the class
- * said; else double when all inputs that are taken as given are double by themselves; else the
- * run's. A number goes with either. */
+ * says; else double when all inputs that are handed over as given are double regardless of the run;
+ * else the run's. Constants go with either. */
 static void settle_precision(grove_node *node)
 {
     bool all_double = true, as_given = false;
@@ -115,7 +115,7 @@ static void start_form(grove_node *node)
     node->kernel = class_->kernel;
 }
 
-/* What check chose goes together. */
+/* Checks that kernel, state and output chosen by the class's check agree. */
 static int check_choice(const grove_node *node)
 {
     if (node->class_->kind == GROVE_CLASS_ACCUMULATOR && !node->memory)

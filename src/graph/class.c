@@ -1,4 +1,4 @@
-/* Descriptors: what must hold of a class before any of its code runs. */
+/* Descriptors: checks of a class before any of its code runs. */
 #include "graph/call.h"
 
 #include "base/text.h"
@@ -68,14 +68,15 @@ static int check_sizes(const grove_class *class_, const char *name, grove_error 
     return 0;
 }
 
-/* What the plugin calls a structure of `size` bytes as one of ours; what it lacks is 0. */
+/* Copies a plugin's structure of `size` bytes into one of ours; missing fields are 0. */
 static void take(void *to, size_t ours, const void *from, size_t size)
 {
     memset(to, 0, ours);
     memcpy(to, from, size < ours ? size : ours);
 }
 
-/* A list that ends with an entry without name, whose entries have `size` bytes in the plugin. */
+/* Copies a list that ends with an entry without name, whose entries have `size` bytes in the
+ * plugin. */
 static void *take_list(const void *from, size_t size, size_t ours)
 {
     size_t count = 0;
@@ -249,7 +250,7 @@ static int check_ports(const grove_class *class_, grove_error *error)
     return code ? code : check_names(class_, error);
 }
 
-/* ---- what kind of class it is, and whether it has the functions of that kind ---- */
+/* ---- kinds of classes, and the functions that they must have ---- */
 
 static int check_kind(const grove_class *class_, grove_error *error)
 {
@@ -292,7 +293,7 @@ static int count_values(const grove_class *class_)
     return count;
 }
 
-/* Accumulators have all functions of their kind, and nothing that computes in another way. */
+/* Accumulators must have all functions of their kind, and none that computes in another way. */
 static int check_accumulator(const grove_class *class_, grove_error *error)
 {
     const struct {
@@ -303,7 +304,7 @@ static int check_accumulator(const grove_class *class_, grove_error *error)
         {"accumulate_add", class_->accumulate_add != NULL},
         {"accumulate_finish", class_->accumulate_finish != NULL},
         {"accumulate_free", class_->accumulate_free != NULL},
-        {"check", class_->check != NULL}, /* tells the bytes of the state */
+        {"check", class_->check != NULL}, /* its check declares the bytes of the state */
     };
     bool accumulates = class_->kind == GROVE_CLASS_ACCUMULATOR;
 

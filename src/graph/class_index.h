@@ -13,11 +13,11 @@ typedef struct {
 typedef struct {
     grove_class_index_line *lines;
     size_t count, capacity;
-    char *text; /* owned; what the lines point into */
+    char *text; /* owned; the lines point into it */
 } grove_class_index;
 
 /* Reads the file classes.index of `folder`: lines of two words, CLASS MODULE. Without such a file
- * the index is empty. A line that is none is told in `error` as FILE:LINE and left out. */
+ * the index is empty. An invalid line is reported in `error` as FILE:LINE and ignored. */
 void grove_class_index_read(grove_class_index *index, const char *folder, grove_error *error);
 void grove_class_index_free(grove_class_index *index);
 bool grove_class_index_has_module(const grove_class_index *index, const char *module);

@@ -12,13 +12,13 @@
 typedef struct grove_tree grove_tree;
 typedef struct grove_classes grove_classes;
 
-/* Whose value an input reads, and, where a station value meets a baseline one, from which side. */
+/* An input's node and, where a station value meets a baseline value, its side. */
 typedef struct {
     grove_node *node; /* NULL: an optional input that was not given */
-    char side;        /* 0: as it is; 'p' or 'q': gathered at the left or right station */
+    char side;        /* 0: not gathered; 'p' or 'q': gathered at the left or right station */
 } grove_edge;
 
-/* What an expression yields while a tree is built. */
+/* The result of an expression while a tree is built. */
 typedef enum {
     GROVE_OPERAND_NOTHING,
     GROVE_OPERAND_LITERAL,
@@ -28,16 +28,16 @@ typedef struct {
     grove_operand_kind kind; /* NOTHING: an error was reported already */
     const grove_literal *literal;
     grove_node *node; /* a value or an object */
-    char role;        /* station axis of a value: 'p', 'q', or 0: not said */
+    char role;        /* station axis of a value: 'p', 'q', or 0: not determined */
 } grove_operand;
 
-/* What a node is besides an ordinary class node. */
+/* Kinds of nodes. */
 typedef enum {
     GROVE_NODE_CLASS,  /* has a class with kernel or eval, or is a reduction, select or an action */
     GROVE_NODE_LEAF,   /* a data leaf: an object with members, no value of its own */
     GROVE_NODE_MEMBER, /* a member of a leaf */
     GROVE_NODE_CONSTANT, /* a number */
-    GROVE_NODE_CAST      /* input 0 with other precision, or real made complex */
+    GROVE_NODE_CAST      /* input 0 in another precision, or real made complex */
 } grove_node_kind;
 
 typedef struct {
@@ -58,7 +58,7 @@ typedef struct {
 struct grove_node {
     grove_node_kind kind;
     const grove_class *class_; /* NULL for members, constants, casts */
-    const char *name;          /* given in the tree file, or generated ("multiply#7") */
+    const char *name;          /* from the tree file, or generated ("multiply#7") */
     grove_place place;
     grove_tree *tree;
     int id; /* position in the tree's list: inputs come before their users */
@@ -73,29 +73,27 @@ struct grove_node {
     grove_option_value *options; /* one per class option (value options: literal or unused) */
 
     grove_form form;                        /* of the value */
-    const grove_axis *axes[GROVE_MAX_AXES]; /* that the value has, in order of storage */
+    const grove_axis *axes[GROVE_MAX_AXES]; /* of the value, in order of storage */
     int axis_count;
-    const grove_axis
-        *consumed[GROVE_MAX_AXES]; /* axes that the inputs have and the value has not */
+    const grove_axis *consumed[GROVE_MAX_AXES]; /* axes of the inputs that the value lacks */
     int consumed_count;
-    char role; /* station axis: 'p', 'q', or 0 while no index says */
+    char role; /* station axis: 'p', 'q', or 0 when no index determines it */
 
     const grove_kernel *kernel;
     unsigned char state[GROVE_STATE_BYTES];
-    size_t state_bytes;
     const void *table; /* in the tree's arena; NULL: none */
     size_t table_bytes;
-    bool auto_named;     /* the name is */
+    bool auto_named;     /* the name was generated */
     grove_hash call_key; /* of class, options and inputs as called */
-    grove_hash key;      /* of class, options, state, inputs and leaf content: not of the tile */
+    grove_hash key; /* of class, options, state, inputs and leaf content, but not of the tile */
     void *user;
-    uint64_t memory;   /* that the class takes by itself */
-    const char *note;  /* what the class says of its method */
-    const char *fused; /* what the rewriter made it from */
+    uint64_t memory;   /* bytes that the class takes beside its values */
+    const char *note;  /* on the method that the class has chosen */
+    const char *fused; /* what the rewriter made the node from */
 
-    /* select: which part */
+    /* select: the part */
     const grove_axis *select_axis;
-    int64_t select_first, select_count; /* count 1 and select_drop: the axis goes */
+    int64_t select_first, select_count; /* count 1 and select_drop: the value lacks the axis */
     bool select_drop;
     int select_element; /* -1: all */
 
@@ -106,11 +104,11 @@ struct grove_node {
     size_t member_count;
     grove_hash identity;
     struct grove_property *properties; /* a list */
-    grove_node *leaf;                  /* MEMBER: whose */
-    size_t member;                     /* MEMBER: which */
+    grove_node *leaf;                  /* MEMBER: its leaf */
+    size_t member;                     /* MEMBER: its number */
 
     grove_literal *constant; /* CONSTANT */
-    bool used;               /* reached from an action */
+    bool used;               /* an action depends on it */
 };
 
 struct grove_tree {
@@ -118,14 +116,14 @@ struct grove_tree {
     const char *path, *folder, *source; /* of the main file; folder "." when made from text */
     grove_node **nodes;
     size_t node_count, node_capacity;
-    grove_node **actions; /* in the order of running */
+    grove_node **actions; /* in order of execution */
     size_t action_count, action_capacity;
-    int cycles; /* of `run a, b [cycles=n]`; 1 */
+    int cycles; /* from `run a, b [cycles=n]`; else 1 */
     const char *const *data_folders;
-    grove_classes *classes; /* borrowed; where the rewriter finds the classes it makes nodes of */
-    const char *product;    /* that of a product; NULL: none */
-    grove_error *error;     /* borrowed while building: where nodes report to (error.h: scopes) */
-    /* How a default's text becomes an operand; set by the language (see grove_tree_call). */
+    grove_classes *classes; /* borrowed; the rewriter makes nodes of its classes */
+    const char *product;    /* of a product; NULL: none */
+    grove_error *error; /* borrowed while the tree is built: nodes report to it (error.h: scopes) */
+    /* Turns a default's text into an operand; set by the language (see grove_tree_call). */
     int (*expand)(void *context, grove_tree *tree, const char *text, const grove_node *scope,
                   const grove_place *place, grove_operand *result);
     void *expand_context;
@@ -140,72 +138,72 @@ typedef struct {
 grove_tree *grove_tree_new(void);
 void grove_tree_free(grove_tree *tree);
 
-/* A bare node in the tree's list; the caller fills it. */
+/* A new node in the tree's list; the caller fills it in. */
 grove_node *grove_tree_add_node(grove_tree *tree, grove_node_kind kind, const char *name,
                                 const grove_place *place);
 
-/* Makes (or finds an equal) node: binds arguments (positional ones to inputs, then options, in
+/* Makes a node, or finds an equal one: binds arguments (positional ones to inputs, then options, in
  * order; named ones to either), checks kinds, units and shapes, expands defaults, gathers stations
- * to baselines, converts, calls the class's check. All faults are reported to tree->error at their
- * places; the result is then NOTHING and that is not an error of its own upwards. `name`: of the
- * definition, or NULL. Actions are never merged. */
+ * to baselines, converts, calls the class's check. All errors are reported to tree->error at their
+ * places; the result is then NOTHING, which callers do not report again. `name`: of the definition,
+ * or NULL. Actions are never merged. */
 grove_operand grove_tree_call(grove_tree *tree, const grove_class *class_, const char *name,
                               const grove_place *place, const grove_argument *arguments,
                               size_t count);
-/* obs.uvw: the node of a member; NOTHING after reporting an unknown one (with the nearest name). */
+/* The node of a member, as in obs.uvw; NOTHING after reporting an unknown one (with the nearest
+ * name). */
 grove_operand grove_tree_member(grove_tree *tree, grove_node *object, const char *member,
                                 const grove_place *place);
 /* A node for a literal number (real or complex). */
 grove_node *grove_tree_constant(grove_tree *tree, const grove_literal *literal,
                                 grove_precision precision, const grove_place *place);
-/* The name by which the reductions' option `over` knows an axis: its own, with the owner's
- * ("S2.source") where the tree has several of that name. From the tree's arena. */
+/* The name of an axis for the reductions' option `over`: its own, preceded by its owner's
+ * ("S2.source") if the tree has several of that name. From the tree's arena. */
 const char *grove_tree_axis_name(grove_tree *tree, const grove_axis *axis);
-/* The axes of a kind that the node's value has. */
+/* The axes of a kind that the node's value has; returns how many. */
 int grove_node_axes_of_kind(const grove_node *node, int kind, const grove_axis **axes, int most);
 bool grove_node_has_axis(const grove_node *node, const grove_axis *axis);
 static inline bool grove_node_accumulates(const grove_node *node)
 {
     return node->kind == GROVE_NODE_CLASS && node->class_->kind == GROVE_CLASS_ACCUMULATOR;
 }
-/* The axes along which the node takes input k, in order of storage: those of its value, but for
- * station the baselines that it meets. And those of all inputs. */
+/* The axes of input k as the node uses it, in order of storage: those of its value, with the
+ * baseline axis for a gathered station axis. And the union over all inputs. */
 int grove_node_taken_axes(const grove_node *node, int k, const grove_axis *axes[GROVE_MAX_AXES]);
 int grove_node_all_taken_axes(const grove_node *node, const grove_axis *axes[GROVE_MAX_AXES]);
 
-/* What a call of a class comes to, that returned `code` when there were `before` errors: 0, or a
- * negative code. Any grove_node_fail is a failure; one without a message gets `unsaid`. */
+/* The outcome of a call of a class that returned `code` when there were `before` errors: 0, or a
+ * negative code. Any grove_node_fail is a failure; a failure without a message gets `unsaid`. */
 int grove_node_verdict(const grove_node *node, const grove_error *error, size_t before, int code,
                        const char *unsaid);
 
-/* After everything is built: fuses sums over sources into predict (graph/rewrite.c), then marks
- * what the actions reach and numbers the nodes so that inputs come before users. */
+/* Finishes a tree: fuses sums over sources into predict (graph/rewrite.c), marks what the actions
+ * depend on, and numbers the nodes so that inputs come before users. */
 int grove_tree_finish(grove_tree *tree);
 
-/* Classes. A library of loaded classes; folders are searched in order: their index
- * (graph/class_index.h) says which module has a class, and modules that it does not name have one
- * class, of their own name. */
+/* Loaded classes. Folders are searched in order. Their index (graph/class_index.h) says which
+ * module has a class; a module that the index does not name has one class, of its own name. */
 /* `folders`: NULL-terminated; NULL: GROVE_PLUGIN_PATH and the installed folder. */
 grove_classes *grove_classes_new(const char *const *folders);
-void grove_classes_free(grove_classes *classes); /* plugins stay loaded */
-/* The class, loaded on first use, or NULL: with a message when a module exists but does not fit;
- * with none when there is no such module (use grove_classes_names for the nearest). */
+void grove_classes_free(grove_classes *classes); /* the modules stay loaded */
+/* The class, loaded on first use. NULL with a message when its module is invalid; NULL without a
+ * message when there is no such module (use grove_classes_names for the nearest name). */
 const grove_class *grove_classes_find(grove_classes *classes, const char *name, grove_error *error);
-/* Registers a class that is compiled in (tests, embedding programs); found before any module. */
+/* Registers a compiled-in class (tests, embedding programs), which is found before any module. */
 int grove_classes_add(grove_classes *classes, const grove_class *class_, grove_error *error);
-/* Names of all classes found, sorted; NULL-terminated; owned by `classes`. */
+/* Names of all known classes, sorted; NULL-terminated; owned by `classes`. */
 const char *const *grove_classes_names(grove_classes *classes, size_t *count);
-const char *grove_classes_path(grove_classes *classes, const char *name); /* of the module */
-/* What is wrong with the index of a folder; NULL: nothing. Owned by `classes`. */
+const char *grove_classes_path(grove_classes *classes, const char *name); /* path of the module */
+/* The first error in the index of a folder; NULL: none. Owned by `classes`. */
 const char *grove_classes_fault(const grove_classes *classes);
-/* A copy of a descriptor, its inputs and options, with fields that the plugin does not know 0; NULL
- * with a message where it does not fit: another ABI, texts that are missing, numbers that mean
- * nothing. */
+/* A copy of a descriptor, its inputs and options, in which fields that the plugin does not know are
+ * 0. NULL with a message when the descriptor is invalid: another ABI, missing texts, numbers out of
+ * range. */
 grove_class *grove_class_new(const grove_class *descriptor, const char *name, grove_error *error);
 void grove_class_free(grove_class *class_);
 
-/* Around calls of open, read, begin, write, finish, abort, close: for classes that want it, one at
- * a time in the whole process (serial.c). */
+/* Around calls of open, read, begin, write, finish, abort, close: for classes with serial_io, one
+ * call at a time in the whole process (serial.c). */
 void grove_class_lock(const grove_class *class_);
 void grove_class_unlock(const grove_class *class_);
 

@@ -1,4 +1,4 @@
-/* What a node's value is: its axes, sides and form, from those of its inputs. */
+/* Infers axes, sides and form of a node's value from its inputs. */
 #include "graph/call.h"
 
 #include "base/text.h"
@@ -14,7 +14,7 @@ static const grove_axis *axis_of(const grove_node *node, int kind)
     return axis;
 }
 
-/* An observation has the baseline axis that goes with its station axis. */
+/* The baseline axis that belongs to the same observation as a station axis. */
 static const grove_axis *baselines_of(const grove_axis *station)
 {
     const grove_node *owner = station->owner;
@@ -171,7 +171,7 @@ static const grove_literal *literal_of(const grove_node *node, const char *optio
     return NULL;
 }
 
-/* The axis of the node's inputs that `name` means: its name, or its owner's name and its name. */
+/* The axis of the node's inputs called `name`, with or without its owner's name. */
 static const grove_axis *named_axis(grove_node *node, const char *name)
 {
     const grove_axis *found = NULL;

@@ -1,4 +1,4 @@
-/* Kinds of options: what fits them and what they are called. */
+/* Kinds of options: which values fit, and their descriptions for messages. */
 #include "graph/call.h"
 
 #include "base/text.h"

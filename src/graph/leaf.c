@@ -21,7 +21,7 @@ static const char *const *copy_labels(grove_arena *arena, const grove_axis *axis
     return labels;
 }
 
-/* A copy that belongs to the node; NULL with a message where it is none. */
+/* A copy that belongs to the node; NULL with a message when the axis is invalid. */
 static grove_axis *own_axis(grove_node *node, const grove_axis *given)
 {
     grove_arena *arena = node->tree->arena;
@@ -107,7 +107,7 @@ void grove_axis_insert(const grove_axis **axes, int *count, const grove_axis *ax
     axes[at] = axis;
 }
 
-/* A baseline is two of the leaf's stations. */
+/* The stations of each baseline must exist in the leaf. */
 static int check_baselines(const grove_node *node, const grove_axis *baseline)
 {
     const grove_axis *station = grove_node_axis(node, "station");

@@ -1,4 +1,4 @@
-/* Literals: constants as tree files and settings give them. */
+/* Literals: constants in tree files and settings. */
 #ifndef GROVE_GRAPH_LITERAL_H
 #define GROVE_GRAPH_LITERAL_H
 

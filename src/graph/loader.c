@@ -1,4 +1,4 @@
-/* Classes by name: modules opened when first asked for, and never closed. */
+/* Classes by name: their modules are opened on first use and never closed. */
 #include "graph/graph.h"
 
 #include "graph/class_index.h"
@@ -16,14 +16,14 @@
 
 typedef struct {
     char *name, *path;   /* owned; path NULL: compiled in */
-    grove_class *class_; /* NULL: not loaded, or it could not be */
+    grove_class *class_; /* NULL: not loaded, or invalid */
 } entry;
 
 struct grove_classes {
     entry **entries; /* sorted by name */
     size_t count, capacity;
-    const char **names;  /* NULL-terminated view of the entries' names; NULL: not made yet */
-    grove_error *faults; /* owned; of the folders' indices */
+    const char **names;  /* NULL-terminated list of the entries' names; NULL: not made yet */
+    grove_error *faults; /* owned; the indices of the folders */
 };
 
 static entry *find_entry(const grove_classes *classes, const char *name)
@@ -52,7 +52,7 @@ static entry *add_entry(grove_classes *classes, const char *name)
     return new;
 }
 
-/* First folder wins, as in every search path. */
+/* The first folder that has a class wins, as in every search path. */
 static void add_module(grove_classes *classes, const char *name, const char *folder,
                        const char *module)
 {
@@ -63,8 +63,8 @@ static void add_module(grove_classes *classes, const char *name, const char *fol
     free(file);
 }
 
-/* A module that the index does not name has one class, of its own name. libtool leaves NAME.so in
- * .libs of a build tree. */
+/* A module that the index does not name has one class, of its own name. In a build tree, libtool
+ * leaves NAME.so in .libs. */
 static void scan(grove_classes *classes, const char *folder)
 {
     char **names = grove_folder_list(folder);
@@ -128,7 +128,7 @@ void grove_classes_free(grove_classes *classes)
 static void load(entry *found, grove_error *error)
 {
     char *symbol = grove_format("grove_class_%s", found->name);
-    /* what lies beside it is looked for by this path, also from another current folder */
+    /* absolute, since files beside it are found by this path even after a change of folder */
     char *path = realpath(found->path, NULL);
     void *module = dlopen(path ? path : found->path, RTLD_NOW | RTLD_LOCAL);
     const grove_class *class_ = module ? dlsym(module, symbol) : NULL;
@@ -165,7 +165,7 @@ int grove_classes_add(grove_classes *classes, const grove_class *class_, grove_e
     entry *found = find_entry(classes, name);
     if (!found)
         found = add_entry(classes, name);
-    if (found->class_) { /* others may have its address */
+    if (found->class_) { /* others may hold its address */
         grove_class old = *found->class_;
         *found->class_ = *new;
         *new = old;

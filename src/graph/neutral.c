@@ -1,5 +1,5 @@
-/* Products with one and sums with zero, as options leave them in trees, become their other operand.
- */
+/* Products with one and sums with zero, which options may leave in trees, are replaced by the other
+ * operand. */
 #include "graph/rewrite.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ static bool is_number(const grove_node *node, double number)
            node->constant->number == number && node->constant->imaginary == 0;
 }
 
-/* With nothing but the neutral operand's place lost: the same form and axes. */
+/* Only if form and axes stay the same. */
 static bool stands_for(const grove_node *node, grove_edge edge)
 {
     const grove_node *other = edge.node;

@@ -1,4 +1,4 @@
-/* What a class may ask of its node: the functions of plugin.h. */
+/* The functions of plugin.h that a class calls with its node. */
 #include "graph/call.h"
 
 #include "base/file.h"
@@ -15,7 +15,7 @@ static const char *subject(const grove_node *node)
     return node->class_ ? node->class_->name : node->name;
 }
 
-/* Of the session that calls the class, or of who builds the tree. */
+/* The error object of the session that calls the class, or of the tree's builder. */
 static grove_error *error_of(const grove_node *node)
 {
     const grove_error_scope *scope = grove_error_current();
@@ -139,8 +139,8 @@ int grove_node_verdict(const grove_node *node, const grove_error *error, size_t 
 
 static const grove_literal no_literal = {.kind = GROVE_LITERAL_NONE};
 
-/* The literal of a constant option; a wrong name or kind is the plugin author's fault and fails the
- * tree. */
+/* The literal of a constant option. A wrong name or kind is the plugin's error and fails the tree.
+ */
 static const grove_literal *option(const grove_node *node, const char *name, grove_kind first,
                                    grove_kind last)
 {
@@ -178,7 +178,8 @@ double grove_node_number(const grove_node *node, const char *name)
     return option(node, name, GROVE_INTEGER, GROVE_FLUX)->number;
 }
 
-/* A relative path of a tree file starts at that file; if nothing is there it may be a name. */
+/* A relative path in a tree file refers to that file's folder; if nothing exists there, it may be
+ * the name of something shipped. */
 static const char *resolve(const grove_node *node, const grove_literal *literal)
 {
     grove_arena *arena = node->tree->arena;
@@ -382,7 +383,6 @@ void grove_node_set_state(grove_node *node, const void *state, size_t bytes)
     }
     memset(node->state, 0, sizeof(node->state));
     memcpy(node->state, state, bytes);
-    node->state_bytes = bytes;
 }
 
 int grove_node_set_table(grove_node *node, const void *bytes, size_t size)

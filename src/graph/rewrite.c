@@ -1,5 +1,5 @@
-/* Sums over sources of Jones products become one `predict`, which never makes a source-by-baseline
- * array. */
+/* Rewrites sums over sources of Jones products into `predict`, which never makes a
+ * source-by-baseline array. */
 #include "graph/rewrite.h"
 
 #include "base/memory.h"
@@ -19,12 +19,12 @@ typedef struct {
 typedef struct {
     grove_tree *tree;
     const grove_axis *source;
-    const bool *flagged; /* by number of a node: its value may have flags */
+    const bool *flagged; /* by node id: its value may have flags */
     factor factors[MOST_FACTORS];
     int count;
-    int point;          /* position of the point node among the factors */
+    int point;          /* index of the point node among the factors */
     double constant[2]; /* product of constant factors */
-    const char *why;    /* it cannot be fused */
+    const char *why;    /* NULL, or why it cannot be fused */
 } product;
 
 static bool has_role(const grove_node *node, grove_role role)
@@ -53,7 +53,7 @@ static void add_constant(product *p, double re, double im)
 }
 
 /* Flattens nested products into p->factors, in order. Only products at baseline level are opened: a
- * product of station values is one station value already. */
+ * product of station values is itself a station value. */
 static void collect(product *p, grove_edge edge)
 {
     grove_node *node = edge.node;
@@ -104,8 +104,8 @@ static void find_point(product *p)
         p->why = "there is no point(...) in the product";
 }
 
-/* A factor beside the point inside the sum must be a station value of its own side, or vary with
- * neither. */
+/* Checks that a factor beside the point inside the sum is a station value of its own side, or
+ * varies with neither. */
 static void check_factor(product *p, int i)
 {
     const factor *f = &p->factors[i];
@@ -127,7 +127,7 @@ static grove_operand as_operand(grove_edge edge)
         .kind = GROVE_OPERAND_NODE, .node = edge.node, .role = edge.side ? edge.side : 0};
 }
 
-/* a * b with the class that the sum's own products use. */
+/* a * b, by the class of the sum's own products. */
 static grove_operand multiply(product *p, const grove_class *class_, grove_operand a,
                               grove_operand b, const grove_place *place)
 {
@@ -154,11 +154,11 @@ static const grove_class *multiply_class(const grove_node *node, int depth)
 
 typedef struct {
     grove_operand left, right;             /* station Jones terms inside the sum */
-    grove_operand outer_left, outer_right; /* factors without the source axis, outside it */
+    grove_operand outer_left, outer_right; /* factors without source axis, outside the sum */
 } sides;
 
-/* Which operand of `s` takes factor i. Scalars commute; matrices without source axis at either end
- * leave the sum. */
+/* Assigns factor i to an operand of `s`. Scalars commute; matrices without source axis at either
+ * end leave the sum. */
 static grove_operand *place_of(product *p, sides *s, int i, int first_inner, int last_inner)
 {
     const factor *f = &p->factors[i];
@@ -199,7 +199,7 @@ static void split(product *p, const grove_class *class_, const grove_place *plac
     }
 }
 
-/* predict with the inputs of `point`, those that the classes share by name. */
+/* predict with those inputs of `point` that both classes have. */
 static grove_operand make_predict(product *p, const grove_class *predict, const grove_node *sum,
                                   const sides *s)
 {
@@ -256,7 +256,7 @@ static const char *side_text(grove_arena *arena, const char *what, grove_operand
                : "";
 }
 
-/* That of a sum over what the source class gives. */
+/* The sum over the values of a source class. */
 static const grove_class *fused_class(product *p)
 {
     const char *name = p->factors[p->point].edge.node->class_->fused;
@@ -268,7 +268,7 @@ static const grove_class *fused_class(product *p)
     return found;
 }
 
-/* The node to stand for `sum`, or NULL with p->why. */
+/* The node that replaces `sum`, or NULL with p->why. */
 static grove_node *fuse(product *p, grove_node *sum)
 {
     grove_tree *tree = p->tree;
@@ -301,7 +301,7 @@ static grove_node *fuse(product *p, grove_node *sum)
 static grove_node *rewrite_sum(grove_tree *tree, const bool *flagged, grove_node *sum,
                                grove_edge body);
 
-/* sum(a + b) = sum(a) + sum(b), where each term varies with the source and can be fused. */
+/* sum(a + b) = sum(a) + sum(b), if each term varies with the source and can be fused. */
 static grove_node *split_terms(grove_tree *tree, const bool *flagged, grove_node *sum,
                                grove_node *body)
 {
@@ -352,7 +352,7 @@ void grove_node_replace(grove_tree *tree, const grove_node *old, grove_node *new
                 tree->nodes[i]->inputs[k].node = new;
 }
 
-/* Whether values may have flags, by number of the node. */
+/* Whether values may have flags, by node id. */
 static bool *find_flagged(const grove_tree *tree)
 {
     bool *flagged = grove_alloc(tree->node_count + 1);
@@ -368,7 +368,7 @@ static bool *find_flagged(const grove_tree *tree)
 
 int grove_tree_rewrite(grove_tree *tree)
 {
-    size_t count = tree->node_count; /* those made here need no second look */
+    size_t count = tree->node_count; /* new nodes need no second pass */
     bool *flagged = find_flagged(tree);
 
     for (size_t i = 0; i < count; i++) {
@@ -376,7 +376,7 @@ int grove_tree_rewrite(grove_tree *tree)
         if (!is_source_sum(sum))
             continue;
         grove_error *error = tree->error;
-        tree->error = grove_error_new(); /* a rewriting that fails is no error of the user's */
+        tree->error = grove_error_new(); /* a failed rewriting is not the user's error */
         grove_node *fused = rewrite_sum(tree, flagged, sum, sum->inputs[0]);
         grove_error_free(tree->error);
         tree->error = error;

@@ -1,18 +1,18 @@
-/* Rewriting: known shapes of the graph become fused nodes. */
+/* Rewriting: replaces patterns in the graph by fused nodes. */
 #ifndef GROVE_GRAPH_REWRITE_H
 #define GROVE_GRAPH_REWRITE_H
 
 #include "graph/graph.h"
 
-/* Every sum over one source axis of a product with one `point` in it becomes a `predict` (with the
- * left and the right factors as station Jones terms); a sum of sums is taken term by term. Where
- * that cannot be, the sum's note says why. */
+/* Each sum over one source axis of a product with one `point` becomes a `predict`, with the left
+ * and the right factors as station Jones terms; a sum of sums is rewritten term by term. Where that
+ * is not possible, the sum's note says why. */
 int grove_tree_rewrite(grove_tree *tree);
 
-/* Users of `x * 1`, `x / 1`, `x + 0` and `x - 0` take x itself where that is of the same form. */
+/* Users of `x * 1`, `x / 1`, `x + 0` and `x - 0` use x itself if it has the same form. */
 void grove_tree_drop_neutral(grove_tree *tree);
 
-/* The users of `old` take `new`. */
+/* Makes the users of `old` use `new`. */
 void grove_node_replace(grove_tree *tree, const grove_node *old, grove_node *new);
 
 #endif

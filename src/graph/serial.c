@@ -1,5 +1,5 @@
-/* Classes of serial_io: one function of one of them at a time in the whole process,
- * since the libraries that they stand on may not be called from two threads at once. */
+/* The lock of classes with serial_io: one call at a time in the whole process, since their
+ * libraries are not thread-safe. */
 #include "graph/graph.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* Classes and trees as people read them. */
+/* Text for users: reference pages of classes, and trees. */
 #include "graph/graph.h"
 
 #include "base/text.h"

@@ -1,5 +1,4 @@
-/* Model visibilities that end in a sum over unflagged samples need not be computed where the data
- * beside them are flagged. */
+/* Skips model visibilities that end in a sum over unflagged samples, where the data are flagged. */
 #include "graph/skip.h"
 
 #include "base/memory.h"
@@ -28,8 +27,7 @@ static bool has_all_axes(const grove_node *node, const grove_node *of)
     return true;
 }
 
-/* An input of `user` that is data with flags, such that a cell flagged in it is flagged in the
- * result. */
+/* An input of `user` that is data with flags, and whose flags all reach the result. */
 static grove_node *flagged_data(const grove_node *user, const grove_node *model)
 {
     for (int k = 0; k < user->input_count; k++) {
@@ -46,7 +44,7 @@ static grove_node *flagged_data(const grove_node *user, const grove_node *model)
     return NULL;
 }
 
-/* The data whose flags say which samples of the model are not wanted, or NULL. */
+/* The data whose flags mark samples of the model that are not needed, or NULL. */
 static grove_node *data_beside(const grove_node *model, const use *uses)
 {
     const grove_node *at = model;

@@ -1,4 +1,4 @@
-/* Trees: their nodes, constants, and the order in which they stand. */
+/* Trees: their nodes, constants, and order. */
 #include "graph/call.h"
 
 #include "base/text.h"
@@ -22,7 +22,7 @@ void grove_tree_free(grove_tree *tree)
 {
     if (!tree)
         return;
-    tree->error = NULL; /* that of who built it, who may be gone */
+    tree->error = NULL; /* of the builder, which may no longer exist */
     for (size_t i = 0; i < tree->node_count; i++) {
         const grove_class *class_ = tree->nodes[i]->class_;
         if (!class_ || !class_->close)
@@ -124,8 +124,7 @@ const char *grove_tree_axis_name(grove_tree *tree, const grove_axis *axis)
     return grove_arena_format(tree->arena, "%s.%s", axis->owner->name, axis->name);
 }
 
-/* Depth first from the actions, so that inputs come before users; what nothing reaches goes last.
- */
+/* Depth first from the actions, so that inputs come before users; unused nodes go last. */
 static void visit(grove_node *node, grove_node **list, size_t *count)
 {
     if (!node || node->used)
@@ -166,7 +165,7 @@ int grove_tree_finish(grove_tree *tree)
     if (!code) {
         sort_nodes(tree);
         grove_tree_skip_flagged(tree);
-        sort_nodes(tree); /* data before the nodes that look at their flags */
+        sort_nodes(tree); /* data before the nodes that read their flags */
     }
     return code;
 }

@@ -50,7 +50,7 @@ grove_piece grove_columns_find(grove_piece line)
     return grove_piece_trim(inner.at, inner.at + inner.length - 1);
 }
 
-/* The default or fixed value after "name =": in quotes. */
+/* The value after "name =": quoted. */
 static bool read_default(const grove_columns *columns, const char **at, const char *end,
                          grove_column *into)
 {
@@ -82,7 +82,7 @@ static int field_named(const grove_columns *columns, grove_piece name)
     return k;
 }
 
-/* One column, to the end of its separator. */
+/* Reads one column and its separator. */
 static bool read_column(const grove_columns *columns, const char **at, const char *end,
                         grove_column *into)
 {
@@ -135,7 +135,7 @@ bool grove_columns_read(grove_columns *columns, grove_piece list)
         }
         columns->count++;
     }
-    if (columns->count > 1) { /* the last column is followed by what follows the others, if any */
+    if (columns->count > 1) { /* what follows all others may also follow the last column */
         columns->column[columns->count - 1].separator =
             columns->column[columns->count - 2].separator;
     }
@@ -152,7 +152,7 @@ bool grove_columns_have(const grove_columns *columns, int field)
     return false;
 }
 
-/* The value from `at` to the next separator outside quotes and brackets; moves `at` after it. */
+/* Reads the value up to the next separator outside quotes and brackets; moves `at` after it. */
 static bool next_value(const grove_columns *columns, const char **at, const char *end,
                        char separator, grove_piece *value)
 {

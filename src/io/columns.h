@@ -1,4 +1,4 @@
-/* Text tables whose header names the columns, as sky models have them. Private to src/io. */
+/* Text tables whose header names the columns, such as sky models. Private to src/io. */
 #ifndef GROVE_IO_COLUMNS_H
 #define GROVE_IO_COLUMNS_H
 
@@ -7,9 +7,9 @@
 enum { GROVE_COLUMNS_MOST = 128 };
 
 typedef struct {
-    int field;         /* index into the known names; their number for any other column */
-    char separator;    /* after it; a blank stands for any white space */
-    bool fixed;        /* `value` is that of every row, whose lines have no such column */
+    int field;         /* index into the known names; their count for any other column */
+    char separator;    /* the separator after it; a blank stands for any white space */
+    bool fixed;        /* `value` holds for all rows, whose lines lack the column */
     grove_piece value; /* the default, or empty */
 } grove_column;
 
@@ -23,12 +23,12 @@ typedef struct {
 /* The list of columns in "# (A, B, ...) = format" or "format = A, B, ..."; at == NULL for any other
  * line. `line` is trimmed and not empty. */
 grove_piece grove_columns_find(grove_piece line);
-/* Reads the list: names, separated by one character or blanks, each with ='default' or
- * =fixed'value' behind it. False after a fault. */
+/* Parses the list: names, separated by one character or blanks, each optionally followed by
+ * ='default' or =fixed'value'. False after an error. */
 bool grove_columns_read(grove_columns *columns, grove_piece list);
 bool grove_columns_have(const grove_columns *columns, int field);
-/* Cuts a line into `value` [known], quotes removed; separators within quotes and brackets do not
- * count, missing values are the defaults or empty. False after a fault. */
+/* Splits a line into `value` [known], with quotes removed; separators within quotes and brackets
+ * are ignored; missing values are the defaults or empty. False after an error. */
 bool grove_columns_split(const grove_columns *columns, grove_piece line, grove_piece *value);
 
 #endif

@@ -23,10 +23,10 @@
 #define EARTH_TURN         (2 * M_PI * 1.00273781191135448 / DAY) /* rad per second of UT1 */
 #define FIRST_MJD          15020.0                                /* 1900 January 0.5 */
 #define LAST_MJD           88069.0                                /* 2100 January 0 */
-#define RATE_STEP          1.0 /* s; the truncation error of the rates is (2 pi / day)^2 / 6 */
+#define RATE_STEP          1.0 /* s; the truncation error of the rates is (2 pi / day)^2 / 6 of them */
 #define NEAREST_ITERATIONS 8
 
-/* What changes slowly, at one full hour of terrestrial time: celestial intermediate pole x, y,
+/* Slowly varying quantities at a full hour of terrestrial time: celestial intermediate pole x, y,
  * locator s, equation of the origins, barycentric velocity of Earth in units of c. */
 typedef struct {
     int64_t hour;
@@ -34,14 +34,14 @@ typedef struct {
     double value[7];
 } slow_node;
 
-/* Linear interpolation between full hours costs less than 1e-10 rad; the nodes stand at absolute
- * times, so that a result depends on its own time only. */
+/* Linear interpolation between full hours has an error below 1e-10 rad. The hours are absolute, so
+ * that a result depends on its own time only. */
 typedef struct {
     slow_node node[4];
 } slow_table;
 
-/* One time: the axes at the phase centre in ITRF, and the equation of the origins and Earth
- * rotation angle that make sidereal time. */
+/* Quantities at one time: the axes at the phase centre in ITRF, and the equation of the origins and
+ * Earth rotation angle, which give sidereal time. */
 typedef struct {
     double u[3], v[3], w[3];
     double origins, rotation;
@@ -66,7 +66,7 @@ static bool time_in_range(double time)
     return time >= FIRST_MJD * DAY && time <= LAST_MJD * DAY;
 }
 
-/* Days of `scale` as a two-part Julian date that keeps the full resolution of `time`. */
+/* A time as a two-part Julian date in `scale`, without loss of resolution. */
 static void julian(double time, double offset, double date[2])
 {
     double day = floor(time / DAY);
@@ -115,7 +115,7 @@ static void slow_at(slow_table *table, double terrestrial, double value[7])
     }
 }
 
-/* Turns `vector` by the smallest rotation from unit vector `from` to unit vector `to`. */
+/* Rotates `vector` by the smallest rotation from unit vector `from` to unit vector `to`. */
 static void turn(const double from[3], const double to[3], double vector[3])
 {
     double axis[3], across[3], cosine = dot(from, to);

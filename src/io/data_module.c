@@ -1,4 +1,4 @@
-/* The module: a table of what measurement_set*.cc has. */
+/* The data module: a table of the functions in measurement_set*.cc. */
 #include "io/data_module.h"
 
 const grove_data_module grove_data_api = {

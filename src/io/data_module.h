@@ -1,4 +1,4 @@
-/* Measurement Sets for those who must not link casacore: a module of its own has it. */
+/* Access to Measurement Sets without linking casacore: a module links it. */
 #ifndef GROVE_IO_DATA_MODULE_H
 #define GROVE_IO_DATA_MODULE_H
 
@@ -6,8 +6,7 @@
 
 enum { GROVE_DATA_VERSION = 2 };
 
-/* The reading functions of io/measurement_set.h, as the module exports them under the name
- * grove_data_api. */
+/* The reading functions of io/measurement_set.h; the module exports them as grove_data_api. */
 typedef struct {
     int version; /* GROVE_DATA_VERSION */
     char *(*describe)(const char *path, grove_error *error);
@@ -25,7 +24,7 @@ typedef struct {
 
 extern const grove_data_module grove_data_api;
 
-/* In libgrove: opens the module on first use. NULL with GROVE_MISSING when this build has none. */
+/* In libgrove: opens the module on first use. NULL with GROVE_MISSING when this build lacks it. */
 const grove_data_module *grove_data_open(grove_error *error);
 
 #endif

@@ -112,7 +112,7 @@ static char *describe_sky(const grove_sky *sky)
     return text.at;
 }
 
-/* ---- which of them ---- */
+/* ---- kinds of files ---- */
 
 static char *try_sky(const char *path, grove_error *error)
 {
@@ -145,7 +145,7 @@ static char *describe_folder(const char *path, grove_error *error)
     return module ? module->describe(path, error) : NULL;
 }
 
-/* A file whose name does not say what it is: whichever reader takes it. */
+/* A file whose name does not tell its kind: the first reader that accepts it. */
 static char *describe_any(const char *path, const char *const *folders, grove_error *error)
 {
     grove_error *quiet = grove_error_new();
@@ -168,7 +168,7 @@ char *grove_data_describe(const char *path, const char *const *folders, grove_er
 
     if (grove_path_is_folder(path))
         return describe_folder(path, error);
-    /* the name of an array has neither */
+    /* a path has one of these, the name of an array does not */
     if (!grove_path_exists(path) && strpbrk(path, "/.")) {
         grove_path_fail(path, error);
         return NULL;

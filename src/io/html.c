@@ -1,4 +1,4 @@
-/* Tags of HTML. */
+/* Parses tags of HTML. */
 #include "io/html.h"
 
 #include "base/memory.h"
@@ -11,7 +11,7 @@ static bool is_white(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\f' || c == '\v';
 }
 
-/* The next '<' of a tag from `at`, comments and declarations skipped, or NULL. */
+/* The next '<' of a tag from `at`, skipping comments and declarations, or NULL. */
 const char *grove_html_find(const char *at)
 {
     while ((at = strchr(at, '<'))) {
@@ -31,7 +31,7 @@ const char *grove_html_find(const char *at)
     return NULL;
 }
 
-/* HTML elements that have no end tag and that may stand anywhere. */
+/* HTML elements without an end tag. */
 static bool is_void(grove_piece name)
 {
     static const char *const names[] = {"br", "hr", "img", "p", "meta", "link", "input"};
@@ -43,7 +43,7 @@ static bool is_void(grove_piece name)
     return false;
 }
 
-/* One attribute at `at`, if any; moves over it. False at the end of the tag. */
+/* Parses one attribute at `at`, if any; moves over it. False at the end of the tag. */
 static bool read_attribute(const char **at, grove_piece *name, grove_piece *value)
 {
     const char *c = *at;
@@ -83,7 +83,7 @@ static bool read_attribute(const char **at, grove_piece *name, grove_piece *valu
     return name->length || value->at;
 }
 
-/* The tag at `at`, which is '<'. Returns the end of it, or NULL when the text ends inside. */
+/* Parses the tag at `at`, which is '<'. Returns its end, or NULL when the text ends inside. */
 const char *grove_html_read(const char *at, grove_tag *t)
 {
     const char *c = at + 1;
@@ -112,7 +112,7 @@ const char *grove_html_read(const char *at, grove_tag *t)
     return c + 1;
 }
 
-/* The character that begins at `s` of an attribute's value, entities resolved. */
+/* The character at `s` of an attribute's value, with entities resolved. */
 static char next_character(grove_piece *s)
 {
     static const struct {
@@ -132,7 +132,7 @@ static char next_character(grove_piece *s)
     return *s->at++;
 }
 
-/* A text as Python writes it ('A0', u"A0"), without its quotes. Caller frees. */
+/* A string as Python writes it ('A0', u"A0"), without its quotes. Caller frees. */
 char *grove_html_text(grove_piece s)
 {
     char *text = grove_alloc(s.length + 1);

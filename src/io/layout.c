@@ -1,4 +1,4 @@
-/* Antenna layouts from text: one station a line. */
+/* Antenna layouts from text files, with one station per line. */
 #include "io/layout.h"
 
 #include "base/file.h"
@@ -12,7 +12,7 @@ enum { MOST_STATIONS = 100000, MOST_NAME = 64, MOST_BYTES = 64 << 20, COLUMNS = 
 
 static const char suffix[] = ".array";
 
-/* Where the name of a station stands, to find names given twice. */
+/* A station's name with its position in the text, to find duplicates. */
 typedef struct {
     const char *name;
     grove_piece where;
@@ -97,7 +97,7 @@ static bool read_station(layout_reader *in, const grove_piece *words, int count,
     return good;
 }
 
-/* Makes room for one more station; the counts come from the file, so running out is an error. */
+/* Adds one station. The number of stations comes from the file, so lack of memory is an error. */
 static bool make_room(layout_reader *in)
 {
     grove_layout *layout = in->layout;
@@ -192,7 +192,7 @@ static void check_names(layout_reader *in)
     }
 }
 
-/* The file's name without folder and endings. */
+/* The file's name without folder and extensions. */
 static char *short_name(const char *name)
 {
     const char *slash = strrchr(name, '/');
@@ -275,7 +275,7 @@ static void fail_unknown(const char *what, const char *const *folders, grove_err
     free(list);
 }
 
-/* The file that `what` means, or NULL. Caller frees. */
+/* The path of the file for `what`, or NULL. Caller frees. */
 static char *find_file(const char *what, const char *const *folders)
 {
     if (grove_path_exists(what) && !grove_path_is_folder(what)) {

@@ -1,4 +1,4 @@
-// Opening: what is in a set, and which row holds which time and baseline.
+// Opens a set: reads its metadata, and maps times and baselines to rows.
 #include "io/measurement_set_private.h"
 
 #include <casacore/casa/Logging/LogFilter.h>
@@ -104,7 +104,7 @@ double *copy(const std::vector<double> &numbers)
     return static_cast<double *>(grove_copy(numbers.data(), numbers.size() * sizeof(double)));
 }
 
-// The subtable, opened with the set; a missing one is named.
+// Opens a subtable; the message names a missing one.
 Table subtable(const Table &table, const char *name)
 {
     if (!table.keywordSet().isDefined(name))
@@ -180,7 +180,7 @@ void read_window(const Table &table, int window, grove_ms_layout *layout)
     layout->channel_width = copy(w);
 }
 
-// The data descriptions that have this spectral window; their polarization, which must be one.
+// The data descriptions with this spectral window, and their polarization, which must be unique.
 std::set<int> read_polarization(const Table &table, int window, grove_ms_layout *layout)
 {
     Table descriptions = subtable(table, "DATA_DESCRIPTION");
@@ -229,7 +229,7 @@ std::vector<row_info> choose_rows(const Table &table, const grove_ms_part &part,
     return rows;
 }
 
-// Distinct times: those within a millisecond are one. Gives each row its number.
+// Distinct times; those within a millisecond are equal. Gives each row the number of its time.
 std::vector<int64_t> number_times(const std::vector<row_info> &rows, grove_ms_layout *layout)
 {
     std::vector<size_t> order(rows.size());

@@ -1,5 +1,5 @@
-/* Measurement Sets through casacore: a C face on a C++ shim. All calls on one process must not run
- * at the same time (casacore's tables are not thread safe); the caller sees to that. */
+/* Measurement Sets through casacore: a C interface to C++ code. The caller must make sure that only
+ * one call in the process runs at a time, since casacore's tables are not thread-safe. */
 #ifndef GROVE_IO_MEASUREMENT_SET_H
 #define GROVE_IO_MEASUREMENT_SET_H
 
@@ -10,8 +10,8 @@
 
 typedef struct grove_ms grove_ms;
 
-/* What a set, or one field and spectral window of it, is: filled by opening, given when creating.
- */
+/* Metadata of a set, or of one field and spectral window: filled in by opening, given when
+ * creating. */
 typedef struct {
     grove_station *stations;
     int station_count;
@@ -27,45 +27,45 @@ typedef struct {
     int *antenna1, *antenna2; /* [baselines] ordered by antenna1, antenna2, each once;
                                  autocorrelations may occur */
     int64_t baselines;
-    bool autocorrelations; /* when creating */
-    int64_t rows;          /* of the chosen field and window */
+    bool autocorrelations; /* used when creating */
+    int64_t rows;          /* of the selected field and window */
 } grove_ms_layout;
 
-void grove_ms_layout_free(grove_ms_layout *layout); /* the contents and the struct */
+void grove_ms_layout_free(grove_ms_layout *layout); /* frees the contents and the struct */
 
-/* Which rows of a set; all zero: the first field and window, with autocorrelations. */
+/* Selects rows of a set; all zero: the first field and window, with autocorrelations. */
 typedef struct {
     int field, spectral_window;
-    bool cross_only; /* without baselines of a station with itself */
+    bool cross_only; /* without autocorrelations */
 } grove_ms_part;
 
-/* Opens an existing set for reading (and, when `writable`, updating), one field and spectral window
- * (and array and data description that go with it; every row that matches, in any order, mapped to
- * (time, baseline)). Errors name the path, and when a field or window does not exist list those
- * that do. */
+/* Opens an existing set for reading (and, when `writable`, updating): one field and spectral
+ * window, with the array and data description that belong to them. Rows may be in any order; each
+ * is mapped to (time, baseline). Errors name the path; when a field or window does not exist, they
+ * list those that do. */
 grove_ms *grove_ms_open(const char *path, const grove_ms_part *part, bool writable,
                         grove_error *error);
 const grove_ms_layout *grove_ms_layout_of(const grove_ms *ms); /* borrowed */
 bool grove_ms_has_column(const grove_ms *ms, const char *column);
 
-/* One block: times [first_time, first_time+times), baselines and channels likewise, all
- * correlations of the set. */
+/* A block: times [first_time, first_time+times), baselines and channels likewise, all correlations
+ * of the set. */
 typedef struct {
     int64_t first_time, times, first_baseline, baselines, first_channel, channels;
 } grove_ms_block;
 
-/* Reads a complex data column of a block: data [time][baseline][channel][correlation] complex
- * float; missing rows are 0. flag (may be NULL): bytes, the same shape, 1 where FLAG or FLAG_ROW or
- * the row is missing or the value is not finite (which is then stored as 0). FLAG is always applied
- * from the set's FLAG column. */
+/* Reads a complex data column of a block: data [time][baseline][channel][correlation], complex
+ * float; missing rows are 0. flag (may be NULL): bytes of the same shape, 1 where FLAG or FLAG_ROW
+ * is set, the row is missing, or the value is not finite (it is then returned as 0). FLAG is always
+ * that of the set's FLAG column. */
 int grove_ms_read_data(grove_ms *ms, const char *column, const grove_ms_block *block, float *data,
                        unsigned char *flag, grove_error *error);
-/* Weights: WEIGHT_SPECTRUM if present and defined, else WEIGHT, float,
- * [time][baseline][channel][correlation]. */
+/* Weights, float, [time][baseline][channel][correlation]: WEIGHT_SPECTRUM if present and defined,
+ * else WEIGHT. */
 int grove_ms_read_weight(grove_ms *ms, const grove_ms_block *block, float *weight,
                          grove_error *error);
 /* UVW in Grove's sign (the column negated), metres, [time][baseline][3]; missing rows get NaN.
- * Channels ignored. */
+ * Channels are ignored. */
 int grove_ms_read_uvw(grove_ms *ms, const grove_ms_block *block, double *uvw, grove_error *error);
 
 typedef enum { GROVE_MS_REPLACE, GROVE_MS_ADD, GROVE_MS_SUBTRACT } grove_ms_mode;
@@ -73,8 +73,8 @@ typedef enum { GROVE_MS_REPLACE, GROVE_MS_ADD, GROVE_MS_SUBTRACT } grove_ms_mode
 /* Creates a complete set (all required subtables and columns, UVW, weights, flags, times, field,
  * spectral window, polarization, antenna, feed, observation, history, state, processor, pointing)
  * under a temporary name beside `path`; grove_ms_finish renames it to `path`, grove_ms_abort
- * removes it. An existing `path` is an error unless `overwrite` and it is a Measurement Set.
- * `column` as below (DATA always exists). */
+ * removes it. An existing `path` is an error, unless `overwrite` is set and it is a Measurement
+ * Set. `column` as below (DATA always exists). */
 grove_ms *grove_ms_create(const char *path, const grove_ms_layout *layout, const char *column,
                           bool overwrite, grove_error *error);
 int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, const double *uvw,
@@ -86,20 +86,21 @@ int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, const double *
  * dies leaves the old content untouched (a left-over temporary column of a dead run is removed at
  * the next opening for writing). Rows of other fields and windows keep their old content. */
 int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode mode, grove_error *error);
-/* data as in reading; flag may be NULL (created sets then have FLAG false; existing sets keep
- * theirs). */
+/* data as in reading; flag may be NULL (new sets then have FLAG false; existing sets keep their
+ * flags). */
 int grove_ms_write_data(grove_ms *ms, const grove_ms_block *block, const float *data,
                         const unsigned char *flag, grove_error *error);
-/* Writes what is still held, so that finish only gives names: where space is short, it fails here.
- * Abort must follow where it fails. */
+/* Writes all buffered data, so that finish only has to rename: lack of space is found here. After a
+ * failure, abort must follow. */
 int grove_ms_settle(grove_ms *ms, grove_error *error);
-/* Ends well: settle, swap or rename. Ends badly: leaves everything as it was before. Both free. */
+/* finish ends successfully: settles, swaps or renames. abort leaves everything as it was before.
+ * Both free the handle. */
 int grove_ms_finish(grove_ms *ms, grove_error *error);
 void grove_ms_abort(grove_ms *ms);
 /* For sets opened for reading only. */
 void grove_ms_close(grove_ms *ms);
 
-/* A summary for people of any Measurement Set (fields, windows, stations, times, columns). Caller
+/* A summary of any Measurement Set for users (fields, windows, stations, times, columns). Caller
  * frees. */
 char *grove_ms_describe(const char *path, grove_error *error);
 

@@ -1,4 +1,4 @@
-// Making a new set: the table with all its subtables, under a temporary name until it is whole.
+// Creates a set: the table with all its subtables, under a temporary name until it is complete.
 #include "io/measurement_set_private.h"
 
 #include <casacore/casa/Quanta/MVTime.h>
@@ -35,8 +35,8 @@ TableDesc describe_table(const grove_ms_layout *layout, const std::string &colum
     return desc;
 }
 
-// Columns that are the same over many rows go to an incremental manager, arrays into tiles of about
-// a megabyte.
+// Columns constant over many rows use an incremental storage manager, arrays are tiled in about
+// a megabyte each.
 void bind_columns(SetupNewTable &setup, const grove_ms_layout *layout, const std::string &column)
 {
     static const char *const slow[] = {
@@ -227,7 +227,7 @@ void fill_rest(MeasurementSet &ms)
     history.appParams().put(0, Vector<String>(1, ""));
 }
 
-// Everything of the main table but data, flags and uvw. Row = time * baselines + baseline.
+// Fills the main table, except data, flags and uvw. Row = time * baselines + baseline.
 void fill_main(MeasurementSet &ms, const grove_ms_layout *layout)
 {
     ms.addRow(rownr_t(layout->times * layout->baselines));
@@ -298,7 +298,7 @@ std::string temporary_name(const std::string &path)
     size_t slash = bare.rfind('/');
     std::string folder = slash == std::string::npos ? "" : bare.substr(0, slash + 1);
     std::string name = bare.substr(folder.size()) + ".grove-tmp-" + std::to_string(getpid());
-    // casacore takes a dot at the beginning of a relative path for the folder: an absolute one.
+    // casacore interprets a leading dot of a relative path as the folder: use an absolute path.
     std::unique_ptr<char, decltype(&std::free)> here(
         realpath(folder.empty() ? "." : folder.c_str(), nullptr), std::free);
     return (here ? std::string(here.get()) + "/" : folder) + "." + name;

@@ -1,4 +1,4 @@
-// A summary of a set for people.
+// A summary of a set for users.
 #include "io/measurement_set_private.h"
 
 #include <casacore/tables/Tables/TableRecord.h>

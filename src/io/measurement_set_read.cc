@@ -1,4 +1,4 @@
-// Reading blocks of columns.
+// Reads blocks of columns.
 #include "io/measurement_set_private.h"
 
 #include <casacore/casa/Arrays/Slicer.h>
@@ -35,7 +35,7 @@ Array<T> read_cells(const Table &table, const char *column, const grove_ms *ms,
     return data.getColumnCells(as_rows(rows), part);
 }
 
-// casacore's arrays are contiguous here; a pointer to the first number.
+// A pointer to the first number: casacore's arrays are contiguous here.
 template <typename T> const T *numbers(const Array<T> &array)
 {
     return array.data();

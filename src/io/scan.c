@@ -1,4 +1,4 @@
-/* Parts and faults of a text that is being read. */
+/* Parts of a text being read, and error messages about them. */
 #include "io/scan.h"
 
 #include "base/memory.h"

@@ -1,4 +1,4 @@
-/* Sky models: which format a text is in, and what the formats share. */
+/* Sky models: recognises the format, and finishes what all formats share. */
 #include "io/sky.h"
 
 #include "base/file.h"
@@ -10,7 +10,7 @@
 
 enum { MOST_BYTES = 1 << 30 };
 
-/* Numbers that were finite where they were read can be too large for the units used here. */
+/* Finite numbers in the text can overflow in the units used here. */
 static bool is_finite(const grove_source *s)
 {
     const double values[] = {s->ra,
@@ -79,7 +79,7 @@ double grove_sky_spectrum(const grove_source *source, double frequency)
 
 grove_sky *grove_sky_parse(const char *text, const char *name, grove_error *error)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* some editors begin a UTF-8 text with it */
+    static const char mark[] = "\xef\xbb\xbf"; /* a byte order mark */
     if (strncmp(text, mark, 3) == 0) {
         text += 3;
     }

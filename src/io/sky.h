@@ -17,7 +17,7 @@ typedef struct {
     double spectrum[GROVE_SPECTRUM_TERMS]; /* a1, a2, ... (logarithmic) or c1, c2, ... (ordinary) */
     bool logarithmic;                      /* numerics.md "Spectra" */
     double rotation_measure;               /* rad / m^2 */
-    double rotation_reference; /* wavelength squared in m^2 to which Q, U refer; 0: lambda = 0 */
+    double rotation_reference; /* wavelength squared, m^2, of Q and U; 0: lambda = 0 */
     double major, minor, position_angle; /* FWHM and north through east, radians; 0 0 0: a point */
     bool absolute_angle; /* position angle relative to true north at the source, not to m */
 } grove_source;
@@ -27,13 +27,13 @@ typedef struct {
     int64_t count;
 } grove_sky;
 
-/* Reads a sky model; the format is recognised by content. Caller frees. NULL with a message with
- * file:line:column for every fault, up to 20. */
+/* Reads a sky model, whose format is recognised by its content. Caller frees. NULL with messages
+ * with file:line:column for up to 20 errors. */
 grove_sky *grove_sky_read(const char *path, grove_error *error);
-/* The same from text; `name` for messages. */
+/* The same from text; `name` is the file name in messages. */
 grove_sky *grove_sky_parse(const char *text, const char *name, grove_error *error);
-/* Removes the sources with |I| < cutoff (Jy, at the reference frequency); returns the sum of their
- * |I|. */
+/* Removes sources with |I| < cutoff (Jy, at the reference frequency); returns the sum of their |I|.
+ */
 double grove_sky_drop_weak(grove_sky *sky, double cutoff);
 void grove_sky_free(grove_sky *sky);
 

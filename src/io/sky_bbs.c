@@ -1,7 +1,7 @@
-/* Sky models in the text format of makesourcedb, BBS, DP3 and WSClean: a header names the columns
- * ("# (Name, Type, ...) = format" or "format = Name, Type, ..."), each further line is a source, or
- * a patch when its Name is empty. Meanings and defaults follow DP3's scan; a flux density, the
- * axes of a Gaussian and positions must be given, where DP3 would put 1 Jy, 1 arcsec and 0. */
+/* Sky models in the text format of makesourcedb, BBS, DP3 and WSClean. A header names the columns
+ * ("# (Name, Type, ...) = format" or "format = Name, Type, ..."). Each further line is a source, or
+ * a patch when its Name is empty. Meanings and defaults follow DP3, except that a flux density, the
+ * axes of a Gaussian and positions are mandatory (DP3 assumes 1 Jy, 1 arcsec and 0). */
 #include "io/sky_reader.h"
 
 #include "base/memory.h"
@@ -40,7 +40,7 @@ typedef enum {
     FRACTION,
     ANGLE,
     WAVELENGTH,
-    KNOWN /* columns of any other name are skipped */
+    KNOWN /* columns with any other name are ignored */
 } field;
 
 static const char *const field_names[KNOWN] = {"Name",
@@ -68,7 +68,7 @@ static const char *const field_names[KNOWN] = {"Name",
 typedef struct {
     grove_sky_reader *in;
     grove_scan *scan;
-    grove_piece header; /* the list of columns; at is NULL before it was found */
+    grove_piece header; /* the list of columns; at is NULL before it is found */
     grove_columns columns;
 } bbs;
 
@@ -82,8 +82,8 @@ static bool given(const row *r, field which)
     return r->value[which].length > 0;
 }
 
-/* A grove_piece as a text of its own, for the parsers of numbers; false if it is far too long for
- * one. */
+/* Copies a grove_piece to a text of its own, for the number parsers; false if it is too long for a
+ * number. */
 static bool copy_short(grove_piece value, char text[MOST_NUMBER])
 {
     if (value.length >= MOST_NUMBER) {
@@ -94,7 +94,7 @@ static bool copy_short(grove_piece value, char text[MOST_NUMBER])
     return true;
 }
 
-/* A number, or `other` where none is given. */
+/* A number, or `other` if it is not given. */
 static double read_number(bbs *b, const row *r, field which, double other)
 {
     grove_piece value = r->value[which];
@@ -128,7 +128,8 @@ static bool read_bool(bbs *b, const row *r, field which, bool other)
     return other;
 }
 
-/* Ra or Dec: a number is in degrees. Colons mean hours to makesourcedb, so Dec cannot have them. */
+/* Ra or Dec: a plain number is in degrees. In makesourcedb colons mean hours, so Dec cannot have
+ * them. */
 static double read_angle(bbs *b, const row *r, field which)
 {
     const char *forms =
@@ -225,8 +226,8 @@ static void read_shape(bbs *b, const row *r, grove_source *source)
     source->absolute_angle = read_bool(b, r, ABSOLUTE, false);
 }
 
-/* Q and U given at a wavelength of their own become those at the reference frequency: their ratio
- * to I is kept, as makesourcedb does. */
+/* Converts Q and U given at a wavelength to the reference frequency, keeping their ratio to I, as
+ * makesourcedb does. */
 static void rotate_from_wavelength(bbs *b, const row *r, grove_source *source)
 {
     bool own = given(r, WAVELENGTH);

@@ -23,7 +23,7 @@
 
 enum { MOST_DEPTH = 256, MOST_PARTS = 8 };
 
-/* Classes with numbers as parts, and lists; OTHER is of no interest, nor is what is in it. */
+/* Classes with numbers as parts, and lists. OTHER and its contents are ignored. */
 typedef enum {
     SOURCE,
     POSITION,
@@ -52,18 +52,18 @@ static const struct {
     [TUPLE] = {"tuple", {NULL}},
 };
 
-/* Which part of a source the classes can be. */
+/* The parts of a source that a class can be. */
 static const int part_of_source[OTHER + 1] = {
     [POSITION] = 1,        [FLUX] = 2,           [POLARIZATION] = 2,
     [POLARIZATION_RM] = 2, [SPECTRAL_INDEX] = 3, [GAUSSIAN] = 4};
 
-/* An element that is open. Those that are no objects have class OTHER and `object` false. */
+/* An open element. Elements that are not objects have class OTHER and `object` false. */
 typedef struct {
     grove_piece element; /* its name */
     grove_piece place;   /* the whole tag */
     class class;
     bool object;
-    int part, next; /* of the enclosing object this is, or -1; the next part without mdlattr */
+    int part, next;   /* its part of the enclosing object, or -1; next without mdlattr */
     double value[MOST_PARTS];
     bool have[MOST_PARTS];
 } element;
@@ -73,14 +73,14 @@ typedef struct {
     grove_scan *scan;
     element open[MOST_DEPTH];
     int depth;
-    grove_source source;              /* the one being read */
+    grove_source source;              /* the source being read */
     double spi[GROVE_SPECTRUM_TERMS]; /* of the spectrum being read, if it is a list */
     int terms;
     char *name, *patch;
     bool position, flux;
 } lsm;
 
-/* Where the part of `owner` is that a tag gives, or -1. */
+/* The part of `owner` that a tag gives, or -1. */
 static int find_part(element *owner, const grove_tag *t)
 {
     if (owner->class == OTHER) {
@@ -97,7 +97,7 @@ static int find_part(element *owner, const grove_tag *t)
     return -1;
 }
 
-/* The innermost object that is open, or NULL. */
+/* The innermost open object, or NULL. */
 static element *innermost(lsm *m)
 {
     for (int k = m->depth - 1; k >= 0; k--) {
@@ -127,7 +127,7 @@ static void take_value(lsm *m, const grove_tag *t)
     if (part < 0 || (!list && (part == MOST_PARTS || !classes[owner->class].parts[part]))) {
         return;
     }
-    if (part == MOST_PARTS) { /* a list may be of anything: only a spectrum's length matters */
+    if (part == MOST_PARTS) { /* list items can be anything: only a spectrum is limited */
         owner->next = MOST_PARTS + 1;
         return;
     }
@@ -144,7 +144,7 @@ static void take_value(lsm *m, const grove_tag *t)
     }
 }
 
-/* Whether all parts of an object are there; reports the first that is not. */
+/* Checks that all parts of an object are present; reports the first that is missing. */
 static bool complete(lsm *m, const element *e)
 {
     const char *const *parts = classes[e->class].parts;
@@ -175,7 +175,7 @@ static void close_flux(lsm *m, const element *e)
     m->flux = true;
 }
 
-/* Tigger's exponents go with natural logarithms: ln x = ln 10 log10 x. */
+/* Tigger's exponents are for natural logarithms: ln x = ln 10 log10 x. */
 static void close_spectrum(lsm *m, const element *e)
 {
     double factor = 1;
@@ -192,7 +192,7 @@ static void close_spectrum(lsm *m, const element *e)
     }
 }
 
-/* A list as the spi of a spectrum. */
+/* Stores a list as the spi of a spectrum. */
 static void close_list(lsm *m, const element *e, element *owner)
 {
     if (owner->class != SPECTRAL_INDEX || e->part != 0) {

@@ -1,4 +1,4 @@
-/* What the readers of sky model formats share. Private to src/io. */
+/* Declarations that the readers of sky model formats share. Private to src/io. */
 #ifndef GROVE_IO_SKY_READER_H
 #define GROVE_IO_SKY_READER_H
 
@@ -13,13 +13,13 @@ typedef struct {
     size_t capacity;
 } grove_sky_reader;
 
-/* Adds a source at the end; takes its name and patch. A fault at `place` when a number has grown
- * out of range. */
+/* Appends a source; takes ownership of its name and patch. Reports an error at `place` when a
+ * number has overflowed. */
 void grove_sky_add(grove_sky_reader *in, const grove_source *source, grove_piece place);
 /* I(nu) / I(nu0) of a source's spectrum (numerics.md "Spectra"). */
 double grove_sky_spectrum(const grove_source *source, double frequency);
 
-/* The formats. Each reads all of the text of `in` and reports every fault. */
+/* The formats. Each reads all of the text of `in` and reports every error. */
 void grove_sky_read_bbs(grove_sky_reader *in);
 void grove_sky_read_lsm(grove_sky_reader *in);
 

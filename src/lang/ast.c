@@ -35,8 +35,8 @@ grove_ast *grove_ast_literal(grove_ast_maker *maker, const grove_literal *litera
     return ast;
 }
 
-/* Everything that walks a syntax tree recurses, so its depth is bounded here. Chains of binary
- * operators lean to the left and are walked in a loop: they may be long. */
+/* Walking a syntax tree recurses, so its depth is bounded here. Chains of binary operators lean to
+ * the left and are walked in a loop: they may be long. */
 static void settle_depth(grove_ast_maker *maker, grove_ast *ast, int depth)
 {
     ast->depth = depth;
@@ -81,7 +81,7 @@ grove_ast *grove_ast_binary(grove_ast_maker *maker, grove_ast_kind kind, char op
     return ast;
 }
 
-/* G^H[p] is G[p]^H: an index belongs to the name. */
+/* G^H[p] is parsed as G[p]^H: an index belongs to the name. */
 static grove_ast *index_of(grove_ast_maker *maker, grove_ast *left, grove_ast_items items,
                            grove_span span)
 {

@@ -1,4 +1,4 @@
-/* Syntax trees: what the parser makes of a text. Everything lives in an arena. */
+/* Syntax trees, made by the parser. Everything lives in an arena. */
 #ifndef GROVE_LANG_AST_H
 #define GROVE_LANG_AST_H
 
@@ -7,11 +7,11 @@
 
 typedef struct grove_ast grove_ast;
 
-/* How deep expressions may nest. */
+/* Maximum depth of nested expressions. */
 enum { GROVE_AST_DEPTH = 200 };
 
 typedef enum {
-    GROVE_AST_BROKEN,  /* reported already */
+    GROVE_AST_BROKEN,  /* already reported */
     GROVE_AST_LITERAL, /* a number or a quoted text */
     GROVE_AST_NAME,    /* text */
     GROVE_AST_SETTING, /* $text */
@@ -46,8 +46,8 @@ struct grove_ast {
     bool parenthesised;
     int depth;
     const grove_source *source;
-    grove_span span; /* the whole */
-    grove_span at;   /* the operator, the called name: where its own faults are shown */
+    grove_span span; /* the whole expression */
+    grove_span at;   /* the operator or the called name, where errors are shown */
     const char *text;
     const grove_literal *literal;
     grove_ast *left, *right;
@@ -72,7 +72,7 @@ typedef struct grove_statement {
     grove_ast *value; /* DEFINE, OPTION, TEMPLATE: NULL when it could not be read */
     const char *text;
     struct grove_statement *body; /* TEMPLATE */
-    bool broken;                  /* TEMPLATE: could not be read */
+    bool broken;                  /* TEMPLATE: invalid */
     struct grove_statement *next;
 } grove_statement;
 
@@ -80,7 +80,7 @@ typedef struct {
     grove_statement *first, *last;
 } grove_statements;
 
-/* What the parser's actions work with. */
+/* The context of the parser's actions. */
 typedef struct {
     grove_arena *arena;
     const grove_source *source;
@@ -90,7 +90,7 @@ typedef struct {
 
 grove_ast *grove_ast_new(grove_ast_maker *maker, grove_ast_kind kind, grove_span span,
                          const char *text);
-/* `literal` NULL: broken. */
+/* `literal` NULL: invalid. */
 grove_ast *grove_ast_literal(grove_ast_maker *maker, const grove_literal *literal, grove_span span);
 grove_ast *grove_ast_unary(grove_ast_maker *maker, grove_ast_kind kind, grove_ast *left,
                            grove_span span, grove_span at);
@@ -103,7 +103,7 @@ void grove_ast_add(grove_ast_maker *maker, grove_ast_items *items, const char *n
 
 grove_statement *grove_statement_new(grove_ast_maker *maker, grove_statement_kind kind,
                                      const char *name, grove_span span, grove_ast *value);
-/* `target` = value, where target must be a name or an indexed name; value NULL: broken. NULL after
+/* `target` = value, where target must be a name or an indexed name; value NULL: invalid. NULL after
  * a message when it is not. */
 grove_statement *grove_statement_define(grove_ast_maker *maker, const grove_ast *target,
                                         grove_ast *value);

@@ -9,7 +9,7 @@
 
 const grove_want grove_want_value = {.kind = GROVE_WANT_VALUE};
 
-/* ---- faults ---- */
+/* ---- errors ---- */
 
 grove_place grove_build_place(const grove_builder *builder, const grove_ast *ast, grove_span span)
 {
@@ -35,7 +35,7 @@ grove_meaning grove_build_fail(const grove_builder *builder, const grove_ast *as
 
 const char *grove_build_hint(grove_builder *builder, const char *word, const char *name)
 {
-    /* One letter is near to any other. */
+    /* For a single letter, any other letter would be near. */
     bool plausible = name && (strlen(word) > 1 || !strcasecmp(word, name));
 
     return plausible ? grove_arena_format(builder->arena, "; did you mean '%s'?", name) : "";
@@ -140,7 +140,7 @@ static bool unit(const char *name, grove_literal *literal)
     return true;
 }
 
-/* In a default, names are the inputs of the node that it is for. */
+/* In a default, names refer to the inputs of its node. */
 static bool input_named(const grove_node *node, const char *name, grove_meaning *meaning)
 {
     grove_node *found = grove_node_object(node, name);
@@ -318,7 +318,7 @@ static bool has_unit(const grove_operand *operand)
     return is_number(operand) && !grove_unit_is_none(operand->literal->unit);
 }
 
-/* Long sums lean to the left: their left ends are walked in a loop. */
+/* Long sums lean to the left: walked in a loop. */
 static grove_meaning build_binary(grove_builder *builder, const grove_ast *ast, grove_want want)
 {
     size_t count = 0;
@@ -351,7 +351,7 @@ static grove_meaning build_unary(grove_builder *builder, const grove_ast *ast, g
 
     if (x.kind == GROVE_OPERAND_NOTHING)
         return (grove_meaning){0};
-    if (ast->kind == GROVE_AST_TRANSPOSE && is_number(&x)) /* a number is its own */
+    if (ast->kind == GROVE_AST_TRANSPOSE && is_number(&x)) /* a plain number is its own literal */
         return (grove_meaning){.operand = x};
     if (x.kind == GROVE_OPERAND_LITERAL && !is_list(&x))
         return folded(builder, ast,

@@ -1,5 +1,4 @@
-/* Builders: from syntax trees to the graph. Definitions are worked out when they are first needed.
- */
+/* Builders: from syntax trees to the graph. A definition is evaluated when first needed. */
 #ifndef GROVE_LANG_BUILD_H
 #define GROVE_LANG_BUILD_H
 
@@ -7,11 +6,11 @@
 #include "lang/lang.h"
 #include "lang/scope.h"
 
-/* A letter of an index and the source axis it stands for (NULL: not known yet). */
+/* A letter of an index and its source axis (NULL: not known yet). */
 typedef struct grove_letter {
     const char *name;
     const grove_axis *axis;
-    bool announced; /* by a sum around */
+    bool announced; /* introduced by an enclosing sum */
     struct grove_letter *next;
 } grove_letter;
 
@@ -28,25 +27,25 @@ typedef struct {
     grove_error *error;
     grove_classes *classes;
     grove_scope *globals, *options;
-    /* where we are */
+    /* current scope */
     grove_scope *scope;
     grove_letter *letters;
-    grove_entry *busy;        /* the definition or template that is being worked out */
-    const grove_place *fixed; /* a default: faults show here */
+    grove_entry *busy;        /* the definition or template being evaluated */
+    const grove_place *fixed; /* in a default: errors are shown at this place */
     const char *fixed_text;
     int depth;
     long work;
-    bool stopped; /* too much of it */
-    int dropped;  /* actions whose output is none */
+    bool stopped; /* a limit was exceeded */
+    int dropped;  /* actions without output */
     grove_default *defaults;
-    grove_entry *todo; /* reached, not yet looked into */
+    grove_entry *todo; /* definitions found to be needed, to be marked */
     const grove_setting *settings;
     size_t setting_count;
 } grove_builder;
 
 enum { GROVE_BUILD_DEPTH = 1000, GROVE_BUILD_WORK = 200000 };
 
-/* What a bare name may be where an expression stands. */
+/* The possible meanings of a bare name in an expression. */
 typedef enum {
     GROVE_WANT_VALUE,  /* something defined */
     GROVE_WANT_UNIT,   /* the same, or a unit: 10 m/s */
@@ -57,10 +56,10 @@ typedef enum {
 typedef struct {
     grove_want_kind kind;
     const char *choices;
-    const char *name; /* for the node of the outermost call, or NULL */
+    const char *name; /* of the node of the outermost call, or NULL */
 } grove_want;
 
-/* What an expression yields. */
+/* The meaning of an expression. */
 typedef struct {
     grove_operand operand;
     const grove_entry *from; /* the definition that it names, or NULL */
@@ -69,46 +68,46 @@ typedef struct {
 extern const grove_want grove_want_value;
 
 grove_meaning grove_build_expression(grove_builder *builder, const grove_ast *ast, grove_want want);
-/* The value of a definition; `use` is where it is named. */
+/* The value of a definition; `use` is the place of its name. */
 grove_meaning grove_build_definition(grove_builder *builder, grove_entry *entry,
                                      const grove_ast *use);
 /* tree->expand: default.c */
 int grove_build_default(void *context, grove_tree *tree, const char *text, const grove_node *scope,
                         const grove_place *place, grove_operand *result);
 
-/* Reports at a part of an expression; the meaning is NOTHING. */
+/* Reports an error at a part of an expression; returns the meaning NOTHING. */
 grove_meaning grove_build_fail(const grove_builder *builder, const grove_ast *ast, grove_span span,
                                const char *format, ...) __attribute__((format(printf, 4, 5)));
 grove_place grove_build_place(const grove_builder *builder, const grove_ast *ast, grove_span span);
 grove_meaning grove_build_literal(const grove_literal *literal);
 grove_meaning grove_build_word(grove_builder *builder, const char *word);
-/* A cycle among definitions or templates: a -> b -> a. */
+/* Reports a cycle among definitions or templates: a -> b -> a. */
 grove_meaning grove_build_cycle(grove_builder *builder, const grove_entry *entry,
                                 const grove_ast *use);
-/* "; did you mean 'name'?" for what was written as `word`, or "" for a NULL name */
+/* "; did you mean 'name'?" for a misspelt `word`, or "" for a NULL name */
 const char *grove_build_hint(grove_builder *builder, const char *word, const char *name);
 grove_meaning grove_build_unknown(grove_builder *builder, const grove_ast *ast, const char *word);
 bool grove_word_among(const char *choices, const char *word);
 
 /* options: option.c */
 grove_meaning grove_build_option(grove_builder *builder, grove_entry *entry, const grove_ast *use);
-/* Reports settings of options that do not exist. */
+/* Reports settings of unknown options. */
 void grove_build_check_settings(grove_builder *builder);
 
 /* calls: call.c */
 grove_meaning grove_build_call(grove_builder *builder, const grove_ast *ast, grove_want want);
-/* The class of the operator with this role, up to GROVE_ROLE_HERMITIAN. */
+/* The class of the operator with this role; roles up to GROVE_ROLE_HERMITIAN. */
 const char *grove_operator_class(grove_role role);
-/* An operator: a call of its class on values, at `at` of `ast`. */
+/* An operator: calls its class on values; errors are shown at `at` of `ast`. */
 grove_meaning grove_build_operation(grove_builder *builder, const grove_ast *ast, grove_role role,
                                     const char *name, const grove_argument *arguments,
                                     size_t count);
 
 /* indices: index.c */
 grove_meaning grove_build_index(grove_builder *builder, const grove_ast *ast);
-/* After the body of an indexed definition: what its letters stand for. */
+/* After the body of an indexed definition: which axes its letters are. */
 void grove_build_settle(grove_builder *builder, grove_entry *entry, const grove_ast *body);
-/* sum[s](x): the argument that says which axes. `x` was worked out with the letters announced. */
+/* sum[s](x): the argument that names the axes. `x` was evaluated with the letters announced. */
 void grove_build_announce(grove_builder *builder, const grove_ast *call);
 int grove_build_over(grove_builder *builder, const grove_ast *call, const grove_operand *x,
                      grove_argument *over);
@@ -117,9 +116,9 @@ int grove_build_over(grove_builder *builder, const grove_ast *call, const grove_
 void grove_build_declare_option(grove_builder *builder, const grove_statement *statement);
 void grove_build_declare(grove_builder *builder, grove_scope *scope,
                          const grove_statement *statement);
-/* Is the value of this expression an action, as far as its text tells? */
+/* Whether the value of this expression is an action, judging by its text. */
 bool grove_build_is_action(grove_builder *builder, const grove_ast *ast);
-/* Marks everything that an expression may need, in branches that are not taken too. */
+/* Marks everything that an expression may need, including branches that are not taken. */
 void grove_build_reach(grove_builder *builder, const grove_ast *ast);
 
 #endif

@@ -23,9 +23,9 @@ static bool reported(const grove_builder *builder, size_t before)
     return grove_error_count(builder->error) > before;
 }
 
-/* What stands in a place of a class's arguments. */
+/* An argument's value for a class's input or option. */
 typedef struct {
-    grove_kind kind; /* 0: there is none */
+    grove_kind kind; /* 0: none */
     const char *choices;
 } slot;
 
@@ -55,7 +55,7 @@ static const char *slot_name(const grove_class *class_, int position)
     return NULL;
 }
 
-/* An argument of an option that does not exist may be any word: one message is enough. */
+/* An argument of an unknown option may be any word: one message is enough. */
 static grove_want wanted(slot found)
 {
     grove_want want = {.choices = found.choices};
@@ -83,7 +83,7 @@ static grove_want wanted(slot found)
 static grove_argument *build_arguments(grove_builder *builder, const grove_class *class_,
                                        const grove_ast *ast)
 {
-    size_t room = (size_t)ast->items.count + 1; /* sum[s](x) adds one */
+    size_t room = (size_t)ast->items.count + 1; /* sum[s](x) adds an argument */
     grove_argument *arguments = grove_arena_alloc(builder->arena, room * sizeof(*arguments));
     int n = 0, position = 0;
 
@@ -93,14 +93,14 @@ static grove_argument *build_arguments(grove_builder *builder, const grove_class
             found = find_slot(class_, item->name, item->name ? 0 : position++);
         arguments[n].name = item->name;
         arguments[n].operand = grove_build_expression(builder, item->value, wanted(found)).operand;
-        /* Does the name exist? Else the fault is the name. */
+        /* Checks that the name exists; else reports it. */
         arguments[n++].place = grove_build_place(
             builder, ast, item->name && !found.kind ? item->name_span : item->value->span);
     }
     return arguments;
 }
 
-/* An action whose output is none: its class is not even asked. */
+/* An action without output: its class is not called. */
 static bool is_dropped(const grove_class *class_, const grove_argument *arguments, size_t count)
 {
     int position = 0;
@@ -115,7 +115,7 @@ static bool is_dropped(const grove_class *class_, const grove_argument *argument
     return false;
 }
 
-/* Actions are the roots of the tree, in the order in which they come. */
+/* Actions are the roots of the tree, in order of the file. */
 static grove_meaning call(grove_builder *builder, const grove_ast *ast, const grove_class *class_,
                           const char *name, const grove_argument *arguments, size_t count)
 {
@@ -386,7 +386,7 @@ static int bind_parameters(grove_builder *builder, const grove_ast *ast,
     return failed;
 }
 
-/* The last definition of a block is its value; actions before it are worked out too. */
+/* The value of a block is its last definition; actions before it are evaluated too. */
 static grove_meaning expand_block(grove_builder *builder, const grove_ast *ast,
                                   const grove_statement *template, grove_want want)
 {
@@ -444,7 +444,7 @@ static grove_meaning expand(grove_builder *builder, const grove_ast *ast, grove_
     return meaning;
 }
 
-/* ---- what is called ---- */
+/* ---- dispatch ---- */
 
 static grove_meaning unknown_callee(grove_builder *builder, const grove_ast *ast,
                                     const grove_entry *entry)

@@ -1,4 +1,4 @@
-/* Names: what may be defined, what is an action, what an action needs. */
+/* Declarations: definable names, actions, and what actions need. */
 #include "lang/build.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static bool is_class(grove_builder *builder, const char *name)
     return false;
 }
 
-/* The entry that has the name already, unless it is one that could not be read. */
+/* The existing entry of that name, unless its statement is invalid. */
 static bool may_declare(grove_builder *builder, const grove_scope *scope,
                         const grove_statement *statement)
 {
@@ -145,7 +145,8 @@ void grove_build_declare_option(grove_builder *builder, const grove_statement *s
 
 /* ---- actions ---- */
 
-/* Whether a call of the template makes one. No while it is being found out: it calls itself. */
+/* Whether a call of the template makes an action. No while this is being determined, since it calls
+ * itself. */
 static bool makes_action(grove_builder *builder, grove_entry *entry)
 {
     const grove_statement *template = entry->statement;
@@ -183,7 +184,7 @@ bool grove_build_is_action(grove_builder *builder, const grove_ast *ast)
     return class_ && class_->kind == GROVE_CLASS_ACTION;
 }
 
-/* ---- what is needed ---- */
+/* ---- needs ---- */
 
 static void mark(grove_builder *builder, const char *name)
 {

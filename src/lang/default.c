@@ -1,4 +1,4 @@
-/* Defaults of options: texts of the tree language in which a class's inputs can be named. */
+/* Defaults of options: texts of the tree language that may name the class's inputs. */
 #include "lang/build.h"
 
 #include "lang/reader.h"

@@ -31,7 +31,7 @@ static const grove_literal *fault(grove_fold *fold, const char *format, const ch
 {
     const char *mark = strchr(format, '@');
 
-    /* The first @ becomes a, the second b. */
+    /* Replaces the first @ by a, the second by b. */
     fold->fault = "";
     for (const char *with = a; mark; with = b) {
         fold->fault = grove_arena_format(fold->arena, "%s%.*s%s", fold->fault, (int)(mark - format),
@@ -59,7 +59,7 @@ static const grove_literal *number(grove_fold *fold, double complex value, grove
     return grove_arena_copy(fold->arena, &literal, sizeof(literal));
 }
 
-/* CMPLX, which clang with glibc lacks. */
+/* CMPLX: clang with glibc lacks it. */
 static double complex make_complex(double re, double im)
 {
     union {
@@ -136,7 +136,7 @@ static const grove_literal *power(grove_fold *fold, const grove_literal *a, cons
     }
     if (real && a->number < 0 && 2 * b->number == rint(2 * b->number) &&
         b->number != rint(b->number)) {
-        double sign = fmod(b->number + 1.5, 2) == 0 ? 1 : -1; /* i^(2b) exactly */
+        double sign = fmod(b->number + 1.5, 2) == 0 ? 1 : -1; /* i^(2b), exactly */
         return number(fold, make_complex(0, sign * pow(-a->number, b->number)), unit, false);
     }
     if (real && (a->number >= 0 || b->number == rint(b->number)))

@@ -1,19 +1,19 @@
-/* Folding: arithmetic on constants, with units. */
+/* Constant folding: arithmetic on constants with units. */
 #ifndef GROVE_LANG_FOLD_H
 #define GROVE_LANG_FOLD_H
 
 #include "graph/literal.h"
 
-/* Where the result goes and what is wrong, without place. Both from the arena. */
+/* The result, or the error without its place. Both from the arena. */
 typedef struct {
     grove_arena *arena;
     const char *fault; /* NULL: none */
 } grove_fold;
 
-/* a op b; op is one of + - * / ^ and . (a range). NULL with a fault. */
+/* a op b; op is one of + - * / ^ and . (a range). NULL with the error. */
 const grove_literal *grove_fold_binary(grove_fold *fold, char op, const grove_literal *a,
                                        const grove_literal *b);
-/* The fault "cannot add b to a" and so on, for operands that a message names a and b. */
+/* The error "cannot add b to a" and so on; a and b are described by the message. */
 void grove_fold_refuse(grove_fold *fold, char op, const char *a, const char *b);
 const grove_literal *grove_fold_negate(grove_fold *fold, const grove_literal *a);
 const grove_literal *grove_fold_conjugate(grove_fold *fold, const grove_literal *a);

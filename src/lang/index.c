@@ -1,4 +1,4 @@
-/* Indices: p and q say from which side a station value is seen, other letters name source axes. */
+/* Indices: p and q are the stations of a baseline, other letters are source axes. */
 #include "lang/build.h"
 
 #include "base/text.h"
@@ -168,7 +168,7 @@ static bool fail_roles(grove_builder *builder, const grove_ast *ast, const grove
     return true;
 }
 
-/* A definition's own letters name its axes by position; without them they are in order. */
+/* Letters of a definition refer to its axes by position; without letters the axes are in order. */
 static bool bind_letters(grove_builder *builder, const grove_ast *ast, const grove_meaning *meaning,
                          const indices *given)
 {
@@ -260,7 +260,7 @@ void grove_build_settle(grove_builder *builder, grove_entry *entry, const grove_
 
     if (!entry->statement->items.first || entry->value.kind == GROVE_OPERAND_NOTHING)
         return;
-    /* Letters that the body uses first, then the axes left over, in order. */
+    /* Letters that the body uses first, then the remaining axes, in order. */
     for (int pass = 0; pass < 2; pass++) {
         n = 0;
         for (const grove_ast_item *item = entry->statement->items.first; item; item = item->next) {
@@ -320,8 +320,7 @@ static const char *list_axes(grove_builder *builder, const grove_axis *const *ax
     return text;
 }
 
-/* The axis that a letter of a sum stands for: the one that it was attached to inside, else the only
- * one there is. */
+/* The axis of a letter of a sum: that bound inside, else the only source axis. */
 static const grove_axis *summed_axis(grove_builder *builder, const grove_ast *call,
                                      const grove_ast *index, const grove_operand *x)
 {

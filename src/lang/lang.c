@@ -11,12 +11,12 @@
 
 enum { MOST_BYTES = 8 << 20, MOST_FILES = 1000, MOST_INCLUDES = 50 };
 
-/* The statements of a tree file and of all that it includes, in order. */
+/* The statements of a tree file and of its included files, in order. */
 typedef struct {
     grove_arena *arena;
     grove_error *error;
     const char *const *folders;
-    const char *files[MOST_FILES]; /* read already */
+    const char *files[MOST_FILES]; /* files read already */
     int file_count, depth;
     const grove_statement **statements;
     size_t count, capacity;
@@ -134,8 +134,7 @@ static size_t position(grove_node *const *list, size_t count, const grove_node *
     return at;
 }
 
-/* The action that a name in a run statement means; NULL when its output is none, or after an
- * error. */
+/* The action named in a run statement; NULL when it has no output, or after an error. */
 static grove_node *named_action(grove_builder *builder, const grove_statement *run,
                                 const grove_ast_item *item)
 {
@@ -162,7 +161,7 @@ static grove_node *named_action(grove_builder *builder, const grove_statement *r
     return node;
 }
 
-/* Puts the actions in the order of the run statement. */
+/* Sorts the actions in the order of the run statement. */
 static void order_actions(grove_builder *builder, const grove_statement *run)
 {
     grove_tree *tree = builder->tree;
@@ -252,7 +251,7 @@ static void build_statement(grove_builder *builder, const grove_statement *state
     }
 }
 
-/* What no action reaches is built too, for its faults, where it stands in the file itself. */
+/* Definitions that no action needs are built too, to find errors in the main file. */
 static void build_rest(grove_builder *builder)
 {
     for (grove_entry *entry = builder->globals->first; entry; entry = entry->next)
@@ -374,7 +373,7 @@ static char *find_and_read(const char *path, const char *const *folders, grove_a
 
     *found = grove_source_find(arena, path, NULL, folders, &searched);
     if (!*found && grove_path_exists(path)) {
-        *found = path; /* a folder, say: reading tells what is wrong */
+        *found = path; /* a folder, for example: reading reports the error */
     } else if (!*found) {
         char *hint = grove_path_hint(path);
         grove_fail(error, GROVE_MISSING, "%s: there is no such file%s%s%s", path, hint,

@@ -6,18 +6,18 @@
 
 #include "graph/graph.h"
 
-/* Reads a tree file and everything it includes, and builds its graph. All faults of all files are
- * in `error`; NULL is returned when there was an error. Files are searched for in the current
- * folder, in GROVE_TREE_PATH and in `tree_folders` (NULL-terminated, may be NULL). */
+/* Reads a tree file and all included files, and builds its graph. All errors of all files are in
+ * `error`; NULL when there was one. Files are searched for in the current folder, in
+ * GROVE_TREE_PATH and in `tree_folders` (NULL-terminated, may be NULL). */
 grove_tree *grove_lang_load(const char *path, grove_classes *classes, const grove_setting *settings,
                             size_t setting_count, const char *const *tree_folders,
                             const char *const *data_folders, grove_error *error);
-/* The same from text; `name` stands for the file in messages. */
+/* The same from text; `name` is the file name in messages. */
 grove_tree *grove_lang_parse(const char *text, const char *name, grove_classes *classes,
                              const grove_setting *settings, size_t setting_count,
                              const char *const *tree_folders, const char *const *data_folders,
                              grove_error *error);
-/* The options that a file declares: "name = default   text" lines, for `grove run FILE --help`.
+/* The options that a file declares, as lines "name = default   text", for `grove run FILE --help`.
  * Caller frees. */
 char *grove_lang_options(const char *path, const char *const *tree_folders, grove_error *error);
 

@@ -1,4 +1,4 @@
-/* Options of a tree and their settings. */
+/* Options of a tree, and settings for them. */
 #include "lang/build.h"
 
 #include "lang/reader.h"
@@ -41,7 +41,7 @@ static const grove_literal *read_constant(grove_builder *builder, const char *te
     const grove_ast *ast = grove_reader_expression(builder->arena, source, quiet);
     grove_meaning meaning = {0};
 
-    /* Only literals and arithmetic: a setting names nothing of the tree. */
+    /* Only literals and arithmetic: a setting cannot use names of the tree. */
     if (ast && ast->kind != GROVE_AST_CALL) {
         builder->error = builder->tree->error = quiet;
         builder->scope = grove_scope_new(builder->arena, NULL, 1);
@@ -71,7 +71,7 @@ static bool agrees(const grove_literal *initial, const grove_literal *value)
         return value->kind == GROVE_LITERAL_BOOL;
     case GROVE_LITERAL_NUMBER:
         return value->kind == GROVE_LITERAL_NUMBER && same_unit(initial, value);
-    case GROVE_LITERAL_RANGE: /* hour angles are times or angles */
+    case GROVE_LITERAL_RANGE: /* angles in hours: times or angles */
         return value->kind == GROVE_LITERAL_RANGE &&
                (same_unit(initial, value) || (initial->hours && value->unit.rad == 1) ||
                 (initial->unit.rad == 1 && value->hours));
@@ -109,7 +109,7 @@ static bool is_none(const char *text)
     return !strcmp(text, "none");
 }
 
-/* A text keeps what was written, a number is read as in a tree. */
+/* A text option takes the text as written; a number is parsed as in a tree. */
 static const grove_literal *apply(grove_builder *builder, const char *name, const char *text,
                                   const grove_literal *initial)
 {
@@ -121,7 +121,7 @@ static const grove_literal *apply(grove_builder *builder, const char *name, cons
     if (value && value->kind == GROVE_LITERAL_TEXT) {
         value = text_literal(builder, value->text, !quoted);
     } else if (!value) {
-        /* What is no constant is a text: a path, a date. */
+        /* Anything that is not a constant is a text: a path, a date. */
         value = text_literal(builder, text, initial->word);
     }
     if (agrees(initial, value))

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- where statements end ---- */
+/* ---- ends of statements ---- */
 
 static bool is_operator(int kind)
 {
@@ -34,7 +34,7 @@ static size_t skip_lines(const grove_reader *reader, size_t at)
     return at;
 }
 
-/* These four are names everywhere but at the beginning of a statement. */
+/* These four are keywords at the beginning of a statement only. */
 static int keyword(const grove_reader *reader, size_t at)
 {
     static const struct {
@@ -118,8 +118,8 @@ static int track_brackets(grove_reader *reader, size_t at, int kind)
     return 0;
 }
 
-/* A line that begins where the broken statement began, or left of it, is the next statement,
- * whatever was left open. */
+/* A line with the indent of the invalid statement, or less, begins the next statement, even if
+ * brackets are open. */
 static bool starts_over(const grove_reader *reader, size_t at)
 {
     const grove_source *source = reader->maker.source;
@@ -132,7 +132,7 @@ static bool starts_over(const grove_reader *reader, size_t at)
                grove_source_indent(source, reader->tokens[reader->statement].span.begin);
 }
 
-/* ---- tokens to the parser ---- */
+/* ---- passing tokens to the parser ---- */
 
 static void start_statement(grove_reader *reader, size_t at)
 {
@@ -209,7 +209,7 @@ int grove_parser_lex(GROVE_PARSER_STYPE *value, grove_span *span, grove_reader *
     return kind;
 }
 
-/* ---- what is wrong ---- */
+/* ---- syntax errors ---- */
 
 static bool has(const int *expected, int count, int kind)
 {
@@ -305,7 +305,7 @@ void grove_reader_unexpected(grove_reader *reader, const int *expected, int coun
     break_statement(reader);
 }
 
-/* What it would have defined is declared nevertheless, so that its users are not blamed. */
+/* The name that it would have defined is declared anyway, so that its uses are not reported. */
 grove_statement *grove_reader_recover(grove_reader *reader)
 {
     size_t at = reader->broken ? reader->broken - 1 : reader->count;
@@ -325,7 +325,7 @@ grove_statement *grove_reader_recover(grove_reader *reader)
     return statement;
 }
 
-/* ---- entry ---- */
+/* ---- entry points ---- */
 
 static void parse(grove_reader *reader, grove_arena *arena, const grove_source *source,
                   grove_error *error, int start)

@@ -1,10 +1,10 @@
-/* Readers: a text's tokens, where its statements end, and what is wrong with its syntax. */
+/* Readers: split a text into tokens and statements, and report syntax errors. */
 #ifndef GROVE_LANG_READER_H
 #define GROVE_LANG_READER_H
 
 #include "lang/ast.h"
 
-/* Brackets nest no deeper. */
+/* Maximum depth of nested brackets. */
 enum { GROVE_READER_DEPTH = 200 };
 
 typedef struct {
@@ -19,11 +19,11 @@ typedef struct grove_reader {
     /* Tokens as they stand in the text. */
     grove_token *tokens;
     size_t count, capacity;
-    grove_span span; /* of the scanner's match */
-    /* Handing them to the parser. */
-    int start;      /* the token that says what to parse, 0 once it was handed over */
-    size_t next;    /* token to look at */
-    size_t current; /* token that the parser was given last */
+    grove_span span; /* of the scanner's current match */
+    /* State of passing tokens to the parser. */
+    int start;      /* the token that says what to parse, 0 after it was passed */
+    size_t next;    /* next token */
+    size_t current; /* last token passed to the parser */
     int last;       /* its kind */
     struct {
         int open;
@@ -31,17 +31,17 @@ typedef struct grove_reader {
     } brackets[GROVE_READER_DEPTH];
     int depth;
     size_t statement;    /* its first token */
-    int statement_depth; /* brackets that were open before it */
-    size_t resumed;      /* token after which reading went on, plus 1 */
+    int statement_depth; /* brackets opened before it */
+    size_t resumed;      /* token at which parsing resumed, plus 1 */
     bool break_first;    /* the statement ends before the next token */
-    bool recovering;     /* up to the end of the statement */
-    size_t broken;       /* first token of the broken statement, plus 1 */
-    /* What comes out. */
+    bool recovering;     /* ignore tokens up to the end of the statement */
+    size_t broken;       /* first token of the invalid statement, plus 1 */
+    /* Results. */
     grove_statements statements;
     grove_ast *expression;
 } grove_reader;
 
-/* Parses a whole file. Everything that can be read is in the result, also after errors. */
+/* Parses a whole file. All valid statements are in the result, also after errors. */
 grove_statements grove_reader_file(grove_arena *arena, const grove_source *source,
                                    grove_error *error);
 /* Parses one expression; NULL after an error. */
@@ -54,14 +54,14 @@ void grove_reader_add(grove_reader *reader, int kind, grove_span span, const cha
 void grove_reader_add_number(grove_reader *reader, const char *text, grove_span span);
 void grove_reader_add_text(grove_reader *reader, const char *text, size_t length, grove_span span);
 void grove_reader_refuse(grove_reader *reader, const char *text, size_t length, grove_span span);
-/* The unit that `word` may have been meant as, or NULL. */
+/* The unit that `word` may be a misspelling of, or NULL. */
 const char *grove_reader_unit_like(const char *word);
 /* Fills reader->tokens; in the scanner. */
 void grove_reader_scan(grove_reader *reader);
 
-/* For the parser: a syntax error at the current token. `expected`: kinds of tokens. */
+/* For the parser: reports a syntax error at the current token. `expected`: kinds of tokens. */
 void grove_reader_unexpected(grove_reader *reader, const int *expected, int count);
-/* The broken statement is over: what it would have defined is known to be broken. */
+/* After an invalid statement: declares the name that it would have defined as invalid. */
 grove_statement *grove_reader_recover(grove_reader *reader);
 
 #endif

@@ -1,4 +1,4 @@
-/* Scopes: what names mean. */
+/* Scopes: the meanings of names. */
 #ifndef GROVE_LANG_SCOPE_H
 #define GROVE_LANG_SCOPE_H
 
@@ -8,7 +8,7 @@
 typedef enum {
     GROVE_ENTRY_DEFINITION,
     GROVE_ENTRY_TEMPLATE,
-    GROVE_ENTRY_PARAMETER, /* of a template: has its value */
+    GROVE_ENTRY_PARAMETER, /* of a template, bound to a value */
     GROVE_ENTRY_OPTION
 } grove_entry_kind;
 
@@ -18,41 +18,41 @@ typedef struct grove_entry {
     grove_entry_kind kind;
     grove_entry_state state;
     const char *name;
-    const char *node_name; /* of its node, NULL: its own name */
+    const char *node_name; /* of its node, NULL: the entry's own name */
     const grove_statement *statement;
-    struct grove_scope *scope; /* in which its text is read */
+    struct grove_scope *scope; /* in which its text is evaluated */
     grove_operand value;
-    const struct grove_entry *from; /* PARAMETER: the definition given for it, or NULL */
-    bool unresolved;                /* PARAMETER: given as a name that means nothing else */
+    const struct grove_entry *from; /* PARAMETER: the definition passed for it, or NULL */
+    bool unresolved;                /* PARAMETER: passed as a name without another meaning */
     grove_place place;
-    /* Which axis each source index of the definition stands for; NULL: its value has none. */
+    /* The axis of each source index of the definition; NULL: its value lacks one. */
     const grove_axis *letters[GROVE_MAX_AXES];
-    bool reached; /* an action may need it */
+    bool reached; /* an action may depend on it */
     enum { GROVE_ACTION_UNKNOWN, GROVE_ACTION_NO, GROVE_ACTION_YES } action; /* TEMPLATE */
-    struct grove_entry *caller; /* while busy: who asked for it */
-    struct grove_entry *todo;   /* next in the list of what is to be looked into */
+    struct grove_entry *caller; /* during evaluation: the entry that needs it */
+    struct grove_entry *todo;   /* next in the list of entries to be marked */
     struct grove_entry *chain, *next;
 } grove_entry;
 
 typedef struct grove_scope {
     struct grove_scope *outer;
-    const char *prefix;     /* of the names of nodes, or NULL */
-    const grove_node *node; /* defaults of options: whose inputs can be named */
+    const char *prefix;     /* of names of nodes, or NULL */
+    const grove_node *node; /* for defaults of options: the node whose inputs can be named */
     size_t bucket_count;
     grove_entry **buckets;
     grove_entry *first, *last; /* in order of declaration */
 } grove_scope;
 
 grove_scope *grove_scope_new(grove_arena *arena, grove_scope *outer, size_t buckets);
-/* In this scope only, or in the outer ones too. NULL when there is none. */
+/* Looks up in this scope only, or also in the outer ones. NULL when there is none. */
 grove_entry *grove_scope_own(const grove_scope *scope, const char *name);
 grove_entry *grove_scope_find(const grove_scope *scope, const char *name);
 grove_entry *grove_scope_add(grove_arena *arena, grove_scope *scope, grove_entry_kind kind,
                              const char *name, const grove_statement *statement);
-/* The name visible here that is nearest to `word`, or NULL. */
+/* The visible name nearest to `word`, or NULL. */
 const char *grove_scope_nearest(grove_arena *arena, const grove_scope *scope, const char *word);
 
-/* "E[s,p]": a definition as its statement names it. */
+/* "E[s,p]": a definition as its statement writes it. */
 const char *grove_statement_show(grove_arena *arena, const grove_statement *statement);
 
 #endif

@@ -1,4 +1,4 @@
-/* Sources: the texts that are parsed, and places in them. */
+/* Source texts, and places in them. */
 #ifndef GROVE_LANG_SOURCE_H
 #define GROVE_LANG_SOURCE_H
 
@@ -11,9 +11,9 @@
 typedef struct {
     const char *path, *text;
     size_t length;
-    size_t *lines; /* where each line begins */
+    size_t *lines; /* offsets of the lines */
     size_t line_count;
-    bool main; /* not included */
+    bool main; /* not included by another */
 } grove_source;
 
 /* The bytes [begin, end) of a source. */
@@ -23,14 +23,14 @@ typedef struct {
 
 /* `text` is copied; the path is what messages show. */
 grove_source *grove_source_new(grove_arena *arena, const char *path, const char *text);
-/* The place of a span; what it underlines ends with the span's first line. */
+/* The place of a span; underlining ends at the end of its first line. */
 grove_place grove_source_place(const grove_source *source, grove_span span);
-/* Columns of blanks that the line of `at` begins with. */
+/* Number of blanks at the beginning of the line of `at`. */
 size_t grove_source_indent(const grove_source *source, size_t at);
 
-/* The path of a tree file called `name`: as it is when absolute; else beside the file `from` (NULL:
+/* The path of the tree file `name`: `name` itself when absolute; else beside the file `from` (NULL:
  * in the current folder), in GROVE_TREE_PATH, in `folders` (NULL-terminated, may be NULL). From the
- * arena; NULL when it is nowhere, with the folders that were searched in *searched. */
+ * arena. NULL when it is not found, with the searched folders in *searched. */
 const char *grove_source_find(grove_arena *arena, const char *name, const char *from,
                               const char *const *folders, const char **searched);
 

@@ -1,4 +1,4 @@
-/* From what the scanner finds to tokens. */
+/* Makes tokens of the scanner's matches. */
 #include "lang/reader.h"
 
 #include "lang/parse.h"
@@ -29,7 +29,7 @@ void grove_reader_add(grove_reader *reader, int kind, grove_span span, const cha
     grove_unit unit;
     double factor;
 
-    /* A number may stand apart from its unit. */
+    /* A unit may be separated from its number. */
     if (kind == NAME && last && last->kind == NUMBER && last->text &&
         grove_unit_named(text, (int)strlen(text), &unit, &factor)) {
         grove_token number = *last;
@@ -106,7 +106,7 @@ void grove_reader_add_text(grove_reader *reader, const char *text, size_t length
     grove_reader_add(reader, TEXT, span, plain, NULL);
 }
 
-/* One message a line is enough. */
+/* One message per line is enough. */
 void grove_reader_refuse(grove_reader *reader, const char *text, size_t length, grove_span span)
 {
     bool first = true;

@@ -26,7 +26,7 @@ static void learn_member(grove_facts *facts, const grove_node *node)
         own->key = grove_hash_join(own->key, leaf->content);
 }
 
-/* A mean, a minimum or a maximum of nothing: all is flagged. */
+/* A mean, minimum or maximum over only flagged samples is flagged. */
 static bool has_no_sample(const grove_node *node)
 {
     if (node->kind != GROVE_NODE_CLASS || !(node->class_->kind == GROVE_CLASS_REDUCTION) ||

@@ -1,4 +1,4 @@
-/* What is known of each node: keys of content, flags, precision. */
+/* Facts about each node: keys of content, flags, precision. */
 #ifndef GROVE_PLAN_FACTS_H
 #define GROVE_PLAN_FACTS_H
 
@@ -6,19 +6,19 @@
 #include "value/value.h"
 
 typedef struct {
-    /* The node's key, joined with the content of the leaves that it depends on. */
+    /* The node's key, combined with the content of the leaves that it depends on. */
     grove_hash key;
     bool known, flagged; /* its value may have flags */
-    bool double_;        /* its numbers */
-    grove_hash content;  /* leaves: of what they read now, {0} while that is as it was opened */
+    bool double_;        /* its numbers are double */
+    grove_hash content;  /* of leaves: hash of what they read now, {0} while it is as when opened */
 } grove_facts;
 
-/* One per node of the tree, by id; free with free(). */
+/* One per node of the tree, indexed by id; free with free(). */
 grove_facts *grove_facts_new(const grove_tree *tree, bool double_precision);
-/* After the content of leaves has changed. */
+/* Updates the keys after the content of leaves has changed. */
 void grove_facts_update(grove_facts *facts, const grove_tree *tree);
 
-int grove_form_elements(const grove_form *form); /* numbers of a cell */
+int grove_form_elements(const grove_form *form); /* numbers per cell */
 size_t grove_form_bytes(const grove_form *form, bool double_);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a run of a schedule will take: tiles, memory, operations. */
+/* The forecast of a run: tiles, memory, operations. */
 #include "plan/schedule.h"
 
 #include "base/memory.h"
@@ -16,7 +16,7 @@ static double cells_of(const grove_node *node)
     return cells;
 }
 
-/* Sources in its sections, where a class sums in such. */
+/* Sources per section, if a class sums in sections. */
 static void add_section(grove_plan *plan, const grove_program *p, const grove_step *step)
 {
     const grove_loop *loop = &p->loops[step->body];
@@ -31,7 +31,7 @@ static void add_pass(grove_plan *plan, const grove_pass *pass, bool *seen)
     const grove_program *p = pass->program;
 
     plan->tiles += pass->tiles;
-    if (pass->peak > plan->peak_bytes) /* where memory counts is where tiles matter */
+    if (pass->peak > plan->peak_bytes) /* tiles matter where memory is counted */
         plan->peak_bytes = pass->peak;
     for (int i = 0; i < pass->root_count; i++)
         if (pass->roots[i].kind == GROVE_ROOT_ACTION)
@@ -44,7 +44,7 @@ static void add_pass(grove_plan *plan, const grove_pass *pass, bool *seen)
         seen[step->node->id] = true;
         plan->operations += cells_of(step->node);
     }
-    /* those of the pass that writes, which comes last */
+    /* tiles of the writing pass, which is the last */
     const int64_t *tile = p->tile;
     plan->tile_times = p->block.axis[GROVE_CUT_TIME] ? tile[GROVE_CUT_TIME] : 1;
     plan->tile_channels = p->block.axis[GROVE_CUT_FREQ] ? tile[GROVE_CUT_FREQ] : 1;
@@ -62,7 +62,7 @@ void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan)
     plan->process_bytes = grove_memory_resident() + plan->peak_bytes;
     for (size_t i = 0; i < tree->node_count; i++)
         if (tree->nodes[i]->used &&
-            !grove_node_accumulates(tree->nodes[i])) /* in its pass's peak */
+            !grove_node_accumulates(tree->nodes[i])) /* included in its pass's peak */
             plan->process_bytes += tree->nodes[i]->memory;
     free(seen);
 }

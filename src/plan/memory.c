@@ -1,4 +1,4 @@
-/* The memory that a pass takes: its first tiles are walked through with sizes for values. */
+/* Peak memory of a pass, by walking its first tiles with sizes in place of values. */
 #include "plan/schedule.h"
 #include "plan/walk.h"
 
@@ -6,13 +6,13 @@
 
 #include <stdlib.h>
 
-/* A value, or what is taken beside values. */
+/* A value, or memory used beside values. */
 typedef struct {
     uint64_t bytes;
     int users;
 } block;
 
-/* A device's pool without memory. */
+/* A device's pool, in sizes only. */
 typedef struct {
     uint64_t *free_blocks;
     size_t free_count, free_capacity;
@@ -75,7 +75,7 @@ static void unref(grove_walk *walk, void *value)
 
 /* ---- steps ---- */
 
-/* Whether its body goes over sections of a sum, which do not depend on the tile. */
+/* Whether it is computed in sections of a sum, which do not depend on the tile. */
 static bool is_section(const grove_step *step)
 {
     return step->kind >= GROVE_STEP_KERNEL && step->kind <= GROVE_STEP_EVAL;
@@ -94,7 +94,7 @@ static uint64_t sums_bytes(const grove_walk *walk, const grove_step *step, unsig
 
     if (grove_node_accumulates(step->node))
         return step->node->memory;
-    if (is_section(step)) /* in double */
+    if (is_section(step)) /* sums are in double */
         return bytes_of(walk, step) * (step->double_ ? 1 : 2);
     grove_step_ranges(&walk->spot, step, space);
     for (int d = 0, n = step->axes; d < in->axis_count && n < GROVE_MAX_AXES; d++) {
@@ -110,7 +110,7 @@ static uint64_t sums_bytes(const grove_walk *walk, const grove_step *step, unsig
                                       step->flagged, step->body > 0);
 }
 
-/* What an accumulator is given is dense over the tile: else it is copied. */
+/* An accumulator needs its input dense over the tile; otherwise it is copied. */
 static void copy_inputs(grove_walk *walk, const grove_step *step)
 {
     const grove_program *p = walk->program;
@@ -141,7 +141,7 @@ static void copy_inputs(grove_walk *walk, const grove_step *step)
             drop_block(walk->context, copies[k]);
 }
 
-/* The first chunks are as large as any. */
+/* Later chunks are no larger than the first ones. */
 static int make_body(grove_walk *walk, int s)
 {
     const grove_step *step = &walk->program->steps[s];
@@ -167,8 +167,8 @@ static int make_body(grove_walk *walk, int s)
     return code;
 }
 
-/* An action's inputs stay until they are written; what is not dense over the action's axes is
- * copied. */
+/* An action's inputs are held until they are written. An input that is not dense over the action's
+ * axes is copied. */
 static void hold_inputs(grove_walk *walk, const grove_step *step)
 {
     const grove_program *p = walk->program;
@@ -197,7 +197,7 @@ static void hold_inputs(grove_walk *walk, const grove_step *step)
     }
 }
 
-/* A cast that changes nothing hands on the value it is given. */
+/* A cast that changes nothing passes its input on. */
 static bool is_shared(const grove_walk *walk, const grove_step *step)
 {
     const grove_step *in =
@@ -260,7 +260,7 @@ static bool is_within(const grove_program *p, int loop, int outer)
     return loop == outer;
 }
 
-/* Chunks of about `bytes` in all steps of a loop; inner loops first. */
+/* Sets chunks of about `bytes` in all steps of a loop; inner loops first. */
 static void choose_chunks(grove_program *p, grove_spot *spot, uint64_t bytes)
 {
     for (int l = 1; l < p->loop_count; l++)
@@ -280,7 +280,7 @@ static void choose_chunks(grove_program *p, grove_spot *spot, uint64_t bytes)
 
 /* ---- the pass ---- */
 
-/* What lasts for the whole pass: sums so far, stored values, earlier results. */
+/* Values that live as long as the pass: partial sums, stored values, earlier results. */
 static uint64_t lasting_bytes(const grove_walk *walk, uint64_t sum)
 {
     const sizes *z = walk->context;
@@ -300,7 +300,7 @@ static uint64_t lasting_bytes(const grove_walk *walk, uint64_t sum)
     return sum;
 }
 
-/* As many tiles as are under way at once, and two. */
+/* Walks the tiles under way at once, and two more. */
 static void walk_tiles(grove_walk *walk)
 {
     const grove_program *p = walk->program;

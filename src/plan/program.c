@@ -95,7 +95,8 @@ static uint64_t whole_bytes(const grove_program *p, const grove_node *node)
     return bytes < 9e18 ? (uint64_t)bytes : UINT64_MAX;
 }
 
-/* What does not follow the tile is made whole, once, rather than chunk by chunk for every tile. */
+/* A value that does not depend on the tile is made whole once, rather than in chunks for every
+ * tile. */
 static void hoist(const grove_program *p, const grove_node *node, grove_span *span)
 {
     for (int d = 0; d < node->axis_count; d++)
@@ -185,8 +186,8 @@ static int add_inputs(grove_program *p, grove_step *step)
     return 0;
 }
 
-/* A reduction or accumulator over a source axis goes through its inputs in chunks; a class that
- * sums over one, in sections. */
+/* A reduction or accumulator over a source axis takes its inputs in chunks; a class that sums over
+ * sources does so in sections. */
 static const grove_axis *chunk_axis(const grove_program *p, const grove_node *node)
 {
     if (node->class_->kind == GROVE_CLASS_VALUE) {
@@ -220,7 +221,7 @@ static int append(grove_program *p, const grove_step *step)
     return p->step_count++;
 }
 
-/* Its loop goes again if all that would run in it was taken out. */
+/* Removes its loop if no step is left in it. */
 static int append_reduction(grove_program *p, grove_step *step)
 {
     bool any = false;
@@ -242,7 +243,7 @@ static int add_step(grove_program *p, grove_node *node, const grove_span *wanted
 
     memcpy(step.axis, node->axes, sizeof(step.axis));
     memcpy(step.span, wanted, sizeof(step.span));
-    /* along the slowest axis a part of a member's data is in one piece */
+    /* a part along the slowest axis is contiguous in a member's data */
     bool parted = p->parted && step.kind == GROVE_STEP_DATA;
     if (step.kind == GROVE_STEP_DATA || step.kind == GROVE_STEP_GIVEN)
         for (int d = 0; d < step.axes; d++)
@@ -326,7 +327,7 @@ int grove_program_add_collector(grove_program *p, int root, grove_node *node)
 
 /* ---- lifetimes ---- */
 
-/* The step of loop `loop` during which step `user` runs. */
+/* The step of loop `loop` that is under way when step `user` runs. */
 static int lift(const grove_program *p, int user, int loop)
 {
     while (user >= 0 && p->steps[user].loop != loop)
@@ -352,7 +353,7 @@ void grove_program_finish(grove_program *p)
         }
     for (int s = 0; s < p->step_count; s++) {
         if (last[s] == INT_MAX)
-            continue; /* a chunk: the reduction lets it go */
+            continue; /* a chunk: released by the reduction */
         grove_step *at = &p->steps[last[s]];
         at->release = grove_realloc(at->release, ((size_t)at->release_count + 1) * sizeof(int));
         at->release[at->release_count++] = s;
@@ -360,7 +361,7 @@ void grove_program_finish(grove_program *p)
     free(last);
 }
 
-/* ---- what is kept ---- */
+/* ---- kept values ---- */
 
 static bool useful(const grove_program *p, int s)
 {
@@ -372,7 +373,7 @@ static bool useful(const grove_program *p, int s)
     return false;
 }
 
-/* Whether the tiles that share the cuts `own` follow each other. */
+/* Whether the tiles that share the cuts `own` are consecutive. */
 static bool in_a_row(unsigned own, unsigned divided)
 {
     return !(divided & ~own) || !(own & ~((divided & ~own & -(divided & ~own)) - 1));
@@ -414,7 +415,7 @@ static uint64_t kept_bytes(const grove_program *p, const grove_spot *spot, int *
 
 void grove_program_settle(grove_program *p, const int64_t tile[GROVE_CUTS], uint64_t budget)
 {
-    grove_spot spot = {.tile = p->block}; /* what is kept stands in no loop */
+    grove_spot spot = {.tile = p->block}; /* kept values are outside loops */
     int largest = -1;
 
     p->divided = 0;

@@ -7,11 +7,11 @@
 
 static const int cut_kinds[GROVE_CUTS] = {GROVE_AXIS_TIME, GROVE_AXIS_FREQ, GROVE_AXIS_BASELINE};
 
-enum { SECTIONS = GROVE_CUTS + 1 }; /* what is done last to save memory */
+enum { SECTIONS = GROVE_CUTS + 1 }; /* measures against lack of memory, in order */
 
 typedef struct {
     grove_schedule *schedule;
-    int *stage; /* by node, -1: not seen */
+    int *stage; /* by node, -1: not visited */
     unsigned cuttable;
 } stager;
 
@@ -100,7 +100,7 @@ static void axes_of(const grove_root *root, const grove_axis *axis[GROVE_CUTS])
     }
 }
 
-/* Takes the root into the pass's block if its axes are those of the pass. */
+/* Extends the pass's block by the root's axes, if they are compatible. */
 static bool join(grove_pass *pass, grove_block *block, grove_root *root)
 {
     const grove_axis *axis[GROVE_CUTS];
@@ -232,7 +232,7 @@ static int make_schedule(const grove_plan_limits *limits, grove_node *const *nod
     return make_passes(s, cuttable, range, ranges);
 }
 
-/* ---- which axes are cut ---- */
+/* ---- cut axes ---- */
 
 static unsigned forced(const grove_plan_limits *limits)
 {
@@ -255,7 +255,7 @@ static bool choose_tiles(grove_schedule *s, uint64_t *needed)
     return fits;
 }
 
-/* In one tile: small runs, and where the whole is asked for. */
+/* One tile: for small runs, and when a whole value is requested. */
 static bool is_well_whole(const grove_schedule *s)
 {
     uint64_t largest = 0;
@@ -266,8 +266,8 @@ static bool is_well_whole(const grove_schedule *s)
     return s->stores || largest <= (uint64_t)8 << 20;
 }
 
-/* Does cutting along time make more than one pass go through many tiles? Then what fits the memory
- * whole is better computed once. */
+/* Whether cutting along time makes more than one pass walk through many tiles. Then computing at
+ * once what fits the memory is faster. */
 static bool repeats(const grove_schedule *s)
 {
     int many = 0;
@@ -277,8 +277,8 @@ static bool repeats(const grove_schedule *s)
     return s->reduces_time && many > 1;
 }
 
-/* The schedule with axes cut up to `level`, of which 0 is one tile and the last takes sums over
- * sources in sections, too; whether it fits, and what it needs if not. */
+/* The schedule with axes cut up to `level`: 0 is one tile; the last also sums over sources in
+ * sections. Returns whether it fits, and the bytes needed. */
 static int try_level(const grove_plan_limits *limits, grove_node *const *nodes, size_t count,
                      const grove_range *range, int ranges, unsigned level,
                      grove_schedule **schedule, bool *fits, uint64_t *needed)

@@ -1,9 +1,7 @@
-/* Schedules: passes over tiles, so that each node has what it needs.
- *
- * A reduction over an axis that tiles cut, and any accumulator, is known only after all tiles. It
- * is made by a pass of its own, before the pass of what reads it: a node's stage is the number of
- * such passes below it. All actions of one stage share a pass where their axes allow it, in the
- * order of the file. */
+/* Schedules: the sequence of passes over tiles. * A reduction over an axis that tiles cut, and any
+ * accumulator, is known only after all tiles. It gets a pass of its own, before the pass of its
+ * users: a node's stage is the number of such passes below it. Actions of one stage share a pass
+ * where their axes allow it, in the order of the file. */
 #ifndef GROVE_PLAN_SCHEDULE_H
 #define GROVE_PLAN_SCHEDULE_H
 
@@ -12,20 +10,20 @@
 #include "device/budget.h"
 #include "plan/program.h"
 
-/* What a plan has to keep to. */
+/* The limits that a plan must observe. */
 typedef struct {
     const grove_tree *tree;
     const grove_facts *facts;
-    grove_error *error;          /* for faults of Grove's own */
+    grove_error *error;          /* for internal errors */
     uint64_t budget;             /* bytes for the values of a pass */
-    int64_t tile[GROVE_CUTS];    /* cells of a tile, where they are given; 0: chosen */
-    int flights;                 /* tiles under way, from computing to writing */
-    bool devices;                /* values lie on devices */
+    int64_t tile[GROVE_CUTS];    /* cells of a tile, if given; 0: chosen */
+    int flights;                 /* tiles between computing and the end of writing */
+    bool devices;                /* values are on devices */
     bool serial;                 /* no reading ahead, no writing behind */
-    bool parted;                 /* of members' data a tile takes its own part only */
-    bool cache_off;              /* nothing is kept but constants and data */
-    grove_block_rule block_rule; /* how the allocator rounds */
-    /* Bytes that a reduction takes beside its input at most: see grove_accumulator_bytes. */
+    bool parted;                 /* a tile copies only its own part of members' data */
+    bool cache_off;              /* keep only constants and data */
+    grove_block_rule block_rule; /* the allocator's rounding rule */
+    /* Maximum of bytes that a reduction uses beside its input: see grove_accumulator_bytes. */
     uint64_t (*reduction_bytes)(const grove_node *node, const grove_range *space, int axes,
                                 const grove_block *block, unsigned divided, bool counted,
                                 bool chunks);
@@ -33,15 +31,15 @@ typedef struct {
 
 typedef enum {
     GROVE_ROOT_ACTION,
-    GROVE_ROOT_COLLECT, /* a reduction or accumulator: the result is for later passes */
-    GROVE_ROOT_STORE    /* the value of a node is wanted */
+    GROVE_ROOT_COLLECT, /* a reduction or accumulator: its result is used by later passes */
+    GROVE_ROOT_STORE    /* the value of a node is requested */
 } grove_root_kind;
 
 typedef struct {
     grove_root_kind kind;
     grove_node *node;
     int stage;
-    unsigned follows; /* bits of the cuts that it has axes for */
+    unsigned follows; /* bits of the cuts along its axes */
     int step;         /* of the program */
 } grove_root;
 
@@ -50,7 +48,7 @@ typedef struct {
     grove_root *roots;
     int root_count;
     int64_t tiles;
-    uint64_t peak;    /* bytes of values at most */
+    uint64_t peak;    /* maximum of bytes of values */
     uint64_t largest; /* bytes of the largest value of a tile */
 } grove_pass;
 
@@ -63,26 +61,26 @@ typedef struct {
     int root_count;
     size_t root_capacity;
     uint64_t result_bytes;
-    bool sections;     /* classes that sum over sources do so in parts */
-    bool reduces_time; /* something reduces time: in one tile that needs no pass of its own */
+    bool sections;     /* classes that sum over sources do so in sections */
+    bool reduces_time; /* something reduces time: one tile avoids a separate pass */
     bool stores;
 } grove_schedule;
 
-/* For actions, or for the value of one node over some ranges; with tiles as the memory allows.
- * GROVE_NO_MEMORY, without a message: the smallest tile takes `needed` bytes, more than there are.
- */
+/* The schedule for actions, or for the value of one node over some ranges, with tiles as memory
+ * allows. GROVE_NO_MEMORY, without a message: the smallest tile needs `needed` bytes, more than
+ * available. */
 int grove_schedule_new(const grove_plan_limits *limits, grove_node *const *nodes, size_t count,
                        const grove_range *range, int ranges, grove_schedule **schedule,
                        uint64_t *needed);
 void grove_schedule_free(grove_schedule *schedule);
 
-/* forecast.c: what a run of it will take. */
+/* forecast.c: the expected cost of a run. */
 void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan);
 
-/* tiling.c: chooses tiles, sections and chunks of a pass whose program is finished; false when even
- * the smallest, or those that are asked for, do not fit; `peak` then says what they need. */
+/* tiling.c: chooses tiles, sections and chunks of a pass with a finished program; false when even
+ * the smallest, or the requested ones, do not fit; `peak` is then what they need. */
 bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass);
-/* memory.c: bytes of values at most with these tiles, all included. */
+/* memory.c: peak bytes of values with these tiles, everything included. */
 uint64_t grove_pass_footprint(const grove_schedule *schedule, const grove_pass *pass,
                               const int64_t tile[GROVE_CUTS], uint64_t chunk_bytes,
                               uint64_t *largest);

@@ -5,7 +5,7 @@ static int64_t min(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* From axis `from` on everything starts again. */
+/* Restarts all axes from `from` on. */
 static void start(const grove_program *p, grove_tile *tile, int from)
 {
     for (int k = from; k < GROVE_CUTS; k++) {
@@ -53,7 +53,7 @@ grove_block grove_tile_block(const grove_program *p, const grove_tile *tile)
 bool grove_tile_halve(grove_program *p, grove_tile *tile, bool gathers, uint64_t budget)
 {
     for (int k = 0; k < GROVE_CUTS; k++) {
-        bool begins = true; /* no tile with these cells was done */
+        bool begins = true; /* no tile of this size is complete */
         bool divides = p->divided >> k & 1 || (p->cuttable >> k & 1 && !gathers);
         for (int j = k + 1; j < GROVE_CUTS; j++)
             begins = begins && (!(p->divided >> j & 1) || tile->first[j] == 0);

@@ -1,23 +1,23 @@
-/* The tiles of a program, one after the other: time slowest, then freq, then baseline. From a tile
- * on they may be smaller than was chosen. */
+/* The sequence of tiles of a program: time slowest, then freq, then baseline. Tiles can become
+ * smaller during a run. */
 #ifndef GROVE_PLAN_TILE_H
 #define GROVE_PLAN_TILE_H
 
 #include "plan/program.h"
 
-/* A tile: its first cells, counted from the begin of the program's block, and how many. */
+/* A tile: its first cells, counted from the begin of the program's block, and its size. */
 typedef struct {
     int64_t first[GROVE_CUTS], count[GROVE_CUTS];
 } grove_tile;
 
 grove_tile grove_tile_begin(const grove_program *program);
-/* To the next tile; false after the last. */
+/* Advances to the next tile; false after the last. */
 bool grove_tile_advance(const grove_program *program, grove_tile *tile);
-/* The same as a part of the program's space. */
+/* The tile as a block of the program's space. */
 grove_block grove_tile_block(const grove_program *program, const grove_tile *tile);
-/* Half as many cells along one axis, here and from now on: false when that cannot be, since there
- * is one cell or the order of tiles would change, or `gathers`: results so far are those of tiles
- * cut along the same axes. What was kept of larger tiles is then of no use. */
+/* Halves this and later tiles along one axis. False when that is impossible: there is one cell, the
+ * order of tiles would change, or `gathers` is set, since accumulated results belong to tiles cut
+ * along the same axes. Values kept from larger tiles are then useless. */
 bool grove_tile_halve(grove_program *program, grove_tile *tile, bool gathers, uint64_t budget);
 
 #endif

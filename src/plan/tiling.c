@@ -1,4 +1,4 @@
-/* The choice of tiles: as many times at once as fit the memory, then channels, then baselines. */
+/* Chooses tiles: as many times as fit the memory, then channels, then baselines. */
 #include "plan/schedule.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static bool fits(chooser *c, const int64_t tile[GROVE_CUTS])
     return c->pass->peak <= c->budget;
 }
 
-/* Whether the pass may be cut there at all. */
+/* Whether the pass may be cut along the axis. */
 static bool can_cut(const chooser *c, int cut)
 {
     const grove_program *p = c->pass->program;
@@ -25,8 +25,8 @@ static bool can_cut(const chooser *c, int cut)
     return p->block.axis[cut] && p->cuttable >> cut & 1;
 }
 
-/* The most cells along an axis that fit, and, along time, that make no larger values than wanted. 0
- * if not even one does. */
+/* The largest number of cells along an axis that fits and, along time, keeps values within what is
+ * wanted. 0 if not even one cell fits. */
 static int64_t most(chooser *c, int64_t tile[GROVE_CUTS], int cut)
 {
     int64_t low = 0, high = c->pass->program->block.count[cut];
@@ -43,7 +43,7 @@ static int64_t most(chooser *c, int64_t tile[GROVE_CUTS], int cut)
     return low;
 }
 
-/* Tiles of about one size. */
+/* Makes tiles of nearly equal size. */
 static int64_t even(int64_t size, int64_t tile)
 {
     int64_t count = (size + tile - 1) / tile;
@@ -93,8 +93,8 @@ static bool force(chooser *c, int64_t tile[GROVE_CUTS])
     return any;
 }
 
-/* The largest power of two with which the smallest tile fits: it depends on nothing but the tree
- * and the memory. */
+/* The largest power of two with which the smallest tile fits: it depends on the tree and the memory
+ * only. */
 static void choose_section(chooser *c)
 {
     grove_program *p = c->pass->program;
@@ -130,10 +130,10 @@ bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
     memcpy(tile, pass->program->block.count, sizeof(tile));
     bool forced = force(&c, tile);
     found = fits(&c, tile);
-    /* some tiles, so that reading and writing overlap with computing and the values of one stay in
-       the processor's last cache, but not such small ones that managing them costs a percent */
+    /* Several tiles, so that reading and writing overlap with computing and the values of one tile
+     * stay in the last-level cache; but not so small that managing them costs a percent. */
     c.wanted = pass->largest / 8;
-    uint64_t unit = schedule->limits.devices ? 8 * MIB : MIB; /* launches want more at once */
+    uint64_t unit = schedule->limits.devices ? 8 * MIB : MIB; /* launches need more cells */
     c.wanted = c.wanted < 4 * unit ? 4 * unit : c.wanted > 8 * unit ? 8 * unit : c.wanted;
     while (!forced && pass->program->cuttable) {
         memcpy(tile, pass->program->block.count, sizeof(tile));
@@ -143,7 +143,7 @@ bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
         c.chunk /= 16;
     }
     count_tiles(pass, tile);
-    /* chunks and what is kept are those of the tiles chosen */
+    /* chunks and kept values of the chosen tiles */
     fits(&c, tile);
     return found;
 }

@@ -45,7 +45,7 @@ void grove_walk_free(grove_walk *w)
     free(w);
 }
 
-/* ---- what a tile needs ---- */
+/* ---- needed steps ---- */
 
 static grove_hash key_of(const grove_walk *w, const grove_step *step)
 {
@@ -76,7 +76,7 @@ static void *find_value(grove_walk *w, int s)
     return step->keep != GROVE_KEEP_NOT && w->work->find ? w->work->find(w, s) : NULL;
 }
 
-/* What is found is not needed, unless it is to be checked. */
+/* A value that is found need not be made, unless it is to be checked. */
 static bool is_found(grove_walk *w, int s)
 {
     grove_walk_slot *slot = &w->slots[s];
@@ -101,7 +101,7 @@ static void mark(grove_walk *w)
 
     for (int s = 0; s < p->step_count; s++)
         w->slots[s].needed = p->steps[s].kind == GROVE_STEP_ROOT;
-    /* users come after their inputs, and the owner of a loop after what is in it */
+    /* users come after their inputs, and the owner of a loop after the steps in it */
     for (int s = p->step_count - 1; s >= 0; s--) {
         const grove_step *step = &p->steps[s];
         if (step->loop)
@@ -258,7 +258,7 @@ void grove_walk_hold(grove_walk *w, void *value)
     flight->values[flight->count++] = value;
 }
 
-/* ---- letting go ---- */
+/* ---- releasing ---- */
 
 void grove_walk_drop_flight(grove_walk *w, int k)
 {

@@ -141,12 +141,6 @@ int cuGetErrorString(int code, const char **text)
     return found == texts.end() ? invalid_value : success;
 }
 
-int cuDriverGetVersion(int *version)
-{
-    *version = 13000;
-    return success;
-}
-
 int cuDeviceGetCount(int *count)
 {
     *count = control.devices;

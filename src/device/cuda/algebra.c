@@ -1,9 +1,10 @@
-/* Products, transforms and Cholesky factors by NVIDIA's libraries. */
+/* Matrix products, Fourier transforms and Cholesky factors by NVIDIA's libraries. */
 #include "device/cuda/cuda.h"
 
 #include <string.h>
 
-/* A library's call stands between these: in the context, alone, what it writes to recorded. */
+/* Brackets around a library call: they enter the context, take the lock, and record writes to the
+ * block. */
 static int begin(cuda_device *cuda, grove_error *error)
 {
     int code = cuda_enter(cuda, error);
@@ -50,7 +51,7 @@ static int all_ready(grove_device *device, const void *a, const void *b, const v
     return code;
 }
 
-/* Handles are made when first needed; 0, or a library's status. */
+/* Handles are created when first needed; 0, or a library's status. */
 static int make_handle(cuda_device *cuda, int which)
 {
     cuda_libraries *l = &cuda->libraries;
@@ -68,8 +69,8 @@ static int make_handle(cuda_device *cuda, int which)
     return status;
 }
 
-/* GROVE_MISSING where a library is not there, or does not start, as one that is newer than the
- * driver. */
+/* GROVE_MISSING when a library is missing, or does not start because it is newer than the driver.
+ */
 static int need(cuda_device *cuda, int which, grove_error *error)
 {
     int code = cuda_enter(cuda, error);
@@ -100,7 +101,7 @@ static void describe(grove_device *device, char *text, size_t size)
     pthread_mutex_unlock(&cuda->launching);
 }
 
-/* Stored by columns, our matrices are their transposes: c' = b'^H a'. */
+/* The libraries store by columns: there our matrices are transposed, and c' = b'^H a'. */
 static int blas_product(cuda_device *cuda, const grove_product *p, bool double_)
 {
     const cuda_libraries *l = &cuda->libraries;
@@ -156,7 +157,7 @@ static int fft(cuda_device *cuda, const grove_transform *t, bool double_)
         status = (double_ ? l->fft_double : l->fft_single)(plan, t->at, t->at, t->sign);
     if (timed)
         cuda_timing_end(cuda, cuda->compute, &span, CUDA_KERNELS);
-    /* Destroying a plan frees its workspace, which waits for what uses it. */
+    /* Destroying a plan frees its workspace, and waits for its users. */
     int destroyed = l->fft_destroy(plan);
     return status ? status : destroyed;
 }
@@ -177,7 +178,7 @@ static int transform(grove_device *device, const grove_transform *t, bool double
     return end(cuda, fft(cuda, t, double_), "cuFFT", written, error);
 }
 
-/* Their upper triangle, by columns, is our lower one. */
+/* The upper triangle by columns is our lower one by rows. */
 static int solver_run(cuda_device *cuda, const grove_cholesky *c, double *work, int length)
 {
     const cuda_libraries *l = &cuda->libraries;
@@ -187,7 +188,7 @@ static int solver_run(cuda_device *cuda, const grove_cholesky *c, double *work, 
     int status =
         l->solver_factor(l->solver, CUSOLVER_UPPER, n, c->matrix, n, work, length, c->info);
 
-    /* Its own status must not hide that of the factor, and lies behind the workspace. */
+    /* The solver's status must not overwrite that of the factor: it is behind the workspace. */
     if (!status && c->count > 0)
         status = l->solver_solve(l->solver, CUSOLVER_UPPER, n, (int)c->count, c->matrix, n,
                                  c->right, n, (int *)(void *)(work + length));

@@ -1,4 +1,4 @@
-/* Copies in both directions, through pinned memory and on streams of their own. */
+/* Copies between host and device, through pinned memory and on streams of their own. */
 #include "device/cuda/cuda.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ void cuda_copier_close(cuda_device *cuda, cuda_copier *copier)
     }
 }
 
-/* Before an upload: kernels that were launched on the block come first. */
+/* Before an upload: waits for kernels launched on the block. */
 static int before_upload(cuda_device *cuda, void *to, size_t bytes, grove_error *error)
 {
     int code = 0;
@@ -99,14 +99,14 @@ static int upload_staged(cuda_device *cuda, char *to, const char *from, size_t b
     return code;
 }
 
-/* Whether the bytes on the host can be copied as they lie: many, and in memory that is pinned. */
+/* Whether the host's bytes can be copied directly: they are many and in pinned memory. */
 static bool is_direct(cuda_device *cuda, const void *host, size_t bytes, size_t many)
 {
     return bytes >= many && cuda->device.host &&
            grove_device_pinned(cuda->device.host, &cuda->device, host, bytes);
 }
 
-/* ... which change when the caller is told that they are there. */
+/* ... which changes when the caller is told that the copy is complete. */
 static int upload_direct(cuda_device *cuda, void *to, const void *from, size_t bytes,
                          grove_error *error)
 {
@@ -152,7 +152,7 @@ int cuda_upload(grove_device *device, void *to, const void *from, size_t bytes, 
                    : upload_staged(cuda, to, from, bytes, error);
     if (!code)
         code = after_upload(cuda, to, bytes, error);
-    else /* nothing of it may be on its way when the block is used for something else */
+    else /* no copy may be under way when the block is reused */
         cuda->driver.stream_synchronize(cuda->up.stream);
     pthread_mutex_unlock(&cuda->up.lock);
     cuda_leave(cuda);
@@ -183,7 +183,7 @@ int cuda_ready(grove_device *device, void *at, grove_error *error)
     return code;
 }
 
-/* Before a download: what wrote the block comes first. */
+/* Before a download: waits for what wrote the block. */
 static int before_download(cuda_device *cuda, const void *from, size_t bytes, grove_error *error)
 {
     int code = 0;
@@ -202,7 +202,7 @@ static int before_download(cuda_device *cuda, const void *from, size_t bytes, gr
     return code;
 }
 
-/* Keeps all staging buffers but one on their way while that one is emptied. */
+/* Empties one staging buffer while copies into all others are under way. */
 static int download_staged(cuda_device *cuda, char *to, const char *from, size_t bytes,
                            grove_error *error)
 {
@@ -244,7 +244,7 @@ static int download_staged(cuda_device *cuda, char *to, const char *from, size_t
     return code;
 }
 
-/* Straight into memory that is pinned. */
+/* Directly into pinned memory. */
 static int download_direct(cuda_device *cuda, void *to, const void *from, size_t bytes,
                            grove_error *error)
 {

@@ -1,5 +1,5 @@
-/* The CUDA device: what its files share. Three streams: kernels, copies to the device, copies back;
- * events order them where they touch the same block. */
+/* The CUDA device: declarations that its files share. It has three streams: kernels, uploads,
+ * downloads. Events order them where they use the same block. */
 #ifndef GROVE_DEVICE_CUDA_CUDA_H
 #define GROVE_DEVICE_CUDA_CUDA_H
 
@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-/* Two events around work on a stream, and where its time is added. */
+/* Two events around work on a stream, and the counters to which its time is added. */
 typedef struct {
     cuda_event began, ended;
     int kind;
@@ -17,7 +17,7 @@ typedef struct {
 } cuda_span;
 
 enum { CUDA_KERNELS, CUDA_UP, CUDA_DOWN }; /* kinds of work */
-enum { CUDA_THREADS = 8 };                 /* that attribute times */
+enum { CUDA_THREADS = 8 };                 /* of the thread attributed at the time */
 
 typedef struct {
     pthread_t thread;
@@ -25,28 +25,28 @@ typedef struct {
 } cuda_attribution;
 
 typedef struct {
-    pthread_mutex_t lock;    /* taken last of all */
-    cuda_span *spans, *free; /* not read yet; events to be used again */
+    pthread_mutex_t lock;    /* the innermost lock */
+    cuda_span *spans, *free; /* spans not read yet; events to be reused */
     size_t count, capacity, free_count, free_capacity;
-    size_t collect_at; /* so many spans, to read those that are over */
+    size_t collect_at; /* with so many spans, those that are complete are read */
     cuda_attribution attributions[CUDA_THREADS];
     int attribution_count;
 } cuda_timing;
 
 /* A block of the pool. `event` was recorded after the last write to it by a kernel, after its last
- * upload, or when it was released (after everything queued until then). */
+ * upload, or when it was released (after everything queued before). */
 typedef struct {
     cuda_address at;
     size_t bytes;
-    bool busy;      /* handed out */
-    bool recorded;  /* the event was */
-    bool arriving;  /* the event is in the stream `up`, and kernels do not wait for it yet */
-    bool fresh;     /* nothing was launched on it since it was allocated */
-    uint64_t epoch; /* when it was released */
+    bool busy;      /* in use */
+    bool recorded;  /* the event was recorded */
+    bool arriving;  /* the event is in the stream `up`, and kernels have not waited for it yet */
+    bool fresh;     /* nothing was launched on it since its allocation */
+    uint64_t epoch; /* the epoch of its release */
     cuda_event event;
 } cuda_block;
 
-/* A pinned staging buffer through which copies go. */
+/* A pinned staging buffer for copies. */
 typedef struct {
     void *at;
     cuda_event event;
@@ -55,7 +55,7 @@ typedef struct {
 
 enum { CUDA_STAGING_COUNT = 4 };
 #define CUDA_STAGING_BYTES ((size_t)4 << 20)
-/* From so many bytes on copies need no staging where the host's memory is pinned. */
+/* Copies of so many bytes or more need no staging if the host's memory is pinned. */
 #define CUDA_DIRECT_DOWN ((size_t)1 << 20)
 #define CUDA_DIRECT_UP   (CUDA_STAGING_COUNT * CUDA_STAGING_BYTES)
 
@@ -67,8 +67,8 @@ typedef struct {
 
 typedef struct {
     const grove_kernel *kernel;
-    cuda_function function[2]; /* single, double; NULL: not looked for yet */
-    bool missing[2];           /* looked for in vain */
+    cuda_function function[2]; /* the module of each precision; NULL: not looked for yet */
+    bool missing[2];           /* looked for and not found */
 } cuda_loaded;
 
 typedef struct {
@@ -78,7 +78,7 @@ typedef struct {
 
 /* An index array of the host (axes' `left`, `right`) on the device. */
 typedef struct {
-    int32_t *copy; /* what was uploaded */
+    int32_t *copy; /* the content that was uploaded */
     int64_t count;
     void *at;
     uint64_t last_used;
@@ -94,11 +94,11 @@ typedef struct {
     cuda_stream compute;
     cuda_copier up, down;
 
-    pthread_mutex_t launching; /* of kernels and gathers; taken before the others */
-    pthread_mutex_t lock;      /* of the pool and of the counters; taken last */
+    pthread_mutex_t launching; /* for kernels and gathers; the outermost lock */
+    pthread_mutex_t lock;      /* for the pool and the counters; innermost */
     cuda_block *blocks;        /* by address */
     size_t block_count, block_capacity;
-    int arriving; /* blocks that are; read without the lock */
+    int arriving; /* number of blocks in use; read without the lock */
 
     cuda_loaded *loaded;
     size_t loaded_count, loaded_capacity;
@@ -117,7 +117,7 @@ static inline cuda_device *cuda_of(grove_device *device)
     return (cuda_device *)(void *)device;
 }
 
-/* Makes the device's context current in this thread, and what was current again. */
+/* Makes the device's context current in this thread, and restores the previous one. */
 int cuda_enter(cuda_device *cuda, grove_error *error);
 void cuda_leave(cuda_device *cuda);
 /* 0, or a message "cuda:0: DOING: reason" and GROVE_NO_MEMORY or GROVE_DEVICE. */
@@ -129,7 +129,7 @@ extern const grove_block_rule cuda_block_rule;
 int cuda_allocate(grove_device *device, size_t bytes, bool staging, void **at, grove_error *error);
 void cuda_release(grove_device *device, void *at, size_t bytes);
 void cuda_trim(grove_device *device);
-/* Records the block's event in a stream; with the lock held, in the context. */
+/* Records the block's event in a stream. Requires the lock and the context. */
 int cuda_record(cuda_device *cuda, cuda_block *block, cuda_stream stream, grove_error *error);
 
 /* Copies (copy.c). */
@@ -149,12 +149,12 @@ int cuda_prepare(grove_device *device, const grove_kernel *kernel, bool double_p
                  grove_error *error);
 void cuda_drop_gathers(cuda_device *cuda);
 void cuda_unload(cuda_device *cuda);
-/* The kernel's function, loading what is needed (kernels.c); the caller is in the context. */
+/* The kernel's function; loads its module if needed. Requires the context. */
 int cuda_kernel_find(cuda_device *cuda, const grove_kernel *kernel, bool double_precision,
                      cuda_function *function, grove_error *error);
 
-/* Times (timing.c). Around work on a stream, in the context: false, and nothing is to be ended,
- * when times are not measured. */
+/* Times (timing.c): begin and end of work on a stream, in the context. False when times are not
+ * measured; end is then not called. */
 bool cuda_timing_begin(cuda_device *cuda, cuda_stream stream, cuda_span *span);
 void cuda_timing_end(cuda_device *cuda, cuda_stream stream, cuda_span *span, int kind);
 void cuda_timing_attribute(grove_device *device, grove_busy *to);

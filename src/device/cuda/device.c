@@ -46,7 +46,7 @@ static int cuda_wait(grove_device *device, grove_error *error)
     return code;
 }
 
-/* Frees what there is, also of a device that was not opened whole. */
+/* Frees all parts of a device, also of one that was only partly opened. */
 static void cuda_free(grove_device *device)
 {
     cuda_device *cuda = cuda_of(device);

@@ -31,7 +31,7 @@ int cuda_driver_open(cuda_driver *driver, grove_error *error)
     const char *path = given && *given ? given : "libcuda.so.1";
     int count = 0, result;
 
-    /* Opened again for each device, which counts, and never closed. */
+    /* Opened again for each device, which only raises its count, and never closed. */
     driver->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!driver->library)
         return grove_fail(error, GROVE_MISSING, "cuda: there is no NVIDIA driver: %s", dlerror());

@@ -1,5 +1,5 @@
-/* What is used of the CUDA driver API, declared here because its binary interface is stable: no
- * header and no library of CUDA is needed to build the module. */
+/* The part of the CUDA driver API that is used. Its binary interface is stable, so it is declared
+ * here: the module builds without CUDA's headers and libraries. */
 #ifndef GROVE_DEVICE_CUDA_DRIVER_H
 #define GROVE_DEVICE_CUDA_DRIVER_H
 
@@ -15,23 +15,20 @@ typedef struct CUfunc_st *cuda_function;
 
 enum {
     CUDA_OUT_OF_MEMORY = 2,
-    CUDA_NO_DEVICE = 100,
     CUDA_NOT_FOUND = 500,
     CUDA_NOT_READY = 600,
     CUDA_COMPUTE_MAJOR = 75, /* device attributes */
     CUDA_COMPUTE_MINOR = 76,
-    CUDA_PROCESSORS = 16,
     CUDA_NON_BLOCKING = 1, /* streams */
     CUDA_NO_TIMING = 2,    /* events */
     CUDA_PORTABLE = 1      /* pinned memory, allocated or registered */
 };
 
-/* name here, symbol in the library, arguments; all return a CUresult, 0 for success. */
+/* field name, symbol in the library, arguments; all return a CUresult, 0 for success. */
 /* clang-format off */
 #define CUDA_DRIVER_FUNCTIONS(f) \
     f(init, "cuInit", (unsigned flags)) \
     f(error_string, "cuGetErrorString", (int code, const char **text)) \
-    f(driver_version, "cuDriverGetVersion", (int *version)) \
     f(device_count, "cuDeviceGetCount", (int *count)) \
     f(device_get, "cuDeviceGet", (int *device, int number)) \
     f(device_name, "cuDeviceGetName", (char *name, int length, int device)) \
@@ -81,10 +78,10 @@ typedef struct {
 #undef CUDA_DRIVER_FIELD
 } cuda_driver;
 
-/* Opens the driver: libcuda.so.1, or the file that the environment variable GROVE_CUDA_DRIVER
- * names. GROVE_MISSING with the reason when there is none, or when it sees no device. */
+/* Opens the driver: libcuda.so.1, or the file named by the environment variable GROVE_CUDA_DRIVER.
+ * GROVE_MISSING with the reason when there is no driver or no device. */
 int cuda_driver_open(cuda_driver *driver, grove_error *error);
-/* Text of a CUresult; static or in the driver. */
+/* Text of a CUresult; static or owned by the driver. */
 const char *cuda_driver_text(const cuda_driver *driver, int result);
 
 #endif

@@ -1,5 +1,4 @@
-/* Kernels are data: fatbins beside the plugins, loaded when a kernel of theirs is first launched.
- */
+/* Kernels are loaded from fatbins beside the plugins, when first launched. */
 #define _GNU_SOURCE 1
 #include "device/cuda/cuda.h"
 
@@ -26,9 +25,9 @@ static char *stem(const char *path)
     return grove_format("%.*s", dot ? (int)(dot - name) : (int)strlen(name), name);
 }
 
-/* The fatbin that should hold the kernel: in the folder that GROVE_CUDA_KERNELS names, beside the
- * plugin (in a build tree libtool has that one folder deeper), or, for kernels of the library
- * itself, beside the node classes of the build tree or of the installation. The caller frees. */
+/* The path of the fatbin of a kernel. It is in the folder named by GROVE_CUDA_KERNELS; else beside
+ * the plugin (one folder up from libtool's .libs in a build tree); for kernels of the library
+ * itself, beside the node classes. The caller frees. */
 static char *find_file(const grove_kernel *kernel)
 {
     const char *given = getenv("GROVE_CUDA_KERNELS");
@@ -59,7 +58,7 @@ static char *find_file(const grove_kernel *kernel)
     return found;
 }
 
-/* Of a module that was just loaded. */
+/* The stamp of a module just loaded. */
 static int read_stamp(cuda_device *cuda, cuda_module module, grove_stamp *stamp, grove_error *error)
 {
     const cuda_driver *driver = &cuda->driver;
@@ -77,7 +76,7 @@ static int read_stamp(cuda_device *cuda, cuda_module module, grove_stamp *stamp,
     return cuda_check(cuda, result, "reading the stamp of a kernel's file", error);
 }
 
-/* GROVE_ABI where the file was compiled with headers of another Grove. */
+/* GROVE_ABI when the file was compiled with the headers of another Grove. */
 static int check_stamp(cuda_device *cuda, cuda_module module, const char *path, grove_error *error)
 {
     const grove_stamp own = GROVE_STAMP;
@@ -99,7 +98,7 @@ static int check_stamp(cuda_device *cuda, cuda_module module, const char *path, 
         own.abi_minor, own.args_bytes);
 }
 
-/* Takes over `path`. */
+/* Takes ownership of `path`. */
 static int load_file(cuda_device *cuda, const grove_kernel *kernel, char *path, cuda_module *module,
                      grove_error *error)
 {
@@ -163,7 +162,7 @@ int cuda_kernel_find(cuda_device *cuda, const grove_kernel *kernel, bool double_
         entry = &cuda->loaded[cuda->loaded_count++];
         *entry = (cuda_loaded){.kernel = kernel};
     }
-    if (entry->missing[double_precision]) /* which was said */
+    if (entry->missing[double_precision]) /* reported before */
         return GROVE_MISSING;
     if (!entry->function[double_precision]) {
         double began = grove_now();

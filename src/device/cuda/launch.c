@@ -1,4 +1,4 @@
-/* Launches: index arrays of the host get a copy on the device; everything else is already there. */
+/* Launches. Index arrays of the host are copied to the device; everything else is there already. */
 #include "device/cuda/cuda.h"
 
 #include "base/memory.h"
@@ -8,7 +8,7 @@
 
 enum { THREADS = 128, MAX_BLOCKS = 1 << 22 };
 
-/* The same numbers may lie elsewhere now, and others at the same address: contents are compared. */
+/* Contents are compared, since an address may have been reused for other numbers. */
 static cuda_gather *find_gather(cuda_device *cuda, const int32_t *index, int64_t count)
 {
     for (int k = 0; k < cuda->gather_count; k++)
@@ -18,7 +18,7 @@ static cuda_gather *find_gather(cuda_device *cuda, const int32_t *index, int64_t
     return NULL;
 }
 
-/* The entry used longest ago makes place. */
+/* Replaces the least recently used entry. */
 static cuda_gather *free_gather(cuda_device *cuda)
 {
     cuda_gather *oldest = &cuda->gathers[0];
@@ -81,7 +81,7 @@ static int send_gathers(cuda_device *cuda, grove_args *args, grove_error *error)
     return code;
 }
 
-/* Copies back wait for what was launched last on a block. */
+/* Downloads of a block wait for its last launch. */
 static int record_write(cuda_device *cuda, const void *at, grove_error *error)
 {
     cuda_block *block = at ? cuda_find(cuda, at) : NULL;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Newest first. Never closed: they are not made for it. */
+/* Names, newest first. The libraries are never closed: they do not support it. */
 static const struct {
     const char *title, *files[4];
 } known[CUDA_LIBRARIES] = {

@@ -1,5 +1,5 @@
-/* NVIDIA's libraries, as far as they are used: opened when first asked for, if they are there.
- * Their binary interface is declared here, so that none is needed to build. */
+/* NVIDIA's libraries, opened when first used. The functions needed are declared here, so that no
+ * header of theirs is needed to build. */
 #ifndef GROVE_DEVICE_CUDA_LIBRARIES_H
 #define GROVE_DEVICE_CUDA_LIBRARIES_H
 
@@ -25,7 +25,7 @@ enum {
     CUSOLVER_UPPER = 1
 };
 
-/* library, name here, symbol, arguments; all return a status, 0 for success. */
+/* library, field name, symbol, arguments; all return a status, 0 for success. */
 #define CUDA_LIBRARY_FUNCTIONS(f)                                                                  \
     f(CUDA_BLAS, blas_create, "cublasCreate_v2", (cuda_blas *)) f(                                 \
         CUDA_BLAS, blas_destroy, "cublasDestroy_v2",                                               \
@@ -60,19 +60,19 @@ typedef struct {
 #define CUDA_LIBRARY_FIELD(library, name, symbol, arguments) int(*name) arguments;
     CUDA_LIBRARY_FUNCTIONS(CUDA_LIBRARY_FIELD)
 #undef CUDA_LIBRARY_FIELD
-    cuda_blas blas; /* handles, made when first used */
+    cuda_blas blas; /* handles, created when first used */
     cuda_solver solver;
 } cuda_libraries;
 
-/* Whether a library is there, with all functions that are used. The environment variable
- * GROVE_CUDA_LIBRARIES names one file for all of them, or is "none"; where GROVE_CUDA_DRIVER names
- * another driver and this names nothing there is none. */
+/* Whether a library is present with all functions that are used. The environment variable
+ * GROVE_CUDA_LIBRARIES names one file for all of them, or is "none". If GROVE_CUDA_DRIVER is set
+ * and GROVE_CUDA_LIBRARIES is not, there are none. */
 bool cuda_libraries_have(cuda_libraries *libraries, int which);
 /* "cuBLAS", ... */
 const char *cuda_libraries_name(int which);
-/* GROVE_MISSING, with a message that says which library is not there, and what to do. */
+/* GROVE_MISSING, with a message that names the missing library and the remedy. */
 int cuda_libraries_fail(int which, const char *device, grove_error *error);
-/* "cuBLAS, cuFFT" or "none": which are there. */
+/* "cuBLAS, cuFFT" or "none": those present. */
 void cuda_libraries_describe(cuda_libraries *libraries, char *text, size_t size);
 
 #endif

@@ -1,16 +1,16 @@
-/* Device memory: blocks are kept for reuse. What is released may be handed out again at once, since
- * whoever uses it next waits, on the device, for what was queued before. */
+/* The pool of device memory: blocks are kept for reuse. A released block may be reused at once: its
+ * next user waits, on the device, for what was queued before. */
 #include "device/cuda/cuda.h"
 
 #include "base/memory.h"
 
 #include <string.h>
 
-#define LARGE ((size_t)1 << 20) /* below, sizes are powers of two */
+#define LARGE ((size_t)1 << 20) /* requests below it are rounded to powers of two */
 
 const grove_block_rule cuda_block_rule = {.smallest = 512, .large = LARGE, .page = 1 << 16};
 
-/* Index of the first block after `at`. */
+/* Index of the first block after address `at`. */
 static size_t find_after(const cuda_device *cuda, cuda_address at)
 {
     size_t low = 0, high = cuda->block_count;
@@ -55,7 +55,7 @@ int cuda_record(cuda_device *cuda, cuda_block *block, cuda_stream stream, grove_
     return 0;
 }
 
-/* Gives the block's memory back to the driver. */
+/* Returns the block's memory to the driver. */
 static void drop(cuda_device *cuda, size_t k)
 {
     cuda_block *block = &cuda->blocks[k];
@@ -87,8 +87,8 @@ static bool drop_smallest(cuda_device *cuda)
     return true;
 }
 
-/* The free block that fits best, of equal ones that released first. `staging`: kernels of this
- * epoch and of the one before must not use it. */
+/* The best-fitting free block; among equal ones that released first. `staging`: kernels of this
+ * epoch and the previous one must not use it. */
 static cuda_block *reuse(cuda_device *cuda, size_t bytes, bool staging)
 {
     const grove_device *device = &cuda->device;
@@ -110,7 +110,7 @@ static cuda_block *reuse(cuda_device *cuda, size_t bytes, bool staging)
     return best;
 }
 
-/* A new block from the driver; 0, CUDA_OUT_OF_MEMORY or what the driver says. */
+/* A new block from the driver; 0, CUDA_OUT_OF_MEMORY or the driver's error. */
 static int new_block(cuda_device *cuda, size_t bytes, cuda_block **block)
 {
     cuda_address at = 0;
@@ -171,7 +171,7 @@ void cuda_release(grove_device *device, void *at, size_t bytes)
     pthread_mutex_lock(&cuda->lock);
     cuda_block *block = cuda_find(cuda, at);
     if (block && block->busy) {
-        /* Kernels may still read it, and an upload may still be on its way. */
+        /* Kernels may still be reading it, and an upload may be under way. */
         bool lost =
             block->arriving && cuda->driver.stream_wait(cuda->compute, block->event, 0) != 0;
         if (cuda_record(cuda, block, cuda->compute, NULL))
@@ -179,7 +179,7 @@ void cuda_release(grove_device *device, void *at, size_t bytes)
         block->busy = false;
         block->epoch = device->epoch;
         grove_budget_release(&device->budget, block->bytes);
-        if (lost) /* nothing tells when it is free: not to be used again */
+        if (lost) /* without an event its end of use is unknown: it is not reused */
             drop(cuda, (size_t)(block - cuda->blocks));
     }
     pthread_mutex_unlock(&cuda->lock);

@@ -1,5 +1,5 @@
-/* How long kernels and copies take on the device: events before and behind them, which are read
- * later, when the device has passed them, so that nothing waits for them. */
+/* Times of kernels and copies on the device, by events before and after them. The events are read
+ * after the device has passed them, so nothing waits. */
 #include "device/cuda/cuda.h"
 
 #include "base/memory.h"
@@ -29,7 +29,7 @@ static bool take_events(cuda_device *cuda, cuda_span *span)
     return false;
 }
 
-/* With the lock held. */
+/* Requires the lock. */
 static void free_events(cuda_timing *times, const cuda_span *span)
 {
     grove_grow((void **)&times->free, &times->free_capacity, times->free_count, sizeof(*span));
@@ -46,7 +46,7 @@ static void add(grove_busy *to, int kind, double seconds)
         to->down += seconds;
 }
 
-/* Takes in what the device has passed; with the lock held, in the context. */
+/* Reads the events that the device has passed. Requires the lock and the context. */
 static void collect(cuda_device *cuda)
 {
     cuda_timing *times = &cuda->timing;
@@ -71,7 +71,7 @@ static void collect(cuda_device *cuda)
     times->collect_at = 2 * left > COLLECT_MIN ? 2 * left : COLLECT_MIN;
 }
 
-/* With the lock held: who pays for what this thread asks for. */
+/* The counters to which this thread's work is attributed. Requires the lock. */
 static cuda_attribution *find_attribution(cuda_timing *times)
 {
     for (int k = 0; k < times->attribution_count; k++)
