@@ -43,8 +43,8 @@ void grove_command_help(const grove_command *command);
 int grove_complain(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints all messages of `error` to standard error; returns `code`. */
 int grove_complain_errors(int code, const grove_error *error);
-/* Prints text that may hold names from files, control characters as \xNN. Frees `text`, which may be
- * NULL. */
+/* Prints text that may hold names from files, control characters as \xNN. Frees `text`, which may
+ * be NULL. */
 void grove_put(FILE *to, char *text);
 /* The single argument that a command expects, or NULL after a message. */
 const char *grove_command_word(const grove_command *command, const grove_command_line *line,
