@@ -15,7 +15,7 @@ unset MAKEFLAGS MFLAGS MAKELEVEL DESTDIR CFLAGS
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 status=0
-PATH=$GROVE_BUILD:$PATH
+PATH=$GROVE_BUILD:$GROVE_BUILD/src:$PATH
 LD_LIBRARY_PATH=$GROVE_BUILD/src/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export PATH LD_LIBRARY_PATH
 
@@ -119,7 +119,7 @@ END
 program()
 {
     # shellcheck disable=SC2046
-    $CC -std=c17 -Wall -Wextra -o program "$1" $(pkg-config --cflags --libs grove) -lm && ./program
+    $CC -std=c17 -Wall -Wextra -o program "$1" $(grove-config --cflags --libs) -lm && ./program
 }
 
 try()

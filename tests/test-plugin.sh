@@ -26,8 +26,10 @@ PKG_CONFIG_PATH=$(dirname "$pc")${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
 export PKG_CONFIG_PATH
 variable()
 {
-    pkg-config --variable="$1" grove
+    grove-config --variable="$1"
 }
+PATH=$(pkg-config --variable=bindir grove):$PATH
+export PATH
 grove=$(variable bindir)/grove
 # It was configured for another place, so it is told where things are.
 LD_LIBRARY_PATH=$(variable libdir)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -37,7 +39,7 @@ export LD_LIBRARY_PATH GROVE_PLUGIN_PATH GROVE_TREE_PATH GROVE_DATA_PATH
 for file in "$GROVE_PLUGIN_PATH/classes.index" "$GROVE_TREE_PATH/simulate.tree" "$GROVE_DATA_PATH/arrays/vla-c.array"; do
     [ -f "$file" ] || fail "$file was not installed"
 done
-[ "$("$grove" version)" = "grove $(pkg-config --modversion grove)" ] || fail 'the versions of grove and grove.pc differ'
+[ "$("$grove" version)" = "grove $(grove-config --modversion)" ] || fail 'the versions of grove and grove.pc differ'
 "$grove" info | grep -q '^node classes  *[1-9]' || fail 'the installed grove has no classes'
 
 # ---- the example ----
@@ -65,7 +67,7 @@ mkdir -p "$work/model/nodes" "$work/model/kernels"
 cp "$source/nodes/beam_airy.c" "$source/nodes/dish.h" "$work/model/nodes"
 cp "$source/kernels/beam.h" "$work/model/kernels"
 cd "$work/model" || exit 99
-${CC:-cc} -std=gnu17 -fPIC -shared -I. -Inodes "-I$(variable includedir)/grove" -o beam_airy.so nodes/beam_airy.c $(pkg-config --libs grove) -lm ||
+${CC:-cc} -std=gnu17 -fPIC -shared -I. -Inodes "-I$(variable includedir)/grove" -o beam_airy.so nodes/beam_airy.c $(grove-config --libs) -lm ||
     fail 'a copy of nodes/beam_airy.c needs headers that are not installed'
 "$grove" test-node -p . beam_airy --device cpu >log || { cat log; fail 'a copy of nodes/beam_airy.c'; }
 
@@ -175,7 +177,7 @@ static const grove_input inputs[] = {
 GROVE_CLASS(swap) = {GROVE_CLASS_HEAD(swap), .doc = "Swaps.", .output_doc = "x", .group = "tests", .inputs = inputs,
     .output = GROVE_FORM(.shape = GROVE_MATRIX, .complex_ = true), .kernel = &kernel, .example = "y = swap(obs.data / 1Jy)"};
 END
-${CC:-cc} -std=c17 -fPIC -shared -I. $(pkg-config --cflags grove) -o swap.so swap.c $(pkg-config --libs grove) -lm || fail 'swap'
+${CC:-cc} -std=c17 -fPIC -shared -I. $(grove-config --cflags) -o swap.so swap.c $(grove-config --libs) -lm || fail 'swap'
 "$grove" test-node -p . swap --device cpu >log 2>&1 && { cat log; fail 'a flag rule that is too narrow'; }
 grep -q "^FAIL flags reach what a flagged element changes: y: element 3 changes with element 0 of 'x', whose flag does not reach it" log ||
     { cat log; fail 'message for a flag rule that is too narrow'; }

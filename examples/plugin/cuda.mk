@@ -2,7 +2,7 @@
 #
 # Without a GPU, against Grove's sources and a build of them: make check EMULATED=SOURCES BUILD=BUILD
 
-INCLUDES = -I. $(shell $(PKG_CONFIG) --cflags grove)
+INCLUDES = -I. $(shell $(GROVE_CONFIG) --cflags)
 
 ifdef EMULATED
 check: export GROVE_CUDA_DRIVER = $(BUILD)/tests/cuda/.libs/libcuda-emulated.so
