@@ -23,8 +23,8 @@ static void flush(const work *w, panels *p)
             }
 }
 
-/* One function for each number of sums and kind of smearing: all arithmetic of a sum is the same in
- * each of them. */
+/* One function for each number of sums and kind of smearing. The arithmetic of a sum is the same in
+ * all of them. */
 #define DEFINE_ADD(components, smear)                                                              \
     static void add_spectra_##components##smear(const work *w, panels *p, int64_t source,          \
                                                 int count)                                         \
@@ -71,7 +71,7 @@ static add_fn *const add_shapes_by[PREDICT_COMPONENTS][2] = {
     {add_shapes_40, add_shapes_41},
 };
 
-/* Sources [from, to) by one of these ways. */
+/* Adds sources [from, to) by one of these functions. */
 static void add_range(const work *w, panels *p, int64_t from, int64_t to, add_fn *add)
 {
     for (int64_t source = from; source < to; source += CHUNK) {
@@ -100,7 +100,7 @@ static void add_regular(const work *w)
     add_range(w, &p, job->points, job->points + job->gaussians, shapes);
 }
 
-/* Of smearing in time the factor that all sources share. */
+/* The factor reference / nu of smearing in time, which all sources share. */
 static void scale_sums(const work *w)
 {
     for (int c = 0; c < w->job->components; c++)

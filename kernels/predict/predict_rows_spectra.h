@@ -83,7 +83,7 @@ INLINE void sum_pair(const work *w, panels *p, const real *weight, int count, in
     p->channels[3][j][k] = s3;
 }
 
-/* Shapes of Gaussians, and smearing over channels of unequal widths. */
+/* Shapes of Gaussians and smearing over channels of unequal widths, as factors of the channels. */
 static void fill_factors(const work *w, int64_t source, vec (*factor)[CHUNK][GROUPS][2])
 {
     const grove_predict_job *job = w->job;
