@@ -13,8 +13,8 @@ enum {
 static const int jones_inputs[2] = {GROVE_PREDICT_LEFT, GROVE_PREDICT_RIGHT};
 static const int uvw_inputs[2] = {GROVE_PREDICT_UVW_LEFT, GROVE_PREDICT_UVW_RIGHT};
 
-/* Whether a baseline's cell of a view is that of a station; `table` gets the station of each
- * baseline, NULL for one station. */
+/* Whether a view's cells are those of stations; `table` gets the station of each baseline, or stays
+ * as it is where all baselines share one. */
 static int is_of_stations(const grove_view *view, int baseline, const int32_t **table)
 {
     if (!view->data || !(view->gather || stride_of(view, baseline)))

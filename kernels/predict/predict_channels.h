@@ -264,16 +264,6 @@ INLINE void add_matrices(const channel_batch *g, int row, int r, int stray, cons
     memcpy(to + 6, x3, sizeof(x3));
 }
 
-static void add_row(const channel_batch *g, int row, int r, const jones *a, const jones *b)
-{
-    add_matrices(g, row, r, 0, a, b);
-}
-
-static void add_stray(const channel_batch *g, int row, int r, const jones *a, const jones *b)
-{
-    add_matrices(g, row, r, 1, a, b);
-}
-
 static void add_diagonals(const channel_batch *g, int row, int r, const jones *a, const jones *b)
 {
     const grove_predict_channels_job *job = g->job;
@@ -345,9 +335,9 @@ static void channel_sums(const grove_predict_channels_job *job)
             if (job->diagonal)
                 add_diagonals(&g, row + r, r, a, b);
             else if (job->stray[row + r])
-                add_stray(&g, row + r, r, a, b);
+                add_matrices(&g, row + r, r, 1, a, b);
             else
-                add_row(&g, row + r, r, a, b);
+                add_matrices(&g, row + r, r, 0, a, b);
         }
     }
 }

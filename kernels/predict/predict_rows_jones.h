@@ -168,18 +168,9 @@ static void add_jones_flat(const work *w, panels *p, int64_t source, int count)
 INLINE quad pair_with_factors(const panels *p, int i, int j, int k, int smear_time)
 {
     const int many = smear_time ? 4 : 2;
-    quad v = pair_phases(p->centre + (j * CHUNK + i) * many, p->side + (k * CHUNK + i) * many,
-                         smear_time);
+    const vec *z = p->centre + (j * CHUNK + i) * many, *x = p->side + (k * CHUNK + i) * many;
 
-    v.a *= p->factor[k][i][j][0];
-    v.b *= p->factor[k][i][j][0];
-    v.c *= p->factor[k][i][j][1];
-    v.d *= p->factor[k][i][j][1];
-    KEEP(v.a);
-    KEEP(v.b);
-    KEEP(v.c);
-    KEEP(v.d);
-    return v;
+    return multiply_pair(pair_phases(z, x, smear_time), p->factor[k][i][j]);
 }
 
 INLINE quad add_times_pair(quad sum, const quad *v, vec re, vec im)

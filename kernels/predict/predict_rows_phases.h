@@ -159,19 +159,19 @@ static integers above_cutoff(const work *w, int64_t source, double freq, double 
     const grove_predict_job *job = w->job;
     const double *direction = job->direction + 3 * source;
     doubles delay[PARTS], change[PARTS];
-    vec most = splat(1);
+    vec bound = splat(1);
 
     if (job->width) {
         dot(w->uvw, direction, delay);
-        most = sinc_bound(narrow(delay) * (real)(width * 3.14159265358979324));
+        bound = sinc_bound(narrow(delay) * (real)(width * 3.14159265358979324));
     }
     if (job->smear_time) {
         dot(w->change, direction, change);
-        most *= sinc_bound(narrow(change) * (real)(freq * 3.14159265358979324));
+        bound *= sinc_bound(narrow(change) * (real)(freq * 3.14159265358979324));
     }
     if (source >= job->points)
-        most *= decay(extent(w->uvw, job->ellipse + 4 * (source - job->points), freq));
-    return most >= (real)job->cutoff;
+        bound *= decay(extent(w->uvw, job->ellipse + 4 * (source - job->points), freq));
+    return bound >= (real)job->cutoff;
 }
 
 /* The same for a block of equally spaced channels. Unequal widths are not considered: their bound

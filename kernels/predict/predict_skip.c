@@ -1,4 +1,4 @@
-/* Finds rows with unflagged channels, and sets flagged visibilities to zero. */
+/* Finds rows with unflagged channels, and sets wholly flagged visibilities to zero. */
 #include "predict_skip.h"
 
 #include "predict_view.h"

@@ -203,16 +203,6 @@ INLINE void add_sources(const source_batch *g, int row, int stray, const jones *
     }
 }
 
-static void add_source_row(const source_batch *g, int row, const jones *a, const jones *b)
-{
-    add_sources(g, row, 0, a, b);
-}
-
-static void add_source_stray(const source_batch *g, int row, const jones *a, const jones *b)
-{
-    add_sources(g, row, 1, a, b);
-}
-
 static void add_source_diagonals(const source_batch *g, int row, const jones *a, const jones *b)
 {
     const grove_predict_channels_job *job = g->job;
@@ -255,9 +245,9 @@ static void source_sums(const grove_predict_channels_job *job)
         if (job->diagonal)
             add_source_diagonals(&g, row, a, b);
         else if (job->stray[row])
-            add_source_stray(&g, row, a, b);
+            add_sources(&g, row, 1, a, b);
         else
-            add_source_row(&g, row, a, b);
+            add_sources(&g, row, 0, a, b);
     }
 }
 

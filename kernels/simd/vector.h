@@ -196,8 +196,9 @@ INLINE vec sinc_turns(vec x)
 /* exp(-x), x >= 0; 0 for x > 80, near the smallest number of single precision. */
 INLINE vec decay(vec x)
 {
-    integers gone = x > R(80.0);
-    vec y = (vec)((integers)x & ~gone) * -R(1.442695040888963407); /* or the power would overflow */
+    integers underflow = x > R(80.0);
+    vec y = (vec)((integers)x & ~underflow) *
+            -R(1.442695040888963407); /* or the power would overflow */
     vec rounded = y + ROUND_REAL, f = y - (rounded - ROUND_REAL);
 #if GROVE_REAL_SINGLE
     vec e = f * 0.0001546144469856913f + 0.0013400428177615838f;
@@ -219,7 +220,7 @@ INLINE vec decay(vec x)
 #endif
     e = e * f + R(1.0);
     integers power = ((integers)rounded - (integers)splat(ROUND_REAL)) << MANTISSA;
-    return (vec)(((integers)e + power) & ~gone);
+    return (vec)(((integers)e + power) & ~underflow);
 }
 
 #endif
