@@ -73,8 +73,8 @@ GROVE_CELL(multiply_reals)
         GROVE_OUT_REAL(c)[e] = x[a ? e : 0] * y[b ? e : 0];
 }
 
-/* The matrix product. A diagonal takes no part with what it lacks: zero times what is flagged may
- * be no number. */
+/* The matrix product. Elements that a diagonal lacks are not multiplied: zero times a flagged
+ * element may be NaN. */
 GROVE_CELL(multiply_jones)
 {
     int left = c->args->in[0].shape != GROVE_MATRIX, right = c->args->in[1].shape != GROVE_MATRIX;
@@ -191,7 +191,7 @@ GROVE_CELL(power_elements)
     }
 }
 
-/* A whole power of a matrix; the check takes no other. */
+/* A whole power of a matrix; the class's check refuses others. */
 GROVE_CELL(power_matrix)
 {
     double exponent = GROVE_STATE(c, double)[0];

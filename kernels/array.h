@@ -1,4 +1,4 @@
-/* What the framework does to arrays whatever they mean. */
+/* Kernels for arrays of any meaning: copies, casts, flags. */
 #include "flag_rule.h"
 #define array_number     GROVE_NAME(grove_array_number)
 #define array_put_number GROVE_NAME(grove_array_put_number)
@@ -17,7 +17,7 @@ GROVE_FN void array_put_number(char *at, int bytes, int n, double x)
         ((float *)(void *)at)[n] = (float)x;
 }
 
-/* Elements of the input from the one on that the state (int64_t) names, as numbers of the output:
+/* Elements of the input, from the one that the state (int64_t) names on, as numbers of the output:
  * dense copies, gathers from stations to baselines, casts between precisions and from real to
  * complex, single elements. Numbers of one byte (flags) are copied. */
 GROVE_CELL(cast)
@@ -38,7 +38,7 @@ GROVE_CELL(cast)
     }
 }
 
-/* 0 where a byte of flags has all the bits that the state (uint32_t) has; else what was there. */
+/* 0 where a byte of flags has all the bits of the state (uint32_t), the input elsewhere. */
 GROVE_CELL(blank)
 {
     const grove_view *out = &c->args->out;
@@ -50,7 +50,7 @@ GROVE_CELL(blank)
         array_put_number(c->out, out->bytes, n, 0);
 }
 
-/* A byte of flags from those of the inputs that have some, by a grove_flag_marks. */
+/* A byte of flags from those of the inputs that have flags, by a grove_flag_marks. */
 GROVE_CELL(flag_rule)
 {
     const grove_flag_marks *rule = GROVE_STATE(c, grove_flag_marks);

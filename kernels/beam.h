@@ -1,7 +1,7 @@
 /* Voltage patterns of dishes that point at the phase centre. */
 #define is_behind GROVE_NAME(grove_is_behind)
 
-/* More than 90 degrees away; there a pattern is zero. */
+/* More than 90 degrees from the centre, where a pattern is zero. */
 GROVE_FN int is_behind(const double lmn[3])
 {
     return lmn[2] <= -1;

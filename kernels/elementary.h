@@ -1,4 +1,4 @@
-/* Functions of one number, number by number. They are computed in double and rounded once. */
+/* Functions of one number, applied to each number. They are computed in double and rounded once. */
 
 /* x + i y is the number given; the expressions are its function's value for a real number, and real
  * and imaginary part for a complex one. */

@@ -1,4 +1,5 @@
-/* How flags of a value come from those of others: bits of bytes, each bit's effect by itself. */
+/* How the flags of a value follow from those of others: bits of bytes, the effect of each bit
+ * separately. */
 #ifndef GROVE_KERNELS_FLAG_RULE_H
 #define GROVE_KERNELS_FLAG_RULE_H
 
@@ -9,7 +10,8 @@
 typedef struct {
     uint64_t marks[GROVE_MAX_INPUTS];
     uint8_t whole[GROVE_MAX_INPUTS]; /* not 0: only where the input has just these bits */
-    int32_t folded; /* so many axes of args stand behind the space's: flags along them meet */
+    int32_t folded; /* so many axes of args follow those of the output: flags along them are
+                       combined */
 } grove_flag_marks;
 
 /* The bits that a byte of flags of input k sets. */
@@ -26,7 +28,7 @@ GROVE_FN unsigned grove_flag_bits(const grove_flag_marks *rule, int k, unsigned 
     return (unsigned)(to | to >> 8) & 255;
 }
 
-/* The same for all bytes along the axes that are folded. */
+/* The same for all bytes along the axes that are reduced. */
 GROVE_FN unsigned grove_flag_fold(const grove_flag_marks *rule, const grove_args *args, int k,
                                   const unsigned char *first)
 {

@@ -14,9 +14,9 @@ typedef struct {
     int32_t kind, spare;
 } grove_gains;
 
-/* Two independent Brownian motions at time x >= 0, zero at x = 0, with variance x: Levy's
- * construction (a value at the end of a long interval, then midpoints drawn around the mean of the
- * ends, halving), so that any time is reached in a few steps without the times before it. */
+/* Two independent Brownian motions at time x >= 0, zero at x = 0, with variance x. By Levy's
+ * construction: a value at the end of a long interval, then midpoints drawn around the mean of the
+ * ends, halving the interval. Any time is reached in a few steps without the times before it. */
 GROVE_FN void grove_brownian(uint64_t seed, uint64_t station, uint64_t element, double x,
                              double walk[2])
 {

@@ -1,4 +1,4 @@
-/* What is done to one Jones matrix, and how matrices are made of numbers. */
+/* Operations on one Jones matrix, and matrices made of numbers. */
 
 GROVE_CELL(inverse)
 {
@@ -81,7 +81,7 @@ GROVE_CELL(assemble)
         cx_put(c, e, cx_at(c, e, 0));
 }
 
-/* The numbers of the input in order, whatever its shape is called. */
+/* The numbers of the input in order, whatever its shape. */
 GROVE_CELL(reshape)
 {
     for (int e = 0; e < c->args->out.elements; e++)

@@ -13,7 +13,7 @@ GROVE_FN double grove_delay(const double uvw[3], const double lmn[3])
     return (uvw[0] * lmn[0] + uvw[1] * lmn[1] + uvw[2] * lmn[2]) / GROVE_SPEED_OF_LIGHT;
 }
 
-/* Cosine and sine of that many turns, reduced first. */
+/* Cosine and sine of 2 pi turns; whole turns are removed first. */
 GROVE_FN grove_cplx64 grove_phasor(double turns)
 {
     double angle = 2 * GROVE_PI * (turns - rint(turns));

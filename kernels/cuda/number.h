@@ -83,7 +83,7 @@ __device__ __forceinline__ matrix_number<real> matrix_at(const grove_view *view,
     return m;
 }
 
-/* Writes what the view's shape has of a matrix, in the view's precision. */
+/* Writes the elements of a matrix that the view's shape has, in the view's precision. */
 template <typename real>
 __device__ __forceinline__ void put_matrix(const grove_view *view, char *at,
                                            const matrix_number<real> &m)
@@ -107,8 +107,8 @@ __device__ __forceinline__ void sine_cosine(double half_turns, double *sine, dou
     sincospi(half_turns, sine, cosine);
 }
 
-/* exp(2 pi i turns): reduced in double, evaluated in `real`. The sum of `turns` below 2^51 and 1.5
- * 2^52 has no place for a fraction. */
+/* exp(2 pi i turns), reduced in double, evaluated in `real`. The sum of `turns` below 2^51 and 1.5
+ * 2^52 has no fraction: it rounds to the nearest whole number. */
 template <typename real> __device__ __forceinline__ complex_number<real> phasor(double turns)
 {
     const double whole = (turns + 6755399441055744.0) - 6755399441055744.0;

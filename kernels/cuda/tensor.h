@@ -37,8 +37,8 @@ __device__ __forceinline__ float float_of(uint32_t bits)
     return x;
 }
 
-/* To the nearest number in TF32, halves away from zero (cvt.rna.tf32). What is no number, whose
- * lower bits may be all that says so, or which the sum would make a number of, stays none. */
+/* To the nearest number in TF32, halves away from zero (cvt.rna.tf32). A NaN stays a NaN: only its
+ * lower bits may say that it is one, or the addition could make it a number. */
 __device__ __forceinline__ float round_tf32(float x)
 {
     uint32_t bits = bits_of(x), rounded = (bits + 0x1000u) & 0xffffe000u;

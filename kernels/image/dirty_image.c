@@ -5,8 +5,8 @@
 /* Pixels go in lanes; the phases of a row are stepped from channel to channel, BLOCK at a time. */
 enum { LANES = 64, BLOCK = 16 };
 
-/* One source, compiled for what the processor turns out to have. ThreadSanitizer cannot run before
- * the choice is made. */
+/* Compiled for several instruction sets; the loader chooses by the processor. ThreadSanitizer
+ * cannot run before that choice is made. */
 #if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_THREAD__) &&                  \
     (!defined(__clang__) || __clang_major__ >= 14)
 #define FOR_EACH_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -67,7 +67,7 @@ INLINE void add_block(pixels *p, const double *delay, double start, double step,
         p->sum[i] += (double)sum[i];
 }
 
-/* The last channel from `first` on to which steps of freq[first + 1] - freq[first] lead. */
+/* The last channel that steps of freq[first + 1] - freq[first] lead to from `first`. */
 static int64_t block_end(const double *freq, int64_t channels, int64_t first)
 {
     int64_t end = first + 1;

@@ -1,17 +1,17 @@
-/* An image as the direct sum over visibilities, without a grid: for small images, and as the truth
- * that faster ways are held to. */
+/* An image as the direct sum over visibilities, without gridding: for small images, and as the
+ * reference for faster methods. */
 #ifndef GROVE_KERNELS_DIRTY_IMAGE_H
 #define GROVE_KERNELS_DIRTY_IMAGE_H
 
 #include "cell.h"
 
-/* Visibilities of one number each, Stokes I say. */
+/* Visibilities of one number each, for example Stokes I. */
 typedef struct {
     int64_t rows, channels;
     const double *uvw;   /* [row] m, in Grove's sign */
     const double *freq;  /* [channel] Hz */
     const float *data;   /* [row][channel] real and imaginary part, Jy */
-    const float *weight; /* [row][channel]; 0 where there is no datum */
+    const float *weight; /* [row][channel]; 0 where there are no data */
 } grove_dirty_samples;
 
 /* A square image about the phase centre. Pixel (y, x), x fastest, lies at l = (x - size / 2) cell,

@@ -1,4 +1,4 @@
-// The limits of a device: independent chains of operations in registers, and a copy in its memory.
+// Peak rates of a device: independent chains of operations in registers, and a copy in its memory.
 #include "../cuda/tensor.h"
 #include "limits.h"
 

@@ -1,4 +1,4 @@
-/* What a CUDA device can do at most, for bench/gpu: multiply-adds, sines, memory. */
+/* Peak rates of a CUDA device for bench/gpu: multiply-adds, sines, memory. */
 #ifndef GROVE_KERNELS_LIMITS_H
 #define GROVE_KERNELS_LIMITS_H
 

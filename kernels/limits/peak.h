@@ -1,11 +1,11 @@
-/* The processor's own limit: multiply-adds that wait for nothing. */
+/* The processor's peak rate: multiply-adds that do not wait for each other. */
 #ifndef GROVE_KERNELS_PEAK_H
 #define GROVE_KERNELS_PEAK_H
 
 #include "../simd/vector.h"
 
-/* Does `rounds` rounds of twelve vectors of multiply-adds; returns how many numbers were multiplied
- * and added. */
+/* Computes `rounds` rounds of twelve vectors of multiply-adds; returns the number of
+ * multiply-adds. */
 static int64_t peak_multiply_adds(int64_t rounds)
 {
     vec m = splat(R(0.5)), one = splat(1);

@@ -6,7 +6,7 @@
 
 typedef uint64_t bits __attribute__((vector_size(VECTOR_BYTES)));
 
-/* The last of the rounds of grove_random_bits. */
+/* The last round of grove_random_bits. */
 INLINE bits mix(bits x, bits word)
 {
     x ^= word + 0x9e3779b97f4a7c15u + (x << 6) + (x >> 2);
@@ -17,7 +17,7 @@ INLINE bits mix(bits x, bits word)
     return x ^ x >> 31;
 }
 
-/* As grove_random_uniform: 53 bits in two parts, each beside the exponent of a double. */
+/* As grove_random_uniform: 53 bits in two parts, each made a double through its bits. */
 INLINE vec uniform(bits x)
 {
     bits high = (x >> 32) | 0x4330000000000000u, low = (x >> 11 & 0x1fffff) | 0x4330000000000000u;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 enum { INTERVAL, CHANNEL_WIDTH, BASELINE, SIGMA, SEFD };
-/* Channels at once; their sizes are read in whole vectors. */
+/* Channels at once; standard deviations are read in whole vectors. */
 enum { CHANNELS = 64 };
 
 static const grove_noise_kernels *const kernels[GROVE_ISAS] = {
@@ -14,11 +14,12 @@ static const grove_noise_kernels *const kernels[GROVE_ISAS] = {
 /* Cells that follow each other along the channels. */
 typedef struct {
     grove_cell cell; /* the first of them */
-    int axis;        /* that of channels, -1: none */
+    int axis;        /* the axis of channels, -1: none */
     int64_t count;
 } run;
 
-/* The cells from number `at` on, of `last`: one where channels are not the last axis. */
+/* The run of cells from number `at` to `last` at most: one cell where channels are not the last
+ * axis. */
 static run find_run(const grove_args *args, int64_t at, int64_t last)
 {
     run r = {.cell.args = args, .axis = grove_args_axis(args, GROVE_AXIS_FREQ), .count = 1};

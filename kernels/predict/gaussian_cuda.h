@@ -1,4 +1,5 @@
-/* Gaussian sources, for CUDA kernels: grove_gaussian with what depends on the source apart. */
+/* Gaussian sources for CUDA kernels: grove_gaussian, with the part that depends on the source alone
+ * computed once. */
 #ifndef GROVE_KERNELS_GAUSSIAN_CUDA_H
 #define GROVE_KERNELS_GAUSSIAN_CUDA_H
 

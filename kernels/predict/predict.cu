@@ -22,7 +22,7 @@ template <typename real, int GROUP> struct chunk {
     double ellipse[CHUNK][4]; // visibilities fall as exp(-nu^2 ((u a0 + v a1)^2 + (u a2 + v a3)^2))
     int gaussian[CHUNK];
     complex_number<real> weight[CHUNK][GROUP][4];
-    int general; // a brightness here is not a real number times unity
+    int general; // some brightness of the chunk is not a real number times unity
     double freq[GROUP], width[GROUP];
     int regular, equal_width;
 };
@@ -104,7 +104,7 @@ template <int GROUP> struct totals {
     complex_number<double> element[4][GROUP];
 };
 
-// Does an input vary with the channel?
+// Whether an input varies with the channel.
 __device__ __forceinline__ bool varies(const place &p, int input)
 {
     return p.in[input] && stride_of(&p.args->in[input], p.freq) != 0;
@@ -231,7 +231,7 @@ __device__ __forceinline__ void add_source(const place &p, const chunk<real, GRO
     }
 }
 
-// Totals are met rarely: they stand in memory, and leave the registers to the sums, which pass
+// Totals are used rarely: they lie in memory and leave the registers to the sums, which pass
 // through memory too.
 template <typename real, int GROUP>
 __device__ __forceinline__ void flush(const sums<real, GROUP> &sum, totals<GROUP> *total)
@@ -346,7 +346,7 @@ __device__ __forceinline__ void predict_plainly(const grove_args *args)
 }
 } // namespace
 
-// Six kernels, so that none pays for the registers of another.
+// Six kernels, so that none needs the registers of another.
 #define KERNEL(name, real, group, jones)                                                           \
     extern "C" __global__ void __launch_bounds__(PREDICT_CUDA_ROWS, 2)                             \
         name(const __grid_constant__ grove_args args)                                              \

@@ -1,5 +1,5 @@
-/* Sums with Jones terms of source and station inside, with a channel or a source in each lane: one
- * time, vector of channels or single channel, and block of rows after the other. */
+/* Sums with Jones terms of source and station inside, with a channel or a source in each lane. A
+ * piece is one time, one vector of channels or a single channel, and a block of rows. */
 #include "predict_private.h"
 
 #include <stdlib.h>
@@ -13,8 +13,8 @@ enum {
 static const int jones_inputs[2] = {GROVE_PREDICT_LEFT, GROVE_PREDICT_RIGHT};
 static const int uvw_inputs[2] = {GROVE_PREDICT_UVW_LEFT, GROVE_PREDICT_UVW_RIGHT};
 
-/* Whether a view gives a station's numbers to each baseline: through which table, NULL for one
- * station. */
+/* Whether a view's cells are those of stations; `table` gets the station of each baseline, or stays
+ * as it is where all baselines share one. */
 static int is_of_stations(const grove_view *view, int baseline, const int32_t **table)
 {
     if (!view->data || !(view->gather || stride_of(view, baseline)))
@@ -115,7 +115,7 @@ static size_t reserve(size_t *at, size_t count, size_t size)
     return start;
 }
 
-/* The memory of a piece, in one. */
+/* Allocates the memory of a piece at once. */
 static int start_piece(const grove_predict_sum *p, piece *c)
 {
     size_t rows = (size_t)(c->to - c->from), stations = (size_t)p->stations, at = 0;

@@ -1,14 +1,14 @@
 /* Sums with Jones terms of source, station and channel, a channel in each lane: V_pq = sum_s
  * (left_p B K_p) (right_q conj K_q) * shape * smearing.
  *
- * The factors of stations in brackets are made once for a few sources, all stations and one vector
- * of channels: 512 bytes for a source and station and side, half a MiB for 64 stations, which stays
- * in the second cache while all rows go over it. For a source-visibility that is 32 multiply-adds
- * of the product, 8 of the real factor and 13 of sin(pi nu G), G the change of the delay in an
- * integration: 1 / G and smearing over equal widths come once for a source and row, 1 / nu once for
- * the sum. Of loads there are 16, 8 of them the row's own station p again and again. Diagonal Jones
- * terms take 6 instead of 40 for each element. A row whose coordinates are not the difference of
- * those of its stations takes the phase of the rest, too, some 40 more. */
+ * A panel keeps the factors in brackets for a few sources, all stations and one vector of channels:
+ * 512 bytes for a source, station and side, half a MiB for 64 stations, which stays in the
+ * second-level cache while all rows use it. A source-visibility takes 32 multiply-adds for the
+ * product, 8 for the real factor and 13 for sin(pi nu G), where G is the change of the delay in an
+ * integration. 1 / G and smearing over equal widths are computed once for a source and row, 1 / nu
+ * once for the sum. Of the 16 loads 8 are of the row's station p, which many rows share. Diagonal
+ * Jones terms take 6 multiply-adds instead of 40 for each element. A row whose coordinates are not
+ * the difference of those of its stations also takes the phase of the rest, some 40 more. */
 #ifndef GROVE_KERNELS_PREDICT_CHANNELS_H
 #define GROVE_KERNELS_PREDICT_CHANNELS_H
 
@@ -19,7 +19,8 @@ enum {
     ROW_BATCH = 8              /* rows whose factors are made at once */
 };
 
-/* Of SPAN sources in ROW_BATCH rows; growth of the delay, at the reference in turns. */
+/* Factors of SPAN sources in ROW_BATCH rows. growth: change of the delay in an integration, in
+ * turns at the reference frequency. */
 typedef struct {
     _Alignas(64) real amplitude[ROW_BATCH * SPAN], growth[ROW_BATCH * SPAN],
         delay[ROW_BATCH * SPAN];
@@ -39,7 +40,7 @@ typedef struct {
 
 /* ---- factors of stations ---- */
 
-/* Cells of eight numbers in a row to eight vectors. */
+/* Cells of eight numbers, one after the other, to eight vectors. */
 static void load_consecutive(const real *from, jones *to)
 {
     vec x[8];
@@ -80,7 +81,7 @@ static void load_station_channels(const grove_predict_channels_job *job, int whi
         memcpy(to->at + 6, numbers + side->numbers - 2, 2 * sizeof(vec));
 }
 
-/* Asks memory for the Jones terms of a station: they lie far apart. */
+/* Prefetches the Jones terms of a station: those of the next one lie far away. */
 INLINE void prefetch_station(const grove_predict_channels_job *job, int which, int station,
                              int source)
 {
@@ -181,8 +182,8 @@ static void fill_rows(channel_batch *g, int row, int count)
     fill_extents(g, row, count);
 }
 
-/* Shape and smearing of the sources in row r of those abreast: one kind for all of them after the
- * other, which keeps the units busy. */
+/* Shape and smearing of the sources in row r of the batch. Each kind is computed for all sources
+ * before the next kind: operations that do not depend on each other keep the processor busy. */
 INLINE void factors_at(const channel_batch *g, int r, vec factor[SPAN])
 {
     const grove_predict_channels_job *job = g->job;
@@ -212,7 +213,7 @@ INLINE void add_product_of(vec to[2], vec re, vec im, const vec *b)
     to[1] += im * b[0];
 }
 
-/* x += a f b, x0 ... x3 the elements. */
+/* x += a f b; x0 to x3 are the elements. */
 INLINE void add_terms(vec f, const vec *a, const vec *b, vec x0[2], vec x1[2], vec x2[2], vec x3[2])
 {
     for (int k = 0; k < 2; k++) {
@@ -226,7 +227,8 @@ INLINE void add_terms(vec f, const vec *a, const vec *b, vec x0[2], vec x1[2], v
     }
 }
 
-/* The phase of what the coordinates of stations leave out. */
+/* Multiplies by the phase of the row's rest: what its coordinates have beside the difference of
+ * those of its stations. */
 INLINE void multiply_by_rest(const channel_batch *g, int r, int s, jones *a)
 {
     doubles turns[PARTS];
@@ -260,16 +262,6 @@ INLINE void add_matrices(const channel_batch *g, int row, int r, int stray, cons
     memcpy(to + 2, x1, sizeof(x1));
     memcpy(to + 4, x2, sizeof(x2));
     memcpy(to + 6, x3, sizeof(x3));
-}
-
-static void add_row(const channel_batch *g, int row, int r, const jones *a, const jones *b)
-{
-    add_matrices(g, row, r, 0, a, b);
-}
-
-static void add_stray(const channel_batch *g, int row, int r, const jones *a, const jones *b)
-{
-    add_matrices(g, row, r, 1, a, b);
 }
 
 static void add_diagonals(const channel_batch *g, int row, int r, const jones *a, const jones *b)
@@ -343,9 +335,9 @@ static void channel_sums(const grove_predict_channels_job *job)
             if (job->diagonal)
                 add_diagonals(&g, row + r, r, a, b);
             else if (job->stray[row + r])
-                add_stray(&g, row + r, r, a, b);
+                add_matrices(&g, row + r, r, 1, a, b);
             else
-                add_row(&g, row + r, r, a, b);
+                add_matrices(&g, row + r, r, 0, a, b);
         }
     }
 }

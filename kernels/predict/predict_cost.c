@@ -1,4 +1,4 @@
-/* Measures what the forms of the sum cost, by sums over a small artificial field. */
+/* Measures what the forms of the sum cost, with sums over a small artificial field. */
 #include "predict_cost.h"
 
 #include "../simd/isa.h"
@@ -11,7 +11,7 @@
 enum { STATIONS = 64, PAIRS = STATIONS * (STATIONS - 1) / 2, SOURCES = 2048, CHANNELS = 64 };
 enum { JONES_SOURCES = 512, ROUNDS = 4 };
 
-/* A field without meaning: points, flat spectra, one time. */
+/* An arbitrary field: points with flat spectra, one time. */
 typedef struct {
     double lmn[SOURCES][3], uvw[PAIRS][3], station[STATIONS][3], freq[CHANNELS];
     double brightness[SOURCES][2]; /* or floats in the same place */

@@ -1,14 +1,14 @@
-/* What the ways to the sum over sources cost on this machine. */
+/* What the ways to compute the sum over sources cost on this machine. */
 #ifndef GROVE_KERNELS_PREDICT_COST_H
 #define GROVE_KERNELS_PREDICT_COST_H
 
 #include "predict.h"
 
-/* Nanoseconds of a processor, for one source without smearing. */
+/* Processor time in ns, for one source without smearing. */
 typedef struct {
     double panel;   /* by baselines: phases for a row and block of equally spaced channels */
     double channel; /* ... and for each of the channels */
-    double direct;  /* by baselines: a row and channel whose phase is evaluated */
+    double direct;  /* by baselines: a row and channel with an evaluated phase */
     double phase;   /* by stations: a station, time and channel */
     double pair;    /* ... and each pair of stations in it */
 } grove_predict_costs;
@@ -17,7 +17,7 @@ typedef struct {
  * milliseconds. `jones`: with a matrix for each source and station on both sides that does not vary
  * with frequency. 0: no memory. */
 int grove_predict_measure(int isa, int bytes, int jones, grove_predict_costs *costs);
-/* Typical ones, where they cannot be measured. */
+/* Typical costs, for machines where they cannot be measured. */
 grove_predict_costs grove_predict_usual_costs(int isa, int bytes, int jones);
 
 /* For a source and time, ns. `regular`: equally spaced channels, at least GROVE_PREDICT_FEW. */

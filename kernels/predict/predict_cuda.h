@@ -1,5 +1,5 @@
-/* The sum over sources for baselines on a CUDA device: kernels whose argument is that of
- * grove_predict_cells with a whole grove_predict_plan in its state. */
+/* The sum over sources for baselines on a CUDA device. The kernels' argument is that of
+ * grove_predict_cells, with a whole grove_predict_plan in its state. */
 #ifndef GROVE_KERNELS_PREDICT_CUDA_H
 #define GROVE_KERNELS_PREDICT_CUDA_H
 
@@ -9,8 +9,8 @@
 #include <string.h>
 #endif
 
-/* A thread takes one row (baseline and time) and a group of channels, which begins at an absolute
- * multiple of its size: no result depends on where a tile begins. A block takes ROWS rows. */
+/* A thread computes one row (baseline and time) and a group of channels that begins at an absolute
+ * multiple of its size, so that no result depends on where a tile begins. A block has ROWS rows. */
 enum {
     PREDICT_CUDA_ROWS = 128,
     PREDICT_CUDA_GROUP = 4,        /* predict_jones_, predict_irregular_, predict_plain_ */
@@ -18,7 +18,8 @@ enum {
     PREDICT_CUDA_WIDE_DOUBLE = 16,
     PREDICT_CUDA_NARROW = 8, /* predict_narrow_, predict_jones_single */
     PREDICT_CUDA_EDGE = 64,  /* predict_station_: rows and columns of a tile of sums */
-    PREDICT_CUDA_BUSY = 256  /* with fewer times and channels products would leave units idle */
+    PREDICT_CUDA_BUSY = 256  /* with fewer times and channels products would leave multiprocessors
+                                idle */
 };
 
 /* Groups of `group` that the channels of the evaluation lie in; *first counts from the axis' start.
@@ -45,7 +46,7 @@ GROVE_FN int64_t grove_predict_row_count(const grove_args *args)
     return rows;
 }
 
-/* Which of them an evaluation takes, by what its inputs vary with. */
+/* Which kernel an evaluation uses, by what its inputs vary with. */
 enum {
     GROVE_PREDICT_CUDA_WIDE,      /* recurrence along channels; Jones terms around the sum */
     GROVE_PREDICT_CUDA_NARROW,    /* the same with smaller groups, for few channels */
@@ -61,8 +62,8 @@ GROVE_FN int grove_predict_varies(const grove_args *args, int input, int axis)
            args->in[input].stride[axis] != 0;
 }
 
-/* Of the sums without Jones terms inside, that which takes least time for the whole axis: a group
- * of 8 takes about 1.7 times as long for a channel as one of 32. */
+/* Of the sums without Jones terms inside the fastest for the whole axis: a group of 8 takes about
+ * 1.7 times as long for a channel as one of 32. */
 GROVE_FN int grove_predict_cuda_direct(const grove_args *args)
 {
     const grove_predict_plan *plan = (const grove_predict_plan *)(const void *)args->state.bytes;
@@ -150,7 +151,7 @@ static int64_t grove_predict_station_threads(const grove_args *args)
            grove_predict_station_tiles(args) * PREDICT_CUDA_ROWS;
 }
 
-/* Are Jones terms those of the stations that the coordinates are of? */
+/* Whether Jones terms are those of the stations that the coordinates belong to. */
 static inline int grove_predict_same_stations(const grove_args *args, int jones, int uvw)
 {
     const grove_view *a = &args->in[jones], *b = &args->in[uvw];
@@ -185,7 +186,7 @@ static inline int grove_predict_goes_by_stations(const grove_args *args)
            grove_predict_same_stations(args, GROVE_PREDICT_RIGHT, GROVE_PREDICT_UVW_RIGHT);
 }
 
-/* Products of stations by sources, on tensor cores where there are such, and without. */
+/* Products of stations by sources, with tensor cores where the device has them, and without. */
 static const grove_kernel grove_predict_station_kernel = {
     "predict_station", 0, 0, "predict_station.cu", grove_predict_station_threads,
     PREDICT_CUDA_ROWS, 0};

@@ -216,7 +216,7 @@ __device__ __forceinline__ void add_source(const frame &f, const shared &c, int 
     }
 }
 
-// Totals are met rarely: they stand in memory, and leave the registers to the sums, which pass
+// Totals are used rarely: they lie in memory and leave the registers to the sums, which pass
 // through memory too.
 template <typename real, int GROUP, int PARTS>
 __device__ __forceinline__ void flush(const sums<real, GROUP, PARTS> &sum, double *total)

@@ -1,5 +1,5 @@
-/* Tiles of the cells that baselines want of a product of matrices, and parts of about as many
- * tiles. */
+/* Cuts the wanted cells of a product of matrices into tiles, and these into parts of about as many
+ * tiles each. */
 #include "predict_grid.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static int find_places(grove_predict_grid *g, const unsigned char *wanted, int r
     return 1;
 }
 
-/* Marks wanted cells by 0, others by -1. */
+/* Sets wanted cells to 0, others to -1. */
 static void mark_cells(grove_predict_grid *g, const unsigned char *wanted)
 {
     int64_t columns = (int64_t)g->sides * g->rows[1];
@@ -93,7 +93,7 @@ static int by_column(const void *a, const void *b)
     return x->column[0] != y->column[0] ? x->column[0] - y->column[0] : x->row - y->row;
 }
 
-/* Do tiles spread over more rows than columns? */
+/* Whether tiles extend over more rows than columns. */
 static int are_tall(const grove_predict_tile *tiles, int count)
 {
     int row[2] = {tiles->row, tiles->row}, column[2] = {tiles->column[0], tiles->column[0]};
@@ -108,7 +108,7 @@ static int are_tall(const grove_predict_tile *tiles, int count)
     return row[1] - row[0] > column[1] - column[0];
 }
 
-/* Halves the tiles [first, last) across their longer side until there are so many parts. */
+/* Halves the tiles [first, last) across their longer side, again and again, into `parts` parts. */
 static void split(grove_predict_tile *tiles, int first, int last, int parts, int32_t *part)
 {
     size_t count = (size_t)(last - first);

@@ -1,5 +1,5 @@
-/* The cells of a product of matrices of stations that baselines want, in tiles; these in parts,
- * each of which needs few rows and columns. */
+/* The cells of a product of matrices of stations that baselines want, in tiles. Parts of these each
+ * need few rows and columns. */
 #ifndef GROVE_KERNELS_PREDICT_GRID_H
 #define GROVE_KERNELS_PREDICT_GRID_H
 
@@ -20,11 +20,11 @@ typedef struct {
     int32_t *part_place[2];     /* [part][station] as `place`, of the stations that it needs */
 } grove_predict_grid;
 
-/* Of wanted[left station][right station]. NULL: no memory. */
+/* From wanted[left station][right station]. NULL: no memory. */
 grove_predict_grid *grove_predict_grid_new(int stations, int sides, const unsigned char *wanted,
                                            int tile_rows, int tile_columns);
-/* Sorts the tiles into so many parts of about as many tiles, at most as there are tiles; a new grid
- * has one. 0: no memory, and nothing changes. */
+/* Sorts the tiles into `parts` parts of about as many tiles each, at most as many as there are
+ * tiles; a new grid has one part. 0: no memory, and nothing changes. */
 int grove_predict_grid_cut(grove_predict_grid *grid, int parts);
 void grove_predict_grid_free(grove_predict_grid *grid);
 

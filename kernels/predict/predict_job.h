@@ -1,5 +1,5 @@
-/* What the vectorised sums over sources take: everything packed, in the units they want. Between
- * the files that pack and those that are compiled for each instruction set. */
+/* Arguments of the vectorised sums over sources, packed in the units that they use. Shared by the
+ * files that pack and the files that are compiled for each instruction set. */
 #ifndef GROVE_KERNELS_PREDICT_JOB_H
 #define GROVE_KERNELS_PREDICT_JOB_H
 

@@ -6,7 +6,9 @@
 #include "../simd/vector.h"
 #include "predict_job.h"
 
-enum { PREFETCH_AHEAD = 4 /* sources, or stations, whose Jones terms memory is asked for */ };
+enum {
+    PREFETCH_AHEAD = 4 /* Jones terms are prefetched for so many sources, or stations, ahead */
+};
 
 /* Jones terms of a source in all rows, or their product with its brightness: elements, re and im.
  */
@@ -41,7 +43,7 @@ INLINE void load_numbers(const grove_predict_jones_side *side, int64_t offset, i
     }
 }
 
-/* Numbers 0, 2, 4 ... of two vectors, one after the other, and 1, 3, 5 ... */
+/* Numbers 0, 2, 4 ... of a and then b, and numbers 1, 3, 5 ... */
 INLINE void unzip(vec a, vec b, vec *even, vec *odd)
 {
 #if VECTOR_BYTES / 4 == 16 && GROVE_REAL_SINGLE
@@ -74,7 +76,7 @@ INLINE void transpose_cells(vec x[8], jones *to)
               &to->at[k / 2 + 2 * (k % 2) + 4]);
 }
 
-/* Matrices, each from its row. */
+/* A matrix for each lane, from the lane's own address. */
 INLINE void load_matrices(const grove_predict_jones_side *side, int64_t offset, jones *to)
 {
     vec x[8];
@@ -172,7 +174,7 @@ INLINE void multiply_elements(jones *m, int count, vec c, vec s)
     }
 }
 
-/* left * b, with a plain b or with diagonals leaving out the products with zero. */
+/* left * b. With an unpolarised b or diagonal Jones terms the products with zero are left out. */
 static void multiply_brightness(const grove_predict_channels_job *job, const jones *left,
                                 const jones *b, int unpolarised, jones *to)
 {

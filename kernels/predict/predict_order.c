@@ -1,5 +1,5 @@
-/* The order of sources and rows: a vector is left out when all its rows, and a batch when all its
- * sources are below the cutoff, so that those of similar size stand together. */
+/* The order of sources and rows. A vector of rows is skipped for a batch of sources if all of them
+ * are below the cutoff in all rows, so sources and rows of similar size are put together. */
 #include "../visibility.h"
 #include "predict_private.h"
 
@@ -19,7 +19,7 @@ static int compare(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Sorts `list`, of which `measure` tells the sizes. 0: no memory. */
+/* Sorts the numbers in `list` by the sizes that `measure` returns. 0: no memory. */
 static int sort(const grove_predict_sum *p, int64_t *list, int64_t count,
                 double (*measure)(const grove_predict_sum *p, int64_t number))
 {
@@ -43,7 +43,8 @@ static int is_gaussian(const grove_predict_sum *p, int64_t source)
     return shape && grove_is_gaussian(shape);
 }
 
-/* Of Gaussians the larger axis, of points the distance from the phase centre, which smears. */
+/* The larger axis of a Gaussian; the distance of a point from the phase centre, which smearing
+ * grows with. */
 static double size_of_source(const grove_predict_sum *p, int64_t source)
 {
     const double *shape = doubles_at(p, GROVE_PREDICT_SHAPE, source);

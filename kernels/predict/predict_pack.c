@@ -25,7 +25,8 @@ static void pack_geometry(grove_predict_sum *p)
     }
 }
 
-/* Channels of the tile at their place in its blocks; those outside it as the tile's last. */
+/* Frequencies and widths of the tile's channels at their place in its blocks. Places outside the
+ * tile repeat its last channel. */
 static void pack_channels(grove_predict_sum *p)
 {
     const grove_view *freq = &p->args->in[GROVE_PREDICT_FREQ];
@@ -55,7 +56,7 @@ static int compare(const grove_predict_sum *p, int a, int b)
     return equal ? 1 : negative ? -1 : 0;
 }
 
-/* Which real sums are needed: none twice. */
+/* Finds which real sums are needed, each once. */
 static void find_components(grove_predict_sum *p)
 {
     int *from = p->component_source;

@@ -50,7 +50,7 @@ __device__ __forceinline__ const double *doubles_at(const place &p, int input, i
     return (const double *)(const void *)cell_at(p, input, source, k);
 }
 
-// Of an input that does not vary with rows.
+// The address of a cell of an input that does not vary with rows.
 __device__ __forceinline__ const char *common_at(const group_place &p, int input, int64_t source,
                                                  int k)
 {

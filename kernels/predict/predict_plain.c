@@ -1,4 +1,4 @@
-/* The plain way: for any inputs, in double, a block of channels of a source and row after the
+/* The plain way, for any inputs: in double, one source, row and block of channels after the
  * other. */
 #include "predict.h"
 
@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* Recurrences start at absolute multiples of BLOCK channels. A batch of rows shares the brightness
- * of a chunk of sources, unpacked once: 32 KiB each for it and for the sums. */
+/* Recurrences start at absolute multiples of BLOCK channels. A batch of ROWS rows shares the
+ * brightness of SOURCES sources, unpacked once: 32 KiB for the brightness, 32 KiB for the sums. */
 enum { BLOCK = 32, ROWS = 16, SOURCES = 16 };
 
 typedef struct {
@@ -19,7 +19,7 @@ typedef struct {
     lanes element[4];
 } cells;
 
-/* Where things are: the axes, and what of the channels lies in the block. */
+/* The axes, and which channels of the tile lie in the block. */
 typedef struct {
     const grove_args *args;
     const grove_predict_channels *channels;
@@ -97,7 +97,7 @@ static void phases(const work *p, double delay, lanes *z)
     }
 }
 
-/* weight[k] *= sinc(pi turns[k]); which form of the sinc is taken depends on its argument alone. */
+/* weight[k] *= sinc(pi turns[k]). Which form of the sinc is used depends on its argument alone. */
 static void smear(const work *p, const double *turns, double *weight)
 {
     int far = 0;
@@ -157,7 +157,7 @@ static const char *channel_at(const work *p, int input, const char *at, int64_t 
     return at + stride_of(view, p->source) * source + stride_of(view, p->freq) * (p->offset + k);
 }
 
-/* The brightness of a source as it stands, element by element. */
+/* The brightness of a source, element by element. */
 static void unpack(const work *p, const row *r, int64_t source, cells *to)
 {
     const grove_view *view = &p->args->in[GROVE_PREDICT_BRIGHTNESS];
@@ -261,7 +261,7 @@ static void store(const work *p, const row *r, const cells *sum)
     }
 }
 
-/* Does the brightness vary along an axis of the rows? Then it cannot be shared by them. */
+/* Whether the brightness varies along an axis of the rows, so that rows cannot share it. */
 static int varies_with_rows(const grove_args *args)
 {
     const grove_view *view = &args->in[GROVE_PREDICT_BRIGHTNESS];

@@ -1,4 +1,5 @@
-/* What the files share that pack the inputs of a sum, cut it into pieces and store its results. */
+/* What is shared by the files that pack the inputs of a sum, cut it into pieces and store its
+ * results. */
 #ifndef GROVE_KERNELS_PREDICT_PRIVATE_H
 #define GROVE_KERNELS_PREDICT_PRIVATE_H
 
@@ -9,7 +10,7 @@
 
 enum { MAX_COEFFICIENTS = 8, PREDICT_SPARES = 8 };
 
-/* Where a part of an element comes from: one of the real sums, or its negative, or nothing. */
+/* Where a part of an element comes from: one of the real sums, its negative, or nothing. */
 typedef struct {
     int component; /* -1: zero */
     int negative;
@@ -110,8 +111,8 @@ static inline const double *station_uvw(const grove_predict_sum *p, int input, i
 }
 
 /* Whether coordinates differ from those of station u less those of station v by a phase that
- * matters; `rest` gets the difference. The last bits of coordinates are rounding, however large the
- * phase. */
+ * matters; `rest` gets the difference. A difference in the last bits of coordinates is rounding,
+ * however large the phase. */
 static inline int is_stray(const grove_predict_sum *p, const double uvw[3], const double u[3],
                            const double v[3], double rest[3])
 {
@@ -128,17 +129,17 @@ static inline int is_stray(const grove_predict_sum *p, const double uvw[3], cons
 
 /* Functions that return int return 0 where memory is refused, unless they say otherwise. */
 
-/* The order in which sources are taken (p->order: points first) and rows (p->row_list): with a
- * cutoff, those of which about as much is left together. */
+/* The order of sources (p->order: points first) and rows (p->row_list). With a cutoff, sources and
+ * rows of about the same size follow each other. */
 int grove_predict_order_sources(grove_predict_sum *p);
 int grove_predict_order_rows(grove_predict_sum *p);
 
-/* Everything but the weights, for which the form must be known. */
+/* Packs everything but the weights, which depend on the form. */
 int grove_predict_pack(grove_predict_sum *p);
-/* What sums for rows weight sources by. */
+/* Packs the weights of sources for sums for rows. */
 int grove_predict_pack_weights(grove_predict_sum *p);
 
-/* left B right of all sources takes the place of B. */
+/* Replaces B by left B right for all sources. */
 int grove_predict_apparent_pack(grove_predict_sum *p);
 
 /* Jones terms inside the sum: packs the brightness as matrices. */
@@ -165,7 +166,7 @@ void grove_predict_channels_run(grove_predict_sum *p, int64_t piece);
 int grove_predict_station_fits(const grove_predict_sum *p);
 int grove_predict_station_pack(grove_predict_sum *p);
 void grove_predict_station_free(grove_predict_sum *p);
-/* Cuts the products as so many threads profit from. */
+/* Cuts the products into parts that serve so many threads best. */
 void grove_predict_station_cut(grove_predict_sum *p, int threads);
 int64_t grove_predict_station_pieces(const grove_predict_sum *p);
 void grove_predict_station_run(grove_predict_sum *p, int64_t piece);

@@ -1,10 +1,10 @@
-/* Sums for rows, as many at once as a vector has lanes: with Jones terms around the sum or inside.
- */
+/* Sums for rows, as many at once as a vector has lanes, with Jones terms around the sum or
+ * inside. */
 #include "predict_private.h"
 
 #include <string.h>
 
-/* Rows first, first + 1, ... of all, or of `list`. */
+/* Loads rows first, first + 1, ... of all rows or, if it is given, of `list`. */
 static void find_rows(const grove_predict_sum *p, const int64_t *list, int64_t count, int64_t first,
                       grove_predict_batch *b)
 {
@@ -27,7 +27,7 @@ static void find_rows(const grove_predict_sum *p, const int64_t *list, int64_t c
     }
 }
 
-/* A coefficient's sum over sources along the channels: real parts at `at`, imaginary ones at
+/* A coefficient's sum over sources along the channels: real parts at `at`, imaginary parts at
  * `imaginary`. */
 typedef struct {
     const double *at, *imaginary;

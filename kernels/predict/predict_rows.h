@@ -23,8 +23,8 @@ static void flush(const work *w, panels *p)
             }
 }
 
-/* One function for each number of sums and kind of smearing: all arithmetic of a sum is the same in
- * each of them. */
+/* One function for each number of sums and kind of smearing. The arithmetic of a sum is the same in
+ * all of them. */
 #define DEFINE_ADD(components, smear)                                                              \
     static void add_spectra_##components##smear(const work *w, panels *p, int64_t source,          \
                                                 int count)                                         \
@@ -71,7 +71,7 @@ static add_fn *const add_shapes_by[PREDICT_COMPONENTS][2] = {
     {add_shapes_40, add_shapes_41},
 };
 
-/* Sources [from, to) by one of these ways. */
+/* Adds sources [from, to) by one of these functions. */
 static void add_range(const work *w, panels *p, int64_t from, int64_t to, add_fn *add)
 {
     for (int64_t source = from; source < to; source += CHUNK) {
@@ -84,6 +84,12 @@ static void add_range(const work *w, panels *p, int64_t from, int64_t to, add_fn
     flush(w, p);
 }
 
+static void clear(panels *p)
+{
+    memset(&p->parts, 0, sizeof(p->parts));
+    memset(&p->channels, 0, sizeof(p->channels));
+}
+
 static void add_regular(const work *w)
 {
     const grove_predict_job *job = w->job;
@@ -91,8 +97,7 @@ static void add_regular(const work *w)
     add_fn *shapes = add_shapes_by[job->components - 1][job->smear_time];
     panels p;
 
-    memset(&p.parts, 0, sizeof(p.parts));
-    memset(&p.channels, 0, sizeof(p.channels));
+    clear(&p);
     add_range(w, &p, 0, job->points,
               factors               ? shapes
               : job->weight_channel ? add_spectra_by[job->components - 1][job->smear_time]
@@ -100,7 +105,7 @@ static void add_regular(const work *w)
     add_range(w, &p, job->points, job->points + job->gaussians, shapes);
 }
 
-/* Of smearing in time the factor that all sources share. */
+/* The factor reference / nu of smearing in time, which all sources share. */
 static void scale_sums(const work *w)
 {
     for (int c = 0; c < w->job->components; c++)
@@ -112,8 +117,8 @@ static void scale_sums(const work *w)
         }
 }
 
-static void baseline(const grove_predict_job *job, const double *uvw, const double *change,
-                     double *sums)
+static work start_work(const grove_predict_job *job, const double *uvw, const double *change,
+                       double *sums)
 {
     work w = {.job = job,
               .uvw = uvw,
@@ -123,6 +128,14 @@ static void baseline(const grove_predict_job *job, const double *uvw, const doub
               .to = (job->to + PREDICT_GROUP - 1) / PREDICT_GROUP};
 
     memset(sums, 0, sizeof(double) * 2 * LANES * PREDICT_BLOCK * (size_t)job->components);
+    return w;
+}
+
+static void baseline(const grove_predict_job *job, const double *uvw, const double *change,
+                     double *sums)
+{
+    work w = start_work(job, uvw, change, sums);
+
     if (!job->regular) {
         add_direct(&w);
         return;
@@ -136,22 +149,15 @@ static void jones_sums(const grove_predict_jones *of, const double *uvw, const d
                        double *sums)
 {
     const grove_predict_job *job = &of->sum;
-    work w = {.job = job,
-              .uvw = uvw,
-              .change = change,
-              .sums = sums,
-              .from = job->from / PREDICT_GROUP,
-              .to = (job->to + PREDICT_GROUP - 1) / PREDICT_GROUP};
+    work w = start_work(job, uvw, change, sums);
     int channels = of->varies || job->weight_channel || (job->width && !job->equal_width);
     panels p;
 
-    memset(sums, 0, sizeof(double) * 2 * LANES * PREDICT_BLOCK * (size_t)job->components);
     if (!job->regular) {
         add_jones_all_direct(&w);
         return;
     }
-    memset(&p.parts, 0, sizeof(p.parts));
-    memset(&p.channels, 0, sizeof(p.channels));
+    clear(&p);
     add_range(&w, &p, 0, job->points, channels ? add_jones_channels : add_jones_flat);
     add_range(&w, &p, job->points, job->points + job->gaussians, add_jones_channels);
     if (job->smear_time)

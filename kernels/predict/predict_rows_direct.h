@@ -76,7 +76,7 @@ INLINE void sum_channel(const work *w, int64_t from, int64_t to, int channel, in
         put_sum(w, e / 2, channel, e % 2, sums[e]);
 }
 
-/* Each number of sums apart, so that what they have in common is inlined into each. */
+/* A call for each number of sums, which is a constant where sum_channel is inlined. */
 static void sum_direct(const work *w, int64_t from, int64_t to, int channel)
 {
     int smear_time = w->job->smear_time;

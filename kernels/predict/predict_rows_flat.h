@@ -1,5 +1,5 @@
-/* Sums for rows of sources with flat spectra and without shapes: in each lane a product of
- * matrices, of the phases of the groups' centres by those of the distances from them. */
+/* Sums for rows of sources with flat spectra and without shapes. In each lane they are a product of
+ * matrices: the phases of the groups' centres by the phases of the distances from them. */
 #ifndef GROVE_KERNELS_PREDICT_ROWS_FLAT_H
 #define GROVE_KERNELS_PREDICT_ROWS_FLAT_H
 

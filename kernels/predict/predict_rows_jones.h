@@ -1,13 +1,14 @@
-/* Sums for rows with Jones terms of source and station inside, a row in each lane: of each element
+/* Sums for rows with Jones terms of source and station inside, a row in each lane: for each element
  * e of the output sum_s M_e phase * shape * smearing, M = left B right.
  *
  * Where M does not vary with frequency it is made once for a source and row, in 64 multiply-adds
- * (with Jones terms that are diagonal 4 for an element), and goes into the phases of the groups'
- * centres: from there a complex element takes as much as a real sum without Jones terms, two
- * multiply-adds for a source and channel, four with smearing in time: 8 and 16 for matrices. Where
- * shapes, widths or a real spectrum that all elements share give each channel a real factor, the
- * phase takes about 6 and the elements 4 each: 22. Where M varies with frequency it is made for
- * each channel, and the Jones terms collected from their rows, which costs more than the rest. */
+ * (with diagonal Jones terms 4 for an element), and multiplies the phases of the groups' centres.
+ * From there on a complex element costs as much as a real sum without Jones terms: two
+ * multiply-adds for a source and channel, four with smearing in time, so 8 and 16 for matrices.
+ * Where shapes, widths or a real spectrum that all elements share give each channel a real factor,
+ * the phase takes about 6 and the elements 4 each: 22. Where M varies with frequency it is made for
+ * each channel, and the Jones terms are collected from their rows, which costs more than the
+ * rest. */
 #ifndef GROVE_KERNELS_PREDICT_ROWS_JONES_H
 #define GROVE_KERNELS_PREDICT_ROWS_JONES_H
 
@@ -16,7 +17,7 @@
 #include "predict_rows_flat.h"
 #include "predict_rows_spectra.h"
 
-enum { MATRIX_BATCH = 64 /* sources whose matrices are kept where phases are evaluated */ };
+enum { MATRIX_BATCH = 64 /* sources whose matrices are made before their phases are evaluated */ };
 
 INLINE const grove_predict_jones *jones_of(const work *w)
 {
@@ -40,8 +41,8 @@ static void load_jones(const work *w, int which, int64_t source, int channel, jo
                to);
 }
 
-/* The same for diagonal Jones terms, of the elements that are wanted; unity has none beside the
- * diagonal. */
+/* apply_matrices for diagonal Jones terms, only the wanted elements. Without b unity stands for it:
+ * elements off the diagonal are zero. */
 static void apply_diagonals(const work *w, const jones *left, const real *b, const jones *right,
                             jones *to)
 {
@@ -80,7 +81,7 @@ static void make_matrix(const work *w, int64_t source, int channel, const real *
     apply_jones(w, &left, b, &right, to);
 }
 
-/* Asks memory for the Jones terms of a source: those of neighbouring rows often share a place. */
+/* Prefetches the Jones terms of a source. Neighbouring rows often share an address. */
 INLINE void prefetch_jones(const grove_predict_jones *job, int64_t source)
 {
     for (int side = 0; side < 2; side++) {
@@ -95,8 +96,8 @@ INLINE void prefetch_jones(const grove_predict_jones *job, int64_t source)
     }
 }
 
-/* The matrices of some sources, of Jones terms that do not vary with frequency; of spectra without
- * the brightness. */
+/* The matrices of some sources with Jones terms that do not vary with frequency. Where the
+ * brightness does, it is left out. */
 static void make_matrices(const work *w, int64_t source, int count, jones *to)
 {
     int64_t sources = w->job->points + w->job->gaussians;
@@ -163,22 +164,13 @@ static void add_jones_flat(const work *w, panels *p, int64_t source, int count)
 
 /* ---- a real factor in each channel ---- */
 
-/* Both channels of group j at distance k: phases, smeared and weighed. */
+/* Both channels of group j at distance k: phases with smearing and the other factors. */
 INLINE quad pair_with_factors(const panels *p, int i, int j, int k, int smear_time)
 {
     const int many = smear_time ? 4 : 2;
-    quad v = pair_phases(p->centre + (j * CHUNK + i) * many, p->side + (k * CHUNK + i) * many,
-                         smear_time);
+    const vec *z = p->centre + (j * CHUNK + i) * many, *x = p->side + (k * CHUNK + i) * many;
 
-    v.a *= p->factor[k][i][j][0];
-    v.b *= p->factor[k][i][j][0];
-    v.c *= p->factor[k][i][j][1];
-    v.d *= p->factor[k][i][j][1];
-    KEEP(v.a);
-    KEEP(v.b);
-    KEEP(v.c);
-    KEEP(v.d);
-    return v;
+    return multiply_pair(pair_phases(z, x, smear_time), p->factor[k][i][j]);
 }
 
 INLINE quad add_times_pair(quad sum, const quad *v, vec re, vec im)
@@ -262,7 +254,8 @@ static void add_cell(const work *w, panels *p, int j, int k, int down, vec re, v
     }
 }
 
-/* Of spectra only the cells that no real factor gives. */
+/* A source whose matrix differs from channel to channel. Where the Jones terms do not vary, only
+ * the polarised cells of its spectrum: the others are a real factor (weight_unpolarised). */
 static void add_varied_source(const work *w, panels *p, int64_t source, int i)
 {
     const grove_predict_jones *job = jones_of(w);
@@ -292,7 +285,8 @@ static void add_varied_source(const work *w, panels *p, int64_t source, int i)
         }
 }
 
-/* Factors of the unpolarised cells of a spectrum; returns whether there are others. */
+/* Multiplies the factors of the unpolarised cells of a spectrum by their brightness and sets those
+ * of the others to zero; returns whether there are others. */
 static int weight_unpolarised(const work *w, int64_t source, vec (*factor)[CHUNK][GROUPS][2])
 {
     int others = 0;

@@ -1,12 +1,12 @@
 /* Phases, shapes and smearing of sources with a row (baseline and time) in each lane, for blocks of
  * equally spaced channels.
  *
- * The phase of channel k of a group about its centre c is z_c exp(-+ i k d): the sums over sources
- * of Re z_c cos kd, Im z_c cos kd, Re z_c sin kd, Im z_c sin kd give the channels k on both sides,
+ * The two channels at distance k from the centre c of a group have the phases z_c exp(-+ i k d).
+ * The sums over sources of Re z_c cos kd, Im z_c cos kd, Re z_c sin kd and Im z_c sin kd give both,
  * and cos kd, sin kd serve all groups: two multiply-adds for a source and channel, as a product of
- * matrices in each lane. The mean over an integration is sin(theta) / theta, theta = nu g, so with
- * theta_c and k h = theta - theta_c it is (reference / nu) [sin theta_c cos kh +- cos theta_c sin
- * kh] / g': the same with four factors for two, exact for arguments of any size. */
+ * matrices in each lane. The mean over an integration is sin(theta) / theta, theta = nu g. With k h
+ * = theta - theta_c it is (reference / nu) [sin theta_c cos kh +- cos theta_c sin kh] / g': the
+ * same with four factors instead of two, exact for arguments of any size. */
 #ifndef GROVE_KERNELS_PREDICT_ROWS_PHASES_H
 #define GROVE_KERNELS_PREDICT_ROWS_PHASES_H
 
@@ -32,7 +32,7 @@ typedef struct {
 } quad;
 typedef quad quads[PREDICT_COMPONENTS][GROUPS][SIDE];
 
-/* Factors of a source: two, with smearing in time four. */
+/* Factors of a source: two, or four with smearing in time. */
 typedef struct {
     /* [group][source]: z_c; with smearing in time z_c sin theta_c / g and z_c cos theta_c */
     vec centre[GROUPS * CHUNK * 4], weighted[GROUPS * CHUNK * 4];
@@ -75,8 +75,7 @@ INLINE void square(vec *c, vec *s)
     *c = x;
 }
 
-/* z[i] = (c, s) (c2, s2)^i, i < count, which is 4 or 8: by doubling, which takes few steps one
- * after the other. */
+/* z[i] = (c, s) (c2, s2)^i, i < count, which is 4 or 8. By doubling: few steps wait for others. */
 INLINE void powers(vec (*z)[2], int count, vec c, vec s, vec c2, vec s2)
 {
     z[0][0] = c;
@@ -153,29 +152,30 @@ INLINE vec sinc_bound(vec x)
     return R(1.0) / safe;
 }
 
-/* In which rows shape and smearing leave no less of a source than job->cutoff, at frequencies from
- * `freq` on: all bits set. Bounds of each row alone. */
+/* The rows in which upper bounds of shape and smearing do not fall below job->cutoff, at
+ * frequencies of `freq` and above: all bits set. A row's bound depends on that row alone. */
 static integers above_cutoff(const work *w, int64_t source, double freq, double width)
 {
     const grove_predict_job *job = w->job;
     const double *direction = job->direction + 3 * source;
     doubles delay[PARTS], change[PARTS];
-    vec most = splat(1);
+    vec bound = splat(1);
 
     if (job->width) {
         dot(w->uvw, direction, delay);
-        most = sinc_bound(narrow(delay) * (real)(width * 3.14159265358979324));
+        bound = sinc_bound(narrow(delay) * (real)(width * 3.14159265358979324));
     }
     if (job->smear_time) {
         dot(w->change, direction, change);
-        most *= sinc_bound(narrow(change) * (real)(freq * 3.14159265358979324));
+        bound *= sinc_bound(narrow(change) * (real)(freq * 3.14159265358979324));
     }
     if (source >= job->points)
-        most *= decay(extent(w->uvw, job->ellipse + 4 * (source - job->points), freq));
-    return most >= (real)job->cutoff;
+        bound *= decay(extent(w->uvw, job->ellipse + 4 * (source - job->points), freq));
+    return bound >= (real)job->cutoff;
 }
 
-/* In a block of equally spaced channels; unequal widths leave all. */
+/* The same for a block of equally spaced channels. Unequal widths are not considered: their bound
+ * is 1. */
 static integers block_above_cutoff(const work *w, int64_t source)
 {
     const grove_predict_job *job = w->job;

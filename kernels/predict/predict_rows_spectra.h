@@ -34,6 +34,20 @@ INLINE quad pair_phases(const vec *z, const vec *x, int smear_time)
     return v;
 }
 
+/* Both channels times a real factor each. */
+INLINE quad multiply_pair(quad v, const vec factor[2])
+{
+    v.a *= factor[0];
+    v.b *= factor[0];
+    v.c *= factor[1];
+    v.d *= factor[1];
+    KEEP(v.a);
+    KEEP(v.b);
+    KEEP(v.c);
+    KEEP(v.d);
+    return v;
+}
+
 INLINE quad add_weighted_pair(quad sum, quad v, real up, real down)
 {
     sum.a += v.a * up;
@@ -57,16 +71,8 @@ INLINE void sum_pair(const work *w, panels *p, const real *weight, int count, in
 
     for (int i = 0; i < count; i++, z += many, x += many) {
         quad v = pair_phases(z, x, smear_time);
-        if (factors) {
-            v.a *= p->factor[k][i][j][0];
-            v.b *= p->factor[k][i][j][0];
-            v.c *= p->factor[k][i][j][1];
-            v.d *= p->factor[k][i][j][1];
-            KEEP(v.a);
-            KEEP(v.b);
-            KEEP(v.c);
-            KEEP(v.d);
-        }
+        if (factors)
+            v = multiply_pair(v, p->factor[k][i][j]);
         s0 = add_weighted_pair(s0, v, up[0], down[0]);
         if (components > 1)
             s1 = add_weighted_pair(s1, v, up[1], down[1]);
@@ -83,13 +89,13 @@ INLINE void sum_pair(const work *w, panels *p, const real *weight, int count, in
     p->channels[3][j][k] = s3;
 }
 
-/* Shapes of Gaussians, and smearing over channels of unequal widths. */
+/* Shapes of Gaussians and smearing over channels of unequal widths, as factors of the channels. */
 static void fill_factors(const work *w, int64_t source, vec (*factor)[CHUNK][GROUPS][2])
 {
     const grove_predict_job *job = w->job;
     int gaussian = source >= job->points;
     const double *a = job->ellipse + (gaussian ? 4 * (source - job->points) : 0);
-    vec transpose_cells = gaussian ? extent(w->uvw, a, job->reference) : splat(0), delay;
+    vec exponent = gaussian ? extent(w->uvw, a, job->reference) : splat(0), delay;
     doubles delays[PARTS];
 
     dot(w->uvw, job->direction + 3 * source, delays);
@@ -97,7 +103,7 @@ static void fill_factors(const work *w, int64_t source, vec (*factor)[CHUNK][GRO
     for (int k = PREDICT_GROUP * w->from; k < PREDICT_GROUP * w->to; k++) {
         int r = k % PREDICT_GROUP;
         double ratio = job->freq[k] / job->reference;
-        vec f = gaussian ? decay(transpose_cells * (real)(ratio * ratio)) : splat(1);
+        vec f = gaussian ? decay(exponent * (real)(ratio * ratio)) : splat(1);
         if (job->width && !job->equal_width)
             f *= sinc_turns(delay * (real)job->width[k]);
         factor[r < SIDE ? SIDE - 1 - r : r - SIDE][0][k / PREDICT_GROUP][r < SIDE] = f;

@@ -1,4 +1,4 @@
-/* Rows of which every channel is flagged, and zeros for flagged visibilities. */
+/* Finds rows with unflagged channels, and sets wholly flagged visibilities to zero. */
 #include "predict_skip.h"
 
 #include "predict_view.h"

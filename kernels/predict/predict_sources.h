@@ -1,10 +1,10 @@
-/* Sums with Jones terms of source and station, a source in each lane:
- * what predict_channels.h does, for one channel, where there are too few to fill a vector.
+/* Sums with Jones terms of source and station, a source in each lane: what predict_channels.h does,
+ * but for one channel, where channels are too few to fill a vector.
  *
- * The factors of stations are made for some vectors of sources: 512 bytes for a vector, station and
- * side, half a MiB for 64 stations. A source-visibility then takes 32 multiply-adds of the product,
- * 8 of the real factor and 18 for each kind of smearing, the delay with it; sums over the lanes
- * come once for a row and BATCH vectors, some 40. */
+ * A panel keeps the factors of stations for some vectors of sources: 512 bytes for a vector,
+ * station and side, half a MiB for 64 stations. A source-visibility takes 32 multiply-adds for the
+ * product, 8 for the real factor and 18 for each kind of smearing, its delay included. Sums over
+ * the lanes are computed once for a row and BATCH vectors, some 40 operations. */
 #ifndef GROVE_KERNELS_PREDICT_SOURCES_H
 #define GROVE_KERNELS_PREDICT_SOURCES_H
 
@@ -34,8 +34,8 @@ INLINE void dot_sources(const source_batch *g, const double *u, int v, doubles t
 
 /* ---- factors of stations ---- */
 
-/* Numbers so small become 1e-10, which changes no sinc, and the product of two can be divided by.
- */
+/* Numbers too small to divide by become 1e-10, which changes no sinc; the product of two such
+ * numbers can still be divided by. */
 INLINE vec avoid_tiny(vec x)
 {
     integers tiny = (x < R(1e-10)) & (x > -R(1e-10));
@@ -71,7 +71,7 @@ static void start_source_batch(source_batch *g, const grove_predict_channels_job
     }
 }
 
-/* Jones terms of a station for vector v; sources beyond the last as that. */
+/* Jones terms of a station for vector v; lanes beyond the last source repeat it. */
 static void load_station_sources(const grove_predict_channels_job *job, int which, int station,
                                  int v, jones *to)
 {
@@ -203,16 +203,6 @@ INLINE void add_sources(const source_batch *g, int row, int stray, const jones *
     }
 }
 
-static void add_source_row(const source_batch *g, int row, const jones *a, const jones *b)
-{
-    add_sources(g, row, 0, a, b);
-}
-
-static void add_source_stray(const source_batch *g, int row, const jones *a, const jones *b)
-{
-    add_sources(g, row, 1, a, b);
-}
-
 static void add_source_diagonals(const source_batch *g, int row, const jones *a, const jones *b)
 {
     const grove_predict_channels_job *job = g->job;
@@ -255,9 +245,9 @@ static void source_sums(const grove_predict_channels_job *job)
         if (job->diagonal)
             add_source_diagonals(&g, row, a, b);
         else if (job->stray[row])
-            add_source_stray(&g, row, a, b);
+            add_sources(&g, row, 1, a, b);
         else
-            add_source_row(&g, row, a, b);
+            add_sources(&g, row, 0, a, b);
     }
 }
 

@@ -1,5 +1,5 @@
-/* Sums for stations, planned: whether they fit, which rows go by themselves, the cells of the
- * products. */
+/* Plans sums for stations: whether they can be used, which rows are computed by baselines instead,
+ * and the cells of the products. */
 #include "predict_private.h"
 
 #include <stdlib.h>
@@ -105,8 +105,8 @@ int64_t grove_predict_station_pieces(const grove_predict_sum *p)
     return p->times * p->channels * p->grid->part_count;
 }
 
-/* Parts pack the stations that they need by themselves: as much as a product with some 60 stations,
- * or 30 as matrices, takes, and the square root of their number as often. */
+/* Every part packs the stations that it needs. For all stations that costs as much as a product
+ * with some 60 stations (30 with matrices); for each of n parts about 1 / sqrt(n) of that. */
 void grove_predict_station_cut(grove_predict_sum *p, int threads)
 {
     double packing = 60.0 / p->sides / (p->stations + 1), lowest = 0;

@@ -80,7 +80,7 @@ __device__ __forceinline__ const double *direction_of(const task_place &p, int64
     return (const double *)(const void *)source_cell(p, GROVE_PREDICT_LMN, source);
 }
 
-// Do Jones terms of a side stand inside the sum?
+// Whether the Jones terms of a side are inside the sum.
 __device__ __forceinline__ bool is_inside(const task_place &p, int side)
 {
     const grove_view *view = &p.args->in[side ? GROVE_PREDICT_RIGHT : GROVE_PREDICT_LEFT];
@@ -182,8 +182,8 @@ __device__ const double *shape_of(const task_place &p, int64_t source)
                : nullptr;
 }
 
-// Distances in coordinates up to `tolerance` (m) do not matter; are there larger ones? With a
-// Gaussian among the sources no row goes by stations.
+// Whether distances in coordinates are larger than `tolerance` (m); smaller ones do not matter.
+// With a Gaussian among the sources no row is computed by stations.
 template <typename real> __device__ double find_tolerance(const task_place &p, shared<real> *s)
 {
     double far = 0;
@@ -240,7 +240,7 @@ __device__ bool list_parts(const task_place &p, shared<real> *s, double toleranc
 
 // ---- factors of the stations ----
 
-// Turns of a source are the scalar product of its direction with this.
+// The phase of a source, in turns, is the scalar product of its direction with this.
 struct station_frame {
     double turns[3];
     const char *jones; // at source 0, or NULL
@@ -271,7 +271,7 @@ __device__ __forceinline__ matrix_number<real> jones_of(const task_place &p, int
     return matrix_at<real>(view, f.jones ? f.jones + stride(view, p.source) * source : nullptr);
 }
 
-// Puts the factors of a station and source, z their phase.
+// Stores the factors of a station and source, z their phase.
 template <typename real>
 __device__ __forceinline__ void put_factors(const task_place &p, shared<real> *s, int side,
                                             const station_frame &f, int at, int i, int64_t source,
@@ -388,7 +388,7 @@ __device__ void put_strip(const task_place &p, const shared<real> *s, int strip,
     }
 }
 
-// Rows by themselves, one for a warp: lanes take sources.
+// Rows that are not computed by stations, one for a warp: lanes take sources.
 template <typename real> __device__ void sum_strays(const task_place &p, double tolerance)
 {
     int at[2], lane = threadIdx.x % 32;

@@ -1,4 +1,4 @@
-/* Sums for stations, a source in each lane: products of real matrices, tile by tile. */
+/* Sums for stations, a source in each lane, as products of real matrices, tile by tile. */
 #ifndef GROVE_KERNELS_PREDICT_STATION_H
 #define GROVE_KERNELS_PREDICT_STATION_H
 
@@ -41,7 +41,7 @@ INLINE void add_lane_sums(const vec *x, double *to)
 }
 #endif
 
-/* to[row][COLUMNS] += `count` numbers of ROWS rows by as many of some columns. */
+/* to[column][ROWS] += the products of ROWS rows and `width` columns of `count` vectors each. */
 INLINE void multiply_tile(const vec *a, int64_t next, const vec *const *columns, int64_t count,
                           int width, double *to)
 {
@@ -66,7 +66,8 @@ INLINE void multiply_tile(const vec *a, int64_t next, const vec *const *columns,
         add_lane_sums(x[j], to + j * ROWS);
 }
 
-/* Each width apart, for what stays in registers. */
+/* A call for each width, which is a constant where multiply_tile is inlined: its sums stay in
+ * registers. */
 static __attribute__((noinline)) void add_tile(const vec *a, int64_t next,
                                                const vec *const *columns, int64_t count, int width,
                                                double *to)
@@ -94,7 +95,8 @@ static __attribute__((noinline)) void add_tile(const vec *a, int64_t next,
     }
 }
 
-/* The tiles with the same rows, from `t` on: of the three products. Returns their number. */
+/* Adds the three products for the tiles from `t` on that have the same rows; returns their
+ * number. */
 static int multiply_rows(const panel_work *w, int t, double *sums)
 {
     const grove_predict_panel *job = w->job;

@@ -14,10 +14,10 @@ namespace
 {
 enum { THREADS = PREDICT_CUDA_ROWS, WARPS = THREADS / 32, EDGE = PREDICT_CUDA_EDGE, WIDTH = 8 };
 template <typename real> constexpr int HEIGHT = sizeof(real) == 4 ? 16 : 8;
-/* Numbers of sources in shared memory, after which single sums are added to others: what tensor
- * cores cut off is of these few. */
+/* Numbers of sources in shared memory at once. After each such chunk the single-precision sums are
+ * added to the totals, so that what tensor cores cut off stays small. */
 template <typename real> constexpr int DEPTH = sizeof(real) == 4 ? 32 : 16;
-/* Rows of factors: so long that a warp's loads meet all banks. */
+/* Length of the rows of factors: a warp's loads touch all banks. */
 template <typename real> constexpr int PITCH = sizeof(real) == 4 ? EDGE + 4 : EDGE + 2;
 template <typename real> constexpr int PARTS = EDGE / HEIGHT<real> *(EDGE / WIDTH);
 template <typename real> constexpr int MAX_TILES = (PARTS<real> + WARPS - 1) / WARPS;
@@ -183,7 +183,7 @@ template <typename real, bool TENSOR> struct warp_sums {
         }
     }
 
-    // Those of a chunk by themselves, in single precision.
+    // The sums of a chunk alone, in single precision.
     __device__ __forceinline__ void add(const shared<real> &s, int first, int count)
     {
         if (sizeof(real) == 8) {
@@ -201,7 +201,7 @@ template <typename real, bool TENSOR> struct warp_sums {
             }
     }
 
-    // Into s->x the parts of a strip of rows.
+    // Writes the parts of a strip of rows to s->x.
     __device__ __forceinline__ void put(shared<real> *s, int first, int count, int strip) const
     {
         int lane = threadIdx.x % 32;

@@ -9,11 +9,11 @@
 #include "../simd/vector.h"
 #include "predict_job.h"
 
-/* Of a tile of the product, as the registers allow. */
+/* Size of a tile of the product: as many sums as the registers hold. */
 enum { ROWS = 4, COLUMNS = VECTOR_BYTES == 64 ? 6 : 3, CELLS = ROWS * COLUMNS };
 
-/* Where the parts of `work` are: rows of vectors, the right panel with all columns, the left one
- * with the rows of a tile. */
+/* The parts of job->work, in vectors: the right panel with all columns, the left panel with the
+ * rows of a tile, and the phases. */
 typedef struct {
     const grove_predict_panel *job;
     int64_t count;     /* of vectors in a row, as many as there is memory for */
@@ -65,7 +65,8 @@ INLINE void add_product_to(vec to[2], const vec *a, const vec *b)
     to[1] += a[0] * b[1] + a[1] * b[0];
 }
 
-/* A number into a panel of which each part takes `next` vectors. */
+/* Puts a complex number into a panel whose parts (real, imaginary, both) take `next` vectors
+ * each. */
 INLINE void put_operand(vec *to, int64_t next, vec re, vec im)
 {
     KEEP(re);
@@ -75,7 +76,8 @@ INLINE void put_operand(vec *to, int64_t next, vec re, vec im)
     to[2 * next] = re + im;
 }
 
-/* Where the cells of a vector of sources are, at station 0. */
+/* Addresses of the cells of a vector of sources, at station 0; lanes beyond the last source repeat
+ * it. */
 INLINE void find_cells(const grove_predict_panel *job, int which, int i, const char *at[LANES])
 {
     const grove_predict_panel_side *side = &job->side[which];
@@ -86,7 +88,7 @@ INLINE void find_cells(const grove_predict_panel *job, int which, int i, const c
     }
 }
 
-/* `count` numbers of cells of any kind, from the first on. */
+/* `count` numbers of cells in any precision, from number `first` on. */
 INLINE void load_numbers_at(const grove_predict_panel_side *side, const char *const at[LANES],
                             int64_t offset, int first, int count, vec *to)
 {
@@ -140,7 +142,7 @@ INLINE vec blocks_at(const char *const *at, int64_t offset)
 #endif
 }
 
-/* Neighbours in pairs from the lower (0) or upper half of each block of both. */
+/* Within each block of 16 bytes: interleave the numbers of a and b, or join their halves. */
 #if GROVE_REAL_SINGLE && VECTOR_BYTES == 64
 #define UNPACK_LOW(a, b)                                                                           \
     __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)

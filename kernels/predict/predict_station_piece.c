@@ -1,16 +1,16 @@
-/* Sums for stations, piece by piece: a part of the cells of the products at one time and channel.
- */
+/* Computes sums for stations piece by piece: a part of the cells of the products at one time and
+ * channel. */
 #include "predict_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of a row of one of the real panels, between sums over lanes: a tile's rows of them fit into
- * the first cache, the panel of all columns into the second. */
+/* Bytes of a row of a real panel that are multiplied before sums over lanes: the rows of a tile fit
+ * into the first-level cache, the panel of all columns into the second-level cache. */
 enum { ROW_BYTES = 2048 };
 
-/* Is element e of the brightness the same as an earlier one (returned), zero (-1) or neither (e)?
- */
+/* Returns an earlier element that is the same as element e of the brightness, e if there is none,
+ * -1 if it is zero. */
 static int find_equal_element(const grove_predict_sum *p, int e)
 {
     const part_of *a = &p->coefficients[2 * e];
@@ -27,8 +27,8 @@ static int find_equal_element(const grove_predict_sum *p, int e)
     return e;
 }
 
-/* The element of the brightness, in its place in a matrix, that element e of the output is the sum
- * of, or -1. */
+/* Which element of the brightness, numbered as in a matrix, element e of the output is a sum of, or
+ * -1. */
 static int summed_element(const grove_predict_sum *p, int e)
 {
     if (p->jones && p->sides == 2)
@@ -41,7 +41,7 @@ static int summed_element(const grove_predict_sum *p, int e)
     return same < 0 ? -1 : p->elements == 2 ? 3 * same : same;
 }
 
-/* Those that have a product by themselves; their number. */
+/* Finds the elements that need a product of their own; returns their number. */
 static int find_products(const grove_predict_sum *p, int *element)
 {
     int count = 0, elements = p->jones ? p->args->out.elements : p->elements;
@@ -85,7 +85,7 @@ static size_t round_to_lines(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-/* Memory that another piece has had, or new. */
+/* Memory of an earlier piece, or new memory. */
 static void *get_memory(grove_predict_sum *p, size_t bytes)
 {
     for (int i = 0; i < PREDICT_SPARES; i++) {
@@ -257,7 +257,7 @@ static grove_cplx64 element_at(const grove_predict_sum *p, const piece *c, const
     return z;
 }
 
-/* Those elements of a matrix that are the part's. */
+/* Stores those elements of a matrix that lie in the part. */
 static void store_matrix(const grove_predict_sum *p, const piece *c, int64_t b, const int from[4],
                          char *to)
 {
@@ -272,8 +272,8 @@ static void store_matrix(const grove_predict_sum *p, const piece *c, int64_t b, 
     }
 }
 
-/* Writes the sums to the baselines, with what elements have in common and the Jones terms around
- * the sum. */
+/* Stores the sums of the baselines: elements that share a sum get it, and Jones terms around the
+ * sum are applied. */
 static void store(const grove_predict_sum *p, const piece *c)
 {
     const grove_view *out = &p->args->out;
@@ -310,7 +310,7 @@ static void store(const grove_predict_sum *p, const piece *c)
     }
 }
 
-/* Is there a row at this time that goes by stations? */
+/* Whether any row at this time is computed by stations. */
 static int any_wanted(const grove_predict_sum *p, int64_t time)
 {
     const unsigned char *strays = p->is_stray + time * p->baselines;

@@ -62,7 +62,7 @@ static inline void matrix_at(const grove_view *view, const char *at, grove_cplx6
     }
 }
 
-/* grove_mat_mul_double and what it is made of. */
+/* Defines grove_mat_mul_double and what it is made of. */
 #define GROVE_NAME(x) x##_double
 #define cplx          grove_cplx64
 #define GROVE_JONES_BY_STEPS
@@ -71,7 +71,7 @@ static inline void matrix_at(const grove_view *view, const char *at, grove_cplx6
 #undef cplx
 #undef GROVE_NAME
 
-/* Writes complex number e of a cell, as two numbers of that many bytes. */
+/* Writes complex number e of a cell as two numbers of `bytes` bytes each. */
 static inline void put_complex(char *at, int e, int bytes, double re, double im)
 {
     if (bytes == 8) {

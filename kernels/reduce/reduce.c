@@ -1,10 +1,10 @@
-/* Reductions on the cpu: numbers that lie side by side are reduced side by side. */
+/* Reductions on the CPU. Neighbouring output numbers are reduced together. */
 #include "reduce.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-enum { RUN = 512 }; /* numbers that are reduced side by side */
+enum { RUN = 512 }; /* numbers that are reduced together */
 
 typedef struct {
     const grove_args *args;
@@ -15,7 +15,7 @@ typedef struct {
     int64_t row; /* cells of the last axis that is kept, if they lie side by side; or 1 */
 } job;
 
-/* Numbers that are reduced side by side, and how many samples they are made of. */
+/* Numbers that are reduced together, and how many samples each is made of. */
 typedef struct {
     double sum[RUN];
     int64_t count[RUN];
@@ -55,7 +55,7 @@ static place step(const job *j, place at, int axis, int64_t by)
         for (int k = 0; k < (n); k++)                                                              \
             to[k] += (double)x[k];                                                                 \
     }
-/* Few numbers stay in registers. */
+/* A constant count for few numbers, which then stay in registers. */
 #define ADD_FEW(type, n)                                                                           \
     case n: {                                                                                      \
         double few[n];                                                                             \
@@ -88,7 +88,7 @@ static double number_at(const job *j, const char *at, int k)
                : (double)((const float *)(const void *)at)[k];
 }
 
-/* Samples along an axis, all of them good. */
+/* Adds samples along an axis, all of them good. */
 static void add_all(const job *j, place at, int64_t samples, int64_t stride, bench *b)
 {
     int how = j->state.how;
@@ -105,7 +105,7 @@ static void add_all(const job *j, place at, int64_t samples, int64_t stride, ben
             b->sum[k] = grove_reduce_add(how, b->sum[k], number_at(j, at.numbers, k));
 }
 
-/* One sample of each cell, of which only good ones count. */
+/* Adds one sample of each cell; only good ones count. */
 static void add_good(const job *j, place at, int64_t flag_step, bench *b)
 {
     const int64_t *counts = (const int64_t *)(const void *)at.counts;
@@ -125,7 +125,7 @@ static void add_good(const job *j, place at, int64_t flag_step, bench *b)
     }
 }
 
-/* Samples along an axis (-1: one). */
+/* Adds samples along an axis (-1: one sample). */
 static void add_samples(const job *j, place at, int axis, int64_t samples, bench *b)
 {
     int last = j->args->axes - 1;
@@ -141,7 +141,7 @@ static void add_samples(const job *j, place at, int axis, int64_t samples, bench
     }
 }
 
-/* Goes over the axes that come first, from number `d` on. */
+/* Adds samples along the axes that are reduced first, from number `d` of them on. */
 static void add_axes(const job *j, int d, place at, bench *b)
 {
     if (d + 1 >= j->reduced_count) {

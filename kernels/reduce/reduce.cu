@@ -1,4 +1,4 @@
-// Reductions in a fixed order: each thread goes over all that its number is made of.
+// Reductions in a fixed order: a thread adds all samples of its output number.
 #include "reduce.h"
 
 namespace

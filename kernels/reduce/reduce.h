@@ -18,7 +18,7 @@ enum { GROVE_HOW_SUM = 1, GROVE_HOW_MEAN, GROVE_HOW_MIN, GROVE_HOW_MAX };
 
 enum {
     GROVE_REDUCE_BLOCK = 64,
-    GROVE_REDUCE_LEVELS = 32 /* at most: of axes up to 64 * 2^32 cells */
+    GROVE_REDUCE_LEVELS = 32 /* for axes of up to 64 * 2^32 cells */
 };
 
 /* Inputs of `reduce`. The output is the sum of the open block, double; its strides are 0 along the
@@ -28,7 +28,8 @@ enum {
     GROVE_REDUCE_FLAGS,   /* a byte per cell, bit k (at most 7): element k is bad; or absent */
     GROVE_REDUCE_COUNTS,  /* instead of flags: how many samples the numbers stand for, int64_t */
     GROVE_REDUCE_COUNT, /* written: int64_t, laid out as the output without its parts; or absent */
-    GROVE_REDUCE_NODES  /* written: the nodes, as the output each; absent: kept for this call */
+    GROVE_REDUCE_NODES  /* written: the nodes, each laid out as the output; absent: kept for this
+                           call */
 };
 
 /* Inputs of `reduce_finish`, whose output is the value: sums, double; counts, or absent; and flags,
@@ -39,15 +40,15 @@ enum { GROVE_FINISH_SUMS, GROVE_FINISH_COUNTS, GROVE_FINISH_FLAGS };
 typedef struct {
     int32_t how;    /* GROVE_HOW_... */
     int32_t axis;   /* that goes in blocks; -1: none, what is reduced is added to the output */
-    int32_t fresh;  /* nothing was added yet: the output and the count start from nothing */
+    int32_t fresh;  /* nothing was added yet: the output and the count start from zero */
     int32_t levels; /* levels of nodes that may have to wait */
     int64_t begin;  /* the block with which all that is added begins; its first cell is the first */
-    int64_t end;    /* cells of the whole axis: if they are all there the output is their sum */
+    int64_t end;    /* cells of the whole axis: once all were added, the output is their sum */
     int64_t distance; /* doubles from a node to the next */
     int64_t samples;  /* reduce_finish: what was added to each number where nothing is counted */
 } grove_reduce_state;
 
-/* How many levels of nodes may have to wait along an axis of so many cells. */
+/* How many levels of nodes may have to wait along an axis of `cells` cells. */
 GROVE_FN int grove_reduce_levels(int64_t cells)
 {
     int64_t last = cells > 0 ? (cells - 1) / GROVE_REDUCE_BLOCK : 0;
@@ -74,7 +75,7 @@ GROVE_FN double grove_reduce_zero(int how)
     return how == GROVE_HOW_MIN ? HUGE_VAL : how == GROVE_HOW_MAX ? -HUGE_VAL : 0;
 }
 
-/* Adds what comes later to what came before. */
+/* Adds the later of two partial results to the earlier one. */
 GROVE_FN double grove_reduce_add(int how, double before, double x)
 {
     return how == GROVE_HOW_MIN   ? (x < before ? x : before)

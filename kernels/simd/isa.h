@@ -1,5 +1,5 @@
-/* Instruction sets: the hot loops are compiled once for each, and the best that the processor has
- * is chosen when the program runs. */
+/* Instruction sets. The hot loops are compiled once for each; the best that the processor has is
+ * chosen at run time. */
 #ifndef GROVE_KERNELS_ISA_H
 #define GROVE_KERNELS_ISA_H
 
@@ -7,11 +7,12 @@ typedef enum { GROVE_ISA_PORTABLE, GROVE_ISA_AVX2, GROVE_ISA_AVX512, GROVE_ISAS 
 
 /* "portable", "avx2" (with FMA), "avx512" (F, DQ, VL, BW). */
 const char *grove_isa_name(grove_isa isa);
-/* Whether this processor has it. */
+/* Whether this processor has the instruction set. */
 int grove_isa_works(grove_isa isa);
 grove_isa grove_isa_best(void);
-/* What the environment variable GROVE_ISA asks for, the best without it. Returns 0; -1 for a word
- * that is none and for a set that this processor lacks, then `said` (at least 160 bytes) tells. */
+/* The instruction set that the environment variable GROVE_ISA names; without it the best. Returns
+ * 0, or -1 for an unknown word and for a set that this processor lacks, with a message in `said`
+ * (at least 160 bytes). */
 int grove_isa_choose(grove_isa *isa, char *said);
 
 #endif

@@ -1,7 +1,7 @@
 /* Vectors of `real` for the instruction set that the file is compiled for, in the vector extension
- * that GCC and clang share. A file defines GROVE_REAL_SINGLE as 1 or 0 and includes this; GROVE_ISA
- * comes with the compiler's flags. `doubles` has the lanes of a part of a vector in double: vectors
- * of float are handled in two parts where double is needed. */
+ * that GCC and clang share. A file defines GROVE_REAL_SINGLE as 1 or 0 and includes this; compiler
+ * flags choose the instruction set. `doubles` has the lanes of a part of a vector in double: where
+ * double is needed, vectors of float are handled in two parts. */
 #ifndef GROVE_KERNELS_VECTOR_H
 #define GROVE_KERNELS_VECTOR_H
 
@@ -39,12 +39,12 @@ typedef real part __attribute__((vector_size(VECTOR_BYTES / 2)));
 typedef vec part;
 #endif
 
-/* Parts that need not be aligned. */
+/* doubles at an address that need not be aligned. */
 typedef double unaligned __attribute__((vector_size(VECTOR_BYTES), aligned(8), may_alias));
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Added and subtracted, these leave the nearest whole number. */
+/* Adding and then subtracting one of these rounds to the nearest whole number. */
 #define ROUND_DOUBLE 6755399441055744.0
 #if GROVE_REAL_SINGLE
 #define ROUND_REAL 12582912.0f
@@ -52,8 +52,8 @@ typedef double unaligned __attribute__((vector_size(VECTOR_BYTES), aligned(8), m
 #define ROUND_REAL ROUND_DOUBLE
 #endif
 
-/* Keeps the compiler from fusing the product `x` with a sum, which of two products it would take
- * being its choice. */
+/* Keeps the compiler from fusing the product `x` with a sum. Of two products in a sum it may fuse
+ * either, so the result would depend on the compiler. */
 #if defined(__AVX512F__)
 #define KEEP(x) __asm__("" : "+v"(x))
 #elif defined(__FMA__)
@@ -84,7 +84,7 @@ INLINE vec narrow(const doubles x[PARTS])
 #endif
 }
 
-/* x * factor, the nearest whole number left out. */
+/* x * factor less the nearest whole number. */
 INLINE vec fractional_turns(const doubles x[PARTS], double factor)
 {
     doubles rest[PARTS];
@@ -96,9 +96,10 @@ INLINE vec fractional_turns(const doubles x[PARTS], double factor)
     return narrow(rest);
 }
 
-/* cos and sin of 2 pi y, |y| <= 1/2, from those of half the angle: fits on [0, 1/4] of sin(pi y) /
- * y and cos(pi y) in y^2, by least squares in single precision, where a bias of the cosine would
- * add up over sources, else Chebyshev's. The sine is good to the last bits relatively. */
+/* cos and sin of 2 pi y, |y| <= 1/2, from those of half the angle: polynomials in y^2 for sin(pi y)
+ * / y and cos(pi y) on [0, 1/4]. In single precision they are fitted by least squares, since a bias
+ * of the cosine would add up over sources; in double they are Chebyshev's. The relative error of
+ * the sine is a few of its last bits. */
 INLINE void phasor(vec y, vec *cosine, vec *sine)
 {
     vec t = y * y;
@@ -148,7 +149,7 @@ INLINE vec avoid_zero(vec x)
     return (vec)bits;
 }
 
-/* sin(pi y); the sine is good to the last bits relatively. */
+/* sin(pi y), with a relative error of a few of its last bits. */
 INLINE vec sine_of_half_turns(vec y)
 {
     vec rounded = y + ROUND_REAL, r = y - (rounded - ROUND_REAL), t = r * r;
@@ -170,8 +171,8 @@ INLINE vec sine_of_half_turns(vec y)
     return (vec)((integers)(s * r) ^ odd);
 }
 
-/* sin(pi x) and pi x, of which neither is zero: their ratio is sinc, and so is the product of two
- * such ratios. */
+/* sin(pi x) and pi x, neither of them zero. Their ratio is the sinc, and ratios of products are
+ * products of sincs. */
 INLINE void sinc_parts(vec x, vec *sine, vec *angle)
 {
     integers tiny = (x < R(1e-15)) & (x > -R(1e-15));
@@ -192,11 +193,12 @@ INLINE vec sinc_turns(vec x)
     return sine / angle;
 }
 
-/* exp(-x), x >= 0; 0 from where single precision ends. */
+/* exp(-x), x >= 0; 0 for x > 80, near the smallest number of single precision. */
 INLINE vec decay(vec x)
 {
-    integers gone = x > R(80.0);
-    vec y = (vec)((integers)x & ~gone) * -R(1.442695040888963407); /* or the power would overflow */
+    integers underflow = x > R(80.0);
+    vec y = (vec)((integers)x & ~underflow) *
+            -R(1.442695040888963407); /* or the power would overflow */
     vec rounded = y + ROUND_REAL, f = y - (rounded - ROUND_REAL);
 #if GROVE_REAL_SINGLE
     vec e = f * 0.0001546144469856913f + 0.0013400428177615838f;
@@ -218,7 +220,7 @@ INLINE vec decay(vec x)
 #endif
     e = e * f + R(1.0);
     integers power = ((integers)rounded - (integers)splat(ROUND_REAL)) << MANTISSA;
-    return (vec)(((integers)e + power) & ~gone);
+    return (vec)(((integers)e + power) & ~underflow);
 }
 
 #endif
