@@ -63,7 +63,7 @@ typedef struct {
     grove_piece place;   /* the whole tag */
     class class;
     bool object;
-    int part, next;   /* its part of the enclosing object, or -1; next without mdlattr */
+    int part, next; /* its part of the enclosing object, or -1; next without mdlattr */
     double value[MOST_PARTS];
     bool have[MOST_PARTS];
 } element;
