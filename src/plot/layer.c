@@ -11,12 +11,12 @@ struct grove_density {
     grove_box box;
     double scale;
     int columns, rows, stamp;
-    float dot[4][4][STAMP * STAMP]; /* cover of one point, by quarter of a pixel */
-    float *cover;                   /* [rows][columns] how many points cover the pixel */
+    float dot[4][4][STAMP * STAMP]; /* coverage of one point, by quarters of a pixel */
+    float *cover;                   /* [rows][columns] number of points covering each pixel */
 };
 
-/* The shares of the pixels that a disc covers whose centre is at (x, y) pixels from the stamp's
- * corner, by sampling. */
+/* The covered shares of pixels for a disc whose centre is at (x, y) pixels from the stamp's corner,
+ * by sampling. */
 static void make_dot(float *dot, int stamp, double x, double y, double radius)
 {
     enum { FINE = 8 };
@@ -80,8 +80,8 @@ void grove_density_add(grove_density *density, double x, double y)
     }
 }
 
-/* A single point is pale; the colour fills up, then darkens, with the logarithm of the cover. In
- * few steps, which keeps files small. */
+/* A single point is pale; the colour becomes stronger, then darker, with the logarithm of the
+ * coverage, in few steps, which keeps files small. */
 static grove_colour shade(grove_colour colour, double cover, double most)
 {
     const double alone = 0.45, black = 0.6, steps = 32;
@@ -127,7 +127,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The numbers that `clip` of the finite pixels lie below and above. */
+/* The quantiles `clip` and 1 - `clip` of the finite pixels. */
 static void quantiles(const grove_raster *raster, double *low, double *high)
 {
     enum { MOST = 1 << 20 };
@@ -173,7 +173,7 @@ void grove_raster_range(const grove_raster *raster, grove_scale *range)
     range->to = GROVE_MAP_SIZE;
 }
 
-/* Mean of the finite pixels in a block, NaN where there are none. */
+/* Mean of the finite pixels in a block, NaN if there are none. */
 static double block_mean(const grove_raster *raster, size_t row, size_t column, size_t rows,
                          size_t columns)
 {
@@ -195,7 +195,7 @@ int grove_raster_draw(const grove_raster *raster, const grove_scale *range, grov
                       grove_box box, bool right_to_left, bool top_down, grove_error *error)
 {
     static const grove_colour missing = 0xffd8d8d8;
-    /* Twice as many pixels as are seen are enough. */
+    /* Twice the visible resolution is enough. */
     double most = 2 * grove_canvas_scale(canvas);
     size_t across = (size_t)fmax(1, ceil((double)raster->columns / fmax(1, most * box.width)));
     size_t down = (size_t)fmax(1, ceil((double)raster->rows / fmax(1, most * box.height)));

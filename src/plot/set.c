@@ -124,7 +124,7 @@ static int allocate(const grove_set *set, unsigned what, int64_t rows, grove_set
                   : 0;
 }
 
-/* How many rows of all channels fit a block. */
+/* The number of rows, with all channels, in a block. */
 static int64_t rows_of_block(const grove_set *set, unsigned what)
 {
     int64_t cell = set->layout->channels * set->layout->correlations;
@@ -170,7 +170,7 @@ int grove_set_walk(grove_set *set, unsigned what,
     return code;
 }
 
-/* ---- leaving out ---- */
+/* ---- selection ---- */
 
 bool grove_set_chosen(uint64_t k, double share)
 {

@@ -1,4 +1,4 @@
-/* The inputs of a step that failed, on standard error. */
+/* Prints the inputs of a failed step on standard error. */
 #include "report/report.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static void advance(const grove_value *value, int64_t *index)
     }
 }
 
-/* The first numbers, and over all: the greatest modulus, how many are not finite. */
+/* The first numbers; the maximum modulus; the count of numbers that are not finite. */
 static void dump_numbers(grove_value *value)
 {
     int64_t index[GROVE_MAX_AXES] = {0}, cells = grove_value_cells(value), strange = 0, shown = 0;

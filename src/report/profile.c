@@ -1,4 +1,4 @@
-/* Profiles: what a run took, by node and by class. */
+/* Profiles: the cost of a run by node and by class. */
 #include "base/memory.h"
 #include "base/text.h"
 #include "run/state.h"
@@ -72,7 +72,7 @@ static void print(grove_text *text, const char *title, line *lines, size_t count
                        grove_show_bytes(bytes, (double)lines[i].sum.bytes));
 }
 
-/* What devices did for each, where they did something. */
+/* Work of devices, if any. */
 static void print_devices(grove_text *text, const char *title, const line *lines, size_t count)
 {
     char up[32], down[32], kernels[32], sending[32], fetching[32];
@@ -93,7 +93,8 @@ static void print_devices(grove_text *text, const char *title, const line *lines
     }
 }
 
-/* How long a device was busy with each, beside the time of the run: they overlap. */
+/* The time that a device was busy with each kind of work, beside the time of the run: they overlap.
+ */
 static void print_busy(grove_text *text, const grove_device *device, double whole)
 {
     const grove_busy *busy = &device->timing.busy;
