@@ -109,7 +109,7 @@ void grove_phase_abort(grove_session *session, size_t begun)
         abort_action(session, session->tree->actions[i]);
 }
 
-/* One that cannot be put in place, prepared as it was: what comes after it is as it was before. */
+/* If one cannot be committed, it is aborted, and all later ones too. */
 static void give_up(grove_session *session, size_t failed)
 {
     const grove_tree *tree = session->tree;
