@@ -17,7 +17,9 @@ typedef struct {
 } grove_traffic;
 
 typedef struct {
-    uint64_t calls, hits, bytes; /* calls: computed or read; hits: found kept or cached */
+    uint64_t calls; /* computed or read */
+    uint64_t hits;  /* kept or cached values that were found */
+    uint64_t bytes;
     grove_traffic device;
     uint64_t device_hits; /* hits whose value was on a device */
     double seconds;
