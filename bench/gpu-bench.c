@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ROUNDS = 99 };
+enum { MAX_ROUNDS = 99 };
 
 void gpu_must(const gpu_bench *b, int code)
 {
@@ -64,7 +64,7 @@ void *gpu_send_random(const gpu_bench *b, int64_t numbers, bool double_)
 double gpu_time(const gpu_bench *b, void (*queue)(const gpu_bench *b, void *context), void *context)
 {
     grove_device *device = b->device;
-    double seconds[MOST_ROUNDS], spent = 0;
+    double seconds[MAX_ROUNDS], spent = 0;
     int round = 0;
 
     queue(b, context); /* loads what is to be loaded */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ROUNDS = 99 };
+enum { MAX_ROUNDS = 99 };
 
 static const grove_kernel multiply_add = {"multiply_add",       NULL, NULL, "limits.cu",
                                           grove_limits_threads, 0,    0};
@@ -32,7 +32,7 @@ static void measure_copies(gpu_bench *b)
 {
     size_t bytes = b->tiny ? 1 << 16 : 1 << 28;
     void *host = bench_allocate(bytes, 1), *there = gpu_send(b, host, bytes);
-    double up[MOST_ROUNDS], down[MOST_ROUNDS];
+    double up[MAX_ROUNDS], down[MAX_ROUNDS];
     grove_device *device = b->device;
 
     memset(host, 1, bytes);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_STATIONS = 64, MOST_BASELINES = MOST_STATIONS * (MOST_STATIONS - 1) / 2 };
+enum { MAX_STATIONS = 64, MAX_BASELINES = MAX_STATIONS * (MAX_STATIONS - 1) / 2 };
 enum { INPUTS = GROVE_PREDICT_UVW_RIGHT + 1, COMPARED = 4, COLUMNS = 11 };
 enum { ROWS, PRODUCTS, TENSOR }; /* by rows; by stations, on vector units and on tensor cores */
 
@@ -51,7 +51,7 @@ static const workload workloads[] = {
 };
 enum { WORKLOADS = sizeof(workloads) / sizeof(*workloads) };
 
-static int32_t left[MOST_BASELINES], right[MOST_BASELINES];
+static int32_t left[MAX_BASELINES], right[MAX_BASELINES];
 
 static int64_t view_bytes(const grove_args *args, int k, int stations)
 {
@@ -99,7 +99,7 @@ static void put(const grove_view *view, int64_t at, double x)
 /* Coordinates of stations that turn with the sky, and of baselines as their differences. */
 static void fill_coordinates(grove_args *args, int stations)
 {
-    double at[MOST_STATIONS][3], *uvw = args->in[GROVE_PREDICT_UVW].data;
+    double at[MAX_STATIONS][3], *uvw = args->in[GROVE_PREDICT_UVW].data;
     double *sides[] = {args->in[GROVE_PREDICT_UVW_LEFT].data,
                        args->in[GROVE_PREDICT_UVW_RIGHT].data};
 
@@ -179,7 +179,7 @@ static grove_args make_args(const gpu_bench *b, const workload *w, int bytes, in
         .axis = {GROVE_AXIS_SOURCE, GROVE_AXIS_TIME, GROVE_AXIS_BASELINE, GROVE_AXIS_FREQ}};
     int n = 0;
 
-    *stations = b->tiny ? 5 : MOST_STATIONS;
+    *stations = b->tiny ? 5 : MAX_STATIONS;
     for (int p = 0; p < *stations; p++)
         for (int q = p + 1; q < *stations; q++, n++) {
             left[n] = p;

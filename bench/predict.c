@@ -21,7 +21,7 @@
 #include <string.h>
 
 enum { STATIONS = 64, BASELINES = STATIONS * (STATIONS - 1) / 2, TIMES = 16 };
-enum { MOST_ROUNDS = 99, MOST_THREADS = 1024 };
+enum { MAX_ROUNDS = 99, MAX_THREADS = 1024 };
 
 typedef struct {
     const char *name;
@@ -281,8 +281,8 @@ static void *run_portion(void *context)
  * that works longest. */
 static double evaluate(problem *p, int threads)
 {
-    static portion parts[MOST_THREADS];
-    pthread_t thread[MOST_THREADS];
+    static portion parts[MAX_THREADS];
+    pthread_t thread[MAX_THREADS];
     double start = bench_thread_seconds(), longest = 0;
     grove_predict_sum *sum = grove_predict_sum_new(&p->args);
 
@@ -355,7 +355,7 @@ static double error_of(const workload *w, int isa, int bytes)
 }
 
 typedef struct {
-    double rate[GROVE_ISAS][MOST_ROUNDS], peak[GROVE_ISAS][MOST_ROUNDS], plain[MOST_ROUNDS];
+    double rate[GROVE_ISAS][MAX_ROUNDS], peak[GROVE_ISAS][MAX_ROUNDS], plain[MAX_ROUNDS];
 } rates;
 
 /* Multiply-adds for each byte that has to be read or written once: sources, coordinates, Jones
@@ -484,7 +484,7 @@ int main(int count, char **words)
     const char *threads = "1";
     const bench_option options[] = {
         {"rounds", "N", "interleaved rounds, of which medians are taken (default 5)", BENCH_COUNT,
-         &c.rounds, MOST_ROUNDS},
+         &c.rounds, MAX_ROUNDS},
         {"seconds", "S", "at least so long for each number in a round (default 0.2)", BENCH_SECONDS,
          &c.least, 0},
         {"workload", "TEXT", "those with TEXT in their names: P1, 'P2 I', smeared (default: all)",
@@ -498,9 +498,9 @@ int main(int count, char **words)
 
     bench_read(options, "grove bench predict [OPTIONS]", count - 1, words + 1);
     c.threads = !strcmp(threads, "all") ? bench_processors() : atoi(threads);
-    if (c.threads < 1 || c.threads > MOST_THREADS) {
+    if (c.threads < 1 || c.threads > MAX_THREADS) {
         fprintf(stderr, "grove bench predict: --threads %s: wants 1 to %d, or all\n", threads,
-                MOST_THREADS);
+                MAX_THREADS);
         return 2;
     }
     if (check(&c))

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_VALUES = 9, MOST_ROUNDS = 31 };
+enum { MAX_VALUES = 9, MAX_ROUNDS = 31 };
 
 typedef struct {
     int sources, stations, channels, times, threads;
@@ -24,7 +24,7 @@ static const size base = {200, 32, 64, 60, 1};
 typedef struct {
     const char *name;
     size_t at; /* in a size */
-    int values[MOST_VALUES];
+    int values[MAX_VALUES];
     const char *smear;
 } axis;
 
@@ -40,9 +40,9 @@ static const axis axes[] = {
 enum { AXES = sizeof(axes) / sizeof(axes[0]) };
 
 typedef struct {
-    int count, number[MOST_VALUES];
-    double processor[MOST_VALUES][MOST_ROUNDS], wall[MOST_VALUES][MOST_ROUNDS];
-    double x[MOST_VALUES], y[MOST_VALUES], each[MOST_VALUES], line[MOST_VALUES];
+    int count, number[MAX_VALUES];
+    double processor[MAX_VALUES][MAX_ROUNDS], wall[MAX_VALUES][MAX_ROUNDS];
+    double x[MAX_VALUES], y[MAX_VALUES], each[MAX_VALUES], line[MAX_VALUES];
 } series;
 
 /* One run; adds nothing to times unless it works, and ends the program otherwise. */
@@ -97,7 +97,7 @@ static void measure(grove_library *library, const char *folder, const axis *a, i
                     series *r)
 {
     memset(r, 0, sizeof(*r));
-    for (int k = 0; k < MOST_VALUES && a->values[k]; k++)
+    for (int k = 0; k < MAX_VALUES && a->values[k]; k++)
         if (a->at != AT(threads) || a->values[k] <= bench_processors())
             r->number[r->count++] = a->values[k];
     for (int round = 0; round < rounds; round++)
@@ -167,7 +167,7 @@ int main(int count, char **words)
     char folder[256];
     const bench_option options[] = {
         {"rounds", "N", "interleaved rounds, of which medians are taken (default 3)", BENCH_COUNT,
-         &rounds, MOST_ROUNDS},
+         &rounds, MAX_ROUNDS},
         {"plot", "FILE", "draws all into FILE, .svg or .png", BENCH_TEXT, &plot, 0},
         {NULL, NULL, NULL, BENCH_TEXT, NULL, 0}};
 

@@ -125,9 +125,9 @@ bool grove_columns_read(grove_columns *columns, grove_piece list)
 {
     const char *at = list.at, *end = at + list.length;
     while (at < end) {
-        if (columns->count == GROVE_COLUMNS_MOST) {
+        if (columns->count == GROVE_MAX_COLUMNS) {
             grove_scan_fault(columns->scan, at, 1, "header: more than %d columns",
-                             GROVE_COLUMNS_MOST);
+                             GROVE_MAX_COLUMNS);
             return false;
         }
         if (!read_column(columns, &at, end, &columns->column[columns->count])) {

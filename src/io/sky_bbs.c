@@ -16,7 +16,7 @@
 #define ARCSEC      (DEGREE / 3600)
 #define LIGHT_SPEED 299792458.0
 
-enum { MOST_NUMBER = 64 };
+enum { MAX_NUMBER = 64 };
 
 typedef enum {
     NAME,
@@ -84,9 +84,9 @@ static bool given(const row *r, field which)
 
 /* Copies a grove_piece to a text of its own, for the number parsers; false if it is too long for a
  * number. */
-static bool copy_short(grove_piece value, char text[MOST_NUMBER])
+static bool copy_short(grove_piece value, char text[MAX_NUMBER])
 {
-    if (value.length >= MOST_NUMBER) {
+    if (value.length >= MAX_NUMBER) {
         return false;
     }
     memcpy(text, value.at, value.length);
@@ -135,7 +135,7 @@ static double read_angle(bbs *b, const row *r, field which)
     const char *forms =
         which == RA ? "hh:mm:ss.s, 12h34m56.7s or degrees" : "+dd.mm.ss.s, 12d34m56.7s or degrees";
     grove_piece value = r->value[which];
-    char text[MOST_NUMBER];
+    char text[MAX_NUMBER];
     double angle = 0;
     if (!value.length) {
         grove_scan_fault(b->scan, r->line.at, r->line.length, "%s: missing; %s", field_names[which],

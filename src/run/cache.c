@@ -102,13 +102,13 @@ static void take_out(grove_cache *cache, size_t hole)
 
 /* What dropping a value must free: anything, its numbers on the host, or at least its flags on the
  * host. */
-typedef enum { ANYWHERE, NUMBERS_HERE, FLAGS_HERE } hold;
+typedef enum { ANYWHERE, HOST_NUMBERS, HOST_FLAGS } hold;
 
 static uint64_t held(const entry *e, hold what)
 {
-    if (what == NUMBERS_HERE)
+    if (what == HOST_NUMBERS)
         return grove_buffer_is_on(e->value->data, NULL) ? e->bytes : 0;
-    if (what == FLAGS_HERE)
+    if (what == HOST_FLAGS)
         return e->value->flags ? grove_buffer_bytes(e->value->flags) : 0;
     return e->bytes;
 }
@@ -189,7 +189,7 @@ bool grove_cache_shrink(grove_cache *cache, grove_device *device, uint64_t bytes
     if (device)
         return shrink_on(cache, device, bytes);
     uint64_t gone = drop_host_copies(cache, bytes), more = 1;
-    for (hold what = NUMBERS_HERE; what <= FLAGS_HERE; what++, more = 1)
+    for (hold what = HOST_NUMBERS; what <= HOST_FLAGS; what++, more = 1)
         while (gone < bytes && (more = evict(cache, what)))
             gone += more;
     return gone > 0;
