@@ -69,10 +69,10 @@ double gpu_time(const gpu_bench *b, void (*queue)(const gpu_bench *b, void *cont
 
     queue(b, context); /* loads what is to be loaded */
     gpu_must(b, grove_device_wait(device, b->error));
-    for (; round < b->rounds && (round == 0 || spent < 10 * b->least); round++) {
+    for (; round < b->rounds && (round == 0 || spent < 10 * b->min); round++) {
         int64_t done = 0, next = 1;
         double start = bench_wall_seconds(), taken = 0;
-        while (taken < b->least) {
+        while (taken < b->min) {
             for (int64_t k = 0; k < next; k++)
                 queue(b, context);
             gpu_must(b, grove_device_wait(device, b->error));
@@ -127,21 +127,21 @@ static double bound(const gpu_bench *b, const gpu_counts *c, bool double_, const
     double tensor = b->tensor[double_];
     double times[] = {c->bytes / b->memory, double_ ? 0 : c->operations / b->multiply_adds[0],
                       doubles / b->multiply_adds[1], tensor > 0 ? c->on_tensor / tensor : 0};
-    int most = 0;
+    int max = 0;
 
     for (int k = 1; k < 4; k++)
-        most = times[k] > times[most] ? k : most;
-    *name = names[most];
-    return times[most];
+        max = times[k] > times[max] ? k : max;
+    *name = names[max];
+    return times[max];
 }
 
 void gpu_print(const gpu_bench *b, const char *name, bool double_, double seconds,
                const gpu_counts *counts)
 {
     const char *limit;
-    double least = bound(b, counts, double_, &limit);
+    double min = bound(b, counts, double_, &limit);
 
     printf("| %s | %s | %.4g | %.3g | %.3g | %.3g | %.3g | %.0f %% of %s |", name,
            double_ ? "double" : "single", 1e3 * seconds, counts->operations, counts->in_double,
-           counts->on_tensor, counts->bytes, 100 * least / seconds, limit);
+           counts->on_tensor, counts->bytes, 100 * min / seconds, limit);
 }

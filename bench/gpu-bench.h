@@ -7,7 +7,7 @@
 typedef struct {
     grove_device *device;
     grove_error *error;
-    double least;     /* s, of a measurement */
+    double min;       /* s, of a measurement */
     double ends;      /* bench_wall_seconds() after which nothing new is begun; 0: never */
     int rounds, late; /* late: rows for which there was no time */
     bool tiny;

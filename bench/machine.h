@@ -11,8 +11,8 @@ double bench_process_seconds(void);
 double bench_wall_seconds(void);
 
 /* Multiply-adds per second of one core with these instructions (grove_isa) on numbers of so many
- * bytes, measured for `least` seconds. */
-double bench_peak(int isa, int bytes, double least);
+ * bytes, measured for `min` seconds. */
+double bench_peak(int isa, int bytes, double min);
 /* Bytes per second of one core that reads two arrays and writes a third, none in any cache. */
 double bench_bandwidth(void);
 

@@ -6,7 +6,7 @@ typedef struct {
     const char *name, *argument, *help;
     enum { BENCH_TEXT, BENCH_COUNT, BENCH_SECONDS } kind;
     void *to; /* const char *, int (at least 1), double (above 0) */
-    int most; /* of a count; 0: any */
+    int max;  /* of a count; 0: any */
 } bench_option;
 
 /* Reads `count` words into where the options (the last has no name) point; --help prints them with

@@ -35,8 +35,8 @@ static bool whole(long double x)
 
 static number power(random_complex z, long double error, long double n, bool complex_)
 {
-    long double size = cabsl(z), least = n < 0 ? 0.2L : 0;
-    bool good = whole(n) ? size >= least : off_cut(z, complex_);
+    long double size = cabsl(z), min = n < 0 ? 0.2L : 0;
+    bool good = whole(n) ? size >= min : off_cut(z, complex_);
     random_complex result = 1;
 
     if (!good)

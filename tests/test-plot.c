@@ -90,11 +90,11 @@ static void check_xml(const char *path, const char *text)
     }
 }
 
-static char *draw_svg(const grove_figure *figure, size_t most)
+static char *draw_svg(const grove_figure *figure, size_t max)
 {
     char *path = draw_file(figure, "picture.svg");
     size_t length;
-    char *text = grove_file_read(path, most, true, &length, error);
+    char *text = grove_file_read(path, max, true, &length, error);
 
     ck_assert_msg(text != NULL, "%s", text ? "" : grove_error_message(error, 0));
     check_xml(path, text);

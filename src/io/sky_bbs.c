@@ -154,8 +154,8 @@ static double read_angle(bbs *b, const row *r, field which)
                          field_names[which], grove_piece_shown(value), value.at, forms);
         return 0;
     }
-    double most = which == RA ? 2 * M_PI : M_PI / 2;
-    if (fabs(angle) > most * (1 + 1e-12)) {
+    double max = which == RA ? 2 * M_PI : M_PI / 2;
+    if (fabs(angle) > max * (1 + 1e-12)) {
         grove_scan_fault(b->scan, value.at, value.length,
                          "%s: '%.*s' is out of range; at most %s degrees", field_names[which],
                          grove_piece_shown(value), value.at, which == RA ? "360" : "90");

@@ -399,14 +399,14 @@ static grove_keep keep_of(const grove_program *p, int s)
 
 static uint64_t kept_bytes(const grove_program *p, const grove_spot *spot, int *largest)
 {
-    uint64_t sum = 0, most = 0;
+    uint64_t sum = 0, max = 0;
 
     for (int s = 0; s < p->step_count; s++) {
         uint64_t bytes =
             p->steps[s].keep == GROVE_KEEP_SLOT ? grove_step_bytes(p, spot, &p->steps[s]) : 0;
         sum += bytes;
-        if (bytes > most) {
-            most = bytes;
+        if (bytes > max) {
+            max = bytes;
             *largest = s;
         }
     }

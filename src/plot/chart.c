@@ -64,11 +64,11 @@ static void fit(layout *l, grove_scale *scale, const grove_chart_axis *axis, boo
 
 static double widest(layout *l, const grove_ticks *ticks)
 {
-    double most = 0;
+    double max = 0;
 
     for (int k = 0; k < ticks->count; k++)
-        most = fmax(most, grove_canvas_text_width(l->canvas, ticks->tick[k].label, tick_size, 0));
-    return most;
+        max = fmax(max, grove_canvas_text_width(l->canvas, ticks->tick[k].label, tick_size, 0));
+    return max;
 }
 
 static double entry_width(layout *l, const grove_series *series)

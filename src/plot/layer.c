@@ -82,13 +82,13 @@ void grove_density_add(grove_density *density, double x, double y)
 
 /* A single point is pale; the colour becomes stronger, then darker, with the logarithm of the
  * coverage, in few steps, which keeps files small. */
-static grove_colour shade(grove_colour colour, double cover, double most)
+static grove_colour shade(grove_colour colour, double cover, double max)
 {
     const double alone = 0.45, black = 0.6, steps = 32;
 
     if (cover <= 1)
         return grove_colour_fade(colour, alone * round(cover * 8) / 8);
-    double level = round(steps * log(cover) / log(most)) / steps;
+    double level = round(steps * log(cover) / log(max)) / steps;
     if (level < 0.5)
         return grove_colour_fade(colour, alone + (1 - alone) * 2 * level);
     return grove_colour_mix(colour, 0xff000000, black * (2 * level - 1));
@@ -101,13 +101,13 @@ int grove_density_draw(grove_density *density, grove_canvas *canvas, grove_colou
     grove_colour *image = grove_try_alloc(pixels, sizeof *image);
     grove_box box = {density->box.x, density->box.y, density->columns / density->scale,
                      density->rows / density->scale};
-    double most = 12;
+    double max = 12;
     int code = GROVE_OK;
 
     for (size_t i = 0; i < pixels; i++)
-        most = fmax(most, density->cover[i]);
+        max = fmax(max, density->cover[i]);
     for (size_t i = 0; image && i < pixels; i++)
-        image[i] = shade(colour, density->cover[i], most);
+        image[i] = shade(colour, density->cover[i], max);
     if (image)
         grove_canvas_image(canvas, box, image, density->columns, density->rows);
     else
@@ -196,9 +196,9 @@ int grove_raster_draw(const grove_raster *raster, const grove_scale *range, grov
 {
     static const grove_colour missing = 0xffd8d8d8;
     /* Twice the visible resolution is enough. */
-    double most = 2 * grove_canvas_scale(canvas);
-    size_t across = (size_t)fmax(1, ceil((double)raster->columns / fmax(1, most * box.width)));
-    size_t down = (size_t)fmax(1, ceil((double)raster->rows / fmax(1, most * box.height)));
+    double max = 2 * grove_canvas_scale(canvas);
+    size_t across = (size_t)fmax(1, ceil((double)raster->columns / fmax(1, max * box.width)));
+    size_t down = (size_t)fmax(1, ceil((double)raster->rows / fmax(1, max * box.height)));
     size_t columns = (raster->columns + across - 1) / across;
     size_t rows = (raster->rows + down - 1) / down;
     grove_colour *image = grove_try_alloc(rows * columns, sizeof *image);

@@ -190,11 +190,11 @@ static const char *correlation_name(int code)
 /* The range of phases rounded to tens of degrees, or all degrees. */
 static double phase_limit(const points *p)
 {
-    double most = 0;
+    double max = 0;
 
     for (size_t k = 0; k < p->count; k++)
-        most = fmax(most, fmax(fabs(p->y[k]), fabs(p->second[k])));
-    return fmin(180, 10 * ceil(most / 10 + 0.1));
+        max = fmax(max, fmax(fabs(p->y[k]), fabs(p->second[k])));
+    return fmin(180, 10 * ceil(max / 10 + 0.1));
 }
 
 static int draw_scatter(const grove_set *set, const points *p, const grove_picture *picture,

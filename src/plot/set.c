@@ -80,11 +80,11 @@ void grove_set_close(grove_set *set)
 
 /* ---- walking ---- */
 
-void grove_set_limit(grove_set *set, double most, bool data)
+void grove_set_limit(grove_set *set, double max, bool data)
 {
     double samples = (double)set->layout->times * (double)set->layout->baselines *
                      (data ? (double)set->layout->channels : 1);
-    double every = samples / most;
+    double every = samples / max;
 
     set->every = every > 1 ? (int64_t)every + 1 : 1;
     if (set->every > set->layout->times)

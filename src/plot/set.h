@@ -34,9 +34,9 @@ int grove_set_open(grove_set *set, const char *path, int field, int spectral_win
                    const char *column, bool data, grove_error *error);
 void grove_set_close(grove_set *set);
 
-/* Sets the stride so that at most about `most` samples (rows, or visibilities when `data`) are
+/* Sets the stride so that at most about `max` samples (rows, or visibilities when `data`) are
  * read. */
-void grove_set_limit(grove_set *set, double most, bool data);
+void grove_set_limit(grove_set *set, double max, bool data);
 /* Calls `each` for consecutive blocks until it returns non-zero. */
 int grove_set_walk(grove_set *set, unsigned what,
                    int (*each)(void *context, const grove_set *set,

@@ -18,9 +18,9 @@ void grove_scale_fit(grove_scale *scale, double low, double high, double room)
         high = log10(high);
     }
     /* Avoids overflow at the ends of double. */
-    double most = logarithmic ? 290 : 1e290;
-    low = fmin(most, fmax(-most, low));
-    high = fmin(most, fmax(-most, high));
+    double max = logarithmic ? 290 : 1e290;
+    low = fmin(max, fmax(-max, low));
+    high = fmin(max, fmax(-max, high));
     /* A range below the resolution of its numbers is treated as a single number. */
     double lowest = fmax(1e-290, 1e-12 * fmax(fabs(low), fabs(high)));
     if (high - low <= lowest) {
@@ -102,8 +102,8 @@ static void linear_ticks(grove_ticks *ticks, const grove_scale *scale, double sp
 {
     double span = scale->high - scale->low;
     double step = decimal_step(span * spacing / fabs(scale->to - scale->from));
-    double most = fmax(fabs(scale->low), fabs(scale->high));
-    int magnitude = (int)floor(log10(most)), power = 0;
+    double max = fmax(fabs(scale->low), fabs(scale->high));
+    int magnitude = (int)floor(log10(max)), power = 0;
 
     if (magnitude >= 5 || magnitude <= -3)
         power = 3 * (int)floor(magnitude / 3.0);

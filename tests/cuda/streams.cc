@@ -146,11 +146,11 @@ result stream_finish(stream *which)
 
 result run_some()
 {
-    uint64_t order = control.seed % 8, most = order == 0 ? ~(uint64_t)0 : 0;
+    uint64_t order = control.seed % 8, max = order == 0 ? ~(uint64_t)0 : 0;
 
     if (order > 4)
-        most = draw(4);
-    for (uint64_t k = 0; k < most; k++)
+        max = draw(4);
+    for (uint64_t k = 0; k < max; k++)
         if (!step())
             break;
     return lost;
