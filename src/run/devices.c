@@ -158,11 +158,12 @@ void grove_devices_set_budget(grove_session *session)
 
     session->budget = session->memory;
     for (int k = 0; k < session->device_count; k++)
-        session->parted = session->parted || members > session->devices[k]->budget.limit / 4;
+        session->members_by_tile =
+            session->members_by_tile || members > session->devices[k]->budget.limit / 4;
     for (int k = 0; k < session->device_count; k++) {
         uint64_t limit = session->devices[k]->budget.limit;
         /* reserves a part for index arrays and for rounding */
-        uint64_t taken = limit / 16 + INDEX + (session->parted ? 0 : members);
+        uint64_t taken = limit / 16 + INDEX + (session->members_by_tile ? 0 : members);
         uint64_t own = limit > taken + SMALLEST ? limit - taken : SMALLEST;
         if (limit && own < session->budget)
             session->budget = own;
@@ -171,7 +172,7 @@ void grove_devices_set_budget(grove_session *session)
 
 void grove_devices_halve_budget(grove_session *session)
 {
-    session->parted = true;
+    session->members_by_tile = true;
     session->budget /= 2;
     if (session->budget < SMALLEST / 2) {
         session->host_only = true;

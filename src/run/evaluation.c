@@ -23,7 +23,7 @@ static grove_plan_limits limits_of(const grove_session *session)
         .flights = grove_devices_tiles_in_flight(session),
         .devices = session->device_count > 0,
         .serial = o->serial,
-        .parted = session->parted,
+        .members_by_tile = session->members_by_tile,
         .cache_off = o->cache_off,
         .block_rule = session->device->budget.rule,
         .reduction_bytes = grove_accumulator_bytes,

@@ -61,7 +61,7 @@ struct grove_session {
     uint64_t budget;      /* bytes for values of a pass, wherever they are */
     bool may_yield;       /* the current tile may be abandoned for a smaller one */
     bool host_only;       /* the smallest tile does not fit the devices */
-    bool parted;          /* tiles copy only their part of members' data to devices */
+    bool members_by_tile; /* tiles copy only their part of members' data to devices */
     bool checks;          /* recompute each hit and compare (GROVE_CHECK_CACHE) */
     int64_t generation;   /* incremented whenever a leaf's content changes in an unknown way */
     grove_node_counters *nodes; /* by id */
