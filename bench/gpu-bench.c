@@ -40,7 +40,7 @@ double gpu_draw(void)
     return grove_random_uniform(grove_random_bits(3, counter++, 0, 0, 0)) - 0.5;
 }
 
-/* The same million of them again and again. */
+/* The same million numbers, repeated. */
 void *gpu_send_random(const gpu_bench *b, int64_t numbers, bool double_)
 {
     enum { PART = 1 << 20 };
@@ -67,7 +67,7 @@ double gpu_time(const gpu_bench *b, void (*queue)(const gpu_bench *b, void *cont
     double seconds[MAX_ROUNDS], spent = 0;
     int round = 0;
 
-    queue(b, context); /* loads what is to be loaded */
+    queue(b, context); /* the first launch loads the code */
     gpu_must(b, grove_device_wait(device, b->error));
     for (; round < b->rounds && (round == 0 || spent < 10 * b->min); round++) {
         int64_t done = 0, next = 1;

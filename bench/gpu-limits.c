@@ -1,4 +1,4 @@
-/* The limits of a device: copies, memory, multiply-adds, sines. */
+/* Measures the limits of a device: copies, memory, multiply-adds, sines. */
 #include "gpu-bench.h"
 #include "machine.h"
 
@@ -26,7 +26,7 @@ static void print_limit(const char *name, double seconds, double operations, dou
     fflush(stdout);
 }
 
-/* Both ways, to and from memory that is not pinned: by the clock of the host, and what of it the
+/* Copies both ways with memory that is not pinned: by the host's clock, and the time that the
  * device itself was copying (busy). */
 static void measure_copies(gpu_bench *b)
 {

@@ -1,7 +1,7 @@
-/* What runs cost as they grow: time against the numbers of sources, stations, channels, times and
- * threads, each varied alone, of simulate.tree to the null sink with gains and no beam. A line of
- * the tables has the processor time of the process, the wall time and the time per
- * source-visibility; medians of interleaved rounds. --plot FILE draws them. */
+/* Measures run times against the numbers of sources, stations, channels, times and threads, each
+ * varied alone, for simulate.tree with gains, without beam, into the null sink. Each row has the
+ * processor time of the process, the wall time and the time per source-visibility, as medians of
+ * interleaved rounds. --plot FILE draws them. */
 #include "draw.h"
 #include "grove.h"
 #include "inputs.h"
@@ -45,7 +45,7 @@ typedef struct {
     double x[MAX_VALUES], y[MAX_VALUES], each[MAX_VALUES], line[MAX_VALUES];
 } series;
 
-/* One run; adds nothing to times unless it works, and ends the program otherwise. */
+/* One run, or the end of the program with a message. A warm-up adds nothing to the times. */
 static void run(grove_library *library, const char *folder, const size *s, const char *smear,
                 double *processor, double *wall)
 {
@@ -118,7 +118,7 @@ static void measure(grove_library *library, const char *folder, const axis *a, i
         r->y[k] = a->at == AT(threads) ? wall : processor;
         r->line[k] = all;
     }
-    /* what it would be if it were linear, from the largest; threads share the time instead */
+    /* linear scaling from the largest size; with threads, the time divided among them */
     for (int k = 0; k < r->count; k++)
         r->line[k] = a->at == AT(threads) ? r->y[0] / r->x[k]
                                           : r->y[r->count - 1] * r->line[k] / r->line[r->count - 1];

@@ -1,5 +1,5 @@
-/* Any bytes as a tree file: either a tree whose nodes stand in order, or messages. Lines of the
- * form "#-s name=value" are settings. */
+/* Fuzzes tree files: any bytes give a tree with its nodes in order, or messages. Lines of the form
+ * "#-s name=value" are settings. */
 #include "fuzz.h"
 #include "lang/lang.h"
 #include "tree-classes.h"

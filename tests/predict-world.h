@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum { MAX_SOURCES = 600, STATIONS = 7, MAX_CHANNELS = 200 };
-/* What Jones terms vary with, beside the channel and (not the last) the time. */
+/* The axes along which Jones terms vary, beside the channel and (except the last) the time. */
 enum { NO_JONES, STATION_JONES, SOURCE_JONES, APPARENT_JONES };
 
 typedef struct {
@@ -22,10 +22,10 @@ typedef struct {
     int spectra, gaussians, smear, irregular, unequal_widths;
     int jones, jones_shape, way;
     int flat_jones; /* Jones terms do not vary with frequency */
-    int strays;     /* every so many baselines, one is not the difference of its stations */
+    int strays;     /* one baseline out of so many is not the difference of its stations */
 } setup;
 
-/* Everything at random. */
+/* Fills in random inputs. */
 typedef struct {
     double lmn[MAX_SOURCES][3], shape[MAX_SOURCES][3];
     double brightness[MAX_SOURCES][MAX_CHANNELS][8];

@@ -229,7 +229,7 @@ static double number_at(const grove_view *view, const void *numbers, size_t n)
 static void compare(const sample *s, const grove_view *view, size_t bytes, const void *cpu,
                     const void *cuda)
 {
-    double error = 0, size = 0, most = view->bytes == 8 ? 1e-13 : 1e-6;
+    double error = 0, size = 0, max = view->bytes == 8 ? 1e-13 : 1e-6;
 
     for (size_t n = 0; n < bytes / (size_t)view->bytes; n++) {
         double x = number_at(view, cpu, n), y = number_at(view, cuda, n);
@@ -238,7 +238,7 @@ static void compare(const sample *s, const grove_view *view, size_t bytes, const
         error += (x - y) * (x - y);
         size += x * x;
     }
-    ck_assert_msg(sqrt(error) <= most * sqrt(size), "%s (%s): %g of %g", s->kernel.name, s->cells,
+    ck_assert_msg(sqrt(error) <= max * sqrt(size), "%s (%s): %g of %g", s->kernel.name, s->cells,
                   sqrt(error), sqrt(size));
     ck_assert_msg(size > 0 || strstr(s->kernel.name, "imag") || strstr(s->kernel.name, "arg"),
                   "%s: all zeros", s->kernel.name);

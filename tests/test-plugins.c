@@ -96,7 +96,8 @@ static const struct {
     {"no_add", "class no_add: its accumulate_add is missing"},
     {"adds_only", "class adds_only: it has accumulate_new, which is for classes of the kind "
                   "GROVE_CLASS_ACCUMULATOR"},
-    {"two_ways", "class two_ways: it has a kernel, eval or device, which an accumulator has not"},
+    {"two_ways",
+     "class two_ways: it has a kernel, eval or device, which an accumulator must not have"},
 };
 
 START_TEST(misfits_are_told)
@@ -271,8 +272,8 @@ END_TEST
 static const struct {
     const char *call, *message;
 } builds[] = {
-    {"bad_default(1)", "in the default of option 'width', 25 furlongs(: it cannot be read, a fault "
-                       "of the plugin"},
+    {"bad_default(1)", "in the default of option 'width', 25 furlongs(: it is not an expression, "
+                       "an error in the plugin"},
     {"unknown_default(1)", "unknown_default: option 'width' wants a length, got 25 s"},
     {"check_says(1)", "check_says: 3 is one too many"},
     {"check_silent(1)", "check_silent: the plugin's check failed without a message"},

@@ -140,7 +140,7 @@ int grove_file_commit(grove_file *file, grove_error *error)
         reason = errno;
     if (reason) {
         code =
-            grove_fail(error, GROVE_IO, "%s: cannot write: %s; what was there before is unchanged",
+            grove_fail(error, GROVE_IO, "%s: cannot write: %s; the previous content is unchanged",
                        file->path, strerror(reason));
         unlink(file->temporary);
     } else {

@@ -364,8 +364,7 @@ static void check_device(grove_conformance *c, grove_node *node, bool single)
         double error = distance(&device, &host);
         if (grove_class_computes(c->class_) && !device.launches)
             grove_conformance_fail(c,
-                                   "%s (%s precision): %s has code for it, and the cpu computed "
-                                   "it all the same",
+                                   "%s (%s precision): %s has code for it, but the cpu computed it",
                                    node->name, single ? "single" : "double", c->device);
         else if (memcmp(device.flags, host.flags, (size_t)host.count) != 0)
             grove_conformance_fail(c, "%s: other flags on %s than on the cpu", node->name,

@@ -91,7 +91,7 @@ grove_sky *grove_sky_parse(const char *text, const char *name, grove_error *erro
         grove_sky_read_bbs(&in);
     }
     if (!in.sky->count && !in.scan.code) {
-        in.scan.code = grove_fail(error, GROVE_INVALID, "%s: no sources; one at least", name);
+        in.scan.code = grove_fail(error, GROVE_INVALID, "%s: no sources", name);
     }
     if (in.scan.code) {
         grove_sky_free(in.sky);

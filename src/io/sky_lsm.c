@@ -137,7 +137,7 @@ static void take_value(lsm *m, const grove_tag *t)
         owner->have[part] = true;
     } else if (!list && !grove_piece_is(t->value, "None")) {
         grove_scan_fault(m->scan, t->value.at, t->value.length,
-                         "%s: %s '%.*s' is not a number; a finite one", classes[owner->class].name,
+                         "%s: %s '%.*s' is not a finite number", classes[owner->class].name,
                          classes[owner->class].parts[part], grove_piece_shown(t->value),
                          t->value.at);
         owner->have[part] = true;

@@ -405,10 +405,10 @@ int grove_chart_draw(const grove_chart *chart, grove_canvas *canvas, grove_box b
 
     arrange(&l, box);
     if (l.plot.width < 20 || l.plot.height < 20)
-        return grove_fail(error, GROVE_INVALID,
-                          "a chart of %.0f x %.0f pixels: too small for its labels; at least "
-                          "240 x 180 do",
-                          box.width, box.height);
+        return grove_fail(
+            error, GROVE_INVALID,
+            "a chart of %.0f x %.0f pixels: too small for its labels; it needs at least 240 x 180",
+            box.width, box.height);
     if (!chart->raster)
         draw_grid(&l);
     grove_canvas_clip(canvas, l.plot);

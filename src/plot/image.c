@@ -161,7 +161,7 @@ static int choose_grid(image *i, grove_set *set, const grove_picture *picture)
     }
     if (!code && !(i->grid.cell > 0))
         code = grove_fail(set->error, GROVE_INVALID,
-                          "%s: all baselines are of no length; say --cell", set->path);
+                          "%s: all baselines have length zero; give --cell", set->path);
     return code;
 }
 

@@ -43,7 +43,7 @@ static int check(const grove_set *set, bool data)
         return grove_fail(set->error, GROVE_INVALID, "%s: there are no channels", set->path);
     if (data && !set->parallel_count)
         return grove_fail(set->error, GROVE_INVALID,
-                          "%s: has neither XX and YY nor RR and LL; Stokes I cannot be had",
+                          "%s: has neither XX and YY nor RR and LL; Stokes I cannot be computed",
                           set->path);
     return 0;
 }

@@ -55,8 +55,8 @@ static int start(grove_session *session, grove_error *error)
     session->began = grove_now();
     session->checks = checks();
     if (!code && !options->serial && !(session->worker = grove_worker_new("grove-io")))
-        grove_log(GROVE_LOG_WARNING, "no thread for reading and writing is to be had; they will "
-                                     "not overlap with computing");
+        grove_log(GROVE_LOG_WARNING, "no thread for reading and writing could be started; they "
+                                     "will not overlap with computing");
     return code;
 }
 

@@ -346,6 +346,5 @@ int grove_run_check(grove_walk *walk, int s, void *found, void *made)
     if ((!bytes || !memcmp(numbers[0], numbers[1], bytes)) && same_flags(a, b))
         return 0;
     return grove_fail_at(error, &node->place, GROVE_INTERNAL,
-                         "a kept value of '%s' is not what it would be if it were computed now",
-                         node->name);
+                         "a kept value of '%s' differs from the recomputed one", node->name);
 }
