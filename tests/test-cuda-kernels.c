@@ -1,5 +1,5 @@
-/* Every cell function on the CUDA device gives what it gives on the cpu, in single and double
- * precision, over four axes with inputs that vary along some of them. */
+/* Every cell function gives the same on the CUDA device as on the cpu, in single and double
+ * precision, over four axes, with inputs that vary along some of them. */
 #include "base/file.h"
 #include "base/text.h"
 #include "cuda-testing.h"
@@ -31,9 +31,9 @@
 #define GROVE_KERNEL_SOURCE "../kernels/point.h"
 #include "kernel.h"
 
-/* What cells look like, one word each: first the output, then the inputs. A digit: the number of
+/* Formats of cells, one word each: first the output, then the inputs. A digit: the number of
  * elements; then c or r for complex or real in the run's precision, d for doubles, z for doubles
- * that are 0 or 1, b for bytes; "-": not given. A factor after * scales its numbers. */
+ * that are 0 or 1, b for bytes; "-": not given. A factor after * scales the numbers. */
 typedef struct {
     grove_kernel kernel;
     const char *cells;
@@ -305,7 +305,7 @@ static bool is_sample(const char *prefix, const char *name, size_t length)
     return false;
 }
 
-/* Whoever adds a cell function adds a sample. */
+/* Whoever adds a cell function must add a sample. */
 START_TEST(test_all_cell_functions_are_here)
 {
     const char *source = getenv("GROVE_SOURCE");

@@ -1,5 +1,4 @@
-/* How long devices are busy: measured only where that was asked for, for those whom they work for.
- */
+/* Times of devices: measured only on request, and attributed to the right nodes. */
 #include "cuda-testing.h"
 #include "session-testing.h"
 

@@ -1,6 +1,5 @@
-/* Evaluations that are run again after the content of a leaf has changed: exactly what depends on
- * it is computed again; what is kept is what it would be if it were computed now; whatever a class
- * reports fails the run. */
+/* Repeated evaluations after the content of a leaf has changed: exactly what depends on it is
+ * recomputed, kept values are never stale, and errors that a class reports fail the run. */
 #include "session-testing.h"
 
 #include "run/pipeline.h"

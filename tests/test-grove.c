@@ -1,4 +1,4 @@
-/* The public library, as a program uses it: only grove.h is included. */
+/* The public library: only grove.h is included. */
 #include "grove.h"
 
 #include <check.h>

@@ -1,4 +1,4 @@
-/* compare: what it says of values that are equal, near, far, flagged, not finite. */
+/* compare: its results for values that are equal, close, different, flagged, not finite. */
 #include "probe.h"
 
 #include "base/text.h"

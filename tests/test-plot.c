@@ -1,4 +1,4 @@
-/* Pictures: that what is drawn is at the right place, in files that other programs read. */
+/* Pictures: positions of what is drawn, in files that other programs can read. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"

@@ -1,5 +1,5 @@
-/* Modules at fault: each is refused, or fails when it is used, with a message that says what is
- * wrong, and nothing else is harmed. */
+/* Faulty modules: each is refused, or fails when it is used, with a message that says what is
+ * wrong, and without harm to anything else. */
 #include "testing.h"
 
 #include "base/file.h"

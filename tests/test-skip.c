@@ -1,4 +1,4 @@
-/* Work that need not be done: samples whose data are flagged, weak sources. */
+/* Skipped work: flagged samples and weak sources. */
 #include "grid.h"
 #include "probe.h"
 
