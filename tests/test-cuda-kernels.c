@@ -306,7 +306,7 @@ static bool is_sample(const char *prefix, const char *name, size_t length)
 }
 
 /* Whoever adds a cell function must add a sample. */
-START_TEST(test_all_cell_functions_are_here)
+START_TEST(test_all_cell_functions_have_samples)
 {
     const char *source = getenv("GROVE_SOURCE");
     char *folder = grove_path_join(source ? source : "..", "kernels");
@@ -348,7 +348,7 @@ int main(void)
     cuda_testing_begin();
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, test_every_cell_function, 0, 6);
-    tcase_add_test(tests, test_all_cell_functions_are_here);
+    tcase_add_test(tests, test_all_cell_functions_have_samples);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

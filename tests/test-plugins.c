@@ -100,7 +100,7 @@ static const struct {
      "class two_ways: it has a kernel, eval or device, which an accumulator must not have"},
 };
 
-START_TEST(misfits_are_told)
+START_TEST(misfits_are_reported)
 {
     ck_assert_int_ne(grove_library_check(library, misfits[_i].class_, t.error), 0);
     ck_assert_int_eq(grove_error_count(t.error), 1);
@@ -469,7 +469,7 @@ int main(void)
 
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_set_timeout(test, 60);
-    tcase_add_loop_test(test, misfits_are_told, 0, COUNT(misfits));
+    tcase_add_loop_test(test, misfits_are_reported, 0, COUNT(misfits));
     tcase_add_test(test, misfits_in_trees);
     tcase_add_test(test, what_is_no_module);
     tcase_add_test(test, shorter_and_longer_ones_load);

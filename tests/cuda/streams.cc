@@ -1,4 +1,4 @@
-// Streams: what was queued runs when somebody waits, or at any moment before.
+// Streams: queued work runs when somebody waits for it, or at any time before.
 #include "emulation.h"
 
 #include <deque>
