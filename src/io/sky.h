@@ -17,7 +17,7 @@ typedef struct {
     double spectrum[GROVE_SPECTRUM_TERMS]; /* a1, a2, ... (logarithmic) or c1, c2, ... (ordinary) */
     bool logarithmic;                      /* numerics.md "Spectra" */
     double rotation_measure;               /* rad / m^2 */
-    double rotation_reference; /* wavelength squared, m^2, of Q and U; 0: lambda = 0 */
+    double rotation_reference;             /* wavelength squared, m^2, of Q and U; 0: lambda = 0 */
     double major, minor, position_angle; /* FWHM and north through east, radians; 0 0 0: a point */
     bool absolute_angle; /* position angle relative to true north at the source, not to m */
 } grove_source;
