@@ -1,4 +1,4 @@
-/* Pictures of what was measured. */
+/* Figures of measurements. */
 #ifndef GROVE_BENCH_DRAW_H
 #define GROVE_BENCH_DRAW_H
 

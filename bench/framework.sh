@@ -1,8 +1,8 @@
 #!/bin/sh
-# What the framework costs: workload P4 (Baxter's MeerKAT run: 64 stations, 480 times, 64 channels),
+# Measures the cost of the framework: workload P4 (Baxter's MeerKAT run: 64 stations, 480 times, 64 channels),
 # simulated with smearing and gains to the null sink, for 1, 100 and 1000 sources; and for one source
-# with a beam. Prints medians of several runs: the time from the first to the last tile, and what of it
-# is neither in kernels nor waiting for data.
+# with a beam. Prints medians of several runs: the time from the first to the last tile, and the part of it
+# that is neither in kernels nor waiting for data.
 #
 #     bench/framework.sh [BUILD FOLDER [RUNS [SOURCES...]]]
 build=${1:-build} runs=${2:-5}

@@ -1,4 +1,4 @@
-/* Products of matrices, transforms, Cholesky factors by NVIDIA's libraries. */
+/* Measures matrix products, Fourier transforms and Cholesky factors by NVIDIA's libraries. */
 #include "gpu-bench.h"
 #include "machine.h"
 
@@ -69,7 +69,7 @@ static void measure_product(gpu_bench *b, bool double_)
     grove_device_release(b->device, w.product.c, bytes);
 }
 
-/* Repeated in place, where numbers grow until they are none; that takes the same time. */
+/* Repeated in place: numbers overflow, which does not change the time. */
 static void measure_transform(gpu_bench *b, int rank, bool double_)
 {
     int64_t n = b->tiny ? 12 : 2048, count = b->tiny ? 2 : rank == 2 ? 16 : 16384;
@@ -91,7 +91,7 @@ static void measure_transform(gpu_bench *b, int rank, bool double_)
     grove_device_release(b->device, w.transform.at, bytes);
 }
 
-/* Nearly a multiple of unity, of which every factor has a factor again. */
+/* Nearly a multiple of the unit matrix, so that each factor can be factored again. */
 static void measure_cholesky(gpu_bench *b)
 {
     int64_t n = b->tiny ? 9 : 2000, count = 8;

@@ -1,4 +1,4 @@
-/* Reductions, noise, gathers from stations to baselines: all of them move numbers. */
+/* Measures reductions, noise, and gathers from stations to baselines, which are bound by memory. */
 #include "gpu-bench.h"
 
 #include "device/array.h"
@@ -10,7 +10,7 @@
 
 enum { COLUMNS = 8, STATIONS = 64 };
 
-/* A dense view along the axes in `varies` (bits) after which `*numbers` is how many it has. */
+/* A dense view along the axes in `varies` (bits); *numbers becomes its size. */
 static grove_view dense(const grove_args *args, int varies, int elements, int complex_, int bytes,
                         int64_t *numbers)
 {
@@ -93,7 +93,7 @@ static void measure_noise(gpu_bench *b, bool double_)
     grove_device_release(b->device, args.out.data, 0);
 }
 
-/* 2x2 matrices [time, station, freq] as baselines see them. */
+/* 2x2 matrices [time, station, freq] as seen from baselines. */
 static void measure_gather(gpu_bench *b, bool double_)
 {
     static int32_t index[STATIONS * (STATIONS - 1) / 2];

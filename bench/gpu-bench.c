@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ROUNDS = 99 };
+enum { MAX_ROUNDS = 99 };
 
 void gpu_must(const gpu_bench *b, int code)
 {
@@ -40,7 +40,7 @@ double gpu_draw(void)
     return grove_random_uniform(grove_random_bits(3, counter++, 0, 0, 0)) - 0.5;
 }
 
-/* The same million of them again and again. */
+/* The same million numbers, repeated. */
 void *gpu_send_random(const gpu_bench *b, int64_t numbers, bool double_)
 {
     enum { PART = 1 << 20 };
@@ -64,15 +64,15 @@ void *gpu_send_random(const gpu_bench *b, int64_t numbers, bool double_)
 double gpu_time(const gpu_bench *b, void (*queue)(const gpu_bench *b, void *context), void *context)
 {
     grove_device *device = b->device;
-    double seconds[MOST_ROUNDS], spent = 0;
+    double seconds[MAX_ROUNDS], spent = 0;
     int round = 0;
 
-    queue(b, context); /* loads what is to be loaded */
+    queue(b, context); /* the first launch loads the code */
     gpu_must(b, grove_device_wait(device, b->error));
-    for (; round < b->rounds && (round == 0 || spent < 10 * b->least); round++) {
+    for (; round < b->rounds && (round == 0 || spent < 10 * b->min); round++) {
         int64_t done = 0, next = 1;
         double start = bench_wall_seconds(), taken = 0;
-        while (taken < b->least) {
+        while (taken < b->min) {
             for (int64_t k = 0; k < next; k++)
                 queue(b, context);
             gpu_must(b, grove_device_wait(device, b->error));
@@ -127,21 +127,21 @@ static double bound(const gpu_bench *b, const gpu_counts *c, bool double_, const
     double tensor = b->tensor[double_];
     double times[] = {c->bytes / b->memory, double_ ? 0 : c->operations / b->multiply_adds[0],
                       doubles / b->multiply_adds[1], tensor > 0 ? c->on_tensor / tensor : 0};
-    int most = 0;
+    int max = 0;
 
     for (int k = 1; k < 4; k++)
-        most = times[k] > times[most] ? k : most;
-    *name = names[most];
-    return times[most];
+        max = times[k] > times[max] ? k : max;
+    *name = names[max];
+    return times[max];
 }
 
 void gpu_print(const gpu_bench *b, const char *name, bool double_, double seconds,
                const gpu_counts *counts)
 {
     const char *limit;
-    double least = bound(b, counts, double_, &limit);
+    double min = bound(b, counts, double_, &limit);
 
     printf("| %s | %s | %.4g | %.3g | %.3g | %.3g | %.3g | %.0f %% of %s |", name,
            double_ ? "double" : "single", 1e3 * seconds, counts->operations, counts->in_double,
-           counts->on_tensor, counts->bytes, 100 * least / seconds, limit);
+           counts->on_tensor, counts->bytes, 100 * min / seconds, limit);
 }

@@ -1,4 +1,4 @@
-/* What the parts of gpu-kernels share: a device, the limits measured on it, and rows of tables. */
+/* What the parts of gpu-kernels share: a device, its measured limits, and rows of tables. */
 #ifndef GROVE_BENCH_GPU_BENCH_H
 #define GROVE_BENCH_GPU_BENCH_H
 
@@ -7,16 +7,16 @@
 typedef struct {
     grove_device *device;
     grove_error *error;
-    double least;     /* s, of a measurement */
-    double ends;      /* bench_wall_seconds() after which nothing new is begun; 0: never */
-    int rounds, late; /* late: rows for which there was no time */
+    double min;       /* s, of a measurement */
+    double ends;      /* bench_wall_seconds() after which no row is begun; 0: no limit */
+    int rounds, late; /* late: rows left out for lack of time */
     bool tiny;
     /* per second; [1]: double; of tensor cores 0 where there are none */
     double up, down, memory, multiply_adds[2], sines[2], tensor[2];
 } gpu_bench;
 
-/* What a kernel has to do: multiply-adds and their like in its precision, those that are in double
- * always, those of tensor cores; bytes to and from the device's memory. */
+/* The work of a kernel: operations in its precision, those always in double, those of tensor cores;
+ * bytes to and from the device's memory. */
 typedef struct {
     double operations, in_double, on_tensor, bytes;
 } gpu_counts;
@@ -25,17 +25,17 @@ typedef struct {
 void gpu_must(const gpu_bench *b, int code);
 void *gpu_make_room(const gpu_bench *b, size_t bytes);
 void *gpu_send(const gpu_bench *b, const void *from, size_t bytes);
-/* Numbers in (-0.5, 0.5), and complex or real ones in the device's memory. */
+/* Numbers in (-0.5, 0.5), and the device's memory filled with complex or real ones. */
 double gpu_draw(void);
 void *gpu_send_random(const gpu_bench *b, int64_t numbers, bool double_);
 
-/* Median seconds of what `queue` has the device do; a thing that takes long is done fewer times. */
+/* Median seconds of the work that `queue` queues; long work is repeated less often. */
 double gpu_time(const gpu_bench *b, void (*queue)(const gpu_bench *b, void *context),
                 void *context);
 double gpu_time_launches(const gpu_bench *b, const grove_kernel *kernel, const grove_args *args,
                          bool double_);
 
-/* Whether there is time for another row; says so in its place where there is none. */
+/* Whether there is time for another row; if not, prints that in its place. */
 bool gpu_begins(gpu_bench *b, const char *name, int columns);
 /* "| name | precision | ms | operations | of them always double | on tensor cores | bytes | share
  * of the limit that binds |". */

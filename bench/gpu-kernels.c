@@ -14,14 +14,14 @@
 
 int main(int count, char **words)
 {
-    gpu_bench b = {.error = grove_error_new(), .least = 0.2, .rounds = 5};
+    gpu_bench b = {.error = grove_error_new(), .min = 0.2, .rounds = 5};
     const char *part = "", *size = "whole";
     double limit = 0;
     const bench_option options[] = {
         {"rounds", "N", "rounds, of which medians are taken (default 5)", BENCH_COUNT, &b.rounds,
          99},
         {"seconds", "S", "at least so long for each number in a round (default 0.2)", BENCH_SECONDS,
-         &b.least, 0},
+         &b.min, 0},
         {"limit", "S", "begin no row after so many seconds (default: no limit)", BENCH_SECONDS,
          &limit, 0},
         {"workload", "TEXT", "sums over sources with TEXT in their names (default: all rows)",

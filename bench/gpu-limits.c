@@ -1,4 +1,4 @@
-/* The limits of a device: copies, memory, multiply-adds, sines. */
+/* Measures the limits of a device: copies, memory, multiply-adds, sines. */
 #include "gpu-bench.h"
 #include "machine.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_ROUNDS = 99 };
+enum { MAX_ROUNDS = 99 };
 
 static const grove_kernel multiply_add = {"multiply_add",       NULL, NULL, "limits.cu",
                                           grove_limits_threads, 0,    0};
@@ -26,13 +26,13 @@ static void print_limit(const char *name, double seconds, double operations, dou
     fflush(stdout);
 }
 
-/* Both ways, to and from memory that is not pinned: by the clock of the host, and what of it the
+/* Copies both ways with memory that is not pinned: by the host's clock, and the time that the
  * device itself was copying (busy). */
 static void measure_copies(gpu_bench *b)
 {
     size_t bytes = b->tiny ? 1 << 16 : 1 << 28;
     void *host = bench_allocate(bytes, 1), *there = gpu_send(b, host, bytes);
-    double up[MOST_ROUNDS], down[MOST_ROUNDS];
+    double up[MAX_ROUNDS], down[MAX_ROUNDS];
     grove_device *device = b->device;
 
     memset(host, 1, bytes);

@@ -1,5 +1,5 @@
-/* The sum over sources on the device, in all its ways, beside the limits and the plain way of the
- * cpu. */
+/* Measures the sum over sources on the device, in all its ways, beside the limits and the cpu's
+ * plain sum. */
 #include "gpu-bench.h"
 #include "machine.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_STATIONS = 64, MOST_BASELINES = MOST_STATIONS * (MOST_STATIONS - 1) / 2 };
+enum { MAX_STATIONS = 64, MAX_BASELINES = MAX_STATIONS * (MAX_STATIONS - 1) / 2 };
 enum { INPUTS = GROVE_PREDICT_UVW_RIGHT + 1, COMPARED = 4, COLUMNS = 11 };
 enum { ROWS, PRODUCTS, TENSOR }; /* by rows; by stations, on vector units and on tensor cores */
 
@@ -51,7 +51,7 @@ static const workload workloads[] = {
 };
 enum { WORKLOADS = sizeof(workloads) / sizeof(*workloads) };
 
-static int32_t left[MOST_BASELINES], right[MOST_BASELINES];
+static int32_t left[MAX_BASELINES], right[MAX_BASELINES];
 
 static int64_t view_bytes(const grove_args *args, int k, int stations)
 {
@@ -96,10 +96,10 @@ static void put(const grove_view *view, int64_t at, double x)
         ((float *)view->data)[at] = (float)x;
 }
 
-/* Coordinates of stations that turn with the sky, and of baselines as their differences. */
+/* Coordinates of stations that rotate with the sky, and of baselines as their differences. */
 static void fill_coordinates(grove_args *args, int stations)
 {
-    double at[MOST_STATIONS][3], *uvw = args->in[GROVE_PREDICT_UVW].data;
+    double at[MAX_STATIONS][3], *uvw = args->in[GROVE_PREDICT_UVW].data;
     double *sides[] = {args->in[GROVE_PREDICT_UVW_LEFT].data,
                        args->in[GROVE_PREDICT_UVW_RIGHT].data};
 
@@ -179,7 +179,7 @@ static grove_args make_args(const gpu_bench *b, const workload *w, int bytes, in
         .axis = {GROVE_AXIS_SOURCE, GROVE_AXIS_TIME, GROVE_AXIS_BASELINE, GROVE_AXIS_FREQ}};
     int n = 0;
 
-    *stations = b->tiny ? 5 : MOST_STATIONS;
+    *stations = b->tiny ? 5 : MAX_STATIONS;
     for (int p = 0; p < *stations; p++)
         for (int q = p + 1; q < *stations; q++, n++) {
             left[n] = p;
@@ -213,8 +213,7 @@ static grove_args make_args(const gpu_bench *b, const workload *w, int bytes, in
     return args;
 }
 
-/* Relative difference of what the device has at `there` from the plain way of the cpu, on some
- * rows. */
+/* Relative difference between the device's result and the cpu's plain sum, on some rows. */
 static double difference(const gpu_bench *b, grove_args *args, const void *there)
 {
     int64_t rows = args->size[1] * args->size[2], step = rows / COMPARED;
@@ -240,7 +239,7 @@ static double difference(const gpu_bench *b, grove_args *args, const void *there
     return sqrt(error / size);
 }
 
-/* The kernel for the workload's way: NULL where the device has none for it. */
+/* The kernel for the workload's way: NULL if the device has none. */
 static const grove_kernel *kernel_of(const gpu_bench *b, const workload *w, const grove_args *args,
                                      bool double_)
 {
@@ -326,7 +325,7 @@ void gpu_measure_predict(gpu_bench *b, const char *words)
     printf(GPU_HEAD("sum over sources") " 1e9 source-vis/s | aim (H200) | difference from the cpu "
                                         "|\n" GPU_LINE " --: | --: | --: |\n");
     for (int double_ = 0; double_ < 2; double_++)
-        for (int k = WORKLOADS - 1; k >= 0; k--) /* what matters most first */
+        for (int k = WORKLOADS - 1; k >= 0; k--) /* most important first */
             if (strstr(workloads[k].name, words) && gpu_begins(b, workloads[k].name, COLUMNS))
                 measure(b, &workloads[k], double_);
 }

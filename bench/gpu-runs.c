@@ -53,7 +53,7 @@ static const run runs[] = {
 };
 enum { RUNS = sizeof(runs) / sizeof(*runs) };
 
-/* What the speed-ups compare. */
+/* Inputs of the speed-ups. */
 static const run here = {"1000 sources, cpu", rows, "cpu", COME_BACK, 0, 0, &few};
 static const run there = {"1000 sources, come back", rows, "cuda", COME_BACK, 0, 0, &few};
 
@@ -145,7 +145,7 @@ static double source_visibilities(const run *r)
     return (double)s.sources * s.stations * (s.stations - 1) / 2 * s.channels * s.times;
 }
 
-/* Nothing can take less than the longest of what goes on at the same time. */
+/* The lower bound: the longest of the activities that overlap. */
 static double longest(const grove_counters *c)
 {
     return fmax(fmax(c->device_kernel_seconds, c->write_seconds),

@@ -1,9 +1,9 @@
-/* Inputs of runs that are measured: a sky model and an array of any size, written into a folder. */
+/* Input files for measured runs: a sky model and an array of any size. */
 #ifndef GROVE_BENCH_INPUTS_H
 #define GROVE_BENCH_INPUTS_H
 
-/* A folder for them, removed with what is below by bench_remove_folder; ends the program when there
- * can be none. `folder` has room for 256. */
+/* Creates a temporary folder; bench_remove_folder removes it. Ends the program on failure. `folder`
+ * has room for 256 bytes. */
 void bench_make_folder(char folder[256]);
 void bench_remove_folder(const char *folder);
 /* FOLDER/sky.skymodel: points within half a degree of 0h2m0s -30d0m0s. */

@@ -32,12 +32,12 @@ double bench_wall_seconds(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
-double bench_peak(int isa, int bytes, double least)
+double bench_peak(int isa, int bytes, double min)
 {
     const grove_predict_kernels *k = grove_predict_kernels_of(isa, bytes);
     double start = bench_thread_seconds(), done = 0;
 
-    while (bench_thread_seconds() - start < least)
+    while (bench_thread_seconds() - start < min)
         done += (double)k->peak(1000000);
     return done / (bench_thread_seconds() - start);
 }

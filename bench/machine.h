@@ -1,25 +1,25 @@
-/* What benchmarks ask of the machine: clocks, its limits, medians. */
+/* Clocks, limits of the machine, and medians for benchmarks. */
 #ifndef GROVE_BENCH_MACHINE_H
 #define GROVE_BENCH_MACHINE_H
 
 #include <stddef.h>
 
-/* Seconds of this thread on its core, and of the whole process on all cores: others may use the
- * machine too. */
+/* Seconds of this thread on its core, and of the whole process on all cores. */
 double bench_thread_seconds(void);
 double bench_process_seconds(void);
 double bench_wall_seconds(void);
 
 /* Multiply-adds per second of one core with these instructions (grove_isa) on numbers of so many
- * bytes, measured for `least` seconds. */
-double bench_peak(int isa, int bytes, double least);
-/* Bytes per second of one core that reads two arrays and writes a third, none in any cache. */
+ * bytes, measured for `min` seconds. */
+double bench_peak(int isa, int bytes, double min);
+/* Bytes per second of one core that reads two arrays and writes a third, all larger than the
+ * caches. */
 double bench_bandwidth(void);
 
-int bench_processors(void);                /* that this process may use */
+int bench_processors(void);                /* processors available to this process */
 double bench_median(double *x, int count); /* sorts x */
 
-/* Zeros, or the program ends. */
+/* Zeroed memory, or the program ends. */
 void *bench_allocate(size_t count, size_t size);
 
 #endif

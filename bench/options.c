@@ -35,9 +35,9 @@ static void store(const bench_option *option, const char *text)
             refuse(text, "wants a number of seconds above 0");
         return;
     case BENCH_COUNT: {
-        long number = strtol(text, &end, 10), most = option->most ? option->most : 1000000;
-        snprintf(wants, sizeof(wants), "wants a whole number from 1 to %ld", most);
-        if (end == text || *end || number < 1 || number > most)
+        long number = strtol(text, &end, 10), max = option->max ? option->max : 1000000;
+        snprintf(wants, sizeof(wants), "wants a whole number from 1 to %ld", max);
+        if (end == text || *end || number < 1 || number > max)
             refuse(text, wants);
         *(int *)option->to = (int)number;
     }

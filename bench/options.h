@@ -1,4 +1,4 @@
-/* The command lines of benchmarks. */
+/* Command lines of benchmarks. */
 #ifndef GROVE_BENCH_OPTIONS_H
 #define GROVE_BENCH_OPTIONS_H
 
@@ -6,11 +6,11 @@ typedef struct {
     const char *name, *argument, *help;
     enum { BENCH_TEXT, BENCH_COUNT, BENCH_SECONDS } kind;
     void *to; /* const char *, int (at least 1), double (above 0) */
-    int most; /* of a count; 0: any */
+    int max;  /* of a count; 0: any */
 } bench_option;
 
-/* Reads `count` words into where the options (the last has no name) point; --help prints them with
- * `usage` before and ends the program, and so does a word that is none of them, with 2. */
+/* Parses `count` words into the options' variables (the last option has no name). --help prints
+ * `usage` and the options and ends the program; an unknown word ends it with 2. */
 void bench_read(const bench_option *options, const char *usage, int count, char **words);
 
 #endif

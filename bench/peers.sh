@@ -1,10 +1,10 @@
 #!/bin/sh
-# Grove beside programs that install from PyPI: DP3, codex-africanus and matvis, on workloads P1 and P2
+# Compares Grove with programs from PyPI: DP3, codex-africanus and matvis, on workloads P1 and P2
 # with one thread each. Prints a table in Markdown.
 #
 #     bench/peers.sh [FOLDER [BUILD FOLDER [OPTIONS OF peers.py...]]]
 #
-# FOLDER is a Python environment with the programs; where it is not there, it is made, without FOLDER
+# FOLDER is a Python environment with the programs. It is created if it does not exist; without FOLDER,
 # for this run only.
 set -e
 top=$(cd "$(dirname "$0")/.." && pwd)

@@ -21,7 +21,7 @@
 #include <string.h>
 
 enum { STATIONS = 64, BASELINES = STATIONS * (STATIONS - 1) / 2, TIMES = 16 };
-enum { MOST_ROUNDS = 99, MOST_THREADS = 1024 };
+enum { MAX_ROUNDS = 99, MAX_THREADS = 1024 };
 
 typedef struct {
     const char *name;
@@ -238,7 +238,7 @@ static void free_problem(problem *p)
 typedef struct {
     const char *words, *isa, *precision, *plot;
     int rounds, threads;
-    double least;
+    double min;
 } choice;
 
 /* Whether to measure an instruction set: all that the processor has, or the one asked for. */
@@ -248,13 +248,13 @@ static int is_measured(const choice *c, int isa)
            (!*c->isa || !strcmp(c->isa, grove_isa_name((grove_isa)isa)));
 }
 
-/* The plain way's rate, on as many rows as take `least` seconds. */
-static double time_plain(const workload *w, problem *p, double least)
+/* The plain way's rate, on as many rows as take `min` seconds. */
+static double time_plain(const workload *w, problem *p, double min)
 {
     int64_t rows = 0;
     double start = bench_thread_seconds();
 
-    for (; bench_thread_seconds() - start < least && rows + 16 <= (int64_t)TIMES * BASELINES;
+    for (; bench_thread_seconds() - start < min && rows + 16 <= (int64_t)TIMES * BASELINES;
          rows += 16)
         grove_predict_cells(&p->args, rows, rows + 16);
     return (double)rows * w->sources * w->channels / (bench_thread_seconds() - start);
@@ -281,8 +281,8 @@ static void *run_portion(void *context)
  * that works longest. */
 static double evaluate(problem *p, int threads)
 {
-    static portion parts[MOST_THREADS];
-    pthread_t thread[MOST_THREADS];
+    static portion parts[MAX_THREADS];
+    pthread_t thread[MAX_THREADS];
     double start = bench_thread_seconds(), longest = 0;
     grove_predict_sum *sum = grove_predict_sum_new(&p->args);
 
@@ -306,13 +306,13 @@ static double evaluate(problem *p, int threads)
     return packing + longest;
 }
 
-/* Whole evaluations of as many times as take about `least` seconds. */
-static double time_sum(const workload *w, problem *p, int threads, double least)
+/* Whole evaluations of as many times as take about `min` seconds. */
+static double time_sum(const workload *w, problem *p, int threads, double min)
 {
     double done = 0, taken = 0;
     int64_t times = 1;
 
-    while (taken < least) {
+    while (taken < min) {
         p->args.size[1] = times;
         taken += evaluate(p, threads);
         done += (double)times * BASELINES * w->sources * w->channels;
@@ -355,7 +355,7 @@ static double error_of(const workload *w, int isa, int bytes)
 }
 
 typedef struct {
-    double rate[GROVE_ISAS][MOST_ROUNDS], peak[GROVE_ISAS][MOST_ROUNDS], plain[MOST_ROUNDS];
+    double rate[GROVE_ISAS][MAX_ROUNDS], peak[GROVE_ISAS][MAX_ROUNDS], plain[MAX_ROUNDS];
 } rates;
 
 /* Multiply-adds for each byte that has to be read or written once: sources, coordinates, Jones
@@ -405,10 +405,10 @@ static void measure(const choice *c, const workload *w, int bytes, bench_rooflin
             if (!is_measured(c, isa))
                 continue;
             set_plan(w, p, isa);
-            r.rate[isa][round] = time_sum(w, p, c->threads, c->least);
-            r.peak[isa][round] = bench_peak(isa, bytes, c->least / 10);
+            r.rate[isa][round] = time_sum(w, p, c->threads, c->min);
+            r.peak[isa][round] = bench_peak(isa, bytes, c->min / 10);
         }
-        r.plain[round] = time_plain(w, p, c->least);
+        r.plain[round] = time_plain(w, p, c->min);
     }
     report(c, w, bytes, &r, roof);
     free_problem(p);
@@ -480,13 +480,13 @@ int main(int count, char **words)
                 .plot = "",
                 .rounds = 5,
                 .threads = 1,
-                .least = 0.2};
+                .min = 0.2};
     const char *threads = "1";
     const bench_option options[] = {
         {"rounds", "N", "interleaved rounds, of which medians are taken (default 5)", BENCH_COUNT,
-         &c.rounds, MOST_ROUNDS},
+         &c.rounds, MAX_ROUNDS},
         {"seconds", "S", "at least so long for each number in a round (default 0.2)", BENCH_SECONDS,
-         &c.least, 0},
+         &c.min, 0},
         {"workload", "TEXT", "those with TEXT in their names: P1, 'P2 I', smeared (default: all)",
          BENCH_TEXT, &c.words, 0},
         {"isa", "WORD", "avx512, avx2 or portable (default: all that the processor has)",
@@ -498,9 +498,9 @@ int main(int count, char **words)
 
     bench_read(options, "grove bench predict [OPTIONS]", count - 1, words + 1);
     c.threads = !strcmp(threads, "all") ? bench_processors() : atoi(threads);
-    if (c.threads < 1 || c.threads > MOST_THREADS) {
+    if (c.threads < 1 || c.threads > MAX_THREADS) {
         fprintf(stderr, "grove bench predict: --threads %s: wants 1 to %d, or all\n", threads,
-                MOST_THREADS);
+                MAX_THREADS);
         return 2;
     }
     if (check(&c))

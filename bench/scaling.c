@@ -1,7 +1,7 @@
-/* What runs cost as they grow: time against the numbers of sources, stations, channels, times and
- * threads, each varied alone, of simulate.tree to the null sink with gains and no beam. A line of
- * the tables has the processor time of the process, the wall time and the time per
- * source-visibility; medians of interleaved rounds. --plot FILE draws them. */
+/* Measures run times against the numbers of sources, stations, channels, times and threads, each
+ * varied alone, for simulate.tree with gains, without beam, into the null sink. Each row has the
+ * processor time of the process, the wall time and the time per source-visibility, as medians of
+ * interleaved rounds. --plot FILE draws them. */
 #include "draw.h"
 #include "grove.h"
 #include "inputs.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_VALUES = 9, MOST_ROUNDS = 31 };
+enum { MAX_VALUES = 9, MAX_ROUNDS = 31 };
 
 typedef struct {
     int sources, stations, channels, times, threads;
@@ -24,7 +24,7 @@ static const size base = {200, 32, 64, 60, 1};
 typedef struct {
     const char *name;
     size_t at; /* in a size */
-    int values[MOST_VALUES];
+    int values[MAX_VALUES];
     const char *smear;
 } axis;
 
@@ -40,12 +40,12 @@ static const axis axes[] = {
 enum { AXES = sizeof(axes) / sizeof(axes[0]) };
 
 typedef struct {
-    int count, number[MOST_VALUES];
-    double processor[MOST_VALUES][MOST_ROUNDS], wall[MOST_VALUES][MOST_ROUNDS];
-    double x[MOST_VALUES], y[MOST_VALUES], each[MOST_VALUES], line[MOST_VALUES];
+    int count, number[MAX_VALUES];
+    double processor[MAX_VALUES][MAX_ROUNDS], wall[MAX_VALUES][MAX_ROUNDS];
+    double x[MAX_VALUES], y[MAX_VALUES], each[MAX_VALUES], line[MAX_VALUES];
 } series;
 
-/* One run; adds nothing to times unless it works, and ends the program otherwise. */
+/* One run, or the end of the program with a message. A warm-up adds nothing to the times. */
 static void run(grove_library *library, const char *folder, const size *s, const char *smear,
                 double *processor, double *wall)
 {
@@ -97,7 +97,7 @@ static void measure(grove_library *library, const char *folder, const axis *a, i
                     series *r)
 {
     memset(r, 0, sizeof(*r));
-    for (int k = 0; k < MOST_VALUES && a->values[k]; k++)
+    for (int k = 0; k < MAX_VALUES && a->values[k]; k++)
         if (a->at != AT(threads) || a->values[k] <= bench_processors())
             r->number[r->count++] = a->values[k];
     for (int round = 0; round < rounds; round++)
@@ -118,7 +118,7 @@ static void measure(grove_library *library, const char *folder, const axis *a, i
         r->y[k] = a->at == AT(threads) ? wall : processor;
         r->line[k] = all;
     }
-    /* what it would be if it were linear, from the largest; threads share the time instead */
+    /* linear scaling from the largest size; with threads, the time divided among them */
     for (int k = 0; k < r->count; k++)
         r->line[k] = a->at == AT(threads) ? r->y[0] / r->x[k]
                                           : r->y[r->count - 1] * r->line[k] / r->line[r->count - 1];
@@ -167,7 +167,7 @@ int main(int count, char **words)
     char folder[256];
     const bench_option options[] = {
         {"rounds", "N", "interleaved rounds, of which medians are taken (default 3)", BENCH_COUNT,
-         &rounds, MOST_ROUNDS},
+         &rounds, MAX_ROUNDS},
         {"plot", "FILE", "draws all into FILE, .svg or .png", BENCH_TEXT, &plot, 0},
         {NULL, NULL, NULL, BENCH_TEXT, NULL, 0}};
 

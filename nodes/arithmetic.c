@@ -24,7 +24,7 @@ static int check_sum(grove_node *node, const char *action, const grove_kernel *k
     const bool jones = a->shape != b->shape;
     if (form.shape == GROVE_VECTOR && (jones || a->vector != b->vector))
         return grove_node_fail(node, GROVE_SHAPE,
-                               "cannot %s a vector and something else than a vector as long",
+                               "cannot %s a vector and anything but a vector of the same length",
                                action);
     form.complex_ = a->complex_ || b->complex_;
     form_set_unit(&form, unit);
@@ -56,8 +56,8 @@ static int check_add(grove_node *node)
 GROVE_CLASS(add) = {
     GROVE_CLASS_HEAD(add),
     .doc = "Sum of two values; written a + b.\nA scalar with a matrix means that number times the "
-           "identity; a diagonal with a matrix, the diagonal matrix. Both have one unit; a "
-           "constant 0 goes with any.",
+           "identity; a diagonal with a matrix, the diagonal matrix. Both must have the same unit; "
+           "a constant 0 fits any unit.",
     .output_doc = "the sum, in the unit of both",
     .group = "arithmetic",
     .role = GROVE_ROLE_SUM,
@@ -87,10 +87,9 @@ static int check_subtract(grove_node *node)
 
 GROVE_CLASS(subtract) = {
     GROVE_CLASS_HEAD(subtract),
-    .doc =
-        "Difference of two values; written a - b.\nA scalar with a matrix means that number "
-        "times the identity; a diagonal with a matrix, the diagonal matrix. Both have one unit; a "
-        "constant 0 goes with any.",
+    .doc = "Difference of two values; written a - b.\nA scalar with a matrix means that number "
+           "times the identity; a diagonal with a matrix, the diagonal matrix. Both must have the "
+           "same unit; a constant 0 fits any unit.",
     .output_doc = "the difference, in the unit of both",
     .group = "arithmetic",
     .role = GROVE_ROLE_DIFFERENCE,

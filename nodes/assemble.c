@@ -66,8 +66,8 @@ GROVE_CLASS(scalar) = {
 
 GROVE_CLASS(diagonal) = {
     GROVE_CLASS_HEAD(diagonal),
-    .doc = "A diagonal Jones matrix from two scalars.\nBoth have one unit; a constant 0 goes with "
-           "any.",
+    .doc = "A diagonal Jones matrix from two scalars.\nBoth must have the same unit; a constant 0 "
+           "fits any unit.",
     .output_doc = "a diagonal matrix, in the unit of a and b",
     .group = "matrices",
     .inputs = two,
@@ -78,8 +78,8 @@ GROVE_CLASS(diagonal) = {
 
 GROVE_CLASS(matrix) = {
     GROVE_CLASS_HEAD(matrix),
-    .doc = "A 2x2 Jones matrix [[a, b], [c, d]] from four scalars.\nAll have one unit; a constant "
-           "0 goes with any.",
+    .doc = "A 2x2 Jones matrix [[a, b], [c, d]] from four scalars.\nAll must have the same unit; a "
+           "constant 0 fits any unit.",
     .output_doc = "a matrix, in the unit of its elements",
     .group = "matrices",
     .inputs = four,

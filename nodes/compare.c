@@ -40,7 +40,7 @@ static int check(grove_node *node)
 
     if (!code && (a->shape != b->shape || form_elements(a) != form_elements(b)))
         return grove_node_fail(node, GROVE_SHAPE,
-                               "the cells of both must have one shape; one has %d numbers, the "
+                               "both must have the same cell shape; one has %d numbers, the "
                                "other %d",
                                form_elements(a), form_elements(b));
     return code;

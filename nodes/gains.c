@@ -13,8 +13,8 @@ static const grove_input inputs[] = {
 
 static const grove_option options[] = {
     {"kind", GROVE_CHOICE, "constant",
-     "constant: errors that stay; sine: they swing with the period; random_walk: they start at "
-     "nothing and drift",
+     "constant: constant errors; sine: they vary as a sine with the period; random_walk: they "
+     "start at 0 and drift",
      "constant sine random_walk"},
     {"jones", GROVE_CHOICE, "scalar",
      "scalar, diagonal (each receptor its own), or matrix (with leakage)",

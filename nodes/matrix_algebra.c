@@ -105,7 +105,7 @@ GROVE_CLASS(hermitian) = {
 
 GROVE_CLASS(inverse) = {
     FUNCTION(inverse, jones, to_inverse),
-    .doc = "Inverse of a Jones term; written x^-1.\nWhat has none becomes infinite or no number.",
+    .doc = "Inverse of a Jones term; written x^-1.\nA singular matrix gives infinities or NaNs.",
     .output_doc = "the inverse, in the inverse of the unit",
     .role = GROVE_ROLE_INVERSE,
     .flag_rule = GROVE_FLAGS_MIX,

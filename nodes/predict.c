@@ -39,8 +39,7 @@ static const grove_option options[] = {
      "smearing leave less of it; 0: none is"},
     {"method", GROVE_CHOICE, "auto",
      "how the sum is taken: baseline by baseline, by products of matrices of stations by sources, "
-     "or "
-     "plainly in double precision; auto: what takes least time here",
+     "or source by source in double precision; auto: the fastest on this machine",
      "auto baselines stations plain"},
     {0},
 };

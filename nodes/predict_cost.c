@@ -10,7 +10,7 @@
 
 /* Raise it when the speed of the kernels changes. */
 enum { VERSION = 2, NUMBERS = sizeof(grove_predict_costs) / sizeof(double) };
-enum { MOST_BYTES = 1 << 22 };
+enum { MAX_BYTES = 1 << 22 };
 #define MOST 1000000000000
 
 /* The cache folder; NULL: there is none. Caller frees. */
@@ -26,7 +26,7 @@ static char *cache_folder(void)
 /* The first words of the line for this processor and instruction set. Caller frees. */
 static char *line_key(int isa, int jones)
 {
-    char *info = grove_file_read("/proc/cpuinfo", MOST_BYTES, true, NULL, NULL);
+    char *info = grove_file_read("/proc/cpuinfo", MAX_BYTES, true, NULL, NULL);
     char *model = info ? strstr(info, "model name") : NULL, *end;
     char *key;
 
@@ -102,7 +102,7 @@ grove_predict_costs predict_costs(int isa, int jones)
     double numbers[NUMBERS];
 
     if (path && grove_path_exists(path))
-        text = grove_file_read(path, MOST_BYTES, true, NULL, NULL);
+        text = grove_file_read(path, MAX_BYTES, true, NULL, NULL);
     bool known = text && predict_costs_parse(text, key, &costs);
     if (!known && path && !grove_folder_make(folder, NULL) &&
         grove_predict_measure(isa, 4, jones, &measured)) {

@@ -12,7 +12,7 @@ static const grove_input any_real[] = {
 };
 
 static const grove_option options[] = {
-    {"over", GROVE_AXIS_NAMES, "none", "axes that go: a name such as time or a list; none: all"},
+    {"over", GROVE_AXIS_NAMES, "none", "axes to reduce: a name such as time, or a list; none: all"},
     {0},
 };
 

@@ -12,10 +12,9 @@ static const grove_input inputs[] = {
 
 GROVE_CLASS(rotation) = {
     GROVE_CLASS_HEAD(rotation),
-    .doc =
-        "The real Jones matrix [[cos, -sin], [sin, cos]] of an angle (Smirnov 2011).\n"
-        "A feed turned the other way takes -angle. For linear feeds; circular ones turn in phase "
-        "instead.",
+    .doc = "The real Jones matrix [[cos, -sin], [sin, cos]] of an angle (Smirnov 2011).\n"
+           "For a feed rotated the other way use -angle. For linear feeds; in circular ones "
+           "rotation changes phases.",
     .output_doc = "a real matrix without unit",
     .group = "Jones terms",
     .inputs = inputs,

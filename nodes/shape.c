@@ -29,8 +29,8 @@ static const grove_option options[] = {
 GROVE_CLASS(shape) = {
     GROVE_CLASS_HEAD(shape),
     .doc = "Shapes of Gaussian sources in the l, m plane; 0 0 0 is a point.\n"
-           "Position angles that count from true north at the source are turned to count from the "
-           "m axis.",
+           "Position angles that count from true north at the source are converted to count from "
+           "the m axis.",
     .output_doc = "vectors major, minor, angle per source: full widths at half maximum and "
                   "position angle from m through l, rad",
     .group = "sky",

@@ -50,7 +50,7 @@
          "channel widths, Hz, for smearing in frequency", .handing = GROVE_AS_DOUBLE},             \
     {                                                                                              \
         "smear", GROVE_CHOICE, "none",                                                             \
-            "along which axes the cells average the turning phase: none, time, freq or both",      \
+            "axes along which a cell averages the rotating phase: none, time, freq or both",       \
             "none time freq both"                                                                  \
     }
 

@@ -9,8 +9,8 @@
 #define GROVE_KERNEL_SOURCE "../kernels/arithmetic.h"
 #include "kernel.h"
 
-/* LeakSanitizer stops all threads and walks their stacks, which it does not survive where one is in
- * a block of the emulated device. The emulation counts what is leaked there. */
+/* LeakSanitizer stops all threads and walks their stacks, which fails in blocks of the emulated
+ * device. The emulation counts its leaks itself. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -31,7 +31,7 @@ static void set_path(const char *variable, const char *below)
     setenv(variable, path, 1);
 }
 
-/* Devices are counted in this process, after which the driver serves no child of it. */
+/* Devices are counted in this process; afterwards the driver cannot be used in child processes. */
 static void skip_without_device(void)
 {
     grove_error *error = grove_error_new();

@@ -5,21 +5,21 @@
 #include "cuda/emulation.h"
 #include "device/device.h"
 
-/* Sets the environment so that devices are emulated; call before the tests run. False: they are
- * not, and the machine has one; tests then run in this one process. Where it has none the program
- * ends there, as skipped. */
+/* Sets the environment so that devices are emulated; call before the tests run. False: the
+ * machine's device is used, and tests must run in this process. Without one the program ends as
+ * skipped. */
 bool cuda_testing_begin(void);
-/* What the emulation can be told; NULL with a real driver. */
+/* Controls of the emulation; NULL with a real driver. */
 emulated_control *cuda_testing_control(void);
 /* Whether devices opened from now on find a driver: false, then true again. */
 void cuda_testing_driver(bool there);
 /* Whether devices opened from now on find the (emulated) libraries. */
 void cuda_testing_libraries(bool there);
-/* Forgets faults and counts. */
+/* Resets faults and counts. */
 void cuda_testing_reset(uint64_t seed);
-/* Never NULL: fails the test when the device does not open. */
+/* Never NULL: the test fails when the device does not open. */
 grove_device *cuda_testing_open(uint64_t limit);
-/* Frees it, and fails the test if something is left in the driver. */
+/* Closes it; the test fails if something was leaked in the driver. */
 void cuda_testing_close(grove_device *device);
 
 /* A kernel, and its arguments for out = a + b of `count` doubles. */

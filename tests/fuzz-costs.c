@@ -1,12 +1,11 @@
-/* Any bytes as the file in the user's cache folder that says what predict costs: either costs that
- * the sum can be chosen by, or nothing. */
+/* Fuzzes the cache file of predict's costs: any bytes give valid costs or none. */
 #include "fuzz.h"
 
 #include "nodes/predict_cost.h"
 
 #include <math.h>
 
-/* Whether a line begins with `key` and has room for so many numbers behind it. */
+/* Whether a line begins with `key` and is long enough for so many numbers. */
 static int has_long_line(const char *text, const char *key, size_t numbers)
 {
     for (; text; text = strchr(text, '\n')) {

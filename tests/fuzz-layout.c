@@ -1,4 +1,4 @@
-/* Any bytes as an antenna layout: either a layout that keeps its promises, or a message. */
+/* Fuzzes antenna layouts: any bytes give a valid layout or a message. */
 #include "fuzz.h"
 #include "io/layout.h"
 

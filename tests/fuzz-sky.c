@@ -1,4 +1,4 @@
-/* Any bytes as a sky model: either a model that keeps its promises, or a message. */
+/* Fuzzes sky models: any bytes give a valid model or a message. */
 #include "fuzz.h"
 #include "io/sky.h"
 

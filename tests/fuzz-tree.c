@@ -1,10 +1,10 @@
-/* Any bytes as a tree file: either a tree whose nodes stand in order, or messages. Lines of the
- * form "#-s name=value" are settings. */
+/* Fuzzes tree files: any bytes give a tree with its nodes in order, or messages. Lines of the form
+ * "#-s name=value" are settings. */
 #include "fuzz.h"
 #include "lang/lang.h"
 #include "tree-classes.h"
 
-enum { MOST_SETTINGS = 8 };
+enum { MAX_SETTINGS = 8 };
 
 static void check(int good)
 {
@@ -32,7 +32,7 @@ static void check_tree(const grove_tree *tree)
 static size_t read_settings(char *text, grove_setting *settings)
 {
     size_t count = 0;
-    for (char *at = text; (at = strstr(at, "#-s ")) && count < MOST_SETTINGS;) {
+    for (char *at = text; (at = strstr(at, "#-s ")) && count < MAX_SETTINGS;) {
         char *name = at + 4, *equals = strchr(name, '='), *end = strchr(name, '\n');
         at = name;
         if (equals && end && equals < end) {
@@ -47,7 +47,7 @@ static size_t read_settings(char *text, grove_setting *settings)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = fuzz_text(data, size), *copy = fuzz_text(data, size);
-    grove_setting settings[MOST_SETTINGS];
+    grove_setting settings[MAX_SETTINGS];
     size_t count = read_settings(copy, settings);
     grove_error *error = grove_error_new();
     grove_classes *classes = tree_classes_new();

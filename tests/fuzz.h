@@ -1,5 +1,5 @@
-/* What fuzzers share: a copy of the input that ends in 0, and with GROVE_FUZZ_REPLAY a main that
- * runs the fuzzer on the files named. */
+/* Shared by fuzzers: a copy of the input that ends in 0, and with GROVE_FUZZ_REPLAY a main function
+ * that runs the fuzzer on files. */
 #ifndef GROVE_TESTS_FUZZ_H
 #define GROVE_TESTS_FUZZ_H
 
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Exactly as long as the input, so that sanitizers see the first byte behind it. */
+/* Exactly as long as the input, so that sanitizers find accesses beyond it. */
 static inline char *fuzz_text(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1);

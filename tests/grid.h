@@ -1,32 +1,32 @@
-/* An observation and a sky model whose every number the test chooses: classes `grid` and `field`,
- * with the members of `observe` and `sky_model`. */
+/* Classes `grid` and `field`: an observation and a sky model with numbers that the test chooses,
+ * and the members of `observe` and `sky_model`. */
 #ifndef GROVE_TESTS_GRID_H
 #define GROVE_TESTS_GRID_H
 
 #include "testing.h"
 
-enum { GRID_TIMES = 4, GRID_STATIONS = 4, GRID_BASELINES = 10, GRID_MOST = 80, FIELD_MOST = 8 };
+enum { GRID_TIMES = 4, GRID_STATIONS = 4, GRID_BASELINES = 10, GRID_MAX = 80, FIELD_MAX = 8 };
 
 /* Stations p move on straight lines: start + rate * (time - time[0]). Baselines are all pairs p <=
- * q, the zero ones among them. */
+ * q, including autocorrelations. */
 typedef struct {
     int times, channels;
     double time[GRID_TIMES], interval[GRID_TIMES];
-    double freq[GRID_MOST], width[GRID_MOST];
+    double freq[GRID_MAX], width[GRID_MAX];
     double start[GRID_STATIONS][3], rate[GRID_STATIONS][3];
     double phase_centre[2], feed;
 } grid;
 
 typedef struct {
     int sources;
-    double radec[FIELD_MOST][2], stokes[FIELD_MOST][4], reference[FIELD_MOST];
-    double spectrum[FIELD_MOST][3], logarithmic[FIELD_MOST];
-    double measure[FIELD_MOST], rotation_reference[FIELD_MOST];
-    double shape[FIELD_MOST][3], absolute[FIELD_MOST];
-    double jones[FIELD_MOST][8]; /* member jones: a complex matrix */
+    double radec[FIELD_MAX][2], stokes[FIELD_MAX][4], reference[FIELD_MAX];
+    double spectrum[FIELD_MAX][3], logarithmic[FIELD_MAX];
+    double measure[FIELD_MAX], rotation_reference[FIELD_MAX];
+    double shape[FIELD_MAX][3], absolute[FIELD_MAX];
+    double jones[FIELD_MAX][8]; /* member jones: a complex matrix */
 } field;
 
-/* What `grid()` and `field()` make when a tree is built. */
+/* The numbers with which `grid()` and `field()` open. */
 extern grid grid_now;
 extern field field_now;
 
@@ -34,7 +34,7 @@ extern field field_now;
  * of 1 MHz from 1.4 GHz; six sources, the first at the phase centre, two of them Gaussian, with
  * spectra, polarisation and rotation measures. */
 void grid_begin(testing *t);
-/* The numbers alone. */
+/* Fills in the numbers only. */
 void grid_reset(void);
 /* u_p - u_q of baseline b = (p, q) at time i, and its rate, in m and m/s. */
 void grid_pair(int b, int *p, int *q);

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SOURCES = 600, STATIONS = 7, MOST_CHANNELS = 200 };
-/* What Jones terms vary with, beside the channel and (not the last) the time. */
+enum { MAX_SOURCES = 600, STATIONS = 7, MAX_CHANNELS = 200 };
+/* The axes along which Jones terms vary, beside the channel and (except the last) the time. */
 enum { NO_JONES, STATION_JONES, SOURCE_JONES, APPARENT_JONES };
 
 typedef struct {
@@ -22,16 +22,16 @@ typedef struct {
     int spectra, gaussians, smear, irregular, unequal_widths;
     int jones, jones_shape, way;
     int flat_jones; /* Jones terms do not vary with frequency */
-    int strays;     /* every so many baselines, one is not the difference of its stations */
+    int strays;     /* one baseline out of so many is not the difference of its stations */
 } setup;
 
-/* Everything at random. */
+/* Fills in random inputs. */
 typedef struct {
-    double lmn[MOST_SOURCES][3], shape[MOST_SOURCES][3];
-    double brightness[MOST_SOURCES][MOST_CHANNELS][8];
+    double lmn[MAX_SOURCES][3], shape[MAX_SOURCES][3];
+    double brightness[MAX_SOURCES][MAX_CHANNELS][8];
     double uvw[16][STATIONS * STATIONS][3], rate[16][STATIONS * STATIONS][3], interval[16];
     double station[16][STATIONS][3];
-    double freq[MOST_CHANNELS], width[MOST_CHANNELS];
+    double freq[MAX_CHANNELS], width[MAX_CHANNELS];
     double *jones[2]; /* [source][time][station][channel][8] */
     int32_t gather[2][STATIONS * STATIONS];
 } world;

@@ -1,5 +1,5 @@
-/* An observation with data and flags that a test knows: class `probe`, with the members of `ms`;
- * and trees run by sessions. */
+/* Class `probe`: an observation with known data and flags and the members of `ms`; and functions
+ * that run trees in sessions. */
 #ifndef GROVE_TESTS_PROBE_H
 #define GROVE_TESTS_PROBE_H
 
@@ -11,18 +11,18 @@ enum { PROBE_TIMES = 5, PROBE_STATIONS = 4, PROBE_BASELINES = 6, PROBE_CHANNELS 
  * factor of the data, `flags=false` flags nothing. */
 void probe_begin(testing *t);
 
-/* Element e of member data: multiples of 1/64 below 16 in size, so that sums are exact; where it is
- * flagged, 1e6. Baseline 2 is flagged altogether at time 1. */
+/* Element e of member data: multiples of 1/64 below 16 in modulus, so that sums are exact; 1e6
+ * where flagged. Baseline 2 is flagged completely at time 1. */
 double complex probe_data(int64_t time, int64_t baseline, int64_t channel, int e);
 bool probe_flagged(int64_t time, int64_t baseline, int64_t channel, int e);
 /* Member weight, real. */
 double probe_weight(int64_t time, int64_t baseline, int64_t channel, int e);
 
 /* The value of the node of that name from a session (options NULL: double precision, otherwise the
- * defaults), with a byte of flags per element; or stops the test. Free both. */
+ * defaults), with a byte of flags per element; on failure the test ends. Free both. */
 testing_value probe_session(testing *t, const char *name, const grove_session_options *options,
                             unsigned char **flags);
-/* Runs the actions of the tree: the code, with messages in t->error. */
+/* Runs the actions of the tree; returns the code, with messages in t->error. */
 int probe_run(testing *t, const grove_session_options *options);
 
 #endif

@@ -5,14 +5,14 @@
 #include <string.h>
 
 #define ROUNDING 8.0L
-#define BOTH     1e-7L /* of a product of two errors, which matters where both factors vanish */
+#define BOTH     1e-7L /* of a product of two errors, which matters if both factors vanish */
 #define LIGHT    299792458.0L
 #define PI       3.14159265358979323846264338327950288L
 
 typedef struct {
     random_complex at;
     long double error;
-    bool good; /* in the range in which the bound holds */
+    bool good; /* in the range where the bound holds */
 } number;
 
 static number make(random_complex at, long double error)
@@ -22,7 +22,7 @@ static number make(random_complex at, long double error)
 
 /* ---- functions of one number ---- */
 
-/* A distance from the cut along the negative real axis, and from 0. */
+/* A distance from 0 and from the branch cut along the negative real axis. */
 static bool off_cut(random_complex z, bool complex_)
 {
     return cabsl(z) > 0.1L && (creall(z) > 0.05L || (complex_ && fabsl(cimagl(z)) > 0.05L));
@@ -35,8 +35,8 @@ static bool whole(long double x)
 
 static number power(random_complex z, long double error, long double n, bool complex_)
 {
-    long double size = cabsl(z), least = n < 0 ? 0.2L : 0;
-    bool good = whole(n) ? size >= least : off_cut(z, complex_);
+    long double size = cabsl(z), min = n < 0 ? 0.2L : 0;
+    bool good = whole(n) ? size >= min : off_cut(z, complex_);
     random_complex result = 1;
 
     if (!good)
@@ -50,7 +50,7 @@ static number power(random_complex z, long double error, long double n, bool com
         result = 1 / result;
     if (n == 0)
         return make(1, 0);
-    /* a small number to a whole power: its error may be larger than itself */
+    /* an integer power of a small number: its error may exceed it */
     long double slope =
         whole(n) && n > 0 ? n * powl(size + error * 6e-8L, n - 1) : fabsl(n) * cabsl(result) / size;
     number y = make(result, slope * error);
@@ -67,7 +67,7 @@ static number tangent(random_complex z, long double error)
     return make(y, error / (cabsl(cosine) * cabsl(cosine)) + 20 * (1 + cabsl(y)));
 }
 
-/* sin, cos, exp and friends of bounded numbers; `slope`: the derivative's size. */
+/* sin, cos, exp and others, of bounded numbers; `slope`: bound of the derivative. */
 static number bounded(random_complex y, long double slope, long double error, bool good)
 {
     number result = make(y, slope * error + 4);
@@ -203,7 +203,7 @@ static number determinant(const random_cell *in)
     return make(x.at[0] * x.at[3] - x.at[1] * x.at[2], error);
 }
 
-/* The error of an inverse Y of X is |Y| dX |Y|, and what its own rounding adds. */
+/* The error of an inverse Y of X is |Y| dX |Y|, plus its own rounding. */
 static bool inverse(const random_cell *in, random_cell *out)
 {
     random_cell x, y = {0}, size = {0}, error = {0}, first = {0}, both = {0};
@@ -247,7 +247,7 @@ static bool matrix_power(const random_node *node, const random_cell *in, random_
     return true;
 }
 
-/* Also of the transpose, where numbers change places. */
+/* Also of the transpose, in which elements are exchanged. */
 static void transpose(const random_node *node, const random_cell *in, random_cell *out)
 {
     for (int e = 0; e < out->elements; e++) {
@@ -349,7 +349,7 @@ static bool number_by_number(const random_node *node, const random_cell *in, ran
 bool random_cell_compute(const random_node *node, const random_cell *in, random_cell *out)
 {
     number y;
-    bool all = out->flags == (1u << out->elements) - 1; /* then nothing is looked at */
+    bool all = out->flags == (1u << out->elements) - 1; /* then the numbers are not read */
 
     switch (node->operation) {
     case RANDOM_NUMBER:
@@ -409,7 +409,7 @@ bool random_cell_compute(const random_node *node, const random_cell *in, random_
 
 /* ---- point sources ---- */
 
-/* Numbers that rounding errors of the matrix are parts of. */
+/* Absolute values of the terms that are added in the matrix. */
 static long double brightness(const random_source *s, bool circular, long double nu,
                               random_complex matrix[4])
 {

@@ -1,5 +1,6 @@
-/* Observations and sky models of random trees: every size and number follows from a few options of
- * the classes `random_set` and `random_sky`, for the modules that make them and for the test. */
+/* Data of random trees: every size and number of the observations and sky models follows from a few
+ * options of the classes `random_set` and `random_sky`. For the modules that make them and for the
+ * test. */
 #ifndef GROVE_TESTS_RANDOM_TREE_DATA_H
 #define GROVE_TESTS_RANDOM_TREE_DATA_H
 
@@ -11,8 +12,8 @@
 
 enum { RANDOM_MAX_STATIONS = 8, RANDOM_MAX_BASELINES = 36 };
 
-/* Which baselines: all pairs p < q; those and the autocorrelations; autocorrelations only; every
- * second pair, the last first, some with p > q. */
+/* Choices of baselines: all pairs p < q; those and the autocorrelations; autocorrelations only;
+ * every second pair, in reverse order, some with p > q. */
 enum { RANDOM_PAIRS, RANDOM_ALL, RANDOM_AUTO, RANDOM_ODD, RANDOM_LAYOUTS };
 
 /* Which samples of members with flags are flagged: none; a seventh; half; a seventh, and all of
@@ -23,7 +24,8 @@ typedef struct {
     const char *name, *axes;
     int shape, elements;
     bool complex_, flags, read;
-    bool single; /* always in single precision; else double if not read, as the run is if read */
+    bool single; /* single precision; other members are double if constant, else of the run's
+                    precision */
 } random_member;
 
 static const random_member random_set_members[] = {
@@ -57,7 +59,7 @@ enum {
     RANDOM_SKY_MEMBERS = sizeof(random_sky_members) / sizeof(random_sky_members[0])
 };
 
-/* What random_keep writes: a number and its place along the axes of random-tree.h. */
+/* What random_keep writes: a number and its indices along the axes of random-tree.h. */
 typedef struct {
     int32_t index[6], element, flag;
     double re, im;
@@ -122,7 +124,7 @@ static inline int random_pairs(int layout, int stations, int32_t *left, int32_t 
     return count;
 }
 
-/* ---- what point sources need ---- */
+/* ---- point sources ---- */
 
 static inline double random_time(int64_t i)
 {
@@ -138,7 +140,7 @@ enum { RANDOM_INTERVAL = 60, RANDOM_WIDTH = 10000000 };
 
 static const double random_centre[2] = {1.5, 0.7};
 
-/* From 0 to 1, for place k of what belongs to station or source i. */
+/* From 0 to 1, for number k of station or source i. */
 static inline double random_share(int64_t seed, int64_t i, int k)
 {
     const int64_t cell[3] = {i, 0, 0};

@@ -28,7 +28,8 @@ static void split(const random_world *world, unsigned axes, int64_t cell,
     }
 }
 
-/* The cell of a value with these axes at a place; stations of a baseline are seen from `role`. */
+/* The cell of a value with these axes at given indices; the station of a baseline is chosen by
+ * `role`. */
 static int64_t cell_at(const random_world *world, unsigned axes, char role,
                        const int64_t index[RANDOM_AXES], bool baselines)
 {
@@ -46,7 +47,8 @@ static int64_t cell_at(const random_world *world, unsigned axes, char role,
     return cell;
 }
 
-/* The axes of cells that meet: stations become baselines where there are some, or both sides. */
+/* The union of two sets of axes: stations become baselines if there are baselines, or both sides.
+ */
 static unsigned meeting_axes(const random_tree *tree, const random_node *node)
 {
     unsigned axes = 0;
@@ -99,7 +101,7 @@ static void get_cell(const random_value *value, int64_t cell, random_cell *to)
     }
 }
 
-/* Numbers and errors must be small enough for errors to go on as by first derivatives. */
+/* Numbers and errors must be small enough for first-order error propagation. */
 static bool put_cell(random_value *value, int64_t cell, const random_cell *from)
 {
     for (int e = 0; e < value->elements; e++) {
@@ -122,8 +124,8 @@ static unsigned all_flags(int elements)
     return (1u << elements) - 1;
 }
 
-/* Flags element by element; those of a scalar, and of what has another number of elements, are for
- * all. */
+/* Flags element by element; flags of scalars, and of cells with another number of elements, are for
+ * all elements. */
 static unsigned flags_by_element(const random_cell *in, int shape, int elements)
 {
     if (!in->flags || (in->shape == shape && in->elements == elements))
@@ -135,7 +137,7 @@ static unsigned flags_by_element(const random_cell *in, int shape, int elements)
     return all_flags(elements);
 }
 
-/* Of element ij of a Jones term: 0 good, 1 flagged, -1 zero by its shape. */
+/* Element ij of a Jones term: 0 unflagged, 1 flagged, -1 zero by its shape. */
 static int flag_of(const random_cell *in, int i, int j)
 {
     if (in->shape == GROVE_MATRIX)
@@ -270,8 +272,8 @@ static void add_sample(random_operation how, partial *to, random_complex x, long
     to->count++;
 }
 
-/* A number of the result: flagged where a mean, a least or a greatest number has no sample; a sum
- * also where the value may have flags. */
+/* Finishes a number: it is flagged if a mean, min or max has no sample; a sum also if the value may
+ * have flags. */
 static bool finish(const random_node *node, const random_value *in, const partial *p,
                    random_value *out, int64_t i)
 {

@@ -1,4 +1,4 @@
-/* Random trees in the tree language: named parts and nested ones, indices written and left out. */
+/* Random trees as text: named and nested parts, with and without indices. */
 #include "random-tree.h"
 
 #include <stdarg.h>
@@ -86,7 +86,7 @@ static void add(writer *w, const char *format, ...)
     }
 }
 
-/* 1, 0: the only source axis; -1: there is none, or there are two. */
+/* The number, 1 or 0, of the only source axis; -1: none or two. */
 static int only_source(unsigned axes)
 {
     unsigned sources = axes & 3;
@@ -120,7 +120,7 @@ static void add_index(writer *w, const random_value *x, char role, bool letters,
 
 static void add_expression(writer *w, int number, char role);
 
-/* A node where it is used: its name, or the expression itself. */
+/* A node in an expression: its name, or the expression itself. */
 static void add_use(writer *w, int number, char role)
 {
     const random_node *node = &w->tree->node[number];
@@ -157,7 +157,7 @@ static void add_number(writer *w, const random_node *node)
     add(w, "], shape=%s)", shapes[node->shape]);
 }
 
-/* `over=` and the names of axes, but the source axes whose letters stand in front. */
+/* `over=` and the names of axes, except source axes given as letters. */
 static void add_over(writer *w, unsigned over)
 {
     static const char *const names[RANDOM_AXES] = {"\"A.source\"", "\"B.source\"", "time",
@@ -219,7 +219,7 @@ static void add_choice(writer *w, const random_node *node, char role)
     }
 }
 
-/* An input, seen from its own side, or all of them from `role`. */
+/* An input, seen from its own side, or from `role`. */
 static void add_input(writer *w, const random_node *node, int k, char role)
 {
     add_use(w, node->input[k], role ? role : node->role[k]);
@@ -268,7 +268,7 @@ static void add_power(writer *w, const random_node *node, char role)
     add(w, ")^(%Lg)", creall(node->number[0]));
 }
 
-/* `role`: the side from which its station values are seen, where that of the whole is. */
+/* `role`: the side from which station values are seen, if it is given for the whole expression. */
 static void add_expression(writer *w, int number, char role)
 {
     static const char *const smear[] = {"none", "time", "freq", "both"};
@@ -349,7 +349,7 @@ static void mark_used(random_tree *tree, int number)
         mark_used(tree, node->input[k]);
 }
 
-/* Whether a definition of the node can have indices: each use must give them, too. */
+/* Whether a definition of the node can have indices: then each use must have them, too. */
 static bool can_declare(const random_tree *tree, int number)
 {
     unsigned axes = tree->node[number].value.axes;
@@ -399,7 +399,7 @@ char *random_tree_text(random_tree *tree, int root)
     for (int sky = 1; sky < 3; sky++)
         add(&w, "%c = random_sky(seed=%lld, sources=%lld, flagging=%d)\n", sky == 1 ? 'A' : 'B',
             (long long)world->seed + sky, (long long)size[sky - 1], world->flagging);
-    /* definitions may stand in any order */
+    /* definitions may come in any order */
     bool backwards = random_tree_draw(tree, 2);
     for (int k = 0; k <= root; k++) {
         int i = backwards ? root - k : k;

@@ -39,7 +39,7 @@ const random_way random_ways[RANDOM_WAYS] = {
      .runs = true, .devices = 1},
 };
 
-/* ---- where things are ---- */
+/* ---- paths ---- */
 
 static void find_devices(random_setting *setting, const char *build)
 {
@@ -78,7 +78,7 @@ void random_setting_end(random_setting *setting)
     unlink(setting->file);
 }
 
-/* ---- which ---- */
+/* ---- the choice of ways ---- */
 
 static bool is_built(const random_setting *setting, const random_way *way, bool predicts)
 {
@@ -164,7 +164,7 @@ static void say_messages(char fault[RANDOM_FAULT], const char *what, grove_error
     free(messages);
 }
 
-/* The cell of the result at a place along all axes. */
+/* The cell of the result at given indices along all axes. */
 static int64_t cell_of(const random_tree *tree, const int64_t index[RANDOM_AXES])
 {
     const random_value *truth = &tree->node[tree->root].value;
@@ -188,7 +188,7 @@ static int axis_of(const random_tree *tree, const grove_value *value, int k)
     if (!strcmp(name, "source")) {
         snprintf(first, sizeof(first), "%lld.0", (long long)tree->world.seed + 1);
         bool other = k > 0 || !(tree->node[tree->root].value.axes >> RANDOM_SOURCE & 1);
-        if (!labels || !labels[0]) /* no sources: all the same where both have none */
+        if (!labels || !labels[0]) /* no sources: the axes count as equal */
             return tree->world.size[RANDOM_SOURCE] ||
                            (!tree->world.size[RANDOM_OTHER_SOURCE] && other)
                        ? RANDOM_OTHER_SOURCE
@@ -201,7 +201,7 @@ static int axis_of(const random_tree *tree, const grove_value *value, int k)
     return -1;
 }
 
-/* What of a value's form is wrong; NULL: nothing. */
+/* The reason why a value's form is wrong; NULL: it is right. */
 static const char *form_differs(const random_tree *tree, grove_value *value, int axes[RANDOM_AXES])
 {
     const random_value *truth = &tree->node[tree->root].value;
@@ -276,7 +276,7 @@ static bool take_value(const random_tree *tree, grove_session *session, grove_er
     return good;
 }
 
-/* What the action has written: each number once. */
+/* Reads what the action has written: each number once. */
 static bool take_file(const random_setting *setting, const random_tree *tree, random_result *to,
                       char fault[RANDOM_FAULT])
 {

@@ -1,5 +1,5 @@
 /* Ways to evaluate a random tree in a session: tiles, threads, precision, instructions, memory,
- * devices, by asking for a value or by an action. */
+ * devices, by requesting a value or by an action. */
 #ifndef GROVE_TESTS_RANDOM_TREE_WAYS_H
 #define GROVE_TESTS_RANDOM_TREE_WAYS_H
 
@@ -10,18 +10,18 @@
 
 typedef enum { RANDOM_CPU, RANDOM_CUDA } random_device;
 
-/* Those of one device and precision agree bit by bit, but other instructions may not. */
+/* Ways of one device and precision agree bit by bit, except with other instructions. */
 typedef struct {
     const char *name;
     random_device device;
     bool single;
-    const char *tiles; /* of the axes t(ime), f(req), b(aseline), sizes by the seed; or "" */
+    const char *tiles; /* of the axes t(ime), f(req), b(aseline), with sizes by the seed; or "" */
     int threads;       /* 0: the default */
     bool cache_off, serial;
-    bool runs;       /* by an action; else the value is asked for */
+    bool runs;       /* by an action; else the value is requested */
     uint64_t memory; /* bytes, 0: the default */
     const char *isa; /* "avx2", ...; NULL: the best */
-    int devices;     /* emulated ones */
+    int devices;     /* number of emulated devices */
 } random_way;
 
 enum { RANDOM_WAYS = 25 };
@@ -29,7 +29,7 @@ extern const random_way random_ways[RANDOM_WAYS];
 
 typedef struct {
     grove_library *library;
-    emulated_control *devices; /* NULL: this build has none */
+    emulated_control *devices; /* NULL: this build lacks it */
     char file[64];             /* that actions write */
 } random_setting;
 
@@ -37,8 +37,8 @@ typedef struct {
 void random_setting_begin(random_setting *setting);
 void random_setting_end(random_setting *setting);
 
-/* The ways that a seed takes, as bits: the first of a device and precision among them, if any is.
- * `predicts`: instructions matter; `all`: all that there are. */
+/* The ways for a seed, as bits, always with the first way of a device and precision. `predicts`:
+ * instructions matter; `all`: all available ways. */
 unsigned random_ways_of(const random_setting *setting, uint64_t seed, bool predicts, bool all);
 
 /* Numbers in the order of random_value; 0 where they are flagged. */
@@ -52,7 +52,7 @@ void random_result_free(random_result *result);
 
 enum { RANDOM_FAULT = 2000 };
 
-/* Evaluates the root. False with what is wrong: it fails, or its form is another. */
+/* Evaluates the root. False, with the reason, when it fails or its form is wrong. */
 bool random_way_evaluate(const random_setting *setting, const random_way *way,
                          const random_tree *tree, const char *text, random_result *result,
                          char fault[RANDOM_FAULT]);

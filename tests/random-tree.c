@@ -1,5 +1,5 @@
-/* Random trees are made from their leaves up: each operation is tried with operands that exist, and
- * kept if its numbers are well-behaved, so that every subtree is a tree with a known value. */
+/* Random trees are built from their leaves up: an operation on existing operands is kept if its
+ * numbers are well-behaved. So every subtree is a tree with a known value. */
 #include "random-tree.h"
 
 #include <stdlib.h>
@@ -73,7 +73,7 @@ static const random_value *value_of(const random_tree *tree, const random_node *
     return &tree->node[node->input[k]].value;
 }
 
-/* Adds it if it can be evaluated; its number or -1. */
+/* Adds the node if it can be evaluated; returns its number or -1. */
 static int add_node(random_tree *tree, random_node *node)
 {
     if (tree->count == RANDOM_MAX_NODES || !random_node_evaluate(tree, node))
@@ -236,14 +236,14 @@ static bool form_of_reduction(random_tree *tree, random_node *node, const random
         if (!node->over)
             return false;
     }
-    /* a sum over no sources that may be flagged is so; but predict of no sources is zero */
+    /* a sum over no sources that may be flagged is flagged; but predict over no sources is zero */
     for (int a = 0; a < RANDOM_TIME; a++)
         if (node->over >> a & 1 && !tree->world.size[a] && x->may_flag)
             return false;
     return !(ordered && x->complex_);
 }
 
-/* The form of an operation of one value, and whether there is one. */
+/* Sets the form of an operation on one value; false when there is none. */
 static bool form_of_one(random_tree *tree, random_node *node)
 {
     const random_value *x = value_of(tree, node, 0);
@@ -354,7 +354,7 @@ static bool form_of_matrix(const random_tree *tree, random_node *node)
 
 /* ---- operations ---- */
 
-/* Station values that meet baselines, or each other, are seen from p or q. */
+/* Station values combined with baselines, or with each other, are seen from p or q. */
 static void draw_roles(random_tree *tree, random_node *node)
 {
     bool baselines = false, sides = node->inputs > 1 && chance(tree, 40);
@@ -390,7 +390,7 @@ static int draw_input(random_tree *tree)
     return tree->count - 1 - back;
 }
 
-/* Else it is made of numbers alone, and a number itself. */
+/* Whether it is a constant, and a number. */
 static bool is_data(const random_tree *tree, int node)
 {
     const random_node *n = &tree->node[node];
@@ -402,8 +402,8 @@ static bool is_data(const random_tree *tree, int node)
     return data;
 }
 
-/* Arithmetic on numbers is done at once, and a complex one whose imaginary part vanishes is real:
- * only what cannot make it vanish is tried. */
+/* Arithmetic on constants is folded, and a complex constant without imaginary part becomes real:
+ * only operations that cannot make it vanish are used. */
 static bool folds_well(const random_tree *tree, const random_node *node)
 {
     bool data = false, complex_ = false;
@@ -464,7 +464,7 @@ static char role_for(const random_tree *tree, int node, char role)
     return tree->node[node].value.axes >> RANDOM_STATION & 1 ? role : 0;
 }
 
-/* sum[s](J[s,p] * point(S, obs) * K[s,q]^H): what becomes predict. */
+/* sum[s](J[s,p] * point(S, obs) * K[s,q]^H), which becomes predict. */
 static void add_visibilities(random_tree *tree)
 {
     random_node point = {.operation = RANDOM_POINT,
@@ -521,7 +521,7 @@ static random_operation draw_operation(random_tree *tree)
     return (random_operation)(first + random_tree_draw(tree, last - first + 1));
 }
 
-/* A member has no name of its own. */
+/* A member cannot be named. */
 bool random_tree_is_root(const random_tree *tree, int node)
 {
     return tree->node[node].operation != RANDOM_MEMBER && is_data(tree, node);

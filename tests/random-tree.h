@@ -33,8 +33,8 @@ typedef struct {
 } random_world;
 
 /* An array: cells in the order of random_axis, slowest first, each of 1, 2 (diagonal), 4 (matrix)
- * numbers or a vector. `error`: how far a number may be off, in units of the relative rounding
- * error of the run's precision. Flagged numbers are 0. */
+ * numbers or a vector. `error`: bound of a number's error, in units of the relative rounding error
+ * of the run's precision. Flagged numbers are 0. */
 typedef struct {
     unsigned axes;
     int shape, elements;
@@ -101,11 +101,11 @@ enum { RANDOM_MAX_NODES = 64, RANDOM_MAX_ELEMENTS = 40000 };
 typedef struct {
     random_operation operation;
     int inputs, input[4]; /* earlier nodes */
-    char role[4];         /* 'p', 'q': how a station value is seen; 0: as it is */
+    char role[4];         /* 'p', 'q': the side of a station value; 0: not gathered */
     int choice[2], shape, elements;
     unsigned over;
     random_complex number[5];
-    bool used, named, declared; /* declared: its definition has indices */
+    bool used, named, declared; /* it has a definition with indices */
     random_value value;
 } random_node;
 
@@ -120,7 +120,7 @@ typedef struct {
 /* Free with random_tree_free. */
 random_tree *random_tree_new(uint64_t seed);
 void random_tree_free(random_tree *tree);
-/* Whether the node can be asked for. */
+/* Whether the node's value can be requested. */
 bool random_tree_is_root(const random_tree *tree, int node);
 /* From 0 to below - 1. */
 int random_tree_draw(random_tree *tree, int below);
@@ -129,8 +129,8 @@ const char *random_operation_class(random_operation operation);
 /* The text with the definition of `root`, and all it needs, as node `x<root>`. Caller frees. */
 char *random_tree_text(random_tree *tree, int root);
 
-/* Evaluates a node whose inputs have their values. False: numbers are out of the range in which
- * rounding errors are understood (near a pole, a branch cut, too large), or there are too many. */
+/* Evaluates a node whose inputs have values. False: numbers are outside the range in which rounding
+ * errors can be bounded (near a pole, a branch cut, too large), or there are too many. */
 bool random_node_evaluate(const random_tree *tree, random_node *node);
 void random_value_free(random_value *value);
 
@@ -143,8 +143,8 @@ typedef struct {
     bool complex_;
 } random_cell;
 
-/* Sets the result's numbers and errors, its shape given, from cells of the inputs. Numbers whose
- * flag is set are not looked at. */
+/* Sets the result's numbers and errors, with its shape given, from cells of the inputs. Flagged
+ * numbers are not read. */
 bool random_cell_compute(const random_node *node, const random_cell *in, random_cell *out);
 /* One cell of point, phase or brightness; `cell` along random_axis. */
 void random_sky_compute(const random_world *world, const random_node *node, const int64_t *cell,

@@ -1,5 +1,5 @@
-/* Two classes whose every call a test sees: `samples`, an observation whose numbers are a function
- * of their place, some of them flagged; and `record`, an action that keeps what it is given. */
+/* Classes that record their calls: `samples`, an observation with numbers that follow from their
+ * indices, some of them flagged; and `record`, an action that keeps its inputs. */
 #ifndef GROVE_TESTS_SESSION_TESTING_H
 #define GROVE_TESTS_SESSION_TESTING_H
 
@@ -30,13 +30,13 @@ typedef struct {
     grove_classes *classes;
     grove_error *error;
     grove_tree *tree;
-    /* what has happened, and what is to go wrong: the n-th such call from 1 on */
+    /* counts of calls, and calls that fail: the n-th, from 1 on */
     void (*read)(void); /* before each read; NULL: nothing */
     int reads, begins, writes, finishes, aborts;
     int fail_read, fail_begin, fail_write, fail_finish, interrupt_write;
-    /* what `record` was given: its first input, in order of storage */
+    /* what `record` received: its first input, in order of storage */
     int64_t cells_written;
-    int places[SAMPLES_CELLS]; /* how often each cell came */
+    int places[SAMPLES_CELLS]; /* number of times that each cell came */
     double numbers[SAMPLES_CELLS][8];
     unsigned char flags[SAMPLES_CELLS];
 } session_test;
@@ -47,7 +47,8 @@ void session_test_begin(void);
 void session_test_end(void);
 /* Builds the tree of these lines after `o = samples()`. */
 void session_test_tree(const char *text);
-/* A session for it, on the device that GROVE_TEST_DEVICE names if the options name none (cpu). */
+/* A session for it, on the device named by GROVE_TEST_DEVICE unless the options name one (default:
+ * cpu). */
 grove_session *session_test_session(const grove_session_options *options);
 grove_node *session_test_node(const char *name);
 

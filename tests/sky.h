@@ -1,4 +1,4 @@
-/* What the tests of sky models share. */
+/* Shared by the tests of sky models. */
 #ifndef GROVE_TESTS_SKY_H
 #define GROVE_TESTS_SKY_H
 
@@ -33,7 +33,7 @@ static inline grove_sky *parsed(const char *text)
     return sky;
 }
 
-/* The whole message about a wrong text. Caller frees. */
+/* The whole message about an invalid text. Caller frees. */
 static inline char *refusal(const char *text)
 {
     grove_error *error = grove_error_new();
@@ -51,7 +51,7 @@ static inline void refused(const char *text, const char *expected)
     free(message);
 }
 
-/* Checks "LINE:COLUMN: error: MESSAGE" alone, for one fault. */
+/* Checks that "LINE:COLUMN: error: MESSAGE" is the only error. */
 static inline void refused_with(const char *text, const char *expected)
 {
     char *message = refusal(text), *full = grove_format("s.txt:%s\n", expected);

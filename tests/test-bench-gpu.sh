@@ -1,6 +1,6 @@
 #!/bin/sh
-# bench/gpu does all that it does, tiny, on the emulated device: its kernels agree with the cpu, and it
-# writes its table also when its time is over before.
+# Runs bench/gpu, at a tiny size, on the emulated device: its kernels agree with the cpu, and it writes
+# its table also when time runs out.
 build=${GROVE_BUILD:-.} source=${GROVE_SOURCE:-..}
 for program in bench/gpu-kernels bench/gpu-runs tests/test-cuda-reduce; do
     if [ ! -e "$build/tests/cuda/.libs/libcuda-emulated.so" ] || [ ! -x "$build/$program" ]; then
@@ -8,7 +8,7 @@ for program in bench/gpu-kernels bench/gpu-runs tests/test-cuda-reduce; do
         exit 77
     fi
 done
-# the search for leaks does not survive threads that stand in blocks of the emulated device
+# LeakSanitizer fails on threads in blocks of the emulated device
 ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
 export ASAN_OPTIONS
 work=$(mktemp -d) || exit 1
@@ -61,7 +61,7 @@ awk -F'|' '
     }' "$work/out" >"$work/wrong" || { cat "$work/wrong"; fail 'its table is not as it should be'; }
 cmp -s "$work/table" "$work/out" || fail 'what it keeps is not what it prints'
 
-# Out of time: everything is said to be so, and nothing is begun.
+# Out of time: everything is reported as left out, and nothing is begun.
 "$source/bench/gpu" --emulated --seconds 0 "$build" >"$work/out" 2>&1 && fail 'no time, and no failure'
 [ "$(grep -c 'no time left' "$work/out")" -ge 5 ] || fail 'what was left out is not said'
 exit 0

@@ -1,5 +1,4 @@
-/* The index of a folder of modules: which classes are found by it, and what is said where it is
- * wrong. */
+/* The index of a folder of modules: classes found by it, and messages about invalid indices. */
 #include "testing.h"
 
 #include "base/text.h"

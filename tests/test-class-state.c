@@ -9,7 +9,7 @@
 
 enum { STATIONS = 4, BASELINES = 6, CHANNELS = 5, SOURCES = 3, ROWS = 4, COLUMNS = 3 };
 
-/* What has happened to states, and what is to go wrong: the n-th add; new; finish. */
+/* Counts of states, and calls that fail: the n-th add; new; finish. */
 static int states, adds, fail_add, fail_new, fail_finish;
 
 static double number(int member, int64_t i, int64_t j, int64_t k, int part)
@@ -22,7 +22,7 @@ static bool flagged(int64_t i, int64_t j, int64_t k)
     return (i * 5 + j * 3 + k) % 7 == 0;
 }
 
-/* The pixel of a sample, -1: outside. The last is hit by none. */
+/* The pixel of a sample, -1: outside. The last pixel gets no samples. */
 static int pixel(int64_t i, int64_t j, int64_t k)
 {
     return (int)((i * 3 + j * 5 + k * 2) % (ROWS * COLUMNS + 1)) - 1 - (int)((i + j) % 2);
@@ -238,7 +238,7 @@ static const char *const trees[] = {
     "v = field()\nkeep = record(image(v.vis[p,q], v.weight[p,q], gain=v.gain[q]))",
 };
 
-/* What the tree gives, from the numbers of the observation alone. */
+/* The expected value, from the numbers of the observation alone. */
 static void compute(int tree, int times, image *truth)
 {
     static const int right[] = {1, 2, 3, 2, 3, 3};
@@ -306,7 +306,8 @@ START_TEST(test_sums)
 }
 END_TEST
 
-/* Where memory is short sources come in parts, and what does not vary with them with each. */
+/* When memory is short, sources come in parts, and inputs that do not vary along them with each
+ * part. */
 START_TEST(test_parts_of_sources)
 {
     grove_session_options options = {.threads = 1, .double_precision = true, .memory = 1 << 20};
@@ -358,7 +359,7 @@ static grove_plan plan_of(const char *text, grove_session_options options)
     return plan;
 }
 
-/* Memory is that of the image and of a few tiles, however long the observation. */
+/* Memory is that of the image and a few tiles, however long the observation. */
 START_TEST(test_memory)
 {
     static const char small[] = "v = field(times=64)\nkeep = record(image(v.vis, v.weight))";

@@ -1,6 +1,5 @@
 #!/bin/sh
-# The command as its user meets it: exit codes, what goes to standard output, and what is said when
-# something is wrong.
+# The command line: exit codes, standard output, and error messages.
 grove=$GROVE_BUILD/grove
 work=$(mktemp -d) || exit 99
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
@@ -116,7 +115,7 @@ expect 2 'grove: -s =3: wants NAME=VALUE' run a.tree -s =3
 expect 2 'grove: -p nowhere: there is no such folder' run a.tree -p nowhere
 expect 2 'grove: --size many: wants a whole number' plot x --size many
 
-# ---- node classes of one's own ----
+# ---- plugins ----
 expect 2 'grove: grove new-node wants a name for a class; grove new-node --help says more' new-node
 expect 2 "grove: Beam: a class's name begins with a lower-case letter and has lower-case letters, digits and _" new-node Beam
 expect 2 'grove: --leaf and --action: a class is one of them' new-node mine --action --leaf
@@ -416,7 +415,7 @@ pictures/set-uv.png' ] || fail "the paths: $(cat out)"
     [ -s err ] && fail "messages without HOME: $(cat err)"
     HOME=/nowhere/at/all "$grove" run -q predict.tree -s ms=homeless.ms -s sky="$sky" 2>err || fail 'a run with a HOME that is not there'
 
-    # no room: a limit on the size of files, and nothing that was there is lost
+    # no space: with a limit on the size of files, existing files stay unchanged
     before=$(find set.ms -type f -exec cksum {} + | sort)
     (
         ulimit -f 100

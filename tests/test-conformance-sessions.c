@@ -1,6 +1,6 @@
-/* What sessions give is what the plain evaluation of tests/testing.c gives, for the example of
- * every node class: casts, selections, members and sums, of which no class knows. The device is the
- * first argument, or GROVE_TEST_DEVICE; cpu if there is none. */
+/* Sessions agree with the plain evaluation of tests/testing.c for the example of every node class:
+ * casts, selections, members and sums, which are not part of classes. The device is the first
+ * argument, or GROVE_TEST_DEVICE; else cpu. */
 #include "testing.h"
 
 #include "conformance/fixture.h"
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Relative difference of norms: of sums, which are taken in another order, and on another device
- * than the cpu; in double and in single precision. */
+/* Tolerated relative difference of norms, for sums (in another order) and other devices than the
+ * cpu; in double and in single precision. */
 static const double tolerance[2] = {1e-11, 1e-5};
 
 static const char *device = "cpu";
@@ -59,7 +59,7 @@ static bool no_flags(const unsigned char *flags, int64_t count)
     return true;
 }
 
-/* Sums are compared where nothing is flagged: the plain evaluation does not know of flags. */
+/* Sums are compared if nothing is flagged: the plain evaluation ignores flags. */
 static void check_node(grove_node *node, bool single)
 {
     grove_session_options options = {

@@ -1,5 +1,5 @@
-/* Every node class there is does what classes must (src/conformance); modules with a fault each are
- * found out. The device is the first argument, or GROVE_TEST_DEVICE; cpu if there is none. */
+/* Every node class passes the conformance checks (src/conformance). The device is the first
+ * argument, or GROVE_TEST_DEVICE; else cpu. */
 #include "conformance/conformance.h"
 
 #include "base/file.h"
@@ -54,7 +54,7 @@ START_TEST(classes_conform)
         made++;
     ck_assert_msg(made >= 4, "%s:\n%s", names[_i], lines.at);
     ck_assert_ptr_null(strstr(lines.at, "FAIL"));
-    /* on a device whose code for the class was left out, that is said; nothing else is skipped */
+    /* a device without code for the class is reported; nothing else is skipped */
     const char *skipped = strstr(lines.at, "skip ");
     ck_assert_msg(!skipped || !strncmp(skipped, "skip a GPU gives what the CPU gives: ", 37), "%s",
                   lines.at);
@@ -70,7 +70,7 @@ START_TEST(no_such_class)
 }
 END_TEST
 
-/* ---- what the checks go through ---- */
+/* ---- the trees of the checks ---- */
 
 static grove_fixture *new_fixture(void)
 {
@@ -84,7 +84,7 @@ static grove_fixture *new_fixture(void)
     return fixture;
 }
 
-/* Classes whose flags are looked at on data that are flagged in part. */
+/* Classes whose flags are tested on partly flagged data. */
 START_TEST(flagged_data_are_taken)
 {
     static const char *const takers[] = {"add", "hermitian", "multiply", "power", "transpose"};

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Each fuzzer on all of its seeds, which are also the faults that were once found.
+# Runs each fuzzer on all of its seeds, which include inputs that once failed.
 cd "${GROVE_BUILD:-.}" || exit 99
 corpus=${GROVE_SOURCE:-.}/tests/corpus
 ran=0 failed=0

@@ -1,4 +1,4 @@
-/* The emulated device itself: what it promises to kernels, and the faults that it must show. */
+/* The emulated device itself: what it guarantees to kernels, and the errors that it must find. */
 #include "cuda-testing.h"
 
 #include <check.h>
@@ -92,7 +92,7 @@ START_TEST(test_barriers_and_shuffles)
 }
 END_TEST
 
-/* Shared memory that is read too early holds rubbish, whatever the order of threads. */
+/* Shared memory that is read too early has random contents, whatever the order of threads. */
 START_TEST(test_a_missing_barrier_shows)
 {
     int wrong = 0;

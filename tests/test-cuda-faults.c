@@ -44,7 +44,8 @@ static int small_run(grove_device *device, grove_device *cpu, grove_error *error
     return code;
 }
 
-/* Every call of each kind fails once: an error that says so, or a right result; nothing is left. */
+/* Each call of each kind fails once: an error with a message, or a right result; nothing is leaked.
+ */
 START_TEST(test_faults)
 {
     static const int kinds[] = {EMULATED_ALLOCATION, EMULATED_COPY, EMULATED_LAUNCH,

@@ -1,5 +1,5 @@
-/* Every cell function on the CUDA device gives what it gives on the cpu, in single and double
- * precision, over four axes with inputs that vary along some of them. */
+/* Every cell function gives the same on the CUDA device as on the cpu, in single and double
+ * precision, over four axes, with inputs that vary along some of them. */
 #include "base/file.h"
 #include "base/text.h"
 #include "cuda-testing.h"
@@ -31,9 +31,9 @@
 #define GROVE_KERNEL_SOURCE "../kernels/point.h"
 #include "kernel.h"
 
-/* What cells look like, one word each: first the output, then the inputs. A digit: the number of
+/* Formats of cells, one word each: first the output, then the inputs. A digit: the number of
  * elements; then c or r for complex or real in the run's precision, d for doubles, z for doubles
- * that are 0 or 1, b for bytes; "-": not given. A factor after * scales its numbers. */
+ * that are 0 or 1, b for bytes; "-": not given. A factor after * scales the numbers. */
 typedef struct {
     grove_kernel kernel;
     const char *cells;
@@ -229,7 +229,7 @@ static double number_at(const grove_view *view, const void *numbers, size_t n)
 static void compare(const sample *s, const grove_view *view, size_t bytes, const void *cpu,
                     const void *cuda)
 {
-    double error = 0, size = 0, most = view->bytes == 8 ? 1e-13 : 1e-6;
+    double error = 0, size = 0, max = view->bytes == 8 ? 1e-13 : 1e-6;
 
     for (size_t n = 0; n < bytes / (size_t)view->bytes; n++) {
         double x = number_at(view, cpu, n), y = number_at(view, cuda, n);
@@ -238,7 +238,7 @@ static void compare(const sample *s, const grove_view *view, size_t bytes, const
         error += (x - y) * (x - y);
         size += x * x;
     }
-    ck_assert_msg(sqrt(error) <= most * sqrt(size), "%s (%s): %g of %g", s->kernel.name, s->cells,
+    ck_assert_msg(sqrt(error) <= max * sqrt(size), "%s (%s): %g of %g", s->kernel.name, s->cells,
                   sqrt(error), sqrt(size));
     ck_assert_msg(size > 0 || strstr(s->kernel.name, "imag") || strstr(s->kernel.name, "arg"),
                   "%s: all zeros", s->kernel.name);
@@ -305,8 +305,8 @@ static bool is_sample(const char *prefix, const char *name, size_t length)
     return false;
 }
 
-/* Whoever adds a cell function adds a sample. */
-START_TEST(test_all_cell_functions_are_here)
+/* Whoever adds a cell function must add a sample. */
+START_TEST(test_all_cell_functions_have_samples)
 {
     const char *source = getenv("GROVE_SOURCE");
     char *folder = grove_path_join(source ? source : "..", "kernels");
@@ -348,7 +348,7 @@ int main(void)
     cuda_testing_begin();
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, test_every_cell_function, 0, 6);
-    tcase_add_test(tests, test_all_cell_functions_are_here);
+    tcase_add_test(tests, test_all_cell_functions_have_samples);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

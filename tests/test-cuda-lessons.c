@@ -232,7 +232,7 @@ START_TEST(smearing_in_time_over_a_wide_band)
     int64_t rows = geometry / 3;
     ck_assert_int_eq(rows, BASELINES * (_i ? 36 : 4));
     ck_assert_int_eq(count, rows * CHANNELS * 8);
-    double least = 1;
+    double min = 1;
     for (int64_t row = 0; row < rows; row++)
         for (int k = 0; k < CHANNELS; k++) {
             const double *r = rate + 3 * row, *xx = v + (row * CHANNELS + k) * 8;
@@ -240,9 +240,9 @@ START_TEST(smearing_in_time_over_a_wide_band)
             double x = acos(-1) * (1.4e9 + 2e8 * k) * dt * slope;
             double factor = x == 0 ? 1 : fabs(sin(x) / x);
             ck_assert_double_eq_tol(hypot(xx[0], xx[1]), 1000 * factor, 1e-8);
-            least = factor < least ? factor : least;
+            min = factor < min ? factor : min;
         }
-    ck_assert_double_lt(least, 0.999); /* there is something to be seen */
+    ck_assert_double_lt(min, 0.999); /* there is something to be seen */
     free(v);
     free(rate);
     free(lmn);

@@ -1,6 +1,6 @@
-/* Device memory that is too small for a run: tiles, and sections of sums over sources, give what
- * unlimited memory gives. GROVE_TEST_SIZE=full takes the workloads of the benchmarks and 64 MiB, as
- * GROVE_TEST_CUDA=real does; otherwise all is smaller. */
+/* Runs with too little device memory: tiles, and sections of sums over sources, give the same
+ * results as with unlimited memory. GROVE_TEST_SIZE=full takes the workloads of the benchmarks and
+ * 64 MiB, as GROVE_TEST_CUDA=real does; otherwise everything is smaller. */
 #include "cuda-testing.h"
 #include "heap-testing.h"
 
@@ -91,7 +91,7 @@ static void make_workload(const workload *w, bool full)
     session_test_tree(text);
 }
 
-/* With so much memory; the device is to do it all. */
+/* With so much memory; the device must compute everything. */
 static void compare(const char *name, const heap *truth, grove_session_options options,
                     uint64_t limit)
 {
@@ -197,10 +197,10 @@ static const workload wide = {"wide", PLAIN, 0, 0, 0, {40, 16, 12}};
 /* a tile takes more than what the one before gives back */
 static const workload wide_modulus = {"wide", MODULUS, 0, 0, 0, {40, 16, 12}};
 
-/* Smaller tiles do, and no number changes. */
+/* Smaller tiles suffice, and no number changes. */
 START_TEST(tiles_are_halved)
 {
-    /* in turn with the run: when memory is gone does not depend on which thread is faster */
+    /* in turn with the run, so that the moment does not depend on which thread is faster */
     shrinking s = {.options = {.threads = 1, .tile_times = 8, .serial = true}};
     grove_counters all = {0};
 
@@ -234,7 +234,7 @@ static void shrink_at_read(void)
     cuda_testing_control()->memory = shrink_to;
 }
 
-/* What a pass gathers from tile to tile is right, whenever memory goes. */
+/* Accumulators over tiles are right, whenever memory is taken. */
 START_TEST(gathering_goes_on)
 {
     grove_session_options options = {.threads = 1, .tile_times = 3, .serial = true};
@@ -273,7 +273,7 @@ START_TEST(gathering_goes_on)
 }
 END_TEST
 
-/* Down to nothing: the cpu goes on, which is said once. */
+/* Down to nothing: the cpu continues, with one warning. */
 START_TEST(nothing_is_left)
 {
     shrinking s = {.options = {.threads = 1, .tile_times = 4, .serial = true}};
@@ -295,7 +295,7 @@ START_TEST(nothing_is_left)
 }
 END_TEST
 
-/* Before anything is written, sections can be made, too. */
+/* Before anything is written, the run can change to sections. */
 START_TEST(less_than_was_promised)
 {
     static const workload many = {"many", JONES, 0, 0, 0, {300, 2, 2}};
@@ -330,7 +330,7 @@ static grove_value *value_on(grove_device *device, size_t bytes)
     return grove_value_new(device, &range, 1, GROVE_SCALAR, 1, false, true, false, NULL);
 }
 
-/* Memory that is short on the host does not cost what only a device has. */
+/* Lack of memory on the host does not drop values that only a device has. */
 START_TEST(host_and_device_apart)
 {
     grove_device *device = cuda_testing_open(0);
@@ -362,7 +362,7 @@ START_TEST(host_and_device_apart)
 }
 END_TEST
 
-/* A kernel that fails while it runs: one message, from whoever waits for it. */
+/* A kernel that fails while it runs gives one message, from whoever waits for it. */
 START_TEST(late_faults_are_said_once)
 {
     grove_session_options options = {.threads = 1, .device = "cuda"};
@@ -462,7 +462,7 @@ START_TEST(far_apart)
 }
 END_TEST
 
-/* What a run of many GiB would take is known, and its tiles keep within what there is. */
+/* The size of a run of many GiB is known in advance, and its tiles fit the budget. */
 START_TEST(large_runs_are_counted)
 {
     static const workload large = {"large", JONES, 0, 0, 0, {100, 20000, 20000}};

@@ -248,7 +248,7 @@ END_TEST
 /* ---- reductions ---- */
 
 /* The device keeps what is reduced: only results come back. */
-START_TEST(reductions_stay_there)
+START_TEST(reductions_stay_on_device)
 {
     static const char *const lines[] = {
         "R = mean(V, over=time)\n",
@@ -496,7 +496,7 @@ int main(void)
     tcase_add_test(tests, stale_code_is_left_to_the_host);
     tcase_add_test(tests, memory_is_taken_once);
     tcase_add_loop_test(tests, loop_copies_the_parm_alone, 0, 2);
-    tcase_add_loop_test(tests, reductions_stay_there, 0, 8);
+    tcase_add_loop_test(tests, reductions_stay_on_device, 0, 8);
     tcase_add_loop_test(tests, skipped_is_zero, 0, 3);
     tcase_add_test(tests, devices_by_name);
     tcase_add_loop_test(tests, limited_memory_changes_nothing, 0, 3);

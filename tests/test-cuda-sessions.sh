@@ -1,6 +1,5 @@
 #!/bin/sh
-# Sessions on a CUDA device, which is emulated: what holds of them on the cpu holds there too, with
-# what is queued on the device in several orders.
+# The tests of sessions on an emulated CUDA device, with queued work in several orders.
 set -e
 build=${GROVE_BUILD:-.}
 if [ ! -e "$build/tests/cuda/.libs/libcuda-emulated.so" ]; then
@@ -9,7 +8,7 @@ if [ ! -e "$build/tests/cuda/.libs/libcuda-emulated.so" ]; then
 fi
 GROVE_CUDA_DRIVER=$build/tests/cuda/.libs/libcuda-emulated.so
 GROVE_CUDA_KERNELS=$build/tests/cuda/kernels
-# the search for leaks does not survive threads that stand in blocks of the emulated device
+# LeakSanitizer fails on threads in blocks of the emulated device
 ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
 export GROVE_CUDA_DRIVER GROVE_CUDA_KERNELS ASAN_OPTIONS
 

@@ -1,5 +1,4 @@
-/* How long devices are busy: measured only where that was asked for, for those whom they work for.
- */
+/* Times of devices: measured only on request, and attributed to the right nodes. */
 #include "cuda-testing.h"
 #include "session-testing.h"
 
@@ -134,7 +133,7 @@ END_TEST
 static grove_device *shared;
 static grove_busy of_thread[2];
 
-static void *work_there(void *which)
+static void *work_on_device(void *which)
 {
     grove_busy *busy = which;
     double number = 1;
@@ -158,7 +157,7 @@ START_TEST(threads_are_told_apart)
     shared = cuda_testing_open(0);
     shared->timing.enabled = true;
     for (int k = 0; k < 2; k++)
-        ck_assert_int_eq(pthread_create(&thread[k], NULL, work_there, &of_thread[k]), 0);
+        ck_assert_int_eq(pthread_create(&thread[k], NULL, work_on_device, &of_thread[k]), 0);
     for (int k = 0; k < 2; k++) {
         void *code;
         ck_assert_int_eq(pthread_join(thread[k], &code), 0);

@@ -411,7 +411,7 @@ START_TEST(test_more_than_four_gigabytes)
 }
 END_TEST
 
-START_TEST(test_what_is_not_there_is_said)
+START_TEST(test_missing_parts_are_reported)
 {
     cuda_testing_reset(1);
     ck_assert_ptr_null(grove_device_open("cuda", 7, 0, errors));
@@ -553,7 +553,7 @@ int main(void)
     tcase_add_loop_test(tests, test_gathered_inputs, 0, SEEDS);
     tcase_add_test(tests, test_budget);
     tcase_add_test(tests, test_more_than_four_gigabytes);
-    tcase_add_test(tests, test_what_is_not_there_is_said);
+    tcase_add_test(tests, test_missing_parts_are_reported);
     tcase_add_loop_test(tests, test_threads, 0, 8);
     tcase_add_loop_test(tests, test_two_devices, 0, 8);
     suite_add_tcase(suite, tests);

@@ -1,5 +1,5 @@
-/* What devices share: how requests are rounded, which blocks are reused, the budget; on the host
- * and on an emulated CUDA device. */
+/* Memory budgets: rounding of requests, reuse of blocks, limits; on the host and on an emulated
+ * CUDA device. */
 #include "cuda-testing.h"
 
 #include <check.h>

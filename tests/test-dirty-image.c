@@ -77,15 +77,15 @@ static double scale(void)
 START_TEST(test_reference)
 {
     grove_dirty_grid grid = {SIZE, 2e-3};
-    double image[SIZE * SIZE] = {0}, most = 0;
+    double image[SIZE * SIZE] = {0}, max = 0;
 
     fill(_i == 0);
     grove_dirty_image_add(&samples, &grid, 0, SIZE * SIZE, image);
     for (int i = 0; i < SIZE * SIZE; i++) {
         double off = fabs((double)(reference(i % SIZE, i / SIZE, grid.cell) - image[i]));
-        most = off > most ? off : most;
+        max = off > max ? off : max;
     }
-    ck_assert_double_lt(most, 1e-6 * scale());
+    ck_assert_double_lt(max, 1e-6 * scale());
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the documents say is true: links lead somewhere, files named in README are there, docs/nodes.md is what the classes say;
+# Checks the documents: links have targets, files named in README exist, docs/nodes.md is up to date;
 # trees pass `grove check`, commands run, programs compile and run.
 #
 # Of a document's fenced blocks, in order and in one folder per document:

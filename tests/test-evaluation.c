@@ -1,6 +1,5 @@
-/* Evaluations that are run again after the content of a leaf has changed: exactly what depends on
- * it is computed again; what is kept is what it would be if it were computed now; whatever a class
- * reports fails the run. */
+/* Repeated evaluations after the content of a leaf has changed: exactly what depends on it is
+ * recomputed, kept values are never stale, and errors that a class reports fail the run. */
 #include "session-testing.h"
 
 #include "run/pipeline.h"
@@ -338,7 +337,7 @@ START_TEST(a_stale_value_is_found)
     numbers[3] = nextafterf(numbers[3], 100);
     int code = grove_session_evaluate(session, session_test_node("x"), NULL, 0, &x);
     ck_assert_int_eq(code, GROVE_INTERNAL);
-    ck_assert(has_message("a kept value of 'a' is not what it would be"));
+    ck_assert(has_message("a kept value of 'a' differs from the recomputed one"));
     grove_value_unref(a);
     grove_session_free(session);
 }
@@ -361,7 +360,7 @@ START_TEST(a_leaf_that_slips_is_found)
         code = grove_session_evaluate(session, session_test_node("x"), NULL, 0, &x);
     }
     ck_assert_int_eq(code, GROVE_INTERNAL);
-    ck_assert(has_message("a kept value of 'k.gain' is not what it would be"));
+    ck_assert(has_message("a kept value of 'k.gain' differs from the recomputed one"));
     grove_session_free(session);
 }
 END_TEST

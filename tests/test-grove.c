@@ -1,4 +1,4 @@
-/* The public library, as a program uses it: only grove.h is included. */
+/* The public library: only grove.h is included. */
 #include "grove.h"
 
 #include <check.h>
@@ -179,7 +179,7 @@ static void has(char *found, const char *part)
     free(found);
 }
 
-START_TEST(it_says_what_is_there)
+START_TEST(data_are_described)
 {
     has(grove_library_about(library), "grove " GROVE_VERSION);
     has(grove_library_devices(library), "cpu");
@@ -219,7 +219,7 @@ int main(void)
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_add_test(test, values_have_axes_units_and_coordinates);
     tcase_add_test(test, classes_are_found_and_sound);
-    tcase_add_test(test, it_says_what_is_there);
+    tcase_add_test(test, data_are_described);
     tcase_add_test(test, pictures_that_cannot_be_are_refused);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Ctrl-C in mid-run, and no space left: what was there before is untouched, nothing half-written stays, and the message says so.
+# Ctrl-C during a run, and no space left: existing output is unchanged, no partial output remains, and the message says so.
 [ -f "$GROVE_BUILD/nodes/.libs/sink.so" ] || { echo 'skipped: built without casacore'; exit 77; }
 grove=$GROVE_BUILD/grove
 work=$(mktemp -d) || exit 1

@@ -1,4 +1,4 @@
-/* The tree language: settings, files, what is said when something is wrong, and the manual. */
+/* The tree language: settings, files, error messages, and the manual. */
 #include "tree-testing.h"
 
 #include "base/file.h"

@@ -1,4 +1,4 @@
-/* The tree language: what is read and what it means. */
+/* The tree language: syntax and meaning. */
 #include "tree-testing.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-/* The kernels that the framework launches on the host, by rows, against loops over single cells;
- * and launches: parts of values, outputs that are inputs, where they run. */
+/* The framework's kernels on the host, by rows, against loops over single cells; and launches:
+ * parts of values, outputs that are inputs, placement. */
 #include "session-testing.h"
 
 #include "device/array.h"

@@ -1,5 +1,5 @@
-/* Measurement Sets written and read back, in new sets and in columns of existing ones; what is left
- * after a run that died. */
+/* Measurement Sets, new ones and columns of existing ones, written and read back; recovery after a
+ * run that was killed. */
 #include "io/measurement_set.h"
 
 #include "base/file.h"

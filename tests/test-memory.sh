@@ -1,6 +1,6 @@
 #!/bin/sh
-# A run that produces 2 GB of visibilities with --memory 64MiB keeps under a hard limit of resident
-# memory, and `grove check` predicts what a process takes within 20 %, also when it writes a set.
+# A run that produces 2 GB of visibilities with --memory 64MiB stays below a hard limit of resident
+# memory, and `grove check` predicts the memory of the process within 20 %, also when it writes a set.
 grove=$GROVE_BUILD/grove
 [ -f "$GROVE_BUILD/nodes/.libs/sink.so" ] || { echo 'skipped: built without casacore'; exit 77; }
 work=$(mktemp -d) || exit 1

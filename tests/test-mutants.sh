@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every class and every member of a leaf has a value test (tests/value-tests.txt), and that test fails when the class gives nothing
-# but zeros, or the leaf zeros for that member. (That all members are listed, tests/test-conformance sees to.)
+# Every class and every member of a leaf has a value test (tests/value-tests.txt), and that test fails when the class gives only
+# zeros, or the leaf zeros for that member. (tests/test-conformance checks that all members are listed.)
 list=$GROVE_SOURCE/tests/value-tests.txt
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT

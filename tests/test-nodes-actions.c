@@ -1,4 +1,4 @@
-/* compare: what it says of values that are equal, near, far, flagged, not finite. */
+/* compare: its results for values that are equal, close, different, flagged, not finite. */
 #include "probe.h"
 
 #include "base/text.h"
@@ -202,7 +202,7 @@ END_TEST
 START_TEST(comparisons_that_are_refused)
 {
     refused("compare(obs.data, obs.weight)", "cannot compare a flux density and a plain number");
-    refused("compare(obs.data, trace(obs.data))", "the cells of both must have one shape; one has "
+    refused("compare(obs.data, trace(obs.data))", "both must have the same cell shape; one has "
                                                   "4 numbers, the other 1");
     refused("compare(obs.data, obs)", "has no value of its own");
     refused("compare(obs.data, obs.data, tolerance=1Jy)",

@@ -231,7 +231,7 @@ START_TEST(wrong_shapes_are_told)
 {
     faulty("sin(rotation(1rad))", "'x' wants a scalar or a diagonal matrix or a vector, got a 2x2");
     faulty("constant([1, 2, 3]) * rotation(1rad)", "a vector can only be multiplied by a scalar");
-    faulty("constant([1, 2, 3]) + sqrt(2)", "cannot add a vector and something else");
+    faulty("constant([1, 2, 3]) + sqrt(2)", "cannot add a vector and anything but a vector");
     faulty("sqrt(2) / rotation(1rad)", "'b' wants a scalar");
     faulty("rotation(1rad)^0.5", "only whole powers");
     faulty("asin(complex(1, 1))", "wants a real value");

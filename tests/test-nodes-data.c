@@ -1,4 +1,4 @@
-/* observe and sky_model: what they publish, and what they say of wrong options. */
+/* observe and sky_model: their members, and messages about wrong options. */
 #include "testing.h"
 
 #include "base/text.h"

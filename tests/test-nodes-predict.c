@@ -139,7 +139,7 @@ END_TEST
 /* The frequencies that are given need not be those of the axis. */
 START_TEST(sums_with_other_frequencies)
 {
-    double old[GRID_MOST];
+    double old[GRID_MAX];
 
     memcpy(old, grid_now.freq, sizeof(old));
     testing_tree(&t, "obs = grid()\nS = field()\nx = predict(S, obs, freq=2 * obs.freq, "

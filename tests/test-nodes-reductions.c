@@ -1,4 +1,4 @@
-/* sum, mean, min, max and select against direct loops over data with flags; what is refused. */
+/* sum, mean, min, max and select against direct loops over flagged data; and invalid calls. */
 #include "grid.h"
 #include "probe.h"
 

@@ -1,5 +1,5 @@
-/* ms and sink: what the class says against what stands in the set, and the other way round; the
- * set itself is written and read by io/, which has tests of its own. */
+/* ms and sink against the Measurement Set itself, which is written and read by io/ (with tests of
+ * its own). */
 #include "probe.h"
 
 #include "base/memory.h"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Measurement Sets as observatories leave them: rows in any order, missing rows, FLAG_ROW, flags, NaN,
-# two correlations. Looked at with casacore's own Python.
+# Measurement Sets as observatories write them: rows in any order, missing rows, FLAG_ROW, flags, NaN,
+# two correlations. Compared with casacore's own Python.
 python=${GROVE_TEST_PYTHON:-/usr/bin/python3}
 [ -f "$GROVE_BUILD/src/.libs/data.so" ] || { echo 'skipped: built without casacore'; exit 77; }
 $python -c 'import numpy, casacore.tables' 2>/dev/null || { echo 'skipped: no python3-casacore'; exit 77; }

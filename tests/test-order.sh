@@ -1,6 +1,6 @@
 #!/bin/sh
-# The order of the folders: each includes only what stands above it, and foreign libraries only
-# where they belong.
+# The order of the folders: each includes only folders above it, and foreign libraries only in their
+# places.
 cd "${GROVE_SOURCE:-$(dirname "$0")/..}" || exit 99
 find src kernels nodes \( -name '*.[chlyu]' -o -name '*.cc' -o -name '*.cu' \) -print |
 LC_ALL=C sort | xargs awk '

@@ -1,5 +1,5 @@
-/* Pictures of Measurement Sets show what is where: the sky with east to the left and north up, in
- * one scale, stations with east to the right. */
+/* Pictures of Measurement Sets: the sky with east to the left and north up, in one scale, stations
+ * with east to the right. */
 #include "grove.h"
 
 #include <cairo.h>

@@ -1,4 +1,4 @@
-/* Pictures: that what is drawn is at the right place, in files that other programs read. */
+/* Pictures: positions of what is drawn, in files that other programs can read. */
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -90,11 +90,11 @@ static void check_xml(const char *path, const char *text)
     }
 }
 
-static char *draw_svg(const grove_figure *figure, size_t most)
+static char *draw_svg(const grove_figure *figure, size_t max)
 {
     char *path = draw_file(figure, "picture.svg");
     size_t length;
-    char *text = grove_file_read(path, most, true, &length, error);
+    char *text = grove_file_read(path, max, true, &length, error);
 
     ck_assert_msg(text != NULL, "%s", text ? "" : grove_error_message(error, 0));
     check_xml(path, text);

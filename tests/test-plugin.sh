@@ -1,6 +1,6 @@
 #!/bin/sh
 # Plugins outside the tree, built against an installed Grove: the example, and what `grove new-node`
-# writes. Each is listed, called, and held to its own value test; the example runs in a tree.
+# writes. Each is listed, called, and passes its own value test; the example runs in a tree.
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 make=${MAKE:-make}
@@ -149,7 +149,7 @@ breaks total.c 's/.handing = GROVE_AS_REAL}/.handing = GROVE_AS_REAL, .linear = 
 
 begin --leaf entries entries.c Makefile test.sh test.tree table.txt README.md
 check
-breaks entries.c 's/t->gain + out->range\[0\].first/t->gain/' 'FAIL members are read in any blocks: gain: the block entry 1 to 1 reads otherwise'
+breaks entries.c 's/t->gain + out->range\[0\].first/t->gain/' 'FAIL members are read in any blocks: gain: the block entry 1 to 1 differs from that part'
 breaks entries.c 's/(size_t)out->cells \* sizeof(double)/(size_t)out->cells * sizeof(float)/' 'FAIL members are read in any blocks: gain: number . of 3 was not written'
 
 begin --action lines lines.c Makefile test.sh test.tree README.md
@@ -158,7 +158,7 @@ check
 breaks lines.c 's/remove(w->other);//' 'FAIL a run that fails leaves everything as it was: amplitude.txt.part: '
 breaks lines.c 's/w->values\[at\]/w->values[i]/' 'FAIL an action writes the same in any tiles: amplitude.txt '
 
-# ---- elements that change places, and flags that do not ----
+# ---- elements that are exchanged without their flags ----
 mkdir "$work/swap" && cd "$work/swap" || exit 99
 cat >swap.h <<'END'
 GROVE_CELL(swap)

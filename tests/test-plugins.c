@@ -1,5 +1,5 @@
-/* Modules at fault: each is refused, or fails when it is used, with a message that says what is
- * wrong, and nothing else is harmed. */
+/* Faulty modules: each is refused, or fails when it is used, with a message that says what is
+ * wrong, and without harm to anything else. */
 #include "testing.h"
 
 #include "base/file.h"
@@ -96,10 +96,11 @@ static const struct {
     {"no_add", "class no_add: its accumulate_add is missing"},
     {"adds_only", "class adds_only: it has accumulate_new, which is for classes of the kind "
                   "GROVE_CLASS_ACCUMULATOR"},
-    {"two_ways", "class two_ways: it has a kernel, eval or device, which an accumulator has not"},
+    {"two_ways",
+     "class two_ways: it has a kernel, eval or device, which an accumulator must not have"},
 };
 
-START_TEST(misfits_are_told)
+START_TEST(misfits_are_reported)
 {
     ck_assert_int_ne(grove_library_check(library, misfits[_i].class_, t.error), 0);
     ck_assert_int_eq(grove_error_count(t.error), 1);
@@ -271,8 +272,8 @@ END_TEST
 static const struct {
     const char *call, *message;
 } builds[] = {
-    {"bad_default(1)", "in the default of option 'width', 25 furlongs(: it cannot be read, a fault "
-                       "of the plugin"},
+    {"bad_default(1)", "in the default of option 'width', 25 furlongs(: it is not an expression, "
+                       "an error in the plugin"},
     {"unknown_default(1)", "unknown_default: option 'width' wants a length, got 25 s"},
     {"check_says(1)", "check_says: 3 is one too many"},
     {"check_silent(1)", "check_silent: the plugin's check failed without a message"},
@@ -468,7 +469,7 @@ int main(void)
 
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_set_timeout(test, 60);
-    tcase_add_loop_test(test, misfits_are_told, 0, COUNT(misfits));
+    tcase_add_loop_test(test, misfits_are_reported, 0, COUNT(misfits));
     tcase_add_test(test, misfits_in_trees);
     tcase_add_test(test, what_is_no_module);
     tcase_add_test(test, shorter_and_longer_ones_load);

@@ -1,5 +1,5 @@
-/* What predict costs is measured once for a machine and kept; the option method overrides what is
- * made of it. */
+/* The costs of predict: measured once on a machine and kept; the option method overrides the
+ * choice. */
 #include "grid.h"
 
 #include "../kernels/simd/isa.h"

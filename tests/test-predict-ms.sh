@@ -1,6 +1,6 @@
 #!/bin/sh
-# The model of the real LOFAR set for the real 13-source sky against an independent numpy evaluation: into a new column, added,
-# subtracted, and with the set untouched otherwise.
+# The model of the real LOFAR set for the real 13-source sky against an independent numpy evaluation: in a new column, added,
+# subtracted; the rest of the set is unchanged.
 python=${GROVE_TEST_PYTHON:-/usr/bin/python3}
 set=$GROVE_TEST_DATA/ms/lofar-8st.MS.tgz sky=$GROVE_TEST_DATA/sky/lofar-8st.skymodel
 [ -f "$set" ] || { echo "skipped: no $set"; exit 77; }

@@ -68,9 +68,9 @@ static call make_call(const setup *c, world *w, grove_isa isa, int single)
         .size = {c->sources, c->times, c->baselines, c->channels},
         .axis = {GROVE_AXIS_SOURCE, GROVE_AXIS_TIME, GROVE_AXIS_BASELINE, GROVE_AXIS_FREQ}};
     set_plan(c, w, isa, a);
-    k.brightness = converted(w->brightness[0][0], (size_t)c->sources * MOST_CHANNELS * 8, single);
+    k.brightness = converted(w->brightness[0][0], (size_t)c->sources * MAX_CHANNELS * 8, single);
     set_view(&a->in[0], k.brightness, c->elements, (int)n,
-             (int64_t[]){8 * n * MOST_CHANNELS, 0, 0, c->spectra ? 8 * n : 0});
+             (int64_t[]){8 * n * MAX_CHANNELS, 0, 0, c->spectra ? 8 * n : 0});
     set_view(&a->in[1], w->lmn, GROVE_VECTOR, 8, (int64_t[]){v, 0, 0, 0});
     if (c->gaussians)
         set_view(&a->in[2], w->shape, GROVE_VECTOR, 8, (int64_t[]){v, 0, 0, 0});

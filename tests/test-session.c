@@ -1,5 +1,5 @@
-/* Sessions: the same bits whatever the tiles, threads, cache and pipeline; reductions against plain
- * sums; what is computed again and what is not; errors and interruption. */
+/* Sessions: the same bits for any tiles, threads, cache and pipeline; reductions against plain
+ * sums; what is recomputed; errors and interruption. */
 #include "session-testing.h"
 
 #include "base/log.h"

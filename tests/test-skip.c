@@ -1,4 +1,4 @@
-/* Work that need not be done: samples whose data are flagged, weak sources. */
+/* Skipped work: flagged samples and weak sources. */
 #include "grid.h"
 #include "probe.h"
 
@@ -171,9 +171,9 @@ START_TEST(small_remainders)
     for (int64_t i = 0; i < 4 * x.cells; i++) {
         int p, q;
         grid_pair((int)(i / 4 / grid_now.channels % GRID_BASELINES), &p, &q);
-        double most = p == q ? 0 : cutoffs[_i % 4] * flux;
+        double max = p == q ? 0 : cutoffs[_i % 4] * flux;
         ck_assert(y.at[i] == z.at[i]);
-        ck_assert_msg(cabs(x.at[i] - y.at[i]) <= most + 1e-10, "%d: %g", (int)i,
+        ck_assert_msg(cabs(x.at[i] - y.at[i]) <= max + 1e-10, "%d: %g", (int)i,
                       cabs(x.at[i] - y.at[i]));
         less += cabs(x.at[i] - y.at[i]) > 1e-10;
     }

@@ -153,7 +153,7 @@ START_TEST(faults_of_tigger_models_are_told)
              NUMBER("2") "</TD><TD mdltype=Flux>" NUMBER("1") "</TD></TR>" END_MODEL,
          "2:55: error: Position: out of range; right ascension and declination in radians"},
         {START NAMED POS "<TD mdltype=Flux><A mdltype=float mdlval=nan></A></TD></TR>" END_MODEL,
-         "2:215: error: Flux: I 'nan' is not a number; a finite one"},
+         "2:215: error: Flux: I 'nan' is not a finite number"},
         {START NAMED POS "<TD mdltype=Flux>" NUMBER("1") "</TD><TD mdltype=FITSImage "
                                                          "mdlattr=shape></TD></TR>" END_MODEL,
          "2:237: error: Source: shape 'FITSImage' is not supported"},

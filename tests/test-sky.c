@@ -185,17 +185,17 @@ START_TEST(faults_of_headers_are_told)
         "format = Name, Ra, I\n",
         "1:10: error: header: there is no column 'Dec'; Name, Ra, Dec and I must be there");
     refused_with("format = Name, Ra, Dec, I, name\n",
-                 "1:28: error: header: column 'Name' is named twice; once");
+                 "1:28: error: header: column 'Name' is named twice");
     refused_with("format = Name, Ra, Dec, I=3\n",
-                 "1:27: error: header: a default value is not in quotes; Column='value'");
+                 "1:27: error: header: a default value is not in quotes; write Column='value'");
     refused_with("format = Name, Ra, Dec, I='3\n",
-                 "1:27: error: header: a default value is not in quotes; Column='value'");
+                 "1:27: error: header: a default value is not in quotes; write Column='value'");
     refused_with("format = Name, Ra, Dec) I\n",
                  "1:23: error: header: ')' cannot separate columns; a comma can");
     refused_with(HEADER "x,,1,2,3\nformat = Name, Ra, Dec, I\n",
-                 "3:10: error: header: it differs from the first one; one header to a file");
-    refused("", "error: s.txt: no sources; one at least\n");
-    refused(HEADER "# none\n", "error: s.txt: no sources; one at least\n");
+                 "3:10: error: header: it differs from the first one; a file has one header");
+    refused("", "error: s.txt: no sources\n");
+    refused(HEADER "# none\n", "error: s.txt: no sources\n");
     char text[1200] = "format=Name,Ra,Dec,I";
     for (int k = 0; k < 130; k++) {
         strcat(text, ",xy");
@@ -208,10 +208,10 @@ static const char value_header[] = "format = Name, Type, Ra, Dec, I, RefType, Re
                                    "SpectralIndex, LogarithmicSI, MajorAxis, MinorAxis\n";
 static const char *const value_cases[][2] = {
     {",", "1: error: source: neither Name nor Patch; a source has a Name"},
-    {"x, POINT, 1, 2, 3z", "17: error: I: '3z' is not a number; a finite one"},
-    {"x, POINT, 1, 2, nan", "17: error: I: 'nan' is not a number; a finite one"},
-    {"x, POINT, 1, 2, -inf", "17: error: I: '-inf' is not a number; a finite one"},
-    {"x, POINT, 1, 2, 1e999", "17: error: I: '1e999' is not a number; a finite one"},
+    {"x, POINT, 1, 2, 3z", "17: error: I: '3z' is not a finite number"},
+    {"x, POINT, 1, 2, nan", "17: error: I: 'nan' is not a finite number"},
+    {"x, POINT, 1, 2, -inf", "17: error: I: '-inf' is not a finite number"},
+    {"x, POINT, 1, 2, 1e999", "17: error: I: '1e999' is not a finite number"},
     {"x, POINT, 1, 2", "1: error: I: missing; a flux density in Jy"},
     {"x, POINT, , 2, 3", "1: error: Ra: missing; hh:mm:ss.s, 12h34m56.7s or degrees"},
     {"x, POINT, one, 2, 3",
@@ -220,8 +220,9 @@ static const char *const value_cases[][2] = {
      "14: error: Dec: '+10:20:30' is not an angle; +dd.mm.ss.s, 12d34m56.7s or degrees"},
     {"x, POINT, 1, 91, 3", "14: error: Dec: '91' is out of range; at most 90 degrees"},
     {"x, POINT, 25:00:00, 1, 3", "11: error: Ra: '25:00:00' is out of range; at most 360 degrees"},
-    {"x, SHAPELET, 1, 2, 3", "4: error: Type: 'SHAPELET' is not supported; POINT or GAUSSIAN"},
-    {"x, , 1, 2, 3, B1950", "15: error: RefType: 'B1950' is not supported; J2000"},
+    {"x, SHAPELET, 1, 2, 3",
+     "4: error: Type: 'SHAPELET' is not supported; it can be POINT or GAUSSIAN"},
+    {"x, , 1, 2, 3, B1950", "15: error: RefType: 'B1950' is not supported; it can be J2000"},
     {"x, , 1, 2, 3, , , [-0.7]",
      "19: error: ReferenceFrequency: a spectrum needs a positive one, in Hz"},
     {"x, , 1, 2, 3, , -1e8, [-0.7]",
@@ -238,8 +239,8 @@ static const char *const value_cases[][2] = {
      "34: error: MinorAxis: a GAUSSIAN needs one that is not negative, in arcsec"},
     {"x, , 1, 2, 3, , -1e308",
      "17: error: ReferenceFrequency: a spectrum needs a positive one, in Hz"},
-    {"x, , 1, 2, 3, , 1e8, [1, 2", "22: error: source: the bracket has no partner"},
-    {"x, , 1, 2, 3, , 1e8, 1], 2", "23: error: source: the bracket has no partner"},
+    {"x, , 1, 2, 3, , 1e8, [1, 2", "22: error: source: the bracket is not closed"},
+    {"x, , 1, 2, 3, , 1e8, 1], 2", "23: error: source: the bracket is not closed"},
     {"x, , 1, 2, 3, 'J2000", "15: error: source: the quote is not closed"},
     {"x,,1,2,3,,,,,,,more", "16: error: source: more values than columns; the header names 11"},
 };
@@ -263,8 +264,7 @@ START_TEST(faults_of_polarization_are_told)
          "15: error: RotationMeasure: missing; PolarizedFraction, PolarizationAngle and "
          "ReferenceWavelength go with one"},
         {"a,0,0,4,1,1,,,,5,0.1,0.2", "16: error: RotationMeasure: both Q, U and PolarizedFraction, "
-                                     "PolarizationAngle are given; "
-                                     "one pair"},
+                                     "PolarizationAngle are given; give one pair"},
         {"a,0,0,4,1,1,,,,5",
          "16: error: ReferenceWavelength: a rotation measure with Q and U needs a positive one in "
          "m, or a ReferenceFrequency"},
@@ -277,7 +277,7 @@ START_TEST(faults_of_polarization_are_told)
         {"a,0,0,4,1,1,1e-300,,,5",
          "1: error: source: a value overflows; finite in Jy, Hz, m and radians"},
         {"a,0,0,0,1,1,149896229,[1],no,5,,,1",
-         "34: error: ReferenceWavelength: the spectrum vanishes there; another wavelength"},
+         "34: error: ReferenceWavelength: the spectrum vanishes there; give another wavelength"},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         char *text = grove_format(RM_HEADER "%s\n", cases[k][0]);
@@ -297,7 +297,7 @@ START_TEST(all_faults_are_told_up_to_twenty)
             "s.txt:2:11: error: Ra: 'one' is not an angle; hh:mm:ss.s, 12h34m56.7s or degrees\n"
             "    x, POINT, one, 2, 3\n"
             "              ^~~\n"
-            "s.txt:4:4: error: Type: 'DISK' is not supported; POINT or GAUSSIAN\n"
+            "s.txt:4:4: error: Type: 'DISK' is not supported; it can be POINT or GAUSSIAN\n"
             "    z, DISK, 1, two, 3\n"
             "       ^~~~\n"
             "s.txt:4:13: error: Dec: 'two' is not an angle; +dd.mm.ss.s, 12d34m56.7s or degrees\n"

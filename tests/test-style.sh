@@ -1,5 +1,5 @@
 #!/bin/sh
-# The form of the sources: clang-format has nothing to say, files and functions are short.
+# The style of the sources: clang-format changes nothing, files and functions are short.
 cd "${GROVE_SOURCE:-$(dirname "$0")/..}" || exit 99
 files=$(find src nodes kernels tests bench examples \
     \( -name '*.[chly]' -o -name '*.cc' -o -name '*.cu' \) \

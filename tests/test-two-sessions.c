@@ -1,5 +1,5 @@
-/* Several sessions of one tree that evaluate at the same time, each in its own thread: the bits of
- * one alone, faults only where they happened, and classes with serial I/O one at a time. */
+/* Several sessions evaluate one tree at the same time, each in its own thread: the bits of a single
+ * session, errors only where they occur, and classes with serial_io one at a time. */
 #include "session-testing.h"
 
 #include <check.h>

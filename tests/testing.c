@@ -116,7 +116,7 @@ static void put(const array *a, int64_t number, double re, double im)
 
 /* ---- nodes ---- */
 
-/* The program's own stands before the library's: no threads, and pieces of all sizes. */
+/* Overrides the library's function: no threads, and pieces of all sizes. */
 void grove_call_parallel(const grove_call *call, int64_t count,
                          void (*fn)(void *context, int64_t first, int64_t last), void *context)
 {

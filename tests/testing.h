@@ -1,5 +1,5 @@
-/* Trees evaluated the plain way: every node whole, one after the other, with no tiles, threads or
- * cache. For tests of node classes, and as a second opinion on sessions. */
+/* Plain evaluation of trees: every node whole, one after the other, without tiles, threads or
+ * cache. For tests of node classes, and as a reference for sessions. */
 #ifndef GROVE_TESTS_TESTING_H
 #define GROVE_TESTS_TESTING_H
 
@@ -33,22 +33,22 @@ typedef struct {
 /* Classes are those of GROVE_PLUGIN_PATH. */
 void testing_begin(testing *t);
 void testing_end(testing *t);
-/* Builds a tree from text, or stops the test with its messages. */
+/* Builds a tree from text, or fails the test with its messages. */
 void testing_tree(testing *t, const char *text);
-/* Builds it if that can be; messages are in t->error. */
+/* Builds a tree; false, with messages in t->error, when it cannot be built. */
 bool testing_try(testing *t, const char *text);
-/* The messages of a text that is at fault; until the next call. */
+/* The messages of an invalid text; valid until the next call. */
 const char *testing_faults(testing *t, const char *text);
-/* The node of that name; of a sum that was fused, what it became. */
+/* The node of that name; for a fused sum, the node that replaced it. */
 grove_node *testing_node(testing *t, const char *name);
 /* The value of the node of that name. Free with testing_free. */
 testing_value testing_evaluate(testing *t, const char *name);
 void testing_free(testing_value *value);
 /* The one number of `x = EXPRESSION`, evaluated in double. */
 double complex testing_number(testing *t, const char *expression);
-/* Writes a file into the test's folder; its path, until the next call. */
+/* Writes a file into the test's folder; returns its path, valid until the next call. */
 const char *testing_file(testing *t, const char *name, const char *text);
-/* ||a - b|| / ||b|| over all numbers, which must be as many. */
+/* ||a - b|| / ||b|| over all numbers; both must have the same number. */
 double testing_distance(const testing_value *a, const testing_value *b);
 
 #endif

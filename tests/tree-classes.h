@@ -1,5 +1,5 @@
-/* Small classes for tests of the tree language: they have axes, units and options, and compute
- * nothing. */
+/* Small classes for tests of the tree language: with axes, units and options, without computation.
+ */
 #ifndef GROVE_TESTS_TREE_CLASSES_H
 #define GROVE_TESTS_TREE_CLASSES_H
 
@@ -50,7 +50,7 @@ static int tree_open_sky(grove_node *node)
     return code ? code : grove_node_add_member(node, "flux", "source", &flux, NULL, "Jy");
 }
 
-/* Shapes of sums and products; their units are not looked at. */
+/* Shapes of sums and products; units are ignored. */
 static int tree_check_product(grove_node *node)
 {
     grove_form form = *grove_node_input_form(node, 0), other = *grove_node_input_form(node, 1);
@@ -180,7 +180,7 @@ static const grove_class tree_classes[] = {
     TREE_CLASS(sink, .inputs = tree_sink_inputs, .options = tree_sink_options,
                .kind = GROVE_CLASS_ACTION, .write = tree_write)};
 
-/* A library of these classes, whatever the environment has. */
+/* A library of these classes only, whatever the environment. */
 static inline grove_classes *tree_classes_new(void)
 {
     static const char *const nowhere[] = {NULL};

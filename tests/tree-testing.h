@@ -1,5 +1,4 @@
-/* What tests of the tree language share: a tree read from text with the classes of tree-classes.h.
- */
+/* Shared by tests of the tree language: a tree from text with the classes of tree-classes.h. */
 #ifndef GROVE_TESTS_TREE_TESTING_H
 #define GROVE_TESTS_TREE_TESTING_H
 
@@ -47,7 +46,7 @@ static inline void parse(const char *text)
     }
 }
 
-/* The messages of a tree, with or without errors, are exactly these. */
+/* Checks that the messages of a tree, with or without errors, are exactly these. */
 static inline void says(const char *text, const char *expected)
 {
     parse_with(text, NULL, 0);

@@ -2,7 +2,7 @@
 #
 # grove_dependencies build|all: on Debian and its like, installs the packages that are missing when
 # this user may (root, or sudo without a password), otherwise prints which ones to install. Returns
-# non-zero when something without which nothing works is missing. "all" adds what only the full
+# non-zero when something indispensable is missing. "all" adds what only the full
 # tests use.
 
 grove_needed='gcc g++ make autoconf automake libtool pkg-config flex bison libc6-dev liberfa-dev check'

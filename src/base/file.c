@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char *read_stream(int fd, const char *path, size_t most, size_t *length, grove_error *error)
+static char *read_stream(int fd, const char *path, size_t max, size_t *length, grove_error *error)
 {
     grove_text text = {0};
     char *piece = grove_alloc(65536);
@@ -21,11 +21,11 @@ static char *read_stream(int fd, const char *path, size_t most, size_t *length, 
     while ((got = read(fd, piece, 65536)) != 0) {
         if (got < 0 && errno == EINTR)
             continue;
-        if (got < 0 || text.length + (size_t)got > most) {
+        if (got < 0 || text.length + (size_t)got > max) {
             if (got < 0)
                 grove_fail(error, GROVE_IO, "%s: cannot read: %s", path, strerror(errno));
             else
-                grove_fail(error, GROVE_INVALID, "%s: larger than %zu bytes", path, most);
+                grove_fail(error, GROVE_INVALID, "%s: larger than %zu bytes", path, max);
             free(text.at);
             free(piece);
             return NULL;
@@ -65,7 +65,7 @@ static int check_text(const char *path, const char *bytes, size_t length, grove_
     return 0;
 }
 
-char *grove_file_read(const char *path, size_t most, bool text, size_t *length, grove_error *error)
+char *grove_file_read(const char *path, size_t max, bool text, size_t *length, grove_error *error)
 {
     struct stat info;
     size_t got = 0;
@@ -86,7 +86,7 @@ char *grove_file_read(const char *path, size_t most, bool text, size_t *length, 
         close(fd);
         return NULL;
     }
-    char *bytes = read_stream(fd, path, most, &got, error);
+    char *bytes = read_stream(fd, path, max, &got, error);
     close(fd);
     if (bytes && text && check_text(path, bytes, got, error)) {
         free(bytes);
@@ -172,7 +172,7 @@ int grove_file_commit(grove_file *file, grove_error *error)
         reason = errno;
     if (reason) {
         code =
-            grove_fail(error, GROVE_IO, "%s: cannot write: %s; what was there before is unchanged",
+            grove_fail(error, GROVE_IO, "%s: cannot write: %s; the previous content is unchanged",
                        file->path, strerror(reason));
         unlink(file->temporary);
     } else {

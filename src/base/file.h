@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* Reads a whole regular file of at most `most` bytes; the text ends in 0, which the length does not
+/* Reads a whole regular file of at most `max` bytes; the text ends in 0, which the length does not
  * count. Caller frees. NULL with a message "PATH: ..." if the file is missing, a folder, unreadable
  * or too large, or, when `text`, contains NUL bytes. */
-char *grove_file_read(const char *path, size_t most, bool text, size_t *length, grove_error *error);
+char *grove_file_read(const char *path, size_t max, bool text, size_t *length, grove_error *error);
 
 /* Atomic writing: grove_file_create opens a new temporary file beside `path`; grove_file_commit
  * flushes it, syncs it and renames it to `path`, replacing an existing file at once;

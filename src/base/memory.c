@@ -163,11 +163,11 @@ static double smaller(double a, double b)
 
 static double group_rest(const char *limit, const char *usage)
 {
-    double most = read_number(limit, NULL), used = read_number(usage, NULL);
+    double max = read_number(limit, NULL), used = read_number(usage, NULL);
 
-    if (most < 0 || used < 0)
+    if (max < 0 || used < 0)
         return -1;
-    return most > used ? most - used : 0;
+    return max > used ? max - used : 0;
 }
 
 static double limit_rest(int resource, double used)

@@ -155,16 +155,16 @@ static int distance(const char *first, const char *second)
 
 const char *grove_nearest(const char *word, const char *const *names, size_t count)
 {
-    int most = (int)strlen(word) / 3;
+    int max = (int)strlen(word) / 3;
     const char *nearest = NULL;
 
-    if (most < 1)
-        most = 1;
+    if (max < 1)
+        max = 1;
     for (size_t i = 0; i < count; i++) {
         int d = distance(word, names[i]);
-        if (d <= most && (!nearest || d < most || distance(word, nearest) > d)) {
+        if (d <= max && (!nearest || d < max || distance(word, nearest) > d)) {
             nearest = names[i];
-            most = d;
+            max = d;
         }
     }
     return nearest;

@@ -15,10 +15,10 @@
 static const struct {
     const char *name, *summary;
 } benchmarks[] = {
-    {"gpu-kernels", "kernels on a GPU, beside what that can do"},
-    {"gpu-runs", "runs on a GPU, beside its kernels and copies and beside the cpu"},
-    {"predict", "sums over sources, beside what this processor can do"},
-    {"scaling", "runs against numbers of sources, stations, channels, times, threads"},
+    {"gpu-kernels", "kernels on a GPU, compared with its limits"},
+    {"gpu-runs", "runs on a GPU, compared with its kernels and copies and with the cpu"},
+    {"predict", "sums over sources, compared with this processor's limits"},
+    {"scaling", "run time against the numbers of sources, stations, channels, times, threads"},
 };
 enum { BENCHMARKS = sizeof(benchmarks) / sizeof(benchmarks[0]) };
 

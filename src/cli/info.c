@@ -38,7 +38,7 @@ static int info(grove_command_line *line)
     return code;
 }
 
-const grove_command grove_command_info = {
-    "info", "[DATA ... | --devices]",
-    "says what is in a Measurement Set, sky model, array or tree file; without any, what Grove has",
-    "plugins devices", info};
+const grove_command grove_command_info = {"info", "[DATA ... | --devices]",
+                                          "describes a Measurement Set, sky model, array or tree "
+                                          "file; without arguments, this installation",
+                                          "plugins devices", info};

@@ -19,7 +19,7 @@ typedef struct {
 #define SESS(field) offsetof(grove_command_line, session.field)
 
 static const option options[] = {
-    {"set", "-s", "NAME=VALUE", "gives the tree's option NAME another value", SETTING, 0},
+    {"set", "-s", "NAME=VALUE", "sets the tree's option NAME", SETTING, 0},
     {"plugins", "-p", "DIR", "looks for node classes in DIR first", FOLDER, 0},
     {"precision", NULL, "WORD", "single (the default) or double", SESSION, 0},
     {"memory", NULL, "SIZE",
@@ -61,7 +61,7 @@ static const option options[] = {
     {"size", NULL, "N", "image: pixels along each side (default 256)", NUMBER, LINE(size)},
     {"cell", NULL, "ARCSEC", "image: size of a pixel (default: a third of the resolution)", REAL,
      LINE(cell)},
-    {"log", NULL, NULL, "colours of images, and amplitudes, by the logarithm", FLAG,
+    {"log", NULL, NULL, "logarithmic colours of images, and logarithmic amplitudes", FLAG,
      LINE(logarithmic)},
     {"eval", NULL, NULL, "a class that gets whole arrays", FLAG, LINE(eval)},
     {"leaf", NULL, NULL, "a class that makes data: its own axes and members", FLAG, LINE(leaf)},

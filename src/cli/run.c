@@ -121,7 +121,8 @@ const grove_command grove_command_run = {
     "stop-on-error quiet",
     run};
 const grove_command grove_command_check = {
-    "check", "FILE [OPTIONS]", "everything short of running: faults, axes, memory, methods",
+    "check", "FILE [OPTIONS]",
+    "checks a tree file without running it: errors, axes, memory, methods",
     "set plugins precision memory threads device device-memory tile-times tile-channels "
     "tile-baselines",
     check};

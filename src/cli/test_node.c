@@ -48,5 +48,5 @@ static int test_node(grove_command_line *line)
 }
 
 const grove_command grove_command_test_node = {"test-node", "NAME [--tree FILE]",
-                                               "holds a node class to what every class must do",
+                                               "runs the conformance tests on a node class",
                                                "tree set plugins device", test_node};

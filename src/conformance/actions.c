@@ -171,13 +171,13 @@ static void check_runs(grove_conformance *c, const snapshot *before, bool single
         const char *name = i ? difference(&first, &now) : NULL;
         good = !name;
         if (name)
-            grove_conformance_fail(
-                c,
-                "%s (%s precision): something else is written with %d threads and "
-                "tiles of %lld times, %lld channels, %lld baselines (0: all)",
-                name, single ? "single" : "double", variants[i].threads,
-                (long long)variants[i].tile_times, (long long)variants[i].tile_channels,
-                (long long)variants[i].tile_baselines);
+            grove_conformance_fail(c,
+                                   "%s (%s precision): different output with %d threads and "
+                                   "tiles of %lld times, %lld channels, %lld baselines (0: all)",
+                                   name, single ? "single" : "double", variants[i].threads,
+                                   (long long)variants[i].tile_times,
+                                   (long long)variants[i].tile_channels,
+                                   (long long)variants[i].tile_baselines);
         if (i)
             release(&now);
         else

@@ -58,7 +58,7 @@ static void check_spoilt(grove_conformance *c, grove_node *node, int k, int elem
             grove_conformance_fail(
                 c,
                 "%s: element %d changes with element %d of '%s', whose flag does "
-                "not reach it by the class's rule; its rule must be a wider one",
+                "not reach it by the class's rule; the rule must be wider",
                 node->name, e, element, node->input_names[k]);
     }
     free(before);

@@ -96,7 +96,7 @@ static void check_part(grove_conformance *c, const leaf_run *leaf, const grove_m
         for (int d = 0; d < part.axes; d++)
             grove_text_add(&text, " %s %lld to %lld", member->axes[d]->name, (long long)first[d],
                            (long long)(first[d] + count[d] - 1));
-        grove_conformance_fail(c, "%s: the block%s reads otherwise than that part of the whole",
+        grove_conformance_fail(c, "%s: the block%s differs from that part of the whole",
                                member->name, text.at);
         free(text.at);
     }

@@ -352,7 +352,7 @@ static bool has_code(grove_conformance *c, grove_node *node, bool single)
 static void check_device(grove_conformance *c, grove_node *node, bool single)
 {
     grove_session_options options = variants[0];
-    double most = single ? GROVE_CONFORMANCE_SINGLE : GROVE_CONFORMANCE_DOUBLE;
+    double max = single ? GROVE_CONFORMANCE_SINGLE : GROVE_CONFORMANCE_DOUBLE;
     result host, device;
 
     options.double_precision = !single;
@@ -364,18 +364,16 @@ static void check_device(grove_conformance *c, grove_node *node, bool single)
         double error = distance(&device, &host);
         if (grove_class_computes(c->class_) && !device.launches)
             grove_conformance_fail(c,
-                                   "%s (%s precision): %s has code for it, and the cpu computed "
-                                   "it all the same",
+                                   "%s (%s precision): %s has code for it, but the cpu computed it",
                                    node->name, single ? "single" : "double", c->device);
         else if (memcmp(device.flags, host.flags, (size_t)host.count) != 0)
             grove_conformance_fail(c, "%s: other flags on %s than on the cpu", node->name,
                                    c->device);
-        else if (!(error <= most))
+        else if (!(error <= max))
             grove_conformance_fail(c,
                                    "%s (%s precision): on %s it is %.2g from the cpu, relative to "
                                    "the norm; at most %g is right",
-                                   node->name, single ? "single" : "double", c->device, error,
-                                   most);
+                                   node->name, single ? "single" : "double", c->device, error, max);
         else
             check_variants(c, node, single, c->device);
         release(&device);

@@ -318,7 +318,7 @@ static int check_accumulator(const grove_class *class_, grove_error *error)
     }
     if (accumulates && (class_->kernel || class_->eval || class_->device))
         return misfit(class_->name, error,
-                      "it has a kernel, eval or device, which an accumulator has not");
+                      "it has a kernel, eval or device, which an accumulator must not have");
     return 0;
 }
 

@@ -161,7 +161,7 @@ grove_node *grove_tree_constant(grove_tree *tree, const grove_literal *literal,
  * ("S2.source") if the tree has several of that name. From the tree's arena. */
 const char *grove_tree_axis_name(grove_tree *tree, const grove_axis *axis);
 /* The axes of a kind that the node's value has; returns how many. */
-int grove_node_axes_of_kind(const grove_node *node, int kind, const grove_axis **axes, int most);
+int grove_node_axes_of_kind(const grove_node *node, int kind, const grove_axis **axes, int max);
 bool grove_node_has_axis(const grove_node *node, const grove_axis *axis);
 static inline bool grove_node_accumulates(const grove_node *node)
 {

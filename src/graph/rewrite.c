@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_FACTORS = 64 };
+enum { MAX_FACTORS = 64 };
 
 typedef struct {
     grove_edge edge;
@@ -20,7 +20,7 @@ typedef struct {
     grove_tree *tree;
     const grove_axis *source;
     const bool *flagged; /* by node id: its value may have flags */
-    factor factors[MOST_FACTORS];
+    factor factors[MAX_FACTORS];
     int count;
     int point;          /* index of the point node among the factors */
     double constant[2]; /* product of constant factors */
@@ -76,7 +76,7 @@ static void collect(product *p, grove_edge edge)
         double norm = by->number * by->number + by->imaginary * by->imaginary;
         add_constant(p, by->number / norm, -by->imaginary / norm);
         collect(p, node->inputs[0]);
-    } else if (p->count == MOST_FACTORS) {
+    } else if (p->count == MAX_FACTORS) {
         p->why = "the product has too many factors";
     } else {
         p->factors[p->count].edge = edge;

@@ -91,13 +91,13 @@ grove_node *grove_tree_constant(grove_tree *tree, const grove_literal *literal,
     return node;
 }
 
-int grove_node_axes_of_kind(const grove_node *node, int kind, const grove_axis **axes, int most)
+int grove_node_axes_of_kind(const grove_node *node, int kind, const grove_axis **axes, int max)
 {
     int count = 0;
 
     for (int i = 0; i < node->axis_count; i++)
         if (grove_axis_is(node->axes[i], kind)) {
-            if (count < most)
+            if (count < max)
                 axes[count] = node->axes[i];
             count++;
         }

@@ -65,7 +65,7 @@ static bool read_default(const grove_columns *columns, const char **at, const ch
     }
     if (!close) {
         grove_scan_fault(columns->scan, *at, 1,
-                         "header: a default value is not in quotes; Column='value'");
+                         "header: a default value is not in quotes; write Column='value'");
         return false;
     }
     into->value = grove_piece_trim(start + 1, close);
@@ -113,8 +113,7 @@ static bool read_column(const grove_columns *columns, const char **at, const cha
     for (int k = 0; k < columns->count && into->field < columns->known; k++) {
         if (columns->column[k].field == into->field) {
             grove_scan_fault(columns->scan, name.at, name.length,
-                             "header: column '%s' is named twice; once",
-                             columns->names[into->field]);
+                             "header: column '%s' is named twice", columns->names[into->field]);
             return false;
         }
     }
@@ -125,9 +124,9 @@ bool grove_columns_read(grove_columns *columns, grove_piece list)
 {
     const char *at = list.at, *end = at + list.length;
     while (at < end) {
-        if (columns->count == GROVE_COLUMNS_MOST) {
+        if (columns->count == GROVE_MAX_COLUMNS) {
             grove_scan_fault(columns->scan, at, 1, "header: more than %d columns",
-                             GROVE_COLUMNS_MOST);
+                             GROVE_MAX_COLUMNS);
             return false;
         }
         if (!read_column(columns, &at, end, &columns->column[columns->count])) {
@@ -179,7 +178,7 @@ static bool next_value(const grove_columns *columns, const char **at, const char
         }
     }
     if (depth) {
-        grove_scan_fault(columns->scan, bracket, 1, "source: the bracket has no partner");
+        grove_scan_fault(columns->scan, bracket, 1, "source: the bracket is not closed");
         return false;
     }
     *value = unquote(grove_piece_trim(start, c));

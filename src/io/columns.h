@@ -4,7 +4,7 @@
 
 #include "io/scan.h"
 
-enum { GROVE_COLUMNS_MOST = 128 };
+enum { GROVE_MAX_COLUMNS = 128 };
 
 typedef struct {
     int field;         /* index into the known names; their count for any other column */
@@ -17,7 +17,7 @@ typedef struct {
     grove_scan *scan;
     const char *const *names; /* the known names, [known] */
     int known, count;
-    grove_column column[GROVE_COLUMNS_MOST];
+    grove_column column[GROVE_MAX_COLUMNS];
 } grove_columns;
 
 /* The list of columns in "# (A, B, ...) = format" or "format = A, B, ..."; at == NULL for any other

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_STATIONS = 100000, MOST_NAME = 64, MOST_BYTES = 64 << 20, COLUMNS = 6 };
+enum { MAX_STATIONS = 100000, MAX_NAME = 64, MAX_BYTES = 64 << 20, COLUMNS = 6 };
 
 static const char suffix[] = ".array";
 
@@ -82,10 +82,10 @@ static bool read_station(layout_reader *in, const grove_piece *words, int count,
                          grove_piece_shown(words[3]), words[3].at);
         good = false;
     }
-    if (count > 4 && words[4].length > MOST_NAME) {
+    if (count > 4 && words[4].length > MAX_NAME) {
         grove_scan_fault(&in->scan, words[4].at, words[4].length,
                          "name: '%.*s...' is too long; at most %d bytes",
-                         grove_piece_shown(words[4]), words[4].at, MOST_NAME);
+                         grove_piece_shown(words[4]), words[4].at, MAX_NAME);
         good = false;
     }
     if (count > 5 && words[5].length >= sizeof station->mount) {
@@ -132,8 +132,8 @@ static void add_station(layout_reader *in, const grove_piece *words, int count)
     if (!read_station(in, words, count, &station)) {
         return;
     }
-    if (layout->count == MOST_STATIONS) {
-        grove_scan_fault(&in->scan, words[0].at, 1, "layout: more than %d stations", MOST_STATIONS);
+    if (layout->count == MAX_STATIONS) {
+        grove_scan_fault(&in->scan, words[0].at, 1, "layout: more than %d stations", MAX_STATIONS);
         in->scan.faults = GROVE_SCAN_FAULTS;
         return;
     }
@@ -305,7 +305,7 @@ grove_layout *grove_layout_read(const char *what, const char *const *folders, gr
     }
     grove_layout *layout = NULL;
     size_t length;
-    char *text = grove_file_read(path, MOST_BYTES, true, &length, error);
+    char *text = grove_file_read(path, MAX_BYTES, true, &length, error);
     if (text) {
         layout = grove_layout_parse(text, path, error);
     }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 30 };
+enum { MAX_BYTES = 1 << 30 };
 
 /* Finite numbers in the text can overflow in the units used here. */
 static bool is_finite(const grove_source *s)
@@ -91,7 +91,7 @@ grove_sky *grove_sky_parse(const char *text, const char *name, grove_error *erro
         grove_sky_read_bbs(&in);
     }
     if (!in.sky->count && !in.scan.code) {
-        in.scan.code = grove_fail(error, GROVE_INVALID, "%s: no sources; one at least", name);
+        in.scan.code = grove_fail(error, GROVE_INVALID, "%s: no sources", name);
     }
     if (in.scan.code) {
         grove_sky_free(in.sky);
@@ -103,7 +103,7 @@ grove_sky *grove_sky_parse(const char *text, const char *name, grove_error *erro
 grove_sky *grove_sky_read(const char *path, grove_error *error)
 {
     size_t length;
-    char *text = grove_file_read(path, MOST_BYTES, true, &length, error);
+    char *text = grove_file_read(path, MAX_BYTES, true, &length, error);
     grove_sky *sky = text ? grove_sky_parse(text, path, error) : NULL;
     free(text);
     return sky;

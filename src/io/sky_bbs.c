@@ -16,7 +16,7 @@
 #define ARCSEC      (DEGREE / 3600)
 #define LIGHT_SPEED 299792458.0
 
-enum { MOST_NUMBER = 64 };
+enum { MAX_NUMBER = 64 };
 
 typedef enum {
     NAME,
@@ -84,9 +84,9 @@ static bool given(const row *r, field which)
 
 /* Copies a grove_piece to a text of its own, for the number parsers; false if it is too long for a
  * number. */
-static bool copy_short(grove_piece value, char text[MOST_NUMBER])
+static bool copy_short(grove_piece value, char text[MAX_NUMBER])
 {
-    if (value.length >= MOST_NUMBER) {
+    if (value.length >= MAX_NUMBER) {
         return false;
     }
     memcpy(text, value.at, value.length);
@@ -100,9 +100,8 @@ static double read_number(bbs *b, const row *r, field which, double other)
     grove_piece value = r->value[which];
     double number = other;
     if (value.length && !grove_piece_number(value, &number)) {
-        grove_scan_fault(b->scan, value.at, value.length,
-                         "%s: '%.*s' is not a number; a finite one", field_names[which],
-                         grove_piece_shown(value), value.at);
+        grove_scan_fault(b->scan, value.at, value.length, "%s: '%.*s' is not a finite number",
+                         field_names[which], grove_piece_shown(value), value.at);
         return other;
     }
     return number;
@@ -135,7 +134,7 @@ static double read_angle(bbs *b, const row *r, field which)
     const char *forms =
         which == RA ? "hh:mm:ss.s, 12h34m56.7s or degrees" : "+dd.mm.ss.s, 12d34m56.7s or degrees";
     grove_piece value = r->value[which];
-    char text[MOST_NUMBER];
+    char text[MAX_NUMBER];
     double angle = 0;
     if (!value.length) {
         grove_scan_fault(b->scan, r->line.at, r->line.length, "%s: missing; %s", field_names[which],
@@ -154,8 +153,8 @@ static double read_angle(bbs *b, const row *r, field which)
                          field_names[which], grove_piece_shown(value), value.at, forms);
         return 0;
     }
-    double most = which == RA ? 2 * M_PI : M_PI / 2;
-    if (fabs(angle) > most * (1 + 1e-12)) {
+    double max = which == RA ? 2 * M_PI : M_PI / 2;
+    if (fabs(angle) > max * (1 + 1e-12)) {
         grove_scan_fault(b->scan, value.at, value.length,
                          "%s: '%.*s' is out of range; at most %s degrees", field_names[which],
                          grove_piece_shown(value), value.at, which == RA ? "360" : "90");
@@ -208,7 +207,7 @@ static void read_shape(bbs *b, const row *r, grove_source *source)
     }
     if (!grove_piece_is(type, "GAUSSIAN")) {
         grove_scan_fault(b->scan, type.at, type.length,
-                         "Type: '%.*s' is not supported; POINT or GAUSSIAN",
+                         "Type: '%.*s' is not supported; it can be POINT or GAUSSIAN",
                          grove_piece_shown(type), type.at);
         return;
     }
@@ -246,8 +245,9 @@ static void rotate_from_wavelength(bbs *b, const row *r, grove_source *source)
     double scale = own ? grove_sky_spectrum(source, LIGHT_SPEED / wavelength) : 1;
     if (!isfinite(scale) || scale == 0) {
         grove_piece where = r->value[WAVELENGTH];
-        grove_scan_fault(b->scan, where.at, where.length,
-                         "ReferenceWavelength: the spectrum vanishes there; another wavelength");
+        grove_scan_fault(
+            b->scan, where.at, where.length,
+            "ReferenceWavelength: the spectrum vanishes there; give another wavelength");
         return;
     }
     source->stokes[1] /= scale;
@@ -269,8 +269,8 @@ static void read_polarization(bbs *b, const row *r, grove_source *source)
         }
     } else if (stokes && fraction) {
         grove_scan_fault(b->scan, where.at, where.length,
-                         "RotationMeasure: both Q, U and PolarizedFraction, PolarizationAngle "
-                         "are given; one pair");
+                         "RotationMeasure: both Q, U and PolarizedFraction, PolarizationAngle are "
+                         "given; give one pair");
     } else if (stokes) {
         rotate_from_wavelength(b, r, source);
     } else if (fraction) {
@@ -318,7 +318,8 @@ static void read_row(bbs *b, grove_piece line)
     grove_source source = {0};
     grove_piece frame = r.value[REFERENCE_TYPE];
     if (frame.length && !grove_piece_is(frame, "J2000") && !grove_piece_is(frame, "ICRS")) {
-        grove_scan_fault(b->scan, frame.at, frame.length, "RefType: '%.*s' is not supported; J2000",
+        grove_scan_fault(b->scan, frame.at, frame.length,
+                         "RefType: '%.*s' is not supported; it can be J2000",
                          grove_piece_shown(frame), frame.at);
     }
     source.ra = read_angle(b, &r, RA);
@@ -362,7 +363,7 @@ void grove_sky_read_bbs(grove_sky_reader *in)
             }
         } else if (header.at && !same(header, b.header)) {
             grove_scan_fault(b.scan, header.at, header.length,
-                             "header: it differs from the first one; one header to a file");
+                             "header: it differs from the first one; a file has one header");
         } else if (!header.at && *line.at != '#') {
             if (!b.header.at) {
                 grove_scan_fault(b.scan, line.at, line.length,

@@ -21,7 +21,7 @@
 
 #define LIGHT_SPEED 299792458.0
 
-enum { MOST_DEPTH = 256, MOST_PARTS = 8 };
+enum { MAX_DEPTH = 256, MAX_PARTS = 8 };
 
 /* Classes with numbers as parts, and lists. OTHER and its contents are ignored. */
 typedef enum {
@@ -39,7 +39,7 @@ typedef enum {
 
 static const struct {
     const char *name;
-    const char *parts[MOST_PARTS];
+    const char *parts[MAX_PARTS];
 } classes[OTHER] = {
     [SOURCE] = {"Source", {"name", "pos", "flux", "spectrum", "shape"}},
     [POSITION] = {"Position", {"ra", "dec"}},
@@ -64,14 +64,14 @@ typedef struct {
     class class;
     bool object;
     int part, next; /* its part of the enclosing object, or -1; next without mdlattr */
-    double value[MOST_PARTS];
-    bool have[MOST_PARTS];
+    double value[MAX_PARTS];
+    bool have[MAX_PARTS];
 } element;
 
 typedef struct {
     grove_sky_reader *in;
     grove_scan *scan;
-    element open[MOST_DEPTH];
+    element open[MAX_DEPTH];
     int depth;
     grove_source source;              /* the source being read */
     double spi[GROVE_SPECTRUM_TERMS]; /* of the spectrum being read, if it is a list */
@@ -87,9 +87,9 @@ static int find_part(element *owner, const grove_tag *t)
         return -1;
     }
     if (!t->attribute.at) {
-        return owner->next < MOST_PARTS ? owner->next++ : MOST_PARTS;
+        return owner->next < MAX_PARTS ? owner->next++ : MAX_PARTS;
     }
-    for (int k = 0; k < MOST_PARTS && classes[owner->class].parts[k]; k++) {
+    for (int k = 0; k < MAX_PARTS && classes[owner->class].parts[k]; k++) {
         if (grove_piece_is(t->attribute, classes[owner->class].parts[k])) {
             return k;
         }
@@ -124,11 +124,11 @@ static void take_value(lsm *m, const grove_tag *t)
         return;
     }
     bool list = owner->class == LIST || owner->class == TUPLE;
-    if (part < 0 || (!list && (part == MOST_PARTS || !classes[owner->class].parts[part]))) {
+    if (part < 0 || (!list && (part == MAX_PARTS || !classes[owner->class].parts[part]))) {
         return;
     }
-    if (part == MOST_PARTS) { /* list items can be anything: only a spectrum is limited */
-        owner->next = MOST_PARTS + 1;
+    if (part == MAX_PARTS) { /* list items can be anything: only a spectrum is limited */
+        owner->next = MAX_PARTS + 1;
         return;
     }
     double number = 0;
@@ -137,7 +137,7 @@ static void take_value(lsm *m, const grove_tag *t)
         owner->have[part] = true;
     } else if (!list && !grove_piece_is(t->value, "None")) {
         grove_scan_fault(m->scan, t->value.at, t->value.length,
-                         "%s: %s '%.*s' is not a number; a finite one", classes[owner->class].name,
+                         "%s: %s '%.*s' is not a finite number", classes[owner->class].name,
                          classes[owner->class].parts[part], grove_piece_shown(t->value),
                          t->value.at);
         owner->have[part] = true;
@@ -148,7 +148,7 @@ static void take_value(lsm *m, const grove_tag *t)
 static bool complete(lsm *m, const element *e)
 {
     const char *const *parts = classes[e->class].parts;
-    for (int k = 0; k < MOST_PARTS && parts[k]; k++) {
+    for (int k = 0; k < MAX_PARTS && parts[k]; k++) {
         if (!e->have[k]) {
             grove_scan_fault(m->scan, e->place.at, e->place.length, "%s: %s is missing",
                              classes[e->class].name, parts[k]);
@@ -300,9 +300,9 @@ static void close_element(lsm *m)
 
 static void open_element(lsm *m, const grove_tag *t)
 {
-    if (m->depth == MOST_DEPTH) {
+    if (m->depth == MAX_DEPTH) {
         grove_scan_fault(m->scan, t->place.at, t->place.length,
-                         "sky model: elements are nested more than %d deep", MOST_DEPTH);
+                         "sky model: elements are nested more than %d deep", MAX_DEPTH);
         m->scan->faults = GROVE_SCAN_FAULTS;
         return;
     }

@@ -167,17 +167,17 @@ grove_meaning grove_build_operation(grove_builder *builder, const grove_ast *ast
 
     if (class_ && class_->role != role)
         return grove_build_fail(builder, ast, ast->at,
-                                "the class '%s' of the operator %s has not the role that belongs "
-                                "to it; is the plugin path right?",
+                                "the class '%s' of the operator %s does not have the role of this "
+                                "operator; check the plugin path",
                                 class_name, operators[role].symbol);
     if (class_)
         return call(builder, ast, class_, name, arguments, count);
     if (reported(builder, before))
         return (grove_meaning){0};
-    return grove_build_fail(builder, ast, ast->at,
-                            "the class '%s' of the operator %s is not there; is the plugin path "
-                            "right?",
-                            class_name, operators[role].symbol);
+    return grove_build_fail(
+        builder, ast, ast->at,
+        "the class '%s' of the operator %s was not found; check the plugin path", class_name,
+        operators[role].symbol);
 }
 
 static grove_meaning call_class(grove_builder *builder, const grove_ast *ast,

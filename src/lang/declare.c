@@ -49,7 +49,7 @@ static bool may_declare(grove_builder *builder, const grove_scope *scope,
     const grove_entry *old = grove_scope_own(scope, name);
 
     if (is_reserved(name))
-        return fail(builder, statement, statement->span, "'%s' is a word of the language", name);
+        return fail(builder, statement, statement->span, "'%s' is a keyword", name);
     if (scope != builder->options && is_class(builder, name))
         return fail(builder, statement, statement->span, "%s is a class; choose another name",
                     name);
@@ -71,8 +71,8 @@ static bool check_own_indices(grove_builder *builder, const grove_statement *sta
         const char *name = item->value->text;
         for (const grove_ast_item *at = statement->items.first; at != item; at = at->next)
             if (!strcmp(at->value->text, name))
-                good = fail(builder, statement, item->value->span,
-                            "the index '%s' stands there twice", name);
+                good = fail(builder, statement, item->value->span, "the index '%s' is given twice",
+                            name);
         if (!strcmp(name, "p") && q)
             good =
                 fail(builder, statement, item->value->span, "define %s[p,q]; %s[q,p] is %s[p,q]^H",
@@ -96,7 +96,7 @@ static void check_template(grove_builder *builder, const grove_statement *statem
 
     for (const grove_ast_item *item = statement->items.first; item; item = item->next) {
         if (is_reserved(item->name))
-            fail(builder, statement, item->name_span, "'%s' is a word of the language", item->name);
+            fail(builder, statement, item->name_span, "'%s' is a keyword", item->name);
         for (const grove_ast_item *at = statement->items.first; at != item; at = at->next)
             if (!strcmp(at->name, item->name))
                 fail(builder, statement, item->name_span, "two parameters are called '%s'",

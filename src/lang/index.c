@@ -52,7 +52,7 @@ static int add_index(grove_builder *builder, const grove_ast *ast, const grove_a
         return GROVE_INVALID;
     }
     if (twice)
-        grove_build_fail(builder, ast, value->span, "the index '%s' stands there twice", name);
+        grove_build_fail(builder, ast, value->span, "the index '%s' is given twice", name);
     return twice ? GROVE_INVALID : 0;
 }
 
@@ -214,7 +214,7 @@ grove_meaning grove_build_index(grove_builder *builder, const grove_ast *ast)
     if (left->parenthesised || (left->kind != GROVE_AST_NAME && left->kind != GROVE_AST_MEMBER &&
                                 left->kind != GROVE_AST_CALL && left->kind != GROVE_AST_BROKEN))
         return grove_build_fail(builder, ast, left->span,
-                                "an index stands behind a name or a call; give this a name first");
+                                "an index follows a name or a call; give this a name first");
     meaning = grove_build_expression(builder, left, grove_want_value);
     if (read_indices(builder, ast, &given) || meaning.operand.kind == GROVE_OPERAND_NOTHING)
         return (grove_meaning){0};

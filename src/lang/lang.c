@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 8 << 20, MOST_FILES = 1000, MOST_INCLUDES = 50 };
+enum { MAX_BYTES = 8 << 20, MAX_FILES = 1000, MAX_INCLUDES = 50 };
 
 /* The statements of a tree file and of its included files, in order. */
 typedef struct {
     grove_arena *arena;
     grove_error *error;
     const char *const *folders;
-    const char *files[MOST_FILES]; /* files read already */
+    const char *files[MAX_FILES]; /* files read already */
     int file_count, depth;
     const grove_statement **statements;
     size_t count, capacity;
@@ -29,7 +29,7 @@ static void add_statements(program *all, const grove_source *source);
 static char *read_text(program *all, const char *path, const grove_place *place)
 {
     size_t before = grove_error_count(all->error), length = 0;
-    char *text = grove_file_read(path, MOST_BYTES, true, &length, all->error);
+    char *text = grove_file_read(path, MAX_BYTES, true, &length, all->error);
 
     if (!text)
         grove_error_context(all->error, before, place, NULL);
@@ -45,7 +45,7 @@ static bool seen(program *all, const char *path)
     for (int i = 0; i < all->file_count; i++)
         if (!strcmp(all->files[i], name))
             return true;
-    if (all->file_count < MOST_FILES)
+    if (all->file_count < MAX_FILES)
         all->files[all->file_count++] = name;
     return false;
 }
@@ -64,7 +64,7 @@ static void include(program *all, const grove_statement *statement)
                       statement->text, hint, searched[0] ? "; searched: " : "", searched);
         free(hint);
         free(beside);
-    } else if (all->depth == MOST_INCLUDES || all->file_count == MOST_FILES) {
+    } else if (all->depth == MAX_INCLUDES || all->file_count == MAX_FILES) {
         grove_fail_at(all->error, &place, GROVE_INVALID, "too many files include each other");
     } else if (!seen(all, path)) {
         char *text = read_text(all, path, &place);
@@ -381,7 +381,7 @@ static char *find_and_read(const char *path, const char *const *folders, grove_a
         free(hint);
         return NULL;
     }
-    return grove_file_read(*found, MOST_BYTES, true, &length, error);
+    return grove_file_read(*found, MAX_BYTES, true, &length, error);
 }
 
 grove_tree *grove_lang_load(const char *path, grove_classes *classes, const grove_setting *settings,
@@ -406,8 +406,8 @@ grove_tree *grove_lang_parse(const char *text, const char *name, grove_classes *
                              const char *const *tree_folders, const char *const *data_folders,
                              grove_error *error)
 {
-    if (strlen(text) > MOST_BYTES) {
-        grove_fail(error, GROVE_INVALID, "%s: longer than %d bytes", name, (int)MOST_BYTES);
+    if (strlen(text) > MAX_BYTES) {
+        grove_fail(error, GROVE_INVALID, "%s: longer than %d bytes", name, (int)MAX_BYTES);
         return NULL;
     }
     return load(text, name, false, classes, settings, setting_count, tree_folders, data_folders,

@@ -208,7 +208,7 @@ postfix:
         if (!strcmp($3, "T")) {
             $$->kind = $$->kind == GROVE_AST_BROKEN ? $$->kind : GROVE_AST_TRANSPOSE;
         } else if (strcmp($3, "H") != 0) {
-            grove_ast_fail(MAKER, @3, "after '^' stands H, T, -1, a number, or an expression in "
+            grove_ast_fail(MAKER, @3, "after '^' comes H, T, -1, a number, or an expression in "
                                       "parentheses, not '%s'", $3);
             $$->kind = GROVE_AST_BROKEN;
         }

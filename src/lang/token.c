@@ -114,7 +114,8 @@ void grove_reader_refuse(grove_reader *reader, const char *text, size_t length, 
     for (size_t i = reader->count; i-- > 0 && reader->tokens[i].kind != LINE;)
         first = first && reader->tokens[i].kind != BROKEN;
     if (first && text[0] == '\'')
-        grove_ast_fail(&reader->maker, span, "unexpected character '''; texts stand in \"...\"");
+        grove_ast_fail(&reader->maker, span,
+                       "unexpected character '''; texts are written in \"...\"");
     else if (first && (length > 1 || isprint((unsigned char)text[0])))
         grove_ast_fail(&reader->maker, span, "unexpected character '%.*s'", (int)length, text);
     else if (first)

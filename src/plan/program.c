@@ -244,10 +244,10 @@ static int add_step(grove_program *p, grove_node *node, const grove_span *wanted
     memcpy(step.axis, node->axes, sizeof(step.axis));
     memcpy(step.span, wanted, sizeof(step.span));
     /* a part along the slowest axis is contiguous in a member's data */
-    bool parted = p->parted && step.kind == GROVE_STEP_DATA;
+    bool members_by_tile = p->members_by_tile && step.kind == GROVE_STEP_DATA;
     if (step.kind == GROVE_STEP_DATA || step.kind == GROVE_STEP_GIVEN)
         for (int d = 0; d < step.axes; d++)
-            if (d || !parted || step.span[d].kind == GROVE_SPAN_FIXED)
+            if (d || !members_by_tile || step.span[d].kind == GROVE_SPAN_FIXED)
                 step.span[d] = whole(step.axis[d]);
     hoist(p, node, step.span);
     if ((*number = find_step(p, node, step.span)) >= 0)
@@ -399,14 +399,14 @@ static grove_keep keep_of(const grove_program *p, int s)
 
 static uint64_t kept_bytes(const grove_program *p, const grove_spot *spot, int *largest)
 {
-    uint64_t sum = 0, most = 0;
+    uint64_t sum = 0, max = 0;
 
     for (int s = 0; s < p->step_count; s++) {
         uint64_t bytes =
             p->steps[s].keep == GROVE_KEEP_SLOT ? grove_step_bytes(p, spot, &p->steps[s]) : 0;
         sum += bytes;
-        if (bytes > most) {
-            most = bytes;
+        if (bytes > max) {
+            max = bytes;
             *largest = s;
         }
     }
@@ -480,7 +480,7 @@ uint64_t grove_step_bytes(const grove_program *p, const grove_spot *spot, const 
     grove_range range[GROVE_MAX_AXES];
     uint64_t cells = 1;
 
-    if ((step->kind == GROVE_STEP_DATA && !p->parted) || step->kind == GROVE_STEP_GIVEN ||
+    if ((step->kind == GROVE_STEP_DATA && !p->members_by_tile) || step->kind == GROVE_STEP_GIVEN ||
         step->kind == GROVE_STEP_ROOT)
         return 0;
     grove_step_ranges(spot, step, range);

@@ -86,10 +86,10 @@ typedef struct {
     unsigned cuttable;        /* bits of the cuts along which tiles may divide the space */
     unsigned divided;         /* ... and do */
     int64_t tile[GROVE_CUTS]; /* maximum number of cells of a tile */
-    uint64_t hoist; /* small values that do not depend on the tile are taken out of loops */
-    bool keep_all;  /* cache whatever fits, since it will be requested again */
-    bool keep_none; /* keep only constants and data */
-    bool parted;    /* a tile copies only its own part of members' data */
+    uint64_t hoist;       /* small values that do not depend on the tile are taken out of loops */
+    bool keep_all;        /* cache whatever fits, since it will be requested again */
+    bool keep_none;       /* keep only constants and data */
+    bool members_by_tile; /* a tile copies only its own part of members' data */
     /* Maximum number of sources that classes sum over at a time, whatever the tile; 0: all. */
     int64_t section;
     const bool *staged; /* by node: reductions made by earlier passes; may be NULL */

@@ -176,7 +176,7 @@ static int make_pass(grove_schedule *s, grove_root *first, int rest, unsigned cu
     pass->program->hoist = limits->budget / 32;
     pass->program->keep_all = s->stores;
     pass->program->keep_none = limits->cache_off;
-    pass->program->parted = limits->parted;
+    pass->program->members_by_tile = limits->members_by_tile;
     pass->program->section = s->sections;
     for (int i = 0; i < pass->root_count && code >= 0; i++)
         code = add_to_program(pass->program, &pass->roots[i], i, range, ranges);

@@ -20,7 +20,7 @@ typedef struct {
     int flights;                 /* tiles between computing and the end of writing */
     bool devices;                /* values are on devices */
     bool serial;                 /* no reading ahead, no writing behind */
-    bool parted;                 /* a tile copies only its own part of members' data */
+    bool members_by_tile;        /* a tile copies only its own part of members' data */
     bool cache_off;              /* keep only constants and data */
     grove_block_rule block_rule; /* the allocator's rounding rule */
     /* Maximum of bytes that a reduction uses beside its input: see grove_accumulator_bytes. */

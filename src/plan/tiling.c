@@ -27,7 +27,7 @@ static bool can_cut(const chooser *c, int cut)
 
 /* The largest number of cells along an axis that fits and, along time, keeps values within what is
  * wanted. 0 if not even one cell fits. */
-static int64_t most(chooser *c, int64_t tile[GROVE_CUTS], int cut)
+static int64_t max_cells(chooser *c, int64_t tile[GROVE_CUTS], int cut)
 {
     int64_t low = 0, high = c->pass->program->block.count[cut];
 
@@ -59,7 +59,7 @@ static bool search(chooser *c, int64_t tile[GROVE_CUTS])
     for (int k = 0; k < GROVE_CUTS; k++) {
         if (!can_cut(c, k) || block->count[k] == 0)
             continue;
-        int64_t found = most(c, tile, k);
+        int64_t found = max_cells(c, tile, k);
         if (found) {
             tile[k] = even(block->count[k], found);
             return true;

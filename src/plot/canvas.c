@@ -7,10 +7,10 @@
 #include <string.h>
 
 struct grove_canvas {
-    cairo_surface_t *surface; /* for SVG a dummy that text is measured on */
+    cairo_surface_t *surface; /* for SVG a dummy, used to measure text */
     cairo_t *cairo;
     double width, height, scale;
-    bool failed; /* memory ran out on the way */
+    bool failed; /* lack of memory, so far */
     grove_svg *svg;
 };
 
@@ -93,7 +93,7 @@ void grove_canvas_fill(grove_canvas *canvas, grove_box box, grove_colour colour)
 void grove_canvas_line(grove_canvas *canvas, const double (*points)[2], size_t count, double width,
                        grove_colour colour)
 {
-    /* cairo's time grows faster than the length of a path. */
+    /* cairo's time grows faster than the length of a path */
     enum { AT_ONCE = 512 };
     cairo_t *cairo = canvas->cairo;
     size_t drawn = 0;
@@ -103,7 +103,7 @@ void grove_canvas_line(grove_canvas *canvas, const double (*points)[2], size_t c
         return;
     }
     set_colour(cairo, colour);
-    cairo_new_path(cairo); /* writing text leaves a point behind */
+    cairo_new_path(cairo); /* drawing text moves the current point */
     cairo_set_line_width(cairo, width);
     cairo_set_line_join(cairo, CAIRO_LINE_JOIN_ROUND);
     cairo_set_line_cap(cairo, count > 2 ? CAIRO_LINE_CAP_ROUND : CAIRO_LINE_CAP_BUTT);
@@ -257,7 +257,7 @@ int grove_canvas_write(grove_canvas *canvas, FILE *stream, grove_error *error)
         return grove_svg_finish(canvas->svg, stream);
     if (!status)
         status = cairo_surface_write_to_png_stream(canvas->surface, put, stream);
-    /* A write error stays with the stream: who commits the file reports it with its reason. */
+    /* The stream keeps a write error: whoever commits the file reports it. */
     if (status && status != CAIRO_STATUS_WRITE_ERROR)
         return grove_fail(error,
                           status == CAIRO_STATUS_NO_MEMORY ? GROVE_NO_MEMORY : GROVE_INTERNAL,

@@ -16,12 +16,12 @@ static const grove_colour ink = 0xff222222, soft = 0xff5c5c5c, axis_ink = 0xff44
 typedef struct {
     const grove_chart *chart;
     grove_canvas *canvas;
-    grove_box plot;         /* where the data are */
+    grove_box plot;         /* the area of the data */
     grove_scale x, y;       /* of the data */
-    grove_scale range, bar; /* colours of the image; the same along the colour bar */
+    grove_scale range, bar; /* colours of the image; equal along the colour bar */
     grove_ticks x_ticks, y_ticks, bar_ticks;
-    double header, legend; /* heights */
-    double left, right;    /* widths of what is beside the data */
+    double header, legend; /* heights of the parts */
+    double left, right;    /* widths of the parts beside the data */
 } layout;
 
 /* ---- ranges ---- */
@@ -60,15 +60,15 @@ static void fit(layout *l, grove_scale *scale, const grove_chart_axis *axis, boo
     grove_scale_fit(scale, low, high, room);
 }
 
-/* ---- where things go ---- */
+/* ---- layout ---- */
 
 static double widest(layout *l, const grove_ticks *ticks)
 {
-    double most = 0;
+    double max = 0;
 
     for (int k = 0; k < ticks->count; k++)
-        most = fmax(most, grove_canvas_text_width(l->canvas, ticks->tick[k].label, tick_size, 0));
-    return most;
+        max = fmax(max, grove_canvas_text_width(l->canvas, ticks->tick[k].label, tick_size, 0));
+    return max;
 }
 
 static double entry_width(layout *l, const grove_series *series)
@@ -101,7 +101,7 @@ static void stretch(grove_scale *scale, double length)
     scale->high += extra;
 }
 
-/* Makes a unit as long along y as along x: an image gets a smaller box, a chart without one wider
+/* Makes units equally long along x and y: an image gets a smaller box, a chart without one wider
  * ranges. */
 static void make_equal(layout *l)
 {
@@ -136,13 +136,13 @@ static void arrange(layout *l, grove_box box)
     double below = TICK + 4 + tick_size + 20 + 10;
     l->plot.height = round(box.y + box.height - below) - l->plot.y;
 
-    /* The widths of the labels beside decide what is left for the data. */
+    /* The widths of the tick labels determine the width of the data's area. */
     set_scale(&l->y, l->plot.y + l->plot.height, l->plot.y, chart->y.reversed);
     grove_ticks_make(&l->y_ticks, &l->y, 46);
     l->left = TICK + 4 + widest(l, &l->y_ticks) + PAD;
     if (chart->y.label || l->y_ticks.factor[0])
         l->left += text_size + GAP + 2;
-    l->right = PAD + 10; /* half of the last label along x may stand out */
+    l->right = PAD + 10; /* the last label along x may extend beyond the box by a half */
     if (chart->raster) {
         grove_raster_range(chart->raster, &l->range);
         l->bar = l->range;
@@ -174,7 +174,7 @@ static void straight(layout *l, double x0, double y0, double x1, double y1, grov
     grove_canvas_line(l->canvas, (const double(*)[2])points, 2, 1, colour);
 }
 
-/* Lines of one pixel are sharp in the middle of pixels. */
+/* Lines one pixel wide are sharp at the centres of pixels. */
 static double sharp(double place)
 {
     return floor(place) + 0.5;
@@ -301,12 +301,12 @@ static void draw_header(layout *l, grove_box box)
 
 /* ---- series ---- */
 
-/* Where a point is; far outside it stays near enough for every drawing library. */
+/* The position of a point; clamped if far outside, for the drawing libraries. */
 static bool place(const layout *l, const grove_series *series, size_t i, double at[2])
 {
     at[0] = fmin(3e4, fmax(-3e4, grove_scale_place(&l->x, series->x[i])));
     at[1] = fmin(3e4, fmax(-3e4, grove_scale_place(&l->y, series->y[i])));
-    /* fmin and fmax drop a NaN. */
+    /* fmin and fmax ignore a NaN. */
     bool there = isfinite(series->x[i]) && isfinite(series->y[i]);
     there = there && (l->x.kind != GROVE_SCALE_LOGARITHMIC || series->x[i] > 0);
     there = there && (l->y.kind != GROVE_SCALE_LOGARITHMIC || series->y[i] > 0);
@@ -343,7 +343,7 @@ static int draw_points(layout *l, const grove_series *series, grove_colour colou
 }
 
 /* Of consecutive points in one column of pixels only the first, the lowest, the highest and the
- * last can be seen: a line of millions of points stays small. */
+ * last are visible: drawing only these keeps a line of millions of points small. */
 static void draw_line(layout *l, const grove_series *series, grove_colour colour)
 {
     enum { AT_ONCE = 4096 };
@@ -405,10 +405,10 @@ int grove_chart_draw(const grove_chart *chart, grove_canvas *canvas, grove_box b
 
     arrange(&l, box);
     if (l.plot.width < 20 || l.plot.height < 20)
-        return grove_fail(error, GROVE_INVALID,
-                          "a chart of %.0f x %.0f pixels: too small for its labels; at least "
-                          "240 x 180 do",
-                          box.width, box.height);
+        return grove_fail(
+            error, GROVE_INVALID,
+            "a chart of %.0f x %.0f pixels: too small for its labels; it needs at least 240 x 180",
+            box.width, box.height);
     if (!chart->raster)
         draw_grid(&l);
     grove_canvas_clip(canvas, l.plot);

@@ -1,4 +1,4 @@
-/* One chart: where its parts go, and drawing them. */
+/* Charts: layout and drawing of one chart. */
 #ifndef GROVE_PLOT_CHART_H
 #define GROVE_PLOT_CHART_H
 

@@ -1,5 +1,5 @@
-/* Colour maps are paths through a perceptual colour space, so that equal steps in the data look
- * like equal steps in the picture. */
+/* Colour maps: paths through a perceptual colour space, so that equal steps in the data look equal.
+ */
 #include "plot/colour.h"
 #include <math.h>
 
@@ -13,8 +13,8 @@ typedef struct {
     stop stops[7];
 } route;
 
-/* Lightness is linear along leaf and ember, and falls linearly to both sides along balance: order
- * survives printing in grey. Chroma stays inside what screens show. */
+/* Lightness is linear along leaf and ember, and falls linearly to both sides along balance, so that
+ * the order is preserved in grey. Chroma stays within the range of screens. */
 static const route routes[] = {
     [GROVE_MAP_LEAF] = {7,
                         {{0.0, 0.26, 0.105, 310},
@@ -87,8 +87,8 @@ void grove_map_table(grove_map map, grove_colour table[GROVE_MAP_SIZE])
     }
 }
 
-/* M. Okabe, K. Ito, "Color universal design", 2008; their yellow, too pale for white paper, gave
- * way to grey. */
+/* M. Okabe, K. Ito, "Color universal design", 2008; with grey in place of yellow, which is too pale
+ * on white. */
 grove_colour grove_palette(size_t k)
 {
     static const grove_colour colours[8] = {0xff0072b2, 0xffd55e00, 0xff009e73, 0xffcc79a7,

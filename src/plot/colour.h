@@ -12,11 +12,10 @@ enum { GROVE_MAP_SIZE = 256 };
 /* The colour map as a table from low to high. */
 void grove_map_table(grove_map map, grove_colour table[GROVE_MAP_SIZE]);
 
-/* Colour `k` of a palette that stays distinct with the common forms of colour blindness; repeats
- * after 8. */
+/* Colour `k` of a palette for people with the common forms of colour blindness; repeats after 8. */
 grove_colour grove_palette(size_t k);
 
-/* a for share 0, b for share 1. */
+/* The colour between a (share 0) and b (share 1). */
 grove_colour grove_colour_mix(grove_colour a, grove_colour b, double share);
 grove_colour grove_colour_fade(grove_colour colour, double opacity);
 

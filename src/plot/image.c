@@ -1,4 +1,4 @@
-/* Dirty images of Stokes I, as a direct sum over the visibilities. */
+/* Dirty images of Stokes I, by a direct sum over the visibilities. */
 #include "../kernels/image/dirty_image.h"
 
 #include "base/memory.h"
@@ -12,14 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Visibilities that are read, and visibilities times pixels that are summed, at most: some seconds
- * of a small machine. */
+/* Maximum of visibilities read, and of visibilities times pixels: some seconds on a small machine.
+ */
 static const double most_visibilities = 20e6, most_terms = 30e9;
 enum { SIZE = 256, LARGEST = 4096, GRAIN = 64 };
 static const double arcsec = GROVE_PI / 180 / 3600;
 
 typedef struct {
-    grove_dirty_samples samples; /* of a block, Stokes I, without what is not chosen */
+    grove_dirty_samples samples; /* of a block: Stokes I of the chosen visibilities */
     grove_dirty_grid grid;
     double *uvw;
     float *data, *weight;
@@ -32,8 +32,7 @@ typedef struct {
 
 /* ---- Stokes I ---- */
 
-/* Mean of the parallel hands, weighted by what that leaves of their weights; 0 where one is
- * flagged. */
+/* Mean of the parallel hands, weighted by their unflagged weights; 0 if one is flagged. */
 static void store_stokes_i(const grove_set *set, const grove_set_samples *s, int64_t sample,
                            float *data, float *weight)
 {
@@ -139,7 +138,7 @@ static int widen(void *context, const grove_set *set, const grove_set_samples *s
     return 0;
 }
 
-/* Pixels a third of the finest fringe wide, unless the user says otherwise. */
+/* Pixels of a third of the finest fringe, unless the user chooses otherwise. */
 static int choose_grid(image *i, grove_set *set, const grove_picture *picture)
 {
     double longest = 0, highest = 0;
@@ -162,14 +161,14 @@ static int choose_grid(image *i, grove_set *set, const grove_picture *picture)
     }
     if (!code && !(i->grid.cell > 0))
         code = grove_fail(set->error, GROVE_INVALID,
-                          "%s: all baselines are of no length; say --cell", set->path);
+                          "%s: all baselines have length zero; give --cell", set->path);
     return code;
 }
 
 /* ---- the picture ---- */
 
 typedef struct {
-    double peak, l, m, rms; /* rms: 1.4826 times the median of the absolute numbers */
+    double peak, l, m, rms; /* rms: 1.4826 times the median of the absolute values */
 } summary;
 
 static int by_size(const void *a, const void *b)
@@ -179,7 +178,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Divides by the weights and finds peak and spread; `scratch` as large as the image. */
+/* Divides by the sum of weights and finds peak and rms; `scratch` has the size of the image. */
 static summary finish(const image *i, float *pixels, float *scratch)
 {
     int64_t size = i->grid.size, count = size * size;
@@ -199,7 +198,7 @@ static summary finish(const image *i, float *pixels, float *scratch)
     return s;
 }
 
-/* l grows to the left, to the east; for a wide field in degrees. */
+/* l grows to the left, towards east; in degrees for a wide field. */
 static int draw(const grove_set *set, const image *i, const float *pixels, const summary *s,
                 const grove_picture *picture, const char *to)
 {

@@ -11,12 +11,12 @@ struct grove_density {
     grove_box box;
     double scale;
     int columns, rows, stamp;
-    float dot[4][4][STAMP * STAMP]; /* cover of one point, by quarter of a pixel */
-    float *cover;                   /* [rows][columns] how many points cover the pixel */
+    float dot[4][4][STAMP * STAMP]; /* coverage of one point, by quarters of a pixel */
+    float *cover;                   /* [rows][columns] number of points covering each pixel */
 };
 
-/* The shares of the pixels that a disc covers whose centre is at (x, y) pixels from the stamp's
- * corner, by sampling. */
+/* The covered shares of pixels for a disc whose centre is at (x, y) pixels from the stamp's corner,
+ * by sampling. */
 static void make_dot(float *dot, int stamp, double x, double y, double radius)
 {
     enum { FINE = 8 };
@@ -80,15 +80,15 @@ void grove_density_add(grove_density *density, double x, double y)
     }
 }
 
-/* A single point is pale; the colour fills up, then darkens, with the logarithm of the cover. In
- * few steps, which keeps files small. */
-static grove_colour shade(grove_colour colour, double cover, double most)
+/* A single point is pale; the colour becomes stronger, then darker, with the logarithm of the
+ * coverage, in few steps, which keeps files small. */
+static grove_colour shade(grove_colour colour, double cover, double max)
 {
     const double alone = 0.45, black = 0.6, steps = 32;
 
     if (cover <= 1)
         return grove_colour_fade(colour, alone * round(cover * 8) / 8);
-    double level = round(steps * log(cover) / log(most)) / steps;
+    double level = round(steps * log(cover) / log(max)) / steps;
     if (level < 0.5)
         return grove_colour_fade(colour, alone + (1 - alone) * 2 * level);
     return grove_colour_mix(colour, 0xff000000, black * (2 * level - 1));
@@ -101,13 +101,13 @@ int grove_density_draw(grove_density *density, grove_canvas *canvas, grove_colou
     grove_colour *image = grove_try_alloc(pixels, sizeof *image);
     grove_box box = {density->box.x, density->box.y, density->columns / density->scale,
                      density->rows / density->scale};
-    double most = 12;
+    double max = 12;
     int code = GROVE_OK;
 
     for (size_t i = 0; i < pixels; i++)
-        most = fmax(most, density->cover[i]);
+        max = fmax(max, density->cover[i]);
     for (size_t i = 0; image && i < pixels; i++)
-        image[i] = shade(colour, density->cover[i], most);
+        image[i] = shade(colour, density->cover[i], max);
     if (image)
         grove_canvas_image(canvas, box, image, density->columns, density->rows);
     else
@@ -127,7 +127,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The numbers that `clip` of the finite pixels lie below and above. */
+/* The quantiles `clip` and 1 - `clip` of the finite pixels. */
 static void quantiles(const grove_raster *raster, double *low, double *high)
 {
     enum { MOST = 1 << 20 };
@@ -173,7 +173,7 @@ void grove_raster_range(const grove_raster *raster, grove_scale *range)
     range->to = GROVE_MAP_SIZE;
 }
 
-/* Mean of the finite pixels in a block, NaN where there are none. */
+/* Mean of the finite pixels in a block, NaN if there are none. */
 static double block_mean(const grove_raster *raster, size_t row, size_t column, size_t rows,
                          size_t columns)
 {
@@ -195,10 +195,10 @@ int grove_raster_draw(const grove_raster *raster, const grove_scale *range, grov
                       grove_box box, bool right_to_left, bool top_down, grove_error *error)
 {
     static const grove_colour missing = 0xffd8d8d8;
-    /* Twice as many pixels as are seen are enough. */
-    double most = 2 * grove_canvas_scale(canvas);
-    size_t across = (size_t)fmax(1, ceil((double)raster->columns / fmax(1, most * box.width)));
-    size_t down = (size_t)fmax(1, ceil((double)raster->rows / fmax(1, most * box.height)));
+    /* Twice the visible resolution is enough. */
+    double max = 2 * grove_canvas_scale(canvas);
+    size_t across = (size_t)fmax(1, ceil((double)raster->columns / fmax(1, max * box.width)));
+    size_t down = (size_t)fmax(1, ceil((double)raster->rows / fmax(1, max * box.height)));
     size_t columns = (raster->columns + across - 1) / across;
     size_t rows = (raster->rows + down - 1) / down;
     grove_colour *image = grove_try_alloc(rows * columns, sizeof *image);

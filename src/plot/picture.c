@@ -49,8 +49,8 @@ char *grove_show_band(char *buf, const grove_ms_layout *layout)
 
 /* ---- antenna layouts ---- */
 
-/* East and north of the stations' mean, m. Positions that are not on the Earth's surface are taken
- * as they are. */
+/* East and north of the stations' mean, m. Positions far from the Earth's surface are used
+ * unchanged. */
 static void project(const grove_station *stations, int count, double *east, double *north)
 {
     double mean[3] = {0}, longitude, latitude, height;
@@ -129,7 +129,7 @@ int grove_picture_layout(const grove_station *stations, int count, const char *n
     return code;
 }
 
-/* ---- which of them ---- */
+/* ---- kinds of data ---- */
 
 static int draw_file(const char *path, const char *const *folders, const char *what, const char *to,
                      grove_error *error)

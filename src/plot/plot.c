@@ -5,7 +5,7 @@
 #include "plot/chart.h"
 #include <math.h>
 
-enum { MOST_PIXELS = 16384 };
+enum { MAX_PIXELS = 16384 };
 
 static int check_chart(const grove_chart *chart, const char *path, grove_error *error)
 {
@@ -63,11 +63,10 @@ static int draw(const grove_figure *figure, const char *path, grove_error *error
     if (!svg && !grove_ends_with(path, ".png"))
         return grove_fail(error, GROVE_INVALID, "%s: the name of a picture ends in .png or .svg",
                           path);
-    if (!(width >= 1 && height >= 1 && width * scale <= MOST_PIXELS &&
-          height * scale <= MOST_PIXELS))
+    if (!(width >= 1 && height >= 1 && width * scale <= MAX_PIXELS && height * scale <= MAX_PIXELS))
         return grove_fail(error, GROVE_INVALID,
                           "%s: a picture of %.0f x %.0f pixels; it can have 1 to %d each", path,
-                          width * scale, height * scale, MOST_PIXELS);
+                          width * scale, height * scale, MAX_PIXELS);
     for (size_t k = 0; k < figure->count && !code; k++)
         code = check_chart(&figure->charts[k], path, error);
     if (code)

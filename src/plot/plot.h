@@ -1,5 +1,5 @@
-/* Pictures: charts with axes, points, lines and images, drawn into PNG or SVG files. The drawing is
- * a module of its own, so that libgrove needs no graphics library. */
+/* Pictures: charts with axes, points, lines and images, as PNG or SVG files. A module does the
+ * drawing, so that libgrove needs no graphics library. */
 #ifndef GROVE_PLOT_PLOT_H
 #define GROVE_PLOT_PLOT_H
 
@@ -8,18 +8,18 @@
 #include <stddef.h>
 
 /* Everything in these structures is borrowed while a picture is drawn. Text is UTF-8. Zero is a
- * sensible default for every field but those of data. */
+ * sensible default for all fields except data. */
 
 typedef enum {
     GROVE_SCALE_LINEAR = 0,
-    GROVE_SCALE_LOGARITHMIC, /* what is not above 0 is left out */
-    GROVE_SCALE_CLOCK /* seconds, shown as hours and minutes of the day (UTC if MJD seconds) */
+    GROVE_SCALE_LOGARITHMIC, /* values not above 0 are left out */
+    GROVE_SCALE_CLOCK /* seconds, shown as hours and minutes of the day (UTC for MJD seconds) */
 } grove_scale_kind;
 
 typedef struct {
     const char *label; /* with the unit: "frequency (MHz)"; NULL: none */
     grove_scale_kind kind;
-    double low, high; /* equal: from the data, with a little room */
+    double low, high; /* equal: from the data, with a margin */
     bool reversed;    /* grows to the left or downwards: l, right ascension */
 } grove_chart_axis;
 
@@ -27,18 +27,18 @@ typedef enum { GROVE_SERIES_POINTS = 0, GROVE_SERIES_LINE } grove_series_kind;
 
 typedef struct {
     grove_series_kind kind;
-    const char *label; /* in the legend; NULL: not there */
+    const char *label; /* in the legend; NULL: left out */
     const double *x,
-        *y; /* [count]; where either is not finite nothing is drawn, and a line broken */
+        *y; /* [count]; points that are not finite are left out, and interrupt a line */
     size_t count;
     unsigned colour; /* 0xRRGGBB; 0: the next one of the palette */
-    double size;     /* diameter of points, width of a line, in pixels; 0: suits the count */
+    double size;     /* diameter of points, width of lines, in pixels; 0: chosen by the count */
 } grove_series;
 
 typedef enum {
     GROVE_MAP_LEAF = 0, /* dark violet, blue, green, yellow */
     GROVE_MAP_EMBER,    /* black, violet, red, orange, pale yellow */
-    GROVE_MAP_BALANCE,  /* blue, white, red, for differences: put 0 in the middle */
+    GROVE_MAP_BALANCE,  /* blue, white, red, for differences: centre it on 0 */
     GROVE_MAP_GREY      /* black to white */
 } grove_map;
 
@@ -47,7 +47,7 @@ typedef struct {
     size_t rows, columns;
     double x0, x1, y0, y1; /* outer edges of the first and the last pixel */
     double low, high;      /* numbers at the ends of the colour map; equal: from the data */
-    double clip;           /* when from the data: share of the pixels beyond each end, 0.001 say */
+    double clip;           /* if from the data: share of pixels outside each end, such as 0.001 */
     bool logarithmic;
     grove_map map;
     const char *label; /* beside the colour bar */
@@ -56,26 +56,26 @@ typedef struct {
 typedef struct {
     const char *title, *subtitle;
     grove_chart_axis x, y;
-    bool equal; /* a unit is as long along x as along y: uv coverage, the sky */
+    bool equal; /* equal units along x and y: uv coverage, the sky */
     const grove_series *series;
     size_t series_count;
     const grove_raster *raster; /* below the series; NULL: none */
 } grove_chart;
 
-/* One or several charts, in rows of `columns`. */
+/* One or more charts, in rows of `columns`. */
 typedef struct {
     int width, height; /* pixels; 0: 900 x 600 for each chart */
     double scale;      /* pixels of a PNG per pixel of the layout: 2 for dense screens; 0: 1 */
-    const char *title; /* above all charts */
+    const char *title; /* title above all charts */
     const grove_chart *charts;
     size_t count, columns; /* columns 0: 1 */
 } grove_figure;
 
-/* Draws to `path`, as PNG or SVG by its ending; a file of that name is replaced when the picture is
- * whole. Fails with GROVE_INVALID for another ending, sizes beyond 16384 pixels and the like. */
+/* Draws to `path`, as PNG or SVG by its extension; an existing file is replaced when the picture is
+ * complete. GROVE_INVALID for another extension, sizes beyond 16384 pixels and the like. */
 typedef int grove_figure_draw_fn(const grove_figure *figure, const char *path, grove_error *error);
 
-/* What the module exports, under the name grove_plot_api. */
+/* The table that the module exports as grove_plot_api. */
 typedef struct {
     int version; /* GROVE_PLOT_VERSION */
     grove_figure_draw_fn *draw;
@@ -84,8 +84,8 @@ typedef struct {
 enum { GROVE_PLOT_VERSION = 1 };
 extern const grove_plotter grove_plot_api;
 
-/* In libgrove: opens the module on first use and draws. GROVE_MISSING when this build has no
- * drawing module. */
+/* In libgrove: opens the module on first use and draws. GROVE_MISSING when this build lacks the
+ * module. */
 int grove_figure_draw(const grove_figure *figure, const char *path, grove_error *error);
 
 #endif

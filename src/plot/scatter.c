@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Points that are drawn, and numbers that are read for them, at most. */
+/* Maximum number of points drawn, and of numbers read for them. */
 static const double most_points = 2e6, most_rows = 4e6, most_visibilities = 40e6;
 
 typedef struct {
     size_t count, room;
-    double *x, *y;  /* y: for the uv coverage v, else the number of the first correlation */
-    double *second; /* of the second one */
+    double *x, *y;  /* y: v of the uv coverage, or the first correlation */
+    double *second; /* of the second correlation */
     double share;
     enum { TIME, FREQ, UVDIST } against;
     bool phase;
@@ -51,7 +51,7 @@ static int no_memory(const grove_set *set)
                       set->path);
 }
 
-/* The number of a sample in the whole set, to choose by. */
+/* The number of a sample in the whole set, which decides whether it is chosen. */
 static uint64_t sample_number(const grove_set *set, const grove_set_samples *s, int64_t row,
                               int64_t channel)
 {
@@ -77,7 +77,7 @@ static int add_uv(void *context, const grove_set *set, const grove_set_samples *
         for (int64_t k = 0; k < channels; k++) {
             if (!grove_set_chosen(sample_number(set, s, row, k), p->share))
                 continue;
-            /* thousands of wavelengths; metres where there is no frequency */
+            /* thousands of wavelengths; metres if there are no frequencies */
             double scale =
                 set->layout->channels ? set->layout->frequency[k] / GROVE_SPEED_OF_LIGHT * 1e-3 : 1;
             for (int sign = -1; sign <= 1; sign += 2) {
@@ -89,7 +89,7 @@ static int add_uv(void *context, const grove_set *set, const grove_set_samples *
     return 0;
 }
 
-/* How many samples a walk will meet. */
+/* The number of samples in a walk. */
 static double samples_of(const grove_set *set)
 {
     int64_t channels = set->layout->channels ? set->layout->channels : 1;
@@ -187,14 +187,14 @@ static const char *correlation_name(int code)
     return code == 5 ? "RR" : code == 8 ? "LL" : code == 9 ? "XX" : code == 12 ? "YY" : "I";
 }
 
-/* Whole tens of degrees that hold all phases, or all degrees. */
+/* The range of phases rounded to tens of degrees, or all degrees. */
 static double phase_limit(const points *p)
 {
-    double most = 0;
+    double max = 0;
 
     for (size_t k = 0; k < p->count; k++)
-        most = fmax(most, fmax(fabs(p->y[k]), fabs(p->second[k])));
-    return fmin(180, 10 * ceil(most / 10 + 0.1));
+        max = fmax(max, fmax(fabs(p->y[k]), fabs(p->second[k])));
+    return fmin(180, 10 * ceil(max / 10 + 0.1));
 }
 
 static int draw_scatter(const grove_set *set, const points *p, const grove_picture *picture,

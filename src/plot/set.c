@@ -43,7 +43,7 @@ static int check(const grove_set *set, bool data)
         return grove_fail(set->error, GROVE_INVALID, "%s: there are no channels", set->path);
     if (data && !set->parallel_count)
         return grove_fail(set->error, GROVE_INVALID,
-                          "%s: has neither XX and YY nor RR and LL; Stokes I cannot be had",
+                          "%s: has neither XX and YY nor RR and LL; Stokes I cannot be computed",
                           set->path);
     return 0;
 }
@@ -80,11 +80,11 @@ void grove_set_close(grove_set *set)
 
 /* ---- walking ---- */
 
-void grove_set_limit(grove_set *set, double most, bool data)
+void grove_set_limit(grove_set *set, double max, bool data)
 {
     double samples = (double)set->layout->times * (double)set->layout->baselines *
                      (data ? (double)set->layout->channels : 1);
-    double every = samples / most;
+    double every = samples / max;
 
     set->every = every > 1 ? (int64_t)every + 1 : 1;
     if (set->every > set->layout->times)
@@ -124,7 +124,7 @@ static int allocate(const grove_set *set, unsigned what, int64_t rows, grove_set
                   : 0;
 }
 
-/* How many rows of all channels fit a block. */
+/* The number of rows, with all channels, in a block. */
 static int64_t rows_of_block(const grove_set *set, unsigned what)
 {
     int64_t cell = set->layout->channels * set->layout->correlations;
@@ -170,7 +170,7 @@ int grove_set_walk(grove_set *set, unsigned what,
     return code;
 }
 
-/* ---- leaving out ---- */
+/* ---- selection ---- */
 
 bool grove_set_chosen(uint64_t k, double share)
 {

@@ -9,7 +9,7 @@ struct grove_svg {
     int clips;
 };
 
-/* Length of the character at `at`, or 0 where it is not valid UTF-8 or not allowed in XML. */
+/* Length of the UTF-8 character at `at`, or 0 if it is invalid or not allowed in XML. */
 static size_t character(const char *at)
 {
     const unsigned char *c = (const unsigned char *)at;
@@ -60,7 +60,7 @@ static void escape(grove_text *to, const char *text)
             grove_text_append(to, text, 1);
 }
 
-/* A number with at most two decimals and no zeros behind, whatever the locale. */
+/* A number with at most two decimals, without trailing zeros, in any locale. */
 static void number(grove_text *to, double value)
 {
     long long hundredths = llround(fmin(1e9, fmax(-1e9, value)) * 100);
@@ -180,7 +180,7 @@ void grove_svg_line(grove_svg *svg, const double (*points)[2], size_t count, dou
     stroke(to, width, colour, count > 2 ? "round" : "butt");
 }
 
-/* Lines of no length with round ends: the shortest way to write a dot. */
+/* Lines of zero length with round ends: the shortest way to write a dot. */
 void grove_svg_points(grove_svg *svg, const double (*points)[2], size_t count, double diameter,
                       grove_colour colour)
 {

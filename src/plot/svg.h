@@ -1,4 +1,4 @@
-/* Writes SVG. */
+/* SVG output. */
 #ifndef GROVE_PLOT_SVG_H
 #define GROVE_PLOT_SVG_H
 
@@ -19,10 +19,10 @@ void grove_svg_points(grove_svg *svg, const double (*points)[2], size_t count, d
 void grove_svg_image(grove_svg *svg, grove_box box, const char *png, size_t length);
 void grove_svg_write(grove_svg *svg, double x, double y, const char *text,
                      const grove_lettering *lettering);
-int grove_svg_finish(grove_svg *svg, FILE *stream); /* write errors stay with the stream */
+int grove_svg_finish(grove_svg *svg, FILE *stream); /* the stream keeps write errors */
 
-/* A copy of `text` that is valid UTF-8 without control characters: what is not becomes "?". The
- * names of sources come from users' files. Caller frees. */
+/* A copy of `text` as valid UTF-8 without control characters: invalid characters become "?". Names
+ * of sources come from users' files. Caller frees. */
 char *grove_svg_clean(const char *text);
 
 #endif

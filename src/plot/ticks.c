@@ -17,11 +17,11 @@ void grove_scale_fit(grove_scale *scale, double low, double high, double room)
         low = log10(low);
         high = log10(high);
     }
-    /* Room for arithmetic at the ends of double. */
-    double most = logarithmic ? 290 : 1e290;
-    low = fmin(most, fmax(-most, low));
-    high = fmin(most, fmax(-most, high));
-    /* A range that the numbers themselves hardly resolve counts as one number. */
+    /* Avoids overflow at the ends of double. */
+    double max = logarithmic ? 290 : 1e290;
+    low = fmin(max, fmax(-max, low));
+    high = fmin(max, fmax(-max, high));
+    /* A range below the resolution of its numbers is treated as a single number. */
     double lowest = fmax(1e-290, 1e-12 * fmax(fabs(low), fabs(high)));
     if (high - low <= lowest) {
         double half = !logarithmic && fabs(low) > 1e-280 ? 0.5 * fabs(low) : 0.5;
@@ -58,7 +58,7 @@ static grove_tick *add(grove_ticks *ticks, const grove_scale *scale, double numb
     return tick;
 }
 
-/* The first of steps[] (ascending) that is not below `lowest`, or the last. */
+/* The first of steps[] (ascending) not below `lowest`, or the last. */
 static double round_step(double lowest, const double *steps, size_t count)
 {
     for (size_t k = 0; k < count; k++)
@@ -75,7 +75,7 @@ static double decimal_step(double lowest)
     return power * round_step(lowest / power * (1 - 1e-9), steps, 4);
 }
 
-/* "10" and an exponent above the line. */
+/* "10" and a superscript exponent. */
 static void show_power(char *text, size_t size, const char *before, int exponent)
 {
     static const char *const digits[] = {"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
@@ -87,7 +87,7 @@ static void show_power(char *text, size_t size, const char *before, int exponent
         at += (size_t)snprintf(text + at, size - at, "%s", *c == '-' ? "⁻" : digits[*c - '0']);
 }
 
-/* A true minus sign instead of the hyphen, and no "-0". */
+/* A minus sign in place of the hyphen, and no "-0". */
 static void show_number(char *text, size_t size, double number, int decimals)
 {
     char plain[24];
@@ -102,8 +102,8 @@ static void linear_ticks(grove_ticks *ticks, const grove_scale *scale, double sp
 {
     double span = scale->high - scale->low;
     double step = decimal_step(span * spacing / fabs(scale->to - scale->from));
-    double most = fmax(fabs(scale->low), fabs(scale->high));
-    int magnitude = (int)floor(log10(most)), power = 0;
+    double max = fmax(fabs(scale->low), fabs(scale->high));
+    int magnitude = (int)floor(log10(max)), power = 0;
 
     if (magnitude >= 5 || magnitude <= -3)
         power = 3 * (int)floor(magnitude / 3.0);
@@ -125,7 +125,7 @@ static void logarithmic_ticks(grove_ticks *ticks, const grove_scale *scale, doub
     double low = log10(scale->low), high = log10(scale->high);
     double room = fabs(scale->to - scale->from) / (high - low); /* pixels per decade */
     int step = (int)fmax(1, ceil(spacing / room * 0.8));
-    /* With little more than a decade in sight, 2 and 5 get labels too. */
+    /* When little more than a decade is visible, 2 and 5 get labels too. */
     bool dense = room > 2.5 * spacing;
 
     for (int power = (int)floor(low); power <= high + 1e-9; power++)

@@ -1,4 +1,4 @@
-/* Scales: from numbers to places along an axis, and the ticks there. */
+/* Scales: map numbers to positions along an axis, and place the ticks. */
 #ifndef GROVE_PLOT_TICKS_H
 #define GROVE_PLOT_TICKS_H
 
@@ -11,10 +11,10 @@ typedef struct {
     double from, to;
 } grove_scale;
 
-/* A range that can be drawn: when it is empty or not finite a sensible one, when `room` widened by
- * that share on both sides (in the logarithm for logarithmic scales). */
+/* A valid range for drawing: a default when empty or not finite; when `room`, widened by that share
+ * on both sides (in the logarithm for logarithmic scales). */
 void grove_scale_fit(grove_scale *scale, double low, double high, double room);
-/* NaN for what has no place (not above 0 on a logarithmic scale). */
+/* NaN for a number without a position (not above 0 on a logarithmic scale). */
 double grove_scale_place(const grove_scale *scale, double number);
 
 enum { GROVE_MAX_TICKS = 64 };
@@ -28,7 +28,7 @@ typedef struct {
 typedef struct {
     int count;
     grove_tick tick[GROVE_MAX_TICKS];
-    char factor[32]; /* what the numbers are to be multiplied with, "×10³", or empty */
+    char factor[32]; /* the common factor of the labels, "×10³", or empty */
 } grove_ticks;
 
 /* Ticks at round numbers, about `spacing` pixels apart. */

@@ -1,4 +1,4 @@
-/* The inputs of a step that failed, on standard error. */
+/* Prints the inputs of a failed step on standard error. */
 #include "report/report.h"
 
 #include <math.h>
@@ -15,11 +15,11 @@ static void advance(const grove_value *value, int64_t *index)
     }
 }
 
-/* The first numbers, and over all: the greatest modulus, how many are not finite. */
+/* The first numbers; the maximum modulus; the count of numbers that are not finite. */
 static void dump_numbers(grove_value *value)
 {
     int64_t index[GROVE_MAX_AXES] = {0}, cells = grove_value_cells(value), strange = 0, shown = 0;
-    double most = 0;
+    double max = 0;
 
     for (int d = 0; d < value->axes; d++)
         index[d] = value->range[d].first;
@@ -32,12 +32,12 @@ static void dump_numbers(grove_value *value)
             else if (shown <= SHOWN)
                 fprintf(stderr, " %g", re);
             strange += !isfinite(re) || !isfinite(im);
-            most = fmax(most, hypot(re, im));
+            max = fmax(max, hypot(re, im));
         }
         advance(value, index);
     }
     fprintf(stderr, "%s\n      %lld numbers, greatest modulus %g, %lld not finite\n",
-            shown > SHOWN ? " ..." : "", (long long)shown, most, (long long)strange);
+            shown > SHOWN ? " ..." : "", (long long)shown, max, (long long)strange);
 }
 
 void grove_dump_inputs(const grove_node *node, grove_value *const *inputs)

@@ -7,7 +7,7 @@
 
 typedef struct {
     const grove_session *session;
-    grove_trace *trace; /* while a run goes on */
+    grove_trace *trace; /* during a run */
 } watcher;
 
 static int begin(void *context, grove_error *error)

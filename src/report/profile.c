@@ -1,4 +1,4 @@
-/* Profiles: what a run took, by node and by class. */
+/* Profiles: the cost of a run by node and by class. */
 #include "base/memory.h"
 #include "base/text.h"
 #include "run/state.h"
@@ -72,7 +72,7 @@ static void print(grove_text *text, const char *title, line *lines, size_t count
                        grove_show_bytes(bytes, (double)lines[i].sum.bytes));
 }
 
-/* What devices did for each, where they did something. */
+/* Work of devices, if any. */
 static void print_devices(grove_text *text, const char *title, const line *lines, size_t count)
 {
     char up[32], down[32], kernels[32], sending[32], fetching[32];
@@ -93,7 +93,8 @@ static void print_devices(grove_text *text, const char *title, const line *lines
     }
 }
 
-/* How long a device was busy with each, beside the time of the run: they overlap. */
+/* The time that a device was busy with each kind of work, beside the time of the run: they overlap.
+ */
 static void print_busy(grove_text *text, const grove_device *device, double whole)
 {
     const grove_busy *busy = &device->timing.busy;
@@ -121,14 +122,13 @@ static void print_device_sums(grove_text *text, const grove_session *session)
                        session->devices[k]->description);
     for (int k = 0; session->options.profile && k < session->device_count; k++)
         print_busy(text, session->devices[k], c->seconds);
-    grove_text_add(
-        text,
-        "%llu launches; %s there, %s back; %llu blocks, %llu of them from the driver, at "
-        "most %s\n",
-        (unsigned long long)c->launches, grove_show_bytes(a, (double)c->bytes_up),
-        grove_show_bytes(b, (double)c->bytes_down), (unsigned long long)c->allocations,
-        (unsigned long long)c->system_allocations,
-        grove_show_bytes(d, (double)c->device_peak_bytes));
+    grove_text_add(text,
+                   "%llu launches; %s up, %s down; %llu blocks, %llu of them from the driver, at "
+                   "most %s\n",
+                   (unsigned long long)c->launches, grove_show_bytes(a, (double)c->bytes_up),
+                   grove_show_bytes(b, (double)c->bytes_down), (unsigned long long)c->allocations,
+                   (unsigned long long)c->system_allocations,
+                   grove_show_bytes(d, (double)c->device_peak_bytes));
 }
 
 static void print_sums(grove_text *text, const grove_counters *c)
@@ -141,7 +141,7 @@ static void print_sums(grove_text *text, const grove_counters *c)
                    grove_show_seconds(d, c->wait_seconds), grove_show_seconds(e, rest));
     if (c->node_tiles)
         grove_text_add(text, " (%.1f us per node and tile)", 1e6 * rest / (double)c->node_tiles);
-    grove_text_add(text, "\nreading and writing %s beside it, of which writing %s\n",
+    grove_text_add(text, "\nreading and writing %s in the background, of which writing %s\n",
                    grove_show_seconds(a, c->io_seconds), grove_show_seconds(b, c->write_seconds));
     grove_text_add(text,
                    "%llu evaluations in %lld tiles; cache: %llu hits, %llu misses, %llu evicted, "

@@ -1,13 +1,13 @@
-/* Reports of what a session does: traces, and what a node that failed was made from. */
+/* Reports on sessions: traces, and the inputs of a node that failed. */
 #ifndef GROVE_REPORT_REPORT_H
 #define GROVE_REPORT_REPORT_H
 
 #include "run/session.h"
 
-/* Looks on for the session as its options ask: trace, trace_lines, stop_on_error. */
+/* Installs the observers that the session's options ask for: trace, trace_lines, stop_on_error. */
 void grove_report_install(grove_session *session);
 
-/* trace.c: a file for browsers' viewers, written as the run goes; lines on standard error. */
+/* trace.c: a trace file, written during the run; lines on standard error. */
 typedef struct grove_trace grove_trace;
 grove_trace *grove_trace_new(const char *path, grove_error *error); /* NULL with a message */
 /* From any thread; seconds since the run began; trace NULL: no file. */
@@ -16,7 +16,7 @@ void grove_trace_event(grove_trace *trace, bool lines, const char *name, const c
 int grove_trace_finish(grove_trace *trace, grove_error *error); /* frees it */
 void grove_trace_discard(grove_trace *trace);
 
-/* dump.c: the numbers that a node was to be made from, on standard error. */
+/* dump.c: the inputs of a failed node, on standard error. */
 void grove_dump_inputs(const grove_node *node, grove_value *const *inputs);
 
 #endif

@@ -1,5 +1,5 @@
-/* Traces: what was done when, as lines on standard error and as a file for browsers' viewers
- * (chrome://tracing, ui.perfetto.dev), in their JSON of "complete" events with microseconds. */
+/* Traces: events of a run with their times, as lines on standard error and as a JSON file of
+ * "complete" events in microseconds (chrome://tracing, ui.perfetto.dev). */
 #include "report/report.h"
 
 #include "base/file.h"
@@ -41,7 +41,7 @@ static void add_ranges(grove_text *text, const grove_range *range, int axes)
                        (long long)range[d].first, (long long)(range[d].first + range[d].count - 1));
 }
 
-/* Names come from tree files and files of data: quotes and control characters must not break it. */
+/* Names come from tree and data files: quotes and control characters must be escaped. */
 static void add_quoted(grove_text *text, const char *name)
 {
     grove_text_append(text, "\"", 1);

@@ -13,19 +13,19 @@ static const int level_cuts[GROVE_CUTS] = {GROVE_CUT_FREQ, GROVE_CUT_BASELINE, G
 
 enum { LEVELS = 2 * GROVE_MAX_AXES };
 
-/* Over how many tiles the cells of a level's axis come. */
+/* Number of tiles over which the cells of a level's axis come. */
 typedef enum { ONE_TILE, ALL_BASELINES, ALL_BUT_TIME, WHOLE_RUN } lifetime;
 
 typedef struct {
-    const grove_axis *axis; /* NULL: nothing is reduced but what comes first */
-    lifetime life;          /* of its sums, which the next level gets then; and of its nodes */
+    const grove_axis *axis; /* NULL: the first level, without an axis */
+    lifetime life;          /* of its sums (which the next level receives), and of its nodes */
     bool cut;               /* its cells come in several tiles */
 } level;
 
-/* What one device has of contiguous times. */
+/* The partial sums of one device, for a contiguous range of times. */
 typedef struct {
     grove_device *device;
-    int64_t first, next; /* times */
+    int64_t first, next; /* the times */
     grove_block_sums *sums[LEVELS];
     grove_block_sums *chunks;
 } branch;
@@ -38,7 +38,7 @@ struct grove_accumulator {
     bool counted;
     level levels[LEVELS];
     int count;
-    branch *branches; /* in the order of times */
+    branch *branches; /* in order of times */
     int branch_count;
 };
 
@@ -56,7 +56,7 @@ static int find_levels(const grove_node *node, unsigned divided, level *levels)
                            : level_cuts[i] == GROVE_CUT_FREQ     ? ALL_BUT_TIME
                            : level_cuts[i] == GROVE_CUT_BASELINE ? ALL_BASELINES
                                                                  : WHOLE_RUN;
-            /* what comes before may have gathered them already */
+            /* the lifetime of an earlier level may cover these tiles already */
             cut = own > life;
             life = cut ? own : life;
             levels[n++] = (level){node->consumed[k], life, cut};
@@ -99,7 +99,7 @@ void grove_accumulator_free(grove_accumulator *a)
 
 /* ---- ranges ---- */
 
-/* From the tile's range to what is gathered in that life. */
+/* The ranges of a level's sums, from those of the tile. */
 static grove_range widen(const grove_block *block, grove_range range, lifetime life)
 {
     for (int k = 0; k < GROVE_CUTS; k++) {
@@ -121,7 +121,7 @@ static bool is_reduced(const grove_node *node, const grove_axis *axis)
     return false;
 }
 
-/* Ranges after level `last` (-1: after what comes first), gathered in a life. */
+/* The ranges that remain after level `last` (-1: after the first axes). */
 static int ranges_after(const grove_node *node, const level *levels, int count, int last,
                         lifetime life, const grove_block *block, const grove_range *space, int axes,
                         grove_range *range)
@@ -138,13 +138,14 @@ static int ranges_after(const grove_node *node, const level *levels, int count, 
     return n;
 }
 
-/* Of the sums of a level: those of the last are for the whole run. */
+/* The ranges of a level's sums: those of the last level cover the whole run. */
 static lifetime life_of(const level *levels, int count, int i)
 {
     return i < 0 ? ONE_TILE : i + 1 == count ? WHOLE_RUN : levels[i].life;
 }
 
-/* The sums of a level (-1: of chunks), and their nodes, which a new tile may need again. */
+/* Begins the sums of a level (-1: of chunks), and their nodes, which the next tile may need again.
+ */
 static grove_block_sums *sums_for(const grove_accumulator *a, int i, const grove_range *space,
                                   int axes, grove_block_sums **sums)
 {
@@ -193,7 +194,7 @@ static bool reduces_time(const grove_accumulator *a)
     return axis && axis->kind == GROVE_AXIS_TIME;
 }
 
-/* The sums that this tile goes on with: those of the device, of times before it. */
+/* The sums that this tile continues: those of its device, for times before it. */
 static branch *branch_for(grove_accumulator *a, const grove_block *tile)
 {
     branch *last = a->branch_count ? &a->branches[a->branch_count - 1] : NULL;
@@ -215,7 +216,7 @@ static branch *branch_for(grove_accumulator *a, const grove_block *tile)
     return last;
 }
 
-/* Whether these are the first cells of all axes that are reduced to get there. */
+/* Whether these are the first cells along all reduced axes. */
 static bool is_fresh(const grove_block_sums *to, const grove_range *space, int axes)
 {
     bool fresh = true;
@@ -237,7 +238,7 @@ static int add_sums(const grove_accumulator *a, branch *b, int i, grove_block_su
                                 is_fresh(to, from->range, from->axes));
 }
 
-/* Hands complete levels on to the next. */
+/* Passes complete levels on to the next. */
 static int pass_on(grove_accumulator *a, branch *b, const grove_block *tile)
 {
     int i = 0;
@@ -284,7 +285,7 @@ int grove_accumulator_end_chunks(grove_accumulator *a, const grove_block *tile)
 
 /* ---- merging ---- */
 
-/* `b` has the times that follow those of `a`, and is freed. */
+/* Merges `b`, whose times follow those of `a`, into `a`, and frees `b`. */
 static int merge_branch(const grove_accumulator *acc, branch *a, branch *b)
 {
     grove_block_sums *to = a->sums[acc->count - 1], *from = b->sums[acc->count - 1];
@@ -298,7 +299,7 @@ static int merge_branch(const grove_accumulator *acc, branch *a, branch *b)
                           (long long)a->next);
     if (to->axis && to->axis->kind == GROVE_AXIS_TIME) {
         code = grove_block_sums_merge(acc->session, to, from, b->next);
-    } else { /* those cells along time that it has */
+    } else { /* the cells along time that it covers */
         memcpy(space, from->range, sizeof(space));
         for (int d = 0; d < from->axes; d++)
             if (space[d].axis == acc->block.axis[GROVE_CUT_TIME]) {
@@ -315,7 +316,7 @@ static int merge_branch(const grove_accumulator *acc, branch *a, branch *b)
     return code;
 }
 
-/* The sums of all devices into the first. */
+/* Merges the sums of all devices into the first. */
 static int join(grove_accumulator *a)
 {
     int code = 0;
@@ -356,7 +357,7 @@ int grove_accumulator_finish(grove_accumulator *a, const grove_range *space, boo
         return code;
     for (int k = 0; k < node->consumed_count; k++)
         samples *= node->consumed[k]->size;
-    grove_block_sums *empty = NULL; /* nothing came: an axis of size zero */
+    grove_block_sums *empty = NULL; /* nothing was added: an axis has size zero */
     if (!a->branch_count || !a->branches[0].sums[a->count - 1])
         empty = grove_block_sums_new(node->class_->reduce, space, node->axis_count, elements,
                                      form->complex_ ? 2 : 1, a->counted, NULL, 0);
@@ -372,10 +373,10 @@ int grove_accumulator_finish(grove_accumulator *a, const grove_range *space, boo
     return code;
 }
 
-/* ---- as bytes ---- */
+/* ---- serialisation ---- */
 
 typedef struct {
-    int64_t first, next, bytes[3]; /* times; of sums, counts, nodes */
+    int64_t first, next, bytes[3]; /* times; numbers of sums, counts, nodes */
 } header;
 
 void *grove_accumulator_save(grove_accumulator *a, size_t *bytes)

@@ -1,5 +1,6 @@
-/* Zeroes cells of a class's result that it need not compute, because an input that it takes for its
- * flags has all of them. The cpu skips these cells; kernels of devices may leave anything there. */
+/* Zeroes cells of a class's result that need not be computed, because an input handed over as flags
+ * has all elements flagged. The cpu skips these cells; kernels on devices may leave anything there.
+ */
 #include "run/launch.h"
 #include "run/step.h"
 

@@ -9,7 +9,7 @@
 
 #include "../kernels/reduce/reduce.h"
 
-/* Whether any order gives the same bits: there are no blocks then. */
+/* Whether any order of additions gives the same bits: then there are no blocks. */
 static bool is_exact(const grove_block_sums *sums)
 {
     return sums->how == GROVE_REDUCE_MIN || sums->how == GROVE_REDUCE_MAX;
@@ -79,7 +79,7 @@ static int64_t count_bytes(const grove_block_sums *sums)
     return (int64_t)sums->elements * (int64_t)sizeof(int64_t);
 }
 
-/* Bytes from one node to the next, and how many nodes there may be. */
+/* Bytes from one node to the next, and the maximum number of nodes. */
 static size_t node_bytes(const grove_block_sums *sums)
 {
     return cells_of(sums->node_range, sums->node_axes) * (size_t)number_bytes(sums);
@@ -126,7 +126,7 @@ static int make_storage(grove_session *session, grove_block_sums *sums, bool on_
 
 /* ---- adding ---- */
 
-/* Dense numbers of `bytes` a cell over some ranges, seen from the launch's space. */
+/* A dense operand with cells of `bytes` over some ranges, as seen from the launch's space. */
 static grove_view view_of(const grove_range *own, int own_axes, int64_t bytes,
                           const grove_launch *launch, int64_t *offset)
 {
@@ -145,7 +145,7 @@ static grove_view view_of(const grove_range *own, int own_axes, int64_t bytes,
     return view;
 }
 
-/* Sums, or counts, as input k. */
+/* Sets sums, or counts, as input k. */
 static void set_input(grove_launch *launch, int k, const grove_block_sums *sums, bool counts)
 {
     int64_t offset, bytes = counts ? count_bytes(sums) : number_bytes(sums);
@@ -157,13 +157,13 @@ static void set_input(grove_launch *launch, int k, const grove_block_sums *sums,
         grove_launch_input_buffer(launch, k, buffer, &view, offset);
 }
 
-/* Whether what goes by this input runs on the device. */
+/* Whether the policy leads to the device for this input. */
 static bool is_on_device(const grove_session *session, grove_buffer *buffer)
 {
     return grove_buffer_is_on(buffer, session->device) && !grove_buffer_is_on(buffer, NULL);
 }
 
-/* All but the numbers, which `numbers` has; false: there are none. */
+/* Sets up everything except the numbers, which `numbers` has; false: there are none. */
 static int begin(grove_session *session, grove_launch *launch, grove_block_sums *to,
                  grove_buffer *numbers, const grove_range *space, int axes, bool fresh, bool *any)
 {
@@ -252,7 +252,7 @@ static double *numbers_of(grove_buffer *buffer)
     return buffer ? grove_buffer_host(buffer, NULL) : NULL;
 }
 
-/* Pushes the nodes over blocks [low, high) of `from`, in the order of the axis, into the tree. */
+/* Pushes the nodes over blocks [low, high) of `from`, in the order of the axis. */
 static void push_nodes(const grove_reduce_state *state, double *nodes, double *from, int64_t low,
                        int64_t high, int64_t count)
 {
@@ -278,7 +278,7 @@ int grove_block_sums_merge(grove_session *session, grove_block_sums *to, grove_b
                            int64_t end)
 {
     int64_t count = (int64_t)cells_of(to->range, to->axes) * to->elements, size = to->axis->size;
-    int64_t last = (size - 1) / GROVE_REDUCE_BLOCK; /* is not pushed */
+    int64_t last = (size - 1) / GROVE_REDUCE_BLOCK; /* because it is not pushed */
     int64_t high = end < size ? end / GROVE_REDUCE_BLOCK : last;
     grove_reduce_state state = {.how = (int32_t)to->how,
                                 .levels = to->levels,
@@ -321,7 +321,7 @@ int grove_block_sums_store(grove_session *session, grove_block_sums *sums)
     return sums->sum ? make_storage(session, sums, false) : GROVE_NO_MEMORY;
 }
 
-/* Nothing was added: an axis without cells. */
+/* Nothing was added: an axis has no cells. */
 static int fill_empty(grove_session *session, grove_block_sums *sums)
 {
     double zero = grove_reduce_zero((int)sums->how);

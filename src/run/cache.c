@@ -9,12 +9,13 @@ typedef struct {
     grove_hash key, node;
     grove_value *value; /* NULL: an empty slot */
     uint64_t bytes;
-    double worth; /* seconds per byte, on top of the age at its last use */
+    double worth; /* seconds per byte, plus the age at its last use */
     double seconds;
 } entry;
 
-/* Open addressing with linear probing. `age` is the worth of the last value dropped: what is not
- * used again sinks below newcomers as it rises (the ageing of GreedyDual, Cao & Irani 1997). */
+/* A hash table with open addressing and linear probing. `age` is the worth of the last value
+ * dropped: as it rises, unused values fall below new ones (the ageing of GreedyDual, Cao & Irani
+ * 1997). */
 struct grove_cache {
     entry *slots;
     size_t capacity, count; /* capacity: a power of two */
@@ -53,7 +54,7 @@ grove_hash grove_cache_key(grove_hash node, const grove_range *range, int axes)
     return grove_hash_add(node, words, (size_t)axes * 2 * sizeof(int64_t));
 }
 
-/* The slot of the key, or the empty one where it would stand. */
+/* The slot of the key, or the empty slot where it would be inserted. */
 static size_t slot_of(const grove_cache *cache, grove_hash key)
 {
     size_t at = (size_t)key.a & (cache->capacity - 1);
@@ -81,7 +82,7 @@ grove_value *grove_cache_find(grove_cache *cache, grove_hash key)
     return grove_value_ref(found->value);
 }
 
-/* Empties a slot and moves up what was pushed behind it. */
+/* Empties a slot and moves later entries of its probe sequence up. */
 static void take_out(grove_cache *cache, size_t hole)
 {
     size_t mask = cache->capacity - 1;
@@ -99,19 +100,21 @@ static void take_out(grove_cache *cache, size_t hole)
     memset(&cache->slots[hole], 0, sizeof(entry));
 }
 
-/* Whose going frees memory: any, on the host that of numbers, or at lowest that of flags. */
-typedef enum { ANYWHERE, NUMBERS_HERE, FLAGS_HERE } hold;
+/* What dropping a value must free: anything, its numbers on the host, or at least its flags on the
+ * host. */
+typedef enum { ANYWHERE, HOST_NUMBERS, HOST_FLAGS } hold;
 
 static uint64_t held(const entry *e, hold what)
 {
-    if (what == NUMBERS_HERE)
+    if (what == HOST_NUMBERS)
         return grove_buffer_is_on(e->value->data, NULL) ? e->bytes : 0;
-    if (what == FLAGS_HERE)
+    if (what == HOST_FLAGS)
         return e->value->flags ? grove_buffer_bytes(e->value->flags) : 0;
     return e->bytes;
 }
 
-/* Drops the value of lowest worth among those that hold something; how many bytes that was. */
+/* Drops the value of lowest worth among those that free such memory; returns how many bytes that
+ * frees. */
 static uint64_t evict(grove_cache *cache, hold what)
 {
     size_t lowest = cache->capacity;
@@ -129,7 +132,8 @@ static uint64_t evict(grove_cache *cache, hold what)
     return bytes;
 }
 
-/* Takes a value from a device: its copy there if it is elsewhere too, else all of it. */
+/* Frees a value's memory on a device: its copy there if the host has it too, else the whole value.
+ */
 static void drop_from(grove_cache *cache, size_t at, grove_device *device)
 {
     entry *e = &cache->slots[at];
@@ -163,7 +167,7 @@ static bool shrink_on(grove_cache *cache, grove_device *device, uint64_t bytes)
     return gone > 0;
 }
 
-/* Copies on the host of what is on a device, then whatever is there. */
+/* First drops copies on the host of what devices have, then any value. */
 static uint64_t drop_host_copies(grove_cache *cache, uint64_t bytes)
 {
     uint64_t gone = 0;
@@ -185,7 +189,7 @@ bool grove_cache_shrink(grove_cache *cache, grove_device *device, uint64_t bytes
     if (device)
         return shrink_on(cache, device, bytes);
     uint64_t gone = drop_host_copies(cache, bytes), more = 1;
-    for (hold what = NUMBERS_HERE; what <= FLAGS_HERE; what++, more = 1)
+    for (hold what = HOST_NUMBERS; what <= HOST_FLAGS; what++, more = 1)
         while (gone < bytes && (more = evict(cache, what)))
             gone += more;
     return gone > 0;
@@ -208,7 +212,7 @@ void grove_cache_forget(grove_cache *cache, grove_hash node)
 {
     for (size_t i = 0; i < cache->capacity;)
         if (cache->slots[i].value && grove_hash_equal(cache->slots[i].node, node))
-            take_out(cache, i); /* another may stand there now */
+            take_out(cache, i); /* it may hold another entry now */
         else
             i++;
 }

@@ -97,7 +97,7 @@ static int take_input(grove_run *run, const grove_step *step, int k, part *p)
     return p->arrays[k].cells ? find_addresses(run->session, p->values[k], &p->arrays[k]) : 0;
 }
 
-/* What has no cells is not handed over. */
+/* A block without cells is not added. */
 static int add_part(grove_run *run, const grove_step *step, void *context)
 {
     grove_class_state *state = context;

@@ -1,4 +1,4 @@
-/* The values of single steps: constants, data of leaves, casts, selections, classes. */
+/* Computes the values of single steps: constants, data of leaves, casts, selections, classes. */
 #include "run/copy.h"
 #include "run/flags.h"
 #include "run/step.h"
@@ -57,7 +57,7 @@ int grove_compute_data(grove_run *run, const grove_step *step, grove_value **val
     (*value)->data = whole ? grove_devices_resident(run->session, node) : NULL;
     if ((*value)->data)
         return 0;
-    if (!whole) /* along the slowest axis, of which so much comes before */
+    if (!whole) /* along the slowest axis, preceded by so many bytes */
         data += bytes / (size_t)(range[0].count > 0 ? range[0].count : 1) * (size_t)range[0].first;
     (*value)->data = grove_buffer_borrow(run->session->host, data, bytes);
     if (whole)
@@ -76,7 +76,7 @@ static bool covers(const grove_value *value, const grove_range *range, int axes)
     return equal;
 }
 
-/* The input's part that the step covers, in the step's numbers. */
+/* The block of the input that the step covers, in the step's type. */
 int grove_compute_cast(grove_run *run, const grove_step *step, grove_value **value)
 {
     grove_session *session = run->session;
@@ -106,7 +106,7 @@ int grove_compute_cast(grove_run *run, const grove_step *step, grove_value **val
 
 /* ---- selections ---- */
 
-/* One index of an axis, which the result does not have; or one element of each cell. */
+/* One index of an axis, which the result lacks; or one element of each cell. */
 int grove_compute_select(grove_run *run, const grove_step *step, grove_value **value)
 {
     grove_session *session = run->session;
@@ -136,7 +136,8 @@ int grove_compute_select(grove_run *run, const grove_step *step, grove_value **v
 
 /* ---- classes ---- */
 
-/* The step's ranges and what the class consumes, in order of storage: all of it, or a section. */
+/* The step's ranges and the axes that the class consumes, in order of storage; the whole source
+ * axis, or a section of it. */
 static int make_space(const grove_run *run, const grove_step *step, grove_range *space)
 {
     const grove_node *node = step->node;
@@ -157,7 +158,7 @@ static int make_space(const grove_run *run, const grove_step *step, grove_range 
     return n;
 }
 
-/* What a class computes on the host. */
+/* Computes a class on the host. */
 static int eval_class(grove_session *session, const grove_launch *launch)
 {
     const grove_step *step = launch->context;

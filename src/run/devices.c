@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define SMALLEST ((uint64_t)1 << 12) /* budget for values */
-#define INDEX    ((uint64_t)1 << 11) /* the smallest index array */
+#define INDEX    ((uint64_t)1 << 11) /* the smallest bytes for index arrays */
 
 /* ---- opening ---- */
 
@@ -22,7 +22,7 @@ static int add_device(grove_session *session, int index, grove_error *error)
 
     if (!device)
         return grove_error_code(error) ? grove_error_code(error) : GROVE_DEVICE;
-    /* without the framework's own kernels nothing could be done there */
+    /* a device is of no use without the framework's own kernels */
     int code = grove_device_prepare(device, &grove_array_cast, false, error);
     if (code) {
         grove_device_free(device);
@@ -36,8 +36,7 @@ static int add_device(grove_session *session, int index, grove_error *error)
     return 0;
 }
 
-/* A device that fails is worth a warning; none at all, or a build without code for it, are usual.
- */
+/* Warns when a device fails. That there is none, or no code for it in this build, is normal. */
 static void open_any(grove_session *session)
 {
     grove_error *reason = grove_error_new();
@@ -133,7 +132,7 @@ void grove_devices_choose(grove_session *session, int64_t tile)
 
 /* ---- memory ---- */
 
-/* Members' data lie on the device beside the values, all of them unless they are many. */
+/* Members' data are on the device beside the values: all of them, unless they are too large. */
 static uint64_t member_bytes(const grove_session *session)
 {
     const grove_tree *tree = session->tree;
@@ -159,11 +158,12 @@ void grove_devices_set_budget(grove_session *session)
 
     session->budget = session->memory;
     for (int k = 0; k < session->device_count; k++)
-        session->parted = session->parted || members > session->devices[k]->budget.limit / 4;
+        session->members_by_tile =
+            session->members_by_tile || members > session->devices[k]->budget.limit / 4;
     for (int k = 0; k < session->device_count; k++) {
         uint64_t limit = session->devices[k]->budget.limit;
-        /* a part is left for index arrays and for what rounding takes */
-        uint64_t taken = limit / 16 + INDEX + (session->parted ? 0 : members);
+        /* reserves a part for index arrays and for rounding */
+        uint64_t taken = limit / 16 + INDEX + (session->members_by_tile ? 0 : members);
         uint64_t own = limit > taken + SMALLEST ? limit - taken : SMALLEST;
         if (limit && own < session->budget)
             session->budget = own;
@@ -172,7 +172,7 @@ void grove_devices_set_budget(grove_session *session)
 
 void grove_devices_halve_budget(grove_session *session)
 {
-    session->parted = true;
+    session->members_by_tile = true;
     session->budget /= 2;
     if (session->budget < SMALLEST / 2) {
         session->host_only = true;

@@ -23,7 +23,7 @@ static grove_plan_limits limits_of(const grove_session *session)
         .flights = grove_devices_tiles_in_flight(session),
         .devices = session->device_count > 0,
         .serial = o->serial,
-        .parted = session->parted,
+        .members_by_tile = session->members_by_tile,
         .cache_off = o->cache_off,
         .block_rule = session->device->budget.rule,
         .reduction_bytes = grove_accumulator_bytes,
@@ -129,7 +129,8 @@ void grove_evaluation_free(grove_evaluation *e)
     free(e);
 }
 
-/* Whether an earlier run has made all that the pass is for, from the same content. */
+/* Whether an earlier run has already made everything that the pass is for, from the same content.
+ */
 static bool is_known(const grove_evaluation *e, const grove_pass *pass)
 {
     for (int i = 0; i < pass->root_count; i++) {
@@ -150,7 +151,7 @@ static int run_passes(grove_evaluation *e)
         if (!e->session->checks && is_known(e, &e->schedule->passes[i]))
             continue;
         code = grove_pipeline_run(e->lines[i]);
-        if (e->schedule->count > 1) /* what is kept for a pass is in the way of others */
+        if (e->schedule->count > 1) /* values kept for a pass take memory from other passes */
             grove_walk_forget(e->lines[i]->run.walk, true);
     }
     return code;

@@ -11,7 +11,7 @@ static unsigned all_bits(int elements)
     return elements >= 8 ? 255 : (1u << elements) - 1;
 }
 
-/* ---- what one flagged element flags ---- */
+/* ---- propagation of one flagged element ---- */
 
 static unsigned transposed(unsigned bits, int shape)
 {
@@ -29,7 +29,8 @@ static unsigned by_element(unsigned bits, const grove_value *in, const grove_val
     return all_bits(out->elements);
 }
 
-/* Bits of a factor as those of a full matrix, XX XY YX YY; scalars and diagonals have no others. */
+/* Bits of a factor as those of a full matrix, XX XY YX YY; scalars and diagonals set the diagonal
+ * only. */
 static unsigned as_matrix(unsigned bits, int shape)
 {
     if (shape == GROVE_SCALAR)
@@ -37,9 +38,9 @@ static unsigned as_matrix(unsigned bits, int shape)
     return shape == GROVE_DIAGONAL ? (bits & 1) | (bits & 2) << 2 : bits & 15;
 }
 
-/* Of factor k = 0 or 1 of a product of Jones terms, of which the other has the shape `other`:
- * element ij is the sum of the products of ik and kj, so that a full matrix spreads flags over the
- * row, or the column, that they stand in. */
+/* Factor k = 0 or 1 of a product of Jones terms, whose other factor has the shape `other`: element
+ * ij is the sum over k of the products of ik and kj, so a full matrix spreads flags over a row or a
+ * column. */
 static unsigned by_product(unsigned bits, int k, int shape, int other, int out)
 {
     unsigned to = as_matrix(bits, shape);
@@ -74,7 +75,7 @@ static unsigned bits_of(const grove_node *node, grove_value *const *inputs, int 
     return rule == GROVE_FLAGS_TRANSPOSE ? transposed(bits, out->shape) : bits;
 }
 
-/* ---- where flags vary ---- */
+/* ---- axes of flags ---- */
 
 typedef struct {
     grove_view view[GROVE_MAX_INPUTS];
@@ -111,8 +112,9 @@ static int find_axis(const grove_value *value, const grove_axis *axis)
     return -1;
 }
 
-/* The axes of the space that flags vary along: first those that the value has, along which its own
- * vary then; behind them those that it does not have. Returns how many; `kept` counts the first. */
+/* The axes of the space along which flags vary: first those that the value has, along which its own
+ * flags vary; then those that it lacks. Returns how many; `kept` is the number of the first kind.
+ */
 static int order_axes(const sources *from, const grove_range *space, int axes, grove_value *value,
                       int *order, int *kept)
 {
@@ -155,7 +157,7 @@ static int apply(grove_session *session, grove_flag_marks *rule, sources *from,
 {
     grove_range own[GROVE_MAX_AXES];
     grove_launch launch;
-    bool none = false; /* nothing is folded */
+    bool none = false; /* nothing is reduced */
     int order[GROVE_MAX_AXES], kept, count = order_axes(from, space, axes, value, order, &kept);
 
     for (int d = 0; d < count; d++) {

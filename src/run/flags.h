@@ -1,18 +1,17 @@
-/* Flags of values from those of their inputs, by the rules of plugin.h. They are computed on the
- * host: they come from there, and what is written out goes there. */
+/* Flags of values from those of their inputs, by the rules of plugin.h. */
 #ifndef GROVE_RUN_FLAGS_H
 #define GROVE_RUN_FLAGS_H
 
 #include "run/launch.h"
 
-/* Of a node's value; `inputs` as they are seen from `space`, of the sides `side`. */
+/* The flags of a node's value; `inputs` are seen from `space`, with sides `side`. */
 int grove_flags_combine(grove_session *session, const grove_node *node, grove_value *const *inputs,
                         const char *side, int count, const grove_range *space, int axes,
                         grove_value *value);
-/* Of one element of a value, seen from `space`. */
+/* The flags of one element of a value, seen from `space`. */
 int grove_flags_select(grove_session *session, grove_value *from, int element,
                        const grove_range *space, int axes, grove_value *value);
-/* Adds those of `from` to those of `to`, which vary along all axes of both. */
+/* Adds the flags of `from` to those of `to`, which vary along all axes of both. */
 int grove_flags_merge(grove_session *session, grove_value *from, grove_value *to);
 
 #endif

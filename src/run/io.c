@@ -1,4 +1,5 @@
-/* Calls of classes: their messages go to the session, and those of serial_io take turns. */
+/* Calls of classes: their messages go to the session, and those with serial_io run one at a time.
+ */
 #include "run/state.h"
 
 void grove_class_call_begin(grove_class_call *call, const grove_session *session,

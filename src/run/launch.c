@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* ---- setting up ---- */
+/* ---- set-up ---- */
 
 void grove_launch_begin(grove_launch *launch, const grove_session *session,
                         const grove_kernel *kernel, grove_placement placement,
@@ -129,7 +129,7 @@ int grove_launch_host_address(grove_session *session, grove_buffer *buffer, void
     return code;
 }
 
-/* Where stations are gathered the place of the first cell may lie before the buffer. */
+/* With gathered stations, the address of the first cell may lie before the buffer. */
 static int set_address(grove_buffer *buffer, grove_device *device, int64_t offset, grove_view *view,
                        grove_error *error)
 {
@@ -141,7 +141,7 @@ static int set_address(grove_buffer *buffer, grove_device *device, int64_t offse
     return code;
 }
 
-/* Of all operands; makes the output if it has no storage. */
+/* Sets the addresses of all operands; allocates the output if it has no storage. */
 static int set_addresses(grove_launch *launch, grove_device *device, grove_error *error)
 {
     grove_args *args = &launch->args;
@@ -162,7 +162,7 @@ static int set_addresses(grove_launch *launch, grove_device *device, grove_error
     return code ? code : set_address(*launch->out, device, launch->out_offset, &args->out, error);
 }
 
-/* What was written is valid on that device alone. */
+/* After writing, the bytes are valid on that device only. */
 static void mark_written(const grove_launch *launch, grove_device *device, bool had_storage)
 {
     int writes = launch->kernel ? launch->kernel->writes : 0;
@@ -232,7 +232,7 @@ static int attempt(grove_session *session, grove_launch *launch)
     return code;
 }
 
-/* What the device has to allocate for it at most. */
+/* Maximum of bytes that the device must allocate for the launch. */
 static uint64_t missing_bytes(const grove_session *session, const grove_launch *launch)
 {
     uint64_t sum = launch->out_bytes;
@@ -243,7 +243,7 @@ static uint64_t missing_bytes(const grove_session *session, const grove_launch *
     return sum;
 }
 
-/* Sets ran_on; leaves it as it is where the host has to do it. */
+/* Sets ran_on; leaves it unset when the host must compute it. */
 static int run_on_device(grove_session *session, grove_launch *launch)
 {
     double began = grove_now();

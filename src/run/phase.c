@@ -109,7 +109,7 @@ void grove_phase_abort(grove_session *session, size_t begun)
         abort_action(session, session->tree->actions[i]);
 }
 
-/* One that cannot be put in place, prepared as it was: what comes after it is as it was before. */
+/* If one cannot be committed, it is aborted, and all later ones too. */
 static void give_up(grove_session *session, size_t failed)
 {
     const grove_tree *tree = session->tree;
@@ -117,7 +117,7 @@ static void give_up(grove_session *session, size_t failed)
     for (size_t i = 0; i < failed; i++)
         if (tree->actions[i]->class_->commit)
             grove_warn_at(session->error, &tree->actions[i]->place,
-                          "%s: this output is complete all the same",
+                          "%s: this output is complete nevertheless",
                           tree->actions[i]->class_->name);
     for (size_t i = failed; i < tree->action_count; i++)
         abort_action(session, tree->actions[i]);

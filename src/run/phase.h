@@ -1,19 +1,20 @@
-/* The phases of a run that classes take part in: start, begin, prepare, commit or abort, stop. */
+/* The phases of a run in which classes take part: start, begin, prepare, commit or abort, stop. */
 #ifndef GROVE_RUN_PHASE_H
 #define GROVE_RUN_PHASE_H
 
 #include "run/session.h"
 
-/* Calls start of all classes that `roots` need; what they keep goes to session->runs. Stop must
- * follow, even where it fails. */
+/* Calls start of all classes that `roots` need; the states go to session->runs. Stop must be called
+ * afterwards, even after a failure. */
 int grove_phase_start(grove_session *session, grove_node *const *roots, size_t count);
 void grove_phase_stop(grove_session *session);
 
-/* Actions, in their order: how many have begun. Where it fails, these must be aborted. */
+/* Begins the actions in order; returns how many in *begun. After a failure, these must be aborted.
+ */
 int grove_phase_begin(grove_session *session, size_t *begun);
-/* Aborts the first `begun` actions: every output is as it was. */
+/* Aborts the first `begun` actions: every output is as it was before. */
 void grove_phase_abort(grove_session *session, size_t begun);
-/* Prepares all actions, then commits them; where one cannot be prepared, all are aborted. */
+/* Prepares all actions, then commits them; if one cannot be prepared, aborts all. */
 int grove_phase_commit(grove_session *session);
 
 #endif

@@ -42,7 +42,7 @@ static void read_steps(void *context)
     job->ended = grove_now();
 }
 
-/* Copies back what a device has: meanwhile the next tile is computed. */
+/* Copies a device's results back, while the next tile is computed. */
 static int find_addresses(grove_session *session, grove_write_call *call)
 {
     int code = 0;
@@ -96,7 +96,7 @@ static void queue(grove_io_job *job, void (*fn)(void *), void *context)
         fn(context);
 }
 
-/* Until the job is done; counts what it took. */
+/* Waits for the job, and counts the waiting time. */
 static int wait_for(grove_io_job *job)
 {
     grove_session *session = job->session;
@@ -116,13 +116,13 @@ static int wait_for(grove_io_job *job)
     return code;
 }
 
-/* ---- what the walk asks for ---- */
+/* ---- operations of the walk ---- */
 
 static int wait_written(grove_walk *walk)
 {
     grove_pipeline *line = ((grove_run *)walk->context)->context;
     grove_writing *w = grove_pipeline_writing(line);
-    int code = wait_for(&w->job); /* of so many tiles ago */
+    int code = wait_for(&w->job); /* of the tile so many tiles ago */
 
     w->count = 0;
     w->job.session = line->run.session;
@@ -215,8 +215,8 @@ void grove_pipeline_free(grove_pipeline *line)
     free(line);
 }
 
-/* Devices take turns by the tiles' numbers. Where something is gathered over tiles each device has
- * contiguous times, and begins with the first of a block (run/accumulator.h). */
+/* Devices take tiles in rotation. If something is accumulated over tiles, each device has
+ * contiguous times, which begin with the first of a block (run/accumulator.h). */
 static int64_t choose_device(const grove_pipeline *line)
 {
     const grove_program *p = line->run.program;
@@ -259,7 +259,7 @@ static int run_tile(grove_pipeline *line, const grove_tile *next)
     return code;
 }
 
-/* Waits until all flights are written, oldest first: `last` 1: but the present tile's. */
+/* Waits until all flights are written, oldest first; `last` 1: except that of the current tile. */
 static int finish_writing(grove_pipeline *line, int last)
 {
     grove_walk *walk = line->run.walk;
@@ -275,8 +275,7 @@ static int finish_writing(grove_pipeline *line, int last)
     return code;
 }
 
-/* What the present tile has done is undone, and what earlier ones hold until it is written is let
- * go. */
+/* Discards the current tile's work, and releases what earlier tiles hold after it is written. */
 static int undo_tile(grove_pipeline *line)
 {
     grove_walk *walk = line->run.walk;
@@ -300,8 +299,8 @@ static bool gathers(const grove_pipeline *line)
     return false;
 }
 
-/* The device has not the memory for this tile: smaller ones from here on, or another schedule if
- * nothing is done yet. */
+/* The device lacks memory for this tile: continues with smaller tiles, or with another schedule if
+ * none is complete yet. */
 static int shrink(grove_pipeline *line)
 {
     int code = undo_tile(line);
@@ -340,7 +339,7 @@ static int run_tiles(grove_pipeline *line)
         line->at = next;
         grove_walk_end(walk);
     }
-    /* nothing may go on behind the back of what follows */
+    /* no background work may continue after the pass */
     int reading_code = wait_for(&line->reading);
     code = code ? code : reading_code;
     int writing_code = finish_writing(line, 0);

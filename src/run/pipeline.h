@@ -1,4 +1,4 @@
-/* Passes over the tiles, and evaluations: all passes of a schedule, with what they gather. */
+/* Pipelines: a pass over the tiles while it runs; and evaluations: all passes of a schedule. */
 #ifndef GROVE_RUN_PIPELINE_H
 #define GROVE_RUN_PIPELINE_H
 
@@ -9,26 +9,26 @@
 
 typedef struct grove_evaluation grove_evaluation;
 
-/* What the tiles of a pass gather for a root. */
+/* What a root accumulates over the tiles of a pass. */
 typedef struct {
-    grove_accumulator *sums; /* COLLECT: so far */
+    grove_accumulator *sums; /* COLLECT: sums so far */
     grove_class_state *state;
     grove_value *stored; /* STORE */
 } grove_gathered;
 
-/* What one tile hands to the background thread. */
+/* A tile's job for the background thread. */
 typedef struct {
     grove_session *session;
     int64_t ticket;
     int code;
-    double began, ended, written; /* the last: seconds in classes that write */
+    double began, ended, written; /* written: seconds in classes that write */
 } grove_io_job;
 
 typedef struct {
     grove_node *action;
     grove_array arrays[GROVE_MAX_INPUTS];
     grove_form forms[GROVE_MAX_INPUTS];
-    grove_value *values[GROVE_MAX_INPUTS]; /* held by the walk until they are written */
+    grove_value *values[GROVE_MAX_INPUTS]; /* held by the walk until written */
     int count;
 } grove_write_call;
 
@@ -39,7 +39,7 @@ typedef struct {
     size_t capacity;
 } grove_writing;
 
-/* A pass while it runs, or between two runs. */
+/* A pass during a run, or between two runs. */
 typedef struct {
     grove_run run;
     grove_evaluation *evaluation;
@@ -47,25 +47,26 @@ typedef struct {
     grove_gathered *gathered; /* by root */
     grove_io_job reading;
     grove_writing *writing; /* by flight of the walk */
-    grove_tile at;          /* the present tile */
-    int64_t device;         /* that computes it, counted on where devices take turns */
-    bool small;             /* it is as small as can be */
+    grove_tile at;          /* the current tile */
+    int64_t device;         /* the device that computes it, in rotation over all devices */
+    bool small;             /* it cannot be made smaller */
     grove_progress *progress;
 } grove_pipeline;
 
 grove_pipeline *grove_pipeline_new(grove_evaluation *evaluation, grove_pass *pass);
 void grove_pipeline_free(grove_pipeline *line);
-/* GROVE_AGAIN: nothing was written yet, and devices have less memory than was planned with. */
+/* Runs the pass. GROVE_AGAIN: nothing was written yet, and devices have less memory than planned.
+ */
 int grove_pipeline_run(grove_pipeline *line);
 
-/* The present tile's. */
+/* The job of the current tile. */
 grove_writing *grove_pipeline_writing(const grove_pipeline *line);
 void grove_pipeline_count(grove_pipeline *line, double cells);
 
 /* roots.c: of grove_run, whose context is the pipeline. */
 int grove_roots_take(grove_run *run, const grove_step *step);
 grove_accumulator *grove_roots_sums(grove_run *run, const grove_step *step);
-/* After the last tile: results of the pass's reductions, for later passes. */
+/* After the last tile: stores results of the pass's reductions for later passes. */
 int grove_roots_finish(grove_pipeline *line);
 
 /* evaluation.c */
@@ -77,21 +78,22 @@ struct grove_evaluation {
     int ranges;
     grove_schedule *schedule;
     grove_pipeline **lines;   /* by pass */
-    grove_value **results;    /* by node: of staged reductions, once known */
-    grove_hash *results_keys; /* of these when they were computed */
-    bool written;             /* actions have got something */
+    grove_value **results;    /* by node: results of staged reductions, once known */
+    grove_hash *results_keys; /* hashes of the content when they were computed */
+    bool written;             /* actions have received something */
 };
 
-/* For actions, or for the value of one node over some ranges of axes; plans. `nodes` must outlive
- * it. */
+/* Plans the run of all actions, or the value of one node over some ranges of axes. `nodes` must
+ * outlive it. */
 int grove_evaluation_new(grove_session *session, grove_node *const *nodes, size_t count,
                          const grove_range *range, int ranges, grove_evaluation **evaluation);
 void grove_evaluation_free(grove_evaluation *evaluation);
-/* Can be done again, after leaves got new content: what does not depend on them is not computed
- * again. `value`: a reference for the caller, where a value was asked for; else NULL. */
+/* Runs it; may be called again after the content of leaves has changed: what does not depend on it
+ * is not recomputed. `value`: gets a reference if a value was requested; else NULL. */
 int grove_evaluation_run(grove_evaluation *evaluation, grove_value **value);
 
-/* With the session's memory: falls back to the host's where the devices' does not do. */
+/* Plans within the session's memory; falls back to the host's memory if the devices' is too small.
+ */
 int grove_session_schedule(grove_session *session, grove_node *const *nodes, size_t count,
                            const grove_range *range, int ranges, grove_schedule **schedule);
 

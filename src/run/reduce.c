@@ -1,4 +1,4 @@
-/* Reductions: their input goes into an accumulator, as a whole or in chunks along sources. */
+/* Reductions: pass their input to an accumulator, as a whole or in chunks along sources. */
 #include "run/step.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@ static int add_input(grove_run *run, const grove_step *step, void *accumulator)
     grove_range space[GROVE_MAX_AXES];
     int axes = grove_step_taken_ranges(run->program, &run->walk->spot, step, 0, space);
 
-    if (step->collects) /* what a whole pass gathers cannot be taken back */
+    if (step->collects) /* a pass's accumulator cannot be undone */
         session->may_yield = false;
     return grove_accumulator_add(accumulator, &run->walk->spot.tile,
                                  grove_run_value(run, step->input[0]), space, axes, step->body > 0);
@@ -24,8 +24,7 @@ int grove_reduce_input(grove_run *run, const grove_step *step, grove_accumulator
 
 int grove_compute_reduction(grove_run *run, const grove_step *step, grove_value **value)
 {
-    /* what is cut here is not reduced, or it would be a pass of its own; and what is selected may
-     * be a part of the tile */
+    /* axes that tiles cut are not reduced in this way, and a selection may be a part of the tile */
     const grove_block whole = {0};
     grove_accumulator *accumulator =
         grove_accumulator_new(run->session, step->node, &whole, 0, step->flagged);

@@ -1,4 +1,4 @@
-/* What the roots of a pass do with a tile: actions write, reductions add, values are stored. */
+/* The roots of a pass: actions write, reductions add, values are stored. */
 #include "run/copy.h"
 #include "run/pipeline.h"
 #include "run/usage.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* All but the addresses. */
+/* An array without its addresses. */
 static void to_array(grove_value *value, const grove_node *node, grove_array *array,
                      grove_form *form)
 {
@@ -29,8 +29,8 @@ static grove_range range_of(const grove_pipeline *line, const grove_axis *axis)
     return (grove_range){axis, 0, axis->size};
 }
 
-/* An action's input, dense over the tile: the first over all axes of the action, the others over
- * their own. The value itself where it is so already. */
+/* An action's input, dense over the tile: the first one over all axes of the action, the others
+ * over their own. The value itself if it is dense already. */
 static int dense_input(const grove_pipeline *line, const grove_step *root, int k,
                        grove_value **dense)
 {
@@ -53,7 +53,8 @@ static int dense_input(const grove_pipeline *line, const grove_step *root, int k
     return grove_copy_as_dense(line->run.session, value, node->inputs[k].side, space, axes, dense);
 }
 
-/* Whether the root has this tile already: it lacks an axis along which this is not the first. */
+/* Whether the root has seen this tile already: it lacks an axis along which the tile is not the
+ * first. */
 static bool seen(const grove_pipeline *line, const grove_root *root)
 {
     for (int k = 0; k < GROVE_CUTS; k++)
@@ -122,7 +123,7 @@ static int take_gather(grove_pipeline *line, grove_gathered *gathered, const gro
 {
     int code = 0;
 
-    line->run.session->may_yield = false; /* what a class has gathered cannot be taken back */
+    line->run.session->may_yield = false; /* a class's accumulator cannot be undone */
     if (!gathered->state)
         code = grove_class_state_new(line->run.session, step->node, &gathered->state);
     return code ? code : grove_class_state_add(&line->run, step, gathered->state);

@@ -1,10 +1,10 @@
-/* Sums that a class takes over sources, section by section: memory need not hold what all sources
- * have at once. Sections are the same for every tile; they are added in double, in order. */
+/* Sums that a class takes over sources, in sections, to save memory. Sections are the same for
+ * every tile; their sums are added in double, in order. */
 #include "run/block_sums.h"
 #include "run/flags.h"
 #include "run/step.h"
 
-/* Flags of any section are the sum's. */
+/* Flags of any section flag the sum. */
 static int add_flags(const grove_run *run, const grove_step *step, grove_value *part,
                      grove_value *sum)
 {

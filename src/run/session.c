@@ -13,7 +13,7 @@
 
 /* ---- sessions ---- */
 
-/* Half of what is free: the rest is for the system's cache of files, which reading needs. */
+/* Half of the free memory: the rest is for the system's file cache, which speeds up reading. */
 static uint64_t memory_of(const grove_session_options *options)
 {
     uint64_t memory = options->memory ? options->memory : grove_memory_available() / 2;
@@ -21,7 +21,7 @@ static uint64_t memory_of(const grove_session_options *options)
     return memory < MIB ? MIB : memory;
 }
 
-/* Of the host, and of devices, whose values live beside. */
+/* Free memory of the host, and of devices, which hold values too. */
 static uint64_t cache_of(const grove_session *session)
 {
     uint64_t bytes = session->memory / 4;
@@ -31,7 +31,7 @@ static uint64_t cache_of(const grove_session *session)
     return session->options.cache_off ? 0 : bytes;
 }
 
-/* For tests: what is kept or cached has to be what it would be if it were computed again. */
+/* For tests: compares kept and cached values with recomputed ones. */
 static bool checks(void)
 {
     const char *given = getenv("GROVE_CHECK_CACHE");
@@ -55,8 +55,8 @@ static int start(grove_session *session, grove_error *error)
     session->began = grove_now();
     session->checks = checks();
     if (!code && !options->serial && !(session->worker = grove_worker_new("grove-io")))
-        grove_log(GROVE_LOG_WARNING, "no thread for reading and writing is to be had; they will "
-                                     "not overlap with computing");
+        grove_log(GROVE_LOG_WARNING, "no thread for reading and writing could be started; they "
+                                     "will not overlap with computing");
     return code;
 }
 
@@ -116,7 +116,7 @@ static bool is_key(const grove_session *session, grove_hash key)
     return false;
 }
 
-/* What was kept under keys that no node will have again is of no use to anybody. */
+/* Drops values under keys that no node has any more. */
 static void update_facts(grove_session *session)
 {
     size_t count = session->tree->node_count;
@@ -149,7 +149,7 @@ void grove_session_set_content(grove_session *session, const grove_node *leaf, g
     grove_facts_update(session->facts, session->tree);
 }
 
-/* What was read may differ after this run has written. */
+/* After this run has written, data read before may have changed. */
 static void raise_all(grove_session *session)
 {
     for (size_t i = 0; i < session->tree->node_count; i++)

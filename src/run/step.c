@@ -41,7 +41,7 @@ void grove_run_hit(grove_walk *walk, int s)
     }
 }
 
-/* Values that go into the cache: also those that are kept for the whole pass. */
+/* Values that are cached; also those kept for the whole pass. */
 static bool is_cached(const grove_run *run, const grove_step *step)
 {
     return step->kind > GROVE_STEP_CONSTANT &&
@@ -278,7 +278,7 @@ static int make_step(grove_run *run, const grove_step *step, grove_value **value
         tell_failed(run, step);
         return code;
     }
-    /* what a loop within it took is counted there */
+    /* the time of inner loops is counted there */
     account(run, step, *value,
             step->body ? ended - (session->counters.kernel_seconds - kernel) : began, ended);
     if (is_cached(run, step))
@@ -287,7 +287,7 @@ static int make_step(grove_run *run, const grove_step *step, grove_value **value
     return 0;
 }
 
-/* Devices are timed for the step, and afterwards again for the one whose loop it stands in. */
+/* Device time is counted for the step, and afterwards again for the owner of its loop. */
 int grove_run_make(grove_walk *walk, int s, void **made)
 {
     grove_run *run = walk->context;
@@ -305,7 +305,7 @@ int grove_run_make(grove_walk *walk, int s, void **made)
     return code;
 }
 
-/* ---- values that were found ---- */
+/* ---- checks of found values ---- */
 
 static bool same_flags(grove_value *a, grove_value *b)
 {
@@ -346,6 +346,5 @@ int grove_run_check(grove_walk *walk, int s, void *found, void *made)
     if ((!bytes || !memcmp(numbers[0], numbers[1], bytes)) && same_flags(a, b))
         return 0;
     return grove_fail_at(error, &node->place, GROVE_INTERNAL,
-                         "a kept value of '%s' is not what it would be if it were computed now",
-                         node->name);
+                         "a kept value of '%s' differs from the recomputed one", node->name);
 }

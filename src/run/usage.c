@@ -19,7 +19,7 @@ void grove_usage_time_for(grove_session *session, grove_busy *to)
         grove_timing_attribute(session->devices[k], to);
 }
 
-/* What fails here fails again where results are taken. */
+/* Errors are ignored: they occur again when results are read. */
 void grove_usage_wait(grove_session *session)
 {
     for (int k = 0; session->options.profile && k < session->device_count; k++)

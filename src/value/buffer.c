@@ -1,4 +1,4 @@
-/* Bytes on the host and on devices. */
+/* Buffers: bytes on the host and on devices. */
 #include "value/value.h"
 
 #include "base/memory.h"
@@ -6,21 +6,20 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* A copy on a device that has memory of its own. Sides are only ever added while the buffer lives.
- */
+/* A copy on a device with memory of its own. Sides are only added while the buffer lives. */
 typedef struct side {
     struct side *next;
     grove_device *device;
     void *at;   /* NULL: not allocated */
-    bool valid; /* holds the bytes */
+    bool valid; /* the bytes are valid */
 } side;
 
 struct grove_buffer {
     int references;
-    bool borrowed; /* host belongs to somebody else */
-    bool on_host;  /* host holds the bytes */
+    bool borrowed; /* the host's bytes are borrowed */
+    bool on_host;  /* the host's bytes are valid */
     size_t bytes;
-    grove_device *device; /* home: where it was made */
+    grove_device *device; /* home: where the buffer was made */
     void *host;
     side *sides;
     pthread_mutex_t lock;
@@ -46,7 +45,7 @@ static side *find_side(grove_buffer *buffer, const grove_device *device)
     return s;
 }
 
-/* With the lock held, or before anybody else sees the buffer. */
+/* Requires the lock, unless no one else sees the buffer yet. */
 static side *add_side(grove_buffer *buffer, grove_device *device)
 {
     side *s = grove_alloc(sizeof(*s));
@@ -91,7 +90,7 @@ grove_buffer *grove_buffer_ref(grove_buffer *buffer)
     return buffer;
 }
 
-/* Who gives memory on the host, or NULL: the system. */
+/* The device that allocates the host side, or NULL: the system. */
 static grove_device *host_of(const grove_buffer *buffer)
 {
     return buffer->device->shares_host_memory ? buffer->device : buffer->device->host;
@@ -147,7 +146,7 @@ static int allocate_host(grove_buffer *buffer, grove_error *error)
     return 0;
 }
 
-/* With the lock held. */
+/* Requires the lock. */
 static int fetch(grove_buffer *buffer, grove_error *error)
 {
     side *s = buffer->sides;
@@ -188,7 +187,7 @@ void *grove_buffer_host(grove_buffer *buffer, grove_error *error)
     return at;
 }
 
-/* With the lock held. From device to device the bytes go over the host. */
+/* Requires the lock. Bytes go from device to device by way of the host. */
 static int send(grove_buffer *buffer, side *s, grove_error *error)
 {
     grove_device *device = s->device;

@@ -117,7 +117,7 @@ void grove_value_unref(grove_value *value)
     free(value);
 }
 
-/* The baseline axis of the space that a station axis is seen from: of the same owner if possible.
+/* The baseline axis of the space from which a station axis is seen, preferably of the same owner.
  */
 static int baseline_of(const grove_axis *station, const grove_range *space, int axes)
 {
@@ -132,8 +132,8 @@ static int baseline_of(const grove_axis *station, const grove_range *space, int 
     return found;
 }
 
-/* Strides and offset of an array over the value's ranges that have a bit in `present`, with cells
- * of `bytes`. */
+/* Strides and offset of an array over those of the value's ranges whose bit is set in `present`,
+ * with cells of `bytes`. */
 static int lay_out(const grove_value *value, unsigned present, int64_t bytes,
                    const grove_range *space, int axes, char side, grove_view *view, int64_t *offset,
                    grove_error *error)
@@ -194,7 +194,8 @@ int grove_value_flag_layout(const grove_value *value, const grove_range *space, 
     return lay_out(value, value->flag_axes, 1, space, axes, side, view, offset, error);
 }
 
-/* With gathered stations the offset counts from station 0, which need not be there: as a number. */
+/* For gathered stations the offset counts from station 0, which may lie outside the buffer: it must
+ * be computed as an integer. */
 static int set_address(grove_buffer *buffer, grove_device *device, int64_t offset, grove_view *view,
                        grove_error *error)
 {

@@ -1,4 +1,4 @@
-// Device memory: pages that are closed except while a copy or a kernel runs.
+// Device memory: pages that are inaccessible except while a copy or a kernel runs.
 #include "emulation.h"
 
 #include <cstring>

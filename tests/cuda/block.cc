@@ -23,7 +23,7 @@ enum state { idle, ready, at_barrier, at_exchange, ended };
 struct fiber {
     ucontext_t context;
     char *stack = nullptr;
-    void *fake_stack = nullptr; // AddressSanitizer's
+    void *fake_stack = nullptr; // for AddressSanitizer
     ~fiber()
     {
         if (stack)
@@ -177,7 +177,7 @@ void share(const void *in, size_t bytes, void *all)
         memcpy((char *)all + k * bytes, slots[parity][warp + k].bytes, bytes);
 }
 
-// Lets every thread go on for which all have come that it waits for.
+// Resumes every thread whose barrier is complete.
 bool release()
 {
     size_t n = threads.size(), waiting = 0, over = 0;

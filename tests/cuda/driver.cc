@@ -68,7 +68,7 @@ thread_local std::vector<context *> current;
 
 using guard = std::lock_guard<std::recursive_mutex>;
 
-// What every call that needs a context begins with.
+// The begin of every call that needs a context.
 result enter()
 {
     if (current.empty())
@@ -231,7 +231,7 @@ int cuMemAlloc_v2(unsigned long long *at, size_t bytes)
     return code;
 }
 
-// Waits for all that was queued, as the real one may.
+// Waits for all queued work, as the real driver may.
 int cuMemFree_v2(unsigned long long at)
 {
     guard held(emulated::lock);

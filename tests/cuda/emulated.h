@@ -43,7 +43,8 @@ static inline double2 make_double2(double x, double y)
     return {x, y};
 }
 
-// What the driver and a loaded kernel share: the running thread's place, and what it may call.
+// Shared by the driver and a loaded kernel: the index of the running thread, and the functions that
+// it may call.
 struct emulated_thread {
     dim3 grid, block;
     uint3 block_at, thread_at;
@@ -57,7 +58,7 @@ struct emulated_thread {
 
 extern "C" {
 __attribute__((visibility("default"))) emulated_thread *emulated_now;
-// Shared memory of this module, filled with rubbish before each block.
+// Shared memory of this module, filled with random bytes before each block.
 extern char __start_emulated_shared[] __attribute__((weak, visibility("hidden")));
 extern char __stop_emulated_shared[] __attribute__((weak, visibility("hidden")));
 __attribute__((visibility("default"))) void emulated_shared_fill(int byte)

@@ -1,5 +1,5 @@
-// cuBLAS, cuFFT and cuSOLVER, as far as the device module uses them: what they are given is checked
-// as they check it, and computed in its turn on the stream.
+// cuBLAS, cuFFT and cuSOLVER, as far as the device module uses them: arguments are checked as the
+// real libraries do, and the work is queued on the stream.
 #include "emulation.h"
 #include "numerics.h"
 

@@ -1,4 +1,4 @@
-// Kernels that try what the emulation promises.
+// Kernels that test the guarantees of the emulation.
 #include "cell.h"
 
 enum { THREADS = 96 };

@@ -1,5 +1,5 @@
-// A file of kernels as headers of another version make it; with UNSTAMPED as those make it that
-// knew of no stamp.
+// A file of kernels as compiled with headers of another version; with UNSTAMPED, with headers that
+// had no stamp.
 #define grove_kernel_stamp stamp_of_these_headers
 #include "cell.h"
 #undef grove_kernel_stamp

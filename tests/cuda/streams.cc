@@ -1,4 +1,4 @@
-// Streams: what was queued runs when somebody waits, or at any moment before.
+// Streams: queued work runs when somebody waits for it, or at any time before.
 #include "emulation.h"
 
 #include <deque>
@@ -146,11 +146,11 @@ result stream_finish(stream *which)
 
 result run_some()
 {
-    uint64_t order = control.seed % 8, most = order == 0 ? ~(uint64_t)0 : 0;
+    uint64_t order = control.seed % 8, max = order == 0 ? ~(uint64_t)0 : 0;
 
     if (order > 4)
-        most = draw(4);
-    for (uint64_t k = 0; k < most; k++)
+        max = draw(4);
+    for (uint64_t k = 0; k < max; k++)
         if (!step())
             break;
     return lost;

@@ -1,4 +1,4 @@
-/* The functions of an accumulator that gathers nothing. */
+/* The functions of an accumulator that ignores its input. */
 #ifndef GROVE_TESTS_PLUGINS_ACCUMULATOR_H
 #define GROVE_TESTS_PLUGINS_ACCUMULATOR_H
 

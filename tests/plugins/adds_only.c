@@ -1,4 +1,4 @@
-/* Has a function of accumulators, and is none. */
+/* Has a function of accumulators without being one. */
 #include "plain.h"
 
 static int begin(const grove_call *call, void **state)

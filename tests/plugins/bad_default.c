@@ -1,4 +1,4 @@
-/* The text of a default is not of the language. */
+/* The text of a default is not an expression. */
 #include "plain.h"
 
 static const grove_option options[] = {

@@ -1,4 +1,4 @@
-/* The handing of its input is none. */
+/* Its input has an unknown handing. */
 #include "plain.h"
 
 static const grove_input inputs[] = {

@@ -1,4 +1,4 @@
-/* A member whose cells have a shape that there is not. */
+/* Its member has cells of an unknown shape. */
 #include "plain.h"
 
 static int open_leaf(grove_node *node)

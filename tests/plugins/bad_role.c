@@ -1,4 +1,4 @@
-/* It is a product of one factor. */
+/* Has the role of a product, but one factor only. */
 #include "plain.h"
 
 GROVE_CLASS(bad_role) = {GROVE_CLASS_HEAD(bad_role), PLAIN, .role = GROVE_ROLE_PRODUCT};

@@ -1,4 +1,4 @@
-/* Its input accepts a shape that there is not. */
+/* Its input accepts an unknown shape. */
 #include "plain.h"
 
 static const grove_input inputs[] = {

@@ -1,4 +1,4 @@
-/* Its check reports a fault, and returns as if there were none. */
+/* Its check reports an error, but returns 0. */
 #include "plain.h"
 
 static int check(grove_node *node)

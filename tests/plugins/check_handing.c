@@ -1,4 +1,4 @@
-/* Its check sets the handing of an input that it does not have. */
+/* Its check sets the handing of an input that does not exist. */
 #include "plain.h"
 
 static int check(grove_node *node)

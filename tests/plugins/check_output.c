@@ -1,4 +1,4 @@
-/* Its check sets a vector of nothing. */
+/* Its check sets a vector without elements. */
 #include "plain.h"
 
 static int check(grove_node *node)

@@ -1,4 +1,4 @@
-/* Its check sets a precision that there is not. */
+/* Its check sets an unknown precision. */
 #include "plain.h"
 
 static int check(grove_node *node)

@@ -1,4 +1,4 @@
-/* Its check fails, and says why. */
+/* Its check fails with a message. */
 #include "plain.h"
 
 static int check(grove_node *node)

@@ -1,4 +1,4 @@
-/* Its check fails without a word. */
+/* Its check fails without a message. */
 #include "plain.h"
 
 static int check(grove_node *node)

@@ -1,4 +1,4 @@
-/* Has no fault: its check asks for a double result, whatever the run, from a real input. */
+/* Correct: its check asks for a double result in any run, from a real input. */
 #include "plain.h"
 
 static int check(grove_node *node)

@@ -1,4 +1,4 @@
-/* Its evaluation fails, and says why. */
+/* Its evaluation fails with a message. */
 #include "plain.h"
 
 static int eval(const grove_call *call)

@@ -1,4 +1,4 @@
-/* Its evaluation fails without a word, and with a code that is none. */
+/* Its evaluation fails without a message, and with an invalid code. */
 #include "plain.h"
 
 static int eval(const grove_call *call)

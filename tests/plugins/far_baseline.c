@@ -1,4 +1,4 @@
-/* A baseline of a station that there is not. */
+/* Has a baseline of a station that does not exist. */
 #include "plain.h"
 
 static int open_leaf(grove_node *node)

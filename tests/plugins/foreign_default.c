@@ -1,4 +1,4 @@
-/* A default that calls a class that there is not. */
+/* Has a default that calls an unknown class. */
 #include "plain.h"
 
 static const grove_option options[] = {

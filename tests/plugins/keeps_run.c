@@ -1,4 +1,4 @@
-/* Has no fault: how often it was evaluated in this run, which it keeps by start and stop. */
+/* Correct: counts its evaluations in a run, in state that start makes and stop frees. */
 #include "plain.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Built with fields that this Grove does not know of: loads, without them. */
+/* Correct: built with fields that this Grove does not know, which are ignored. */
 #include "plain.h"
 
 typedef struct {

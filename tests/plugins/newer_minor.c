@@ -1,4 +1,4 @@
-/* Built for a minor version of the ABI that is not there yet. */
+/* Built for a later minor version of the ABI. */
 #include "plain.h"
 
 GROVE_CLASS(newer_minor) = {

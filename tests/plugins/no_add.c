@@ -1,4 +1,4 @@
-/* An accumulator that cannot add. */
+/* An accumulator without an add function. */
 #include "plain.h"
 
 static int begin(const grove_call *call, void **state)

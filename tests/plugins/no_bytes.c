@@ -1,4 +1,4 @@
-/* An accumulator that does not say how much memory it takes. */
+/* An accumulator that does not declare its memory. */
 #include "accumulator.h"
 
 GROVE_CLASS(no_bytes) = {GROVE_CLASS_HEAD(no_bytes), PLAIN_TEXTS, .inputs = plain_inputs,

@@ -1,4 +1,4 @@
-/* Does not say which object it wants. */
+/* Does not name the kind of object that it requires. */
 #include "plain.h"
 
 static const grove_input inputs[] = {{"obs", GROVE_OBJECT, "any object"}, {0}};

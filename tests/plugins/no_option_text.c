@@ -1,4 +1,4 @@
-/* Says nothing about its option. */
+/* Has an option without a text. */
 #include "plain.h"
 
 static const grove_option options[] = {{"mute", GROVE_NUMBER, "1", ""}, {0}};

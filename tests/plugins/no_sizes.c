@@ -1,4 +1,4 @@
-/* Does not say how long its structures are. */
+/* Does not declare the sizes of its structures. */
 #include "plain.h"
 
 GROVE_CLASS(no_sizes) = {

@@ -1,4 +1,4 @@
-/* Says nothing about itself. */
+/* Has no description. */
 #include "plain.h"
 
 GROVE_CLASS(no_text) = {

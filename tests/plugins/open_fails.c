@@ -1,4 +1,4 @@
-/* A leaf that cannot be opened, and must be closed all the same. */
+/* A leaf whose open fails; close must be called nevertheless. */
 #include "plain.h"
 
 #include <stdlib.h>

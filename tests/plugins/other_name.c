@@ -1,4 +1,4 @@
-/* The symbol is that of the file, the name within is not. */
+/* Exports the right symbol, with another name in the descriptor. */
 #include "plain.h"
 
 GROVE_CLASS(other_name) = {GROVE_CLASS_HEAD(othername), PLAIN};

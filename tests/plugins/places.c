@@ -1,5 +1,4 @@
-/* Has no fault: 10 b + p, where b and p are the places of the cell along the axes beam and power.
- */
+/* Correct: 10 b + p, where b and p are the indices of the cell along the axes beam and power. */
 #include "plain.h"
 
 static void cells(const grove_args *args, int64_t first, int64_t last)

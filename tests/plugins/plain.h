@@ -1,5 +1,5 @@
-/* What the modules of this folder have in common: a class of one real input that gives it back.
- * Each has one fault (but `longer`, `shorter` and `short_lists`, which have none). */
+/* Shared by the modules of this folder: a class that returns its real input. Each module has one
+ * error, unless its comment says that it is correct. */
 #ifndef GROVE_TESTS_PLUGINS_PLAIN_H
 #define GROVE_TESTS_PLUGINS_PLAIN_H
 
@@ -30,7 +30,7 @@ __attribute__((unused)) static const grove_input plain_inputs[] = {
 
 #define PLAIN_TEXTS                                                                                \
     .doc = "For tests.", .output_doc = "the input", .group = "tests", .example = "y = plain(1)"
-/* All of GROVE_CLASS_HEAD but version, size and name. */
+/* GROVE_CLASS_HEAD without version, size and name. */
 #define PLAIN_SIZES                                                                                \
     .input_size = sizeof(grove_input), .option_size = sizeof(grove_option),                        \
     .form_size = sizeof(grove_form), .axis_size = sizeof(grove_axis),                              \

@@ -1,5 +1,5 @@
-/* An action that writes each number it is given to a file, with its place: records of
- * random-tree-data.h. */
+/* An action that writes each number with its indices to a file, as records of random-tree-data.h.
+ */
 #include "plugin.h"
 #include "tests/random-tree-data.h"
 
@@ -11,7 +11,7 @@ static const grove_input inputs[] = {
     {"x", GROVE_VALUE, "what is written", .shapes = GROVE_ANY_SHAPE}, {0}};
 static const grove_option options[] = {{"to", GROVE_TEXT, NULL, "path of the file"}, {0}};
 
-/* The run keeps the open file behind a pointer of its own. */
+/* The state of a run: the open file, behind an extra pointer. */
 static int start(const grove_node *node, void **run)
 {
     (void)node;
@@ -33,7 +33,7 @@ static int begin(const grove_node *node, void *run)
     return *file ? 0 : grove_node_fail(node, -5, "cannot write");
 }
 
-/* Its place among the axes of random_axis. */
+/* Its index along each axis of random_axis. */
 static int place_of(const grove_axis *axis)
 {
     if (axis->kind == GROVE_AXIS_SOURCE)

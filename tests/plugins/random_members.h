@@ -1,4 +1,4 @@
-/* Members of random_set and random_sky, constant ones and those that are read block by block. */
+/* Members of random_set and random_sky: constant ones, and those read block by block. */
 #ifndef GROVE_TESTS_PLUGINS_RANDOM_MEMBERS_H
 #define GROVE_TESTS_PLUGINS_RANDOM_MEMBERS_H
 
@@ -16,7 +16,7 @@ static inline void members_put(void *data, bool single, int64_t number, double x
         ((double *)data)[number] = x;
 }
 
-/* Sizes of the named axes, those that the member lacks 1. */
+/* Sizes of the named axes; 1 for axes that the member lacks. */
 static inline int members_axes(const grove_node *node, const char *axes, int64_t size[3])
 {
     char names[64], *rest = names;

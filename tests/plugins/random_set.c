@@ -1,4 +1,4 @@
-/* An observation of random trees: axes of any size, members of every shape with known numbers. */
+/* The observation of random trees: axes of any size, members of every shape with known numbers. */
 #include "plugin.h"
 #include "tests/random-tree-data.h"
 

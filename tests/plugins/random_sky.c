@@ -1,4 +1,4 @@
-/* A sky model of random trees: any number of sources, with the members of sky_model and others. */
+/* The sky model of random trees: any number of sources, with the members of sky_model and more. */
 #include "random_members.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Two axes of one name. */
+/* Has two axes of the same name. */
 #include "plain.h"
 
 static int open_leaf(grove_node *node)

@@ -1,4 +1,4 @@
-/* Two members of one name. */
+/* Has two members of the same name. */
 #include "plain.h"
 
 static int open_leaf(grove_node *node)

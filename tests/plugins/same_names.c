@@ -1,4 +1,4 @@
-/* An input and an option have one name. */
+/* Has an input and an option of the same name. */
 #include "plain.h"
 
 static const grove_option options[] = {{"x", GROVE_NUMBER, "1", "another"}, {0}};

@@ -1,4 +1,4 @@
-/* Its evaluation reports a fault, and returns as if there were none. */
+/* Its evaluation reports an error, but returns 0. */
 #include "plain.h"
 
 static int eval(const grove_call *call)

@@ -1,4 +1,4 @@
-/* Built when inputs ended before `shapes`, options before `shapes`, kernels before `threads`. */
+/* Correct: built when inputs and options ended before `shapes`, kernels before `threads`. */
 #include "plain.h"
 
 typedef struct {

@@ -1,4 +1,4 @@
-/* Built when the descriptor ended before `close`: what stands there is not looked at. */
+/* Correct: built when the descriptor ended before `close`; later fields are not read. */
 #include "plain.h"
 
 GROVE_CLASS(shorter) = {

@@ -1,4 +1,4 @@
-/* Has no fault: its value has an axis of its own, of any name, along which it is x, 2x, 3x, ... */
+/* Correct: its value has an axis of its own, of any name, along which it is x, 2x, 3x, ... */
 #include "plain.h"
 
 static const grove_option options[] = {

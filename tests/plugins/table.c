@@ -1,4 +1,4 @@
-/* Has no fault: numbers along the time and the stations of an observation that it is given. */
+/* Correct: numbers along the time and stations of the observation that it is given. */
 #include "plain.h"
 
 static const grove_input inputs[] = {

@@ -1,4 +1,4 @@
-/* Takes an axis that its object does not have. */
+/* Takes an axis that its object lacks. */
 #include "plain.h"
 
 static const grove_input inputs[] = {

@@ -1,4 +1,4 @@
-/* A descriptor that ends before what every class has. */
+/* Has a descriptor shorter than the mandatory fields. */
 #include "plain.h"
 
 GROVE_CLASS(too_short) = {

@@ -1,4 +1,4 @@
-/* A default of the wrong unit, and one that names what is not there. */
+/* Has a default of the wrong unit, and one with an unknown name. */
 #include "plain.h"
 
 static const grove_option options[] = {

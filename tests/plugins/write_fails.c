@@ -1,5 +1,5 @@
-/* An action that fails at a phase of the run, and counts how often it is aborted
- * (into the environment, which outlives the run). */
+/* An action that fails at a chosen phase of the run, and counts its aborts in the environment,
+ * which outlives the run. */
 #include "plain.h"
 
 #include <stdio.h>

@@ -47,7 +47,7 @@ static int before_upload(cuda_device *cuda, void *to, size_t bytes, grove_error 
     pthread_mutex_lock(&cuda->lock);
     cuda_block *block = cuda_find(cuda, to);
     if (!block || bytes > block->bytes - (size_t)((uintptr_t)to - block->at))
-        code = grove_fail(error, GROVE_INTERNAL, "%s: an upload to where nothing was allocated",
+        code = grove_fail(error, GROVE_INTERNAL, "%s: an upload to unallocated memory",
                           cuda->device.name);
     if (!code && !block->fresh)
         code = cuda_record(cuda, block, cuda->compute, error);
@@ -191,7 +191,7 @@ static int before_download(cuda_device *cuda, const void *from, size_t bytes, gr
     pthread_mutex_lock(&cuda->lock);
     cuda_block *block = cuda_find(cuda, from);
     if (!block || bytes > block->bytes - (size_t)((uintptr_t)from - block->at))
-        code = grove_fail(error, GROVE_INTERNAL, "%s: a download from where nothing was allocated",
+        code = grove_fail(error, GROVE_INTERNAL, "%s: a download from unallocated memory",
                           cuda->device.name);
     if (!code && !block->recorded)
         code = cuda_record(cuda, block, cuda->compute, error);
@@ -296,8 +296,7 @@ int cuda_clear(grove_device *device, void *at, size_t bytes, grove_error *error)
     pthread_mutex_lock(&cuda->lock);
     cuda_block *block = cuda_find(cuda, at);
     if (!block || bytes > block->bytes - (size_t)((uintptr_t)at - block->at))
-        code = grove_fail(error, GROVE_INTERNAL, "%s: nothing was allocated where to clear",
-                          device->name);
+        code = grove_fail(error, GROVE_INTERNAL, "%s: a clear of unallocated memory", device->name);
     if (!code && block->arriving)
         code = cuda_check(cuda, cuda->driver.stream_wait(cuda->compute, block->event, 0),
                           "waiting for an event", error);
