@@ -8,6 +8,10 @@
 /* Tiles divide these, the first slowest. */
 enum { GROVE_CUT_TIME, GROVE_CUT_FREQ, GROVE_CUT_BASELINE, GROVE_CUTS };
 
+/* A new set of sums over time, on another device or in another process, begins at multiples of so
+ * many cells of the whole axis only: see run/accumulator.h. */
+enum { GROVE_ACCUMULATOR_BLOCK = 64 };
+
 /* A part of a run's space. An axis is NULL where there is none. */
 typedef struct {
     const grove_axis *axis[GROVE_CUTS];
@@ -90,6 +94,10 @@ typedef struct {
     bool keep_all;  /* cache whatever fits: the same will be asked again */
     bool keep_none; /* nothing but constants and data */
     bool parted;    /* of members' data a tile takes its own part only */
+    /* So many devices divide the times, where tiles do, into contiguous shares which begin at
+     * multiples of `edge`; 0 or 1: tiles may be of any device. See grove_tile_device. */
+    int devices;
+    int64_t edge;
     /* Classes that sum over sources do so for at most so many at a time, whatever the tile; 0: all.
      */
     int64_t section;

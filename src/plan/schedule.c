@@ -155,6 +155,20 @@ static int add_to_program(grove_program *p, grove_root *root, int number, const 
                grove_program_add_root(p, number, root->node, steps, root->node->input_count);
 }
 
+/* What sums have of times stays on one device; of reductions over time, whole blocks. */
+static void share_times(grove_program *p, const grove_root *root, int devices)
+{
+    const grove_node *node = root->node;
+
+    if (root->kind != GROVE_ROOT_COLLECT || grove_node_accumulates(node))
+        return;
+    p->devices = devices;
+    p->edge = p->edge ? p->edge : 1;
+    for (int k = 0; k < node->consumed_count; k++)
+        if (node->consumed[k]->kind == GROVE_AXIS_TIME)
+            p->edge = GROVE_ACCUMULATOR_BLOCK;
+}
+
 static int make_pass(grove_schedule *s, grove_root *first, int rest, unsigned cuttable,
                      const grove_range *range, int ranges)
 {
@@ -178,6 +192,8 @@ static int make_pass(grove_schedule *s, grove_root *first, int rest, unsigned cu
     pass->program->keep_none = limits->cache_off;
     pass->program->parted = limits->parted;
     pass->program->section = s->sections;
+    for (int i = 0; i < pass->root_count; i++)
+        share_times(pass->program, &pass->roots[i], limits->devices);
     for (int i = 0; i < pass->root_count && code >= 0; i++)
         code = add_to_program(pass->program, &pass->roots[i], i, range, ranges);
     if (code < 0)

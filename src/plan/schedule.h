@@ -16,14 +16,16 @@
 typedef struct {
     const grove_tree *tree;
     const grove_facts *facts;
-    grove_error *error;          /* for faults of Grove's own */
-    uint64_t budget;             /* bytes for the values of a pass */
-    int64_t tile[GROVE_CUTS];    /* cells of a tile, where they are given; 0: chosen */
-    int flights;                 /* tiles under way, from computing to writing */
-    bool devices;                /* values lie on devices */
-    bool serial;                 /* no reading ahead, no writing behind */
-    bool parted;                 /* of members' data a tile takes its own part only */
-    bool cache_off;              /* nothing is kept but constants and data */
+    grove_error *error;       /* for faults of Grove's own */
+    uint64_t budget;          /* bytes for the values of a pass */
+    uint64_t host;            /* ... for states on the host, beside those of devices; 0: within */
+    int threads;              /* of the host */
+    int64_t tile[GROVE_CUTS]; /* cells of a tile, where they are given; 0: chosen */
+    int flights;              /* tiles under way, from computing to writing */
+    int devices;              /* on which values lie; 0: on the host */
+    bool serial;              /* no reading ahead, no writing behind */
+    bool parted;              /* of members' data a tile takes its own part only */
+    bool cache_off;           /* nothing is kept but constants and data */
     grove_block_rule block_rule; /* how the allocator rounds */
     /* Bytes that a reduction takes beside its input at most: see grove_accumulator_bytes. */
     uint64_t (*reduction_bytes)(const grove_node *node, const grove_range *space, int axes,

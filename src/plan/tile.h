@@ -13,7 +13,12 @@ typedef struct {
 grove_tile grove_tile_begin(const grove_program *program);
 /* To the next tile; false after the last. */
 bool grove_tile_advance(const grove_program *program, grove_tile *tile);
-/* The same as a part of the program's space. */
+/* How many there are. */
+int64_t grove_tile_count(const grove_program *program);
+/* Which device has this time, counted from the begin of the program's block, and where its share
+ * ends; 0 where devices have no shares. Tiles end there, too. */
+int grove_tile_device(const grove_program *program, int64_t time, int64_t *end);
+/* A tile as a part of the program's space. */
 grove_block grove_tile_block(const grove_program *program, const grove_tile *tile);
 /* Half as many cells along one axis, here and from now on: false when that cannot be, since there
  * is one cell or the order of tiles would change, or `gathers`: results so far are those of tiles

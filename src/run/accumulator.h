@@ -18,10 +18,6 @@
 
 typedef struct grove_accumulator grove_accumulator;
 
-/* Tiles along time begin a new set of sums, on another device or in another process, at multiples
- * of so many cells of the whole axis only. */
-enum { GROVE_ACCUMULATOR_BLOCK = 64 };
-
 /* The reduction `node` over tiles of `block`, of which those axes are cut that have a bit in
  * `divided`. `counted`: the input has flags. */
 grove_accumulator *grove_accumulator_new(grove_session *session, const grove_node *node,

@@ -21,7 +21,7 @@ static grove_plan_limits limits_of(const grove_session *session)
         .budget = session->budget,
         .tile = {o->tile_times, o->tile_channels, o->tile_baselines},
         .flights = grove_devices_tiles_in_flight(session),
-        .devices = session->device_count > 0,
+        .devices = session->device_count,
         .serial = o->serial,
         .parted = session->parted,
         .cache_off = o->cache_off,

@@ -48,7 +48,6 @@ typedef struct {
     grove_io_job reading;
     grove_writing *writing; /* by flight of the walk */
     grove_tile at;          /* the present tile */
-    int64_t device;         /* that computes it, counted on where devices take turns */
     bool small;             /* it is as small as can be */
     grove_progress *progress;
 } grove_pipeline;
