@@ -40,7 +40,7 @@
 
 /* A plugin loads if its major number is ours and its minor is not newer; while the major number is
  * 0, both must be equal. */
-enum { GROVE_ABI_MAJOR = 0, GROVE_ABI_MINOR = 2 };
+enum { GROVE_ABI_MAJOR = 0, GROVE_ABI_MINOR = 3 };
 
 enum {
     GROVE_MAX_AXES = 8,

@@ -310,18 +310,23 @@ typedef struct grove_class {
     const char *tangent;
     int (*drive)(const grove_node *node, void *run);
 
-    /* Accumulators, all four: images, histograms, sums over a whole observation. `new` makes the
-     * state, whose bytes check has told by grove_node_set_memory. `add` gets parts of the inputs,
-     * one after the other in the order of tiles: each dense over its own axes, with flags if it has
-     * some; one taken by station over baselines instead. What lacks an axis that is cut comes again
-     * with each part. `finish` fills the value over all of its axes, 0 and unflagged before. Then,
-     * or after a failure, `free`. All on the host, by the thread that runs the session; call->args
-     * is NULL. Any cut of tiles must give the same, but for rounding. */
+    /* Accumulators, the first four: images, histograms, sums over a whole observation. `new` makes
+     * the state, whose bytes check has told by grove_node_set_memory. `add` gets parts of the
+     * inputs, one after the other in the order of tiles: each dense over its own axes, with flags
+     * if it has some; one taken by station over baselines instead. What lacks an axis that is cut
+     * comes again with each part. `finish` fills the value over all of its axes, 0 and unflagged
+     * before. Then, or after a failure, `free`. All on the host, by the thread that runs the
+     * session; call->args is NULL. Any cut of tiles must give the same, but for rounding.
+     *
+     * A fifth may be left out: `merge` adds to `state` what `other` was given, which is freed then.
+     * With it there are as many states as threads, and memory for them; each gets pieces of every
+     * tile: then `add` is called by several threads at the same time, each with another state. */
     int (*accumulate_new)(const grove_call *call, void **state);
     int (*accumulate_add)(const grove_call *call, void *state, const grove_array *const *inputs,
                           int count);
     int (*accumulate_finish)(const grove_call *call, void *state, grove_array *out);
     void (*accumulate_free)(const grove_node *node, void *state);
+    int (*accumulate_merge)(const grove_call *call, void *state, void *other);
 } grove_class;
 
 #define GROVE_CLASS(name)                                                                          \

@@ -81,6 +81,12 @@ void grove_schedule_free(grove_schedule *schedule);
 /* forecast.c: what a run of it will take. */
 void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan);
 
+/* memory.c: how many states of an accumulator that threads may add to there are: as many as
+ * threads, and in an eighth of the memory. */
+int grove_plan_states(const grove_plan_limits *limits, const grove_node *node);
+/* Bytes of the states of a pass. */
+uint64_t grove_pass_states(const grove_schedule *schedule, const grove_pass *pass);
+
 /* tiling.c: chooses tiles, sections and chunks of a pass whose program is finished; false when even
  * the smallest, or those that are asked for, do not fit; `peak` then says what they need. */
 bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass);

@@ -19,6 +19,8 @@ static grove_plan_limits limits_of(const grove_session *session)
         .facts = session->facts,
         .error = session->error,
         .budget = session->budget,
+        .host = session->device_count && !session->host_only ? session->memory : 0,
+        .threads = grove_threads_count(session->host->threads),
         .tile = {o->tile_times, o->tile_channels, o->tile_baselines},
         .flights = grove_devices_tiles_in_flight(session),
         .devices = session->device_count,
