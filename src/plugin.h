@@ -387,6 +387,9 @@ bool grove_node_input_constant(const grove_node *node, int k, double *number);
 const double *grove_node_input_data(const grove_node *node, int k, int64_t *count);
 /* The object given for an object input: the leaf itself, or NULL. */
 grove_node *grove_node_object(const grove_node *node, const char *input);
+/* What its .start has made for the run in which the calling function of the class takes part; NULL:
+ * nothing. For what grove_node_renews changes there. */
+void *grove_node_object_run(const grove_node *node, const char *input);
 
 /* Only in check: what the result is. Its precision is that of `real`, too: DOUBLE and SINGLE hold
  * whatever the run's; RUN means double where all inputs that are handed over in the node's
@@ -410,6 +413,11 @@ void grove_node_consume(grove_node *node, int kind);
 /* The result has this axis, of any name, beside those of its inputs. Of accumulators; and of .eval
  * classes, where the iteration space then has it. Copied with all it points to. */
 int grove_node_add_output_axis(grove_node *node, const grove_axis *axis);
+/* Of actions: the object given for this input reads otherwise once the action is prepared, which
+ * then happens as soon as it has all its tiles. Actions before it, and it itself, are given values
+ * of the content before; actions after it, of that after. 0, or GROVE_INVALID with a message, where
+ * the input is no object's, or all members are constant; 0 where no object is given. */
+int grove_node_renews(grove_node *node, const char *input);
 /* Bytes that the class takes while it runs beside the values it is given: `grove check` counts
  * them. Accumulators must say so: those of their state. */
 void grove_node_set_memory(grove_node *node, uint64_t bytes);

@@ -102,6 +102,7 @@ typedef struct {
      */
     int64_t section;
     const bool *staged; /* by node: reductions that a pass of their own makes; may be NULL */
+    const bool *again;  /* by node: goes to the cache, a later pass will ask for it; may be NULL */
     grove_step *steps;
     int step_count;
     size_t step_capacity;

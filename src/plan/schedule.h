@@ -3,7 +3,11 @@
  * A reduction over an axis that tiles cut, and any accumulator, is known only after all tiles. It
  * is made by a pass of its own, before the pass of what reads it: a node's stage is the number of
  * such passes below it. All actions of one stage share a pass where their axes allow it, in the
- * order of the file. */
+ * order of the file.
+ *
+ * An action may give a leaf new content. It comes in a stage after all actions before it, and takes
+ * effect at the end of that stage: what depends on the leaf and is wanted by later actions, is made
+ * in stages after that. */
 #ifndef GROVE_PLAN_SCHEDULE_H
 #define GROVE_PLAN_SCHEDULE_H
 
@@ -43,6 +47,7 @@ typedef struct {
     grove_root_kind kind;
     grove_node *node;
     int stage;
+    bool placed;      /* in a pass */
     unsigned follows; /* bits of the cuts that it has axes for */
     int step;         /* of the program */
 } grove_root;
@@ -61,7 +66,8 @@ typedef struct {
     grove_pass *passes;
     int count;
     bool *staged;      /* by node */
-    grove_root *roots; /* all, by stage */
+    bool *again;       /* by node: wanted after a leaf got new content as before; NULL: too much */
+    grove_root *roots; /* all; actions in their order */
     int root_count;
     size_t root_capacity;
     uint64_t result_bytes;

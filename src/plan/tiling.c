@@ -113,6 +113,19 @@ static void choose_section(chooser *c)
     c->chunk = chunk;
 }
 
+/* Those of the pass before, where both want the same values and they fit. */
+static bool take_tiles(chooser *c)
+{
+    const grove_schedule *s = c->schedule;
+    const grove_program *before = c->pass > s->passes ? c->pass[-1].program : NULL;
+    const grove_program *p = c->pass->program;
+
+    for (int k = 0; s->again && before && k < GROVE_CUTS; k++)
+        if (p->block.axis[k] != before->block.axis[k])
+            before = NULL;
+    return s->again && before && fits(c, before->tile);
+}
+
 bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
 {
     uint64_t memory = schedule->limits.budget;
@@ -124,6 +137,10 @@ bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
         c.chunk = 64 * MIB;
     if (pass->program->section)
         choose_section(&c);
+    if (take_tiles(&c)) {
+        pass->tiles = grove_tile_count(pass->program);
+        return true;
+    }
     memcpy(tile, pass->program->block.count, sizeof(tile));
     bool forced = force(&c, tile);
     found = fits(&c, tile);

@@ -85,6 +85,7 @@ static inline void grove_session_event(const grove_session *session, const char 
  * whatever it returns. `io`: one of those that serial_io is about. */
 typedef struct {
     grove_error_scope scope, *outer;
+    const grove_session *outer_session;
     const grove_node *node;
     bool io;
 } grove_class_call;
