@@ -16,6 +16,7 @@ enum { SINKS = 5, GENERATIONS = 3 };
 /* ---- classes ---- */
 
 static int running;    /* dials that were started */
+static int prepares;   /* calls of it */
 static int fail_write; /* of the sink with this number, from 1 on */
 
 static int open_dial(grove_node *node)
@@ -83,6 +84,7 @@ static int prepare_turn(const grove_node *node, void *run)
 
     (void)run;
     *number = 2 * *number + 1;
+    prepares++;
     return 0;
 }
 
@@ -267,10 +269,12 @@ static void check_run(grove_session *session, const grove_session_options *optio
 
     for (int k = 0; k < SINKS; k++)
         sinks[k].count = 0;
+    prepares = 0;
     int code = grove_session_run(session);
     ck_assert_msg(!code, "%s", code ? grove_error_message(now.error, 0) : "");
     for (int k = 0; k < 4; k++)
         check_sink(k, generations[k], options->double_precision);
+    ck_assert_int_eq(prepares, GENERATIONS - 1);
 }
 
 /* In a second run the dial is as in the first; as in one that has failed. */
@@ -291,6 +295,7 @@ START_TEST(each_sink_has_its_generation)
     fail_write = 4; /* after the dial has been turned */
     ck_assert_int_ne(grove_session_run(session), 0);
     fail_write = 0;
+    grove_error_clear(now.error);
     check_run(session, options);
     grove_session_free(session);
 }
