@@ -310,18 +310,23 @@ typedef struct grove_class {
     const char *tangent;
     int (*drive)(const grove_node *node, void *run);
 
-    /* Accumulators, all four: images, histograms, sums over a whole observation. `new` makes the
-     * state; check has declared its bytes with grove_node_set_memory. `add` gets blocks of the
-     * inputs in the order of tiles: each dense over its own axes (baselines in place of a gathered
-     * station axis), with its flags, if any. An input without an axis that tiles cut comes again
-     * with each block. `finish` fills in the value over all of its axes, initially 0 and unflagged.
-     * Then, or after a failure, `free`. All run on the host, on the session's thread; call->args is
-     * NULL. The result must not depend on the tiles, except for rounding. */
+    /* Accumulators, the first four: images, histograms, sums over a whole observation. `new` makes
+     * the state, whose bytes check has told by grove_node_set_memory. `add` gets parts of the
+     * inputs, one after the other in the order of tiles: each dense over its own axes, with flags
+     * if it has some; one taken by station over baselines instead. What lacks an axis that is cut
+     * comes again with each part. `finish` fills the value over all of its axes, 0 and unflagged
+     * before. Then, or after a failure, `free`. All on the host, by the thread that runs the
+     * session; call->args is NULL. Any cut of tiles must give the same, but for rounding.
+     *
+     * A fifth may be left out: `merge` adds to `state` what `other` was given, which is freed then.
+     * With it there are as many states as threads, and memory for them; each gets pieces of every
+     * tile: then `add` is called by several threads at the same time, each with another state. */
     int (*accumulate_new)(const grove_call *call, void **state);
     int (*accumulate_add)(const grove_call *call, void *state, const grove_array *const *inputs,
                           int count);
     int (*accumulate_finish)(const grove_call *call, void *state, grove_array *out);
     void (*accumulate_free)(const grove_node *node, void *state);
+    int (*accumulate_merge)(const grove_call *call, void *state, void *other);
 } grove_class;
 
 #define GROVE_CLASS(name)                                                                          \
@@ -382,6 +387,9 @@ bool grove_node_input_constant(const grove_node *node, int k, double *number);
 const double *grove_node_input_data(const grove_node *node, int k, int64_t *count);
 /* The object given for an object input: the leaf itself, or NULL. */
 grove_node *grove_node_object(const grove_node *node, const char *input);
+/* What its .start has made for the run in which the calling function of the class takes part; NULL:
+ * nothing. For what grove_node_renews changes there. */
+void *grove_node_object_run(const grove_node *node, const char *input);
 
 /* Only in check: sets the form of the result. Its precision is that of `real`, too: DOUBLE and
  * SINGLE hold in any run; RUN means double when all inputs that are handed over in the node's
@@ -406,8 +414,13 @@ void grove_node_consume(grove_node *node, int kind);
 /* Adds an axis, of any name, to the result, beside those of the inputs. For accumulators, and for
  * .eval classes, whose iteration space then has it. Copied with all that it points to. */
 int grove_node_add_output_axis(grove_node *node, const grove_axis *axis);
-/* Bytes that the class uses while it runs, beside its values: `grove check` counts them. Mandatory
- * for accumulators: the bytes of their state. */
+/* Of actions: the object given for this input reads otherwise once the action is prepared, which
+ * then happens as soon as it has all its tiles. Actions before it, and it itself, are given values
+ * of the content before; actions after it, of that after. 0, or GROVE_INVALID with a message, where
+ * the input is no object's, or all members are constant; 0 where no object is given. */
+int grove_node_renews(grove_node *node, const char *input);
+/* Bytes that the class takes while it runs beside the values it is given: `grove check` counts
+ * them. Accumulators must say so: those of their state. */
 void grove_node_set_memory(grove_node *node, uint64_t bytes);
 /* A pointer of the class's own; `close` frees what it points to. */
 void grove_node_set_user(grove_node *node, void *user);

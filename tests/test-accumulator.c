@@ -121,6 +121,52 @@ START_TEST(devices_change_nothing)
 }
 END_TEST
 
+/* Numbers of R, and bits of the devices that launched. */
+static double *numbers_and_devices(const grove_session_options *options, int64_t *count,
+                                   unsigned *devices)
+{
+    grove_session *session = grove_session_new(now.tree, options, now.error);
+    grove_value *value = NULL;
+
+    ck_assert_int_eq(grove_session_evaluate(session, session_test_node("R"), NULL, 0, &value), 0);
+    *devices = 0;
+    for (int k = 0; k < session->device_count; k++)
+        *devices |= (unsigned)(session->devices[k]->launches > 0) << k;
+    double *numbers = grove_value_numbers(value, count, now.error);
+    grove_value_unref(value);
+    grove_session_free(session);
+    return numbers;
+}
+
+/* Each device has a share of the times whatever the tiles: of three blocks of 64, or, where time is
+ * not reduced, any number of times. Only a tile of all times is one device's. */
+static const struct {
+    int reduction, tile_times;
+    unsigned devices; /* bits of those that take part */
+} shares[] = {{0, 1, 7},  {0, 50, 7},  {0, 100, 7}, {1, 7, 7},   {4, 90, 7},
+              {5, 11, 7}, {5, 100, 7}, {6, 90, 7},  {6, 179, 7}, {0, 180, 1}};
+
+START_TEST(each_device_has_a_share)
+{
+    grove_session_options options = {.device = "cuda", .threads = 1, .double_precision = true};
+    int64_t count, wanted_count;
+    unsigned devices;
+
+    build(shares[_i].reduction);
+    cuda_testing_control()->devices = 3;
+    double *wanted = numbers_and_devices(&options, &wanted_count, &devices);
+    options.device = "cuda:all";
+    options.tile_times = shares[_i].tile_times;
+    options.tile_channels = shares[_i].reduction > 4 ? 35 : 0;
+    double *numbers = numbers_and_devices(&options, &count, &devices);
+    ck_assert_int_eq(count, wanted_count);
+    ck_assert_int_eq(memcmp(numbers, wanted, 2 * (size_t)count * sizeof(double)), 0);
+    ck_assert_uint_eq(devices, shares[_i].devices);
+    free(numbers);
+    free(wanted);
+}
+END_TEST
+
 /* ---- processes ---- */
 
 static grove_accumulator *accumulator_for(grove_session *session, const grove_node *node)
@@ -311,6 +357,8 @@ int main(void)
     tcase_add_loop_test(tests, tiles_and_threads_change_nothing, 0, REDUCTIONS);
     if (emulated)
         tcase_add_loop_test(tests, devices_change_nothing, 0, REDUCTIONS);
+    if (emulated)
+        tcase_add_loop_test(tests, each_device_has_a_share, 0, sizeof(shares) / sizeof(*shares));
     tcase_add_loop_test(tests, two_processes_give_the_bits_of_one, 0, 2 * 5);
     tcase_add_test(tests, parts_that_do_not_fit);
     tcase_add_test(tests, a_tile_is_added_once);

@@ -4,13 +4,15 @@
 #include "heap-testing.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { STATIONS = 4, BASELINES = 6, CHANNELS = 5, SOURCES = 3, ROWS = 4, COLUMNS = 3 };
 
-/* Counts of states, and calls that fail: the n-th add; new; finish. */
-static int states, adds, fail_add, fail_new, fail_finish;
+/* What has happened to states, and what is to go wrong: the n-th add; the n-th new; merge; finish.
+ */
+static int states, most_states, adds, fail_add, fail_new, fail_merge, fail_finish;
 
 static double number(int member, int64_t i, int64_t j, int64_t k, int part)
 {
@@ -116,10 +118,11 @@ typedef struct {
 
 static int new_image(const grove_call *call, void **state)
 {
-    if (fail_new)
+    if (fail_new && fail_new == states + 1)
         return grove_node_fail(call->node, -5, "no new image");
     *state = calloc(1, sizeof(image));
     states++;
+    most_states = states > most_states ? states : most_states;
     return 0;
 }
 
@@ -140,7 +143,7 @@ static int add_image(const grove_call *call, void *state, const grove_array *con
     const grove_range *freq = range_of(vis, GROVE_AXIS_FREQ);
     image *to = state;
 
-    if (++adds == fail_add)
+    if (__atomic_add_fetch(&adds, 1, __ATOMIC_RELAXED) == fail_add)
         return grove_node_fail(call->node, -5, "no more of it");
     ck_assert(count == 3 && weight->axes == 2 && call->double_precision);
     ck_assert_int_eq(weight->cells, time->count * baseline->count);
@@ -185,6 +188,22 @@ static int finish_image(const grove_call *call, void *state, grove_array *out)
     return 0;
 }
 
+static int merge_image(const grove_call *call, void *state, void *other)
+{
+    image *to = state, *from = other;
+
+    if (fail_merge)
+        return grove_node_fail(call->node, -5, "they do not go together");
+    for (int k = 0; k < CHANNELS; k++)
+        for (int p = 0; p < ROWS * COLUMNS; p++) {
+            to->samples[k][p] += from->samples[k][p];
+            for (int part = 0; part < 2; part++)
+                to->sum[k][p][part] += from->sum[k][p][part];
+        }
+    memset(from, 0xff, sizeof(*from));
+    return 0;
+}
+
 static void free_image(const grove_node *node, void *state)
 {
     (void)node;
@@ -201,16 +220,13 @@ static const grove_option image_options[] = {
     {"spectral", GROVE_BOOL, "false", "an image for each channel"},
     {"bytes", GROVE_INTEGER, "1920", "that it keeps"},
     {0}};
-static const grove_class class_image = {GROVE_CLASS_HEAD(image),
-                                        .doc = "For tests.",
-                                        .inputs = image_inputs,
-                                        .options = image_options,
-                                        .kind = GROVE_CLASS_ACCUMULATOR,
-                                        .check = check_image,
-                                        .accumulate_new = new_image,
-                                        .accumulate_add = add_image,
-                                        .accumulate_finish = finish_image,
-                                        .accumulate_free = free_image};
+#define IMAGE                                                                                      \
+    .doc = "For tests.", .inputs = image_inputs, .options = image_options,                         \
+    .kind = GROVE_CLASS_ACCUMULATOR, .check = check_image, .accumulate_new = new_image,            \
+    .accumulate_add = add_image, .accumulate_finish = finish_image, .accumulate_free = free_image
+static const grove_class class_image = {GROVE_CLASS_HEAD(image), IMAGE};
+static const grove_class class_merged = {GROVE_CLASS_HEAD(merged), IMAGE,
+                                         .accumulate_merge = merge_image};
 
 /* ---- tests ---- */
 
@@ -220,8 +236,9 @@ static void setup(void)
     session_test_begin();
     ck_assert_int_eq(grove_classes_add(now.classes, &class_field, now.error), 0);
     ck_assert_int_eq(grove_classes_add(now.classes, &class_image, now.error), 0);
+    ck_assert_int_eq(grove_classes_add(now.classes, &class_merged, now.error), 0);
     heap_test_add();
-    states = adds = fail_add = fail_new = fail_finish = 0;
+    states = most_states = adds = fail_add = fail_new = fail_merge = fail_finish = 0;
 }
 
 static void teardown(void)
@@ -232,13 +249,21 @@ static void teardown(void)
 
 enum { PLAIN, SPECTRAL, WITH_SOURCES, WITH_GAIN, TREES };
 static const char *const trees[] = {
-    "v = field()\nkeep = record(image(v.vis, v.weight))",
-    "v = field()\nkeep = record(image(v.vis, v.weight, spectral=true))",
-    "v = field()\nkeep = record(image(v.vis * v.flux, v.weight))",
-    "v = field()\nkeep = record(image(v.vis[p,q], v.weight[p,q], gain=v.gain[q]))",
+    "v = field()\nkeep = record(%s(v.vis, v.weight))",
+    "v = field()\nkeep = record(%s(v.vis, v.weight, spectral=true))",
+    "v = field()\nkeep = record(%s(v.vis * v.flux, v.weight))",
+    "v = field()\nkeep = record(%s(v.vis[p,q], v.weight[p,q], gain=v.gain[q]))",
 };
 
-/* The expected value, from the numbers of the observation alone. */
+static void build(int tree, const char *class_)
+{
+    char text[256];
+
+    snprintf(text, sizeof(text), trees[tree], class_);
+    session_test_tree(text);
+}
+
+/* What the tree gives, from the numbers of the observation alone. */
 static void compute(int tree, int times, image *truth)
 {
     static const int right[] = {1, 2, 3, 2, 3, 3};
@@ -278,15 +303,17 @@ static const grove_session_options ways[] = {
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
+/* Where a class can merge its states each thread has one, and adds its piece of each tile. */
 START_TEST(test_sums)
 {
-    int tree = _i / WAYS, tiles = 1;
+    int tree = _i / WAYS % TREES, tiles = 1;
+    bool merges = _i >= WAYS * TREES;
     grove_session_options options = ways[_i % WAYS];
     image truth;
 
     if (cuda_testing_control())
         cuda_testing_control()->devices = 2;
-    session_test_tree(trees[tree]);
+    build(tree, merges ? "merged" : "image");
     options.double_precision = true;
     compute(tree, 7, &truth);
     grove_session *session = heap_test_session(options.device, options);
@@ -295,7 +322,8 @@ START_TEST(test_sums)
     heap_test_close(session);
     ck_assert_int_eq(states, 0);
     tiles = options.tile_times ? (7 + (int)options.tile_times - 1) / (int)options.tile_times : 1;
-    ck_assert_int_ge(adds, tiles);
+    ck_assert_int_ge(adds, tiles * most_states);
+    ck_assert_int_eq(most_states, merges ? options.threads : 1);
     for (int c = 0; c < (tree == SPECTRAL ? CHANNELS : 1) * ROWS * COLUMNS; c++) {
         int k = c / (ROWS * COLUMNS), p = c % (ROWS * COLUMNS);
         ck_assert_int_eq(now.places[c], 1);
@@ -379,6 +407,37 @@ START_TEST(test_memory)
 }
 END_TEST
 
+/* A state for each thread, where an eighth of the memory has room for them; none of it is a
+ * device's. */
+START_TEST(test_memory_of_states)
+{
+    static const char small[] = "v = field(times=64)\nkeep = record(merged(v.vis, v.weight))";
+    static const char large[] =
+        "v = field(times=64)\nkeep = record(merged(v.vis, v.weight, bytes=1001920))";
+    grove_session_options tiles = {.threads = 3, .tile_times = 8, .memory = 64 << 20};
+    grove_plan plan = plan_of(small, tiles), other = plan_of(large, tiles);
+
+    ck_assert_uint_eq(other.peak_bytes, plan.peak_bytes + 3000000);
+    tiles.memory = 17 << 20;
+    ck_assert_uint_eq(plan_of(large, tiles).peak_bytes, plan.peak_bytes + 2003840 - 3 * 1920);
+    tiles.memory = 9 << 20;
+    ck_assert_uint_eq(plan_of(large, tiles).peak_bytes, plan.peak_bytes + 1001920 - 3 * 1920);
+    if (!cuda_testing_control())
+        return;
+    tiles = (grove_session_options){.threads = 2, .device = "cuda", .device_memory = 1 << 20};
+    plan = plan_of(small, tiles);
+    other = plan_of(large, tiles);
+    ck_assert_uint_eq(other.peak_bytes, plan.peak_bytes);
+    ck_assert_uint_ge(other.process_bytes, plan.process_bytes + 1900000);
+    session_test_tree("v = field(times=64)\n"
+                      "keep = record(merged(2 * v.vis, v.weight, bytes=3000000))");
+    grove_session *session = heap_test_session("cuda", tiles);
+    ck_assert_int_eq(grove_session_run(session), 0);
+    ck_assert_uint_gt(grove_session_counters(session)->launches, 0);
+    heap_test_close(session);
+}
+END_TEST
+
 /* Loop index: which call fails: the third add, finish, new, the first add. */
 START_TEST(test_failures_free_the_state)
 {
@@ -390,7 +449,7 @@ START_TEST(test_failures_free_the_state)
     fail_add = _i == 0 ? 3 : _i == 3 ? 1 : 0;
     fail_finish = _i == 1;
     fail_new = _i == 2;
-    session_test_tree(trees[PLAIN]);
+    build(PLAIN, "image");
     grove_session *session = session_test_session(&options);
     ck_assert_int_ne(grove_session_run(session), 0);
     ck_assert_int_eq(states, 0);
@@ -408,6 +467,30 @@ START_TEST(test_failures_free_the_state)
 }
 END_TEST
 
+/* Loop index: which call fails: the second new, an add of another thread, merge. */
+START_TEST(test_failures_free_all_states)
+{
+    static const char *const says[] = {"no new image", "no more of it", "they do not go together"};
+    grove_session_options options = {
+        .threads = 3, .tile_times = 4, .device = "cpu", .double_precision = true};
+
+    fail_new = _i == 0 ? 2 : 0;
+    fail_add = _i == 1 ? 2 : 0;
+    fail_merge = _i == 2;
+    build(PLAIN, "merged");
+    grove_session *session = session_test_session(&options);
+    ck_assert_int_ne(grove_session_run(session), 0);
+    ck_assert_int_eq(states, 0);
+    ck_assert_int_eq(most_states, _i == 0 ? 1 : 3);
+    ck_assert_int_eq(grove_error_count(now.error), 1);
+    ck_assert_ptr_ne(strstr(grove_error_message(now.error, 0), says[_i]), NULL);
+    fail_add = fail_new = fail_merge = 0;
+    ck_assert_int_eq(grove_session_run(session), 0);
+    ck_assert_int_eq(states, 0);
+    grove_session_free(session);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("class state");
@@ -417,11 +500,13 @@ int main(void)
     cuda_testing_begin();
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, test_sums, 0, TREES * WAYS);
+    tcase_add_loop_test(tests, test_sums, 0, 2 * TREES * WAYS);
     tcase_add_test(tests, test_the_image_is_given_to_later_tiles);
     tcase_add_test(tests, test_parts_of_sources);
     tcase_add_test(tests, test_memory);
+    tcase_add_test(tests, test_memory_of_states);
     tcase_add_loop_test(tests, test_failures_free_the_state, 0, 4);
+    tcase_add_loop_test(tests, test_failures_free_all_states, 0, 3);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

@@ -81,7 +81,7 @@ begin()
     "$grove" new-node $kind "$name" >log || fail "grove new-node $kind"
     for file in "$@"; do
         grep -q "^    $file\$" log && [ -s "$name/$file" ] || fail "grove new-node $kind wrote no $file"
-        grep -iq 'cos3\|root_sum_square\|bandpass_table\|text_writer' "$name/$file" && fail "$name/$file has the name of another class"
+        grep -iq 'cos3\|root_sum_square\|bandpass_table\|text_writer\|value_histogram' "$name/$file" && fail "$name/$file has the name of another class"
     done
     [ "$(ls "$name" | wc -l)" = $# ] || fail "grove new-node $kind wrote $(ls "$name" | tr '\n' ' ')"
     cd "$name" || exit 99
@@ -158,7 +158,14 @@ check
 breaks lines.c 's/remove(w->other);//' 'FAIL a run that fails leaves everything as it was: amplitude.txt.part: '
 breaks lines.c 's/w->values\[at\]/w->values[i]/' 'FAIL an action writes the same in any tiles: amplitude.txt '
 
-# ---- elements that are exchanged without their flags ----
+begin --accumulator spread spread.c Makefile test.sh test.tree two.skymodel README.md
+check
+breaks spread.c 's/+ 1\] += place/] += place/' 'the relative difference is'
+breaks spread.c 's/to\[bin\] += from/to[bin] = from/' 'FAIL .*tiles.*: with 3 threads, which merges its states,'
+breaks spread.c 's/cell < x->cells/cell < 5/' 'FAIL .*tiles.*: with '
+breaks spread.c 's/    grove_node_set_memory.*//' 'does not say how many bytes it keeps'
+
+# ---- elements that change places, and flags that do not ----
 mkdir "$work/swap" && cd "$work/swap" || exit 99
 cat >swap.h <<'END'
 GROVE_CELL(swap)

@@ -43,6 +43,10 @@ static const kind kinds[] = {
      "text_writer",
      {"new-node/action/text_writer.c", "plugin/Makefile", "new-node/action/test.sh",
       "new-node/action/test.tree", "new-node/README.md"}},
+    {"--accumulator",
+     "value_histogram",
+     {"new-node/accumulator/value_histogram.c", "plugin/Makefile", "new-node/accumulator/test.sh",
+      "new-node/accumulator/test.tree", "new-node/accumulator/two.skymodel", "new-node/README.md"}},
 };
 
 /* `text` with every `from` replaced by `to`. The caller frees. */
@@ -186,7 +190,8 @@ static void warn_about_others(const grove_command_line *line, const char *name)
 /* The kind named on the command line, or NULL after a message. */
 static const kind *kind_of(const grove_command_line *line)
 {
-    const bool given[] = {false, line->cuda, line->eval, line->leaf, line->action};
+    const bool given[] = {false,      line->cuda,   line->eval,
+                          line->leaf, line->action, line->accumulator};
     int chosen = 0;
 
     for (int k = 1; k < (int)(sizeof(kinds) / sizeof(kinds[0])); k++) {
@@ -228,6 +233,6 @@ static int new_node(grove_command_line *line)
 }
 
 const grove_command grove_command_new_node = {
-    "new-node", "NAME [--eval | --leaf | --action | --cuda] [--folder DIR]",
+    "new-node", "NAME [--eval | --leaf | --action | --accumulator | --cuda] [--folder DIR]",
     "writes a complete plugin with a node class to build on",
-    "eval leaf action cuda folder plugins", new_node};
+    "eval leaf action accumulator cuda folder plugins", new_node};

@@ -66,6 +66,8 @@ static const option options[] = {
     {"eval", NULL, NULL, "a class that gets whole arrays", FLAG, LINE(eval)},
     {"leaf", NULL, NULL, "a class that makes data: its own axes and members", FLAG, LINE(leaf)},
     {"action", NULL, NULL, "a class that does something: it writes a file", FLAG, LINE(action)},
+    {"accumulator", NULL, NULL, "a class that gathers a whole observation in one value", FLAG,
+     LINE(accumulator)},
     {"cuda", NULL, NULL, "a class of cells with a kernel of its own for GPUs", FLAG, LINE(cuda)},
     {"tree", NULL, "FILE", "a tree file that uses the class (default: the class's example)", TEXT,
      LINE(tree)},

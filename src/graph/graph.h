@@ -70,6 +70,7 @@ struct grove_node {
     grove_form *seen; /* forms of the inputs as the class sees them */
     int input_count;
     grove_node **objects; /* one per declared object input, in order; NULL entries for others */
+    uint32_t renews;      /* actions: bits of those whose content is another one afterwards */
     grove_option_value *options; /* one per class option (value options: literal or unused) */
 
     grove_form form;                        /* of the value */
@@ -162,6 +163,8 @@ grove_node *grove_tree_constant(grove_tree *tree, const grove_literal *literal,
 const char *grove_tree_axis_name(grove_tree *tree, const grove_axis *axis);
 /* The axes of a kind that the node's value has; returns how many. */
 int grove_node_axes_of_kind(const grove_node *node, int kind, const grove_axis **axes, int max);
+/* Whether the action gives the leaf new content. */
+bool grove_node_renews_leaf(const grove_node *action, const grove_node *leaf);
 bool grove_node_has_axis(const grove_node *node, const grove_axis *axis);
 static inline bool grove_node_accumulates(const grove_node *node)
 {

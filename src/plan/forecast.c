@@ -57,12 +57,16 @@ void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan)
     bool *seen = grove_alloc((tree->node_count + 1) * sizeof(bool));
 
     *plan = (grove_plan){.passes = schedule->count};
-    for (int i = 0; i < schedule->count; i++)
+    uint64_t beside = 0; /* of states that lie on the host, while values lie on devices */
+    for (int i = 0; i < schedule->count; i++) {
+        uint64_t states = grove_pass_states(schedule, &schedule->passes[i]);
         add_pass(plan, &schedule->passes[i], seen);
-    plan->process_bytes = grove_memory_resident() + plan->peak_bytes;
+        beside = schedule->limits.host && states > beside ? states : beside;
+    }
+    plan->process_bytes = grove_memory_resident() + plan->peak_bytes + beside;
     for (size_t i = 0; i < tree->node_count; i++)
         if (tree->nodes[i]->used &&
-            !grove_node_accumulates(tree->nodes[i])) /* included in its pass's peak */
+            !grove_node_accumulates(tree->nodes[i])) /* counted with its pass */
             plan->process_bytes += tree->nodes[i]->memory;
     free(seen);
 }

@@ -86,14 +86,34 @@ static uint64_t bytes_of(const grove_walk *walk, const grove_step *step)
     return grove_step_bytes(walk->program, &walk->spot, step);
 }
 
+int grove_plan_states(const grove_plan_limits *limits, const grove_node *node)
+{
+    uint64_t room = (limits->host ? limits->host : limits->budget) / 8 / node->memory;
+    uint64_t threads = limits->threads > 1 ? (uint64_t)limits->threads : 1;
+
+    if (!node->class_->accumulate_merge || room < 2)
+        return 1;
+    return (int)(room < threads ? room : threads);
+}
+
+uint64_t grove_pass_states(const grove_schedule *schedule, const grove_pass *pass)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < pass->root_count; i++) {
+        const grove_node *node = pass->roots[i].node;
+        if (pass->roots[i].kind == GROVE_ROOT_COLLECT && grove_node_accumulates(node))
+            sum += node->memory * (uint64_t)grove_plan_states(&schedule->limits, node);
+    }
+    return sum;
+}
+
 static uint64_t sums_bytes(const grove_walk *walk, const grove_step *step, unsigned divided)
 {
     const sizes *z = walk->context;
     grove_range space[GROVE_MAX_AXES];
     const grove_node *in = step->node->inputs[0].node;
 
-    if (grove_node_accumulates(step->node))
-        return step->node->memory;
     if (is_section(step)) /* sums are in double */
         return bytes_of(walk, step) * (step->double_ ? 1 : 2);
     grove_step_ranges(&walk->spot, step, space);
@@ -290,7 +310,7 @@ static uint64_t lasting_bytes(const grove_walk *walk, uint64_t sum)
         const grove_step *step = &p->steps[s];
         if (step->kind != GROVE_STEP_ROOT)
             continue;
-        if (step->collects)
+        if (step->collects && !grove_node_accumulates(step->node))
             sum += sums_bytes(walk, step, p->divided);
         else if (z->pass->roots[step->root].kind == GROVE_ROOT_STORE && p->divided) {
             grove_spot whole = {.tile = p->block, .chunks = walk->spot.chunks};
@@ -334,7 +354,9 @@ uint64_t grove_pass_footprint(const grove_schedule *schedule, const grove_pass *
     choose_chunks(p, &walk->spot, chunk_bytes);
     walk_tiles(walk);
     walk->spot.tile = grove_tile_block(p, &first);
-    uint64_t peak = z.pool.budget.peak + lasting_bytes(walk, schedule->result_bytes);
+    uint64_t states = grove_pass_states(schedule, pass);
+    uint64_t lasting = schedule->result_bytes + (states > limits->host ? states : 0);
+    uint64_t peak = z.pool.budget.peak + lasting_bytes(walk, lasting);
     grove_walk_free(walk);
     *largest = z.largest;
     free(z.pool.free_blocks);

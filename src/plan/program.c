@@ -390,7 +390,7 @@ static grove_keep keep_of(const grove_program *p, int s)
         return GROVE_KEEP_SLOT;
     if (p->keep_none)
         return GROVE_KEEP_NOT;
-    if (p->keep_all && !own)
+    if ((p->keep_all && !own) || (p->again && p->again[step->node->id]))
         return GROVE_KEEP_CACHE;
     if (own == p->divided || !useful(p, s))
         return GROVE_KEEP_NOT;

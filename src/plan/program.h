@@ -8,6 +8,10 @@
 /* The axes along which tiles divide the space, slowest first. */
 enum { GROVE_CUT_TIME, GROVE_CUT_FREQ, GROVE_CUT_BASELINE, GROVE_CUTS };
 
+/* A new set of sums over time, on another device or in another process, begins at multiples of so
+ * many cells of the whole axis only: see run/accumulator.h. */
+enum { GROVE_ACCUMULATOR_BLOCK = 64 };
+
 /* A block of a run's space. An axis is NULL if absent. */
 typedef struct {
     const grove_axis *axis[GROVE_CUTS];
@@ -86,13 +90,19 @@ typedef struct {
     unsigned cuttable;        /* bits of the cuts along which tiles may divide the space */
     unsigned divided;         /* ... and do */
     int64_t tile[GROVE_CUTS]; /* maximum number of cells of a tile */
-    uint64_t hoist;       /* small values that do not depend on the tile are taken out of loops */
-    bool keep_all;        /* cache whatever fits, since it will be requested again */
-    bool keep_none;       /* keep only constants and data */
+    uint64_t hoist; /* what does not depend on the tile and is smaller is taken out of loops */
+    bool keep_all;  /* cache whatever fits, since it will be requested again */
+    bool keep_none; /* keep only constants and data */
     bool members_by_tile; /* a tile copies only its own part of members' data */
-    /* Maximum number of sources that classes sum over at a time, whatever the tile; 0: all. */
+    /* So many devices divide the times, where tiles do, into contiguous shares which begin at
+     * multiples of `edge`; 0 or 1: tiles may be of any device. See grove_tile_device. */
+    int devices;
+    int64_t edge;
+    /* Classes that sum over sources do so for at most so many at a time, whatever the tile; 0: all.
+     */
     int64_t section;
-    const bool *staged; /* by node: reductions made by earlier passes; may be NULL */
+    const bool *staged; /* by node: reductions that a pass of their own makes; may be NULL */
+    const bool *again;  /* by node: goes to the cache, a later pass will ask for it; may be NULL */
     grove_step *steps;
     int step_count;
     size_t step_capacity;

@@ -9,9 +9,14 @@ static const int cut_kinds[GROVE_CUTS] = {GROVE_AXIS_TIME, GROVE_AXIS_FREQ, GROV
 
 enum { SECTIONS = GROVE_CUTS + 1 }; /* measures against lack of memory, in order */
 
+/* Leaves have one content more with each generation. */
 typedef struct {
     grove_schedule *schedule;
-    int *stage; /* by node, -1: not visited */
+    int *stage;    /* by node, -1: not seen, in this generation if it depends on the new content */
+    int *seen;     /* by node: in which generation */
+    int *floor;    /* by leaf: its content is there from this stage on */
+    bool *changed; /* by node: depends on some content that is not the first */
+    int generation;
     unsigned cuttable;
 } stager;
 
@@ -49,37 +54,108 @@ static uint64_t whole_bytes(const grove_schedule *s, const grove_node *node)
     return bytes;
 }
 
+static bool is_read(const grove_node *node)
+{
+    return node->kind == GROVE_NODE_MEMBER && !node->leaf->members[node->member].data;
+}
+
 static int visit(stager *g, grove_node *node)
 {
-    int stage = 0;
+    grove_schedule *s = g->schedule;
+    int stage = is_read(node) ? g->floor[node->leaf->id] : 0;
 
     if (g->stage[node->id] >= 0)
         return g->stage[node->id];
-    for (int k = 0; k < node->input_count; k++)
-        if (node->inputs[k].node) {
-            int below = visit(g, node->inputs[k].node);
-            stage = below > stage ? below : stage;
-        }
-    if (is_staged(g, node)) {
-        g->schedule->staged[node->id] = true;
-        g->schedule->result_bytes += whole_bytes(g->schedule, node);
-        add_root(g->schedule, GROVE_ROOT_COLLECT, node, stage++);
+    for (int k = 0; k < node->input_count; k++) {
+        grove_node *in = node->inputs[k].node;
+        int below = in ? visit(g, in) : 0;
+        stage = below > stage ? below : stage;
+        if (in && g->changed[node->id] && g->seen[in->id] < g->generation)
+            s->again[in->id] = true;
     }
+    if (is_staged(g, node)) {
+        s->result_bytes += s->staged[node->id] ? 0 : whole_bytes(s, node);
+        s->staged[node->id] = true;
+        add_root(s, GROVE_ROOT_COLLECT, node, stage++);
+    }
+    g->seen[node->id] = g->generation;
     return g->stage[node->id] = stage;
+}
+
+/* What depends on a leaf that the action renews is not seen any more. */
+static bool forget(stager *g, const grove_node *action, const grove_node *node, bool *done)
+{
+    bool depends = is_read(node) && grove_node_renews_leaf(action, node->leaf);
+
+    if (done[node->id])
+        return g->stage[node->id] < 0;
+    done[node->id] = true;
+    for (int k = 0; k < node->input_count; k++)
+        if (node->inputs[k].node)
+            depends = forget(g, action, node->inputs[k].node, done) || depends;
+    if (depends) {
+        g->stage[node->id] = -1;
+        g->changed[node->id] = true;
+    }
+    return depends;
+}
+
+/* After the stage of the action, leaves have new content. */
+static void renew(stager *g, const grove_node *action, int stage)
+{
+    const grove_tree *tree = g->schedule->limits.tree;
+    bool *done = grove_alloc((tree->node_count + 1) * sizeof(bool));
+
+    g->generation++;
+    for (size_t i = 0; i < tree->node_count; i++) {
+        forget(g, action, tree->nodes[i], done);
+        if (grove_node_renews_leaf(action, tree->nodes[i]))
+            g->floor[tree->nodes[i]->id] = stage + 1;
+    }
+    free(done);
+}
+
+/* What is wanted again is kept where all of it fits the cache. */
+static void check_again(grove_schedule *s)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < s->limits.tree->node_count; i++)
+        if (s->again[s->limits.tree->nodes[i]->id])
+            bytes += whole_bytes(s, s->limits.tree->nodes[i]);
+    if (bytes && bytes <= s->limits.budget / 4)
+        return;
+    free(s->again);
+    s->again = NULL;
 }
 
 static void find_stages(grove_schedule *s, unsigned cuttable, grove_node *const *nodes,
                         size_t count)
 {
-    stager g = {s, grove_alloc((s->limits.tree->node_count + 1) * sizeof(int)), cuttable};
+    size_t all = s->limits.tree->node_count + 1;
+    stager g = {.schedule = s, .cuttable = cuttable};
+    int last = 0;
 
+    g.stage = grove_alloc(all * sizeof(int));
+    g.seen = grove_alloc(all * sizeof(int));
+    g.floor = grove_alloc(all * sizeof(int));
+    g.changed = grove_alloc(all * sizeof(bool));
     for (size_t i = 0; i < s->limits.tree->node_count; i++)
         g.stage[i] = -1;
     for (size_t i = 0; i < count; i++) {
         int stage = visit(&g, nodes[i]);
+        if (nodes[i]->renews && stage < last)
+            stage = last;
+        last = stage > last ? stage : last;
         add_root(s, s->stores ? GROVE_ROOT_STORE : GROVE_ROOT_ACTION, nodes[i], stage);
+        if (nodes[i]->renews)
+            renew(&g, nodes[i], stage);
     }
     free(g.stage);
+    free(g.seen);
+    free(g.floor);
+    free(g.changed);
+    check_again(s);
 }
 
 /* ---- passes ---- */
@@ -118,7 +194,7 @@ static bool join(grove_pass *pass, grove_block *block, grove_root *root)
     }
     pass->roots = grove_realloc(pass->roots, (size_t)(pass->root_count + 1) * sizeof(grove_root));
     pass->roots[pass->root_count++] = *root;
-    root->node = NULL; /* has a pass */
+    root->placed = true;
     return true;
 }
 
@@ -155,6 +231,20 @@ static int add_to_program(grove_program *p, grove_root *root, int number, const 
                grove_program_add_root(p, number, root->node, steps, root->node->input_count);
 }
 
+/* What sums have of times stays on one device; of reductions over time, whole blocks. */
+static void share_times(grove_program *p, const grove_root *root, int devices)
+{
+    const grove_node *node = root->node;
+
+    if (root->kind != GROVE_ROOT_COLLECT || grove_node_accumulates(node))
+        return;
+    p->devices = devices;
+    p->edge = p->edge ? p->edge : 1;
+    for (int k = 0; k < node->consumed_count; k++)
+        if (node->consumed[k]->kind == GROVE_AXIS_TIME)
+            p->edge = GROVE_ACCUMULATOR_BLOCK;
+}
+
 static int make_pass(grove_schedule *s, grove_root *first, int rest, unsigned cuttable,
                      const grove_range *range, int ranges)
 {
@@ -167,17 +257,20 @@ static int make_pass(grove_schedule *s, grove_root *first, int rest, unsigned cu
     pass = &s->passes[s->count++];
     memset(pass, 0, sizeof(*pass));
     for (int i = 0; i < rest; i++)
-        if (first[i].node && first[i].stage == stage)
+        if (!first[i].placed && first[i].stage == stage)
             join(pass, &block, &first[i]);
     if (pass->roots[0].kind == GROVE_ROOT_STORE)
         restrict_block(&block, range, ranges);
     pass->program = grove_program_new(limits->facts, limits->error, &block, cuttable);
     pass->program->staged = s->staged;
+    pass->program->again = s->again;
     pass->program->hoist = limits->budget / 32;
     pass->program->keep_all = s->stores;
     pass->program->keep_none = limits->cache_off;
     pass->program->members_by_tile = limits->members_by_tile;
     pass->program->section = s->sections;
+    for (int i = 0; i < pass->root_count; i++)
+        share_times(pass->program, &pass->roots[i], limits->devices);
     for (int i = 0; i < pass->root_count && code >= 0; i++)
         code = add_to_program(pass->program, &pass->roots[i], i, range, ranges);
     if (code < 0)
@@ -194,7 +287,7 @@ static int make_passes(grove_schedule *s, unsigned cuttable, const grove_range *
         last = s->roots[i].stage > last ? s->roots[i].stage : last;
     for (int stage = 0; stage <= last; stage++)
         for (int i = 0; i < s->root_count; i++) {
-            if (!s->roots[i].node || s->roots[i].stage != stage)
+            if (s->roots[i].placed || s->roots[i].stage != stage)
                 continue;
             int code = make_pass(s, &s->roots[i], s->root_count - i, cuttable, range, ranges);
             if (code)
@@ -212,6 +305,7 @@ void grove_schedule_free(grove_schedule *s)
         grove_program_free(s->passes[i].program);
     }
     free(s->staged);
+    free(s->again);
     free(s->roots);
     free(s->passes);
     free(s);
@@ -227,6 +321,7 @@ static int make_schedule(const grove_plan_limits *limits, grove_node *const *nod
     s->limits = *limits;
     s->sections = sections;
     s->staged = grove_alloc((limits->tree->node_count + 1) * sizeof(bool));
+    s->again = grove_alloc((limits->tree->node_count + 1) * sizeof(bool));
     s->stores = count && !(nodes[0]->class_ && nodes[0]->class_->kind == GROVE_CLASS_ACTION);
     find_stages(s, cuttable, nodes, count);
     return make_passes(s, cuttable, range, ranges);

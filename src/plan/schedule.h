@@ -1,7 +1,13 @@
-/* Schedules: the sequence of passes over tiles. * A reduction over an axis that tiles cut, and any
- * accumulator, is known only after all tiles. It gets a pass of its own, before the pass of its
- * users: a node's stage is the number of such passes below it. Actions of one stage share a pass
- * where their axes allow it, in the order of the file. */
+/* Schedules: passes over tiles, so that each node has what it needs.
+ *
+ * A reduction over an axis that tiles cut, and any accumulator, is known only after all tiles. It
+ * is made by a pass of its own, before the pass of what reads it: a node's stage is the number of
+ * such passes below it. All actions of one stage share a pass where their axes allow it, in the
+ * order of the file.
+ *
+ * An action may give a leaf new content. It comes in a stage after all actions before it, and takes
+ * effect at the end of that stage: what depends on the leaf and is wanted by later actions, is made
+ * in stages after that. */
 #ifndef GROVE_PLAN_SCHEDULE_H
 #define GROVE_PLAN_SCHEDULE_H
 
@@ -14,16 +20,18 @@
 typedef struct {
     const grove_tree *tree;
     const grove_facts *facts;
-    grove_error *error;          /* for internal errors */
-    uint64_t budget;             /* bytes for the values of a pass */
-    int64_t tile[GROVE_CUTS];    /* cells of a tile, if given; 0: chosen */
-    int flights;                 /* tiles between computing and the end of writing */
-    bool devices;                /* values are on devices */
-    bool serial;                 /* no reading ahead, no writing behind */
-    bool members_by_tile;        /* a tile copies only its own part of members' data */
-    bool cache_off;              /* keep only constants and data */
-    grove_block_rule block_rule; /* the allocator's rounding rule */
-    /* Maximum of bytes that a reduction uses beside its input: see grove_accumulator_bytes. */
+    grove_error *error;       /* for faults of Grove's own */
+    uint64_t budget;          /* bytes for the values of a pass */
+    uint64_t host;            /* ... for states on the host, beside those of devices; 0: within */
+    int threads;              /* of the host */
+    int64_t tile[GROVE_CUTS]; /* cells of a tile, where they are given; 0: chosen */
+    int flights;              /* tiles under way, from computing to writing */
+    int devices;              /* on which values lie; 0: on the host */
+    bool serial;              /* no reading ahead, no writing behind */
+    bool members_by_tile;     /* a tile copies only its own part of members' data */
+    bool cache_off;           /* nothing is kept but constants and data */
+    grove_block_rule block_rule; /* how the allocator rounds */
+    /* Bytes that a reduction takes beside its input at most: see grove_accumulator_bytes. */
     uint64_t (*reduction_bytes)(const grove_node *node, const grove_range *space, int axes,
                                 const grove_block *block, unsigned divided, bool counted,
                                 bool chunks);
@@ -39,7 +47,8 @@ typedef struct {
     grove_root_kind kind;
     grove_node *node;
     int stage;
-    unsigned follows; /* bits of the cuts along its axes */
+    bool placed;      /* in a pass */
+    unsigned follows; /* bits of the cuts that it has axes for */
     int step;         /* of the program */
 } grove_root;
 
@@ -57,7 +66,8 @@ typedef struct {
     grove_pass *passes;
     int count;
     bool *staged;      /* by node */
-    grove_root *roots; /* all, by stage */
+    bool *again;       /* by node: wanted after a leaf got new content as before; NULL: too much */
+    grove_root *roots; /* all; actions in their order */
     int root_count;
     size_t root_capacity;
     uint64_t result_bytes;
@@ -77,8 +87,14 @@ void grove_schedule_free(grove_schedule *schedule);
 /* forecast.c: the expected cost of a run. */
 void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan);
 
-/* tiling.c: chooses tiles, sections and chunks of a pass with a finished program; false when even
- * the smallest, or the requested ones, do not fit; `peak` is then what they need. */
+/* memory.c: how many states of an accumulator that threads may add to there are: as many as
+ * threads, and in an eighth of the memory. */
+int grove_plan_states(const grove_plan_limits *limits, const grove_node *node);
+/* Bytes of the states of a pass. */
+uint64_t grove_pass_states(const grove_schedule *schedule, const grove_pass *pass);
+
+/* tiling.c: chooses tiles, sections and chunks of a pass whose program is finished; false when even
+ * the smallest, or those that are asked for, do not fit; `peak` then says what they need. */
 bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass);
 /* memory.c: peak bytes of values with these tiles, everything included. */
 uint64_t grove_pass_footprint(const grove_schedule *schedule, const grove_pass *pass,

@@ -5,12 +5,41 @@ static int64_t min(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Restarts all axes from `from` on. */
+static bool is_shared(const grove_program *p)
+{
+    return p->devices > 1 && p->divided >> GROVE_CUT_TIME & 1;
+}
+
+int grove_tile_device(const grove_program *p, int64_t time, int64_t *end)
+{
+    int64_t begin = p->block.first[GROVE_CUT_TIME], size = p->block.count[GROVE_CUT_TIME];
+
+    *end = size;
+    if (!is_shared(p))
+        return 0;
+    int64_t first = begin / p->edge, count = (begin + size - 1) / p->edge - first + 1;
+    int64_t device = ((begin + time) / p->edge - first) * p->devices / count;
+    int64_t next = ((device + 1) * count + p->devices - 1) / p->devices;
+    *end = min(size, (first + next) * p->edge - begin);
+    return (int)device;
+}
+
+/* Cells of the tile that begins there. */
+static int64_t count_from(const grove_program *p, int cut, int64_t first)
+{
+    int64_t end = p->block.count[cut];
+
+    if (cut == GROVE_CUT_TIME)
+        grove_tile_device(p, first, &end);
+    return min(p->tile[cut], end - first);
+}
+
+/* From axis `from` on everything starts again. */
 static void start(const grove_program *p, grove_tile *tile, int from)
 {
     for (int k = from; k < GROVE_CUTS; k++) {
         tile->first[k] = 0;
-        tile->count[k] = min(p->tile[k], p->block.count[k]);
+        tile->count[k] = count_from(p, k, 0);
     }
 }
 
@@ -30,11 +59,26 @@ bool grove_tile_advance(const grove_program *p, grove_tile *tile)
         tile->first[k] += tile->count[k];
         if (tile->first[k] >= p->block.count[k])
             continue;
-        tile->count[k] = min(p->tile[k], p->block.count[k] - tile->first[k]);
+        tile->count[k] = count_from(p, k, tile->first[k]);
         start(p, tile, k + 1);
         return true;
     }
     return false;
+}
+
+int64_t grove_tile_count(const grove_program *p)
+{
+    int64_t count = 1;
+
+    for (int k = 0; k < GROVE_CUTS; k++) {
+        int64_t along = 0;
+        if (!(p->divided >> k & 1))
+            continue;
+        for (int64_t first = 0; first < p->block.count[k]; along++)
+            first += count_from(p, k, first);
+        count *= along;
+    }
+    return count;
 }
 
 grove_block grove_tile_block(const grove_program *p, const grove_tile *tile)
@@ -62,6 +106,7 @@ bool grove_tile_halve(grove_program *p, grove_tile *tile, bool gathers, uint64_t
         tile->count[k] = p->tile[k] = (tile->count[k] + 1) / 2;
         if (!(p->divided >> k & 1))
             grove_program_settle(p, p->tile, budget);
+        tile->count[k] = count_from(p, k, tile->first[k]);
         return true;
     }
     return false;

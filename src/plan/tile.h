@@ -13,7 +13,12 @@ typedef struct {
 grove_tile grove_tile_begin(const grove_program *program);
 /* Advances to the next tile; false after the last. */
 bool grove_tile_advance(const grove_program *program, grove_tile *tile);
-/* The tile as a block of the program's space. */
+/* How many there are. */
+int64_t grove_tile_count(const grove_program *program);
+/* Which device has this time, counted from the begin of the program's block, and where its share
+ * ends; 0 where devices have no shares. Tiles end there, too. */
+int grove_tile_device(const grove_program *program, int64_t time, int64_t *end);
+/* A tile as a part of the program's space. */
 grove_block grove_tile_block(const grove_program *program, const grove_tile *tile);
 /* Halves this and later tiles along one axis. False when that is impossible: there is one cell, the
  * order of tiles would change, or `gathers` is set, since accumulated results belong to tiles cut

@@ -1,5 +1,6 @@
 /* Chooses tiles: as many times as fit the memory, then channels, then baselines. */
 #include "plan/schedule.h"
+#include "plan/tile.h"
 
 #include <string.h>
 
@@ -43,11 +44,17 @@ static int64_t max_cells(chooser *c, int64_t tile[GROVE_CUTS], int cut)
     return low;
 }
 
-/* Makes tiles of nearly equal size. */
-static int64_t even(int64_t size, int64_t tile)
+/* Tiles of about one size: of the whole, or of a device's share of it. */
+static int64_t even(const grove_program *p, int cut, int64_t tile)
 {
-    int64_t count = (size + tile - 1) / tile;
+    int64_t size = p->block.count[cut];
 
+    if (cut == GROVE_CUT_TIME && p->devices > 1 && tile < size) {
+        int64_t edges = (size + p->edge - 1) / p->edge;
+        size = (edges + p->devices - 1) / p->devices * p->edge;
+        tile = tile < size ? tile : size;
+    }
+    int64_t count = (size + tile - 1) / tile;
     return (size + count - 1) / count;
 }
 
@@ -61,23 +68,13 @@ static bool search(chooser *c, int64_t tile[GROVE_CUTS])
             continue;
         int64_t found = max_cells(c, tile, k);
         if (found) {
-            tile[k] = even(block->count[k], found);
+            tile[k] = even(c->pass->program, k, found);
             return true;
         }
         tile[k] = 1;
         any = true;
     }
     return !any && fits(c, tile);
-}
-
-static void count_tiles(grove_pass *pass, const int64_t tile[GROVE_CUTS])
-{
-    const grove_block *block = &pass->program->block;
-
-    pass->tiles = 1;
-    for (int k = 0; k < GROVE_CUTS; k++)
-        if (block->axis[k] && tile[k] > 0)
-            pass->tiles *= (block->count[k] + tile[k] - 1) / tile[k];
 }
 
 static bool force(chooser *c, int64_t tile[GROVE_CUTS])
@@ -116,6 +113,19 @@ static void choose_section(chooser *c)
     c->chunk = chunk;
 }
 
+/* Those of the pass before, where both want the same values and they fit. */
+static bool take_tiles(chooser *c)
+{
+    const grove_schedule *s = c->schedule;
+    const grove_program *before = c->pass > s->passes ? c->pass[-1].program : NULL;
+    const grove_program *p = c->pass->program;
+
+    for (int k = 0; s->again && before && k < GROVE_CUTS; k++)
+        if (p->block.axis[k] != before->block.axis[k])
+            before = NULL;
+    return s->again && before && fits(c, before->tile);
+}
+
 bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
 {
     uint64_t memory = schedule->limits.budget;
@@ -127,6 +137,10 @@ bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
         c.chunk = 64 * MIB;
     if (pass->program->section)
         choose_section(&c);
+    if (take_tiles(&c)) {
+        pass->tiles = grove_tile_count(pass->program);
+        return true;
+    }
     memcpy(tile, pass->program->block.count, sizeof(tile));
     bool forced = force(&c, tile);
     found = fits(&c, tile);
@@ -142,8 +156,8 @@ bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
             break;
         c.chunk /= 16;
     }
-    count_tiles(pass, tile);
-    /* chunks and kept values of the chosen tiles */
+    /* chunks and what is kept are those of the tiles chosen */
     fits(&c, tile);
+    pass->tiles = grove_tile_count(pass->program);
     return found;
 }

@@ -15,12 +15,8 @@
 
 typedef struct grove_accumulator grove_accumulator;
 
-/* A new set of sums, on another device or in another process, begins only at a multiple of so many
- * cells of the whole time axis. */
-enum { GROVE_ACCUMULATOR_BLOCK = 64 };
-
-/* The reduction `node` over tiles of `block`; `divided`: bit k is set if tiles cut axis k.
- * `counted`: the input has flags. */
+/* The reduction `node` over tiles of `block`, of which those axes are cut that have a bit in
+ * `divided`. `counted`: the input has flags. */
 grove_accumulator *grove_accumulator_new(grove_session *session, const grove_node *node,
                                          const grove_block *block, unsigned divided, bool counted);
 void grove_accumulator_free(grove_accumulator *accumulator); /* NULL is fine */

@@ -10,7 +10,8 @@
 struct grove_class_state {
     grove_session *session;
     const grove_node *node;
-    void *own; /* the class's */
+    void **own;      /* the class's, [most] */
+    int count, most; /* there are, may be */
 };
 
 static grove_call call_of(const grove_class_state *state)
@@ -24,29 +25,54 @@ static grove_call call_of(const grove_class_state *state)
                         .run = session->runs[id]};
 }
 
-int grove_class_state_new(grove_session *session, const grove_node *node, grove_class_state **state)
+/* Until there are so many of the class's. */
+static int make(grove_class_state *state, int count)
 {
-    grove_class_state made = {.session = session, .node = node};
-    grove_call call = call_of(&made);
-    grove_class_call scope;
+    grove_call call = call_of(state);
+    int code = 0;
 
-    grove_class_call_begin(&scope, session, node, false);
-    int code = grove_class_call_end(&scope, node->class_->accumulate_new(&call, &made.own),
-                                    "cannot begin to accumulate");
+    while (state->count < count && !code) {
+        grove_class_call scope;
+        grove_class_call_begin(&scope, state->session, state->node, false);
+        code = state->node->class_->accumulate_new(&call, &state->own[state->count]);
+        code = grove_class_call_end(&scope, code, "cannot begin to accumulate");
+        state->count += !code;
+    }
+    return code;
+}
+
+/* Down to so many. */
+static void drop(grove_class_state *state, int count)
+{
+    while (state->count > count) {
+        grove_class_call scope;
+        grove_class_call_begin(&scope, state->session, state->node, false);
+        state->node->class_->accumulate_free(state->node, state->own[--state->count]);
+        grove_class_call_end(&scope, 0, "");
+    }
+}
+
+int grove_class_state_new(grove_session *session, const grove_node *node, int most,
+                          grove_class_state **state)
+{
+    grove_class_state *made = grove_alloc(sizeof(*made));
+
+    *made = (grove_class_state){.session = session, .node = node, .most = most};
+    made->own = grove_alloc((size_t)most * sizeof(void *));
+    int code = make(made, 1);
     if (!code)
-        *state = memcpy(grove_alloc(sizeof(made)), &made, sizeof(made));
+        *state = made;
+    else
+        grove_class_state_free(made);
     return code;
 }
 
 void grove_class_state_free(grove_class_state *state)
 {
-    grove_class_call scope;
-
     if (!state)
         return;
-    grove_class_call_begin(&scope, state->session, state->node, false);
-    state->node->class_->accumulate_free(state->node, state->own);
-    grove_class_call_end(&scope, 0, "");
+    drop(state, 0);
+    free(state->own);
     free(state);
 }
 
@@ -97,29 +123,124 @@ static int take_input(grove_run *run, const grove_step *step, int k, part *p)
     return p->arrays[k].cells ? find_addresses(run->session, p->values[k], &p->arrays[k]) : 0;
 }
 
-/* A block without cells is not added. */
+static bool may_be_cut(const grove_node *node, const grove_axis *axis)
+{
+    bool consumed = false;
+
+    for (int k = 0; k < node->consumed_count; k++)
+        consumed = consumed || node->consumed[k] == axis;
+    return axis->kind == GROVE_AXIS_TIME || axis->kind == GROVE_AXIS_BASELINE ||
+           axis->kind == GROVE_AXIS_FREQ || (axis->kind == GROVE_AXIS_SOURCE && consumed);
+}
+
+/* The slowest dimension with several cells; -1: none. */
+static int slowest(const grove_array *array)
+{
+    for (int d = 0; d < array->axes; d++)
+        if (array->range[d].count > 1)
+            return d;
+    return -1;
+}
+
+/* The axis along which pieces of all inputs are dense, NULL: there is none. */
+static const grove_axis *find_cut(const grove_node *node, const part *p, int inputs)
+{
+    int first = p->arrays[0].data ? slowest(&p->arrays[0]) : -1;
+    const grove_axis *axis = first < 0 ? NULL : p->arrays[0].range[first].axis;
+
+    if (!axis || !may_be_cut(node, axis))
+        return NULL;
+    for (int k = 1; k < inputs; k++)
+        for (int d = 0; d < p->arrays[k].axes; d++)
+            if (p->arrays[k].range[d].axis == axis && slowest(&p->arrays[k]) != d)
+                return NULL;
+    return axis;
+}
+
+/* Cells [first, last) of an input along the axis, if it has that. */
+static void cut(const grove_array *whole, const grove_axis *axis, int64_t first, int64_t last,
+                grove_array *piece)
+{
+    *piece = *whole;
+    for (int d = 0; d < whole->axes && whole->data; d++) {
+        if (whole->range[d].axis != axis)
+            continue;
+        int64_t cells = whole->cells / whole->range[d].count;
+        size_t bytes =
+            grove_form_bytes(whole->form, whole->form->precision == GROVE_PRECISION_DOUBLE);
+        piece->range[d].first += first;
+        piece->range[d].count = last - first;
+        piece->cells = cells * (last - first);
+        piece->data = (char *)whole->data + (size_t)(first * cells) * bytes;
+        piece->flags = whole->flags ? whole->flags + first * cells : NULL;
+    }
+}
+
+/* Pieces of one part for so many states. */
+typedef struct {
+    const grove_class_state *state;
+    const part *whole;
+    const grove_axis *axis;
+    int64_t cells;
+    int inputs, pieces, codes[];
+} division;
+
+static void add_pieces(void *context, int64_t begin, int64_t end)
+{
+    division *d = context;
+    grove_call call = call_of(d->state);
+
+    call.threads = d->pieces > 1 ? NULL : call.threads;
+    for (int64_t i = begin; i < end; i++) {
+        grove_array pieces[GROVE_MAX_INPUTS];
+        const grove_array *inputs[GROVE_MAX_INPUTS];
+        for (int k = 0; k < d->inputs; k++) {
+            cut(&d->whole->arrays[k], d->axis, d->cells * i / d->pieces,
+                d->cells * (i + 1) / d->pieces, &pieces[k]);
+            inputs[k] = &pieces[k];
+        }
+        d->codes[i] =
+            d->state->node->class_->accumulate_add(&call, d->state->own[i], inputs, d->inputs);
+    }
+}
+
+static int divide(grove_class_state *state, const part *p, int inputs)
+{
+    grove_session *session = state->session;
+    const grove_axis *axis = state->most > 1 ? find_cut(state->node, p, inputs) : NULL;
+    int64_t cells = axis ? p->arrays[0].range[slowest(&p->arrays[0])].count : 1;
+    int pieces = cells < state->most ? (int)cells : state->most;
+    int code = make(state, pieces);
+    grove_class_call scope;
+
+    if (code)
+        return code;
+    division *d = grove_alloc(sizeof(*d) + (size_t)pieces * sizeof(int));
+    *d = (division){state, p, axis, cells, inputs, pieces};
+    grove_class_call_begin(&scope, session, state->node, false);
+    grove_parallel(pieces > 1 ? session->host->threads : NULL, pieces, 1, add_pieces, d);
+    for (int i = 0; i < pieces && !code; i++)
+        code = d->codes[i];
+    free(d);
+    return grove_class_call_end(&scope, code, "adding failed");
+}
+
+/* What has no cells is not handed over. */
 static int add_part(grove_run *run, const grove_step *step, void *context)
 {
     grove_class_state *state = context;
-    const grove_array *inputs[GROVE_MAX_INPUTS];
     part p = {0};
     bool empty = false;
     int code = 0;
 
     for (int k = 0; k < step->inputs && !code; k++) {
-        inputs[k] = &p.arrays[k];
         if (step->input[k] < 0)
             continue;
         code = take_input(run, step, k, &p);
         empty = empty || p.arrays[k].cells == 0;
     }
-    if (!code && !empty) {
-        grove_call call = call_of(state);
-        grove_class_call scope;
-        grove_class_call_begin(&scope, run->session, state->node, false);
-        code = state->node->class_->accumulate_add(&call, state->own, inputs, step->inputs);
-        code = grove_class_call_end(&scope, code, "adding failed");
-    }
+    if (!code && !empty)
+        code = divide(state, &p, step->inputs);
     for (int k = 0; k < step->inputs; k++)
         grove_value_unref(p.values[k]);
     return code;
@@ -131,6 +252,22 @@ int grove_class_state_add(grove_run *run, const grove_step *step, grove_class_st
 }
 
 /* ---- the result ---- */
+
+/* All into the first. */
+static int merge(grove_class_state *state)
+{
+    grove_call call = call_of(state);
+    int code = 0;
+
+    for (int i = 1; i < state->count && !code; i++) {
+        grove_class_call scope;
+        grove_class_call_begin(&scope, state->session, state->node, false);
+        code = state->node->class_->accumulate_merge(&call, state->own[0], state->own[i]);
+        code = grove_class_call_end(&scope, code, "merging failed");
+    }
+    drop(state, 1);
+    return code;
+}
 
 static int fill(grove_class_state *state, grove_value *value)
 {
@@ -148,7 +285,7 @@ static int fill(grove_class_state *state, grove_value *value)
         return code;
     memset(out.data, 0, grove_buffer_bytes(value->data));
     grove_class_call_begin(&scope, session, state->node, false);
-    code = state->node->class_->accumulate_finish(&call, state->own, &out);
+    code = state->node->class_->accumulate_finish(&call, state->own[0], &out);
     return grove_class_call_end(&scope, code, "cannot finish");
 }
 
@@ -162,7 +299,9 @@ int grove_class_state_finish(grove_class_state *state, const grove_range *range,
     *value = grove_value_new(session->host, range, node->axis_count, node->form.shape,
                              grove_form_elements(&node->form), node->form.complex_, facts->double_,
                              facts->flagged, session->error);
-    int code = *value ? fill(state, *value) : GROVE_NO_MEMORY;
+    int code = *value ? merge(state) : GROVE_NO_MEMORY;
+    if (!code)
+        code = fill(state, *value);
     if (code) {
         grove_value_unref(*value);
         *value = NULL;

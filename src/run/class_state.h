@@ -1,4 +1,5 @@
-/* The state of a plugin's accumulator during a pass: created, given each tile, finished. */
+/* The state of an accumulator that a plugin computes: made, given each tile, finished. A class that
+ * can merge states has several, to which threads add pieces of a tile at the same time. */
 #ifndef GROVE_RUN_CLASS_STATE_H
 #define GROVE_RUN_CLASS_STATE_H
 
@@ -6,7 +7,8 @@
 
 typedef struct grove_class_state grove_class_state;
 
-int grove_class_state_new(grove_session *session, const grove_node *node,
+/* `most`: of the class's states; 1 where it cannot merge them. */
+int grove_class_state_new(grove_session *session, const grove_node *node, int most,
                           grove_class_state **state);
 void grove_class_state_free(grove_class_state *state); /* NULL is fine */
 

@@ -1,4 +1,5 @@
 #include "run/devices.h"
+#include "run/phase.h"
 #include "run/pipeline.h"
 #include "run/usage.h"
 
@@ -19,9 +20,11 @@ static grove_plan_limits limits_of(const grove_session *session)
         .facts = session->facts,
         .error = session->error,
         .budget = session->budget,
+        .host = session->device_count && !session->host_only ? session->memory : 0,
+        .threads = grove_threads_count(session->host->threads),
         .tile = {o->tile_times, o->tile_channels, o->tile_baselines},
         .flights = grove_devices_tiles_in_flight(session),
-        .devices = session->device_count > 0,
+        .devices = session->device_count,
         .serial = o->serial,
         .members_by_tile = session->members_by_tile,
         .cache_off = o->cache_off,
@@ -142,17 +145,35 @@ static bool is_known(const grove_evaluation *e, const grove_pass *pass)
     return true;
 }
 
+/* After the last pass of a stage its actions give leaves new content. Then there is no way back. */
+static int end_stage(grove_evaluation *e, int pass)
+{
+    const grove_schedule *s = e->schedule;
+    int stage = s->passes[pass].roots[0].stage, code = 0;
+
+    if (pass + 1 < s->count && s->passes[pass + 1].roots[0].stage == stage)
+        return 0;
+    for (int i = 0; i < s->root_count && !code; i++)
+        if (s->roots[i].stage == stage && s->roots[i].node->renews) {
+            e->written = true;
+            code = grove_phase_renew(e->session, s->roots[i].node);
+        }
+    return code;
+}
+
 static int run_passes(grove_evaluation *e)
 {
     int code = 0;
 
     e->written = false;
     for (int i = 0; i < e->schedule->count && !code; i++) {
-        if (!e->session->checks && is_known(e, &e->schedule->passes[i]))
-            continue;
-        code = grove_pipeline_run(e->lines[i]);
-        if (e->schedule->count > 1) /* values kept for a pass take memory from other passes */
-            grove_walk_forget(e->lines[i]->run.walk, true);
+        if (e->session->checks || !is_known(e, &e->schedule->passes[i])) {
+            code = grove_pipeline_run(e->lines[i]);
+            if (e->schedule->count > 1) /* what is kept for a pass is in the way of others */
+                grove_walk_forget(e->lines[i]->run.walk, true);
+        }
+        if (!code)
+            code = end_stage(e, i);
     }
     return code;
 }

@@ -2,6 +2,15 @@
  */
 #include "run/state.h"
 
+static _Thread_local const grove_session *calling;
+
+void *grove_node_object_run(const grove_node *node, const char *input)
+{
+    const grove_node *leaf = grove_node_object(node, input);
+
+    return leaf && calling ? calling->runs[leaf->id] : NULL;
+}
+
 void grove_class_call_begin(grove_class_call *call, const grove_session *session,
                             const grove_node *node, bool io)
 {
@@ -11,6 +20,8 @@ void grove_class_call_begin(grove_class_call *call, const grove_session *session
     if (io)
         grove_class_lock(node->class_);
     call->outer = grove_error_enter(&call->scope);
+    call->outer_session = calling;
+    calling = session;
 }
 
 int grove_class_call_end(grove_class_call *call, int code, const char *failure)
@@ -18,6 +29,7 @@ int grove_class_call_end(grove_class_call *call, int code, const char *failure)
     if (code && !call->scope.code)
         grove_node_fail(call->node, code, "%s", failure);
     grove_error_enter(call->outer);
+    calling = call->outer_session;
     if (call->io)
         grove_class_unlock(call->node->class_);
     if (code < 0 || !call->scope.code)

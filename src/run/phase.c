@@ -123,14 +123,26 @@ static void give_up(grove_session *session, size_t failed)
         abort_action(session, tree->actions[i]);
 }
 
+int grove_phase_renew(grove_session *session, const grove_node *action)
+{
+    const grove_tree *tree = session->tree;
+    int code = call_action(session, action, action->class_->prepare, "cannot finish");
+
+    for (size_t i = 0; i < tree->node_count; i++)
+        if (grove_node_renews_leaf(action, tree->nodes[i]))
+            grove_session_renew(session, tree->nodes[i]);
+    return code;
+}
+
 int grove_phase_commit(grove_session *session)
 {
     const grove_tree *tree = session->tree;
     int code = 0;
 
     for (size_t i = 0; i < tree->action_count && !code; i++)
-        code = call_action(session, tree->actions[i], tree->actions[i]->class_->prepare,
-                           "cannot finish");
+        if (!tree->actions[i]->renews) /* the others are */
+            code = call_action(session, tree->actions[i], tree->actions[i]->class_->prepare,
+                               "cannot finish");
     if (code)
         grove_phase_abort(session, tree->action_count);
     for (size_t i = 0; i < tree->action_count && !code; i++)

@@ -14,7 +14,9 @@ void grove_phase_stop(grove_session *session);
 int grove_phase_begin(grove_session *session, size_t *begun);
 /* Aborts the first `begun` actions: every output is as it was before. */
 void grove_phase_abort(grove_session *session, size_t begun);
-/* Prepares all actions, then commits them; if one cannot be prepared, aborts all. */
+/* Prepares one that gives leaves new content, and counts that as new. */
+int grove_phase_renew(grove_session *session, const grove_node *action);
+/* Prepares all other actions, then commits all; where one cannot be prepared, all are aborted. */
 int grove_phase_commit(grove_session *session);
 
 #endif

@@ -215,22 +215,14 @@ void grove_pipeline_free(grove_pipeline *line)
     free(line);
 }
 
-/* Devices take tiles in rotation. If something is accumulated over tiles, each device has
- * contiguous times, which begin with the first of a block (run/accumulator.h). */
+/* Devices take turns by the tiles' numbers, or each has its share of the times. */
 static int64_t choose_device(const grove_pipeline *line)
 {
     const grove_program *p = line->run.program;
-    int64_t time = line->at.first[GROVE_CUT_TIME], times = p->block.count[GROVE_CUT_TIME];
-    bool collects = false;
+    int64_t end;
 
-    for (int i = 0; i < line->pass->root_count; i++)
-        collects = collects || line->pass->roots[i].kind == GROVE_ROOT_COLLECT;
-    if (!collects)
-        return line->run.walk->number;
-    if (time == 0)
-        return 0;
-    bool at_edge = (p->block.first[GROVE_CUT_TIME] + time) % GROVE_ACCUMULATOR_BLOCK == 0;
-    return at_edge ? time * line->run.session->device_count / times : line->device;
+    return p->devices > 1 ? grove_tile_device(p, line->at.first[GROVE_CUT_TIME], &end)
+                          : line->run.walk->number;
 }
 
 static int run_tile(grove_pipeline *line, const grove_tile *next)
@@ -240,8 +232,7 @@ static int run_tile(grove_pipeline *line, const grove_tile *next)
     grove_writing *w = grove_pipeline_writing(line);
     int code = grove_walk_begin(walk, &line->at, next);
 
-    line->device = choose_device(line);
-    grove_devices_choose(session, line->device);
+    grove_devices_choose(session, choose_device(line));
     if (!code && grove_interrupted())
         code = GROVE_INTERRUPTED;
     if (!code) {

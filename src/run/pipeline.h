@@ -47,9 +47,8 @@ typedef struct {
     grove_gathered *gathered; /* by root */
     grove_io_job reading;
     grove_writing *writing; /* by flight of the walk */
-    grove_tile at;          /* the current tile */
-    int64_t device;         /* the device that computes it, in rotation over all devices */
-    bool small;             /* it cannot be made smaller */
+    grove_tile at;          /* the present tile */
+    bool small;             /* it is as small as can be */
     grove_progress *progress;
 } grove_pipeline;
 

@@ -125,7 +125,9 @@ static int take_gather(grove_pipeline *line, grove_gathered *gathered, const gro
 
     line->run.session->may_yield = false; /* a class's accumulator cannot be undone */
     if (!gathered->state)
-        code = grove_class_state_new(line->run.session, step->node, &gathered->state);
+        code = grove_class_state_new(
+            line->run.session, step->node,
+            grove_plan_states(&line->evaluation->schedule->limits, step->node), &gathered->state);
     return code ? code : grove_class_state_add(&line->run, step, gathered->state);
 }
 

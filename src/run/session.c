@@ -149,12 +149,24 @@ void grove_session_set_content(grove_session *session, const grove_node *leaf, g
     grove_facts_update(session->facts, session->tree);
 }
 
-/* After this run has written, data read before may have changed. */
-static void raise_all(grove_session *session)
+static bool is_renewed(const grove_tree *tree, const grove_node *leaf)
 {
-    for (size_t i = 0; i < session->tree->node_count; i++)
-        if (session->tree->nodes[i]->kind == GROVE_NODE_LEAF)
-            raise_content(session, session->tree->nodes[i]);
+    for (size_t i = 0; i < tree->action_count; i++)
+        if (grove_node_renews_leaf(tree->actions[i], leaf))
+            return true;
+    return false;
+}
+
+/* What was read may differ after this run has written; of a run that has failed, what its actions
+ * gave new content. */
+static void raise_all(grove_session *session, bool failed)
+{
+    const grove_tree *tree = session->tree;
+
+    for (size_t i = 0; i < tree->node_count; i++)
+        if (tree->nodes[i]->kind == GROVE_NODE_LEAF &&
+            (!failed || is_renewed(tree, tree->nodes[i])))
+            raise_content(session, tree->nodes[i]);
     update_facts(session);
 }
 
@@ -182,12 +194,13 @@ static int run_once(grove_session *session)
         code = evaluate(session, tree->actions, tree->action_count, NULL, 0, NULL);
     if (code) {
         grove_phase_abort(session, begun);
+        raise_all(session, true);
         if (code == GROVE_INTERRUPTED)
             grove_fail(session->error, code, "interrupted; every output is as it was before");
         return code;
     }
     code = grove_phase_commit(session);
-    raise_all(session);
+    raise_all(session, false);
     return code;
 }
 

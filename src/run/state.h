@@ -87,6 +87,7 @@ static inline void grove_session_event(const grove_session *session, const char 
  * fails the call. `io`: one of the functions that serial_io serialises. */
 typedef struct {
     grove_error_scope scope, *outer;
+    const grove_session *outer_session;
     const grove_node *node;
     bool io;
 } grove_class_call;
