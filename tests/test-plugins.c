@@ -58,10 +58,10 @@ static void is(const char *got, const char *wanted)
 static const struct {
     const char *class_, *message;
 } misfits[] = {
-    {"wrong_major", "class wrong_major: built for plugin ABI 1.0, this Grove has 0.2; build it "
+    {"wrong_major", "class wrong_major: built for plugin ABI 1.0, this Grove has 0.3; build it "
                     "again with the headers of this Grove (docs/plugins.md, \"Versions\", says "
                     "what changed)"},
-    {"newer_minor", "class newer_minor: built for plugin ABI 0.3, this Grove has 0.2; build it "
+    {"newer_minor", "class newer_minor: built for plugin ABI 0.4, this Grove has 0.3; build it "
                     "again with the headers of this Grove (docs/plugins.md, \"Versions\", says "
                     "what changed)"},
     {"no_symbol", "class no_symbol: %s/no_symbol.so does not export grove_class_no_symbol; is the "
@@ -71,7 +71,7 @@ static const struct {
                   "the descriptor begin with GROVE_CLASS_HEAD(too_short)?"},
     {"no_text", "class no_text: has no text"},
     {"no_option_text", "class no_option_text: option 'mute' has no text"},
-    {"no_kernel", "class no_kernel: its kernel or eval is missing"},
+    {"no_kernel", "class no_kernel: its kernel, eval or device is missing"},
     {"no_example", "class no_example: its example is missing"},
     {"bad_handing", "class bad_handing: input 'x' has the unknown handing 17"},
     {"bad_shapes",
@@ -287,8 +287,9 @@ static const struct {
     {"check_handing(1)", "check_handing: the plugin sets handing 1 of input 3; it has 1 inputs"},
     {"check_goes_on(1)", "check_goes_on: not in this weather"},
     {"cell_consumes(read_fails().says)", "cell_consumes: the plugin consumes axes, which a cell "
-                                         "function cannot; it needs .eval"},
-    {"cell_adds(1)", "cell_adds: the plugin adds the axis 'beam' to its result; that needs .eval"},
+                                         "function cannot; it needs .eval or .device"},
+    {"cell_adds(1)",
+     "cell_adds: the plugin adds the axis 'beam' to its result; that needs .eval or .device"},
     {"far_baseline()",
      "far_baseline: the plugin's baseline 1 is of the stations 0 and 2; there are "
      "2, counted from 0"},

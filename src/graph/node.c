@@ -409,6 +409,29 @@ void grove_node_set_memory(grove_node *node, uint64_t bytes)
     node->memory = bytes;
 }
 
+void grove_node_set_scratch(grove_node *node, uint64_t bytes, uint64_t bytes_per_cell)
+{
+    if (!grove_class_takes_arrays(node->class_))
+        grove_node_fail(node, GROVE_ABI,
+                        "the plugin sets scratch memory, which a cell function has not; it needs "
+                        ".eval or .device");
+    node->scratch = bytes;
+    node->scratch_per_cell = bytes_per_cell;
+}
+
+uint64_t grove_node_scratch_bytes(const grove_node *node, uint64_t cells)
+{
+    uint64_t bytes = (uint64_t)GROVE_MAX_SCRATCH * GROVE_SCRATCH_ALIGN, part;
+
+    if (!node->scratch && !node->scratch_per_cell)
+        return 0;
+    if (__builtin_mul_overflow(cells, node->scratch_per_cell, &part) ||
+        __builtin_add_overflow(bytes, part, &bytes) ||
+        __builtin_add_overflow(bytes, node->scratch, &bytes))
+        return UINT64_MAX / 1024;
+    return bytes < UINT64_MAX / 1024 ? bytes : UINT64_MAX / 1024;
+}
+
 void grove_node_set_user(grove_node *node, void *user)
 {
     node->user = user;

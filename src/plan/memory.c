@@ -86,6 +86,16 @@ static uint64_t bytes_of(const grove_walk *walk, const grove_step *step)
     return grove_step_bytes(walk->program, &walk->spot, step);
 }
 
+/* What a class may ask for while it computes a value. */
+static void pass_scratch(const grove_walk *walk, const grove_step *step)
+{
+    if (step->kind != GROVE_STEP_EVAL)
+        return;
+    uint64_t bytes = grove_node_scratch_bytes(step->node, grove_step_cells(&walk->spot, step));
+    if (bytes)
+        drop_block(walk->context, take_block(walk->context, bytes));
+}
+
 static uint64_t sums_bytes(const grove_walk *walk, const grove_step *step, unsigned divided)
 {
     const sizes *z = walk->context;
@@ -158,6 +168,7 @@ static int make_body(grove_walk *walk, int s)
          first += loop->chunk) {
         code = grove_walk_body(walk, s, first);
         block *part = is_section(step) ? take_block(walk->context, bytes_of(walk, step)) : NULL;
+        pass_scratch(walk, step);
         if (copies)
             copy_inputs(walk, step);
         grove_walk_end_body(walk, s);
@@ -237,6 +248,7 @@ static int make(grove_walk *walk, int s, void **value)
             *value = ref(walk, walk->slots[step->input[0]].value);
         else if (bytes)
             *value = take_block(z, bytes);
+        pass_scratch(walk, step);
     }
     if (!step->loop && !step->body && bytes > z->largest && step->keep != GROVE_KEEP_SLOT)
         z->largest = bytes;

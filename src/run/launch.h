@@ -1,6 +1,6 @@
-/* Launches: one kernel over one iteration space, on the session's device or on the host. Only
- * grove_launch_run decides where, copies what lies elsewhere, makes room, and falls back to the
- * host. */
+/* Launches: one kernel, or one call of a class, over one iteration space, on the session's device
+ * or on the host. Only grove_launch_run decides where, copies what lies elsewhere, makes room, and
+ * falls back to the host. */
 #ifndef GROVE_RUN_LAUNCH_H
 #define GROVE_RUN_LAUNCH_H
 
@@ -21,11 +21,15 @@ typedef struct {
 
 typedef struct grove_launch grove_launch;
 struct grove_launch {
-    const grove_kernel *kernel; /* NULL: there is no code for devices, `host` computes it */
-    /* Computes it on the host instead of the kernel, with addresses in `args`. Returns 0 or a code
-     * with a message. */
-    int (*host)(grove_session *session, const grove_launch *launch);
-    const void *context; /* for `host` */
+    const grove_kernel *kernel; /* NULL: `compute` does it */
+    /* Computes it on that device, with addresses in `args`. 0, or a code: with a message of the
+     * session's where `failed` is set; else one of `session->attempt`, and GROVE_NO_MEMORY asks for
+     * room, GROVE_MISSING for the host. */
+    int (*compute)(grove_session *session, grove_launch *launch, grove_device *device);
+    const void *context;    /* for `compute` */
+    uint64_t scratch_bytes; /* memory that `compute` needs beside; 0: none */
+    void *scratch;          /* while it computes */
+    bool failed;
     grove_placement placement;
     bool double_precision;
     const grove_range *space; /* borrowed: args.axes of them */
@@ -62,8 +66,8 @@ void grove_launch_output_buffer(grove_launch *launch, grove_buffer **buffer, siz
                                 const grove_view *view, int64_t offset);
 
 /* Runs it, unless the output has no cells: that only gets its empty buffer. What is short of memory
- * on the device is computed on the host, after a warning; GROVE_AGAIN where a smaller tile may do.
- * Seconds are added to the session's kernel_seconds. */
+ * on the device, scratch memory too, is computed on the host, after a warning; GROVE_AGAIN where a
+ * smaller tile may do. Seconds are added to the session's kernel_seconds. */
 int grove_launch_run(grove_session *session, grove_launch *launch);
 
 /* Copies to the host what is only on a device; counted for the node that is being computed. NULL:
