@@ -64,6 +64,8 @@ static const option options[] = {
     {"log", NULL, NULL, "colours of images, and amplitudes, by the logarithm", FLAG,
      LINE(logarithmic)},
     {"eval", NULL, NULL, "a class that gets whole arrays", FLAG, LINE(eval)},
+    {"device-call", NULL, NULL, "a class that launches kernels and transforms, on GPUs too", FLAG,
+     LINE(device_call)},
     {"leaf", NULL, NULL, "a class that makes data: its own axes and members", FLAG, LINE(leaf)},
     {"action", NULL, NULL, "a class that does something: it writes a file", FLAG, LINE(action)},
     {"cuda", NULL, NULL, "a class of cells with a kernel of its own for GPUs", FLAG, LINE(cuda)},

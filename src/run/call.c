@@ -14,15 +14,6 @@ void grove_call_begin(grove_call_work *work, grove_device *device, void *scratch
     work->scratch_left = scratch && scratch_bytes > SLACK ? scratch_bytes - SLACK : 0;
 }
 
-int grove_call_run(const grove_call *call)
-{
-    const grove_class *class_ = call->node->class_;
-    const grove_call_work *work = call->work;
-    int code = !call->on_device && class_->eval ? class_->eval(call) : class_->device(call);
-
-    return work->code ? work->code : code;
-}
-
 /* ---- what all functions have in common ---- */
 
 /* What the class has done wrong in `call`; the other functions then do nothing. */
@@ -33,16 +24,14 @@ int grove_call_run(const grove_call *call)
 /* Whether the function may do something now; if not, its code. */
 static bool begin(const grove_call *call, const char *name, int *code)
 {
-    const grove_call_work *work = call->work;
+    grove_call_work *work = call->work;
 
+    *code = GROVE_INVALID;
     if (!work)
-        *code = grove_node_fail(call->node, GROVE_INVALID,
-                                "the plugin calls %s, which is for .eval and .device", name);
+        grove_node_fail(call->node, GROVE_INVALID,
+                        "the plugin calls %s, which is for .eval and .device", name);
     else if (!pthread_equal(work->thread, pthread_self()))
-        *code = grove_node_fail(call->node, GROVE_INVALID,
-                                "the plugin calls %s in another thread than that of .eval or "
-                                ".device",
-                                name);
+        __atomic_store_n(&work->astray, name, __ATOMIC_RELEASE);
     else
         *code = work->code;
     return !*code;
@@ -61,6 +50,18 @@ static int end(const grove_call *call, int code)
                         grove_error_count(work->error) ? grove_error_message(work->error, 0)
                                                        : "the device cannot compute it");
     return code;
+}
+
+int grove_call_run(const grove_call *call)
+{
+    const grove_class *class_ = call->node->class_;
+    grove_call_work *work = call->work;
+    int code = !call->on_device && class_->eval ? class_->eval(call) : class_->device(call);
+    const char *astray = __atomic_load_n(&work->astray, __ATOMIC_ACQUIRE);
+
+    if (astray && !work->code)
+        misuse(call, "the plugin calls %s in another thread than that of .eval or .device", astray);
+    return work->code ? work->code : code;
 }
 
 /* ---- launches ---- */

@@ -13,9 +13,10 @@ typedef struct {
     grove_error *error; /* of the device and its libraries */
     char *scratch;      /* what is left of the scratch memory */
     uint64_t scratch_left;
-    int pieces;       /* that were handed out */
-    pthread_t thread; /* of the call */
-    int code;         /* of the first function that failed */
+    int pieces;         /* that were handed out */
+    pthread_t thread;   /* of the call */
+    int code;           /* of the first function that failed */
+    const char *astray; /* a function that was called by another thread */
     /* Where the device has no code for a kernel: which one, and the code of grove_device_prepare.
      */
     const grove_kernel *lacking;
@@ -27,10 +28,8 @@ typedef struct {
 void grove_call_begin(grove_call_work *work, grove_device *device, void *scratch,
                       uint64_t scratch_bytes, grove_error *error);
 /* Calls .device, or .eval on the host where there is one. 0, the code of the first function that
- * failed, or that of the class. What the host or another attempt may do better, on a device that
- * has a short memory, faults or lacks code, stands in `error` only; all else the class has
- * reported.
- */
+ * failed, or that of the class. That a device is short of memory,
+ * faults or lacks code stands in `error` only; all else was reported at the node. */
 int grove_call_run(const grove_call *call);
 
 #endif

@@ -1,0 +1,638 @@
+/* Calls of classes on the host and on emulated devices: launches, scratch memory, transforms,
+ * products, Cholesky factors; memory that is short, faults of the driver, and misuse. */
+#include "cuda-testing.h"
+#include "heap-testing.h"
+
+#include "device/array.h"
+#include "run/state.h"
+
+#include <check.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- classes ---- */
+
+extern const grove_class grove_class_delay_spectrum; /* of examples/new-node/device */
+
+/* x x^H of matrices, by products alone. */
+static int check_gram(grove_node *node)
+{
+    grove_node_set_output(node, grove_node_input_form(node, 0));
+    return 0;
+}
+
+static int device_gram(const grove_call *call)
+{
+    const grove_args *args = call->args;
+    const grove_product product = {.a = args->in[0].data,
+                                   .b = args->in[0].data,
+                                   .c = args->out.data,
+                                   .rows = 2,
+                                   .columns = 2,
+                                   .inner = 2,
+                                   .count = grove_args_cells(args),
+                                   .stride_a = 4,
+                                   .stride_b = 4,
+                                   .stride_c = 4};
+
+    return grove_call_product(call, &product, call->double_precision);
+}
+
+static const grove_input gram_inputs[] = {
+    {"x", GROVE_VALUE, "matrices", .handing = GROVE_AS_COMPLEX, .shapes = GROVE_MATRIX}, {0}};
+static const grove_class class_gram = {GROVE_CLASS_HEAD(gram),  .doc = "For tests.",
+                                       .inputs = gram_inputs,   .check = check_gram,
+                                       .device = device_gram,   .flag_rule = GROVE_FLAGS_MIX,
+                                       .output_doc = "products"};
+
+/* Solves m y = x along freq, m being n + 1 on the diagonal and 1 elsewhere: a table, copied to
+ * scratch memory since the factor takes its place. */
+enum { N = SAMPLES_CHANNELS };
+
+static int check_solve(grove_node *node)
+{
+    double m[N * N];
+
+    for (int k = 0; k < N * N; k++)
+        m[k] = k % (N + 1) ? 1 : N + 1;
+    grove_node_set_output(node,
+                          GROVE_FORM(.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE));
+    grove_node_set_scratch(node, sizeof(m) + sizeof(int32_t), 0);
+    return grove_node_set_table(node, m, sizeof(m));
+}
+
+static int device_solve(const grove_call *call)
+{
+    grove_args own = {.axes = 1, .inputs = 1, .size = {N * N}};
+    grove_cholesky cholesky = {.right = call->args->out.data, .size = N, .count = 1};
+    void *matrix, *info;
+
+    grove_call_scratch(call, sizeof(double) * N * N, &matrix);
+    grove_call_scratch(call, sizeof(int32_t), &info);
+    cholesky.matrix = matrix;
+    cholesky.info = info;
+    grove_call_zero(call, info, sizeof(int32_t));
+    grove_view_set_dense(&own.in[0], &own, 1, 0, 8);
+    own.out = own.in[0];
+    own.in[0].data = (void *)(uintptr_t)call->args->table;
+    own.out.data = matrix;
+    grove_call_launch(call, &grove_array_cast, &own, true);
+    grove_call_launch(call, &grove_array_cast, call->args, true);
+    return grove_call_cholesky(call, &cholesky);
+}
+
+static const grove_input solve_inputs[] = {
+    {"x", GROVE_VALUE, "numbers", .handing = GROVE_AS_DOUBLE}, {0}};
+static const grove_class class_solve = {GROVE_CLASS_HEAD(solve), .doc = "For tests.",
+                                        .inputs = solve_inputs,  .check = check_solve,
+                                        .device = device_solve,  .output_doc = "solutions"};
+
+/* Does one thing wrong, and goes on as if it had not. */
+enum {
+    NO_KERNEL,
+    NO_ARGS,
+    AXES,
+    SIZE,
+    NO_OUTPUT,
+    GATHER,
+    SCRATCH,
+    PIECES,
+    ZERO,
+    TRANSFORM_NULL,
+    TRANSFORM_SIZE,
+    TRANSFORM_SIZES,
+    TRANSFORM_SIGN,
+    PRODUCT_SIZE,
+    CHOLESKY_SIZE,
+    SILENT,
+    OTHER_THREAD,
+    FAULTS
+};
+
+static const char *const messages[FAULTS] = {
+    [NO_KERNEL] = "launches no kernel (NULL)",
+    [NO_ARGS] = "launches 'cast' without arguments (NULL)",
+    [AXES] = "launches 'cast' with 9 axes and 1 inputs; at most 8 and 16",
+    [SIZE] = "launches 'cast' with size -1 of axis 0",
+    [NO_OUTPUT] = "launches 'cast' with no output (NULL)",
+    [GATHER] = "gathers along axis 8 of",
+    [SCRATCH] = "asks for 1.0 KiB of scratch memory, of which 512 B are left",
+    [PIECES] = "asks for more than 16 pieces of scratch memory in a call",
+    [ZERO] = "zeroes memory at NULL",
+    [TRANSFORM_NULL] = "calls grove_call_transform with an array at NULL",
+    [TRANSFORM_SIZE] = ": a transform has one or two sizes",
+    [TRANSFORM_SIZES] = ": a transform has one or two sizes",
+    [TRANSFORM_SIGN] = "and sign 1 or -1",
+    [PRODUCT_SIZE] = ": a product of matrices has sizes from 1 to 2147483647",
+    [CHOLESKY_SIZE] = ": a Cholesky factor has a size from 1 to 2147483647",
+    [SILENT] = "evaluation failed",
+    [OTHER_THREAD] = "calls grove_call_zero in another thread than that of .eval or .device",
+};
+
+static int fault_now;
+
+static void *zero_in_thread(void *call)
+{
+    grove_call_zero(call, ((const grove_call *)call)->args->out.data, 1);
+    return NULL;
+}
+
+static int launch_wrong(const grove_call *call, int fault)
+{
+    static const int32_t order[SAMPLES_CELLS] = {0};
+    grove_args args = *call->args;
+
+    if (fault == AXES)
+        args.axes = GROVE_MAX_AXES + 1;
+    if (fault == SIZE)
+        args.size[0] = -1;
+    if (fault == NO_OUTPUT)
+        args.out.data = NULL;
+    if (fault == GATHER)
+        args.in[0].gather = order, args.in[0].gather_axis = GROVE_MAX_AXES;
+    return grove_call_launch(call, fault == NO_KERNEL ? NULL : &grove_array_cast,
+                             fault == NO_ARGS ? NULL : &args, call->double_precision);
+}
+
+static int algebra_wrong(const grove_call *call, int fault)
+{
+    void *at = call->args->out.data;
+    const int64_t large = (int64_t)1 << 20;
+    const grove_transform transform = {.at = fault == TRANSFORM_NULL ? NULL : at,
+                                       .size = {fault == TRANSFORM_SIZE ? 0 : large, large},
+                                       .count = 1,
+                                       .rank = fault == TRANSFORM_SIZES ? 2 : 1,
+                                       .sign = fault == TRANSFORM_SIGN ? 0 : 1};
+    const grove_product product = {.a = at, .b = at, .c = at, .columns = 1, .inner = 1, .count = 1};
+    const grove_cholesky cholesky = {.matrix = at, .info = at};
+
+    if (fault == PRODUCT_SIZE)
+        return grove_call_product(call, &product, true);
+    if (fault == CHOLESKY_SIZE)
+        return grove_call_cholesky(call, &cholesky);
+    return grove_call_transform(call, &transform, true);
+}
+
+static int device_wrong(const grove_call *call)
+{
+    pthread_t thread;
+    void *at = call->args->out.data;
+    int code = 0, fault = fault_now;
+
+    if (fault < SCRATCH)
+        code = launch_wrong(call, fault);
+    else if (fault == SCRATCH)
+        code = grove_call_scratch(call, 1024, &at);
+    else if (fault == PIECES)
+        for (int k = 0; k <= GROVE_MAX_SCRATCH; k++)
+            code = grove_call_scratch(call, 1, &at);
+    else if (fault == ZERO)
+        code = grove_call_zero(call, NULL, 8);
+    else if (fault < SILENT)
+        code = algebra_wrong(call, fault);
+    if (fault < SILENT) {
+        ck_assert_int_eq(code, GROVE_INVALID);
+        ck_assert_int_eq(grove_call_zero(call, call->args->out.data, 8), GROVE_INVALID);
+        return 0;
+    }
+    if (fault == OTHER_THREAD &&
+        !pthread_create(&thread, NULL, zero_in_thread, (void *)(uintptr_t)call))
+        pthread_join(thread, NULL);
+    return fault == SILENT ? -1 : 0;
+}
+
+static int check_wrong(grove_node *node)
+{
+    grove_node_set_output(node, grove_node_input_form(node, 0));
+    grove_node_set_scratch(node, 512, 0);
+    return 0;
+}
+
+static const grove_class class_wrong = {GROVE_CLASS_HEAD(wrong), .doc = "For tests.",
+                                        .inputs = gram_inputs,   .check = check_wrong,
+                                        .device = device_wrong,  .output_doc = "nothing"};
+
+/* The host's work on a device: it is left to eval, or refused. */
+static int eval_modest(const grove_call *call)
+{
+    ck_assert(!call->on_device);
+    return grove_call_launch(call, &grove_array_cast, call->args, call->double_precision);
+}
+
+static void nothing(void *context, int64_t first, int64_t last)
+{
+    (void)context, (void)first, (void)last;
+    ck_abort_msg("called on a device");
+}
+
+static int device_modest(const grove_call *call)
+{
+    ck_assert(call->on_device);
+    if (!fault_now)
+        return GROVE_MISSING;
+    grove_call_parallel(call, 10, nothing, NULL);
+    return 0;
+}
+
+static const grove_class class_modest = {GROVE_CLASS_HEAD(modest), .doc = "For tests.",
+                                         .inputs = gram_inputs,    .check = check_gram,
+                                         .eval = eval_modest,      .device = device_modest,
+                                         .output_doc = "the input"};
+
+/* An accumulator, which has no calls of devices. */
+static int new_wrong(const grove_call *call, void **state)
+{
+    *state = NULL;
+    return grove_call_zero(call, &fault_now, sizeof(fault_now));
+}
+
+static int add_wrong(const grove_call *call, void *state, const grove_array *const *inputs,
+                     int count)
+{
+    (void)call, (void)state, (void)inputs, (void)count;
+    return 0;
+}
+
+static int finish_wrong(const grove_call *call, void *state, grove_array *out)
+{
+    (void)call, (void)state, (void)out;
+    return 0;
+}
+
+static void free_wrong(const grove_node *node, void *state)
+{
+    (void)node, (void)state;
+}
+
+static int check_place(grove_node *node)
+{
+    grove_node_set_memory(node, 8);
+    return check_gram(node);
+}
+
+static const grove_class class_place = {
+    GROVE_CLASS_HEAD(place),      .doc = "For tests.",         .kind = GROVE_CLASS_ACCUMULATOR,
+    .inputs = gram_inputs,        .check = check_place,        .output_doc = "nothing",
+    .accumulate_new = new_wrong,  .accumulate_add = add_wrong, .accumulate_finish = finish_wrong,
+    .accumulate_free = free_wrong};
+
+static void setup(void)
+{
+    static const grove_class *const classes[] = {&grove_class_delay_spectrum,
+                                                 &class_gram,
+                                                 &class_solve,
+                                                 &class_wrong,
+                                                 &class_modest,
+                                                 &class_place};
+
+    cuda_testing_reset(0);
+    cuda_testing_libraries(true);
+    session_test_begin();
+    fault_now = 0;
+    for (size_t k = 0; k < sizeof(classes) / sizeof(*classes); k++)
+        ck_assert_int_eq(grove_classes_add(now.classes, classes[k], now.error), 0);
+    heap_test_add();
+}
+
+static void teardown(void)
+{
+    heap_test_end();
+    session_test_end();
+}
+
+/* ---- delay spectra ---- */
+
+/* Number (time, baseline, delay, element) of the spectra of o.data, by a direct sum. */
+static void direct(int64_t i, int64_t j, int64_t k, int e, bool hann, double sum[2])
+{
+    const long double turn = 2 * 3.141592653589793238462643383279502884L / N;
+    long double re = 0, im = 0;
+
+    for (int64_t f = 0; f < N; f++) {
+        long double weight = hann ? 0.5L - 0.5L * cosl(turn * ((long double)f + 0.5L)) : 1;
+        long double angle = turn * (long double)(f * (k - N / 2));
+        long double x = samples_number(0, i, j, f, e, 0), y = samples_number(0, i, j, f, e, 1);
+        re += weight * (x * cosl(angle) - y * sinl(angle));
+        im += weight * (x * sinl(angle) + y * cosl(angle));
+    }
+    sum[0] = (double)(re / N);
+    sum[1] = (double)(im / N);
+}
+
+static heap direct_spectra(bool hann)
+{
+    heap truth = {calloc((size_t)SAMPLES_CELLS * 8, sizeof(double)), (size_t)SAMPLES_CELLS * 4};
+
+    for (int64_t at = 0; at < SAMPLES_CELLS * 4; at++)
+        direct(at / 4 / N / SAMPLES_BASELINES, at / 4 / N % SAMPLES_BASELINES, at / 4 % N,
+               (int)(at % 4), hann, truth.numbers + 2 * at);
+    return truth;
+}
+
+/* Where the host has no FFTW there is nothing to compare with. */
+static bool lacks_library(void)
+{
+    grove_session *session = heap_test_session("cpu", (grove_session_options){0});
+    int code = grove_session_run(session);
+    bool lacks = code == GROVE_MISSING;
+
+    if (lacks)
+        printf("left out: %s\n", grove_error_message(now.error, 0));
+    grove_error_clear(now.error);
+    heap_test_close(session);
+    free(kept.numbers);
+    kept = (heap){0};
+    return lacks;
+}
+
+/* Loop index: bit 0: double; bit 1: on a device; bit 2: tiles; bit 3: a window. */
+START_TEST(spectra_are_right)
+{
+    grove_session_options options = {.threads = 2, .double_precision = _i & 1};
+    grove_counters c = {0};
+
+    if (_i & 4)
+        options.tile_times = options.tile_baselines = 2;
+    session_test_tree(_i & 8 ? "keep = heap(delay_spectrum(o.data, window=hann))"
+                             : "keep = heap(delay_spectrum(o.data))");
+    if (lacks_library())
+        return;
+    heap truth = direct_spectra(_i & 8), got = heap_test_run(_i & 2 ? "cuda" : "cpu", options, &c);
+    ck_assert_double_lt(heap_distance(&got, &truth), _i & 1 ? 1e-14 : 1e-6);
+    ck_assert_int_eq(c.tiles, _i & 4 ? 12 : 1);
+    ck_assert(!heap_test_helped());
+    /* copy, transform, copy; the numbers are moved once */
+    ck_assert_uint_eq(c.launches, _i & 2 ? 3 * (uint64_t)c.tiles : 0);
+    ck_assert_uint_eq(c.bytes_down, _i & 2 ? SAMPLES_CELLS * 4 * (_i & 1 ? 16 : 8) : 0);
+    ck_assert_uint_eq(c.bytes_up, c.bytes_down);
+    free(got.numbers);
+    free(truth.numbers);
+}
+END_TEST
+
+/* The input is gathered by station; all delays together are the first channel. Loop index: on a
+ * device. */
+START_TEST(gathered_inputs_have_spectra)
+{
+    grove_session_options options = {.threads = 1, .double_precision = true};
+
+    session_test_tree("J[p] = o.jones\nx = J[p] * o.gain\n"
+                      "keep = heap(o.data * sum(delay_spectrum(x[p]), over=delay))");
+    if (lacks_library())
+        return;
+    heap got = heap_test_run(_i ? "cuda" : "cpu", options, NULL);
+    session_test_tree("J[p] = o.jones\nx = J[p] * o.gain\n"
+                      "keep = heap(o.data * select(x[p], axis=freq, index=0))");
+    heap truth = heap_test_run("cpu", options, NULL);
+    ck_assert_double_lt(heap_distance(&got, &truth), 1e-14);
+    free(got.numbers);
+    free(truth.numbers);
+}
+END_TEST
+
+static void simulate(void)
+{
+    const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
+    char text[2048];
+
+    snprintf(text, sizeof(text),
+             "obs = observe(array=\"%s/data/arrays/vla-c.array\", "
+             "phase_centre=\"05h42m36.1s 49d51m07s\",\n"
+             "  hour_angle=-0.2h..0.2h, integration=120s, frequency=1.4GHz, channels=48,\n"
+             "  channel_width=4MHz)\n"
+             "keep = heap(delay_spectrum(noise(obs, sefd=420Jy, seed=2)))\n",
+             source);
+    session_test_tree(text);
+}
+
+/* Scratch memory is planned for: with less memory tiles are smaller, and the device does it all. */
+START_TEST(limited_memory_changes_nothing)
+{
+    grove_session_options options = {.threads = 1};
+    grove_counters all = {0}, less = {0};
+
+    simulate();
+    if (lacks_library())
+        return;
+    heap truth = heap_test_run("cuda", options, &all);
+    for (int k = 2; k <= 5; k++) {
+        options.device_memory = all.device_peak_bytes * 2 / (uint64_t)(k + 1);
+        heap got = heap_test_run("cuda", options, &less);
+        ck_assert(!heap_test_helped());
+        ck_assert_uint_le(less.device_peak_bytes, options.device_memory);
+        ck_assert_int_gt(less.tiles, all.tiles);
+        ck_assert(heap_equal(&got, &truth));
+        free(got.numbers);
+    }
+    options.device_memory = 100000; /* not enough for any tile */
+    heap got = heap_test_run("cuda", options, NULL);
+    ck_assert_double_lt(heap_distance(&got, &truth), 1e-6);
+    free(got.numbers);
+    free(truth.numbers);
+}
+END_TEST
+
+/* The device has less than its budget says: smaller tiles, then the host. */
+START_TEST(less_than_was_promised)
+{
+    grove_session_options options = {.threads = 1, .tile_times = 4};
+    bool helped = false;
+
+    if (!cuda_testing_control())
+        return;
+    simulate();
+    if (lacks_library())
+        return;
+    heap truth = heap_test_run("cpu", options, NULL);
+    for (int k = 0; k < 12; k++) {
+        cuda_testing_reset((uint64_t)_i);
+        cuda_testing_control()->memory = ((uint64_t)64 << 20) >> k;
+        heap got = heap_test_run("cuda", options, NULL);
+        ck_assert_double_lt(heap_distance(&got, &truth), 1e-6);
+        helped = helped || heap_test_helped();
+        free(got.numbers);
+    }
+    ck_assert(helped);
+    free(truth.numbers);
+}
+END_TEST
+
+/* Each call of a kind fails once: the right result or one clear error; nothing is left. */
+START_TEST(each_fault)
+{
+    static const int kinds[] = {EMULATED_ALLOCATION, EMULATED_COPY,  EMULATED_LAUNCH,
+                                EMULATED_RUNNING,    EMULATED_OTHER, EMULATED_HANDLE};
+    grove_session_options options = {.threads = 1, .tile_times = 4, .device = "cuda"};
+    emulated_control *control = cuda_testing_control();
+    int failed = 0, worked = 0, kind = kinds[_i];
+
+    if (!control)
+        return;
+    session_test_tree("keep = heap(delay_spectrum(gram(o.data)))");
+    if (lacks_library())
+        return;
+    heap truth = heap_test_run("cpu", options, NULL);
+    for (int n = 1; n < 1000; n++) {
+        cuda_testing_reset((uint64_t)(n % 5));
+        control->fault = kind;
+        control->fault_at = n;
+        grove_error_clear(now.error);
+        grove_session *session = grove_session_new(now.tree, &options, now.error);
+        int code = session ? grove_session_run(session) : grove_error_code(now.error);
+        bool reached = control->calls[kind] >= n;
+        if (code) {
+            failed++;
+            ck_assert_int_eq(grove_error_count(now.error), 1);
+            ck_assert(code == GROVE_DEVICE || code == GROVE_NO_MEMORY);
+            ck_assert_ptr_nonnull(strstr(grove_error_message(now.error, 0), "cuda:0: "));
+        } else {
+            worked++;
+            ck_assert_double_lt(heap_distance(&kept, &truth), 1e-5);
+        }
+        heap_test_close(session);
+        free(kept.numbers);
+        kept = (heap){0};
+        if (!reached)
+            break;
+    }
+    ck_assert_int_gt(worked, kind == EMULATED_ALLOCATION || kind == EMULATED_HANDLE ? 1 : 0);
+    ck_assert_int_gt(failed, kind == EMULATED_HANDLE ? -1 : 0);
+    free(truth.numbers);
+}
+END_TEST
+
+/* What a device lacks the host computes; the device is not asked again. */
+START_TEST(what_is_missing_is_left_to_the_host)
+{
+    grove_session_options options = {.threads = 1, .tile_times = 1};
+    grove_counters c = {0};
+
+    session_test_tree("keep = heap(delay_spectrum(o.data))");
+    if (lacks_library() || !cuda_testing_control())
+        return;
+    heap truth = direct_spectra(false);
+    cuda_testing_libraries(false);
+    heap got = heap_test_run("cuda", options, &c);
+    cuda_testing_libraries(true);
+    ck_assert_double_lt(heap_distance(&got, &truth), 1e-6);
+    ck_assert_int_eq(c.tiles, SAMPLES_TIMES);
+    ck_assert_uint_eq(c.launches, 1);
+    free(got.numbers);
+    session_test_tree("keep = heap(modest(o.data))");
+    got = heap_test_run("cuda", options, &c);
+    ck_assert_uint_eq(c.launches, 0);
+    free(got.numbers);
+    free(truth.numbers);
+}
+END_TEST
+
+/* ---- products and Cholesky factors ---- */
+
+/* Loop index: bit 0: double; bit 1: on a device. */
+START_TEST(products_are_right)
+{
+    grove_session_options options = {.threads = 1, .double_precision = _i & 1, .tile_times = 2};
+    grove_counters c = {0};
+
+    session_test_tree("keep = heap(gram(o.data))");
+    if (lacks_library())
+        return;
+    heap got = heap_test_run(_i & 2 ? "cuda" : "cpu", options, &c);
+    session_test_tree("keep = heap(o.data * o.data^H)");
+    heap truth = heap_test_run("cpu", options, NULL);
+    ck_assert_double_lt(heap_distance(&got, &truth), _i & 1 ? 1e-14 : 1e-6);
+    ck_assert_uint_eq(c.launches, _i & 2 ? 4 : 0);
+    free(got.numbers);
+    free(truth.numbers);
+}
+END_TEST
+
+/* With m = n 1 + u u^T, u all ones: y = (x - mean(x) / 2) / n. */
+START_TEST(solutions_are_right)
+{
+    grove_session_options options = {.threads = 1};
+    grove_value *value = NULL;
+    int64_t count = 0;
+    double mean = 0;
+
+    session_test_tree("y = solve(real(o.gain))\nkeep = heap(y)");
+    if (lacks_library())
+        return;
+    grove_session *session = heap_test_session(_i ? "cuda" : "cpu", options);
+    ck_assert_int_eq(grove_session_value(session, "y", &value), 0);
+    double *numbers = grove_value_numbers(value, &count, now.error);
+    ck_assert_int_eq(count, N);
+    for (int k = 0; k < N; k++)
+        mean += samples_number(3, k, 0, 0, 0, 0) / N;
+    for (int k = 0; k < N; k++)
+        ck_assert_double_eq_tol(numbers[2 * k], (samples_number(3, k, 0, 0, 0, 0) - mean / 2) / N,
+                                1e-14);
+    free(numbers);
+    grove_value_unref(value);
+    heap_test_close(session);
+}
+END_TEST
+
+/* ---- misuse ---- */
+
+static void expect_one_message(const char *device, const char *message)
+{
+    grove_session *session = heap_test_session(device, (grove_session_options){0});
+
+    grove_error_clear(now.error);
+    ck_assert_int_lt(grove_session_run(session), 0);
+    char *text = grove_error_text(now.error);
+    ck_assert_msg(grove_error_count(now.error) == 1 && strstr(text, message), "%s\nnot: %s", text,
+                  message);
+    ck_assert_ptr_nonnull(strstr(text, "t.tree:2:")); /* where the class is called */
+    free(text);
+    heap_test_close(session);
+}
+
+START_TEST(misuse_is_told)
+{
+    fault_now = _i / 2;
+    session_test_tree("keep = heap(wrong(o.data))");
+    expect_one_message(_i % 2 ? "cuda" : "cpu", messages[fault_now]);
+}
+END_TEST
+
+START_TEST(places_are_told)
+{
+    session_test_tree("keep = heap(place(o.data))");
+    expect_one_message("cpu", "the plugin calls grove_call_zero, which is for .eval and .device");
+    fault_now = 1;
+    session_test_tree("keep = heap(modest(o.data))");
+    expect_one_message("cuda", "the plugin calls grove_call_parallel on a device; it is for the "
+                               "host");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cuda call");
+    TCase *tests = tcase_create("cuda call");
+    SRunner *runner = srunner_create(suite);
+
+    cuda_testing_begin();
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_set_timeout(tests, 240);
+    tcase_add_loop_test(tests, spectra_are_right, 0, 16);
+    tcase_add_loop_test(tests, gathered_inputs_have_spectra, 0, 2);
+    tcase_add_test(tests, limited_memory_changes_nothing);
+    tcase_add_loop_test(tests, less_than_was_promised, 0, 2);
+    tcase_add_loop_test(tests, each_fault, 0, 6);
+    tcase_add_test(tests, what_is_missing_is_left_to_the_host);
+    tcase_add_loop_test(tests, products_are_right, 0, 4);
+    tcase_add_loop_test(tests, solutions_are_right, 0, 2);
+    tcase_add_loop_test(tests, misuse_is_told, 0, 2 * FAULTS);
+    tcase_add_test(tests, places_are_told);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
