@@ -465,7 +465,8 @@ int grove_node_add_output_axis(grove_node *node, const grove_axis *axis);
  * them. Accumulators must say so: those of their state. */
 void grove_node_set_memory(grove_node *node, uint64_t bytes);
 /* Scratch memory that .device or .eval asks for at most: bytes, and bytes for each cell of the
- * output. It counts for the size of tiles, and for `grove check`. */
+ * output, in which axes that check has added are whole. It counts for the size of tiles, and for
+ * `grove check`. */
 void grove_node_set_scratch(grove_node *node, uint64_t bytes, uint64_t bytes_per_cell);
 /* Anything of the class's own; `close` frees it. */
 void grove_node_set_user(grove_node *node, void *user);

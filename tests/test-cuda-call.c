@@ -395,6 +395,8 @@ START_TEST(solutions_are_right)
                                 1e-14);
     free(numbers);
     grove_value_unref(value);
+    /* two copies and the factor */
+    ck_assert_uint_eq(session->nodes[session_test_node("y")->id].device.launches, _i ? 3 : 0);
     heap_test_close(session);
 }
 END_TEST

@@ -93,6 +93,9 @@ static const struct {
     {"not_reducing",
      "class not_reducing: .reduce is for classes of the kind GROVE_CLASS_REDUCTION, "
      "which must have it"},
+    {"kernel_and_device",
+     "class kernel_and_device: it has a kernel and a device; a device launches "
+     "its kernels itself"},
     {"no_add", "class no_add: its accumulate_add is missing"},
     {"adds_only", "class adds_only: it has accumulate_new, which is for classes of the kind "
                   "GROVE_CLASS_ACCUMULATOR"},
@@ -112,7 +115,7 @@ START_TEST(misfits_in_trees)
 {
     const char *said = testing_faults(&t, "y = newer_minor(1)\nz = no_symbol(1)\nx = sin(1m)\n");
 
-    ck_assert_msg(strstr(said, "class newer_minor: built for plugin ABI 0.3") != NULL, "%s", said);
+    ck_assert_msg(strstr(said, "class newer_minor: built for plugin ABI 0.4") != NULL, "%s", said);
     ck_assert_msg(strstr(said, "class no_symbol: ") != NULL, "%s", said);
     ck_assert_msg(strstr(said, "'x' wants an angle or a plain number") != NULL, "%s", said);
 }
@@ -290,6 +293,8 @@ static const struct {
                                          "function cannot; it needs .eval or .device"},
     {"cell_adds(1)",
      "cell_adds: the plugin adds the axis 'beam' to its result; that needs .eval or .device"},
+    {"cell_scratch(1)", "cell_scratch: the plugin sets scratch memory, which a cell function has "
+                        "not; it needs .eval or .device"},
     {"far_baseline()",
      "far_baseline: the plugin's baseline 1 is of the stations 0 and 2; there are "
      "2, counted from 0"},

@@ -189,21 +189,31 @@ void grove_invocation_end(grove_invocation *call)
         call->node->class_->stop(call->node, call->run);
 }
 
-static uint64_t output_cells(const grove_invocation *call, const grove_args *args)
+static uint64_t scratch_bytes(const grove_invocation *call, const grove_args *args)
 {
-    uint64_t cells = 1;
+    const grove_node *node = call->node;
+    grove_range range[GROVE_MAX_AXES];
+    int n = 0;
 
-    for (int d = 0; d < args->axes; d++)
-        if (grove_node_has_axis(call->node, call->space[d]))
-            cells *= (uint64_t)args->size[d];
-    return cells;
+    for (int d = 0; d < args->axes; d++) {
+        const grove_axis *axis = NULL; /* of those that a check has put in */
+        bool consumed = false;
+        for (int i = 0; i < node->consumed_count; i++)
+            consumed = consumed || node->consumed[i]->kind == args->axis[d];
+        for (int i = 0; i < node->axis_count; i++)
+            if (node->axes[i]->kind == args->axis[d])
+                axis = node->axes[i];
+        if (!consumed)
+            range[n++] = (grove_range){axis, args->origin[d], args->size[d]};
+    }
+    return grove_node_scratch_bytes(node, range, n);
 }
 
 /* As a session does, on the host; scratch memory is full of NaN. */
 static int call_whole(const grove_invocation *call, const grove_args *args, bool double_)
 {
     const grove_node *node = call->node;
-    uint64_t bytes = grove_node_scratch_bytes(node, output_cells(call, args));
+    uint64_t bytes = scratch_bytes(call, args);
     void *scratch = NULL;
     grove_error *error = grove_error_new();
     grove_call_work work;

@@ -211,10 +211,10 @@ static inline bool grove_class_takes_arrays(const grove_class *class_)
     return class_->eval || class_->device;
 }
 
-/* The scratch memory that a call over so many cells of output may take: what check has told, and
+/* The scratch memory that a call for these ranges of the output may take: what check has told, and
  * room for each piece to begin at a multiple of GROVE_SCRATCH_ALIGN. 0: none. */
 enum { GROVE_SCRATCH_ALIGN = 256 };
-uint64_t grove_node_scratch_bytes(const grove_node *node, uint64_t cells);
+uint64_t grove_node_scratch_bytes(const grove_node *node, const grove_range *range, int axes);
 
 /* Around calls of open, read, begin, write, finish, abort, close: for classes that want it, one at
  * a time in the whole process (serial.c). */

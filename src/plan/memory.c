@@ -89,9 +89,12 @@ static uint64_t bytes_of(const grove_walk *walk, const grove_step *step)
 /* What a class may ask for while it computes a value. */
 static void pass_scratch(const grove_walk *walk, const grove_step *step)
 {
+    grove_range range[GROVE_MAX_AXES];
+
     if (step->kind != GROVE_STEP_EVAL)
         return;
-    uint64_t bytes = grove_node_scratch_bytes(step->node, grove_step_cells(&walk->spot, step));
+    grove_step_ranges(&walk->spot, step, range);
+    uint64_t bytes = grove_node_scratch_bytes(step->node, range, step->axes);
     if (bytes)
         drop_block(walk->context, take_block(walk->context, bytes));
 }

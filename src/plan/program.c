@@ -474,24 +474,18 @@ int grove_step_taken_ranges(const grove_program *p, const grove_spot *spot, cons
     return count;
 }
 
-uint64_t grove_step_cells(const grove_spot *spot, const grove_step *step)
+uint64_t grove_step_bytes(const grove_program *p, const grove_spot *spot, const grove_step *step)
 {
     grove_range range[GROVE_MAX_AXES];
     uint64_t cells = 1;
 
+    if ((step->kind == GROVE_STEP_DATA && !p->parted) || step->kind == GROVE_STEP_GIVEN ||
+        step->kind == GROVE_STEP_ROOT)
+        return 0;
     grove_step_ranges(spot, step, range);
     for (int d = 0; d < step->axes; d++)
         if (__builtin_mul_overflow(cells, (uint64_t)range[d].count, &cells))
             return UINT64_MAX / 1024;
-    return cells < UINT64_MAX / 1024 ? cells : UINT64_MAX / 1024;
-}
-
-uint64_t grove_step_bytes(const grove_program *p, const grove_spot *spot, const grove_step *step)
-{
-    if ((step->kind == GROVE_STEP_DATA && !p->parted) || step->kind == GROVE_STEP_GIVEN ||
-        step->kind == GROVE_STEP_ROOT)
-        return 0;
-    uint64_t cells = grove_step_cells(spot, step);
     uint64_t each = grove_form_bytes(&step->node->form, step->double_) + step->flagged;
     return cells > UINT64_MAX / 1024 / (each + 1) ? UINT64_MAX / 1024 : cells * each;
 }

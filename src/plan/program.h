@@ -126,8 +126,6 @@ void grove_step_ranges(const grove_spot *spot, const grove_step *step,
 /* The ranges over which a reduction or accumulator takes its input k there. */
 int grove_step_taken_ranges(const grove_program *program, const grove_spot *spot,
                             const grove_step *step, int k, grove_range range[GROVE_MAX_AXES]);
-/* Cells of its value there. */
-uint64_t grove_step_cells(const grove_spot *spot, const grove_step *step);
 /* Bytes of its value there, flags included; 0 for what is borrowed. */
 uint64_t grove_step_bytes(const grove_program *program, const grove_spot *spot,
                           const grove_step *step);

@@ -24,7 +24,7 @@ typedef struct {
 } grove_call_work;
 
 /* For call->work, before a call in this thread. `scratch`: on that device, as many bytes as
- * grove_node_scratch_bytes gives for the cells of its output; NULL: none. `error` is empty. */
+ * grove_node_scratch_bytes gives for its output; NULL: none. `error` is empty. */
 void grove_call_begin(grove_call_work *work, grove_device *device, void *scratch,
                       uint64_t scratch_bytes, grove_error *error);
 /* Calls .device, or .eval on the host where there is one. 0, the code of the first function that

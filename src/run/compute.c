@@ -231,7 +231,7 @@ static int set_up(grove_run *run, const grove_step *step, const grove_range *spa
     }
     launch->compute = call_class;
     launch->context = step;
-    launch->scratch_bytes = grove_node_scratch_bytes(node, (uint64_t)grove_value_cells(value));
+    launch->scratch_bytes = grove_node_scratch_bytes(node, value->range, value->axes);
     if (!node->class_->device || session->lacks[node->id].reason)
         launch->placement = GROVE_LAUNCH_ON_HOST;
     return code;
@@ -260,7 +260,7 @@ int grove_compute_class(grove_run *run, const grove_step *step, grove_value **va
     int code = set_up(run, step, space, axes, *value, &launch);
     if (!code)
         code = grove_launch_run(session, &launch);
-    if (!code && (launch.ran_on != session->host || !step->node->class_->eval))
+    if (!code && (launch.ran_on != session->host || (launch.compute && !step->node->class_->eval)))
         code = grove_compute_blank(run, step, *value);
     if (!code && step->flagged)
         code = combine_flags(run, step, space, axes, *value);

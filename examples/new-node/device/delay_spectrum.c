@@ -61,8 +61,8 @@ static int check(grove_node *node)
 }
 
 /* From the space of the call that without freq and delay, with an axis for the elements of a cell
- * and one for channels or delays: input and output then have one number in a cell. */
-static grove_args spread(const grove_args *from, int freq, int delay)
+ * and one for `last` channels or delays: input and output then have one number in a cell. */
+static grove_args spread(const grove_args *from, int freq, int delay, int64_t last)
 {
     grove_args to = *from;
     int n = 0;
@@ -80,18 +80,16 @@ static grove_args spread(const grove_args *from, int freq, int delay)
     to.size[n] = from->out.elements;
     to.in[0].stride[n] = to.out.stride[n] = 2 * from->out.bytes;
     n++;
-    to.size[n] = from->size[freq];
+    to.size[n] = last;
     to.in[0].stride[n] = from->in[0].stride[freq];
     to.out.stride[n] = from->out.stride[delay];
     to.axes = n + 1;
     return to;
 }
 
-static void set_step(grove_args *args, int64_t shift, double scale, int64_t window)
+static void set_step(grove_args *args, delay_spectrum_step step)
 {
-    delay_spectrum_step *step = (delay_spectrum_step *)(void *)args->state.bytes;
-
-    *step = (delay_spectrum_step){shift, scale, window};
+    *(delay_spectrum_step *)(void *)args->state.bytes = step;
 }
 
 /* After a function that has failed the next ones do nothing and return its code. */
@@ -99,21 +97,22 @@ static int device(const grove_call *call)
 {
     const grove_args *args = call->args;
     int freq = grove_args_axis(args, GROVE_AXIS_FREQ);
+    int delay = grove_args_axis(args, grove_axis_kind("delay"));
     int64_t n = args->size[freq], window = *(const int64_t *)(const void *)args->state.bytes;
-    grove_args before = spread(args, freq, grove_args_axis(args, grove_axis_kind("delay")));
-    grove_args after = before;
+    grove_args before = spread(args, freq, delay, n);
+    grove_args after = spread(args, freq, delay, args->size[delay]); /* those that are wanted */
     int64_t numbers = grove_args_cells(&before);
     void *at;
 
     grove_call_scratch(call, (uint64_t)numbers * 2 * (uint64_t)args->out.bytes, &at);
     grove_view_set_dense(&before.out, &before, 1, 1, args->out.bytes);
     before.out.data = at;
-    set_step(&before, 0, 1, window);
+    set_step(&before, (delay_spectrum_step){0, n, 1, window});
     grove_call_launch(call, &copy, &before, call->double_precision);
     grove_transform transform = {.at = at, .size = {n}, .count = numbers / n, .rank = 1, .sign = 1};
     grove_call_transform(call, &transform, call->double_precision);
     after.in[0] = before.out;
-    set_step(&after, n - n / 2, 1 / (double)n, 0);
+    set_step(&after, (delay_spectrum_step){args->origin[delay] + n - n / 2, n, 1 / (double)n, 0});
     return grove_call_launch(call, &copy, &after, call->double_precision);
 }
 
