@@ -258,6 +258,28 @@ START_TEST(limited_memory_changes_nothing)
 }
 END_TEST
 
+/* What the tree `keep = heap(CLASS(o.data))` takes, in one tile. */
+static uint64_t planned_bytes(const char *class_)
+{
+    char text[64];
+    grove_plan plan;
+
+    snprintf(text, sizeof(text), "keep = heap(%s(o.data))", class_);
+    session_test_tree(text);
+    grove_session *session = heap_test_session("cpu", (grove_session_options){.threads = 1});
+    ck_assert_int_eq(grove_session_plan(session, &plan), 0);
+    heap_test_close(session);
+    return plan.peak_bytes;
+}
+
+/* Both have a result as large as the input; one of them needs as much again. */
+START_TEST(scratch_memory_is_planned)
+{
+    ck_assert_uint_ge(planned_bytes("delay_spectrum"),
+                      planned_bytes("gram") + SAMPLES_CELLS * 4 * 8);
+}
+END_TEST
+
 /* The device has less than its budget says: smaller tiles, then the host. */
 START_TEST(less_than_was_promised)
 {
@@ -412,6 +434,7 @@ int main(void)
     tcase_set_timeout(tests, 240);
     tcase_add_loop_test(tests, spectra_are_right, 0, 16);
     tcase_add_loop_test(tests, gathered_inputs_have_spectra, 0, 2);
+    tcase_add_test(tests, scratch_memory_is_planned);
     tcase_add_test(tests, limited_memory_changes_nothing);
     tcase_add_loop_test(tests, less_than_was_promised, 0, 2);
     tcase_add_loop_test(tests, each_fault, 0, 6);
