@@ -419,6 +419,12 @@ static int eval(const grove_call *call)
     return code;
 }
 
+static int device(const grove_call *call)
+{
+    return grove_call_launch(call, grove_predict_device(call->args), call->args,
+                             call->double_precision);
+}
+
 GROVE_CLASS(predict) = {
     GROVE_CLASS_HEAD(predict),
     .doc = "Visibilities of a sky model: the sum over all its sources of point, between the Jones "
@@ -434,6 +440,6 @@ GROVE_CLASS(predict) = {
     .sum = true,
     .check = check,
     .eval = eval,
-    .device = grove_predict_device,
+    .device = device,
     .example = "V[p,q] = predict(S, obs, smear=both, left=E[s,p], right=E[s,q]^H)",
 };

@@ -38,14 +38,15 @@
 #define GROVE_FN static inline
 #endif
 
-/* A plugin loads if its major number is this one and its minor is not newer; while the major number is
- * 0, both must be equal. */
+/* A plugin loads if its major number is this one and its minor is not newer; while the major number
+ * is 0, both must be equal. */
 enum { GROVE_ABI_MAJOR = 0, GROVE_ABI_MINOR = 3 };
 
 enum {
     GROVE_MAX_AXES = 8,
     GROVE_MAX_INPUTS = 16,
-    GROVE_MAX_VECTOR = 64, /* maximum number of elements of a vector */
+    GROVE_MAX_VECTOR = 64,  /* maximum number of elements of a vector */
+    GROVE_MAX_SCRATCH = 16, /* maximum number of pieces of scratch memory in a call */
     GROVE_STATE_BYTES = 256
 };
 
@@ -184,6 +185,24 @@ GROVE_FN char *grove_view_at(const grove_view *view, const int64_t *index, int a
             view->stride[d] *
             (view->gather && d == view->gather_axis ? (int64_t)view->gather[index[d]] : index[d]);
     return view->data ? (char *)view->data + offset : (char *)0;
+}
+
+/* Lets the view step through a dense array, the first axis slowest, of cells over the whole
+ * iteration space: `elements` numbers of `bytes` each, or pairs of such. The caller sets `data`. */
+GROVE_FN void grove_view_set_dense(grove_view *view, const grove_args *args, int elements,
+                                   int complex_, int bytes)
+{
+    int64_t step = (int64_t)elements * (complex_ ? 2 : 1) * bytes;
+
+    view->gather = 0;
+    view->elements = elements;
+    view->shape = elements == 1 ? GROVE_SCALAR : GROVE_VECTOR;
+    view->complex_ = complex_;
+    view->bytes = bytes;
+    for (int d = args->axes - 1; d >= 0; d--) {
+        view->stride[d] = step;
+        step *= args->size[d];
+    }
 }
 
 /* Absolute index of the cell along an axis kind (0 if the space lacks it): for counter-based random

@@ -26,8 +26,8 @@ extern "C" {
 /* Structures that plugins fill in (class, input, option, form, axis, kernel) may grow at the end.
  * The descriptor states their sizes when the plugin was compiled, and Grove reads no further:
  * fields that the plugin does not know are 0. Structures that Grove fills in (call, array) may grow
- * at the end, too, and reach plugins by address only. grove_view and grove_range keep their size.
- */
+ * at the end, too, and reach plugins by address only. grove_view, grove_range and
+ * the structures of grove_call_product and the functions after it keep their size. */
 
 typedef struct grove_node grove_node;       /* a class with options and inputs, in a tree */
 typedef struct grove_literal grove_literal; /* a constant option */
@@ -77,7 +77,7 @@ typedef enum {
                               */
     /* Only the flags of the value: a byte per cell with bit k for element k; NULL when nothing is
        flagged. Cells with all elements flagged need not be computed: the result is flagged, and set
-       to 0 after kernels of .device. For .eval and .device only. */
+       to 0 after .device. For .eval and .device only. */
     GROVE_AS_FLAGS
 } grove_handing;
 
@@ -185,6 +185,8 @@ typedef struct grove_call {
     bool double_precision;  /* of `real` and `cplx` in this run */
     void *threads;          /* for grove_call_parallel */
     void *run;              /* what start returned, or NULL */
+    void *work;             /* for grove_call_launch and what follows it */
+    bool on_device; /* addresses in args are a device's: the host cannot read or write them */
 } grove_call;
 
 /* Calls fn for pieces of [0, count) on the run's threads; fn must give the same result for any
@@ -195,10 +197,62 @@ void grove_call_parallel(const grove_call *call, int64_t count,
 /* The number of threads, at least 1. */
 int grove_call_threads(const grove_call *call);
 
+/* What .device and .eval may do, on the device whose addresses are in call->args: the host or
+ * another. Done in this order, by the thread that .device or .eval was called by. 0, or a code that
+ * the class is to return without a message of its own: where memory is short, or the device has no
+ * code or no library for it, Grove calls again with more room or on the host. After one that failed
+ * the others do nothing and return its code. */
+
+/* Runs a kernel over the iteration space of `args`, a copy of call->args with other sizes, views
+ * and state, or arguments made from nothing. Views hold addresses of call->args and of scratch
+ * memory, index arrays (`gather`) those of the host. On the host the kernel needs its function of
+ * that precision. */
+int grove_call_launch(const grove_call *call, const grove_kernel *kernel, const grove_args *args,
+                      bool double_precision);
+/* Memory until the call ends, not zeroed, for numbers of any type: in all no more than check has
+ * told by grove_node_set_scratch, in at most GROVE_MAX_SCRATCH pieces. */
+int grove_call_scratch(const grove_call *call, uint64_t bytes, void **at);
+int grove_call_zero(const grove_call *call, void *at, uint64_t bytes);
+
+/* Arrays are dense, by rows; numbers are complex pairs where nothing else is said; sizes are from 1
+ * to 2^31 - 1. NVIDIA's libraries compute on GPUs, BLAS, FFTW and LAPACK on the host. */
+
+/* c[k] = a[k] b[k]^H for k < count: a is rows x inner, b columns x inner, c rows x columns. From
+ * one matrix to the next are the strides, in complex numbers; 0: the same for all. */
+typedef struct {
+    const void *a, *b;
+    void *c;
+    int64_t rows, columns, inner, count;
+    int64_t stride_a, stride_b, stride_c;
+} grove_product;
+
+/* y = sum_x x exp(sign 2 pi i j k / n), not normalised, in one or two dimensions (rank) of sizes
+ * size[0], size[1], for `count` arrays that follow each other; in place. sign: -1 or 1. */
+typedef struct {
+    void *at;
+    int64_t size[2], count;
+    int rank, sign;
+} grove_transform;
+
+/* Solves m x = right for each of `count` right sides of `size` real doubles, in place: m is
+ * symmetric and positive definite, and its lower triangle becomes its Cholesky factor. *info, an
+ * int32_t in the device's memory, is 0, or k when the k-th leading minor is not positive; then the
+ * right sides are of no use. `right` NULL, `count` 0: the factor alone. */
+typedef struct {
+    double *matrix, *right;
+    int32_t *info;
+    int64_t size, count;
+} grove_cholesky;
+
+int grove_call_product(const grove_call *call, const grove_product *what, bool double_precision);
+int grove_call_transform(const grove_call *call, const grove_transform *what,
+                         bool double_precision);
+int grove_call_cholesky(const grove_call *call, const grove_cholesky *what);
+
 /* ---- the descriptor ---- */
 
 typedef enum {
-    GROVE_CLASS_VALUE = 0,  /* computes its value: kernel or eval */
+    GROVE_CLASS_VALUE = 0,  /* computes its value: kernel, eval or device */
     GROVE_CLASS_DATA,       /* a leaf with axes and members: open, read, close */
     GROVE_CLASS_ACTION,     /* a root: begin, write, prepare, commit, abort */
     GROVE_CLASS_REDUCTION,  /* consumes the axes named by its option "over"; see .reduce */
@@ -276,9 +330,11 @@ typedef struct grove_class {
     const grove_kernel *kernel;
     /* ... or the whole array at once. */
     int (*eval)(const grove_call *call);
-    /* The kernel that computes it on a device, given the arguments with the device's addresses;
-     * NULL: eval on the host. */
-    const grove_kernel *(*device)(const grove_args *args);
+    /* The same with addresses of a device, which it must not read or write itself: it calls
+     * grove_call_launch and what stands beside it, and may be called again where one of these has
+     * failed. On the host, too, where there is no eval. GROVE_MISSING (base/error.h): the host is
+     * to compute it. NULL: always the host. */
+    int (*device)(const grove_call *call);
 
     /* Data leaves: open adds axes and members when the tree is built; read fills in one member of a
      * block, from a background thread. */
@@ -422,6 +478,10 @@ int grove_node_renews(grove_node *node, const char *input);
 /* Bytes that the class takes while it runs beside the values it is given: `grove check` counts
  * them. Accumulators must say so: those of their state. */
 void grove_node_set_memory(grove_node *node, uint64_t bytes);
+/* Scratch memory that .device or .eval asks for at most: bytes, and bytes for each cell of the
+ * output, in which axes that check has added are whole. It counts for the size of tiles, and for
+ * `grove check`. */
+void grove_node_set_scratch(grove_node *node, uint64_t bytes, uint64_t bytes_per_cell);
 /* A pointer of the class's own; `close` frees what it points to. */
 void grove_node_set_user(grove_node *node, void *user);
 void *grove_node_user(const grove_node *node);

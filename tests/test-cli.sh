@@ -120,6 +120,7 @@ expect 2 'grove: grove new-node wants a name for a class; grove new-node --help 
 expect 2 "grove: Beam: a class's name begins with a lower-case letter and has lower-case letters, digits and _" new-node Beam
 expect 2 'grove: --leaf and --action: a class is one of them' new-node mine --action --leaf
 expect 2 'grove: --cuda and --eval: a class is one of them' new-node mine --cuda --eval
+expect 2 'grove: --eval and --device-call: a class is one of them' new-node mine --device-call --eval
 [ -e mine ] && fail 'grove new-node writes in spite of a wrong usage'
 expect 2 'grove: grove test-node wants a node class; grove test-node --help says more' test-node
 expect 2 "grove: grove test-node takes one node class; 'cos' is one too many" test-node sin cos

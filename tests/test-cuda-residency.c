@@ -69,10 +69,9 @@ static int check_wanted(grove_node *node)
     return 0;
 }
 
-static const grove_kernel *device_wanted(const grove_args *args)
+static int device_wanted(const grove_call *call)
 {
-    (void)args;
-    return &grove_array_cast;
+    return grove_call_launch(call, &grove_array_cast, call->args, call->double_precision);
 }
 
 static const grove_input wanted_inputs[] = {

@@ -81,7 +81,7 @@ begin()
     "$grove" new-node $kind "$name" >log || fail "grove new-node $kind"
     for file in "$@"; do
         grep -q "^    $file\$" log && [ -s "$name/$file" ] || fail "grove new-node $kind wrote no $file"
-        grep -iq 'cos3\|root_sum_square\|bandpass_table\|text_writer\|value_histogram' "$name/$file" && fail "$name/$file has the name of another class"
+        grep -iq 'cos3\|root_sum_square\|delay_spectrum\|bandpass_table\|text_writer\|value_histogram' "$name/$file" && fail "$name/$file has the name of another class"
     done
     [ "$(ls "$name" | wc -l)" = $# ] || fail "grove new-node $kind wrote $(ls "$name" | tr '\n' ' ')"
     cd "$name" || exit 99
@@ -146,6 +146,24 @@ breaks total.c 's/double sum = 0/double sum = (double)first/' 'FAIL all of the o
 breaks total.c 's/cell < last/cell < last - 1/' 'FAIL .*: .* is not written'
 
 breaks total.c 's/.handing = GROVE_AS_REAL}/.handing = GROVE_AS_REAL, .linear = GROVE_LINEAR}/' "FAIL inputs that are declared linear are: .* f(c x) is .* for 'x'"
+
+begin --device-call spectrum spectrum.c spectrum.h Makefile test.sh test.tree README.md
+if grep -q 'DGROVE_HAVE_FFTW' "$build/Makefile"; then
+    check NVCC=none
+    breaks spectrum.c 's/n - n \/ 2/n/' 'the relative difference is'
+    breaks spectrum.c 's/args->origin\[delay\] + n/n/' 'FAIL a block is that part of the whole: '
+    breaks spectrum.c 's/grove_node_set_scratch(.*/(void)elements;/' 'asks for .* of scratch memory, of which 0 B are left; check tells how much is needed, by grove_node_set_scratch'
+    if [ $emulated = yes ]; then
+        $make -s NVCC=none clean
+        ${CXX:-c++} -std=c++17 -O2 -fPIC -shared -Wl,-Bsymbolic -Wno-unknown-pragmas -I. -x c++ -include "$source/tests/cuda/emulated.h" \
+            -DGROVE_KERNEL_SOURCE='"spectrum.h"' -o spectrum.fatbin "$(variable includedir)/grove/kernel.h" || fail 'the kernel of spectrum'
+        $make -s NVCC=none all
+        driver=$build/tests/cuda/.libs/libcuda-emulated.so
+        GROVE_CUDA_DRIVER=$driver GROVE_CUDA_LIBRARIES=$driver GROVE_CUDA_KERNELS=$build/tests/cuda/kernels \
+            ASAN_OPTIONS=detect_leaks=0 "$grove" test-node -p . spectrum >log 2>&1 || { cat log; fail 'test-node of spectrum on an emulated GPU'; }
+        grep -q '^ok   a GPU gives what the CPU gives$' log || { cat log; fail 'spectrum was not tested on the emulated GPU'; }
+    fi
+fi
 
 begin --leaf entries entries.c Makefile test.sh test.tree table.txt README.md
 check

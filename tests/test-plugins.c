@@ -71,7 +71,7 @@ static const struct {
                   "the descriptor begin with GROVE_CLASS_HEAD(too_short)?"},
     {"no_text", "class no_text: has no text"},
     {"no_option_text", "class no_option_text: option 'mute' has no text"},
-    {"no_kernel", "class no_kernel: its kernel or eval is missing"},
+    {"no_kernel", "class no_kernel: its kernel, eval or device is missing"},
     {"no_example", "class no_example: its example is missing"},
     {"bad_handing", "class bad_handing: input 'x' has the unknown handing 17"},
     {"bad_shapes",
@@ -93,6 +93,9 @@ static const struct {
     {"not_reducing",
      "class not_reducing: .reduce is for classes of the kind GROVE_CLASS_REDUCTION, "
      "which must have it"},
+    {"kernel_and_device",
+     "class kernel_and_device: it has a kernel and a device; a device launches "
+     "its kernels itself"},
     {"no_add", "class no_add: its accumulate_add is missing"},
     {"adds_only", "class adds_only: it has accumulate_new, which is for classes of the kind "
                   "GROVE_CLASS_ACCUMULATOR"},
@@ -288,8 +291,11 @@ static const struct {
     {"check_handing(1)", "check_handing: the plugin sets handing 1 of input 3; it has 1 inputs"},
     {"check_goes_on(1)", "check_goes_on: not in this weather"},
     {"cell_consumes(read_fails().says)", "cell_consumes: the plugin consumes axes, which a cell "
-                                         "function cannot; it needs .eval"},
-    {"cell_adds(1)", "cell_adds: the plugin adds the axis 'beam' to its result; that needs .eval"},
+                                         "function cannot; it needs .eval or .device"},
+    {"cell_adds(1)",
+     "cell_adds: the plugin adds the axis 'beam' to its result; that needs .eval or .device"},
+    {"cell_scratch(1)", "cell_scratch: the plugin sets scratch memory, which a cell function has "
+                        "not; it needs .eval or .device"},
     {"far_baseline()",
      "far_baseline: the plugin's baseline 1 is of the stations 0 and 2; there are "
      "2, counted from 0"},

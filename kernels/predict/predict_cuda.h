@@ -194,7 +194,7 @@ static const grove_kernel grove_predict_station_vector_kernel = {
     "predict_station_vector", 0, 0, "predict_station.cu", grove_predict_station_threads,
     PREDICT_CUDA_ROWS,        0};
 
-/* The kernel for an evaluation; for grove_class.device. */
+/* The kernel for an evaluation. */
 static inline const grove_kernel *grove_predict_device(const grove_args *args)
 {
     static const grove_kernel kernels[] = {

@@ -35,6 +35,10 @@ static const kind kinds[] = {
      "root_sum_square",
      {"new-node/eval/root_sum_square.c", "plugin/Makefile", "new-node/eval/test.sh",
       "new-node/eval/test.tree", "new-node/eval/two.skymodel", "new-node/README.md"}},
+    {"--device-call",
+     "delay_spectrum",
+     {"new-node/device/delay_spectrum.c", "new-node/device/delay_spectrum.h", "plugin/Makefile",
+      "new-node/device/test.sh", "new-node/device/test.tree", "new-node/README.md"}},
     {"--leaf",
      "bandpass_table",
      {"new-node/leaf/bandpass_table.c", "plugin/Makefile", "new-node/leaf/test.sh",
@@ -190,7 +194,7 @@ static void warn_about_others(const grove_command_line *line, const char *name)
 /* The kind named on the command line, or NULL after a message. */
 static const kind *kind_of(const grove_command_line *line)
 {
-    const bool given[] = {false,      line->cuda,   line->eval,
+    const bool given[] = {false,      line->cuda,   line->eval,       line->device_call,
                           line->leaf, line->action, line->accumulator};
     int chosen = 0;
 
@@ -233,6 +237,7 @@ static int new_node(grove_command_line *line)
 }
 
 const grove_command grove_command_new_node = {
-    "new-node", "NAME [--eval | --leaf | --action | --accumulator | --cuda] [--folder DIR]",
+    "new-node",
+    "NAME [--eval | --device-call | --leaf | --action | --accumulator | --cuda] [--folder DIR]",
     "writes a complete plugin with a node class to build on",
-    "eval leaf action accumulator cuda folder plugins", new_node};
+    "eval device-call leaf action accumulator cuda folder plugins", new_node};

@@ -64,6 +64,8 @@ static const option options[] = {
     {"log", NULL, NULL, "logarithmic colours of images, and logarithmic amplitudes", FLAG,
      LINE(logarithmic)},
     {"eval", NULL, NULL, "a class that gets whole arrays", FLAG, LINE(eval)},
+    {"device-call", NULL, NULL, "a class that launches kernels and transforms, on GPUs too", FLAG,
+     LINE(device_call)},
     {"leaf", NULL, NULL, "a class that makes data: its own axes and members", FLAG, LINE(leaf)},
     {"action", NULL, NULL, "a class that does something: it writes a file", FLAG, LINE(action)},
     {"accumulator", NULL, NULL, "a class that gathers a whole observation in one value", FLAG,

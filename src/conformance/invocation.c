@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "plan/facts.h"
+#include "run/call.h"
 #include "run/session.h"
 #include "value/value.h"
 
@@ -134,8 +135,8 @@ bool grove_invocation_is_possible(const grove_node *node)
 {
     if (node->kind != GROVE_NODE_CLASS || !grove_class_computes(node->class_))
         return false;
-    return node->kernel ? node->kernel->single_precision && node->kernel->double_precision
-                        : node->class_->eval != NULL;
+    return grove_class_takes_arrays(node->class_) ||
+           (node->kernel && node->kernel->single_precision && node->kernel->double_precision);
 }
 
 int grove_invocation_begin(grove_fixture *fixture, grove_node *node, bool double_precision,
@@ -167,7 +168,7 @@ int grove_invocation_begin(grove_fixture *fixture, grove_node *node, bool double
     args->out = grove_invocation_view(&call->out, args, call->space, 0, false);
     memcpy(args->state.bytes, node->state, sizeof(args->state.bytes));
     args->table = node->table;
-    call->threads = grove_threads_new(threads);
+    call->host = grove_device_cpu(threads);
     if (!code && node->class_->start)
         code = node->class_->start(node, &call->run);
     call->started = !code;
@@ -179,9 +180,53 @@ void grove_invocation_end(grove_invocation *call)
     for (int k = 0; k < GROVE_MAX_INPUTS; k++)
         free(call->in[k].data);
     free(call->out.data);
-    grove_threads_free(call->threads);
+    grove_device_free(call->host);
     if (call->started && call->node->class_->stop)
         call->node->class_->stop(call->node, call->run);
+}
+
+static uint64_t scratch_bytes(const grove_invocation *call, const grove_args *args)
+{
+    const grove_node *node = call->node;
+    grove_range range[GROVE_MAX_AXES];
+    int n = 0;
+
+    for (int d = 0; d < args->axes; d++) {
+        const grove_axis *axis = NULL; /* of those that a check has put in */
+        bool consumed = false;
+        for (int i = 0; i < node->consumed_count; i++)
+            consumed = consumed || node->consumed[i]->kind == args->axis[d];
+        for (int i = 0; i < node->axis_count; i++)
+            if (node->axes[i]->kind == args->axis[d])
+                axis = node->axes[i];
+        if (!consumed)
+            range[n++] = (grove_range){axis, args->origin[d], args->size[d]};
+    }
+    return grove_node_scratch_bytes(node, range, n);
+}
+
+/* As a session does, on the host; scratch memory is full of NaN. */
+static int call_whole(const grove_invocation *call, const grove_args *args, bool double_)
+{
+    const grove_node *node = call->node;
+    uint64_t bytes = scratch_bytes(call, args);
+    void *scratch = NULL;
+    grove_error *error = grove_error_new();
+    grove_call_work work;
+    grove_call whole = {node, args, double_, call->host->threads, call->run, &work, false};
+    int code = bytes ? grove_device_allocate(call->host, bytes, &scratch, error) : 0;
+
+    if (code) {
+        grove_node_fail(node, code, "%s", grove_error_message(error, 0));
+    } else {
+        if (bytes)
+            memset(scratch, 255, bytes);
+        grove_call_begin(&work, call->host, scratch, bytes, error);
+        code = grove_call_run(&whole);
+    }
+    grove_device_release(call->host, scratch, bytes);
+    grove_error_free(error);
+    return code;
 }
 
 int grove_invocation_call(const grove_invocation *call, const grove_args *args)
@@ -189,10 +234,8 @@ int grove_invocation_call(const grove_invocation *call, const grove_args *args)
     const grove_node *node = call->node;
     bool double_ = call->out.bytes == 8;
 
-    if (!node->kernel) {
-        grove_call whole = {node, args, double_, call->threads, call->run};
-        return node->class_->eval(&whole);
-    }
+    if (grove_class_takes_arrays(node->class_))
+        return call_whole(call, args, double_);
     grove_cells_fn cells =
         double_ ? node->kernel->double_precision : node->kernel->single_precision;
     cells(args, 0, grove_args_cells(args));

@@ -1,9 +1,10 @@
-/* Invocations: a node's kernel or eval called on whole inputs, outside any session. */
+/* Invocations: the kernel, eval or device of a node called on whole inputs, outside any session,
+ * with memory around the output that must not change. */
 #ifndef GROVE_CONFORMANCE_INVOCATION_H
 #define GROVE_CONFORMANCE_INVOCATION_H
 
-#include "base/threads.h"
 #include "conformance/conformance.h"
+#include "device/device.h"
 
 /* A dense array, cells in order of the node's axes. */
 typedef struct {
@@ -21,8 +22,8 @@ typedef struct {
     grove_args args; /* args.out.data is set by grove_invocation_run */
     const grove_axis *space[GROVE_MAX_AXES];
     grove_invocation_array in[GROVE_MAX_INPUTS], out;
-    grove_threads *threads;
-    void *run; /* what the class's start made */
+    grove_device *host;
+    void *run; /* of the class's start */
     bool started;
 } grove_invocation;
 
@@ -47,7 +48,7 @@ size_t grove_invocation_bytes(const grove_invocation *call); /* of the result */
 int grove_invocation_call(const grove_invocation *call, const grove_args *args);
 /* Calls it on the whole; the result is in call->out. */
 int grove_invocation_run(grove_invocation *call);
-/* Whether the class has a kernel or eval that can be called on this node. */
+/* Whether the class can be called so on this node: it has a function for the host. */
 bool grove_invocation_is_possible(const grove_node *node);
 /* Number `i` of an array; real and imaginary parts count separately. */
 double grove_invocation_number(const grove_invocation_array *array, int64_t i);

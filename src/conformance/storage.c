@@ -193,8 +193,8 @@ static void check_storage(grove_conformance *c, grove_node *node, bool double_pr
                         "in a second call, where memory held other numbers");
     if (good && node->kernel)
         ranges_agree(c, &call, &a);
-    grove_threads_free(call.threads);
-    call.threads = grove_threads_new(THREADS);
+    grove_device_free(call.host);
+    call.host = grove_device_cpu(THREADS);
     if (good && !node->kernel && call_in(c, &call, &call.args, &d))
         is_same(c, &call, room_data(&d), room_data(&a), "with 3 threads");
     free(a.base);

@@ -7,38 +7,12 @@
 #define GROVE_DEVICE_ALGEBRA_H
 
 #include "base/error.h"
+#include "plugin.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 typedef struct grove_device grove_device;
-
-/* c[k] = a[k] b[k]^H for k < count: a is rows x inner, b columns x inner, c rows x columns.
- * Strides, in complex numbers, lead from one matrix to the next; 0: the same matrix for all k. */
-typedef struct {
-    const void *a, *b;
-    void *c;
-    int64_t rows, columns, inner, count;
-    int64_t stride_a, stride_b, stride_c;
-} grove_product;
-
-/* y = sum_x x exp(sign 2 pi i j k / n), not normalised, in `rank` 1 or 2 dimensions of sizes
- * size[0], size[1], for `count` arrays in sequence; in place. sign: -1 or 1. */
-typedef struct {
-    void *at;
-    int64_t size[2], count;
-    int rank, sign;
-} grove_transform;
-
-/* Solves m x = right for `count` right-hand sides of `size` real doubles each, in place: m is
- * symmetric and positive definite; its lower triangle is replaced by its Cholesky factor. *info, an
- * int32_t in the device's memory, is 0, or k when the k-th leading minor is not positive; the
- * right-hand sides are then undefined. `right` NULL, `count` 0: the factor alone. */
-typedef struct {
-    double *matrix, *right;
-    int32_t *info;
-    int64_t size, count;
-} grove_cholesky;
 
 typedef struct {
     int (*product)(grove_device *device, const grove_product *what, bool double_,

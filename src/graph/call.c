@@ -124,12 +124,14 @@ static int check_choice(const grove_node *node)
                                "grove_node_set_memory");
     if (node->class_->kind != GROVE_CLASS_VALUE)
         return 0;
-    if (!node->class_->eval && !node->kernel)
+    if (grove_class_takes_arrays(node->class_))
+        return 0;
+    if (!node->kernel)
         return grove_node_fail(node, GROVE_ABI, "the plugin's check chose no kernel");
-    if (!node->class_->eval && node->consumed_count)
+    if (node->consumed_count)
         return grove_node_fail(node, GROVE_ABI,
                                "the plugin consumes axes, which a cell function cannot; it needs "
-                               ".eval");
+                               ".eval or .device");
     return 0;
 }
 

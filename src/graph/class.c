@@ -334,11 +334,14 @@ static int check_functions(const grove_class *class_, grove_error *error)
         missing = class_->open ? NULL : "open";
     else if (class_->kind == GROVE_CLASS_ACTION)
         missing = class_->write ? NULL : "write";
-    else if (class_->kind == GROVE_CLASS_VALUE && !class_->kernel && !class_->eval &&
-             !class_->check)
-        missing = "kernel or eval";
+    else if (class_->kind == GROVE_CLASS_VALUE && !class_->kernel &&
+             !grove_class_takes_arrays(class_) && !class_->check)
+        missing = "kernel, eval or device";
     if (missing)
         return misfit(class_->name, error, "its %s is missing", missing);
+    if (class_->kernel && class_->device)
+        return misfit(class_->name, error,
+                      "it has a kernel and a device; a device launches its kernels itself");
     if (class_->stop && !class_->start)
         return misfit(class_->name, error, "it has a stop, but no start");
     if ((class_->kind == GROVE_CLASS_REDUCTION || class_->kind == GROVE_CLASS_SELECTION) &&

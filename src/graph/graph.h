@@ -33,9 +33,9 @@ typedef struct {
 
 /* Kinds of nodes. */
 typedef enum {
-    GROVE_NODE_CLASS,  /* has a class with kernel or eval, or is a reduction, select or an action */
-    GROVE_NODE_LEAF,   /* a data leaf: an object with members, no value of its own */
-    GROVE_NODE_MEMBER, /* a member of a leaf */
+    GROVE_NODE_CLASS,    /* has a class that computes, or is a reduction, select or an action */
+    GROVE_NODE_LEAF,     /* a data leaf: an object with members, no value of its own */
+    GROVE_NODE_MEMBER,   /* a member of a leaf */
     GROVE_NODE_CONSTANT, /* a number */
     GROVE_NODE_CAST      /* input 0 in another precision, or real made complex */
 } grove_node_kind;
@@ -88,9 +88,10 @@ struct grove_node {
     grove_hash call_key; /* of class, options and inputs as called */
     grove_hash key; /* of class, options, state, inputs and leaf content, but not of the tile */
     void *user;
-    uint64_t memory;   /* bytes that the class takes beside its values */
-    const char *note;  /* on the method that the class has chosen */
-    const char *fused; /* what the rewriter made the node from */
+    uint64_t memory;                    /* bytes that the class takes beside its values */
+    uint64_t scratch, scratch_per_cell; /* see grove_node_scratch_bytes */
+    const char *note;                   /* on the method that the class has chosen */
+    const char *fused;                  /* what the rewriter made the node from */
 
     /* select: the part */
     const grove_axis *select_axis;
@@ -204,6 +205,17 @@ const char *grove_classes_fault(const grove_classes *classes);
  * range. */
 grove_class *grove_class_new(const grove_class *descriptor, const char *name, grove_error *error);
 void grove_class_free(grove_class *class_);
+
+/* Whether it computes whole arrays, not cells. */
+static inline bool grove_class_takes_arrays(const grove_class *class_)
+{
+    return class_->eval || class_->device;
+}
+
+/* The scratch memory that a call for these ranges of the output may take: what check has told, and
+ * room for each piece to begin at a multiple of GROVE_SCRATCH_ALIGN. 0: none. */
+enum { GROVE_SCRATCH_ALIGN = 256 };
+uint64_t grove_node_scratch_bytes(const grove_node *node, const grove_range *range, int axes);
 
 /* Around calls of open, read, begin, write, finish, abort, close: for classes with serial_io, one
  * call at a time in the whole process (serial.c). */

@@ -83,9 +83,10 @@ int grove_node_add_output_axis(grove_node *node, const grove_axis *axis)
     if (!own)
         return GROVE_INTERNAL;
     if (node->class_->kind != GROVE_CLASS_ACCUMULATOR &&
-        (node->class_->kind != GROVE_CLASS_VALUE || !node->class_->eval))
+        (node->class_->kind != GROVE_CLASS_VALUE || !grove_class_takes_arrays(node->class_)))
         return grove_node_fail(node, GROVE_ABI,
-                               "the plugin adds the axis '%s' to its result; that needs .eval",
+                               "the plugin adds the axis '%s' to its result; that needs .eval or "
+                               ".device",
                                axis->name);
     for (int i = 0; i < node->axis_count; i++)
         if (!strcmp(node->axes[i]->name, own->name))

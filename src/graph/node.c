@@ -464,6 +464,34 @@ void grove_node_set_memory(grove_node *node, uint64_t bytes)
     node->memory = bytes;
 }
 
+void grove_node_set_scratch(grove_node *node, uint64_t bytes, uint64_t bytes_per_cell)
+{
+    if (!grove_class_takes_arrays(node->class_))
+        grove_node_fail(node, GROVE_ABI,
+                        "the plugin sets scratch memory, which a cell function has not; it needs "
+                        ".eval or .device");
+    node->scratch = bytes;
+    node->scratch_per_cell = bytes_per_cell;
+}
+
+uint64_t grove_node_scratch_bytes(const grove_node *node, const grove_range *range, int axes)
+{
+    const uint64_t most = UINT64_MAX / 1024;
+    uint64_t bytes = node->scratch_per_cell;
+    bool fits = true;
+
+    if (!node->scratch && !node->scratch_per_cell)
+        return 0;
+    for (int d = 0; d < axes; d++) {
+        bool own = range[d].axis && range[d].axis->owner == node; /* always whole */
+        int64_t count = own ? range[d].axis->size : range[d].count;
+        fits = fits && !__builtin_mul_overflow(bytes, (uint64_t)count, &bytes);
+    }
+    fits = fits && !__builtin_add_overflow(bytes, node->scratch, &bytes) &&
+           !__builtin_add_overflow(bytes, GROVE_MAX_SCRATCH * GROVE_SCRATCH_ALIGN, &bytes);
+    return fits && bytes < most ? bytes : most;
+}
+
 void grove_node_set_user(grove_node *node, void *user)
 {
     node->user = user;

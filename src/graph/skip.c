@@ -15,8 +15,8 @@ typedef struct {
 static bool is_cellwise(const grove_node *node)
 {
     return node->kind == GROVE_NODE_CAST ||
-           (node->kind == GROVE_NODE_CLASS && node->class_ && !node->class_->eval &&
-            (node->kernel || node->class_->kernel));
+           (node->kind == GROVE_NODE_CLASS && node->class_ &&
+            !grove_class_takes_arrays(node->class_) && (node->kernel || node->class_->kernel));
 }
 
 static bool has_all_axes(const grove_node *node, const grove_node *of)

@@ -108,6 +108,19 @@ uint64_t grove_pass_states(const grove_schedule *schedule, const grove_pass *pas
     return sum;
 }
 
+/* What a class may ask for while it computes a value. */
+static void pass_scratch(const grove_walk *walk, const grove_step *step)
+{
+    grove_range range[GROVE_MAX_AXES];
+
+    if (step->kind != GROVE_STEP_EVAL)
+        return;
+    grove_step_ranges(&walk->spot, step, range);
+    uint64_t bytes = grove_node_scratch_bytes(step->node, range, step->axes);
+    if (bytes)
+        drop_block(walk->context, take_block(walk->context, bytes));
+}
+
 static uint64_t sums_bytes(const grove_walk *walk, const grove_step *step, unsigned divided)
 {
     const sizes *z = walk->context;
@@ -178,6 +191,7 @@ static int make_body(grove_walk *walk, int s)
          first += loop->chunk) {
         code = grove_walk_body(walk, s, first);
         block *part = is_section(step) ? take_block(walk->context, bytes_of(walk, step)) : NULL;
+        pass_scratch(walk, step);
         if (copies)
             copy_inputs(walk, step);
         grove_walk_end_body(walk, s);
@@ -257,6 +271,7 @@ static int make(grove_walk *walk, int s, void **value)
             *value = ref(walk, walk->slots[step->input[0]].value);
         else if (bytes)
             *value = take_block(z, bytes);
+        pass_scratch(walk, step);
     }
     if (!step->loop && !step->body && bytes > z->largest && step->keep != GROVE_KEEP_SLOT)
         z->largest = bytes;

@@ -125,7 +125,7 @@ static grove_step_kind kind_of(const grove_program *p, const grove_node *node)
             return GROVE_STEP_REDUCE;
         if (node->class_->kind == GROVE_CLASS_SELECTION)
             return GROVE_STEP_SELECT;
-        return node->class_->eval ? GROVE_STEP_EVAL : GROVE_STEP_KERNEL;
+        return grove_class_takes_arrays(node->class_) ? GROVE_STEP_EVAL : GROVE_STEP_KERNEL;
     }
 }
 

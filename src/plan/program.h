@@ -45,8 +45,8 @@ typedef enum {
     GROVE_STEP_SELECT,
     GROVE_STEP_REDUCE,
     GROVE_STEP_KERNEL, /* a cell function */
-    GROVE_STEP_EVAL,   /* a class's eval */
-    GROVE_STEP_ROOT    /* passes its inputs to a root of the pass; no value */
+    GROVE_STEP_EVAL,   /* a class's eval or device */
+    GROVE_STEP_ROOT    /* hands its inputs to a root of the pass: no value */
 } grove_step_kind;
 
 typedef enum {

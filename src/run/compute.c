@@ -1,10 +1,13 @@
 /* Computes the values of single steps: constants, data of leaves, casts, selections, classes. */
+#include "run/call.h"
 #include "run/copy.h"
 #include "run/flags.h"
 #include "run/step.h"
 #include "run/table.h"
 
-#include <stdlib.h>
+#include "base/log.h"
+#include "base/text.h"
+
 #include <string.h>
 
 static grove_value *input(const grove_run *run, const grove_step *step, int k)
@@ -158,16 +161,45 @@ static int make_space(const grove_run *run, const grove_step *step, grove_range 
     return n;
 }
 
-/* Computes a class on the host. */
-static int eval_class(grove_session *session, const grove_launch *launch)
+/* The class is not tried on a device again. */
+static void note_lack(grove_session *session, const grove_node *node, const grove_call_work *work)
+{
+    grove_lack *lack = &session->lacks[node->id];
+    bool told = grove_error_count(session->attempt) > 0;
+    const char *reason = told ? grove_error_message(session->attempt, 0) : "";
+
+    if (told)
+        grove_log(work->lack == GROVE_MISSING ? GROVE_LOG_NOTE : GROVE_LOG_WARNING,
+                  "%s; the cpu computes it", reason);
+    if (!lack->reason)
+        *lack = (grove_lack){work->lacking, grove_strdup(reason)};
+}
+
+/* What a class computes by .eval or .device. */
+static int call_class(grove_session *session, grove_launch *launch, grove_device *device)
 {
     const grove_step *step = launch->context;
-    grove_call eval = {step->node, &launch->args, step->double_, session->host->threads,
-                       session->runs[step->node->id]};
-    grove_class_call call;
+    const grove_node *node = step->node;
+    bool on_device = device != session->host;
+    grove_class_call scope;
+    grove_call_work work;
+    grove_call call = {
+        node,  &launch->args, step->double_, session->host->threads, session->runs[node->id],
+        &work, on_device};
 
-    grove_class_call_begin(&call, session, step->node, false);
-    return grove_class_call_end(&call, step->node->class_->eval(&eval), "evaluation failed");
+    grove_error_clear(session->attempt);
+    grove_call_begin(&work, device, launch->scratch, launch->scratch_bytes, session->attempt);
+    grove_class_call_begin(&scope, session, node, false);
+    int code = grove_call_run(&call);
+    if (on_device && !scope.scope.code && (code == GROVE_MISSING || (code && code == work.code))) {
+        grove_class_call_end(&scope, 0, "");
+        if (code == GROVE_MISSING)
+            note_lack(session, node, &work);
+        return code;
+    }
+    code = grove_class_call_end(&scope, code, "evaluation failed");
+    launch->failed = code != 0;
+    return code;
 }
 
 static int set_up(grove_run *run, const grove_step *step, const grove_range *space, int axes,
@@ -198,10 +230,11 @@ static int set_up(grove_run *run, const grove_step *step, const grove_range *spa
         launch->kernel = node->kernel;
         return code;
     }
-    launch->host = eval_class;
+    launch->compute = call_class;
     launch->context = step;
-    if (!code && node->class_->device && grove_devices_in_use(session))
-        launch->kernel = node->class_->device(&launch->args);
+    launch->scratch_bytes = grove_node_scratch_bytes(node, value->range, value->axes);
+    if (!node->class_->device || session->lacks[node->id].reason)
+        launch->placement = GROVE_LAUNCH_ON_HOST;
     return code;
 }
 
@@ -228,22 +261,11 @@ int grove_compute_class(grove_run *run, const grove_step *step, grove_value **va
     int code = set_up(run, step, space, axes, *value, &launch);
     if (!code)
         code = grove_launch_run(session, &launch);
-    if (!code && launch.ran_on != session->host)
+    if (!code && (launch.ran_on != session->host || (launch.compute && !step->node->class_->eval)))
         code = grove_compute_blank(run, step, *value);
     if (!code && step->flagged)
         code = combine_flags(run, step, space, axes, *value);
     if (code == GROVE_NO_MEMORY)
         grove_error_context(session->error, errors, &step->node->place, step->node->name);
     return code;
-}
-
-void grove_call_parallel(const grove_call *call, int64_t count,
-                         void (*fn)(void *context, int64_t first, int64_t last), void *context)
-{
-    grove_parallel(call->threads, count, 0, fn, context);
-}
-
-int grove_call_threads(const grove_call *call)
-{
-    return grove_threads_count(call->threads);
 }

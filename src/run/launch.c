@@ -162,6 +162,26 @@ static int set_addresses(grove_launch *launch, grove_device *device, grove_error
     return code ? code : set_address(*launch->out, device, launch->out_offset, &args->out, error);
 }
 
+static int compute(grove_session *session, grove_launch *launch, grove_device *device,
+                   grove_error *error)
+{
+    size_t bytes = launch->scratch_bytes;
+    int code = 0;
+
+    if (launch->kernel)
+        return grove_device_launch(device, launch->kernel, &launch->args, launch->double_precision,
+                                   error);
+    launch->failed = false;
+    if (bytes)
+        code = grove_device_allocate(device, bytes, &launch->scratch, error);
+    if (!code)
+        code = launch->compute(session, launch, device);
+    if (bytes)
+        grove_device_release(device, launch->scratch, bytes);
+    launch->scratch = NULL;
+    return code;
+}
+
 /* After writing, the bytes are valid on that device only. */
 static void mark_written(const grove_launch *launch, grove_device *device, bool had_storage)
 {
@@ -204,13 +224,13 @@ static bool has_code(grove_session *session, const grove_launch *launch)
 static bool belongs_on_device(grove_session *session, const grove_launch *launch)
 {
     if (!grove_devices_in_use(session) || launch->placement == GROVE_LAUNCH_ON_HOST ||
-        !launch->kernel || !launch->out_bytes)
+        !launch->out_bytes)
         return false;
     if (launch->placement == GROVE_LAUNCH_BY_INPUT &&
         (!grove_buffer_is_on(launch->in[0].buffer, session->device) ||
          grove_buffer_is_on(launch->in[0].buffer, NULL)))
         return false;
-    return has_code(session, launch);
+    return !launch->kernel || has_code(session, launch);
 }
 
 static int attempt(grove_session *session, grove_launch *launch)
@@ -221,8 +241,7 @@ static int attempt(grove_session *session, grove_launch *launch)
     grove_error_clear(session->attempt);
     int code = set_addresses(launch, device, session->attempt);
     if (!code)
-        code = grove_device_launch(device, launch->kernel, &launch->args, launch->double_precision,
-                                   session->attempt);
+        code = compute(session, launch, device, session->attempt);
     if (!code) {
         mark_written(launch, device, had_storage);
     } else if (!had_storage) {
@@ -235,7 +254,7 @@ static int attempt(grove_session *session, grove_launch *launch)
 /* Maximum of bytes that the device must allocate for the launch. */
 static uint64_t missing_bytes(const grove_session *session, const grove_launch *launch)
 {
-    uint64_t sum = launch->out_bytes;
+    uint64_t sum = launch->out_bytes + launch->scratch_bytes;
 
     for (int k = 0; k < launch->args.inputs; k++)
         if (launch->in[k].buffer && !grove_buffer_is_on(launch->in[k].buffer, session->device))
@@ -243,22 +262,34 @@ static uint64_t missing_bytes(const grove_session *session, const grove_launch *
     return sum;
 }
 
+/* Attempts, each with more room. */
+static int attempt_all(grove_session *session, grove_launch *launch)
+{
+    int code = attempt(session, launch);
+
+    while (code == GROVE_NO_MEMORY && !launch->failed &&
+           grove_devices_make_room(session, missing_bytes(session, launch)))
+        code = attempt(session, launch);
+    if (code == GROVE_NO_MEMORY && !launch->failed) {
+        grove_device_trim(session->device);
+        code = attempt(session, launch);
+    }
+    return code;
+}
+
 /* Sets ran_on; leaves it unset when the host must compute it. */
 static int run_on_device(grove_session *session, grove_launch *launch)
 {
     double began = grove_now();
-    int code = attempt(session, launch);
+    int code = attempt_all(session, launch);
 
-    while (code == GROVE_NO_MEMORY &&
-           grove_devices_make_room(session, missing_bytes(session, launch)))
-        code = attempt(session, launch);
-    if (code == GROVE_NO_MEMORY) {
-        grove_device_trim(session->device);
-        code = attempt(session, launch);
-    }
     session->counters.kernel_seconds += grove_now() - began;
     if (!code)
         launch->ran_on = session->device;
+    if (launch->failed)
+        return code;
+    if (code == GROVE_MISSING && launch->compute)
+        return 0;
     if (code == GROVE_NO_MEMORY && session->may_yield)
         return GROVE_AGAIN;
     if (code == GROVE_NO_MEMORY) {
@@ -279,15 +310,13 @@ static int run_on_host(grove_session *session, grove_launch *launch)
     for (int k = 0; k < launch->args.inputs && !code; k++)
         code = grove_launch_to_host(session, launch->in[k].buffer);
     if (!code && !had_storage)
-        grove_devices_make_host_room(session, launch->out_bytes);
+        grove_devices_make_host_room(session, launch->out_bytes + launch->scratch_bytes);
     if (!code)
         code = set_addresses(launch, host, session->error);
     if (code || !launch->out_bytes)
         return code;
     double began = grove_now();
-    code = launch->host ? launch->host(session, launch)
-                        : grove_device_launch(host, launch->kernel, &launch->args,
-                                              launch->double_precision, session->error);
+    code = compute(session, launch, host, session->error);
     session->counters.kernel_seconds += grove_now() - began;
     mark_written(launch, host, had_storage);
     return code;

@@ -1,6 +1,6 @@
-/* Launches: one kernel over one iteration space, on the session's device or on the host. Only
- * grove_launch_run decides where, copies operands, allocates the output, and falls back to the
- * host. */
+/* Launches: one kernel, or one call of a class, over one iteration space, on the session's device
+ * or on the host. Only grove_launch_run decides where, copies what lies elsewhere, makes room, and
+ * falls back to the host. */
 #ifndef GROVE_RUN_LAUNCH_H
 #define GROVE_RUN_LAUNCH_H
 
@@ -21,11 +21,15 @@ typedef struct {
 
 typedef struct grove_launch grove_launch;
 struct grove_launch {
-    const grove_kernel *kernel; /* NULL: there is no device code, `host` computes it */
-    /* Computes it on the host in place of the kernel, with addresses in `args`. Returns 0 or a code
-     * with a message. */
-    int (*host)(grove_session *session, const grove_launch *launch);
-    const void *context; /* for `host` */
+    const grove_kernel *kernel; /* NULL: `compute` does it */
+    /* Computes it on that device, with addresses in `args`. 0, or a code: with a message of the
+     * session's where `failed` is set; else one of `session->attempt`, and GROVE_NO_MEMORY asks for
+     * room, GROVE_MISSING for the host. */
+    int (*compute)(grove_session *session, grove_launch *launch, grove_device *device);
+    const void *context;    /* for `compute` */
+    uint64_t scratch_bytes; /* memory that `compute` needs beside; 0: none */
+    void *scratch;          /* while it computes */
+    bool failed;
     grove_placement placement;
     bool double_precision;
     const grove_range *space; /* borrowed: args.axes of them */
@@ -61,8 +65,8 @@ void grove_launch_output_buffer(grove_launch *launch, grove_buffer **buffer, siz
                                 const grove_view *view, int64_t offset);
 
 /* Runs the launch; an output without cells only gets an empty buffer. When the device is short of
- * memory, it warns and runs on the host, or returns GROVE_AGAIN if a smaller tile may help. Adds
- * the time to the session's kernel_seconds. */
+ * memory, also for scratch memory, it warns and runs on the host, or returns GROVE_AGAIN if a
+ * smaller tile may help. Adds the time to the session's kernel_seconds. */
 int grove_launch_run(grove_session *session, grove_launch *launch);
 
 /* Copies bytes that are only on a device to the host; counted for the current node. NULL: nothing.

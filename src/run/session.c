@@ -52,6 +52,7 @@ static int start(grove_session *session, grove_error *error)
     session->nodes = grove_alloc((session->tree->node_count + 1) * sizeof(grove_node_counters));
     session->runs = grove_alloc((session->tree->node_count + 1) * sizeof(void *));
     session->started = grove_alloc((session->tree->node_count + 1) * sizeof(bool));
+    session->lacks = grove_alloc((session->tree->node_count + 1) * sizeof(grove_lack));
     session->began = grove_now();
     session->checks = checks();
     if (!code && !options->serial && !(session->worker = grove_worker_new("grove-io")))
@@ -87,6 +88,9 @@ void grove_session_free(grove_session *session)
     free(session->nodes);
     free(session->runs);
     free(session->started);
+    for (size_t i = 0; session->lacks && i < session->tree->node_count; i++)
+        free(session->lacks[i].reason);
+    free(session->lacks);
     grove_devices_close(session);
     free(session);
 }

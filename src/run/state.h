@@ -38,6 +38,12 @@ typedef struct {
     void (*close)(void *context);
 } grove_observer;
 
+/* What devices lack to compute a node, so that no further tile is tried there. */
+typedef struct {
+    const grove_kernel *kernel; /* the kernel without code for them, if it is one */
+    char *reason;               /* NULL: nothing */
+} grove_lack;
+
 struct grove_session {
     grove_tree *tree;
     grove_session_options options;
@@ -67,6 +73,7 @@ struct grove_session {
     grove_node_counters *nodes; /* by id */
     void **runs;                /* by id: the state that start returned */
     bool *started;              /* by id */
+    grove_lack *lacks;          /* by id */
     grove_counters counters;
     grove_observer observer; /* its functions are NULL if there is none */
     double began;

@@ -14,7 +14,7 @@ static int begin(cuda_device *cuda, grove_error *error)
     return code;
 }
 
-static int end(cuda_device *cuda, int status, const char *doing, void *const written[2],
+static int end(cuda_device *cuda, int status, const char *doing, void *const written[3],
                grove_error *error)
 {
     const int no_memory = !strcmp(doing, "cuBLAS") ? 3 : 2; /* ..._STATUS_ALLOC_FAILED */
@@ -25,14 +25,14 @@ static int end(cuda_device *cuda, int status, const char *doing, void *const wri
                           "%s: %s: %s %d", cuda->device.name, doing,
                           status == no_memory ? "no memory, status" : "status", status);
     pthread_mutex_lock(&cuda->lock);
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 3; k++) {
         cuda_block *block = written[k] ? cuda_find(cuda, written[k]) : NULL;
         if (block) {
             int recorded = cuda_record(cuda, block, cuda->compute, code ? NULL : error);
             code = code ? code : recorded;
         }
     }
-    cuda->device.launches++;
+    cuda->device.launches += written[0] != NULL;
     pthread_mutex_unlock(&cuda->lock);
     pthread_mutex_unlock(&cuda->launching);
     cuda_leave(cuda);
@@ -128,7 +128,7 @@ static int blas_product(cuda_device *cuda, const grove_product *p, bool double_)
 static int product(grove_device *device, const grove_product *p, bool double_, grove_error *error)
 {
     cuda_device *cuda = cuda_of(device);
-    void *const written[2] = {p->c};
+    void *const written[3] = {p->c};
     int code = grove_product_check(device->name, p, error);
 
     if (!code)
@@ -166,7 +166,7 @@ static int transform(grove_device *device, const grove_transform *t, bool double
                      grove_error *error)
 {
     cuda_device *cuda = cuda_of(device);
-    void *const written[2] = {t->at};
+    void *const written[3] = {t->at};
     int code = grove_transform_check(device->name, t, error);
 
     if (!code)
@@ -208,7 +208,7 @@ static int solver_length(cuda_device *cuda, const grove_cholesky *c, int *length
 static int cholesky(grove_device *device, const grove_cholesky *c, grove_error *error)
 {
     cuda_device *cuda = cuda_of(device);
-    void *const nothing[2] = {0}, *const written[2] = {c->matrix, c->right};
+    void *const nothing[3] = {0}, *const written[3] = {c->matrix, c->right, c->info};
     int length = 0, code = grove_cholesky_check(device->name, c, error);
     void *work = NULL;
 
@@ -225,10 +225,6 @@ static int cholesky(grove_device *device, const grove_cholesky *c, grove_error *
         return code;
     if (!(code = begin(cuda, error)))
         code = end(cuda, solver_run(cuda, c, work, length), "cuSOLVER", written, error);
-    if (!code && !(code = begin(cuda, error))) {
-        void *const info[2] = {c->info};
-        code = end(cuda, 0, "cuSOLVER", info, error);
-    }
     cuda_release(device, work, bytes);
     return code;
 }

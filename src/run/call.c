@@ -1,0 +1,225 @@
+#include "run/call.h"
+
+#include "base/text.h"
+
+#include <inttypes.h>
+
+enum { SLACK = GROVE_MAX_SCRATCH * GROVE_SCRATCH_ALIGN };
+
+void grove_call_begin(grove_call_work *work, grove_device *device, void *scratch,
+                      uint64_t scratch_bytes, grove_error *error)
+{
+    *work = (grove_call_work){
+        .device = device, .error = error, .scratch = scratch, .thread = pthread_self()};
+    work->scratch_left = scratch && scratch_bytes > SLACK ? scratch_bytes - SLACK : 0;
+}
+
+/* ---- what all functions have in common ---- */
+
+/* What the class has done wrong in `call`; the other functions then do nothing. */
+#define misuse(call, ...)                                                                          \
+    (((grove_call_work *)(call)->work)->code =                                                     \
+         grove_node_fail((call)->node, GROVE_INVALID, __VA_ARGS__))
+
+/* Whether the function may do something now; if not, its code. */
+static bool begin(const grove_call *call, const char *name, int *code)
+{
+    grove_call_work *work = call->work;
+
+    *code = GROVE_INVALID;
+    if (!work)
+        grove_node_fail(call->node, GROVE_INVALID,
+                        "the plugin calls %s, which is for .eval and .device", name);
+    else if (!pthread_equal(work->thread, pthread_self()))
+        __atomic_store_n(&work->astray, name, __ATOMIC_RELEASE);
+    else
+        *code = work->code;
+    return !*code;
+}
+
+/* The first failure counts. On a device that is short of memory, faults or lacks code the caller of
+ * the class goes on; anything else is an error at the node. */
+static int end(const grove_call *call, int code)
+{
+    grove_call_work *work = call->work;
+    bool of_device = code == GROVE_NO_MEMORY || code == GROVE_MISSING || code == GROVE_DEVICE;
+
+    work->code = code;
+    if (code && !(call->on_device && of_device))
+        grove_node_fail(call->node, code, "%s",
+                        grove_error_count(work->error) ? grove_error_message(work->error, 0)
+                                                       : "the device cannot compute it");
+    return code;
+}
+
+int grove_call_run(const grove_call *call)
+{
+    const grove_class *class_ = call->node->class_;
+    grove_call_work *work = call->work;
+    int code = !call->on_device && class_->eval ? class_->eval(call) : class_->device(call);
+    const char *astray = __atomic_load_n(&work->astray, __ATOMIC_ACQUIRE);
+
+    if (astray && !work->code)
+        misuse(call, "the plugin calls %s in another thread than that of .eval or .device", astray);
+    return work->code ? work->code : code;
+}
+
+/* ---- launches ---- */
+
+static int check_view(const grove_call *call, const grove_args *args, const grove_view *view)
+{
+    if (view->gather && (view->gather_axis < 0 || view->gather_axis >= args->axes))
+        return misuse(call, "the plugin launches a kernel that gathers along axis %d of %d",
+                      (int)view->gather_axis, (int)args->axes);
+    return 0;
+}
+
+static int check_args(const grove_call *call, const char *kernel, const grove_args *args)
+{
+    int64_t cells = 1;
+    int code = 0;
+
+    if (!args)
+        return misuse(call, "the plugin launches '%s' without arguments (NULL)", kernel);
+    if (args->axes < 0 || args->axes > GROVE_MAX_AXES || args->inputs < 0 ||
+        args->inputs > GROVE_MAX_INPUTS)
+        return misuse(
+            call, "the plugin launches '%s' with %d axes and %d inputs; at most %d and %d", kernel,
+            (int)args->axes, (int)args->inputs, (int)GROVE_MAX_AXES, (int)GROVE_MAX_INPUTS);
+    for (int d = 0; d < args->axes; d++)
+        if (args->size[d] < 0 || __builtin_mul_overflow(cells, args->size[d], &cells))
+            return misuse(call, "the plugin launches '%s' with size %" PRId64 " of axis %d", kernel,
+                          args->size[d], d);
+    if (!args->out.data)
+        return misuse(call, "the plugin launches '%s' with no output (NULL)", kernel);
+    code = check_view(call, args, &args->out);
+    for (int k = 0; k < args->inputs && !code; k++)
+        if (args->in[k].data)
+            code = check_view(call, args, &args->in[k]);
+    return code;
+}
+
+int grove_call_launch(const grove_call *call, const grove_kernel *kernel, const grove_args *args,
+                      bool double_precision)
+{
+    grove_call_work *work = call->work;
+    int code;
+
+    if (!begin(call, "grove_call_launch", &code))
+        return code;
+    if (!kernel || !kernel->name)
+        code = misuse(call, "the plugin launches no kernel (NULL), or one without a name");
+    else
+        code = check_args(call, kernel->name, args);
+    if (code)
+        return code;
+    code = grove_device_prepare(work->device, kernel, double_precision, work->error);
+    if (code && code != GROVE_NO_MEMORY) {
+        work->lacking = kernel;
+        work->lack = code;
+        return end(call, GROVE_MISSING);
+    }
+    if (!code)
+        code = grove_device_launch(work->device, kernel, args, double_precision, work->error);
+    return end(call, code);
+}
+
+/* ---- memory ---- */
+
+int grove_call_scratch(const grove_call *call, uint64_t bytes, void **at)
+{
+    grove_call_work *work = call->work;
+    char wanted[32], left[32];
+    int code;
+
+    *at = NULL;
+    if (!begin(call, "grove_call_scratch", &code))
+        return code;
+    if (bytes > work->scratch_left)
+        return misuse(call,
+                      "the plugin asks for %s of scratch memory, of which %s are left; check tells "
+                      "how much is needed, by grove_node_set_scratch",
+                      grove_show_bytes(wanted, (double)bytes),
+                      grove_show_bytes(left, (double)work->scratch_left));
+    if (work->pieces == GROVE_MAX_SCRATCH)
+        return misuse(call, "the plugin asks for more than %d pieces of scratch memory in a call",
+                      (int)GROVE_MAX_SCRATCH);
+    *at = work->scratch;
+    work->scratch += (bytes + GROVE_SCRATCH_ALIGN - 1) / GROVE_SCRATCH_ALIGN * GROVE_SCRATCH_ALIGN;
+    work->scratch_left -= bytes;
+    work->pieces++;
+    return 0;
+}
+
+int grove_call_zero(const grove_call *call, void *at, uint64_t bytes)
+{
+    grove_call_work *work = call->work;
+    int code;
+
+    if (!begin(call, "grove_call_zero", &code))
+        return code;
+    if (!at)
+        return misuse(call, "the plugin zeroes memory at NULL");
+    return bytes ? end(call, grove_device_clear(work->device, at, bytes, work->error)) : 0;
+}
+
+/* ---- algebra ---- */
+
+/* Whether the arrays of a request have addresses, and the call may do it. */
+static bool begin_algebra(const grove_call *call, const char *name, bool given, int *code)
+{
+    if (!begin(call, name, code))
+        return false;
+    if (!given)
+        *code = misuse(call, "the plugin calls %s with an array at NULL", name);
+    return given;
+}
+
+int grove_call_product(const grove_call *call, const grove_product *what, bool double_precision)
+{
+    grove_call_work *work = call->work;
+    int code;
+
+    if (!begin_algebra(call, "grove_call_product", what && what->a && what->b && what->c, &code))
+        return code;
+    return end(call,
+               work->device->algebra->product(work->device, what, double_precision, work->error));
+}
+
+int grove_call_transform(const grove_call *call, const grove_transform *what, bool double_precision)
+{
+    grove_call_work *work = call->work;
+    int code;
+
+    if (!begin_algebra(call, "grove_call_transform", what && what->at, &code))
+        return code;
+    return end(call,
+               work->device->algebra->transform(work->device, what, double_precision, work->error));
+}
+
+int grove_call_cholesky(const grove_call *call, const grove_cholesky *what)
+{
+    grove_call_work *work = call->work;
+    int code;
+
+    if (!begin_algebra(call, "grove_call_cholesky", what && what->matrix && what->info, &code))
+        return code;
+    return end(call, work->device->algebra->cholesky(work->device, what, work->error));
+}
+
+/* ---- threads ---- */
+
+void grove_call_parallel(const grove_call *call, int64_t count,
+                         void (*fn)(void *context, int64_t first, int64_t last), void *context)
+{
+    if (call->on_device)
+        grove_node_fail(call->node, GROVE_INVALID,
+                        "the plugin calls grove_call_parallel on a device; it is for the host");
+    else
+        grove_parallel(call->threads, count, 0, fn, context);
+}
+
+int grove_call_threads(const grove_call *call)
+{
+    return grove_threads_count(call->threads);
+}

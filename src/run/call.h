@@ -1,0 +1,35 @@
+/* Calls of .eval and .device: what a class does on the device that computes its value. */
+#ifndef GROVE_RUN_CALL_H
+#define GROVE_RUN_CALL_H
+
+#include "device/device.h"
+#include "graph/graph.h"
+
+#include <pthread.h>
+
+/* What stands behind the `work` of a grove_call. */
+typedef struct {
+    grove_device *device;
+    grove_error *error; /* of the device and its libraries */
+    char *scratch;      /* what is left of the scratch memory */
+    uint64_t scratch_left;
+    int pieces;         /* that were handed out */
+    pthread_t thread;   /* of the call */
+    int code;           /* of the first function that failed */
+    const char *astray; /* a function that was called by another thread */
+    /* Where the device has no code for a kernel: which one, and the code of grove_device_prepare.
+     */
+    const grove_kernel *lacking;
+    int lack;
+} grove_call_work;
+
+/* For call->work, before a call in this thread. `scratch`: on that device, as many bytes as
+ * grove_node_scratch_bytes gives for its output; NULL: none. `error` is empty. */
+void grove_call_begin(grove_call_work *work, grove_device *device, void *scratch,
+                      uint64_t scratch_bytes, grove_error *error);
+/* Calls .device, or .eval on the host where there is one. 0, the code of the first function that
+ * failed, or that of the class. That a device is short of memory,
+ * faults or lacks code stands in `error` only; all else was reported at the node. */
+int grove_call_run(const grove_call *call);
+
+#endif
