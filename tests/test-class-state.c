@@ -4,6 +4,8 @@
 #include "heap-testing.h"
 
 #include <check.h>
+#include <complex.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,7 +187,16 @@ static int finish_image(const grove_call *call, void *state, grove_array *out)
             if (from->samples[k][p])
                 out->flags[cell] = 0;
         }
-    return 0;
+    if (!grove_node_bool(call->node, "transformed"))
+        return 0;
+    memset(out->flags, 0, (size_t)out->cells);
+    return grove_call_transform(call,
+                                &(grove_transform){.at = out->data,
+                                                   .size = {ROWS, COLUMNS},
+                                                   .count = spectral ? CHANNELS : 1,
+                                                   .rank = 2,
+                                                   .sign = 1},
+                                call->double_precision);
 }
 
 static int merge_image(const grove_call *call, void *state, void *other)
@@ -218,6 +229,7 @@ static const grove_input image_inputs[] = {
 static const grove_option image_options[] = {
     {"gain", GROVE_VALUE, "none", "of a station", .handing = GROVE_AS_DOUBLE},
     {"spectral", GROVE_BOOL, "false", "an image for each channel"},
+    {"transformed", GROVE_BOOL, "false", "by Fourier"},
     {"bytes", GROVE_INTEGER, "1920", "that it keeps"},
     {0}};
 #define IMAGE                                                                                      \
@@ -330,6 +342,32 @@ START_TEST(test_sums)
         ck_assert_double_eq(now.numbers[c][0], truth.sum[k][p][0]);
         ck_assert_double_eq(now.numbers[c][1], truth.sum[k][p][1]);
         ck_assert_int_eq(now.flags[c], truth.samples[k][p] == 0);
+    }
+}
+END_TEST
+
+/* Against the direct sum, where the host has FFTW. */
+START_TEST(test_finish_transforms)
+{
+    image truth;
+
+    session_test_tree("v = field()\nkeep = record(image(v.vis, v.weight, transformed=true))");
+    compute(PLAIN, 7, &truth);
+    grove_session_options options = {.threads = 1, .double_precision = true};
+    grove_session *session = heap_test_session("cpu", options);
+    int code = grove_session_run(session);
+    ck_assert(!code || code == GROVE_MISSING);
+    heap_test_close(session);
+    for (int c = 0; c < ROWS * COLUMNS && !code; c++) {
+        double complex sum = 0;
+        for (int p = 0; p < ROWS * COLUMNS; p++) {
+            double turns = (double)(c / COLUMNS * (p / COLUMNS)) / ROWS +
+                           (double)(c % COLUMNS * (p % COLUMNS)) / COLUMNS;
+            const double *x = truth.sum[0][p];
+            sum += (x[0] + x[1] * I) * cexp(2 * acos(-1) * turns * I);
+        }
+        ck_assert_double_eq_tol(now.numbers[c][0], creal(sum), 1e-9);
+        ck_assert_double_eq_tol(now.numbers[c][1], cimag(sum), 1e-9);
     }
 }
 END_TEST
@@ -501,6 +539,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, test_sums, 0, 2 * TREES * WAYS);
+    tcase_add_test(tests, test_finish_transforms);
     tcase_add_test(tests, test_the_image_is_given_to_later_tiles);
     tcase_add_test(tests, test_parts_of_sources);
     tcase_add_test(tests, test_memory);

@@ -59,7 +59,7 @@ static const char *const messages[FAULTS] = {
     [PRODUCT_SIZE] = ": a product of matrices has sizes from 1 to 2147483647",
     [CHOLESKY_SIZE] = ": a Cholesky factor has a size from 1 to 2147483647",
     [SILENT] = "evaluation failed",
-    [OTHER_THREAD] = "calls grove_call_zero in another thread than that of .eval or .device",
+    [OTHER_THREAD] = "calls grove_call_zero in another thread than that of the call",
 };
 
 static int fault_now;
@@ -247,7 +247,8 @@ END_TEST
 START_TEST(places_are_told)
 {
     session_test_tree("keep = heap(place(o.data))");
-    expect_one_message("cpu", "the plugin calls grove_call_zero, which is for .eval and .device");
+    expect_one_message("cpu", "the plugin calls grove_call_zero, which is for .eval, .device and "
+                              "accumulate_finish");
     session_test_tree("keep = heap(strict(o.data))");
     expect_one_message("cuda", "the plugin calls grove_call_parallel on a device; it is for the "
                                "host");

@@ -29,7 +29,8 @@ static bool begin(const grove_call *call, const char *name, int *code)
     *code = GROVE_INVALID;
     if (!work)
         grove_node_fail(call->node, GROVE_INVALID,
-                        "the plugin calls %s, which is for .eval and .device", name);
+                        "the plugin calls %s, which is for .eval, .device and accumulate_finish",
+                        name);
     else if (!pthread_equal(work->thread, pthread_self()))
         __atomic_store_n(&work->astray, name, __ATOMIC_RELEASE);
     else
@@ -55,12 +56,18 @@ static int end(const grove_call *call, int code)
 int grove_call_run(const grove_call *call)
 {
     const grove_class *class_ = call->node->class_;
-    grove_call_work *work = call->work;
     int code = !call->on_device && class_->eval ? class_->eval(call) : class_->device(call);
+
+    return grove_call_end(call, code);
+}
+
+int grove_call_end(const grove_call *call, int code)
+{
+    grove_call_work *work = call->work;
     const char *astray = __atomic_load_n(&work->astray, __ATOMIC_ACQUIRE);
 
     if (astray && !work->code)
-        misuse(call, "the plugin calls %s in another thread than that of .eval or .device", astray);
+        misuse(call, "the plugin calls %s in another thread than that of the call", astray);
     return work->code ? work->code : code;
 }
 

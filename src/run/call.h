@@ -31,5 +31,8 @@ void grove_call_begin(grove_call_work *work, grove_device *device, void *scratch
  * failed, or that of the class. That a device is short of memory,
  * faults or lacks code stands in `error` only; all else was reported at the node. */
 int grove_call_run(const grove_call *call);
+/* After another function of the class that was given `work`, with its code: the code that counts.
+ */
+int grove_call_end(const grove_call *call, int code);
 
 #endif

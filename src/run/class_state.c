@@ -1,5 +1,6 @@
 #include "run/class_state.h"
 
+#include "run/call.h"
 #include "run/copy.h"
 
 #include "base/memory.h"
@@ -275,6 +276,7 @@ static int fill(grove_class_state *state, grove_value *value)
     grove_form form = state->node->form;
     grove_array out = {0};
     grove_call call = call_of(state);
+    grove_call_work work;
     grove_class_call scope;
 
     describe(value, &form, &out);
@@ -284,9 +286,15 @@ static int fill(grove_class_state *state, grove_value *value)
     if (code)
         return code;
     memset(out.data, 0, grove_buffer_bytes(value->data));
+    grove_error *fault = grove_error_new();
+    grove_call_begin(&work, session->host, NULL, 0, fault);
+    call.work = &work;
     grove_class_call_begin(&scope, session, state->node, false);
-    code = state->node->class_->accumulate_finish(&call, state->own[0], &out);
-    return grove_class_call_end(&scope, code, "cannot finish");
+    code =
+        grove_call_end(&call, state->node->class_->accumulate_finish(&call, state->own[0], &out));
+    code = grove_class_call_end(&scope, code, "cannot finish");
+    grove_error_free(fault);
+    return code;
 }
 
 int grove_class_state_finish(grove_class_state *state, const grove_range *range,
