@@ -414,7 +414,9 @@ void *grove_node_user(const grove_node *node);
 
 /* Only in open: axes (copied with all they point to), and members. A member varies along the named
  * axes ("time baseline freq"), stored in the order of cell.h. Members with `data` (dense, copied)
- * are constant for the run; the others are read block by block. */
+ * are constant for the run; the others are read block by block. The name column(DATA) is written
+ * obs.column("DATA") in trees. After open, axes of time, freq, and station with baseline that are
+ * the same as those of an earlier leaf are that leaf's. */
 int grove_node_add_axis(grove_node *node, const grove_axis *axis);
 /* The leaf has an axis of another object that it was given, as its own: a table of gains varies
  * along the time and station of its observation. */
