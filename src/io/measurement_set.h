@@ -47,6 +47,9 @@ grove_ms *grove_ms_open(const char *path, const grove_ms_part *part, bool writab
                         grove_error *error);
 const grove_ms_layout *grove_ms_layout_of(const grove_ms *ms); /* borrowed */
 bool grove_ms_has_column(const grove_ms *ms, const char *column);
+/* Names of the set's columns of visibilities (complex numbers per channel and correlation),
+ * NULL-terminated. The caller frees each and the list. */
+char **grove_ms_data_columns(const grove_ms *ms);
 
 /* One block: times [first_time, first_time+times), baselines and channels likewise, all
  * correlations of the set. */
