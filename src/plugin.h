@@ -364,6 +364,8 @@ void grove_node_direction(const grove_node *node, const char *option, double rad
 void grove_node_range(const grove_node *node, const char *option, double range[2]);
 int grove_node_list(const grove_node *node, const char *option, const double **numbers);
 
+/* What the tree calls the value given for input k: its name, or the number. */
+const char *grove_node_input_name(const grove_node *node, int k);
 /* Value inputs: number k as in cell.h. All that is said of them is known from check on, so that an
  * action knows it when it begins. */
 int grove_node_inputs(const grove_node *node);
