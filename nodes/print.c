@@ -197,14 +197,18 @@ static void show_cell(char text[WIDEST], const printing *p, int column, int64_t 
         show_number(text, p, at, column, digits);
 }
 
+/* The first line: what the value is; of a single cell no more than its name. */
 static void print_title(const grove_node *node, const printing *p, const char *unit)
 {
     bool given = grove_node_given(node, "title");
+    const char *title = given ? grove_node_text(node, "title") : grove_node_input_name(node, 0);
     grove_text text = {0};
 
+    printf("%s%s", title, title[0] ? ": " : "");
+    if (!p->rows.axes)
+        return;
     grove_rows_shape(&text, &p->rows);
-    printf("%s: %s%s%s", given ? grove_node_text(node, "title") : grove_node_input_name(node, 0),
-           text.at, unit[0] ? ", " : "", unit);
+    printf("%s%s%s", text.at, unit[0] ? ", " : "", unit);
     for (int d = 0; d < p->rows.axes; d++)
         printf("%s%s %lld", d ? ", " : "; ", p->rows.axis[d]->name,
                (long long)p->rows.axis[d]->size);
@@ -212,7 +216,7 @@ static void print_title(const grove_node *node, const printing *p, const char *u
     free(text.at);
 }
 
-static void print_table(const printing *p, int digits)
+static void print_table(const printing *p, const char *unit, int digits)
 {
     char text[WIDEST];
     int columns = p->rows.elements;
@@ -233,7 +237,11 @@ static void print_table(const printing *p, int digits)
             break;
         for (int k = 0; k < columns; k++) {
             show_cell(text, p, k, at, digits);
-            printf("%*s%s", k + 1 < columns ? -width[k] : 0, text, k + 1 < columns ? "  " : "\n");
+            if (k + 1 < columns)
+                printf("%*s  ", -width[k], text);
+            else
+                printf("%s%s%s\n", text, p->rows.axes || !unit[0] ? "" : " ",
+                       p->rows.axes ? "" : unit);
         }
     }
     free(width);
@@ -246,7 +254,7 @@ static int prepare(const grove_node *node, void *run)
 
     grove_unit_show(unit, form_unit(grove_node_input_form(node, 0)));
     print_title(node, p, unit);
-    print_table(p, (int)grove_node_integer(node, "digits"));
+    print_table(p, unit, (int)grove_node_integer(node, "digits"));
     if (p->any_flagged)
         puts("* flagged");
     return 0;

@@ -91,7 +91,8 @@ START_TEST(small_values)
            "P0  P2  0  2\n"
            "... 3 more ...\n"
            "P2  P3  2  3\n");
-    prints("print(1.5Jy + 0.25i * 1Jy)", NULL, "1.5 Jy+0.25i: complex scalar, Jy\n1.5+0.25i\n");
+    prints("print(1.5Jy + 0.25i * 1Jy)", NULL, "1.5 Jy+0.25i: 1.5+0.25i Jy\n");
+    prints("print(2 * obs.phase_centre, title=\"\")", NULL, "9.8  1.6 rad\n");
     prints("print(obs.time, rows=1)", NULL,
            "obs.time: real scalar, s; time 5\n"
            "time (UTC)             value\n"

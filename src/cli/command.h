@@ -16,7 +16,7 @@ typedef struct {
     int plugin_count;
     grove_session_options session;
     bool help, quiet, check, markdown, devices, logarithmic, cuda, eval, leaf, action;
-    const char *svg, *png, *dot, *output, *what, *column, *folder, *trace, *tree;
+    const char *svg, *png, *dot, *output, *what, *column, *folder, *trace, *tree, *value;
     int field, window, size;
     double cell; /* arcsec */
 } grove_command_line;
