@@ -231,15 +231,15 @@ static void write_heading(const saving *s, const char *unit, FILE *out)
     putc('\n', out);
 }
 
-/* The shortest text that is read back as the same number. */
-static void write_number(double x, bool single, FILE *out)
+/* The shortest text that is read back as the same number; of a single one in double precision. */
+static void write_number(double x, FILE *out)
 {
     char text[40];
     double back;
 
-    for (int digits = single ? 6 : 15; digits <= 17; digits++) {
+    for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, sizeof(text), "%.*g", digits, x);
-        if (single ? strtof(text, NULL) == (float)x : grove_parse_number(text, &back) && back == x)
+        if (grove_parse_number(text, &back) && back == x)
             break;
     }
     fputs(text, out);
@@ -253,7 +253,7 @@ static void write_coordinate(const saving *s, int d, int column, int64_t i, FILE
     if (label)
         quoted(out, label);
     else
-        write_number(number, false, out);
+        write_number(number, out);
 }
 
 static void write_row(const saving *s, int64_t row, const void *cell, FILE *out)
@@ -272,7 +272,7 @@ static void write_row(const saving *s, int64_t row, const void *cell, FILE *out)
         double x = s->single ? (double)((const float *)cell)[k] : ((const double *)cell)[k];
         fputs(comma, out);
         if (!isnan(x))
-            write_number(x, s->single, out);
+            write_number(x, out);
     }
     putc('\n', out);
 }
@@ -394,7 +394,7 @@ GROVE_CLASS(save) = {
            "and its numbers, which are read back as the same bits; flagged ones are left empty. A "
            ".npy file has the axes of the value, then those of a cell (2 x 2 of a matrix, 2 of a "
            "diagonal); flagged numbers are NaN; the axes' coordinates stand in the file .npy.axes. "
-           "What was there before stays until the run ends well.",
+           "The class table reads both. What was there before stays until the run ends well.",
     .output_doc = "an action: runs when the tree runs",
     .group = "actions",
     .inputs = inputs,

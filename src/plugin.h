@@ -107,6 +107,7 @@ typedef struct {
      * all inputs of the same number together (the terms of a sum). */
     int group;
     const char *object; /* GROVE_OBJECT: which */
+    bool optional;      /* GROVE_OBJECT: it may be left out, and is given by name only */
 } grove_input;
 
 typedef struct {
