@@ -435,6 +435,9 @@ void grove_node_add_identity(grove_node *node, const char *path);
 const grove_axis *grove_node_axis(const grove_node *node, const char *name); /* of a leaf */
 /* Data of a constant member of a leaf (dense, in base units, type as declared), or NULL. */
 const void *grove_node_member_data(const grove_node *node, const char *member);
+/* Lines that say what runs, for the history of what it writes: Grove's version and the tree's file,
+ * the settings given, and the text of the tree. */
+const char *grove_node_history(const grove_node *node);
 /* Folders with data that Grove ships or the user named (arrays), NULL-terminated. */
 const char *const *grove_node_data_folders(const grove_node *node);
 

@@ -233,10 +233,12 @@ static void settle_shapes(csv_reader *in, grove_piece line)
                                         : GROVE_SCALAR;
     }
     for (int d = 0; d < in->grid->axes; d++) {
-        int stations = 0;
-        for (int f = 0; f < in->fields; f++)
-            stations += in->use[f].axis == d;
-        if (stations != (strcmp(in->grid->axis[d].name, "baseline") ? 1 : 2))
+        int first = 0, second = 0;
+        for (int f = 0; f < in->fields; f++) {
+            first += in->use[f].axis == d && !in->use[f].other;
+            second += in->use[f].axis == d && in->use[f].other;
+        }
+        if (first != 1 || second != !strcmp(in->grid->axis[d].name, "baseline"))
             FAULT(in, line, "a baseline needs both columns p and q, once");
     }
     if (!in->grid->columns)

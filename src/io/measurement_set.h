@@ -28,7 +28,9 @@ typedef struct {
                                  autocorrelations may occur */
     int64_t baselines;
     bool autocorrelations; /* when creating */
-    int64_t rows;          /* of the chosen field and window */
+    bool weights; /* when creating: grove_ms_write_weight gives WEIGHT_SPECTRUM, WEIGHT and SIGMA,
+                     which are 1 otherwise, the first absent */
+    int64_t rows; /* of the chosen field and window */
 } grove_ms_layout;
 
 void grove_ms_layout_free(grove_ms_layout *layout); /* the contents and the struct */
@@ -82,6 +84,14 @@ grove_ms *grove_ms_create(const char *path, const grove_ms_layout *layout, const
                           bool overwrite, grove_error *error);
 int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, const double *uvw,
                        grove_error *error);
+
+/* Weights of a block of a set that is created with them, as grove_ms_read_weight has them. WEIGHT
+ * is their mean over channels, SIGMA = 1/sqrt(WEIGHT). Blocks of one row come in order of channels.
+ */
+int grove_ms_write_weight(grove_ms *ms, const grove_ms_block *block, const float *weight,
+                          grove_error *error);
+/* What the set's HISTORY is to say of this writing, lines; copied, written by grove_ms_finish. */
+void grove_ms_set_history(grove_ms *ms, const char *text);
 
 /* Prepares writing `column` of an existing set opened writable. A new column gets the shape of
  * DATA. In ADD and SUBTRACT mode, and in REPLACE mode on a column that exists, the result is first

@@ -308,6 +308,15 @@ static grove_builder *new_builder(grove_tree *tree, grove_classes *classes,
     return builder;
 }
 
+static const char *list_settings(grove_arena *arena, const grove_setting *settings, size_t count)
+{
+    const char *text = "";
+
+    for (size_t i = 0; i < count; i++)
+        text = grove_arena_format(arena, "%s-s %s=%s\n", text, settings[i].name, settings[i].value);
+    return text;
+}
+
 static const char *folder_of(grove_arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -354,6 +363,7 @@ static grove_tree *load(const char *text, const char *path, bool file, const wan
     tree->path = source->path;
     tree->source = source->text;
     tree->folder = file ? folder_of(tree->arena, path) : ".";
+    tree->settings = list_settings(tree->arena, settings, setting_count);
     tree->data_folders = data_folders;
     tree->classes = classes;
     tree->product = grove_operator_class(GROVE_ROLE_PRODUCT);
