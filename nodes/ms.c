@@ -78,7 +78,25 @@ static grove_observation *take_layout(const grove_ms_layout *layout)
     return o;
 }
 
-static int add_data_members(grove_node *node, int shape)
+/* Each column of visibilities is a member: column(MODEL_DATA). */
+static int add_columns(grove_node *node, const grove_ms *ms, const grove_form *data)
+{
+    char **names = grove_ms_data_columns(ms);
+    int code = 0;
+
+    for (char **name = names; *name; name++) {
+        char *member = grove_format("column(%s)", *name);
+        if (!code)
+            code = grove_node_add_member(node, member, "time baseline freq", data, NULL,
+                                         "visibilities of that column, Jy, with the set's flags");
+        free(member);
+        free(*name);
+    }
+    free(names);
+    return code;
+}
+
+static int add_data_members(grove_node *node, const grove_ms *ms, int shape)
 {
     static const grove_dimension jansky = {.Jy = 1};
     grove_form data = {.shape = shape,
@@ -93,7 +111,7 @@ static int add_data_members(grove_node *node, int shape)
     if (!code)
         code = grove_node_add_member(node, "weight", "time baseline freq", &weight, NULL,
                                      "weights of the visibilities");
-    return code;
+    return code ? code : add_columns(node, ms, &data);
 }
 
 static int describe(grove_node *node, ms_state *state)
@@ -120,7 +138,7 @@ static int describe(grove_node *node, ms_state *state)
         grove_node_add_property(node, "cross_only", "yes");
     grove_node_add_identity(node, path);
     int code = grove_observation_publish(node, state->observation);
-    return code ? code : add_data_members(node, state->shape);
+    return code ? code : add_data_members(node, state->ms, state->shape);
 }
 
 static int open_set(grove_node *node)
@@ -152,8 +170,8 @@ static grove_ms_block block_of(const grove_array *out)
     return (grove_ms_block){t.first, t.count, b.first, b.count, f.first, f.count};
 }
 
-/* From the set's numbers to cells; in place where the order is the same. */
-static int read_data(const grove_node *node, ms_state *state, grove_array *out, grove_error *error)
+/* The set's numbers into cells; in place where the set has the cell's own order. */
+static int read_data(ms_state *state, const char *column, grove_array *out, grove_error *error)
 {
     size_t corrs = (size_t)state->map.count, cells = (size_t)out->cells;
     float *data = grove_try_alloc(cells * corrs + 1, 2 * sizeof(float));
@@ -166,8 +184,7 @@ static int read_data(const grove_node *node, ms_state *state, grove_array *out, 
     if (!data || !flag)
         code = grove_fail(error, GROVE_NO_MEMORY, "no memory for %zu visibilities", cells * corrs);
     else
-        code = grove_ms_read_data(state->ms, grove_node_text(node, "column"), &block, data, flag,
-                                  error);
+        code = grove_ms_read_data(state->ms, column, &block, data, flag, error);
     for (size_t i = 0; i < cells && !code; i++)
         grove_correlations_load(&state->map, data + 2 * corrs * i, flag + corrs * i,
                                 to + (size_t)out->elements * i,
@@ -253,6 +270,15 @@ static int read_station_uvw(ms_state *state, grove_array *out, grove_error *erro
     return code;
 }
 
+static int read_column(ms_state *state, const char *member, grove_array *out, grove_error *error)
+{
+    char *column = grove_format("%.*s", (int)strlen(member) - 8, member + 7); /* column(...) */
+    int code = read_data(state, column, out, error);
+
+    free(column);
+    return code;
+}
+
 static int read_member(const grove_node *node, void *run, const char *member, grove_array *out)
 {
     ms_state *state = grove_node_user(node);
@@ -261,7 +287,9 @@ static int read_member(const grove_node *node, void *run, const char *member, gr
 
     (void)run;
     if (!strcmp(member, "data"))
-        code = read_data(node, state, out, error);
+        code = read_data(state, grove_node_text(node, "column"), out, error);
+    else if (!strncmp(member, "column(", 7))
+        code = read_column(state, member, out, error);
     else if (!strcmp(member, "weight"))
         code = read_weight(state, out, error);
     else if (!strcmp(member, "uvw"))
@@ -295,8 +323,10 @@ GROVE_CLASS(ms) = {
         "An observation read from a Measurement Set: one field and spectral window of it.\n"
         "Rows may come in any order. Visibilities that are flagged, missing or not finite are zero "
         "and flagged. The UVW column is used as it is, with the opposite sign: a set has u_q - "
-        "u_p.",
-    .output_doc = "an observation: members as for observe, and data (with flags) and weight",
+        "u_p. Sets with the same times, channels, or stations and baselines share these axes, so "
+        "that their values meet: a.data - b.data.",
+    .output_doc = "an observation: members as for observe, and data (with flags), weight, and "
+                  "column(\"NAME\") for each column of visibilities",
     .group = "data",
     .options = options,
     .kind = GROVE_CLASS_DATA,

@@ -7,11 +7,12 @@
 #include "correlations.h"
 #include "io/measurement_set.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { VISIBILITIES, UVW, INPUTS };
+enum { VISIBILITIES, UVW, WEIGHT, INPUTS };
 
 typedef struct {
     bool discard;     /* to="null" */
@@ -23,7 +24,8 @@ typedef struct {
 /* State of one run. */
 typedef struct {
     grove_ms *ms;           /* NULL: nothing is written */
-    grove_correlations map; /* from the set's correlations to the cell's elements */
+    grove_ms *from;         /* a new set has the weights of this one; NULL: none to be had */
+    grove_correlations map; /* of the set's correlations to the cell's elements */
 } sink_run;
 
 static const grove_input inputs[] = {
@@ -46,6 +48,10 @@ static const grove_option options[] = {
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw",
      "baseline coordinates for the UVW column of a new set, m", .handing = GROVE_AS_DOUBLE,
      .shapes = GROVE_VECTOR, .vector = 3},
+    {"weight", GROVE_VALUE, "none",
+     "weights for a new set, such as 2 * obs.channel_width * obs.interval / sefd^2; none: those of "
+     "the set that obs was read from, else 1",
+     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_JONES},
     {0},
 };
 
@@ -123,13 +129,34 @@ static int check(grove_node *node)
         return grove_node_fail_option(
             node, "mode", "'%s' needs a column that exists; %s is a new Measurement Set",
             grove_node_text(node, "mode"), sink->path);
+    if (sink->existing && grove_node_given(node, "weight"))
+        return grove_node_fail_option(node, "weight", "a set that exists keeps its weights");
+    if (grove_node_input_axis(node, WEIGHT, GROVE_AXIS_SOURCE) ||
+        grove_node_input_axis(node, WEIGHT, GROVE_AXIS_STATION))
+        return grove_node_fail_option(node, "weight",
+                                      "weights vary along time, baseline and freq only");
     if (!sink->discard)
         grove_node_set_memory(node, memory_of(sink));
     return 0;
 }
 
-/* The observation as a layout for the Measurement Set writer; the caller frees it with
- * grove_ms_layout_free. */
+/* What the set that obs was read from knows beside obs. */
+static void take_metadata(grove_ms_layout *layout, const grove_ms_layout *from)
+{
+    free(layout->field_name);
+    layout->field_name = grove_strdup(from->field_name ? from->field_name : "");
+    for (int i = 0; i < layout->station_count && i < from->station_count; i++)
+        memcpy(layout->stations[i].mount, from->stations[i].mount,
+               sizeof(layout->stations[i].mount));
+}
+
+static bool same_correlations(const grove_ms_layout *a, const grove_ms_layout *b)
+{
+    return a->correlations == b->correlations &&
+           !memcmp(a->correlation, b->correlation, (size_t)a->correlations * sizeof(int));
+}
+
+/* The casacore layout of the observation; the caller frees with grove_ms_layout_free. */
 static grove_ms_layout *make_layout(const grove_node *node, const sink_state *sink)
 {
     const grove_node *obs = grove_node_object(node, "obs");
@@ -183,16 +210,24 @@ static int fail_with(const grove_node *node, int code, grove_error *error)
     return code < 0 ? code : GROVE_IO;
 }
 
-static int begin_existing(const grove_node *node, sink_run *run, grove_error *error)
+/* Which part of its set the observation is. */
+static grove_ms_part part_of(const grove_node *node)
 {
-    const sink_state *sink = grove_node_user(node);
     const grove_node *obs = grove_node_object(node, "obs");
     grove_ms_part part = {0};
-    static const grove_ms_mode modes[] = {GROVE_MS_REPLACE, GROVE_MS_ADD, GROVE_MS_SUBTRACT};
 
     sscanf(grove_node_property(obs, "field"), "%d", &part.field);
     sscanf(grove_node_property(obs, "spectral_window"), "%d", &part.spectral_window);
     part.cross_only = grove_node_property(obs, "cross_only") != NULL;
+    return part;
+}
+
+static int begin_existing(const grove_node *node, sink_run *run, grove_error *error)
+{
+    const sink_state *sink = grove_node_user(node);
+    grove_ms_part part = part_of(node);
+    static const grove_ms_mode modes[] = {GROVE_MS_REPLACE, GROVE_MS_ADD, GROVE_MS_SUBTRACT};
+
     run->ms = grove_ms_open(sink->path, &part, true, error);
     if (!run->ms)
         return grove_error_code(error);
@@ -203,8 +238,22 @@ static int begin_existing(const grove_node *node, sink_run *run, grove_error *er
 static int begin_new(const grove_node *node, sink_run *run, grove_error *error)
 {
     const sink_state *sink = grove_node_user(node);
-    grove_ms_layout *layout = make_layout(node, sink);
+    const char *path = grove_node_property(grove_node_object(node, "obs"), "path");
+    grove_ms_part part = path ? part_of(node) : (grove_ms_part){0};
 
+    if (path && !(run->from = grove_ms_open(path, &part, false, error)))
+        return grove_error_code(error);
+    grove_ms_layout *layout = make_layout(node, sink);
+    const grove_ms_layout *from = run->from ? grove_ms_layout_of(run->from) : NULL;
+    bool given = grove_node_given(node, "weight");
+    if (from)
+        take_metadata(layout, from);
+    layout->weights = given || (from && same_correlations(layout, from));
+    if (given || !layout->weights) {
+        if (run->from)
+            grove_ms_close(run->from);
+        run->from = NULL;
+    }
     run->ms = grove_ms_create(sink->path, layout, grove_node_text(node, "column"),
                               grove_node_bool(node, "overwrite"), error);
     grove_ms_layout_free(layout);
@@ -231,7 +280,9 @@ static void abort_run(const grove_node *node, void *of)
     (void)node;
     if (run->ms)
         grove_ms_abort(run->ms);
-    run->ms = NULL;
+    if (run->from)
+        grove_ms_close(run->from);
+    run->ms = run->from = NULL;
 }
 
 static int begin(const grove_node *node, void *of)
@@ -246,6 +297,7 @@ static int begin(const grove_node *node, void *of)
     int code = sink->existing ? begin_existing(node, run, error) : begin_new(node, run, error);
     if (!code) {
         const grove_ms_layout *layout = grove_ms_layout_of(run->ms);
+        grove_ms_set_history(run->ms, grove_node_history(node));
         code = grove_correlations_map(&run->map, layout->correlation, layout->correlations, shape);
         if (code)
             grove_fail(error, code, "%s: its correlations are neither linear nor circular ones",
@@ -322,6 +374,57 @@ static int write_data(const sink_state *sink, sink_run *run, const grove_array *
     return code;
 }
 
+/* The weight of the set's correlation c, from a cell of any shape. */
+static double weight_of(const grove_correlations *map, const grove_array *array, int64_t cell,
+                        int c)
+{
+    const double *from = (const double *)array->data + cell * array->elements;
+    int e = map->element[c] < 0 ? 0 : map->element[c];
+
+    if (array->elements == 4)
+        return from[e];
+    if (array->elements == 2)
+        return e == 0 ? from[0] : e == 3 ? from[1] : sqrt(from[0] * from[1]);
+    return from[0];
+}
+
+static void fill_weights(const sink_state *sink, const grove_correlations *map,
+                         const grove_array *array, const grove_ms_block *block, int64_t slot,
+                         float *weight)
+{
+    int64_t stride[3];
+
+    strides_of(array, sink, stride);
+    for (int64_t b = 0; b < block->baselines; b++)
+        for (int64_t f = 0; f < block->channels; f++)
+            for (int c = 0; c < map->count; c++)
+                *weight++ = (float)weight_of(map, array,
+                                             slot * stride[0] + b * stride[1] + f * stride[2], c);
+}
+
+/* Those given, else those of the set that obs was read from. */
+static int write_weights(const sink_state *sink, sink_run *run, const grove_array *array,
+                         grove_ms_block block, grove_error *error)
+{
+    size_t numbers = (size_t)(block.baselines * block.channels * run->map.count);
+    float *weight = grove_try_alloc(numbers, sizeof(float));
+    int64_t slots = block.times;
+    int code =
+        weight ? 0 : grove_fail(error, GROVE_NO_MEMORY, "no memory for %zu weights", numbers);
+
+    block.times = 1;
+    for (int64_t t = 0; t < slots && !code; t++, block.first_time++) {
+        if (run->from)
+            code = grove_ms_read_weight(run->from, &block, weight, error);
+        else
+            fill_weights(sink, &run->map, array, &block, t, weight);
+        if (!code)
+            code = grove_ms_write_weight(run->ms, &block, weight, error);
+    }
+    free(weight);
+    return code;
+}
+
 static int write(const grove_node *node, void *of, const grove_array *const *arrays, int count)
 {
     const sink_state *sink = grove_node_user(node);
@@ -337,6 +440,8 @@ static int write(const grove_node *node, void *of, const grove_array *const *arr
     int code = write_data(sink, run, array, block, error);
     if (!code && !sink->existing && count > UVW && arrays[UVW]->data && f.first == 0)
         code = grove_ms_write_uvw(run->ms, &block, arrays[UVW]->data, error);
+    if (!code && !sink->existing && (run->from || (count > WEIGHT && arrays[WEIGHT]->data)))
+        code = write_weights(sink, run, arrays[WEIGHT], block, error);
     if (code)
         return fail_with(node, code, error);
     grove_error_free(error);
@@ -361,7 +466,9 @@ static int commit(const grove_node *node, void *of)
     grove_error *error = grove_error_new();
     int code = run->ms ? grove_ms_finish(run->ms, error) : 0;
 
-    run->ms = NULL;
+    if (run->from)
+        grove_ms_close(run->from);
+    run->ms = run->from = NULL;
     if (code)
         return fail_with(node, code, error);
     grove_error_free(error);

@@ -236,6 +236,17 @@ grove_tree *grove_library_parse(grove_library *library, const char *text, const 
                             (const char *const *)library->array_folders, error);
 }
 
+grove_tree *grove_library_value(grove_library *library, const char *path, const char *expression,
+                                const char *name, const grove_setting *settings,
+                                size_t setting_count, grove_error *error)
+{
+    if (grove_library_ready(library, error))
+        return NULL;
+    return grove_lang_value(path, expression, name, library->classes, settings, setting_count,
+                            (const char *const *)library->tree_folders,
+                            (const char *const *)library->array_folders, error);
+}
+
 char *grove_library_options(grove_library *library, const char *path, grove_error *error)
 {
     return grove_lang_options(path, (const char *const *)library->tree_folders, error);

@@ -80,6 +80,12 @@ grove_tree *grove_library_load(grove_library *library, const char *path,
 grove_tree *grove_library_parse(grove_library *library, const char *text, const char *name,
                                 const grove_setting *settings, size_t setting_count,
                                 grove_error *error);
+/* A tree that prints the value of an expression to standard output when it runs, and does nothing
+ * else. The expression may use all names of the tree file at `path`; NULL: there is none. If it is
+ * an action, that runs. `name` stands for the expression's file in messages. */
+grove_tree *grove_library_value(grove_library *library, const char *path, const char *expression,
+                                const char *name, const grove_setting *settings,
+                                size_t setting_count, grove_error *error);
 void grove_tree_free(grove_tree *tree);
 /* The options that a tree file declares, a line each. Caller frees. */
 char *grove_library_options(grove_library *library, const char *path, grove_error *error);

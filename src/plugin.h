@@ -105,7 +105,8 @@ typedef struct {
     /* 0: linear in this input alone, the others held (factors of a product). 1, 2, ...: linear in
      * all inputs of the same number together (the terms of a sum). */
     int group;
-    const char *object; /* GROVE_OBJECT: the required kind */
+    const char *object; /* GROVE_OBJECT: which */
+    bool optional;      /* GROVE_OBJECT: it may be left out, and is given by name only */
 } grove_input;
 
 typedef struct {
@@ -425,8 +426,10 @@ void grove_node_direction(const grove_node *node, const char *option, double rad
 void grove_node_range(const grove_node *node, const char *option, double range[2]);
 int grove_node_list(const grove_node *node, const char *option, const double **numbers);
 
-/* Value inputs: number k as in cell.h. Their forms and axes are known from check on, so that an
- * action knows them in begin. */
+/* What the tree calls the value given for input k: its name, or the number. */
+const char *grove_node_input_name(const grove_node *node, int k);
+/* Value inputs: number k as in cell.h. All that is said of them is known from check on, so that an
+ * action knows it when it begins. */
 int grove_node_inputs(const grove_node *node);
 int grove_node_input(const grove_node *node, const char *name); /* its number, or -1 */
 /* Its form, with the precision in which it is handed over; RUN means that of the node. NULL: not
@@ -486,9 +489,11 @@ void grove_node_set_scratch(grove_node *node, uint64_t bytes, uint64_t bytes_per
 void grove_node_set_user(grove_node *node, void *user);
 void *grove_node_user(const grove_node *node);
 
-/* Only in open: adds axes (copied with all that they point to) and members. A member varies along
- * the named axes ("time baseline freq"), stored in the order of cell.h. Members with `data` (dense,
- * copied) are constant; the others are read block by block. */
+/* Only in open: axes (copied with all they point to), and members. A member varies along the named
+ * axes ("time baseline freq"), stored in the order of cell.h. Members with `data` (dense, copied)
+ * are constant for the run; the others are read block by block. The name column(DATA) is written
+ * obs.column("DATA") in trees. After open, axes of time, freq, and station with baseline that are
+ * the same as those of an earlier leaf are that leaf's. */
 int grove_node_add_axis(grove_node *node, const grove_axis *axis);
 /* Adds an axis of another object to the leaf: a table of gains varies along the time and station of
  * its observation. */
@@ -505,7 +510,10 @@ void grove_node_add_identity(grove_node *node, const char *path);
 const grove_axis *grove_node_axis(const grove_node *node, const char *name); /* of a leaf */
 /* Data of a constant member of a leaf (dense, in base units, type as declared), or NULL. */
 const void *grove_node_member_data(const grove_node *node, const char *member);
-/* Folders of data that Grove ships or the user has named (arrays), NULL-terminated. */
+/* Lines that say what runs, for the history of what it writes: Grove's version and the tree's file,
+ * the settings given, and the text of the tree. */
+const char *grove_node_history(const grove_node *node);
+/* Folders with data that Grove ships or the user named (arrays), NULL-terminated. */
 const char *const *grove_node_data_folders(const grove_node *node);
 
 #ifdef __cplusplus

@@ -303,8 +303,30 @@ expect 0 '' call add 1 2
 expect 0 '' call multiply '3 + 4i' 2
 [ "$(cat out)" = 6+8i ] || fail "(3 + 4i) * 2 = $(cat out)"
 expect 2 'grove: grove call wants a class; grove call --help says more' call
-expect 2 'call:1:10: error: add: cannot add a plain number and a time; the units must agree...' call add 1 2s
-expect 2 "call:1:10: error: ..." call ad 1 2
+expect 2 'call:1:1: error: add: cannot add a plain number and a time; the units must agree...' call add 1 2s
+expect 2 "call:1:1: error: ..." call ad 1 2
+
+expect 0 '' call add 1Jy 2Jy
+[ "$(cat out)" = '3 Jy' ] || fail "1 Jy + 2 Jy = $(cat out)"
+expect 0 '' call compare 1 1 tolerance=0
+prints '^compare#[0-9]*: largest difference 0,'
+expect 2 "call:1:5: error: abs: input 'x' wants a value, got 'observe#0' (observe), which has no value of its own..." \
+    call abs 'observe(array="vla-d", phase_centre="0h0m0s 1d0m0s", hour_angle=0h..1h)'
+
+# ---- --value ----
+cat >value.tree <<'END'
+option f = 3
+a = $f * [1, 2, 4] * 1m
+b = sum(a)
+w = save(a, to="not.csv")
+END
+expect 0 '' run value.tree --value '2 * select(a, element="2")' -s f=5
+[ "$(cat out)" = '40 m' ] || fail "--value: $(cat out)"
+[ ! -e not.csv ] || fail '--value runs actions'
+expect 0 '' call -s f=2 --tree value.tree norm 'select(a, element="1")'
+[ "$(cat out)" = '4 m' ] || fail "call --tree: $(cat out)"
+expect 2 "--value:1:5: error: unknown name 'c'..." run value.tree --value '1 + c'
+expect 2 '--value:1:4: error: unexpected end of the line...' run value.tree --value '1 +'
 
 # ---- info ----
 expect 0 '' info

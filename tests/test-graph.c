@@ -18,12 +18,18 @@ static void nothing(const grove_args *args, int64_t first, int64_t last)
 }
 static const grove_kernel kernel = {"nothing", nothing, nothing};
 
+/* What the next observation opened is like. */
+static double second_time = 2, second_width = 1;
+static int32_t last_station = 2;
+static const char *last_name = "C";
+
 static int open_observation(grove_node *node)
 {
-    static const int32_t left[] = {0, 0, 1}, right[] = {1, 2, 2};
-    static const double time[] = {1, 2}, width[] = {1, 1}, freq[] = {1e9, 2e9};
+    const int32_t left[] = {0, 0, 1}, right[] = {1, 2, last_station};
+    const double time[] = {1, second_time}, width[] = {1, second_width}, freq[] = {1e9, 2e9};
+    const char *const names[] = {"A", "B", last_name};
     grove_axis axes[] = {{.name = "time", .size = 2, .centre = time, .width = width},
-                         {.name = "station", .size = 3},
+                         {.name = "station", .size = 3, .labels = names},
                          {.name = "baseline", .size = 3, .left = left, .right = right},
                          {.name = "freq", .size = 2, .centre = freq, .width = width}};
     grove_form number = {
@@ -310,21 +316,60 @@ START_TEST(equal_calls_are_one_node)
 }
 END_TEST
 
-START_TEST(two_observations_do_not_mix)
+static grove_operand other_observation(void)
 {
-    grove_operand obs = call("observe", "obs", nil, nil);
     static grove_class other;
 
     other = class_observe;
     other.name = "other";
     ck_assert_int_eq(grove_classes_add(classes, &other, error), 0);
-    grove_operand second = call("other", "obs2", nil, nil);
+    return call("other", "obs2", nil, nil);
+}
+
+/* What differs between two observations, and how that is said. */
+static const struct {
+    double time, width;
+    int32_t station;
+    const char *name, *axis, *said;
+} others[] = {
+    {2 - 1e-7, 1, 2, "C", NULL, NULL},
+    {2, 1, 2, "C", NULL, NULL},
+    {2.5, 1, 2, "C", "time", "time 1 is at 2.5 against 2"},
+    {2, 0.5, 2, "C", "time", "time 1 is 0.5 against 1 wide"},
+    {2, 1, 0, "C", "baseline", "baseline 2 is of the stations 1 and 0 against 1 and 2"},
+    {2, 1, 2, "D", "baseline", "the stations of their baselines"},
+};
+
+START_TEST(two_observations)
+{
+    grove_operand obs = call("observe", "obs", nil, nil);
+    char wanted[200];
+
+    second_time = others[_i].time;
+    second_width = others[_i].width;
+    last_station = others[_i].station;
+    last_name = others[_i].name;
+    grove_operand second = other_observation();
+    second_time = 2;
+    second_width = 1;
+    last_station = 2;
+    last_name = "C";
     grove_operand result = call("multiply", NULL, member(obs, "data"), member(second, "data"));
+    if (!others[_i].said) {
+        ck_assert_int_eq(result.kind, GROVE_OPERAND_NODE);
+        ck_assert_int_eq(result.node->axis_count, 3);
+        for (size_t k = 0; k < 4; k++)
+            ck_assert(second.node->own_axes[k] == obs.node->own_axes[k]);
+        ck_assert_str_eq(grove_tree_axis_name(tree, second.node->own_axes[0]), "time");
+        return;
+    }
     ck_assert_int_eq(result.kind, GROVE_OPERAND_NOTHING);
-    ck_assert_str_eq(
-        grove_error_message(error, 0),
-        "multiply: 'b' has the time axis of 'obs2', the inputs before it that of 'obs'; a "
-        "value has one of them");
+    snprintf(wanted, sizeof(wanted),
+             "multiply: 'b' has the %s axis of 'obs2', the inputs before it that of 'obs'; a value "
+             "has one of them, and these differ: %s",
+             others[_i].axis, others[_i].said);
+    ck_assert_str_eq(grove_error_message(error, 0), wanted);
+    ck_assert(second.node->own_axes[3] == obs.node->own_axes[3] || others[_i].width != 1);
 }
 END_TEST
 
@@ -522,7 +567,7 @@ int main(void)
     tcase_add_test(tests, stations_meet_baselines_by_their_side);
     tcase_add_test(tests, a_station_value_without_side_is_an_error);
     tcase_add_test(tests, equal_calls_are_one_node);
-    tcase_add_test(tests, two_observations_do_not_mix);
+    tcase_add_loop_test(tests, two_observations, 0, sizeof(others) / sizeof(others[0]));
     tcase_add_loop_test(tests, bad_options_say_what_is_wrong, 0,
                         sizeof(bad_options) / sizeof(bad_options[0]));
     tcase_add_test(tests, missing_and_wrong_objects_say_so);

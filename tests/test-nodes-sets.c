@@ -182,6 +182,8 @@ END_TEST
 
 /* ---- ms ---- */
 
+static double first_time = 4.5e9;
+
 /* A set whose numbers are those of probe, written without the class sink. */
 static void write_set(const int *codes, int count)
 {
@@ -207,7 +209,7 @@ static void write_set(const int *codes, int count)
     layout->time = grove_alloc(PROBE_TIMES * sizeof(double));
     layout->interval = grove_alloc(PROBE_TIMES * sizeof(double));
     for (int i = 0; i < PROBE_TIMES; i++) {
-        layout->time[i] = 4.5e9 + 20 * i;
+        layout->time[i] = first_time + 20 * i;
         layout->interval[i] = 20;
     }
     layout->channels = PROBE_CHANNELS;
@@ -318,6 +320,70 @@ START_TEST(members_of_a_set)
 }
 END_TEST
 
+/* That element e of x at each cell is `factor` times that of probe, flagged where it is. */
+static void check_multiple(const char *name, double factor)
+{
+    unsigned char *flags;
+    testing_value x = probe_session(&t, name, NULL, &flags);
+
+    ck_assert(x.cells == CELLS && x.elements == 4 && x.axes == 3);
+    for (int n = 0; n < 4 * CELLS; n++) {
+        int k = n / 4 % PROBE_CHANNELS, b = n / 4 / PROBE_CHANNELS % PROBE_BASELINES;
+        int i = n / 4 / PROBE_CHANNELS / PROBE_BASELINES;
+        ck_assert(flags[n] == probe_flagged(i, b, k, n % 4));
+        ck_assert(flags[n] || x.at[n] == factor * probe_data(i, b, k, n % 4));
+    }
+    free(flags);
+    testing_free(&x);
+}
+
+START_TEST(columns_are_members)
+{
+    write_set(kinds[0].codes, 4);
+    tree("obs = ms(\"%s\")\nw = sink(3 * obs.data, obs, column=\"MODEL_DATA\")\n", path);
+    grove_ms_close(run());
+    tree("option c = \"MODEL_DATA\"\nobs = ms(\"%s\")\n"
+         "x = obs.column(\"DATA\") - obs.column($c)\n",
+         path);
+    check_multiple("x", -2);
+    char *text = grove_format("obs = ms(\"%s\")\nx = 1 * obs.column(\"MODEL_DTA\")\n", path);
+    ck_assert_ptr_nonnull(strstr(testing_faults(&t, text),
+                                 "'obs' (ms) has no member 'column(MODEL_DTA)'; did you mean "
+                                 "'column(MODEL_DATA)'?"));
+    free(text);
+}
+END_TEST
+
+/* Of two sets with the same axes, and of two whose times differ. */
+START_TEST(sets_meet)
+{
+    char *first = grove_format("%s/first.ms", t.folder);
+
+    write_set(kinds[0].codes, 4);
+    ck_assert_int_eq(rename(path, first), 0);
+    write_set(kinds[0].codes, 4);
+    tree("a = ms(\"%s\")\nb = ms(\"%s\")\nx = a.data - 3 * b.data\n"
+         "w = sink(x, b, column=\"CORRECTED_DATA\")\n",
+         first, path);
+    check_multiple("x", -2);
+    grove_ms *ms = run();
+    check_column(ms, "CORRECTED_DATA", -2, (int[]){0, 1, 2, 3}, 4);
+    grove_ms_close(ms);
+    snprintf(path, sizeof(path), "%s/later.ms", t.folder);
+    first_time += 40;
+    write_set(kinds[0].codes, 4);
+    first_time -= 40;
+    char *text = grove_format("a = ms(\"%s\")\nb = ms(\"%s\")\nx = a.data - b.data\n", first, path);
+    const char *faults = testing_faults(&t, text);
+    ck_assert_msg(strstr(faults, "'b' has the time axis of 'b', the inputs before it that of 'a'; "
+                                 "a value has one of them, and these differ: time 0 is at "
+                                 "4500000040 against 4500000000") != NULL,
+                  "%s", faults);
+    free(text);
+    free(first);
+}
+END_TEST
+
 /* What follows from stations, times and the phase centre is as in the observation that the set was
  * written from; stations' coordinates are known but for an offset. */
 START_TEST(members_that_follow)
@@ -367,6 +433,8 @@ int main(void)
     tcase_add_test(test, values_with_fewer_axes);
     tcase_add_loop_test(test, data_of_a_set, 0, 3);
     tcase_add_test(test, members_of_a_set);
+    tcase_add_test(test, columns_are_members);
+    tcase_add_test(test, sets_meet);
     tcase_add_test(test, members_that_follow);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

@@ -1,4 +1,4 @@
-/* grove call: evaluates one class on literals. */
+/* grove call: one class on expressions. */
 #include "cli/command.h"
 
 #include <stdio.h>
@@ -7,50 +7,16 @@
 
 static char *make_text(const grove_command_line *line)
 {
-    size_t length = 64;
+    size_t length = 4;
 
     for (int i = 0; i < line->word_count; i++)
         length += strlen(line->words[i]) + 2;
     char *text = malloc(length);
-    int at = sprintf(text, "result = %s(", line->words[0]);
+    int at = sprintf(text, "%s(", line->words[0]);
     for (int i = 1; i < line->word_count; i++)
         at += sprintf(text + at, "%s%s", i > 1 ? ", " : "", line->words[i]);
-    sprintf(text + at, ")\n");
+    sprintf(text + at, ")");
     return text;
-}
-
-static void print_index(const grove_value *value, int64_t cell)
-{
-    int64_t index[16], size;
-    int axes = grove_value_axes(value);
-
-    for (int d = axes - 1; d >= 0; d--) {
-        grove_value_axis(value, d, &size);
-        index[d] = cell % size;
-        cell /= size;
-    }
-    for (int d = 0; d < axes; d++)
-        printf("%s %lld  ", grove_value_axis(value, d, NULL), (long long)index[d]);
-}
-
-static int print_value(grove_value *value, grove_error *error)
-{
-    int64_t count;
-    double *numbers = grove_value_numbers(value, &count, error);
-    int elements = grove_value_elements(value);
-
-    if (!numbers)
-        return grove_complain_errors(GROVE_FAILED, error);
-    for (int64_t i = 0; i < count; i++) {
-        if (i % elements == 0)
-            print_index(value, i / elements);
-        printf("%.10g", numbers[2 * i]);
-        if (grove_value_is_complex(value))
-            printf("%+.10gi", numbers[2 * i + 1]);
-        putchar(i % elements == elements - 1 ? '\n' : ' ');
-    }
-    free(numbers);
-    return GROVE_DONE;
 }
 
 static int call(grove_command_line *line)
@@ -64,22 +30,21 @@ static int call(grove_command_line *line)
     grove_library *library = grove_library_new(line->plugin_folders);
     grove_error *error = grove_error_new();
     char *text = make_text(line);
-    grove_value *value = NULL;
     int code = GROVE_USAGE;
     line->session.double_precision = true;
-    if (!line->session.device) /* opening a GPU takes longer than computing literals */
+    if (!line->session.device) /* a GPU takes longer to start than most calls to compute */
         line->session.device = "cpu";
-    grove_tree *tree = grove_library_parse(library, text, "call", NULL, 0, error);
+    grove_tree *tree = grove_library_value(library, line->tree, text, "call", line->settings,
+                                           line->setting_count, error);
     if (!tree)
         grove_complain_errors(0, error);
     grove_session *session = tree ? grove_session_new(tree, &line->session, error) : NULL;
-    if (tree && !session)
-        code = grove_complain_errors(GROVE_FAILED, error);
     if (session)
-        code = grove_session_value(session, "result", &value)
-                   ? grove_complain_errors(GROVE_FAILED, error)
-                   : print_value(value, error);
-    grove_value_unref(value);
+        code = grove_session_run(session) ? GROVE_FAILED : GROVE_DONE;
+    else if (tree)
+        code = GROVE_FAILED;
+    if (code == GROVE_FAILED)
+        grove_complain_errors(code, error);
     grove_session_free(session);
     grove_tree_free(tree);
     free(text);
@@ -88,6 +53,7 @@ static int call(grove_command_line *line)
     return code;
 }
 
-const grove_command grove_command_call = {"call", "CLASS [INPUT=LITERAL ...]",
-                                          "evaluates one class on literals, in double precision",
-                                          "plugins threads device", call};
+const grove_command grove_command_call = {
+    "call", "CLASS [INPUT=EXPRESSION ...]",
+    "evaluates one class, in double precision; with --tree, expressions may use a tree's names",
+    "tree set plugins threads device", call};

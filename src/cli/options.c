@@ -39,6 +39,9 @@ static const option options[] = {
      TEXT, LINE(trace)},
     {"stop-on-error", NULL, NULL, "shows the inputs of the node that fails", SESSION_FLAG,
      SESS(stop_on_error)},
+    {"value", NULL, "EXPRESSION",
+     "prints the value of an expression with the tree's names, and runs none of its actions", TEXT,
+     LINE(value)},
     {"quiet", "-q", NULL, "no progress, no summary", FLAG, LINE(quiet)},
     {"svg", NULL, "FILE", "draws it into FILE as SVG", TEXT, LINE(svg)},
     {"png", NULL, "FILE", "draws it into FILE as PNG", TEXT, LINE(png)},
@@ -71,8 +74,10 @@ static const option options[] = {
     {"accumulator", NULL, NULL, "a class that gathers a whole observation in one value", FLAG,
      LINE(accumulator)},
     {"cuda", NULL, NULL, "a class of cells with a kernel of its own for GPUs", FLAG, LINE(cuda)},
-    {"tree", NULL, "FILE", "a tree file that uses the class (default: the class's example)", TEXT,
-     LINE(tree)},
+    {"tree", NULL, "FILE",
+     "a tree file: the one that uses the class to be tested (default: the class's example), or the "
+     "one whose names the arguments of call may use",
+     TEXT, LINE(tree)},
     {"folder", NULL, "DIR", "where to (default: a new folder of that name)", TEXT, LINE(folder)},
 };
 enum { OPTIONS = sizeof(options) / sizeof(options[0]) };

@@ -70,6 +70,15 @@ static int check_session(grove_session *session, grove_tree *tree, grove_error *
     return GROVE_DONE;
 }
 
+static grove_tree *load(grove_library *library, const char *file, const grove_command_line *line,
+                        grove_error *error)
+{
+    if (line->value)
+        return grove_library_value(library, file, line->value, "--value", line->settings,
+                                   line->setting_count, error);
+    return grove_library_load(library, file, line->settings, line->setting_count, error);
+}
+
 static int with_tree(const grove_command *command, grove_command_line *line, bool run)
 {
     grove_library *library = grove_library_new(line->plugin_folders);
@@ -80,11 +89,11 @@ static int with_tree(const grove_command *command, grove_command_line *line, boo
     if (line->help) {
         code = show_options(library, command, line);
     } else if ((file = grove_command_word(command, line, "tree file"))) {
-        grove_tree *tree =
-            grove_library_load(library, file, line->settings, line->setting_count, error);
+        grove_tree *tree = load(library, file, line, error);
         if (!tree || grove_error_warnings(error))
             grove_complain_errors(0, error);
         grove_error_clear(error);
+        line->quiet = line->quiet || line->value;
         line->session.progress = run && !line->quiet;
         line->session.trace = line->trace;
         line->session.trace_lines = line->trace != NULL;
@@ -118,7 +127,7 @@ const grove_command grove_command_run = {
     "run", "FILE [OPTIONS]", "runs a tree file",
     "set plugins precision memory threads device device-memory tile-times "
     "tile-channels tile-baselines profile trace "
-    "stop-on-error quiet",
+    "value stop-on-error quiet",
     run};
 const grove_command grove_command_check = {
     "check", "FILE [OPTIONS]",

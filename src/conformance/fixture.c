@@ -50,6 +50,12 @@ static const char array[] = "# name: FOUR\n"
                             "3827439.0 461382.0 5064192.0 27 P2\n"
                             "3827870.0 461132.0 5063842.0 28 P3\n";
 
+/* Gains at two times, one of them flagged. */
+static const char gains[] = "time (s),station,value_re,value_im\n"
+                            "4453444800,P0,1,0.5\n4453444800,P1,0.5,-1\n4453444800,P2,,\n"
+                            "4453444800,P3,2,0\n4453447800,P3,1,0.25\n4453447800,P1,0.75,-1\n"
+                            "4453447800,P2,1.5,1\n4453447800,P0,2,-0.5\n";
+
 static int write_text(const char *path, const char *text, grove_error *error)
 {
     grove_file *file = grove_file_create(path, error);
@@ -170,6 +176,8 @@ static int prepare(grove_fixture *fixture)
         code = write_text("3C147.lsm.html", sky, fixture->error);
     if (!code)
         code = write_text("four.array", array, fixture->error);
+    if (!code)
+        code = write_text("gains.csv", gains, fixture->error);
     fixture->prepared = !code;
     return code;
 }
@@ -241,7 +249,8 @@ int grove_fixture_take(grove_fixture *fixture, const grove_class *class_, const 
         code = prepare(fixture);
         if (!code && strstr(example, "observed.ms"))
             code = write_set(fixture);
-        if (!grove_class_is_data(class_)) /* leaves need no other nodes */
+        /* leaves without inputs are made from nothing */
+        if (!grove_class_is_data(class_) || (class_->inputs && class_->inputs[0].name))
             add_preamble(&text, example);
         grove_text_add(&text, "%s\n%s", example, more ? more : "");
     }

@@ -85,6 +85,8 @@ static void assign(binding *b, const grove_argument *arguments, size_t count)
                 continue;
             }
         } else {
+            while (next < b->inputs && b->class_->inputs[next].optional)
+                next++;
             slot = next++;
             if (slot >= slots) {
                 fail(b, &argument->place, "too many arguments; it takes %d", slots);
@@ -105,6 +107,8 @@ static void bind_object(binding *b, int i)
     grove_arena *arena = b->node->tree->arena;
     const char *wanted = grove_input_describe(arena, input);
 
+    if (!argument && input->optional)
+        return;
     if (!argument) {
         fail(b, NULL, "its %s is missing: input '%s' wants %s", input->name, input->name, wanted);
         return;

@@ -152,7 +152,11 @@ static int call_class(grove_node *node)
     grove_class_unlock(class_);
     if (!code)
         code = check_choice(node);
-    return code ? code : grove_leaf_check(node);
+    if (!code)
+        code = grove_leaf_check(node);
+    if (!code && node->kind == GROVE_NODE_LEAF)
+        grove_leaf_share_axes(node);
+    return code;
 }
 
 static int check_node(grove_node *node)

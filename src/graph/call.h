@@ -41,6 +41,11 @@ static inline bool grove_axis_is(const grove_axis *axis, int kind)
 void grove_axis_insert(const grove_axis **axes, int *count, const grove_axis *axis);
 /* Checks that a leaf's axes are consistent. */
 int grove_leaf_check(const grove_node *node);
+/* Gives a new leaf the axes of time, freq, and station with baseline of an earlier one where they
+ * are the same, so that values of both meet. */
+void grove_leaf_share_axes(grove_node *node);
+/* Whether two axes of one name are not the same, and in what: "60 against 59 cells". */
+bool grove_axis_differs(const grove_axis *a, const grove_axis *b, char said[200]);
 
 /* Whether a number with unit `unit` fits the kind. Plain numbers fit angles when computed, not when
  * written. */

@@ -195,13 +195,16 @@ static int check_input(const char *class_name, const grove_input *in, grove_erro
                       "input '%s' does not say which object it wants; such as .object = "
                       "\"observation\"",
                       in->name);
+    if (in->kind != GROVE_OBJECT && in->optional)
+        return misfit(class_name, error, "input '%s' is no object, and only those are optional",
+                      in->name);
     return 0;
 }
 
 static int check_option(const char *class_name, const grove_option *op, grove_error *error)
 {
     const grove_input as_input = {op->name,   op->kind,   op->doc,   op->handing, op->shapes,
-                                  op->vector, op->linear, op->group, NULL};
+                                  op->vector, op->linear, op->group, NULL,        false};
     int code = check_port(class_name, "option", &as_input, error);
 
     if (code)

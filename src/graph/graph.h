@@ -116,6 +116,7 @@ struct grove_node {
 struct grove_tree {
     grove_arena *arena;
     const char *path, *folder, *source; /* of the main file; folder "." when made from text */
+    const char *settings;               /* "name=value" lines, as given; NULL: none */
     grove_node **nodes;
     size_t node_count, node_capacity;
     grove_node **actions; /* in order of execution */

@@ -50,12 +50,16 @@ static int add_axis(grove_node *node, int k, const grove_axis *axis)
             return 0;
         bool one_only = axis->kind != GROVE_AXIS_SOURCE && node->axes[i]->kind == axis->kind &&
                         !strcmp(axis->name, node->axes[i]->name);
-        if (one_only)
+        if (one_only) {
+            char said[200];
+            bool differs = grove_axis_differs(axis, node->axes[i], said);
             return fail_input(node, k, GROVE_SHAPE,
                               "'%s' has the %s axis of '%s', the inputs before it that of '%s'; a "
-                              "value has one of them",
+                              "value has one of them, and these differ: %s",
                               node->input_names[k], axis->name, axis->owner->name,
-                              node->axes[i]->owner->name);
+                              node->axes[i]->owner->name,
+                              differs ? said : "the stations of their baselines");
+        }
     }
     if (node->axis_count == GROVE_MAX_AXES)
         return fail_input(node, k, GROVE_SHAPE, "more than %d axes", (int)GROVE_MAX_AXES);

@@ -113,6 +113,8 @@ const char *grove_object_describe(grove_arena *arena, const char *kind)
 
 const char *grove_input_describe(grove_arena *arena, const grove_input *input)
 {
-    return input->kind == GROVE_OBJECT ? grove_object_describe(arena, input->object)
-                                       : grove_kind_describe(arena, input->kind, NULL);
+    if (input->kind != GROVE_OBJECT)
+        return grove_kind_describe(arena, input->kind, NULL);
+    const char *text = grove_object_describe(arena, input->object);
+    return input->optional ? grove_arena_format(arena, "%s, by name; may be left out", text) : text;
 }

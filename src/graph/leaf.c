@@ -2,6 +2,7 @@
 #include "graph/call.h"
 
 #include "base/text.h"
+#include "grove.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -236,6 +237,16 @@ const char *grove_node_property(const grove_node *node, const char *name)
         if (!strcmp(at->name, name))
             return at->text;
     return NULL;
+}
+
+const char *grove_node_history(const grove_node *node)
+{
+    const grove_tree *tree = node->tree;
+
+    return grove_arena_format(tree->arena, "Grove %s: %s\n%s\n%s", GROVE_VERSION,
+                              tree->path ? tree->path : "a tree without a file",
+                              tree->settings ? tree->settings : "",
+                              tree->source ? tree->source : "");
 }
 
 const char *const *grove_node_data_folders(const grove_node *node)

@@ -311,6 +311,13 @@ const grove_axis *grove_node_input_axis(const grove_node *node, int k, int kind)
     return found;
 }
 
+const char *grove_node_input_name(const grove_node *node, int k)
+{
+    bool given = k >= 0 && k < node->input_count && node->inputs[k].node;
+
+    return given ? node->inputs[k].node->name : "";
+}
+
 bool grove_node_input_constant(const grove_node *node, int k, double *number)
 {
     const grove_node *in = k >= 0 && k < node->input_count ? node->inputs[k].node : NULL;

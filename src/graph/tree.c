@@ -114,12 +114,15 @@ bool grove_node_has_axis(const grove_node *node, const grove_axis *axis)
 
 const char *grove_tree_axis_name(grove_tree *tree, const grove_axis *axis)
 {
-    int same = 0;
+    bool other = false;
 
-    for (size_t i = 0; i < tree->node_count; i++)
-        if (tree->nodes[i]->kind == GROVE_NODE_LEAF && grove_node_axis(tree->nodes[i], axis->name))
-            same++;
-    if (same <= 1 || !axis->owner)
+    for (size_t i = 0; i < tree->node_count; i++) {
+        const grove_node *leaf = tree->nodes[i];
+        const grove_axis *own =
+            leaf->kind == GROVE_NODE_LEAF ? grove_node_axis(leaf, axis->name) : NULL;
+        other = other || (own && own != axis);
+    }
+    if (!other || !axis->owner)
         return axis->name;
     return grove_arena_format(tree->arena, "%s.%s", axis->owner->name, axis->name);
 }

@@ -27,8 +27,10 @@ typedef struct {
     int *antenna1, *antenna2; /* [baselines] ordered by antenna1, antenna2, each once;
                                  autocorrelations may occur */
     int64_t baselines;
-    bool autocorrelations; /* used when creating */
-    int64_t rows;          /* of the selected field and window */
+    bool autocorrelations; /* when creating */
+    bool weights; /* when creating: grove_ms_write_weight gives WEIGHT_SPECTRUM, WEIGHT and SIGMA,
+                     which are 1 otherwise, the first absent */
+    int64_t rows; /* of the chosen field and window */
 } grove_ms_layout;
 
 void grove_ms_layout_free(grove_ms_layout *layout); /* frees the contents and the struct */
@@ -47,6 +49,9 @@ grove_ms *grove_ms_open(const char *path, const grove_ms_part *part, bool writab
                         grove_error *error);
 const grove_ms_layout *grove_ms_layout_of(const grove_ms *ms); /* borrowed */
 bool grove_ms_has_column(const grove_ms *ms, const char *column);
+/* Names of the set's columns of visibilities (complex numbers per channel and correlation),
+ * NULL-terminated. The caller frees each and the list. */
+char **grove_ms_data_columns(const grove_ms *ms);
 
 /* A block: times [first_time, first_time+times), baselines and channels likewise, all correlations
  * of the set. */
@@ -79,6 +84,14 @@ grove_ms *grove_ms_create(const char *path, const grove_ms_layout *layout, const
                           bool overwrite, grove_error *error);
 int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, const double *uvw,
                        grove_error *error);
+
+/* Weights of a block of a set that is created with them, as grove_ms_read_weight has them. WEIGHT
+ * is their mean over channels, SIGMA = 1/sqrt(WEIGHT). Blocks of one row come in order of channels.
+ */
+int grove_ms_write_weight(grove_ms *ms, const grove_ms_block *block, const float *weight,
+                          grove_error *error);
+/* What the set's HISTORY is to say of this writing, lines; copied, written by grove_ms_finish. */
+void grove_ms_set_history(grove_ms *ms, const char *text);
 
 /* Prepares writing `column` of an existing set opened writable. A new column gets the shape of
  * DATA. In ADD and SUBTRACT mode, and in REPLACE mode on a column that exists, the result is first

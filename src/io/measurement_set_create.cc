@@ -32,6 +32,8 @@ TableDesc describe_table(const grove_ms_layout *layout, const std::string &colum
     desc.rwColumnDesc("FLAG").setShape(cell);
     desc.rwColumnDesc("WEIGHT").setShape(row);
     desc.rwColumnDesc("SIGMA").setShape(row);
+    if (layout->weights)
+        desc.addColumn(ArrayColumnDesc<Float>("WEIGHT_SPECTRUM", cell, ColumnDesc::FixedShape));
     return desc;
 }
 
@@ -40,9 +42,9 @@ TableDesc describe_table(const grove_ms_layout *layout, const std::string &colum
 void bind_columns(SetupNewTable &setup, const grove_ms_layout *layout, const std::string &column)
 {
     static const char *const slow[] = {
-        "TIME",         "TIME_CENTROID", "INTERVAL", "EXPOSURE", "FIELD_ID",    "DATA_DESC_ID",
-        "ARRAY_ID",     "FEED1",         "FEED2",    "FLAG_ROW", "SCAN_NUMBER", "OBSERVATION_ID",
-        "PROCESSOR_ID", "STATE_ID",      "WEIGHT",   "SIGMA"};
+        "TIME",         "TIME_CENTROID",  "INTERVAL",     "EXPOSURE", "FIELD_ID",
+        "DATA_DESC_ID", "ARRAY_ID",       "FEED1",        "FEED2",    "FLAG_ROW",
+        "SCAN_NUMBER",  "OBSERVATION_ID", "PROCESSOR_ID", "STATE_ID"};
     Int64 row_bytes = Int64(layout->correlations) * layout->channels * 8;
     Int64 rows = std::max(Int64(1), Int64(1 << 20) / row_bytes);
     IPosition tile(3, layout->correlations, layout->channels, rows);
@@ -52,11 +54,17 @@ void bind_columns(SetupNewTable &setup, const grove_ms_layout *layout, const std
     IncrementalStMan incremental("incremental");
     for (const char *name : slow)
         setup.bindColumn(name, incremental);
+    for (const char *name : {"WEIGHT", "SIGMA"})
+        if (!layout->weights)
+            setup.bindColumn(name, incremental);
     TiledColumnStMan data("data", tile), flag("flag", IPosition(3, tile[0], tile[1], 8 * rows)),
         uvw("uvw", IPosition(2, 3, 16384)), extra("extra", tile);
     setup.bindColumn("DATA", data);
     setup.bindColumn("FLAG", flag);
     setup.bindColumn("UVW", uvw);
+    TiledColumnStMan weight("weight", IPosition(3, tile[0], tile[1], 2 * rows));
+    if (layout->weights)
+        setup.bindColumn("WEIGHT_SPECTRUM", weight);
     if (column != "DATA")
         setup.bindColumn(column, extra);
 }
@@ -260,8 +268,10 @@ void fill_main(MeasurementSet &ms, const grove_ms_layout *layout)
         columns.observationId().put(0, 0);
         columns.processorId().put(0, 0);
         columns.stateId().put(0, 0);
-        columns.weight().put(0, ones);
-        columns.sigma().put(0, ones);
+        if (!layout->weights) {
+            columns.weight().put(0, ones);
+            columns.sigma().put(0, ones);
+        }
     }
 }
 

@@ -83,6 +83,19 @@ void describe_columns(const Table &table, grove_text *text)
 }
 } // namespace
 
+extern "C" char **grove_ms_data_columns(const grove_ms *ms)
+{
+    const TableDesc &description = ms->table.tableDesc();
+    char **names = static_cast<char **>(grove_alloc((description.ncolumn() + 1) * sizeof(char *)));
+    size_t count = 0;
+
+    for (const String &name : description.columnNames())
+        if (description.columnDesc(name).dataType() == TpComplex &&
+            description.columnDesc(name).isArray() && name.substr(0, 6) != "GROVE_")
+            names[count++] = grove_strdup(name.c_str());
+    return names;
+}
+
 extern "C" char *grove_ms_describe(const char *path, grove_error *error)
 {
     grove_text text = {};

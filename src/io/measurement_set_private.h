@@ -44,6 +44,7 @@ struct grove_ms {
     bool settled = false; // all is written; a set that was made is closed
 
     std::string reserved; // see grove::reserve_name
+    std::string history;  // lines for HISTORY, written at the end
 
     ~grove_ms()
     {
@@ -71,6 +72,10 @@ int check_block(const grove_ms *ms, const grove_ms_block *block, grove_error *er
 // Whether there is room for some megabytes in a file `probe`, which is removed again: the last
 // bytes of a table are written by destructors, which must not fail.
 int check_space(const std::string &path, const std::string &probe, grove_error *error);
+
+// Adds a row to HISTORY: the first line is its message, all are its parameters. Nothing for an
+// empty text, or where the set has no HISTORY that can be written.
+void write_history(const casacore::Table &table, const std::string &text);
 
 std::string scratch_name(const std::string &column);
 std::string old_name(const std::string &column);

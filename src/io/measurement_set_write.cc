@@ -262,6 +262,7 @@ void finish_column(grove_ms *ms)
         table.renameColumn(ms->column, ms->scratch);
     }
     table.flush(True, True);
+    grove::write_history(table, ms->history);
     table = Table();
 }
 } // namespace
@@ -353,6 +354,8 @@ extern "C" int grove_ms_settle(grove_ms *ms, grove_error *error)
     return ms->settled ? 0 : guard_writing(ms, error, [&] {
         if (check_space(ms, nullptr))
             return int(GROVE_IO);
+        if (ms->created)
+            grove::write_history(ms->table, ms->history);
         ms->table.flush(True, True);
         if (ms->created)
             ms->table = Table();

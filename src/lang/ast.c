@@ -103,10 +103,32 @@ static grove_ast *index_of(grove_ast_maker *maker, grove_ast *left, grove_ast_it
     return left;
 }
 
+/* obs.column("DATA"): the member takes the text. */
+static grove_ast *call_of_member(grove_ast_maker *maker, const grove_ast *member,
+                                 grove_ast_items items, grove_span span)
+{
+    grove_ast *ast = grove_ast_new(maker, GROVE_AST_MEMBER, span, member->text);
+
+    ast->at = member->at;
+    ast->left = member->left;
+    ast->items = items;
+    if (items.count != 1 || items.first->name) {
+        grove_ast_fail(maker, span, "a member takes one text, such as obs.column(\"DATA\")");
+        ast->kind = GROVE_AST_BROKEN;
+    }
+    settle_depth(maker, ast,
+                 items.first ? deeper(member->depth, items.first->value) : member->depth);
+    return ast;
+}
+
 grove_ast *grove_ast_items_of(grove_ast_maker *maker, grove_ast_kind kind, grove_ast *left,
                               grove_ast_items items, grove_span span)
 {
     grove_ast *ast = kind == GROVE_AST_INDEX ? index_of(maker, left, items, span) : NULL;
+
+    if (kind == GROVE_AST_CALL && left->kind == GROVE_AST_MEMBER && !left->items.count &&
+        !left->parenthesised)
+        return call_of_member(maker, left, items, span);
     int depth = deeper(1, left);
 
     if (ast)

@@ -15,7 +15,7 @@ typedef enum {
     GROVE_AST_LITERAL, /* a number or a quoted text */
     GROVE_AST_NAME,    /* text */
     GROVE_AST_SETTING, /* $text */
-    GROVE_AST_MEMBER,  /* left.text */
+    GROVE_AST_MEMBER,  /* left.text, or left.text(items) with one item */
     GROVE_AST_CALL,    /* text[indices](items) */
     GROVE_AST_INDEX,   /* left[items] */
     GROVE_AST_LIST,    /* [items] */

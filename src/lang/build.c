@@ -423,13 +423,29 @@ static grove_meaning build_list(grove_builder *builder, const grove_ast *ast, gr
     return failed ? (grove_meaning){0} : copy_literal(builder, &list);
 }
 
+/* The name of a member: that of obs.column("DATA") is column(DATA). NULL after a message. */
+static const char *member_name(grove_builder *builder, const grove_ast *ast)
+{
+    if (!ast->items.first)
+        return ast->text;
+    const grove_ast *argument = ast->items.first->value;
+    grove_operand x = grove_build_expression(builder, argument, grove_want_value).operand;
+    if (x.kind == GROVE_OPERAND_LITERAL && x.literal->kind == GROVE_LITERAL_TEXT)
+        return grove_arena_format(builder->arena, "%s(%s)", ast->text, x.literal->text);
+    if (x.kind != GROVE_OPERAND_NOTHING)
+        grove_build_fail(builder, argument, argument->span, "%s takes a text, got %s", ast->text,
+                         describe(builder, &x));
+    return NULL;
+}
+
 static grove_meaning build_member(grove_builder *builder, const grove_ast *ast, grove_want want)
 {
     grove_operand object = grove_build_expression(builder, ast->left, grove_want_value).operand;
     grove_place place = grove_build_place(builder, ast, ast->at);
+    const char *name = member_name(builder, ast);
     grove_meaning meaning = {0};
 
-    if (object.kind == GROVE_OPERAND_NOTHING)
+    if (object.kind == GROVE_OPERAND_NOTHING || !name)
         return meaning;
     if (object.kind == GROVE_OPERAND_LITERAL)
         return grove_build_fail(builder, ast, ast->at, "%s has no members",
@@ -440,7 +456,7 @@ static grove_meaning build_member(grove_builder *builder, const grove_ast *ast, 
                                               : grove_arena_format(builder->arena, "%s.%s",
                                                                    object.node->name, ast->text));
     }
-    meaning.operand = grove_tree_member(builder->tree, object.node, ast->text, &place);
+    meaning.operand = grove_tree_member(builder->tree, object.node, name, &place);
     return meaning;
 }
 

@@ -103,6 +103,10 @@ grove_meaning grove_build_operation(grove_builder *builder, const grove_ast *ast
                                     const char *name, const grove_argument *arguments,
                                     size_t count);
 
+/* What an expression given beside the tree file comes to: an action that prints its value, or what
+ * it is if it is an action. `name` stands for its file in messages. value.c */
+void grove_build_value(grove_builder *builder, const char *expression, const char *name);
+
 /* indices: index.c */
 grove_meaning grove_build_index(grove_builder *builder, const grove_ast *ast);
 /* After the body of an indexed definition: which axes its letters are. */

@@ -33,9 +33,11 @@ static slot find_slot(const grove_class *class_, const char *name, int position)
 {
     int at = 0;
 
-    for (const grove_input *in = class_->inputs; in && in->name; in++, at++)
-        if (name ? !strcmp(in->name, name) : at == position)
+    for (const grove_input *in = class_->inputs; in && in->name; in++) {
+        if (name ? !strcmp(in->name, name) : !in->optional && at == position)
             return (slot){.kind = in->kind};
+        at += !in->optional;
+    }
     for (const grove_option *op = class_->options; op && op->name; op++, at++)
         if (name ? !strcmp(op->name, name) : at == position)
             return (slot){.kind = op->kind, .choices = op->choices};
@@ -47,7 +49,7 @@ static const char *slot_name(const grove_class *class_, int position)
     int at = 0;
 
     for (const grove_input *in = class_->inputs; in && in->name; in++)
-        if (at++ == position)
+        if (!in->optional && at++ == position)
             return in->name;
     for (const grove_option *op = class_->options; op && op->name; op++)
         if (at++ == position)

@@ -311,6 +311,15 @@ static grove_builder *new_builder(grove_tree *tree, grove_classes *classes,
     return builder;
 }
 
+static const char *list_settings(grove_arena *arena, const grove_setting *settings, size_t count)
+{
+    const char *text = "";
+
+    for (size_t i = 0; i < count; i++)
+        text = grove_arena_format(arena, "%s-s %s=%s\n", text, settings[i].name, settings[i].value);
+    return text;
+}
+
 static const char *folder_of(grove_arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -320,8 +329,32 @@ static const char *folder_of(grove_arena *arena, const char *path)
     return slash == path ? "/" : grove_arena_format(arena, "%.*s", (int)(slash - path), path);
 }
 
-static grove_tree *load(const char *text, const char *path, bool file, grove_classes *classes,
-                        const grove_setting *settings, size_t setting_count,
+/* Which expression to print in place of running the tree's actions; NULL: none. */
+typedef struct {
+    const char *expression, *name;
+} wanted_value;
+
+/* `before`: errors that there were before the files were read. */
+static int finish(grove_builder *builder, const program *all, const wanted_value *value,
+                  size_t before)
+{
+    if (value) {
+        declare(builder, all);
+        grove_build_value(builder, value->expression, value->name);
+    } else {
+        build(builder, all);
+    }
+    builder->settings = NULL;
+    builder->setting_count = 0;
+    if (grove_error_count(builder->error) > before)
+        return GROVE_INVALID;
+    if (!value)
+        warn(builder);
+    return grove_tree_finish(builder->tree);
+}
+
+static grove_tree *load(const char *text, const char *path, bool file, const wanted_value *value,
+                        grove_classes *classes, const grove_setting *settings, size_t setting_count,
                         const char *const *tree_folders, const char *const *data_folders,
                         grove_error *error)
 {
@@ -333,6 +366,7 @@ static grove_tree *load(const char *text, const char *path, bool file, grove_cla
     tree->path = source->path;
     tree->source = source->text;
     tree->folder = file ? folder_of(tree->arena, path) : ".";
+    tree->settings = list_settings(tree->arena, settings, setting_count);
     tree->data_folders = data_folders;
     tree->classes = classes;
     tree->product = grove_operator_class(GROVE_ROLE_PRODUCT);
@@ -343,16 +377,8 @@ static grove_tree *load(const char *text, const char *path, bool file, grove_cla
     if (file)
         seen(all, path);
     add_statements(all, source);
-    grove_builder *builder = new_builder(tree, classes, settings, setting_count);
-    int code = 0;
-    build(builder, all);
+    int code = finish(new_builder(tree, classes, settings, setting_count), all, value, before);
     free(all->statements);
-    builder->settings = NULL;
-    builder->setting_count = 0;
-    if (grove_error_count(tree->error) == before) {
-        warn(builder);
-        code = grove_tree_finish(tree);
-    }
     if (code || grove_error_count(tree->error) > before) {
         grove_tree_free(tree);
         tree = NULL;
@@ -394,8 +420,27 @@ grove_tree *grove_lang_load(const char *path, grove_classes *classes, const grov
     grove_tree *tree = NULL;
 
     if (text)
-        tree = load(text, found, true, classes, settings, setting_count, tree_folders, data_folders,
-                    error);
+        tree = load(text, found, true, NULL, classes, settings, setting_count, tree_folders,
+                    data_folders, error);
+    free(text);
+    grove_arena_free(arena);
+    return tree;
+}
+
+grove_tree *grove_lang_value(const char *path, const char *expression, const char *name,
+                             grove_classes *classes, const grove_setting *settings,
+                             size_t setting_count, const char *const *tree_folders,
+                             const char *const *data_folders, grove_error *error)
+{
+    wanted_value value = {expression, name};
+    grove_arena *arena = grove_arena_new();
+    const char *found = name;
+    char *text = path ? find_and_read(path, tree_folders, arena, &found, error) : grove_strdup("");
+    grove_tree *tree = NULL;
+
+    if (text)
+        tree = load(text, found, path != NULL, &value, classes, settings, setting_count,
+                    tree_folders, data_folders, error);
     free(text);
     grove_arena_free(arena);
     return tree;
@@ -410,8 +455,8 @@ grove_tree *grove_lang_parse(const char *text, const char *name, grove_classes *
         grove_fail(error, GROVE_INVALID, "%s: longer than %d bytes", name, (int)MAX_BYTES);
         return NULL;
     }
-    return load(text, name, false, classes, settings, setting_count, tree_folders, data_folders,
-                error);
+    return load(text, name, false, NULL, classes, settings, setting_count, tree_folders,
+                data_folders, error);
 }
 
 static void list_options(const program *all, grove_text *text)

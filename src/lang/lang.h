@@ -17,7 +17,14 @@ grove_tree *grove_lang_parse(const char *text, const char *name, grove_classes *
                              const grove_setting *settings, size_t setting_count,
                              const char *const *tree_folders, const char *const *data_folders,
                              grove_error *error);
-/* The options that a file declares, as lines "name = default   text", for `grove run FILE --help`.
+/* A tree whose only action prints the value of an expression, in which the names of the tree file
+ * at `path` are known (NULL: no file); or, if the expression is an action, runs that. `name` stands
+ * for the expression's file in messages. */
+grove_tree *grove_lang_value(const char *path, const char *expression, const char *name,
+                             grove_classes *classes, const grove_setting *settings,
+                             size_t setting_count, const char *const *tree_folders,
+                             const char *const *data_folders, grove_error *error);
+/* The options that a file declares: "name = default   text" lines, for `grove run FILE --help`.
  * Caller frees. */
 char *grove_lang_options(const char *path, const char *const *tree_folders, grove_error *error);
 
