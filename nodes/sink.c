@@ -49,9 +49,35 @@ static const grove_option options[] = {
     {0},
 };
 
+/* Along an axis that the value lacks all cells get the same number: right for what never varied,
+ * wrong for what was reduced. */
+static int check_missing(grove_node *node, const grove_axis *axis)
+{
+    const grove_axis *axes[GROVE_MAX_AXES];
+    int count = grove_node_input_axes(node, VISIBILITIES, axes);
+
+    for (int i = 0; i < count; i++)
+        if (axes[i] == axis)
+            return 0;
+    if (axis->size < 2)
+        return 0;
+    const char *reducer = grove_node_input_reducer(node, VISIBILITIES, axis);
+    if (reducer)
+        return grove_node_fail(
+            node, GROVE_SHAPE,
+            "the visibilities do not vary with %s any more, because of %s; all %lld would get the "
+            "same number",
+            axis->name, reducer, (long long)axis->size);
+    grove_node_warn(node, "the visibilities do not vary with %s; all %lld get the same number",
+                    axis->name, (long long)axis->size);
+    return 0;
+}
+
 static int find_axes(grove_node *node, sink_state *sink)
 {
     const grove_node *obs = grove_node_object(node, "obs");
+    const grove_axis *axes[GROVE_MAX_AXES];
+    int count = grove_node_input_axes(node, VISIBILITIES, axes), code;
 
     sink->time = grove_node_axis(obs, "time");
     sink->baseline = grove_node_axis(obs, "baseline");
@@ -64,10 +90,18 @@ static int find_axes(grove_node *node, sink_state *sink)
         return grove_node_fail(
             node, GROVE_SHAPE,
             "it writes visibilities, which vary with baseline; this value does not");
-    const grove_axis *baseline = grove_node_input_axis(node, VISIBILITIES, GROVE_AXIS_BASELINE);
-    if (baseline != sink->baseline)
-        return grove_node_fail(node, GROVE_SHAPE, "the visibilities belong to another observation");
-    return 0;
+    for (int i = 0; i < count; i++) {
+        if (axes[i] == sink->time || axes[i] == sink->baseline || axes[i] == sink->freq)
+            continue;
+        if (axes[i]->kind < GROVE_AXIS_OTHER)
+            return grove_node_fail(node, GROVE_SHAPE,
+                                   "the visibilities belong to another observation");
+        return grove_node_fail(node, GROVE_SHAPE,
+                               "the visibilities vary with %s too; reduce that first",
+                               axes[i]->name);
+    }
+    code = check_missing(node, sink->time);
+    return code ? code : check_missing(node, sink->freq);
 }
 
 static bool same_path(const char *a, const char *b)

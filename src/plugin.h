@@ -374,6 +374,9 @@ const grove_form *grove_node_input_form(const grove_node *node, int k);
 const grove_axis *grove_node_input_axis(const grove_node *node, int k, int kind); /* or NULL */
 /* All axes of its value, in order of storage: how many. */
 int grove_node_input_axes(const grove_node *node, int k, const grove_axis *axes[GROVE_MAX_AXES]);
+/* What reduced the axis on the way to input k, as messages name it; NULL: it never had it, or a
+ * part was selected. Only in check. */
+const char *grove_node_input_reducer(const grove_node *node, int k, const grove_axis *axis);
 /* A literal number given for a value input or value option (false if it is not a constant real
  * scalar). */
 bool grove_node_input_constant(const grove_node *node, int k, double *number);
