@@ -36,7 +36,8 @@ void grove_ms_layout_free(grove_ms_layout *layout); /* the contents and the stru
 /* Which rows of a set; all zero: the first field and window, with autocorrelations. */
 typedef struct {
     int field, spectral_window;
-    bool cross_only; /* without baselines of a station with itself */
+    bool cross_only;   /* without baselines of a station with itself */
+    bool one_interval; /* fails where INTERVAL differs between rows of one time */
 } grove_ms_part;
 
 /* Opens an existing set for reading (and, when `writable`, updating), one field and spectral window
