@@ -19,6 +19,7 @@ typedef struct {
     grove_observation *observation;
     grove_correlations map;
     int shape;
+    bool warned; /* of samples that are not finite */
 } ms_state;
 
 static const grove_option options[] = {
@@ -116,6 +117,10 @@ static int describe(grove_node *node, ms_state *state)
     snprintf(number, sizeof(number), "%lld",
              (long long)grove_node_integer(node, "spectral_window"));
     grove_node_add_property(node, "spectral_window", number);
+    snprintf(number, sizeof(number), "%lld", (long long)layout->rows);
+    grove_node_add_property(node, "rows", number);
+    snprintf(number, sizeof(number), "%d", layout->correlations);
+    grove_node_add_property(node, "correlations", number);
     if (!grove_node_bool(node, "autocorrelations"))
         grove_node_add_property(node, "cross_only", "yes");
     grove_node_add_identity(node, path);
@@ -169,6 +174,15 @@ static int read_data(const grove_node *node, ms_state *state, grove_array *out, 
     else
         code = grove_ms_read_data(state->ms, grove_node_text(node, "column"), &block, data, flag,
                                   error);
+    if (!code && !state->warned && grove_ms_odd_samples(state->ms)) {
+        state->warned = true;
+        grove_node_warn(node,
+                        "%s: column %s has samples that are not finite and not flagged, %lld in "
+                        "the first part that has some; they count as flagged, and are 0 where they "
+                        "are written",
+                        grove_node_text(node, "path"), grove_node_text(node, "column"),
+                        (long long)grove_ms_odd_samples(state->ms));
+    }
     for (size_t i = 0; i < cells && !code; i++)
         grove_correlations_load(&state->map, data + 2 * corrs * i, flag + corrs * i,
                                 to + (size_t)out->elements * i,

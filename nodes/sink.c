@@ -7,6 +7,7 @@
 #include "correlations.h"
 #include "io/measurement_set.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,9 @@ typedef struct {
 typedef struct {
     grove_ms *ms;           /* NULL: nothing is written */
     grove_correlations map; /* of the set's correlations to the cell's elements */
+    long long odd;          /* numbers that are not finite and not flagged */
+    long long numbers;
+    bool nonzero; /* one that is not flagged is */
 } sink_run;
 
 static const grove_input inputs[] = {
@@ -143,6 +147,34 @@ static uint64_t memory_of(const sink_state *sink)
     return ((uint64_t)16 << 20) + (uint64_t)sink->baseline->size * (uint64_t)sink->freq->size * 72;
 }
 
+/* Numbers of 8 bytes and a bit of flags each, and rows of 100 bytes at most; a column of a set that
+ * exists has no flags. */
+static uint64_t bytes_of(const grove_node *node, const sink_state *sink)
+{
+    const grove_node *obs = grove_node_object(node, "obs");
+    long long rows = sink->time->size * sink->baseline->size;
+    int shape = grove_node_input_form(node, VISIBILITIES)->shape, correlations, codes[4];
+
+    if (sink->existing) {
+        sscanf(grove_node_property(obs, "rows"), "%lld", &rows);
+        sscanf(grove_node_property(obs, "correlations"), "%d", &correlations);
+        return (uint64_t)(rows * sink->freq->size * correlations) * 8;
+    }
+    grove_correlations_for_shape(shape, false, &correlations, codes);
+    uint64_t numbers = (uint64_t)(rows * sink->freq->size * correlations);
+    bool data = !strcmp(grove_node_text(node, "column"), "DATA"); /* else DATA is made beside it */
+    return numbers * (data ? 8 : 16) + numbers / 8 + (uint64_t)rows * 100;
+}
+
+static int set_target(grove_node *node, const sink_state *sink)
+{
+    return grove_node_set_target(
+        node, &(grove_target){.path = sink->path,
+                              .part = sink->existing ? grove_node_text(node, "column") : NULL,
+                              .overwrite = grove_node_bool(node, "overwrite"),
+                              .bytes = bytes_of(node, sink)});
+}
+
 static int check(grove_node *node)
 {
     sink_state *sink = grove_alloc(sizeof(*sink));
@@ -157,9 +189,10 @@ static int check(grove_node *node)
         return grove_node_fail_option(
             node, "mode", "'%s' needs a column that exists; %s is a new Measurement Set",
             grove_node_text(node, "mode"), sink->path);
-    if (!sink->discard)
-        grove_node_set_memory(node, memory_of(sink));
-    return 0;
+    if (sink->discard)
+        return 0;
+    grove_node_set_memory(node, memory_of(sink));
+    return set_target(node, sink);
 }
 
 /* The casacore layout of the observation; the caller frees with grove_ms_layout_free. */
@@ -273,6 +306,7 @@ static int begin(const grove_node *node, void *of)
     sink_run *run = of;
     int shape = grove_node_input_form(node, VISIBILITIES)->shape;
 
+    *run = (sink_run){0};
     if (sink->discard)
         return 0;
     grove_error *error = grove_error_new();
@@ -333,6 +367,22 @@ static void fill_slot(const sink_state *sink, const grove_correlations *map,
         }
 }
 
+/* Flags what is not finite, and counts it. True: there is a flag. */
+static bool flag_odd(sink_run *run, const float *data, unsigned char *flag, size_t numbers)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < numbers; i++) {
+        bool finite = isfinite(data[2 * i]) && isfinite(data[2 * i + 1]);
+        run->odd += !finite && !flag[i];
+        run->nonzero = run->nonzero || (!flag[i] && (data[2 * i] != 0 || data[2 * i + 1] != 0));
+        flag[i] |= !finite;
+        any = any || flag[i];
+    }
+    run->numbers += (long long)numbers;
+    return any;
+}
+
 static int write_data(const sink_state *sink, sink_run *run, const grove_array *array,
                       grove_ms_block block, grove_error *error)
 {
@@ -347,7 +397,8 @@ static int write_data(const sink_state *sink, sink_run *run, const grove_array *
     block.times = 1;
     for (int64_t t = 0; t < slots && !code; t++) {
         fill_slot(sink, &run->map, array, &block, t, data, flag);
-        code = grove_ms_write_data(run->ms, &block, data, array->flags ? flag : NULL, error);
+        bool any = flag_odd(run, data, flag, numbers);
+        code = grove_ms_write_data(run->ms, &block, data, any ? flag : NULL, error);
         block.first_time++;
     }
     free(data);
@@ -376,9 +427,24 @@ static int write(const grove_node *node, void *of, const grove_array *const *arr
     return 0;
 }
 
+static void warn(const grove_node *node, const sink_run *run)
+{
+    const sink_state *sink = grove_node_user(node);
+
+    if (run->odd)
+        grove_node_warn(node, "%lld of %lld numbers are not finite; %s", run->odd, run->numbers,
+                        sink->existing ? "they are written, and the set's flags stay as they are"
+                                       : "they are written, and flagged");
+    if (run->numbers && !run->nonzero)
+        grove_node_warn(node, "all numbers are zero or flagged");
+}
+
 static int prepare(const grove_node *node, void *of)
 {
     sink_run *run = of;
+
+    if (run->ms)
+        warn(node, run);
     grove_error *error = grove_error_new();
     int code = run->ms ? grove_ms_settle(run->ms, error) : 0;
 

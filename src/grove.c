@@ -408,10 +408,13 @@ int grove_session_option(grove_session_options *options, const char *name, const
     const char *end = grove_parse_integer(text, &number);
     bool whole = end && !*end && number >= 0;
 
-    if (!strcmp(name, "memory"))
-        return grove_parse_bytes(text, &options->memory)
-                   ? bad_setting(error, name, text, "a size such as 512MiB or 4GiB")
+    if (!strcmp(name, "memory")) {
+        if (grove_parse_bytes(text, &options->memory))
+            return bad_setting(error, name, text, "a size such as 512MiB or 4GiB");
+        return options->memory && options->memory < (1 << 20)
+                   ? bad_setting(error, name, text, "at least 1MiB")
                    : 0;
+    }
     if (!strcmp(name, "precision")) {
         options->double_precision = !strcmp(text, "double");
         return options->double_precision || !strcmp(text, "single")

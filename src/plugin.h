@@ -411,6 +411,17 @@ int grove_node_add_output_axis(grove_node *node, const grove_axis *axis);
 /* Bytes that the class takes while it runs beside the values it is given: `grove check` counts
  * them. Accumulators must say so: those of their state. */
 void grove_node_set_memory(grove_node *node, uint64_t bytes);
+/* What an action writes: a file, or a folder that is one thing, such as a Measurement Set. Actions
+ * that would write the same are refused when the tree is built; grove check says how much is
+ * written and how much room there is. */
+typedef struct {
+    const char *path;
+    const char *part; /* what is written of what exists, such as a column; NULL: all, made anew */
+    bool overwrite;   /* all made anew: may replace what is there */
+    uint64_t bytes;   /* room that the run needs on the disk, beside what is there */
+} grove_target;
+/* Only in check of an action; copied. */
+int grove_node_set_target(grove_node *node, const grove_target *target);
 /* Anything of the class's own; `close` frees it. */
 void grove_node_set_user(grove_node *node, void *user);
 void *grove_node_user(const grove_node *node);

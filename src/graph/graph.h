@@ -97,9 +97,11 @@ struct grove_node {
     grove_hash call_key; /* of class, options and inputs as called */
     grove_hash key;      /* of class, options, state, inputs and leaf content: not of the tile */
     void *user;
-    uint64_t memory;   /* that the class takes by itself */
-    const char *note;  /* what the class says of its method */
-    const char *fused; /* what the rewriter made it from */
+    uint64_t memory;            /* that the class takes by itself */
+    const char *note;           /* what the class says of its method */
+    const char *fused;          /* what the rewriter made it from */
+    const grove_target *target; /* of an action: what it writes; NULL: nothing */
+    const char *target_path;    /* without links, . and .. */
 
     /* select: which part */
     const grove_axis *select_axis;

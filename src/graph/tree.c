@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "graph/rewrite.h"
 #include "graph/skip.h"
+#include "graph/target.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -191,7 +192,10 @@ static void sort_nodes(grove_tree *tree)
 
 int grove_tree_finish(grove_tree *tree)
 {
-    int code = grove_tree_rewrite(tree);
+    int code = grove_tree_check_targets(tree);
+
+    if (!code)
+        code = grove_tree_rewrite(tree);
     if (!code) {
         sort_nodes(tree);
         grove_tree_skip_flagged(tree);

@@ -55,6 +55,8 @@ typedef struct {
     int64_t first_time, times, first_baseline, baselines, first_channel, channels;
 } grove_ms_block;
 
+/* How many samples that were read so far are not finite, but not flagged either. */
+int64_t grove_ms_odd_samples(const grove_ms *ms);
 /* Reads a complex data column of a block: data [time][baseline][channel][correlation] complex
  * float; missing rows are 0. flag (may be NULL): bytes, the same shape, 1 where FLAG or FLAG_ROW or
  * the row is missing or the value is not finite (which is then stored as 0). FLAG is always applied

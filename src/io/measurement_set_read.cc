@@ -68,6 +68,11 @@ void store_flags(const grove_ms *ms, const grove_ms_block *block, const grove::r
 }
 } // namespace
 
+extern "C" int64_t grove_ms_odd_samples(const grove_ms *ms)
+{
+    return ms->odd_samples;
+}
+
 extern "C" int grove_ms_read_data(grove_ms *ms, const char *column, const grove_ms_block *block,
                                   float *data, unsigned char *flag, grove_error *error)
 {
@@ -99,6 +104,7 @@ extern "C" int grove_ms_read_data(grove_ms *ms, const char *column, const grove_
                     data[2 * (at + k)] = value.real();
                     data[2 * (at + k) + 1] = value.imag();
                 } else if (flag) {
+                    ms->odd_samples += !flag[at + k];
                     flag[at + k] = 1;
                 }
             }

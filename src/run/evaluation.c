@@ -1,3 +1,4 @@
+#include "graph/target.h"
 #include "run/devices.h"
 #include "run/pipeline.h"
 #include "run/usage.h"
@@ -67,6 +68,11 @@ int grove_session_plan(grove_session *session, grove_plan *plan)
         grove_schedule_forecast(schedule, plan);
     grove_schedule_free(schedule);
     return code;
+}
+
+char *grove_session_outputs(grove_session *session)
+{
+    return grove_tree_describe_targets(session->tree, session->error);
 }
 
 /* ---- evaluations ---- */
