@@ -260,6 +260,19 @@ grove_session *grove_session_new(grove_tree *tree, const grove_session_options *
 
 /* ---- values ---- */
 
+static int refuse_value(grove_session *session, const grove_node *node)
+{
+    bool leaf = node->kind == GROVE_NODE_LEAF;
+    const char *example = leaf && node->member_count ? node->members[0].name : "";
+
+    return grove_fail(grove_session_error(session), GROVE_INVALID, "'%s' (%s) %s%s%s%s", node->name,
+                      node->class_->name,
+                      leaf ? "has members, but no value of its own"
+                           : "is an action and has no value",
+                      *example ? "; ask for one of them, such as " : "", *example ? node->name : "",
+                      *example ? grove_arena_format(node->tree->arena, ".%s", example) : "");
+}
+
 /* Waits for devices: whatever fails there fails here. */
 static int evaluate_now(grove_session *session, grove_node *node, grove_value **value)
 {
@@ -281,8 +294,12 @@ int grove_session_value(grove_session *session, const char *name, grove_value **
     size_t count = 0;
 
     for (size_t i = 0; i < tree->node_count; i++) {
-        if (!strcmp(tree->nodes[i]->name, name))
-            return evaluate_now(session, tree->nodes[i], value);
+        const grove_node *node = tree->nodes[i];
+        if (strcmp(node->name, name) == 0)
+            return node->kind == GROVE_NODE_LEAF ||
+                           (node->class_ && node->class_->kind == GROVE_CLASS_ACTION)
+                       ? refuse_value(session, node)
+                       : evaluate_now(session, tree->nodes[i], value);
         if (!tree->nodes[i]->auto_named && count < 256)
             names[count++] = tree->nodes[i]->name;
     }

@@ -106,6 +106,7 @@ expect 2 "grove: grove run takes one tree file; 'b.tree' is one too many" run a.
 expect 2 'grove: grove run has no option --memroy; did you mean --memory?' run a.tree --memroy 1GiB
 expect 2 'grove: --memory wants SIZE' run a.tree --memory
 expect 2 'grove: --memory lots: wants a size such as 512MiB or 4GiB' run a.tree --memory lots
+expect 2 'grove: --memory 1000: wants at least 1MiB' run a.tree --memory 1000
 expect 2 'grove: --precision half: wants single or double' run a.tree --precision half
 expect 2 'grove: --threads -1: wants a number of threads' run a.tree --threads -1
 expect 2 'grove: --threads x: wants a number of threads' run a.tree --threads=x
@@ -267,6 +268,14 @@ expect 0 '' call multiply '3 + 4i' 2
 expect 2 'grove: grove call wants a class; grove call --help says more' call
 expect 2 'call:1:10: error: add: cannot add a plain number and a time; the units must agree...' call add 1 2s
 expect 2 "call:1:10: error: ..." call ad 1 2
+expect 0 '' call compare 1 2
+prints '^result: largest difference 1, '
+expect 1 'call:1:10: error: compare: the relative difference is 0.5, above the tolerance of 0.1...' \
+    call compare 1 2 tolerance=0.1
+expect 1 "grove: 'result' (sky_model) has members, but no value of its own; ask for one of them, such as result.radec" \
+    call sky_model "\"$sky\""
+expect 1 "grove: 'result' (observe) has members, but no value of its own; ask for one of them, such as result.time" \
+    call observe '"vla-c"' '"01h0m0s 30d0m0s"' -- -1h..1h
 
 # ---- info ----
 expect 0 '' info
@@ -332,6 +341,10 @@ if [ -f "$GROVE_BUILD/nodes/.libs/sink.so" ]; then
     prints '^spectral window 0: 4 channels '
     expect 1 '...' run -q simulate.tree -s sky="$sky" -s hour_angle=-5min..5min -s out=set.ms
     grep -q 'set.ms' err || fail 'a set that exists'
+    expect 1 '...' check simulate.tree -s sky="$sky" -s hour_angle=-5min..5min -s out=set.ms
+    grep -q 'sink: set.ms: exists already; give overwrite=true to replace it' err || fail 'check of a set that exists'
+    expect 0 '' check simulate.tree -s sky="$sky" -s hour_angle=-5min..5min -s out=other.ms
+    prints '^other.ms: 43[.0-9]* MiB, .* are free there$'
     if [ -f "$GROVE_BUILD/src/.libs/plot.so" ]; then
         expect 0 '' plot set.ms/ --size 32 -o pictures
         [ "$(sort out)" = 'pictures/set-image.png

@@ -72,10 +72,13 @@ static int call(grove_command_line *line)
     grove_tree *tree = grove_library_parse(library, text, "call", NULL, 0, error);
     if (!tree)
         grove_complain_errors(0, error);
+    grove_error_clear(error);
     grove_session *session = tree ? grove_session_new(tree, &line->session, error) : NULL;
     if (tree && !session)
         code = grove_complain_errors(GROVE_FAILED, error);
-    if (session)
+    if (session && grove_tree_action_count(tree))
+        code = grove_session_run(session) ? grove_complain_errors(GROVE_FAILED, error) : GROVE_DONE;
+    else if (session)
         code = grove_session_value(session, "result", &value)
                    ? grove_complain_errors(GROVE_FAILED, error)
                    : print_value(value, error);
