@@ -2,7 +2,7 @@
 
     odd-sets.py make TIDY ODD     rows shuffled, some missing, FLAG_ROW, FLAG and NaN set
     odd-sets.py pair TIDY ODD     the same with XX and YY alone
-    odd-sets.py break TIDY ODD WHAT    one thing wrong: interval, frame, frames, uvw or weight
+    odd-sets.py break TIDY ODD WHAT    one thing odd: interval, frame, frames, uvw, weight, fields
     odd-sets.py check ODD         TWICE is 2 DATA, MEAN the mean over time of good samples
 
 See test-odd-sets.sh.
@@ -67,6 +67,12 @@ def spoil_one(path, what):
         f.putcolkeyword("PHASE_DIR", "MEASINFO", {
             "type": "direction", "VarRefCol": "PhaseDir_Ref",
             "TabRefTypes": ["J2000", "B1950"], "TabRefCodes": np.array([0, 3], np.uint32)})
+    elif what == "fields":
+        f.addrows(1)
+        for name in f.colnames():
+            if f.iscelldefined(name, 0):
+                f.putcell(name, 1, f.getcell(name, 0))
+        t.putcell("FIELD_ID", range(t.nrows() // 2), 1)
     elif what == "uvw":
         uvw = t.getcol("UVW")[:, :2]
         t.removecols("UVW")

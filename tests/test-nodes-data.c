@@ -360,6 +360,9 @@ START_TEST(what_is_hardly_meant)
     warned("obs = observe(array=\"vla-c\", phase_centre=\"01h0m0s 30d0m0s\", "
            "hour_angle=-1h..1h)\nw = compare(obs.time, obs.time)\n",
            NULL);
+    warned("obs = observe(array=\"vla-c\", phase_centre=\"01h0m0s 30d0m0s\", "
+           "hour_angle=-1h..1h, feed=circular)\nP = rotation(obs.parallactic)\n",
+           "rotation: it turns linear feeds, but those of 'obs' are circular");
     enu = grove_format("obs = observe(array=\"%s\", phase_centre=\"0h0m0s 60d0m0s\", "
                        "hour_angle=-1h..1h)\n",
                        testing_file(&t, "enu.txt", "1 2 3\n100 200 0\n"));

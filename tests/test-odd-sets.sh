@@ -42,5 +42,9 @@ refused interval 'broken.ms: rows of one time have different intervals: row 0 60
 refused frame 'broken.ms: the phase centre of field 0 is in B1950; only J2000 and ICRS are understood'
 refused frames 'broken.ms: the phase centre of field 0 is in B1950; only J2000 and ICRS are understood'
 refused uvw 'broken.ms: the cells of column UVW do not have 3 numbers'
+rm -rf broken.ms
+"$python" "$GROVE_SOURCE/tests/odd-sets.py" break tidy.ms broken.ms fields 2>err || { cat err; status=1; }
+"$grove" check broken.tree >/dev/null 2>err || { cat err; status=1; }
+grep -q 'ms: the set has rows of 2 fields; this is field 0 alone' err || { echo 'FAIL: fields'; cat err; status=1; }
 refused weight 'broken.ms: the cells of column WEIGHT do not have 4 numbers'
 exit $status

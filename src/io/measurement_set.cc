@@ -216,7 +216,7 @@ struct row_info {
 };
 
 std::vector<row_info> choose_rows(const Table &table, const grove_ms_part &part,
-                                  const std::set<int> &descriptions)
+                                  const std::set<int> &descriptions, grove_ms_layout *layout)
 {
     Vector<Int> fields(ScalarColumn<Int>(table, "FIELD_ID").getColumn());
     Vector<Int> ids(ScalarColumn<Int>(table, "DATA_DESC_ID").getColumn());
@@ -225,6 +225,11 @@ std::vector<row_info> choose_rows(const Table &table, const grove_ms_part &part,
     Vector<Double> time(ScalarColumn<Double>(table, "TIME").getColumn());
     Vector<Double> interval(ScalarColumn<Double>(table, "INTERVAL").getColumn());
     std::vector<row_info> rows;
+    std::set<int> others(ids.begin(), ids.end());
+    layout->fields = int(std::set<int>(fields.begin(), fields.end()).size());
+    for (int own : descriptions)
+        others.erase(own);
+    layout->windows = int(others.size()) + 1;
     for (size_t i = 0; i < fields.size(); i++)
         if (fields[i] == part.field && descriptions.count(ids[i]) &&
             !(part.cross_only && left[i] == right[i]))
@@ -301,7 +306,7 @@ void number_baselines(const std::vector<row_info> &rows, grove_ms_layout *layout
 void index_rows(grove_ms *ms, const grove_ms_part &part, const std::set<int> &descriptions)
 {
     grove_ms_layout *layout = ms->layout;
-    std::vector<row_info> rows = choose_rows(ms->table, part, descriptions);
+    std::vector<row_info> rows = choose_rows(ms->table, part, descriptions, layout);
     if (rows.empty())
         throw AipsError("no row has field " + std::to_string(part.field) +
                         " and the chosen spectral window" +

@@ -29,6 +29,7 @@ typedef struct {
     int64_t baselines;
     bool autocorrelations; /* when creating */
     int64_t rows;          /* of the chosen field and window */
+    int fields, windows;   /* when opened: how many the rows of the whole set have */
 } grove_ms_layout;
 
 void grove_ms_layout_free(grove_ms_layout *layout); /* the contents and the struct */
