@@ -34,7 +34,10 @@ typedef struct {
     grove_entry *busy;        /* the definition or template that is being worked out */
     const grove_place *fixed; /* a default: faults show here */
     const char *fixed_text;
-    int depth;
+    int depth;         /* of expressions */
+    int definitions;   /* that build on each other */
+    const char *stack; /* where its use began */
+    size_t stack_room; /* bytes that building may use of it */
     long work;
     bool stopped; /* too much of it */
     int dropped;  /* actions whose output is none */
@@ -44,7 +47,7 @@ typedef struct {
     size_t setting_count;
 } grove_builder;
 
-enum { GROVE_BUILD_DEPTH = 1000, GROVE_BUILD_WORK = 200000 };
+enum { GROVE_BUILD_DEPTH = 1000, GROVE_BUILD_LEVELS = 10000, GROVE_BUILD_WORK = 200000 };
 
 /* What a bare name may be where an expression stands. */
 typedef enum {
