@@ -312,11 +312,11 @@ static void close_set(grove_node *node)
 
 GROVE_CLASS(ms) = {
     GROVE_CLASS_HEAD(ms),
-    .doc =
-        "An observation read from a Measurement Set: one field and spectral window of it.\n"
-        "Rows may come in any order. Visibilities that are flagged, missing or not finite are zero "
-        "and flagged. The UVW column is used as it is, with the opposite sign: a set has u_q - "
-        "u_p.",
+    .doc = "An observation read from a Measurement Set: one field and spectral window of it.\n"
+           "Rows may come in any order; those of one time must have one interval. Visibilities "
+           "that are flagged, missing or not finite are zero "
+           "and flagged. The UVW column is used as it is, with the opposite sign: a set has u_q - "
+           "u_p.",
     .output_doc = "an observation: members as for observe, and data (with flags) and weight",
     .group = "data",
     .options = options,

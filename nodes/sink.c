@@ -479,7 +479,10 @@ GROVE_CLASS(sink) = {
         "Writes visibilities into a Measurement Set: a new one, or a column of one that exists.\n"
         "A new set is complete and appears under its name when the run ends well; a column that "
         "exists is replaced at once at the end, so that a run that dies leaves it as it was. A "
-        "scalar stands for that number times the identity.",
+        "scalar stands for that number times the identity. What is not finite is flagged in a new "
+        "set, "
+        "and counted in a warning. Two sinks must not write the same: of a new set one makes one "
+        "column; others are added in later runs.",
     .output_doc = "an action: runs when the tree runs",
     .group = "actions",
     .inputs = inputs,

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { NONE = 0, UNKNOWN = '?', DEEPEST = 64 };
+enum { NONE = 0, UNKNOWN = '?', MAX_FACTORS = 256 };
 
 static bool has_kind(const grove_node *node, int kind)
 {
@@ -106,23 +106,19 @@ static factor factor_of(const grove_node *node, char side)
     return found;
 }
 
-/* How often the same value stands in a product, conjugated or not, as its factor k at that side. */
-static int count_factors(const grove_node *node, int k, factor like, int depth)
+/* Whether the same value stands in a product, conjugated or not, as its factor k at that side. Some
+ * hundred factors are looked at, of which `left` are to come. */
+static bool has_factor(const grove_node *node, int k, factor like, int *left)
 {
-    int count = 0;
-
     while (node->kind == GROVE_NODE_CAST)
         node = node->inputs[0].node;
-    if (node->kind != GROVE_NODE_CLASS || node->class_->role != GROVE_ROLE_PRODUCT ||
-        depth == DEEPEST)
-        return 0;
-    for (int i = 0; i < 2; i++) {
-        factor found = factor_of(node->inputs[i].node, node->inputs[i].side);
-        count += i == k && found.node == like.node && found.side == like.side &&
-                 found.conjugated == like.conjugated;
-        count += count_factors(node->inputs[i].node, k, like, depth + 1);
-    }
-    return count;
+    if (node->kind != GROVE_NODE_CLASS || node->class_->role != GROVE_ROLE_PRODUCT || --*left < 0)
+        return false;
+    factor found = factor_of(node->inputs[k].node, node->inputs[k].side);
+    return (found.node == like.node && found.side == like.side &&
+            found.conjugated == like.conjugated) ||
+           has_factor(node->inputs[0].node, k, like, left) ||
+           has_factor(node->inputs[1].node, k, like, left);
 }
 
 /* G[p] * V * G[p]^H, where G[q]^H was meant. */
@@ -130,12 +126,13 @@ static int check_scalar(const grove_node *node, int k)
 {
     const grove_edge *edge = &node->inputs[k];
     factor given = factor_of(edge->node, edge->side);
+    int left = MAX_FACTORS;
     const char *name = given.node->name;
 
     if (edge->node->form.shape != GROVE_SCALAR || !edge->side)
         return 0;
     given.conjugated = !given.conjugated;
-    if (!count_factors(node->inputs[1 - k].node, 1 - k, given, 0))
+    if (!has_factor(node->inputs[1 - k].node, 1 - k, given, &left))
         return 0;
     return grove_infer_fail(node, k, GROVE_SHAPE,
                             "%s[%c] stands at both sides; that of the other station is %s[%c]",
@@ -150,7 +147,7 @@ int grove_check_sides(const grove_node *node)
         return 0;
     grove_sides a = sides_of_input(node, 0), b = sides_of_input(node, 1);
     if (!may_follow(a, b)) {
-        bool first = a.right_open;
+        bool first = a.left == a.right; /* else the other one */
         return grove_infer_fail(
             node, first ? 0 : 1, GROVE_SHAPE,
             "this is of station %c, and what stands at its %s %s with station %c; factors of p "
