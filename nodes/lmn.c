@@ -3,6 +3,8 @@
 #define GROVE_KERNEL_SOURCE "../kernels/coordinates.h"
 #include "kernel.h"
 
+#include <math.h>
+
 static const grove_kernel kernel = GROVE_KERNEL(lmn);
 
 static const grove_input inputs[] = {
@@ -20,6 +22,40 @@ static const grove_option options[] = {
     {0},
 };
 
+static double distance(const double *a, const double *b)
+{
+    double haversine =
+        pow(sin((a[1] - b[1]) / 2), 2) + cos(a[1]) * cos(b[1]) * pow(sin((a[0] - b[0]) / 2), 2);
+
+    return 2 * asin(sqrt(fmin(haversine, 1)));
+}
+
+/* Sources that are computed right, but hardly ever meant. */
+static int check(grove_node *node)
+{
+    const double degree = acos(-1) / 180, far = 10 * degree;
+    int64_t numbers = 0, one = 0, behind = 0;
+    const double *radec = grove_node_input_data(node, 0, &numbers);
+    const double *centre = grove_node_input_data(node, 1, &one);
+    double nearest = 10;
+
+    for (int64_t i = 0; radec && centre && i < numbers; i += 2) {
+        double away = distance(radec + i, centre);
+        nearest = fmin(nearest, away);
+        behind += away > 90 * degree;
+    }
+    if (nearest < 10 && nearest > far)
+        grove_node_warn(
+            node,
+            "the nearest of %lld sources is %.1f degrees from the phase centre; is that "
+            "the field of this sky?",
+            (long long)(numbers / 2), nearest / degree);
+    else if (behind)
+        grove_node_warn(node, "%lld of %lld sources are more than 90 degrees from the phase centre",
+                        (long long)behind, (long long)(numbers / 2));
+    return 0;
+}
+
 GROVE_CLASS(lmn) = {
     GROVE_CLASS_HEAD(lmn),
     .doc = "Direction cosines of sources about the phase centre.\n"
@@ -32,5 +68,6 @@ GROVE_CLASS(lmn) = {
     .options = options,
     .output = GROVE_FORM(.shape = GROVE_VECTOR, .vector = 3, .precision = GROVE_PRECISION_DOUBLE),
     .kernel = &kernel,
+    .check = check,
     .example = "E[s,p] = beam_airy(S, obs, lmn=lmn(S, obs))",
 };

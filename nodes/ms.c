@@ -19,6 +19,7 @@ typedef struct {
     grove_observation *observation;
     grove_correlations map;
     int shape;
+    bool warned; /* of samples that are not finite */
 } ms_state;
 
 static const grove_option options[] = {
@@ -134,6 +135,16 @@ static int describe(grove_node *node, ms_state *state)
     snprintf(number, sizeof(number), "%lld",
              (long long)grove_node_integer(node, "spectral_window"));
     grove_node_add_property(node, "spectral_window", number);
+    if (layout->fields > 1)
+        grove_node_warn(node, "the set has rows of %d fields; this is field %lld alone",
+                        layout->fields, (long long)grove_node_integer(node, "field"));
+    if (layout->windows > 1)
+        grove_node_warn(node, "the set has rows of %d spectral windows; this is window %lld alone",
+                        layout->windows, (long long)grove_node_integer(node, "spectral_window"));
+    snprintf(number, sizeof(number), "%lld", (long long)layout->rows);
+    grove_node_add_property(node, "rows", number);
+    snprintf(number, sizeof(number), "%d", layout->correlations);
+    grove_node_add_property(node, "correlations", number);
     if (!grove_node_bool(node, "autocorrelations"))
         grove_node_add_property(node, "cross_only", "yes");
     grove_node_add_identity(node, path);
@@ -150,7 +161,8 @@ static int open_set(grove_node *node)
     grove_node_set_user(node, state);
     grove_ms_part part = {.field = (int)grove_node_integer(node, "field"),
                           .spectral_window = (int)grove_node_integer(node, "spectral_window"),
-                          .cross_only = !grove_node_bool(node, "autocorrelations")};
+                          .cross_only = !grove_node_bool(node, "autocorrelations"),
+                          .one_interval = true};
 
     state->ms = grove_ms_open(grove_node_text(node, "path"), &part, false, error);
     if (!state->ms) {
@@ -185,6 +197,15 @@ static int read_data(ms_state *state, const char *column, grove_array *out, grov
         code = grove_fail(error, GROVE_NO_MEMORY, "no memory for %zu visibilities", cells * corrs);
     else
         code = grove_ms_read_data(state->ms, column, &block, data, flag, error);
+    if (!code && !state->warned && grove_ms_odd_samples(state->ms)) {
+        state->warned = true;
+        grove_node_warn(node,
+                        "%s: column %s has samples that are not finite and not flagged, %lld in "
+                        "the first part that has some; they count as flagged, and are 0 where they "
+                        "are written",
+                        grove_node_text(node, "path"), column,
+                        (long long)grove_ms_odd_samples(state->ms));
+    }
     for (size_t i = 0; i < cells && !code; i++)
         grove_correlations_load(&state->map, data + 2 * corrs * i, flag + corrs * i,
                                 to + (size_t)out->elements * i,
@@ -321,7 +342,8 @@ GROVE_CLASS(ms) = {
     GROVE_CLASS_HEAD(ms),
     .doc =
         "An observation read from a Measurement Set: one field and spectral window of it.\n"
-        "Rows may come in any order. Visibilities that are flagged, missing or not finite are zero "
+        "Rows may come in any order; those of one time must have one interval. Visibilities that "
+        "are flagged, missing or not finite are zero "
         "and flagged. The UVW column is used as it is, with the opposite sign: a set has u_q - "
         "u_p. Sets with the same times, channels, or stations and baselines share these axes, so "
         "that their values meet: a.data - b.data.",

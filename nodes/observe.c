@@ -160,6 +160,11 @@ static int make_times(grove_node *node, grove_observation *o)
         return code;
     if (!(step > 0))
         return grove_node_fail_option(node, "integration", "%g s is not positive", step);
+    if (step > length * (1 + 1e-9))
+        grove_node_warn(node,
+                        "the integration of %g s is longer than the observation of %g s; there is "
+                        "one time slot of %g s",
+                        step, length, step);
     slots = rint(length / step) > 1 ? rint(length / step) : 1;
     if (slots > MAX_TIMES)
         return grove_node_fail_option(node, "integration", "makes %.3g time slots; at most %d",
@@ -174,6 +179,42 @@ static int make_times(grove_node *node, grove_observation *o)
         o->interval[i] = step;
     }
     return 0;
+}
+
+enum { ELEVATIONS = 256 };
+
+static void check_elevation(const grove_node *node, const grove_observation *o)
+{
+    int64_t step = o->times / ELEVATIONS + 1;
+    double highest = -GROVE_PI;
+
+    for (int64_t i = 0; i < o->times; i += step) {
+        double elevation;
+        grove_horizon(o->time[i], o->phase_centre, o->reference, &o->earth, NULL, NULL, NULL,
+                      &elevation, NULL);
+        highest = fmax(highest, elevation);
+    }
+    if (highest < 0)
+        grove_node_warn(node,
+                        "the phase centre is below the horizon all the time; it comes up to %.1f "
+                        "degrees",
+                        highest * 180 / GROVE_PI);
+}
+
+/* East, north and up taken for ITRF show at once: they are not at the Earth's surface. */
+static void check_positions(const grove_node *node, const grove_observation *o)
+{
+    for (int64_t i = 0; i < o->stations; i++) {
+        const double *p = o->position + 3 * i;
+        double radius = sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]);
+        if (radius > 6.3e6 && radius < 6.45e6)
+            continue;
+        grove_node_warn(node,
+                        "station %s is %.6g km from the centre of the Earth, whose surface is 6371 "
+                        "km away; positions are geocentric (ITRF), not east, north and up",
+                        o->names[i], radius / 1e3);
+        return;
+    }
 }
 
 static int make_channels(grove_node *node, grove_observation *o)
@@ -220,6 +261,10 @@ static int open_observation(grove_node *node)
         code = make_times(node, o);
     if (!code)
         code = make_channels(node, o);
+    if (!code) {
+        check_positions(node, o);
+        check_elevation(node, o);
+    }
     return code ? code : grove_observation_publish(node, o);
 }
 

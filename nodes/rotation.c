@@ -10,6 +10,24 @@ static const grove_input inputs[] = {
     {0},
 };
 
+/* The axes say whose angles these are: an observation's, with its feeds. */
+static int check(grove_node *node)
+{
+    const grove_axis *axes[GROVE_MAX_AXES];
+    int count = grove_node_input_axes(node, 0, axes);
+
+    for (int i = 0; i < count; i++) {
+        const double *feed = axes[i]->owner ? grove_node_member_data(axes[i]->owner, "feed") : NULL;
+        if (!feed || *feed == 0)
+            continue;
+        grove_node_warn(
+            node, "it turns linear feeds, but those of '%s' are circular, which turn in phase",
+            grove_node_name(axes[i]->owner));
+        break;
+    }
+    return 0;
+}
+
 GROVE_CLASS(rotation) = {
     GROVE_CLASS_HEAD(rotation),
     .doc = "The real Jones matrix [[cos, -sin], [sin, cos]] of an angle (Smirnov 2011).\n"
@@ -21,5 +39,6 @@ GROVE_CLASS(rotation) = {
     .output = GROVE_FORM(.shape = GROVE_MATRIX),
     .flag_rule = GROVE_FLAGS_MIX,
     .kernel = &kernel,
+    .check = check,
     .example = "P[p] = rotation(obs.parallactic)",
 };

@@ -26,6 +26,9 @@ typedef struct {
     grove_ms *ms;           /* NULL: nothing is written */
     grove_ms *from;         /* a new set has the weights of this one; NULL: none to be had */
     grove_correlations map; /* of the set's correlations to the cell's elements */
+    long long odd;          /* numbers that are not finite and not flagged */
+    long long numbers;
+    bool nonzero; /* one that is not flagged is */
 } sink_run;
 
 static const grove_input inputs[] = {
@@ -55,9 +58,35 @@ static const grove_option options[] = {
     {0},
 };
 
+/* Along an axis that the value lacks all cells get the same number: right for what never varied,
+ * wrong for what was reduced. */
+static int check_missing(grove_node *node, const grove_axis *axis)
+{
+    const grove_axis *axes[GROVE_MAX_AXES];
+    int count = grove_node_input_axes(node, VISIBILITIES, axes);
+
+    for (int i = 0; i < count; i++)
+        if (axes[i] == axis)
+            return 0;
+    if (axis->size < 2)
+        return 0;
+    const char *reducer = grove_node_input_reducer(node, VISIBILITIES, axis);
+    if (reducer)
+        return grove_node_fail(
+            node, GROVE_SHAPE,
+            "the visibilities do not vary with %s any more, because of %s; all %lld would get the "
+            "same number",
+            axis->name, reducer, (long long)axis->size);
+    grove_node_warn(node, "the visibilities do not vary with %s; all %lld get the same number",
+                    axis->name, (long long)axis->size);
+    return 0;
+}
+
 static int find_axes(grove_node *node, sink_state *sink)
 {
     const grove_node *obs = grove_node_object(node, "obs");
+    const grove_axis *axes[GROVE_MAX_AXES];
+    int count = grove_node_input_axes(node, VISIBILITIES, axes), code;
 
     sink->time = grove_node_axis(obs, "time");
     sink->baseline = grove_node_axis(obs, "baseline");
@@ -70,10 +99,18 @@ static int find_axes(grove_node *node, sink_state *sink)
         return grove_node_fail(
             node, GROVE_SHAPE,
             "it writes visibilities, which vary with baseline; this value does not");
-    const grove_axis *baseline = grove_node_input_axis(node, VISIBILITIES, GROVE_AXIS_BASELINE);
-    if (baseline != sink->baseline)
-        return grove_node_fail(node, GROVE_SHAPE, "the visibilities belong to another observation");
-    return 0;
+    for (int i = 0; i < count; i++) {
+        if (axes[i] == sink->time || axes[i] == sink->baseline || axes[i] == sink->freq)
+            continue;
+        if (axes[i]->kind < GROVE_AXIS_OTHER)
+            return grove_node_fail(node, GROVE_SHAPE,
+                                   "the visibilities belong to another observation");
+        return grove_node_fail(node, GROVE_SHAPE,
+                               "the visibilities vary with %s too; reduce that first",
+                               axes[i]->name);
+    }
+    code = check_missing(node, sink->time);
+    return code ? code : check_missing(node, sink->freq);
 }
 
 static bool same_path(const char *a, const char *b)
@@ -115,6 +152,34 @@ static uint64_t memory_of(const sink_state *sink)
     return ((uint64_t)16 << 20) + (uint64_t)sink->baseline->size * (uint64_t)sink->freq->size * 72;
 }
 
+/* Numbers of 8 bytes and a bit of flags each, and rows of 100 bytes at most; a column of a set that
+ * exists has no flags. */
+static uint64_t bytes_of(const grove_node *node, const sink_state *sink)
+{
+    const grove_node *obs = grove_node_object(node, "obs");
+    long long rows = sink->time->size * sink->baseline->size;
+    int shape = grove_node_input_form(node, VISIBILITIES)->shape, correlations, codes[4];
+
+    if (sink->existing) {
+        sscanf(grove_node_property(obs, "rows"), "%lld", &rows);
+        sscanf(grove_node_property(obs, "correlations"), "%d", &correlations);
+        return (uint64_t)(rows * sink->freq->size * correlations) * 8;
+    }
+    grove_correlations_for_shape(shape, false, &correlations, codes);
+    uint64_t numbers = (uint64_t)(rows * sink->freq->size * correlations);
+    bool data = !strcmp(grove_node_text(node, "column"), "DATA"); /* else DATA is made beside it */
+    return numbers * (data ? 8 : 16) + numbers / 8 + (uint64_t)rows * 100;
+}
+
+static int set_target(grove_node *node, const sink_state *sink)
+{
+    return grove_node_set_target(
+        node, &(grove_target){.path = sink->path,
+                              .part = sink->existing ? grove_node_text(node, "column") : NULL,
+                              .overwrite = grove_node_bool(node, "overwrite"),
+                              .bytes = bytes_of(node, sink)});
+}
+
 static int check(grove_node *node)
 {
     sink_state *sink = grove_alloc(sizeof(*sink));
@@ -135,9 +200,10 @@ static int check(grove_node *node)
         grove_node_input_axis(node, WEIGHT, GROVE_AXIS_STATION))
         return grove_node_fail_option(node, "weight",
                                       "weights vary along time, baseline and freq only");
-    if (!sink->discard)
-        grove_node_set_memory(node, memory_of(sink));
-    return 0;
+    if (sink->discard)
+        return 0;
+    grove_node_set_memory(node, memory_of(sink));
+    return set_target(node, sink);
 }
 
 /* What the set that obs was read from knows beside obs. */
@@ -291,6 +357,7 @@ static int begin(const grove_node *node, void *of)
     sink_run *run = of;
     int shape = grove_node_input_form(node, VISIBILITIES)->shape;
 
+    *run = (sink_run){0};
     if (sink->discard)
         return 0;
     grove_error *error = grove_error_new();
@@ -352,6 +419,22 @@ static void fill_slot(const sink_state *sink, const grove_correlations *map,
         }
 }
 
+/* Flags what is not finite, and counts it. True: there is a flag. */
+static bool flag_odd(sink_run *run, const float *data, unsigned char *flag, size_t numbers)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < numbers; i++) {
+        bool finite = isfinite(data[2 * i]) && isfinite(data[2 * i + 1]);
+        run->odd += !finite && !flag[i];
+        run->nonzero = run->nonzero || (!flag[i] && (data[2 * i] != 0 || data[2 * i + 1] != 0));
+        flag[i] |= !finite;
+        any = any || flag[i];
+    }
+    run->numbers += (long long)numbers;
+    return any;
+}
+
 static int write_data(const sink_state *sink, sink_run *run, const grove_array *array,
                       grove_ms_block block, grove_error *error)
 {
@@ -366,7 +449,8 @@ static int write_data(const sink_state *sink, sink_run *run, const grove_array *
     block.times = 1;
     for (int64_t t = 0; t < slots && !code; t++) {
         fill_slot(sink, &run->map, array, &block, t, data, flag);
-        code = grove_ms_write_data(run->ms, &block, data, array->flags ? flag : NULL, error);
+        bool any = flag_odd(run, data, flag, numbers);
+        code = grove_ms_write_data(run->ms, &block, data, any ? flag : NULL, error);
         block.first_time++;
     }
     free(data);
@@ -448,9 +532,24 @@ static int write(const grove_node *node, void *of, const grove_array *const *arr
     return 0;
 }
 
+static void warn(const grove_node *node, const sink_run *run)
+{
+    const sink_state *sink = grove_node_user(node);
+
+    if (run->odd)
+        grove_node_warn(node, "%lld of %lld numbers are not finite; %s", run->odd, run->numbers,
+                        sink->existing ? "they are written, and the set's flags stay as they are"
+                                       : "they are written, and flagged");
+    if (run->numbers && !run->nonzero)
+        grove_node_warn(node, "all numbers are zero or flagged");
+}
+
 static int prepare(const grove_node *node, void *of)
 {
     sink_run *run = of;
+
+    if (run->ms)
+        warn(node, run);
     grove_error *error = grove_error_new();
     int code = run->ms ? grove_ms_settle(run->ms, error) : 0;
 
@@ -487,7 +586,10 @@ GROVE_CLASS(sink) = {
         "Writes visibilities into a Measurement Set: a new one, or a column of one that exists.\n"
         "A new set is complete and appears under its name when the run ends well; a column that "
         "exists is replaced at once at the end, so that a run that dies leaves it as it was. A "
-        "scalar stands for that number times the identity.",
+        "scalar stands for that number times the identity. What is not finite is flagged in a new "
+        "set, "
+        "and counted in a warning. Two sinks must not write the same: of a new set one makes one "
+        "column; others are added in later runs.",
     .output_doc = "an action: runs when the tree runs",
     .group = "actions",
     .inputs = inputs,

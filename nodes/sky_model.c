@@ -155,6 +155,9 @@ static void drop_weak(grove_node *node, grove_sky *sky)
     if (cutoff > 0)
         grove_node_note(node, "%lld of %lld sources, together %.6g Jy, are weaker than the cutoff",
                         (long long)(count - sky->count), (long long)count, lost);
+    if (count && !sky->count)
+        grove_node_warn(node, "the cutoff of %g Jy leaves none of the %lld sources", cutoff,
+                        (long long)count);
 }
 
 static int open_sky(grove_node *node)

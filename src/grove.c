@@ -271,6 +271,19 @@ grove_session *grove_session_new(grove_tree *tree, const grove_session_options *
 
 /* ---- values ---- */
 
+static int refuse_value(grove_session *session, const grove_node *node)
+{
+    bool leaf = node->kind == GROVE_NODE_LEAF;
+    const char *example = leaf && node->member_count ? node->members[0].name : "";
+
+    return grove_fail(grove_session_error(session), GROVE_INVALID, "'%s' (%s) %s%s%s%s", node->name,
+                      node->class_->name,
+                      leaf ? "has members, but no value of its own"
+                           : "is an action and has no value",
+                      *example ? "; ask for one of them, such as " : "", *example ? node->name : "",
+                      *example ? grove_arena_format(node->tree->arena, ".%s", example) : "");
+}
+
 /* Waits for devices and reports their failures. */
 static int evaluate_now(grove_session *session, grove_node *node, grove_value **value)
 {
@@ -292,8 +305,12 @@ int grove_session_value(grove_session *session, const char *name, grove_value **
     size_t count = 0;
 
     for (size_t i = 0; i < tree->node_count; i++) {
-        if (!strcmp(tree->nodes[i]->name, name))
-            return evaluate_now(session, tree->nodes[i], value);
+        const grove_node *node = tree->nodes[i];
+        if (strcmp(node->name, name) == 0)
+            return node->kind == GROVE_NODE_LEAF ||
+                           (node->class_ && node->class_->kind == GROVE_CLASS_ACTION)
+                       ? refuse_value(session, node)
+                       : evaluate_now(session, tree->nodes[i], value);
         if (!tree->nodes[i]->auto_named && count < 256)
             names[count++] = tree->nodes[i]->name;
     }
@@ -419,10 +436,13 @@ int grove_session_option(grove_session_options *options, const char *name, const
     const char *end = grove_parse_integer(text, &number);
     bool whole = end && !*end && number >= 0;
 
-    if (!strcmp(name, "memory"))
-        return grove_parse_bytes(text, &options->memory)
-                   ? bad_setting(error, name, text, "a size such as 512MiB or 4GiB")
+    if (!strcmp(name, "memory")) {
+        if (grove_parse_bytes(text, &options->memory))
+            return bad_setting(error, name, text, "a size such as 512MiB or 4GiB");
+        return options->memory && options->memory < (1 << 20)
+                   ? bad_setting(error, name, text, "at least 1MiB")
                    : 0;
+    }
     if (!strcmp(name, "precision")) {
         options->double_precision = !strcmp(text, "double");
         return options->double_precision || !strcmp(text, "single")

@@ -138,6 +138,11 @@ typedef struct {
 } grove_plan;
 int grove_session_plan(grove_session *session, grove_plan *plan);
 
+/* What a run will write: a line for each output, with its size and the room on its disk; "" where
+ * nothing is. Caller frees. NULL with a message where that would fail: something of that name
+ * exists already, its folder may not be written, there is no room. */
+char *grove_session_outputs(grove_session *session);
+
 typedef struct {
     uint64_t evaluations, hits, misses, evictions, cached_bytes, peak_bytes;
     double seconds;        /* of the run, first to last tile */

@@ -438,6 +438,9 @@ const grove_form *grove_node_input_form(const grove_node *node, int k);
 const grove_axis *grove_node_input_axis(const grove_node *node, int k, int kind); /* or NULL */
 /* All axes of its value, in order of storage; returns how many. */
 int grove_node_input_axes(const grove_node *node, int k, const grove_axis *axes[GROVE_MAX_AXES]);
+/* What reduced the axis on the way to input k, as messages name it; NULL: it never had it, or a
+ * part was selected. Only in check. */
+const char *grove_node_input_reducer(const grove_node *node, int k, const grove_axis *axis);
 /* The number given for a value input or value option, if it is a constant real scalar; else false.
  */
 bool grove_node_input_constant(const grove_node *node, int k, double *number);
@@ -481,6 +484,17 @@ int grove_node_renews(grove_node *node, const char *input);
 /* Bytes that the class takes while it runs beside the values it is given: `grove check` counts
  * them. Accumulators must say so: those of their state. */
 void grove_node_set_memory(grove_node *node, uint64_t bytes);
+/* What an action writes: a file, or a folder that is one thing, such as a Measurement Set. Actions
+ * that would write the same are refused when the tree is built; grove check says how much is
+ * written and how much room there is. */
+typedef struct {
+    const char *path;
+    const char *part; /* what is written of what exists, such as a column; NULL: all, made anew */
+    bool overwrite;   /* all made anew: may replace what is there */
+    uint64_t bytes;   /* room that the run needs on the disk, beside what is there */
+} grove_target;
+/* Only in check of an action; copied. */
+int grove_node_set_target(grove_node *node, const grove_target *target);
 /* Scratch memory that .device or .eval asks for at most: bytes, and bytes for each cell of the
  * output, in which axes that check has added are whole. It counts for the size of tiles, and for
  * `grove check`. */

@@ -2,6 +2,7 @@
 
     odd-sets.py make TIDY ODD     rows shuffled, some missing, FLAG_ROW, FLAG and NaN set
     odd-sets.py pair TIDY ODD     the same with XX and YY alone
+    odd-sets.py break TIDY ODD WHAT    one thing odd: interval, frame, frames, uvw, weight, fields
     odd-sets.py check ODD         TWICE is 2 DATA, MEAN the mean over time of good samples
 
 See test-odd-sets.sh.
@@ -9,7 +10,7 @@ See test-odd-sets.sh.
 import sys
 
 import numpy as np
-from casacore.tables import makearrcoldesc, table
+from casacore.tables import makearrcoldesc, makescacoldesc, table
 
 
 def spoil(path):
@@ -53,6 +54,36 @@ def pair(tidy, odd):
     p.close()
 
 
+def spoil_one(path, what):
+    t = table(path, readonly=False, ack=False)
+    f = table(path + "::FIELD", readonly=False, ack=False)
+    if what == "interval":
+        t.putcell("INTERVAL", 3, 2 * t.getcell("INTERVAL", 3))
+    elif what == "frame":
+        f.putcolkeyword("PHASE_DIR", "MEASINFO", {"type": "direction", "Ref": "B1950"})
+    elif what == "frames":
+        f.addcols(makescacoldesc("PhaseDir_Ref", 0))
+        f.putcell("PhaseDir_Ref", 0, 3)
+        f.putcolkeyword("PHASE_DIR", "MEASINFO", {
+            "type": "direction", "VarRefCol": "PhaseDir_Ref",
+            "TabRefTypes": ["J2000", "B1950"], "TabRefCodes": np.array([0, 3], np.uint32)})
+    elif what == "fields":
+        f.addrows(1)
+        for name in f.colnames():
+            if f.iscelldefined(name, 0):
+                f.putcell(name, 1, f.getcell(name, 0))
+        t.putcell("FIELD_ID", range(t.nrows() // 2), 1)
+    elif what == "uvw":
+        uvw = t.getcol("UVW")[:, :2]
+        t.removecols("UVW")
+        t.addcols(makearrcoldesc("UVW", 0.0, valuetype="double", shape=[2]))
+        t.putcol("UVW", uvw)
+    elif what == "weight":
+        t.addcols(makearrcoldesc("WEIGHT", 0.0, valuetype="float", shape=[1]))
+    f.close()
+    t.close()
+
+
 def check(path):
     t = table(path, ack=False)
     data, twice, mean = t.getcol("DATA"), t.getcol("TWICE"), t.getcol("MEAN")
@@ -72,6 +103,11 @@ def check(path):
 
 if sys.argv[1] == "check":
     check(sys.argv[2])
+elif sys.argv[1] == "break":
+    t = table(sys.argv[2], ack=False)
+    names = [name for name in t.colnames() if name != "WEIGHT" or sys.argv[4] != "weight"]
+    t.query(columns=",".join(names)).copy(sys.argv[3], deep=True).close()
+    spoil_one(sys.argv[3], sys.argv[4])
 else:
     {"make": make, "pair": pair}[sys.argv[1]](*sys.argv[2:4])
     spoil(sys.argv[3])

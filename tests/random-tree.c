@@ -80,6 +80,7 @@ static int add_node(random_tree *tree, random_node *node)
         return -1;
     node->named = chance(tree, 40);
     node->declared = chance(tree, 30);
+    node->sides = random_sides_of(tree, node);
     tree->node[tree->count] = *node;
     return tree->count++;
 }
@@ -365,7 +366,11 @@ static void draw_roles(random_tree *tree, random_node *node)
         baselines = baselines || value_of(tree, node, k)->axes >> RANDOM_BASELINE & 1;
     for (int k = 0; k < node->inputs && (baselines || sides); k++)
         if (value_of(tree, node, k)->axes >> RANDOM_STATION & 1) {
-            node->role[k] = chance(tree, 50) ? 'p' : 'q';
+            bool left =
+                node->operation == RANDOM_MULTIPLY && value_of(tree, node, k)->shape == GROVE_SCALAR
+                    ? k == 0
+                    : chance(tree, 50);
+            node->role[k] = left ? 'p' : 'q';
             p = p || node->role[k] == 'p';
             q = q || node->role[k] == 'q';
         }
@@ -431,7 +436,8 @@ static int add_operation(random_tree *tree, random_operation operation)
     good = node.inputs == 1   ? form_of_one(tree, &node)
            : node.inputs == 2 ? form_of_two(tree, &node)
                               : form_of_matrix(tree, &node);
-    return good && folds_well(tree, &node) ? add_node(tree, &node) : -1;
+    return good && folds_well(tree, &node) && random_sides_fit(tree, &node) ? add_node(tree, &node)
+                                                                            : -1;
 }
 
 static int combine(random_tree *tree, random_operation operation, int a, char role_a, int b,
@@ -442,7 +448,8 @@ static int combine(random_tree *tree, random_operation operation, int a, char ro
                         .input = {a, b < 0 ? 0 : b},
                         .role = {role_a, role_b}};
 
-    if (a < 0 || !(b < 0 ? form_of_one(tree, &node) : form_of_two(tree, &node)))
+    if (a < 0 || !(b < 0 ? form_of_one(tree, &node) : form_of_two(tree, &node)) ||
+        !random_sides_fit(tree, &node))
         return -1;
     return add_node(tree, &node);
 }
@@ -483,7 +490,7 @@ static void add_visibilities(random_tree *tree)
         int jones = chance(tree, 80) ? draw_jones(tree, sky) : -1;
         if (jones < 0)
             continue;
-        bool across = chance(tree, 5);
+        bool across = !side && chance(tree, 5) && tree->node[jones].value.shape == GROVE_SCALAR;
         if (side || across) {
             int turned = combine(tree, RANDOM_HERMITIAN, jones, 0, -1, 0);
             x = combine(tree, RANDOM_MULTIPLY, x, 0, turned,

@@ -98,6 +98,13 @@ typedef enum {
 
 enum { RANDOM_MAX_NODES = 64, RANDOM_MAX_ELEMENTS = 40000 };
 
+/* Of which station a matrix per baseline is at its left and right: 'p', 'q', 0 none, '?' any; open:
+ * it is a Jones term's end, which may meet one of the other station. */
+typedef struct {
+    char left, right;
+    bool left_open, right_open;
+} random_sides;
+
 typedef struct {
     random_operation operation;
     int inputs, input[4]; /* earlier nodes */
@@ -107,6 +114,7 @@ typedef struct {
     random_complex number[5];
     bool used, named, declared; /* it has a definition with indices */
     random_value value;
+    random_sides sides; /* of its value */
 } random_node;
 
 typedef struct {
@@ -133,6 +141,10 @@ char *random_tree_text(random_tree *tree, int root);
  * errors can be bounded (near a pole, a branch cut, too large), or there are too many. */
 bool random_node_evaluate(const random_tree *tree, random_node *node);
 void random_value_free(random_value *value);
+
+/* The sides of its value; and whether those of its inputs may stand beside each other. */
+random_sides random_sides_of(const random_tree *tree, const random_node *node);
+bool random_sides_fit(const random_tree *tree, const random_node *node);
 
 /* For random-tree-evaluate.c: one cell. */
 typedef struct {

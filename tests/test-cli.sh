@@ -105,6 +105,7 @@ expect 2 "grove: grove run takes one tree file; 'b.tree' is one too many" run a.
 expect 2 'grove: grove run has no option --memroy; did you mean --memory?' run a.tree --memroy 1GiB
 expect 2 'grove: --memory wants SIZE' run a.tree --memory
 expect 2 'grove: --memory lots: wants a size such as 512MiB or 4GiB' run a.tree --memory lots
+expect 2 'grove: --memory 1000: wants at least 1MiB' run a.tree --memory 1000
 expect 2 'grove: --precision half: wants single or double' run a.tree --precision half
 expect 2 'grove: --threads -1: wants a number of threads' run a.tree --threads -1
 expect 2 'grove: --threads x: wants a number of threads' run a.tree --threads=x
@@ -392,6 +393,10 @@ if [ -f "$GROVE_BUILD/nodes/.libs/sink.so" ]; then
     prints '^spectral window 0: 4 channels '
     expect 1 '...' run -q simulate.tree -s sky="$sky" -s hour_angle=-5min..5min -s out=set.ms
     grep -q 'set.ms' err || fail 'a set that exists'
+    expect 1 '...' check simulate.tree -s sky="$sky" -s hour_angle=-5min..5min -s out=set.ms
+    grep -q 'sink: set.ms: exists already; give overwrite=true to replace it' err || fail 'check of a set that exists'
+    expect 0 '' check simulate.tree -s sky="$sky" -s hour_angle=-5min..5min -s out=other.ms
+    prints '^other.ms: 43[.0-9]* MiB, .* are free there$'
     if [ -f "$GROVE_BUILD/src/.libs/plot.so" ]; then
         expect 0 '' plot set.ms/ --size 32 -o pictures
         [ "$(sort out)" = 'pictures/set-image.png

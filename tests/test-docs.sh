@@ -151,6 +151,7 @@ grove run -q simulate.tree -s sky=examples/quickstart/3C147.skymodel -s hour_ang
 for tree in trees/*.tree examples/quickstart/*.tree examples/jones-chain/*.tree; do
     case $tree in
     trees/*) set -- -s sky=examples/quickstart/3C147.skymodel ;;
+    examples/quickstart/*) set -- -s out="$work/quickstart.ms" ;;
     *) set -- ;;
     esac
     [ "$tree" = trees/predict.tree ] && set -- "$@" -s ms="$work/observed.ms"

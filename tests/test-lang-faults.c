@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* ---- options and settings ---- */
@@ -290,9 +291,28 @@ static void fails_once(char *text, const char *message)
     free(text);
 }
 
+static char *chain_of(int definitions)
+{
+    grove_text text = {0};
+
+    for (int i = 0; i < definitions; i++)
+        grove_text_add(&text, "a%d = -a%d\n", i, i + 1);
+    grove_text_add(&text, "a%d = 1\n", definitions);
+    return text.at;
+}
+
+static void set_stack(rlim_t bytes)
+{
+    struct rlimit limit;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_STACK, &limit), 0);
+    limit.rlim_cur = bytes;
+    ck_assert_int_eq(setrlimit(RLIMIT_STACK, &limit), 0);
+}
+
 START_TEST(deep_trees)
 {
-    grove_text chain = {0};
+    char *text;
 
     parse_with("", NULL, 0);
     ck_assert_ptr_nonnull(tree);
@@ -301,11 +321,14 @@ START_TEST(deep_trees)
                "nested more than 200 deep; give parts of it names");
     fails_once(repeat("a = ", "-", 1000, "1"), "nested more than 200 deep; give parts of it names");
     fails_once(repeat("a = ", "-", 100000, "1"), "nested too deeply; give parts of it names");
-    for (int i = 0; i < 5000; i++)
-        grove_text_add(&chain, "a%d = -a%d\n", i, i + 1);
-    grove_text_add(&chain, "a5000 = 1\n");
-    fails_once(chain.at, "definitions build on each other more than 1000 deep");
-    char *text = repeat("a = 1", " + 1", 20000, "\nobs = observe(channels=a)\n");
+    set_stack(64 << 20); /* sanitizers take more of it */
+    fails_once(chain_of(5000), "definitions build on each other more than 1000 deep");
+    text = chain_of(999);
+    parse(text);
+    set_stack(128 << 10);
+    fails_once(text, "the tree nests too deeply here for a stack of 128 KiB");
+    set_stack(8 << 20);
+    text = repeat("a = 1", " + 1", 20000, "\nobs = observe(channels=a)\n");
     parse(text);
     ck_assert_int_eq(grove_node_integer(node("obs"), "channels"), 20001);
     free(text);

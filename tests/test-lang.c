@@ -247,8 +247,8 @@ END_TEST
 START_TEST(roles)
 {
     parse(LEAVES "G[p] = gains(obs)\nF[p] = G[p]*G[p]\nB = G[q]^H\n"
-                 "V[p,q] = F[p] * obs.data * B\nW = F[q]^H * V[p,q]\n");
-    ck_assert_int_eq(node("W")->inputs[0].side, 'q');
+                 "V[p,q] = F[p] * obs.data * B\nW = V[p,q] * F[q]^H\n");
+    ck_assert_int_eq(node("W")->inputs[1].side, 'q');
     ck_assert_int_eq(node("V")->inputs[1].side, 'q');
     ck_assert_int_eq(input("V", 0)->inputs[0].side, 'p');
     ck_assert_str_eq(input("V", 0)->inputs[0].node->name, "F");

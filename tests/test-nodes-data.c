@@ -316,6 +316,67 @@ START_TEST(wrong_skies_are_told)
 }
 END_TEST
 
+/* ---- what is hardly ever meant ---- */
+
+/* That the tree is accepted, with a warning that has this text; without one for NULL. */
+static void warned(const char *text, const char *message)
+{
+    testing_tree(&t, text);
+    char *said = grove_error_text(t.error);
+    ck_assert_msg(message ? strstr(said, message) != NULL : !grove_error_warnings(t.error),
+                  "%s: %s", text, said);
+    free(said);
+}
+
+/* An observation of a direction, with one source 1 degree from its own, by a correct array. */
+static void sees(const char *centre, const char *more, const char *message)
+{
+    char *sky = grove_strdup(testing_file(&t, "a.skymodel",
+                                          "format = Name, Type, Ra, Dec, I\n"
+                                          "a, POINT, 01:00:00, +31.00.00, 1.0\n"
+                                          "b, POINT, 13:00:00, -31.00.00, 1.0\n"));
+    char *text = grove_format("obs = observe(array=\"vla-c\", phase_centre=\"%s\", %s)\n"
+                              "S = sky_model(\"%s\")\nl = lmn(S, obs)\nw = compare(l, l)\n",
+                              centre, more, sky);
+
+    warned(text, message);
+    free(text);
+    free(sky);
+}
+
+START_TEST(what_is_hardly_meant)
+{
+    const char *when = "hour_angle=-1h..1h";
+    char *enu;
+
+    sees("01h0m0s 30d0m0s", when, "lmn: 1 of 2 sources are more than 90 degrees from the phase");
+    sees("01h0m0s -48d0m0s", when,
+         "lmn: the nearest of 2 sources is 79.0 degrees from the phase centre; is that");
+    /* at latitude 34.08 what lies south of -55.9 never rises */
+    sees("01h0m0s -58d0m0s", when,
+         "observe: the phase centre is below the horizon all the time; it comes up to -2.");
+    sees("01h0m0s 30d0m0s", "start=\"2020-01-01\", duration=5s",
+         "observe: the integration of 10 s is longer than the observation of 5 s");
+    warned("obs = observe(array=\"vla-c\", phase_centre=\"01h0m0s 30d0m0s\", "
+           "hour_angle=-1h..1h)\nw = compare(obs.time, obs.time)\n",
+           NULL);
+    warned("obs = observe(array=\"vla-c\", phase_centre=\"01h0m0s 30d0m0s\", "
+           "hour_angle=-1h..1h, feed=circular)\nP = rotation(obs.parallactic)\n",
+           "rotation: it turns linear feeds, but those of 'obs' are circular");
+    enu = grove_format("obs = observe(array=\"%s\", phase_centre=\"0h0m0s 60d0m0s\", "
+                       "hour_angle=-1h..1h)\n",
+                       testing_file(&t, "enu.txt", "1 2 3\n100 200 0\n"));
+    warned(enu, "observe: station S000 is 0.00374166 km from the centre of the Earth");
+    free(enu);
+    enu = grove_format("S = sky_model(\"%s\", cutoff=2Jy)\n",
+                       testing_file(&t, "a.skymodel",
+                                    "format = Name, Type, Ra, Dec, I\n"
+                                    "a, POINT, 01:00:00, +31.00.00, 1.0\n"));
+    warned(enu, "sky_model: the cutoff of 2 Jy leaves none of the 1 sources");
+    free(enu);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("nodes-data");
@@ -334,6 +395,7 @@ int main(void)
     tcase_add_test(test, wrong_observations_are_told);
     tcase_add_test(test, sources_are_published);
     tcase_add_test(test, wrong_skies_are_told);
+    tcase_add_test(test, what_is_hardly_meant);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

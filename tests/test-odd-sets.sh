@@ -14,7 +14,7 @@ cat >odd.tree <<'END'
 option ms = "odd.ms" "the set"
 obs    = ms($ms)
 twice  = sink(obs.data * 2, obs, column="TWICE")
-middle = sink(mean(obs.data, over=time), obs, column="MEAN")
+middle = sink(mean(obs.data, over=time) + 0Jy/s*obs.time, obs, column="MEAN")
 run twice, middle
 END
 "$grove" run -q simulate.tree -s sky="$GROVE_SOURCE/examples/quickstart/3C147.skymodel" -s array=kat-7 \
@@ -25,4 +25,26 @@ for kind in make pair; do
     "$grove" run -q odd.tree -s ms=$kind.ms --tile-times 3 || status=1
     "$python" "$GROVE_SOURCE/tests/odd-sets.py" check $kind.ms 2>err || { cat err; status=1; }
 done
+
+# ---- what cannot be read right is refused ----
+cat >broken.tree <<'END'
+obs = ms("broken.ms")
+sink(obs.data * obs.weight * abs(norm(obs.uvw) / 1m), obs, column="X")
+END
+refused()
+{
+    rm -rf broken.ms
+    "$python" "$GROVE_SOURCE/tests/odd-sets.py" break tidy.ms broken.ms "$1" 2>err || { cat err; status=1; }
+    "$grove" run -q broken.tree 2>err && { echo "FAIL: $1: it runs"; status=1; }
+    grep -qF "$2" err || { echo "FAIL: $1: wanted: $2"; cat err; status=1; }
+}
+refused interval 'broken.ms: rows of one time have different intervals: row 0 60 s, row 3 120 s; Grove computes with one'
+refused frame 'broken.ms: the phase centre of field 0 is in B1950; only J2000 and ICRS are understood'
+refused frames 'broken.ms: the phase centre of field 0 is in B1950; only J2000 and ICRS are understood'
+refused uvw 'broken.ms: the cells of column UVW do not have 3 numbers'
+rm -rf broken.ms
+"$python" "$GROVE_SOURCE/tests/odd-sets.py" break tidy.ms broken.ms fields 2>err || { cat err; status=1; }
+"$grove" check broken.tree >/dev/null 2>err || { cat err; status=1; }
+grep -q 'ms: the set has rows of 2 fields; this is field 0 alone' err || { echo 'FAIL: fields'; cat err; status=1; }
+refused weight 'broken.ms: the cells of column WEIGHT do not have 4 numbers'
 exit $status

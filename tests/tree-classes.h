@@ -86,6 +86,8 @@ static const grove_input tree_two[] = {
     {"b", GROVE_VALUE, "right", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR, .group = 1},
     {0}};
 static const grove_input tree_one[] = {{"x", GROVE_VALUE, "what", .shapes = GROVE_ANY_SHAPE}, {0}};
+static const grove_input tree_conjugated[] = {
+    {"x", GROVE_VALUE, "what", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_ANTILINEAR}, {0}};
 static const grove_input tree_sky_obs[] = {{"sky", GROVE_OBJECT, "sources", .object = "sky"},
                                            {"obs", GROVE_OBJECT, "frame", .object = "observation"},
                                            {0}};
@@ -107,7 +109,9 @@ static const grove_option tree_observe_options[] = {
     {0}};
 static const grove_option tree_path[] = {{"path", GROVE_FILE, NULL, "file"}, {0}};
 static const grove_option tree_beam_options[] = {
-    {"diameter", GROVE_VALUE_LENGTH, "obs.diameter", "m"}, {0}};
+    {"diameter", GROVE_VALUE_LENGTH, "obs.diameter", "m"},
+    {"flux", GROVE_VALUE_FLUX, "sky.flux", "for its sources"},
+    {0}};
 static const grove_option tree_point_options[] = {
     {"flux", GROVE_VALUE_FLUX, "sky.flux", "Jy"},
     {"data", GROVE_VALUE, "obs.data", "for its baselines", .shapes = GROVE_JONES},
@@ -163,7 +167,7 @@ static const grove_class tree_classes[] = {
                .kernel = &tree_kernel),
     TREE_CLASS(negate, .role = GROVE_ROLE_NEGATIVE, .inputs = tree_one, .check = tree_check_same,
                .kernel = &tree_kernel),
-    TREE_CLASS(hermitian, .role = GROVE_ROLE_HERMITIAN, .inputs = tree_one,
+    TREE_CLASS(hermitian, .role = GROVE_ROLE_HERMITIAN, .inputs = tree_conjugated,
                .check = tree_check_same, .kernel = &tree_kernel),
     TREE_CLASS(transpose, .role = GROVE_ROLE_TRANSPOSE, .inputs = tree_one,
                .check = tree_check_same, .kernel = &tree_kernel),

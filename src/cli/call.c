@@ -38,6 +38,7 @@ static int call(grove_command_line *line)
                                            line->setting_count, error);
     if (!tree)
         grove_complain_errors(0, error);
+    grove_error_clear(error);
     grove_session *session = tree ? grove_session_new(tree, &line->session, error) : NULL;
     if (session)
         code = grove_session_run(session) ? GROVE_FAILED : GROVE_DONE;

@@ -43,6 +43,8 @@ static int run_session(grove_session *session, const grove_command_line *line, g
         grove_put(stderr, grove_session_profile(session));
     if (failed)
         return grove_complain_errors(GROVE_FAILED, error);
+    if (grove_error_warnings(error))
+        grove_complain_errors(0, error);
     if (!line->quiet)
         print_summary(session);
     return GROVE_DONE;
@@ -64,6 +66,11 @@ static int check_session(grove_session *session, grove_tree *tree, grove_error *
            plan.passes == 1 ? "" : "es");
     if (plan.section)
         printf("sums over sources in sections of %lld\n", (long long)plan.section);
+    char *outputs = grove_session_outputs(session);
+    if (!outputs)
+        return grove_complain_errors(GROVE_FAILED, error);
+    fputs(outputs, stdout);
+    free(outputs);
     printf("memory: values %s, process %.1f MiB (%s)\n",
            grove_show_bytes(c, (double)plan.peak_bytes), (double)plan.process_bytes / 1048576,
            grove_show_bytes(d, (double)plan.process_bytes));

@@ -178,6 +178,8 @@ static int infer(grove_node *node, const grove_argument *arguments, size_t count
         code = grove_infer_axes(node, roles);
     if (!code)
         code = grove_infer_forms(node);
+    if (!code)
+        code = grove_check_sides(node);
     return code;
 }
 
@@ -238,6 +240,7 @@ grove_operand grove_tree_call(grove_tree *tree, const grove_class *class_, const
             node->key = grove_hash_join(node->key, node->identity);
         else
             grove_infer_casts(node);
+        node->sides = grove_infer_sides(node);
         publish(tree, node);
     }
     result.kind = GROVE_OPERAND_NODE;

@@ -18,6 +18,12 @@ int grove_infer_reduction(grove_node *node);
 int grove_infer_selection(grove_node *node);
 /* Checks units and shapes of the inputs against the class's declarations. */
 int grove_infer_forms(grove_node *node);
+/* Checks at which side of a product the stations p and q stand; and what comes of it. */
+int grove_check_sides(const grove_node *node);
+grove_sides grove_infer_sides(const grove_node *node);
+/* Reports at input k; returns `code`. */
+int grove_infer_fail(const grove_node *node, int k, int code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 /* Inserts casts where an input's numbers are not of the type that the class asks for. */
 void grove_infer_casts(grove_node *node);
 

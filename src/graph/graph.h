@@ -18,6 +18,13 @@ typedef struct {
     char side;        /* 0: not gathered; 'p' or 'q': gathered at the left or right station */
 } grove_edge;
 
+/* Of which station a matrix is at its left and at its right: 'p', 'q', 0 (none), '?' (any). A Jones
+ * term of a station is open: G[p] may be followed by G[q]^H, since unity may stand between. */
+typedef struct {
+    char left, right;
+    bool left_open, right_open;
+} grove_sides;
+
 /* The result of an expression while a tree is built. */
 typedef enum {
     GROVE_OPERAND_NOTHING,
@@ -78,7 +85,8 @@ struct grove_node {
     int axis_count;
     const grove_axis *consumed[GROVE_MAX_AXES]; /* axes of the inputs that the value lacks */
     int consumed_count;
-    char role; /* station axis: 'p', 'q', or 0 when no index determines it */
+    char role;         /* station axis: 'p', 'q', or 0 when no index determines it */
+    grove_sides sides; /* of a value per baseline */
 
     const grove_kernel *kernel;
     unsigned char state[GROVE_STATE_BYTES];
@@ -92,6 +100,8 @@ struct grove_node {
     uint64_t scratch, scratch_per_cell; /* see grove_node_scratch_bytes */
     const char *note;                   /* on the method that the class has chosen */
     const char *fused;                  /* what the rewriter made the node from */
+    const grove_target *target;         /* of an action: what it writes; NULL: nothing */
+    const char *target_path;            /* without links, . and .. */
 
     /* select: the part */
     const grove_axis *select_axis;
@@ -168,6 +178,12 @@ int grove_node_axes_of_kind(const grove_node *node, int kind, const grove_axis *
 /* Whether the action gives the leaf new content. */
 bool grove_node_renews_leaf(const grove_node *action, const grove_node *leaf);
 bool grove_node_has_axis(const grove_node *node, const grove_axis *axis);
+/* The last node on the way to this value that reduced the axis (axis NULL: one of the kind), or
+ * NULL: it never had it, or a part of it was selected. While the tree is built. */
+const grove_node *grove_node_reducer(const grove_node *node, int kind, const grove_axis *axis);
+/* How messages name it: 'V', or its class where it has no name of its own. From the tree's arena.
+ */
+const char *grove_node_shown(const grove_node *node);
 static inline bool grove_node_accumulates(const grove_node *node)
 {
     return node->kind == GROVE_NODE_CLASS && node->class_->kind == GROVE_CLASS_ACCUMULATOR;

@@ -25,10 +25,7 @@ static const grove_axis *baselines_of(const grove_axis *station)
     return NULL;
 }
 
-static int fail_input(const grove_node *node, int k, int code, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-static int fail_input(const grove_node *node, int k, int code, const char *format, ...)
+int grove_infer_fail(const grove_node *node, int k, int code, const char *format, ...)
 {
     const grove_place *place = &node->input_places[k];
     grove_text text = {0};
@@ -53,16 +50,16 @@ static int add_axis(grove_node *node, int k, const grove_axis *axis)
         if (one_only) {
             char said[200];
             bool differs = grove_axis_differs(axis, node->axes[i], said);
-            return fail_input(node, k, GROVE_SHAPE,
-                              "'%s' has the %s axis of '%s', the inputs before it that of '%s'; a "
-                              "value has one of them, and these differ: %s",
-                              node->input_names[k], axis->name, axis->owner->name,
-                              node->axes[i]->owner->name,
-                              differs ? said : "the stations of their baselines");
+            return grove_infer_fail(
+                node, k, GROVE_SHAPE,
+                "'%s' has the %s axis of '%s', the inputs before it that of '%s'; a "
+                "value has one of them, and these differ: %s",
+                node->input_names[k], axis->name, axis->owner->name, node->axes[i]->owner->name,
+                differs ? said : "the stations of their baselines");
         }
     }
     if (node->axis_count == GROVE_MAX_AXES)
-        return fail_input(node, k, GROVE_SHAPE, "more than %d axes", (int)GROVE_MAX_AXES);
+        return grove_infer_fail(node, k, GROVE_SHAPE, "more than %d axes", (int)GROVE_MAX_AXES);
     grove_axis_insert(node->axes, &node->axis_count, axis);
     return 0;
 }
@@ -92,15 +89,16 @@ static int add_input_axes(grove_node *node, int k, char role, bool baseline)
         const grove_axis *axis = in->axes[i];
         if (axis->kind == GROVE_AXIS_STATION && baseline) {
             if (!role)
-                return fail_input(node, k, GROVE_SHAPE,
-                                  "'%s' varies with station and meets baselines; write %s[p] or "
-                                  "%s[q] to say which station of the baseline",
-                                  in->name, in->name, in->name);
+                return grove_infer_fail(
+                    node, k, GROVE_SHAPE,
+                    "'%s' varies with station and meets baselines; write %s[p] or "
+                    "%s[q] to say which station of the baseline",
+                    in->name, in->name, in->name);
             node->inputs[k].side = role;
             axis = baselines_of(axis);
             if (!axis)
-                return fail_input(node, k, GROVE_SHAPE, "'%s' has stations without baselines",
-                                  in->name);
+                return grove_infer_fail(node, k, GROVE_SHAPE, "'%s' has stations without baselines",
+                                        in->name);
         } else if (axis->kind == GROVE_AXIS_STATION && role) {
             node->role = node->role ? node->role : role;
         }
@@ -341,20 +339,20 @@ static int check_form(grove_node *node, int k)
     memcpy(&unit, &form->unit, sizeof(unit));
     if (!(shapes & form->shape) ||
         (form->shape == GROVE_VECTOR && want.vector && want.vector != form->vector))
-        return fail_input(node, k, GROVE_SHAPE, "'%s' wants %s, got %s", node->input_names[k],
-                          shape_name(arena, shapes, want.vector),
-                          shape_name(arena, form->shape, form->vector));
+        return grove_infer_fail(node, k, GROVE_SHAPE, "'%s' wants %s, got %s", node->input_names[k],
+                                shape_name(arena, shapes, want.vector),
+                                shape_name(arena, form->shape, form->vector));
     if (node->inputs[k].node->kind != GROVE_NODE_CONSTANT &&
         !grove_kind_fits(want.kind, unit, false)) {
         char text[48];
-        return fail_input(node, k, GROVE_SHAPE, "'%s' wants %s, got '%s', %s", node->input_names[k],
-                          grove_kind_describe(arena, want.kind, NULL), node->inputs[k].node->name,
-                          grove_unit_describe(text, unit));
+        return grove_infer_fail(node, k, GROVE_SHAPE, "'%s' wants %s, got '%s', %s",
+                                node->input_names[k], grove_kind_describe(arena, want.kind, NULL),
+                                node->inputs[k].node->name, grove_unit_describe(text, unit));
     }
     if (form->complex_ &&
         (node->handing[k] == GROVE_AS_REAL || node->handing[k] == GROVE_AS_DOUBLE))
-        return fail_input(node, k, GROVE_SHAPE, "'%s' wants a real value, got a complex one",
-                          node->input_names[k]);
+        return grove_infer_fail(node, k, GROVE_SHAPE, "'%s' wants a real value, got a complex one",
+                                node->input_names[k]);
     return 0;
 }
 

@@ -318,6 +318,14 @@ const char *grove_node_input_name(const grove_node *node, int k)
     return given ? node->inputs[k].node->name : "";
 }
 
+const char *grove_node_input_reducer(const grove_node *node, int k, const grove_axis *axis)
+{
+    const grove_node *in = k >= 0 && k < node->input_count ? node->inputs[k].node : NULL;
+    const grove_node *reducer = in ? grove_node_reducer(in, axis->kind, axis) : NULL;
+
+    return reducer ? grove_node_shown(reducer) : NULL;
+}
+
 bool grove_node_input_constant(const grove_node *node, int k, double *number)
 {
     const grove_node *in = k >= 0 && k < node->input_count ? node->inputs[k].node : NULL;

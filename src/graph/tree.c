@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "graph/rewrite.h"
 #include "graph/skip.h"
+#include "graph/target.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +113,35 @@ bool grove_node_has_axis(const grove_node *node, const grove_axis *axis)
     return false;
 }
 
+const char *grove_node_shown(const grove_node *node)
+{
+    return node->auto_named ? node->class_->name
+                            : grove_arena_format(node->tree->arena, "'%s'", node->name);
+}
+
+const grove_node *grove_node_reducer(const grove_node *node, int kind, const grove_axis *axis)
+{
+    const grove_tree *tree = node->tree;
+    bool *reached = grove_alloc((tree->node_count + 1) * sizeof(bool));
+    const grove_node *found = NULL;
+
+    reached[node->id] = true;
+    for (int i = node->id; i >= 0 && !found; i--) { /* inputs come before their users */
+        const grove_node *at = tree->nodes[i];
+        if (!reached[i])
+            continue;
+        bool picks = at->class_ && at->class_->kind == GROVE_CLASS_SELECTION;
+        for (int d = 0; d < at->consumed_count && !picks; d++)
+            if (axis ? at->consumed[d] == axis : grove_axis_is(at->consumed[d], kind))
+                found = at;
+        for (int k = 0; k < at->input_count; k++)
+            if (at->inputs[k].node)
+                reached[at->inputs[k].node->id] = true;
+    }
+    free(reached);
+    return found;
+}
+
 const char *grove_tree_axis_name(grove_tree *tree, const grove_axis *axis)
 {
     bool other = false;
@@ -164,7 +194,10 @@ static void sort_nodes(grove_tree *tree)
 
 int grove_tree_finish(grove_tree *tree)
 {
-    int code = grove_tree_rewrite(tree);
+    int code = grove_tree_check_targets(tree);
+
+    if (!code)
+        code = grove_tree_rewrite(tree);
     if (!code) {
         sort_nodes(tree);
         grove_tree_skip_flagged(tree);

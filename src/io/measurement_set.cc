@@ -4,7 +4,8 @@
 #include <casacore/casa/Logging/LogFilter.h>
 #include <casacore/casa/Logging/LogSink.h>
 #include <casacore/casa/Logging/NullLogSink.h>
-#include <casacore/measures/TableMeasures/TableMeasDesc.h>
+#include <casacore/measures/Measures/MDirection.h>
+#include <casacore/measures/TableMeasures/ArrayMeasColumn.h>
 #include <casacore/tables/Tables/TableRecord.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include <mutex>
 #include <numeric>
 #include <set>
+#include <sstream>
 
 using namespace casacore;
 
@@ -154,12 +156,14 @@ void read_field(const Table &table, int field, grove_ms_layout *layout)
     layout->phase_centre[0] = centre.data()[0];
     layout->phase_centre[1] = centre.data()[1];
     layout->field_name = copy(ScalarColumn<String>(fields, "NAME")(rownr_t(field)));
-    const TableRecord &keywords = direction.keywordSet();
-    if (keywords.isDefined("MEASINFO") && keywords.asRecord("MEASINFO").isDefined("Ref")) {
-        String frame = keywords.asRecord("MEASINFO").asString("Ref");
-        if (frame != "J2000" && frame != "ICRS")
-            throw AipsError("its directions are " + frame + "; only J2000 and ICRS are understood");
-    }
+    if (!direction.keywordSet().isDefined("MEASINFO"))
+        return;
+    // the column's frame, or that of the row
+    Array<MDirection> measure(ArrayMeasColumn<MDirection>(fields, "PHASE_DIR")(rownr_t(field)));
+    std::string frame = MDirection::showType(measure.data()[0].getRef().getType());
+    if (frame != "J2000" && frame != "ICRS")
+        throw AipsError("the phase centre of field " + std::to_string(field) + " is in " + frame +
+                        "; only J2000 and ICRS are understood");
 }
 
 void read_window(const Table &table, int window, grove_ms_layout *layout)
@@ -213,7 +217,7 @@ struct row_info {
 };
 
 std::vector<row_info> choose_rows(const Table &table, const grove_ms_part &part,
-                                  const std::set<int> &descriptions)
+                                  const std::set<int> &descriptions, grove_ms_layout *layout)
 {
     Vector<Int> fields(ScalarColumn<Int>(table, "FIELD_ID").getColumn());
     Vector<Int> ids(ScalarColumn<Int>(table, "DATA_DESC_ID").getColumn());
@@ -222,6 +226,11 @@ std::vector<row_info> choose_rows(const Table &table, const grove_ms_part &part,
     Vector<Double> time(ScalarColumn<Double>(table, "TIME").getColumn());
     Vector<Double> interval(ScalarColumn<Double>(table, "INTERVAL").getColumn());
     std::vector<row_info> rows;
+    std::set<int> others(ids.begin(), ids.end());
+    layout->fields = int(std::set<int>(fields.begin(), fields.end()).size());
+    for (int own : descriptions)
+        others.erase(own);
+    layout->windows = int(others.size()) + 1;
     for (size_t i = 0; i < fields.size(); i++)
         if (fields[i] == part.field && descriptions.count(ids[i]) &&
             !(part.cross_only && left[i] == right[i]))
@@ -229,12 +238,21 @@ std::vector<row_info> choose_rows(const Table &table, const grove_ms_part &part,
     return rows;
 }
 
+std::string show_interval(const row_info &row)
+{
+    std::ostringstream text;
+    text << "row " << row.row << " " << row.interval << " s";
+    return text.str();
+}
+
 // Distinct times; those within a millisecond are equal. Gives each row the number of its time.
-std::vector<int64_t> number_times(const std::vector<row_info> &rows, grove_ms_layout *layout)
+std::vector<int64_t> number_times(const std::vector<row_info> &rows, bool one_interval,
+                                  grove_ms_layout *layout)
 {
     std::vector<size_t> order(rows.size());
     std::vector<int64_t> number(rows.size());
     std::vector<double> times, intervals;
+    size_t first = 0; // of the rows of this time
     std::iota(order.begin(), order.end(), size_t(0));
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return rows[a].time < rows[b].time; });
@@ -244,7 +262,12 @@ std::vector<int64_t> number_times(const std::vector<row_info> &rows, grove_ms_la
         if (times.empty() || rows[k].time - times.back() > 1e-3) {
             times.push_back(rows[k].time);
             intervals.push_back(rows[k].interval);
+            first = k;
         }
+        if (one_interval && !(std::fabs(rows[k].interval - rows[first].interval) <= 1e-3))
+            throw AipsError("rows of one time have different intervals: " +
+                            show_interval(rows[first]) + ", " + show_interval(rows[k]) +
+                            "; Grove computes with one interval at each time; split the set first");
         number[k] = int64_t(times.size()) - 1;
     }
     layout->times = int64_t(times.size());
@@ -284,12 +307,12 @@ void number_baselines(const std::vector<row_info> &rows, grove_ms_layout *layout
 void index_rows(grove_ms *ms, const grove_ms_part &part, const std::set<int> &descriptions)
 {
     grove_ms_layout *layout = ms->layout;
-    std::vector<row_info> rows = choose_rows(ms->table, part, descriptions);
+    std::vector<row_info> rows = choose_rows(ms->table, part, descriptions, layout);
     if (rows.empty())
         throw AipsError("no row has field " + std::to_string(part.field) +
                         " and the chosen spectral window" +
                         (part.cross_only ? " and two stations" : ""));
-    std::vector<int64_t> time = number_times(rows, layout);
+    std::vector<int64_t> time = number_times(rows, part.one_interval, layout);
     std::map<std::pair<int, int>, int64_t> baseline;
     number_baselines(rows, layout, baseline);
     ms->rows.assign(size_t(layout->times * layout->baselines), -1);

@@ -31,6 +31,7 @@ typedef struct {
     bool weights; /* when creating: grove_ms_write_weight gives WEIGHT_SPECTRUM, WEIGHT and SIGMA,
                      which are 1 otherwise, the first absent */
     int64_t rows; /* of the chosen field and window */
+    int fields, windows; /* when opened: how many the rows of the whole set have */
 } grove_ms_layout;
 
 void grove_ms_layout_free(grove_ms_layout *layout); /* frees the contents and the struct */
@@ -38,7 +39,8 @@ void grove_ms_layout_free(grove_ms_layout *layout); /* frees the contents and th
 /* Selects rows of a set; all zero: the first field and window, with autocorrelations. */
 typedef struct {
     int field, spectral_window;
-    bool cross_only; /* without autocorrelations */
+    bool cross_only;   /* without autocorrelations */
+    bool one_interval; /* fails where INTERVAL differs between rows of one time */
 } grove_ms_part;
 
 /* Opens an existing set for reading (and, when `writable`, updating): one field and spectral
@@ -59,6 +61,8 @@ typedef struct {
     int64_t first_time, times, first_baseline, baselines, first_channel, channels;
 } grove_ms_block;
 
+/* How many samples that were read so far are not finite, but not flagged either. */
+int64_t grove_ms_odd_samples(const grove_ms *ms);
 /* Reads a complex data column of a block: data [time][baseline][channel][correlation], complex
  * float; missing rows are 0. flag (may be NULL): bytes of the same shape, 1 where FLAG or FLAG_ROW
  * is set, the row is missing, or the value is not finite (it is then returned as 0). FLAG is always

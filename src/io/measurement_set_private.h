@@ -41,7 +41,8 @@ struct grove_ms {
     // Something could not be written. The table must never be closed then: casacore writes what it
     // still holds, and what its destructors throw would end the process.
     bool broken = false;
-    bool settled = false; // all is written; a set that was made is closed
+    int64_t odd_samples = 0; // read; not finite, and not flagged
+    bool settled = false;    // all is written; a set that was made is closed
 
     std::string reserved; // see grove::reserve_name
     std::string history;  // lines for HISTORY, written at the end

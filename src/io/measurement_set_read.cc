@@ -35,6 +35,18 @@ Array<T> read_cells(const Table &table, const char *column, const grove_ms *ms,
     return data.getColumnCells(as_rows(rows), part);
 }
 
+// Cells of one axis, [row][length].
+template <typename T>
+Array<T> read_rows(const Table &table, const char *column, Int64 length,
+                   const std::vector<int64_t> &rows)
+{
+    Array<T> values(ArrayColumn<T>(table, column).getColumnCells(as_rows(rows)));
+    if (values.ndim() != 2 || values.shape()[0] != length)
+        throw AipsError(std::string("the cells of column ") + column + " do not have " +
+                        std::to_string(length) + " numbers");
+    return values;
+}
+
 // A pointer to the first number: casacore's arrays are contiguous here.
 template <typename T> const T *numbers(const Array<T> &array)
 {
@@ -55,6 +67,11 @@ void store_flags(const grove_ms *ms, const grove_ms_block *block, const grove::r
     }
 }
 } // namespace
+
+extern "C" int64_t grove_ms_odd_samples(const grove_ms *ms)
+{
+    return ms->odd_samples;
+}
 
 extern "C" int grove_ms_read_data(grove_ms *ms, const char *column, const grove_ms_block *block,
                                   float *data, unsigned char *flag, grove_error *error)
@@ -87,6 +104,7 @@ extern "C" int grove_ms_read_data(grove_ms *ms, const char *column, const grove_
                     data[2 * (at + k)] = value.real();
                     data[2 * (at + k) + 1] = value.imag();
                 } else if (flag) {
+                    ms->odd_samples += !flag[at + k];
                     flag[at + k] = 1;
                 }
             }
@@ -110,7 +128,7 @@ extern "C" int grove_ms_read_weight(grove_ms *ms, const grove_ms_block *block, f
             ArrayColumn<Float>(ms->table, "WEIGHT_SPECTRUM").isDefined(rownr_t(list.row[0]));
         Array<Float> values(
             spectrum ? read_cells<Float>(ms->table, "WEIGHT_SPECTRUM", ms, block, list.row)
-                     : ArrayColumn<Float>(ms->table, "WEIGHT").getColumnCells(as_rows(list.row)));
+                     : read_rows<Float>(ms->table, "WEIGHT", Int64(corrs), list.row));
         const Float *from = numbers(values);
         size_t stride = spectrum ? cell : corrs;
         for (size_t i = 0; i < list.row.size(); i++)
@@ -130,8 +148,7 @@ extern "C" int grove_ms_read_uvw(grove_ms *ms, const grove_ms_block *block, doub
             uvw[i] = std::numeric_limits<double>::quiet_NaN();
         if (list.row.empty())
             return 0;
-        Array<Double> values(
-            ArrayColumn<Double>(ms->table, "UVW").getColumnCells(as_rows(list.row)));
+        Array<Double> values(read_rows<Double>(ms->table, "UVW", 3, list.row));
         const Double *from = numbers(values);
         for (size_t i = 0; i < list.row.size(); i++)
             for (size_t k = 0; k < 3; k++)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
 
 const grove_want grove_want_value = {.kind = GROVE_WANT_VALUE};
 
@@ -232,7 +233,9 @@ grove_meaning grove_build_definition(grove_builder *builder, grove_entry *entry,
         else if (entry->scope->prefix)
             want.name =
                 grove_arena_format(builder->arena, "%s.%s", entry->scope->prefix, entry->name);
+        builder->definitions++;
         entry->value = grove_build_expression(builder, body, want).operand;
+        builder->definitions--;
         grove_build_settle(builder, entry, body);
         builder->letters = letters;
         builder->scope = scope;
@@ -495,22 +498,47 @@ static grove_meaning build(grove_builder *builder, const grove_ast *ast, grove_w
     return (grove_meaning){0};
 }
 
+/* The rest of the stack is for what comes after. */
+static bool has_stack(grove_builder *builder)
+{
+    const char *here = __builtin_frame_address(0);
+    struct rlimit limit;
+
+    if (!builder->stack) {
+        bool known = !getrlimit(RLIMIT_STACK, &limit) && limit.rlim_cur != RLIM_INFINITY;
+        builder->stack = here;
+        builder->stack_room = known ? (size_t)limit.rlim_cur / 2 : (size_t)4 << 20;
+    }
+    return (size_t)llabs((long long)(builder->stack - here)) < builder->stack_room;
+}
+
+static bool may_go_on(grove_builder *builder, const grove_ast *ast)
+{
+    if (builder->work >= GROVE_BUILD_WORK)
+        grove_build_fail(builder, ast, ast->at,
+                         "the tree grows too large here: more than %d expressions",
+                         (int)GROVE_BUILD_WORK);
+    else if (builder->definitions > GROVE_BUILD_DEPTH)
+        grove_build_fail(builder, ast, ast->at, "definitions build on each other more than %d deep",
+                         (int)GROVE_BUILD_DEPTH);
+    else if (builder->depth >= GROVE_BUILD_LEVELS || !has_stack(builder))
+        grove_build_fail(builder, ast, ast->at,
+                         "the tree nests too deeply here for a stack of %zu KiB",
+                         builder->stack_room >> 9);
+    else
+        return true;
+    builder->stopped = true;
+    return false;
+}
+
 grove_meaning grove_build_expression(grove_builder *builder, const grove_ast *ast, grove_want want)
 {
     grove_meaning meaning = {0};
 
     if (builder->stopped)
         return meaning;
-    if (builder->depth >= GROVE_BUILD_DEPTH || builder->work >= GROVE_BUILD_WORK) {
-        builder->stopped = true;
-        return builder->work >= GROVE_BUILD_WORK
-                   ? grove_build_fail(builder, ast, ast->at,
-                                      "the tree grows too large here: more than %d expressions",
-                                      (int)GROVE_BUILD_WORK)
-                   : grove_build_fail(builder, ast, ast->at,
-                                      "definitions build on each other more than %d deep",
-                                      (int)GROVE_BUILD_DEPTH);
-    }
+    if (!may_go_on(builder, ast))
+        return meaning;
     builder->depth++;
     builder->work++;
     meaning = build(builder, ast, want);

@@ -33,7 +33,10 @@ typedef struct {
     grove_entry *busy;        /* the definition or template being evaluated */
     const grove_place *fixed; /* in a default: errors are shown at this place */
     const char *fixed_text;
-    int depth;
+    int depth;         /* of expressions */
+    int definitions;   /* that build on each other */
+    const char *stack; /* where its use began */
+    size_t stack_room; /* bytes that building may use of it */
     long work;
     bool stopped; /* a limit was exceeded */
     int dropped;  /* actions without output */
@@ -43,7 +46,7 @@ typedef struct {
     size_t setting_count;
 } grove_builder;
 
-enum { GROVE_BUILD_DEPTH = 1000, GROVE_BUILD_WORK = 200000 };
+enum { GROVE_BUILD_DEPTH = 1000, GROVE_BUILD_LEVELS = 10000, GROVE_BUILD_WORK = 200000 };
 
 /* The possible meanings of a bare name in an expression. */
 typedef enum {

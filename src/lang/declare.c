@@ -152,7 +152,7 @@ static bool makes_action(grove_builder *builder, grove_entry *entry)
     const grove_statement *template = entry->statement;
     bool found = false;
 
-    if (entry->action != GROVE_ACTION_UNKNOWN || builder->depth == GROVE_BUILD_DEPTH)
+    if (entry->action != GROVE_ACTION_UNKNOWN || builder->depth >= GROVE_BUILD_DEPTH)
         return entry->action == GROVE_ACTION_YES;
     entry->action = GROVE_ACTION_NO;
     builder->depth++;

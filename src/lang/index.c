@@ -253,6 +253,45 @@ static void check_level(grove_builder *builder, const grove_entry *entry, const 
                          shown, entry->name);
 }
 
+static bool varies(const grove_node *node)
+{
+    return node && node->kind != GROVE_NODE_LEAF && node->axis_count > 0;
+}
+
+/* What the definition says that its value varies with, and it does not. A constant is the same for
+ * all; what depends on stations may do so by equal dishes, which are one. */
+static void check_missing(grove_builder *builder, const grove_entry *entry, const grove_ast *body,
+                          const char *letter, int kind, const char *what)
+{
+    const grove_node *node = entry->value.node;
+    const grove_node *reducer = node ? grove_node_reducer(node, kind, NULL) : NULL;
+    const char *shown = grove_statement_show(builder->arena, entry->statement);
+
+    if (reducer)
+        grove_build_fail(builder, body, body->span,
+                         "%s says that it varies with %s, but %s leaves none of them", shown, what,
+                         reducer == node ? reducer->class_->name : grove_node_shown(reducer));
+    else if (kind == GROVE_AXIS_SOURCE && varies(node))
+        grove_build_fail(builder, body, body->span,
+                         "%s says that it varies with %s, but this is the same for all of them; "
+                         "leave the index '%s' out",
+                         shown, what, letter);
+}
+
+static void check_axes(grove_builder *builder, const grove_entry *entry, const grove_ast *body)
+{
+    const grove_node *node = entry->value.node;
+    bool p = declared_with(entry->statement, "p"), q = declared_with(entry->statement, "q");
+    int n = 0;
+
+    for (const grove_ast_item *item = entry->statement->items.first; item; item = item->next)
+        if (!is_role(item->value->text) && n < GROVE_MAX_AXES && !entry->letters[n++])
+            check_missing(builder, entry, body, item->value->text, GROVE_AXIS_SOURCE, "sources");
+    if (p && !axes_of(node, GROVE_AXIS_STATION, NULL) && !axes_of(node, GROVE_AXIS_BASELINE, NULL))
+        check_missing(builder, entry, body, "p", q ? GROVE_AXIS_BASELINE : GROVE_AXIS_STATION,
+                      q ? "baseline" : "station");
+}
+
 void grove_build_settle(grove_builder *builder, grove_entry *entry, const grove_ast *body)
 {
     const grove_axis *axes[GROVE_MAX_AXES] = {0};
@@ -283,6 +322,7 @@ void grove_build_settle(grove_builder *builder, grove_entry *entry, const grove_
                              grove_statement_show(builder->arena, entry->statement),
                              axes[i]->owner->name);
     check_level(builder, entry, body);
+    check_axes(builder, entry, body);
     entry->value.role = 0;
 }
 

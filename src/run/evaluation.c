@@ -1,3 +1,4 @@
+#include "graph/target.h"
 #include "run/devices.h"
 #include "run/phase.h"
 #include "run/pipeline.h"
@@ -44,10 +45,11 @@ int grove_session_schedule(grove_session *session, grove_node *const *nodes, siz
     if (code != GROVE_NO_MEMORY)
         return code;
     if (session->budget >= session->memory)
-        return grove_fail(session->error, GROVE_NO_MEMORY,
-                          "memory: the smallest tile needs %s, %s are allowed; allow more",
-                          grove_show_bytes(want, (double)needed),
-                          grove_show_bytes(have, (double)session->memory));
+        return grove_fail(
+            session->error, GROVE_NO_MEMORY,
+            "memory: the smallest tile needs a limit of %s, %s are allowed; allow more",
+            grove_show_bytes(want, (double)needed / 0.9), /* see plan/tiling.c */
+            grove_show_bytes(have, (double)session->memory));
     grove_log(GROVE_LOG_WARNING,
               "%s: the smallest tile needs %s, there is room for %s; the cpu computes what does "
               "not fit",
@@ -70,6 +72,11 @@ int grove_session_plan(grove_session *session, grove_plan *plan)
         grove_schedule_forecast(schedule, plan);
     grove_schedule_free(schedule);
     return code;
+}
+
+char *grove_session_outputs(grove_session *session)
+{
+    return grove_tree_describe_targets(session->tree, session->error);
 }
 
 /* ---- evaluations ---- */

@@ -1,3 +1,4 @@
+#include "graph/target.h"
 #include "run/devices.h"
 #include "run/phase.h"
 #include "run/pipeline.h"
@@ -217,7 +218,9 @@ int grove_session_run(grove_session *session)
     int code = observer->begin ? observer->begin(observer->context, session->error) : 0;
     if (code)
         return code;
-    code = grove_phase_start(session, session->tree->actions, session->tree->action_count);
+    code = grove_tree_check_room(session->tree, session->error);
+    if (!code)
+        code = grove_phase_start(session, session->tree->actions, session->tree->action_count);
     for (int i = 0; i < cycles && !code; i++)
         code = run_once(session);
     grove_phase_stop(session);

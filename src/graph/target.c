@@ -1,0 +1,221 @@
+/* Targets: the files and sets that actions write. */
+#include "graph/target.h"
+
+#include "base/file.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+/* ---- paths ---- */
+
+/* The folder that has, or will have, what the path names; the caller frees. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    if (!slash)
+        return grove_strdup(".");
+    return slash == path ? grove_strdup("/") : grove_format("%.*s", (int)(slash - path), path);
+}
+
+/* The path without links, . and .., also of what does not exist yet; NULL where its folder does not
+ * exist. The caller frees. */
+static char *resolve(const char *path, int links)
+{
+    size_t length = strlen(path);
+    char to[4096], *bare, *folder, *parent, *whole = realpath(path, NULL);
+
+    if (whole || links == 40)
+        return whole;
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    bare = grove_format("%.*s", (int)length, path);
+    folder = folder_of(bare);
+    ssize_t read = readlink(bare, to, sizeof(to) - 1);
+    if (read > 0) { /* of something that does not exist */
+        to[read] = 0;
+        char *next = to[0] == '/' ? grove_strdup(to) : grove_path_join(folder, to);
+        whole = resolve(next, links + 1);
+        free(next);
+    } else if ((parent = realpath(folder, NULL))) {
+        const char *name = strrchr(bare, '/');
+        whole = grove_path_join(parent, name ? name + 1 : bare);
+        free(parent);
+    }
+    free(folder);
+    free(bare);
+    return whole;
+}
+
+int grove_node_set_target(grove_node *node, const grove_target *target)
+{
+    grove_arena *arena = node->tree->arena;
+    grove_target *to = grove_arena_copy(arena, target, sizeof(*target));
+    char *resolved = resolve(target->path, 0);
+
+    to->path = grove_arena_text(arena, target->path);
+    to->part = target->part ? grove_arena_text(arena, target->part) : NULL;
+    node->target = to;
+    node->target_path = grove_arena_text(arena, resolved ? resolved : target->path);
+    free(resolved);
+    return 0;
+}
+
+/* ---- what conflicts ---- */
+
+/* Whether `inner` is `outer` or lies in it. */
+static bool lies_in(const char *inner, const char *outer)
+{
+    size_t length = strlen(outer);
+
+    return !strncmp(inner, outer, length) && (!inner[length] || inner[length] == '/');
+}
+
+static int check_pair(const grove_node *first, const grove_node *second)
+{
+    const grove_target *a = first->target, *b = second->target;
+    bool same = !strcmp(first->target_path, second->target_path);
+    char *at = grove_format("%s:%d:%d", first->place.file ? first->place.file : "",
+                            first->place.line, first->place.column);
+    int code = 0;
+
+    if (!same && !lies_in(first->target_path, second->target_path) &&
+        !lies_in(second->target_path, first->target_path))
+        code = 0;
+    else if (!same)
+        code = grove_fail_at(second->tree->error, &second->place, GROVE_INVALID,
+                             "%s: one of %s and %s, which is written at %s, lies in the other; "
+                             "give it another place",
+                             second->class_->name, b->path, a->path, at);
+    else if (a->part && b->part && strcmp(a->part, b->part) != 0)
+        code = 0;
+    else if (a->part && b->part)
+        code = grove_fail_at(second->tree->error, &second->place, GROVE_INVALID,
+                             "%s: %s of %s is written at %s, too; give one of them another name",
+                             second->class_->name, b->part, b->path, at);
+    else
+        code = grove_fail_at(second->tree->error, &second->place, GROVE_INVALID,
+                             "%s: %s is made anew %s%s, and %s %s%s; write to another path, or "
+                             "make it in one run and write the rest in the next",
+                             second->class_->name, b->path, b->part ? "at " : "here",
+                             b->part ? at : "", b->part ? b->part : "written",
+                             b->part ? "written here" : "at ", b->part ? "" : at);
+    free(at);
+    return code;
+}
+
+int grove_tree_check_targets(const grove_tree *tree)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < tree->action_count; i++)
+        for (size_t k = 0; k < i; k++) {
+            const grove_node *first = tree->actions[k], *second = tree->actions[i];
+            int fault = first->target && second->target ? check_pair(first, second) : 0;
+            code = code ? code : fault;
+        }
+    return code;
+}
+
+/* ---- room ---- */
+
+typedef struct {
+    dev_t disk;
+    double bytes; /* free for users; negative: not known */
+} room;
+
+/* Of what is there: the thing itself, else its folder. */
+static room room_at(const grove_node *action)
+{
+    char *folder = folder_of(action->target_path);
+    const char *at = action->target->part ? action->target_path : folder;
+    room found = {0, -1};
+    struct statvfs disk;
+    struct stat info;
+
+    if (!stat(at, &info) && !statvfs(at, &disk) && disk.f_blocks) {
+        found.disk = info.st_dev;
+        found.bytes = (double)disk.f_bavail * (double)disk.f_frsize;
+    }
+    free(folder);
+    return found;
+}
+
+static int check_room(const grove_tree *tree, const grove_node *action, grove_error *error)
+{
+    room here = room_at(action);
+    double needed = 0;
+    char want[32], have[32];
+
+    for (size_t i = 0; i < tree->action_count; i++)
+        if (tree->actions[i]->target && room_at(tree->actions[i]).disk == here.disk)
+            needed += (double)tree->actions[i]->target->bytes;
+    if (here.bytes < 0 || needed <= here.bytes)
+        return 0;
+    return grove_fail_at(error, &action->place, GROVE_IO,
+                         "%s: %s: this run writes %s there, %s are free", action->class_->name,
+                         action->target->path, grove_show_bytes(want, needed),
+                         grove_show_bytes(have, here.bytes));
+}
+
+int grove_tree_check_room(const grove_tree *tree, grove_error *error)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < tree->action_count && !code; i++)
+        if (tree->actions[i]->target)
+            code = check_room(tree, tree->actions[i], error);
+    return code;
+}
+
+/* What will fail when the run begins. */
+static int check_access(const grove_node *action, grove_error *error)
+{
+    const grove_target *target = action->target;
+    char *folder = folder_of(action->target_path);
+    const char *name = action->class_->name, *path = target->path;
+    int code = 0;
+
+    if (target->part ? access(action->target_path, W_OK) : access(folder, W_OK | X_OK))
+        code = grove_fail_at(error, &action->place, GROVE_IO, "%s: %s: %s", name, path,
+                             target->part                    ? "may not be written"
+                             : !grove_path_is_folder(folder) ? "its folder does not exist"
+                                                             : "its folder may not be written");
+    else if (!target->part && !target->overwrite && grove_path_exists(path))
+        code =
+            grove_fail_at(error, &action->place, GROVE_INVALID,
+                          "%s: %s: exists already; give overwrite=true to replace it", name, path);
+    free(folder);
+    return code;
+}
+
+char *grove_tree_describe_targets(const grove_tree *tree, grove_error *error)
+{
+    grove_text text = {0};
+    char size[32], left[32];
+    int code = 0;
+
+    grove_text_add(&text, "%s", ""); /* none is a text, too */
+    for (size_t i = 0; i < tree->action_count && !code; i++) {
+        const grove_node *action = tree->actions[i];
+        if (!action->target || (code = check_access(action, error)))
+            continue;
+        room here = room_at(action);
+        grove_text_add(&text, "%s%s%s: %s", action->target->path, action->target->part ? " " : "",
+                       action->target->part ? action->target->part : "",
+                       grove_show_bytes(size, (double)action->target->bytes));
+        if (here.bytes >= 0)
+            grove_text_add(&text, ", %s are free there", grove_show_bytes(left, here.bytes));
+        grove_text_add(&text, "\n");
+    }
+    if (!code)
+        code = grove_tree_check_room(tree, error);
+    if (!code)
+        return text.at;
+    free(text.at);
+    return NULL;
+}

@@ -1,0 +1,15 @@
+/* Targets: the files and sets that actions write. */
+#ifndef GROVE_GRAPH_TARGET_H
+#define GROVE_GRAPH_TARGET_H
+
+#include "graph/graph.h"
+
+/* Reports actions that would write the same, at tree->error; 0 or a code. */
+int grove_tree_check_targets(const grove_tree *tree);
+/* Whether the disks have room for what the actions write. */
+int grove_tree_check_room(const grove_tree *tree, grove_error *error);
+/* A line for each target, its size and the room there is; NULL with a message for one that cannot
+ * be written: it exists already, its folder may not be written, there is no room. Caller frees. */
+char *grove_tree_describe_targets(const grove_tree *tree, grove_error *error);
+
+#endif

@@ -1,0 +1,252 @@
+/* sink: values that it refuses to write, or warns of. */
+#include "probe.h"
+
+#include "base/text.h"
+#include "io/measurement_set.h"
+#include "run/session.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static testing t;
+
+static void setup(void)
+{
+    testing_begin(&t);
+    probe_begin(&t);
+}
+
+static void teardown(void)
+{
+    testing_end(&t);
+}
+
+static char *all(const char *text)
+{
+    return grove_format("obs = probe()\nG[p] = gains(obs, jones=diagonal)\n%s", text);
+}
+
+/* That the tree is refused with this message, which is the beginning of one. */
+static void refused(const char *text, const char *message)
+{
+    char *whole = all(text);
+
+    testing_faults(&t, whole);
+    ck_assert_msg(!strncmp(grove_error_message(t.error, 0), message, strlen(message)), "%s: %s",
+                  text, grove_error_message(t.error, 0));
+    free(whole);
+}
+
+/* That the tree is accepted, with so many warnings, of which one has this text. */
+static void warned(const char *text, size_t count, const char *message)
+{
+    char *whole = all(text);
+
+    testing_tree(&t, whole);
+    char *said = grove_error_text(t.error);
+    ck_assert_msg(grove_error_warnings(t.error) == count && strstr(said, message), "%s: %s", text,
+                  said);
+    free(said);
+    free(whole);
+}
+
+START_TEST(axes_that_are_missing)
+{
+    refused("w = sink(mean(obs.data, over=freq), obs, to=\"null\")\n",
+            "sink: the visibilities do not vary with freq any more, because of mean; all 7 would "
+            "get the same number");
+    refused("m = mean(obs.data, over=[time, freq])\nw = sink(m, obs, to=\"null\")\n",
+            "sink: the visibilities do not vary with time any more, because of 'm'; all 5");
+    refused("w = sink(G[p]*mean(obs.data, over=time)*G[q]^H, obs, to=\"null\")\n",
+            "sink: the visibilities do not vary with time any more, because of mean; all 5");
+    warned("w = sink(G[p]*G[q]^H*1Jy, obs, to=\"null\")\n", 2,
+           "sink: the visibilities do not vary with time; all 5 get the same number");
+    warned("w = sink(G[p]*select(obs.data, axis=freq, index=0), obs, to=\"null\")\n", 1,
+           "sink: the visibilities do not vary with freq; all 7 get the same number");
+    warned(
+        "m = mean(obs.data, over=[time, freq])\nw = sink(G[p]*(obs.data - m), obs, to=\"null\")\n",
+        0, "");
+}
+END_TEST
+
+START_TEST(axes_of_others)
+{
+    refused("other = probe(scale=2)\n"
+            "w = sink(G[p]*G[q]^H*other.freq*1Jy/1Hz, obs, to=\"null\")\n",
+            "sink: the visibilities belong to another observation");
+}
+END_TEST
+
+/* ---- targets ---- */
+
+/* The tree with the text's marks: @ is the test's folder. */
+static const char *placed(const char *text)
+{
+    static char kept[2048];
+    size_t n = 0;
+
+    for (; *text && n + sizeof(t.folder) < sizeof(kept); text++)
+        if (*text == '@')
+            n += (size_t)snprintf(kept + n, sizeof(kept) - n, "%s", t.folder);
+        else
+            kept[n++] = *text;
+    kept[n] = 0;
+    return kept;
+}
+
+static void make_set(const char *text)
+{
+    char *whole = all(placed(text));
+
+    testing_tree(&t, whole);
+    ck_assert_int_eq(probe_run(&t, NULL), 0);
+    free(whole);
+}
+
+/* The set a.ms, and a link to it. */
+static void make_old(void)
+{
+    char path[200], link[200];
+
+    make_set("w = sink(G[p]*obs.data*G[q]^H, obs, to=\"@/a.ms\")\n");
+    snprintf(path, sizeof(path), "%s/a.ms", t.folder);
+    snprintf(link, sizeof(link), "%s/link.ms", t.folder);
+    ck_assert_int_eq(symlink(path, link), 0);
+    snprintf(path, sizeof(path), "%s/dangling.ms", t.folder);
+    snprintf(link, sizeof(link), "%s/new.ms", t.folder);
+    ck_assert_int_eq(symlink(link, path), 0);
+}
+
+START_TEST(targets_that_conflict)
+{
+    static const char *const cases[][2] = {
+        {"w = sink(obs.data, obs, to=\"@/b.ms\")\nv = sink(obs.data, obs, to=\"@/./b.ms/\")\n",
+         "b.ms/ is made anew here, and written at t.tree:3:5"},
+        {"w = sink(obs.data, obs, to=\"@/b.ms\")\n"
+         "v = sink(obs.data, obs, to=\"@//b.ms\", column=\"MODEL_DATA\")\n",
+         "b.ms is made anew here, and written at t.tree:3:5"},
+        {"w = sink(obs.data, obs, to=\"@/new.ms\")\nv = sink(obs.data, obs, "
+         "to=\"@/dangling.ms\")\n",
+         "dangling.ms is made anew here, and written at t.tree:3:5"},
+        {"w = sink(obs.data, obs, to=\"@/link.ms\", overwrite=true)\n"
+         "v = sink(old.data, old, column=\"X\")\n",
+         "a.ms is made anew at t.tree:3:5, and X written here"},
+        {"w = sink(old.data, old, column=\"X\")\n"
+         "v = sink(obs.data, obs, to=\"@/link.ms\", overwrite=true)\n",
+         "link.ms is made anew here, and written at t.tree:3:5"},
+        {"w = sink(old.data, old, column=\"X\")\n"
+         "v = sink(old.data, old, to=\"@/link.ms\", column=\"X\")\n",
+         "X of @/link.ms is written at t.tree:3:5, too"},
+        {"w = sink(obs.data, obs, to=\"@/b.ms\")\nv = sink(obs.data, obs, to=\"@/b.ms/c.ms\")\n",
+         "lies in the other"}};
+
+    make_old();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *whole = grove_format("obs = probe()\nold = ms(\"@/a.ms\")\n%s", cases[i][0]);
+        const char *said = testing_faults(&t, placed(whole));
+        ck_assert_msg(strstr(said, placed(cases[i][1])), "%s: %s", cases[i][0], said);
+        free(whole);
+    }
+    testing_tree(&t, placed("obs = probe()\nold = ms(\"@/a.ms\")\n"
+                            "u = sink(obs.data, obs, to=\"@/b.ms\")\n"
+                            "v = sink(old.data, old, column=\"X\")\n"
+                            "w = sink(old.data, old, to=\"@/link.ms\", column=\"Y\")\n"));
+}
+END_TEST
+
+/* What grove_session_outputs says of a tree that can be built, or why it says nothing. */
+static const char *outputs(const char *text)
+{
+    static char kept[1024];
+
+    testing_tree(&t, placed(text));
+    grove_error_clear(t.error);
+    grove_session *session = grove_session_open(t.tree, NULL, t.error);
+    char *said = grove_session_outputs(session);
+    snprintf(kept, sizeof(kept), "%s", said ? said : grove_error_message(t.error, 0));
+    free(said);
+    grove_session_free(session);
+    return kept;
+}
+
+START_TEST(targets_that_cannot_be_written)
+{
+    make_old();
+    const char *said = outputs("obs = probe()\nw = sink(obs.data, obs, to=\"@/a.ms\")\n");
+    ck_assert_msg(strstr(said, "a.ms: exists already; give overwrite=true to replace it"), "%s",
+                  said);
+    said = outputs("obs = probe()\nw = sink(obs.data, obs, to=\"@/none/a.ms\")\n");
+    ck_assert_msg(strstr(said, "a.ms: its folder does not exist"), "%s", said);
+    said = outputs("obs = probe()\nw = sink(obs.data, obs, to=\"null\")\n");
+    ck_assert_str_eq(said, "");
+    /* 5 * 6 * 7 * 4 numbers of 8 bytes */
+    said = outputs("old = ms(\"@/a.ms\")\nw = sink(old.data, old, column=\"X\")\n");
+    ck_assert_msg(strstr(said, "/a.ms X: 6.6 KiB, ") && strstr(said, " are free there\n"), "%s",
+                  said);
+    /* with overwrite the old set may go; 1e8 s of 0.1 s are in no disk */
+    said = outputs(
+        "obs = observe(array=\"vla-a\", phase_centre=\"0h0m0s 30d0m0s\", channels=1000000, "
+        "start=\"2020-01-01\", duration=1e6s, integration=0.1s)\n"
+        "G[p] = gains(obs)\nw = sink(G[p]*1Jy*G[q]^H, obs, to=\"@/a.ms\", overwrite=true)\n");
+    ck_assert_msg(strstr(said, "a.ms: this run writes ") && strstr(said, " are free"), "%s", said);
+    ck_assert_int_eq(probe_run(&t, NULL), GROVE_IO);
+}
+END_TEST
+
+/* ---- numbers that are none ---- */
+
+START_TEST(what_is_not_finite_is_flagged)
+{
+    grove_ms_block first = {0, 1, 0, 1, 0, 1};
+    unsigned char flag[4];
+    float data[8];
+    char path[200];
+
+    testing_tree(&t, placed("obs = probe(spoil=true, flags=false)\n"
+                            "w = sink(obs.data, obs, to=\"@/n.ms\")\n"));
+    ck_assert_int_eq(probe_run(&t, NULL), 0);
+    char *said = grove_error_text(t.error);
+    ck_assert_msg(strstr(said, "1 of 840 numbers are not finite; they are written, and flagged"),
+                  "%s", said);
+    free(said);
+    snprintf(path, sizeof(path), "%s/n.ms", t.folder);
+    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, false, t.error);
+    ck_assert_int_eq(grove_ms_read_data(ms, "DATA", &first, data, flag, t.error), 0);
+    ck_assert(flag[0] && !flag[1] && !flag[2] && !flag[3]);
+    ck_assert_int_eq(grove_ms_odd_samples(ms), 0); /* FLAG says it */
+    grove_ms_close(ms);
+}
+END_TEST
+
+START_TEST(nothing_but_zeros)
+{
+    testing_tree(&t, placed("obs = probe()\nw = sink(0*obs.data, obs, to=\"@/z.ms\")\n"));
+    ck_assert_int_eq(probe_run(&t, NULL), 0);
+    char *said = grove_error_text(t.error);
+    ck_assert_msg(strstr(said, "sink: all numbers are zero or flagged"), "%s", said);
+    free(said);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("nodes-sinks");
+    TCase *test = tcase_create("all");
+
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_add_test(test, axes_that_are_missing);
+    tcase_add_test(test, axes_of_others);
+    tcase_add_test(test, targets_that_conflict);
+    tcase_add_test(test, targets_that_cannot_be_written);
+    tcase_add_test(test, what_is_not_finite_is_flagged);
+    tcase_add_test(test, nothing_but_zeros);
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
