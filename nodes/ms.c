@@ -183,7 +183,8 @@ static grove_ms_block block_of(const grove_array *out)
 }
 
 /* The set's numbers into cells; in place where the set has the cell's own order. */
-static int read_data(ms_state *state, const char *column, grove_array *out, grove_error *error)
+static int read_data(const grove_node *node, ms_state *state, const char *column, grove_array *out,
+                     grove_error *error)
 {
     size_t corrs = (size_t)state->map.count, cells = (size_t)out->cells;
     float *data = grove_try_alloc(cells * corrs + 1, 2 * sizeof(float));
@@ -291,10 +292,11 @@ static int read_station_uvw(ms_state *state, grove_array *out, grove_error *erro
     return code;
 }
 
-static int read_column(ms_state *state, const char *member, grove_array *out, grove_error *error)
+static int read_column(const grove_node *node, ms_state *state, const char *member,
+                       grove_array *out, grove_error *error)
 {
     char *column = grove_format("%.*s", (int)strlen(member) - 8, member + 7); /* column(...) */
-    int code = read_data(state, column, out, error);
+    int code = read_data(node, state, column, out, error);
 
     free(column);
     return code;
@@ -308,9 +310,9 @@ static int read_member(const grove_node *node, void *run, const char *member, gr
 
     (void)run;
     if (!strcmp(member, "data"))
-        code = read_data(state, grove_node_text(node, "column"), out, error);
+        code = read_data(node, state, grove_node_text(node, "column"), out, error);
     else if (!strncmp(member, "column(", 7))
-        code = read_column(state, member, out, error);
+        code = read_column(node, state, member, out, error);
     else if (!strcmp(member, "weight"))
         code = read_weight(state, out, error);
     else if (!strcmp(member, "uvw"))

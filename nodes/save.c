@@ -26,7 +26,7 @@ static const grove_option options[] = {
     {0},
 };
 
-enum { MOST_CELLS = 4096 }; /* converted at a time */
+enum { MAX_CELLS = 4096 }; /* converted at a time */
 
 /* Of a run. */
 typedef struct {
@@ -161,8 +161,8 @@ static int write_run(const saving *s, const grove_array *array, int64_t first, i
 {
     size_t bytes = cell_bytes(s);
 
-    for (int64_t done = 0; done < count; done += MOST_CELLS) {
-        int64_t some = count - done < MOST_CELLS ? count - done : MOST_CELLS;
+    for (int64_t done = 0; done < count; done += MAX_CELLS) {
+        int64_t some = count - done < MAX_CELLS ? count - done : MAX_CELLS;
         convert(s, array, first + done, some, buffer);
         if (fwrite(buffer, bytes, (size_t)some, grove_file_stream(s->numbers)) != (size_t)some)
             return GROVE_IO;
@@ -181,7 +181,7 @@ static int write_block(const grove_node *node, void *run, const grove_array *con
     (void)count;
     s->single = array->form->precision == GROVE_PRECISION_SINGLE;
     s->begun = true;
-    void *buffer = grove_try_alloc(MOST_CELLS, cell_bytes(s));
+    void *buffer = grove_try_alloc(MAX_CELLS, cell_bytes(s));
     if (!buffer)
         return grove_node_fail(node, GROVE_NO_MEMORY, "no memory to write numbers");
     for (int64_t n = 0; n * length < array->cells && !code; n++) {
@@ -295,13 +295,13 @@ static int write_csv(const saving *s, const char *unit)
 {
     FILE *out = grove_file_stream(s->text);
     size_t bytes = cell_bytes(s);
-    char *buffer = grove_alloc(MOST_CELLS * bytes);
+    char *buffer = grove_alloc(MAX_CELLS * bytes);
     int code = fflush(grove_file_stream(s->numbers));
 
     write_heading(s, unit, out);
-    for (int64_t row = 0; row < s->rows.cells && !code; row += MOST_CELLS) {
+    for (int64_t row = 0; row < s->rows.cells && !code; row += MAX_CELLS) {
         int64_t left = s->rows.cells - row;
-        size_t some = left < MOST_CELLS ? (size_t)left : MOST_CELLS;
+        size_t some = left < MAX_CELLS ? (size_t)left : MAX_CELLS;
         code = read_back(s, row, some, buffer);
         for (size_t i = 0; i < some && !code; i++)
             write_row(s, row + (int64_t)i, buffer + i * bytes, out);

@@ -16,7 +16,8 @@ typedef struct {
     const char *plugin_folders[33]; /* -p, NULL-terminated */
     int plugin_count;
     grove_session_options session;
-    bool help, quiet, check, markdown, devices, logarithmic, cuda, eval, leaf, action;
+    bool help, quiet, check, markdown, devices, logarithmic, cuda, eval, device_call, leaf, action,
+        accumulator;
     const char *svg, *png, *dot, *output, *what, *column, *folder, *trace, *tree, *value;
     int field, window, size;
     double cell; /* arcsec */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_BYTES ((size_t)1 << 30)
+#define MAX_BYTES ((size_t)1 << 30)
 
 static void free_labels(char **labels, int64_t count)
 {
@@ -118,11 +118,11 @@ static grove_grid *read_npy(const char *path, const char *axes, grove_error *err
 {
     char *note_path = grove_format("%s.axes", path);
     size_t length = 0;
-    char *bytes = grove_file_read(path, MOST_BYTES, false, &length, error), *note = NULL;
+    char *bytes = grove_file_read(path, MAX_BYTES, false, &length, error), *note = NULL;
     grove_grid *grid = NULL;
 
     if (bytes && grove_path_exists(note_path))
-        note = grove_file_read(note_path, MOST_BYTES, true, NULL, error);
+        note = grove_file_read(note_path, MAX_BYTES, true, NULL, error);
     if (bytes && (note || !grove_path_exists(note_path)))
         grid = grove_grid_parse_npy(bytes, length, note, path, axes, error);
     free(note);
@@ -145,7 +145,7 @@ grove_grid *grove_grid_read(const char *path, const char *axes, grove_error *err
         grove_fail(error, GROVE_INVALID, "%s: the name ends in .csv or .npy", path);
         return NULL;
     }
-    char *text = grove_file_read(path, MOST_BYTES, true, NULL, error);
+    char *text = grove_file_read(path, MAX_BYTES, true, NULL, error);
     if (text)
         grid = grove_grid_parse_csv(text, path, axes, error);
     free(text);
