@@ -152,8 +152,8 @@ static uint64_t memory_of(const sink_state *sink)
     return ((uint64_t)16 << 20) + (uint64_t)sink->baseline->size * (uint64_t)sink->freq->size * 72;
 }
 
-/* Numbers of 8 bytes and a bit of flags each, and rows of 100 bytes at most; a column of a set that
- * exists has no flags. */
+/* At least: numbers of 8 bytes and a bit of flags each, and rows of coordinates and two stations; a
+ * column of a set that exists has no flags. */
 static uint64_t bytes_of(const grove_node *node, const sink_state *sink)
 {
     const grove_node *obs = grove_node_object(node, "obs");
@@ -168,7 +168,7 @@ static uint64_t bytes_of(const grove_node *node, const sink_state *sink)
     grove_correlations_for_shape(shape, false, &correlations, codes);
     uint64_t numbers = (uint64_t)(rows * sink->freq->size * correlations);
     bool data = !strcmp(grove_node_text(node, "column"), "DATA"); /* else DATA is made beside it */
-    return numbers * (data ? 8 : 16) + numbers / 8 + (uint64_t)rows * 100;
+    return numbers * (data ? 8 : 16) + numbers / 8 + (uint64_t)rows * 32;
 }
 
 static int set_target(grove_node *node, const sink_state *sink)
