@@ -74,7 +74,7 @@ END_TEST
 
 START_TEST(axes_of_others)
 {
-    refused("other = probe(scale=2)\n"
+    refused("other = observe(array=\"vla-d\", phase_centre=\"0deg 30deg\", hour_angle=0h..1h)\n"
             "w = sink(G[p]*G[q]^H*other.freq*1Jy/1Hz, obs, to=\"null\")\n",
             "sink: the visibilities belong to another observation");
 }

@@ -53,7 +53,8 @@ static int start(grove_session *session, grove_error *error)
     session->nodes = grove_alloc((session->tree->node_count + 1) * sizeof(grove_node_counters));
     session->runs = grove_alloc((session->tree->node_count + 1) * sizeof(void *));
     session->started = grove_alloc((session->tree->node_count + 1) * sizeof(bool));
-    session->lacks = grove_alloc((session->tree->node_count + 1) * sizeof(grove_lack));
+    session->node_count = session->tree->node_count;
+    session->lacks = grove_alloc((session->node_count + 1) * sizeof(grove_lack));
     session->began = grove_now();
     session->checks = checks();
     if (!code && !options->serial && !(session->worker = grove_worker_new("grove-io")))
@@ -89,7 +90,7 @@ void grove_session_free(grove_session *session)
     free(session->nodes);
     free(session->runs);
     free(session->started);
-    for (size_t i = 0; session->lacks && i < session->tree->node_count; i++)
+    for (size_t i = 0; session->lacks && i < session->node_count; i++)
         free(session->lacks[i].reason);
     free(session->lacks);
     grove_devices_close(session);

@@ -74,6 +74,7 @@ struct grove_session {
     void **runs;                /* by id: the state that start returned */
     bool *started;              /* by id */
     grove_lack *lacks;          /* by id */
+    size_t node_count;          /* of the tree, which may go before the session */
     grove_counters counters;
     grove_observer observer; /* its functions are NULL if there is none */
     double began;
