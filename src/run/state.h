@@ -2,6 +2,7 @@
 #ifndef GROVE_RUN_STATE_H
 #define GROVE_RUN_STATE_H
 
+#include "base/record.h"
 #include "plan/facts.h"
 #include "run/cache.h"
 #include "run/session.h"
@@ -64,6 +65,7 @@ struct grove_session {
     int64_t generation;         /* of leaves' content, raised when that is not known */
     grove_node_counters *nodes; /* by id */
     void **runs;                /* by id: the state that start made */
+    grove_record *record;       /* of the changes that the present run will make */
     bool *started;              /* by id */
     grove_counters counters;
     grove_observer observer; /* all NULL: none */
