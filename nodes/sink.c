@@ -2,6 +2,7 @@
 #include "plugin.h"
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "correlations.h"
@@ -123,6 +124,10 @@ static int check(grove_node *node)
         return grove_node_fail_option(
             node, "mode", "'%s' needs a column that exists; %s is a new Measurement Set",
             grove_node_text(node, "mode"), sink->path);
+    if (!sink->existing && !sink->discard && grove_path_is_link(sink->path) &&
+        !grove_path_exists(sink->path))
+        return grove_node_fail_option(
+            node, "to", "%s is a symbolic link to something that is not there", sink->path);
     if (!sink->discard)
         grove_node_set_memory(node, memory_of(sink));
     return 0;

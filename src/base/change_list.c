@@ -273,15 +273,16 @@ static bool all_made(const grove_change_list *list)
 
 void grove_change_list_tidy(const grove_change_list *list)
 {
-    bool made = all_made(list);
+    bool made = all_made(list), left = false;
 
     for (size_t i = 0; i < list->count && made; i++) {
         const grove_change *change = &list->changes[i];
         char *target = grove_change_target(list, change);
         grove_file_mark now = grove_file_mark_of(target);
         if (!change->after.inode && grove_file_mark_equal(&now, &change->before))
-            unlink(target);
+            left = unlink(target) || left;
         free(target);
     }
-    grove_path_remove(list->work, NULL);
+    if (!left) /* or the next run that writes here will see to it */
+        grove_path_remove(list->work, NULL);
 }

@@ -392,7 +392,7 @@ static int make_changes(entry *each, grove_error *error)
     int code = 0;
 
     for (size_t i = 0; i < each->list.count && !code; i++)
-        if (each->list.changes[i].after.inode && make_change(&each->list, &each->list.changes[i])) {
+        if (make_change(&each->list, &each->list.changes[i])) {
             char *target = grove_change_target(&each->list, &each->list.changes[i]);
             code = grove_fail(error, GROVE_IO, "%s: cannot be put in place: %s", target,
                               errno == EEXIST ? "something else has got this name meanwhile"

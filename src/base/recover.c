@@ -222,8 +222,9 @@ static int recover_one(remnant *each, grove_record_state *done, grove_error *err
     } else {
         if (code)
             grove_change_list_tidy(&each->list);
-        grove_path_remove(each->path, NULL); /* harmless where it must stay */
-        code = 0;
+        else
+            grove_path_remove(each->path, NULL);
+        code = 0; /* what cannot be removed is harmless */
         if (*done == GROVE_RECORD_NONE && !grove_path_exists(each->path))
             *done = GROVE_RECORD_CLEANED;
     }

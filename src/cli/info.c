@@ -42,4 +42,4 @@ static int info(grove_command_line *line)
 const grove_command grove_command_info = {
     "info", "[DATA ... | --devices]",
     "says what is in a Measurement Set, sky model, array or tree file; without any, what Grove has",
-    "plugins devices", info};
+    "plugins devices no-wait", info};

@@ -40,6 +40,8 @@ static const option options[] = {
     {"stop-on-error", NULL, NULL, "shows the inputs of the node that fails", SESSION_FLAG,
      SESS(stop_on_error)},
     {"quiet", "-q", NULL, "no progress, no summary", FLAG, LINE(quiet)},
+    {"no-wait", NULL, NULL, "fails at once when another run has a Measurement Set open", FLAG,
+     LINE(no_wait)},
     {"svg", NULL, "FILE", "draws it into FILE as SVG", TEXT, LINE(svg)},
     {"png", NULL, "FILE", "draws it into FILE as PNG", TEXT, LINE(png)},
     {"dot", NULL, "FILE", "writes it in Graphviz's language", TEXT, LINE(dot)},

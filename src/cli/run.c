@@ -124,10 +124,10 @@ const grove_command grove_command_run = {
     "run", "FILE [OPTIONS]", "runs a tree file",
     "set plugins precision memory threads device device-memory tile-times "
     "tile-channels tile-baselines profile trace "
-    "stop-on-error quiet",
+    "stop-on-error quiet no-wait",
     run};
 const grove_command grove_command_check = {
     "check", "FILE [OPTIONS]", "everything short of running: faults, axes, memory, methods",
     "set plugins precision memory threads device device-memory tile-times tile-channels "
-    "tile-baselines",
+    "tile-baselines no-wait",
     check};

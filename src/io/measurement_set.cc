@@ -380,7 +380,11 @@ void read_layout(grove_ms *ms)
         observation.nrow() ? ScalarColumn<String>(observation, "TELESCOPE_NAME")(0) : String());
 }
 
-int open_set(grove_ms *ms, grove_error *error)
+} // namespace
+
+namespace grove
+{
+int open_table(grove_ms *ms, grove_error *error)
 {
     const char *path = ms->path.c_str();
     bool left = false;
@@ -396,15 +400,9 @@ int open_set(grove_ms *ms, grove_error *error)
     if ((code = lock_folder(ms, path, error)))
         return code;
     ms->table = Table(path, grove::locking());
-    if ((code = lock_roots(ms, error)))
-        return code;
-    read_layout(ms);
-    return 0;
+    return lock_roots(ms, error);
 }
-} // namespace
 
-namespace grove
-{
 void find_record(grove_ms *ms)
 {
     ms->record = grove_record_current();
@@ -452,8 +450,29 @@ extern "C" grove_ms *grove_ms_open(const char *path, const grove_ms_part *part, 
     ms->writable = writable;
     if (writable)
         grove::find_record(ms.get());
-    int code = grove::guard(path, error, [&] { return open_set(ms.get(), error); });
+    int code = grove::guard(path, error, [&] {
+        int failed = grove::open_table(ms.get(), error);
+        if (!failed)
+            read_layout(ms.get());
+        return failed;
+    });
     return code ? nullptr : ms.release();
+}
+
+extern "C" int grove_ms_recover(const char *path, bool *done, grove_error *error)
+{
+    return grove::guard(path, error, [&] {
+        int code = grove_set_recover(path, done, error);
+        if (code || !Table::isReadable(path))
+            return code;
+        for (const std::string &root : grove::roots_of(Table(path, grove::locking()))) {
+            bool also = false;
+            if (!code)
+                code = grove_set_recover(root.c_str(), &also, error);
+            *done = *done || also;
+        }
+        return code;
+    });
 }
 
 extern "C" const grove_ms_layout *grove_ms_layout_of(const grove_ms *ms)

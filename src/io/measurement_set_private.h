@@ -116,6 +116,8 @@ int check_block(const grove_ms *ms, const grove_ms_block *block, grove_error *er
 // written by destructors, which must not fail.
 int check_space(const std::string &path, const std::string &work, grove_error *error);
 
+// Locks the set and what it consists of, puts right what a run that died has left, and opens it.
+int open_table(grove_ms *ms, grove_error *error);
 // The record of the run that calls, or one of its own.
 void find_record(grove_ms *ms);
 // Opens the set again if another has changed it; fails when it is not the same set any more.

@@ -7,6 +7,8 @@
 #include <casacore/casa/Arrays/Slicer.h>
 #include <casacore/tables/Tables/RefRows.h>
 #include <casacore/tables/Tables/TableDesc.h>
+#include <casacore/tables/Tables/TableInfo.h>
+#include <casacore/tables/Tables/TableRecord.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -257,6 +259,36 @@ extern "C" int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, con
     });
 }
 
+namespace
+{
+// casacore does not notice when table.info cannot be written, which says that a table is a
+// Measurement Set.
+struct table_info {
+    std::string path, type;
+};
+
+std::vector<table_info> infos_of(const Table &table)
+{
+    std::vector<table_info> infos{{table.tableName(), table.tableInfo().type()}};
+    const TableRecord &keywords = table.keywordSet();
+    for (uInt i = 0; i < keywords.nfields(); i++)
+        if (keywords.dataType(i) == TpTable) {
+            Table sub(keywords.asTable(i));
+            infos.push_back({sub.tableName(), sub.tableInfo().type()});
+        }
+    return infos;
+}
+
+void check_infos(const std::vector<table_info> &infos)
+{
+    for (const table_info &each : infos) {
+        std::string file = each.path + "/table.info";
+        if (!grove_path_exists(file.c_str()) || TableInfo(file).type() != String(each.type))
+            throw AipsError("table.info cannot be written");
+    }
+}
+} // namespace
+
 extern "C" int grove_ms_settle(grove_ms *ms, grove_error *error)
 {
     return ms->settled ? 0 : guard_writing(ms, error, [&] {
@@ -264,8 +296,10 @@ extern "C" int grove_ms_settle(grove_ms *ms, grove_error *error)
             return int(GROVE_IO);
         int code = 0;
         if (ms->created) {
+            std::vector<table_info> infos = infos_of(ms->table);
             ms->table.flush(True, True);
             ms->table = Table();
+            check_infos(infos);
             code = grove_record_add_folder(ms->record, ms->work.c_str(), ms->path.c_str(),
                                            ms->overwrite, error);
         }
