@@ -151,8 +151,12 @@ static bool attempt(set *of, int mode, const char *folder)
         return true;
     int failed = flock(of->file, mode | LOCK_NB);
     if (failed && errno == EWOULDBLOCK) {
-        if (of->mode == LOCK_SH && flock(of->file, LOCK_SH | LOCK_NB))
-            of->mode = LOCK_UN; /* a writer was faster */
+        /* Two that read and wait to write would wait for each other: give up what is had. */
+        if (of->mode == LOCK_SH) {
+            flock(of->file, LOCK_UN);
+            of->mode = LOCK_UN;
+            tell(of, NULL);
+        }
         return false;
     }
     if (failed) { /* the file system has no locks */
