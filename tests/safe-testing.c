@@ -15,6 +15,7 @@ enum { STATIONS = 3, TIMES = 3, CHANNELS = 2, CORRELATIONS = 2, BASELINES = 3 };
 
 char safe_top[64], safe_work[80];
 grove_error *safe_error;
+double safe_first_time = 4.5e9;
 
 void safe_setup(void)
 {
@@ -48,7 +49,8 @@ grove_ms *safe_create(const char *path, const char *column, bool overwrite)
     grove_station stations[STATIONS] = {{.name = (char *)"A", .position = {6e6, 0, 0}},
                                         {.name = (char *)"B", .position = {6e6, 9, 0}},
                                         {.name = (char *)"C", .position = {6e6, 0, 9}}};
-    double time[TIMES] = {4.5e9, 4.5e9 + 1, 4.5e9 + 2}, interval[TIMES] = {1, 1, 1};
+    double time[TIMES] = {safe_first_time, safe_first_time + 1, safe_first_time + 2},
+           interval[TIMES] = {1, 1, 1};
     double frequency[CHANNELS] = {1e9, 1.1e9}, width[CHANNELS] = {1e8, 1e8};
     int left[BASELINES] = {0, 0, 1}, right[BASELINES] = {1, 2, 2};
     grove_ms_layout layout = {.stations = stations,
@@ -74,9 +76,9 @@ int safe_write_all(grove_ms *ms, float scale)
 {
     const grove_ms_layout *layout = grove_ms_layout_of(ms);
     grove_ms_block block = {0, layout->times, 0, layout->baselines, 0, layout->channels};
-    float data[2 * SAFE_NUMBERS];
+    float data[4 * SAFE_NUMBERS]; /* also for two sets as one */
 
-    for (int i = 0; i < 2 * SAFE_NUMBERS; i++)
+    for (int i = 0; i < 4 * SAFE_NUMBERS; i++)
         data[i] = scale * (float)(i + 1);
     return grove_ms_write_data(ms, &block, data, NULL, safe_error);
 }

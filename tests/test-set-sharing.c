@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/record.h"
 #include "base/text.h"
 #include "io/set_lock.h"
 
@@ -355,6 +356,51 @@ START_TEST(sets_of_sets)
 }
 END_TEST
 
+/* Two sets as one: a new column, then numbers added to it, of which each set gets its own. */
+START_TEST(sets_one_after_the_other)
+{
+    float data[4 * SAFE_NUMBERS];
+
+    make("a.ms");
+    safe_first_time += 100;
+    make("b.ms");
+    foreign_concatenation(safe_path("a.ms"), safe_path("b.ms"), safe_path("all.ms"));
+    good(!safe_write_column(safe_path("all.ms"), "MODEL_DATA", GROVE_MS_REPLACE, 2));
+    good(!safe_write_column(safe_path("all.ms"), "MODEL_DATA", GROVE_MS_ADD, 1));
+    expect(safe_path("a.ms"), "MODEL_DATA", 3, 1, 0);
+    grove_ms *ms = grove_ms_open(safe_path("b.ms"), &(grove_ms_part){0}, false, safe_error);
+    good(ms != NULL);
+    good(!grove_ms_read_data(ms, "MODEL_DATA", &(grove_ms_block){0, 3, 0, 3, 0, 2}, data, NULL,
+                             safe_error));
+    for (int i = 0; i < 2 * SAFE_NUMBERS; i++)
+        ck_assert(data[i] == 3 * (float)(2 * SAFE_NUMBERS + i + 1));
+    grove_ms_close(ms);
+    expect(safe_path("b.ms"), "DATA", 1, 1, 0);
+}
+END_TEST
+
+/* A set that is written and replaced by one run. */
+START_TEST(outputs_in_each_others_way)
+{
+    grove_record *record = grove_record_new();
+
+    make("a.ms");
+    grove_record_enter(record);
+    grove_ms *column = safe_open_column(safe_path("a.ms"), "DATA", GROVE_MS_ADD);
+    grove_ms *set = safe_create(safe_path("a.ms"), "DATA", true);
+    good(column && set && !safe_write_all(column, 1) && !safe_write_all(set, 1));
+    good(!grove_ms_settle(column, safe_error) && !grove_ms_settle(set, safe_error));
+    ck_assert_int_eq(grove_record_commit(record, safe_error), GROVE_INVALID);
+    said("two outputs of one run are in each other's way");
+    grove_ms_abort(column);
+    grove_ms_abort(set);
+    grove_record_enter(NULL);
+    grove_record_free(record);
+    expect(safe_path("a.ms"), "DATA", 1, 1, 0);
+    expect_names(safe_work, "a.ms ");
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("set-sharing");
@@ -371,6 +417,8 @@ int main(void)
     tcase_add_test(test, kinds_of_columns);
     tcase_add_test(test, cells_without_numbers);
     tcase_add_test(test, sets_of_sets);
+    tcase_add_test(test, sets_one_after_the_other);
+    tcase_add_test(test, outputs_in_each_others_way);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

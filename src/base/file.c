@@ -41,7 +41,7 @@ char *grove_file_read(const char *path, size_t most, bool text, size_t *length, 
 {
     struct stat info;
     size_t got = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO would wait for a writer */
 
     if (fd < 0) {
         grove_fail(error, errno == ENOENT ? GROVE_MISSING : GROVE_IO, "%s: cannot open: %s", path,

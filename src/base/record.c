@@ -157,29 +157,40 @@ void grove_record_add_files(grove_record *record, const char *work, bool without
     each->without_lock = without_lock;
 }
 
-int grove_record_add_folder(grove_record *record, const char *work, const char *path, bool replace,
-                            grove_error *error)
+void grove_record_add_folder(grove_record *record, const char *work, const char *path, bool replace)
 {
     entry *each = find(record, work);
-    char *folder = grove_path_folder(work), *name = grove_path_name(path);
-    char *target = grove_path_join(folder, name);
-    int code = 0;
 
-    for (size_t i = 0; i < record->count && !code; i++) {
-        const entry *other = &record->entries[i];
-        char *around = grove_path_folder(other->work);
-        char *theirs = grove_path_join(around, other->name ? other->name : "");
-        if (other != each && other->added && grove_equal(target, theirs))
-            code =
-                grove_fail(error, GROVE_INVALID, "%s: two outputs of one run have this name", path);
-        free(around);
-        free(theirs);
-    }
-    each->name = name;
+    each->name = grove_path_name(path);
     each->replace = replace;
     each->added = true;
-    free(folder);
-    free(target);
+}
+
+/* The folder that an entry changes, or whose files it changes; caller frees. */
+static char *changed_folder(const entry *each)
+{
+    char *around = grove_path_folder(each->work);
+    char *path = each->name ? grove_path_join(around, each->name)
+                            : grove_format("%.*s", (int)strlen(around) - 1, around);
+
+    free(around);
+    return path;
+}
+
+static int check_conflicts(const grove_record *record, grove_error *error)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < record->count && !code; i++)
+        for (size_t k = 0; k < i && !code; k++) {
+            char *one = changed_folder(&record->entries[i]);
+            char *other = changed_folder(&record->entries[k]);
+            if (!strcmp(one, other))
+                code = grove_fail(error, GROVE_INVALID,
+                                  "%s: two outputs of one run are in each other's way", one);
+            free(one);
+            free(other);
+        }
     return code;
 }
 
@@ -447,6 +458,7 @@ int grove_record_commit(grove_record *record, grove_error *error)
             grove_record_drop(record, record->entries[i].work);
     if (!record->count)
         return 0;
+    code = check_conflicts(record, error);
     for (size_t i = 0; i < record->count && !code; i++)
         code = list_changes(&record->entries[i], record->entries[0].work, error);
     if (!code)

@@ -70,8 +70,21 @@ static void add(remnants *found, const char *path)
     found->at[found->count++] = each;
 }
 
+/* Whether who has made a file may say what is to be done around it: this user, or the one to whom
+ * the folder belongs. In a folder for all, anyone may make one. */
+static bool is_trusted(const char *path)
+{
+    char *folder = grove_path_folder(path);
+    struct stat file, around;
+    bool is = lstat(path, &file) == 0 && stat(folder, &around) == 0 &&
+              (file.st_uid == geteuid() || file.st_uid == around.st_uid);
+
+    free(folder);
+    return is;
+}
+
 /* Those in `folder` whose names are the prefix and six characters of mkdtemp. */
-static void find_in(const char *folder, const char *prefix, remnants *found)
+static void find_in(const char *folder, const char *prefix, bool inside, remnants *found)
 {
     char **names = grove_folder_list(folder);
     size_t length = strlen(prefix);
@@ -79,7 +92,8 @@ static void find_in(const char *folder, const char *prefix, remnants *found)
     for (char **name = names; *name; name++) {
         if (!strncmp(*name, prefix, length) && strlen(*name) == length + 6) {
             char *path = grove_path_join(folder, *name);
-            add(found, path);
+            if (inside || is_trusted(path)) /* who may write into a set may do anything there */
+                add(found, path);
             free(path);
         }
         free(*name);
@@ -96,9 +110,9 @@ static remnants find(const char *path)
     char *prefix = grove_record_prefix(real ? real : path);
 
     if (around)
-        find_in(around, prefix, &found);
+        find_in(around, prefix, false, &found);
     if (real && grove_path_is_folder(real))
-        find_in(real, GROVE_RECORD_INSIDE, &found);
+        find_in(real, GROVE_RECORD_INSIDE, true, &found);
     free(real);
     free(folder);
     free(around);
@@ -150,7 +164,7 @@ static int join(remnants *all, const remnant *first, const char *path, grove_err
     size_t before = all->count;
     int code = 0;
 
-    if (is_work(path))
+    if (is_work(path) && is_trusted(path))
         add(all, path);
     if (all->count == before)
         return grove_fail(error, GROVE_IO,

@@ -194,26 +194,54 @@ std::string add_column(grove::view *to, const std::string &column, bool exists, 
     return scratch;
 }
 
-// The files of a manager become the view's own: "table.fN", and others that begin so.
-int own_files(grove::view *to, unsigned number, grove_error *error)
+// The files of a manager in a view: "table.fN", and others that begin so.
+std::vector<std::string> files_of(const grove::view *to, unsigned number)
 {
     std::string start = "table.f" + std::to_string(number);
     char **names = grove_folder_list(to->prepared().c_str());
-    int code = 0;
-    to->table.flush(True);
-    to->table = Table();
+    std::vector<std::string> files;
     for (char **name = names; *name; name++) {
-        std::string file = *name, path = to->prepared() + "/" + file;
-        bool own = starts_with(file, start) &&
-                   (file.size() == start.size() || !isdigit((unsigned char)file[start.size()]));
-        if (own && !code && unlink(path.c_str()))
-            code = fail(path, error);
-        if (own && !code)
-            code = copy_file(to, file, error);
+        std::string file = *name;
+        if (starts_with(file, start) &&
+            (file.size() == start.size() || !isdigit((unsigned char)file[start.size()])))
+            files.push_back(file);
         free(*name);
     }
     free(names);
+    return files;
+}
+
+int remove_file(const grove::view *to, const std::string &file, grove_error *error)
+{
+    std::string path = to->prepared() + "/" + file;
+    return unlink(path.c_str()) ? fail(path, error) : 0;
+}
+
+// The files of a manager become the view's own.
+int own_files(grove::view *to, unsigned number, grove_error *error)
+{
+    int code = 0;
+    to->table.flush(True);
+    to->table = Table();
+    for (const std::string &file : files_of(to, number)) {
+        if (!code)
+            code = remove_file(to, file, error);
+        if (!code)
+            code = copy_file(to, file, error);
+    }
     to->table = Table(to->prepared(), TableLock(TableLock::PermanentLocking), Table::Update);
+    return code;
+}
+
+// Removes a column that a new one replaces. What casacore fails to remove, it does not say.
+int remove_column(grove::view *to, const std::string &column, grove_error *error)
+{
+    unsigned number = manager_of(to->table, column).asuInt("SEQNR");
+    int code = 0;
+    to->table.removeColumn(column);
+    for (const std::string &file : files_of(to, number))
+        if (!code)
+            code = remove_file(to, file, error);
     return code;
 }
 
@@ -319,9 +347,12 @@ int settle_column(view *to, const std::string &column, const std::string &scratc
                   grove_error *error)
 {
     Table &table = to->table;
+    int code = 0;
     if (scratch != column) {
         if (table.tableDesc().isColumn(column))
-            table.removeColumn(column);
+            code = remove_column(to, column, error);
+        if (code)
+            return code;
         table.renameColumn(column, scratch);
     }
     table.flush(True);
@@ -329,7 +360,7 @@ int settle_column(view *to, const std::string &column, const std::string &scratc
         return 0;
     bool renumbered = table.tableDesc().ncolumn() != to->original.tableDesc().ncolumn();
     table = Table();
-    int code = lock_original(to, error);
+    code = lock_original(to, error);
     if (!code)
         code = check_copied(to, error);
     if (code)

@@ -300,8 +300,7 @@ extern "C" int grove_ms_settle(grove_ms *ms, grove_error *error)
             ms->table.flush(True, True);
             ms->table = Table();
             check_infos(infos);
-            code = grove_record_add_folder(ms->record, ms->work.c_str(), ms->path.c_str(),
-                                           ms->overwrite, error);
+            grove_record_add_folder(ms->record, ms->work.c_str(), ms->path.c_str(), ms->overwrite);
         }
         for (grove::written_part &part : ms->parts)
             if (!code)
