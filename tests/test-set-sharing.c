@@ -293,6 +293,56 @@ START_TEST(a_folder_that_may_not_be_written)
 }
 END_TEST
 
+/* ---- a run that died ---- */
+
+static int replace_and_die(const void *at)
+{
+    faults_arm(safe_work, FAULTS_KILL, *(const int *)at);
+    return safe_write_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE, 2);
+}
+
+/* A set that was being changed when its run died, as late as possible. */
+static void make_unfinished(void)
+{
+    grove_record_state state = GROVE_RECORD_NONE;
+
+    for (int at = 75; at > 0 && state != GROVE_RECORD_UNDONE; at--) {
+        grove_path_remove(safe_path("a.ms"), NULL);
+        make("a.ms");
+        safe_in_child(replace_and_die, &at);
+        state = grove_record_look(safe_path("a.ms"));
+    }
+    ck_assert_int_eq(state, GROVE_RECORD_UNDONE);
+}
+
+START_TEST(opening_recovers)
+{
+    make_unfinished();
+    ck_assert(rename(safe_path("a.ms"), safe_path("b.ms")) == 0); /* wherever it is */
+    expect(safe_path("b.ms"), "DATA", 1, 1, 0);
+    expect_names(safe_work, "b.ms ");
+    ck_assert_int_eq(grove_record_look(safe_path("b.ms")), GROVE_RECORD_NONE);
+}
+END_TEST
+
+/* Another program has written the set since: nothing is touched. */
+START_TEST(what_another_program_changed_stays)
+{
+    bool done;
+
+    make_unfinished();
+    ck_assert(grove_file_copy(safe_path("a.ms/table.dat"), safe_path("copy")) == 0);
+    ck_assert(rename(safe_path("copy"), safe_path("a.ms/table.dat")) == 0);
+    char *before = names_in(safe_path("a.ms"));
+    ck_assert_int_ne(grove_ms_recover(safe_path("a.ms"), &done, safe_error), 0);
+    said("table.dat: has changed since a run died that wrote it; it is left as it is");
+    ck_assert_ptr_null(grove_ms_open(safe_path("a.ms"), &(grove_ms_part){0}, false, safe_error));
+    said("To keep everything as it is now, remove ");
+    expect_names(safe_path("a.ms"), before);
+    free(before);
+}
+END_TEST
+
 /* ---- what a column keeps ---- */
 
 START_TEST(kinds_of_columns)
@@ -407,13 +457,15 @@ int main(void)
     TCase *test = tcase_create("all");
 
     tcase_add_checked_fixture(test, safe_setup, safe_teardown);
-    tcase_set_timeout(test, 30);
+    tcase_set_timeout(test, 120);
     tcase_add_loop_test(test, two_writers_take_turns, 0, 10);
     tcase_add_loop_test(test, one_writer_does_not_wait, 0, 3);
     tcase_add_loop_test(test, two_runs_to_one_name, 0, 2);
     tcase_add_test(test, planted_names);
     tcase_add_test(test, what_is_not_replaced);
     tcase_add_test(test, a_folder_that_may_not_be_written);
+    tcase_add_test(test, opening_recovers);
+    tcase_add_test(test, what_another_program_changed_stays);
     tcase_add_test(test, kinds_of_columns);
     tcase_add_test(test, cells_without_numbers);
     tcase_add_test(test, sets_of_sets);

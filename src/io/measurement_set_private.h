@@ -112,6 +112,9 @@ struct row_list {
 row_list rows_of(const grove_ms *ms, const grove_ms_block *block);
 int check_block(const grove_ms *ms, const grove_ms_block *block, grove_error *error);
 
+// Keeps a table open until the process ends, see grove_ms.
+void never_close(const casacore::Table &table);
+
 // Whether there is room for some megabytes in the folder `work`: the last bytes of a table are
 // written by destructors, which must not fail.
 int check_space(const std::string &path, const std::string &work, grove_error *error);

@@ -264,11 +264,17 @@ bool is_exact(const std::string &type)
 
 namespace grove
 {
+void never_close(const Table &table)
+{
+    static std::list<Table> *kept = new std::list<Table>;
+    kept->push_back(table);
+}
+
 view::~view()
 {
     guard(folder, nullptr, [&] {
         if (broken)
-            (void)new Table(table);
+            never_close(table);
         else if (!settled && !table.isNull())
             table.markForDelete(); // or all that it still holds would be written first
         table = Table();

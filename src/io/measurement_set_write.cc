@@ -341,7 +341,7 @@ extern "C" void grove_ms_abort(grove_ms *ms)
         return;
     grove::guard(ms->path, nullptr, [&] {
         if (ms->broken && ms->created)
-            (void)new Table(ms->table);
+            grove::never_close(ms->table);
         else if (ms->created && !ms->table.isNull())
             ms->table.markForDelete(); // or all rows that are still to come would be written first
         ms->table = Table();
