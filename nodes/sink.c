@@ -2,6 +2,7 @@
 #include "plugin.h"
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "correlations.h"
@@ -202,6 +203,9 @@ static int check(grove_node *node)
                                       "weights vary along time, baseline and freq only");
     if (sink->discard)
         return 0;
+    if (!sink->existing && grove_path_is_link(sink->path) && !grove_path_exists(sink->path))
+        return grove_node_fail_option(
+            node, "to", "%s is a symbolic link to something that is not there", sink->path);
     grove_node_set_memory(node, memory_of(sink));
     return set_target(node, sink);
 }

@@ -7,7 +7,9 @@
 #include "conformance/conformance.h"
 #include "device/array.h"
 #include "graph/graph.h"
+#include "io/data_module.h"
 #include "io/describe.h"
+#include "io/set_lock.h"
 #include "lang/lang.h"
 #include "lang/reader.h"
 #include "plot/picture.h"
@@ -498,6 +500,19 @@ char *grove_library_info(grove_library *library, const char *path, grove_error *
     if (grove_ends_with(path, ".tree"))
         return tree_info(library, path, error);
     return grove_data_describe(path, (const char *const *)library->array_folders, error);
+}
+
+int grove_recover(const char *path, bool *done, grove_error *error)
+{
+    const grove_data_module *data = grove_data_open(error);
+
+    *done = false;
+    return data ? data->recover(path, done, error) : GROVE_MISSING;
+}
+
+void grove_wait_for_sets(bool wait)
+{
+    grove_set_lock_wait(wait);
 }
 
 int grove_library_plot(grove_library *library, const char *path, const grove_picture *picture,

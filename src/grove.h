@@ -252,6 +252,13 @@ const char *const *grove_picture_names(size_t *count);
 int grove_library_plot(grove_library *library, const char *path, const grove_picture *picture,
                        const char *to, grove_error *error);
 
+/* Puts right what runs that died have left in a Measurement Set, or where one was to be: everything
+ * that such a run was changing is again as it was before it. Opening a set does the same. *done:
+ * whether there was anything; what was done is said on standard error. */
+int grove_recover(const char *path, bool *done, grove_error *error);
+/* Whether a set that another run has open is waited for (the default) or an error. */
+void grove_wait_for_sets(bool wait);
+
 /* Makes Ctrl-C set a flag that a run reads after every tile; a second Ctrl-C ends the process. */
 void grove_interrupt_watch(void);
 

@@ -459,8 +459,23 @@ pictures/set-uv.png' ] || fail "the paths: $(cat out)"
         [ "$(grep -c 'error: ' $file)" = 1 ] && grep -q 'File too large' $file || fail "one clear error without room: $(cat $file)"
     done
     [ -e new.ms ] && fail 'half a set was left behind'
-    [ "$(ls -A | grep -c grove-tmp)" = 0 ] || fail "left behind: $(ls -A | grep grove-tmp)"
+    [ "$(find . -name '.*grove-*' | wc -l)" = 0 ] || fail "left behind: $(find . -name '.*grove-*')"
     [ "$(find set.ms -type f -exec cksum {} + | sort)" = "$before" ] || fail 'the set has changed without room'
+
+    # what a run that died has left, and a set that another run has
+    expect 2 'grove: grove recover wants a Measurement Set; grove recover --help says more' recover
+    expect 0 '' recover set.ms
+    prints '^set.ms: nothing to recover$'
+    mkdir set.ms/.grove-abcdef .none.ms.grove-abcdef
+    expect 0 'grove: set.ms: removed what a run that died had left' recover set.ms
+    expect 0 'grove: none.ms: removed what a run that died had left' recover none.ms
+    [ "$(find . -name '.*grove-*' | wc -l)" = 0 ] || fail 'recover has left something'
+    if command -v flock >/dev/null 2>&1; then
+        flock set.ms "$grove" info --no-wait set.ms 2>err && fail 'a locked set was read'
+        grep -q '^grove: set.ms: another run of Grove is writing it; without --no-wait, this run would wait$' err ||
+            fail "the message for a locked set: $(cat err)"
+        flock -s set.ms "$grove" info --no-wait set.ms >out 2>err || fail 'a set that others read was not read'
+    fi
 else
     echo 'built without casacore: nothing of Measurement Sets was looked at'
 fi

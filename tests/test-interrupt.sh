@@ -37,7 +37,7 @@ code=$?
 grep -q 'interrupted' "$work/err" || fail "message: $(cat "$work/err")"
 grep -q 'as it was' "$work/err" || fail "message: $(cat "$work/err")"
 [ "$(find "$work/kept.ms" -type f -exec cksum {} + | sort | cksum)" = "$before" ] || fail 'the set has changed'
-[ "$(ls -A "$work" | grep -c grove-tmp)" = 0 ] || fail "left behind: $(ls -A "$work")"
+[ "$(ls -A "$work" | grep -c '[.]grove-')" = 0 ] || fail "left behind: $(ls -A "$work")"
 
 # too little space: known before anything is written
 mkdir "$work/small"

@@ -69,8 +69,7 @@ char *grove_file_read(const char *path, size_t max, bool text, size_t *length, g
 {
     struct stat info;
     size_t got = 0;
-    /* A pipe with nobody at its other end would hold us for ever. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO would wait for a writer */
 
     if (fd < 0) {
         if (errno == ENOENT)
@@ -145,17 +144,13 @@ static void release(grove_file *file)
     free(file);
 }
 
-static void sync_folder(const char *path)
+static int sync_folder(const char *path)
 {
-    const char *name = strrchr(path, '/');
-    char *folder = name ? grove_format("%.*s", (int)(name - path) + 1, path) : grove_strdup(".");
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char *folder = grove_path_folder(path);
+    int failed = grove_path_sync(folder);
 
-    if (fd >= 0) {
-        fsync(fd);
-        close(fd);
-    }
     free(folder);
+    return failed;
 }
 
 int grove_file_commit(grove_file *file, grove_error *error)
@@ -176,7 +171,7 @@ int grove_file_commit(grove_file *file, grove_error *error)
                        file->path, strerror(reason));
         unlink(file->temporary);
     } else {
-        sync_folder(file->path);
+        (void)sync_folder(file->path);
     }
     release(file);
     return code;
@@ -234,6 +229,13 @@ bool grove_path_is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+bool grove_path_is_link(const char *path)
+{
+    struct stat info;
+
+    return lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
+}
+
 char *grove_path_beside(const char *base_file, const char *path)
 {
     const char *name = strrchr(base_file, '/');
@@ -248,6 +250,108 @@ char *grove_path_join(const char *folder, const char *name)
     bool slash = folder[0] && folder[strlen(folder) - 1] == '/';
 
     return grove_format("%s%s%s", folder, slash || !folder[0] ? "" : "/", name);
+}
+
+/* The length of a path without slashes at its end. */
+static int bare_length(const char *path)
+{
+    size_t length = strlen(path);
+
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    return (int)length;
+}
+
+char *grove_path_name(const char *path)
+{
+    int length = bare_length(path), start = length;
+
+    while (start > 0 && path[start - 1] != '/')
+        start--;
+    return grove_format("%.*s", length - start, path + start);
+}
+
+char *grove_path_folder(const char *path)
+{
+    int length = bare_length(path);
+
+    while (length > 0 && path[length - 1] != '/')
+        length--;
+    return length ? grove_format("%.*s", length, path) : grove_strdup(".");
+}
+
+/* What older systems and some file systems say of a flag that they do not know. */
+static int unsupported(int failed)
+{
+    if (failed && (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP))
+        errno = ENOTSUP;
+    return failed;
+}
+
+int grove_path_rename_new(const char *from, const char *to)
+{
+    return unsupported(renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE));
+}
+
+int grove_path_exchange(const char *a, const char *b)
+{
+    return unsupported(renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE));
+}
+
+int grove_path_sync(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+    if (fd < 0)
+        return -1;
+    int failed = fsync(fd), reason = errno;
+    close(fd);
+    errno = reason;
+    return failed && reason != EINVAL ? -1 : 0; /* EINVAL: cannot be synced, as on some folders */
+}
+
+static int copy_bytes(int from, int to)
+{
+    size_t room = (size_t)1 << 20;
+    char *piece = grove_alloc(room);
+    ssize_t got;
+    int failed = 0;
+
+    while (!failed && (got = read(from, piece, room)) != 0) {
+        if (got < 0 && errno == EINTR)
+            continue;
+        failed = got < 0;
+        for (ssize_t done = 0, put; !failed && done < got; done += put) {
+            put = write(to, piece + done, (size_t)(got - done));
+            if (put < 0 && errno == EINTR)
+                put = 0;
+            failed = put < 0;
+        }
+    }
+    int reason = errno;
+    free(piece);
+    errno = reason;
+    return failed ? -1 : 0;
+}
+
+int grove_file_copy(const char *from, const char *to)
+{
+    struct stat info;
+    int in = open(from, O_RDONLY | O_CLOEXEC);
+    int out =
+        in < 0 || fstat(in, &info)
+            ? -1
+            : open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, info.st_mode & 0777);
+    int failed = in < 0 || out < 0 || copy_bytes(in, out), reason = errno;
+
+    if (in >= 0)
+        close(in);
+    if (out >= 0 && close(out) && !failed) {
+        failed = 1;
+        reason = errno;
+    }
+    errno = reason;
+    return failed ? -1 : 0;
 }
 
 int grove_folder_make(const char *path, grove_error *error)

@@ -28,6 +28,7 @@ char *grove_path_hint(const char *path);
 int grove_path_fail(const char *path, grove_error *error);
 bool grove_path_exists(const char *path);
 bool grove_path_is_folder(const char *path);
+bool grove_path_is_link(const char *path);
 /* `path` relative to the folder of `base_file`; a copy of an absolute path. Caller frees. */
 char *grove_path_beside(const char *base_file, const char *path);
 char *grove_path_join(const char *folder, const char *name); /* caller frees */
@@ -35,6 +36,17 @@ char *grove_path_join(const char *folder, const char *name); /* caller frees */
  * symbolic links are removed, not followed). */
 int grove_folder_make(const char *path, grove_error *error);
 int grove_path_remove(const char *path, grove_error *error);
+/* Renames, but fails with EEXIST where `to` exists; exchanges two names at once. 0, or -1 with
+ * errno as the system sets it; ENOTSUP where system or file system cannot do it. */
+int grove_path_rename_new(const char *from, const char *to);
+int grove_path_exchange(const char *a, const char *b);
+/* On disk: a file's data, a folder's names. 0, or -1 with errno. */
+int grove_path_sync(const char *path);
+/* The folder that has it ("." for a plain name), and its name there. Caller frees. */
+char *grove_path_folder(const char *path);
+char *grove_path_name(const char *path);
+/* A copy of a regular file under a name that must be new; 0, or -1 with errno. */
+int grove_file_copy(const char *from, const char *to);
 /* Names in a folder, sorted, without "." and ".."; NULL-terminated. Free each name and the list. */
 char **grove_folder_list(const char *path);
 

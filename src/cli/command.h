@@ -16,8 +16,8 @@ typedef struct {
     const char *plugin_folders[33]; /* -p, NULL-terminated */
     int plugin_count;
     grove_session_options session;
-    bool help, quiet, check, markdown, devices, logarithmic, cuda, eval, device_call, leaf, action,
-        accumulator;
+    bool help, quiet, no_wait, check, markdown, devices, logarithmic, cuda, eval, device_call, leaf,
+        action, accumulator;
     const char *svg, *png, *dot, *output, *what, *column, *folder, *trace, *tree, *value;
     int field, window, size;
     double cell; /* arcsec */
@@ -32,7 +32,7 @@ typedef struct {
 
 extern const grove_command grove_command_run, grove_command_check, grove_command_show,
     grove_command_nodes, grove_command_info, grove_command_plot, grove_command_call,
-    grove_command_new_node, grove_command_test_node, grove_command_bench;
+    grove_command_new_node, grove_command_test_node, grove_command_bench, grove_command_recover;
 
 /* 0, or GROVE_USAGE after a message. */
 int grove_command_parse(const grove_command *command, int count, char **arguments,

@@ -41,4 +41,4 @@ static int info(grove_command_line *line)
 const grove_command grove_command_info = {"info", "[DATA ... | --devices]",
                                           "describes a Measurement Set, sky model, array or tree "
                                           "file; without arguments, this installation",
-                                          "plugins devices", info};
+                                          "plugins devices no-wait", info};

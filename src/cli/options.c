@@ -43,6 +43,8 @@ static const option options[] = {
      "prints the value of an expression with the tree's names, and runs none of its actions", TEXT,
      LINE(value)},
     {"quiet", "-q", NULL, "no progress, no summary", FLAG, LINE(quiet)},
+    {"no-wait", NULL, NULL, "fails at once when another run has a Measurement Set open", FLAG,
+     LINE(no_wait)},
     {"svg", NULL, "FILE", "draws it into FILE as SVG", TEXT, LINE(svg)},
     {"png", NULL, "FILE", "draws it into FILE as PNG", TEXT, LINE(png)},
     {"dot", NULL, "FILE", "writes it in Graphviz's language", TEXT, LINE(dot)},

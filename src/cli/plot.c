@@ -170,4 +170,4 @@ static int plot(grove_command_line *line)
 
 const grove_command grove_command_plot = {
     "plot", "DATA [-o FILE|DIR] [--what LIST]", "draws pictures of a Measurement Set or an array",
-    "plugins output what column field spectral-window size cell log threads quiet", plot};
+    "plugins output what column field spectral-window size cell log threads quiet no-wait", plot};

@@ -134,11 +134,11 @@ const grove_command grove_command_run = {
     "run", "FILE [OPTIONS]", "runs a tree file",
     "set plugins precision memory threads device device-memory tile-times "
     "tile-channels tile-baselines profile trace "
-    "value stop-on-error quiet",
+    "value stop-on-error quiet no-wait",
     run};
 const grove_command grove_command_check = {
     "check", "FILE [OPTIONS]",
     "checks a tree file without running it: errors, axes, memory, methods",
     "set plugins precision memory threads device device-memory tile-times tile-channels "
-    "tile-baselines",
+    "tile-baselines no-wait",
     check};

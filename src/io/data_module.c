@@ -11,4 +11,5 @@ const grove_data_module grove_data_api = {
     .read_weight = grove_ms_read_weight,
     .read_uvw = grove_ms_read_uvw,
     .close = grove_ms_close,
+    .recover = grove_ms_recover,
 };

@@ -347,33 +347,156 @@ extern "C" void grove_ms_layout_free(grove_ms_layout *layout)
     free(layout);
 }
 
+namespace
+{
+// Another has changed the set: closes it, so that casacore forgets what it knew.
+void forget(void *user)
+{
+    grove_ms *ms = static_cast<grove_ms *>(user);
+    grove::guard(ms->path, nullptr, [&] {
+        ms->table = Table();
+        return 0;
+    });
+    ms->stale = true;
+}
+
+int lock_folder(grove_ms *ms, const std::string &folder, grove_error *error)
+{
+    grove_set_lock *lock =
+        grove_set_lock_take(folder.c_str(), ms->writable ? ms->record : nullptr, forget, ms, error);
+    if (!lock)
+        return grove_error_code(error);
+    ms->locks.push_back(lock);
+    return 0;
+}
+
+// The tables that the set consists of, too, in one order for all.
+int lock_roots(grove_ms *ms, grove_error *error)
+{
+    std::vector<std::string> roots = grove::roots_of(ms->table);
+    if (ms->table.isRootTable() && roots.size() == 1)
+        return 0;
+    ms->table = Table();
+    std::sort(roots.begin(), roots.end());
+    for (const std::string &root : roots) {
+        int code = lock_folder(ms, root, error);
+        if (code)
+            return code;
+        if (ms->writable && !Table::isWritable(root))
+            return grove_fail(error, GROVE_IO, "%s: may not be written", root.c_str());
+    }
+    ms->table = Table(ms->path, grove::locking());
+    return 0;
+}
+
+void read_layout(grove_ms *ms)
+{
+    const Table &table = ms->table;
+    grove_ms_layout *layout = static_cast<grove_ms_layout *>(grove_alloc(sizeof(grove_ms_layout)));
+    grove_ms_layout_free(ms->layout);
+    ms->layout = layout;
+    read_antennas(table, layout);
+    read_field(table, ms->chosen.field, layout);
+    read_window(table, ms->chosen.spectral_window, layout);
+    index_rows(ms, ms->chosen, read_polarization(table, ms->chosen.spectral_window, layout));
+    Table observation = subtable(table, "OBSERVATION");
+    layout->telescope = copy(
+        observation.nrow() ? ScalarColumn<String>(observation, "TELESCOPE_NAME")(0) : String());
+}
+
+} // namespace
+
+namespace grove
+{
+int open_table(grove_ms *ms, grove_error *error)
+{
+    const char *path = ms->path.c_str();
+    bool left = false;
+    int code = grove_path_exists(path) ? 0 : grove_set_recover(path, &left, error);
+    if (code)
+        return code;
+    if (!grove_path_exists(path))
+        return grove_path_fail(path, error);
+    if (!Table::isReadable(path))
+        return grove_fail(error, GROVE_INVALID, "%s: not a Measurement Set", path);
+    if (ms->writable && !Table::isWritable(path))
+        return grove_fail(error, GROVE_IO, "%s: may not be written", path);
+    if ((code = lock_folder(ms, path, error)))
+        return code;
+    ms->table = Table(path, grove::locking());
+    return lock_roots(ms, error);
+}
+
+void find_record(grove_ms *ms)
+{
+    ms->record = grove_record_current();
+    ms->own_record = !ms->record;
+    if (ms->own_record)
+        ms->record = grove_record_new();
+}
+
+std::vector<std::string> roots_of(const Table &table)
+{
+    Block<String> names(table.getPartNames(True));
+    std::vector<std::string> roots;
+    for (const String &each : names) {
+        std::string name(each);
+        if (std::find(roots.begin(), roots.end(), name) == roots.end())
+            roots.push_back(name);
+    }
+    if (roots.size() != names.size())
+        throw AipsError("it has one table several times");
+    return roots;
+}
+
+void refresh(grove_ms *ms)
+{
+    if (!ms->stale)
+        return;
+    grove_ms now;
+    now.path = ms->path;
+    now.chosen = ms->chosen;
+    now.table = ms->table = Table(ms->path, locking());
+    read_layout(&now);
+    if (now.rows != ms->rows || now.layout->channels != ms->layout->channels ||
+        now.layout->correlations != ms->layout->correlations)
+        throw AipsError("another program has changed which rows and channels it has; run again");
+    ms->stale = false;
+}
+} // namespace grove
+
 extern "C" grove_ms *grove_ms_open(const char *path, const grove_ms_part *part, bool writable,
                                    grove_error *error)
 {
     std::unique_ptr<grove_ms> ms(new grove_ms);
     ms->path = path;
+    ms->chosen = *part;
+    ms->writable = writable;
+    if (writable)
+        grove::find_record(ms.get());
     int code = grove::guard(path, error, [&] {
-        if (!grove_path_exists(path))
-            return grove_path_fail(path, error);
-        if (!Table::isReadable(path))
-            return grove_fail(error, GROVE_INVALID, "%s: not a Measurement Set", path);
-        if (writable && !Table::isWritable(path))
-            return grove_fail(error, GROVE_IO, "%s: may not be written", path);
-        ms->table = Table(path, grove::locking(), writable ? Table::Update : Table::Old);
-        if (writable)
-            grove::recover(ms->table, "");
-        ms->layout = static_cast<grove_ms_layout *>(grove_alloc(sizeof(grove_ms_layout)));
-        read_antennas(ms->table, ms->layout);
-        read_field(ms->table, part->field, ms->layout);
-        read_window(ms->table, part->spectral_window, ms->layout);
-        index_rows(ms.get(), *part,
-                   read_polarization(ms->table, part->spectral_window, ms->layout));
-        Table observation = subtable(ms->table, "OBSERVATION");
-        ms->layout->telescope = copy(
-            observation.nrow() ? ScalarColumn<String>(observation, "TELESCOPE_NAME")(0) : String());
-        return 0;
+        int failed = grove::open_table(ms.get(), error);
+        if (!failed)
+            read_layout(ms.get());
+        return failed;
     });
     return code ? nullptr : ms.release();
+}
+
+extern "C" int grove_ms_recover(const char *path, bool *done, grove_error *error)
+{
+    return grove::guard(path, error, [&] {
+        int code = grove_set_recover(path, done, error);
+        if (code || !Table::isReadable(path))
+            return code;
+        for (const std::string &root : grove::roots_of(Table(path, grove::locking()))) {
+            bool also = false;
+            if (!code)
+                code = grove_set_recover(root.c_str(), &also, error);
+            *done = *done || also;
+        }
+        return code;
+    });
 }
 
 extern "C" const grove_ms_layout *grove_ms_layout_of(const grove_ms *ms)
@@ -383,7 +506,13 @@ extern "C" const grove_ms_layout *grove_ms_layout_of(const grove_ms *ms)
 
 extern "C" bool grove_ms_has_column(const grove_ms *ms, const char *column)
 {
-    return ms->table.tableDesc().isColumn(column);
+    bool has = false;
+    grove::guard(ms->path, nullptr, [&] {
+        grove::refresh(const_cast<grove_ms *>(ms));
+        has = ms->table.tableDesc().isColumn(column);
+        return 0;
+    });
+    return has;
 }
 
 extern "C" void grove_ms_close(grove_ms *ms)

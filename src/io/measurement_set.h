@@ -81,9 +81,10 @@ typedef enum { GROVE_MS_REPLACE, GROVE_MS_ADD, GROVE_MS_SUBTRACT } grove_ms_mode
 
 /* Creates a complete set (all required subtables and columns, UVW, weights, flags, times, field,
  * spectral window, polarization, antenna, feed, observation, history, state, processor, pointing)
- * under a temporary name beside `path`; grove_ms_finish renames it to `path`, grove_ms_abort
- * removes it. An existing `path` is an error, unless `overwrite` is set and it is a Measurement
- * Set. `column` as below (DATA always exists). */
+ * in a working folder beside `path`; it gets its name with all other changes of the run's record
+ * (base/record.h), or, where none is current, in grove_ms_finish; grove_ms_abort removes it. An
+ * existing `path` is an error unless `overwrite` and it is a Measurement Set. `column` as below
+ * (DATA always exists). */
 grove_ms *grove_ms_create(const char *path, const grove_ms_layout *layout, const char *column,
                           bool overwrite, grove_error *error);
 int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, const double *uvw,
@@ -98,24 +99,27 @@ int grove_ms_write_weight(grove_ms *ms, const grove_ms_block *block, const float
 void grove_ms_set_history(grove_ms *ms, const char *text);
 
 /* Prepares writing `column` of an existing set opened writable. A new column gets the shape of
- * DATA. In ADD and SUBTRACT mode, and in REPLACE mode on a column that exists, the result is first
- * written to a temporary column; at finish it is swapped in at once by renaming, so that a run that
- * dies leaves the old content untouched (a left-over temporary column of a dead run is removed at
- * the next opening for writing). Rows of other fields and windows keep their old content. */
+ * DATA. The set itself is not written before the end, see measurement_set_view.cc: what changes is
+ * prepared in a folder inside of it, and then put in place as grove_ms_create says. Rows of other
+ * fields and windows keep their old content. */
 int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode mode, grove_error *error);
 /* data as in reading; flag may be NULL (new sets then have FLAG false; existing sets keep their
  * flags). */
 int grove_ms_write_data(grove_ms *ms, const grove_ms_block *block, const float *data,
                         const unsigned char *flag, grove_error *error);
-/* Writes all buffered data, so that finish only has to rename: lack of space is found here. After a
- * failure, abort must follow. */
+/* Writes what is still held, and adds the change to the run's record: where space is short, it
+ * fails here. Abort must follow where it fails. */
 int grove_ms_settle(grove_ms *ms, grove_error *error);
-/* finish ends successfully: settles, swaps or renames. abort leaves everything as it was before.
- * Both free the handle. */
+/* Ends well: settles; commits the record unless it is that of a run, which does so itself between
+ * settling and finishing. Ends badly: leaves everything as it was before. Both free. */
 int grove_ms_finish(grove_ms *ms, grove_error *error);
 void grove_ms_abort(grove_ms *ms);
 /* For sets opened for reading only. */
 void grove_ms_close(grove_ms *ms);
+
+/* Puts right what runs that died have left of a set and of the tables that it consists of, or where
+ * a set of that name was to be; *done says whether there was anything. */
+int grove_ms_recover(const char *path, bool *done, grove_error *error);
 
 /* A summary of any Measurement Set for users (fields, windows, stations, times, columns). Caller
  * frees. */

@@ -10,11 +10,11 @@
 #include <casacore/tables/DataMan/TiledColumnStMan.h>
 #include <casacore/tables/Tables/ArrColDesc.h>
 #include <casacore/tables/Tables/SetupNewTab.h>
+#include <casacore/tables/Tables/TableRecord.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <unistd.h>
 
 using namespace casacore;
 
@@ -301,30 +301,63 @@ grove_ms_layout *copy_layout(const grove_ms_layout *from)
     return to;
 }
 
-std::string temporary_name(const std::string &path)
+bool is_measurement_set(const char *path)
 {
-    size_t end = path.find_last_not_of('/');
-    std::string bare = path.substr(0, end + 1);
-    size_t slash = bare.rfind('/');
-    std::string folder = slash == std::string::npos ? "" : bare.substr(0, slash + 1);
-    std::string name = bare.substr(folder.size()) + ".grove-tmp-" + std::to_string(getpid());
-    // casacore interprets a leading dot of a relative path as the folder: use an absolute path.
-    std::unique_ptr<char, decltype(&std::free)> here(
-        realpath(folder.empty() ? "." : folder.c_str(), nullptr), std::free);
-    return (here ? std::string(here.get()) + "/" : folder) + "." + name;
+    if (!Table::isReadable(path))
+        return false;
+    Table table(path, grove::locking());
+    bool has = table.keywordSet().isDefined("ANTENNA");
+    for (const char *column : {"ANTENNA1", "ANTENNA2", "TIME", "UVW", "DATA_DESC_ID"})
+        has = has && table.tableDesc().isColumn(column);
+    return has;
 }
 
-int check_target(const char *path, bool overwrite, grove_error *error)
+// Whether the set may get its name; *exists: in place of another.
+int check_target(grove_ms *ms, bool overwrite, grove_error *error)
 {
+    const char *path = ms->path.c_str();
+    bool left = false;
+    int code = grove_path_exists(path) ? 0 : grove_set_recover(path, &left, error);
+    if (code)
+        return code;
     if (!grove_path_exists(path))
-        return 0;
+        return grove_path_is_link(path)
+                   ? grove_fail(error, GROVE_INVALID,
+                                "%s: is a symbolic link to something that is not there", path)
+                   : 0;
     if (!overwrite)
         return grove_fail(error, GROVE_INVALID,
                           "%s: exists already; give overwrite=true to replace it", path);
-    if (!Table::isReadable(path))
+    if (!is_measurement_set(path))
         return grove_fail(error, GROVE_INVALID,
                           "%s: exists and is not a Measurement Set; it is not replaced", path);
+    std::unique_ptr<char, decltype(&std::free)> whole(realpath(path, nullptr), std::free);
+    if (whole)
+        ms->path = whole.get();
+    grove_set_lock *lock =
+        grove_set_lock_take(ms->path.c_str(), ms->record, nullptr, nullptr, error);
+    if (!lock)
+        return grove_error_code(error);
+    ms->locks.push_back(lock);
+    ms->overwrite = true;
     return 0;
+}
+
+// A working folder beside the set that is to be; casacore makes the table in it.
+int make_work(grove_ms *ms, grove_error *error)
+{
+    auto freed = [](char *text) {
+        std::string copy(text);
+        std::free(text);
+        return copy;
+    };
+    std::string folder = freed(grove_path_folder(ms->path.c_str()));
+    std::string prefix = freed(grove_record_prefix(ms->path.c_str()));
+    const char *work = grove_record_work(ms->record, folder.c_str(), prefix.c_str(), error);
+    if (!work)
+        return grove_error_code(error);
+    ms->work = work;
+    return grove::check_space(ms->path, ms->work, error);
 }
 } // namespace
 
@@ -335,19 +368,18 @@ extern "C" grove_ms *grove_ms_create(const char *path, const grove_ms_layout *la
     ms->path = path;
     ms->column = column;
     ms->created = true;
-    ms->overwrite = overwrite;
+    grove::find_record(ms.get());
     int code = grove::guard(path, error, [&] {
-        int failed = check_target(path, overwrite, error);
-        if (failed)
-            return failed;
         if (layout->correlations < 1 || layout->channels < 1)
             return grove_fail(error, GROVE_INVALID, "%s: a set needs a correlation and a channel",
                               path);
-        ms->temporary = temporary_name(path);
-        grove_path_remove(ms->temporary.c_str(), nullptr);
-        if (grove::check_space(path, ms->temporary + "-space", error))
-            return int(GROVE_IO);
-        SetupNewTable setup(ms->temporary, describe_table(layout, column), Table::New);
+        int failed = check_target(ms.get(), overwrite, error);
+        if (!failed)
+            failed = make_work(ms.get(), error);
+        if (failed)
+            return failed;
+        SetupNewTable setup(ms->work + "/" GROVE_RECORD_TABLE, describe_table(layout, column),
+                            Table::New);
         bind_columns(setup, layout, column);
         MeasurementSet set(setup, 0);
         ms->table = set;

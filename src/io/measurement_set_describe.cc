@@ -100,9 +100,12 @@ extern "C" char *grove_ms_describe(const char *path, grove_error *error)
 {
     grove_text text = {};
     int code = grove::guard(path, error, [&] {
-        if (!Table::isReadable(path))
-            return grove_fail(error, GROVE_INVALID, "%s: not a Measurement Set", path);
-        Table table(path, grove::locking(), Table::Old);
+        grove_ms ms;
+        ms.path = path;
+        int failed = grove::open_table(&ms, error);
+        if (failed)
+            return failed;
+        const Table &table = ms.table;
         describe_main(table, &text);
         describe_fields(table, &text);
         describe_windows(table, &text);

@@ -7,18 +7,24 @@
 
 using namespace casacore;
 
-extern "C" void grove_ms_set_history(grove_ms *ms, const char *text)
-{
-    ms->history = text;
-}
-
 namespace
 {
-void add_row(const Table &table, const std::vector<String> &lines)
+// HISTORY of a set that exists is written in a view, as its columns are. Where it cannot be, it
+// stays as it is: the data are no worse.
+void open_history(grove_ms *ms)
 {
-    Table history = table.keywordSet().asTable("HISTORY");
-    if (!history.isWritable())
-        history.reopenRW();
+    const std::string folder = ms->parts.at(0).to->folder + "/HISTORY";
+    std::unique_ptr<grove_error, decltype(&grove_error_free)> quiet(grove_error_new(),
+                                                                    grove_error_free);
+    grove::guard(ms->path, quiet.get(), [&] {
+        if (Table::isReadable(folder) && Table::isWritable(folder))
+            ms->history_view = grove::open_whole(folder, ms->record, quiet.get());
+        return 0;
+    });
+}
+
+void add_row(Table &history, const std::vector<String> &lines)
+{
     history.addRow(1);
     rownr_t row = history.nrow() - 1;
     ScalarColumn<Double>(history, "TIME").put(row, MVTime(Time()).second());
@@ -32,9 +38,8 @@ void add_row(const Table &table, const std::vector<String> &lines)
     ArrayColumn<String>(history, "APP_PARAMS").put(row, Vector<String>(lines));
     history.flush(True);
 }
-} // namespace
 
-void grove::write_history(const Table &table, const std::string &text)
+std::vector<String> lines_of(const std::string &text)
 {
     std::vector<String> lines;
 
@@ -43,11 +48,32 @@ void grove::write_history(const Table &table, const std::string &text)
         lines.push_back(text.substr(at, end - at));
         at = end + 1;
     }
-    if (lines.empty() || !table.keywordSet().isDefined("HISTORY"))
-        return;
-    try {
-        add_row(table, lines);
-    } catch (const std::exception &) {
-        // the data are complete: a HISTORY that cannot be written is no reason to fail
+    return lines;
+}
+} // namespace
+
+extern "C" void grove_ms_set_history(grove_ms *ms, const char *text)
+{
+    ms->history = text;
+    if (!ms->created && !ms->parts.empty() && !ms->history.empty())
+        open_history(ms);
+}
+
+int grove::write_history(grove_ms *ms, grove_error *error)
+{
+    std::vector<String> lines = lines_of(ms->history);
+
+    if (lines.empty())
+        return 0;
+    if (ms->created) {
+        Table history = ms->table.keywordSet().asTable("HISTORY");
+        if (!history.isWritable())
+            history.reopenRW();
+        add_row(history, lines);
+        return 0;
     }
+    if (!ms->history_view)
+        return 0;
+    add_row(ms->history_view->table, lines);
+    return grove::settle_view(ms->history_view.get(), error);
 }

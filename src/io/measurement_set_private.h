@@ -13,43 +13,88 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <sys/stat.h>
 #include <vector>
 
 extern "C" {
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/record.h"
 #include "base/text.h"
 #include "base/unit.h"
 #include "io/measurement_set.h"
+#include "io/set_lock.h"
 }
 
 namespace grove
 {
-void release_name(const std::string &name);
-}
+// A plain table that a run writes into. What it will be is prepared in a folder of its own: its
+// small files copied, those that are not written hard links. At the end the files that differ
+// replace those of the table.
+struct view {
+    std::string folder;       // the table
+    std::string work;         // the working folder; the new state is in TABLE there
+    casacore::Table original; // open for writing and locked, but never written
+    casacore::Table table;    // the new state
+    grove_record *record = nullptr;
+    std::vector<std::string> columns; // that are written
+    // Files of the table that were copied, as they were.
+    std::vector<std::pair<std::string, struct stat>> copied;
+    int open_columns = 0; // of them, not yet settled
+    bool broken = false;  // see grove_ms
+    bool settled = false;
+
+    std::string prepared() const
+    {
+        return work + "/" GROVE_RECORD_TABLE;
+    }
+    ~view();
+};
+
+// Into which rows of a view the rows of an open set go.
+struct written_part {
+    std::shared_ptr<view> to;
+    std::string scratch; // the column in the view that is written, until it is settled
+};
+} // namespace grove
 
 struct grove_ms {
-    std::string path, temporary; // temporary: of a set that is being made
-    casacore::Table table;       // null once closed
+    std::string path;
+    casacore::Table table; // null once closed
     grove_ms_layout *layout = nullptr;
     std::vector<int64_t> rows; // [times * baselines], -1: missing
     bool all_rows = false;     // the choice is the whole table
-    bool created = false, overwrite = false;
-    // the column that is being written
-    std::string column, scratch;
+    bool created = false, overwrite = false, writable = false;
+    grove_ms_part chosen = {};
+    // Another has changed the set's tables: open it again before it is used.
+    bool stale = false;
+    std::vector<grove_set_lock *> locks;
+
+    // what is written
+    grove_record *record = nullptr;
+    bool own_record = false;
+    std::string work; // of a set that is being made
+    std::string column;
     grove_ms_mode mode = GROVE_MS_REPLACE;
+    std::vector<grove::written_part> parts;
+    // A reference table or concatenation: for each of its rows the part and the row there.
+    bool selection = false;
+    std::vector<std::pair<int, int64_t>> place;
     // Something could not be written. The table must never be closed then: casacore writes what it
     // still holds, and what its destructors throw would end the process.
     bool broken = false;
-    int64_t odd_samples = 0; // read; not finite, and not flagged
-    bool settled = false;    // all is written; a set that was made is closed
-
-    std::string reserved; // see grove::reserve_name
-    std::string history;  // lines for HISTORY, written at the end
+    int64_t odd_samples = 0;                   // read; not finite, and not flagged
+    bool settled = false;                      // all is written and closed
+    std::string history;                       // lines for HISTORY, written at the end
+    std::shared_ptr<grove::view> history_view; // HISTORY of a set that exists
 
     ~grove_ms()
     {
-        grove::release_name(reserved);
+        parts.clear();
+        if (own_record)
+            grove_record_free(record);
+        for (grove_set_lock *lock : locks)
+            grove_set_lock_release(lock);
         grove_ms_layout_free(layout);
     }
 };
@@ -70,21 +115,41 @@ struct row_list {
 row_list rows_of(const grove_ms *ms, const grove_ms_block *block);
 int check_block(const grove_ms *ms, const grove_ms_block *block, grove_error *error);
 
-// Whether there is room for some megabytes in a file `probe`, which is removed again: the last
-// bytes of a table are written by destructors, which must not fail.
-int check_space(const std::string &path, const std::string &probe, grove_error *error);
+// Keeps a table open until the process ends, see grove_ms.
+void never_close(const casacore::Table &table);
 
 // Adds a row to HISTORY: the first line is its message, all are its parameters. Nothing for an
 // empty text, or where the set has no HISTORY that can be written.
-void write_history(const casacore::Table &table, const std::string &text);
+int write_history(grove_ms *ms, grove_error *error);
 
-std::string scratch_name(const std::string &column);
-std::string old_name(const std::string &column);
-// Puts a set right whose last run died while it wrote or swapped columns: all that this process
-// does not write itself, or the one that is its own.
-void recover(casacore::Table &table, const std::string &own);
-// Makes the column known as being written, until the handle goes; false when it was already.
-bool reserve_name(grove_ms *ms, const std::string &column);
+// Whether there is room for some megabytes in the folder `work`: the last bytes of a table are
+// written by destructors, which must not fail.
+int check_space(const std::string &path, const std::string &work, grove_error *error);
+
+// Locks the set and what it consists of, puts right what a run that died has left, and opens it.
+int open_table(grove_ms *ms, grove_error *error);
+// The record of the run that calls, or one of its own.
+void find_record(grove_ms *ms);
+// Opens the set again if another has changed it; fails when it is not the same set any more.
+void refresh(grove_ms *ms);
+// The plain tables that a table consists of, itself when it is one.
+std::vector<std::string> roots_of(const casacore::Table &table);
+
+// The view of the run on a plain table: made, or the one that it has already for another column.
+std::shared_ptr<view> open_view(const std::string &folder, grove_record *record,
+                                grove_error *error);
+// A view of a small table in which anything may be written; null where the run has one already.
+std::shared_ptr<view> open_whole(const std::string &folder, grove_record *record,
+                                 grove_error *error);
+// Closes a view whose table is complete: the record will put its files in place.
+int settle_view(view *to, grove_error *error);
+// Prepares `column` of a view for writing: a new column beside the old one, or the old one in a
+// copy of its files. The name to write to; empty with a message. `whole`: all rows are the set's.
+std::string open_column(view *to, const std::string &column, bool whole, const grove_ms *ms,
+                        grove_error *error);
+// Gives a written column its name; the last one also closes the view.
+int settle_column(view *to, const std::string &column, const std::string &scratch,
+                  grove_error *error);
 } // namespace grove
 
 #endif

@@ -78,6 +78,7 @@ extern "C" int grove_ms_read_data(grove_ms *ms, const char *column, const grove_
 {
     int code = grove::check_block(ms, block, error);
     return code ? code : grove::guard(ms->path, error, [&] {
+        grove::refresh(ms);
         size_t cell = size_t(block->channels * ms->layout->correlations);
         size_t cells = size_t(block->times * block->baselines);
         if (!ms->table.tableDesc().isColumn(column))
@@ -118,6 +119,7 @@ extern "C" int grove_ms_read_weight(grove_ms *ms, const grove_ms_block *block, f
 {
     int code = grove::check_block(ms, block, error);
     return code ? code : grove::guard(ms->path, error, [&] {
+        grove::refresh(ms);
         size_t corrs = size_t(ms->layout->correlations), cell = size_t(block->channels) * corrs;
         std::memset(weight, 0, size_t(block->times * block->baselines) * cell * sizeof(float));
         grove::row_list list = grove::rows_of(ms, block);
@@ -143,6 +145,7 @@ extern "C" int grove_ms_read_uvw(grove_ms *ms, const grove_ms_block *block, doub
 {
     int code = grove::check_block(ms, block, error);
     return code ? code : grove::guard(ms->path, error, [&] {
+        grove::refresh(ms);
         grove::row_list list = grove::rows_of(ms, block);
         for (int64_t i = 0; i < 3 * block->times * block->baselines; i++)
             uvw[i] = std::numeric_limits<double>::quiet_NaN();

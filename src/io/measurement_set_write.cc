@@ -1,158 +1,42 @@
 // Writing blocks, and ending: whole, or as if nothing had been.
 //
-// A column of an existing set is written under a scratch name. Ending well renames the old column
-// out of the way, the scratch column to the column's name, and removes the old one; a run that died
-// in between is put right at the next opening for writing.
+// What is written is a view of each table (measurement_set_view.cc), or a new set under a temporary
+// name. The record of the run puts them in place.
 #include "io/measurement_set_private.h"
 
 #include <casacore/casa/Arrays/Slicer.h>
-#include <casacore/tables/DataMan/TiledShapeStMan.h>
 #include <casacore/tables/Tables/RefRows.h>
 #include <casacore/tables/Tables/TableDesc.h>
+#include <casacore/tables/Tables/TableInfo.h>
+#include <casacore/tables/Tables/TableRecord.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
-#include <mutex>
-#include <set>
 #include <unistd.h>
 
 using namespace casacore;
 
 namespace grove
 {
-int check_space(const std::string &path, const std::string &probe, grove_error *error)
+int check_space(const std::string &path, const std::string &work, grove_error *error)
 {
-    int file = open(probe.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    std::string probe = work + "/space";
+    int file = open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     int fault = file < 0 ? errno : posix_fallocate(file, 0, 4 << 20);
-    if (file >= 0)
+    if (file >= 0) {
         close(file);
-    unlink(probe.c_str());
+        unlink(probe.c_str());
+    }
     return fault == 0 || fault == EOPNOTSUPP
                ? 0
                : grove_fail(error, GROVE_IO, "%s: %s", path.c_str(), std::strerror(fault));
-}
-
-std::string scratch_name(const std::string &column)
-{
-    return "GROVE_TMP_" + column;
-}
-
-std::string old_name(const std::string &column)
-{
-    return "GROVE_OLD_" + column;
-}
-
-namespace
-{
-// Columns that this process is writing, as "path|column": their scratch columns are no leftovers.
-std::mutex writing_lock;
-std::set<std::string> writing;
-
-std::string writing_name(const Table &table, const std::string &column)
-{
-    return std::string(table.tableName()) + "|" + column;
-}
-} // namespace
-
-void recover(Table &table, const std::string &own)
-{
-    std::lock_guard<std::mutex> guard(writing_lock);
-    auto concerns = [&](const std::string &column) {
-        return own.empty() ? !writing.count(writing_name(table, column)) : column == own;
-    };
-    Vector<String> names(table.tableDesc().columnNames());
-    for (const String &name : names) {
-        if (name.substr(0, 10) == "GROVE_OLD_" && concerns(name.substr(10))) {
-            String column = name.substr(10);
-            if (table.tableDesc().isColumn(column))
-                table.removeColumn(name); // the swap was done
-            else
-                table.renameColumn(column, name);
-        }
-    }
-    for (const String &name : names)
-        if (name.substr(0, 10) == "GROVE_TMP_" && concerns(name.substr(10)))
-            table.removeColumn(name);
-}
-
-bool reserve_name(grove_ms *ms, const std::string &column)
-{
-    std::lock_guard<std::mutex> guard(writing_lock);
-    std::string name = writing_name(ms->table, column);
-    if (!writing.insert(name).second)
-        return false;
-    ms->reserved = name;
-    return true;
-}
-
-void release_name(const std::string &name)
-{
-    std::lock_guard<std::mutex> guard(writing_lock);
-    writing.erase(name);
 }
 } // namespace grove
 
 namespace
 {
-std::string any_complex_column(const Table &table)
-{
-    if (table.tableDesc().isColumn("DATA"))
-        return "DATA";
-    for (const String &name : table.tableDesc().columnNames())
-        if (table.tableDesc().columnDesc(name).dataType() == TpComplex &&
-            table.tableDesc().columnDesc(name).isArray())
-            return name;
-    throw AipsError("it has no column of visibilities whose shape a new one could take");
-}
-
-// The old content, so that rows that are not written, and those to add to, have it. A new column
-// has zeros.
-void copy_column(Table &table, const std::string &from, const std::string &to, bool values)
-{
-    ArrayColumn<Complex> in(table, from), out(table, to);
-    for (rownr_t row = 0; row < table.nrow(); row++) {
-        if (!in.isDefined(row))
-            continue;
-        Array<Complex> cell(in(row));
-        if (!values)
-            cell = Complex(0);
-        out.put(row, cell);
-    }
-}
-
-// Can the column not be removed by itself? Columns in one tiled manager stand and fall together.
-bool shares_tiles(const Table &table, const std::string &column)
-{
-    Record managers(table.dataManagerInfo());
-    for (uInt i = 0; i < managers.nfields(); i++) {
-        const Record &manager = managers.subRecord(i);
-        Vector<String> columns(manager.asArrayString("COLUMNS"));
-        bool tiled = manager.asString("TYPE").substr(0, 5) == "Tiled";
-        for (const String &each : columns)
-            if (each == String(column))
-                return tiled && columns.size() > 1;
-    }
-    return false;
-}
-
-// A name for the new column's manager that no other has: managers keep theirs when columns are
-// renamed.
-std::string free_manager_name(const Table &table)
-{
-    Record managers(table.dataManagerInfo());
-    for (int k = 0;; k++) {
-        std::string name = "Grove_" + std::to_string(k);
-        bool taken = false;
-        for (uInt i = 0; i < managers.nfields(); i++)
-            taken = taken || managers.subRecord(i).asString("NAME") == String(name);
-        if (!taken)
-            return name;
-    }
-}
-
 RefRows as_rows(const std::vector<int64_t> &rows)
 {
     Vector<rownr_t> numbers(rows.size());
@@ -184,19 +68,38 @@ void put_flags(grove_ms *ms, const grove_ms_block *block, const grove::row_list 
     ArrayColumn<Bool>(ms->table, "FLAG").putColumnCells(as_rows(list.row), part, flags);
 }
 
-void put_data(grove_ms *ms, const std::string &column, const grove_ms_block *block,
-              const grove::row_list &list, const float *data)
+// A cell that has no array yet gets one; there is nothing to add to.
+void define_cells(grove_ms *ms, ArrayColumn<Complex> &in, ArrayColumn<Complex> &out,
+                  const grove::row_list &list)
+{
+    IPosition shape(2, ms->layout->correlations, ms->layout->channels);
+    for (int64_t row : list.row) {
+        if (ms->mode != GROVE_MS_REPLACE && !in.isDefined(rownr_t(row)))
+            throw AipsError("row " + std::to_string(row) + " of column " + ms->column +
+                            " has no data to add to or subtract from");
+        if (!out.isDefined(rownr_t(row)))
+            out.setShape(rownr_t(row), shape);
+    }
+}
+
+// `before`: the column that has what is added to or subtracted from.
+void put_data(grove_ms *ms, Table &table, const std::string &before, const std::string &column,
+              const grove_ms_block *block, const grove::row_list &list, const float *data)
 {
     IPosition shape(3, ms->layout->correlations, block->channels, Int64(list.row.size()));
     Slicer part(IPosition(2, 0, block->first_channel),
                 IPosition(2, ms->layout->correlations, block->channels));
-    ArrayColumn<Complex> out(ms->table, column);
+    ArrayColumn<Complex> out(table, column);
     Array<Complex> values(shape);
     gather(list, size_t(ms->layout->correlations * block->channels),
            reinterpret_cast<const Complex *>(data), values.data());
-    if (!ms->created && ms->mode != GROVE_MS_REPLACE) {
-        Array<Complex> before(out.getColumnCells(as_rows(list.row), part));
-        const Complex *old = before.data();
+    bool adds = !ms->created && ms->mode != GROVE_MS_REPLACE;
+    ArrayColumn<Complex> in(adds ? ArrayColumn<Complex>(table, before) : out);
+    if (!ms->created && !out.columnDesc().isFixedShape())
+        define_cells(ms, in, out, list);
+    if (adds) {
+        Array<Complex> old_values(in.getColumnCells(as_rows(list.row), part));
+        const Complex *old = old_values.data();
         Complex *now = values.data();
         for (size_t i = 0; i < size_t(shape.product()); i++)
             now[i] = ms->mode == GROVE_MS_ADD ? old[i] + now[i] : old[i] - now[i];
@@ -204,34 +107,49 @@ void put_data(grove_ms *ms, const std::string &column, const grove_ms_block *blo
     out.putColumnCells(as_rows(list.row), part, values);
 }
 
-void finish_new(grove_ms *ms)
+// The rows that lie in one part, as they are numbered there.
+grove::row_list rows_in(const grove_ms *ms, const grove::row_list &list, size_t part)
 {
-    std::string aside = ms->temporary + "-old";
-    bool there = grove_path_exists(ms->path.c_str());
-    if (there && std::rename(ms->path.c_str(), aside.c_str()))
-        throw AipsError("the set that is to be replaced cannot be moved");
-    if (std::rename(ms->temporary.c_str(), ms->path.c_str())) {
-        if (there)
-            (void)!std::rename(aside.c_str(), ms->path.c_str());
-        throw AipsError("the finished set cannot be given its name");
+    if (ms->place.empty())
+        return list;
+    grove::row_list found;
+    for (size_t i = 0; i < list.row.size(); i++) {
+        const auto &place = ms->place[size_t(list.row[i])];
+        if (size_t(place.first) == part) {
+            found.row.push_back(place.second);
+            found.place.push_back(list.place[i]);
+        }
     }
-    if (there)
-        grove_path_remove(aside.c_str(), nullptr);
+    return found;
 }
 
-void give_up(grove_ms *ms)
+void put_parts(grove_ms *ms, const grove_ms_block *block, const grove::row_list &list,
+               const float *data)
 {
-    if (ms->broken)
-        (void)new Table(ms->table);
-    else if (ms->created && !ms->table.isNull())
-        ms->table.markForDelete(); // or all rows that are still to come would be written first
-    ms->table = Table();
+    for (size_t k = 0; k < ms->parts.size(); k++) {
+        grove::row_list rows = rows_in(ms, list, k);
+        if (!rows.row.empty())
+            put_data(ms, ms->parts[k].to->table, ms->column, ms->parts[k].scratch, block, rows,
+                     data);
+    }
+}
+
+void put_new(grove_ms *ms, const grove_ms_block *block, const grove::row_list &list,
+             const float *data, const unsigned char *flag)
+{
+    put_data(ms, ms->table, "", ms->column, block, list, data);
+    put_flags(ms, block, list, flag);
+    if (ms->column != "DATA") {
+        std::vector<float> zeros(2 * size_t(block->times * block->baselines * block->channels *
+                                            ms->layout->correlations));
+        put_data(ms, ms->table, "", "DATA", block, list, zeros.data());
+    }
 }
 
 int check_space(const grove_ms *ms, grove_error *error)
 {
-    return grove::check_space(ms->path, (ms->created ? ms->temporary : ms->path) + "/grove-space",
-                              error);
+    const std::string &work = ms->created ? ms->work : ms->parts.at(0).to->work;
+    return grove::check_space(ms->path, work, error);
 }
 
 // Runs what writes. A full disk shows in casacore as any write error.
@@ -243,27 +161,52 @@ int guard_writing(grove_ms *ms, grove_error *error, const std::function<int()> &
     if (!code)
         return 0;
     ms->broken = true;
+    for (const grove::written_part &part : ms->parts)
+        part.to->broken = !part.to->settled;
+    if (ms->history_view)
+        ms->history_view->broken = !ms->history_view->settled;
     const char *message = grove_error_message(fault.get(), 0);
     if (check_space(ms, error) == 0)
         grove_fail(error, code, "%s", message ? message : "cannot be written");
     return code;
 }
 
-void finish_column(grove_ms *ms)
+// For each row of a set that consists of others, where it lies.
+void find_places(grove_ms *ms, const std::vector<std::string> &roots)
 {
-    Table &table = ms->table;
-    if (table.tableDesc().isColumn(ms->column)) {
-        table.renameColumn(grove::old_name(ms->column), ms->column);
-        table.flush(True, True);
-        table.renameColumn(ms->column, ms->scratch);
-        table.flush(True, True);
-        table.removeColumn(grove::old_name(ms->column));
-    } else {
-        table.renameColumn(ms->column, ms->scratch);
+    Block<String> parts(ms->table.getPartNames(False));
+    std::vector<std::pair<int, int64_t>> all;
+    for (size_t k = 0; k < roots.size(); k++)
+        for (rownr_t i = 0, n = Table(roots[k]).nrow(); i < n; i++)
+            all.emplace_back(int(k), int64_t(i));
+    RowNumbers rows(ms->table.rowNumbers());
+    ms->selection = all.size() != rows.size();
+    for (rownr_t i = 0; i < rows.size(); i++) {
+        if (rows[i] >= all.size())
+            throw AipsError("its rows cannot be found in the tables that it consists of");
+        ms->selection = ms->selection || rows[i] != i;
+        ms->place.push_back(all[rows[i]]);
     }
-    table.flush(True, True);
-    grove::write_history(table, ms->history);
-    table = Table();
+}
+
+int open_parts(grove_ms *ms, const char *column, grove_error *error)
+{
+    std::vector<std::string> roots = grove::roots_of(ms->table);
+    if (!ms->table.isRootTable() || roots.size() > 1)
+        find_places(ms, roots);
+    for (const std::string &root : roots) {
+        std::shared_ptr<grove::view> view = grove::open_view(root, ms->record, error);
+        if (!view)
+            return grove_error_code(error);
+        ms->parts.push_back({view, ""});
+    }
+    ms->column = column;
+    for (grove::written_part &part : ms->parts) {
+        part.scratch = grove::open_column(part.to.get(), column, !ms->selection, ms, error);
+        if (part.scratch.empty())
+            return grove_error_code(error);
+    }
+    return 0;
 }
 } // namespace
 
@@ -271,43 +214,17 @@ extern "C" int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode 
                                 grove_error *error)
 {
     return grove::guard(ms->path, error, [&] {
-        Table &table = ms->table;
-        bool exists = table.tableDesc().isColumn(column);
+        grove::refresh(ms);
+        bool exists = ms->table.tableDesc().isColumn(column);
         if (!exists && mode != GROVE_MS_REPLACE)
             return grove_fail(error, GROVE_MISSING,
                               "%s: has no column %s to add to or subtract from", ms->path.c_str(),
                               column);
-        if (exists && table.tableDesc().columnDesc(column).dataType() != TpComplex)
+        if (exists && ms->table.tableDesc().columnDesc(column).dataType() != TpComplex)
             return grove_fail(error, GROVE_INVALID, "%s: column %s does not hold complex numbers",
                               ms->path.c_str(), column);
-        if (exists && shares_tiles(table, column))
-            return grove_fail(error, GROVE_INVALID,
-                              "%s: column %s is stored together with others and cannot be replaced "
-                              "safely; write another column",
-                              ms->path.c_str(), column);
-        std::string like = exists ? column : any_complex_column(table);
-        ColumnDesc description(table.tableDesc().columnDesc(like));
-        description.setName(grove::scratch_name(column));
-        TableDesc added;
-        added.addColumn(description);
-        Int64 row = Int64(ms->layout->correlations) * ms->layout->channels * 8;
-        TiledShapeStMan manager(free_manager_name(table),
-                                IPosition(3, ms->layout->correlations, ms->layout->channels,
-                                          std::max(Int64(1), Int64(1 << 20) / row)));
-        if (check_space(ms, error))
-            return int(GROVE_IO);
-        if (!grove::reserve_name(ms, column))
-            return grove_fail(error, GROVE_INVALID,
-                              "%s: column %s is being written already; write another column",
-                              ms->path.c_str(), column);
-        ms->column = column;
-        table.addColumn(added, manager);
-        ms->scratch = grove::scratch_name(column);
         ms->mode = mode;
-        bool all_written = ms->all_rows && mode == GROVE_MS_REPLACE;
-        if (!all_written || !description.isFixedShape())
-            copy_column(table, like, ms->scratch, exists);
-        return 0;
+        return open_parts(ms, column, error);
     });
 }
 
@@ -319,15 +236,10 @@ extern "C" int grove_ms_write_data(grove_ms *ms, const grove_ms_block *block, co
         grove::row_list list = grove::rows_of(ms, block);
         if (list.row.empty() || !block->channels)
             return 0;
-        put_data(ms, ms->created ? ms->column : ms->scratch, block, list, data);
-        if (ms->created) {
-            put_flags(ms, block, list, flag);
-            if (ms->column != "DATA") {
-                std::vector<float> zeros(2 * size_t(block->times * block->baselines *
-                                                    block->channels * ms->layout->correlations));
-                put_data(ms, "DATA", block, list, zeros.data());
-            }
-        }
+        if (ms->created)
+            put_new(ms, block, list, data, flag);
+        else
+            put_parts(ms, block, list, data);
         return 0;
     });
 }
@@ -349,36 +261,83 @@ extern "C" int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, con
     });
 }
 
+namespace
+{
+// casacore does not notice when table.info cannot be written, which says that a table is a
+// Measurement Set.
+struct table_info {
+    std::string path, type;
+};
+
+std::vector<table_info> infos_of(const Table &table)
+{
+    std::vector<table_info> infos{{table.tableName(), table.tableInfo().type()}};
+    const TableRecord &keywords = table.keywordSet();
+    for (uInt i = 0; i < keywords.nfields(); i++)
+        if (keywords.dataType(i) == TpTable) {
+            Table sub(keywords.asTable(i));
+            infos.push_back({sub.tableName(), sub.tableInfo().type()});
+        }
+    return infos;
+}
+
+void check_infos(const std::vector<table_info> &infos)
+{
+    for (const table_info &each : infos) {
+        std::string file = each.path + "/table.info";
+        if (!grove_path_exists(file.c_str()) || TableInfo(file).type() != String(each.type))
+            throw AipsError("table.info cannot be written");
+    }
+}
+} // namespace
+
 extern "C" int grove_ms_settle(grove_ms *ms, grove_error *error)
 {
     return ms->settled ? 0 : guard_writing(ms, error, [&] {
         if (check_space(ms, nullptr))
             return int(GROVE_IO);
-        if (ms->created)
-            grove::write_history(ms->table, ms->history);
-        ms->table.flush(True, True);
-        if (ms->created)
+        int code = 0;
+        if (ms->created) {
+            grove::write_history(ms, error);
+            std::vector<table_info> infos = infos_of(ms->table);
+            ms->table.flush(True, True);
             ms->table = Table();
-        ms->settled = true;
+            check_infos(infos);
+            grove_record_add_folder(ms->record, ms->work.c_str(), ms->path.c_str(), ms->overwrite);
+        }
+        for (grove::written_part &part : ms->parts)
+            if (!code)
+                code = grove::settle_column(part.to.get(), ms->column, part.scratch, error);
+        if (!code && !ms->created)
+            code = grove::write_history(ms, error);
+        ms->settled = !code;
+        return code;
+    });
+}
+
+// Closes all; who else in this process has the set open will open it again.
+static void close_written(grove_ms *ms)
+{
+    grove::guard(ms->path, nullptr, [&] {
+        ms->table = Table();
+        ms->parts.clear();
+        ms->history_view.reset();
         return 0;
     });
+    for (grove_set_lock *lock : ms->locks)
+        grove_set_lock_changed(lock);
+    delete ms;
 }
 
 extern "C" int grove_ms_finish(grove_ms *ms, grove_error *error)
 {
     int code = grove_ms_settle(ms, error);
-    if (!code)
-        code = guard_writing(ms, error, [&] {
-            if (ms->created)
-                finish_new(ms);
-            else
-                finish_column(ms);
-            return 0;
-        });
+    if (!code && ms->own_record)
+        code = grove_record_commit(ms->record, error);
     if (code)
         grove_ms_abort(ms);
     else
-        delete ms;
+        close_written(ms);
     return code;
 }
 
@@ -387,13 +346,16 @@ extern "C" void grove_ms_abort(grove_ms *ms)
     if (!ms)
         return;
     grove::guard(ms->path, nullptr, [&] {
-        if (!ms->created && !ms->scratch.empty() && !ms->table.isNull())
-            grove::recover(ms->table, ms->column); // gives the scratch column's space back
-        ms->broken = ms->broken && ms->created;
+        if (ms->broken && ms->created)
+            grove::never_close(ms->table);
+        else if (ms->created && !ms->table.isNull())
+            ms->table.markForDelete(); // or all rows that are still to come would be written first
+        ms->table = Table();
+        ms->parts.clear();
+        ms->history_view.reset();
         return 0;
     });
-    give_up(ms);
-    if (ms->created && !ms->temporary.empty())
-        grove_path_remove(ms->temporary.c_str(), nullptr);
+    if (ms->created && !ms->work.empty())
+        grove_record_drop(ms->record, ms->work.c_str());
     delete ms;
 }

@@ -76,8 +76,11 @@ static int call_action(grove_session *session, const grove_node *action,
 
     if (!phase)
         return 0;
+    grove_record *before = grove_record_enter(session->record);
     grove_class_call_begin(&call, session, action, true);
-    return grove_class_call_end(&call, phase(action, session->runs[action->id]), failure);
+    int code = grove_class_call_end(&call, phase(action, session->runs[action->id]), failure);
+    grove_record_enter(before);
+    return code;
 }
 
 int grove_phase_begin(grove_session *session, size_t *begun)
@@ -85,12 +88,19 @@ int grove_phase_begin(grove_session *session, size_t *begun)
     const grove_tree *tree = session->tree;
     int code = 0;
 
+    session->record = grove_record_new();
     for (*begun = 0; *begun < tree->action_count; ++*begun) {
         const grove_node *action = tree->actions[*begun];
         if ((code = call_action(session, action, action->class_->begin, "cannot begin")))
             break;
     }
     return code;
+}
+
+static void drop_record(grove_session *session)
+{
+    grove_record_free(session->record);
+    session->record = NULL;
 }
 
 static void abort_action(grove_session *session, const grove_node *action)
@@ -107,6 +117,7 @@ void grove_phase_abort(grove_session *session, size_t begun)
 {
     for (size_t i = 0; i < begun; i++)
         abort_action(session, session->tree->actions[i]);
+    drop_record(session);
 }
 
 /* If one cannot be committed, it is aborted, and all later ones too. */
@@ -143,11 +154,16 @@ int grove_phase_commit(grove_session *session)
         if (!tree->actions[i]->renews) /* the others are */
             code = call_action(session, tree->actions[i], tree->actions[i]->class_->prepare,
                                "cannot finish");
-    if (code)
+    if (!code)
+        code = grove_record_commit(session->record, session->error);
+    if (code) {
         grove_phase_abort(session, tree->action_count);
+        return code;
+    }
     for (size_t i = 0; i < tree->action_count && !code; i++)
         if ((code = call_action(session, tree->actions[i], tree->actions[i]->class_->commit,
                                 "cannot finish")))
             give_up(session, i);
+    drop_record(session);
     return code;
 }

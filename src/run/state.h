@@ -2,6 +2,7 @@
 #ifndef GROVE_RUN_STATE_H
 #define GROVE_RUN_STATE_H
 
+#include "base/record.h"
 #include "plan/facts.h"
 #include "run/cache.h"
 #include "run/session.h"
@@ -72,6 +73,7 @@ struct grove_session {
     int64_t generation;   /* incremented whenever a leaf's content changes in an unknown way */
     grove_node_counters *nodes; /* by id */
     void **runs;                /* by id: the state that start returned */
+    grove_record *record;       /* of the changes that this run will make */
     bool *started;              /* by id */
     grove_lack *lacks;          /* by id */
     size_t node_count;          /* of the tree, which may go before the session */

@@ -1,0 +1,288 @@
+/* The list of what changes in one folder: written, read, undone. */
+#include "base/record_private.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char title[] = "grove changes 1";
+
+grove_file_mark grove_file_mark_of(const char *path)
+{
+    struct stat info;
+    grove_file_mark mark = {0};
+
+    if (lstat(path, &info))
+        return mark;
+    mark.inode = (uint64_t)info.st_ino;
+    if (!S_ISDIR(info.st_mode)) { /* what a folder has beside changes with what is in it */
+        mark.size = (int64_t)info.st_size;
+        mark.seconds = (int64_t)info.st_mtim.tv_sec;
+        mark.nanoseconds = (int64_t)info.st_mtim.tv_nsec;
+    }
+    return mark;
+}
+
+bool grove_file_mark_equal(const grove_file_mark *a, const grove_file_mark *b)
+{
+    return a->inode == b->inode && a->size == b->size && a->seconds == b->seconds &&
+           a->nanoseconds == b->nanoseconds;
+}
+
+void grove_change_add(grove_change_list *list, const char *name, grove_file_mark before,
+                      grove_file_mark after)
+{
+    grove_grow((void **)&list->changes, &list->capacity, list->count, sizeof(grove_change));
+    list->changes[list->count++] = (grove_change){grove_strdup(name), before, after};
+}
+
+void grove_change_list_release(grove_change_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        free(list->changes[i].name);
+    free(list->changes);
+    free(list->work);
+    free(list->home);
+    memset(list, 0, sizeof(*list));
+}
+
+char *grove_change_target(const grove_change_list *list, const grove_change *change)
+{
+    char *folder = grove_path_folder(list->work);
+    char *path = grove_path_join(folder, change->name);
+
+    free(folder);
+    return path;
+}
+
+/* ---- as a file ---- */
+
+static void print_mark(FILE *to, const grove_file_mark *mark)
+{
+    fprintf(to, "%" PRIu64 " %" PRId64 " %" PRId64 " %" PRId64 " ", mark->inode, mark->size,
+            mark->seconds, mark->nanoseconds);
+}
+
+int grove_change_list_write(const grove_change_list *list, grove_error *error)
+{
+    char *path = grove_path_join(list->work, "changes");
+    grove_file *file = grove_file_create(path, error);
+    int code = file ? 0 : GROVE_IO;
+
+    if (file) {
+        FILE *to = grove_file_stream(file);
+        fprintf(to, "%s\n%s\n%s\n", title, list->folder ? "folder" : "files",
+                strcmp(list->home, list->work) != 0 ? list->home : ".");
+        for (size_t i = 0; i < list->count; i++) {
+            print_mark(to, &list->changes[i].before);
+            print_mark(to, &list->changes[i].after);
+            fprintf(to, "%s\n", list->changes[i].name);
+        }
+        code = grove_file_commit(file, error);
+    }
+    free(path);
+    return code;
+}
+
+static int parse_change(grove_change_list *list, const char *line)
+{
+    grove_file_mark before, after;
+    int at = 0;
+
+    if (sscanf(line,
+               "%" SCNu64 " %" SCNd64 " %" SCNd64 " %" SCNd64 " %" SCNu64 " %" SCNd64 " %" SCNd64
+               " %" SCNd64 " %n",
+               &before.inode, &before.size, &before.seconds, &before.nanoseconds, &after.inode,
+               &after.size, &after.seconds, &after.nanoseconds, &at) != 8 ||
+        !at || !line[at] || strchr(line + at, '/') || !strcmp(line + at, "..") ||
+        !strcmp(line + at, "."))
+        return GROVE_INVALID;
+    grove_change_add(list, line + at, before, after);
+    return 0;
+}
+
+static int parse(grove_change_list *list, char *text)
+{
+    char *next = NULL, *line = strtok_r(text, "\n", &next);
+    int code = line && !strcmp(line, title) ? 0 : GROVE_INVALID;
+
+    if (code || !(line = strtok_r(NULL, "\n", &next)))
+        return GROVE_INVALID;
+    list->folder = !strcmp(line, "folder");
+    if (!(line = strtok_r(NULL, "\n", &next)))
+        return GROVE_INVALID;
+    list->home = grove_strdup(strcmp(line, ".") != 0 ? line : list->work);
+    while (!code && (line = strtok_r(NULL, "\n", &next)))
+        code = parse_change(list, line);
+    return code;
+}
+
+int grove_change_list_read(grove_change_list *list, const char *work, grove_error *error)
+{
+    char *path = grove_path_join(work, "changes");
+    int found = grove_path_exists(path);
+
+    memset(list, 0, sizeof(*list));
+    if (found) {
+        char *text = grove_file_read(path, (size_t)16 << 20, true, NULL, error);
+        list->work = grove_strdup(work);
+        if (!text || parse(list, text)) {
+            if (text)
+                grove_fail(error, GROVE_INVALID, "%s: not a list of changes by Grove", path);
+            grove_change_list_release(list);
+            found = GROVE_INVALID;
+        }
+        free(text);
+    }
+    free(path);
+    return found;
+}
+
+/* ---- undone ---- */
+
+/* Where the file or folder lies that was there before, when it is not under its name: NULL when it
+ * is nowhere. Caller frees. */
+static char *find_old(const grove_change_list *list, const grove_change *change)
+{
+    char *at[2] = {grove_format("%s/old/%s", list->work, change->name),
+                   list->folder ? grove_path_join(list->work, GROVE_RECORD_TABLE) : NULL};
+    char *found = NULL;
+
+    for (int k = 0; k < 2 && at[k]; k++) {
+        grove_file_mark mark = grove_file_mark_of(at[k]);
+        if (!found && grove_file_mark_equal(&mark, &change->before))
+            found = grove_strdup(at[k]);
+        free(at[k]);
+    }
+    return found;
+}
+
+/* A new folder was not there before: what has its name now is another's, or the empty folder that
+ * kept the name for it. */
+static bool is_foreign(const grove_change_list *list, const grove_change *change)
+{
+    return list->folder && !change->before.inode;
+}
+
+static int check_one(const grove_change_list *list, const grove_change *change, grove_error *error)
+{
+    char *target = grove_change_target(list, change), *old = NULL;
+    grove_file_mark now = grove_file_mark_of(target);
+    bool before = grove_file_mark_equal(&now, &change->before);
+    bool after = grove_file_mark_equal(&now, &change->after);
+    int code = 0;
+
+    if (!change->after.inode)
+        code = 0; /* where it went already, it is put back whatever is there now */
+    else if (!before && !after && now.inode && !is_foreign(list, change))
+        code = grove_fail(error, GROVE_INVALID,
+                          "%s: has changed since a run died that wrote it; it is left as it is. To "
+                          "keep everything as it is now, remove %s",
+                          target, list->work);
+    else if (!before && change->before.inode && !(old = find_old(list, change)))
+        code = grove_fail(error, GROVE_IO,
+                          "%s: what it was before a run died that wrote it is not in %s any more",
+                          target, list->work);
+    free(old);
+    free(target);
+    return code;
+}
+
+static int undo_one(const grove_change_list *list, const grove_change *change)
+{
+    char *target = grove_change_target(list, change);
+    char *own = list->folder
+                    ? grove_path_join(list->work, GROVE_RECORD_TABLE)
+                    : grove_format("%s/" GROVE_RECORD_TABLE "/%s", list->work, change->name);
+    char *old = change->before.inode ? find_old(list, change) : NULL;
+    grove_file_mark now = grove_file_mark_of(target);
+    bool after = now.inode && grove_file_mark_equal(&now, &change->after);
+    int failed = 0;
+
+    if (grove_file_mark_equal(&now, &change->before))
+        failed = 0;
+    else if (!change->after.inode)
+        failed = old && rename(old, target);
+    else if (old && list->folder && after && grove_path_exchange(old, target) == 0)
+        failed = 0;
+    else if (old && list->folder && after) {
+        char *aside = grove_path_join(list->work, "undone");
+        failed = rename(target, aside) || rename(old, target);
+        free(aside);
+    } else if (old)
+        failed = rename(old, target);
+    else if (after)
+        failed = rename(target, own);
+    else if (is_foreign(list, change))
+        (void)rmdir(target);
+    int reason = errno;
+    free(target);
+    free(own);
+    free(old);
+    errno = reason;
+    return failed;
+}
+
+int grove_change_list_check(const grove_change_list *list, grove_error *error)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < list->count && !code; i++)
+        code = check_one(list, &list->changes[i], error);
+    return code;
+}
+
+int grove_change_list_undo(const grove_change_list *list, grove_error *error)
+{
+    int code = 0;
+
+    for (size_t i = list->count; i-- > 0 && !code;)
+        if (undo_one(list, &list->changes[i])) {
+            char *target = grove_change_target(list, &list->changes[i]);
+            code =
+                grove_fail(error, GROVE_IO, "%s: cannot be put back: %s", target, strerror(errno));
+            free(target);
+        }
+    char *folder = grove_path_folder(list->work);
+    if (!code && grove_path_sync(folder))
+        code = grove_fail(error, GROVE_IO, "%s: %s", folder, strerror(errno));
+    free(folder);
+    return code;
+}
+
+/* Whether every change was made: those of a run that did not come so far were not. */
+static bool all_made(const grove_change_list *list)
+{
+    bool made = true;
+
+    for (size_t i = 0; i < list->count && made; i++) {
+        char *target = grove_change_target(list, &list->changes[i]);
+        grove_file_mark now = grove_file_mark_of(target);
+        made = !list->changes[i].after.inode || now.inode == list->changes[i].after.inode;
+        free(target);
+    }
+    return made;
+}
+
+void grove_change_list_tidy(const grove_change_list *list)
+{
+    bool made = all_made(list), left = false;
+
+    for (size_t i = 0; i < list->count && made; i++) {
+        const grove_change *change = &list->changes[i];
+        char *target = grove_change_target(list, change);
+        grove_file_mark now = grove_file_mark_of(target);
+        if (!change->after.inode && grove_file_mark_equal(&now, &change->before))
+            left = unlink(target) || left;
+        free(target);
+    }
+    if (!left) /* or the next run that writes here will see to it */
+        grove_path_remove(list->work, NULL);
+}

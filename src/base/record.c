@@ -1,0 +1,481 @@
+/* Records: making all changes of a run, or none. */
+#include "base/record_private.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+typedef struct {
+    char *work;
+    int lock;   /* of the working folder, as long as the run lives */
+    char *name; /* of the folder that changes; NULL: files change */
+    bool replace, added, without_lock;
+    grove_change_list list; /* once committing */
+    size_t made;            /* of its changes */
+} entry;
+
+struct grove_record {
+    entry *entries;
+    size_t count, capacity;
+};
+
+static _Thread_local grove_record *current;
+
+grove_record *grove_record_enter(grove_record *record)
+{
+    grove_record *before = current;
+
+    current = record;
+    return before;
+}
+
+grove_record *grove_record_current(void)
+{
+    return current;
+}
+
+grove_record *grove_record_new(void)
+{
+    return grove_alloc(sizeof(grove_record));
+}
+
+static void release(entry *each)
+{
+    grove_change_list_release(&each->list);
+    if (each->lock >= 0)
+        close(each->lock);
+    free(each->work);
+    free(each->name);
+}
+
+void grove_record_free(grove_record *record)
+{
+    if (!record)
+        return;
+    for (size_t i = 0; i < record->count; i++) {
+        grove_path_remove(record->entries[i].work, NULL);
+        release(&record->entries[i]);
+    }
+    free(record->entries);
+    free(record);
+}
+
+int grove_record_lock(const char *work, bool create)
+{
+    char *path = grove_path_join(work, "lock");
+    struct stat info;
+    int lock = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | (create ? O_CREAT | O_EXCL : 0), 0666);
+
+    if (lock < 0 && !create) /* of another user */
+        lock = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    free(path);
+    /* Who has the lock may have removed the file. */
+    if (lock >= 0 && (flock(lock, LOCK_EX | LOCK_NB) || fstat(lock, &info) || !info.st_nlink)) {
+        close(lock);
+        lock = -1;
+    }
+    return lock;
+}
+
+/* A new folder, locked. Before it is, someone may take it for that of a run that died. */
+static char *make_work(const char *folder, const char *prefix, int *lock)
+{
+    char *work = NULL;
+
+    *lock = -1;
+    for (int k = 0; k < 10 && *lock < 0; k++) {
+        free(work);
+        work = grove_format("%s/%sXXXXXX", folder, prefix);
+        if (!mkdtemp(work))
+            break;
+        *lock = grove_record_lock(work, true);
+        if (*lock < 0) {
+            int reason = errno;
+            grove_path_remove(work, NULL);
+            errno = reason;
+        }
+    }
+    if (*lock >= 0)
+        return work;
+    free(work);
+    return NULL;
+}
+
+const char *grove_record_work(grove_record *record, const char *folder, const char *prefix,
+                              grove_error *error)
+{
+    char *whole = realpath(folder, NULL);
+    entry made = {.lock = -1};
+
+    if (strchr(whole ? whole : folder, '\n') || strchr(prefix, '\n'))
+        grove_fail(error, GROVE_INVALID, "%s: a name with a line break is not written", folder);
+    else if (!whole || !(made.work = make_work(whole[1] ? whole : "", prefix, &made.lock)))
+        grove_fail(error, GROVE_IO, "%s: cannot be written: %s", folder, strerror(errno));
+    free(whole);
+    if (!made.work)
+        return NULL;
+    mode_t mask = umask(0);
+    umask(mask);
+    (void)!chmod(made.work, 0755 & ~mask); /* others may see that it is there */
+    grove_grow((void **)&record->entries, &record->capacity, record->count, sizeof(entry));
+    record->entries[record->count++] = made;
+    return made.work;
+}
+
+static entry *find(grove_record *record, const char *work)
+{
+    for (size_t i = 0; i < record->count; i++)
+        if (!strcmp(record->entries[i].work, work))
+            return &record->entries[i];
+    return NULL;
+}
+
+void grove_record_drop(grove_record *record, const char *work)
+{
+    entry *each = find(record, work);
+
+    if (!each)
+        return;
+    grove_path_remove(each->work, NULL);
+    release(each);
+    *each = record->entries[--record->count];
+}
+
+void grove_record_add_files(grove_record *record, const char *work, bool without_lock)
+{
+    entry *each = find(record, work);
+
+    each->added = true;
+    each->without_lock = without_lock;
+}
+
+void grove_record_add_folder(grove_record *record, const char *work, const char *path, bool replace)
+{
+    entry *each = find(record, work);
+
+    each->name = grove_path_name(path);
+    each->replace = replace;
+    each->added = true;
+}
+
+/* The folder that an entry changes, or whose files it changes; caller frees. */
+static char *changed_folder(const entry *each)
+{
+    char *around = grove_path_folder(each->work);
+    char *path = each->name ? grove_path_join(around, each->name)
+                            : grove_format("%.*s", (int)strlen(around) - 1, around);
+
+    free(around);
+    return path;
+}
+
+static int check_conflicts(const grove_record *record, grove_error *error)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < record->count && !code; i++)
+        for (size_t k = 0; k < i && !code; k++) {
+            char *one = changed_folder(&record->entries[i]);
+            char *other = changed_folder(&record->entries[k]);
+            if (!strcmp(one, other))
+                code = grove_fail(error, GROVE_INVALID,
+                                  "%s: two outputs of one run are in each other's way", one);
+            free(one);
+            free(other);
+        }
+    return code;
+}
+
+/* ---- what changes ---- */
+
+/* Data files of a table begin so, as do those that describe it. */
+static bool is_table_file(const char *name)
+{
+    return !strncmp(name, "table.", 6) && strcmp(name, "table.lock") != 0 &&
+           strcmp(name, "table.info") != 0;
+}
+
+/* Files that others point to come first: data, then headers of data, then the table's own. */
+static int rank(const grove_change *change)
+{
+    const char *name = change->name;
+
+    if (!strcmp(name, "table.lock"))
+        return 0;
+    if (!change->after.inode)
+        return 4;
+    if (!strcmp(name, "table.dat"))
+        return 3;
+    name += strcspn(name, ".") + 2;
+    return *name && !name[strspn(name, "0123456789")] ? 2 : 1;
+}
+
+static int compare_changes(const void *a, const void *b)
+{
+    const grove_change *left = a, *right = b;
+
+    return rank(left) != rank(right) ? rank(left) - rank(right) : strcmp(left->name, right->name);
+}
+
+static int sync_path(const char *path, grove_error *error)
+{
+    return grove_path_sync(path)
+               ? grove_fail(error, GROVE_IO, "%s: cannot write: %s", path, strerror(errno))
+               : 0;
+}
+
+/* Files of WORK/table that are not those of the folder, and files of the folder that are not in
+ * WORK/table; `folder`: whose names are looked at. */
+static int list_files(entry *each, const char *folder, bool prepared, grove_error *error)
+{
+    char **names = grove_folder_list(folder);
+    int code = 0;
+
+    for (char **name = names; *name; name++) {
+        char *before = NULL, *after = NULL, *around = grove_path_folder(each->work);
+        before = grove_path_join(around, *name);
+        after = grove_format("%s/" GROVE_RECORD_TABLE "/%s", each->work, *name);
+        grove_file_mark old = grove_file_mark_of(before);
+        grove_file_mark new = grove_file_mark_of(after);
+        if (is_table_file(*name) && !code && prepared && old.inode != new.inode) {
+            code = sync_path(after, error);
+            new = grove_file_mark_of(after);
+            grove_change_add(&each->list, *name, old, new);
+        } else if (is_table_file(*name) && !prepared && !new.inode) {
+            grove_change_add(&each->list, *name, old, new);
+        }
+        free(around);
+        free(before);
+        free(after);
+        free(*name);
+    }
+    free(names);
+    return code;
+}
+
+static void list_lock(entry *each, const char *folder)
+{
+    char *path = grove_path_join(folder, "table.lock");
+    grove_file_mark mark = grove_file_mark_of(path);
+
+    if (mark.inode)
+        grove_change_add(&each->list, "table.lock", mark, (grove_file_mark){0});
+    free(path);
+}
+
+static int sync_all(const char *path, grove_error *error)
+{
+    char **names = grove_folder_list(path);
+    int code = 0;
+
+    for (char **name = names; *name; name++) {
+        char *each = grove_path_join(path, *name);
+        if (!code)
+            code = grove_path_is_folder(each) ? sync_all(each, error) : sync_path(each, error);
+        free(each);
+        free(*name);
+    }
+    free(names);
+    return code ? code : sync_path(path, error);
+}
+
+static int list_folder(entry *each, const char *around, const char *prepared, grove_error *error)
+{
+    char *path = grove_path_join(around, each->name);
+    grove_file_mark now = grove_file_mark_of(path);
+    int code = 0;
+
+    if (now.inode && !each->replace)
+        code =
+            grove_fail(error, GROVE_INVALID,
+                       "%s: something else has got this name meanwhile; it is left as it is", path);
+    else
+        grove_change_add(&each->list, each->name, now, grove_file_mark_of(prepared));
+    free(path);
+    return code ? code : sync_all(prepared, error);
+}
+
+static int list_changes(entry *each, const char *home, grove_error *error)
+{
+    char *around = grove_path_folder(each->work);
+    char *prepared = grove_path_join(each->work, GROVE_RECORD_TABLE);
+    char *old = grove_path_join(each->work, "old");
+    int code = 0;
+
+    each->list = (grove_change_list){
+        .work = grove_strdup(each->work), .home = grove_strdup(home), .folder = each->name != NULL};
+    if (each->name) {
+        code = list_folder(each, around, prepared, error);
+    } else {
+        code = list_files(each, prepared, true, error);
+        if (!code)
+            code = list_files(each, around, false, error);
+        if (each->without_lock)
+            list_lock(each, around);
+        qsort(each->list.changes, each->list.count, sizeof(grove_change), compare_changes);
+        if (!code)
+            code = sync_path(prepared, error);
+    }
+    if (!code && mkdir(old, 0777))
+        code = grove_fail(error, GROVE_IO, "%s: %s", old, strerror(errno));
+    if (!code)
+        code = grove_change_list_write(&each->list, error);
+    if (!code)
+        code = sync_path(around, error);
+    free(around);
+    free(prepared);
+    free(old);
+    return code;
+}
+
+/* ---- committing ---- */
+
+static int write_record(const grove_record *record, grove_error *error)
+{
+    char *path = grove_path_join(record->entries[0].work, "record");
+    grove_file *file = grove_file_create(path, error);
+    int code = file ? 0 : GROVE_IO;
+
+    if (file) {
+        for (size_t i = 0; i < record->count; i++)
+            fprintf(grove_file_stream(file), "%s\n", record->entries[i].work);
+        code = grove_file_commit(file, error);
+    }
+    free(path);
+    return code;
+}
+
+/* To a new name. Where the system cannot rename so, a folder of that name is made, which keeps it,
+ * and is replaced; files are in a folder that is locked. */
+static int rename_new(const char *from, const char *to, bool folder)
+{
+    if (grove_path_rename_new(from, to) == 0)
+        return 0;
+    if (errno != ENOTSUP || (folder && mkdir(to, 0777)))
+        return -1;
+    if (rename(from, to) == 0)
+        return 0;
+    int reason = errno;
+    if (folder)
+        (void)rmdir(to);
+    errno = reason;
+    return -1;
+}
+
+static int make_change(const grove_change_list *list, const grove_change *change)
+{
+    char *target = grove_change_target(list, change);
+    char *from = list->folder
+                     ? grove_path_join(list->work, GROVE_RECORD_TABLE)
+                     : grove_format("%s/" GROVE_RECORD_TABLE "/%s", list->work, change->name);
+    char *old = grove_format("%s/old/%s", list->work, change->name);
+    int failed;
+
+    if (!change->after.inode) /* goes at the end, but the lock file at once */
+        failed = !strcmp(change->name, "table.lock") && rename(target, old);
+    else if (!change->before.inode)
+        failed = rename_new(from, target, list->folder);
+    else if (list->folder && grove_path_exchange(from, target) == 0)
+        failed = 0;
+    else if (list->folder)
+        failed = errno != ENOTSUP || rename(target, old) || rename(from, target);
+    else /* without hard links there is no file of that name for a moment */
+        failed = (link(target, old) && rename(target, old)) || rename(from, target);
+    int reason = errno;
+    free(target);
+    free(from);
+    free(old);
+    errno = reason;
+    return failed;
+}
+
+static int make_changes(entry *each, grove_error *error)
+{
+    char *folder = grove_path_folder(each->work);
+    int code = 0;
+
+    for (size_t i = 0; i < each->list.count && !code; i++)
+        if (make_change(&each->list, &each->list.changes[i])) {
+            char *target = grove_change_target(&each->list, &each->list.changes[i]);
+            code = grove_fail(error, GROVE_IO, "%s: cannot be put in place: %s", target,
+                              errno == EEXIST ? "something else has got this name meanwhile"
+                                              : strerror(errno));
+            free(target);
+        }
+    if (!code)
+        code = sync_path(folder, error);
+    free(folder);
+    return code;
+}
+
+/* Removes the record: this commits, or ends an undoing. It is gone then, synced or not. */
+static int remove_record(const grove_record *record, grove_error *error)
+{
+    const char *home = record->entries[0].work;
+    char *path = grove_path_join(home, "record");
+    int code = unlink(path) ? grove_fail(error, GROVE_IO, "%s: %s", path, strerror(errno)) : 0;
+
+    free(path);
+    if (!code)
+        (void)grove_path_sync(home);
+    return code;
+}
+
+static void put_back(grove_record *record, size_t count, grove_error *error)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < count && !code; i++)
+        code = grove_change_list_check(&record->entries[i].list, error);
+    for (size_t i = count; i-- > 0 && !code;)
+        code = grove_change_list_undo(&record->entries[i].list, error);
+    if (!code)
+        code = remove_record(record, error);
+    if (!code)
+        return;
+    /* What is left is all that can bring the old state back. */
+    grove_fail(error, code, "%s: grove recover will put everything back",
+               record->entries[0].list.work);
+    while (record->count)
+        release(&record->entries[--record->count]);
+}
+
+int grove_record_commit(grove_record *record, grove_error *error)
+{
+    size_t made = 0;
+    int code = 0;
+
+    for (size_t i = 0; i < record->count; i++) /* those of outputs that are not to be */
+        while (i < record->count && !record->entries[i].added)
+            grove_record_drop(record, record->entries[i].work);
+    if (!record->count)
+        return 0;
+    code = check_conflicts(record, error);
+    for (size_t i = 0; i < record->count && !code; i++)
+        code = list_changes(&record->entries[i], record->entries[0].work, error);
+    if (!code)
+        code = write_record(record, error);
+    if (code)
+        return code;
+    while (made < record->count && !code)
+        code = make_changes(&record->entries[made++], error);
+    if (!code)
+        code = remove_record(record, error);
+    if (code) {
+        put_back(record, made, error);
+        return code;
+    }
+    for (size_t i = record->count; i-- > 0;) /* the one with the record last */
+        grove_change_list_tidy(&record->entries[i].list);
+    while (record->count)
+        release(&record->entries[--record->count]);
+    return 0;
+}

@@ -1,0 +1,60 @@
+/* The record of a run: changes to folders of which all happen or none, also when the process dies.
+ *
+ * What is to change is first prepared in working folders, each beside or inside of what it will
+ * change. Committing writes down what will be renamed and what the files were, renames, and removes
+ * the record: that moment commits. A record that is still there belongs to a run that died:
+ * grove_record_recover puts everything back. */
+#ifndef GROVE_BASE_RECORD_H
+#define GROVE_BASE_RECORD_H
+
+#include "base/error.h"
+#include <stdbool.h>
+
+typedef struct grove_record grove_record;
+grove_record *grove_record_new(void);
+/* Removes the working folders; what was not committed is gone. NULL is fine. */
+void grove_record_free(grove_record *record);
+
+/* The record of the run that calls on this thread (NULL: none), set by who makes the calls. */
+grove_record *grove_record_enter(grove_record *record); /* returns the one before */
+grove_record *grove_record_current(void);
+
+/* A new empty folder FOLDER/PREFIXxxxxxx for work, which only this user may enter and which is
+ * locked as long as the record lives. In it, what is prepared has the name GROVE_RECORD_TABLE.
+ * Borrowed; NULL with a message. */
+#define GROVE_RECORD_TABLE "table"
+const char *grove_record_work(grove_record *record, const char *folder, const char *prefix,
+                              grove_error *error);
+/* Removes a working folder and what was to be done with it. */
+void grove_record_drop(grove_record *record, const char *work);
+
+/* The files of WORK/table will be those of the folder that WORK lies in: those that differ replace
+ * the ones of their names, table.dat last, and data files that are not in WORK/table go.
+ * `without_lock`: table.lock goes first of all. It says how many columns there are; casacore makes
+ * another. */
+void grove_record_add_files(grove_record *record, const char *work, bool without_lock);
+/* The folder WORK/table will have the name `path`, which lies beside WORK. `replace`: there is a
+ * folder of that name, which is replaced; else nothing may be there. */
+void grove_record_add_folder(grove_record *record, const char *work, const char *path,
+                             bool replace);
+
+/* Makes all changes, or none and says why. Data and folders are on disk when it returns. */
+int grove_record_commit(grove_record *record, grove_error *error);
+
+/* ---- after a run that died ---- */
+
+/* How the working folders inside of a folder, and those beside it, begin. */
+#define GROVE_RECORD_INSIDE ".grove-"
+char *grove_record_prefix(const char *path); /* beside it: ".NAME.grove-"; caller frees */
+
+typedef enum { GROVE_RECORD_NONE, GROVE_RECORD_CLEANED, GROVE_RECORD_UNDONE } grove_record_state;
+
+/* Whether a working folder inside or beside `path` is left from a run that died; NONE also where
+ * all belong to runs that live. */
+grove_record_state grove_record_look(const char *path);
+/* Puts `path`, and what else the same run wrote, back to what it was before that run, or finishes
+ * tidying up for a run that had committed. The caller has the exclusive lock of `path`. Fails, and
+ * changes nothing, when files are not those that the run left. */
+int grove_record_recover(const char *path, grove_record_state *done, grove_error *error);
+
+#endif

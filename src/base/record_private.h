@@ -1,0 +1,50 @@
+/* What making and undoing the changes of a record share: one working folder and its list. */
+#ifndef GROVE_BASE_RECORD_PRIVATE_H
+#define GROVE_BASE_RECORD_PRIVATE_H
+
+#include "base/record.h"
+
+#include <stdint.h>
+#include <sys/stat.h>
+
+/* What identifies a file: renaming keeps all of it. inode 0: there is none. */
+typedef struct {
+    uint64_t inode;
+    int64_t size, seconds, nanoseconds;
+} grove_file_mark;
+
+/* One name that changes. before.inode 0: it is new; after.inode 0: it goes. */
+typedef struct {
+    char *name;
+    grove_file_mark before, after;
+} grove_change;
+
+/* The changes of one working folder, in the order in which they are made. */
+typedef struct {
+    char *work;  /* the working folder */
+    char *home;  /* the working folder that has the record of the run */
+    bool folder; /* one folder changes, beside `work`; else files of the folder around it */
+    grove_change *changes;
+    size_t count, capacity;
+} grove_change_list;
+
+grove_file_mark grove_file_mark_of(const char *path); /* not of what a link points to */
+bool grove_file_mark_equal(const grove_file_mark *a, const grove_file_mark *b);
+
+void grove_change_add(grove_change_list *list, const char *name, grove_file_mark before,
+                      grove_file_mark after);
+void grove_change_list_release(grove_change_list *list);
+/* Writes WORK/changes, and reads it: 1 when it is there and good, 0 when it is not there. */
+int grove_change_list_write(const grove_change_list *list, grove_error *error);
+int grove_change_list_read(grove_change_list *list, const char *work, grove_error *error);
+char *grove_change_target(const grove_change_list *list, const grove_change *change);
+
+/* Whether every file is what the list says, before or after; and puts back what was changed. */
+int grove_change_list_check(const grove_change_list *list, grove_error *error);
+int grove_change_list_undo(const grove_change_list *list, grove_error *error);
+/* The lock of a working folder, which its run has as long as it lives: a file in it, or -1. */
+int grove_record_lock(const char *work, bool create);
+/* After the commit: removes the files that go, then the working folder. */
+void grove_change_list_tidy(const grove_change_list *list);
+
+#endif

@@ -1,0 +1,259 @@
+/* Records of runs that died: found, and put right. */
+#include "base/record_private.h"
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The working folder of a run that died, locked. */
+typedef struct {
+    char *path;
+    int lock;
+    grove_change_list list; /* empty: the run did not come so far */
+} remnant;
+
+typedef struct {
+    remnant *at;
+    size_t count, capacity;
+} remnants;
+
+char *grove_record_prefix(const char *path)
+{
+    char *name = grove_path_name(path), *prefix = grove_format(".%s.grove-", name);
+
+    free(name);
+    return prefix;
+}
+
+/* Takes the lock of a working folder; false when its run lives, or it is none. One without a lock
+ * is of a run that died at once, or of one that will find it removed and make another. */
+static bool take(const char *path, remnant *found)
+{
+    char *file = grove_path_join(path, "lock");
+    struct stat info;
+
+    *found = (remnant){.lock = -1};
+    if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        found->lock = grove_record_lock(path, false);
+        if (found->lock < 0 && !grove_path_exists(file))
+            found->lock = grove_record_lock(path, true);
+    }
+    free(file);
+    if (found->lock >= 0)
+        found->path = grove_strdup(path);
+    return found->lock >= 0;
+}
+
+static void release(remnants *found)
+{
+    while (found->count) {
+        remnant *each = &found->at[--found->count];
+        grove_change_list_release(&each->list);
+        close(each->lock);
+        free(each->path);
+    }
+    free(found->at);
+}
+
+static void add(remnants *found, const char *path)
+{
+    remnant each;
+
+    if (!take(path, &each))
+        return;
+    grove_grow((void **)&found->at, &found->capacity, found->count, sizeof(remnant));
+    found->at[found->count++] = each;
+}
+
+/* Whether who has made a file may say what is to be done around it: this user, or the one to whom
+ * the folder belongs. In a folder for all, anyone may make one. */
+static bool is_trusted(const char *path)
+{
+    char *folder = grove_path_folder(path);
+    struct stat file, around;
+    bool is = lstat(path, &file) == 0 && stat(folder, &around) == 0 &&
+              (file.st_uid == geteuid() || file.st_uid == around.st_uid);
+
+    free(folder);
+    return is;
+}
+
+/* Those in `folder` whose names are the prefix and six characters of mkdtemp. */
+static void find_in(const char *folder, const char *prefix, bool inside, remnants *found)
+{
+    char **names = grove_folder_list(folder);
+    size_t length = strlen(prefix);
+
+    for (char **name = names; *name; name++) {
+        if (!strncmp(*name, prefix, length) && strlen(*name) == length + 6) {
+            char *path = grove_path_join(folder, *name);
+            if (inside || is_trusted(path)) /* who may write into a set may do anything there */
+                add(found, path);
+            free(path);
+        }
+        free(*name);
+    }
+    free(names);
+}
+
+static remnants find(const char *path)
+{
+    remnants found = {0};
+    char *real = realpath(path, NULL);
+    char *folder = grove_path_folder(real ? real : path);
+    char *around = realpath(folder, NULL);
+    char *prefix = grove_record_prefix(real ? real : path);
+
+    if (around)
+        find_in(around, prefix, false, &found);
+    if (real && grove_path_is_folder(real))
+        find_in(real, GROVE_RECORD_INSIDE, true, &found);
+    free(real);
+    free(folder);
+    free(around);
+    free(prefix);
+    return found;
+}
+
+static char *record_of(const grove_change_list *list)
+{
+    char *path = grove_path_join(list->home, "record");
+
+    if (grove_path_exists(path))
+        return path;
+    free(path);
+    return NULL;
+}
+
+grove_record_state grove_record_look(const char *path)
+{
+    remnants found = find(path);
+    grove_record_state state = found.count ? GROVE_RECORD_CLEANED : GROVE_RECORD_NONE;
+
+    for (size_t i = 0; i < found.count; i++) {
+        int read = grove_change_list_read(&found.at[i].list, found.at[i].path, NULL);
+        char *record = read > 0 ? record_of(&found.at[i].list) : NULL;
+        if (record || read < 0)
+            state = GROVE_RECORD_UNDONE;
+        free(record);
+    }
+    release(&found);
+    return state;
+}
+
+/* Whether the name is one that grove_record_work gives. */
+static bool is_work(const char *path)
+{
+    char *name = grove_path_name(path);
+    size_t length = strlen(name);
+    bool is = path[0] == '/' && length >= 13 && name[0] == '.' &&
+              !strncmp(name + length - 13, ".grove-", 7);
+
+    free(name);
+    return is;
+}
+
+/* Adds another working folder that the record of `first` names. */
+static int join(remnants *all, const remnant *first, const char *path, grove_error *error)
+{
+    size_t before = all->count;
+    int code = 0;
+
+    if (is_work(path) && is_trusted(path))
+        add(all, path);
+    if (all->count == before)
+        return grove_fail(error, GROVE_IO,
+                          "%s: the run that died wrote there too, and that cannot be put back: it "
+                          "is %s. To keep everything as it is now, remove %s",
+                          path, grove_path_exists(path) ? "in use" : "not there", first->path);
+    remnant *other = &all->at[before];
+    code = grove_change_list_read(&other->list, path, error);
+    if (code > 0 && strcmp(other->list.home, first->list.home) != 0)
+        code = 0;
+    return code > 0    ? grove_change_list_check(&other->list, error)
+           : code == 0 ? grove_fail(error, GROVE_INVALID, "%s: is not of the run that died", path)
+                       : code;
+}
+
+/* Reads the lines of a record: its home, then others. */
+static int read_record(const remnant *first, const char *record, remnants *all, grove_error *error)
+{
+    char *text = grove_file_read(record, (size_t)16 << 20, true, NULL, error), *next = NULL;
+    bool is_home = !strcmp(first->list.home, first->path), named = is_home;
+    int code = text ? 0 : GROVE_IO, number = 0;
+
+    for (char *line = text ? strtok_r(text, "\n", &next) : NULL; line && !code;
+         line = strtok_r(NULL, "\n", &next), number++) {
+        bool own = is_home ? number == 0 : !strcmp(line, first->path);
+        named = named || own;
+        if (!own)
+            code = join(all, first, line, error);
+    }
+    if (!code && !named)
+        code = grove_fail(error, GROVE_INVALID, "%s: does not name %s; has it been moved?", record,
+                          first->path);
+    free(text);
+    return code;
+}
+
+/* Undoes all that a record names, and removes it. */
+static int undo(const remnant *first, const char *record, grove_error *error)
+{
+    remnants all = {0};
+    int code = read_record(first, record, &all, error);
+
+    if (!code)
+        code = grove_change_list_check(&first->list, error);
+    if (!code)
+        code = grove_change_list_undo(&first->list, error);
+    for (size_t i = 0; i < all.count && !code; i++)
+        code = grove_change_list_undo(&all.at[i].list, error);
+    if (!code && unlink(record))
+        code = grove_fail(error, GROVE_IO, "%s: %s", record, strerror(errno));
+    for (size_t i = 0; i < all.count && !code; i++)
+        code = grove_path_remove(all.at[i].path, error);
+    if (!code)
+        code = grove_path_remove(first->path, error);
+    release(&all);
+    return code;
+}
+
+static int recover_one(remnant *each, grove_record_state *done, grove_error *error)
+{
+    int code = grove_change_list_read(&each->list, each->path, error);
+    char *record = code > 0 ? record_of(&each->list) : NULL;
+
+    if (code < 0)
+        return code;
+    if (record) {
+        code = undo(each, record, error);
+        *done = GROVE_RECORD_UNDONE;
+    } else {
+        if (code)
+            grove_change_list_tidy(&each->list);
+        else
+            grove_path_remove(each->path, NULL);
+        code = 0; /* what cannot be removed is harmless */
+        if (*done == GROVE_RECORD_NONE && !grove_path_exists(each->path))
+            *done = GROVE_RECORD_CLEANED;
+    }
+    free(record);
+    return code;
+}
+
+int grove_record_recover(const char *path, grove_record_state *done, grove_error *error)
+{
+    remnants found = find(path);
+    int code = 0;
+
+    *done = GROVE_RECORD_NONE;
+    for (size_t i = 0; i < found.count && !code; i++)
+        code = recover_one(&found.at[i], done, error);
+    release(&found);
+    return code;
+}

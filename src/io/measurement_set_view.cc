@@ -1,0 +1,396 @@
+// Views: a table's new state, prepared beside it.
+//
+// casacore removes a column's files before it writes its table anew, and empties headers before it
+// fills them. Both happen in a view only: a folder inside of the set that has copies of its small
+// files and hard links to the others, and is a table by itself.
+#include "io/measurement_set_private.h"
+
+#include <casacore/casa/Containers/Record.h>
+#include <casacore/tables/DataMan/DataManager.h>
+#include <casacore/tables/DataMan/TiledShapeStMan.h>
+#include <casacore/tables/Tables/TableDesc.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <list>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace casacore;
+
+namespace
+{
+// The views of this process, which sinks of one run share.
+std::list<std::weak_ptr<grove::view>> views;
+
+int fail(const std::string &path, grove_error *error)
+{
+    return grove_fail(error, GROVE_IO, "%s: %s", path.c_str(), std::strerror(errno));
+}
+
+bool starts_with(const std::string &text, const std::string &start)
+{
+    return text.compare(0, start.size(), start) == 0;
+}
+
+bool same(const struct stat &a, const struct stat &b)
+{
+    return a.st_ino == b.st_ino && a.st_size == b.st_size && a.st_mtim.tv_sec == b.st_mtim.tv_sec &&
+           a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+// A copy of a file of the table, which must not change any more.
+int copy_file(grove::view *made, const std::string &file, grove_error *error)
+{
+    std::string from = made->folder + "/" + file, to = made->prepared() + "/" + file;
+    struct stat info;
+    if (stat(from.c_str(), &info) || grove_file_copy(from.c_str(), to.c_str()))
+        return fail(to, error);
+    made->copied.emplace_back(from, info);
+    return 0;
+}
+
+int check_copied(const grove::view *made, grove_error *error)
+{
+    struct stat now;
+    for (const auto &each : made->copied)
+        if (stat(each.first.c_str(), &now) || !same(now, each.second))
+            return grove_fail(error, GROVE_IO, "%s: another program has changed it during this run",
+                              made->folder.c_str());
+    return 0;
+}
+
+int fill(grove::view *made, grove_error *error)
+{
+    char **names = grove_folder_list(made->folder.c_str());
+    int code = mkdir(made->prepared().c_str(), 0777) ? fail(made->prepared(), error) : 0;
+    for (char **name = names; *name; name++) {
+        std::string file = *name;
+        bool needed =
+            starts_with(file, "table.") && file != "table.lock" && file != "table.dat_tmp";
+        std::string from = made->folder + "/" + file, to = made->prepared() + "/" + file;
+        // Where the file system has no hard links, data are copied as well.
+        if (needed && !code && (!starts_with(file, "table.f") || link(from.c_str(), to.c_str())))
+            code = copy_file(made, file, error);
+        free(*name);
+    }
+    free(names);
+    return code;
+}
+
+// casacore's own lock, and no other program that has the table open: it would not know of what
+// changes, and write the table as it was.
+int lock_original(grove::view *made, grove_error *error)
+{
+    int times = 0, code = 0;
+    while (!code) {
+        if (!made->original.hasLock(FileLocker::Write) &&
+            !made->original.lock(FileLocker::Write, 1))
+            code = grove_set_wait(made->folder.c_str(), "another program has locked it", &times,
+                                  error);
+        else if (made->original.isMultiUsed())
+            code =
+                grove_set_wait(made->folder.c_str(), "another program has it open", &times, error);
+        else
+            break;
+    }
+    return code;
+}
+
+// The storage manager of a column: TYPE, NAME, SEQNR, SPEC and COLUMNS.
+Record manager_of(const Table &table, const std::string &column)
+{
+    Record managers(table.dataManagerInfo());
+    for (uInt i = 0; i < managers.nfields(); i++) {
+        const Record &manager = managers.subRecord(i);
+        for (const String &each : Vector<String>(manager.asArrayString("COLUMNS")))
+            if (each == String(column))
+                return manager;
+    }
+    throw AipsError("no storage manager has column " + column);
+}
+
+// A name for the new column's manager that no other has: managers keep theirs when columns are
+// renamed.
+std::string free_manager_name(const Table &table)
+{
+    Record managers(table.dataManagerInfo());
+    for (int k = 0;; k++) {
+        std::string name = "Grove_" + std::to_string(k);
+        bool taken = false;
+        for (uInt i = 0; i < managers.nfields(); i++)
+            taken = taken || managers.subRecord(i).asString("NAME") == String(name);
+        if (!taken)
+            return name;
+    }
+}
+
+std::string any_complex_column(const Table &table)
+{
+    if (table.tableDesc().isColumn("DATA"))
+        return "DATA";
+    for (const String &name : table.tableDesc().columnNames())
+        if (table.tableDesc().columnDesc(name).dataType() == TpComplex &&
+            table.tableDesc().columnDesc(name).isArray())
+            return name;
+    throw AipsError("it has no column of visibilities whose shape a new one could take");
+}
+
+// Cells of rows that are not written keep what they had, in a new column zeros. Those that will be
+// written get their shape.
+void fill_column(Table &table, const std::string &from, const std::string &to, bool values,
+                 const std::vector<bool> &written)
+{
+    ArrayColumn<Complex> in(table, from), out(table, to);
+    for (rownr_t row = 0; row < table.nrow(); row++) {
+        if (written[row] || !in.isDefined(row))
+            continue;
+        Array<Complex> cell(values ? in(row) : Array<Complex>(in.shape(row), Complex(0)));
+        out.put(row, cell);
+    }
+}
+
+// Rows of the table that the set's choice has.
+std::vector<bool> chosen_rows(const grove::view *to, const grove_ms *ms)
+{
+    std::vector<bool> chosen(to->table.nrow(), false);
+    for (int64_t row : ms->rows) {
+        if (row < 0)
+            continue;
+        if (ms->place.empty())
+            chosen[size_t(row)] = true;
+        else if (ms->parts[size_t(ms->place[size_t(row)].first)].to.get() == to)
+            chosen[size_t(ms->place[size_t(row)].second)] = true;
+    }
+    return chosen;
+}
+
+// A new column beside the old one, if there is one, in a manager of the same kind.
+std::string add_column(grove::view *to, const std::string &column, bool exists, const grove_ms *ms)
+{
+    Table &table = to->table;
+    std::string like = exists ? column : any_complex_column(table), scratch = "GROVE_NEW_" + column;
+    ColumnDesc description(table.tableDesc().columnDesc(like));
+    description.setName(scratch);
+    TableDesc added;
+    added.addColumn(description);
+    std::string name = free_manager_name(table);
+    if (exists) {
+        Record old(manager_of(table, column)), spec(old.asRecord("SPEC"));
+        if (spec.isDefined("HYPERCUBES"))
+            spec.removeField("HYPERCUBES");
+        std::unique_ptr<DataManager> manager(
+            DataManager::getCtor(old.asString("TYPE"))(name, spec));
+        table.addColumn(added, *manager);
+    } else {
+        Int64 row = Int64(ms->layout->correlations) * ms->layout->channels * 8;
+        TiledShapeStMan manager(name, IPosition(3, ms->layout->correlations, ms->layout->channels,
+                                                std::max(Int64(1), Int64(1 << 20) / row)));
+        table.addColumn(added, manager);
+    }
+    fill_column(table, like, scratch, exists, chosen_rows(to, ms));
+    return scratch;
+}
+
+// The files of a manager in a view: "table.fN", and others that begin so.
+std::vector<std::string> files_of(const grove::view *to, unsigned number)
+{
+    std::string start = "table.f" + std::to_string(number);
+    char **names = grove_folder_list(to->prepared().c_str());
+    std::vector<std::string> files;
+    for (char **name = names; *name; name++) {
+        std::string file = *name;
+        if (starts_with(file, start) &&
+            (file.size() == start.size() || !isdigit((unsigned char)file[start.size()])))
+            files.push_back(file);
+        free(*name);
+    }
+    free(names);
+    return files;
+}
+
+int remove_file(const grove::view *to, const std::string &file, grove_error *error)
+{
+    std::string path = to->prepared() + "/" + file;
+    return unlink(path.c_str()) ? fail(path, error) : 0;
+}
+
+// The files of a manager become the view's own.
+int own_files(grove::view *to, unsigned number, grove_error *error)
+{
+    int code = 0;
+    to->table.flush(True);
+    to->table = Table();
+    for (const std::string &file : files_of(to, number)) {
+        if (!code)
+            code = remove_file(to, file, error);
+        if (!code)
+            code = copy_file(to, file, error);
+    }
+    to->table = Table(to->prepared(), TableLock(TableLock::PermanentLocking), Table::Update);
+    return code;
+}
+
+// Removes a column that a new one replaces. What casacore fails to remove, it does not say.
+int remove_column(grove::view *to, const std::string &column, grove_error *error)
+{
+    unsigned number = manager_of(to->table, column).asuInt("SEQNR");
+    int code = 0;
+    to->table.removeColumn(column);
+    for (const std::string &file : files_of(to, number))
+        if (!code)
+            code = remove_file(to, file, error);
+    return code;
+}
+
+// Whether a new manager of this kind can take the column's place.
+bool can_renew(const Record &manager)
+{
+    String type(manager.asString("TYPE"));
+    return Vector<String>(manager.asArrayString("COLUMNS")).size() == 1 &&
+           (type == "TiledColumnStMan" || type == "TiledShapeStMan" || type == "TiledCellStMan" ||
+            type == "StandardStMan");
+}
+
+// Kinds that keep numbers as they are given.
+bool is_exact(const std::string &type)
+{
+    return starts_with(type, "Tiled") || type == "StandardStMan" || type == "IncrementalStMan" ||
+           type == "StManAipsIO";
+}
+} // namespace
+
+namespace grove
+{
+void never_close(const Table &table)
+{
+    static std::list<Table> *kept = new std::list<Table>;
+    kept->push_back(table);
+}
+
+view::~view()
+{
+    guard(folder, nullptr, [&] {
+        if (broken)
+            never_close(table);
+        else if (!settled && !table.isNull())
+            table.markForDelete(); // or all that it still holds would be written first
+        table = Table();
+        if (!original.isNull())
+            original.unlock(); // closed with its lock, it would be written
+        original = Table();
+        return 0;
+    });
+    if (!settled && !work.empty())
+        grove_record_drop(record, work.c_str());
+}
+
+std::shared_ptr<view> open_view(const std::string &folder, grove_record *record, grove_error *error)
+{
+    views.remove_if([](const std::weak_ptr<view> &each) { return each.expired(); });
+    for (const auto &each : views) {
+        std::shared_ptr<view> known = each.lock();
+        if (known->record == record && known->folder == folder && !known->settled)
+            return known;
+    }
+    std::shared_ptr<view> made(new view);
+    made->folder = folder;
+    made->record = record;
+    made->original = Table(folder, TableLock(TableLock::UserNoReadLocking), Table::Update);
+    if (lock_original(made.get(), error))
+        return nullptr;
+    const char *work = grove_record_work(record, folder.c_str(), GROVE_RECORD_INSIDE, error);
+    if (!work)
+        return nullptr;
+    made->work = work;
+    if (check_space(folder, work, error) || fill(made.get(), error))
+        return nullptr;
+    made->table = Table(made->prepared(), TableLock(TableLock::PermanentLocking), Table::Update);
+    views.push_back(made);
+    return made;
+}
+
+std::shared_ptr<view> open_whole(const std::string &folder, grove_record *record,
+                                 grove_error *error)
+{
+    std::shared_ptr<view> made = open_view(folder, record, error);
+    if (!made || made->open_columns)
+        return nullptr;
+    Record managers(made->original.dataManagerInfo());
+    for (uInt i = 0; i < managers.nfields(); i++)
+        if (own_files(made.get(), managers.subRecord(i).asuInt("SEQNR"), error))
+            return nullptr;
+    made->open_columns = 1;
+    return made;
+}
+
+std::string open_column(view *to, const std::string &column, bool whole, const grove_ms *ms,
+                        grove_error *error)
+{
+    bool exists = to->original.tableDesc().isColumn(column);
+    std::string name;
+    if (std::count(to->columns.begin(), to->columns.end(), column)) {
+        grove_fail(error, GROVE_INVALID,
+                   "%s: column %s is being written already; write another column",
+                   to->folder.c_str(), column.c_str());
+        return "";
+    }
+    if (!exists && !whole) {
+        grove_fail(error, GROVE_MISSING,
+                   "%s: has no column %s, and none can be made through a selection of its rows; "
+                   "make it there first",
+                   to->folder.c_str(), column.c_str());
+        return "";
+    }
+    Record manager(exists ? manager_of(to->original, column) : Record());
+    if (exists && !is_exact(manager.asString("TYPE"))) {
+        grove_fail(error, GROVE_INVALID,
+                   "%s: column %s is stored by %s, which does not keep numbers as they are; write "
+                   "another column",
+                   to->folder.c_str(), column.c_str(), manager.asString("TYPE").c_str());
+        return "";
+    }
+    if (!exists || (whole && can_renew(manager)))
+        name = add_column(to, column, exists, ms);
+    else if (own_files(to, manager.asuInt("SEQNR"), error))
+        return "";
+    else
+        name = column;
+    to->columns.push_back(column);
+    to->open_columns++;
+    return name;
+}
+
+int settle_column(view *to, const std::string &column, const std::string &scratch,
+                  grove_error *error)
+{
+    Table &table = to->table;
+    int code = 0;
+    if (scratch != column) {
+        if (table.tableDesc().isColumn(column))
+            code = remove_column(to, column, error);
+        if (code)
+            return code;
+        table.renameColumn(column, scratch);
+    }
+    table.flush(True);
+    return --to->open_columns ? 0 : settle_view(to, error);
+}
+
+int settle_view(view *to, grove_error *error)
+{
+    bool renumbered = to->table.tableDesc().ncolumn() != to->original.tableDesc().ncolumn();
+    to->table.flush(True);
+    to->table = Table();
+    int code = lock_original(to, error);
+    if (!code)
+        code = check_copied(to, error);
+    if (code)
+        return code;
+    grove_record_add_files(to->record, to->work.c_str(), renumbered);
+    to->settled = true;
+    return 0;
+}
+} // namespace grove

@@ -1,0 +1,366 @@
+/* Locks of sets between runs, and what is done first by who has one. */
+#include "io/set_lock.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { NFS = 0x6969 }; /* statfs's number of it */
+
+typedef struct set {
+    struct set *next;
+    dev_t device;
+    ino_t inode;
+    int file;              /* what is locked; -1: nothing can be */
+    int mode;              /* LOCK_UN, LOCK_SH or LOCK_EX */
+    struct stat table;     /* table.dat when the lock was last had */
+    grove_set_lock *first; /* who has it in this process */
+} set;
+
+struct grove_set_lock {
+    grove_set_lock *next;
+    set *of;
+    const void *writer;
+    void (*changed)(void *user);
+    void *user;
+};
+
+/* Held in short steps only, never while waiting. */
+static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
+static set *sets;
+static atomic_bool impatient;
+
+void grove_set_lock_wait(bool wait)
+{
+    impatient = !wait;
+}
+
+int grove_set_wait(const char *path, const char *why, int *times, grove_error *error)
+{
+    static const struct timespec pause = {.tv_nsec = 100000000};
+
+    if (impatient)
+        return grove_fail(error, GROVE_IO, "%s: %s; without --no-wait, this run would wait", path,
+                          why);
+    if (grove_interrupted())
+        return grove_fail(error, GROVE_INTERRUPTED, "%s: interrupted while %s", path, why);
+    if (!(*times)++)
+        grove_log(GROVE_LOG_NOTE, "%s: %s; waiting, Ctrl-C gives up", path, why);
+    nanosleep(&pause, NULL);
+    return 0;
+}
+
+/* ---- the sets of this process ---- */
+
+/* What is locked for a folder; -1 with errno. */
+static int open_lock(const char *folder, struct stat *info)
+{
+    struct statfs system;
+    int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (file < 0 || fstat(file, info)) {
+        if (file >= 0)
+            close(file);
+        return -1;
+    }
+    if (fstatfs(file, &system) == 0 && system.f_type == NFS) {
+        int inside = openat(file, ".grove.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+        close(file);
+        return inside;
+    }
+    return file;
+}
+
+/* The set of a folder, made if it is new; NULL when there is no such folder. Under the mutex. */
+static set *find_set(const char *folder)
+{
+    struct stat info = {0};
+    int file = open_lock(folder, &info);
+
+    if (!info.st_ino)
+        return NULL;
+    for (set *each = sets; each; each = each->next)
+        if (each->device == info.st_dev && each->inode == info.st_ino) {
+            if (file >= 0)
+                close(file);
+            return each;
+        }
+    set *made = grove_alloc(sizeof(*made));
+    *made = (set){
+        .next = sets, .device = info.st_dev, .inode = info.st_ino, .file = file, .mode = LOCK_UN};
+    sets = made;
+    return made;
+}
+
+static void drop_set(set *gone)
+{
+    set **at = &sets;
+
+    while (*at != gone)
+        at = &(*at)->next;
+    *at = gone->next;
+    if (gone->file >= 0)
+        close(gone->file);
+    free(gone);
+}
+
+static struct stat stat_table(const char *folder)
+{
+    char *path = grove_path_join(folder, "table.dat");
+    struct stat info = {0};
+
+    if (stat(path, &info))
+        info = (struct stat){0};
+    free(path);
+    return info;
+}
+
+static bool same_table(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+static void tell(const set *of, const grove_set_lock *but)
+{
+    for (const grove_set_lock *each = of->first; each; each = each->next)
+        if (each != but && each->changed)
+            each->changed(each->user);
+}
+
+/* ---- taking one ---- */
+
+/* One attempt. False: another process has it. Changing a shared lock into an exclusive one gives
+ * it up for a moment, so the set may have changed when it is had. */
+static bool attempt(set *of, int mode, const char *folder)
+{
+    if (of->mode == LOCK_EX || of->mode == mode || of->file < 0)
+        return true;
+    int failed = flock(of->file, mode | LOCK_NB);
+    if (failed && errno == EWOULDBLOCK) {
+        /* Two that read and wait to write would wait for each other: give up what is had. */
+        if (of->mode == LOCK_SH) {
+            flock(of->file, LOCK_UN);
+            of->mode = LOCK_UN;
+            tell(of, NULL);
+        }
+        return false;
+    }
+    if (failed) { /* the file system has no locks */
+        close(of->file);
+        of->file = -1;
+        return true;
+    }
+    struct stat now = stat_table(folder);
+    if (of->first && !same_table(&now, &of->table))
+        tell(of, NULL);
+    of->table = now;
+    of->mode = mode;
+    return true;
+}
+
+static const void *writer_of(const set *of)
+{
+    for (const grove_set_lock *each = of->first; each; each = each->next)
+        if (each->writer)
+            return each->writer;
+    return NULL;
+}
+
+/* With the lock, or without one where there is none; NULL: another has it, or a message. */
+static grove_set_lock *try_take(const char *folder, const void *writer, grove_error *error)
+{
+    set *of = find_set(folder);
+    grove_set_lock *lock = NULL;
+    const void *other = of ? writer_of(of) : NULL;
+
+    if (!of)
+        grove_fail(error, GROVE_MISSING, "%s: %s", folder, strerror(errno));
+    else if (writer && other && other != writer)
+        grove_fail(error, GROVE_INVALID, "%s: is being written by another run of this program",
+                   folder);
+    else if (attempt(of, writer ? LOCK_EX : LOCK_SH, folder)) {
+        struct stat now;
+        if (stat(folder, &now) || now.st_ino != of->inode || now.st_dev != of->device) {
+            if (!of->first)
+                drop_set(of); /* replaced by another set meanwhile */
+            return NULL;
+        }
+        lock = grove_alloc(sizeof(*lock));
+        *lock = (grove_set_lock){.next = of->first, .of = of, .writer = writer};
+        of->first = lock;
+    }
+    if (of && !of->first)
+        drop_set(of);
+    return lock;
+}
+
+static grove_set_lock *wait_for(const char *folder, const void *writer, grove_error *error)
+{
+    size_t before = grove_error_count(error);
+    grove_set_lock *lock = NULL;
+    int times = 0, code = 0;
+
+    while (!lock && !code) {
+        pthread_mutex_lock(&guard);
+        lock = try_take(folder, writer, error);
+        pthread_mutex_unlock(&guard);
+        if (!lock && grove_error_count(error) > before)
+            code = grove_error_code(error);
+        else if (!lock)
+            code = grove_set_wait(folder,
+                                  writer ? "another run of Grove has it open"
+                                         : "another run of Grove is writing it",
+                                  &times, error);
+    }
+    return lock;
+}
+
+/* ---- what a run that died has left ---- */
+
+/* Runs write into the set's HISTORY, too, under the lock of the set. */
+static char *history_of(const char *path)
+{
+    char *history = grove_path_join(path, "HISTORY");
+
+    if (grove_path_is_folder(history))
+        return history;
+    free(history);
+    return NULL;
+}
+
+static grove_record_state look(const char *path)
+{
+    char *history = history_of(path);
+    grove_record_state state = grove_record_look(path),
+                       other = history ? grove_record_look(history) : GROVE_RECORD_NONE;
+
+    free(history);
+    return state > other ? state : other;
+}
+
+static int recover(const char *folder, const char *path, grove_record_state *done,
+                   grove_error *error)
+{
+    grove_record_state other = GROVE_RECORD_NONE;
+    int code = grove_record_recover(path, done, error);
+    char *history = history_of(path);
+
+    if (!code && history)
+        code = grove_record_recover(history, &other, error);
+    *done = other > *done ? other : *done;
+    free(history);
+
+    if (*done == GROVE_RECORD_UNDONE && !code)
+        grove_log(GROVE_LOG_NOTE,
+                  "%s: a run that died had not finished writing; everything is again as it was "
+                  "before that run",
+                  folder);
+    else if (*done == GROVE_RECORD_CLEANED)
+        grove_log(GROVE_LOG_NOTE, "%s: removed what a run that died had left", folder);
+    return code;
+}
+
+/* With the exclusive lock; a reader has had it for a moment then. */
+static int put_right(const char *folder, const void *writer, grove_set_lock **lock,
+                     grove_error *error)
+{
+    grove_record_state state = look(folder), done;
+
+    if (state == GROVE_RECORD_NONE || (!writer && state != GROVE_RECORD_UNDONE))
+        return 0;
+    if (writer)
+        return recover(folder, folder, &done, error);
+    grove_set_lock_release(*lock);
+    *lock = wait_for(folder, &done, error);
+    int code = *lock ? recover(folder, folder, &done, error) : grove_error_code(error);
+    grove_set_lock_release(*lock);
+    *lock = NULL;
+    if (!code && !(*lock = wait_for(folder, NULL, error)))
+        code = grove_error_code(error);
+    return code;
+}
+
+static bool cannot_lock(const grove_set_lock *lock)
+{
+    pthread_mutex_lock(&guard);
+    bool cannot = lock->of->file < 0;
+    pthread_mutex_unlock(&guard);
+    return cannot;
+}
+
+grove_set_lock *grove_set_lock_take(const char *folder, const void *writer,
+                                    void (*changed)(void *user), void *user, grove_error *error)
+{
+    grove_set_lock *lock = wait_for(folder, writer, error);
+
+    if (!lock)
+        return NULL;
+    if (put_right(folder, writer, &lock, error)) {
+        grove_set_lock_release(lock);
+        return NULL;
+    }
+    if (writer && cannot_lock(lock))
+        grove_log(GROVE_LOG_WARNING,
+                  "%s: this file system has no locks; see that no other run writes there", folder);
+    pthread_mutex_lock(&guard);
+    lock->changed = changed;
+    lock->user = user;
+    pthread_mutex_unlock(&guard);
+    return lock;
+}
+
+void grove_set_lock_release(grove_set_lock *lock)
+{
+    if (!lock)
+        return;
+    pthread_mutex_lock(&guard);
+    set *of = lock->of;
+    grove_set_lock **at = &of->first;
+    while (*at != lock)
+        at = &(*at)->next;
+    *at = lock->next;
+    if (!of->first) {
+        drop_set(of);
+    } else if (of->mode == LOCK_EX && !writer_of(of) && of->file >= 0) {
+        of->mode = LOCK_SH;
+        if (flock(of->file, LOCK_SH | LOCK_NB))
+            of->mode = LOCK_UN;
+    }
+    pthread_mutex_unlock(&guard);
+    free(lock);
+}
+
+void grove_set_lock_changed(grove_set_lock *lock)
+{
+    pthread_mutex_lock(&guard);
+    tell(lock->of, lock);
+    pthread_mutex_unlock(&guard);
+}
+
+int grove_set_recover(const char *path, bool *done, grove_error *error)
+{
+    int writer, code = 0;
+    grove_record_state state = GROVE_RECORD_NONE;
+    grove_set_lock *lock = NULL;
+
+    if (grove_path_is_folder(path) && !(lock = wait_for(path, &writer, error)))
+        return grove_error_code(error);
+    code = recover(path, path, &state, error);
+    *done = state != GROVE_RECORD_NONE;
+    grove_set_lock_release(lock);
+    return code;
+}

@@ -1,0 +1,36 @@
+/* The lock of a Measurement Set between runs of Grove: shared while a set is open for reading,
+ * exclusive from opening it for writing to the end. Within a process all who open a set share one
+ * lock, and one run at a time may write.
+ *
+ * It lies on the set's folder itself, so that it needs no file and no right to write: on Linux any
+ * folder that can be read can be locked (flock). On NFS, where that is not so, it is a file
+ * ".grove.lock" in the set. Where nothing can be locked there is no lock: a writer says so. */
+#ifndef GROVE_IO_SET_LOCK_H
+#define GROVE_IO_SET_LOCK_H
+
+#include "base/error.h"
+#include <stdbool.h>
+
+typedef struct grove_set_lock grove_set_lock;
+
+/* Waits for the lock of `folder`, saying so once, until grove_interrupted(), or fails at once after
+ * grove_set_lock_wait(false). First puts right what a run that died has left there, and says so.
+ * `writer`: NULL for shared; for exclusive any pointer that stands for the run. `changed`: called
+ * with `user` when what was read of the set's tables may not hold any more: close them, and open
+ * them again at the next use. */
+grove_set_lock *grove_set_lock_take(const char *folder, const void *writer,
+                                    void (*changed)(void *user), void *user, grove_error *error);
+void grove_set_lock_release(grove_set_lock *lock); /* NULL is fine */
+/* The set has been written: calls `changed` of all others in this process. */
+void grove_set_lock_changed(grove_set_lock *lock);
+
+void grove_set_lock_wait(bool wait);
+/* Whether to go on waiting for something, some tenths of a second later: the first time
+ * (*times == 0) says "PATH: WHY; waiting, Ctrl-C gives up". 0, or a code with a message. */
+int grove_set_wait(const char *path, const char *why, int *times, grove_error *error);
+
+/* What a run that died has left at `path`, a set or the name that one was to get, is put right;
+ * *done says whether there was anything. For grove recover. */
+int grove_set_recover(const char *path, bool *done, grove_error *error);
+
+#endif

@@ -1,0 +1,194 @@
+/* The functions that change files, with a fault at one call. */
+#include "faults.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static char folder[PATH_MAX];
+static faults_mode mode;
+static int chosen, count, simple;
+
+void faults_arm(const char *where, faults_mode fault, int at)
+{
+    snprintf(folder, sizeof(folder), "%s", where);
+    mode = fault;
+    chosen = at;
+    count = 0;
+}
+
+int faults_count(void)
+{
+    return count;
+}
+
+void faults_simple_system(int is)
+{
+    simple = is;
+}
+
+/* Whether a call that changes `path` is to fail; errno then says why. */
+static bool fails(const char *path)
+{
+    if (!folder[0] || strncmp(path, folder, strlen(folder)) != 0)
+        return false;
+    count++;
+    if (mode == FAULTS_KILL && count == chosen)
+        kill(getpid(), SIGKILL);
+    if ((mode == FAULTS_FAIL && count == chosen) || (mode == FAULTS_DEAD && count >= chosen)) {
+        errno = EIO;
+        return true;
+    }
+    return false;
+}
+
+static bool fails_file(int file)
+{
+    char link[64], path[PATH_MAX] = "";
+
+    if (!folder[0])
+        return false;
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
+    ssize_t length = readlink(link, path, sizeof(path) - 1);
+    if (length < 0)
+        return false;
+    path[length] = 0;
+    return fails(path);
+}
+
+/* The C library's own function of that name. */
+#define REAL(result, name, ...)                                                                    \
+    static result (*real)(__VA_ARGS__);                                                            \
+    if (!real)                                                                                     \
+    *(void **)(void *)&real = dlsym(RTLD_NEXT, #name)
+
+#define OPEN(name)                                                                                 \
+    int name(const char *path, int flags, ...);                                                    \
+    int name(const char *path, int flags, ...)                                                     \
+    {                                                                                              \
+        REAL(int, name, const char *, int, ...);                                                   \
+        mode_t bits = 0;                                                                           \
+        if (flags & O_CREAT) {                                                                     \
+            va_list args;                                                                          \
+            va_start(args, flags);                                                                 \
+            bits = va_arg(args, mode_t);                                                           \
+            va_end(args);                                                                          \
+        }                                                                                          \
+        return (flags & (O_CREAT | O_TRUNC)) && fails(path) ? -1 : real(path, flags, bits);        \
+    }
+OPEN(open)
+OPEN(open64)
+
+#define FOPEN(name)                                                                                \
+    FILE *name(const char *path, const char *how);                                                 \
+    FILE *name(const char *path, const char *how)                                                  \
+    {                                                                                              \
+        REAL(FILE *, name, const char *, const char *);                                            \
+        return how[0] != 'r' && fails(path) ? NULL : real(path, how);                              \
+    }
+FOPEN(fopen)
+FOPEN(fopen64)
+
+ssize_t write(int file, const void *bytes, size_t length)
+{
+    REAL(ssize_t, write, int, const void *, size_t);
+    return fails_file(file) ? -1 : real(file, bytes, length);
+}
+
+ssize_t writev(int file, const struct iovec *pieces, int number)
+{
+    REAL(ssize_t, writev, int, const struct iovec *, int);
+    return fails_file(file) ? -1 : real(file, pieces, number);
+}
+
+ssize_t pwrite(int file, const void *bytes, size_t length, off_t at)
+{
+    REAL(ssize_t, pwrite, int, const void *, size_t, off_t);
+    return fails_file(file) ? -1 : real(file, bytes, length, at);
+}
+
+ssize_t pwrite64(int file, const void *bytes, size_t length, off64_t at)
+{
+    REAL(ssize_t, pwrite64, int, const void *, size_t, off64_t);
+    return fails_file(file) ? -1 : real(file, bytes, length, at);
+}
+
+int fsync(int file)
+{
+    return fails_file(file) ? -1 : 0;
+}
+
+int fdatasync(int file)
+{
+    return fails_file(file) ? -1 : 0;
+}
+
+int ftruncate(int file, off_t length)
+{
+    REAL(int, ftruncate, int, off_t);
+    return fails_file(file) ? -1 : real(file, length);
+}
+
+int rename(const char *from, const char *to)
+{
+    REAL(int, rename, const char *, const char *);
+    return fails(to) ? -1 : real(from, to);
+}
+
+int renameat2(int a, const char *from, int b, const char *to, unsigned flags)
+{
+    REAL(int, renameat2, int, const char *, int, const char *, unsigned);
+    if (simple && flags) {
+        errno = EINVAL;
+        return -1;
+    }
+    return fails(to) ? -1 : real(a, from, b, to, flags);
+}
+
+int link(const char *from, const char *to)
+{
+    REAL(int, link, const char *, const char *);
+    if (simple) {
+        errno = EPERM;
+        return -1;
+    }
+    return fails(to) ? -1 : real(from, to);
+}
+
+#define REMOVE(name)                                                                               \
+    int name(const char *path)                                                                     \
+    {                                                                                              \
+        REAL(int, name, const char *);                                                             \
+        return fails(path) ? -1 : real(path);                                                      \
+    }
+REMOVE(unlink)
+REMOVE(rmdir)
+REMOVE(remove)
+
+int mkdir(const char *path, mode_t bits)
+{
+    REAL(int, mkdir, const char *, mode_t);
+    return fails(path) ? -1 : real(path, bits);
+}
+
+char *mkdtemp(char *pattern)
+{
+    REAL(char *, mkdtemp, char *);
+    return fails(pattern) ? NULL : real(pattern);
+}
+
+int mkostemp(char *pattern, int flags)
+{
+    REAL(int, mkostemp, char *, int);
+    return fails(pattern) ? -1 : real(pattern, flags);
+}

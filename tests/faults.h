@@ -1,0 +1,21 @@
+/* Faults of the system, one at a chosen call: the functions that change files are defined in the
+ * test program, which comes before the C library, and count. */
+#ifndef GROVE_TESTS_FAULTS_H
+#define GROVE_TESTS_FAULTS_H
+
+typedef enum {
+    FAULTS_NONE,
+    FAULTS_KILL, /* the process is killed before the call */
+    FAULTS_FAIL, /* the call fails, what follows does not */
+    FAULTS_DEAD, /* that call and all that follow fail: a disk that died */
+    FAULTS_MODES
+} faults_mode;
+
+/* From now on, calls that change files in `folder` are counted from 1; at number `at` the fault
+ * happens. Nothing is synced, which only a machine that dies would show. */
+void faults_arm(const char *folder, faults_mode mode, int at);
+int faults_count(void);
+/* Some file systems cannot rename so that nothing is replaced, exchange names, or link. */
+void faults_simple_system(int simple);
+
+#endif

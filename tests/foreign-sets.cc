@@ -1,0 +1,131 @@
+// Tables as programs other than Grove make and open them.
+#include "foreign-sets.h"
+
+#include <casacore/casa/Containers/Record.h>
+#include <casacore/casa/Logging/LogFilter.h>
+#include <casacore/casa/Logging/LogSink.h>
+#include <casacore/casa/Logging/NullLogSink.h>
+#include <casacore/tables/DataMan/StandardStMan.h>
+#include <casacore/tables/DataMan/TiledShapeStMan.h>
+#include <casacore/tables/Tables/ArrColDesc.h>
+#include <casacore/tables/Tables/ArrayColumn.h>
+#include <casacore/tables/Tables/Table.h>
+#include <casacore/tables/Tables/TableDesc.h>
+#include <casacore/tables/Tables/TableRecord.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <vector>
+
+using namespace casacore;
+
+void foreign_reference(const char *of, const char *path)
+{
+    Table table(of);
+    Vector<rownr_t> rows((table.nrow() + 1) / 2);
+    for (size_t i = 0; i < rows.size(); i++)
+        rows[i] = 2 * i;
+    Table chosen(table(RowNumbers(rows)));
+    chosen.rename(path, Table::New);
+}
+
+void foreign_concatenation(const char *a, const char *b, const char *path)
+{
+    Block<String> parts(2);
+    parts[0] = a;
+    parts[1] = b;
+    Table all(parts, Block<String>(), Table::Old);
+    all.rename(path, Table::New);
+}
+
+void foreign_columns(const char *path, const char *kind, const char *const *names, size_t count)
+{
+    Table table(path, Table::Update);
+    bool standard = !std::strcmp(kind, "standard");
+    TableDesc added;
+    for (size_t k = 0; k < count; k++) {
+        ColumnDesc column(table.tableDesc().columnDesc("DATA"));
+        if (standard) {
+            column.setName(names[k]);
+            added.addColumn(column);
+        } else {
+            added.addColumn(ArrayColumnDesc<Complex>(names[k], 2));
+        }
+    }
+    if (standard)
+        table.addColumn(added, StandardStMan(names[0]));
+    else
+        table.addColumn(added, TiledShapeStMan(names[0], IPosition(3, 1, 2, 3)));
+    for (size_t k = 0; k < count && std::strcmp(kind, "undefined"); k++) {
+        ArrayColumn<Complex> from(table, "DATA"), to(table, names[k]);
+        for (rownr_t row = 0; row < table.nrow(); row++) {
+            Array<Complex> cell(from(row));
+            cell *= Complex(float(k + 1));
+            to.put(row, cell);
+        }
+    }
+}
+
+char *foreign_manager(const char *path, const char *column)
+{
+    Record managers(Table(path).dataManagerInfo());
+    for (uInt i = 0; i < managers.nfields(); i++)
+        for (const String &each : Vector<String>(managers.subRecord(i).asArrayString("COLUMNS")))
+            if (each == column)
+                return strdup(managers.subRecord(i).asString("TYPE").c_str());
+    return nullptr;
+}
+
+unsigned long foreign_hash(const char *path)
+{
+    LogSinkInterface *quiet = new NullLogSink(LogFilter(LogMessage::SEVERE));
+    LogSink::globalSink(quiet);
+    try {
+        Table table(path, TableLock(TableLock::UserLocking), Table::Update);
+        unsigned long hash = 5381;
+        auto add = [&](const void *bytes, size_t length) {
+            for (size_t i = 0; i < length; i++)
+                hash = hash * 33 + static_cast<const unsigned char *>(bytes)[i];
+        };
+        if (!table.lock(FileLocker::Write, 1))
+            throw AipsError("cannot be locked");
+        Vector<String> names(table.tableDesc().columnNames());
+        std::vector<std::string> sorted(names.begin(), names.end());
+        std::sort(sorted.begin(), sorted.end());
+        for (const std::string &name : sorted) {
+            if (table.tableDesc().columnDesc(name).dataType() != TpComplex)
+                continue;
+            ArrayColumn<Complex> column(table, name);
+            add(name.data(), name.size());
+            for (rownr_t row = 0; row < table.nrow(); row++) {
+                char defined = column.isDefined(row);
+                add(&defined, 1);
+                if (!defined)
+                    continue;
+                Array<Complex> cell(column(row));
+                add(cell.data(), cell.nelements() * sizeof(Complex));
+            }
+        }
+        String type(table.tableInfo().type());
+        add(type.data(), type.size());
+        table.unlock();
+        return hash;
+    } catch (const std::exception &fault) {
+        std::fprintf(stderr, "%s: %s\n", path, fault.what());
+        return 0;
+    }
+}
+
+bool foreign_opens(const char *path)
+{
+    return foreign_hash(path) != 0;
+}
+
+void foreign_hold(const char *path, bool lock)
+{
+    Table *table = new Table(path, TableLock(TableLock::UserLocking), Table::Update);
+    if (lock)
+        table->lock(FileLocker::Write, 1);
+}

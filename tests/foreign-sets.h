@@ -1,0 +1,36 @@
+/* Tables as programs other than Grove make and open them, through casacore alone. */
+#ifndef GROVE_TESTS_FOREIGN_SETS_H
+#define GROVE_TESTS_FOREIGN_SETS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A reference table with every second row of a set. */
+void foreign_reference(const char *of, const char *path);
+/* The concatenation of two sets. */
+void foreign_concatenation(const char *a, const char *b, const char *path);
+/* Complex columns of DATA's shape in one storage manager: "tiled", which cannot remove one of
+ * them, "standard", or "undefined": one column, whose cells have no arrays. */
+void foreign_columns(const char *path, const char *kind, const char *const *names, size_t count);
+/* The kind of storage manager that a column has; caller frees. NULL: there is no such column. */
+char *foreign_manager(const char *path, const char *column);
+
+/* Opens a set for writing, locks it, and reads every cell of every column of complex numbers. A
+ * message on standard error when that fails. */
+bool foreign_opens(const char *path);
+/* A hash of all those numbers, bit by bit, and of which cells have some; 0 when it cannot be
+ * opened.
+ */
+unsigned long foreign_hash(const char *path);
+/* Keeps a set open, and locked where `lock` is true, until the process ends. */
+void foreign_hold(const char *path, bool lock);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,29 @@
+/* What tests of writing into sets share: a folder with small sets. */
+#ifndef GROVE_TESTS_SAFE_TESTING_H
+#define GROVE_TESTS_SAFE_TESTING_H
+
+#include "base/error.h"
+#include "io/measurement_set.h"
+
+extern char safe_top[64];  /* a folder of the test */
+extern char safe_work[80]; /* in it, where sets are */
+extern grove_error *safe_error;
+
+void safe_setup(void);
+void safe_teardown(void);
+const char *safe_path(const char *name); /* in safe_work; lasts for some calls */
+
+/* A set of 3 times, 3 baselines, 2 channels, XX and YY, whose numbers are scale * 1, 2, ... */
+enum { SAFE_NUMBERS = 3 * 3 * 2 * 2 };
+extern double safe_first_time; /* of the sets that are made, s */
+grove_ms *safe_create(const char *path, const char *column, bool overwrite);
+int safe_write_all(grove_ms *ms, float scale);
+int safe_new_set(const char *path, float scale, bool overwrite);
+/* A column of a set that is there, opened and written. */
+grove_ms *safe_open_column(const char *path, const char *column, grove_ms_mode mode);
+int safe_write_column(const char *path, const char *column, grove_ms_mode mode, float scale);
+
+/* What the function returns in a process of its own, 0 or 1, or 128 + the signal. */
+int safe_in_child(int (*function)(const void *context), const void *context);
+
+#endif

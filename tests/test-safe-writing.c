@@ -1,0 +1,368 @@
+/* Writing into sets, killed and failed at every call that changes a file: afterwards a set is as it
+ * was before or as it was to be, bit by bit, and nothing is left behind. GROVE_ALL_FAULTS=1: at
+ * every call; without, at some of them. */
+#include "faults.h"
+#include "foreign-sets.h"
+#include "safe-testing.h"
+
+#include "base/file.h"
+#include "base/record.h"
+#include "base/text.h"
+
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SOME = 4 }; /* calls per scenario and mode, unless all are tried */
+
+static char master[80];
+
+static void setup(void)
+{
+    safe_setup();
+    snprintf(master, sizeof(master), "%s/master", safe_top);
+}
+
+static void shell(const char *command, const char *a, const char *b)
+{
+    char *text = grove_format("%s '%s' '%s'", command, a, b);
+
+    ck_assert_int_eq(system(text), 0);
+    free(text);
+}
+
+/* What the scenarios start from is kept, and taken again before each attempt. */
+static void keep(void)
+{
+    shell("cp -a", safe_work, master);
+}
+
+static void restore(void)
+{
+    grove_path_remove(safe_work, NULL);
+    shell("cp -a", master, safe_work);
+}
+
+/* ---- scenarios ---- */
+
+static const float first = 1, second = 0.5f;
+
+static int make_set(const void *context)
+{
+    (void)context;
+    return safe_new_set(safe_path("a.ms"), first, false);
+}
+
+static int make_three(const void *context)
+{
+    return make_set(context) || safe_new_set(safe_path("b.ms"), first, false);
+}
+
+static int make_selection(const void *context)
+{
+    static const char *const names[] = {"MODEL_DATA"};
+
+    if (make_set(context))
+        return 1;
+    foreign_columns(safe_path("a.ms"), "tiled", names, 1);
+    foreign_reference(safe_path("a.ms"), safe_path("some.ms"));
+    return 0;
+}
+
+static int make_shared(const void *context)
+{
+    static const char *const names[] = {"ONE", "TWO"};
+
+    if (make_set(context))
+        return 1;
+    foreign_columns(safe_path("a.ms"), "tiled", names, 2);
+    return 0;
+}
+
+static int make_nothing(const void *context)
+{
+    (void)context;
+    return 0;
+}
+
+static int replace_column(const void *context)
+{
+    (void)context;
+    return safe_write_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE, second);
+}
+
+static int add_column(const void *context)
+{
+    (void)context;
+    return safe_write_column(safe_path("a.ms"), "MODEL_DATA", GROVE_MS_REPLACE, second);
+}
+
+static int add_to_column(const void *context)
+{
+    (void)context;
+    return safe_write_column(safe_path("a.ms"), "DATA", GROVE_MS_ADD, second);
+}
+
+static int write_selection(const void *context)
+{
+    (void)context;
+    return safe_write_column(safe_path("some.ms"), "MODEL_DATA", GROVE_MS_SUBTRACT, second);
+}
+
+static int write_shared(const void *context)
+{
+    (void)context;
+    return safe_write_column(safe_path("a.ms"), "TWO", GROVE_MS_ADD, second);
+}
+
+static int write_new(const void *context)
+{
+    (void)context;
+    return safe_new_set(safe_path("a.ms"), second, false);
+}
+
+static int overwrite(const void *context)
+{
+    (void)context;
+    return safe_new_set(safe_path("a.ms"), second, true);
+}
+
+/* Two columns of one set, one of another, and a new set, as a run does it. */
+static int write_several(const void *context)
+{
+    grove_record *record = grove_record_new();
+    grove_ms *outputs[4] = {0};
+    int code = 0, count = 0;
+
+    (void)context;
+    grove_record_enter(record);
+    outputs[count++] = safe_open_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE);
+    if (outputs[count - 1])
+        outputs[count++] = safe_open_column(safe_path("a.ms"), "MODEL_DATA", GROVE_MS_REPLACE);
+    if (outputs[count - 1])
+        outputs[count++] = safe_open_column(safe_path("b.ms"), "DATA", GROVE_MS_SUBTRACT);
+    if (outputs[count - 1])
+        outputs[count++] = safe_create(safe_path("c.ms"), "DATA", false);
+    if (!outputs[count - 1])
+        code = GROVE_IO;
+    for (int k = 0; k < 4 && !code; k++)
+        code = safe_write_all(outputs[k], second * (float)(k + 1));
+    for (int k = 0; k < 4 && !code; k++)
+        code = grove_ms_settle(outputs[k], safe_error);
+    if (!code)
+        code = grove_record_commit(record, safe_error);
+    for (int k = 0; k < 4; k++)
+        if (outputs[k] && code)
+            grove_ms_abort(outputs[k]);
+        else if (outputs[k])
+            grove_ms_finish(outputs[k], safe_error);
+    grove_record_enter(NULL);
+    grove_record_free(record);
+    return code;
+}
+
+static const struct scenario {
+    const char *name;
+    int (*make)(const void *context), (*run)(const void *context);
+    bool opens;  /* at every moment, without Grove */
+    bool simple; /* with a system that can less */
+} scenarios[] = {
+    {"a replaced column", make_set, replace_column, true, false},
+    {"an added column", make_set, add_column, true, false},
+    {"numbers added to a column", make_set, add_to_column, true, false},
+    {"several outputs", make_three, write_several, true, false},
+    {"a reference table", make_selection, write_selection, true, false},
+    {"a column that shares its files", make_shared, write_shared, true, false},
+    {"a new set", make_nothing, write_new, true, false},
+    {"a set in place of another", make_set, overwrite, true, false},
+    {"a replaced column, no links", make_set, replace_column, false, true},
+    {"a new set, simple renames", make_nothing, write_new, false, true},
+    {"a set in place of another, simple renames", make_set, overwrite, false, true},
+};
+enum { SCENARIOS = sizeof(scenarios) / sizeof(scenarios[0]) };
+
+/* ---- what is there ---- */
+
+static const char *const sets[] = {"a.ms", "b.ms", "c.ms", "some.ms"};
+
+/* Names of all files, but for locks, which casacore makes when it opens a table. */
+static void list(grove_text *text, const char *path, const char *name)
+{
+    char **names = grove_folder_list(path);
+
+    grove_text_add(text, "%s/\n", name);
+    for (char **each = names; *each; each++) {
+        char *inside = grove_path_join(path, *each);
+        if (grove_path_is_folder(inside))
+            list(text, inside, *each);
+        else if (strcmp(*each, "table.lock") != 0)
+            grove_text_add(text, "%s\n", *each);
+        free(inside);
+        free(*each);
+    }
+    free(names);
+}
+
+/* Prints what is there: all names, and a hash of all numbers of each set. */
+static int print_state(const void *context)
+{
+    grove_text text = {0};
+    FILE *to = fopen(context, "w");
+
+    list(&text, safe_work, "");
+    for (size_t k = 0; k < sizeof(sets) / sizeof(sets[0]); k++)
+        if (grove_path_exists(safe_path(sets[k])))
+            grove_text_add(&text, "%s %lx\n", sets[k], foreign_hash(safe_path(sets[k])));
+    fputs(text.at, to);
+    return fclose(to);
+}
+
+/* Caller frees. */
+static char *state(void)
+{
+    char *path = grove_format("%s/state", safe_top), *text;
+
+    ck_assert_int_eq(safe_in_child(print_state, path), 0);
+    text = grove_file_read(path, 1 << 20, true, NULL, NULL);
+    ck_assert_ptr_nonnull(text);
+    free(path);
+    return text;
+}
+
+static int open_all(const void *context)
+{
+    int failed = 0;
+
+    (void)context;
+    for (size_t k = 0; k < sizeof(sets) / sizeof(sets[0]); k++)
+        if (grove_path_exists(safe_path(sets[k])) && !foreign_opens(safe_path(sets[k])))
+            failed = 1;
+    return failed;
+}
+
+static int recover_all(const void *context)
+{
+    int code = 0;
+    bool done;
+
+    (void)context;
+    for (size_t k = 0; k < sizeof(sets) / sizeof(sets[0]) && !code; k++)
+        code = grove_ms_recover(safe_path(sets[k]), &done, safe_error);
+    if (code) {
+        char *text = grove_error_text(safe_error);
+        fputs(text, stderr);
+        free(text);
+    }
+    return code;
+}
+
+/* ---- faults ---- */
+
+typedef struct {
+    const struct scenario *of;
+    faults_mode mode;
+    int at;
+    const char *count_to; /* a file for the number of calls */
+} attempt;
+
+static int run_with_fault(const void *context)
+{
+    const attempt *of = context;
+
+    if (freopen("/dev/null", "w", stderr) == NULL)
+        return 2;
+    faults_simple_system(of->of->simple);
+    faults_arm(safe_work, of->mode, of->at);
+    int code = of->of->run(NULL), count = faults_count();
+    faults_arm("", FAULTS_NONE, 0);
+    if (of->count_to) {
+        FILE *to = fopen(of->count_to, "w");
+        fprintf(to, "%d\n", count);
+        fclose(to);
+    }
+    return code;
+}
+
+static int count_calls(const struct scenario *of)
+{
+    char *path = grove_format("%s/count", safe_top);
+    attempt whole = {.of = of, .count_to = path};
+
+    ck_assert_int_eq(safe_in_child(run_with_fault, &whole), 0);
+    char *text = grove_file_read(path, 100, true, NULL, NULL);
+    int count = atoi(text);
+    free(path);
+    free(text);
+    return count;
+}
+
+static void expect_one_of(const attempt *of, const char *before, const char *after, int code)
+{
+    char *now;
+
+    if (of->of->opens)
+        ck_assert_msg(safe_in_child(open_all, NULL) == 0, "%s: fault %d at call %d: does not open",
+                      of->of->name, of->mode, of->at);
+    ck_assert_msg(safe_in_child(recover_all, NULL) == 0, "%s: fault %d at call %d: no recovery",
+                  of->of->name, of->mode, of->at);
+    now = state();
+    if (strcmp(now, before) != 0 && strcmp(now, after) != 0)
+        fprintf(stderr, "it is\n%s---- before, it was\n%s---- and was to be\n%s", now, before,
+                after);
+    ck_assert_msg(!strcmp(now, before) || !strcmp(now, after),
+                  "%s: fault %d at call %d: neither as before nor as it was to be", of->of->name,
+                  of->mode, of->at);
+    if (code == 0)
+        ck_assert_msg(!strcmp(now, after), "%s: fault %d at call %d: said to be done, but is not",
+                      of->of->name, of->mode, of->at);
+    else if (code == 1)
+        ck_assert_msg(!strcmp(now, before), "%s: fault %d at call %d: said to fail, but is done",
+                      of->of->name, of->mode, of->at);
+    free(now);
+}
+
+START_TEST(a_fault_at_every_call)
+{
+    const struct scenario *of = &scenarios[_i / (FAULTS_MODES - 1)];
+    faults_mode mode = (faults_mode)(1 + _i % (FAULTS_MODES - 1));
+
+    ck_assert_int_eq(safe_in_child(of->make, NULL), 0);
+    keep();
+    char *before = state();
+    restore();
+    int calls = count_calls(of);
+    ck_assert_int_ge(calls, 20);
+    ck_assert_int_eq(safe_in_child(recover_all, NULL), 0);
+    char *after = state();
+    ck_assert_str_ne(before, after);
+    int step = getenv("GROVE_ALL_FAULTS") || calls < SOME ? 1 : calls / SOME;
+    /* the last calls put things in place */
+    for (int at = 1 + _i % step; at <= calls; at += at > calls - SOME ? 1 : step) {
+        attempt one = {.of = of, .mode = mode, .at = at};
+        restore();
+        int code = safe_in_child(run_with_fault, &one);
+        ck_assert_int_eq(code == 128 + SIGKILL, mode == FAULTS_KILL);
+        expect_one_of(&one, before, after, code);
+    }
+    free(before);
+    free(after);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("safe-writing");
+    TCase *test = tcase_create("faults");
+
+    tcase_add_checked_fixture(test, setup, safe_teardown);
+    tcase_set_timeout(test, getenv("GROVE_ALL_FAULTS") ? 3600 : 120);
+    tcase_add_loop_test(test, a_fault_at_every_call, 0, SCENARIOS * (FAULTS_MODES - 1));
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
