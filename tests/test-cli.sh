@@ -226,12 +226,12 @@ prints '^# Node classes$'
 expect 0 '' nodes --check
 expect 0 '' nodes --check "$GROVE_SOURCE/tests/value-tests.txt"
 prints ' classes checked, 0 at fault$'
-grep -v '^sin ' "$GROVE_SOURCE/tests/value-tests.txt" >table
-expect 1 'grove: class sin: has no value test in table' nodes --check table
+grep -v '^sin ' "$GROVE_SOURCE/tests/value-tests.txt" >list
+expect 1 'grove: class sin: has no value test in list' nodes --check list
 prints ' classes checked, 1 at fault$'
-sed 's/^sin .*/sin /' "$GROVE_SOURCE/tests/value-tests.txt" >table
-expect 1 'grove: class sin: has no value test in table' nodes --check table
-expect 0 '' nodes --check cos table
+sed 's/^sin .*/sin /' "$GROVE_SOURCE/tests/value-tests.txt" >list
+expect 1 'grove: class sin: has no value test in list' nodes --check list
+expect 0 '' nodes --check cos list
 prints '^1 class checked, 0 at fault$'
 expect 1 'grove: nothere.txt: cannot read: No such file or directory' nodes --check nothere.txt
 if [ -f "$GROVE_BUILD/tests/plugins/.libs/bad_default.so" ]; then
