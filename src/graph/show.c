@@ -66,7 +66,7 @@ char *grove_class_describe(const grove_class *class_)
     grove_text_add(&text, "%s(", class_->name);
     const char *comma = "";
     for (const grove_input *in = class_->inputs; in && in->name; in++, comma = ", ")
-        grove_text_add(&text, "%s%s", comma, in->name);
+        grove_text_add(&text, in->optional ? "%s[%s=]" : "%s%s", comma, in->name);
     for (const grove_option *op = class_->options; op && op->name; op++, comma = ", ")
         if (!op->initial || strcmp(op->initial, "none") != 0)
             grove_text_add(&text, "%s%s=%s", comma, op->name, op->initial ? op->initial : "...");
