@@ -130,7 +130,7 @@ START_TEST(targets_that_conflict)
          "b.ms is made anew here, and written at t.tree:3:5"},
         {"w = sink(obs.data, obs, to=\"@/new.ms\")\nv = sink(obs.data, obs, "
          "to=\"@/dangling.ms\")\n",
-         "dangling.ms is made anew here, and written at t.tree:3:5"},
+         "dangling.ms is a symbolic link to something that is not there"},
         {"w = sink(obs.data, obs, to=\"@/link.ms\", overwrite=true)\n"
          "v = sink(old.data, old, column=\"X\")\n",
          "a.ms is made anew at t.tree:3:5, and X written here"},

@@ -30,8 +30,8 @@ void grove_record_drop(grove_record *record, const char *work);
 
 /* The files of WORK/table will be those of the folder that WORK lies in: those that differ replace
  * the ones of their names, table.dat last, and data files that are not in WORK/table go.
- * `without_lock`: table.lock goes first of all. It says how many columns there are; casacore makes
- * another. */
+ * `without_lock`: table.lock goes first of all. It says how many columns and rows there are;
+ * casacore makes another. */
 void grove_record_add_files(grove_record *record, const char *work, bool without_lock);
 /* The folder WORK/table will have the name `path`, which lies beside WORK. `replace`: there is a
  * folder of that name, which is replaced; else nothing may be there. */

@@ -381,7 +381,8 @@ int settle_column(view *to, const std::string &column, const std::string &scratc
 
 int settle_view(view *to, grove_error *error)
 {
-    bool renumbered = to->table.tableDesc().ncolumn() != to->original.tableDesc().ncolumn();
+    bool renumbered = to->table.tableDesc().ncolumn() != to->original.tableDesc().ncolumn() ||
+                      to->table.nrow() != to->original.nrow();
     to->table.flush(True);
     to->table = Table();
     int code = lock_original(to, error);
