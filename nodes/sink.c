@@ -5,22 +5,14 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "correlations.h"
 #include "io/measurement_set.h"
+#include "nodes/correlations.h"
+#include "nodes/sink.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { VISIBILITIES, UVW, WEIGHT, INPUTS };
-
-typedef struct {
-    bool discard;     /* to="null" */
-    bool existing;    /* writes a column of an existing set */
-    const char *path; /* borrowed from the tree */
-    const grove_axis *time, *baseline, *freq;
-} sink_state;
 
 /* State of one run. */
 typedef struct {
@@ -58,157 +50,6 @@ static const grove_option options[] = {
      .handing = GROVE_AS_DOUBLE, .shapes = GROVE_JONES},
     {0},
 };
-
-/* Along an axis that the value lacks all cells get the same number: right for what never varied,
- * wrong for what was reduced. */
-static int check_missing(grove_node *node, const grove_axis *axis)
-{
-    const grove_axis *axes[GROVE_MAX_AXES];
-    int count = grove_node_input_axes(node, VISIBILITIES, axes);
-
-    for (int i = 0; i < count; i++)
-        if (axes[i] == axis)
-            return 0;
-    if (axis->size < 2)
-        return 0;
-    const char *reducer = grove_node_input_reducer(node, VISIBILITIES, axis);
-    if (reducer)
-        return grove_node_fail(
-            node, GROVE_SHAPE,
-            "the visibilities do not vary with %s any more, because of %s; all %lld would get the "
-            "same number",
-            axis->name, reducer, (long long)axis->size);
-    grove_node_warn(node, "the visibilities do not vary with %s; all %lld get the same number",
-                    axis->name, (long long)axis->size);
-    return 0;
-}
-
-static int find_axes(grove_node *node, sink_state *sink)
-{
-    const grove_node *obs = grove_node_object(node, "obs");
-    const grove_axis *axes[GROVE_MAX_AXES];
-    int count = grove_node_input_axes(node, VISIBILITIES, axes), code;
-
-    sink->time = grove_node_axis(obs, "time");
-    sink->baseline = grove_node_axis(obs, "baseline");
-    sink->freq = grove_node_axis(obs, "freq");
-    if (grove_node_input_axis(node, VISIBILITIES, GROVE_AXIS_SOURCE))
-        return grove_node_fail(
-            node, GROVE_SHAPE,
-            "the visibilities still vary with source; sum them first: sum[s](...)");
-    if (!grove_node_input_axis(node, VISIBILITIES, GROVE_AXIS_BASELINE))
-        return grove_node_fail(
-            node, GROVE_SHAPE,
-            "it writes visibilities, which vary with baseline; this value does not");
-    for (int i = 0; i < count; i++) {
-        if (axes[i] == sink->time || axes[i] == sink->baseline || axes[i] == sink->freq)
-            continue;
-        if (axes[i]->kind < GROVE_AXIS_OTHER)
-            return grove_node_fail(node, GROVE_SHAPE,
-                                   "the visibilities belong to another observation");
-        return grove_node_fail(node, GROVE_SHAPE,
-                               "the visibilities vary with %s too; reduce that first",
-                               axes[i]->name);
-    }
-    code = check_missing(node, sink->time);
-    return code ? code : check_missing(node, sink->freq);
-}
-
-static bool same_path(const char *a, const char *b)
-{
-    char *real_a = realpath(a, NULL), *real_b = realpath(b, NULL);
-    bool same = real_a && real_b && !strcmp(real_a, real_b);
-
-    free(real_a);
-    free(real_b);
-    return same;
-}
-
-/* Where to write: the path, and whether it is the set that obs was read from. */
-static int find_target(grove_node *node, sink_state *sink)
-{
-    const char *from = grove_node_property(grove_node_object(node, "obs"), "path");
-
-    if (!grove_node_given(node, "to")) {
-        if (!from)
-            return grove_node_fail(
-                node, GROVE_INVALID,
-                "option 'to' must be given: obs was not read from a Measurement Set");
-        sink->path = from;
-        sink->existing = true;
-        return 0;
-    }
-    sink->path = grove_node_text(node, "to");
-    if (!sink->path[0])
-        return grove_node_fail_option(node, "to", "the path is empty");
-    sink->discard = !strcmp(sink->path, "null");
-    sink->existing = from && same_path(from, sink->path);
-    return 0;
-}
-
-/* Measured: what casacore keeps in memory for a set that is written, and one time slot's numbers
- * and flags, which it copies. */
-static uint64_t memory_of(const sink_state *sink)
-{
-    return ((uint64_t)16 << 20) + (uint64_t)sink->baseline->size * (uint64_t)sink->freq->size * 72;
-}
-
-/* At least: numbers of 8 bytes and a bit of flags each, and rows of coordinates and two stations; a
- * column of a set that exists has no flags. */
-static uint64_t bytes_of(const grove_node *node, const sink_state *sink)
-{
-    const grove_node *obs = grove_node_object(node, "obs");
-    long long rows = sink->time->size * sink->baseline->size;
-    int shape = grove_node_input_form(node, VISIBILITIES)->shape, correlations, codes[4];
-
-    if (sink->existing) {
-        sscanf(grove_node_property(obs, "rows"), "%lld", &rows);
-        sscanf(grove_node_property(obs, "correlations"), "%d", &correlations);
-        return (uint64_t)(rows * sink->freq->size * correlations) * 8;
-    }
-    grove_correlations_for_shape(shape, false, &correlations, codes);
-    uint64_t numbers = (uint64_t)(rows * sink->freq->size * correlations);
-    bool data = !strcmp(grove_node_text(node, "column"), "DATA"); /* else DATA is made beside it */
-    return numbers * (data ? 8 : 16) + numbers / 8 + (uint64_t)rows * 32;
-}
-
-static int set_target(grove_node *node, const sink_state *sink)
-{
-    return grove_node_set_target(
-        node, &(grove_target){.path = sink->path,
-                              .part = sink->existing ? grove_node_text(node, "column") : NULL,
-                              .overwrite = grove_node_bool(node, "overwrite"),
-                              .bytes = bytes_of(node, sink)});
-}
-
-static int check(grove_node *node)
-{
-    sink_state *sink = grove_alloc(sizeof(*sink));
-    int code = 0;
-
-    grove_node_set_user(node, sink);
-    if ((code = find_axes(node, sink)) || (code = find_target(node, sink)))
-        return code;
-    if (!grove_node_text(node, "column")[0])
-        return grove_node_fail_option(node, "column", "the name is empty");
-    if (!sink->existing && !sink->discard && grove_node_choice(node, "mode") != 0)
-        return grove_node_fail_option(
-            node, "mode", "'%s' needs a column that exists; %s is a new Measurement Set",
-            grove_node_text(node, "mode"), sink->path);
-    if (sink->existing && grove_node_given(node, "weight"))
-        return grove_node_fail_option(node, "weight", "a set that exists keeps its weights");
-    if (grove_node_input_axis(node, WEIGHT, GROVE_AXIS_SOURCE) ||
-        grove_node_input_axis(node, WEIGHT, GROVE_AXIS_STATION))
-        return grove_node_fail_option(node, "weight",
-                                      "weights vary along time, baseline and freq only");
-    if (sink->discard)
-        return 0;
-    if (!sink->existing && grove_path_is_link(sink->path) && !grove_path_exists(sink->path))
-        return grove_node_fail_option(
-            node, "to", "%s is a symbolic link to something that is not there", sink->path);
-    grove_node_set_memory(node, memory_of(sink));
-    return set_target(node, sink);
-}
 
 /* What the set that obs was read from knows beside obs. */
 static void take_metadata(grove_ms_layout *layout, const grove_ms_layout *from)
@@ -266,7 +107,7 @@ static grove_ms_layout *make_layout(const grove_node *node, const sink_state *si
         layout->antenna2[b] = sink->baseline->right[b];
         layout->autocorrelations |= layout->antenna1[b] == layout->antenna2[b];
     }
-    grove_correlations_for_shape(grove_node_input_form(node, VISIBILITIES)->shape,
+    grove_correlations_for_shape(grove_node_input_form(node, SINK_VISIBILITIES)->shape,
                                  feed && *feed != 0, &layout->correlations, layout->correlation);
     return layout;
 }
@@ -359,7 +200,7 @@ static int begin(const grove_node *node, void *of)
 {
     const sink_state *sink = grove_node_user(node);
     sink_run *run = of;
-    int shape = grove_node_input_form(node, VISIBILITIES)->shape;
+    int shape = grove_node_input_form(node, SINK_VISIBILITIES)->shape;
 
     *run = (sink_run){0};
     if (sink->discard)
@@ -516,7 +357,7 @@ static int write_weights(const sink_state *sink, sink_run *run, const grove_arra
 static int write(const grove_node *node, void *of, const grove_array *const *arrays, int count)
 {
     const sink_state *sink = grove_node_user(node);
-    const grove_array *array = arrays[VISIBILITIES];
+    const grove_array *array = arrays[SINK_VISIBILITIES];
     sink_run *run = of;
     grove_range t = range_of(array, sink->time), b = range_of(array, sink->baseline);
     grove_range f = range_of(array, sink->freq);
@@ -526,10 +367,11 @@ static int write(const grove_node *node, void *of, const grove_array *const *arr
         return 0;
     grove_error *error = grove_error_new();
     int code = write_data(sink, run, array, block, error);
-    if (!code && !sink->existing && count > UVW && arrays[UVW]->data && f.first == 0)
-        code = grove_ms_write_uvw(run->ms, &block, arrays[UVW]->data, error);
-    if (!code && !sink->existing && (run->from || (count > WEIGHT && arrays[WEIGHT]->data)))
-        code = write_weights(sink, run, arrays[WEIGHT], block, error);
+    if (!code && !sink->existing && count > SINK_UVW && arrays[SINK_UVW]->data && f.first == 0)
+        code = grove_ms_write_uvw(run->ms, &block, arrays[SINK_UVW]->data, error);
+    if (!code && !sink->existing &&
+        (run->from || (count > SINK_WEIGHT && arrays[SINK_WEIGHT]->data)))
+        code = write_weights(sink, run, arrays[SINK_WEIGHT], block, error);
     if (code)
         return fail_with(node, code, error);
     grove_error_free(error);
@@ -600,7 +442,7 @@ GROVE_CLASS(sink) = {
     .options = options,
     .kind = GROVE_CLASS_ACTION,
     .serial_io = true,
-    .check = check,
+    .check = sink_check,
     .start = start,
     .stop = stop,
     .begin = begin,

@@ -1,0 +1,21 @@
+/* What the parts of the class sink share. */
+#ifndef GROVE_NODES_SINK_H
+#define GROVE_NODES_SINK_H
+
+#include "plugin.h"
+
+/* Value inputs in their order. */
+enum { SINK_VISIBILITIES, SINK_UVW, SINK_WEIGHT, SINK_INPUTS };
+
+/* What the node keeps. */
+typedef struct {
+    bool discard;     /* to="null" */
+    bool existing;    /* writes a column of an existing set */
+    const char *path; /* borrowed from the tree */
+    const grove_axis *time, *baseline, *freq;
+} sink_state;
+
+/* Finds axes and target, and checks that they can be written; sets the node's sink_state. */
+int sink_check(grove_node *node);
+
+#endif

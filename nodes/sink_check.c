@@ -1,0 +1,162 @@
+/* What a sink is told to write, checked when the tree is built. */
+#include "nodes/sink.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "nodes/correlations.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Along an axis that the value lacks all cells get the same number: right for what never varied,
+ * wrong for what was reduced. */
+static int check_missing(grove_node *node, const grove_axis *axis)
+{
+    const grove_axis *axes[GROVE_MAX_AXES];
+    int count = grove_node_input_axes(node, SINK_VISIBILITIES, axes);
+
+    for (int i = 0; i < count; i++)
+        if (axes[i] == axis)
+            return 0;
+    if (axis->size < 2)
+        return 0;
+    const char *reducer = grove_node_input_reducer(node, SINK_VISIBILITIES, axis);
+    if (reducer)
+        return grove_node_fail(
+            node, GROVE_SHAPE,
+            "the visibilities do not vary with %s any more, because of %s; all %lld would get the "
+            "same number",
+            axis->name, reducer, (long long)axis->size);
+    grove_node_warn(node, "the visibilities do not vary with %s; all %lld get the same number",
+                    axis->name, (long long)axis->size);
+    return 0;
+}
+
+static int find_axes(grove_node *node, sink_state *sink)
+{
+    const grove_node *obs = grove_node_object(node, "obs");
+    const grove_axis *axes[GROVE_MAX_AXES];
+    int count = grove_node_input_axes(node, SINK_VISIBILITIES, axes), code;
+
+    sink->time = grove_node_axis(obs, "time");
+    sink->baseline = grove_node_axis(obs, "baseline");
+    sink->freq = grove_node_axis(obs, "freq");
+    if (grove_node_input_axis(node, SINK_VISIBILITIES, GROVE_AXIS_SOURCE))
+        return grove_node_fail(
+            node, GROVE_SHAPE,
+            "the visibilities still vary with source; sum them first: sum[s](...)");
+    if (!grove_node_input_axis(node, SINK_VISIBILITIES, GROVE_AXIS_BASELINE))
+        return grove_node_fail(
+            node, GROVE_SHAPE,
+            "it writes visibilities, which vary with baseline; this value does not");
+    for (int i = 0; i < count; i++) {
+        if (axes[i] == sink->time || axes[i] == sink->baseline || axes[i] == sink->freq)
+            continue;
+        if (axes[i]->kind < GROVE_AXIS_OTHER)
+            return grove_node_fail(node, GROVE_SHAPE,
+                                   "the visibilities belong to another observation");
+        return grove_node_fail(node, GROVE_SHAPE,
+                               "the visibilities vary with %s too; reduce that first",
+                               axes[i]->name);
+    }
+    code = check_missing(node, sink->time);
+    return code ? code : check_missing(node, sink->freq);
+}
+
+static bool same_path(const char *a, const char *b)
+{
+    char *real_a = realpath(a, NULL), *real_b = realpath(b, NULL);
+    bool same = real_a && real_b && !strcmp(real_a, real_b);
+
+    free(real_a);
+    free(real_b);
+    return same;
+}
+
+/* Where to write: the path, and whether it is the set that obs was read from. */
+static int find_target(grove_node *node, sink_state *sink)
+{
+    const char *from = grove_node_property(grove_node_object(node, "obs"), "path");
+
+    if (!grove_node_given(node, "to")) {
+        if (!from)
+            return grove_node_fail(
+                node, GROVE_INVALID,
+                "option 'to' must be given: obs was not read from a Measurement Set");
+        sink->path = from;
+        sink->existing = true;
+        return 0;
+    }
+    sink->path = grove_node_text(node, "to");
+    if (!sink->path[0])
+        return grove_node_fail_option(node, "to", "the path is empty");
+    sink->discard = !strcmp(sink->path, "null");
+    sink->existing = from && same_path(from, sink->path);
+    return 0;
+}
+
+/* Measured: what casacore keeps in memory for a set that is written, and one time slot's numbers
+ * and flags, which it copies. */
+static uint64_t memory_of(const sink_state *sink)
+{
+    return ((uint64_t)16 << 20) + (uint64_t)sink->baseline->size * (uint64_t)sink->freq->size * 72;
+}
+
+/* At least: numbers of 8 bytes and a bit of flags each, and rows of coordinates and two stations; a
+ * column of a set that exists has no flags. */
+static uint64_t bytes_of(const grove_node *node, const sink_state *sink)
+{
+    const grove_node *obs = grove_node_object(node, "obs");
+    long long rows = sink->time->size * sink->baseline->size;
+    int shape = grove_node_input_form(node, SINK_VISIBILITIES)->shape, correlations, codes[4];
+
+    if (sink->existing) {
+        sscanf(grove_node_property(obs, "rows"), "%lld", &rows);
+        sscanf(grove_node_property(obs, "correlations"), "%d", &correlations);
+        return (uint64_t)(rows * sink->freq->size * correlations) * 8;
+    }
+    grove_correlations_for_shape(shape, false, &correlations, codes);
+    uint64_t numbers = (uint64_t)(rows * sink->freq->size * correlations);
+    bool data = !strcmp(grove_node_text(node, "column"), "DATA"); /* else DATA is made beside it */
+    return numbers * (data ? 8 : 16) + numbers / 8 + (uint64_t)rows * 32;
+}
+
+static int set_target(grove_node *node, const sink_state *sink)
+{
+    return grove_node_set_target(
+        node, &(grove_target){.path = sink->path,
+                              .part = sink->existing ? grove_node_text(node, "column") : NULL,
+                              .overwrite = grove_node_bool(node, "overwrite"),
+                              .bytes = bytes_of(node, sink)});
+}
+
+int sink_check(grove_node *node)
+{
+    sink_state *sink = grove_alloc(sizeof(*sink));
+    int code = 0;
+
+    grove_node_set_user(node, sink);
+    if ((code = find_axes(node, sink)) || (code = find_target(node, sink)))
+        return code;
+    if (!grove_node_text(node, "column")[0])
+        return grove_node_fail_option(node, "column", "the name is empty");
+    if (!sink->existing && !sink->discard && grove_node_choice(node, "mode") != 0)
+        return grove_node_fail_option(
+            node, "mode", "'%s' needs a column that exists; %s is a new Measurement Set",
+            grove_node_text(node, "mode"), sink->path);
+    if (sink->existing && grove_node_given(node, "weight"))
+        return grove_node_fail_option(node, "weight", "a set that exists keeps its weights");
+    if (grove_node_input_axis(node, SINK_WEIGHT, GROVE_AXIS_SOURCE) ||
+        grove_node_input_axis(node, SINK_WEIGHT, GROVE_AXIS_STATION))
+        return grove_node_fail_option(node, "weight",
+                                      "weights vary along time, baseline and freq only");
+    if (sink->discard)
+        return 0;
+    if (!sink->existing && grove_path_is_link(sink->path) && !grove_path_exists(sink->path))
+        return grove_node_fail_option(
+            node, "to", "%s is a symbolic link to something that is not there", sink->path);
+    grove_node_set_memory(node, memory_of(sink));
+    return set_target(node, sink);
+}
