@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Maximum of visibilities read, and of visibilities times pixels: some seconds on a small machine.
- */
-static const double most_visibilities = 20e6, most_terms = 30e9;
-enum { SIZE = 256, LARGEST = 4096, GRAIN = 64 };
+/* Maximum of visibilities read, and of visibilities times pixels: some minutes on a small machine.
+ * 256 x 256 pixels of 45 million visibilities are within it. */
+static const double most_visibilities = 300e6, most_terms = 3e12;
+enum { SIZE = 256, LARGEST = 4096 };
 static const double arcsec = GROVE_PI / 180 / 3600;
 
 typedef struct {
@@ -92,7 +92,7 @@ static void take_row(image *i, const grove_set *set, const grove_set_samples *s,
     }
 }
 
-static void add_pixels(void *context, int64_t first, int64_t last)
+static void add_tiles(void *context, int64_t first, int64_t last)
 {
     image *i = context;
 
@@ -119,7 +119,7 @@ static int add_block(void *context, const grove_set *set, const grove_set_sample
     i->samples.uvw = i->uvw;
     i->samples.data = i->data;
     i->samples.weight = i->weight;
-    grove_parallel(i->threads, i->grid.size * i->grid.size, GRAIN, add_pixels, i);
+    grove_parallel(i->threads, grove_dirty_image_tiles(&i->grid), 1, add_tiles, i);
     return 0;
 }
 
@@ -142,8 +142,11 @@ static int widen(void *context, const grove_set *set, const grove_set_samples *s
 static int choose_grid(image *i, grove_set *set, const grove_picture *picture)
 {
     double longest = 0, highest = 0;
+    char said[160];
     int code = 0;
 
+    if (grove_isa_choose(&i->grid.isa, said))
+        return grove_fail(set->error, GROVE_INVALID, "%s", said);
     i->grid.size = picture->size ? picture->size : SIZE;
     i->grid.cell = picture->cell;
     if (i->grid.size < 2 || i->grid.size > LARGEST)
