@@ -231,10 +231,13 @@ typedef struct {
     const char *what;   /* one of grove_picture_names */
     const char *column; /* column of visibilities; NULL: DATA */
     int field, spectral_window;
-    int size;         /* image: pixels along each side; 0: 256 */
-    double cell;      /* image: radians per pixel; 0: a third of the resolution */
-    bool logarithmic; /* logarithmic colours of an image, or amplitudes */
-    int threads;      /* 0: all */
+    const char *baselines; /* "m000-m001,2": pairs of stations, or all baselines of one, by names or
+                              numbers; NULL: all but autocorrelations */
+    const char *correlations; /* of amplitudes and phases: "XX,YX" or "all"; NULL: parallel hands */
+    int size;                 /* image: pixels along each side; 0: 256 */
+    double cell;              /* image: radians per pixel; 0: a third of the resolution */
+    bool logarithmic;         /* logarithmic colours of an image, or amplitudes */
+    int threads;              /* 0: all */
 } grove_picture;
 /* "uv", "image", "amplitude-time", ...: NULL-terminated; borrowed. Layouts have "layout" only. */
 const char *const *grove_picture_names(size_t *count);

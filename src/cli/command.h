@@ -18,7 +18,8 @@ typedef struct {
     grove_session_options session;
     bool help, quiet, check, markdown, devices, logarithmic, cuda, eval, device_call, leaf, action,
         accumulator;
-    const char *svg, *png, *dot, *output, *what, *column, *folder, *trace, *tree;
+    const char *svg, *png, *dot, *output, *what, *column, *baselines, *correlations, *folder,
+        *trace, *tree;
     int field, window, size;
     double cell; /* arcsec */
 } grove_command_line;

@@ -113,7 +113,7 @@ static int add_block(void *context, const grove_set *set, const grove_set_sample
         int64_t baseline = s->first_baseline + row % s->baselines;
         uint64_t number = (uint64_t)(time * set->layout->baselines + baseline);
         if (isfinite(s->uvw[3 * row]) && grove_set_chosen(number, i->share) &&
-            set->layout->antenna1[baseline] != set->layout->antenna2[baseline])
+            set->chosen[baseline])
             take_row(i, set, s, row);
     }
     i->samples.uvw = i->uvw;
@@ -129,10 +129,10 @@ static int widen(void *context, const grove_set *set, const grove_set_samples *s
 {
     double *longest = context;
 
-    (void)set;
     for (int64_t row = 0; row < s->times * s->baselines; row++) {
         double length = hypot(s->uvw[3 * row], s->uvw[3 * row + 1]);
-        if (isfinite(length) && length > *longest)
+        if (set->chosen[s->first_baseline + row % s->baselines] && isfinite(length) &&
+            length > *longest)
             *longest = length;
     }
     return 0;
@@ -275,12 +275,17 @@ static int make(image *i, grove_set *set, const grove_picture *picture, const ch
 int grove_picture_image(grove_set *set, const grove_picture *picture, const char *to)
 {
     image i = {0};
-    int code = choose_grid(&i, set, picture);
+    int code = set->parallel_count
+                   ? choose_grid(&i, set, picture)
+                   : grove_fail(set->error, GROVE_INVALID,
+                                "%s: has neither XX and YY nor RR and LL; Stokes I cannot be "
+                                "computed",
+                                set->path);
 
     if (!code) {
         grove_set_limit(set, most_visibilities, true);
         double slots = ceil((double)set->layout->times / (double)set->every);
-        double terms = slots * (double)set->layout->baselines * (double)set->layout->channels *
+        double terms = slots * (double)set->chosen_count * (double)set->layout->channels *
                        (double)i.grid.size * (double)i.grid.size;
         i.share = most_terms / terms;
         i.threads = grove_threads_new(picture->threads);
