@@ -237,7 +237,8 @@ grep -q "there is no file or array 'nowhere'; the arrays are " err || fail 'an u
 # ---- show ----
 expect 2 'grove: grove show wants a tree file; grove show --help says more' show
 expect 0 '' show field.tree
-prints '^V '
+prints '^obs = observe(array="vla-d", '
+prints '^V\[p,q\] = '
 expect 0 '' show field.tree --dot field.dot
 grep -q '^digraph' field.dot || fail 'no graph'
 expect 1 'grove: nowhere/x.dot: cannot write: No such file or directory' show field.tree --dot nowhere/x.dot
