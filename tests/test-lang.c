@@ -186,6 +186,27 @@ START_TEST(shown_in_its_own_language)
 }
 END_TEST
 
+/* Each expression is shown once: 2^60 terms are 60 lines. */
+START_TEST(shared_expressions_are_shown_once)
+{
+    grove_text text = {0};
+
+    grove_text_add(&text, "template twice(x) = x * 2 + x / 3\nobs = observe()\nV = ");
+    for (int k = 0; k < 60; k++)
+        grove_text_add(&text, "twice(");
+    grove_text_add(&text, "obs.data");
+    for (int k = 0; k < 60; k++)
+        grove_text_add(&text, ")");
+    grove_text_add(&text, "\nsink(V, obs, to=\"x.ms\")\n");
+    parse(text.at);
+    free(text.at);
+    char *shown = grove_tree_show(tree);
+    ck_assert_uint_lt(strlen(shown), 60 * 200);
+    ck_assert_ptr_nonnull(strstr(shown, " = obs.data * 2 + obs.data / 3 "));
+    free(shown);
+}
+END_TEST
+
 START_TEST(keywords_are_names_elsewhere)
 {
     parse("option = 2\nrun = option*3\ntemplate = run + 1\ninclude = observe(channels=template)\n");
@@ -422,6 +443,7 @@ int main(void)
     tcase_add_test(trees, constants_of_options);
     tcase_add_test(trees, layout);
     tcase_add_test(trees, shown_in_its_own_language);
+    tcase_add_test(trees, shared_expressions_are_shown_once);
     tcase_add_test(trees, keywords_are_names_elsewhere);
     tcase_add_test(trees, operators);
     tcase_add_test(trees, any_order);

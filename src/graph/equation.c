@@ -13,7 +13,12 @@ enum { SHAPES = 64 };
 /* How tightly an expression binds. */
 enum { SUM = 1, PRODUCT, NEGATIVE, POSTFIX, ATOM };
 
-static void add_expression(grove_text *text, const grove_node *node, char side, int tightness);
+typedef struct {
+    grove_text text;
+    int *uses; /* of each node, in what is shown */
+} writer;
+
+static void add_expression(writer *w, const grove_node *node, char side, int tightness);
 
 static const grove_node *behind_casts(const grove_node *node)
 {
@@ -42,41 +47,52 @@ static int tightness_of(const grove_node *node)
     }
 }
 
-/* Operators without a name stand in the lines of what uses them. */
-static bool is_inline(const grove_node *node)
+static bool is_unnamed_operator(const grove_node *node)
 {
     return node->auto_named && tightness_of(node) < ATOM;
 }
 
-/* ---- literals ---- */
-
-static void add_quoted(grove_text *text, const char *from)
+/* Operators without a name stand in the line that uses them; where several do, only those of
+ * operands with names, so that the text does not outgrow the tree. */
+static bool is_inline(const writer *w, const grove_node *node)
 {
-    grove_text_add(text, "\"");
-    for (; *from; from++)
-        if (*from == '\n')
-            grove_text_add(text, "\\n");
-        else
-            grove_text_add(text, "%s%c", strchr("\"\\", *from) ? "\\" : "", *from);
-    grove_text_add(text, "\"");
+    if (!is_unnamed_operator(node))
+        return false;
+    for (int k = 0; k < node->input_count && w->uses[node->id] > 1; k++)
+        if (node->inputs[k].node && is_unnamed_operator(behind_casts(node->inputs[k].node)))
+            return false;
+    return true;
 }
 
-static void add_literal(grove_text *text, const grove_tree *tree, const grove_literal *literal)
+/* ---- literals ---- */
+
+static void add_quoted(writer *w, const char *from)
+{
+    grove_text_add(&w->text, "\"");
+    for (; *from; from++)
+        if (*from == '\n')
+            grove_text_add(&w->text, "\\n");
+        else
+            grove_text_add(&w->text, "%s%c", strchr("\"\\", *from) ? "\\" : "", *from);
+    grove_text_add(&w->text, "\"");
+}
+
+static void add_literal(writer *w, const grove_tree *tree, const grove_literal *literal)
 {
     if (literal->kind == GROVE_LITERAL_TEXT && !literal->word) {
-        add_quoted(text, literal->text);
+        add_quoted(w, literal->text);
     } else if (literal->kind == GROVE_LITERAL_LIST) {
-        grove_text_add(text, "[");
+        grove_text_add(&w->text, "[");
         for (int i = 0; i < literal->count; i++) {
-            grove_text_add(text, "%s", i ? ", " : "");
-            add_literal(text, tree, &literal->items[i]);
+            grove_text_add(&w->text, "%s", i ? ", " : "");
+            add_literal(w, tree, &literal->items[i]);
         }
-        grove_text_add(text, "]");
+        grove_text_add(&w->text, "]");
     } else {
         /* numbers without the blank before their units */
         for (const char *at = grove_literal_show(tree->arena, literal); *at; at++)
             if (*at != ' ')
-                grove_text_add(text, "%c", *at);
+                grove_text_add(&w->text, "%c", *at);
     }
 }
 
@@ -84,36 +100,36 @@ static void add_literal(grove_text *text, const grove_tree *tree, const grove_li
 
 /* The name with its indices, as in E[s,p]: s for sources, the station's letter, p,q for baselines.
  */
-static void add_name(grove_text *text, const grove_node *node, char side)
+static void add_name(writer *w, const grove_node *node, char side)
 {
     const char *comma = "[";
 
-    grove_text_add(text, "%s", node->name);
+    grove_text_add(&w->text, "%s", node->name);
     if (node->kind != GROVE_NODE_CLASS || node->class_->kind == GROVE_CLASS_ACTION)
         return;
     for (int i = 0; i < node->axis_count; i++) {
         int kind = node->axes[i]->kind;
         if (kind == GROVE_AXIS_SOURCE)
-            grove_text_add(text, "%ss", comma);
+            grove_text_add(&w->text, "%ss", comma);
         else if (kind == GROVE_AXIS_STATION)
-            grove_text_add(text, "%s%c", comma, side ? side : node->role ? node->role : 'p');
+            grove_text_add(&w->text, "%s%c", comma, side ? side : node->role ? node->role : 'p');
         else if (kind == GROVE_AXIS_BASELINE)
-            grove_text_add(text, "%sp,q", comma);
+            grove_text_add(&w->text, "%sp,q", comma);
         else
             continue;
         comma = ",";
     }
-    grove_text_add(text, "%s", *comma == ',' ? "]" : "");
+    grove_text_add(&w->text, "%s", *comma == ',' ? "]" : "");
 }
 
-static void add_input(grove_text *text, const grove_node *node, int k, char side, int tightness)
+static void add_input(writer *w, const grove_node *node, int k, char side, int tightness)
 {
     const grove_edge *edge = &node->inputs[k];
 
-    add_expression(text, edge->node, edge->side ? edge->side : side, tightness);
+    add_expression(w, edge->node, edge->side ? edge->side : side, tightness);
 }
 
-static void add_operator(grove_text *text, const grove_node *node, char side)
+static void add_operator(writer *w, const grove_node *node, char side)
 {
     static const char *const signs[] = {
         [GROVE_ROLE_SUM] = " + ",      [GROVE_ROLE_DIFFERENCE] = " - ", [GROVE_ROLE_NEGATIVE] = "-",
@@ -123,14 +139,14 @@ static void add_operator(grove_text *text, const grove_node *node, char side)
     const char *sign = signs[node->class_->role];
 
     if (tightness == NEGATIVE) {
-        grove_text_add(text, "%s", sign);
-        add_input(text, node, 0, side, tightness + 1);
+        grove_text_add(&w->text, "%s", sign);
+        add_input(w, node, 0, side, tightness + 1);
         return;
     }
-    add_input(text, node, 0, side, tightness == POSTFIX ? ATOM : tightness);
-    grove_text_add(text, "%s", sign);
+    add_input(w, node, 0, side, tightness == POSTFIX ? ATOM : tightness);
+    grove_text_add(&w->text, "%s", sign);
     if (node->input_count > 1 && node->inputs[1].node)
-        add_input(text, node, 1, side, tightness + 1);
+        add_input(w, node, 1, side, tightness + 1);
 }
 
 static bool has_options(const grove_node *node)
@@ -171,86 +187,86 @@ static bool is_given(const grove_node *node, int i, int k)
 }
 
 /* The call, with what was given in it: defaults are left out. */
-static void add_call(grove_text *text, const grove_node *node)
+static void add_call(writer *w, const grove_node *node)
 {
     const grove_input *inputs = node->class_->inputs;
     const grove_option *options = node->class_->options;
     const char *comma = "";
     int k = 0;
 
-    grove_text_add(text, "%s(", node->class_->name);
+    grove_text_add(&w->text, "%s(", node->class_->name);
     for (int i = 0; inputs && inputs[i].name; i++, comma = ", ") {
         bool value = grove_kind_is_value(inputs[i].kind);
-        grove_text_add(text, "%s", comma);
+        grove_text_add(&w->text, "%s", comma);
         if (value && node->inputs[k].node)
-            add_input(text, node, k, 0, SUM);
+            add_input(w, node, k, 0, SUM);
         else
-            grove_text_add(text, "%s",
+            grove_text_add(&w->text, "%s",
                            !value && node->objects[i] ? node->objects[i]->name : "none");
         k += value;
     }
     for (int i = 0; options && options[i].name; i++) {
         bool value = grove_kind_is_value(options[i].kind);
         if (is_given(node, i, k)) {
-            grove_text_add(text, "%s%s=", comma, options[i].name);
+            grove_text_add(&w->text, "%s%s=", comma, options[i].name);
             comma = ", ";
             if (value && node->inputs[k].node)
-                add_input(text, node, k, 0, SUM);
+                add_input(w, node, k, 0, SUM);
             else if (!value && node->options[i].value)
-                add_literal(text, node->tree, node->options[i].value);
+                add_literal(w, node->tree, node->options[i].value);
             else
-                grove_text_add(text, "none");
+                grove_text_add(&w->text, "none");
         }
         k += value;
     }
-    grove_text_add(text, ")");
+    grove_text_add(&w->text, ")");
 }
 
-static void add_expression(grove_text *text, const grove_node *node, char side, int tightness)
+static void add_expression(writer *w, const grove_node *node, char side, int tightness)
 {
     node = behind_casts(node);
     if (node->kind == GROVE_NODE_CONSTANT) {
         bool parentheses =
             tightness > SUM && (node->constant->number < 0 || node->constant->imaginary != 0);
-        grove_text_add(text, "%s", parentheses ? "(" : "");
-        add_literal(text, node->tree, node->constant);
-        grove_text_add(text, "%s", parentheses ? ")" : "");
-    } else if (is_inline(node)) {
+        grove_text_add(&w->text, "%s", parentheses ? "(" : "");
+        add_literal(w, node->tree, node->constant);
+        grove_text_add(&w->text, "%s", parentheses ? ")" : "");
+    } else if (is_inline(w, node)) {
         bool parentheses = tightness_of(node) < tightness;
-        grove_text_add(text, "%s", parentheses ? "(" : "");
-        add_operator(text, node, side);
-        grove_text_add(text, "%s", parentheses ? ")" : "");
+        grove_text_add(&w->text, "%s", parentheses ? "(" : "");
+        add_operator(w, node, side);
+        grove_text_add(&w->text, "%s", parentheses ? ")" : "");
     } else {
-        add_name(text, node, side);
+        add_name(w, node, side);
     }
 }
 
 /* ---- lines ---- */
 
-static void add_line(grove_text *text, const grove_node *node)
+static void add_line(writer *w, const grove_node *node)
 {
-    size_t start = text->length;
+    size_t start = w->text.length;
     char *form = grove_node_describe(node);
 
     if (!node->auto_named || node->class_->kind != GROVE_CLASS_ACTION) {
-        add_name(text, node, 0);
-        grove_text_add(text, " = ");
+        add_name(w, node, 0);
+        grove_text_add(&w->text, " = ");
     }
     if (tightness_of(node) < ATOM)
-        add_operator(text, node, 0);
+        add_operator(w, node, 0);
     else
-        add_call(text, node);
-    size_t length = text->length - start;
-    grove_text_add(text, "%*s%s\n", length < SHAPES ? (int)(SHAPES - length) + 2 : 2, "", form);
+        add_call(w, node);
+    size_t length = w->text.length - start;
+    grove_text_add(&w->text, "%*s%s\n", length < SHAPES ? (int)(SHAPES - length) + 2 : 2, "", form);
     free(form);
     if (node->fused)
-        grove_text_add(text, "    %s\n", node->fused);
+        grove_text_add(&w->text, "    %s\n", node->fused);
     if (node->note)
-        grove_text_add(text, "    %s\n", node->note);
+        grove_text_add(&w->text, "    %s\n", node->note);
 }
 
-/* Marks what an expression that is shown names. */
-static void mark_inputs(const grove_node *node, bool *shown)
+/* Counts what an expression that is shown uses. */
+static void count_inputs(const grove_node *node, int *uses)
 {
     const grove_input *inputs = node->class_ ? node->class_->inputs : NULL;
     const grove_option *options = node->class_ ? node->class_->options : NULL;
@@ -260,12 +276,12 @@ static void mark_inputs(const grove_node *node, bool *shown)
         given += grove_kind_is_value(inputs[i].kind);
     for (k = 0; k < given; k++)
         if (node->inputs[k].node)
-            shown[behind_casts(node->inputs[k].node)->id] = true;
+            uses[behind_casts(node->inputs[k].node)->id]++;
     for (int i = 0; options && options[i].name; i++) {
         if (!grove_kind_is_value(options[i].kind))
             continue;
         if (is_given(node, i, k) && node->inputs[k].node)
-            shown[behind_casts(node->inputs[k].node)->id] = true;
+            uses[behind_casts(node->inputs[k].node)->id]++;
         k++;
     }
 }
@@ -274,22 +290,21 @@ static void mark_inputs(const grove_node *node, bool *shown)
  * have none. */
 char *grove_tree_show(const grove_tree *tree)
 {
-    grove_text text = {0};
+    writer w = {.uses = grove_alloc(tree->node_count * sizeof(int))};
     bool *shown = grove_alloc(tree->node_count * sizeof(bool));
 
     for (size_t i = tree->node_count; i-- > 0;) {
         const grove_node *node = tree->nodes[i];
         bool given = node->kind == GROVE_NODE_LEAF || (node->class_ && !node->auto_named) ||
                      (node->class_ && node->class_->kind == GROVE_CLASS_ACTION);
-        shown[i] = node->used && (shown[i] || given);
+        shown[i] = node->used && (w.uses[i] || given);
         if (shown[i])
-            mark_inputs(node, shown);
+            count_inputs(node, w.uses);
     }
-    for (size_t i = 0; i < tree->node_count; i++) {
-        const grove_node *node = tree->nodes[i];
-        if (shown[i] && node->class_ && !is_inline(node))
-            add_line(&text, node);
-    }
+    for (size_t i = 0; i < tree->node_count; i++)
+        if (shown[i] && tree->nodes[i]->class_ && !is_inline(&w, tree->nodes[i]))
+            add_line(&w, tree->nodes[i]);
     free(shown);
-    return text.at ? text.at : grove_strdup("");
+    free(w.uses);
+    return w.text.at ? w.text.at : grove_strdup("");
 }
