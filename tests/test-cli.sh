@@ -390,6 +390,11 @@ pictures/set-uv.png' ] || fail "the paths: $(cat out)"
         [ "$(grep -o 'h0' some.svg | wc -l)" -eq 82 ] || fail 'points of two baselines'
         grep -q '>XX amplitude (Jy)<' some.svg || fail 'the name of a correlation'
         grep -q '>YY amplitude (Jy)<' some.svg && fail 'a correlation that was not chosen'
+        grep -q 'stroke-width="0.8"' some.svg || fail 'lines of four channels'
+        # 60 lines would hide each other
+        expect 0 '' run -q simulate.tree -s sky="$sky" -s hour_angle=-5min..5min -s integration=10s -s channels=2 -s out=times.ms
+        expect 0 '' plot times.ms --what amplitude-freq --baselines W02-W04,2-1 -o times.svg
+        grep -q 'stroke-width="0.8"' times.svg && fail 'lines of 60 times'
         expect 0 '' plot set.ms --what phase-freq --correlations all -o all.svg
         [ "$(grep -c '>[XY][XY] phase (deg)<' all.svg)" -eq 4 ] || fail 'all correlations'
         expect 0 '' plot set.ms --what uv --baselines W02 -o star.svg

@@ -130,8 +130,8 @@ int grove_picture_uv(grove_set *set, const char *to)
 
 /* ---- visibilities ---- */
 
-/* Most baselines with a colour of their own, and correlations. */
-enum { COLOURS = 8, CORRELATIONS = 4 };
+/* Most baselines with a colour of their own, lines of each, and correlations. */
+enum { COLOURS = 8, LINES = 32, CORRELATIONS = 4 };
 
 typedef struct {
     double x, y[CORRELATIONS]; /* NaN: flagged */
@@ -144,7 +144,7 @@ typedef struct {
     visibility *list;
     double share;
     enum { TIME, FREQ, UVDIST } against;
-    bool phase, by_baseline;
+    bool phase, by_baseline, lines;
     bool any;                   /* something is not flagged */
     int colours;                /* by_baseline: a colour for each */
     int64_t baselines[COLOURS]; /* of the colours */
@@ -174,6 +174,18 @@ static double place(const visibilities *v, const grove_set *set, const grove_set
     return sqrt(uvw[0] * uvw[0] + uvw[1] * uvw[1]) * frequency / GROVE_SPEED_OF_LIGHT * 1e-3;
 }
 
+/* Points of many channels or times stand beside those of the other baselines, not on them. */
+static double beside(const visibilities *v, const grove_set *set, int64_t time, int64_t channel,
+                     int colour)
+{
+    double width = v->against == TIME ? set->layout->interval[time]
+                                      : set->layout->channel_width[channel] * 1e-6;
+
+    return v->by_baseline && !v->lines && v->against != UVDIST
+               ? 0.6 * width * ((colour + 0.5) / v->colours - 0.5)
+               : 0;
+}
+
 static int add_visibility(visibilities *v, const grove_set *set, const grove_set_samples *s,
                           int64_t row, int64_t channel)
 {
@@ -193,6 +205,7 @@ static int add_visibility(visibilities *v, const grove_set *set, const grove_set
     for (int k = 0; k < v->colours; k++)
         if (v->by_baseline && v->baselines[k] == baseline)
             one.colour = k;
+    one.x += beside(v, set, s->first_time + row / s->baselines, channel, one.colour);
     if (v->count == v->room) {
         size_t room = 2 * v->count + 1024;
         visibility *grown = realloc(v->list, room * sizeof(*grown));
@@ -304,7 +317,7 @@ static void make_chart(const visibilities *v, int which, double *numbers, char *
         y += series[k].count;
         if (!v->by_baseline)
             series[k].colour = colours[which];
-        else if (v->against != UVDIST)
+        else if (v->lines)
             series[k].kind = GROVE_SERIES_CURVE;
         if (which == 0)
             series[k].label = labels[k];
@@ -359,6 +372,8 @@ static void choose_colours(visibilities *v, const grove_set *set)
     v->by_baseline = set->named && set->chosen_count <= COLOURS;
     if (!v->by_baseline)
         return;
+    if (v->against != UVDIST)
+        v->lines = (v->against == TIME ? set->layout->channels : set->layout->times) <= LINES;
     v->colours = 0;
     for (int64_t b = 0; b < set->layout->baselines; b++)
         if (set->chosen[b])
