@@ -89,7 +89,7 @@ grove_tree *grove_library_value(grove_library *library, const char *path, const 
 void grove_tree_free(grove_tree *tree);
 /* The options that a tree file declares, a line each. Caller frees. */
 char *grove_library_options(grove_library *library, const char *path, grove_error *error);
-char *grove_tree_show(const grove_tree *tree); /* a line per node; caller frees */
+char *grove_tree_show(const grove_tree *tree); /* a line per definition; caller frees */
 char *grove_tree_dot(const grove_tree *tree);  /* for Graphviz; caller frees */
 /* The number of actions in a run: without any there is nothing to run. */
 size_t grove_tree_action_count(const grove_tree *tree);
@@ -242,10 +242,13 @@ typedef struct {
     const char *what;   /* one of grove_picture_names */
     const char *column; /* column of visibilities; NULL: DATA */
     int field, spectral_window;
-    int size;         /* image: pixels along each side; 0: 256 */
-    double cell;      /* image: radians per pixel; 0: a third of the resolution */
-    bool logarithmic; /* logarithmic colours of an image, or amplitudes */
-    int threads;      /* 0: all */
+    const char *baselines; /* "m000-m001,2": pairs of stations, or all baselines of one, by names or
+                              numbers; NULL: all but autocorrelations */
+    const char *correlations; /* of amplitudes and phases: "XX,YX" or "all"; NULL: parallel hands */
+    int size;                 /* image: pixels along each side; 0: 256 */
+    double cell;              /* image: radians per pixel; 0: a third of the resolution */
+    bool logarithmic;         /* logarithmic colours of an image, or amplitudes */
+    int threads;              /* 0: all */
 } grove_picture;
 /* "uv", "image", "amplitude-time", ...: NULL-terminated; borrowed. Layouts have "layout" only. */
 const char *const *grove_picture_names(size_t *count);

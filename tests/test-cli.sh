@@ -238,7 +238,8 @@ grep -q "there is no file or array 'nowhere'; the arrays are " err || fail 'an u
 # ---- show ----
 expect 2 'grove: grove show wants a tree file; grove show --help says more' show
 expect 0 '' show field.tree
-prints '^V '
+prints '^obs = observe(array="vla-d", '
+prints '^V\[p,q\] = '
 expect 0 '' show field.tree --dot field.dot
 grep -q '^digraph' field.dot || fail 'no graph'
 expect 1 'grove: nowhere/x.dot: cannot write: No such file or directory' show field.tree --dot nowhere/x.dot
@@ -410,6 +411,25 @@ pictures/set-uv.png' ] || fail "the paths: $(cat out)"
         expect 1 'grove: set.ms: has no column MODEL_DATA; grove info lists its columns' plot set.ms --what phase-time --column MODEL_DATA
         expect 1 '...' plot set.ms --field 7
         grep -q 'field 7' err || fail 'a field that is not there'
+        # 10 times of 4 channels: 40 points for each baseline, and one of each in the legend
+        expect 0 '' plot set.ms --what amplitude-time --baselines W02-W04,2-1 --correlations XX -o some.svg
+        grep -q '>W02–W04<' some.svg && grep -q '>W04–W06<' some.svg || fail 'a legend of baselines'
+        [ "$(grep -o 'h0' some.svg | wc -l)" -eq 82 ] || fail 'points of two baselines'
+        grep -q '>XX amplitude (Jy)<' some.svg || fail 'the name of a correlation'
+        grep -q '>YY amplitude (Jy)<' some.svg && fail 'a correlation that was not chosen'
+        grep -q 'stroke-width="0.8"' some.svg || fail 'lines of four channels'
+        # 60 lines would hide each other
+        expect 0 '' run -q simulate.tree -s sky="$sky" -s hour_angle=-5min..5min -s integration=10s -s channels=2 -s out=times.ms
+        expect 0 '' plot times.ms --what amplitude-freq --baselines W02-W04,2-1 -o times.svg
+        grep -q 'stroke-width="0.8"' times.svg && fail 'lines of 60 times'
+        expect 0 '' plot set.ms --what phase-freq --correlations all -o all.svg
+        [ "$(grep -c '>[XY][XY] phase (deg)<' all.svg)" -eq 4 ] || fail 'all correlations'
+        expect 0 '' plot set.ms --what uv --baselines W02 -o star.svg
+        grep -q ', 26 baselines' star.svg || fail 'baselines of a station'
+        expect 1 'grove: set.ms: has no station W0x; did you mean W02?' plot set.ms --baselines W0x
+        expect 1 'grove: set.ms: has no station 27; --baselines wants names or numbers of stations (0 to 26), such as 0-1,2' plot set.ms --baselines 0-27
+        expect 1 'grove: set.ms: has no rows of the baseline 0-0' plot set.ms --baselines 0-0
+        expect 1 'grove: set.ms: has no correlation RR; it has XX, XY, YX, YY' plot set.ms --what phase-freq --correlations RR
         expect 1 'grove: an image of 100000 pixels a side; it can have 2 to 4096' plot set.ms --what image --size 100000
     fi
 

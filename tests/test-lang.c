@@ -138,7 +138,7 @@ START_TEST(layout)
     char *first = NULL;
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        char *text = grove_format("obs = observe()\n%s", texts[i]);
+        char *text = grove_format("obs = observe()\n%s\nsink(V, obs, to=\"x.ms\")\n", texts[i]);
         parse(text);
         char *shown = grove_tree_show(tree);
         if (first)
@@ -149,6 +149,61 @@ START_TEST(layout)
         free(text);
     }
     free(first);
+}
+END_TEST
+
+/* What a tree shows is the tree: its equations, read again, show the same. */
+START_TEST(shown_in_its_own_language)
+{
+    static const char *const lines[] = {
+        "obs = observe(channels=4)",
+        "S = sky_model(path=\"a\\\"b\")",
+        "G[p] = gains(obs, kind=constant, amplitude=0.25, phase=-30deg)",
+        "E = beam_airy(S, obs, diameter=25m)",
+        "a[p,q] = obs.data - (2 * obs.data - obs.data / 3)",
+        "b[p,q] = G[p] * (-obs.data^H + obs.data)^T * G[q]^H",
+        "c[p,q] = G[p]^2 * a[p,q] - -(b[p,q]^H)^T",
+        "write = sink(c[p,q], obs, to=\"x.ms\", mode=add)",
+        "sink(E, obs, to=\"y.ms\")",
+    };
+    grove_text text = {0};
+
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+        grove_text_add(&text, "%s\n", lines[i]);
+    parse(text.at);
+    free(text.at);
+    char *shown = grove_tree_show(tree);
+    size_t count = 0;
+    for (char *at = shown; *at; at = strchr(at, '\n') + 1)
+        count++;
+    ck_assert_uint_eq(count, sizeof(lines) / sizeof(lines[0]));
+    for (size_t i = 0; i < count; i++) {
+        char *line = grove_format("%s  ", lines[i]), *at = strstr(shown, line);
+        ck_assert_msg(at && (at == shown || at[-1] == '\n'), "no %s in\n%s", lines[i], shown);
+        free(line);
+    }
+    free(shown);
+}
+END_TEST
+
+/* Each expression is shown once: 2^60 terms are 60 lines. */
+START_TEST(shared_expressions_are_shown_once)
+{
+    grove_text text = {0};
+
+    grove_text_add(&text, "template twice(x) = x * 2 + x / 3\nobs = observe()\nV = ");
+    for (int k = 0; k < 60; k++)
+        grove_text_add(&text, "twice(");
+    grove_text_add(&text, "obs.data");
+    for (int k = 0; k < 60; k++)
+        grove_text_add(&text, ")");
+    grove_text_add(&text, "\nsink(V, obs, to=\"x.ms\")\n");
+    parse(text.at);
+    free(text.at);
+    char *shown = grove_tree_show(tree);
+    ck_assert_uint_lt(strlen(shown), 60 * 200);
+    ck_assert_ptr_nonnull(strstr(shown, " = obs.data * 2 + obs.data / 3 "));
+    free(shown);
 }
 END_TEST
 
@@ -387,6 +442,8 @@ int main(void)
     tcase_add_test(trees, complex_numbers);
     tcase_add_test(trees, constants_of_options);
     tcase_add_test(trees, layout);
+    tcase_add_test(trees, shown_in_its_own_language);
+    tcase_add_test(trees, shared_expressions_are_shown_once);
     tcase_add_test(trees, keywords_are_names_elsewhere);
     tcase_add_test(trees, operators);
     tcase_add_test(trees, any_order);

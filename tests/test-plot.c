@@ -287,6 +287,28 @@ START_TEST(nan_breaks_lines)
 }
 END_TEST
 
+/* A curve is its points on a thin line, in one colour. */
+START_TEST(curves)
+{
+    double x[3] = {0, 1, 2}, y[3] = {1, 5, 2};
+    grove_series series = {
+        .kind = GROVE_SERIES_CURVE, .x = x, .y = y, .count = 3, .colour = 0x12ab34};
+    grove_chart chart = {.series = &series, .series_count = 1};
+    grove_figure figure = {.width = 600, .height = 400, .charts = &chart, .count = 1};
+    char *text = draw_svg(&figure, 100000);
+    int points = 0, lines = 0;
+
+    for (char *at = text; (at = strstr(at, "h0")); at++)
+        points++;
+    for (char *at = text; (at = strstr(at, "stroke=\"#12ab34\"")); at++)
+        lines++;
+    ck_assert_int_eq(points, 3);
+    ck_assert_int_eq(lines, 2);
+    assert_has(text, "stroke-width=\"0.8\"");
+    free(text);
+}
+END_TEST
+
 /* Many points are pixels: the file stays small, and the points stay in place. */
 START_TEST(many_points)
 {
@@ -509,6 +531,7 @@ int main(void)
     tcase_add_test(tests, missing_pixels_are_grey);
     tcase_add_loop_test(tests, points_are_in_place, 0, 4);
     tcase_add_test(tests, nan_breaks_lines);
+    tcase_add_test(tests, curves);
     tcase_add_test(tests, many_points);
     tcase_add_test(tests, long_line);
     tcase_add_test(tests, labels_in_svg);

@@ -1,129 +1,123 @@
-#include "dirty_image.h"
+#include "dirty_tile.h"
 
+#include <stdbool.h>
 #include <string.h>
 
-/* Pixels go in lanes; the phases of a row are stepped from channel to channel, BLOCK at a time. */
-enum { LANES = 64, BLOCK = 16 };
+enum { SIDE = GROVE_DIRTY_SIDE, MOST_TERMS = 4 };
 
-/* Compiled for several instruction sets; the loader chooses by the processor. ThreadSanitizer
- * cannot run before that choice is made. */
-#if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_THREAD__) &&                  \
-    (!defined(__clang__) || __clang_major__ >= 14)
-#define FOR_EACH_PROCESSOR __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define FOR_EACH_PROCESSOR
-#endif
-#define INLINE static inline __attribute__((always_inline))
+static grove_dirty_tile_fn *const tile_functions[GROVE_ISAS] = {
+    grove_dirty_tile_portable, grove_dirty_tile_avx2, grove_dirty_tile_avx512};
 
 typedef struct {
-    int count;
-    double l[LANES], m[LANES], n[LANES]; /* n: n - 1 */
-    double sum[LANES];
-} pixels;
+    const grove_dirty_samples *samples;
+    const grove_dirty_grid *grid;
+    double max_w; /* wavelengths */
+    double *sum;
+} work;
 
-/* exp(2 pi i turns), from the half angle a, |a| <= pi / 2: sin 2a = 2 sin a cos a, cos 2a = 1 - 2
- * sin^2 a; both by their series, which are good to 1e-11 there. */
-INLINE void phasor(double turns, float *re, float *im)
+static double max_w(const grove_dirty_samples *samples)
 {
-    double whole = (turns + 0x1.8p52) - 0x1.8p52; /* the nearest integer */
-    double a = GROVE_PI * (turns - whole), y = a * a;
-    double sine =
-        a * (1 + y * (-1.0 / 6 +
-                      y * (1.0 / 120 + y * (-1.0 / 5040 +
-                                            y * (1.0 / 362880 + y * (-1.0 / 39916800 +
-                                                                     y * (1.0 / 6227020800.0)))))));
-    double cosine =
-        1 + y * (-1.0 / 2 +
-                 y * (1.0 / 24 + y * (-1.0 / 720 +
-                                      y * (1.0 / 40320 + y * (-1.0 / 3628800 +
-                                                              y * (1.0 / 479001600 +
-                                                                   y * (-1.0 / 87178291200.0)))))));
+    double longest = 0, highest = 0;
 
-    *re = (float)(1 - 2 * sine * sine);
-    *im = (float)(2 * sine * cosine);
+    for (int64_t row = 0; row < samples->rows; row++)
+        longest = fmax(longest, fabs(samples->uvw[3 * row + 2]));
+    for (int64_t k = 0; k < samples->channels; k++)
+        highest = fmax(highest, samples->freq[k]);
+    return longest * highest / GROVE_SPEED_OF_LIGHT;
 }
 
-/* Channels [first, last) of a row, equally spaced by `step` Hz. */
-INLINE void add_block(pixels *p, const double *delay, double start, double step, const float *data,
-                      const float *weight, int64_t first, int64_t last)
+/* n - 1 without cancellation; continued as -1 beyond the horizon. */
+static double n_less_1(double l, double m)
 {
-    float re[LANES], im[LANES], step_re[LANES], step_im[LANES], sum[LANES];
+    double r = l * l + m * m;
 
-    for (int i = 0; i < LANES; i++) {
-        phasor(start * delay[i], &re[i], &im[i]);
-        phasor(step * delay[i], &step_re[i], &step_im[i]);
-        sum[i] = 0;
+    return r < 1 ? -r / (1 + sqrt(1 - r)) : -1;
+}
+
+/* The number of terms of exp(ix), |x| <= `largest`, for an error of 1e-6; beyond MOST_TERMS if none
+ * suffices. */
+static int count_terms(double largest)
+{
+    double error = largest;
+    int terms = 1;
+
+    while (terms <= MOST_TERMS && error > 1e-6)
+        error *= largest / ++terms;
+    return terms;
+}
+
+static void make_tile(const work *w, int64_t x, int64_t y, grove_dirty_tile *tile)
+{
+    const double cell = w->grid->cell;
+    const int64_t middle = w->grid->size / 2;
+    double bend[SIDE][SIDE];
+    double l0 = (double)(x + tile->columns / 2 - middle) * cell;
+    double m0 = (double)(y + tile->rows / 2 - middle) * cell;
+
+    for (int i = 0; i < tile->columns; i++) {
+        tile->l[i] = (double)(x + i - middle) * cell;
+        tile->n_of_l[i] = n_less_1(tile->l[i], m0);
     }
-    for (int64_t k = first; k < last; k++) {
-        float x = weight[k] * data[2 * k], y = weight[k] * data[2 * k + 1];
-        for (int i = 0; i < LANES; i++) {
-            float old = re[i];
-            sum[i] += x * re[i] - y * im[i];
-            re[i] = old * step_re[i] - im[i] * step_im[i];
-            im[i] = old * step_im[i] + im[i] * step_re[i];
+    for (int j = 0; j < tile->rows; j++) {
+        tile->m[j] = (double)(y + j - middle) * cell;
+        tile->n_of_m[j] = n_less_1(l0, tile->m[j]) - n_less_1(l0, m0);
+    }
+    for (int j = 0; j < tile->rows; j++)
+        for (int i = 0; i < tile->columns; i++) {
+            double l = tile->l[i], m = tile->m[j];
+            bool above = l * l + m * m < 1;
+            bend[j][i] = above ? n_less_1(l, m) - tile->n_of_l[i] - tile->n_of_m[j] : 0;
+            tile->above_horizon[j][i] = above;
+            tile->max_bend = fmax(tile->max_bend, fabs(bend[j][i]));
         }
+    for (int j = 0; j < tile->rows && tile->max_bend > 0; j++)
+        for (int i = 0; i < tile->columns; i++)
+            tile->bend[j][i] = (float)(bend[j][i] / tile->max_bend);
+    tile->terms = count_terms(2 * GROVE_PI * w->max_w * tile->max_bend);
+}
+
+/* Adds to a tile; splits it in halves until its bend is small. Of a single pixel the bend is 0. */
+static void add_tile(const work *w, int64_t x, int64_t y, int columns, int rows)
+{
+    grove_dirty_tile tile;
+    int left = columns, lower = rows;
+
+    memset(&tile, 0, sizeof(tile));
+    tile.columns = columns;
+    tile.rows = rows;
+    make_tile(w, x, y, &tile);
+    if (tile.terms <= MOST_TERMS) {
+        tile_functions[w->grid->isa](w->samples, &tile, w->sum + y * w->grid->size + x,
+                                     w->grid->size);
+        return;
     }
-    for (int i = 0; i < LANES; i++)
-        p->sum[i] += (double)sum[i];
+    if (columns >= rows)
+        left = columns / 2;
+    else
+        lower = rows / 2;
+    add_tile(w, x, y, left, lower);
+    add_tile(w, columns > left ? x + left : x, rows > lower ? y + lower : y,
+             columns > left ? columns - left : columns, rows > lower ? rows - lower : rows);
 }
 
-/* The last channel that steps of freq[first + 1] - freq[first] lead to from `first`. */
-static int64_t block_end(const double *freq, int64_t channels, int64_t first)
+static int64_t tiles_along(const grove_dirty_grid *grid)
 {
-    int64_t end = first + 1;
-    double step = end < channels ? freq[end] - freq[first] : 0;
-
-    while (end < channels && end < first + BLOCK &&
-           fabs(freq[first] + step * (double)(end - first) - freq[end]) <= 1e-12 * freq[end])
-        end++;
-    return end;
+    return (grid->size + SIDE - 1) / SIDE;
 }
 
-static int has_weight(const float *weight, int64_t first, int64_t last)
+int64_t grove_dirty_image_tiles(const grove_dirty_grid *grid)
 {
-    for (int64_t k = first; k < last; k++)
-        if (weight[k] > 0)
-            return 1;
-    return 0;
-}
-
-FOR_EACH_PROCESSOR
-static void add_row(pixels *p, const grove_dirty_samples *samples, int64_t row)
-{
-    const double *uvw = samples->uvw + 3 * row, *freq = samples->freq;
-    const float *data = samples->data + 2 * row * samples->channels;
-    const float *weight = samples->weight + row * samples->channels;
-    double delay[LANES];
-
-    for (int i = 0; i < LANES; i++)
-        delay[i] = (uvw[0] * p->l[i] + uvw[1] * p->m[i] + uvw[2] * p->n[i]) / GROVE_SPEED_OF_LIGHT;
-    for (int64_t k = 0, end; k < samples->channels; k = end) {
-        end = block_end(freq, samples->channels, k);
-        if (has_weight(weight, k, end))
-            add_block(p, delay, freq[k], end > k + 1 ? freq[k + 1] - freq[k] : 0, data, weight, k,
-                      end);
-    }
+    return tiles_along(grid) * tiles_along(grid);
 }
 
 void grove_dirty_image_add(const grove_dirty_samples *samples, const grove_dirty_grid *grid,
                            int64_t first, int64_t last, double *sum)
 {
-    int64_t middle = grid->size / 2;
+    const work w = {samples, grid, max_w(samples), sum};
 
-    for (int64_t at = first; at < last; at += LANES) {
-        pixels p;
-        memset(&p, 0, sizeof(p));
-        p.count = last - at < LANES ? (int)(last - at) : LANES;
-        for (int i = 0; i < p.count; i++) {
-            p.l[i] = (double)((at + i) % grid->size - middle) * grid->cell;
-            p.m[i] = (double)((at + i) / grid->size - middle) * grid->cell;
-            double r = p.l[i] * p.l[i] + p.m[i] * p.m[i];
-            p.n[i] = -r / (1 + sqrt(r < 1 ? 1 - r : 0)); /* no cancellation */
-        }
-        for (int64_t row = 0; row < samples->rows; row++)
-            add_row(&p, samples, row);
-        for (int i = 0; i < p.count; i++)
-            if (p.l[i] * p.l[i] + p.m[i] * p.m[i] < 1)
-                sum[at + i] += p.sum[i];
+    for (int64_t k = first; k < last; k++) {
+        int64_t x = k % tiles_along(grid) * SIDE, y = k / tiles_along(grid) * SIDE;
+        int64_t columns = grid->size - x, rows = grid->size - y;
+        add_tile(&w, x, y, columns < SIDE ? (int)columns : SIDE, rows < SIDE ? (int)rows : SIDE);
     }
 }

@@ -18,7 +18,8 @@ typedef struct {
     grove_session_options session;
     bool help, quiet, no_wait, check, markdown, devices, logarithmic, cuda, eval, device_call, leaf,
         action, accumulator;
-    const char *svg, *png, *dot, *output, *what, *column, *folder, *trace, *tree, *value;
+    const char *svg, *png, *dot, *output, *what, *column, *baselines, *correlations, *folder,
+        *trace, *tree, *value;
     int field, window, size;
     double cell; /* arcsec */
 } grove_command_line;

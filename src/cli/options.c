@@ -63,6 +63,13 @@ static const option options[] = {
     {"column", NULL, "NAME", "column of visibilities (default DATA)", TEXT, LINE(column)},
     {"field", NULL, "N", "which field (default 0)", NUMBER, LINE(field)},
     {"spectral-window", NULL, "N", "which spectral window (default 0)", NUMBER, LINE(window)},
+    {"baselines", NULL, "LIST",
+     "pairs of stations, or stations for all their baselines, by names or numbers: m000-m001,m002 "
+     "(default: all)",
+     TEXT, LINE(baselines)},
+    {"correlations", NULL, "LIST",
+     "amplitudes and phases: such as XX,XY, or all (default: XX,YY or RR,LL)", TEXT,
+     LINE(correlations)},
     {"size", NULL, "N", "image: pixels along each side (default 256)", NUMBER, LINE(size)},
     {"cell", NULL, "ARCSEC", "image: size of a pixel (default: a third of the resolution)", REAL,
      LINE(cell)},

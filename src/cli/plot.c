@@ -72,6 +72,8 @@ static int draw(grove_library *library, const grove_command_line *line, const ch
     grove_picture picture = {.what = what,
                              .column = line->column,
                              .field = line->field,
+                             .baselines = line->baselines,
+                             .correlations = line->correlations,
                              .spectral_window = line->window,
                              .size = line->size,
                              .cell = line->cell * arcsec,
@@ -168,6 +170,8 @@ static int plot(grove_command_line *line)
     return draw_all(line);
 }
 
-const grove_command grove_command_plot = {
-    "plot", "DATA [-o FILE|DIR] [--what LIST]", "draws pictures of a Measurement Set or an array",
-    "plugins output what column field spectral-window size cell log threads quiet no-wait", plot};
+const grove_command grove_command_plot = {"plot", "DATA [-o FILE|DIR] [--what LIST]",
+                                          "draws pictures of a Measurement Set or an array",
+                                          "plugins output what column field spectral-window "
+                                          "baselines correlations size cell log threads quiet no-wait",
+                                          plot};

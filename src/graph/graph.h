@@ -242,7 +242,8 @@ void grove_class_unlock(const grove_class *class_);
 /* The reference page of a class as text. Caller frees. */
 char *grove_class_describe(const grove_class *class_);
 char *grove_class_markdown(const grove_class *class_); /* the same as Markdown */
-/* The tree as text (one line per node), or in Graphviz's language. Caller frees. */
+/* The tree as text: a line for each definition in the tree language, then its axes and shape; or in
+ * Graphviz's language, with all nodes. Caller frees. */
 char *grove_tree_show(const grove_tree *tree);
 char *grove_tree_dot(const grove_tree *tree);
 /* "scalar complex [source, time] Jy" */

@@ -75,6 +75,8 @@ const char *grove_literal_show(grove_arena *arena, const grove_literal *literal)
     case GROVE_LITERAL_TEXT:
         return literal->word ? literal->text : grove_arena_format(arena, "'%s'", literal->text);
     case GROVE_LITERAL_RANGE:
+        if (literal->text)
+            return literal->text;
         return grove_arena_format(arena, "%s..%s", show_number(arena, literal, literal->number),
                                   show_number(arena, literal, literal->to));
     case GROVE_LITERAL_LIST:

@@ -28,7 +28,7 @@ struct grove_literal {
     double imaginary; /* NUMBER: of a complex constant */
     grove_unit unit;
     bool hours;          /* the unit was written as h, min or s: may stand for an hour angle */
-    const char *text;    /* TEXT; NUMBER: as written, for messages ("25 s") */
+    const char *text;    /* TEXT; NUMBER, RANGE: as written, for messages ("25 s") */
     const char *setting; /* "name=text" where a setting gave it: a relative path starts in the
                             current folder then; else NULL */
     int count;           /* LIST */

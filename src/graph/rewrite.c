@@ -249,13 +249,6 @@ static grove_operand apply_outer(product *p, const grove_class *class_, grove_op
     return result;
 }
 
-static const char *side_text(grove_arena *arena, const char *what, grove_operand side)
-{
-    return side.kind == GROVE_OPERAND_NODE
-               ? grove_arena_format(arena, ", %s %s", what, side.node->name)
-               : "";
-}
-
 /* The sum over the values of a source class. */
 static const grove_class *fused_class(product *p)
 {
@@ -292,9 +285,7 @@ static grove_node *fuse(product *p, grove_node *sum)
         p->why = grove_arena_format(tree->arena, "%s does not take these terms", predict->name);
         return NULL;
     }
-    fused->fused = grove_arena_format(tree->arena, "fused from the sum over %s%s%s",
-                                      p->source->name, side_text(tree->arena, "left", s.left),
-                                      side_text(tree->arena, "right", s.right));
+    fused->fused = grove_arena_format(tree->arena, "fused from the sum over %s", p->source->name);
     return result.node;
 }
 

@@ -1,4 +1,4 @@
-/* Text for users: reference pages of classes, and trees. */
+/* Text for users: reference pages of classes, and trees in Graphviz's language. */
 #include "graph/graph.h"
 
 #include "base/text.h"
@@ -120,53 +120,6 @@ char *grove_class_markdown(const grove_class *class_)
 }
 
 /* ---- trees ---- */
-
-static void add_edge(grove_text *text, const grove_edge *edge, const char *name, const char *comma)
-{
-    grove_text_add(text, "%s%s=%s", comma, name, edge->node->name);
-    if (edge->side)
-        grove_text_add(text, "[%c]", edge->side);
-}
-
-static void add_node_line(grove_text *text, const grove_node *node)
-{
-    char *form = grove_node_describe(node);
-    const char *comma = "";
-
-    grove_text_add(text, "%-20s %-34s", node->name, form);
-    free(form);
-    if (node->class_) {
-        grove_text_add(text, " %s(", node->class_->name);
-        const grove_input *inputs = node->class_->inputs;
-        for (int i = 0; inputs && inputs[i].name; i++)
-            if (node->objects[i]) {
-                grove_text_add(text, "%s%s", comma, node->objects[i]->name);
-                comma = ", ";
-            }
-        for (int k = 0; k < node->input_count; k++)
-            if (node->inputs[k].node) {
-                add_edge(text, &node->inputs[k], node->input_names[k], comma);
-                comma = ", ";
-            }
-        grove_text_add(text, ")");
-    }
-    grove_text_add(text, "\n");
-    if (node->fused)
-        grove_text_add(text, "%-20s   %s\n", "", node->fused);
-    if (node->note)
-        grove_text_add(text, "%-20s   %s\n", "", node->note);
-}
-
-char *grove_tree_show(const grove_tree *tree)
-{
-    grove_text text = {0};
-
-    for (size_t i = 0; i < tree->node_count; i++)
-        if (tree->nodes[i]->used && tree->nodes[i]->kind != GROVE_NODE_CAST &&
-            tree->nodes[i]->kind != GROVE_NODE_CONSTANT)
-            add_node_line(&text, tree->nodes[i]);
-    return text.at ? text.at : grove_strdup("");
-}
 
 static void add_quoted(grove_text *text, const char *from)
 {

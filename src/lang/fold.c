@@ -160,6 +160,8 @@ static const grove_literal *range(grove_fold *fold, const grove_literal *a, cons
                      grove_fold_describe(fold->arena, b));
     literal.unit = named->unit;
     literal.hours = zero_a ? b->hours : zero_b ? a->hours : a->hours && b->hours;
+    literal.text = grove_arena_format(fold->arena, "%s..%s", grove_literal_show(fold->arena, a),
+                                      grove_literal_show(fold->arena, b));
     return grove_arena_copy(fold->arena, &literal, sizeof(literal));
 }
 

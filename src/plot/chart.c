@@ -290,9 +290,10 @@ static void draw_header(layout *l, grove_box box)
         }
         double x = left + at, middle = box.y + l->header + row + 11;
         double mark[2][2] = {{x, middle}, {x + 18, middle}}, dot[1][2] = {{x + 9, middle}};
-        if (series->kind == GROVE_SERIES_LINE)
-            grove_canvas_line(l->canvas, (const double(*)[2])mark, 2, 2.5, colour);
-        else
+        if (series->kind != GROVE_SERIES_POINTS)
+            grove_canvas_line(l->canvas, (const double(*)[2])mark, 2,
+                              series->kind == GROVE_SERIES_LINE ? 2.5 : 0.8, colour);
+        if (series->kind != GROVE_SERIES_LINE)
             grove_canvas_points(l->canvas, (const double(*)[2])dot, 1, 8, colour);
         grove_canvas_text(l->canvas, x + 24, middle + 0.36 * text_size, series->label, &text);
         at += entry;
@@ -387,6 +388,22 @@ static void draw_line(layout *l, const grove_series *series, grove_colour colour
     free(points);
 }
 
+static int draw_series(layout *l, const grove_series *series, grove_colour colour,
+                       grove_error *error)
+{
+    grove_series line = *series;
+
+    if (series->kind == GROVE_SERIES_POINTS)
+        return draw_points(l, series, colour, error);
+    if (series->kind == GROVE_SERIES_CURVE) {
+        line.size = 0.8;
+        draw_line(l, &line, grove_colour_fade(colour, 0.5));
+        return draw_points(l, series, colour, error);
+    }
+    draw_line(l, series, colour);
+    return GROVE_OK;
+}
+
 static int draw_image(layout *l, grove_error *error)
 {
     const grove_raster *raster = l->chart->raster;
@@ -415,10 +432,7 @@ int grove_chart_draw(const grove_chart *chart, grove_canvas *canvas, grove_box b
     if (chart->raster)
         code = draw_image(&l, error);
     for (size_t k = 0; !code && k < chart->series_count; k++)
-        if (chart->series[k].kind == GROVE_SERIES_LINE)
-            draw_line(&l, &chart->series[k], series_colour(chart, k));
-        else
-            code = draw_points(&l, &chart->series[k], series_colour(chart, k), error);
+        code = draw_series(&l, &chart->series[k], series_colour(chart, k), error);
     grove_canvas_unclip(canvas);
     if (code)
         return code;

@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Maximum of visibilities read, and of visibilities times pixels: some seconds on a small machine.
- */
-static const double most_visibilities = 20e6, most_terms = 30e9;
-enum { SIZE = 256, LARGEST = 4096, GRAIN = 64 };
+/* Maximum of visibilities read, and of visibilities times pixels: some minutes on a small machine.
+ * 256 x 256 pixels of 45 million visibilities are within it. */
+static const double most_visibilities = 300e6, most_terms = 3e12;
+enum { SIZE = 256, LARGEST = 4096 };
 static const double arcsec = GROVE_PI / 180 / 3600;
 
 typedef struct {
@@ -92,7 +92,7 @@ static void take_row(image *i, const grove_set *set, const grove_set_samples *s,
     }
 }
 
-static void add_pixels(void *context, int64_t first, int64_t last)
+static void add_tiles(void *context, int64_t first, int64_t last)
 {
     image *i = context;
 
@@ -113,13 +113,13 @@ static int add_block(void *context, const grove_set *set, const grove_set_sample
         int64_t baseline = s->first_baseline + row % s->baselines;
         uint64_t number = (uint64_t)(time * set->layout->baselines + baseline);
         if (isfinite(s->uvw[3 * row]) && grove_set_chosen(number, i->share) &&
-            set->layout->antenna1[baseline] != set->layout->antenna2[baseline])
+            set->chosen[baseline])
             take_row(i, set, s, row);
     }
     i->samples.uvw = i->uvw;
     i->samples.data = i->data;
     i->samples.weight = i->weight;
-    grove_parallel(i->threads, i->grid.size * i->grid.size, GRAIN, add_pixels, i);
+    grove_parallel(i->threads, grove_dirty_image_tiles(&i->grid), 1, add_tiles, i);
     return 0;
 }
 
@@ -129,10 +129,10 @@ static int widen(void *context, const grove_set *set, const grove_set_samples *s
 {
     double *longest = context;
 
-    (void)set;
     for (int64_t row = 0; row < s->times * s->baselines; row++) {
         double length = hypot(s->uvw[3 * row], s->uvw[3 * row + 1]);
-        if (isfinite(length) && length > *longest)
+        if (set->chosen[s->first_baseline + row % s->baselines] && isfinite(length) &&
+            length > *longest)
             *longest = length;
     }
     return 0;
@@ -142,8 +142,11 @@ static int widen(void *context, const grove_set *set, const grove_set_samples *s
 static int choose_grid(image *i, grove_set *set, const grove_picture *picture)
 {
     double longest = 0, highest = 0;
+    char said[160];
     int code = 0;
 
+    if (grove_isa_choose(&i->grid.isa, said))
+        return grove_fail(set->error, GROVE_INVALID, "%s", said);
     i->grid.size = picture->size ? picture->size : SIZE;
     i->grid.cell = picture->cell;
     if (i->grid.size < 2 || i->grid.size > LARGEST)
@@ -272,12 +275,17 @@ static int make(image *i, grove_set *set, const grove_picture *picture, const ch
 int grove_picture_image(grove_set *set, const grove_picture *picture, const char *to)
 {
     image i = {0};
-    int code = choose_grid(&i, set, picture);
+    int code = set->parallel_count
+                   ? choose_grid(&i, set, picture)
+                   : grove_fail(set->error, GROVE_INVALID,
+                                "%s: has neither XX and YY nor RR and LL; Stokes I cannot be "
+                                "computed",
+                                set->path);
 
     if (!code) {
         grove_set_limit(set, most_visibilities, true);
         double slots = ceil((double)set->layout->times / (double)set->every);
-        double terms = slots * (double)set->layout->baselines * (double)set->layout->channels *
+        double terms = slots * (double)set->chosen_count * (double)set->layout->channels *
                        (double)i.grid.size * (double)i.grid.size;
         i.share = most_terms / terms;
         i.threads = grove_threads_new(picture->threads);

@@ -161,6 +161,14 @@ static int draw_set(const char *path, const grove_picture *picture, const char *
 
     if (code)
         return code;
+    if (!layout)
+        code = grove_set_choose_baselines(&set, picture->baselines);
+    if (!code && picture->correlations)
+        code = grove_set_choose_correlations(&set, picture->correlations);
+    if (code) {
+        grove_set_close(&set);
+        return code;
+    }
     if (layout)
         code = grove_picture_layout(set.layout->stations, set.layout->station_count, set.name, to,
                                     error);

@@ -23,7 +23,11 @@ typedef struct {
     bool reversed;    /* grows to the left or downwards: l, right ascension */
 } grove_chart_axis;
 
-typedef enum { GROVE_SERIES_POINTS = 0, GROVE_SERIES_LINE } grove_series_kind;
+typedef enum {
+    GROVE_SERIES_POINTS = 0,
+    GROVE_SERIES_LINE,
+    GROVE_SERIES_CURVE /* points on a thin, pale line */
+} grove_series_kind;
 
 typedef struct {
     grove_series_kind kind;

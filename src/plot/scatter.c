@@ -1,4 +1,5 @@
-/* uv coverage, and visibilities against time, frequency and distance, as points. */
+/* uv coverage, and visibilities against time, frequency and distance: one chart for each
+ * correlation, and for a few baselines chosen by name a curve for each. */
 #include "base/memory.h"
 #include "base/text.h"
 #include "cell.h"
@@ -14,11 +15,8 @@ static const double most_points = 2e6, most_rows = 4e6, most_visibilities = 40e6
 
 typedef struct {
     size_t count, room;
-    double *x, *y;  /* y: v of the uv coverage, or the first correlation */
-    double *second; /* of the second correlation */
+    double *x, *y;
     double share;
-    enum { TIME, FREQ, UVDIST } against;
-    bool phase;
 } points;
 
 static int make_room(points *p, size_t more)
@@ -26,8 +24,8 @@ static int make_room(points *p, size_t more)
     if (p->count + more <= p->room)
         return 0;
     size_t room = 2 * p->room + more;
-    double **list[] = {&p->x, &p->y, &p->second};
-    for (int k = 0; k < 3; k++) {
+    double **list[] = {&p->x, &p->y};
+    for (int k = 0; k < 2; k++) {
         double *grown =
             room < SIZE_MAX / sizeof(double) ? realloc(*list[k], room * sizeof(double)) : NULL;
         if (!grown)
@@ -42,7 +40,6 @@ static void free_points(points *p)
 {
     free(p->x);
     free(p->y);
-    free(p->second);
 }
 
 static int no_memory(const grove_set *set)
@@ -70,7 +67,8 @@ static int add_uv(void *context, const grove_set *set, const grove_set_samples *
 
     for (int64_t row = 0; row < s->times * s->baselines; row++) {
         const double *uvw = s->uvw + 3 * row;
-        if (!isfinite(uvw[0]) || !isfinite(uvw[1]) || (uvw[0] == 0 && uvw[1] == 0))
+        if (!isfinite(uvw[0]) || !isfinite(uvw[1]) || (uvw[0] == 0 && uvw[1] == 0) ||
+            !set->chosen[s->first_baseline + row % s->baselines])
             continue;
         if (make_room(p, 2 * (size_t)channels))
             return no_memory(set);
@@ -94,7 +92,7 @@ static double samples_of(const grove_set *set)
 {
     int64_t channels = set->layout->channels ? set->layout->channels : 1;
 
-    return ceil((double)set->layout->times / (double)set->every) * (double)set->layout->baselines *
+    return ceil((double)set->layout->times / (double)set->every) * (double)set->chosen_count *
            (double)channels;
 }
 
@@ -132,123 +130,283 @@ int grove_picture_uv(grove_set *set, const char *to)
 
 /* ---- visibilities ---- */
 
-static double measure(const points *p, const grove_set *set, const grove_set_samples *s,
+/* Most baselines with a colour of their own, lines of each, and correlations. */
+enum { COLOURS = 8, LINES = 32, CORRELATIONS = 4 };
+
+typedef struct {
+    double x, y[CORRELATIONS]; /* NaN: flagged */
+    int colour;                /* number of its baseline among those chosen */
+    int64_t curve;             /* channel or time slot: what a line stays in */
+} visibility;
+
+typedef struct {
+    size_t count, room;
+    visibility *list;
+    double share;
+    enum { TIME, FREQ, UVDIST } against;
+    bool phase, by_baseline, lines;
+    bool any;                   /* something is not flagged */
+    int colours;                /* by_baseline: a colour for each */
+    int64_t baselines[COLOURS]; /* of the colours */
+} visibilities;
+
+static double measure(const visibilities *v, const grove_set *set, const grove_set_samples *s,
                       int64_t sample, int which)
 {
-    if (which >= set->parallel_count)
-        return NAN;
-    int64_t at = sample * set->layout->correlations + set->parallel[which];
+    int64_t at = sample * set->layout->correlations + set->shown[which];
+
     if (s->flag[at])
         return NAN;
     double re = (double)s->data[2 * at], im = (double)s->data[2 * at + 1];
-    return p->phase ? atan2(im, re) * 180 / GROVE_PI : sqrt(re * re + im * im);
+    return v->phase ? atan2(im, re) * 180 / GROVE_PI : sqrt(re * re + im * im);
 }
 
-static double place(const points *p, const grove_set *set, const grove_set_samples *s, int64_t row,
-                    int64_t channel)
+static double place(const visibilities *v, const grove_set *set, const grove_set_samples *s,
+                    int64_t row, int64_t channel)
 {
     const double *uvw = s->uvw + 3 * row;
     double frequency = set->layout->frequency[channel];
 
-    if (p->against == TIME)
+    if (v->against == TIME)
         return set->layout->time[s->first_time + row / s->baselines];
-    if (p->against == FREQ)
+    if (v->against == FREQ)
         return frequency * 1e-6;
     return sqrt(uvw[0] * uvw[0] + uvw[1] * uvw[1]) * frequency / GROVE_SPEED_OF_LIGHT * 1e-3;
 }
 
-static int add_visibilities(void *context, const grove_set *set, const grove_set_samples *s)
+/* Points of many channels or times stand beside those of the other baselines, not on them. */
+static double beside(const visibilities *v, const grove_set *set, int64_t time, int64_t channel,
+                     int colour)
 {
-    points *p = context;
+    double width = v->against == TIME ? set->layout->interval[time]
+                                      : set->layout->channel_width[channel] * 1e-6;
 
-    for (int64_t row = 0; row < s->times * s->baselines; row++) {
-        int64_t baseline = s->first_baseline + row % s->baselines;
-        if (set->layout->antenna1[baseline] == set->layout->antenna2[baseline])
-            continue;
-        if (make_room(p, (size_t)set->layout->channels))
-            return no_memory(set);
-        for (int64_t k = 0; k < set->layout->channels; k++) {
-            if (!grove_set_chosen(sample_number(set, s, row, k), p->share))
-                continue;
-            double first = measure(p, set, s, row * set->layout->channels + k, 0);
-            double second = measure(p, set, s, row * set->layout->channels + k, 1);
-            if (isnan(first) && isnan(second))
-                continue;
-            p->x[p->count] = place(p, set, s, row, k);
-            p->y[p->count] = first;
-            p->second[p->count++] = second;
-        }
+    return v->by_baseline && !v->lines && v->against != UVDIST
+               ? 0.6 * width * ((colour + 0.5) / v->colours - 0.5)
+               : 0;
+}
+
+static int add_visibility(visibilities *v, const grove_set *set, const grove_set_samples *s,
+                          int64_t row, int64_t channel)
+{
+    int64_t baseline = s->first_baseline + row % s->baselines;
+    visibility one = {.x = place(v, set, s, row, channel)};
+    bool any = false;
+
+    for (int k = 0; k < set->shown_count; k++) {
+        one.y[k] = measure(v, set, s, row * set->layout->channels + channel, k);
+        any |= !isnan(one.y[k]);
     }
+    if (!any && !v->by_baseline) /* what is flagged interrupts a line */
+        return 0;
+    v->any |= any;
+    if (v->against != UVDIST)
+        one.curve = v->against == TIME ? channel : s->first_time + row / s->baselines;
+    for (int k = 0; k < v->colours; k++)
+        if (v->by_baseline && v->baselines[k] == baseline)
+            one.colour = k;
+    one.x += beside(v, set, s->first_time + row / s->baselines, channel, one.colour);
+    if (v->count == v->room) {
+        size_t room = 2 * v->count + 1024;
+        visibility *grown = realloc(v->list, room * sizeof(*grown));
+        if (!grown)
+            return no_memory(set);
+        v->list = grown;
+        v->room = room;
+    }
+    v->list[v->count++] = one;
     return 0;
 }
 
-static const char *correlation_name(int code)
+static int add_visibilities(void *context, const grove_set *set, const grove_set_samples *s)
 {
-    return code == 5 ? "RR" : code == 8 ? "LL" : code == 9 ? "XX" : code == 12 ? "YY" : "I";
+    visibilities *v = context;
+    int code = 0;
+
+    for (int64_t row = 0; row < s->times * s->baselines && !code; row++)
+        for (int64_t k = 0; k < set->layout->channels && !code; k++)
+            if (set->chosen[s->first_baseline + row % s->baselines] &&
+                grove_set_chosen(sample_number(set, s, row, k), v->share))
+                code = add_visibility(v, set, s, row, k);
+    return code;
 }
 
-/* The range of phases rounded to tens of degrees, or all degrees. */
-static double phase_limit(const points *p)
-{
-    double max = 0;
+/* ---- charts of visibilities ---- */
 
-    for (size_t k = 0; k < p->count; k++)
-        max = fmax(max, fmax(fabs(p->y[k]), fabs(p->second[k])));
-    return fmin(180, 10 * ceil(max / 10 + 0.1));
+/* By colour, curve and place. */
+static int in_order(const void *a, const void *b)
+{
+    const visibility *one = a, *two = b;
+
+    if (one->colour != two->colour)
+        return one->colour - two->colour;
+    if (one->curve != two->curve)
+        return one->curve < two->curve ? -1 : 1;
+    return (one->x > two->x) - (one->x < two->x);
 }
 
-static int draw_scatter(const grove_set *set, const points *p, const grove_picture *picture,
-                        const char *title, const char *subtitle, const char *to)
+static bool is_parallel(const grove_set *set, int which)
+{
+    for (int k = 0; k < set->parallel_count; k++)
+        if (set->parallel[k] == set->shown[which])
+            return true;
+    return false;
+}
+
+/* Parallel hands have one range, so that they can be compared, and the others another. */
+static void find_range(const visibilities *v, const grove_set *set, int which, bool logarithmic,
+                       grove_chart_axis *axis)
+{
+    double low = INFINITY, high = -INFINITY;
+
+    for (int k = 0; k < set->shown_count; k++)
+        for (size_t i = 0; is_parallel(set, k) == is_parallel(set, which) && i < v->count; i++)
+            if (!logarithmic || v->list[i].y[k] > 0) {
+                low = fmin(low, v->list[i].y[k]);
+                high = fmax(high, v->list[i].y[k]);
+            }
+    if (!(low <= high))
+        return;
+    if (v->phase) {
+        high = fmin(180, 10 * ceil(fmax(-low, high) / 10 + 0.1));
+        low = -high;
+    } else if (!logarithmic) {
+        double room = 0.04 * (high - low);
+        low = fmax(0, low - room);
+        high += room;
+    }
+    axis->low = low;
+    axis->high = high;
+}
+
+/* The numbers of one colour and correlation, with a NaN between curves and where a phase passes 180
+ * degrees. */
+static size_t take_series(const visibilities *v, int colour, int which, double *x, double *y)
+{
+    const visibility *last = NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; i < v->count; i++) {
+        const visibility *one = &v->list[i];
+        if (one->colour != colour)
+            continue;
+        bool wraps = last && v->phase && fabs(one->y[which] - last->y[which]) > 180;
+        if (v->by_baseline && last && (last->curve != one->curve || wraps)) {
+            x[count] = one->x;
+            y[count++] = NAN;
+        }
+        x[count] = one->x;
+        y[count++] = one->y[which];
+        last = one;
+    }
+    return count;
+}
+
+/* The chart of one correlation; `numbers` has room for four of each visibility. */
+static void make_chart(const visibilities *v, int which, double *numbers, char *const *labels,
+                       grove_series *series, grove_chart *chart)
+{
+    static const unsigned colours[CORRELATIONS] = {0x0072b2, 0xd55e00, 0x009e73, 0xcc79a7};
+    double *x = numbers, *y = numbers + 2 * v->count;
+
+    for (int k = 0; k < v->colours; k++) {
+        series[k].x = x;
+        series[k].y = y;
+        series[k].count = take_series(v, k, which, x, y);
+        x += series[k].count;
+        y += series[k].count;
+        if (!v->by_baseline)
+            series[k].colour = colours[which];
+        else if (v->lines)
+            series[k].kind = GROVE_SERIES_CURVE;
+        if (which == 0)
+            series[k].label = labels[k];
+    }
+    chart->series = series;
+    chart->series_count = (size_t)v->colours;
+}
+
+static int draw_charts(const visibilities *v, const grove_set *set, const grove_picture *picture,
+                       const char *title, const char *subtitle, const char *to)
 {
     static const char *const x_labels[] = {"time (UTC)", "frequency (MHz)", "uv distance (kλ)"};
-    grove_series series[2] = {{.x = p->x, .y = p->y, .count = p->count},
-                              {.x = p->x, .y = p->second, .count = p->count}};
-    grove_chart chart = {
-        .title = title,
-        .subtitle = subtitle,
-        .x = {.label = x_labels[p->against],
-              .kind = p->against == TIME ? GROVE_SCALE_CLOCK : GROVE_SCALE_LINEAR},
-        .y = {.label = p->phase ? "phase (deg)" : "amplitude (Jy)"},
-        .series = series,
-        .series_count = (size_t)set->parallel_count,
-    };
-    grove_figure figure = {.charts = &chart, .count = 1};
+    grove_chart charts[CORRELATIONS] = {{0}};
+    grove_series series[CORRELATIONS][COLOURS] = {{{0}}};
+    grove_figure figure = {.charts = charts, .count = (size_t)set->shown_count};
+    char *labels[COLOURS] = {0}, *names[CORRELATIONS] = {0};
+    int last = set->shown_count - 1;
+    double *numbers = grove_try_alloc(v->count * (size_t)set->shown_count, 4 * sizeof(double));
 
-    for (int k = 0; k < set->parallel_count; k++)
-        series[k].label = correlation_name(set->layout->correlation[set->parallel[k]]);
-    if (p->phase) {
-        chart.y.high = phase_limit(p);
-        chart.y.low = -chart.y.high;
-    } else if (picture->logarithmic) {
-        chart.y.kind = GROVE_SCALE_LOGARITHMIC;
+    if (!numbers)
+        return no_memory(set);
+    for (int k = 0; k < v->colours && v->by_baseline; k++)
+        labels[k] = grove_set_baseline_name(set, v->baselines[k]);
+    for (int k = 0; k < set->shown_count; k++) {
+        bool logarithmic = !v->phase && picture->logarithmic;
+        names[k] = grove_format("%s %s", grove_set_correlation(set, set->shown[k]),
+                                v->phase ? "phase (deg)" : "amplitude (Jy)");
+        charts[k].x.label = k == last ? x_labels[v->against] : NULL;
+        charts[k].x.kind = v->against == TIME ? GROVE_SCALE_CLOCK : GROVE_SCALE_LINEAR;
+        charts[k].y.label = names[k];
+        charts[k].y.kind = logarithmic ? GROVE_SCALE_LOGARITHMIC : GROVE_SCALE_LINEAR;
+        find_range(v, set, k, logarithmic, &charts[k].y);
+        make_chart(v, k, numbers + 4 * v->count * (size_t)k, labels, series[k], &charts[k]);
     }
-    return grove_figure_draw(&figure, to, set->error);
+    charts[0].title = title;
+    charts[0].subtitle = subtitle;
+    if (set->shown_count > 1)
+        figure.height = 380 * set->shown_count;
+    int code = grove_figure_draw(&figure, to, set->error);
+    for (int k = 0; k < COLOURS; k++)
+        free(labels[k]);
+    for (int k = 0; k < CORRELATIONS; k++)
+        free(names[k]);
+    free(numbers);
+    return code;
+}
+
+/* A few baselines that were named have a colour each. */
+static void choose_colours(visibilities *v, const grove_set *set)
+{
+    v->colours = 1;
+    v->by_baseline = set->named && set->chosen_count <= COLOURS;
+    if (!v->by_baseline)
+        return;
+    if (v->against != UVDIST)
+        v->lines = (v->against == TIME ? set->layout->channels : set->layout->times) <= LINES;
+    v->colours = 0;
+    for (int64_t b = 0; b < set->layout->baselines; b++)
+        if (set->chosen[b])
+            v->baselines[v->colours++] = b;
 }
 
 int grove_picture_scatter(grove_set *set, const grove_picture *picture, const char *to)
 {
     static const char *const axes[] = {"time", "freq", "uvdist"};
     static const char *const words[] = {"time", "frequency", "uv distance"};
-    points p = {.phase = !strncmp(picture->what, "phase", 5)};
+    visibilities v = {.phase = !strncmp(picture->what, "phase", 5)};
     char band[64];
 
     for (int k = 0; k < 3; k++)
         if (grove_ends_with(picture->what, axes[k]))
-            p.against = k == 0 ? TIME : k == 1 ? FREQ : UVDIST;
+            v.against = k == 0 ? TIME : k == 1 ? FREQ : UVDIST;
+    choose_colours(&v, set);
     grove_set_limit(set, most_visibilities, true);
-    p.share = most_points / 2 / samples_of(set);
-    int code = grove_set_walk(set, GROVE_SET_UVW | GROVE_SET_DATA, add_visibilities, &p);
-    if (!code && !p.count)
+    v.share = most_points / set->shown_count / samples_of(set);
+    int code = grove_set_walk(set, GROVE_SET_UVW | GROVE_SET_DATA, add_visibilities, &v);
+    if (!code && !v.any)
         code = grove_fail(set->error, GROVE_INVALID, "%s: all of %s is flagged", set->path,
                           set->column);
-    char *title = grove_format("%s: %s against %s", set->name, p.phase ? "phase" : "amplitude",
-                               words[p.against]);
-    char *note = grove_set_note(set, p.share, "visibilities");
+    if (v.by_baseline && v.count)
+        qsort(v.list, v.count, sizeof(*v.list), in_order);
+    char *title = grove_format("%s: %s against %s", set->name, v.phase ? "phase" : "amplitude",
+                               words[v.against]);
+    char *note = grove_set_note(set, v.share, "visibilities");
     char *subtitle = grove_format("%s, %s, %s%s", set->layout->telescope,
                                   grove_show_band(band, set->layout), set->column, note);
     if (!code)
-        code = draw_scatter(set, &p, picture, title, subtitle, to);
-    free_points(&p);
+        code = draw_charts(&v, set, picture, title, subtitle, to);
+    free(v.list);
     free(title);
     free(note);
     free(subtitle);

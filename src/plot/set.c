@@ -41,10 +41,6 @@ static int check(const grove_set *set, bool data)
                           set->column);
     if (data && !set->layout->channels)
         return grove_fail(set->error, GROVE_INVALID, "%s: there are no channels", set->path);
-    if (data && !set->parallel_count)
-        return grove_fail(set->error, GROVE_INVALID,
-                          "%s: has neither XX and YY nor RR and LL; Stokes I cannot be computed",
-                          set->path);
     return 0;
 }
 
@@ -66,6 +62,8 @@ int grove_set_open(grove_set *set, const char *path, int field, int spectral_win
     set->layout = set->module->layout(set->ms);
     find_parallel(set);
     int code = check(set, data);
+    if (!code)
+        code = grove_set_choose_correlations(set, NULL);
     if (code)
         grove_set_close(set);
     return code;
@@ -75,14 +73,16 @@ void grove_set_close(grove_set *set)
 {
     if (set->ms)
         set->module->close(set->ms);
+    free(set->chosen);
     set->ms = NULL;
+    set->chosen = NULL;
 }
 
 /* ---- walking ---- */
 
 void grove_set_limit(grove_set *set, double max, bool data)
 {
-    double samples = (double)set->layout->times * (double)set->layout->baselines *
+    double samples = (double)set->layout->times * (double)set->chosen_count *
                      (data ? (double)set->layout->channels : 1);
     double every = samples / max;
 
@@ -135,6 +135,20 @@ static int64_t rows_of_block(const grove_set *set, unsigned what)
     return rows > 1 ? rows : 1;
 }
 
+/* Baselines [first, returned end) of the next block from `*first` on, at most `max`. If few
+ * baselines are chosen, those between them are not read. */
+static int64_t next_baselines(const grove_set *set, int64_t *first, int64_t max)
+{
+    int64_t all = set->layout->baselines, end = *first;
+    bool few = set->chosen_count < all / 4;
+
+    while (few && *first < all && !set->chosen[*first])
+        ++*first;
+    for (end = *first; end < all && end - *first < max && (!few || set->chosen[end]);)
+        end++;
+    return end;
+}
+
 int grove_set_walk(grove_set *set, unsigned what,
                    int (*each)(void *context, const grove_set *set,
                                const grove_set_samples *samples),
@@ -142,18 +156,22 @@ int grove_set_walk(grove_set *set, unsigned what,
 {
     const grove_ms_layout *layout = set->layout;
     int64_t rows = rows_of_block(set, what);
-    int64_t baselines = layout->baselines < rows ? layout->baselines : rows;
-    int64_t times = set->every > 1 ? 1 : rows / baselines;
+    int64_t baselines =
+        set->chosen_count < layout->baselines / 4 ? set->chosen_count : layout->baselines;
+    baselines = baselines < rows ? baselines : rows;
+    int64_t times = set->every > 1 ? 1 : rows / baselines, end;
     grove_set_samples s = {0};
     int code;
 
     times = times < layout->times ? times : layout->times;
     code = allocate(set, what, times * baselines, &s);
     for (int64_t t = 0; t < layout->times && !code; t += set->every > 1 ? set->every : times)
-        for (int64_t b = 0; b < layout->baselines && !code; b += baselines) {
-            grove_ms_block block = {.first_time = t, .first_baseline = b};
+        for (int64_t b = 0; b < layout->baselines && !code; b = end) {
+            end = next_baselines(set, &b, baselines);
+            if (end == b)
+                break;
+            grove_ms_block block = {.first_time = t, .first_baseline = b, .baselines = end - b};
             block.times = layout->times - t < times ? layout->times - t : times;
-            block.baselines = layout->baselines - b < baselines ? layout->baselines - b : baselines;
             block.channels = layout->channels;
             s.first_time = t;
             s.times = block.times;
@@ -188,6 +206,9 @@ char *grove_set_note(const grove_set *set, double share, const char *what)
     grove_text text = {0};
 
     grove_text_append(&text, "", 0);
+    if (set->named)
+        grove_text_add(&text, ", %lld baseline%s", (long long)set->chosen_count,
+                       set->chosen_count == 1 ? "" : "s");
     if (set->every > 1)
         grove_text_add(&text, ", every %lldth time slot", (long long)set->every);
     if (share < 1)

@@ -11,8 +11,12 @@ typedef struct {
     const char *path, *name; /* name: the last component of the path */
     const char *column;
     int parallel[2], parallel_count; /* correlations that give Stokes I: XX YY, RR LL, I, or one */
-    int64_t every;                   /* stride through the time slots; 1: all are read */
-    grove_error *error;              /* borrowed */
+    int shown[4], shown_count;       /* correlations of pictures of visibilities */
+    unsigned char *chosen;           /* [baselines] 1: is drawn */
+    int64_t chosen_count;
+    bool named;         /* the baselines were chosen by name */
+    int64_t every;      /* stride through the time slots; 1: all are read */
+    grove_error *error; /* borrowed */
 } grove_set;
 
 /* The selection that a walk reads. */
@@ -28,16 +32,27 @@ typedef struct {
     unsigned char *flag; /* the same shape; with data */
 } grove_set_samples;
 
-/* Opens for reading; fails for a set without rows, and, when `data`, without the column or without
- * correlations that give Stokes I. */
+/* Opens for reading, with all baselines chosen, without autocorrelations; fails for a set without
+ * rows, and, when `data`, without the column or channels. */
 int grove_set_open(grove_set *set, const char *path, int field, int spectral_window,
                    const char *column, bool data, grove_error *error);
 void grove_set_close(grove_set *set);
 
+/* Chooses the baselines of a list with commas: "p-q", or "p" for all baselines of a station, by
+ * name or number; autocorrelations only where named. NULL: all cross-correlations. */
+int grove_set_choose_baselines(grove_set *set, const char *list);
+/* "XX,YX" or "all". NULL: the parallel hands, or all where there are none. */
+int grove_set_choose_correlations(grove_set *set, const char *list);
+/* "XX"; borrowed. */
+const char *grove_set_correlation(const grove_set *set, int k);
+/* "m000–m001". Caller frees. */
+char *grove_set_baseline_name(const grove_set *set, int64_t baseline);
+
 /* Sets the stride so that at most about `max` samples (rows, or visibilities when `data`) are
  * read. */
 void grove_set_limit(grove_set *set, double max, bool data);
-/* Calls `each` for consecutive blocks until it returns non-zero. */
+/* Calls `each` for consecutive blocks until it returns non-zero. Blocks may have baselines that are
+ * not chosen. */
 int grove_set_walk(grove_set *set, unsigned what,
                    int (*each)(void *context, const grove_set *set,
                                const grove_set_samples *samples),
@@ -47,7 +62,7 @@ int grove_set_walk(grove_set *set, unsigned what,
  * same. */
 bool grove_set_chosen(uint64_t k, double share);
 
-/* A note for a subtitle on what was left out, "" for nothing. Caller frees. */
+/* A note for a subtitle on what was chosen and left out, "" for nothing. Caller frees. */
 char *grove_set_note(const grove_set *set, double share, const char *what);
 
 #endif
