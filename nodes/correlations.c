@@ -36,7 +36,7 @@ int grove_correlations_shape(const int *codes, int count)
         int element = element_of(codes[i]);
         if (element == -1 && count == 1)
             return GROVE_SCALAR;
-        if (element < 0 || have & 1u << element)
+        if (element < 0 || have & 1u << element || (codes[i] >= XX) != (codes[0] >= XX))
             return 0;
         have |= 1u << element;
     }

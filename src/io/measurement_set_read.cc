@@ -20,6 +20,24 @@ RefRows as_rows(const std::vector<int64_t> &rows)
     return RefRows(numbers, False, True);
 }
 
+// That every row has a cell of the spectral window's shape.
+template <typename T>
+void check_cells(const ArrayColumn<T> &data, const grove_ms *ms, const std::vector<int64_t> &rows)
+{
+    const ColumnDesc &description = data.columnDesc();
+    std::string column = "column " + std::string(description.name());
+    IPosition wanted(2, ms->layout->correlations, ms->layout->channels);
+    for (int64_t row : rows) {
+        if (!data.isDefined(rownr_t(row)))
+            throw AipsError(column + " has no data in row " + std::to_string(row));
+        if (!data.shape(rownr_t(row)).isEqual(wanted))
+            throw AipsError(column + " has another shape than the spectral window in row " +
+                            std::to_string(row));
+        if (description.isFixedShape())
+            break;
+    }
+}
+
 // [row][channel][correlation] of the channels of a block, for all rows of the list at once.
 template <typename T>
 Array<T> read_cells(const Table &table, const char *column, const grove_ms *ms,
@@ -28,11 +46,14 @@ Array<T> read_cells(const Table &table, const char *column, const grove_ms *ms,
     ArrayColumn<T> data(table, column);
     Slicer part(IPosition(2, 0, block->first_channel),
                 IPosition(2, ms->layout->correlations, block->channels));
-    IPosition shape(data.shape(rownr_t(rows[0])));
-    if (shape.size() != 2 || shape[0] != ms->layout->correlations ||
-        shape[1] != ms->layout->channels)
-        throw AipsError(String("column ") + column + " has another shape than the spectral window");
-    return data.getColumnCells(as_rows(rows), part);
+    check_cells(data, ms, rows);
+    if (table.actualTableDesc().columnDesc(column).dataManagerType() != "TiledCellStMan")
+        return data.getColumnCells(as_rows(rows), part);
+    // casacore reads slices of several cells from this manager wrongly, or not at all.
+    Array<T> cells(IPosition(3, ms->layout->correlations, block->channels, Int64(rows.size())));
+    for (size_t i = 0; i < rows.size(); i++)
+        cells[i] = data.getSlice(rownr_t(rows[i]), part);
+    return cells;
 }
 
 // Cells of one axis, [row][length].
