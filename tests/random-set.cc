@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-const bool random_writes_safely = false;
+const bool random_writes_safely = true;
 
 const random_fault_info random_faults[RANDOM_FAULTS] = {
     {"nothing wrong", RANDOM_ACCEPTED, ""},

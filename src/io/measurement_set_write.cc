@@ -82,6 +82,34 @@ void define_cells(grove_ms *ms, ArrayColumn<Complex> &in, ArrayColumn<Complex> &
     }
 }
 
+// casacore cannot access slices of several cells of TiledCellStMan.
+bool has_single_cells(const Table &table, const std::string &column)
+{
+    return table.actualTableDesc().columnDesc(column).dataManagerType() == "TiledCellStMan";
+}
+
+Array<Complex> get_cells(const Table &table, const std::string &column, const Slicer &part,
+                         const IPosition &shape, const std::vector<int64_t> &rows)
+{
+    ArrayColumn<Complex> in(table, column);
+    if (!has_single_cells(table, column))
+        return in.getColumnCells(as_rows(rows), part);
+    Array<Complex> values(shape);
+    for (size_t i = 0; i < rows.size(); i++)
+        values[i] = in.getSlice(rownr_t(rows[i]), part);
+    return values;
+}
+
+void put_cells(Table &table, const std::string &column, const Slicer &part,
+               const std::vector<int64_t> &rows, Array<Complex> &values)
+{
+    ArrayColumn<Complex> out(table, column);
+    if (!has_single_cells(table, column))
+        return out.putColumnCells(as_rows(rows), part, values);
+    for (size_t i = 0; i < rows.size(); i++)
+        out.putSlice(rownr_t(rows[i]), part, values[i]);
+}
+
 // `before`: the column that has what is added to or subtracted from.
 void put_data(grove_ms *ms, Table &table, const std::string &before, const std::string &column,
               const grove_ms_block *block, const grove::row_list &list, const float *data)
@@ -98,13 +126,13 @@ void put_data(grove_ms *ms, Table &table, const std::string &before, const std::
     if (!ms->created && !out.columnDesc().isFixedShape())
         define_cells(ms, in, out, list);
     if (adds) {
-        Array<Complex> old_values(in.getColumnCells(as_rows(list.row), part));
+        Array<Complex> old_values(get_cells(table, before, part, shape, list.row));
         const Complex *old = old_values.data();
         Complex *now = values.data();
         for (size_t i = 0; i < size_t(shape.product()); i++)
             now[i] = ms->mode == GROVE_MS_ADD ? old[i] + now[i] : old[i] - now[i];
     }
-    out.putColumnCells(as_rows(list.row), part, values);
+    put_cells(table, column, part, list.row, values);
 }
 
 // The rows that lie in one part, as they are numbered there.
@@ -180,7 +208,8 @@ void find_places(grove_ms *ms, const std::vector<std::string> &roots)
         for (rownr_t i = 0, n = Table(roots[k]).nrow(); i < n; i++)
             all.emplace_back(int(k), int64_t(i));
     RowNumbers rows(ms->table.rowNumbers());
-    ms->selection = all.size() != rows.size();
+    // a new column of the table would not be one of the table that refers to it
+    ms->selection = roots.size() == 1 || all.size() != rows.size();
     for (rownr_t i = 0; i < rows.size(); i++) {
         if (rows[i] >= all.size())
             throw AipsError("its rows cannot be found in the tables that it consists of");
@@ -222,6 +251,10 @@ extern "C" int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode 
                               column);
         if (exists && ms->table.tableDesc().columnDesc(column).dataType() != TpComplex)
             return grove_fail(error, GROVE_INVALID, "%s: column %s does not hold complex numbers",
+                              ms->path.c_str(), column);
+        if (exists && !ms->table.tableDesc().columnDesc(column).isArray())
+            return grove_fail(error, GROVE_INVALID,
+                              "%s: column %s holds one number in each row, not an array",
                               ms->path.c_str(), column);
         ms->mode = mode;
         return open_parts(ms, column, error);
