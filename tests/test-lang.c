@@ -159,12 +159,12 @@ START_TEST(shown_in_its_own_language)
         "obs = observe(channels=4)",
         "S = sky_model(path=\"a\\\"b\")",
         "G[p] = gains(obs, kind=constant, amplitude=0.25, phase=-30deg)",
-        "E = beam_airy(S, obs, diameter=25m)",
+        "E[s] = beam_airy(S, obs, diameter=25m)",
         "a[p,q] = obs.data - (2 * obs.data - obs.data / 3)",
         "b[p,q] = G[p] * (-obs.data^H + obs.data)^T * G[q]^H",
         "c[p,q] = G[p]^2 * a[p,q] - -(b[p,q]^H)^T",
         "write = sink(c[p,q], obs, to=\"x.ms\", mode=add)",
-        "sink(E, obs, to=\"y.ms\")",
+        "sink(E[s], obs, to=\"y.ms\")",
     };
     grove_text text = {0};
 

@@ -170,8 +170,8 @@ static int plot(grove_command_line *line)
     return draw_all(line);
 }
 
-const grove_command grove_command_plot = {"plot", "DATA [-o FILE|DIR] [--what LIST]",
-                                          "draws pictures of a Measurement Set or an array",
-                                          "plugins output what column field spectral-window "
-                                          "baselines correlations size cell log threads quiet no-wait",
-                                          plot};
+const grove_command grove_command_plot = {
+    "plot", "DATA [-o FILE|DIR] [--what LIST]", "draws pictures of a Measurement Set or an array",
+    "plugins output what column field spectral-window "
+    "baselines correlations size cell log threads quiet no-wait",
+    plot};

@@ -1,10 +1,9 @@
-/* Values in the public API. */
+/* Numbers, flags and axes of values for programs that use Grove. */
 #include "grove.h"
 
 #include "base/memory.h"
 #include "base/text.h"
 #include "device/array.h"
-#include "graph/graph.h"
 #include "value/value.h"
 
 #include <stdlib.h>
