@@ -40,6 +40,10 @@ static const grove_option options[] = {
     {"mode", GROVE_CHOICE, "replace",
      "with a column that exists: replace its content, add to it or subtract from it",
      .choices = "replace add subtract"},
+    {"flags", GROVE_CHOICE, "keep",
+     "of a set that exists: keep its FLAG, which all columns share, or write the flags of the "
+     "visibilities there",
+     .choices = "keep write"},
     {"overwrite", GROVE_BOOL, "false", "replace a Measurement Set that exists under that name"},
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw",
      "baseline coordinates for the UVW column of a new set, m", .handing = GROVE_AS_DOUBLE,
@@ -142,8 +146,10 @@ static int begin_existing(const grove_node *node, sink_run *run, grove_error *er
     run->ms = grove_ms_open(sink->path, &part, true, error);
     if (!run->ms)
         return grove_error_code(error);
-    return grove_ms_prepare(run->ms, grove_node_text(node, "column"),
-                            modes[grove_node_choice(node, "mode")], error);
+    int code = grove_ms_prepare(run->ms, grove_node_text(node, "column"),
+                                modes[grove_node_choice(node, "mode")], error);
+    return !code && grove_node_choice(node, "flags") ? grove_ms_prepare_flags(run->ms, error)
+                                                     : code;
 }
 
 static int begin_new(const grove_node *node, sink_run *run, grove_error *error)
@@ -384,8 +390,10 @@ static void warn(const grove_node *node, const sink_run *run)
 
     if (run->odd)
         grove_node_warn(node, "%lld of %lld numbers are not finite; %s", run->odd, run->numbers,
-                        sink->existing ? "they are written, and the set's flags stay as they are"
-                                       : "they are written, and flagged");
+                        sink->existing && !grove_node_choice(node, "flags")
+                            ? "they are written, and the set's flags stay as they are; flags=write "
+                              "flags them"
+                            : "they are written, and flagged");
     if (run->numbers && !run->nonzero)
         grove_node_warn(node, "all numbers are zero or flagged");
 }
@@ -433,8 +441,8 @@ GROVE_CLASS(sink) = {
         "A new set is complete and appears under its name when the run ends well; a column that "
         "exists is replaced at once at the end, so that a run that dies leaves it as it was. A "
         "scalar stands for that number times the identity. What is not finite is flagged in a new "
-        "set, "
-        "and counted in a warning. Two sinks must not write the same: of a new set one makes one "
+        "set, or with flags=write, and counted in a warning. Two sinks must not write the same: of "
+        "a new set one makes one "
         "column; others are added in later runs.",
     .output_doc = "an action: runs when the tree runs",
     .group = "actions",

@@ -132,6 +132,17 @@ static int set_target(grove_node *node, const sink_state *sink)
                               .bytes = bytes_of(node, sink)});
 }
 
+/* A folder with the files that any set has. */
+static bool may_be_set(const char *path)
+{
+    char *table = grove_path_join(path, "table.dat"), *antennas = grove_path_join(path, "ANTENNA");
+    bool may = grove_path_exists(table) && grove_path_is_folder(antennas);
+
+    free(table);
+    free(antennas);
+    return may;
+}
+
 int sink_check(grove_node *node)
 {
     sink_state *sink = grove_alloc(sizeof(*sink));
@@ -157,6 +168,10 @@ int sink_check(grove_node *node)
     if (!sink->existing && grove_path_is_link(sink->path) && !grove_path_exists(sink->path))
         return grove_node_fail_option(
             node, "to", "%s is a symbolic link to something that is not there", sink->path);
+    if (!sink->existing && grove_node_bool(node, "overwrite") && grove_path_exists(sink->path) &&
+        !may_be_set(sink->path))
+        return grove_node_fail_option(
+            node, "to", "%s exists and is not a Measurement Set; it is not replaced", sink->path);
     grove_node_set_memory(node, memory_of(sink));
     return set_target(node, sink);
 }

@@ -175,7 +175,11 @@ static const char *outputs(const char *text)
 START_TEST(targets_that_cannot_be_written)
 {
     make_old();
-    const char *said = outputs("obs = probe()\nw = sink(obs.data, obs, to=\"@/a.ms\")\n");
+    const char *said = testing_faults(&t, placed("obs = probe()\nw = sink(obs.data, obs, "
+                                                 "to=\"@/..\", overwrite=true)\n"));
+    ck_assert_msg(strstr(said, "/.. exists and is not a Measurement Set; it is not replaced"), "%s",
+                  said);
+    said = outputs("obs = probe()\nw = sink(obs.data, obs, to=\"@/a.ms\")\n");
     ck_assert_msg(strstr(said, "a.ms: exists already; give overwrite=true to replace it"), "%s",
                   said);
     said = outputs("obs = probe()\nw = sink(obs.data, obs, to=\"@/none/a.ms\")\n");
@@ -221,6 +225,42 @@ START_TEST(what_is_not_finite_is_flagged)
 }
 END_TEST
 
+/* FLAG of a set that exists is kept, unless it is to be written. Of the other observation one
+ * number is not finite, and nothing is flagged. */
+START_TEST(flags_of_a_set_that_exists)
+{
+    enum { NUMBERS = PROBE_TIMES * PROBE_BASELINES * PROBE_CHANNELS * 4 };
+    static const grove_ms_block whole = {0, PROBE_TIMES, 0, PROBE_BASELINES, 0, PROBE_CHANNELS};
+    static const char *const ways[] = {"keep", "write"};
+    unsigned char before[NUMBERS], after[NUMBERS];
+    float data[2 * NUMBERS];
+    char path[200];
+    int flagged = 0;
+
+    make_old();
+    snprintf(path, sizeof(path), "%s/a.ms", t.folder);
+    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, false, t.error);
+    ck_assert_int_eq(grove_ms_read_data(ms, "DATA", &whole, data, before, t.error), 0);
+    grove_ms_close(ms);
+    for (int i = 0; i < NUMBERS; i++)
+        flagged += before[i];
+    ck_assert_int_gt(flagged, 1);
+    for (int way = 0; way < 2; way++) {
+        char *text = grove_format("old = ms(\"@/a.ms\")\nbad = probe(spoil=true, flags=false)\n"
+                                  "w = sink(bad.data, old, column=\"X\", flags=%s)\n",
+                                  ways[way]);
+        testing_tree(&t, placed(text));
+        free(text);
+        ck_assert_int_eq(probe_run(&t, NULL), 0);
+        ms = grove_ms_open(path, &(grove_ms_part){0}, false, t.error);
+        ck_assert_int_eq(grove_ms_read_data(ms, "DATA", &whole, data, after, t.error), 0);
+        grove_ms_close(ms);
+        for (int i = 0; i < NUMBERS; i++)
+            ck_assert_int_eq(after[i], way ? i == 0 : before[i]);
+    }
+}
+END_TEST
+
 START_TEST(nothing_but_zeros)
 {
     testing_tree(&t, placed("obs = probe()\nw = sink(0*obs.data, obs, to=\"@/z.ms\")\n"));
@@ -242,6 +282,7 @@ int main(void)
     tcase_add_test(test, targets_that_conflict);
     tcase_add_test(test, targets_that_cannot_be_written);
     tcase_add_test(test, what_is_not_finite_is_flagged);
+    tcase_add_test(test, flags_of_a_set_that_exists);
     tcase_add_test(test, nothing_but_zeros);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

@@ -103,8 +103,10 @@ void grove_ms_set_history(grove_ms *ms, const char *text);
  * prepared in a folder inside of it, and then put in place as grove_ms_create says. Rows of other
  * fields and windows keep their old content. */
 int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode mode, grove_error *error);
-/* data as in reading; flag may be NULL (new sets then have FLAG false; existing sets keep their
- * flags). */
+/* After grove_ms_prepare: FLAG, which all columns share, will be written, too. */
+int grove_ms_prepare_flags(grove_ms *ms, grove_error *error);
+/* data as in reading; flag may be NULL: nothing is flagged. Existing sets keep their flags without
+ * grove_ms_prepare_flags. */
 int grove_ms_write_data(grove_ms *ms, const grove_ms_block *block, const float *data,
                         const unsigned char *flag, grove_error *error);
 /* Writes what is still held, and adds the change to the run's record: where space is short, it

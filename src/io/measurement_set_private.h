@@ -76,6 +76,7 @@ struct grove_ms {
     std::string work; // of a set that is being made
     std::string column;
     grove_ms_mode mode = GROVE_MS_REPLACE;
+    bool writes_flags = false; // of a set that exists
     std::vector<grove::written_part> parts;
     // A reference table or concatenation: for each of its rows the part and the row there.
     bool selection = false;
@@ -147,6 +148,8 @@ int settle_view(view *to, grove_error *error);
 // copy of its files. The name to write to; empty with a message. `whole`: all rows are the set's.
 std::string open_column(view *to, const std::string &column, bool whole, const grove_ms *ms,
                         grove_error *error);
+// Prepares FLAG of a view for writing, in a copy of its files. Settled under the same name.
+int open_flags(view *to, grove_error *error);
 // Gives a written column its name; the last one also closes the view.
 int settle_column(view *to, const std::string &column, const std::string &scratch,
                   grove_error *error);

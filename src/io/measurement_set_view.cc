@@ -363,6 +363,27 @@ std::string open_column(view *to, const std::string &column, bool whole, const g
     return name;
 }
 
+int open_flags(view *to, grove_error *error)
+{
+    const char *path = to->folder.c_str();
+    if (std::count(to->columns.begin(), to->columns.end(), "FLAG"))
+        return grove_fail(error, GROVE_INVALID,
+                          "%s: its flags are being written already; let one sink do it", path);
+    if (!to->original.tableDesc().isColumn("FLAG"))
+        return grove_fail(error, GROVE_MISSING, "%s: has no column FLAG", path);
+    Record manager(manager_of(to->original, "FLAG"));
+    if (!is_exact(manager.asString("TYPE")))
+        return grove_fail(error, GROVE_INVALID,
+                          "%s: column FLAG is stored by %s; it is not written", path,
+                          manager.asString("TYPE").c_str());
+    int code = own_files(to, manager.asuInt("SEQNR"), error);
+    if (code)
+        return code;
+    to->columns.push_back("FLAG");
+    to->open_columns++;
+    return 0;
+}
+
 int settle_column(view *to, const std::string &column, const std::string &scratch,
                   grove_error *error)
 {

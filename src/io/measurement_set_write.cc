@@ -53,7 +53,14 @@ void gather(const grove::row_list &list, size_t cell, const From *from, To *to)
         std::copy_n(from + size_t(list.place[i]) * cell, cell, to + i * cell);
 }
 
-void put_flags(grove_ms *ms, const grove_ms_block *block, const grove::row_list &list,
+// casacore cannot access slices of several cells of TiledCellStMan.
+bool has_single_cells(const Table &table, const std::string &column)
+{
+    return table.actualTableDesc().columnDesc(column).dataManagerType() == "TiledCellStMan";
+}
+
+// `flag` NULL: nothing is flagged.
+void put_flags(grove_ms *ms, Table &table, const grove_ms_block *block, const grove::row_list &list,
                const unsigned char *flag)
 {
     IPosition shape(3, ms->layout->correlations, block->channels, Int64(list.row.size()));
@@ -65,7 +72,16 @@ void put_flags(grove_ms *ms, const grove_ms_block *block, const grove::row_list 
     for (size_t i = 0; flag && i < list.row.size(); i++)
         for (size_t k = 0; k < cell; k++)
             to[i * cell + k] = flag[size_t(list.place[i]) * cell + k] != 0;
-    ArrayColumn<Bool>(ms->table, "FLAG").putColumnCells(as_rows(list.row), part, flags);
+    ArrayColumn<Bool> out(table, "FLAG");
+    for (size_t i = 0; !ms->created && i < list.row.size(); i++)
+        if (!out.isDefined(rownr_t(list.row[i])))
+            out.put(
+                rownr_t(list.row[i]),
+                Array<Bool>(IPosition(2, ms->layout->correlations, ms->layout->channels), False));
+    if (!has_single_cells(table, "FLAG"))
+        return out.putColumnCells(as_rows(list.row), part, flags);
+    for (size_t i = 0; i < list.row.size(); i++)
+        out.putSlice(rownr_t(list.row[i]), part, flags[i]);
 }
 
 // A cell that has no array yet gets one; there is nothing to add to.
@@ -80,12 +96,6 @@ void define_cells(grove_ms *ms, ArrayColumn<Complex> &in, ArrayColumn<Complex> &
         if (!out.isDefined(rownr_t(row)))
             out.setShape(rownr_t(row), shape);
     }
-}
-
-// casacore cannot access slices of several cells of TiledCellStMan.
-bool has_single_cells(const Table &table, const std::string &column)
-{
-    return table.actualTableDesc().columnDesc(column).dataManagerType() == "TiledCellStMan";
 }
 
 Array<Complex> get_cells(const Table &table, const std::string &column, const Slicer &part,
@@ -152,13 +162,16 @@ grove::row_list rows_in(const grove_ms *ms, const grove::row_list &list, size_t 
 }
 
 void put_parts(grove_ms *ms, const grove_ms_block *block, const grove::row_list &list,
-               const float *data)
+               const float *data, const unsigned char *flag)
 {
     for (size_t k = 0; k < ms->parts.size(); k++) {
         grove::row_list rows = rows_in(ms, list, k);
-        if (!rows.row.empty())
-            put_data(ms, ms->parts[k].to->table, ms->column, ms->parts[k].scratch, block, rows,
-                     data);
+        if (rows.row.empty())
+            continue;
+        Table &table = ms->parts[k].to->table;
+        put_data(ms, table, ms->column, ms->parts[k].scratch, block, rows, data);
+        if (ms->writes_flags)
+            put_flags(ms, table, block, rows, flag);
     }
 }
 
@@ -166,7 +179,7 @@ void put_new(grove_ms *ms, const grove_ms_block *block, const grove::row_list &l
              const float *data, const unsigned char *flag)
 {
     put_data(ms, ms->table, "", ms->column, block, list, data);
-    put_flags(ms, block, list, flag);
+    put_flags(ms, ms->table, block, list, flag);
     if (ms->column != "DATA") {
         std::vector<float> zeros(2 * size_t(block->times * block->baselines * block->channels *
                                             ms->layout->correlations));
@@ -261,6 +274,19 @@ extern "C" int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode 
     });
 }
 
+extern "C" int grove_ms_prepare_flags(grove_ms *ms, grove_error *error)
+{
+    return grove::guard(ms->path, error, [&] {
+        for (grove::written_part &part : ms->parts) {
+            int code = grove::open_flags(part.to.get(), error);
+            if (code)
+                return code;
+        }
+        ms->writes_flags = true;
+        return 0;
+    });
+}
+
 extern "C" int grove_ms_write_data(grove_ms *ms, const grove_ms_block *block, const float *data,
                                    const unsigned char *flag, grove_error *error)
 {
@@ -272,7 +298,7 @@ extern "C" int grove_ms_write_data(grove_ms *ms, const grove_ms_block *block, co
         if (ms->created)
             put_new(ms, block, list, data, flag);
         else
-            put_parts(ms, block, list, data);
+            put_parts(ms, block, list, data, flag);
         return 0;
     });
 }
@@ -338,9 +364,12 @@ extern "C" int grove_ms_settle(grove_ms *ms, grove_error *error)
             check_infos(infos);
             grove_record_add_folder(ms->record, ms->work.c_str(), ms->path.c_str(), ms->overwrite);
         }
-        for (grove::written_part &part : ms->parts)
+        for (grove::written_part &part : ms->parts) {
+            if (!code && ms->writes_flags)
+                code = grove::settle_column(part.to.get(), "FLAG", "FLAG", error);
             if (!code)
                 code = grove::settle_column(part.to.get(), ms->column, part.scratch, error);
+        }
         if (!code && !ms->created)
             code = grove::write_history(ms, error);
         ms->settled = !code;
