@@ -203,12 +203,12 @@ START_TEST(gathered_inputs_have_spectra)
     grove_session_options options = {.threads = 1, .double_precision = true};
 
     session_test_tree("J[p] = o.jones\nx = J[p] * o.gain\n"
-                      "keep = heap(o.data * sum(delay_spectrum(x[p]), over=delay))");
+                      "keep = heap(sum(delay_spectrum(x[p]), over=delay) * o.data)");
     if (lacks_library())
         return;
     heap got = heap_test_run(_i ? "cuda" : "cpu", options, NULL);
     session_test_tree("J[p] = o.jones\nx = J[p] * o.gain\n"
-                      "keep = heap(o.data * select(x[p], axis=freq, index=0))");
+                      "keep = heap(select(x[p], axis=freq, index=0) * o.data)");
     heap truth = heap_test_run("cpu", options, NULL);
     ck_assert_double_lt(heap_distance(&got, &truth), 1e-14);
     free(got.numbers);

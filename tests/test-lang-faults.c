@@ -74,8 +74,8 @@ START_TEST(refused_settings)
     refuses("n", "(", "setting n=(: the option wants a plain number such as 3");
     refuses("n", "", "setting n=: the option wants a plain number such as 3");
     refuses("t", "1m", "setting t=1m: the option wants a time such as 10 s");
-    refuses("r", "3", "setting r=3: the option wants a range such as -3600 s..3600 s");
-    refuses("r", "1m..2m", "setting r=1m..2m: the option wants a range such as -3600 s..3600 s");
+    refuses("r", "3", "setting r=3: the option wants a range such as -1 h..1 h");
+    refuses("r", "1m..2m", "setting r=1m..2m: the option wants a range such as -1 h..1 h");
     refuses("l", "[1s]", "setting l=[1s]: the option wants a list such as [1 m, 2 m]");
     refuses("b", "1", "setting b=1: the option wants true or false");
 }

@@ -313,7 +313,7 @@ END_TEST
 static const struct {
     const char *line, *message;
 } bad[] = {
-    {"save(obs.freq, to=\"x.txt\")", "save: 'x.txt': the name ends in .csv or .npy"},
+    {"save(obs.freq, to=\"x.txt\")", "save: to: 'x.txt': the name ends in .csv or .npy"},
     {"save(obs.freq, to=\"x.h5\")", "HDF5 files are not supported yet"},
     {"save(obs.freq)", "option 'to' must be given"},
     {"print(obs)", "has no value of its own"},
