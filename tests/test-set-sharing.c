@@ -306,7 +306,7 @@ static void make_unfinished(void)
 {
     grove_record_state state = GROVE_RECORD_NONE;
 
-    for (int at = 75; at > 0 && state != GROVE_RECORD_UNDONE; at--) {
+    for (int at = 150; at > 0 && state != GROVE_RECORD_UNDONE; at--) {
         grove_path_remove(safe_path("a.ms"), NULL);
         make("a.ms");
         safe_in_child(replace_and_die, &at);

@@ -62,6 +62,67 @@ char *grove_change_target(const grove_change_list *list, const grove_change *cha
     return path;
 }
 
+/* ---- names of working folders ---- */
+
+char *grove_record_line(const char *home, const char *work)
+{
+    char *name = grove_path_name(home), *set = grove_path_folder(home);
+    size_t length = strlen(set);
+    bool inside = !strncmp(name, GROVE_RECORD_INSIDE, strlen(GROVE_RECORD_INSIDE)) &&
+                  strcmp(home, work) != 0 && !strncmp(work, set, length);
+    const char *rest = work + (inside ? length + strspn(work + length, "/") : 0);
+
+    inside = inside && (set[length - 1] == '/' || work[length] == '/');
+    free(name);
+    free(set);
+    return grove_strdup(inside ? rest : work);
+}
+
+char *grove_record_line_path(const char *home, const char *line)
+{
+    if (line[0] == '/')
+        return grove_strdup(line);
+    char *set = grove_path_folder(home), *path = grove_path_join(set, line);
+    free(set);
+    return path;
+}
+
+/* The home of a working folder, as its list has it: ".", up to the set and down, or absolute. */
+static char *home_line(const grove_change_list *list)
+{
+    grove_text text = {0};
+    char *line = grove_record_line(list->home, list->work), *name = grove_path_name(list->home);
+
+    if (!strcmp(list->home, list->work)) {
+        grove_text_add(&text, ".");
+    } else if (line[0] == '/') {
+        grove_text_add(&text, "%s", list->home);
+    } else {
+        for (const char *at = line; at; at = strchr(at + 1, '/'))
+            grove_text_add(&text, "../");
+        grove_text_add(&text, "%s", name);
+    }
+    free(line);
+    free(name);
+    return text.at;
+}
+
+static char *home_of(const char *work, const char *line)
+{
+    char *at = grove_strdup(work), *home;
+
+    for (; !strncmp(line, "../", 3); line += 3) {
+        char *folder = grove_path_folder(at);
+        free(at);
+        at = folder;
+    }
+    home = !strcmp(line, ".") ? grove_strdup(work)
+           : line[0] == '/'   ? grove_strdup(line)
+                              : grove_path_join(at, line);
+    free(at);
+    return home;
+}
+
 /* ---- as a file ---- */
 
 static void print_mark(FILE *to, const grove_file_mark *mark)
@@ -78,8 +139,9 @@ int grove_change_list_write(const grove_change_list *list, grove_error *error)
 
     if (file) {
         FILE *to = grove_file_stream(file);
-        fprintf(to, "%s\n%s\n%s\n", title, list->folder ? "folder" : "files",
-                strcmp(list->home, list->work) != 0 ? list->home : ".");
+        char *home = home_line(list);
+        fprintf(to, "%s\n%s\n%s\n", title, list->folder ? "folder" : "files", home);
+        free(home);
         for (size_t i = 0; i < list->count; i++) {
             print_mark(to, &list->changes[i].before);
             print_mark(to, &list->changes[i].after);
@@ -118,7 +180,7 @@ static int parse(grove_change_list *list, char *text)
     list->folder = !strcmp(line, "folder");
     if (!(line = strtok_r(NULL, "\n", &next)))
         return GROVE_INVALID;
-    list->home = grove_strdup(strcmp(line, ".") != 0 ? line : list->work);
+    list->home = home_of(list->work, line);
     while (!code && (line = strtok_r(NULL, "\n", &next)))
         code = parse_change(list, line);
     return code;

@@ -345,8 +345,11 @@ static int write_record(const grove_record *record, grove_error *error)
     int code = file ? 0 : GROVE_IO;
 
     if (file) {
-        for (size_t i = 0; i < record->count; i++)
-            fprintf(grove_file_stream(file), "%s\n", record->entries[i].work);
+        for (size_t i = 0; i < record->count; i++) {
+            char *line = grove_record_line(record->entries[0].work, record->entries[i].work);
+            fprintf(grove_file_stream(file), "%s\n", line);
+            free(line);
+        }
         code = grove_file_commit(file, error);
     }
     free(path);

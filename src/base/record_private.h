@@ -37,6 +37,10 @@ void grove_change_list_release(grove_change_list *list);
 /* Writes WORK/changes, and reads it: 1 when it is there and good, 0 when it is not there. */
 int grove_change_list_write(const grove_change_list *list, grove_error *error);
 int grove_change_list_read(grove_change_list *list, const char *work, grove_error *error);
+/* Working folders of one set name each other from the set on, so that it may move; others have
+ * absolute paths. `line` is `work` as the record in `home` has it, and back. Caller frees. */
+char *grove_record_line(const char *home, const char *work);
+char *grove_record_line_path(const char *home, const char *line);
 char *grove_change_target(const grove_change_list *list, const grove_change *change);
 
 /* Whether every file is what the list says, before or after; and puts back what was changed. */

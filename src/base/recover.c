@@ -189,10 +189,12 @@ static int read_record(const remnant *first, const char *record, remnants *all, 
 
     for (char *line = text ? strtok_r(text, "\n", &next) : NULL; line && !code;
          line = strtok_r(NULL, "\n", &next), number++) {
-        bool own = is_home ? number == 0 : !strcmp(line, first->path);
+        char *path = grove_record_line_path(first->list.home, line);
+        bool own = is_home ? number == 0 : !strcmp(path, first->path);
         named = named || own;
         if (!own)
-            code = join(all, first, line, error);
+            code = join(all, first, path, error);
+        free(path);
     }
     if (!code && !named)
         code = grove_fail(error, GROVE_INVALID, "%s: does not name %s; has it been moved?", record,
