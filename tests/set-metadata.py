@@ -15,6 +15,9 @@ def sub(name, which):
     return table(folder + "/" + name + "::" + which, ack=False)
 
 
+if sys.argv[2] == "odd":
+    table(folder + "/odd.ms::HISTORY", ack=False, readonly=False).removecols("MESSAGE")
+    sys.exit()
 if sys.argv[2] == "change":
     # sigma = sefd / sqrt(2 channel_width interval)
     t = main("noise.ms")

@@ -38,4 +38,10 @@ END
 cp -R noise.ms changed.ms
 "$grove" run -q copy.tree --tile-channels 2 || fail 'copy.ms'
 "$grove" run -q twice.tree || fail 'TWICE'
+cp -R noise.ms odd.ms
+"$python" "$GROVE_SOURCE/tests/set-metadata.py" . odd || fail 'a HISTORY of another kind'
+sed 's/changed.ms/odd.ms/' twice.tree >odd.tree
+"$grove" run -q odd.tree || fail 'a set whose HISTORY cannot be written'
+"$grove" info odd.ms | grep -q TWICE || fail 'the column beside a HISTORY that cannot be written'
+[ -z "$(find odd.ms -name '.grove*')" ] || fail 'left behind where HISTORY cannot be written'
 "$python" "$GROVE_SOURCE/tests/set-metadata.py" . look || fail 'the copy and HISTORY'

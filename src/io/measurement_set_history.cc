@@ -74,6 +74,12 @@ int grove::write_history(grove_ms *ms, grove_error *error)
     }
     if (!ms->history_view)
         return 0;
-    add_row(ms->history_view->table, lines);
+    try {
+        add_row(ms->history_view->table, lines);
+    } catch (const std::exception &) { // it lacks columns, say
+        ms->history_view->broken = true;
+        ms->history_view.reset();
+        return 0;
+    }
     return grove::settle_view(ms->history_view.get(), error);
 }
