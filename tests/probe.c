@@ -5,9 +5,12 @@
 #include "nodes/observation.h"
 
 #include <check.h>
+#include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- the numbers ---- */
 
@@ -205,5 +208,24 @@ int probe_run(testing *t, const grove_session_options *options)
     no_fault(t, session != NULL, "a session");
     int code = grove_session_run(session);
     grove_session_free(session);
+    return code;
+}
+
+int probe_run_said(testing *t, const grove_session_options *options, char *said, size_t size)
+{
+    char *path = grove_format("%s/said", t->folder);
+
+    fflush(stdout);
+    int kept = dup(1), file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+    ck_assert(kept >= 0 && file >= 0 && dup2(file, 1) == 1);
+    int code = probe_run(t, options);
+    fflush(stdout);
+    ck_assert(dup2(kept, 1) == 1);
+    ssize_t length = pread(file, said, size - 1, 0);
+    said[length < 0 ? 0 : length] = 0;
+    close(kept);
+    close(file);
+    ck_assert_int_eq(unlink(path), 0);
+    free(path);
     return code;
 }

@@ -24,5 +24,7 @@ testing_value probe_session(testing *t, const char *name, const grove_session_op
                             unsigned char **flags);
 /* Runs the actions of the tree; returns the code, with messages in t->error. */
 int probe_run(testing *t, const grove_session_options *options);
+/* The same, and what the run writes to standard output, in `said`, 0-terminated. */
+int probe_run_said(testing *t, const grove_session_options *options, char *said, size_t size);
 
 #endif
