@@ -142,3 +142,34 @@ void heap_test_sources(const char *path, int sources)
                 30 + k / 60 % 25, k % 53, 1 + 0.001 * k);
     fclose(file);
 }
+
+void heap_test_each_fault(int kind, grove_session_options options, const heap *truth, int *failed,
+                          int *worked)
+{
+    emulated_control *control = cuda_testing_control();
+    bool reached = true;
+
+    options.device = "cuda";
+    *failed = *worked = 0;
+    for (int n = 1; n < 2000 && reached; n++) {
+        cuda_testing_reset((uint64_t)(n % 5));
+        control->fault = kind;
+        control->fault_at = n;
+        grove_error_clear(now.error);
+        grove_session *session = grove_session_new(now.tree, &options, now.error);
+        int code = session ? grove_session_run(session) : grove_error_code(now.error);
+        reached = control->calls[kind] >= n;
+        if (code) {
+            ++*failed;
+            ck_assert_int_eq(grove_error_count(now.error), 1);
+            ck_assert(code == GROVE_DEVICE || code == GROVE_NO_MEMORY);
+            ck_assert_ptr_nonnull(strstr(grove_error_message(now.error, 0), "cuda:0: "));
+        } else {
+            ++*worked;
+            ck_assert_double_lt(heap_distance(&kept, truth), 1e-5);
+        }
+        heap_test_close(session);
+        free(kept.numbers);
+        kept = (heap){0};
+    }
+}

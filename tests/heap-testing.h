@@ -25,6 +25,12 @@ bool heap_test_helped(void); /* whether the cpu had to compute something in that
 double heap_distance(const heap *a, const heap *b); /* relative to b */
 bool heap_equal(const heap *a, const heap *b);      /* bit for bit */
 
+/* Runs the tree on the emulated device with one fault, in the first, second, ... call of a kind
+ * (EMULATED_...) until there is none left: each gives the truth or one clear error, and leaks
+ * nothing. How many failed and worked. */
+void heap_test_each_fault(int kind, grove_session_options options, const heap *truth, int *failed,
+                          int *worked);
+
 /* Writes a sky model of sources at random, distinct positions. */
 void heap_test_sources(const char *path, int sources);
 

@@ -311,38 +311,15 @@ START_TEST(each_fault)
     static const int kinds[] = {EMULATED_ALLOCATION, EMULATED_COPY,  EMULATED_LAUNCH,
                                 EMULATED_RUNNING,    EMULATED_OTHER, EMULATED_HANDLE};
     grove_session_options options = {.threads = 1, .tile_times = 4, .device = "cuda"};
-    emulated_control *control = cuda_testing_control();
-    int failed = 0, worked = 0, kind = kinds[_i];
+    int failed, worked, kind = kinds[_i];
 
-    if (!control)
+    if (!cuda_testing_control())
         return;
     session_test_tree("keep = heap(delay_spectrum(gram(o.data)))");
     if (lacks_library())
         return;
     heap truth = heap_test_run("cpu", options, NULL);
-    for (int n = 1; n < 1000; n++) {
-        cuda_testing_reset((uint64_t)(n % 5));
-        control->fault = kind;
-        control->fault_at = n;
-        grove_error_clear(now.error);
-        grove_session *session = grove_session_new(now.tree, &options, now.error);
-        int code = session ? grove_session_run(session) : grove_error_code(now.error);
-        bool reached = control->calls[kind] >= n;
-        if (code) {
-            failed++;
-            ck_assert_int_eq(grove_error_count(now.error), 1);
-            ck_assert(code == GROVE_DEVICE || code == GROVE_NO_MEMORY);
-            ck_assert_ptr_nonnull(strstr(grove_error_message(now.error, 0), "cuda:0: "));
-        } else {
-            worked++;
-            ck_assert_double_lt(heap_distance(&kept, &truth), 1e-5);
-        }
-        heap_test_close(session);
-        free(kept.numbers);
-        kept = (heap){0};
-        if (!reached)
-            break;
-    }
+    heap_test_each_fault(kind, options, &truth, &failed, &worked);
     ck_assert_int_gt(worked, kind == EMULATED_ALLOCATION || kind == EMULATED_HANDLE ? 1 : 0);
     ck_assert_int_gt(failed, kind == EMULATED_HANDLE ? -1 : 0);
     free(truth.numbers);
