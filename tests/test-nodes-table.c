@@ -131,7 +131,7 @@ END_TEST
 
 /* A row that is missing flags what lies between its neighbours; beyond the file's range the edge
  * is taken, or all is flagged, or it is an error. */
-START_TEST(what_is_not_there)
+START_TEST(missing_rows_and_times)
 {
     static const char *const words[] = {"edge", "flag"};
     unsigned char *flags;
@@ -300,7 +300,7 @@ int main(void)
     tcase_set_timeout(test, 60);
     tcase_add_test(test, linear);
     tcase_add_test(test, nearest_ones);
-    tcase_add_test(test, what_is_not_there);
+    tcase_add_test(test, missing_rows_and_times);
     tcase_add_test(test, columns);
     tcase_add_loop_test(test, round_trip, 0, 2 * SAVED);
     tcase_add_loop_test(test, foreign_npy, 0, 2);

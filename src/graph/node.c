@@ -491,7 +491,7 @@ void grove_node_set_scratch(grove_node *node, uint64_t bytes, uint64_t bytes_per
 
 uint64_t grove_node_scratch_bytes(const grove_node *node, const grove_range *range, int axes)
 {
-    const uint64_t most = UINT64_MAX / 1024;
+    const uint64_t max = UINT64_MAX / 1024;
     uint64_t bytes = node->scratch_per_cell;
     bool fits = true;
 
@@ -504,7 +504,7 @@ uint64_t grove_node_scratch_bytes(const grove_node *node, const grove_range *ran
     }
     fits = fits && !__builtin_add_overflow(bytes, node->scratch, &bytes) &&
            !__builtin_add_overflow(bytes, GROVE_MAX_SCRATCH * GROVE_SCRATCH_ALIGN, &bytes);
-    return fits && bytes < most ? bytes : most;
+    return fits && bytes < max ? bytes : max;
 }
 
 void grove_node_set_user(grove_node *node, void *user)

@@ -80,7 +80,7 @@ int grove_grid_unit(const char *text, size_t length, grove_unit *unit, double *f
     return 0;
 }
 
-int64_t grove_grid_count(const grove_grid *grid, int64_t most)
+int64_t grove_grid_count(const grove_grid *grid, int64_t max)
 {
     int64_t cells = 1;
 
@@ -88,7 +88,7 @@ int64_t grove_grid_count(const grove_grid *grid, int64_t most)
         if (grid->axis[d].size == 0)
             return 0;
     for (int d = 0; d < grid->axes; d++) {
-        if (cells > most / grid->axis[d].size)
+        if (cells > max / grid->axis[d].size)
             return -1;
         cells *= grid->axis[d].size;
     }

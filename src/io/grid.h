@@ -52,7 +52,7 @@ bool grove_grid_has_word(const char *list, const char *word, size_t length);
 /* The unit "Jy", "m^2 s^-1", "MHz": 0 or GROVE_INVALID. */
 int grove_grid_unit(const char *text, size_t length, grove_unit *unit, double *factor);
 /* Multiplies the sizes of the axes: how many cells, or -1 where that is too many. */
-int64_t grove_grid_count(const grove_grid *grid, int64_t most);
+int64_t grove_grid_count(const grove_grid *grid, int64_t max);
 /* Room for a column's numbers, all flagged; false where memory is short. */
 bool grove_grid_room(const grove_grid *grid, grove_grid_column *column);
 /* Drops the flags of a column that has none. */

@@ -11,8 +11,8 @@
 struct grove_class_state {
     grove_session *session;
     const grove_node *node;
-    void **own;      /* the class's, [most] */
-    int count, most; /* there are, may be */
+    void **own; /* states of the class, [max] */
+    int count, max;
 };
 
 static grove_call call_of(const grove_class_state *state)
@@ -26,7 +26,7 @@ static grove_call call_of(const grove_class_state *state)
                         .run = session->runs[id]};
 }
 
-/* Until there are so many of the class's. */
+/* Makes states of the class until there are `count`. */
 static int make(grove_class_state *state, int count)
 {
     grove_call call = call_of(state);
@@ -42,7 +42,7 @@ static int make(grove_class_state *state, int count)
     return code;
 }
 
-/* Down to so many. */
+/* Frees states until there are `count`. */
 static void drop(grove_class_state *state, int count)
 {
     while (state->count > count) {
@@ -53,13 +53,13 @@ static void drop(grove_class_state *state, int count)
     }
 }
 
-int grove_class_state_new(grove_session *session, const grove_node *node, int most,
+int grove_class_state_new(grove_session *session, const grove_node *node, int max,
                           grove_class_state **state)
 {
     grove_class_state *made = grove_alloc(sizeof(*made));
 
-    *made = (grove_class_state){.session = session, .node = node, .most = most};
-    made->own = grove_alloc((size_t)most * sizeof(void *));
+    *made = (grove_class_state){.session = session, .node = node, .max = max};
+    made->own = grove_alloc((size_t)max * sizeof(void *));
     int code = make(made, 1);
     if (!code)
         *state = made;
@@ -208,9 +208,9 @@ static void add_pieces(void *context, int64_t begin, int64_t end)
 static int divide(grove_class_state *state, const part *p, int inputs)
 {
     grove_session *session = state->session;
-    const grove_axis *axis = state->most > 1 ? find_cut(state->node, p, inputs) : NULL;
+    const grove_axis *axis = state->max > 1 ? find_cut(state->node, p, inputs) : NULL;
     int64_t cells = axis ? p->arrays[0].range[slowest(&p->arrays[0])].count : 1;
-    int pieces = cells < state->most ? (int)cells : state->most;
+    int pieces = cells < state->max ? (int)cells : state->max;
     int code = make(state, pieces);
     grove_class_call scope;
 

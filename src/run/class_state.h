@@ -7,8 +7,8 @@
 
 typedef struct grove_class_state grove_class_state;
 
-/* `most`: of the class's states; 1 where it cannot merge them. */
-int grove_class_state_new(grove_session *session, const grove_node *node, int most,
+/* `max`: number of states of the class; 1 if it cannot merge them. */
+int grove_class_state_new(grove_session *session, const grove_node *node, int max,
                           grove_class_state **state);
 void grove_class_state_free(grove_class_state *state); /* NULL is fine */
 
