@@ -362,10 +362,16 @@ typedef struct grove_class {
     int (*commit)(const grove_node *node, void *run);
     void (*abort)(const grove_node *node, void *run);
 
-    /* Reserved, must be left out: the rule of derivatives, and the driver that re-evaluates inputs.
-     */
+    /* Reserved, must be left out: the rule of derivatives. */
     const char *tangent;
-    int (*drive)(const grove_node *node, void *run);
+
+    /* Actions that fit: in place of write, for each tile, by the thread that runs the session. It
+     * may change what the objects of grove_node_renews read in this tile, and sets *again to have
+     * its inputs evaluated with that, and be called once more for the same tile. What does not
+     * depend on these objects is not evaluated or read again. Once it leaves *again false, the
+     * tile is done. */
+    int (*drive)(const grove_node *node, void *run, const grove_array *const *inputs, int count,
+                 bool *again);
 
     /* Accumulators, the first four: images, histograms, sums over a whole observation. `new` makes
      * the state, whose bytes check has told by grove_node_set_memory. `add` gets parts of the
@@ -481,6 +487,10 @@ int grove_node_add_output_axis(grove_node *node, const grove_axis *axis);
  * of the content before; actions after it, of that after. 0, or GROVE_INVALID with a message, where
  * the input is no object's, or all members are constant; 0 where no object is given. */
 int grove_node_renews(grove_node *node, const char *input);
+/* Only in check of an action with a drive, or of one that is to see whole domains: along this axis
+ * of its inputs ("time", "freq", "baseline") tiles begin at these cells only, `first` in ascending
+ * order from 0 on. Copied. Each domain must fit the memory. 0, or GROVE_INVALID with a message. */
+int grove_node_set_domains(grove_node *node, const char *axis, const int64_t *first, int64_t count);
 /* Bytes that the class takes while it runs beside the values it is given: `grove check` counts
  * them. Accumulators must say so: those of their state. */
 void grove_node_set_memory(grove_node *node, uint64_t bytes);

@@ -282,8 +282,8 @@ static int check_kind(const grove_class *class_, grove_error *error)
         return misfit(name, error,
                       ".fused is for classes with the role of a source, which must "
                       "have it");
-    if (class_->tangent || class_->drive)
-        return misfit(name, error, ".tangent and .drive are reserved; leave them out");
+    if (class_->tangent)
+        return misfit(name, error, ".tangent is reserved; leave it out");
     return 0;
 }
 
@@ -336,7 +336,7 @@ static int check_functions(const grove_class *class_, grove_error *error)
     if (class_->kind == GROVE_CLASS_DATA)
         missing = class_->open ? NULL : "open";
     else if (class_->kind == GROVE_CLASS_ACTION)
-        missing = class_->write ? NULL : "write";
+        missing = class_->write || class_->drive ? NULL : "write";
     else if (class_->kind == GROVE_CLASS_VALUE && !class_->kernel &&
              !grove_class_takes_arrays(class_) && !class_->check)
         missing = "kernel, eval or device";
@@ -345,6 +345,9 @@ static int check_functions(const grove_class *class_, grove_error *error)
     if (class_->kernel && class_->device)
         return misfit(class_->name, error,
                       "it has a kernel and a device; a device launches its kernels itself");
+    if (class_->drive && (class_->kind != GROVE_CLASS_ACTION || class_->write))
+        return misfit(class_->name, error,
+                      "it has a drive, which is for actions, in place of their write");
     if (class_->stop && !class_->start)
         return misfit(class_->name, error, "it has a stop, but no start");
     if ((class_->kind == GROVE_CLASS_REDUCTION || class_->kind == GROVE_CLASS_SELECTION) &&

@@ -62,6 +62,13 @@ typedef struct {
     bool by_user;
 } grove_option_value;
 
+/* Parts of an axis that an action sees whole, by their first cells. */
+typedef struct {
+    const grove_axis *axis;
+    const int64_t *first; /* in the tree's arena */
+    int64_t count;
+} grove_domains;
+
 struct grove_node {
     grove_node_kind kind;
     const grove_class *class_; /* NULL for members, constants, casts */
@@ -78,6 +85,8 @@ struct grove_node {
     int input_count;
     grove_node **objects; /* one per declared object input, in order; NULL entries for others */
     uint32_t renews;      /* actions: bits of those whose content is another one afterwards */
+    grove_domains domains[GROVE_MAX_AXES]; /* actions: parts that tiles do not divide */
+    int domain_count;
     grove_option_value *options; /* one per class option (value options: literal or unused) */
 
     grove_form form;                        /* of the value */
@@ -177,6 +186,8 @@ const char *grove_tree_axis_name(grove_tree *tree, const grove_axis *axis);
 int grove_node_axes_of_kind(const grove_node *node, int kind, const grove_axis **axes, int max);
 /* Whether the action gives the leaf new content. */
 bool grove_node_renews_leaf(const grove_node *action, const grove_node *leaf);
+/* Whether it may have its inputs evaluated again for the same tile. */
+bool grove_node_drives(const grove_node *node);
 bool grove_node_has_axis(const grove_node *node, const grove_axis *axis);
 /* The last node on the way to this value that reduced the axis (axis NULL: one of the kind), or
  * NULL: it never had it, or a part of it was selected. While the tree is built. */

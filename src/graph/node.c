@@ -363,44 +363,6 @@ grove_node *grove_node_object(const grove_node *node, const char *name)
     return NULL;
 }
 
-static bool has_constants_only(const grove_node *leaf)
-{
-    for (size_t i = 0; i < leaf->member_count; i++)
-        if (!leaf->members[i].data)
-            return false;
-    return true;
-}
-
-int grove_node_renews(grove_node *node, const char *input)
-{
-    const grove_input *inputs = node->class_->inputs;
-    int i = 0;
-
-    while (inputs && inputs[i].name && strcmp(inputs[i].name, input) != 0)
-        i++;
-    if (node->class_->kind != GROVE_CLASS_ACTION || !inputs || !inputs[i].name ||
-        inputs[i].kind != GROVE_OBJECT || i >= 32)
-        return grove_node_fail(node, GROVE_INVALID,
-                               "the plugin says that it renews '%s'; only actions can, and an "
-                               "object that is among their inputs",
-                               input);
-    if (node->objects[i] && has_constants_only(node->objects[i]))
-        return grove_node_fail(node, GROVE_INVALID,
-                               "'%s' cannot have new content: all its members are constant",
-                               node->objects[i]->name);
-    if (node->objects[i])
-        node->renews |= (uint32_t)1 << i;
-    return 0;
-}
-
-bool grove_node_renews_leaf(const grove_node *action, const grove_node *leaf)
-{
-    for (int i = 0; i < 32; i++)
-        if (action->renews >> i & 1 && action->objects[i] == leaf)
-            return true;
-    return false;
-}
-
 /* ---- results ---- */
 
 void grove_node_set_output(grove_node *node, const grove_form *form)

@@ -349,6 +349,8 @@ static void walk_tiles(grove_walk *walk)
         code = grove_walk_begin(walk, &tile, more ? &next : NULL);
         if (!code)
             code = grove_walk_evaluate(walk);
+        if (!code && p->depends)
+            code = grove_walk_again(walk);
         grove_walk_end(walk);
         tile = next;
     }

@@ -1,4 +1,4 @@
-#include "plan/program.h"
+#include "plan/domain.h"
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -40,6 +40,7 @@ void grove_program_free(grove_program *p)
         free(p->steps[s].release);
     for (int l = 0; l < p->loop_count; l++)
         free(p->loops[l].steps);
+    free(p->depends);
     free(p->steps);
     free(p->loops);
     free(p);
@@ -335,6 +336,15 @@ static int lift(const grove_program *p, int user, int loop)
     return user;
 }
 
+/* Whether step `user` may run again for the same tile while its input `s` stays what it is. */
+static bool crosses(const grove_program *p, int s, int user)
+{
+    const grove_step *u = &p->steps[user];
+
+    return p->depends && p->depends[p->steps[s].node->id] < 0 &&
+           (u->kind == GROVE_STEP_ROOT || p->depends[u->node->id] > 0);
+}
+
 void grove_program_finish(grove_program *p)
 {
     int *last = grove_alloc(((size_t)p->step_count + 1) * sizeof(int));
@@ -346,6 +356,7 @@ void grove_program_finish(grove_program *p)
             int s = p->steps[u].input[k];
             if (s < 0)
                 continue;
+            p->steps[s].wanted_again = p->steps[s].wanted_again || crosses(p, s, u);
             bool chunk = p->steps[u].body && p->steps[s].loop == p->steps[u].body;
             int at = chunk ? INT_MAX : lift(p, u, p->steps[s].loop);
             if (at > last[s])
@@ -393,7 +404,7 @@ static grove_keep keep_of(const grove_program *p, int s)
     if ((p->keep_all && !own) || (p->again && p->again[step->node->id]))
         return GROVE_KEEP_CACHE;
     if (own == p->divided || !useful(p, s))
-        return GROVE_KEEP_NOT;
+        return step->wanted_again ? GROVE_KEEP_SLOT : GROVE_KEEP_NOT;
     return in_a_row(own, p->divided) ? GROVE_KEEP_SLOT : GROVE_KEEP_CACHE;
 }
 
@@ -402,8 +413,10 @@ static uint64_t kept_bytes(const grove_program *p, const grove_spot *spot, int *
     uint64_t sum = 0, max = 0;
 
     for (int s = 0; s < p->step_count; s++) {
-        uint64_t bytes =
-            p->steps[s].keep == GROVE_KEEP_SLOT ? grove_step_bytes(p, spot, &p->steps[s]) : 0;
+        const grove_step *step = &p->steps[s];
+        uint64_t bytes = step->keep == GROVE_KEEP_SLOT && !step->wanted_again
+                             ? grove_step_bytes(p, spot, step)
+                             : 0;
         sum += bytes;
         if (bytes > max) {
             max = bytes;
@@ -420,10 +433,11 @@ void grove_program_settle(grove_program *p, const int64_t tile[GROVE_CUTS], uint
 
     p->divided = 0;
     for (int k = 0; k < GROVE_CUTS; k++) {
-        p->tile[k] = tile[k];
-        if (p->block.axis[k] && tile[k] < p->block.count[k]) {
+        int64_t longest = grove_domain_longest(p, k);
+        p->tile[k] = tile[k] > longest ? tile[k] : longest;
+        if (p->block.axis[k] && p->tile[k] < p->block.count[k]) {
             p->divided |= 1u << k;
-            spot.tile.count[k] = tile[k];
+            spot.tile.count[k] = p->tile[k];
         }
     }
     for (int s = 0; s < p->step_count; s++)
@@ -433,7 +447,8 @@ void grove_program_settle(grove_program *p, const int64_t tile[GROVE_CUTS], uint
     for (int s = 0; s < p->step_count; s++) {
         grove_step *step = &p->steps[s];
         step->ahead = step->kind == GROVE_STEP_READ && !step->loop && p->divided &&
-                      (step->cut & p->divided) == p->divided && step->keep == GROVE_KEEP_NOT;
+                      (step->cut & p->divided) == p->divided && step->keep != GROVE_KEEP_CACHE &&
+                      !(p->depends && p->depends[step->node->id] > 0);
     }
 }
 

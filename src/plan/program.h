@@ -70,6 +70,7 @@ typedef struct {
     bool flagged, double_;
     bool collects; /* ROOT: a reduction or accumulator over several tiles */
 
+    bool wanted_again; /* by a step that may run again for the same tile: kept until the next */
     grove_keep keep;
     bool ahead;                  /* READ: on the background thread, one tile ahead */
     int *release, release_count; /* steps whose values are released after this one */
@@ -101,6 +102,10 @@ typedef struct {
     /* Classes that sum over sources do so for at most so many at a time, whatever the tile; 0: all.
      */
     int64_t section;
+    grove_domains domains[GROVE_CUTS]; /* which tiles do not divide; count 0: none */
+    /* By node: 1 if it depends on what the pass's only action changes for a tile, to see its inputs
+     * again; else -1. NULL: each tile is evaluated once. */
+    signed char *depends;
     const bool *staged; /* by node: reductions that a pass of their own makes; may be NULL */
     const bool *again;  /* by node: goes to the cache, a later pass will ask for it; may be NULL */
     grove_step *steps;

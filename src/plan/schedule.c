@@ -1,5 +1,7 @@
 #include "plan/schedule.h"
 
+#include "plan/domain.h"
+
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -245,6 +247,14 @@ static void share_times(grove_program *p, const grove_root *root, int devices)
             p->edge = GROVE_ACCUMULATOR_BLOCK;
 }
 
+/* What an action changes while it looks at a tile is not for other roots; nor are its domains. */
+static bool may_join(const grove_root *first, const grove_root *root)
+{
+    bool alone = grove_node_drives(first->node) || first->node->domain_count;
+
+    return root == first || (!alone && !grove_node_drives(root->node) && !root->node->domain_count);
+}
+
 static int make_pass(grove_schedule *s, grove_root *first, int rest, unsigned cuttable,
                      const grove_range *range, int ranges)
 {
@@ -257,7 +267,7 @@ static int make_pass(grove_schedule *s, grove_root *first, int rest, unsigned cu
     pass = &s->passes[s->count++];
     memset(pass, 0, sizeof(*pass));
     for (int i = 0; i < rest; i++)
-        if (!first[i].placed && first[i].stage == stage)
+        if (!first[i].placed && first[i].stage == stage && may_join(first, &first[i]))
             join(pass, &block, &first[i]);
     if (pass->roots[0].kind == GROVE_ROOT_STORE)
         restrict_block(&block, range, ranges);
@@ -271,6 +281,8 @@ static int make_pass(grove_schedule *s, grove_root *first, int rest, unsigned cu
     pass->program->section = s->sections;
     for (int i = 0; i < pass->root_count; i++)
         share_times(pass->program, &pass->roots[i], limits->devices);
+    if (first->kind == GROVE_ROOT_ACTION && pass->root_count == 1)
+        grove_program_take_action(pass->program, limits->tree, first->node);
     for (int i = 0; i < pass->root_count && code >= 0; i++)
         code = add_to_program(pass->program, &pass->roots[i], i, range, ranges);
     if (code < 0)

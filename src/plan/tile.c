@@ -1,5 +1,7 @@
 #include "plan/tile.h"
 
+#include "plan/domain.h"
+
 static int64_t min(int64_t a, int64_t b)
 {
     return a < b ? a : b;
@@ -31,7 +33,8 @@ static int64_t count_from(const grove_program *p, int cut, int64_t first)
 
     if (cut == GROVE_CUT_TIME)
         grove_tile_device(p, first, &end);
-    return min(p->tile[cut], end - first);
+    end = min(first + p->tile[cut], end);
+    return grove_domain_end(p, cut, first, end - first) - first;
 }
 
 /* From axis `from` on everything starts again. */
@@ -101,9 +104,11 @@ bool grove_tile_halve(grove_program *p, grove_tile *tile, bool gathers, uint64_t
         bool divides = p->divided >> k & 1 || (p->cuttable >> k & 1 && !gathers);
         for (int j = k + 1; j < GROVE_CUTS; j++)
             begins = begins && (!(p->divided >> j & 1) || tile->first[j] == 0);
-        if (!p->block.axis[k] || tile->count[k] < 2 || !begins || !divides)
+        int64_t half = (tile->count[k] + 1) / 2;
+        if (!p->block.axis[k] || tile->count[k] < 2 || !begins || !divides ||
+            half < grove_domain_longest(p, k))
             continue;
-        tile->count[k] = p->tile[k] = (tile->count[k] + 1) / 2;
+        tile->count[k] = p->tile[k] = half;
         if (!(p->divided >> k & 1))
             grove_program_settle(p, p->tile, budget);
         tile->count[k] = count_from(p, k, tile->first[k]);

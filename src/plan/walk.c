@@ -165,6 +165,12 @@ int grove_walk_evaluate(grove_walk *w)
     return run_list(w, &w->program->loops[0]);
 }
 
+int grove_walk_again(grove_walk *w)
+{
+    grove_walk_drop_flight(w, (int)(w->number % w->flight_count));
+    return grove_walk_evaluate(w);
+}
+
 int grove_walk_body(grove_walk *w, int step, int64_t first)
 {
     int body = w->program->steps[step].body;

@@ -67,6 +67,9 @@ int grove_walk_read_ahead(grove_walk *walk, const grove_tile *tile);
 int grove_walk_begin(grove_walk *walk, const grove_tile *tile, const grove_tile *next);
 /* Makes the values that the tile needs, in order, and releases them after their last use. */
 int grove_walk_evaluate(grove_walk *walk);
+/* The same once more for the present tile, after the content of leaves has changed. What was held
+ * for writing is released. */
+int grove_walk_again(grove_walk *walk);
 /* Ends the tile. */
 void grove_walk_end(grove_walk *walk);
 

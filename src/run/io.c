@@ -64,3 +64,20 @@ int grove_io_write(grove_session *session, grove_node *action, const grove_array
     int code = action->class_->write(action, session->runs[action->id], arrays, count);
     return grove_class_call_end(&call, code, "writing failed");
 }
+
+int grove_io_drive(grove_session *session, grove_node *action, const grove_array *inputs, int count,
+                   bool *again)
+{
+    const grove_array *arrays[GROVE_MAX_INPUTS];
+    grove_class_call call;
+
+    for (int k = 0; k < count; k++)
+        arrays[k] = &inputs[k];
+    grove_class_call_begin(&call, session, action, false);
+    int code = action->class_->drive(action, session->runs[action->id], arrays, count, again);
+    if (!code && *again && !action->renews)
+        code = grove_node_fail(action, GROVE_INTERNAL,
+                               "it asks for its inputs again, though it gives no object new "
+                               "content (grove_node_renews)");
+    return grove_class_call_end(&call, code, "fitting failed");
+}

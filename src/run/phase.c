@@ -9,12 +9,17 @@
 
 static void reach(const grove_node *node, bool *reached)
 {
+    const grove_input *inputs = node->class_ ? node->class_->inputs : NULL;
+
     if (reached[node->id])
         return;
     reached[node->id] = true;
     for (int k = 0; k < node->input_count; k++)
         if (node->inputs[k].node)
             reach(node->inputs[k].node, reached);
+    for (int i = 0; inputs && inputs[i].name; i++)
+        if (node->objects[i])
+            reach(node->objects[i], reached);
     if (node->leaf)
         reach(node->leaf, reached);
 }

@@ -88,6 +88,46 @@ static void write_calls(void *context)
     w->job.ended = grove_now();
 }
 
+/* The only action of the pass, which may change what its objects read. */
+static int drive_once(grove_pipeline *line, bool *again)
+{
+    grove_writing *w = grove_pipeline_writing(line);
+    grove_write_call *call = &w->calls[0];
+    grove_session *session = line->run.session;
+    double began = grove_now();
+    int code = find_addresses(session, call);
+
+    if (!code)
+        code = grove_io_drive(session, call->action, call->arrays, call->count, again);
+    grove_session_event(session, call->action->name, "drive", 0, began, grove_now(),
+                        call->arrays[0].range, call->arrays[0].axes);
+    for (size_t i = 0; i < session->tree->node_count && !code; i++)
+        if (grove_node_renews_leaf(call->action, session->tree->nodes[i]))
+            grove_session_renew(session, session->tree->nodes[i]);
+    return code;
+}
+
+/* Evaluates the tile until the action has seen enough of it. */
+static int drive(grove_pipeline *line)
+{
+    grove_writing *w = grove_pipeline_writing(line);
+    bool again = true;
+    int code = 0;
+
+    line->evaluation->written = true;
+    while (!code && w->count) {
+        again = false;
+        code = drive_once(line, &again);
+        if (code || !again)
+            break;
+        grove_pipeline_count(line, -(double)w->calls[0].arrays[0].cells);
+        w->count = 0;
+        code = grove_interrupted() ? GROVE_INTERRUPTED : grove_walk_again(line->run.walk);
+    }
+    w->count = 0;
+    return code;
+}
+
 static void queue(grove_io_job *job, void (*fn)(void *), void *context)
 {
     if (job->session->worker)
@@ -240,6 +280,8 @@ static int run_tile(grove_pipeline *line, const grove_tile *next)
         code = grove_walk_evaluate(walk);
         session->may_yield = false;
     }
+    if (!code && w->count && line->run.program->depends)
+        code = drive(line);
     if (!code && w->count) {
         line->evaluation->written = true;
         queue(&w->job, write_calls, w);

@@ -109,5 +109,7 @@ int grove_class_call_end(grove_class_call *call, int code, const char *failure);
 int grove_io_read(grove_session *session, grove_node *member, grove_array *out);
 int grove_io_write(grove_session *session, grove_node *action, const grove_array *inputs,
                    int count);
+int grove_io_drive(grove_session *session, grove_node *action, const grove_array *inputs, int count,
+                   bool *again);
 
 #endif

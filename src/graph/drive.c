@@ -1,0 +1,82 @@
+/* Actions that give leaves new content, and the domains that they see whole. */
+#include "graph/call.h"
+
+#include <string.h>
+
+/* ---- new content ---- */
+
+static bool has_constants_only(const grove_node *leaf)
+{
+    for (size_t i = 0; i < leaf->member_count; i++)
+        if (!leaf->members[i].data)
+            return false;
+    return true;
+}
+
+int grove_node_renews(grove_node *node, const char *input)
+{
+    const grove_input *inputs = node->class_->inputs;
+    int i = 0;
+
+    while (inputs && inputs[i].name && strcmp(inputs[i].name, input) != 0)
+        i++;
+    if (node->class_->kind != GROVE_CLASS_ACTION || !inputs || !inputs[i].name ||
+        inputs[i].kind != GROVE_OBJECT || i >= 32)
+        return grove_node_fail(node, GROVE_INVALID,
+                               "the plugin says that it renews '%s'; only actions can, and an "
+                               "object that is among their inputs",
+                               input);
+    if (node->objects[i] && has_constants_only(node->objects[i]))
+        return grove_node_fail(node, GROVE_INVALID,
+                               "'%s' cannot have new content: all its members are constant",
+                               node->objects[i]->name);
+    if (node->objects[i])
+        node->renews |= (uint32_t)1 << i;
+    return 0;
+}
+
+bool grove_node_renews_leaf(const grove_node *action, const grove_node *leaf)
+{
+    for (int i = 0; i < 32; i++)
+        if (action->renews >> i & 1 && action->objects[i] == leaf)
+            return true;
+    return false;
+}
+
+bool grove_node_drives(const grove_node *node)
+{
+    return node->class_ && node->class_->drive;
+}
+
+/* ---- domains ---- */
+
+static int find_axis(grove_node *node, const char *name, const grove_axis **axis)
+{
+    int kind = grove_axis_kind(name);
+
+    for (int k = 0; k < node->input_count; k++)
+        if (node->inputs[k].node && (*axis = grove_node_input_axis(node, k, kind)))
+            return 0;
+    return grove_node_fail(node, GROVE_INVALID,
+                           "the plugin sets domains along '%s', an axis that no input has", name);
+}
+
+int grove_node_set_domains(grove_node *node, const char *axis, const int64_t *first, int64_t count)
+{
+    const grove_axis *along = NULL;
+    int code = find_axis(node, axis, &along);
+    bool ascend = !code && count > 0 && first[0] == 0 && first[count - 1] < along->size;
+
+    if (code)
+        return code;
+    for (int64_t k = 1; ascend && k < count; k++)
+        ascend = first[k - 1] < first[k];
+    if (node->class_->kind != GROVE_CLASS_ACTION || !ascend || node->domain_count == GROVE_MAX_AXES)
+        return grove_node_fail(node, GROVE_INVALID,
+                               "the plugin sets domains along '%s' that do not begin at 0 and "
+                               "ascend within its %lld cells, or it is no action",
+                               axis, (long long)along->size);
+    node->domains[node->domain_count++] = (grove_domains){
+        along, grove_arena_copy(node->tree->arena, first, (size_t)count * sizeof(*first)), count};
+    return 0;
+}
