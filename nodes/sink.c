@@ -61,6 +61,8 @@ static void take_metadata(grove_ms_layout *layout, const grove_ms_layout *from)
 {
     free(layout->field_name);
     layout->field_name = grove_strdup(from->field_name ? from->field_name : "");
+    memcpy(layout->manager, from->manager, sizeof(layout->manager));
+    memcpy(layout->tile, from->tile, sizeof(layout->tile));
     for (int i = 0; i < layout->station_count && i < from->station_count; i++)
         memcpy(layout->stations[i].mount, from->stations[i].mount,
                sizeof(layout->stations[i].mount));

@@ -1,4 +1,5 @@
 /* sink: values that it refuses to write, or warns of. */
+#include "foreign-sets.h"
 #include "probe.h"
 
 #include "base/text.h"
@@ -322,6 +323,39 @@ START_TEST(columns_beside_no_data)
 }
 END_TEST
 
+/* The copy of a set stores DATA as that does, where numbers stay as they are. */
+START_TEST(storage_of_a_copy)
+{
+    static const struct {
+        const char *kind;
+        int tile[3];
+        const char *kept;
+    } cases[] = {
+        {"TiledShapeStMan", {2, 3, 5}, "TiledShapeStMan 2 3 5"},
+        {"TiledColumnStMan", {4, 7, 3}, "TiledColumnStMan 4 7 3"},
+        {"StandardStMan", {1, 1, 1}, "StandardStMan"},
+        {"IncrementalStMan", {1, 1, 1}, "IncrementalStMan"},
+        {"TiledCellStMan", {2, 3, 1}, "TiledColumnStMan 4 7 4681"},
+    };
+    grove_session_options small = {.tile_times = 2, .tile_channels = 3, .double_precision = true};
+
+    run("w = sink(obs.data, obs, to=\"@/a.ms\")\n", NULL);
+    foreign_store(placed("@/a.ms"), cases[_i].kind, cases[_i].tile);
+    content before = read_set("@/a.ms", "DATA");
+    run("old = ms(\"@/a.ms\")\nv = sink(old.data, old, to=\"@/copy.ms\")\n"
+        "w = sink(2*old.data, old, to=\"@/copy.ms\", column=\"TWICE\")\n",
+        &small);
+    char *kept = foreign_manager(placed("@/copy.ms"), "DATA");
+    ck_assert_str_eq(kept, cases[_i].kept);
+    free(kept);
+    content after = read_set("@/copy.ms", "DATA"), twice = read_set("@/copy.ms", "TWICE");
+    ck_assert_mem_eq(after.data, before.data, sizeof(after.data));
+    ck_assert_mem_eq(after.flag, before.flag, sizeof(after.flag));
+    for (int i = 0; i < 2 * NUMBERS; i++)
+        ck_assert(twice.data[i] == 2 * before.data[i]);
+}
+END_TEST
+
 /* ---- numbers that are none ---- */
 
 START_TEST(what_is_not_finite_is_flagged)
@@ -405,6 +439,7 @@ int main(void)
     tcase_add_test(test, targets_that_cannot_be_written);
     tcase_add_loop_test(test, columns_that_make_one_set, 0, 2);
     tcase_add_test(test, columns_beside_no_data);
+    tcase_add_loop_test(test, storage_of_a_copy, 0, 5);
     tcase_add_test(test, what_is_not_finite_is_flagged);
     tcase_add_test(test, flags_of_a_set_that_exists);
     tcase_add_test(test, nothing_but_zeros);
