@@ -201,6 +201,37 @@ START_TEST(one_writer_does_not_wait)
 }
 END_TEST
 
+/* `says`: what keeps it from opening the set; NULL: nothing. */
+static int read_without_rights(const void *says)
+{
+    if (geteuid() == 0 && setuid(65534))
+        return 1;
+    grove_set_lock_wait(false);
+    grove_ms *ms = grove_ms_open(safe_path("a.ms"), &(grove_ms_part){0}, false, safe_error);
+    return says ? ms || !strstr(grove_error_message(safe_error, 0), says) : !ms;
+}
+
+/* The lock file of NFS is there for who may not write, too. */
+START_TEST(a_reader_waits_on_nfs)
+{
+    int pipes[4];
+    char ready;
+
+    faults_lock(FAULTS_NFS);
+    make("a.ms");
+    ck_assert(chmod(safe_top, 0755) == 0);
+    ck_assert(pipe(pipes) == 0 && pipe(pipes + 2) == 0);
+    pid_t child = start(hold, pipes);
+    ck_assert(read(pipes[0], &ready, 1) == 1);
+    ck_assert(chmod(safe_path("a.ms/.grove.lock"), 0444) == 0);
+    ck_assert_int_eq(safe_in_child(read_without_rights, "another run of Grove is writing it"), 0);
+    ck_assert(write(pipes[3], "x", 1) == 1);
+    ck_assert_int_eq(result(child), 0);
+    ck_assert_int_eq(safe_in_child(read_without_rights, NULL), 0);
+    faults_lock(FAULTS_LOCKS);
+}
+END_TEST
+
 static int make_one(const void *context)
 {
     return safe_new_set(safe_path("a.ms"), *(const float *)context, false);
@@ -502,6 +533,7 @@ int main(void)
     tcase_set_timeout(test, 120);
     tcase_add_loop_test(test, two_writers_take_turns, 0, 10);
     tcase_add_loop_test(test, one_writer_does_not_wait, 0, 4);
+    tcase_add_test(test, a_reader_waits_on_nfs);
     tcase_add_loop_test(test, two_runs_to_one_name, 0, 2);
     tcase_add_test(test, planted_names);
     tcase_add_test(test, what_is_not_replaced);

@@ -78,6 +78,8 @@ static int open_lock(const char *folder, struct stat *info)
     }
     if (fstatfs(file, &system) == 0 && system.f_type == NFS) {
         int inside = openat(file, ".grove.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (inside < 0) /* enough for who only reads */
+            inside = openat(file, ".grove.lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         close(file);
         return inside;
     }
