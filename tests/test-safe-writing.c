@@ -199,20 +199,23 @@ static const struct scenario {
     int (*make)(const void *context), (*run)(const void *context);
     bool opens;  /* at every moment, without Grove */
     bool simple; /* with a system that can less */
+    bool locks;  /* with a file system that has some */
 } scenarios[] = {
-    {"a replaced column", make_set, replace_column, true, false},
-    {"an added column", make_set, add_column, true, false},
-    {"numbers added to a column", make_set, add_to_column, true, false},
-    {"several outputs", make_three, write_several, true, false},
-    {"a reference table", make_selection, write_selection, true, false},
-    {"a column that shares its files", make_shared, write_shared, true, false},
-    {"a new set", make_nothing, write_new, true, false},
-    {"a set in place of another", make_set, overwrite, true, false},
-    {"columns of a new set", make_nothing, write_new_columns, true, false},
-    {"columns of a set in place of another", make_set, overwrite_columns, true, false},
-    {"a replaced column, no links", make_set, replace_column, false, true},
-    {"a new set, simple renames", make_nothing, write_new, false, true},
-    {"a set in place of another, simple renames", make_set, overwrite, false, true},
+    {"a replaced column", make_set, replace_column, true, false, true},
+    {"an added column", make_set, add_column, true, false, true},
+    {"numbers added to a column", make_set, add_to_column, true, false, true},
+    {"several outputs", make_three, write_several, true, false, true},
+    {"a reference table", make_selection, write_selection, true, false, true},
+    {"a column that shares its files", make_shared, write_shared, true, false, true},
+    {"a new set", make_nothing, write_new, true, false, true},
+    {"a set in place of another", make_set, overwrite, true, false, true},
+    {"columns of a new set", make_nothing, write_new_columns, true, false, true},
+    {"columns of a set in place of another", make_set, overwrite_columns, true, false, true},
+    {"a replaced column, no links", make_set, replace_column, false, true, true},
+    {"a new set, simple renames", make_nothing, write_new, false, true, true},
+    {"a set in place of another, simple renames", make_set, overwrite, false, true, true},
+    {"a replaced column, no locks", make_set, replace_column, true, false, false},
+    {"columns of a new set, no locks", make_nothing, write_new_columns, true, false, false},
 };
 enum { SCENARIOS = sizeof(scenarios) / sizeof(scenarios[0]) };
 
@@ -363,6 +366,7 @@ START_TEST(a_fault_at_every_call)
     const struct scenario *of = &scenarios[_i / (FAULTS_MODES - 1)];
     faults_mode mode = (faults_mode)(1 + _i % (FAULTS_MODES - 1));
 
+    faults_lock(of->locks ? FAULTS_LOCKS : FAULTS_NO_LOCKS);
     ck_assert_int_eq(safe_in_child(of->make, NULL), 0);
     keep();
     char *before = state();

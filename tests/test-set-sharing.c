@@ -353,6 +353,35 @@ static void make_unfinished(void)
     ck_assert_int_eq(state, GROVE_RECORD_UNDONE);
 }
 
+/* Where nothing can be locked, a run that lives is told from one that died nevertheless. */
+START_TEST(runs_without_locks)
+{
+    int pipes[4];
+    char ready;
+    bool done = true;
+
+    faults_lock(FAULTS_NO_LOCKS);
+    make("a.ms");
+    ck_assert(pipe(pipes) == 0 && pipe(pipes + 2) == 0);
+    pid_t child = start(hold, pipes);
+    ck_assert(read(pipes[0], &ready, 1) == 1);
+    good(!grove_ms_recover(safe_path("a.ms"), &done, safe_error));
+    ck_assert(!done);
+    char *names = names_in(safe_path("a.ms"));
+    ck_assert_msg(strstr(names, ".grove-") != NULL, "%s", names);
+    free(names);
+    ck_assert(write(pipes[3], "x", 1) == 1);
+    ck_assert_int_eq(result(child), 0); /* without finishing */
+    expect(safe_path("a.ms"), "DATA", 1, 1, 0);
+    good(!safe_write_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE, 2));
+    expect(safe_path("a.ms"), "DATA", 2, 1, 0);
+    names = names_in(safe_path("a.ms"));
+    ck_assert_msg(strstr(names, ".grove-") == NULL, "%s", names);
+    free(names);
+    faults_lock(FAULTS_LOCKS);
+}
+END_TEST
+
 START_TEST(opening_recovers)
 {
     faults_lock(_i ? FAULTS_NFS : FAULTS_LOCKS);
@@ -538,6 +567,7 @@ int main(void)
     tcase_add_test(test, planted_names);
     tcase_add_test(test, what_is_not_replaced);
     tcase_add_test(test, a_folder_that_may_not_be_written);
+    tcase_add_test(test, runs_without_locks);
     tcase_add_loop_test(test, opening_recovers, 0, 2);
     tcase_add_test(test, what_another_program_changed_stays);
     tcase_add_test(test, kinds_of_columns);

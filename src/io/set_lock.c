@@ -152,7 +152,7 @@ static bool attempt(set *of, int mode, const char *folder)
     if (of->mode == LOCK_EX || of->mode == mode || of->file < 0)
         return true;
     int failed = flock(of->file, mode | LOCK_NB);
-    if (failed && errno == EWOULDBLOCK) {
+    if (failed && (errno == EWOULDBLOCK || errno == EINTR)) {
         /* Two that read and wait to write would wait for each other: give up what is had. */
         if (of->mode == LOCK_SH) {
             flock(of->file, LOCK_UN);
