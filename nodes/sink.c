@@ -16,8 +16,9 @@
 
 /* State of one run. */
 typedef struct {
-    grove_ms *ms;           /* NULL: nothing is written */
-    grove_ms *from;         /* a new set has the weights of this one; NULL: none to be had */
+    grove_ms *ms;   /* NULL: nothing is written */
+    grove_ms *from; /* a new set has the weights of this one; NULL: none to be had */
+    bool leads;     /* of those that make one set, the one that writes coordinates and weights */
     grove_correlations map; /* of the set's correlations to the cell's elements */
     long long odd;          /* numbers that are not finite and not flagged */
     long long numbers;
@@ -60,6 +61,8 @@ static void take_metadata(grove_ms_layout *layout, const grove_ms_layout *from)
 {
     free(layout->field_name);
     layout->field_name = grove_strdup(from->field_name ? from->field_name : "");
+    memcpy(layout->manager, from->manager, sizeof(layout->manager));
+    memcpy(layout->tile, from->tile, sizeof(layout->tile));
     for (int i = 0; i < layout->station_count && i < from->station_count; i++)
         memcpy(layout->stations[i].mount, from->stations[i].mount,
                sizeof(layout->stations[i].mount));
@@ -174,6 +177,7 @@ static int begin_new(const grove_node *node, sink_run *run, grove_error *error)
     run->ms = grove_ms_create(sink->path, layout, grove_node_text(node, "column"),
                               grove_node_bool(node, "overwrite"), error);
     grove_ms_layout_free(layout);
+    run->leads = run->ms && grove_ms_leads(run->ms);
     return run->ms ? 0 : grove_error_code(error);
 }
 
@@ -373,10 +377,9 @@ static int write(const grove_node *node, void *of, const grove_array *const *arr
         return 0;
     grove_error *error = grove_error_new();
     int code = write_data(sink, run, array, block, error);
-    if (!code && !sink->existing && count > SINK_UVW && arrays[SINK_UVW]->data && f.first == 0)
+    if (!code && run->leads && count > SINK_UVW && arrays[SINK_UVW]->data && f.first == 0)
         code = grove_ms_write_uvw(run->ms, &block, arrays[SINK_UVW]->data, error);
-    if (!code && !sink->existing &&
-        (run->from || (count > SINK_WEIGHT && arrays[SINK_WEIGHT]->data)))
+    if (!code && run->leads && (run->from || (count > SINK_WEIGHT && arrays[SINK_WEIGHT]->data)))
         code = write_weights(sink, run, arrays[SINK_WEIGHT], block, error);
     if (code)
         return fail_with(node, code, error);
@@ -441,9 +444,9 @@ GROVE_CLASS(sink) = {
         "A new set is complete and appears under its name when the run ends well; a column that "
         "exists is replaced at once at the end, so that a run that dies leaves it as it was. A "
         "scalar stands for that number times the identity. What is not finite is flagged in a new "
-        "set, or with flags=write, and counted in a warning. Two sinks must not write the same: of "
-        "a new set one makes one "
-        "column; others are added in later runs.",
+        "set, or with flags=write, and counted in a warning. Sinks of one run that write different "
+        "columns of one new set make it together: they need the same obs, weight, uvw, overwrite "
+        "and number of correlations; flagged is what is flagged in any of the columns.",
     .output_doc = "an action: runs when the tree runs",
     .group = "actions",
     .inputs = inputs,

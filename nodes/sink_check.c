@@ -104,32 +104,52 @@ static uint64_t memory_of(const sink_state *sink)
     return ((uint64_t)16 << 20) + (uint64_t)sink->baseline->size * (uint64_t)sink->freq->size * 72;
 }
 
-/* At least: numbers of 8 bytes and a bit of flags each, and rows of coordinates and two stations; a
- * column of a set that exists has no flags. */
-static uint64_t bytes_of(const grove_node *node, const sink_state *sink)
+/* How many correlations the visibilities are in a new set. */
+static int correlations_of(const grove_node *node)
+{
+    int correlations, codes[4];
+
+    grove_correlations_for_shape(grove_node_input_form(node, SINK_VISIBILITIES)->shape, false,
+                                 &correlations, codes);
+    return correlations;
+}
+
+/* A new set also has a bit of flags for each number, rows of coordinates and two stations, and
+ * perhaps weights; DATA is made beside another column. A column of a set that exists has no flags.
+ */
+static void add_bytes(const grove_node *node, const sink_state *sink, grove_target *target)
 {
     const grove_node *obs = grove_node_object(node, "obs");
     long long rows = sink->time->size * sink->baseline->size;
-    int shape = grove_node_input_form(node, SINK_VISIBILITIES)->shape, correlations, codes[4];
+    int correlations = correlations_of(node), had = 0;
+    const char *text = grove_node_property(obs, "correlations");
 
+    if (text)
+        sscanf(text, "%d", &had);
     if (sink->existing) {
         sscanf(grove_node_property(obs, "rows"), "%lld", &rows);
-        sscanf(grove_node_property(obs, "correlations"), "%d", &correlations);
-        return (uint64_t)(rows * sink->freq->size * correlations) * 8;
+        target->bytes = (uint64_t)(rows * sink->freq->size * had) * 8;
+        return;
     }
-    grove_correlations_for_shape(shape, false, &correlations, codes);
     uint64_t numbers = (uint64_t)(rows * sink->freq->size * correlations);
-    bool data = !strcmp(grove_node_text(node, "column"), "DATA"); /* else DATA is made beside it */
-    return numbers * (data ? 8 : 16) + numbers / 8 + (uint64_t)rows * 32;
+    bool weights = grove_node_given(node, "weight") || had == correlations;
+    bool data = !strcmp(grove_node_text(node, "column"), "DATA");
+    target->bytes = numbers * 8;
+    target->common_bytes =
+        (data ? 0 : numbers * 8) + numbers / 8 + (weights ? numbers * 4 : 0) + (uint64_t)rows * 32;
 }
 
 static int set_target(grove_node *node, const sink_state *sink)
 {
-    return grove_node_set_target(
-        node, &(grove_target){.path = sink->path,
-                              .part = sink->existing ? grove_node_text(node, "column") : NULL,
-                              .overwrite = grove_node_bool(node, "overwrite"),
-                              .bytes = bytes_of(node, sink)});
+    char format[32];
+    grove_target target = {.path = sink->path,
+                           .part = grove_node_text(node, "column"),
+                           .overwrite = grove_node_bool(node, "overwrite"),
+                           .format = sink->existing ? NULL : format};
+
+    snprintf(format, sizeof(format), "%d correlations", correlations_of(node));
+    add_bytes(node, sink, &target);
+    return grove_node_set_target(node, &target);
 }
 
 /* A folder with the files that any set has. */

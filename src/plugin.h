@@ -499,9 +499,14 @@ void grove_node_set_memory(grove_node *node, uint64_t bytes);
  * written and how much room there is. */
 typedef struct {
     const char *path;
-    const char *part; /* what is written of what exists, such as a column; NULL: all, made anew */
-    bool overwrite;   /* all made anew: may replace what is there */
+    const char *part; /* what is written of it, such as a column; NULL: all, by this action alone */
+    bool overwrite;   /* made anew: may replace what is there */
     uint64_t bytes;   /* room that the run needs on the disk, beside what is there */
+    /* With a part: NULL, what is there stays and gets the part; else all is made anew, by all
+     * actions that name a part of it. They must be of one class and have the same format, a text
+     * like "4 correlations", the same objects and options of values, and the same overwrite. */
+    const char *format;
+    uint64_t common_bytes; /* and the room for what they make once; the smallest number counts */
 } grove_target;
 /* Only in check of an action; copied. */
 int grove_node_set_target(grove_node *node, const grove_target *target);

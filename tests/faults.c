@@ -11,13 +11,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 static char folder[PATH_MAX];
 static faults_mode mode;
 static int chosen, count, simple;
+static faults_locking locking;
 
 void faults_arm(const char *where, faults_mode fault, int at)
 {
@@ -35,6 +38,11 @@ int faults_count(void)
 void faults_simple_system(int is)
 {
     simple = is;
+}
+
+void faults_lock(faults_locking how)
+{
+    locking = how;
 }
 
 /* Whether a call that changes `path` is to fail; errno then says why. */
@@ -191,4 +199,32 @@ int mkostemp(char *pattern, int flags)
 {
     REAL(int, mkostemp, char *, int);
     return fails(pattern) ? -1 : real(pattern, flags);
+}
+
+/* ---- locks ---- */
+
+int flock(int file, int how)
+{
+    struct stat info;
+
+    REAL(int, flock, int, int);
+    if (locking == FAULTS_NO_LOCKS) {
+        errno = ENOLCK;
+        return -1;
+    }
+    if (locking == FAULTS_NFS && fstat(file, &info) == 0 && S_ISDIR(info.st_mode)) {
+        errno = EBADF;
+        return -1;
+    }
+    return real(file, how);
+}
+
+int fstatfs(int file, struct statfs *info)
+{
+    REAL(int, fstatfs, int, struct statfs *);
+    int failed = real(file, info);
+
+    if (!failed && locking == FAULTS_NFS)
+        info->f_type = 0x6969;
+    return failed;
 }

@@ -18,4 +18,12 @@ int faults_count(void);
 /* Some file systems cannot rename so that nothing is replaced, exchange names, or link. */
 void faults_simple_system(int simple);
 
+/* How folders and files are locked (flock). */
+typedef enum {
+    FAULTS_LOCKS,   /* as the system does it */
+    FAULTS_NFS,     /* the system says that it is NFS; locks of folders fail */
+    FAULTS_NO_LOCKS /* none can be had */
+} faults_locking;
+void faults_lock(faults_locking how);
+
 #endif

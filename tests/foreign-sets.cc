@@ -5,6 +5,7 @@
 #include <casacore/casa/Logging/LogFilter.h>
 #include <casacore/casa/Logging/LogSink.h>
 #include <casacore/casa/Logging/NullLogSink.h>
+#include <casacore/tables/DataMan/DataManager.h>
 #include <casacore/tables/DataMan/StandardStMan.h>
 #include <casacore/tables/DataMan/TiledShapeStMan.h>
 #include <casacore/tables/Tables/ArrColDesc.h>
@@ -17,6 +18,8 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <memory>
+#include <string>
 #include <vector>
 
 using namespace casacore;
@@ -68,13 +71,41 @@ void foreign_columns(const char *path, const char *kind, const char *const *name
     }
 }
 
+void foreign_store(const char *path, const char *kind, const int tile[3])
+{
+    Table table(path, Table::Update);
+    Array<Complex> data(ArrayColumn<Complex>(table, "DATA").getColumn());
+    Record spec;
+    ColumnDesc column(table.tableDesc().columnDesc("DATA"));
+    TableDesc added;
+    added.addColumn(column);
+    spec.define("DEFAULTTILESHAPE",
+                Vector<Int>(IPosition(3, tile[0], tile[1], tile[2]).asVector()));
+    std::unique_ptr<DataManager> manager(DataManager::getCtor(kind)("foreign", spec));
+    table.removeColumn("DATA");
+    table.addColumn(added, *manager);
+    ArrayColumn<Complex>(table, "DATA").putColumn(data);
+}
+
+static std::string show(const Record &manager)
+{
+    std::string text = manager.asString("TYPE");
+    if (!manager.asRecord("SPEC").isDefined("HYPERCUBES"))
+        return text;
+    Record cubes(manager.asRecord("SPEC").asRecord("HYPERCUBES"));
+    for (uInt i = 0; i < cubes.nfields(); i++)
+        for (Int size : Vector<Int>(cubes.subRecord(i).toArrayInt("TileShape")))
+            text += " " + std::to_string(size);
+    return text;
+}
+
 char *foreign_manager(const char *path, const char *column)
 {
     Record managers(Table(path).dataManagerInfo());
     for (uInt i = 0; i < managers.nfields(); i++)
         for (const String &each : Vector<String>(managers.subRecord(i).asArrayString("COLUMNS")))
             if (each == column)
-                return strdup(managers.subRecord(i).asString("TYPE").c_str());
+                return strdup(show(managers.subRecord(i)).c_str());
     return nullptr;
 }
 

@@ -16,7 +16,11 @@ void foreign_concatenation(const char *a, const char *b, const char *path);
 /* Complex columns of DATA's shape in one storage manager: "tiled", which cannot remove one of
  * them, "standard", or "undefined": one column, whose cells have no arrays. */
 void foreign_columns(const char *path, const char *kind, const char *const *names, size_t count);
-/* The kind of storage manager that a column has; caller frees. NULL: there is no such column. */
+/* Stores DATA in a storage manager of this kind; a tiled one has tiles of `tile`: correlations,
+ * channels, rows. */
+void foreign_store(const char *path, const char *kind, const int tile[3]);
+/* The kind of storage manager that a column has, and its tiles if it has some:
+ * "TiledShapeStMan 4 8 16"; caller frees. NULL: there is no such column. */
 char *foreign_manager(const char *path, const char *column);
 
 /* Opens a set for writing, locks it, and reads every cell of every column of complex numbers. A

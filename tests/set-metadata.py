@@ -53,6 +53,8 @@ if sys.argv[2] == "change":
 source, copy = main("changed.ms"), main("copy.ms")
 assert np.array_equal(source.getcol("WEIGHT_SPECTRUM"), copy.getcol("WEIGHT_SPECTRUM"))
 assert np.array_equal(source.getcol("DATA"), copy.getcol("DATA"))
+assert np.array_equal(2 * source.getcol("DATA"), copy.getcol("TWICE"))
+assert np.array_equal(source.getcol("FLAG"), copy.getcol("FLAG"))
 assert sub("copy.ms", "FIELD").getcell("NAME", 0) == "3C147"
 mounts = sub("copy.ms", "ANTENNA").getcol("MOUNT")
 assert mounts[3] == "EQUATORIAL" and mounts[2] == "ALT-AZ", mounts
@@ -62,6 +64,9 @@ first = sub("noise.ms", "HISTORY")
 lines = list(first.getcell("APP_PARAMS", first.nrows() - 1))
 assert "-s sefd=420Jy" in lines and any("= noise(obs" in line or "noise(obs," in line for line in lines), lines
 assert "simulate.tree" in first.getcell("MESSAGE", first.nrows() - 1)
+assert lines[1] == "columns written: DATA", lines
+both = sub("copy.ms", "HISTORY")
+assert both.nrows() == first.nrows() and both.getcell("APP_PARAMS", 1)[1] == "columns written: DATA TWICE"
 later = sub("changed.ms", "HISTORY")
 assert later.nrows() == first.nrows() + 1, (later.nrows(), first.nrows())
 assert 'write = sink(2 * obs.data, obs, column="TWICE")' in later.getcell("APP_PARAMS", later.nrows() - 1)

@@ -1,4 +1,5 @@
 /* sink: values that it refuses to write, or warns of. */
+#include "foreign-sets.h"
 #include "probe.h"
 
 #include "base/text.h"
@@ -124,10 +125,27 @@ START_TEST(targets_that_conflict)
 {
     static const char *const cases[][2] = {
         {"w = sink(obs.data, obs, to=\"@/b.ms\")\nv = sink(obs.data, obs, to=\"@/./b.ms/\")\n",
-         "b.ms/ is made anew here, and written at t.tree:3:5"},
+         "DATA of @/./b.ms/ is written at t.tree:3:5, too"},
         {"w = sink(obs.data, obs, to=\"@/b.ms\")\n"
-         "v = sink(obs.data, obs, to=\"@//b.ms\", column=\"MODEL_DATA\")\n",
-         "b.ms is made anew here, and written at t.tree:3:5"},
+         "v = sink(obs.data, obs, to=\"@//b.ms\", column=\"M\", overwrite=true)\n",
+         "sink: M and DATA, written at t.tree:3:5, are to be in one new @//b.ms, but differ in "
+         "'overwrite'; give both the same, or write to another path"},
+        {"w = sink(obs.data, obs, to=\"@/b.ms\")\n"
+         "v = sink(old.data, old, to=\"@/b.ms\", column=\"M\")\n",
+         "but differ in 'obs'"},
+        {"w = sink(obs.data, obs, to=\"@/b.ms\", weight=obs.weight)\n"
+         "v = sink(obs.data, obs, to=\"@/b.ms\", column=\"M\")\n",
+         "but differ in 'weight'"},
+        {"w = sink(obs.data, obs, to=\"@/b.ms\")\n"
+         "v = sink(obs.data, obs, to=\"@/b.ms\", column=\"M\", uvw=2*obs.uvw)\n",
+         "but differ in 'uvw'"},
+        {"G[p] = gains(obs, jones=diagonal)\nw = sink(obs.data, obs, to=\"@/b.ms\")\n"
+         "v = sink(G[p]*1Jy*G[q]^H, obs, to=\"@/b.ms\", column=\"M\")\n",
+         "but one has 2 correlations, the other 4 correlations; write to another path"},
+        {"u = sink(obs.data, obs, to=\"@/b.ms\")\nv = sink(obs.data, obs, to=\"@/b.ms\", "
+         "column=\"M\")\n"
+         "w = sink(obs.data, obs, to=\"@/b.ms\", column=\"M\")\n",
+         "M of @/b.ms is written at t.tree:4:5, too; give one of them another name"},
         {"w = sink(obs.data, obs, to=\"@/new.ms\")\nv = sink(obs.data, obs, "
          "to=\"@/dangling.ms\")\n",
          "dangling.ms is a symbolic link to something that is not there"},
@@ -153,7 +171,11 @@ START_TEST(targets_that_conflict)
     testing_tree(&t, placed("obs = probe()\nold = ms(\"@/a.ms\")\n"
                             "u = sink(obs.data, obs, to=\"@/b.ms\")\n"
                             "v = sink(old.data, old, column=\"X\")\n"
-                            "w = sink(old.data, old, to=\"@/link.ms\", column=\"Y\")\n"));
+                            "w = sink(old.data, old, to=\"@/link.ms\", column=\"Y\")\n"
+                            "x = sink(obs.data, obs, to=\"@/.//b.ms\", column=\"X\")\n"
+                            "y = sink(obs.data, obs, to=\"@/c.ms\", weight=2*obs.weight)\n"
+                            "z = sink(obs.data, obs, to=\"@/c.ms\", weight=2*obs.weight, "
+                            "column=\"X\")\n"));
 }
 END_TEST
 
@@ -190,6 +212,13 @@ START_TEST(targets_that_cannot_be_written)
     said = outputs("old = ms(\"@/a.ms\")\nw = sink(old.data, old, column=\"X\")\n");
     ck_assert_msg(strstr(said, "/a.ms X: 6.6 KiB, ") && strstr(said, " are free there\n"), "%s",
                   said);
+    /* 840 numbers in two columns, as many bits, and 30 rows of 32 bytes; DATA is made in any case
+     */
+    said = outputs("obs = probe()\nv = sink(obs.data, obs, to=\"@/b.ms\", column=\"X\")\n"
+                   "w = sink(obs.data, obs, to=\"@/b.ms\")\n");
+    ck_assert_msg(strstr(said, "/b.ms X, DATA: 14.2 KiB, ") && !strstr(said, "\n/"), "%s", said);
+    said = outputs("obs = probe()\nv = sink(obs.data, obs, to=\"@/b.ms\", column=\"X\")\n");
+    ck_assert_msg(strstr(said, "/b.ms X: 14.2 KiB, "), "%s", said);
     /* with overwrite the old set may go; 1e8 s of 0.1 s are in no disk */
     said = outputs(
         "obs = observe(array=\"vla-a\", phase_centre=\"0h0m0s 30d0m0s\", channels=1000000, "
@@ -197,6 +226,133 @@ START_TEST(targets_that_cannot_be_written)
         "G[p] = gains(obs)\nw = sink(G[p]*1Jy*G[q]^H, obs, to=\"@/a.ms\", overwrite=true)\n");
     ck_assert_msg(strstr(said, "a.ms: this run writes ") && strstr(said, " are free"), "%s", said);
     ck_assert_int_eq(probe_run(&t, NULL), GROVE_IO);
+}
+END_TEST
+
+/* ---- sets that several make, or that are copied ---- */
+
+enum { NUMBERS = PROBE_TIMES * PROBE_BASELINES * PROBE_CHANNELS * 4 };
+
+/* What a set has of one column. */
+typedef struct {
+    float data[2 * NUMBERS], weight[NUMBERS];
+    double uvw[PROBE_TIMES * PROBE_BASELINES * 3];
+    unsigned char flag[NUMBERS];
+} content;
+
+static content read_set(const char *name, const char *column)
+{
+    static const grove_ms_block whole = {0, PROBE_TIMES, 0, PROBE_BASELINES, 0, PROBE_CHANNELS};
+    content found;
+
+    grove_ms *ms = grove_ms_open(placed(name), &(grove_ms_part){0}, false, t.error);
+    ck_assert_msg(ms != NULL, "%s", grove_error_message(t.error, 0));
+    ck_assert_int_eq(grove_ms_read_data(ms, column, &whole, found.data, found.flag, t.error), 0);
+    ck_assert_int_eq(grove_ms_read_weight(ms, &whole, found.weight, t.error), 0);
+    ck_assert_int_eq(grove_ms_read_uvw(ms, &whole, found.uvw, t.error), 0);
+    grove_ms_close(ms);
+    return found;
+}
+
+/* Runs a tree with two observations, of which the other has a number that is not finite. */
+static void run(const char *actions, const grove_session_options *options)
+{
+    char *text = grove_format("obs = probe()\nbad = probe(spoil=true, flags=false)\n%s", actions);
+
+    testing_tree(&t, placed(text));
+    ck_assert_msg(probe_run(&t, options) == 0, "%s", grove_error_message(t.error, 0));
+    free(text);
+}
+
+/* Columns of one new set are what each of them is in a set of its own, with the flags of all. One
+ * of them needs a pass more than the others. */
+START_TEST(columns_that_make_one_set)
+{
+    static const char *const columns[] = {"LESS", "DATA", "OTHER"};
+    static const char *const sets[] = {"@/less.ms", "@/data.ms", "@/other.ms"};
+    const char *where = _i ? "old.ms\", overwrite=true" : "both.ms\"";
+    const char *both = _i ? "@/old.ms" : "@/both.ms";
+    grove_session_options small = {.tile_times = 2, .tile_channels = 3, .double_precision = true};
+    content single[3];
+
+    run("u = sink(obs.data - mean(obs.data, over=time), obs, to=\"@/less.ms\", column=\"LESS\")\n"
+        "v = sink(bad.data, obs, to=\"@/data.ms\", weight=obs.weight)\n"
+        "w = sink(2*obs.data, obs, to=\"@/other.ms\", column=\"OTHER\")\n"
+        "x = sink(obs.data, obs, to=\"@/old.ms\", column=\"GONE\")\n",
+        NULL);
+    char *text = grove_format(
+        "u = sink(obs.data - mean(obs.data, over=time), obs, to=\"@/%s, column=\"LESS\", "
+        "weight=obs.weight)\n"
+        "v = sink(bad.data, obs, to=\"@/./%s, weight=obs.weight)\n"
+        "w = sink(2*obs.data, obs, to=\"@/%s, column=\"OTHER\", weight=obs.weight)\n",
+        where, where, where);
+    run(text, _i ? NULL : &small);
+    free(text);
+    for (int k = 0; k < 3; k++)
+        single[k] = read_set(sets[k], columns[k]);
+    for (int k = 0; k < 3; k++) {
+        content now = read_set(both, columns[k]);
+        ck_assert_mem_eq(now.data, single[k].data, sizeof(now.data));
+        ck_assert_mem_eq(now.uvw, single[k].uvw, sizeof(now.uvw));
+        ck_assert_mem_eq(now.weight, single[1].weight, sizeof(now.weight));
+        for (int i = 0; i < NUMBERS; i++)
+            ck_assert_int_eq(now.flag[i],
+                             single[0].flag[i] | single[1].flag[i] | single[2].flag[i]);
+    }
+    ck_assert(single[1].flag[0] && !single[2].flag[0] && !single[1].flag[4 * 7 * 6 + 4 * 7 * 2] &&
+              single[2].flag[4 * 7 * 6 + 4 * 7 * 2]);
+    grove_ms *ms = grove_ms_open(placed(both), &(grove_ms_part){0}, false, t.error);
+    ck_assert(!grove_ms_has_column(ms, "GONE"));
+    grove_ms_close(ms);
+}
+END_TEST
+
+/* DATA, which every set has, is zero where no sink writes it. */
+START_TEST(columns_beside_no_data)
+{
+    run("v = sink(obs.data, obs, to=\"@/both.ms\", column=\"A\")\n"
+        "w = sink(bad.data, obs, to=\"@/both.ms\", column=\"B\")\n",
+        NULL);
+    content zero = read_set("@/both.ms", "DATA"), a = read_set("@/both.ms", "A");
+    content b = read_set("@/both.ms", "B");
+    for (int i = 0; i < 2 * NUMBERS; i++) {
+        ck_assert(zero.data[i] == 0);
+        ck_assert(a.flag[i / 2] || a.data[i] == b.data[i]);
+    }
+    ck_assert(a.data[8] != 0);
+}
+END_TEST
+
+/* The copy of a set stores DATA as that does, where numbers stay as they are. */
+START_TEST(storage_of_a_copy)
+{
+    static const struct {
+        const char *kind;
+        int tile[3];
+        const char *kept;
+    } cases[] = {
+        {"TiledShapeStMan", {2, 3, 5}, "TiledShapeStMan 2 3 5"},
+        {"TiledColumnStMan", {4, 7, 3}, "TiledColumnStMan 4 7 3"},
+        {"StandardStMan", {1, 1, 1}, "StandardStMan"},
+        {"IncrementalStMan", {1, 1, 1}, "IncrementalStMan"},
+        {"TiledCellStMan", {2, 3, 1}, "TiledColumnStMan 4 7 4681"},
+    };
+    grove_session_options small = {.tile_times = 2, .tile_channels = 3, .double_precision = true};
+
+    run("w = sink(obs.data, obs, to=\"@/a.ms\")\n", NULL);
+    foreign_store(placed("@/a.ms"), cases[_i].kind, cases[_i].tile);
+    content before = read_set("@/a.ms", "DATA");
+    run("old = ms(\"@/a.ms\")\nv = sink(old.data, old, to=\"@/copy.ms\")\n"
+        "w = sink(2*old.data, old, to=\"@/copy.ms\", column=\"TWICE\")\n",
+        &small);
+    char *kept = foreign_manager(placed("@/copy.ms"), "DATA");
+    ck_assert_str_eq(kept, cases[_i].kept);
+    free(kept);
+    content after = read_set("@/copy.ms", "DATA"), twice = read_set("@/copy.ms", "TWICE");
+    ck_assert_mem_eq(after.data, before.data, sizeof(after.data));
+    ck_assert_mem_eq(after.flag, before.flag, sizeof(after.flag));
+    for (int i = 0; i < 2 * NUMBERS; i++)
+        ck_assert(twice.data[i] == 2 * before.data[i]);
 }
 END_TEST
 
@@ -229,7 +385,6 @@ END_TEST
  * number is not finite, and nothing is flagged. */
 START_TEST(flags_of_a_set_that_exists)
 {
-    enum { NUMBERS = PROBE_TIMES * PROBE_BASELINES * PROBE_CHANNELS * 4 };
     static const grove_ms_block whole = {0, PROBE_TIMES, 0, PROBE_BASELINES, 0, PROBE_CHANNELS};
     static const char *const ways[] = {"keep", "write"};
     unsigned char before[NUMBERS], after[NUMBERS];
@@ -277,10 +432,14 @@ int main(void)
     TCase *test = tcase_create("all");
 
     tcase_add_checked_fixture(test, setup, teardown);
+    tcase_set_timeout(test, 60);
     tcase_add_test(test, axes_that_are_missing);
     tcase_add_test(test, axes_of_others);
     tcase_add_test(test, targets_that_conflict);
     tcase_add_test(test, targets_that_cannot_be_written);
+    tcase_add_loop_test(test, columns_that_make_one_set, 0, 2);
+    tcase_add_test(test, columns_beside_no_data);
+    tcase_add_loop_test(test, storage_of_a_copy, 0, 5);
     tcase_add_test(test, what_is_not_finite_is_flagged);
     tcase_add_test(test, flags_of_a_set_that_exists);
     tcase_add_test(test, nothing_but_zeros);

@@ -129,12 +129,33 @@ static int overwrite(const void *context)
     return safe_new_set(safe_path("a.ms"), second, true);
 }
 
-/* Two columns of one set, one of another, and a new set, as a run does it. */
+/* Writes all outputs of a run, or none; one that is NULL could not begin. */
+static int end_run(grove_record *record, grove_ms **outputs, int count)
+{
+    int code = 0;
+
+    for (int k = 0; k < count && !code; k++)
+        code = outputs[k] ? safe_write_all(outputs[k], second * (float)(k + 1)) : GROVE_IO;
+    for (int k = 0; k < count && !code; k++)
+        code = grove_ms_settle(outputs[k], safe_error);
+    if (!code)
+        code = grove_record_commit(record, safe_error);
+    for (int k = 0; k < count; k++)
+        if (outputs[k] && code)
+            grove_ms_abort(outputs[k]);
+        else if (outputs[k])
+            grove_ms_finish(outputs[k], safe_error);
+    grove_record_enter(NULL);
+    grove_record_free(record);
+    return code;
+}
+
+/* Two columns of one set, one of another, and a new set, in one run. */
 static int write_several(const void *context)
 {
     grove_record *record = grove_record_new();
     grove_ms *outputs[4] = {0};
-    int code = 0, count = 0;
+    int count = 0;
 
     (void)context;
     grove_record_enter(record);
@@ -145,22 +166,32 @@ static int write_several(const void *context)
         outputs[count++] = safe_open_column(safe_path("b.ms"), "DATA", GROVE_MS_SUBTRACT);
     if (outputs[count - 1])
         outputs[count++] = safe_create(safe_path("c.ms"), "DATA", false);
-    if (!outputs[count - 1])
-        code = GROVE_IO;
-    for (int k = 0; k < 4 && !code; k++)
-        code = safe_write_all(outputs[k], second * (float)(k + 1));
-    for (int k = 0; k < 4 && !code; k++)
-        code = grove_ms_settle(outputs[k], safe_error);
-    if (!code)
-        code = grove_record_commit(record, safe_error);
-    for (int k = 0; k < 4; k++)
-        if (outputs[k] && code)
-            grove_ms_abort(outputs[k]);
-        else if (outputs[k])
-            grove_ms_finish(outputs[k], safe_error);
-    grove_record_enter(NULL);
-    grove_record_free(record);
-    return code;
+    return end_run(record, outputs, 4);
+}
+
+/* Two columns that make one set, in one run. */
+static int write_columns(bool replace)
+{
+    grove_record *record = grove_record_new();
+    grove_ms *outputs[2] = {0};
+
+    grove_record_enter(record);
+    outputs[0] = safe_create(safe_path("a.ms"), "MODEL_DATA", replace);
+    if (outputs[0])
+        outputs[1] = safe_create(safe_path("a.ms"), "DATA", replace);
+    return end_run(record, outputs, 2);
+}
+
+static int write_new_columns(const void *context)
+{
+    (void)context;
+    return write_columns(false);
+}
+
+static int overwrite_columns(const void *context)
+{
+    (void)context;
+    return write_columns(true);
 }
 
 static const struct scenario {
@@ -168,18 +199,23 @@ static const struct scenario {
     int (*make)(const void *context), (*run)(const void *context);
     bool opens;  /* at every moment, without Grove */
     bool simple; /* with a system that can less */
+    bool locks;  /* with a file system that has some */
 } scenarios[] = {
-    {"a replaced column", make_set, replace_column, true, false},
-    {"an added column", make_set, add_column, true, false},
-    {"numbers added to a column", make_set, add_to_column, true, false},
-    {"several outputs", make_three, write_several, true, false},
-    {"a reference table", make_selection, write_selection, true, false},
-    {"a column that shares its files", make_shared, write_shared, true, false},
-    {"a new set", make_nothing, write_new, true, false},
-    {"a set in place of another", make_set, overwrite, true, false},
-    {"a replaced column, no links", make_set, replace_column, false, true},
-    {"a new set, simple renames", make_nothing, write_new, false, true},
-    {"a set in place of another, simple renames", make_set, overwrite, false, true},
+    {"a replaced column", make_set, replace_column, true, false, true},
+    {"an added column", make_set, add_column, true, false, true},
+    {"numbers added to a column", make_set, add_to_column, true, false, true},
+    {"several outputs", make_three, write_several, true, false, true},
+    {"a reference table", make_selection, write_selection, true, false, true},
+    {"a column that shares its files", make_shared, write_shared, true, false, true},
+    {"a new set", make_nothing, write_new, true, false, true},
+    {"a set in place of another", make_set, overwrite, true, false, true},
+    {"columns of a new set", make_nothing, write_new_columns, true, false, true},
+    {"columns of a set in place of another", make_set, overwrite_columns, true, false, true},
+    {"a replaced column, no links", make_set, replace_column, false, true, true},
+    {"a new set, simple renames", make_nothing, write_new, false, true, true},
+    {"a set in place of another, simple renames", make_set, overwrite, false, true, true},
+    {"a replaced column, no locks", make_set, replace_column, true, false, false},
+    {"columns of a new set, no locks", make_nothing, write_new_columns, true, false, false},
 };
 enum { SCENARIOS = sizeof(scenarios) / sizeof(scenarios[0]) };
 
@@ -260,6 +296,8 @@ static int recover_all(const void *context)
 
 /* ---- faults ---- */
 
+static const char *const mode_names[] = {"none", "killed", "failed", "failed from then on"};
+
 typedef struct {
     const struct scenario *of;
     faults_mode mode;
@@ -328,6 +366,7 @@ START_TEST(a_fault_at_every_call)
     const struct scenario *of = &scenarios[_i / (FAULTS_MODES - 1)];
     faults_mode mode = (faults_mode)(1 + _i % (FAULTS_MODES - 1));
 
+    faults_lock(of->locks ? FAULTS_LOCKS : FAULTS_NO_LOCKS);
     ck_assert_int_eq(safe_in_child(of->make, NULL), 0);
     keep();
     char *before = state();
@@ -337,15 +376,16 @@ START_TEST(a_fault_at_every_call)
     ck_assert_int_eq(safe_in_child(recover_all, NULL), 0);
     char *after = state();
     ck_assert_str_ne(before, after);
-    int step = getenv("GROVE_ALL_FAULTS") || calls < SOME ? 1 : calls / SOME;
+    int step = getenv("GROVE_ALL_FAULTS") || calls < SOME ? 1 : calls / SOME, tried = 0;
     /* the last calls put things in place */
-    for (int at = 1 + _i % step; at <= calls; at += at > calls - SOME ? 1 : step) {
+    for (int at = 1 + _i % step; at <= calls; at += at > calls - SOME ? 1 : step, tried++) {
         attempt one = {.of = of, .mode = mode, .at = at};
         restore();
         int code = safe_in_child(run_with_fault, &one);
         ck_assert_int_eq(code == 128 + SIGKILL, mode == FAULTS_KILL);
         expect_one_of(&one, before, after, code);
     }
+    printf("%s, %s: at %d of %d calls\n", of->name, mode_names[mode], tried, calls);
     free(before);
     free(after);
 }

@@ -29,6 +29,7 @@ END
 cat >copy.tree <<'END'
 obs   = ms("changed.ms")
 write = sink(obs.data, obs, to="copy.ms")
+more  = sink(2 * obs.data, obs, to="./copy.ms", column="TWICE")
 END
 cat >twice.tree <<'END'
 obs   = ms("changed.ms")

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 typedef struct {
@@ -66,23 +65,6 @@ void grove_record_free(grove_record *record)
     }
     free(record->entries);
     free(record);
-}
-
-int grove_record_lock(const char *work, bool create)
-{
-    char *path = grove_path_join(work, "lock");
-    struct stat info;
-    int lock = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | (create ? O_CREAT | O_EXCL : 0), 0666);
-
-    if (lock < 0 && !create) /* of another user */
-        lock = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    free(path);
-    /* Who has the lock may have removed the file. */
-    if (lock >= 0 && (flock(lock, LOCK_EX | LOCK_NB) || fstat(lock, &info) || !info.st_nlink)) {
-        close(lock);
-        lock = -1;
-    }
-    return lock;
 }
 
 /* A new folder, locked. Before it is, someone may take it for that of a run that died. */

@@ -46,7 +46,8 @@ char *grove_change_target(const grove_change_list *list, const grove_change *cha
 /* Whether every file is what the list says, before or after; and puts back what was changed. */
 int grove_change_list_check(const grove_change_list *list, grove_error *error);
 int grove_change_list_undo(const grove_change_list *list, grove_error *error);
-/* The lock of a working folder, which its run has as long as it lives: a file in it, or -1. */
+/* The lock of a working folder, which its run has as long as it lives: a file in it, or -1. Where
+ * the file system has no locks, the file says which process of which host that is. */
 int grove_record_lock(const char *work, bool create);
 /* After the commit: removes the files that go, then the working folder. */
 void grove_change_list_tidy(const grove_change_list *list);

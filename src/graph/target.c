@@ -59,6 +59,7 @@ int grove_node_set_target(grove_node *node, const grove_target *target)
 
     to->path = grove_arena_text(arena, target->path);
     to->part = target->part ? grove_arena_text(arena, target->part) : NULL;
+    to->format = target->format ? grove_arena_text(arena, target->format) : NULL;
     node->target = to;
     node->target_path = grove_arena_text(arena, resolved ? resolved : target->path);
     free(resolved);
@@ -75,35 +76,99 @@ static bool lies_in(const char *inner, const char *outer)
     return !strncmp(inner, outer, length) && (!inner[length] || inner[length] == '/');
 }
 
-static int check_pair(const grove_node *first, const grove_node *second)
+/* Whether all of it is made anew. */
+static bool is_anew(const grove_target *target)
+{
+    return !target->part || target->format;
+}
+
+static bool same_path(const grove_node *first, const grove_node *second)
+{
+    return !strcmp(first->target_path, second->target_path);
+}
+
+/* Two that make one thing together. */
+static bool is_one_writing(const grove_node *first, const grove_node *second)
 {
     const grove_target *a = first->target, *b = second->target;
-    bool same = !strcmp(first->target_path, second->target_path);
+
+    return same_path(first, second) && a->part && b->part && a->format && b->format &&
+           first->class_ == second->class_;
+}
+
+/* In what two that make one thing together differ; NULL: in nothing that counts. Equal expressions
+ * are one node. */
+static const char *difference(const grove_node *first, const grove_node *second)
+{
+    const grove_input *inputs = first->class_->inputs;
+    const grove_option *options = first->class_->options;
+
+    for (int i = 0; inputs && inputs[i].name; i++)
+        if (inputs[i].kind == GROVE_OBJECT && first->objects[i] != second->objects[i])
+            return inputs[i].name;
+    for (int i = 0; options && options[i].name; i++) {
+        int k = grove_node_input(first, options[i].name);
+        if (k >= 0 && first->inputs[k].node != second->inputs[k].node)
+            return options[i].name;
+    }
+    return first->target->overwrite != second->target->overwrite ? "overwrite" : NULL;
+}
+
+static int check_together(const grove_node *first, const grove_node *second, const char *at)
+{
+    const grove_target *a = first->target, *b = second->target;
+    const char *name = second->class_->name, *what = difference(first, second);
+    grove_error *error = second->tree->error;
+
+    if (what)
+        return grove_fail_at(error, &second->place, GROVE_INVALID,
+                             "%s: %s and %s, written at %s, are to be in one new %s, but differ in "
+                             "'%s'; give both the same, or write to another path",
+                             name, b->part, a->part, at, b->path, what);
+    if (strcmp(a->format, b->format) != 0)
+        return grove_fail_at(error, &second->place, GROVE_INVALID,
+                             "%s: %s and %s, written at %s, are to be in one new %s, but one has "
+                             "%s, the other %s; write to another path",
+                             name, b->part, a->part, at, b->path, b->format, a->format);
+    return 0;
+}
+
+static int check_same(const grove_node *first, const grove_node *second, const char *at)
+{
+    const grove_target *a = first->target, *b = second->target;
+    grove_error *error = second->tree->error;
+    bool here = is_anew(b);
+
+    if (a->part && b->part && !strcmp(a->part, b->part) && is_anew(a) == is_anew(b))
+        return grove_fail_at(error, &second->place, GROVE_INVALID,
+                             "%s: %s of %s is written at %s, too; give one of them another name",
+                             second->class_->name, b->part, b->path, at);
+    if (is_one_writing(first, second))
+        return check_together(first, second, at);
+    if (!is_anew(a) && !is_anew(b))
+        return 0;
+    return grove_fail_at(error, &second->place, GROVE_INVALID,
+                         "%s: %s is made anew %s%s, and %s %s%s; write to another path, or make "
+                         "it in one run and write the rest in the next",
+                         second->class_->name, b->path, here ? "here" : "at ", here ? "" : at,
+                         here || !b->part ? "written" : b->part, here ? "at " : "written here",
+                         here ? at : "");
+}
+
+static int check_pair(const grove_node *first, const grove_node *second)
+{
     char *at = grove_format("%s:%d:%d", first->place.file ? first->place.file : "",
                             first->place.line, first->place.column);
     int code = 0;
 
-    if (!same && !lies_in(first->target_path, second->target_path) &&
-        !lies_in(second->target_path, first->target_path))
-        code = 0;
-    else if (!same)
+    if (same_path(first, second))
+        code = check_same(first, second, at);
+    else if (lies_in(first->target_path, second->target_path) ||
+             lies_in(second->target_path, first->target_path))
         code = grove_fail_at(second->tree->error, &second->place, GROVE_INVALID,
                              "%s: one of %s and %s, which is written at %s, lies in the other; "
                              "give it another place",
-                             second->class_->name, b->path, a->path, at);
-    else if (a->part && b->part && strcmp(a->part, b->part) != 0)
-        code = 0;
-    else if (a->part && b->part)
-        code = grove_fail_at(second->tree->error, &second->place, GROVE_INVALID,
-                             "%s: %s of %s is written at %s, too; give one of them another name",
-                             second->class_->name, b->part, b->path, at);
-    else
-        code = grove_fail_at(second->tree->error, &second->place, GROVE_INVALID,
-                             "%s: %s is made anew %s%s, and %s %s%s; write to another path, or "
-                             "make it in one run and write the rest in the next",
-                             second->class_->name, b->path, b->part ? "at " : "here",
-                             b->part ? at : "", b->part ? b->part : "written",
-                             b->part ? "written here" : "at ", b->part ? "" : at);
+                             second->class_->name, second->target->path, first->target->path, at);
     free(at);
     return code;
 }
@@ -132,7 +197,7 @@ typedef struct {
 static room room_at(const grove_node *action)
 {
     char *folder = folder_of(action->target_path);
-    const char *at = action->target->part ? action->target_path : folder;
+    const char *at = is_anew(action->target) ? folder : action->target_path;
     room found = {0, -1};
     struct statvfs disk;
     struct stat info;
@@ -145,15 +210,41 @@ static room room_at(const grove_node *action)
     return found;
 }
 
+/* The first of the actions that make one thing together. */
+static bool is_first(const grove_tree *tree, const grove_node *action)
+{
+    for (size_t i = 0; tree->actions[i] != action; i++)
+        if (tree->actions[i]->target && is_one_writing(tree->actions[i], action))
+            return false;
+    return true;
+}
+
+/* What the action writes, and all that make one thing together with it. */
+static double bytes_together(const grove_tree *tree, const grove_node *action)
+{
+    uint64_t common = action->target->common_bytes, bytes = 0;
+
+    for (size_t i = 0; i < tree->action_count; i++) {
+        const grove_node *each = tree->actions[i];
+        if (each != action && (!each->target || !is_one_writing(each, action)))
+            continue;
+        bytes += each->target->bytes;
+        common = each->target->common_bytes < common ? each->target->common_bytes : common;
+    }
+    return (double)bytes + (double)common;
+}
+
 static int check_room(const grove_tree *tree, const grove_node *action, grove_error *error)
 {
     room here = room_at(action);
     double needed = 0;
     char want[32], have[32];
 
-    for (size_t i = 0; i < tree->action_count; i++)
-        if (tree->actions[i]->target && room_at(tree->actions[i]).disk == here.disk)
-            needed += (double)tree->actions[i]->target->bytes;
+    for (size_t i = 0; i < tree->action_count; i++) {
+        const grove_node *each = tree->actions[i];
+        if (each->target && is_first(tree, each) && room_at(each).disk == here.disk)
+            needed += bytes_together(tree, each);
+    }
     if (here.bytes < 0 || needed <= here.bytes)
         return 0;
     return grove_fail_at(error, &action->place, GROVE_IO,
@@ -180,12 +271,12 @@ static int check_access(const grove_node *action, grove_error *error)
     const char *name = action->class_->name, *path = target->path;
     int code = 0;
 
-    if (target->part ? access(action->target_path, W_OK) : access(folder, W_OK | X_OK))
+    if (is_anew(target) ? access(folder, W_OK | X_OK) : access(action->target_path, W_OK))
         code = grove_fail_at(error, &action->place, GROVE_IO, "%s: %s: %s", name, path,
-                             target->part                    ? "may not be written"
+                             !is_anew(target)                ? "may not be written"
                              : !grove_path_is_folder(folder) ? "its folder does not exist"
                                                              : "its folder may not be written");
-    else if (!target->part && !target->overwrite && grove_path_exists(path))
+    else if (is_anew(target) && !target->overwrite && grove_path_exists(path))
         code =
             grove_fail_at(error, &action->place, GROVE_INVALID,
                           "%s: %s: exists already; give overwrite=true to replace it", name, path);
@@ -193,24 +284,38 @@ static int check_access(const grove_node *action, grove_error *error)
     return code;
 }
 
+/* "PATH PART, PART: SIZE, ROOM are free there". */
+static void describe(const grove_tree *tree, const grove_node *action, grove_text *text)
+{
+    room here = room_at(action);
+    char size[32], left[32];
+    const char *before = " ";
+
+    grove_text_add(text, "%s", action->target->path);
+    for (size_t i = 0; i < tree->action_count; i++) {
+        const grove_node *each = tree->actions[i];
+        if (each != action && (!each->target || !is_one_writing(each, action)))
+            continue;
+        if (each->target->part)
+            grove_text_add(text, "%s%s", before, each->target->part);
+        before = ", ";
+    }
+    grove_text_add(text, ": %s", grove_show_bytes(size, bytes_together(tree, action)));
+    if (here.bytes >= 0)
+        grove_text_add(text, ", %s are free there", grove_show_bytes(left, here.bytes));
+    grove_text_add(text, "\n");
+}
+
 char *grove_tree_describe_targets(const grove_tree *tree, grove_error *error)
 {
     grove_text text = {0};
-    char size[32], left[32];
     int code = 0;
 
     grove_text_add(&text, "%s", ""); /* none is a text, too */
     for (size_t i = 0; i < tree->action_count && !code; i++) {
         const grove_node *action = tree->actions[i];
-        if (!action->target || (code = check_access(action, error)))
-            continue;
-        room here = room_at(action);
-        grove_text_add(&text, "%s%s%s: %s", action->target->path, action->target->part ? " " : "",
-                       action->target->part ? action->target->part : "",
-                       grove_show_bytes(size, (double)action->target->bytes));
-        if (here.bytes >= 0)
-            grove_text_add(&text, ", %s are free there", grove_show_bytes(left, here.bytes));
-        grove_text_add(&text, "\n");
+        if (action->target && !(code = check_access(action, error)) && is_first(tree, action))
+            describe(tree, action, &text);
     }
     if (!code)
         code = grove_tree_check_room(tree, error);

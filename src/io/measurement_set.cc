@@ -399,6 +399,7 @@ void read_layout(grove_ms *ms)
     read_field(table, ms->chosen.field, layout);
     read_window(table, ms->chosen.spectral_window, layout);
     index_rows(ms, ms->chosen, read_polarization(table, ms->chosen.spectral_window, layout));
+    grove::read_storage(table, layout);
     Table observation = subtable(table, "OBSERVATION");
     layout->telescope = copy(
         observation.nrow() ? ScalarColumn<String>(observation, "TELESCOPE_NAME")(0) : String());

@@ -30,7 +30,12 @@ typedef struct {
     bool autocorrelations; /* when creating */
     bool weights; /* when creating: grove_ms_write_weight gives WEIGHT_SPECTRUM, WEIGHT and SIGMA,
                      which are 1 otherwise, the first absent */
-    int64_t rows; /* of the chosen field and window */
+    /* How DATA is stored: casacore's kind of manager, and its tiles (correlations, channels, rows),
+     * 0 where it has none. A new set has the same, or, where that is empty or a kind that does not
+     * keep numbers as they are, tiles of a megabyte. */
+    char manager[32];
+    int64_t tile[3];
+    int64_t rows;        /* of the chosen field and window */
     int fields, windows; /* when opened: how many the rows of the whole set have */
 } grove_ms_layout;
 
@@ -84,9 +89,13 @@ typedef enum { GROVE_MS_REPLACE, GROVE_MS_ADD, GROVE_MS_SUBTRACT } grove_ms_mode
  * in a working folder beside `path`; it gets its name with all other changes of the run's record
  * (base/record.h), or, where none is current, in grove_ms_finish; grove_ms_abort removes it. An
  * existing `path` is an error unless `overwrite` and it is a Measurement Set. `column` as below
- * (DATA always exists). */
+ * (DATA always exists). One run may call it several times for one path with different columns and
+ * the same layout, before any of them is written: these make one set, which appears when all are
+ * settled, and has the flags of all. */
 grove_ms *grove_ms_create(const char *path, const grove_ms_layout *layout, const char *column,
                           bool overwrite, grove_error *error);
+/* Whether this is the first of those that make one set: coordinates and weights come from it. */
+bool grove_ms_leads(const grove_ms *ms);
 int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, const double *uvw,
                        grove_error *error);
 

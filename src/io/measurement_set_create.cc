@@ -1,4 +1,4 @@
-// Creates a set: the table with all its subtables, under a temporary name until it is complete.
+// The table of a new set, with all its subtables and all that is known before the data.
 #include "io/measurement_set_private.h"
 
 #include <casacore/casa/Quanta/MVTime.h>
@@ -20,14 +20,12 @@ using namespace casacore;
 
 namespace
 {
-TableDesc describe_table(const grove_ms_layout *layout, const std::string &column)
+TableDesc describe_table(const grove_ms_layout *layout)
 {
     TableDesc desc(MS::requiredTableDesc());
     IPosition cell(2, layout->correlations, layout->channels), row(1, layout->correlations);
 
     MS::addColumnToDesc(desc, MS::DATA, 2);
-    if (column != "DATA")
-        desc.addColumn(ArrayColumnDesc<Complex>(column, cell, ColumnDesc::FixedShape));
     desc.rwColumnDesc("DATA").setShape(cell);
     desc.rwColumnDesc("FLAG").setShape(cell);
     desc.rwColumnDesc("WEIGHT").setShape(row);
@@ -37,17 +35,14 @@ TableDesc describe_table(const grove_ms_layout *layout, const std::string &colum
     return desc;
 }
 
-// Columns constant over many rows use an incremental storage manager, arrays are tiled in about
-// a megabyte each.
-void bind_columns(SetupNewTable &setup, const grove_ms_layout *layout, const std::string &column)
+// Columns constant over many rows use an incremental storage manager, arrays are tiled.
+void bind_columns(SetupNewTable &setup, const grove_ms_layout *layout)
 {
     static const char *const slow[] = {
         "TIME",         "TIME_CENTROID",  "INTERVAL",     "EXPOSURE", "FIELD_ID",
         "DATA_DESC_ID", "ARRAY_ID",       "FEED1",        "FEED2",    "FLAG_ROW",
         "SCAN_NUMBER",  "OBSERVATION_ID", "PROCESSOR_ID", "STATE_ID"};
-    Int64 row_bytes = Int64(layout->correlations) * layout->channels * 8;
-    Int64 rows = std::max(Int64(1), Int64(1 << 20) / row_bytes);
-    IPosition tile(3, layout->correlations, layout->channels, rows);
+    IPosition tile(grove::tile_of(layout));
 
     StandardStMan standard("standard", -128);
     setup.bindAll(standard);
@@ -57,16 +52,14 @@ void bind_columns(SetupNewTable &setup, const grove_ms_layout *layout, const std
     for (const char *name : {"WEIGHT", "SIGMA"})
         if (!layout->weights)
             setup.bindColumn(name, incremental);
-    TiledColumnStMan data("data", tile), flag("flag", IPosition(3, tile[0], tile[1], 8 * rows)),
-        uvw("uvw", IPosition(2, 3, 16384)), extra("extra", tile);
-    setup.bindColumn("DATA", data);
+    TiledColumnStMan flag("flag", IPosition(3, tile[0], tile[1], 8 * tile[2])),
+        uvw("uvw", IPosition(2, 3, 16384));
+    setup.bindColumn("DATA", *grove::make_manager(layout, "data"));
     setup.bindColumn("FLAG", flag);
     setup.bindColumn("UVW", uvw);
-    TiledColumnStMan weight("weight", IPosition(3, tile[0], tile[1], 2 * rows));
+    TiledColumnStMan weight("weight", IPosition(3, tile[0], tile[1], 2 * tile[2]));
     if (layout->weights)
         setup.bindColumn("WEIGHT_SPECTRUM", weight);
-    if (column != "DATA")
-        setup.bindColumn(column, extra);
 }
 
 void fill_antennas(MeasurementSet &ms, const grove_ms_layout *layout)
@@ -274,134 +267,33 @@ void fill_main(MeasurementSet &ms, const grove_ms_layout *layout)
         }
     }
 }
-
-grove_ms_layout *copy_layout(const grove_ms_layout *from)
-{
-    grove_ms_layout *to = static_cast<grove_ms_layout *>(grove_copy(from, sizeof(*from)));
-    size_t n = size_t(from->station_count);
-    to->stations =
-        static_cast<grove_station *>(grove_copy(from->stations, n * sizeof(grove_station)));
-    for (size_t i = 0; i < n; i++)
-        to->stations[i].name = grove_strdup(from->stations[i].name ? from->stations[i].name : "");
-    to->telescope = grove_strdup(from->telescope ? from->telescope : "");
-    to->field_name = grove_strdup(from->field_name ? from->field_name : "");
-    auto doubles = [](const double *x, int64_t count) {
-        return static_cast<double *>(grove_copy(x, size_t(count) * sizeof(double)));
-    };
-    auto ints = [](const int *x, int64_t count) {
-        return static_cast<int *>(grove_copy(x, size_t(count) * sizeof(int)));
-    };
-    to->time = doubles(from->time, from->times);
-    to->interval = doubles(from->interval, from->times);
-    to->frequency = doubles(from->frequency, from->channels);
-    to->channel_width = doubles(from->channel_width, from->channels);
-    to->antenna1 = ints(from->antenna1, from->baselines);
-    to->antenna2 = ints(from->antenna2, from->baselines);
-    to->rows = from->times * from->baselines;
-    return to;
-}
-
-bool is_measurement_set(const char *path)
-{
-    if (!Table::isReadable(path))
-        return false;
-    Table table(path, grove::locking());
-    bool has = table.keywordSet().isDefined("ANTENNA");
-    for (const char *column : {"ANTENNA1", "ANTENNA2", "TIME", "UVW", "DATA_DESC_ID"})
-        has = has && table.tableDesc().isColumn(column);
-    return has;
-}
-
-// Whether the set may get its name; *exists: in place of another.
-int check_target(grove_ms *ms, bool overwrite, grove_error *error)
-{
-    const char *path = ms->path.c_str();
-    bool left = false;
-    int code = grove_path_exists(path) ? 0 : grove_set_recover(path, &left, error);
-    if (code)
-        return code;
-    if (!grove_path_exists(path))
-        return grove_path_is_link(path)
-                   ? grove_fail(error, GROVE_INVALID,
-                                "%s: is a symbolic link to something that is not there", path)
-                   : 0;
-    if (!overwrite)
-        return grove_fail(error, GROVE_INVALID,
-                          "%s: exists already; give overwrite=true to replace it", path);
-    if (!is_measurement_set(path))
-        return grove_fail(error, GROVE_INVALID,
-                          "%s: exists and is not a Measurement Set; it is not replaced", path);
-    std::unique_ptr<char, decltype(&std::free)> whole(realpath(path, nullptr), std::free);
-    if (whole)
-        ms->path = whole.get();
-    grove_set_lock *lock =
-        grove_set_lock_take(ms->path.c_str(), ms->record, nullptr, nullptr, error);
-    if (!lock)
-        return grove_error_code(error);
-    ms->locks.push_back(lock);
-    ms->overwrite = true;
-    return 0;
-}
-
-// A working folder beside the set that is to be; casacore makes the table in it.
-int make_work(grove_ms *ms, grove_error *error)
-{
-    auto freed = [](char *text) {
-        std::string copy(text);
-        std::free(text);
-        return copy;
-    };
-    std::string folder = freed(grove_path_folder(ms->path.c_str()));
-    std::string prefix = freed(grove_record_prefix(ms->path.c_str()));
-    const char *work = grove_record_work(ms->record, folder.c_str(), prefix.c_str(), error);
-    if (!work)
-        return grove_error_code(error);
-    ms->work = work;
-    return grove::check_space(ms->path, ms->work, error);
-}
 } // namespace
 
-extern "C" grove_ms *grove_ms_create(const char *path, const grove_ms_layout *layout,
-                                     const char *column, bool overwrite, grove_error *error)
+namespace grove
 {
-    std::unique_ptr<grove_ms> ms(new grove_ms);
-    ms->path = path;
-    ms->column = column;
-    ms->created = true;
-    grove::find_record(ms.get());
-    int code = grove::guard(path, error, [&] {
-        if (layout->correlations < 1 || layout->channels < 1)
-            return grove_fail(error, GROVE_INVALID, "%s: a set needs a correlation and a channel",
-                              path);
-        int failed = check_target(ms.get(), overwrite, error);
-        if (!failed)
-            failed = make_work(ms.get(), error);
-        if (failed)
-            return failed;
-        SetupNewTable setup(ms->work + "/" GROVE_RECORD_TABLE, describe_table(layout, column),
-                            Table::New);
-        bind_columns(setup, layout, column);
-        MeasurementSet set(setup, 0);
-        ms->table = set;
-        set.createDefaultSubtables(Table::New);
-        fill_antennas(set, layout);
-        fill_feeds(set, layout);
-        fill_field(set, layout);
-        fill_window(set, layout);
-        fill_polarization(set, layout);
-        fill_observation(set, layout);
-        fill_rest(set);
-        MSColumns(set).setUVWRef(Muvw::J2000);
-        fill_main(set, layout);
-        ms->layout = copy_layout(layout);
-        ms->all_rows = true;
-        ms->rows.resize(size_t(layout->times * layout->baselines));
-        for (size_t i = 0; i < ms->rows.size(); i++)
-            ms->rows[i] = int64_t(i);
-        return 0;
-    });
-    if (!code)
-        return ms.release();
-    grove_ms_abort(ms.release());
-    return nullptr;
+Table make_table(const std::string &path, const grove_ms_layout *layout)
+{
+    SetupNewTable setup(path, describe_table(layout), Table::New);
+    bind_columns(setup, layout);
+    MeasurementSet set(setup, 0);
+    set.createDefaultSubtables(Table::New);
+    fill_antennas(set, layout);
+    fill_feeds(set, layout);
+    fill_field(set, layout);
+    fill_window(set, layout);
+    fill_polarization(set, layout);
+    fill_observation(set, layout);
+    fill_rest(set);
+    MSColumns(set).setUVWRef(Muvw::J2000);
+    fill_main(set, layout);
+    return set;
 }
+
+void add_data_column(Table &table, const grove_ms_layout *layout, const std::string &column)
+{
+    IPosition cell(2, layout->correlations, layout->channels);
+    TableDesc added;
+    added.addColumn(ArrayColumnDesc<Complex>(column, cell, ColumnDesc::FixedShape));
+    table.addColumn(added, *make_manager(layout, column));
+}
+} // namespace grove

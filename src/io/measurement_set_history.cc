@@ -50,23 +50,37 @@ std::vector<String> lines_of(const std::string &text)
     }
     return lines;
 }
+
+// The first line is what it was, the second which columns the run has written.
+std::vector<String> lines_for(const grove_ms *ms)
+{
+    const std::vector<std::string> &columns =
+        ms->made ? ms->made->columns : ms->parts.at(0).to->columns;
+    std::vector<String> lines = lines_of(ms->history);
+    String written("columns written:");
+    for (const std::string &column : columns)
+        written += " " + column;
+    if (!lines.empty())
+        lines.insert(lines.begin() + 1, written);
+    return lines;
+}
 } // namespace
 
 extern "C" void grove_ms_set_history(grove_ms *ms, const char *text)
 {
     ms->history = text;
-    if (!ms->created && !ms->parts.empty() && !ms->history.empty())
+    if (!ms->made && !ms->parts.empty() && !ms->history.empty())
         open_history(ms);
 }
 
 int grove::write_history(grove_ms *ms, grove_error *error)
 {
-    std::vector<String> lines = lines_of(ms->history);
+    std::vector<String> lines = lines_for(ms);
 
     if (lines.empty())
         return 0;
-    if (ms->created) {
-        Table history = ms->table.keywordSet().asTable("HISTORY");
+    if (ms->made) {
+        Table history = ms->made->table.keywordSet().asTable("HISTORY");
         if (!history.isWritable())
             history.reopenRW();
         add_row(history, lines);

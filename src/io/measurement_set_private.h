@@ -41,7 +41,9 @@ struct view {
     // Files of the table that were copied, as they were.
     std::vector<std::pair<std::string, struct stat>> copied;
     int open_columns = 0; // of them, not yet settled
-    bool broken = false;  // see grove_ms
+    // Something could not be written. The table must never be closed then: casacore writes what it
+    // still holds, and what its destructors throw would end the process.
+    bool broken = false;
     bool settled = false;
 
     std::string prepared() const
@@ -49,6 +51,24 @@ struct view {
         return work + "/" GROVE_RECORD_TABLE;
     }
     ~view();
+};
+
+// A set that is being made, by all of a run that write a column of it. It is complete when all of
+// them are settled.
+struct new_set {
+    std::string path; // without links
+    std::string work; // the working folder; the set is TABLE there
+    casacore::Table table;
+    grove_ms_layout *layout = nullptr;
+    grove_record *record = nullptr;
+    std::vector<std::string> columns; // the first leads
+    size_t open_columns = 0;          // of them, not yet settled
+    bool replaces = false;            // a set of that name
+    bool lost = false;                // one of its columns is not written
+    bool broken = false;              // as in a view
+    bool settled = false;
+
+    ~new_set();
 };
 
 // Into which rows of a view the rows of an open set go.
@@ -64,7 +84,7 @@ struct grove_ms {
     grove_ms_layout *layout = nullptr;
     std::vector<int64_t> rows; // [times * baselines], -1: missing
     bool all_rows = false;     // the choice is the whole table
-    bool created = false, overwrite = false, writable = false;
+    bool writable = false;
     grove_ms_part chosen = {};
     // Another has changed the set's tables: open it again before it is used.
     bool stale = false;
@@ -73,7 +93,7 @@ struct grove_ms {
     // what is written
     grove_record *record = nullptr;
     bool own_record = false;
-    std::string work; // of a set that is being made
+    std::shared_ptr<grove::new_set> made; // null: the set exists
     std::string column;
     grove_ms_mode mode = GROVE_MS_REPLACE;
     bool writes_flags = false; // of a set that exists
@@ -81,9 +101,6 @@ struct grove_ms {
     // A reference table or concatenation: for each of its rows the part and the row there.
     bool selection = false;
     std::vector<std::pair<int, int64_t>> place;
-    // Something could not be written. The table must never be closed then: casacore writes what it
-    // still holds, and what its destructors throw would end the process.
-    bool broken = false;
     int64_t odd_samples = 0;                   // read; not finite, and not flagged
     bool settled = false;                      // all is written and closed
     std::string history;                       // lines for HISTORY, written at the end
@@ -92,6 +109,7 @@ struct grove_ms {
     ~grove_ms()
     {
         parts.clear();
+        made.reset();
         if (own_record)
             grove_record_free(record);
         for (grove_set_lock *lock : locks)
@@ -136,12 +154,29 @@ void refresh(grove_ms *ms);
 // The plain tables that a table consists of, itself when it is one.
 std::vector<std::string> roots_of(const casacore::Table &table);
 
+// The storage manager of a column: TYPE, NAME, SEQNR, SPEC and COLUMNS.
+casacore::Record manager_of(const casacore::Table &table, const std::string &column);
+// Sets how DATA is stored.
+void read_storage(const casacore::Table &table, grove_ms_layout *layout);
+// A manager for visibilities of a new set, as the layout says, and the tiles that it has.
+std::unique_ptr<casacore::DataManager> make_manager(const grove_ms_layout *layout,
+                                                    const std::string &name);
+casacore::IPosition tile_of(const grove_ms_layout *layout);
+
 // The view of the run on a plain table: made, or the one that it has already for another column.
 std::shared_ptr<view> open_view(const std::string &folder, grove_record *record,
                                 grove_error *error);
 // A view of a small table in which anything may be written; null where the run has one already.
 std::shared_ptr<view> open_whole(const std::string &folder, grove_record *record,
                                  grove_error *error);
+// The table of a new set: all but visibilities, flags, coordinates and weights. DATA is its only
+// column of visibilities.
+casacore::Table make_table(const std::string &path, const grove_ms_layout *layout);
+void add_data_column(casacore::Table &table, const grove_ms_layout *layout,
+                     const std::string &column);
+// The last one of those that make a set also closes it: the record will give it its name.
+int settle_new(grove_ms *ms, grove_error *error);
+
 // Closes a view whose table is complete: the record will put its files in place.
 int settle_view(view *to, grove_error *error);
 // Prepares `column` of a view for writing: a new column beside the old one, or the old one in a

@@ -99,19 +99,6 @@ int lock_original(grove::view *made, grove_error *error)
     return code;
 }
 
-// The storage manager of a column: TYPE, NAME, SEQNR, SPEC and COLUMNS.
-Record manager_of(const Table &table, const std::string &column)
-{
-    Record managers(table.dataManagerInfo());
-    for (uInt i = 0; i < managers.nfields(); i++) {
-        const Record &manager = managers.subRecord(i);
-        for (const String &each : Vector<String>(manager.asArrayString("COLUMNS")))
-            if (each == String(column))
-                return manager;
-    }
-    throw AipsError("no storage manager has column " + column);
-}
-
 // A name for the new column's manager that no other has: managers keep theirs when columns are
 // renamed.
 std::string free_manager_name(const Table &table)
@@ -178,7 +165,7 @@ std::string add_column(grove::view *to, const std::string &column, bool exists, 
     added.addColumn(description);
     std::string name = free_manager_name(table);
     if (exists) {
-        Record old(manager_of(table, column)), spec(old.asRecord("SPEC"));
+        Record old(grove::manager_of(table, column)), spec(old.asRecord("SPEC"));
         if (spec.isDefined("HYPERCUBES"))
             spec.removeField("HYPERCUBES");
         std::unique_ptr<DataManager> manager(
@@ -236,7 +223,7 @@ int own_files(grove::view *to, unsigned number, grove_error *error)
 // Removes a column that a new one replaces. What casacore fails to remove, it does not say.
 int remove_column(grove::view *to, const std::string &column, grove_error *error)
 {
-    unsigned number = manager_of(to->table, column).asuInt("SEQNR");
+    unsigned number = grove::manager_of(to->table, column).asuInt("SEQNR");
     int code = 0;
     to->table.removeColumn(column);
     for (const std::string &file : files_of(to, number))
@@ -344,7 +331,7 @@ std::string open_column(view *to, const std::string &column, bool whole, const g
                    to->folder.c_str(), column.c_str());
         return "";
     }
-    Record manager(exists ? manager_of(to->original, column) : Record());
+    Record manager(exists ? grove::manager_of(to->original, column) : Record());
     if (exists && !is_exact(manager.asString("TYPE"))) {
         grove_fail(error, GROVE_INVALID,
                    "%s: column %s is stored by %s, which does not keep numbers as they are; write "
@@ -371,7 +358,7 @@ int open_flags(view *to, grove_error *error)
                           "%s: its flags are being written already; let one sink do it", path);
     if (!to->original.tableDesc().isColumn("FLAG"))
         return grove_fail(error, GROVE_MISSING, "%s: has no column FLAG", path);
-    Record manager(manager_of(to->original, "FLAG"));
+    Record manager(grove::manager_of(to->original, "FLAG"));
     if (!is_exact(manager.asString("TYPE")))
         return grove_fail(error, GROVE_INVALID,
                           "%s: column FLAG is stored by %s; it is not written", path,

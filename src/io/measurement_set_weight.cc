@@ -48,6 +48,6 @@ extern "C" int grove_ms_write_weight(grove_ms *ms, const grove_ms_block *block, 
         }
         return 0;
     });
-    ms->broken = ms->broken || code;
+    ms->made->broken = ms->made->broken || code;
     return code;
 }

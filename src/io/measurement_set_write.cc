@@ -73,7 +73,7 @@ void put_flags(grove_ms *ms, Table &table, const grove_ms_block *block, const gr
         for (size_t k = 0; k < cell; k++)
             to[i * cell + k] = flag[size_t(list.place[i]) * cell + k] != 0;
     ArrayColumn<Bool> out(table, "FLAG");
-    for (size_t i = 0; !ms->created && i < list.row.size(); i++)
+    for (size_t i = 0; !ms->made && i < list.row.size(); i++)
         if (!out.isDefined(rownr_t(list.row[i])))
             out.put(
                 rownr_t(list.row[i]),
@@ -131,9 +131,9 @@ void put_data(grove_ms *ms, Table &table, const std::string &before, const std::
     Array<Complex> values(shape);
     gather(list, size_t(ms->layout->correlations * block->channels),
            reinterpret_cast<const Complex *>(data), values.data());
-    bool adds = !ms->created && ms->mode != GROVE_MS_REPLACE;
+    bool adds = !ms->made && ms->mode != GROVE_MS_REPLACE;
     ArrayColumn<Complex> in(adds ? ArrayColumn<Complex>(table, before) : out);
-    if (!ms->created && !out.columnDesc().isFixedShape())
+    if (!ms->made && !out.columnDesc().isFixedShape())
         define_cells(ms, in, out, list);
     if (adds) {
         Array<Complex> old_values(get_cells(table, before, part, shape, list.row));
@@ -175,12 +175,34 @@ void put_parts(grove_ms *ms, const grove_ms_block *block, const grove::row_list 
     }
 }
 
+// Flagged is what is flagged in any of the columns; what no column has flagged yet is not.
+void join_flags(grove_ms *ms, const grove_ms_block *block, const grove::row_list &list,
+                const unsigned char *flag)
+{
+    if (!flag)
+        return;
+    size_t cell = size_t(ms->layout->correlations * block->channels);
+    std::vector<unsigned char> joined(flag, flag + size_t(block->times * block->baselines) * cell);
+    Slicer part(IPosition(2, 0, block->first_channel),
+                IPosition(2, ms->layout->correlations, block->channels));
+    Array<Bool> old(ArrayColumn<Bool>(ms->table, "FLAG").getColumnCells(as_rows(list.row), part));
+    const Bool *from = old.data();
+    for (size_t i = 0; i < list.row.size(); i++)
+        for (size_t k = 0; k < cell; k++)
+            joined[size_t(list.place[i]) * cell + k] |= from[i * cell + k];
+    put_flags(ms, ms->table, block, list, joined.data());
+}
+
 void put_new(grove_ms *ms, const grove_ms_block *block, const grove::row_list &list,
              const float *data, const unsigned char *flag)
 {
+    const std::vector<std::string> &columns = ms->made->columns;
     put_data(ms, ms->table, "", ms->column, block, list, data);
-    put_flags(ms, ms->table, block, list, flag);
-    if (ms->column != "DATA") {
+    if (columns.size() == 1)
+        put_flags(ms, ms->table, block, list, flag);
+    else
+        join_flags(ms, block, list, flag);
+    if (grove_ms_leads(ms) && !std::count(columns.begin(), columns.end(), "DATA")) {
         std::vector<float> zeros(2 * size_t(block->times * block->baselines * block->channels *
                                             ms->layout->correlations));
         put_data(ms, ms->table, "", "DATA", block, list, zeros.data());
@@ -189,7 +211,7 @@ void put_new(grove_ms *ms, const grove_ms_block *block, const grove::row_list &l
 
 int check_space(const grove_ms *ms, grove_error *error)
 {
-    const std::string &work = ms->created ? ms->work : ms->parts.at(0).to->work;
+    const std::string &work = ms->made ? ms->made->work : ms->parts.at(0).to->work;
     return grove::check_space(ms->path, work, error);
 }
 
@@ -201,7 +223,8 @@ int guard_writing(grove_ms *ms, grove_error *error, const std::function<int()> &
     int code = grove::guard(ms->path, fault.get(), work);
     if (!code)
         return 0;
-    ms->broken = true;
+    if (ms->made)
+        ms->made->broken = !ms->made->settled;
     for (const grove::written_part &part : ms->parts)
         part.to->broken = !part.to->settled;
     if (ms->history_view)
@@ -295,7 +318,7 @@ extern "C" int grove_ms_write_data(grove_ms *ms, const grove_ms_block *block, co
         grove::row_list list = grove::rows_of(ms, block);
         if (list.row.empty() || !block->channels)
             return 0;
-        if (ms->created)
+        if (ms->made)
             put_new(ms, block, list, data, flag);
         else
             put_parts(ms, block, list, data, flag);
@@ -320,57 +343,19 @@ extern "C" int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, con
     });
 }
 
-namespace
-{
-// casacore does not notice when table.info cannot be written, which says that a table is a
-// Measurement Set.
-struct table_info {
-    std::string path, type;
-};
-
-std::vector<table_info> infos_of(const Table &table)
-{
-    std::vector<table_info> infos{{table.tableName(), table.tableInfo().type()}};
-    const TableRecord &keywords = table.keywordSet();
-    for (uInt i = 0; i < keywords.nfields(); i++)
-        if (keywords.dataType(i) == TpTable) {
-            Table sub(keywords.asTable(i));
-            infos.push_back({sub.tableName(), sub.tableInfo().type()});
-        }
-    return infos;
-}
-
-void check_infos(const std::vector<table_info> &infos)
-{
-    for (const table_info &each : infos) {
-        std::string file = each.path + "/table.info";
-        if (!grove_path_exists(file.c_str()) || TableInfo(file).type() != String(each.type))
-            throw AipsError("table.info cannot be written");
-    }
-}
-} // namespace
-
 extern "C" int grove_ms_settle(grove_ms *ms, grove_error *error)
 {
     return ms->settled ? 0 : guard_writing(ms, error, [&] {
         if (check_space(ms, nullptr))
             return int(GROVE_IO);
-        int code = 0;
-        if (ms->created) {
-            grove::write_history(ms, error);
-            std::vector<table_info> infos = infos_of(ms->table);
-            ms->table.flush(True, True);
-            ms->table = Table();
-            check_infos(infos);
-            grove_record_add_folder(ms->record, ms->work.c_str(), ms->path.c_str(), ms->overwrite);
-        }
+        int code = ms->made ? grove::settle_new(ms, error) : 0;
         for (grove::written_part &part : ms->parts) {
             if (!code && ms->writes_flags)
                 code = grove::settle_column(part.to.get(), "FLAG", "FLAG", error);
             if (!code)
                 code = grove::settle_column(part.to.get(), ms->column, part.scratch, error);
         }
-        if (!code && !ms->created)
+        if (!code && !ms->made)
             code = grove::write_history(ms, error);
         ms->settled = !code;
         return code;
@@ -383,6 +368,7 @@ static void close_written(grove_ms *ms)
     grove::guard(ms->path, nullptr, [&] {
         ms->table = Table();
         ms->parts.clear();
+        ms->made.reset();
         ms->history_view.reset();
         return 0;
     });
@@ -407,17 +393,14 @@ extern "C" void grove_ms_abort(grove_ms *ms)
 {
     if (!ms)
         return;
+    if (ms->made)
+        ms->made->lost = true;
     grove::guard(ms->path, nullptr, [&] {
-        if (ms->broken && ms->created)
-            grove::never_close(ms->table);
-        else if (ms->created && !ms->table.isNull())
-            ms->table.markForDelete(); // or all rows that are still to come would be written first
         ms->table = Table();
         ms->parts.clear();
+        ms->made.reset();
         ms->history_view.reset();
         return 0;
     });
-    if (ms->created && !ms->work.empty())
-        grove_record_drop(ms->record, ms->work.c_str());
     delete ms;
 }

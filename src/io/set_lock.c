@@ -78,6 +78,8 @@ static int open_lock(const char *folder, struct stat *info)
     }
     if (fstatfs(file, &system) == 0 && system.f_type == NFS) {
         int inside = openat(file, ".grove.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+        if (inside < 0) /* enough for who only reads */
+            inside = openat(file, ".grove.lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
         close(file);
         return inside;
     }
@@ -150,7 +152,7 @@ static bool attempt(set *of, int mode, const char *folder)
     if (of->mode == LOCK_EX || of->mode == mode || of->file < 0)
         return true;
     int failed = flock(of->file, mode | LOCK_NB);
-    if (failed && errno == EWOULDBLOCK) {
+    if (failed && (errno == EWOULDBLOCK || errno == EINTR)) {
         /* Two that read and wait to write would wait for each other: give up what is had. */
         if (of->mode == LOCK_SH) {
             flock(of->file, LOCK_UN);

@@ -1,0 +1,269 @@
+// A set that is being made: in a folder beside its name until all of it is written.
+#include "io/measurement_set_private.h"
+
+#include <casacore/tables/Tables/TableInfo.h>
+#include <casacore/tables/Tables/TableRecord.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <list>
+
+using namespace casacore;
+
+namespace
+{
+// Those of this process, which sinks of one run share.
+std::list<std::weak_ptr<grove::new_set>> new_sets;
+
+std::string freed(char *text)
+{
+    std::string copy(text ? text : "");
+    std::free(text);
+    return copy;
+}
+
+template <typename T> T *copy_array(const T *from, int64_t count)
+{
+    return static_cast<T *>(grove_copy(from, size_t(count) * sizeof(T)));
+}
+
+grove_ms_layout *copy_layout(const grove_ms_layout *from)
+{
+    grove_ms_layout *to = copy_array(from, 1);
+    to->stations = copy_array(from->stations, from->station_count);
+    for (int i = 0; i < from->station_count; i++)
+        to->stations[i].name = grove_strdup(from->stations[i].name ? from->stations[i].name : "");
+    to->telescope = grove_strdup(from->telescope ? from->telescope : "");
+    to->field_name = grove_strdup(from->field_name ? from->field_name : "");
+    to->time = copy_array(from->time, from->times);
+    to->interval = copy_array(from->interval, from->times);
+    to->frequency = copy_array(from->frequency, from->channels);
+    to->channel_width = copy_array(from->channel_width, from->channels);
+    to->antenna1 = copy_array(from->antenna1, from->baselines);
+    to->antenna2 = copy_array(from->antenna2, from->baselines);
+    to->rows = from->times * from->baselines;
+    return to;
+}
+
+// What counts for the numbers; a run has the rest from one observation.
+bool same_layout(const grove_ms_layout *a, const grove_ms_layout *b)
+{
+    auto same = [](const auto *one, const auto *other, int64_t count) {
+        return std::equal(one, one + count, other);
+    };
+    return a->times == b->times && a->channels == b->channels && a->baselines == b->baselines &&
+           a->correlations == b->correlations && a->weights == b->weights &&
+           same(a->correlation, b->correlation, a->correlations) &&
+           same(a->time, b->time, a->times) && same(a->frequency, b->frequency, a->channels) &&
+           same(a->antenna1, b->antenna1, a->baselines) &&
+           same(a->antenna2, b->antenna2, a->baselines) &&
+           same(a->phase_centre, b->phase_centre, 2);
+}
+
+bool is_measurement_set(const char *path)
+{
+    if (!Table::isReadable(path))
+        return false;
+    Table table(path, grove::locking());
+    bool has = table.keywordSet().isDefined("ANTENNA");
+    for (const char *column : {"ANTENNA1", "ANTENNA2", "TIME", "UVW", "DATA_DESC_ID"})
+        has = has && table.tableDesc().isColumn(column);
+    return has;
+}
+
+// The path without links, of what need not exist in a folder that does.
+std::string whole_path(const std::string &path)
+{
+    std::string whole = freed(realpath(path.c_str(), nullptr));
+    if (!whole.empty())
+        return whole;
+    std::string folder = freed(grove_path_folder(path.c_str()));
+    std::string around = freed(realpath(folder.c_str(), nullptr));
+    std::string name = freed(grove_path_name(path.c_str()));
+    return around.empty() ? path : freed(grove_path_join(around.c_str(), name.c_str()));
+}
+
+// Whether the set may get its name; takes the lock of what it replaces.
+int check_target(grove_ms *ms, bool overwrite, grove_error *error)
+{
+    const char *path = ms->path.c_str();
+    bool left = false;
+    int code = grove_path_exists(path) ? 0 : grove_set_recover(path, &left, error);
+    if (code)
+        return code;
+    if (!grove_path_exists(path))
+        return grove_path_is_link(path)
+                   ? grove_fail(error, GROVE_INVALID,
+                                "%s: is a symbolic link to something that is not there", path)
+                   : 0;
+    if (!overwrite)
+        return grove_fail(error, GROVE_INVALID,
+                          "%s: exists already; give overwrite=true to replace it", path);
+    if (!is_measurement_set(path))
+        return grove_fail(error, GROVE_INVALID,
+                          "%s: exists and is not a Measurement Set; it is not replaced", path);
+    ms->path = whole_path(ms->path);
+    grove_set_lock *lock =
+        grove_set_lock_take(ms->path.c_str(), ms->record, nullptr, nullptr, error);
+    if (!lock)
+        return grove_error_code(error);
+    ms->locks.push_back(lock);
+    return 0;
+}
+
+std::shared_ptr<grove::new_set> find_new(const grove_ms *ms)
+{
+    new_sets.remove_if([](const std::weak_ptr<grove::new_set> &each) { return each.expired(); });
+    for (const auto &each : new_sets) {
+        std::shared_ptr<grove::new_set> known = each.lock();
+        if (known->record == ms->record && known->path == whole_path(ms->path))
+            return known;
+    }
+    return nullptr;
+}
+
+// A working folder beside the set that is to be; casacore makes the table in it.
+int make_new(grove_ms *ms, grove_error *error)
+{
+    std::string folder = freed(grove_path_folder(ms->path.c_str()));
+    std::string prefix = freed(grove_record_prefix(ms->path.c_str()));
+    const char *work = grove_record_work(ms->record, folder.c_str(), prefix.c_str(), error);
+    if (!work)
+        return grove_error_code(error);
+    ms->made = std::make_shared<grove::new_set>();
+    ms->made->record = ms->record;
+    ms->made->path = whole_path(ms->path);
+    ms->made->work = work;
+    ms->made->replaces = grove_path_exists(ms->path.c_str());
+    int code = grove::check_space(ms->path, work, error);
+    if (code)
+        return code;
+    ms->made->table = grove::make_table(ms->made->work + "/" GROVE_RECORD_TABLE, ms->layout);
+    ms->made->layout = copy_layout(ms->layout);
+    new_sets.push_back(ms->made);
+    return 0;
+}
+
+// A column more of a set that the run makes already.
+int join_new(grove_ms *ms, const std::shared_ptr<grove::new_set> &made, grove_error *error)
+{
+    const char *path = ms->path.c_str();
+    if (std::count(made->columns.begin(), made->columns.end(), ms->column))
+        return grove_fail(error, GROVE_INVALID,
+                          "%s: column %s is being written already; write another column", path,
+                          ms->column.c_str());
+    if (made->lost || made->open_columns < made->columns.size())
+        return grove_fail(error, GROVE_INTERNAL, "%s: a column more comes too late", path);
+    if (!same_layout(ms->layout, made->layout))
+        return grove_fail(error, GROVE_INVALID,
+                          "%s: is to get columns of different observations; write to another path",
+                          path);
+    ms->made = made;
+    return 0;
+}
+
+// casacore does not notice when table.info cannot be written, which says that a table is a
+// Measurement Set.
+struct table_info {
+    std::string path, type;
+};
+
+std::vector<table_info> infos_of(const Table &table)
+{
+    std::vector<table_info> infos{{table.tableName(), table.tableInfo().type()}};
+    const TableRecord &keywords = table.keywordSet();
+    for (uInt i = 0; i < keywords.nfields(); i++)
+        if (keywords.dataType(i) == TpTable) {
+            Table sub(keywords.asTable(i));
+            infos.push_back({sub.tableName(), sub.tableInfo().type()});
+        }
+    return infos;
+}
+
+void check_infos(const std::vector<table_info> &infos)
+{
+    for (const table_info &each : infos) {
+        std::string file = each.path + "/table.info";
+        if (!grove_path_exists(file.c_str()) || TableInfo(file).type() != String(each.type))
+            throw AipsError("table.info cannot be written");
+    }
+}
+} // namespace
+
+namespace grove
+{
+new_set::~new_set()
+{
+    guard(path, nullptr, [&] {
+        if (broken)
+            never_close(table);
+        else if (!table.isNull())
+            table.markForDelete(); // or all rows that are still to come would be written first
+        table = Table();
+        return 0;
+    });
+    if (!settled)
+        grove_record_drop(record, work.c_str());
+    grove_ms_layout_free(layout);
+}
+
+int settle_new(grove_ms *ms, grove_error *error)
+{
+    new_set *made = ms->made.get();
+    if (made->lost)
+        return grove_fail(error, GROVE_IO, "%s: another of its columns is not written",
+                          ms->path.c_str());
+    ms->table = Table();
+    if (--made->open_columns)
+        return 0;
+    int code = write_history(ms, error);
+    std::vector<table_info> infos = infos_of(made->table);
+    made->table.flush(True, True);
+    made->table = Table();
+    check_infos(infos);
+    grove_record_add_folder(made->record, made->work.c_str(), made->path.c_str(), made->replaces);
+    made->settled = true;
+    return code;
+}
+} // namespace grove
+
+extern "C" grove_ms *grove_ms_create(const char *path, const grove_ms_layout *layout,
+                                     const char *column, bool overwrite, grove_error *error)
+{
+    std::unique_ptr<grove_ms> ms(new grove_ms);
+    ms->path = path;
+    ms->column = column;
+    ms->layout = copy_layout(layout);
+    grove::find_record(ms.get());
+    int code = grove::guard(path, error, [&] {
+        if (layout->correlations < 1 || layout->channels < 1)
+            return grove_fail(error, GROVE_INVALID, "%s: a set needs a correlation and a channel",
+                              path);
+        int failed = check_target(ms.get(), overwrite, error);
+        std::shared_ptr<grove::new_set> made = find_new(ms.get());
+        if (!failed)
+            failed = made ? join_new(ms.get(), made, error) : make_new(ms.get(), error);
+        if (failed)
+            return failed;
+        ms->table = ms->made->table;
+        if (ms->column != "DATA")
+            grove::add_data_column(ms->table, layout, ms->column);
+        ms->made->columns.push_back(ms->column);
+        ms->made->open_columns++;
+        ms->all_rows = true;
+        ms->rows.resize(size_t(layout->times * layout->baselines));
+        for (size_t i = 0; i < ms->rows.size(); i++)
+            ms->rows[i] = int64_t(i);
+        return 0;
+    });
+    if (!code)
+        return ms.release();
+    grove_ms_abort(ms.release());
+    return nullptr;
+}
+
+extern "C" bool grove_ms_leads(const grove_ms *ms)
+{
+    return ms->made && ms->made->columns[0] == ms->column;
+}

@@ -1,0 +1,87 @@
+// casacore's storage managers of columns.
+#include "io/measurement_set_private.h"
+
+#include <casacore/tables/DataMan/IncrementalStMan.h>
+#include <casacore/tables/DataMan/StandardStMan.h>
+#include <casacore/tables/DataMan/TiledColumnStMan.h>
+#include <casacore/tables/DataMan/TiledShapeStMan.h>
+
+#include <algorithm>
+#include <cstdio>
+
+using namespace casacore;
+
+namespace
+{
+const int64_t max_tile = 16 << 20; // bytes: casacore keeps some tiles in memory
+
+// The tile of the cubes that have cells of this shape; empty: there are none.
+IPosition tile_in(const Record &manager, const IPosition &cell)
+{
+    Record spec(manager.asRecord("SPEC"));
+    if (!spec.isDefined("HYPERCUBES"))
+        return IPosition();
+    Record cubes(spec.asRecord("HYPERCUBES"));
+    for (uInt i = 0; i < cubes.nfields(); i++) {
+        const Record &cube = cubes.subRecord(i);
+        IPosition found(Vector<Int>(cube.toArrayInt("CellShape")));
+        IPosition tile(Vector<Int>(cube.toArrayInt("TileShape")));
+        if (found.isEqual(cell) && tile.size() == 3)
+            return tile;
+    }
+    return IPosition();
+}
+} // namespace
+
+namespace grove
+{
+Record manager_of(const Table &table, const std::string &column)
+{
+    Record managers(table.dataManagerInfo());
+    for (uInt i = 0; i < managers.nfields(); i++) {
+        const Record &manager = managers.subRecord(i);
+        for (const String &each : Vector<String>(manager.asArrayString("COLUMNS")))
+            if (each == String(column))
+                return manager;
+    }
+    throw AipsError("no storage manager has column " + column);
+}
+
+void read_storage(const Table &table, grove_ms_layout *layout)
+{
+    try {
+        Record manager(manager_of(table, "DATA"));
+        String type(manager.asString("TYPE"));
+        IPosition tile(tile_in(manager, IPosition(2, layout->correlations, layout->channels)));
+        snprintf(layout->manager, sizeof(layout->manager), "%s", type.c_str());
+        for (size_t k = 0; k < tile.size(); k++)
+            layout->tile[k] = tile[k];
+    } catch (const std::exception &) {
+        // whoever stores it in a way of its own can be read nevertheless
+    }
+}
+
+IPosition tile_of(const grove_ms_layout *layout)
+{
+    int64_t correlations = layout->correlations, channels = layout->channels;
+    int64_t rows = std::max(int64_t(1), (1 << 20) / (correlations * channels * 8));
+    int64_t first = std::min(correlations, layout->tile[0]);
+    int64_t second = std::min(channels, layout->tile[1]), third = layout->tile[2];
+    bool fits = first > 0 && second > 0 && third > 0 && third <= max_tile &&
+                first * second <= max_tile && first * second * third * 8 <= max_tile;
+    return fits ? IPosition(3, first, second, third) : IPosition(3, correlations, channels, rows);
+}
+
+std::unique_ptr<DataManager> make_manager(const grove_ms_layout *layout, const std::string &name)
+{
+    std::string kind = layout->manager;
+    IPosition tile(tile_of(layout));
+    if (kind == "TiledShapeStMan")
+        return std::unique_ptr<DataManager>(new TiledShapeStMan(name, tile));
+    if (kind == "StandardStMan")
+        return std::unique_ptr<DataManager>(new StandardStMan(name));
+    if (kind == "IncrementalStMan")
+        return std::unique_ptr<DataManager>(new IncrementalStMan(name));
+    return std::unique_ptr<DataManager>(new TiledColumnStMan(name, tile));
+}
+} // namespace grove
