@@ -101,6 +101,28 @@ START_TEST(test_small_run)
 }
 END_TEST
 
+/* A driver that does not know the CUDA of the kernels is refused, with both versions. */
+START_TEST(test_old_driver)
+{
+    emulated_control *control = cuda_testing_control();
+    grove_error *error = grove_error_new();
+
+    if (control) {
+        cuda_testing_reset(1);
+        control->version = 10020;
+        ck_assert_int_eq(grove_device_count("cuda", error), 0);
+        ck_assert_int_eq(grove_error_code(error), GROVE_DEVICE);
+        const char *said = grove_error_message(error, 0);
+        ck_assert_msg(strstr(said, "supports CUDA 10.2, but") && strstr(said, "built with CUDA 1"),
+                      "%s", said);
+        ck_assert_ptr_null(grove_device_open("cuda", 0, 0, error));
+        control->version = EMULATED_NEW;
+        ck_assert_int_eq(grove_device_count("cuda", error), 1);
+    }
+    grove_error_free(error);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda faults");
@@ -111,6 +133,7 @@ int main(void)
     tcase_set_timeout(tests, 240);
     tcase_add_loop_test(tests, test_small_run, 0, 8);
     tcase_add_loop_test(tests, test_faults, 0, 5);
+    tcase_add_test(tests, test_old_driver);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

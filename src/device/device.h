@@ -48,6 +48,9 @@ struct grove_device {
      * device's buffers, and which outlives them; NULL: none. */
     grove_device *host;
     grove_budget budget;
+    /* Of the bytes in use, those that the driver takes for the local memory of threads: as the
+     * kernel with most of it needs, of those loaded so far. */
+    uint64_t local_bytes;
     grove_timing timing;
     uint64_t launches, bytes_up, bytes_down; /* counters, so far */
     /* Incremented from tile to tile by the run; see grove_device_allocate_staging. */
@@ -158,7 +161,7 @@ typedef struct {
     int (*count)(grove_error *error);
     grove_device *(*open)(int index, uint64_t limit, grove_error *error);
 } grove_cuda;
-enum { GROVE_CUDA_VERSION = 7 };
+enum { GROVE_CUDA_VERSION = 8 };
 
 /* A cpu with `threads` threads (0: all). Never NULL. */
 grove_device *grove_device_cpu(int threads);
