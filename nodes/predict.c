@@ -2,7 +2,6 @@
 #include "nodes/smear.h"
 
 #include "../kernels/predict/predict.h"
-#include "../kernels/predict/predict_cost_cuda.h"
 #include "../kernels/predict/predict_cuda.h"
 #include "../kernels/predict/predict_skip.h"
 #include "../kernels/simd/isa.h"
@@ -40,7 +39,7 @@ static const grove_option options[] = {
      "smearing leave less of it; 0: none is"},
     {"method", GROVE_CHOICE, "auto",
      "how the sum is taken: baseline by baseline, by products of matrices of stations by sources, "
-     "or source by source in double precision; auto: the fastest on this machine",
+     "or source by source in double precision; auto: what should be the fastest",
      "auto baselines stations plain"},
     {0},
 };
@@ -196,7 +195,7 @@ static bool products_win(const grove_node *node, const grove_predict_plan *plan)
     const grove_axis *times = grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_TIME);
     const grove_axis *baselines =
         grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_BASELINE);
-    const grove_predict_cuda_costs costs = grove_predict_cuda_counted();
+    const grove_predict_cuda_costs costs = predict_cuda_costs();
     const grove_predict_cuda_shape shape = {.baselines = baselines ? baselines->size : 1,
                                             .stations = plan->stations,
                                             .channels = plan->count,

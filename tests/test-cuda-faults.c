@@ -1,4 +1,4 @@
-/* Faults of the CUDA device's driver, one at a time. */
+/* Faults of the CUDA device's driver, one at a time; drivers that are too old; local memory. */
 #include "cuda-testing.h"
 #include "value/value.h"
 
@@ -123,6 +123,49 @@ START_TEST(test_old_driver)
 }
 END_TEST
 
+/* Local memory of kernels, for all threads that can be resident, is part of the budget. */
+START_TEST(test_local_memory_counts)
+{
+    enum { EACH = 100, LOCAL = EACH * EMULATED_PROCESSORS * EMULATED_THREADS, LIMIT = 1 << 20 };
+    emulated_control *control = cuda_testing_control();
+    grove_error *errors = grove_error_new();
+    void *at, *other;
+
+    if (!control) {
+        grove_error_free(errors);
+        return;
+    }
+    cuda_testing_reset((uint64_t)_i);
+    control->local_bytes = EACH;
+    grove_device *device = cuda_testing_open(LIMIT);
+    /* blocks kept for reuse make room for it */
+    ck_assert_int_eq(grove_device_allocate(device, LIMIT / 2, &at, errors), 0);
+    grove_device_release(device, at, LIMIT / 2);
+    ck_assert_int_eq(grove_device_prepare(device, &cuda_testing_add, true, errors), 0);
+    ck_assert_uint_eq(device->budget.in_use, LOCAL);
+    ck_assert_uint_eq(device->budget.pooled, 0);
+    ck_assert_int_eq(grove_device_prepare(device, &cuda_testing_add, false, errors), 0);
+    ck_assert_uint_eq(device->budget.in_use, LOCAL); /* not once for each kernel */
+    ck_assert_int_eq(grove_device_allocate(device, LIMIT / 8, &at, errors), 0);
+    ck_assert_int_eq(grove_device_allocate(device, LIMIT / 8, &other, errors), GROVE_NO_MEMORY);
+    grove_device_release(device, at, LIMIT / 8);
+    ck_assert_uint_eq(device->budget.in_use, LOCAL);
+    cuda_testing_close(device);
+    /* not for ever: with more memory the kernel is found */
+    grove_error_clear(errors);
+    control->local_bytes = 2 * EACH;
+    device = cuda_testing_open(LIMIT);
+    ck_assert_int_eq(grove_device_prepare(device, &cuda_testing_add, true, errors),
+                     GROVE_NO_MEMORY);
+    ck_assert_uint_eq(device->budget.in_use, 0);
+    device->budget.limit *= 2;
+    ck_assert_int_eq(grove_device_prepare(device, &cuda_testing_add, true, errors), 0);
+    ck_assert_uint_eq(device->budget.in_use, 2 * LOCAL);
+    cuda_testing_close(device);
+    grove_error_free(errors);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda faults");
@@ -134,6 +177,7 @@ int main(void)
     tcase_add_loop_test(tests, test_small_run, 0, 8);
     tcase_add_loop_test(tests, test_faults, 0, 5);
     tcase_add_test(tests, test_old_driver);
+    tcase_add_loop_test(tests, test_local_memory_counts, 0, 8);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

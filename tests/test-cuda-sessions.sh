@@ -28,6 +28,13 @@ grep -q "$old" "$work/err"
 "$build/grove" info --devices | grep -q "^cuda    none: .*$old"
 unset GROVE_EMULATED_VERSION
 
+# what is measured on a device is kept beside what is measured on the cpu
+if [ -x "$build/bench/tune" ]; then
+    XDG_CACHE_HOME=$work "$build/grove" tune --size tiny >"$work/out"
+    grep -q '^cuda:0  Emulated device' "$work/out"
+    grep -q "^[0-9.]* | driver $GROVE_CUDA_DRIVER | predict, GPU | [0-9 ]*\$" "$work/grove/tuning"
+fi
+
 GROVE_TEST_DEVICE=cuda
 export GROVE_TEST_DEVICE
 for seed in 0 3 5; do

@@ -184,45 +184,6 @@ START_TEST(test_blocks_released_with_an_upload_on_its_way)
 }
 END_TEST
 
-/* Local memory of kernels, for all threads that can be resident, is part of the budget. */
-START_TEST(test_local_memory_counts)
-{
-    enum { EACH = 100, LOCAL = EACH * EMULATED_PROCESSORS * EMULATED_THREADS, LIMIT = 1 << 20 };
-    emulated_control *control = cuda_testing_control();
-    void *at, *other;
-
-    if (!control)
-        return;
-    cuda_testing_reset((uint64_t)_i);
-    control->local_bytes = EACH;
-    grove_device *device = cuda_testing_open(LIMIT);
-    /* blocks kept for reuse make room for it */
-    ck_assert_int_eq(grove_device_allocate(device, LIMIT / 2, &at, errors), 0);
-    grove_device_release(device, at, LIMIT / 2);
-    ck_assert_int_eq(grove_device_prepare(device, &cuda_testing_add, true, errors), 0);
-    ck_assert_uint_eq(device->budget.in_use, LOCAL);
-    ck_assert_uint_eq(device->budget.pooled, 0);
-    ck_assert_int_eq(grove_device_prepare(device, &cuda_testing_add, false, errors), 0);
-    ck_assert_uint_eq(device->budget.in_use, LOCAL); /* not once for each kernel */
-    ck_assert_int_eq(grove_device_allocate(device, LIMIT / 8, &at, errors), 0);
-    ck_assert_int_eq(grove_device_allocate(device, LIMIT / 8, &other, errors), GROVE_NO_MEMORY);
-    grove_device_release(device, at, LIMIT / 8);
-    ck_assert_uint_eq(device->budget.in_use, LOCAL);
-    cuda_testing_close(device);
-    /* not for ever: with more memory the kernel is found */
-    grove_error_clear(errors);
-    control->local_bytes = 2 * EACH;
-    device = cuda_testing_open(LIMIT);
-    ck_assert_int_eq(grove_device_prepare(device, &cuda_testing_add, true, errors),
-                     GROVE_NO_MEMORY);
-    ck_assert_uint_eq(device->budget.in_use, 0);
-    device->budget.limit *= 2;
-    ck_assert_int_eq(grove_device_prepare(device, &cuda_testing_add, true, errors), 0);
-    ck_assert_uint_eq(device->budget.in_use, 2 * LOCAL);
-    cuda_testing_close(device);
-}
-END_TEST
-
 START_TEST(test_cleared_memory_is_zero)
 {
     cuda_testing_reset((uint64_t)_i);
@@ -586,7 +547,6 @@ int main(void)
     tcase_add_loop_test(tests, test_blocks_of_the_cpu_are_pinned, 0, SEEDS);
     tcase_add_loop_test(tests, test_blocks_used_again_wait_for_what_was_queued, 0, SEEDS);
     tcase_add_loop_test(tests, test_blocks_released_with_an_upload_on_its_way, 0, SEEDS);
-    tcase_add_loop_test(tests, test_local_memory_counts, 0, SEEDS);
     tcase_add_loop_test(tests, test_cleared_memory_is_zero, 0, SEEDS);
     tcase_add_loop_test(tests, test_buffers_have_sides, 0, SEEDS);
     tcase_add_loop_test(tests, test_values_with_flags, 0, SEEDS);

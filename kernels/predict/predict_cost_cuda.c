@@ -18,8 +18,9 @@ grove_predict_cuda_costs grove_predict_cuda_counted(void)
                                       .jones = 103,
                                       .varying = 190,
                                       .phasor = 129,
+                                      .product = 4.2,
                                       .factor = 198,
-                                      .product = 4.2};
+                                      .jones_product = 4.2};
 
     return costs;
 }
@@ -57,8 +58,9 @@ double grove_predict_cuda_by_stations(const grove_predict_cuda_costs *costs,
     double rows = each * (double)shape->stations, stations = round_up(shape->stations, 32);
     double across = round_up(each * shape->stations, PREDICT_CUDA_EDGE) / PREDICT_CUDA_EDGE;
     double products = each * rows * (rows + 24) / 2;
-    double factors =
-        shape->jones ? stations * (across + 1) * costs->factor : stations * across * costs->phasor;
 
-    return (double)shape->channels * (factors + products * costs->product);
+    products *= shape->jones ? costs->jones_product : costs->product;
+    return (double)shape->channels *
+           (products +
+            stations * (shape->jones ? (across + 1) * costs->factor : across * costs->phasor));
 }

@@ -10,9 +10,10 @@ typedef struct {
     double direct;     /* ... and one channel whose phase is evaluated */
     double jones;      /* ... and one channel, with Jones terms inside the sum */
     double varying;    /* ... with Jones terms that vary with frequency */
-    double phasor;     /* by stations: a station, time and channel in a tile of the products */
-    double factor;     /* ... the same with Jones terms, on either side */
-    double product;    /* ... a complex number of the products */
+    double phasor;     /* by stations: a station and channel in a tile of the products */
+    double product;    /* ... and a complex number of the products */
+    double factor;     /* by stations with Jones terms inside the sum: the same */
+    double jones_product;
 } grove_predict_cuda_costs;
 
 /* What is summed. */
