@@ -112,6 +112,7 @@ void cuda_testing_reset(uint64_t seed)
     c->devices = 1;
     c->version = EMULATED_NEW;
     c->local_bytes = 0;
+    c->peer_copies = c->peers_enabled = 0;
     c->fault = EMULATED_NO_FAULT;
     c->fault_at = 0;
     c->host_addresses = 0;

@@ -1,4 +1,5 @@
-/* Faults of the CUDA device's driver, one at a time; drivers that are too old; local memory. */
+/* Faults of the CUDA device's driver, one at a time; drivers that are too old; local
+ * memory; copies between devices. */
 #include "cuda-testing.h"
 #include "value/value.h"
 
@@ -166,6 +167,61 @@ START_TEST(test_local_memory_counts)
 }
 END_TEST
 
+/* Bytes go from device to device without the host, after the kernels that write them, and before
+ * the source's block has other uses. */
+START_TEST(test_between_devices)
+{
+    enum { COUNT = 5000, DEVICES = 3 };
+    emulated_control *control = cuda_testing_control();
+    grove_error *error = grove_error_new();
+    grove_device *device[DEVICES], *cpu = grove_device_cpu(1);
+
+    cuda_testing_reset((uint64_t)_i);
+    if (control)
+        control->devices = DEVICES;
+    for (int k = 0; control && k < DEVICES; k++)
+        ck_assert_ptr_nonnull(device[k] = grove_device_open("cuda", k, 0, error));
+    for (int round = 1; control && round <= 4; round++) {
+        grove_buffer *a = grove_buffer_new(cpu, COUNT * 8, error);
+        double *numbers = grove_buffer_write(a, NULL, error);
+        for (int k = 0; k < COUNT; k++)
+            numbers[k] = round * k;
+        grove_buffer *sum = grove_buffer_new(device[0], COUNT * 8, error);
+        void *x = grove_buffer_at(a, device[0], error);
+        grove_args args = cuda_testing_sum(grove_buffer_write(sum, device[0], error), x, x, COUNT);
+        ck_assert_int_eq(grove_device_launch(device[0], &cuda_testing_add, &args, true, error), 0);
+        uint64_t down = device[0]->bytes_down;
+        for (int k = 1; k < DEVICES; k++) {
+            grove_buffer *twice = grove_buffer_new(device[k], COUNT * 8, error);
+            x = grove_buffer_at(sum, device[k], error);
+            args = cuda_testing_sum(grove_buffer_write(twice, device[k], error), x, x, COUNT);
+            ck_assert_int_eq(grove_device_launch(device[k], &cuda_testing_add, &args, true, error),
+                             0);
+            if (k == DEVICES - 1) { /* the source is written again */
+                x = grove_buffer_at(a, device[0], error);
+                args = cuda_testing_sum(grove_buffer_write(sum, device[0], error), x, x, 1);
+                grove_device_clear(device[0], args.out.data, COUNT * 8, error);
+            }
+            const double *got = grove_buffer_host(twice, error);
+            for (int n = 0; n < COUNT; n++)
+                ck_assert_double_eq(got[n], 4.0 * round * n);
+            grove_buffer_unref(twice);
+        }
+        ck_assert_uint_eq(device[0]->bytes_down, down);
+        ck_assert_int_eq(control->peer_copies, 2 * round);
+        grove_buffer_unref(sum);
+        grove_buffer_unref(a);
+    }
+    ck_assert_uint_eq(grove_error_count(error), 0);
+    if (control)
+        ck_assert_int_eq(control->peers_enabled, 1); /* once, and with device 1 alone */
+    for (int k = 0; control && k < DEVICES; k++)
+        k < DEVICES - 1 ? grove_device_free(device[k]) : cuda_testing_close(device[k]);
+    grove_device_free(cpu);
+    grove_error_free(error);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda faults");
@@ -176,6 +232,7 @@ int main(void)
     tcase_set_timeout(tests, 240);
     tcase_add_loop_test(tests, test_small_run, 0, 8);
     tcase_add_loop_test(tests, test_faults, 0, 5);
+    tcase_add_loop_test(tests, test_between_devices, 0, 24);
     tcase_add_test(tests, test_old_driver);
     tcase_add_loop_test(tests, test_local_memory_counts, 0, 8);
     suite_add_tcase(suite, tests);

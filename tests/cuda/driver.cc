@@ -326,6 +326,45 @@ int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes, 
     return success;
 }
 
+// Devices 0 and 1 have access to each other; for others the driver copies by way of the host.
+int cuDeviceCanAccessPeer(int *possible, int device, int peer)
+{
+    *possible = device != peer && device < 2 && peer < 2;
+    return success;
+}
+
+int cuCtxEnablePeerAccess(void *handle, unsigned flags)
+{
+    ENTER();
+    context *own = current.back(), *other = (context *)handle;
+    if (flags || own == other || own->device > 1 || other->device > 1)
+        return invalid_value;
+    control.peers_enabled++;
+    return success;
+}
+
+int cuMemcpyPeerAsync(unsigned long long to, void *to_context, unsigned long long from,
+                      void *from_context, size_t bytes, void *handle)
+{
+    ENTER();
+    void *target = (void *)(uintptr_t)to, *source = (void *)(uintptr_t)from;
+    if (!stream_is(handle))
+        return invalid_handle;
+    if (fails(EMULATED_COPY) || !arena_has(target, bytes) || !arena_has(source, bytes) ||
+        arena_device(target) != ((context *)to_context)->device ||
+        arena_device(source) != ((context *)from_context)->device)
+        return invalid_value;
+    control.peer_copies++;
+    stream_push((stream *)handle, [=] {
+        if (!arena_has(target, bytes) || !arena_has(source, bytes))
+            return illegal_address;
+        opened now;
+        memcpy(target, source, bytes);
+        return success;
+    });
+    return success;
+}
+
 static bool is_global(const void *at, size_t bytes)
 {
     for (const module *m : modules)

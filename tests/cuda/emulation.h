@@ -43,6 +43,8 @@ typedef struct {
     int64_t calls[7];
     /* What exists now. */
     int64_t blocks, block_bytes, pinned, streams, events, modules, contexts;
+    /* Copies between devices so far, and how often access to another device was enabled. */
+    int64_t peer_copies, peers_enabled;
     /* Registered so far, as pinned memory. */
     int64_t registered;
     /* Launches with an argument that is an address of the host. */
@@ -90,6 +92,7 @@ struct opened {
 void *arena_allocate(int device, size_t bytes, result *code);
 bool arena_free(void *at);
 bool arena_has(const void *at, size_t bytes); // within one live block
+int arena_device(const void *at);             // whose block it is in; -1: in none
 bool is_device(const void *at);
 void arena_clear(); // frees everything
 

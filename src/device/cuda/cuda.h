@@ -90,6 +90,7 @@ typedef struct {
     grove_device device;
     cuda_driver driver;
     int handle;
+    uint64_t peers;   /* bits of the handles of devices to which access was asked for */
     uint64_t threads; /* that can be resident on all multiprocessors together */
     cuda_context context;
     cuda_stream compute;
@@ -141,6 +142,8 @@ void cuda_copier_close(cuda_device *cuda, cuda_copier *copier);
 int cuda_upload(grove_device *device, void *to, const void *from, size_t bytes, grove_error *error);
 int cuda_download(grove_device *device, void *to, const void *from, size_t bytes,
                   grove_error *error);
+int cuda_copy(grove_device *device, void *to, grove_device *source, const void *from, size_t bytes,
+              grove_error *error);
 int cuda_ready(grove_device *device, void *at, grove_error *error);
 int cuda_clear(grove_device *device, void *at, size_t bytes, grove_error *error);
 int cuda_pin(grove_device *device, void *at, size_t bytes, bool pinned);

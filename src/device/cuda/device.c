@@ -125,6 +125,7 @@ static const grove_device_operations operations = {
     .release = cuda_release,
     .upload = cuda_upload,
     .download = cuda_download,
+    .copy = cuda_copy,
     .clear = cuda_clear,
     .ready = cuda_ready,
     .prepare = cuda_prepare,

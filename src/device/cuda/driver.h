@@ -52,6 +52,10 @@ enum {
       cuda_stream stream)) \
     f(copy_down, "cuMemcpyDtoHAsync_v2", (void *to, cuda_address from, size_t bytes, \
       cuda_stream stream)) \
+    f(copy_peer, "cuMemcpyPeerAsync", (cuda_address to, cuda_context to_context, \
+      cuda_address from, cuda_context from_context, size_t bytes, cuda_stream stream)) \
+    f(peer_possible, "cuDeviceCanAccessPeer", (int *possible, int device, int peer)) \
+    f(peer_enable, "cuCtxEnablePeerAccess", (cuda_context peer, unsigned flags)) \
     f(clear, "cuMemsetD8Async", (cuda_address at, unsigned char byte, size_t bytes, \
       cuda_stream stream)) \
     f(stream_create, "cuStreamCreate", (cuda_stream *stream, unsigned flags)) \
