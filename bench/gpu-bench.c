@@ -12,7 +12,7 @@ void gpu_must(const gpu_bench *b, int code)
     if (!code)
         return;
     fflush(stdout);
-    fprintf(stderr, "grove bench gpu-kernels: %s\n", grove_error_message(b->error, 0));
+    fprintf(stderr, "grove %s: %s\n", b->program, grove_error_message(b->error, 0));
     exit(1);
 }
 

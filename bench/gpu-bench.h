@@ -4,7 +4,10 @@
 
 #include "device/device.h"
 
+#include "../kernels/predict/predict_cost_cuda.h"
+
 typedef struct {
+    const char *program; /* its name in messages */
     grove_device *device;
     grove_error *error;
     double min;       /* s, of a measurement */
@@ -49,7 +52,10 @@ void gpu_print(const gpu_bench *b, const char *name, bool double_, double second
 
 void gpu_measure_limits(gpu_bench *b);                     /* gpu-limits.c: fills the rates */
 void gpu_measure_predict(gpu_bench *b, const char *words); /* gpu-predict.c */
-void gpu_measure_arrays(gpu_bench *b);                     /* gpu-arrays.c */
-void gpu_measure_algebra(gpu_bench *b);                    /* gpu-algebra.c */
+/* The costs of sums over sources, in ps, as the built-in model has them: those of each way are
+ * multiplied by how much longer it takes here. */
+grove_predict_cuda_costs gpu_predict_costs(const gpu_bench *b);
+void gpu_measure_arrays(gpu_bench *b);  /* gpu-arrays.c */
+void gpu_measure_algebra(gpu_bench *b); /* gpu-algebra.c */
 
 #endif

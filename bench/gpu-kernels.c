@@ -14,7 +14,8 @@
 
 int main(int count, char **words)
 {
-    gpu_bench b = {.error = grove_error_new(), .min = 0.2, .rounds = 5};
+    gpu_bench b = {
+        .program = "bench gpu-kernels", .error = grove_error_new(), .min = 0.2, .rounds = 5};
     const char *part = "", *size = "whole";
     double limit = 0;
     const bench_option options[] = {

@@ -329,3 +329,55 @@ void gpu_measure_predict(gpu_bench *b, const char *words)
             if (strstr(workloads[k].name, words) && gpu_begins(b, workloads[k].name, COLUMNS))
                 measure(b, &workloads[k], double_);
 }
+
+/* Picoseconds for a source and time; `shape` gets what was summed. */
+static double time_shape(const gpu_bench *b, const workload *w, grove_predict_cuda_shape *shape)
+{
+    int stations;
+    grove_args args = make_args(b, w, 4, &stations), there = args;
+    size_t bytes = (size_t)(args.out.stride[1] * args.size[1]);
+
+    for (int k = 0; k < INPUTS; k++)
+        if (args.in[k].data)
+            there.in[k].data = gpu_send(b, args.in[k].data, (size_t)view_bytes(&args, k, stations));
+    there.out.data = gpu_make_room(b, bytes);
+    double seconds = gpu_time_launches(b, grove_predict_device(&args), &there, false);
+    *shape = (grove_predict_cuda_shape){.baselines = args.size[2],
+                                        .stations = stations,
+                                        .channels = args.size[3],
+                                        .regular = 1,
+                                        .jones = w->jones};
+    free_inputs(b, &args, &there);
+    grove_device_release(b->device, there.out.data, bytes);
+    return 1e12 * seconds / ((double)args.size[0] * (double)args.size[1]);
+}
+
+grove_predict_cuda_costs gpu_predict_costs(const gpu_bench *b)
+{
+    /* many waves of blocks each */
+    static const workload ways[] = {
+        {"recurrence", 500, 200, 64, 1, false, false, ROWS, 0, 0, 0, 0},
+        {"every phase", 500, 2000, 1, 1, false, false, ROWS, 0, 0, 0, 0},
+        {"Jones terms", 500, 100, 64, 4, false, true, ROWS, 0, 0, 0, 0},
+        {"stations", 500, 200, 64, 1, false, false, TENSOR, 0, 0, 0, 0},
+        {"stations, Jones terms", 500, 100, 64, 4, false, true, TENSOR, 0, 0, 0, 0}};
+    enum { RECURRENCE, DIRECT, JONES, STATIONS, FACTORS, COUNT };
+    grove_predict_cuda_costs costs = grove_predict_cuda_counted(), model = costs;
+    double longer[COUNT];
+
+    for (int k = 0; k < COUNT; k++) {
+        grove_predict_cuda_shape shape;
+        double taken = time_shape(b, &ways[k], &shape);
+        longer[k] = taken / (ways[k].way == ROWS ? grove_predict_cuda_by_baselines(&model, &shape)
+                                                 : grove_predict_cuda_by_stations(&model, &shape));
+    }
+    costs.recurrence *= longer[RECURRENCE];
+    costs.direct *= longer[DIRECT];
+    costs.jones *= longer[JONES];
+    costs.varying *= longer[JONES];
+    costs.phasor *= longer[STATIONS];
+    costs.product *= longer[STATIONS];
+    costs.factor *= longer[FACTORS];
+    costs.jones_product *= longer[FACTORS];
+    return costs;
+}

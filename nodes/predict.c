@@ -39,7 +39,7 @@ static const grove_option options[] = {
      "smearing leave less of it; 0: none is"},
     {"method", GROVE_CHOICE, "auto",
      "how the sum is taken: baseline by baseline, by products of matrices of stations by sources, "
-     "or source by source in double precision; auto: the fastest on this machine",
+     "or source by source in double precision; auto: what should be the fastest",
      "auto baselines stations plain"},
     {0},
 };
@@ -189,23 +189,23 @@ static void find_channels(const grove_node *node, grove_predict_plan *plan)
 
 enum { SAID = 160, AUTO = 0, BASELINES, STATIONS, PLAIN }; /* the words of the option method */
 
-/* Operations per (time, channel) on a CUDA device, in multiply-adds of its vector units, as counted
- * in kernels/predict: by baselines and by stations. By stations, a product in split TF32 on tensor
- * cores takes about 5/8 of a vector multiply-add; tiles of the product are 16 by 8. */
+/* Whether a CUDA device sums faster by stations. By its own costs, whatever the cpu does. */
 static bool products_win(const grove_node *node, const grove_predict_plan *plan)
 {
     const grove_axis *times = grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_TIME);
     const grove_axis *baselines =
         grove_node_input_axis(node, GROVE_PREDICT_UVW, GROVE_AXIS_BASELINE);
-    double rows = baselines ? (double)baselines->size : 1, stations = plan->stations;
-    double cells = stations * (stations + 24) / 2, by_baselines, by_stations;
-    bool jones = plan->jones != GROVE_PREDICT_AROUND;
+    const grove_predict_cuda_costs costs = predict_cuda_costs();
+    const grove_predict_cuda_shape shape = {.baselines = baselines ? baselines->size : 1,
+                                            .stations = plan->stations,
+                                            .channels = plan->count,
+                                            .regular = plan->channels.regular,
+                                            .jones = plan->jones != GROVE_PREDICT_AROUND,
+                                            .varies = jones_vary(node)};
 
-    if (plan->count * (times ? times->size : 1) < PREDICT_CUDA_BUSY)
-        return false;
-    by_baselines = rows * (jones ? 100 : plan->channels.regular && plan->count > 2 ? 8 : 45);
-    by_stations = jones ? 220 * stations + 20 * cells : 45 * stations + 2.5 * cells;
-    return by_stations < by_baselines;
+    return plan->count * (times ? times->size : 1) >= PREDICT_CUDA_BUSY &&
+           grove_predict_cuda_by_stations(&costs, &shape) <
+               grove_predict_cuda_by_baselines(&costs, &shape);
 }
 
 /* Whether all sources are points, as far as the sky model says. Products do not help with other
@@ -222,15 +222,17 @@ static bool are_points(const grove_node *node)
     return true;
 }
 
-/* Whether a CUDA device sums by stations too, where that way has been chosen. */
+/* Whether a CUDA device sums by stations. */
 static void find_products(const grove_node *node, grove_predict_plan *plan)
 {
     const grove_axis *stations =
         grove_node_input_axis(node, GROVE_PREDICT_UVW_LEFT, GROVE_AXIS_STATION);
+    int method = grove_node_choice(node, "method");
 
     plan->stations = stations && stations->size < INT32_MAX / 4 ? (int32_t)stations->size : 0;
-    plan->products = plan->way == GROVE_PREDICT_STATION && plan->stations && are_points(node) &&
-                     (grove_node_choice(node, "method") == STATIONS || products_win(node, plan));
+    plan->products = plan->way != GROVE_PREDICT_PLAIN && plan->stations &&
+                     !unfit_for_stations(node) && are_points(node) &&
+                     (method == STATIONS || (method == AUTO && products_win(node, plan)));
 }
 
 static void tell(grove_node *node, const grove_predict_plan *plan, const char *why)
@@ -243,14 +245,16 @@ static void tell(grove_node *node, const grove_predict_plan *plan, const char *w
                                           : "phasor recurrence over blocks of channels";
 
     if (plan->way == GROVE_PREDICT_STATION)
-        grove_node_note(node, "products of matrices of stations by sources (%s): %s", isa, why);
+        grove_node_note(node, "products of matrices of stations by sources (%s): %s%s", isa, why,
+                        plan->products ? "" : "; GPUs sum by baselines");
     else if (plan->way == GROVE_PREDICT_BASELINE)
-        grove_node_note(node, "direct sum for baselines (%s): %s; %s%s", isa, why, how,
+        grove_node_note(node, "direct sum for baselines (%s): %s; %s%s%s", isa, why, how,
                         plan->jones == GROVE_PREDICT_FOLDED   ? "; Jones terms of the source alone "
                                                                 "make apparent fluxes"
                         : plan->jones == GROVE_PREDICT_WITHIN ? "; Jones terms of source and "
                                                                 "station inside the sum"
-                                                              : "");
+                                                              : "",
+                        plan->products ? "; GPUs sum by stations" : "");
     else
         grove_node_note(node, "direct sum in double, source by source, %s; no vector code: %s",
                         plan->channels.regular ? "phasor recurrence over blocks of channels"
@@ -342,7 +346,7 @@ static int find_way(grove_node *node)
     if (code)
         return code;
     find_products(node, &plan);
-    if (!uses_stations(node, &plan)) {
+    if (!uses_stations(node, &plan) && !plan.products) {
         grove_node_drop_input(node, GROVE_PREDICT_UVW_LEFT);
         grove_node_drop_input(node, GROVE_PREDICT_UVW_RIGHT);
     }

@@ -1,19 +1,23 @@
-/* Costs of sums over sources on this machine: measured once, kept in the user's cache folder. */
+/* Costs of sums over sources on this machine: as `grove tune` has measured them, or those built in.
+ * Nothing is measured here, so the choice of a way does not depend on a run's timing. */
 #ifndef GROVE_NODES_PREDICT_COST_H
 #define GROVE_NODES_PREDICT_COST_H
 
 #include "../kernels/predict/predict_cost.h"
+#include "../kernels/predict/predict_cost_cuda.h"
 
-#include <stdbool.h>
+#include "base/tuning.h"
 
 /* For an instruction set (grove_isa), in single precision, without Jones terms inside the sum or
- * with matrices that do not vary with frequency. They are read from $XDG_CACHE_HOME/grove/predict
- * (or ~/.cache/grove/predict), or else measured and written there. If that cannot be written,
- * typical costs are used, so that runs do not differ by the measurement. */
+ * with matrices that do not vary with frequency. */
 grove_predict_costs predict_costs(int isa, int jones);
+/* On the machine's GPU. */
+grove_predict_cuda_costs predict_cuda_costs(void);
 
-/* Reads the costs from the first line of such a file that begins with `key`. False, with nothing
- * written, if there is none or its numbers are implausible. */
-bool predict_costs_parse(const char *text, const char *key, grove_predict_costs *costs);
+/* How `grove tune` stores costs; for the cpu `what` gets the words. */
+enum { PREDICT_COSTS_WORDS = 64 };
+grove_tuning predict_costs_entry(const grove_predict_costs *costs, int isa, int jones,
+                                 char what[PREDICT_COSTS_WORDS]);
+grove_tuning predict_cuda_costs_entry(const grove_predict_cuda_costs *costs);
 
 #endif

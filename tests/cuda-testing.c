@@ -110,6 +110,9 @@ void cuda_testing_reset(uint64_t seed)
     c->seed = seed;
     c->memory = (uint64_t)4 << 30;
     c->devices = 1;
+    c->version = EMULATED_NEW;
+    c->local_bytes = 0;
+    c->peer_copies = c->peers_enabled = 0;
     c->fault = EMULATED_NO_FAULT;
     c->fault_at = 0;
     c->host_addresses = 0;

@@ -1,7 +1,7 @@
-/* Fuzzes the cache file of predict's costs: any bytes give valid costs or none. */
+/* Fuzzes the file of `grove tune`: any bytes give valid numbers or none. */
 #include "fuzz.h"
 
-#include "nodes/predict_cost.h"
+#include "base/tuning.h"
 
 #include <math.h>
 
@@ -23,23 +23,20 @@ static int has_long_line(const char *text, const char *key, size_t numbers)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const keys[] = {"2 | A processor | avx2 |", "2 |", ""};
+    static const char *const keys[] = {"0.1.0 | A processor | predict, avx2 |", "0.1.0 |", ""};
     char *text = fuzz_text(data, size);
 
+    grove_tuning_is_valid(text);
     for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++) {
-        const double untouched = -1;
-        grove_predict_costs costs;
-        double numbers[sizeof(costs) / sizeof(double)];
-        for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-            memcpy((char *)&costs + i * sizeof(double), &untouched, sizeof(double));
-        int found = predict_costs_parse(text, keys[k], &costs);
-        memcpy(numbers, &costs, sizeof(costs));
-        for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+        double numbers[] = {-1, -1, -1, -1, -1};
+        enum { NUMBERS = sizeof(numbers) / sizeof(*numbers) };
+        int found = grove_tuning_parse(text, keys[k], numbers, NUMBERS);
+        for (int i = 0; i < NUMBERS; i++)
             if (found ? !(isfinite(numbers[i]) && numbers[i] >= 0 && numbers[i] <= 1e6)
-                      : numbers[i] != untouched) {
+                      : numbers[i] != -1) {
                 abort();
             }
-        if (found && !has_long_line(text, keys[k], sizeof(numbers) / sizeof(*numbers))) {
+        if (found && !has_long_line(text, keys[k], NUMBERS)) {
             abort();
         }
     }

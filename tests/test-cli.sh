@@ -45,7 +45,7 @@ prints()
 expect 2 'usage: grove COMMAND...'
 [ -s out ] && fail 'usage goes to standard output'
 expect 0 '' --help
-for command in run check show nodes info plot call new-node test-node bench version; do
+for command in run check show nodes info plot call new-node test-node bench tune version; do
     prints "^  $command "
 done
 expect 0 '' help
@@ -55,7 +55,7 @@ expect 0 '' --version
 expect 2 "grove: no command 'rnu'; did you mean 'run'?" rnu
 expect 2 "grove: no command 'ifno'; did you mean 'info'?" ifno
 expect 2 "grove: no command 'calibrate'; grove --help lists them" calibrate
-for command in run check show nodes info plot call new-node test-node bench; do
+for command in run check show nodes info plot call new-node test-node bench tune; do
     expect 0 '' $command --help
     prints "^usage: grove $command "
     expect 0 '' $command -h
@@ -87,7 +87,7 @@ prints '^| P1 I, stations | portable | single | [0-9.]* | [0-9.]* | '
 
 # ---- the manual page ----
 sed 's/\\-/-/g; s/\\f[A-Z]//g' "$GROVE_SOURCE/docs/grove.1" >manual
-for command in run check show nodes info plot call new-node test-node bench version; do
+for command in run check show nodes info plot call new-node test-node bench tune version; do
     grep -q "^\.SS grove $command\( \|$\)" manual || fail "the manual page lacks grove $command"
     [ $command = version ] && continue
     "$grove" $command --help | grep -o -- '--[a-z-][a-z-]*' | sort -u | while read -r option; do
@@ -329,6 +329,23 @@ expect 0 '' call -s f=2 --tree value.tree norm 'select(a, element="1")'
 [ "$(cat out)" = '4 m' ] || fail "call --tree: $(cat out)"
 expect 2 "--value:1:5: error: unknown name 'c'..." run value.tree --value '1 + c'
 expect 2 '--value:1:4: error: unexpected end of the line...' run value.tree --value '1 +'
+
+# ---- tune ----
+if [ -x "$GROVE_BUILD/bench/tune" ]; then
+    kept=$XDG_CACHE_HOME
+    XDG_CACHE_HOME=$work/cache
+    expect 0 '' tune
+    prints "^kept in $work/cache/grove/tuning\$"
+    [ "$(grep -c '^[0-9.]* | .* | predict, .* | [0-9 ]*$' cache/grove/tuning)" -ge 2 ] ||
+        fail "tune keeps: $(cat cache/grove/tuning)"
+    cp cache/grove/tuning before
+    expect 0 '' run value.tree --value 'norm(a)' -s f=2 # a run measures nothing
+    cmp -s before cache/grove/tuning || fail 'a run changes the file of tune'
+    unset XDG_CACHE_HOME
+    HOME= expect 1 'grove tune: there is no folder for what was measured...' tune
+    XDG_CACHE_HOME=$kept
+    export XDG_CACHE_HOME
+fi
 
 # ---- info ----
 expect 0 '' info

@@ -501,6 +501,41 @@ START_TEST(large_runs_are_counted)
 }
 END_TEST
 
+/* Values of a tile are as large as an eighth of the run, the device's memory and 1 GiB allow; on
+ * the cpu they stay in its cache. */
+START_TEST(tiles_follow_the_memory)
+{
+    static const workload large = {"large", PLAIN, 0, 0, 0, {100, 20000, 20000}};
+    static const workload small = {"small", PLAIN, 0, 0, 0, {100, 1000, 2000}};
+    static const struct {
+        const workload *workload;
+        const char *device;
+        int limit; /* log2 of bytes */
+        double max;
+    } runs[] = {{&large, "cuda", 40, 1 << 30},
+                {&large, "cuda", 33, 0.9 * (1 << 29)},
+                {&large, "cuda", 29, 1 << 26},
+                {&small, "cuda", 40, 21 * 32 * 1000.0 * 2000 / 8},
+                {&small, "cpu", 40, 8 << 20}};
+    grove_session_options options = {.threads = 1, .memory = (uint64_t)1 << 50};
+    grove_schedule *schedule = NULL;
+
+    if (cuda_testing_control())
+        cuda_testing_control()->memory = (uint64_t)1 << 50;
+    make_workload(runs[_i].workload, false);
+    options.device_memory = (uint64_t)1 << runs[_i].limit;
+    grove_session *session = heap_test_session(runs[_i].device, options);
+    ck_assert_int_eq(grove_session_schedule(session, now.tree->actions, now.tree->action_count,
+                                            NULL, 0, &schedule),
+                     0);
+    ck_assert_double_le((double)schedule->passes[0].largest, runs[_i].max);
+    ck_assert_double_gt((double)schedule->passes[0].largest, 0.8 * runs[_i].max);
+    grove_schedule_free(schedule);
+    heap_test_close(session);
+    remove("memory.skymodel");
+}
+END_TEST
+
 static void add_case(Suite *suite, const char *name, const TTest *test, int count)
 {
     TCase *tests = tcase_create(name);
@@ -527,6 +562,7 @@ int main(void)
     add_case(suite, "late", late_faults_are_said_once, 8);
     add_case(suite, "large", far_apart, 1);
     add_case(suite, "counted", large_runs_are_counted, 1);
+    add_case(suite, "tiles", tiles_follow_the_memory, 5);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -389,6 +389,40 @@ START_TEST(limited_memory_changes_nothing)
 }
 END_TEST
 
+/* Kernels that need more local memory than is reserved: tiles are smaller, the sums the same. */
+START_TEST(local_memory_is_counted)
+{
+    const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
+    emulated_control *control = cuda_testing_control();
+    grove_session_options options = {.threads = 1};
+    grove_counters c = {0};
+    char text[2048];
+
+    if (!control)
+        return;
+    heap_test_sources("many.skymodel", 400);
+    snprintf(text, sizeof(text), many, source, sums[_i]);
+    session_test_tree(text);
+    heap truth = heap_test_run("cuda", options, &c);
+    cuda_testing_reset(1);
+    options.device_memory = c.device_peak_bytes;
+    control->local_bytes =
+        (int)(options.device_memory / 2 / (EMULATED_PROCESSORS * EMULATED_THREADS));
+    ck_assert_int_gt(control->local_bytes, 0);
+    grove_session *session = heap_test_session("cuda", options);
+    ck_assert_int_eq(grove_session_run(session), 0);
+    ck_assert_uint_ge(session->devices[0]->budget.peak, options.device_memory / 2);
+    ck_assert_uint_le(session->devices[0]->budget.peak, options.device_memory);
+    ck_assert(!session->fallen_back);
+    heap_test_close(session);
+    ck_assert(heap_equal(&kept, &truth));
+    free(kept.numbers);
+    kept = (heap){0};
+    free(truth.numbers);
+    remove("many.skymodel");
+}
+END_TEST
+
 /* What others take in the middle of a run: the device has less than its budget says. */
 START_TEST(less_than_was_promised)
 {
@@ -475,6 +509,7 @@ int main(void)
     tcase_add_loop_test(tests, skipped_is_zero, 0, 3);
     tcase_add_test(tests, devices_by_name);
     tcase_add_loop_test(tests, limited_memory_changes_nothing, 0, 3);
+    tcase_add_loop_test(tests, local_memory_is_counted, 0, 2);
     tcase_add_loop_test(tests, less_than_was_promised, 0, 3);
     tcase_add_loop_test(tests, each_fault, 0, 10);
     tcase_add_loop_test(tests, any_number_of_devices, 0, 5);

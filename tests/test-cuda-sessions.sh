@@ -12,6 +12,29 @@ GROVE_CUDA_KERNELS=$build/tests/cuda/kernels
 ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
 export GROVE_CUDA_DRIVER GROVE_CUDA_KERNELS ASAN_OPTIONS
 
+# a driver that is too old: auto warns and goes on, cuda fails, info says it, each with both versions
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+old='the driver supports CUDA 10\.2, but the kernels were built with CUDA [0-9.]* and need'
+GROVE_EMULATED_VERSION=10020
+export GROVE_EMULATED_VERSION
+echo 'a = 1 + 1' >"$work/a.tree"
+[ "$("$build/grove" run "$work/a.tree" --value a 2>"$work/err")" = 2 ]
+grep -q "$old.*; the cpu does everything" "$work/err"
+code=0
+"$build/grove" run --device cuda "$work/a.tree" --value a >"$work/out" 2>"$work/err" || code=$?
+[ $code -eq 1 ]
+grep -q "$old" "$work/err"
+"$build/grove" info --devices | grep -q "^cuda    none: .*$old"
+unset GROVE_EMULATED_VERSION
+
+# what is measured on a device is kept beside what is measured on the cpu
+if [ -x "$build/bench/tune" ]; then
+    XDG_CACHE_HOME=$work "$build/grove" tune --size tiny >"$work/out"
+    grep -q '^cuda:0  Emulated device' "$work/out"
+    grep -q "^[0-9.]* | driver $GROVE_CUDA_DRIVER | predict, GPU | [0-9 ]*\$" "$work/grove/tuning"
+fi
+
 GROVE_TEST_DEVICE=cuda
 export GROVE_TEST_DEVICE
 for seed in 0 3 5; do

@@ -1,16 +1,19 @@
-/* The costs of predict: measured once on a machine and kept; the option method overrides the
- * choice. */
+/* The costs of predict: built in, or as `grove tune` has stored them; the ways that they choose on
+ * the cpu and on GPUs; the option method overrides the choice. */
 #include "grid.h"
 
+#include "../kernels/predict/predict.h"
 #include "../kernels/simd/isa.h"
 #include "base/file.h"
 #include "nodes/predict_cost.h"
 
 #include <check.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static testing t;
 static char file[200];
@@ -20,7 +23,7 @@ static void setup(void)
     testing_begin(&t);
     grid_begin(&t);
     setenv("XDG_CACHE_HOME", t.folder, 1);
-    snprintf(file, sizeof(file), "%s/grove/predict", t.folder);
+    snprintf(file, sizeof(file), "%s/grove/tuning", t.folder);
 }
 
 static void teardown(void)
@@ -34,61 +37,204 @@ static bool equal(grove_predict_costs a, grove_predict_costs b)
     return !memcmp(&a, &b, sizeof(a));
 }
 
-/* The same from the file as when it was measured, to the file's last digit. */
-START_TEST(measured_once)
+static grove_predict_costs usual(int isa, int jones)
 {
+    return grove_predict_usual_costs(isa, 4, jones);
+}
+
+static void store(const grove_predict_costs *cpu, const grove_predict_cuda_costs *gpu)
+{
+    grove_tuning entries[2];
+    char what[PREDICT_COSTS_WORDS], said[160], *path;
     grove_isa isa;
-    char said[160];
+    int count = 0;
 
     ck_assert(!grove_isa_choose(&isa, said));
-    predict_costs((int)isa, _i);
-    grove_predict_costs a = predict_costs((int)isa, _i);
-    char *before = grove_file_read(file, 100000, true, NULL, t.error);
-    grove_predict_costs other = predict_costs((int)isa, !_i);
-    grove_predict_costs b = predict_costs((int)isa, _i);
-    ck_assert(!equal(a, other));
-    char *after = grove_file_read(file, 100000, true, NULL, t.error);
-    ck_assert(equal(a, b));
-    ck_assert(!strncmp(before, after, strlen(before)));
-    ck_assert(a.panel > 0 && a.channel > 0 && a.direct > 0 && a.phase > 0 && a.pair > 0);
-    free(before);
-    free(after);
+    if (cpu)
+        entries[count++] = predict_costs_entry(cpu, (int)isa, 0, what);
+    if (gpu)
+        entries[count++] = predict_cuda_costs_entry(gpu);
+    ck_assert_int_eq(grove_tuning_store(entries, count, &path, t.error), 0);
+    ck_assert_str_eq(path, file);
+    free(path);
+}
+
+static void put_file(const char *text)
+{
+    char folder[200];
+
+    snprintf(folder, sizeof(folder), "%s/grove", t.folder);
+    ck_assert(mkdir(folder, 0777) == 0 || grove_path_is_folder(folder));
+    FILE *stream = fopen(file, "w");
+    fputs(text, stream);
+    fclose(stream);
+}
+
+/* Whatever processor this is, nothing is measured and nothing is written. */
+START_TEST(built_in)
+{
+    for (int isa = 0; isa < 3; isa++)
+        for (int jones = 0; jones < 2; jones++)
+            ck_assert(equal(predict_costs(isa, jones), usual(isa, jones)));
+    grove_predict_cuda_costs gpu = predict_cuda_costs(), counted = grove_predict_cuda_counted();
+    ck_assert(!memcmp(&gpu, &counted, sizeof(gpu)));
+    ck_assert(!grove_path_exists(file));
 }
 END_TEST
 
-/* A file that says nothing, or something impossible, keeps what it says and gets a line. */
+/* What was measured, and what others have stored in the file. */
+START_TEST(stored)
+{
+    static const char other[] = "0.0.1 | Another processor | predict, avx2 | 1 2 3 4 5\n";
+    const grove_predict_costs costs = {1, 2, 3, 4, 0.5};
+    grove_predict_cuda_costs gpu = grove_predict_cuda_counted(), found;
+    char said[160];
+    grove_isa isa;
+
+    ck_assert(!grove_isa_choose(&isa, said));
+    store(NULL, NULL);
+    char *text = grove_file_read(file, 100000, true, NULL, t.error);
+    char *both = malloc(strlen(text) + sizeof(other));
+    strcpy(both, text);
+    put_file(strcat(both, other));
+    gpu.product = 7;
+    for (int again = 0; again < 2; again++) { /* the second time it replaces its own lines */
+        store(&costs, &gpu);
+        ck_assert(equal(predict_costs((int)isa, 0), costs));
+        ck_assert(equal(predict_costs((int)isa, 1), usual((int)isa, 1)));
+        found = predict_cuda_costs();
+        ck_assert_double_eq(found.product, 7);
+        ck_assert_double_eq_tol(found.recurrence, gpu.recurrence, 1e-6);
+    }
+    free(text);
+    text = grove_file_read(file, 100000, true, NULL, t.error);
+    int lines = 0;
+    for (const char *c = text; *c; c++)
+        lines += *c == '\n';
+    ck_assert_int_eq(lines, 4);
+    ck_assert_ptr_nonnull(strstr(text, other));
+    free(text);
+    free(both);
+}
+END_TEST
+
+/* A file of something else is not used: one warning, and what is built in. */
 START_TEST(spoilt_files)
 {
-    static const char *const texts[] = {"", "nonsense\n",
-                                        "1 | another processor | avx2 | 1 2 3 4 5\n", "1 |"};
-    FILE *stream;
+    static const char *const texts[] = {
+        "",
+        "nonsense\n",
+        "# Costs on this machine, measured by grove tune; may be removed.",
+        "# Costs on this machine, measured by grove tune; may be removed.\n0.1.0 | x | y | 1 2 z\n",
+        "# Costs on this machine, measured by grove tune; may be removed.\n0.1.0 | x | y |\n",
+        "# Costs on this machine, measured by grove tune; may be removed.\n0.1.0 | x | y | 1"};
+    char said[200];
 
-    predict_costs(GROVE_ISA_PORTABLE, 0);
-    stream = fopen(file, "w");
-    fputs(texts[_i], stream);
-    fclose(stream);
-    predict_costs(GROVE_ISA_PORTABLE, 0);
-    char *text = grove_file_read(file, 100000, true, NULL, t.error);
-    ck_assert(!strncmp(text, texts[_i], strlen(texts[_i])));
-    ck_assert(strstr(text, "| portable |") != NULL);
+    snprintf(said, sizeof(said), "%s/said", t.folder);
+    put_file(texts[_i]);
+    fflush(stderr);
+    int before = dup(2), to = open(said, O_CREAT | O_WRONLY, 0600);
+    ck_assert(before >= 0 && to >= 0 && dup2(to, 2) == 2);
+    bool good = equal(predict_costs(GROVE_ISA_PORTABLE, 0), usual(GROVE_ISA_PORTABLE, 0)) &&
+                equal(predict_costs(GROVE_ISA_PORTABLE, 1), usual(GROVE_ISA_PORTABLE, 1));
+    predict_cuda_costs();
+    dup2(before, 2);
+    close(before);
+    close(to);
+    ck_assert(good);
+    char *text = grove_file_read(said, 100000, true, NULL, t.error);
+    ck_assert_ptr_nonnull(strstr(text, "this is no file of grove tune"));
+    ck_assert_ptr_eq(strchr(text, '\n'), text + strlen(text) - 1);
     free(text);
-    ck_assert(equal(predict_costs(GROVE_ISA_PORTABLE, 0), predict_costs(GROVE_ISA_PORTABLE, 0)));
+    const grove_predict_cuda_costs gpu = {1, 2, 3, 4, 5, 6, 7, 8};
+    store(NULL, &gpu);
+    ck_assert_double_eq(predict_cuda_costs().varying, 4);
 }
 END_TEST
 
-/* Nothing to keep it in: what is built in, which does not differ from run to run. */
+/* No folder, or none that can be written. */
 START_TEST(no_folder)
 {
-    grove_predict_costs usual = grove_predict_usual_costs(GROVE_ISA_PORTABLE, 4, 0);
+    static const grove_predict_costs costs = {1, 2, 3, 4, 5};
+    char path[200], what[PREDICT_COSTS_WORDS], *kept;
 
     testing_file(&t, "plain", "a file is no folder");
-    char path[200];
     snprintf(path, sizeof(path), "%s/plain", t.folder);
     setenv("XDG_CACHE_HOME", path, 1);
-    ck_assert(equal(predict_costs(GROVE_ISA_PORTABLE, 0), usual));
-    unsetenv("XDG_CACHE_HOME");
-    setenv("HOME", "", 1);
-    ck_assert(equal(predict_costs(GROVE_ISA_PORTABLE, 0), usual));
+    grove_tuning entry = predict_costs_entry(&costs, GROVE_ISA_PORTABLE, 0, what);
+    for (int k = 0; k < 3; k++) {
+        ck_assert(equal(predict_costs(GROVE_ISA_PORTABLE, 0), usual(GROVE_ISA_PORTABLE, 0)));
+        ck_assert_int_ne(grove_tuning_store(&entry, 1, &kept, t.error), 0);
+        ck_assert_int_eq(grove_error_count(t.error), 1);
+        grove_error_clear(t.error);
+        free(kept);
+        unsetenv("XDG_CACHE_HOME");
+        if (k)
+            unsetenv("HOME");
+        else
+            setenv("HOME", "", 1);
+    }
+}
+END_TEST
+
+/* By stations (1) or baselines on a GPU, as counted: 64 stations are few for points and many for
+ * Jones terms; evaluated phases are dear. */
+START_TEST(shapes_on_gpus)
+{
+    static const struct {
+        int stations, channels, regular, jones, varies, by_stations;
+    } rows[] = {
+        {14, 64, 1, 0, 0, 0},  {64, 64, 1, 0, 0, 0},  {64, 1, 1, 0, 0, 1}, {64, 64, 0, 0, 0, 1},
+        {10, 1, 1, 0, 0, 0},   {512, 64, 1, 0, 0, 1}, {64, 9, 1, 0, 0, 1}, {14, 64, 1, 1, 0, 0},
+        {27, 64, 1, 1, 0, 1},  {64, 64, 1, 1, 0, 1},  {14, 1, 1, 1, 0, 1}, {16, 64, 1, 1, 1, 1},
+        {512, 64, 1, 1, 0, 1},
+    };
+    const grove_predict_cuda_costs costs = grove_predict_cuda_counted();
+
+    for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++) {
+        int64_t n = rows[k].stations;
+        grove_predict_cuda_shape shape = {.baselines = n * (n - 1) / 2,
+                                          .stations = n,
+                                          .channels = rows[k].channels,
+                                          .regular = rows[k].regular,
+                                          .jones = rows[k].jones,
+                                          .varies = rows[k].varies};
+        ck_assert_msg((grove_predict_cuda_by_stations(&costs, &shape) <
+                       grove_predict_cuda_by_baselines(&costs, &shape)) == rows[k].by_stations,
+                      "%zu: %g, %g", k, grove_predict_cuda_by_stations(&costs, &shape),
+                      grove_predict_cuda_by_baselines(&costs, &shape));
+    }
+}
+END_TEST
+
+static grove_predict_plan plan_of(const char *text)
+{
+    grove_predict_plan plan;
+
+    testing_tree(&t, text);
+    memcpy(&plan, testing_node(&t, "x")->state, sizeof(plan));
+    return plan;
+}
+
+/* The cpu's costs choose the cpu's way alone, and the GPU's the GPU's. */
+START_TEST(ways_apart)
+{
+    static const char tree[] = "obs = grid()\nS = field()\nx = predict(S, obs)\n";
+    const grove_predict_costs cheap[] = {{1, 1, 1, 1e5, 1e5}, {1e5, 1e5, 1e5, 1, 1}};
+    grove_predict_cuda_costs gpu = grove_predict_cuda_counted();
+
+    memset(field_now.shape, 0, sizeof(field_now.shape));
+    for (int counted = 0; counted < 2; counted++) {
+        gpu.phasor = gpu.product = counted ? gpu.product : 1e-3;
+        for (int by = 0; by < 2; by++) {
+            store(&cheap[by], counted ? NULL : &gpu);
+            grove_predict_plan plan = plan_of(tree);
+            ck_assert_int_eq(plan.way, by ? GROVE_PREDICT_STATION : GROVE_PREDICT_BASELINE);
+            ck_assert_int_eq(plan.products, !counted);
+            const char *note = testing_node(&t, "x")->note;
+            ck_assert_int_eq(strstr(note, "GPUs sum by") != NULL, by == counted);
+        }
+    }
 }
 END_TEST
 
@@ -144,9 +290,12 @@ int main(void)
     TCase *test = tcase_create("all");
 
     tcase_add_checked_fixture(test, setup, teardown);
-    tcase_add_loop_test(test, measured_once, 0, 2);
-    tcase_add_loop_test(test, spoilt_files, 0, 4);
+    tcase_add_test(test, built_in);
+    tcase_add_test(test, stored);
+    tcase_add_loop_test(test, spoilt_files, 0, 6);
     tcase_add_test(test, no_folder);
+    tcase_add_test(test, shapes_on_gpus);
+    tcase_add_test(test, ways_apart);
     tcase_add_test(test, costs_grow);
     tcase_add_test(test, methods);
     suite_add_tcase(suite, test);

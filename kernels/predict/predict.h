@@ -73,7 +73,7 @@ typedef struct {
     int32_t equal_width, smear_time, smear_freq;
     int32_t jones;           /* left or right vary with the source */
     int32_t stations;        /* of the station axis */
-    int32_t products, spare; /* products: on a CUDA device sums go by stations where `way` does */
+    int32_t products, spare; /* products: on a CUDA device sums go by stations */
     int64_t count;           /* channels of the whole axis */
     double width, reference; /* Hz: of all channels if equal; about the middle of the axis */
     double cutoff;           /* a fraction: sources of which shape and smearing leave less may be

@@ -17,7 +17,7 @@ typedef struct {
  * milliseconds. `jones`: with a matrix for each source and station on both sides that does not vary
  * with frequency. 0: no memory. */
 int grove_predict_measure(int isa, int bytes, int jones, grove_predict_costs *costs);
-/* Typical costs, for machines where they cannot be measured. */
+/* Typical costs, for machines where they have not been measured. */
 grove_predict_costs grove_predict_usual_costs(int isa, int bytes, int jones);
 
 /* For a source and time, ns. `regular`: equally spaced channels, at least GROVE_PREDICT_FEW. */

@@ -172,8 +172,8 @@ static inline int grove_predict_goes_by_stations(const grove_args *args)
     const grove_view *right = &args->in[GROVE_PREDICT_UVW_RIGHT];
     int baseline = grove_args_axis(args, GROVE_AXIS_BASELINE);
 
-    if (plan->way != GROVE_PREDICT_STATION || !plan->products || plan->stations < 1 ||
-        baseline < 0 || args->inputs <= GROVE_PREDICT_UVW_RIGHT || !left->data || !right->data ||
+    if (!plan->products || plan->stations < 1 || baseline < 0 ||
+        args->inputs <= GROVE_PREDICT_UVW_RIGHT || !left->data || !right->data ||
         grove_predict_cuda_way(args) == GROVE_PREDICT_CUDA_PLAIN)
         return 0;
     for (int d = 0; d < args->axes; d++)

@@ -1,4 +1,4 @@
-/* grove bench: runs the benchmarks, which are programs of their own. */
+/* grove bench and grove tune: run programs of their own. */
 #include "cli/command.h"
 
 #include <errno.h>
@@ -52,15 +52,16 @@ static void find_program(const char *name, char path[PATH_MAX])
     snprintf(path, PATH_MAX, "%s/%s", GROVE_BENCH_FOLDER, name);
 }
 
-static int run_program(const grove_command_line *line)
+/* Runs it with these words. */
+static int run_program(const char *name, const char *const *words, int count)
 {
-    char path[PATH_MAX], *arguments[sizeof(line->words) / sizeof(line->words[0]) + 1];
+    char path[PATH_MAX], *arguments[sizeof(((grove_command_line *)0)->words) / sizeof(*words) + 2];
 
-    find_program(line->words[0], path);
+    find_program(name, path);
     arguments[0] = path;
-    for (int k = 1; k < line->word_count; k++)
-        arguments[k] = (char *)line->words[k];
-    arguments[line->word_count] = NULL;
+    for (int k = 0; k < count; k++)
+        arguments[k + 1] = (char *)words[k];
+    arguments[count + 1] = NULL;
     execv(path, arguments);
     return grove_complain(GROVE_FAILED,
                           "%s: cannot run this: %s; `make install` puts the benchmarks there", path,
@@ -81,7 +82,7 @@ static int bench(grove_command_line *line)
     for (int k = 0; k < BENCHMARKS; k++) {
         names[k] = benchmarks[k].name;
         if (!strcmp(name, names[k]))
-            return run_program(line);
+            return run_program(name, line->words + 1, line->word_count - 1);
     }
     const char *near = grove_nearest(name, names, BENCHMARKS);
     return grove_complain(GROVE_USAGE, "no benchmark '%s'%s%s%s", name,
@@ -91,3 +92,17 @@ static int bench(grove_command_line *line)
 
 const grove_command grove_command_bench = {
     "bench", "[NAME [OPTIONS]]", "measures how fast Grove is on this machine", "*", bench};
+
+static int tune(grove_command_line *line)
+{
+    const char *first = line->word_count ? line->words[0] : "";
+
+    if (*first == '-' && strcmp(first, "--help") != 0 && strcmp(first, "-h") != 0 &&
+        strcmp(first, "--size") != 0)
+        return grove_complain(GROVE_USAGE,
+                              "grove tune has no option %s; grove tune --help lists them", first);
+    return run_program("tune", line->words, line->word_count);
+}
+
+const grove_command grove_command_tune = {
+    "tune", "[OPTIONS]", "measures this machine once, for the choice among ways to sum", "*", tune};

@@ -33,7 +33,8 @@ typedef struct {
 
 extern const grove_command grove_command_run, grove_command_check, grove_command_show,
     grove_command_nodes, grove_command_info, grove_command_plot, grove_command_call,
-    grove_command_new_node, grove_command_test_node, grove_command_bench, grove_command_recover;
+    grove_command_new_node, grove_command_test_node, grove_command_bench, grove_command_recover,
+    grove_command_tune;
 
 /* 0, or GROVE_USAGE after a message. */
 int grove_command_parse(const grove_command *command, int count, char **arguments,

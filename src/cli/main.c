@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 static const grove_command *const commands[] = {
-    &grove_command_run,       &grove_command_check, &grove_command_show,    &grove_command_nodes,
-    &grove_command_info,      &grove_command_plot,  &grove_command_call,    &grove_command_new_node,
-    &grove_command_test_node, &grove_command_bench, &grove_command_recover,
+    &grove_command_run,       &grove_command_check, &grove_command_show, &grove_command_nodes,
+    &grove_command_info,      &grove_command_plot,  &grove_command_call, &grove_command_new_node,
+    &grove_command_test_node, &grove_command_bench, &grove_command_tune, &grove_command_recover,
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 

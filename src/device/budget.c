@@ -27,12 +27,17 @@ bool grove_budget_allows(const grove_budget *budget, size_t bytes)
            (bytes <= budget->limit && budget->in_use + budget->pooled <= budget->limit - bytes);
 }
 
-static void hand_out(grove_budget *budget, size_t bytes)
+void grove_budget_reserve(grove_budget *budget, uint64_t bytes)
 {
     budget->in_use += bytes;
-    budget->allocations++;
     if (budget->in_use + budget->pooled > budget->peak)
         budget->peak = budget->in_use + budget->pooled;
+}
+
+static void hand_out(grove_budget *budget, size_t bytes)
+{
+    budget->allocations++;
+    grove_budget_reserve(budget, bytes);
 }
 
 void grove_budget_take(grove_budget *budget, size_t bytes)

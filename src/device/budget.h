@@ -38,6 +38,8 @@ void grove_budget_take(grove_budget *budget, size_t bytes);
 void grove_budget_reuse(grove_budget *budget, size_t bytes);
 void grove_budget_release(grove_budget *budget, size_t bytes);
 void grove_budget_drop(grove_budget *budget, size_t bytes);
+/* Bytes beside all blocks are in use from now on. */
+void grove_budget_reserve(grove_budget *budget, uint64_t bytes);
 /* GROVE_NO_MEMORY, with a message that names the request and the device. */
 int grove_budget_fail(const grove_budget *budget, const char *device, size_t bytes,
                       grove_error *error);

@@ -391,11 +391,19 @@ static void cpu_free(grove_device *device)
     free(c);
 }
 
+static int cpu_copy_between(grove_device *device, void *to, grove_device *source, const void *from,
+                            size_t bytes, grove_error *error)
+{
+    (void)source;
+    return cpu_copy(device, to, from, bytes, error);
+}
+
 static const grove_device_operations operations = {
     .allocate = cpu_allocate,
     .release = cpu_release,
     .upload = cpu_copy,
     .download = cpu_copy,
+    .copy = cpu_copy_between,
     .clear = cpu_clear,
     .ready = cpu_ready,
     .prepare = cpu_prepare,

@@ -25,6 +25,8 @@ typedef struct {
                   grove_error *error);
     int (*download)(grove_device *device, void *to, const void *from, size_t bytes,
                     grove_error *error);
+    int (*copy)(grove_device *device, void *to, grove_device *source, const void *from,
+                size_t bytes, grove_error *error);
     int (*clear)(grove_device *device, void *at, size_t bytes, grove_error *error);
     int (*ready)(grove_device *device, void *at, grove_error *error);
     int (*prepare)(grove_device *device, const grove_kernel *kernel, bool double_precision,
@@ -48,6 +50,9 @@ struct grove_device {
      * device's buffers, and which outlives them; NULL: none. */
     grove_device *host;
     grove_budget budget;
+    /* Of the bytes in use, those that the driver takes for the local memory of threads: as the
+     * kernel with most of it needs, of those loaded so far. */
+    uint64_t local_bytes;
     grove_timing timing;
     uint64_t launches, bytes_up, bytes_down; /* counters, so far */
     /* Incremented from tile to tile by the run; see grove_device_allocate_staging. */
@@ -87,6 +92,14 @@ static inline int grove_device_download(grove_device *device, void *to, const vo
                                         size_t bytes, grove_error *error)
 {
     return device->operations->download(device, to, from, bytes, error);
+}
+
+/* Copies from another device of the same kind, not by way of the host where the driver can. After
+ * all that was queued before on that device; complete when it returns. */
+static inline int grove_device_copy(grove_device *device, void *to, grove_device *source,
+                                    const void *from, size_t bytes, grove_error *error)
+{
+    return device->operations->copy(device, to, source, from, bytes, error);
 }
 
 /* Zeroes bytes; queued after earlier launches. */
@@ -158,7 +171,7 @@ typedef struct {
     int (*count)(grove_error *error);
     grove_device *(*open)(int index, uint64_t limit, grove_error *error);
 } grove_cuda;
-enum { GROVE_CUDA_VERSION = 7 };
+enum { GROVE_CUDA_VERSION = 9 };
 
 /* A cpu with `threads` threads (0: all). Never NULL. */
 grove_device *grove_device_cpu(int threads);

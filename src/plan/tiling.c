@@ -126,6 +126,27 @@ static bool take_tiles(chooser *c)
     return s->again && before && fits(c, before->tile);
 }
 
+static uint64_t within(uint64_t bytes, uint64_t min, uint64_t max)
+{
+    return bytes < min ? min : bytes > max ? max : bytes;
+}
+
+/* Several tiles, so that reading and writing overlap with computing. On the host the values of one
+ * tile stay in the last-level cache, but are not so small that managing them costs a percent.
+ *
+ * A device computes the blocks of a launch in waves, as many at once as it has room for, and half a
+ * wave is idle at the end: tiles are as large as its memory allows, up to some 20 waves. One of an
+ * H100 is 132 multiprocessors x 3 blocks x 128 rows x 32 channels of predict, 50 MiB of matrices;
+ * beyond 1 GiB nothing is gained. */
+static uint64_t wanted_bytes(const chooser *c)
+{
+    uint64_t devices = (uint64_t)c->schedule->limits.devices, whole = c->pass->largest;
+
+    if (!devices)
+        return within(whole / 8, 4 * MIB, 8 * MIB);
+    return within(whole / (8 * devices), 32 * MIB, within(c->budget / 16, 64 * MIB, 1024 * MIB));
+}
+
 bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
 {
     uint64_t memory = schedule->limits.budget;
@@ -144,11 +165,7 @@ bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
     memcpy(tile, pass->program->block.count, sizeof(tile));
     bool forced = force(&c, tile);
     found = fits(&c, tile);
-    /* Several tiles, so that reading and writing overlap with computing and the values of one tile
-     * stay in the last-level cache; but not so small that managing them costs a percent. */
-    c.wanted = pass->largest / 8;
-    uint64_t unit = schedule->limits.devices ? 8 * MIB : MIB; /* launches need more cells */
-    c.wanted = c.wanted < 4 * unit ? 4 * unit : c.wanted > 8 * unit ? 8 * unit : c.wanted;
+    c.wanted = wanted_bytes(&c);
     while (!forced && pass->program->cuttable) {
         memcpy(tile, pass->program->block.count, sizeof(tile));
         found = search(&c, tile);

@@ -36,11 +36,13 @@ static int add_device(grove_session *session, int index, grove_error *error)
     return 0;
 }
 
-/* Warns when a device fails. That there is none, or no code for it in this build, is normal. */
+/* Warns when a device fails or its driver is too old. That there is none, or no code for it in this
+ * build, is normal. */
 static void open_any(grove_session *session)
 {
     grove_error *reason = grove_error_new();
-    int code = grove_device_count("cuda", reason) > 0 ? add_device(session, 0, reason) : 0;
+    int code = grove_device_count("cuda", reason) > 0 ? add_device(session, 0, reason)
+                                                      : grove_error_code(reason);
 
     if (code && code != GROVE_MISSING)
         grove_log(GROVE_LOG_WARNING, "%s; the cpu does everything", grove_error_message(reason, 0));
@@ -162,8 +164,9 @@ void grove_devices_set_budget(grove_session *session)
             session->members_by_tile || members > session->devices[k]->budget.limit / 4;
     for (int k = 0; k < session->device_count; k++) {
         uint64_t limit = session->devices[k]->budget.limit;
-        /* reserves a part for index arrays and for rounding */
-        uint64_t taken = limit / 16 + INDEX + (session->members_by_tile ? 0 : members);
+        /* reserves a part for index arrays, for rounding and for kernels that are not loaded yet */
+        uint64_t taken = limit / 16 + INDEX + session->devices[k]->local_bytes +
+                         (session->members_by_tile ? 0 : members);
         uint64_t own = limit > taken + SMALLEST ? limit - taken : SMALLEST;
         if (limit && own < session->budget)
             session->budget = own;

@@ -146,18 +146,28 @@ static int allocate_host(grove_buffer *buffer, grove_error *error)
     return 0;
 }
 
+/* A device that has the bytes, or NULL with a message. */
+static side *valid_side(grove_buffer *buffer, grove_error *error)
+{
+    side *s = buffer->sides;
+
+    while (s && !s->valid)
+        s = s->next;
+    if (!s)
+        grove_fail(error, GROVE_INTERNAL, "a buffer has lost its bytes");
+    return s;
+}
+
 /* Requires the lock. */
 static int fetch(grove_buffer *buffer, grove_error *error)
 {
-    side *s = buffer->sides;
     int code = 0;
 
     if (buffer->on_host)
         return 0;
-    while (s && !s->valid)
-        s = s->next;
+    const side *s = valid_side(buffer, error);
     if (!s)
-        return grove_fail(error, GROVE_INTERNAL, "a buffer has lost its bytes");
+        return GROVE_INTERNAL;
     if ((code = allocate_host(buffer, error)))
         return code;
     code = grove_device_download(s->device, buffer->host, s->at, buffer->bytes, error);
@@ -187,18 +197,20 @@ void *grove_buffer_host(grove_buffer *buffer, grove_error *error)
     return at;
 }
 
-/* Requires the lock. Bytes go from device to device by way of the host. */
+/* Requires the lock. From the host if it has the bytes, else from another device. */
 static int send(grove_buffer *buffer, side *s, grove_error *error)
 {
     grove_device *device = s->device;
-    int code = s->valid ? 0 : fetch(buffer, error);
+    const side *from = s->valid || buffer->on_host ? NULL : valid_side(buffer, error);
+    int code = from || s->valid || buffer->on_host ? 0 : GROVE_INTERNAL;
 
     if (code || s->valid)
         return code;
     if (!s->at)
         code = grove_device_allocate_staging(device, buffer->bytes, &s->at, error);
     if (!code)
-        code = grove_device_upload(device, s->at, buffer->host, buffer->bytes, error);
+        code = from ? grove_device_copy(device, s->at, from->device, from->at, buffer->bytes, error)
+                    : grove_device_upload(device, s->at, buffer->host, buffer->bytes, error);
     if (!code)
         __atomic_store_n(&s->valid, true, __ATOMIC_RELEASE);
     return code;

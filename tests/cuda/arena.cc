@@ -116,6 +116,11 @@ bool arena_has(const void *at, size_t bytes)
     return found && offset <= found->second.bytes && bytes <= found->second.bytes - offset;
 }
 
+int arena_device(const void *at)
+{
+    return arena_has(at, 1) ? find(at)->second.device : -1;
+}
+
 // An address a little before a block counts too: views of parts of axes begin there.
 bool is_device(const void *at)
 {

@@ -111,6 +111,7 @@ emulated_control *grove_emulated_control(void)
         control.seed = number("GROVE_EMULATED_SEED", 1);
         control.memory = number("GROVE_EMULATED_MEMORY", (uint64_t)4 << 30);
         control.devices = (int)number("GROVE_EMULATED_DEVICES", 1);
+        control.version = (int)number("GROVE_EMULATED_VERSION", EMULATED_NEW);
     }
     return &control;
 }
@@ -119,6 +120,12 @@ int cuInit(unsigned)
 {
     grove_emulated_control();
     return control.devices > 0 ? success : no_device;
+}
+
+int cuDriverGetVersion(int *version)
+{
+    *version = grove_emulated_control()->version;
+    return success;
 }
 
 int cuGetErrorString(int code, const char **text)
@@ -161,9 +168,12 @@ int cuDeviceGetName(char *name, int length, int)
 
 int cuDeviceGetAttribute(int *value, int attribute, int)
 {
-    enum { PROCESSORS = 16, MAJOR = 75, MINOR = 76 };
-    *value = attribute == MAJOR ? 9 : attribute == MINOR ? 0 : attribute == PROCESSORS ? 4 : 0;
-    return success;
+    enum { PROCESSORS = 16, THREADS = 39, MAJOR = 75, MINOR = 76 };
+    *value = attribute == MAJOR        ? 9
+             : attribute == PROCESSORS ? EMULATED_PROCESSORS
+             : attribute == THREADS    ? EMULATED_THREADS
+                                       : 0;
+    return attribute == MINOR || *value ? success : invalid_value;
 }
 
 int cuDevicePrimaryCtxRetain(void **handle, int device)
@@ -311,6 +321,45 @@ int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes, 
             return illegal_address;
         opened now;
         memcpy((void *)(uintptr_t)to, staged ? staged->data() : from, bytes);
+        return success;
+    });
+    return success;
+}
+
+// Devices 0 and 1 have access to each other; for others the driver copies by way of the host.
+int cuDeviceCanAccessPeer(int *possible, int device, int peer)
+{
+    *possible = device != peer && device < 2 && peer < 2;
+    return success;
+}
+
+int cuCtxEnablePeerAccess(void *handle, unsigned flags)
+{
+    ENTER();
+    context *own = current.back(), *other = (context *)handle;
+    if (flags || own == other || own->device > 1 || other->device > 1)
+        return invalid_value;
+    control.peers_enabled++;
+    return success;
+}
+
+int cuMemcpyPeerAsync(unsigned long long to, void *to_context, unsigned long long from,
+                      void *from_context, size_t bytes, void *handle)
+{
+    ENTER();
+    void *target = (void *)(uintptr_t)to, *source = (void *)(uintptr_t)from;
+    if (!stream_is(handle))
+        return invalid_handle;
+    if (fails(EMULATED_COPY) || !arena_has(target, bytes) || !arena_has(source, bytes) ||
+        arena_device(target) != ((context *)to_context)->device ||
+        arena_device(source) != ((context *)from_context)->device)
+        return invalid_value;
+    control.peer_copies++;
+    stream_push((stream *)handle, [=] {
+        if (!arena_has(target, bytes) || !arena_has(source, bytes))
+            return illegal_address;
+        opened now;
+        memcpy(target, source, bytes);
         return success;
     });
     return success;
@@ -502,6 +551,15 @@ int cuModuleGetFunction(void **handle, void *which, const char *name)
         f->sizes.assign(found, found + count);
     }
     *handle = f;
+    return success;
+}
+
+int cuFuncGetAttribute(int *value, int attribute, void *handle)
+{
+    enum { LOCAL_BYTES = 3 };
+    if (attribute != LOCAL_BYTES || !handle)
+        return invalid_value;
+    *value = control.local_bytes;
     return success;
 }
 

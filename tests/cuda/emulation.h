@@ -11,6 +11,12 @@
 extern "C" {
 #endif
 
+enum {
+    EMULATED_NEW = 99000,    /* a version of CUDA newer than any */
+    EMULATED_PROCESSORS = 4, /* multiprocessors of a device ... */
+    EMULATED_THREADS = 2048  /* ... and threads that can be resident on each */
+};
+
 enum emulated_fault {
     EMULATED_NO_FAULT,
     EMULATED_ALLOCATION, /* of device or pinned memory */
@@ -22,18 +28,23 @@ enum emulated_fault {
 };
 
 /* Set by tests before a device is opened; initial values come from the environment:
- * GROVE_EMULATED_SEED, GROVE_EMULATED_MEMORY (bytes per device), GROVE_EMULATED_DEVICES. */
+ * GROVE_EMULATED_SEED, GROVE_EMULATED_MEMORY (bytes per device), GROVE_EMULATED_DEVICES,
+ * GROVE_EMULATED_VERSION. */
 typedef struct {
     uint64_t seed;   /* of every order; modulo 8, 0 runs everything at once, 1 to 4 as late as
                          possible, others at any moment */
     uint64_t memory; /* bytes of each device */
     int devices;
-    int fault; /* emulated_fault: the call number `fault_at` (from 1) of that kind fails */
+    int local_bytes; /* of a thread, of each kernel */
+    int version;     /* of CUDA that the driver supports, as cuDriverGetVersion counts */
+    int fault;       /* emulated_fault: the call number `fault_at` (from 1) of that kind fails */
     int64_t fault_at;
     /* Counted since the start: calls of each kind; set to 0 at will. */
     int64_t calls[7];
     /* What exists now. */
     int64_t blocks, block_bytes, pinned, streams, events, modules, contexts;
+    /* Copies between devices so far, and how often access to another device was enabled. */
+    int64_t peer_copies, peers_enabled;
     /* Registered so far, as pinned memory. */
     int64_t registered;
     /* Launches with an argument that is an address of the host. */
@@ -81,6 +92,7 @@ struct opened {
 void *arena_allocate(int device, size_t bytes, result *code);
 bool arena_free(void *at);
 bool arena_has(const void *at, size_t bytes); // within one live block
+int arena_device(const void *at);             // whose block it is in; -1: in none
 bool is_device(const void *at);
 void arena_clear(); // frees everything
 

@@ -1,4 +1,5 @@
-/* Copies between host and device, through pinned memory and on streams of their own. */
+/* Copies between host and device, through pinned memory and on streams of their own, and between
+ * devices. */
 #include "device/cuda/cuda.h"
 
 #include <string.h>
@@ -183,8 +184,9 @@ int cuda_ready(grove_device *device, void *at, grove_error *error)
     return code;
 }
 
-/* Before a download: waits for what wrote the block. */
-static int before_download(cuda_device *cuda, const void *from, size_t bytes, grove_error *error)
+/* Before bytes are taken on a stream: waits for what wrote the block. */
+static int before_download(cuda_device *cuda, const void *from, size_t bytes, cuda_stream stream,
+                           grove_error *error)
 {
     int code = 0;
 
@@ -196,7 +198,7 @@ static int before_download(cuda_device *cuda, const void *from, size_t bytes, gr
     if (!code && !block->recorded)
         code = cuda_record(cuda, block, cuda->compute, error);
     if (!code)
-        code = cuda_check(cuda, cuda->driver.stream_wait(cuda->down.stream, block->event, 0),
+        code = cuda_check(cuda, cuda->driver.stream_wait(stream, block->event, 0),
                           "waiting for an event", error);
     pthread_mutex_unlock(&cuda->lock);
     return code;
@@ -270,7 +272,7 @@ int cuda_download(grove_device *device, void *to, const void *from, size_t bytes
     if (code || !bytes)
         return code;
     pthread_mutex_lock(&cuda->down.lock);
-    code = before_download(cuda, from, bytes, error);
+    code = before_download(cuda, from, bytes, cuda->down.stream, error);
     if (!code)
         code = is_direct(cuda, to, bytes, CUDA_DIRECT_DOWN)
                    ? download_direct(cuda, to, from, bytes, error)
@@ -281,6 +283,50 @@ int cuda_download(grove_device *device, void *to, const void *from, size_t bytes
         pthread_mutex_unlock(&cuda->lock);
     }
     pthread_mutex_unlock(&cuda->down.lock);
+    cuda_leave(cuda);
+    return code;
+}
+
+/* With the context of `cuda`. Where it fails the driver copies by way of the host. */
+static void enable_peer(cuda_device *cuda, const cuda_device *peer)
+{
+    uint64_t bit = peer->handle < 64 ? (uint64_t)1 << peer->handle : 0;
+    int possible = 0;
+
+    if (!(cuda->peers & bit) &&
+        !cuda->driver.peer_possible(&possible, cuda->handle, peer->handle) && possible)
+        cuda->driver.peer_enable(peer->context, 0);
+    cuda->peers |= bit;
+}
+
+/* Both devices' blocks may be used for anything else when it returns, so no stream of the source
+ * need wait. */
+int cuda_copy(grove_device *device, void *to, grove_device *source, const void *from, size_t bytes,
+              grove_error *error)
+{
+    cuda_device *cuda = cuda_of(device), *other = cuda_of(source);
+    int code = bytes ? cuda_enter(other, error) : 0;
+
+    if (code || !bytes)
+        return code;
+    code = before_download(other, from, bytes, cuda->up.stream, error);
+    cuda_leave(other);
+    if (code || (code = cuda_enter(cuda, error)))
+        return code;
+    pthread_mutex_lock(&cuda->up.lock);
+    enable_peer(cuda, other);
+    code = before_upload(cuda, to, bytes, error);
+    if (!code)
+        code = cuda_check(cuda,
+                          cuda->driver.copy_peer((uintptr_t)to, cuda->context, (uintptr_t)from,
+                                                 other->context, bytes, cuda->up.stream),
+                          "copying from another device", error);
+    int ended = cuda_check(cuda, cuda->driver.stream_synchronize(cuda->up.stream),
+                           "copying from another device", code ? NULL : error);
+    code = code ? code : ended;
+    if (!code)
+        code = after_upload(cuda, to, bytes, error);
+    pthread_mutex_unlock(&cuda->up.lock);
     cuda_leave(cuda);
     return code;
 }

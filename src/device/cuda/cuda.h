@@ -90,6 +90,8 @@ typedef struct {
     grove_device device;
     cuda_driver driver;
     int handle;
+    uint64_t peers;   /* bits of the handles of devices to which access was asked for */
+    uint64_t threads; /* that can be resident on all multiprocessors together */
     cuda_context context;
     cuda_stream compute;
     cuda_copier up, down;
@@ -129,6 +131,8 @@ extern const grove_block_rule cuda_block_rule;
 int cuda_allocate(grove_device *device, size_t bytes, bool staging, void **at, grove_error *error);
 void cuda_release(grove_device *device, void *at, size_t bytes);
 void cuda_trim(grove_device *device);
+/* Counts local memory of `each` bytes for each thread; GROVE_NO_MEMORY if the budget forbids it. */
+int cuda_count_local(cuda_device *cuda, int each, grove_error *error);
 /* Records the block's event in a stream. Requires the lock and the context. */
 int cuda_record(cuda_device *cuda, cuda_block *block, cuda_stream stream, grove_error *error);
 
@@ -138,6 +142,8 @@ void cuda_copier_close(cuda_device *cuda, cuda_copier *copier);
 int cuda_upload(grove_device *device, void *to, const void *from, size_t bytes, grove_error *error);
 int cuda_download(grove_device *device, void *to, const void *from, size_t bytes,
                   grove_error *error);
+int cuda_copy(grove_device *device, void *to, grove_device *source, const void *from, size_t bytes,
+              grove_error *error);
 int cuda_ready(grove_device *device, void *at, grove_error *error);
 int cuda_clear(grove_device *device, void *at, size_t bytes, grove_error *error);
 int cuda_pin(grove_device *device, void *at, size_t bytes, bool pinned);

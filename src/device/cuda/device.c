@@ -81,12 +81,15 @@ static void describe(cuda_device *cuda)
 {
     const cuda_driver *driver = &cuda->driver;
     char name[64] = "", size[32];
-    int major = 0, minor = 0;
+    int major = 0, minor = 0, multiprocessors = 0, threads = 0;
     size_t available = 0, total = 0;
 
     driver->device_name(name, sizeof(name) - 1, cuda->handle);
     driver->device_attribute(&major, CUDA_COMPUTE_MAJOR, cuda->handle);
     driver->device_attribute(&minor, CUDA_COMPUTE_MINOR, cuda->handle);
+    driver->device_attribute(&multiprocessors, CUDA_MULTIPROCESSORS, cuda->handle);
+    driver->device_attribute(&threads, CUDA_MAX_THREADS, cuda->handle);
+    cuda->threads = (uint64_t)multiprocessors * (uint64_t)threads;
     if (!driver->memory_info(&available, &total) && !cuda->device.budget.limit)
         cuda->device.budget.limit = available / 10 * 9;
     snprintf(cuda->device.description, sizeof(cuda->device.description), "%.48s, compute %d.%d, %s",
@@ -122,6 +125,7 @@ static const grove_device_operations operations = {
     .release = cuda_release,
     .upload = cuda_upload,
     .download = cuda_download,
+    .copy = cuda_copy,
     .clear = cuda_clear,
     .ready = cuda_ready,
     .prepare = cuda_prepare,

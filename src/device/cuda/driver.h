@@ -17,8 +17,11 @@ enum {
     CUDA_OUT_OF_MEMORY = 2,
     CUDA_NOT_FOUND = 500,
     CUDA_NOT_READY = 600,
-    CUDA_COMPUTE_MAJOR = 75, /* device attributes */
+    CUDA_MULTIPROCESSORS = 16, /* device attributes */
+    CUDA_MAX_THREADS = 39,     /* of a multiprocessor */
+    CUDA_COMPUTE_MAJOR = 75,
     CUDA_COMPUTE_MINOR = 76,
+    CUDA_LOCAL_BYTES = 3,  /* function attribute: of a thread */
     CUDA_NON_BLOCKING = 1, /* streams */
     CUDA_NO_TIMING = 2,    /* events */
     CUDA_PORTABLE = 1      /* pinned memory, allocated or registered */
@@ -28,6 +31,7 @@ enum {
 /* clang-format off */
 #define CUDA_DRIVER_FUNCTIONS(f) \
     f(init, "cuInit", (unsigned flags)) \
+    f(version, "cuDriverGetVersion", (int *version)) \
     f(error_string, "cuGetErrorString", (int code, const char **text)) \
     f(device_count, "cuDeviceGetCount", (int *count)) \
     f(device_get, "cuDeviceGet", (int *device, int number)) \
@@ -48,6 +52,10 @@ enum {
       cuda_stream stream)) \
     f(copy_down, "cuMemcpyDtoHAsync_v2", (void *to, cuda_address from, size_t bytes, \
       cuda_stream stream)) \
+    f(copy_peer, "cuMemcpyPeerAsync", (cuda_address to, cuda_context to_context, \
+      cuda_address from, cuda_context from_context, size_t bytes, cuda_stream stream)) \
+    f(peer_possible, "cuDeviceCanAccessPeer", (int *possible, int device, int peer)) \
+    f(peer_enable, "cuCtxEnablePeerAccess", (cuda_context peer, unsigned flags)) \
     f(clear, "cuMemsetD8Async", (cuda_address at, unsigned char byte, size_t bytes, \
       cuda_stream stream)) \
     f(stream_create, "cuStreamCreate", (cuda_stream *stream, unsigned flags)) \
@@ -64,6 +72,8 @@ enum {
     f(module_unload, "cuModuleUnload", (cuda_module module)) \
     f(module_function, "cuModuleGetFunction", (cuda_function *function, cuda_module module, \
       const char *name)) \
+    f(function_attribute, "cuFuncGetAttribute", (int *value, int attribute, \
+      cuda_function function)) \
     f(module_global, "cuModuleGetGlobal_v2", (cuda_address *at, size_t *bytes, \
       cuda_module module, const char *name)) \
     f(launch, "cuLaunchKernel", (cuda_function function, unsigned grid_x, unsigned grid_y, \
@@ -79,7 +89,8 @@ typedef struct {
 } cuda_driver;
 
 /* Opens the driver: libcuda.so.1, or the file named by the environment variable GROVE_CUDA_DRIVER.
- * GROVE_MISSING with the reason when there is no driver or no device. */
+ * With the reason, GROVE_MISSING when there is no driver or no device, GROVE_DEVICE when the driver
+ * is too old for the kernels of this build. */
 int cuda_driver_open(cuda_driver *driver, grove_error *error);
 /* Text of a CUresult; static or owned by the driver. */
 const char *cuda_driver_text(const cuda_driver *driver, int result);

@@ -139,10 +139,16 @@ static int load(cuda_device *cuda, const grove_kernel *kernel, bool double_preci
     if (code)
         return code;
     char *name = grove_format("%s_%s", kernel->name, double_precision ? "double" : "single");
-    int result = cuda->driver.module_function(function, module, name);
+    int local = 0, result = cuda->driver.module_function(function, module, name);
+    if (!result)
+        result = cuda->driver.function_attribute(&local, CUDA_LOCAL_BYTES, *function);
+    if (!result)
+        code = cuda_count_local(cuda, local, error);
     if (result)
         code = grove_fail(error, GROVE_MISSING, "%s: kernel %s: %s", cuda->device.name, name,
                           cuda_driver_text(&cuda->driver, result));
+    if (code)
+        *function = NULL;
     free(name);
     return code;
 }

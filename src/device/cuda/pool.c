@@ -135,6 +135,29 @@ static int new_block(cuda_device *cuda, size_t bytes, cuda_block **block)
     return 0;
 }
 
+/* The driver keeps local memory for as many threads as can be resident, however few a launch has.
+ */
+int cuda_count_local(cuda_device *cuda, int each, grove_error *error)
+{
+    grove_device *device = &cuda->device;
+    uint64_t bytes = cuda->threads * (uint64_t)(each > 0 ? each : 0);
+    int code = 0;
+
+    pthread_mutex_lock(&cuda->lock);
+    if (bytes > device->local_bytes) {
+        uint64_t more = bytes - device->local_bytes;
+        while (!code && !grove_budget_allows(&device->budget, more))
+            if (!drop_smallest(cuda))
+                code = grove_budget_fail(&device->budget, device->name, more, error);
+        if (!code) {
+            grove_budget_reserve(&device->budget, more);
+            device->local_bytes = bytes;
+        }
+    }
+    pthread_mutex_unlock(&cuda->lock);
+    return code;
+}
+
 int cuda_allocate(grove_device *device, size_t bytes, bool staging, void **at, grove_error *error)
 {
     cuda_device *cuda = cuda_of(device);

@@ -1,0 +1,66 @@
+/* The cost model of the sum over sources on a CUDA device. */
+#include "predict_cost_cuda.h"
+
+#include "predict_cuda.h"
+
+/* An H100 issues 132 multiprocessors x 4 schedulers x 32 lanes x 1.83 GHz = 3.09e13 instructions of
+ * threads a second; those in double or on integers take two slots. Counted at 64 stations and 64
+ * channels (workload P3 of bench/gpu-kernels) are 1e12 source-visibilities a second:
+ *   recurrence 3.5, hence 8.9 slots; Jones terms 0.30, hence 103
+ *   by stations 3.1, hence 20100 for 64 phasors of 129 each and 2816 products
+ *   by stations with Jones terms 0.52, hence 120000 for 192 factors and 19456 products
+ * A phase evaluated: some 18 operations of which 5 are in double, and as many for loads and for
+ * reducing it. Jones terms that vary: two products of matrices more and their loads. */
+grove_predict_cuda_costs grove_predict_cuda_counted(void)
+{
+    grove_predict_cuda_costs costs = {.recurrence = 8.9,
+                                      .direct = 45,
+                                      .jones = 103,
+                                      .varying = 190,
+                                      .phasor = 129,
+                                      .product = 4.2,
+                                      .factor = 198,
+                                      .jones_product = 4.2};
+
+    return costs;
+}
+
+static double round_up(int64_t count, int64_t to)
+{
+    return (double)((count + to - 1) / to * to);
+}
+
+/* Groups of channels are computed in full; the choice among groups is that of
+ * grove_predict_cuda_direct. */
+double grove_predict_cuda_by_baselines(const grove_predict_cuda_costs *costs,
+                                       const grove_predict_cuda_shape *shape)
+{
+    double rows = (double)shape->baselines;
+    double wide = round_up(shape->channels, PREDICT_CUDA_WIDE_SINGLE);
+    double narrow = 1.7 * round_up(shape->channels, PREDICT_CUDA_NARROW);
+
+    if (shape->jones)
+        return rows * round_up(shape->channels, PREDICT_CUDA_NARROW) *
+               (shape->varies ? costs->varying : costs->jones);
+    if (shape->channels <= 2 || !shape->regular)
+        return rows * (double)shape->channels * costs->direct;
+    return rows * (wide < narrow ? wide : narrow) * costs->recurrence;
+}
+
+/* Tiles have PREDICT_CUDA_EDGE rows and columns, with Jones terms two for a station and two numbers
+ * of each source. Those off the diagonal need the phases of the stations on both sides; on the
+ * diagonal one side is the other's conjugate, but with Jones terms. Whole warps fill them. Parts of
+ * 16 x 8 without a baseline are left out. */
+double grove_predict_cuda_by_stations(const grove_predict_cuda_costs *costs,
+                                      const grove_predict_cuda_shape *shape)
+{
+    int each = shape->jones ? 2 : 1;
+    double rows = each * (double)shape->stations, stations = round_up(shape->stations, 32);
+    double across = round_up(each * shape->stations, PREDICT_CUDA_EDGE) / PREDICT_CUDA_EDGE;
+    double products = each * rows * (rows + 24) / 2;
+
+    products *= shape->jones ? costs->jones_product : costs->product;
+    return (double)shape->channels *
+           (products +
+            stations * (shape->jones ? (across + 1) * costs->factor : across * costs->phasor));
+}

@@ -1,0 +1,218 @@
+#include "base/tuning.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "grove.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Lines are "VERSION | MACHINE | WHAT | NUMBER ...": numbers are integers, so that no locale
+ * matters, in millionths. */
+#define HEAD "# Costs on this machine, measured by grove tune; may be removed.\n"
+enum { MAX_BYTES = 1 << 20 };
+#define MAX_NUMBER 1000000000000
+
+static char *cache_folder(void)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+    if (cache && cache[0] == '/')
+        return grove_path_join(cache, "grove");
+    return home && home[0] == '/' ? grove_path_join(home, ".cache/grove") : NULL;
+}
+
+/* The rest of the first line of a file that begins with `title`, without what separates lines and
+ * columns. Caller frees. */
+static char *line_of(const char *path, const char *title)
+{
+    char *text = grove_file_read(path, MAX_BYTES, true, NULL, NULL);
+    const char *at = text ? strstr(text, title) : NULL;
+
+    at = at ? at + strlen(title) : "";
+    at += strspn(at, " \t:");
+    char *line = grove_format("%.*s", (int)strcspn(at, "\n"), at);
+    for (char *c = line; *c; c++)
+        if (*c == '|' || *c == '\t')
+            *c = ' ';
+    free(text);
+    return line;
+}
+
+/* The GPU and its driver as the driver's files say. They are read without starting the driver. */
+static char *gpu_name(void)
+{
+    const char *given = getenv("GROVE_CUDA_DRIVER");
+    char *model = NULL, **names;
+
+    if (given && *given)
+        return grove_format("driver %s", given);
+    names = grove_folder_list("/proc/driver/nvidia/gpus");
+    if (names && names[0]) {
+        char *path = grove_format("/proc/driver/nvidia/gpus/%s/information", names[0]);
+        model = line_of(path, "Model:");
+        free(path);
+    }
+    for (char **each = names; each && *each; each++)
+        free(*each);
+    free(names);
+    char *driver = line_of("/proc/driver/nvidia/version", "NVRM version:");
+    char *name = grove_format("%s, %s", model ? model : "", driver);
+    free(model);
+    free(driver);
+    return name;
+}
+
+/* "VERSION | MACHINE | ". Caller frees. */
+static char *machine_key(grove_tuning_kind kind)
+{
+    char *machine = kind == GROVE_TUNING_GPU ? gpu_name() : line_of("/proc/cpuinfo", "model name");
+    char *key = grove_format("%s | %s | ", GROVE_VERSION, machine);
+
+    free(machine);
+    return key;
+}
+
+/* As many numbers as there are to the end of the line, at most GROVE_TUNING_MAX; -1: something else
+ * is there. */
+static int read_numbers(const char *at, double numbers[GROVE_TUNING_MAX])
+{
+    for (int count = 0;; count++) {
+        char *end;
+        at += strspn(at, " ");
+        if (!*at || *at == '\n')
+            return count;
+        if (count == GROVE_TUNING_MAX || *at < '0' || *at > '9')
+            return -1;
+        long long number = strtoll(at, &end, 10);
+        if (number > MAX_NUMBER)
+            return -1;
+        numbers[count] = 1e-6 * (double)number;
+        at = end;
+    }
+}
+
+static const char *next_line(const char *line)
+{
+    const char *end = strchr(line, '\n');
+
+    return end ? end + 1 : line + strlen(line);
+}
+
+bool grove_tuning_is_valid(const char *text)
+{
+    double numbers[GROVE_TUNING_MAX];
+
+    if (strncmp(text, HEAD, strlen(HEAD)) != 0 || text[strlen(text) - 1] != '\n')
+        return false;
+    for (const char *line = next_line(text), *next; *line; line = next) {
+        const char *at = line;
+        next = next_line(line);
+        for (int bar = 0; bar < 3 && at; bar++) {
+            at = memchr(at, '|', (size_t)(next - at));
+            at = at ? at + 1 : NULL;
+        }
+        if (!at || read_numbers(at, numbers) < 1)
+            return false;
+    }
+    return true;
+}
+
+bool grove_tuning_parse(const char *text, const char *key, double *numbers, int count)
+{
+    double found[GROVE_TUNING_MAX];
+    size_t length = strlen(key);
+
+    for (const char *line = text; *line; line = next_line(line)) {
+        if (strncmp(line, key, length) != 0)
+            continue;
+        if (count > GROVE_TUNING_MAX || read_numbers(line + length, found) != count)
+            return false;
+        memcpy(numbers, found, (size_t)count * sizeof(*numbers));
+        return true;
+    }
+    return false;
+}
+
+/* The file's text, NULL if there is none or it is not one of ours. */
+static char *read_file(const char *path)
+{
+    static bool warned;
+    char *text;
+
+    if (!path || !grove_path_exists(path))
+        return NULL;
+    text = grove_file_read(path, MAX_BYTES, true, NULL, NULL);
+    if (text && grove_tuning_is_valid(text))
+        return text;
+    if (!__atomic_exchange_n(&warned, true, __ATOMIC_RELAXED))
+        grove_log(GROVE_LOG_WARNING,
+                  "%s: this is no file of grove tune, and is not used; grove tune writes it anew",
+                  path);
+    free(text);
+    return NULL;
+}
+
+bool grove_tuning_find(grove_tuning_kind kind, const char *what, double *numbers, int count)
+{
+    char *folder = cache_folder(), *path = folder ? grove_path_join(folder, "tuning") : NULL;
+    char *text = read_file(path);
+    bool found = false;
+
+    if (text) {
+        char *machine = machine_key(kind), *key = grove_format("%s%s |", machine, what);
+        found = grove_tuning_parse(text, key, numbers, count);
+        free(machine);
+        free(key);
+    }
+    free(text);
+    free(path);
+    free(folder);
+    return found;
+}
+
+static void write_lines(FILE *stream, const char *text, const grove_tuning *entries, int count)
+{
+    char *keys[] = {machine_key(GROVE_TUNING_CPU), machine_key(GROVE_TUNING_GPU)};
+
+    fputs(HEAD, stream);
+    for (const char *line = text ? next_line(text) : ""; *line; line = next_line(line))
+        if (strncmp(line, keys[0], strlen(keys[0])) != 0 &&
+            strncmp(line, keys[1], strlen(keys[1])) != 0)
+            fwrite(line, 1, (size_t)(next_line(line) - line), stream);
+    for (int i = 0; i < count; i++) {
+        fprintf(stream, "%s%s |", keys[entries[i].kind], entries[i].what);
+        for (int k = 0; k < entries[i].count; k++) {
+            double number = 1e6 * entries[i].numbers[k] + 0.5;
+            fprintf(stream, " %lld", (long long)(number < MAX_NUMBER ? number : MAX_NUMBER));
+        }
+        fputs("\n", stream);
+    }
+    free(keys[0]);
+    free(keys[1]);
+}
+
+int grove_tuning_store(const grove_tuning *entries, int count, char **path, grove_error *error)
+{
+    char *folder = cache_folder();
+
+    *path = folder ? grove_path_join(folder, "tuning") : NULL;
+    if (!folder)
+        return grove_fail(error, GROVE_IO,
+                          "there is no folder for what was measured: neither XDG_CACHE_HOME nor "
+                          "HOME names one");
+    int code = grove_folder_make(folder, error);
+    char *text = code ? NULL : read_file(*path);
+    grove_file *file = code ? NULL : grove_file_create(*path, error);
+    if (file) {
+        write_lines(grove_file_stream(file), text, entries, count);
+        code = grove_file_commit(file, error);
+    } else if (!code) {
+        code = grove_error_code(error);
+    }
+    free(text);
+    free(folder);
+    return code;
+}
