@@ -406,8 +406,8 @@ int grove_node_fail_option(const grove_node *node, const char *option, const cha
     __attribute__((format(printf, 3, 4)));
 void grove_node_warn(const grove_node *node, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* A line that `grove check` and the run's summary show for this node ("method: ..., because ...").
- */
+/* A line that `grove check` and `grove show` print for this node ("method: ..., because ..."); of a
+ * data leaf `grove run`, too. */
 void grove_node_note(grove_node *node, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -489,9 +489,10 @@ void grove_node_set_memory(grove_node *node, uint64_t bytes);
  * written and how much room there is. */
 typedef struct {
     const char *path;
-    const char *part; /* what is written of what exists, such as a column; NULL: all, made anew */
-    bool overwrite;   /* all made anew: may replace what is there */
-    uint64_t bytes;   /* room that the run needs on the disk, beside what is there */
+    const char *part;   /* what is written of what exists, such as a column; NULL: all, made anew */
+    bool overwrite;     /* all made anew: may replace what is there */
+    uint64_t bytes;     /* room that the run needs on the disk, beside what is there */
+    const char *beside; /* a second file that goes with the first; NULL: none */
 } grove_target;
 /* Only in check of an action; copied. */
 int grove_node_set_target(grove_node *node, const grove_target *target);
