@@ -66,7 +66,7 @@ static int check(grove_node *node)
     if (!grove_ends_with(path, ".csv") && !grove_ends_with(path, ".npy"))
         return grove_node_fail_option(node, "to", "'%s': the name ends in .csv or .npy%s", path,
                                       grove_ends_with(path, ".h5") || grove_ends_with(path, ".hdf5")
-                                          ? "; HDF5 files are not supported yet"
+                                          ? "; HDF5 files are only read"
                                           : "");
     grove_node_set_memory(node, (uint64_t)1 << 20);
     return set_target(node, path);
