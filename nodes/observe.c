@@ -30,7 +30,8 @@ static const grove_option options[] = {
      "name of an array that Grove knows (vla-a, vla-b, vla-c, vla-d, meerkat, kat-7, wsrt), or a "
      "text file of ITRF positions"},
     {"phase_centre", GROVE_DIRECTION, "none",
-     "J2000 right ascension and declination; none: that of the brightest source of sky"},
+     "right ascension and declination, J2000, or of the frame named before them, B1950 or "
+     "GALACTIC; none: those of the brightest source of sky"},
     {"hour_angle", GROVE_ANGLE_RANGE, "none",
      "range of hour angles of the phase centre, such as -2h..2h; or give start and duration"},
     {"date", GROVE_TEXT, "\"2000-01-01\"",
