@@ -232,6 +232,9 @@ START_TEST(frames)
     ck_assert_double_le(apart(direction, cases[3].ra, cases[3].dec), 0.03 * ARCSEC);
     ck_assert_int_eq(grove_parse_direction("J2000 1h0m0s 2deg", direction), 0);
     ck_assert_double_le(apart(direction, 15 * DEGREE, 2 * DEGREE), 1e-9 * ARCSEC);
+    ck_assert_int_eq(grove_parse_direction("1h -2d30m", direction), 0);
+    ck_assert_double_le(apart(direction, 15 * DEGREE, -2.5 * DEGREE), 1e-9 * ARCSEC);
+    ck_assert_int_ne(grove_parse_direction("1h-2d 30m", direction), 0);
     ck_assert_int_ne(grove_parse_direction("APP 1h0m0s 2deg", direction), 0);
     ck_assert_int_ne(grove_parse_direction("B1950", direction), 0);
 }

@@ -21,6 +21,8 @@ static const char *parse_parts(const char *at, char first, char second, char end
     for (int k = 0; k < 2 && *at == separators[k]; k++, scale *= 60) {
         const char *next = grove_parse_number(at + 1, &part);
         int64_t whole;
+        if (end && (!at[1] || strchr(" \t,", at[1]))) /* 5h, 5h42m */
+            return at + 1;
         if (k == 0 && separators[1] == '.') { /* in 49.51.07.2 the minutes end at the next point */
             next = grove_parse_integer(at + 1, &whole);
             part = (double)whole;

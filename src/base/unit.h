@@ -37,8 +37,8 @@ char *grove_unit_show(char *buf, grove_unit unit);
  * speed", else "m^2 s^-1"; into buf (at least 48 bytes). */
 char *grove_unit_describe(char *buf, grove_unit unit);
 
-/* Parses an angle to radians: "10h42m36.1s", "05:42:36.1", "85.65deg", "1.4948rad". It is in hours
- * if marked with h, or if written with colons and right_ascension is true. "49d51m07s",
+/* Parses an angle to radians: "10h42m36.1s", "10h42m", "05:42:36.1", "85.65deg", "1.4948rad". It is
+ * in hours if marked with h, or if written with colons and right_ascension is true. "49d51m07s",
  * "+49.51.07.0", "-00:10:00" are degrees. Returns the first character after it, or NULL. */
 const char *grove_parse_angle(const char *text, bool right_ascension, double *radians);
 /* Frames of directions. B1950 is that of FK4 (with the E-terms of aberration), of something that
