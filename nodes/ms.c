@@ -136,11 +136,15 @@ static int describe(grove_node *node, ms_state *state)
              (long long)grove_node_integer(node, "spectral_window"));
     grove_node_add_property(node, "spectral_window", number);
     if (layout->fields > 1)
-        grove_node_warn(node, "the set has rows of %d fields; this is field %lld alone",
-                        layout->fields, (long long)grove_node_integer(node, "field"));
+        grove_node_warn(node,
+                        "%s has rows of %d fields; each ms reads one, field=0 if none is given",
+                        path, layout->fields);
     if (layout->windows > 1)
-        grove_node_warn(node, "the set has rows of %d spectral windows; this is window %lld alone",
-                        layout->windows, (long long)grove_node_integer(node, "spectral_window"));
+        grove_node_warn(
+            node,
+            "%s has rows of %d spectral windows; each ms reads one, spectral_window=0 if "
+            "none is given",
+            path, layout->windows);
     snprintf(number, sizeof(number), "%lld", (long long)layout->rows);
     grove_node_add_property(node, "rows", number);
     snprintf(number, sizeof(number), "%d", layout->correlations);

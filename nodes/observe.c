@@ -19,11 +19,19 @@
 
 enum { MAX_TIMES = 100000000, MAX_CHANNELS = 10000000 };
 
+static const grove_input inputs[] = {
+    {"sky", GROVE_OBJECT, "whose brightest source is the phase centre, unless that is given",
+     .object = "sky", .optional = true},
+    {0},
+};
+
 static const grove_option options[] = {
     {"array", GROVE_FILE, NULL,
      "name of an array that Grove knows (vla-a, vla-b, vla-c, vla-d, meerkat, kat-7, wsrt), or a "
      "text file of ITRF positions"},
-    {"phase_centre", GROVE_DIRECTION, NULL, "J2000 right ascension and declination"},
+    {"phase_centre", GROVE_DIRECTION, "none",
+     "right ascension and declination, J2000, or of the frame named before them, B1950 or "
+     "GALACTIC; none: those of the brightest source of sky"},
     {"hour_angle", GROVE_ANGLE_RANGE, "none",
      "range of hour angles of the phase centre, such as -2h..2h; or give start and duration"},
     {"date", GROVE_TEXT, "\"2000-01-01\"",
@@ -45,6 +53,45 @@ static const grove_option options[] = {
     {"polar_y", GROVE_ANGLE, "0rad", "polar motion towards 90 degrees west, rad"},
     {0},
 };
+
+/* The brightest source, and not the mean of all: it is where an observer points at a field, and it
+ * is a place of the sky also where the sources are spread over all of it. */
+static int take_centre(grove_node *node, const grove_node *sky, double centre[2])
+{
+    const double *radec = grove_node_member_data(sky, "radec");
+    const double *stokes = grove_node_member_data(sky, "stokes");
+    const grove_axis *source = grove_node_axis(sky, "source");
+    int64_t brightest = 0;
+    char ra[32], dec[32];
+
+    if (!radec || !stokes || !source || !source->size)
+        return grove_node_fail_option(
+            node, "sky", "'%s' has no %s; give phase_centre", grove_node_name(sky),
+            radec && stokes && source ? "sources" : "constant directions");
+    for (int64_t s = 1; s < source->size; s++)
+        if (stokes[4 * s] > stokes[4 * brightest])
+            brightest = s;
+    memcpy(centre, radec + 2 * brightest, 2 * sizeof(*centre));
+    grove_node_note(node, "phase centre: %s %s, the brightest of the %lld sources of %s%s%s",
+                    grove_show_ra(ra, centre[0]), grove_show_dec(dec, centre[1]),
+                    (long long)source->size, grove_node_name(sky), source->labels ? ", " : "",
+                    source->labels ? source->labels[brightest] : "");
+    return 0;
+}
+
+static int find_centre(grove_node *node, double centre[2])
+{
+    const grove_node *sky = grove_node_object(node, "sky");
+
+    if (grove_node_given(node, "phase_centre")) {
+        grove_node_direction(node, "phase_centre", centre);
+        return 0;
+    }
+    return sky ? take_centre(node, sky, centre)
+               : grove_node_fail_option(node, "phase_centre",
+                                        "must be given, such as \"05h42m36.1s 49d51m07s\", or "
+                                        "sky=... whose brightest source it is");
+}
 
 static int take_layout(grove_node *node, grove_observation *o, const grove_layout *layout)
 {
@@ -249,12 +296,13 @@ static int open_observation(grove_node *node)
     int code;
 
     grove_node_set_user(node, o);
-    grove_node_direction(node, "phase_centre", o->phase_centre);
     o->circular = grove_node_choice(node, "feed") == 1;
     o->earth.ut1_utc = grove_node_number(node, "ut1_utc");
     o->earth.polar_x = grove_node_number(node, "polar_x");
     o->earth.polar_y = grove_node_number(node, "polar_y");
-    code = read_array(node, o);
+    code = find_centre(node, o->phase_centre);
+    if (!code)
+        code = read_array(node, o);
     if (!code)
         code = make_baselines(node, o);
     if (!code)
@@ -290,6 +338,7 @@ GROVE_CLASS(observe) = {
                   "station_uvw, position, diameter, phase_centre, feed, hour_angle, parallactic, "
                   "elevation, azimuth, baseline, station_index, station_diameter, station_rate",
     .group = "data",
+    .inputs = inputs,
     .options = options,
     .kind = GROVE_CLASS_DATA,
     .object = "observation",

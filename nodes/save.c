@@ -40,6 +40,25 @@ typedef struct {
     grove_file *text; /* the .csv, or the .axes */
 } saving;
 
+static int set_target(grove_node *node, const char *path)
+{
+    grove_rows rows = grove_rows_of(node, 0);
+    char *axes = grove_format("%s.axes", path);
+    double numbers = (double)rows.cells * (double)rows.elements * (rows.form->complex_ ? 2 : 1);
+    /* double precision; of .csv, of which the numbers are kept meanwhile, some 20 characters each
+     */
+    bool csv = grove_ends_with(path, ".csv");
+    double bytes = csv ? numbers * 28 + (double)rows.cells * rows.axes * 16 : numbers * 8;
+    int code = grove_node_set_target(
+        node, &(grove_target){.path = path,
+                              .beside = csv ? NULL : axes,
+                              .overwrite = grove_node_bool(node, "overwrite"),
+                              .bytes = GROVE_NPY_HEADER + (uint64_t)fmin(bytes, 9e18)});
+
+    free(axes);
+    return code;
+}
+
 static int check(grove_node *node)
 {
     const char *path = grove_node_text(node, "to");
@@ -47,10 +66,10 @@ static int check(grove_node *node)
     if (!grove_ends_with(path, ".csv") && !grove_ends_with(path, ".npy"))
         return grove_node_fail_option(node, "to", "'%s': the name ends in .csv or .npy%s", path,
                                       grove_ends_with(path, ".h5") || grove_ends_with(path, ".hdf5")
-                                          ? "; HDF5 files are not supported yet"
+                                          ? "; HDF5 files are only read"
                                           : "");
     grove_node_set_memory(node, (uint64_t)1 << 20);
-    return 0;
+    return set_target(node, path);
 }
 
 static int start(const grove_node *node, void **run)

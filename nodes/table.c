@@ -21,7 +21,7 @@ static const grove_input inputs[] = {
 };
 
 static const grove_option options[] = {
-    {"file", GROVE_FILE, NULL, "the file, .csv or .npy"},
+    {"file", GROVE_FILE, NULL, "the file, .csv, .npy or .h5"},
     {"interpolate", GROVE_CHOICE, "linear", "along time and freq: linear, or nearest",
      "linear nearest"},
     {"outside", GROVE_CHOICE, "error",
@@ -29,8 +29,13 @@ static const grove_option options[] = {
      "names: an error; edge: the first or last number (of times and channels); flag: flagged",
      "error edge flag"},
     {"axes", GROVE_TEXT, "\"\"",
-     "names separated by blanks: of the axes of a .npy file without its .axes file; of a .csv "
-     "file columns that are axes, beside time, freq, station, source, p and q"},
+     "names separated by blanks: of the axes of a .npy file without its .axes file, or of a "
+     "dataset "
+     "in a .h5 file; of a .csv file columns that are axes, beside time, freq, station, source, p "
+     "and q"},
+    {"dataset", GROVE_TEXT, "\"\"",
+     "what of a .h5 file: the path of a dataset, or of a solution table such as "
+     "sol000/amplitude000; may be left out if it has one only"},
     {0},
 };
 
@@ -258,15 +263,18 @@ static int add_members(grove_node *node, const table *t)
 
 static int open_table(grove_node *node)
 {
-    const char *path = grove_node_text(node, "file");
+    const char *path = grove_node_text(node, "file"), *dataset = grove_node_text(node, "dataset");
     grove_error *error = grove_error_new();
     table *t = grove_alloc(sizeof(*t));
     int64_t step = 1;
     int code = 0;
 
     grove_node_set_user(node, t);
-    t->grid = grove_grid_read(path, grove_node_text(node, "axes"), error);
-    if (!t->grid)
+    if (dataset[0] && !grove_grid_is_hdf5(path))
+        code = grove_node_fail_option(node, "dataset", "only .h5 files have datasets");
+    else
+        t->grid = grove_grid_read(path, dataset, grove_node_text(node, "axes"), error);
+    if (!t->grid && !code)
         code = report_errors(node, "file", error);
     grove_error_free(error);
     if (code)
@@ -382,11 +390,20 @@ GROVE_CLASS(table) = {
         "coordinates, between which the numbers are interpolated; complex ones by real and "
         "imaginary part. Axes that no object given has are the table's own. A .csv file has a "
         "header with names of columns, units in parentheses, and a row for each cell, in any "
-        "order. Columns time, freq, station, source, p and q are coordinates. Of the others each "
+        "order. Columns time (a number or a UTC date such as 2026-11-22T10:00:00), freq, station, "
+        "source, p and q are coordinates. Of the others each "
         "is a member; NAME_re and NAME_im together are the complex member NAME; XX, XY, YX, YY "
         "(or RR, ...), XX and YY, or 0, 1, ... together the member value. Empty fields are "
         "flagged, and numbers that are not finite. Of a .npy file the numbers are the member "
-        "value. The class save writes both.",
+        "value. The class save writes both.\n"
+        "Of a .h5 file a dataset is read, real, or complex as h5py writes it. Its dimensions have "
+        "the "
+        "names and coordinates of their dimension scales. Behind those with names stand 2 x 2 of a "
+        "matrix, 2 of a diagonal or n of a vector; or one dimension pol has them. Solution tables "
+        "in "
+        "LOFAR's H5parm are read, too: a group with val, weight (0 is flagged), and ant, dir, "
+        "freq, "
+        "time, pol, as the attribute AXES of val says.",
     .output_doc = "an object: its columns are members, value in files that save has written",
     .group = "data",
     .inputs = inputs,

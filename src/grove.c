@@ -429,6 +429,7 @@ static void add_folders(grove_text *text, const char *title, char **folders)
 char *grove_library_about(grove_library *library)
 {
     static const char *const modules[][2] = {{"data", "Measurement Sets (casacore)"},
+                                             {"hdf5", "tables in HDF5 files"},
                                              {"plot", "pictures (cairo)"},
                                              {"cuda", "CUDA devices"}};
     grove_text text = {0};

@@ -91,6 +91,9 @@ void grove_tree_free(grove_tree *tree);
 char *grove_library_options(grove_library *library, const char *path, grove_error *error);
 char *grove_tree_show(const grove_tree *tree); /* a line per definition; caller frees */
 char *grove_tree_dot(const grove_tree *tree);  /* for Graphviz; caller frees */
+/* What its data leaves say of themselves, "NAME: ..." a line each: a phase centre that was taken
+ * from a sky, the sources below a cutoff. Caller frees. */
+char *grove_tree_notes(const grove_tree *tree);
 /* The number of actions in a run: without any there is nothing to run. */
 size_t grove_tree_action_count(const grove_tree *tree);
 

@@ -412,8 +412,8 @@ int grove_node_fail_option(const grove_node *node, const char *option, const cha
     __attribute__((format(printf, 3, 4)));
 void grove_node_warn(const grove_node *node, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* A line that `grove check` and the run's summary show for this node ("method: ..., because ...").
- */
+/* A line that `grove check` and `grove show` print for this node ("method: ..., because ..."); of a
+ * data leaf `grove run`, too. */
 void grove_node_note(grove_node *node, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -502,6 +502,7 @@ typedef struct {
     const char *part; /* what is written of it, such as a column; NULL: all, by this action alone */
     bool overwrite;   /* made anew: may replace what is there */
     uint64_t bytes;   /* room that the run needs on the disk, beside what is there */
+    const char *beside; /* a second file that goes with the first; NULL: none */
     /* With a part: NULL, what is there stays and gets the part; else all is made anew, by all
      * actions that name a part of it. They must be of one class and have the same format, a text
      * like "4 correlations", the same objects and options of values, and the same overwrite. */

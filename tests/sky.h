@@ -3,6 +3,7 @@
 #define GROVE_TESTS_SKY_H
 
 #include "base/text.h"
+#include "base/unit.h"
 #include "io/sky.h"
 
 #include <check.h>

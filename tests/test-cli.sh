@@ -315,6 +315,20 @@ prints '^compare#[0-9]*: largest difference 0,'
 expect 2 "call:1:5: error: abs: input 'x' wants a value, got 'observe#0' (observe), which has no value of its own..." \
     call abs 'observe(array="vla-d", phase_centre="0h0m0s 1d0m0s", hour_angle=0h..1h)'
 
+# ---- save, in check ----
+printf 'option to = "kept.npy"\nx = 3m * [1, 2]\nsave(x, to=$to)\n' >keep.tree
+expect 0 '' check keep.tree
+prints '^kept.npy: .*, .* are free there$'
+expect 0 '' run -q keep.tree
+expect 1 'keep.tree:3:1: error: save: kept.npy: exists already; give overwrite=true to replace it...' check keep.tree
+rm kept.npy
+expect 1 'keep.tree:3:1: error: save: kept.npy.axes: exists already; give overwrite=true to replace it...' check keep.tree
+expect 1 '...' run -q keep.tree
+grep -q 'kept.npy.axes: exists already; give overwrite=true to replace it' err || fail 'the axes of a file that is gone'
+expect 1 'keep.tree:3:1: error: save: no/x.csv: its folder does not exist...' check keep.tree -s to=no/x.csv
+printf 'x = 3m * [1, 2]\nsave(x, to="a.csv")\nsave(2 * x, to="./a.csv")\n' >twice.tree
+expect 2 'twice.tree:3:1: error: save: ./a.csv is made anew here, and written at twice.tree:2:1; write to another path, or make it in one run and write the rest in the next...' check twice.tree
+
 # ---- --value ----
 cat >value.tree <<'END'
 option f = 3

@@ -235,6 +235,47 @@ START_TEST(wrong_observations_are_told)
     said = testing_faults(&t, text);
     ck_assert_msg(strstr(said, "one station has no baselines") != NULL, "%s", said);
     free(text);
+    said = testing_faults(&t, "obs = observe(\"vla-c\", hour_angle=-1h..1h)\n");
+    ck_assert_msg(strstr(said, "phase_centre: must be given, such as") != NULL, "%s", said);
+    text = grove_format("S = sky_model(\"%s\", cutoff=1Jy)\n"
+                        "obs = observe(\"vla-c\", sky=S, hour_angle=-1h..1h)\n",
+                        testing_file(&t, "faint.skymodel",
+                                     "format = Name, Type, Ra, Dec, I\n"
+                                     "a, POINT, 01:00:00, +31.00.00, 0.9\n"));
+    said = testing_faults(&t, text);
+    ck_assert_msg(strstr(said, "'S' has no sources; give phase_centre") != NULL, "%s", said);
+    free(text);
+}
+END_TEST
+
+/* The brightest source, the first of equal ones, is the phase centre; but not where one is given.
+ */
+START_TEST(phase_centre_from_the_sky)
+{
+    const char *path = testing_file(&t, "four.skymodel",
+                                    "format = Name, Type, Ra, Dec, I, Q\n"
+                                    "a, POINT, 01:00:00, +31.00.00, -9.0, 0\n"
+                                    "b, POINT, 02:00:00, +32.00.00, 2.5, 0\n"
+                                    "c, POINT, 03:00:00, +33.00.00, 2.5, 0\n"
+                                    "d, POINT, 04:00:00, +34.00.00, 1.0, 8.0\n");
+    char *text = grove_format("S = sky_model(\"%s\")\n"
+                              "obs = observe(\"vla-d\", sky=S, hour_angle=-1h..1h)\n",
+                              path);
+    testing_value x = value_of(text, "phase_centre");
+
+    ck_assert(fabs(creal(x.at[0]) - 30 * PI / 180) < 1e-14);
+    ck_assert(fabs(creal(x.at[1]) - 32 * PI / 180) < 1e-14);
+    ck_assert_str_eq(
+        testing_node(&t, "obs")->note,
+        "phase centre: 02h00m00.00s +32d00m00.0s, the brightest of the 4 sources of S, b");
+    testing_free(&x);
+    free(text);
+    text = grove_format("S = sky_model(\"%s\")\n" OBSERVE("hour_angle=-1h..1h, sky=S"), path);
+    x = value_of(text, "phase_centre");
+    ck_assert(fabs(creal(x.at[0]) - (5 + 42 / 60. + 36.1 / 3600) * PI / 12) < 1e-14);
+    ck_assert_ptr_null(testing_node(&t, "obs")->note);
+    testing_free(&x);
+    free(text);
 }
 END_TEST
 
@@ -393,6 +434,7 @@ int main(void)
     tcase_add_test(test, dishes_and_feeds);
     tcase_add_test(test, an_array_from_a_file);
     tcase_add_test(test, wrong_observations_are_told);
+    tcase_add_test(test, phase_centre_from_the_sky);
     tcase_add_test(test, sources_are_published);
     tcase_add_test(test, wrong_skies_are_told);
     tcase_add_test(test, what_is_hardly_meant);

@@ -2,7 +2,9 @@
 #include "probe.h"
 
 #include "base/file.h"
+#include "base/module.h"
 #include "base/text.h"
+#include "io/npy.h"
 
 #include <check.h>
 #include <math.h>
@@ -259,11 +261,41 @@ START_TEST(foreign_npy)
 }
 END_TEST
 
+/* MJD 51544.5 is the first of January 2000 at noon. */
+START_TEST(times_as_dates)
+{
+    static const grove_npy npy = {.axes = 1, .size = {2}, .bytes = 8};
+    static const double numbers[2] = {0, 2400};
+    char header[GROVE_NPY_HEADER];
+    char *path = grove_format("%s/dates.npy", t.folder);
+
+    if (_i) {
+        FILE *file = fopen(path, "wb");
+        grove_npy_header(&npy, header);
+        ck_assert(file && fwrite(header, sizeof(header), 1, file) == 1);
+        ck_assert(fwrite(numbers, sizeof(numbers), 1, file) == 1 && !fclose(file));
+        testing_file(&t, "dates.npy.axes",
+                     "cell scalar\naxis time 2 s\n2000-01-01T12:00:00\n2000-01-01T12:40:00\n");
+    } else {
+        free(path);
+        path = grove_strdup(testing_file(&t, "dates.csv",
+                                         "time (s),value\n\"2000-01-01T12:40:00.0Z\",2400\n"
+                                         "2000-01-01 12:00,0\n"));
+    }
+    tree("x = 1 * table(\"%s\", obs=obs).value\n", path);
+    testing_value x = testing_evaluate(&t, "x");
+    ck_assert_int_eq(x.cells, PROBE_TIMES);
+    for (int i = 0; i < PROBE_TIMES; i++)
+        ck_assert_msg(fabs(creal(x.at[i]) - 600 * i) < 1e-9, "%d: %g", i, creal(x.at[i]));
+    testing_free(&x);
+    free(path);
+}
+END_TEST
+
 static const struct {
     const char *name, *text, *message;
 } bad[] = {
-    {"x.h5", "", "x.h5: .h5 files are not supported yet"},
-    {"x.txt", "", "the name ends in .csv or .npy"},
+    {"x.txt", "", "the name ends in .csv, .npy, .h5 or .hdf5"},
     {"x.npy", "no", "x.npy: not a .npy file"},
     {"x.csv", "", "it has no rows"},
     {"x.csv", "station,value\n", "it has no rows"},
@@ -275,6 +307,9 @@ static const struct {
     {"x.csv", "station,value_re\nP0,1\n", "real or with both _re and _im"},
     {"x.csv", "p,value\nP0,1\n", "a baseline needs both columns p and q"},
     {"x.csv", "station,value (Jx)\nP0,1\n", ":1:9: error: 'value (Jx)' has no unit that is known"},
+    {"x.csv", "time,value\n2000-13-01T00:00,1\n",
+     ":2:1: error: time is a number, or a UTC date such"},
+    {"x.csv", "freq,value\n2000-01-01,1\n", ":2:1: error: freq is a number\n"},
     {"x.csv", "time (m),value\n0,1\n", "'time' has another unit than that axis"},
     {"x.csv", "station,a b\nP0,1\n", "'a b' is no name of a column"},
     {"x.csv", "station\nP0\n", "no column has numbers"},
@@ -288,6 +323,22 @@ START_TEST(faults)
 
     ck_assert_msg(strstr(said, bad[_i].message) != NULL, "%s: %s", bad[_i].text, said);
     free(text);
+}
+END_TEST
+
+START_TEST(hdf5)
+{
+    const char *path = testing_file(&t, "x.h5", "no");
+    char *text = grove_format("obs = probe()\nx = 1 * table(\"%s\", obs=obs).value\n", path);
+    const char *said = testing_faults(&t, text);
+    const char *message = grove_module_exists("hdf5")
+                              ? "x.h5: it is no HDF5 file, or it is damaged"
+                              : "this build cannot read HDF5 files; build Grove with HDF5";
+
+    ck_assert_msg(strstr(said, message) != NULL, "%s", said);
+    free(text);
+    said = testing_faults(&t, "x = 1 * table(\"x.csv\", dataset=\"gains\").value\n");
+    ck_assert_msg(strstr(said, "dataset: only .h5 files have datasets") != NULL, "%s", said);
 }
 END_TEST
 
@@ -305,6 +356,8 @@ int main(void)
     tcase_add_loop_test(test, round_trip, 0, 2 * SAVED);
     tcase_add_loop_test(test, foreign_npy, 0, 2);
     tcase_add_loop_test(test, faults, 0, sizeof(bad) / sizeof(bad[0]));
+    tcase_add_loop_test(test, times_as_dates, 0, 2);
+    tcase_add_test(test, hdf5);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -45,6 +45,14 @@ refused uvw 'broken.ms: the cells of column UVW do not have 3 numbers'
 rm -rf broken.ms
 "$python" "$GROVE_SOURCE/tests/odd-sets.py" break tidy.ms broken.ms fields 2>err || { cat err; status=1; }
 "$grove" check broken.tree >/dev/null 2>err || { cat err; status=1; }
-grep -q 'ms: the set has rows of 2 fields; this is field 0 alone' err || { echo 'FAIL: fields'; cat err; status=1; }
+grep -q 'broken.ms has rows of 2 fields; each ms reads one, field=0 if none is given' err || { echo 'FAIL: fields'; cat err; status=1; }
+cat >both.tree <<'END'
+first  = ms("broken.ms")
+second = ms("broken.ms", field=1)
+print(sum(abs(norm(first.uvw)), over=[time, baseline]))
+print(sum(abs(norm(second.uvw)), over=[time, baseline]))
+END
+"$grove" check both.tree >/dev/null 2>err || { cat err; status=1; }
+[ "$(grep -c 'has rows of 2 fields' err)" = 1 ] || { echo 'FAIL: fields of one set'; cat err; status=1; }
 refused weight 'broken.ms: the cells of column WEIGHT do not have 4 numbers'
 exit $status

@@ -84,7 +84,7 @@ FNR == 1 {
     foreign(name, "^casacore/", "^src/io/measurement_set")
     foreign(name, "^cairo", "^src/plot/")
     foreign(name, "^(cblas|lapacke|fftw3)", "^src/device/algebra_module")
-    foreign(name, "^hdf5", "^(src/io|nodes)/")
+    foreign(name, "^hdf5", "^src/io/hdf5_file")
 }
 
 END {

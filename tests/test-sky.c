@@ -176,6 +176,70 @@ START_TEST(a_real_model_in_text_is_read)
 }
 END_TEST
 
+static double apart(const double a[2], double ra, double dec)
+{
+    return hypot((a[0] - ra) * cos(dec), a[1] - dec);
+}
+
+/* Numbers of astropy 7 (FK4 with equinox and time of observation B1950, to FK5 J2000; Galactic to
+ * ICRS), and published positions of 3C 286, in B1950 and J2000, of the VLA's list of calibrators.
+ */
+START_TEST(frames)
+{
+    static const struct {
+        const char *text;
+        double ra, dec, north, within;
+    } cases[] = {{"B1950, 05h38m43.5s, 49d49m42.7s", 1.4948836482619583, 0.8700810887812739,
+                  0.4300469611600946, 2e-3},
+                 {"b1950, 00h10m00s, -80d00m00s", 0.05349733371345606, -1.3914083942045632,
+                  0.0766975438547841, 2e-3},
+                 {"FK4, 13h28m49.6577s, 30d45m58.64s",
+                  (13 + (31 + 8.287984 / 60) / 60) * 15 * DEGREE,
+                  (30 + (30 + 32.95885 / 60) / 60) * DEGREE, -0.12379360874819512, 0.16},
+                 {"GALACTIC, 120, -35", 0.1770520728351762, 0.48537454310124767, NAN, 0.03},
+                 {"J2000, 120, -35", 120 * DEGREE, -35 * DEGREE, 0, 1e-9}};
+
+    for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
+        char *text = grove_format("format = Name, RefType, Ra, Dec, I, Q, U, MajorAxis, MinorAxis, "
+                                  "Orientation, OrientationIsAbsolute, Type\n"
+                                  "a, %s, 4, 1, 0, 8, 4, 10, true, GAUSSIAN\n"
+                                  "b, %s, 4, 1, 0, 8, 4, 10, false, GAUSSIAN\n",
+                                  cases[k].text, cases[k].text);
+        grove_sky *sky = parsed(text);
+        const grove_source *s = sky->sources;
+        double north = cases[k].north * DEGREE, direction[2];
+        ck_assert_double_le(apart((double[]){s->ra, s->dec}, cases[k].ra, cases[k].dec),
+                            cases[k].within * ARCSEC);
+        ck_assert_double_le(fabs(hypot(s->stokes[1], s->stokes[2]) - 1), 1e-15);
+        if (!isnan(north)) {
+            ck_assert_double_le(fabs(s->position_angle - 10 * DEGREE - north), 2e-7);
+            ck_assert_double_le(fabs(atan2(s->stokes[2], s->stokes[1]) / 2 - north), 2e-7);
+        }
+        ck_assert_double_eq(s[1].position_angle, 10 * DEGREE); /* from the m axis */
+        grove_sky_free(sky);
+        free(text);
+        text = grove_strdup(cases[k].text); /* the same in a tree, with units */
+        *strchr(text, ',') = ' ';
+        if (k < 3) {
+            ck_assert_int_eq(grove_parse_direction(text, direction), 0);
+            ck_assert_double_le(apart(direction, cases[k].ra, cases[k].dec),
+                                cases[k].within * ARCSEC);
+        }
+        free(text);
+    }
+    double direction[2];
+    ck_assert_int_eq(grove_parse_direction("galactic 120deg -35deg", direction), 0);
+    ck_assert_double_le(apart(direction, cases[3].ra, cases[3].dec), 0.03 * ARCSEC);
+    ck_assert_int_eq(grove_parse_direction("J2000 1h0m0s 2deg", direction), 0);
+    ck_assert_double_le(apart(direction, 15 * DEGREE, 2 * DEGREE), 1e-9 * ARCSEC);
+    ck_assert_int_eq(grove_parse_direction("1h -2d30m", direction), 0);
+    ck_assert_double_le(apart(direction, 15 * DEGREE, -2.5 * DEGREE), 1e-9 * ARCSEC);
+    ck_assert_int_ne(grove_parse_direction("1h-2d 30m", direction), 0);
+    ck_assert_int_ne(grove_parse_direction("APP 1h0m0s 2deg", direction), 0);
+    ck_assert_int_ne(grove_parse_direction("B1950", direction), 0);
+}
+END_TEST
+
 START_TEST(faults_of_headers_are_told)
 {
     refused_with("x, POINT, 1, 2, 3\n",
@@ -222,7 +286,8 @@ static const char *const value_cases[][2] = {
     {"x, POINT, 25:00:00, 1, 3", "11: error: Ra: '25:00:00' is out of range; at most 360 degrees"},
     {"x, SHAPELET, 1, 2, 3",
      "4: error: Type: 'SHAPELET' is not supported; it can be POINT or GAUSSIAN"},
-    {"x, , 1, 2, 3, B1950", "15: error: RefType: 'B1950' is not supported; it can be J2000"},
+    {"x, , 1, 2, 3, APP",
+     "15: error: RefType: 'APP' is not supported; it can be J2000, B1950 or GALACTIC"},
     {"x, , 1, 2, 3, , , [-0.7]",
      "19: error: ReferenceFrequency: a spectrum needs a positive one, in Hz"},
     {"x, , 1, 2, 3, , -1e8, [-0.7]",
@@ -339,6 +404,7 @@ int main(void)
     tcase_add_test(tcase, faults_of_headers_are_told);
     tcase_add_test(tcase, faults_of_values_are_told);
     tcase_add_test(tcase, faults_of_polarization_are_told);
+    tcase_add_test(tcase, frames);
     tcase_add_test(tcase, all_faults_are_told_up_to_twenty);
     tcase_add_test(tcase, files_that_are_missing_are_told);
     suite_add_tcase(suite, tcase);

@@ -3,10 +3,12 @@
 #include "base/text.h"
 #include "base/unit.h"
 
+#include <erfa.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const double degree = 0.017453292519943295769;
 
@@ -19,6 +21,8 @@ static const char *parse_parts(const char *at, char first, char second, char end
     for (int k = 0; k < 2 && *at == separators[k]; k++, scale *= 60) {
         const char *next = grove_parse_number(at + 1, &part);
         int64_t whole;
+        if (end && (!at[1] || strchr(" \t,", at[1]))) /* 5h, 5h42m */
+            return at + 1;
         if (k == 0 && separators[1] == '.') { /* in 49.51.07.2 the minutes end at the next point */
             next = grove_parse_integer(at + 1, &whole);
             part = (double)whole;
@@ -80,10 +84,56 @@ const char *grove_parse_angle(const char *text, bool right_ascension, double *ra
     return at;
 }
 
+static bool is_word(const char *text, size_t length, const char *word)
+{
+    return strlen(word) == length && !strncasecmp(text, word, length);
+}
+
+grove_frame grove_frame_named(const char *name, size_t length)
+{
+    static const struct {
+        const char *name;
+        grove_frame frame;
+    } frames[] = {{"J2000", GROVE_FRAME_J2000}, {"ICRS", GROVE_FRAME_J2000},
+                  {"FK5", GROVE_FRAME_J2000},   {"B1950", GROVE_FRAME_B1950},
+                  {"FK4", GROVE_FRAME_B1950},   {"GALACTIC", GROVE_FRAME_GALACTIC}};
+
+    for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++)
+        if (is_word(name, length, frames[i].name))
+            return frames[i].frame;
+    return GROVE_FRAME_UNKNOWN;
+}
+
+void grove_frame_to_j2000(grove_frame frame, double radec[2])
+{
+    if (frame == GROVE_FRAME_B1950)
+        eraFk45z(radec[0], radec[1], 1950, &radec[0], &radec[1]);
+    else if (frame == GROVE_FRAME_GALACTIC)
+        eraG2icrs(radec[0], radec[1], &radec[0], &radec[1]);
+}
+
+double grove_frame_north(grove_frame frame, const double radec[2])
+{
+    double step = radec[1] > 0 ? -1e-5 : 1e-5; /* away from the pole */
+    double here[2] = {radec[0], radec[1]}, there[2] = {radec[0], radec[1] + step};
+
+    if (frame == GROVE_FRAME_J2000)
+        return 0;
+    grove_frame_to_j2000(frame, here);
+    grove_frame_to_j2000(frame, there);
+    double angle = eraPas(here[0], here[1], there[0], there[1]);
+    return step > 0 ? angle : eraAnpm(angle + 180 * degree);
+}
+
 int grove_parse_direction(const char *text, double radec[2])
 {
     text += strspn(text, " \t");
-    const char *at = grove_parse_angle(text, true, &radec[0]);
+    size_t word = strcspn(text, " \t,");
+    grove_frame frame = grove_frame_named(text, word);
+
+    if (frame != GROVE_FRAME_UNKNOWN)
+        text += word + strspn(text + word, " \t,");
+    const char *at = grove_parse_angle(text, frame != GROVE_FRAME_GALACTIC, &radec[0]);
 
     if (!at || (*at != ' ' && *at != '\t' && *at != ','))
         return GROVE_INVALID;
@@ -94,6 +144,7 @@ int grove_parse_direction(const char *text, double radec[2])
     if (radec[0] < -360.001 * degree || radec[0] > 360.001 * degree ||
         fabs(radec[1]) > 90.0000001 * degree)
         return GROVE_INVALID;
+    grove_frame_to_j2000(frame, radec);
     return 0;
 }
 

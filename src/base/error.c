@@ -74,6 +74,15 @@ static void set_place(message *at, const grove_place *place)
         at->line = grove_format("%.*s", (int)length, line);
 }
 
+/* One cause may be met at several places: two nodes that read one set. */
+static bool has_warning(const grove_error *error, const char *text)
+{
+    for (size_t i = 0; i < error->count; i++)
+        if (error->messages[i].warning && grove_equal(error->messages[i].text, text))
+            return true;
+    return false;
+}
+
 static void add(grove_error *error, const grove_place *place, int code, bool warning,
                 const char *format, va_list args)
 {
@@ -83,6 +92,11 @@ static void add(grove_error *error, const grove_place *place, int code, bool war
         return;
     grove_text_add_v(&text, format, args);
     pthread_mutex_lock(&error->lock);
+    if (warning && has_warning(error, text.at)) {
+        pthread_mutex_unlock(&error->lock);
+        free(text.at);
+        return;
+    }
     grove_grow((void **)&error->messages, &error->capacity, error->count, sizeof(message));
     message *new = &error->messages[error->count];
     *new = (message){.text = text.at ? text.at : grove_strdup(""),

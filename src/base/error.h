@@ -46,7 +46,7 @@ int grove_fail_v(grove_error *error, const grove_place *place, int code, const c
                  va_list args);
 
 /* Like grove_fail_at (place may be NULL), but a warning: counted separately, printed in the same
- * way. */
+ * way; one with the text of an earlier one is left out. */
 void grove_warn_at(grove_error *error, const grove_place *place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

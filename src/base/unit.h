@@ -3,6 +3,7 @@
 #define GROVE_BASE_UNIT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Exponents of metre, second, jansky, radian, kelvin. All zero: a plain number. Values are always
@@ -36,11 +37,26 @@ char *grove_unit_show(char *buf, grove_unit unit);
  * speed", else "m^2 s^-1"; into buf (at least 48 bytes). */
 char *grove_unit_describe(char *buf, grove_unit unit);
 
-/* Parses an angle to radians: "10h42m36.1s", "05:42:36.1", "85.65deg", "1.4948rad". It is in hours
- * if marked with h, or if written with colons and right_ascension is true. "49d51m07s",
+/* Parses an angle to radians: "10h42m36.1s", "10h42m", "05:42:36.1", "85.65deg", "1.4948rad". It is
+ * in hours if marked with h, or if written with colons and right_ascension is true. "49d51m07s",
  * "+49.51.07.0", "-00:10:00" are degrees. Returns the first character after it, or NULL. */
 const char *grove_parse_angle(const char *text, bool right_ascension, double *radians);
-/* Parses a direction: right ascension, then declination, separated by white space or a comma. */
+/* Frames of directions. B1950 is that of FK4 (with the E-terms of aberration), of something that
+ * does not move, seen in 1950. J2000 is not told from ICRS, which differs by 0.02 arcsec. */
+typedef enum {
+    GROVE_FRAME_UNKNOWN,
+    GROVE_FRAME_J2000,
+    GROVE_FRAME_B1950,
+    GROVE_FRAME_GALACTIC
+} grove_frame;
+/* J2000, ICRS, FK5; B1950, FK4; GALACTIC; in any case. */
+grove_frame grove_frame_named(const char *name, size_t length);
+/* Two angles of that frame to J2000 right ascension and declination, rad (ERFA's Fk45z, G2icrs). */
+void grove_frame_to_j2000(grove_frame frame, double radec[2]);
+/* The position angle in J2000 of the frame's north, at a direction in the frame, rad. */
+double grove_frame_north(grove_frame frame, const double radec[2]);
+/* Parses a direction: right ascension, then declination, separated by white space or a comma, to
+ * J2000. A frame may stand before them, such as in "B1950 05h38m43.5s 49d49m42.7s". */
 int grove_parse_direction(const char *text, double radec[2]);
 /* "05h42m36.1s" and "+49d51m07s" into buf (at least 32 bytes each). */
 char *grove_show_ra(char *buf, double radians);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int show_options(grove_library *library, const grove_command *command,
                         const grove_command_line *line)
@@ -35,7 +36,20 @@ static void print_summary(const grove_session *session)
             grove_show_bytes(bytes, (double)c->peak_bytes));
 }
 
-static int run_session(grove_session *session, const grove_command_line *line, grove_error *error)
+/* "grove: obs: phase centre: ..." */
+static void print_notes(const grove_tree *tree)
+{
+    char *notes = grove_tree_notes(tree);
+
+    for (char *at = notes, *end; *at; at = end + 1) {
+        end = strchr(at, '\n');
+        fprintf(stderr, "grove: %.*s\n", (int)(end - at), at);
+    }
+    free(notes);
+}
+
+static int run_session(grove_session *session, const grove_tree *tree,
+                       const grove_command_line *line, grove_error *error)
 {
     int failed = grove_session_run(session);
 
@@ -45,8 +59,10 @@ static int run_session(grove_session *session, const grove_command_line *line, g
         return grove_complain_errors(GROVE_FAILED, error);
     if (grove_error_warnings(error))
         grove_complain_errors(0, error);
-    if (!line->quiet)
+    if (!line->quiet) {
+        print_notes(tree);
         print_summary(session);
+    }
     return GROVE_DONE;
 }
 
@@ -108,7 +124,7 @@ static int with_tree(const grove_command *command, grove_command_line *line, boo
         if (tree && !session)
             code = grove_complain_errors(GROVE_FAILED, error);
         else if (session && run)
-            code = run_session(session, line, error);
+            code = run_session(session, tree, line, error);
         else if (session)
             code = check_session(session, tree, error);
         grove_session_free(session);

@@ -31,7 +31,7 @@ static const char *const preamble[] = {
     "N[p,q] = noise(obs, sigma=1Jy)",
     "V[p,q] = 1 * obs.data",
 };
-enum { PREAMBLE = sizeof(preamble) / sizeof(preamble[0]) };
+enum { PREAMBLE = sizeof(preamble) / sizeof(preamble[0]), OBJECTS = 2 /* the first */ };
 
 /* Five sources: points and Gaussians, with polarisation, spectra of both kinds, rotation. */
 static const char sky[] =
@@ -213,14 +213,32 @@ static size_t name_length(const char *statement)
     return strcspn(statement, "[ =");
 }
 
-/* Adds the preamble, without a definition that `example` makes itself. */
-static void add_preamble(grove_text *text, const char *example)
+/* Whether two statements define the same name. */
+static bool defines_same(const char *a, const char *b)
 {
-    for (int i = 0; i < PREAMBLE; i++) {
-        size_t length = name_length(preamble[i]);
-        if (length != name_length(example) || strncmp(preamble[i], example, length) != 0)
+    return name_length(a) == name_length(b) && !strncmp(a, b, name_length(a));
+}
+
+/* Adds lines of the preamble, without a definition that `example` makes itself. */
+static void add_preamble(grove_text *text, const char *example, int lines)
+{
+    for (int i = 0; i < lines; i++)
+        if (!defines_same(preamble[i], example))
             grove_text_add(text, "%s\n", preamble[i]);
-    }
+}
+
+/* Leaves without inputs are made from nothing; one that stands for one of the objects has the
+ * other, but not the rest, which may ask more of it than it has. */
+static int lines_for(const grove_class *class_, const char *example)
+{
+    if (!grove_class_is_data(class_))
+        return PREAMBLE;
+    if (!class_->inputs || !class_->inputs[0].name)
+        return 0;
+    for (int i = 0; i < OBJECTS; i++)
+        if (defines_same(preamble[i], example))
+            return OBJECTS;
+    return PREAMBLE;
 }
 
 /* Writes the Measurement Set that examples may read. */
@@ -230,7 +248,7 @@ static int write_set(grove_fixture *fixture)
 
     if (grove_path_exists("observed.ms"))
         return 0;
-    add_preamble(&text, "w");
+    add_preamble(&text, "w", PREAMBLE);
     grove_text_add(&text, "w = sink(obs.data, obs, to=\"observed.ms\")\n");
     int code = parse(fixture, text.at, NULL, false);
     free(text.at);
@@ -249,9 +267,7 @@ int grove_fixture_take(grove_fixture *fixture, const grove_class *class_, const 
         code = prepare(fixture);
         if (!code && strstr(example, "observed.ms"))
             code = write_set(fixture);
-        /* leaves without inputs are made from nothing */
-        if (!grove_class_is_data(class_) || (class_->inputs && class_->inputs[0].name))
-            add_preamble(&text, example);
+        add_preamble(&text, example, lines_for(class_, example));
         grove_text_add(&text, "%s\n%s", example, more ? more : "");
     }
     if (!code)
@@ -272,7 +288,7 @@ int grove_fixture_try(grove_fixture *fixture, const char *statements, const grov
 
     if (code)
         return code;
-    add_preamble(&text, "again");
+    add_preamble(&text, "again", PREAMBLE);
     grove_text_add(&text, "D = obs.data / 100Jy\n%s", statements);
     code = parse(fixture, text.at, class_, false);
     free(text.at);

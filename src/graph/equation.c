@@ -186,25 +186,37 @@ static bool is_given(const grove_node *node, int i, int k)
     return node->options[i].by_user && !(value && is_default(node, k, option->initial));
 }
 
+/* The call's inputs, optional ones by their names; *k: their number of values. */
+static const char *add_inputs(writer *w, const grove_node *node, int *k)
+{
+    const grove_input *inputs = node->class_->inputs;
+    const char *comma = "";
+
+    for (int i = 0; inputs && inputs[i].name; i++) {
+        bool value = grove_kind_is_value(inputs[i].kind);
+        const grove_node *object = value ? NULL : node->objects[i];
+        *k += value;
+        if (inputs[i].optional && !object)
+            continue;
+        grove_text_add(&w->text, "%s%s%s", comma, inputs[i].optional ? inputs[i].name : "",
+                       inputs[i].optional ? "=" : "");
+        comma = ", ";
+        if (value && node->inputs[*k - 1].node)
+            add_input(w, node, *k - 1, 0, SUM);
+        else
+            grove_text_add(&w->text, "%s", object ? object->name : "none");
+    }
+    return comma;
+}
+
 /* The call, with what was given in it: defaults are left out. */
 static void add_call(writer *w, const grove_node *node)
 {
-    const grove_input *inputs = node->class_->inputs;
     const grove_option *options = node->class_->options;
-    const char *comma = "";
     int k = 0;
 
     grove_text_add(&w->text, "%s(", node->class_->name);
-    for (int i = 0; inputs && inputs[i].name; i++, comma = ", ") {
-        bool value = grove_kind_is_value(inputs[i].kind);
-        grove_text_add(&w->text, "%s", comma);
-        if (value && node->inputs[k].node)
-            add_input(w, node, k, 0, SUM);
-        else
-            grove_text_add(&w->text, "%s",
-                           !value && node->objects[i] ? node->objects[i]->name : "none");
-        k += value;
-    }
+    const char *comma = add_inputs(w, node, &k);
     for (int i = 0; options && options[i].name; i++) {
         bool value = grove_kind_is_value(options[i].kind);
         if (is_given(node, i, k)) {
@@ -307,4 +319,19 @@ char *grove_tree_show(const grove_tree *tree)
     free(shown);
     free(w.uses);
     return w.text.at ? w.text.at : grove_strdup("");
+}
+
+char *grove_tree_notes(const grove_tree *tree)
+{
+    grove_text text = {0};
+
+    for (size_t i = 0; i < tree->node_count; i++) {
+        const grove_node *node = tree->nodes[i];
+        if (node->kind != GROVE_NODE_LEAF || !node->used || !node->note)
+            continue;
+        grove_text_add(&text, "%s: ", node->name);
+        grove_text_add_shown(&text, node->note, strlen(node->note), "");
+        grove_text_add(&text, "\n");
+    }
+    return text.at ? text.at : grove_strdup("");
 }

@@ -257,6 +257,8 @@ char *grove_class_markdown(const grove_class *class_); /* the same as Markdown *
  * Graphviz's language, with all nodes. Caller frees. */
 char *grove_tree_show(const grove_tree *tree);
 char *grove_tree_dot(const grove_tree *tree);
+/* "NAME: ..." for each data leaf that has a note. Caller frees. */
+char *grove_tree_notes(const grove_tree *tree);
 /* "scalar complex [source, time] Jy" */
 char *grove_node_describe(const grove_node *node);
 

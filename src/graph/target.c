@@ -60,6 +60,7 @@ int grove_node_set_target(grove_node *node, const grove_target *target)
     to->path = grove_arena_text(arena, target->path);
     to->part = target->part ? grove_arena_text(arena, target->part) : NULL;
     to->format = target->format ? grove_arena_text(arena, target->format) : NULL;
+    to->beside = target->beside ? grove_arena_text(arena, target->beside) : NULL;
     node->target = to;
     node->target_path = grove_arena_text(arena, resolved ? resolved : target->path);
     free(resolved);
@@ -268,18 +269,22 @@ static int check_access(const grove_node *action, grove_error *error)
 {
     const grove_target *target = action->target;
     char *folder = folder_of(action->target_path);
-    const char *name = action->class_->name, *path = target->path;
+    const char *name = action->class_->name, *path = target->path, *there = NULL;
     int code = 0;
 
+    if (is_anew(target) && !target->overwrite)
+        there = grove_path_exists(path)                               ? path
+                : target->beside && grove_path_exists(target->beside) ? target->beside
+                                                                      : NULL;
     if (is_anew(target) ? access(folder, W_OK | X_OK) : access(action->target_path, W_OK))
         code = grove_fail_at(error, &action->place, GROVE_IO, "%s: %s: %s", name, path,
                              !is_anew(target)                ? "may not be written"
                              : !grove_path_is_folder(folder) ? "its folder does not exist"
                                                              : "its folder may not be written");
-    else if (is_anew(target) && !target->overwrite && grove_path_exists(path))
+    else if (there)
         code =
             grove_fail_at(error, &action->place, GROVE_INVALID,
-                          "%s: %s: exists already; give overwrite=true to replace it", name, path);
+                          "%s: %s: exists already; give overwrite=true to replace it", name, there);
     free(folder);
     return code;
 }

@@ -2,7 +2,9 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/module.h"
 #include "base/text.h"
+#include "io/grid_hdf5.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -131,18 +133,50 @@ static grove_grid *read_npy(const char *path, const char *axes, grove_error *err
     return grid;
 }
 
-grove_grid *grove_grid_read(const char *path, const char *axes, grove_error *error)
+grove_grid *grove_grid_parse_hdf5(const char *bytes, size_t length, const char *name,
+                                  const char *dataset, const char *axes, grove_error *error)
+{
+    const grove_hdf5_module *module = grove_module_open(
+        "hdf5", "grove_hdf5_api",
+        "this build cannot read HDF5 files; build Grove with HDF5 (libhdf5-dev)", error);
+
+    if (module && module->version != GROVE_HDF5_VERSION) {
+        grove_fail(error, GROVE_ABI,
+                   "the module for HDF5 files is of version %d; this Grove needs version %d",
+                   module->version, GROVE_HDF5_VERSION);
+        return NULL;
+    }
+    return module ? module->parse(bytes, length, name, dataset, axes, error) : NULL;
+}
+
+static grove_grid *read_hdf5(const char *path, const char *dataset, const char *axes,
+                             grove_error *error)
+{
+    size_t length = 0;
+    char *bytes = grove_file_read(path, MAX_BYTES, false, &length, error);
+    grove_grid *grid =
+        bytes ? grove_grid_parse_hdf5(bytes, length, path, dataset, axes, error) : NULL;
+
+    free(bytes);
+    return grid;
+}
+
+bool grove_grid_is_hdf5(const char *path)
+{
+    return grove_ends_with(path, ".h5") || grove_ends_with(path, ".hdf5");
+}
+
+grove_grid *grove_grid_read(const char *path, const char *dataset, const char *axes,
+                            grove_error *error)
 {
     grove_grid *grid = NULL;
 
+    if (grove_grid_is_hdf5(path))
+        return read_hdf5(path, dataset, axes, error);
     if (grove_ends_with(path, ".npy"))
         return read_npy(path, axes, error);
-    if (grove_ends_with(path, ".h5") || grove_ends_with(path, ".hdf5")) {
-        grove_fail(error, GROVE_INVALID, "%s: .h5 files are not supported yet", path);
-        return NULL;
-    }
     if (!grove_ends_with(path, ".csv")) {
-        grove_fail(error, GROVE_INVALID, "%s: the name ends in .csv or .npy", path);
+        grove_fail(error, GROVE_INVALID, "%s: the name ends in .csv, .npy, .h5 or .hdf5", path);
         return NULL;
     }
     char *text = grove_file_read(path, MAX_BYTES, true, NULL, error);

@@ -1,4 +1,4 @@
-/* Numbers on named axes, from a file: .csv with a row for each cell, or NumPy's .npy. */
+/* Numbers on named axes, from a file: .csv with a row for each cell, NumPy's .npy, or HDF5. */
 #ifndef GROVE_IO_GRID_H
 #define GROVE_IO_GRID_H
 
@@ -35,14 +35,20 @@ typedef struct {
 
 /* Reads a file, and the file PATH.axes beside a .npy one. `axes`: names separated by blanks, or "":
  * of a .npy file without .axes those of its axes; of a .csv file columns that are axes beside time,
- * freq, station, source, p and q. NULL with messages. Free with grove_grid_free. */
-grove_grid *grove_grid_read(const char *path, const char *axes, grove_error *error);
+ * freq, station, source, p and q; of HDF5 the names of the first dimensions, in place of those in
+ * the file. `dataset`: what of an HDF5 file is read; "": the only one. NULL with messages. Free
+ * with grove_grid_free. */
+grove_grid *grove_grid_read(const char *path, const char *dataset, const char *axes,
+                            grove_error *error);
+bool grove_grid_is_hdf5(const char *path); /* by its name */
 /* The same from texts; `name` stands for the file in messages. `note`: of the .axes file, or NULL.
  */
 grove_grid *grove_grid_parse_csv(const char *text, const char *name, const char *axes,
                                  grove_error *error);
 grove_grid *grove_grid_parse_npy(const char *bytes, size_t length, const char *note,
                                  const char *name, const char *axes, grove_error *error);
+grove_grid *grove_grid_parse_hdf5(const char *bytes, size_t length, const char *name,
+                                  const char *dataset, const char *axes, grove_error *error);
 void grove_grid_free(grove_grid *grid);
 
 /* ---- within io/ ---- */

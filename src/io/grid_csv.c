@@ -316,6 +316,14 @@ static int by_row(const void *a, const void *b)
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
+static bool read_date(grove_piece field, double *seconds)
+{
+    bool quoted = field.length > 1 && *field.at == '"' && field.at[field.length - 1] == '"';
+
+    return grove_piece_date(quoted ? (grove_piece){field.at + 1, field.length - 2} : field,
+                            seconds);
+}
+
 static void read_key(csv_reader *in, int axis, int64_t row, key *k)
 {
     grove_piece field[GROVE_CSV_FIELDS];
@@ -330,13 +338,15 @@ static void read_key(csv_reader *in, int axis, int64_t row, key *k)
         const field_use *use = &in->use[f];
         if (use->axis != axis)
             continue;
+        bool time = !strcmp(in->grid->axis[axis].name, "time");
         if (is_named_axis(in->grid->axis[axis].name)) {
             char **to = use->other ? &k->other : &k->label;
             *to = grove_csv_text(field[f]);
         } else if (grove_piece_number(field[f], &k->number)) {
             k->number *= use->factor;
-        } else {
-            FAULT(in, field[f], "%s is a number", in->grid->axis[axis].name);
+        } else if (!time || !read_date(field[f], &k->number)) {
+            FAULT(in, field[f], "%s is a number%s", in->grid->axis[axis].name,
+                  time ? ", or a UTC date such as 2026-11-22T10:00:00" : "");
         }
     }
 }

@@ -50,7 +50,7 @@ static void read_place(npy_reader *in, grove_grid_axis *axis, int64_t i, double 
     } else if (axis->number) {
         if (grove_piece_number(field[0], &axis->number[i]))
             axis->number[i] *= factor;
-        else
+        else if (strcmp(axis->name, "time") != 0 || !grove_piece_date(field[0], &axis->number[i]))
             fault(in, line, "not a number");
     } else {
         axis->label[i] = grove_csv_text(field[0]);

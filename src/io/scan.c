@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/unit.h"
 #include <math.h>
 #include <string.h>
 #include <strings.h>
@@ -51,6 +52,16 @@ bool grove_piece_number(grove_piece piece, double *number)
     memcpy(text, piece.at, piece.length);
     const char *end = grove_parse_number(text, number);
     return end == text + piece.length && isfinite(*number);
+}
+
+bool grove_piece_date(grove_piece piece, double *seconds)
+{
+    char text[LONGEST_NUMBER + 1] = "";
+    if (piece.length > LONGEST_NUMBER) {
+        return false;
+    }
+    memcpy(text, piece.at, piece.length);
+    return grove_parse_date(text, seconds) == 0;
 }
 
 static grove_place place_of(const grove_scan *scan, const char *at, size_t length)

@@ -19,6 +19,9 @@ char *grove_piece_copy(grove_piece piece);                     /* caller frees *
 /* Parses the whole piece as a finite number. */
 bool grove_piece_number(grove_piece piece, double *number);
 
+/* Parses it as a UTC date such as 2026-11-22T10:00:00, into MJD s. */
+bool grove_piece_date(grove_piece piece, double *seconds);
+
 /* The errors reported in one text; after the maximum, reading ends. */
 enum { GROVE_SCAN_FAULTS = 20 };
 

@@ -301,6 +301,24 @@ static bool read_header(bbs *b, grove_piece header)
     return good;
 }
 
+/* To J2000: the direction, and what counts from north: linear polarisation and, if absolute, the
+ * position angle. */
+static void change_frame(grove_source *source, grove_frame frame)
+{
+    double radec[2] = {source->ra, source->dec}, q = source->stokes[1], u = source->stokes[2];
+    double north = grove_frame_north(frame, radec), c = cos(2 * north), s = sin(2 * north);
+
+    if (frame == GROVE_FRAME_J2000) {
+        return;
+    }
+    grove_frame_to_j2000(frame, radec);
+    source->ra = radec[0];
+    source->dec = radec[1];
+    source->stokes[1] = c * q - s * u;
+    source->stokes[2] = s * q + c * u;
+    source->position_angle += source->absolute_angle ? north : 0;
+}
+
 static void read_row(bbs *b, grove_piece line)
 {
     row r = {.line = line};
@@ -317,9 +335,11 @@ static void read_row(bbs *b, grove_piece line)
     int faults = b->scan->faults;
     grove_source source = {0};
     grove_piece frame = r.value[REFERENCE_TYPE];
-    if (frame.length && !grove_piece_is(frame, "J2000") && !grove_piece_is(frame, "ICRS")) {
+    grove_frame known =
+        frame.length ? grove_frame_named(frame.at, frame.length) : GROVE_FRAME_J2000;
+    if (known == GROVE_FRAME_UNKNOWN) {
         grove_scan_fault(b->scan, frame.at, frame.length,
-                         "RefType: '%.*s' is not supported; it can be J2000",
+                         "RefType: '%.*s' is not supported; it can be J2000, B1950 or GALACTIC",
                          grove_piece_shown(frame), frame.at);
     }
     source.ra = read_angle(b, &r, RA);
@@ -334,6 +354,7 @@ static void read_row(bbs *b, grove_piece line)
     read_shape(b, &r, &source);
     read_polarization(b, &r, &source);
     if (b->scan->faults == faults) {
+        change_frame(&source, known);
         source.name = grove_piece_copy(r.value[NAME]);
         source.patch = grove_piece_copy(r.value[PATCH]);
         grove_sky_add(b->in, &source, line);

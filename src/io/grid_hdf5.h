@@ -1,0 +1,19 @@
+/* Access to tables in HDF5 files without linking HDF5: a module links it. */
+#ifndef GROVE_IO_GRID_HDF5_H
+#define GROVE_IO_GRID_HDF5_H
+
+#include "io/grid.h"
+
+enum { GROVE_HDF5_VERSION = 1 };
+
+/* The module exports it as grove_hdf5_api. */
+typedef struct {
+    int version; /* GROVE_HDF5_VERSION */
+    /* As grove_grid_parse_hdf5. */
+    grove_grid *(*parse)(const char *bytes, size_t length, const char *name, const char *dataset,
+                         const char *axes, grove_error *error);
+} grove_hdf5_module;
+
+extern const grove_hdf5_module grove_hdf5_api;
+
+#endif

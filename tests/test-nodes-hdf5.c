@@ -1,0 +1,421 @@
+/* table: HDF5 files that the test writes by the library itself, against formulas. */
+#include "probe.h"
+
+#include "base/file.h"
+#include "base/text.h"
+
+#define H5_USE_110_API
+#include <check.h>
+#include <hdf5.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static testing t;
+static hid_t file;
+static char *path;
+
+static void setup(void)
+{
+    testing_begin(&t);
+    probe_begin(&t);
+    path = grove_format("%s/x.h5", t.folder);
+    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    H5Pset_fclose_degree(access, H5F_CLOSE_STRONG); /* closes what is open in it, too */
+    file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    ck_assert(file >= 0);
+}
+
+static void teardown(void)
+{
+    free(path);
+    testing_end(&t);
+}
+
+#define START (51544.5 * 86400)
+
+static double time_of(int i)
+{
+    return START + 600 * i;
+}
+
+static double freq_of(int k)
+{
+    return 1.4e9 + 2e6 * k;
+}
+
+/* ---- writing ---- */
+
+static void put_text(hid_t object, const char *name, const char *text)
+{
+    hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
+
+    H5Tset_size(type, strlen(text) + 1);
+    hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    ck_assert(attribute >= 0 && H5Awrite(attribute, type, text) >= 0);
+    H5Aclose(attribute);
+    H5Sclose(space);
+    H5Tclose(type);
+}
+
+static hid_t put(const char *name, hid_t type, int rank, const hsize_t *size, const void *data)
+{
+    hid_t space = H5Screate_simple(rank, size, NULL), links = H5Pcreate(H5P_LINK_CREATE);
+
+    H5Pset_create_intermediate_group(links, 1);
+    hid_t made = H5Dcreate2(file, name, type, space, links, H5P_DEFAULT, H5P_DEFAULT);
+    ck_assert(made >= 0);
+    if (data)
+        ck_assert(H5Dwrite(made, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0);
+    H5Pclose(links);
+    H5Sclose(space);
+    return made;
+}
+
+static hid_t put_numbers(const char *name, hsize_t count, const double *numbers)
+{
+    return put(name, H5T_NATIVE_DOUBLE, 1, &count, numbers);
+}
+
+/* Texts of a fixed length, or of their own. */
+static hid_t put_texts(const char *name, hsize_t count, const char *const *texts, bool own)
+{
+    hid_t type = H5Tcopy(H5T_C_S1);
+    char block[16][24] = {{0}};
+
+    H5Tset_size(type, own ? H5T_VARIABLE : sizeof(block[0]));
+    for (hsize_t i = 0; i < count; i++)
+        snprintf(block[i], sizeof(block[i]), "%s", texts[i]);
+    hid_t made = put(name, type, 1, &count, own ? (const void *)texts : block);
+    H5Tclose(type);
+    return made;
+}
+
+/* As H5DSattach_scale writes it: a list of references for each dimension. */
+static void put_scales(hid_t data, int rank, const char *const *names)
+{
+    hid_t type = H5Tvlen_create(H5T_STD_REF_OBJ);
+    hsize_t size = (hsize_t)rank;
+    hid_t space = H5Screate_simple(1, &size, NULL);
+    hid_t list = H5Acreate2(data, "DIMENSION_LIST", type, space, H5P_DEFAULT, H5P_DEFAULT);
+    hobj_ref_t reference[8];
+    hvl_t of[8] = {{0}};
+
+    for (int d = 0; d < rank; d++)
+        if (names[d]) {
+            ck_assert(H5Rcreate(&reference[d], file, names[d], H5R_OBJECT, -1) >= 0);
+            of[d] = (hvl_t){.len = 1, .p = &reference[d]};
+        }
+    ck_assert(list >= 0 && H5Awrite(list, type, of) >= 0);
+}
+
+static hid_t complex_type(hid_t part, size_t bytes)
+{
+    hid_t type = H5Tcreate(H5T_COMPOUND, 2 * bytes);
+
+    H5Tinsert(type, "r", 0, part);
+    H5Tinsert(type, "i", bytes, part);
+    return type;
+}
+
+static void finish(void)
+{
+    ck_assert_int_eq(H5Fclose(file), 0);
+}
+
+static const char *const stations[] = {"P4", "P0", "P3", "P1", "P2"};
+
+/* ---- what is read ---- */
+
+/* Linear along time and freq; another number for each station and element. */
+static double complex gain(double time, double freq, int station, int element)
+{
+    double x = (time - START) / 1000, y = (freq - 1.4e9) / 1e7;
+
+    return (station + 1 + 10 * element) * CMPLX(1 + 2 * x - 3 * y + 0.5 * x * y, x - y);
+}
+
+/* Complex diagonals with dimension scales: names by the scales' place or by their attribute. */
+START_TEST(dimension_scales)
+{
+    static const double times[] = {START - 100, START + 900, START + 4000};
+    static const double megahertz[] = {1390, 1450};
+    static const char *const scales[] = {"/axes/time", "/axes/f", "/axes/ant", NULL};
+    static float numbers[3 * 2 * 5 * 2 * 2];
+    hsize_t size[] = {3, 2, 5, 2};
+    int n = 0;
+
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 2; k++)
+            for (int p = 0; p < 5; p++)
+                for (int e = 0; e < 2; e++, n++) {
+                    double complex g = gain(times[i], megahertz[k] * 1e6, stations[p][1] - '0', e);
+                    numbers[2 * n] = (float)creal(g);
+                    numbers[2 * n + 1] = (float)cimag(g);
+                }
+    put_numbers("axes/time", 3, times);
+    hid_t f = put_numbers("axes/f", 2, megahertz);
+    put_text(f, "NAME", "frequency");
+    put_text(f, "units", "MHz");
+    put_texts("axes/ant", 5, stations, true);
+    for (int k = 0; k < 3; k++)
+        put_text(H5Oopen(file, scales[k], H5P_DEFAULT), "CLASS", "DIMENSION_SCALE");
+    hid_t data = put("gains", complex_type(H5T_NATIVE_FLOAT, 4), 4, size, numbers);
+    put_text(data, "units", "mJy");
+    put_scales(data, 4, scales);
+    finish();
+
+    char *text = grove_format("obs = probe()\nx = 1 * table(\"%s\", obs=obs).value\n", path);
+    testing_tree(&t, text);
+    testing_value x = testing_evaluate(&t, "x");
+    ck_assert(x.axes == 3 && x.elements == 2);
+    ck_assert_int_eq(testing_node(&t, "x")->form.shape, GROVE_DIAGONAL);
+    ck_assert_int_eq(testing_node(&t, "x")->form.unit.Jy, 1);
+    n = 0;
+    for (int i = 0; i < PROBE_TIMES; i++)
+        for (int p = 0; p < PROBE_STATIONS; p++)
+            for (int k = 0; k < PROBE_CHANNELS; k++)
+                for (int e = 0; e < 2; e++, n++) {
+                    double complex wanted = 1e-3 * gain(time_of(i), freq_of(k), p, e);
+                    ck_assert_msg(cabs(x.at[n] - wanted) < 3e-7 * 1e-3 * 400, "%d %d %d %d", i, p,
+                                  k, e);
+                }
+    testing_free(&x);
+    free(text);
+}
+END_TEST
+
+/* A solution table with its axes in any order, one direction for all, and weights. */
+static void put_solutions(const char *group, double offset)
+{
+    static const char *const everywhere[] = {"[pointing]"}, *const pols[] = {"YY", "XX"};
+    static const char *const names[] = {"pol", "dir", "ant", "time"};
+    hsize_t size[] = {2, 1, 5, PROBE_TIMES};
+    double numbers[2 * 5 * PROBE_TIMES], weight[2 * 5 * PROBE_TIMES], times[PROBE_TIMES];
+    char *at[8];
+    int n = 0;
+
+    for (int i = 0; i < PROBE_TIMES; i++)
+        times[i] = time_of(i);
+    for (int e = 0; e < 2; e++)
+        for (int p = 0; p < 5; p++)
+            for (int i = 0; i < PROBE_TIMES; i++, n++) {
+                numbers[n] = offset + 100 * (1 - e) + 10 * (stations[p][1] - '0') + i;
+                weight[n] = p == 2 && i == 1 && e == 0 ? 0 : 1;
+            }
+    for (int k = 0; k < 4; k++)
+        at[k] = grove_format("%s/%s", group, names[k]);
+    for (int k = 4; k < 6; k++)
+        at[k] = grove_format("%s/%s", group, k == 4 ? "val" : "weight");
+    put_texts(at[0], 2, pols, false);
+    put_texts(at[1], 1, everywhere, false);
+    put_texts(at[2], 5, stations, false);
+    put_numbers(at[3], PROBE_TIMES, times);
+    put_text(put(at[4], H5T_NATIVE_DOUBLE, 4, size, numbers), "AXES", "pol,dir,ant,time");
+    put_text(put(at[5], H5T_NATIVE_DOUBLE, 4, size, weight), "AXES", "pol,dir,ant,time");
+    for (int k = 0; k < 6; k++)
+        free(at[k]);
+}
+
+static void check_solutions(const char *call, double offset)
+{
+    char *text = grove_format("obs = probe()\nS = sky_model(\"%s\")\nx = 1 * %s.value\n",
+                              testing_file(&t, "a.skymodel",
+                                           "format = Name, Type, Ra, Dec, I\n"
+                                           "a, POINT, 01:00:00, +31.00.00, 1.0\n"
+                                           "b, POINT, 01:00:00, +32.00.00, 1.0\n"),
+                              call);
+    testing_tree(&t, text);
+    testing_value x = testing_evaluate(&t, "x");
+    int n = 0;
+
+    ck_assert(x.axes == 2 && x.elements == 2 && x.cells == PROBE_TIMES * PROBE_STATIONS);
+    for (int i = 0; i < PROBE_TIMES; i++)
+        for (int p = 0; p < PROBE_STATIONS; p++)
+            for (int e = 0; e < 2; e++, n++) /* YY of P3 has a weight of 0 at the second time */
+                ck_assert_msg(x.at[n] ==
+                                  (p == 3 && i == 1 && e ? 0 : offset + 100 * e + 10 * p + i),
+                              "%d %d %d: %g", i, p, e, creal(x.at[n]));
+    testing_free(&x);
+    free(text);
+}
+
+START_TEST(solution_tables)
+{
+    static const char *const found[] = {"", ", dataset=\"sol000\"",
+                                        ", dataset=\"/sol000/phase000\"",
+                                        ", dataset=\"sol000/phase000/val\""};
+
+    put_solutions("sol000/phase000", 0);
+    finish();
+    for (int k = 0; k < 3; k++) {
+        char *call = grove_format("table(\"%s\", obs=obs, sky=S%s)", path, found[k]);
+        check_solutions(call, 0);
+        free(call);
+    }
+}
+END_TEST
+
+START_TEST(one_of_several)
+{
+    put_solutions("sol000/phase000", 0);
+    put_solutions("sol000/amplitude000", 0.5);
+    finish();
+    char *call = grove_format("table(\"%s\", obs=obs, dataset=\"sol000/amplitude000\")", path);
+    check_solutions(call, 0.5);
+    free(call);
+}
+END_TEST
+
+/* Without names in the file: those of the option; integers; a matrix. */
+START_TEST(names_from_the_tree)
+{
+    short numbers[PROBE_CHANNELS][2][2];
+    hsize_t size[] = {PROBE_CHANNELS, 2, 2};
+
+    for (int n = 0; n < PROBE_CHANNELS * 4; n++)
+        (&numbers[0][0][0])[n] = (short)(n * n);
+    put("bandpass", H5T_NATIVE_SHORT, 3, size, numbers);
+    finish();
+    char *text =
+        grove_format("obs = probe()\nx = 1 * table(\"%s\", obs=obs, axes=\"freq\").value\n", path);
+    testing_tree(&t, text);
+    testing_value x = testing_evaluate(&t, "x");
+    ck_assert_int_eq(testing_node(&t, "x")->form.shape, GROVE_MATRIX);
+    ck_assert(x.cells == PROBE_CHANNELS && x.elements == 4);
+    for (int n = 0; n < PROBE_CHANNELS * 4; n++)
+        ck_assert(x.at[n] == n * n);
+    testing_free(&x);
+    free(text);
+}
+END_TEST
+
+/* The first of January 2000 at noon is MJD 51544.5. */
+START_TEST(times_as_dates)
+{
+    static const char *const dates[] = {"2000-01-01T12:00:00", "2000-01-02T12:00:00Z"},
+                             *const scales[] = {"/time"};
+    double numbers[] = {0, 86400};
+    hsize_t size = 2;
+
+    put_texts("time", 2, dates, true);
+    put_scales(put("x", H5T_NATIVE_DOUBLE, 1, &size, numbers), 1, scales);
+    put_text(H5Oopen(file, "/time", H5P_DEFAULT), "CLASS", "DIMENSION_SCALE");
+    finish();
+    char *text = grove_format("obs = probe()\nx = 1 * table(\"%s\", obs=obs).value\n", path);
+    testing_tree(&t, text);
+    testing_value x = testing_evaluate(&t, "x");
+    ck_assert_int_eq(x.cells, PROBE_TIMES);
+    for (int i = 0; i < PROBE_TIMES; i++)
+        ck_assert(fabs(creal(x.at[i]) - 600 * i) < 1e-5);
+    testing_free(&x);
+    free(text);
+}
+END_TEST
+
+/* ---- what is refused ---- */
+
+static void refused(const char *options, const char *message)
+{
+    char *text =
+        grove_format("obs = probe()\nx = 1 * table(\"%s\", obs=obs%s).value\n", path, options);
+    const char *said = testing_faults(&t, text);
+
+    ck_assert_msg(strstr(said, message) != NULL, "%s, not: %s", said, message);
+    ck_assert_ptr_null(strstr(strstr(said, "error:") + 1, "error:")); /* one message */
+    free(text);
+}
+
+START_TEST(faults)
+{
+    static const char *const names[] = {"one", "two"}, *const twice[] = {"/freq", "/freq"};
+    hsize_t size[] = {2, 2, 3}, long_ago = (hsize_t)1 << 40, none = 0, chunk = (hsize_t)1 << 31;
+    hid_t compound = H5Tcreate(H5T_COMPOUND, 8), few = H5Screate_simple(1, size, NULL);
+    hid_t outside = H5Pcreate(H5P_DATASET_CREATE), chunks = H5Pcreate(H5P_DATASET_CREATE);
+    double numbers[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+
+    H5Tinsert(compound, "a", 0, H5T_NATIVE_INT);
+    put("plain", H5T_NATIVE_DOUBLE, 3, size, numbers);
+    put("large", H5T_NATIVE_DOUBLE, 1, &long_ago, NULL);
+    put("none", H5T_NATIVE_DOUBLE, 1, &none, NULL);
+    put("odd", compound, 1, size, numbers);
+    put_texts("words", 2, names, true);
+    put_text(put("group/val", H5T_NATIVE_DOUBLE, 2, size, numbers), "AXES", "time");
+    put_numbers("freq", 3, numbers);
+    put_scales(put("short", H5T_NATIVE_DOUBLE, 2, size, numbers), 2, twice);
+    put_scales(put("list", H5T_NATIVE_DOUBLE, 1, size, numbers), 2, twice);
+    H5Pset_external(outside, "/etc/hostname", 0, 16);
+    H5Dcreate2(file, "outside", H5T_NATIVE_DOUBLE, few, H5P_DEFAULT, outside, H5P_DEFAULT);
+    hsize_t endless = H5S_UNLIMITED;
+    H5Pset_chunk(chunks, 1, (hsize_t[]){chunk / 8 - 1});
+    hid_t growing = H5Screate_simple(1, size, &endless);
+    H5Dcreate2(file, "chunk", H5T_NATIVE_DOUBLE, growing, H5P_DEFAULT, chunks, H5P_DEFAULT);
+    H5Lcreate_external("/etc/hostname", "/x", file, "elsewhere", H5P_DEFAULT, H5P_DEFAULT);
+    finish();
+
+    refused("", "it has several tables; dataset= names one: ");
+    refused(", dataset=\"gains\"", "it has no 'gains'; it has chunk, ");
+    refused(", dataset=\"elsewhere\"", "it has no 'elsewhere'");
+    refused(", dataset=\"plain\"", "plain: its dimensions without a name are no cell: none, 2 x 2");
+    refused(", dataset=\"plain\", axes=\"a b c d\"", "it has 3 dimensions, axes= names more");
+    refused(", dataset=\"plain\", axes=\"a b a\"", "two dimensions are called a");
+    refused(", dataset=\"large\", axes=\"time\"", "it has more than 10 dimensions or 1 GiB");
+    refused(", dataset=\"chunk\", axes=\"time\"", "or 1 GiB, or is stored in another file");
+    refused(", dataset=\"outside\", axes=\"time\"", "or is stored in another file");
+    refused(", dataset=\"none\"", "none: it has no numbers");
+    refused(", dataset=\"odd\"", "its elements are no numbers; read are real ones");
+    refused(", dataset=\"words\"", "its elements are no numbers");
+    refused(", dataset=\"group\"", "the attribute AXES does not name its 2 dimensions");
+    refused(", dataset=\"short\"", "the coordinates of freq are not 2 along one dimension");
+    refused(", dataset=\"list\", axes=\"freq\"", "it has 2 of freq, 'obs' has 7");
+    refused(", dataset=\"plain\", axes=\"a freq station\"", "it has 2 of freq, 'obs' has 7");
+}
+END_TEST
+
+/* Cut anywhere: one message. */
+START_TEST(damaged_files)
+{
+    grove_error *error = grove_error_new();
+    size_t length;
+
+    put_solutions("sol000/phase000", 0);
+    finish();
+    char *bytes = grove_file_read(path, 1 << 24, false, &length, error);
+    char *cut = grove_format("%s/cut.h5", t.folder);
+    ck_assert_ptr_nonnull(bytes);
+    for (size_t n = 0; n < length; n += length / 40) {
+        FILE *to = fopen(cut, "wb");
+        ck_assert(to && fwrite(bytes, 1, n, to) == n && !fclose(to));
+        char *text = grove_format("obs = probe()\nx = 1 * table(\"%s\", obs=obs).value\n", cut);
+        const char *said = testing_faults(&t, text);
+        ck_assert_msg(strstr(said, "it is no HDF5 file, or it is damaged") != NULL, "%s", said);
+        free(text);
+    }
+    free(cut);
+    free(bytes);
+    grove_error_free(error);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("nodes-hdf5");
+    TCase *test = tcase_create("all");
+
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_set_timeout(test, 60);
+    tcase_add_test(test, dimension_scales);
+    tcase_add_test(test, solution_tables);
+    tcase_add_test(test, one_of_several);
+    tcase_add_test(test, names_from_the_tree);
+    tcase_add_test(test, times_as_dates);
+    tcase_add_test(test, faults);
+    tcase_add_test(test, damaged_files);
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
