@@ -9,8 +9,8 @@ if ! ls "$build"/tests/cuda/ptx/*.fatbin >/dev/null 2>&1; then
 fi
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-GROVE_TEST_CUDA=ptx TMPDIR=$work GROVE_PTX_ROUNDING=cut
-export GROVE_TEST_CUDA TMPDIR GROVE_PTX_ROUNDING work
+GROVE_TEST_CUDA=ptx GROVE_TEST_SEEDS=3 TMPDIR=$work
+export GROVE_TEST_CUDA GROVE_TEST_SEEDS TMPDIR work
 
 # "ROUNDING COMMAND" a line, the longest first, two at a time.
 cat >"$work/run" <<'END'
