@@ -1,5 +1,7 @@
 #include "cuda-testing.h"
 
+#include "base/log.h"
+
 #include <check.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -19,6 +21,8 @@ const char *__asan_default_options(void)
 
 const grove_kernel cuda_testing_add = GROVE_KERNEL(add_elements);
 
+static const uint64_t USUAL_MEMORY = (uint64_t)4 << 30;
+
 static bool real;
 static emulated_control *control;
 
@@ -29,6 +33,23 @@ static void set_path(const char *variable, const char *below)
 
     snprintf(path, sizeof(path), "%s/%s", build ? build : ".", below);
     setenv(variable, path, 1);
+}
+
+/* A fall-back to the cpu that no test asked for: by a fault, by little memory or in words. */
+static bool may_fall_back;
+
+static void see_message(const char *message)
+{
+    bool fault = control && control->fault && control->calls[control->fault] >= control->fault_at;
+    bool asked = may_fall_back || fault || (control && control->memory < USUAL_MEMORY);
+
+    if (!asked && strstr(message, "the cpu computes"))
+        ck_abort_msg("the cpu has to help: %s", message);
+}
+
+void cuda_testing_may_fall_back(void)
+{
+    may_fall_back = true;
 }
 
 /* Devices are counted in this process; afterwards the driver cannot be used in child processes. */
@@ -48,7 +69,9 @@ static void skip_without_device(void)
 bool cuda_testing_begin(void)
 {
     const char *wanted = getenv("GROVE_TEST_CUDA");
+    char folder[256];
 
+    grove_log_watch(see_message);
     real = wanted && !strcmp(wanted, "real");
     if (real) {
         set_path("GROVE_CUDA_KERNELS", "nodes");
@@ -57,7 +80,8 @@ bool cuda_testing_begin(void)
         return false;
     }
     set_path("GROVE_CUDA_DRIVER", "tests/cuda/.libs/libcuda-emulated.so");
-    set_path("GROVE_CUDA_KERNELS", "tests/cuda/kernels");
+    snprintf(folder, sizeof(folder), "tests/cuda/%s", wanted ? wanted : "kernels");
+    set_path("GROVE_CUDA_KERNELS", folder);
     return true;
 }
 
@@ -105,10 +129,11 @@ void cuda_testing_reset(uint64_t seed)
 {
     emulated_control *c = cuda_testing_control();
 
+    may_fall_back = false;
     if (!c)
         return;
     c->seed = seed;
-    c->memory = (uint64_t)4 << 30;
+    c->memory = USUAL_MEMORY;
     c->devices = 1;
     c->version = EMULATED_NEW;
     c->local_bytes = 0;

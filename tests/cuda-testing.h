@@ -1,4 +1,6 @@
-/* The emulated CUDA driver for tests; with GROVE_TEST_CUDA=real the machine's own driver. */
+/* The emulated CUDA driver for tests. GROVE_TEST_CUDA chooses the kernels, by the folder below
+ * tests/cuda: `kernels` are compiled as C++ (default), `ptx` are those of nvcc, `counted` also
+ * count what they run (make cuda-counted); or `real`, the machine's own driver. */
 #ifndef GROVE_TESTS_CUDA_TESTING_H
 #define GROVE_TESTS_CUDA_TESTING_H
 
@@ -7,7 +9,8 @@
 
 /* Sets the environment so that devices are emulated; call before the tests run. False: the
  * machine's device is used, and tests must run in this process. Without one the program ends as
- * skipped. */
+ * skipped. From here on a test fails when the cpu computes what a device should, unless the test
+ * has set a fault or little memory. */
 bool cuda_testing_begin(void);
 /* Controls of the emulation; NULL with a real driver. */
 emulated_control *cuda_testing_control(void);
@@ -15,6 +18,8 @@ emulated_control *cuda_testing_control(void);
 void cuda_testing_driver(bool there);
 /* Whether devices opened from now on find the (emulated) libraries. */
 void cuda_testing_libraries(bool there);
+/* Until the next reset the cpu may help. */
+void cuda_testing_may_fall_back(void);
 /* Resets faults and counts. */
 void cuda_testing_reset(uint64_t seed);
 /* Never NULL: the test fails when the device does not open. */

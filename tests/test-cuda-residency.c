@@ -146,14 +146,14 @@ END_TEST
 /* A folder of kernels like that of the other tests, but what is arithmetic is of other headers. */
 static void make_stale_folder(char *folder, size_t size)
 {
-    const char *build = getenv("GROVE_BUILD");
+    const char *usual = getenv("GROVE_CUDA_KERNELS");
     char command[20000];
 
-    snprintf(folder, size, "%s/tests/cuda/stale", build ? build : ".");
+    snprintf(folder, size, "%s-stale", usual);
     snprintf(command, sizeof(command),
-             "rm -rf '%s' && mkdir '%s' && cd '%s' && ln -s ../kernels/*.fatbin . && "
-             "ln -sf ../kernels/stale.fatbin arithmetic.fatbin",
-             folder, folder, folder);
+             "rm -rf '%s' && mkdir '%s' && cd '%s' && ln -s '%s'/*.fatbin . && "
+             "ln -sf '%s'/stale.fatbin arithmetic.fatbin",
+             folder, folder, folder, usual, usual);
     ck_assert_int_eq(system(command), 0);
 }
 

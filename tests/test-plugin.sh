@@ -55,8 +55,10 @@ fi
 $make -s NVCC=none install DESTDIR="$work/elsewhere" || fail 'make install of the example'
 [ -n "$(find "$work/elsewhere" -name beam_cos3.so)" ] || fail 'the example was not installed'
 # ... with its kernel for GPUs, which are emulated
-emulated=no
+emulated=no ptx=no
 [ -e "$build/tests/cuda/.libs/libcuda-emulated.so" ] && emulated=yes
+[ -e "$build/tests/cuda/ptx/reduce.fatbin" ] && ptx=yes
+nvcc=$(sed -n 's/^NVCC = //p' "$build/Makefile")
 if [ $emulated = yes ]; then
     $make EMULATED="$source" BUILD="$build" check >log 2>&1 || { cat log; fail 'make check of the example on an emulated GPU'; }
     grep -q '^ok   a GPU gives what the CPU gives$' log || { cat log; fail 'the example was not tested on the emulated GPU'; }
@@ -129,6 +131,11 @@ check NVCC=none
 $make -s NVCC=none clean
 if [ $emulated = yes ]; then
     gpu="EMULATED=$source BUILD=$build"
+    if [ $ptx = yes ]; then
+        check $gpu PTX=yes NVCC="$nvcc"
+        grep -q 'ptx_compile' log && grep -q '^ok   a GPU gives what the CPU gives$' log || { cat log; fail 'the kernel was not tested as nvcc makes it'; }
+        $make -s clean
+    fi
     check $gpu
     grep -q '^ok   a GPU gives what the CPU gives$' log || { cat log; fail 'the kernel for GPUs was not tested'; }
     $make -s EMULATED="$source" install DESTDIR="$work/fast" || fail 'make install of the new node'
@@ -155,13 +162,24 @@ if grep -q 'DGROVE_HAVE_FFTW' "$build/Makefile"; then
     breaks spectrum.c 's/grove_node_set_scratch(.*/(void)elements;/' 'asks for .* of scratch memory, of which 0 B are left; check tells how much is needed, by grove_node_set_scratch'
     if [ $emulated = yes ]; then
         $make -s NVCC=none clean
-        ${CXX:-c++} -std=c++17 -O2 -fPIC -shared -Wl,-Bsymbolic -Wno-unknown-pragmas -I. -x c++ -include "$source/tests/cuda/emulated.h" \
-            -DGROVE_KERNEL_SOURCE='"spectrum.h"' -o spectrum.fatbin "$(variable includedir)/grove/kernel.h" || fail 'the kernel of spectrum'
         $make -s NVCC=none all
         driver=$build/tests/cuda/.libs/libcuda-emulated.so
-        GROVE_CUDA_DRIVER=$driver GROVE_CUDA_LIBRARIES=$driver GROVE_CUDA_KERNELS=$build/tests/cuda/kernels \
-            ASAN_OPTIONS=detect_leaks=0 "$grove" test-node -p . spectrum >log 2>&1 || { cat log; fail 'test-node of spectrum on an emulated GPU'; }
-        grep -q '^ok   a GPU gives what the CPU gives$' log || { cat log; fail 'spectrum was not tested on the emulated GPU'; }
+        # gpu FOLDER: with the kernels there and spectrum.fatbin, the emulated GPU gives what the CPU gives.
+        gpu()
+        {
+            GROVE_CUDA_DRIVER=$driver GROVE_CUDA_LIBRARIES=$driver GROVE_CUDA_KERNELS=$build/tests/cuda/$1 \
+                ASAN_OPTIONS=detect_leaks=0 "$grove" test-node -p . spectrum >log 2>&1 || { cat log; fail "test-node of spectrum on an emulated GPU, $1"; }
+            grep -q '^ok   a GPU gives what the CPU gives$' log || { cat log; fail "spectrum was not tested on the emulated GPU, $1"; }
+        }
+        of='-I. -DGROVE_KERNEL_SOURCE="spectrum.h"'
+        ${CXX:-c++} -std=c++17 -O2 -fPIC -shared -Wl,-Bsymbolic -Wno-unknown-pragmas -x c++ -include "$source/tests/cuda/emulated.h" \
+            $of -o spectrum.fatbin "$(variable includedir)/grove/kernel.h" || fail 'the kernel of spectrum'
+        gpu kernels
+        if [ $ptx = yes ]; then
+            NVCC=$nvcc "$source/tests/cuda/ptx_compile.sh" spectrum.fatbin $of "$(variable includedir)/grove/kernel.h" ||
+                fail 'the kernel of spectrum as nvcc makes it'
+            gpu ptx
+        fi
     fi
 fi
 

@@ -20,6 +20,7 @@ struct grove_progress {
 static struct {
     pthread_mutex_t lock;
     grove_progress *progress; /* the progress bar on the terminal, or NULL */
+    void (*watch)(const char *message);
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void clear_bar(const grove_progress *progress)
@@ -62,6 +63,8 @@ void grove_log(grove_log_level level, const char *format, ...)
     grove_text_add_v(&text, format, args);
     va_end(args);
     char *shown = grove_shown(text.at ? text.at : "", "\n");
+    if (state.watch)
+        state.watch(shown);
     pthread_mutex_lock(&state.lock);
     clear_bar(state.progress);
     fprintf(stderr, "grove: %s%s\n",
@@ -74,6 +77,11 @@ void grove_log(grove_log_level level, const char *format, ...)
     pthread_mutex_unlock(&state.lock);
     free(shown);
     free(text.at);
+}
+
+void grove_log_watch(void (*watch)(const char *message))
+{
+    state.watch = watch;
 }
 
 grove_progress *grove_progress_new(const char *title, const char *unit, double total)

@@ -11,6 +11,8 @@ typedef enum { GROVE_LOG_ERROR, GROVE_LOG_WARNING, GROVE_LOG_NOTE } grove_log_le
  * redrawn. Thread-safe. */
 void grove_log(grove_log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* For tests: `watch` sees each message before it is printed; NULL: nobody does. */
+void grove_log_watch(void (*watch)(const char *message));
 
 /* A progress bar. On a terminal it is one line, redrawn at most ten times a second, with
  * percentage, rate and time left; elsewhere a plain line at most every 10 s. Unit: "vis", for
