@@ -2,6 +2,7 @@
 #include "safe-testing.h"
 
 #include "base/file.h"
+#include "base/text.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -130,4 +131,65 @@ int safe_in_child(int (*function)(const void *), const void *context)
         _exit(function(context) ? 1 : 0);
     ck_assert(child > 0 && waitpid(child, &status, 0) == child);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* ---- what is there ---- */
+
+void safe_good(bool fine)
+{
+    char *text = grove_error_text(safe_error);
+
+    ck_assert_msg(fine, "%s", text);
+    free(text);
+}
+
+void safe_said(const char *part)
+{
+    const char *message = grove_error_message(safe_error, 0);
+
+    ck_assert_msg(message && strstr(message, part), "it says '%s', not '%s'",
+                  message ? message : "", part);
+    grove_error_clear(safe_error);
+}
+
+void safe_expect(const char *path, const char *column, float scale, int step, float other)
+{
+    float data[2 * SAFE_NUMBERS];
+    grove_ms_block block = {0, 3, 0, 3, 0, 2};
+    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, false, safe_error);
+
+    safe_good(ms != NULL);
+    safe_good(!grove_ms_read_data(ms, column, &block, data, NULL, safe_error));
+    for (int i = 0; i < 2 * SAFE_NUMBERS; i++) {
+        float factor = i / 8 % step ? other : scale;
+        ck_assert_msg(data[i] == factor * (float)(i + 1), "%s: number %d is %g", column, i,
+                      (double)data[i]);
+    }
+    grove_ms_close(ms);
+}
+
+char *safe_names(const char *path)
+{
+    char **names = grove_folder_list(path);
+    grove_text text = {0};
+
+    for (char **each = names; *each; each++) {
+        grove_text_add(&text, "%s ", *each);
+        free(*each);
+    }
+    free(names);
+    return text.at ? text.at : grove_strdup("");
+}
+
+void safe_expect_names(const char *path, const char *wanted)
+{
+    char *names = safe_names(path);
+
+    ck_assert_str_eq(names, wanted);
+    free(names);
+}
+
+void safe_make(const char *name)
+{
+    safe_good(!safe_new_set(safe_path(name), 1, false));
 }

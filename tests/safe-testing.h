@@ -26,4 +26,16 @@ int safe_write_column(const char *path, const char *column, grove_ms_mode mode, 
 /* What the function returns in a process of its own, 0 or 1, or 128 + the signal. */
 int safe_in_child(int (*function)(const void *context), const void *context);
 
+/* That it is fine: else the test ends with the messages. */
+void safe_good(bool fine);
+/* That the first message says `part`; forgets all. */
+void safe_said(const char *part);
+/* Every number of a column is scale * 1, 2, ...; of other rows than each `step` says, `other`
+ * times. */
+void safe_expect(const char *path, const char *column, float scale, int step, float other);
+/* The names in a folder, each with a space; caller frees. And that they are these. */
+char *safe_names(const char *path);
+void safe_expect_names(const char *path, const char *wanted);
+void safe_make(const char *name); /* a set in safe_work, with scale 1 */
+
 #endif

@@ -428,7 +428,7 @@ if [ -f "$GROVE_BUILD/nodes/.libs/sink.so" ]; then
     expect 1 '...' check simulate.tree -s sky="$sky" -s hour_angle=-5min..5min -s out=set.ms
     grep -q 'sink: set.ms: exists already; give overwrite=true to replace it' err || fail 'check of a set that exists'
     expect 0 '' check simulate.tree -s sky="$sky" -s hour_angle=-5min..5min -s out=other.ms
-    prints '^other.ms: 42[.0-9]* MiB, .* are free there$'
+    prints '^other.ms DATA: 42[.0-9]* MiB, .* are free there$'
     if [ -f "$GROVE_BUILD/src/.libs/plot.so" ]; then
         expect 0 '' plot set.ms/ --size 32 -o pictures
         [ "$(sort out)" = 'pictures/set-image.png

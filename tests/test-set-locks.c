@@ -1,0 +1,215 @@
+/* Runs of Grove and other programs that want one set at once, on file systems of several kinds. */
+#include "faults.h"
+#include "foreign-sets.h"
+#include "safe-testing.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/record.h"
+#include "io/set_lock.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Opens the set as a tree does, then adds to a column of it. */
+static int read_and_add(const void *column)
+{
+    grove_ms *reader = grove_ms_open(safe_path("a.ms"), &(grove_ms_part){0}, false, safe_error);
+    float data[2 * SAFE_NUMBERS];
+    grove_ms_block block = {0, 3, 0, 3, 0, 2};
+    grove_ms *ms = reader ? safe_open_column(safe_path("a.ms"), column, GROVE_MS_ADD) : NULL;
+    int code = ms ? grove_ms_read_data(reader, column, &block, data, NULL, safe_error) : 1;
+
+    usleep(20000);
+    code = code ? code : safe_write_all(ms, 1);
+    if (!code)
+        code = grove_ms_finish(ms, safe_error);
+    /* what is read now is what was written */
+    float before = data[0];
+    code = code ? code : grove_ms_read_data(reader, column, &block, data, NULL, safe_error);
+    if (!code && data[0] != before + 1)
+        code = 1;
+    if (reader)
+        grove_ms_close(reader);
+    return code;
+}
+
+static pid_t start(int (*function)(const void *), const void *context)
+{
+    pid_t child = fork();
+
+    if (child == 0) {
+        if (!freopen("/dev/null", "w", stderr))
+            _exit(2);
+        _exit(function(context) ? 1 : 0);
+    }
+    ck_assert(child > 0);
+    return child;
+}
+
+static int result(pid_t child)
+{
+    int status;
+
+    ck_assert(waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* On NFS, too: there the lock is a file in the set. */
+START_TEST(two_writers_take_turns)
+{
+    pid_t children[3];
+
+    faults_lock(_i % 2 ? FAULTS_NFS : FAULTS_LOCKS);
+    safe_make("a.ms");
+    for (int k = 0; k < 3; k++)
+        children[k] = start(read_and_add, "DATA");
+    for (int k = 0; k < 3; k++)
+        ck_assert_int_eq(result(children[k]), 0);
+    safe_expect(safe_path("a.ms"), "DATA", 4, 1, 0);
+    safe_expect_names(safe_work, "a.ms ");
+    ck_assert_int_eq(grove_path_exists(safe_path("a.ms/.grove.lock")), _i % 2);
+    faults_lock(FAULTS_LOCKS);
+}
+END_TEST
+
+static int hold(const void *context)
+{
+    char go;
+    const int *pipes = context;
+
+    if (!safe_open_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE))
+        return 1;
+    if (write(pipes[1], "x", 1) != 1)
+        return 1;
+    return read(pipes[2], &go, 1) != 1;
+}
+
+static int hold_foreign(const void *context)
+{
+    char go;
+    const int *pipes = context;
+
+    foreign_hold(safe_path("a.ms"), pipes[4]);
+    if (write(pipes[1], "x", 1) != 1)
+        return 1;
+    return read(pipes[2], &go, 1) != 1;
+}
+
+/* Grove itself writing, another program that has the set open, and one that has locked it; and
+ * Grove on NFS. */
+START_TEST(one_writer_does_not_wait)
+{
+    static const char *const says[] = {
+        "another run of Grove has it open", "another program has it open",
+        "another program has locked it", "another run of Grove has it open"};
+    int pipes[5] = {0};
+    char ready;
+
+    faults_lock(_i == 3 ? FAULTS_NFS : FAULTS_LOCKS);
+    safe_make("a.ms");
+    ck_assert(pipe(pipes) == 0 && pipe(pipes + 2) == 0);
+    pipes[4] = _i == 2;
+    pid_t child = start(_i == 1 || _i == 2 ? hold_foreign : hold, pipes);
+    ck_assert(read(pipes[0], &ready, 1) == 1);
+    grove_set_lock_wait(false);
+    ck_assert_ptr_null(safe_open_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE));
+    safe_said(says[_i]);
+    /* one Ctrl-C ends the wait */
+    grove_set_lock_wait(true);
+    grove_interrupt_set(true);
+    ck_assert_ptr_null(safe_open_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE));
+    ck_assert_int_eq(grove_error_code(safe_error), GROVE_INTERRUPTED);
+    safe_said("interrupted");
+    grove_interrupt_set(false);
+    ck_assert(write(pipes[3], "x", 1) == 1);
+    ck_assert_int_eq(result(child), 0);
+    safe_good(!safe_write_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE, 2));
+    safe_expect(safe_path("a.ms"), "DATA", 2, 1, 0);
+    faults_lock(FAULTS_LOCKS);
+}
+END_TEST
+
+/* `says`: what keeps it from opening the set; NULL: nothing. */
+static int read_without_rights(const void *says)
+{
+    if (geteuid() == 0 && setuid(65534))
+        return 1;
+    grove_set_lock_wait(false);
+    grove_ms *ms = grove_ms_open(safe_path("a.ms"), &(grove_ms_part){0}, false, safe_error);
+    return says ? ms || !strstr(grove_error_message(safe_error, 0), says) : !ms;
+}
+
+/* The lock file of NFS is there for who may not write, too. */
+START_TEST(a_reader_waits_on_nfs)
+{
+    int pipes[4];
+    char ready;
+
+    faults_lock(FAULTS_NFS);
+    safe_make("a.ms");
+    ck_assert(chmod(safe_top, 0755) == 0);
+    ck_assert(pipe(pipes) == 0 && pipe(pipes + 2) == 0);
+    pid_t child = start(hold, pipes);
+    ck_assert(read(pipes[0], &ready, 1) == 1);
+    ck_assert(chmod(safe_path("a.ms/.grove.lock"), 0444) == 0);
+    ck_assert_int_eq(safe_in_child(read_without_rights, "another run of Grove is writing it"), 0);
+    ck_assert(write(pipes[3], "x", 1) == 1);
+    ck_assert_int_eq(result(child), 0);
+    ck_assert_int_eq(safe_in_child(read_without_rights, NULL), 0);
+    faults_lock(FAULTS_LOCKS);
+}
+END_TEST
+
+/* Where nothing can be locked, a run that lives is told from one that died nevertheless. */
+START_TEST(runs_without_locks)
+{
+    int pipes[4];
+    char ready;
+    bool done = true;
+
+    faults_lock(FAULTS_NO_LOCKS);
+    safe_make("a.ms");
+    ck_assert(pipe(pipes) == 0 && pipe(pipes + 2) == 0);
+    pid_t child = start(hold, pipes);
+    ck_assert(read(pipes[0], &ready, 1) == 1);
+    safe_good(!grove_ms_recover(safe_path("a.ms"), &done, safe_error));
+    ck_assert(!done);
+    char *names = safe_names(safe_path("a.ms"));
+    ck_assert_msg(strstr(names, ".grove-") != NULL, "%s", names);
+    free(names);
+    ck_assert(write(pipes[3], "x", 1) == 1);
+    ck_assert_int_eq(result(child), 0); /* without finishing */
+    safe_expect(safe_path("a.ms"), "DATA", 1, 1, 0);
+    safe_good(!safe_write_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE, 2));
+    safe_expect(safe_path("a.ms"), "DATA", 2, 1, 0);
+    names = safe_names(safe_path("a.ms"));
+    ck_assert_msg(strstr(names, ".grove-") == NULL, "%s", names);
+    free(names);
+    faults_lock(FAULTS_LOCKS);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("set-locks");
+    TCase *test = tcase_create("all");
+
+    tcase_add_checked_fixture(test, safe_setup, safe_teardown);
+    tcase_set_timeout(test, 120);
+    tcase_add_loop_test(test, two_writers_take_turns, 0, 10);
+    tcase_add_loop_test(test, one_writer_does_not_wait, 0, 4);
+    tcase_add_test(test, a_reader_waits_on_nfs);
+    tcase_add_test(test, runs_without_locks);
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
