@@ -104,6 +104,7 @@ void cuda_testing_libraries(bool there)
 {
     const char *driver = getenv("GROVE_CUDA_DRIVER");
 
+    may_fall_back = may_fall_back || !there;
     if (!there)
         setenv("GROVE_CUDA_LIBRARIES", "none", 1);
     else if (!real && driver)

@@ -204,7 +204,7 @@ static grove_args host_args(const sample *s, bool double_, size_t bytes[1 + GROV
     for (int d = 0; d < AXES; d++) {
         args.size[d] = sizes[d];
         args.axis[d] = kinds[d];
-        args.origin[d] = 100 * d + 7;
+        args.origin[d] = ((int64_t)d << 32) + 100 * d + 7; /* more than 32 bits */
     }
     set_state(&args, s);
     for (const char *word = s->cells; word; args.inputs++) {

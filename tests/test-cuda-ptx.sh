@@ -2,34 +2,31 @@
 # Suites of CUDA kernels and sessions on the emulated device once more, with the PTX that nvcc makes of
 # the kernels (tests/cuda/ptx_translate.py). Those with products of matrices run with both ways to
 # round their sums, since NVIDIA documents none.
-build=${GROVE_BUILD:-.} source=${GROVE_SOURCE:-..}
-if ! ls "$build"/tests/cuda/ptx/*.fatbin >/dev/null 2>&1; then
+build=$(cd "${GROVE_BUILD:-.}" && pwd) source=$(cd "${GROVE_SOURCE:-..}" && pwd)
+if [ ! -e "$build/tests/cuda/ptx/probe.fatbin" ]; then
     echo 'skipped: this build has no PTX: it needs nvcc and python3, and is without sanitizers'
     exit 77
 fi
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
-GROVE_TEST_CUDA=ptx GROVE_TEST_SEEDS=3 TMPDIR=$work
-export GROVE_TEST_CUDA GROVE_TEST_SEEDS TMPDIR work
+GROVE_BUILD=$build GROVE_SOURCE=$source GROVE_TEST_CUDA=ptx GROVE_TEST_SEEDS=3
+export GROVE_BUILD GROVE_SOURCE GROVE_TEST_CUDA GROVE_TEST_SEEDS work
 
-# "ROUNDING COMMAND" a line, the longest first, two at a time.
+# "ROUNDING COMMAND" a line, two at a time, each in a folder of its own.
 cat >"$work/run" <<'END'
-log=$work/$(basename "$2")-$1.log
-GROVE_PTX_ROUNDING=$1 "$2" >"$log" 2>&1 && exit 0
-code=$?
-echo "FAIL: $2, sums are rounded: $1, ends with $code"
-exit 0
+folder=$work/$(basename "$2")-$1
+mkdir "$folder" && cd "$folder" || exit 1
+TMPDIR=$folder GROVE_PTX_ROUNDING=$1 "$2" >"$folder.log" 2>&1 ||
+    echo "FAIL: $2 with GROVE_PTX_ROUNDING=$1 ends with $?" >>"$folder.log"
 END
-suites=$(cd "$source/tests" && grep -l 'cuda_testing_begin()' test-*.c | sed 's/[.]c$//')
 {
     echo "cut $source/tests/test-cuda-sessions.sh"
-    for suite in test-cuda-station test-cuda-sums; do
-        echo "nearest $build/tests/$suite"
-    done
-    for suite in $suites; do
+    for suite in $(cd "$source/tests" && grep -l 'cuda_testing_begin()' test-*.c | sed 's/[.]c$//'); do
         echo "cut $build/tests/$suite"
     done
+    echo "nearest $build/tests/test-cuda-station"
+    echo "nearest $build/tests/test-cuda-sums"
 } >"$work/list"
-xargs -n 2 -P 2 sh "$work/run" <"$work/list" >"$work/failures"
-cat "$work"/*.log "$work/failures"
-[ ! -s "$work/failures" ]
+xargs -n 2 -P 2 sh "$work/run" <"$work/list"
+cat "$work"/*.log
+! grep -q '^FAIL' "$work"/*.log
