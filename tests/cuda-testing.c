@@ -57,7 +57,9 @@ bool cuda_testing_begin(void)
         return false;
     }
     set_path("GROVE_CUDA_DRIVER", "tests/cuda/.libs/libcuda-emulated.so");
-    set_path("GROVE_CUDA_KERNELS", "tests/cuda/kernels");
+    set_path("GROVE_CUDA_KERNELS", wanted && !strcmp(wanted, "ptx")       ? "tests/cuda/ptx"
+                                   : wanted && !strcmp(wanted, "counted") ? "tests/cuda/counted"
+                                                                          : "tests/cuda/kernels");
     return true;
 }
 

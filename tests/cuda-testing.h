@@ -1,4 +1,6 @@
-/* The emulated CUDA driver for tests; with GROVE_TEST_CUDA=real the machine's own driver. */
+/* The emulated CUDA driver for tests, with kernels compiled as C++; with GROVE_TEST_CUDA=ptx with
+ * those that nvcc made, or =counted with those that also count what they run (make cuda-counted);
+ * with GROVE_TEST_CUDA=real the machine's own driver. */
 #ifndef GROVE_TESTS_CUDA_TESTING_H
 #define GROVE_TESTS_CUDA_TESTING_H
 

@@ -8,6 +8,7 @@ if [ ! -e "$build/tests/cuda/.libs/libcuda-emulated.so" ]; then
 fi
 GROVE_CUDA_DRIVER=$build/tests/cuda/.libs/libcuda-emulated.so
 GROVE_CUDA_KERNELS=$build/tests/cuda/kernels
+[ "$GROVE_TEST_CUDA" != ptx ] || GROVE_CUDA_KERNELS=$build/tests/cuda/ptx
 # LeakSanitizer fails on threads in blocks of the emulated device
 ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
 export GROVE_CUDA_DRIVER GROVE_CUDA_KERNELS ASAN_OPTIONS
