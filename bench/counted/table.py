@@ -9,7 +9,7 @@ GROWTH = 1.03
 HEAD = '''# Counts of the CUDA kernels
 
 What a GPU issues, counted without one by `bench/gpu-counted BUILD`; no number here was measured on a GPU.
-Each workload is launched once, small: 64 stations, 2 times, sources times channels 8192; arrays of
+Each workload is launched once, small: 64 stations, 1 time, sources times channels 4096; arrays of
 4 x 2016 x 8 cells. All numbers are per cell: a term of the sum (a source-visibility), or a cell of an array.
 
 `PTX`: instructions of PTX that a thread runs. `all`: instructions of machine code, of which `fp32` to
@@ -38,6 +38,8 @@ class Row:
         self.kernels.append(name)
         self.counts += counts
         self.singles += singles
+        if os.environ.get('DEBUG'):
+            print(self.name, self.precision, name, 'fp32 of code', counts['fp32'], 'of PTX', singles)
         for chip, times, _ in limits:
             sums = self.times.setdefault(chip.name, collections.Counter())
             sums.update(times)
