@@ -33,7 +33,9 @@ static grove_args space(const gpu_bench *b, int inputs)
                        .inputs = inputs,
                        .axis = {GROVE_AXIS_TIME, GROVE_AXIS_BASELINE, GROVE_AXIS_FREQ}};
 
-    memcpy(args.size, b->tiny ? (int64_t[]){3, 10, 4} : (int64_t[]){64, 2016, 64}, 24);
+    const int64_t sizes[][3] = {{64, 2016, 64}, {3, 10, 4}, {4, 2016, 8}};
+
+    memcpy(args.size, sizes[b->tiny ? 1 : b->counted ? 2 : 0], 24);
     return args;
 }
 
@@ -52,9 +54,10 @@ static void measure_reduction(gpu_bench *b, const char *name, int kept)
     args.in[0].data = gpu_send_random(b, in, false);
     args.out.data = gpu_send_random(b, out, true);
     double seconds = gpu_time_launches(b, &grove_array_reduce, &args, false);
-    gpu_print(
-        b, name, false, seconds,
-        &(gpu_counts){.in_double = (double)in, .bytes = 4.0 * (double)in + 16.0 * (double)out});
+    gpu_print(b, name, false, seconds,
+              &(gpu_counts){.in_double = (double)in,
+                            .cells = (double)in / 2,
+                            .bytes = 4.0 * (double)in + 16.0 * (double)out});
     printf("\n");
     fflush(stdout);
     grove_device_release(b->device, args.in[0].data, 0);
@@ -82,9 +85,10 @@ static void measure_noise(gpu_bench *b, bool double_)
                                       .shape = GROVE_SCALAR,
                                       .bytes = 8};
     double seconds = gpu_time_launches(b, &noise, &args, double_);
-    gpu_print(
-        b, "noise, 2x2", double_, seconds,
-        &(gpu_counts){.in_double = 30.0 * (double)out, .bytes = (double)out * (double_ ? 8 : 4)});
+    gpu_print(b, "noise, 2x2", double_, seconds,
+              &(gpu_counts){.in_double = 30.0 * (double)out,
+                            .cells = (double)out / 8,
+                            .bytes = (double)out * (double_ ? 8 : 4)});
     printf("\n");
     fflush(stdout);
     for (int k = 0; k < 5; k++)
@@ -116,21 +120,52 @@ static void measure_gather(gpu_bench *b, bool double_)
     args.out.data = gpu_make_room(b, (size_t)out * (size_t)bytes);
     double seconds = gpu_time_launches(b, &grove_array_cast, &args, double_);
     gpu_print(b, "gather of stations, 2x2", double_, seconds,
-              &(gpu_counts){.bytes = (double)(in + out) * bytes});
+              &(gpu_counts){.bytes = (double)(in + out) * bytes, .cells = (double)out / 8});
     printf("\n");
     fflush(stdout);
     grove_device_release(b->device, args.in[0].data, 0);
     grove_device_release(b->device, args.out.data, 0);
 }
 
+/* Products of 2x2 matrices, cell by cell. */
+static void measure_product(gpu_bench *b, bool double_)
+{
+    static const grove_kernel product = {
+        "multiply_matrices", NULL, NULL, "../kernels/arithmetic.h", NULL, 0, 0};
+    grove_args args = space(b, 2);
+    int bytes = double_ ? 8 : 4;
+    int64_t each;
+
+    if (!gpu_begins(b, "product of 2x2 matrices", COLUMNS))
+        return;
+    args.out = dense(&args, 7, 4, 1, bytes, &each);
+    for (int k = 0; k < 2; k++) {
+        args.in[k] = args.out;
+        args.in[k].data = gpu_send_random(b, each, double_);
+    }
+    args.out.data = gpu_make_room(b, (size_t)each * (size_t)bytes);
+    double seconds = gpu_time_launches(b, &product, &args, double_);
+    gpu_print(b, "product of 2x2 matrices", double_, seconds,
+              &(gpu_counts){.operations = 4.0 * (double)each,
+                            .bytes = 3.0 * (double)each * bytes,
+                            .cells = (double)each / 8});
+    printf("\n");
+    fflush(stdout);
+    for (int k = 0; k < 2; k++)
+        grove_device_release(b->device, args.in[k].data, 0);
+    grove_device_release(b->device, args.out.data, 0);
+}
+
 void gpu_measure_arrays(gpu_bench *b)
 {
-    printf(GPU_HEAD("array") "\n" GPU_LINE "\n");
+    if (!b->counted)
+        printf(GPU_HEAD("array") "\n" GPU_LINE "\n");
     measure_reduction(b, "sum over time", 4 | 2);
     measure_reduction(b, "sum over baselines", 4 | 1);
     measure_reduction(b, "sum over time and baselines", 4);
     for (int double_ = 0; double_ < 2; double_++) {
         measure_noise(b, double_);
         measure_gather(b, double_);
+        measure_product(b, double_);
     }
 }

@@ -14,14 +14,16 @@ typedef struct {
     double ends;      /* bench_wall_seconds() after which no row is begun; 0: no limit */
     int rounds, late; /* late: rows left out for lack of time */
     bool tiny;
+    int64_t counted; /* launch the kernel of this row only, once, for its counts; 0: measure all */
+    int64_t row;     /* so many rows have begun */
     /* per second; [1]: double; of tensor cores 0 where there are none */
     double up, down, memory, multiply_adds[2], sines[2], tensor[2];
 } gpu_bench;
 
 /* The work of a kernel: operations in its precision, those always in double, those of tensor cores;
- * bytes to and from the device's memory. */
+ * bytes to and from the device's memory; cells of its result, or terms of its sum. */
 typedef struct {
-    double operations, in_double, on_tensor, bytes;
+    double operations, in_double, on_tensor, bytes, cells;
 } gpu_counts;
 
 /* Ends the program with the device's message when `code` is not 0. */
@@ -38,10 +40,12 @@ double gpu_time(const gpu_bench *b, void (*queue)(const gpu_bench *b, void *cont
 double gpu_time_launches(const gpu_bench *b, const grove_kernel *kernel, const grove_args *args,
                          bool double_);
 
-/* Whether there is time for another row; if not, prints that in its place. */
+/* Whether the row is to be run: there is time for it (if not, prints that in its place), and it is
+ * the one that is counted. */
 bool gpu_begins(gpu_bench *b, const char *name, int columns);
 /* "| name | precision | ms | operations | of them always double | on tensor cores | bytes | share
- * of the limit that binds |". */
+ * of the limit that binds |". For the row that is counted "name <tab> precision <tab> cells <tab>
+ * bytes". */
 void gpu_print(const gpu_bench *b, const char *name, bool double_, double seconds,
                const gpu_counts *counts);
 #define GPU_HEAD(title)                                                                            \

@@ -18,6 +18,7 @@ int main(int count, char **words)
         .program = "bench gpu-kernels", .error = grove_error_new(), .min = 0.2, .rounds = 5};
     const char *part = "", *size = "whole";
     double limit = 0;
+    int counted = 0;
     const bench_option options[] = {
         {"rounds", "N", "rounds, of which medians are taken (default 5)", BENCH_COUNT, &b.rounds,
          99},
@@ -29,13 +30,24 @@ int main(int count, char **words)
          BENCH_TEXT, &part, 0},
         {"size", "WORD", "whole, or tiny: only whether it runs (default whole)", BENCH_TEXT, &size,
          0},
+        {"count", "N", "launch the kernel of row N once, at a small size (see bench/gpu-counted)",
+         BENCH_COUNT, &counted, 999},
         {NULL, NULL, NULL, BENCH_TEXT, NULL, 0}};
 
     bench_read(options, "grove bench gpu-kernels [OPTIONS]", count - 1, words + 1);
     b.tiny = !strcmp(size, "tiny");
+    b.counted = counted;
     b.ends = limit > 0 ? bench_wall_seconds() + limit : 0;
     b.device = grove_device_open("cuda", 0, 0, b.error);
     gpu_must(&b, !b.device);
+    if (counted) {
+        b.tensor[0] = b.tensor[1] = 1; /* there are some, whatever their rate */
+        gpu_measure_predict(&b, "");
+        gpu_measure_arrays(&b);
+        grove_device_free(b.device);
+        grove_error_free(b.error);
+        return b.row < counted ? 3 : 0; /* there is no such row */
+    }
     char libraries[64];
     b.device->algebra->describe(b.device, libraries, sizeof(libraries));
     printf("Device: %s. Libraries: %s. Medians of %d rounds. A multiply-add is one operation.\n\n",

@@ -12,6 +12,7 @@
 
 enum { MAX_STATIONS = 64, MAX_BASELINES = MAX_STATIONS * (MAX_STATIONS - 1) / 2 };
 enum { INPUTS = GROVE_PREDICT_UVW_RIGHT + 1, COMPARED = 4, COLUMNS = 11 };
+enum { COUNTED = 4096 };         /* sources times channels of a launch for its counts */
 enum { ROWS, PRODUCTS, TENSOR }; /* by rows; by stations, on vector units and on tensor cores */
 
 typedef struct {
@@ -185,8 +186,8 @@ static grove_args make_args(const gpu_bench *b, const workload *w, int bytes, in
             left[n] = p;
             right[n] = q;
         }
-    args.size[0] = b->tiny ? w->sources / 100 : w->sources;
-    args.size[1] = b->tiny ? 2 : w->times;
+    args.size[0] = b->tiny ? w->sources / 100 : b->counted ? COUNTED / w->channels : w->sources;
+    args.size[1] = b->tiny ? 2 : b->counted ? 1 : w->times;
     args.size[2] = n;
     args.size[3] = b->tiny && w->channels > 1 ? 9 : w->channels;
     add_inputs(w, &args, bytes, *stations);
@@ -303,7 +304,8 @@ static void measure(gpu_bench *b, const workload *w, bool double_)
             moved += k < GROVE_PREDICT_UVW_LEFT ? (double)size : 0;
         }
     if (!kernel) {
-        printf("| %s | %s | - | | | | | | | | |\n", w->name, double_ ? "double" : "single");
+        if (!b->counted)
+            printf("| %s | %s | - | | | | | | | | |\n", w->name, double_ ? "double" : "single");
         free_inputs(b, &args, &there);
         return;
     }
@@ -313,8 +315,10 @@ static void measure(gpu_bench *b, const workload *w, bool double_)
     sum = (double)args.size[0] * (double)args.size[1] * (double)args.size[2] * (double)args.size[3];
     gpu_counts counts = count(w, &args, stations, sum, double_);
     counts.bytes = moved;
+    counts.cells = sum;
     gpu_print(b, w->name, double_, seconds, &counts);
-    print_rate(w, double_, sum / seconds, difference(b, &args, there.out.data));
+    if (!b->counted)
+        print_rate(w, double_, sum / seconds, difference(b, &args, there.out.data));
     free_inputs(b, &args, &there);
     grove_device_release(b->device, there.out.data, bytes);
     free(args.out.data);
@@ -322,8 +326,10 @@ static void measure(gpu_bench *b, const workload *w, bool double_)
 
 void gpu_measure_predict(gpu_bench *b, const char *words)
 {
-    printf(GPU_HEAD("sum over sources") " 1e9 source-vis/s | aim (H200) | difference from the cpu "
-                                        "|\n" GPU_LINE " --: | --: | --: |\n");
+    if (!b->counted)
+        printf(
+            GPU_HEAD("sum over sources") " 1e9 source-vis/s | aim (H200) | difference from the cpu "
+                                         "|\n" GPU_LINE " --: | --: | --: |\n");
     for (int double_ = 0; double_ < 2; double_++)
         for (int k = WORKLOADS - 1; k >= 0; k--) /* most important first */
             if (strstr(workloads[k].name, words) && gpu_begins(b, workloads[k].name, COLUMNS))
