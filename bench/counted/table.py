@@ -27,19 +27,15 @@ class Row:
 
     def __init__(self, name, precision, cells):
         self.name, self.precision, self.cells = name, precision, cells
-        self.kernels, self.counts = [], collections.Counter()
-        self.ptx = self.singles = 0
+        self.counts = collections.Counter()
+        self.ptx = 0
         self.times, self.resources, self.most = {}, None, 0
 
     def add_ptx(self, instructions):
         self.ptx += instructions
 
-    def add_code(self, name, code, counts, run, limits, singles):
-        self.kernels.append(name)
+    def add_code(self, code, counts, limits):
         self.counts += counts
-        self.singles += singles
-        if os.environ.get('DEBUG'):
-            print(self.name, self.precision, name, 'fp32 of code', counts['fp32'], 'of PTX', singles)
         for chip, times, _ in limits:
             sums = self.times.setdefault(chip.name, collections.Counter())
             sums.update(times)
@@ -70,7 +66,7 @@ def section(rows, machine, compiler):
     for chip in chips:
         head += [f'{chip}: limit', 'bound']
     lines = [f'## sm_{machine}', '', f'nvcc {compiler}, {datetime.date.today().isoformat()}:'
-             f' `make cuda-counted bench PTX_MACHINE={machine}`, `bench/gpu-counted BUILD`', '']
+             f' `make`, `make cuda-counted PTX_MACHINE={machine}` in BUILD, `bench/gpu-counted BUILD`', '']
     lines.append('| ' + ' | '.join(head) + ' |')
     lines.append('| --- | --- |' + ' --: |' * (len(head) - 2))
     lines += ['| ' + ' | '.join(row.columns()) + ' |' for row in rows]

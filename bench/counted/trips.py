@@ -81,11 +81,9 @@ def issued(kernel, run, ptx):
 
 
 def executed_ptx(run, ptx):
-    """Instructions of PTX that warps run; and of them multiply-adds and the like in fp32."""
-    total = singles = 0
+    """Instructions of PTX that warps run."""
+    total = 0
     for first, last, trips in run.ways:
         lines = [ptx[line - 1].strip() for line in range(first, last + 1)]
-        code = [t for t in lines if t.endswith(';') and not t.startswith(('.', '{', '}', '//'))]
-        total += trips * len(code)
-        singles += trips * sum(expected_kind(t) == 'fp32' for t in code)
-    return total, singles
+        total += trips * sum(t.endswith(';') and not t.startswith(('.', '{', '}', '//')) for t in lines)
+    return total

@@ -1,0 +1,10 @@
+#!/bin/sh
+# No CUDA kernel issues more than bench/RESULTS-gpu-counted.md says.
+build=$(cd "${GROVE_BUILD:-.}" && pwd) source=${GROVE_SOURCE:-..}
+if [ ! -e "$build/tests/cuda/counted/reduce.fatbin" ] || [ ! -x "$build/bench/gpu-kernels" ]; then
+    echo 'skipped: this build has no PTX: it needs nvcc and python3, and is without sanitizers'
+    exit 77
+fi
+PYTHONDONTWRITEBYTECODE=1
+export PYTHONDONTWRITEBYTECODE
+exec python3 "$source/bench/gpu-counted" --check "$build"
