@@ -40,7 +40,7 @@
 
 /* A plugin loads if its major number is this one and its minor is not newer; while the major number
  * is 0, both must be equal. */
-enum { GROVE_ABI_MAJOR = 0, GROVE_ABI_MINOR = 3 };
+enum { GROVE_ABI_MAJOR = 0, GROVE_ABI_MINOR = 4 };
 
 enum {
     GROVE_MAX_AXES = 8,

@@ -86,6 +86,10 @@ static grove_argument *build_arguments(grove_builder *builder, const grove_class
                                        const grove_ast *ast)
 {
     size_t room = (size_t)ast->items.count + 1; /* sum[s](x) adds an argument */
+    for (const grove_input *in = class_ ? class_->inputs : NULL; in && in->name; in++)
+        room++; /* those that are implied */
+    for (const grove_option *op = class_ ? class_->options : NULL; op && op->name; op++)
+        room++;
     grove_argument *arguments = grove_arena_alloc(builder->arena, room * sizeof(*arguments));
     int n = 0, position = 0;
 
@@ -189,8 +193,11 @@ static grove_meaning call_class(grove_builder *builder, const grove_ast *ast,
     size_t count = (size_t)ast->items.count;
     grove_argument *arguments;
 
-    if (!ast->indices.count)
-        return call(builder, ast, class_, name, build_arguments(builder, class_, ast), count);
+    if (!ast->indices.count) {
+        arguments = build_arguments(builder, class_, ast);
+        count = grove_build_implied(builder, ast, class_, arguments, count);
+        return call(builder, ast, class_, name, arguments, count);
+    }
     if (!(class_->kind == GROVE_CLASS_REDUCTION))
         return grove_build_fail(builder, ast, ast->indices.first->value->span,
                                 "%s takes no index; only sum, mean, min and max do, such as "
