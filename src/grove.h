@@ -90,7 +90,10 @@ void grove_tree_free(grove_tree *tree);
 /* The options that a tree file declares, a line each. Caller frees. */
 char *grove_library_options(grove_library *library, const char *path, grove_error *error);
 char *grove_tree_show(const grove_tree *tree); /* a line per definition; caller frees */
-char *grove_tree_dot(const grove_tree *tree);  /* for Graphviz; caller frees */
+/* A line for each derivative of what actions are given, with respect to each parm; "" where there
+ * are none. Makes nodes: before sessions are opened. Caller frees; NULL with a message. */
+char *grove_tree_show_derivatives(grove_tree *tree, grove_error *error);
+char *grove_tree_dot(const grove_tree *tree); /* for Graphviz; caller frees */
 /* The number of actions in a run: without any there is nothing to run. */
 size_t grove_tree_action_count(const grove_tree *tree);
 
