@@ -30,9 +30,9 @@ static const grove_option options[] = {
      "amplitude are diagonal; rotation, leakage ([[1, x], [y, 1]]), delay (diagonal) and tec "
      "(scalar); none: a number",
      "none scalar diagonal full phase amplitude rotation leakage delay tec"},
-    {"axes", GROVE_AXIS_NAMES, "indices",
-     "axes along which each cell has a parm of its own: station, source, both or none; indices: "
-     "as the definition's indices say, G[p] by station, E[s,p] by source and station"},
+    {"axes", GROVE_AXIS_NAMES, "none",
+     "axes along which each cell has a parm of its own: station, source, or both; if left out, as "
+     "the definition's indices say: of G[p] station, of E[s,p] source and station"},
     {"time", GROVE_TIME, "none",
      "length of the intervals in which it is constant, s, from the start of the observation; the "
      "last one may be shorter; none: one interval"},
@@ -153,8 +153,6 @@ static int find_axes(grove_node *node, parm *p)
         bool source = !strcmp(words[i], "source"), station = !strcmp(words[i], "station");
         const grove_node *object = grove_node_object(node, source ? "sky" : "obs");
         const grove_axis *axis = object ? grove_node_axis(object, words[i]) : NULL;
-        if (!strcmp(words[i], "indices"))
-            continue;
         if (!source && !station)
             code = grove_node_fail_option(
                 node, "axes", "a parm varies along station and source, not along '%s'", words[i]);
@@ -376,15 +374,15 @@ GROVE_CLASS(parm) = {
 /* ---- its values ---- */
 
 static const grove_input value_inputs[] = {
-    {"parm", GROVE_OBJECT, "the parm", .object = "parm"},
+    {"of", GROVE_OBJECT, "the parm", .object = "parm"},
     {"coefficients", GROVE_VALUE, "its coefficients", .linear = GROVE_LINEAR},
     {0},
 };
 
 static const grove_option value_options[] = {
-    {"time", GROVE_VALUE_TIME, "parm.time", "times at which it is wanted, s",
+    {"time", GROVE_VALUE_TIME, "of.time", "times at which it is wanted, s",
      .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
-    {"freq", GROVE_VALUE_FREQUENCY, "parm.freq", "frequencies at which it is wanted, Hz",
+    {"freq", GROVE_VALUE_FREQUENCY, "of.freq", "frequencies at which it is wanted, Hz",
      .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
     {0},
 };
@@ -421,7 +419,7 @@ static int check_value(grove_node *node)
 {
     const grove_parm_axes axes = {grove_axis_kind("interval"), grove_axis_kind("band"),
                                   grove_axis_kind("term")};
-    const parm *p = grove_node_user(grove_node_object(node, "parm"));
+    const parm *p = grove_node_user(grove_node_object(node, "of"));
     grove_form form = *grove_node_input_form(node, 0);
 
     if (!p->time.axis)
@@ -461,5 +459,5 @@ GROVE_CLASS(parm_value) = {
     .role = GROVE_ROLE_PARM,
     .check = check_value,
     .device = device,
-    .example = "A[p] = parm(\"A\", obs=obs, jones=phase, time=60s)",
+    .example = "A[p] = parm(\"A\", obs=obs, jones=amplitude, time=60s)",
 };

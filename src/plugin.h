@@ -398,7 +398,8 @@ typedef struct grove_class {
 
     /* Data leaves: what a call of the class stands for in place of the object. An expression of the
      * tree language in the leaf's inputs and, by the name of its kind of object, the leaf itself:
-     * "exp(1i * parm.value)". NULL: the object. */
+     * "exp(1i * parm.value)". NULL: the object. Its option of kind GROVE_AXIS_NAMES is, if it is
+     * not given, the axes of the definition's indices: of E[s,p] source and station. */
     const char *(*expression)(const grove_node *node);
 } grove_class;
 

@@ -122,8 +122,19 @@ static grove_operand spread(derivation *d, grove_operand x, grove_operand like,
     return combine(d, GROVE_ROLE_SUM, x, nothing, place);
 }
 
-/* The same class with the same options, and other inputs where `others` has some. */
-static grove_operand remake(derivation *d, const grove_node *node, const grove_operand *others)
+/* What was given by the user, and what is shown, stays the same. */
+static void keep_given(grove_node *made, const grove_node *node, const grove_operand *others)
+{
+    const grove_option *options = node->class_->options;
+
+    for (int i = 0; options && options[i].name; i++) {
+        int k = grove_node_input(node, options[i].name);
+        made->options[i].by_user = node->options[i].by_user || (k >= 0 && is_something(others[k]));
+    }
+}
+
+grove_operand grove_tree_remake(grove_tree *tree, const grove_node *node,
+                                const grove_operand *others)
 {
     const grove_class *class_ = node->class_;
     grove_argument arguments[GROVE_MAX_INPUTS + GROVE_MAX_PORTS] = {{0}};
@@ -148,7 +159,11 @@ static grove_operand remake(derivation *d, const grove_node *node, const grove_o
             arguments[count].operand.kind = GROVE_OPERAND_LITERAL;
             arguments[count++].operand.literal = node->options[i].value;
         }
-    return grove_tree_call(d->tree, class_, NULL, &node->place, arguments, count);
+    size_t before = tree->node_count;
+    grove_operand made = grove_tree_call(tree, class_, NULL, &node->place, arguments, count);
+    if (is_something(made) && (size_t)made.node->id >= before)
+        keep_given(made.node, node, others);
+    return made;
 }
 
 /* ---- what classes declare ---- */
@@ -210,12 +225,24 @@ static unsigned group_of(const grove_node *node, int k)
     return bits;
 }
 
+/* The one change of a sum or difference of which the other operand does not change. */
+static grove_operand alone(derivation *d, const grove_node *node, const change *in)
+{
+    const grove_operand *x = &in[is_something(in[0].operand) ? 0 : 1].operand;
+
+    if (node->class_->role == GROVE_ROLE_SUM || x == &in[0].operand)
+        return *x;
+    return combine(d, GROVE_ROLE_PRODUCT, plain(d, -1), *x, &node->place);
+}
+
 /* All inputs of the group replaced by what they change by; 0 where they do not. */
 static change by_linearity(derivation *d, const grove_node *node, unsigned bits,
                            grove_linearity linearity, const change *in)
 {
     grove_operand others[GROVE_MAX_INPUTS] = {unchanged.operand};
     static const grove_literal zero = {.kind = GROVE_LITERAL_NUMBER, .text = "0"};
+    bool sum = node->class_->role == GROVE_ROLE_SUM || node->class_->role == GROVE_ROLE_DIFFERENCE;
+    bool all = true;
     change out = unchanged;
 
     for (int k = 0; k < node->input_count; k++) {
@@ -223,10 +250,17 @@ static change by_linearity(derivation *d, const grove_node *node, unsigned bits,
             continue;
         others[k] = in[k].operand;
         out.ways |= ways_through(linearity, in[k].ways);
-        if (!is_something(in[k].operand))
-            others[k] = (grove_operand){.kind = GROVE_OPERAND_LITERAL, .literal = &zero};
+        if (is_something(in[k].operand))
+            continue;
+        all = false;
+        if (sum)
+            continue;
+        others[k] = node->inputs[k].node->form.shape == GROVE_SCALAR
+                        ? (grove_operand){.kind = GROVE_OPERAND_LITERAL, .literal = &zero}
+                        : combine(d, GROVE_ROLE_PRODUCT, plain(d, 0), operand_of(node->inputs[k]),
+                                  &node->place);
     }
-    out.operand = remake(d, node, others);
+    out.operand = sum && !all ? alone(d, node, in) : grove_tree_remake(d->tree, node, others);
     return is_something(out.operand) ? out : fail_made(d, node);
 }
 
@@ -292,7 +326,8 @@ static change by_difference(derivation *d, const grove_node *node, unsigned bits
         if (!is_something(others[0][k]) || !is_something(others[1][k]))
             fail_made(d, node);
     }
-    grove_operand more = remake(d, node, others[0]), less = remake(d, node, others[1]);
+    grove_operand more = grove_tree_remake(d->tree, node, others[0]),
+                  less = grove_tree_remake(d->tree, node, others[1]);
     out.operand = combine(d, GROVE_ROLE_PRODUCT, plain(d, 0.5 / h),
                           combine(d, GROVE_ROLE_DIFFERENCE, more, less, place), place);
     d->tree->in_double = outer;
@@ -438,7 +473,7 @@ static change derive(derivation *d, grove_node *node)
         out = (change){number(d, !d->imaginary, d->imaginary, node->form.unit), HOLOMORPHIC};
     else if (node->kind == GROVE_NODE_CAST)
         out = derive(d, node->inputs[0].node);
-    else if (node->kind == GROVE_NODE_CLASS && node->class_->role != GROVE_ROLE_PARM)
+    else if (node->kind == GROVE_NODE_CLASS)
         out = derive_class(d, node);
     d->known[node->id] = out;
     d->done[node->id] = true;

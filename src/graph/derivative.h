@@ -35,4 +35,9 @@ typedef struct {
 int grove_tree_derive(grove_tree *tree, grove_node *root, grove_derivatives *derivatives,
                       grove_error *error);
 
+/* A node of the same class with the same options, and other inputs where `others`, one for each
+ * input, is not NOTHING. NOTHING with a message in tree->error. */
+grove_operand grove_tree_remake(grove_tree *tree, const grove_node *node,
+                                const grove_operand *others);
+
 #endif

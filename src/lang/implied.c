@@ -94,7 +94,7 @@ size_t grove_build_implied(grove_builder *builder, const grove_ast *ast, const g
                              .place = place};
     }
     for (const grove_option *op = class_->options; op && op->name; op++)
-        if (op->kind == GROVE_AXIS_NAMES && grove_equal(op->initial, "indices") &&
+        if (op->kind == GROVE_AXIS_NAMES && class_->expression &&
             !is_given(arguments, given, op->name)) {
             arguments[count].name = op->name;
             arguments[count].operand =
