@@ -25,7 +25,8 @@ static const grove_option options[] = {
     {"seed", GROVE_INTEGER, "0", "seed of the random numbers"},
     {"station", GROVE_VALUE_NUMBER, "obs.station_index", "station numbers",
      .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
-    {"time", GROVE_VALUE_TIME, "obs.time", "times, s", .handing = GROVE_AS_DOUBLE},
+    {"time", GROVE_VALUE_TIME, "obs.time", "times, s", .handing = GROVE_AS_DOUBLE,
+     .linear = GROVE_SELECTOR},
     {0},
 };
 
