@@ -12,6 +12,8 @@
 
 /* Largest relative difference of norms from differences. */
 #define TOLERANCE 1e-6
+/* ... and from 0, relative to the value: what differences over 1e-7 round. */
+#define ROUNDING 1e-8
 
 /* A node whose input k is x (1 + t), and its derivative with respect to t, which is 0. */
 typedef struct {
@@ -236,7 +238,6 @@ static double *derivative(trial *t, const double direction[2], grove_error *erro
     return sum;
 }
 
-/* A few parts in 1e6 of what the value itself rounds to are nothing. */
 static void compare(grove_conformance *c, trial *t, int k, const double direction[2])
 {
     grove_error *error = c->fixture->error;
@@ -249,7 +250,7 @@ static void compare(grove_conformance *c, trial *t, int k, const double directio
         double far = distance(t, found, wanted, &norm);
         c->made = true;
         distance(t, t->value, t->value, &size);
-        bool good = far <= fmax(TOLERANCE, 3 * agree) * norm || far <= TOLERANCE * TOLERANCE * size;
+        bool good = far <= fmax(TOLERANCE, 3 * agree) * norm || far <= ROUNDING * size;
         if (!good)
             grove_conformance_fail(c,
                                    "%s: the derivative by '%s' is %.2g from differences, relative "
