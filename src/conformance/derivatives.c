@@ -184,31 +184,6 @@ static double *best_difference(trial *t, const double direction[2], double *agre
     return best;
 }
 
-/* The number at cell `cell` of the value, of an array with fewer axes. */
-static int64_t cell_of(const grove_node *slim, char role, const grove_node *node, int64_t cell)
-{
-    int64_t index[GROVE_MAX_AXES], at = 0;
-
-    for (int d = node->axis_count - 1; d >= 0; d--) {
-        index[d] = cell % node->axes[d]->size;
-        cell /= node->axes[d]->size;
-    }
-    for (int i = 0; i < slim->axis_count; i++) {
-        int64_t here = 0;
-        for (int d = 0; d < node->axis_count; d++) {
-            const grove_axis *axis = node->axes[d];
-            bool gathered =
-                slim->axes[i]->kind == GROVE_AXIS_STATION && axis->kind == GROVE_AXIS_BASELINE;
-            if (axis == slim->axes[i])
-                here = index[d];
-            else if (gathered)
-                here = (role == 'q' ? axis->right : axis->left)[index[d]];
-        }
-        at = at * slim->axes[i]->size + here;
-    }
-    return at;
-}
-
 /* The change of the value along a direction by what the slots say. */
 static double *derivative(trial *t, const double direction[2], grove_error *error)
 {
@@ -224,7 +199,7 @@ static double *derivative(trial *t, const double direction[2], grove_error *erro
         int64_t count;
         double *d = numbers_of(t, slot->node, error, &count, NULL);
         for (int64_t i = 0; d && i < t->count; i++) {
-            int64_t at = cell_of(slot->node, slot->role, t->node, i / elements);
+            int64_t at = grove_slot_cell(slot, t->node, i / elements);
             const double *x = d + 2 * (at * elements + i % elements);
             sum[2 * i] += re * x[0] - im * x[1];
             sum[2 * i + 1] += re * x[1] + im * x[0];

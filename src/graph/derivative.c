@@ -606,3 +606,26 @@ int grove_tree_derive(grove_tree *tree, grove_node *root, grove_derivatives *der
     settle(tree, derivatives);
     return 0;
 }
+
+int64_t grove_slot_cell(const grove_slot *slot, const grove_node *root, int64_t cell)
+{
+    int64_t index[GROVE_MAX_AXES], at = 0;
+
+    for (int d = root->axis_count - 1; d >= 0; d--) {
+        index[d] = cell % root->axes[d]->size;
+        cell /= root->axes[d]->size;
+    }
+    for (int i = 0; i < slot->node->axis_count; i++) {
+        const grove_axis *own = slot->node->axes[i];
+        int64_t here = 0;
+        for (int d = 0; d < root->axis_count; d++) {
+            const grove_axis *axis = root->axes[d];
+            if (axis == own)
+                here = index[d];
+            else if (axis->kind == GROVE_AXIS_BASELINE && own->kind == GROVE_AXIS_STATION)
+                here = (slot->role == 'q' ? axis->right : axis->left)[index[d]];
+        }
+        at = at * own->size + here;
+    }
+    return at;
+}

@@ -35,6 +35,10 @@ typedef struct {
 int grove_tree_derive(grove_tree *tree, grove_node *root, grove_derivatives *derivatives,
                       grove_error *error);
 
+/* The cell of the slot's value that belongs to cell `cell` of the root's, both counted in order of
+ * storage. */
+int64_t grove_slot_cell(const grove_slot *slot, const grove_node *root, int64_t cell);
+
 /* A node of the same class with the same options, and other inputs where `others`, one for each
  * input, is not NOTHING. NOTHING with a message in tree->error. */
 grove_operand grove_tree_remake(grove_tree *tree, const grove_node *node,
