@@ -188,7 +188,9 @@ static double share_of(const coefficient *c, const grove_slot *slot, const grove
     for (int d = 0; d < c->member->axis_count; d++) {
         const grove_axis *own = c->member->axes[d], *axis;
         int64_t here = 0;
-        if (own->kind == GROVE_AXIS_STATION && slot->side) {
+        if (own == slot->axis) {
+            here = slot->index;
+        } else if (own->kind == GROVE_AXIS_STATION && slot->side) {
             here = index_along(root, cell, GROVE_AXIS_BASELINE, &axis);
             here = (slot->side == 'p' ? axis->left : axis->right)[here];
         } else if (own->kind == GROVE_AXIS_STATION || own->kind == GROVE_AXIS_SOURCE) {
@@ -380,6 +382,18 @@ static const struct {
     {"l = test_parm(\"l\", init=0.001)\nR[s,p] = phase(S, obs, lmn=lmn(S, obs) + vector(l, 0, "
      "0))\n",
      1e-7, 1},
+    /* fluxes of all sources; a reference station; a sum over baselines: each is a slot */
+    {"f[s] = test_parm(\"f\", init=2Jy)\nR[p,q] = predict(S, obs, brightness=f)\n", 1e-3, 5},
+    {"f[s] = test_parm(\"f\", init=2Jy)\nB[s] = brightness(S, obs, stokes=vector(f, 0.1 * f, 0, "
+     "0))\n"
+     "J[p] = test_parm(\"J\", jones=diagonal)\n"
+     "R[p,q] = J[p] * sum[s](point(S, obs, brightness=B)) * J[q]^H\n",
+     1e-3, 9},
+    {"J[p] = test_parm(\"J\", jones=scalar, init=2)\nK[p] = J[p] / select(J[p], axis=station)\n"
+     "R[p,q] = K[p] * M * K[q]^H\n",
+     1e-3, 8},
+    {"J[p] = test_parm(\"J\", jones=diagonal)\nR = sum(J[p] * M * J[q]^H, over=baseline)\n", 1e-3,
+     16},
     /* means and sums over what the parm does not vary with */
     {"J[p] = test_parm(\"J\", jones=diagonal)\nR[p,q] = mean(J[p] * V * J[q]^H, over=[time, "
      "freq])\n",

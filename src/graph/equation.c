@@ -342,6 +342,8 @@ static void add_slot(writer *w, const grove_derivatives *of, const grove_slot *s
     add_name(w, of->root, 0);
     grove_text_add(&w->text, " / d %s", part);
     add_name(w, slot->parm, slot->side);
+    if (slot->axis)
+        grove_text_add(&w->text, " at %s %lld", slot->axis->name, (long long)slot->index);
     grove_text_add(&w->text, "%s = ", *part ? ")" : "");
     if (node->kind == GROVE_NODE_CLASS && node->auto_named)
         add_body(w, node, slot->role);
