@@ -11,42 +11,39 @@ typedef struct {
     double x;
 } grove_parm_place;
 
-/* The node's table; the places of all times and of all channels follow. 0 times: one interval. */
+/* The node's state. Its table has the places of all times, then of all channels; 0 of them: one
+ * interval. */
 typedef struct {
-    int64_t times, channels;
     int32_t time_terms, freq_terms; /* of the polynomials; terms are numbered time slowest */
-} grove_parm_table;
-
-/* The node's state: the kinds of the coefficients' axes. */
-typedef struct {
-    int32_t interval, band, term;
-} grove_parm_axes;
+    int32_t interval, band, term;   /* kinds of the coefficients' axes */
+    int32_t spare;
+    int64_t times, channels;
+} grove_parm_state;
 
 #endif
 
 GROVE_CELL(parm)
 {
-    const grove_parm_axes *kinds = GROVE_STATE(c, grove_parm_axes);
-    const grove_parm_table *table = GROVE_TABLE(c, grove_parm_table);
-    const grove_parm_place *places = (const grove_parm_place *)(table + 1);
+    const grove_parm_state *own = GROVE_STATE(c, grove_parm_state);
+    const grove_parm_place *places = GROVE_TABLE(c, grove_parm_place);
     const grove_parm_place nowhere = {0, 0};
     const grove_parm_place time =
-        table->times ? places[grove_cell_index(c, GROVE_AXIS_TIME)] : nowhere;
+        own->times ? places[grove_cell_index(c, GROVE_AXIS_TIME)] : nowhere;
     const grove_parm_place freq =
-        table->channels ? places[table->times + grove_cell_index(c, GROVE_AXIS_FREQ)] : nowhere;
+        own->channels ? places[own->times + grove_cell_index(c, GROVE_AXIS_FREQ)] : nowhere;
     const grove_view *in = &c->args->in[0];
     int64_t step = 0;
     const char *at = c->in[0];
     double re = 0, im = 0, power = 1;
 
     for (int d = 0; d < c->args->axes; d++) {
-        at += c->args->axis[d] == kinds->interval ? in->stride[d] * time.interval : 0;
-        at += c->args->axis[d] == kinds->band ? in->stride[d] * freq.interval : 0;
-        step = c->args->axis[d] == kinds->term ? in->stride[d] : step;
+        at += c->args->axis[d] == own->interval ? in->stride[d] * time.interval : 0;
+        at += c->args->axis[d] == own->band ? in->stride[d] * freq.interval : 0;
+        step = c->args->axis[d] == own->term ? in->stride[d] : step;
     }
-    for (int i = 0; i < table->time_terms; i++, power *= time.x) {
+    for (int i = 0; i < own->time_terms; i++, power *= time.x) {
         double basis = power;
-        for (int j = 0; j < table->freq_terms; j++, at += step, basis *= freq.x) {
+        for (int j = 0; j < own->freq_terms; j++, at += step, basis *= freq.x) {
             re += basis * ((const real *)at)[0];
             im += in->complex_ ? basis * ((const real *)at)[1] : 0;
         }

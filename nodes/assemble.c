@@ -128,5 +128,5 @@ GROVE_CLASS(vector) = {
     .options = vector_more,
     .kernel = &kernel,
     .check = check_vector,
-    .example = "lmn = vector(0.001, -0.002, 0)",
+    .example = "direction = vector(0.001, -0.002, 0)",
 };

@@ -49,8 +49,9 @@ static const grove_option options[] = {
     {0},
 };
 
-#define VALUE(member) "parm_value(parm, parm." member ")"
-#define TURN(member)  "exp(2i * pi * parm.freq * " VALUE(member) ")"
+/* At the place of @ the coordinates of the observation are given, if there is one. */
+#define VALUE(member) "parm_value(parm, parm." member "@)"
+#define TURN(member)  "exp(2i * pi * obs.freq * " VALUE(member) ")"
 
 /* Jones terms made of parms. TEC in TECU: -8.44797e9 rad Hz (e^2 / (4 pi eps0 m c) of 1e16 / m^2).
  */
@@ -79,7 +80,7 @@ static const struct {
     {"rotation(" VALUE("angle") ")", {"angle"}, false, {.rad = 1}, {0}, 1},
     {"matrix(1, " VALUE("x") ", " VALUE("y") ", 1)", {"x", "y"}, true, {0}, {0}, 1},
     {"diagonal(" TURN("x") ", " TURN("y") ")", {"x", "y"}, false, {.s = 1}, {0}, 1e-9},
-    {"exp(-8.44797e9i * " VALUE("tec") " / (parm.freq / 1Hz))", {"tec"}, false, {0}, {0}, 0.01},
+    {"exp(-8.44797e9i * " VALUE("tec") " / (obs.freq / 1Hz))", {"tec"}, false, {0}, {0}, 0.01},
 };
 enum { NUMBER = 0 };
 
@@ -224,23 +225,6 @@ static int add_intervals(grove_node *node, const char *name, const parm_interval
     return code;
 }
 
-/* The coordinates that values vary with: those of the observation, if there is one. */
-static int add_coordinates(grove_node *node, const char *name, grove_unit unit)
-{
-    const grove_node *obs = grove_node_object(node, "obs");
-    const grove_axis *axis = obs ? grove_node_axis(obs, name) : NULL;
-    bool has = axis && axis->centre;
-    grove_form form = {.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE};
-    const double none = 0;
-    int code = has ? grove_node_take_axis(node, obs, name) : 0;
-
-    form_set_unit(&form, unit);
-    if (code)
-        return code;
-    return grove_node_add_member(node, name, has ? name : "", &form, has ? axis->centre : &none,
-                                 "coordinates of the observation");
-}
-
 static int add_members(grove_node *node, const parm *p, grove_unit unit)
 {
     grove_form form = {
@@ -257,12 +241,26 @@ static int add_members(grove_node *node, const parm *p, grove_unit unit)
         code = grove_node_add_axis(node, &terms);
     for (int m = 0; m < p->members && !code; m++)
         code = grove_node_add_member(node, p->member[m], axes, &form, NULL, "coefficients");
-    if (!code)
-        code = add_coordinates(node, "time", GROVE_UNIT_TIME);
-    if (!code)
-        code = add_coordinates(node, "freq", GROVE_UNIT_FREQUENCY);
     free(axes);
     return code;
+}
+
+static int write_text(grove_node *node, parm *p)
+{
+    bool obs = grove_node_object(node, "obs") != NULL;
+    grove_text text = {0};
+
+    if (!obs && strstr(kinds[p->kind].text, "obs."))
+        return grove_node_fail_option(node, "jones",
+                                      "it varies with frequency, but no observation says the "
+                                      "channels; write obs=... with the name of one");
+    for (const char *at = kinds[p->kind].text; *at; at++)
+        if (*at != '@')
+            grove_text_add(&text, "%c", *at);
+        else if (obs)
+            grove_text_add(&text, ", time=obs.time, freq=obs.freq");
+    p->text = text.at;
+    return 0;
 }
 
 static int open_parm(grove_node *node)
@@ -284,18 +282,26 @@ static int open_parm(grove_node *node)
         code = find_intervals(node, p);
     if (!code)
         code = find_numbers(node, p, &unit);
+    if (!code)
+        code = write_text(node, p);
     return code ? code : add_members(node, p, unit);
 }
 
 static void close_parm(grove_node *node)
 {
-    free(grove_node_user(node));
+    parm *p = grove_node_user(node);
+
+    if (p)
+        free(p->text);
+    free(p);
     grove_node_set_user(node, NULL);
 }
 
 static const char *express(const grove_node *node)
 {
-    return kinds[grove_node_choice(node, "jones")].text;
+    const parm *p = grove_node_user(node);
+
+    return p->text;
 }
 
 /* ---- its numbers in a run ---- */
@@ -380,9 +386,9 @@ static const grove_input value_inputs[] = {
 };
 
 static const grove_option value_options[] = {
-    {"time", GROVE_VALUE_TIME, "of.time", "times at which it is wanted, s",
-     .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
-    {"freq", GROVE_VALUE_FREQUENCY, "of.freq", "frequencies at which it is wanted, Hz",
+    {"time", GROVE_VALUE_TIME, "none", "times at which it is wanted, s", .handing = GROVE_AS_DOUBLE,
+     .linear = GROVE_SELECTOR},
+    {"freq", GROVE_VALUE_FREQUENCY, "none", "frequencies at which it is wanted, Hz",
      .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
     {0},
 };
@@ -399,53 +405,75 @@ static void put_places(const parm_intervals *own, grove_parm_place *places)
 
 static int set_places(grove_node *node, const parm *p)
 {
-    grove_parm_table head = {.times = p->time.axis ? p->time.axis->size : 0,
-                             .channels = p->freq.axis ? p->freq.axis->size : 0,
-                             .time_terms = p->time.terms,
-                             .freq_terms = p->freq.terms};
-    size_t bytes = sizeof(head) + (size_t)(head.times + head.channels) * sizeof(grove_parm_place);
-    grove_parm_table *table = grove_alloc(bytes);
-    grove_parm_place *places = (grove_parm_place *)(table + 1);
+    const grove_parm_state state = {.time_terms = p->time.terms,
+                                    .freq_terms = p->freq.terms,
+                                    .interval = grove_axis_kind("interval"),
+                                    .band = grove_axis_kind("band"),
+                                    .term = grove_axis_kind("term"),
+                                    .times = p->time.axis ? p->time.axis->size : 0,
+                                    .channels = p->freq.axis ? p->freq.axis->size : 0};
+    size_t count = (size_t)(state.times + state.channels);
+    grove_parm_place *places = grove_alloc((count + 1) * sizeof(*places));
 
-    *table = head;
     put_places(&p->time, places);
-    put_places(&p->freq, places + head.times);
-    int code = grove_node_set_table(node, table, bytes);
-    free(table);
+    put_places(&p->freq, places + state.times);
+    grove_node_set_state(node, &state, sizeof(state));
+    int code = count ? grove_node_set_table(node, places, count * sizeof(*places)) : 0;
+    free(places);
     return code;
 }
 
 static int check_value(grove_node *node)
 {
-    const grove_parm_axes axes = {grove_axis_kind("interval"), grove_axis_kind("band"),
-                                  grove_axis_kind("term")};
     const parm *p = grove_node_user(grove_node_object(node, "of"));
     grove_form form = *grove_node_input_form(node, 0);
 
+    if ((p->time.axis && !grove_node_input_form(node, 1)) ||
+        (p->freq.axis && !grove_node_input_form(node, 2)))
+        return grove_node_fail(node, GROVE_INVALID, "this parm varies with %s, which must be given",
+                               p->time.axis && !grove_node_input_form(node, 1) ? "time" : "freq");
     if (!p->time.axis)
         grove_node_drop_input(node, 1);
     if (!p->freq.axis)
         grove_node_drop_input(node, 2);
-    grove_node_consume(node, axes.interval);
-    grove_node_consume(node, axes.band);
-    grove_node_consume(node, axes.term);
+    grove_node_consume(node, grove_axis_kind("interval"));
+    grove_node_consume(node, grove_axis_kind("band"));
+    grove_node_consume(node, grove_axis_kind("term"));
     form.precision = GROVE_PRECISION_DOUBLE;
     grove_node_set_output(node, &form);
-    grove_node_set_state(node, &axes, sizeof(axes));
     return set_places(node, p);
 }
 
-/* Each cell finds its coefficients itself. */
-static int device(const grove_call *call)
+/* Each cell finds its coefficients itself: the space without their axes. */
+static grove_args space_of(const grove_call *call)
 {
-    const grove_parm_axes *axes = (const grove_parm_axes *)(const void *)call->args->state.bytes;
+    const grove_parm_state *own = (const grove_parm_state *)(const void *)call->args->state.bytes;
     grove_args args = *call->args;
 
     for (int d = 0; d < args.axes; d++)
-        if (args.axis[d] == axes->interval || args.axis[d] == axes->band ||
-            args.axis[d] == axes->term)
+        if (args.axis[d] == own->interval || args.axis[d] == own->band || args.axis[d] == own->term)
             args.size[d] = 1;
-    return grove_call_launch(call, &kernel, &args, call->double_precision);
+    return args;
+}
+
+static void run_cells(void *args, int64_t first, int64_t last)
+{
+    kernel.double_precision(args, first, last);
+}
+
+static int eval(const grove_call *call)
+{
+    grove_args args = space_of(call);
+
+    grove_call_parallel(call, grove_args_cells(&args), run_cells, &args);
+    return 0;
+}
+
+static int device(const grove_call *call)
+{
+    const grove_args args = space_of(call);
+
+    return grove_call_launch(call, &kernel, &args, true);
 }
 
 GROVE_CLASS(parm_value) = {
@@ -458,6 +486,7 @@ GROVE_CLASS(parm_value) = {
     .options = value_options,
     .role = GROVE_ROLE_PARM,
     .check = check_value,
+    .eval = eval,
     .device = device,
     .example = "A[p] = parm(\"A\", obs=obs, jones=amplitude, time=60s)",
 };

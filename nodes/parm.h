@@ -22,6 +22,7 @@ typedef struct {
     bool complex_;
     const char *member[PARM_MEMBERS];
     double init[PARM_MEMBERS][2];
+    char *text;                         /* what a call of it stands for */
     const grove_axis *source, *station; /* NULL: the same for all */
     parm_intervals time, freq;
 } parm;

@@ -21,4 +21,6 @@ for seed in 0 3 5; do
     "$build/tests/test-evaluation"
     "$build/tests/test-conformance-sessions"
 done
+"$build/tests/test-derivatives"
+"$build/tests/test-derivative-formulas"
 "$build/tests/test-conformance"

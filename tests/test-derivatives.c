@@ -1,122 +1,7 @@
-/* Derivatives with respect to parms: against differences of the value itself, for coefficients
- * changed one by one, and against closed forms. The device is the first argument, or
- * GROVE_TEST_DEVICE; else cpu. */
-#include "conformance/fixture.h"
-#include "graph/derivative.h"
-#include "run/session.h"
-
-#include "base/file.h"
-#include "base/memory.h"
-#include "base/text.h"
-
-#include <check.h>
-#include <complex.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static const char *device = "cpu";
-static grove_fixture *fixture;
-static grove_error *error;
-static grove_session *session;
-
-static void setup(void)
-{
-    const char *data = getenv("GROVE_DATA_PATH");
-    char *arrays = grove_path_join(data ? data : "data", "arrays");
-    const char *const folders[] = {arrays, NULL};
-
-    error = grove_error_new();
-    fixture = grove_fixture_new(NULL, folders, NULL, error);
-    free(arrays);
-    ck_assert_ptr_nonnull(fixture);
-    *grove_probe_of_parms() = (grove_probe_change){.at = -2};
-}
-
-static void teardown(void)
-{
-    grove_session_free(session);
-    session = NULL;
-    grove_fixture_free(fixture);
-    grove_error_free(error);
-}
-
-/* ---- values ---- */
-
-/* Builds statements that may use the names of the fixture's preamble. */
-static void build(const char *statements)
-{
-    int code = grove_fixture_try(fixture, statements, NULL);
-
-    if (code) {
-        char *text = grove_error_text(fixture->error);
-        ck_abort_msg("%s", text);
-    }
-}
-
-static grove_node *node_of(const char *name)
-{
-    for (size_t i = 0; i < fixture->tree->node_count; i++)
-        if (!strcmp(fixture->tree->nodes[i]->name, name))
-            return fixture->tree->nodes[i];
-    ck_abort_msg("there is no node %s", name);
-    return NULL;
-}
-
-static grove_derivatives derive(const char *name)
-{
-    grove_derivatives all;
-    int code = grove_tree_derive(fixture->tree, node_of(name), &all, error);
-
-    ck_assert_msg(!code, "%s: %s", name, code ? grove_error_message(error, 0) : "");
-    return all;
-}
-
-static void open_session(bool single, int tile)
-{
-    const grove_session_options options = {
-        .device = device, .threads = 2, .double_precision = !single, .tile_times = tile};
-
-    grove_session_free(session);
-    session = grove_session_new(fixture->tree, &options, fixture->error);
-    ck_assert_ptr_nonnull(session);
-}
-
-static double complex *value_of(grove_node *node, int64_t *count)
-{
-    grove_value *value = grove_fixture_value(session, node);
-
-    ck_assert_msg(value != NULL, "%s: %s", node->name,
-                  grove_error_count(fixture->error) ? grove_error_message(fixture->error, 0) : "");
-    double complex *numbers =
-        (double complex *)(void *)grove_value_numbers(value, count, fixture->error);
-    grove_value_unref(value);
-    return numbers;
-}
-
-static int elements_of(const grove_node *node)
-{
-    return node->form.shape == GROVE_VECTOR ? node->form.vector : node->form.shape;
-}
-
-static double norm_of(const double complex *x, int64_t count)
-{
-    double sum = 0;
-
-    for (int64_t i = 0; i < count; i++)
-        sum += creal(x[i] * conj(x[i]));
-    return sqrt(sum);
-}
-
-static double distance(const double complex *a, const double complex *b, int64_t count)
-{
-    double sum = 0;
-
-    for (int64_t i = 0; i < count; i++)
-        sum += creal((a[i] - b[i]) * conj(a[i] - b[i]));
-    return sqrt(sum);
-}
+/* Derivatives with respect to parms against differences of the value itself, for coefficients
+ * changed one by one; what does not depend, and what has no derivative. The device is the first
+ * argument, or GROVE_TEST_DEVICE; else cpu. */
+#include "derivative-testing.h"
 
 /* ---- one coefficient ---- */
 
@@ -418,20 +303,68 @@ START_TEST(a_tree)
 }
 END_TEST
 
+/* ---- what does not depend, and what has no derivative ---- */
+
+START_TEST(nothing)
+{
+    build("J[p] = test_parm(\"J\", jones=full, fixed=true)\nK[p] = test_parm(\"K\", jones=full)\n"
+          "R[p,q] = J[p] * M * J[q]^H\nT = R\n");
+    size_t before = fixture->tree->node_count;
+    ck_assert_uint_eq(derive("R").count, 0);
+    ck_assert_uint_eq(fixture->tree->node_count, before);
+    ck_assert_uint_eq(derive("M").count, 0);
+}
+END_TEST
+
+/* Nodes are shared: a second time nothing is made. */
+START_TEST(merged)
+{
+    build("J[p] = test_parm(\"J\", jones=full)\nR[p,q] = J[p] * M * J[q]^H\n");
+    grove_derivatives first = derive("R");
+    size_t before = fixture->tree->node_count;
+    grove_derivatives second = derive("R");
+
+    ck_assert_uint_eq(fixture->tree->node_count, before);
+    for (size_t s = 0; s < first.count; s++)
+        ck_assert_ptr_eq(first.slots[s].node, second.slots[s].node);
+}
+END_TEST
+
+static const struct {
+    const char *text, *said;
+} bad[] = {
+    {"J[p] = test_parm(\"J\", jones=scalar, time=40min)\n"
+     "R[p,q] = mean(J[p] * M * J[q]^H, over=time)\n",
+     "example:17:10: error: derivative of 'R' with respect to parm 'J': 'R' takes cells along time "
+     "together"},
+    {"a = test_parm(\"a\", init=1, freq=2MHz)\nR[p,q] = select(a * M, axis=freq)\n",
+     "takes cells along freq together"},
+    {"a = test_parm(\"a\", init=1)\nR[s] = brightness(S, obs, feed=a)\n",
+     "example:17:32: error: derivative of 'R' with respect to parm 'a': 'feed' of 'R' chooses or "
+     "counts"},
+    {"a[p] = test_parm(\"a\", init=1)\nR[p] = gains(obs, kind=sine, station=a)\n",
+     "'station' of 'R' chooses or counts"},
+};
+
+START_TEST(faults)
+{
+    grove_derivatives all;
+
+    build(bad[_i].text);
+    ck_assert_int_ne(grove_tree_derive(fixture->tree, node_of("R"), &all, error), 0);
+    char *said = grove_error_text(error);
+    ck_assert_msg(strstr(said, bad[_i].said) != NULL, "%s: %s", bad[_i].text, said);
+    free(said);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
-    const char *wanted = argc > 1 ? argv[1] : getenv("GROVE_TEST_DEVICE");
-    Suite *suite = suite_create("derivatives");
     TCase *tests = tcase_create("derivatives");
-    SRunner *runner = srunner_create(suite);
 
-    device = wanted ? wanted : device;
-    tcase_set_timeout(tests, 120);
-    tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, a_tree, 0, TREES);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    tcase_add_test(tests, nothing);
+    tcase_add_test(tests, merged);
+    tcase_add_loop_test(tests, faults, 0, sizeof(bad) / sizeof(bad[0]));
+    return run_tests("derivatives", tests, argc, argv);
 }

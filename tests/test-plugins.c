@@ -58,10 +58,10 @@ static void is(const char *got, const char *wanted)
 static const struct {
     const char *class_, *message;
 } misfits[] = {
-    {"wrong_major", "class wrong_major: built for plugin ABI 1.0, this Grove has 0.3; build it "
+    {"wrong_major", "class wrong_major: built for plugin ABI 1.0, this Grove has 0.4; build it "
                     "again with the headers of this Grove (docs/plugins.md, \"Versions\", says "
                     "what changed)"},
-    {"newer_minor", "class newer_minor: built for plugin ABI 0.4, this Grove has 0.3; build it "
+    {"newer_minor", "class newer_minor: built for plugin ABI 0.5, this Grove has 0.4; build it "
                     "again with the headers of this Grove (docs/plugins.md, \"Versions\", says "
                     "what changed)"},
     {"no_symbol", "class no_symbol: %s/no_symbol.so does not export grove_class_no_symbol; is the "
@@ -88,7 +88,7 @@ static const struct {
     {"no_object",
      "class no_object: input 'obs' does not say which object it wants; such as .object = "
      "\"observation\""},
-    {"reserved", "class reserved: .tangent and .drive are reserved; leave them out"},
+    {"reserved", "class reserved: .drive is reserved; leave it out"},
     {"same_names", "class same_names: two of its inputs and options are named 'x'"},
     {"not_reducing",
      "class not_reducing: .reduce is for classes of the kind GROVE_CLASS_REDUCTION, "
@@ -116,7 +116,7 @@ START_TEST(misfits_in_trees)
 {
     const char *said = testing_faults(&t, "y = newer_minor(1)\nz = no_symbol(1)\nx = sin(1m)\n");
 
-    ck_assert_msg(strstr(said, "class newer_minor: built for plugin ABI 0.4") != NULL, "%s", said);
+    ck_assert_msg(strstr(said, "class newer_minor: built for plugin ABI 0.5") != NULL, "%s", said);
     ck_assert_msg(strstr(said, "class no_symbol: ") != NULL, "%s", said);
     ck_assert_msg(strstr(said, "'x' wants an angle or a plain number") != NULL, "%s", said);
 }

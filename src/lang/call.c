@@ -106,6 +106,23 @@ static grove_argument *build_arguments(grove_builder *builder, const grove_class
     return arguments;
 }
 
+/* In a rule of derivatives, what the node was not given is not given either. */
+static size_t drop_missing(const grove_builder *builder, grove_argument *arguments, size_t count)
+{
+    size_t kept = 0;
+
+    if (!builder->scope->node || builder->scope->node->id != GROVE_RULE_ID)
+        return count;
+    for (size_t i = 0; i < count; i++) {
+        const grove_operand *operand = &arguments[i].operand;
+        bool none = arguments[i].name && operand->kind == GROVE_OPERAND_LITERAL &&
+                    operand->literal->kind == GROVE_LITERAL_NONE;
+        if (!none)
+            arguments[kept++] = arguments[i];
+    }
+    return kept;
+}
+
 /* An action without output: its class is not called. */
 static bool is_dropped(const grove_class *class_, const grove_argument *arguments, size_t count)
 {
@@ -195,6 +212,7 @@ static grove_meaning call_class(grove_builder *builder, const grove_ast *ast,
 
     if (!ast->indices.count) {
         arguments = build_arguments(builder, class_, ast);
+        count = drop_missing(builder, arguments, count);
         count = grove_build_implied(builder, ast, class_, arguments, count);
         return call(builder, ast, class_, name, arguments, count);
     }
