@@ -119,14 +119,14 @@ GROVE_CLASS(matrix) = {
 
 GROVE_CLASS(vector) = {
     GROVE_CLASS_HEAD(vector),
-    .doc =
-        "A vector from two to four scalars, such as the direction cosines of a source.\nAll must "
-        "have the same unit; a constant 0 fits any unit.",
+    .doc = "A vector from two to four scalars, such as Stokes parameters or direction "
+           "cosines.\nAll must "
+           "have the same unit; a constant 0 fits any unit.",
     .output_doc = "a vector, in the unit of its elements",
     .group = "matrices",
     .inputs = vector,
     .options = vector_more,
     .kernel = &kernel,
     .check = check_vector,
-    .example = "direction = vector(0.001, -0.002, 0)",
+    .example = "stokes = vector(1Jy, 0.1Jy, 0.05Jy, 0.02Jy)",
 };

@@ -123,9 +123,7 @@ static int divide(const grove_node *node, const char *option, int degree, parm_i
     }
     own->length = given ? length : last > own->start ? last - own->start : 1;
     double count = ceil((last - own->start) / own->length * (1 - 1e-12));
-    if (count > 1e8)
-        return grove_node_fail_option(node, option, "%g intervals are too many", count);
-    own->count = count < 1 ? 1 : (int64_t)count;
+    own->count = count < 1 ? 1 : (int64_t)fmin(count, 2 * PARM_NUMBERS);
     return 0;
 }
 
@@ -282,6 +280,12 @@ static int open_parm(grove_node *node)
         code = find_intervals(node, p);
     if (!code)
         code = find_numbers(node, p, &unit);
+    double numbers = (double)p->members * (double)p->time.count * (double)p->freq.count *
+                     p->time.terms * p->freq.terms * (p->source ? (double)p->source->size : 1) *
+                     (p->station ? (double)p->station->size : 1);
+    if (!code && numbers > PARM_NUMBERS)
+        code = grove_node_fail(node, GROVE_INVALID, "%g coefficients are too many; at most %g",
+                               numbers, PARM_NUMBERS);
     if (!code)
         code = write_text(node, p);
     return code ? code : add_members(node, p, unit);

@@ -6,6 +6,8 @@
 #include "plugin.h"
 
 enum { PARM_MEMBERS = 4, PARM_TERMS = 64 };
+/* Most coefficients of a parm. */
+#define PARM_NUMBERS 1e8
 
 /* Intervals along time or frequency, counted from the lowest edge. */
 typedef struct {

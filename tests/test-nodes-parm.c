@@ -207,6 +207,7 @@ START_TEST(implied)
     has_axes("obs = probe()\nJ = parm(\"J\", init=1)\n", "");
     has_axes("obs = probe()\nJ[p] = parm(\"J\", init=1, axes=none)\n", "");
     has_axes("obs = probe()\nJ = parm(\"J\", init=1, axes=station)\nx = J[p]\n", "station");
+    has_axes("obs = probe()\no2 = obs\nx = mean(o2.freq)\nJ[p] = parm(\"J\", init=1)\n", "station");
     has_axes("J = parm(\"J\", init=1)\n", "");
     has_axes("obs = probe()\no2 = probe(scale=2)\nJ[p] = parm(\"J\", obs=o2, init=1)\n", "station");
     has_axes("obs = probe()\nJ[p] = parm(\"J\", jones=phase, time=1min, freq=1MHz)\n",
@@ -232,6 +233,8 @@ static const struct {
     {"obs = probe()\nJ = parm(\"J\", init=1, degree=0.5)\n", "one or two whole numbers"},
     {"obs = probe()\nJ = parm(\"J\", init=1, degree=-1)\n", "-1 is no degree"},
     {"obs = probe()\nJ = parm(\"J\", init=1, time=0s)\n", "is no length of an interval"},
+    {"obs = probe()\nJ[p] = parm(\"J\", init=1, time=1e-7s)\n", "coefficients are too many"},
+    {"obs = probe()\nJ[p] = parm(\"J\", init=1, time=1e-300s)\n", "coefficients are too many"},
     {"J = parm(\"J\", init=1)\nK = parm(\"J\", init=2)\n", "has another one called \"J\""},
 };
 

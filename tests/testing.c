@@ -194,6 +194,7 @@ static void run_class(testing *t, grove_node *node, array *out)
         }
     args.out = grove_invocation_view(out, &args, space, 0, false);
     memcpy(args.state.bytes, node->state, sizeof(args.state.bytes));
+    args.table = node->table;
     if (node->class_->kind == GROVE_CLASS_REDUCTION)
         reduce(node, &args, &in[0], out);
     else

@@ -41,7 +41,9 @@ static grove_entry *find_object(const grove_builder *builder, const char *object
 
     for (grove_entry *entry = builder->globals->first; entry; entry = entry->next)
         if (makes(builder, entry, object)) {
-            if (found)
+            bool same = found && found->state == GROVE_ENTRY_DONE &&
+                        entry->state == GROVE_ENTRY_DONE && found->value.node == entry->value.node;
+            if (found && !same)
                 return NULL;
             found = entry;
         }
