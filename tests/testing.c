@@ -238,10 +238,16 @@ static void read_member(grove_node *node, array *out)
 
     for (int d = 0; d < node->axis_count; d++)
         whole.range[d] = (grove_range){node->axes[d], 0, node->axes[d]->size};
-    if (member->data)
+    if (member->data) {
         memcpy(out->data, member->data, bytes);
-    else
-        ck_assert_int_eq(node->leaf->class_->read(node->leaf, NULL, member->name, &whole), 0);
+        return;
+    }
+    const grove_class *class_ = node->leaf->class_;
+    void *run = NULL;
+    ck_assert_int_eq(class_->start ? class_->start(node->leaf, &run) : 0, 0);
+    ck_assert_int_eq(class_->read(node->leaf, run, member->name, &whole), 0);
+    if (class_->stop)
+        class_->stop(node->leaf, run);
 }
 
 static array evaluate(testing *t, grove_node *node)
