@@ -214,6 +214,7 @@ GROVE_CLASS(divide) = {
     .inputs = divide_inputs,
     .kernel = &divide_kernel,
     .check = check_divide,
+    .tangent = "b: -value * db / b",
     .example = "x = obs.freq / 1.4GHz",
 };
 
@@ -250,6 +251,8 @@ static int check_power(grove_node *node)
     grove_node_set_output(node, &form);
     grove_node_set_state(node, &exponent, sizeof(exponent));
     grove_node_set_kernel(node, form.shape == GROVE_MATRIX ? &power_matrix : &power_elements);
+    if (form.shape == GROVE_MATRIX) /* which its change need not commute with */
+        grove_node_set_tangent(node, NULL);
     return 0;
 }
 
@@ -266,5 +269,6 @@ GROVE_CLASS(power) = {
     .options = power_options,
     .flag_rule = GROVE_FLAGS_MIX,
     .check = check_power,
+    .tangent = "x: exponent * x^(exponent - 1) * dx",
     .example = "F = S0 * (obs.freq / 1.4GHz)^-0.7",
 };

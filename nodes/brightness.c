@@ -22,7 +22,7 @@ static const grove_option options[] = {
     {"logarithmic", GROVE_VALUE_NUMBER, "sky.logarithmic",
      "1: I = I0 10^(a1 x + a2 x^2 + ...), x = log10(nu/nu0); 0: I = I0 + c1 y + c2 y^2 + ..., y = "
      "nu/nu0 - 1",
-     .handing = GROVE_AS_DOUBLE},
+     .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
     {"rotation_measure", GROVE_VALUE, "sky.rotation_measure", "rotation measures, rad/m^2",
      .handing = GROVE_AS_DOUBLE},
     {"rotation_reference", GROVE_VALUE, "sky.rotation_reference",
@@ -30,7 +30,7 @@ static const grove_option options[] = {
      .handing = GROVE_AS_DOUBLE},
     {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE},
     {"feed", GROVE_VALUE_NUMBER, "obs.feed", "0: linear feeds, 1: circular",
-     .handing = GROVE_AS_DOUBLE},
+     .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
     {0},
 };
 

@@ -58,6 +58,16 @@ static const grove_input any_antilinear[] = {
 
 /* ---- checks ---- */
 
+/* Products of rules take scalars and diagonals element by element; other values have differences.
+ */
+static void rule_by_element(grove_node *node)
+{
+    int shape = grove_node_input_form(node, 0)->shape;
+
+    if (shape != GROVE_SCALAR && shape != GROVE_DIAGONAL)
+        grove_node_set_tangent(node, NULL);
+}
+
 /* As x, but real. */
 static int to_real(grove_node *node)
 {
@@ -72,6 +82,7 @@ static int to_real(grove_node *node)
 static int number_to_number(grove_node *node)
 {
     form_keep(node);
+    rule_by_element(node);
     return form_want_number(node, 0, "x", false);
 }
 
@@ -82,6 +93,7 @@ static int angle_to_number(grove_node *node)
 
     form_set_unit(&form, GROVE_UNIT_NONE);
     grove_node_set_output(node, &form);
+    rule_by_element(node);
     return form_want_number(node, 0, "x", true);
 }
 
@@ -92,6 +104,7 @@ static int number_to_angle(grove_node *node)
 
     form_set_unit(&form, GROVE_UNIT_ANGLE);
     grove_node_set_output(node, &form);
+    rule_by_element(node);
     return form_want_number(node, 0, "x", false);
 }
 
@@ -102,6 +115,7 @@ static int to_phase(grove_node *node)
     form.complex_ = false;
     form_set_unit(&form, GROVE_UNIT_ANGLE);
     grove_node_set_output(node, &form);
+    rule_by_element(node);
     return 0;
 }
 
@@ -114,6 +128,7 @@ static int to_root(grove_node *node)
         return grove_node_fail_option(node, "x", "its unit has no square root");
     form_set_unit(&form, unit);
     grove_node_set_output(node, &form);
+    rule_by_element(node);
     return 0;
 }
 
@@ -127,6 +142,7 @@ GROVE_CLASS(sin) = {
     FUNCTION(sin, elementary_sin, angle_or_number, angle_to_number),
     .doc = "Sine, also of complex numbers.",
     .output_doc = "plain numbers",
+    .tangent = "x: cos(x) * dx",
     .example = "s = sin(obs.parallactic)",
 };
 
@@ -134,6 +150,7 @@ GROVE_CLASS(cos) = {
     FUNCTION(cos, elementary_cos, angle_or_number, angle_to_number),
     .doc = "Cosine, also of complex numbers.",
     .output_doc = "plain numbers",
+    .tangent = "x: -sin(x) * dx",
     .example = "c = cos(obs.parallactic)",
 };
 
@@ -141,6 +158,7 @@ GROVE_CLASS(tan) = {
     FUNCTION(tan, elementary_tan, angle_or_number, angle_to_number),
     .doc = "Tangent, also of complex numbers.",
     .output_doc = "plain numbers",
+    .tangent = "x: (1 + value * value) * dx",
     .example = "t = tan(obs.elevation)",
 };
 
@@ -155,6 +173,7 @@ GROVE_CLASS(asin) = {
     FUNCTION(asin, elementary_asin, sine_or_cosine, number_to_angle),
     .doc = "Inverse sine of real numbers.",
     .output_doc = "angles from -pi/2 to pi/2, rad",
+    .tangent = "x: (1 - x * x)^-0.5 * dx",
     .example = "a = asin(x)",
 };
 
@@ -162,6 +181,7 @@ GROVE_CLASS(acos) = {
     FUNCTION(acos, elementary_acos, sine_or_cosine, number_to_angle),
     .doc = "Inverse cosine of real numbers.",
     .output_doc = "angles from 0 to pi, rad",
+    .tangent = "x: -(1 - x * x)^-0.5 * dx",
     .example = "a = acos(x)",
 };
 
@@ -169,6 +189,7 @@ GROVE_CLASS(atan) = {
     FUNCTION(atan, elementary_atan, real_number, number_to_angle),
     .doc = "Inverse tangent of real numbers.",
     .output_doc = "angles from -pi/2 to pi/2, rad",
+    .tangent = "x: (1 + x * x)^-1 * dx",
     .example = "a = atan(x)",
 };
 
@@ -176,6 +197,7 @@ GROVE_CLASS(exp) = {
     FUNCTION(exp, elementary_exp, number, number_to_number),
     .doc = "Exponential function, also of complex numbers.",
     .output_doc = "plain numbers",
+    .tangent = "x: value * dx",
     .example = "e = exp(-0.5 * tau)",
 };
 
@@ -184,6 +206,7 @@ GROVE_CLASS(log) = {
     .doc = "Natural logarithm, the principal one of a complex number.\nA real number below zero "
            "has none; that of 0 is minus infinity.",
     .output_doc = "plain numbers",
+    .tangent = "x: x^-1 * dx",
     .example = "x = log(obs.freq / 1.4GHz)",
 };
 
@@ -192,6 +215,7 @@ GROVE_CLASS(log10) = {
     .doc = "Logarithm to base 10, the principal one of a complex number.\nA real number below zero "
            "has none; that of 0 is minus infinity.",
     .output_doc = "plain numbers",
+    .tangent = "x: 0.43429448190325176 * x^-1 * dx",
     .example = "x = log10(obs.freq / 1.4GHz)",
 };
 
@@ -200,6 +224,7 @@ GROVE_CLASS(sqrt) = {
     .doc = "Square root, the principal one of a complex number.\nA real number below zero has "
            "none: make it complex first: complex(x, 0).",
     .output_doc = "the square root, in the root of the unit of x",
+    .tangent = "x: 0.5 * value^-1 * dx",
     .example = "s = sqrt(S.reference_frequency / obs.freq)",
 };
 
@@ -215,6 +240,7 @@ GROVE_CLASS(arg) = {
     FUNCTION(arg, elementary_arg, any, to_phase),
     .doc = "Phase of every number, from -pi to pi; 0 of a number that is zero.",
     .output_doc = "angles, rad",
+    .tangent = "x: imag(x^-1 * dx) * 1rad",
     .example = "angle = arg(obs.data)",
 };
 

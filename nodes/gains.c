@@ -24,8 +24,9 @@ static const grove_option options[] = {
     {"period", GROVE_TIME, "1h", "period of sine; time in which random_walk drifts by one error"},
     {"seed", GROVE_INTEGER, "0", "seed of the random numbers"},
     {"station", GROVE_VALUE_NUMBER, "obs.station_index", "station numbers",
-     .handing = GROVE_AS_DOUBLE},
-    {"time", GROVE_VALUE_TIME, "obs.time", "times, s", .handing = GROVE_AS_DOUBLE},
+     .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
+    {"time", GROVE_VALUE_TIME, "obs.time", "times, s", .handing = GROVE_AS_DOUBLE,
+     .linear = GROVE_SELECTOR},
     {0},
 };
 

@@ -109,6 +109,7 @@ GROVE_CLASS(inverse) = {
     .output_doc = "the inverse, in the inverse of the unit",
     .role = GROVE_ROLE_INVERSE,
     .flag_rule = GROVE_FLAGS_MIX,
+    .tangent = "x: -value * dx * value",
     .example = "C[p,q] = G[p]^-1 * obs.data * G[q]^-1^H",
 };
 

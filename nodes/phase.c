@@ -1,3 +1,4 @@
+#include "nodes/turn.h"
 #include "plugin.h"
 
 #define GROVE_KERNEL_SOURCE "../kernels/phase.h"
@@ -31,5 +32,14 @@ GROVE_CLASS(phase) = {
     .options = options,
     .output = GROVE_FORM(.shape = GROVE_SCALAR, .complex_ = true),
     .kernel = &kernel,
+    .tangent = "lmn: " TURN " * freq * " TURN_PRODUCT(
+        "station_uvw",
+        "dlmn") " * value;"
+                "station_uvw: " TURN
+                " * freq * " TURN_PRODUCT("dstation_uvw",
+                                          "lmn") " * value;"
+                                                 "freq: " TURN
+                                                 " * dfreq * " TURN_PRODUCT("station_uvw",
+                                                                            "lmn") " * value",
     .example = "K[s,p] = phase(S, obs)",
 };

@@ -1,4 +1,5 @@
 #include "nodes/smear.h"
+#include "nodes/turn.h"
 
 #define GROVE_KERNEL_SOURCE "../kernels/point.h"
 #include "kernel.h"
@@ -23,6 +24,8 @@ static int check(grove_node *node)
                        .unit = grove_node_input_form(node, 0)->unit};
 
     smear_drop(node);
+    if (grove_node_choice(node, "smear")) /* which depends on directions, too */
+        grove_node_set_tangent(node, NULL);
     grove_node_set_output(node, &form);
     return 0;
 }
@@ -42,5 +45,6 @@ GROVE_CLASS(point) = {
     .options = options,
     .kernel = &kernel,
     .check = check,
+    .tangent = "lmn: " TURN " * freq * " TURN_PRODUCT("uvw", "dlmn") " * value",
     .example = "V[p,q] = sum[s](E[s,p] * point(S, obs, smear=both) * E[s,q]^H)",
 };

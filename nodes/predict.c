@@ -1,5 +1,6 @@
 #include "nodes/predict_cost.h"
 #include "nodes/smear.h"
+#include "nodes/turn.h"
 
 #include "../kernels/predict/predict.h"
 #include "../kernels/predict/predict_cuda.h"
@@ -373,6 +374,8 @@ static int check(grove_node *node)
     if (right && right->shape > form.shape)
         form.shape = right->shape;
     smear_drop(node);
+    if (grove_node_choice(node, "smear")) /* which depends on directions, too */
+        grove_node_set_tangent(node, NULL);
     code = find_way(node);
     if (code)
         return code;
@@ -429,6 +432,14 @@ static int device(const grove_call *call)
                              call->double_precision);
 }
 
+/* The sum with fluxes that are weighted by an element of the change of the directions. */
+#define WEIGHTED(e)                                                                                \
+    TURN_ELEMENT("uvw", e)                                                                         \
+    " * predict(sky, obs, brightness=brightness * " TURN_ELEMENT(                                  \
+        "dlmn", e) ", lmn=lmn, "                                                                   \
+                   "shape=shape, uvw=uvw, freq=freq, left=left, right=right, uvw_left=uvw_left, "  \
+                   "uvw_right=uvw_right, skip=skip, cutoff=cutoff, method=method)"
+
 GROVE_CLASS(predict) = {
     GROVE_CLASS_HEAD(predict),
     .doc = "Visibilities of a sky model: the sum over all its sources of point, between the Jones "
@@ -445,5 +456,6 @@ GROVE_CLASS(predict) = {
     .check = check,
     .eval = eval,
     .device = device,
+    .tangent = "lmn: " TURN " * freq * (" WEIGHTED("x") " + " WEIGHTED("y") " + " WEIGHTED("z") ")",
     .example = "V[p,q] = predict(S, obs, smear=both, left=E[s,p], right=E[s,q]^H)",
 };

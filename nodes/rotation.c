@@ -40,5 +40,6 @@ GROVE_CLASS(rotation) = {
     .flag_rule = GROVE_FLAGS_MIX,
     .kernel = &kernel,
     .check = check,
+    .tangent = "angle: rotation(angle + 1.5707963267948966rad) * dangle",
     .example = "P[p] = rotation(obs.parallactic)",
 };

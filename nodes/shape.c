@@ -17,7 +17,7 @@ static const grove_option options[] = {
      .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
     {"absolute_angle", GROVE_VALUE_NUMBER, "sky.absolute_angle",
      "1: the position angle counts from true north at the source; 0: from the m axis",
-     .handing = GROVE_AS_DOUBLE},
+     .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
     {"radec", GROVE_VALUE_ANGLE, "sky.radec", "J2000 right ascensions and declinations, rad",
      .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 2},
     {"phase_centre", GROVE_VALUE_ANGLE, "obs.phase_centre",

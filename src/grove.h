@@ -94,6 +94,10 @@ char *grove_tree_dot(const grove_tree *tree);  /* for Graphviz; caller frees */
 /* What its data leaves say of themselves, "NAME: ..." a line each: a phase centre that was taken
  * from a sky, the sources below a cutoff. Caller frees. */
 char *grove_tree_notes(const grove_tree *tree);
+/* A line for each derivative of what actions are given, with respect to each parm; "" where there
+ * are none. Makes nodes: before sessions are opened. Caller frees; NULL with a message. */
+char *grove_tree_show_derivatives(grove_tree *tree, grove_error *error);
+char *grove_tree_dot(const grove_tree *tree); /* for Graphviz; caller frees */
 /* The number of actions in a run: without any there is nothing to run. */
 size_t grove_tree_action_count(const grove_tree *tree);
 

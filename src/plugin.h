@@ -52,6 +52,7 @@ typedef enum {
     GROVE_ANGLE_RANGE, /* -2h..2h or -30deg..30deg: grove_node_range (hours are 15 degrees) */
     GROVE_NUMBER_LIST, /* 1, [1, 2, 3], with any one unit: grove_node_list */
     GROVE_AXIS_NAMES,  /* time, [time, freq]: names of axes of the first value input */
+    GROVE_QUANTITY,    /* a number with any unit, real or complex: grove_node_quantity */
     /* Values: inputs, or options that accept a number, an array, a node or a parm. Each requires
        its unit; GROVE_VALUE accepts any. */
     GROVE_VALUE = 64,
@@ -89,9 +90,10 @@ enum {
 /* In which way the result is linear in an input x; tested for every class by scaling and adding. */
 typedef enum {
     GROVE_NOT_LINEAR = 0,
-    GROVE_LINEAR,     /* f(c x) = c f(x) for complex c, and f(x + y) = f(x) + f(y) */
-    GROVE_ANTILINEAR, /* f(c x) = conj(c) f(x) */
-    GROVE_REAL_LINEAR /* f(c x) = c f(x) for real c only: real(x), imag(x) */
+    GROVE_LINEAR,      /* f(c x) = c f(x) for complex c, and f(x + y) = f(x) + f(y) */
+    GROVE_ANTILINEAR,  /* f(c x) = conj(c) f(x) */
+    GROVE_REAL_LINEAR, /* f(c x) = c f(x) for real c only: real(x), imag(x) */
+    GROVE_SELECTOR     /* x chooses or counts: there is no derivative with respect to it */
 } grove_linearity;
 
 typedef struct {
@@ -107,6 +109,7 @@ typedef struct {
     int group;
     const char *object; /* GROVE_OBJECT: which */
     bool optional;      /* GROVE_OBJECT: it may be left out, and is given by name only */
+    bool implied;       /* ... and where it is, the only object of its kind in the file is meant */
 } grove_input;
 
 typedef struct {
@@ -292,7 +295,11 @@ typedef enum {
     /* The contribution of each source on each baseline. Its sum over sources, with factors of
      * station p on the left and of station q on the right, is the class `fused`, which has inputs
      * and options of the same names, and also `left` and `right`. */
-    GROVE_ROLE_SOURCE
+    GROVE_ROLE_SOURCE,
+    /* The value of a parm: a function of the coefficients, its input 0, by which derivatives are
+     * taken. Each component is 1 in its own unit for derivatives; where in time and frequency it
+     * counts is known to the leaf, the class's first object. */
+    GROVE_ROLE_PARM
 } grove_role;
 
 /* A node class. Fields that are left out are 0 or NULL. */
@@ -362,7 +369,11 @@ typedef struct grove_class {
     int (*commit)(const grove_node *node, void *run);
     void (*abort)(const grove_node *node, void *run);
 
-    /* Reserved, must be left out: the rule of derivatives. */
+    /* Rules of derivatives, "INPUT: RULE; INPUT: RULE": how the value changes where INPUT changes
+     * by dINPUT, as an expression of the tree language in the inputs, the constant options, dINPUT
+     * and the value: "x: value * dx" for exp. A rule with a complex result is linear in dINPUT for
+     * complex factors. Linear inputs need none; of others without one, derivatives are differences.
+     */
     const char *tangent;
 
     /* Actions that fit: in place of write, for each tile, by the thread that runs the session. It
@@ -390,6 +401,12 @@ typedef struct grove_class {
     int (*accumulate_finish)(const grove_call *call, void *state, grove_array *out);
     void (*accumulate_free)(const grove_node *node, void *state);
     int (*accumulate_merge)(const grove_call *call, void *state, void *other);
+
+    /* Data leaves: what a call of the class stands for in place of the object. An expression of the
+     * tree language in the leaf's inputs and, by the name of its kind of object, the leaf itself:
+     * "exp(1i * parm.value)". NULL: the object. Its option of kind GROVE_AXIS_NAMES is, if it is
+     * not given, the axes of the definition's indices: of E[s,p] source and station. */
+    const char *(*expression)(const grove_node *node);
 } grove_class;
 
 #define GROVE_CLASS(name)                                                                          \
@@ -431,6 +448,10 @@ int grove_node_choice(const grove_node *node, const char *option); /* index in c
 void grove_node_direction(const grove_node *node, const char *option, double radec[2]);
 void grove_node_range(const grove_node *node, const char *option, double range[2]);
 int grove_node_list(const grove_node *node, const char *option, const double **numbers);
+/* The words of a GROVE_AXIS_NAMES; returns how many. */
+int grove_node_words(const grove_node *node, const char *option, const char *const **words);
+/* Real and imaginary part, and the unit. */
+grove_dimension grove_node_quantity(const grove_node *node, const char *option, double number[2]);
 
 /* What the tree calls the value given for input k: its name, or the number. */
 const char *grove_node_input_name(const grove_node *node, int k);
@@ -466,6 +487,8 @@ void grove_node_set_output(grove_node *node, const grove_form *form);
 const grove_form *grove_node_output(const grove_node *node);
 void grove_node_set_kernel(grove_node *node, const grove_kernel *kernel);
 void grove_node_set_state(grove_node *node, const void *state, size_t bytes); /* copied */
+/* Another rule of derivatives than the class's .tangent, for these inputs; NULL: none. Copied. */
+void grove_node_set_tangent(grove_node *node, const char *rule);
 /* A constant table of any size, copied: cell functions and kernels read it with GROVE_TABLE, .eval
  * as args->table. Each device gets it once per session. 0, or GROVE_INVALID, with a message, for an
  * empty one. */
@@ -531,7 +554,7 @@ int grove_node_take_axis(grove_node *node, const grove_node *object, const char 
 int grove_node_add_member(grove_node *node, const char *name, const char *axes,
                           const grove_form *form, const void *data, const char *doc);
 /* Texts that other classes may request from a leaf ("telescope", "path"). Copied; NULL when absent.
- */
+ * "name" is what messages call the leaf, if the tree does not name it. */
 void grove_node_add_property(grove_node *node, const char *name, const char *text);
 const char *grove_node_property(const grove_node *node, const char *name);
 /* Adds to the leaf's key: what its content depends on beside its options, such as a file's

@@ -28,6 +28,8 @@
 #include "kernel.h"
 #define GROVE_KERNEL_SOURCE "../kernels/phase.h"
 #include "kernel.h"
+#define GROVE_KERNEL_SOURCE "../kernels/parm.h"
+#include "kernel.h"
 #define GROVE_KERNEL_SOURCE "../kernels/point.h"
 #include "kernel.h"
 
@@ -105,6 +107,7 @@ static const sample samples[] = {
     {GROVE_KERNEL(gains), "1c 1z -", GROVE_GAINS_CONSTANT},
     {GROVE_KERNEL(gains), "2c 1z 1d*1e3", GROVE_GAINS_SINE},
     {GROVE_KERNEL(gains), "4c 1z 1d*1e3", GROVE_GAINS_RANDOM_WALK},
+    {GROVE_KERNEL(parm), "1c 1c", 2.121995791459338e-314}, /* 1 and 1 as integers of 32 bits */
     {GROVE_KERNEL(inverse), "4c 4c", 0},
     {GROVE_KERNEL(inverse), "2r 2r", 0},
     {GROVE_KERNEL(hermitian), "4c 4c", 0},

@@ -40,7 +40,7 @@ fi
 GROVE_TEST_DEVICE=cuda
 export GROVE_TEST_DEVICE
 log=$(mktemp) || exit 1
-trap 'rm -f "$log"' EXIT
+trap 'rm -rf "$work" "$log"' EXIT
 
 # run PROGRAM: passes, and the cpu computes nothing that the device should.
 run()
@@ -60,4 +60,6 @@ for seed in ${GROVE_TEST_SEEDS:-0 3 5}; do
     run test-evaluation
     run test-conformance-sessions
 done
+run test-derivatives
+run test-derivative-formulas
 run test-conformance

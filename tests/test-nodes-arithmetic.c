@@ -183,6 +183,8 @@ START_TEST(arithmetic_of_matrices)
     cell_is("scalar(determinant(d))", CELL(30 * I));
     cell_is("matrix(1, s, 0, trace(d))", CELL(1, s, 0, 5 + 6 * I));
     cell_is("diagonal(1, s)", CELL(1, 0, 0, s));
+    cell_is("constant(vector(1, s, 2i, 4), shape=matrix)", CELL(1, s, 2 * I, 4));
+    cell_is("constant(vector(s, 3), shape=diagonal)", CELL(s, 0, 0, 3));
 }
 END_TEST
 

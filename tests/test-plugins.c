@@ -88,7 +88,6 @@ static const struct {
     {"no_object",
      "class no_object: input 'obs' does not say which object it wants; such as .object = "
      "\"observation\""},
-    {"reserved", "class reserved: .tangent is reserved; leave it out"},
     {"same_names", "class same_names: two of its inputs and options are named 'x'"},
     {"not_reducing",
      "class not_reducing: .reduce is for classes of the kind GROVE_CLASS_REDUCTION, "

@@ -194,6 +194,7 @@ static void run_class(testing *t, grove_node *node, array *out)
         }
     args.out = grove_invocation_view(out, &args, space, 0, false);
     memcpy(args.state.bytes, node->state, sizeof(args.state.bytes));
+    args.table = node->table;
     if (node->class_->kind == GROVE_CLASS_REDUCTION)
         reduce(node, &args, &in[0], out);
     else
@@ -237,10 +238,16 @@ static void read_member(grove_node *node, array *out)
 
     for (int d = 0; d < node->axis_count; d++)
         whole.range[d] = (grove_range){node->axes[d], 0, node->axes[d]->size};
-    if (member->data)
+    if (member->data) {
         memcpy(out->data, member->data, bytes);
-    else
-        ck_assert_int_eq(node->leaf->class_->read(node->leaf, NULL, member->name, &whole), 0);
+        return;
+    }
+    const grove_class *class_ = node->leaf->class_;
+    void *run = NULL;
+    ck_assert_int_eq(class_->start ? class_->start(node->leaf, &run) : 0, 0);
+    ck_assert_int_eq(class_->read(node->leaf, run, member->name, &whole), 0);
+    if (class_->stop)
+        class_->stop(node->leaf, run);
 }
 
 static array evaluate(testing *t, grove_node *node)

@@ -95,10 +95,28 @@ static int draw(const char *text, const char *format, const char *path)
     return settle(temporary, path, true);
 }
 
-static int show_tree(const grove_tree *tree, const grove_command_line *line)
+static int show_derivatives(grove_tree *tree)
+{
+    grove_error *error = grove_error_new();
+    char *text = grove_tree_show_derivatives(tree, error);
+    int code = GROVE_DONE;
+
+    if (!text)
+        code = grove_complain_errors(GROVE_USAGE, error);
+    else if (!*text)
+        grove_complain(0, "no action depends on a parm that is fitted");
+    if (text)
+        grove_put(stdout, text);
+    grove_error_free(error);
+    return code;
+}
+
+static int show_tree(grove_tree *tree, const grove_command_line *line)
 {
     int code = GROVE_DONE;
 
+    if (line->derivatives)
+        return show_derivatives(tree);
     if (!line->svg && !line->png && !line->dot) {
         grove_put(stdout, grove_tree_show(tree));
         return GROVE_DONE;
@@ -137,4 +155,4 @@ static int show(grove_command_line *line)
 }
 
 const grove_command grove_command_show = {"show", "FILE [OPTIONS]", "prints or draws a tree",
-                                          "set plugins svg png dot", show};
+                                          "set plugins derivatives svg png dot", show};

@@ -19,6 +19,7 @@ static const struct {
     {"a block is that part of the whole", grove_conformance_blocks, false},
     {"axes that no input has change nothing", grove_conformance_axes, false},
     {"inputs that are declared linear are", grove_conformance_linear, false},
+    {"derivatives are those of differences", grove_conformance_derivatives, false},
     {"flags reach what a flagged element changes", grove_conformance_spoilt, false},
     {"flags follow the declared rule", grove_conformance_flags, false},
     {"tiles, threads and cache change nothing", grove_conformance_tiles, false},

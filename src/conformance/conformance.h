@@ -54,7 +54,8 @@ void grove_conformance_storage(grove_conformance *c); /* all output is written, 
 void grove_conformance_blocks(grove_conformance *c);  /* a block is that part of the whole */
 void grove_conformance_axes(grove_conformance *c);    /* axes that no input has change nothing */
 void grove_conformance_linear(grove_conformance *c);
-void grove_conformance_spoilt(grove_conformance *c); /* flags cover what an element changes */
+void grove_conformance_derivatives(grove_conformance *c); /* are those of differences */
+void grove_conformance_spoilt(grove_conformance *c);      /* flags cover what an element changes */
 /* Sessions. */
 void grove_conformance_tiles(grove_conformance *c); /* tiles, threads, cache change nothing */
 void grove_conformance_flags(grove_conformance *c); /* flags follow the rule */

@@ -71,8 +71,19 @@ static inline bool grove_class_computes(const grove_class *class_)
     return class_->kind == GROVE_CLASS_VALUE;
 }
 
-/* Registers the data leaf `test_observation`: an observation like that of `observe`, with the
- * additional members data (time baseline freq, with flags) and weight. */
+/* What reads of test_parm add to the coefficients: other numbers of each, up to `spread`, and
+ * `number` (real, imaginary) to coefficient `at` of a member, counted in order of storage; -1: to
+ * all; -2: to none. */
+typedef struct {
+    double spread, number[2];
+    const char *parm, *member;
+    int64_t at;
+} grove_probe_change;
+grove_probe_change *grove_probe_of_parms(void);
+
+/* Registers the data leaves `test_observation`: an observation like that of `observe`, with the
+ * additional members data (time baseline freq, with flags) and weight; and `test_parm`: a `parm`
+ * whose coefficients tests can change. */
 int grove_probe_register(grove_classes *classes, grove_error *error);
 
 #endif

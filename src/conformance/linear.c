@@ -20,12 +20,12 @@ static grove_linearity linearity_of(const grove_class *class_, int k, int *numbe
     for (const grove_input *in = class_->inputs; in && in->name; in++)
         if (in->kind != GROVE_OBJECT && !k--) {
             *number = in->group;
-            return in->linear;
+            return in->linear == GROVE_SELECTOR ? GROVE_NOT_LINEAR : in->linear;
         }
     for (const grove_option *op = class_->options; op && op->name; op++)
         if (op->kind >= GROVE_VALUE && !k--) {
             *number = op->group;
-            return op->linear;
+            return op->linear == GROVE_SELECTOR ? GROVE_NOT_LINEAR : op->linear;
         }
     return GROVE_NOT_LINEAR;
 }

@@ -1,6 +1,8 @@
 /* The observation that tests of classes use: `observe` with data and flags added. */
 #include "conformance/fixture.h"
 
+#include "base/text.h"
+
 #include <string.h>
 
 /* Data are multiples of 1/64 below 16 in modulus, so that sums are exact. A seventh of them is
@@ -75,6 +77,52 @@ static int read_probe(const grove_node *node, void *run, const char *member, gro
     return 0;
 }
 
+static grove_probe_change changes = {.at = -2};
+
+grove_probe_change *grove_probe_of_parms(void)
+{
+    return &changes;
+}
+
+static int read_parm(const grove_node *node, void *run, const char *member, grove_array *out)
+{
+    const grove_class *parm = grove_classes_find(node->tree->classes, "parm", NULL);
+    const char *name = grove_node_property(node, "name");
+    int parts = out->form->complex_ ? 2 : 1, code = parm->read(node, run, member, out);
+    bool meant = grove_equal(changes.parm, name) && grove_equal(changes.member, member);
+    uint64_t seed = (uint64_t)(name[0] * 256 + member[0]);
+    double *to = out->data;
+
+    for (int64_t i = 0; i < out->cells; i++) {
+        int64_t at = 0, step = 1, rest = i;
+        for (int d = out->axes - 1; d >= 0; d--) {
+            at += step * (out->range[d].first + rest % out->range[d].count);
+            step *= out->range[d].axis->size;
+            rest /= out->range[d].count;
+        }
+        for (int k = 0; k < parts; k++) {
+            uint64_t bits = grove_random_bits(seed, (uint64_t)at, (uint64_t)k, 0, 0);
+            to[parts * i + k] += changes.spread * (grove_random_uniform(bits) - 0.5);
+            to[parts * i + k] +=
+                meant && (changes.at == -1 || changes.at == at) ? changes.number[k] : 0;
+        }
+    }
+    return code;
+}
+
+static int register_parm(grove_classes *classes, grove_error *error)
+{
+    const grove_class *parm = grove_classes_find(classes, "parm", error);
+
+    if (!parm)
+        return grove_error_count(error) ? grove_error_code(error) : 0;
+    grove_class probe = *parm;
+    probe.name = "test_parm";
+    probe.doc = "A parm with coefficients that change, for tests of classes.";
+    probe.read = read_parm;
+    return grove_classes_add(classes, &probe, error);
+}
+
 int grove_probe_register(grove_classes *classes, grove_error *error)
 {
     const grove_class *observe = grove_classes_find(classes, "observe", error);
@@ -90,5 +138,6 @@ int grove_probe_register(grove_classes *classes, grove_error *error)
     probe.doc = "An observation with data and flags, for tests of classes.";
     probe.open = open_probe;
     probe.read = read_probe;
-    return grove_classes_add(classes, &probe, error);
+    int code = grove_classes_add(classes, &probe, error);
+    return code ? code : register_parm(classes, error);
 }

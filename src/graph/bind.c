@@ -214,6 +214,8 @@ static bool literal_fits(const grove_option *option, const grove_literal *litera
             if (literal->items[i].kind != GROVE_LITERAL_TEXT)
                 return false;
         return literal->kind == GROVE_LITERAL_LIST || literal->kind == GROVE_LITERAL_TEXT;
+    case GROVE_QUANTITY:
+        return literal->kind == GROVE_LITERAL_NUMBER;
     default:
         return literal->kind == GROVE_LITERAL_NUMBER && literal->imaginary == 0 &&
                (grove_kind_fits(option->kind, literal->unit, true) ||

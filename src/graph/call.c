@@ -10,6 +10,9 @@ static grove_hash call_key(const grove_node *node)
     const grove_class *class_ = node->class_;
     grove_hash key = grove_hash_text(grove_hash_start(), class_->name);
 
+    if (node->tree->in_double)
+        key = grove_hash_text(key, "double");
+
     for (int i = 0; class_->inputs && class_->inputs[i].name; i++)
         if (node->objects[i])
             key = grove_hash_join(key, node->objects[i]->key);
@@ -38,13 +41,17 @@ static grove_node *find_call(const grove_tree *tree, const grove_node *like)
 
 /* The precision in which `real` is compiled for this node, and its value stored: what the class
  * says; else double when all inputs that are handed over as given are double regardless of the run;
- * else the run's. Constants go with either. */
+ * else the run's. Constants go with either. Where the tree says so, double always. */
 static void settle_precision(grove_node *node)
 {
     bool all_double = true, as_given = false;
 
     if (node->form.precision != GROVE_PRECISION_RUN)
         return;
+    if (node->tree->in_double) {
+        node->form.precision = GROVE_PRECISION_DOUBLE;
+        return;
+    }
     for (int k = 0; k < node->input_count; k++) {
         const grove_node *in = node->inputs[k].node;
         if (!in || grove_handing_precision(node->handing[k]) != GROVE_PRECISION_RUN ||
@@ -113,6 +120,7 @@ static void start_form(grove_node *node)
     if (!node->form.shape)
         node->form.shape = GROVE_SCALAR;
     node->kernel = class_->kernel;
+    node->tangent = class_->tangent;
 }
 
 /* Checks that kernel, state and output chosen by the class's check agree. */
@@ -199,13 +207,47 @@ static grove_node *new_node(grove_tree *tree, const grove_class *class_, const c
     return node;
 }
 
+/* A leaf has that of what it is of: parm(G). The values of its members have theirs: G.x; that of
+ * the only one, G. */
+static const char *generated_name(const grove_node *node)
+{
+    grove_arena *arena = node->tree->arena;
+    const char *name = grove_node_property(node, "name");
+    const grove_node *of = node->class_->role == GROVE_ROLE_PARM ? node->inputs[0].node : NULL;
+
+    if (name)
+        return grove_arena_format(arena, "%s(%s)", node->class_->name, name);
+    if (!of || of->kind != GROVE_NODE_MEMBER || !grove_node_property(of->leaf, "name"))
+        return grove_arena_format(arena, "%s#%d", node->class_->name, node->id);
+    const char *member = of->leaf->members[of->member].name;
+    name = grove_node_property(of->leaf, "name");
+    return strcmp(member, "value") ? grove_arena_format(arena, "%s.%s", name, member) : name;
+}
+
 static void publish(grove_tree *tree, grove_node *node)
 {
     grove_grow((void **)&tree->nodes, &tree->node_capacity, tree->node_count, sizeof(grove_node *));
     node->id = (int)tree->node_count;
     tree->nodes[tree->node_count++] = node;
     if (node->auto_named)
-        node->name = grove_arena_format(tree->arena, "%s#%d", node->class_->name, node->id);
+        node->name = generated_name(node);
+}
+
+/* What a call of a leaf's class stands for in place of the leaf. */
+static grove_operand express(grove_node *leaf, const char *name, const grove_place *place)
+{
+    grove_tree *tree = leaf->tree;
+    grove_operand result = {0};
+    const char *text = leaf->class_->expression(leaf);
+
+    if (tree->expand(tree->expand_context, tree, text, leaf, place, &result))
+        return (grove_operand){0};
+    if (name && result.kind == GROVE_OPERAND_NODE && result.node->auto_named) {
+        result.node->name = grove_arena_text(tree->arena, name);
+        result.node->place = *place;
+        result.node->auto_named = false;
+    }
+    return result;
 }
 
 grove_operand grove_tree_call(grove_tree *tree, const grove_class *class_, const char *name,
@@ -213,14 +255,14 @@ grove_operand grove_tree_call(grove_tree *tree, const grove_class *class_, const
                               size_t count)
 {
     grove_operand result = {0};
-    grove_node *node = new_node(tree, class_, name, place);
+    grove_node *node = new_node(tree, class_, class_->expression ? NULL : name, place);
 
     if (infer(node, arguments, count))
         return result;
     node->call_key = node->key = call_key(node);
     grove_node *same = find_call(tree, node);
     if (same) {
-        if (same->auto_named && name) {
+        if (same->auto_named && name && !class_->expression) {
             same->name = node->name;
             same->place = node->place;
             same->auto_named = false;
@@ -243,6 +285,8 @@ grove_operand grove_tree_call(grove_tree *tree, const grove_class *class_, const
         node->sides = grove_infer_sides(node);
         publish(tree, node);
     }
+    if (class_->expression)
+        return express(node, name, place);
     result.kind = GROVE_OPERAND_NODE;
     result.node = node;
     return result;

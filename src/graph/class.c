@@ -159,7 +159,7 @@ static int check_values(const char *class_name, const char *what, const grove_in
     if (in->vector < 0 || in->vector > GROVE_MAX_VECTOR)
         return misfit(class_name, error, "%s '%s' wants a vector of %d; a vector has 1 to %d", what,
                       in->name, in->vector, (int)GROVE_MAX_VECTOR);
-    if ((int)in->linear < GROVE_NOT_LINEAR || in->linear > GROVE_REAL_LINEAR)
+    if ((int)in->linear < GROVE_NOT_LINEAR || in->linear > GROVE_SELECTOR)
         return misfit(class_name, error, "%s '%s' is linear in the unknown way %d", what, in->name,
                       (int)in->linear);
     if (in->group < 0 || in->group > GROVE_MAX_INPUTS || (in->group && !in->linear))
@@ -175,7 +175,7 @@ static int check_port(const char *class_name, const char *what, const grove_inpu
         return misfit(class_name, error, "%s '%s' is not a lower-case name", what, in->name);
     if (!in->doc || !in->doc[0])
         return misfit(class_name, error, "%s '%s' has no text", what, in->name);
-    if (!((in->kind >= GROVE_BOOL && in->kind <= GROVE_AXIS_NAMES) ||
+    if (!((in->kind >= GROVE_BOOL && in->kind <= GROVE_QUANTITY) ||
           (in->kind >= GROVE_VALUE && in->kind <= GROVE_VALUE_SPEED) || in->kind == GROVE_OBJECT))
         return misfit(class_name, error, "%s '%s' has the unknown kind %d", what, in->name,
                       (int)in->kind);
@@ -198,6 +198,8 @@ static int check_input(const char *class_name, const grove_input *in, grove_erro
     if (in->kind != GROVE_OBJECT && in->optional)
         return misfit(class_name, error, "input '%s' is no object, and only those are optional",
                       in->name);
+    if (in->implied && !in->optional)
+        return misfit(class_name, error, "input '%s' is implied, but not optional", in->name);
     return 0;
 }
 
@@ -263,7 +265,7 @@ static int check_kind(const grove_class *class_, grove_error *error)
         return misfit(name, error, "of the unknown kind %d", (int)class_->kind);
     if ((int)class_->flag_rule < GROVE_FLAGS_ELEMENT || class_->flag_rule > GROVE_FLAGS_TRANSPOSE)
         return misfit(name, error, "has the unknown flag rule %d", (int)class_->flag_rule);
-    if ((int)class_->role < GROVE_ROLE_NONE || class_->role > GROVE_ROLE_SOURCE)
+    if ((int)class_->role < GROVE_ROLE_NONE || class_->role > GROVE_ROLE_PARM)
         return misfit(name, error, "has the unknown role %d", (int)class_->role);
     if ((int)class_->reduce < GROVE_REDUCE_NONE || class_->reduce > GROVE_REDUCE_MAX)
         return misfit(name, error, "has the unknown reduction %d", (int)class_->reduce);
@@ -282,8 +284,8 @@ static int check_kind(const grove_class *class_, grove_error *error)
         return misfit(name, error,
                       ".fused is for classes with the role of a source, which must "
                       "have it");
-    if (class_->tangent)
-        return misfit(name, error, ".tangent is reserved; leave it out");
+    if (class_->expression && class_->kind != GROVE_CLASS_DATA)
+        return misfit(name, error, ".expression is for classes of the kind GROVE_CLASS_DATA");
     return 0;
 }
 

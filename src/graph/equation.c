@@ -3,6 +3,8 @@
 
 #include "base/text.h"
 #include "graph/call.h"
+#include "graph/derivative.h"
+#include "grove.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -255,22 +257,35 @@ static void add_expression(writer *w, const grove_node *node, char side, int tig
 
 /* ---- lines ---- */
 
+/* What the value is of, behind the line that began at `start`. */
+static void add_form(writer *w, const grove_node *node, size_t start)
+{
+    size_t length = w->text.length - start;
+    char *form = grove_node_describe(node);
+
+    grove_text_add(&w->text, "%*s%s\n", length < SHAPES ? (int)(SHAPES - length) + 2 : 2, "", form);
+    free(form);
+}
+
+/* How a node is made. */
+static void add_body(writer *w, const grove_node *node, char side)
+{
+    if (tightness_of(node) < ATOM)
+        add_operator(w, node, side);
+    else
+        add_call(w, node);
+}
+
 static void add_line(writer *w, const grove_node *node)
 {
     size_t start = w->text.length;
-    char *form = grove_node_describe(node);
 
     if (!node->auto_named || node->class_->kind != GROVE_CLASS_ACTION) {
         add_name(w, node, 0);
         grove_text_add(&w->text, " = ");
     }
-    if (tightness_of(node) < ATOM)
-        add_operator(w, node, 0);
-    else
-        add_call(w, node);
-    size_t length = w->text.length - start;
-    grove_text_add(&w->text, "%*s%s\n", length < SHAPES ? (int)(SHAPES - length) + 2 : 2, "", form);
-    free(form);
+    add_body(w, node, 0);
+    add_form(w, node, start);
     if (node->fused)
         grove_text_add(&w->text, "    %s\n", node->fused);
     if (node->note)
@@ -334,4 +349,87 @@ char *grove_tree_notes(const grove_tree *tree)
         grove_text_add(&text, "\n");
     }
     return text.at ? text.at : grove_strdup("");
+}
+
+/* ---- derivatives ---- */
+
+static void add_slot(writer *w, const grove_derivatives *of, const grove_slot *slot)
+{
+    static const char *const by[] = {
+        [GROVE_PART_REAL] = "real(",
+        [GROVE_PART_IMAGINARY] = "imag(",
+        [GROVE_PART_BOTH] = "",
+        [GROVE_PART_BOTH_CONJUGATE] = "",
+    };
+    const char *part = slot->parm->form.complex_ ? by[slot->part] : "";
+    const grove_node *node = behind_casts(slot->node);
+    size_t start = w->text.length;
+
+    grove_text_add(&w->text, "d ");
+    add_name(w, of->root, 0);
+    grove_text_add(&w->text, " / d %s", part);
+    add_name(w, slot->parm, slot->side);
+    if (slot->axis)
+        grove_text_add(&w->text, " at %s %lld", slot->axis->name, (long long)slot->index);
+    grove_text_add(&w->text, "%s = ", *part ? ")" : "");
+    if (node->kind == GROVE_NODE_CLASS && node->auto_named)
+        add_body(w, node, slot->role);
+    else
+        add_expression(w, node, slot->role, SUM);
+    add_form(w, slot->node, start);
+    if (slot->part >= GROVE_PART_BOTH)
+        grove_text_add(&w->text, "    by the imaginary part: %si times that\n",
+                       slot->part == GROVE_PART_BOTH ? "" : "-");
+}
+
+/* Lines of the nodes that were made for the slots, then one for each slot. */
+static void add_derivatives(writer *w, const grove_tree *tree, const grove_derivatives *of,
+                            size_t before)
+{
+    size_t count = tree->node_count;
+    bool *shown = grove_alloc((count + 1) * sizeof(bool));
+
+    w->uses = grove_alloc((count + 1) * sizeof(int));
+    for (size_t i = 0; i < of->count; i++)
+        if (behind_casts(of->slots[i].node)->class_)
+            count_inputs(behind_casts(of->slots[i].node), w->uses);
+    for (size_t i = count; i-- > before;) {
+        shown[i] = tree->nodes[i]->class_ && w->uses[i];
+        if (shown[i])
+            count_inputs(tree->nodes[i], w->uses);
+    }
+    for (size_t i = before; i < count; i++)
+        if (shown[i] && !is_inline(w, tree->nodes[i]))
+            add_line(w, tree->nodes[i]);
+    for (size_t i = 0; i < of->count; i++)
+        add_slot(w, of, &of->slots[i]);
+    free(shown);
+    free(w->uses);
+}
+
+char *grove_tree_show_derivatives(grove_tree *tree, grove_error *error)
+{
+    size_t before = tree->node_count, roots = 0;
+    const grove_node **done = grove_alloc((before + 1) * sizeof(*done));
+    writer w = {.uses = NULL};
+    int code = 0;
+
+    for (size_t i = 0; i < tree->action_count && !code; i++)
+        for (int k = 0; k < tree->actions[i]->input_count && !code; k++) {
+            grove_node *root = (grove_node *)behind_casts(tree->actions[i]->inputs[k].node);
+            grove_derivatives all;
+            size_t known = 0;
+            while (known < roots && done[known] != root)
+                known++;
+            if (!root || known < roots || roots == before)
+                continue;
+            done[roots++] = root;
+            code = grove_tree_derive(tree, root, &all, error);
+            if (!code)
+                add_derivatives(&w, tree, &all, before);
+        }
+    free(done);
+    if (code)
+        free(w.text.at);
+    return code ? NULL : w.text.at ? w.text.at : grove_strdup("");
 }

@@ -107,6 +107,7 @@ struct grove_node {
     void *user;
     uint64_t memory;                    /* bytes that the class takes beside its values */
     uint64_t scratch, scratch_per_cell; /* see grove_node_scratch_bytes */
+    const char *tangent;                /* rules of derivatives; NULL: none */
     const char *note;                   /* on the method that the class has chosen */
     const char *fused;                  /* what the rewriter made the node from */
     const grove_target *target;         /* of an action: what it writes; NULL: nothing */
@@ -132,6 +133,8 @@ struct grove_node {
     bool used;               /* an action depends on it */
 };
 
+enum { GROVE_RULE_ID = -1 };
+
 struct grove_tree {
     grove_arena *arena;
     const char *path, *folder, *source; /* of the main file; folder "." when made from text */
@@ -143,9 +146,12 @@ struct grove_tree {
     int cycles; /* from `run a, b [cycles=n]`; else 1 */
     const char *const *data_folders;
     grove_classes *classes; /* borrowed; the rewriter makes nodes of its classes */
-    const char *product;    /* of a product; NULL: none */
+    /* The name of the class of an operator; NULL: none. */
+    const char *(*operator_class)(grove_role role);
+    bool in_double;     /* nodes that are made now compute in double precision in any run */
     grove_error *error; /* borrowed while the tree is built: nodes report to it (error.h: scopes) */
-    /* Turns a default's text into an operand; set by the language (see grove_tree_call). */
+    /* Turns a default's text into an operand; set by the language (see grove_tree_call). `scope`
+     * with the id GROVE_RULE_ID: a copy of a node, in which a rule of derivatives is evaluated. */
     int (*expand)(void *context, grove_tree *tree, const char *text, const grove_node *scope,
                   const grove_place *place, grove_operand *result);
     void *expand_context;

@@ -128,9 +128,23 @@ static int check_baselines(const grove_node *node, const grove_axis *baseline)
     return 0;
 }
 
+/* Leaves of a class that have names of their own have different ones. */
+static int check_name(const grove_node *node)
+{
+    const char *name = grove_node_property(node, "name");
+
+    for (size_t i = 0; name && i < node->tree->node_count; i++) {
+        const grove_node *other = node->tree->nodes[i];
+        if (other->class_ == node->class_ && grove_equal(grove_node_property(other, "name"), name))
+            return grove_node_fail(node, GROVE_INVALID, "line %d has another one called \"%s\"",
+                                   other->place.line, name);
+    }
+    return 0;
+}
+
 int grove_leaf_check(const grove_node *node)
 {
-    int code = 0;
+    int code = check_name(node);
 
     for (size_t i = 0; i < node->own_axis_count && !code; i++)
         if (node->own_axes[i]->kind == GROVE_AXIS_BASELINE && node->own_axes[i]->owner == node)

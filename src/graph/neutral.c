@@ -62,3 +62,10 @@ void grove_tree_drop_neutral(grove_tree *tree)
         }
     }
 }
+
+grove_node *grove_node_behind_neutral(grove_node *node)
+{
+    grove_node *other = other_operand(node);
+
+    return other ? grove_node_behind_neutral(other) : node;
+}

@@ -160,7 +160,7 @@ bool grove_node_given(const grove_node *node, const char *name)
 
     if (k >= 0)
         return node->inputs[k].node != NULL;
-    return option(node, name, GROVE_BOOL, GROVE_AXIS_NAMES)->kind != GROVE_LITERAL_NONE;
+    return option(node, name, GROVE_BOOL, GROVE_QUANTITY)->kind != GROVE_LITERAL_NONE;
 }
 
 bool grove_node_bool(const grove_node *node, const char *name)
@@ -246,7 +246,7 @@ void grove_node_range(const grove_node *node, const char *name, double range[2])
 
 int grove_node_list(const grove_node *node, const char *name, const double **numbers)
 {
-    const grove_literal *literal = option(node, name, GROVE_NUMBER_LIST, GROVE_AXIS_NAMES);
+    const grove_literal *literal = option(node, name, GROVE_NUMBER_LIST, GROVE_NUMBER_LIST);
     int count = literal->kind == GROVE_LITERAL_LIST     ? literal->count
                 : literal->kind == GROVE_LITERAL_NUMBER ? 1
                                                         : 0;
@@ -256,6 +256,30 @@ int grove_node_list(const grove_node *node, const char *name, const double **num
         list[i] = literal->kind == GROVE_LITERAL_LIST ? literal->items[i].number : literal->number;
     *numbers = list;
     return count;
+}
+
+int grove_node_words(const grove_node *node, const char *name, const char *const **words)
+{
+    const grove_literal *literal = option(node, name, GROVE_AXIS_NAMES, GROVE_AXIS_NAMES);
+    bool list = literal->kind == GROVE_LITERAL_LIST;
+    int count = list ? literal->count : literal->kind == GROVE_LITERAL_TEXT;
+    const char **texts = grove_arena_alloc(node->tree->arena, ((size_t)count + 1) * sizeof(char *));
+
+    for (int i = 0; i < count; i++)
+        texts[i] = list ? literal->items[i].text : literal->text;
+    *words = texts;
+    return count;
+}
+
+grove_dimension grove_node_quantity(const grove_node *node, const char *name, double number[2])
+{
+    const grove_literal *literal = option(node, name, GROVE_QUANTITY, GROVE_QUANTITY);
+    grove_dimension unit;
+
+    number[0] = literal->number;
+    number[1] = literal->imaginary;
+    memcpy(&unit, &literal->unit, sizeof(unit));
+    return unit;
 }
 
 /* ---- inputs ---- */
@@ -398,6 +422,11 @@ void grove_node_set_state(grove_node *node, const void *state, size_t bytes)
     }
     memset(node->state, 0, sizeof(node->state));
     memcpy(node->state, state, bytes);
+}
+
+void grove_node_set_tangent(grove_node *node, const char *rule)
+{
+    node->tangent = rule ? grove_arena_text(node->tree->arena, rule) : NULL;
 }
 
 int grove_node_set_table(grove_node *node, const void *bytes, size_t size)

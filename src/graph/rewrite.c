@@ -271,8 +271,8 @@ static grove_node *fuse(product *p, grove_node *sum)
     find_point(p);
     if (!p->why)
         predict = fused_class(p);
-    if (!class_ && tree->classes && tree->product)
-        class_ = grove_classes_find(tree->classes, tree->product, tree->error);
+    if (!class_)
+        class_ = grove_tree_operator(tree, GROVE_ROLE_PRODUCT);
     if (!p->why)
         split(p, class_, &sum->place, &s);
     if (p->why)

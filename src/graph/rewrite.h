@@ -11,6 +11,11 @@ int grove_tree_rewrite(grove_tree *tree);
 
 /* Users of `x * 1`, `x / 1`, `x + 0` and `x - 0` use x itself if it has the same form. */
 void grove_tree_drop_neutral(grove_tree *tree);
+/* x, where the node is one of these. */
+grove_node *grove_node_behind_neutral(grove_node *node);
+
+/* The class of an operator, or NULL. */
+const grove_class *grove_tree_operator(grove_tree *tree, grove_role role);
 
 /* Makes the users of `old` use `new`. */
 void grove_node_replace(grove_tree *tree, const grove_node *old, grove_node *new);

@@ -63,6 +63,13 @@ grove_node *grove_tree_find_key(const grove_tree *tree, grove_hash key)
     return NULL;
 }
 
+const grove_class *grove_tree_operator(grove_tree *tree, grove_role role)
+{
+    const char *name = tree->operator_class ? tree->operator_class(role) : NULL;
+
+    return name && tree->classes ? grove_classes_find(tree->classes, name, tree->error) : NULL;
+}
+
 static bool is_vector(const grove_literal *literal)
 {
     return literal->kind == GROVE_LITERAL_LIST;

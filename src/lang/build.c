@@ -141,17 +141,44 @@ static bool unit(const char *name, grove_literal *literal)
     return true;
 }
 
-/* In a default, names refer to the inputs of its node. */
-static bool input_named(const grove_node *node, const char *name, grove_meaning *meaning)
+/* In a rule of derivatives, names refer to constant options, too; what was not given is none. */
+static const grove_literal *literal_named(const grove_node *node, const char *name)
 {
+    static const grove_literal none = {.kind = GROVE_LITERAL_NONE, .text = "none"};
+    const grove_option *options = node->class_->options;
+    const grove_input *inputs = node->class_->inputs;
+
+    if (grove_node_input(node, name) >= 0)
+        return &none;
+    for (int i = 0; inputs && inputs[i].name; i++)
+        if (inputs[i].kind == GROVE_OBJECT && !strcmp(inputs[i].name, name))
+            return &none;
+    for (int i = 0; options && options[i].name; i++)
+        if (!strcmp(options[i].name, name))
+            return node->options[i].value;
+    return NULL;
+}
+
+/* In a default, names refer to the inputs of its node; to a leaf itself by the name of its kind. */
+static bool input_named(grove_builder *builder, const char *name, grove_meaning *meaning)
+{
+    const grove_node *node = builder->scope->node;
     grove_node *found = grove_node_object(node, name);
     int k = grove_node_input(node, name);
 
     if (!found && k >= 0)
         found = node->inputs[k].node;
+    if (!found && grove_equal(node->class_->object, name) && builder->tree->nodes[node->id] == node)
+        found = builder->tree->nodes[node->id];
+    const grove_literal *literal =
+        !found && node->id == GROVE_RULE_ID ? literal_named(node, name) : NULL;
     if (found)
-        *meaning = (grove_meaning){.operand = {.kind = GROVE_OPERAND_NODE, .node = found}};
-    return found != NULL;
+        *meaning = (grove_meaning){.operand = {.kind = GROVE_OPERAND_NODE,
+                                               .node = found,
+                                               .role = k >= 0 ? node->inputs[k].side : 0}};
+    else if (literal)
+        *meaning = grove_build_literal(literal);
+    return found || literal;
 }
 
 static grove_meaning parameter(grove_builder *builder, const grove_ast *ast,
@@ -191,7 +218,7 @@ static grove_meaning build_name(grove_builder *builder, const grove_ast *ast, gr
                                 name, name);
     if (entry)
         return grove_build_definition(builder, entry, ast);
-    if (builder->scope->node && input_named(builder->scope->node, name, &meaning))
+    if (builder->scope->node && input_named(builder, name, &meaning))
         return meaning;
     if (want.kind == GROVE_WANT_WORD || want.kind == GROVE_WANT_CHOICE)
         return grove_build_word(builder, name);

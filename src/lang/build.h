@@ -99,6 +99,10 @@ void grove_build_check_settings(grove_builder *builder);
 
 /* calls: call.c */
 grove_meaning grove_build_call(grove_builder *builder, const grove_ast *ast, grove_want want);
+/* Appends arguments that the call of the class implies, for which there must be room: one for each
+ * input and option. Returns how many arguments there are then. implied.c */
+size_t grove_build_implied(grove_builder *builder, const grove_ast *ast, const grove_class *class_,
+                           grove_argument *arguments, size_t count);
 /* The class of the operator with this role; roles up to GROVE_ROLE_HERMITIAN. */
 const char *grove_operator_class(grove_role role);
 /* An operator: calls its class on values; errors are shown at `at` of `ast`. */

@@ -86,6 +86,10 @@ static grove_argument *build_arguments(grove_builder *builder, const grove_class
                                        const grove_ast *ast)
 {
     size_t room = (size_t)ast->items.count + 1; /* sum[s](x) adds an argument */
+    for (const grove_input *in = class_ ? class_->inputs : NULL; in && in->name; in++)
+        room++; /* those that are implied */
+    for (const grove_option *op = class_ ? class_->options : NULL; op && op->name; op++)
+        room++;
     grove_argument *arguments = grove_arena_alloc(builder->arena, room * sizeof(*arguments));
     int n = 0, position = 0;
 
@@ -100,6 +104,23 @@ static grove_argument *build_arguments(grove_builder *builder, const grove_class
             builder, ast, item->name && !found.kind ? item->name_span : item->value->span);
     }
     return arguments;
+}
+
+/* In a rule of derivatives, what the node was not given is not given either. */
+static size_t drop_missing(const grove_builder *builder, grove_argument *arguments, size_t count)
+{
+    size_t kept = 0;
+
+    if (!builder->scope->node || builder->scope->node->id != GROVE_RULE_ID)
+        return count;
+    for (size_t i = 0; i < count; i++) {
+        const grove_operand *operand = &arguments[i].operand;
+        bool none = arguments[i].name && operand->kind == GROVE_OPERAND_LITERAL &&
+                    operand->literal->kind == GROVE_LITERAL_NONE;
+        if (!none)
+            arguments[kept++] = arguments[i];
+    }
+    return kept;
 }
 
 /* An action without output: its class is not called. */
@@ -189,8 +210,12 @@ static grove_meaning call_class(grove_builder *builder, const grove_ast *ast,
     size_t count = (size_t)ast->items.count;
     grove_argument *arguments;
 
-    if (!ast->indices.count)
-        return call(builder, ast, class_, name, build_arguments(builder, class_, ast), count);
+    if (!ast->indices.count) {
+        arguments = build_arguments(builder, class_, ast);
+        count = drop_missing(builder, arguments, count);
+        count = grove_build_implied(builder, ast, class_, arguments, count);
+        return call(builder, ast, class_, name, arguments, count);
+    }
     if (!(class_->kind == GROVE_CLASS_REDUCTION))
         return grove_build_fail(builder, ast, ast->indices.first->value->span,
                                 "%s takes no index; only sum, mean, min and max do, such as "

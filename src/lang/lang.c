@@ -369,7 +369,7 @@ static grove_tree *load(const char *text, const char *path, bool file, const wan
     tree->settings = list_settings(tree->arena, settings, setting_count);
     tree->data_folders = data_folders;
     tree->classes = classes;
-    tree->product = grove_operator_class(GROVE_ROLE_PRODUCT);
+    tree->operator_class = grove_operator_class;
     tree->error = error ? error : own;
     *all = (program){.arena = tree->arena, .error = tree->error, .folders = tree_folders};
     source->main = true;

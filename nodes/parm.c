@@ -1,0 +1,496 @@
+/* Parms: what a fit may change. The leaf has the coefficients, the other class makes values of
+ * them. */
+#include "nodes/parm.h"
+#include "nodes/form.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define GROVE_KERNEL_SOURCE "../kernels/parm.h"
+#include "kernel.h"
+
+static const grove_kernel kernel = GROVE_KERNEL(parm);
+
+/* ---- the leaf ---- */
+
+static const grove_input inputs[] = {
+    {"obs", GROVE_OBJECT, "its stations, times and frequencies", .object = "observation",
+     .optional = true, .implied = true},
+    {"sky", GROVE_OBJECT, "its sources", .object = "sky", .optional = true, .implied = true},
+    {0},
+};
+
+static const grove_option options[] = {
+    {"name", GROVE_TEXT, NULL, "its name, in solutions and messages"},
+    {"jones", GROVE_CHOICE, "none",
+     "the Jones term that it makes: scalar, diagonal and full have complex numbers; phase and "
+     "amplitude are diagonal; rotation, leakage ([[1, x], [y, 1]]), delay (diagonal) and tec "
+     "(scalar); none: a number",
+     "none scalar diagonal full phase amplitude rotation leakage delay tec"},
+    {"axes", GROVE_AXIS_NAMES, "none",
+     "axes along which each cell has a parm of its own: station, source, or both; if left out, as "
+     "the definition's indices say: of G[p] station, of E[s,p] source and station"},
+    {"time", GROVE_TIME, "none",
+     "length of the intervals in which it is constant, s, from the start of the observation; the "
+     "last one may be shorter; none: one interval"},
+    {"freq", GROVE_FREQUENCY, "none", "the same in frequency, Hz, from the lowest edge"},
+    {"degree", GROVE_NUMBER_LIST, "0",
+     "degree of the polynomials in each interval: in time, or [in time, in frequency]"},
+    {"init", GROVE_QUANTITY, "none",
+     "start value, and the unit; none: that of the Jones term without effect"},
+    {"complex", GROVE_BOOL, "false", "with jones=none: a complex number; one is so by its init"},
+    {"fixed", GROVE_BOOL, "false", "true: it is not fitted, and has no derivatives"},
+    {"step", GROVE_QUANTITY, "none",
+     "a change after which the model is still about linear, in the unit of init: differences are "
+     "taken over 1e-5 of it; none: the size of init, 1 if that is 0"},
+    {0},
+};
+
+/* At the place of @ the coordinates of the observation are given, if there is one. */
+#define VALUE(member) "parm_value(parm, parm." member "@)"
+#define TURN(member)  "exp(2i * pi * obs.freq * " VALUE(member) ")"
+
+/* Jones terms made of parms. TEC in TECU: -8.44797e9 rad Hz (e^2 / (4 pi eps0 m c) of 1e16 / m^2).
+ */
+static const struct {
+    const char *text, *member[PARM_MEMBERS];
+    bool complex_;
+    grove_unit unit;
+    double init[PARM_MEMBERS], step;
+} kinds[] = {
+    {VALUE("value"), {"value"}, false, {0}, {0}, 1},
+    {VALUE("value"), {"value"}, true, {0}, {1}, 1},
+    {"diagonal(" VALUE("x") ", " VALUE("y") ")", {"x", "y"}, true, {0}, {1, 1}, 1},
+    {"matrix(" VALUE("xx") ", " VALUE("xy") ", " VALUE("yx") ", " VALUE("yy") ")",
+     {"xx", "xy", "yx", "yy"},
+     true,
+     {0},
+     {1, 0, 0, 1},
+     1},
+    {"diagonal(exp(1i * " VALUE("x") " / 1rad), exp(1i * " VALUE("y") " / 1rad))",
+     {"x", "y"},
+     false,
+     {.rad = 1},
+     {0},
+     1},
+    {"diagonal(" VALUE("x") ", " VALUE("y") ")", {"x", "y"}, false, {0}, {1, 1}, 1},
+    {"rotation(" VALUE("angle") ")", {"angle"}, false, {.rad = 1}, {0}, 1},
+    {"matrix(1, " VALUE("x") ", " VALUE("y") ", 1)", {"x", "y"}, true, {0}, {0}, 1},
+    {"diagonal(" TURN("x") ", " TURN("y") ")", {"x", "y"}, false, {.s = 1}, {0}, 1e-9},
+    {"exp(-8.44797e9i * " VALUE("tec") " / (obs.freq / 1Hz))", {"tec"}, false, {0}, {0}, 0.01},
+};
+enum { NUMBER = 0 };
+
+static int check_along(const grove_node *node, const char *option, const grove_axis *axis,
+                       double length, int degree)
+{
+    if (degree < 0 || degree >= PARM_TERMS)
+        return grove_node_fail_option(node, "degree", "%d is no degree from 0 to %d", degree,
+                                      (int)PARM_TERMS - 1);
+    if (!(length > 0))
+        return grove_node_fail_option(node, option, "%g is no length of an interval", length);
+    if (!axis || !axis->centre || axis->size < 1)
+        return grove_node_fail_option(node, grove_node_given(node, option) ? option : "degree",
+                                      "it varies with %s, but no observation says the %s; write "
+                                      "obs=... with the name of one",
+                                      option, *option == 't' ? "times" : "channels");
+    return 0;
+}
+
+/* The intervals along an axis of the observation. */
+static int divide(const grove_node *node, const char *option, int degree, parm_intervals *own)
+{
+    const grove_node *obs = grove_node_object(node, "obs");
+    const grove_axis *axis = obs ? grove_node_axis(obs, option) : NULL;
+    bool given = grove_node_given(node, option);
+    double length = given ? grove_node_number(node, option) : 1, last = -INFINITY;
+
+    *own = (parm_intervals){.count = 1, .length = INFINITY, .terms = degree + 1};
+    if (!given && !degree)
+        return 0;
+    int code = check_along(node, option, axis, length, degree);
+    if (code)
+        return code;
+    own->axis = axis;
+    own->start = INFINITY;
+    for (int64_t i = 0; i < axis->size; i++) {
+        double half = axis->width ? fabs(axis->width[i]) / 2 : 0;
+        own->start = fmin(own->start, axis->centre[i] - half);
+        last = fmax(last, axis->centre[i] + half);
+    }
+    own->length = given ? length : last > own->start ? last - own->start : 1;
+    double count = ceil((last - own->start) / own->length * (1 - 1e-12));
+    own->count = count < 1 ? 1 : (int64_t)fmin(count, 2 * PARM_NUMBERS);
+    return 0;
+}
+
+static int find_intervals(grove_node *node, parm *p)
+{
+    const double *degree;
+    int degrees = grove_node_list(node, "degree", &degree);
+    int code = 0;
+
+    if (degrees > 2 || degrees < 1 || degree[0] != rint(degree[0]) ||
+        degree[degrees - 1] != rint(degree[degrees - 1]))
+        return grove_node_fail_option(node, "degree",
+                                      "wants one or two whole numbers: in time and frequency");
+    code = divide(node, "time", (int)degree[0], &p->time);
+    if (!code)
+        code = divide(node, "freq", degrees > 1 ? (int)degree[1] : 0, &p->freq);
+    return code;
+}
+
+static int find_axes(grove_node *node, parm *p)
+{
+    const char *const *words;
+    int count = grove_node_words(node, "axes", &words), code = 0;
+
+    for (int i = 0; i < count && !code; i++) {
+        bool source = !strcmp(words[i], "source"), station = !strcmp(words[i], "station");
+        const grove_node *object = grove_node_object(node, source ? "sky" : "obs");
+        const grove_axis *axis = object ? grove_node_axis(object, words[i]) : NULL;
+        if (!source && !station)
+            code = grove_node_fail_option(
+                node, "axes", "a parm varies along station and source, not along '%s'", words[i]);
+        else if (!axis)
+            code = grove_node_fail_option(
+                node, "axes",
+                "it varies with %s, but of which %s is not said; write %s=... with the name of one",
+                words[i], source ? "sky" : "observation", source ? "sky" : "obs");
+        else
+            code = grove_node_take_axis(node, object, words[i]);
+        *(source ? &p->source : &p->station) = axis;
+    }
+    return code;
+}
+
+/* The unit, and the start values. */
+static int find_numbers(grove_node *node, parm *p, grove_unit *unit)
+{
+    double init[2] = {0, 0}, step[2] = {kinds[p->kind].step, 0};
+    bool given = grove_node_given(node, "init"), number = p->kind == NUMBER;
+    grove_dimension has = grove_node_quantity(node, "init", init);
+    char text[48];
+
+    *unit = kinds[p->kind].unit;
+    if (number && !given)
+        return grove_node_fail_option(node, "init", "a start value must be given, with its unit");
+    if (number)
+        memcpy(unit, &has, sizeof(has));
+    p->complex_ =
+        kinds[p->kind].complex_ || (number && (init[1] != 0 || grove_node_bool(node, "complex")));
+    if (!p->complex_ && init[1] != 0)
+        return grove_node_fail_option(node, "init", "this parm is real");
+    if (given && memcmp(unit, &has, sizeof(has)) && (init[0] != 0 || init[1] != 0))
+        return grove_node_fail_option(node, "init", "wants %s", grove_unit_describe(text, *unit));
+    for (int m = 0; m < p->members; m++) {
+        bool diagonal = p->members < PARM_MEMBERS || m == 0 || m == PARM_MEMBERS - 1;
+        p->init[m][0] = given && diagonal ? init[0] : kinds[p->kind].init[m];
+        p->init[m][1] = given && diagonal ? init[1] : 0;
+    }
+    if (given && hypot(init[0], init[1]) > 0)
+        step[0] = hypot(init[0], init[1]);
+    if (grove_node_given(node, "step")) {
+        has = grove_node_quantity(node, "step", step);
+        if (memcmp(unit, &has, sizeof(has)) || step[1] != 0 || !(step[0] > 0))
+            return grove_node_fail_option(node, "step", "wants %s above 0",
+                                          grove_unit_describe(text, *unit));
+    }
+    char *said = grove_format("%.17g", step[0]);
+    grove_node_add_property(node, "step", said);
+    free(said);
+    return 0;
+}
+
+static int add_intervals(grove_node *node, const char *name, const parm_intervals *own)
+{
+    double *centre = grove_alloc(((size_t)own->count + 1) * sizeof(double));
+    double *width = grove_alloc(((size_t)own->count + 1) * sizeof(double));
+    grove_axis axis = {.name = name, .size = own->count};
+
+    for (int64_t i = 0; i < own->count && own->axis; i++) {
+        centre[i] = own->start + ((double)i + 0.5) * own->length;
+        width[i] = own->length;
+        axis.centre = centre;
+        axis.width = width;
+    }
+    int code = grove_node_add_axis(node, &axis);
+    free(centre);
+    free(width);
+    return code;
+}
+
+static int add_members(grove_node *node, const parm *p, grove_unit unit)
+{
+    grove_form form = {
+        .shape = GROVE_SCALAR, .complex_ = p->complex_, .precision = GROVE_PRECISION_DOUBLE};
+    grove_axis terms = {.name = "term", .size = p->time.terms * p->freq.terms};
+    char *axes = grove_format("%s%sinterval band term", p->source ? "source " : "",
+                              p->station ? "station " : "");
+    int code = add_intervals(node, "interval", &p->time);
+
+    form_set_unit(&form, unit);
+    if (!code)
+        code = add_intervals(node, "band", &p->freq);
+    if (!code)
+        code = grove_node_add_axis(node, &terms);
+    for (int m = 0; m < p->members && !code; m++)
+        code = grove_node_add_member(node, p->member[m], axes, &form, NULL, "coefficients");
+    free(axes);
+    return code;
+}
+
+static int write_text(grove_node *node, parm *p)
+{
+    bool obs = grove_node_object(node, "obs") != NULL;
+    grove_text text = {0};
+
+    if (!obs && strstr(kinds[p->kind].text, "obs."))
+        return grove_node_fail_option(node, "jones",
+                                      "it varies with frequency, but no observation says the "
+                                      "channels; write obs=... with the name of one");
+    for (const char *at = kinds[p->kind].text; *at; at++)
+        if (*at != '@')
+            grove_text_add(&text, "%c", *at);
+        else if (obs)
+            grove_text_add(&text, ", time=obs.time, freq=obs.freq");
+    p->text = text.at;
+    return 0;
+}
+
+static int open_parm(grove_node *node)
+{
+    parm *p = grove_alloc(sizeof(*p));
+    grove_unit unit;
+
+    grove_node_set_user(node, p);
+    p->kind = grove_node_choice(node, "jones");
+    while (p->members < PARM_MEMBERS && kinds[p->kind].member[p->members]) {
+        p->member[p->members] = kinds[p->kind].member[p->members];
+        p->members++;
+    }
+    grove_node_add_property(node, "name", grove_node_text(node, "name"));
+    if (grove_node_bool(node, "fixed"))
+        grove_node_add_property(node, "fixed", "yes");
+    int code = find_axes(node, p);
+    if (!code)
+        code = find_intervals(node, p);
+    if (!code)
+        code = find_numbers(node, p, &unit);
+    double numbers = (double)p->members * (double)p->time.count * (double)p->freq.count *
+                     p->time.terms * p->freq.terms * (p->source ? (double)p->source->size : 1) *
+                     (p->station ? (double)p->station->size : 1);
+    if (!code && numbers > PARM_NUMBERS)
+        code = grove_node_fail(node, GROVE_INVALID, "%g coefficients are too many; at most %g",
+                               numbers, PARM_NUMBERS);
+    if (!code)
+        code = write_text(node, p);
+    return code ? code : add_members(node, p, unit);
+}
+
+static void close_parm(grove_node *node)
+{
+    parm *p = grove_node_user(node);
+
+    if (p)
+        free(p->text);
+    free(p);
+    grove_node_set_user(node, NULL);
+}
+
+static const char *express(const grove_node *node)
+{
+    const parm *p = grove_node_user(node);
+
+    return p->text;
+}
+
+/* ---- its numbers in a run ---- */
+
+static int start(const grove_node *node, void **run)
+{
+    const parm *p = grove_node_user(node);
+    parm_run *own = grove_alloc(sizeof(*own));
+    int64_t terms = p->time.terms * p->freq.terms;
+
+    own->count = parm_count(p);
+    own->numbers = grove_alloc((size_t)(p->members * own->count) * 2 * sizeof(double) + 1);
+    for (int m = 0; m < p->members; m++)
+        for (int64_t i = 0; i < own->count; i += terms)
+            memcpy(own->numbers + 2 * (m * own->count + i), p->init[m], sizeof(p->init[m]));
+    *run = own;
+    return 0;
+}
+
+static void stop(const grove_node *node, void *run)
+{
+    parm_run *own = run;
+
+    (void)node;
+    free(own->numbers);
+    free(own);
+}
+
+static int read_parm(const grove_node *node, void *run, const char *member, grove_array *out)
+{
+    const parm *p = grove_node_user(node);
+    const parm_run *own = run;
+    int m = 0, parts = out->form->complex_ ? 2 : 1;
+    double *to = out->data;
+
+    while (strcmp(p->member[m], member) != 0)
+        m++;
+    for (int64_t i = 0; i < out->cells; i++) {
+        int64_t at = 0, rest = i, index[GROVE_MAX_AXES];
+        for (int d = out->axes - 1; d >= 0; d--) {
+            index[d] = out->range[d].first + rest % out->range[d].count;
+            rest /= out->range[d].count;
+        }
+        for (int d = 0; d < out->axes; d++)
+            at = at * out->range[d].axis->size + index[d];
+        memcpy(to + parts * i, own->numbers + 2 * (m * own->count + at),
+               (size_t)parts * sizeof(double));
+    }
+    return 0;
+}
+
+GROVE_CLASS(parm) = {
+    GROVE_CLASS_HEAD(parm),
+    .doc =
+        "What is unknown and may be fitted: a number, or a Jones term made of unknown numbers.\n"
+        "Inside intervals of time and frequency it is constant or a polynomial. A run begins with "
+        "the start value. phase is diagonal(exp(1i x), exp(1i y)); delay diagonal(exp(2i pi nu x), "
+        "exp(2i pi nu y)), tec exp(-8.44797e9i x / nu) with x in TECU and nu in Hz. Other terms "
+        "can be written with parms without jones. obs and sky may be left out where there is one.",
+    .output_doc = "its value, along its axes and, where it varies, time and freq, in the unit of "
+                  "init",
+    .group = "Jones terms",
+    .inputs = inputs,
+    .options = options,
+    .kind = GROVE_CLASS_DATA,
+    .object = "parm",
+    .open = open_parm,
+    .close = close_parm,
+    .start = start,
+    .stop = stop,
+    .read = read_parm,
+    .expression = express,
+    .example = "A[p] = parm(\"A\", obs=obs, jones=diagonal, time=60s, init=1)",
+};
+
+/* ---- its values ---- */
+
+static const grove_input value_inputs[] = {
+    {"of", GROVE_OBJECT, "the parm", .object = "parm"},
+    {"coefficients", GROVE_VALUE, "its coefficients", .linear = GROVE_LINEAR},
+    {0},
+};
+
+static const grove_option value_options[] = {
+    {"time", GROVE_VALUE_TIME, "none", "times at which it is wanted, s", .handing = GROVE_AS_DOUBLE,
+     .linear = GROVE_SELECTOR},
+    {"freq", GROVE_VALUE_FREQUENCY, "none", "frequencies at which it is wanted, Hz",
+     .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
+    {0},
+};
+
+static void put_places(const parm_intervals *own, grove_parm_place *places)
+{
+    for (int64_t i = 0; own->axis && i < own->axis->size; i++) {
+        double at = (own->axis->centre[i] - own->start) / own->length;
+        int64_t interval = (int64_t)floor(at);
+        interval = interval < own->count ? interval : own->count - 1;
+        places[i] = (grove_parm_place){interval, 2 * (at - (double)interval) - 1};
+    }
+}
+
+static int set_places(grove_node *node, const parm *p)
+{
+    const grove_parm_state state = {.time_terms = p->time.terms,
+                                    .freq_terms = p->freq.terms,
+                                    .interval = grove_axis_kind("interval"),
+                                    .band = grove_axis_kind("band"),
+                                    .term = grove_axis_kind("term"),
+                                    .times = p->time.axis ? p->time.axis->size : 0,
+                                    .channels = p->freq.axis ? p->freq.axis->size : 0};
+    size_t count = (size_t)(state.times + state.channels);
+    grove_parm_place *places = grove_alloc((count + 1) * sizeof(*places));
+
+    put_places(&p->time, places);
+    put_places(&p->freq, places + state.times);
+    grove_node_set_state(node, &state, sizeof(state));
+    int code = count ? grove_node_set_table(node, places, count * sizeof(*places)) : 0;
+    free(places);
+    return code;
+}
+
+static int check_value(grove_node *node)
+{
+    const parm *p = grove_node_user(grove_node_object(node, "of"));
+    grove_form form = *grove_node_input_form(node, 0);
+
+    if ((p->time.axis && !grove_node_input_form(node, 1)) ||
+        (p->freq.axis && !grove_node_input_form(node, 2)))
+        return grove_node_fail(node, GROVE_INVALID, "this parm varies with %s, which must be given",
+                               p->time.axis && !grove_node_input_form(node, 1) ? "time" : "freq");
+    if (!p->time.axis)
+        grove_node_drop_input(node, 1);
+    if (!p->freq.axis)
+        grove_node_drop_input(node, 2);
+    grove_node_consume(node, grove_axis_kind("interval"));
+    grove_node_consume(node, grove_axis_kind("band"));
+    grove_node_consume(node, grove_axis_kind("term"));
+    form.precision = GROVE_PRECISION_DOUBLE;
+    grove_node_set_output(node, &form);
+    return set_places(node, p);
+}
+
+/* Each cell finds its coefficients itself: the space without their axes. */
+static grove_args space_of(const grove_call *call)
+{
+    const grove_parm_state *own = (const grove_parm_state *)(const void *)call->args->state.bytes;
+    grove_args args = *call->args;
+
+    for (int d = 0; d < args.axes; d++)
+        if (args.axis[d] == own->interval || args.axis[d] == own->band || args.axis[d] == own->term)
+            args.size[d] = 1;
+    return args;
+}
+
+static void run_cells(void *args, int64_t first, int64_t last)
+{
+    kernel.double_precision(args, first, last);
+}
+
+static int eval(const grove_call *call)
+{
+    grove_args args = space_of(call);
+
+    grove_call_parallel(call, grove_args_cells(&args), run_cells, &args);
+    return 0;
+}
+
+static int device(const grove_call *call)
+{
+    const grove_args args = space_of(call);
+
+    return grove_call_launch(call, &kernel, &args, true);
+}
+
+GROVE_CLASS(parm_value) = {
+    GROVE_CLASS_HEAD(parm_value),
+    .doc = "The value of a parm at times and frequencies; what a call of parm is made of.\n"
+           "Polynomials of each interval, in places from -1 to 1.",
+    .output_doc = "its value, in double precision and in its unit",
+    .group = "Jones terms",
+    .inputs = value_inputs,
+    .options = value_options,
+    .role = GROVE_ROLE_PARM,
+    .check = check_value,
+    .eval = eval,
+    .device = device,
+    .example = "A[p] = parm(\"A\", obs=obs, jones=amplitude, time=60s)",
+};

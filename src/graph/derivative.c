@@ -1,0 +1,180 @@
+/* Which derivatives of a value there are. */
+#include "graph/derivation.h"
+
+#include "base/text.h"
+#include "graph/rewrite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef grove_derivation derivation;
+
+/* Most cells along an axis for which there is a derivative each. */
+enum { MAX_CELLS = 4096 };
+
+static void add_slot(grove_derivatives *all, const derivation *d, grove_part part,
+                     grove_change found)
+{
+    if (!(all->count & (all->count + 1))) { /* full: 0, 1, 3, 7, ... */
+        grove_slot *more = grove_arena_alloc(d->tree->arena, (2 * all->count + 2) * sizeof(*more));
+        if (all->count)
+            memcpy(more, all->slots, all->count * sizeof(*more));
+        all->slots = more;
+    }
+    all->slots[all->count++] = (grove_slot){.parm = d->parm,
+                                            .side = d->side,
+                                            .axis = d->axis,
+                                            .index = d->index,
+                                            .part = part,
+                                            .node = found.operand.node,
+                                            .role = found.operand.role};
+}
+
+static void derive_parts(derivation *d, grove_derivatives *all)
+{
+    d->imaginary = false;
+    grove_change found = grove_derivation_take(d, all->root);
+    bool complex_ = d->parm->form.complex_;
+
+    if (d->fault || !found.operand.kind)
+        return;
+    grove_part part = !complex_ || found.ways == GROVE_NOT_HOLOMORPHIC ? GROVE_PART_REAL
+                      : found.ways == GROVE_ANTIHOLOMORPHIC            ? GROVE_PART_BOTH_CONJUGATE
+                                                                       : GROVE_PART_BOTH;
+    add_slot(all, d, part, found);
+    if (!complex_ || part != GROVE_PART_REAL)
+        return;
+    d->imaginary = true;
+    found = grove_derivation_take(d, all->root);
+    if (!d->fault && found.operand.kind)
+        add_slot(all, d, GROVE_PART_IMAGINARY, found);
+}
+
+/* By the parms of all stations or sources one by one. */
+static void derive_cells(derivation *d, grove_derivatives *all)
+{
+    d->axis = d->mixed;
+    d->side = 0;
+    for (d->index = 0; d->index < d->axis->size && !d->fault; d->index++)
+        if (d->index < MAX_CELLS)
+            derive_parts(d, all);
+        else
+            d->fault = "it takes more cells together than there can be derivatives";
+    d->axis = NULL;
+}
+
+/* By a component of a parm. */
+static void derive_parm(derivation *d, grove_derivatives *all)
+{
+    bool split = grove_node_axes_of_kind(all->root, GROVE_AXIS_BASELINE, NULL, 0) > 0 &&
+                 grove_node_axes_of_kind(d->parm, GROVE_AXIS_STATION, NULL, 0) > 0;
+    size_t before = all->count;
+
+    for (const char *side = split ? "pq" : " "; *side && !d->fault; side++) {
+        d->side = split ? *side : 0;
+        derive_parts(d, all);
+        if (!d->mixed)
+            continue;
+        all->count = before;
+        derive_cells(d, all);
+        return;
+    }
+}
+
+/* The components that the value depends on, by id. */
+static void find_parms(const grove_node *node, bool *seen)
+{
+    if (!node || seen[node->id])
+        return;
+    seen[node->id] = true;
+    for (int k = 0; k < node->input_count; k++)
+        find_parms(node->inputs[k].node, seen);
+}
+
+static void mark_used(grove_node *node)
+{
+    if (!node || node->used)
+        return;
+    node->used = true;
+    for (int k = 0; k < node->input_count; k++)
+        mark_used(node->inputs[k].node);
+}
+
+static bool is_fitted(const grove_node *node)
+{
+    const grove_node *of =
+        node->class_ && node->class_->role == GROVE_ROLE_PARM ? node->inputs[0].node : NULL;
+
+    while (of && of->kind == GROVE_NODE_CAST)
+        of = of->inputs[0].node;
+    return of && of->kind == GROVE_NODE_MEMBER && !grove_node_property(of->leaf, "fixed");
+}
+
+static int report(const derivation *d, const grove_derivatives *all, grove_error *error)
+{
+    const grove_place *place = d->place && d->place->line ? d->place : &all->root->place;
+
+    return grove_fail_at(error, place, GROVE_INVALID,
+                         "derivative of %s with respect to parm '%s': %s",
+                         grove_node_shown(all->root), d->parm->name, d->fault);
+}
+
+static void settle(grove_tree *tree, grove_derivatives *all)
+{
+    grove_tree_drop_neutral(tree);
+    for (size_t i = 0; i < all->count; i++) {
+        grove_node *node = grove_node_behind_neutral(all->slots[i].node);
+        all->slots[i].node = node;
+        mark_used(node);
+    }
+}
+
+int grove_tree_derive(grove_tree *tree, grove_node *root, grove_derivatives *derivatives,
+                      grove_error *error)
+{
+    size_t count = tree->node_count; /* before those of derivatives */
+    bool *seen = grove_alloc((count + 1) * sizeof(bool));
+    grove_error *outer = tree->error;
+    derivation d = {.tree = tree};
+
+    *derivatives = (grove_derivatives){.root = root};
+    tree->error = grove_error_new();
+    find_parms(root, seen);
+    for (size_t i = 0; i < count && !d.fault; i++) {
+        grove_node *node = tree->nodes[i];
+        if (!seen[i] || !is_fitted(node))
+            continue;
+        d.parm = node;
+        derive_parm(&d, derivatives);
+    }
+    grove_error_free(tree->error);
+    tree->error = outer;
+    free(seen);
+    if (d.fault)
+        return report(&d, derivatives, error);
+    settle(tree, derivatives);
+    return 0;
+}
+
+int64_t grove_slot_cell(const grove_slot *slot, const grove_node *root, int64_t cell)
+{
+    int64_t index[GROVE_MAX_AXES], at = 0;
+
+    for (int d = root->axis_count - 1; d >= 0; d--) {
+        index[d] = cell % root->axes[d]->size;
+        cell /= root->axes[d]->size;
+    }
+    for (int i = 0; i < slot->node->axis_count; i++) {
+        const grove_axis *own = slot->node->axes[i];
+        int64_t here = 0;
+        for (int d = 0; d < root->axis_count; d++) {
+            const grove_axis *axis = root->axes[d];
+            if (axis == own)
+                here = index[d];
+            else if (axis->kind == GROVE_AXIS_BASELINE && own->kind == GROVE_AXIS_STATION)
+                here = (slot->role == 'q' ? axis->right : axis->left)[index[d]];
+        }
+        at = at * own->size + here;
+    }
+    return at;
+}

@@ -1,0 +1,266 @@
+/* parm: the Jones terms that it makes against formulas; intervals and polynomials coefficient by
+ * coefficient; what its definition implies; faults. */
+#include "probe.h"
+
+#include "conformance/fixture.h"
+
+#include "base/text.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static testing t;
+
+static void setup(void)
+{
+    testing_begin(&t);
+    probe_begin(&t);
+    ck_assert_int_eq(grove_probe_register(t.classes, t.error), 0);
+    *grove_probe_of_parms() = (grove_probe_change){.at = -2};
+}
+
+static void teardown(void)
+{
+    testing_end(&t);
+}
+
+static testing_value value_of(const char *name)
+{
+    const grove_session_options options = {
+        .device = "cpu", .double_precision = true, .tile_times = 2, .tile_channels = 3};
+    unsigned char *flags = NULL;
+    testing_value value = probe_session(&t, name, &options, &flags);
+
+    free(flags);
+    return value;
+}
+
+/* ---- Jones terms ---- */
+
+#define TURN(x) (cos(x) + I * sin(x))
+
+/* Element e of the term made of the start value, at a frequency. */
+static double complex phase(double freq, int e)
+{
+    (void)freq, (void)e;
+    return TURN(0.3);
+}
+
+static double complex delay(double freq, int e)
+{
+    (void)e;
+    return TURN(2 * GROVE_PI * freq * 2e-9);
+}
+
+static double complex tec(double freq, int e)
+{
+    (void)e;
+    return TURN(-8.44797e9 * 0.05 / freq);
+}
+
+static double complex rotation(double freq, int e)
+{
+    (void)freq;
+    return e == 0 || e == 3 ? cos(0.3) : e == 1 ? -sin(0.3) : sin(0.3);
+}
+
+static double complex leakage(double freq, int e)
+{
+    (void)freq;
+    return e == 0 || e == 3 ? 1 : 0.1 + 0.2 * I;
+}
+
+static double complex full(double freq, int e)
+{
+    (void)freq;
+    return e == 0 || e == 3 ? 2 + I : 0;
+}
+
+static double complex number(double freq, int e)
+{
+    (void)freq, (void)e;
+    return 2 + I;
+}
+
+static double complex real_number(double freq, int e)
+{
+    (void)freq, (void)e;
+    return 2;
+}
+
+static double complex unity(double freq, int e)
+{
+    (void)freq;
+    return e == 0 || e == 3 ? 1 : 0;
+}
+
+static const struct {
+    const char *options;
+    int elements;
+    double complex (*formula)(double freq, int e);
+} terms[] = {
+    {"jones=phase, init=0.3rad", 2, phase},
+    {"jones=delay, init=2ns", 2, delay},
+    {"jones=tec, init=0.05", 1, tec},
+    {"jones=rotation, init=0.3rad", 4, rotation},
+    {"jones=leakage, init=0.1+0.2i", 4, leakage},
+    {"jones=full, init=2+1i", 4, full},
+    {"jones=full, time=1min, freq=1MHz, degree=[3, 2], init=2+1i", 4, full},
+    {"jones=full", 4, unity},
+    {"jones=diagonal, init=2+1i", 2, number},
+    {"jones=scalar, init=2+1i", 1, number},
+    {"jones=amplitude, init=2", 2, real_number},
+    {"init=2+1i", 1, number},
+    {"init=2Jy", 1, real_number},
+};
+enum { TERMS = sizeof(terms) / sizeof(terms[0]) };
+
+/* At every station, time and channel. */
+START_TEST(jones_terms)
+{
+    char *text = grove_format("obs = probe()\nJ[p] = parm(\"J\", %s)\n"
+                              "x[p,q] = J[p] * (0 * select(obs.data, element=XX) / 1Jy + 1)\n",
+                              terms[_i].options);
+    testing_tree(&t, text);
+    free(text);
+    testing_value x = value_of("x");
+    ck_assert_int_eq(x.elements, terms[_i].elements);
+    ck_assert_int_eq(x.cells, PROBE_TIMES * PROBE_BASELINES * PROBE_CHANNELS);
+    for (int64_t i = 0; i < x.cells; i++)
+        for (int e = 0; e < x.elements; e++) {
+            double freq = x.axis[2]->centre[i % PROBE_CHANNELS];
+            double complex wanted = terms[_i].formula(freq, e);
+            double complex found = x.at[i * x.elements + e];
+            ck_assert_msg(cabs(found - wanted) < 1e-12, "%s: %g%+gi, not %g%+gi", terms[_i].options,
+                          creal(found), cimag(found), creal(wanted), cimag(wanted));
+        }
+    testing_free(&x);
+}
+END_TEST
+
+/* ---- coefficients ---- */
+
+/* Intervals of two times and three channels, the last ones shorter: the one coefficient that is 1
+ * shows the polynomial of its term in its intervals, for its station. */
+START_TEST(coefficients)
+{
+    enum { STATION = 2, INTERVALS = 3, BANDS = 3, TIME_TERMS = 3, FREQ_TERMS = 2 };
+    const int interval = _i % INTERVALS, band = _i / INTERVALS % BANDS,
+              i = _i / (INTERVALS * BANDS) % TIME_TERMS,
+              j = _i / (INTERVALS * BANDS * TIME_TERMS) % FREQ_TERMS;
+    testing_tree(&t, "obs = probe()\nx = obs.freq\ny = obs.time\nz = obs.interval\n");
+    const grove_node *obs = testing_node(&t, "obs");
+    const grove_axis *time = grove_node_axis(obs, "time"), *freq = grove_node_axis(obs, "freq");
+    double dt = 2 * time->width[0], df = 3 * freq->width[0];
+    double start = time->centre[0] - time->width[0] / 2, low = freq->centre[0] - freq->width[0] / 2;
+    char *text = grove_format("obs = probe()\n"
+                              "J[p] = test_parm(\"J\", init=0, complex=true, time=%.17gs, "
+                              "freq=%.17gHz, degree=[2, 1])\n",
+                              dt, df);
+    *grove_probe_of_parms() = (grove_probe_change){
+        .parm = "J",
+        .member = "value",
+        .number = {1, -2},
+        .at =
+            (((STATION * INTERVALS + interval) * BANDS + band) * TIME_TERMS + i) * FREQ_TERMS + j};
+    testing_tree(&t, text);
+    free(text);
+    time = grove_node_axis(testing_node(&t, "obs"), "time");
+    freq = grove_node_axis(testing_node(&t, "obs"), "freq");
+    testing_value x = value_of("J");
+    ck_assert_int_eq(x.axes, 3);
+    ck_assert_int_eq(x.cells, PROBE_TIMES * PROBE_STATIONS * PROBE_CHANNELS);
+    for (int64_t cell = 0; cell < x.cells; cell++) {
+        int64_t c = cell % PROBE_CHANNELS, p = cell / PROBE_CHANNELS % PROBE_STATIONS;
+        int64_t k = cell / PROBE_CHANNELS / PROBE_STATIONS;
+        bool there = p == STATION && k / 2 == interval && c / 3 == band;
+        double u = 2 * ((time->centre[k] - start) / dt - interval) - 1;
+        double v = 2 * ((freq->centre[c] - low) / df - band) - 1;
+        double complex wanted = there ? (1 - 2 * I) * pow(u, i) * pow(v, j) : 0;
+        ck_assert_msg(cabs(x.at[cell] - wanted) < 1e-6, "%g, not %g at time %d, channel %d",
+                      creal(x.at[cell]), creal(wanted), (int)k, (int)c);
+    }
+    testing_free(&x);
+}
+END_TEST
+
+/* ---- what is implied, and faults ---- */
+
+static void has_axes(const char *text, const char *axes)
+{
+    testing_tree(&t, text);
+    const grove_node *node = testing_node(&t, "J");
+    grove_text found = {0};
+
+    for (int d = 0; d < node->axis_count; d++)
+        grove_text_add(&found, "%s%s", d ? " " : "", node->axes[d]->name);
+    ck_assert_str_eq(found.at ? found.at : "", axes);
+    free(found.at);
+}
+
+START_TEST(implied)
+{
+    has_axes("obs = probe()\nJ[p] = parm(\"J\", init=1)\n", "station");
+    has_axes("obs = probe()\nJ[p] = 2 * parm(\"J\", init=1)\n", "station");
+    has_axes("obs = probe()\nJ = parm(\"J\", init=1)\n", "");
+    has_axes("obs = probe()\nJ[p] = parm(\"J\", init=1, axes=none)\n", "");
+    has_axes("obs = probe()\nJ = parm(\"J\", init=1, axes=station)\nx = J[p]\n", "station");
+    has_axes("obs = probe()\no2 = obs\nx = mean(o2.freq)\nJ[p] = parm(\"J\", init=1)\n", "station");
+    has_axes("J = parm(\"J\", init=1)\n", "");
+    has_axes("obs = probe()\no2 = probe(scale=2)\nJ[p] = parm(\"J\", obs=o2, init=1)\n", "station");
+    has_axes("obs = probe()\nJ[p] = parm(\"J\", jones=phase, time=1min, freq=1MHz)\n",
+             "time station freq");
+}
+END_TEST
+
+static const struct {
+    const char *text, *said;
+} bad[] = {
+    {"J[p] = parm(\"J\", init=1)\n", "of which observation is not said; write obs=..."},
+    {"obs = probe()\no2 = probe(scale=2)\nJ[p] = parm(\"J\", init=1)\n",
+     "of which observation is not said; write obs=..."},
+    {"obs = probe()\nJ[s] = parm(\"J\", init=1)\n", "of which sky is not said; write sky=..."},
+    {"obs = probe()\nJ[p,q] = parm(\"J\", init=1)\n", "not along 'baseline'"},
+    {"J = parm(\"J\", init=1, time=1s)\n", "no observation says the times"},
+    {"J = parm(\"J\", jones=tec)\n", "no observation says the channels"},
+    {"J = parm(\"J\")\n", "init: a start value must be given"},
+    {"J = parm(\"J\", jones=phase, init=1s)\n", "init: wants an angle"},
+    {"J = parm(\"J\", jones=phase, init=1i)\n", "init: this parm is real"},
+    {"J = parm(\"J\", init=1Jy, step=1)\n", "step: wants a flux density above 0"},
+    {"J = parm(\"J\", init=1, step=-1)\n", "step: wants a plain number above 0"},
+    {"obs = probe()\nJ = parm(\"J\", init=1, degree=0.5)\n", "one or two whole numbers"},
+    {"obs = probe()\nJ = parm(\"J\", init=1, degree=-1)\n", "-1 is no degree"},
+    {"obs = probe()\nJ = parm(\"J\", init=1, time=0s)\n", "is no length of an interval"},
+    {"obs = probe()\nJ[p] = parm(\"J\", init=1, time=1e-7s)\n", "coefficients are too many"},
+    {"obs = probe()\nJ[p] = parm(\"J\", init=1, time=1e-300s)\n", "coefficients are too many"},
+    {"J = parm(\"J\", init=1)\nK = parm(\"J\", init=2)\n", "has another one called \"J\""},
+};
+
+START_TEST(faults)
+{
+    const char *said = testing_faults(&t, bad[_i].text);
+
+    ck_assert_msg(strstr(said, bad[_i].said) != NULL, "%s: %s", bad[_i].text, said);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("nodes-parm");
+    TCase *test = tcase_create("all");
+
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_set_timeout(test, 60);
+    tcase_add_loop_test(test, jones_terms, 0, TERMS);
+    tcase_add_loop_test(test, coefficients, 0, 54);
+    tcase_add_test(test, implied);
+    tcase_add_loop_test(test, faults, 0, sizeof(bad) / sizeof(bad[0]));
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
