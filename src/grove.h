@@ -97,7 +97,6 @@ char *grove_tree_notes(const grove_tree *tree);
 /* A line for each derivative of what actions are given, with respect to each parm; "" where there
  * are none. Makes nodes: before sessions are opened. Caller frees; NULL with a message. */
 char *grove_tree_show_derivatives(grove_tree *tree, grove_error *error);
-char *grove_tree_dot(const grove_tree *tree); /* for Graphviz; caller frees */
 /* The number of actions in a run: without any there is nothing to run. */
 size_t grove_tree_action_count(const grove_tree *tree);
 
