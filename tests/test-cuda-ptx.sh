@@ -16,8 +16,9 @@ export GROVE_BUILD GROVE_SOURCE GROVE_TEST_CUDA GROVE_TEST_SEEDS work
 cat >"$work/run" <<'END'
 folder=$work/$(basename "$2")-$1
 mkdir "$folder" && cd "$folder" || exit 1
-TMPDIR=$folder GROVE_PTX_ROUNDING=$1 "$2" >"$folder.log" 2>&1 ||
-    echo "FAIL: $2 with GROVE_PTX_ROUNDING=$1 ends with $?" >>"$folder.log"
+case $2 in *.sh) set -- "$1" sh "$2" ;; esac
+TMPDIR=$folder GROVE_PTX_ROUNDING=$1 "$2" $3 >"$folder.log" 2>&1 ||
+    echo "FAIL: $2 $3 with GROVE_PTX_ROUNDING=$1 ends with $?" >>"$folder.log"
 END
 {
     echo "cut $source/tests/test-cuda-sessions.sh"
