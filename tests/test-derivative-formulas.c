@@ -133,11 +133,42 @@ START_TEST(long_baselines)
 }
 END_TEST
 
+/* Factors: (dR/dx) / R = 1 / x, whatever else R is made of. */
+START_TEST(factors)
+{
+    static const struct {
+        const char *name;
+        double number;
+    } known[] = {{"a", 1.5}, {"b", 0.7}, {"f", 2}};
+    int64_t count;
+
+    build("a = test_parm(\"a\", init=1.5)\nb[p] = test_parm(\"b\", init=0.7, axes=none)\n"
+          "f = test_parm(\"f\", init=2Jy)\n"
+          "R[p,q] = a * b * predict(S, obs, brightness=f, smear=both)\n");
+    grove_derivatives all = derive("R");
+    ck_assert_uint_eq(all.count, 3);
+    open_session(false, 0);
+    double complex *value = value_of(all.root, &count);
+    for (size_t s = 0; s < all.count; s++) {
+        double complex *found = value_of(all.slots[s].node, &count);
+        int k = 0;
+        while (strcmp(known[k].name, all.slots[s].parm->name) != 0)
+            k++;
+        for (int64_t i = 0; i < count; i++)
+            found[i] *= known[k].number;
+        ck_assert(distance(found, value, count) <= 1e-13 * norm_of(value, count));
+        free(found);
+    }
+    free(value);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     TCase *tests = tcase_create("derivative-formulas");
 
     tcase_add_loop_test(tests, jones_of_both_stations, 0, 6);
     tcase_add_loop_test(tests, long_baselines, 0, 2);
+    tcase_add_test(tests, factors);
     return run_tests("derivative-formulas", tests, argc, argv);
 }

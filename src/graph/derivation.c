@@ -117,6 +117,18 @@ static void keep_given(grove_node *made, const grove_node *node, const grove_ope
     }
 }
 
+/* Axes that the class adds are those of the first node, so that values of both meet. */
+static void share_axes(grove_node *made, const grove_node *node)
+{
+    char said[200];
+
+    for (int i = 0; i < made->axis_count; i++)
+        for (int k = 0; k < node->axis_count && made->axes[i]->owner == made; k++)
+            if (made->axes[i]->kind == node->axes[k]->kind &&
+                !grove_axis_differs(made->axes[i], node->axes[k], said))
+                made->axes[i] = node->axes[k];
+}
+
 grove_operand grove_tree_remake(grove_tree *tree, const grove_node *node,
                                 const grove_operand *others)
 {
@@ -145,8 +157,10 @@ grove_operand grove_tree_remake(grove_tree *tree, const grove_node *node,
         }
     size_t before = tree->node_count;
     grove_operand made = grove_tree_call(tree, class_, NULL, &node->place, arguments, count);
-    if (is_something(made) && (size_t)made.node->id >= before)
+    if (is_something(made) && (size_t)made.node->id >= before) {
         keep_given(made.node, node, others);
+        share_axes(made.node, node);
+    }
     return made;
 }
 
@@ -323,14 +337,26 @@ static change by_difference(derivation *d, const grove_node *node, unsigned bits
 
 static change derive(derivation *d, grove_node *node);
 
-static bool may_be_flagged(const grove_node *node)
+static bool reaches_flags(const grove_node *node, bool *seen)
 {
+    if (seen[node->id])
+        return false;
+    seen[node->id] = true;
     if (node->kind == GROVE_NODE_MEMBER)
         return node->form.flags;
     for (int k = 0; k < node->input_count; k++)
-        if (node->inputs[k].node && may_be_flagged(node->inputs[k].node))
+        if (node->inputs[k].node && reaches_flags(node->inputs[k].node, seen))
             return true;
     return false;
+}
+
+static bool may_be_flagged(const derivation *d, const grove_node *node)
+{
+    bool *seen = grove_alloc((d->tree->node_count + 1) * sizeof(*seen));
+    bool found = reaches_flags(node, seen);
+
+    free(seen);
+    return found;
 }
 
 static bool varies(const grove_node *node, int kind)
@@ -393,7 +419,7 @@ static change derive_input(derivation *d, const grove_node *node, int k)
         wanting = wanting || (grove_node_has_axis(edge->node, node->consumed[i]) &&
                               !grove_node_has_axis(in.operand.node, node->consumed[i]));
     bool reduces = node->class_->kind == GROVE_CLASS_REDUCTION;
-    if (wanting || (reduces && may_be_flagged(edge->node)))
+    if (wanting || (reduces && may_be_flagged(d, edge->node)))
         in.operand = spread(d, in.operand, operand_of(*edge), &node->place);
     return in;
 }

@@ -483,15 +483,19 @@ void grove_node_set_scratch(grove_node *node, uint64_t bytes, uint64_t bytes_per
 uint64_t grove_node_scratch_bytes(const grove_node *node, const grove_range *range, int axes)
 {
     const uint64_t max = UINT64_MAX / 1024;
+    const grove_axis *taken[GROVE_MAX_AXES];
+    int count = grove_node_all_taken_axes(node, taken);
     uint64_t bytes = node->scratch_per_cell;
     bool fits = true;
 
     if (!node->scratch && !node->scratch_per_cell)
         return 0;
     for (int d = 0; d < axes; d++) {
-        bool own = range[d].axis && range[d].axis->owner == node; /* always whole */
-        int64_t count = own ? range[d].axis->size : range[d].count;
-        fits = fits && !__builtin_mul_overflow(bytes, (uint64_t)count, &bytes);
+        bool own = range[d].axis != NULL; /* added by check: always whole */
+        for (int i = 0; i < count; i++)
+            own = own && taken[i] != range[d].axis;
+        int64_t cells = own ? range[d].axis->size : range[d].count;
+        fits = fits && !__builtin_mul_overflow(bytes, (uint64_t)cells, &bytes);
     }
     fits = fits && !__builtin_add_overflow(bytes, node->scratch, &bytes) &&
            !__builtin_add_overflow(bytes, GROVE_MAX_SCRATCH * GROVE_SCRATCH_ALIGN, &bytes);

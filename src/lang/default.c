@@ -73,6 +73,8 @@ int grove_build_default(void *context, grove_tree *tree, const char *text, const
     const grove_option *option = option_of(node, text);
 
     (void)tree;
+    if (!builder->depth) /* after the tree was built: perhaps in another thread */
+        builder->stack = NULL;
     builder->error = tree->error;
     builder->scope = grove_scope_new(builder->arena, NULL, 1);
     builder->scope->node = node;
@@ -82,6 +84,8 @@ int grove_build_default(void *context, grove_tree *tree, const char *text, const
         option ? grove_arena_format(builder->arena, "of option '%s', %s", option->name, text)
                : text;
     *result = expand(builder, option, text).operand;
+    if (!option) /* a rule or an expression, which are many; each is short */
+        builder->work = saved.work;
     builder->error = saved.error;
     builder->scope = saved.scope;
     builder->letters = saved.letters;
