@@ -16,6 +16,7 @@ typedef struct {
     bool tiny;
     int64_t counted; /* launch the kernel of this row only, once, for its counts; 0: measure all */
     int64_t row;     /* so many rows have begun */
+    int64_t scale;   /* of what is counted: times as many sources, or times */
     /* per second; [1]: double; of tensor cores 0 where there are none */
     double up, down, memory, multiply_adds[2], sines[2], tensor[2];
 } gpu_bench;

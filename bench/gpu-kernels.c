@@ -18,7 +18,7 @@ int main(int count, char **words)
         .program = "bench gpu-kernels", .error = grove_error_new(), .min = 0.2, .rounds = 5};
     const char *part = "", *size = "whole";
     double limit = 0;
-    int counted = 0;
+    int counted = 0, scale = 1;
     const bench_option options[] = {
         {"rounds", "N", "rounds, of which medians are taken (default 5)", BENCH_COUNT, &b.rounds,
          99},
@@ -32,11 +32,14 @@ int main(int count, char **words)
          0},
         {"count", "N", "launch the kernel of row N once, at a small size (see bench/gpu-counted)",
          BENCH_COUNT, &counted, 999},
+        {"scale", "K", "with --count: K times as many sources, of arrays times (default 1)",
+         BENCH_COUNT, &scale, 9},
         {NULL, NULL, NULL, BENCH_TEXT, NULL, 0}};
 
     bench_read(options, "grove bench gpu-kernels [OPTIONS]", count - 1, words + 1);
     b.tiny = !strcmp(size, "tiny");
     b.counted = counted;
+    b.scale = scale;
     b.ends = limit > 0 ? bench_wall_seconds() + limit : 0;
     b.device = grove_device_open("cuda", 0, 0, b.error);
     gpu_must(&b, !b.device);

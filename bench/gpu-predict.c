@@ -12,7 +12,7 @@
 
 enum { MAX_STATIONS = 64, MAX_BASELINES = MAX_STATIONS * (MAX_STATIONS - 1) / 2 };
 enum { INPUTS = GROVE_PREDICT_UVW_RIGHT + 1, COMPARED = 4, COLUMNS = 11 };
-enum { COUNTED = 4096 };         /* sources times channels of a launch for its counts */
+enum { COUNTED = 2048 };         /* sources times channels of a launch for its counts */
 enum { ROWS, PRODUCTS, TENSOR }; /* by rows; by stations, on vector units and on tensor cores */
 
 typedef struct {
@@ -186,7 +186,9 @@ static grove_args make_args(const gpu_bench *b, const workload *w, int bytes, in
             left[n] = p;
             right[n] = q;
         }
-    args.size[0] = b->tiny ? w->sources / 100 : b->counted ? COUNTED / w->channels : w->sources;
+    args.size[0] = b->tiny      ? w->sources / 100
+                   : b->counted ? b->scale * COUNTED / w->channels
+                                : w->sources;
     args.size[1] = b->tiny ? 2 : b->counted ? 1 : w->times;
     args.size[2] = n;
     args.size[3] = b->tiny && w->channels > 1 ? 9 : w->channels;

@@ -40,7 +40,7 @@ def occupancy(chip, kernel, threads):
 
 
 def seconds(chip, counts, run, moved, double):
-    """The time that each limit alone would take, by name."""
+    """The time that each limit alone would take, by name. moved: bytes that memory must give and take."""
     per_second = chip.multiprocessors * SCHEDULERS * chip.clock
     times = {'issue': sum(counts.values()) / per_second, 'memory': moved / chip.memory}
     for kind in ('fp32', 'fp64', 'integer', 'special', 'conversion', 'shuffle'):

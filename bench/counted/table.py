@@ -9,8 +9,9 @@ GROWTH = 1.03
 HEAD = '''# Counts of the CUDA kernels
 
 What a GPU issues, counted without one by `bench/gpu-counted BUILD`; no number here was measured on a GPU.
-Each workload is launched once, small: 64 stations, 1 time, sources times channels 4096; arrays of
-4 x 2016 x 8 cells. All numbers are per cell: a term of the sum (a source-visibility), or a cell of an array.
+Each workload is launched twice: 64 stations, 1 time, sources times channels 2048 and 4096; arrays of
+4 x 2016 x 8 and 8 x 2016 x 8 cells. The difference counts, so that what a launch costs by itself does not. All numbers
+are per cell: a term of the sum (a source-visibility), or a cell of an array.
 
 `PTX`: instructions of PTX that a thread runs. `all`: instructions of machine code, of which `fp32` to
 `branch` are the kinds (`integer` has logic, moves and comparisons, too). `warps`: as many as a

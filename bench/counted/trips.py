@@ -22,6 +22,18 @@ class Run:
         return self.ways[at][2] if at >= 0 and line <= self.ways[at][1] else 0
 
 
+def difference(larger, smaller):
+    """What a larger run has more than a smaller one: without what each launch costs."""
+    more = Run()
+    more.launches, more.blocks, more.warps, more.threads = (larger.launches, larger.blocks, larger.warps,
+                                                            larger.threads)
+    fewer = {(first, last): trips for first, last, trips in smaller.ways}
+    more.ways = [(first, last, trips - fewer.get((first, last), 0)) for first, last, trips in larger.ways]
+    more.sectors = larger.sectors - smaller.sectors
+    more.shared_cycles = larger.shared_cycles - smaller.shared_cycles
+    return more
+
+
 def read_runs(path):
     """By name of kernel."""
     runs = collections.defaultdict(Run)
