@@ -237,6 +237,25 @@ grep -q "there is no file or array 'nowhere'; the arrays are " err || fail 'an u
 
 # ---- show ----
 expect 2 'grove: grove show wants a tree file; grove show --help says more' show
+
+# ---- grove show --derivatives ----
+cat >parms.tree <<END
+obs    = observe(array="wsrt", phase_centre="05h42m36.1s 49d51m07s", hour_angle=-1h..1h, integration=1h)
+S      = sky_model("$sky")
+G[p]   = parm("G", jones=diagonal, time=1h)
+D[p]   = parm("D", jones=leakage, fixed=true)
+V[p,q] = G[p] * D[p] * sum[s](point(S, obs)) * D[q]^H * G[q]^H
+x      = print(V)
+END
+expect 0 '' show --derivatives parms.tree
+prints '^d V\[p,q\] / d G.x\[p\] = .* \* D\[p\] \* '
+prints '^d V\[p,q\] / d G.y\[q\] = '
+prints '^    by the imaginary part: -i times that$'
+grep -q 'd D' out && fail 'a fixed parm has derivatives'
+sed 's/print(V)/print(mean(V))/' parms.tree >mean.tree
+expect 2 "mean.tree:6:16: error: derivative of mean with respect to parm 'G.x': mean takes cells along..." show --derivatives mean.tree
+grep -v '^G\|^V' parms.tree | sed 's/print(V)/print(D)/' >fixed.tree
+expect 0 'grove: no action depends on a parm that is fitted' show --derivatives fixed.tree
 expect 0 '' show field.tree
 prints '^obs = observe(array="vla-d", '
 prints '^V\[p,q\] = '
