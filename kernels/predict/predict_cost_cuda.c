@@ -6,16 +6,16 @@
 /* An H100 issues 132 multiprocessors x 4 schedulers x 32 lanes x 1.83 GHz = 3.09e13 instructions of
  * threads a second; those in double or on integers take two slots. Counted at 64 stations and 64
  * channels (workload P3 of bench/gpu-kernels) are 1e12 source-visibilities a second:
- *   recurrence 3.5, hence 8.9 slots; Jones terms 0.30, hence 103
+ *   recurrence 3.5, hence 8.9 slots; a phase evaluated 0.46, hence 67; Jones terms 0.34, hence 91
  *   by stations 3.1, hence 20100 for 64 phasors of 129 each and 2816 products
  *   by stations with Jones terms 0.52, hence 120000 for 192 factors and 19456 products
- * A phase evaluated: some 18 operations of which 5 are in double, and as many for loads and for
- * reducing it. Jones terms that vary: two products of matrices more and their loads. */
+ * (bench/RESULTS-gpu-counted.md). Jones terms that vary: two products of matrices more and their
+ * loads. */
 grove_predict_cuda_costs grove_predict_cuda_counted(void)
 {
     grove_predict_cuda_costs costs = {.recurrence = 8.9,
-                                      .direct = 45,
-                                      .jones = 103,
+                                      .direct = 67,
+                                      .jones = 91,
                                       .varying = 190,
                                       .phasor = 129,
                                       .product = 4.2,
