@@ -145,7 +145,8 @@ void gpu_print(const gpu_bench *b, const char *name, bool double_, double second
     const char *limit, *precision = double_ ? "double" : "single";
 
     if (b->counted) {
-        printf("%s\t%s\t%.0f\t%.0f\n", name, precision, counts->cells, counts->bytes);
+        printf("%s\t%s\t%.0f\t%.0f\t%g\n", name, precision, counts->cells, counts->bytes,
+               counts->aim);
         return;
     }
     double min = bound(b, counts, double_, &limit);

@@ -22,9 +22,10 @@ typedef struct {
 } gpu_bench;
 
 /* The work of a kernel: operations in its precision, those always in double, those of tensor cores;
- * bytes to and from the device's memory; cells of its result, or terms of its sum. */
+ * bytes to and from the device's memory; cells of its result, or terms of its sum, and how many of
+ * them a second are the aim on an H200 (0: none). */
 typedef struct {
-    double operations, in_double, on_tensor, bytes, cells;
+    double operations, in_double, on_tensor, bytes, cells, aim;
 } gpu_counts;
 
 /* Ends the program with the device's message when `code` is not 0. */
@@ -46,7 +47,7 @@ double gpu_time_launches(const gpu_bench *b, const grove_kernel *kernel, const g
 bool gpu_begins(gpu_bench *b, const char *name, int columns);
 /* "| name | precision | ms | operations | of them always double | on tensor cores | bytes | share
  * of the limit that binds |". For the row that is counted "name <tab> precision <tab> cells <tab>
- * bytes". */
+ * bytes <tab> aim". */
 void gpu_print(const gpu_bench *b, const char *name, bool double_, double seconds,
                const gpu_counts *counts);
 #define GPU_HEAD(title)                                                                            \

@@ -318,6 +318,7 @@ static void measure(gpu_bench *b, const workload *w, bool double_)
     gpu_counts counts = count(w, &args, stations, sum, double_);
     counts.bytes = moved;
     counts.cells = sum;
+    counts.aim = double_ ? 0 : 1e12 * w->aim;
     gpu_print(b, w->name, double_, seconds, &counts);
     if (!b->counted)
         print_rate(w, double_, sum / seconds, difference(b, &args, there.out.data));
@@ -326,10 +327,14 @@ static void measure(gpu_bench *b, const workload *w, bool double_)
     free(args.out.data);
 }
 
-/* At the size of counts P1 and P3 are the same. */
+/* At the size of counts P1 and P3 are the same, where both have a row of that name. */
 static bool is_repeated(const workload *w)
 {
-    return w->way == ROWS && !strncmp(w->name, "P3", 2);
+    for (int k = 0; k < WORKLOADS; k++)
+        if (!strncmp(w->name, "P1", 2) && !strncmp(workloads[k].name, "P3", 2) &&
+            !strcmp(w->name + 2, workloads[k].name + 2))
+            return true;
+    return false;
 }
 
 void gpu_measure_predict(gpu_bench *b, const char *words)

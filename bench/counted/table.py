@@ -10,24 +10,24 @@ HEAD = '''# Counts of the CUDA kernels
 
 What a GPU issues, counted without one by `bench/gpu-counted BUILD`; no number here was measured on a GPU.
 Each workload is launched twice: 64 stations, 1 time, sources times channels 2048 and 4096; arrays of
-4 x 2016 x 8 and 8 x 2016 x 8 cells. The difference counts, so that what a launch costs by itself does not. All numbers
-are per cell: a term of the sum (a source-visibility), or a cell of an array.
+4 x 2016 x 8 and 8 x 2016 x 8 cells. The difference counts, so that what a launch costs by itself does
+not. All numbers are per cell: a term of the sum (a source-visibility), or a cell of an array.
 
 `PTX`: instructions of PTX that a thread runs. `all`: instructions of machine code, of which `fp32` to
 `branch` are the kinds (`integer` has logic, moves and comparisons, too). `warps`: as many as a
 multiprocessor holds, given registers and shared memory. A chip's bound is the rate (1e12 cells/s) at
 which the limit named before it would be reached if nothing else cost time; a real run reaches a part
-of it. Limits: an instruction a cycle for each scheduler (`issue`), the units of each kind, requests to shared
-and global memory (`loads`), and bytes that must come from memory and go there (`memory`); see
-`bench/counted/limits.py`.
+of it. The aim is that on an H200. Limits: an instruction a cycle for each scheduler (`issue`), the units of
+each kind, requests to shared and global memory (`loads`), and bytes that must come from memory and go
+there (`memory`); see `bench/counted/limits.py`.
 '''
 
 
 class Row:
     """A workload in one precision."""
 
-    def __init__(self, name, precision, cells):
-        self.name, self.precision, self.cells = name, precision, cells
+    def __init__(self, name, precision, cells, aim):
+        self.name, self.precision, self.cells, self.aim = name, precision, cells, aim
         self.counts = collections.Counter()
         self.ptx = 0
         self.times, self.resources, self.most = {}, None, 0
@@ -58,7 +58,7 @@ class Row:
         for times in self.times.values():
             limit = max(times, key=times.get)
             text += [limit, f'{self.cells / times[limit] / 1e12:.3g}']
-        return text
+        return text + [f'{self.aim / 1e12:.3g}' if self.aim else '']
 
 
 def section(rows, machine, compiler):
@@ -66,6 +66,7 @@ def section(rows, machine, compiler):
     head = ['workload', 'precision', 'PTX', 'all'] + KINDS + ['registers', 'stack', 'spilled', 'shared', 'warps']
     for chip in chips:
         head += [f'{chip}: limit', 'bound']
+    head.append('aim')
     lines = [f'## sm_{machine}', '', f'nvcc {compiler}, {datetime.date.today().isoformat()}:'
              f' `make`, `make cuda-counted PTX_MACHINE={machine}` in BUILD, `bench/gpu-counted BUILD`', '']
     lines.append('| ' + ' | '.join(head) + ' |')
