@@ -136,7 +136,7 @@ static void measure_product(gpu_bench *b, bool double_)
     int bytes = double_ ? 8 : 4;
     int64_t each;
 
-    if (!gpu_begins(b, "product of 2x2 matrices", COLUMNS))
+    if (!gpu_begins(b, "cellwise product, 2x2", COLUMNS))
         return;
     args.out = dense(&args, 7, 4, 1, bytes, &each);
     for (int k = 0; k < 2; k++) {
@@ -145,7 +145,7 @@ static void measure_product(gpu_bench *b, bool double_)
     }
     args.out.data = gpu_make_room(b, (size_t)each * (size_t)bytes);
     double seconds = gpu_time_launches(b, &product, &args, double_);
-    gpu_print(b, "product of 2x2 matrices", double_, seconds,
+    gpu_print(b, "cellwise product, 2x2", double_, seconds,
               &(gpu_counts){.operations = 4.0 * (double)each,
                             .bytes = 3.0 * (double)each * bytes,
                             .cells = (double)each / 8});

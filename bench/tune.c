@@ -75,6 +75,8 @@ int main(int count, char **words)
     if (b.tiny)
         b.min = 1e-3;
     measure_cpu(&m);
+    gpu_must(&b, grove_tuning_store(m.entries, m.count, &path, b.error));
+    free(path); /* kept whatever becomes of the GPU */
     measure_gpu(&m, &b);
     gpu_must(&b, grove_tuning_store(m.entries, m.count, &path, b.error));
     printf("kept in %s\n", path);

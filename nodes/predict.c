@@ -7,6 +7,7 @@
 #include "../kernels/predict/predict_skip.h"
 #include "../kernels/simd/isa.h"
 #include "../kernels/visibility.h"
+#include "base/tuning.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -233,7 +234,8 @@ static void find_products(const grove_node *node, grove_predict_plan *plan)
     plan->stations = stations && stations->size < INT32_MAX / 4 ? (int32_t)stations->size : 0;
     plan->products = plan->way != GROVE_PREDICT_PLAIN && plan->stations &&
                      !unfit_for_stations(node) && are_points(node) &&
-                     (method == STATIONS || (method == AUTO && products_win(node, plan)));
+                     (method == STATIONS ||
+                      (method == AUTO && grove_tuning_has_gpu() && products_win(node, plan)));
 }
 
 static void tell(grove_node *node, const grove_predict_plan *plan, const char *why)

@@ -381,6 +381,31 @@ START_TEST(faults)
 }
 END_TEST
 
+/* What a fit changes must not come back by way of what is known after the last tile only. */
+START_TEST(known_too_late)
+{
+    static const char late[] =
+        "k = gain(o)\nknown = gain(o, true_ones=true)\n"
+        "f = fit(k, o.data * k.gain * k.gain + 0 * mean(o.data * k.gain, over=freq), "
+        "o.data * known.gain)\n";
+    grove_session_options options = {.threads = 1, .device = "cpu", .double_precision = true};
+
+    session_test_tree(late);
+    grove_session *session = session_test_session(&options);
+    ck_assert_int_eq(grove_session_run(session), 0); /* one tile */
+    check_fitted(true);
+    grove_session_free(session);
+    options.tile_channels = 2;
+    session = session_test_session(&options);
+    ck_assert_int_ne(grove_session_run(session), 0);
+    char *messages = grove_error_text(now.error);
+    ck_assert_msg(strstr(messages, "depends on what is fitted, but is known only after") != NULL,
+                  "%s", messages);
+    free(messages);
+    grove_session_free(session);
+}
+END_TEST
+
 START_TEST(misfits)
 {
     static const char *const says[] = {
@@ -424,6 +449,7 @@ int main(void)
     tcase_add_loop_test(tests, data_are_read_once, 0, 2);
     tcase_add_test(tests, device_runs_out);
     tcase_add_loop_test(tests, faults, 0, 2);
+    tcase_add_test(tests, known_too_late);
     tcase_add_loop_test(tests, misfits, 0, 4);
     tcase_add_test(tests, write_beside_drive);
     suite_add_tcase(suite, tests);

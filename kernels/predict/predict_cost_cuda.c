@@ -7,8 +7,8 @@
  * threads a second; those in double or on integers take two slots. Counted at 64 stations and 64
  * channels (workload P3 of bench/gpu-kernels) are 1e12 source-visibilities a second:
  *   recurrence 3.5, hence 8.9 slots; a phase evaluated 0.46, hence 67; Jones terms 0.34, hence 91
- *   by stations 3.1, hence 20100 for 64 phasors of 129 each and 2816 products
- *   by stations with Jones terms 0.52, hence 120000 for 192 factors and 19456 products
+ *   by stations 1.88, hence 33000 for 64 phasors and 2816 products
+ *   by stations with Jones terms 0.42, hence 148000 for 192 factors and 19456 products
  * (bench/RESULTS-gpu-counted.md). Jones terms that vary: two products of matrices more and their
  * loads. */
 grove_predict_cuda_costs grove_predict_cuda_counted(void)
@@ -17,10 +17,10 @@ grove_predict_cuda_costs grove_predict_cuda_counted(void)
                                       .direct = 67,
                                       .jones = 91,
                                       .varying = 190,
-                                      .phasor = 129,
-                                      .product = 4.2,
-                                      .factor = 198,
-                                      .jones_product = 4.2};
+                                      .phasor = 212,
+                                      .product = 6.9,
+                                      .factor = 244,
+                                      .jones_product = 5.2};
 
     return costs;
 }

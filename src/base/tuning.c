@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Lines are "VERSION | MACHINE | WHAT | NUMBER ...": numbers are integers, so that no locale
  * matters, in millionths. */
@@ -24,6 +25,14 @@ static char *cache_folder(void)
     return home && home[0] == '/' ? grove_path_join(home, ".cache/grove") : NULL;
 }
 
+static char *without_separators(char *words)
+{
+    for (char *c = words; *c; c++)
+        if (*c == '|' || (unsigned char)*c < ' ')
+            *c = ' ';
+    return words;
+}
+
 /* The rest of the first line of a file that begins with `title`, without what separates lines and
  * columns. Caller frees. */
 static char *line_of(const char *path, const char *title)
@@ -33,10 +42,7 @@ static char *line_of(const char *path, const char *title)
 
     at = at ? at + strlen(title) : "";
     at += strspn(at, " \t:");
-    char *line = grove_format("%.*s", (int)strcspn(at, "\n"), at);
-    for (char *c = line; *c; c++)
-        if (*c == '|' || *c == '\t')
-            *c = ' ';
+    char *line = without_separators(grove_format("%.*s", (int)strcspn(at, "\n"), at));
     free(text);
     return line;
 }
@@ -48,7 +54,7 @@ static char *gpu_name(void)
     char *model = NULL, **names;
 
     if (given && *given)
-        return grove_format("driver %s", given);
+        return without_separators(grove_format("driver %s", given));
     names = grove_folder_list("/proc/driver/nvidia/gpus");
     if (names && names[0]) {
         char *path = grove_format("/proc/driver/nvidia/gpus/%s/information", names[0]);
@@ -65,10 +71,30 @@ static char *gpu_name(void)
     return name;
 }
 
+/* The processor; where the system does not name it, the computer. */
+static char *cpu_name(void)
+{
+    char host[256] = "", *name = line_of("/proc/cpuinfo", "model name");
+
+    if (*name)
+        return name;
+    free(name);
+    gethostname(host, sizeof(host) - 1);
+    return without_separators(grove_format("host %s", host));
+}
+
+bool grove_tuning_has_gpu(void)
+{
+    const char *given = getenv("GROVE_CUDA_DRIVER");
+
+    return (given && *given) || grove_path_exists("/dev/nvidiactl") ||
+           grove_path_exists("/proc/driver/nvidia/version") || grove_path_exists("/dev/dxg");
+}
+
 /* "VERSION | MACHINE | ". Caller frees. */
 static char *machine_key(grove_tuning_kind kind)
 {
-    char *machine = kind == GROVE_TUNING_GPU ? gpu_name() : line_of("/proc/cpuinfo", "model name");
+    char *machine = kind == GROVE_TUNING_GPU ? gpu_name() : cpu_name();
     char *key = grove_format("%s | %s | ", GROVE_VERSION, machine);
 
     free(machine);

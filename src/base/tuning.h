@@ -24,6 +24,9 @@ bool grove_tuning_find(grove_tuning_kind kind, const char *what, double *numbers
  * name, which the caller frees, also after a failure; NULL where there is no folder for it. */
 int grove_tuning_store(const grove_tuning *entries, int count, char **path, grove_error *error);
 
+/* Whether this machine may have an NVIDIA GPU. Its driver is not started. */
+bool grove_tuning_has_gpu(void);
+
 /* Whether text is a file of `grove tune`. */
 bool grove_tuning_is_valid(const char *text);
 /* The numbers of the line that begins with `key`, in a valid text. */

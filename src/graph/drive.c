@@ -65,7 +65,8 @@ int grove_node_set_domains(grove_node *node, const char *axis, const int64_t *fi
 {
     const grove_axis *along = NULL;
     int code = find_axis(node, axis, &along);
-    bool ascend = !code && count > 0 && first[0] == 0 && first[count - 1] < along->size;
+    bool ascend = !code && count > 0 && first[0] == 0 &&
+                  (first[count - 1] < along->size || (count == 1 && !along->size));
 
     if (code)
         return code;

@@ -255,6 +255,16 @@ static bool may_join(const grove_root *first, const grove_root *root)
     return root == first || (!alone && !grove_node_drives(root->node) && !root->node->domain_count);
 }
 
+/* Whether an action that has its inputs evaluated again would not see what it changes, since that
+ * goes through what only an earlier pass makes; tells which. */
+static const grove_node *stale_input(const grove_program *p)
+{
+    for (int i = 0; p->depends && i < p->step_count; i++)
+        if (p->steps[i].kind == GROVE_STEP_GIVEN && p->depends[p->steps[i].node->id] > 0)
+            return p->steps[i].node;
+    return NULL;
+}
+
 static int make_pass(grove_schedule *s, grove_root *first, int rest, unsigned cuttable,
                      const grove_range *range, int ranges)
 {
@@ -288,6 +298,10 @@ static int make_pass(grove_schedule *s, grove_root *first, int rest, unsigned cu
     if (code < 0)
         return code;
     grove_program_finish(pass->program);
+    if (stale_input(pass->program)) {
+        s->stale = stale_input(pass->program);
+        s->stale_for = first->node;
+    }
     return 0;
 }
 
@@ -398,11 +412,25 @@ static int try_level(const grove_plan_limits *limits, grove_node *const *nodes, 
     unsigned cuts = force ? force : (1u << (level < SECTIONS ? level : GROVE_CUTS)) - 1;
     int code =
         make_schedule(limits, nodes, count, range, ranges, cuts, level == SECTIONS, schedule);
-    *fits = !code && choose_tiles(*schedule, needed);
+    *fits = !code && choose_tiles(*schedule, needed) && !(*schedule)->stale;
     if (code) {
         grove_schedule_free(*schedule);
         *schedule = NULL;
     }
+    return code;
+}
+
+static int fail_stale(const grove_plan_limits *limits, grove_schedule **schedule)
+{
+    const grove_node *action = (*schedule)->stale_for, *value = (*schedule)->stale;
+    int code = grove_fail_at(limits->error, &action->place, GROVE_INVALID,
+                             "%s: '%s' depends on what is fitted, but is known only after the last "
+                             "tile; leave it out, or "
+                             "give so much memory that there is one tile",
+                             action->class_->name, value->name);
+
+    grove_schedule_free(*schedule);
+    *schedule = NULL;
     return code;
 }
 
@@ -414,6 +442,8 @@ int grove_schedule_new(const grove_plan_limits *limits, grove_node *const *nodes
 
     *schedule = NULL;
     int code = try_level(limits, nodes, count, range, ranges, 0, schedule, &fits, needed);
+    if (!code && (*schedule)->stale)
+        return fail_stale(limits, schedule);
     whole = fits;
     if (!code && !fits && forced(limits) && limits->devices)
         return try_level(limits, nodes, count, range, ranges, SECTIONS, schedule, &fits, needed);
@@ -421,6 +451,10 @@ int grove_schedule_new(const grove_plan_limits *limits, grove_node *const *nodes
         return code;
     for (unsigned level = 1; level <= SECTIONS; level++) {
         code = try_level(limits, nodes, count, range, ranges, level, schedule, &fits, needed);
+        if (!code && (*schedule)->stale)
+            return whole
+                       ? try_level(limits, nodes, count, range, ranges, 0, schedule, &fits, needed)
+                       : fail_stale(limits, schedule);
         if (code || (fits && !(whole && repeats(*schedule))))
             return code;
         if (fits)

@@ -74,6 +74,7 @@ typedef struct {
     bool sections;     /* classes that sum over sources do so in sections */
     bool reduces_time; /* something reduces time: one tile avoids a separate pass */
     bool stores;
+    const grove_node *stale, *stale_for; /* a value that an action would not see change; NULL */
 } grove_schedule;
 
 /* The schedule for actions, or for the value of one node over some ranges, with tiles as memory

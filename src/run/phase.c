@@ -141,12 +141,9 @@ static void give_up(grove_session *session, size_t failed)
 
 int grove_phase_renew(grove_session *session, const grove_node *action)
 {
-    const grove_tree *tree = session->tree;
     int code = call_action(session, action, action->class_->prepare, "cannot finish");
 
-    for (size_t i = 0; i < tree->node_count; i++)
-        if (grove_node_renews_leaf(action, tree->nodes[i]))
-            grove_session_renew(session, tree->nodes[i]);
+    grove_session_renew_for(session, action);
     return code;
 }
 

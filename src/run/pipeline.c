@@ -101,9 +101,8 @@ static int drive_once(grove_pipeline *line, bool *again)
         code = grove_io_drive(session, call->action, call->arrays, call->count, again);
     grove_session_event(session, call->action->name, "drive", 0, began, grove_now(),
                         call->arrays[0].range, call->arrays[0].axes);
-    for (size_t i = 0; i < session->tree->node_count && !code; i++)
-        if (grove_node_renews_leaf(call->action, session->tree->nodes[i]))
-            grove_session_renew(session, session->tree->nodes[i]);
+    if (!code)
+        grove_session_renew_for(session, call->action);
     return code;
 }
 

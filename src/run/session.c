@@ -132,7 +132,8 @@ static void update_facts(grove_session *session)
         before[i] = session->facts[session->tree->nodes[i]->id].key;
     grove_facts_update(session->facts, session->tree);
     for (size_t i = 0; i < count; i++)
-        if (!is_key(session, before[i]))
+        if (!grove_hash_equal(before[i], session->facts[session->tree->nodes[i]->id].key) &&
+            !is_key(session, before[i]))
             grove_cache_forget(session->cache, before[i]);
     free(before);
 }
@@ -146,6 +147,16 @@ static void raise_content(grove_session *session, const grove_node *leaf)
 void grove_session_renew(grove_session *session, const grove_node *leaf)
 {
     raise_content(session, leaf);
+    update_facts(session);
+}
+
+void grove_session_renew_for(grove_session *session, const grove_node *action)
+{
+    const grove_tree *tree = session->tree;
+
+    for (size_t i = 0; i < tree->node_count; i++)
+        if (grove_node_renews_leaf(action, tree->nodes[i]))
+            raise_content(session, tree->nodes[i]);
     update_facts(session);
 }
 

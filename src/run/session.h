@@ -22,6 +22,8 @@ int grove_session_wait(grove_session *session);
 /* Between evaluations: a leaf's content has changed. Values that depend on it are recomputed, all
  * others are kept. */
 void grove_session_renew(grove_session *session, const grove_node *leaf);
+/* The same for all leaves to which the action gives new content. */
+void grove_session_renew_for(grove_session *session, const grove_node *action);
 /* The same with a hash of the new content: values computed from the same content before are found
  * again. */
 void grove_session_set_content(grove_session *session, const grove_node *leaf, grove_hash content);
