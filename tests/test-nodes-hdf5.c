@@ -373,6 +373,42 @@ START_TEST(faults)
 }
 END_TEST
 
+static void put_axes(const char *group, const char *axes, const hsize_t *size, int rank)
+{
+    static const double numbers[] = {1, 2, 3, 4, 5};
+    char *values = grove_format("%s/val", group);
+
+    put_text(put(values, H5T_NATIVE_DOUBLE, rank, size, numbers), "AXES", axes);
+    free(values);
+}
+
+/* One polarisation: a scalar, but for those of one hand or of crossed hands. */
+START_TEST(single_polarisation)
+{
+    static const char *const one[] = {"YY"}, *const stokes[] = {"I"};
+    hsize_t size[] = {5, 1}, twice[] = {2, 2};
+
+    put_axes("hand", "ant,pol", size, 2);
+    put_texts("hand/pol", 1, one, false);
+    put_axes("stokes", "ant,pol", size, 2);
+    put_texts("stokes/pol", 1, stokes, false);
+    put_texts("stokes/ant", 5, stations, false);
+    put_axes("twice", "pol,pol", twice, 2);
+    finish();
+    refused(", dataset=\"hand\"", "hand: its only polarisation is YY; one alone is I");
+    refused(", dataset=\"twice\"", "two dimensions are called pol");
+    char *text = grove_format(
+        "obs = probe()\nx = 1 * table(\"%s\", obs=obs, dataset=\"stokes\").value\n", path);
+    testing_tree(&t, text);
+    testing_value x = testing_evaluate(&t, "x");
+    ck_assert(x.cells == PROBE_STATIONS && x.elements == 1);
+    for (int k = 1; k < 5; k++)
+        ck_assert(x.at[stations[k][1] - '0'] == k + 1);
+    testing_free(&x);
+    free(text);
+}
+END_TEST
+
 /* Cut anywhere: one message. */
 START_TEST(damaged_files)
 {
@@ -411,6 +447,7 @@ int main(void)
     tcase_add_test(test, names_from_the_tree);
     tcase_add_test(test, times_as_dates);
     tcase_add_test(test, faults);
+    tcase_add_test(test, single_polarisation);
     tcase_add_test(test, damaged_files);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

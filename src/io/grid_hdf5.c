@@ -335,7 +335,9 @@ static int name_elements(h5_reader *in, const dimension *d)
                 seen |= 1 << k;
             }
     bool matrix = seen == 15 || seen == 15 << 4, diagonal = seen == 9 || seen == 9 << 4;
-    if (seen && d->size > 1 && !(d->size == 4 ? matrix : diagonal && d->size == 2))
+    if (seen && d->size == 1)
+        return fail(in, "its only polarisation is %s; one alone is I, or has no name", d->label[0]);
+    if (seen && !(d->size == 4 ? matrix : diagonal && d->size == 2))
         return fail(in, "its polarisations are not XX XY YX YY, XX YY, or the same with R and L");
     if (!seen) /* Stokes parameters, or anything */
         in->column->shape = d->size > 1 ? GROVE_VECTOR : GROVE_SCALAR;
@@ -348,8 +350,11 @@ static int find_cell(h5_reader *in)
     int first = in->rank, pol = -1;
 
     for (int d = 0; d < in->rank; d++)
-        if (in->dim[d].name && !strcmp(in->dim[d].name, "pol"))
+        if (in->dim[d].name && !strcmp(in->dim[d].name, "pol")) {
+            if (pol >= 0)
+                return fail(in, "two dimensions are called pol");
             pol = d;
+        }
     while (first > 0 && !in->dim[first - 1].name)
         first--;
     for (int d = 0; d < first; d++)
