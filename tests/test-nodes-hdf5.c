@@ -249,11 +249,21 @@ START_TEST(solution_tables)
 
     put_solutions("sol000/phase000", 0);
     finish();
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 4; k++) {
         char *call = grove_format("table(\"%s\", obs=obs, sky=S%s)", path, found[k]);
         check_solutions(call, 0);
         free(call);
     }
+    char *text = grove_format("obs = probe()\nx = 1 * table(\"%s\", obs=obs, "
+                              "dataset=\"sol000/phase000/weight\").value\n",
+                              path);
+    testing_tree(&t, text);
+    testing_value x = testing_evaluate(&t, "x"); /* its stations by name, too */
+    ck_assert_int_eq(x.cells, PROBE_TIMES * PROBE_STATIONS);
+    for (int n = 0; n < 2 * PROBE_TIMES * PROBE_STATIONS; n++)
+        ck_assert(x.at[n] == (n == 2 * (PROBE_STATIONS + 3) + 1 ? 0 : 1));
+    testing_free(&x);
+    free(text);
 }
 END_TEST
 

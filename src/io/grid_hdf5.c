@@ -68,6 +68,22 @@ static hid_t values_of(h5_reader *in, const char *group)
     return data;
 }
 
+/* With the attribute AXES it belongs to a solution table: coordinates stand beside it, and weights
+ * beside val. */
+static void take_dataset(h5_reader *in, hid_t data, const char *path)
+{
+    size_t length = strlen(path);
+    while (length && path[length - 1] == '/')
+        length--;
+    char *own = grove_format("%.*s", (int)length, path), *slash = strrchr(own, '/');
+    bool in_table = H5Aexists(data, "AXES") > 0, is_val = !strcmp(slash ? slash + 1 : own, "val");
+
+    if (in_table)
+        *(slash ? slash : own) = 0;
+    in->path = own;
+    in->data = in_table && is_val ? values_of(in, own) : data;
+}
+
 static int no_single(h5_reader *in, const char *path, const char *found, int count)
 {
     if (!count)
@@ -88,8 +104,7 @@ static int open_data(h5_reader *in, const char *path)
         return code;
     }
     if (H5Iget_type(object) == H5I_DATASET) {
-        in->data = object;
-        in->path = grove_strdup(path);
+        take_dataset(in, object, path);
         return 0;
     }
     if ((in->data = values_of(in, path)) >= 0) {
@@ -102,12 +117,15 @@ static int open_data(h5_reader *in, const char *path)
         code = no_single(in, path, found, count);
     } else {
         char *whole = grove_format("%s%s%s", path, path[0] ? "/" : "", found);
-        in->path = NULL;
         /* what was found is a dataset or a solution table */
         object = grove_hdf5_object(in->file, whole);
-        in->data =
-            object >= 0 && H5Iget_type(object) == H5I_DATASET ? object : values_of(in, whole);
-        in->path = whole;
+        if (object >= 0 && H5Iget_type(object) == H5I_DATASET) {
+            take_dataset(in, object, whole);
+        } else {
+            in->data = values_of(in, whole);
+            in->path = grove_strdup(whole);
+        }
+        free(whole);
         if (in->data < 0)
             code = fail(in, "cannot be read");
     }
