@@ -419,6 +419,46 @@ START_TEST(single_polarisation)
 }
 END_TEST
 
+/* Puts the bytes of a file's place n of 16 bytes, from an offset on, at all of them. */
+static void repeat_place(haddr_t offset, size_t count)
+{
+    grove_error *error = grove_error_new();
+    size_t length;
+    char *bytes = grove_file_read(path, 1 << 24, false, &length, error);
+
+    ck_assert(bytes && offset + 16 * count <= length);
+    for (size_t i = 1; i < count; i++)
+        memcpy(bytes + offset + 16 * i, bytes + offset, 16);
+    FILE *to = fopen(path, "wb");
+    ck_assert(to && fwrite(bytes, 1, length, to) == length && !fclose(to));
+    free(bytes);
+    grove_error_free(error);
+}
+
+/* A small file in which 20000 names are one text of 64 KiB. */
+START_TEST(long_names)
+{
+    enum { NAMES = 20000, LENGTH = 1 << 16 };
+    hsize_t size = NAMES;
+    char *name = calloc(1, LENGTH + 1);
+    const char **names = calloc(NAMES, sizeof(*names));
+
+    ck_assert(name && names);
+    memset(name, 'x', LENGTH);
+    for (int i = 0; i < NAMES; i++)
+        names[i] = i ? "" : name;
+    hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, H5T_VARIABLE);
+    haddr_t offset = H5Dget_offset(put("table/ant", type, 1, &size, names));
+    put_text(put("table/val", H5T_NATIVE_DOUBLE, 1, &size, NULL), "AXES", "ant");
+    finish();
+    repeat_place(offset, NAMES);
+    refused("", "the names of station cannot be read, or are more than 1 GiB");
+    free(names);
+    free(name);
+}
+END_TEST
+
 /* Cut anywhere: one message. */
 START_TEST(damaged_files)
 {
@@ -458,6 +498,7 @@ int main(void)
     tcase_add_test(test, times_as_dates);
     tcase_add_test(test, faults);
     tcase_add_test(test, single_polarisation);
+    tcase_add_test(test, long_names);
     tcase_add_test(test, damaged_files);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

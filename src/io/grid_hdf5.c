@@ -212,7 +212,8 @@ static int read_labels(h5_reader *in, dimension *d, hid_t data)
 {
     d->label = grove_hdf5_texts(data, (size_t)d->size);
     if (!d->label)
-        return fail(in, "the names of %s cannot be read", d->name);
+        return fail(in, "the names of %s cannot be read, or are more than 1 GiB or %d", d->name,
+                    (int)GROVE_HDF5_MAX_TEXTS);
     for (int64_t i = 0; i < d->size; i++) { /* directions of H5parm are lists of patches */
         size_t n = strlen(d->label[i]);
         if (n > 1 && !strcmp(d->name, "source") && d->label[i][0] == '[' &&
