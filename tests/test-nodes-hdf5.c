@@ -377,6 +377,8 @@ START_TEST(faults)
     refused(", dataset=\"odd\"", "its elements are no numbers; read are real ones");
     refused(", dataset=\"words\"", "its elements are no numbers");
     refused(", dataset=\"group\"", "the attribute AXES does not name its 2 dimensions");
+    refused(", dataset=\"group\", axes=\"time freq\"",
+            "it is a solution table: its attribute AXES names its axes; leave out axes=");
     refused(", dataset=\"short\"", "the coordinates of freq are not 2 along one dimension");
     refused(", dataset=\"list\", axes=\"freq\"", "it has 2 of freq, 'obs' has 7");
     refused(", dataset=\"plain\", axes=\"a freq station\"", "it has 2 of freq, 'obs' has 7");

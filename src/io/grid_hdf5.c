@@ -295,7 +295,10 @@ static int read_table_axes(h5_reader *in)
     char *list = grove_hdf5_attribute(in->data, "AXES");
     int code = 0, d = 0;
 
-    if (!list || take_names(in, list) != in->rank)
+    if (in->axes[strspn(in->axes, " ,")])
+        code = fail(in, "it is a solution table: its attribute AXES names its axes; leave out "
+                        "axes=");
+    else if (!list || take_names(in, list) != in->rank)
         code = fail(in, "the attribute AXES does not name its %d dimensions", in->rank);
     for (const char *at = list; !code && d < in->rank; d++) {
         at += strspn(at, " ,");
