@@ -166,6 +166,11 @@ static int match_names(grove_node *node, table *t, int d, const grove_axis *axis
     for (int64_t i = 0; i < own->size; i++)
         names[i] = (name_place){own->label[i], own->other ? own->other[i] : NULL, i};
     qsort(names, (size_t)own->size, sizeof(*names), by_name);
+    for (int64_t i = 1; i < own->size && !code; i++)
+        if (!by_name(&names[i - 1], &names[i]))
+            code = grove_node_fail_option(node, "file", "%s '%s%s%s' stands there twice", own->name,
+                                          names[i].name, names[i].other ? "', '" : "",
+                                          names[i].other ? names[i].other : "");
     for (int64_t i = 0; i < axis->size && !code; i++) {
         name_place wanted = {own->other ? labels[axis->left[i]] : labels[i],
                              own->other ? labels[axis->right[i]] : NULL, 0};

@@ -461,6 +461,18 @@ START_TEST(long_names)
 }
 END_TEST
 
+START_TEST(names_twice)
+{
+    static const char *const two[] = {"P0", "P1", "P2", "P1", "P3"};
+    hsize_t size = 5;
+
+    put_axes("table", "ant", &size, 1);
+    put_texts("table/ant", 5, two, true);
+    finish();
+    refused("", "station 'P1' stands there twice");
+}
+END_TEST
+
 /* Cut anywhere: one message. */
 START_TEST(damaged_files)
 {
@@ -501,6 +513,7 @@ int main(void)
     tcase_add_test(test, faults);
     tcase_add_test(test, single_polarisation);
     tcase_add_test(test, long_names);
+    tcase_add_test(test, names_twice);
     tcase_add_test(test, damaged_files);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
