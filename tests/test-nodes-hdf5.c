@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "io/grid.h"
 
 #define H5_USE_110_API
 #include <check.h>
@@ -11,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static testing t;
 static hid_t file;
@@ -498,6 +501,42 @@ START_TEST(damaged_files)
 }
 END_TEST
 
+/* One byte changed: read, or an error; neither a crash nor an endless loop. */
+START_TEST(changed_bytes)
+{
+    enum { TRIALS = 64 };
+    grove_error *error = grove_error_new();
+    size_t length;
+    uint32_t random = 20261122;
+
+    put_solutions("sol000/phase000", 0);
+    finish();
+    char *bytes = grove_file_read(path, 1 << 24, false, &length, error);
+    ck_assert_ptr_nonnull(bytes);
+    for (int k = 0; k < TRIALS; k++) {
+        random = random * 1664525 + 1013904223;
+        size_t place = (size_t)((uint64_t)random * length >> 32);
+        bytes[place] ^= (char)(1 << k % 8);
+        pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (!child) {
+            alarm(20);
+            grove_grid *grid =
+                grove_grid_parse_hdf5(bytes, length, "changed.h5", "sol000/phase000", "", error);
+            bool good = grid || grove_error_count(error) == 1;
+            grove_grid_free(grid);
+            _exit(!good);
+        }
+        int status;
+        ck_assert(waitpid(child, &status, 0) == child);
+        ck_assert_msg(status == 0, "bit %d of byte %zu: %d", k % 8, place, status);
+        bytes[place] ^= (char)(1 << k % 8);
+    }
+    free(bytes);
+    grove_error_free(error);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("nodes-hdf5");
@@ -515,6 +554,7 @@ int main(void)
     tcase_add_test(test, long_names);
     tcase_add_test(test, names_twice);
     tcase_add_test(test, damaged_files);
+    tcase_add_test(test, changed_bytes);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
