@@ -30,9 +30,8 @@ static const grove_option options[] = {
      "error edge flag"},
     {"axes", GROVE_TEXT, "\"\"",
      "names separated by blanks: of the axes of a .npy file without its .axes file, or of a "
-     "dataset "
-     "in a .h5 file; of a .csv file columns that are axes, beside time, freq, station, source, p "
-     "and q"},
+     "dataset in a .h5 file that is no solution table; of a .csv file columns that are axes, "
+     "beside time, freq, station, source, p and q"},
     {"dataset", GROVE_TEXT, "\"\"",
      "what of a .h5 file: the path of a dataset, or of a solution table such as "
      "sol000/amplitude000; may be left out if it has one only"},
@@ -166,6 +165,11 @@ static int match_names(grove_node *node, table *t, int d, const grove_axis *axis
     for (int64_t i = 0; i < own->size; i++)
         names[i] = (name_place){own->label[i], own->other ? own->other[i] : NULL, i};
     qsort(names, (size_t)own->size, sizeof(*names), by_name);
+    for (int64_t i = 1; i < own->size && !code; i++)
+        if (!by_name(&names[i - 1], &names[i]))
+            code = grove_node_fail_option(node, "file", "%s '%s%s%s' stands there twice", own->name,
+                                          names[i].name, names[i].other ? "', '" : "",
+                                          names[i].other ? names[i].other : "");
     for (int64_t i = 0; i < axis->size && !code; i++) {
         name_place wanted = {own->other ? labels[axis->left[i]] : labels[i],
                              own->other ? labels[axis->right[i]] : NULL, 0};
@@ -391,19 +395,17 @@ GROVE_CLASS(table) = {
         "imaginary part. Axes that no object given has are the table's own. A .csv file has a "
         "header with names of columns, units in parentheses, and a row for each cell, in any "
         "order. Columns time (a number or a UTC date such as 2026-11-22T10:00:00), freq, station, "
-        "source, p and q are coordinates. Of the others each "
-        "is a member; NAME_re and NAME_im together are the complex member NAME; XX, XY, YX, YY "
-        "(or RR, ...), XX and YY, or 0, 1, ... together the member value. Empty fields are "
-        "flagged, and numbers that are not finite. Of a .npy file the numbers are the member "
-        "value. The class save writes both.\n"
+        "source, p and q are coordinates. Each other column is a member; NAME_re and NAME_im "
+        "together are the complex member NAME; XX, XY, YX, YY (or RR, ...), XX and YY, or 0, 1, "
+        "... together are the member value. Empty fields and numbers that are not finite are "
+        "flagged. Of a .npy file the numbers are the member value. The class save writes both.\n"
         "Of a .h5 file a dataset is read, real, or complex as h5py writes it. Its dimensions have "
-        "the "
-        "names and coordinates of their dimension scales. Behind those with names stand 2 x 2 of a "
-        "matrix, 2 of a diagonal or n of a vector; or one dimension pol has them. Solution tables "
-        "in "
-        "LOFAR's H5parm are read, too: a group with val, weight (0 is flagged), and ant, dir, "
-        "freq, "
-        "time, pol, as the attribute AXES of val says.",
+        "the names and coordinates of their dimension scales. The last dimensions may have no "
+        "names: they are the elements of a matrix (2 x 2), a diagonal (2) or a vector (n). Or one "
+        "dimension is called pol and has the elements. Solution tables in LOFAR's H5parm are "
+        "read, too: a group with val, weight (0 is flagged), and ant, dir, freq, time, pol, as the "
+        "attribute AXES of val says. A single polarisation is a scalar, I or without a name; XX, "
+        "YY, RR and such alone are errors.",
     .output_doc = "an object: its columns are members, value in files that save has written",
     .group = "data",
     .inputs = inputs,

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "io/grid.h"
 
 #define H5_USE_110_API
 #include <check.h>
@@ -11,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static testing t;
 static hid_t file;
@@ -249,11 +252,21 @@ START_TEST(solution_tables)
 
     put_solutions("sol000/phase000", 0);
     finish();
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 4; k++) {
         char *call = grove_format("table(\"%s\", obs=obs, sky=S%s)", path, found[k]);
         check_solutions(call, 0);
         free(call);
     }
+    char *text = grove_format("obs = probe()\nx = 1 * table(\"%s\", obs=obs, "
+                              "dataset=\"sol000/phase000/weight\").value\n",
+                              path);
+    testing_tree(&t, text);
+    testing_value x = testing_evaluate(&t, "x"); /* its stations by name, too */
+    ck_assert_int_eq(x.cells, PROBE_TIMES * PROBE_STATIONS);
+    for (int n = 0; n < 2 * PROBE_TIMES * PROBE_STATIONS; n++)
+        ck_assert(x.at[n] == (n == 2 * (PROBE_STATIONS + 3) + 1 ? 0 : 1));
+    testing_free(&x);
+    free(text);
 }
 END_TEST
 
@@ -367,9 +380,99 @@ START_TEST(faults)
     refused(", dataset=\"odd\"", "its elements are no numbers; read are real ones");
     refused(", dataset=\"words\"", "its elements are no numbers");
     refused(", dataset=\"group\"", "the attribute AXES does not name its 2 dimensions");
+    refused(", dataset=\"group\", axes=\"time freq\"",
+            "it is a solution table: its attribute AXES names its axes; leave out axes=");
     refused(", dataset=\"short\"", "the coordinates of freq are not 2 along one dimension");
     refused(", dataset=\"list\", axes=\"freq\"", "it has 2 of freq, 'obs' has 7");
     refused(", dataset=\"plain\", axes=\"a freq station\"", "it has 2 of freq, 'obs' has 7");
+}
+END_TEST
+
+static void put_axes(const char *group, const char *axes, const hsize_t *size, int rank)
+{
+    static const double numbers[] = {1, 2, 3, 4, 5};
+    char *values = grove_format("%s/val", group);
+
+    put_text(put(values, H5T_NATIVE_DOUBLE, rank, size, numbers), "AXES", axes);
+    free(values);
+}
+
+/* One polarisation: a scalar, but for those of one hand or of crossed hands. */
+START_TEST(single_polarisation)
+{
+    static const char *const one[] = {"YY"}, *const stokes[] = {"I"};
+    hsize_t size[] = {5, 1}, twice[] = {2, 2};
+
+    put_axes("hand", "ant,pol", size, 2);
+    put_texts("hand/pol", 1, one, false);
+    put_axes("stokes", "ant,pol", size, 2);
+    put_texts("stokes/pol", 1, stokes, false);
+    put_texts("stokes/ant", 5, stations, false);
+    put_axes("twice", "pol,pol", twice, 2);
+    finish();
+    refused(", dataset=\"hand\"", "hand: its only polarisation is YY; one alone is I");
+    refused(", dataset=\"twice\"", "two dimensions are called pol");
+    char *text = grove_format(
+        "obs = probe()\nx = 1 * table(\"%s\", obs=obs, dataset=\"stokes\").value\n", path);
+    testing_tree(&t, text);
+    testing_value x = testing_evaluate(&t, "x");
+    ck_assert(x.cells == PROBE_STATIONS && x.elements == 1);
+    for (int k = 1; k < 5; k++)
+        ck_assert(x.at[stations[k][1] - '0'] == k + 1);
+    testing_free(&x);
+    free(text);
+}
+END_TEST
+
+/* Puts the bytes of a file's place n of 16 bytes, from an offset on, at all of them. */
+static void repeat_place(haddr_t offset, size_t count)
+{
+    grove_error *error = grove_error_new();
+    size_t length;
+    char *bytes = grove_file_read(path, 1 << 24, false, &length, error);
+
+    ck_assert(bytes && offset + 16 * count <= length);
+    for (size_t i = 1; i < count; i++)
+        memcpy(bytes + offset + 16 * i, bytes + offset, 16);
+    FILE *to = fopen(path, "wb");
+    ck_assert(to && fwrite(bytes, 1, length, to) == length && !fclose(to));
+    free(bytes);
+    grove_error_free(error);
+}
+
+/* A small file in which 20000 names are one text of 64 KiB. */
+START_TEST(long_names)
+{
+    enum { NAMES = 20000, LENGTH = 1 << 16 };
+    hsize_t size = NAMES;
+    char *name = calloc(1, LENGTH + 1);
+    const char **names = calloc(NAMES, sizeof(*names));
+
+    ck_assert(name && names);
+    memset(name, 'x', LENGTH);
+    for (int i = 0; i < NAMES; i++)
+        names[i] = i ? "" : name;
+    hid_t type = H5Tcopy(H5T_C_S1);
+    H5Tset_size(type, H5T_VARIABLE);
+    haddr_t offset = H5Dget_offset(put("table/ant", type, 1, &size, names));
+    put_text(put("table/val", H5T_NATIVE_DOUBLE, 1, &size, NULL), "AXES", "ant");
+    finish();
+    repeat_place(offset, NAMES);
+    refused("", "the names of station cannot be read, or are more than 1 GiB");
+    free(names);
+    free(name);
+}
+END_TEST
+
+START_TEST(names_twice)
+{
+    static const char *const two[] = {"P0", "P1", "P2", "P1", "P3"};
+    hsize_t size = 5;
+
+    put_axes("table", "ant", &size, 1);
+    put_texts("table/ant", 5, two, true);
+    finish();
+    refused("", "station 'P1' stands there twice");
 }
 END_TEST
 
@@ -398,6 +501,42 @@ START_TEST(damaged_files)
 }
 END_TEST
 
+/* One byte changed: read, or an error; neither a crash nor an endless loop. */
+START_TEST(changed_bytes)
+{
+    enum { TRIALS = 64 };
+    grove_error *error = grove_error_new();
+    size_t length;
+    uint32_t random = 20261122;
+
+    put_solutions("sol000/phase000", 0);
+    finish();
+    char *bytes = grove_file_read(path, 1 << 24, false, &length, error);
+    ck_assert_ptr_nonnull(bytes);
+    for (int k = 0; k < TRIALS; k++) {
+        random = random * 1664525 + 1013904223;
+        size_t place = (size_t)((uint64_t)random * length >> 32);
+        bytes[place] ^= (char)(1 << k % 8);
+        pid_t child = fork();
+        ck_assert_int_ge(child, 0);
+        if (!child) {
+            alarm(20);
+            grove_grid *grid =
+                grove_grid_parse_hdf5(bytes, length, "changed.h5", "sol000/phase000", "", error);
+            bool good = grid || grove_error_count(error) == 1;
+            grove_grid_free(grid);
+            _exit(!good);
+        }
+        int status;
+        ck_assert(waitpid(child, &status, 0) == child);
+        ck_assert_msg(status == 0, "bit %d of byte %zu: %d", k % 8, place, status);
+        bytes[place] ^= (char)(1 << k % 8);
+    }
+    free(bytes);
+    grove_error_free(error);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("nodes-hdf5");
@@ -411,7 +550,11 @@ int main(void)
     tcase_add_test(test, names_from_the_tree);
     tcase_add_test(test, times_as_dates);
     tcase_add_test(test, faults);
+    tcase_add_test(test, single_polarisation);
+    tcase_add_test(test, long_names);
+    tcase_add_test(test, names_twice);
     tcase_add_test(test, damaged_files);
+    tcase_add_test(test, changed_bytes);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -197,6 +197,7 @@ START_TEST(frames)
                   (13 + (31 + 8.287984 / 60) / 60) * 15 * DEGREE,
                   (30 + (30 + 32.95885 / 60) / 60) * DEGREE, -0.12379360874819512, 0.16},
                  {"GALACTIC, 120, -35", 0.1770520728351762, 0.48537454310124767, NAN, 0.03},
+                 {"GALACTIC, 120:00:00, -35", 0.1770520728351762, 0.48537454310124767, NAN, 0.03},
                  {"J2000, 120, -35", 120 * DEGREE, -35 * DEGREE, 0, 1e-9}};
 
     for (size_t k = 0; k < sizeof(cases) / sizeof(*cases); k++) {
@@ -288,6 +289,8 @@ static const char *const value_cases[][2] = {
      "4: error: Type: 'SHAPELET' is not supported; it can be POINT or GAUSSIAN"},
     {"x, , 1, 2, 3, APP",
      "15: error: RefType: 'APP' is not supported; it can be J2000, B1950 or GALACTIC"},
+    {"x, , 8h30m, 2, 3, GALACTIC", "6: error: Ra: '8h30m' is not an angle; in GALACTIC it is l, "
+                                   "12d34m56.7s, dd:mm:ss.s or degrees"},
     {"x, , 1, 2, 3, , , [-0.7]",
      "19: error: ReferenceFrequency: a spectrum needs a positive one, in Hz"},
     {"x, , 1, 2, 3, , -1e8, [-0.7]",

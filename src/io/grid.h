@@ -35,9 +35,9 @@ typedef struct {
 
 /* Reads a file, and the file PATH.axes beside a .npy one. `axes`: names separated by blanks, or "":
  * of a .npy file without .axes those of its axes; of a .csv file columns that are axes beside time,
- * freq, station, source, p and q; of HDF5 the names of the first dimensions, in place of those in
- * the file. `dataset`: what of an HDF5 file is read; "": the only one. NULL with messages. Free
- * with grove_grid_free. */
+ * freq, station, source, p and q; of HDF5 the names of a dataset's first dimensions, in place of
+ * those in the file; a solution table has its own. `dataset`: what of an HDF5 file is read; "": the
+ * only one. NULL with messages. Free with grove_grid_free. */
 grove_grid *grove_grid_read(const char *path, const char *dataset, const char *axes,
                             grove_error *error);
 bool grove_grid_is_hdf5(const char *path); /* by its name */

@@ -68,6 +68,22 @@ static hid_t values_of(h5_reader *in, const char *group)
     return data;
 }
 
+/* With the attribute AXES it belongs to a solution table: coordinates stand beside it, and weights
+ * beside val. */
+static void take_dataset(h5_reader *in, hid_t data, const char *path)
+{
+    size_t length = strlen(path);
+    while (length && path[length - 1] == '/')
+        length--;
+    char *own = grove_format("%.*s", (int)length, path), *slash = strrchr(own, '/');
+    bool in_table = H5Aexists(data, "AXES") > 0, is_val = !strcmp(slash ? slash + 1 : own, "val");
+
+    if (in_table)
+        *(slash ? slash : own) = 0;
+    in->path = own;
+    in->data = in_table && is_val ? values_of(in, own) : data;
+}
+
 static int no_single(h5_reader *in, const char *path, const char *found, int count)
 {
     if (!count)
@@ -88,8 +104,7 @@ static int open_data(h5_reader *in, const char *path)
         return code;
     }
     if (H5Iget_type(object) == H5I_DATASET) {
-        in->data = object;
-        in->path = grove_strdup(path);
+        take_dataset(in, object, path);
         return 0;
     }
     if ((in->data = values_of(in, path)) >= 0) {
@@ -102,12 +117,15 @@ static int open_data(h5_reader *in, const char *path)
         code = no_single(in, path, found, count);
     } else {
         char *whole = grove_format("%s%s%s", path, path[0] ? "/" : "", found);
-        in->path = NULL;
         /* what was found is a dataset or a solution table */
         object = grove_hdf5_object(in->file, whole);
-        in->data =
-            object >= 0 && H5Iget_type(object) == H5I_DATASET ? object : values_of(in, whole);
-        in->path = whole;
+        if (object >= 0 && H5Iget_type(object) == H5I_DATASET) {
+            take_dataset(in, object, whole);
+        } else {
+            in->data = values_of(in, whole);
+            in->path = grove_strdup(whole);
+        }
+        free(whole);
         if (in->data < 0)
             code = fail(in, "cannot be read");
     }
@@ -194,7 +212,8 @@ static int read_labels(h5_reader *in, dimension *d, hid_t data)
 {
     d->label = grove_hdf5_texts(data, (size_t)d->size);
     if (!d->label)
-        return fail(in, "the names of %s cannot be read", d->name);
+        return fail(in, "the names of %s cannot be read, or are more than 1 GiB or %d", d->name,
+                    (int)GROVE_HDF5_MAX_TEXTS);
     for (int64_t i = 0; i < d->size; i++) { /* directions of H5parm are lists of patches */
         size_t n = strlen(d->label[i]);
         if (n > 1 && !strcmp(d->name, "source") && d->label[i][0] == '[' &&
@@ -276,7 +295,10 @@ static int read_table_axes(h5_reader *in)
     char *list = grove_hdf5_attribute(in->data, "AXES");
     int code = 0, d = 0;
 
-    if (!list || take_names(in, list) != in->rank)
+    if (in->axes[strspn(in->axes, " ,")])
+        code = fail(in, "it is a solution table: its attribute AXES names its axes; leave out "
+                        "axes=");
+    else if (!list || take_names(in, list) != in->rank)
         code = fail(in, "the attribute AXES does not name its %d dimensions", in->rank);
     for (const char *at = list; !code && d < in->rank; d++) {
         at += strspn(at, " ,");
@@ -335,7 +357,9 @@ static int name_elements(h5_reader *in, const dimension *d)
                 seen |= 1 << k;
             }
     bool matrix = seen == 15 || seen == 15 << 4, diagonal = seen == 9 || seen == 9 << 4;
-    if (seen && d->size > 1 && !(d->size == 4 ? matrix : diagonal && d->size == 2))
+    if (seen && d->size == 1)
+        return fail(in, "its only polarisation is %s; one alone is I, or has no name", d->label[0]);
+    if (seen && !(d->size == 4 ? matrix : diagonal && d->size == 2))
         return fail(in, "its polarisations are not XX XY YX YY, XX YY, or the same with R and L");
     if (!seen) /* Stokes parameters, or anything */
         in->column->shape = d->size > 1 ? GROVE_VECTOR : GROVE_SCALAR;
@@ -348,8 +372,11 @@ static int find_cell(h5_reader *in)
     int first = in->rank, pol = -1;
 
     for (int d = 0; d < in->rank; d++)
-        if (in->dim[d].name && !strcmp(in->dim[d].name, "pol"))
+        if (in->dim[d].name && !strcmp(in->dim[d].name, "pol")) {
+            if (pol >= 0)
+                return fail(in, "two dimensions are called pol");
             pol = d;
+        }
     while (first > 0 && !in->dim[first - 1].name)
         first--;
     for (int d = 0; d < first; d++)

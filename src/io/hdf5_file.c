@@ -139,16 +139,59 @@ static herr_t read_any(hid_t data, hid_t type, void *to)
                             : H5Aread(data, type, to);
 }
 
-/* Texts that each have a length of their own: the library allocates them. */
+/* What the library allocates while it reads texts that each have a length of their own. A small
+ * file may have one long text many times. */
+typedef struct piece {
+    struct piece *next;
+    char bytes[];
+} piece;
+
+typedef struct {
+    piece *first;
+    size_t bytes;
+} pieces;
+
+static void *add_piece(size_t size, void *context)
+{
+    pieces *all = context;
+    size_t whole = sizeof(piece) + size;
+
+    if (size > GROVE_HDF5_MAX_BYTES || whole > GROVE_HDF5_MAX_BYTES - all->bytes)
+        return NULL;
+    piece *made = grove_try_alloc(1, whole);
+    if (!made)
+        return NULL;
+    made->next = all->first;
+    all->first = made;
+    all->bytes += whole;
+    return made->bytes;
+}
+
+static void keep_piece(void *memory, void *context)
+{
+    (void)memory, (void)context; /* freed with the others, also after a failure */
+}
+
 static bool read_pointers(hid_t data, hid_t type, size_t count, char **text)
 {
     char **own = grove_try_alloc(count + 1, sizeof(char *));
-    bool good = own && read_any(data, type, own) >= 0;
+    bool attribute = !is_dataset(data);
+    hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
+    pieces all = {0};
 
+    H5Pset_vlen_mem_manager(transfer, add_piece, &all, keep_piece, &all);
+    bool good = own && (attribute ? H5Aread(data, type, own)
+                                  : H5Dread(data, type, H5S_ALL, H5S_ALL, transfer, own)) >= 0;
     for (size_t i = 0; i < count && good; i++) {
         text[i] = grove_strdup(own[i] ? own[i] : "");
-        H5free_memory(own[i]);
+        if (attribute) /* few: of the library's own memory */
+            H5free_memory(own[i]);
     }
+    for (piece *next, *at = all.first; at; at = next) {
+        next = at->next;
+        free(at);
+    }
+    H5Pclose(transfer);
     free(own);
     return good;
 }
@@ -173,7 +216,7 @@ char **grove_hdf5_texts(hid_t data, size_t count)
 {
     hid_t type = is_dataset(data) ? H5Dget_type(data) : H5Aget_type(data);
     char **text = NULL;
-    bool good = H5Tget_class(type) == H5T_STRING;
+    bool good = H5Tget_class(type) == H5T_STRING && count <= GROVE_HDF5_MAX_TEXTS;
 
     if (good && (text = grove_try_alloc(count + 1, sizeof(char *))))
         good = H5Tis_variable_str(type) > 0 ? read_pointers(data, type, count, text)

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { GROVE_HDF5_RANK = 10 };
+enum { GROVE_HDF5_RANK = 10, GROVE_HDF5_MAX_TEXTS = 1 << 20 };
 #define GROVE_HDF5_MAX_BYTES ((hsize_t)1 << 30)
 
 /* Opens the bytes of a file; links to other files lead nowhere. Negative: no HDF5 file. Closing it
@@ -35,7 +35,8 @@ grove_hdf5_kind grove_hdf5_kind_of(hid_t data);
 /* Its numbers, complex ones as pairs, in order of storage; 0 or -1. */
 int grove_hdf5_numbers(hid_t data, bool complex_, double *to);
 /* Its texts, a dataset's or an attribute's, `count` of them: each, and the list, freed by the
- * caller; NULL: they cannot be read. */
+ * caller; NULL: they cannot be read, or are more than GROVE_HDF5_MAX_TEXTS or
+ * GROVE_HDF5_MAX_BYTES. */
 char **grove_hdf5_texts(hid_t data, size_t count);
 /* The text of an attribute of an object, or NULL; the caller frees. */
 char *grove_hdf5_attribute(hid_t object, const char *name);

@@ -128,11 +128,13 @@ static bool read_bool(bbs *b, const row *r, field which, bool other)
 }
 
 /* Ra or Dec: a plain number is in degrees. In makesourcedb colons mean hours, so Dec cannot have
- * them. */
-static double read_angle(bbs *b, const row *r, field which)
+ * them. In galactic coordinates Ra is l, which has no hours. */
+static double read_angle(bbs *b, const row *r, field which, grove_frame frame)
 {
-    const char *forms =
-        which == RA ? "hh:mm:ss.s, 12h34m56.7s or degrees" : "+dd.mm.ss.s, 12d34m56.7s or degrees";
+    bool galactic = which == RA && frame == GROVE_FRAME_GALACTIC;
+    const char *forms = galactic      ? "in GALACTIC it is l, 12d34m56.7s, dd:mm:ss.s or degrees"
+                        : which == RA ? "hh:mm:ss.s, 12h34m56.7s or degrees"
+                                      : "+dd.mm.ss.s, 12d34m56.7s or degrees";
     grove_piece value = r->value[which];
     char text[MAX_NUMBER];
     double angle = 0;
@@ -141,11 +143,12 @@ static double read_angle(bbs *b, const row *r, field which)
                          forms);
         return 0;
     }
-    bool good = copy_short(value, text) && (which == RA || !strchr(text, ':'));
+    bool good = copy_short(value, text) && (which == RA || !strchr(text, ':')) &&
+                !(galactic && strchr(text, 'h'));
     if (good && grove_piece_number(value, &angle)) {
         angle *= DEGREE;
     } else if (good) {
-        const char *end = grove_parse_angle(text, which == RA, &angle);
+        const char *end = grove_parse_angle(text, which == RA && !galactic, &angle);
         good = end == text + value.length && isfinite(angle);
     }
     if (!good) {
@@ -342,8 +345,8 @@ static void read_row(bbs *b, grove_piece line)
                          "RefType: '%.*s' is not supported; it can be J2000, B1950 or GALACTIC",
                          grove_piece_shown(frame), frame.at);
     }
-    source.ra = read_angle(b, &r, RA);
-    source.dec = read_angle(b, &r, DEC);
+    source.ra = read_angle(b, &r, RA, known);
+    source.dec = read_angle(b, &r, DEC, known);
     if (!given(&r, FLUX_I)) {
         grove_scan_fault(b->scan, line.at, line.length, "I: missing; a flux density in Jy");
     }
