@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/record.h"
+#include "base/text.h"
 #include "io/set_lock.h"
 
 #include <check.h>
@@ -166,6 +167,37 @@ START_TEST(a_reader_waits_on_nfs)
 }
 END_TEST
 
+static int write_without_rights(const void *says)
+{
+    if (geteuid() == 0 && setuid(65534))
+        return 1;
+    grove_set_lock_wait(false);
+    grove_ms *ms = safe_open_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE);
+    return ms || !strstr(grove_error_message(safe_error, 0), says);
+}
+
+/* The lock file of NFS is for whoever may write the set; where it is not, there is no writing. */
+START_TEST(a_lock_file_that_may_not_be_written)
+{
+    static const mode_t modes[] = {0444, 0};
+    struct stat info;
+
+    faults_lock(FAULTS_NFS);
+    safe_make("a.ms");
+    char *command = grove_format("chmod -R a+rwX '%s'", safe_top);
+    ck_assert_int_eq(system(command), 0);
+    free(command);
+    safe_expect(safe_path("a.ms"), "DATA", 1, 1, 0);
+    ck_assert(stat(safe_path("a.ms/.grove.lock"), &info) == 0);
+    ck_assert_int_eq(info.st_mode & 0777, 0666);
+    for (int k = 0; k < 2; k++) {
+        ck_assert(chmod(safe_path("a.ms/.grove.lock"), modes[k]) == 0);
+        ck_assert_int_eq(safe_in_child(write_without_rights, "a.ms/.grove.lock: may not be"), 0);
+    }
+    faults_lock(FAULTS_LOCKS);
+}
+END_TEST
+
 /* Where nothing can be locked, a run that lives is told from one that died nevertheless. */
 START_TEST(runs_without_locks)
 {
@@ -205,6 +237,7 @@ int main(void)
     tcase_add_loop_test(test, two_writers_take_turns, 0, 10);
     tcase_add_loop_test(test, one_writer_does_not_wait, 0, 4);
     tcase_add_test(test, a_reader_waits_on_nfs);
+    tcase_add_test(test, a_lock_file_that_may_not_be_written);
     tcase_add_test(test, runs_without_locks);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
