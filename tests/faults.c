@@ -212,7 +212,9 @@ int flock(int file, int how)
         errno = ENOLCK;
         return -1;
     }
-    if (locking == FAULTS_NFS && fstat(file, &info) == 0 && S_ISDIR(info.st_mode)) {
+    if (locking == FAULTS_NFS && fstat(file, &info) == 0 &&
+        (S_ISDIR(info.st_mode) ||
+         ((how & LOCK_EX) && (fcntl(file, F_GETFL) & O_ACCMODE) == O_RDONLY))) {
         errno = EBADF;
         return -1;
     }

@@ -21,7 +21,8 @@ void faults_simple_system(int simple);
 /* How folders and files are locked (flock). */
 typedef enum {
     FAULTS_LOCKS,   /* as the system does it */
-    FAULTS_NFS,     /* the system says that it is NFS; locks of folders fail */
+    FAULTS_NFS,     /* the system says that it is NFS; locks of folders fail, and exclusive ones of
+                       files that are open for reading only */
     FAULTS_NO_LOCKS /* none can be had */
 } faults_locking;
 void faults_lock(faults_locking how);

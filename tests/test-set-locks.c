@@ -5,10 +5,13 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "base/record.h"
+#include "base/record_private.h"
+#include "base/text.h"
 #include "io/set_lock.h"
 
 #include <check.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,6 +169,37 @@ START_TEST(a_reader_waits_on_nfs)
 }
 END_TEST
 
+static int write_without_rights(const void *says)
+{
+    if (geteuid() == 0 && setuid(65534))
+        return 1;
+    grove_set_lock_wait(false);
+    grove_ms *ms = safe_open_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE);
+    return ms || !strstr(grove_error_message(safe_error, 0), says);
+}
+
+/* The lock file of NFS is for whoever may write the set; where it is not, there is no writing. */
+START_TEST(a_lock_file_that_may_not_be_written)
+{
+    static const mode_t modes[] = {0444, 0};
+    struct stat info;
+
+    faults_lock(FAULTS_NFS);
+    safe_make("a.ms");
+    char *command = grove_format("chmod -R a+rwX '%s'", safe_top);
+    ck_assert_int_eq(system(command), 0);
+    free(command);
+    safe_expect(safe_path("a.ms"), "DATA", 1, 1, 0);
+    ck_assert(stat(safe_path("a.ms/.grove.lock"), &info) == 0);
+    ck_assert_int_eq(info.st_mode & 0777, 0666);
+    for (int k = 0; k < 2; k++) {
+        ck_assert(chmod(safe_path("a.ms/.grove.lock"), modes[k]) == 0);
+        ck_assert_int_eq(safe_in_child(write_without_rights, "a.ms/.grove.lock: may not be"), 0);
+    }
+    faults_lock(FAULTS_LOCKS);
+}
+END_TEST
+
 /* Where nothing can be locked, a run that lives is told from one that died nevertheless. */
 START_TEST(runs_without_locks)
 {
@@ -195,6 +229,103 @@ START_TEST(runs_without_locks)
 }
 END_TEST
 
+/* Makes a set and kills a run that writes it; the working folder that it leaves, to be freed. */
+static char *die_while_writing(void)
+{
+    int pipes[4], status;
+    char ready;
+
+    safe_make("a.ms");
+    ck_assert(pipe(pipes) == 0 && pipe(pipes + 2) == 0);
+    pid_t child = start(hold, pipes);
+    ck_assert(read(pipes[0], &ready, 1) == 1 && kill(child, SIGKILL) == 0);
+    ck_assert(waitpid(child, &status, 0) == child);
+    char **names = grove_folder_list(safe_path("a.ms")), *work = NULL;
+    for (char **name = names; *name; name++) {
+        if (!strncmp(*name, ".grove-", 7))
+            work = grove_path_join(safe_path("a.ms"), *name);
+        free(*name);
+    }
+    free(names);
+    ck_assert_ptr_nonnull(work);
+    return work;
+}
+
+/* Without locks, a run that has not yet said who it is lives, unless that was long ago. */
+START_TEST(an_empty_lock)
+{
+    grove_record_state state;
+
+    faults_lock(FAULTS_NO_LOCKS);
+    char *work = die_while_writing(), *lock = grove_path_join(work, "lock");
+    ck_assert(truncate(lock, 0) == 0);
+    safe_good(!grove_record_recover(safe_path("a.ms"), &state, safe_error));
+    ck_assert(state == GROVE_RECORD_NONE && grove_path_exists(lock));
+    struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1}};
+    ck_assert(utimensat(AT_FDCWD, lock, times, 0) == 0);
+    safe_good(!grove_record_recover(safe_path("a.ms"), &state, safe_error));
+    ck_assert(state == GROVE_RECORD_CLEANED && !grove_path_exists(work));
+    free(work);
+    free(lock);
+    faults_lock(FAULTS_LOCKS);
+}
+END_TEST
+
+enum { TAKERS = 6 };
+
+typedef struct {
+    const char *work;
+    int said, go;
+} taker;
+
+static int take_lock(const void *context)
+{
+    const taker *of = context;
+    int lock = grove_record_lock(of->work, false);
+    char end;
+
+    if (write(of->said, lock >= 0 ? "y" : "n", 1) != 1)
+        return 1;
+    return read(of->go, &end, 1) != 0;
+}
+
+/* Without locks, too, one alone takes what a run that died has left; and another when that dies. */
+START_TEST(one_takes_what_is_left)
+{
+    pid_t children[TAKERS];
+    char answers[TAKERS];
+
+    faults_lock(FAULTS_NO_LOCKS);
+    char *work = die_while_writing();
+    for (int k = 0; k < 3; k++) {
+        int said[2], go[2], taken = 0;
+        ck_assert(pipe(said) == 0 && pipe(go) == 0);
+        taker of = {work, said[1], go[0]};
+        for (int i = 0; i < TAKERS; i++)
+            children[i] = start(take_lock, &of);
+        for (int i = 0; i < TAKERS; i++) {
+            ck_assert(read(said[0], &answers[i], 1) == 1);
+            taken += answers[i] == 'y';
+        }
+        for (int i = 0; i < TAKERS; i++) {
+            ck_assert(kill(children[i], SIGKILL) == 0);
+            result(children[i]);
+        }
+        ck_assert_int_eq(taken, 1);
+    }
+    int lock = grove_record_lock(work, false);
+    ck_assert(lock >= 0 && grove_record_lock(work, false) < 0);
+    grove_record_unlock(work, lock);
+    lock = grove_record_lock(work, false);
+    ck_assert(lock >= 0);
+    grove_record_unlock(work, lock);
+    safe_good(!safe_write_column(safe_path("a.ms"), "DATA", GROVE_MS_REPLACE, 2));
+    ck_assert(!grove_path_exists(work));
+    free(work);
+    faults_lock(FAULTS_LOCKS);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("set-locks");
@@ -205,7 +336,10 @@ int main(void)
     tcase_add_loop_test(test, two_writers_take_turns, 0, 10);
     tcase_add_loop_test(test, one_writer_does_not_wait, 0, 4);
     tcase_add_test(test, a_reader_waits_on_nfs);
+    tcase_add_test(test, a_lock_file_that_may_not_be_written);
     tcase_add_test(test, runs_without_locks);
+    tcase_add_test(test, an_empty_lock);
+    tcase_add_test(test, one_takes_what_is_left);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

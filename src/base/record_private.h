@@ -47,8 +47,11 @@ char *grove_change_target(const grove_change_list *list, const grove_change *cha
 int grove_change_list_check(const grove_change_list *list, grove_error *error);
 int grove_change_list_undo(const grove_change_list *list, grove_error *error);
 /* The lock of a working folder, which its run has as long as it lives: a file in it, or -1. Where
- * the file system has no locks, the file says which process of which host that is. */
+ * the file system has no locks, the file says which process of which host that is; of several who
+ * take that of a run that died one gets it. */
 int grove_record_lock(const char *work, bool create);
+/* Gives back what was taken or made: the file goes if this process made it. */
+void grove_record_unlock(const char *work, int lock);
 /* After the commit: removes the files that go, then the working folder. */
 void grove_change_list_tidy(const grove_change_list *list);
 

@@ -54,7 +54,7 @@ static void release(remnants *found)
     while (found->count) {
         remnant *each = &found->at[--found->count];
         grove_change_list_release(&each->list);
-        close(each->lock);
+        grove_record_unlock(each->path, each->lock);
         free(each->path);
     }
     free(found->at);

@@ -25,6 +25,7 @@ typedef struct set {
     dev_t device;
     ino_t inode;
     int file;              /* what is locked; -1: nothing can be */
+    bool denied;           /* the lock file is there, but may not be opened */
     int mode;              /* LOCK_UN, LOCK_SH or LOCK_EX */
     struct stat table;     /* table.dat when the lock was last had */
     grove_set_lock *first; /* who has it in this process */
@@ -65,6 +66,22 @@ int grove_set_wait(const char *path, const char *why, int *times, grove_error *e
 
 /* ---- the sets of this process ---- */
 
+/* The lock file of a folder; -1 with errno. Whoever may read or write the set may do so with it. */
+static int open_lock_file(int folder, const struct stat *info)
+{
+    static const char name[] = ".grove.lock";
+    const int flags = O_NOFOLLOW | O_CLOEXEC;
+    int file = openat(folder, name, O_RDWR | O_CREAT | O_EXCL | flags, 0666);
+
+    if (file >= 0) {
+        (void)!fchown(file, (uid_t)-1, info->st_gid);
+        (void)!fchmod(file, info->st_mode & 0666);
+        return file;
+    }
+    file = openat(folder, name, O_RDWR | flags);
+    return file < 0 ? openat(folder, name, O_RDONLY | flags) : file; /* enough for a reader */
+}
+
 /* What is locked for a folder; -1 with errno. */
 static int open_lock(const char *folder, struct stat *info)
 {
@@ -77,10 +94,9 @@ static int open_lock(const char *folder, struct stat *info)
         return -1;
     }
     if (fstatfs(file, &system) == 0 && system.f_type == NFS) {
-        int inside = openat(file, ".grove.lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-        if (inside < 0) /* enough for who only reads */
-            inside = openat(file, ".grove.lock", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        int inside = open_lock_file(file, info), reason = errno;
         close(file);
+        errno = reason;
         return inside;
     }
     return file;
@@ -91,6 +107,7 @@ static set *find_set(const char *folder)
 {
     struct stat info = {0};
     int file = open_lock(folder, &info);
+    bool denied = file < 0 && errno == EACCES;
 
     if (!info.st_ino)
         return NULL;
@@ -101,8 +118,12 @@ static set *find_set(const char *folder)
             return each;
         }
     set *made = grove_alloc(sizeof(*made));
-    *made = (set){
-        .next = sets, .device = info.st_dev, .inode = info.st_ino, .file = file, .mode = LOCK_UN};
+    *made = (set){.next = sets,
+                  .device = info.st_dev,
+                  .inode = info.st_ino,
+                  .file = file,
+                  .denied = denied,
+                  .mode = LOCK_UN};
     sets = made;
     return made;
 }
@@ -145,10 +166,21 @@ static void tell(const set *of, const grove_set_lock *but)
 
 /* ---- taking one ---- */
 
-/* One attempt. False: another process has it. Changing a shared lock into an exclusive one gives
- * it up for a moment, so the set may have changed when it is had. */
-static bool attempt(set *of, int mode, const char *folder)
+static bool fail_denied(const char *folder, grove_error *error)
 {
+    grove_fail(error, GROVE_IO,
+               "%s/.grove.lock: may not be written, so the set cannot be locked; its owner can "
+               "change its mode",
+               folder);
+    return false;
+}
+
+/* One attempt. False: another process has it, or a message. Changing a shared lock into an
+ * exclusive one gives it up for a moment, so the set may have changed when it is had. */
+static bool attempt(set *of, int mode, const char *folder, grove_error *error)
+{
+    if (of->denied && mode == LOCK_EX)
+        return fail_denied(folder, error);
     if (of->mode == LOCK_EX || of->mode == mode || of->file < 0)
         return true;
     int failed = flock(of->file, mode | LOCK_NB);
@@ -161,6 +193,8 @@ static bool attempt(set *of, int mode, const char *folder)
         }
         return false;
     }
+    if (failed && errno == EBADF && mode == LOCK_EX) /* NFS: the file is open for reading only */
+        return fail_denied(folder, error);
     if (failed) { /* the file system has no locks */
         close(of->file);
         of->file = -1;
@@ -194,7 +228,7 @@ static grove_set_lock *try_take(const char *folder, const void *writer, grove_er
     else if (writer && other && other != writer)
         grove_fail(error, GROVE_INVALID, "%s: is being written by another run of this program",
                    folder);
-    else if (attempt(of, writer ? LOCK_EX : LOCK_SH, folder)) {
+    else if (attempt(of, writer ? LOCK_EX : LOCK_SH, folder, error)) {
         struct stat now;
         if (stat(folder, &now) || now.st_ino != of->inode || now.st_dev != of->device) {
             if (!of->first)

@@ -4,7 +4,8 @@
  *
  * It lies on the set's folder itself, so that it needs no file and no right to write: on Linux any
  * folder that can be read can be locked (flock). On NFS, where that is not so, it is a file
- * ".grove.lock" in the set. Where nothing can be locked there is no lock: a writer says so. */
+ * ".grove.lock" in the set, which a writer must be able to write. Where nothing can be locked there
+ * is no lock: a writer says so. */
 #ifndef GROVE_IO_SET_LOCK_H
 #define GROVE_IO_SET_LOCK_H
 
