@@ -274,6 +274,12 @@ static const struct {
      "J[p] = test_parm(\"J\", jones=diagonal)\n"
      "R[p,q] = J[p] * sum[s](point(S, obs, brightness=B)) * J[q]^H\n",
      1e-3, 9},
+    {"J[s,p] = test_parm(\"J\", jones=diagonal, time=40min)\n"
+     "R[p,q] = sum[s](J[s,p] * point(S, obs) * J[s,q]^H)\n",
+     1e-3, 20},
+    {"J[s,p] = test_parm(\"J\", jones=scalar, init=2)\n"
+     "R[p,q] = sum[s](J[s,p] * E[s,p] * point(S, obs) * abs(J[s,q]))\n",
+     1e-3, 15},
     {"J[p] = test_parm(\"J\", jones=scalar, init=2)\nK[p] = J[p] / select(J[p], axis=station)\n"
      "R[p,q] = K[p] * M * K[q]^H\n",
      1e-3, 8},
