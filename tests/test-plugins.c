@@ -277,6 +277,7 @@ static const struct {
     {"bad_default(1)", "in the default of option 'width', 25 furlongs(: it is not an expression, "
                        "an error in the plugin"},
     {"unknown_default(1)", "unknown_default: option 'width' wants a length, got 25 s"},
+    {"own_default()", "in the default of option 'width', tower: unknown name 'tower'"},
     {"check_says(1)", "check_says: 3 is one too many"},
     {"check_silent(1)", "check_silent: the plugin's check failed without a message"},
     {"wrong_option(1)", "wrong_option: the plugin asks for its option 'width', which it does not "
