@@ -362,6 +362,35 @@ START_TEST(merged)
 }
 END_TEST
 
+/* ---- classes of plugins ---- */
+
+static const char *express_cast(const grove_node *leaf)
+{
+    (void)leaf;
+    return "cast_value(parm, parm.value)";
+}
+
+/* Values of parms may take their coefficients through a cast, as complex numbers here. */
+START_TEST(cast_coefficients)
+{
+    grove_class value = *grove_classes_find(fixture->classes, "parm_value", error);
+    grove_class leaf = *grove_classes_find(fixture->classes, "parm", error);
+    grove_input inputs[] = {value.inputs[0], value.inputs[1], {0}};
+
+    inputs[1].handing = GROVE_AS_COMPLEX;
+    value.name = "cast_value";
+    value.inputs = inputs;
+    leaf.name = "cast_parm";
+    leaf.expression = express_cast;
+    ck_assert_int_eq(grove_classes_add(fixture->classes, &value, error), 0);
+    ck_assert_int_eq(grove_classes_add(fixture->classes, &leaf, error), 0);
+    build("w = cast_parm(\"w\", axes=none, init=0.3rad)\nR[s] = beam_gaussian(S, obs, fwhm=w)\n");
+    const grove_node *parm = node_of("w");
+    ck_assert_int_eq(parm->inputs[0].node->kind, GROVE_NODE_CAST);
+    ck_assert_uint_eq(derive("R").count, 1);
+}
+END_TEST
+
 static const struct {
     const char *text, *said;
 } bad[] = {
@@ -397,6 +426,7 @@ int main(int argc, char **argv)
     tcase_add_loop_test(tests, a_tree, 0, TREES);
     tcase_add_test(tests, nothing);
     tcase_add_test(tests, merged);
+    tcase_add_test(tests, cast_coefficients);
     tcase_add_loop_test(tests, faults, 0, sizeof(bad) / sizeof(bad[0]));
     return run_tests("derivatives", tests, argc, argv);
 }

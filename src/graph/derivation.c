@@ -15,17 +15,10 @@ typedef grove_derivation derivation;
 
 static const change unchanged = {{GROVE_OPERAND_NOTHING, NULL, NULL, 0}, 0};
 
-static grove_node *behind_casts(grove_node *node)
-{
-    while (node && node->kind == GROVE_NODE_CAST)
-        node = node->inputs[0].node;
-    return node;
-}
-
 static grove_operand operand_of(grove_edge edge)
 {
     return (grove_operand){
-        .kind = GROVE_OPERAND_NODE, .node = behind_casts(edge.node), .role = edge.side};
+        .kind = GROVE_OPERAND_NODE, .node = grove_node_behind_casts(edge.node), .role = edge.side};
 }
 
 static bool is_something(grove_operand operand)
@@ -274,7 +267,8 @@ static grove_node *scope_of_rule(grove_node *node, int k, grove_operand dx)
     scope->inputs = grove_arena_alloc(arena, (count + 2) * sizeof(*scope->inputs));
     scope->input_names = grove_arena_alloc(arena, (count + 2) * sizeof(*scope->input_names));
     for (size_t i = 0; i < count; i++) {
-        scope->inputs[i] = (grove_edge){behind_casts(node->inputs[i].node), node->inputs[i].side};
+        scope->inputs[i] =
+            (grove_edge){grove_node_behind_casts(node->inputs[i].node), node->inputs[i].side};
         scope->input_names[i] = node->input_names[i];
     }
     scope->inputs[count] = (grove_edge){dx.node, dx.role};
@@ -299,7 +293,8 @@ static change by_rule(derivation *d, grove_node *node, int k, const char *rule, 
 
 static double step_of(const grove_node *parm)
 {
-    const char *text = grove_node_property(parm->inputs[0].node->leaf, "step");
+    const grove_node *leaf = grove_node_behind_casts(parm->inputs[0].node)->leaf;
+    const char *text = grove_node_property(leaf, "step");
     double step = text ? strtod(text, NULL) : 1;
 
     return step > 0 ? step : 1;
@@ -482,7 +477,7 @@ static change derive_class(derivation *d, grove_node *node)
 /* What changes by 1: the component in all cells, or at one of them alone. */
 static grove_operand basis(derivation *d)
 {
-    grove_node *leaf = behind_casts(d->parm->inputs[0].node)->leaf;
+    grove_node *leaf = grove_node_behind_casts(d->parm->inputs[0].node)->leaf;
     grove_form form = {.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE};
     const grove_place *place = &d->parm->place;
 

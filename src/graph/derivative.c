@@ -108,11 +108,9 @@ static void mark_used(grove_node *node)
 
 static bool is_fitted(const grove_node *node)
 {
-    const grove_node *of =
-        node->class_ && node->class_->role == GROVE_ROLE_PARM ? node->inputs[0].node : NULL;
+    bool parm = node->class_ && node->class_->role == GROVE_ROLE_PARM;
+    const grove_node *of = parm ? grove_node_behind_casts(node->inputs[0].node) : NULL;
 
-    while (of && of->kind == GROVE_NODE_CAST)
-        of = of->inputs[0].node;
     return of && of->kind == GROVE_NODE_MEMBER && !grove_node_property(of->leaf, "fixed");
 }
 
