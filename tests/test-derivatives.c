@@ -391,6 +391,33 @@ START_TEST(cast_coefficients)
 }
 END_TEST
 
+static void add_cells(const grove_args *args, int64_t first, int64_t last)
+{
+    (void)args, (void)first, (void)last;
+}
+
+/* The first two of three parts have other units: no derivative, and not the third part alone. */
+START_TEST(parts_do_not_add)
+{
+    static const grove_kernel kernel = {"three", add_cells, add_cells};
+    static const grove_input inputs[] = {{"a", GROVE_VALUE_NUMBER, "any number"},
+                                         {"b", GROVE_VALUE_NUMBER, "any number"},
+                                         {"c", GROVE_VALUE_NUMBER, "any number"},
+                                         {0}};
+    const grove_class three = {GROVE_CLASS_HEAD(three), .doc = "For tests.", .inputs = inputs,
+                               .kernel = &kernel, .tangent = "a: da * 1m; b: db * 1s; c: dc"};
+    grove_derivatives all;
+
+    ck_assert_int_eq(grove_classes_add(fixture->classes, &three, error), 0);
+    build("a = test_parm(\"a\", init=1)\nR = three(a, a, a)\n");
+    ck_assert_int_ne(grove_tree_derive(fixture->tree, node_of("R"), &all, error), 0);
+    char *said = grove_error_text(error);
+    ck_assert_msg(strstr(said, "'R' with respect to parm 'a': ") != NULL, "%s", said);
+    ck_assert_msg(strstr(said, "a length") != NULL, "%s", said);
+    free(said);
+}
+END_TEST
+
 static const struct {
     const char *text, *said;
 } bad[] = {
@@ -427,6 +454,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, nothing);
     tcase_add_test(tests, merged);
     tcase_add_test(tests, cast_coefficients);
+    tcase_add_test(tests, parts_do_not_add);
     tcase_add_loop_test(tests, faults, 0, sizeof(bad) / sizeof(bad[0]));
     return run_tests("derivatives", tests, argc, argv);
 }

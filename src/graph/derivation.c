@@ -45,13 +45,17 @@ static change fail(derivation *d, const grove_place *place, const char *format, 
     return unchanged;
 }
 
-/* What went wrong when a node was made. */
-static change fail_made(derivation *d, const grove_node *node)
+static const char *first_message(const derivation *d)
 {
     const grove_error *error = d->tree->error;
 
-    return fail(d, &node->place, "%s: %s", grove_node_shown(node),
-                grove_error_count(error) ? grove_error_message(error, 0) : "it cannot be made");
+    return grove_error_count(error) ? grove_error_message(error, 0) : "no reason is known";
+}
+
+/* What went wrong when a node was made. */
+static change fail_made(derivation *d, const grove_node *node)
+{
+    return fail(d, &node->place, "%s: %s", grove_node_shown(node), first_message(d));
 }
 
 /* ---- making nodes ---- */
@@ -78,9 +82,14 @@ static grove_operand combine(derivation *d, grove_role role, grove_operand a, gr
     grove_argument arguments[2] = {{.operand = a, .place = *place},
                                    {.operand = b, .place = *place}};
 
-    if (!class_ || !is_something(a) || !is_something(b))
-        return unchanged.operand;
-    return grove_tree_call(d->tree, class_, NULL, place, arguments, 2);
+    grove_operand made = unchanged.operand;
+    if (!is_something(a) || !is_something(b))
+        return made;
+    if (class_)
+        made = grove_tree_call(d->tree, class_, NULL, place, arguments, 2);
+    if (!is_something(made))
+        fail(d, place, "a part of it cannot be made: %s", first_message(d));
+    return made;
 }
 
 static grove_operand add(derivation *d, grove_operand a, grove_operand b, const grove_place *place)
