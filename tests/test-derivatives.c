@@ -274,6 +274,12 @@ static const struct {
      "J[p] = test_parm(\"J\", jones=diagonal)\n"
      "R[p,q] = J[p] * sum[s](point(S, obs, brightness=B)) * J[q]^H\n",
      1e-3, 9},
+    {"J[s,p] = test_parm(\"J\", jones=diagonal, time=40min)\n"
+     "R[p,q] = sum[s](J[s,p] * point(S, obs) * J[s,q]^H)\n",
+     1e-3, 20},
+    {"J[s,p] = test_parm(\"J\", jones=scalar, init=2)\n"
+     "R[p,q] = sum[s](J[s,p] * E[s,p] * point(S, obs) * abs(J[s,q]))\n",
+     1e-3, 15},
     {"J[p] = test_parm(\"J\", jones=scalar, init=2)\nK[p] = J[p] / select(J[p], axis=station)\n"
      "R[p,q] = K[p] * M * K[q]^H\n",
      1e-3, 8},
@@ -356,6 +362,62 @@ START_TEST(merged)
 }
 END_TEST
 
+/* ---- classes of plugins ---- */
+
+static const char *express_cast(const grove_node *leaf)
+{
+    (void)leaf;
+    return "cast_value(parm, parm.value)";
+}
+
+/* Values of parms may take their coefficients through a cast, as complex numbers here. */
+START_TEST(cast_coefficients)
+{
+    grove_class value = *grove_classes_find(fixture->classes, "parm_value", error);
+    grove_class leaf = *grove_classes_find(fixture->classes, "parm", error);
+    grove_input inputs[] = {value.inputs[0], value.inputs[1], {0}};
+
+    inputs[1].handing = GROVE_AS_COMPLEX;
+    value.name = "cast_value";
+    value.inputs = inputs;
+    leaf.name = "cast_parm";
+    leaf.expression = express_cast;
+    ck_assert_int_eq(grove_classes_add(fixture->classes, &value, error), 0);
+    ck_assert_int_eq(grove_classes_add(fixture->classes, &leaf, error), 0);
+    build("w = cast_parm(\"w\", axes=none, init=0.3rad)\nR[s] = beam_gaussian(S, obs, fwhm=w)\n");
+    const grove_node *parm = node_of("w");
+    ck_assert_int_eq(parm->inputs[0].node->kind, GROVE_NODE_CAST);
+    ck_assert_uint_eq(derive("R").count, 1);
+}
+END_TEST
+
+static void add_cells(const grove_args *args, int64_t first, int64_t last)
+{
+    (void)args, (void)first, (void)last;
+}
+
+/* The first two of three parts have other units: no derivative, and not the third part alone. */
+START_TEST(parts_do_not_add)
+{
+    static const grove_kernel kernel = {"three", add_cells, add_cells};
+    static const grove_input inputs[] = {{"a", GROVE_VALUE_NUMBER, "any number"},
+                                         {"b", GROVE_VALUE_NUMBER, "any number"},
+                                         {"c", GROVE_VALUE_NUMBER, "any number"},
+                                         {0}};
+    const grove_class three = {GROVE_CLASS_HEAD(three), .doc = "For tests.", .inputs = inputs,
+                               .kernel = &kernel, .tangent = "a: da * 1m; b: db * 1s; c: dc"};
+    grove_derivatives all;
+
+    ck_assert_int_eq(grove_classes_add(fixture->classes, &three, error), 0);
+    build("a = test_parm(\"a\", init=1)\nR = three(a, a, a)\n");
+    ck_assert_int_ne(grove_tree_derive(fixture->tree, node_of("R"), &all, error), 0);
+    char *said = grove_error_text(error);
+    ck_assert_msg(strstr(said, "'R' with respect to parm 'a': ") != NULL, "%s", said);
+    ck_assert_msg(strstr(said, "a length") != NULL, "%s", said);
+    free(said);
+}
+END_TEST
+
 static const struct {
     const char *text, *said;
 } bad[] = {
@@ -391,6 +453,8 @@ int main(int argc, char **argv)
     tcase_add_loop_test(tests, a_tree, 0, TREES);
     tcase_add_test(tests, nothing);
     tcase_add_test(tests, merged);
+    tcase_add_test(tests, cast_coefficients);
+    tcase_add_test(tests, parts_do_not_add);
     tcase_add_loop_test(tests, faults, 0, sizeof(bad) / sizeof(bad[0]));
     return run_tests("derivatives", tests, argc, argv);
 }

@@ -215,6 +215,24 @@ START_TEST(implied)
 }
 END_TEST
 
+/* A template has the indices of the definition that calls it; in a block they are those there. */
+START_TEST(templates)
+{
+#define CALLED "\nJ[p] = T(\"J\")\n"
+    has_axes("obs = probe()\ntemplate T(n) = parm(n, jones=diagonal)" CALLED, "station");
+    has_axes("obs = probe()\ntemplate T(n, x=1) = parm(n, init=x)" CALLED, "station");
+    has_axes("obs = probe()\nk = 2\ntemplate T(n, x=k) = parm(n, init=2)" CALLED, "station");
+    has_axes("obs = probe()\ntemplate U(n) = parm(n, init=1)\ntemplate T(n) = U(n)" CALLED,
+             "station");
+    has_axes("obs = probe()\ntemplate T() = parm(\"J\", init=1)\nJ[p] = T()\n", "station");
+    has_axes("obs = probe()\ntemplate T(n) = parm(n, init=1)\nJ = T(\"J\")\n", "");
+    has_axes("obs = probe()\ntemplate T(n, x=1) {\n    a[p] = parm(n, init=x)\n    b = 2 * "
+             "a[p]\n}" CALLED,
+             "station");
+#undef CALLED
+}
+END_TEST
+
 static const struct {
     const char *text, *said;
 } bad[] = {
@@ -256,6 +274,7 @@ int main(void)
     tcase_add_loop_test(test, jones_terms, 0, TERMS);
     tcase_add_loop_test(test, coefficients, 0, 54);
     tcase_add_test(test, implied);
+    tcase_add_test(test, templates);
     tcase_add_loop_test(test, faults, 0, sizeof(bad) / sizeof(bad[0]));
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

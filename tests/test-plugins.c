@@ -82,6 +82,12 @@ static const struct {
     {"bad_output", "class bad_output: its output has the unknown shape 3"},
     {"bad_role", "class bad_role: it has 1 inputs with values; its role wants 2"},
     {"bad_rule", "class bad_rule: has the unknown flag rule 9"},
+    {"bad_tangent",
+     "class bad_tangent: its rule of derivatives ' x : dx' is for none of its values; a "
+     "rule is 'INPUT: expression', with ';' between rules"},
+    {"tangent_names",
+     "class tangent_names: its input or option 'value' means something else in its "
+     "rules of derivatives"},
     {"half_kernel", "class half_kernel: its kernel 'half' has no function for double precision"},
     {"no_sizes", "class no_sizes: its grove_input has 0 bytes, at least 24 are needed; does the "
                  "descriptor begin with GROVE_CLASS_HEAD(no_sizes)?"},
@@ -277,7 +283,11 @@ static const struct {
     {"bad_default(1)", "in the default of option 'width', 25 furlongs(: it is not an expression, "
                        "an error in the plugin"},
     {"unknown_default(1)", "unknown_default: option 'width' wants a length, got 25 s"},
+    {"own_default()", "in the default of option 'width', tower: unknown name 'tower'"},
     {"check_says(1)", "check_says: 3 is one too many"},
+    {"check_tangent(1)",
+     "check_tangent: the plugin's rule of derivatives 'y: dy' is for none of its "
+     "values; a rule is 'INPUT: expression', with ';' between rules"},
     {"check_silent(1)", "check_silent: the plugin's check failed without a message"},
     {"wrong_option(1)", "wrong_option: the plugin asks for its option 'width', which it does not "
                         "declare so"},

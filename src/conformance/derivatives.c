@@ -65,12 +65,10 @@ static grove_node *make_parm(grove_tree *tree, bool complex_)
 /* False: it cannot be made so, or there is nothing to test. */
 static bool make(trial *t, grove_tree *tree, const grove_node *node, int k)
 {
-    grove_node *x = node->inputs[k].node;
+    grove_node *x = grove_node_behind_casts(node->inputs[k].node);
     grove_operand others[GROVE_MAX_INPUTS] = {{0}};
-    bool complex_ = x->form.complex_ && node->handing[k] != GROVE_AS_REAL;
+    bool complex_ = node->inputs[k].node->form.complex_ && node->handing[k] != GROVE_AS_REAL;
 
-    while (x->kind == GROVE_NODE_CAST)
-        x = x->inputs[0].node;
     t->parm = make_parm(tree, complex_);
     if (!t->parm)
         return false;
@@ -98,7 +96,7 @@ static double *numbers_of(const trial *t, grove_node *node, grove_error *error, 
 static double *value_at(trial *t, double re, double im, grove_error *error)
 {
     grove_probe_change *change = grove_probe_of_parms();
-    const grove_node *leaf = t->parm->inputs[0].node->leaf;
+    const grove_node *leaf = grove_node_behind_casts(t->parm->inputs[0].node)->leaf;
     int64_t count;
 
     *change = (grove_probe_change){.parm = "t", .member = "value", .number = {re, im}, .at = -1};

@@ -72,6 +72,10 @@ const grove_kernel *grove_kernel_take(const grove_class *class_, const grove_ker
 /* Whether the form or kernel is invalid, and why: "has the unknown shape 3". */
 bool grove_form_fault(const grove_form *form, char fault[GROVE_FAULT_BYTES]);
 bool grove_kernel_fault(const grove_kernel *kernel, char fault[GROVE_FAULT_BYTES]);
+/* The same of rules of derivatives: each is for a value input or value option, and no name among
+ * these means something else in rules. */
+bool grove_tangent_fault(const grove_class *class_, const char *rules,
+                         char fault[GROVE_FAULT_BYTES]);
 
 /* The node with this key, or NULL. */
 grove_node *grove_tree_find_key(const grove_tree *tree, grove_hash key);

@@ -255,6 +255,56 @@ static int check_ports(const grove_class *class_, grove_error *error)
     return code ? code : check_names(class_, error);
 }
 
+/* ---- rules of derivatives ---- */
+
+static bool is_value_named(const grove_class *class_, const char *name, size_t length)
+{
+    for (const grove_input *in = class_->inputs; in && in->name; in++)
+        if (grove_kind_is_value(in->kind) && strlen(in->name) == length &&
+            !strncmp(in->name, name, length))
+            return true;
+    for (const grove_option *op = class_->options; op && op->name; op++)
+        if (grove_kind_is_value(op->kind) && strlen(op->name) == length &&
+            !strncmp(op->name, name, length))
+            return true;
+    return false;
+}
+
+/* `value`, and dINPUT of another input. */
+static bool is_of_rules(const grove_class *class_, const char *name)
+{
+    return !strcmp(name, "value") ||
+           (name[0] == 'd' && is_value_named(class_, name + 1, strlen(name) - 1));
+}
+
+bool grove_tangent_fault(const grove_class *class_, const char *rules,
+                         char fault[GROVE_FAULT_BYTES])
+{
+    const char *taken = NULL;
+
+    for (const grove_input *in = class_->inputs; in && in->name; in++)
+        taken = is_of_rules(class_, in->name) ? in->name : taken;
+    for (const grove_option *op = class_->options; op && op->name; op++)
+        taken = is_of_rules(class_, op->name) ? op->name : taken;
+    fault[0] = 0;
+    if (taken)
+        snprintf(fault, GROVE_FAULT_BYTES,
+                 "input or option '%.60s' means something else in its rules of derivatives", taken);
+    for (const char *at = rules; !taken && at;) {
+        size_t whole = strcspn(at, ";"), blank = strspn(at, " \n"),
+               name = strcspn(at + blank, ":;");
+        if (at[blank + name] != ':' || !is_value_named(class_, at + blank, name)) {
+            snprintf(fault, GROVE_FAULT_BYTES,
+                     "rule of derivatives '%.*s' is for none of its values; a rule is "
+                     "'INPUT: expression', with ';' between rules",
+                     whole < 40 ? (int)whole : 40, at);
+            return true;
+        }
+        at = at[whole] ? at + whole + 1 : NULL;
+    }
+    return taken;
+}
+
 /* ---- kinds of classes, and the functions that they must have ---- */
 
 static int check_kind(const grove_class *class_, grove_error *error)
@@ -361,6 +411,8 @@ static int check_functions(const grove_class *class_, grove_error *error)
                       values, wanted);
     if (class_->kernel && grove_kernel_fault(class_->kernel, fault))
         return misfit(class_->name, error, "its kernel %s", fault);
+    if (class_->tangent && grove_tangent_fault(class_, class_->tangent, fault))
+        return misfit(class_->name, error, "its %s", fault);
     if (class_->output && class_->output->shape && grove_form_fault(class_->output, fault))
         return misfit(class_->name, error, "its output %s", fault);
     return 0;

@@ -15,17 +15,10 @@ typedef grove_derivation derivation;
 
 static const change unchanged = {{GROVE_OPERAND_NOTHING, NULL, NULL, 0}, 0};
 
-static grove_node *behind_casts(grove_node *node)
-{
-    while (node && node->kind == GROVE_NODE_CAST)
-        node = node->inputs[0].node;
-    return node;
-}
-
 static grove_operand operand_of(grove_edge edge)
 {
     return (grove_operand){
-        .kind = GROVE_OPERAND_NODE, .node = behind_casts(edge.node), .role = edge.side};
+        .kind = GROVE_OPERAND_NODE, .node = grove_node_behind_casts(edge.node), .role = edge.side};
 }
 
 static bool is_something(grove_operand operand)
@@ -52,13 +45,17 @@ static change fail(derivation *d, const grove_place *place, const char *format, 
     return unchanged;
 }
 
-/* What went wrong when a node was made. */
-static change fail_made(derivation *d, const grove_node *node)
+static const char *first_message(const derivation *d)
 {
     const grove_error *error = d->tree->error;
 
-    return fail(d, &node->place, "%s: %s", grove_node_shown(node),
-                grove_error_count(error) ? grove_error_message(error, 0) : "it cannot be made");
+    return grove_error_count(error) ? grove_error_message(error, 0) : "no reason is known";
+}
+
+/* What went wrong when a node was made. */
+static change fail_made(derivation *d, const grove_node *node)
+{
+    return fail(d, &node->place, "%s: %s", grove_node_shown(node), first_message(d));
 }
 
 /* ---- making nodes ---- */
@@ -85,9 +82,14 @@ static grove_operand combine(derivation *d, grove_role role, grove_operand a, gr
     grove_argument arguments[2] = {{.operand = a, .place = *place},
                                    {.operand = b, .place = *place}};
 
-    if (!class_ || !is_something(a) || !is_something(b))
-        return unchanged.operand;
-    return grove_tree_call(d->tree, class_, NULL, place, arguments, 2);
+    grove_operand made = unchanged.operand;
+    if (!is_something(a) || !is_something(b))
+        return made;
+    if (class_)
+        made = grove_tree_call(d->tree, class_, NULL, place, arguments, 2);
+    if (!is_something(made))
+        fail(d, place, "a part of it cannot be made: %s", first_message(d));
+    return made;
 }
 
 static grove_operand add(derivation *d, grove_operand a, grove_operand b, const grove_place *place)
@@ -274,7 +276,8 @@ static grove_node *scope_of_rule(grove_node *node, int k, grove_operand dx)
     scope->inputs = grove_arena_alloc(arena, (count + 2) * sizeof(*scope->inputs));
     scope->input_names = grove_arena_alloc(arena, (count + 2) * sizeof(*scope->input_names));
     for (size_t i = 0; i < count; i++) {
-        scope->inputs[i] = (grove_edge){behind_casts(node->inputs[i].node), node->inputs[i].side};
+        scope->inputs[i] =
+            (grove_edge){grove_node_behind_casts(node->inputs[i].node), node->inputs[i].side};
         scope->input_names[i] = node->input_names[i];
     }
     scope->inputs[count] = (grove_edge){dx.node, dx.role};
@@ -299,7 +302,8 @@ static change by_rule(derivation *d, grove_node *node, int k, const char *rule, 
 
 static double step_of(const grove_node *parm)
 {
-    const char *text = grove_node_property(parm->inputs[0].node->leaf, "step");
+    const grove_node *leaf = grove_node_behind_casts(parm->inputs[0].node)->leaf;
+    const char *text = grove_node_property(leaf, "step");
     double step = text ? strtod(text, NULL) : 1;
 
     return step > 0 ? step : 1;
@@ -482,7 +486,7 @@ static change derive_class(derivation *d, grove_node *node)
 /* What changes by 1: the component in all cells, or at one of them alone. */
 static grove_operand basis(derivation *d)
 {
-    grove_node *leaf = behind_casts(d->parm->inputs[0].node)->leaf;
+    grove_node *leaf = grove_node_behind_casts(d->parm->inputs[0].node)->leaf;
     grove_form form = {.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE};
     const grove_place *place = &d->parm->place;
 

@@ -50,16 +50,21 @@ static void derive_parts(derivation *d, grove_derivatives *all)
         add_slot(all, d, GROVE_PART_IMAGINARY, found);
 }
 
-/* By the parms of all stations or sources one by one. */
-static void derive_cells(derivation *d, grove_derivatives *all)
+/* By the parms of all stations or sources one by one. Of one source those at both sides of a
+ * baseline are apart; one station's are taken together. */
+static void derive_cells(derivation *d, grove_derivatives *all, const char *sides)
 {
     d->axis = d->mixed;
-    d->side = 0;
-    for (d->index = 0; d->index < d->axis->size && !d->fault; d->index++)
-        if (d->index < MAX_CELLS)
-            derive_parts(d, all);
-        else
-            d->fault = "it takes more cells together than there can be derivatives";
+    if (d->axis->kind == GROVE_AXIS_STATION)
+        sides = " ";
+    for (; *sides && !d->fault; sides++) {
+        d->side = *sides == ' ' ? 0 : *sides;
+        for (d->index = 0; d->index < d->axis->size && !d->fault; d->index++)
+            if (d->index < MAX_CELLS)
+                derive_parts(d, all);
+            else
+                d->fault = "it takes more cells together than there can be derivatives";
+    }
     d->axis = NULL;
 }
 
@@ -68,15 +73,16 @@ static void derive_parm(derivation *d, grove_derivatives *all)
 {
     bool split = grove_node_axes_of_kind(all->root, GROVE_AXIS_BASELINE, NULL, 0) > 0 &&
                  grove_node_axes_of_kind(d->parm, GROVE_AXIS_STATION, NULL, 0) > 0;
+    const char *sides = split ? "pq" : " ";
     size_t before = all->count;
 
-    for (const char *side = split ? "pq" : " "; *side && !d->fault; side++) {
+    for (const char *side = sides; *side && !d->fault; side++) {
         d->side = split ? *side : 0;
         derive_parts(d, all);
         if (!d->mixed)
             continue;
         all->count = before;
-        derive_cells(d, all);
+        derive_cells(d, all, sides);
         return;
     }
 }
@@ -102,11 +108,9 @@ static void mark_used(grove_node *node)
 
 static bool is_fitted(const grove_node *node)
 {
-    const grove_node *of =
-        node->class_ && node->class_->role == GROVE_ROLE_PARM ? node->inputs[0].node : NULL;
+    bool parm = node->class_ && node->class_->role == GROVE_ROLE_PARM;
+    const grove_node *of = parm ? grove_node_behind_casts(node->inputs[0].node) : NULL;
 
-    while (of && of->kind == GROVE_NODE_CAST)
-        of = of->inputs[0].node;
     return of && of->kind == GROVE_NODE_MEMBER && !grove_node_property(of->leaf, "fixed");
 }
 

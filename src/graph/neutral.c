@@ -4,10 +4,16 @@
 
 #include <string.h>
 
-static bool is_number(const grove_node *node, double number)
+grove_node *grove_node_behind_casts(grove_node *node)
 {
-    while (node->kind == GROVE_NODE_CAST)
+    while (node && node->kind == GROVE_NODE_CAST)
         node = node->inputs[0].node;
+    return node;
+}
+
+static bool is_number(grove_node *node, double number)
+{
+    node = grove_node_behind_casts(node);
     return node->kind == GROVE_NODE_CONSTANT && node->form.shape == GROVE_SCALAR &&
            node->constant->number == number && node->constant->imaginary == 0;
 }

@@ -426,6 +426,10 @@ void grove_node_set_state(grove_node *node, const void *state, size_t bytes)
 
 void grove_node_set_tangent(grove_node *node, const char *rule)
 {
+    char fault[GROVE_FAULT_BYTES];
+
+    if (rule && grove_tangent_fault(node->class_, rule, fault))
+        grove_node_fail(node, GROVE_ABI, "the plugin's %s", fault);
     node->tangent = rule ? grove_arena_text(node->tree->arena, rule) : NULL;
 }
 

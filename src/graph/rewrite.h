@@ -14,6 +14,9 @@ void grove_tree_drop_neutral(grove_tree *tree);
 /* x, where the node is one of these. */
 grove_node *grove_node_behind_neutral(grove_node *node);
 
+/* What casts are of; the node itself where it is none. NULL for NULL. */
+grove_node *grove_node_behind_casts(grove_node *node);
+
 /* The class of an operator, or NULL. */
 const grove_class *grove_tree_operator(grove_tree *tree, grove_role role);
 

@@ -159,6 +159,12 @@ static const grove_literal *literal_named(const grove_node *node, const char *na
     return NULL;
 }
 
+/* Not before all of its inputs and options are known, nor as a copy for a rule. */
+static bool is_published(const grove_tree *tree, const grove_node *node)
+{
+    return node->id >= 0 && (size_t)node->id < tree->node_count && tree->nodes[node->id] == node;
+}
+
 /* In a default, names refer to the inputs of its node; to a leaf itself by the name of its kind. */
 static bool input_named(grove_builder *builder, const char *name, grove_meaning *meaning)
 {
@@ -168,7 +174,7 @@ static bool input_named(grove_builder *builder, const char *name, grove_meaning 
 
     if (!found && k >= 0)
         found = node->inputs[k].node;
-    if (!found && grove_equal(node->class_->object, name) && builder->tree->nodes[node->id] == node)
+    if (!found && grove_equal(node->class_->object, name) && is_published(builder->tree, node))
         found = builder->tree->nodes[node->id];
     const grove_literal *literal =
         !found && node->id == GROVE_RULE_ID ? literal_named(node, name) : NULL;

@@ -57,10 +57,20 @@ static grove_literal word(const char *text)
     return (grove_literal){.kind = GROVE_LITERAL_TEXT, .word = true, .text = text};
 }
 
+/* The definition that is evaluated; a template has the indices of the one that calls it. */
+static const grove_statement *find_definition(const grove_builder *builder)
+{
+    const grove_entry *entry = builder->busy;
+
+    while (entry && !(entry->statement && entry->statement->kind == GROVE_STATEMENT_DEFINE))
+        entry = entry->caller;
+    return entry ? entry->statement : NULL;
+}
+
 /* The axes of G[p] are station, of E[s,p] source and station, of V[p,q] baseline. */
 static const grove_literal *axes_of_indices(const grove_builder *builder)
 {
-    const grove_statement *statement = builder->busy ? builder->busy->statement : NULL;
+    const grove_statement *statement = find_definition(builder);
     grove_literal *items = grove_arena_alloc(builder->arena, 3 * sizeof(*items));
     grove_literal list = {.kind = GROVE_LITERAL_LIST, .items = items};
     bool p = false, q = false, source = false;

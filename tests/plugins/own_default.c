@@ -1,0 +1,18 @@
+/* A default of its leaf names the leaf itself, which is not yet there. */
+#include "plain.h"
+
+static const grove_option options[] = {
+    {"width", GROVE_LENGTH, "tower", "how wide, m"},
+    {0},
+};
+
+static int open_leaf(grove_node *node)
+{
+    (void)node;
+    return 0;
+}
+
+GROVE_CLASS(own_default) = {
+    GROVE_CLASS_HEAD(own_default), PLAIN_TEXTS,       .options = options,
+    .kind = GROVE_CLASS_DATA,      .object = "tower", .open = open_leaf,
+};
