@@ -16,7 +16,7 @@ enum { STATIONS = 3, TIMES = 3, CHANNELS = 2, CORRELATIONS = 2, BASELINES = 3 };
 
 char safe_top[64], safe_work[80];
 grove_error *safe_error;
-double safe_first_time = 4.5e9;
+double safe_first_time = 4.5e9, safe_interval = 1, safe_width = 1e8, safe_height = 9;
 
 void safe_setup(void)
 {
@@ -49,10 +49,10 @@ grove_ms *safe_create(const char *path, const char *column, bool overwrite)
 {
     grove_station stations[STATIONS] = {{.name = (char *)"A", .position = {6e6, 0, 0}},
                                         {.name = (char *)"B", .position = {6e6, 9, 0}},
-                                        {.name = (char *)"C", .position = {6e6, 0, 9}}};
+                                        {.name = (char *)"C", .position = {6e6, 0, safe_height}}};
     double time[TIMES] = {safe_first_time, safe_first_time + 1, safe_first_time + 2},
-           interval[TIMES] = {1, 1, 1};
-    double frequency[CHANNELS] = {1e9, 1.1e9}, width[CHANNELS] = {1e8, 1e8};
+           interval[TIMES] = {1, 1, safe_interval};
+    double frequency[CHANNELS] = {1e9, 1.1e9}, width[CHANNELS] = {1e8, safe_width};
     int left[BASELINES] = {0, 0, 1}, right[BASELINES] = {1, 2, 2};
     grove_ms_layout layout = {.stations = stations,
                               .station_count = STATIONS,

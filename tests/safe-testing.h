@@ -15,7 +15,9 @@ const char *safe_path(const char *name); /* in safe_work; lasts for some calls *
 
 /* A set of 3 times, 3 baselines, 2 channels, XX and YY, whose numbers are scale * 1, 2, ... */
 enum { SAFE_NUMBERS = 3 * 3 * 2 * 2 };
-extern double safe_first_time; /* of the sets that are made, s */
+/* Of the sets that are made: the first time, s; the last interval, s; the width of the last
+ * channel, Hz; z of the last station, m. */
+extern double safe_first_time, safe_interval, safe_width, safe_height;
 grove_ms *safe_create(const char *path, const char *column, bool overwrite);
 int safe_write_all(grove_ms *ms, float scale);
 int safe_new_set(const char *path, float scale, bool overwrite);

@@ -323,7 +323,8 @@ START_TEST(columns_beside_no_data)
 }
 END_TEST
 
-/* The copy of a set stores DATA as that does, where numbers stay as they are. */
+/* The copy of a set stores DATA as that does, where numbers stay as they are, and tiles have 64 KiB
+ * or the whole. */
 START_TEST(storage_of_a_copy)
 {
     static const struct {
@@ -331,10 +332,12 @@ START_TEST(storage_of_a_copy)
         int tile[3];
         const char *kept;
     } cases[] = {
-        {"TiledShapeStMan", {2, 3, 5}, "TiledShapeStMan 2 3 5"},
-        {"TiledColumnStMan", {4, 7, 3}, "TiledColumnStMan 4 7 3"},
+        {"TiledShapeStMan", {2, 3, 2000}, "TiledShapeStMan 2 3 2000"},
+        {"TiledColumnStMan", {4, 7, 30}, "TiledColumnStMan 4 7 30"},
+        {"TiledColumnStMan", {1, 1, 1}, "TiledColumnStMan 4 7 4681"},
+        {"TiledShapeStMan", {4, 7, 29}, "TiledShapeStMan 4 7 4681"},
         {"StandardStMan", {1, 1, 1}, "StandardStMan"},
-        {"IncrementalStMan", {1, 1, 1}, "IncrementalStMan"},
+        {"IncrementalStMan", {1, 1, 1}, "TiledColumnStMan 4 7 4681"},
         {"TiledCellStMan", {2, 3, 1}, "TiledColumnStMan 4 7 4681"},
     };
     grove_session_options small = {.tile_times = 2, .tile_channels = 3, .double_precision = true};
@@ -439,7 +442,7 @@ int main(void)
     tcase_add_test(test, targets_that_cannot_be_written);
     tcase_add_loop_test(test, columns_that_make_one_set, 0, 2);
     tcase_add_test(test, columns_beside_no_data);
-    tcase_add_loop_test(test, storage_of_a_copy, 0, 5);
+    tcase_add_loop_test(test, storage_of_a_copy, 0, 7);
     tcase_add_test(test, what_is_not_finite_is_flagged);
     tcase_add_test(test, flags_of_a_set_that_exists);
     tcase_add_test(test, nothing_but_zeros);

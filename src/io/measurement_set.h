@@ -31,8 +31,9 @@ typedef struct {
     bool weights; /* when creating: grove_ms_write_weight gives WEIGHT_SPECTRUM, WEIGHT and SIGMA,
                      which are 1 otherwise, the first absent */
     /* How DATA is stored: casacore's kind of manager, and its tiles (correlations, channels, rows),
-     * 0 where it has none. A new set has the same, or, where that is empty or a kind that does not
-     * keep numbers as they are, tiles of a megabyte. */
+     * 0 where it has none. A new set has the same, or tiles of a megabyte where that is empty, a
+     * kind that does not keep numbers as they are or is not for writing in blocks, or tiles that
+     * are very small or large. */
     char manager[32];
     int64_t tile[3];
     int64_t rows;        /* of the chosen field and window */

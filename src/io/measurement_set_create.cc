@@ -275,17 +275,24 @@ Table make_table(const std::string &path, const grove_ms_layout *layout)
 {
     SetupNewTable setup(path, describe_table(layout), Table::New);
     bind_columns(setup, layout);
-    MeasurementSet set(setup, 0);
-    set.createDefaultSubtables(Table::New);
-    fill_antennas(set, layout);
-    fill_feeds(set, layout);
-    fill_field(set, layout);
-    fill_window(set, layout);
-    fill_polarization(set, layout);
-    fill_observation(set, layout);
-    fill_rest(set);
-    MSColumns(set).setUVWRef(Muvw::J2000);
-    fill_main(set, layout);
+    std::unique_ptr<MeasurementSet> made(new MeasurementSet(setup, 0));
+    MeasurementSet &set = *made;
+    try {
+        set.createDefaultSubtables(Table::New);
+        fill_antennas(set, layout);
+        fill_feeds(set, layout);
+        fill_field(set, layout);
+        fill_window(set, layout);
+        fill_polarization(set, layout);
+        fill_observation(set, layout);
+        fill_rest(set);
+        MSColumns(set).setUVWRef(Muvw::J2000);
+        set.flush(); // before casacore's destructors do: what they throw ends the process
+        fill_main(set, layout);
+    } catch (...) {
+        never_close(std::move(made));
+        throw;
+    }
     return set;
 }
 

@@ -46,16 +46,23 @@ grove_ms_layout *copy_layout(const grove_ms_layout *from)
     return to;
 }
 
-// What counts for the numbers; a run has the rest from one observation.
+// What counts for the numbers; names and diameters are those of the one that leads.
 bool same_layout(const grove_ms_layout *a, const grove_ms_layout *b)
 {
     auto same = [](const auto *one, const auto *other, int64_t count) {
         return std::equal(one, one + count, other);
     };
+    auto same_place = [](const grove_station &one, const grove_station &other) {
+        return std::equal(one.position, one.position + 3, other.position);
+    };
     return a->times == b->times && a->channels == b->channels && a->baselines == b->baselines &&
            a->correlations == b->correlations && a->weights == b->weights &&
            same(a->correlation, b->correlation, a->correlations) &&
-           same(a->time, b->time, a->times) && same(a->frequency, b->frequency, a->channels) &&
+           same(a->time, b->time, a->times) && same(a->interval, b->interval, a->times) &&
+           same(a->frequency, b->frequency, a->channels) &&
+           same(a->channel_width, b->channel_width, a->channels) &&
+           a->station_count == b->station_count &&
+           std::equal(a->stations, a->stations + a->station_count, b->stations, same_place) &&
            same(a->antenna1, b->antenna1, a->baselines) &&
            same(a->antenna2, b->antenna2, a->baselines) &&
            same(a->phase_centre, b->phase_centre, 2);

@@ -134,8 +134,9 @@ struct row_list {
 row_list rows_of(const grove_ms *ms, const grove_ms_block *block);
 int check_block(const grove_ms *ms, const grove_ms_block *block, grove_error *error);
 
-// Keeps a table open until the process ends, see grove_ms.
+// Keeps a table open until the process ends, see view::broken; a set with its subtables.
 void never_close(const casacore::Table &table);
+void never_close(std::unique_ptr<casacore::MeasurementSet> set);
 
 // Adds a row to HISTORY: the first line is its message, all are its parameters. Nothing for an
 // empty text, or where the set has no HISTORY that can be written.

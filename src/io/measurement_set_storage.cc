@@ -1,7 +1,6 @@
 // casacore's storage managers of columns.
 #include "io/measurement_set_private.h"
 
-#include <casacore/tables/DataMan/IncrementalStMan.h>
 #include <casacore/tables/DataMan/StandardStMan.h>
 #include <casacore/tables/DataMan/TiledColumnStMan.h>
 #include <casacore/tables/DataMan/TiledShapeStMan.h>
@@ -13,7 +12,8 @@ using namespace casacore;
 
 namespace
 {
-const int64_t max_tile = 16 << 20; // bytes: casacore keeps some tiles in memory
+// Bytes of a tile: casacore keeps some in memory; each is one access to a file.
+const int64_t max_tile = 16 << 20, min_tile = 64 << 10;
 
 // The tile of the cubes that have cells of this shape; empty: there are none.
 IPosition tile_in(const Record &manager, const IPosition &cell)
@@ -69,6 +69,10 @@ IPosition tile_of(const grove_ms_layout *layout)
     int64_t second = std::min(channels, layout->tile[1]), third = layout->tile[2];
     bool fits = first > 0 && second > 0 && third > 0 && third <= max_tile &&
                 first * second <= max_tile && first * second * third * 8 <= max_tile;
+    // smaller ones only where they have the whole
+    fits = fits && (first * second * third * 8 >= min_tile ||
+                    (first == correlations && second == channels &&
+                     third >= layout->times * layout->baselines));
     return fits ? IPosition(3, first, second, third) : IPosition(3, correlations, channels, rows);
 }
 
@@ -80,8 +84,6 @@ std::unique_ptr<DataManager> make_manager(const grove_ms_layout *layout, const s
         return std::unique_ptr<DataManager>(new TiledShapeStMan(name, tile));
     if (kind == "StandardStMan")
         return std::unique_ptr<DataManager>(new StandardStMan(name));
-    if (kind == "IncrementalStMan")
-        return std::unique_ptr<DataManager>(new IncrementalStMan(name));
     return std::unique_ptr<DataManager>(new TiledColumnStMan(name, tile));
 }
 } // namespace grove

@@ -257,6 +257,12 @@ void never_close(const Table &table)
     kept->push_back(table);
 }
 
+void never_close(std::unique_ptr<MeasurementSet> set)
+{
+    static std::list<MeasurementSet *> *kept = new std::list<MeasurementSet *>;
+    kept->push_back(set.release());
+}
+
 view::~view()
 {
     guard(folder, nullptr, [&] {
