@@ -248,6 +248,9 @@ static const struct {
      "R[p,q] = sin(a) * M + b * exp(-a) * complex(a, 0)\n",
      1e-3, 2},
     {"w = test_parm(\"w\", init=0.3rad)\nR[s] = beam_gaussian(S, obs, fwhm=w)\n", 1e-3, 1},
+    {"w = test_parm(\"w\", init=0.3rad)\n"
+     "R[s] = beam_gaussian(none, none, lmn=lmn(S, obs), diameter=25m, freq=obs.freq, fwhm=w)\n",
+     1e-3, 1},
     {"w[p] = test_parm(\"w\", init=27m)\nF[s,p] = beam_airy(S, obs, diameter=w[p])\n"
      "R[p,q] = sum[s](F[s,p] * point(S, obs) * F[s,q]^H)\n",
      1e-2, 2},
