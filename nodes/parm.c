@@ -85,11 +85,8 @@ static const struct {
 enum { NUMBER = 0 };
 
 static int check_along(const grove_node *node, const char *option, const grove_axis *axis,
-                       double length, int degree)
+                       double length)
 {
-    if (degree < 0 || degree >= PARM_TERMS)
-        return grove_node_fail_option(node, "degree", "%d is no degree from 0 to %d", degree,
-                                      (int)PARM_TERMS - 1);
     if (!(length > 0))
         return grove_node_fail_option(node, option, "%g is no length of an interval", length);
     if (!axis || !axis->centre || axis->size < 1)
@@ -111,7 +108,7 @@ static int divide(const grove_node *node, const char *option, int degree, parm_i
     *own = (parm_intervals){.count = 1, .length = INFINITY, .terms = degree + 1};
     if (!given && !degree)
         return 0;
-    int code = check_along(node, option, axis, length, degree);
+    int code = check_along(node, option, axis, length);
     if (code)
         return code;
     own->axis = axis;
@@ -133,10 +130,13 @@ static int find_intervals(grove_node *node, parm *p)
     int degrees = grove_node_list(node, "degree", &degree);
     int code = 0;
 
-    if (degrees > 2 || degrees < 1 || degree[0] != rint(degree[0]) ||
-        degree[degrees - 1] != rint(degree[degrees - 1]))
+    if (degrees > 2 || degrees < 1)
         return grove_node_fail_option(node, "degree",
                                       "wants one or two whole numbers: in time and frequency");
+    for (int i = 0; i < degrees; i++)
+        if (!(degree[i] >= 0 && degree[i] < PARM_TERMS) || degree[i] != rint(degree[i]))
+            return grove_node_fail_option(node, "degree", "%g is no whole number from 0 to %d",
+                                          degree[i], (int)PARM_TERMS - 1);
     code = divide(node, "time", (int)degree[0], &p->time);
     if (!code)
         code = divide(node, "freq", degrees > 1 ? (int)degree[1] : 0, &p->freq);
@@ -155,6 +155,8 @@ static int find_axes(grove_node *node, parm *p)
         if (!source && !station)
             code = grove_node_fail_option(
                 node, "axes", "a parm varies along station and source, not along '%s'", words[i]);
+        else if (source ? p->source : p->station)
+            code = grove_node_fail_option(node, "axes", "'%s' is given twice", words[i]);
         else if (!axis)
             code = grove_node_fail_option(
                 node, "axes",
@@ -427,19 +429,33 @@ static int set_places(grove_node *node, const parm *p)
     return code;
 }
 
+/* Its places are of the parm's own times and channels: the values wanted must be along them. */
+static int check_places(grove_node *node, int k, const parm_intervals *own, const char *name)
+{
+    const grove_axis *axes[GROVE_MAX_AXES];
+    int count = grove_node_input_axes(node, k, axes);
+
+    if (own->axis && !grove_node_input_form(node, k))
+        return grove_node_fail(node, GROVE_INVALID, "this parm varies with %s, which must be given",
+                               name);
+    if (own->axis && (count != 1 || axes[0] != own->axis))
+        return grove_node_fail_option(node, name, "wants the %s of the parm's own observation",
+                                      name);
+    if (!own->axis)
+        grove_node_drop_input(node, k);
+    return 0;
+}
+
 static int check_value(grove_node *node)
 {
     const parm *p = grove_node_user(grove_node_object(node, "of"));
     grove_form form = *grove_node_input_form(node, 0);
+    int code = check_places(node, 1, &p->time, "time");
 
-    if ((p->time.axis && !grove_node_input_form(node, 1)) ||
-        (p->freq.axis && !grove_node_input_form(node, 2)))
-        return grove_node_fail(node, GROVE_INVALID, "this parm varies with %s, which must be given",
-                               p->time.axis && !grove_node_input_form(node, 1) ? "time" : "freq");
-    if (!p->time.axis)
-        grove_node_drop_input(node, 1);
-    if (!p->freq.axis)
-        grove_node_drop_input(node, 2);
+    if (!code)
+        code = check_places(node, 2, &p->freq, "freq");
+    if (code)
+        return code;
     grove_node_consume(node, grove_axis_kind("interval"));
     grove_node_consume(node, grove_axis_kind("band"));
     grove_node_consume(node, grove_axis_kind("term"));

@@ -7,7 +7,7 @@
 
 enum { PARM_MEMBERS = 4, PARM_TERMS = 64 };
 /* Most coefficients of a parm. */
-#define PARM_NUMBERS 1e8
+#define PARM_NUMBERS 1e7
 
 /* Intervals along time or frequency, counted from the lowest edge. */
 typedef struct {
