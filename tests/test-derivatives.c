@@ -394,6 +394,29 @@ START_TEST(cast_coefficients)
 }
 END_TEST
 
+static int open_large_sky(grove_node *node)
+{
+    const grove_axis source = {.name = "source", .size = 513};
+
+    return grove_node_add_axis(node, &source);
+}
+
+START_TEST(too_many_cells)
+{
+    const grove_class sky = {GROVE_CLASS_HEAD(large_sky), .doc = "For tests.",
+                             .kind = GROVE_CLASS_DATA, .object = "sky", .open = open_large_sky};
+    grove_derivatives all;
+
+    ck_assert_int_eq(grove_classes_add(fixture->classes, &sky, error), 0);
+    build("L = large_sky()\nf[s] = test_parm(\"f\", sky=L, init=1)\nR = sum(f, over=source)\n");
+    ck_assert_int_ne(grove_tree_derive(fixture->tree, node_of("R"), &all, error), 0);
+    char *said = grove_error_text(error);
+    ck_assert_msg(strstr(said, "each of its 513 needs a derivative; at most 512") != NULL, "%s",
+                  said);
+    free(said);
+}
+END_TEST
+
 static void add_cells(const grove_args *args, int64_t first, int64_t last)
 {
     (void)args, (void)first, (void)last;
@@ -458,6 +481,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, merged);
     tcase_add_test(tests, cast_coefficients);
     tcase_add_test(tests, parts_do_not_add);
+    tcase_add_test(tests, too_many_cells);
     tcase_add_loop_test(tests, faults, 0, sizeof(bad) / sizeof(bad[0]));
     return run_tests("derivatives", tests, argc, argv);
 }
