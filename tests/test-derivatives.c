@@ -107,15 +107,15 @@ static double complex *predicted(const grove_derivatives *all, double complex *c
     for (size_t s = 0; s < all->count; s++) {
         const grove_slot *slot = &all->slots[s];
         bool other = slot->part == (imaginary ? GROVE_PART_REAL : GROVE_PART_IMAGINARY);
-        double complex turn = imaginary && slot->part == GROVE_PART_BOTH             ? I
-                              : imaginary && slot->part == GROVE_PART_BOTH_CONJUGATE ? -I
-                                                                                     : 1;
+        double complex factor = imaginary && slot->part == GROVE_PART_BOTH             ? I
+                                : imaginary && slot->part == GROVE_PART_BOTH_CONJUGATE ? -I
+                                                                                       : 1;
         if (slot->parm != parm || other)
             continue;
         for (int64_t i = 0; i < count; i++) {
             int64_t cell = i / elements, at = grove_slot_cell(slot, all->root, cell);
-            sum[i] +=
-                turn * share_of(c, slot, all->root, cell) * slots[s][at * elements + i % elements];
+            sum[i] += factor * share_of(c, slot, all->root, cell) *
+                      slots[s][at * elements + i % elements];
         }
     }
     return sum;

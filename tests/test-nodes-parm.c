@@ -39,25 +39,25 @@ static testing_value value_of(const char *name)
 
 /* ---- Jones terms ---- */
 
-#define TURN(x) (cos(x) + I * sin(x))
+#define PHASOR(x) (cos(x) + I * sin(x))
 
 /* Element e of the term made of the start value, at a frequency. */
 static double complex phase(double freq, int e)
 {
     (void)freq, (void)e;
-    return TURN(0.3);
+    return PHASOR(0.3);
 }
 
 static double complex delay(double freq, int e)
 {
     (void)e;
-    return TURN(2 * GROVE_PI * freq * 2e-9);
+    return PHASOR(2 * GROVE_PI * freq * 2e-9);
 }
 
 static double complex tec(double freq, int e)
 {
     (void)e;
-    return TURN(-8.44797e9 * 0.05 / freq);
+    return PHASOR(-8.44797e9 * 0.05 / freq);
 }
 
 static double complex rotation(double freq, int e)

@@ -441,13 +441,13 @@ static change derive_input(derivation *d, const grove_node *node, int k)
 /* Angles are plain numbers for rules. */
 static grove_operand in_unit_of(derivation *d, const grove_node *node, grove_operand x)
 {
-    grove_dimension have = x.node->form.unit, want = node->form.unit, turn = {0};
+    grove_dimension have = x.node->form.unit, want = node->form.unit, angle = {0};
 
-    turn.rad = (int8_t)(want.rad - have.rad);
+    angle.rad = (int8_t)(want.rad - have.rad);
     have.rad = want.rad;
-    if (!turn.rad || memcmp(&have, &want, sizeof(have)) != 0)
+    if (!angle.rad || memcmp(&have, &want, sizeof(have)) != 0)
         return x;
-    return combine(d, GROVE_ROLE_PRODUCT, number(d, 1, 0, turn), x, &node->place);
+    return combine(d, GROVE_ROLE_PRODUCT, number(d, 1, 0, angle), x, &node->place);
 }
 
 static change derive_class(derivation *d, grove_node *node)
