@@ -1,7 +1,7 @@
 /* Parms: what a fit may change. The leaf has the coefficients, the other class makes values of
  * them. */
-#include "nodes/parm.h"
 #include "nodes/form.h"
+#include "plugin.h"
 
 #include "base/memory.h"
 #include "base/text.h"
@@ -13,6 +13,48 @@
 #include "kernel.h"
 
 static const grove_kernel kernel = GROVE_KERNEL(parm);
+
+/* ---- what the leaf knows ---- */
+
+enum { PARM_MEMBERS = 4, PARM_TERMS = 64 };
+/* Most coefficients of a parm. */
+#define PARM_NUMBERS 1e7
+
+/* Intervals along time or frequency, counted from the lowest edge. */
+typedef struct {
+    int64_t count;
+    double start, length;   /* s or Hz */
+    const grove_axis *axis; /* of the observation; NULL: the parm does not vary along it */
+    int32_t terms;          /* degree + 1 */
+} parm_intervals;
+
+/* grove_node_user of the leaf. */
+typedef struct {
+    int kind; /* its line in the table of kinds */
+    int members;
+    bool complex_;
+    const char *member[PARM_MEMBERS];
+    double init[PARM_MEMBERS][2];
+    char *text;                         /* what a call of it stands for */
+    const grove_axis *source, *station; /* NULL: the same for all */
+    parm_intervals time, freq;
+} parm;
+
+/* The numbers of a run, made by start: of each member [source, station, interval, band, term], and
+ * of each number real and imaginary part. */
+typedef struct {
+    int64_t count; /* of a member */
+    double *numbers;
+} parm_run;
+
+/* The number of coefficients of a member. */
+static int64_t parm_count(const parm *p)
+{
+    int64_t count = p->time.count * p->freq.count * p->time.terms * p->freq.terms;
+
+    count *= p->source ? p->source->size : 1;
+    return count * (p->station ? p->station->size : 1);
+}
 
 /* ---- the leaf ---- */
 
@@ -38,20 +80,21 @@ static const grove_option options[] = {
      "last one may be shorter; none: one interval"},
     {"freq", GROVE_FREQUENCY, "none", "the same in frequency, Hz, from the lowest edge"},
     {"degree", GROVE_NUMBER_LIST, "0",
-     "degree of the polynomials in each interval: in time, or [in time, in frequency]"},
+     "degree of the polynomials in each interval, at most 63: in time, or [in time, in frequency]"},
     {"init", GROVE_QUANTITY, "none",
      "start value, and the unit; none: that of the Jones term without effect"},
     {"complex", GROVE_BOOL, "false", "with jones=none: a complex number; one is so by its init"},
     {"fixed", GROVE_BOOL, "false", "true: it is not fitted, and has no derivatives"},
     {"step", GROVE_QUANTITY, "none",
      "a change after which the model is still about linear, in the unit of init: differences are "
-     "taken over 1e-5 of it; none: the size of init, 1 if that is 0"},
+     "taken over 1e-5 of it; none: the size of init; if that is 0, 1e-9 s for delay, 0.01 for tec, "
+     "else 1"},
     {0},
 };
 
 /* At the place of @ the coordinates of the observation are given, if there is one. */
-#define VALUE(member) "parm_value(parm, parm." member "@)"
-#define TURN(member)  "exp(2i * pi * obs.freq * " VALUE(member) ")"
+#define VALUE(member)   "parm_value(parm, parm." member "@)"
+#define DELAYED(member) "exp(2i * pi * obs.freq * " VALUE(member) ")"
 
 /* Jones terms made of parms. TEC in TECU: -8.44797e9 rad Hz (e^2 / (4 pi eps0 m c) of 1e16 / m^2).
  */
@@ -79,17 +122,14 @@ static const struct {
     {"diagonal(" VALUE("x") ", " VALUE("y") ")", {"x", "y"}, false, {0}, {1, 1}, 1},
     {"rotation(" VALUE("angle") ")", {"angle"}, false, {.rad = 1}, {0}, 1},
     {"matrix(1, " VALUE("x") ", " VALUE("y") ", 1)", {"x", "y"}, true, {0}, {0}, 1},
-    {"diagonal(" TURN("x") ", " TURN("y") ")", {"x", "y"}, false, {.s = 1}, {0}, 1e-9},
+    {"diagonal(" DELAYED("x") ", " DELAYED("y") ")", {"x", "y"}, false, {.s = 1}, {0}, 1e-9},
     {"exp(-8.44797e9i * " VALUE("tec") " / (obs.freq / 1Hz))", {"tec"}, false, {0}, {0}, 0.01},
 };
 enum { NUMBER = 0 };
 
 static int check_along(const grove_node *node, const char *option, const grove_axis *axis,
-                       double length, int degree)
+                       double length)
 {
-    if (degree < 0 || degree >= PARM_TERMS)
-        return grove_node_fail_option(node, "degree", "%d is no degree from 0 to %d", degree,
-                                      (int)PARM_TERMS - 1);
     if (!(length > 0))
         return grove_node_fail_option(node, option, "%g is no length of an interval", length);
     if (!axis || !axis->centre || axis->size < 1)
@@ -111,7 +151,7 @@ static int divide(const grove_node *node, const char *option, int degree, parm_i
     *own = (parm_intervals){.count = 1, .length = INFINITY, .terms = degree + 1};
     if (!given && !degree)
         return 0;
-    int code = check_along(node, option, axis, length, degree);
+    int code = check_along(node, option, axis, length);
     if (code)
         return code;
     own->axis = axis;
@@ -133,10 +173,13 @@ static int find_intervals(grove_node *node, parm *p)
     int degrees = grove_node_list(node, "degree", &degree);
     int code = 0;
 
-    if (degrees > 2 || degrees < 1 || degree[0] != rint(degree[0]) ||
-        degree[degrees - 1] != rint(degree[degrees - 1]))
+    if (degrees > 2 || degrees < 1)
         return grove_node_fail_option(node, "degree",
                                       "wants one or two whole numbers: in time and frequency");
+    for (int i = 0; i < degrees; i++)
+        if (!(degree[i] >= 0 && degree[i] < PARM_TERMS) || degree[i] != rint(degree[i]))
+            return grove_node_fail_option(node, "degree", "%g is no whole number from 0 to %d",
+                                          degree[i], (int)PARM_TERMS - 1);
     code = divide(node, "time", (int)degree[0], &p->time);
     if (!code)
         code = divide(node, "freq", degrees > 1 ? (int)degree[1] : 0, &p->freq);
@@ -155,6 +198,8 @@ static int find_axes(grove_node *node, parm *p)
         if (!source && !station)
             code = grove_node_fail_option(
                 node, "axes", "a parm varies along station and source, not along '%s'", words[i]);
+        else if (source ? p->source : p->station)
+            code = grove_node_fail_option(node, "axes", "'%s' is given twice", words[i]);
         else if (!axis)
             code = grove_node_fail_option(
                 node, "axes",
@@ -364,7 +409,8 @@ GROVE_CLASS(parm) = {
         "Inside intervals of time and frequency it is constant or a polynomial. A run begins with "
         "the start value. phase is diagonal(exp(1i x), exp(1i y)); delay diagonal(exp(2i pi nu x), "
         "exp(2i pi nu y)), tec exp(-8.44797e9i x / nu) with x in TECU and nu in Hz. Other terms "
-        "can be written with parms without jones. obs and sky may be left out where there is one.",
+        "can be written with parms without jones. obs and sky may be left out where there is one. "
+        "It has at most 1e7 coefficients.",
     .output_doc = "its value, along its axes and, where it varies, time and freq, in the unit of "
                   "init",
     .group = "Jones terms",
@@ -427,19 +473,33 @@ static int set_places(grove_node *node, const parm *p)
     return code;
 }
 
+/* Its places are of the parm's own times and channels: the values wanted must be along them. */
+static int check_places(grove_node *node, int k, const parm_intervals *own, const char *name)
+{
+    const grove_axis *axes[GROVE_MAX_AXES];
+    int count = grove_node_input_axes(node, k, axes);
+
+    if (own->axis && !grove_node_input_form(node, k))
+        return grove_node_fail(node, GROVE_INVALID, "this parm varies with %s, which must be given",
+                               name);
+    if (own->axis && (count != 1 || axes[0] != own->axis))
+        return grove_node_fail_option(node, name, "wants the %s of the parm's own observation",
+                                      name);
+    if (!own->axis)
+        grove_node_drop_input(node, k);
+    return 0;
+}
+
 static int check_value(grove_node *node)
 {
     const parm *p = grove_node_user(grove_node_object(node, "of"));
     grove_form form = *grove_node_input_form(node, 0);
+    int code = check_places(node, 1, &p->time, "time");
 
-    if ((p->time.axis && !grove_node_input_form(node, 1)) ||
-        (p->freq.axis && !grove_node_input_form(node, 2)))
-        return grove_node_fail(node, GROVE_INVALID, "this parm varies with %s, which must be given",
-                               p->time.axis && !grove_node_input_form(node, 1) ? "time" : "freq");
-    if (!p->time.axis)
-        grove_node_drop_input(node, 1);
-    if (!p->freq.axis)
-        grove_node_drop_input(node, 2);
+    if (!code)
+        code = check_places(node, 2, &p->freq, "freq");
+    if (code)
+        return code;
     grove_node_consume(node, grove_axis_kind("interval"));
     grove_node_consume(node, grove_axis_kind("band"));
     grove_node_consume(node, grove_axis_kind("term"));

@@ -1,4 +1,4 @@
-#include "nodes/turn.h"
+#include "nodes/phase_rate.h"
 #include "plugin.h"
 
 #define GROVE_KERNEL_SOURCE "../kernels/phase.h"
@@ -32,14 +32,14 @@ GROVE_CLASS(phase) = {
     .options = options,
     .output = GROVE_FORM(.shape = GROVE_SCALAR, .complex_ = true),
     .kernel = &kernel,
-    .tangent = "lmn: " TURN " * freq * " TURN_PRODUCT(
+    .tangent = "lmn: " PHASE_RATE " * freq * " VECTOR_PRODUCT(
         "station_uvw",
         "dlmn") " * value;"
-                "station_uvw: " TURN
-                " * freq * " TURN_PRODUCT("dstation_uvw",
-                                          "lmn") " * value;"
-                                                 "freq: " TURN
-                                                 " * dfreq * " TURN_PRODUCT("station_uvw",
-                                                                            "lmn") " * value",
+                "station_uvw: " PHASE_RATE
+                " * freq * " VECTOR_PRODUCT("dstation_uvw",
+                                            "lmn") " * value;"
+                                                   "freq: " PHASE_RATE
+                                                   " * dfreq * " VECTOR_PRODUCT("station_uvw",
+                                                                                "lmn") " * value",
     .example = "K[s,p] = phase(S, obs)",
 };

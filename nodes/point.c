@@ -1,5 +1,5 @@
+#include "nodes/phase_rate.h"
 #include "nodes/smear.h"
-#include "nodes/turn.h"
 
 #define GROVE_KERNEL_SOURCE "../kernels/point.h"
 #include "kernel.h"
@@ -45,6 +45,6 @@ GROVE_CLASS(point) = {
     .options = options,
     .kernel = &kernel,
     .check = check,
-    .tangent = "lmn: " TURN " * freq * " TURN_PRODUCT("uvw", "dlmn") " * value",
+    .tangent = "lmn: " PHASE_RATE " * freq * " VECTOR_PRODUCT("uvw", "dlmn") " * value",
     .example = "V[p,q] = sum[s](E[s,p] * point(S, obs, smear=both) * E[s,q]^H)",
 };

@@ -1,6 +1,6 @@
+#include "nodes/phase_rate.h"
 #include "nodes/predict_cost.h"
 #include "nodes/smear.h"
-#include "nodes/turn.h"
 
 #include "../kernels/predict/predict.h"
 #include "../kernels/predict/predict_cuda.h"
@@ -436,8 +436,8 @@ static int device(const grove_call *call)
 
 /* The sum with fluxes that are weighted by an element of the change of the directions. */
 #define WEIGHTED(e)                                                                                \
-    TURN_ELEMENT("uvw", e)                                                                         \
-    " * predict(sky, obs, brightness=brightness * " TURN_ELEMENT(                                  \
+    VECTOR_ELEMENT("uvw", e)                                                                       \
+    " * predict(sky, obs, brightness=brightness * " VECTOR_ELEMENT(                                \
         "dlmn", e) ", lmn=lmn, "                                                                   \
                    "shape=shape, uvw=uvw, freq=freq, left=left, right=right, uvw_left=uvw_left, "  \
                    "uvw_right=uvw_right, skip=skip, cutoff=cutoff, method=method)"
@@ -458,6 +458,7 @@ GROVE_CLASS(predict) = {
     .check = check,
     .eval = eval,
     .device = device,
-    .tangent = "lmn: " TURN " * freq * (" WEIGHTED("x") " + " WEIGHTED("y") " + " WEIGHTED("z") ")",
+    .tangent = "lmn: " PHASE_RATE
+               " * freq * (" WEIGHTED("x") " + " WEIGHTED("y") " + " WEIGHTED("z") ")",
     .example = "V[p,q] = predict(S, obs, smear=both, left=E[s,p], right=E[s,q]^H)",
 };

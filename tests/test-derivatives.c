@@ -107,15 +107,15 @@ static double complex *predicted(const grove_derivatives *all, double complex *c
     for (size_t s = 0; s < all->count; s++) {
         const grove_slot *slot = &all->slots[s];
         bool other = slot->part == (imaginary ? GROVE_PART_REAL : GROVE_PART_IMAGINARY);
-        double complex turn = imaginary && slot->part == GROVE_PART_BOTH             ? I
-                              : imaginary && slot->part == GROVE_PART_BOTH_CONJUGATE ? -I
-                                                                                     : 1;
+        double complex factor = imaginary && slot->part == GROVE_PART_BOTH             ? I
+                                : imaginary && slot->part == GROVE_PART_BOTH_CONJUGATE ? -I
+                                                                                       : 1;
         if (slot->parm != parm || other)
             continue;
         for (int64_t i = 0; i < count; i++) {
             int64_t cell = i / elements, at = grove_slot_cell(slot, all->root, cell);
-            sum[i] +=
-                turn * share_of(c, slot, all->root, cell) * slots[s][at * elements + i % elements];
+            sum[i] += factor * share_of(c, slot, all->root, cell) *
+                      slots[s][at * elements + i % elements];
         }
     }
     return sum;
@@ -248,6 +248,9 @@ static const struct {
      "R[p,q] = sin(a) * M + b * exp(-a) * complex(a, 0)\n",
      1e-3, 2},
     {"w = test_parm(\"w\", init=0.3rad)\nR[s] = beam_gaussian(S, obs, fwhm=w)\n", 1e-3, 1},
+    {"w = test_parm(\"w\", init=0.3rad)\n"
+     "R[s] = beam_gaussian(none, none, lmn=lmn(S, obs), diameter=25m, freq=obs.freq, fwhm=w)\n",
+     1e-3, 1},
     {"w[p] = test_parm(\"w\", init=27m)\nF[s,p] = beam_airy(S, obs, diameter=w[p])\n"
      "R[p,q] = sum[s](F[s,p] * point(S, obs) * F[s,q]^H)\n",
      1e-2, 2},
@@ -391,6 +394,29 @@ START_TEST(cast_coefficients)
 }
 END_TEST
 
+static int open_large_sky(grove_node *node)
+{
+    const grove_axis source = {.name = "source", .size = 513};
+
+    return grove_node_add_axis(node, &source);
+}
+
+START_TEST(too_many_cells)
+{
+    const grove_class sky = {GROVE_CLASS_HEAD(large_sky), .doc = "For tests.",
+                             .kind = GROVE_CLASS_DATA, .object = "sky", .open = open_large_sky};
+    grove_derivatives all;
+
+    ck_assert_int_eq(grove_classes_add(fixture->classes, &sky, error), 0);
+    build("L = large_sky()\nf[s] = test_parm(\"f\", sky=L, init=1)\nR = sum(f, over=source)\n");
+    ck_assert_int_ne(grove_tree_derive(fixture->tree, node_of("R"), &all, error), 0);
+    char *said = grove_error_text(error);
+    ck_assert_msg(strstr(said, "each of its 513 needs a derivative; at most 512") != NULL, "%s",
+                  said);
+    free(said);
+}
+END_TEST
+
 static void add_cells(const grove_args *args, int64_t first, int64_t last)
 {
     (void)args, (void)first, (void)last;
@@ -455,6 +481,7 @@ int main(int argc, char **argv)
     tcase_add_test(tests, merged);
     tcase_add_test(tests, cast_coefficients);
     tcase_add_test(tests, parts_do_not_add);
+    tcase_add_test(tests, too_many_cells);
     tcase_add_loop_test(tests, faults, 0, sizeof(bad) / sizeof(bad[0]));
     return run_tests("derivatives", tests, argc, argv);
 }

@@ -39,25 +39,25 @@ static testing_value value_of(const char *name)
 
 /* ---- Jones terms ---- */
 
-#define TURN(x) (cos(x) + I * sin(x))
+#define PHASOR(x) (cos(x) + I * sin(x))
 
 /* Element e of the term made of the start value, at a frequency. */
 static double complex phase(double freq, int e)
 {
     (void)freq, (void)e;
-    return TURN(0.3);
+    return PHASOR(0.3);
 }
 
 static double complex delay(double freq, int e)
 {
     (void)e;
-    return TURN(2 * GROVE_PI * freq * 2e-9);
+    return PHASOR(2 * GROVE_PI * freq * 2e-9);
 }
 
 static double complex tec(double freq, int e)
 {
     (void)e;
-    return TURN(-8.44797e9 * 0.05 / freq);
+    return PHASOR(-8.44797e9 * 0.05 / freq);
 }
 
 static double complex rotation(double freq, int e)
@@ -248,8 +248,16 @@ static const struct {
     {"J = parm(\"J\", jones=phase, init=1i)\n", "init: this parm is real"},
     {"J = parm(\"J\", init=1Jy, step=1)\n", "step: wants a flux density above 0"},
     {"J = parm(\"J\", init=1, step=-1)\n", "step: wants a plain number above 0"},
-    {"obs = probe()\nJ = parm(\"J\", init=1, degree=0.5)\n", "one or two whole numbers"},
-    {"obs = probe()\nJ = parm(\"J\", init=1, degree=-1)\n", "-1 is no degree"},
+    {"obs = probe()\nJ = parm(\"J\", init=1, degree=0.5)\n", "degree: 0.5 is no whole number"},
+    {"obs = probe()\nJ = parm(\"J\", init=1, degree=1e300)\n",
+     "1e+300 is no whole number from 0 to 63"},
+    {"obs = probe()\nJ = parm(\"J\", init=1, degree=[0, 64])\n",
+     "64 is no whole number from 0 to 63"},
+    {"obs = probe()\nJ = parm(\"J\", init=1, degree=[0, 1, 2])\n", "one or two whole numbers"},
+    {"obs = probe()\nJ = parm(\"J\", init=1, axes=[station, station])\n",
+     "axes: 'station' is given twice"},
+    {"obs = probe()\nJ[p] = parm(\"J\", init=1, time=1e-3s)\n", "at most 1e+07"},
+    {"obs = probe()\nJ = parm(\"J\", init=1, degree=-1)\n", "-1 is no whole number"},
     {"obs = probe()\nJ = parm(\"J\", init=1, time=0s)\n", "is no length of an interval"},
     {"obs = probe()\nJ[p] = parm(\"J\", init=1, time=1e-7s)\n", "coefficients are too many"},
     {"obs = probe()\nJ[p] = parm(\"J\", init=1, time=1e-300s)\n", "coefficients are too many"},
@@ -264,6 +272,26 @@ START_TEST(faults)
 }
 END_TEST
 
+static const char *express_other(const grove_node *leaf)
+{
+    (void)leaf;
+    return "parm_value(parm, parm.value, time=1s)";
+}
+
+/* A plugin's parm, at another time than those of the observation. */
+START_TEST(other_times)
+{
+    grove_class other = *grove_classes_find(t.classes, "parm", t.error);
+
+    other.name = "other_parm";
+    other.expression = express_other;
+    ck_assert_int_eq(grove_classes_add(t.classes, &other, t.error), 0);
+    const char *said = testing_faults(
+        &t, "obs = probe()\nJ = other_parm(\"J\", obs=obs, init=1, time=1min, axes=none)\n");
+    ck_assert_msg(strstr(said, "wants the time of the parm's own observation") != NULL, "%s", said);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("nodes-parm");
@@ -275,6 +303,7 @@ int main(void)
     tcase_add_loop_test(test, coefficients, 0, 54);
     tcase_add_test(test, implied);
     tcase_add_test(test, templates);
+    tcase_add_test(test, other_times);
     tcase_add_loop_test(test, faults, 0, sizeof(bad) / sizeof(bad[0]));
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

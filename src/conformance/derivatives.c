@@ -40,16 +40,17 @@ static grove_operand operate(grove_tree *tree, grove_role role, grove_operand a,
     return grove_tree_call(tree, class_, NULL, NULL, arguments, 2);
 }
 
-/* The parm t: a number, complex where x is. */
+/* The parm t: a number, complex where x is, with another name then, since both may be in a tree. */
 static grove_node *make_parm(grove_tree *tree, bool complex_)
 {
-    static const grove_literal name = {.kind = GROVE_LITERAL_TEXT, .text = "t"};
+    static const grove_literal real_name = {.kind = GROVE_LITERAL_TEXT, .text = "t"};
+    static const grove_literal complex_name = {.kind = GROVE_LITERAL_TEXT, .text = "complex t"};
     static const grove_literal zero = {.kind = GROVE_LITERAL_NUMBER};
     static const grove_literal step = {.kind = GROVE_LITERAL_NUMBER, .number = 0.01};
     static const grove_literal none = {.kind = GROVE_LITERAL_LIST};
     const grove_literal truth = {.kind = GROVE_LITERAL_BOOL, .truth = complex_};
     const grove_class *class_ = grove_classes_find(tree->classes, "test_parm", NULL);
-    const grove_literal *literals[] = {&name, &zero, &step, &none,
+    const grove_literal *literals[] = {complex_ ? &complex_name : &real_name, &zero, &step, &none,
                                        grove_arena_copy(tree->arena, &truth, sizeof(truth))};
     static const char *const names[] = {"name", "init", "step", "axes", "complex"};
     grove_argument arguments[5] = {{0}};
@@ -97,9 +98,10 @@ static double *value_at(trial *t, double re, double im, grove_error *error)
 {
     grove_probe_change *change = grove_probe_of_parms();
     const grove_node *leaf = grove_node_behind_casts(t->parm->inputs[0].node)->leaf;
+    const char *name = grove_node_property(leaf, "name");
     int64_t count;
 
-    *change = (grove_probe_change){.parm = "t", .member = "value", .number = {re, im}, .at = -1};
+    *change = (grove_probe_change){.parm = name, .member = "value", .number = {re, im}, .at = -1};
     grove_session_renew(t->session, leaf);
     double *numbers = numbers_of(t, t->node, error, &count, NULL);
     *change = (grove_probe_change){.at = -2};
@@ -242,6 +244,10 @@ static void check_input(grove_conformance *c, const grove_node *node, int k)
     trial t = {.node = NULL};
     bool made = make(&t, c->fixture->tree, node, k);
 
+    if (!made && grove_error_count(error))
+        grove_conformance_fail(c, "%s: with a parm in '%s' it cannot be made: %s",
+                               node->class_->name, node->input_names[k],
+                               grove_error_message(error, 0));
     grove_error_clear(error);
     if (!made)
         return;

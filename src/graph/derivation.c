@@ -131,6 +131,15 @@ static void share_axes(grove_node *made, const grove_node *node)
                 made->axes[i] = node->axes[k];
 }
 
+static grove_operand operand_of_object(grove_node *object)
+{
+    static const grove_literal none = {.kind = GROVE_LITERAL_NONE, .text = "none"};
+
+    if (!object)
+        return (grove_operand){.kind = GROVE_OPERAND_LITERAL, .literal = &none};
+    return (grove_operand){.kind = GROVE_OPERAND_NODE, .node = object};
+}
+
 grove_operand grove_tree_remake(grove_tree *tree, const grove_node *node,
                                 const grove_operand *others)
 {
@@ -139,18 +148,19 @@ grove_operand grove_tree_remake(grove_tree *tree, const grove_node *node,
     size_t count = 0;
 
     for (int i = 0; class_->inputs && class_->inputs[i].name; i++)
-        if (node->objects[i]) {
+        if (class_->inputs[i].kind == GROVE_OBJECT) {
             arguments[count].name = class_->inputs[i].name;
-            arguments[count].operand.kind = GROVE_OPERAND_NODE;
-            arguments[count++].operand.node = node->objects[i];
+            arguments[count++].operand = operand_of_object(node->objects[i]);
         }
-    for (int k = 0; k < node->input_count; k++)
-        if (node->inputs[k].node) {
-            bool other = is_something(others[k]);
-            arguments[count].name = node->input_names[k];
-            arguments[count].place = node->input_places[k];
-            arguments[count++].operand = other ? others[k] : operand_of(node->inputs[k]);
-        }
+    for (int k = 0; k < node->input_count; k++) {
+        bool dropped = !node->inputs[k].node && node->dropped;
+        grove_edge edge = dropped ? node->dropped[k] : node->inputs[k];
+        if (!edge.node)
+            continue;
+        arguments[count].name = node->input_names[k];
+        arguments[count].place = node->input_places[k];
+        arguments[count++].operand = is_something(others[k]) ? others[k] : operand_of(edge);
+    }
     for (int i = 0; class_->options && class_->options[i].name; i++)
         if (!grove_kind_is_value(class_->options[i].kind) && node->options[i].value) {
             arguments[count].name = class_->options[i].name;
@@ -431,13 +441,13 @@ static change derive_input(derivation *d, const grove_node *node, int k)
 /* Angles are plain numbers for rules. */
 static grove_operand in_unit_of(derivation *d, const grove_node *node, grove_operand x)
 {
-    grove_dimension have = x.node->form.unit, want = node->form.unit, turn = {0};
+    grove_dimension have = x.node->form.unit, want = node->form.unit, angle = {0};
 
-    turn.rad = (int8_t)(want.rad - have.rad);
+    angle.rad = (int8_t)(want.rad - have.rad);
     have.rad = want.rad;
-    if (!turn.rad || memcmp(&have, &want, sizeof(have)) != 0)
+    if (!angle.rad || memcmp(&have, &want, sizeof(have)) != 0)
         return x;
-    return combine(d, GROVE_ROLE_PRODUCT, number(d, 1, 0, turn), x, &node->place);
+    return combine(d, GROVE_ROLE_PRODUCT, number(d, 1, 0, angle), x, &node->place);
 }
 
 static change derive_class(derivation *d, grove_node *node)

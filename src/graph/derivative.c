@@ -9,8 +9,8 @@
 
 typedef grove_derivation derivation;
 
-/* Most cells along an axis for which there is a derivative each. */
-enum { MAX_CELLS = 4096 };
+/* Most cells along an axis for which there is a derivative each. Each adds a member to the leaf. */
+enum { MAX_CELLS = 512 };
 
 static void add_slot(grove_derivatives *all, const derivation *d, grove_part part,
                      grove_change found)
@@ -57,13 +57,16 @@ static void derive_cells(derivation *d, grove_derivatives *all, const char *side
     d->axis = d->mixed;
     if (d->axis->kind == GROVE_AXIS_STATION)
         sides = " ";
+    if (d->axis->size > MAX_CELLS)
+        d->fault =
+            grove_arena_format(d->tree->arena,
+                               "cells along %s are taken together, and each of its %lld needs "
+                               "a derivative; at most %d",
+                               d->axis->name, (long long)d->axis->size, (int)MAX_CELLS);
     for (; *sides && !d->fault; sides++) {
         d->side = *sides == ' ' ? 0 : *sides;
         for (d->index = 0; d->index < d->axis->size && !d->fault; d->index++)
-            if (d->index < MAX_CELLS)
-                derive_parts(d, all);
-            else
-                d->fault = "it takes more cells together than there can be derivatives";
+            derive_parts(d, all);
     }
     d->axis = NULL;
 }

@@ -80,6 +80,7 @@ struct grove_node {
     grove_edge *inputs; /* value inputs, then value options, as numbered in cell.h */
     grove_place *input_places;
     const char **input_names;
+    grove_edge *dropped; /* what was given for inputs that its check dropped; NULL: for none */
     grove_handing *handing;
     grove_form *seen; /* forms of the inputs as the class sees them */
     int input_count;

@@ -158,6 +158,10 @@ void grove_node_drop_input(grove_node *node, int k)
 {
     if (k < 0 || k >= node->input_count || !node->inputs[k].node)
         return;
+    if (!node->dropped)
+        node->dropped =
+            grove_arena_alloc(node->tree->arena, (size_t)node->input_count * sizeof(grove_edge));
+    node->dropped[k] = node->inputs[k];
     node->inputs[k].node = NULL;
     node->axis_count = 0;
     for (int i = 0; i < node->input_count; i++)

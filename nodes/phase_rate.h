@@ -1,0 +1,18 @@
+/* Rules of derivatives of exp(-2 pi i nu/c (u l + v m + w (n - 1))). */
+#ifndef GROVE_NODES_PHASE_RATE_H
+#define GROVE_NODES_PHASE_RATE_H
+
+/* -2 pi i / c */
+#define PHASE_RATE "(-2i * pi / 299792458m * 1s)"
+
+/* Element `e`, x, y or z, of a vector. */
+#define VECTOR_ELEMENT(vector, e) "select(" vector ", element=\"" e "\")"
+
+#define VECTOR_PRODUCT(a, b)                                                                       \
+    "(" VECTOR_ELEMENT(a, "x") " * " VECTOR_ELEMENT(b, "x") " + " VECTOR_ELEMENT(                  \
+        a, "y") " * " VECTOR_ELEMENT(b,                                                            \
+                                     "y") " + " VECTOR_ELEMENT(a,                                  \
+                                                               "z") " * " VECTOR_ELEMENT(b,        \
+                                                                                         "z") ")"
+
+#endif
