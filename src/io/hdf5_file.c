@@ -48,7 +48,7 @@ static bool is_dataset(hid_t data)
 }
 
 /* No chunk is larger than all of it may be, and no other file has a part of it. */
-static bool is_stored_here(hid_t data)
+static bool is_in_this_file(hid_t data)
 {
     hid_t layout = H5Dget_create_plist(data), type = H5Dget_type(data);
     H5D_layout_t kind = H5Pget_layout(layout);
@@ -73,7 +73,7 @@ int grove_hdf5_sizes(hid_t data, hsize_t size[GROVE_HDF5_RANK])
     hsize_t bytes = H5Tget_size(type) + 2 * sizeof(double); /* also as numbers or texts */
     bool good = H5Sget_simple_extent_type(space) != H5S_NULL && rank >= 0 &&
                 rank <= GROVE_HDF5_RANK && H5Sget_simple_extent_dims(space, size, NULL) == rank &&
-                bytes <= GROVE_HDF5_MAX_BYTES && (!is_dataset(data) || is_stored_here(data));
+                bytes <= GROVE_HDF5_MAX_BYTES && (!is_dataset(data) || is_in_this_file(data));
 
     for (int d = 0; d < rank && good; d++) {
         good = !size[d] || bytes <= GROVE_HDF5_MAX_BYTES / size[d];
