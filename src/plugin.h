@@ -53,6 +53,7 @@ typedef enum {
     GROVE_NUMBER_LIST, /* 1, [1, 2, 3], with any one unit: grove_node_list */
     GROVE_AXIS_NAMES,  /* time, [time, freq]: names of axes of the first value input */
     GROVE_QUANTITY,    /* a number with any unit, real or complex: grove_node_quantity */
+    GROVE_PARM_NAMES,  /* G, [G, B]: parms, or values made of them: grove_node_fit */
     /* Values: inputs, or options that accept a number, an array, a node or a parm. Each requires
        its unit; GROVE_VALUE accepts any. */
     GROVE_VALUE = 64,
@@ -407,6 +408,10 @@ typedef struct grove_class {
      * "exp(1i * parm.value)". NULL: the object. Its option of kind GROVE_AXIS_NAMES is, if it is
      * not given, the axes of the definition's indices: of E[s,p] source and station. */
     const char *(*expression)(const grove_node *node);
+
+    /* Actions that call grove_node_fit in check: called when the tree is finished and the
+     * derivatives are known (grove_node_slots). */
+    int (*fitted)(grove_node *node);
 } grove_class;
 
 #define GROVE_CLASS(name)                                                                          \
@@ -514,6 +519,43 @@ int grove_node_renews(grove_node *node, const char *input);
  * of its inputs ("time", "freq", "baseline") tiles begin at these cells only, `first` in ascending
  * order from 0 on. Copied. Each domain must fit the memory. 0, or GROVE_INVALID with a message. */
 int grove_node_set_domains(grove_node *node, const char *axis, const int64_t *first, int64_t count);
+/* Only in check of an action with a drive: it changes parms that value input k depends on, all that
+ * are not fixed, or those that an option of kind GROVE_PARM_NAMES names (NULL: no such option). They
+ * read otherwise afterwards (grove_node_renews). Beside its own inputs the action is given the
+ * derivatives of input k. 0, or GROVE_INVALID with a message: no such parm. */
+int grove_node_fit(grove_node *node, int k, const char *option);
+/* By which part of a complex component a derivative is; a real one has a real part only. */
+typedef enum {
+    GROVE_PART_REAL,
+    GROVE_PART_IMAGINARY,
+    GROVE_PART_BOTH,          /* that by the imaginary part is i times that by the real part */
+    GROVE_PART_BOTH_CONJUGATE /* ... -i times it */
+} grove_part;
+/* A derivative of what is fitted: how it changes where a component of a parm changes by one unit of
+ * its own, in the whole of an interval, times what a term of the polynomial is there. */
+typedef struct {
+    const grove_node *parm; /* one of grove_node_parms */
+    const char *member;     /* of the parm: the component */
+    char side;              /* 'p', 'q': as the parm of that station of a baseline; 0: of the cell */
+    /* NULL, or where cells along an axis are taken together: of one station or source alone. */
+    const grove_axis *axis;
+    int64_t index;
+    grove_part part;
+    int input; /* number of the input that has it: real or complex; axes along which it is constant
+                  may be missing */
+} grove_fit_slot;
+/* Only in check of an action: gives it the member of that name of the data with flags that input k is
+ * made of, such as their weights, as a further input; returns its number, or -1: there is none. */
+int grove_node_add_member_input(grove_node *node, int k, const char *member);
+/* What it fits: data leaves of kind "parm"; returns how many. */
+int grove_node_parms(const grove_node *node, const grove_node *const **parms);
+/* The derivatives, from .fitted on; returns how many. */
+int grove_node_slots(const grove_node *node, const grove_fit_slot **slots);
+/* As grove_node_object_run, of a parm it fits. */
+void *grove_node_parm_run(const grove_node *node, const grove_node *parm);
+/* Calls fn for pieces of [0, count) on the run's threads, as grove_call_parallel; in drive. */
+void grove_node_parallel(const grove_node *node, int64_t count,
+                         void (*fn)(void *context, int64_t first, int64_t last), void *context);
 /* Bytes that the class takes while it runs beside the values it is given: `grove check` counts
  * them. Accumulators must say so: those of their state. */
 void grove_node_set_memory(grove_node *node, uint64_t bytes);

@@ -68,7 +68,7 @@ static inline grove_node *node_of(const char *name)
 static inline grove_derivatives derive(const char *name)
 {
     grove_derivatives all;
-    int code = grove_tree_derive(fixture->tree, node_of(name), &all, error);
+    int code = grove_tree_derive(fixture->tree, node_of(name), NULL, 0, &all, error);
 
     ck_assert_msg(!code, "%s: %s", name, code ? grove_error_message(error, 0) : "");
     return all;

@@ -409,7 +409,7 @@ START_TEST(too_many_cells)
 
     ck_assert_int_eq(grove_classes_add(fixture->classes, &sky, error), 0);
     build("L = large_sky()\nf[s] = test_parm(\"f\", sky=L, init=1)\nR = sum(f, over=source)\n");
-    ck_assert_int_ne(grove_tree_derive(fixture->tree, node_of("R"), &all, error), 0);
+    ck_assert_int_ne(grove_tree_derive(fixture->tree, node_of("R"), NULL, 0, &all, error), 0);
     char *said = grove_error_text(error);
     ck_assert_msg(strstr(said, "each of its 513 needs a derivative; at most 512") != NULL, "%s",
                   said);
@@ -436,7 +436,7 @@ START_TEST(parts_do_not_add)
 
     ck_assert_int_eq(grove_classes_add(fixture->classes, &three, error), 0);
     build("a = test_parm(\"a\", init=1)\nR = three(a, a, a)\n");
-    ck_assert_int_ne(grove_tree_derive(fixture->tree, node_of("R"), &all, error), 0);
+    ck_assert_int_ne(grove_tree_derive(fixture->tree, node_of("R"), NULL, 0, &all, error), 0);
     char *said = grove_error_text(error);
     ck_assert_msg(strstr(said, "'R' with respect to parm 'a': ") != NULL, "%s", said);
     ck_assert_msg(strstr(said, "a length") != NULL, "%s", said);
@@ -465,7 +465,7 @@ START_TEST(faults)
     grove_derivatives all;
 
     build(bad[_i].text);
-    ck_assert_int_ne(grove_tree_derive(fixture->tree, node_of("R"), &all, error), 0);
+    ck_assert_int_ne(grove_tree_derive(fixture->tree, node_of("R"), NULL, 0, &all, error), 0);
     char *said = grove_error_text(error);
     ck_assert_msg(strstr(said, bad[_i].said) != NULL, "%s: %s", bad[_i].text, said);
     free(said);

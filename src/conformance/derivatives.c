@@ -251,7 +251,7 @@ static void check_input(grove_conformance *c, const grove_node *node, int k)
     grove_error_clear(error);
     if (!made)
         return;
-    int code = grove_tree_derive(c->fixture->tree, t.node, &t.derivatives, error);
+    int code = grove_tree_derive(c->fixture->tree, t.node, NULL, 0, &t.derivatives, error);
     if (!grove_conformance_done(c, code, node->name))
         return;
     t.session = grove_fixture_session(c->fixture, NULL);

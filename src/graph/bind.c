@@ -210,6 +210,7 @@ static bool literal_fits(const grove_option *option, const grove_literal *litera
                 return false;
         return literal->kind == GROVE_LITERAL_LIST || literal->kind == GROVE_LITERAL_NUMBER;
     case GROVE_AXIS_NAMES:
+    case GROVE_PARM_NAMES:
         for (int i = 0; literal->kind == GROVE_LITERAL_LIST && i < literal->count; i++)
             if (literal->items[i].kind != GROVE_LITERAL_TEXT)
                 return false;

@@ -109,12 +109,24 @@ static void mark_used(grove_node *node)
         mark_used(node->inputs[k].node);
 }
 
-static bool is_fitted(const grove_node *node)
+const grove_node *grove_node_fitted_parm(const grove_node *node)
 {
     bool parm = node->class_ && node->class_->role == GROVE_ROLE_PARM;
     const grove_node *of = parm ? grove_node_behind_casts(node->inputs[0].node) : NULL;
+    bool fitted =
+        of && of->kind == GROVE_NODE_MEMBER && !grove_node_property(of->leaf, "fixed");
 
-    return of && of->kind == GROVE_NODE_MEMBER && !grove_node_property(of->leaf, "fixed");
+    return fitted ? of->leaf : NULL;
+}
+
+static bool is_wanted(const grove_node *node, const grove_node *const *parms, int count)
+{
+    const grove_node *leaf = grove_node_fitted_parm(node);
+    bool wanted = leaf && !parms;
+
+    for (int i = 0; leaf && i < count && parms; i++)
+        wanted = wanted || parms[i] == leaf;
+    return wanted;
 }
 
 static int report(const derivation *d, const grove_derivatives *all, grove_error *error)
@@ -136,8 +148,8 @@ static void settle(grove_tree *tree, grove_derivatives *all)
     }
 }
 
-int grove_tree_derive(grove_tree *tree, grove_node *root, grove_derivatives *derivatives,
-                      grove_error *error)
+int grove_tree_derive(grove_tree *tree, grove_node *root, const grove_node *const *parms,
+                      int parm_count, grove_derivatives *derivatives, grove_error *error)
 {
     size_t count = tree->node_count; /* before those of derivatives */
     bool *seen = grove_alloc((count + 1) * sizeof(bool));
@@ -149,7 +161,7 @@ int grove_tree_derive(grove_tree *tree, grove_node *root, grove_derivatives *der
     find_parms(root, seen);
     for (size_t i = 0; i < count && !d.fault; i++) {
         grove_node *node = tree->nodes[i];
-        if (!seen[i] || !is_fitted(node))
+        if (!seen[i] || !is_wanted(node, parms, parm_count))
             continue;
         d.parm = node;
         derive_parm(&d, derivatives);

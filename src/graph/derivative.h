@@ -4,14 +4,6 @@
 
 #include "graph/graph.h"
 
-/* By which part of a complex number the derivative is; a real one has a real part only. */
-typedef enum {
-    GROVE_PART_REAL,
-    GROVE_PART_IMAGINARY,
-    GROVE_PART_BOTH,          /* that by the imaginary part is i times that by the real part */
-    GROVE_PART_BOTH_CONJUGATE /* ... -i times it */
-} grove_part;
-
 /* How a value changes where one component of a parm changes by one unit: in the whole of the
  * interval, times what the term is there. */
 typedef struct {
@@ -33,11 +25,17 @@ typedef struct {
     size_t count;
 } grove_derivatives;
 
-/* Makes the derivatives of a value by all parms that are not fixed, after grove_tree_finish and
- * before a session is opened. What does not depend on a component has no slot. 0, or a code with a
- * message. */
-int grove_tree_derive(grove_tree *tree, grove_node *root, grove_derivatives *derivatives,
-                      grove_error *error);
+/* Makes the derivatives of a value by all parms that are not fixed, or by those in `parms` (a list
+ * of leaves; NULL: all), after sums are fused and before a session is opened. What does not depend on
+ * a component has no slot. 0, or a code with a message. */
+int grove_tree_derive(grove_tree *tree, grove_node *root, const grove_node *const *parms,
+                      int parm_count, grove_derivatives *derivatives, grove_error *error);
+
+/* Gives actions that fit the derivatives as further inputs. 0, or a code with a message. */
+int grove_tree_attach_derivatives(grove_tree *tree);
+
+/* The leaf of a parm that is not fixed, where the node is the value of a component; else NULL. */
+const grove_node *grove_node_fitted_parm(const grove_node *node);
 
 /* The cell of the slot's value that belongs to cell `cell` of the root's, both counted in order of
  * storage. */

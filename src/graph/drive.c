@@ -35,8 +35,16 @@ int grove_node_renews(grove_node *node, const char *input)
     return 0;
 }
 
+bool grove_node_renews_any(const grove_node *action)
+{
+    return action->renews || action->fit;
+}
+
 bool grove_node_renews_leaf(const grove_node *action, const grove_node *leaf)
 {
+    for (int i = 0; action->fit && i < action->fit->parm_count; i++)
+        if (action->fit->parms[i] == leaf)
+            return true;
     for (int i = 0; i < 32; i++)
         if (action->renews >> i & 1 && action->objects[i] == leaf)
             return true;

@@ -424,7 +424,7 @@ char *grove_tree_show_derivatives(grove_tree *tree, grove_error *error)
             if (!root || known < roots || roots == before)
                 continue;
             done[roots++] = root;
-            code = grove_tree_derive(tree, root, &all, error);
+            code = grove_tree_derive(tree, root, NULL, 0, &all, error);
             if (!code)
                 add_derivatives(&w, tree, &all, before);
         }

@@ -69,6 +69,18 @@ typedef struct {
     int64_t count;
 } grove_domains;
 
+/* What an action fits. */
+typedef struct {
+    int model; /* the value input that depends on the parms */
+    const grove_node **parms;
+    int parm_count;
+    grove_fit_slot *slots;
+    int slot_count, first_slot; /* the inputs from there on are derivatives */
+} grove_fit;
+
+/* Most value inputs of an action, with derivatives. */
+enum { GROVE_MAX_ACTION_INPUTS = 256 };
+
 struct grove_node {
     grove_node_kind kind;
     const grove_class *class_; /* NULL for members, constants, casts */
@@ -86,6 +98,7 @@ struct grove_node {
     int input_count;
     grove_node **objects; /* one per declared object input, in order; NULL entries for others */
     uint32_t renews;      /* actions: bits of those whose content is another one afterwards */
+    grove_fit *fit;       /* actions; NULL: it fits nothing */
     grove_domains domains[GROVE_MAX_AXES]; /* actions: parts that tiles do not divide */
     int domain_count;
     grove_option_value *options; /* one per class option (value options: literal or unused) */
@@ -191,7 +204,8 @@ grove_node *grove_tree_constant(grove_tree *tree, const grove_literal *literal,
 const char *grove_tree_axis_name(grove_tree *tree, const grove_axis *axis);
 /* The axes of a kind that the node's value has; returns how many. */
 int grove_node_axes_of_kind(const grove_node *node, int kind, const grove_axis **axes, int max);
-/* Whether the action gives the leaf new content. */
+/* Whether the action gives leaves new content; and whether this one. */
+bool grove_node_renews_any(const grove_node *action);
 bool grove_node_renews_leaf(const grove_node *action, const grove_node *leaf);
 /* Whether it may have its inputs evaluated again for the same tile. */
 bool grove_node_drives(const grove_node *node);

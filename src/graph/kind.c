@@ -93,6 +93,8 @@ const char *grove_kind_describe(grove_arena *arena, grove_kind kind, const char 
         return "a list of numbers";
     case GROVE_AXIS_NAMES:
         return "names of axes";
+    case GROVE_PARM_NAMES:
+        return "names of parms";
     case GROVE_QUANTITY:
         return "a number with any unit";
     case GROVE_VALUE:

@@ -260,7 +260,7 @@ int grove_node_list(const grove_node *node, const char *name, const double **num
 
 int grove_node_words(const grove_node *node, const char *name, const char *const **words)
 {
-    const grove_literal *literal = option(node, name, GROVE_AXIS_NAMES, GROVE_AXIS_NAMES);
+    const grove_literal *literal = option(node, name, GROVE_AXIS_NAMES, GROVE_PARM_NAMES);
     bool list = literal->kind == GROVE_LITERAL_LIST;
     int count = list ? literal->count : literal->kind == GROVE_LITERAL_TEXT;
     const char **texts = grove_arena_alloc(node->tree->arena, ((size_t)count + 1) * sizeof(char *));

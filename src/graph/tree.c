@@ -1,5 +1,6 @@
 /* Trees: their nodes, constants, and order. */
 #include "graph/call.h"
+#include "graph/derivative.h"
 
 #include "base/text.h"
 #include "graph/rewrite.h"
@@ -207,6 +208,9 @@ int grove_tree_finish(grove_tree *tree)
         code = grove_tree_rewrite(tree);
     if (!code) {
         sort_nodes(tree);
+        code = grove_tree_attach_derivatives(tree);
+    }
+    if (!code) {
         grove_tree_skip_flagged(tree);
         sort_nodes(tree); /* data before the nodes that read their flags */
     }

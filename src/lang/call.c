@@ -67,6 +67,7 @@ static grove_want wanted(slot found)
         want.kind = GROVE_WANT_CHOICE;
         break;
     case GROVE_AXIS_NAMES:
+    case GROVE_PARM_NAMES:
         want.kind = GROVE_WANT_AXES;
         break;
     case 0:

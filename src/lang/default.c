@@ -56,7 +56,7 @@ static grove_meaning expand(grove_builder *builder, const grove_option *option, 
 
     if (is_plain(option, text))
         return grove_build_word(builder, text);
-    if (option && option->kind == GROVE_AXIS_NAMES)
+    if (option && (option->kind == GROVE_AXIS_NAMES || option->kind == GROVE_PARM_NAMES))
         want.kind = GROVE_WANT_AXES;
     ast = parsed(builder, text);
     if (!ast)

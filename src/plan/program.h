@@ -61,8 +61,8 @@ typedef struct {
     int axes;
     const grove_axis *axis[GROVE_MAX_AXES];
     grove_span span[GROVE_MAX_AXES];
-    int inputs, input[GROVE_MAX_INPUTS]; /* steps, or -1 */
-    char side[GROVE_MAX_INPUTS];
+    int inputs, input[GROVE_MAX_ACTION_INPUTS]; /* steps, or -1 */
+    char side[GROVE_MAX_ACTION_INPUTS];
     int loop;     /* the loop it belongs to; 0: that of the tile */
     int body;     /* its own loop over chunks of its inputs (reductions and sums); 0: none */
     int root;     /* ROOT: its number */

@@ -146,11 +146,11 @@ static void find_stages(grove_schedule *s, unsigned cuttable, grove_node *const 
         g.stage[i] = -1;
     for (size_t i = 0; i < count; i++) {
         int stage = visit(&g, nodes[i]);
-        if (nodes[i]->renews && stage < last)
+        if (grove_node_renews_any(nodes[i]) && stage < last)
             stage = last;
         last = stage > last ? stage : last;
         add_root(s, s->stores ? GROVE_ROOT_STORE : GROVE_ROOT_ACTION, nodes[i], stage);
-        if (nodes[i]->renews)
+        if (grove_node_renews_any(nodes[i]))
             renew(&g, nodes[i], stage);
     }
     free(g.stage);
@@ -213,7 +213,7 @@ static void restrict_block(grove_block *block, const grove_range *range, int ran
 static int add_to_program(grove_program *p, grove_root *root, int number, const grove_range *range,
                           int ranges)
 {
-    int steps[GROVE_MAX_INPUTS];
+    int steps[GROVE_MAX_ACTION_INPUTS];
 
     if (root->kind == GROVE_ROOT_COLLECT)
         return root->step = grove_program_add_collector(p, number, root->node);
@@ -376,10 +376,23 @@ static bool choose_tiles(grove_schedule *s, uint64_t *needed)
     return fits;
 }
 
+/* Whether an action has tiles evaluated again that hold several domains. */
+static bool repeats_domains(const grove_schedule *s)
+{
+    for (int i = 0; i < s->count; i++)
+        for (int k = 0; k < GROVE_CUTS; k++)
+            if (s->passes[i].program->depends && s->passes[i].program->domains[k].count > 1)
+                return true;
+    return false;
+}
+
 /* One tile: for small runs, and when a whole value is requested. */
 static bool is_well_whole(const grove_schedule *s)
 {
     uint64_t largest = 0;
+
+    if (repeats_domains(s))
+        return false;
 
     for (int i = 0; i < s->count; i++)
         if (s->passes[i].largest > largest)
@@ -395,7 +408,7 @@ static bool repeats(const grove_schedule *s)
 
     for (int i = 0; i < s->count; i++)
         many += s->passes[i].tiles > 1;
-    return s->reduces_time && many > 1;
+    return s->reduces_time && many > 1 && !repeats_domains(s);
 }
 
 /* The schedule with axes cut up to `level`: 0 is one tile; the last also sums over sources in

@@ -1,4 +1,5 @@
 /* Chooses tiles: as many times as fit the memory, then channels, then baselines. */
+#include "plan/domain.h"
 #include "plan/schedule.h"
 #include "plan/tile.h"
 
@@ -26,11 +27,20 @@ static bool can_cut(const chooser *c, int cut)
     return p->block.axis[cut] && p->cuttable >> cut & 1;
 }
 
+/* An action that has a tile evaluated again gets a domain at a time: others would be evaluated in
+ * vain. */
+static int64_t most_cells(const grove_program *p, int cut)
+{
+    return p->depends && p->domains[cut].count && p->cuttable >> cut & 1
+               ? grove_domain_longest(p, cut)
+               : p->block.count[cut];
+}
+
 /* The largest number of cells along an axis that fits and, along time, keeps values within what is
  * wanted. 0 if not even one cell fits. */
 static int64_t max_cells(chooser *c, int64_t tile[GROVE_CUTS], int cut)
 {
-    int64_t low = 0, high = c->pass->program->block.count[cut];
+    int64_t low = 0, high = most_cells(c->pass->program, cut);
 
     while (low < high) {
         int64_t middle = low + (high - low + 1) / 2;
@@ -47,7 +57,7 @@ static int64_t max_cells(chooser *c, int64_t tile[GROVE_CUTS], int cut)
 /* Tiles of about one size: of the whole, or of a device's share of it. */
 static int64_t even(const grove_program *p, int cut, int64_t tile)
 {
-    int64_t size = p->block.count[cut];
+    int64_t size = most_cells(p, cut);
 
     if (cut == GROVE_CUT_TIME && p->devices > 1 && tile < size) {
         int64_t edges = (size + p->edge - 1) / p->edge;
@@ -147,6 +157,12 @@ static uint64_t wanted_bytes(const chooser *c)
     return within(whole / (8 * devices), 32 * MIB, within(c->budget / 16, 64 * MIB, 1024 * MIB));
 }
 
+static void begin(const grove_program *p, int64_t tile[GROVE_CUTS])
+{
+    for (int k = 0; k < GROVE_CUTS; k++)
+        tile[k] = most_cells(p, k);
+}
+
 bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
 {
     uint64_t memory = schedule->limits.budget;
@@ -162,12 +178,12 @@ bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
         pass->tiles = grove_tile_count(pass->program);
         return true;
     }
-    memcpy(tile, pass->program->block.count, sizeof(tile));
+    begin(pass->program, tile);
     bool forced = force(&c, tile);
     found = fits(&c, tile);
     c.wanted = wanted_bytes(&c);
     while (!forced && pass->program->cuttable) {
-        memcpy(tile, pass->program->block.count, sizeof(tile));
+        begin(pass->program, tile);
         found = search(&c, tile);
         if (found || c.chunk <= 4096)
             break;

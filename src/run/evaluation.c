@@ -161,7 +161,7 @@ static int end_stage(grove_evaluation *e, int pass)
     if (pass + 1 < s->count && s->passes[pass + 1].roots[0].stage == stage)
         return 0;
     for (int i = 0; i < s->root_count && !code; i++)
-        if (s->roots[i].stage == stage && s->roots[i].node->renews) {
+        if (s->roots[i].stage == stage && grove_node_renews_any(s->roots[i].node)) {
             e->written = true;
             code = grove_phase_renew(e->session, s->roots[i].node);
         }

@@ -11,6 +11,19 @@ void *grove_node_object_run(const grove_node *node, const char *input)
     return leaf && calling ? calling->runs[leaf->id] : NULL;
 }
 
+void *grove_node_parm_run(const grove_node *node, const grove_node *parm)
+{
+    (void)node;
+    return calling ? calling->runs[parm->id] : NULL;
+}
+
+void grove_node_parallel(const grove_node *node, int64_t count,
+                         void (*fn)(void *context, int64_t first, int64_t last), void *context)
+{
+    (void)node;
+    grove_parallel(calling ? calling->host->threads : NULL, count, 0, fn, context);
+}
+
 void grove_class_call_begin(grove_class_call *call, const grove_session *session,
                             const grove_node *node, bool io)
 {
@@ -53,7 +66,7 @@ int grove_io_read(grove_session *session, grove_node *member, grove_array *out)
 
 int grove_io_write(grove_session *session, grove_node *action, const grove_array *inputs, int count)
 {
-    const grove_array *arrays[GROVE_MAX_INPUTS];
+    const grove_array *arrays[GROVE_MAX_ACTION_INPUTS];
     grove_class_call call;
 
     if (!action->class_->write)
@@ -68,14 +81,14 @@ int grove_io_write(grove_session *session, grove_node *action, const grove_array
 int grove_io_drive(grove_session *session, grove_node *action, const grove_array *inputs, int count,
                    bool *again)
 {
-    const grove_array *arrays[GROVE_MAX_INPUTS];
+    const grove_array *arrays[GROVE_MAX_ACTION_INPUTS];
     grove_class_call call;
 
     for (int k = 0; k < count; k++)
         arrays[k] = &inputs[k];
     grove_class_call_begin(&call, session, action, false);
     int code = action->class_->drive(action, session->runs[action->id], arrays, count, again);
-    if (!code && *again && !action->renews)
+    if (!code && *again && !grove_node_renews_any(action))
         code = grove_node_fail(action, GROVE_INTERNAL,
                                "it asks for its inputs again, though it gives no object new "
                                "content (grove_node_renews)");

@@ -153,7 +153,7 @@ int grove_phase_commit(grove_session *session)
     int code = 0;
 
     for (size_t i = 0; i < tree->action_count && !code; i++)
-        if (!tree->actions[i]->renews) /* the others are */
+        if (!grove_node_renews_any(tree->actions[i])) /* the others are */
             code = call_action(session, tree->actions[i], tree->actions[i]->class_->prepare,
                                "cannot finish");
     if (!code)

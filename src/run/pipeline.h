@@ -26,9 +26,9 @@ typedef struct {
 
 typedef struct {
     grove_node *action;
-    grove_array arrays[GROVE_MAX_INPUTS];
-    grove_form forms[GROVE_MAX_INPUTS];
-    grove_value *values[GROVE_MAX_INPUTS]; /* held by the walk until written */
+    grove_array arrays[GROVE_MAX_ACTION_INPUTS];
+    grove_form forms[GROVE_MAX_ACTION_INPUTS];
+    grove_value *values[GROVE_MAX_ACTION_INPUTS]; /* held by the walk until written */
     int count;
 } grove_write_call;
 

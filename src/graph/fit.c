@@ -1,0 +1,277 @@
+/* What an action fits: parms, and the derivatives that it is given as inputs. */
+#include "base/text.h"
+#include "graph/call.h"
+#include "graph/derivative.h"
+#include "graph/rewrite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- parms ---- */
+
+typedef struct {
+    const grove_node **parms;
+    int count;
+} parm_list;
+
+static void add_parm(parm_list *list, const grove_node *parm, grove_arena *arena)
+{
+    for (int i = 0; i < list->count; i++)
+        if (list->parms[i] == parm)
+            return;
+    if (!(list->count & (list->count + 1))) { /* full: 0, 1, 3, 7, ... */
+        size_t room = 2 * (size_t)list->count + 1;
+        const grove_node **more = grove_arena_alloc(arena, room * sizeof(*more));
+        for (int i = 0; i < list->count; i++)
+            more[i] = list->parms[i];
+        list->parms = more;
+    }
+    list->parms[list->count++] = parm;
+}
+
+/* Those that the value depends on, in the order in which it reads them. */
+static void find_parms(grove_node *node, bool *seen, parm_list *list)
+{
+    const grove_node *parm = grove_node_fitted_parm(node);
+
+    if (seen[node->id])
+        return;
+    seen[node->id] = true;
+    if (parm)
+        add_parm(list, parm, node->tree->arena);
+    for (int k = 0; k < node->input_count; k++)
+        if (node->inputs[k].node)
+            find_parms(node->inputs[k].node, seen, list);
+}
+
+static parm_list parms_of(grove_node *value)
+{
+    bool *seen = grove_alloc((value->tree->node_count + 1) * sizeof(*seen));
+    parm_list list = {0};
+
+    find_parms(value, seen, &list);
+    free(seen);
+    return list;
+}
+
+static bool has(const parm_list *list, const grove_node *parm)
+{
+    for (int i = 0; i < list->count; i++)
+        if (list->parms[i] == parm)
+            return true;
+    return false;
+}
+
+/* The parms that a word stands for: the one of that name, or all that a value of that name depends
+ * on. */
+static parm_list parms_named(const grove_node *node, const char *word)
+{
+    grove_tree *tree = node->tree;
+    parm_list list = {0};
+
+    for (size_t i = 0; i < tree->node_count; i++) {
+        const grove_node *parm = grove_node_fitted_parm(tree->nodes[i]);
+        if (parm && grove_equal(grove_node_property(parm, "name"), word))
+            add_parm(&list, parm, tree->arena);
+    }
+    for (size_t i = 0; i < tree->node_count && !list.count; i++)
+        if (tree->nodes[i]->kind == GROVE_NODE_CLASS && !strcmp(tree->nodes[i]->name, word))
+            list = parms_of(tree->nodes[i]);
+    return list;
+}
+
+static const char *names_of(const parm_list *list, grove_arena *arena)
+{
+    const char *text = "";
+
+    for (int i = 0; i < list->count; i++)
+        text = grove_arena_format(arena, "%s%s%s", text, i ? ", " : "",
+                                  grove_node_property(list->parms[i], "name"));
+    return text;
+}
+
+static int choose_named(grove_node *node, const char *option, const parm_list *all, parm_list *list)
+{
+    const char *const *words;
+    int count = grove_node_words(node, option, &words);
+
+    for (int i = 0; i < count; i++) {
+        parm_list named = parms_named(node, words[i]);
+        bool any = false;
+        for (int n = 0; n < named.count; n++)
+            if (has(all, named.parms[n])) {
+                add_parm(list, named.parms[n], node->tree->arena);
+                any = true;
+            }
+        if (!any)
+            return grove_node_fail_option(
+                node, option, "%s'%s'; those that can be fitted: %s",
+                named.count ? "what is fitted does not depend on " : "there is no parm ", words[i],
+                names_of(all, node->tree->arena));
+    }
+    return 0;
+}
+
+int grove_node_fit(grove_node *node, int k, const char *option)
+{
+    grove_node *value = k >= 0 && k < node->input_count ? node->inputs[k].node : NULL;
+    parm_list list = {0};
+    int code = 0;
+
+    if (!value || !grove_node_drives(node) || node->fit)
+        return grove_node_fail(node, GROVE_INVALID,
+                               "the plugin fits input %d, which was not given, or has no drive", k);
+    parm_list all = parms_of(value);
+    if (!all.count)
+        return grove_node_fail(node, GROVE_INVALID,
+                               "%s depends on no parm that may be fitted, such as G[p] = parm(\"G\", "
+                               "jones=diagonal)",
+                               grove_node_shown(value));
+    if (option && grove_node_given(node, option))
+        code = choose_named(node, option, &all, &list);
+    else
+        list = all;
+    if (code)
+        return code;
+    node->fit = grove_arena_alloc(node->tree->arena, sizeof(*node->fit));
+    *node->fit = (grove_fit){.model = k, .parms = list.parms, .parm_count = list.count};
+    return 0;
+}
+
+int grove_node_parms(const grove_node *node, const grove_node *const **parms)
+{
+    *parms = node->fit ? node->fit->parms : NULL;
+    return node->fit ? node->fit->parm_count : 0;
+}
+
+int grove_node_slots(const grove_node *node, const grove_fit_slot **slots)
+{
+    *slots = node->fit ? node->fit->slots : NULL;
+    return node->fit ? node->fit->slot_count : 0;
+}
+
+/* ---- derivatives as inputs ---- */
+
+static void make_room(grove_node *node, int count)
+{
+    grove_arena *arena = node->tree->arena;
+    size_t room = (size_t)(node->input_count + count), have = (size_t)node->input_count;
+    grove_edge *inputs = grove_arena_alloc(arena, room * sizeof(*inputs));
+    grove_place *places = grove_arena_alloc(arena, room * sizeof(*places));
+    const char **names = grove_arena_alloc(arena, room * sizeof(*names));
+    grove_handing *handing = grove_arena_alloc(arena, room * sizeof(*handing));
+    grove_form *seen = grove_arena_alloc(arena, room * sizeof(*seen));
+
+    memcpy(inputs, node->inputs, have * sizeof(*inputs));
+    memcpy(places, node->input_places, have * sizeof(*places));
+    memcpy(names, node->input_names, have * sizeof(*names));
+    memcpy(handing, node->handing, have * sizeof(*handing));
+    memcpy(seen, node->seen, have * sizeof(*seen));
+    node->inputs = inputs;
+    node->input_places = places;
+    node->input_names = names;
+    node->handing = handing;
+    node->seen = seen;
+}
+
+static int add_input(grove_node *node, grove_node *value, char side, const char *name)
+{
+    int k = node->input_count++;
+
+    node->inputs[k] = (grove_edge){value, side};
+    node->input_places[k] = node->place;
+    node->input_names[k] = name;
+    node->handing[k] = GROVE_AS_GIVEN;
+    node->seen[k] = value->form;
+    return k;
+}
+
+/* The leaf of the data with flags that the value is made of, if it has such a member; NULL: none, or
+ * several. */
+static void find_member(const grove_node *value, const char *member, bool *seen, grove_node **leaf,
+                        int *found)
+{
+    if (seen[value->id])
+        return;
+    seen[value->id] = true;
+    for (int k = 0; k < value->input_count; k++)
+        if (value->inputs[k].node)
+            find_member(value->inputs[k].node, member, seen, leaf, found);
+    if (value->kind != GROVE_NODE_MEMBER || !value->form.flags || *leaf == value->leaf)
+        return;
+    for (size_t m = 0; m < value->leaf->member_count; m++)
+        if (!strcmp(value->leaf->members[m].name, member)) {
+            *leaf = value->leaf;
+            ++*found;
+        }
+}
+
+int grove_node_add_member_input(grove_node *node, int k, const char *member)
+{
+    bool *seen = grove_alloc((node->tree->node_count + 1) * sizeof(*seen));
+    grove_node *leaf = NULL;
+    int found = 0;
+
+    find_member(node->inputs[k].node, member, seen, &leaf, &found);
+    free(seen);
+    if (found != 1)
+        return -1;
+    make_room(node, 1);
+    grove_operand value = grove_tree_member(node->tree, leaf, member, &node->place);
+    return value.kind ? add_input(node, value.node, 0, member) : -1;
+}
+
+static int attach(grove_node *node)
+{
+    grove_tree *tree = node->tree;
+    grove_fit *fit = node->fit;
+    grove_node *model = node->inputs[fit->model].node;
+    grove_derivatives all;
+    int code =
+        grove_tree_derive(tree, model, fit->parms, fit->parm_count, &all, tree->error);
+
+    if (code)
+        return code;
+    if (all.count + (size_t)node->input_count > GROVE_MAX_ACTION_INPUTS)
+        return grove_node_fail(node, GROVE_INVALID,
+                               "%zu derivatives are wanted, at most %d are possible; fit fewer "
+                               "parms at a time",
+                               all.count, GROVE_MAX_ACTION_INPUTS - node->input_count);
+    fit->first_slot = node->input_count;
+    fit->slot_count = (int)all.count;
+    fit->slots = grove_arena_alloc(tree->arena, (all.count + 1) * sizeof(*fit->slots));
+    make_room(node, fit->slot_count);
+    for (int i = 0; i < fit->slot_count; i++) {
+        const grove_slot *slot = &all.slots[i];
+        const grove_node *member = grove_node_behind_casts(slot->parm->inputs[0].node);
+        bool gathered = grove_node_axes_of_kind(slot->node, GROVE_AXIS_STATION, NULL, 0) > 0 &&
+                        grove_node_axes_of_kind(model, GROVE_AXIS_BASELINE, NULL, 0) > 0;
+        fit->slots[i] = (grove_fit_slot){
+            .parm = member->leaf,
+            .member = member->leaf->members[member->member].name,
+            .side = slot->side,
+            .axis = slot->axis,
+            .index = slot->index,
+            .part = slot->part,
+            .input = add_input(node, slot->node, gathered ? slot->role : 0, "derivative")};
+    }
+    return 0;
+}
+
+int grove_tree_attach_derivatives(grove_tree *tree)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < tree->action_count && !code; i++) {
+        grove_node *node = tree->actions[i];
+        if (!node->fit)
+            continue;
+        code = attach(node);
+        if (!code && node->class_->fitted) {
+            size_t before = grove_error_count(tree->error);
+            code = grove_node_verdict(node, tree->error, before, node->class_->fitted(node),
+                                      "it cannot be fitted");
+        }
+    }
+    return code;
+}
