@@ -1,5 +1,6 @@
 /* Parms: what a fit may change. The leaf has the coefficients, the other class makes values of
  * them. */
+#include "nodes/parm.h"
 #include "nodes/form.h"
 #include "plugin.h"
 
@@ -14,47 +15,8 @@
 
 static const grove_kernel kernel = GROVE_KERNEL(parm);
 
-/* ---- what the leaf knows ---- */
-
-enum { PARM_MEMBERS = 4, PARM_TERMS = 64 };
 /* Most coefficients of a parm. */
 #define PARM_NUMBERS 1e7
-
-/* Intervals along time or frequency, counted from the lowest edge. */
-typedef struct {
-    int64_t count;
-    double start, length;   /* s or Hz */
-    const grove_axis *axis; /* of the observation; NULL: the parm does not vary along it */
-    int32_t terms;          /* degree + 1 */
-} parm_intervals;
-
-/* grove_node_user of the leaf. */
-typedef struct {
-    int kind; /* its line in the table of kinds */
-    int members;
-    bool complex_;
-    const char *member[PARM_MEMBERS];
-    double init[PARM_MEMBERS][2];
-    char *text;                         /* what a call of it stands for */
-    const grove_axis *source, *station; /* NULL: the same for all */
-    parm_intervals time, freq;
-} parm;
-
-/* The numbers of a run, made by start: of each member [source, station, interval, band, term], and
- * of each number real and imaginary part. */
-typedef struct {
-    int64_t count; /* of a member */
-    double *numbers;
-} parm_run;
-
-/* The number of coefficients of a member. */
-static int64_t parm_count(const parm *p)
-{
-    int64_t count = p->time.count * p->freq.count * p->time.terms * p->freq.terms;
-
-    count *= p->source ? p->source->size : 1;
-    return count * (p->station ? p->station->size : 1);
-}
 
 /* ---- the leaf ---- */
 
@@ -99,10 +61,10 @@ static const grove_option options[] = {
 /* Jones terms made of parms. TEC in TECU: -8.44797e9 rad Hz (e^2 / (4 pi eps0 m c) of 1e16 / m^2).
  */
 static const struct {
-    const char *text, *member[PARM_MEMBERS];
+    const char *text, *member[GROVE_PARM_MEMBERS];
     bool complex_;
     grove_unit unit;
-    double init[PARM_MEMBERS], step;
+    double init[GROVE_PARM_MEMBERS], step;
 } kinds[] = {
     {VALUE("value"), {"value"}, false, {0}, {0}, 1},
     {VALUE("value"), {"value"}, true, {0}, {1}, 1},
@@ -127,66 +89,7 @@ static const struct {
 };
 enum { NUMBER = 0 };
 
-static int check_along(const grove_node *node, const char *option, const grove_axis *axis,
-                       double length)
-{
-    if (!(length > 0))
-        return grove_node_fail_option(node, option, "%g is no length of an interval", length);
-    if (!axis || !axis->centre || axis->size < 1)
-        return grove_node_fail_option(node, grove_node_given(node, option) ? option : "degree",
-                                      "it varies with %s, but no observation says the %s; write "
-                                      "obs=... with the name of one",
-                                      option, *option == 't' ? "times" : "channels");
-    return 0;
-}
-
-/* The intervals along an axis of the observation. */
-static int divide(const grove_node *node, const char *option, int degree, parm_intervals *own)
-{
-    const grove_node *obs = grove_node_object(node, "obs");
-    const grove_axis *axis = obs ? grove_node_axis(obs, option) : NULL;
-    bool given = grove_node_given(node, option);
-    double length = given ? grove_node_number(node, option) : 1, last = -INFINITY;
-
-    *own = (parm_intervals){.count = 1, .length = INFINITY, .terms = degree + 1};
-    if (!given && !degree)
-        return 0;
-    int code = check_along(node, option, axis, length);
-    if (code)
-        return code;
-    own->axis = axis;
-    own->start = INFINITY;
-    for (int64_t i = 0; i < axis->size; i++) {
-        double half = axis->width ? fabs(axis->width[i]) / 2 : 0;
-        own->start = fmin(own->start, axis->centre[i] - half);
-        last = fmax(last, axis->centre[i] + half);
-    }
-    own->length = given ? length : last > own->start ? last - own->start : 1;
-    double count = ceil((last - own->start) / own->length * (1 - 1e-12));
-    own->count = count < 1 ? 1 : (int64_t)fmin(count, 2 * PARM_NUMBERS);
-    return 0;
-}
-
-static int find_intervals(grove_node *node, parm *p)
-{
-    const double *degree;
-    int degrees = grove_node_list(node, "degree", &degree);
-    int code = 0;
-
-    if (degrees > 2 || degrees < 1)
-        return grove_node_fail_option(node, "degree",
-                                      "wants one or two whole numbers: in time and frequency");
-    for (int i = 0; i < degrees; i++)
-        if (!(degree[i] >= 0 && degree[i] < PARM_TERMS) || degree[i] != rint(degree[i]))
-            return grove_node_fail_option(node, "degree", "%g is no whole number from 0 to %d",
-                                          degree[i], (int)PARM_TERMS - 1);
-    code = divide(node, "time", (int)degree[0], &p->time);
-    if (!code)
-        code = divide(node, "freq", degrees > 1 ? (int)degree[1] : 0, &p->freq);
-    return code;
-}
-
-static int find_axes(grove_node *node, parm *p)
+static int find_axes(grove_node *node, grove_parm *p)
 {
     const char *const *words;
     int count = grove_node_words(node, "axes", &words), code = 0;
@@ -213,7 +116,7 @@ static int find_axes(grove_node *node, parm *p)
 }
 
 /* The unit, and the start values. */
-static int find_numbers(grove_node *node, parm *p, grove_unit *unit)
+static int find_numbers(grove_node *node, grove_parm *p, grove_unit *unit)
 {
     double init[2] = {0, 0}, step[2] = {kinds[p->kind].step, 0};
     bool given = grove_node_given(node, "init"), number = p->kind == NUMBER;
@@ -232,7 +135,7 @@ static int find_numbers(grove_node *node, parm *p, grove_unit *unit)
     if (given && memcmp(unit, &has, sizeof(has)) && (init[0] != 0 || init[1] != 0))
         return grove_node_fail_option(node, "init", "wants %s", grove_unit_describe(text, *unit));
     for (int m = 0; m < p->members; m++) {
-        bool diagonal = p->members < PARM_MEMBERS || m == 0 || m == PARM_MEMBERS - 1;
+        bool diagonal = p->members < GROVE_PARM_MEMBERS || m == 0 || m == GROVE_PARM_MEMBERS - 1;
         p->init[m][0] = given && diagonal ? init[0] : kinds[p->kind].init[m];
         p->init[m][1] = given && diagonal ? init[1] : 0;
     }
@@ -250,25 +153,15 @@ static int find_numbers(grove_node *node, parm *p, grove_unit *unit)
     return 0;
 }
 
-static int add_intervals(grove_node *node, const char *name, const parm_intervals *own)
+static int add_intervals(grove_node *node, const char *name, const grove_parm_intervals *own)
 {
-    double *centre = grove_alloc(((size_t)own->count + 1) * sizeof(double));
-    double *width = grove_alloc(((size_t)own->count + 1) * sizeof(double));
-    grove_axis axis = {.name = name, .size = own->count};
+    const grove_axis axis = {
+        .name = name, .size = own->count, .centre = own->centre, .width = own->width};
 
-    for (int64_t i = 0; i < own->count && own->axis; i++) {
-        centre[i] = own->start + ((double)i + 0.5) * own->length;
-        width[i] = own->length;
-        axis.centre = centre;
-        axis.width = width;
-    }
-    int code = grove_node_add_axis(node, &axis);
-    free(centre);
-    free(width);
-    return code;
+    return grove_node_add_axis(node, &axis);
 }
 
-static int add_members(grove_node *node, const parm *p, grove_unit unit)
+static int add_members(grove_node *node, const grove_parm *p, grove_unit unit)
 {
     grove_form form = {
         .shape = GROVE_SCALAR, .complex_ = p->complex_, .precision = GROVE_PRECISION_DOUBLE};
@@ -288,7 +181,7 @@ static int add_members(grove_node *node, const parm *p, grove_unit unit)
     return code;
 }
 
-static int write_text(grove_node *node, parm *p)
+static int write_text(grove_node *node, grove_parm *p)
 {
     bool obs = grove_node_object(node, "obs") != NULL;
     grove_text text = {0};
@@ -308,12 +201,12 @@ static int write_text(grove_node *node, parm *p)
 
 static int open_parm(grove_node *node)
 {
-    parm *p = grove_alloc(sizeof(*p));
+    grove_parm *p = grove_alloc(sizeof(*p));
     grove_unit unit;
 
     grove_node_set_user(node, p);
     p->kind = grove_node_choice(node, "jones");
-    while (p->members < PARM_MEMBERS && kinds[p->kind].member[p->members]) {
+    while (p->members < GROVE_PARM_MEMBERS && kinds[p->kind].member[p->members]) {
         p->member[p->members] = kinds[p->kind].member[p->members];
         p->members++;
     }
@@ -322,7 +215,7 @@ static int open_parm(grove_node *node)
         grove_node_add_property(node, "fixed", "yes");
     int code = find_axes(node, p);
     if (!code)
-        code = find_intervals(node, p);
+        code = grove_parm_divide(node, p);
     if (!code)
         code = find_numbers(node, p, &unit);
     double numbers = (double)p->members * (double)p->time.count * (double)p->freq.count *
@@ -338,17 +231,20 @@ static int open_parm(grove_node *node)
 
 static void close_parm(grove_node *node)
 {
-    parm *p = grove_node_user(node);
+    grove_parm *p = grove_node_user(node);
 
-    if (p)
+    if (p) {
         free(p->text);
+        grove_parm_intervals_free(&p->time);
+        grove_parm_intervals_free(&p->freq);
+    }
     free(p);
     grove_node_set_user(node, NULL);
 }
 
 static const char *express(const grove_node *node)
 {
-    const parm *p = grove_node_user(node);
+    const grove_parm *p = grove_node_user(node);
 
     return p->text;
 }
@@ -357,11 +253,11 @@ static const char *express(const grove_node *node)
 
 static int start(const grove_node *node, void **run)
 {
-    const parm *p = grove_node_user(node);
-    parm_run *own = grove_alloc(sizeof(*own));
+    const grove_parm *p = grove_node_user(node);
+    grove_parm_run *own = grove_alloc(sizeof(*own));
     int64_t terms = p->time.terms * p->freq.terms;
 
-    own->count = parm_count(p);
+    own->count = grove_parm_count(p);
     own->numbers = grove_alloc((size_t)(p->members * own->count) * 2 * sizeof(double) + 1);
     for (int m = 0; m < p->members; m++)
         for (int64_t i = 0; i < own->count; i += terms)
@@ -372,7 +268,7 @@ static int start(const grove_node *node, void **run)
 
 static void stop(const grove_node *node, void *run)
 {
-    parm_run *own = run;
+    grove_parm_run *own = run;
 
     (void)node;
     free(own->numbers);
@@ -381,8 +277,8 @@ static void stop(const grove_node *node, void *run)
 
 static int read_parm(const grove_node *node, void *run, const char *member, grove_array *out)
 {
-    const parm *p = grove_node_user(node);
-    const parm_run *own = run;
+    const grove_parm *p = grove_node_user(node);
+    const grove_parm_run *own = run;
     int m = 0, parts = out->form->complex_ ? 2 : 1;
     double *to = out->data;
 
@@ -443,17 +339,13 @@ static const grove_option value_options[] = {
     {0},
 };
 
-static void put_places(const parm_intervals *own, grove_parm_place *places)
+static void put_places(const grove_parm_intervals *own, grove_parm_place *places)
 {
-    for (int64_t i = 0; own->axis && i < own->axis->size; i++) {
-        double at = (own->axis->centre[i] - own->start) / own->length;
-        int64_t interval = (int64_t)floor(at);
-        interval = interval < own->count ? interval : own->count - 1;
-        places[i] = (grove_parm_place){interval, 2 * (at - (double)interval) - 1};
-    }
+    for (int64_t i = 0; own->axis && i < own->axis->size; i++)
+        places[i].interval = grove_parm_find(own, i, &places[i].x);
 }
 
-static int set_places(grove_node *node, const parm *p)
+static int set_places(grove_node *node, const grove_parm *p)
 {
     const grove_parm_state state = {.time_terms = p->time.terms,
                                     .freq_terms = p->freq.terms,
@@ -474,7 +366,7 @@ static int set_places(grove_node *node, const parm *p)
 }
 
 /* Its places are of the parm's own times and channels: the values wanted must be along them. */
-static int check_places(grove_node *node, int k, const parm_intervals *own, const char *name)
+static int check_places(grove_node *node, int k, const grove_parm_intervals *own, const char *name)
 {
     const grove_axis *axes[GROVE_MAX_AXES];
     int count = grove_node_input_axes(node, k, axes);
@@ -492,7 +384,7 @@ static int check_places(grove_node *node, int k, const parm_intervals *own, cons
 
 static int check_value(grove_node *node)
 {
-    const parm *p = grove_node_user(grove_node_object(node, "of"));
+    const grove_parm *p = grove_node_user(grove_node_object(node, "of"));
     grove_form form = *grove_node_input_form(node, 0);
     int code = check_places(node, 1, &p->time, "time");
 

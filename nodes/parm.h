@@ -1,0 +1,52 @@
+/* What the leaf parm keeps: its intervals, and the numbers of a run. */
+#ifndef GROVE_NODES_PARM_H
+#define GROVE_NODES_PARM_H
+
+#include "plugin.h"
+
+enum { GROVE_PARM_MEMBERS = 4, GROVE_PARM_TERMS = 64 };
+
+/* Intervals along time or frequency, numbered from the lowest edge. Each has a cell at least. */
+typedef struct {
+    int64_t count;
+    const grove_axis *axis; /* of the observation; NULL: the parm does not vary along it */
+    int32_t terms;          /* of the polynomials: degree + 1 */
+    double *centre, *width; /* [count] of the intervals, s or Hz */
+    int32_t *number;        /* [cells of the axis] the interval of each */
+} grove_parm_intervals;
+
+/* grove_node_user of a leaf parm. */
+typedef struct {
+    int kind; /* its line in the table of kinds */
+    int members;
+    bool complex_;
+    const char *member[GROVE_PARM_MEMBERS];
+    double init[GROVE_PARM_MEMBERS][2]; /* of the constant term, real and imaginary part */
+    char *text;                         /* what a call of it stands for */
+    const grove_axis *source, *station; /* NULL: the same for all */
+    grove_parm_intervals time, freq;
+} grove_parm;
+
+/* What grove_node_object_run gives for a leaf parm: its coefficients in this run. */
+typedef struct {
+    int64_t count;   /* of a member: grove_parm_count */
+    double *numbers; /* [member][grove_parm_index][real and imaginary part] */
+} grove_parm_run;
+
+/* The number of coefficients of a member. */
+int64_t grove_parm_count(const grove_parm *p);
+/* Where a coefficient of a member is: they are [source, station, interval, band, term], with the
+ * terms [in time, in frequency] (frequency fastest). `source` and `station` do not count where the
+ * parm is the same for all. */
+int64_t grove_parm_index(const grove_parm *p, int64_t source, int64_t station, int64_t interval,
+                         int64_t band, int64_t term);
+/* The interval of a cell of the observation's times or channels, and in *x the place of the cell's
+ * centre in it, from -1 at the low edge to 1 at the high one. The value there is the sum over terms
+ * (i, j) of coefficient * x_time^i * x_freq^j. 0 and 0 where the parm does not vary along it. */
+int64_t grove_parm_find(const grove_parm_intervals *own, int64_t cell, double *x);
+
+/* Finds the intervals that the options time, freq and degree ask for. */
+int grove_parm_divide(grove_node *node, grove_parm *p);
+void grove_parm_intervals_free(grove_parm_intervals *own);
+
+#endif
