@@ -1,0 +1,238 @@
+/* Solution domains and their unknowns. */
+#include "nodes/solve.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const cut_names[SOLVE_CUTS] = {"time", "freq"};
+
+static const grove_parm_intervals *along(const grove_parm *p, int cut)
+{
+    return cut == SOLVE_TIME ? &p->time : &p->freq;
+}
+
+/* The number of parms that have an interval's edge at the cell. */
+static int edges_at(const solve *s, int cut, int64_t cell, int *varying)
+{
+    int edges = 0;
+
+    *varying = 0;
+    for (int i = 0; i < s->parm_count; i++) {
+        const grove_parm_intervals *own = along(s->parms[i].parm, cut);
+        if (!own->axis)
+            continue;
+        ++*varying;
+        edges += !cell || own->number[cell] != own->number[cell - 1];
+    }
+    return edges;
+}
+
+static int find_axis(grove_node *node, solve *s, int cut)
+{
+    int kind = grove_axis_kind(cut_names[cut]);
+    const grove_axis *axis = grove_node_input_axis(node, SOLVE_DATA, kind);
+    const grove_axis *of_model = grove_node_input_axis(node, SOLVE_MODEL, kind);
+
+    if (axis && of_model && axis != of_model)
+        return grove_node_fail(node, GROVE_SHAPE, "model and data are of other %s axes",
+                               cut_names[cut]);
+    s->cut[cut].axis = axis ? axis : of_model;
+    for (int i = 0; i < s->parm_count; i++) {
+        const grove_axis *own = along(s->parms[i].parm, cut)->axis;
+        if (own && own != s->cut[cut].axis)
+            return grove_node_fail(node, GROVE_SHAPE,
+                                   "the parm '%s' varies with the %s of another observation",
+                                   grove_node_property(s->parms[i].leaf, "name"), cut_names[cut]);
+    }
+    return 0;
+}
+
+static void divide(solve *s, int cut)
+{
+    solve_cut *own = &s->cut[cut];
+    int64_t cells = own->axis ? own->axis->size : 1, segments = 0;
+    size_t room = (size_t)cells + 2;
+
+    own->first = grove_alloc(room * sizeof(int64_t));
+    own->segments = grove_alloc(room * sizeof(int64_t));
+    own->edge = grove_alloc(room * sizeof(int64_t));
+    for (int64_t i = 0; i < cells; i++) {
+        int varying = 0, edges = own->axis ? edges_at(s, cut, i, &varying) : 0;
+        if (i && !edges)
+            continue;
+        if (!i || edges == varying) {
+            own->first[own->count] = i;
+            own->segments[own->count++] = segments;
+        }
+        own->edge[segments++] = i;
+    }
+    own->first[own->count] = own->edge[segments] = cells;
+    own->segments[own->count] = segments;
+}
+
+/* Tiles hold whole batches of domains along time, and whole domains along frequency. */
+static int set_domains(grove_node *node, const solve *s, int cut)
+{
+    const solve_cut *own = &s->cut[cut];
+    int64_t each = cut == SOLVE_TIME ? s->batch : 1, count = (own->count + each - 1) / each;
+    int64_t *first = grove_alloc((size_t)count * sizeof(*first));
+
+    for (int64_t i = 0; i < count; i++)
+        first[i] = own->first[i * each];
+    int code = own->axis ? grove_node_set_domains(node, cut_names[cut], first, count) : 0;
+    free(first);
+    return code;
+}
+
+int solve_find_domains(grove_node *node, solve *s)
+{
+    const grove_node *const *leaves;
+    static const int64_t whole = 0;
+    int code = 0;
+
+    s->parm_count = grove_node_parms(node, &leaves);
+    s->parms = grove_alloc((size_t)s->parm_count * sizeof(*s->parms));
+    for (int i = 0; i < s->parm_count; i++) {
+        const grove_parm *p = grove_node_user(leaves[i]);
+        s->parms[i] = (solve_parm){leaves[i], p, p->complex_ ? 2 : 1};
+    }
+    for (int cut = 0; cut < SOLVE_CUTS && !code; cut++) {
+        code = find_axis(node, s, cut);
+        if (code)
+            break;
+        divide(s, cut);
+        code = set_domains(node, s, cut);
+    }
+    if (!code && grove_node_input_axis(node, SOLVE_MODEL, GROVE_AXIS_BASELINE))
+        code = grove_node_set_domains(node, "baseline", &whole, 1);
+    return code;
+}
+
+int solve_find_slots(const grove_node *node, solve *s)
+{
+    const grove_fit_slot *slots;
+
+    s->slot_count = grove_node_slots(node, &slots);
+    s->slots = grove_alloc((size_t)s->slot_count * sizeof(*s->slots) + 1);
+    for (int k = 0; k < s->slot_count; k++) {
+        solve_slot *slot = &s->slots[k];
+        *slot = (solve_slot){.side = slots[k].side,
+                             .axis = slots[k].axis,
+                             .index = slots[k].index,
+                             .part = slots[k].part,
+                             .input = slots[k].input};
+        while (s->parms[slot->parm].leaf != slots[k].parm)
+            slot->parm++;
+        const grove_parm *p = s->parms[slot->parm].parm;
+        while (strcmp(p->member[slot->member], slots[k].member) != 0)
+            slot->member++;
+        slot->terms = p->time.terms * p->freq.terms;
+        slot->first = s->columns;
+        s->columns += slot->terms;
+    }
+    return 0;
+}
+
+void solve_free(solve *s)
+{
+    if (!s)
+        return;
+    for (int cut = 0; cut < SOLVE_CUTS; cut++) {
+        free(s->cut[cut].first);
+        free(s->cut[cut].segments);
+        free(s->cut[cut].edge);
+    }
+    free(s->parms);
+    free(s->slots);
+    free(s);
+}
+
+/* ---- unknowns ---- */
+
+solve_span solve_intervals(const solve *s, const solve_domain *d, int parm, int cut)
+{
+    const grove_parm_intervals *own = along(s->parms[parm].parm, cut);
+    const int64_t *first = &s->cut[cut].first[d->number[cut]];
+
+    if (!own->axis)
+        return (solve_span){0, 1};
+    return (solve_span){own->number[first[0]],
+                        own->number[first[1] - 1] - own->number[first[0]] + 1};
+}
+
+/* Coefficients of a parm in the domain. */
+static int64_t count_unknowns(const solve *s, const solve_domain *d, int parm)
+{
+    const grove_parm *p = s->parms[parm].parm;
+    int64_t count = solve_intervals(s, d, parm, SOLVE_TIME).count *
+                    solve_intervals(s, d, parm, SOLVE_FREQ).count * p->time.terms * p->freq.terms;
+
+    count *= p->source ? p->source->size : 1;
+    count *= p->station ? p->station->size : 1;
+    return count * p->members * s->parms[parm].parts;
+}
+
+void solve_domain_begin(const solve *s, solve_domain *d, int64_t time, int64_t freq)
+{
+    *d = (solve_domain){.number = {time, freq}};
+    d->base = grove_alloc((size_t)s->parm_count * sizeof(*d->base));
+    for (int i = 0; i < s->parm_count; i++) {
+        d->base[i] = d->unknowns;
+        d->unknowns += count_unknowns(s, d, i);
+    }
+}
+
+void solve_domain_end(solve_domain *d)
+{
+    grove_least_squares_free(d->fit);
+    d->fit = NULL;
+    free(d->base);
+    d->base = NULL;
+}
+
+/* Copies between the unknowns of a parm in the domain and its coefficients. */
+static void copy_parm(const solve *s, const solve_domain *d, int parm, double *numbers, double *x,
+                      bool into_parm)
+{
+    const grove_parm *p = s->parms[parm].parm;
+    solve_span time = solve_intervals(s, d, parm, SOLVE_TIME),
+               freq = solve_intervals(s, d, parm, SOLVE_FREQ);
+    int64_t terms = p->time.terms * p->freq.terms, count = grove_parm_count(p);
+    int64_t cells = (p->source ? p->source->size : 1) * (p->station ? p->station->size : 1);
+    int64_t stations = p->station ? p->station->size : 1;
+    int parts = s->parms[parm].parts;
+
+    for (int64_t m = 0; m < p->members; m++)
+        for (int64_t cell = 0; cell < cells; cell++)
+            for (int64_t i = 0; i < time.count; i++)
+                for (int64_t b = 0; b < freq.count; b++)
+                    for (int64_t t = 0; t < terms; t++, x += parts) {
+                        int64_t at = grove_parm_index(p, cell / stations, cell % stations,
+                                                      time.first + i, freq.first + b, t);
+                        double *number = numbers + 2 * (m * count + at);
+                        for (int part = 0; part < parts; part++)
+                            if (into_parm)
+                                number[part] = x[part];
+                            else
+                                x[part] = number[part];
+                    }
+}
+
+void solve_get(const solve *s, const solve_domain *d, grove_parm_run *const *runs, double *x)
+{
+    for (int i = 0; i < s->parm_count; i++)
+        copy_parm(s, d, i, runs[i]->numbers, x + d->base[i], false);
+}
+
+void solve_put(const solve *s, const solve_domain *d, grove_parm_run *const *runs, const double *x)
+{
+    double *numbers = grove_alloc((size_t)d->unknowns * sizeof(*numbers) + 1);
+
+    memcpy(numbers, x, (size_t)d->unknowns * sizeof(*numbers));
+    for (int i = 0; i < s->parm_count; i++)
+        copy_parm(s, d, i, runs[i]->numbers, numbers + d->base[i], true);
+    free(numbers);
+}
