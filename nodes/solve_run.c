@@ -144,10 +144,10 @@ static void fill_limits(const solve *s, const solve_domain *d, limits *to)
         for (int64_t u = d->base[i]; u < end; u++) {
             int64_t at = u - d->base[i];
             bool first = at / parts % terms == 0;
-            to->lower[u] = first ? -INFINITY /*B*/ : -INFINITY;
-            to->upper[u] = first ? INFINITY /*B*/ : INFINITY;
-            to->mean[u] = 0*(double)each;
-            to->inverse_sigma[u] = first ? 0 : 0;
+            to->lower[u] = first ? p->bounds[0] : -INFINITY;
+            to->upper[u] = first ? p->bounds[1] : INFINITY;
+            to->mean[u] = p->prior_mean[at / each][at % parts];
+            to->inverse_sigma[u] = first ? 1 / p->prior_sigma : 0;
         }
     }
 }
