@@ -1,5 +1,4 @@
-/* Parms: what a fit may change. The leaf has the coefficients, the other class makes values of
- * them. */
+/* Parms: what a fit may change. The leaf has the coefficients; parm_value makes values of them. */
 #include "nodes/parm.h"
 #include "nodes/form.h"
 #include "plugin.h"
@@ -9,11 +8,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-
-#define GROVE_KERNEL_SOURCE "../kernels/parm.h"
-#include "kernel.h"
-
-static const grove_kernel kernel = GROVE_KERNEL(parm);
 
 /* Most coefficients of a parm. */
 #define PARM_NUMBERS 1e7
@@ -46,6 +40,13 @@ static const grove_option options[] = {
     {"init", GROVE_QUANTITY, "none",
      "start value, and the unit; none: that of the Jones term without effect"},
     {"complex", GROVE_BOOL, "false", "with jones=none: a complex number; one is so by its init"},
+    {"bounds", GROVE_NUMBER_LIST, "none",
+     "[low, high] between which a real parm stays, in the unit of init; [low, none] has no high "
+     "one. Of polynomials it holds for the constant term"},
+    {"prior", GROVE_NUMBER_LIST, "none",
+     "what is known beforehand, in the unit of init: sigma, or [mean, sigma], of a normal "
+     "distribution; without a mean around the start value; of complex parms sigma of the real and "
+     "of the imaginary part. Of polynomials it holds for the constant term"},
     {"fixed", GROVE_BOOL, "false", "true: it is not fitted, and has no derivatives"},
     {"step", GROVE_QUANTITY, "none",
      "a change after which the model is still about linear, in the unit of init: differences are "
@@ -153,6 +154,77 @@ static int find_numbers(grove_node *node, grove_parm *p, grove_unit *unit)
     return 0;
 }
 
+/* The numbers of an option in the unit of init; how many, or -1 after a message. */
+static int list_of(const grove_node *node, const char *option, grove_unit unit,
+                   const double **numbers)
+{
+    int count = grove_node_list(node, option, numbers);
+    grove_dimension has = grove_node_list_unit(node, option), plain = {0};
+    bool zero = true;
+    char text[48];
+
+    for (int i = 0; i < count; i++)
+        zero = zero && ((*numbers)[i] == 0 || isnan((*numbers)[i]));
+    if (!memcmp(&unit, &has, sizeof(has)) || (zero && !memcmp(&plain, &has, sizeof(has))))
+        return count;
+    grove_node_fail_option(node, option, "wants %s, the unit of the parm",
+                           grove_unit_describe(text, unit));
+    return -1;
+}
+
+static int find_bounds(const grove_node *node, grove_parm *p, grove_unit unit)
+{
+    const double *given;
+    int count = list_of(node, "bounds", unit, &given);
+    char text[48];
+
+    p->bounds[0] = -INFINITY;
+    p->bounds[1] = INFINITY;
+    if (!grove_node_given(node, "bounds") || count < 0)
+        return count < 0 ? GROVE_INVALID : 0;
+    if (count != 2)
+        return grove_node_fail_option(node, "bounds", "wants [low, high], %s",
+                                      grove_unit_describe(text, unit));
+    if (p->complex_)
+        return grove_node_fail_option(node, "bounds",
+                                      "a complex parm has none; fit its amplitude and its phase, "
+                                      "jones=amplitude and jones=phase");
+    for (int i = 0; i < 2; i++)
+        p->bounds[i] = isnan(given[i]) ? p->bounds[i] : given[i];
+    if (!(p->bounds[0] < p->bounds[1]))
+        return grove_node_fail_option(node, "bounds", "%g is not below %g", p->bounds[0],
+                                      p->bounds[1]);
+    for (int m = 0; m < p->members; m++)
+        if (p->init[m][0] < p->bounds[0] || p->init[m][0] > p->bounds[1])
+            return grove_node_fail_option(node, "bounds",
+                                          "the start value %g is not between %g and %g",
+                                          p->init[m][0], p->bounds[0], p->bounds[1]);
+    return 0;
+}
+
+static int find_prior(const grove_node *node, grove_parm *p, grove_unit unit)
+{
+    const double *given;
+    int count = list_of(node, "prior", unit, &given);
+
+    p->prior_sigma = INFINITY;
+    memcpy(p->prior_mean, p->init, sizeof(p->prior_mean));
+    if (!grove_node_given(node, "prior") || count < 0)
+        return count < 0 ? GROVE_INVALID : 0;
+    if (count < 1 || count > 2)
+        return grove_node_fail_option(node, "prior", "wants sigma or [mean, sigma]");
+    if (count == 2 && p->complex_)
+        return grove_node_fail_option(node, "prior",
+                                      "of a complex parm the mean is its start value; give sigma");
+    p->prior_sigma = given[count - 1];
+    if (!(p->prior_sigma > 0) || (count == 2 && isnan(given[0])))
+        return grove_node_fail_option(node, "prior", "%g is no sigma; it is above 0",
+                                      p->prior_sigma);
+    for (int m = 0; m < p->members && count == 2; m++)
+        p->prior_mean[m][0] = given[0];
+    return 0;
+}
+
 static int add_intervals(grove_node *node, const char *name, const grove_parm_intervals *own)
 {
     const grove_axis axis = {
@@ -218,6 +290,10 @@ static int open_parm(grove_node *node)
         code = grove_parm_divide(node, p);
     if (!code)
         code = find_numbers(node, p, &unit);
+    if (!code)
+        code = find_bounds(node, p, unit);
+    if (!code)
+        code = find_prior(node, p, unit);
     double numbers = (double)p->members * (double)p->time.count * (double)p->freq.count *
                      p->time.terms * p->freq.terms * (p->source ? (double)p->source->size : 1) *
                      (p->station ? (double)p->station->size : 1);
@@ -321,128 +397,4 @@ GROVE_CLASS(parm) = {
     .read = read_parm,
     .expression = express,
     .example = "A[p] = parm(\"A\", obs=obs, jones=diagonal, time=60s, init=1)",
-};
-
-/* ---- its values ---- */
-
-static const grove_input value_inputs[] = {
-    {"of", GROVE_OBJECT, "the parm", .object = "parm"},
-    {"coefficients", GROVE_VALUE, "its coefficients", .linear = GROVE_LINEAR},
-    {0},
-};
-
-static const grove_option value_options[] = {
-    {"time", GROVE_VALUE_TIME, "none", "times at which it is wanted, s", .handing = GROVE_AS_DOUBLE,
-     .linear = GROVE_SELECTOR},
-    {"freq", GROVE_VALUE_FREQUENCY, "none", "frequencies at which it is wanted, Hz",
-     .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
-    {0},
-};
-
-static void put_places(const grove_parm_intervals *own, grove_parm_place *places)
-{
-    for (int64_t i = 0; own->axis && i < own->axis->size; i++)
-        places[i].interval = grove_parm_find(own, i, &places[i].x);
-}
-
-static int set_places(grove_node *node, const grove_parm *p)
-{
-    const grove_parm_state state = {.time_terms = p->time.terms,
-                                    .freq_terms = p->freq.terms,
-                                    .interval = grove_axis_kind("interval"),
-                                    .band = grove_axis_kind("band"),
-                                    .term = grove_axis_kind("term"),
-                                    .times = p->time.axis ? p->time.axis->size : 0,
-                                    .channels = p->freq.axis ? p->freq.axis->size : 0};
-    size_t count = (size_t)(state.times + state.channels);
-    grove_parm_place *places = grove_alloc((count + 1) * sizeof(*places));
-
-    put_places(&p->time, places);
-    put_places(&p->freq, places + state.times);
-    grove_node_set_state(node, &state, sizeof(state));
-    int code = count ? grove_node_set_table(node, places, count * sizeof(*places)) : 0;
-    free(places);
-    return code;
-}
-
-/* Its places are of the parm's own times and channels: the values wanted must be along them. */
-static int check_places(grove_node *node, int k, const grove_parm_intervals *own, const char *name)
-{
-    const grove_axis *axes[GROVE_MAX_AXES];
-    int count = grove_node_input_axes(node, k, axes);
-
-    if (own->axis && !grove_node_input_form(node, k))
-        return grove_node_fail(node, GROVE_INVALID, "this parm varies with %s, which must be given",
-                               name);
-    if (own->axis && (count != 1 || axes[0] != own->axis))
-        return grove_node_fail_option(node, name, "wants the %s of the parm's own observation",
-                                      name);
-    if (!own->axis)
-        grove_node_drop_input(node, k);
-    return 0;
-}
-
-static int check_value(grove_node *node)
-{
-    const grove_parm *p = grove_node_user(grove_node_object(node, "of"));
-    grove_form form = *grove_node_input_form(node, 0);
-    int code = check_places(node, 1, &p->time, "time");
-
-    if (!code)
-        code = check_places(node, 2, &p->freq, "freq");
-    if (code)
-        return code;
-    grove_node_consume(node, grove_axis_kind("interval"));
-    grove_node_consume(node, grove_axis_kind("band"));
-    grove_node_consume(node, grove_axis_kind("term"));
-    form.precision = GROVE_PRECISION_DOUBLE;
-    grove_node_set_output(node, &form);
-    return set_places(node, p);
-}
-
-/* Each cell finds its coefficients itself: the space without their axes. */
-static grove_args space_of(const grove_call *call)
-{
-    const grove_parm_state *own = (const grove_parm_state *)(const void *)call->args->state.bytes;
-    grove_args args = *call->args;
-
-    for (int d = 0; d < args.axes; d++)
-        if (args.axis[d] == own->interval || args.axis[d] == own->band || args.axis[d] == own->term)
-            args.size[d] = 1;
-    return args;
-}
-
-static void run_cells(void *args, int64_t first, int64_t last)
-{
-    kernel.double_precision(args, first, last);
-}
-
-static int eval(const grove_call *call)
-{
-    grove_args args = space_of(call);
-
-    grove_call_parallel(call, grove_args_cells(&args), run_cells, &args);
-    return 0;
-}
-
-static int device(const grove_call *call)
-{
-    const grove_args args = space_of(call);
-
-    return grove_call_launch(call, &kernel, &args, true);
-}
-
-GROVE_CLASS(parm_value) = {
-    GROVE_CLASS_HEAD(parm_value),
-    .doc = "The value of a parm at times and frequencies; what a call of parm is made of.\n"
-           "Polynomials of each interval, in places from -1 to 1.",
-    .output_doc = "its value, in double precision and in its unit",
-    .group = "Jones terms",
-    .inputs = value_inputs,
-    .options = value_options,
-    .role = GROVE_ROLE_PARM,
-    .check = check_value,
-    .eval = eval,
-    .device = device,
-    .example = "A[p] = parm(\"A\", obs=obs, jones=amplitude, time=60s)",
 };

@@ -21,7 +21,12 @@ typedef struct {
     int members;
     bool complex_;
     const char *member[GROVE_PARM_MEMBERS];
-    double init[GROVE_PARM_MEMBERS][2]; /* of the constant term, real and imaginary part */
+    /* Of the constant term of each member, real and imaginary part, in base units. The other terms
+     * start at 0 and have neither bounds nor a prior. */
+    double init[GROVE_PARM_MEMBERS][2];
+    double bounds[2]; /* low < high, of real parms; -INFINITY and INFINITY: none */
+    /* A normal distribution, of a complex number one of each part; sigma INFINITY: none. */
+    double prior_mean[GROVE_PARM_MEMBERS][2], prior_sigma;
     char *text;                         /* what a call of it stands for */
     const grove_axis *source, *station; /* NULL: the same for all */
     grove_parm_intervals time, freq;

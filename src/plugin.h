@@ -50,7 +50,7 @@ typedef enum {
     GROVE_CHOICE,      /* one of the words in `choices` */
     GROVE_DIRECTION,   /* "05h42m36.1s 49d51m07s": grove_node_direction */
     GROVE_ANGLE_RANGE, /* -2h..2h or -30deg..30deg: grove_node_range (hours are 15 degrees) */
-    GROVE_NUMBER_LIST, /* 1, [1, 2, 3], with any one unit: grove_node_list */
+    GROVE_NUMBER_LIST, /* 1, [1, 2, 3], [0, none], with any one unit: grove_node_list */
     GROVE_AXIS_NAMES,  /* time, [time, freq]: names of axes of the first value input */
     GROVE_QUANTITY,    /* a number with any unit, real or complex: grove_node_quantity */
     GROVE_PARM_NAMES,  /* G, [G, B]: parms, or values made of them: grove_node_fit */
@@ -452,7 +452,10 @@ const char *grove_node_text(const grove_node *node,
 int grove_node_choice(const grove_node *node, const char *option); /* index in choices */
 void grove_node_direction(const grove_node *node, const char *option, double radec[2]);
 void grove_node_range(const grove_node *node, const char *option, double range[2]);
+/* How many, and the numbers; "none" among them is NaN. */
 int grove_node_list(const grove_node *node, const char *option, const double **numbers);
+/* The unit that they share; 0 goes with any. */
+grove_dimension grove_node_list_unit(const grove_node *node, const char *option);
 /* The words of a GROVE_AXIS_NAMES; returns how many. */
 int grove_node_words(const grove_node *node, const char *option, const char *const **words);
 /* Real and imaginary part, and the unit. */

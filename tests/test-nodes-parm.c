@@ -3,6 +3,7 @@
 #include "probe.h"
 
 #include "conformance/fixture.h"
+#include "nodes/parm.h"
 
 #include "base/text.h"
 
@@ -195,6 +196,29 @@ START_TEST(coefficients)
 }
 END_TEST
 
+/* ---- bounds and priors ---- */
+
+static const grove_parm *parm_of(const char *text)
+{
+    testing_tree(&t, text);
+    return grove_node_user(testing_node(&t, "J")->inputs[0].node->leaf);
+}
+
+START_TEST(knowledge)
+{
+    const grove_parm *p = parm_of("obs = probe()\nJ = parm(\"J\", init=2Jy)\n");
+    ck_assert(p->bounds[0] == -INFINITY && p->bounds[1] == INFINITY && p->prior_sigma == INFINITY);
+    p = parm_of("obs = probe()\nJ = parm(\"J\", init=2Jy, bounds=[0, 3mJy * 1000], prior=10mJy)\n");
+    ck_assert(p->bounds[0] == 0 && fabs(p->bounds[1] - 3) < 1e-12);
+    ck_assert(p->prior_mean[0][0] == 2 && fabs(p->prior_sigma - 0.01) < 1e-12);
+    p = parm_of("obs = probe()\nJ = parm(\"J\", init=2, bounds=[none, 2], prior=[0, 3])\n");
+    ck_assert(p->bounds[0] == -INFINITY && p->bounds[1] == 2);
+    ck_assert(p->prior_mean[0][0] == 0 && p->prior_sigma == 3);
+    p = parm_of("obs = probe()\nJ = parm(\"J\", init=2+1i, prior=3)\n");
+    ck_assert(p->prior_mean[0][0] == 2 && p->prior_mean[0][1] == 1 && p->prior_sigma == 3);
+}
+END_TEST
+
 /* ---- what is implied, and faults ---- */
 
 static void has_axes(const char *text, const char *axes)
@@ -257,6 +281,24 @@ static const struct {
     {"J = parm(\"J\", jones=phase, init=1i)\n", "init: this parm is real"},
     {"J = parm(\"J\", init=1Jy, step=1)\n", "step: wants a flux density above 0"},
     {"J = parm(\"J\", init=1, step=-1)\n", "step: wants a plain number above 0"},
+    {"J = parm(\"J\", init=1Jy, bounds=[0, 2])\n", "bounds: wants a flux density"},
+    {"J = parm(\"J\", init=1Jy, bounds=[0Jy, 2s])\n", "'bounds' wants a list of numbers"},
+    {"J = parm(\"J\", init=1, bounds=2)\n", "bounds: wants [low, high], a plain number"},
+    {"J = parm(\"J\", init=1, bounds=[1, 1])\n", "bounds: 1 is not below 1"},
+    {"J = parm(\"J\", init=1Jy, bounds=[2Jy, none])\n",
+     "bounds: the start value 1 is not between 2 and inf"},
+    {"J = parm(\"J\", init=1Jy, bounds=[none, 0])\n",
+     "bounds: the start value 1 is not between -inf and 0"},
+    {"J = parm(\"J\", jones=phase, bounds=[1deg, 2deg])\n", "the start value 0 is not between"},
+    {"J = parm(\"J\", jones=scalar, bounds=[0, 2])\n",
+     "a complex parm has none; fit its amplitude and its phase"},
+    {"J = parm(\"J\", init=1Jy, prior=0.1)\n", "prior: wants a flux density"},
+    {"J = parm(\"J\", init=1Jy, prior=[1Jy, 0Jy])\n", "prior: 0 is no sigma; it is above 0"},
+    {"J = parm(\"J\", init=1, prior=-1)\n", "prior: -1 is no sigma"},
+    {"J = parm(\"J\", init=1, prior=[1, none])\n", "prior: nan is no sigma"},
+    {"J = parm(\"J\", init=1, prior=[1, 2, 3])\n", "prior: wants sigma or [mean, sigma]"},
+    {"J = parm(\"J\", jones=full, prior=[1, 2])\n", "the mean is its start value; give sigma"},
+    {"obs = probe()\nJ = parm(\"J\", init=1, degree=[1i])\n", "'degree' wants a list of numbers"},
     {"obs = probe()\nJ = parm(\"J\", init=1, degree=0.5)\n", "degree: 0.5 is no whole number"},
     {"obs = probe()\nJ = parm(\"J\", init=1, degree=1e300)\n",
      "1e+300 is no whole number from 0 to 63"},
@@ -310,6 +352,7 @@ int main(void)
     tcase_set_timeout(test, 60);
     tcase_add_loop_test(test, jones_terms, 0, TERMS);
     tcase_add_loop_test(test, coefficients, 0, 54);
+    tcase_add_test(test, knowledge);
     tcase_add_test(test, implied);
     tcase_add_test(test, templates);
     tcase_add_test(test, other_times);

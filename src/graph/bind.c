@@ -183,6 +183,26 @@ static bool word_in(const char *choices, const char *word)
     return false;
 }
 
+/* Real numbers of one unit; 0 goes with any. */
+static bool list_fits(const grove_literal *literal)
+{
+    const grove_literal *list = literal->kind == GROVE_LITERAL_LIST ? literal->items : literal;
+    int count = literal->kind == GROVE_LITERAL_LIST ? literal->count : 1;
+    const grove_unit *unit = NULL;
+
+    for (int i = 0; i < count; i++) {
+        bool none = literal != list && list[i].kind == GROVE_LITERAL_NONE;
+        if (!none && (list[i].kind != GROVE_LITERAL_NUMBER || list[i].imaginary != 0))
+            return false;
+        if (none || (list[i].number == 0 && grove_unit_is_none(list[i].unit)))
+            continue;
+        if (unit && !grove_unit_equal(*unit, list[i].unit))
+            return false;
+        unit = &list[i].unit;
+    }
+    return true;
+}
+
 static bool literal_fits(const grove_option *option, const grove_literal *literal)
 {
     double radec[2];
@@ -205,10 +225,7 @@ static bool literal_fits(const grove_option *option, const grove_literal *litera
         return literal->kind == GROVE_LITERAL_RANGE && literal->number < literal->to &&
                (literal->unit.rad == 1 || (literal->unit.s == 1 && literal->hours));
     case GROVE_NUMBER_LIST:
-        for (int i = 0; literal->kind == GROVE_LITERAL_LIST && i < literal->count; i++)
-            if (literal->items[i].kind != GROVE_LITERAL_NUMBER)
-                return false;
-        return literal->kind == GROVE_LITERAL_LIST || literal->kind == GROVE_LITERAL_NUMBER;
+        return list_fits(literal);
     case GROVE_AXIS_NAMES:
     case GROVE_PARM_NAMES:
         for (int i = 0; literal->kind == GROVE_LITERAL_LIST && i < literal->count; i++)

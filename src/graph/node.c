@@ -244,18 +244,35 @@ void grove_node_range(const grove_node *node, const char *name, double range[2])
     range[1] = literal->to * scale;
 }
 
+static int items_of(const grove_literal *literal, const grove_literal **items)
+{
+    *items = literal->kind == GROVE_LITERAL_LIST ? literal->items : literal;
+    return literal->kind == GROVE_LITERAL_LIST ? literal->count
+                                               : literal->kind == GROVE_LITERAL_NUMBER;
+}
+
 int grove_node_list(const grove_node *node, const char *name, const double **numbers)
 {
-    const grove_literal *literal = option(node, name, GROVE_NUMBER_LIST, GROVE_NUMBER_LIST);
-    int count = literal->kind == GROVE_LITERAL_LIST     ? literal->count
-                : literal->kind == GROVE_LITERAL_NUMBER ? 1
-                                                        : 0;
+    const grove_literal *items;
+    int count = items_of(option(node, name, GROVE_NUMBER_LIST, GROVE_NUMBER_LIST), &items);
     double *list = grove_arena_alloc(node->tree->arena, ((size_t)count + 1) * sizeof(double));
 
     for (int i = 0; i < count; i++)
-        list[i] = literal->kind == GROVE_LITERAL_LIST ? literal->items[i].number : literal->number;
+        list[i] = items[i].kind == GROVE_LITERAL_NONE ? (double)NAN : items[i].number;
     *numbers = list;
     return count;
+}
+
+grove_dimension grove_node_list_unit(const grove_node *node, const char *name)
+{
+    const grove_literal *items;
+    int count = items_of(option(node, name, GROVE_NUMBER_LIST, GROVE_NUMBER_LIST), &items);
+    grove_dimension unit = {0};
+
+    for (int i = 0; i < count; i++)
+        if (items[i].kind == GROVE_LITERAL_NUMBER && !grove_unit_is_none(items[i].unit))
+            memcpy(&unit, &items[i].unit, sizeof(unit));
+    return unit;
 }
 
 int grove_node_words(const grove_node *node, const char *name, const char *const **words)
