@@ -259,6 +259,7 @@ static grove_least_squares_outcome begin(grove_least_squares *f,
     for (int64_t j = 0; j < f->n; j++)
         derivatives = derivatives || f->trial.matrix[j * f->n + j] >= DBL_MIN;
     accept(f, sums);
+    f->damping = f->damping < DAMPING_ZERO ? 0 : f->damping;
     if (!derivatives)
         return chi2 > 0 ? GROVE_LEAST_SQUARES_SINGULAR : GROVE_LEAST_SQUARES_CONVERGED;
     return propose(f);

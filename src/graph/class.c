@@ -175,7 +175,7 @@ static int check_port(const char *class_name, const char *what, const grove_inpu
         return misfit(class_name, error, "%s '%s' is not a lower-case name", what, in->name);
     if (!in->doc || !in->doc[0])
         return misfit(class_name, error, "%s '%s' has no text", what, in->name);
-    if (!((in->kind >= GROVE_BOOL && in->kind <= GROVE_QUANTITY) ||
+    if (!((in->kind >= GROVE_BOOL && in->kind <= GROVE_PARM_NAMES) ||
           (in->kind >= GROVE_VALUE && in->kind <= GROVE_VALUE_SPEED) || in->kind == GROVE_OBJECT))
         return misfit(class_name, error, "%s '%s' has the unknown kind %d", what, in->name,
                       (int)in->kind);

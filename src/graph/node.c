@@ -160,7 +160,7 @@ bool grove_node_given(const grove_node *node, const char *name)
 
     if (k >= 0)
         return node->inputs[k].node != NULL;
-    return option(node, name, GROVE_BOOL, GROVE_QUANTITY)->kind != GROVE_LITERAL_NONE;
+    return option(node, name, GROVE_BOOL, GROVE_PARM_NAMES)->kind != GROVE_LITERAL_NONE;
 }
 
 bool grove_node_bool(const grove_node *node, const char *name)
