@@ -1,0 +1,225 @@
+#include "solve-world.h"
+
+#include "grove.h"
+
+#include "base/text.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+solve_kept solve_world_kept[SOLVE_WORLD_KEPT];
+
+/* ---- draw ---- */
+
+static const grove_input draw_inputs[] = {
+    {"obs", GROVE_OBJECT, "whose times, stations and channels", .object = "observation"}, {0}};
+static const grove_option draw_options[] = {
+    {"shape", GROVE_CHOICE, "scalar", "of the values", "scalar diagonal matrix"},
+    {"complex", GROVE_BOOL, "true", "complex numbers"},
+    {"times", GROVE_INTEGER, "1000000", "times in an interval"},
+    {"channels", GROVE_INTEGER, "1000000", "channels in an interval"},
+    {"spread", GROVE_NUMBER, "0.2", "of the numbers, both ways"},
+    {"around", GROVE_NUMBER, "0", "added to diagonal elements"},
+    {"seed", GROVE_INTEGER, "1", "of the numbers"},
+    {0}};
+
+/* A number from -1 to 1. */
+static double draw_number(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
+{
+    uint64_t x = a * 0x9e3779b97f4a7c15u + b * 0xc2b2ae3d27d4eb4fu + c * 0x165667b19e3779f9u +
+                 d * 0x27d4eb2f165667c5u + e * 0x85ebca77c2b2ae63u;
+
+    for (int i = 0; i < 3; i++) {
+        x ^= x >> 29;
+        x *= 0xbf58476d1ce4e5b9u;
+        x ^= x >> 32;
+    }
+    return (double)(int64_t)x / 9223372036854775808.0;
+}
+
+static int open_draw(grove_node *node)
+{
+    static const int shapes[] = {GROVE_SCALAR, GROVE_DIAGONAL, GROVE_MATRIX};
+    const grove_node *obs = grove_node_object(node, "obs");
+    grove_form form = {.shape = shapes[grove_node_choice(node, "shape")],
+                       .complex_ = grove_node_bool(node, "complex"),
+                       .precision = GROVE_PRECISION_DOUBLE};
+
+    grove_node_take_axis(node, obs, "time");
+    grove_node_take_axis(node, obs, "station");
+    grove_node_take_axis(node, obs, "freq");
+    return grove_node_add_member(node, "value", "time station freq", &form, NULL, "numbers");
+}
+
+static int read_draw(const grove_node *node, void *run, const char *member, grove_array *out)
+{
+    int64_t times = grove_node_integer(node, "times"), channels = grove_node_integer(node, "channels");
+    double spread = grove_node_number(node, "spread"), around = grove_node_number(node, "around");
+    uint64_t seed = (uint64_t)grove_node_integer(node, "seed");
+    int parts = out->form->complex_ ? 2 : 1;
+    double *to = out->data;
+
+    (void)run, (void)member;
+    for (int64_t i = 0; i < out->cells; i++) {
+        int64_t f = out->range[2].first + i % out->range[2].count;
+        int64_t s = out->range[1].first + i / out->range[2].count % out->range[1].count;
+        int64_t t = out->range[0].first + i / out->range[2].count / out->range[1].count;
+        for (int e = 0; e < out->elements; e++)
+            for (int part = 0; part < parts; part++)
+                *to++ = (part || (out->elements == 4 && (e == 1 || e == 2)) ? 0 : around) +
+                        spread * draw_number((uint64_t)(t / times) + 1, (uint64_t)s,
+                                             (uint64_t)(f / channels) + 7,
+                                             (uint64_t)(2 * e + part), seed);
+    }
+    return 0;
+}
+
+static const grove_class class_draw = {GROVE_CLASS_HEAD(draw), .doc = "For tests.",
+                                       .inputs = draw_inputs,  .options = draw_options,
+                                       .object = "draw",       .kind = GROVE_CLASS_DATA,
+                                       .open = open_draw,      .read = read_draw};
+
+/* ---- keep ---- */
+
+static const grove_input keep_inputs[] = {
+    {"x", GROVE_VALUE, "what is kept", .shapes = GROVE_ANY_SHAPE, .handing = GROVE_AS_COMPLEX},
+    {0}};
+static const grove_option keep_options[] = {{"number", GROVE_INTEGER, "0", "which"}, {0}};
+
+static void begin_kept(solve_kept *to, const grove_array *in)
+{
+    to->axes = in->axes;
+    to->elements = in->elements;
+    to->cells = 1;
+    for (int d = 0; d < in->axes; d++) {
+        to->axis[d] = in->range[d].axis;
+        to->cells *= in->range[d].axis->size;
+    }
+    free(to->at);
+    free(to->flags);
+    to->at = calloc((size_t)(to->cells * to->elements), sizeof(*to->at));
+    to->flags = calloc((size_t)to->cells, 1);
+}
+
+static int write_keep(const grove_node *node, void *run, const grove_array *const *inputs,
+                      int count)
+{
+    solve_kept *to = &solve_world_kept[grove_node_integer(node, "number")];
+    const grove_array *in = inputs[0];
+    const double *x = in->data;
+    const float *single = in->data;
+    bool first = true;
+
+    (void)run, (void)count;
+    for (int d = 0; d < in->axes; d++)
+        first = first && !in->range[d].first;
+    if (first)
+        begin_kept(to, in);
+    for (int64_t i = 0; i < in->cells; i++) {
+        int64_t rest = i, index[GROVE_MAX_AXES], at = 0;
+        for (int d = in->axes - 1; d >= 0; d--) {
+            index[d] = in->range[d].first + rest % in->range[d].count;
+            rest /= in->range[d].count;
+        }
+        for (int d = 0; d < in->axes; d++)
+            at = at * in->range[d].axis->size + index[d];
+        to->flags[at] = in->flags ? in->flags[i] : 0;
+        for (int e = 0; e < in->elements; e++) {
+            int64_t n = 2 * (i * in->elements + e);
+            to->at[at * in->elements + e] = in->form->precision == GROVE_PRECISION_DOUBLE
+                                                ? CMPLX(x[n], x[n + 1])
+                                                : CMPLX(single[n], single[n + 1]);
+        }
+    }
+    return 0;
+}
+
+static const grove_class class_keep = {GROVE_CLASS_HEAD(keep), .doc = "For tests.",
+                                       .inputs = keep_inputs,  .options = keep_options,
+                                       .kind = GROVE_CLASS_ACTION, .write = write_keep};
+
+/* ---- the world ---- */
+
+static const char observed[] =
+    "obs = observe(array=\"%s\", phase_centre=\"05h00m00s 45d00m00s\", hour_angle=-12min..12min, "
+    "integration=2min, frequency=150MHz, channels=6, channel_width=2MHz)\n"
+    "S = sky_model(\"%s\")\n"
+    "M[p,q] = sum[s](point(S, obs))\n";
+
+static const char stations[] = "-1601185 -5041977 3554876\n"
+"-1601035 -5041957 3554951\n"
+"-1601275 -5041767 3554832\n"
+"-1601125 -5042317 3554906\n"
+"-1601685 -5041937 3554628\n"
+"-1600565 -5041667 3555186\n"
+"-1601425 -5042747 3554757\n"
+"-1600305 -5042497 3555316\n";
+
+static const char sources[] = "FORMAT = Name, Type, Ra, Dec, I, Q, U, V\n"
+                              "a, POINT, 05:00:00, +45.00.00, 10.0, 1, 0.5, 0.2\n"
+                              "b, POINT, 05:02:40, +45.25.00, 3.0, 0, 0, 0\n"
+                              "c, POINT, 04:57:10, +44.31.00, 2.0, 0.3, -0.4, 0\n";
+
+void solve_world_begin(solve_world *w)
+{
+    testing_begin(&w->t);
+    w->session = NULL;
+    ck_assert_int_eq(grove_classes_add(w->t.classes, &class_draw, w->t.error), 0);
+    ck_assert_int_eq(grove_classes_add(w->t.classes, &class_keep, w->t.error), 0);
+}
+
+void solve_world_end(solve_world *w)
+{
+    grove_session_free(w->session);
+    w->session = NULL;
+    testing_end(&w->t);
+    for (int k = 0; k < SOLVE_WORLD_KEPT; k++) {
+        free(solve_world_kept[k].at);
+        free(solve_world_kept[k].flags);
+        solve_world_kept[k] = (solve_kept){0};
+    }
+}
+
+int solve_world_run(solve_world *w, const char *text, const grove_session_options *options)
+{
+    const grove_session_options usual = {.device = "cpu", .double_precision = true};
+    char *layout = strdup(testing_file(&w->t, "stations.txt", stations));
+    char *head = grove_format(observed, layout, testing_file(&w->t, "sky.skymodel", sources));
+    char *all = grove_format("%s%s", head, text);
+
+    grove_session_free(w->session);
+    w->session = NULL;
+    free(head);
+    free(layout);
+    if (!testing_try(&w->t, all)) {
+        free(all);
+        return GROVE_INVALID;
+    }
+    free(all);
+    w->session =
+        grove_session_new(w->t.tree, options ? options : &usual, w->t.error);
+    return w->session ? grove_session_run(w->session) : GROVE_INVALID;
+}
+
+void solve_world_pass(solve_world *w, const char *text)
+{
+    if (solve_world_run(w, text, NULL)) {
+        char *messages = grove_error_text(w->t.error);
+        ck_abort_msg("%s\n%s", text, messages);
+    }
+}
+
+double solve_world_distance(int k, int l)
+{
+    const solve_kept *a = &solve_world_kept[k], *b = &solve_world_kept[l];
+    double largest = 0;
+
+    ck_assert_int_eq(a->cells * a->elements, b->cells * b->elements);
+    ck_assert_int_gt(a->cells, 0);
+    for (int64_t i = 0; i < a->cells * a->elements; i++)
+        largest = fmax(largest, isfinite(cabs(a->at[i] - b->at[i])) ? cabs(a->at[i] - b->at[i])
+                                                                     : INFINITY);
+    return largest;
+}
