@@ -409,8 +409,10 @@ typedef struct grove_class {
      * not given, the axes of the definition's indices: of E[s,p] source and station. */
     const char *(*expression)(const grove_node *node);
 
-    /* Actions that call grove_node_fit in check: called when the tree is finished and the
-     * derivatives are known (grove_node_slots). */
+    /* Actions that call grove_node_fit in check: `fit` is called when the tree is finished, before
+     * derivatives are made (grove_node_factor), and `fitted` when they are known
+     * (grove_node_slots). */
+    int (*fit)(grove_node *node);
     int (*fitted)(grove_node *node);
 } grove_class;
 
@@ -544,9 +546,30 @@ typedef struct {
     const grove_axis *axis;
     int64_t index;
     grove_part part;
-    int input; /* number of the input that has it: real or complex; axes along which it is constant
-                  may be missing */
+    int of;        /* the input that it is the derivative of */
+    bool constant; /* it depends on no parm that is fitted */
+    int input;     /* number of the input that has it: real or complex; axes along which it is
+                      constant may be missing */
 } grove_fit_slot;
+/* Only in .fit, where the model is as it will be computed: whether it is a sum of Jones products,
+ * sum_g L_g M_g R_g^H, in which only L and R, per station, depend on what is fitted. */
+typedef struct {
+    int groups;      /* terms, at most GROVE_MAX_GROUPS; 0: it is no such sum */
+    const char *why; /* then */
+    /* Whether L or R vary with time or frequency by other things than the parms. */
+    bool each_time, each_channel;
+    bool diagonal; /* each L and R is a scalar or diagonal */
+} grove_fit_form;
+enum { GROVE_MAX_GROUPS = 32 };
+grove_fit_form grove_node_factor(grove_node *node);
+/* Only in .fit, after grove_node_factor found groups: the action is given the factors in place of the
+ * model, and the derivatives of L and R in place of the model's. L and R are not gathered. */
+int grove_node_take_factors(grove_node *node);
+/* Numbers of inputs; left and right -1: unity. The first middle takes the model's place. */
+typedef struct {
+    int left, middle, right;
+} grove_fit_group;
+int grove_node_groups(const grove_node *node, const grove_fit_group **groups);
 /* Only in check of an action: gives it the member of that name of the data with flags that input k is
  * made of, such as their weights, as a further input; returns its number, or -1: there is none. */
 int grove_node_add_member_input(grove_node *node, int k, const char *member);

@@ -65,7 +65,7 @@ static void settle_precision(grove_node *node)
         node->form.precision = GROVE_PRECISION_DOUBLE;
 }
 
-static grove_node *cast(grove_node *from, grove_precision precision, bool complex_)
+grove_node *grove_tree_cast(grove_node *from, grove_precision precision, bool complex_)
 {
     grove_tree *tree = from->tree;
     grove_hash key = grove_hash_text(grove_hash_start(), "cast");
@@ -105,7 +105,7 @@ void grove_infer_casts(grove_node *node)
         if (node->handing[k] == GROVE_AS_COMPLEX || node->handing[k] == GROVE_AS_SINGLE_COMPLEX)
             complex_ = true;
         if (in->form.precision != precision || in->form.complex_ != complex_)
-            node->inputs[k].node = cast(in, precision, complex_);
+            node->inputs[k].node = grove_tree_cast(in, precision, complex_);
     }
 }
 

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "graph/call.h"
 #include "graph/derivative.h"
+#include "graph/factors.h"
 #include "graph/rewrite.h"
 
 #include <stdlib.h>
@@ -150,7 +151,7 @@ int grove_node_slots(const grove_node *node, const grove_fit_slot **slots)
     return node->fit ? node->fit->slot_count : 0;
 }
 
-/* ---- derivatives as inputs ---- */
+/* ---- inputs ---- */
 
 static void make_room(grove_node *node, int count)
 {
@@ -221,41 +222,154 @@ int grove_node_add_member_input(grove_node *node, int k, const char *member)
     return value.kind ? add_input(node, value.node, 0, member) : -1;
 }
 
-static int attach(grove_node *node)
+/* ---- factors ---- */
+
+grove_fit_form grove_node_factor(grove_node *node)
+{
+    grove_fit *fit = node->fit;
+    grove_fit_form form = {0};
+
+    if (!fit || fit->group_count)
+        return form;
+    if (!fit->factors) {
+        fit->factors = grove_arena_alloc(node->tree->arena, sizeof(*fit->factors));
+        grove_tree_factor(node->tree, node->inputs[fit->model].node, fit->parms, fit->parm_count,
+                          fit->factors);
+    }
+    form.why = fit->factors->why;
+    form.groups = form.why ? 0 : fit->factors->count;
+    form.each_time = fit->factors->each_time;
+    form.each_channel = fit->factors->each_channel;
+    form.diagonal = fit->factors->diagonal;
+    return form;
+}
+
+/* The input from number `from` on that is this value, made if there is none. */
+static int take_side(grove_node *node, grove_node *value, int from, const char *name)
+{
+    if (!value)
+        return -1;
+    for (int k = from; k < node->input_count; k++)
+        if (node->inputs[k].node == value && !node->inputs[k].side)
+            return k;
+    return add_input(node, value, 0, name);
+}
+
+int grove_node_take_factors(grove_node *node)
+{
+    grove_fit_form form = grove_node_factor(node);
+    grove_fit *fit = node->fit;
+    int sides = node->input_count + form.groups - 1;
+
+    if (!form.groups)
+        return grove_node_fail(node, GROVE_INVALID, "what is fitted has no factors");
+    make_room(node, 3 * form.groups);
+    fit->groups = grove_arena_alloc(node->tree->arena, (size_t)form.groups * sizeof(*fit->groups));
+    fit->group_count = form.groups;
+    for (int g = 0; g < form.groups; g++) {
+        const grove_group *group = &fit->factors->groups[g];
+        grove_node *middle = grove_tree_cast(group->middle, GROVE_PRECISION_RUN, true);
+        fit->groups[g].middle = g ? add_input(node, middle, group->side, "middle") : fit->model;
+        if (!g)
+            node->inputs[fit->model] = (grove_edge){middle, group->side};
+    }
+    for (int g = 0; g < form.groups; g++) {
+        fit->groups[g].left = take_side(node, fit->factors->groups[g].left, sides, "left");
+        fit->groups[g].right = take_side(node, fit->factors->groups[g].right, sides, "right");
+    }
+    return 0;
+}
+
+int grove_node_groups(const grove_node *node, const grove_fit_group **groups)
+{
+    *groups = node->fit ? node->fit->groups : NULL;
+    return node->fit ? node->fit->group_count : 0;
+}
+
+/* ---- derivatives as inputs ---- */
+
+static bool depends_on_parms(const grove_node *node, const grove_fit *fit, signed char *known)
+{
+    const grove_node *parm = grove_node_fitted_parm(node);
+    bool depends = false;
+
+    if (known[node->id])
+        return known[node->id] > 0;
+    for (int i = 0; parm && i < fit->parm_count; i++)
+        depends = depends || fit->parms[i] == parm;
+    for (int k = 0; k < node->input_count && !depends; k++)
+        depends = node->inputs[k].node && depends_on_parms(node->inputs[k].node, fit, known);
+    known[node->id] = depends ? 1 : -1;
+    return depends;
+}
+
+static int add_slots(grove_node *node, int of, const grove_derivatives *all)
 {
     grove_tree *tree = node->tree;
     grove_fit *fit = node->fit;
-    grove_node *model = node->inputs[fit->model].node;
-    grove_derivatives all;
-    int code =
-        grove_tree_derive(tree, model, fit->parms, fit->parm_count, &all, tree->error);
+    bool baselines = grove_node_axes_of_kind(all->root, GROVE_AXIS_BASELINE, NULL, 0) > 0;
+    int count = (int)all->count;
 
-    if (code)
-        return code;
-    if (all.count + (size_t)node->input_count > GROVE_MAX_ACTION_INPUTS)
+    if (count + node->input_count > GROVE_MAX_ACTION_INPUTS)
         return grove_node_fail(node, GROVE_INVALID,
-                               "%zu derivatives are wanted, at most %d are possible; fit fewer "
+                               "%d derivatives are wanted, at most %d are possible; fit fewer "
                                "parms at a time",
-                               all.count, GROVE_MAX_ACTION_INPUTS - node->input_count);
-    fit->first_slot = node->input_count;
-    fit->slot_count = (int)all.count;
-    fit->slots = grove_arena_alloc(tree->arena, (all.count + 1) * sizeof(*fit->slots));
-    make_room(node, fit->slot_count);
-    for (int i = 0; i < fit->slot_count; i++) {
-        const grove_slot *slot = &all.slots[i];
+                               count, GROVE_MAX_ACTION_INPUTS - node->input_count);
+    grove_fit_slot *slots = grove_arena_alloc(
+        tree->arena, (size_t)(fit->slot_count + count + 1) * sizeof(*slots));
+    signed char *known = grove_alloc(tree->node_count + 1);
+    for (int i = 0; i < fit->slot_count; i++)
+        slots[i] = fit->slots[i];
+    make_room(node, count);
+    for (int i = 0; i < count; i++) {
+        const grove_slot *slot = &all->slots[i];
         const grove_node *member = grove_node_behind_casts(slot->parm->inputs[0].node);
-        bool gathered = grove_node_axes_of_kind(slot->node, GROVE_AXIS_STATION, NULL, 0) > 0 &&
-                        grove_node_axes_of_kind(model, GROVE_AXIS_BASELINE, NULL, 0) > 0;
-        fit->slots[i] = (grove_fit_slot){
+        bool gathered =
+            baselines && grove_node_axes_of_kind(slot->node, GROVE_AXIS_STATION, NULL, 0) > 0;
+        slots[fit->slot_count++] = (grove_fit_slot){
             .parm = member->leaf,
             .member = member->leaf->members[member->member].name,
             .side = slot->side,
             .axis = slot->axis,
             .index = slot->index,
             .part = slot->part,
+            .of = of,
+            .constant = !depends_on_parms(slot->node, fit, known),
             .input = add_input(node, slot->node, gathered ? slot->role : 0, "derivative")};
     }
+    fit->slots = slots;
+    free(known);
     return 0;
+}
+
+static int attach(grove_node *node)
+{
+    grove_tree *tree = node->tree;
+    grove_fit *fit = node->fit;
+    int inputs = node->input_count, code = 0;
+
+    for (int k = 0; k < inputs && !code; k++) {
+        bool wanted = !fit->group_count && k == fit->model;
+        for (int g = 0; g < fit->group_count; g++)
+            wanted = wanted || k == fit->groups[g].left || k == fit->groups[g].right;
+        if (!wanted)
+            continue;
+        grove_derivatives all;
+        code = grove_tree_derive(tree, node->inputs[k].node, fit->parms, fit->parm_count, &all,
+                                 tree->error);
+        if (!code)
+            code = add_slots(node, k, &all);
+    }
+    return code;
+}
+
+static int call_class(grove_node *node, int (*function)(grove_node *node))
+{
+    grove_error *error = node->tree->error;
+    size_t before = grove_error_count(error);
+
+    return function ? grove_node_verdict(node, error, before, function(node), "it cannot be fitted")
+                    : 0;
 }
 
 int grove_tree_attach_derivatives(grove_tree *tree)
@@ -266,12 +380,11 @@ int grove_tree_attach_derivatives(grove_tree *tree)
         grove_node *node = tree->actions[i];
         if (!node->fit)
             continue;
-        code = attach(node);
-        if (!code && node->class_->fitted) {
-            size_t before = grove_error_count(tree->error);
-            code = grove_node_verdict(node, tree->error, before, node->class_->fitted(node),
-                                      "it cannot be fitted");
-        }
+        code = call_class(node, node->class_->fit);
+        if (!code)
+            code = attach(node);
+        if (!code)
+            code = call_class(node, node->class_->fitted);
     }
     return code;
 }

@@ -74,8 +74,11 @@ typedef struct {
     int model; /* the value input that depends on the parms */
     const grove_node **parms;
     int parm_count;
+    struct grove_factors *factors; /* of the model, once asked for; in the tree's arena */
+    grove_fit_group *groups;       /* that it is given in place of the model */
+    int group_count;               /* 0: the model itself */
     grove_fit_slot *slots;
-    int slot_count, first_slot; /* the inputs from there on are derivatives */
+    int slot_count;
 } grove_fit;
 
 /* Most value inputs of an action, with derivatives. */

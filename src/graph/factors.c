@@ -1,0 +1,294 @@
+#include "graph/factors.h"
+
+#include "base/memory.h"
+#include "graph/call.h"
+#include "graph/derivative.h"
+#include "graph/rewrite.h"
+
+#include <stdlib.h>
+
+enum { MAX_FACTORS = 64 };
+
+/* A factor of a product. */
+typedef struct {
+    grove_edge edge;
+    bool fitted, scalar;
+} factor;
+
+typedef struct {
+    grove_tree *tree;
+    signed char *depends; /* by node id: on a fitted parm; 0: not known yet */
+    size_t known;
+    const grove_node *const *parms;
+    int parm_count;
+    factor factors[MAX_FACTORS]; /* of the term */
+    int count;
+    double constant[2]; /* of the term */
+    grove_operand rest; /* sum of the terms that depend on no parm */
+    grove_factors *found;
+} factoring;
+
+static bool has_role(const grove_node *node, grove_role role)
+{
+    return node->class_ && node->class_->role == role;
+}
+
+static bool varies(const grove_node *node, int kind)
+{
+    return grove_node_axes_of_kind(node, kind, NULL, 0) > 0;
+}
+
+static void give_up(factoring *f, const char *format, const grove_node *node)
+{
+    if (!f->found->why)
+        f->found->why =
+            grove_arena_format(f->tree->arena, format, node ? grove_node_shown(node) : "");
+}
+
+/* ---- what depends on parms ---- */
+
+static bool is_fitted(factoring *f, const grove_node *node)
+{
+    const grove_node *parm = grove_node_fitted_parm(node);
+    bool depends = false;
+
+    if ((size_t)node->id < f->known && f->depends[node->id])
+        return f->depends[node->id] > 0;
+    for (int i = 0; parm && i < f->parm_count; i++)
+        depends = depends || f->parms[i] == parm;
+    for (int k = 0; k < node->input_count && !depends; k++)
+        depends = node->inputs[k].node && is_fitted(f, node->inputs[k].node);
+    if ((size_t)node->id < f->known)
+        f->depends[node->id] = depends ? 1 : -1;
+    return depends;
+}
+
+/* Whether a value varies along an axis of this kind by other things than parms. */
+static bool varies_itself(const grove_node *node, int kind)
+{
+    if (!varies(node, kind) || grove_node_fitted_parm(node))
+        return false;
+    if (!node->input_count)
+        return true;
+    for (int k = 0; k < node->input_count; k++)
+        if (node->inputs[k].node && varies_itself(node->inputs[k].node, kind))
+            return true;
+    return false;
+}
+
+/* ---- products ---- */
+
+static grove_operand operand_of(grove_edge edge)
+{
+    return (grove_operand){
+        .kind = GROVE_OPERAND_NODE, .node = grove_node_behind_casts(edge.node), .role = edge.side};
+}
+
+static grove_operand call(factoring *f, grove_role role, grove_operand a, grove_operand b)
+{
+    const grove_class *class_ = grove_tree_operator(f->tree, role);
+    const grove_place *place = &a.node->place;
+    grove_argument arguments[2] = {{.operand = a, .place = *place}, {.operand = b, .place = *place}};
+    size_t count = b.kind == GROVE_OPERAND_NOTHING ? 1 : 2;
+    grove_operand made = {0};
+
+    if (class_)
+        made = grove_tree_call(f->tree, class_, NULL, place, arguments, count);
+    if (made.kind != GROVE_OPERAND_NODE)
+        give_up(f, "a part of %s cannot be made", a.node);
+    return made;
+}
+
+static grove_operand multiply(factoring *f, grove_operand a, grove_operand b)
+{
+    return a.kind == GROVE_OPERAND_NOTHING ? b : call(f, GROVE_ROLE_PRODUCT, a, b);
+}
+
+static grove_operand number(factoring *f, double re, double im)
+{
+    grove_literal literal = {.kind = GROVE_LITERAL_NUMBER, .number = re, .imaginary = im};
+
+    return (grove_operand){.kind = GROVE_OPERAND_NODE,
+                           .node = grove_tree_constant(f->tree, &literal, GROVE_PRECISION_DOUBLE,
+                                                       &f->tree->actions[0]->place)};
+}
+
+/* ---- a term ---- */
+
+static void scale(factoring *f, double re, double im)
+{
+    double a = f->constant[0], b = f->constant[1];
+
+    f->constant[0] = a * re - b * im;
+    f->constant[1] = a * im + b * re;
+}
+
+/* Opens products of values per baseline; those of station values stay what they are. */
+static void collect(factoring *f, grove_edge edge)
+{
+    grove_edge inner = {grove_node_behind_casts(edge.node), edge.side};
+    grove_node *node = inner.node;
+    bool open = varies(node, GROVE_AXIS_BASELINE) && is_fitted(f, node);
+
+    if (node->kind == GROVE_NODE_CONSTANT && node->form.shape == GROVE_SCALAR &&
+        grove_unit_is_none(*(const grove_unit *)(const void *)&node->form.unit)) {
+        scale(f, node->constant->number, node->constant->imaginary);
+    } else if (open && has_role(node, GROVE_ROLE_PRODUCT)) {
+        collect(f, node->inputs[0]);
+        collect(f, node->inputs[1]);
+    } else if (open && has_role(node, GROVE_ROLE_NEGATIVE)) {
+        scale(f, -1, 0);
+        collect(f, node->inputs[0]);
+    } else if (f->count == MAX_FACTORS) {
+        give_up(f, "%s has too many factors", node);
+    } else {
+        f->factors[f->count++] =
+            (factor){inner, is_fitted(f, node), node->form.shape == GROVE_SCALAR};
+    }
+}
+
+/* Which factors go left of the middle and which right of it: matrices up to the last with parms
+ * seen from p, and from the first with parms seen from q. */
+static void find_sides(factoring *f, int *last_left, int *first_right)
+{
+    *last_left = -1;
+    *first_right = f->count;
+    for (int i = 0; i < f->count; i++) {
+        const factor *at = &f->factors[i];
+        if (at->fitted && varies(at->edge.node, GROVE_AXIS_BASELINE))
+            give_up(f, "%s is no product of Jones terms", at->edge.node);
+        if (at->scalar || !at->fitted)
+            continue;
+        if (at->edge.side == 'q')
+            *first_right = i < *first_right ? i : *first_right;
+        else
+            *last_left = i;
+    }
+    if (*last_left >= *first_right)
+        give_up(f, "Jones terms of station p stand right of those of q%s", NULL);
+}
+
+/* Into which product a factor goes. */
+static char side_of(const factoring *f, int i, int last_left, int first_right)
+{
+    const factor *at = &f->factors[i];
+
+    if (at->scalar)
+        return !at->fitted ? 'm' : at->edge.side == 'q' ? 'q' : 'p';
+    return i <= last_left ? 'p' : i >= first_right ? 'q' : 'm';
+}
+
+static void note_variation(factoring *f, const grove_node *node)
+{
+    f->found->each_time = f->found->each_time || varies_itself(node, GROVE_AXIS_TIME);
+    f->found->each_channel = f->found->each_channel || varies_itself(node, GROVE_AXIS_FREQ);
+    f->found->diagonal = f->found->diagonal && node->form.shape != GROVE_MATRIX;
+}
+
+static grove_node *conjugate(factoring *f, grove_operand right)
+{
+    grove_operand made = {0};
+
+    if (has_role(right.node, GROVE_ROLE_HERMITIAN))
+        return grove_node_behind_casts(right.node->inputs[0].node);
+    right.role = 0;
+    made = call(f, GROVE_ROLE_HERMITIAN, right, made);
+    return made.node;
+}
+
+static void add_group(factoring *f, grove_operand left, grove_operand middle, grove_operand right)
+{
+    grove_factors *found = f->found;
+
+    if (found->count == GROVE_MAX_GROUPS)
+        give_up(f, "it has too many terms%s", NULL);
+    if (found->why)
+        return;
+    grove_group *group = &found->groups[found->count++];
+    *group = (grove_group){.middle = middle.node, .side = middle.role};
+    if (left.kind == GROVE_OPERAND_NODE)
+        note_variation(f, group->left = left.node);
+    if (right.kind == GROVE_OPERAND_NODE) {
+        group->right = conjugate(f, right);
+        if (group->right)
+            note_variation(f, group->right);
+    }
+}
+
+/* The products of a term. A factor whose station is left or right keeps that to itself. */
+static void add_term(factoring *f, grove_node *term, double sign)
+{
+    grove_operand left = {0}, middle = {0}, right = {0};
+    int last_left, first_right;
+
+    f->count = 0;
+    f->constant[0] = sign;
+    f->constant[1] = 0;
+    collect(f, (grove_edge){term, 0});
+    find_sides(f, &last_left, &first_right);
+    for (int i = 0; i < f->count && !f->found->why; i++) {
+        char side = side_of(f, i, last_left, first_right);
+        grove_operand *to = side == 'p' ? &left : side == 'q' ? &right : &middle;
+        const grove_edge *edge = &f->factors[i].edge;
+        if (side != 'm' && varies(edge->node, GROVE_AXIS_BASELINE))
+            give_up(f, "%s stands between Jones terms and varies with baseline", edge->node);
+        else if (side != 'm' && edge->side && edge->side != side)
+            give_up(f, "%s is seen from the other station", edge->node);
+        else
+            *to = multiply(f, *to, operand_of(*edge));
+    }
+    if (f->found->why)
+        return;
+    bool scaled = f->constant[0] != 1 || f->constant[1] != 0;
+    if (scaled || middle.kind == GROVE_OPERAND_NOTHING) {
+        grove_operand constant = number(f, f->constant[0], f->constant[1]);
+        middle = middle.kind == GROVE_OPERAND_NOTHING ? constant : multiply(f, constant, middle);
+    }
+    add_group(f, left, middle, right);
+}
+
+/* ---- sums ---- */
+
+static void add_terms(factoring *f, grove_node *node, double sign)
+{
+    node = grove_node_behind_casts(node);
+    if (f->found->why)
+        return;
+    if (!is_fitted(f, node)) {
+        grove_operand term = {.kind = GROVE_OPERAND_NODE, .node = node};
+        if (f->rest.kind == GROVE_OPERAND_NODE)
+            f->rest = call(f, sign < 0 ? GROVE_ROLE_DIFFERENCE : GROVE_ROLE_SUM, f->rest, term);
+        else
+            f->rest = sign < 0 ? multiply(f, number(f, -1, 0), term) : term;
+    } else if (has_role(node, GROVE_ROLE_SUM) || has_role(node, GROVE_ROLE_DIFFERENCE)) {
+        add_terms(f, node->inputs[0].node, sign);
+        add_terms(f, node->inputs[1].node, has_role(node, GROVE_ROLE_SUM) ? sign : -sign);
+    } else {
+        add_term(f, node, sign);
+    }
+}
+
+void grove_tree_factor(grove_tree *tree, grove_node *value, const grove_node *const *parms,
+                       int parm_count, grove_factors *found)
+{
+    grove_error *outer = tree->error;
+    factoring f = {.tree = tree,
+                   .known = tree->node_count,
+                   .parms = parms,
+                   .parm_count = parm_count,
+                   .found = found};
+
+    *found = (grove_factors){.diagonal = true};
+    if (!varies(value, GROVE_AXIS_BASELINE)) {
+        give_up(&f, "%s does not vary with baseline", value);
+        return;
+    }
+    f.depends = grove_alloc(f.known + 1);
+    tree->error = grove_error_new(); /* what cannot be made is no fault of the tree */
+    add_terms(&f, value, 1);
+    if (!found->why && f.rest.kind == GROVE_OPERAND_NODE)
+        add_group(&f, (grove_operand){0}, f.rest, (grove_operand){0});
+    grove_error_free(tree->error);
+    tree->error = outer;
+    free(f.depends);
+}
