@@ -1,0 +1,100 @@
+/* Nonlinear least squares of one solution domain, by reverse communication: the caller evaluates
+ * the model where grove_least_squares_point says, the machine judges and says where next. Pure C:
+ * it knows no node. */
+#ifndef GROVE_NODES_LEAST_SQUARES_H
+#define GROVE_NODES_LEAST_SQUARES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum {
+    GROVE_LEAST_SQUARES_RUNNING,   /* the point of grove_least_squares_point is wanted */
+    GROVE_LEAST_SQUARES_CONVERGED, /* by increment, or by what chi-squared can still fall */
+    GROVE_LEAST_SQUARES_STALLED,   /* no step, however short, lowers chi-squared */
+    GROVE_LEAST_SQUARES_NO_DATA,   /* no unknowns, or no number with weight */
+    GROVE_LEAST_SQUARES_SINGULAR,  /* all derivatives are zero and chi-squared is not */
+    GROVE_LEAST_SQUARES_LIMIT,     /* max_iterations steps were tried */
+    GROVE_LEAST_SQUARES_NOT_FINITE /* NaN or infinity at the start */
+} grove_least_squares_outcome;
+
+/* Arrays have a number for each unknown, are copied, and may be NULL. */
+typedef struct {
+    int32_t max_iterations; /* steps tried at most */
+    /* Relative. Converged when an undamped step changes the model by less than this times
+     * what the unknowns make of it (root mean square over unknowns of |x_j| sqrt(N_jj)), or when
+     * the step could lower chi-squared by less than its square times chi-squared (the gradient,
+     * in units of the residual: Bates and Watts' relative offset). Or when both are rounding. */
+    double tolerance;
+    double damping; /* first lambda, relative to the diagonal; 0: the first step is undamped */
+    /* Levenberg-Marquardt on the whole matrix, or Gauss-Newton on its diagonal blocks, where every
+     * second step is halved as in StEFCal (Salvini and Wijnholds 2014). */
+    bool blocks;
+    const int32_t *block_of;     /* the block of each unknown, from 0; with blocks, not NULL */
+    const double *lower, *upper; /* bounds; -INFINITY, INFINITY: none */
+    /* Priors add ((x - mean) / sigma)^2 to chi-squared; inverse_sigma 0: none. Both or neither. */
+    const double *mean, *inverse_sigma;
+} grove_least_squares_settings;
+
+/* What the caller sums at the point, without priors. */
+typedef struct {
+    double chi2;  /* sum w |d - V|^2 */
+    double power; /* sum w |d|^2: tells rounding from a poor fit where the unknowns are about zero;
+                   * 0: not known */
+    int64_t data; /* real numbers with weight: two for each complex one */
+    /* change is chi2 minus that of the best point so far (grove_least_squares_best), computed
+     * without cancellation; it decides in place of the two chi2. Not at the first point. */
+    bool has_change;
+    double change;
+} grove_least_squares_sums;
+
+typedef struct grove_least_squares grove_least_squares;
+
+/* Takes two matrices of unknowns x unknowns and some vectors; NULL when memory is short. A start
+ * outside the bounds is moved onto them. Free with grove_least_squares_free. */
+grove_least_squares *grove_least_squares_new(int64_t unknowns,
+                                             const grove_least_squares_settings *settings,
+                                             const double *start);
+void grove_least_squares_free(grove_least_squares *fit);
+
+/* [unknowns]: where sums, gradient and matrix are wanted next. */
+const double *grove_least_squares_point(const grove_least_squares *fit);
+/* [unknowns]: for the caller to add sum w Re(conj(dV_j) (d - V)) to: a Gauss-Newton step is N^-1 g.
+ * All zero after grove_least_squares_new and after each step, like the matrix. The pointers of both
+ * change with each step. */
+double *grove_least_squares_gradient(grove_least_squares *fit);
+/* N[j * unknowns + k], k <= j: for the caller to add sum w Re(conj(dV_j) dV_k) to. The lower
+ * triangle by rows, which is the upper one by columns; the rest is not read. With blocks, only
+ * pairs within a block are read. */
+double *grove_least_squares_matrix(grove_least_squares *fit);
+/* Judges the point just evaluated and chooses the next one. A point with NaN or infinity is
+ * rejected. After any outcome but running, nothing changes any more. */
+grove_least_squares_outcome grove_least_squares_step(grove_least_squares *fit,
+                                                     const grove_least_squares_sums *sums);
+
+/* "converged", "stalled", "not enough data", "singular", "iteration limit", "not finite",
+ * "running". */
+const char *grove_least_squares_words(grove_least_squares_outcome outcome);
+
+/* The best point so far, [unknowns], and its chi-squared with priors; NaN before the first step. */
+const double *grove_least_squares_best(const grove_least_squares *fit);
+double grove_least_squares_chi2(const grove_least_squares *fit);
+/* Steps tried. */
+int32_t grove_least_squares_iterations(const grove_least_squares *fit);
+/* Of the best point: does no datum depend on the unknown? It then keeps its value. */
+bool grove_least_squares_has_no_data(const grove_least_squares *fit, int64_t unknown);
+
+/* After the end only. They factor the matrix of the best point once, on first use. */
+
+/* Of the matrix, priors included, over unknowns with data. */
+int64_t grove_least_squares_rank(grove_least_squares *fit);
+/* [unknowns]: one standard deviation each, sqrt(C_jj chi2 / (data - rank)), C being the
+ * pseudo-inverse of the matrix scaled to a diagonal of one; a prior counts as one datum. NaN for
+ * unknowns without data, and for all when data <= rank. With blocks, other blocks are taken as
+ * known. Bounds are not regarded. */
+const double *grove_least_squares_errors(grove_least_squares *fit);
+/* An orthonormal basis of the null space, [*count][unknowns], of unknowns with data, each in units
+ * of 1 / sqrt(N_jj), so that the square of an entry is the unknown's share in what the data do not
+ * determine. NULL when *count is 0. */
+const double *grove_least_squares_null_space(grove_least_squares *fit, int64_t *count);
+
+#endif

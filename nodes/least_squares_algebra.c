@@ -1,0 +1,248 @@
+/* Cholesky factors of symmetric matrices that may be singular. */
+#include "nodes/least_squares_algebra.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef GROVE_HAVE_LAPACK
+/* Below this size a call costs more than it saves. */
+enum { LAPACK_SIZE = 64 };
+
+void dpotrf_(const char *triangle, const int *n, double *a, const int *lda, int *info);
+void dpstrf_(const char *triangle, const int *n, double *a, const int *lda, int *order, int *rank,
+             const double *smallest, double *work, int *info);
+#endif
+
+static double dot(const double *a, const double *b, int64_t n)
+{
+    double sum = 0;
+
+    for (int64_t k = 0; k < n; k++)
+        sum += a[k] * b[k];
+    return sum;
+}
+
+/* b -= factor * a */
+static void subtract(double *b, double factor, const double *a, int64_t n)
+{
+    for (int64_t k = 0; k < n; k++)
+        b[k] -= factor * a[k];
+}
+
+static void swap(double *a, double *b)
+{
+    double kept = *a;
+
+    *a = *b;
+    *b = kept;
+}
+
+/* ---- without pivots ---- */
+
+static bool factor_small(double *a, int64_t n, double smallest)
+{
+    for (int64_t j = 0; j < n; j++) {
+        double *row = a + j * n, pivot;
+
+        for (int64_t k = 0; k < j; k++)
+            row[k] = (row[k] - dot(row, a + k * n, k)) / a[k * n + k];
+        pivot = row[j] - dot(row, row, j);
+        if (!(pivot > smallest))
+            return false;
+        row[j] = sqrt(pivot);
+    }
+    return true;
+}
+
+bool grove_factor_plain(grove_factor *f, double smallest)
+{
+    f->rank = f->size;
+    free(f->null);
+    f->null = NULL;
+    for (int64_t k = 0; k < f->size; k++)
+        f->order[k] = (int32_t)k;
+#ifdef GROVE_HAVE_LAPACK
+    if (f->size >= LAPACK_SIZE) {
+        int n = (int)f->size, info = 0;
+
+        /* LAPACK's upper triangle, by columns, is the lower one by rows. */
+        dpotrf_("U", &n, f->lower, &n, &info);
+        for (int64_t k = 0; !info && k < n; k++) {
+            double pivot = f->lower[k * n + k];
+
+            if (!(pivot * pivot > smallest))
+                return false;
+        }
+        return !info;
+    }
+#endif
+    return factor_small(f->lower, f->size, smallest);
+}
+
+/* ---- with pivots ---- */
+
+/* Exchanges rows and columns j < p of the lower triangle; columns before j are those of L. */
+static void exchange(double *a, int64_t n, int64_t j, int64_t p)
+{
+    for (int64_t k = 0; k < j; k++)
+        swap(&a[j * n + k], &a[p * n + k]);
+    swap(&a[j * n + j], &a[p * n + p]);
+    for (int64_t k = j + 1; k < p; k++)
+        swap(&a[k * n + j], &a[p * n + k]);
+    for (int64_t k = p + 1; k < n; k++)
+        swap(&a[k * n + j], &a[k * n + p]);
+}
+
+/* left [n]: what is left of the diagonal. */
+static int64_t pivot_small(double *a, int64_t n, int32_t *order, double *left, double smallest)
+{
+    for (int64_t k = 0; k < n; k++)
+        left[k] = a[k * n + k];
+    for (int64_t j = 0; j < n; j++) {
+        int64_t p = j;
+        int32_t kept;
+
+        for (int64_t k = j + 1; k < n; k++)
+            if (left[k] > left[p])
+                p = k;
+        if (!(left[p] > smallest))
+            return j;
+        if (p != j) {
+            exchange(a, n, j, p);
+            swap(&left[j], &left[p]);
+            kept = order[j];
+            order[j] = order[p];
+            order[p] = kept;
+        }
+        a[j * n + j] = sqrt(left[j]);
+        for (int64_t i = j + 1; i < n; i++) {
+            double *row = a + i * n;
+
+            row[j] = (row[j] - dot(row, a + j * n, j)) / a[j * n + j];
+            left[i] -= row[j] * row[j];
+        }
+    }
+    return n;
+}
+
+/* Makes rows of the null space orthonormal. Twice is enough (Giraud et al. 2005). */
+static void orthonormalise(double *null, int64_t rows, int64_t n)
+{
+    for (int64_t j = 0; j < rows; j++) {
+        double *row = null + j * n, norm;
+
+        for (int again = 0; again < 2; again++) {
+            for (int64_t k = 0; k < j; k++)
+                subtract(row, dot(row, null + k * n, n), null + k * n, n);
+            norm = sqrt(dot(row, row, n));
+            for (int64_t k = 0; k < n; k++)
+                row[k] /= norm;
+        }
+    }
+}
+
+/* Row c of L beyond the rank is a combination of the first ones: the vector v with L^T v = 0. */
+static bool find_null(grove_factor *f)
+{
+    int64_t n = f->size, rank = f->rank;
+    double *v = f->work;
+
+    f->null = grove_try_alloc((size_t)((n - rank) * n), sizeof(double));
+    if (!f->null)
+        return false;
+    for (int64_t c = rank; c < n; c++) {
+        double *row = f->null + (c - rank) * n;
+
+        for (int64_t k = 0; k < rank; k++)
+            v[k] = -f->lower[c * n + k];
+        for (int64_t k = rank - 1; k >= 0; k--) {
+            v[k] /= f->lower[k * n + k];
+            subtract(v, v[k], f->lower + k * n, k);
+        }
+        for (int64_t k = 0; k < rank; k++)
+            row[f->order[k]] = v[k];
+        row[f->order[c]] = 1;
+    }
+    orthonormalise(f->null, n - rank, n);
+    return true;
+}
+
+bool grove_factor_pivoted(grove_factor *f, double smallest)
+{
+    free(f->null);
+    f->null = NULL;
+    for (int64_t k = 0; k < f->size; k++)
+        f->order[k] = (int32_t)k;
+#ifdef GROVE_HAVE_LAPACK
+    if (f->size >= LAPACK_SIZE) {
+        int n = (int)f->size, rank = 0, info = 0;
+
+        _Static_assert(sizeof(int) == sizeof(int32_t), "LAPACK counts with int32_t");
+        dpstrf_("U", &n, f->lower, &n, f->order, &rank, &smallest, f->work, &info);
+        for (int64_t k = 0; k < n; k++)
+            f->order[k]--;
+        f->rank = rank;
+    } else
+#endif
+        f->rank = pivot_small(f->lower, f->size, f->order, f->work, smallest);
+    return f->rank == f->size || find_null(f);
+}
+
+/* ---- what factors are for ---- */
+
+/* Takes out what lies in the null space. */
+static void project(const grove_factor *f, double *v)
+{
+    for (int64_t k = 0; f->null && k < f->size - f->rank; k++) {
+        const double *null = f->null + k * f->size;
+
+        subtract(v, dot(v, null, f->size), null, f->size);
+    }
+}
+
+void grove_factor_solve(const grove_factor *f, double *b)
+{
+    int64_t n = f->size;
+    double *v = f->work;
+
+    project(f, b);
+    for (int64_t k = 0; k < f->rank; k++)
+        v[k] = (b[f->order[k]] - dot(f->lower + k * n, v, k)) / f->lower[k * n + k];
+    for (int64_t k = f->rank - 1; k >= 0; k--) {
+        v[k] /= f->lower[k * n + k];
+        subtract(v, v[k], f->lower + k * n, k);
+    }
+    for (int64_t k = 0; k < n; k++)
+        b[f->order[k]] = k < f->rank ? v[k] : 0;
+    project(f, b);
+}
+
+/* With X = L^-1 of the first `rank` rows, X^T X is an inverse on their space, and P X^T X P the
+ * pseudo-inverse, P being the projection off the null space. */
+void grove_factor_inverse(grove_factor *f, double *diagonal)
+{
+    int64_t n = f->size;
+    double *v = f->work, *old = f->work + n;
+
+    memset(diagonal, 0, (size_t)n * sizeof(double));
+    for (int64_t j = 0; j < f->rank; j++) {
+        double *row = f->lower + j * n, pivot = row[j];
+
+        memcpy(old, row, (size_t)j * sizeof(double));
+        memset(row, 0, (size_t)(j + 1) * sizeof(double));
+        row[j] = 1;
+        for (int64_t k = 0; k < j; k++)
+            subtract(row, old[k], f->lower + k * n, k + 1);
+        memset(v, 0, (size_t)n * sizeof(double));
+        for (int64_t k = 0; k <= j; k++) {
+            row[k] /= pivot;
+            v[f->order[k]] = row[k];
+        }
+        project(f, v);
+        for (int64_t k = 0; k < n; k++)
+            diagonal[k] += v[k] * v[k];
+    }
+}

@@ -1,0 +1,330 @@
+/* The steps of nonlinear least squares: which one to try, and what came of it. */
+#include "nodes/least_squares_private.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* Of lambda, relative to the diagonal: below the first a step counts as undamped and is; after a
+ * rejected undamped step comes the second; beyond the third no step is long enough to matter. */
+#define DAMPING_ZERO  1e-6
+#define DAMPING_FIRST 1e-3
+#define DAMPING_MAX   1e12
+/* Relative changes of chi-squared that may be rounding of its sum. */
+#define ROUNDING (256 * DBL_EPSILON)
+
+double grove_least_squares_clamp(const grove_least_squares *f, int64_t j, double x)
+{
+    if (f->set.lower && x < f->set.lower[j])
+        x = f->set.lower[j];
+    if (f->set.upper && x > f->set.upper[j])
+        x = f->set.upper[j];
+    return x;
+}
+
+/* ---- the step ---- */
+
+/* The scaled matrix of the unknowns in f->list, damped. */
+static void assemble(grove_least_squares *f, const grove_least_squares_at *from, double damping)
+{
+    int64_t size = f->factor.size;
+
+    f->factor.lower = f->block ? f->block : f->trial.matrix;
+    for (int64_t j = 0; j < size; j++) {
+        const double *row = from->matrix + f->list[j] * f->n;
+        double *to = f->factor.lower + j * size, factor = 1 / f->scale[f->list[j]];
+
+        for (int64_t k = 0; k < j; k++)
+            to[k] = row[f->list[k]] * factor / f->scale[f->list[k]];
+        to[j] = 1 + damping;
+    }
+}
+
+bool grove_least_squares_factor(grove_least_squares *f, const grove_least_squares_at *from,
+                                double damping)
+{
+    double smallest = 32 * (double)f->factor.size * DBL_EPSILON;
+
+    assemble(f, from, damping);
+    if (!(f->deficient && damping == 0)) {
+        if (grove_factor_plain(&f->factor, smallest))
+            return true;
+        assemble(f, from, damping);
+    }
+    f->deficient = true;
+    return grove_factor_pivoted(&f->factor, smallest);
+}
+
+void grove_least_squares_list(grove_least_squares *f, int64_t group)
+{
+    f->factor.size = 0;
+    for (int64_t k = f->begin[group]; k < f->begin[group + 1]; k++)
+        if (f->scale[f->member[k]] > 0 && !f->held[f->member[k]])
+            f->list[f->factor.size++] = f->member[k];
+}
+
+/* The whole step, [n], from there; zero for what has no data or is held. */
+static bool solve(grove_least_squares *f, const grove_least_squares_at *from)
+{
+    memset(f->step, 0, (size_t)f->n * sizeof(double));
+    for (int64_t group = 0; group < f->groups; group++) {
+        grove_least_squares_list(f, group);
+        if (!f->factor.size)
+            continue;
+        if (!grove_least_squares_factor(f, from, f->damping))
+            return false;
+        for (int64_t k = 0; k < f->factor.size; k++)
+            f->right[k] = from->gradient[f->list[k]] / f->scale[f->list[k]];
+        grove_factor_solve(&f->factor, f->right);
+        for (int64_t k = 0; k < f->factor.size; k++)
+            f->step[f->list[k]] = f->right[k] / f->scale[f->list[k]];
+    }
+    return true;
+}
+
+/* Holds what is at a bound where `direction` points outward; how many more these are. */
+static int64_t hold(grove_least_squares *f, const double *x, const double *direction)
+{
+    int64_t more = 0;
+
+    for (int64_t j = 0; j < f->n; j++) {
+        bool out = (f->set.lower && x[j] <= f->set.lower[j] && direction[j] < 0) ||
+                   (f->set.upper && x[j] >= f->set.upper[j] && direction[j] > 0);
+
+        more += out && !f->held[j];
+        f->held[j] = f->held[j] || out;
+    }
+    return more;
+}
+
+/* What the linear model says of f->step: how much chi-squared falls. */
+static double predict(const grove_least_squares *f, const grove_least_squares_at *from)
+{
+    double sum = 0;
+
+    for (int64_t j = 0; j < f->n; j++) {
+        const double *row = from->matrix + j * f->n, s = f->step[j];
+        double product = 0;
+
+        if (f->set.blocks || s == 0) {
+            sum += s * from->gradient[j];
+            continue;
+        }
+        for (int64_t k = 0; k < j; k++)
+            product += row[k] * f->step[k];
+        sum += s * (2 * from->gradient[j] - 2 * product - row[j] * s);
+    }
+    return sum;
+}
+
+/* Goes from there by f->step, or half of it, as far as bounds let it. */
+static void move(grove_least_squares *f, const grove_least_squares_at *from)
+{
+    double fraction = f->half ? 0.5 : 1;
+
+    f->cut = false;
+    f->increment = 0;
+    for (int64_t j = 0; j < f->n; j++) {
+        double x = from->x[j], to = x + fraction * f->step[j],
+               inside = grove_least_squares_clamp(f, j, to);
+        double increment = fabs(f->step[j]) * f->scale[j];
+
+        f->increment = increment > f->increment ? increment : f->increment;
+        f->cut = f->cut || inside != to;
+        f->step[j] = inside != to ? inside - x : fraction * f->step[j];
+        f->right[j] = inside;
+    }
+    f->predicted = predict(f, from);
+    memcpy(f->trial.x, f->right, (size_t)f->n * sizeof(double));
+}
+
+/* The trial point from there with the damping as it is. False when there is none. */
+static bool try_step(grove_least_squares *f, const grove_least_squares_at *from)
+{
+    double norm = 0;
+    int64_t count = 0;
+
+    for (int64_t j = 0; j < f->n; j++) {
+        double diagonal = from->matrix[j * f->n + j];
+
+        f->scale[j] = diagonal >= DBL_MIN ? sqrt(diagonal) : 0;
+        count += f->scale[j] > 0;
+        norm += f->scale[j] * f->scale[j] * from->x[j] * from->x[j];
+    }
+    f->reference = count ? sqrt(norm / (double)count) : 0;
+    /* A gradient has rounding of about epsilon times a column times the data. */
+    f->floor = 64 * (double)count * DBL_EPSILON * DBL_EPSILON * (norm + f->power);
+    memset(f->held, 0, (size_t)f->n * sizeof(bool));
+    hold(f, from->x, from->gradient);
+    do {
+        if (!solve(f, from))
+            return false;
+    } while (hold(f, from->x, f->step) > 0);
+    move(f, from);
+    return isfinite(f->predicted);
+}
+
+/* More damping; stalled when no more would change anything. */
+static grove_least_squares_outcome damp(grove_least_squares *f)
+{
+    f->damping *= f->set.blocks ? 4 : f->growth;
+    f->growth *= 2;
+    if (f->damping < (f->set.blocks ? 1 : DAMPING_FIRST))
+        f->damping = f->set.blocks ? 1 : DAMPING_FIRST;
+    return f->damping > DAMPING_MAX ? GROVE_LEAST_SQUARES_STALLED : GROVE_LEAST_SQUARES_RUNNING;
+}
+
+/* The next trial point from the best one, or the end. */
+static grove_least_squares_outcome propose(grove_least_squares *f)
+{
+    double tolerance = f->set.tolerance;
+    double enough = f->chi2 > 0 ? tolerance * tolerance * f->chi2 : 0;
+
+    for (;;) {
+        if (try_step(f, &f->best)) {
+            double end = enough > f->floor ? enough : f->floor;
+            bool converged = f->predicted <= end && !f->cut;
+
+            if (converged && f->damping == 0)
+                return GROVE_LEAST_SQUARES_CONVERGED;
+            /* Damping may hide how far there is to go. */
+            if (converged && !f->undamped_tried) {
+                f->undamped_tried = true;
+                f->damping = 0;
+                continue;
+            }
+            if (f->predicted > 0)
+                return GROVE_LEAST_SQUARES_RUNNING;
+        }
+        if (damp(f) != GROVE_LEAST_SQUARES_RUNNING)
+            return GROVE_LEAST_SQUARES_STALLED;
+    }
+}
+
+/* ---- judging ---- */
+
+/* Adds the priors. Unknowns without data are not moved by them. */
+static void add_priors(grove_least_squares *f, grove_least_squares_sums *sums)
+{
+    for (int64_t j = 0; f->set.mean && f->set.inverse_sigma && j < f->n; j++) {
+        double weight = f->set.inverse_sigma[j], x = f->trial.x[j], before = f->best.x[j];
+        double residual = (x - f->set.mean[j]) * weight, *diagonal;
+
+        diagonal = &f->trial.matrix[j * f->n + j];
+        sums->chi2 += residual * residual;
+        sums->change +=
+            (x - before) * weight * (x - f->set.mean[j] + before - f->set.mean[j]) * weight;
+        if (*diagonal >= DBL_MIN) {
+            f->trial.gradient[j] -= residual * weight;
+            *diagonal += weight * weight;
+        }
+    }
+}
+
+static bool is_finite(const grove_least_squares *f, const grove_least_squares_sums *sums)
+{
+    bool finite = isfinite(sums->chi2) && (!sums->has_change || isfinite(sums->change));
+
+    for (int64_t j = 0; j < f->n; j++)
+        finite = finite && isfinite(f->trial.gradient[j]);
+    for (int64_t group = 0; finite && group < f->groups; group++)
+        for (int64_t j = f->begin[group]; j < f->begin[group + 1]; j++)
+            for (int64_t k = f->begin[group]; k <= j; k++)
+                finite = finite && isfinite(f->trial.matrix[f->member[j] * f->n + f->member[k]]);
+    return finite;
+}
+
+static void accept(grove_least_squares *f, const grove_least_squares_sums *sums)
+{
+    grove_least_squares_at old = f->best;
+
+    f->best = f->trial;
+    f->trial = old;
+    f->chi2 = sums->chi2;
+    f->power = sums->power;
+    f->data = sums->data;
+    f->growth = 10;
+    f->undamped_tried = false;
+}
+
+static grove_least_squares_outcome begin(grove_least_squares *f,
+                                         const grove_least_squares_sums *sums, double chi2)
+{
+    bool derivatives = false;
+
+    if (!f->n || sums->data <= 0)
+        return GROVE_LEAST_SQUARES_NO_DATA;
+    if (!is_finite(f, sums))
+        return GROVE_LEAST_SQUARES_NOT_FINITE;
+    for (int64_t j = 0; j < f->n; j++)
+        derivatives = derivatives || f->trial.matrix[j * f->n + j] >= DBL_MIN;
+    accept(f, sums);
+    f->damping = f->damping < DAMPING_ZERO ? 0 : f->damping;
+    if (!derivatives)
+        return chi2 > 0 ? GROVE_LEAST_SQUARES_SINGULAR : GROVE_LEAST_SQUARES_CONVERGED;
+    return propose(f);
+}
+
+/* The damping after an accepted step: by how well the linear model knew chi-squared. */
+static void relax(grove_least_squares *f, double change, bool small)
+{
+    double ratio = -change / f->predicted;
+
+    if (f->set.blocks)
+        f->damping = f->damping > 0.2 ? f->damping / 2 : 0;
+    else if (ratio < 0.25 && !small)
+        f->damping = f->damping > 0 ? f->damping * 4 : DAMPING_FIRST;
+    else if (ratio > 0.75)
+        f->damping *= ratio > 0.9 && ratio < 1.1 ? 0.01 : 0.1;
+    if (f->damping < DAMPING_ZERO || small)
+        f->damping = 0;
+}
+
+static grove_least_squares_outcome judge(grove_least_squares *f,
+                                         const grove_least_squares_sums *sums)
+{
+    bool finite = is_finite(f, sums), undamped = f->damping == 0;
+    bool small = f->increment <= f->set.tolerance * f->reference && !f->cut;
+    double change = sums->has_change ? sums->change : sums->chi2 - f->chi2;
+    bool rounding = finite && !sums->has_change && f->predicted <= ROUNDING * f->chi2 &&
+                    fabs(change) <= ROUNDING * f->chi2;
+
+    if (finite && (change < 0 || rounding)) {
+        /* Chi-squared tells no more; the increments may still shrink. */
+        bool end = undamped && (small || (rounding && f->increment >= f->last_increment / 2));
+
+        f->last_increment = rounding ? f->increment : INFINITY;
+        accept(f, sums);
+        relax(f, change, small || rounding);
+        f->half = f->set.blocks && !f->half;
+        return end ? GROVE_LEAST_SQUARES_CONVERGED : propose(f);
+    }
+    if (finite && undamped && small)
+        return GROVE_LEAST_SQUARES_CONVERGED;
+    /* Blocks that correct the same thing go too far together: from there back by half. */
+    if (f->set.blocks && !f->half && finite && change <= 4 * fabs(f->chi2)) {
+        f->half = true;
+        if (try_step(f, &f->trial))
+            return GROVE_LEAST_SQUARES_RUNNING;
+    }
+    f->half = false;
+    return damp(f) == GROVE_LEAST_SQUARES_RUNNING ? propose(f) : GROVE_LEAST_SQUARES_STALLED;
+}
+
+grove_least_squares_outcome grove_least_squares_step(grove_least_squares *f,
+                                                     const grove_least_squares_sums *given)
+{
+    grove_least_squares_sums sums = *given;
+    bool first = isnan(f->chi2);
+
+    if (f->outcome != GROVE_LEAST_SQUARES_RUNNING)
+        return f->outcome;
+    add_priors(f, &sums);
+    f->outcome = first ? begin(f, &sums, given->chi2) : judge(f, &sums);
+    if (f->outcome == GROVE_LEAST_SQUARES_RUNNING && f->iterations >= f->set.max_iterations)
+        f->outcome = GROVE_LEAST_SQUARES_LIMIT;
+    f->iterations += f->outcome == GROVE_LEAST_SQUARES_RUNNING;
+    memset(f->trial.gradient, 0, (size_t)f->n * sizeof(double));
+    memset(f->trial.matrix, 0, (size_t)(f->n * f->n) * sizeof(double));
+    return f->outcome;
+}
