@@ -100,7 +100,7 @@ grove_least_squares *grove_least_squares_new(int64_t unknowns,
         return NULL;
     }
     f->damping = settings->damping;
-    f->growth = 10;
+    f->growth = DAMPING_GROWTH;
     f->chi2 = NAN;
     f->last_increment = INFINITY;
     for (int64_t j = 0; j < unknowns; j++)

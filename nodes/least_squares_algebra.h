@@ -1,5 +1,5 @@
-/* Cholesky factors of symmetric matrices that may be singular: solutions of least norm, null spaces
- * and the diagonal of the pseudo-inverse. Of LAPACK where the build has it. */
+/* Cholesky factors of symmetric matrices that may be singular: solutions of minimum norm, null
+ * spaces and the diagonal of the pseudo-inverse. Of LAPACK where the build has it. */
 #ifndef GROVE_NODES_LEAST_SQUARES_ALGEBRA_H
 #define GROVE_NODES_LEAST_SQUARES_ALGEBRA_H
 
@@ -20,7 +20,7 @@ bool grove_factor_plain(grove_factor *factor, double smallest);
 /* Factors with pivots until the next one is at most `smallest`: that is the rank. False when memory
  * for the null space is short. */
 bool grove_factor_pivoted(grove_factor *factor, double smallest);
-/* b [size] becomes the solution; of a singular matrix that of least norm. */
+/* b [size] becomes the solution; of a singular matrix that of minimum norm. */
 void grove_factor_solve(const grove_factor *factor, double *b);
 /* The diagonal of the (pseudo-)inverse, [size]. L is lost. */
 void grove_factor_inverse(grove_factor *factor, double *diagonal);

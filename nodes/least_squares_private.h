@@ -7,6 +7,9 @@
 
 #include <stddef.h>
 
+/* What a rejected step multiplies the damping by; twice that after the next. */
+#define DAMPING_GROWTH 3
+
 /* A point with what the caller sums there. */
 typedef struct {
     double *x, *gradient, *matrix;
@@ -30,7 +33,7 @@ struct grove_least_squares {
     double *step, *scale, *right; /* scale: sqrt(N_jj), or 0 without data */
     bool *held;                   /* at a bound that the step would cross */
     bool half, cut, undamped_tried, deficient;
-    double predicted, increment, last_increment, reference, floor;
+    double predicted, increment, last_increment, reference, floor, rounding;
 
     grove_factor factor;
     int32_t *list; /* the unknowns of a group that the step changes */

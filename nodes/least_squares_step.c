@@ -10,8 +10,6 @@
 #define DAMPING_ZERO  1e-6
 #define DAMPING_FIRST 1e-3
 #define DAMPING_MAX   1e12
-/* Relative changes of chi-squared that may be rounding of its sum. */
-#define ROUNDING (256 * DBL_EPSILON)
 
 double grove_least_squares_clamp(const grove_least_squares *f, int64_t j, double x)
 {
@@ -154,6 +152,9 @@ static bool try_step(grove_least_squares *f, const grove_least_squares_at *from)
     f->reference = count ? sqrt(norm / (double)count) : 0;
     /* A gradient has rounding of about epsilon times a column times the data. */
     f->floor = 64 * (double)count * DBL_EPSILON * DBL_EPSILON * (norm + f->power);
+    /* So have residuals of their data, and chi-squared has of both. */
+    f->rounding = 16 * DBL_EPSILON * (16 * fabs(f->chi2) + sqrt(fabs(f->chi2) * (norm + f->power)));
+    f->rounding += f->floor;
     memset(f->held, 0, (size_t)f->n * sizeof(bool));
     hold(f, from->x, from->gradient);
     do {
@@ -243,7 +244,7 @@ static void accept(grove_least_squares *f, const grove_least_squares_sums *sums)
     f->chi2 = sums->chi2;
     f->power = sums->power;
     f->data = sums->data;
-    f->growth = 10;
+    f->growth = DAMPING_GROWTH;
     f->undamped_tried = false;
 }
 
@@ -272,10 +273,10 @@ static void relax(grove_least_squares *f, double change, bool small)
 
     if (f->set.blocks)
         f->damping = f->damping > 0.2 ? f->damping / 2 : 0;
-    else if (ratio < 0.25 && !small)
-        f->damping = f->damping > 0 ? f->damping * 4 : DAMPING_FIRST;
-    else if (ratio > 0.75)
-        f->damping *= ratio > 0.9 && ratio < 1.1 ? 0.01 : 0.1;
+    else if (ratio < 0.25)
+        f->damping = f->damping > 0 ? f->damping * 2 : DAMPING_FIRST;
+    else
+        f->damping *= fmax(0.01, 1 - pow(2 * ratio - 1, 3)); /* Nielsen 1999 */
     if (f->damping < DAMPING_ZERO || small)
         f->damping = 0;
 }
@@ -286,16 +287,16 @@ static grove_least_squares_outcome judge(grove_least_squares *f,
     bool finite = is_finite(f, sums), undamped = f->damping == 0;
     bool small = f->increment <= f->set.tolerance * f->reference && !f->cut;
     double change = sums->has_change ? sums->change : sums->chi2 - f->chi2;
-    bool rounding = finite && !sums->has_change && f->predicted <= ROUNDING * f->chi2 &&
-                    fabs(change) <= ROUNDING * f->chi2;
+    bool rounding =
+        finite && !sums->has_change && f->predicted <= f->rounding && fabs(change) <= f->rounding;
 
     if (finite && (change < 0 || rounding)) {
         /* Chi-squared tells no more; the increments may still shrink. */
         bool end = undamped && (small || (rounding && f->increment >= f->last_increment / 2));
 
         f->last_increment = rounding ? f->increment : INFINITY;
-        accept(f, sums);
         relax(f, change, small || rounding);
+        accept(f, sums);
         f->half = f->set.blocks && !f->half;
         return end ? GROVE_LEAST_SQUARES_CONVERGED : propose(f);
     }

@@ -1,0 +1,563 @@
+/* The machine of nonlinear least squares where it is not free or has nothing to go by: bounds,
+ * priors, no data, NaN; and what must not matter: units, blocks, cancellation. */
+#include "least-squares-testing.h"
+
+/* ---- bounds and priors ---- */
+
+/* Of all 27 choices of which unknowns lie at which bound, the best one that keeps inside. */
+static void best_inside(const problem *p, const double *lower, const double *upper, double *best)
+{
+    double lowest = INFINITY;
+
+    for (int choice = 0; choice < 27; choice++) {
+        double columns[3 * 40], right[40], x[3], at[3], inverse[3], chi2;
+        int kind[3] = {choice % 3, choice / 3 % 3, choice / 9}, n = 0;
+        bool inside = true;
+
+        for (int64_t i = 0; i < p->data; i++) {
+            right[i] = p->d[i];
+            for (int j = 0; j < 3; j++)
+                if (kind[j])
+                    right[i] -= p->matrix[i * 3 + j] * (kind[j] == 1 ? lower[j] : upper[j]);
+        }
+        for (int j = 0; j < 3; j++)
+            n += !kind[j];
+        for (int64_t i = 0; i < p->data; i++)
+            for (int j = 0, k = 0; j < 3; j++)
+                if (!kind[j])
+                    columns[i * n + k++] = p->matrix[i * 3 + j];
+        chi2 = solve_qr(p->data, n, columns, right, p->w, at, inverse);
+        for (int j = 0, k = 0; j < 3; j++) {
+            x[j] = kind[j] == 1 ? lower[j] : kind[j] == 2 ? upper[j] : at[k++];
+            inside = inside && x[j] >= lower[j] && x[j] <= upper[j];
+        }
+        if (inside && chi2 < lowest) {
+            lowest = chi2;
+            memcpy(best, x, sizeof(x));
+        }
+    }
+}
+
+START_TEST(bounds)
+{
+    int active = 0;
+
+    for (int trial = 0; trial < 60; trial++) {
+        double lower[3], upper[3], start[3], truth[3];
+        grove_least_squares_settings s = {.max_iterations = 50,
+                                          .tolerance = 1e-12,
+                                          .damping = trial % 2 ? 1e-3 : 0,
+                                          .lower = lower,
+                                          .upper = upper};
+        grove_least_squares *fit;
+        problem p;
+
+        state = (uint64_t)trial;
+        random_problem(&p, 3, 40, matrix_now, d_now, w_now, 0.5);
+        for (int64_t i = 0; i < p.data; i++) /* correlated */
+            matrix_now[i * 3 + 1] += 2 * matrix_now[i * 3];
+        for (int j = 0; j < 3; j++) {
+            lower[j] = 2 * normal();
+            upper[j] = lower[j] + uniform();
+            start[j] = 3 * normal();
+        }
+        best_inside(&p, lower, upper, truth);
+        fit = fit_problem(&p, &s, start);
+        ck_assert_int_eq(outcome_of(fit), GROVE_LEAST_SQUARES_CONVERGED);
+        for (int j = 0; j < 3; j++) {
+            ck_assert_double_eq_tol(grove_least_squares_best(fit)[j], truth[j], 1e-10);
+            active += truth[j] == lower[j] || truth[j] == upper[j];
+        }
+        grove_least_squares_free(fit);
+    }
+    ck_assert_int_gt(active, 60);
+}
+END_TEST
+
+/* With x0 <= 0.5 the minimum is at (0.5, 0.25). */
+START_TEST(bent_bound)
+{
+    static const double upper[2] = {0.5, INFINITY}, lower[2] = {-3, -INFINITY}, zeros[2] = {0};
+    static const double starts[2][2] = {{-1.2, 1}, {2, -5}};
+    problem p = {.n = 2, .data = 2, .model = rosenbrock, .d = zeros};
+    grove_least_squares_settings s = {
+        .max_iterations = 100, .tolerance = 1e-10, .damping = 1e-3, .lower = lower, .upper = upper};
+    grove_least_squares *fit = fit_problem(&p, &s, starts[_i]);
+
+    ck_assert_int_eq(outcome_of(fit), GROVE_LEAST_SQUARES_CONVERGED);
+    ck_assert(grove_least_squares_best(fit)[0] == 0.5);
+    ck_assert_double_eq_tol(grove_least_squares_best(fit)[1], 0.25, 1e-12);
+    ck_assert_double_eq_tol(grove_least_squares_chi2(fit), 0.25, 1e-12);
+    grove_least_squares_free(fit);
+}
+END_TEST
+
+/* A prior is one more equation. */
+START_TEST(priors)
+{
+    double mean[6], inverse_sigma[6], truth[6], inverse[6], start[6] = {0}, chi2;
+    grove_least_squares_settings s = {.max_iterations = 20,
+                                      .tolerance = 1e-12,
+                                      .damping = _i ? 1e-3 : 0,
+                                      .mean = mean,
+                                      .inverse_sigma = inverse_sigma};
+    grove_least_squares *fit;
+    problem p;
+    int64_t rows;
+
+    state = 11;
+    /* Without priors not enough: 4 equations of 6 unknowns. */
+    random_problem(&p, 6, 4, matrix_now, d_now, w_now, 0.1);
+    rows = p.data;
+    for (int j = 0; j < 6; j++) {
+        mean[j] = normal();
+        inverse_sigma[j] = j == 2 ? 0 : 0.5 + uniform();
+        if (j == 2)
+            continue;
+        memset(matrix_now + rows * 6, 0, 6 * sizeof(double));
+        matrix_now[rows * 6 + j] = 1;
+        d_now[rows] = mean[j];
+        w_now[rows++] = inverse_sigma[j] * inverse_sigma[j];
+    }
+    chi2 = solve_qr(rows, 6, matrix_now, d_now, w_now, truth, inverse);
+    fit = fit_problem(&p, &s, start);
+    ck_assert_int_eq(outcome_of(fit), GROVE_LEAST_SQUARES_CONVERGED);
+    ck_assert_double_eq_tol(grove_least_squares_chi2(fit) / chi2, 1, 1e-12);
+    for (int j = 0; j < 6; j++) {
+        double error = sqrt(inverse[j] * chi2 / (double)(rows - 6));
+
+        ck_assert_double_eq_tol(grove_least_squares_best(fit)[j], truth[j], 1e-12);
+        ck_assert_double_eq_tol(grove_least_squares_errors(fit)[j] / error, 1, 1e-12);
+    }
+    grove_least_squares_free(fit);
+}
+END_TEST
+
+/* ---- units ---- */
+
+static const double decay_at[12] = {0, 0.3, 0.6, 1, 1.5, 2, 2.7, 3.5, 4.2, 5, 6, 7};
+static double decay_unit = 1;
+
+/* x0 exp(-x1 t / unit) */
+static void decay(const problem *p, const double *x, double *values, double *slopes)
+{
+    for (int64_t i = 0; i < p->data; i++) {
+        double t = p->at[i % 12] / decay_unit;
+
+        slopes[2 * i] = exp(-x[1] * t);
+        slopes[2 * i + 1] = -t * x[0] * slopes[2 * i];
+        values[i] = x[0] * slopes[2 * i];
+    }
+}
+
+static grove_least_squares *fit_decay(double data, double weight, double unit, double damping)
+{
+    static const double truth[2] = {2, 0.4};
+    double d[12], w[12], start[2] = {data, unit};
+    problem p = {.n = 2, .data = 12, .model = decay, .at = decay_at, .d = d, .w = w};
+    grove_least_squares_settings s = {.max_iterations = 50, .tolerance = 1e-9, .damping = damping};
+
+    state = 5;
+    decay_unit = 1;
+    decay(&p, truth, d, slope);
+    for (int i = 0; i < 12; i++) {
+        d[i] = (d[i] + 0.02 * normal()) * data;
+        w[i] = weight * (0.5 + uniform());
+    }
+    decay_unit = unit;
+    return fit_problem(&p, &s, start);
+}
+
+/* Units of data, weights and unknowns change nothing: with powers of four not one bit. */
+START_TEST(units)
+{
+    static const double factors[][3] = {
+        {0x1p66, 1, 1},       {0x1p-66, 0x1p66, 1}, {1, 0x1p-66, 1},     {1, 1, 0x1p30},
+        {0x1p66, 1, 0x1p-30}, {1e20, 1e-20, 1e9},   {1e-20, 1e20, 1e-9}, {1e-20, 1e-20, 1}};
+    const double *k = factors[_i / 2], damping = _i % 2 ? 1e-3 : 0;
+    grove_least_squares *plain = fit_decay(1, 1, 1, damping);
+    grove_least_squares *scaled = fit_decay(k[0], k[1], k[2], damping);
+    double tolerance = _i / 2 < 5 ? 0 : 1e-9;
+
+    ck_assert_int_eq(outcome_of(plain), GROVE_LEAST_SQUARES_CONVERGED);
+    ck_assert_int_eq(outcome_of(scaled), GROVE_LEAST_SQUARES_CONVERGED);
+    ck_assert_int_eq(grove_least_squares_iterations(plain), grove_least_squares_iterations(scaled));
+    for (int j = 0; j < 2; j++) {
+        double unit = j ? k[2] : k[0];
+        double x = grove_least_squares_best(plain)[j], y = grove_least_squares_best(scaled)[j];
+        double e = grove_least_squares_errors(plain)[j], f = grove_least_squares_errors(scaled)[j];
+
+        ck_assert_double_le(fabs(y / unit / x - 1), tolerance);
+        ck_assert_double_le(fabs(f / unit / e - 1), tolerance);
+    }
+    grove_least_squares_free(plain);
+    grove_least_squares_free(scaled);
+}
+END_TEST
+
+/* ---- what is not a number, and nothing ---- */
+
+static int spoilt; /* which of the sums, from the second point on: 1 chi2, 2 gradient, 3 matrix */
+
+static grove_least_squares_sums evaluate_spoilt(const problem *p, grove_least_squares *fit,
+                                                double with)
+{
+    grove_least_squares_sums sums = evaluate(p, fit);
+
+    if (spoilt == 1)
+        sums.chi2 = with;
+    if (spoilt == 2)
+        grove_least_squares_gradient(fit)[p->n - 1] = with;
+    if (spoilt == 3)
+        grove_least_squares_matrix(fit)[p->n * p->n - 1] = with;
+    return sums;
+}
+
+static void logarithm(const problem *p, const double *x, double *values, double *slopes)
+{
+    (void)p;
+    values[0] = log(x[0]);
+    slopes[0] = 1 / x[0];
+}
+
+/* The step from 10 goes to -6, where the model is NaN. */
+START_TEST(nan_at_trial)
+{
+    static const double start = 10;
+    double d = log(2);
+    problem p = {.n = 1, .data = 1, .model = logarithm, .d = &d};
+    grove_least_squares_settings s = {.max_iterations = 50, .tolerance = 1e-12};
+    grove_least_squares *fit = fit_problem(&p, &s, &start);
+
+    ck_assert_int_eq(outcome_of(fit), GROVE_LEAST_SQUARES_CONVERGED);
+    ck_assert_double_eq_tol(grove_least_squares_best(fit)[0], 2, 1e-12);
+    grove_least_squares_free(fit);
+}
+END_TEST
+
+START_TEST(spoilt_sums)
+{
+    static const double zeros[2] = {0}, start[2] = {-1.2, 1}, with[] = {NAN, INFINITY};
+    problem p = {.n = 2, .data = 2, .model = rosenbrock, .d = zeros};
+    grove_least_squares_settings s = {.max_iterations = 100, .tolerance = 1e-10, .damping = 1e-3};
+    grove_least_squares *fit = grove_least_squares_new(2, &s, start);
+    grove_least_squares_sums sums;
+    grove_least_squares_outcome outcome = GROVE_LEAST_SQUARES_RUNNING;
+
+    /* Two trial points are spoilt: the best point stays, and the fit goes on. */
+    for (int step = 0; outcome == GROVE_LEAST_SQUARES_RUNNING; step++) {
+        spoilt = step == 1 || step == 2 ? _i / 2 + 1 : 0;
+        sums = evaluate_spoilt(&p, fit, with[_i % 2]);
+        outcome = grove_least_squares_step(fit, &sums);
+        if (step == 1 || step == 2) {
+            ck_assert_int_eq(outcome, GROVE_LEAST_SQUARES_RUNNING);
+            ck_assert(!memcmp(grove_least_squares_best(fit), start, sizeof(start)));
+            ck_assert(isfinite(grove_least_squares_point(fit)[0]));
+        }
+    }
+    ck_assert_int_eq(outcome, GROVE_LEAST_SQUARES_CONVERGED);
+    ck_assert_double_eq_tol(grove_least_squares_best(fit)[1], 1, 1e-10);
+    grove_least_squares_free(fit);
+
+    /* At the start it is the end. */
+    fit = grove_least_squares_new(2, &s, start);
+    spoilt = _i / 2 + 1;
+    sums = evaluate_spoilt(&p, fit, with[_i % 2]);
+    ck_assert_int_eq(grove_least_squares_step(fit, &sums), GROVE_LEAST_SQUARES_NOT_FINITE);
+    ck_assert(!memcmp(grove_least_squares_best(fit), start, sizeof(start)));
+    ck_assert(isnan(grove_least_squares_errors(fit)[0]));
+    ck_assert_int_eq(grove_least_squares_rank(fit), 0);
+    grove_least_squares_free(fit);
+}
+END_TEST
+
+/* Zero derivatives are no success while data and model differ. */
+START_TEST(nothing)
+{
+    static const double start[3] = {1, 2, 3};
+    grove_least_squares_settings s = {.max_iterations = 10, .tolerance = 1e-6};
+    grove_least_squares *fit = grove_least_squares_new(3, &s, start);
+    grove_least_squares_sums sums = {.chi2 = 1, .data = 10};
+
+    ck_assert_int_eq(grove_least_squares_step(fit, &sums), GROVE_LEAST_SQUARES_SINGULAR);
+    ck_assert(!memcmp(grove_least_squares_best(fit), start, sizeof(start)));
+    ck_assert(grove_least_squares_has_no_data(fit, 1));
+    grove_least_squares_free(fit);
+
+    fit = grove_least_squares_new(3, &s, start);
+    sums.chi2 = 0;
+    ck_assert_int_eq(grove_least_squares_step(fit, &sums), GROVE_LEAST_SQUARES_CONVERGED);
+    grove_least_squares_free(fit);
+
+    fit = grove_least_squares_new(3, &s, start);
+    sums.data = 0;
+    ck_assert_int_eq(grove_least_squares_step(fit, &sums), GROVE_LEAST_SQUARES_NO_DATA);
+    ck_assert(!memcmp(grove_least_squares_best(fit), start, sizeof(start)));
+    grove_least_squares_free(fit);
+
+    fit = grove_least_squares_new(0, &s, NULL);
+    sums.data = 10;
+    ck_assert_int_eq(grove_least_squares_step(fit, &sums), GROVE_LEAST_SQUARES_NO_DATA);
+    ck_assert_int_eq(grove_least_squares_rank(fit), 0);
+    grove_least_squares_free(fit);
+    grove_least_squares_free(NULL);
+}
+END_TEST
+
+/* An unknown on which nothing depends keeps its start to the bit, whatever its prior says. */
+START_TEST(unknown_without_data)
+{
+    double mean[4] = {0}, inverse_sigma[4] = {0, 0, 1, 0}, start[4] = {0, 0, 0.1, 0};
+    double reduced[3 * 20], truth[3], inverse[3], chi2;
+    grove_least_squares_settings s = {.max_iterations = 20,
+                                      .tolerance = 1e-12,
+                                      .damping = _i ? 1e-3 : 0,
+                                      .mean = mean,
+                                      .inverse_sigma = inverse_sigma};
+    grove_least_squares *fit;
+    problem p;
+
+    state = 2;
+    random_problem(&p, 4, 20, matrix_now, d_now, w_now, 0.1);
+    for (int i = 0; i < 20; i++) {
+        matrix_now[i * 4 + 2] = 0;
+        for (int j = 0; j < 3; j++)
+            reduced[i * 3 + j] = matrix_now[i * 4 + j + j / 2];
+    }
+    chi2 = solve_qr(20, 3, reduced, d_now, w_now, truth, inverse);
+    fit = fit_problem(&p, &s, start);
+    ck_assert_int_eq(outcome_of(fit), GROVE_LEAST_SQUARES_CONVERGED);
+    for (int j = 0; j < 4; j++) {
+        double error = j == 2 ? NAN : sqrt(inverse[j - j / 3] * chi2 / 17);
+
+        ck_assert_int_eq(grove_least_squares_has_no_data(fit, j), j == 2);
+        if (j == 2) {
+            ck_assert(grove_least_squares_best(fit)[j] == 0.1);
+            ck_assert(isnan(grove_least_squares_errors(fit)[j]));
+            continue;
+        }
+        ck_assert_double_eq_tol(grove_least_squares_best(fit)[j], truth[j - j / 3], 1e-12);
+        ck_assert_double_eq_tol(grove_least_squares_errors(fit)[j] / error, 1, 1e-11);
+    }
+    ck_assert_int_eq(grove_least_squares_rank(fit), 3);
+    grove_least_squares_free(fit);
+}
+END_TEST
+
+static void lie(const problem *p, const double *x, double *values, double *slopes)
+{
+    (void)p;
+    values[0] = x[0];
+    slopes[0] = -1;
+}
+
+/* Nothing lowers chi-squared, or there is no time. */
+START_TEST(other_ends)
+{
+    static const double one = 1, zeros[2] = {0}, start[2] = {-1.2, 1};
+    problem p = {.n = 1, .data = 1, .model = lie, .d = &one};
+    grove_least_squares_settings s = {.max_iterations = 1000, .tolerance = 1e-6};
+    grove_least_squares *fit = fit_problem(&p, &s, zeros);
+
+    ck_assert_int_eq(outcome_of(fit), GROVE_LEAST_SQUARES_STALLED);
+    ck_assert(grove_least_squares_best(fit)[0] == 0);
+    ck_assert_double_eq(grove_least_squares_chi2(fit), 1);
+    ck_assert_int_lt(grove_least_squares_iterations(fit), 20);
+    grove_least_squares_free(fit);
+
+    p = (problem){.n = 2, .data = 2, .model = rosenbrock, .d = zeros};
+    s.max_iterations = 3;
+    s.damping = 1e-3;
+    fit = fit_problem(&p, &s, start);
+    ck_assert_int_eq(outcome_of(fit), GROVE_LEAST_SQUARES_LIMIT);
+    ck_assert_int_eq(grove_least_squares_iterations(fit), 3);
+    ck_assert_double_lt(grove_least_squares_chi2(fit), 24.2);
+    grove_least_squares_free(fit);
+}
+END_TEST
+
+START_TEST(words)
+{
+    static const char *const expected[] = {"running",         "converged", "stalled",
+                                           "not enough data", "singular",  "iteration limit",
+                                           "not finite"};
+
+    for (int k = GROVE_LEAST_SQUARES_RUNNING; k <= GROVE_LEAST_SQUARES_NOT_FINITE; k++)
+        ck_assert_str_eq(grove_least_squares_words((grove_least_squares_outcome)k), expected[k]);
+}
+END_TEST
+
+/* ---- errors ---- */
+
+/* Over 200 realisations, (x - truth) / error is standard normal. */
+START_TEST(pulls)
+{
+    enum { REALISATIONS = 200, DATA = 72 };
+    static const double truths[2][4] = {{2, 0.4}, {-0.5, 1, 1, -0.5}};
+    double clean[DATA], start[4] = {1, 0.6}, sum[4] = {0}, squares[4] = {0};
+    grove_least_squares_settings s = {.max_iterations = 50, .tolerance = 1e-6, .damping = 1e-3};
+    problem p;
+
+    state = 17;
+    decay_unit = 1;
+    random_problem(&p, 4, DATA, matrix_now, d_now, w_now, 0);
+    if (!_i) {
+        p.n = 2;
+        p.model = decay;
+        p.at = decay_at;
+    }
+    p.model(&p, truths[_i], clean, slope);
+    for (int k = 0; k < REALISATIONS; k++) {
+        grove_least_squares *fit;
+
+        for (int i = 0; i < DATA; i++)
+            d_now[i] = clean[i] + 0.03 / sqrt(w_now[i]) * normal();
+        fit = fit_problem(&p, &s, start);
+        ck_assert_int_eq(outcome_of(fit), GROVE_LEAST_SQUARES_CONVERGED);
+        for (int64_t j = 0; j < p.n; j++) {
+            double pull = (grove_least_squares_best(fit)[j] - truths[_i][j]) /
+                          grove_least_squares_errors(fit)[j];
+
+            sum[j] += pull / REALISATIONS;
+            squares[j] += pull * pull / REALISATIONS;
+        }
+        grove_least_squares_free(fit);
+    }
+    for (int64_t j = 0; j < p.n; j++) {
+        ck_assert_double_le(fabs(sum[j]), 3 / sqrt(REALISATIONS));
+        ck_assert_double_le(fabs(squares[j] - 1), 3 * sqrt(2.0 / REALISATIONS));
+    }
+}
+END_TEST
+
+/* ---- blocks ---- */
+
+/* By station: the same minimum as all at once. What the caller leaves in other blocks is not read.
+ */
+START_TEST(station_blocks)
+{
+    int32_t block_of[2 * STATIONS_MAX];
+    double start[2 * STATIONS_MAX], truth[2 * STATIONS_MAX];
+    grove_least_squares_settings s = {.max_iterations = 100, .tolerance = 1e-10, .damping = 1e-3};
+    grove_least_squares_outcome outcome = GROVE_LEAST_SQUARES_RUNNING;
+    grove_least_squares *fit;
+    problem p;
+
+    state = 23;
+    p = gains_problem(_i ? 30 : 6, 0.05);
+    for (int j = 0; j < p.n; j++) {
+        block_of[j] = (j / 2 + 3) % stations;
+        start[j] = j % 2 ? 0 : 1;
+    }
+    fit = fit_problem(&p, &s, start);
+    ck_assert_int_eq(outcome_of(fit), GROVE_LEAST_SQUARES_CONVERGED);
+    memcpy(truth, grove_least_squares_best(fit), (size_t)p.n * sizeof(double));
+    grove_least_squares_free(fit);
+    s.blocks = true;
+    s.block_of = block_of;
+    s.damping = 0;
+    fit = grove_least_squares_new(p.n, &s, start);
+    while (outcome == GROVE_LEAST_SQUARES_RUNNING) {
+        grove_least_squares_sums sums = evaluate(&p, fit);
+
+        for (int64_t j = 0; j < p.n; j++)
+            for (int64_t k = 0; k < j; k++)
+                if (j / 2 != k / 2)
+                    grove_least_squares_matrix(fit)[j * p.n + k] = NAN;
+        outcome = grove_least_squares_step(fit, &sums);
+    }
+    ck_assert_int_eq(outcome, GROVE_LEAST_SQUARES_CONVERGED);
+    ck_assert_int_le(grove_least_squares_iterations(fit), 50);
+    check_products(grove_least_squares_best(fit), truth, 1e-8);
+    grove_least_squares_free(fit);
+}
+END_TEST
+
+/* Five unknowns that all do nearly the same, each a block: together they go five times too far. */
+START_TEST(coupled_blocks)
+{
+    static const int32_t block_of[5] = {0, 1, 2, 3, 4};
+    double truth[5], inverse[5], start[5] = {0}, chi2;
+    grove_least_squares_settings s = {
+        .max_iterations = 500, .tolerance = 1e-9, .blocks = true, .block_of = block_of};
+    grove_least_squares *fit;
+    problem p;
+
+    state = 29;
+    random_problem(&p, 5, 30, matrix_now, d_now, w_now, 0.1);
+    for (int i = 0; i < 30; i++) {
+        double common = 2 * normal();
+
+        for (int j = 0; j < 5; j++)
+            matrix_now[i * 5 + j] += common;
+    }
+    chi2 = solve_qr(30, 5, matrix_now, d_now, w_now, truth, inverse);
+    fit = fit_problem(&p, &s, start);
+    ck_assert_int_eq(outcome_of(fit), GROVE_LEAST_SQUARES_CONVERGED);
+    ck_assert_double_eq_tol(grove_least_squares_chi2(fit) / chi2, 1, 1e-10);
+    for (int j = 0; j < 5; j++)
+        ck_assert_double_eq_tol(grove_least_squares_best(fit)[j], truth[j], 1e-5);
+    grove_least_squares_free(fit);
+}
+END_TEST
+
+/* ---- cancellation ---- */
+
+/* Chi-squared with errors of 1e-6, as a difference of large sums has: its change decides. */
+START_TEST(change)
+{
+    static const double truth[2] = {2, 0.4}, start[2] = {1, 1};
+    double d[12], best[12], trial[12];
+    problem p = {.n = 2, .data = 12, .model = decay, .at = decay_at, .d = d};
+    grove_least_squares_settings s = {.max_iterations = 50, .tolerance = 1e-12, .damping = 1e-3};
+    grove_least_squares *fit = grove_least_squares_new(2, &s, start);
+    grove_least_squares_outcome outcome = GROVE_LEAST_SQUARES_RUNNING;
+
+    state = 31;
+    decay_unit = 1;
+    p.model(&p, truth, d, slope);
+    while (outcome == GROVE_LEAST_SQUARES_RUNNING) {
+        grove_least_squares_sums sums = evaluate(&p, fit);
+
+        memcpy(trial, v, sizeof(trial));
+        p.model(&p, grove_least_squares_best(fit), best, slope);
+        sums.chi2 += 1e-6 * (uniform() - 0.5); /* below zero, too */
+        sums.has_change = true;
+        for (int i = 0; i < 12; i++)
+            sums.change += (trial[i] - best[i]) * (trial[i] + best[i] - 2 * d[i]);
+        outcome = grove_least_squares_step(fit, &sums);
+    }
+    ck_assert_int_eq(outcome, GROVE_LEAST_SQUARES_CONVERGED);
+    ck_assert_double_eq_tol(grove_least_squares_best(fit)[0], 2, 1e-12);
+    ck_assert_double_eq_tol(grove_least_squares_best(fit)[1], 0.4, 1e-12);
+    grove_least_squares_free(fit);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("least squares: limits");
+    TCase *tests = tcase_create("limits");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    suite_add_tcase(suite, tests);
+    tcase_add_test(tests, bounds);
+    tcase_add_loop_test(tests, bent_bound, 0, 2);
+    tcase_add_loop_test(tests, priors, 0, 2);
+    tcase_add_loop_test(tests, units, 0, 16);
+    tcase_add_test(tests, nan_at_trial);
+    tcase_add_loop_test(tests, spoilt_sums, 0, 6);
+    tcase_add_test(tests, nothing);
+    tcase_add_loop_test(tests, unknown_without_data, 0, 2);
+    tcase_add_test(tests, other_ends);
+    tcase_add_test(tests, words);
+    tcase_add_loop_test(tests, pulls, 0, 2);
+    tcase_add_loop_test(tests, station_blocks, 0, 2);
+    tcase_add_test(tests, coupled_blocks);
+    tcase_add_test(tests, change);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed > 0;
+}
