@@ -25,7 +25,8 @@ typedef struct {
     grove_compression_block block;
     double *running; /* [BASELINES][running_size] */
     int64_t running_size;
-    unsigned absent; /* bits of correlations that the data or weights lack */
+    unsigned absent;  /* bits of correlations that the data or weights lack */
+    bool plain_flags; /* those of the data are all there are */
     unsigned char flags[CELLS];
 } work;
 
@@ -138,6 +139,24 @@ static void add_flags(work *w, const grove_compression_array *array, const place
     }
 }
 
+/* All flags, as those of the weights. */
+static void set_flags(work *w, const place *at, grove_compression_row *row)
+{
+    const grove_compression_input *input = w->input;
+    grove_compression_row data = row_at(&input->data, at);
+
+    row->flags = data.flags;
+    row->flag_step = data.flag_step;
+    if (w->plain_flags)
+        return;
+    memset(w->flags, (int)w->absent, sizeof(w->flags));
+    add_flags(w, &input->data, at, false);
+    for (int g = 0; g < input->groups; g++)
+        add_flags(w, &input->model[g], at, input->form == GROVE_COMPRESSION_FULL);
+    row->flags = w->flags;
+    row->flag_step = 1;
+}
+
 /* Weights, 0 where something is flagged. */
 static void load_weights(work *w, const place *at)
 {
@@ -147,10 +166,6 @@ static void load_weights(work *w, const place *at)
     grove_compression_row row = row_at(input->weights.data ? &input->weights : &unit, at);
     double expanded[CELLS * 4];
 
-    memset(w->flags, (int)w->absent, sizeof(w->flags));
-    add_flags(w, &input->data, at, false);
-    for (int g = 0; g < input->groups; g++)
-        add_flags(w, &input->model[g], at, input->form == GROVE_COMPRESSION_FULL);
     if (row.elements == 2) {
         for (int64_t k = 0; k < at->count; k++)
             for (int e = 0; e < 4; e++)
@@ -161,8 +176,7 @@ static void load_weights(work *w, const place *at)
         row.bytes = 8;
         row.elements = 4;
     }
-    row.flags = w->flags;
-    row.flag_step = 1;
+    set_flags(w, at, &row);
     w->block.unequal = !w->kernels->load_weights(&row, at->count, w->block.weight);
 }
 
@@ -195,26 +209,26 @@ static void load_block(work *w, const place *at)
 
 /* ---- from running sums to finished ones ---- */
 
-static void put_number(double *to, int c, double re, double im)
+/* Correlation c of two cells of products; the number's conjugate with sign -1. */
+static void put_products(double *to, int c, const double *from, double sign)
 {
-    to[c] = re;
-    to[4 + c] = im;
+    to[c] = from[2 * c] + from[2 * c + 1];
+    to[4 + c] = sign * (from[CELL + 2 * c] - from[CELL + 2 * c + 1]);
 }
 
 static void finish_diagonal(const double *running, int groups, double *sums)
 {
-    const double *pair = running + 16 + CELL * groups;
+    const double *pair = running + 2 * CELL * (1 + groups);
 
     for (int g = 0; g < groups; g++) {
         for (int c = 0; c < 4; c++) {
-            const double *x = running + 16 + CELL * g + 2 * c;
-            put_number(sums + GROVE_SUMS_DATA(g), c, x[0], x[1]);
-            sums[GROVE_SUMS_SQUARE(groups, g) + c] = pair[2 * c];
+            put_products(sums + GROVE_SUMS_DATA(g), c, running + 2 * CELL * (1 + g), 1);
+            sums[GROVE_SUMS_SQUARE(groups, g) + c] = pair[2 * c] + pair[2 * c + 1];
         }
-        pair += CELL;
-        for (int h = g + 1; h < groups; h++, pair += CELL)
+        pair += 2 * CELL;
+        for (int h = g + 1; h < groups; h++, pair += 2 * CELL)
             for (int c = 0; c < 4; c++)
-                put_number(sums + GROVE_SUMS_PAIR(groups, g, h), c, pair[2 * c], -pair[2 * c + 1]);
+                put_products(sums + GROVE_SUMS_PAIR(groups, g, h), c, pair, -1);
     }
 }
 
@@ -227,12 +241,13 @@ static void finish_pair(const double *running, int n, int g, int h, double *sums
             double *to = sums + (j == k  ? GROVE_SUMS_SQUARE(n, j)
                                  : j < k ? GROVE_SUMS_PAIR(n, j, k)
                                          : GROVE_SUMS_PAIR(n, k, j));
-            const double *shared = running + CELL * r + 2 * e;
+            const double *shared = running + 2 * CELL * r + 2 * e;
+            const double re = shared[0] + shared[1], im = shared[CELL] - shared[CELL + 1];
             for (int c = 0; c < 4; c++) {
                 const double *own = running + CELL * (GROVE_COMPRESSION_OWN + 4 * c + r) + 2 * e;
-                to[c] = own[0] + shared[0];
+                to[c] = own[0] + re;
                 if (j != k)
-                    to[4 + c] = j < k ? -(own[1] + shared[1]) : own[1] + shared[1];
+                    to[4 + c] = j < k ? -(own[1] + im) : own[1] + im;
             }
         }
 }
@@ -240,14 +255,13 @@ static void finish_pair(const double *running, int n, int g, int h, double *sums
 static void finish_full(const double *running, int groups, double *sums)
 {
     const int n = 4 * groups;
-    const double *pair = running + 16 + 4 * CELL * groups;
+    const double *pair = running + 2 * CELL * (1 + 4 * groups);
 
     for (int g = 0; g < groups; g++)
         for (int r = 0; r < 4; r++)
-            for (int c = 0; c < 4; c++) {
-                const double *x = running + 16 + CELL * (4 * g + r) + 2 * c;
-                put_number(sums + GROVE_SUMS_DATA(4 * g + (c + r) % 4), c, x[0], x[1]);
-            }
+            for (int c = 0; c < 4; c++)
+                put_products(sums + GROVE_SUMS_DATA(4 * g + (c + r) % 4), c,
+                             running + 2 * CELL * (1 + 4 * g + r), 1);
     for (int g = 0; g < groups; g++)
         for (int h = g; h < groups; h++, pair += CELL * GROVE_COMPRESSION_PAIR)
             finish_pair(pair, n, g, h, sums);
@@ -285,12 +299,15 @@ static void *start(work *w, const grove_compression_input *input)
         isa = grove_isa_best();
     *w = (work){.input = input, .kernels = kernels[isa]};
     w->running_size =
-        CELL * (2 + (full ? 4 * groups + GROVE_COMPRESSION_PAIR * pairs : groups + pairs));
+        CELL * (2 + (full ? 8 * groups + GROVE_COMPRESSION_PAIR * pairs : 2 * (groups + pairs)));
     w->block.groups = groups;
     w->block.full = full;
     w->absent = input->data.elements == 1 ? 14 : input->data.elements == 2 ? 6 : 0;
     if (input->weights.data && input->weights.elements == 2)
         w->absent |= 6;
+    w->plain_flags = input->data.elements == 4 && !w->absent;
+    for (int g = 0; g < groups; g++)
+        w->plain_flags &= !input->model[g].flags;
     size_t count = array * (size_t)(2 + groups) + BASELINES * (size_t)w->running_size + CELL;
     void *memory = grove_try_alloc(count, sizeof(double));
     if (!memory)

@@ -44,14 +44,6 @@ INLINE void store(double *to, cell x)
     EACH *(unaligned *)(to + LANES * i) = x.part[i];
 }
 
-INLINE cell zero(void)
-{
-    cell x;
-
-    EACH x.part[i] = (vec){0};
-    return x;
-}
-
 INLINE cell times(cell a, cell b)
 {
     EACH a.part[i] *= b.part[i];
@@ -64,16 +56,10 @@ INLINE cell add_product(cell sum, cell a, cell b)
     return sum;
 }
 
-INLINE cell scale(cell a, double b)
+INLINE cell add_scaled(cell sum, cell a, double b)
 {
-    EACH a.part[i] *= b;
-    return a;
-}
-
-INLINE cell add(cell a, cell b)
-{
-    EACH a.part[i] += b.part[i];
-    return a;
+    EACH sum.part[i] += a.part[i] * b;
+    return sum;
 }
 
 /* Real and imaginary parts exchanged. */
@@ -139,27 +125,25 @@ INLINE factor factor_of(cell a)
     return (factor){real_parts(a), imaginary_parts(a)};
 }
 
-/* sum + conj(a) b */
-INLINE cell add_conjugate(cell sum, factor a, cell b)
+/* conj(a) b */
+INLINE cell conjugate_product(factor a, cell b)
 {
-    return add_product(add_product(sum, a.re, b), a.im, swap(b));
+    return add_product(times(a.re, b), a.im, swap(b));
 }
 
 /* ---- loading ---- */
 
-INLINE int is_zero(cell x)
+INLINE int is_zero(const mask *bits)
 {
-    double lane[8], sum = 0;
+    int64_t all = 0;
 
-    store(lane, x);
-    for (int k = 0; k < 8; k++)
-        sum += lane[k];
-    return sum == 0;
+    EACH for (int k = 0; k < LANES; k++) all |= bits[i][k];
+    return !all;
 }
 
 INLINE int load_floats(const char *from, int64_t step, int64_t count, double *to)
 {
-    cell check = zero();
+    mask check[PARTS] = {{0}};
 
     for (int64_t k = 0; k < count; k++, from += step) {
         cell x;
@@ -167,7 +151,7 @@ INLINE int load_floats(const char *from, int64_t step, int64_t count, double *to
         {
             floats y = *(const unaligned_floats *)(const void *)(from + 4 * LANES * i);
             x.part[i] = __builtin_convertvector(y, vec);
-            check.part[i] += x.part[i] - x.part[i]; /* NaN if it is not finite */
+            check[i] |= (mask)(x.part[i] - x.part[i]); /* NaN if it is not finite */
         }
         store(to + 8 * k, x);
     }
@@ -176,11 +160,11 @@ INLINE int load_floats(const char *from, int64_t step, int64_t count, double *to
 
 INLINE int load_doubles(const char *from, int64_t step, int64_t count, double *to)
 {
-    cell check = zero();
+    mask check[PARTS] = {{0}};
 
     for (int64_t k = 0; k < count; k++, from += step) {
         cell x = load((const double *)(const void *)from);
-        EACH check.part[i] += x.part[i] - x.part[i];
+        EACH check[i] |= (mask)(x.part[i] - x.part[i]);
         store(to + 8 * k, x);
     }
     return is_zero(check);
@@ -192,95 +176,145 @@ static int load_values(const grove_compression_row *row, int64_t count, double *
                            : load_doubles(row->data, row->step, count, to);
 }
 
-/* Four weights, each twice, of which those of bits in `flags` are 0. */
-INLINE void put_weights(double *to, const double w[4], unsigned flags)
+typedef float four_floats __attribute__((vector_size(16)));
+typedef int32_t four_masks __attribute__((vector_size(16)));
+typedef float unaligned_four __attribute__((vector_size(16), aligned(4), may_alias));
+typedef double four_doubles __attribute__((vector_size(32)));
+typedef double unaligned_doubles __attribute__((vector_size(32), aligned(8), may_alias));
+
+/* Weights in single precision. */
+INLINE int load_float_weights(const grove_compression_row *row, int64_t count, int elements,
+                              double *to)
 {
-    for (unsigned e = 0; e < 4; e++) {
-        double x = w[e] > 0 && w[e] - w[e] == 0 && !(flags >> e & 1) ? w[e] : 0;
-        to[2 * e] = to[2 * e + 1] = x;
+    const char *from = row->data;
+    four_masks equal = {-1, -1, -1, -1};
+
+    for (int64_t k = 0; k < count; k++, from += row->step, to += 8) {
+        const float *at = (const float *)(const void *)from;
+        four_floats w = elements == 4 ? (four_floats) * (const unaligned_four *)at
+                                      : (four_floats){at[0], at[0], at[0], at[0]};
+        four_masks keep = (w > 0) & (w - w == 0);
+        if (row->flags) {
+            int32_t bits = row->flags[k * row->flag_step];
+            keep &= (((four_masks){0} + bits) & (four_masks){1, 2, 4, 8}) == 0;
+        }
+        w = (four_floats)((four_masks)w & keep);
+        equal &= w == __builtin_shufflevector(w, w, 0, 0, 0, 0);
+        four_floats first = __builtin_shufflevector(w, w, 0, 0, 1, 1);
+        four_floats second = __builtin_shufflevector(w, w, 2, 2, 3, 3);
+        *(unaligned_doubles *)to = __builtin_convertvector(first, four_doubles);
+        *(unaligned_doubles *)(to + 4) = __builtin_convertvector(second, four_doubles);
     }
+    return (equal[0] & equal[1] & equal[2] & equal[3]) != 0;
 }
 
-INLINE int load_weights(const grove_compression_row *row, int64_t count, int bytes, int elements,
-                        double *to)
+/* Weights in double precision. */
+static int load_double_weights(const grove_compression_row *row, int64_t count, double *to)
 {
     const char *from = row->data;
     int equal = 1;
 
     for (int64_t k = 0; k < count; k++, from += row->step, to += 8) {
-        double w[4];
+        const double *at = (const double *)(const void *)from;
+        int flags = row->flags ? row->flags[k * row->flag_step] : 0;
         for (int e = 0; e < 4; e++) {
-            int at = elements == 4 ? e : 0;
-            w[e] = bytes == 4 ? (double)((const float *)(const void *)from)[at]
-                              : ((const double *)(const void *)from)[at];
+            double w = at[row->elements == 4 ? e : 0];
+            to[2 * e] = to[2 * e + 1] = w > 0 && w - w == 0 && !(flags >> e & 1) ? w : 0;
         }
-        put_weights(to, w, row->flags ? row->flags[k * row->flag_step] : 0);
         equal &= (to[0] == to[2]) & (to[0] == to[4]) & (to[0] == to[6]);
     }
     return equal;
 }
 
-static int load_any_weights(const grove_compression_row *row, int64_t count, double *to)
+static int load_weights(const grove_compression_row *row, int64_t count, double *to)
 {
-    if (row->bytes == 4 && row->elements == 4)
-        return load_weights(row, count, 4, 4, to);
-    return load_weights(row, count, row->bytes, row->elements, to);
+    if (row->bytes == 8)
+        return load_double_weights(row, count, to);
+    return row->elements == 4 ? load_float_weights(row, count, 4, to)
+                              : load_float_weights(row, count, 1, to);
 }
 
 /* ---- sums ---- */
 
-/* Numbers, power, and the products of data and models. */
-INLINE void add_data(const grove_compression_block *block, double *sums)
-{
-    cell numbers = load(sums), power = load(sums + 8);
+/* Running sums of conj(a) b, a already with its weight: the products whose pairs of lanes add up to
+ * the real part, and those whose pairs differ by the imaginary part. They are independent, since a
+ * processor starts several sums in the time that one addition takes. */
+typedef struct {
+    cell re, im;
+} products;
 
+INLINE products load_products(const double *from)
+{
+    return (products){load(from), load(from + 8)};
+}
+
+INLINE void store_products(double *to, products x)
+{
+    store(to, x.re);
+    store(to + 8, x.im);
+}
+
+INLINE products add_products(products sum, cell a, cell b)
+{
+    return (products){add_product(sum.re, a, b), add_product(sum.im, a, swap(b))};
+}
+
+/* Numbers, power, and products with the first model; in the full form with its four rotations. With
+ * `pair` also those of the model with itself for equal weights. */
+INLINE void add_first(const grove_compression_block *block, int rotations, int pair, double *sums,
+                      double *pairs)
+{
+    cell numbers = load(sums), power = load(sums + 8), square = load(pairs);
+    products data[4], self[2];
+
+    for (int r = 0; r < rotations; r++)
+        data[r] = load_products(sums + 16 * (r + 1));
+    for (int r = 0; r < (pair ? rotations / 2 : 0); r++)
+        self[r] = load_products(pairs + 16 * (r + 1));
     for (int64_t k = 0; k < block->count; k++) {
         cell w = load(block->weight + 8 * k), d = load(block->data + 8 * k);
-        power = add_product(power, times(w, d), d);
+        cell m = load(block->model[0] + 8 * k), wd = times(w, d), wm = times(w, m);
         EACH numbers.part[i] += (vec)((mask)(w.part[i] > 0) & (mask)((vec){0} + 1.0));
+        power = add_product(power, wd, d);
+        if (pair)
+            square = add_product(square, wm, m);
+        for (int r = 0; r < rotations; r++) {
+            cell rotated = rotate(m, r);
+            data[r] = add_products(data[r], wd, rotated);
+            if (pair && (r == 1 || r == 2))
+                self[r - 1] = add_products(self[r - 1], wm, rotated);
+        }
     }
     store(sums, numbers);
     store(sums + 8, power);
+    for (int r = 0; r < rotations; r++)
+        store_products(sums + 16 * (r + 1), data[r]);
+    if (pair)
+        store(pairs, square);
+    for (int r = 0; r < (pair ? rotations / 2 : 0); r++)
+        store_products(pairs + 16 * (r + 1), self[r]);
 }
 
-INLINE void add_model(const grove_compression_block *block, const double *model, int rotations,
-                      double *sums)
-{
-    cell sum[4];
-
-    for (int r = 0; r < rotations; r++)
-        sum[r] = load(sums + 8 * r);
-    for (int64_t k = 0; k < block->count; k++) {
-        cell m = load(model + 8 * k);
-        factor d = factor_of(times(load(block->weight + 8 * k), load(block->data + 8 * k)));
-        for (int r = 0; r < rotations; r++)
-            sum[r] = add_conjugate(sum[r], d, rotate(m, r));
-    }
-    for (int r = 0; r < rotations; r++)
-        store(sums + 8 * r, sum[r]);
-}
-
-/* conj(a) b for a weight that all correlations share (or, with one rotation, for each its own). */
+/* Products of a and b, which is rotated. */
 INLINE void add_pair(const grove_compression_block *block, const double *a, const double *b,
                      int rotations, double *sums)
 {
-    cell sum[4];
+    products sum[4];
 
     for (int r = 0; r < rotations; r++)
-        sum[r] = load(sums + 8 * r);
+        sum[r] = load_products(sums + 16 * r);
     for (int64_t k = 0; k < block->count; k++) {
-        factor x = factor_of(times(load(block->weight + 8 * k), load(a + 8 * k)));
-        cell y = load(b + 8 * k);
+        cell x = times(load(block->weight + 8 * k), load(a + 8 * k)), y = load(b + 8 * k);
         for (int r = 0; r < rotations; r++)
-            sum[r] = add_conjugate(sum[r], x, rotate(y, r));
+            sum[r] = add_products(sum[r], x, rotate(y, r));
     }
     for (int r = 0; r < rotations; r++)
-        store(sums + 8 * r, sum[r]);
+        store_products(sums + 16 * r, sum[r]);
 }
 
 /* conj(a) b for the weight of each correlation. */
-INLINE void add_pair_unequal(const grove_compression_block *block, const double *a, const double *b,
-                             int rotations, double *sums)
+INLINE void add_unequal(const grove_compression_block *block, const double *a, const double *b,
+                        int rotations, double *sums)
 {
     cell sum[4][4];
 
@@ -292,9 +326,9 @@ INLINE void add_pair_unequal(const grove_compression_block *block, const double 
         factor x = factor_of(load(a + 8 * k));
         cell y = load(b + 8 * k);
         for (int r = 0; r < rotations; r++) {
-            cell product = add_conjugate(zero(), x, rotate(y, r));
+            cell product = conjugate_product(x, rotate(y, r));
             for (int c = 0; c < 4; c++)
-                sum[c][r] = add(sum[c][r], scale(product, w[2 * c]));
+                sum[c][r] = add_scaled(sum[c][r], product, w[2 * c]);
         }
     }
     for (int c = 0; c < 4; c++)
@@ -302,39 +336,49 @@ INLINE void add_pair_unequal(const grove_compression_block *block, const double 
             store(sums + 8 * (4 * c + r), sum[c][r]);
 }
 
-static void add_full_pair(const grove_compression_block *block, int g, int h, double *sums)
+static void add_diagonal(const grove_compression_block *block, double *sums)
 {
-    const double *a = block->model[g], *b = block->model[h];
+    const int groups = block->groups;
+    double *pair = sums + 16 * (1 + groups);
 
-    if (!block->unequal) {
-        if (g == h)
-            add_pair(block, a, a, 3, sums);
-        else
-            add_pair(block, a, b, 4, sums);
-    } else if (g == h)
-        add_pair_unequal(block, a, a, 3, sums + 8 * GROVE_COMPRESSION_OWN);
+    add_first(block, 1, 1, sums, pair);
+    for (int g = 1; g < groups; g++)
+        add_pair(block, block->data, block->model[g], 1, sums + 16 * (1 + g));
+    for (int g = 0; g < groups; g++)
+        for (int h = g; h < groups; h++, pair += 16)
+            if (g || h)
+                add_pair(block, block->model[g], block->model[h], 1, pair);
+}
+
+static void add_full(const grove_compression_block *block, double *sums)
+{
+    const int groups = block->groups;
+    double *pair = sums + 16 * (1 + 4 * groups);
+
+    if (block->unequal)
+        add_first(block, 4, 0, sums, pair);
     else
-        add_pair_unequal(block, a, b, 4, sums + 8 * GROVE_COMPRESSION_OWN);
+        add_first(block, 4, 1, sums, pair);
+    for (int g = 1; g < groups; g++)
+        add_pair(block, block->data, block->model[g], 4, sums + 16 * (1 + 4 * g));
+    for (int g = 0; g < groups; g++)
+        for (int h = g; h < groups; h++, pair += 8 * GROVE_COMPRESSION_PAIR) {
+            const double *a = block->model[g], *b = block->model[h];
+            if (block->unequal && g == h)
+                add_unequal(block, a, a, 3, pair + 8 * GROVE_COMPRESSION_OWN);
+            else if (block->unequal)
+                add_unequal(block, a, b, 4, pair + 8 * GROVE_COMPRESSION_OWN);
+            else if (g || h)
+                add_pair(block, a, b, 4, pair);
+        }
 }
 
 static void add_block(const grove_compression_block *block, double *sums)
 {
-    add_data(block, sums);
-    sums += 16;
-    for (int g = 0; g < block->groups; g++, sums += block->full ? 32 : 8) {
-        if (block->full)
-            add_model(block, block->model[g], 4, sums);
-        else
-            add_model(block, block->model[g], 1, sums);
-    }
-    for (int g = 0; g < block->groups; g++)
-        for (int h = g; h < block->groups; h++) {
-            if (block->full)
-                add_full_pair(block, g, h, sums);
-            else
-                add_pair(block, block->model[g], block->model[h], 1, sums);
-            sums += block->full ? 8 * GROVE_COMPRESSION_PAIR : 8;
-        }
+    if (block->full)
+        add_full(block, sums);
+    else
+        add_diagonal(block, sums);
 }
 
-const grove_compression_kernels KERNELS = {load_values, load_any_weights, add_block};
+const grove_compression_kernels KERNELS = {load_values, load_weights, add_block};

@@ -26,10 +26,14 @@ typedef struct {
     int64_t flag_step;
 } grove_compression_row;
 
-/* Running sums of a baseline, of cells: numbers, power, then for each group its sums with the data
- * (1, or 4: element e + r of the model at correlation e), then for each pair of groups g <= h
- * conj(m_g) m_h (1, or 20: the four r with equal weights, then with those of each correlation). */
-enum { GROVE_COMPRESSION_OWN = 4, GROVE_COMPRESSION_PAIR = 20 };
+/* Running sums of a baseline, in cells: numbers, power, then for each group products with the data
+ * (two cells, or four times two: of element e + r of the model with correlation e), then for each
+ * pair of groups g <= h those of m_g with m_h (two cells; in the full form four times two for
+ * weights that correlations share, then conj(m_g) m_h with the weight of each: 4 x 4). Of two cells
+ * with products, the first has them for the real part, the second for the imaginary part: the sum
+ * of two lanes, and their difference. In the pair of a group with itself in the full form and of
+ * the first group with itself, the real part without rotation is in cell 0. */
+enum { GROVE_COMPRESSION_OWN = 8, GROVE_COMPRESSION_PAIR = 24 };
 
 /* For one instruction set. */
 typedef struct {
