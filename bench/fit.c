@@ -1,0 +1,293 @@
+/* How fast gains are fitted in memory: compressing data and model into sums (beside the bandwidth
+ * of the core), and what iterates on the sums. Medians of interleaved rounds. `grove bench fit
+ * --help` lists the options.
+ *
+ * Workloads: C1 = 64 stations, 100 times, 16 channels, a diagonal Jones matrix for each 10 times;
+ * C2 = the same with a full one for each time. Data and model are complex numbers in single
+ * precision, weights single, all for four correlations; a byte of flags for each cell: 81 bytes.
+ */
+#include "machine.h"
+#include "options.h"
+
+#include "cell.h"
+
+#include "../kernels/compression/compression_simd.h"
+#include "../kernels/simd/isa.h"
+
+#include "../nodes/compression.h"
+#include "../nodes/stefcal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STATIONS = 64, BASELINES = STATIONS * (STATIONS - 1) / 2, TIMES = 100, CHANNELS = 16 };
+enum { CELLS = TIMES * BASELINES * CHANNELS, MAX_ROUNDS = 99 };
+
+typedef double _Complex number;
+
+typedef struct {
+    const char *name;
+    grove_stefcal_jones jones;
+    int times;       /* of one solution */
+    int equal;       /* weights are the same for all correlations */
+    double bytes;    /* of a cell, read; its share of the sums, written */
+    double products; /* real multiply-adds of a cell */
+} workload;
+
+/* Products: those of S0, S1 and S2 with their weights. */
+static const workload workloads[] = {
+    {"C1, diagonal per 10 times", GROVE_STEFCAL_DIAGONAL, 10, 0, 81, 4 * (4 + 6 + 4)},
+    {"C2, full per time", GROVE_STEFCAL_FULL, 1, 1, 81, 4 * (4 + 2) + 64 + 8 + 28},
+    {"C2, full per time, unequal weights", GROVE_STEFCAL_FULL, 1, 0, 81,
+     4 * (4 + 2) + 64 + 28 + 64},
+};
+enum { WORKLOADS = sizeof(workloads) / sizeof(workloads[0]) };
+
+/* Inputs [time][baseline][channel], sums and solutions of one workload. */
+typedef struct {
+    grove_compression_input input;
+    int32_t left[BASELINES], right[BASELINES];
+    float (*data)[8], (*model)[8], (*weight)[4];
+    unsigned char *flags;
+    double *sums; /* of one stretch */
+    number truth[TIMES][STATIONS][4], jones[STATIONS][4];
+} problem;
+
+static uint64_t counter;
+
+static double draw(void)
+{
+    return 2 * grove_random_uniform(grove_random_bits(5, counter++, 0, 0, 0)) - 1;
+}
+
+static number draw_number(double size)
+{
+    double re = draw(), im = draw();
+
+    return size * (re + im * I);
+}
+
+static void draw_gains(const workload *w, problem *p)
+{
+    for (int t = 0; t < TIMES; t++)
+        for (int s = 0; s < STATIONS; s++) {
+            number *k = p->truth[t][s];
+            if (t % w->times) {
+                memcpy(k, p->truth[t - 1][s], sizeof(p->truth[t][s]));
+                continue;
+            }
+            for (int e = 0; e < 4; e++)
+                k[e] = e % 3 ? (w->jones == GROVE_STEFCAL_FULL ? draw_number(0.05) : 0)
+                             : (1 + 0.2 * draw()) * cexp(I * draw());
+        }
+}
+
+/* G M G^H */
+static void corrupt(const number *l, const float *m, const number *r, float *v)
+{
+    for (int c = 0; c < 4; c++) {
+        number sum = 0;
+        for (int k = 0; k < 4; k++)
+            sum += l[2 * (c / 2) + k / 2] * ((double)m[2 * k] + (double)m[2 * k + 1] * I) *
+                   conj(r[2 * (c % 2) + k % 2]);
+        v[2 * c] = (float)creal(sum);
+        v[2 * c + 1] = (float)cimag(sum);
+    }
+}
+
+/* A slightly polarised source of 1 Jy in the middle and others around it; noise of 0.1 Jy. */
+static void fill(const workload *w, problem *p)
+{
+    int b = 0;
+
+    for (int i = 0; i < STATIONS; i++)
+        for (int j = i + 1; j < STATIONS; j++, b++) {
+            p->left[b] = i;
+            p->right[b] = j;
+        }
+    draw_gains(w, p);
+    for (int k = 0; k < CELLS; k++) {
+        int t = k / (BASELINES * CHANNELS), at = k / CHANNELS % BASELINES;
+        for (int e = 0; e < 8; e++)
+            p->model[k][e] = (float)((e == 0 || e == 6) + (e / 2 % 3 ? 0.05 : 0.3) * draw());
+        corrupt(p->truth[t][p->left[at]], p->model[k], p->truth[t][p->right[at]], p->data[k]);
+        for (int e = 0; e < 8; e++)
+            p->data[k][e] += (float)(0.1 * draw());
+        for (int e = 0; e < 4; e++)
+            p->weight[k][e] = w->equal && e ? p->weight[k][0] : (float)(1 + 0.5 * draw());
+        p->flags[k] = draw() > 0.9 ? 15 : 0;
+    }
+}
+
+static grove_compression_array view_of(const void *data, int64_t numbers)
+{
+    const int64_t cell = 16 * numbers, row = cell * CHANNELS;
+
+    return (grove_compression_array){.data = data,
+                                     .stride = {row * BASELINES, row, cell},
+                                     .flag_stride = {CHANNELS * BASELINES, CHANNELS, 1},
+                                     .elements = 4,
+                                     .bytes = 4};
+}
+
+static problem *make_problem(void)
+{
+    problem *p = bench_allocate(1, sizeof(*p));
+
+    p->data = bench_allocate(CELLS, sizeof(*p->data));
+    p->model = bench_allocate(CELLS, sizeof(*p->model));
+    p->weight = bench_allocate(CELLS, sizeof(*p->weight));
+    p->flags = bench_allocate(CELLS, 1);
+    p->sums = bench_allocate(BASELINES, 8 * GROVE_SUMS_SIZE(4));
+    p->input = (grove_compression_input){.groups = 1,
+                                         .data = view_of(p->data, 2),
+                                         .weights = view_of(p->weight, 1),
+                                         .model = {view_of(p->model, 2)}};
+    p->input.data.flags = p->flags;
+    return p;
+}
+
+static void free_problem(problem *p)
+{
+    free(p->data);
+    free(p->model);
+    free(p->weight);
+    free(p->flags);
+    free(p->sums);
+    free(p);
+}
+
+/* Bytes per second that one core reads of an array larger than the caches. */
+static double read_bandwidth(const problem *p)
+{
+    typedef double vec __attribute__((vector_size(64)));
+    const vec *from = (const vec *)(const void *)(((uintptr_t)p->data + 63) & ~(uintptr_t)63);
+    const int64_t count = (int64_t)CELLS * 32 / 64 - 8;
+    double best = 0;
+
+    for (int round = 0; round < 3; round++) {
+        double start = bench_thread_seconds();
+        vec sum[4] = {{0}};
+        for (int64_t k = 0; k + 4 <= count; k += 4)
+            for (int j = 0; j < 4; j++)
+                sum[j] += from[k + j];
+        double rate = 64.0 * (double)count / (bench_thread_seconds() - start);
+        volatile double sink = sum[0][0] + sum[1][1] + sum[2][2] + sum[3][3];
+        (void)sink;
+        best = rate > best ? rate : best;
+    }
+    return best;
+}
+
+/* One evaluation of a workload. */
+typedef struct {
+    double compress[MAX_ROUNDS], solve[MAX_ROUNDS], bandwidth[MAX_ROUNDS];
+    double iterations, increment, rate, error;
+    int converged, solutions;
+} result;
+
+/* Largest difference from the truth in G_p G_q^H of neighbours, whatever the degeneracy. */
+static double error_of(const problem *p, int t)
+{
+    double most = 0;
+
+    for (int s = 0; s + 1 < STATIONS; s++)
+        for (int c = 0; c < 4; c++) {
+            number x = 0, y = 0;
+            for (int k = 0; k < 2; k++) {
+                x += p->jones[s][2 * (c / 2) + k] * conj(p->jones[s + 1][2 * (c % 2) + k]);
+                y += p->truth[t][s][2 * (c / 2) + k] * conj(p->truth[t][s + 1][2 * (c % 2) + k]);
+            }
+            if (c % 3 == 0)
+                most = fmax(most, cabs(x - y));
+        }
+    return most;
+}
+
+static void evaluate(const workload *w, problem *p, double tolerance, int round, result *r)
+{
+    const bool full = w->jones == GROVE_STEFCAL_FULL;
+    const grove_stefcal_problem fit = {.jones = w->jones,
+                                       .groups = 1,
+                                       .stations = STATIONS,
+                                       .baselines = BASELINES,
+                                       .left = p->left,
+                                       .right = p->right,
+                                       .max_iterations = 200,
+                                       .tolerance = tolerance};
+
+    p->input.form = full ? GROVE_COMPRESSION_FULL : GROVE_COMPRESSION_DIAGONAL;
+    r->compress[round] = r->solve[round] = r->iterations = r->error = 0;
+    r->converged = r->solutions = 0;
+    for (int t = 0; t < TIMES; t += w->times) {
+        const grove_compression_stretch box = {{t, t + w->times}, {0, CHANNELS}};
+        grove_stefcal_result outcome;
+        double start = bench_thread_seconds();
+        if (grove_compression_sum(&p->input, &box, 0, BASELINES, p->sums))
+            exit(1);
+        double middle = bench_thread_seconds();
+        for (int s = 0; s < STATIONS; s++)
+            memcpy(p->jones[s], (const number[4]){1, 0, 0, 1}, sizeof(p->jones[s]));
+        if (grove_stefcal_solve(&fit, p->sums, &p->jones[0][0], NULL, &outcome))
+            exit(1);
+        r->compress[round] += middle - start;
+        r->solve[round] += bench_thread_seconds() - middle;
+        r->iterations += outcome.iterations;
+        r->rate = outcome.rate;
+        r->converged += outcome.outcome == GROVE_STEFCAL_CONVERGED;
+        r->error = fmax(r->error, error_of(p, t));
+        r->solutions++;
+    }
+    r->bandwidth[round] = read_bandwidth(p);
+}
+
+static void measure(const workload *w, problem *p, double tolerance, int rounds)
+{
+    const double cells = CELLS, form = w->jones == GROVE_STEFCAL_FULL ? 4 : 1;
+    static result r;
+
+    counter = 0;
+    fill(w, p);
+    for (int round = 0; round < rounds; round++)
+        evaluate(w, p, tolerance, round, &r);
+    double compress = bench_median(r.compress, rounds), solve = bench_median(r.solve, rounds);
+    double bandwidth = bench_median(r.bandwidth, rounds);
+    double bytes = w->bytes + 8 * (double)grove_compression_size((grove_compression_form)form, 1) /
+                                  (w->times * CHANNELS);
+    printf("| %s | %.1f | %.0f | %.3f | %.1f | %.1f | %.0f %% | %.3f | %.1f | %.1f | %.2f | %d of "
+           "%d | "
+           "%.3f | %.1e |\n",
+           w->name, bytes, w->products, compress, bytes * cells / compress / 1e9, bandwidth / 1e9,
+           100 * bytes * cells / compress / bandwidth, solve, r.iterations / r.solutions,
+           1e6 * solve / r.iterations, r.rate, r.converged, r.solutions, compress + solve, r.error);
+    fflush(stdout);
+}
+
+int main(int count, char **words)
+{
+    int rounds = 5;
+    const char *names = "";
+    double tolerance = 1e-6;
+    const bench_option options[] = {
+        {"rounds", "N", "rounds of which medians are taken (default 5)", BENCH_COUNT, &rounds,
+         MAX_ROUNDS},
+        {"workload", "TEXT", "those with TEXT in their names (default: all)", BENCH_TEXT, &names,
+         0},
+        {"tolerance", "X", "where iterations end (default 1e-6)", BENCH_SECONDS, &tolerance, 0},
+        {NULL, NULL, NULL, BENCH_TEXT, NULL, 0}};
+
+    bench_read(options, "grove bench fit [OPTIONS]", count - 1, words + 1);
+    problem *p = make_problem();
+    printf(
+        "| workload | bytes of a cell | multiply-adds of a cell | compressing, s | GB/s | one core "
+        "reads, GB/s | share | iterating, s | iterations | us of one | rate of two | converged | "
+        "both, s | error |\n"
+        "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n");
+    for (int k = 0; k < WORKLOADS; k++)
+        if (strstr(workloads[k].name, names))
+            measure(&workloads[k], p, tolerance, rounds);
+    free_problem(p);
+    return 0;
+}

@@ -1,0 +1,77 @@
+/* Sums over cells of data and models, in vectors: the hot loops of nodes/compression.c and
+ * nodes/stefcal.c, compiled for each instruction set. */
+#ifndef GROVE_KERNELS_COMPRESSION_SIMD_H
+#define GROVE_KERNELS_COMPRESSION_SIMD_H
+
+#include <stdint.h>
+
+/* A cell is eight doubles: four complex numbers, XX XY YX YY. */
+enum { GROVE_COMPRESSION_CELL = 8, GROVE_COMPRESSION_CELLS = 32 };
+
+/* Cells that follow each other along the channels. `weight` has each weight twice, and 0 where a
+ * correlation is left out. */
+typedef struct {
+    int32_t count, groups;
+    int32_t full;    /* four numbers for each group */
+    int32_t unequal; /* weights of a cell may differ between its correlations */
+    double *weight, *data, *model[32];
+} grove_compression_block;
+
+/* Strided input with four elements. */
+typedef struct {
+    const void *data;
+    int64_t step; /* bytes from one cell to the next */
+    int32_t bytes, elements;
+    const unsigned char *flags; /* NULL: none */
+    int64_t flag_step;
+} grove_compression_row;
+
+/* Running sums of a baseline, in cells: numbers, power, then for each group products with the data
+ * (two cells, or four times two: of element e + r of the model with correlation e), then for each
+ * pair of groups g <= h those of m_g with m_h (two cells; in the full form four times two for
+ * weights that correlations share, then conj(m_g) m_h with the weight of each: 4 x 4). Of two cells
+ * with products, the first has them for the real part, the second for the imaginary part: the sum
+ * of two lanes, and their difference. In the pair of a group with itself in the full form and of
+ * the first group with itself, the real part without rotation is in cell 0. */
+enum { GROVE_COMPRESSION_OWN = 8, GROVE_COMPRESSION_PAIR = 24 };
+
+/* For one instruction set. */
+typedef struct {
+    /* Complex numbers of four elements as doubles; false: some are not finite. */
+    int (*load)(const grove_compression_row *row, int64_t count, double *to);
+    /* Weights of one or four elements, without those of which `flags` (bits of four elements; NULL)
+     * or the weight itself leaves out; false: they differ between correlations. */
+    int (*load_weights)(const grove_compression_row *row, int64_t count, double *to);
+    /* Adds a block to running sums. */
+    void (*add)(const grove_compression_block *block, double *sums);
+} grove_compression_kernels;
+
+extern const grove_compression_kernels grove_compression_portable, grove_compression_avx2,
+    grove_compression_avx512;
+
+/* Doubles of what a side of the baselines of a station says of `unknowns` numbers: the upper half
+ * of a normal matrix, then the right side, each number as four real and four imaginary parts, one
+ * for each correlation. */
+#define GROVE_STEFCAL_SIDE(unknowns) (4 * (unknowns) * ((unknowns) + 3))
+
+/* For one instruction set. */
+typedef struct {
+    /* Adds the normal equations of one side ('p' or 'q') of a baseline, from its finished sums, for
+     * each correlation by itself. coefficient: [group][1, or 2 of the row][re, im][4], conj(R) for
+     * side p and L for side q. */
+    void (*add)(const double *sums, const double *coefficient, int groups, int full, int side,
+                double *to);
+} grove_stefcal_kernels;
+
+extern const grove_stefcal_kernels grove_stefcal_portable, grove_stefcal_avx2, grove_stefcal_avx512;
+
+/* Where the parts of finished sums begin, for m of n numbers: each item has four doubles, one for
+ * each correlation. Products m_j conj(m_k) have the upper half only. */
+#define GROVE_SUMS_NUMBERS       0
+#define GROVE_SUMS_POWER         4
+#define GROVE_SUMS_DATA(j)       (8 + 8 * (j)) /* real, imaginary */
+#define GROVE_SUMS_SQUARE(n, j)  (8 + 8 * (n) + 4 * (j))
+#define GROVE_SUMS_PAIR(n, j, k) (8 + 12 * (n) + 8 * ((j) * (2 * (n) - (j)-1) / 2 + (k) - (j)-1))
+#define GROVE_SUMS_SIZE(n)       (8 + 8 * (n) + 4 * (n) * (n))
+
+#endif

@@ -1,0 +1,190 @@
+/* Normal equations and chi-squared from compressed sums. With k a row of L (x) conj(R) and e_a that
+ * of a derivative: b_a = conj(e_a (S1 - S2 k^H)), H_ab = e_b S2 e_a^H. */
+#include "compression.h"
+
+#include "../kernels/compression/compression_simd.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+enum { NUMBERS = 4 * GROVE_COMPRESSION_MAX_GROUPS };
+
+typedef double _Complex complex_;
+
+/* Products without the checks for infinity that C asks for. */
+static complex_ times(complex_ a, complex_ b)
+{
+    return __builtin_complex(creal(a) * creal(b) - cimag(a) * cimag(b),
+                             creal(a) * cimag(b) + cimag(a) * creal(b));
+}
+
+static complex_ times_conjugate(complex_ a, complex_ b)
+{
+    return __builtin_complex(creal(a) * creal(b) + cimag(a) * cimag(b),
+                             cimag(a) * creal(b) - creal(a) * cimag(b));
+}
+
+static complex_ number_at(const double *at, int c)
+{
+    return __builtin_complex(at[c], at[4 + c]);
+}
+
+/* Element (j, k) of S2 of correlation c. */
+static complex_ product_at(const double *sums, int n, int c, int j, int k)
+{
+    if (j == k)
+        return sums[GROVE_SUMS_SQUARE(n, j) + c];
+    if (j < k)
+        return number_at(sums + GROVE_SUMS_PAIR(n, j, k), c);
+    return conj(number_at(sums + GROVE_SUMS_PAIR(n, k, j), c));
+}
+
+/* Correlation c of L (x) conj(R): one number, or four. */
+static void row_of(int form, const complex_ *left, const complex_ *right, int c, complex_ *row)
+{
+    const int i = c / 2, j = c % 2;
+
+    if (form == GROVE_COMPRESSION_DIAGONAL) {
+        row[0] = times_conjugate(left[3 * i], right[3 * j]);
+        return;
+    }
+    for (int a = 0; a < 4; a++)
+        row[a] = times_conjugate(left[2 * i + a / 2], right[2 * j + a % 2]);
+}
+
+static void rows_of(int form, int groups, const complex_ *left, const complex_ *right, int c,
+                    complex_ *row)
+{
+    for (int g = 0; g < groups; g++)
+        row_of(form, left + 4 * g, right + 4 * g, c, row + form * g);
+}
+
+/* to_j = sum_k S2_jk conj(row_k) */
+static void apply(const double *sums, int n, int c, const complex_ *row, complex_ *to)
+{
+    for (int j = 0; j < n; j++) {
+        to[j] = 0;
+        for (int k = 0; k < n; k++)
+            to[j] += times_conjugate(product_at(sums, n, c, j, k), row[k]);
+    }
+}
+
+static complex_ dot(const complex_ *a, const complex_ *b, int n)
+{
+    complex_ sum = 0;
+
+    for (int k = 0; k < n; k++)
+        sum += times(a[k], b[k]);
+    return sum;
+}
+
+/* Whether any data of a correlation were summed. */
+static bool has_data(const double *sums, int c)
+{
+    return sums[GROVE_SUMS_NUMBERS + c] > 0;
+}
+
+/* Adds what correlation c says of the columns. `rest` is S1 - S2 k^H. */
+static void add_columns(grove_compression_form form, int groups, const double *sums, int c,
+                        const complex_ (*e)[4], const grove_compression_column *column, int columns,
+                        const complex_ *rest, complex_ *normal, complex_ *gradient)
+{
+    const int n = (int)form * groups, each = (int)form;
+
+    for (int a = 0; a < columns; a++) {
+        const int own = each * column[a].group;
+        complex_ applied[NUMBERS];
+
+        gradient[a] += conj(dot(e[a], rest + own, each));
+        for (int j = 0; j < n; j++) {
+            applied[j] = 0;
+            for (int k = 0; k < each; k++)
+                applied[j] += times_conjugate(product_at(sums, n, c, j, own + k), e[a][k]);
+        }
+        for (int b = a; b < columns; b++)
+            normal[a * columns + b] += dot(e[b], applied + each * column[b].group, each);
+    }
+}
+
+double grove_compression_normal(grove_compression_form form, int groups, const double *sums,
+                                const complex_ *left, const complex_ *right,
+                                const grove_compression_column *column, int columns,
+                                complex_ *normal, complex_ *gradient)
+{
+    const int n = (int)form * groups;
+    complex_ row[NUMBERS], rest[NUMBERS], e[columns > 0 ? columns : 1][4];
+    double chi2 = 0;
+
+    memset(normal, 0, sizeof(*normal) * (size_t)columns * (size_t)columns);
+    memset(gradient, 0, sizeof(*gradient) * (size_t)columns);
+    for (int c = 0; c < 4; c++) {
+        if (!has_data(sums, c))
+            continue;
+        rows_of((int)form, groups, left, right, c, row);
+        apply(sums, n, c, row, rest);
+        chi2 += sums[GROVE_SUMS_POWER + c];
+        for (int j = 0; j < n; j++) {
+            complex_ data = number_at(sums + GROVE_SUMS_DATA(j), c);
+            chi2 += creal(times(row[j], rest[j])) - 2 * creal(times(row[j], data));
+            rest[j] = data - rest[j];
+        }
+        for (int a = 0; a < columns; a++) {
+            const grove_compression_column *of = &column[a];
+            bool p = of->side == 'p';
+            row_of(form, p ? of->matrix : left + 4 * of->group,
+                   p ? right + 4 * of->group : of->matrix, c, e[a]);
+        }
+        add_columns(form, groups, sums, c, (const complex_(*)[4])e, column, columns, rest, normal,
+                    gradient);
+    }
+    for (int a = 0; a < columns; a++)
+        for (int b = 0; b < a; b++)
+            normal[a * columns + b] = conj(normal[b * columns + a]);
+    return chi2;
+}
+
+double grove_compression_chi2(grove_compression_form form, int groups, const double *sums,
+                              const complex_ *left, const complex_ *right)
+{
+    return grove_compression_normal(form, groups, sums, left, right, NULL, 0, &(complex_){0},
+                                    &(complex_){0});
+}
+
+/* L' (x) conj(R') - L (x) conj(R) = (L' - L) (x) conj(R') + L (x) conj(R' - R) */
+static void difference_of(int form, const grove_compression_sides *from,
+                          const grove_compression_sides *to, int g, int c, complex_ *row)
+{
+    complex_ left[4], right[4], other[4];
+
+    for (int k = 4 * g; k < 4 * g + 4; k++) {
+        left[k % 4] = to->left[k] - from->left[k];
+        right[k % 4] = to->right[k] - from->right[k];
+    }
+    row_of(form, left, to->right + 4 * g, c, row);
+    row_of(form, from->left + 4 * g, right, c, other);
+    for (int k = 0; k < form; k++)
+        row[k] += other[k];
+}
+
+double grove_compression_change(grove_compression_form form, int groups, const double *sums,
+                                grove_compression_sides from, grove_compression_sides to)
+{
+    const int n = (int)form * groups;
+    complex_ row[NUMBERS], rest[NUMBERS], e[NUMBERS], applied[NUMBERS];
+    double change = 0;
+
+    for (int c = 0; c < 4; c++) {
+        if (!has_data(sums, c))
+            continue;
+        rows_of((int)form, groups, from.left, from.right, c, row);
+        for (int g = 0; g < groups; g++)
+            difference_of((int)form, &from, &to, g, c, e + (int)form * g);
+        apply(sums, n, c, row, rest);
+        apply(sums, n, c, e, applied);
+        for (int j = 0; j < n; j++) {
+            complex_ data = number_at(sums + GROVE_SUMS_DATA(j), c);
+            change += creal(times(e[j], applied[j] - 2 * (data - rest[j])));
+        }
+    }
+    return change;
+}
