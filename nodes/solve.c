@@ -24,8 +24,10 @@ static const grove_option options[] = {
      "depends on and are not fixed"},
     {"method", GROVE_CHOICE, "auto",
      "lm: Levenberg-Marquardt; block: each station by itself, again and again, which takes less "
-     "time for each step and more steps; auto: lm",
-     "auto lm block"},
+     "time for each step and more steps; stefcal: the same for Jones terms that are numbers of "
+     "parms, such as jones=diagonal; auto: stefcal where that is possible, and lm where it is not, "
+     "or where it is slow",
+     "auto lm block stefcal"},
     {"max_iterations", GROVE_INTEGER, "50", "most steps for a solution domain"},
     {"tolerance", GROVE_NUMBER, "1e-6",
      "relative change of the unknowns, or of what chi-squared can still fall, at which a fit has "
@@ -42,6 +44,9 @@ static const grove_option options[] = {
     {"autocorrelations", GROVE_BOOL, "false", "baselines of a station with itself count, too"},
     {"quota", GROVE_NUMBER, "0",
      "smallest share of data that must not be flagged; a solution domain with less is not fitted"},
+    {"compress", GROVE_BOOL, "true",
+     "data and models are summed over the cells in which Jones terms are constant, where that "
+     "takes less time; false: never"},
     {"batch", GROVE_INTEGER, "8",
      "so many solution domains along time start together, from the last converged solution before"},
     {0},
@@ -131,7 +136,7 @@ static int find_numbers(grove_node *node, solve *s)
     s->quota = grove_node_number(node, "quota");
     s->batch = grove_node_integer(node, "batch");
     s->autocorrelations = grove_node_bool(node, "autocorrelations");
-    s->blocks = !strcmp(grove_node_text(node, "method"), "block");
+    s->method = (solve_method)grove_node_choice(node, "method");
     s->max_iterations = (int32_t)iterations;
     if (iterations < 1 || iterations > INT32_MAX)
         return grove_node_fail_option(node, "max_iterations", "%lld is not from 1 to %d",
@@ -165,11 +170,162 @@ static int check(grove_node *node)
     if (code)
         return code;
     find_elements(node, s);
+    s->patience = 30;
+    const grove_axis *baseline = grove_node_input_axis(node, SOLVE_DATA, GROVE_AXIS_BASELINE);
+    for (int64_t b = 0; baseline && b < baseline->size; b++) {
+        int32_t last = baseline->left[b] > baseline->right[b] ? baseline->left[b]
+                                                              : baseline->right[b];
+        s->stations = last >= s->stations ? last + 1 : s->stations;
+    }
     s->weights = grove_node_input_form(node, SOLVE_WEIGHTS)
                      ? SOLVE_WEIGHTS
                      : grove_node_add_member_input(node, SOLVE_DATA, "weight");
     s->weights = s->weights < 0 ? SOLVE_WEIGHTS : s->weights;
     return find_baselines(node, s);
+}
+
+/* ---- factors ---- */
+
+/* The average number of cells in which Jones terms are constant. */
+static double cells_of_stretch(const solve *s, const bool each[SOLVE_CUTS])
+{
+    double cells = 1;
+
+    for (int cut = 0; cut < SOLVE_CUTS; cut++) {
+        const solve_cut *own = &s->cut[cut];
+        if (!each[cut])
+            cells *= (double)own->first[own->count] / (double)own->segments[own->count];
+    }
+    return cells;
+}
+
+/* Bytes that an iteration reads and writes: the sums of a stretch; the data, the model and its
+ * derivatives, made and read. */
+static bool is_cheaper(const grove_node *node, const solve *s)
+{
+    int elements = grove_node_input_form(node, SOLVE_DATA)->shape;
+    int slots = 2 * (s->form == GROVE_COMPRESSION_FULL ? 4 : 2) * s->group_count;
+    double cell = elements * (8 + 4 + 2 * 8 * (1 + slots));
+    double sums = 8 * (double)grove_compression_size(s->form, s->group_count);
+
+    return sums <= cell * cells_of_stretch(s, s->each);
+}
+
+static bool has_axes_of_visibilities(const grove_node *node)
+{
+    const grove_axis *axes[GROVE_MAX_AXES];
+    int count = grove_node_input_axes(node, SOLVE_DATA, axes);
+    bool baseline = false;
+
+    for (int i = 0; i < count; i++) {
+        if (axes[i]->kind != GROVE_AXIS_TIME && axes[i]->kind != GROVE_AXIS_BASELINE &&
+            axes[i]->kind != GROVE_AXIS_FREQ)
+            return false;
+        baseline = baseline || axes[i]->kind == GROVE_AXIS_BASELINE;
+    }
+    return baseline;
+}
+
+/* Why data are not compressed; NULL: they are. */
+static const char *find_factors(grove_node *node, solve *s)
+{
+    if (!grove_node_bool(node, "compress"))
+        return "compress=false";
+    if (!has_axes_of_visibilities(node))
+        return "the data are no visibilities";
+    grove_fit_form form = grove_node_factor(node);
+    if (!form.groups)
+        return form.why;
+    s->each[SOLVE_TIME] = form.each_time;
+    s->each[SOLVE_FREQ] = form.each_channel;
+    for (int i = 0; i < s->parm_count; i++) {
+        s->each[SOLVE_TIME] = s->each[SOLVE_TIME] || s->parms[i].parm->time.terms > 1;
+        s->each[SOLVE_FREQ] = s->each[SOLVE_FREQ] || s->parms[i].parm->freq.terms > 1;
+    }
+    for (int cut = 0; cut < SOLVE_CUTS; cut++)
+        s->each[cut] = s->each[cut] && s->cut[cut].axis;
+    s->group_count = form.groups;
+    s->form = form.diagonal ? GROVE_COMPRESSION_DIAGONAL : GROVE_COMPRESSION_FULL;
+    if (is_cheaper(node, s))
+        return NULL;
+    s->group_count = 0;
+    return "Jones terms vary from cell to cell";
+}
+
+static int fit(grove_node *node)
+{
+    solve *s = grove_node_user(node);
+    const grove_fit_group *groups;
+
+    s->why = find_factors(node, s);
+    if (s->why)
+        return s->method == SOLVE_STEFCAL
+                   ? grove_node_fail_option(node, "method", "stefcal is not possible: %s", s->why)
+                   : 0;
+    int code = grove_node_take_factors(node);
+    if (code)
+        return code;
+    s->group_count = grove_node_groups(node, &groups);
+    memcpy(s->groups, groups, (size_t)s->group_count * sizeof(*groups));
+    return 0;
+}
+
+/* The parm whose numbers a group's Jones terms are; -1: there is none. The numbers themselves are
+ * compared when it runs. */
+static int parm_of_group(const solve *s, const grove_fit_slot *slots, int count, int group)
+{
+    int found = -1, members = 0;
+
+    if (s->groups[group].left != s->groups[group].right || s->groups[group].left < 0)
+        return -1;
+    for (int k = 0; k < count; k++) {
+        int parm = 0;
+        if (slots[k].of != s->groups[group].left)
+            continue;
+        while (s->parms[parm].leaf != slots[k].parm)
+            parm++;
+        if (!slots[k].constant || slots[k].axis || slots[k].part != GROVE_PART_BOTH ||
+            (found >= 0 && parm != found))
+            return -1;
+        found = parm;
+        members++;
+    }
+    return found >= 0 && members == s->parms[found].parm->members ? found : -1;
+}
+
+static bool is_plain(const solve *s, const grove_parm *p)
+{
+    return p->station && !p->source && p->time.terms == 1 && p->freq.terms == 1 &&
+           p->complex_ && isinf(p->prior_sigma) && isinf(p->bounds[0]) && isinf(p->bounds[1]) &&
+           (!p->time.axis || s->cut[SOLVE_TIME].segments[s->cut[SOLVE_TIME].count] ==
+                                 s->cut[SOLVE_TIME].count) &&
+           (!p->freq.axis ||
+            s->cut[SOLVE_FREQ].segments[s->cut[SOLVE_FREQ].count] == s->cut[SOLVE_FREQ].count);
+}
+
+static bool is_direct(const grove_node *node, solve *s)
+{
+    static const grove_stefcal_jones jones[] = {
+        [1] = GROVE_STEFCAL_SCALAR, [2] = GROVE_STEFCAL_DIAGONAL, [4] = GROVE_STEFCAL_FULL};
+    const grove_fit_slot *slots;
+    int count = grove_node_slots(node, &slots), members = 0;
+    bool used[GROVE_MAX_GROUPS] = {false};
+
+    if (!s->group_count || s->parm_count != s->group_count || s->each[SOLVE_TIME] ||
+        s->each[SOLVE_FREQ])
+        return false;
+    for (int g = 0; g < s->group_count; g++) {
+        int parm = parm_of_group(s, slots, count, g);
+        if (parm < 0 || used[parm] || !is_plain(s, s->parms[parm].parm))
+            return false;
+        used[parm] = true;
+        s->of_group[g] = parm;
+        if (members && members != s->parms[parm].parm->members)
+            return false;
+        members = s->parms[parm].parm->members;
+    }
+    s->jones = jones[members];
+    return (members == 4) == (s->form == GROVE_COMPRESSION_FULL);
 }
 
 /* ---- derivatives ---- */
@@ -190,6 +346,13 @@ static void count_unknowns(const solve *s, int64_t *largest, int64_t *all)
 
 enum { MAX_UNKNOWNS = 20000 };
 
+static const char *name_of_method(const solve *s)
+{
+    if (s->direct && (s->method == SOLVE_AUTO || s->method == SOLVE_STEFCAL))
+        return s->method == SOLVE_AUTO ? "stefcal, then lm where that is slow" : "stefcal";
+    return s->method == SOLVE_BLOCK ? "block" : "lm";
+}
+
 static int fitted(grove_node *node)
 {
     solve *s = grove_node_user(node);
@@ -200,6 +363,11 @@ static int fitted(grove_node *node)
     if (!s->slot_count)
         return grove_node_fail(node, GROVE_INVALID,
                                "the model does not change where these parms do");
+    s->direct = is_direct(node, s);
+    if (s->method == SOLVE_STEFCAL && !s->direct)
+        return grove_node_fail_option(node, "method",
+                                      "stefcal is not possible: Jones terms are not the numbers of "
+                                      "one parm each, the same at both sides and in one interval");
     count_unknowns(s, &largest, &all);
     if (largest > MAX_UNKNOWNS)
         return grove_node_fail(node, GROVE_INVALID,
@@ -209,9 +377,10 @@ static int fitted(grove_node *node)
     grove_node_set_memory(node, (uint64_t)(2 * largest * largest * 8 * batch));
     grove_node_note(node,
                     "method: %s; %lld solution domains, %lld unknown numbers (at most %lld in a "
-                    "domain); %d derivatives",
-                    s->blocks ? "block" : "lm", (long long)domains, (long long)all,
-                    (long long)largest, s->slot_count);
+                    "domain)\n%s%s",
+                    name_of_method(s), (long long)domains, (long long)all, (long long)largest,
+                    s->why ? "data are not compressed: " : "data are compressed once for a tile",
+                    s->why ? s->why : "");
     return 0;
 }
 
@@ -234,6 +403,7 @@ GROVE_CLASS(solve) = {
     .options = options,
     .kind = GROVE_CLASS_ACTION,
     .check = check,
+    .fit = fit,
     .fitted = fitted,
     .close = close_solve,
     .start = solve_start,

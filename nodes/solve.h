@@ -2,13 +2,17 @@
 #ifndef GROVE_NODES_SOLVE_H
 #define GROVE_NODES_SOLVE_H
 
+#include "nodes/compression.h"
 #include "nodes/least_squares.h"
 #include "nodes/parm.h"
+#include "nodes/stefcal.h"
 
 #include <complex.h>
 
 enum { SOLVE_MODEL, SOLVE_DATA, SOLVE_WEIGHTS };
 enum { SOLVE_TIME, SOLVE_FREQ, SOLVE_CUTS };
+
+typedef enum { SOLVE_AUTO, SOLVE_LM, SOLVE_BLOCK, SOLVE_STEFCAL } solve_method;
 
 /* ---- what is fitted: known when the tree is built ---- */
 
@@ -19,15 +23,16 @@ typedef struct {
     int parts;
 } solve_parm;
 
-/* A derivative of the model. Each term of the parm's polynomials makes a column of the normal
- * equations. */
+/* A derivative of the model, or of a group's Jones term at its left ('p') or right ('q'). Each term of
+ * the parm's polynomials makes a column of the normal equations. */
 typedef struct {
     int parm, member; /* numbers in solve.parms, and of the parm's member */
     int terms, first; /* the first of its columns */
-    char side;        /* these three as in grove_fit_slot */
+    int group;
+    char side; /* these three as in grove_fit_slot */
     const grove_axis *axis;
     int64_t index;
-    grove_part part;
+    grove_part part; /* how the model depends on it */
     int input;
 } solve_slot;
 
@@ -45,20 +50,31 @@ typedef struct {
     solve_parm *parms;
     int parm_count;
     solve_slot *slots;
-    int slot_count, columns;
+    int slot_count, columns, inputs; /* inputs: that are read */
     solve_cut cut[SOLVE_CUTS];
+    /* Where the model is given by its factors, sum_g L_g M_g R_g^H; 0 groups: it is not. */
+    const char *why; /* they are not given */
+    int group_count;
+    grove_fit_group groups[GROVE_MAX_GROUPS];
+    grove_compression_form form;
+    bool each[SOLVE_CUTS];       /* L and R vary from cell to cell */
+    bool direct;                 /* each group's L and R are the numbers of one parm: StEFCal */
+    grove_stefcal_jones jones;   /* then */
+    int of_group[GROVE_MAX_GROUPS]; /* its parm */
+    int64_t stations;
     int elements;                /* of a cell that are compared */
     int of_model[4], of_data[4]; /* where they are */
     int uvw;                     /* number of the input; -1: none */
     int weights;
     int64_t batch; /* domains along time that start together */
-    bool autocorrelations, min_in_wavelengths, max_in_wavelengths, blocks;
+    bool autocorrelations, min_in_wavelengths, max_in_wavelengths;
+    solve_method method;
     double min_baseline, max_baseline, quota, tolerance, damping;
-    int32_t max_iterations;
+    int32_t max_iterations, patience; /* patience: as in grove_stefcal_problem */
 } solve;
 
 int solve_find_domains(grove_node *node, solve *s);
-int solve_find_slots(const grove_node *node, solve *s);
+void solve_find_slots(const grove_node *node, solve *s);
 void solve_free(solve *s);
 
 /* ---- one solution domain ---- */
@@ -66,10 +82,14 @@ void solve_free(solve *s);
 typedef struct {
     int64_t number[SOLVE_CUTS];
     int64_t unknowns, *base;       /* [parms] the first unknown of each parm */
-    grove_least_squares *fit;
+    grove_least_squares *fit; /* NULL: none is needed, or not yet */
     grove_least_squares_outcome outcome;
     grove_least_squares_sums sums; /* at the point just evaluated */
     int64_t all;                   /* real numbers, flagged or not */
+    double complex *jones, *best;  /* of factors: there, and at the best point; NULL: not yet */
+    double chi2;                   /* these three at the end */
+    int64_t rank;
+    int32_t iterations;
 } solve_domain;
 
 /* The intervals of a parm in the domain. */
@@ -91,6 +111,7 @@ typedef struct {
     const char *data; /* NULL: not given */
     const unsigned char *flags;
     int64_t stride[GROVE_MAX_AXES]; /* cells, along the axes of the tile; 0: it does not vary */
+    int64_t station_stride;         /* of a value per station */
     int elements;
     bool complex_, double_;
 } solve_view;
@@ -112,6 +133,64 @@ void solve_tile_end(solve_tile *tile);
 /* Adds up the normal equations of a domain, as grove_least_squares_matrix and _gradient want them,
  * and fills in its sums. */
 void solve_normal(const solve_tile *tile, solve_domain *domain, double *matrix, double *gradient);
+
+double complex solve_number(const solve_view *view, int64_t cell, int element);
+/* Whether the projected baseline's length is within what is asked for; cell and channel of the whole
+ * axis. */
+bool solve_is_in_range(const solve_tile *tile, int64_t uvw_cell, int64_t channel);
+
+/* ---- local normal equations: of one row (a baseline), for the columns of all slots ---- */
+
+typedef struct {
+    int count;
+    double complex *hermitian; /* [columns][columns]: sum w conj(dV_a) dV_b */
+    double complex *gradient;  /* [columns]: sum w conj(dV_a) (d - V) */
+    int64_t *unknown;          /* [columns]: the domain's unknown; an imaginary part follows it */
+} solve_columns;
+
+void solve_columns_begin(solve_columns *columns, const solve *s);
+void solve_columns_end(solve_columns *columns);
+/* Which unknowns the columns are in the row with these indices along the tile's axes, at a cell of
+ * the whole axes of time and frequency. */
+void solve_find_unknowns(const solve_tile *tile, const solve_domain *d,
+                         const int64_t index[GROVE_MAX_AXES], const int64_t cell[SOLVE_CUTS],
+                         solve_columns *columns);
+/* Adds them to the domain's matrix and gradient. */
+void solve_scatter(const solve *s, const solve_domain *d, const solve_columns *columns,
+                   double *matrix, double *gradient);
+/* [terms]: what the polynomials of a parm are at a cell. */
+void solve_find_basis(const grove_parm *p, const int64_t cell[SOLVE_CUTS], double *basis);
+bool solve_is_wanted(const solve_tile *tile, int64_t baseline);
+
+/* ---- compressed sums of a tile ---- */
+
+typedef struct {
+    int64_t first[SOLVE_CUTS], count[SOLVE_CUTS]; /* stretches */
+    int64_t baselines, size;                      /* doubles of the sums of one */
+    double *sums;                                 /* [stretch in time, in frequency][baseline] */
+} solve_compressed;
+
+/* The stretches of a domain: cells where Jones terms vary from cell to cell, else segments. */
+void solve_stretches(const solve *s, const solve_domain *d, int cut, int64_t range[2]);
+/* The sums of a baseline of the tile in a stretch. */
+const double *solve_sums_at(const solve_compressed *c, int64_t time, int64_t freq,
+                            int64_t baseline);
+/* 0, or GROVE_NO_MEMORY without a message. */
+int solve_compress(const grove_node *node, const solve_tile *tile, solve_compressed *c);
+void solve_compressed_end(solve_compressed *c);
+/* [4]: the matrix of a value per station, time and channel. Scalars stand for that number times the
+ * identity. */
+void solve_load(const solve_tile *tile, int input, const int64_t cell[SOLVE_CUTS], int64_t station,
+                double complex to[4]);
+/* As solve_normal. */
+void solve_compressed_normal(const solve_tile *tile, const solve_compressed *c, solve_domain *d,
+                             double *matrix, double *gradient);
+/* The point just evaluated is the best one. */
+void solve_compressed_accept(const solve *s, solve_domain *d);
+/* Solves for the Jones terms of a domain by StEFCal, from `x` and into it, and sets the outcome, with
+ * all that counts at the end. Running: they are not what the parms' numbers make of them. 0, or
+ * GROVE_NO_MEMORY. */
+int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x);
 
 /* ---- a run ---- */
 

@@ -111,29 +111,50 @@ int solve_find_domains(grove_node *node, solve *s)
     return code;
 }
 
-int solve_find_slots(const grove_node *node, solve *s)
+static grove_part conjugate(grove_part part)
+{
+    return part == GROVE_PART_BOTH             ? GROVE_PART_BOTH_CONJUGATE
+           : part == GROVE_PART_BOTH_CONJUGATE ? GROVE_PART_BOTH
+                                               : part;
+}
+
+/* The derivative as the model has it: at the right of a group it is conjugated. */
+static void add_slot(solve *s, const grove_fit_slot *from, int group, char side)
+{
+    solve_slot *slot = &s->slots[s->slot_count++];
+
+    *slot = (solve_slot){.group = group,
+                         .side = side,
+                         .axis = from->axis,
+                         .index = from->index,
+                         .part = side == 'q' && s->group_count ? conjugate(from->part) : from->part,
+                         .input = from->input};
+    while (s->parms[slot->parm].leaf != from->parm)
+        slot->parm++;
+    const grove_parm *p = s->parms[slot->parm].parm;
+    while (strcmp(p->member[slot->member], from->member) != 0)
+        slot->member++;
+    slot->terms = p->time.terms * p->freq.terms;
+    slot->first = s->columns;
+    s->columns += slot->terms;
+    s->inputs = slot->input + 1 > s->inputs ? slot->input + 1 : s->inputs;
+}
+
+void solve_find_slots(const grove_node *node, solve *s)
 {
     const grove_fit_slot *slots;
+    int count = grove_node_slots(node, &slots), groups = s->group_count;
 
-    s->slot_count = grove_node_slots(node, &slots);
-    s->slots = grove_alloc((size_t)s->slot_count * sizeof(*s->slots) + 1);
-    for (int k = 0; k < s->slot_count; k++) {
-        solve_slot *slot = &s->slots[k];
-        *slot = (solve_slot){.side = slots[k].side,
-                             .axis = slots[k].axis,
-                             .index = slots[k].index,
-                             .part = slots[k].part,
-                             .input = slots[k].input};
-        while (s->parms[slot->parm].leaf != slots[k].parm)
-            slot->parm++;
-        const grove_parm *p = s->parms[slot->parm].parm;
-        while (strcmp(p->member[slot->member], slots[k].member) != 0)
-            slot->member++;
-        slot->terms = p->time.terms * p->freq.terms;
-        slot->first = s->columns;
-        s->columns += slot->terms;
-    }
-    return 0;
+    s->slots = grove_alloc((size_t)(count * (groups ? 2 * groups : 1) + 1) * sizeof(*s->slots));
+    for (int k = 0; k < count && !groups; k++)
+        add_slot(s, &slots[k], 0, slots[k].side);
+    for (int g = 0; g < groups; g++)
+        for (int k = 0; k < count; k++) {
+            if (slots[k].of == s->groups[g].left)
+                add_slot(s, &slots[k], g, 'p');
+            if (slots[k].of == s->groups[g].right)
+                add_slot(s, &slots[k], g, 'q');
+        }
 }
 
 void solve_free(solve *s)
@@ -191,6 +212,9 @@ void solve_domain_end(solve_domain *d)
     d->fit = NULL;
     free(d->base);
     d->base = NULL;
+    free(d->jones);
+    free(d->best);
+    d->jones = d->best = NULL;
 }
 
 /* Copies between the unknowns of a parm in the domain and its coefficients. */

@@ -16,15 +16,12 @@ typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
 
 /* The sums of a row and a box, and the samples on their way there. */
 typedef struct {
-    const solve *solve;
     int columns, count;
     lanes *re, *im, *weighted_re, *weighted_im; /* [columns + 1][SAMPLES / LANES]; last: residual */
-    double complex *hermitian;                  /* [columns][columns], b >= a */
-    double complex *gradient;                   /* [columns] */
     double weight[SAMPLES];
     double chi2, power;
     int64_t data, all;
-    int64_t *unknown; /* [columns] the first real unknown; part 1 follows it */
+    solve_columns local;
 } sums;
 
 /* ---- views ---- */
@@ -42,6 +39,8 @@ static void set_view(solve_view *view, const solve_tile *tile, const grove_array
         for (int k = 0; k < tile->axes; k++)
             if (tile->range[k].axis == in->range[d].axis)
                 view->stride[k] = stride;
+        if (in->range[d].axis->kind == GROVE_AXIS_STATION)
+            view->station_stride = stride;
         stride *= in->range[d].count;
     }
 }
@@ -77,7 +76,7 @@ void solve_tile_end(solve_tile *tile)
     tile->views = NULL;
 }
 
-static double complex number(const solve_view *view, int64_t cell, int element)
+double complex solve_number(const solve_view *view, int64_t cell, int element)
 {
     int64_t at = cell * view->elements + (view->elements > 1 ? element : 0);
 
@@ -108,64 +107,19 @@ static void find_row(const solve_tile *tile, int64_t row, int64_t index[GROVE_MA
     }
 }
 
-/* The cell of a parm's own axis that counts in a row. */
-static int64_t cell_along(const solve_tile *tile, const solve_slot *slot, const grove_axis *axis,
-                          const int64_t index[GROVE_MAX_AXES])
-{
-    if (!axis)
-        return 0;
-    if (slot->axis == axis)
-        return slot->index;
-    for (int d = 0; d < tile->axes; d++)
-        if (tile->range[d].axis == axis)
-            return tile->range[d].first + index[d];
-    if (tile->baseline < 0 || axis->kind != GROVE_AXIS_STATION)
-        return 0;
-    const grove_range *range = &tile->range[tile->baseline];
-    int64_t b = range->first + index[tile->baseline];
-    return slot->side == 'q' ? range->axis->right[b] : range->axis->left[b];
-}
-
-/* Which unknowns the columns of a row and a box are. */
-static void find_unknowns(const solve_tile *tile, const solve_domain *d,
-                          const int64_t index[GROVE_MAX_AXES], const int64_t cell[SOLVE_CUTS],
-                          sums *sum)
-{
-    const solve *s = tile->solve;
-
-    for (int k = 0; k < s->slot_count; k++) {
-        const solve_slot *slot = &s->slots[k];
-        const grove_parm *p = s->parms[slot->parm].parm;
-        int64_t sources = p->source ? p->source->size : 1;
-        int64_t stations = p->station ? p->station->size : 1;
-        solve_span time = solve_intervals(s, d, slot->parm, SOLVE_TIME),
-                   freq = solve_intervals(s, d, slot->parm, SOLVE_FREQ);
-        double x;
-        int64_t at = slot->member * sources + cell_along(tile, slot, p->source, index);
-        at = at * stations + cell_along(tile, slot, p->station, index);
-        at = at * time.count + grove_parm_find(&p->time, cell[SOLVE_TIME], &x) - time.first;
-        at = at * freq.count + grove_parm_find(&p->freq, cell[SOLVE_FREQ], &x) - freq.first;
-        for (int t = 0; t < slot->terms; t++)
-            sum->unknown[slot->first + t] =
-                d->base[slot->parm] + (at * slot->terms + t) * s->parms[slot->parm].parts;
-    }
-}
-
-static bool is_wanted(const solve_tile *tile, const int64_t index[GROVE_MAX_AXES])
+bool solve_is_wanted(const solve_tile *tile, int64_t baseline)
 {
     if (tile->baseline < 0 || tile->solve->autocorrelations)
         return true;
-    const grove_range *range = &tile->range[tile->baseline];
-    int64_t b = range->first + index[tile->baseline];
-    return range->axis->left[b] != range->axis->right[b];
+    const grove_axis *axis = tile->range[tile->baseline].axis;
+    return axis->left[baseline] != axis->right[baseline];
 }
 
-/* Whether the length of the projected baseline is within what is asked for. */
-static bool is_in_range(const solve_tile *tile, int64_t uvw_cell, int64_t channel)
+bool solve_is_in_range(const solve_tile *tile, int64_t uvw_cell, int64_t channel)
 {
     const solve *s = tile->solve;
     const solve_view *view = &tile->views[s->uvw];
-    double length = hypot(creal(number(view, uvw_cell, 0)), creal(number(view, uvw_cell, 1)));
+    double length = hypot(creal(solve_number(view, uvw_cell, 0)), creal(solve_number(view, uvw_cell, 1)));
     const grove_axis *freq = s->cut[SOLVE_FREQ].axis;
     double waves = freq && freq->centre ? length * freq->centre[channel] / 299792458.0 : length;
 
@@ -224,29 +178,15 @@ static void flush(sums *sum)
     for (int a = 0; a < n && sum->count; a++) {
         const lanes *re = column_of(sum->re, a), *im = column_of(sum->im, a);
         for (int b = a; b < n; b++)
-            sum->hermitian[a * n + b] +=
+            sum->local.hermitian[a * n + b] +=
                 product(re, im, column_of(sum->weighted_re, b), column_of(sum->weighted_im, b));
-        sum->gradient[a] +=
+        sum->local.gradient[a] +=
             product(re, im, column_of(sum->weighted_re, n), column_of(sum->weighted_im, n));
     }
     if (sum->count)
         sum->chi2 += creal(product(column_of(sum->re, n), column_of(sum->im, n),
                                    column_of(sum->weighted_re, n), column_of(sum->weighted_im, n)));
     sum->count = 0;
-}
-
-/* What the polynomials of a parm are at a cell. */
-static void find_basis(const grove_parm *p, const int64_t cell[SOLVE_CUTS], double *basis)
-{
-    double x = 0, y = 0, power = 1;
-
-    grove_parm_find(&p->time, cell[SOLVE_TIME], &x);
-    grove_parm_find(&p->freq, cell[SOLVE_FREQ], &y);
-    for (int i = 0; i < p->time.terms; i++, power *= x) {
-        double product_ = power;
-        for (int j = 0; j < p->freq.terms; j++, product_ *= y)
-            *basis++ = product_;
-    }
 }
 
 static void add_columns(const solve_tile *tile, const int64_t *at, const int64_t cell[SOLVE_CUTS],
@@ -257,13 +197,13 @@ static void add_columns(const solve_tile *tile, const int64_t *at, const int64_t
 
     for (int k = 0; k < s->slot_count; k++) {
         const solve_slot *slot = &s->slots[k];
-        double complex x = number(&tile->views[slot->input], at[slot->input], element);
+        double complex x = solve_number(&tile->views[slot->input], at[slot->input], element);
         if (slot->terms == 1) {
             put(sum->re, slot->first, sum->count, creal(x));
             put(sum->im, slot->first, sum->count, cimag(x));
             continue;
         }
-        find_basis(s->parms[slot->parm].parm, cell, basis);
+        solve_find_basis(s->parms[slot->parm].parm, cell, basis);
         for (int t = 0; t < slot->terms; t++) {
             put(sum->re, slot->first + t, sum->count, basis[t] * creal(x));
             put(sum->im, slot->first + t, sum->count, basis[t] * cimag(x));
@@ -293,9 +233,9 @@ static void add_cell(const solve_tile *tile, const int64_t *at, const int64_t ce
 
     for (int e = 0; e < s->elements; e++) {
         int in_model = s->of_model[e], in_data = s->of_data[e];
-        double weight = weights->data ? creal(number(weights, at[s->weights], in_data)) : 1;
-        double complex measured = number(data, at[SOLVE_DATA], in_data);
-        double complex residual = measured - number(model, at[SOLVE_MODEL], in_model);
+        double weight = weights->data ? creal(solve_number(weights, at[s->weights], in_data)) : 1;
+        double complex measured = solve_number(data, at[SOLVE_DATA], in_data);
+        double complex residual = measured - solve_number(model, at[SOLVE_MODEL], in_model);
         sum->all += 2;
         if (is_flagged(data, at[SOLVE_DATA], in_data) ||
             is_flagged(model, at[SOLVE_MODEL], in_model) ||
@@ -314,56 +254,20 @@ static void add_cell(const solve_tile *tile, const int64_t *at, const int64_t ce
     }
 }
 
-/* ---- into the unknowns ---- */
-
-/* Real derivatives of a column: by the real part it is the column, by the imaginary part i or -i
- * times it. */
-static int parts_of(const solve_slot *slot, double complex factor[2], int offset[2])
+/* The other half of the sums. */
+static void mirror(solve_columns *local)
 {
-    factor[0] = 1;
-    offset[0] = slot->part == GROVE_PART_IMAGINARY;
-    factor[1] = slot->part == GROVE_PART_BOTH ? CMPLX(0, 1) : CMPLX(0, -1);
-    offset[1] = 1;
-    return slot->part == GROVE_PART_BOTH || slot->part == GROVE_PART_BOTH_CONJUGATE ? 2 : 1;
+    for (int a = 0; a < local->count; a++)
+        for (int b = 0; b < a; b++)
+            local->hermitian[a * local->count + b] = conj(local->hermitian[b * local->count + a]);
 }
 
-static void scatter_pair(const sums *sum, const solve_slot *slot_a, int a, const solve_slot *slot_b,
-                         int b, int64_t unknowns, double *matrix)
+static void clear(solve_columns *local)
 {
-    double complex factor_a[2], factor_b[2];
-    int offset_a[2], offset_b[2];
-    int parts_a = parts_of(slot_a, factor_a, offset_a),
-        parts_b = parts_of(slot_b, factor_b, offset_b);
-    int n = sum->columns;
-    double complex h = a <= b ? sum->hermitian[a * n + b] : conj(sum->hermitian[b * n + a]);
+    size_t n = (size_t)local->count;
 
-    for (int i = 0; i < parts_a; i++)
-        for (int j = 0; j < parts_b; j++) {
-            int64_t row = sum->unknown[a] + offset_a[i], column = sum->unknown[b] + offset_b[j];
-            if (row >= column)
-                matrix[row * unknowns + column] += creal(conj(factor_a[i]) * factor_b[j] * h);
-        }
-}
-
-static void scatter(const solve_domain *d, sums *sum, double *matrix, double *gradient)
-{
-    const solve *s = sum->solve;
-
-    flush(sum);
-    for (int k = 0; k < s->slot_count; k++)
-        for (int t = 0; t < s->slots[k].terms; t++) {
-            int a = s->slots[k].first + t;
-            double complex factor[2];
-            int offset[2], parts = parts_of(&s->slots[k], factor, offset);
-            for (int i = 0; i < parts; i++)
-                gradient[sum->unknown[a] + offset[i]] += creal(conj(factor[i]) * sum->gradient[a]);
-            for (int l = 0; l < s->slot_count; l++)
-                for (int u = 0; u < s->slots[l].terms; u++)
-                    scatter_pair(sum, &s->slots[k], a, &s->slots[l], s->slots[l].first + u,
-                                 d->unknowns, matrix);
-        }
-    memset(sum->hermitian, 0, (size_t)sum->columns * (size_t)sum->columns * sizeof(double complex));
-    memset(sum->gradient, 0, (size_t)sum->columns * sizeof(double complex));
+    memset(local->hermitian, 0, n * n * sizeof(*local->hermitian));
+    memset(local->gradient, 0, n * sizeof(*local->gradient));
 }
 
 /* ---- the domain ---- */
@@ -390,7 +294,7 @@ static void add_box(const solve_tile *tile, const int64_t index[GROVE_MAX_AXES],
                         at[k] += stride[tile->cut[c]] *
                                  (cell[c] - tile->range[tile->cut[c]].first);
             }
-            if (s->uvw < 0 || is_in_range(tile, at[s->uvw], cell[SOLVE_FREQ]))
+            if (s->uvw < 0 || solve_is_in_range(tile, at[s->uvw], cell[SOLVE_FREQ]))
                 add_cell(tile, at, cell, sum);
         }
 }
@@ -410,8 +314,11 @@ static void add_row(const solve_tile *tile, const solve_domain *d,
             add_box(tile, index, first, end, inputs, at, sum);
             if (sum->data == before)
                 continue;
-            find_unknowns(tile, d, index, first, sum);
-            scatter(d, sum, matrix, gradient);
+            solve_find_unknowns(tile, d, index, first, &sum->local);
+            flush(sum);
+            mirror(&sum->local);
+            solve_scatter(tile->solve, d, &sum->local, matrix, gradient);
+            clear(&sum->local);
         }
 }
 
@@ -419,29 +326,27 @@ void solve_normal(const solve_tile *tile, solve_domain *d, double *matrix, doubl
 {
     const solve *s = tile->solve;
     size_t n = (size_t)s->columns, lane_count = (n + 1) * (SAMPLES / LANES);
-    int inputs = s->slot_count ? s->slots[s->slot_count - 1].input + 1 : 0;
+    int inputs = s->inputs;
     int64_t *at = grove_alloc((size_t)inputs * sizeof(*at)), index[GROVE_MAX_AXES];
     lanes *buffer = aligned_alloc(sizeof(lanes), 4 * lane_count * sizeof(lanes));
-    sums sum = {.solve = s,
-                .columns = s->columns,
+    sums sum = {.columns = s->columns,
                 .re = buffer,
                 .im = buffer + lane_count,
                 .weighted_re = buffer + 2 * lane_count,
-                .weighted_im = buffer + 3 * lane_count,
-                .hermitian = grove_alloc((n * n + 1) * sizeof(double complex)),
-                .gradient = grove_alloc((n + 1) * sizeof(double complex)),
-                .unknown = grove_alloc((n + 1) * sizeof(int64_t))};
+                .weighted_im = buffer + 3 * lane_count};
 
+    solve_columns_begin(&sum.local, s);
     for (int64_t row = 0; row < tile->rows; row++) {
         find_row(tile, row, index);
-        if (is_wanted(tile, index))
+        int64_t baseline = tile->baseline < 0 ? 0
+                                              : tile->range[tile->baseline].first +
+                                                    index[tile->baseline];
+        if (solve_is_wanted(tile, baseline))
             add_row(tile, d, index, inputs, at, &sum, matrix, gradient);
     }
     d->sums = (grove_least_squares_sums){.chi2 = sum.chi2, .power = sum.power, .data = sum.data};
     d->all = sum.all;
     free(at);
     free(buffer);
-    free(sum.hermitian);
-    free(sum.gradient);
-    free(sum.unknown);
+    solve_columns_end(&sum.local);
 }

@@ -25,6 +25,8 @@ typedef struct {
     /* The tile that is fitted; 0 domains: none. */
     solve_domain *domains;
     int64_t count, batch;
+    bool begun;                  /* the batch */
+    solve_compressed compressed; /* its sums; NULL: none */
     int64_t outcomes[OUTCOMES], iterations, data;
     double chi2;
 } solve_run;
@@ -48,6 +50,7 @@ static void drop_tile(solve_run *run)
     free(run->domains);
     run->domains = NULL;
     run->count = 0;
+    solve_compressed_end(&run->compressed);
 }
 
 void solve_stop(const grove_node *node, void *of_run)
@@ -157,15 +160,16 @@ static int new_fit(const solve_run *run, solve_domain *d)
     const solve *s = run->solve;
     size_t n = (size_t)d->unknowns;
     double *numbers = grove_alloc((5 * n + 1) * sizeof(*numbers));
+    bool blocks_wanted = s->method == SOLVE_BLOCK;
     limits l = {numbers, numbers + n, numbers + 2 * n, numbers + 3 * n};
-    int32_t *blocks = s->blocks ? find_blocks(s, d) : NULL;
+    int32_t *blocks = blocks_wanted ? find_blocks(s, d) : NULL;
 
     fill_limits(s, d, &l);
     solve_get(s, d, run->parms, numbers + 4 * n);
     grove_least_squares_settings settings = {.max_iterations = s->max_iterations,
                                              .tolerance = s->tolerance,
                                              .damping = s->damping,
-                                             .blocks = s->blocks,
+                                             .blocks = blocks_wanted,
                                              .block_of = blocks,
                                              .lower = l.lower,
                                              .upper = l.upper,
@@ -183,8 +187,23 @@ typedef struct {
     solve_run *run;
     const solve_tile *tile;
     solve_domain **active;
+    int code;
 } evaluation;
 
+static void take_result(const solve *s, solve_domain *d, grove_parm_run *const *parms)
+{
+    bool running = d->outcome == GROVE_LEAST_SQUARES_RUNNING;
+
+    solve_put(s, d, parms,
+              running ? grove_least_squares_point(d->fit) : grove_least_squares_best(d->fit));
+    if (running)
+        return;
+    d->chi2 = grove_least_squares_chi2(d->fit);
+    d->iterations = grove_least_squares_iterations(d->fit);
+    d->rank = grove_least_squares_rank(d->fit);
+}
+
+/* The normal equations at the point, and the next point. */
 static void evaluate(void *context, int64_t first, int64_t last)
 {
     const evaluation *e = context;
@@ -192,16 +211,45 @@ static void evaluate(void *context, int64_t first, int64_t last)
 
     for (int64_t i = first; i < last; i++) {
         solve_domain *d = e->active[i];
+        double *matrix = grove_least_squares_matrix(d->fit),
+               *gradient = grove_least_squares_gradient(d->fit);
+        double *point = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*point));
+        size_t bytes = (size_t)d->unknowns * sizeof(*point);
+        memcpy(point, grove_least_squares_point(d->fit), bytes);
         bool begins = grove_least_squares_iterations(d->fit) == 0;
-        solve_normal(e->tile, d, grove_least_squares_matrix(d->fit),
-                     grove_least_squares_gradient(d->fit));
+        if (e->run->compressed.sums)
+            solve_compressed_normal(e->tile, &e->run->compressed, d, matrix, gradient);
+        else
+            solve_normal(e->tile, d, matrix, gradient);
         if (begins && (double)d->sums.data < s->quota * (double)d->all)
             d->outcome = GROVE_LEAST_SQUARES_NO_DATA;
         else
             d->outcome = grove_least_squares_step(d->fit, &d->sums);
-        bool running = d->outcome == GROVE_LEAST_SQUARES_RUNNING;
-        solve_put(s, d, e->run->parms,
-                  running ? grove_least_squares_point(d->fit) : grove_least_squares_best(d->fit));
+        if (e->run->compressed.sums && !memcmp(grove_least_squares_best(d->fit), point, bytes))
+            solve_compressed_accept(s, d);
+        free(point);
+        take_result(s, d, e->run->parms);
+    }
+}
+
+/* StEFCal; domains that it does not finish go on from where it came to. */
+static void solve_domains(void *context, int64_t first, int64_t last)
+{
+    evaluation *e = context;
+    const solve *s = e->run->solve;
+
+    for (int64_t i = first; i < last; i++) {
+        solve_domain *d = e->active[i];
+        double *x = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*x));
+        solve_get(s, d, e->run->parms, x);
+        int code = solve_directly(e->tile, &e->run->compressed, d, x);
+        if (code)
+            __atomic_store_n(&e->code, code, __ATOMIC_RELAXED);
+        solve_put(s, d, e->run->parms, x);
+        if (s->method == SOLVE_AUTO && (d->outcome == GROVE_LEAST_SQUARES_LIMIT ||
+                                        d->outcome == GROVE_LEAST_SQUARES_STALLED))
+            d->outcome = GROVE_LEAST_SQUARES_RUNNING;
+        free(x);
     }
 }
 
@@ -222,9 +270,9 @@ static void count_domain(solve_run *run, const solve_domain *d)
     run->outcomes[d->outcome]++;
     if (d->outcome == GROVE_LEAST_SQUARES_NO_DATA || d->outcome == GROVE_LEAST_SQUARES_NOT_FINITE)
         return;
-    run->iterations += grove_least_squares_iterations(d->fit);
-    run->chi2 += grove_least_squares_chi2(d->fit);
-    run->data += d->sums.data - grove_least_squares_rank(d->fit);
+    run->iterations += d->iterations;
+    run->chi2 += d->chi2;
+    run->data += d->sums.data - d->rank;
 }
 
 /* The batch is done: counts its domains, and keeps the solutions that the next one starts from. */
@@ -239,20 +287,30 @@ static void end_batch(solve_run *run)
         if (d->outcome == GROVE_LEAST_SQUARES_CONVERGED) {
             last->unknowns = d->unknowns;
             last->x = grove_realloc(last->x, ((size_t)d->unknowns + 1) * sizeof(double));
-            memcpy(last->x, grove_least_squares_best(d->fit), (size_t)d->unknowns * sizeof(double));
+            solve_get(run->solve, d, run->parms, last->x);
         }
         grove_least_squares_free(d->fit);
         d->fit = NULL;
     }
 }
 
-static int begin_batch(solve_run *run)
+/* Whether any domain of the batch has to be evaluated. Those that StEFCal has moved have to be
+ * evaluated where they are now. */
+static int begin_batch(solve_run *run, const grove_node *node, evaluation *e, bool *again)
 {
+    int64_t count = find_active(run, e->active);
+    bool direct = run->solve->direct && run->compressed.sums &&
+                  (run->solve->method == SOLVE_AUTO || run->solve->method == SOLVE_STEFCAL);
     int code = 0;
 
-    for (int64_t i = 0; i < run->count && !code; i++)
-        if (batch_of(run, &run->domains[i]) == run->batch)
-            code = new_fit(run, &run->domains[i]);
+    if (direct && count) {
+        grove_node_parallel(node, count, solve_domains, e);
+        count = find_active(run, e->active);
+        *again = count > 0;
+    }
+    code = e->code;
+    for (int64_t i = 0; i < count && !code; i++)
+        code = new_fit(run, e->active[i]);
     return code;
 }
 
@@ -274,24 +332,48 @@ static void start_next_tile(solve_run *run)
         }
 }
 
-/* The batch is done; the next one, if the tile has another. Whether it has to be evaluated again. */
-static int advance(solve_run *run, bool *again)
+/* The batch is done; the next one, if the tile has another, has to be evaluated where it starts. */
+static void advance(solve_run *run, bool *again)
 {
-    const solve_domain *end = &run->domains[run->count - 1];
-    int code = 0;
+    bool last = run->batch == batch_of(run, &run->domains[run->count - 1]);
 
     end_batch(run);
-    if (run->batch == batch_of(run, end)) {
+    if (last) {
         start_next_tile(run);
         drop_tile(run);
-        return 0;
+        return;
     }
     run->batch++;
+    run->begun = false;
     for (int64_t i = 0; i < run->count; i++)
         if (batch_of(run, &run->domains[i]) == run->batch)
             start_from_last(run, &run->domains[i]);
-    code = begin_batch(run);
     *again = true;
+}
+
+static int drive(solve_run *run, const grove_node *node, const solve_tile *tile, bool *again)
+{
+    int code = 0;
+
+    if (!run->count) {
+        begin_tile(run, tile);
+        run->begun = false;
+        if (run->solve->group_count)
+            code = solve_compress(node, tile, &run->compressed);
+    }
+    evaluation e = {run, tile, grove_alloc(((size_t)run->count + 1) * sizeof(*e.active)), code};
+    if (!code && !run->begun) {
+        run->begun = true;
+        code = begin_batch(run, node, &e, again);
+    }
+    int64_t count = code || *again ? 0 : find_active(run, e.active);
+    if (count) {
+        grove_node_parallel(node, count, evaluate, &e);
+        *again = find_active(run, e.active) > 0;
+    }
+    if (!code && !*again)
+        advance(run, again);
+    free(e.active);
     return code;
 }
 
@@ -300,24 +382,11 @@ int solve_drive(const grove_node *node, void *of_run, const grove_array *const *
 {
     solve_run *run = of_run;
     solve_tile tile;
-    int code = 0;
 
     for (int i = 0; i < run->solve->parm_count; i++)
         run->parms[i] = grove_node_parm_run(node, run->solve->parms[i].leaf);
     solve_tile_begin(&tile, run->solve, inputs, count);
-    if (!run->count) {
-        begin_tile(run, &tile);
-        code = begin_batch(run);
-    }
-    solve_domain **active = grove_alloc((size_t)run->count * sizeof(*active));
-    evaluation e = {run, &tile, active};
-    int64_t wanted = code ? 0 : find_active(run, active);
-    if (wanted)
-        grove_node_parallel(node, wanted, evaluate, &e);
-    *again = !code && find_active(run, active) > 0;
-    if (!code && !*again)
-        code = advance(run, again);
-    free(active);
+    int code = drive(run, node, &tile, again);
     solve_tile_end(&tile);
     return code ? grove_node_fail(node, code, "there is no memory for the normal equations") : 0;
 }

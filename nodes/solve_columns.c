@@ -1,0 +1,131 @@
+/* Local normal equations: complex ones of the columns of a row, and how they add to those of a
+ * domain's real unknowns. */
+#include "nodes/solve.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+void solve_columns_begin(solve_columns *columns, const solve *s)
+{
+    size_t n = (size_t)s->columns;
+
+    columns->count = s->columns;
+    columns->hermitian = grove_alloc((n * n + 1) * sizeof(*columns->hermitian));
+    columns->gradient = grove_alloc((n + 1) * sizeof(*columns->gradient));
+    columns->unknown = grove_alloc((n + 1) * sizeof(*columns->unknown));
+}
+
+void solve_columns_end(solve_columns *columns)
+{
+    free(columns->hermitian);
+    free(columns->gradient);
+    free(columns->unknown);
+}
+
+/* ---- which unknowns they are ---- */
+
+/* The cell of a parm's own axis that counts in a row. */
+static int64_t cell_along(const solve_tile *tile, const solve_slot *slot, const grove_axis *axis,
+                          const int64_t index[GROVE_MAX_AXES])
+{
+    if (!axis)
+        return 0;
+    if (slot->axis == axis)
+        return slot->index;
+    for (int d = 0; d < tile->axes; d++)
+        if (tile->range[d].axis == axis)
+            return tile->range[d].first + index[d];
+    if (tile->baseline < 0 || axis->kind != GROVE_AXIS_STATION)
+        return 0;
+    const grove_range *range = &tile->range[tile->baseline];
+    int64_t b = range->first + index[tile->baseline];
+    return slot->side == 'q' ? range->axis->right[b] : range->axis->left[b];
+}
+
+/* Which unknowns the columns of a row and a box are. */
+void solve_find_unknowns(const solve_tile *tile, const solve_domain *d,
+                          const int64_t index[GROVE_MAX_AXES], const int64_t cell[SOLVE_CUTS],
+                          solve_columns *columns)
+{
+    const solve *s = tile->solve;
+
+    for (int k = 0; k < s->slot_count; k++) {
+        const solve_slot *slot = &s->slots[k];
+        const grove_parm *p = s->parms[slot->parm].parm;
+        int64_t sources = p->source ? p->source->size : 1;
+        int64_t stations = p->station ? p->station->size : 1;
+        solve_span time = solve_intervals(s, d, slot->parm, SOLVE_TIME),
+                   freq = solve_intervals(s, d, slot->parm, SOLVE_FREQ);
+        double x;
+        int64_t at = slot->member * sources + cell_along(tile, slot, p->source, index);
+        at = at * stations + cell_along(tile, slot, p->station, index);
+        at = at * time.count + grove_parm_find(&p->time, cell[SOLVE_TIME], &x) - time.first;
+        at = at * freq.count + grove_parm_find(&p->freq, cell[SOLVE_FREQ], &x) - freq.first;
+        for (int t = 0; t < slot->terms; t++)
+            columns->unknown[slot->first + t] =
+                d->base[slot->parm] + (at * slot->terms + t) * s->parms[slot->parm].parts;
+    }
+}
+
+/* What the polynomials of a parm are at a cell. */
+void solve_find_basis(const grove_parm *p, const int64_t cell[SOLVE_CUTS], double *basis)
+{
+    double x = 0, y = 0, power = 1;
+
+    grove_parm_find(&p->time, cell[SOLVE_TIME], &x);
+    grove_parm_find(&p->freq, cell[SOLVE_FREQ], &y);
+    for (int i = 0; i < p->time.terms; i++, power *= x) {
+        double product_ = power;
+        for (int j = 0; j < p->freq.terms; j++, product_ *= y)
+            *basis++ = product_;
+    }
+}
+
+/* ---- into the unknowns ---- */
+
+/* Real derivatives of a column: by the real part it is the column, by the imaginary part i or -i
+ * times it. */
+static int parts_of(const solve_slot *slot, double complex factor[2], int offset[2])
+{
+    factor[0] = 1;
+    offset[0] = slot->part == GROVE_PART_IMAGINARY;
+    factor[1] = slot->part == GROVE_PART_BOTH ? CMPLX(0, 1) : CMPLX(0, -1);
+    offset[1] = 1;
+    return slot->part == GROVE_PART_BOTH || slot->part == GROVE_PART_BOTH_CONJUGATE ? 2 : 1;
+}
+
+static void scatter_pair(const solve_columns *columns, const solve_slot *slot_a, int a, const solve_slot *slot_b,
+                         int b, int64_t unknowns, double *matrix)
+{
+    double complex factor_a[2], factor_b[2];
+    int offset_a[2], offset_b[2];
+    int parts_a = parts_of(slot_a, factor_a, offset_a),
+        parts_b = parts_of(slot_b, factor_b, offset_b);
+    int n = columns->count;
+    double complex h = columns->hermitian[a * n + b];
+
+    for (int i = 0; i < parts_a; i++)
+        for (int j = 0; j < parts_b; j++) {
+            int64_t row = columns->unknown[a] + offset_a[i], column = columns->unknown[b] + offset_b[j];
+            if (row >= column)
+                matrix[row * unknowns + column] += creal(conj(factor_a[i]) * factor_b[j] * h);
+        }
+}
+
+void solve_scatter(const solve *s, const solve_domain *d, const solve_columns *columns,
+                   double *matrix, double *gradient)
+{
+    for (int k = 0; k < s->slot_count; k++)
+        for (int t = 0; t < s->slots[k].terms; t++) {
+            int a = s->slots[k].first + t;
+            double complex factor[2];
+            int offset[2], parts = parts_of(&s->slots[k], factor, offset);
+            for (int i = 0; i < parts; i++)
+                gradient[columns->unknown[a] + offset[i]] += creal(conj(factor[i]) * columns->gradient[a]);
+            for (int l = 0; l < s->slot_count; l++)
+                for (int u = 0; u < s->slots[l].terms; u++)
+                    scatter_pair(columns, &s->slots[k], a, &s->slots[l], s->slots[l].first + u,
+                                 d->unknowns, matrix);
+        }
+}

@@ -1,0 +1,373 @@
+/* The compressed form of a fit: sums of data and models over stretches of cells, made once for a
+ * tile, and the normal equations from them. */
+#include "nodes/solve.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- stretches ---- */
+
+/* The stretches of a domain along time or frequency: cells where Jones terms vary from cell to cell,
+ * else segments. */
+static int64_t stretch_edge(const solve *s, int cut, int64_t stretch)
+{
+    return s->each[cut] ? stretch : s->cut[cut].edge[stretch];
+}
+
+void solve_stretches(const solve *s, const solve_domain *d, int cut, int64_t range[2])
+{
+    const solve_cut *own = &s->cut[cut];
+
+    for (int k = 0; k < 2; k++) {
+        int64_t domain = d->number[cut] + k;
+        range[k] = s->each[cut] ? own->first[domain] : own->segments[domain];
+    }
+}
+
+/* The stretch that begins at the tile's first cell, or ends at its end. */
+static int64_t stretch_at(const solve *s, int cut, int64_t cell)
+{
+    int64_t at = 0;
+
+    if (s->each[cut])
+        return cell;
+    while (s->cut[cut].edge[at] < cell)
+        at++;
+    return at;
+}
+
+/* The first cell of the tile. */
+static int64_t origin_of(const solve_tile *tile, int cut)
+{
+    return tile->cut[cut] >= 0 ? tile->range[tile->cut[cut]].first : 0;
+}
+
+static void find_stretches(const solve_tile *tile, solve_compressed *c)
+{
+    for (int cut = 0; cut < SOLVE_CUTS; cut++) {
+        int64_t first = origin_of(tile, cut);
+        int64_t end = first + (tile->cut[cut] >= 0 ? tile->range[tile->cut[cut]].count : 1);
+        c->first[cut] = stretch_at(tile->solve, cut, first);
+        c->count[cut] = stretch_at(tile->solve, cut, end) - c->first[cut];
+    }
+}
+
+/* ---- sums ---- */
+
+static void set_array(const solve_tile *tile, const solve_view *view, int bytes, int parts,
+                      grove_compression_array *to)
+{
+    const int axis[3] = {tile->cut[SOLVE_TIME], tile->baseline, tile->cut[SOLVE_FREQ]};
+
+    *to = (grove_compression_array){
+        .data = view->data, .flags = view->flags, .elements = view->elements, .bytes = bytes};
+    for (int k = 0; k < 3; k++) {
+        int64_t cells = axis[k] >= 0 ? view->stride[axis[k]] : 0;
+        to->stride[k] = cells * view->elements * parts * bytes;
+        to->flag_stride[k] = cells;
+    }
+}
+
+static int64_t uvw_cell(const solve_tile *tile, int64_t time, int64_t baseline)
+{
+    const int64_t *stride = tile->views[tile->solve->uvw].stride;
+
+    return (tile->cut[SOLVE_TIME] >= 0 ? stride[tile->cut[SOLVE_TIME]] * time : 0) +
+           stride[tile->baseline] * baseline;
+}
+
+/* Flags of all cells of the tile: the data's own, of baselines that are too short or too long, and of
+ * elements that are not compared. */
+static unsigned char *make_mask(const solve_tile *tile, grove_compression_array *data)
+{
+    const solve *s = tile->solve;
+    int64_t size[3] = {1, 1, 1}, n = 0;
+    const int axis[3] = {tile->cut[SOLVE_TIME], tile->baseline, tile->cut[SOLVE_FREQ]};
+    bool parts = s->elements == 2 && data->elements == 4;
+
+    if (s->uvw < 0 && !parts)
+        return NULL;
+    for (int k = 0; k < 3; k++)
+        size[k] = axis[k] >= 0 ? tile->range[axis[k]].count : 1;
+    int64_t channel = origin_of(tile, SOLVE_FREQ);
+    unsigned char *mask = grove_alloc((size_t)(size[0] * size[1] * size[2]) + 1);
+    for (int64_t t = 0; t < size[0]; t++)
+        for (int64_t b = 0; b < size[1]; b++)
+            for (int64_t f = 0; f < size[2]; f++, n++) {
+                const int64_t *flag = data->flag_stride;
+                mask[n] = data->flags ? data->flags[t * flag[0] + b * flag[1] + f * flag[2]] : 0;
+                mask[n] |= parts ? 6 : 0;
+                if (s->uvw >= 0 && !solve_is_in_range(tile, uvw_cell(tile, t, b), channel + f))
+                    mask[n] |= 15;
+            }
+    data->flag_stride[0] = axis[0] >= 0 ? size[1] * size[2] : 0;
+    data->flag_stride[1] = axis[1] >= 0 ? size[2] : 0;
+    data->flag_stride[2] = axis[2] >= 0 ? 1 : 0;
+    return mask;
+}
+
+typedef struct {
+    const solve_tile *tile;
+    solve_compressed *c;
+    grove_compression_input input;
+    int code;
+} compressing;
+
+/* Items: stretches times blocks of baselines. */
+enum { BLOCK = 64 };
+
+static int64_t blocks_of(const solve_compressed *c)
+{
+    return (c->baselines + BLOCK - 1) / BLOCK;
+}
+
+static void compress(void *context, int64_t first, int64_t last)
+{
+    compressing *w = context;
+    const solve *s = w->tile->solve;
+    solve_compressed *c = w->c;
+
+    for (int64_t i = first; i < last; i++) {
+        int64_t stretch = i / blocks_of(c), block = i % blocks_of(c) * BLOCK;
+        int64_t t = c->first[SOLVE_TIME] + stretch / c->count[SOLVE_FREQ],
+                f = c->first[SOLVE_FREQ] + stretch % c->count[SOLVE_FREQ];
+        int64_t end = block + BLOCK < c->baselines ? block + BLOCK : c->baselines;
+        int64_t time = origin_of(w->tile, SOLVE_TIME), freq = origin_of(w->tile, SOLVE_FREQ);
+        grove_compression_stretch cells = {{stretch_edge(s, SOLVE_TIME, t) - time,
+                                            stretch_edge(s, SOLVE_TIME, t + 1) - time},
+                                           {stretch_edge(s, SOLVE_FREQ, f) - freq,
+                                            stretch_edge(s, SOLVE_FREQ, f + 1) - freq}};
+        int code = grove_compression_sum(&w->input, &cells, block, end,
+                                         c->sums + (stretch * c->baselines + block) * c->size);
+        if (code)
+            __atomic_store_n(&w->code, code, __ATOMIC_RELAXED);
+    }
+}
+
+int solve_compress(const grove_node *node, const solve_tile *tile, solve_compressed *c)
+{
+    const solve *s = tile->solve;
+    compressing w = {.tile = tile, .c = c, .input = {.form = s->form, .groups = s->group_count}};
+    const solve_view *data = &tile->views[SOLVE_DATA], *weights = &tile->views[s->weights];
+
+    find_stretches(tile, c);
+    c->baselines = tile->range[tile->baseline].count;
+    c->size = grove_compression_size(s->form, s->group_count);
+    size_t count = (size_t)(c->count[SOLVE_TIME] * c->count[SOLVE_FREQ] * c->baselines * c->size);
+    c->sums = grove_try_alloc(count + 1, sizeof(double));
+    if (!c->sums)
+        return GROVE_NO_MEMORY;
+    set_array(tile, data, data->double_ ? 8 : 4, 2, &w.input.data);
+    if (weights->data)
+        set_array(tile, weights, weights->double_ ? 8 : 4, 1, &w.input.weights);
+    for (int g = 0; g < s->group_count; g++) {
+        const solve_view *model = &tile->views[s->groups[g].middle];
+        set_array(tile, model, model->double_ ? 8 : 4, 2, &w.input.model[g]);
+    }
+    unsigned char *mask = make_mask(tile, &w.input.data);
+    if (mask)
+        w.input.data.flags = mask;
+    grove_node_parallel(node, c->count[SOLVE_TIME] * c->count[SOLVE_FREQ] * blocks_of(c), compress,
+                        &w);
+    free(mask);
+    return w.code;
+}
+
+void solve_compressed_end(solve_compressed *c)
+{
+    free(c->sums);
+    *c = (solve_compressed){0};
+}
+
+/* ---- Jones terms ---- */
+
+void solve_load(const solve_tile *tile, int input, const int64_t cell[SOLVE_CUTS], int64_t station,
+                double complex to[4])
+{
+    const solve_view *view = &tile->views[input];
+    int64_t at = view->station_stride * station;
+
+    for (int c = 0; c < SOLVE_CUTS; c++)
+        if (tile->cut[c] >= 0)
+            at += view->stride[tile->cut[c]] * (cell[c] - tile->range[tile->cut[c]].first);
+    to[1] = to[2] = 0;
+    for (int e = 0; e < view->elements; e++)
+        to[view->elements == 2 ? 3 * e : e] = solve_number(view, at, e);
+    if (view->elements == 1)
+        to[3] = to[0];
+}
+
+static void load_side(const solve_tile *tile, int input, const int64_t cell[SOLVE_CUTS],
+                      int64_t station, double complex to[4])
+{
+    if (input >= 0) {
+        solve_load(tile, input, cell, station, to);
+        return;
+    }
+    to[0] = to[3] = 1;
+    to[1] = to[2] = 0;
+}
+
+/* The Jones matrices of a domain are [stretch][station][side][group][4]. */
+static double complex *jones_at(const solve *s, double complex *jones, int64_t stretch,
+                                int64_t station, int side)
+{
+    return jones + ((stretch * s->stations + station) * 2 + side) * s->group_count * 4;
+}
+
+static int64_t jones_count(const solve *s, const solve_domain *d)
+{
+    int64_t t[2], f[2];
+
+    solve_stretches(s, d, SOLVE_TIME, t);
+    solve_stretches(s, d, SOLVE_FREQ, f);
+    return (t[1] - t[0]) * (f[1] - f[0]) * s->stations * 2 * s->group_count * 4;
+}
+
+static void load_jones(const solve_tile *tile, solve_domain *d)
+{
+    const solve *s = tile->solve;
+    int64_t t[2], f[2], stretch = 0, cell[SOLVE_CUTS];
+
+    solve_stretches(s, d, SOLVE_TIME, t);
+    solve_stretches(s, d, SOLVE_FREQ, f);
+    if (!d->jones)
+        d->jones = grove_alloc((size_t)jones_count(s, d) * sizeof(*d->jones));
+    for (int64_t i = t[0]; i < t[1]; i++)
+        for (int64_t j = f[0]; j < f[1]; j++, stretch++) {
+            cell[SOLVE_TIME] = stretch_edge(s, SOLVE_TIME, i);
+            cell[SOLVE_FREQ] = stretch_edge(s, SOLVE_FREQ, j);
+            for (int64_t a = 0; a < s->stations; a++)
+                for (int g = 0; g < s->group_count; g++) {
+                    load_side(tile, s->groups[g].left, cell, a,
+                              jones_at(s, d->jones, stretch, a, 0) + 4 * g);
+                    load_side(tile, s->groups[g].right, cell, a,
+                              jones_at(s, d->jones, stretch, a, 1) + 4 * g);
+                }
+        }
+}
+
+void solve_compressed_accept(const solve *s, solve_domain *d)
+{
+    size_t bytes = (size_t)jones_count(s, d) * sizeof(*d->jones);
+
+    if (!d->best)
+        d->best = grove_alloc(bytes);
+    memcpy(d->best, d->jones, bytes);
+}
+
+/* ---- normal equations ---- */
+
+typedef struct {
+    const solve_tile *tile;
+    const solve_compressed *c;
+    solve_domain *d;
+    grove_compression_column *columns;
+    solve_columns local;
+    double *matrix, *gradient;
+} adding;
+
+static void fill_columns(const adding *w, const int64_t cell[SOLVE_CUTS], const int64_t station[2])
+{
+    const solve *s = w->tile->solve;
+    double basis[GROVE_PARM_TERMS * GROVE_PARM_TERMS];
+
+    basis[0] = 1;
+    for (int k = 0; k < s->slot_count; k++) {
+        const solve_slot *slot = &s->slots[k];
+        double complex matrix[4];
+        solve_load(w->tile, slot->input, cell, station[slot->side == 'q'], matrix);
+        if (slot->terms > 1)
+            solve_find_basis(s->parms[slot->parm].parm, cell, basis);
+        for (int t = 0; t < slot->terms; t++) {
+            grove_compression_column *column = &w->columns[slot->first + t];
+            column->group = slot->group;
+            column->side = slot->side;
+            for (int e = 0; e < 4; e++)
+                column->matrix[e] = basis[t] * matrix[e];
+        }
+        basis[0] = 1;
+    }
+}
+
+/* `stretch`: in the domain; its sums; its first cell. */
+static void add_baseline(adding *w, int64_t b, int64_t stretch, const int64_t cell[SOLVE_CUTS],
+                         const double *sums)
+{
+    const solve_tile *tile = w->tile;
+    const solve *s = tile->solve;
+    const grove_range *range = &tile->range[tile->baseline];
+    const int64_t station[2] = {range->axis->left[range->first + b],
+                                range->axis->right[range->first + b]};
+    int64_t index[GROVE_MAX_AXES] = {0};
+    double count = grove_compression_count(sums);
+    grove_compression_sides to = {jones_at(s, w->d->jones, stretch, station[0], 0),
+                                  jones_at(s, w->d->jones, stretch, station[1], 1)};
+
+    if (!(count > 0))
+        return;
+    fill_columns(w, cell, station);
+    w->d->sums.chi2 += grove_compression_normal(s->form, s->group_count, sums, to.left, to.right,
+                                                w->columns, s->columns, w->local.hermitian,
+                                                w->local.gradient);
+    if (w->d->best) {
+        grove_compression_sides from = {jones_at(s, w->d->best, stretch, station[0], 0),
+                                        jones_at(s, w->d->best, stretch, station[1], 1)};
+        w->d->sums.change +=
+            grove_compression_change(s->form, s->group_count, sums, from, to);
+    }
+    w->d->sums.data += (int64_t)count;
+    w->d->sums.power += grove_compression_power(sums);
+    index[tile->baseline] = b;
+    solve_find_unknowns(tile, w->d, index, cell, &w->local);
+    solve_scatter(s, w->d, &w->local, w->matrix, w->gradient);
+}
+
+const double *solve_sums_at(const solve_compressed *c, int64_t time, int64_t freq, int64_t baseline)
+{
+    int64_t stretch = (time - c->first[SOLVE_TIME]) * c->count[SOLVE_FREQ] + freq -
+                      c->first[SOLVE_FREQ];
+
+    return c->sums + (stretch * c->baselines + baseline) * c->size;
+}
+
+static void add_stretches(adding *w)
+{
+    const solve *s = w->tile->solve;
+    int64_t first = w->tile->range[w->tile->baseline].first, t[2], f[2], stretch = 0;
+
+    solve_stretches(s, w->d, SOLVE_TIME, t);
+    solve_stretches(s, w->d, SOLVE_FREQ, f);
+    for (int64_t i = t[0]; i < t[1]; i++)
+        for (int64_t j = f[0]; j < f[1]; j++, stretch++) {
+            const int64_t cell[SOLVE_CUTS] = {stretch_edge(s, SOLVE_TIME, i),
+                                              stretch_edge(s, SOLVE_FREQ, j)};
+            int64_t cells = (stretch_edge(s, SOLVE_TIME, i + 1) - cell[SOLVE_TIME]) *
+                            (stretch_edge(s, SOLVE_FREQ, j + 1) - cell[SOLVE_FREQ]);
+            for (int64_t b = 0; b < w->c->baselines; b++) {
+                if (!solve_is_wanted(w->tile, first + b))
+                    continue;
+                w->d->all += 2 * cells * s->elements;
+                add_baseline(w, b, stretch, cell, solve_sums_at(w->c, i, j, b));
+            }
+        }
+}
+
+void solve_compressed_normal(const solve_tile *tile, const solve_compressed *c, solve_domain *d,
+                             double *matrix, double *gradient)
+{
+    const solve *s = tile->solve;
+    adding w = {.tile = tile, .c = c, .d = d, .matrix = matrix, .gradient = gradient};
+
+    load_jones(tile, d);
+    d->all = 0;
+    d->sums = (grove_least_squares_sums){.has_change = d->best != NULL};
+    w.columns = grove_alloc(((size_t)s->columns + 1) * sizeof(*w.columns));
+    solve_columns_begin(&w.local, s);
+    add_stretches(&w);
+    solve_columns_end(&w.local);
+    free(w.columns);
+}

@@ -1,0 +1,179 @@
+/* Fits in which each Jones term is made of the numbers of one parm: StEFCal solves for them without
+ * the tree. */
+#include "nodes/solve.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The unknown of a Jones matrix's element; -1: it is 0. */
+static int64_t unknown_of(const solve *s, const solve_domain *d, int group, int64_t station,
+                          int element)
+{
+    int member = s->jones == GROVE_STEFCAL_FULL ? element : element / 3;
+
+    if (s->jones != GROVE_STEFCAL_FULL && element % 3)
+        return -1;
+    if (s->jones == GROVE_STEFCAL_SCALAR)
+        member = 0;
+    return d->base[s->of_group[group]] + 2 * (member * s->stations + station);
+}
+
+static void copy_jones(const solve *s, const solve_domain *d, double complex *jones, double *x,
+                       bool into_x)
+{
+    for (int64_t a = 0; a < s->stations; a++)
+        for (int g = 0; g < s->group_count; g++)
+            for (int e = 0; e < 4; e++) {
+                double complex *number = &jones[(a * s->group_count + g) * 4 + e];
+                int64_t u = unknown_of(s, d, g, a, e);
+                if (!into_x)
+                    *number = u < 0 ? 0 : CMPLX(x[u], x[u + 1]);
+                else if (u >= 0) {
+                    x[u] = creal(*number);
+                    x[u + 1] = cimag(*number);
+                }
+            }
+}
+
+/* Whether Jones terms and their derivatives are what the parms' numbers make of them. */
+static bool is_direct(const solve_tile *tile, const solve_domain *d, const double complex *jones)
+{
+    const solve *s = tile->solve;
+    const int64_t cell[SOLVE_CUTS] = {s->cut[SOLVE_TIME].first[d->number[SOLVE_TIME]],
+                                      s->cut[SOLVE_FREQ].first[d->number[SOLVE_FREQ]]};
+    double complex found[4];
+    bool same = true;
+
+    for (int64_t a = 0; a < s->stations && same; a++)
+        for (int g = 0; g < s->group_count && same; g++) {
+            const double complex *wanted = &jones[(a * s->group_count + g) * 4];
+            solve_load(tile, s->groups[g].left, cell, a, found);
+            for (int e = 0; e < 4; e++)
+                same = same && cabs(found[e] - wanted[e]) <= 1e-6 * cabs(wanted[e]);
+        }
+    for (int k = 0; k < s->slot_count && same; k++) {
+        solve_load(tile, s->slots[k].input, cell, 0, found);
+        for (int e = 0; e < 4; e++) {
+            bool own = s->jones == GROVE_STEFCAL_SCALAR ? e % 3 == 0
+                       : s->jones == GROVE_STEFCAL_FULL ? e == s->slots[k].member
+                                                        : e == 3 * s->slots[k].member;
+            same = same && found[e] == (own ? 1 : 0);
+        }
+    }
+    return same;
+}
+
+/* The sums of all stretches of the domain. */
+static double *add_stretches(const solve_tile *tile, const solve_compressed *c,
+                             const solve_domain *d)
+{
+    const solve *s = tile->solve;
+    double *sums = grove_alloc((size_t)(c->baselines * c->size) * sizeof(*sums));
+    int64_t t[2], f[2];
+
+    solve_stretches(s, d, SOLVE_TIME, t);
+    solve_stretches(s, d, SOLVE_FREQ, f);
+    for (int64_t i = t[0]; i < t[1]; i++)
+        for (int64_t j = f[0]; j < f[1]; j++)
+            grove_compression_add(sums, solve_sums_at(c, i, j, 0), c->baselines * c->size);
+    return sums;
+}
+
+static void count_data(const solve_tile *tile, const solve_compressed *c, solve_domain *d,
+                       const double *sums)
+{
+    const solve *s = tile->solve;
+    const int64_t *times = &s->cut[SOLVE_TIME].first[d->number[SOLVE_TIME]];
+    const int64_t *freqs = &s->cut[SOLVE_FREQ].first[d->number[SOLVE_FREQ]];
+    int64_t first = tile->range[tile->baseline].first;
+
+    d->all = 0;
+    d->sums = (grove_least_squares_sums){0};
+    for (int64_t b = 0; b < c->baselines; b++) {
+        if (!solve_is_wanted(tile, first + b))
+            continue;
+        d->all += 2 * (times[1] - times[0]) * (freqs[1] - freqs[0]) * s->elements;
+        d->sums.data += (int64_t)grove_compression_count(sums + b * c->size);
+        d->sums.power += grove_compression_power(sums + b * c->size);
+    }
+}
+
+static double chi2_of(const solve_tile *tile, const solve_compressed *c, const double *sums,
+                      const double complex *jones)
+{
+    const solve *s = tile->solve;
+    const grove_range *range = &tile->range[tile->baseline];
+    double chi2 = 0;
+
+    for (int64_t b = 0; b < c->baselines; b++) {
+        int64_t at = range->first + b;
+        if (solve_is_wanted(tile, at))
+            chi2 += grove_compression_chi2(
+                s->form, s->group_count, sums + b * c->size,
+                jones + range->axis->left[at] * s->group_count * 4,
+                jones + range->axis->right[at] * s->group_count * 4);
+    }
+    return fmax(chi2, 0);
+}
+
+static void take_result(const solve_tile *tile, const grove_stefcal_result *result,
+                        const bool *solved, solve_domain *d)
+{
+    static const grove_least_squares_outcome outcomes[] = {
+        [GROVE_STEFCAL_CONVERGED] = GROVE_LEAST_SQUARES_CONVERGED,
+        [GROVE_STEFCAL_LIMIT] = GROVE_LEAST_SQUARES_LIMIT,
+        [GROVE_STEFCAL_NO_DATA] = GROVE_LEAST_SQUARES_NO_DATA,
+        [GROVE_STEFCAL_DIVERGED] = GROVE_LEAST_SQUARES_STALLED};
+    const solve *s = tile->solve;
+
+    d->iterations = result->iterations;
+    d->outcome = outcomes[result->outcome];
+    d->rank = 0;
+    for (int64_t a = 0; a < s->stations; a++)
+        d->rank += solved[a] ? d->unknowns / s->stations : 0;
+    if ((double)d->sums.data < s->quota * (double)d->all)
+        d->outcome = GROVE_LEAST_SQUARES_NO_DATA;
+}
+
+int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x)
+{
+    const solve *s = tile->solve;
+    const grove_range *range = &tile->range[tile->baseline];
+    double complex *jones =
+        grove_alloc((size_t)(s->stations * s->group_count * 4) * sizeof(*jones));
+
+    copy_jones(s, d, jones, x, false);
+    if (!is_direct(tile, d, jones)) {
+        free(jones);
+        return 0;
+    }
+    double *sums = add_stretches(tile, c, d);
+    bool *solved = grove_alloc((size_t)s->stations);
+    grove_stefcal_problem problem = {.jones = s->jones,
+                                     .groups = s->group_count,
+                                     .stations = (int32_t)s->stations,
+                                     .baselines = c->baselines,
+                                     .left = range->axis->left + range->first,
+                                     .right = range->axis->right + range->first,
+                                     .autocorrelations = s->autocorrelations,
+                                     .max_iterations = s->max_iterations,
+                                     .tolerance = s->tolerance,
+                                     .patience = s->method == SOLVE_STEFCAL ? 0 : s->patience};
+    grove_stefcal_result result = {0};
+    count_data(tile, c, d, sums);
+    int code = grove_stefcal_solve(&problem, sums, jones, solved, &result);
+    if (!code) {
+        take_result(tile, &result, solved, d);
+        d->chi2 = chi2_of(tile, c, sums, jones);
+        if (d->outcome != GROVE_LEAST_SQUARES_NO_DATA)
+            copy_jones(s, d, jones, x, true);
+    }
+    free(sums);
+    free(jones);
+    free(solved);
+    return code ? GROVE_NO_MEMORY : 0;
+}
