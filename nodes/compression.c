@@ -177,7 +177,7 @@ static void load_weights(work *w, const place *at)
         row.elements = 4;
     }
     set_flags(w, at, &row);
-    w->block.unequal = !w->kernels->load_weights(&row, at->count, w->block.weight);
+    w->kernels->load_weights(&row, at->count, w->block.weight);
 }
 
 /* Leaves out what is not finite: a correlation, or the whole cell. */
@@ -190,7 +190,6 @@ static void leave_out(work *w, double *values, int64_t count, bool whole)
             memset(values + k, 0, (size_t)step * sizeof(*values));
             memset(w->block.weight + k, 0, (size_t)step * sizeof(*values));
         }
-    w->block.unequal = 1;
 }
 
 static void load_block(work *w, const place *at)
@@ -291,7 +290,7 @@ static void *start(work *w, const grove_compression_input *input)
 {
     const bool full = input->form == GROVE_COMPRESSION_FULL;
     const int groups = input->groups, pairs = groups * (groups + 1) / 2;
-    const size_t array = CELL * CELLS;
+    const size_t array = CELL * CELLS + 5 * CELL; /* not all at the same place of a page */
     char said[160];
     grove_isa isa;
 
@@ -321,15 +320,50 @@ static void *start(work *w, const grove_compression_input *input)
     return memory;
 }
 
+/* Whether the next baseline's channels follow those of one. */
+static bool follows(const grove_compression_array *array, int64_t channels)
+{
+    return (!array->data || array->stride[1] == channels * array->stride[2]) &&
+           (!array->flags || array->flag_stride[1] == channels * array->flag_stride[2]);
+}
+
+/* How many baselines can be loaded at once. */
+static int64_t find_rows(const grove_compression_input *input, int64_t channels)
+{
+    bool all = follows(&input->data, channels) && follows(&input->weights, channels);
+
+    for (int g = 0; g < input->groups; g++)
+        all = all && follows(&input->model[g], channels);
+    return all && channels && channels < CELLS ? CELLS / channels : 1;
+}
+
+/* Adds what is loaded to the running sums of one baseline after the other. */
+static void add_loaded(const work *w, int64_t rows, int64_t channels, double *running)
+{
+    grove_compression_block row = w->block;
+
+    row.count = (int32_t)channels;
+    for (int64_t k = 0; k < rows; k++, running += w->running_size) {
+        w->kernels->add(&row, running);
+        row.weight += CELL * channels;
+        row.data += CELL * channels;
+        for (int g = 0; g < row.groups; g++)
+            row.model[g] += CELL * channels;
+    }
+}
+
 static void add_rows(work *w, const grove_compression_stretch *stretch, int64_t first, int64_t last)
 {
+    const int64_t rows = find_rows(w->input, stretch->freq[1] - stretch->freq[0]);
+
     memset(w->running, 0, sizeof(double) * (size_t)(w->running_size * (last - first)));
     for (int64_t t = stretch->time[0]; t < stretch->time[1]; t++)
-        for (int64_t b = first; b < last; b++)
+        for (int64_t b = first; b < last; b += rows)
             for (int64_t f = stretch->freq[0]; f < stretch->freq[1]; f += CELLS) {
-                int64_t count = stretch->freq[1] - f < CELLS ? stretch->freq[1] - f : CELLS;
-                load_block(w, &(place){t, b, f, count});
-                w->kernels->add(&w->block, w->running + w->running_size * (b - first));
+                int64_t channels = stretch->freq[1] - f < CELLS ? stretch->freq[1] - f : CELLS;
+                int64_t count = last - b < rows ? last - b : rows;
+                load_block(w, &(place){t, b, f, count * channels});
+                add_loaded(w, count, channels, w->running + w->running_size * (b - first));
             }
 }
 

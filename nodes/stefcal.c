@@ -13,6 +13,8 @@
 typedef double _Complex complex_;
 
 enum { MAX_UNKNOWNS = 2 * GROVE_COMPRESSION_MAX_GROUPS };
+/* Steps that the acceleration looks back, and plain iterations before it starts. */
+enum { DEPTH = 8, PLAIN = 4 };
 
 static const grove_stefcal_kernels *const kernels[GROVE_ISAS] = {
     &grove_stefcal_portable, &grove_stefcal_avx2, &grove_stefcal_avx512};
@@ -29,6 +31,9 @@ typedef struct {
     double *side[2];        /* [station][GROVE_STEFCAL_SIDE]: what is known as p and as q */
     double *coefficient[2]; /* [station][group][each][8]: conj(R) for side p, L for side q */
     complex_ *now, *next, *start;
+    complex_ *rest, *steps,
+        *changes;                  /* next - now; of the last steps [DEPTH]: it, and its change */
+    int64_t *active, active_count; /* baselines that count */
     bool *solved;
 } work;
 
@@ -220,11 +225,9 @@ static void sweep(const work *w)
         memset(w->side[k], 0, sizeof(double) * (size_t)(side * p->stations));
     for (int64_t s = 0; s < p->stations; s++)
         set_coefficients(w, s);
-    for (int64_t b = 0; b < p->baselines; b++) {
-        if (!counts(w, b))
-            continue;
+    for (int64_t k = 0; k < w->active_count; k++) {
+        const int64_t b = w->active[k], left = p->left[b], right = p->right[b];
         const double *sums = w->sums + w->size * b;
-        int64_t left = p->left[b], right = p->right[b];
         w->kernels->add(sums, w->coefficient[0] + each * right, p->groups, full, 'p',
                         w->side[0] + side * left);
         w->kernels->add(sums, w->coefficient[1] + each * left, p->groups, full, 'q',
@@ -245,53 +248,131 @@ static double norm_of(const complex_ *x, size_t count)
     return sqrt(sum);
 }
 
-/* Takes the next iterate, or (every second time) its mean with the one before; the relative change.
- */
-static double step(work *w, bool mean)
+static double dot(const complex_ *a, const complex_ *b, size_t count)
 {
-    double change = 0;
+    double sum = 0;
 
-    for (size_t k = 0; k < w->numbers; k++) {
-        complex_ x = w->next[k];
-        if (mean)
-            x = project(w, 0.5 * (x + w->now[k]), w->start[k]);
-        change += square(x - w->now[k]);
-        w->now[k] = x;
-    }
-    return sqrt(change) / norm_of(w->now, w->numbers);
+    for (size_t k = 0; k < count; k++)
+        sum += creal(a[k]) * creal(b[k]) + cimag(a[k]) * cimag(b[k]);
+    return sum;
 }
 
-/* Whether going on is not worth it: how many more iterations the last rate promises. */
+/* The combination of the last `count` changes that is nearest to the rest, in the least-squares
+ * sense. */
+static void combine(const work *w, int count, double *factor)
+{
+    double a[DEPTH][DEPTH], largest = 0;
+
+    for (int i = 0; i < count; i++) {
+        for (int j = 0; j <= i; j++)
+            a[i][j] = dot(w->changes + w->numbers * (size_t)i, w->changes + w->numbers * (size_t)j,
+                          w->numbers);
+        factor[i] = dot(w->changes + w->numbers * (size_t)i, w->rest, w->numbers);
+        largest = fmax(largest, a[i][i]);
+    }
+    for (int j = 0; j < count; j++) {
+        double pivot = a[j][j] * (1 + 1e-10);
+        for (int k = 0; k < j; k++) {
+            pivot -= a[j][k] * a[j][k];
+            factor[j] -= a[j][k] * factor[k];
+        }
+        bool zero = !(pivot > 1e-12 * a[j][j]) || !(pivot > 1e-24 * largest);
+        a[j][j] = zero ? INFINITY : sqrt(pivot);
+        factor[j] /= a[j][j];
+        for (int i = j + 1; i < count; i++) {
+            for (int k = 0; k < j; k++)
+                a[i][j] -= a[i][k] * a[j][k];
+            a[i][j] /= a[j][j];
+        }
+    }
+    for (int j = count - 1; j >= 0; j--) {
+        for (int i = j + 1; i < count; i++)
+            factor[j] -= a[i][j] * factor[i];
+        factor[j] /= a[j][j];
+    }
+}
+
+/* The step from now to the mean with the next iterate, without what the last steps say will be left
+ * of it (Anderson acceleration; Walker & Ni 2011, SIAM J. Numer. Anal. 49, 1715). */
+static void accelerate(const work *w, int count, complex_ *to)
+{
+    double factor[DEPTH];
+
+    combine(w, count, factor);
+    for (size_t k = 0; k < w->numbers; k++) {
+        to[k] = 0.5 * w->rest[k];
+        for (int j = 0; j < count; j++)
+            to[k] -= factor[j] * (w->steps[w->numbers * (size_t)j + k] +
+                                  0.5 * w->changes[w->numbers * (size_t)j + k]);
+    }
+}
+
+/* Goes on from now to the next iterate; `kept` steps of before are known, of which step `last` gets
+ * its change of the rest. The relative size of the rest. */
+static double find_rest(work *w, complex_ *change)
+{
+    for (size_t k = 0; k < w->numbers; k++) {
+        complex_ rest = w->next[k] - w->now[k];
+        if (change)
+            change[k] = rest - w->rest[k];
+        w->rest[k] = rest;
+    }
+    return norm_of(w->rest, w->numbers) / norm_of(w->now, w->numbers);
+}
+
+/* Adds a step, and writes down what it was. */
+static void advance(work *w, const complex_ *by, complex_ *step)
+{
+    for (size_t k = 0; k < w->numbers; k++) {
+        complex_ x = project(w, w->now[k] + by[k], w->start[k]);
+        step[k] = x - w->now[k];
+        w->now[k] = x;
+    }
+}
+
+/* Whether going on is not worth it at the rate of the last iterations. */
 static bool is_slow(const grove_stefcal_problem *p, const grove_stefcal_result *r)
 {
-    if (!p->patience || r->iterations < 8 || r->rate <= 0)
+    if (!p->patience || r->iterations <= 2 * DEPTH)
         return false;
-    return r->rate >= 1 || 2 * log(p->tolerance / r->increment) / log(r->rate) > p->patience;
+    return r->rate >= 1 || log(p->tolerance / r->increment) / log(r->rate) > p->patience;
 }
 
 static void iterate(work *w, grove_stefcal_result *result)
 {
     const grove_stefcal_problem *p = w->problem;
+    double sizes[DEPTH] = {0};
+    int kept = 0, last = -1; /* steps that are known, and the place of the last one */
 
     result->outcome = GROVE_STEFCAL_LIMIT;
-    while (result->iterations < p->max_iterations) {
+    for (int i = 0; i < p->max_iterations; i++) {
         sweep(w);
-        bool second = ++result->iterations % 2 == 0;
-        double change = step(w, second);
-        if (!isfinite(change)) {
+        double size = find_rest(w, last < 0 ? NULL : w->changes + w->numbers * (size_t)last);
+        result->iterations = i + 1;
+        result->rate = i < DEPTH ? 0 : pow(size / sizes[i % DEPTH], 1.0 / DEPTH);
+        sizes[i % DEPTH] = result->increment = size;
+        if (!isfinite(size)) {
             result->outcome = GROVE_STEFCAL_DIVERGED;
             return;
         }
-        if (!second)
-            continue;
-        result->rate = result->increment > 0 ? change / result->increment : 0;
-        result->increment = change;
-        if (change <= p->tolerance) {
-            result->outcome = GROVE_STEFCAL_CONVERGED;
+        if (size <= p->tolerance || is_slow(p, result)) {
+            result->outcome = size <= p->tolerance ? GROVE_STEFCAL_CONVERGED : GROVE_STEFCAL_LIMIT;
+            for (size_t k = 0; k < w->numbers; k++)
+                w->next[k] = 0.5 * w->rest[k];
+            advance(w, w->next, w->steps);
             return;
         }
-        if (is_slow(p, result))
-            return;
+        /* a step that made it much worse teaches nothing */
+        if (i && size > 4 * sizes[(i - 1) % DEPTH])
+            kept = 0;
+        if (i < PLAIN) {
+            for (size_t k = 0; k < w->numbers; k++)
+                w->next[k] = (i % 2 ? 0.5 : 1) * w->rest[k];
+        } else
+            accelerate(w, kept, w->next);
+        last = kept < DEPTH ? kept : (last + 1) % DEPTH;
+        kept = kept < DEPTH ? kept + 1 : kept;
+        advance(w, w->next, w->steps + w->numbers * (size_t)last);
     }
 }
 
@@ -302,13 +383,13 @@ static double change_of(const work *w)
     const int64_t each = (int64_t)4 * p->groups;
     double change = 0;
 
-    for (int64_t b = 0; b < p->baselines; b++) {
+    for (int64_t k = 0; k < w->active_count; k++) {
+        const int64_t b = w->active[k];
         int64_t left = each * p->left[b], right = each * p->right[b];
-        if (counts(w, b))
-            change += grove_compression_change(
-                w->form, p->groups, w->sums + w->size * b,
-                (grove_compression_sides){w->start + left, w->start + right},
-                (grove_compression_sides){w->now + left, w->now + right});
+        change +=
+            grove_compression_change(w->form, p->groups, w->sums + w->size * b,
+                                     (grove_compression_sides){w->start + left, w->start + right},
+                                     (grove_compression_sides){w->now + left, w->now + right});
     }
     return change;
 }
@@ -333,7 +414,9 @@ static void *start(work *w, const grove_stefcal_problem *p, const double *sums,
     w->numbers = stations * 4 * (size_t)p->groups;
     size_t side = stations * GROVE_STEFCAL_SIDE((size_t)w->unknowns);
     size_t coefficients = stations * 8 * (size_t)w->unknowns;
-    char *memory = grove_try_alloc(2 * (side + coefficients) + 6 * w->numbers + 1, sizeof(double));
+    char *memory = grove_try_alloc(2 * (side + coefficients) + (8 + 4 * DEPTH) * w->numbers +
+                                       (size_t)p->baselines + 1,
+                                   sizeof(double));
     double *next = (double *)(void *)memory;
     if (!memory)
         return NULL;
@@ -344,6 +427,13 @@ static void *start(work *w, const grove_stefcal_problem *p, const double *sums,
     w->now = (complex_ *)(void *)(next + 2 * (side + coefficients));
     w->next = w->now + w->numbers;
     w->start = w->next + w->numbers;
+    w->rest = w->start + w->numbers;
+    w->steps = w->rest + w->numbers;
+    w->changes = w->steps + DEPTH * w->numbers;
+    w->active = (int64_t *)(void *)(w->changes + DEPTH * w->numbers);
+    for (int64_t b = 0; b < p->baselines; b++)
+        if (counts(w, b))
+            w->active[w->active_count++] = b;
     memcpy(w->now, jones, w->numbers * sizeof(*jones));
     return memory;
 }

@@ -1,6 +1,8 @@
 /* Jones matrices of stations from compressed sums by alternating least squares (StEFCal; Salvini &
  * Wijnholds 2014, A&A 571, A97): with the right matrices fixed, each station's is the solution of a
- * small linear problem; every second iterate is the mean of the last two. */
+ * small linear problem. Every second of the first iterates is the mean of the last two, later
+ * ones are extrapolated (Anderson acceleration), so that directions that the data say little about
+ * do not hold up the rest. */
 #ifndef GROVE_NODES_STEFCAL_H
 #define GROVE_NODES_STEFCAL_H
 
@@ -37,7 +39,7 @@ typedef struct {
     const int32_t *left, *right; /* stations of the baselines */
     bool autocorrelations;       /* whether they count */
     int32_t max_iterations;
-    double tolerance; /* of the change in two iterations, relative in the norm */
+    double tolerance; /* of the next iterate's distance, relative in the norm */
     /* Stops when more iterations than these are still needed at the rate of the last ones: what
      * another solver would take to finish, in iterations. 0: never. */
     int32_t patience;
@@ -46,8 +48,8 @@ typedef struct {
 typedef struct {
     grove_stefcal_outcome outcome;
     int32_t iterations;
-    double increment; /* the last relative change in two iterations */
-    double rate;      /* by which it shrinks in two iterations; 0 before it is known */
+    double increment; /* the relative distance of the next iterate */
+    double rate;      /* by which an iteration shrinks it (mean of 8); 0 before it is known */
     double change;    /* of chi-squared since the start */
 } grove_stefcal_result;
 

@@ -2,6 +2,10 @@
  * diagonal form takes about 10 operations on eight doubles, the full form 27 with equal weights. */
 #include "compression_simd.h"
 
+#if defined(__AVX512F__) || defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #define INLINE       static inline __attribute__((always_inline))
 #define PASTE_(a, b) a##b
 #define PASTE(a, b)  PASTE_(a, b)
@@ -133,6 +137,22 @@ INLINE cell conjugate_product(factor a, cell b)
 
 /* ---- loading ---- */
 
+/* Floats as doubles; the compilers' own conversion of vectors goes by pieces. */
+INLINE vec widen(floats x)
+{
+#if defined(__AVX512F__)
+    return (vec)_mm512_cvtps_pd((__m256)x);
+#elif defined(__AVX2__)
+    return (vec)_mm256_cvtps_pd((__m128)x);
+#else
+    return __builtin_convertvector(x, vec);
+#endif
+}
+
+/* Bytes that memory is asked for in advance: the next rows, which mostly follow. Rows of several
+ * arrays take turns, and each is too short for a processor to see that by itself. */
+enum { AHEAD = 2048 };
+
 INLINE int is_zero(const mask *bits)
 {
     int64_t all = 0;
@@ -147,10 +167,11 @@ INLINE int load_floats(const char *from, int64_t step, int64_t count, double *to
 
     for (int64_t k = 0; k < count; k++, from += step) {
         cell x;
+        __builtin_prefetch(from + AHEAD);
         EACH
         {
             floats y = *(const unaligned_floats *)(const void *)(from + 4 * LANES * i);
-            x.part[i] = __builtin_convertvector(y, vec);
+            x.part[i] = widen(y);
             check[i] |= (mask)(x.part[i] - x.part[i]); /* NaN if it is not finite */
         }
         store(to + 8 * k, x);
@@ -164,6 +185,7 @@ INLINE int load_doubles(const char *from, int64_t step, int64_t count, double *t
 
     for (int64_t k = 0; k < count; k++, from += step) {
         cell x = load((const double *)(const void *)from);
+        __builtin_prefetch(from + AHEAD);
         EACH check[i] |= (mask)(x.part[i] - x.part[i]);
         store(to + 8 * k, x);
     }
@@ -179,18 +201,33 @@ static int load_values(const grove_compression_row *row, int64_t count, double *
 typedef float four_floats __attribute__((vector_size(16)));
 typedef int32_t four_masks __attribute__((vector_size(16)));
 typedef float unaligned_four __attribute__((vector_size(16), aligned(4), may_alias));
-typedef double four_doubles __attribute__((vector_size(32)));
-typedef double unaligned_doubles __attribute__((vector_size(32), aligned(8), may_alias));
+
+/* Each of four numbers twice, as doubles. */
+INLINE cell twice(four_floats w)
+{
+    cell x;
+
+#if defined(__AVX512F__)
+    floats y = __builtin_shufflevector(w, w, 0, 0, 1, 1, 2, 2, 3, 3);
+    x.part[0] = widen(y);
+#elif defined(__AVX2__)
+    x.part[0] = widen(__builtin_shufflevector(w, w, 0, 0, 1, 1));
+    x.part[1] = widen(__builtin_shufflevector(w, w, 2, 2, 3, 3));
+#else
+    EACH x.part[i] = (vec){w[i], w[i]};
+#endif
+    return x;
+}
 
 /* Weights in single precision. */
-INLINE int load_float_weights(const grove_compression_row *row, int64_t count, int elements,
-                              double *to)
+INLINE void load_float_weights(const grove_compression_row *row, int64_t count, int elements,
+                               double *to)
 {
     const char *from = row->data;
-    four_masks equal = {-1, -1, -1, -1};
 
     for (int64_t k = 0; k < count; k++, from += row->step, to += 8) {
         const float *at = (const float *)(const void *)from;
+        __builtin_prefetch(from + AHEAD / 2);
         four_floats w = elements == 4 ? (four_floats) * (const unaligned_four *)at
                                       : (four_floats){at[0], at[0], at[0], at[0]};
         four_masks keep = (w > 0) & (w - w == 0);
@@ -199,20 +236,14 @@ INLINE int load_float_weights(const grove_compression_row *row, int64_t count, i
             keep &= (((four_masks){0} + bits) & (four_masks){1, 2, 4, 8}) == 0;
         }
         w = (four_floats)((four_masks)w & keep);
-        equal &= w == __builtin_shufflevector(w, w, 0, 0, 0, 0);
-        four_floats first = __builtin_shufflevector(w, w, 0, 0, 1, 1);
-        four_floats second = __builtin_shufflevector(w, w, 2, 2, 3, 3);
-        *(unaligned_doubles *)to = __builtin_convertvector(first, four_doubles);
-        *(unaligned_doubles *)(to + 4) = __builtin_convertvector(second, four_doubles);
+        store(to, twice(w));
     }
-    return (equal[0] & equal[1] & equal[2] & equal[3]) != 0;
 }
 
 /* Weights in double precision. */
-static int load_double_weights(const grove_compression_row *row, int64_t count, double *to)
+static void load_double_weights(const grove_compression_row *row, int64_t count, double *to)
 {
     const char *from = row->data;
-    int equal = 1;
 
     for (int64_t k = 0; k < count; k++, from += row->step, to += 8) {
         const double *at = (const double *)(const void *)from;
@@ -221,17 +252,17 @@ static int load_double_weights(const grove_compression_row *row, int64_t count, 
             double w = at[row->elements == 4 ? e : 0];
             to[2 * e] = to[2 * e + 1] = w > 0 && w - w == 0 && !(flags >> e & 1) ? w : 0;
         }
-        equal &= (to[0] == to[2]) & (to[0] == to[4]) & (to[0] == to[6]);
     }
-    return equal;
 }
 
-static int load_weights(const grove_compression_row *row, int64_t count, double *to)
+static void load_weights(const grove_compression_row *row, int64_t count, double *to)
 {
     if (row->bytes == 8)
-        return load_double_weights(row, count, to);
-    return row->elements == 4 ? load_float_weights(row, count, 4, to)
-                              : load_float_weights(row, count, 1, to);
+        load_double_weights(row, count, to);
+    else if (row->elements == 4)
+        load_float_weights(row, count, 4, to);
+    else
+        load_float_weights(row, count, 1, to);
 }
 
 /* ---- sums ---- */
@@ -350,23 +381,36 @@ static void add_diagonal(const grove_compression_block *block, double *sums)
                 add_pair(block, block->model[g], block->model[h], 1, pair);
 }
 
+/* Whether the correlations of each cell share their weight. */
+static int has_equal_weights(const grove_compression_block *block)
+{
+    mask differ[PARTS] = {{0}};
+
+    for (int64_t k = 0; k < block->count; k++) {
+        cell w = load(block->weight + 8 * k);
+        EACH differ[i] |= (mask)w.part[i] ^ (mask)((vec){0} + block->weight[8 * k]);
+    }
+    return is_zero(differ);
+}
+
 static void add_full(const grove_compression_block *block, double *sums)
 {
     const int groups = block->groups;
+    const int equal = has_equal_weights(block);
     double *pair = sums + 16 * (1 + 4 * groups);
 
-    if (block->unequal)
-        add_first(block, 4, 0, sums, pair);
-    else
+    if (equal)
         add_first(block, 4, 1, sums, pair);
+    else
+        add_first(block, 4, 0, sums, pair);
     for (int g = 1; g < groups; g++)
         add_pair(block, block->data, block->model[g], 4, sums + 16 * (1 + 4 * g));
     for (int g = 0; g < groups; g++)
         for (int h = g; h < groups; h++, pair += 8 * GROVE_COMPRESSION_PAIR) {
             const double *a = block->model[g], *b = block->model[h];
-            if (block->unequal && g == h)
+            if (!equal && g == h)
                 add_unequal(block, a, a, 3, pair + 8 * GROVE_COMPRESSION_OWN);
-            else if (block->unequal)
+            else if (!equal)
                 add_unequal(block, a, b, 4, pair + 8 * GROVE_COMPRESSION_OWN);
             else if (g || h)
                 add_pair(block, a, b, 4, pair);

@@ -12,8 +12,7 @@ enum { GROVE_COMPRESSION_CELL = 8, GROVE_COMPRESSION_CELLS = 32 };
  * correlation is left out. */
 typedef struct {
     int32_t count, groups;
-    int32_t full;    /* four numbers for each group */
-    int32_t unequal; /* weights of a cell may differ between its correlations */
+    int32_t full; /* four numbers for each group */
     double *weight, *data, *model[32];
 } grove_compression_block;
 
@@ -40,8 +39,8 @@ typedef struct {
     /* Complex numbers of four elements as doubles; false: some are not finite. */
     int (*load)(const grove_compression_row *row, int64_t count, double *to);
     /* Weights of one or four elements, without those of which `flags` (bits of four elements; NULL)
-     * or the weight itself leaves out; false: they differ between correlations. */
-    int (*load_weights)(const grove_compression_row *row, int64_t count, double *to);
+     * or the weight itself leaves out. */
+    void (*load_weights)(const grove_compression_row *row, int64_t count, double *to);
     /* Adds a block to running sums. */
     void (*add)(const grove_compression_block *block, double *sums);
 } grove_compression_kernels;
