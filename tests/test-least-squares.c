@@ -154,28 +154,34 @@ START_TEST(zero_solution)
     ck_assert_int_eq(outcome_of(fit), GROVE_LEAST_SQUARES_CONVERGED);
     for (int j = 0; j < 2; j++)
         ck_assert_double_eq_tol(grove_least_squares_best(fit)[j], 0, 1e-15);
-    ck_assert_int_le(grove_least_squares_iterations(fit), 12);
+    ck_assert_int_le(grove_least_squares_iterations(fit), 4);
     grove_least_squares_free(fit);
 }
 END_TEST
 
-/* A model in single precision: the last steps are lost in its rounding, which is no stall. */
+/* A model in single precision: the last steps are lost in its rounding. That is no stall where it
+ * is known or the tolerance above it; elsewhere it is, and soon. */
 START_TEST(single_precision)
 {
     static const double truth[2] = {2, 0.4}, start[2] = {1, 1};
     double d[12];
     problem p = {.n = 2, .data = 12, .model = decay_single, .at = decay_at, .d = d};
-    grove_least_squares_settings s = {
-        .max_iterations = 50, .tolerance = 1e-6, .rounding = FLT_EPSILON, .damping = 1e-3};
-    grove_least_squares *fit;
+    grove_least_squares_settings s = {.max_iterations = 50,
+                                      .tolerance = _i == 1 ? 1e-4 : 1e-6,
+                                      .rounding = _i == 0 ? FLT_EPSILON : 0,
+                                      .damping = 1e-3};
 
     for (int trial = 0; trial < 50; trial++) {
+        grove_least_squares *fit;
+
         state = (uint64_t)trial;
         decay(&p, truth, d, slope);
         for (int i = 0; i < 12; i++)
             d[i] += 0.05 * normal();
         fit = fit_problem(&p, &s, start);
-        ck_assert_int_eq(outcome_of(fit), GROVE_LEAST_SQUARES_CONVERGED);
+        if (_i < 2)
+            ck_assert_int_eq(outcome_of(fit), GROVE_LEAST_SQUARES_CONVERGED);
+        ck_assert_int_lt(grove_least_squares_iterations(fit), 40);
         grove_least_squares_free(fit);
     }
 }
@@ -433,26 +439,26 @@ END_TEST
 
 /* ---- cancellation ---- */
 
-/* Chi-squared with errors of 1e-6, as a difference of large sums has: its change decides. */
+/* Chi-squared with errors of 1e-6, as a difference of large sums has: its change decides. A prior
+ * that the data contradict changes with it. */
 START_TEST(change)
 {
     static const double truth[2] = {2, 0.4}, start[2] = {1, 1};
+    static const double mean[2] = {0, 0.5}, inverse_sigma[2] = {0, 30};
     double d[12], best[12], trial[12];
     problem p = {.n = 2, .data = 12, .model = decay, .at = decay_at, .d = d};
-    static const double mean[2] = {0, 0.4}, inverse_sigma[2] = {0, 1e3};
     grove_least_squares_settings s = {
         .max_iterations = 50, .tolerance = _i % 2 ? 0 : 1e-12, .damping = 1e-3};
-    grove_least_squares *fit;
+    grove_least_squares *fit, *plain;
     grove_least_squares_outcome outcome = GROVE_LEAST_SQUARES_RUNNING;
 
-    if (_i / 2) { /* steps that data do not like and the prior wants */
-        s.mean = mean;
-        s.inverse_sigma = inverse_sigma;
-    }
-    fit = grove_least_squares_new(2, &s, start);
+    s.mean = _i / 2 ? mean : NULL;
+    s.inverse_sigma = _i / 2 ? inverse_sigma : NULL;
     state = 31;
     decay_unit = 1;
     p.model(&p, truth, d, slope);
+    plain = fit_problem(&p, &s, start);
+    fit = grove_least_squares_new(2, &s, start);
     while (outcome == GROVE_LEAST_SQUARES_RUNNING) {
         grove_least_squares_sums sums = evaluate(&p, fit);
 
@@ -465,9 +471,15 @@ START_TEST(change)
         outcome = grove_least_squares_step(fit, &sums);
     }
     ck_assert_int_eq(outcome, GROVE_LEAST_SQUARES_CONVERGED);
-    ck_assert_double_eq_tol(grove_least_squares_best(fit)[0], 2, 1e-12);
-    ck_assert_double_eq_tol(grove_least_squares_best(fit)[1], 0.4, 1e-12);
+    for (int j = 0; j < 2; j++) {
+        double x = grove_least_squares_best(fit)[j];
+
+        ck_assert_double_eq_tol(x, _i / 2 ? grove_least_squares_best(plain)[j] : truth[j], 1e-11);
+        if (_i / 2)
+            ck_assert_double_ge(fabs(x - truth[j]), 1e-3);
+    }
     grove_least_squares_free(fit);
+    grove_least_squares_free(plain);
 }
 END_TEST
 
@@ -487,7 +499,7 @@ int main(void)
     tcase_add_loop_test(tests, sum_of_two, 0, 2);
     tcase_add_loop_test(tests, defects, 0, 2);
     tcase_add_loop_test(tests, zero_solution, 0, 2);
-    tcase_add_test(tests, single_precision);
+    tcase_add_loop_test(tests, single_precision, 0, 3);
     tcase_add_test(tests, much_damping);
     tcase_add_loop_test(tests, station_blocks, 0, 2);
     tcase_add_test(tests, coupled_blocks);
