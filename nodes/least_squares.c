@@ -192,7 +192,6 @@ static void analyse(grove_least_squares *f)
         else if (weight != 0)
             chi2 -= pow((f->best.x[j] - f->set.mean[j]) * weight, 2);
     }
-    f->deficient = false;
     known = analyse_groups(f) && data > f->rank;
     for (int64_t j = 0; j < f->n; j++)
         f->errors[j] *= known ? sqrt(fmax(chi2, 0) / (double)(data - f->rank)) : NAN;

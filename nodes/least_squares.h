@@ -25,9 +25,13 @@ typedef struct {
      * the step could lower chi-squared by less than its square times chi-squared (the gradient,
      * in units of the residual: Bates and Watts' relative offset). Or when both are rounding. */
     double tolerance;
+    /* Of the model's values, relative: FLT_EPSILON where it is computed in single precision.
+     * Changes of chi-squared that may be rounding reject no step. 0: DBL_EPSILON. */
+    double rounding;
     double damping; /* first lambda, relative to the diagonal; 0: the first step is undamped */
-    /* Levenberg-Marquardt on the whole matrix, or Gauss-Newton on its diagonal blocks, where every
-     * second step is halved as in StEFCal (Salvini and Wijnholds 2014). */
+    /* Levenberg-Marquardt on the whole matrix, or Gauss-Newton on its diagonal blocks, which
+     * converges linearly. Where all blocks correct the same thing, a point that does not lower
+     * chi-squared is averaged with the next one, as in StEFCal (Salvini and Wijnholds 2014). */
     bool blocks;
     const int32_t *block_of;     /* the block of each unknown, from 0; with blocks, not NULL */
     const double *lower, *upper; /* bounds; -INFINITY, INFINITY: none */

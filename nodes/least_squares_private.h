@@ -32,7 +32,7 @@ struct grove_least_squares {
     double damping, growth;
     double *step, *scale, *right; /* scale: sqrt(N_jj), or 0 without data */
     bool *held;                   /* at a bound that the step would cross */
-    bool half, cut, undamped_tried, deficient;
+    bool half, cut, undamped_tried, deficient, by_change;
     double predicted, increment, last_increment, reference, floor, rounding;
 
     grove_factor factor;

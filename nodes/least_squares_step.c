@@ -41,7 +41,7 @@ static void assemble(grove_least_squares *f, const grove_least_squares_at *from,
 bool grove_least_squares_factor(grove_least_squares *f, const grove_least_squares_at *from,
                                 double damping)
 {
-    double smallest = 32 * (double)f->factor.size * DBL_EPSILON;
+    double smallest = 64 * (double)f->factor.size * DBL_EPSILON;
 
     assemble(f, from, damping);
     if (!(f->deficient && damping == 0)) {
@@ -133,13 +133,17 @@ static void move(grove_least_squares *f, const grove_least_squares_at *from)
         f->right[j] = inside;
     }
     f->predicted = predict(f, from);
+    if (f->set.blocks) { /* damping does no more than shorten */
+        f->increment *= 1 + f->damping;
+        f->predicted *= 1 + f->damping;
+    }
     memcpy(f->trial.x, f->right, (size_t)f->n * sizeof(double));
 }
 
 /* The trial point from there with the damping as it is. False when there is none. */
 static bool try_step(grove_least_squares *f, const grove_least_squares_at *from)
 {
-    double norm = 0;
+    double norm = 0, epsilon = fmax(f->set.rounding, DBL_EPSILON);
     int64_t count = 0;
 
     for (int64_t j = 0; j < f->n; j++) {
@@ -151,10 +155,10 @@ static bool try_step(grove_least_squares *f, const grove_least_squares_at *from)
     }
     f->reference = count ? sqrt(norm / (double)count) : 0;
     /* A gradient has rounding of about epsilon times a column times the data. */
-    f->floor = 64 * (double)count * DBL_EPSILON * DBL_EPSILON * (norm + f->power);
+    f->floor = 64 * (double)count * epsilon * epsilon * (norm + f->power);
     /* So have residuals of their data, and chi-squared has of both. */
-    f->rounding = 16 * DBL_EPSILON * (16 * fabs(f->chi2) + sqrt(fabs(f->chi2) * (norm + f->power)));
-    f->rounding += f->floor;
+    f->rounding = 16 * epsilon * (16 * fabs(f->chi2) + sqrt(fabs(f->chi2) * (norm + f->power)));
+    f->rounding = f->by_change ? f->floor : f->rounding + f->floor;
     memset(f->held, 0, (size_t)f->n * sizeof(bool));
     hold(f, from->x, from->gradient);
     do {
@@ -168,10 +172,12 @@ static bool try_step(grove_least_squares *f, const grove_least_squares_at *from)
 /* More damping; stalled when no more would change anything. */
 static grove_least_squares_outcome damp(grove_least_squares *f)
 {
-    f->damping *= f->set.blocks ? 4 : f->growth;
+    double first = f->set.blocks ? 0.5 : DAMPING_FIRST;
+
+    f->damping *= f->set.blocks ? 2 : f->growth;
     f->growth *= 2;
-    if (f->damping < (f->set.blocks ? 1 : DAMPING_FIRST))
-        f->damping = f->set.blocks ? 1 : DAMPING_FIRST;
+    if (f->damping < first)
+        f->damping = first;
     return f->damping > DAMPING_MAX ? GROVE_LEAST_SQUARES_STALLED : GROVE_LEAST_SQUARES_RUNNING;
 }
 
@@ -183,20 +189,22 @@ static grove_least_squares_outcome propose(grove_least_squares *f)
 
     for (;;) {
         if (try_step(f, &f->best)) {
-            double end = enough > f->floor ? enough : f->floor;
-            bool converged = f->predicted <= end && !f->cut;
+            bool undamped = f->damping == 0 || f->set.blocks;
+            double end = fmax(enough, undamped ? f->floor : f->rounding);
 
-            if (converged && f->damping == 0)
-                return GROVE_LEAST_SQUARES_CONVERGED;
-            /* Damping may hide how far there is to go. */
-            if (converged && !f->undamped_tried) {
-                f->undamped_tried = true;
+            if (f->predicted <= end && !f->cut) {
+                if (undamped)
+                    return GROVE_LEAST_SQUARES_CONVERGED;
+                if (f->undamped_tried)
+                    return GROVE_LEAST_SQUARES_STALLED;
+                /* Damping may hide how far there is to go. */
                 f->damping = 0;
                 continue;
             }
             if (f->predicted > 0)
                 return GROVE_LEAST_SQUARES_RUNNING;
         }
+        f->undamped_tried |= f->damping == 0;
         if (damp(f) != GROVE_LEAST_SQUARES_RUNNING)
             return GROVE_LEAST_SQUARES_STALLED;
     }
@@ -244,6 +252,7 @@ static void accept(grove_least_squares *f, const grove_least_squares_sums *sums)
     f->chi2 = sums->chi2;
     f->power = sums->power;
     f->data = sums->data;
+    f->by_change = sums->has_change;
     f->growth = DAMPING_GROWTH;
     f->undamped_tried = false;
 }
@@ -272,7 +281,7 @@ static void relax(grove_least_squares *f, double change, bool small)
     double ratio = -change / f->predicted;
 
     if (f->set.blocks)
-        f->damping = f->damping > 0.2 ? f->damping / 2 : 0;
+        f->damping = f->damping > 0.1 ? f->damping * 0.9 : 0;
     else if (ratio < 0.25)
         f->damping = f->damping > 0 ? f->damping * 2 : DAMPING_FIRST;
     else
@@ -284,7 +293,7 @@ static void relax(grove_least_squares *f, double change, bool small)
 static grove_least_squares_outcome judge(grove_least_squares *f,
                                          const grove_least_squares_sums *sums)
 {
-    bool finite = is_finite(f, sums), undamped = f->damping == 0;
+    bool finite = is_finite(f, sums), undamped = f->damping == 0 || f->set.blocks;
     bool small = f->increment <= f->set.tolerance * f->reference && !f->cut;
     double change = sums->has_change ? sums->change : sums->chi2 - f->chi2;
     bool rounding =
@@ -297,7 +306,7 @@ static grove_least_squares_outcome judge(grove_least_squares *f,
         f->last_increment = rounding ? f->increment : INFINITY;
         relax(f, change, small || rounding);
         accept(f, sums);
-        f->half = f->set.blocks && !f->half;
+        f->half = false;
         return end ? GROVE_LEAST_SQUARES_CONVERGED : propose(f);
     }
     if (finite && undamped && small)
@@ -309,6 +318,7 @@ static grove_least_squares_outcome judge(grove_least_squares *f,
             return GROVE_LEAST_SQUARES_RUNNING;
     }
     f->half = false;
+    f->undamped_tried |= undamped;
     return damp(f) == GROVE_LEAST_SQUARES_RUNNING ? propose(f) : GROVE_LEAST_SQUARES_STALLED;
 }
 

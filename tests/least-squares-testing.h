@@ -184,6 +184,21 @@ static inline void rosenbrock(const problem *p, const double *x, double *values,
     slopes[3] = 0;
 }
 
+static const double decay_at[12] = {0, 0.3, 0.6, 1, 1.5, 2, 2.7, 3.5, 4.2, 5, 6, 7};
+static double decay_unit = 1;
+
+/* x0 exp(-x1 t / unit) */
+static inline void decay(const problem *p, const double *x, double *values, double *slopes)
+{
+    for (int64_t i = 0; i < p->data; i++) {
+        double t = p->at[i % 12] / decay_unit;
+
+        slopes[2 * i] = exp(-x[1] * t);
+        slopes[2 * i + 1] = -t * x[0] * slopes[2 * i];
+        values[i] = x[0] * slopes[2 * i];
+    }
+}
+
 /* ---- gains of stations ---- */
 
 enum { STATIONS_MAX = 40 };
