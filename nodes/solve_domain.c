@@ -14,18 +14,15 @@ static const grove_parm_intervals *along(const grove_parm *p, int cut)
     return cut == SOLVE_TIME ? &p->time : &p->freq;
 }
 
-/* The number of parms that have an interval's edge at the cell. */
-static int edges_at(const solve *s, int cut, int64_t cell, int *varying)
+/* The number of parms that have an interval's edge at the cell. What does not vary has one interval.
+ */
+static int edges_at(const solve *s, int cut, int64_t cell)
 {
     int edges = 0;
 
-    *varying = 0;
     for (int i = 0; i < s->parm_count; i++) {
         const grove_parm_intervals *own = along(s->parms[i].parm, cut);
-        if (!own->axis)
-            continue;
-        ++*varying;
-        edges += !cell || own->number[cell] != own->number[cell - 1];
+        edges += !cell || (own->axis && own->number[cell] != own->number[cell - 1]);
     }
     return edges;
 }
@@ -60,10 +57,10 @@ static void divide(solve *s, int cut)
     own->segments = grove_alloc(room * sizeof(int64_t));
     own->edge = grove_alloc(room * sizeof(int64_t));
     for (int64_t i = 0; i < cells; i++) {
-        int varying = 0, edges = own->axis ? edges_at(s, cut, i, &varying) : 0;
-        if (i && !edges)
+        int edges = edges_at(s, cut, i);
+        if (!edges)
             continue;
-        if (!i || edges == varying) {
+        if (edges == s->parm_count) {
             own->first[own->count] = i;
             own->segments[own->count++] = segments;
         }
