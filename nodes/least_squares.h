@@ -60,7 +60,7 @@ grove_least_squares *grove_least_squares_new(int64_t unknowns,
                                              const double *start);
 void grove_least_squares_free(grove_least_squares *fit);
 
-/* [unknowns]: where sums, gradient and matrix are wanted next. */
+/* [unknowns]: where sums, gradient and matrix are wanted next; after the end, the best point. */
 const double *grove_least_squares_point(const grove_least_squares *fit);
 /* [unknowns]: for the caller to add sum w Re(conj(dV_j) (d - V)) to: a Gauss-Newton step is N^-1 g.
  * All zero after grove_least_squares_new and after each step, like the matrix. The pointers of both
@@ -84,7 +84,8 @@ const double *grove_least_squares_best(const grove_least_squares *fit);
 double grove_least_squares_chi2(const grove_least_squares *fit);
 /* Steps tried. */
 int32_t grove_least_squares_iterations(const grove_least_squares *fit);
-/* Of the best point: does no datum depend on the unknown? It then keeps its value. */
+/* Of the best point: does no datum depend on the unknown? It then keeps its value, whatever
+ * its prior says. */
 bool grove_least_squares_has_no_data(const grove_least_squares *fit, int64_t unknown);
 
 /* After the end only. They factor the matrix of the best point once, on first use. */

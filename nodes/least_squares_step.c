@@ -334,7 +334,10 @@ grove_least_squares_outcome grove_least_squares_step(grove_least_squares *f,
     f->outcome = first ? begin(f, &sums, given->chi2) : judge(f, &sums);
     if (f->outcome == GROVE_LEAST_SQUARES_RUNNING && f->iterations >= f->set.max_iterations)
         f->outcome = GROVE_LEAST_SQUARES_LIMIT;
-    f->iterations += f->outcome == GROVE_LEAST_SQUARES_RUNNING;
+    if (f->outcome == GROVE_LEAST_SQUARES_RUNNING)
+        f->iterations++;
+    else
+        memcpy(f->trial.x, f->best.x, (size_t)f->n * sizeof(double));
     memset(f->trial.gradient, 0, (size_t)f->n * sizeof(double));
     memset(f->trial.matrix, 0, (size_t)(f->n * f->n) * sizeof(double));
     return f->outcome;

@@ -81,6 +81,8 @@ fit_problem(const problem *p, const grove_least_squares_settings *settings, cons
         for (int64_t j = 0; j < p->n && settings->upper; j++)
             ck_assert_double_le(grove_least_squares_point(fit)[j], settings->upper[j]);
     } while (outcome == GROVE_LEAST_SQUARES_RUNNING);
+    ck_assert(!memcmp(grove_least_squares_point(fit), grove_least_squares_best(fit),
+                      (size_t)p->n * sizeof(double)));
     return fit;
 }
 
