@@ -93,6 +93,7 @@ grove_least_squares *grove_least_squares_new(int64_t unknowns,
     made = copy_array(&f->set.lower, unknowns);
     made = copy_array(&f->set.upper, unknowns) && made;
     made = copy_array(&f->set.mean, unknowns) && made;
+    made = copy_array(&f->set.size, unknowns) && made;
     made = copy_array(&f->set.inverse_sigma, unknowns) && made;
     if (!made || !make_point(&f->best, unknowns) || !make_point(&f->trial, unknowns) ||
         !make_vectors(f) || !make_groups(f, settings->block_of)) {
@@ -115,6 +116,7 @@ void grove_least_squares_free(grove_least_squares *f)
     free((void *)f->set.lower);
     free((void *)f->set.upper);
     free((void *)f->set.mean);
+    free((void *)f->set.size);
     free((void *)f->set.inverse_sigma);
     free_point(&f->best);
     free_point(&f->trial);

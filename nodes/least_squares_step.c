@@ -230,6 +230,21 @@ static void add_priors(grove_least_squares *f, grove_least_squares_sums *sums)
     }
 }
 
+/* Unknowns of which only rounding shows have no data. */
+static void drop_rounding(grove_least_squares *f, const grove_least_squares_sums *sums)
+{
+    double epsilon = 2 * fmax(f->set.rounding, DBL_EPSILON);
+
+    for (int64_t j = 0; f->set.size && j < f->n; j++) {
+        double size = f->set.size[j];
+        if (!(f->trial.matrix[j * f->n + j] * size * size <= epsilon * epsilon * sums->power))
+            continue;
+        f->trial.gradient[j] = 0;
+        for (int64_t k = 0; k < f->n; k++)
+            f->trial.matrix[k <= j ? j * f->n + k : k * f->n + j] = 0;
+    }
+}
+
 static bool is_finite(const grove_least_squares *f, const grove_least_squares_sums *sums)
 {
     bool finite = isfinite(sums->chi2) && (!sums->has_change || isfinite(sums->change));
@@ -330,6 +345,7 @@ grove_least_squares_outcome grove_least_squares_step(grove_least_squares *f,
 
     if (f->outcome != GROVE_LEAST_SQUARES_RUNNING)
         return f->outcome;
+    drop_rounding(f, &sums);
     add_priors(f, &sums);
     f->outcome = first ? begin(f, &sums, given->chi2) : judge(f, &sums);
     if (f->outcome == GROVE_LEAST_SQUARES_RUNNING && f->iterations >= f->set.max_iterations)

@@ -21,6 +21,7 @@ typedef struct {
     const grove_node *leaf;
     const grove_parm *parm;
     int parts;
+    double size; /* of a usual change */
 } solve_parm;
 
 /* A derivative of the model, or of a group's Jones term at its left ('p') or right ('q'). Each term of

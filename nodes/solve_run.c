@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,7 +135,7 @@ static int32_t *find_blocks(const solve *s, const solve_domain *d)
 
 /* Bounds, means and widths of priors of all unknowns. */
 typedef struct {
-    double *lower, *upper, *mean, *inverse_sigma;
+    double *lower, *upper, *mean, *inverse_sigma, *size;
 } limits;
 
 static void fill_limits(const solve *s, const solve_domain *d, limits *to)
@@ -150,22 +151,24 @@ static void fill_limits(const solve *s, const solve_domain *d, limits *to)
             to->lower[u] = first ? p->bounds[0] : -INFINITY;
             to->upper[u] = first ? p->bounds[1] : INFINITY;
             to->mean[u] = p->prior_mean[at / each][at % parts];
+            to->size[u] = s->parms[i].size;
             to->inverse_sigma[u] = first ? 1 / p->prior_sigma : 0;
         }
     }
 }
 
-static int new_fit(const solve_run *run, solve_domain *d)
+/* `double_`: the model is in double precision. */
+static int new_fit(const solve_run *run, solve_domain *d, bool double_)
 {
     const solve *s = run->solve;
     size_t n = (size_t)d->unknowns;
-    double *numbers = grove_alloc((5 * n + 1) * sizeof(*numbers));
+    double *numbers = grove_alloc((6 * n + 1) * sizeof(*numbers));
     bool blocks_wanted = s->method == SOLVE_BLOCK;
-    limits l = {numbers, numbers + n, numbers + 2 * n, numbers + 3 * n};
+    limits l = {numbers, numbers + n, numbers + 2 * n, numbers + 3 * n, numbers + 4 * n};
     int32_t *blocks = blocks_wanted ? find_blocks(s, d) : NULL;
 
     fill_limits(s, d, &l);
-    solve_get(s, d, run->parms, numbers + 4 * n);
+    solve_get(s, d, run->parms, numbers + 5 * n);
     grove_least_squares_settings settings = {.max_iterations = s->max_iterations,
                                              .tolerance = s->tolerance,
                                              .damping = s->damping,
@@ -174,8 +177,10 @@ static int new_fit(const solve_run *run, solve_domain *d)
                                              .lower = l.lower,
                                              .upper = l.upper,
                                              .mean = l.mean,
-                                             .inverse_sigma = l.inverse_sigma};
-    d->fit = grove_least_squares_new(d->unknowns, &settings, numbers + 4 * n);
+                                             .inverse_sigma = l.inverse_sigma,
+                                             .size = l.size,
+                                             .rounding = run->compressed.sums || double_ ? 0 : FLT_EPSILON};
+    d->fit = grove_least_squares_new(d->unknowns, &settings, numbers + 5 * n);
     free(blocks);
     free(numbers);
     return d->fit ? 0 : GROVE_NO_MEMORY;
@@ -310,7 +315,7 @@ static int begin_batch(solve_run *run, const grove_node *node, evaluation *e, bo
     }
     code = e->code;
     for (int64_t i = 0; i < count && !code; i++)
-        code = new_fit(run, e->active[i]);
+        code = new_fit(run, e->active[i], e->tile->views[SOLVE_MODEL].double_);
     return code;
 }
 
