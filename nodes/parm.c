@@ -32,8 +32,8 @@ static const grove_option options[] = {
      "axes along which each cell has a parm of its own: station, source, or both; if left out, as "
      "the definition's indices say: of G[p] station, of E[s,p] source and station"},
     {"time", GROVE_TIME, "none",
-     "length of the intervals in which it is constant, s, from the start of the observation; the "
-     "last one may be shorter; none: one interval"},
+     "length of the intervals in which it is constant, s, from the start of each scan; the last "
+     "one of a scan may be shorter, and there is none without a time slot; none: one interval"},
     {"freq", GROVE_FREQUENCY, "none", "the same in frequency, Hz, from the lowest edge"},
     {"degree", GROVE_NUMBER_LIST, "0",
      "degree of the polynomials in each interval, at most 63: in time, or [in time, in frequency]"},

@@ -93,6 +93,9 @@ START_TEST(channels)
     x = value_of(OBSERVE(SHORT), "interval");
     ck_assert(x.cells == 3 && x.at[0] == 10 && x.at[2] == 10);
     testing_free(&x);
+    x = value_of(OBSERVE(SHORT), "scan");
+    ck_assert(x.cells == 3 && x.at[0] == 1 && x.at[2] == 1);
+    testing_free(&x);
 }
 END_TEST
 

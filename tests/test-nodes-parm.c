@@ -177,6 +177,9 @@ START_TEST(coefficients)
             (((STATION * INTERVALS + interval) * BANDS + band) * TIME_TERMS + i) * FREQ_TERMS + j};
     testing_tree(&t, text);
     free(text);
+    ck_assert_int_eq(grove_parm_index(grove_node_user(testing_node(&t, "J")->inputs[0].node->leaf),
+                                      0, STATION, interval, band, i * FREQ_TERMS + j),
+                     grove_probe_of_parms()->at);
     time = grove_node_axis(testing_node(&t, "obs"), "time");
     freq = grove_node_axis(testing_node(&t, "obs"), "freq");
     testing_value x = value_of("J");
@@ -196,13 +199,80 @@ START_TEST(coefficients)
 }
 END_TEST
 
-/* ---- bounds and priors ---- */
+/* ---- intervals ---- */
 
 static const grove_parm *parm_of(const char *text)
 {
     testing_tree(&t, text);
     return grove_node_user(testing_node(&t, "J")->inputs[0].node->leaf);
 }
+
+enum { MOST = 5 };
+
+static const struct {
+    const char *observation, *options;
+    int number[MOST]; /* the interval of each time */
+    int count;
+    double start[MOST], width[MOST]; /* s after the first time slot begins */
+} cuts[] = {
+    {"", "time=20min", {0, 0, 1, 1, 2}, 3, {0, 1200, 2400}, {1200, 1200, 600}},
+    {"", "time=50min", {0, 0, 0, 0, 0}, 1, {0}, {3000}},
+    {"", "time=100s", {0, 1, 2, 3, 4}, 5, {0, 600, 1200, 1800, 2400}, {600, 600, 600, 600, 600}},
+    {"", "time=1e-300s", {0, 1, 2, 3, 4}, 5, {0, 600, 1200, 1800, 2400}, {600, 600, 600, 600, 600}},
+    /* the second centre is on the edge */
+    {"", "time=15min", {0, 1, 1, 2, 3}, 4, {0, 900, 1800, 2400}, {900, 900, 900, 600}},
+    {"slots=3, scans=true", "time=20min", {0, 0, 1, 2, 2}, 3, {0, 1200, 1800}, {1200, 600, 1200}},
+    {"slots=2, scans=true", "time=1h", {0, 0, 1, 1, 2}, 3, {0, 1200, 2400}, {1200, 1200, 600}},
+    {"slots=2, scans=true", "degree=1", {0, 0, 0, 0, 0}, 1, {0}, {3000}},
+    {"slots=2, scans=true, gap=900s",
+     "time=30min",
+     {0, 0, 1, 1, 2},
+     3,
+     {0, 2100, 4200},
+     {1200, 1200, 600}},
+    {"slots=2, gap=1d", "time=20min", {0, 0, 1, 1, 2}, 3, {0, 87600, 175200}, {1200, 1200, 600}},
+    {"slots=2, gap=10min", "time=30min", {0, 0, 1, 1, 2}, 3, {0, 1800, 3600}, {1800, 1800, 600}},
+};
+enum { CUTS = sizeof(cuts) / sizeof(cuts[0]) };
+
+START_TEST(intervals)
+{
+    char *text = grove_format("obs = probe(%s)\nJ = parm(\"J\", init=1, %s)\n",
+                              cuts[_i].observation, cuts[_i].options);
+    const grove_parm *p = parm_of(text);
+    const grove_axis *axis =
+        grove_node_axis(testing_node(&t, "J")->inputs[0].node->leaf, "interval");
+    double begin = 51544.5 * 86400 - 300;
+
+    free(text);
+    ck_assert_int_eq(axis->size, cuts[_i].count);
+    for (int i = 0; i < cuts[_i].count; i++) {
+        double start = axis->centre[i] - axis->width[i] / 2 - begin;
+        ck_assert_msg(fabs(start - cuts[_i].start[i]) < 1e-4, "interval %d from %g s", i, start);
+        ck_assert_msg(fabs(axis->width[i] - cuts[_i].width[i]) < 1e-4, "%g s", axis->width[i]);
+    }
+    for (int i = 0; i < PROBE_TIMES; i++) {
+        double x, wanted;
+        int number = cuts[_i].number[i];
+        ck_assert_int_eq(grove_parm_find(&p->time, i, &x), number);
+        wanted = 2 * (p->time.axis->centre[i] - axis->centre[number]) / axis->width[number];
+        ck_assert(fabs(x - wanted) < 1e-9);
+    }
+}
+END_TEST
+
+/* Coefficients as the header says: what is read of the leaf is in that order. */
+START_TEST(order)
+{
+    const grove_parm *p = parm_of("obs = probe()\nJ = parm(\"J\", init=1, axes=station, "
+                                  "time=20min, freq=4MHz, degree=[1, 2])\nx = J[p]\n");
+
+    ck_assert_int_eq(grove_parm_count(p), 4 * 3 * 4 * 6);
+    ck_assert_int_eq(grove_parm_index(p, 7, 3, 2, 1, 5), ((3 * 3 + 2) * 4 + 1) * 6 + 5);
+}
+END_TEST
+
+/* ---- bounds and priors ---- */
 
 START_TEST(knowledge)
 {
@@ -352,6 +422,8 @@ int main(void)
     tcase_set_timeout(test, 60);
     tcase_add_loop_test(test, jones_terms, 0, TERMS);
     tcase_add_loop_test(test, coefficients, 0, 54);
+    tcase_add_loop_test(test, intervals, 0, CUTS);
+    tcase_add_test(test, order);
     tcase_add_test(test, knowledge);
     tcase_add_test(test, implied);
     tcase_add_test(test, templates);
