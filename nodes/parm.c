@@ -31,6 +31,10 @@ static const grove_option options[] = {
     {"axes", GROVE_AXIS_NAMES, "none",
      "axes along which each cell has a parm of its own: station, source, or both; if left out, as "
      "the definition's indices say: of G[p] station, of E[s,p] source and station"},
+    {"groups", GROVE_CHOICE, "none",
+     "patch: all sources of a patch (a cluster) of the sky have one parm, of which each takes the "
+     "value",
+     "none patch"},
     {"time", GROVE_TIME, "none",
      "length of the intervals in which it is constant, s, from the start of each scan; the last "
      "one of a scan may be shorter, and there is none without a time slot; none: one interval"},
@@ -113,6 +117,33 @@ static int find_axes(grove_node *node, grove_parm *p)
             code = grove_node_take_axis(node, object, words[i]);
         *(source ? &p->source : &p->station) = axis;
     }
+    return code;
+}
+
+/* The sources' groups, if they share coefficients. */
+static int find_groups(grove_node *node, grove_parm *p)
+{
+    static const grove_form plain = {.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE};
+    const grove_node *sky = grove_node_object(node, "sky");
+
+    if (grove_node_choice(node, "groups") == 0)
+        return 0;
+    if (!p->source)
+        return grove_node_fail_option(node, "groups",
+                                      "it does not vary with source; write axes=source or "
+                                      "axes=[source, station]");
+    const double *group = grove_node_member_data(sky, "patch");
+    const grove_axis *groups = grove_node_axis(sky, "patch");
+    if (!group || !groups)
+        return grove_node_fail_option(node, "groups", "no source of '%s' is of a patch",
+                                      grove_node_name(sky));
+    int code = grove_node_take_axis(node, sky, "patch");
+    if (!code)
+        code = grove_node_add_member(node, "group", "source", &plain, group,
+                                     "number of the group that the source is of");
+    grove_node_add_property(node, "groups", "patch");
+    p->groups = groups;
+    p->group = grove_node_member_data(node, "group");
     return code;
 }
 
@@ -238,8 +269,8 @@ static int add_members(grove_node *node, const grove_parm *p, grove_unit unit)
     grove_form form = {
         .shape = GROVE_SCALAR, .complex_ = p->complex_, .precision = GROVE_PRECISION_DOUBLE};
     grove_axis terms = {.name = "term", .size = p->time.terms * p->freq.terms};
-    char *axes = grove_format("%s%sinterval band term", p->source ? "source " : "",
-                              p->station ? "station " : "");
+    char *axes = grove_format("%s%s%sinterval band term", p->source && !p->groups ? "source " : "",
+                              p->station ? "station " : "", p->groups ? "patch " : "");
     int code = add_intervals(node, "interval", &p->time);
 
     form_set_unit(&form, unit);
@@ -265,8 +296,9 @@ static int write_text(grove_node *node, grove_parm *p)
     for (const char *at = kinds[p->kind].text; *at; at++)
         if (*at != '@')
             grove_text_add(&text, "%c", *at);
-        else if (obs)
-            grove_text_add(&text, ", time=obs.time, freq=obs.freq");
+        else
+            grove_text_add(&text, "%s%s", p->groups ? ", group=parm.group" : "",
+                           obs ? ", time=obs.time, freq=obs.freq" : "");
     p->text = text.at;
     return 0;
 }
@@ -287,6 +319,8 @@ static int open_parm(grove_node *node)
         grove_node_add_property(node, "fixed", "yes");
     int code = find_axes(node, p);
     if (!code)
+        code = find_groups(node, p);
+    if (!code)
         code = grove_parm_divide(node, p);
     if (!code)
         code = find_numbers(node, p, &unit);
@@ -295,8 +329,8 @@ static int open_parm(grove_node *node)
     if (!code)
         code = find_prior(node, p, unit);
     double numbers = (double)p->members * (double)p->time.count * (double)p->freq.count *
-                     p->time.terms * p->freq.terms * (p->source ? (double)p->source->size : 1) *
-                     (p->station ? (double)p->station->size : 1);
+                     p->time.terms * p->freq.terms * (p->station ? (double)p->station->size : 1);
+    numbers *= p->groups ? (double)p->groups->size : p->source ? (double)p->source->size : 1;
     if (!code && numbers > PARM_NUMBERS)
         code = grove_node_fail(node, GROVE_INVALID, "%g coefficients are too many; at most %g",
                                numbers, PARM_NUMBERS);

@@ -11,16 +11,17 @@ int64_t grove_parm_count(const grove_parm *p)
 {
     int64_t count = p->time.count * p->freq.count * p->time.terms * p->freq.terms;
 
-    count *= p->source ? p->source->size : 1;
+    count *= p->groups ? p->groups->size : p->source ? p->source->size : 1;
     return count * (p->station ? p->station->size : 1);
 }
 
 int64_t grove_parm_index(const grove_parm *p, int64_t source, int64_t station, int64_t interval,
                          int64_t band, int64_t term)
 {
-    int64_t at = p->source ? source : 0;
+    int64_t at = p->source && !p->groups ? source : 0;
 
     at = p->station ? at * p->station->size + station : at;
+    at = p->groups ? at * p->groups->size + source : at;
     at = (at * p->time.count + interval) * p->freq.count + band;
     return at * p->time.terms * p->freq.terms + term;
 }
