@@ -97,6 +97,9 @@ static int add_column(grove_node *node, const grove_sky *sky, const column *what
 
 /* ---- patches ---- */
 
+/* Most patches that have a member each. */
+enum { PATCH_MEMBERS = 4096 };
+
 typedef struct {
     const char *name;
     int64_t source;
@@ -154,7 +157,7 @@ static int add_patches(grove_node *node, const grove_sky *sky)
     if (!code)
         code = grove_node_add_member(node, "patch", "source", &plain, number,
                                      "number of the source's patch");
-    for (int64_t i = 0; i < axis.size && !code; i++) {
+    for (int64_t i = 0; i < axis.size && axis.size <= PATCH_MEMBERS && !code; i++) {
         char *member = grove_format("patch(%s)", names[i]);
         if (*sky->sources[first[i]].patch)
             code = grove_node_add_member(node, member, "source", &plain, NULL,
@@ -283,7 +286,7 @@ GROVE_CLASS(sky_model) = {
         "a sky model: members radec, stokes, reference_frequency, spectrum, logarithmic, "
         "rotation_measure, rotation_reference, shape, absolute_angle; with patches "
         "patch, the number of each source's patch, and patch(\"NAME\"), 1 for the sources "
-        "of that patch, else 0",
+        "of that patch, else 0 (where there are at most 4096 patches)",
     .group = "data",
     .options = options,
     .kind = GROVE_CLASS_DATA,

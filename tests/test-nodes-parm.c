@@ -199,6 +199,62 @@ START_TEST(coefficients)
 }
 END_TEST
 
+/* ---- groups ---- */
+
+/* Sources of two patches and of none; the group of the one station's coefficient that changes. */
+START_TEST(groups)
+{
+    enum { SOURCES = 4, GROUPS = 3, STATION = 2 };
+    static const int group[SOURCES] = {0, 1, 0, 2};
+    const char *path = testing_file(&t, "my.skymodel",
+                                    "format = Name, Type, Patch, Ra, Dec, I\n"
+                                    "a, POINT, west, 01:00:00, +10.00.00, 1\n"
+                                    "b, POINT, east, 02:00:00, +10.00.00, 1\n"
+                                    "c, POINT, west, 03:00:00, +10.00.00, 1\n"
+                                    "d, POINT, , 04:00:00, +10.00.00, 1\n");
+    char *text = grove_format("S = sky_model(\"%s\")\nobs = probe()\n"
+                              "J[s,p] = test_parm(\"J\", init=2+1i, groups=patch, time=20min)\n",
+                              path);
+    *grove_probe_of_parms() = (grove_probe_change){
+        .parm = "J", .member = "value", .number = {1, -2}, .at = (STATION * GROUPS + _i) * 3 + 1};
+    testing_tree(&t, text);
+    free(text);
+    const grove_parm *p = grove_node_user(testing_node(&t, "J")->inputs[0].node->leaf);
+    ck_assert_int_eq(grove_parm_index(p, _i, STATION, 1, 0, 0), grove_probe_of_parms()->at);
+    ck_assert_int_eq(grove_parm_count(p), GROUPS * PROBE_STATIONS * 3);
+    testing_value x = value_of("J");
+    ck_assert_int_eq(x.axes, 3);
+    ck_assert_int_eq(x.cells, SOURCES * PROBE_TIMES * PROBE_STATIONS);
+    for (int64_t cell = 0; cell < x.cells; cell++) {
+        int64_t station = cell % PROBE_STATIONS, time = cell / PROBE_STATIONS % PROBE_TIMES;
+        int64_t source = cell / PROBE_STATIONS / PROBE_TIMES;
+        bool there = station == STATION && time / 2 == 1 && group[source] == _i;
+        ck_assert(p->group[source] == group[source]);
+        ck_assert(x.at[cell] == (there ? 3 - I : 2 + I));
+    }
+    testing_free(&x);
+}
+END_TEST
+
+START_TEST(no_groups)
+{
+    static const struct {
+        const char *parm, *said;
+    } wrong[] = {{"J[s,p] = parm(\"J\", init=1, groups=patch)\n", "no source of 'S' is of a patch"},
+                 {"J[p] = parm(\"J\", init=1, groups=patch)\n", "it does not vary with source"}};
+    const char *path = testing_file(&t, "my.skymodel",
+                                    "format = Name, Type, Ra, Dec, I\n"
+                                    "a, POINT, 01:00:00, +10.00.00, 1\n");
+
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        char *text = grove_format("S = sky_model(\"%s\")\nobs = probe()\n%s", path, wrong[i].parm);
+        const char *said = testing_faults(&t, text);
+        ck_assert_msg(strstr(said, wrong[i].said) != NULL, "%s", said);
+        free(text);
+    }
+}
+END_TEST
+
 /* ---- intervals ---- */
 
 static const grove_parm *parm_of(const char *text)
@@ -422,6 +478,8 @@ int main(void)
     tcase_set_timeout(test, 60);
     tcase_add_loop_test(test, jones_terms, 0, TERMS);
     tcase_add_loop_test(test, coefficients, 0, 54);
+    tcase_add_loop_test(test, groups, 0, 3);
+    tcase_add_test(test, no_groups);
     tcase_add_loop_test(test, intervals, 0, CUTS);
     tcase_add_test(test, order);
     tcase_add_test(test, knowledge);
