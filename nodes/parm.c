@@ -242,13 +242,13 @@ static int find_prior(const grove_node *node, grove_parm *p, grove_unit unit)
     memcpy(p->prior_mean, p->init, sizeof(p->prior_mean));
     if (!grove_node_given(node, "prior") || count < 0)
         return count < 0 ? GROVE_INVALID : 0;
-    if (count < 1 || count > 2)
+    if (count < 1 || count > 2 || isnan(given[0]) || isnan(given[count - 1]))
         return grove_node_fail_option(node, "prior", "wants sigma or [mean, sigma]");
     if (count == 2 && p->complex_)
         return grove_node_fail_option(node, "prior",
                                       "of a complex parm the mean is its start value; give sigma");
     p->prior_sigma = given[count - 1];
-    if (!(p->prior_sigma > 0) || (count == 2 && isnan(given[0])))
+    if (!(p->prior_sigma > 0))
         return grove_node_fail_option(node, "prior", "%g is no sigma; it is above 0",
                                       p->prior_sigma);
     for (int m = 0; m < p->members && count == 2; m++)

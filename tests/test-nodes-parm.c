@@ -421,7 +421,7 @@ static const struct {
     {"J = parm(\"J\", init=1Jy, prior=0.1)\n", "prior: wants a flux density"},
     {"J = parm(\"J\", init=1Jy, prior=[1Jy, 0Jy])\n", "prior: 0 is no sigma; it is above 0"},
     {"J = parm(\"J\", init=1, prior=-1)\n", "prior: -1 is no sigma"},
-    {"J = parm(\"J\", init=1, prior=[1, none])\n", "prior: nan is no sigma"},
+    {"J = parm(\"J\", init=1, prior=[none, 1])\n", "prior: wants sigma or [mean, sigma]"},
     {"J = parm(\"J\", init=1, prior=[1, 2, 3])\n", "prior: wants sigma or [mean, sigma]"},
     {"J = parm(\"J\", jones=full, prior=[1, 2])\n", "the mean is its start value; give sigma"},
     {"obs = probe()\nJ = parm(\"J\", init=1, degree=[1i])\n", "'degree' wants a list of numbers"},
