@@ -137,6 +137,13 @@ static int find_groups(grove_node *node, grove_parm *p)
     if (!group || !groups)
         return grove_node_fail_option(node, "groups", "no source of '%s' is of a patch",
                                       grove_node_name(sky));
+    for (int64_t s = 0; s < p->source->size; s++)
+        if (!(group[s] >= 0 && group[s] < (double)groups->size))
+            return grove_node_fail_option(node, "groups",
+                                          "source %lld of '%s' is of patch %g; there are %lld, "
+                                          "counted from 0",
+                                          (long long)s, grove_node_name(sky), group[s],
+                                          (long long)groups->size);
     int code = grove_node_take_axis(node, sky, "patch");
     if (!code)
         code = grove_node_add_member(node, "group", "source", &plain, group,

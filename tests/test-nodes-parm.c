@@ -255,6 +255,30 @@ START_TEST(no_groups)
 }
 END_TEST
 
+static int open_odd_sky(grove_node *node)
+{
+    static const grove_form plain = {.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE};
+    const grove_axis source = {.name = "source", .size = 2}, patch = {.name = "patch", .size = 2};
+    const double number[] = {1, 2};
+
+    ck_assert_int_eq(grove_node_add_axis(node, &source), 0);
+    ck_assert_int_eq(grove_node_add_axis(node, &patch), 0);
+    return grove_node_add_member(node, "patch", "source", &plain, number, "for tests");
+}
+
+/* A plugin's sky with a patch that is none. */
+START_TEST(odd_groups)
+{
+    const grove_class sky = {GROVE_CLASS_HEAD(odd_sky), .doc = "For tests.",
+                             .kind = GROVE_CLASS_DATA, .object = "sky", .open = open_odd_sky};
+
+    ck_assert_int_eq(grove_classes_add(t.classes, &sky, t.error), 0);
+    const char *said =
+        testing_faults(&t, "S = odd_sky()\nJ[s] = parm(\"J\", init=1, groups=patch)\n");
+    ck_assert_msg(strstr(said, "source 1 of 'S' is of patch 2; there are 2") != NULL, "%s", said);
+}
+END_TEST
+
 /* ---- intervals ---- */
 
 static const grove_parm *parm_of(const char *text)
@@ -480,6 +504,7 @@ int main(void)
     tcase_add_loop_test(test, coefficients, 0, 54);
     tcase_add_loop_test(test, groups, 0, 3);
     tcase_add_test(test, no_groups);
+    tcase_add_test(test, odd_groups);
     tcase_add_loop_test(test, intervals, 0, CUTS);
     tcase_add_test(test, order);
     tcase_add_test(test, knowledge);
