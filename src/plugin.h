@@ -299,7 +299,9 @@ typedef enum {
     GROVE_ROLE_SOURCE,
     /* The value of a parm: a function of the coefficients, its input 0, by which derivatives are
      * taken. Each component is 1 in its own unit for derivatives; where in time and frequency it
-     * counts is known to the leaf, the class's first object. */
+     * counts is known to the leaf, the class's first object. If the leaf has the property "groups",
+     * an axis of the coefficients, sources share them: its constant member group has for each
+     * source the number along that axis. */
     GROVE_ROLE_PARM
 } grove_role;
 

@@ -9,8 +9,8 @@
 typedef struct {
     grove_node *parm; /* the component: a value of the role GROVE_ROLE_PARM */
     char side;        /* 'p', 'q': as the parm of that station; 0: as the parm of the cell */
-    /* Where a node above takes cells along an axis together, the parm of one station or source
-     * alone; NULL: as the cell has it. */
+    /* Where a node above takes cells along an axis together, the parm of one station, source or
+     * group of sources alone, along that axis of the coefficients; NULL: as the cell has it. */
     const grove_axis *axis;
     int64_t index;
     grove_part part;
