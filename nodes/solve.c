@@ -38,6 +38,9 @@ static const grove_option options[] = {
      .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},
     {"damping", GROVE_NUMBER, "0",
      "of the first step, relative to the matrix's diagonal: larger where the start is bad"},
+    {"reference", GROVE_TEXT, "none",
+     "station, its name or number, whose phases, delays, TEC and rotations become 0 where the data "
+     "do not tell what is common to all stations; none: as close to the start as may be"},
     {"min_baseline", GROVE_QUANTITY, "none",
      "shorter projected baselines are left out: a length such as 100m, or a number of wavelengths"},
     {"max_baseline", GROVE_QUANTITY, "none", "longer ones are left out"},
@@ -127,6 +130,33 @@ static int find_baselines(grove_node *node, solve *s)
                                          "the data have no uvw that tell the baselines' lengths");
 }
 
+static int find_reference(grove_node *node, solve *s)
+{
+    const grove_axis *axis = NULL;
+    const char *text;
+    char *end;
+
+    s->reference = -1;
+    if (!grove_node_given(node, "reference"))
+        return 0;
+    text = grove_node_text(node, "reference");
+    for (int i = 0; i < s->parm_count && !axis; i++)
+        axis = s->parms[i].parm->station;
+    if (!axis)
+        return grove_node_fail_option(node, "reference", "none of the parms is one per station");
+    for (int64_t a = 0; axis->labels && a < axis->size; a++)
+        if (axis->labels[a] && !strcmp(axis->labels[a], text))
+            s->reference = a;
+    long number = strtol(text, &end, 10);
+    if (s->reference < 0 && end != text && !*end && number >= 0 && number < axis->size)
+        s->reference = number;
+    return s->reference >= 0 ? 0
+                             : grove_node_fail_option(node, "reference",
+                                                      "there is no station '%s', and its number is "
+                                                      "not one from 0 to %lld",
+                                                      text, (long long)axis->size - 1);
+}
+
 static int find_numbers(grove_node *node, solve *s)
 {
     int64_t iterations = grove_node_integer(node, "max_iterations");
@@ -167,6 +197,8 @@ static int check(grove_node *node)
         code = grove_node_fit(node, SOLVE_MODEL, "parms");
     if (!code)
         code = solve_find_domains(node, s);
+    if (!code)
+        code = find_reference(node, s);
     if (code)
         return code;
     find_elements(node, s);
@@ -398,6 +430,7 @@ GROVE_CLASS(solve) = {
         "parms tile, is fitted by itself. What comes after in the tree sees the solutions. "
         "A station without data keeps its start value. At the end it says how many domains have "
         "converged; stalled: no step makes chi-squared smaller.",
+    .output_doc = "nothing: it gives the parms their values",
     .group = "fitting",
     .inputs = inputs,
     .options = options,
@@ -410,5 +443,5 @@ GROVE_CLASS(solve) = {
     .drive = solve_drive,
     .prepare = solve_prepare,
     .stop = solve_stop,
-    .example = "fit = solve(V, obs.data, parms=G, max_iterations=30, tolerance=1e-6)",
+    .example = "fit = solve(A[p] * M[p,q] * A[q]^H, V[p,q], parms=A, max_iterations=30)",
 };

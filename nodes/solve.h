@@ -62,7 +62,7 @@ typedef struct {
     bool direct;                 /* each group's L and R are the numbers of one parm: StEFCal */
     grove_stefcal_jones jones;   /* then */
     int of_group[GROVE_MAX_GROUPS]; /* its parm */
-    int64_t stations;
+    int64_t stations, reference; /* -1: none */
     int elements;                /* of a cell that are compared */
     int of_model[4], of_data[4]; /* where they are */
     int uvw;                     /* number of the input; -1: none */
@@ -73,6 +73,12 @@ typedef struct {
     double min_baseline, max_baseline, quota, tolerance, damping;
     int32_t max_iterations, patience; /* patience: as in grove_stefcal_problem */
 } solve;
+
+/* Sources or groups of sources that have coefficients of their own; 1: the same for all. */
+static inline int64_t solve_sources(const grove_parm *p)
+{
+    return p->groups ? p->groups->size : p->source ? p->source->size : 1;
+}
 
 int solve_find_domains(grove_node *node, solve *s);
 void solve_find_slots(const grove_node *node, solve *s);
@@ -104,6 +110,18 @@ void solve_domain_end(solve_domain *d);
 /* The unknowns from the parms' coefficients, or into them. `runs`: [parms]. */
 void solve_get(const solve *s, const solve_domain *d, grove_parm_run *const *runs, double *x);
 void solve_put(const solve *s, const solve_domain *d, grove_parm_run *const *runs, const double *x);
+
+/* ---- the reference station ---- */
+
+/* Whether the model is the same at two points, which differ along a direction. */
+typedef bool (*solve_is_free)(void *context, const double *from, const double *to,
+                              const double *direction);
+/* Makes phases, delays and the like of the reference station 0 where their sum over all stations is
+ * free. `known`: [unknowns], those with data. */
+void solve_refer(const solve *s, const solve_domain *d, const bool *known, double *x,
+                 solve_is_free is_free, void *context);
+/* The same for a solution of d->fit. */
+void solve_refer_fit(const solve *s, solve_domain *d, double *x);
 
 /* ---- a tile ---- */
 

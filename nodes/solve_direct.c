@@ -120,6 +120,56 @@ static double chi2_of(const solve_tile *tile, const solve_compressed *c, const d
     return fmax(chi2, 0);
 }
 
+/* Whether chi-squared is the same to rounding. */
+typedef struct {
+    const solve_tile *tile;
+    const solve_compressed *c;
+    const solve_domain *d;
+    const double *sums;
+} comparison;
+
+static bool is_same(void *context, const double *from, const double *to, const double *direction)
+{
+    const comparison *w = context;
+    const solve *s = w->tile->solve;
+    const grove_range *range = &w->tile->range[w->tile->baseline];
+    int64_t count = s->stations * s->group_count * 4;
+    double complex *jones = grove_alloc((size_t)(2 * count) * sizeof(*jones)), *other = jones + count;
+    double change = 0;
+
+    (void)direction;
+    copy_jones(s, w->d, jones, (double *)from, false);
+    copy_jones(s, w->d, other, (double *)to, false);
+    for (int64_t b = 0; b < w->c->baselines; b++) {
+        int64_t at = range->first + b, p = range->axis->left[at], q = range->axis->right[at];
+        grove_compression_sides before = {jones + p * s->group_count * 4,
+                                          jones + q * s->group_count * 4},
+                                after = {other + p * s->group_count * 4,
+                                         other + q * s->group_count * 4};
+        if (solve_is_wanted(w->tile, at))
+            change += fabs(grove_compression_change(s->form, s->group_count,
+                                                    w->sums + b * w->c->size, before, after));
+    }
+    free(jones);
+    return change <= 1e-10 * w->d->sums.power;
+}
+
+static void refer(const comparison *w, const bool *solved, double *x)
+{
+    const solve *s = w->tile->solve;
+    bool *known = grove_alloc((size_t)w->d->unknowns + 1);
+
+    for (int64_t a = 0; a < s->stations; a++)
+        for (int g = 0; g < s->group_count; g++)
+            for (int e = 0; e < 4; e++) {
+                int64_t u = unknown_of(s, w->d, g, a, e);
+                if (u >= 0)
+                    known[u] = known[u + 1] = solved[a];
+            }
+    solve_refer(s, w->d, known, x, is_same, (void *)w);
+    free(known);
+}
+
 static void take_result(const solve_tile *tile, const grove_stefcal_result *result,
                         const bool *solved, solve_domain *d)
 {
@@ -171,6 +221,8 @@ int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_doma
         d->chi2 = chi2_of(tile, c, sums, jones);
         if (d->outcome != GROVE_LEAST_SQUARES_NO_DATA)
             copy_jones(s, d, jones, x, true);
+        if (s->reference >= 0 && d->outcome == GROVE_LEAST_SQUARES_CONVERGED)
+            refer(&(comparison){tile, c, d, sums}, solved, x);
     }
     free(sums);
     free(jones);

@@ -190,7 +190,7 @@ static int64_t count_unknowns(const solve *s, const solve_domain *d, int parm)
     int64_t count = solve_intervals(s, d, parm, SOLVE_TIME).count *
                     solve_intervals(s, d, parm, SOLVE_FREQ).count * p->time.terms * p->freq.terms;
 
-    count *= p->source ? p->source->size : 1;
+    count *= solve_sources(p);
     count *= p->station ? p->station->size : 1;
     return count * p->members * s->parms[parm].parts;
 }
@@ -224,7 +224,7 @@ static void copy_parm(const solve *s, const solve_domain *d, int parm, double *n
     solve_span time = solve_intervals(s, d, parm, SOLVE_TIME),
                freq = solve_intervals(s, d, parm, SOLVE_FREQ);
     int64_t terms = p->time.terms * p->freq.terms, count = grove_parm_count(p);
-    int64_t cells = (p->source ? p->source->size : 1) * (p->station ? p->station->size : 1);
+    int64_t cells = solve_sources(p) * (p->station ? p->station->size : 1);
     int64_t stations = p->station ? p->station->size : 1;
     int parts = s->parms[parm].parts;
 

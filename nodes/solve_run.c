@@ -124,7 +124,7 @@ static int32_t *find_blocks(const solve *s, const solve_domain *d)
     for (int i = 0; i < s->parm_count; i++) {
         const grove_parm *p = s->parms[i].parm;
         int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
-        int64_t sources = p->source ? p->source->size : 1,
+        int64_t sources = solve_sources(p),
                 stations = p->station ? p->station->size : 0;
         int64_t each = (end - d->base[i]) / (p->members * sources * (stations ? stations : 1));
         for (int64_t j = 0; j < end - d->base[i]; j++)
@@ -197,12 +197,17 @@ typedef struct {
 
 static void take_result(const solve *s, solve_domain *d, grove_parm_run *const *parms)
 {
-    bool running = d->outcome == GROVE_LEAST_SQUARES_RUNNING;
-
-    solve_put(s, d, parms,
-              running ? grove_least_squares_point(d->fit) : grove_least_squares_best(d->fit));
-    if (running)
+    if (d->outcome == GROVE_LEAST_SQUARES_RUNNING) {
+        solve_put(s, d, parms, grove_least_squares_point(d->fit));
         return;
+    }
+    size_t bytes = (size_t)d->unknowns * sizeof(double);
+    double *x = grove_alloc(bytes + 1);
+    memcpy(x, grove_least_squares_best(d->fit), bytes);
+    if (s->reference >= 0 && d->outcome != GROVE_LEAST_SQUARES_NO_DATA)
+        solve_refer_fit(s, d, x);
+    solve_put(s, d, parms, x);
+    free(x);
     d->chi2 = grove_least_squares_chi2(d->fit);
     d->iterations = grove_least_squares_iterations(d->fit);
     d->rank = grove_least_squares_rank(d->fit);
