@@ -88,7 +88,7 @@ static bool read_system(const work *w, int64_t s, int i, system_ *to)
     /* what the data say nothing about keeps its value */
     for (int a = 0; a < n; a++)
         to->matrix[a][a] += 1e-14 * trace;
-    return trace > 0;
+    return !(trace <= 0);
 }
 
 /* Amplitudes and phases are real unknowns times the phase or amplitude of the start. */
@@ -101,7 +101,7 @@ static void make_real(const complex_ *unit, int n, system_ *to)
     }
 }
 
-/* x += (r - x N) / N, by Cholesky factors of N; false: it is singular or not finite. */
+/* x += (r - x N) / N, by Cholesky factors of N; false: it is singular. NaN spreads to x. */
 static bool improve(system_ *of, int n, complex_ *x)
 {
     complex_ step[MAX_UNKNOWNS];
@@ -118,7 +118,7 @@ static bool improve(system_ *of, int n, complex_ *x)
                 sum -= times(conj(of->matrix[k][i]), of->matrix[k][j]);
             if (i < j)
                 of->matrix[i][j] = sum / creal(of->matrix[i][i]);
-            else if (creal(sum) > 0 && isfinite(creal(sum)))
+            else if (creal(sum) > 0 || isnan(creal(sum)))
                 of->matrix[j][j] = sqrt(creal(sum));
             else
                 return false;
