@@ -593,6 +593,99 @@ START_TEST(test_stefcal)
 }
 END_TEST
 
+/* A problem of one kind, solved from gains of 1 with the sums of a station (-1: of all) scaled; 0
+ * takes the numbers of data as well. */
+static grove_stefcal_result solve(grove_stefcal_problem *p, double scale, int station,
+                                  number *jones)
+{
+    grove_stefcal_result result;
+
+    counter = 77ull << 32;
+    array_ *a = make_array(p, true);
+    p->left = a->left;
+    p->right = a->right;
+    double *sums = sum_of(a);
+    int64_t size = grove_compression_size(a->input.form, p->groups);
+    for (int64_t b = 0; b < BASELINES; b++)
+        for (int64_t k = scale == 0 ? 0 : 8; k < size; k++)
+            if (station < 0 || a->left[b] == station || a->right[b] == station)
+                sums[b * size + k] *= scale;
+    for (int k = 0; k < STATIONS * p->groups; k++)
+        jones[4 * k] = jones[4 * k + 3] = 1;
+    ck_assert_int_eq(grove_stefcal_solve(p, sums, jones, NULL, &result), 0);
+    free(sums);
+    free(a);
+    return result;
+}
+
+static void is_start(const number *jones)
+{
+    for (int k = 0; k < 4 * STATIONS; k++)
+        ck_assert(jones[k] == (k % 4 % 3 ? 0 : 1));
+}
+
+START_TEST(test_outcomes)
+{
+    grove_stefcal_problem p = problem_of(_i);
+    number jones[STATIONS * 4 * MAX_GROUPS] = {0};
+
+    grove_stefcal_result r = solve(&p, 0, -1, jones);
+    ck_assert_int_eq(r.outcome, GROVE_STEFCAL_NO_DATA);
+    is_start(jones);
+    r = solve(&p, 1e308, 5, jones);
+    ck_assert_int_eq(r.outcome, GROVE_STEFCAL_DIVERGED);
+    is_start(jones);
+    p.max_iterations = 6;
+    r = solve(&p, 1, -1, jones);
+    ck_assert_int_eq(r.outcome, GROVE_STEFCAL_LIMIT);
+    ck_assert_int_eq(r.iterations, 6);
+    ck_assert_double_lt(r.change, 0);
+    p.max_iterations = 2000;
+    p.tolerance = 1e-300;
+    p.patience = 3;
+    r = solve(&p, 1, -1, jones);
+    ck_assert_int_eq(r.outcome, GROVE_STEFCAL_LIMIT);
+    ck_assert_int_lt(r.iterations, 100);
+    ck_assert_double_le(r.increment, 1e-6);
+}
+END_TEST
+
+/* Where nothing tells two polarisations or, with a full matrix, bases apart, iterations end all the
+ * same; two stations alone, too. */
+START_TEST(test_degenerate)
+{
+    grove_stefcal_problem p = problem_of(_i ? 6 : 2);
+    grove_stefcal_result result;
+    number jones[STATIONS * 4] = {0};
+
+    counter = 99ull << 32;
+    array_ *a = make_array(&p, false);
+    for (int k = 0; k < STEPS * BASELINES * BANDS; k++)
+        if (a->left[k / BANDS % BASELINES] > 1 || a->right[k / BANDS % BASELINES] > 1)
+            a->flags[k] = 15;
+    p.left = a->left;
+    p.right = a->right;
+    double *sums = sum_of(a);
+    for (int k = 0; k < STATIONS; k++)
+        jones[4 * k] = jones[4 * k + 3] = 1;
+    ck_assert_int_eq(grove_stefcal_solve(&p, sums, jones, NULL, &result), 0);
+    ck_assert_int_eq(result.outcome, GROVE_STEFCAL_CONVERGED);
+    for (int k = 0; k < STEPS * BASELINES * BANDS; k++) {
+        int l = a->left[k / BANDS % BASELINES], r = a->right[k / BANDS % BASELINES];
+        exact v[4];
+        if (l == r || l > 1 || r > 1)
+            continue;
+        sandwich(jones + 4 * l, a->model[0][k], jones + 4 * r, _i, v);
+        for (int c = 0; c < 4; c++)
+            ck_assert_double_le((double)cabsl(v[c] - a->data[k][c]), 1e-9);
+    }
+    for (int k = 4 * 2; k < 4 * STATIONS; k++)
+        ck_assert(jones[k] == (k % 4 % 3 ? 0 : 1));
+    free(sums);
+    free(a);
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *s = suite_create("compression");
@@ -604,6 +697,8 @@ static Suite *make_suite(void)
     suite_add_tcase(s, sums);
     tcase_set_timeout(gains, 300);
     tcase_add_loop_test(gains, test_stefcal, 0, CASES);
+    tcase_add_loop_test(gains, test_outcomes, 0, 8);
+    tcase_add_loop_test(gains, test_degenerate, 0, 2);
     suite_add_tcase(s, gains);
     return s;
 }
