@@ -201,6 +201,7 @@ int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_doma
         free(jones);
         return 0;
     }
+    bool ends = s->method == SOLVE_STEFCAL; /* each step of lm squares what is left */
     double *sums = add_stretches(tile, c, d);
     bool *solved = grove_alloc((size_t)s->stations);
     grove_stefcal_problem problem = {.jones = s->jones,
@@ -211,8 +212,8 @@ int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_doma
                                      .right = range->axis->right + range->first,
                                      .autocorrelations = s->autocorrelations,
                                      .max_iterations = s->max_iterations,
-                                     .tolerance = s->tolerance,
-                                     .patience = s->method == SOLVE_STEFCAL ? 0 : s->patience};
+                                     .tolerance = ends ? s->tolerance : sqrt(s->tolerance),
+                                     .patience = ends ? 0 : s->patience};
     grove_stefcal_result result = {0};
     count_data(tile, c, d, sums);
     int code = grove_stefcal_solve(&problem, sums, jones, solved, &result);

@@ -242,7 +242,8 @@ static void evaluate(void *context, int64_t first, int64_t last)
     }
 }
 
-/* StEFCal; domains that it does not finish go on from where it came to. */
+/* StEFCal. Its increments do not tell how far it is from the end where the data hardly tell something, so
+ * that lm goes on from there. */
 static void solve_domains(void *context, int64_t first, int64_t last)
 {
     evaluation *e = context;
@@ -256,8 +257,7 @@ static void solve_domains(void *context, int64_t first, int64_t last)
         if (code)
             __atomic_store_n(&e->code, code, __ATOMIC_RELAXED);
         solve_put(s, d, e->run->parms, x);
-        if (s->method == SOLVE_AUTO && (d->outcome == GROVE_LEAST_SQUARES_LIMIT ||
-                                        d->outcome == GROVE_LEAST_SQUARES_STALLED))
+        if (s->method == SOLVE_AUTO && d->outcome != GROVE_LEAST_SQUARES_NO_DATA)
             d->outcome = GROVE_LEAST_SQUARES_RUNNING;
         free(x);
     }
