@@ -316,8 +316,7 @@ static int parm_of_group(const solve *s, const grove_fit_slot *slots, int count,
             continue;
         while (s->parms[parm].leaf != slots[k].parm)
             parm++;
-        if (!slots[k].constant || slots[k].axis || slots[k].part != GROVE_PART_BOTH ||
-            (found >= 0 && parm != found))
+        if (slots[k].axis || (found >= 0 && parm != found))
             return -1;
         found = parm;
         members++;
@@ -325,10 +324,21 @@ static int parm_of_group(const solve *s, const grove_fit_slot *slots, int count,
     return found >= 0 && members == s->parms[found].parm->members ? found : -1;
 }
 
+/* Which part of a complex number the parm is; -1: another. */
+static int part_of(const solve_parm *own)
+{
+    const char *jones = grove_node_text(own->leaf, "jones");
+
+    return own->parts == 2             ? GROVE_STEFCAL_COMPLEX
+           : !strcmp(jones, "phase")     ? GROVE_STEFCAL_PHASE
+           : !strcmp(jones, "amplitude") ? GROVE_STEFCAL_AMPLITUDE
+                                         : -1;
+}
+
 static bool is_plain(const solve *s, const grove_parm *p)
 {
     return p->station && !p->source && p->time.terms == 1 && p->freq.terms == 1 &&
-           p->complex_ && isinf(p->prior_sigma) && isinf(p->bounds[0]) && isinf(p->bounds[1]) &&
+           isinf(p->prior_sigma) && isinf(p->bounds[0]) && isinf(p->bounds[1]) &&
            (!p->time.axis || s->cut[SOLVE_TIME].segments[s->cut[SOLVE_TIME].count] ==
                                  s->cut[SOLVE_TIME].count) &&
            (!p->freq.axis ||
@@ -348,8 +358,11 @@ static bool is_direct(const grove_node *node, solve *s)
         return false;
     for (int g = 0; g < s->group_count; g++) {
         int parm = parm_of_group(s, slots, count, g);
-        if (parm < 0 || used[parm] || !is_plain(s, s->parms[parm].parm))
+        int part = parm < 0 ? -1 : part_of(&s->parms[parm]);
+        if (part < 0 || used[parm] || !is_plain(s, s->parms[parm].parm) ||
+            (g && part != (int)s->part))
             return false;
+        s->part = (grove_stefcal_part)part;
         used[parm] = true;
         s->of_group[g] = parm;
         if (members && members != s->parms[parm].parm->members)
@@ -357,7 +370,8 @@ static bool is_direct(const grove_node *node, solve *s)
         members = s->parms[parm].parm->members;
     }
     s->jones = jones[members];
-    return (members == 4) == (s->form == GROVE_COMPRESSION_FULL);
+    bool same = (members == 4) == (s->form == GROVE_COMPRESSION_FULL);
+    return same && (s->part == GROVE_STEFCAL_COMPLEX || members == 2);
 }
 
 /* ---- derivatives ---- */

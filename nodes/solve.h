@@ -61,6 +61,7 @@ typedef struct {
     bool each[SOLVE_CUTS];       /* L and R vary from cell to cell */
     bool direct;                 /* each group's L and R are the numbers of one parm: StEFCal */
     grove_stefcal_jones jones;   /* then */
+    grove_stefcal_part part;     /* numbers, phases or amplitudes of diagonal terms */
     int of_group[GROVE_MAX_GROUPS]; /* its parm */
     int64_t stations, reference; /* -1: none */
     int elements;                /* of a cell that are compared */

@@ -19,7 +19,27 @@ static int64_t unknown_of(const solve *s, const solve_domain *d, int group, int6
         return -1;
     if (s->jones == GROVE_STEFCAL_SCALAR)
         member = 0;
-    return d->base[s->of_group[group]] + 2 * (member * s->stations + station);
+    return d->base[s->of_group[group]] +
+           (s->part == GROVE_STEFCAL_COMPLEX ? 2 : 1) * (member * s->stations + station);
+}
+
+static double complex number_of(const solve *s, const double *x)
+{
+    return s->part == GROVE_STEFCAL_COMPLEX ? CMPLX(x[0], x[1])
+           : s->part == GROVE_STEFCAL_PHASE ? CMPLX(cos(x[0]), sin(x[0]))
+                                            : *x;
+}
+
+static void take_number(const solve *s, double complex number, double *x)
+{
+    if (s->part == GROVE_STEFCAL_PHASE) {
+        /* The phase that is closest to the one before. */
+        *x += carg(number * CMPLX(cos(*x), -sin(*x)));
+        return;
+    }
+    x[0] = creal(number);
+    if (s->part == GROVE_STEFCAL_COMPLEX)
+        x[1] = cimag(number);
 }
 
 static void copy_jones(const solve *s, const solve_domain *d, double complex *jones, double *x,
@@ -31,11 +51,9 @@ static void copy_jones(const solve *s, const solve_domain *d, double complex *jo
                 double complex *number = &jones[(a * s->group_count + g) * 4 + e];
                 int64_t u = unknown_of(s, d, g, a, e);
                 if (!into_x)
-                    *number = u < 0 ? 0 : CMPLX(x[u], x[u + 1]);
-                else if (u >= 0) {
-                    x[u] = creal(*number);
-                    x[u + 1] = cimag(*number);
-                }
+                    *number = u < 0 ? 0 : number_of(s, x + u);
+                else if (u >= 0)
+                    take_number(s, *number, x + u);
             }
 }
 
@@ -56,12 +74,16 @@ static bool is_direct(const solve_tile *tile, const solve_domain *d, const doubl
                 same = same && cabs(found[e] - wanted[e]) <= 1e-6 * cabs(wanted[e]);
         }
     for (int k = 0; k < s->slot_count && same; k++) {
-        solve_load(tile, s->slots[k].input, cell, 0, found);
+        const solve_slot *slot = &s->slots[k];
+        solve_load(tile, slot->input, cell, 0, found);
         for (int e = 0; e < 4; e++) {
             bool own = s->jones == GROVE_STEFCAL_SCALAR ? e % 3 == 0
-                       : s->jones == GROVE_STEFCAL_FULL ? e == s->slots[k].member
-                                                        : e == 3 * s->slots[k].member;
-            same = same && found[e] == (own ? 1 : 0);
+                       : s->jones == GROVE_STEFCAL_FULL ? e == slot->member
+                                                        : e == 3 * slot->member;
+            double complex wanted = !own                             ? 0
+                                    : s->part == GROVE_STEFCAL_PHASE ? I * jones[slot->group * 4 + e]
+                                                                     : 1;
+            same = same && cabs(found[e] - wanted) <= 1e-6;
         }
     }
     return same;
@@ -164,7 +186,9 @@ static void refer(const comparison *w, const bool *solved, double *x)
             for (int e = 0; e < 4; e++) {
                 int64_t u = unknown_of(s, w->d, g, a, e);
                 if (u >= 0)
-                    known[u] = known[u + 1] = solved[a];
+                    known[u] = solved[a];
+                if (u >= 0 && s->part == GROVE_STEFCAL_COMPLEX)
+                    known[u + 1] = solved[a];
             }
     solve_refer(s, w->d, known, x, is_same, (void *)w);
     free(known);
@@ -205,6 +229,7 @@ int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_doma
     double *sums = add_stretches(tile, c, d);
     bool *solved = grove_alloc((size_t)s->stations);
     grove_stefcal_problem problem = {.jones = s->jones,
+                                     .part = s->part,
                                      .groups = s->group_count,
                                      .stations = (int32_t)s->stations,
                                      .baselines = c->baselines,
