@@ -94,6 +94,7 @@ typedef struct {
     grove_least_squares_outcome outcome;
     grove_least_squares_sums sums; /* at the point just evaluated */
     int64_t all;                   /* real numbers, flagged or not */
+    bool starts_well;              /* from the solution of another domain */
     double complex *jones, *best;  /* of factors: there, and at the best point; NULL: not yet */
     double chi2;                   /* these three at the end */
     int64_t rank;
@@ -202,6 +203,15 @@ void solve_compressed_end(solve_compressed *c);
  * identity. */
 void solve_load(const solve_tile *tile, int input, const int64_t cell[SOLVE_CUTS], int64_t station,
                 double complex to[4]);
+/* The Jones matrices of all stretches and stations of a domain where it was evaluated; and those of a
+ * stretch (numbered in the domain) and station at side 0 (left) or 1, [group][4]. */
+void solve_load_jones(const solve_tile *tile, solve_domain *d);
+const double complex *solve_jones_at(const solve *s, const solve_domain *d, int64_t stretch,
+                                     int64_t station, int side);
+/* Whether there are delays or TEC to search for; and start values for them. False: too few channels.
+ */
+bool solve_is_searched(const solve *s);
+bool solve_search(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x);
 /* As solve_normal. */
 void solve_compressed_normal(const solve_tile *tile, const solve_compressed *c, solve_domain *d,
                              double *matrix, double *gradient);

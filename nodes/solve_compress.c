@@ -227,7 +227,7 @@ static int64_t jones_count(const solve *s, const solve_domain *d)
     return (t[1] - t[0]) * (f[1] - f[0]) * s->stations * 2 * s->group_count * 4;
 }
 
-static void load_jones(const solve_tile *tile, solve_domain *d)
+void solve_load_jones(const solve_tile *tile, solve_domain *d)
 {
     const solve *s = tile->solve;
     int64_t t[2], f[2], stretch = 0, cell[SOLVE_CUTS];
@@ -248,6 +248,12 @@ static void load_jones(const solve_tile *tile, solve_domain *d)
                               jones_at(s, d->jones, stretch, a, 1) + 4 * g);
                 }
         }
+}
+
+const double complex *solve_jones_at(const solve *s, const solve_domain *d, int64_t stretch,
+                                     int64_t station, int side)
+{
+    return jones_at(s, d->jones, stretch, station, side);
 }
 
 void solve_compressed_accept(const solve *s, solve_domain *d)
@@ -362,7 +368,7 @@ void solve_compressed_normal(const solve_tile *tile, const solve_compressed *c, 
     const solve *s = tile->solve;
     adding w = {.tile = tile, .c = c, .d = d, .matrix = matrix, .gradient = gradient};
 
-    load_jones(tile, d);
+    solve_load_jones(tile, d);
     d->all = 0;
     d->sums = (grove_least_squares_sums){.has_change = d->best != NULL};
     w.columns = grove_alloc(((size_t)s->columns + 1) * sizeof(*w.columns));

@@ -104,16 +104,13 @@ static void begin_tile(solve_run *run, const solve_tile *tile)
     run->batch = batch_of(run, &run->domains[0]);
 }
 
-/* Parms in the domain start where the domain at this frequency ended that converged last. Whether
- * that changes anything. */
-static bool start_from_last(const solve_run *run, const solve_domain *d)
+/* Parms in the domain start where the domain at this frequency ended that converged last. */
+static void start_from_last(const solve_run *run, const solve_domain *d)
 {
     const solution *last = &run->last[d->number[SOLVE_FREQ]];
 
-    if (!last->x || last->unknowns != d->unknowns)
-        return false;
-    solve_put(run->solve, d, run->parms, last->x);
-    return true;
+    if (last->x && last->unknowns == d->unknowns)
+        solve_put(run->solve, d, run->parms, last->x);
 }
 
 /* A block for each station, and one for what is the same for all. */
@@ -242,7 +239,7 @@ static void evaluate(void *context, int64_t first, int64_t last)
     }
 }
 
-/* StEFCal. Its increments do not tell how far it is from the end where the data hardly tell something, so
+/* A search for delays and TEC, or StEFCal. Its increments do not tell how far it is from the end where the data hardly tell something, so
  * that lm goes on from there. */
 static void solve_domains(void *context, int64_t first, int64_t last)
 {
@@ -253,6 +250,12 @@ static void solve_domains(void *context, int64_t first, int64_t last)
         solve_domain *d = e->active[i];
         double *x = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*x));
         solve_get(s, d, e->run->parms, x);
+        if (!s->direct) {
+            if (!d->starts_well && solve_search(e->tile, &e->run->compressed, d, x))
+                solve_put(s, d, e->run->parms, x);
+            free(x);
+            continue;
+        }
         int code = solve_directly(e->tile, &e->run->compressed, d, x);
         if (code)
             __atomic_store_n(&e->code, code, __ATOMIC_RELAXED);
@@ -309,8 +312,11 @@ static void end_batch(solve_run *run)
 static int begin_batch(solve_run *run, const grove_node *node, evaluation *e, bool *again)
 {
     int64_t count = find_active(run, e->active);
-    bool direct = run->solve->direct && run->compressed.sums &&
-                  (run->solve->method == SOLVE_AUTO || run->solve->method == SOLVE_STEFCAL);
+    for (int64_t i = 0; i < count; i++)
+        e->active[i]->starts_well = run->last[e->active[i]->number[SOLVE_FREQ]].x != NULL;
+    bool stefcal = run->solve->method == SOLVE_AUTO || run->solve->method == SOLVE_STEFCAL;
+    bool direct = run->compressed.sums &&
+                  ((run->solve->direct && stefcal) || solve_is_searched(run->solve));
     int code = 0;
 
     if (direct && count) {

@@ -113,6 +113,44 @@ START_TEST(found_again)
 }
 END_TEST
 
+/* Delays and TEC of several turns. */
+static const struct {
+    const char *parms, *truth;
+} far[] = {
+    {"G[p] = parm(\"G\", jones=delay, time=4min)",
+     "x = draw(obs, times=2, complex=false, spread=90).value\n"
+     "y = draw(obs, times=2, complex=false, spread=90, seed=2).value\n"
+     "T[p] = diagonal(exp(2i * pi * x[p] * obs.freq * 1ns), exp(2i * pi * y[p] * obs.freq * 1ns))"},
+    {"G[p] = parm(\"G\", jones=tec, time=4min)",
+     "x = draw(obs, times=2, complex=false, spread=0.9).value\n"
+     "T[p] = exp(-8.44797e9i * x[p] * 1Hz / obs.freq)"},
+    {"G[p] = parm(\"D\", jones=delay, time=4min) * parm(\"P\", jones=phase, time=4min)",
+     "x = draw(obs, times=2, complex=false, spread=90).value\n"
+     "y = draw(obs, times=2, complex=false, spread=90, seed=2).value\n"
+     "u = draw(obs, times=2, complex=false, spread=3, seed=3).value\n"
+     "v = draw(obs, times=2, complex=false, spread=3, seed=4).value\n"
+     "T[p] = diagonal(exp(2i * pi * x[p] * obs.freq * 1ns), exp(2i * pi * y[p] * obs.freq * 1ns)) "
+     "* diagonal(exp(1i * u[p]), exp(1i * v[p]))"},
+    {"G[p] = parm(\"G\", jones=phase, time=4min)",
+     "x = draw(obs, times=2, complex=false, spread=3).value\n"
+     "y = draw(obs, times=2, complex=false, spread=3, seed=2).value\n"
+     "T[p] = diagonal(exp(1i * x[p]), exp(1i * y[p]))"},
+};
+enum { FAR = sizeof(far) / sizeof(far[0]) };
+
+START_TEST(far_away)
+{
+    char *text =
+        grove_format("%s\n%s\nV[p,q] = G[p] * M[p,q] * G[q]^H\nD[p,q] = T[p] * M[p,q] * T[q]^H\n"
+                     "fit = solve(V, D, tolerance=1e-12)\n"
+                     "k2 = keep(V, number=2)\nk3 = keep(D, number=3)\n",
+                     far[_i].parms, far[_i].truth);
+    solve_world_pass(&w, text);
+    free(text);
+    ck_assert_double_lt(solve_world_distance(2, 3), 1e-8);
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("solve");
@@ -120,6 +158,7 @@ static Suite *make_suite(void)
 
     tcase_add_checked_fixture(fits, setup, teardown);
     tcase_add_loop_test(fits, found_again, 0, 2 * KINDS);
+    tcase_add_loop_test(fits, far_away, 0, FAR);
     suite_add_tcase(suite, fits);
     return suite;
 }
