@@ -37,9 +37,9 @@ typedef struct {
     const double *lower, *upper; /* bounds; -INFINITY, INFINITY: none */
     /* Priors add ((x - mean) / sigma)^2 to chi-squared; inverse_sigma 0: none. Both or neither. */
     const double *mean, *inverse_sigma;
-    /* A usual change of the unknown. One whose usual change does nothing to the model but rounding, 2
-     * `rounding` of the data's root mean square, such as a phase that cancels, counts as one without
-     * data. */
+    /* A usual change of the unknown. One whose usual change does nothing to the model but rounding,
+     * 2 `rounding` of the data's root mean square, such as a phase that cancels, counts as one
+     * without data. */
     const double *size;
 } grove_least_squares_settings;
 

@@ -11,8 +11,8 @@
 #include <string.h>
 
 static const grove_input inputs[] = {
-    {"model", GROVE_VALUE, "what depends on the parms, such as visibilities",
-     .shapes = GROVE_JONES, .handing = GROVE_AS_COMPLEX},
+    {"model", GROVE_VALUE, "what depends on the parms, such as visibilities", .shapes = GROVE_JONES,
+     .handing = GROVE_AS_COMPLEX},
     {"data", GROVE_VALUE, "what the model is to be like; flagged data do not count",
      .shapes = GROVE_JONES, .handing = GROVE_AS_COMPLEX},
     {0},
@@ -33,11 +33,16 @@ static const grove_option options[] = {
      "relative change of the unknowns, or of what chi-squared can still fall, at which a fit has "
      "converged"},
     {"weights", GROVE_VALUE, "none",
-     "weights of the data, 1 / sigma^2, for each element or for all; none: the set's own, or 1; data "
+     "weights of the data, 1 / sigma^2, for each element or for all; none: the set's own, or 1; "
+     "data "
      "with weights of 0 or less do not count",
      .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},
     {"damping", GROVE_NUMBER, "0",
      "of the first step, relative to the matrix's diagonal: larger where the start is bad"},
+    {"robust", GROVE_CHOICE, "none",
+     "student_t: outliers count less: residuals as of Student's t distribution with 4 degrees of "
+     "freedom, its width from their median; chi-squared is that with these weights",
+     "none student_t"},
     {"reference", GROVE_TEXT, "none",
      "station, its name or number, whose phases, delays, TEC and rotations become 0 where the data "
      "do not tell what is common to all stations; none: as close to the start as may be"},
@@ -83,10 +88,9 @@ static int check_axes(const grove_node *node)
         for (int k = 0; k < datas; k++)
             has = has || data[k] == model[i];
         if (!has)
-            return grove_node_fail(node, GROVE_SHAPE,
-                                   "the model varies with %s, the data do not%s", model[i]->name,
-                                   model[i]->kind == GROVE_AXIS_SOURCE ? "; sum first: sum[s](...)"
-                                                                       : "");
+            return grove_node_fail(
+                node, GROVE_SHAPE, "the model varies with %s, the data do not%s", model[i]->name,
+                model[i]->kind == GROVE_AXIS_SOURCE ? "; sum first: sum[s](...)" : "");
     }
     return 0;
 }
@@ -166,6 +170,7 @@ static int find_numbers(grove_node *node, solve *s)
     s->quota = grove_node_number(node, "quota");
     s->batch = grove_node_integer(node, "batch");
     s->autocorrelations = grove_node_bool(node, "autocorrelations");
+    s->robust = grove_node_choice(node, "robust") == 1;
     s->method = (solve_method)grove_node_choice(node, "method");
     s->max_iterations = (int32_t)iterations;
     if (iterations < 1 || iterations > INT32_MAX)
@@ -205,8 +210,8 @@ static int check(grove_node *node)
     s->patience = 30;
     const grove_axis *baseline = grove_node_input_axis(node, SOLVE_DATA, GROVE_AXIS_BASELINE);
     for (int64_t b = 0; baseline && b < baseline->size; b++) {
-        int32_t last = baseline->left[b] > baseline->right[b] ? baseline->left[b]
-                                                              : baseline->right[b];
+        int32_t last =
+            baseline->left[b] > baseline->right[b] ? baseline->left[b] : baseline->right[b];
         s->stations = last >= s->stations ? last + 1 : s->stations;
     }
     s->weights = grove_node_input_form(node, SOLVE_WEIGHTS)
@@ -329,7 +334,7 @@ static int part_of(const solve_parm *own)
 {
     const char *jones = grove_node_text(own->leaf, "jones");
 
-    return own->parts == 2             ? GROVE_STEFCAL_COMPLEX
+    return own->parts == 2               ? GROVE_STEFCAL_COMPLEX
            : !strcmp(jones, "phase")     ? GROVE_STEFCAL_PHASE
            : !strcmp(jones, "amplitude") ? GROVE_STEFCAL_AMPLITUDE
                                          : -1;
@@ -339,8 +344,8 @@ static bool is_plain(const solve *s, const grove_parm *p)
 {
     return p->station && !p->source && p->time.terms == 1 && p->freq.terms == 1 &&
            isinf(p->prior_sigma) && isinf(p->bounds[0]) && isinf(p->bounds[1]) &&
-           (!p->time.axis || s->cut[SOLVE_TIME].segments[s->cut[SOLVE_TIME].count] ==
-                                 s->cut[SOLVE_TIME].count) &&
+           (!p->time.axis ||
+            s->cut[SOLVE_TIME].segments[s->cut[SOLVE_TIME].count] == s->cut[SOLVE_TIME].count) &&
            (!p->freq.axis ||
             s->cut[SOLVE_FREQ].segments[s->cut[SOLVE_FREQ].count] == s->cut[SOLVE_FREQ].count);
 }

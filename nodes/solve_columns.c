@@ -45,8 +45,8 @@ static int64_t cell_along(const solve_tile *tile, const solve_slot *slot, const 
 
 /* Which unknowns the columns of a row and a box are. */
 void solve_find_unknowns(const solve_tile *tile, const solve_domain *d,
-                          const int64_t index[GROVE_MAX_AXES], const int64_t cell[SOLVE_CUTS],
-                          solve_columns *columns)
+                         const int64_t index[GROVE_MAX_AXES], const int64_t cell[SOLVE_CUTS],
+                         solve_columns *columns)
 {
     const solve *s = tile->solve;
 
@@ -98,8 +98,8 @@ static int parts_of(const solve_slot *slot, double complex factor[2], int offset
     return slot->part == GROVE_PART_BOTH || slot->part == GROVE_PART_BOTH_CONJUGATE ? 2 : 1;
 }
 
-static void scatter_pair(const solve_columns *columns, const solve_slot *slot_a, int a, const solve_slot *slot_b,
-                         int b, int64_t unknowns, double *matrix)
+static void scatter_pair(const solve_columns *columns, const solve_slot *slot_a, int a,
+                         const solve_slot *slot_b, int b, int64_t unknowns, double *matrix)
 {
     double complex factor_a[2], factor_b[2];
     int offset_a[2], offset_b[2];
@@ -110,7 +110,8 @@ static void scatter_pair(const solve_columns *columns, const solve_slot *slot_a,
 
     for (int i = 0; i < parts_a; i++)
         for (int j = 0; j < parts_b; j++) {
-            int64_t row = columns->unknown[a] + offset_a[i], column = columns->unknown[b] + offset_b[j];
+            int64_t row = columns->unknown[a] + offset_a[i],
+                    column = columns->unknown[b] + offset_b[j];
             if (row >= column)
                 matrix[row * unknowns + column] += creal(conj(factor_a[i]) * factor_b[j] * h);
         }
@@ -125,7 +126,8 @@ void solve_scatter(const solve *s, const solve_domain *d, const solve_columns *c
             double complex factor[2];
             int offset[2], parts = parts_of(&s->slots[k], factor, offset);
             for (int i = 0; i < parts; i++)
-                gradient[columns->unknown[a] + offset[i]] += creal(conj(factor[i]) * columns->gradient[a]);
+                gradient[columns->unknown[a] + offset[i]] +=
+                    creal(conj(factor[i]) * columns->gradient[a]);
             for (int l = 0; l < s->slot_count; l++)
                 for (int u = 0; u < s->slots[l].terms; u++)
                     scatter_pair(columns, &s->slots[k], a, &s->slots[l], s->slots[l].first + u,

@@ -80,9 +80,10 @@ static bool is_direct(const solve_tile *tile, const solve_domain *d, const doubl
             bool own = s->jones == GROVE_STEFCAL_SCALAR ? e % 3 == 0
                        : s->jones == GROVE_STEFCAL_FULL ? e == slot->member
                                                         : e == 3 * slot->member;
-            double complex wanted = !own                             ? 0
-                                    : s->part == GROVE_STEFCAL_PHASE ? I * jones[slot->group * 4 + e]
-                                                                     : 1;
+            double complex wanted = !own ? 0
+                                    : s->part == GROVE_STEFCAL_PHASE
+                                        ? I * jones[slot->group * 4 + e]
+                                        : 1;
             same = same && cabs(found[e] - wanted) <= 1e-6;
         }
     }
@@ -134,10 +135,9 @@ static double chi2_of(const solve_tile *tile, const solve_compressed *c, const d
     for (int64_t b = 0; b < c->baselines; b++) {
         int64_t at = range->first + b;
         if (solve_is_wanted(tile, at))
-            chi2 += grove_compression_chi2(
-                s->form, s->group_count, sums + b * c->size,
-                jones + range->axis->left[at] * s->group_count * 4,
-                jones + range->axis->right[at] * s->group_count * 4);
+            chi2 += grove_compression_chi2(s->form, s->group_count, sums + b * c->size,
+                                           jones + range->axis->left[at] * s->group_count * 4,
+                                           jones + range->axis->right[at] * s->group_count * 4);
     }
     return fmax(chi2, 0);
 }
@@ -156,7 +156,8 @@ static bool is_same(void *context, const double *from, const double *to, const d
     const solve *s = w->tile->solve;
     const grove_range *range = &w->tile->range[w->tile->baseline];
     int64_t count = s->stations * s->group_count * 4;
-    double complex *jones = grove_alloc((size_t)(2 * count) * sizeof(*jones)), *other = jones + count;
+    double complex *jones = grove_alloc((size_t)(2 * count) * sizeof(*jones)),
+                   *other = jones + count;
     double change = 0;
 
     (void)direction;

@@ -14,7 +14,8 @@ static const grove_parm_intervals *along(const grove_parm *p, int cut)
     return cut == SOLVE_TIME ? &p->time : &p->freq;
 }
 
-/* The number of parms that have an interval's edge at the cell. What does not vary has one interval.
+/* The number of parms that have an interval's edge at the cell. What does not vary has one
+ * interval.
  */
 static int edges_at(const solve *s, int cut, int64_t cell)
 {

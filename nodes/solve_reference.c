@@ -1,5 +1,5 @@
-/* Degeneracies: phases, delays and the like that are common to all stations are not told by most data.
- * Where that is so, the reference station's become 0. */
+/* Degeneracies: phases, delays and the like that are common to all stations are not told by most
+ * data. Where that is so, the reference station's become 0. */
 #include "nodes/solve.h"
 
 #include "base/memory.h"
@@ -45,7 +45,9 @@ static void change_to(const interval *at, unsigned members, int64_t reference, c
                       const double *x, double *to, double *direction)
 {
     for (int m = 0; m < at->members; m++) {
-        int lead = members == 15 || members == 3 ? 0 : at->members == 4 ? (members == 5 ? 0 : 3) : m;
+        int lead = members == 15 || members == 3 ? 0
+                   : at->members == 4            ? (members == 5 ? 0 : 3)
+                                                 : m;
         int64_t from = unknown_of(at, lead, reference, 0);
         double complex turn = at->parts == 2 ? CMPLX(x[from], -x[from + 1]) : 1;
         if (!(members >> m & 1))
@@ -96,8 +98,8 @@ void solve_refer(const solve *s, const solve_domain *d, const bool *known, doubl
     for (int i = 0; i < s->parm_count && s->reference >= 0; i++) {
         const grove_parm *p = s->parms[i].parm;
         int terms = p->time.terms * p->freq.terms, parts = s->parms[i].parts;
-        int64_t intervals = solve_intervals(s, d, i, SOLVE_TIME).count *
-                            solve_intervals(s, d, i, SOLVE_FREQ).count;
+        int64_t intervals =
+            solve_intervals(s, d, i, SOLVE_TIME).count * solve_intervals(s, d, i, SOLVE_FREQ).count;
         interval at = {.stride = intervals * terms * parts,
                        .stations = p->station ? p->station->size : 0,
                        .members = p->members,

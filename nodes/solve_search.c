@@ -76,8 +76,7 @@ static void add_sums(search *w)
 /* The sum over channels, turned back by `x`. */
 static double complex turned(const search *w, int64_t baseline, int correlation, double x)
 {
-    const double complex *sums =
-        &w->sums[(baseline * CORRELATIONS + correlation) * w->channels];
+    const double complex *sums = &w->sums[(baseline * CORRELATIONS + correlation) * w->channels];
     double complex sum = 0;
 
     for (int64_t j = 0; j < w->channels; j++)
@@ -163,8 +162,8 @@ static double strength(const search *w, int64_t baseline, unsigned correlations)
     return sum;
 }
 
-/* The strongest baseline between a station that is done and one that is not; -1: none. Of none that is
- * done, the strongest at all. */
+/* The strongest baseline between a station that is done and one that is not; -1: none. Of none that
+ * is done, the strongest at all. */
 static int64_t next_baseline(const search *w, const bool *done, bool any, unsigned correlations)
 {
     const grove_range *range = &w->tile->range[w->tile->baseline];
@@ -183,7 +182,8 @@ static int64_t next_baseline(const search *w, const bool *done, bool any, unsign
     return best;
 }
 
-/* found: [stations] the unknowns; phase: [stations] what is left of the phase, where it is fitted. */
+/* found: [stations] the unknowns; phase: [stations] what is left of the phase, where it is fitted.
+ */
 static void search_stations(const search *w, unsigned correlations, bool phases, double *found,
                             double *phase)
 {
@@ -271,8 +271,8 @@ static void set_grid(search *w, bool tec)
     w->range = fmin(w->range, MAX_GRID / 2 * w->step);
 }
 
-/* XX and YY do not tell what the delays of x have in common against those of y; XY and YX do, where the
- * sky is polarised. */
+/* XX and YY do not tell what the delays of x have in common against those of y; XY and YX do, where
+ * the sky is polarised. */
 static void search_between(const search *w, bool phases, const double *x, double *y,
                            const double *phase_x, double *phase_y)
 {
@@ -316,8 +316,11 @@ static void search_parm(search *w, int parm, bool tec, double *x)
 
     set_grid(w, tec);
     for (int m = 0; m < members; m++)
-        search_stations(w, tec ? 9 : m ? 8 : 1, phases >= 0, found + (size_t)m * n,
-                        phase + (size_t)m * n);
+        search_stations(w,
+                        tec ? 9
+                        : m ? 8
+                            : 1,
+                        phases >= 0, found + (size_t)m * n, phase + (size_t)m * n);
     if (members == 2)
         search_between(w, phases >= 0, found, found + n, phase, phase + n);
     for (int m = 0; m < members; m++)
@@ -340,7 +343,8 @@ bool solve_search(const solve_tile *tile, const solve_compressed *c, solve_domai
     solve_load_jones(tile, d);
     w.freq = s->cut[SOLVE_FREQ].axis->centre + w.f[0];
     w.angle = grove_alloc((size_t)w.channels * sizeof(*w.angle));
-    w.sums = grove_alloc((size_t)((c->baselines + 1) * CORRELATIONS * w.channels) * sizeof(*w.sums));
+    w.sums =
+        grove_alloc((size_t)((c->baselines + 1) * CORRELATIONS * w.channels) * sizeof(*w.sums));
     add_sums(&w);
     for (int i = 0; i < s->parm_count; i++)
         if (is_searched(s, i, &tec)) {

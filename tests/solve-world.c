@@ -55,7 +55,8 @@ static int open_draw(grove_node *node)
 
 static int read_draw(const grove_node *node, void *run, const char *member, grove_array *out)
 {
-    int64_t times = grove_node_integer(node, "times"), channels = grove_node_integer(node, "channels");
+    int64_t times = grove_node_integer(node, "times"),
+            channels = grove_node_integer(node, "channels");
     double spread = grove_node_number(node, "spread"), around = grove_node_number(node, "around");
     uint64_t seed = (uint64_t)grove_node_integer(node, "seed");
     int parts = out->form->complex_ ? 2 : 1;
@@ -70,8 +71,8 @@ static int read_draw(const grove_node *node, void *run, const char *member, grov
             for (int part = 0; part < parts; part++)
                 *to++ = (part || (out->elements == 4 && (e == 1 || e == 2)) ? 0 : around) +
                         spread * draw_number((uint64_t)(t / times) + 1, (uint64_t)s,
-                                             (uint64_t)(f / channels) + 7,
-                                             (uint64_t)(2 * e + part), seed);
+                                             (uint64_t)(f / channels) + 7, (uint64_t)(2 * e + part),
+                                             seed);
     }
     return 0;
 }
@@ -136,8 +137,8 @@ static int write_keep(const grove_node *node, void *run, const grove_array *cons
     return 0;
 }
 
-static const grove_class class_keep = {GROVE_CLASS_HEAD(keep), .doc = "For tests.",
-                                       .inputs = keep_inputs,  .options = keep_options,
+static const grove_class class_keep = {GROVE_CLASS_HEAD(keep),     .doc = "For tests.",
+                                       .inputs = keep_inputs,      .options = keep_options,
                                        .kind = GROVE_CLASS_ACTION, .write = write_keep};
 
 /* ---- the world ---- */
@@ -149,13 +150,13 @@ static const char observed[] =
     "M[p,q] = sum[s](point(S, obs))\n";
 
 static const char stations[] = "-1601185 -5041977 3554876\n"
-"-1601035 -5041957 3554951\n"
-"-1601275 -5041767 3554832\n"
-"-1601125 -5042317 3554906\n"
-"-1601685 -5041937 3554628\n"
-"-1600565 -5041667 3555186\n"
-"-1601425 -5042747 3554757\n"
-"-1600305 -5042497 3555316\n";
+                               "-1601035 -5041957 3554951\n"
+                               "-1601275 -5041767 3554832\n"
+                               "-1601125 -5042317 3554906\n"
+                               "-1601685 -5041937 3554628\n"
+                               "-1600565 -5041667 3555186\n"
+                               "-1601425 -5042747 3554757\n"
+                               "-1600305 -5042497 3555316\n";
 
 static const char sources[] = "FORMAT = Name, Type, Ra, Dec, I, Q, U, V\n"
                               "a, POINT, 05:00:00, +45.00.00, 10.0, 1, 0.5, 0.2\n"
@@ -198,8 +199,7 @@ int solve_world_run(solve_world *w, const char *text, const grove_session_option
         return GROVE_INVALID;
     }
     free(all);
-    w->session =
-        grove_session_new(w->t.tree, options ? options : &usual, w->t.error);
+    w->session = grove_session_new(w->t.tree, options ? options : &usual, w->t.error);
     return w->session ? grove_session_run(w->session) : GROVE_INVALID;
 }
 
@@ -219,7 +219,7 @@ double solve_world_distance(int k, int l)
     ck_assert_int_eq(a->cells * a->elements, b->cells * b->elements);
     ck_assert_int_gt(a->cells, 0);
     for (int64_t i = 0; i < a->cells * a->elements; i++)
-        largest = fmax(largest, isfinite(cabs(a->at[i] - b->at[i])) ? cabs(a->at[i] - b->at[i])
-                                                                     : INFINITY);
+        largest = fmax(largest,
+                       isfinite(cabs(a->at[i] - b->at[i])) ? cabs(a->at[i] - b->at[i]) : INFINITY);
     return largest;
 }

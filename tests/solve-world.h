@@ -14,7 +14,8 @@ typedef struct {
     grove_session *session;
 } solve_world;
 
-/* The values that keep(x, number=k) was given in the last run, dense; elements of a cell fastest. */
+/* The values that keep(x, number=k) was given in the last run, dense; elements of a cell fastest.
+ */
 typedef struct {
     int axes, elements;
     const grove_axis *axis[GROVE_MAX_AXES];

@@ -1,5 +1,5 @@
-/* solve: parms of every kind are found again from noise-free data; flags, weights and baselines that
- * are left out; intervals that differ; the same bits for any tiles and threads; faults. */
+/* solve: parms of every kind are found again from noise-free data; flags, weights and baselines
+ * that are left out; intervals that differ; the same bits for any tiles and threads; faults. */
 #include "solve-world.h"
 
 #include "base/text.h"
@@ -36,12 +36,14 @@ static void align(void)
         for (int64_t f = 0; f < channels; f++) {
             double complex sum = 0;
             for (int64_t n = 0; n < stations * found->elements; n++) {
-                int64_t at = ((t * stations + n / found->elements) * channels + f) * found->elements;
-                sum += truth->at[at + n % found->elements] *
-                       conj(found->at[at + n % found->elements]);
+                int64_t at =
+                    ((t * stations + n / found->elements) * channels + f) * found->elements;
+                sum +=
+                    truth->at[at + n % found->elements] * conj(found->at[at + n % found->elements]);
             }
             for (int64_t n = 0; n < stations * found->elements; n++) {
-                int64_t at = ((t * stations + n / found->elements) * channels + f) * found->elements;
+                int64_t at =
+                    ((t * stations + n / found->elements) * channels + f) * found->elements;
                 found->at[at + n % found->elements] *= sum / cabs(sum);
             }
         }
@@ -113,6 +115,28 @@ START_TEST(found_again)
 }
 END_TEST
 
+/* 5 % of outliers: the robust fit finds the truth, the plain one does not. */
+START_TEST(outliers)
+{
+    for (int robust = 0; robust < 2; robust++) {
+        char *text = grove_format(
+            "G[p] = parm(\"G\", jones=diagonal, time=12min)\n"
+            "T[p] = draw(obs, shape=diagonal, around=1).value\n"
+            "V[p,q] = G[p] * M[p,q] * G[q]^H\n"
+            "b = draw(obs, complex=false, spread=1, times=1, channels=1, seed=9).value\n"
+            "c[p,q] = b[p] * b[q] - 0.55\no[p,q] = 1e4 * (c + abs(c))\n"
+            "D[p,q] = T[p] * M[p,q] * T[q]^H + o[p,q] * matrix(1Jy, 1i * 1Jy, 2 * 1Jy, 1Jy)\n"
+            "fit = solve(V, D, tolerance=1e-9, robust=%s, compress=%s, method=%s)\n"
+            "k0 = keep(V)\nk1 = keep(T[p] * M[p,q] * T[q]^H, number=1)\nk2 = keep(o, number=2)\n",
+            robust ? "student_t" : "none", _i & 1 ? "true" : "false", _i & 2 ? "auto" : "lm");
+        solve_world_pass(&w, text);
+        free(text);
+        double far = solve_world_distance(0, 1);
+        ck_assert_msg(robust ? far < 1e-5 : far > 1, "robust %d: %g", robust, far);
+    }
+}
+END_TEST
+
 /* Delays and TEC of several turns. */
 static const struct {
     const char *parms, *truth;
@@ -158,6 +182,7 @@ static Suite *make_suite(void)
 
     tcase_add_checked_fixture(fits, setup, teardown);
     tcase_add_loop_test(fits, found_again, 0, 2 * KINDS);
+    tcase_add_loop_test(fits, outliers, 0, 4);
     tcase_add_loop_test(fits, far_away, 0, FAR);
     suite_add_tcase(suite, fits);
     return suite;

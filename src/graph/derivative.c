@@ -118,8 +118,7 @@ const grove_node *grove_node_fitted_parm(const grove_node *node)
 {
     bool parm = node->class_ && node->class_->role == GROVE_ROLE_PARM;
     const grove_node *of = parm ? grove_node_behind_casts(node->inputs[0].node) : NULL;
-    bool fitted =
-        of && of->kind == GROVE_NODE_MEMBER && !grove_node_property(of->leaf, "fixed");
+    bool fitted = of && of->kind == GROVE_NODE_MEMBER && !grove_node_property(of->leaf, "fixed");
 
     return fitted ? of->leaf : NULL;
 }

@@ -26,8 +26,8 @@ typedef struct {
 } grove_derivatives;
 
 /* Makes the derivatives of a value by all parms that are not fixed, or by those in `parms` (a list
- * of leaves; NULL: all), after sums are fused and before a session is opened. What does not depend on
- * a component has no slot. 0, or a code with a message. */
+ * of leaves; NULL: all), after sums are fused and before a session is opened. What does not depend
+ * on a component has no slot. 0, or a code with a message. */
 int grove_tree_derive(grove_tree *tree, grove_node *root, const grove_node *const *parms,
                       int parm_count, grove_derivatives *derivatives, grove_error *error);
 

@@ -88,7 +88,8 @@ static grove_operand call(factoring *f, grove_role role, grove_operand a, grove_
 {
     const grove_class *class_ = grove_tree_operator(f->tree, role);
     const grove_place *place = &a.node->place;
-    grove_argument arguments[2] = {{.operand = a, .place = *place}, {.operand = b, .place = *place}};
+    grove_argument arguments[2] = {{.operand = a, .place = *place},
+                                   {.operand = b, .place = *place}};
     size_t count = b.kind == GROVE_OPERAND_NOTHING ? 1 : 2;
     grove_operand made = {0};
 
