@@ -422,6 +422,9 @@ static int fitted(grove_node *node)
         return grove_node_fail_option(node, "method",
                                       "stefcal is not possible: Jones terms are not the numbers of "
                                       "one parm each, the same at both sides and in one interval");
+    if (s->method == SOLVE_STEFCAL && s->robust)
+        return grove_node_fail_option(node, "robust",
+                                      "stefcal alone makes no robust fit; leave method out");
     count_unknowns(s, &largest, &all);
     if (largest > MAX_UNKNOWNS)
         return grove_node_fail(node, GROVE_INVALID,
