@@ -28,12 +28,19 @@ static grove_compression_array view_of(const void *data, int numbers)
                                      .bytes = 8};
 }
 
-static number draw_gain(grove_stefcal_part part)
+static number draw_gain(void)
 {
-    double size = part == GROVE_STEFCAL_PHASE ? 1 : 1 + 0.3 * draw();
-    double phase = part == GROVE_STEFCAL_AMPLITUDE ? 0 : draw();
+    double size = 1 + 0.3 * draw(), phase = draw();
 
     return size * (cos(phase) + sin(phase) * I);
+}
+
+/* What iterations begin with: 1, or what is not solved for. */
+static number start_of(grove_stefcal_part part, number truth)
+{
+    return part == GROVE_STEFCAL_PHASE       ? cabs(truth)
+           : part == GROVE_STEFCAL_AMPLITUDE ? truth / cabs(truth)
+                                             : 1;
 }
 
 static void draw_truth(array_ *a, const grove_stefcal_problem *p)
@@ -41,8 +48,8 @@ static void draw_truth(array_ *a, const grove_stefcal_problem *p)
     for (int s = 0; s < STATIONS; s++)
         for (int g = 0; g < p->groups; g++) {
             number *k = a->truth[s] + 4 * g;
-            k[0] = draw_gain(p->part);
-            k[3] = p->jones == GROVE_STEFCAL_SCALAR ? k[0] : draw_gain(p->part);
+            k[0] = draw_gain();
+            k[3] = p->jones == GROVE_STEFCAL_SCALAR ? k[0] : draw_gain();
             if (p->jones == GROVE_STEFCAL_FULL) {
                 k[1] = 0.15 * draw_number();
                 k[2] = 0.15 * draw_number();
@@ -191,7 +198,11 @@ START_TEST(test_stefcal)
     p.right = a->right;
     double *sums = sum_of(a);
     for (int k = 0; k < STATIONS * p.groups; k++)
-        jones[4 * k] = jones[4 * k + 3] = k / p.groups == SILENT ? 1.25 : 1;
+        for (int e = 0; e < 4; e += 3)
+            jones[4 * k + e] =
+                k / p.groups == SILENT
+                    ? 1.25
+                    : start_of(p.part, a->truth[k / p.groups][4 * (k % p.groups) + e]);
     ck_assert_int_eq(grove_stefcal_solve(&p, sums, jones, solved, &result), 0);
     ck_assert_int_eq(result.outcome, GROVE_STEFCAL_CONVERGED);
     ck_assert_double_le(error_of(a, &p, jones), 1e-9);
