@@ -211,6 +211,11 @@ START_TEST(test_stefcal)
         ck_assert_int_eq(solved[s], s != SILENT);
     for (int k = 0; k < 4 * p.groups; k++)
         ck_assert(jones[SILENT * 4 * p.groups + k] == (k % 4 % 3 ? 0 : 1.25));
+    /* a solution is one at once */
+    p.tolerance = 1e-9;
+    ck_assert_int_eq(grove_stefcal_solve(&p, sums, jones, solved, &result), 0);
+    ck_assert_int_eq(result.outcome, GROVE_STEFCAL_CONVERGED);
+    ck_assert_int_eq(result.iterations, 1);
     free(sums);
     free(a);
 }
