@@ -25,8 +25,8 @@ static const grove_option options[] = {
     {"method", GROVE_CHOICE, "auto",
      "lm: Levenberg-Marquardt; block: each station by itself, again and again, which takes less "
      "time for each step and more steps; stefcal: the same for Jones terms that are numbers of "
-     "parms, such as jones=diagonal; auto: stefcal to begin with, where that is "
-     "possible, then lm",
+     "parms, such as jones=diagonal; auto: stefcal where that is possible, and lm "
+     "where it is not, or where it is slow",
      "auto lm block stefcal"},
     {"max_iterations", GROVE_INTEGER, "50", "most steps for a solution domain"},
     {"tolerance", GROVE_NUMBER, "1e-6",
@@ -400,7 +400,7 @@ enum { MAX_UNKNOWNS = 20000 };
 static const char *name_of_method(const solve *s)
 {
     if (s->direct && (s->method == SOLVE_AUTO || s->method == SOLVE_STEFCAL))
-        return s->method == SOLVE_AUTO ? "stefcal, then lm" : "stefcal";
+        return s->method == SOLVE_AUTO ? "stefcal, then lm where that is slow" : "stefcal";
     return s->method == SOLVE_BLOCK ? "block" : "lm";
 }
 

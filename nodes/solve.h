@@ -99,7 +99,7 @@ typedef struct {
     bool reweigh;
     double complex *jones, *best; /* of factors: there, and at the best point; NULL: not yet */
     double chi2;                  /* these three at the end */
-    int64_t rank;
+    int64_t determined; /* unknowns with data */
     int32_t iterations;
 } solve_domain;
 

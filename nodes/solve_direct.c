@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Where data hardly tell something, such as the phase between X and Y of a sky of 1 % polarisation, what
+ * is left is up to 1e4 times the change of an iteration. */
+#define CHANGE 1e-4
+
 /* The unknown of a Jones matrix's element; -1: it is 0. */
 static int64_t unknown_of(const solve *s, const solve_domain *d, int group, int64_t station,
                           int element)
@@ -207,9 +211,9 @@ static void take_result(const solve_tile *tile, const grove_stefcal_result *resu
 
     d->iterations = result->iterations;
     d->outcome = outcomes[result->outcome];
-    d->rank = 0;
+    d->determined = 0;
     for (int64_t a = 0; a < s->stations; a++)
-        d->rank += solved[a] ? d->unknowns / s->stations : 0;
+        d->determined += solved[a] ? d->unknowns / s->stations : 0;
     if ((double)d->sums.data < s->quota * (double)d->all)
         d->outcome = GROVE_LEAST_SQUARES_NO_DATA;
 }
@@ -226,7 +230,6 @@ int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_doma
         free(jones);
         return 0;
     }
-    bool ends = s->method == SOLVE_STEFCAL; /* each step of lm squares what is left */
     double *sums = add_stretches(tile, c, d);
     bool *solved = grove_alloc((size_t)s->stations);
     grove_stefcal_problem problem = {.jones = s->jones,
@@ -238,8 +241,8 @@ int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_doma
                                      .right = range->axis->right + range->first,
                                      .autocorrelations = s->autocorrelations,
                                      .max_iterations = s->max_iterations,
-                                     .tolerance = ends ? s->tolerance : sqrt(s->tolerance),
-                                     .patience = ends ? 0 : s->patience};
+                                     .tolerance = fmax(CHANGE * s->tolerance, 1e-14),
+                                     .patience = s->method == SOLVE_STEFCAL ? 0 : s->patience};
     grove_stefcal_result result = {0};
     count_data(tile, c, d, sums);
     int code = grove_stefcal_solve(&problem, sums, jones, solved, &result);

@@ -210,7 +210,9 @@ static void take_result(const solve *s, solve_domain *d, grove_parm_run *const *
     free(x);
     d->chi2 = fmax(grove_least_squares_chi2(d->fit), 0);
     d->iterations += grove_least_squares_iterations(d->fit);
-    d->rank = grove_least_squares_rank(d->fit);
+    d->determined = 0;
+    for (int64_t j = 0; j < d->unknowns; j++)
+        d->determined += !grove_least_squares_has_no_data(d->fit, j);
 }
 
 static void add_normal(const evaluation *e, solve_domain *d)
@@ -292,8 +294,7 @@ static void evaluate(void *context, int64_t first, int64_t last)
         evaluate_domain(e, e->active[i]);
 }
 
-/* A search for delays and TEC, or StEFCal. Its increments do not tell how far it is from the end
- * where the data hardly tell something, so that lm goes on from there. */
+/* A search for delays and TEC, or StEFCal. Domains in which that is slow go on from where it came to. */
 static void solve_domains(void *context, int64_t first, int64_t last)
 {
     evaluation *e = context;
@@ -313,7 +314,10 @@ static void solve_domains(void *context, int64_t first, int64_t last)
         if (code)
             __atomic_store_n(&e->code, code, __ATOMIC_RELAXED);
         solve_put(s, d, e->run->parms, x);
-        if (s->method == SOLVE_AUTO && d->outcome != GROVE_LEAST_SQUARES_NO_DATA)
+        bool slow = d->outcome == GROVE_LEAST_SQUARES_LIMIT ||
+                    d->outcome == GROVE_LEAST_SQUARES_STALLED;
+        if (s->method == SOLVE_AUTO &&
+            (slow || (s->robust && d->outcome == GROVE_LEAST_SQUARES_CONVERGED)))
             d->outcome = GROVE_LEAST_SQUARES_RUNNING;
         free(x);
     }
@@ -338,7 +342,7 @@ static void count_domain(solve_run *run, const solve_domain *d)
         return;
     run->iterations += d->iterations;
     run->chi2 += d->chi2;
-    run->data += d->sums.data - d->rank;
+    run->data += d->sums.data - d->determined;
 }
 
 /* The batch is done: counts its domains, and keeps the solutions that the next one starts from. */
