@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where data hardly tell something, such as the phase between X and Y of a sky of 1 % polarisation, what
- * is left is up to 1e4 times the change of an iteration. */
+/* Where data hardly tell something, such as the phase between X and Y of a sky of 1 % polarisation,
+ * what is left is up to 1e4 times the change of an iteration. */
 #define CHANGE 1e-4
 
 /* The unknown of a Jones matrix's element; -1: it is 0. */
@@ -199,6 +199,52 @@ static void refer(const comparison *w, const bool *solved, double *x)
     free(known);
 }
 
+/* chi^2 with the second column of all Jones matrices turned by `angle`, less that without. */
+static double change_turned(const solve_tile *tile, const solve_compressed *c, const double *sums,
+                            const double complex *jones, const bool *solved, double angle,
+                            double complex *turned)
+{
+    const solve *s = tile->solve;
+    const grove_range *range = &tile->range[tile->baseline];
+    int64_t each = s->group_count * 4;
+    double change = 0;
+
+    for (int64_t i = 0; i < s->stations * each; i++)
+        turned[i] = i % 2 && solved[i / each] ? jones[i] * CMPLX(cos(angle), sin(angle)) : jones[i];
+    for (int64_t b = 0; b < c->baselines; b++) {
+        int64_t at = range->first + b, p = range->axis->left[at], q = range->axis->right[at];
+        grove_compression_sides from = {jones + p * each, jones + q * each},
+                                to = {turned + p * each, turned + q * each};
+        if (solve_is_wanted(tile, at))
+            change +=
+                grove_compression_change(s->form, s->group_count, sums + b * c->size, from, to);
+    }
+    return change;
+}
+
+/* The phase between X and Y, which only a polarised sky tells: with all else as it is, chi^2 is
+ * a + b cos + c sin of it. Half a turn from its minimum all derivatives are 0. Whether it was
+ * changed. */
+static bool turn_columns(const solve_tile *tile, const solve_compressed *c, const solve_domain *d,
+                         const double *sums, const bool *solved, double complex *jones)
+{
+    const solve *s = tile->solve;
+    int64_t count = s->stations * s->group_count * 4;
+    double complex *turned = grove_alloc((size_t)count * sizeof(*turned));
+    double quarter = change_turned(tile, c, sums, jones, solved, M_PI / 2, turned),
+           half = change_turned(tile, c, sums, jones, solved, M_PI, turned);
+    double cosine = -half / 2, sine = quarter - half / 2;
+    double angle = atan2(-sine, -cosine);
+    bool better =
+        s->jones != GROVE_STEFCAL_SCALAR && s->part != GROVE_STEFCAL_AMPLITUDE &&
+        change_turned(tile, c, sums, jones, solved, angle, turned) < -1e-10 * d->sums.power;
+
+    if (better)
+        memcpy(jones, turned, (size_t)count * sizeof(*turned));
+    free(turned);
+    return better;
+}
+
 static void take_result(const solve_tile *tile, const grove_stefcal_result *result,
                         const bool *solved, solve_domain *d)
 {
@@ -246,6 +292,9 @@ int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_doma
     grove_stefcal_result result = {0};
     count_data(tile, c, d, sums);
     int code = grove_stefcal_solve(&problem, sums, jones, solved, &result);
+    if (!code && result.outcome != GROVE_STEFCAL_NO_DATA &&
+        turn_columns(tile, c, d, sums, solved, jones))
+        code = grove_stefcal_solve(&problem, sums, jones, solved, &result);
     if (!code) {
         take_result(tile, &result, solved, d);
         d->chi2 = chi2_of(tile, c, sums, jones);

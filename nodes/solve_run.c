@@ -294,7 +294,8 @@ static void evaluate(void *context, int64_t first, int64_t last)
         evaluate_domain(e, e->active[i]);
 }
 
-/* A search for delays and TEC, or StEFCal. Domains in which that is slow go on from where it came to. */
+/* A search for delays and TEC, or StEFCal. Domains in which that is slow go on from where it came
+ * to. */
 static void solve_domains(void *context, int64_t first, int64_t last)
 {
     evaluation *e = context;
@@ -314,8 +315,8 @@ static void solve_domains(void *context, int64_t first, int64_t last)
         if (code)
             __atomic_store_n(&e->code, code, __ATOMIC_RELAXED);
         solve_put(s, d, e->run->parms, x);
-        bool slow = d->outcome == GROVE_LEAST_SQUARES_LIMIT ||
-                    d->outcome == GROVE_LEAST_SQUARES_STALLED;
+        bool slow =
+            d->outcome == GROVE_LEAST_SQUARES_LIMIT || d->outcome == GROVE_LEAST_SQUARES_STALLED;
         if (s->method == SOLVE_AUTO &&
             (slow || (s->robust && d->outcome == GROVE_LEAST_SQUARES_CONVERGED)))
             d->outcome = GROVE_LEAST_SQUARES_RUNNING;
