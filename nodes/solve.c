@@ -11,8 +11,8 @@
 #include <string.h>
 
 static const grove_input inputs[] = {
-    {"model", GROVE_VALUE, "what depends on the parms, such as visibilities",
-     .shapes = GROVE_JONES, .handing = GROVE_AS_COMPLEX},
+    {"model", GROVE_VALUE, "what depends on the parms, such as visibilities", .shapes = GROVE_JONES,
+     .handing = GROVE_AS_COMPLEX},
     {"data", GROVE_VALUE, "what the model is to be like; flagged data do not count",
      .shapes = GROVE_JONES, .handing = GROVE_AS_COMPLEX},
     {0},
@@ -33,7 +33,8 @@ static const grove_option options[] = {
      "relative change of the unknowns, or of what chi-squared can still fall, at which a fit has "
      "converged"},
     {"weights", GROVE_VALUE, "none",
-     "weights of the data, 1 / sigma^2, for each element or for all; none: the set's own, or 1; data "
+     "weights of the data, 1 / sigma^2, for each element or for all; none: the set's own, or 1; "
+     "data "
      "with weights of 0 or less do not count",
      .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},
     {"damping", GROVE_NUMBER, "0",
@@ -80,10 +81,9 @@ static int check_axes(const grove_node *node)
         for (int k = 0; k < datas; k++)
             has = has || data[k] == model[i];
         if (!has)
-            return grove_node_fail(node, GROVE_SHAPE,
-                                   "the model varies with %s, the data do not%s", model[i]->name,
-                                   model[i]->kind == GROVE_AXIS_SOURCE ? "; sum first: sum[s](...)"
-                                                                       : "");
+            return grove_node_fail(
+                node, GROVE_SHAPE, "the model varies with %s, the data do not%s", model[i]->name,
+                model[i]->kind == GROVE_AXIS_SOURCE ? "; sum first: sum[s](...)" : "");
     }
     return 0;
 }
@@ -152,6 +152,21 @@ static int find_numbers(grove_node *node, solve *s)
     return 0;
 }
 
+static int find_weights(grove_node *node, solve *s)
+{
+    bool given = grove_node_input_form(node, SOLVE_WEIGHTS) != NULL;
+    int own = given ? -1 : grove_node_add_member_input(node, SOLVE_DATA, "weight");
+    const grove_form *form = grove_node_input_form(node, own < 0 ? SOLVE_WEIGHTS : own);
+    bool fits = !form || form->shape == GROVE_SCALAR ||
+                form->shape == grove_node_input_form(node, SOLVE_DATA)->shape;
+
+    if (given && !fits)
+        return grove_node_fail_option(node, "weights",
+                                      "they must be numbers, or of the shape of the data");
+    s->weights = own >= 0 && fits ? own : SOLVE_WEIGHTS; /* not of data that others were made of */
+    return 0;
+}
+
 static int check(grove_node *node)
 {
     solve *s = grove_alloc(sizeof(*s));
@@ -173,14 +188,13 @@ static int check(grove_node *node)
     s->patience = 30;
     const grove_axis *baseline = grove_node_input_axis(node, SOLVE_DATA, GROVE_AXIS_BASELINE);
     for (int64_t b = 0; baseline && b < baseline->size; b++) {
-        int32_t last = baseline->left[b] > baseline->right[b] ? baseline->left[b]
-                                                              : baseline->right[b];
+        int32_t last =
+            baseline->left[b] > baseline->right[b] ? baseline->left[b] : baseline->right[b];
         s->stations = last >= s->stations ? last + 1 : s->stations;
     }
-    s->weights = grove_node_input_form(node, SOLVE_WEIGHTS)
-                     ? SOLVE_WEIGHTS
-                     : grove_node_add_member_input(node, SOLVE_DATA, "weight");
-    s->weights = s->weights < 0 ? SOLVE_WEIGHTS : s->weights;
+    code = find_weights(node, s);
+    if (code)
+        return code;
     return find_baselines(node, s);
 }
 
@@ -295,10 +309,10 @@ static int parm_of_group(const solve *s, const grove_fit_slot *slots, int count,
 
 static bool is_plain(const solve *s, const grove_parm *p)
 {
-    return p->station && !p->source && p->time.terms == 1 && p->freq.terms == 1 &&
-           p->complex_ && isinf(p->prior_sigma) && isinf(p->bounds[0]) && isinf(p->bounds[1]) &&
-           (!p->time.axis || s->cut[SOLVE_TIME].segments[s->cut[SOLVE_TIME].count] ==
-                                 s->cut[SOLVE_TIME].count) &&
+    return p->station && !p->source && p->time.terms == 1 && p->freq.terms == 1 && p->complex_ &&
+           isinf(p->prior_sigma) && isinf(p->bounds[0]) && isinf(p->bounds[1]) &&
+           (!p->time.axis ||
+            s->cut[SOLVE_TIME].segments[s->cut[SOLVE_TIME].count] == s->cut[SOLVE_TIME].count) &&
            (!p->freq.axis ||
             s->cut[SOLVE_FREQ].segments[s->cut[SOLVE_FREQ].count] == s->cut[SOLVE_FREQ].count);
 }

@@ -278,7 +278,13 @@ static const char observed[] =
     "obs = observe(array=\"%s\", phase_centre=\"05h00m00s 45d00m00s\", hour_angle=-12min..12min, "
     "integration=2min, frequency=150MHz, channels=6, channel_width=2MHz%s)\n"
     "S = sky_model(\"%s\")\n"
-    "M[p,q] = sum[s](point(S, obs))\n";
+    "M[p,q] = sum[s](point(S, obs))\n"
+    "S2 = sky_model(\"%s\")\n"
+    "N[p,q] = sum[s](point(S2, obs))\n";
+
+static const char other_sources[] = "FORMAT = Name, Type, Ra, Dec, I, Q, U, V\n"
+                                    "d, POINT, 04:58:00, +45.40.00, 4.0, 0.3, -0.5, 0.1\n"
+                                    "e, POINT, 04:59:00, +44.20.00, 3.0, 0, 0, 0\n";
 
 static const char stations[] = "-1601185 -5041977 3554876\n"
                                "-1601035 -5041957 3554951\n"
@@ -329,14 +335,16 @@ int solve_world_run(solve_world *w, const char *text, const grove_session_option
 {
     const grove_session_options usual = {.device = "cpu", .double_precision = true};
     char *layout = strdup(testing_file(&w->t, "stations.txt", stations));
-    char *head =
-        grove_format(observed, layout, w->observe, testing_file(&w->t, "sky.skymodel", sources));
+    char *sky = strdup(testing_file(&w->t, "sky.skymodel", sources));
+    char *head = grove_format(observed, layout, w->observe, sky,
+                              testing_file(&w->t, "other.skymodel", other_sources));
     char *all = grove_format("%s%s", head, text);
 
     grove_session_free(w->session);
     w->session = NULL;
     free(head);
     free(layout);
+    free(sky);
     if (!testing_try(&w->t, all)) {
         free(all);
         return GROVE_INVALID;

@@ -35,8 +35,8 @@ extern solve_kept solve_world_kept[SOLVE_WORLD_KEPT];
 
 void solve_world_begin(solve_world *w);
 void solve_world_end(solve_world *w);
-/* Runs the tree of these lines after those that say what is observed: obs, and M[p,q], the
- * visibilities of some sources. Returns the code; messages are in w->t.error. */
+/* Runs the tree of these lines after those that say what is observed: obs, and M[p,q] and
+ * N[p,q], the visibilities of some sources, of the skies S and S2. Returns the code; messages are in w->t.error. */
 int solve_world_run(solve_world *w, const char *text, const grove_session_options *options);
 /* The same, which must succeed. */
 void solve_world_pass(solve_world *w, const char *text);
