@@ -275,7 +275,7 @@ static const grove_class class_keep = {GROVE_CLASS_HEAD(keep),     .doc = "For t
 /* ---- the world ---- */
 
 static const char observed[] =
-    "obs = observe(array=\"%s\", phase_centre=\"05h00m00s 45d00m00s\", hour_angle=-12min..12min, "
+    "obs = observe(array=\"%s\", phase_centre=\"05h00m00s 45d00m00s\", hour_angle=-%dmin..%dmin, "
     "integration=2min, frequency=150MHz, channels=6, channel_width=2MHz%s)\n"
     "S = sky_model(\"%s\")\n"
     "M[p,q] = sum[s](point(S, obs))\n"
@@ -310,6 +310,7 @@ void solve_world_begin(solve_world *w)
     testing_begin(&w->t);
     w->session = NULL;
     w->observe = "";
+    w->times = 12;
     ck_assert_int_eq(grove_classes_add(w->t.classes, &class_draw, w->t.error), 0);
     ck_assert_int_eq(grove_classes_add(w->t.classes, &class_spoil, w->t.error), 0);
     ck_assert_int_eq(grove_classes_add(w->t.classes, &class_keep, w->t.error), 0);
@@ -336,7 +337,7 @@ int solve_world_run(solve_world *w, const char *text, const grove_session_option
     const grove_session_options usual = {.device = "cpu", .double_precision = true};
     char *layout = strdup(testing_file(&w->t, "stations.txt", stations));
     char *sky = strdup(testing_file(&w->t, "sky.skymodel", sources));
-    char *head = grove_format(observed, layout, w->observe, sky,
+    char *head = grove_format(observed, layout, w->times, w->times, w->observe, sky,
                               testing_file(&w->t, "other.skymodel", other_sources));
     char *all = grove_format("%s%s", head, text);
 

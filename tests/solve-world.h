@@ -13,6 +13,7 @@ enum { SOLVE_WORLD_KEPT = 4 };
 typedef struct {
     testing t;
     grove_session *session;
+    int times; /* 12; of 2 sidereal minutes */
     const char *observe; /* more options of observe, such as ", autocorrelations=true" */
 } solve_world;
 
