@@ -187,6 +187,21 @@ static int find_numbers(grove_node *node, solve *s)
     return 0;
 }
 
+static int find_weights(grove_node *node, solve *s)
+{
+    bool given = grove_node_input_form(node, SOLVE_WEIGHTS) != NULL;
+    int own = given ? -1 : grove_node_add_member_input(node, SOLVE_DATA, "weight");
+    const grove_form *form = grove_node_input_form(node, own < 0 ? SOLVE_WEIGHTS : own);
+    bool fits = !form || form->shape == GROVE_SCALAR ||
+                form->shape == grove_node_input_form(node, SOLVE_DATA)->shape;
+
+    if (given && !fits)
+        return grove_node_fail_option(node, "weights",
+                                      "they must be numbers, or of the shape of the data");
+    s->weights = own >= 0 && fits ? own : SOLVE_WEIGHTS; /* not of data that others were made of */
+    return 0;
+}
+
 static int check(grove_node *node)
 {
     solve *s = grove_alloc(sizeof(*s));
@@ -214,10 +229,9 @@ static int check(grove_node *node)
             baseline->left[b] > baseline->right[b] ? baseline->left[b] : baseline->right[b];
         s->stations = last >= s->stations ? last + 1 : s->stations;
     }
-    s->weights = grove_node_input_form(node, SOLVE_WEIGHTS)
-                     ? SOLVE_WEIGHTS
-                     : grove_node_add_member_input(node, SOLVE_DATA, "weight");
-    s->weights = s->weights < 0 ? SOLVE_WEIGHTS : s->weights;
+    code = find_weights(node, s);
+    if (code)
+        return code;
     return find_baselines(node, s);
 }
 

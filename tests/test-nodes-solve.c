@@ -22,33 +22,6 @@ static void teardown(void)
 
 /* ---- noise-free ---- */
 
-/* keep 0: what was found, keep 1: the truth, of [time station freq]; the data do not tell the phase
- * that is common to all stations. */
-static void align(void)
-{
-    solve_kept *found = &solve_world_kept[0];
-    const solve_kept *truth = &solve_world_kept[1];
-    int64_t times = found->axis[0]->size, stations = found->axis[1]->size,
-            channels = found->axis[2]->size;
-
-    ck_assert_int_eq(found->cells, times * stations * channels);
-    for (int64_t t = 0; t < times; t++)
-        for (int64_t f = 0; f < channels; f++) {
-            double complex sum = 0;
-            for (int64_t n = 0; n < stations * found->elements; n++) {
-                int64_t at =
-                    ((t * stations + n / found->elements) * channels + f) * found->elements;
-                sum +=
-                    truth->at[at + n % found->elements] * conj(found->at[at + n % found->elements]);
-            }
-            for (int64_t n = 0; n < stations * found->elements; n++) {
-                int64_t at =
-                    ((t * stations + n / found->elements) * channels + f) * found->elements;
-                found->at[at + n % found->elements] *= sum / cabs(sum);
-            }
-        }
-}
-
 #define VARIED " + 0 * obs.freq / 1Hz + 0 * obs.time / 1s"
 
 static const struct {
@@ -110,7 +83,7 @@ START_TEST(found_again)
     solve_world_pass(&w, text);
     free(text);
     ck_assert_double_lt(solve_world_distance(2, 3), 1e-8);
-    align();
+    solve_world_align(0, 1, -1);
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
 }
 END_TEST
