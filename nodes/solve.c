@@ -335,7 +335,9 @@ static int parm_of_group(const solve *s, const grove_fit_slot *slots, int count,
             continue;
         while (s->parms[parm].leaf != slots[k].parm)
             parm++;
-        if (slots[k].axis || (found >= 0 && parm != found))
+        bool number = s->parms[parm].parts == 2; /* else a phase or an amplitude */
+        if (slots[k].axis || (found >= 0 && parm != found) ||
+            (number && (!slots[k].constant || slots[k].part != GROVE_PART_BOTH)))
             return -1;
         found = parm;
         members++;
