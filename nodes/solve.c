@@ -413,6 +413,30 @@ static void count_unknowns(const solve *s, int64_t *largest, int64_t *all)
 
 enum { MAX_UNKNOWNS = 20000 };
 
+/* Of a batch: the matrices, the sums, the weights of a robust fit. */
+static uint64_t memory_of(const grove_node *node, const solve *s, int64_t unknowns)
+{
+    const grove_axis *baseline = grove_node_input_axis(node, SOLVE_DATA, GROVE_AXIS_BASELINE);
+    int64_t domains = s->batch < s->cut[SOLVE_TIME].count ? s->batch : s->cut[SOLVE_TIME].count;
+    double rows = baseline ? (double)baseline->size : 1, cells = 1, stretches = 1, share = 1;
+
+    for (int cut = 0; cut < SOLVE_CUTS; cut++) {
+        const solve_cut *own = &s->cut[cut];
+        double all = (double)own->first[own->count], part = (double)own->segments[own->count];
+        share = cut == SOLVE_TIME ? (double)domains / (double)own->count : 1;
+        cells *= all * share;
+        stretches *= (s->each[cut] ? all : part) * share;
+    }
+    double sums = s->group_count ? 8 * rows * stretches *
+                                       (double)grove_compression_size(s->form, s->group_count)
+                                 : 0;
+    double weights = s->robust ? rows * cells * SOLVE_ELEMENTS * sizeof(float) : 0;
+    bool matrices = !(s->direct && s->method == SOLVE_STEFCAL);
+    int64_t bands = s->cut[SOLVE_FREQ].count;
+    return (uint64_t)(sums + weights) +
+           (matrices ? (uint64_t)(2 * 8 * unknowns * unknowns * domains * bands) : 0);
+}
+
 static const char *name_of_method(const solve *s)
 {
     if (s->direct && (s->method == SOLVE_AUTO || s->method == SOLVE_STEFCAL))
@@ -424,7 +448,6 @@ static int fitted(grove_node *node)
 {
     solve *s = grove_node_user(node);
     int64_t largest, all, domains = s->cut[SOLVE_TIME].count * s->cut[SOLVE_FREQ].count;
-    int64_t batch = s->batch < s->cut[SOLVE_TIME].count ? s->batch : s->cut[SOLVE_TIME].count;
 
     solve_find_slots(node, s);
     if (!s->slot_count)
@@ -441,10 +464,10 @@ static int fitted(grove_node *node)
                                "%lld unknown numbers in one solution domain, at most %d; make the "
                                "intervals of all parms end together more often",
                                (long long)largest, (int)MAX_UNKNOWNS);
-    grove_node_set_memory(node, (uint64_t)(2 * largest * largest * 8 * batch));
+    grove_node_set_memory(node, memory_of(node, s, largest));
     grove_node_note(node,
                     "method: %s; %lld solution domains, %lld unknown numbers (at most %lld in a "
-                    "domain)\n%s%s",
+                    "domain)\n    %s%s",
                     name_of_method(s), (long long)domains, (long long)all, (long long)largest,
                     s->why ? "data are not compressed: " : "data are compressed once for a tile",
                     s->why ? s->why : "");

@@ -381,6 +381,8 @@ int grove_tree_attach_derivatives(grove_tree *tree)
         grove_node *node = tree->actions[i];
         if (!node->fit)
             continue;
+        node->fit->whole = node->inputs[node->fit->model];
+        node->fit->own_inputs = node->input_count;
         code = call_class(node, node->class_->fit);
         if (!code)
             code = attach(node);
