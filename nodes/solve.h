@@ -99,7 +99,8 @@ typedef struct {
     bool reweigh;
     double complex *jones, *best; /* of factors: there, and at the best point; NULL: not yet */
     double chi2;                  /* these three at the end */
-    int64_t determined; /* unknowns with data */
+    int64_t determined;           /* unknowns with data */
+    bool *known;                  /* [unknowns] which; NULL: no matter */
     int32_t iterations;
 } solve_domain;
 
@@ -235,6 +236,21 @@ void solve_compressed_accept(const solve *s, solve_domain *d);
  * with all that counts at the end. Running: they are not what the parms' numbers make of them. 0,
  * or GROVE_NO_MEMORY. */
 int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x);
+
+/* ---- the end ---- */
+
+enum { SOLVE_OUTCOMES = GROVE_LEAST_SQUARES_NOT_FINITE + 1 };
+
+typedef struct {
+    int64_t outcomes[SOLVE_OUTCOMES], iterations, data;
+    const grove_axis *stations; /* of the parms; NULL: none is one per station */
+    int64_t *missing;           /* [stations] in how many domains they had no data */
+    double chi2;
+} solve_summary;
+
+void solve_summary_add(solve_summary *summary, const solve *s, const solve_domain *d);
+/* Says what has come out; an error where nothing was fitted. */
+int solve_summary_tell(const solve_summary *summary, const grove_node *node);
 
 /* ---- a run ---- */
 

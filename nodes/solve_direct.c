@@ -181,22 +181,22 @@ static bool is_same(void *context, const double *from, const double *to, const d
     return change <= 1e-10 * w->d->sums.power;
 }
 
-static void refer(const comparison *w, const bool *solved, double *x)
+/* Which unknowns are of stations with data. */
+static void find_known(const solve *s, solve_domain *d, const bool *solved)
 {
-    const solve *s = w->tile->solve;
-    bool *known = grove_alloc((size_t)w->d->unknowns + 1);
-
+    if (!d->known)
+        d->known = grove_alloc((size_t)d->unknowns + 1);
+    d->determined = 0;
     for (int64_t a = 0; a < s->stations; a++)
         for (int g = 0; g < s->group_count; g++)
             for (int e = 0; e < 4; e++) {
-                int64_t u = unknown_of(s, w->d, g, a, e);
-                if (u >= 0)
-                    known[u] = solved[a];
-                if (u >= 0 && s->part == GROVE_STEFCAL_COMPLEX)
-                    known[u + 1] = solved[a];
+                int64_t u = unknown_of(s, d, g, a, e);
+                for (int part = 0; u >= 0 && part < (s->part == GROVE_STEFCAL_COMPLEX ? 2 : 1);
+                     part++)
+                    d->known[u + part] = solved[a];
             }
-    solve_refer(s, w->d, known, x, is_same, (void *)w);
-    free(known);
+    for (int64_t u = 0; u < d->unknowns; u++)
+        d->determined += d->known[u];
 }
 
 /* chi^2 with the second column of all Jones matrices turned by `angle`, less that without. */
@@ -257,9 +257,7 @@ static void take_result(const solve_tile *tile, const grove_stefcal_result *resu
 
     d->iterations = result->iterations;
     d->outcome = outcomes[result->outcome];
-    d->determined = 0;
-    for (int64_t a = 0; a < s->stations; a++)
-        d->determined += solved[a] ? d->unknowns / s->stations : 0;
+    find_known(s, d, solved);
     if ((double)d->sums.data < s->quota * (double)d->all)
         d->outcome = GROVE_LEAST_SQUARES_NO_DATA;
 }
@@ -301,7 +299,7 @@ int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_doma
         if (d->outcome != GROVE_LEAST_SQUARES_NO_DATA)
             copy_jones(s, d, jones, x, true);
         if (s->reference >= 0 && d->outcome == GROVE_LEAST_SQUARES_CONVERGED)
-            refer(&(comparison){tile, c, d, sums}, solved, x);
+            solve_refer(s, d, d->known, x, is_same, &(comparison){tile, c, d, sums});
     }
     free(sums);
     free(jones);

@@ -212,6 +212,8 @@ void solve_domain_end(solve_domain *d)
     d->fit = NULL;
     free(d->base);
     d->base = NULL;
+    free(d->known);
+    d->known = NULL;
     free(d->jones);
     free(d->best);
     d->jones = d->best = NULL;
