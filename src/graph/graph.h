@@ -146,6 +146,8 @@ struct grove_node {
     grove_hash identity;
     struct grove_property *properties; /* a list */
     grove_node *leaf;                  /* MEMBER: its leaf */
+    grove_node *stands_for;            /* a value: the leaf whose call it is, and whose members are
+                                          written as its own; NULL: none */
     size_t member;                     /* MEMBER: its number */
 
     grove_literal *constant; /* CONSTANT */
