@@ -374,6 +374,9 @@ static int fitted(grove_node *node)
                                "%lld unknown numbers in one solution domain, at most %d; make the "
                                "intervals of all parms end together more often",
                                (long long)largest, (int)MAX_UNKNOWNS);
+    int code = s->group_count ? solve_prepare_devices(node, s) : 0;
+    if (code)
+        return code;
     grove_node_set_memory(node, (uint64_t)(2 * largest * largest * 8 * batch));
     grove_node_note(node,
                     "method: %s; %lld solution domains, %lld unknown numbers (at most %lld in a "

@@ -11,7 +11,7 @@
 
 static solve_world w;
 
-/* ---- a set: zeros of which a third are flagged and some are not finite, with weights and uvw ----
+/* ---- a set: noise of which a third is flagged and some is not finite, with weights and uvw ----
  */
 
 static const grove_input record_inputs[] = {
@@ -35,7 +35,7 @@ static int open_record(grove_node *node)
     grove_node_take_axis(node, obs, "station");
     grove_node_take_axis(node, obs, "baseline");
     grove_node_take_axis(node, obs, "freq");
-    int code = grove_node_add_member(node, "data", "time baseline freq", &data, NULL, "zeros");
+    int code = grove_node_add_member(node, "data", "time baseline freq", &data, NULL, "noise");
     if (!code)
         code =
             grove_node_add_member(node, "weight", "time baseline freq", &weight, NULL, "weights");
@@ -73,7 +73,8 @@ static int read_record(const grove_node *node, void *run, const char *member, gr
             if (!strcmp(member, "weight"))
                 *single++ = x % 11 == 3 ? (float)(e - 2) : 1 + (float)(x >> e & 7) / 4;
             else
-                *single++ = x % 13 == 5 && e == 1 ? NAN : 0, *single++ = 0;
+                *single++ = x % 13 == 5 && e == 1 ? NAN : (float)(x >> (e + 1) & 255) / 128 - 1,
+                *single++ = (float)(x >> (e + 7) & 255) / 128 - 1;
         if (out->flags)
             out->flags[i] = x % 3 ? 0 : (unsigned char)(x >> 8 & 15);
     }
@@ -143,6 +144,27 @@ static const struct {
      "D[p,q] = T[p] * M[p,q] * T[q]^H + U[p] * N[p,q] * U[q]^H + R.data\n"
      "x = V\n",
      ", method=lm, min_baseline=50m, max_baseline=120"},
+    /* flags and numbers that are not finite in models, too */
+    {"G[p] = parm(\"G\", jones=full, time=12min)\nR = record(obs)\n"
+     "T[p] = draw(obs, shape=matrix, times=6, around=1).value\n"
+     "V[p,q] = G[p] * (M[p,q] + 0.2 * R.data) * G[q]^H\n"
+     "D[p,q] = T[p] * M[p,q] * T[q]^H + R.data\nx[p,q] = G[p] * M[p,q] * G[q]^H\n",
+     ", method=lm, weights=obs.freq / 100MHz"},
+    {"G[p] = parm(\"G\", jones=diagonal, time=8min)\nR = record(obs)\n"
+     "T[p] = draw(obs, shape=diagonal, times=4, around=1).value\n"
+     "V[p,q] = G[p] * (M[p,q] + 0.2 * R.data) * G[q]^H\n"
+     "D[p,q] = T[p] * M[p,q] * T[q]^H + R.data\nx[p,q] = G[p] * M[p,q] * G[q]^H\n",
+     ", method=lm"},
+    /* of data XX and YY alone; scalars */
+    {"G[p] = parm(\"G\", jones=diagonal, time=8min)\nR = record(obs)\n"
+     "T[p] = draw(obs, shape=diagonal, times=4, around=1).value\n"
+     "N[p,q] = 1Jy * exp(1i * obs.freq / 9MHz)\n"
+     "V[p,q] = G[p] * N[p,q] * G[q]^H\nD[p,q] = T[p] * N[p,q] * T[q]^H + R.data\nx = V\n",
+     ", method=lm"},
+    {"G[p] = parm(\"G\", jones=scalar, time=8min)\nT[p] = draw(obs, times=1, around=1).value\n"
+     "N[p,q] = 1Jy * exp(1i * obs.freq / 9MHz)\n"
+     "V[p,q] = G[p] * N[p,q] * G[q]^H\nD[p,q] = T[p] * N[p,q] * T[q]^H\nx = V\n",
+     ", method=lm, weights=1 + obs.freq / 100MHz"},
 };
 enum { FITS = sizeof(fits) / sizeof(fits[0]) };
 
@@ -162,6 +184,37 @@ START_TEST(solutions_are_those_of_the_cpu)
 }
 END_TEST
 
+/* ---- traffic ---- */
+
+enum { TIMES = 12, STATIONS = 8, BASELINES = 28, CHANNELS = 6 };
+
+/* Bytes copied in a run of so many iterations, all domains together. */
+static grove_counters iterate(int iterations, bool compress, const char *more)
+{
+    char *text = grove_format("G[p] = parm(\"G\", jones=phase, time=12min)\n" TRUTH GAINS "x = V\n"
+                              "fit = solve(V, D, tolerance=1e-15, max_iterations=%d, method=lm, "
+                              "compress=%s%s)\n",
+                              iterations, compress ? "true" : "false", more);
+    grove_counters c = run(text, "cuda", 0, true);
+
+    free(text);
+    return c;
+}
+
+/* Once for the tile the sums come back, 20 doubles for each baseline and interval; in each
+ * iteration the parm's numbers go up, and Jones terms and their two derivatives come back. Data and
+ * models stay where they are. */
+START_TEST(iterations_copy_jones_terms_alone)
+{
+    grove_counters few = iterate(3, true, ""), many = iterate(8, true, "");
+    const uint64_t jones = 3 * TIMES * STATIONS * 2 * 16, sums = 2 * BASELINES * 20 * 8;
+
+    ck_assert_uint_eq(many.bytes_up - few.bytes_up, 5 * 2 * STATIONS * 2 * 8);
+    ck_assert_uint_eq(many.bytes_down - few.bytes_down, 5 * jones);
+    ck_assert_uint_eq(few.bytes_down, 4 * jones + sums + TIMES * BASELINES * CHANNELS * 4 * 16);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("fits on devices");
@@ -172,6 +225,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, solutions_are_those_of_the_cpu, 0, 2 * FITS);
+    tcase_add_test(tests, iterations_copy_jones_terms_alone);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
