@@ -3,8 +3,9 @@
  * --help` lists the options.
  *
  * Workloads: C1 = 64 stations, 100 times, 16 channels, a diagonal Jones matrix for each 10 times;
- * C2 = the same with a full one for each time. Data and model are complex numbers in single
- * precision, weights single, all for four correlations; a byte of flags for each cell: 81 bytes.
+ * C2 = the same with a full one for each time, C4 = C1 with 5 directions. Data and model are
+ * complex numbers in single precision, weights single, all for four correlations; a byte of flags
+ * for each cell.
  */
 #include "machine.h"
 #include "options.h"
@@ -23,7 +24,7 @@
 #include <string.h>
 
 enum { STATIONS = 64, BASELINES = STATIONS * (STATIONS - 1) / 2, TIMES = 100, CHANNELS = 16 };
-enum { CELLS = TIMES * BASELINES * CHANNELS, MAX_ROUNDS = 99 };
+enum { CELLS = TIMES * BASELINES * CHANNELS, MAX_ROUNDS = 99, MAX_GROUPS = 5 };
 
 typedef double _Complex number;
 
@@ -31,17 +32,19 @@ typedef struct {
     const char *name;
     grove_stefcal_jones jones;
     int times;       /* of one solution */
+    int groups;      /* directions */
     int equal;       /* weights are the same for all correlations */
-    double bytes;    /* of a cell, read; its share of the sums, written */
     double products; /* real multiply-adds of a cell */
 } workload;
 
 /* Products: those of S0, S1 and S2 with their weights. */
 static const workload workloads[] = {
-    {"C1, diagonal per 10 times", GROVE_STEFCAL_DIAGONAL, 10, 0, 81, 4 * (4 + 6 + 4)},
-    {"C2, full per time", GROVE_STEFCAL_FULL, 1, 1, 81, 4 * (4 + 2) + 64 + 8 + 28},
-    {"C2, full per time, unequal weights", GROVE_STEFCAL_FULL, 1, 0, 81,
-     4 * (4 + 2) + 64 + 28 + 64},
+    {"C1, diagonal per 10 times", GROVE_STEFCAL_DIAGONAL, 10, 1, 0, 56},
+    {"C2, full per time", GROVE_STEFCAL_FULL, 1, 1, 1, 124},
+    {"C2, full per time, unequal weights", GROVE_STEFCAL_FULL, 1, 1, 0, 180},
+    {"C2, full per 10 times", GROVE_STEFCAL_FULL, 10, 1, 1, 124},
+    {"C4, diagonal per 10 times, 5 directions", GROVE_STEFCAL_DIAGONAL, 10, 5, 0,
+     16 + 5 * 24 + 15 * 24},
 };
 enum { WORKLOADS = sizeof(workloads) / sizeof(workloads[0]) };
 
@@ -49,10 +52,10 @@ enum { WORKLOADS = sizeof(workloads) / sizeof(workloads[0]) };
 typedef struct {
     grove_compression_input input;
     int32_t left[BASELINES], right[BASELINES];
-    float (*data)[8], (*model)[8], (*weight)[4];
+    float (*data)[8], (*model[MAX_GROUPS])[8], (*weight)[4];
     unsigned char *flags;
     double *sums; /* of one stretch */
-    number truth[TIMES][STATIONS][4], jones[STATIONS][4];
+    number truth[TIMES][STATIONS][MAX_GROUPS][4], jones[STATIONS * MAX_GROUPS][4];
 } problem;
 
 static uint64_t counter;
@@ -73,18 +76,18 @@ static void draw_gains(const workload *w, problem *p)
 {
     for (int t = 0; t < TIMES; t++)
         for (int s = 0; s < STATIONS; s++) {
-            number *k = p->truth[t][s];
             if (t % w->times) {
-                memcpy(k, p->truth[t - 1][s], sizeof(p->truth[t][s]));
+                memcpy(p->truth[t][s], p->truth[t - 1][s], sizeof(p->truth[t][s]));
                 continue;
             }
-            for (int e = 0; e < 4; e++)
-                k[e] = e % 3 ? (w->jones == GROVE_STEFCAL_FULL ? draw_number(0.05) : 0)
-                             : (1 + 0.2 * draw()) * cexp(I * draw());
+            for (int e = 0; e < 4 * w->groups; e++)
+                p->truth[t][s][e / 4][e % 4] =
+                    e % 4 % 3 ? (w->jones == GROVE_STEFCAL_FULL ? draw_number(0.05) : 0)
+                              : (1 + 0.2 * draw()) * cexp(I * draw());
         }
 }
 
-/* G M G^H */
+/* Adds G M G^H. */
 static void corrupt(const number *l, const float *m, const number *r, float *v)
 {
     for (int c = 0; c < 4; c++) {
@@ -92,12 +95,25 @@ static void corrupt(const number *l, const float *m, const number *r, float *v)
         for (int k = 0; k < 4; k++)
             sum += l[2 * (c / 2) + k / 2] * ((double)m[2 * k] + (double)m[2 * k + 1] * I) *
                    conj(r[2 * (c % 2) + k % 2]);
-        v[2 * c] = (float)creal(sum);
-        v[2 * c + 1] = (float)cimag(sum);
+        v[2 * c] += (float)creal(sum);
+        v[2 * c + 1] += (float)cimag(sum);
     }
 }
 
-/* A slightly polarised source of 1 Jy in the middle and others around it; noise of 0.1 Jy. */
+/* Another direction: the phase of its source. */
+static void turn(float *model, double phase)
+{
+    const double c = cos(phase), s = sin(phase);
+
+    for (int e = 0; e < 8; e += 2) {
+        double re = (double)model[e], im = (double)model[e + 1];
+        model[e] = (float)(c * re - s * im);
+        model[e + 1] = (float)(s * re + c * im);
+    }
+}
+
+/* A slightly polarised source of 1 Jy in each direction and others around it; noise of 0.1
+ * Jy. */
 static void fill(const workload *w, problem *p)
 {
     int b = 0;
@@ -111,10 +127,14 @@ static void fill(const workload *w, problem *p)
     for (int k = 0; k < CELLS; k++) {
         int t = k / (BASELINES * CHANNELS), at = k / CHANNELS % BASELINES;
         for (int e = 0; e < 8; e++)
-            p->model[k][e] = (float)((e == 0 || e == 6) + (e / 2 % 3 ? 0.05 : 0.3) * draw());
-        corrupt(p->truth[t][p->left[at]], p->model[k], p->truth[t][p->right[at]], p->data[k]);
-        for (int e = 0; e < 8; e++)
-            p->data[k][e] += (float)(0.1 * draw());
+            p->data[k][e] = (float)(0.1 * draw());
+        for (int g = 0; g < w->groups; g++) {
+            float *model = p->model[g][k];
+            for (int e = 0; e < 8; e++)
+                model[e] = (float)((e == 0 || e == 6) + (e / 2 % 3 ? 0.05 : 0.3) * draw());
+            turn(model, g * (0.1 * at + 0.3 * t));
+            corrupt(p->truth[t][p->left[at]][g], model, p->truth[t][p->right[at]][g], p->data[k]);
+        }
         for (int e = 0; e < 4; e++)
             p->weight[k][e] = w->equal && e ? p->weight[k][0] : (float)(1 + 0.5 * draw());
         p->flags[k] = draw() > 0.9 ? 15 : 0;
@@ -137,14 +157,11 @@ static problem *make_problem(void)
     problem *p = bench_allocate(1, sizeof(*p));
 
     p->data = bench_allocate(CELLS, sizeof(*p->data));
-    p->model = bench_allocate(CELLS, sizeof(*p->model));
     p->weight = bench_allocate(CELLS, sizeof(*p->weight));
     p->flags = bench_allocate(CELLS, 1);
-    p->sums = bench_allocate(BASELINES, 8 * GROVE_SUMS_SIZE(4));
-    p->input = (grove_compression_input){.groups = 1,
-                                         .data = view_of(p->data, 2),
-                                         .weights = view_of(p->weight, 1),
-                                         .model = {view_of(p->model, 2)}};
+    p->sums = bench_allocate(BASELINES, 8 * GROVE_SUMS_SIZE(5));
+    p->input =
+        (grove_compression_input){.data = view_of(p->data, 2), .weights = view_of(p->weight, 1)};
     p->input.data.flags = p->flags;
     return p;
 }
@@ -152,7 +169,8 @@ static problem *make_problem(void)
 static void free_problem(problem *p)
 {
     free(p->data);
-    free(p->model);
+    for (int g = 0; g < MAX_GROUPS; g++)
+        free(p->model[g]);
     free(p->weight);
     free(p->flags);
     free(p->sums);
@@ -184,33 +202,15 @@ static double read_bandwidth(const problem *p)
 /* One evaluation of a workload. */
 typedef struct {
     double compress[MAX_ROUNDS], solve[MAX_ROUNDS], bandwidth[MAX_ROUNDS];
-    double iterations, increment, rate, error;
+    double iterations, rate;
     int converged, solutions;
 } result;
-
-/* Largest difference from the truth in G_p G_q^H of neighbours, whatever the degeneracy. */
-static double error_of(const problem *p, int t)
-{
-    double most = 0;
-
-    for (int s = 0; s + 1 < STATIONS; s++)
-        for (int c = 0; c < 4; c++) {
-            number x = 0, y = 0;
-            for (int k = 0; k < 2; k++) {
-                x += p->jones[s][2 * (c / 2) + k] * conj(p->jones[s + 1][2 * (c % 2) + k]);
-                y += p->truth[t][s][2 * (c / 2) + k] * conj(p->truth[t][s + 1][2 * (c % 2) + k]);
-            }
-            if (c % 3 == 0)
-                most = fmax(most, cabs(x - y));
-        }
-    return most;
-}
 
 static void evaluate(const workload *w, problem *p, double tolerance, int round, result *r)
 {
     const bool full = w->jones == GROVE_STEFCAL_FULL;
     const grove_stefcal_problem fit = {.jones = w->jones,
-                                       .groups = 1,
+                                       .groups = w->groups,
                                        .stations = STATIONS,
                                        .baselines = BASELINES,
                                        .left = p->left,
@@ -219,7 +219,7 @@ static void evaluate(const workload *w, problem *p, double tolerance, int round,
                                        .tolerance = tolerance};
 
     p->input.form = full ? GROVE_COMPRESSION_FULL : GROVE_COMPRESSION_DIAGONAL;
-    r->compress[round] = r->solve[round] = r->iterations = r->error = 0;
+    r->compress[round] = r->solve[round] = r->iterations = 0;
     r->converged = r->solutions = 0;
     for (int t = 0; t < TIMES; t += w->times) {
         const grove_compression_stretch box = {{t, t + w->times}, {0, CHANNELS}};
@@ -228,7 +228,7 @@ static void evaluate(const workload *w, problem *p, double tolerance, int round,
         if (grove_compression_sum(&p->input, &box, 0, BASELINES, p->sums))
             exit(1);
         double middle = bench_thread_seconds();
-        for (int s = 0; s < STATIONS; s++)
+        for (int s = 0; s < STATIONS * w->groups; s++)
             memcpy(p->jones[s], (const number[4]){1, 0, 0, 1}, sizeof(p->jones[s]));
         if (grove_stefcal_solve(&fit, p->sums, &p->jones[0][0], NULL, &outcome))
             exit(1);
@@ -237,31 +237,59 @@ static void evaluate(const workload *w, problem *p, double tolerance, int round,
         r->iterations += outcome.iterations;
         r->rate = outcome.rate;
         r->converged += outcome.outcome == GROVE_STEFCAL_CONVERGED;
-        r->error = fmax(r->error, error_of(p, t));
         r->solutions++;
     }
     r->bandwidth[round] = read_bandwidth(p);
 }
 
+/* Seconds for the normal equations of a baseline, two columns for each number of a Jones matrix. */
+static double time_normal(const workload *w, const problem *p)
+{
+    const int numbers = w->jones == GROVE_STEFCAL_FULL ? 4 : 2 * w->groups;
+    const int64_t size = grove_compression_size(p->input.form, w->groups);
+    grove_compression_column column[4 * MAX_GROUPS] = {{0}};
+    number normal[16 * MAX_GROUPS * MAX_GROUPS], gradient[4 * MAX_GROUPS];
+    double start = bench_thread_seconds();
+
+    for (int k = 0; k < 2 * numbers; k++) {
+        column[k].side = k < numbers ? 'p' : 'q';
+        column[k].group = numbers == 4 ? 0 : k % numbers / 2;
+        column[k].matrix[numbers == 4 ? k % 4 : 3 * (k % 2)] = 1;
+    }
+    for (int b = 0; b < BASELINES; b++)
+        grove_compression_normal(
+            p->input.form, w->groups, p->sums + size * b, p->jones[w->groups * p->left[b]],
+            p->jones[w->groups * p->right[b]], column, 2 * numbers, normal, gradient);
+    return (bench_thread_seconds() - start) / BASELINES;
+}
+
 static void measure(const workload *w, problem *p, double tolerance, int rounds)
 {
-    const double cells = CELLS, form = w->jones == GROVE_STEFCAL_FULL ? 4 : 1;
+    const double cells = CELLS;
+    const int form = w->jones == GROVE_STEFCAL_FULL ? 4 : 1;
     static result r;
 
     counter = 0;
+    p->input.groups = w->groups;
+    for (int g = 0; g < w->groups; g++) {
+        if (!p->model[g])
+            p->model[g] = bench_allocate(CELLS, sizeof(**p->model));
+        p->input.model[g] = view_of(p->model[g], 2);
+    }
     fill(w, p);
     for (int round = 0; round < rounds; round++)
         evaluate(w, p, tolerance, round, &r);
     double compress = bench_median(r.compress, rounds), solve = bench_median(r.solve, rounds);
     double bandwidth = bench_median(r.bandwidth, rounds);
-    double bytes = w->bytes + 8 * (double)grove_compression_size((grove_compression_form)form, 1) /
-                                  (w->times * CHANNELS);
+    double sums = 8 * (double)grove_compression_size((grove_compression_form)form, w->groups);
+    double bytes = 49 + 32 * w->groups + sums / (w->times * CHANNELS);
     printf("| %s | %.1f | %.0f | %.3f | %.1f | %.1f | %.0f %% | %.3f | %.1f | %.1f | %.2f | %d of "
            "%d | "
-           "%.3f | %.1e |\n",
+           "%.3f | %.0f |\n",
            w->name, bytes, w->products, compress, bytes * cells / compress / 1e9, bandwidth / 1e9,
            100 * bytes * cells / compress / bandwidth, solve, r.iterations / r.solutions,
-           1e6 * solve / r.iterations, r.rate, r.converged, r.solutions, compress + solve, r.error);
+           1e6 * solve / r.iterations, r.rate, r.converged, r.solutions, compress + solve,
+           1e9 * time_normal(w, p));
     fflush(stdout);
 }
 
@@ -282,8 +310,8 @@ int main(int count, char **words)
     problem *p = make_problem();
     printf(
         "| workload | bytes of a cell | multiply-adds of a cell | compressing, s | GB/s | one core "
-        "reads, GB/s | share | iterating, s | iterations | us of one | rate of two | converged | "
-        "both, s | error |\n"
+        "reads, GB/s | share | iterating, s | iterations | us of one | rate | converged | "
+        "both, s | normal equations of a baseline, ns |\n"
         "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n");
     for (int k = 0; k < WORKLOADS; k++)
         if (strstr(workloads[k].name, names))

@@ -1,5 +1,5 @@
-/* Values of parms: polynomials inside intervals of time and frequency. Input 0: the coefficients.
- */
+/* Values of parms: polynomials inside intervals of time and frequency. Input 0: the coefficients;
+ * 3: numbers of groups of sources, or NULL. */
 #ifndef GROVE_KERNELS_PARM_H
 #define GROVE_KERNELS_PARM_H
 
@@ -16,7 +16,7 @@ typedef struct {
 typedef struct {
     int32_t time_terms, freq_terms; /* of the polynomials; terms are numbered time slowest */
     int32_t interval, band, term;   /* kinds of the coefficients' axes */
-    int32_t spare;
+    int32_t group;                  /* ... of groups of sources; -1: none */
     int64_t times, channels;
 } grove_parm_state;
 
@@ -32,6 +32,7 @@ GROVE_CELL(parm)
     const grove_parm_place freq =
         own->channels ? places[own->times + grove_cell_index(c, GROVE_AXIS_FREQ)] : nowhere;
     const grove_view *in = &c->args->in[0];
+    const int64_t group = c->in[3] ? (int64_t)GROVE_DOUBLES(c, 3)[0] : 0;
     int64_t step = 0;
     const char *at = c->in[0];
     double re = 0, im = 0, power = 1;
@@ -39,6 +40,7 @@ GROVE_CELL(parm)
     for (int d = 0; d < c->args->axes; d++) {
         at += c->args->axis[d] == own->interval ? in->stride[d] * time.interval : 0;
         at += c->args->axis[d] == own->band ? in->stride[d] * freq.interval : 0;
+        at += c->args->axis[d] == own->group ? in->stride[d] * group : 0;
         step = c->args->axis[d] == own->term ? in->stride[d] : step;
     }
     for (int i = 0; i < own->time_terms; i++, power *= time.x) {

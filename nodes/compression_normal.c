@@ -29,14 +29,18 @@ static complex_ number_at(const double *at, int c)
     return __builtin_complex(at[c], at[4 + c]);
 }
 
-/* Element (j, k) of S2 of correlation c. */
-static complex_ product_at(const double *sums, int n, int c, int j, int k)
+/* S2 of correlation c, [n][n]. */
+static void unpack(const double *sums, int n, int c, complex_ *square)
 {
-    if (j == k)
-        return sums[GROVE_SUMS_SQUARE(n, j) + c];
-    if (j < k)
-        return number_at(sums + GROVE_SUMS_PAIR(n, j, k), c);
-    return conj(number_at(sums + GROVE_SUMS_PAIR(n, k, j), c));
+    const double *pair = sums + GROVE_SUMS_PAIR(n, 0, 1);
+
+    for (int j = 0; j < n; j++) {
+        square[j * n + j] = sums[GROVE_SUMS_SQUARE(n, j) + c];
+        for (int k = j + 1; k < n; k++, pair += 8) {
+            square[j * n + k] = number_at(pair, c);
+            square[k * n + j] = conj(square[j * n + k]);
+        }
+    }
 }
 
 /* Correlation c of L (x) conj(R): one number, or four. */
@@ -59,13 +63,15 @@ static void rows_of(int form, int groups, const complex_ *left, const complex_ *
         row_of(form, left + 4 * g, right + 4 * g, c, row + form * g);
 }
 
-/* to_j = sum_k S2_jk conj(row_k) */
-static void apply(const double *sums, int n, int c, const complex_ *row, complex_ *to)
+/* to_j = sum_k S2_jk conj(row_k), the row being `count` numbers from `first` on. */
+static void apply(const complex_ *square, int n, const complex_ *row, int first, int count,
+                  complex_ *to)
 {
     for (int j = 0; j < n; j++) {
-        to[j] = 0;
-        for (int k = 0; k < n; k++)
-            to[j] += times_conjugate(product_at(sums, n, c, j, k), row[k]);
+        complex_ sum = 0;
+        for (int k = 0; k < count; k++)
+            sum += times_conjugate(square[j * n + first + k], row[k]);
+        to[j] = sum;
     }
 }
 
@@ -85,7 +91,7 @@ static bool has_data(const double *sums, int c)
 }
 
 /* Adds what correlation c says of the columns. `rest` is S1 - S2 k^H. */
-static void add_columns(grove_compression_form form, int groups, const double *sums, int c,
+static void add_columns(grove_compression_form form, int groups, const complex_ *square,
                         const complex_ (*e)[4], const grove_compression_column *column, int columns,
                         const complex_ *rest, complex_ *normal, complex_ *gradient)
 {
@@ -96,11 +102,7 @@ static void add_columns(grove_compression_form form, int groups, const double *s
         complex_ applied[NUMBERS];
 
         gradient[a] += conj(dot(e[a], rest + own, each));
-        for (int j = 0; j < n; j++) {
-            applied[j] = 0;
-            for (int k = 0; k < each; k++)
-                applied[j] += times_conjugate(product_at(sums, n, c, j, own + k), e[a][k]);
-        }
+        apply(square, n, e[a], own, each, applied);
         for (int b = a; b < columns; b++)
             normal[a * columns + b] += dot(e[b], applied + each * column[b].group, each);
     }
@@ -112,7 +114,7 @@ double grove_compression_normal(grove_compression_form form, int groups, const d
                                 complex_ *normal, complex_ *gradient)
 {
     const int n = (int)form * groups;
-    complex_ row[NUMBERS], rest[NUMBERS], e[columns > 0 ? columns : 1][4];
+    complex_ row[NUMBERS], rest[NUMBERS], square[n * n], e[columns > 0 ? columns : 1][4];
     double chi2 = 0;
 
     memset(normal, 0, sizeof(*normal) * (size_t)columns * (size_t)columns);
@@ -121,7 +123,8 @@ double grove_compression_normal(grove_compression_form form, int groups, const d
         if (!has_data(sums, c))
             continue;
         rows_of((int)form, groups, left, right, c, row);
-        apply(sums, n, c, row, rest);
+        unpack(sums, n, c, square);
+        apply(square, n, row, 0, n, rest);
         chi2 += sums[GROVE_SUMS_POWER + c];
         for (int j = 0; j < n; j++) {
             complex_ data = number_at(sums + GROVE_SUMS_DATA(j), c);
@@ -134,7 +137,7 @@ double grove_compression_normal(grove_compression_form form, int groups, const d
             row_of(form, p ? of->matrix : left + 4 * of->group,
                    p ? right + 4 * of->group : of->matrix, c, e[a]);
         }
-        add_columns(form, groups, sums, c, (const complex_(*)[4])e, column, columns, rest, normal,
+        add_columns(form, groups, square, (const complex_(*)[4])e, column, columns, rest, normal,
                     gradient);
     }
     for (int a = 0; a < columns; a++)
@@ -170,7 +173,7 @@ double grove_compression_change(grove_compression_form form, int groups, const d
                                 grove_compression_sides from, grove_compression_sides to)
 {
     const int n = (int)form * groups;
-    complex_ row[NUMBERS], rest[NUMBERS], e[NUMBERS], applied[NUMBERS];
+    complex_ row[NUMBERS], rest[NUMBERS], e[NUMBERS], applied[NUMBERS], square[n * n];
     double change = 0;
 
     for (int c = 0; c < 4; c++) {
@@ -179,8 +182,9 @@ double grove_compression_change(grove_compression_form form, int groups, const d
         rows_of((int)form, groups, from.left, from.right, c, row);
         for (int g = 0; g < groups; g++)
             difference_of((int)form, &from, &to, g, c, e + (int)form * g);
-        apply(sums, n, c, row, rest);
-        apply(sums, n, c, e, applied);
+        unpack(sums, n, c, square);
+        apply(square, n, row, 0, n, rest);
+        apply(square, n, e, 0, n, applied);
         for (int j = 0; j < n; j++) {
             complex_ data = number_at(sums + GROVE_SUMS_DATA(j), c);
             change += creal(times(e[j], applied[j] - 2 * (data - rest[j])));

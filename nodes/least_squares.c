@@ -261,3 +261,9 @@ const char *grove_least_squares_words(grove_least_squares_outcome outcome)
 
     return words[outcome];
 }
+
+const double *grove_least_squares_scale(grove_least_squares *f)
+{
+    analyse(f);
+    return f->scale;
+}

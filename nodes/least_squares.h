@@ -37,9 +37,9 @@ typedef struct {
     const double *lower, *upper; /* bounds; -INFINITY, INFINITY: none */
     /* Priors add ((x - mean) / sigma)^2 to chi-squared; inverse_sigma 0: none. Both or neither. */
     const double *mean, *inverse_sigma;
-    /* A usual change of the unknown. One whose usual change does nothing to the model but rounding, 2
-     * `rounding` of the data's root mean square, such as a phase that cancels, counts as one without
-     * data. */
+    /* A usual change of the unknown. One whose usual change does nothing to the model but rounding,
+     * 2 `rounding` of the data's root mean square, such as a phase that cancels, counts as one
+     * without data. */
     const double *size;
 } grove_least_squares_settings;
 
@@ -101,6 +101,8 @@ int64_t grove_least_squares_rank(grove_least_squares *fit);
  * unknowns without data, and for all when data <= rank. With blocks, other blocks are taken as
  * known. Bounds are not regarded. */
 const double *grove_least_squares_errors(grove_least_squares *fit);
+/* [unknowns]: sqrt(N_jj) of the best point, 0 without data. */
+const double *grove_least_squares_scale(grove_least_squares *fit);
 /* An orthonormal basis of the null space, [*count][unknowns], of unknowns with data, each in units
  * of 1 / sqrt(N_jj), so that the square of an entry is the unknown's share in what the data do not
  * determine. NULL when *count is 0. */

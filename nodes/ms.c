@@ -64,6 +64,9 @@ static grove_observation *take_layout(const grove_ms_layout *layout)
     o->times = layout->times;
     o->time = copy_doubles(layout->time, layout->times);
     o->interval = copy_doubles(layout->interval, layout->times);
+    o->scan = grove_alloc((size_t)(layout->times + 1) * sizeof(double));
+    for (int64_t i = 0; i < layout->times; i++)
+        o->scan[i] = layout->scan[i];
     o->channels = layout->channels;
     o->freq = copy_doubles(layout->frequency, layout->channels);
     o->channel_width = copy_doubles(layout->channel_width, layout->channels);

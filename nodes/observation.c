@@ -86,6 +86,7 @@ int grove_observation_publish(grove_node *node, const grove_observation *o)
 #define ADD(call) code = code ? code : (call)
     ADD(add_scalar(node, "time", "time", second, o->time, "centres of the time slots, UTC MJD s"));
     ADD(add_scalar(node, "interval", "time", second, o->interval, "integration times, s"));
+    ADD(add_scalar(node, "scan", "time", none, o->scan, "scan numbers"));
     ADD(add_scalar(node, "freq", "freq", hertz, o->freq, "centres of the channels, Hz"));
     ADD(add_scalar(node, "channel_width", "freq", hertz, o->channel_width, "channel widths, Hz"));
     ADD(add_stations(node, o));
@@ -218,6 +219,7 @@ void grove_observation_free(grove_observation *o)
     free(o->names);
     free(o->time);
     free(o->interval);
+    free(o->scan);
     free(o->freq);
     free(o->channel_width);
     free(o->position);

@@ -9,6 +9,7 @@
 /* Owned by the node; free with grove_observation_free. */
 typedef struct {
     double *time, *interval; /* [times] UTC MJD s, s */
+    double *scan;            /* [times] scan numbers */
     int64_t times;
     double *freq, *channel_width; /* [channels] Hz */
     int64_t channels;
@@ -25,7 +26,7 @@ typedef struct {
 } grove_observation;
 
 /* Adds the axes time, freq, station, baseline and all members to a leaf. Constant members: time,
- * interval, freq, channel_width, position, diameter, station_diameter, phase_centre, feed,
+ * interval, scan, freq, channel_width, position, diameter, station_diameter, phase_centre, feed,
  * station_index, baseline. Members that are read block by block: uvw, uvw_rate, station_uvw,
  * station_rate, hour_angle, azimuth, elevation, parallactic. */
 int grove_observation_publish(grove_node *node, const grove_observation *observation);

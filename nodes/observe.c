@@ -219,11 +219,13 @@ static int make_times(grove_node *node, grove_observation *o)
     o->times = (int64_t)slots;
     o->time = grove_try_alloc((size_t)o->times, sizeof(double));
     o->interval = grove_try_alloc((size_t)o->times, sizeof(double));
-    if (!o->time || !o->interval)
+    o->scan = grove_try_alloc((size_t)o->times, sizeof(double));
+    if (!o->time || !o->interval || !o->scan)
         return grove_node_fail(node, GROVE_NO_MEMORY, "no memory for %.3g time slots", slots);
     for (int64_t i = 0; i < o->times; i++) {
         o->time[i] = start + ((double)i + 0.5) * step;
         o->interval[i] = step;
+        o->scan[i] = 1;
     }
     return 0;
 }
@@ -334,9 +336,10 @@ GROVE_CLASS(observe) = {
            "Time slots fill the range of hour angles (or the time from start), the number rounded "
            "to whole slots. Station coordinates come from the ITRF positions by precession, "
            "nutation, Earth rotation and aberration (ERFA, IAU 2006/2000A).",
-    .output_doc = "an observation: members time, interval, freq, channel_width, uvw, uvw_rate, "
-                  "station_uvw, position, diameter, phase_centre, feed, hour_angle, parallactic, "
-                  "elevation, azimuth, baseline, station_index, station_diameter, station_rate",
+    .output_doc =
+        "an observation: members time, interval, scan, freq, channel_width, uvw, uvw_rate, "
+        "station_uvw, position, diameter, phase_centre, feed, hour_angle, parallactic, "
+        "elevation, azimuth, baseline, station_index, station_diameter, station_rate",
     .group = "data",
     .inputs = inputs,
     .options = options,

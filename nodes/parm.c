@@ -31,9 +31,13 @@ static const grove_option options[] = {
     {"axes", GROVE_AXIS_NAMES, "none",
      "axes along which each cell has a parm of its own: station, source, or both; if left out, as "
      "the definition's indices say: of G[p] station, of E[s,p] source and station"},
+    {"groups", GROVE_CHOICE, "none",
+     "patch: all sources of a patch (a cluster) of the sky have one parm, of which each takes the "
+     "value",
+     "none patch"},
     {"time", GROVE_TIME, "none",
-     "length of the intervals in which it is constant, s, from the start of the observation; the "
-     "last one may be shorter; none: one interval"},
+     "length of the intervals in which it is constant, s, from the start of each scan; the last "
+     "one of a scan may be shorter, and there is none without a time slot; none: one interval"},
     {"freq", GROVE_FREQUENCY, "none", "the same in frequency, Hz, from the lowest edge"},
     {"degree", GROVE_NUMBER_LIST, "0",
      "degree of the polynomials in each interval, at most 63: in time, or [in time, in frequency]"},
@@ -113,6 +117,40 @@ static int find_axes(grove_node *node, grove_parm *p)
             code = grove_node_take_axis(node, object, words[i]);
         *(source ? &p->source : &p->station) = axis;
     }
+    return code;
+}
+
+/* The sources' groups, if they share coefficients. */
+static int find_groups(grove_node *node, grove_parm *p)
+{
+    static const grove_form plain = {.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE};
+    const grove_node *sky = grove_node_object(node, "sky");
+
+    if (grove_node_choice(node, "groups") == 0)
+        return 0;
+    if (!p->source)
+        return grove_node_fail_option(node, "groups",
+                                      "it does not vary with source; write axes=source or "
+                                      "axes=[source, station]");
+    const double *group = grove_node_member_data(sky, "patch");
+    const grove_axis *groups = grove_node_axis(sky, "patch");
+    if (!group || !groups)
+        return grove_node_fail_option(node, "groups", "no source of '%s' is of a patch",
+                                      grove_node_name(sky));
+    for (int64_t s = 0; s < p->source->size; s++)
+        if (!(group[s] >= 0 && group[s] < (double)groups->size))
+            return grove_node_fail_option(node, "groups",
+                                          "source %lld of '%s' is of patch %g; there are %lld, "
+                                          "counted from 0",
+                                          (long long)s, grove_node_name(sky), group[s],
+                                          (long long)groups->size);
+    int code = grove_node_take_axis(node, sky, "patch");
+    if (!code)
+        code = grove_node_add_member(node, "group", "source", &plain, group,
+                                     "number of the group that the source is of");
+    grove_node_add_property(node, "groups", "patch");
+    p->groups = groups;
+    p->group = grove_node_member_data(node, "group");
     return code;
 }
 
@@ -211,13 +249,13 @@ static int find_prior(const grove_node *node, grove_parm *p, grove_unit unit)
     memcpy(p->prior_mean, p->init, sizeof(p->prior_mean));
     if (!grove_node_given(node, "prior") || count < 0)
         return count < 0 ? GROVE_INVALID : 0;
-    if (count < 1 || count > 2)
+    if (count < 1 || count > 2 || isnan(given[0]) || isnan(given[count - 1]))
         return grove_node_fail_option(node, "prior", "wants sigma or [mean, sigma]");
     if (count == 2 && p->complex_)
         return grove_node_fail_option(node, "prior",
                                       "of a complex parm the mean is its start value; give sigma");
     p->prior_sigma = given[count - 1];
-    if (!(p->prior_sigma > 0) || (count == 2 && isnan(given[0])))
+    if (!(p->prior_sigma > 0))
         return grove_node_fail_option(node, "prior", "%g is no sigma; it is above 0",
                                       p->prior_sigma);
     for (int m = 0; m < p->members && count == 2; m++)
@@ -238,8 +276,8 @@ static int add_members(grove_node *node, const grove_parm *p, grove_unit unit)
     grove_form form = {
         .shape = GROVE_SCALAR, .complex_ = p->complex_, .precision = GROVE_PRECISION_DOUBLE};
     grove_axis terms = {.name = "term", .size = p->time.terms * p->freq.terms};
-    char *axes = grove_format("%s%sinterval band term", p->source ? "source " : "",
-                              p->station ? "station " : "");
+    char *axes = grove_format("%s%s%sinterval band term", p->source && !p->groups ? "source " : "",
+                              p->station ? "station " : "", p->groups ? "patch " : "");
     int code = add_intervals(node, "interval", &p->time);
 
     form_set_unit(&form, unit);
@@ -265,8 +303,9 @@ static int write_text(grove_node *node, grove_parm *p)
     for (const char *at = kinds[p->kind].text; *at; at++)
         if (*at != '@')
             grove_text_add(&text, "%c", *at);
-        else if (obs)
-            grove_text_add(&text, ", time=obs.time, freq=obs.freq");
+        else
+            grove_text_add(&text, "%s%s", p->groups ? ", group=parm.group" : "",
+                           obs ? ", time=obs.time, freq=obs.freq" : "");
     p->text = text.at;
     return 0;
 }
@@ -287,6 +326,8 @@ static int open_parm(grove_node *node)
         grove_node_add_property(node, "fixed", "yes");
     int code = find_axes(node, p);
     if (!code)
+        code = find_groups(node, p);
+    if (!code)
         code = grove_parm_divide(node, p);
     if (!code)
         code = find_numbers(node, p, &unit);
@@ -295,8 +336,8 @@ static int open_parm(grove_node *node)
     if (!code)
         code = find_prior(node, p, unit);
     double numbers = (double)p->members * (double)p->time.count * (double)p->freq.count *
-                     p->time.terms * p->freq.terms * (p->source ? (double)p->source->size : 1) *
-                     (p->station ? (double)p->station->size : 1);
+                     p->time.terms * p->freq.terms * (p->station ? (double)p->station->size : 1);
+    numbers *= p->groups ? (double)p->groups->size : p->source ? (double)p->source->size : 1;
     if (!code && numbers > PARM_NUMBERS)
         code = grove_node_fail(node, GROVE_INVALID, "%g coefficients are too many; at most %g",
                                numbers, PARM_NUMBERS);

@@ -29,6 +29,10 @@ typedef struct {
     double prior_mean[GROVE_PARM_MEMBERS][2], prior_sigma;
     char *text;                         /* what a call of it stands for */
     const grove_axis *source, *station; /* NULL: the same for all */
+    /* Of groups of sources, and of each source the number of its group; NULL: each source has
+     * coefficients of its own. */
+    const grove_axis *groups;
+    const double *group;
     grove_parm_intervals time, freq;
 } grove_parm;
 
@@ -40,8 +44,9 @@ typedef struct {
 
 /* The number of coefficients of a member. */
 int64_t grove_parm_count(const grove_parm *p);
-/* Where a coefficient of a member is: they are [source, station, interval, band, term], with the
- * terms [in time, in frequency] (frequency fastest). `source` and `station` do not count where the
+/* Where a coefficient of a member is: they are [source, station, interval, band, term], with groups
+ * [station, group, interval, band, term]; the terms [in time, in frequency] (frequency fastest).
+ * `source`, the number of the group where there are groups, and `station` do not count where the
  * parm is the same for all. */
 int64_t grove_parm_index(const grove_parm *p, int64_t source, int64_t station, int64_t interval,
                          int64_t band, int64_t term);

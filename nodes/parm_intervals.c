@@ -5,21 +5,23 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 int64_t grove_parm_count(const grove_parm *p)
 {
     int64_t count = p->time.count * p->freq.count * p->time.terms * p->freq.terms;
 
-    count *= p->source ? p->source->size : 1;
+    count *= p->groups ? p->groups->size : p->source ? p->source->size : 1;
     return count * (p->station ? p->station->size : 1);
 }
 
 int64_t grove_parm_index(const grove_parm *p, int64_t source, int64_t station, int64_t interval,
                          int64_t band, int64_t term)
 {
-    int64_t at = p->source ? source : 0;
+    int64_t at = p->source && !p->groups ? source : 0;
 
     at = p->station ? at * p->station->size + station : at;
+    at = p->groups ? at * p->groups->size + source : at;
     at = (at * p->time.count + interval) * p->freq.count + band;
     return at * p->time.terms * p->freq.terms + term;
 }
@@ -105,11 +107,22 @@ static void cut(grove_parm_intervals *own, const ordered *cells, int64_t count, 
     }
 }
 
+/* The number of the first cell after `from` that is of another scan. */
+static int64_t end_of_scan(const ordered *cells, const double *scan, int64_t from, int64_t count)
+{
+    int64_t i = from + 1;
+
+    while (i < count && (!scan || scan[cells[i].cell] == scan[cells[from].cell]))
+        i++;
+    return i;
+}
+
 static int divide(const grove_node *node, const char *option, int degree, grove_parm_intervals *own)
 {
     const grove_node *obs = grove_node_object(node, "obs");
     const grove_axis *axis = obs ? grove_node_axis(obs, option) : NULL;
-    bool given = grove_node_given(node, option);
+    bool given = grove_node_given(node, option), time = !strcmp(option, "time");
+    const double *scan = given && time && obs ? grove_node_member_data(obs, "scan") : NULL;
     double length = given ? grove_node_number(node, option) : INFINITY;
 
     *own = (grove_parm_intervals){.count = 1, .terms = degree + 1};
@@ -125,7 +138,10 @@ static int divide(const grove_node *node, const char *option, int degree, grove_
     own->centre = grove_alloc(size * sizeof(*own->centre));
     own->width = grove_alloc(size * sizeof(*own->width));
     own->number = grove_alloc(size * sizeof(*own->number));
-    cut(own, cells, axis->size, length);
+    for (int64_t from = 0, end; from < axis->size; from = end) {
+        end = end_of_scan(cells, scan, from, axis->size);
+        cut(own, cells + from, end - from, length);
+    }
     free(cells);
     return 0;
 }

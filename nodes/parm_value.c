@@ -6,6 +6,7 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define GROVE_KERNEL_SOURCE "../kernels/parm.h"
 #include "kernel.h"
@@ -23,6 +24,9 @@ static const grove_option options[] = {
      .linear = GROVE_SELECTOR},
     {"freq", GROVE_VALUE_FREQUENCY, "none", "frequencies at which it is wanted, Hz",
      .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
+    {"group", GROVE_VALUE_NUMBER, "none",
+     "numbers of groups of sources; each source has the coefficients of its group",
+     .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
     {0},
 };
 
@@ -39,6 +43,7 @@ static int set_places(grove_node *node, const grove_parm *p)
                                     .interval = grove_axis_kind("interval"),
                                     .band = grove_axis_kind("band"),
                                     .term = grove_axis_kind("term"),
+                                    .group = p->groups ? p->groups->kind : -1,
                                     .times = p->time.axis ? p->time.axis->size : 0,
                                     .channels = p->freq.axis ? p->freq.axis->size : 0};
     size_t count = (size_t)(state.times + state.channels);
@@ -69,6 +74,25 @@ static int check_places(grove_node *node, int k, const grove_parm_intervals *own
     return 0;
 }
 
+/* Its groups are the parm's own. */
+static int check_groups(grove_node *node, int k, const grove_parm *p)
+{
+    int64_t count = 0;
+    const double *group =
+        grove_node_input_form(node, k) ? grove_node_input_data(node, k, &count) : NULL;
+
+    if (!p->groups) {
+        grove_node_drop_input(node, k);
+        return 0;
+    }
+    if (!group || count != p->source->size ||
+        memcmp(group, p->group, (size_t)count * sizeof(*group)) != 0)
+        return grove_node_fail(node, GROVE_INVALID,
+                               "this parm has groups; wants group=, its own member");
+    grove_node_consume(node, p->groups->kind);
+    return 0;
+}
+
 static int check(grove_node *node)
 {
     const grove_parm *p = grove_node_user(grove_node_object(node, "of"));
@@ -77,6 +101,8 @@ static int check(grove_node *node)
 
     if (!code)
         code = check_places(node, 2, &p->freq, "freq");
+    if (!code)
+        code = check_groups(node, 3, p);
     if (code)
         return code;
     grove_node_consume(node, grove_axis_kind("interval"));
@@ -94,7 +120,8 @@ static grove_args space_of(const grove_call *call)
     grove_args args = *call->args;
 
     for (int d = 0; d < args.axes; d++)
-        if (args.axis[d] == own->interval || args.axis[d] == own->band || args.axis[d] == own->term)
+        if (args.axis[d] == own->interval || args.axis[d] == own->band ||
+            args.axis[d] == own->term || args.axis[d] == own->group)
             args.size[d] = 1;
     return args;
 }

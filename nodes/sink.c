@@ -83,6 +83,7 @@ static grove_ms_layout *make_layout(const grove_node *node, const sink_state *si
     const double *centre = grove_node_member_data(obs, "phase_centre");
     const double *feed = grove_node_member_data(obs, "feed");
     const double *diameter = grove_node_member_data(obs, "station_diameter");
+    const double *scan = grove_node_member_data(obs, "scan");
     const char *telescope = grove_node_property(obs, "telescope");
     grove_ms_layout *layout = grove_alloc(sizeof(*layout));
     size_t n = (size_t)sink->baseline->size;
@@ -102,6 +103,9 @@ static grove_ms_layout *make_layout(const grove_node *node, const sink_state *si
     layout->times = sink->time->size;
     layout->time = grove_copy(sink->time->centre, (size_t)layout->times * sizeof(double));
     layout->interval = grove_copy(sink->time->width, (size_t)layout->times * sizeof(double));
+    layout->scan = scan ? grove_alloc((size_t)layout->times * sizeof(int)) : NULL;
+    for (int64_t t = 0; scan && t < layout->times; t++)
+        layout->scan[t] = (int)scan[t];
     layout->channels = sink->freq->size;
     layout->frequency = grove_copy(sink->freq->centre, (size_t)layout->channels * sizeof(double));
     layout->channel_width =

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "io/sky.h"
 #include "nodes/report.h"
 
@@ -94,6 +95,100 @@ static int add_column(grove_node *node, const grove_sky *sky, const column *what
     return code;
 }
 
+/* ---- patches ---- */
+
+/* Most patches that have a member each. */
+enum { PATCH_MEMBERS = 4096 };
+
+typedef struct {
+    const char *name;
+    int64_t source;
+} named;
+
+static int compare(const void *a, const void *b)
+{
+    const named *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+
+    return order ? order : x->source < y->source ? -1 : 1;
+}
+
+/* Of each source the number of its patch, counted as they first occur; a source of no patch is one
+ * by itself, of its own name. Returns how many there are; their names are those of `first`. */
+static int64_t number_patches(const grove_sky *sky, double *number, int64_t *first)
+{
+    named *order = grove_alloc(((size_t)sky->count + 1) * sizeof(*order));
+    int64_t *leader = grove_alloc(((size_t)sky->count + 1) * sizeof(*leader)), count = 0;
+
+    for (int64_t s = 0; s < sky->count; s++) {
+        const grove_source *source = &sky->sources[s];
+        order[s] = (named){*source->patch ? source->patch : source->name, s};
+    }
+    qsort(order, (size_t)sky->count, sizeof(*order), compare);
+    for (int64_t i = 0; i < sky->count; i++)
+        leader[order[i].source] = i && !strcmp(order[i].name, order[i - 1].name)
+                                      ? leader[order[i - 1].source]
+                                      : order[i].source;
+    for (int64_t s = 0; s < sky->count; s++) {
+        if (leader[s] == s)
+            first[count] = s;
+        number[s] = leader[s] == s ? (double)count++ : number[leader[s]];
+    }
+    free(order);
+    free(leader);
+    return count;
+}
+
+static int add_patches(grove_node *node, const grove_sky *sky)
+{
+    static const grove_form plain = {.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE};
+    size_t size = (size_t)sky->count + 1;
+    double *number = grove_alloc(size * sizeof(*number));
+    int64_t *first = grove_alloc(size * sizeof(*first));
+    const char **names = grove_alloc(size * sizeof(*names));
+    grove_axis axis = {
+        .name = "patch", .size = number_patches(sky, number, first), .labels = names};
+
+    for (int64_t i = 0; i < axis.size; i++) {
+        const grove_source *source = &sky->sources[first[i]];
+        names[i] = *source->patch ? source->patch : source->name;
+    }
+    int code = grove_node_add_axis(node, &axis);
+    if (!code)
+        code = grove_node_add_member(node, "patch", "source", &plain, number,
+                                     "number of the source's patch");
+    for (int64_t i = 0; i < axis.size && axis.size <= PATCH_MEMBERS && !code; i++) {
+        char *member = grove_format("patch(%s)", names[i]);
+        if (*sky->sources[first[i]].patch)
+            code = grove_node_add_member(node, member, "source", &plain, NULL,
+                                         "1: the source is of that patch; 0: of another");
+        free(member);
+    }
+    free(number);
+    free(first);
+    free(names);
+    return code;
+}
+
+/* The member patch(NAME). */
+static int read_patch(const grove_node *node, void *run, const char *member, grove_array *out)
+{
+    const grove_axis *patch = grove_node_axis(node, "patch");
+    const double *number = grove_node_member_data(node, "patch");
+    const char *name = member + strlen("patch(");
+    size_t length = strlen(name) - 1;
+    int64_t which = 0;
+    double *to = out->data;
+
+    (void)run;
+    while (strlen(patch->labels[which]) != length ||
+           memcmp(patch->labels[which], name, length) != 0)
+        which++;
+    for (int64_t i = 0; i < out->cells; i++)
+        to[i] = number[out->range[0].first + i] == (double)which;
+    return 0;
+}
+
 static int publish(grove_node *node, const grove_sky *sky)
 {
     int terms = 1, code;
@@ -143,7 +238,10 @@ static int publish(grove_node *node, const grove_sky *sky)
     };
     for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]) && !code; i++)
         code = add_column(node, sky, &columns[i]);
-    return code;
+    bool patches = false;
+    for (int64_t s = 0; s < sky->count; s++)
+        patches = patches || *sky->sources[s].patch;
+    return code || !patches ? code : add_patches(node, sky);
 }
 
 static void drop_weak(grove_node *node, grove_sky *sky)
@@ -181,13 +279,19 @@ static int open_sky(grove_node *node)
 
 GROVE_CLASS(sky_model) = {
     GROVE_CLASS_HEAD(sky_model),
-    .doc = "Sources from a sky model file: points and Gaussians with spectra and polarisation.",
-    .output_doc = "a sky model: members radec, stokes, reference_frequency, spectrum, logarithmic, "
-                  "rotation_measure, rotation_reference, shape, absolute_angle",
+    .doc = "Sources from a sky model file: points and Gaussians with spectra and polarisation.\n"
+           "Where the file has patches or clusters, so has the sky; a source of none is one by "
+           "itself, of its own name.",
+    .output_doc =
+        "a sky model: members radec, stokes, reference_frequency, spectrum, logarithmic, "
+        "rotation_measure, rotation_reference, shape, absolute_angle; with patches "
+        "patch, the number of each source's patch, and patch(\"NAME\"), 1 for the sources "
+        "of that patch, else 0 (where there are at most 4096 patches)",
     .group = "data",
     .options = options,
     .kind = GROVE_CLASS_DATA,
     .object = "sky",
     .open = open_sky,
+    .read = read_patch,
     .example = "S = sky_model(\"3C147.lsm.html\")",
 };

@@ -11,8 +11,8 @@
 #include <string.h>
 
 static const grove_input inputs[] = {
-    {"model", GROVE_VALUE, "what depends on the parms, such as visibilities",
-     .shapes = GROVE_JONES, .handing = GROVE_AS_COMPLEX},
+    {"model", GROVE_VALUE, "what depends on the parms, such as visibilities", .shapes = GROVE_JONES,
+     .handing = GROVE_AS_COMPLEX},
     {"data", GROVE_VALUE, "what the model is to be like; flagged data do not count",
      .shapes = GROVE_JONES, .handing = GROVE_AS_COMPLEX},
     {0},
@@ -25,19 +25,27 @@ static const grove_option options[] = {
     {"method", GROVE_CHOICE, "auto",
      "lm: Levenberg-Marquardt; block: each station by itself, again and again, which takes less "
      "time for each step and more steps; stefcal: the same for Jones terms that are numbers of "
-     "parms, such as jones=diagonal; auto: stefcal where that is possible, and lm where it is not, "
-     "or where it is slow",
+     "parms, such as jones=diagonal; auto: stefcal where that is possible, and lm "
+     "where it is not, or where it is slow",
      "auto lm block stefcal"},
     {"max_iterations", GROVE_INTEGER, "50", "most steps for a solution domain"},
     {"tolerance", GROVE_NUMBER, "1e-6",
      "relative change of the unknowns, or of what chi-squared can still fall, at which a fit has "
      "converged"},
     {"weights", GROVE_VALUE, "none",
-     "weights of the data, 1 / sigma^2, for each element or for all; none: the set's own, or 1; data "
+     "weights of the data, 1 / sigma^2, for each element or for all; none: the set's own, or 1; "
+     "data "
      "with weights of 0 or less do not count",
      .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},
     {"damping", GROVE_NUMBER, "0",
      "of the first step, relative to the matrix's diagonal: larger where the start is bad"},
+    {"robust", GROVE_CHOICE, "none",
+     "student_t: outliers count less: residuals as of Student's t distribution with 4 degrees of "
+     "freedom, its width from their median; chi-squared is that with these weights",
+     "none student_t"},
+    {"reference", GROVE_TEXT, "none",
+     "station, its name or number, whose phases, delays, TEC and rotations become 0 where the data "
+     "do not tell what is common to all stations; none: as close to the start as may be"},
     {"min_baseline", GROVE_QUANTITY, "none",
      "shorter projected baselines are left out: a length such as 100m, or a number of wavelengths"},
     {"max_baseline", GROVE_QUANTITY, "none", "longer ones are left out"},
@@ -80,10 +88,9 @@ static int check_axes(const grove_node *node)
         for (int k = 0; k < datas; k++)
             has = has || data[k] == model[i];
         if (!has)
-            return grove_node_fail(node, GROVE_SHAPE,
-                                   "the model varies with %s, the data do not%s", model[i]->name,
-                                   model[i]->kind == GROVE_AXIS_SOURCE ? "; sum first: sum[s](...)"
-                                                                       : "");
+            return grove_node_fail(
+                node, GROVE_SHAPE, "the model varies with %s, the data do not%s", model[i]->name,
+                model[i]->kind == GROVE_AXIS_SOURCE ? "; sum first: sum[s](...)" : "");
     }
     return 0;
 }
@@ -127,6 +134,33 @@ static int find_baselines(grove_node *node, solve *s)
                                          "the data have no uvw that tell the baselines' lengths");
 }
 
+static int find_reference(grove_node *node, solve *s)
+{
+    const grove_axis *axis = NULL;
+    const char *text;
+    char *end;
+
+    s->reference = -1;
+    if (!grove_node_given(node, "reference"))
+        return 0;
+    text = grove_node_text(node, "reference");
+    for (int i = 0; i < s->parm_count && !axis; i++)
+        axis = s->parms[i].parm->station;
+    if (!axis)
+        return grove_node_fail_option(node, "reference", "none of the parms is one per station");
+    for (int64_t a = 0; axis->labels && a < axis->size; a++)
+        if (axis->labels[a] && !strcmp(axis->labels[a], text))
+            s->reference = a;
+    long number = strtol(text, &end, 10);
+    if (s->reference < 0 && end != text && !*end && number >= 0 && number < axis->size)
+        s->reference = number;
+    return s->reference >= 0 ? 0
+                             : grove_node_fail_option(node, "reference",
+                                                      "there is no station '%s', and its number is "
+                                                      "not one from 0 to %lld",
+                                                      text, (long long)axis->size - 1);
+}
+
 static int find_numbers(grove_node *node, solve *s)
 {
     int64_t iterations = grove_node_integer(node, "max_iterations");
@@ -136,6 +170,7 @@ static int find_numbers(grove_node *node, solve *s)
     s->quota = grove_node_number(node, "quota");
     s->batch = grove_node_integer(node, "batch");
     s->autocorrelations = grove_node_bool(node, "autocorrelations");
+    s->robust = grove_node_choice(node, "robust") == 1;
     s->method = (solve_method)grove_node_choice(node, "method");
     s->max_iterations = (int32_t)iterations;
     if (iterations < 1 || iterations > INT32_MAX)
@@ -149,6 +184,21 @@ static int find_numbers(grove_node *node, solve *s)
         return grove_node_fail_option(node, "quota", "%g is not from 0 to 1", s->quota);
     if (s->batch < 1)
         return grove_node_fail_option(node, "batch", "%lld is less than 1", (long long)s->batch);
+    return 0;
+}
+
+static int find_weights(grove_node *node, solve *s)
+{
+    bool given = grove_node_input_form(node, SOLVE_WEIGHTS) != NULL;
+    int own = given ? -1 : grove_node_add_member_input(node, SOLVE_DATA, "weight");
+    const grove_form *form = grove_node_input_form(node, own < 0 ? SOLVE_WEIGHTS : own);
+    bool fits = !form || form->shape == GROVE_SCALAR ||
+                form->shape == grove_node_input_form(node, SOLVE_DATA)->shape;
+
+    if (given && !fits)
+        return grove_node_fail_option(node, "weights",
+                                      "they must be numbers, or of the shape of the data");
+    s->weights = own >= 0 && fits ? own : SOLVE_WEIGHTS; /* not of data that others were made of */
     return 0;
 }
 
@@ -167,20 +217,21 @@ static int check(grove_node *node)
         code = grove_node_fit(node, SOLVE_MODEL, "parms");
     if (!code)
         code = solve_find_domains(node, s);
+    if (!code)
+        code = find_reference(node, s);
     if (code)
         return code;
     find_elements(node, s);
     s->patience = 30;
     const grove_axis *baseline = grove_node_input_axis(node, SOLVE_DATA, GROVE_AXIS_BASELINE);
     for (int64_t b = 0; baseline && b < baseline->size; b++) {
-        int32_t last = baseline->left[b] > baseline->right[b] ? baseline->left[b]
-                                                              : baseline->right[b];
+        int32_t last =
+            baseline->left[b] > baseline->right[b] ? baseline->left[b] : baseline->right[b];
         s->stations = last >= s->stations ? last + 1 : s->stations;
     }
-    s->weights = grove_node_input_form(node, SOLVE_WEIGHTS)
-                     ? SOLVE_WEIGHTS
-                     : grove_node_add_member_input(node, SOLVE_DATA, "weight");
-    s->weights = s->weights < 0 ? SOLVE_WEIGHTS : s->weights;
+    code = find_weights(node, s);
+    if (code)
+        return code;
     return find_baselines(node, s);
 }
 
@@ -284,8 +335,9 @@ static int parm_of_group(const solve *s, const grove_fit_slot *slots, int count,
             continue;
         while (s->parms[parm].leaf != slots[k].parm)
             parm++;
-        if (!slots[k].constant || slots[k].axis || slots[k].part != GROVE_PART_BOTH ||
-            (found >= 0 && parm != found))
+        bool number = s->parms[parm].parts == 2; /* else a phase or an amplitude */
+        if (slots[k].axis || (found >= 0 && parm != found) ||
+            (number && (!slots[k].constant || slots[k].part != GROVE_PART_BOTH)))
             return -1;
         found = parm;
         members++;
@@ -293,12 +345,23 @@ static int parm_of_group(const solve *s, const grove_fit_slot *slots, int count,
     return found >= 0 && members == s->parms[found].parm->members ? found : -1;
 }
 
+/* Which part of a complex number the parm is; -1: another. */
+static int part_of(const solve_parm *own)
+{
+    const char *jones = grove_node_text(own->leaf, "jones");
+
+    return own->parts == 2               ? GROVE_STEFCAL_COMPLEX
+           : !strcmp(jones, "phase")     ? GROVE_STEFCAL_PHASE
+           : !strcmp(jones, "amplitude") ? GROVE_STEFCAL_AMPLITUDE
+                                         : -1;
+}
+
 static bool is_plain(const solve *s, const grove_parm *p)
 {
     return p->station && !p->source && p->time.terms == 1 && p->freq.terms == 1 &&
-           p->complex_ && isinf(p->prior_sigma) && isinf(p->bounds[0]) && isinf(p->bounds[1]) &&
-           (!p->time.axis || s->cut[SOLVE_TIME].segments[s->cut[SOLVE_TIME].count] ==
-                                 s->cut[SOLVE_TIME].count) &&
+           isinf(p->prior_sigma) && isinf(p->bounds[0]) && isinf(p->bounds[1]) &&
+           (!p->time.axis ||
+            s->cut[SOLVE_TIME].segments[s->cut[SOLVE_TIME].count] == s->cut[SOLVE_TIME].count) &&
            (!p->freq.axis ||
             s->cut[SOLVE_FREQ].segments[s->cut[SOLVE_FREQ].count] == s->cut[SOLVE_FREQ].count);
 }
@@ -316,8 +379,11 @@ static bool is_direct(const grove_node *node, solve *s)
         return false;
     for (int g = 0; g < s->group_count; g++) {
         int parm = parm_of_group(s, slots, count, g);
-        if (parm < 0 || used[parm] || !is_plain(s, s->parms[parm].parm))
+        int part = parm < 0 ? -1 : part_of(&s->parms[parm]);
+        if (part < 0 || used[parm] || !is_plain(s, s->parms[parm].parm) ||
+            (g && part != (int)s->part))
             return false;
+        s->part = (grove_stefcal_part)part;
         used[parm] = true;
         s->of_group[g] = parm;
         if (members && members != s->parms[parm].parm->members)
@@ -325,7 +391,8 @@ static bool is_direct(const grove_node *node, solve *s)
         members = s->parms[parm].parm->members;
     }
     s->jones = jones[members];
-    return (members == 4) == (s->form == GROVE_COMPRESSION_FULL);
+    bool same = (members == 4) == (s->form == GROVE_COMPRESSION_FULL);
+    return same && (s->part == GROVE_STEFCAL_COMPLEX || members == 2);
 }
 
 /* ---- derivatives ---- */
@@ -346,6 +413,30 @@ static void count_unknowns(const solve *s, int64_t *largest, int64_t *all)
 
 enum { MAX_UNKNOWNS = 20000 };
 
+/* Of a batch: the matrices, the sums, the weights of a robust fit. */
+static uint64_t memory_of(const grove_node *node, const solve *s, int64_t unknowns)
+{
+    const grove_axis *baseline = grove_node_input_axis(node, SOLVE_DATA, GROVE_AXIS_BASELINE);
+    int64_t domains = s->batch < s->cut[SOLVE_TIME].count ? s->batch : s->cut[SOLVE_TIME].count;
+    double rows = baseline ? (double)baseline->size : 1, cells = 1, stretches = 1, share = 1;
+
+    for (int cut = 0; cut < SOLVE_CUTS; cut++) {
+        const solve_cut *own = &s->cut[cut];
+        double all = (double)own->first[own->count], part = (double)own->segments[own->count];
+        share = cut == SOLVE_TIME ? (double)domains / (double)own->count : 1;
+        cells *= all * share;
+        stretches *= (s->each[cut] ? all : part) * share;
+    }
+    double sums = s->group_count ? 8 * rows * stretches *
+                                       (double)grove_compression_size(s->form, s->group_count)
+                                 : 0;
+    double weights = s->robust ? rows * cells * SOLVE_ELEMENTS * sizeof(float) : 0;
+    bool matrices = !(s->direct && s->method == SOLVE_STEFCAL);
+    int64_t bands = s->cut[SOLVE_FREQ].count;
+    return (uint64_t)(sums + weights) +
+           (matrices ? (uint64_t)(2 * 8 * unknowns * unknowns * domains * bands) : 0);
+}
+
 static const char *name_of_method(const solve *s)
 {
     if (s->direct && (s->method == SOLVE_AUTO || s->method == SOLVE_STEFCAL))
@@ -357,7 +448,6 @@ static int fitted(grove_node *node)
 {
     solve *s = grove_node_user(node);
     int64_t largest, all, domains = s->cut[SOLVE_TIME].count * s->cut[SOLVE_FREQ].count;
-    int64_t batch = s->batch < s->cut[SOLVE_TIME].count ? s->batch : s->cut[SOLVE_TIME].count;
 
     solve_find_slots(node, s);
     if (!s->slot_count)
@@ -374,13 +464,13 @@ static int fitted(grove_node *node)
                                "%lld unknown numbers in one solution domain, at most %d; make the "
                                "intervals of all parms end together more often",
                                (long long)largest, (int)MAX_UNKNOWNS);
-    int code = s->group_count ? solve_prepare_devices(node, s) : 0;
+    int code = solve_prepare_devices(node, s);
     if (code)
         return code;
-    grove_node_set_memory(node, (uint64_t)(2 * largest * largest * 8 * batch));
+    grove_node_set_memory(node, memory_of(node, s, largest));
     grove_node_note(node,
                     "method: %s; %lld solution domains, %lld unknown numbers (at most %lld in a "
-                    "domain)\n%s%s",
+                    "domain)\n    %s%s",
                     name_of_method(s), (long long)domains, (long long)all, (long long)largest,
                     s->why ? "data are not compressed: " : "data are compressed once for a tile",
                     s->why ? s->why : "");
@@ -401,6 +491,7 @@ GROVE_CLASS(solve) = {
         "parms tile, is fitted by itself. What comes after in the tree sees the solutions. "
         "A station without data keeps its start value. At the end it says how many domains have "
         "converged; stalled: no step makes chi-squared smaller.",
+    .output_doc = "nothing: it gives the parms their values",
     .group = "fitting",
     .inputs = inputs,
     .options = options,
@@ -413,5 +504,5 @@ GROVE_CLASS(solve) = {
     .drive = solve_drive,
     .prepare = solve_prepare,
     .stop = solve_stop,
-    .example = "fit = solve(V, obs.data, parms=G, max_iterations=30, tolerance=1e-6)",
+    .example = "fit = solve(A[p] * M[p,q] * A[q]^H, V[p,q], parms=A, max_iterations=30)",
 };

@@ -10,7 +10,7 @@
 #include <complex.h>
 
 enum { SOLVE_MODEL, SOLVE_DATA, SOLVE_WEIGHTS };
-enum { SOLVE_TIME, SOLVE_FREQ, SOLVE_CUTS };
+enum { SOLVE_TIME, SOLVE_FREQ, SOLVE_CUTS, SOLVE_ELEMENTS = 4 };
 
 typedef enum { SOLVE_AUTO, SOLVE_LM, SOLVE_BLOCK, SOLVE_STEFCAL } solve_method;
 
@@ -24,8 +24,8 @@ typedef struct {
     double size; /* of a usual change */
 } solve_parm;
 
-/* A derivative of the model, or of a group's Jones term at its left ('p') or right ('q'). Each term of
- * the parm's polynomials makes a column of the normal equations. */
+/* A derivative of the model, or of a group's Jones term at its left ('p') or right ('q'). Each term
+ * of the parm's polynomials makes a column of the normal equations. */
 typedef struct {
     int parm, member; /* numbers in solve.parms, and of the parm's member */
     int terms, first; /* the first of its columns */
@@ -58,21 +58,28 @@ typedef struct {
     int group_count;
     grove_fit_group groups[GROVE_MAX_GROUPS];
     grove_compression_form form;
-    bool each[SOLVE_CUTS];       /* L and R vary from cell to cell */
-    bool direct;                 /* each group's L and R are the numbers of one parm: StEFCal */
-    grove_stefcal_jones jones;   /* then */
+    bool each[SOLVE_CUTS];          /* L and R vary from cell to cell */
+    bool direct;                    /* each group's L and R are the numbers of one parm: StEFCal */
+    grove_stefcal_jones jones;      /* then */
+    grove_stefcal_part part;        /* numbers, phases or amplitudes of diagonal terms */
     int of_group[GROVE_MAX_GROUPS]; /* its parm */
-    int64_t stations;
-    int elements;                /* of a cell that are compared */
-    int of_model[4], of_data[4]; /* where they are */
-    int uvw;                     /* number of the input; -1: none */
+    int64_t stations, reference;    /* -1: none */
+    int elements;                   /* of a cell that are compared */
+    int of_model[4], of_data[4];    /* where they are */
+    int uvw;                        /* number of the input; -1: none */
     int weights;
     int64_t batch; /* domains along time that start together */
-    bool autocorrelations, min_in_wavelengths, max_in_wavelengths;
+    bool autocorrelations, min_in_wavelengths, max_in_wavelengths, robust;
     solve_method method;
     double min_baseline, max_baseline, quota, tolerance, damping;
     int32_t max_iterations, patience; /* patience: as in grove_stefcal_problem */
 } solve;
+
+/* Sources or groups of sources that have coefficients of their own; 1: the same for all. */
+static inline int64_t solve_sources(const grove_parm *p)
+{
+    return p->groups ? p->groups->size : p->source ? p->source->size : 1;
+}
 
 int solve_find_domains(grove_node *node, solve *s);
 void solve_find_slots(const grove_node *node, solve *s);
@@ -82,14 +89,18 @@ void solve_free(solve *s);
 
 typedef struct {
     int64_t number[SOLVE_CUTS];
-    int64_t unknowns, *base;       /* [parms] the first unknown of each parm */
+    int64_t unknowns, *base;  /* [parms] the first unknown of each parm */
     grove_least_squares *fit; /* NULL: none is needed, or not yet */
     grove_least_squares_outcome outcome;
     grove_least_squares_sums sums; /* at the point just evaluated */
     int64_t all;                   /* real numbers, flagged or not */
-    double complex *jones, *best;  /* of factors: there, and at the best point; NULL: not yet */
-    double chi2;                   /* these three at the end */
-    int64_t rank;
+    bool starts_well;              /* from the solution of another domain */
+    int32_t reweighed;             /* robust: so often; then it is evaluated at its solution */
+    bool reweigh;
+    double complex *jones, *best; /* of factors: there, and at the best point; NULL: not yet */
+    double chi2;                  /* these three at the end */
+    int64_t determined;           /* unknowns with data */
+    bool *known;                  /* [unknowns] which; NULL: no matter */
     int32_t iterations;
 } solve_domain;
 
@@ -104,6 +115,18 @@ void solve_domain_end(solve_domain *d);
 /* The unknowns from the parms' coefficients, or into them. `runs`: [parms]. */
 void solve_get(const solve *s, const solve_domain *d, grove_parm_run *const *runs, double *x);
 void solve_put(const solve *s, const solve_domain *d, grove_parm_run *const *runs, const double *x);
+
+/* ---- the reference station ---- */
+
+/* Whether the model is the same at two points, which differ along a direction. */
+typedef bool (*solve_is_free)(void *context, const double *from, const double *to,
+                              const double *direction);
+/* Makes phases, delays and the like of the reference station 0 where their sum over all stations is
+ * free. `known`: [unknowns], those with data. */
+void solve_refer(const solve *s, const solve_domain *d, const bool *known, double *x,
+                 solve_is_free is_free, void *context);
+/* The same for a solution of d->fit. */
+void solve_refer_fit(const solve *s, solve_domain *d, double *x);
 
 /* ---- a tile ---- */
 
@@ -127,6 +150,7 @@ typedef struct {
     int cut[SOLVE_CUTS]; /* which axis is time, which frequency; -1: none */
     int baseline;        /* ... baseline */
     int64_t rows;        /* combinations of the other axes */
+    float *robust; /* [cells of the model][SOLVE_ELEMENTS] weights of a robust fit; NULL: none */
 } solve_tile;
 
 void solve_tile_begin(solve_tile *tile, const solve *s, const grove_array *const *inputs,
@@ -139,9 +163,12 @@ void solve_tile_end(solve_tile *tile);
  * and fills in its sums. */
 void solve_normal(const solve_tile *tile, solve_domain *domain, double *matrix, double *gradient);
 
+bool solve_is_flagged(const solve_view *view, int64_t cell, int element);
+/* A cell as a matrix. Scalars stand for that number times the identity. */
+void solve_matrix_at(const solve_view *view, int64_t cell, double complex to[4]);
 double complex solve_number(const solve_view *view, int64_t cell, int element);
-/* Whether the projected baseline's length is within what is asked for; cell and channel of the whole
- * axis. */
+/* Whether the projected baseline's length is within what is asked for; cell and channel of the
+ * whole axis. */
 bool solve_is_in_range(const solve_tile *tile, int64_t uvw_cell, int64_t channel);
 
 /* ---- local normal equations: of one row (a baseline), for the columns of all slots ---- */
@@ -165,6 +192,8 @@ void solve_scatter(const solve *s, const solve_domain *d, const solve_columns *c
                    double *matrix, double *gradient);
 /* [terms]: what the polynomials of a parm are at a cell. */
 void solve_find_basis(const grove_parm *p, const int64_t cell[SOLVE_CUTS], double *basis);
+/* The index of a row along each axis of the tile but time and frequency. */
+void solve_find_row(const solve_tile *tile, int64_t row, int64_t index[GROVE_MAX_AXES]);
 bool solve_is_wanted(const solve_tile *tile, int64_t baseline);
 
 /* ---- compressed sums of a tile ---- */
@@ -173,8 +202,11 @@ typedef struct {
     int64_t first[SOLVE_CUTS], count[SOLVE_CUTS]; /* stretches */
     int64_t baselines, size;                      /* doubles of the sums of one */
     double *sums;                                 /* [stretch in time, in frequency][baseline] */
+    unsigned char *mask; /* flags of cells and elements that do not count; NULL: the data's own */
 } solve_compressed;
 
+/* The first cell of a stretch. */
+int64_t solve_stretch_edge(const solve *s, int cut, int64_t stretch);
 /* The stretches of a domain: cells where Jones terms vary from cell to cell, else segments. */
 void solve_stretches(const solve *s, const solve_domain *d, int cut, int64_t range[2]);
 /* The sums of a baseline of the tile in a stretch. */
@@ -188,20 +220,47 @@ int solve_fetch(const grove_node *node, const solve *s, int inputs);
 int solve_compress(const grove_node *node, const solve_tile *tile, solve_compressed *c);
 /* The same on the device of the tile; GROVE_MISSING: it has to be done on the host. */
 int solve_compress_on_device(const grove_node *node, const solve_tile *tile, solve_compressed *c);
+/* The sums of a domain with other weights. */
+int solve_compress_again(const solve_tile *tile, solve_compressed *c, const solve_domain *d);
 void solve_compressed_end(solve_compressed *c);
 /* [4]: the matrix of a value per station, time and channel. Scalars stand for that number times the
  * identity. */
 void solve_load(const solve_tile *tile, int input, const int64_t cell[SOLVE_CUTS], int64_t station,
                 double complex to[4]);
+/* The Jones matrices of all stretches and stations of a domain where it was evaluated; and those of
+ * a stretch (numbered in the domain) and station at side 0 (left) or 1, [group][4]. */
+void solve_load_jones(const solve_tile *tile, solve_domain *d);
+const double complex *solve_jones_at(const solve *s, const solve_domain *d, int64_t stretch,
+                                     int64_t station, int side);
+/* Whether there are delays or TEC to search for; and start values for them. False: too few
+ * channels.
+ */
+bool solve_is_searched(const solve *s);
+bool solve_search(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x);
 /* As solve_normal. */
 void solve_compressed_normal(const solve_tile *tile, const solve_compressed *c, solve_domain *d,
                              double *matrix, double *gradient);
 /* The point just evaluated is the best one. */
 void solve_compressed_accept(const solve *s, solve_domain *d);
-/* Solves for the Jones terms of a domain by StEFCal, from `x` and into it, and sets the outcome, with
- * all that counts at the end. Running: they are not what the parms' numbers make of them. 0, or
- * GROVE_NO_MEMORY. */
+/* Solves for the Jones terms of a domain by StEFCal, from `x` and into it, and sets the outcome,
+ * with all that counts at the end. Running: they are not what the parms' numbers make of them. 0,
+ * or GROVE_NO_MEMORY. */
 int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x);
+
+/* ---- the end ---- */
+
+enum { SOLVE_OUTCOMES = GROVE_LEAST_SQUARES_NOT_FINITE + 1 };
+
+typedef struct {
+    int64_t outcomes[SOLVE_OUTCOMES], iterations, data;
+    const grove_axis *stations; /* of the parms; NULL: none is one per station */
+    int64_t *missing;           /* [stations] in how many domains they had no data */
+    double chi2;
+} solve_summary;
+
+void solve_summary_add(solve_summary *summary, const solve *s, const solve_domain *d);
+/* Says what has come out; an error where nothing was fitted. */
+int solve_summary_tell(const solve_summary *summary, const grove_node *node);
 
 /* ---- a run ---- */
 
@@ -211,5 +270,15 @@ int solve_drive(const grove_node *node, void *run, const grove_array *const *inp
                 bool *again);
 int solve_prepare(const grove_node *node, void *run);
 void solve_stop(const grove_node *node, void *run);
+
+/* ---- robust fits ---- */
+
+/* Makes tile->robust, with the weights of these domains, all of the tile; to be freed. 0, or
+ * GROVE_NO_MEMORY. */
+int solve_begin_weights(solve_tile *tile, const solve_domain *domains, int64_t count);
+/* They as an input. */
+solve_view solve_robust_view(const solve_tile *tile);
+/* Finds them for a domain that was evaluated at its solution. 0, or GROVE_NO_MEMORY. */
+int solve_reweigh(const solve_tile *tile, const solve_domain *d);
 
 #endif

@@ -45,20 +45,23 @@ static int64_t cell_along(const solve_tile *tile, const solve_slot *slot, const 
 
 /* Which unknowns the columns of a row and a box are. */
 void solve_find_unknowns(const solve_tile *tile, const solve_domain *d,
-                          const int64_t index[GROVE_MAX_AXES], const int64_t cell[SOLVE_CUTS],
-                          solve_columns *columns)
+                         const int64_t index[GROVE_MAX_AXES], const int64_t cell[SOLVE_CUTS],
+                         solve_columns *columns)
 {
     const solve *s = tile->solve;
 
     for (int k = 0; k < s->slot_count; k++) {
         const solve_slot *slot = &s->slots[k];
         const grove_parm *p = s->parms[slot->parm].parm;
-        int64_t sources = p->source ? p->source->size : 1;
+        int64_t sources = solve_sources(p);
         int64_t stations = p->station ? p->station->size : 1;
         solve_span time = solve_intervals(s, d, slot->parm, SOLVE_TIME),
                    freq = solve_intervals(s, d, slot->parm, SOLVE_FREQ);
         double x;
-        int64_t at = slot->member * sources + cell_along(tile, slot, p->source, index);
+        int64_t source = cell_along(tile, slot, p->groups ? p->groups : p->source, index);
+        if (p->groups && slot->axis != p->groups)
+            source = (int64_t)p->group[cell_along(tile, slot, p->source, index)];
+        int64_t at = slot->member * sources + source;
         at = at * stations + cell_along(tile, slot, p->station, index);
         at = at * time.count + grove_parm_find(&p->time, cell[SOLVE_TIME], &x) - time.first;
         at = at * freq.count + grove_parm_find(&p->freq, cell[SOLVE_FREQ], &x) - freq.first;
@@ -95,8 +98,8 @@ static int parts_of(const solve_slot *slot, double complex factor[2], int offset
     return slot->part == GROVE_PART_BOTH || slot->part == GROVE_PART_BOTH_CONJUGATE ? 2 : 1;
 }
 
-static void scatter_pair(const solve_columns *columns, const solve_slot *slot_a, int a, const solve_slot *slot_b,
-                         int b, int64_t unknowns, double *matrix)
+static void scatter_pair(const solve_columns *columns, const solve_slot *slot_a, int a,
+                         const solve_slot *slot_b, int b, int64_t unknowns, double *matrix)
 {
     double complex factor_a[2], factor_b[2];
     int offset_a[2], offset_b[2];
@@ -107,7 +110,8 @@ static void scatter_pair(const solve_columns *columns, const solve_slot *slot_a,
 
     for (int i = 0; i < parts_a; i++)
         for (int j = 0; j < parts_b; j++) {
-            int64_t row = columns->unknown[a] + offset_a[i], column = columns->unknown[b] + offset_b[j];
+            int64_t row = columns->unknown[a] + offset_a[i],
+                    column = columns->unknown[b] + offset_b[j];
             if (row >= column)
                 matrix[row * unknowns + column] += creal(conj(factor_a[i]) * factor_b[j] * h);
         }
@@ -122,7 +126,8 @@ void solve_scatter(const solve *s, const solve_domain *d, const solve_columns *c
             double complex factor[2];
             int offset[2], parts = parts_of(&s->slots[k], factor, offset);
             for (int i = 0; i < parts; i++)
-                gradient[columns->unknown[a] + offset[i]] += creal(conj(factor[i]) * columns->gradient[a]);
+                gradient[columns->unknown[a] + offset[i]] +=
+                    creal(conj(factor[i]) * columns->gradient[a]);
             for (int l = 0; l < s->slot_count; l++)
                 for (int u = 0; u < s->slots[l].terms; u++)
                     scatter_pair(columns, &s->slots[k], a, &s->slots[l], s->slots[l].first + u,

@@ -10,9 +10,9 @@
 
 /* ---- stretches ---- */
 
-/* The stretches of a domain along time or frequency: cells where Jones terms vary from cell to cell,
- * else segments. */
-static int64_t stretch_edge(const solve *s, int cut, int64_t stretch)
+/* The stretches of a domain along time or frequency: cells where Jones terms vary from cell to
+ * cell, else segments. */
+int64_t solve_stretch_edge(const solve *s, int cut, int64_t stretch)
 {
     return s->each[cut] ? stretch : s->cut[cut].edge[stretch];
 }
@@ -79,9 +79,9 @@ static int64_t uvw_cell(const solve_tile *tile, int64_t time, int64_t baseline)
            stride[tile->baseline] * baseline;
 }
 
-/* Flags of all cells of the tile: the data's own, of baselines that are too short or too long, and of
- * elements that are not compared. */
-static unsigned char *make_mask(const solve_tile *tile, grove_compression_array *data)
+/* Flags of all cells of the tile: the data's own, of baselines that are too short or too long, and
+ * of elements that are not compared. */
+static unsigned char *make_mask(const solve_tile *tile, const grove_compression_array *data)
 {
     const solve *s = tile->solve;
     int64_t size[3] = {1, 1, 1}, n = 0;
@@ -103,10 +103,20 @@ static unsigned char *make_mask(const solve_tile *tile, grove_compression_array 
                 if (s->uvw >= 0 && !solve_is_in_range(tile, uvw_cell(tile, t, b), channel + f))
                     mask[n] |= 15;
             }
-    data->flag_stride[0] = axis[0] >= 0 ? size[1] * size[2] : 0;
-    data->flag_stride[1] = axis[1] >= 0 ? size[2] : 0;
-    data->flag_stride[2] = axis[2] >= 0 ? 1 : 0;
     return mask;
+}
+
+static void use_mask(const solve_tile *tile, const unsigned char *mask,
+                     grove_compression_array *data)
+{
+    const int axis[3] = {tile->cut[SOLVE_TIME], tile->baseline, tile->cut[SOLVE_FREQ]};
+    int64_t stride = 1;
+
+    data->flags = mask;
+    for (int k = 2; k >= 0; k--) {
+        data->flag_stride[k] = axis[k] >= 0 ? stride : 0;
+        stride *= axis[k] >= 0 ? tile->range[axis[k]].count : 1;
+    }
 }
 
 typedef struct {
@@ -115,6 +125,30 @@ typedef struct {
     grove_compression_input input;
     int code;
 } compressing;
+
+/* What the sums are of. */
+static grove_compression_input input_of(const solve_tile *tile, const solve_compressed *c)
+{
+    const solve *s = tile->solve;
+    grove_compression_input input = {.form = s->form, .groups = s->group_count};
+    const solve_view *data = &tile->views[SOLVE_DATA], *weights = &tile->views[s->weights];
+
+    set_array(tile, data, data->double_ ? 8 : 4, 2, &input.data);
+    if (tile->robust) {
+        const solve_view robust = solve_robust_view(tile);
+        set_array(tile, &robust, 4, 1, &input.weights);
+        input.weights.elements = data->elements;
+    } else if (weights->data) {
+        set_array(tile, weights, weights->double_ ? 8 : 4, 1, &input.weights);
+    }
+    for (int g = 0; g < s->group_count; g++) {
+        const solve_view *model = &tile->views[s->groups[g].middle];
+        set_array(tile, model, model->double_ ? 8 : 4, 2, &input.model[g]);
+    }
+    if (c->mask)
+        use_mask(tile, c->mask, &input.data);
+    return input;
+}
 
 /* Items: stretches times blocks of baselines. */
 enum { BLOCK = 64 };
@@ -136,10 +170,10 @@ static void compress(void *context, int64_t first, int64_t last)
                 f = c->first[SOLVE_FREQ] + stretch % c->count[SOLVE_FREQ];
         int64_t end = block + BLOCK < c->baselines ? block + BLOCK : c->baselines;
         int64_t time = origin_of(w->tile, SOLVE_TIME), freq = origin_of(w->tile, SOLVE_FREQ);
-        grove_compression_stretch cells = {{stretch_edge(s, SOLVE_TIME, t) - time,
-                                            stretch_edge(s, SOLVE_TIME, t + 1) - time},
-                                           {stretch_edge(s, SOLVE_FREQ, f) - freq,
-                                            stretch_edge(s, SOLVE_FREQ, f + 1) - freq}};
+        grove_compression_stretch cells = {{solve_stretch_edge(s, SOLVE_TIME, t) - time,
+                                            solve_stretch_edge(s, SOLVE_TIME, t + 1) - time},
+                                           {solve_stretch_edge(s, SOLVE_FREQ, f) - freq,
+                                            solve_stretch_edge(s, SOLVE_FREQ, f + 1) - freq}};
         int code = grove_compression_sum(&w->input, &cells, block, end,
                                          c->sums + (stretch * c->baselines + block) * c->size);
         if (code)
@@ -149,23 +183,30 @@ static void compress(void *context, int64_t first, int64_t last)
 
 static int compress_on_host(const grove_node *node, const solve_tile *tile, solve_compressed *c)
 {
-    const solve *s = tile->solve;
-    compressing w = {.tile = tile, .c = c, .input = {.form = s->form, .groups = s->group_count}};
-    const solve_view *data = &tile->views[SOLVE_DATA], *weights = &tile->views[s->weights];
+    compressing w = {.tile = tile, .c = c};
+    grove_compression_array data;
 
-    set_array(tile, data, data->double_ ? 8 : 4, 2, &w.input.data);
-    if (weights->data)
-        set_array(tile, weights, weights->double_ ? 8 : 4, 1, &w.input.weights);
-    for (int g = 0; g < s->group_count; g++) {
-        const solve_view *model = &tile->views[s->groups[g].middle];
-        set_array(tile, model, model->double_ ? 8 : 4, 2, &w.input.model[g]);
-    }
-    unsigned char *mask = make_mask(tile, &w.input.data);
-    if (mask)
-        w.input.data.flags = mask;
+    set_array(tile, &tile->views[SOLVE_DATA], 4, 2, &data);
+    c->mask = make_mask(tile, &data);
+    w.input = input_of(tile, c);
     grove_node_parallel(node, c->count[SOLVE_TIME] * c->count[SOLVE_FREQ] * blocks_of(c), compress,
                         &w);
-    free(mask);
+    return w.code;
+}
+
+int solve_compress_again(const solve_tile *tile, solve_compressed *c, const solve_domain *d)
+{
+    compressing w = {.tile = tile, .c = c, .input = input_of(tile, c)};
+    int64_t t[2], f[2];
+
+    solve_stretches(tile->solve, d, SOLVE_TIME, t);
+    solve_stretches(tile->solve, d, SOLVE_FREQ, f);
+    for (int64_t i = t[0]; i < t[1]; i++)
+        for (int64_t j = f[0]; j < f[1]; j++) {
+            int64_t stretch =
+                (i - c->first[SOLVE_TIME]) * c->count[SOLVE_FREQ] + j - c->first[SOLVE_FREQ];
+            compress(&w, stretch * blocks_of(c), (stretch + 1) * blocks_of(c));
+        }
     return w.code;
 }
 
@@ -192,10 +233,20 @@ int solve_compress(const grove_node *node, const solve_tile *tile, solve_compres
 void solve_compressed_end(solve_compressed *c)
 {
     free(c->sums);
+    free(c->mask);
     *c = (solve_compressed){0};
 }
 
 /* ---- Jones terms ---- */
+
+void solve_matrix_at(const solve_view *view, int64_t at, double complex to[4])
+{
+    to[1] = to[2] = 0;
+    for (int e = 0; e < view->elements; e++)
+        to[view->elements == 2 ? 3 * e : e] = solve_number(view, at, e);
+    if (view->elements == 1)
+        to[3] = to[0];
+}
 
 void solve_load(const solve_tile *tile, int input, const int64_t cell[SOLVE_CUTS], int64_t station,
                 double complex to[4])
@@ -206,11 +257,7 @@ void solve_load(const solve_tile *tile, int input, const int64_t cell[SOLVE_CUTS
     for (int c = 0; c < SOLVE_CUTS; c++)
         if (tile->cut[c] >= 0)
             at += view->stride[tile->cut[c]] * (cell[c] - tile->range[tile->cut[c]].first);
-    to[1] = to[2] = 0;
-    for (int e = 0; e < view->elements; e++)
-        to[view->elements == 2 ? 3 * e : e] = solve_number(view, at, e);
-    if (view->elements == 1)
-        to[3] = to[0];
+    solve_matrix_at(view, at, to);
 }
 
 static void load_side(const solve_tile *tile, int input, const int64_t cell[SOLVE_CUTS],
@@ -240,7 +287,7 @@ static int64_t jones_count(const solve *s, const solve_domain *d)
     return (t[1] - t[0]) * (f[1] - f[0]) * s->stations * 2 * s->group_count * 4;
 }
 
-static void load_jones(const solve_tile *tile, solve_domain *d)
+void solve_load_jones(const solve_tile *tile, solve_domain *d)
 {
     const solve *s = tile->solve;
     int64_t t[2], f[2], stretch = 0, cell[SOLVE_CUTS];
@@ -251,8 +298,8 @@ static void load_jones(const solve_tile *tile, solve_domain *d)
         d->jones = grove_alloc((size_t)jones_count(s, d) * sizeof(*d->jones));
     for (int64_t i = t[0]; i < t[1]; i++)
         for (int64_t j = f[0]; j < f[1]; j++, stretch++) {
-            cell[SOLVE_TIME] = stretch_edge(s, SOLVE_TIME, i);
-            cell[SOLVE_FREQ] = stretch_edge(s, SOLVE_FREQ, j);
+            cell[SOLVE_TIME] = solve_stretch_edge(s, SOLVE_TIME, i);
+            cell[SOLVE_FREQ] = solve_stretch_edge(s, SOLVE_FREQ, j);
             for (int64_t a = 0; a < s->stations; a++)
                 for (int g = 0; g < s->group_count; g++) {
                     load_side(tile, s->groups[g].left, cell, a,
@@ -261,6 +308,12 @@ static void load_jones(const solve_tile *tile, solve_domain *d)
                               jones_at(s, d->jones, stretch, a, 1) + 4 * g);
                 }
         }
+}
+
+const double complex *solve_jones_at(const solve *s, const solve_domain *d, int64_t stretch,
+                                     int64_t station, int side)
+{
+    return jones_at(s, d->jones, stretch, station, side);
 }
 
 void solve_compressed_accept(const solve *s, solve_domain *d)
@@ -323,14 +376,13 @@ static void add_baseline(adding *w, int64_t b, int64_t stretch, const int64_t ce
     if (!(count > 0))
         return;
     fill_columns(w, cell, station);
-    w->d->sums.chi2 += grove_compression_normal(s->form, s->group_count, sums, to.left, to.right,
-                                                w->columns, s->columns, w->local.hermitian,
-                                                w->local.gradient);
+    w->d->sums.chi2 +=
+        grove_compression_normal(s->form, s->group_count, sums, to.left, to.right, w->columns,
+                                 s->columns, w->local.hermitian, w->local.gradient);
     if (w->d->best) {
         grove_compression_sides from = {jones_at(s, w->d->best, stretch, station[0], 0),
                                         jones_at(s, w->d->best, stretch, station[1], 1)};
-        w->d->sums.change +=
-            grove_compression_change(s->form, s->group_count, sums, from, to);
+        w->d->sums.change += grove_compression_change(s->form, s->group_count, sums, from, to);
     }
     w->d->sums.data += (int64_t)count;
     w->d->sums.power += grove_compression_power(sums);
@@ -341,8 +393,8 @@ static void add_baseline(adding *w, int64_t b, int64_t stretch, const int64_t ce
 
 const double *solve_sums_at(const solve_compressed *c, int64_t time, int64_t freq, int64_t baseline)
 {
-    int64_t stretch = (time - c->first[SOLVE_TIME]) * c->count[SOLVE_FREQ] + freq -
-                      c->first[SOLVE_FREQ];
+    int64_t stretch =
+        (time - c->first[SOLVE_TIME]) * c->count[SOLVE_FREQ] + freq - c->first[SOLVE_FREQ];
 
     return c->sums + (stretch * c->baselines + baseline) * c->size;
 }
@@ -356,10 +408,10 @@ static void add_stretches(adding *w)
     solve_stretches(s, w->d, SOLVE_FREQ, f);
     for (int64_t i = t[0]; i < t[1]; i++)
         for (int64_t j = f[0]; j < f[1]; j++, stretch++) {
-            const int64_t cell[SOLVE_CUTS] = {stretch_edge(s, SOLVE_TIME, i),
-                                              stretch_edge(s, SOLVE_FREQ, j)};
-            int64_t cells = (stretch_edge(s, SOLVE_TIME, i + 1) - cell[SOLVE_TIME]) *
-                            (stretch_edge(s, SOLVE_FREQ, j + 1) - cell[SOLVE_FREQ]);
+            const int64_t cell[SOLVE_CUTS] = {solve_stretch_edge(s, SOLVE_TIME, i),
+                                              solve_stretch_edge(s, SOLVE_FREQ, j)};
+            int64_t cells = (solve_stretch_edge(s, SOLVE_TIME, i + 1) - cell[SOLVE_TIME]) *
+                            (solve_stretch_edge(s, SOLVE_FREQ, j + 1) - cell[SOLVE_FREQ]);
             for (int64_t b = 0; b < w->c->baselines; b++) {
                 if (!solve_is_wanted(w->tile, first + b))
                     continue;
@@ -375,7 +427,7 @@ void solve_compressed_normal(const solve_tile *tile, const solve_compressed *c, 
     const solve *s = tile->solve;
     adding w = {.tile = tile, .c = c, .d = d, .matrix = matrix, .gradient = gradient};
 
-    load_jones(tile, d);
+    solve_load_jones(tile, d);
     d->all = 0;
     d->sums = (grove_least_squares_sums){.has_change = d->best != NULL};
     w.columns = grove_alloc(((size_t)s->columns + 1) * sizeof(*w.columns));

@@ -48,7 +48,7 @@ static int set_table(grove_node *node, const solve *s)
 
     for (int cut = 0; cut < SOLVE_CUTS; cut++)
         for (int64_t k = 0; k <= stretches_of(s, cut); k++)
-            *to++ = s->each[cut] ? k : s->cut[cut].edge[k];
+            *to++ = solve_stretch_edge(s, cut, k);
     if (centre)
         memcpy(to, centre, (size_t)freq->size * sizeof(*centre));
     int code = grove_node_set_table(node, table, count * sizeof(*table));
@@ -56,11 +56,17 @@ static int set_table(grove_node *node, const solve *s)
     return code;
 }
 
+/* The host knows the weights of robust fits. */
+static bool is_possible(const solve *s)
+{
+    return s->group_count > 0 && s->group_count <= GROVE_FIT_GROUPS && !s->robust;
+}
+
 int solve_prepare_devices(grove_node *node, const solve *s)
 {
     double sums = 8 * (double)grove_compression_size(s->form, s->group_count);
 
-    if (s->group_count > GROVE_FIT_GROUPS)
+    if (!is_possible(s))
         return 0;
     grove_node_leave_inputs(node);
     grove_node_set_scratch(
@@ -85,7 +91,7 @@ int solve_fetch(const grove_node *node, const solve *s, int inputs)
     int code = 0;
 
     for (int k = 0; k < inputs && !code; k++)
-        if (!s->group_count || !is_summed(s, k))
+        if (!is_possible(s) || !is_summed(s, k))
             code = grove_node_fetch(node, k);
     return code;
 }
@@ -142,7 +148,7 @@ int solve_compress_on_device(const grove_node *node, const solve_tile *tile, sol
         .bytes = (uint64_t)(c->count[SOLVE_TIME] * c->count[SOLVE_FREQ] * c->baselines * c->size) *
                  sizeof(double)};
 
-    if (s->group_count > GROVE_FIT_GROUPS)
+    if (!is_possible(s))
         return GROVE_MISSING;
     what.inputs[GROVE_FIT_DATA] = SOLVE_DATA;
     what.inputs[GROVE_FIT_FLAGS] = ~SOLVE_DATA;

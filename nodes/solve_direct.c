@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Where data hardly tell something, such as the phase between X and Y of a sky of 1 % polarisation,
+ * what is left is up to 1e4 times the change of an iteration. */
+#define CHANGE 1e-4
+
 /* The unknown of a Jones matrix's element; -1: it is 0. */
 static int64_t unknown_of(const solve *s, const solve_domain *d, int group, int64_t station,
                           int element)
@@ -19,7 +23,27 @@ static int64_t unknown_of(const solve *s, const solve_domain *d, int group, int6
         return -1;
     if (s->jones == GROVE_STEFCAL_SCALAR)
         member = 0;
-    return d->base[s->of_group[group]] + 2 * (member * s->stations + station);
+    return d->base[s->of_group[group]] +
+           (s->part == GROVE_STEFCAL_COMPLEX ? 2 : 1) * (member * s->stations + station);
+}
+
+static double complex number_of(const solve *s, const double *x)
+{
+    return s->part == GROVE_STEFCAL_COMPLEX ? CMPLX(x[0], x[1])
+           : s->part == GROVE_STEFCAL_PHASE ? CMPLX(cos(x[0]), sin(x[0]))
+                                            : *x;
+}
+
+static void take_number(const solve *s, double complex number, double *x)
+{
+    if (s->part == GROVE_STEFCAL_PHASE) {
+        /* The phase that is closest to the one before. */
+        *x += carg(number * CMPLX(cos(*x), -sin(*x)));
+        return;
+    }
+    x[0] = creal(number);
+    if (s->part == GROVE_STEFCAL_COMPLEX)
+        x[1] = cimag(number);
 }
 
 static void copy_jones(const solve *s, const solve_domain *d, double complex *jones, double *x,
@@ -31,11 +55,9 @@ static void copy_jones(const solve *s, const solve_domain *d, double complex *jo
                 double complex *number = &jones[(a * s->group_count + g) * 4 + e];
                 int64_t u = unknown_of(s, d, g, a, e);
                 if (!into_x)
-                    *number = u < 0 ? 0 : CMPLX(x[u], x[u + 1]);
-                else if (u >= 0) {
-                    x[u] = creal(*number);
-                    x[u + 1] = cimag(*number);
-                }
+                    *number = u < 0 ? 0 : number_of(s, x + u);
+                else if (u >= 0)
+                    take_number(s, *number, x + u);
             }
 }
 
@@ -56,12 +78,17 @@ static bool is_direct(const solve_tile *tile, const solve_domain *d, const doubl
                 same = same && cabs(found[e] - wanted[e]) <= 1e-6 * cabs(wanted[e]);
         }
     for (int k = 0; k < s->slot_count && same; k++) {
-        solve_load(tile, s->slots[k].input, cell, 0, found);
+        const solve_slot *slot = &s->slots[k];
+        solve_load(tile, slot->input, cell, 0, found);
         for (int e = 0; e < 4; e++) {
             bool own = s->jones == GROVE_STEFCAL_SCALAR ? e % 3 == 0
-                       : s->jones == GROVE_STEFCAL_FULL ? e == s->slots[k].member
-                                                        : e == 3 * s->slots[k].member;
-            same = same && found[e] == (own ? 1 : 0);
+                       : s->jones == GROVE_STEFCAL_FULL ? e == slot->member
+                                                        : e == 3 * slot->member;
+            double complex wanted = !own ? 0
+                                    : s->part == GROVE_STEFCAL_PHASE
+                                        ? I * jones[slot->group * 4 + e]
+                                        : 1;
+            same = same && cabs(found[e] - wanted) <= 1e-6;
         }
     }
     return same;
@@ -112,12 +139,110 @@ static double chi2_of(const solve_tile *tile, const solve_compressed *c, const d
     for (int64_t b = 0; b < c->baselines; b++) {
         int64_t at = range->first + b;
         if (solve_is_wanted(tile, at))
-            chi2 += grove_compression_chi2(
-                s->form, s->group_count, sums + b * c->size,
-                jones + range->axis->left[at] * s->group_count * 4,
-                jones + range->axis->right[at] * s->group_count * 4);
+            chi2 += grove_compression_chi2(s->form, s->group_count, sums + b * c->size,
+                                           jones + range->axis->left[at] * s->group_count * 4,
+                                           jones + range->axis->right[at] * s->group_count * 4);
     }
     return fmax(chi2, 0);
+}
+
+/* Whether chi-squared is the same to rounding. */
+typedef struct {
+    const solve_tile *tile;
+    const solve_compressed *c;
+    const solve_domain *d;
+    const double *sums;
+} comparison;
+
+static bool is_same(void *context, const double *from, const double *to, const double *direction)
+{
+    const comparison *w = context;
+    const solve *s = w->tile->solve;
+    const grove_range *range = &w->tile->range[w->tile->baseline];
+    int64_t count = s->stations * s->group_count * 4;
+    double complex *jones = grove_alloc((size_t)(2 * count) * sizeof(*jones)),
+                   *other = jones + count;
+    double change = 0;
+
+    (void)direction;
+    copy_jones(s, w->d, jones, (double *)from, false);
+    copy_jones(s, w->d, other, (double *)to, false);
+    for (int64_t b = 0; b < w->c->baselines; b++) {
+        int64_t at = range->first + b, p = range->axis->left[at], q = range->axis->right[at];
+        grove_compression_sides before = {jones + p * s->group_count * 4,
+                                          jones + q * s->group_count * 4},
+                                after = {other + p * s->group_count * 4,
+                                         other + q * s->group_count * 4};
+        if (solve_is_wanted(w->tile, at))
+            change += fabs(grove_compression_change(s->form, s->group_count,
+                                                    w->sums + b * w->c->size, before, after));
+    }
+    free(jones);
+    return change <= 1e-10 * w->d->sums.power;
+}
+
+/* Which unknowns are of stations with data. */
+static void find_known(const solve *s, solve_domain *d, const bool *solved)
+{
+    if (!d->known)
+        d->known = grove_alloc((size_t)d->unknowns + 1);
+    d->determined = 0;
+    for (int64_t a = 0; a < s->stations; a++)
+        for (int g = 0; g < s->group_count; g++)
+            for (int e = 0; e < 4; e++) {
+                int64_t u = unknown_of(s, d, g, a, e);
+                for (int part = 0; u >= 0 && part < (s->part == GROVE_STEFCAL_COMPLEX ? 2 : 1);
+                     part++)
+                    d->known[u + part] = solved[a];
+            }
+    for (int64_t u = 0; u < d->unknowns; u++)
+        d->determined += d->known[u];
+}
+
+/* chi^2 with the second column of all Jones matrices turned by `angle`, less that without. */
+static double change_turned(const solve_tile *tile, const solve_compressed *c, const double *sums,
+                            const double complex *jones, const bool *solved, double angle,
+                            double complex *turned)
+{
+    const solve *s = tile->solve;
+    const grove_range *range = &tile->range[tile->baseline];
+    int64_t each = s->group_count * 4;
+    double change = 0;
+
+    for (int64_t i = 0; i < s->stations * each; i++)
+        turned[i] = i % 2 && solved[i / each] ? jones[i] * CMPLX(cos(angle), sin(angle)) : jones[i];
+    for (int64_t b = 0; b < c->baselines; b++) {
+        int64_t at = range->first + b, p = range->axis->left[at], q = range->axis->right[at];
+        grove_compression_sides from = {jones + p * each, jones + q * each},
+                                to = {turned + p * each, turned + q * each};
+        if (solve_is_wanted(tile, at))
+            change +=
+                grove_compression_change(s->form, s->group_count, sums + b * c->size, from, to);
+    }
+    return change;
+}
+
+/* The phase between X and Y, which only a polarised sky tells: with all else as it is, chi^2 is
+ * a + b cos + c sin of it. Half a turn from its minimum all derivatives are 0. Whether it was
+ * changed. */
+static bool turn_columns(const solve_tile *tile, const solve_compressed *c, const solve_domain *d,
+                         const double *sums, const bool *solved, double complex *jones)
+{
+    const solve *s = tile->solve;
+    int64_t count = s->stations * s->group_count * 4;
+    double complex *turned = grove_alloc((size_t)count * sizeof(*turned));
+    double quarter = change_turned(tile, c, sums, jones, solved, M_PI / 2, turned),
+           half = change_turned(tile, c, sums, jones, solved, M_PI, turned);
+    double cosine = -half / 2, sine = quarter - half / 2;
+    double angle = atan2(-sine, -cosine);
+    bool better =
+        s->jones != GROVE_STEFCAL_SCALAR && s->part != GROVE_STEFCAL_AMPLITUDE &&
+        change_turned(tile, c, sums, jones, solved, angle, turned) < -1e-10 * d->sums.power;
+
+    if (better)
+        memcpy(jones, turned, (size_t)count * sizeof(*turned));
+    free(turned);
+    return better;
 }
 
 static void take_result(const solve_tile *tile, const grove_stefcal_result *result,
@@ -132,9 +257,7 @@ static void take_result(const solve_tile *tile, const grove_stefcal_result *resu
 
     d->iterations = result->iterations;
     d->outcome = outcomes[result->outcome];
-    d->rank = 0;
-    for (int64_t a = 0; a < s->stations; a++)
-        d->rank += solved[a] ? d->unknowns / s->stations : 0;
+    find_known(s, d, solved);
     if ((double)d->sums.data < s->quota * (double)d->all)
         d->outcome = GROVE_LEAST_SQUARES_NO_DATA;
 }
@@ -154,6 +277,7 @@ int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_doma
     double *sums = add_stretches(tile, c, d);
     bool *solved = grove_alloc((size_t)s->stations);
     grove_stefcal_problem problem = {.jones = s->jones,
+                                     .part = s->part,
                                      .groups = s->group_count,
                                      .stations = (int32_t)s->stations,
                                      .baselines = c->baselines,
@@ -161,16 +285,21 @@ int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_doma
                                      .right = range->axis->right + range->first,
                                      .autocorrelations = s->autocorrelations,
                                      .max_iterations = s->max_iterations,
-                                     .tolerance = s->tolerance,
+                                     .tolerance = fmax(CHANGE * s->tolerance, 1e-14),
                                      .patience = s->method == SOLVE_STEFCAL ? 0 : s->patience};
     grove_stefcal_result result = {0};
     count_data(tile, c, d, sums);
     int code = grove_stefcal_solve(&problem, sums, jones, solved, &result);
+    if (!code && result.outcome != GROVE_STEFCAL_NO_DATA &&
+        turn_columns(tile, c, d, sums, solved, jones))
+        code = grove_stefcal_solve(&problem, sums, jones, solved, &result);
     if (!code) {
         take_result(tile, &result, solved, d);
         d->chi2 = chi2_of(tile, c, sums, jones);
         if (d->outcome != GROVE_LEAST_SQUARES_NO_DATA)
             copy_jones(s, d, jones, x, true);
+        if (s->reference >= 0 && d->outcome == GROVE_LEAST_SQUARES_CONVERGED)
+            solve_refer(s, d, d->known, x, is_same, &(comparison){tile, c, d, sums});
     }
     free(sums);
     free(jones);

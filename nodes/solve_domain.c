@@ -14,7 +14,8 @@ static const grove_parm_intervals *along(const grove_parm *p, int cut)
     return cut == SOLVE_TIME ? &p->time : &p->freq;
 }
 
-/* The number of parms that have an interval's edge at the cell. What does not vary has one interval.
+/* The number of parms that have an interval's edge at the cell. What does not vary has one
+ * interval.
  */
 static int edges_at(const solve *s, int cut, int64_t cell)
 {
@@ -190,7 +191,7 @@ static int64_t count_unknowns(const solve *s, const solve_domain *d, int parm)
     int64_t count = solve_intervals(s, d, parm, SOLVE_TIME).count *
                     solve_intervals(s, d, parm, SOLVE_FREQ).count * p->time.terms * p->freq.terms;
 
-    count *= p->source ? p->source->size : 1;
+    count *= solve_sources(p);
     count *= p->station ? p->station->size : 1;
     return count * p->members * s->parms[parm].parts;
 }
@@ -211,6 +212,8 @@ void solve_domain_end(solve_domain *d)
     d->fit = NULL;
     free(d->base);
     d->base = NULL;
+    free(d->known);
+    d->known = NULL;
     free(d->jones);
     free(d->best);
     d->jones = d->best = NULL;
@@ -224,7 +227,7 @@ static void copy_parm(const solve *s, const solve_domain *d, int parm, double *n
     solve_span time = solve_intervals(s, d, parm, SOLVE_TIME),
                freq = solve_intervals(s, d, parm, SOLVE_FREQ);
     int64_t terms = p->time.terms * p->freq.terms, count = grove_parm_count(p);
-    int64_t cells = (p->source ? p->source->size : 1) * (p->station ? p->station->size : 1);
+    int64_t cells = solve_sources(p) * (p->station ? p->station->size : 1);
     int64_t stations = p->station ? p->station->size : 1;
     int parts = s->parms[parm].parts;
 

@@ -98,7 +98,7 @@ double complex solve_number(const solve_view *view, int64_t cell, int element)
     return view->complex_ ? CMPLX(x[2 * at], x[2 * at + 1]) : (double)x[at];
 }
 
-static bool is_flagged(const solve_view *view, int64_t cell, int element)
+bool solve_is_flagged(const solve_view *view, int64_t cell, int element)
 {
     return view->flags && view->flags[cell] >> (view->elements > 1 ? element : 0) & 1;
 }
@@ -106,7 +106,7 @@ static bool is_flagged(const solve_view *view, int64_t cell, int element)
 /* ---- rows ---- */
 
 /* The index of the row along each axis but time and frequency. */
-static void find_row(const solve_tile *tile, int64_t row, int64_t index[GROVE_MAX_AXES])
+void solve_find_row(const solve_tile *tile, int64_t row, int64_t index[GROVE_MAX_AXES])
 {
     for (int d = tile->axes - 1; d >= 0; d--) {
         index[d] = 0;
@@ -129,7 +129,8 @@ bool solve_is_in_range(const solve_tile *tile, int64_t uvw_cell, int64_t channel
 {
     const solve *s = tile->solve;
     const solve_view *view = &tile->views[s->uvw];
-    double length = hypot(creal(solve_number(view, uvw_cell, 0)), creal(solve_number(view, uvw_cell, 1)));
+    double length =
+        hypot(creal(solve_number(view, uvw_cell, 0)), creal(solve_number(view, uvw_cell, 1)));
     const grove_axis *freq = s->cut[SOLVE_FREQ].axis;
     double waves = freq && freq->centre ? length * freq->centre[channel] / 299792458.0 : length;
 
@@ -243,13 +244,16 @@ static void add_cell(const solve_tile *tile, const int64_t *at, const int64_t ce
 
     for (int e = 0; e < s->elements; e++) {
         int in_model = s->of_model[e], in_data = s->of_data[e];
-        double weight = weights->data ? creal(solve_number(weights, at[s->weights], in_data)) : 1;
+        double weight = tile->robust    ? tile->robust[at[SOLVE_MODEL] * SOLVE_ELEMENTS + in_data]
+                        : weights->data ? creal(solve_number(weights, at[s->weights], in_data))
+                                        : 1;
         double complex measured = solve_number(data, at[SOLVE_DATA], in_data);
         double complex residual = measured - solve_number(model, at[SOLVE_MODEL], in_model);
         sum->all += 2;
-        if (is_flagged(data, at[SOLVE_DATA], in_data) ||
-            is_flagged(model, at[SOLVE_MODEL], in_model) ||
-            is_flagged(weights, at[s->weights], in_data) || !(weight > 0) || !isfinite(weight))
+        if (solve_is_flagged(data, at[SOLVE_DATA], in_data) ||
+            solve_is_flagged(model, at[SOLVE_MODEL], in_model) ||
+            solve_is_flagged(weights, at[s->weights], in_data) || !(weight > 0) ||
+            !isfinite(weight))
             continue;
         put(sum->re, sum->columns, sum->count, creal(residual));
         put(sum->im, sum->columns, sum->count, cimag(residual));
@@ -301,8 +305,7 @@ static void add_box(const solve_tile *tile, const int64_t index[GROVE_MAX_AXES],
                     at[k] += stride[d] * index[d];
                 for (int c = 0; c < SOLVE_CUTS; c++)
                     if (tile->cut[c] >= 0)
-                        at[k] += stride[tile->cut[c]] *
-                                 (cell[c] - tile->range[tile->cut[c]].first);
+                        at[k] += stride[tile->cut[c]] * (cell[c] - tile->range[tile->cut[c]].first);
             }
             if (s->uvw < 0 || solve_is_in_range(tile, at[s->uvw], cell[SOLVE_FREQ]))
                 add_cell(tile, at, cell, sum);
@@ -347,10 +350,9 @@ void solve_normal(const solve_tile *tile, solve_domain *d, double *matrix, doubl
 
     solve_columns_begin(&sum.local, s);
     for (int64_t row = 0; row < tile->rows; row++) {
-        find_row(tile, row, index);
-        int64_t baseline = tile->baseline < 0 ? 0
-                                              : tile->range[tile->baseline].first +
-                                                    index[tile->baseline];
+        solve_find_row(tile, row, index);
+        int64_t baseline =
+            tile->baseline < 0 ? 0 : tile->range[tile->baseline].first + index[tile->baseline];
         if (solve_is_wanted(tile, baseline))
             add_row(tile, d, index, inputs, at, &sum, matrix, gradient);
     }

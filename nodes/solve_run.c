@@ -2,16 +2,14 @@
 #include "nodes/solve.h"
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/memory.h"
 
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUTCOMES = GROVE_LEAST_SQUARES_NOT_FINITE + 1 };
+enum { MAX_REWEIGHED = 30 };
 
 /* The last converged solution at a domain along frequency. */
 typedef struct {
@@ -27,9 +25,9 @@ typedef struct {
     solve_domain *domains;
     int64_t count, batch;
     bool begun;                  /* the batch */
+    float *robust;               /* weights of the tile */
     solve_compressed compressed; /* its sums; NULL: none */
-    int64_t outcomes[OUTCOMES], iterations, data;
-    double chi2;
+    solve_summary summary;
 } solve_run;
 
 int solve_start(const grove_node *node, void **run)
@@ -52,6 +50,8 @@ static void drop_tile(solve_run *run)
     run->domains = NULL;
     run->count = 0;
     solve_compressed_end(&run->compressed);
+    free(run->robust);
+    run->robust = NULL;
 }
 
 void solve_stop(const grove_node *node, void *of_run)
@@ -63,6 +63,7 @@ void solve_stop(const grove_node *node, void *of_run)
     for (int64_t i = 0; i < run->solve->cut[SOLVE_FREQ].count; i++)
         free(run->last[i].x);
     free(run->last);
+    free(run->summary.missing);
     free(run->parms);
     free(run);
 }
@@ -104,16 +105,13 @@ static void begin_tile(solve_run *run, const solve_tile *tile)
     run->batch = batch_of(run, &run->domains[0]);
 }
 
-/* Parms in the domain start where the domain at this frequency ended that converged last. Whether
- * that changes anything. */
-static bool start_from_last(const solve_run *run, const solve_domain *d)
+/* Parms in the domain start where the domain at this frequency ended that converged last. */
+static void start_from_last(const solve_run *run, const solve_domain *d)
 {
     const solution *last = &run->last[d->number[SOLVE_FREQ]];
 
-    if (!last->x || last->unknowns != d->unknowns)
-        return false;
-    solve_put(run->solve, d, run->parms, last->x);
-    return true;
+    if (last->x && last->unknowns == d->unknowns)
+        solve_put(run->solve, d, run->parms, last->x);
 }
 
 /* A block for each station, and one for what is the same for all. */
@@ -124,8 +122,7 @@ static int32_t *find_blocks(const solve *s, const solve_domain *d)
     for (int i = 0; i < s->parm_count; i++) {
         const grove_parm *p = s->parms[i].parm;
         int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
-        int64_t sources = p->source ? p->source->size : 1,
-                stations = p->station ? p->station->size : 0;
+        int64_t sources = solve_sources(p), stations = p->station ? p->station->size : 0;
         int64_t each = (end - d->base[i]) / (p->members * sources * (stations ? stations : 1));
         for (int64_t j = 0; j < end - d->base[i]; j++)
             block[d->base[i] + j] = stations ? (int32_t)(1 + j / each % stations) : 0;
@@ -179,7 +176,8 @@ static int new_fit(const solve_run *run, solve_domain *d, bool double_)
                                              .mean = l.mean,
                                              .inverse_sigma = l.inverse_sigma,
                                              .size = l.size,
-                                             .rounding = run->compressed.sums || double_ ? 0 : FLT_EPSILON};
+                                             .rounding =
+                                                 run->compressed.sums || double_ ? 0 : FLT_EPSILON};
     d->fit = grove_least_squares_new(d->unknowns, &settings, numbers + 5 * n);
     free(blocks);
     free(numbers);
@@ -197,47 +195,108 @@ typedef struct {
 
 static void take_result(const solve *s, solve_domain *d, grove_parm_run *const *parms)
 {
-    bool running = d->outcome == GROVE_LEAST_SQUARES_RUNNING;
-
-    solve_put(s, d, parms,
-              running ? grove_least_squares_point(d->fit) : grove_least_squares_best(d->fit));
-    if (running)
+    if (d->outcome == GROVE_LEAST_SQUARES_RUNNING) {
+        solve_put(s, d, parms, grove_least_squares_point(d->fit));
         return;
-    d->chi2 = grove_least_squares_chi2(d->fit);
-    d->iterations = grove_least_squares_iterations(d->fit);
-    d->rank = grove_least_squares_rank(d->fit);
-}
-
-/* The normal equations at the point, and the next point. */
-static void evaluate(void *context, int64_t first, int64_t last)
-{
-    const evaluation *e = context;
-    const solve *s = e->run->solve;
-
-    for (int64_t i = first; i < last; i++) {
-        solve_domain *d = e->active[i];
-        double *matrix = grove_least_squares_matrix(d->fit),
-               *gradient = grove_least_squares_gradient(d->fit);
-        double *point = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*point));
-        size_t bytes = (size_t)d->unknowns * sizeof(*point);
-        memcpy(point, grove_least_squares_point(d->fit), bytes);
-        bool begins = grove_least_squares_iterations(d->fit) == 0;
-        if (e->run->compressed.sums)
-            solve_compressed_normal(e->tile, &e->run->compressed, d, matrix, gradient);
-        else
-            solve_normal(e->tile, d, matrix, gradient);
-        if (begins && (double)d->sums.data < s->quota * (double)d->all)
-            d->outcome = GROVE_LEAST_SQUARES_NO_DATA;
-        else
-            d->outcome = grove_least_squares_step(d->fit, &d->sums);
-        if (e->run->compressed.sums && !memcmp(grove_least_squares_best(d->fit), point, bytes))
-            solve_compressed_accept(s, d);
-        free(point);
-        take_result(s, d, e->run->parms);
+    }
+    size_t bytes = (size_t)d->unknowns * sizeof(double);
+    double *x = grove_alloc(bytes + 1);
+    memcpy(x, grove_least_squares_best(d->fit), bytes);
+    if (s->reference >= 0 && d->outcome != GROVE_LEAST_SQUARES_NO_DATA)
+        solve_refer_fit(s, d, x);
+    solve_put(s, d, parms, x);
+    free(x);
+    d->chi2 = fmax(grove_least_squares_chi2(d->fit), 0);
+    d->iterations += grove_least_squares_iterations(d->fit);
+    d->determined = 0;
+    d->known = grove_realloc(d->known, (size_t)d->unknowns + 1);
+    for (int64_t j = 0; j < d->unknowns; j++) {
+        d->known[j] = !grove_least_squares_has_no_data(d->fit, j);
+        d->determined += d->known[j];
     }
 }
 
-/* StEFCal; domains that it does not finish go on from where it came to. */
+static void add_normal(const evaluation *e, solve_domain *d)
+{
+    double *matrix = grove_least_squares_matrix(d->fit),
+           *gradient = grove_least_squares_gradient(d->fit);
+
+    if (e->run->compressed.sums)
+        solve_compressed_normal(e->tile, &e->run->compressed, d, matrix, gradient);
+    else
+        solve_normal(e->tile, d, matrix, gradient);
+}
+
+/* The domain is evaluated at its solution: a new fit from there, with weights from the residuals.
+ */
+static int begin_again(const evaluation *e, solve_domain *d)
+{
+    solve_run *run = e->run;
+    int code = 0;
+
+    if (run->compressed.sums)
+        solve_load_jones(e->tile, d);
+    code = solve_reweigh(e->tile, d);
+    if (!code && run->compressed.sums)
+        code = solve_compress_again(e->tile, &run->compressed, d);
+    grove_least_squares_free(d->fit);
+    d->fit = NULL;
+    free(d->best);
+    d->best = NULL;
+    d->reweigh = false;
+    d->reweighed++;
+    return code ? code : new_fit(run, d, e->tile->views[SOLVE_MODEL].double_);
+}
+
+/* Weights and solution belong together once a fit with new weights hardly moves. */
+static bool is_to_reweigh(const solve *s, const solve_domain *d)
+{
+    bool settled = d->reweighed && d->outcome == GROVE_LEAST_SQUARES_CONVERGED &&
+                   grove_least_squares_iterations(d->fit) <= 1;
+
+    return s->robust && !settled && d->reweighed < MAX_REWEIGHED &&
+           (d->outcome == GROVE_LEAST_SQUARES_CONVERGED ||
+            d->outcome == GROVE_LEAST_SQUARES_STALLED || d->outcome == GROVE_LEAST_SQUARES_LIMIT);
+}
+
+/* The normal equations at the point, and the next point. */
+static void evaluate_domain(evaluation *e, solve_domain *d)
+{
+    const solve *s = e->run->solve;
+    int code = d->reweigh ? begin_again(e, d) : 0;
+
+    if (code) {
+        __atomic_store_n(&e->code, code, __ATOMIC_RELAXED);
+        return;
+    }
+    double *point = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*point));
+    size_t bytes = (size_t)d->unknowns * sizeof(*point);
+    bool begins = grove_least_squares_iterations(d->fit) == 0;
+    memcpy(point, grove_least_squares_point(d->fit), bytes);
+    add_normal(e, d);
+    if (begins && (double)d->sums.data < s->quota * (double)d->all)
+        d->outcome = GROVE_LEAST_SQUARES_NO_DATA;
+    else
+        d->outcome = grove_least_squares_step(d->fit, &d->sums);
+    if (e->run->compressed.sums && !memcmp(grove_least_squares_best(d->fit), point, bytes))
+        solve_compressed_accept(s, d);
+    free(point);
+    take_result(s, d, e->run->parms);
+    d->reweigh = is_to_reweigh(s, d);
+    if (d->reweigh)
+        d->outcome = GROVE_LEAST_SQUARES_RUNNING;
+}
+
+static void evaluate(void *context, int64_t first, int64_t last)
+{
+    evaluation *e = context;
+
+    for (int64_t i = first; i < last; i++)
+        evaluate_domain(e, e->active[i]);
+}
+
+/* A search for delays and TEC, or StEFCal. Domains in which that is slow go on from where it came
+ * to. */
 static void solve_domains(void *context, int64_t first, int64_t last)
 {
     evaluation *e = context;
@@ -247,12 +306,20 @@ static void solve_domains(void *context, int64_t first, int64_t last)
         solve_domain *d = e->active[i];
         double *x = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*x));
         solve_get(s, d, e->run->parms, x);
+        if (!s->direct) {
+            if (!d->starts_well && solve_search(e->tile, &e->run->compressed, d, x))
+                solve_put(s, d, e->run->parms, x);
+            free(x);
+            continue;
+        }
         int code = solve_directly(e->tile, &e->run->compressed, d, x);
         if (code)
             __atomic_store_n(&e->code, code, __ATOMIC_RELAXED);
         solve_put(s, d, e->run->parms, x);
-        if (s->method == SOLVE_AUTO && (d->outcome == GROVE_LEAST_SQUARES_LIMIT ||
-                                        d->outcome == GROVE_LEAST_SQUARES_STALLED))
+        bool slow =
+            d->outcome == GROVE_LEAST_SQUARES_LIMIT || d->outcome == GROVE_LEAST_SQUARES_STALLED;
+        if (s->method == SOLVE_AUTO &&
+            (slow || (s->robust && d->outcome == GROVE_LEAST_SQUARES_CONVERGED)))
             d->outcome = GROVE_LEAST_SQUARES_RUNNING;
         free(x);
     }
@@ -270,16 +337,6 @@ static int64_t find_active(const solve_run *run, solve_domain **active)
     return count;
 }
 
-static void count_domain(solve_run *run, const solve_domain *d)
-{
-    run->outcomes[d->outcome]++;
-    if (d->outcome == GROVE_LEAST_SQUARES_NO_DATA || d->outcome == GROVE_LEAST_SQUARES_NOT_FINITE)
-        return;
-    run->iterations += d->iterations;
-    run->chi2 += d->chi2;
-    run->data += d->sums.data - d->rank;
-}
-
 /* The batch is done: counts its domains, and keeps the solutions that the next one starts from. */
 static void end_batch(solve_run *run)
 {
@@ -288,7 +345,7 @@ static void end_batch(solve_run *run)
         solution *last = &run->last[d->number[SOLVE_FREQ]];
         if (batch_of(run, d) != run->batch)
             continue;
-        count_domain(run, d);
+        solve_summary_add(&run->summary, run->solve, d);
         if (d->outcome == GROVE_LEAST_SQUARES_CONVERGED) {
             last->unknowns = d->unknowns;
             last->x = grove_realloc(last->x, ((size_t)d->unknowns + 1) * sizeof(double));
@@ -304,8 +361,11 @@ static void end_batch(solve_run *run)
 static int begin_batch(solve_run *run, const grove_node *node, evaluation *e, bool *again)
 {
     int64_t count = find_active(run, e->active);
-    bool direct = run->solve->direct && run->compressed.sums &&
-                  (run->solve->method == SOLVE_AUTO || run->solve->method == SOLVE_STEFCAL);
+    for (int64_t i = 0; i < count; i++)
+        e->active[i]->starts_well = run->last[e->active[i]->number[SOLVE_FREQ]].x != NULL;
+    bool stefcal = run->solve->method == SOLVE_AUTO || run->solve->method == SOLVE_STEFCAL;
+    bool direct =
+        run->compressed.sums && ((run->solve->direct && stefcal) || solve_is_searched(run->solve));
     int code = 0;
 
     if (direct && count) {
@@ -356,16 +416,20 @@ static void advance(solve_run *run, bool *again)
     *again = true;
 }
 
-static int drive(solve_run *run, const grove_node *node, const solve_tile *tile, bool *again)
+static int drive(solve_run *run, const grove_node *node, solve_tile *tile, bool *again)
 {
     int code = 0;
 
     if (!run->count) {
         begin_tile(run, tile);
         run->begun = false;
-        if (run->solve->group_count)
+        if (run->solve->robust)
+            code = solve_begin_weights(tile, run->domains, run->count);
+        run->robust = tile->robust;
+        if (!code && run->solve->group_count)
             code = solve_compress(node, tile, &run->compressed);
     }
+    tile->robust = run->robust;
     evaluation e = {run, tile, grove_alloc(((size_t)run->count + 1) * sizeof(*e.active)), code};
     if (!code && !run->begun) {
         run->begun = true;
@@ -374,7 +438,8 @@ static int drive(solve_run *run, const grove_node *node, const solve_tile *tile,
     int64_t count = code || *again ? 0 : find_active(run, e.active);
     if (count) {
         grove_node_parallel(node, count, evaluate, &e);
-        *again = find_active(run, e.active) > 0;
+        code = e.code;
+        *again = !code && find_active(run, e.active) > 0;
     }
     if (!code && !*again)
         advance(run, again);
@@ -401,33 +466,7 @@ int solve_drive(const grove_node *node, void *of_run, const grove_array *const *
                : code;
 }
 
-/* ---- the end ---- */
-
-int solve_prepare(const grove_node *node, void *of_run)
+int solve_prepare(const grove_node *node, void *run)
 {
-    const solve_run *run = of_run;
-    int64_t all = 0, fitted = 0;
-    char text[256];
-    size_t at = 0;
-
-    for (int k = 0; k < OUTCOMES; k++) {
-        bool none = k == GROVE_LEAST_SQUARES_NO_DATA || k == GROVE_LEAST_SQUARES_NOT_FINITE;
-        all += run->outcomes[k];
-        fitted += none ? 0 : run->outcomes[k];
-        if (run->outcomes[k] && at < sizeof(text))
-            at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%lld %s", at ? ", " : "",
-                                   (long long)run->outcomes[k],
-                                   grove_least_squares_words((grove_least_squares_outcome)k));
-    }
-    if (!fitted)
-        return grove_node_fail(node, GROVE_INVALID,
-                               "there is nothing to fit to: of %lld solution domains %s",
-                               (long long)all, text);
-    grove_log(GROVE_LOG_NOTE,
-              "%s: %lld solution domains: %s; %.1f iterations on average, chi-squared per degree "
-              "of freedom %.4g",
-              grove_node_name(node), (long long)all, text,
-              (double)run->iterations / (double)fitted,
-              run->data > 0 ? run->chi2 / (double)run->data : 0);
-    return 0;
+    return solve_summary_tell(&((const solve_run *)run)->summary, node);
 }

@@ -33,6 +33,7 @@ typedef struct {
     complex_ *now, *next, *start;
     complex_ *rest, *steps,
         *changes;                  /* next - now; of the last steps [DEPTH]: it, and its change */
+    double gram[DEPTH][DEPTH];     /* products of changes */
     int64_t *active, active_count; /* baselines that count */
     bool *solved;
 } work;
@@ -41,11 +42,6 @@ static complex_ times(complex_ a, complex_ b)
 {
     return __builtin_complex(creal(a) * creal(b) - cimag(a) * cimag(b),
                              creal(a) * cimag(b) + cimag(a) * creal(b));
-}
-
-static double square(complex_ a)
-{
-    return creal(a) * creal(a) + cimag(a) * cimag(a);
 }
 
 /* ---- one station ---- */
@@ -88,7 +84,7 @@ static bool read_system(const work *w, int64_t s, int i, system_ *to)
     /* what the data say nothing about keeps its value */
     for (int a = 0; a < n; a++)
         to->matrix[a][a] += 1e-14 * trace;
-    return trace > 0;
+    return !(trace <= 0);
 }
 
 /* Amplitudes and phases are real unknowns times the phase or amplitude of the start. */
@@ -101,7 +97,7 @@ static void make_real(const complex_ *unit, int n, system_ *to)
     }
 }
 
-/* x += (r - x N) / N, by Cholesky factors of N; false: it is singular or not finite. */
+/* x += (r - x N) / N, by Cholesky factors of N; false: it is singular. NaN spreads to x. */
 static bool improve(system_ *of, int n, complex_ *x)
 {
     complex_ step[MAX_UNKNOWNS];
@@ -118,7 +114,7 @@ static bool improve(system_ *of, int n, complex_ *x)
                 sum -= times(conj(of->matrix[k][i]), of->matrix[k][j]);
             if (i < j)
                 of->matrix[i][j] = sum / creal(of->matrix[i][i]);
-            else if (creal(sum) > 0 && isfinite(creal(sum)))
+            else if (creal(sum) > 0 || isnan(creal(sum)))
                 of->matrix[j][j] = sqrt(creal(sum));
             else
                 return false;
@@ -239,22 +235,16 @@ static void sweep(const work *w)
             solve_row(w, s, i);
 }
 
-static double norm_of(const complex_ *x, size_t count)
-{
-    double sum = 0;
-
-    for (size_t k = 0; k < count; k++)
-        sum += square(x[k]);
-    return sqrt(sum);
-}
-
 static double dot(const complex_ *a, const complex_ *b, size_t count)
 {
-    double sum = 0;
+    double sum[4] = {0};
 
-    for (size_t k = 0; k < count; k++)
-        sum += creal(a[k]) * creal(b[k]) + cimag(a[k]) * cimag(b[k]);
-    return sum;
+    for (size_t k = 0; k < count; k += 4) /* a multiple of 4 */
+        for (size_t j = 0; j < 4; j++) {
+            sum[j] += creal(a[k + j]) * creal(b[k + j]);
+            sum[j] += cimag(a[k + j]) * cimag(b[k + j]);
+        }
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 /* The combination of the last `count` changes that is nearest to the rest, in the least-squares
@@ -265,8 +255,7 @@ static void combine(const work *w, int count, double *factor)
 
     for (int i = 0; i < count; i++) {
         for (int j = 0; j <= i; j++)
-            a[i][j] = dot(w->changes + w->numbers * (size_t)i, w->changes + w->numbers * (size_t)j,
-                          w->numbers);
+            a[i][j] = w->gram[i][j];
         factor[i] = dot(w->changes + w->numbers * (size_t)i, w->rest, w->numbers);
         largest = fmax(largest, a[i][i]);
     }
@@ -307,17 +296,22 @@ static void accelerate(const work *w, int count, complex_ *to)
     }
 }
 
-/* Goes on from now to the next iterate; `kept` steps of before are known, of which step `last` gets
- * its change of the rest. The relative size of the rest. */
-static double find_rest(work *w, complex_ *change)
+/* Finds the rest and by what step `last` (-1: none) of `kept` ones has changed it. The relative
+ * size of the rest. */
+static double find_rest(work *w, int last, int kept)
 {
+    complex_ *change = last < 0 ? NULL : w->changes + w->numbers * (size_t)last;
+
     for (size_t k = 0; k < w->numbers; k++) {
         complex_ rest = w->next[k] - w->now[k];
         if (change)
             change[k] = rest - w->rest[k];
         w->rest[k] = rest;
     }
-    return norm_of(w->rest, w->numbers) / norm_of(w->now, w->numbers);
+    for (int i = 0; i < kept; i++)
+        w->gram[i][last] = w->gram[last][i] =
+            dot(w->changes + w->numbers * (size_t)i, change, w->numbers);
+    return sqrt(dot(w->rest, w->rest, w->numbers) / dot(w->now, w->now, w->numbers));
 }
 
 /* Adds a step, and writes down what it was. */
@@ -347,7 +341,7 @@ static void iterate(work *w, grove_stefcal_result *result)
     result->outcome = GROVE_STEFCAL_LIMIT;
     for (int i = 0; i < p->max_iterations; i++) {
         sweep(w);
-        double size = find_rest(w, last < 0 ? NULL : w->changes + w->numbers * (size_t)last);
+        double size = find_rest(w, last, kept);
         result->iterations = i + 1;
         result->rate = i < DEPTH ? 0 : pow(size / sizes[i % DEPTH], 1.0 / DEPTH);
         sizes[i % DEPTH] = result->increment = size;
@@ -392,6 +386,16 @@ static double change_of(const work *w)
                                      (grove_compression_sides){w->now + left, w->now + right});
     }
     return change;
+}
+
+/* By how much chi-squared may grow where the start is a solution already. */
+static double rounding_of(const work *w)
+{
+    double power = 0;
+
+    for (int64_t k = 0; k < w->active_count; k++)
+        power += grove_compression_power(w->sums + w->size * w->active[k]);
+    return 1e-12 * power;
 }
 
 /* ---- */
@@ -459,7 +463,7 @@ int grove_stefcal_solve(const grove_stefcal_problem *problem, const double *sums
     result->change = change_of(&w);
     if (!any)
         result->outcome = GROVE_STEFCAL_NO_DATA;
-    else if (!(result->change <= 0))
+    else if (!(result->change <= rounding_of(&w)))
         result->outcome = GROVE_STEFCAL_DIVERGED;
     if (any && result->outcome != GROVE_STEFCAL_DIVERGED)
         memcpy(jones, w.now, w.numbers * sizeof(*jones));

@@ -299,7 +299,9 @@ typedef enum {
     GROVE_ROLE_SOURCE,
     /* The value of a parm: a function of the coefficients, its input 0, by which derivatives are
      * taken. Each component is 1 in its own unit for derivatives; where in time and frequency it
-     * counts is known to the leaf, the class's first object. */
+     * counts is known to the leaf, the class's first object. If the leaf has the property "groups",
+     * an axis of the coefficients, sources share them: its constant member group has for each
+     * source the number along that axis. */
     GROVE_ROLE_PARM
 } grove_role;
 
@@ -525,8 +527,8 @@ int grove_node_renews(grove_node *node, const char *input);
  * order from 0 on. Copied. Each domain must fit the memory. 0, or GROVE_INVALID with a message. */
 int grove_node_set_domains(grove_node *node, const char *axis, const int64_t *first, int64_t count);
 /* Only in check of an action with a drive: it changes parms that value input k depends on, all that
- * are not fixed, or those that an option of kind GROVE_PARM_NAMES names (NULL: no such option). They
- * read otherwise afterwards (grove_node_renews). Beside its own inputs the action is given the
+ * are not fixed, or those that an option of kind GROVE_PARM_NAMES names (NULL: no such option).
+ * They read otherwise afterwards (grove_node_renews). Beside its own inputs the action is given the
  * derivatives of input k. 0, or GROVE_INVALID with a message: no such parm. */
 int grove_node_fit(grove_node *node, int k, const char *option);
 /* By which part of a complex component a derivative is; a real one has a real part only. */
@@ -541,7 +543,7 @@ typedef enum {
 typedef struct {
     const grove_node *parm; /* one of grove_node_parms */
     const char *member;     /* of the parm: the component */
-    char side;              /* 'p', 'q': as the parm of that station of a baseline; 0: of the cell */
+    char side; /* 'p', 'q': as the parm of that station of a baseline; 0: of the cell */
     /* NULL, or where cells along an axis are taken together: of one station or source alone. */
     const grove_axis *axis;
     int64_t index;
@@ -562,16 +564,17 @@ typedef struct {
 } grove_fit_form;
 enum { GROVE_MAX_GROUPS = 32 };
 grove_fit_form grove_node_factor(grove_node *node);
-/* Only in .fit, after grove_node_factor found groups: the action is given the factors in place of the
- * model, and the derivatives of L and R in place of the model's. L and R are not gathered. */
+/* Only in .fit, after grove_node_factor found groups: the action is given the factors in place of
+ * the model, and the derivatives of L and R in place of the model's. L and R are not gathered. */
 int grove_node_take_factors(grove_node *node);
 /* Numbers of inputs; left and right -1: unity. The first middle takes the model's place. */
 typedef struct {
     int left, middle, right;
 } grove_fit_group;
 int grove_node_groups(const grove_node *node, const grove_fit_group **groups);
-/* Only in check of an action: gives it the member of that name of the data with flags that input k is
- * made of, such as their weights, as a further input; returns its number, or -1: there is none. */
+/* Only in check of an action: gives it the member of that name of the data with flags that input k
+ * is made of, such as their weights, as a further input; returns its number, or -1: there is none.
+ */
 int grove_node_add_member_input(grove_node *node, int k, const char *member);
 /* What it fits: data leaves of kind "parm"; returns how many. */
 int grove_node_parms(const grove_node *node, const grove_node *const **parms);

@@ -45,18 +45,30 @@ static const grove_option probe_options[] = {
     {"spoil", GROVE_BOOL, "false", "a NaN among the data"},
     {"scale", GROVE_NUMBER, "1", "factor of the data"},
     {"flags", GROVE_BOOL, "true", "some data are flagged"},
+    {"slots", GROVE_INTEGER, "5", "time slots before each gap"},
+    {"gap", GROVE_TIME, "0s", "the length of gaps"},
+    {"scans", GROVE_BOOL, "false", "what gaps part are scans, 1, 3, ..."},
     {0},
 };
 
-static void fill(grove_observation *o)
+static void fill_times(grove_observation *o, const grove_node *node)
 {
+    int64_t slots = grove_node_integer(node, "slots");
+
     o->times = PROBE_TIMES;
     o->time = grove_alloc(PROBE_TIMES * sizeof(double));
     o->interval = grove_alloc(PROBE_TIMES * sizeof(double));
+    o->scan = grove_alloc(PROBE_TIMES * sizeof(double));
     for (int i = 0; i < PROBE_TIMES; i++) {
-        o->time[i] = 51544.5 * 86400 + 600 * i;
+        int64_t gaps = i / slots;
+        o->time[i] = 51544.5 * 86400 + 600 * i + (double)gaps * grove_node_number(node, "gap");
         o->interval[i] = 600;
+        o->scan[i] = grove_node_bool(node, "scans") ? 1 + 2 * (double)gaps : 1;
     }
+}
+
+static void fill(grove_observation *o)
+{
     o->channels = PROBE_CHANNELS;
     o->freq = grove_alloc(PROBE_CHANNELS * sizeof(double));
     o->channel_width = grove_alloc(PROBE_CHANNELS * sizeof(double));
@@ -100,6 +112,7 @@ static int open_probe(grove_node *node)
                        .flags = grove_node_bool(node, "flags")};
     grove_form weight = {.shape = GROVE_MATRIX, .precision = GROVE_PRECISION_SINGLE};
 
+    fill_times(o, node);
     fill(o);
     grove_node_set_user(node, o);
     ck_assert_int_eq(grove_observation_publish(node, o), 0);

@@ -138,10 +138,10 @@ static const struct {
      "time=6min)\n"
      "T[p] = draw(obs, shape=diagonal, times=6, around=1).value\n"
      "U[p] = draw(obs, shape=diagonal, times=3, around=1, seed=5).value\n"
-     "N[p,q] = 1Jy * matrix(2, 1, 1, 3) * exp(1i * obs.freq / 9MHz)\n"
-     "V[p,q] = G[p] * M[p,q] * G[q]^H + H[p] * N[p,q] * H[q]^H\n"
+     "L[p,q] = 1Jy * matrix(2, 1, 1, 3) * exp(1i * obs.freq / 9MHz)\n"
+     "V[p,q] = G[p] * M[p,q] * G[q]^H + H[p] * L[p,q] * H[q]^H\n"
      "R = record(obs)\n"
-     "D[p,q] = T[p] * M[p,q] * T[q]^H + U[p] * N[p,q] * U[q]^H + R.data\n"
+     "D[p,q] = T[p] * M[p,q] * T[q]^H + U[p] * L[p,q] * U[q]^H + R.data\n"
      "x = V\n",
      ", method=lm, min_baseline=50m, max_baseline=120"},
     /* flags and numbers that are not finite in models, too */
@@ -158,12 +158,12 @@ static const struct {
     /* of data XX and YY alone; scalars */
     {"G[p] = parm(\"G\", jones=diagonal, time=8min)\nR = record(obs)\n"
      "T[p] = draw(obs, shape=diagonal, times=4, around=1).value\n"
-     "N[p,q] = 1Jy * exp(1i * obs.freq / 9MHz)\n"
-     "V[p,q] = G[p] * N[p,q] * G[q]^H\nD[p,q] = T[p] * N[p,q] * T[q]^H + R.data\nx = V\n",
+     "L[p,q] = 1Jy * exp(1i * obs.freq / 9MHz)\n"
+     "V[p,q] = G[p] * L[p,q] * G[q]^H\nD[p,q] = T[p] * L[p,q] * T[q]^H + R.data\nx = V\n",
      ", method=lm"},
     {"G[p] = parm(\"G\", jones=scalar, time=8min)\nT[p] = draw(obs, times=1, around=1).value\n"
-     "N[p,q] = 1Jy * exp(1i * obs.freq / 9MHz)\n"
-     "V[p,q] = G[p] * N[p,q] * G[q]^H\nD[p,q] = T[p] * N[p,q] * T[q]^H\nx = V\n",
+     "L[p,q] = 1Jy * exp(1i * obs.freq / 9MHz)\n"
+     "V[p,q] = G[p] * L[p,q] * G[q]^H\nD[p,q] = T[p] * L[p,q] * T[q]^H\nx = V\n",
      ", method=lm, weights=1 + obs.freq / 100MHz"},
 };
 enum { FITS = sizeof(fits) / sizeof(fits[0]) };

@@ -107,7 +107,8 @@ static const sample samples[] = {
     {GROVE_KERNEL(gains), "1c 1z -", GROVE_GAINS_CONSTANT},
     {GROVE_KERNEL(gains), "2c 1z 1d*1e3", GROVE_GAINS_SINE},
     {GROVE_KERNEL(gains), "4c 1z 1d*1e3", GROVE_GAINS_RANDOM_WALK},
-    {GROVE_KERNEL(parm), "1c 1c", 2.121995791459338e-314}, /* 1 and 1 as integers of 32 bits */
+    {GROVE_KERNEL(parm), "1c 1c - - -",
+     2.121995791459338e-314}, /* 1 and 1 as integers of 32 bits */
     {GROVE_KERNEL(inverse), "4c 4c", 0},
     {GROVE_KERNEL(inverse), "2r 2r", 0},
     {GROVE_KERNEL(hermitian), "4c 4c", 0},

@@ -57,10 +57,11 @@ static int64_t interval_of(const grove_node *root, int64_t cell, int kind, const
     *x = 0;
     if (!own->centre || !axis)
         return 0;
-    double start = axis->centre[0] - axis->width[0] / 2;
-    double at = (axis->centre[index] - start) / own->width[0];
-    *x = 2 * (at - floor(at)) - 1;
-    return (int64_t)floor(at);
+    int64_t i = 0;
+    while (axis->centre[index] > own->centre[i] + own->width[i] / 2)
+        i++;
+    *x = 2 * (axis->centre[index] - own->centre[i]) / own->width[i];
+    return i;
 }
 
 /* How much the parm of the slot's side changes in this cell, where the coefficient changes by 1. */
@@ -78,6 +79,9 @@ static double share_of(const coefficient *c, const grove_slot *slot, const grove
         } else if (own->kind == GROVE_AXIS_STATION && slot->side) {
             here = index_along(root, cell, GROVE_AXIS_BASELINE, &axis);
             here = (slot->side == 'p' ? axis->left : axis->right)[here];
+        } else if (!strcmp(own->name, "patch")) {
+            const double *group = grove_node_member_data(c->leaf, "group");
+            here = (int64_t)group[index_along(root, cell, GROVE_AXIS_SOURCE, &axis)];
         } else if (own->kind == GROVE_AXIS_STATION || own->kind == GROVE_AXIS_SOURCE) {
             here = index_along(root, cell, own->kind, &axis);
         } else if (!strcmp(own->name, "interval")) {
@@ -283,6 +287,18 @@ static const struct {
     {"J[s,p] = test_parm(\"J\", jones=scalar, init=2)\n"
      "R[p,q] = sum[s](J[s,p] * E[s,p] * point(S, obs) * abs(J[s,q]))\n",
      1e-3, 15},
+    /* four groups of the five sources */
+    {"f[s] = test_parm(\"f\", init=2Jy, groups=patch)\nR[p,q] = predict(S, obs, brightness=f)\n",
+     1e-3, 4},
+    {"f[s] = test_parm(\"f\", init=2Jy, groups=patch, time=40min, degree=2)\n"
+     "R[s,p] = exp(f / 10Jy) * E[s,p]\n",
+     1e-3, 1},
+    {"J[s,p] = test_parm(\"J\", jones=diagonal, time=40min, groups=patch)\n"
+     "R[p,q] = sum[s](J[s,p] * point(S, obs) * J[s,q]^H)\n",
+     1e-3, 16},
+    {"J[s,p] = test_parm(\"J\", jones=full, groups=patch, freq=4MHz)\n"
+     "R[p,q] = sum[s](S.patch(\"west\") * J[s,p] * E[s,p] * point(S, obs) * J[s,q]^H)\n",
+     1e-3, 32},
     {"J[p] = test_parm(\"J\", jones=scalar, init=2)\nK[p] = J[p] / select(J[p], axis=station)\n"
      "R[p,q] = K[p] * M * K[q]^H\n",
      1e-3, 8},

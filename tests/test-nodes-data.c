@@ -93,6 +93,9 @@ START_TEST(channels)
     x = value_of(OBSERVE(SHORT), "interval");
     ck_assert(x.cells == 3 && x.at[0] == 10 && x.at[2] == 10);
     testing_free(&x);
+    x = value_of(OBSERVE(SHORT), "scan");
+    ck_assert(x.cells == 3 && x.at[0] == 1 && x.at[2] == 1);
+    testing_free(&x);
 }
 END_TEST
 
@@ -341,6 +344,44 @@ START_TEST(sources_are_published)
 }
 END_TEST
 
+/* Numbers count patches as they occur; a source of none is one by itself, or of that of its name.
+ */
+START_TEST(patches)
+{
+    static const char sky[] = "format = Name, Type, Patch, Ra, Dec, I\n"
+                              " , , west, 0, 0\n"
+                              "a, POINT, west, 01:00:00, +10.00.00, 1\n"
+                              "b, POINT, , 02:00:00, +10.00.00, 1\n"
+                              "c, POINT, east, 03:00:00, +10.00.00, 1\n"
+                              "d, POINT, west, 04:00:00, +10.00.00, 1\n"
+                              "east, POINT, , 05:00:00, +10.00.00, 1\n";
+    static const struct {
+        const char *member;
+        double is[5];
+    } facts[] = {
+        {"patch", {0, 1, 2, 0, 2}},
+        {"patch(\"west\")", {1, 0, 0, 1, 0}},
+        {"patch(\"east\")", {0, 0, 1, 0, 1}},
+    };
+
+    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+        sky_tree(sky, facts[i].member);
+        testing_value x = testing_evaluate(&t, "x");
+        ck_assert_int_eq(x.cells, 5);
+        for (int s = 0; s < 5; s++)
+            ck_assert_msg(x.at[s] == facts[i].is[s], "%s of source %d", facts[i].member, s);
+        testing_free(&x);
+    }
+    const grove_axis *axis = grove_node_axis(testing_node(&t, "S"), "patch");
+    ck_assert_int_eq(axis->size, 3);
+    ck_assert_str_eq(axis->labels[0], "west");
+    ck_assert_str_eq(axis->labels[1], "b");
+    ck_assert_str_eq(axis->labels[2], "east");
+    sky_tree(three, "stokes");
+    ck_assert_ptr_null(grove_node_axis(testing_node(&t, "S"), "patch"));
+}
+END_TEST
+
 START_TEST(wrong_skies_are_told)
 {
     const char *path = testing_file(&t, "bad.skymodel",
@@ -436,6 +477,7 @@ int main(void)
     tcase_add_test(test, wrong_observations_are_told);
     tcase_add_test(test, phase_centre_from_the_sky);
     tcase_add_test(test, sources_are_published);
+    tcase_add_test(test, patches);
     tcase_add_test(test, wrong_skies_are_told);
     tcase_add_test(test, what_is_hardly_meant);
     suite_add_tcase(suite, test);

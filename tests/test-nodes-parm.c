@@ -177,6 +177,9 @@ START_TEST(coefficients)
             (((STATION * INTERVALS + interval) * BANDS + band) * TIME_TERMS + i) * FREQ_TERMS + j};
     testing_tree(&t, text);
     free(text);
+    ck_assert_int_eq(grove_parm_index(grove_node_user(testing_node(&t, "J")->inputs[0].node->leaf),
+                                      0, STATION, interval, band, i * FREQ_TERMS + j),
+                     grove_probe_of_parms()->at);
     time = grove_node_axis(testing_node(&t, "obs"), "time");
     freq = grove_node_axis(testing_node(&t, "obs"), "freq");
     testing_value x = value_of("J");
@@ -196,13 +199,160 @@ START_TEST(coefficients)
 }
 END_TEST
 
-/* ---- bounds and priors ---- */
+/* ---- groups ---- */
+
+/* Sources of two patches and of none; the group of the one station's coefficient that changes. */
+START_TEST(groups)
+{
+    enum { SOURCES = 4, GROUPS = 3, STATION = 2 };
+    static const int group[SOURCES] = {0, 1, 0, 2};
+    const char *path = testing_file(&t, "my.skymodel",
+                                    "format = Name, Type, Patch, Ra, Dec, I\n"
+                                    "a, POINT, west, 01:00:00, +10.00.00, 1\n"
+                                    "b, POINT, east, 02:00:00, +10.00.00, 1\n"
+                                    "c, POINT, west, 03:00:00, +10.00.00, 1\n"
+                                    "d, POINT, , 04:00:00, +10.00.00, 1\n");
+    char *text = grove_format("S = sky_model(\"%s\")\nobs = probe()\n"
+                              "J[s,p] = test_parm(\"J\", init=2+1i, groups=patch, time=20min)\n",
+                              path);
+    *grove_probe_of_parms() = (grove_probe_change){
+        .parm = "J", .member = "value", .number = {1, -2}, .at = (STATION * GROUPS + _i) * 3 + 1};
+    testing_tree(&t, text);
+    free(text);
+    const grove_parm *p = grove_node_user(testing_node(&t, "J")->inputs[0].node->leaf);
+    ck_assert_int_eq(grove_parm_index(p, _i, STATION, 1, 0, 0), grove_probe_of_parms()->at);
+    ck_assert_int_eq(grove_parm_count(p), GROUPS * PROBE_STATIONS * 3);
+    testing_value x = value_of("J");
+    ck_assert_int_eq(x.axes, 3);
+    ck_assert_int_eq(x.cells, SOURCES * PROBE_TIMES * PROBE_STATIONS);
+    for (int64_t cell = 0; cell < x.cells; cell++) {
+        int64_t station = cell % PROBE_STATIONS, time = cell / PROBE_STATIONS % PROBE_TIMES;
+        int64_t source = cell / PROBE_STATIONS / PROBE_TIMES;
+        bool there = station == STATION && time / 2 == 1 && group[source] == _i;
+        ck_assert(p->group[source] == group[source]);
+        ck_assert(x.at[cell] == (there ? 3 - I : 2 + I));
+    }
+    testing_free(&x);
+}
+END_TEST
+
+START_TEST(no_groups)
+{
+    static const struct {
+        const char *parm, *said;
+    } wrong[] = {{"J[s,p] = parm(\"J\", init=1, groups=patch)\n", "no source of 'S' is of a patch"},
+                 {"J[p] = parm(\"J\", init=1, groups=patch)\n", "it does not vary with source"}};
+    const char *path = testing_file(&t, "my.skymodel",
+                                    "format = Name, Type, Ra, Dec, I\n"
+                                    "a, POINT, 01:00:00, +10.00.00, 1\n");
+
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        char *text = grove_format("S = sky_model(\"%s\")\nobs = probe()\n%s", path, wrong[i].parm);
+        const char *said = testing_faults(&t, text);
+        ck_assert_msg(strstr(said, wrong[i].said) != NULL, "%s", said);
+        free(text);
+    }
+}
+END_TEST
+
+static int open_odd_sky(grove_node *node)
+{
+    static const grove_form plain = {.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE};
+    const grove_axis source = {.name = "source", .size = 2}, patch = {.name = "patch", .size = 2};
+    const double number[] = {1, 2};
+
+    ck_assert_int_eq(grove_node_add_axis(node, &source), 0);
+    ck_assert_int_eq(grove_node_add_axis(node, &patch), 0);
+    return grove_node_add_member(node, "patch", "source", &plain, number, "for tests");
+}
+
+/* A plugin's sky with a patch that is none. */
+START_TEST(odd_groups)
+{
+    const grove_class sky = {GROVE_CLASS_HEAD(odd_sky), .doc = "For tests.",
+                             .kind = GROVE_CLASS_DATA, .object = "sky", .open = open_odd_sky};
+
+    ck_assert_int_eq(grove_classes_add(t.classes, &sky, t.error), 0);
+    const char *said =
+        testing_faults(&t, "S = odd_sky()\nJ[s] = parm(\"J\", init=1, groups=patch)\n");
+    ck_assert_msg(strstr(said, "source 1 of 'S' is of patch 2; there are 2") != NULL, "%s", said);
+}
+END_TEST
+
+/* ---- intervals ---- */
 
 static const grove_parm *parm_of(const char *text)
 {
     testing_tree(&t, text);
     return grove_node_user(testing_node(&t, "J")->inputs[0].node->leaf);
 }
+
+enum { MOST = 5 };
+
+static const struct {
+    const char *observation, *options;
+    int number[MOST]; /* the interval of each time */
+    int count;
+    double start[MOST], width[MOST]; /* s after the first time slot begins */
+} cuts[] = {
+    {"", "time=20min", {0, 0, 1, 1, 2}, 3, {0, 1200, 2400}, {1200, 1200, 600}},
+    {"", "time=50min", {0, 0, 0, 0, 0}, 1, {0}, {3000}},
+    {"", "time=100s", {0, 1, 2, 3, 4}, 5, {0, 600, 1200, 1800, 2400}, {600, 600, 600, 600, 600}},
+    {"", "time=1e-300s", {0, 1, 2, 3, 4}, 5, {0, 600, 1200, 1800, 2400}, {600, 600, 600, 600, 600}},
+    /* the second centre is on the edge */
+    {"", "time=15min", {0, 1, 1, 2, 3}, 4, {0, 900, 1800, 2400}, {900, 900, 900, 600}},
+    {"slots=3, scans=true", "time=20min", {0, 0, 1, 2, 2}, 3, {0, 1200, 1800}, {1200, 600, 1200}},
+    {"slots=2, scans=true", "time=1h", {0, 0, 1, 1, 2}, 3, {0, 1200, 2400}, {1200, 1200, 600}},
+    {"slots=2, scans=true", "degree=1", {0, 0, 0, 0, 0}, 1, {0}, {3000}},
+    {"slots=2, scans=true, gap=900s",
+     "time=30min",
+     {0, 0, 1, 1, 2},
+     3,
+     {0, 2100, 4200},
+     {1200, 1200, 600}},
+    {"slots=2, gap=1d", "time=20min", {0, 0, 1, 1, 2}, 3, {0, 87600, 175200}, {1200, 1200, 600}},
+    {"slots=2, gap=10min", "time=30min", {0, 0, 1, 1, 2}, 3, {0, 1800, 3600}, {1800, 1800, 600}},
+};
+enum { CUTS = sizeof(cuts) / sizeof(cuts[0]) };
+
+START_TEST(intervals)
+{
+    char *text = grove_format("obs = probe(%s)\nJ = parm(\"J\", init=1, %s)\n",
+                              cuts[_i].observation, cuts[_i].options);
+    const grove_parm *p = parm_of(text);
+    const grove_axis *axis =
+        grove_node_axis(testing_node(&t, "J")->inputs[0].node->leaf, "interval");
+    double begin = 51544.5 * 86400 - 300;
+
+    free(text);
+    ck_assert_int_eq(axis->size, cuts[_i].count);
+    for (int i = 0; i < cuts[_i].count; i++) {
+        double start = axis->centre[i] - axis->width[i] / 2 - begin;
+        ck_assert_msg(fabs(start - cuts[_i].start[i]) < 1e-4, "interval %d from %g s", i, start);
+        ck_assert_msg(fabs(axis->width[i] - cuts[_i].width[i]) < 1e-4, "%g s", axis->width[i]);
+    }
+    for (int i = 0; i < PROBE_TIMES; i++) {
+        double x, wanted;
+        int number = cuts[_i].number[i];
+        ck_assert_int_eq(grove_parm_find(&p->time, i, &x), number);
+        wanted = 2 * (p->time.axis->centre[i] - axis->centre[number]) / axis->width[number];
+        ck_assert(fabs(x - wanted) < 1e-9);
+    }
+}
+END_TEST
+
+/* Coefficients as the header says: what is read of the leaf is in that order. */
+START_TEST(order)
+{
+    const grove_parm *p = parm_of("obs = probe()\nJ = parm(\"J\", init=1, axes=station, "
+                                  "time=20min, freq=4MHz, degree=[1, 2])\nx = J[p]\n");
+
+    ck_assert_int_eq(grove_parm_count(p), 4 * 3 * 4 * 6);
+    ck_assert_int_eq(grove_parm_index(p, 7, 3, 2, 1, 5), ((3 * 3 + 2) * 4 + 1) * 6 + 5);
+}
+END_TEST
+
+/* ---- bounds and priors ---- */
 
 START_TEST(knowledge)
 {
@@ -295,7 +445,7 @@ static const struct {
     {"J = parm(\"J\", init=1Jy, prior=0.1)\n", "prior: wants a flux density"},
     {"J = parm(\"J\", init=1Jy, prior=[1Jy, 0Jy])\n", "prior: 0 is no sigma; it is above 0"},
     {"J = parm(\"J\", init=1, prior=-1)\n", "prior: -1 is no sigma"},
-    {"J = parm(\"J\", init=1, prior=[1, none])\n", "prior: nan is no sigma"},
+    {"J = parm(\"J\", init=1, prior=[none, 1])\n", "prior: wants sigma or [mean, sigma]"},
     {"J = parm(\"J\", init=1, prior=[1, 2, 3])\n", "prior: wants sigma or [mean, sigma]"},
     {"J = parm(\"J\", jones=full, prior=[1, 2])\n", "the mean is its start value; give sigma"},
     {"obs = probe()\nJ = parm(\"J\", init=1, degree=[1i])\n", "'degree' wants a list of numbers"},
@@ -352,6 +502,11 @@ int main(void)
     tcase_set_timeout(test, 60);
     tcase_add_loop_test(test, jones_terms, 0, TERMS);
     tcase_add_loop_test(test, coefficients, 0, 54);
+    tcase_add_loop_test(test, groups, 0, 3);
+    tcase_add_test(test, no_groups);
+    tcase_add_test(test, odd_groups);
+    tcase_add_loop_test(test, intervals, 0, CUTS);
+    tcase_add_test(test, order);
     tcase_add_test(test, knowledge);
     tcase_add_test(test, implied);
     tcase_add_test(test, templates);

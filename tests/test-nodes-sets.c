@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/measurement_set.h"
+#include "nodes/parm.h"
 
 #include <check.h>
 #include <math.h>
@@ -185,6 +186,8 @@ END_TEST
 static double first_time = 4.5e9;
 
 /* A set whose numbers are those of probe, written without the class sink. */
+static bool descending; /* channels */
+
 static void write_set(const int *codes, int count)
 {
     grove_ms_layout *layout = grove_alloc(sizeof(*layout));
@@ -216,7 +219,8 @@ static void write_set(const int *codes, int count)
     layout->frequency = grove_alloc(PROBE_CHANNELS * sizeof(double));
     layout->channel_width = grove_alloc(PROBE_CHANNELS * sizeof(double));
     for (int k = 0; k < PROBE_CHANNELS; k++) {
-        layout->frequency[k] = 150e6 + 1e5 * k * k;
+        int place = descending ? PROBE_CHANNELS - 1 - k : k;
+        layout->frequency[k] = 150e6 + 1e5 * place * place;
         layout->channel_width[k] = 1e5;
     }
     layout->correlations = count;
@@ -354,6 +358,30 @@ START_TEST(columns_are_members)
 }
 END_TEST
 
+/* Bands of a parm: channels at 0, 1, 4, 9, ... times their width, in either order. */
+START_TEST(bands)
+{
+    static const int wanted[PROBE_CHANNELS] = {0, 0, 1, 2, 3, 4, 5};
+    static const double low[] = {0, 3, 9, 15, 24, 36}; /* edges, counted in widths */
+
+    descending = _i;
+    write_set(kinds[0].codes, 4);
+    descending = false;
+    tree("obs = ms(\"%s\")\nJ = parm(\"J\", init=1, freq=300kHz)\n", path);
+    const grove_node *leaf = testing_node(&t, "J")->inputs[0].node->leaf;
+    const grove_parm *p = grove_node_user(leaf);
+    const grove_axis *band = grove_node_axis(leaf, "band");
+    ck_assert_int_eq(band->size, 6);
+    for (int k = 0; k < PROBE_CHANNELS; k++)
+        ck_assert_int_eq(p->freq.number[_i ? PROBE_CHANNELS - 1 - k : k], wanted[k]);
+    for (int i = 0; i < 6; i++) {
+        double start = (band->centre[i] - band->width[i] / 2 - 149.95e6) / 1e5;
+        ck_assert_msg(fabs(start - low[i]) < 1e-6, "band %d from %g widths", i, start);
+        ck_assert(fabs(band->width[i] - (i < 5 ? 3e5 : 1e5)) < 1e-3);
+    }
+}
+END_TEST
+
 /* Of two sets with the same axes, and of two whose times differ. */
 START_TEST(sets_meet)
 {
@@ -394,14 +422,15 @@ START_TEST(members_that_follow)
     } members[] = {{"position", 1e3},  {"station_diameter", 1}, {"station_index", 1},
                    {"baseline", 1},    {"uvw_rate", 1},         {"station_rate", 1},
                    {"hour_angle", 1},  {"azimuth", 1},          {"elevation", 1},
-                   {"parallactic", 1}, {"station_uvw", 1e3}};
+                   {"parallactic", 1}, {"station_uvw", 1e3},    {"scan", 1}};
 
-    tree("obs = probe()\nw = sink(obs.data, obs, to=\"%s\")\n", path);
+    tree("obs = probe(slots=2, scans=true)\nw = sink(obs.data, obs, to=\"%s\")\n", path);
     grove_ms_close(run());
     for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
         const char *name = members[i].member;
         bool offset = !strcmp(name, "station_uvw");
-        tree("obs = probe()\nset = ms(\"%s\")\na = 1 * set.%s\nb = 1 * obs.%s\n", path, name, name);
+        tree("obs = probe(slots=2, scans=true)\nset = ms(\"%s\")\na = 1 * set.%s\nb = 1 * obs.%s\n",
+             path, name, name);
         testing_value a = testing_evaluate(&t, "a"), b = testing_evaluate(&t, "b");
         int64_t numbers = a.cells * a.elements, row = 3 * PROBE_STATIONS;
         double largest = 0;
@@ -434,6 +463,7 @@ int main(void)
     tcase_add_loop_test(test, data_of_a_set, 0, 3);
     tcase_add_test(test, members_of_a_set);
     tcase_add_test(test, columns_are_members);
+    tcase_add_loop_test(test, bands, 0, 2);
     tcase_add_test(test, sets_meet);
     tcase_add_test(test, members_that_follow);
     suite_add_tcase(suite, test);

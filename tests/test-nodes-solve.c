@@ -1,5 +1,5 @@
-/* solve: parms of every kind are found again from noise-free data; flags, weights and baselines that
- * are left out; intervals that differ; the same bits for any tiles and threads; faults. */
+/* solve: parms of every kind are found again from noise-free data; flags, weights and baselines
+ * that are left out; intervals that differ; the same bits for any tiles and threads; faults. */
 #include "solve-world.h"
 
 #include "base/text.h"
@@ -21,31 +21,6 @@ static void teardown(void)
 }
 
 /* ---- noise-free ---- */
-
-/* keep 0: what was found, keep 1: the truth, of [time station freq]; the data do not tell the phase
- * that is common to all stations. */
-static void align(void)
-{
-    solve_kept *found = &solve_world_kept[0];
-    const solve_kept *truth = &solve_world_kept[1];
-    int64_t times = found->axis[0]->size, stations = found->axis[1]->size,
-            channels = found->axis[2]->size;
-
-    ck_assert_int_eq(found->cells, times * stations * channels);
-    for (int64_t t = 0; t < times; t++)
-        for (int64_t f = 0; f < channels; f++) {
-            double complex sum = 0;
-            for (int64_t n = 0; n < stations * found->elements; n++) {
-                int64_t at = ((t * stations + n / found->elements) * channels + f) * found->elements;
-                sum += truth->at[at + n % found->elements] *
-                       conj(found->at[at + n % found->elements]);
-            }
-            for (int64_t n = 0; n < stations * found->elements; n++) {
-                int64_t at = ((t * stations + n / found->elements) * channels + f) * found->elements;
-                found->at[at + n % found->elements] *= sum / cabs(sum);
-            }
-        }
-}
 
 #define VARIED " + 0 * obs.freq / 1Hz + 0 * obs.time / 1s"
 
@@ -108,8 +83,68 @@ START_TEST(found_again)
     solve_world_pass(&w, text);
     free(text);
     ck_assert_double_lt(solve_world_distance(2, 3), 1e-8);
-    align();
+    solve_world_align(0, 1, -1);
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
+}
+END_TEST
+
+/* 5 % of outliers: the robust fit finds the truth, the plain one does not. */
+START_TEST(outliers)
+{
+    for (int robust = 0; robust < 2; robust++) {
+        char *text = grove_format(
+            "G[p] = parm(\"G\", jones=diagonal, time=12min)\n"
+            "T[p] = draw(obs, shape=diagonal, around=1).value\n"
+            "V[p,q] = G[p] * M[p,q] * G[q]^H\n"
+            "b = draw(obs, complex=false, spread=1, times=1, channels=1, seed=9).value\n"
+            "c[p,q] = b[p] * b[q] - 0.55\no[p,q] = 1e4 * (c + abs(c))\n"
+            "D[p,q] = T[p] * M[p,q] * T[q]^H + o[p,q] * matrix(1Jy, 1i * 1Jy, 2 * 1Jy, 1Jy)\n"
+            "fit = solve(V, D, tolerance=1e-9, robust=%s, compress=%s, method=%s)\n"
+            "k0 = keep(V)\nk1 = keep(T[p] * M[p,q] * T[q]^H, number=1)\nk2 = keep(o, number=2)\n",
+            robust ? "student_t" : "none", _i & 1 ? "true" : "false", _i & 2 ? "auto" : "lm");
+        solve_world_pass(&w, text);
+        free(text);
+        double far = solve_world_distance(0, 1);
+        ck_assert_msg(robust ? far < 1e-5 : far > 1, "robust %d: %g", robust, far);
+    }
+}
+END_TEST
+
+/* Delays and TEC of several turns. */
+static const struct {
+    const char *parms, *truth;
+} far[] = {
+    {"G[p] = parm(\"G\", jones=delay, time=4min)",
+     "x = draw(obs, times=2, complex=false, spread=90).value\n"
+     "y = draw(obs, times=2, complex=false, spread=90, seed=2).value\n"
+     "T[p] = diagonal(exp(2i * pi * x[p] * obs.freq * 1ns), exp(2i * pi * y[p] * obs.freq * 1ns))"},
+    {"G[p] = parm(\"G\", jones=tec, time=4min)",
+     "x = draw(obs, times=2, complex=false, spread=0.9).value\n"
+     "T[p] = exp(-8.44797e9i * x[p] * 1Hz / obs.freq)"},
+    {"G[p] = parm(\"D\", jones=delay, time=4min) * parm(\"P\", jones=phase, time=4min)",
+     "x = draw(obs, times=2, complex=false, spread=90).value\n"
+     "y = draw(obs, times=2, complex=false, spread=90, seed=2).value\n"
+     "u = draw(obs, times=2, complex=false, spread=3, seed=3).value\n"
+     "v = draw(obs, times=2, complex=false, spread=3, seed=4).value\n"
+     "T[p] = diagonal(exp(2i * pi * x[p] * obs.freq * 1ns), exp(2i * pi * y[p] * obs.freq * 1ns)) "
+     "* diagonal(exp(1i * u[p]), exp(1i * v[p]))"},
+    {"G[p] = parm(\"G\", jones=phase, time=4min)",
+     "x = draw(obs, times=2, complex=false, spread=3).value\n"
+     "y = draw(obs, times=2, complex=false, spread=3, seed=2).value\n"
+     "T[p] = diagonal(exp(1i * x[p]), exp(1i * y[p]))"},
+};
+enum { FAR = sizeof(far) / sizeof(far[0]) };
+
+START_TEST(far_away)
+{
+    char *text =
+        grove_format("%s\n%s\nV[p,q] = G[p] * M[p,q] * G[q]^H\nD[p,q] = T[p] * M[p,q] * T[q]^H\n"
+                     "fit = solve(V, D, tolerance=1e-12)\n"
+                     "k2 = keep(V, number=2)\nk3 = keep(D, number=3)\n",
+                     far[_i].parms, far[_i].truth);
+    solve_world_pass(&w, text);
+    free(text);
+    ck_assert_double_lt(solve_world_distance(2, 3), 1e-8);
 }
 END_TEST
 
@@ -120,6 +155,8 @@ static Suite *make_suite(void)
 
     tcase_add_checked_fixture(fits, setup, teardown);
     tcase_add_loop_test(fits, found_again, 0, 2 * KINDS);
+    tcase_add_loop_test(fits, outliers, 0, 4);
+    tcase_add_loop_test(fits, far_away, 0, FAR);
     suite_add_tcase(suite, fits);
     return suite;
 }

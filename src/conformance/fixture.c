@@ -30,18 +30,21 @@ static const char *const preamble[] = {
     "M[p,q] = predict(S, obs)",
     "N[p,q] = noise(obs, sigma=1Jy)",
     "V[p,q] = 1 * obs.data",
+    "A[p] = parm(\"A\", obs=obs, jones=diagonal, time=20min)",
 };
 enum { PREAMBLE = sizeof(preamble) / sizeof(preamble[0]), OBJECTS = 2 /* the first */ };
 
-/* Five sources: points and Gaussians, with polarisation, spectra of both kinds, rotation. */
+/* Five sources: points and Gaussians, with polarisation, spectra of both kinds, rotation; two of
+ * one patch, one of another, two of none. */
 static const char sky[] =
-    "format = Name, Type, Ra, Dec, I, Q, U, V, ReferenceFrequency='1.4e9', SpectralIndex='[]', "
+    "format = Name, Type, Patch, Ra, Dec, I, Q, U, V, ReferenceFrequency='1.4e9', "
+    "SpectralIndex='[]', "
     "LogarithmicSI, MajorAxis, MinorAxis, Orientation, RotationMeasure\n"
-    "a, POINT, 18:42:59, +45.50.11, 1\n"
-    "b, POINT, 18:44:00, +45.40.00, 2, 0.1, -0.2, 0.05, , [-0.7, 0.1], true\n"
-    "c, GAUSSIAN, 18:41:30, +45.55.00, 0.5, 0, 0, 0, , [0.3], false, 8, 4, 30\n"
-    "d, GAUSSIAN, 18:43:30, +46.00.00, 1.5, 0.2, 0.1, 0, , [-0.5], true, 5, 5, 0, 12\n"
-    "e, POINT, 18:42:00, +45.30.00, -0.25, 0.01, 0, 0\n";
+    "a, POINT, west, 18:42:59, +45.50.11, 1\n"
+    "b, POINT, , 18:44:00, +45.40.00, 2, 0.1, -0.2, 0.05, , [-0.7, 0.1], true\n"
+    "c, GAUSSIAN, west, 18:41:30, +45.55.00, 0.5, 0, 0, 0, , [0.3], false, 8, 4, 30\n"
+    "d, GAUSSIAN, , 18:43:30, +46.00.00, 1.5, 0.2, 0.1, 0, , [-0.5], true, 5, 5, 0, 12\n"
+    "e, POINT, east, 18:42:00, +45.30.00, -0.25, 0.01, 0, 0\n";
 
 /* Four stations: six baselines. */
 static const char array[] = "# name: FOUR\n"

@@ -493,7 +493,7 @@ static change derive_class(derivation *d, grove_node *node)
     return is_something(out.operand) ? out : fail_made(d, node);
 }
 
-/* What changes by 1: the component in all cells, or at one of them alone. */
+/* What changes by 1: the component in all cells, or at one of them or one group alone. */
 static grove_operand basis(derivation *d)
 {
     grove_node *leaf = grove_node_behind_casts(d->parm->inputs[0].node)->leaf;
@@ -502,13 +502,15 @@ static grove_operand basis(derivation *d)
 
     if (!d->axis)
         return number(d, !d->imaginary, d->imaginary, d->parm->form.unit);
-    const char *name =
-        grove_arena_format(d->tree->arena, "at_%s_%lld", d->axis->name, (long long)d->index);
+    const double *group = d->groups ? grove_node_member_data(leaf, "group") : NULL;
+    const char *name = grove_arena_format(
+        d->tree->arena, "at_%s_%lld", (d->groups ? d->groups : d->axis)->name, (long long)d->index);
     bool made = false;
     for (size_t m = 0; m < leaf->member_count; m++)
         made = made || !strcmp(leaf->members[m].name, name);
     double *one = grove_alloc((size_t)d->axis->size * sizeof(double));
-    one[d->index] = 1;
+    for (int64_t i = 0; i < d->axis->size; i++)
+        one[i] = (group ? (int64_t)group[i] : i) == d->index;
     form.unit = d->parm->form.unit;
     if (!made)
         grove_node_add_member(leaf, name, d->axis->name, &form, one, "1 there, else 0");

@@ -19,8 +19,9 @@ typedef struct {
     bool imaginary;   /* by its imaginary part */
     /* Of one cell along this axis alone; NULL: where all cells of a value depend on their own. */
     const grove_axis *axis;
-    int64_t index;
-    grove_change *known; /* by node id */
+    const grove_axis *groups; /* cells along `axis` share the parm by groups; NULL: they do not */
+    int64_t index;            /* of the cell, or of the group */
+    grove_change *known;      /* by node id */
     bool *done;
     const grove_axis *mixed; /* cells along it are taken together, so it must be `axis` */
     const char *fault;       /* the first one; in the tree's arena; NULL: none */

@@ -23,7 +23,7 @@ static void add_slot(grove_derivatives *all, const derivation *d, grove_part par
     }
     all->slots[all->count++] = (grove_slot){.parm = d->parm,
                                             .side = d->side,
-                                            .axis = d->axis,
+                                            .axis = d->groups ? d->groups : d->axis,
                                             .index = d->index,
                                             .part = part,
                                             .node = found.operand.node,
@@ -50,25 +50,30 @@ static void derive_parts(derivation *d, grove_derivatives *all)
         add_slot(all, d, GROVE_PART_IMAGINARY, found);
 }
 
-/* By the parms of all stations or sources one by one. Of one source those at both sides of a
- * baseline are apart; one station's are taken together. */
+/* By the parms of all stations, or sources or groups of them, one by one. Of one source those at
+ * both sides of a baseline are apart; one station's are taken together. */
 static void derive_cells(derivation *d, grove_derivatives *all, const char *sides)
 {
+    const grove_node *leaf = grove_node_behind_casts(d->parm->inputs[0].node)->leaf;
+    const char *groups = grove_node_property(leaf, "groups");
+
     d->axis = d->mixed;
+    d->groups = groups && d->axis->kind == GROVE_AXIS_SOURCE ? grove_node_axis(leaf, groups) : NULL;
+    const grove_axis *own = d->groups ? d->groups : d->axis;
     if (d->axis->kind == GROVE_AXIS_STATION)
         sides = " ";
-    if (d->axis->size > MAX_CELLS)
+    if (own->size > MAX_CELLS)
         d->fault =
             grove_arena_format(d->tree->arena,
                                "cells along %s are taken together, and each of its %lld needs "
                                "a derivative; at most %d",
-                               d->axis->name, (long long)d->axis->size, (int)MAX_CELLS);
+                               own->name, (long long)own->size, (int)MAX_CELLS);
     for (; *sides && !d->fault; sides++) {
         d->side = *sides == ' ' ? 0 : *sides;
-        for (d->index = 0; d->index < d->axis->size && !d->fault; d->index++)
+        for (d->index = 0; d->index < own->size && !d->fault; d->index++)
             derive_parts(d, all);
     }
-    d->axis = NULL;
+    d->axis = d->groups = NULL;
 }
 
 /* By a component of a parm. */
@@ -113,8 +118,7 @@ const grove_node *grove_node_fitted_parm(const grove_node *node)
 {
     bool parm = node->class_ && node->class_->role == GROVE_ROLE_PARM;
     const grove_node *of = parm ? grove_node_behind_casts(node->inputs[0].node) : NULL;
-    bool fitted =
-        of && of->kind == GROVE_NODE_MEMBER && !grove_node_property(of->leaf, "fixed");
+    bool fitted = of && of->kind == GROVE_NODE_MEMBER && !grove_node_property(of->leaf, "fixed");
 
     return fitted ? of->leaf : NULL;
 }

@@ -9,8 +9,8 @@
 typedef struct {
     grove_node *parm; /* the component: a value of the role GROVE_ROLE_PARM */
     char side;        /* 'p', 'q': as the parm of that station; 0: as the parm of the cell */
-    /* Where a node above takes cells along an axis together, the parm of one station or source
-     * alone; NULL: as the cell has it. */
+    /* Where a node above takes cells along an axis together, the parm of one station, source or
+     * group of sources alone, along that axis of the coefficients; NULL: as the cell has it. */
     const grove_axis *axis;
     int64_t index;
     grove_part part;
@@ -26,8 +26,8 @@ typedef struct {
 } grove_derivatives;
 
 /* Makes the derivatives of a value by all parms that are not fixed, or by those in `parms` (a list
- * of leaves; NULL: all), after sums are fused and before a session is opened. What does not depend on
- * a component has no slot. 0, or a code with a message. */
+ * of leaves; NULL: all), after sums are fused and before a session is opened. What does not depend
+ * on a component has no slot. 0, or a code with a message. */
 int grove_tree_derive(grove_tree *tree, grove_node *root, const grove_node *const *parms,
                       int parm_count, grove_derivatives *derivatives, grove_error *error);
 

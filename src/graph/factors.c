@@ -88,7 +88,8 @@ static grove_operand call(factoring *f, grove_role role, grove_operand a, grove_
 {
     const grove_class *class_ = grove_tree_operator(f->tree, role);
     const grove_place *place = &a.node->place;
-    grove_argument arguments[2] = {{.operand = a, .place = *place}, {.operand = b, .place = *place}};
+    grove_argument arguments[2] = {{.operand = a, .place = *place},
+                                   {.operand = b, .place = *place}};
     size_t count = b.kind == GROVE_OPERAND_NOTHING ? 1 : 2;
     grove_operand made = {0};
 
@@ -123,7 +124,56 @@ static void scale(factoring *f, double re, double im)
     f->constant[1] = a * im + b * re;
 }
 
-/* Opens products of values per baseline; those of station values stay what they are. */
+static void add_factor(factoring *f, grove_edge edge)
+{
+    if (f->count == MAX_FACTORS)
+        give_up(f, "%s has too many factors", edge.node);
+    else
+        f->factors[f->count++] =
+            (factor){edge, is_fitted(f, edge.node), edge.node->form.shape == GROVE_SCALAR};
+}
+
+/* A station's part of its value. */
+static grove_edge part_of(const grove_node *value, int k, char side)
+{
+    grove_node *node = grove_node_behind_casts(value->inputs[k].node);
+
+    return (grove_edge){node, varies(node, GROVE_AXIS_STATION) ? side : 0};
+}
+
+/* A value of a station. Factors without parms next to the middle belong there, as P of G P M (G
+ * P)^H.
+ */
+static void collect_station(factoring *f, grove_edge edge)
+{
+    const grove_node *node = edge.node;
+    bool hermitian = edge.side == 'q' && has_role(node, GROVE_ROLE_HERMITIAN);
+    const grove_node *product = hermitian ? grove_node_behind_casts(node->inputs[0].node) : node;
+    int inner = edge.side == 'q' && !hermitian ? 0 : 1;
+
+    if (f->found->why)
+        return;
+    if (!edge.side || !is_fitted(f, node) || !has_role(product, GROVE_ROLE_PRODUCT) ||
+        is_fitted(f, product->inputs[inner].node)) {
+        add_factor(f, edge);
+        return;
+    }
+    grove_edge parts[2] = {part_of(product, inner, edge.side),
+                           part_of(product, 1 - inner, edge.side)};
+    for (int k = 0; k < 2 && hermitian; k++) {
+        grove_operand operand = {.kind = GROVE_OPERAND_NODE, .node = parts[k].node};
+        parts[k].node = call(f, GROVE_ROLE_HERMITIAN, operand, (grove_operand){0}).node;
+    }
+    if (f->found->why)
+        return;
+    if (edge.side == 'q')
+        add_factor(f, parts[0]);
+    collect_station(f, parts[1]);
+    if (edge.side != 'q')
+        add_factor(f, parts[0]);
+}
+
+/* Opens products of values per baseline. */
 static void collect(factoring *f, grove_edge edge)
 {
     grove_edge inner = {grove_node_behind_casts(edge.node), edge.side};
@@ -139,11 +189,8 @@ static void collect(factoring *f, grove_edge edge)
     } else if (open && has_role(node, GROVE_ROLE_NEGATIVE)) {
         scale(f, -1, 0);
         collect(f, node->inputs[0]);
-    } else if (f->count == MAX_FACTORS) {
-        give_up(f, "%s has too many factors", node);
     } else {
-        f->factors[f->count++] =
-            (factor){inner, is_fitted(f, node), node->form.shape == GROVE_SCALAR};
+        collect_station(f, inner);
     }
 }
 

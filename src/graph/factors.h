@@ -1,5 +1,5 @@
-/* A value per baseline as a sum of Jones products, sum_g L_g M_g R_g^H, in which fitted parms are in
- * L and R only. */
+/* A value per baseline as a sum of Jones products, sum_g L_g M_g R_g^H, in which fitted parms are
+ * in L and R only. */
 #ifndef GROVE_GRAPH_FACTORS_H
 #define GROVE_GRAPH_FACTORS_H
 

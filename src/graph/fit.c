@@ -105,10 +105,10 @@ static int choose_named(grove_node *node, const char *option, const parm_list *a
                 any = true;
             }
         if (!any)
-            return grove_node_fail_option(
-                node, option, "%s'%s'; those that can be fitted: %s",
-                named.count ? "what is fitted does not depend on " : "there is no parm ", words[i],
-                names_of(all, node->tree->arena));
+            return grove_node_fail_option(node, option, "%s'%s'; those that can be fitted: %s",
+                                          named.count ? "what is fitted does not depend on "
+                                                      : "there is no parm ",
+                                          words[i], names_of(all, node->tree->arena));
     }
     return 0;
 }
@@ -124,10 +124,11 @@ int grove_node_fit(grove_node *node, int k, const char *option)
                                "the plugin fits input %d, which was not given, or has no drive", k);
     parm_list all = parms_of(value);
     if (!all.count)
-        return grove_node_fail(node, GROVE_INVALID,
-                               "%s depends on no parm that may be fitted, such as G[p] = parm(\"G\", "
-                               "jones=diagonal)",
-                               grove_node_shown(value));
+        return grove_node_fail(
+            node, GROVE_INVALID,
+            "%s depends on no parm that may be fitted, such as G[p] = parm(\"G\", "
+            "jones=diagonal)",
+            grove_node_shown(value));
     if (option && grove_node_given(node, option))
         code = choose_named(node, option, &all, &list);
     else
@@ -187,8 +188,8 @@ static int add_input(grove_node *node, grove_node *value, char side, const char 
     return k;
 }
 
-/* The leaf of the data with flags that the value is made of, if it has such a member; NULL: none, or
- * several. */
+/* The leaf of the data with flags that the value is made of, if it has such a member; NULL: none,
+ * or several. */
 static void find_member(const grove_node *value, const char *member, bool *seen, grove_node **leaf,
                         int *found)
 {
@@ -315,8 +316,8 @@ static int add_slots(grove_node *node, int of, const grove_derivatives *all)
                                "%d derivatives are wanted, at most %d are possible; fit fewer "
                                "parms at a time",
                                count, GROVE_MAX_ACTION_INPUTS - node->input_count);
-    grove_fit_slot *slots = grove_arena_alloc(
-        tree->arena, (size_t)(fit->slot_count + count + 1) * sizeof(*slots));
+    grove_fit_slot *slots =
+        grove_arena_alloc(tree->arena, (size_t)(fit->slot_count + count + 1) * sizeof(*slots));
     signed char *known = grove_alloc(tree->node_count + 1);
     for (int i = 0; i < fit->slot_count; i++)
         slots[i] = fit->slots[i];
@@ -380,6 +381,8 @@ int grove_tree_attach_derivatives(grove_tree *tree)
         grove_node *node = tree->actions[i];
         if (!node->fit)
             continue;
+        node->fit->whole = node->inputs[node->fit->model];
+        node->fit->own_inputs = node->input_count;
         code = call_class(node, node->class_->fit);
         if (!code)
             code = attach(node);

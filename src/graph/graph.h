@@ -72,6 +72,8 @@ typedef struct {
 /* What an action fits. */
 typedef struct {
     int model; /* the value input that depends on the parms */
+    grove_edge whole; /* ... as the tree gives it */
+    int own_inputs;   /* the inputs from there on are factors and derivatives */
     const grove_node **parms;
     int parm_count;
     struct grove_factors *factors; /* of the model, once asked for; in the tree's arena */

@@ -208,11 +208,13 @@ int grove_node_add_member(grove_node *node, const char *name, const char *axes,
         at += length + strspn(at + length, " ");
     }
     member.data = data ? grove_arena_copy(arena, data, cells * form_bytes(form)) : NULL;
-    grove_member *list = grove_arena_alloc(arena, (node->member_count + 1) * sizeof(*list));
-    if (node->member_count)
-        memcpy(list, node->members, node->member_count * sizeof(*list));
-    list[node->member_count++] = member;
-    node->members = list;
+    if (!(node->member_count & (node->member_count + 1))) { /* full: 0, 1, 3, 7, ... */
+        grove_member *list = grove_arena_alloc(arena, (2 * node->member_count + 2) * sizeof(*list));
+        if (node->member_count)
+            memcpy(list, node->members, node->member_count * sizeof(*list));
+        node->members = list;
+    }
+    node->members[node->member_count++] = member;
     return 0;
 }
 

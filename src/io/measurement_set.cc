@@ -212,7 +212,7 @@ std::set<int> read_polarization(const Table &table, int window, grove_ms_layout 
 
 struct row_info {
     double time, interval;
-    int left, right;
+    int left, right, scan;
     int64_t row;
 };
 
@@ -225,6 +225,9 @@ std::vector<row_info> choose_rows(const Table &table, const grove_ms_part &part,
     Vector<Int> right(ScalarColumn<Int>(table, "ANTENNA2").getColumn());
     Vector<Double> time(ScalarColumn<Double>(table, "TIME").getColumn());
     Vector<Double> interval(ScalarColumn<Double>(table, "INTERVAL").getColumn());
+    Vector<Int> scan(left.size(), 1);
+    if (table.tableDesc().isColumn("SCAN_NUMBER"))
+        scan = ScalarColumn<Int>(table, "SCAN_NUMBER").getColumn();
     std::vector<row_info> rows;
     std::set<int> others(ids.begin(), ids.end());
     layout->fields = int(std::set<int>(fields.begin(), fields.end()).size());
@@ -234,7 +237,7 @@ std::vector<row_info> choose_rows(const Table &table, const grove_ms_part &part,
     for (size_t i = 0; i < fields.size(); i++)
         if (fields[i] == part.field && descriptions.count(ids[i]) &&
             !(part.cross_only && left[i] == right[i]))
-            rows.push_back({time[i], interval[i], left[i], right[i], int64_t(i)});
+            rows.push_back({time[i], interval[i], left[i], right[i], scan[i], int64_t(i)});
     return rows;
 }
 
@@ -252,6 +255,7 @@ std::vector<int64_t> number_times(const std::vector<row_info> &rows, bool one_in
     std::vector<size_t> order(rows.size());
     std::vector<int64_t> number(rows.size());
     std::vector<double> times, intervals;
+    std::vector<int> scans;
     size_t first = 0; // of the rows of this time
     std::iota(order.begin(), order.end(), size_t(0));
     std::stable_sort(order.begin(), order.end(),
@@ -262,6 +266,7 @@ std::vector<int64_t> number_times(const std::vector<row_info> &rows, bool one_in
         if (times.empty() || rows[k].time - times.back() > 1e-3) {
             times.push_back(rows[k].time);
             intervals.push_back(rows[k].interval);
+            scans.push_back(rows[k].scan);
             first = k;
         }
         if (one_interval && !(std::fabs(rows[k].interval - rows[first].interval) <= 1e-3))
@@ -273,6 +278,7 @@ std::vector<int64_t> number_times(const std::vector<row_info> &rows, bool one_in
     layout->times = int64_t(times.size());
     layout->time = copy(times);
     layout->interval = copy(intervals);
+    layout->scan = static_cast<int *>(grove_copy(scans.data(), scans.size() * sizeof(int)));
     return number;
 }
 
@@ -340,6 +346,7 @@ extern "C" void grove_ms_layout_free(grove_ms_layout *layout)
     free(layout->field_name);
     free(layout->time);
     free(layout->interval);
+    free(layout->scan);
     free(layout->frequency);
     free(layout->channel_width);
     free(layout->antenna1);

@@ -19,6 +19,7 @@ typedef struct {
     double phase_centre[2]; /* J2000 ra, dec, radians */
     double *time;           /* [times] distinct centres, UTC MJD seconds, ascending */
     double *interval;       /* [times] s */
+    int *scan;              /* [times] scan numbers; when creating, NULL: 1 */
     int64_t times;
     double *frequency, *channel_width; /* [channels] Hz; widths > 0 */
     int64_t channels;

@@ -249,6 +249,7 @@ void fill_main(MeasurementSet &ms, const grove_ms_layout *layout)
         columns.timeCentroid().put(row, layout->time[t]);
         columns.interval().put(row, layout->interval[t]);
         columns.exposure().put(row, layout->interval[t]);
+        columns.scanNumber().put(row, layout->scan ? layout->scan[t] : 1);
     }
     if (layout->times && layout->baselines) {
         columns.fieldId().put(0, 0);
@@ -257,7 +258,6 @@ void fill_main(MeasurementSet &ms, const grove_ms_layout *layout)
         columns.feed1().put(0, 0);
         columns.feed2().put(0, 0);
         columns.flagRow().put(0, False);
-        columns.scanNumber().put(0, 1);
         columns.observationId().put(0, 0);
         columns.processorId().put(0, 0);
         columns.stateId().put(0, 0);

@@ -38,6 +38,7 @@ grove_ms_layout *copy_layout(const grove_ms_layout *from)
     to->field_name = grove_strdup(from->field_name ? from->field_name : "");
     to->time = copy_array(from->time, from->times);
     to->interval = copy_array(from->interval, from->times);
+    to->scan = from->scan ? copy_array(from->scan, from->times) : nullptr;
     to->frequency = copy_array(from->frequency, from->channels);
     to->channel_width = copy_array(from->channel_width, from->channels);
     to->antenna1 = copy_array(from->antenna1, from->baselines);

@@ -1,0 +1,157 @@
+/* Degeneracies: phases, delays and the like that are common to all stations are not told by most
+ * data. Where that is so, the reference station's become 0. */
+#include "nodes/solve.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Members of a parm that change together. */
+static const unsigned groups_of_one[] = {1, 0}, groups_of_two[] = {1, 2, 3, 0},
+                      groups_of_four[] = {5, 10, 15, 0}; /* columns of the matrix */
+
+static const unsigned *member_groups(int members)
+{
+    return members == 1 ? groups_of_one : members == 2 ? groups_of_two : groups_of_four;
+}
+
+/* Whether the sum of its values of all stations may be free. */
+static bool may_shift(const solve_parm *own)
+{
+    static const char *const words[] = {"phase", "rotation", "delay", "tec", "none"};
+    const char *jones = grove_node_text(own->leaf, "jones");
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (!strcmp(words[i], jones))
+            return true;
+    return false;
+}
+
+/* One interval of a parm in a domain: the unknowns of members and stations are `stride` apart. */
+typedef struct {
+    int64_t first, stride, stations;
+    int members, terms, parts;
+} interval;
+
+static int64_t unknown_of(const interval *at, int member, int64_t station, int term)
+{
+    return at->first + (member * at->stations + station) * at->stride + (int64_t)term * at->parts;
+}
+
+/* What the change to the reference makes of x. `known`: of unknowns, whether they have data. */
+static void change_to(const interval *at, unsigned members, int64_t reference, const bool *known,
+                      const double *x, double *to, double *direction)
+{
+    for (int m = 0; m < at->members; m++) {
+        int lead = members == 15 || members == 3 ? 0
+                   : at->members == 4            ? (members == 5 ? 0 : 3)
+                                                 : m;
+        int64_t from = unknown_of(at, lead, reference, 0);
+        double complex turn = at->parts == 2 ? CMPLX(x[from], -x[from + 1]) : 1;
+        if (!(members >> m & 1))
+            continue;
+        turn = cabs(turn) > 0 ? turn / cabs(turn) : 1;
+        for (int64_t a = 0; a < at->stations; a++)
+            for (int t = 0; t < at->terms; t++) {
+                int64_t u = unknown_of(at, m, a, t);
+                if (!known[u])
+                    continue;
+                if (at->parts == 1) {
+                    to[u] = x[u] - x[unknown_of(at, lead, reference, t)];
+                    direction[u] = t == 0;
+                    continue;
+                }
+                double complex z = CMPLX(x[u], x[u + 1]) * turn;
+                to[u] = creal(z);
+                to[u + 1] = a == reference && m == lead && t == 0 ? 0 : cimag(z);
+                direction[u] = -x[u + 1];
+                direction[u + 1] = x[u];
+            }
+    }
+}
+
+static void refer_interval(const interval *at, int64_t unknowns, int64_t reference,
+                           const bool *known, double *x, solve_is_free is_free, void *context)
+{
+    double *to = grove_alloc(((size_t)unknowns * 2 + 1) * sizeof(*to)), *direction = to + unknowns;
+    unsigned done = 0;
+
+    for (const unsigned *members = member_groups(at->members); *members; members++) {
+        if (*members & done)
+            continue;
+        memcpy(to, x, (size_t)unknowns * sizeof(*to));
+        memset(direction, 0, (size_t)unknowns * sizeof(*direction));
+        change_to(at, *members, reference, known, x, to, direction);
+        if (!is_free(context, x, to, direction))
+            continue;
+        memcpy(x, to, (size_t)unknowns * sizeof(*to));
+        done |= *members;
+    }
+    free(to);
+}
+
+void solve_refer(const solve *s, const solve_domain *d, const bool *known, double *x,
+                 solve_is_free is_free, void *context)
+{
+    for (int i = 0; i < s->parm_count && s->reference >= 0; i++) {
+        const grove_parm *p = s->parms[i].parm;
+        int terms = p->time.terms * p->freq.terms, parts = s->parms[i].parts;
+        int64_t intervals =
+            solve_intervals(s, d, i, SOLVE_TIME).count * solve_intervals(s, d, i, SOLVE_FREQ).count;
+        interval at = {.stride = intervals * terms * parts,
+                       .stations = p->station ? p->station->size : 0,
+                       .members = p->members,
+                       .terms = terms,
+                       .parts = parts};
+        if (!p->station || p->source || s->reference >= at.stations ||
+            (parts == 1 && !may_shift(&s->parms[i])))
+            continue;
+        for (int64_t k = 0; k < intervals; k++) {
+            at.first = d->base[i] + k * terms * parts;
+            if (known[unknown_of(&at, 0, s->reference, 0)])
+                refer_interval(&at, d->unknowns, s->reference, known, x, is_free, context);
+        }
+    }
+}
+
+/* ---- by the null space of the normal equations ---- */
+
+typedef struct {
+    const double *basis, *scale; /* [count][unknowns] in units of 1 / scale */
+    int64_t count, unknowns;
+} null_space;
+
+/* Whether the direction lies in it. */
+static bool is_in(void *context, const double *from, const double *to, const double *direction)
+{
+    const null_space *null = context;
+    double norm = 0, inside = 0;
+
+    (void)from, (void)to;
+    for (int64_t j = 0; j < null->unknowns; j++)
+        norm += pow(direction[j] * null->scale[j], 2);
+    for (int64_t k = 0; k < null->count; k++) {
+        double product = 0;
+        for (int64_t j = 0; j < null->unknowns; j++)
+            product += direction[j] * null->scale[j] * null->basis[k * null->unknowns + j];
+        inside += product * product;
+    }
+    return norm > 0 && inside > (1 - 1e-6) * norm;
+}
+
+void solve_refer_fit(const solve *s, solve_domain *d, double *x)
+{
+    size_t n = (size_t)d->unknowns;
+    bool *known = grove_alloc(n + 1);
+    null_space null = {.unknowns = d->unknowns};
+
+    null.basis = grove_least_squares_null_space(d->fit, &null.count);
+    null.scale = grove_least_squares_scale(d->fit);
+    for (size_t j = 0; j < n; j++)
+        known[j] = !grove_least_squares_has_no_data(d->fit, (int64_t)j);
+    if (null.count)
+        solve_refer(s, d, known, x, is_in, &null);
+    free(known);
+}

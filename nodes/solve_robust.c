@@ -1,0 +1,210 @@
+/* Fits that outliers do not spoil: residuals as of Student's t distribution (Lange, Little & Taylor
+ * 1989), by weights that fall with the residual and are found again after each fit. */
+#include "nodes/solve.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Degrees of freedom. */
+#define FREEDOM 4.0
+
+/* ---- cells ---- */
+
+/* A cell of a domain: its baseline and stretch (numbered in the domain), and where it is in each
+ * input. */
+typedef void (*visitor)(void *context, int64_t baseline, int64_t stretch, const int64_t *at);
+
+typedef struct {
+    const solve_tile *tile;
+    visitor visit;
+    void *context;
+    int64_t *at, *row; /* [inputs]: of the cell; of the row's first */
+} visiting;
+
+static void visit_box(visiting *w, int64_t baseline, int64_t stretch,
+                      const int64_t range[SOLVE_CUTS][2])
+{
+    const solve_tile *tile = w->tile;
+
+    for (int64_t t = range[SOLVE_TIME][0]; t < range[SOLVE_TIME][1]; t++)
+        for (int64_t f = range[SOLVE_FREQ][0]; f < range[SOLVE_FREQ][1]; f++) {
+            const int64_t cell[SOLVE_CUTS] = {t, f};
+            for (int k = 0; k < tile->solve->inputs; k++) {
+                w->at[k] = w->row[k];
+                for (int c = 0; c < SOLVE_CUTS; c++)
+                    if (tile->cut[c] >= 0)
+                        w->at[k] += tile->views[k].stride[tile->cut[c]] *
+                                    (cell[c] - tile->range[tile->cut[c]].first);
+            }
+            w->visit(w->context, baseline, stretch, w->at);
+        }
+}
+
+static void visit_row(visiting *w, const solve_domain *d, int64_t baseline)
+{
+    const solve *s = w->tile->solve;
+    int64_t t[2], f[2], stretch = 0;
+
+    solve_stretches(s, d, SOLVE_TIME, t);
+    solve_stretches(s, d, SOLVE_FREQ, f);
+    for (int64_t i = t[0]; i < t[1]; i++)
+        for (int64_t j = f[0]; j < f[1]; j++, stretch++) {
+            const int64_t range[SOLVE_CUTS][2] = {
+                {solve_stretch_edge(s, SOLVE_TIME, i), solve_stretch_edge(s, SOLVE_TIME, i + 1)},
+                {solve_stretch_edge(s, SOLVE_FREQ, j), solve_stretch_edge(s, SOLVE_FREQ, j + 1)}};
+            visit_box(w, baseline, stretch, range);
+        }
+}
+
+static void visit(const solve_tile *tile, const solve_domain *d, visitor function, void *context)
+{
+    size_t inputs = (size_t)tile->solve->inputs;
+    visiting w = {.tile = tile, .visit = function, .context = context};
+
+    w.at = grove_alloc(2 * inputs * sizeof(*w.at));
+    w.row = w.at + inputs;
+    for (int64_t row = 0; row < tile->rows; row++) {
+        int64_t index[GROVE_MAX_AXES], baseline = 0;
+        solve_find_row(tile, row, index);
+        if (tile->baseline >= 0)
+            baseline = tile->range[tile->baseline].first + index[tile->baseline];
+        for (size_t k = 0; k < inputs; k++) {
+            w.row[k] = 0;
+            for (int a = 0; a < tile->axes; a++)
+                w.row[k] += tile->views[k].stride[a] * index[a];
+        }
+        if (solve_is_wanted(tile, baseline))
+            visit_row(&w, d, baseline);
+    }
+    free(w.at);
+}
+
+/* ---- weights ---- */
+
+static double weight_at(const solve_tile *tile, const int64_t *at, int element)
+{
+    const solve *s = tile->solve;
+    const solve_view *weights = &tile->views[s->weights];
+
+    return weights->data ? creal(solve_number(weights, at[s->weights], element)) : 1;
+}
+
+static void copy_weight(void *context, int64_t baseline, int64_t stretch, const int64_t *at)
+{
+    const solve_tile *tile = context;
+    const solve *s = tile->solve;
+
+    (void)baseline, (void)stretch;
+    for (int e = 0; e < s->elements; e++)
+        tile->robust[at[SOLVE_MODEL] * SOLVE_ELEMENTS + s->of_data[e]] =
+            (float)weight_at(tile, at, s->of_data[e]);
+}
+
+solve_view solve_robust_view(const solve_tile *tile)
+{
+    solve_view view = {.data = (const char *)tile->robust, .elements = SOLVE_ELEMENTS};
+
+    memcpy(view.stride, tile->views[SOLVE_MODEL].stride, sizeof(view.stride));
+    return view;
+}
+
+int solve_begin_weights(solve_tile *tile, const solve_domain *domains, int64_t count)
+{
+    size_t cells = SOLVE_ELEMENTS;
+
+    for (int d = 0; d < tile->axes; d++)
+        cells *= (size_t)tile->range[d].count;
+    tile->robust = grove_try_alloc(cells + 1, sizeof(*tile->robust));
+    for (int64_t i = 0; tile->robust && i < count; i++)
+        visit(tile, &domains[i], copy_weight, tile);
+    return tile->robust ? 0 : GROVE_NO_MEMORY;
+}
+
+/* ---- residuals ---- */
+
+typedef struct {
+    const solve_tile *tile;
+    const solve_domain *d;
+    double *squares; /* of those that count */
+    int64_t count;
+    double scale; /* 0: they are collected; else weights are set */
+} reweighing;
+
+/* V of a cell: the model, or what its factors make. */
+static void find_model(const reweighing *w, int64_t baseline, int64_t stretch, const int64_t *at,
+                       double complex v[SOLVE_ELEMENTS])
+{
+    const solve *s = w->tile->solve;
+    double complex sum[SOLVE_ELEMENTS] = {0};
+
+    if (!s->group_count) {
+        for (int e = 0; e < s->elements; e++)
+            v[e] = solve_number(&w->tile->views[SOLVE_MODEL], at[SOLVE_MODEL], s->of_model[e]);
+        return;
+    }
+    const grove_axis *axis = w->tile->range[w->tile->baseline].axis;
+    const double complex *left = solve_jones_at(s, w->d, stretch, axis->left[baseline], 0),
+                         *right = solve_jones_at(s, w->d, stretch, axis->right[baseline], 1);
+    for (int g = 0; g < s->group_count; g++, left += 4, right += 4) {
+        double complex m[4];
+        solve_matrix_at(&w->tile->views[s->groups[g].middle], at[s->groups[g].middle], m);
+        for (int e = 0; e < 4; e++)
+            for (int k = 0; k < 4; k++)
+                sum[e] += left[e / 2 * 2 + k / 2] * m[k] * conj(right[e % 2 * 2 + k % 2]);
+    }
+    for (int e = 0; e < s->elements; e++)
+        v[e] = sum[s->elements == 4 ? e : 3 * e];
+}
+
+static void take_residuals(void *context, int64_t baseline, int64_t stretch, const int64_t *at)
+{
+    reweighing *w = context;
+    const solve *s = w->tile->solve;
+    const solve_view *data = &w->tile->views[SOLVE_DATA];
+    double complex v[SOLVE_ELEMENTS];
+
+    find_model(w, baseline, stretch, at, v);
+    for (int e = 0; e < s->elements; e++) {
+        int element = s->of_data[e];
+        double weight = weight_at(w->tile, at, element);
+        double complex r = solve_number(data, at[SOLVE_DATA], element) - v[e];
+        double square = weight * creal(r * conj(r));
+        if (!(weight > 0) || !isfinite(square) || solve_is_flagged(data, at[SOLVE_DATA], element))
+            continue;
+        if (w->scale > 0)
+            w->tile->robust[at[SOLVE_MODEL] * SOLVE_ELEMENTS + element] =
+                (float)(weight * (FREEDOM + 2) / (FREEDOM + square / w->scale));
+        else
+            w->squares[w->count++] = square;
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+int solve_reweigh(const solve_tile *tile, const solve_domain *d)
+{
+    reweighing w = {.tile = tile, .d = d};
+
+    w.squares = grove_try_alloc((size_t)d->all + 1, sizeof(*w.squares));
+    if (!w.squares)
+        return GROVE_NO_MEMORY;
+    visit(tile, d, take_residuals, &w);
+    if (w.count) {
+        qsort(w.squares, (size_t)w.count, sizeof(*w.squares), compare);
+        /* Of complex normal numbers the median of |x|^2 is 2 ln 2 sigma^2. */
+        w.scale = w.squares[w.count / 2] / (2 * M_LN2);
+        w.scale = fmax(w.scale, 1e-30 * d->sums.power / (double)w.count);
+        visit(tile, d, take_residuals, &w);
+    }
+    free(w.squares);
+    return 0;
+}

@@ -1,0 +1,357 @@
+/* Start values of delays and TEC: chi-squared has many minima, so that they are searched for first,
+ * station by station along the strongest baselines: where the sum over channels of data times the
+ * conjugate of the model, turned back by the delay, is largest. */
+#include "nodes/solve.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEC_PHASE -8.44797e9 /* rad Hz for a TECU */
+
+enum { CORRELATIONS = 4, OVERSAMPLING = 8, REFINEMENTS = 40, MAX_GRID = 20000 };
+
+typedef struct {
+    const solve_tile *tile;
+    const solve_compressed *c;
+    solve_domain *d;
+    int64_t f[2], channels;
+    const double *freq;   /* [channels] of the domain, Hz */
+    double complex *sums; /* [baseline + 1][correlation][channel]; the last: XY of all baselines */
+    double *angle;        /* [channels] rad for a unit of the unknown */
+    double step, range;   /* of the search */
+} search;
+
+/* sum w conj(V) d of one correlation, from the normal equations of the group's own terms. */
+static double complex correlate(const solve *s, const double *sums, const double complex *left,
+                                const double complex *right, int correlation)
+{
+    int groups = s->group_count, of_left = correlation / 2 * 3, of_right = correlation % 2 * 3;
+    double complex l[GROVE_MAX_GROUPS * 4] = {0}, r[GROVE_MAX_GROUPS * 4] = {0}, sum = 0;
+    double complex normal[GROVE_MAX_GROUPS * GROVE_MAX_GROUPS] = {0};
+    double complex gradient[GROVE_MAX_GROUPS] = {0};
+    grove_compression_column column[GROVE_MAX_GROUPS] = {{0}};
+
+    for (int g = 0; g < groups; g++) {
+        l[4 * g + of_left] = left[4 * g + of_left];
+        r[4 * g + of_right] = right[4 * g + of_right];
+        column[g] = (grove_compression_column){.group = g, .side = 'p'};
+        column[g].matrix[of_left] = l[4 * g + of_left];
+    }
+    grove_compression_normal(s->form, groups, sums, l, r, column, groups, normal, gradient);
+    for (int g = 0; g < groups; g++) {
+        sum += gradient[g];
+        for (int h = 0; h < groups; h++)
+            sum += normal[g * groups + h];
+    }
+    return sum;
+}
+
+static void add_sums(search *w)
+{
+    const solve *s = w->tile->solve;
+    const grove_range *range = &w->tile->range[w->tile->baseline];
+    int64_t t[2], stretch = 0;
+
+    solve_stretches(s, w->d, SOLVE_TIME, t);
+    for (int64_t i = t[0]; i < t[1]; i++)
+        for (int64_t j = 0; j < w->channels; j++, stretch++)
+            for (int64_t b = 0; b < w->c->baselines; b++) {
+                int64_t p = range->axis->left[range->first + b],
+                        q = range->axis->right[range->first + b];
+                const double *sums = solve_sums_at(w->c, i, w->f[0] + j, b);
+                if (p == q || !(grove_compression_count(sums) > 0))
+                    continue;
+                for (int k = 0; k < CORRELATIONS; k++)
+                    w->sums[(b * CORRELATIONS + k) * w->channels + j] +=
+                        correlate(s, sums, solve_jones_at(s, w->d, stretch, p, 0),
+                                  solve_jones_at(s, w->d, stretch, q, 1), k);
+            }
+}
+
+/* ---- one baseline ---- */
+
+/* The sum over channels, turned back by `x`. */
+static double complex turned(const search *w, int64_t baseline, int correlation, double x)
+{
+    const double complex *sums = &w->sums[(baseline * CORRELATIONS + correlation) * w->channels];
+    double complex sum = 0;
+
+    for (int64_t j = 0; j < w->channels; j++)
+        sum += sums[j] * CMPLX(cos(w->angle[j] * x), -sin(w->angle[j] * x));
+    return sum;
+}
+
+/* `correlations`: bits of those that share the unknown. */
+static double power_at(const search *w, int64_t baseline, unsigned correlations, double x)
+{
+    double power = 0;
+
+    for (int k = 0; k < CORRELATIONS; k++)
+        if (correlations >> k & 1) {
+            double complex sum = turned(w, baseline, k, x);
+            power += creal(sum * conj(sum));
+        }
+    return power;
+}
+
+static double refine(const search *w, int64_t baseline, unsigned correlations, double x)
+{
+    double low = x - w->step, high = x + w->step;
+
+    for (int i = 0; i < REFINEMENTS; i++) {
+        double third = (high - low) / 3;
+        if (power_at(w, baseline, correlations, low + third) <
+            power_at(w, baseline, correlations, high - third))
+            low += third;
+        else
+            high -= third;
+    }
+    return (low + high) / 2;
+}
+
+static double find_peak(const search *w, int64_t baseline, unsigned correlations)
+{
+    int64_t count = (int64_t)(w->range / w->step);
+    double best = -1, at = 0;
+
+    for (int64_t i = -count; i <= count; i++) {
+        double power = power_at(w, baseline, correlations, (double)i * w->step);
+        if (power > best) {
+            best = power;
+            at = (double)i * w->step;
+        }
+    }
+    return refine(w, baseline, correlations, at);
+}
+
+/* Where phases are not fitted, the turn nearest to the peak that makes the sum real. */
+static double find_lobe(const search *w, int64_t baseline, unsigned correlations, double x)
+{
+    double mean = 0, best = -INFINITY, at = x;
+
+    for (int64_t j = 0; j < w->channels; j++)
+        mean += w->angle[j] / (double)w->channels;
+    for (int k = 0; k < CORRELATIONS; k++) {
+        if (!(correlations >> k & 1))
+            continue;
+        double near = x + carg(turned(w, baseline, k, x)) / mean, real = 0;
+        for (int l = 0; l < CORRELATIONS; l++)
+            real += correlations >> l & 1 ? creal(turned(w, baseline, l, near)) : 0;
+        if (real > best) {
+            best = real;
+            at = near;
+        }
+    }
+    return at;
+}
+
+/* ---- all stations ---- */
+
+static double strength(const search *w, int64_t baseline, unsigned correlations)
+{
+    double sum = 0;
+
+    for (int k = 0; k < CORRELATIONS; k++)
+        for (int64_t j = 0; j < w->channels; j++)
+            sum += correlations >> k & 1
+                       ? cabs(w->sums[(baseline * CORRELATIONS + k) * w->channels + j])
+                       : 0;
+    return sum;
+}
+
+/* The strongest baseline between a station that is done and one that is not; -1: none. Of none that
+ * is done, the strongest at all. */
+static int64_t next_baseline(const search *w, const bool *done, bool any, unsigned correlations)
+{
+    const grove_range *range = &w->tile->range[w->tile->baseline];
+    int64_t best = -1;
+    double most = 0;
+
+    for (int64_t b = 0; b < w->c->baselines; b++) {
+        int64_t p = range->axis->left[range->first + b], q = range->axis->right[range->first + b];
+        bool fits = any ? done[p] != done[q] : p != q;
+        double here = fits ? strength(w, b, correlations) : 0;
+        if (here > most) {
+            most = here;
+            best = b;
+        }
+    }
+    return best;
+}
+
+/* found: [stations] the unknowns; phase: [stations] what is left of the phase, where it is fitted.
+ */
+static void search_stations(const search *w, unsigned correlations, bool phases, double *found,
+                            double *phase)
+{
+    const solve *s = w->tile->solve;
+    const grove_range *range = &w->tile->range[w->tile->baseline];
+    bool *done = grove_alloc((size_t)s->stations);
+    int64_t b = next_baseline(w, done, false, correlations);
+
+    if (b >= 0)
+        done[range->axis->left[range->first + b]] = true;
+    for (; b >= 0; b = next_baseline(w, done, true, correlations)) {
+        int64_t p = range->axis->left[range->first + b], q = range->axis->right[range->first + b];
+        int64_t from = done[p] ? p : q, to = done[p] ? q : p;
+        int k = correlations & 1 ? 0 : 3;
+        double sign = to == p ? 1 : -1, x = find_peak(w, b, correlations);
+        if (!phases)
+            x = find_lobe(w, b, correlations, x);
+        found[to] = found[from] + sign * x;
+        phase[to] = phase[from] + sign * carg(turned(w, b, k, x));
+        done[to] = true;
+    }
+    free(done);
+}
+
+/* ---- the domain ---- */
+
+static bool is_searched(const solve *s, int parm, bool *tec)
+{
+    const grove_parm *p = s->parms[parm].parm;
+    const char *jones = grove_node_text(s->parms[parm].leaf, "jones");
+
+    *tec = !strcmp(jones, "tec");
+    return (*tec || !strcmp(jones, "delay")) && p->station && !p->source && p->time.terms == 1 &&
+           p->freq.terms == 1;
+}
+
+bool solve_is_searched(const solve *s)
+{
+    bool found = false, tec;
+
+    for (int i = 0; i < s->parm_count; i++)
+        found = found || is_searched(s, i, &tec);
+    return found && s->group_count && s->each[SOLVE_FREQ];
+}
+
+/* The parm of phases of the same domain; -1: none. */
+static int find_phases(const solve *s)
+{
+    for (int i = 0; i < s->parm_count; i++) {
+        const grove_parm *p = s->parms[i].parm;
+        if (!strcmp(grove_node_text(s->parms[i].leaf, "jones"), "phase") && p->station &&
+            !p->source && p->time.terms == 1 && p->freq.terms == 1)
+            return i;
+    }
+    return -1;
+}
+
+/* Adds to a member of a parm in all of its intervals. */
+static void add_to_parm(const solve *s, const solve_domain *d, int parm, int member,
+                        const double *found, double *x)
+{
+    int64_t intervals = solve_intervals(s, d, parm, SOLVE_TIME).count *
+                        solve_intervals(s, d, parm, SOLVE_FREQ).count;
+
+    for (int64_t a = 0; a < s->stations; a++)
+        for (int64_t i = 0; i < intervals; i++)
+            x[d->base[parm] + (member * s->stations + a) * intervals + i] += found[a];
+}
+
+static void set_grid(search *w, bool tec)
+{
+    double low = w->freq[0], high = low, width = INFINITY;
+
+    for (int64_t j = 0; j < w->channels; j++) {
+        w->angle[j] = tec ? TEC_PHASE / w->freq[j] : 2 * M_PI * w->freq[j];
+        low = fmin(low, w->freq[j]);
+        high = fmax(high, w->freq[j]);
+        if (j)
+            width = fmin(width, fabs(w->freq[j] - w->freq[j - 1]));
+    }
+    /* A turn over the whole band; and from one channel to the next. */
+    double turn = tec ? -2 * M_PI / TEC_PHASE / (1 / low - 1 / high) : 1 / (high - low);
+    w->step = turn / OVERSAMPLING;
+    w->range = tec ? -M_PI / TEC_PHASE * low * low / width : 0.5 / width;
+    w->range = fmin(w->range, MAX_GRID / 2 * w->step);
+}
+
+/* XX and YY do not tell what the delays of x have in common against those of y; XY and YX do, where
+ * the sky is polarised. */
+static void search_between(const search *w, bool phases, const double *x, double *y,
+                           const double *phase_x, double *phase_y)
+{
+    const solve *s = w->tile->solve;
+    const grove_range *range = &w->tile->range[w->tile->baseline];
+    int64_t all = w->c->baselines;
+    double complex *to = &w->sums[all * CORRELATIONS * w->channels];
+    double power = 0, whole = 0;
+
+    memset(to, 0, (size_t)(CORRELATIONS * w->channels) * sizeof(*to));
+    for (int64_t b = 0; b < all; b++) {
+        int64_t p = range->axis->left[range->first + b], q = range->axis->right[range->first + b];
+        const double complex *sums = &w->sums[b * CORRELATIONS * w->channels];
+        for (int64_t j = 0; j < w->channels; j++) {
+            double xy = w->angle[j] * (x[p] - y[q]) + phase_x[p] - phase_y[q],
+                   yx = w->angle[j] * (y[p] - x[q]) + phase_y[p] - phase_x[q];
+            to[j] += sums[w->channels + j] * CMPLX(cos(xy), -sin(xy)) +
+                     conj(sums[2 * w->channels + j] * CMPLX(cos(yx), -sin(yx)));
+            whole += cabs(sums[j]) + cabs(sums[3 * w->channels + j]);
+            power += cabs(sums[w->channels + j]) + cabs(sums[2 * w->channels + j]);
+        }
+    }
+    if (!(power > 1e-9 * whole))
+        return;
+    double delay = find_peak(w, all, 1);
+    if (!phases)
+        delay = find_lobe(w, all, 1, delay);
+    double phase = phases ? carg(turned(w, all, 0, delay)) : 0;
+    for (int64_t a = 0; a < s->stations; a++) {
+        y[a] -= delay;
+        phase_y[a] -= phase;
+    }
+}
+
+static void search_parm(search *w, int parm, bool tec, double *x)
+{
+    const solve *s = w->tile->solve;
+    size_t n = (size_t)s->stations;
+    int phases = find_phases(s), members = s->parms[parm].parm->members;
+    double *found = grove_alloc(4 * n * sizeof(*found)), *phase = found + 2 * n;
+
+    set_grid(w, tec);
+    for (int m = 0; m < members; m++)
+        search_stations(w,
+                        tec ? 9
+                        : m ? 8
+                            : 1,
+                        phases >= 0, found + (size_t)m * n, phase + (size_t)m * n);
+    if (members == 2)
+        search_between(w, phases >= 0, found, found + n, phase, phase + n);
+    for (int m = 0; m < members; m++)
+        add_to_parm(s, w->d, parm, m, found + (size_t)m * n, x);
+    for (int m = 0; m < 2 && phases >= 0; m++)
+        add_to_parm(s, w->d, phases, m, phase + (members == 2 ? (size_t)m * n : 0), x);
+    free(found);
+}
+
+bool solve_search(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x)
+{
+    const solve *s = tile->solve;
+    search w = {.tile = tile, .c = c, .d = d};
+    bool tec;
+
+    solve_stretches(s, d, SOLVE_FREQ, w.f);
+    w.channels = w.f[1] - w.f[0];
+    if (w.channels < 2)
+        return false;
+    solve_load_jones(tile, d);
+    w.freq = s->cut[SOLVE_FREQ].axis->centre + w.f[0];
+    w.angle = grove_alloc((size_t)w.channels * sizeof(*w.angle));
+    w.sums =
+        grove_alloc((size_t)((c->baselines + 1) * CORRELATIONS * w.channels) * sizeof(*w.sums));
+    add_sums(&w);
+    for (int i = 0; i < s->parm_count; i++)
+        if (is_searched(s, i, &tec)) {
+            search_parm(&w, i, tec, x);
+            break; /* the sums are those of the start */
+        }
+    free(w.angle);
+    free(w.sums);
+    return true;
+}
