@@ -470,6 +470,9 @@ static int fitted(grove_node *node)
                                "%lld unknown numbers in one solution domain, at most %d; make the "
                                "intervals of all parms end together more often",
                                (long long)largest, (int)MAX_UNKNOWNS);
+    int code = solve_prepare_devices(node, s);
+    if (code)
+        return code;
     grove_node_set_memory(node, memory_of(node, s, largest));
     grove_node_note(node,
                     "method: %s; %lld solution domains, %lld unknown numbers (at most %lld in a "

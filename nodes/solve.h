@@ -148,6 +148,8 @@ typedef struct {
     const solve *solve;
     int axes;
     const grove_range *range;
+    const grove_array *const *inputs;
+    int count;
     solve_view *views;   /* of all inputs */
     int cut[SOLVE_CUTS]; /* which axis is time, which frequency; -1: none */
     int baseline;        /* ... baseline */
@@ -157,6 +159,8 @@ typedef struct {
 
 void solve_tile_begin(solve_tile *tile, const solve *s, const grove_array *const *inputs,
                       int count);
+/* Gives an input its addresses on the host. 0, or a code, with a message. */
+int solve_tile_fetch(const grove_node *node, const solve_tile *tile, int k);
 void solve_tile_end(solve_tile *tile);
 
 /* Adds up the normal equations of a domain, as grove_least_squares_matrix and _gradient want them,
@@ -212,8 +216,14 @@ void solve_stretches(const solve *s, const solve_domain *d, int cut, int64_t ran
 /* The sums of a baseline of the tile in a stretch. */
 const double *solve_sums_at(const solve_compressed *c, int64_t time, int64_t freq,
                             int64_t baseline);
-/* 0, or GROVE_NO_MEMORY without a message. */
+/* In fitted: sums are made on a device where there is one; what they are made of stays there. */
+int solve_prepare_devices(grove_node *node, const solve *s);
+/* In drive, first of all: fetches all inputs but those that are only summed. */
+int solve_fetch(const grove_node *node, const solve *s, int inputs);
+/* 0, or GROVE_NO_MEMORY without a message, or another code with one. */
 int solve_compress(const grove_node *node, const solve_tile *tile, solve_compressed *c);
+/* The same on the device of the tile; GROVE_MISSING: it has to be done on the host. */
+int solve_compress_on_device(const grove_node *node, const solve_tile *tile, solve_compressed *c);
 /* The sums of a domain with other weights. */
 int solve_compress_again(const solve_tile *tile, solve_compressed *c, const solve_domain *d);
 void solve_compressed_end(solve_compressed *c);

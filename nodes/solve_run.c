@@ -458,10 +458,15 @@ int solve_drive(const grove_node *node, void *of_run, const grove_array *const *
 
     for (int i = 0; i < run->solve->parm_count; i++)
         run->parms[i] = grove_node_parm_run(node, run->solve->parms[i].leaf);
+    int code = solve_fetch(node, run->solve, count);
+    if (code)
+        return code;
     solve_tile_begin(&tile, run->solve, inputs, count);
-    int code = drive(run, node, &tile, again);
+    code = drive(run, node, &tile, again);
     solve_tile_end(&tile);
-    return code ? grove_node_fail(node, code, "there is no memory for the normal equations") : 0;
+    return code == GROVE_NO_MEMORY
+               ? grove_node_fail(node, code, "there is no memory for the normal equations")
+               : code;
 }
 
 int solve_prepare(const grove_node *node, void *run)

@@ -585,6 +585,30 @@ void *grove_node_parm_run(const grove_node *node, const grove_node *parm);
 /* Calls fn for pieces of [0, count) on the run's threads, as grove_call_parallel; in drive. */
 void grove_node_parallel(const grove_node *node, int64_t count,
                          void (*fn)(void *context, int64_t first, int64_t last), void *context);
+/* Only in check, fit or fitted of an action with a drive: its inputs are left where they were
+ * computed. Of what is given the drive knows all but `data` and `flags`, which are NULL until it
+ * asks for them. */
+void grove_node_leave_inputs(grove_node *node);
+/* Only in drive: gives the array of input k its addresses on the host; what is only on a device is
+ * copied. Until drive returns. 0, or a code, with a message, that drive is to return. */
+int grove_node_fetch(const grove_node *node, int k);
+/* What a drive wants to have computed on the device of its tile. */
+typedef struct {
+    /* Inputs of call->args, over the axes of the action: k for the numbers of input k, ~k for its
+     * flags, a byte per cell. What was not given, or has no flags, has data NULL. */
+    int inputs[GROVE_MAX_INPUTS], count;
+    /* Called with addresses of the device, as .device is; args->out is the result, args->table as
+     * always. */
+    int (*compute)(const grove_call *call, void *context);
+    void *context;
+    void *result; /* on the host: gets so many bytes */
+    uint64_t bytes;
+} grove_computation;
+/* Only in drive, by its thread: computes, and copies the result to the host. The result counts as
+ * scratch memory (grove_node_set_scratch, where cells are those of the tile). GROVE_MISSING
+ * (base/error.h), without a message: the drive has to do it on the host, as there is no device, or
+ * it lacks code or memory. Else 0, or a code, with a message, that drive is to return. */
+int grove_node_compute(const grove_node *node, const grove_computation *what);
 /* Bytes that the class takes while it runs beside the values it is given: `grove check` counts
  * them. Accumulators must say so: those of their state. */
 void grove_node_set_memory(grove_node *node, uint64_t bytes);

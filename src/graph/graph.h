@@ -126,6 +126,7 @@ struct grove_node {
     void *user;
     uint64_t memory;                    /* bytes that the class takes beside its values */
     uint64_t scratch, scratch_per_cell; /* see grove_node_scratch_bytes */
+    bool leaves_inputs;                 /* see grove_node_leave_inputs */
     const char *tangent;                /* rules of derivatives; NULL: none */
     const char *note;                   /* on the method that the class has chosen */
     const char *fused;                  /* what the rewriter made the node from */
