@@ -2,6 +2,7 @@
 #ifndef GROVE_NODES_SOLVE_H
 #define GROVE_NODES_SOLVE_H
 
+#include "fit.h"
 #include "nodes/compression.h"
 #include "nodes/least_squares.h"
 #include "nodes/parm.h"
