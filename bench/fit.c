@@ -310,7 +310,7 @@ int main(int count, char **words)
     problem *p = make_problem();
     printf(
         "| workload | bytes of a cell | multiply-adds of a cell | compressing, s | GB/s | one core "
-        "reads, GB/s | share | iterating, s | iterations | us of one | rate of two | converged | "
+        "reads, GB/s | share | iterating, s | iterations | us of one | rate | converged | "
         "both, s | normal equations of a baseline, ns |\n"
         "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n");
     for (int k = 0; k < WORKLOADS; k++)

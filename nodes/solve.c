@@ -25,8 +25,8 @@ static const grove_option options[] = {
     {"method", GROVE_CHOICE, "auto",
      "lm: Levenberg-Marquardt, all unknowns of a domain together; block: Gauss-Newton, each "
      "station by itself, with cheaper steps and more of them; stefcal: the same for Jones terms "
-     "that are the numbers of one parm each, such as jones=diagonal; auto: stefcal to begin with, "
-     "where it is possible, then lm",
+     "that are the numbers of one parm each, such as jones=diagonal; auto: stefcal where it is "
+     "possible, and lm where it is not, or where it is slow",
      "auto lm block stefcal"},
     {"max_iterations", GROVE_INTEGER, "50", "most steps for a solution domain"},
     {"tolerance", GROVE_NUMBER, "1e-6",
@@ -46,6 +46,9 @@ static const grove_option options[] = {
     {"reference", GROVE_TEXT, "none",
      "station, its name or number, whose phases, delays, TEC and rotations become 0 where the data "
      "do not tell what is common to all stations; none: what is common stays near the start"},
+    {"errors", GROVE_BOOL, "false",
+     "finds standard deviations, too, from the covariance, scaled by chi-squared per degree of "
+     "freedom: G.x_error"},
     {"min_baseline", GROVE_QUANTITY, "none",
      "shorter projected baselines are left out: a length such as 100m, or a number of wavelengths"},
     {"max_baseline", GROVE_QUANTITY, "none",
@@ -173,6 +176,7 @@ static int find_numbers(grove_node *node, solve *s)
     s->quota = grove_node_number(node, "quota");
     s->batch = grove_node_integer(node, "batch");
     s->autocorrelations = grove_node_bool(node, "autocorrelations");
+    s->errors = grove_node_bool(node, "errors");
     s->robust = grove_node_choice(node, "robust") == 1;
     s->method = (solve_method)grove_node_choice(node, "method");
     s->max_iterations = (int32_t)iterations;
@@ -187,6 +191,21 @@ static int find_numbers(grove_node *node, solve *s)
         return grove_node_fail_option(node, "quota", "%g is not from 0 to 1", s->quota);
     if (s->batch < 1)
         return grove_node_fail_option(node, "batch", "%lld is less than 1", (long long)s->batch);
+    return 0;
+}
+
+static int find_weights(grove_node *node, solve *s)
+{
+    bool given = grove_node_input_form(node, SOLVE_WEIGHTS) != NULL;
+    int own = given ? -1 : grove_node_add_member_input(node, SOLVE_DATA, "weight");
+    const grove_form *form = grove_node_input_form(node, own < 0 ? SOLVE_WEIGHTS : own);
+    bool fits = !form || form->shape == GROVE_SCALAR ||
+                form->shape == grove_node_input_form(node, SOLVE_DATA)->shape;
+
+    if (given && !fits)
+        return grove_node_fail_option(node, "weights",
+                                      "they must be numbers, or of the shape of the data");
+    s->weights = own >= 0 && fits ? own : SOLVE_WEIGHTS; /* not of data that others were made of */
     return 0;
 }
 
@@ -217,10 +236,9 @@ static int check(grove_node *node)
             baseline->left[b] > baseline->right[b] ? baseline->left[b] : baseline->right[b];
         s->stations = last >= s->stations ? last + 1 : s->stations;
     }
-    s->weights = grove_node_input_form(node, SOLVE_WEIGHTS)
-                     ? SOLVE_WEIGHTS
-                     : grove_node_add_member_input(node, SOLVE_DATA, "weight");
-    s->weights = s->weights < 0 ? SOLVE_WEIGHTS : s->weights;
+    code = find_weights(node, s);
+    if (code)
+        return code;
     return find_baselines(node, s);
 }
 
@@ -324,7 +342,9 @@ static int parm_of_group(const solve *s, const grove_fit_slot *slots, int count,
             continue;
         while (s->parms[parm].leaf != slots[k].parm)
             parm++;
-        if (slots[k].axis || (found >= 0 && parm != found))
+        bool number = s->parms[parm].parts == 2; /* else a phase or an amplitude */
+        if (slots[k].axis || (found >= 0 && parm != found) ||
+            (number && (!slots[k].constant || slots[k].part != GROVE_PART_BOTH)))
             return -1;
         found = parm;
         members++;
@@ -400,10 +420,34 @@ static void count_unknowns(const solve *s, int64_t *largest, int64_t *all)
 
 enum { MAX_UNKNOWNS = 20000 };
 
+/* Of a batch: the matrices, the sums, the weights of a robust fit. */
+static uint64_t memory_of(const grove_node *node, const solve *s, int64_t unknowns)
+{
+    const grove_axis *baseline = grove_node_input_axis(node, SOLVE_DATA, GROVE_AXIS_BASELINE);
+    int64_t domains = s->batch < s->cut[SOLVE_TIME].count ? s->batch : s->cut[SOLVE_TIME].count;
+    double rows = baseline ? (double)baseline->size : 1, cells = 1, stretches = 1, share = 1;
+
+    for (int cut = 0; cut < SOLVE_CUTS; cut++) {
+        const solve_cut *own = &s->cut[cut];
+        double all = (double)own->first[own->count], part = (double)own->segments[own->count];
+        share = cut == SOLVE_TIME ? (double)domains / (double)own->count : 1;
+        cells *= all * share;
+        stretches *= (s->each[cut] ? all : part) * share;
+    }
+    double sums = s->group_count ? 8 * rows * stretches *
+                                       (double)grove_compression_size(s->form, s->group_count)
+                                 : 0;
+    double weights = s->robust ? rows * cells * SOLVE_ELEMENTS * sizeof(float) : 0;
+    bool matrices = !(s->direct && s->method == SOLVE_STEFCAL);
+    int64_t bands = s->cut[SOLVE_FREQ].count;
+    return (uint64_t)(sums + weights) +
+           (matrices ? (uint64_t)(2 * 8 * unknowns * unknowns * domains * bands) : 0);
+}
+
 static const char *name_of_method(const solve *s)
 {
     if (s->direct && (s->method == SOLVE_AUTO || s->method == SOLVE_STEFCAL))
-        return s->method == SOLVE_AUTO ? "stefcal, then lm" : "stefcal";
+        return s->method == SOLVE_AUTO ? "stefcal, then lm where that is slow" : "stefcal";
     return s->method == SOLVE_BLOCK ? "block" : "lm";
 }
 
@@ -411,13 +455,14 @@ static int fitted(grove_node *node)
 {
     solve *s = grove_node_user(node);
     int64_t largest, all, domains = s->cut[SOLVE_TIME].count * s->cut[SOLVE_FREQ].count;
-    int64_t batch = s->batch < s->cut[SOLVE_TIME].count ? s->batch : s->cut[SOLVE_TIME].count;
 
     solve_find_slots(node, s);
     if (!s->slot_count)
         return grove_node_fail(node, GROVE_INVALID,
                                "the model does not change where these parms do");
     s->direct = is_direct(node, s);
+    if (s->method == SOLVE_STEFCAL && (s->robust || s->errors))
+        return grove_node_fail_option(node, "method", "stefcal knows neither errors nor outliers");
     if (s->method == SOLVE_STEFCAL && !s->direct)
         return grove_node_fail_option(node, "method",
                                       "stefcal is not possible: Jones terms are not the numbers of "
@@ -431,7 +476,10 @@ static int fitted(grove_node *node)
                                "%lld unknown numbers in one solution domain, at most %d; make the "
                                "intervals of all parms end together more often",
                                (long long)largest, (int)MAX_UNKNOWNS);
-    grove_node_set_memory(node, (uint64_t)(2 * largest * largest * 8 * batch));
+    int code = solve_prepare_devices(node, s);
+    if (code)
+        return code;
+    grove_node_set_memory(node, memory_of(node, s, largest));
     grove_node_note(node,
                     "method: %s; %lld solution domains, %lld unknown numbers (at most %lld in a "
                     "domain)\n    %s%s",
@@ -470,5 +518,5 @@ GROVE_CLASS(solve) = {
     .drive = solve_drive,
     .prepare = solve_prepare,
     .stop = solve_stop,
-    .example = "fit = solve(A[p] * M[p,q] * A[q]^H, V[p,q], parms=A, max_iterations=30)",
+    .example = "fit = solve(M[p,q] * parm(\"A\", init=1), V[p,q], max_iterations=30)",
 };

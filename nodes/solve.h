@@ -2,6 +2,7 @@
 #ifndef GROVE_NODES_SOLVE_H
 #define GROVE_NODES_SOLVE_H
 
+#include "fit.h"
 #include "nodes/compression.h"
 #include "nodes/least_squares.h"
 #include "nodes/parm.h"
@@ -69,7 +70,7 @@ typedef struct {
     int uvw;                        /* number of the input; -1: none */
     int weights;
     int64_t batch; /* domains along time that start together */
-    bool autocorrelations, min_in_wavelengths, max_in_wavelengths, robust;
+    bool autocorrelations, min_in_wavelengths, max_in_wavelengths, robust, errors;
     solve_method method;
     double min_baseline, max_baseline, quota, tolerance, damping;
     int32_t max_iterations, patience; /* patience: as in grove_stefcal_problem */
@@ -99,7 +100,8 @@ typedef struct {
     bool reweigh;
     double complex *jones, *best; /* of factors: there, and at the best point; NULL: not yet */
     double chi2;                  /* these three at the end */
-    int64_t rank;
+    int64_t determined;           /* unknowns with data */
+    bool *known;                  /* [unknowns] which; NULL: no matter */
     int32_t iterations;
 } solve_domain;
 
@@ -114,6 +116,10 @@ void solve_domain_end(solve_domain *d);
 /* The unknowns from the parms' coefficients, or into them. `runs`: [parms]. */
 void solve_get(const solve *s, const solve_domain *d, grove_parm_run *const *runs, double *x);
 void solve_put(const solve *s, const solve_domain *d, grove_parm_run *const *runs, const double *x);
+
+/* Their standard deviations into the coefficients' errors. */
+void solve_put_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
+                      const double *errors);
 
 /* ---- the reference station ---- */
 
@@ -143,6 +149,8 @@ typedef struct {
     const solve *solve;
     int axes;
     const grove_range *range;
+    const grove_array *const *inputs;
+    int count;
     solve_view *views;   /* of all inputs */
     int cut[SOLVE_CUTS]; /* which axis is time, which frequency; -1: none */
     int baseline;        /* ... baseline */
@@ -152,6 +160,8 @@ typedef struct {
 
 void solve_tile_begin(solve_tile *tile, const solve *s, const grove_array *const *inputs,
                       int count);
+/* Gives an input its addresses on the host. 0, or a code, with a message. */
+int solve_tile_fetch(const grove_node *node, const solve_tile *tile, int k);
 void solve_tile_end(solve_tile *tile);
 
 /* Adds up the normal equations of a domain, as grove_least_squares_matrix and _gradient want them,
@@ -207,8 +217,14 @@ void solve_stretches(const solve *s, const solve_domain *d, int cut, int64_t ran
 /* The sums of a baseline of the tile in a stretch. */
 const double *solve_sums_at(const solve_compressed *c, int64_t time, int64_t freq,
                             int64_t baseline);
-/* 0, or GROVE_NO_MEMORY without a message. */
+/* In fitted: sums are made on a device where there is one; what they are made of stays there. */
+int solve_prepare_devices(grove_node *node, const solve *s);
+/* In drive, first of all: fetches all inputs but those that are only summed. */
+int solve_fetch(const grove_node *node, const solve *s, int inputs);
+/* 0, or GROVE_NO_MEMORY without a message, or another code with one. */
 int solve_compress(const grove_node *node, const solve_tile *tile, solve_compressed *c);
+/* The same on the device of the tile; GROVE_MISSING: it has to be done on the host. */
+int solve_compress_on_device(const grove_node *node, const solve_tile *tile, solve_compressed *c);
 /* The sums of a domain with other weights. */
 int solve_compress_again(const solve_tile *tile, solve_compressed *c, const solve_domain *d);
 void solve_compressed_end(solve_compressed *c);
@@ -235,6 +251,21 @@ void solve_compressed_accept(const solve *s, solve_domain *d);
  * with all that counts at the end. Running: they are not what the parms' numbers make of them. 0,
  * or GROVE_NO_MEMORY. */
 int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x);
+
+/* ---- the end ---- */
+
+enum { SOLVE_OUTCOMES = GROVE_LEAST_SQUARES_NOT_FINITE + 1 };
+
+typedef struct {
+    int64_t outcomes[SOLVE_OUTCOMES], iterations, data;
+    const grove_axis *stations; /* of the parms; NULL: none is one per station */
+    int64_t *missing;           /* [stations] in how many domains they had no data */
+    double chi2;
+} solve_summary;
+
+void solve_summary_add(solve_summary *summary, const solve *s, const solve_domain *d);
+/* Says what has come out; an error where nothing was fitted. */
+int solve_summary_tell(const solve_summary *summary, const grove_node *node);
 
 /* ---- a run ---- */
 

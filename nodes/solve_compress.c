@@ -181,19 +181,11 @@ static void compress(void *context, int64_t first, int64_t last)
     }
 }
 
-int solve_compress(const grove_node *node, const solve_tile *tile, solve_compressed *c)
+static int compress_on_host(const grove_node *node, const solve_tile *tile, solve_compressed *c)
 {
-    const solve *s = tile->solve;
     compressing w = {.tile = tile, .c = c};
     grove_compression_array data;
 
-    find_stretches(tile, c);
-    c->baselines = tile->range[tile->baseline].count;
-    c->size = grove_compression_size(s->form, s->group_count);
-    size_t count = (size_t)(c->count[SOLVE_TIME] * c->count[SOLVE_FREQ] * c->baselines * c->size);
-    c->sums = grove_try_alloc(count + 1, sizeof(double));
-    if (!c->sums)
-        return GROVE_NO_MEMORY;
     set_array(tile, &tile->views[SOLVE_DATA], 4, 2, &data);
     c->mask = make_mask(tile, &data);
     w.input = input_of(tile, c);
@@ -216,6 +208,26 @@ int solve_compress_again(const solve_tile *tile, solve_compressed *c, const solv
             compress(&w, stretch * blocks_of(c), (stretch + 1) * blocks_of(c));
         }
     return w.code;
+}
+
+int solve_compress(const grove_node *node, const solve_tile *tile, solve_compressed *c)
+{
+    const solve *s = tile->solve;
+
+    find_stretches(tile, c);
+    c->baselines = tile->range[tile->baseline].count;
+    c->size = grove_compression_size(s->form, s->group_count);
+    size_t count = (size_t)(c->count[SOLVE_TIME] * c->count[SOLVE_FREQ] * c->baselines * c->size);
+    c->sums = grove_try_alloc(count + 1, sizeof(double));
+    if (!c->sums)
+        return GROVE_NO_MEMORY;
+    int code = solve_compress_on_device(node, tile, c);
+    if (code != GROVE_MISSING)
+        return code;
+    code = 0;
+    for (int k = 0; k < tile->count && !code; k++)
+        code = solve_tile_fetch(node, tile, k);
+    return code ? code : compress_on_host(node, tile, c);
 }
 
 void solve_compressed_end(solve_compressed *c)

@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Where data hardly tell something, such as the phase between X and Y of a sky of 1 % polarisation,
+ * what is left is up to 1e4 times the change of an iteration. */
+#define CHANGE 1e-4
+
 /* The unknown of a Jones matrix's element; -1: it is 0. */
 static int64_t unknown_of(const solve *s, const solve_domain *d, int group, int64_t station,
                           int element)
@@ -177,22 +181,68 @@ static bool is_same(void *context, const double *from, const double *to, const d
     return change <= 1e-10 * w->d->sums.power;
 }
 
-static void refer(const comparison *w, const bool *solved, double *x)
+/* Which unknowns are of stations with data. */
+static void find_known(const solve *s, solve_domain *d, const bool *solved)
 {
-    const solve *s = w->tile->solve;
-    bool *known = grove_alloc((size_t)w->d->unknowns + 1);
-
+    if (!d->known)
+        d->known = grove_alloc((size_t)d->unknowns + 1);
+    d->determined = 0;
     for (int64_t a = 0; a < s->stations; a++)
         for (int g = 0; g < s->group_count; g++)
             for (int e = 0; e < 4; e++) {
-                int64_t u = unknown_of(s, w->d, g, a, e);
-                if (u >= 0)
-                    known[u] = solved[a];
-                if (u >= 0 && s->part == GROVE_STEFCAL_COMPLEX)
-                    known[u + 1] = solved[a];
+                int64_t u = unknown_of(s, d, g, a, e);
+                for (int part = 0; u >= 0 && part < (s->part == GROVE_STEFCAL_COMPLEX ? 2 : 1);
+                     part++)
+                    d->known[u + part] = solved[a];
             }
-    solve_refer(s, w->d, known, x, is_same, (void *)w);
-    free(known);
+    for (int64_t u = 0; u < d->unknowns; u++)
+        d->determined += d->known[u];
+}
+
+/* chi^2 with the second column of all Jones matrices turned by `angle`, less that without. */
+static double change_turned(const solve_tile *tile, const solve_compressed *c, const double *sums,
+                            const double complex *jones, const bool *solved, double angle,
+                            double complex *turned)
+{
+    const solve *s = tile->solve;
+    const grove_range *range = &tile->range[tile->baseline];
+    int64_t each = s->group_count * 4;
+    double change = 0;
+
+    for (int64_t i = 0; i < s->stations * each; i++)
+        turned[i] = i % 2 && solved[i / each] ? jones[i] * CMPLX(cos(angle), sin(angle)) : jones[i];
+    for (int64_t b = 0; b < c->baselines; b++) {
+        int64_t at = range->first + b, p = range->axis->left[at], q = range->axis->right[at];
+        grove_compression_sides from = {jones + p * each, jones + q * each},
+                                to = {turned + p * each, turned + q * each};
+        if (solve_is_wanted(tile, at))
+            change +=
+                grove_compression_change(s->form, s->group_count, sums + b * c->size, from, to);
+    }
+    return change;
+}
+
+/* The phase between X and Y, which only a polarised sky tells: with all else as it is, chi^2 is
+ * a + b cos + c sin of it. Half a turn from its minimum all derivatives are 0. Whether it was
+ * changed. */
+static bool turn_columns(const solve_tile *tile, const solve_compressed *c, const solve_domain *d,
+                         const double *sums, const bool *solved, double complex *jones)
+{
+    const solve *s = tile->solve;
+    int64_t count = s->stations * s->group_count * 4;
+    double complex *turned = grove_alloc((size_t)count * sizeof(*turned));
+    double quarter = change_turned(tile, c, sums, jones, solved, M_PI / 2, turned),
+           half = change_turned(tile, c, sums, jones, solved, M_PI, turned);
+    double cosine = -half / 2, sine = quarter - half / 2;
+    double angle = atan2(-sine, -cosine);
+    bool better =
+        s->jones != GROVE_STEFCAL_SCALAR && s->part != GROVE_STEFCAL_AMPLITUDE &&
+        change_turned(tile, c, sums, jones, solved, angle, turned) < -1e-10 * d->sums.power;
+
+    if (better)
+        memcpy(jones, turned, (size_t)count * sizeof(*turned));
+    free(turned);
+    return better;
 }
 
 static void take_result(const solve_tile *tile, const grove_stefcal_result *result,
@@ -207,9 +257,7 @@ static void take_result(const solve_tile *tile, const grove_stefcal_result *resu
 
     d->iterations = result->iterations;
     d->outcome = outcomes[result->outcome];
-    d->rank = 0;
-    for (int64_t a = 0; a < s->stations; a++)
-        d->rank += solved[a] ? d->unknowns / s->stations : 0;
+    find_known(s, d, solved);
     if ((double)d->sums.data < s->quota * (double)d->all)
         d->outcome = GROVE_LEAST_SQUARES_NO_DATA;
 }
@@ -226,7 +274,6 @@ int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_doma
         free(jones);
         return 0;
     }
-    bool ends = s->method == SOLVE_STEFCAL; /* each step of lm squares what is left */
     double *sums = add_stretches(tile, c, d);
     bool *solved = grove_alloc((size_t)s->stations);
     grove_stefcal_problem problem = {.jones = s->jones,
@@ -238,18 +285,21 @@ int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_doma
                                      .right = range->axis->right + range->first,
                                      .autocorrelations = s->autocorrelations,
                                      .max_iterations = s->max_iterations,
-                                     .tolerance = ends ? s->tolerance : sqrt(s->tolerance),
-                                     .patience = ends ? 0 : s->patience};
+                                     .tolerance = fmax(CHANGE * s->tolerance, 1e-14),
+                                     .patience = s->method == SOLVE_STEFCAL ? 0 : s->patience};
     grove_stefcal_result result = {0};
     count_data(tile, c, d, sums);
     int code = grove_stefcal_solve(&problem, sums, jones, solved, &result);
+    if (!code && result.outcome != GROVE_STEFCAL_NO_DATA &&
+        turn_columns(tile, c, d, sums, solved, jones))
+        code = grove_stefcal_solve(&problem, sums, jones, solved, &result);
     if (!code) {
         take_result(tile, &result, solved, d);
         d->chi2 = chi2_of(tile, c, sums, jones);
         if (d->outcome != GROVE_LEAST_SQUARES_NO_DATA)
             copy_jones(s, d, jones, x, true);
         if (s->reference >= 0 && d->outcome == GROVE_LEAST_SQUARES_CONVERGED)
-            refer(&(comparison){tile, c, d, sums}, solved, x);
+            solve_refer(s, d, d->known, x, is_same, &(comparison){tile, c, d, sums});
     }
     free(sums);
     free(jones);

@@ -48,6 +48,8 @@ static void set_view(solve_view *view, const solve_tile *tile, const grove_array
 void solve_tile_begin(solve_tile *tile, const solve *s, const grove_array *const *inputs, int count)
 {
     *tile = (solve_tile){.solve = s,
+                         .inputs = inputs,
+                         .count = count,
                          .axes = inputs[SOLVE_MODEL]->axes,
                          .range = inputs[SOLVE_MODEL]->range,
                          .cut = {-1, -1},
@@ -68,6 +70,14 @@ void solve_tile_begin(solve_tile *tile, const solve *s, const grove_array *const
     tile->views = grove_alloc((size_t)count * sizeof(*tile->views));
     for (int k = 0; k < count; k++)
         set_view(&tile->views[k], tile, inputs[k]);
+}
+
+int solve_tile_fetch(const grove_node *node, const solve_tile *tile, int k)
+{
+    int code = grove_node_fetch(node, k);
+
+    set_view(&tile->views[k], tile, tile->inputs[k]);
+    return code;
 }
 
 void solve_tile_end(solve_tile *tile)

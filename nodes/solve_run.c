@@ -2,16 +2,14 @@
 #include "nodes/solve.h"
 
 #include "base/error.h"
-#include "base/log.h"
 #include "base/memory.h"
 
 #include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUTCOMES = GROVE_LEAST_SQUARES_NOT_FINITE + 1, MAX_REWEIGHED = 30 };
+enum { MAX_REWEIGHED = 30 };
 
 /* The last converged solution at a domain along frequency. */
 typedef struct {
@@ -29,8 +27,7 @@ typedef struct {
     bool begun;                  /* the batch */
     float *robust;               /* weights of the tile */
     solve_compressed compressed; /* its sums; NULL: none */
-    int64_t outcomes[OUTCOMES], iterations, data;
-    double chi2;
+    solve_summary summary;
 } solve_run;
 
 int solve_start(const grove_node *node, void **run)
@@ -66,6 +63,7 @@ void solve_stop(const grove_node *node, void *of_run)
     for (int64_t i = 0; i < run->solve->cut[SOLVE_FREQ].count; i++)
         free(run->last[i].x);
     free(run->last);
+    free(run->summary.missing);
     free(run->parms);
     free(run);
 }
@@ -226,9 +224,17 @@ static void take_result(const solve *s, solve_domain *d, grove_parm_run *const *
         solve_refer_fit(s, d, x);
     solve_put(s, d, parms, x);
     free(x);
+    if (s->errors && d->outcome != GROVE_LEAST_SQUARES_NO_DATA &&
+        d->outcome != GROVE_LEAST_SQUARES_NOT_FINITE)
+        solve_put_errors(s, d, parms, grove_least_squares_errors(d->fit));
     d->chi2 = fmax(grove_least_squares_chi2(d->fit), 0);
     d->iterations += grove_least_squares_iterations(d->fit);
-    d->rank = grove_least_squares_rank(d->fit);
+    d->determined = 0;
+    d->known = grove_realloc(d->known, (size_t)d->unknowns + 1);
+    for (int64_t j = 0; j < d->unknowns; j++) {
+        d->known[j] = !grove_least_squares_has_no_data(d->fit, j);
+        d->determined += d->known[j];
+    }
 }
 
 static void add_normal(const evaluation *e, solve_domain *d)
@@ -310,8 +316,8 @@ static void evaluate(void *context, int64_t first, int64_t last)
         evaluate_domain(e, e->active[i]);
 }
 
-/* A search for delays and TEC, or StEFCal. Its increments do not tell how far it is from the end
- * where the data hardly tell something, so that lm goes on from there. */
+/* A search for delays and TEC, or StEFCal. Domains in which that is slow go on from where it came
+ * to. */
 static void solve_domains(void *context, int64_t first, int64_t last)
 {
     evaluation *e = context;
@@ -331,7 +337,10 @@ static void solve_domains(void *context, int64_t first, int64_t last)
         if (code)
             __atomic_store_n(&e->code, code, __ATOMIC_RELAXED);
         solve_put(s, d, e->run->parms, x);
-        if (s->method == SOLVE_AUTO && d->outcome != GROVE_LEAST_SQUARES_NO_DATA)
+        bool slow =
+            d->outcome == GROVE_LEAST_SQUARES_LIMIT || d->outcome == GROVE_LEAST_SQUARES_STALLED;
+        if (s->method == SOLVE_AUTO &&
+            (slow || ((s->robust || s->errors) && d->outcome == GROVE_LEAST_SQUARES_CONVERGED)))
             d->outcome = GROVE_LEAST_SQUARES_RUNNING;
         free(x);
     }
@@ -349,16 +358,6 @@ static int64_t find_active(const solve_run *run, solve_domain **active)
     return count;
 }
 
-static void count_domain(solve_run *run, const solve_domain *d)
-{
-    run->outcomes[d->outcome]++;
-    if (d->outcome == GROVE_LEAST_SQUARES_NO_DATA || d->outcome == GROVE_LEAST_SQUARES_NOT_FINITE)
-        return;
-    run->iterations += d->iterations;
-    run->chi2 += d->chi2;
-    run->data += d->sums.data - d->rank;
-}
-
 /* The batch is done: counts its domains, and keeps the solutions that the next one starts from. */
 static void end_batch(solve_run *run)
 {
@@ -367,7 +366,7 @@ static void end_batch(solve_run *run)
         solution *last = &run->last[d->number[SOLVE_FREQ]];
         if (batch_of(run, d) != run->batch)
             continue;
-        count_domain(run, d);
+        solve_summary_add(&run->summary, run->solve, d);
         if (d->outcome == GROVE_LEAST_SQUARES_CONVERGED) {
             last->unknowns = d->unknowns;
             last->x = grove_realloc(last->x, ((size_t)d->unknowns + 1) * sizeof(double));
@@ -477,38 +476,18 @@ int solve_drive(const grove_node *node, void *of_run, const grove_array *const *
 
     for (int i = 0; i < run->solve->parm_count; i++)
         run->parms[i] = grove_node_parm_run(node, run->solve->parms[i].leaf);
+    int code = solve_fetch(node, run->solve, count);
+    if (code)
+        return code;
     solve_tile_begin(&tile, run->solve, inputs, count);
-    int code = drive(run, node, &tile, again);
+    code = drive(run, node, &tile, again);
     solve_tile_end(&tile);
-    return code ? grove_node_fail(node, code, "there is no memory for the normal equations") : 0;
+    return code == GROVE_NO_MEMORY
+               ? grove_node_fail(node, code, "there is no memory for the normal equations")
+               : code;
 }
 
-/* ---- the end ---- */
-
-int solve_prepare(const grove_node *node, void *of_run)
+int solve_prepare(const grove_node *node, void *run)
 {
-    const solve_run *run = of_run;
-    int64_t all = 0, fitted = 0;
-    char text[256];
-    size_t at = 0;
-
-    for (int k = 0; k < OUTCOMES; k++) {
-        bool none = k == GROVE_LEAST_SQUARES_NO_DATA || k == GROVE_LEAST_SQUARES_NOT_FINITE;
-        all += run->outcomes[k];
-        fitted += none ? 0 : run->outcomes[k];
-        if (run->outcomes[k] && at < sizeof(text))
-            at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%lld %s", at ? ", " : "",
-                                   (long long)run->outcomes[k],
-                                   grove_least_squares_words((grove_least_squares_outcome)k));
-    }
-    if (!fitted)
-        return grove_node_fail(node, GROVE_INVALID,
-                               "there is nothing to fit to: of %lld solution domains %s",
-                               (long long)all, text);
-    grove_log(GROVE_LOG_NOTE,
-              "%s: %lld solution domains: %s; %.1f iterations on average, chi-squared per degree "
-              "of freedom %.4g",
-              grove_node_name(node), (long long)all, text, (double)run->iterations / (double)fitted,
-              run->data > 0 ? run->chi2 / (double)run->data : 0);
-    return 0;
+    return solve_summary_tell(&((const solve_run *)run)->summary, node);
 }

@@ -388,6 +388,16 @@ static double change_of(const work *w)
     return change;
 }
 
+/* By how much chi-squared may grow where the start is a solution already. */
+static double rounding_of(const work *w)
+{
+    double power = 0;
+
+    for (int64_t k = 0; k < w->active_count; k++)
+        power += grove_compression_power(w->sums + w->size * w->active[k]);
+    return 1e-12 * power;
+}
+
 /* ---- */
 
 static void *start(work *w, const grove_stefcal_problem *p, const double *sums,
@@ -453,7 +463,7 @@ int grove_stefcal_solve(const grove_stefcal_problem *problem, const double *sums
     result->change = change_of(&w);
     if (!any)
         result->outcome = GROVE_STEFCAL_NO_DATA;
-    else if (!(result->change <= 0))
+    else if (!(result->change <= rounding_of(&w)))
         result->outcome = GROVE_STEFCAL_DIVERGED;
     if (any && result->outcome != GROVE_STEFCAL_DIVERGED)
         memcpy(jones, w.now, w.numbers * sizeof(*jones));

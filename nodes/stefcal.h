@@ -54,10 +54,10 @@ typedef struct {
 } grove_stefcal_result;
 
 /* Solves for `jones` [station][group][4] (2x2, row-wise), which holds the start. Scalar: elements 0
- * and 3 get the same number; scalar and diagonal: the others get 0. sums: [baseline][size], with
- * grove_compression_size(form, groups). Stations without data keep their start exactly, as does
- * what the data say nothing about; solved[station] (NULL: not wanted) tells which have data.
- * Non-zero when memory is short. One thread; several may call it. */
+ * and 3 get the same number; scalar and diagonal: the others are not looked at. sums:
+ * [baseline][size], with grove_compression_size(form, groups). Stations without data keep their
+ * start exactly, as does what the data say nothing about; solved[station] (NULL: not wanted) tells
+ * which have data. Non-zero when memory is short. One thread; several may call it. */
 int grove_stefcal_solve(const grove_stefcal_problem *problem, const double *sums,
                         double _Complex *jones, bool *solved, grove_stefcal_result *result);
 

@@ -3,6 +3,7 @@
 #include "cuda-testing.h"
 #include "session-testing.h"
 
+#include "device/array.h"
 #include "run/pipeline.h"
 
 #include <check.h>
@@ -162,6 +163,70 @@ static const grove_input fit_inputs[] = {{"k", GROVE_OBJECT, "what is fitted", .
 static const grove_class class_fit = {GROVE_CLASS_HEAD(fit), .doc = "For tests.",
                                       .inputs = fit_inputs,  .kind = GROVE_CLASS_ACTION,
                                       .check = check_fit,    .drive = drive_fit};
+
+/* The same with inputs that are left where they are, and a copy of the model made there. */
+static int looks, copies; /* calls of drive, and those in which the device made the copy */
+static int calls_there;
+static int mistake; /* of the plugin; 0: none */
+
+static int check_look(grove_node *node)
+{
+    grove_node_leave_inputs(node);
+    grove_node_set_scratch(node, 0, 4 * sizeof(double complex));
+    return check_fit(node);
+}
+
+static const grove_kernel without_code = {"nothing", NULL, NULL, "nothing.cu", NULL, 0, 0};
+
+static int copy_model(const grove_call *call, void *context)
+{
+    grove_args args = *call->args;
+    const grove_view *in = &args.in[0];
+
+    ck_assert(call->on_device && context == &looks);
+    ck_assert(args.in[1].data && args.in[2].data);
+    void *at = args.out.data;
+    grove_view_set_dense(&args.out, &args, in->elements, 1, in->bytes);
+    args.out.data = at;
+    calls_there++;
+    return grove_call_launch(call,
+                             mistake == 3   ? NULL
+                             : mistake == 4 ? &without_code
+                                            : &grove_array_cast,
+                             &args, in->bytes == 8);
+}
+
+static int drive_look(const grove_node *node, void *run, const grove_array *const *inputs,
+                      int count, bool *again)
+{
+    const grove_array *model = inputs[0];
+    bool double_ = model->form->precision == GROVE_PRECISION_DOUBLE;
+    size_t bytes = (size_t)(model->cells * model->elements) * (double_ ? 16 : 8);
+    grove_computation what = {.inputs = {0, ~0, ~1},
+                              .count = 3,
+                              .compute = copy_model,
+                              .context = &looks,
+                              .result = malloc(5 * bytes),
+                              .bytes = mistake == 2 ? 5 * bytes : bytes};
+    int code = grove_node_compute(node, &what);
+
+    looks++;
+    copies += !code;
+    for (int k = 0; k < count; k++)
+        ck_assert(!inputs[k]->data && !inputs[k]->flags && inputs[k]->cells > 0);
+    if (!code || code == GROVE_MISSING) {
+        int fetched = grove_node_fetch(node, mistake == 1 ? 2 : 0);
+        ck_assert(fetched || code || !memcmp(what.result, model->data, bytes));
+        code = fetched ? fetched : grove_node_fetch(node, 1);
+    }
+    free(what.result);
+    return code ? code : drive_fit(node, run, inputs, count, again);
+}
+
+static const grove_class class_look = {GROVE_CLASS_HEAD(look), .doc = "For tests.",
+                                       .inputs = fit_inputs,   .kind = GROVE_CLASS_ACTION,
+                                       .check = check_look,    .drive = drive_look};
+
 static int write_never(const grove_node *node, void *run, const grove_array *const *inputs,
                        int count)
 {
@@ -206,9 +271,10 @@ static void setup(void)
     session_test_begin();
     ck_assert_int_eq(grove_classes_add(now.classes, &class_gain, now.error), 0);
     ck_assert_int_eq(grove_classes_add(now.classes, &class_fit, now.error), 0);
+    ck_assert_int_eq(grove_classes_add(now.classes, &class_look, now.error), 0);
     ck_assert_int_eq(grove_classes_add(now.classes, &class_unchanging, now.error), 0);
     ck_assert_int_eq(grove_classes_add(now.classes, &class_misfit, now.error), 0);
-    drives = max_domains = fail_drive = 0;
+    drives = max_domains = fail_drive = looks = copies = calls_there = mistake = 0;
     never_ends = false;
 }
 
@@ -359,6 +425,70 @@ START_TEST(device_runs_out)
 }
 END_TEST
 
+static const char look_tree[] = "k = gain(o)\n"
+                                "known = gain(o, true_ones=true)\n"
+                                "fitted = look(k, o.data * k.gain * k.gain, o.data * known.gain)\n";
+
+/* What stays on the device until it is asked for, and is computed there. */
+START_TEST(inputs_are_left)
+{
+    const grove_session_options *options = &ways[_i];
+    bool on_device = strcmp(options->device, "cpu") != 0;
+
+    session_test_tree(look_tree);
+    grove_session *session = session_test_session(options);
+    ck_assert_int_eq(grove_session_run(session), 0);
+    check_fitted(options->double_precision);
+    ck_assert_int_gt(looks, 2);
+    ck_assert_int_eq(copies, on_device ? looks : 0);
+    grove_plan plan, less;
+    ck_assert_int_eq(grove_session_plan(session, &plan), 0);
+    grove_session_free(session);
+    session_test_tree("k = gain(o)\nknown = gain(o, true_ones=true)\n"
+                      "fitted = fit(k, o.data * k.gain * k.gain, o.data * known.gain)\n");
+    session = session_test_session(options);
+    ck_assert_int_eq(grove_session_plan(session, &less), 0);
+    ck_assert_uint_gt(plan.peak_bytes, less.peak_bytes);
+    grove_session_free(session);
+}
+END_TEST
+
+/* The device lacks code: it is tried once, and the host does it. */
+START_TEST(devices_may_lack_code)
+{
+    grove_session_options options = {.threads = 1, .device = "cuda", .double_precision = true};
+
+    cuda_testing_may_fall_back();
+    session_test_tree(look_tree);
+    grove_session *session = session_test_session(&options);
+    mistake = 4;
+    ck_assert_int_eq(grove_session_run(session), 0);
+    check_fitted(true);
+    ck_assert_int_gt(looks, 2);
+    ck_assert_int_eq(copies, 0);
+    ck_assert_int_eq(calls_there, 1);
+    grove_session_free(session);
+}
+END_TEST
+
+START_TEST(mistakes)
+{
+    static const char *const says[] = {"calls grove_node_fetch for input 2 of 2",
+                                       "more scratch memory than it has told",
+                                       "launches no kernel"};
+    grove_session_options options = {.threads = 1, .device = "cuda", .double_precision = true};
+
+    session_test_tree(look_tree);
+    grove_session *session = session_test_session(&options);
+    mistake = _i + 1;
+    ck_assert_int_ne(grove_session_run(session), 0);
+    char *messages = grove_error_text(now.error);
+    ck_assert_msg(strstr(messages, says[_i]) != NULL, "%s", messages);
+    free(messages);
+    grove_session_free(session);
+}
+END_TEST
+
 START_TEST(faults)
 {
     static const struct {
@@ -449,6 +579,9 @@ int main(void)
     tcase_add_loop_test(tests, each_domain_is_fitted, 0, 2 * WAYS);
     tcase_add_loop_test(tests, data_are_read_once, 0, 3);
     tcase_add_test(tests, device_runs_out);
+    tcase_add_loop_test(tests, inputs_are_left, 0, WAYS);
+    tcase_add_test(tests, devices_may_lack_code);
+    tcase_add_loop_test(tests, mistakes, 0, 3);
     tcase_add_loop_test(tests, faults, 0, 2);
     tcase_add_test(tests, known_too_late);
     tcase_add_loop_test(tests, misfits, 0, 4);

@@ -22,33 +22,6 @@ static void teardown(void)
 
 /* ---- noise-free ---- */
 
-/* keep 0: what was found, keep 1: the truth, of [time station freq]; the data do not tell the phase
- * that is common to all stations. */
-static void align(void)
-{
-    solve_kept *found = &solve_world_kept[0];
-    const solve_kept *truth = &solve_world_kept[1];
-    int64_t times = found->axis[0]->size, stations = found->axis[1]->size,
-            channels = found->axis[2]->size;
-
-    ck_assert_int_eq(found->cells, times * stations * channels);
-    for (int64_t t = 0; t < times; t++)
-        for (int64_t f = 0; f < channels; f++) {
-            double complex sum = 0;
-            for (int64_t n = 0; n < stations * found->elements; n++) {
-                int64_t at =
-                    ((t * stations + n / found->elements) * channels + f) * found->elements;
-                sum +=
-                    truth->at[at + n % found->elements] * conj(found->at[at + n % found->elements]);
-            }
-            for (int64_t n = 0; n < stations * found->elements; n++) {
-                int64_t at =
-                    ((t * stations + n / found->elements) * channels + f) * found->elements;
-                found->at[at + n % found->elements] *= sum / cabs(sum);
-            }
-        }
-}
-
 #define VARIED " + 0 * obs.freq / 1Hz + 0 * obs.time / 1s"
 
 static const struct {
@@ -110,7 +83,7 @@ START_TEST(found_again)
     solve_world_pass(&w, text);
     free(text);
     ck_assert_double_lt(solve_world_distance(2, 3), 1e-8);
-    align();
+    solve_world_align(0, 1, -1);
     ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
 }
 END_TEST
@@ -134,6 +107,29 @@ START_TEST(outliers)
         double far = solve_world_distance(0, 1);
         ck_assert_msg(robust ? far < 1e-5 : far > 1, "robust %d: %g", robust, far);
     }
+}
+END_TEST
+
+/* The standard deviation of a factor: chi^2 per degree of freedom over the sum of squares of what
+ * it multiplies. */
+START_TEST(errors)
+{
+    solve_world_pass(&w, "a = parm(\"a\", init=1)\nV[p,q] = a * M[p,q]\n"
+                         "D[p,q] = 2 * M[p,q] + noise(obs, sigma=1Jy, seed=3)\n"
+                         "fit = solve(V, D, errors=true, tolerance=1e-10)\n"
+                         "k0 = keep(a.value_error)\nk1 = keep(V, number=1)\n"
+                         "k2 = keep(D, number=2)\nk3 = keep(M, number=3)\n");
+    const solve_kept *v = &solve_world_kept[1], *d = &solve_world_kept[2],
+                     *m = &solve_world_kept[3];
+    double chi2 = 0, norm = 0;
+    int64_t count = v->cells * v->elements;
+    for (int64_t i = 0; i < count; i++) {
+        chi2 += pow(cabs(d->at[i] - v->at[i]), 2);
+        norm += pow(cabs(m->at[i]), 2);
+    }
+    double wanted = sqrt(chi2 / (double)(2 * count - 1) / norm);
+    ck_assert_int_eq(solve_world_kept[0].cells, 1);
+    ck_assert_double_eq_tol(creal(solve_world_kept[0].at[0]), wanted, 1e-9 * wanted);
 }
 END_TEST
 
@@ -196,6 +192,7 @@ static Suite *make_suite(void)
     tcase_add_checked_fixture(fits, setup, teardown);
     tcase_add_loop_test(fits, found_again, 0, 2 * KINDS);
     tcase_add_loop_test(fits, outliers, 0, 4);
+    tcase_add_test(fits, errors);
     tcase_add_loop_test(fits, far_away, 0, FAR);
     tcase_add_test(fits, robust_by_stefcal);
     suite_add_tcase(suite, fits);

@@ -155,16 +155,21 @@ enum { AHEAD = 2048 };
 
 INLINE int is_zero(const mask *bits)
 {
-    int64_t all = 0;
-
-    EACH for (int k = 0; k < LANES; k++) all |= bits[i][k];
-    return !all;
+#if defined(__AVX512F__)
+    return !_mm512_test_epi64_mask((__m512i)bits[0], (__m512i)bits[0]);
+#elif defined(__AVX2__)
+    return _mm256_testz_si256((__m256i)(bits[0] | bits[1]), (__m256i)(bits[0] | bits[1]));
+#else
+    mask all = bits[0] | bits[1] | bits[2] | bits[3];
+    return !(all[0] | all[1]);
+#endif
 }
 
 INLINE int load_floats(const char *from, int64_t step, int64_t count, double *to)
 {
     mask check[PARTS] = {{0}};
 
+#pragma GCC unroll 4
     for (int64_t k = 0; k < count; k++, from += step) {
         cell x;
         __builtin_prefetch(from + AHEAD);
@@ -386,6 +391,7 @@ static int has_equal_weights(const grove_compression_block *block)
 {
     mask differ[PARTS] = {{0}};
 
+#pragma GCC unroll 4
     for (int64_t k = 0; k < block->count; k++) {
         cell w = load(block->weight + 8 * k);
         EACH differ[i] |= (mask)w.part[i] ^ (mask)((vec){0} + block->weight[8 * k]);

@@ -15,6 +15,7 @@
 static const struct {
     const char *name, *summary;
 } benchmarks[] = {
+    {"fit", "gains fitted in memory, compared with this processor's bandwidth"},
     {"gpu-kernels", "kernels on a GPU, compared with its limits"},
     {"gpu-runs", "runs on a GPU, compared with its kernels and copies and with the cpu"},
     {"predict", "sums over sources, compared with this processor's limits"},

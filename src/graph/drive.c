@@ -56,6 +56,14 @@ bool grove_node_drives(const grove_node *node)
     return node->class_ && node->class_->drive;
 }
 
+void grove_node_leave_inputs(grove_node *node)
+{
+    if (!grove_node_drives(node))
+        grove_node_fail(node, GROVE_ABI,
+                        "the plugin leaves inputs where they are, without a drive");
+    node->leaves_inputs = true;
+}
+
 /* ---- domains ---- */
 
 static int find_axis(grove_node *node, const char *name, const grove_axis **axis)

@@ -29,6 +29,18 @@ static const grove_node *behind_casts(const grove_node *node)
     return node;
 }
 
+/* As the tree gives it: a fit may be given the factors of its model in its place. */
+static const grove_edge *given_edge(const grove_node *node, int k)
+{
+    return node->fit && k == node->fit->model && node->fit->whole.node ? &node->fit->whole
+                                                                       : &node->inputs[k];
+}
+
+static int own_inputs(const grove_node *node)
+{
+    return node->fit && node->fit->own_inputs ? node->fit->own_inputs : node->input_count;
+}
+
 static int tightness_of(const grove_node *node)
 {
     switch (node->kind == GROVE_NODE_CLASS ? (int)node->class_->role : 0) {
@@ -126,7 +138,7 @@ static void add_name(writer *w, const grove_node *node, char side)
 
 static void add_input(writer *w, const grove_node *node, int k, char side, int tightness)
 {
-    const grove_edge *edge = &node->inputs[k];
+    const grove_edge *edge = given_edge(node, k);
 
     add_expression(w, edge->node, edge->side ? edge->side : side, tightness);
 }
@@ -165,7 +177,7 @@ static bool has_options(const grove_node *node)
  * became one node are given such values. */
 static bool is_default(const grove_node *node, int k, const char *initial)
 {
-    const grove_node *input = behind_casts(node->inputs[k].node);
+    const grove_node *input = behind_casts(given_edge(node, k)->node);
 
     if (!initial || !input)
         return false;
@@ -303,12 +315,12 @@ static void count_inputs(const grove_node *node, int *uses)
         given += grove_kind_is_value(inputs[i].kind);
     for (k = 0; k < given; k++)
         if (node->inputs[k].node)
-            uses[behind_casts(node->inputs[k].node)->id]++;
+            uses[behind_casts(given_edge(node, k)->node)->id]++;
     for (int i = 0; options && options[i].name; i++) {
         if (!grove_kind_is_value(options[i].kind))
             continue;
         if (is_given(node, i, k) && node->inputs[k].node)
-            uses[behind_casts(node->inputs[k].node)->id]++;
+            uses[behind_casts(given_edge(node, k)->node)->id]++;
         k++;
     }
 }
@@ -415,8 +427,8 @@ char *grove_tree_show_derivatives(grove_tree *tree, grove_error *error)
     int code = 0;
 
     for (size_t i = 0; i < tree->action_count && !code; i++)
-        for (int k = 0; k < tree->actions[i]->input_count && !code; k++) {
-            grove_node *root = (grove_node *)behind_casts(tree->actions[i]->inputs[k].node);
+        for (int k = 0; k < own_inputs(tree->actions[i]) && !code; k++) {
+            grove_node *root = (grove_node *)behind_casts(given_edge(tree->actions[i], k)->node);
             grove_derivatives all;
             size_t known = 0;
             while (known < roots && done[known] != root)

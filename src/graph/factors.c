@@ -47,15 +47,21 @@ static void give_up(factoring *f, const char *format, const grove_node *node)
 
 /* ---- what depends on parms ---- */
 
-static bool is_fitted(factoring *f, const grove_node *node)
+static bool is_parm(const factoring *f, const grove_node *node)
 {
     const grove_node *parm = grove_node_fitted_parm(node);
-    bool depends = false;
 
+    for (int i = 0; parm && i < f->parm_count; i++)
+        if (f->parms[i] == parm)
+            return true;
+    return false;
+}
+
+static bool is_fitted(factoring *f, const grove_node *node)
+{
     if ((size_t)node->id < f->known && f->depends[node->id])
         return f->depends[node->id] > 0;
-    for (int i = 0; parm && i < f->parm_count; i++)
-        depends = depends || f->parms[i] == parm;
+    bool depends = is_parm(f, node);
     for (int k = 0; k < node->input_count && !depends; k++)
         depends = node->inputs[k].node && is_fitted(f, node->inputs[k].node);
     if ((size_t)node->id < f->known)
@@ -63,15 +69,15 @@ static bool is_fitted(factoring *f, const grove_node *node)
     return depends;
 }
 
-/* Whether a value varies along an axis of this kind by other things than parms. */
-static bool varies_itself(const grove_node *node, int kind)
+/* Whether a value varies along an axis of this kind by other things than these parms. */
+static bool varies_itself(const factoring *f, const grove_node *node, int kind)
 {
-    if (!varies(node, kind) || grove_node_fitted_parm(node))
+    if (!varies(node, kind) || is_parm(f, node))
         return false;
     if (!node->input_count)
         return true;
     for (int k = 0; k < node->input_count; k++)
-        if (node->inputs[k].node && varies_itself(node->inputs[k].node, kind))
+        if (node->inputs[k].node && varies_itself(f, node->inputs[k].node, kind))
             return true;
     return false;
 }
@@ -124,7 +130,56 @@ static void scale(factoring *f, double re, double im)
     f->constant[1] = a * im + b * re;
 }
 
-/* Opens products of values per baseline; those of station values stay what they are. */
+static void add_factor(factoring *f, grove_edge edge)
+{
+    if (f->count == MAX_FACTORS)
+        give_up(f, "%s has too many factors", edge.node);
+    else
+        f->factors[f->count++] =
+            (factor){edge, is_fitted(f, edge.node), edge.node->form.shape == GROVE_SCALAR};
+}
+
+/* A station's part of its value. */
+static grove_edge part_of(const grove_node *value, int k, char side)
+{
+    grove_node *node = grove_node_behind_casts(value->inputs[k].node);
+
+    return (grove_edge){node, varies(node, GROVE_AXIS_STATION) ? side : 0};
+}
+
+/* A value of a station. Factors without parms next to the middle belong there, as P of G P M (G
+ * P)^H.
+ */
+static void collect_station(factoring *f, grove_edge edge)
+{
+    const grove_node *node = edge.node;
+    bool hermitian = edge.side == 'q' && has_role(node, GROVE_ROLE_HERMITIAN);
+    const grove_node *product = hermitian ? grove_node_behind_casts(node->inputs[0].node) : node;
+    int inner = edge.side == 'q' && !hermitian ? 0 : 1;
+
+    if (f->found->why)
+        return;
+    if (!edge.side || !is_fitted(f, node) || !has_role(product, GROVE_ROLE_PRODUCT) ||
+        is_fitted(f, product->inputs[inner].node)) {
+        add_factor(f, edge);
+        return;
+    }
+    grove_edge parts[2] = {part_of(product, inner, edge.side),
+                           part_of(product, 1 - inner, edge.side)};
+    for (int k = 0; k < 2 && hermitian; k++) {
+        grove_operand operand = {.kind = GROVE_OPERAND_NODE, .node = parts[k].node};
+        parts[k].node = call(f, GROVE_ROLE_HERMITIAN, operand, (grove_operand){0}).node;
+    }
+    if (f->found->why)
+        return;
+    if (edge.side == 'q')
+        add_factor(f, parts[0]);
+    collect_station(f, parts[1]);
+    if (edge.side != 'q')
+        add_factor(f, parts[0]);
+}
+
+/* Opens products of values per baseline. */
 static void collect(factoring *f, grove_edge edge)
 {
     grove_edge inner = {grove_node_behind_casts(edge.node), edge.side};
@@ -140,11 +195,8 @@ static void collect(factoring *f, grove_edge edge)
     } else if (open && has_role(node, GROVE_ROLE_NEGATIVE)) {
         scale(f, -1, 0);
         collect(f, node->inputs[0]);
-    } else if (f->count == MAX_FACTORS) {
-        give_up(f, "%s has too many factors", node);
     } else {
-        f->factors[f->count++] =
-            (factor){inner, is_fitted(f, node), node->form.shape == GROVE_SCALAR};
+        collect_station(f, inner);
     }
 }
 
@@ -181,8 +233,8 @@ static char side_of(const factoring *f, int i, int last_left, int first_right)
 
 static void note_variation(factoring *f, const grove_node *node)
 {
-    f->found->each_time = f->found->each_time || varies_itself(node, GROVE_AXIS_TIME);
-    f->found->each_channel = f->found->each_channel || varies_itself(node, GROVE_AXIS_FREQ);
+    f->found->each_time = f->found->each_time || varies_itself(f, node, GROVE_AXIS_TIME);
+    f->found->each_channel = f->found->each_channel || varies_itself(f, node, GROVE_AXIS_FREQ);
     f->found->diagonal = f->found->diagonal && node->form.shape != GROVE_MATRIX;
 }
 

@@ -493,10 +493,10 @@ void grove_node_set_memory(grove_node *node, uint64_t bytes)
 
 void grove_node_set_scratch(grove_node *node, uint64_t bytes, uint64_t bytes_per_cell)
 {
-    if (!grove_class_takes_arrays(node->class_))
+    if (!grove_class_takes_arrays(node->class_) && !grove_node_drives(node))
         grove_node_fail(node, GROVE_ABI,
                         "the plugin sets scratch memory, which a cell function has not; it needs "
-                        ".eval or .device");
+                        ".eval, .device or .drive");
     node->scratch = bytes;
     node->scratch_per_cell = bytes_per_cell;
 }

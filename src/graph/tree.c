@@ -173,6 +173,8 @@ static void visit(grove_node *node, grove_node **list, size_t *count)
     node->used = true;
     for (int k = 0; k < node->input_count; k++)
         visit(node->inputs[k].node, list, count);
+    if (node->fit)
+        visit(node->fit->whole.node, list, count); /* it is shown */
     visit(node->leaf, list, count);
     const grove_input *inputs = node->class_ ? node->class_->inputs : NULL;
     for (int i = 0; node->objects && inputs && inputs[i].name; i++)

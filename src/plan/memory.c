@@ -201,6 +201,35 @@ static int make_body(grove_walk *walk, int s)
     return code;
 }
 
+/* The node's values over the tile. */
+static grove_step over_tile(const grove_program *p, const grove_step *like, const grove_node *node)
+{
+    grove_step shape = *like;
+
+    shape.kind = GROVE_STEP_CAST;
+    shape.axes = node->axis_count;
+    for (int d = 0; d < shape.axes; d++) {
+        shape.axis[d] = node->axes[d];
+        shape.span[d] = (grove_span){GROVE_SPAN_FIXED, 0, 0, node->axes[d]->size};
+        for (int c = 0; c < GROVE_CUTS; c++)
+            if (p->block.axis[c] == node->axes[d])
+                shape.span[d] = (grove_span){GROVE_SPAN_TILE, c, 0, 0};
+    }
+    return shape;
+}
+
+/* What a drive may have computed on a device. */
+static void pass_drive(const grove_walk *walk, const grove_step *root)
+{
+    grove_range range[GROVE_MAX_AXES];
+    grove_step shape = over_tile(walk->program, root, root->node);
+
+    grove_step_ranges(&walk->spot, &shape, range);
+    uint64_t bytes = grove_node_scratch_bytes(root->node, range, shape.axes);
+    if (bytes)
+        drop_block(walk->context, take_block(walk->context, bytes));
+}
+
 /* An action's inputs are held until they are written. An input that is not dense over the action's
  * axes is copied. */
 static void hold_inputs(grove_walk *walk, const grove_step *step)
@@ -216,17 +245,7 @@ static void hold_inputs(grove_walk *walk, const grove_step *step)
             grove_walk_hold(walk, ref(walk, value));
             continue;
         }
-        grove_step shape = *in;
-        const grove_node *node = k == 0 ? step->node : in->node;
-        shape.kind = GROVE_STEP_CAST;
-        shape.axes = node->axis_count;
-        for (int d = 0; d < shape.axes; d++) {
-            shape.axis[d] = node->axes[d];
-            shape.span[d] = (grove_span){GROVE_SPAN_FIXED, 0, 0, node->axes[d]->size};
-            for (int c = 0; c < GROVE_CUTS; c++)
-                if (p->block.axis[c] == node->axes[d])
-                    shape.span[d] = (grove_span){GROVE_SPAN_TILE, c, 0, 0};
-        }
+        grove_step shape = over_tile(p, in, k == 0 ? step->node : in->node);
         grove_walk_hold(walk, take_block(walk->context, bytes_of(walk, &shape)));
     }
 }
@@ -257,8 +276,10 @@ static int make(grove_walk *walk, int s, void **value)
     int code = 0;
 
     if (step->kind == GROVE_STEP_ROOT) {
-        if (z->pass->roots[step->root].kind == GROVE_ROOT_ACTION)
+        if (z->pass->roots[step->root].kind == GROVE_ROOT_ACTION) {
             hold_inputs(walk, step);
+            pass_drive(walk, step);
+        }
         return step->collects ? make_body(walk, s) : 0;
     }
     if (step->kind == GROVE_STEP_REDUCE || step->body) {

@@ -175,22 +175,25 @@ static void note_lack(grove_session *session, const grove_node *node, const grov
         *lack = (grove_lack){work->lacking, grove_strdup(reason)};
 }
 
-/* What a class computes by .eval or .device. */
-static int call_class(grove_session *session, grove_launch *launch, grove_device *device)
+int grove_compute_call(grove_session *session, grove_launch *launch, grove_device *device,
+                       const grove_compute_function *what)
 {
-    const grove_step *step = launch->context;
-    const grove_node *node = step->node;
+    const grove_node *node = what->node;
     bool on_device = device != session->host;
     grove_class_call scope;
     grove_call_work work;
-    grove_call call = {
-        node,  &launch->args, step->double_, session->host->threads, session->runs[node->id],
-        &work, on_device};
+    grove_call call = {node,
+                       &launch->args,
+                       what->double_precision,
+                       session->host->threads,
+                       session->runs[node->id],
+                       &work,
+                       on_device};
 
     grove_error_clear(session->attempt);
     grove_call_begin(&work, device, launch->scratch, launch->scratch_bytes, session->attempt);
     grove_class_call_begin(&scope, session, node, false);
-    int code = grove_call_run(&call);
+    int code = grove_call_end(&call, what->compute(&call, what->context));
     if (on_device && !scope.scope.code && (code == GROVE_MISSING || (code && code == work.code))) {
         grove_class_call_end(&scope, 0, "");
         if (code == GROVE_MISSING)
@@ -200,6 +203,22 @@ static int call_class(grove_session *session, grove_launch *launch, grove_device
     code = grove_class_call_end(&scope, code, "evaluation failed");
     launch->failed = code != 0;
     return code;
+}
+
+static int call_class(const grove_call *call, void *context)
+{
+    (void)context;
+    return grove_call_run(call);
+}
+
+/* What a class computes by .eval or .device. */
+static int compute_step(grove_session *session, grove_launch *launch, grove_device *device)
+{
+    const grove_step *step = launch->context;
+
+    return grove_compute_call(
+        session, launch, device,
+        &(grove_compute_function){step->node, step->double_, call_class, NULL});
 }
 
 static int set_up(grove_run *run, const grove_step *step, const grove_range *space, int axes,
@@ -230,7 +249,7 @@ static int set_up(grove_run *run, const grove_step *step, const grove_range *spa
         launch->kernel = node->kernel;
         return code;
     }
-    launch->compute = call_class;
+    launch->compute = compute_step;
     launch->context = step;
     launch->scratch_bytes = grove_node_scratch_bytes(node, value->range, value->axes);
     if (!node->class_->device || session->lacks[node->id].reason)

@@ -42,25 +42,33 @@ static void read_steps(void *context)
     job->ended = grove_now();
 }
 
+int grove_pipeline_fetch(grove_session *session, grove_write_call *call, int k)
+{
+    grove_value *value = call->values[k];
+    void *at = NULL;
+
+    if (!value)
+        return 0;
+    if (!grove_buffer_is_on(value->data, NULL))
+        __atomic_fetch_add(&session->nodes[call->action->id].device.bytes_down,
+                           grove_buffer_bytes(value->data), __ATOMIC_RELAXED);
+    int code = grove_launch_host_address(session, value->data, &at);
+    call->arrays[k].data = at;
+    if (!code && value->flags)
+        code = grove_launch_host_address(session, value->flags, &at);
+    call->arrays[k].flags = value->flags ? at : NULL;
+    return code;
+}
+
 /* Copies a device's results back, while the next tile is computed. */
 static int find_addresses(grove_session *session, grove_write_call *call)
 {
     int code = 0;
 
-    for (int k = 0; k < call->count && !code; k++) {
-        grove_value *value = call->values[k];
-        void *at = NULL;
+    for (int k = 0; k < call->count; k++) {
         call->arrays[k].form = &call->forms[k];
-        if (!value)
-            continue;
-        if (!grove_buffer_is_on(value->data, NULL))
-            __atomic_fetch_add(&session->nodes[call->action->id].device.bytes_down,
-                               grove_buffer_bytes(value->data), __ATOMIC_RELAXED);
-        code = grove_launch_host_address(session, value->data, &at);
-        call->arrays[k].data = at;
-        if (!code && value->flags)
-            code = grove_launch_host_address(session, value->flags, &at);
-        call->arrays[k].flags = value->flags ? at : NULL;
+        if (!code && !call->action->leaves_inputs)
+            code = grove_pipeline_fetch(session, call, k);
     }
     return code;
 }
@@ -98,7 +106,7 @@ static int drive_once(grove_pipeline *line, bool *again)
     int code = find_addresses(session, call);
 
     if (!code)
-        code = grove_io_drive(session, call->action, call->arrays, call->count, again);
+        code = grove_drive_call(session, call, again);
     grove_session_event(session, call->action->name, "drive", 0, began, grove_now(),
                         call->arrays[0].range, call->arrays[0].axes);
     if (!code)

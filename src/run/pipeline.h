@@ -60,7 +60,12 @@ int grove_pipeline_run(grove_pipeline *line);
 
 /* The job of the current tile. */
 grove_writing *grove_pipeline_writing(const grove_pipeline *line);
+/* Sets the host's addresses of an action's input; from any thread. */
+int grove_pipeline_fetch(grove_session *session, grove_write_call *call, int k);
 void grove_pipeline_count(grove_pipeline *line, double cells);
+
+/* drive.c: calls the action's drive. */
+int grove_drive_call(grove_session *session, grove_write_call *call, bool *again);
 
 /* roots.c: of grove_run, whose context is the pipeline. */
 int grove_roots_take(grove_run *run, const grove_step *step);

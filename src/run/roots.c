@@ -82,7 +82,7 @@ static int take_action(grove_pipeline *line, const grove_step *step)
             break;
         grove_walk_hold(line->run.walk, call->values[k]);
         to_array(call->values[k], step->node->inputs[k].node, &call->arrays[k], &call->forms[k]);
-        if (!grove_buffer_is_on(call->values[k]->data, NULL))
+        if (!step->node->leaves_inputs && !grove_buffer_is_on(call->values[k]->data, NULL))
             grove_devices_make_host_room(session, grove_buffer_bytes(call->values[k]->data));
     }
     if (!code && call->values[0]) {

@@ -4,6 +4,7 @@
 
 #include "plan/walk.h"
 #include "run/accumulator.h"
+#include "run/launch.h"
 #include "run/state.h"
 
 typedef struct grove_run grove_run;
@@ -63,6 +64,16 @@ int grove_compute_data(grove_run *run, const grove_step *step, grove_value **val
 int grove_compute_cast(grove_run *run, const grove_step *step, grove_value **value);
 int grove_compute_select(grove_run *run, const grove_step *step, grove_value **value);
 int grove_compute_class(grove_run *run, const grove_step *step, grove_value **value);
+/* A function of a class that computes on a device. */
+typedef struct {
+    const grove_node *node;
+    bool double_precision;
+    int (*compute)(const grove_call *call, void *context);
+    void *context;
+} grove_compute_function;
+/* For a launch's `compute`: calls it there. */
+int grove_compute_call(grove_session *session, grove_launch *launch, grove_device *device,
+                       const grove_compute_function *what);
 /* reduce.c: a reduction within a tile; and adding the input to an accumulator. */
 int grove_compute_reduction(grove_run *run, const grove_step *step, grove_value **value);
 int grove_reduce_input(grove_run *run, const grove_step *step, grove_accumulator *accumulator);

@@ -1,0 +1,163 @@
+/* Compressed sums on a GPU: data, models and weights stay there, the sums come back. */
+#include "nodes/solve.h"
+
+#include "../kernels/fit/fit_sums.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const grove_kernel fit_sums = {"fit_sums", NULL, NULL, "fit_sums.cu", grove_fit_sums_threads,
+                                      0,          0};
+
+static int64_t cells_of(const solve_cut *cut)
+{
+    return cut->first[cut->count];
+}
+
+static int64_t stretches_of(const solve *s, int cut)
+{
+    return s->each[cut] ? cells_of(&s->cut[cut]) : s->cut[cut].segments[s->cut[cut].count];
+}
+
+/* ---- when the tree is built ---- */
+
+/* The most stretches for a cell of a domain. */
+static double stretches_of_cell(const solve *s, int cut)
+{
+    const solve_cut *own = &s->cut[cut];
+    double most = s->each[cut] ? 1 : 0;
+
+    for (int64_t i = 0; i < own->count && !s->each[cut]; i++)
+        most = fmax(most, (double)(own->segments[i + 1] - own->segments[i]) /
+                              (double)(own->first[i + 1] - own->first[i]));
+    return most;
+}
+
+/* The table of fit_sums: edges of stretches, and the channels' centres. */
+static int set_table(grove_node *node, const solve *s)
+{
+    const grove_axis *freq = s->cut[SOLVE_FREQ].axis;
+    const double *centre = freq ? freq->centre : NULL;
+    int64_t times = stretches_of(s, SOLVE_TIME) + 1, bands = stretches_of(s, SOLVE_FREQ) + 1;
+    size_t count = (size_t)(times + bands) + (centre ? (size_t)freq->size : 0);
+    int64_t *table = grove_alloc(count * sizeof(*table)), *to = table;
+
+    for (int cut = 0; cut < SOLVE_CUTS; cut++)
+        for (int64_t k = 0; k <= stretches_of(s, cut); k++)
+            *to++ = solve_stretch_edge(s, cut, k);
+    if (centre)
+        memcpy(to, centre, (size_t)freq->size * sizeof(*centre));
+    int code = grove_node_set_table(node, table, count * sizeof(*table));
+    free(table);
+    return code;
+}
+
+/* The host knows the weights of robust fits. */
+static bool is_possible(const solve *s)
+{
+    return s->group_count > 0 && s->group_count <= GROVE_FIT_GROUPS && !s->robust;
+}
+
+int solve_prepare_devices(grove_node *node, const solve *s)
+{
+    double sums = 8 * (double)grove_compression_size(s->form, s->group_count);
+
+    if (!is_possible(s))
+        return 0;
+    grove_node_leave_inputs(node);
+    grove_node_set_scratch(
+        node, 0,
+        (uint64_t)ceil(sums * stretches_of_cell(s, SOLVE_TIME) * stretches_of_cell(s, SOLVE_FREQ)));
+    return set_table(node, s);
+}
+
+/* ---- in drive ---- */
+
+static bool is_summed(const solve *s, int k)
+{
+    bool summed = k == SOLVE_DATA || k == s->weights || k == s->uvw;
+
+    for (int g = 0; g < s->group_count; g++)
+        summed = summed || k == s->groups[g].middle;
+    return summed;
+}
+
+int solve_fetch(const grove_node *node, const solve *s, int inputs)
+{
+    int code = 0;
+
+    for (int k = 0; k < inputs && !code; k++)
+        if (!is_possible(s) || !is_summed(s, k))
+            code = grove_node_fetch(node, k);
+    return code;
+}
+
+typedef struct {
+    const solve_tile *tile;
+    const solve_compressed *c;
+} summing;
+
+static grove_fit_state state_of(const solve_tile *tile, const solve_compressed *c)
+{
+    const solve *s = tile->solve;
+    const grove_axis *freq = s->cut[SOLVE_FREQ].axis;
+    const solve_view *data = &tile->views[SOLVE_DATA], *weights = &tile->views[s->weights];
+    grove_fit_state state = {.full = s->form == GROVE_COMPRESSION_FULL,
+                             .groups = s->group_count,
+                             .uvw = s->uvw < 0 ? 0 : GROVE_FIT_MODELS + 2 * s->group_count,
+                             .axis = {tile->cut[SOLVE_TIME], tile->baseline, tile->cut[SOLVE_FREQ]},
+                             .in_wavelengths = {s->min_in_wavelengths, s->max_in_wavelengths},
+                             .limits = {s->min_baseline, s->max_baseline},
+                             .baselines = c->baselines};
+
+    state.left_out = data->elements == 1 ? 14 : data->elements == 2 ? 6 : 0;
+    if (s->elements == 2 || weights->elements == 2)
+        state.left_out |= 6;
+    for (int cut = 0; cut < SOLVE_CUTS; cut++)
+        state.stretches[cut] = c->count[cut];
+    state.edges[0] = c->first[SOLVE_TIME];
+    state.edges[1] = stretches_of(s, SOLVE_TIME) + 1 + c->first[SOLVE_FREQ];
+    state.centres = stretches_of(s, SOLVE_TIME) + stretches_of(s, SOLVE_FREQ) + 2;
+    state.centred = freq && freq->centre;
+    return state;
+}
+
+static int add_sums(const grove_call *call, void *context)
+{
+    const summing *w = context;
+    grove_fit_state state = state_of(w->tile, w->c);
+    grove_args args = *call->args;
+
+    memcpy(args.state.bytes, &state, sizeof(state));
+    return grove_call_launch(call, &fit_sums, &args, true);
+}
+
+int solve_compress_on_device(const grove_node *node, const solve_tile *tile, solve_compressed *c)
+{
+    const solve *s = tile->solve;
+    summing w = {tile, c};
+    grove_computation what = {
+        .count = GROVE_FIT_MODELS + 2 * s->group_count + (s->uvw >= 0),
+        .compute = add_sums,
+        .context = &w,
+        .result = c->sums,
+        .bytes = (uint64_t)(c->count[SOLVE_TIME] * c->count[SOLVE_FREQ] * c->baselines * c->size) *
+                 sizeof(double)};
+
+    if (!is_possible(s))
+        return GROVE_MISSING;
+    what.inputs[GROVE_FIT_DATA] = SOLVE_DATA;
+    what.inputs[GROVE_FIT_FLAGS] = ~SOLVE_DATA;
+    what.inputs[GROVE_FIT_WEIGHTS] = s->weights;
+    if (s->uvw >= 0)
+        what.inputs[what.count - 1] = s->uvw;
+    for (int g = 0; g < s->group_count; g++) {
+        what.inputs[GROVE_FIT_MODELS + 2 * g] = s->groups[g].middle;
+        what.inputs[GROVE_FIT_MODELS + 2 * g + 1] = ~s->groups[g].middle;
+    }
+    return grove_node_compute(node, &what);
+}

@@ -1,0 +1,103 @@
+/* What a fit says at its end: outcomes of all domains, and stations without data. */
+#include "nodes/solve.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAX_NAMED = 8 };
+
+/* Stations of which no unknown has data. */
+static void count_missing(solve_summary *sum, const solve *s, const solve_domain *d)
+{
+    bool *any = NULL;
+
+    for (int i = 0; i < s->parm_count; i++) {
+        const grove_parm *p = s->parms[i].parm;
+        if (!p->station || (sum->stations && p->station != sum->stations))
+            continue;
+        sum->stations = p->station;
+        if (!sum->missing)
+            sum->missing = grove_alloc((size_t)p->station->size * sizeof(*sum->missing));
+        any = any ? any : grove_alloc((size_t)p->station->size);
+        int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
+        int64_t count = (end - d->base[i]) / (p->members * solve_sources(p));
+        for (int64_t u = d->base[i]; u < end; u++)
+            if (d->known[u])
+                any[(u - d->base[i]) % count / (count / p->station->size)] = true;
+    }
+    for (int64_t a = 0; any && a < sum->stations->size; a++)
+        sum->missing[a] += !any[a];
+    free(any);
+}
+
+void solve_summary_add(solve_summary *sum, const solve *s, const solve_domain *d)
+{
+    sum->outcomes[d->outcome]++;
+    if (d->outcome == GROVE_LEAST_SQUARES_NO_DATA || d->outcome == GROVE_LEAST_SQUARES_NOT_FINITE)
+        return;
+    if (d->known)
+        count_missing(sum, s, d);
+    sum->iterations += d->iterations;
+    sum->chi2 += d->chi2;
+    sum->data += d->sums.data - d->determined;
+}
+
+/* Stations that keep start values, at most MAX_NAMED of them. */
+static void tell_missing(const solve_summary *sum, const grove_node *node, int64_t fitted)
+{
+    grove_text text = {0};
+    int64_t count = 0;
+
+    for (int64_t a = 0; sum->stations && a < sum->stations->size; a++) {
+        const char *label = sum->stations->labels ? sum->stations->labels[a] : NULL;
+        if (!sum->missing[a] || count++ >= MAX_NAMED)
+            continue;
+        grove_text_add(&text, "%s", count > 1 ? ", " : "");
+        if (label)
+            grove_text_add(&text, "%s", label);
+        else
+            grove_text_add(&text, "%lld", (long long)a);
+        if (sum->missing[a] < fitted)
+            grove_text_add(&text, " (in %lld)", (long long)sum->missing[a]);
+    }
+    if (count > MAX_NAMED)
+        grove_text_add(&text, " and %lld more", (long long)(count - MAX_NAMED));
+    if (count)
+        grove_log(GROVE_LOG_NOTE, "%s: no data, start values kept: %s", grove_node_name(node),
+                  text.at);
+    free(text.at);
+}
+
+int solve_summary_tell(const solve_summary *sum, const grove_node *node)
+{
+    int64_t all = 0, fitted = 0;
+    char text[256];
+    size_t at = 0;
+
+    for (int k = 0; k < SOLVE_OUTCOMES; k++) {
+        bool none = k == GROVE_LEAST_SQUARES_NO_DATA || k == GROVE_LEAST_SQUARES_NOT_FINITE;
+        all += sum->outcomes[k];
+        fitted += none ? 0 : sum->outcomes[k];
+        if (sum->outcomes[k] && at < sizeof(text))
+            at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%lld %s", at ? ", " : "",
+                                   (long long)sum->outcomes[k],
+                                   grove_least_squares_words((grove_least_squares_outcome)k));
+    }
+    if (!fitted)
+        return grove_node_fail(node, GROVE_INVALID,
+                               "there is nothing to fit to: of %lld solution domains %s",
+                               (long long)all, text);
+    tell_missing(sum, node, fitted);
+    grove_log(GROVE_LOG_NOTE,
+              "%s: %lld solution domains: %s; %.1f iterations on average, chi-squared per degree "
+              "of freedom %.4g",
+              grove_node_name(node), (long long)all, text, (double)sum->iterations / (double)fitted,
+              sum->data > 0 ? sum->chi2 / (double)sum->data : 0);
+    return 0;
+}

@@ -1,0 +1,234 @@
+/* Fits on emulated devices: the solutions of the cpu, and what an iteration copies. */
+#include "cuda-testing.h"
+#include "solve-world.h"
+
+#include "base/text.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static solve_world w;
+
+/* ---- a set: noise of which a third is flagged and some is not finite, with weights and uvw ----
+ */
+
+static const grove_input record_inputs[] = {
+    {"obs", GROVE_OBJECT, "whose times, baselines and channels", .object = "observation"}, {0}};
+
+static int open_record(grove_node *node)
+{
+    const grove_node *obs = grove_node_object(node, "obs");
+    const grove_form data = {.shape = GROVE_MATRIX,
+                             .complex_ = true,
+                             .precision = GROVE_PRECISION_SINGLE,
+                             .unit = {.Jy = 1},
+                             .flags = true},
+                     weight = {.shape = GROVE_MATRIX, .precision = GROVE_PRECISION_SINGLE},
+                     uvw = {.shape = GROVE_VECTOR,
+                            .vector = 3,
+                            .precision = GROVE_PRECISION_DOUBLE,
+                            .unit = {.m = 1}};
+
+    grove_node_take_axis(node, obs, "time");
+    grove_node_take_axis(node, obs, "station");
+    grove_node_take_axis(node, obs, "baseline");
+    grove_node_take_axis(node, obs, "freq");
+    int code = grove_node_add_member(node, "data", "time baseline freq", &data, NULL, "noise");
+    if (!code)
+        code =
+            grove_node_add_member(node, "weight", "time baseline freq", &weight, NULL, "weights");
+    return code ? code : grove_node_add_member(node, "uvw", "time baseline", &uvw, NULL, "uvw");
+}
+
+static uint32_t mix(int64_t time, int64_t baseline, int64_t channel)
+{
+    uint32_t x = (uint32_t)(time * 7919 + baseline * 104729 + channel * 1299709 + 12345);
+
+    for (int i = 0; i < 3; i++)
+        x = (x ^ x >> 15) * 2654435761u;
+    return x >> 4;
+}
+
+static int read_record(const grove_node *node, void *run, const char *member, grove_array *out)
+{
+    float *single = out->data;
+    double *both = out->data;
+    int64_t channels = out->axes > 2 ? out->range[2].count : 1;
+
+    (void)node, (void)run;
+    for (int64_t i = 0; i < out->cells; i++) {
+        int64_t f = i % channels + (out->axes > 2 ? out->range[2].first : 0),
+                b = i / channels % out->range[1].count + out->range[1].first,
+                t = i / channels / out->range[1].count + out->range[0].first;
+        uint32_t x = mix(t, b, f);
+        if (!strcmp(member, "uvw")) {
+            both[3 * i] = 10.0 * (double)b;
+            both[3 * i + 1] = 5.0 * (double)t;
+            both[3 * i + 2] = 1;
+            continue;
+        }
+        for (int e = 0; e < 4; e++)
+            if (!strcmp(member, "weight"))
+                *single++ = x % 11 == 3 ? (float)(e - 2) : 1 + (float)(x >> e & 7) / 4;
+            else
+                *single++ = x % 13 == 5 && e == 1 ? NAN : (float)(x >> (e + 1) & 255) / 128 - 1,
+                *single++ = (float)(x >> (e + 7) & 255) / 128 - 1;
+        if (out->flags)
+            out->flags[i] = x % 3 ? 0 : (unsigned char)(x >> 8 & 15);
+    }
+    return 0;
+}
+
+static const grove_class class_record = {
+    GROVE_CLASS_HEAD(record), .doc = "For tests.", .inputs = record_inputs, .object = "record",
+    .kind = GROVE_CLASS_DATA, .open = open_record, .read = read_record};
+
+static void setup(void)
+{
+    cuda_testing_reset(0);
+    cuda_testing_libraries(true);
+    solve_world_begin(&w);
+    ck_assert_int_eq(grove_classes_add(w.t.classes, &class_record, w.t.error), 0);
+}
+
+static void teardown(void)
+{
+    solve_world_end(&w);
+}
+
+/* Runs the tree on the device; {} in it stands for the number that is given to keep. */
+static grove_counters run(const char *text, const char *device, int number, bool double_precision)
+{
+    const grove_session_options options = {
+        .device = device, .double_precision = double_precision, .threads = 1};
+    char *all = grove_format("%sk = keep(x, number=%d)\n", text, number);
+
+    if (solve_world_run(&w, all, &options))
+        ck_abort_msg("%s\n%s", all, grove_error_text(w.t.error));
+    free(all);
+    return *grove_session_counters(w.session);
+}
+
+/* ---- solutions ---- */
+
+#define TRUTH "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
+#define GAINS "V[p,q] = G[p] * M[p,q] * G[q]^H\nD[p,q] = T[p] * M[p,q] * T[q]^H\n"
+
+/* `more`: further options of solve. x: what is compared, in which phases common to all stations
+ * cancel. */
+static const struct {
+    const char *tree, *more;
+} fits[] = {
+    {"G[p] = parm(\"G\", jones=diagonal, time=4min)\n" TRUTH GAINS "x = V\n", ""},
+    {"G[p] = parm(\"G\", jones=diagonal, time=4min)\n" TRUTH GAINS "x = V\n", ", method=lm"},
+    {"G[p] = parm(\"G\", jones=scalar, time=4min, freq=4MHz)\n"
+     "T[p] = draw(obs, times=2, channels=2, around=1).value\n" GAINS "x = V\n",
+     ", method=lm"},
+    {"G[p] = parm(\"G\", jones=full, freq=6MHz)\n"
+     "T[p] = draw(obs, shape=matrix, channels=3, around=1).value\n" GAINS "x = V\n",
+     ", method=lm"},
+    {"G[p] = parm(\"G\", jones=tec, time=4min)\n"
+     "a = draw(obs, times=2, complex=false, spread=0.006).value\n"
+     "T[p] = exp(-8.44797e9i * a[p] * 1Hz / obs.freq)\n" GAINS "x = V\n",
+     ""},
+    /* two directions; a set's flags, weights and baselines */
+    {"G[p] = parm(\"G\", jones=diagonal, time=12min)\nH[p] = parm(\"H\", jones=diagonal, "
+     "time=6min)\n"
+     "T[p] = draw(obs, shape=diagonal, times=6, around=1).value\n"
+     "U[p] = draw(obs, shape=diagonal, times=3, around=1, seed=5).value\n"
+     "L[p,q] = 1Jy * matrix(2, 1, 1, 3) * exp(1i * obs.freq / 9MHz)\n"
+     "V[p,q] = G[p] * M[p,q] * G[q]^H + H[p] * L[p,q] * H[q]^H\n"
+     "R = record(obs)\n"
+     "D[p,q] = T[p] * M[p,q] * T[q]^H + U[p] * L[p,q] * U[q]^H + R.data\n"
+     "x = V\n",
+     ", method=lm, min_baseline=50m, max_baseline=120"},
+    /* flags and numbers that are not finite in models, too */
+    {"G[p] = parm(\"G\", jones=full, time=12min)\nR = record(obs)\n"
+     "T[p] = draw(obs, shape=matrix, times=6, around=1).value\n"
+     "V[p,q] = G[p] * (M[p,q] + 0.2 * R.data) * G[q]^H\n"
+     "D[p,q] = T[p] * M[p,q] * T[q]^H + R.data\nx[p,q] = G[p] * M[p,q] * G[q]^H\n",
+     ", method=lm, weights=obs.freq / 100MHz"},
+    {"G[p] = parm(\"G\", jones=diagonal, time=8min)\nR = record(obs)\n"
+     "T[p] = draw(obs, shape=diagonal, times=4, around=1).value\n"
+     "V[p,q] = G[p] * (M[p,q] + 0.2 * R.data) * G[q]^H\n"
+     "D[p,q] = T[p] * M[p,q] * T[q]^H + R.data\nx[p,q] = G[p] * M[p,q] * G[q]^H\n",
+     ", method=lm"},
+    /* of data XX and YY alone; scalars */
+    {"G[p] = parm(\"G\", jones=diagonal, time=8min)\nR = record(obs)\n"
+     "T[p] = draw(obs, shape=diagonal, times=4, around=1).value\n"
+     "L[p,q] = 1Jy * exp(1i * obs.freq / 9MHz)\n"
+     "V[p,q] = G[p] * L[p,q] * G[q]^H\nD[p,q] = T[p] * L[p,q] * T[q]^H + R.data\nx = V\n",
+     ", method=lm"},
+    {"G[p] = parm(\"G\", jones=scalar, time=8min)\nT[p] = draw(obs, times=1, around=1).value\n"
+     "L[p,q] = 1Jy * exp(1i * obs.freq / 9MHz)\n"
+     "V[p,q] = G[p] * L[p,q] * G[q]^H\nD[p,q] = T[p] * L[p,q] * T[q]^H\nx = V\n",
+     ", method=lm, weights=1 + obs.freq / 100MHz"},
+};
+enum { FITS = sizeof(fits) / sizeof(fits[0]) };
+
+/* Loop index: which; bit 0: compressed. */
+START_TEST(solutions_are_those_of_the_cpu)
+{
+    bool compress = _i % 2;
+    char *text = grove_format("%sfit = solve(V, D, tolerance=1e-11, max_iterations=200, "
+                              "compress=%s%s)\n",
+                              fits[_i / 2].tree, compress ? "true" : "false", fits[_i / 2].more);
+
+    run(text, "cpu", 0, true);
+    grove_counters c = run(text, "cuda", 1, true);
+    ck_assert_double_lt(solve_world_distance(0, 1), 1e-8);
+    ck_assert_uint_gt(c.launches, 0);
+    free(text);
+}
+END_TEST
+
+/* ---- traffic ---- */
+
+enum { TIMES = 12, STATIONS = 8, BASELINES = 28, CHANNELS = 6 };
+
+/* Bytes copied in a run of so many iterations, all domains together. */
+static grove_counters iterate(int iterations, bool compress, const char *more)
+{
+    char *text = grove_format("G[p] = parm(\"G\", jones=phase, time=12min)\n" TRUTH GAINS "x = V\n"
+                              "fit = solve(V, D, tolerance=1e-15, max_iterations=%d, method=lm, "
+                              "compress=%s%s)\n",
+                              iterations, compress ? "true" : "false", more);
+    grove_counters c = run(text, "cuda", 0, true);
+
+    free(text);
+    return c;
+}
+
+/* Once for the tile the sums come back, 20 doubles for each baseline and interval; in each
+ * iteration the parm's numbers go up, and Jones terms and their two derivatives come back. Data and
+ * models stay where they are. */
+START_TEST(iterations_copy_jones_terms_alone)
+{
+    grove_counters few = iterate(3, true, ""), many = iterate(8, true, "");
+    const uint64_t jones = 3 * TIMES * STATIONS * 2 * 16, sums = 2 * BASELINES * 20 * 8;
+
+    ck_assert_uint_eq(many.bytes_up - few.bytes_up, 5 * 2 * STATIONS * 2 * 8);
+    ck_assert_uint_eq(many.bytes_down - few.bytes_down, 5 * jones);
+    ck_assert_uint_eq(few.bytes_down, 4 * jones + sums + TIMES * BASELINES * CHANNELS * 4 * 16);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("fits on devices");
+    TCase *tests = tcase_create("fits");
+    SRunner *runner = srunner_create(suite);
+
+    cuda_testing_begin();
+    tcase_set_timeout(tests, 120);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_loop_test(tests, solutions_are_those_of_the_cpu, 0, 2 * FITS);
+    tcase_add_test(tests, iterations_copy_jones_terms_alone);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,181 @@
+/* Models of many forms: several terms with Jones terms of their own, terms without parms, parms at
+ * one side only, constants and signs, station values between them; scalars, diagonals and matrices.
+ * What is compressed is fitted as it would be without. */
+#include "solve-world.h"
+
+#include "base/text.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static solve_world w;
+
+static void setup(void)
+{
+    solve_world_begin(&w);
+}
+
+static void teardown(void)
+{
+    solve_world_end(&w);
+}
+
+#define G     "G[p] = parm(\"G\", jones=diagonal, time=8min)\n"
+#define H     "H[p] = parm(\"H\", jones=diagonal, time=8min)\n"
+#define F     "F[p] = parm(\"F\", jones=full, time=8min)\n"
+#define S     "s[p] = parm(\"s\", jones=scalar, time=8min)\n"
+#define P     "P[p] = rotation(obs.parallactic + 10 * (obs.freq - 150MHz) * 1rad / 150MHz)\n"
+#define PHASE "A[p] = parm(\"A\", jones=phase, time=8min)\n"
+#define C     "c = parm(\"c\", init=1, complex=true)\n"
+#define T     "T[p] = draw(obs, shape=diagonal, times=4, around=1).value\n"
+#define U     "U[p] = draw(obs, shape=diagonal, times=4, around=1, seed=2).value\n"
+#define X     "X[p] = draw(obs, shape=matrix, times=4, around=1).value\n"
+
+/* V: what is fitted to D, which has noise, too. */
+static const struct {
+    const char *definitions, *model, *data;
+    const char *why; /* why it is not compressed; NULL: it is */
+    bool direct;     /* by StEFCal */
+} forms[] = {
+    {G T, "G[p] * M[p,q] * G[q]^H", "T[p] * M[p,q] * T[q]^H", NULL, true},
+    {F X, "F[p] * M[p,q] * F[q]^H", "X[p] * M[p,q] * X[q]^H", NULL, true},
+    {S T, "s[p] * M[p,q] * s[q]^H", "T[p] * M[p,q] * T[q]^H", NULL, true},
+    {S T, "s[p] * M[p,q] * conj(s[q])", "T[p] * M[p,q] * T[q]^H", NULL, false},
+    /* several terms */
+    {G H T U, "G[p] * M[p,q] * G[q]^H + H[p] * N[p,q] * H[q]^H",
+     "T[p] * M[p,q] * T[q]^H + U[p] * N[p,q] * U[q]^H", NULL, true},
+    {G H T U, "N[p,q] - 2 * H[p] * N[p,q] * H[q]^H - -(G[p] * M[p,q] * G[q]^H)",
+     "N[p,q] - 2 * (U[p] * N[p,q] * U[q]^H) + T[p] * M[p,q] * T[q]^H", NULL, false},
+    {G T, "G[p] * M[p,q] * G[q]^H + N[p,q]", "T[p] * M[p,q] * T[q]^H + N[p,q]", NULL, false},
+    {G T, "N[p,q] - G[p] * M[p,q] * G[q]^H", "N[p,q] - T[p] * M[p,q] * T[q]^H", NULL, false},
+    {G S T U, "G[p] * M[p,q] * G[q]^H + s[p] * N[p,q] * s[q]^H",
+     "T[p] * M[p,q] * T[q]^H + U[p] * N[p,q] * U[q]^H", NULL, false},
+    {G F T X, "G[p] * (F[p] * M[p,q] * F[q]^H + N[p,q]) * G[q]^H",
+     "T[p] * (X[p] * M[p,q] * X[q]^H + N[p,q]) * T[q]^H", "is no product of Jones terms", false},
+    {G F T X, "G[p] * F[p] * M[p,q] * F[q]^H * G[q]^H + G[p] * N[p,q] * G[q]^H",
+     "T[p] * X[p] * M[p,q] * X[q]^H * T[q]^H + T[p] * N[p,q] * T[q]^H", NULL, false},
+    /* one side, other terms at the sides */
+    {G T, "G[p] * M[p,q]", "T[p] * M[p,q]", NULL, false},
+    {G T, "M[p,q] * G[q]^H", "M[p,q] * T[q]^H", NULL, false},
+    {G H T U, "G[p] * M[p,q] * H[q]^H", "T[p] * M[p,q] * U[q]^H", NULL, false},
+    {G T, "G[p]^-1 * M[p,q] * G[q]^-1^H", "T[p] * M[p,q] * T[q]^H", NULL, false},
+    {G T, "G[p]^H * M[p,q] * G[q]", "T[p] * M[p,q] * T[q]^H", NULL, false},
+    /* constants and scalars */
+    {G T, "(2 + 1i) * G[p] * (M[p,q] / 2) * G[q]^H * -1", "(-1 - 0.5i) * T[p] * M[p,q] * T[q]^H",
+     NULL, false},
+    {C PHASE T, "c * A[p] * M[p,q] * A[q]^H", "1.2 * T[p] * M[p,q] * T[q]^H", NULL, false},
+    {G T, "G[p] * M[p,q] * 0.5 * trace(G[q]^H)", "T[p] * M[p,q] * T[q]^H", NULL, false},
+    /* station values without parms */
+    {G P T, "G[p] * P[p] * M[p,q] * P[q]^H * G[q]^H", "T[p] * P[p] * M[p,q] * P[q]^H * T[q]^H",
+     NULL, true},
+    {G P T "J[p] = G[p] * P[p]\nK[p] = T[p] * P[p]\n", "J[p] * M[p,q] * J[q]^H",
+     "K[p] * M[p,q] * K[q]^H", NULL, true},
+    {G F P T X "J[p] = F[p] * G[p] * P[p] * P[p]\n", "J[p] * (M[p,q] * J[q]^H)",
+     "X[p] * T[p] * P[p] * P[p] * M[p,q] * P[q]^H * P[q]^H * T[q]^H * X[q]^H", NULL, false},
+    {F P X, "P[p] * F[p] * M[p,q] * F[q]^H * P[q]^H", "P[p] * X[p] * M[p,q] * X[q]^H * P[q]^H",
+     "Jones terms vary from cell to cell", false},
+    {G F P T X, "F[p] * P[p] * G[p] * M[p,q] * G[q]^H * P[q]^H * F[q]^H",
+     "X[p] * P[p] * T[p] * M[p,q] * T[q]^H * P[q]^H * X[q]^H", "Jones terms vary from cell to cell",
+     false},
+    /* shapes: of the model, of the data */
+    {G T, "G[p] * diagonal(trace(M[p,q]), trace(N[p,q])) * G[q]^H",
+     "diagonal(1, 1) * T[p] * diagonal(trace(M[p,q]), trace(N[p,q])) * T[q]^H", NULL, true},
+    {S T, "s[p] * trace(M[p,q]) * s[q]^H", "trace(T[p] * M[p,q] * T[q]^H)", NULL, true},
+};
+enum { FORMS = sizeof(forms) / sizeof(forms[0]) };
+
+static void run(int form, const char *model, const char *data, const char *options, int number)
+{
+    char *text = grove_format("%sV[p,q] = %s\nD[p,q] = %s\n"
+                              "fit = solve(V, D, tolerance=1e-12, max_iterations=300%s)\n"
+                              "k0 = keep(V, number=%d)\nk2 = keep(D, number=2)\n",
+                              forms[form].definitions, model, data, options, number);
+
+    solve_world_pass(&w, text);
+    free(text);
+}
+
+static void check_note(int form, bool compressed)
+{
+    char *notes = grove_tree_show(w.t.tree);
+    const char *why = compressed ? forms[form].why : "compress=false";
+
+    ck_assert_msg(strstr(notes, why ? why : "data are compressed once for a tile") != NULL,
+                  "%s: %s", forms[form].model, strstr(notes, "fit = "));
+    ck_assert_msg(!compressed || (strstr(notes, "stefcal") != NULL) == forms[form].direct, "%s: %s",
+                  forms[form].model, strstr(notes, "fit = "));
+    free(notes);
+}
+
+/* What was found has the data's visibilities. */
+START_TEST(without_noise)
+{
+    bool compress = _i % 2;
+
+    run(_i / 2, forms[_i / 2].model, forms[_i / 2].data, compress ? "" : ", compress=false", 0);
+    check_note(_i / 2, compress);
+    if (strstr(forms[_i / 2].definitions, "\"s\"") || strstr(forms[_i / 2].model, "trace(G") ||
+        strstr(forms[_i / 2].definitions, "\"c\""))
+        return; /* the model has too few parms for this */
+    ck_assert_msg(solve_world_distance(0, 2) < 1e-7, "%s: %g, %s", forms[_i / 2].model,
+                  solve_world_distance(0, 2), solve_world_said);
+}
+END_TEST
+
+/* Weighted, flagged and noisy, compressed or not: the same minimum. */
+START_TEST(with_noise)
+{
+    char *data = grove_format("(%s + %snoise(obs, sigma=0.5Jy)%s) * b.value", forms[_i].data,
+                              strstr(forms[_i].data, "trace(T") ? "trace(" : "",
+                              strstr(forms[_i].data, "trace(T") ? ")" : "");
+    char first[sizeof(solve_world_said)];
+
+    if (strstr(data, "diagonal(1, 1)")) {
+        free(data);
+        data = grove_format("(%s + diagonal(trace(noise(obs, sigma=0.5Jy)), "
+                            "trace(noise(obs, sigma=0.5Jy, seed=2)))) * b.value",
+                            forms[_i].data);
+    }
+    char *full = grove_format("%s\nb = spoil(obs, share=0.2, weights=odd, nan=0.02)\n"
+                              "D[p,q] = %s\nV[p,q] = %s\n",
+                              forms[_i].definitions, data, forms[_i].model);
+    const char *ends[] = {"", ", compress=false"};
+    for (int k = 0; k < 2; k++) {
+        char *text = grove_format("%sfit = solve(V, D, tolerance=1e-12, max_iterations=300%s)\n"
+                                  "k0 = keep(V, number=%d)\n",
+                                  full, ends[k], k);
+        solve_world_pass(&w, text);
+        check_note(_i, k == 0);
+        if (!k)
+            snprintf(first, sizeof(first), "%s", solve_world_said);
+        free(text);
+    }
+    ck_assert_msg(solve_world_distance(0, 1) < 1e-5, "%s: %g\n%s\n%s", forms[_i].model,
+                  solve_world_distance(0, 1), first, solve_world_said);
+    double a = atof(strstr(first, "freedom ") + 8),
+           b = atof(strstr(solve_world_said, "freedom ") + 8);
+    ck_assert_msg(fabs(a / b - 1) < 2e-3, "%s\n%s\n%s", forms[_i].model, first, solve_world_said);
+    free(full);
+    free(data);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("solve: terms");
+    TCase *tests = tcase_create("terms");
+    SRunner *runner = srunner_create(suite);
+
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_loop_test(tests, without_noise, 0, 2 * FORMS);
+    tcase_add_loop_test(tests, with_noise, 0, FORMS);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed > 0;
+}
