@@ -101,28 +101,38 @@ typedef struct {
     const solve_compressed *c;
 } summing;
 
-static grove_fit_state state_of(const solve_tile *tile, const solve_compressed *c)
+/* `uvw`: the kernel's input. */
+static grove_fit_tile tile_of(const solve_tile *tile, const solve_compressed *c, int uvw)
 {
     const solve *s = tile->solve;
     const grove_axis *freq = s->cut[SOLVE_FREQ].axis;
+    grove_fit_tile of = {.axis = {tile->cut[SOLVE_TIME], tile->baseline, tile->cut[SOLVE_FREQ]},
+                         .uvw = uvw,
+                         .centred = freq && freq->centre,
+                         .in_wavelengths = {s->min_in_wavelengths, s->max_in_wavelengths},
+                         .limits = {s->min_baseline, s->max_baseline},
+                         .baselines = c->baselines};
+
+    for (int cut = 0; cut < SOLVE_CUTS; cut++)
+        of.stretches[cut] = c->count[cut];
+    of.edges[0] = c->first[SOLVE_TIME];
+    of.edges[1] = stretches_of(s, SOLVE_TIME) + 1 + c->first[SOLVE_FREQ];
+    of.centres = stretches_of(s, SOLVE_TIME) + stretches_of(s, SOLVE_FREQ) + 2;
+    return of;
+}
+
+static grove_fit_state state_of(const solve_tile *tile, const solve_compressed *c)
+{
+    const solve *s = tile->solve;
     const solve_view *data = &tile->views[SOLVE_DATA], *weights = &tile->views[s->weights];
-    grove_fit_state state = {.full = s->form == GROVE_COMPRESSION_FULL,
-                             .groups = s->group_count,
-                             .uvw = s->uvw < 0 ? 0 : GROVE_FIT_MODELS + 2 * s->group_count,
-                             .axis = {tile->cut[SOLVE_TIME], tile->baseline, tile->cut[SOLVE_FREQ]},
-                             .in_wavelengths = {s->min_in_wavelengths, s->max_in_wavelengths},
-                             .limits = {s->min_baseline, s->max_baseline},
-                             .baselines = c->baselines};
+    grove_fit_state state = {
+        .tile = tile_of(tile, c, s->uvw < 0 ? 0 : GROVE_FIT_MODELS + 2 * s->group_count),
+        .full = s->form == GROVE_COMPRESSION_FULL,
+        .groups = s->group_count};
 
     state.left_out = data->elements == 1 ? 14 : data->elements == 2 ? 6 : 0;
     if (s->elements == 2 || weights->elements == 2)
         state.left_out |= 6;
-    for (int cut = 0; cut < SOLVE_CUTS; cut++)
-        state.stretches[cut] = c->count[cut];
-    state.edges[0] = c->first[SOLVE_TIME];
-    state.edges[1] = stretches_of(s, SOLVE_TIME) + 1 + c->first[SOLVE_FREQ];
-    state.centres = stretches_of(s, SOLVE_TIME) + stretches_of(s, SOLVE_FREQ) + 2;
-    state.centred = freq && freq->centre;
     return state;
 }
 
