@@ -300,6 +300,7 @@ static const char *find_factors(grove_node *node, solve *s)
     if (is_cheaper(node, s))
         return NULL;
     s->group_count = 0;
+    s->each[SOLVE_TIME] = s->each[SOLVE_FREQ] = false;
     return "Jones terms vary from cell to cell";
 }
 

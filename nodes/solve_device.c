@@ -1,6 +1,8 @@
-/* Compressed sums on a GPU: data, models and weights stay there, the sums come back. */
+/* Sums on a GPU, compressed ones or normal equations: data, models, derivatives and weights stay
+ * there, the sums come back. */
 #include "nodes/solve.h"
 
+#include "../kernels/fit/fit_normal.h"
 #include "../kernels/fit/fit_sums.h"
 
 #include "base/error.h"
@@ -12,6 +14,9 @@
 
 static const grove_kernel fit_sums = {"fit_sums", NULL, NULL, "fit_sums.cu", grove_fit_sums_threads,
                                       0,          0};
+
+static const grove_kernel fit_normal = {
+    "fit_normal", NULL, NULL, "fit_normal.cu", grove_fit_normal_threads, 0, 0};
 
 static int64_t cells_of(const solve_cut *cut)
 {
@@ -37,7 +42,7 @@ static double stretches_of_cell(const solve *s, int cut)
     return most;
 }
 
-/* The table of fit_sums: edges of stretches, and the channels' centres. */
+/* The table of the kernels: edges of stretches, and the channels' centres. */
 static int set_table(grove_node *node, const solve *s)
 {
     const grove_axis *freq = s->cut[SOLVE_FREQ].axis;
@@ -56,22 +61,44 @@ static int set_table(grove_node *node, const solve *s)
     return code;
 }
 
-/* The host knows the weights of robust fits. */
-static bool is_possible(const solve *s)
+static bool is_of_visibilities(const grove_node *node)
 {
-    return s->group_count > 0 && s->group_count <= GROVE_FIT_GROUPS && !s->robust;
+    const grove_axis *axes[GROVE_MAX_AXES];
+    int count = grove_node_input_axes(node, SOLVE_DATA, axes);
+    bool only = true;
+
+    for (int i = 0; i < count; i++)
+        only = only && (axes[i]->kind == GROVE_AXIS_TIME || axes[i]->kind == GROVE_AXIS_BASELINE ||
+                        axes[i]->kind == GROVE_AXIS_FREQ);
+    return only;
 }
 
-int solve_prepare_devices(grove_node *node, const solve *s)
+/* Whether the device makes sums, and doubles for each cell. The host knows the weights of robust
+ * fits, and polynomials; and if normal equations are larger than what they are made of, that is
+ * copied. */
+static bool find_sums(const grove_node *node, const solve *s, double *each)
 {
-    double sums = 8 * (double)grove_compression_size(s->form, s->group_count);
+    int64_t size = s->group_count ? grove_compression_size(s->form, s->group_count)
+                                  : grove_normal_size(s->columns);
 
-    if (!is_possible(s))
+    *each = (double)size * stretches_of_cell(s, SOLVE_TIME) * stretches_of_cell(s, SOLVE_FREQ);
+    if (s->robust)
+        return false;
+    if (s->group_count)
+        return s->group_count <= GROVE_FIT_GROUPS;
+    return s->columns == s->slot_count && s->columns <= GROVE_NORMAL_COLUMNS &&
+           is_of_visibilities(node) && *each <= 2 * s->elements * (s->columns + 1);
+}
+
+int solve_prepare_devices(grove_node *node, solve *s)
+{
+    double each;
+
+    s->on_devices = find_sums(node, s, &each);
+    if (!s->on_devices)
         return 0;
     grove_node_leave_inputs(node);
-    grove_node_set_scratch(
-        node, 0,
-        (uint64_t)ceil(sums * stretches_of_cell(s, SOLVE_TIME) * stretches_of_cell(s, SOLVE_FREQ)));
+    grove_node_set_scratch(node, 0, (uint64_t)ceil(sizeof(double) * each));
     return set_table(node, s);
 }
 
@@ -84,16 +111,6 @@ static bool is_summed(const solve *s, int k)
     for (int g = 0; g < s->group_count; g++)
         summed = summed || k == s->groups[g].middle;
     return summed;
-}
-
-int solve_fetch(const grove_node *node, const solve *s, int inputs)
-{
-    int code = 0;
-
-    for (int k = 0; k < inputs && !code; k++)
-        if (!is_possible(s) || !is_summed(s, k))
-            code = grove_node_fetch(node, k);
-    return code;
 }
 
 typedef struct {
@@ -158,7 +175,7 @@ int solve_compress_on_device(const grove_node *node, const solve_tile *tile, sol
         .bytes = (uint64_t)(c->count[SOLVE_TIME] * c->count[SOLVE_FREQ] * c->baselines * c->size) *
                  sizeof(double)};
 
-    if (!is_possible(s))
+    if (!s->on_devices)
         return GROVE_MISSING;
     what.inputs[GROVE_FIT_DATA] = SOLVE_DATA;
     what.inputs[GROVE_FIT_FLAGS] = ~SOLVE_DATA;
@@ -170,4 +187,72 @@ int solve_compress_on_device(const grove_node *node, const solve_tile *tile, sol
         what.inputs[GROVE_FIT_MODELS + 2 * g + 1] = ~s->groups[g].middle;
     }
     return grove_node_compute(node, &what);
+}
+
+/* ---- normal equations ---- */
+
+static int add_normal(const grove_call *call, void *context)
+{
+    const solve_tile *tile = context;
+    const solve *s = tile->solve;
+    grove_normal_state state = {
+        .tile = tile_of(tile, &tile->local, s->uvw < 0 ? 0 : GROVE_NORMAL_SLOTS + s->columns),
+        .columns = s->columns,
+        .elements = s->elements};
+    grove_args args = *call->args;
+
+    for (int e = 0; e < 4; e++) {
+        state.of_model[e] = s->of_model[e];
+        state.of_data[e] = s->of_data[e];
+    }
+    memcpy(args.state.bytes, &state, sizeof(state));
+    return grove_call_launch(call, &fit_normal, &args, true);
+}
+
+/* GROVE_MISSING: it has to be done on the host. */
+static int make_normal(const grove_node *node, solve_tile *tile)
+{
+    const solve *s = tile->solve;
+    solve_compressed *c = &tile->local;
+    grove_computation what = {.count = GROVE_NORMAL_SLOTS + s->columns + (s->uvw >= 0),
+                              .compute = add_normal,
+                              .context = tile};
+
+    solve_find_all_stretches(tile, c);
+    c->baselines = tile->baseline < 0 ? 1 : tile->range[tile->baseline].count;
+    c->size = grove_normal_size(s->columns);
+    size_t count = (size_t)(c->count[SOLVE_TIME] * c->count[SOLVE_FREQ] * c->baselines * c->size);
+    c->sums = grove_try_alloc(count + 1, sizeof(double));
+    if (!c->sums)
+        return GROVE_NO_MEMORY;
+    what.result = c->sums;
+    what.bytes = count * sizeof(double);
+    what.inputs[GROVE_NORMAL_MODEL] = SOLVE_MODEL;
+    what.inputs[GROVE_NORMAL_MODEL_FLAGS] = ~SOLVE_MODEL;
+    what.inputs[GROVE_NORMAL_DATA] = SOLVE_DATA;
+    what.inputs[GROVE_NORMAL_DATA_FLAGS] = ~SOLVE_DATA;
+    what.inputs[GROVE_NORMAL_WEIGHTS] = s->weights;
+    what.inputs[GROVE_NORMAL_WEIGHT_FLAGS] = ~s->weights;
+    for (int k = 0; k < s->slot_count; k++)
+        what.inputs[GROVE_NORMAL_SLOTS + s->slots[k].first] = s->slots[k].input;
+    if (s->uvw >= 0)
+        what.inputs[what.count - 1] = s->uvw;
+    int code = grove_node_compute(node, &what);
+    if (code)
+        solve_compressed_end(c);
+    return code;
+}
+
+int solve_fetch(const grove_node *node, solve_tile *tile)
+{
+    const solve *s = tile->solve;
+    int code = s->on_devices && !s->group_count ? make_normal(node, tile) : GROVE_MISSING;
+
+    if (code != GROVE_MISSING)
+        return code;
+    code = 0;
+    for (int k = 0; k < tile->count && !code; k++)
+        if (!s->on_devices || !s->group_count || !is_summed(s, k))
+            code = solve_tile_fetch(node, tile, k);
+    return code;
 }
