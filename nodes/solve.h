@@ -82,6 +82,8 @@ static inline int64_t solve_sources(const grove_parm *p)
     return p->groups ? p->groups->size : p->source ? p->source->size : 1;
 }
 
+/* Whether data have baselines, and no axes but time, baseline and frequency. */
+bool solve_is_of_visibilities(const grove_node *node);
 int solve_find_domains(grove_node *node, solve *s);
 void solve_find_slots(const grove_node *node, solve *s);
 void solve_free(solve *s);

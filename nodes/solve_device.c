@@ -61,18 +61,6 @@ static int set_table(grove_node *node, const solve *s)
     return code;
 }
 
-static bool is_of_visibilities(const grove_node *node)
-{
-    const grove_axis *axes[GROVE_MAX_AXES];
-    int count = grove_node_input_axes(node, SOLVE_DATA, axes);
-    bool only = true;
-
-    for (int i = 0; i < count; i++)
-        only = only && (axes[i]->kind == GROVE_AXIS_TIME || axes[i]->kind == GROVE_AXIS_BASELINE ||
-                        axes[i]->kind == GROVE_AXIS_FREQ);
-    return only;
-}
-
 /* Whether the device makes sums, and doubles for each cell. The host knows the weights of robust
  * fits, and polynomials; and if normal equations are larger than what they are made of, that is
  * copied. */
@@ -87,7 +75,7 @@ static bool find_sums(const grove_node *node, const solve *s, double *each)
     if (s->group_count)
         return s->group_count <= GROVE_FIT_GROUPS;
     return s->columns == s->slot_count && s->columns <= GROVE_NORMAL_COLUMNS &&
-           is_of_visibilities(node) && *each <= 2 * s->elements * (s->columns + 1);
+           solve_is_of_visibilities(node) && *each <= 2 * s->elements * (s->columns + 1);
 }
 
 int solve_prepare_devices(grove_node *node, solve *s)

@@ -154,7 +154,7 @@ static const struct {
      "T[p] = draw(obs, shape=diagonal, times=4, around=1).value\n"
      "V[p,q] = G[p] * (M[p,q] + 0.2 * R.data) * G[q]^H\n"
      "D[p,q] = T[p] * M[p,q] * T[q]^H + R.data\nx[p,q] = G[p] * M[p,q] * G[q]^H\n",
-     ", method=lm"},
+     ", method=lm, quota=0.5"},
     /* of data XX and YY alone; scalars */
     {"G[p] = parm(\"G\", jones=diagonal, time=8min)\nR = record(obs)\n"
      "T[p] = draw(obs, shape=diagonal, times=4, around=1).value\n"
