@@ -266,7 +266,7 @@ static bool is_cheaper(const grove_node *node, const solve *s)
     return sums <= cell * cells_of_stretch(s, s->each);
 }
 
-static bool has_axes_of_visibilities(const grove_node *node)
+bool solve_is_of_visibilities(const grove_node *node)
 {
     const grove_axis *axes[GROVE_MAX_AXES];
     int count = grove_node_input_axes(node, SOLVE_DATA, axes);
@@ -286,7 +286,7 @@ static const char *find_factors(grove_node *node, solve *s)
 {
     if (!grove_node_bool(node, "compress"))
         return "compress=false";
-    if (!has_axes_of_visibilities(node))
+    if (!solve_is_of_visibilities(node))
         return "the data are no visibilities";
     grove_fit_form form = grove_node_factor(node);
     if (!form.groups)
@@ -304,6 +304,7 @@ static const char *find_factors(grove_node *node, solve *s)
     if (is_cheaper(node, s))
         return NULL;
     s->group_count = 0;
+    s->each[SOLVE_TIME] = s->each[SOLVE_FREQ] = false;
     return "Jones terms vary from cell to cell";
 }
 
