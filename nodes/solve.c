@@ -23,17 +23,10 @@ static const grove_option options[] = {
      "what is fitted: parms, or values made of them, such as G or [G, B]; none: all that the model "
      "depends on and that are not fixed"},
     {"method", GROVE_CHOICE, "auto",
-<<<<<<< HEAD
-     "lm: Levenberg-Marquardt; block: each station by itself, again and again, which takes less "
-     "time for each step and more steps; stefcal: the same for Jones terms that are numbers of "
-     "parms, such as jones=diagonal; auto: stefcal where that is possible, and lm "
-     "where it is not, or where it is slow",
-=======
      "lm: Levenberg-Marquardt, all unknowns of a domain together; block: Gauss-Newton, each "
      "station by itself, with cheaper steps and more of them; stefcal: the same for Jones terms "
-     "that are the numbers of one parm each, such as jones=diagonal; auto: stefcal to begin with, "
-     "where it is possible, then lm",
->>>>>>> fitdocs
+     "that are the numbers of one parm each, such as jones=diagonal; auto: stefcal where that is "
+     "possible, and lm where it is not, or where it is slow",
      "auto lm block stefcal"},
     {"max_iterations", GROVE_INTEGER, "50", "most steps for a solution domain"},
     {"tolerance", GROVE_NUMBER, "1e-6",
@@ -52,14 +45,10 @@ static const grove_option options[] = {
      "none student_t"},
     {"reference", GROVE_TEXT, "none",
      "station, its name or number, whose phases, delays, TEC and rotations become 0 where the data "
-<<<<<<< HEAD
-     "do not tell what is common to all stations; none: as close to the start as may be"},
+     "do not tell what is common to all stations; none: what is common stays near the start"},
     {"errors", GROVE_BOOL, "false",
      "finds standard deviations, too, from the covariance, scaled by chi-squared per degree of "
      "freedom: G.x_error"},
-=======
-     "do not tell what is common to all stations; none: what is common stays near the start"},
->>>>>>> fitdocs
     {"min_baseline", GROVE_QUANTITY, "none",
      "shorter projected baselines are left out: a length such as 100m, or a number of wavelengths"},
     {"max_baseline", GROVE_QUANTITY, "none",
@@ -479,9 +468,6 @@ static int fitted(grove_node *node)
         return grove_node_fail_option(node, "method",
                                       "stefcal is not possible: Jones terms are not the numbers of "
                                       "one parm each, the same at both sides and in one interval");
-    if (s->method == SOLVE_STEFCAL && s->robust)
-        return grove_node_fail_option(node, "robust",
-                                      "stefcal alone makes no robust fit; leave method out");
     count_unknowns(s, &largest, &all);
     if (largest > MAX_UNKNOWNS)
         return grove_node_fail(node, GROVE_INVALID,
