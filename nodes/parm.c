@@ -443,8 +443,8 @@ GROVE_CLASS(parm) = {
         "exp(2i pi nu y)), tec exp(-8.44797e9i x / nu) with x in TECU and nu in Hz. Other terms "
         "can be written with parms without jones. obs and sky may be left out where there is one. "
         "It has at most 1e7 coefficients. They are its members, such as G.x, for each interval: "
-        "value of "
-        "a number and of scalar; x and y of diagonal, phase, amplitude, delay and leakage; xx, xy, "
+        "value of a number and of scalar; x and y of diagonal, phase, amplitude, delay and "
+        "leakage; xx, xy, "
         "yx and yy of full; angle of rotation; tec; and, such as G.x_error, their standard "
         "deviations where solve finds errors.",
     .output_doc = "its value, along its axes and, where it varies, time and freq, in the unit of "

@@ -25,7 +25,7 @@ static const grove_option options[] = {
     {"method", GROVE_CHOICE, "auto",
      "lm: Levenberg-Marquardt, all unknowns of a domain together; block: Gauss-Newton, each "
      "station by itself, with cheaper steps and more of them; stefcal: the same for Jones terms "
-     "that are the numbers of one parm each, such as jones=diagonal; auto: stefcal where it is "
+     "that are the numbers of one parm each, such as jones=diagonal; auto: stefcal where that is "
      "possible, and lm where it is not, or where it is slow",
      "auto lm block stefcal"},
     {"max_iterations", GROVE_INTEGER, "50", "most steps for a solution domain"},
@@ -269,7 +269,7 @@ static bool is_cheaper(const grove_node *node, const solve *s)
     return sums <= cell * cells_of_stretch(s, s->each);
 }
 
-static bool has_axes_of_visibilities(const grove_node *node)
+bool solve_is_of_visibilities(const grove_node *node)
 {
     const grove_axis *axes[GROVE_MAX_AXES];
     int count = grove_node_input_axes(node, SOLVE_DATA, axes);
@@ -289,7 +289,7 @@ static const char *find_factors(grove_node *node, solve *s)
 {
     if (!grove_node_bool(node, "compress"))
         return "compress=false";
-    if (!has_axes_of_visibilities(node))
+    if (!solve_is_of_visibilities(node))
         return "the data are no visibilities";
     grove_fit_form form = grove_node_factor(node);
     if (!form.groups)
@@ -307,6 +307,7 @@ static const char *find_factors(grove_node *node, solve *s)
     if (is_cheaper(node, s))
         return NULL;
     s->group_count = 0;
+    s->each[SOLVE_TIME] = s->each[SOLVE_FREQ] = false;
     return "Jones terms vary from cell to cell";
 }
 
@@ -467,9 +468,6 @@ static int fitted(grove_node *node)
         return grove_node_fail_option(node, "method",
                                       "stefcal is not possible: Jones terms are not the numbers of "
                                       "one parm each, the same at both sides and in one interval");
-    if (s->method == SOLVE_STEFCAL && s->robust)
-        return grove_node_fail_option(node, "robust",
-                                      "stefcal alone makes no robust fit; leave method out");
     count_unknowns(s, &largest, &all);
     if (largest > MAX_UNKNOWNS)
         return grove_node_fail(node, GROVE_INVALID,

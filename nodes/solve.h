@@ -71,6 +71,7 @@ typedef struct {
     int weights;
     int64_t batch; /* domains along time that start together */
     bool autocorrelations, min_in_wavelengths, max_in_wavelengths, robust, errors;
+    bool on_devices; /* sums are made there */
     solve_method method;
     double min_baseline, max_baseline, quota, tolerance, damping;
     int32_t max_iterations, patience; /* patience: as in grove_stefcal_problem */
@@ -82,6 +83,8 @@ static inline int64_t solve_sources(const grove_parm *p)
     return p->groups ? p->groups->size : p->source ? p->source->size : 1;
 }
 
+/* Whether data have baselines, and no axes but time, baseline and frequency. */
+bool solve_is_of_visibilities(const grove_node *node);
 int solve_find_domains(grove_node *node, solve *s);
 void solve_find_slots(const grove_node *node, solve *s);
 void solve_free(solve *s);
@@ -145,16 +148,25 @@ typedef struct {
     bool complex_, double_;
 } solve_view;
 
+/* Sums over the cells of stretches, boxes of times and channels. */
+typedef struct {
+    int64_t first[SOLVE_CUTS], count[SOLVE_CUTS]; /* stretches */
+    int64_t baselines, size;                      /* doubles of the sums of one */
+    double *sums;                                 /* [stretch in time, in frequency][baseline] */
+    unsigned char *mask; /* flags of cells and elements that do not count; NULL: the data's own */
+} solve_compressed;
+
 typedef struct {
     const solve *solve;
     int axes;
     const grove_range *range;
     const grove_array *const *inputs;
     int count;
-    solve_view *views;   /* of all inputs */
-    int cut[SOLVE_CUTS]; /* which axis is time, which frequency; -1: none */
-    int baseline;        /* ... baseline */
-    int64_t rows;        /* combinations of the other axes */
+    solve_view *views;      /* of all inputs */
+    int cut[SOLVE_CUTS];    /* which axis is time, which frequency; -1: none */
+    int baseline;           /* ... baseline */
+    int64_t rows;           /* combinations of the other axes */
+    solve_compressed local; /* normal equations that a device made; sums NULL: none */
     float *robust; /* [cells of the model][SOLVE_ELEMENTS] weights of a robust fit; NULL: none */
 } solve_tile;
 
@@ -203,13 +215,6 @@ bool solve_is_wanted(const solve_tile *tile, int64_t baseline);
 
 /* ---- compressed sums of a tile ---- */
 
-typedef struct {
-    int64_t first[SOLVE_CUTS], count[SOLVE_CUTS]; /* stretches */
-    int64_t baselines, size;                      /* doubles of the sums of one */
-    double *sums;                                 /* [stretch in time, in frequency][baseline] */
-    unsigned char *mask; /* flags of cells and elements that do not count; NULL: the data's own */
-} solve_compressed;
-
 /* The first cell of a stretch. */
 int64_t solve_stretch_edge(const solve *s, int cut, int64_t stretch);
 /* The stretches of a domain: cells where Jones terms vary from cell to cell, else segments. */
@@ -218,9 +223,11 @@ void solve_stretches(const solve *s, const solve_domain *d, int cut, int64_t ran
 const double *solve_sums_at(const solve_compressed *c, int64_t time, int64_t freq,
                             int64_t baseline);
 /* In fitted: sums are made on a device where there is one; what they are made of stays there. */
-int solve_prepare_devices(grove_node *node, const solve *s);
-/* In drive, first of all: fetches all inputs but those that are only summed. */
-int solve_fetch(const grove_node *node, const solve *s, int inputs);
+int solve_prepare_devices(grove_node *node, solve *s);
+/* In drive, first of all: fetches what is read on the host; makes normal equations on the device.
+ */
+int solve_fetch(const grove_node *node, solve_tile *tile);
+void solve_find_all_stretches(const solve_tile *tile, solve_compressed *c);
 /* 0, or GROVE_NO_MEMORY without a message, or another code with one. */
 int solve_compress(const grove_node *node, const solve_tile *tile, solve_compressed *c);
 /* The same on the device of the tile; GROVE_MISSING: it has to be done on the host. */

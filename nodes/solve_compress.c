@@ -45,7 +45,7 @@ static int64_t origin_of(const solve_tile *tile, int cut)
     return tile->cut[cut] >= 0 ? tile->range[tile->cut[cut]].first : 0;
 }
 
-static void find_stretches(const solve_tile *tile, solve_compressed *c)
+void solve_find_all_stretches(const solve_tile *tile, solve_compressed *c)
 {
     for (int cut = 0; cut < SOLVE_CUTS; cut++) {
         int64_t first = origin_of(tile, cut);
@@ -214,7 +214,7 @@ int solve_compress(const grove_node *node, const solve_tile *tile, solve_compres
 {
     const solve *s = tile->solve;
 
-    find_stretches(tile, c);
+    solve_find_all_stretches(tile, c);
     c->baselines = tile->range[tile->baseline].count;
     c->size = grove_compression_size(s->form, s->group_count);
     size_t count = (size_t)(c->count[SOLVE_TIME] * c->count[SOLVE_FREQ] * c->baselines * c->size);

@@ -1,6 +1,8 @@
-/* Compressed sums on a GPU: data, models and weights stay there, the sums come back. */
+/* Sums on a GPU, compressed ones or normal equations: data, models, derivatives and weights stay
+ * there, the sums come back. */
 #include "nodes/solve.h"
 
+#include "../kernels/fit/fit_normal.h"
 #include "../kernels/fit/fit_sums.h"
 
 #include "base/error.h"
@@ -12,6 +14,9 @@
 
 static const grove_kernel fit_sums = {"fit_sums", NULL, NULL, "fit_sums.cu", grove_fit_sums_threads,
                                       0,          0};
+
+static const grove_kernel fit_normal = {
+    "fit_normal", NULL, NULL, "fit_normal.cu", grove_fit_normal_threads, 0, 0};
 
 static int64_t cells_of(const solve_cut *cut)
 {
@@ -37,7 +42,7 @@ static double stretches_of_cell(const solve *s, int cut)
     return most;
 }
 
-/* The table of fit_sums: edges of stretches, and the channels' centres. */
+/* The table of the kernels: edges of stretches, and the channels' centres. */
 static int set_table(grove_node *node, const solve *s)
 {
     const grove_axis *freq = s->cut[SOLVE_FREQ].axis;
@@ -56,22 +61,32 @@ static int set_table(grove_node *node, const solve *s)
     return code;
 }
 
-/* The host knows the weights of robust fits. */
-static bool is_possible(const solve *s)
+/* Whether the device makes sums, and doubles for each cell. The host knows the weights of robust
+ * fits, and polynomials; and if normal equations are larger than what they are made of, that is
+ * copied. */
+static bool find_sums(const grove_node *node, const solve *s, double *each)
 {
-    return s->group_count > 0 && s->group_count <= GROVE_FIT_GROUPS && !s->robust;
+    int64_t size = s->group_count ? grove_compression_size(s->form, s->group_count)
+                                  : grove_normal_size(s->columns);
+
+    *each = (double)size * stretches_of_cell(s, SOLVE_TIME) * stretches_of_cell(s, SOLVE_FREQ);
+    if (s->robust)
+        return false;
+    if (s->group_count)
+        return s->group_count <= GROVE_FIT_GROUPS;
+    return s->columns == s->slot_count && s->columns <= GROVE_NORMAL_COLUMNS &&
+           solve_is_of_visibilities(node) && *each <= 2 * s->elements * (s->columns + 1);
 }
 
-int solve_prepare_devices(grove_node *node, const solve *s)
+int solve_prepare_devices(grove_node *node, solve *s)
 {
-    double sums = 8 * (double)grove_compression_size(s->form, s->group_count);
+    double each;
 
-    if (!is_possible(s))
+    s->on_devices = find_sums(node, s, &each);
+    if (!s->on_devices)
         return 0;
     grove_node_leave_inputs(node);
-    grove_node_set_scratch(
-        node, 0,
-        (uint64_t)ceil(sums * stretches_of_cell(s, SOLVE_TIME) * stretches_of_cell(s, SOLVE_FREQ)));
+    grove_node_set_scratch(node, 0, (uint64_t)ceil(sizeof(double) * each));
     return set_table(node, s);
 }
 
@@ -86,43 +101,43 @@ static bool is_summed(const solve *s, int k)
     return summed;
 }
 
-int solve_fetch(const grove_node *node, const solve *s, int inputs)
-{
-    int code = 0;
-
-    for (int k = 0; k < inputs && !code; k++)
-        if (!is_possible(s) || !is_summed(s, k))
-            code = grove_node_fetch(node, k);
-    return code;
-}
-
 typedef struct {
     const solve_tile *tile;
     const solve_compressed *c;
 } summing;
 
-static grove_fit_state state_of(const solve_tile *tile, const solve_compressed *c)
+/* `uvw`: the kernel's input. */
+static grove_fit_tile tile_of(const solve_tile *tile, const solve_compressed *c, int uvw)
 {
     const solve *s = tile->solve;
     const grove_axis *freq = s->cut[SOLVE_FREQ].axis;
+    grove_fit_tile of = {.axis = {tile->cut[SOLVE_TIME], tile->baseline, tile->cut[SOLVE_FREQ]},
+                         .uvw = uvw,
+                         .centred = freq && freq->centre,
+                         .in_wavelengths = {s->min_in_wavelengths, s->max_in_wavelengths},
+                         .limits = {s->min_baseline, s->max_baseline},
+                         .baselines = c->baselines};
+
+    for (int cut = 0; cut < SOLVE_CUTS; cut++)
+        of.stretches[cut] = c->count[cut];
+    of.edges[0] = c->first[SOLVE_TIME];
+    of.edges[1] = stretches_of(s, SOLVE_TIME) + 1 + c->first[SOLVE_FREQ];
+    of.centres = stretches_of(s, SOLVE_TIME) + stretches_of(s, SOLVE_FREQ) + 2;
+    return of;
+}
+
+static grove_fit_state state_of(const solve_tile *tile, const solve_compressed *c)
+{
+    const solve *s = tile->solve;
     const solve_view *data = &tile->views[SOLVE_DATA], *weights = &tile->views[s->weights];
-    grove_fit_state state = {.full = s->form == GROVE_COMPRESSION_FULL,
-                             .groups = s->group_count,
-                             .uvw = s->uvw < 0 ? 0 : GROVE_FIT_MODELS + 2 * s->group_count,
-                             .axis = {tile->cut[SOLVE_TIME], tile->baseline, tile->cut[SOLVE_FREQ]},
-                             .in_wavelengths = {s->min_in_wavelengths, s->max_in_wavelengths},
-                             .limits = {s->min_baseline, s->max_baseline},
-                             .baselines = c->baselines};
+    grove_fit_state state = {
+        .tile = tile_of(tile, c, s->uvw < 0 ? 0 : GROVE_FIT_MODELS + 2 * s->group_count),
+        .full = s->form == GROVE_COMPRESSION_FULL,
+        .groups = s->group_count};
 
     state.left_out = data->elements == 1 ? 14 : data->elements == 2 ? 6 : 0;
     if (s->elements == 2 || weights->elements == 2)
         state.left_out |= 6;
-    for (int cut = 0; cut < SOLVE_CUTS; cut++)
-        state.stretches[cut] = c->count[cut];
-    state.edges[0] = c->first[SOLVE_TIME];
-    state.edges[1] = stretches_of(s, SOLVE_TIME) + 1 + c->first[SOLVE_FREQ];
-    state.centres = stretches_of(s, SOLVE_TIME) + stretches_of(s, SOLVE_FREQ) + 2;
-    state.centred = freq && freq->centre;
     return state;
 }
 
@@ -148,7 +163,7 @@ int solve_compress_on_device(const grove_node *node, const solve_tile *tile, sol
         .bytes = (uint64_t)(c->count[SOLVE_TIME] * c->count[SOLVE_FREQ] * c->baselines * c->size) *
                  sizeof(double)};
 
-    if (!is_possible(s))
+    if (!s->on_devices)
         return GROVE_MISSING;
     what.inputs[GROVE_FIT_DATA] = SOLVE_DATA;
     what.inputs[GROVE_FIT_FLAGS] = ~SOLVE_DATA;
@@ -160,4 +175,72 @@ int solve_compress_on_device(const grove_node *node, const solve_tile *tile, sol
         what.inputs[GROVE_FIT_MODELS + 2 * g + 1] = ~s->groups[g].middle;
     }
     return grove_node_compute(node, &what);
+}
+
+/* ---- normal equations ---- */
+
+static int add_normal(const grove_call *call, void *context)
+{
+    const solve_tile *tile = context;
+    const solve *s = tile->solve;
+    grove_normal_state state = {
+        .tile = tile_of(tile, &tile->local, s->uvw < 0 ? 0 : GROVE_NORMAL_SLOTS + s->columns),
+        .columns = s->columns,
+        .elements = s->elements};
+    grove_args args = *call->args;
+
+    for (int e = 0; e < 4; e++) {
+        state.of_model[e] = s->of_model[e];
+        state.of_data[e] = s->of_data[e];
+    }
+    memcpy(args.state.bytes, &state, sizeof(state));
+    return grove_call_launch(call, &fit_normal, &args, true);
+}
+
+/* GROVE_MISSING: it has to be done on the host. */
+static int make_normal(const grove_node *node, solve_tile *tile)
+{
+    const solve *s = tile->solve;
+    solve_compressed *c = &tile->local;
+    grove_computation what = {.count = GROVE_NORMAL_SLOTS + s->columns + (s->uvw >= 0),
+                              .compute = add_normal,
+                              .context = tile};
+
+    solve_find_all_stretches(tile, c);
+    c->baselines = tile->baseline < 0 ? 1 : tile->range[tile->baseline].count;
+    c->size = grove_normal_size(s->columns);
+    size_t count = (size_t)(c->count[SOLVE_TIME] * c->count[SOLVE_FREQ] * c->baselines * c->size);
+    c->sums = grove_try_alloc(count + 1, sizeof(double));
+    if (!c->sums)
+        return GROVE_NO_MEMORY;
+    what.result = c->sums;
+    what.bytes = count * sizeof(double);
+    what.inputs[GROVE_NORMAL_MODEL] = SOLVE_MODEL;
+    what.inputs[GROVE_NORMAL_MODEL_FLAGS] = ~SOLVE_MODEL;
+    what.inputs[GROVE_NORMAL_DATA] = SOLVE_DATA;
+    what.inputs[GROVE_NORMAL_DATA_FLAGS] = ~SOLVE_DATA;
+    what.inputs[GROVE_NORMAL_WEIGHTS] = s->weights;
+    what.inputs[GROVE_NORMAL_WEIGHT_FLAGS] = ~s->weights;
+    for (int k = 0; k < s->slot_count; k++)
+        what.inputs[GROVE_NORMAL_SLOTS + s->slots[k].first] = s->slots[k].input;
+    if (s->uvw >= 0)
+        what.inputs[what.count - 1] = s->uvw;
+    int code = grove_node_compute(node, &what);
+    if (code)
+        solve_compressed_end(c);
+    return code;
+}
+
+int solve_fetch(const grove_node *node, solve_tile *tile)
+{
+    const solve *s = tile->solve;
+    int code = s->on_devices && !s->group_count ? make_normal(node, tile) : GROVE_MISSING;
+
+    if (code != GROVE_MISSING)
+        return code;
+    code = 0;
+    for (int k = 0; k < tile->count && !code; k++)
+        if (!s->on_devices || !s->group_count || !is_summed(s, k))
+            code = solve_tile_fetch(node, tile, k);
+    return code;
 }

@@ -3,6 +3,8 @@
  * columns, then into those of the domain's real unknowns. */
 #include "nodes/solve.h"
 
+#include "../kernels/fit/fit_normal.h"
+
 #include "base/memory.h"
 
 #include <math.h>
@@ -84,6 +86,7 @@ void solve_tile_end(solve_tile *tile)
 {
     free(tile->views);
     tile->views = NULL;
+    solve_compressed_end(&tile->local);
 }
 
 double complex solve_number(const solve_view *view, int64_t cell, int element)
@@ -335,8 +338,67 @@ static void add_row(const solve_tile *tile, const solve_domain *d,
         }
 }
 
+/* What a device has made of a row and a box. */
+static void take_box(const double *from, solve_columns *local)
+{
+    int n = local->count;
+
+    for (int a = 0; a < n; a++) {
+        const double *row = from + GROVE_NORMAL_SUMS + (ptrdiff_t)2 * a * (n + 1);
+        for (int b = a; b < n; b++)
+            local->hermitian[a * n + b] = CMPLX(row[2 * b], row[2 * b + 1]);
+        local->gradient[a] = CMPLX(row[2 * n], row[2 * n + 1]);
+    }
+    mirror(local);
+}
+
+static void take_row(const solve_tile *tile, solve_domain *d, const int64_t index[GROVE_MAX_AXES],
+                     solve_columns *local, double *matrix, double *gradient)
+{
+    const solve_cut *time = &tile->solve->cut[SOLVE_TIME], *freq = &tile->solve->cut[SOLVE_FREQ];
+    int64_t t = d->number[SOLVE_TIME], f = d->number[SOLVE_FREQ];
+
+    for (int64_t i = time->segments[t]; i < time->segments[t + 1]; i++)
+        for (int64_t j = freq->segments[f]; j < freq->segments[f + 1]; j++) {
+            const int64_t first[SOLVE_CUTS] = {time->edge[i], freq->edge[j]};
+            const double *from =
+                solve_sums_at(&tile->local, i, j, tile->baseline < 0 ? 0 : index[tile->baseline]);
+            d->all += (int64_t)from[GROVE_NORMAL_ALL];
+            if (!(from[GROVE_NORMAL_USED] > 0))
+                continue;
+            d->sums.chi2 += from[GROVE_NORMAL_CHI2];
+            d->sums.power += from[GROVE_NORMAL_POWER];
+            d->sums.data += (int64_t)from[GROVE_NORMAL_USED];
+            solve_find_unknowns(tile, d, index, first, local);
+            take_box(from, local);
+            solve_scatter(tile->solve, d, local, matrix, gradient);
+        }
+}
+
+static void take_normal(const solve_tile *tile, solve_domain *d, double *matrix, double *gradient)
+{
+    int64_t index[GROVE_MAX_AXES];
+    solve_columns local;
+
+    d->sums = (grove_least_squares_sums){0};
+    d->all = 0;
+    solve_columns_begin(&local, tile->solve);
+    for (int64_t row = 0; row < tile->rows; row++) {
+        solve_find_row(tile, row, index);
+        if (solve_is_wanted(tile, tile->baseline < 0
+                                      ? 0
+                                      : tile->range[tile->baseline].first + index[tile->baseline]))
+            take_row(tile, d, index, &local, matrix, gradient);
+    }
+    solve_columns_end(&local);
+}
+
 void solve_normal(const solve_tile *tile, solve_domain *d, double *matrix, double *gradient)
 {
+    if (tile->local.sums) {
+        take_normal(tile, d, matrix, gradient);
+        return;
+    }
     const solve *s = tile->solve;
     size_t n = (size_t)s->columns, lane_count = (n + 1) * (SAMPLES / LANES);
     int inputs = s->inputs;

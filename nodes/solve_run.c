@@ -476,11 +476,10 @@ int solve_drive(const grove_node *node, void *of_run, const grove_array *const *
 
     for (int i = 0; i < run->solve->parm_count; i++)
         run->parms[i] = grove_node_parm_run(node, run->solve->parms[i].leaf);
-    int code = solve_fetch(node, run->solve, count);
-    if (code)
-        return code;
     solve_tile_begin(&tile, run->solve, inputs, count);
-    code = drive(run, node, &tile, again);
+    int code = solve_fetch(node, &tile);
+    if (!code)
+        code = drive(run, node, &tile, again);
     solve_tile_end(&tile);
     return code == GROVE_NO_MEMORY
                ? grove_node_fail(node, code, "there is no memory for the normal equations")

@@ -96,17 +96,17 @@ static void fill_all(const shape *s)
 
 static grove_fit_state state_of(const shape *s)
 {
-    grove_fit_state state = {.full = s->form == GROVE_COMPRESSION_FULL,
-                             .groups = s->groups,
-                             .uvw = s->limited ? GROVE_FIT_MODELS + 2 * s->groups : 0,
-                             .centred = 1,
-                             .axis = {0, 1, 2},
-                             .in_wavelengths = {0, 1},
-                             .limits = {150, 400},
-                             .stretches = {2, 2},
-                             .baselines = BASELINES,
-                             .edges = {1, 4},
-                             .centres = 7};
+    grove_fit_state state = {.tile = {.uvw = s->limited ? GROVE_FIT_MODELS + 2 * s->groups : 0,
+                                      .centred = 1,
+                                      .axis = {0, 1, 2},
+                                      .in_wavelengths = {0, 1},
+                                      .limits = {150, 400},
+                                      .stretches = {2, 2},
+                                      .baselines = BASELINES,
+                                      .edges = {1, 4},
+                                      .centres = 7},
+                             .full = s->form == GROVE_COMPRESSION_FULL,
+                             .groups = s->groups};
 
     state.left_out = s->data == 1 ? 14 : s->data == 2 || s->weights == 2 ? 6 : 0;
     return state;
@@ -204,10 +204,10 @@ static void sum_on_device(grove_device *device, const shape *s, double *sums, si
         send_array(device, &arrays[2 + g], s->flagged, &args.in[GROVE_FIT_MODELS + 2 * g],
                    &args.in[GROVE_FIT_MODELS + 2 * g + 1], &args);
     if (s->limited)
-        args.in[state.uvw] = (grove_view){.data = send(device, uvw, sizeof(uvw)),
-                                          .stride = {BASELINES * 24, 24, 0},
-                                          .elements = 3,
-                                          .bytes = 8};
+        args.in[state.tile.uvw] = (grove_view){.data = send(device, uvw, sizeof(uvw)),
+                                               .stride = {BASELINES * 24, 24, 0},
+                                               .elements = 3,
+                                               .bytes = 8};
     memcpy(args.state.bytes, &state, sizeof(state));
     args.table = send(device, table, sizeof(table));
     memset(sums, 77, bytes);
@@ -221,9 +221,9 @@ static void sum_on_device(grove_device *device, const shape *s, double *sums, si
     for (int k = 0; k < args.inputs; k++)
         if (args.in[k].data)
             grove_device_release(device, args.in[k].data,
-                                 k == state.uvw && k     ? sizeof(uvw)
-                                 : args.in[k].bytes == 1 ? sizeof(arrays[0].flags)
-                                                         : sizeof(arrays[0].numbers));
+                                 k == state.tile.uvw && k ? sizeof(uvw)
+                                 : args.in[k].bytes == 1  ? sizeof(arrays[0].flags)
+                                                          : sizeof(arrays[0].numbers));
 }
 
 /* ---- */

@@ -73,7 +73,9 @@ static const struct {
     {OPTION("batch=0"), "0 is less than 1"},
     {OPTION("batch=-8"), "-8 is less than 1"},
     {OPTION("method=newton"), "newton"},
-    {OPTION("robust=yes"), "no option 'robust'"},
+    {OPTION("robust=yes"), "wants one of none, student_t"},
+    {OPTION("reference=nowhere"), "there is no station 'nowhere'"},
+    {OPTION("method=stefcal, errors=true"), "stefcal knows neither errors nor outliers"},
     {OPTION("min_baseline=3s"), "wants a length such as 100m, or a number of wavelengths"},
     {OPTION("min_baseline=-3m"), "wants a length"},
     {OPTION("max_baseline=1i"), ""},
@@ -85,7 +87,7 @@ static const struct {
     {TREE "x[p] = parm(\"x\", init=0)\n"
           "fit = solve(V * exp(1i * (x[p] - x[q])), D, method=stefcal)\n",
      "stefcal is not possible"},
-    {"G[p] = parm(\"G\", jones=phase)\nfit = solve(G[p] * M[p,q] * G[q]^H, M, method=stefcal)\n",
+    {"G[p] = parm(\"G\", jones=rotation)\nfit = solve(G[p] * M[p,q] * G[q]^H, M, method=stefcal)\n",
      "stefcal is not possible: Jones terms are not the numbers of one parm each"},
     /* calls */
     {TREE "fit = solve(V)\n", "data"},

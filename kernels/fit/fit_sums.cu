@@ -1,38 +1,12 @@
 // Compressed sums: a thread adds all cells of a stretch of a baseline, in their order, for one
 // correlation.
+#include "fit_cuda.h"
 #include "fit_sums.h"
 
 #include "../compression/compression_simd.h"
 
 namespace
 {
-struct complex {
-    double re, im;
-};
-
-// Where a thread is: cells of the tile.
-struct place {
-    int64_t at[3]; // time, baseline, frequency
-};
-
-__device__ __forceinline__ const char *find(const grove_args *args, int k, const place *p)
-{
-    const grove_fit_state *s = (const grove_fit_state *)(const void *)args->state.bytes;
-    const grove_view *view = &args->in[k];
-    int64_t offset = 0;
-
-    for (int d = 0; d < 3; d++)
-        if (s->axis[d] >= 0)
-            offset += view->stride[s->axis[d]] * p->at[d];
-    return view->data ? (const char *)view->data + offset : nullptr;
-}
-
-__device__ __forceinline__ double number(const grove_view *view, const char *at, int k)
-{
-    return view->bytes == 8 ? ((const double *)(const void *)at)[k]
-                            : (double)((const float *)(const void *)at)[k];
-}
-
 // Element e of a matrix: one stands for that number times the identity, two for a diagonal.
 __device__ __forceinline__ complex element(const grove_view *view, const char *at, int e)
 {
@@ -41,11 +15,6 @@ __device__ __forceinline__ complex element(const grove_view *view, const char *a
     if (view->elements != 4 && (e == 1 || e == 2))
         return {0, 0};
     return {number(view, at, 2 * k), number(view, at, 2 * k + 1)};
-}
-
-__device__ __forceinline__ bool is_finite(complex x)
-{
-    return x.re - x.re == 0 && x.im - x.im == 0;
 }
 
 // Bits of the four correlations from those of an array's elements.
@@ -58,47 +27,31 @@ __device__ __forceinline__ unsigned spread(unsigned bits, int elements)
     return (bits & 1) | (bits & 2) << 2 | (bits & 3 ? 6 : 0);
 }
 
-__device__ __forceinline__ bool is_flagged(const grove_args *args, int numbers, const place *p,
-                                           int c, bool all)
+__device__ __forceinline__ bool is_flagged(const grove_args *args, const grove_fit_state *s,
+                                           int numbers, const place *p, int c, bool all)
 {
-    const char *flags = find(args, numbers + 1, p);
+    const char *flags = find(args, &s->tile, numbers + 1, p);
     unsigned bits = flags ? spread(*(const unsigned char *)flags, args->in[numbers].elements) : 0;
 
     return all ? bits != 0 : bits >> c & 1;
-}
-
-// Whether the baseline's length is within what is asked for.
-__device__ bool is_in_range(const grove_args *args, const grove_fit_state *s, const place *p)
-{
-    if (!s->uvw)
-        return true;
-    const grove_view *view = &args->in[s->uvw];
-    const char *at = find(args, s->uvw, p);
-    double length = hypot(number(view, at, 0), number(view, at, 1)), waves = length;
-    if (s->centred) {
-        int64_t channel = p->at[2] + (s->axis[2] >= 0 ? args->origin[s->axis[2]] : 0);
-        waves *= ((const double *)args->table)[s->centres + channel] / GROVE_SPEED_OF_LIGHT;
-    }
-    return (s->in_wavelengths[0] ? waves : length) >= s->limits[0] &&
-           (s->in_wavelengths[1] ? waves : length) <= s->limits[1];
 }
 
 // 0: the correlation does not count here.
 __device__ double weight_of(const grove_args *args, const grove_fit_state *s, const place *p, int c)
 {
     const grove_view *view = &args->in[GROVE_FIT_WEIGHTS];
-    const char *at = find(args, GROVE_FIT_WEIGHTS, p);
+    const char *at = find(args, &s->tile, GROVE_FIT_WEIGHTS, p);
     double weight = 1;
 
     if (at)
         weight = number(view, at, view->elements == 4 ? c : view->elements == 2 ? c >> 1 : 0);
     if (!(weight > 0) || weight - weight != 0 || s->left_out >> c & 1 ||
-        is_flagged(args, GROVE_FIT_DATA, p, c, false) || !is_in_range(args, s, p))
+        is_flagged(args, s, GROVE_FIT_DATA, p, c, false) || !is_in_range(args, &s->tile, p))
         return 0;
     for (int g = 0; g < s->groups; g++) {
         int k = GROVE_FIT_MODELS + 2 * g;
-        const char *model = find(args, k, p);
-        bool good = !is_flagged(args, k, p, c, s->full);
+        const char *model = find(args, &s->tile, k, p);
+        bool good = !is_flagged(args, s, k, p, c, s->full);
         for (int e = s->full ? 0 : c; good && e <= (s->full ? 3 : c); e++)
             good = is_finite(element(&args->in[k], model, e));
         if (!good)
@@ -113,7 +66,7 @@ __device__ __forceinline__ complex model(const grove_args *args, const grove_fit
 {
     int k = GROVE_FIT_MODELS + 2 * (int)(s->full ? j / 4 : j);
 
-    return element(&args->in[k], find(args, k, p), s->full ? (int)(j % 4) : c);
+    return element(&args->in[k], find(args, &s->tile, k, p), s->full ? (int)(j % 4) : c);
 }
 
 struct sums {
@@ -125,7 +78,7 @@ struct sums {
 __device__ void add_cell(const grove_args *args, const grove_fit_state *s, const place *p, int c,
                          int64_t j, int64_t first, int64_t n, sums *to)
 {
-    complex d = element(&args->in[GROVE_FIT_DATA], find(args, GROVE_FIT_DATA, p), c);
+    complex d = element(&args->in[GROVE_FIT_DATA], find(args, &s->tile, GROVE_FIT_DATA, p), c);
     double w = is_finite(d) ? weight_of(args, s, p, c) : 0;
 
     if (!(w > 0))
@@ -165,36 +118,22 @@ __device__ void write_sums(double *out, int64_t n, int c, int64_t j, int64_t fir
     }
 }
 
-// Cells [first, end) of the tile.
-__device__ void find_cells(const grove_args *args, const grove_fit_state *s, int cut,
-                           int64_t stretch, int64_t range[2])
-{
-    int axis = s->axis[cut ? 2 : 0];
-    const int64_t *edge = (const int64_t *)args->table + s->edges[cut] + stretch;
-    int64_t origin = axis >= 0 ? args->origin[axis] : 0;
-
-    range[0] = edge[0] - origin;
-    range[1] = edge[1] - origin;
-}
-
 __device__ void add_stretch(const grove_args *args, int64_t at)
 {
     const grove_fit_state *s = (const grove_fit_state *)(const void *)args->state.bytes;
     const int64_t n = grove_fit_numbers(s), items = grove_fit_items(s), item = at % items / 4;
     const int64_t pieces = (n + GROVE_FIT_PIECE - 1) / GROVE_FIT_PIECE;
     const int64_t j = item / pieces, first = item % pieces * GROVE_FIT_PIECE;
-    const int64_t row = at / items, stretch = row / s->baselines;
+    const int64_t row = at / items;
     const int c = (int)(at % 4);
-    place p = {{0, row % s->baselines, 0}};
-    int64_t times[2], channels[2];
     sums sum = {};
 
     if (first + GROVE_FIT_PIECE <= j)
         return; // the other half
-    find_cells(args, s, 0, stretch / s->stretches[1], times);
-    find_cells(args, s, 1, stretch % s->stretches[1], channels);
-    for (p.at[0] = times[0]; p.at[0] < times[1]; p.at[0]++)
-        for (p.at[2] = channels[0]; p.at[2] < channels[1]; p.at[2]++)
+    box cells = find_box(args, &s->tile, row);
+    place p = {{0, cells.baseline, 0}};
+    for (p.at[0] = cells.first[0]; p.at[0] < cells.end[0]; p.at[0]++)
+        for (p.at[2] = cells.first[1]; p.at[2] < cells.end[1]; p.at[2]++)
             add_cell(args, s, &p, c, j, first, n, &sum);
     write_sums((double *)args->out.data + row * GROVE_SUMS_SIZE(n), n, c, j, first, &sum);
 }

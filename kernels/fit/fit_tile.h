@@ -1,0 +1,30 @@
+/* What kernels of fits have in common: the stretches of a tile, boxes of times and channels, for
+ * each of which and each baseline there are sums; and which baselines are too short or too long. */
+#ifndef GROVE_KERNELS_FIT_TILE_H
+#define GROVE_KERNELS_FIT_TILE_H
+
+#include "cell.h"
+
+/* The table of the kernels: int64_t edges of all stretches along time, then of those along
+ * frequency, cells of the whole axes; then the centres of all channels, doubles. */
+typedef struct {
+    int32_t axis[3]; /* time, baseline, frequency in the iteration space; -1: none */
+    int32_t uvw;     /* the input that has it; 0: none */
+    int32_t centred; /* the table has centres */
+    int32_t in_wavelengths[2];
+    double limits[2]; /* min, max of the projected baseline's length: m, or wavelengths */
+    int64_t stretches[2], baselines;
+    int64_t edges[2]; /* in the table: the first edge of the tile's stretches */
+    int64_t centres;  /* in the table: of the whole axis' first channel */
+} grove_fit_tile;
+
+/* A thread adds products of one number with up to so many others. */
+enum { GROVE_FIT_PIECE = 4 };
+
+/* Baselines of all stretches. */
+GROVE_FN int64_t grove_fit_rows(const grove_fit_tile *tile)
+{
+    return tile->stretches[0] * tile->stretches[1] * tile->baselines;
+}
+
+#endif
