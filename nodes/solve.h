@@ -157,10 +157,10 @@ typedef struct {
     const grove_range *range;
     const grove_array *const *inputs;
     int count;
-    solve_view *views;   /* of all inputs */
-    int cut[SOLVE_CUTS]; /* which axis is time, which frequency; -1: none */
-    int baseline;        /* ... baseline */
-    int64_t rows;        /* combinations of the other axes */
+    solve_view *views;      /* of all inputs */
+    int cut[SOLVE_CUTS];    /* which axis is time, which frequency; -1: none */
+    int baseline;           /* ... baseline */
+    int64_t rows;           /* combinations of the other axes */
     solve_compressed local; /* normal equations that a device made; sums NULL: none */
     float *robust; /* [cells of the model][SOLVE_ELEMENTS] weights of a robust fit; NULL: none */
 } solve_tile;
@@ -219,7 +219,8 @@ const double *solve_sums_at(const solve_compressed *c, int64_t time, int64_t fre
                             int64_t baseline);
 /* In fitted: sums are made on a device where there is one; what they are made of stays there. */
 int solve_prepare_devices(grove_node *node, solve *s);
-/* In drive, first of all: fetches what is read on the host; makes normal equations on the device. */
+/* In drive, first of all: fetches what is read on the host; makes normal equations on the device.
+ */
 int solve_fetch(const grove_node *node, solve_tile *tile);
 void solve_find_all_stretches(const solve_tile *tile, solve_compressed *c);
 /* 0, or GROVE_NO_MEMORY without a message, or another code with one. */
