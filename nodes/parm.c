@@ -12,6 +12,9 @@
 /* Most coefficients of a parm. */
 #define PARM_NUMBERS 1e7
 
+/* What is added to a member's name for its standard deviations. */
+#define ERROR "_error"
+
 /* ---- the leaf ---- */
 
 static const grove_input inputs[] = {
@@ -287,6 +290,14 @@ static int add_members(grove_node *node, const grove_parm *p, grove_unit unit)
         code = grove_node_add_axis(node, &terms);
     for (int m = 0; m < p->members && !code; m++)
         code = grove_node_add_member(node, p->member[m], axes, &form, NULL, "coefficients");
+    form.complex_ = false;
+    for (int m = 0; m < p->members && !code; m++) {
+        char *name = grove_format("%s" ERROR, p->member[m]);
+        code = grove_node_add_member(
+            node, name, axes, &form, NULL,
+            "their standard deviations; of a complex one, of each part; 0: not known");
+        free(name);
+    }
     free(axes);
     return code;
 }
@@ -376,6 +387,7 @@ static int start(const grove_node *node, void **run)
 
     own->count = grove_parm_count(p);
     own->numbers = grove_alloc((size_t)(p->members * own->count) * 2 * sizeof(double) + 1);
+    own->errors = grove_alloc((size_t)(p->members * own->count) * sizeof(double) + 1);
     for (int m = 0; m < p->members; m++)
         for (int64_t i = 0; i < own->count; i += terms)
             memcpy(own->numbers + 2 * (m * own->count + i), p->init[m], sizeof(p->init[m]));
@@ -389,6 +401,7 @@ static void stop(const grove_node *node, void *run)
 
     (void)node;
     free(own->numbers);
+    free(own->errors);
     free(own);
 }
 
@@ -396,10 +409,13 @@ static int read_parm(const grove_node *node, void *run, const char *member, grov
 {
     const grove_parm *p = grove_node_user(node);
     const grove_parm_run *own = run;
+    size_t length = strlen(member), suffix = strlen(ERROR);
+    bool error = length > suffix && !strcmp(member + length - suffix, ERROR);
     int m = 0, parts = out->form->complex_ ? 2 : 1;
     double *to = out->data;
 
-    while (strcmp(p->member[m], member) != 0)
+    length -= error ? suffix : 0;
+    while (strncmp(p->member[m], member, length) != 0 || p->member[m][length])
         m++;
     for (int64_t i = 0; i < out->cells; i++) {
         int64_t at = 0, rest = i, index[GROVE_MAX_AXES];
@@ -409,8 +425,11 @@ static int read_parm(const grove_node *node, void *run, const char *member, grov
         }
         for (int d = 0; d < out->axes; d++)
             at = at * out->range[d].axis->size + index[d];
-        memcpy(to + parts * i, own->numbers + 2 * (m * own->count + at),
-               (size_t)parts * sizeof(double));
+        if (error)
+            to[i] = own->errors[m * own->count + at];
+        else
+            memcpy(to + parts * i, own->numbers + 2 * (m * own->count + at),
+                   (size_t)parts * sizeof(double));
     }
     return 0;
 }

@@ -40,6 +40,8 @@ typedef struct {
 typedef struct {
     int64_t count;   /* of a member: grove_parm_count */
     double *numbers; /* [member][grove_parm_index][real and imaginary part] */
+    double *errors;  /* [member][grove_parm_index] standard deviations, of a complex number those of
+                        each part; 0: not known */
 } grove_parm_run;
 
 /* The number of coefficients of a member. */

@@ -46,6 +46,9 @@ static const grove_option options[] = {
     {"reference", GROVE_TEXT, "none",
      "station, its name or number, whose phases, delays, TEC and rotations become 0 where the data "
      "do not tell what is common to all stations; none: as close to the start as may be"},
+    {"errors", GROVE_BOOL, "false",
+     "finds standard deviations, too, from the covariance, scaled by chi-squared per degree of "
+     "freedom: G.x_error"},
     {"min_baseline", GROVE_QUANTITY, "none",
      "shorter projected baselines are left out: a length such as 100m, or a number of wavelengths"},
     {"max_baseline", GROVE_QUANTITY, "none", "longer ones are left out"},
@@ -170,6 +173,7 @@ static int find_numbers(grove_node *node, solve *s)
     s->quota = grove_node_number(node, "quota");
     s->batch = grove_node_integer(node, "batch");
     s->autocorrelations = grove_node_bool(node, "autocorrelations");
+    s->errors = grove_node_bool(node, "errors");
     s->robust = grove_node_choice(node, "robust") == 1;
     s->method = (solve_method)grove_node_choice(node, "method");
     s->max_iterations = (int32_t)iterations;
@@ -455,6 +459,8 @@ static int fitted(grove_node *node)
         return grove_node_fail(node, GROVE_INVALID,
                                "the model does not change where these parms do");
     s->direct = is_direct(node, s);
+    if (s->method == SOLVE_STEFCAL && (s->robust || s->errors))
+        return grove_node_fail_option(node, "method", "stefcal knows neither errors nor outliers");
     if (s->method == SOLVE_STEFCAL && !s->direct)
         return grove_node_fail_option(node, "method",
                                       "stefcal is not possible: Jones terms are not the numbers of "
@@ -505,5 +511,5 @@ GROVE_CLASS(solve) = {
     .drive = solve_drive,
     .prepare = solve_prepare,
     .stop = solve_stop,
-    .example = "fit = solve(A[p] * M[p,q] * A[q]^H, V[p,q], parms=A, max_iterations=30)",
+    .example = "fit = solve(M[p,q] * parm(\"A\", init=1), V[p,q], max_iterations=30)",
 };

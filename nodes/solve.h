@@ -2,6 +2,7 @@
 #ifndef GROVE_NODES_SOLVE_H
 #define GROVE_NODES_SOLVE_H
 
+#include "fit.h"
 #include "nodes/compression.h"
 #include "nodes/least_squares.h"
 #include "nodes/parm.h"
@@ -69,7 +70,7 @@ typedef struct {
     int uvw;                        /* number of the input; -1: none */
     int weights;
     int64_t batch; /* domains along time that start together */
-    bool autocorrelations, min_in_wavelengths, max_in_wavelengths, robust;
+    bool autocorrelations, min_in_wavelengths, max_in_wavelengths, robust, errors;
     bool on_devices; /* sums are made there */
     solve_method method;
     double min_baseline, max_baseline, quota, tolerance, damping;
@@ -118,6 +119,10 @@ void solve_domain_end(solve_domain *d);
 /* The unknowns from the parms' coefficients, or into them. `runs`: [parms]. */
 void solve_get(const solve *s, const solve_domain *d, grove_parm_run *const *runs, double *x);
 void solve_put(const solve *s, const solve_domain *d, grove_parm_run *const *runs, const double *x);
+
+/* Their standard deviations into the coefficients' errors. */
+void solve_put_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
+                      const double *errors);
 
 /* ---- the reference station ---- */
 

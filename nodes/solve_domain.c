@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -219,46 +220,50 @@ void solve_domain_end(solve_domain *d)
     d->jones = d->best = NULL;
 }
 
+typedef enum { GET, PUT, PUT_ERRORS } direction;
+
 /* Copies between the unknowns of a parm in the domain and its coefficients. */
-static void copy_parm(const solve *s, const solve_domain *d, int parm, double *numbers, double *x,
-                      bool into_parm)
+static void copy_parm(const solve *s, const solve_domain *d, int parm, grove_parm_run *run,
+                      double *x, direction way)
 {
     const grove_parm *p = s->parms[parm].parm;
     solve_span time = solve_intervals(s, d, parm, SOLVE_TIME),
                freq = solve_intervals(s, d, parm, SOLVE_FREQ);
     int64_t terms = p->time.terms * p->freq.terms, count = grove_parm_count(p);
-    int64_t cells = solve_sources(p) * (p->station ? p->station->size : 1);
-    int64_t stations = p->station ? p->station->size : 1;
+    int64_t stations = p->station ? p->station->size : 1, cells = solve_sources(p) * stations;
     int parts = s->parms[parm].parts;
 
     for (int64_t m = 0; m < p->members; m++)
-        for (int64_t cell = 0; cell < cells; cell++)
-            for (int64_t i = 0; i < time.count; i++)
-                for (int64_t b = 0; b < freq.count; b++)
-                    for (int64_t t = 0; t < terms; t++, x += parts) {
-                        int64_t at = grove_parm_index(p, cell / stations, cell % stations,
-                                                      time.first + i, freq.first + b, t);
-                        double *number = numbers + 2 * (m * count + at);
-                        for (int part = 0; part < parts; part++)
-                            if (into_parm)
-                                number[part] = x[part];
-                            else
-                                x[part] = number[part];
-                    }
+        for (int64_t n = 0; n < cells * time.count * freq.count * terms; n++, x += parts) {
+            int64_t cell = n / terms / freq.count / time.count;
+            int64_t at =
+                m * count + grove_parm_index(p, cell / stations, cell % stations,
+                                             time.first + n / terms / freq.count % time.count,
+                                             freq.first + n / terms % freq.count, n % terms);
+            if (way == GET)
+                memcpy(x, run->numbers + 2 * at, (size_t)parts * sizeof(*x));
+            else if (way == PUT)
+                memcpy(run->numbers + 2 * at, x, (size_t)parts * sizeof(*x));
+            else
+                run->errors[at] = isnan(x[0]) ? 0 : parts == 2 ? hypot(x[0], x[1]) / M_SQRT2 : x[0];
+        }
 }
 
 void solve_get(const solve *s, const solve_domain *d, grove_parm_run *const *runs, double *x)
 {
     for (int i = 0; i < s->parm_count; i++)
-        copy_parm(s, d, i, runs[i]->numbers, x + d->base[i], false);
+        copy_parm(s, d, i, runs[i], x + d->base[i], GET);
 }
 
 void solve_put(const solve *s, const solve_domain *d, grove_parm_run *const *runs, const double *x)
 {
-    double *numbers = grove_alloc((size_t)d->unknowns * sizeof(*numbers) + 1);
-
-    memcpy(numbers, x, (size_t)d->unknowns * sizeof(*numbers));
     for (int i = 0; i < s->parm_count; i++)
-        copy_parm(s, d, i, runs[i]->numbers, numbers + d->base[i], true);
-    free(numbers);
+        copy_parm(s, d, i, runs[i], (double *)(uintptr_t)(x + d->base[i]), PUT);
+}
+
+void solve_put_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
+                      const double *errors)
+{
+    for (int i = 0; i < s->parm_count; i++)
+        copy_parm(s, d, i, runs[i], (double *)(uintptr_t)(errors + d->base[i]), PUT_ERRORS);
 }

@@ -206,6 +206,9 @@ static void take_result(const solve *s, solve_domain *d, grove_parm_run *const *
         solve_refer_fit(s, d, x);
     solve_put(s, d, parms, x);
     free(x);
+    if (s->errors && d->outcome != GROVE_LEAST_SQUARES_NO_DATA &&
+        d->outcome != GROVE_LEAST_SQUARES_NOT_FINITE)
+        solve_put_errors(s, d, parms, grove_least_squares_errors(d->fit));
     d->chi2 = fmax(grove_least_squares_chi2(d->fit), 0);
     d->iterations += grove_least_squares_iterations(d->fit);
     d->determined = 0;
@@ -319,7 +322,7 @@ static void solve_domains(void *context, int64_t first, int64_t last)
         bool slow =
             d->outcome == GROVE_LEAST_SQUARES_LIMIT || d->outcome == GROVE_LEAST_SQUARES_STALLED;
         if (s->method == SOLVE_AUTO &&
-            (slow || (s->robust && d->outcome == GROVE_LEAST_SQUARES_CONVERGED)))
+            (slow || ((s->robust || s->errors) && d->outcome == GROVE_LEAST_SQUARES_CONVERGED)))
             d->outcome = GROVE_LEAST_SQUARES_RUNNING;
         free(x);
     }

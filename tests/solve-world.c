@@ -12,7 +12,7 @@
 #include <string.h>
 
 solve_kept solve_world_kept[SOLVE_WORLD_KEPT];
-int solve_world_reads[3];
+int solve_world_reads[3], solve_world_interrupt;
 char solve_world_said[1000];
 
 /* ---- draw ---- */
@@ -186,7 +186,10 @@ static int read_spoil(const grove_node *node, void *run, const char *member, gro
     double *to = out->data;
 
     (void)run;
-    __atomic_add_fetch(&solve_world_reads[which], 1, __ATOMIC_RELAXED);
+    if (__atomic_add_fetch(&solve_world_reads[which], 1, __ATOMIC_RELAXED) ==
+            solve_world_interrupt &&
+        which == SPOIL_VALUE)
+        grove_interrupt_set(true);
     for (int64_t i = 0; i < out->cells; i++) {
         int64_t f = which == SPOIL_UVW ? 0 : out->range[2].first + i % channels;
         int64_t b = out->range[1].first + i / channels % out->range[1].count;
@@ -315,6 +318,7 @@ void solve_world_begin(solve_world *w)
     ck_assert_int_eq(grove_classes_add(w->t.classes, &class_spoil, w->t.error), 0);
     ck_assert_int_eq(grove_classes_add(w->t.classes, &class_keep, w->t.error), 0);
     memset(solve_world_reads, 0, sizeof(solve_world_reads));
+    solve_world_interrupt = 0;
     solve_world_said[0] = 0;
     grove_log_watch(hear);
 }

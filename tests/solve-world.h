@@ -13,7 +13,7 @@ enum { SOLVE_WORLD_KEPT = 4 };
 typedef struct {
     testing t;
     grove_session *session;
-    int times; /* 12; of 2 sidereal minutes */
+    int times;           /* 12; of 2 sidereal minutes */
     const char *observe; /* more options of observe, such as ", autocorrelations=true" */
 } solve_world;
 
@@ -30,6 +30,8 @@ typedef struct {
 
 /* Reads of `spoil`, by member: value, weight, uvw. */
 extern int solve_world_reads[3];
+/* The read of spoil.value, from 1 on, at which the user presses Ctrl-C; 0: never. */
+extern int solve_world_interrupt;
 /* The last note or warning that was printed. */
 extern char solve_world_said[1000];
 extern solve_kept solve_world_kept[SOLVE_WORLD_KEPT];
@@ -37,7 +39,8 @@ extern solve_kept solve_world_kept[SOLVE_WORLD_KEPT];
 void solve_world_begin(solve_world *w);
 void solve_world_end(solve_world *w);
 /* Runs the tree of these lines after those that say what is observed: obs, and M[p,q] and
- * N[p,q], the visibilities of some sources, of the skies S and S2. Returns the code; messages are in w->t.error. */
+ * N[p,q], the visibilities of some sources, of the skies S and S2. Returns the code; messages are
+ * in w->t.error. */
 int solve_world_run(solve_world *w, const char *text, const grove_session_options *options);
 /* The same, which must succeed. */
 void solve_world_pass(solve_world *w, const char *text);

@@ -110,6 +110,29 @@ START_TEST(outliers)
 }
 END_TEST
 
+/* The standard deviation of a factor: chi^2 per degree of freedom over the sum of squares of what
+ * it multiplies. */
+START_TEST(errors)
+{
+    solve_world_pass(&w, "a = parm(\"a\", init=1)\nV[p,q] = a * M[p,q]\n"
+                         "D[p,q] = 2 * M[p,q] + noise(obs, sigma=1Jy, seed=3)\n"
+                         "fit = solve(V, D, errors=true, tolerance=1e-10)\n"
+                         "k0 = keep(a.value_error)\nk1 = keep(V, number=1)\n"
+                         "k2 = keep(D, number=2)\nk3 = keep(M, number=3)\n");
+    const solve_kept *v = &solve_world_kept[1], *d = &solve_world_kept[2],
+                     *m = &solve_world_kept[3];
+    double chi2 = 0, norm = 0;
+    int64_t count = v->cells * v->elements;
+    for (int64_t i = 0; i < count; i++) {
+        chi2 += pow(cabs(d->at[i] - v->at[i]), 2);
+        norm += pow(cabs(m->at[i]), 2);
+    }
+    double wanted = sqrt(chi2 / (double)(2 * count - 1) / norm);
+    ck_assert_int_eq(solve_world_kept[0].cells, 1);
+    ck_assert_double_eq_tol(creal(solve_world_kept[0].at[0]), wanted, 1e-9 * wanted);
+}
+END_TEST
+
 /* Delays and TEC of several turns. */
 static const struct {
     const char *parms, *truth;
@@ -156,6 +179,7 @@ static Suite *make_suite(void)
     tcase_add_checked_fixture(fits, setup, teardown);
     tcase_add_loop_test(fits, found_again, 0, 2 * KINDS);
     tcase_add_loop_test(fits, outliers, 0, 4);
+    tcase_add_test(fits, errors);
     tcase_add_loop_test(fits, far_away, 0, FAR);
     suite_add_tcase(suite, fits);
     return suite;

@@ -37,11 +37,10 @@ typedef enum { GAINS, ROTATIONS, DELAYS, KINDS } problem_kind;
 static const char *const parms[KINDS] = {
     "G[p] = parm(\"G\", jones=scalar, time=2min)", "G[p] = parm(\"G\", jones=rotation, time=2min)",
     "x[p] = parm(\"x\", init=0ns, time=2min, step=1ns)\nG[p] = exp(2i * pi * x[p] * obs.freq)"};
-static const char *const truths[KINDS] = {
-    "T[p] = draw(obs, times=1, around=1).value",
-    "a = draw(obs, times=1, complex=false, spread=0.3).value\nT[p] = rotation(1rad * a[p])",
-    "a = draw(obs, times=1, complex=false, spread=0.4).value\n"
-    "T[p] = exp(2i * pi * a[p] * 1ns * obs.freq)"};
+#define NUMBERS "a = draw(obs, times=1, complex=false, spread=0.3).value\n"
+static const char *const truths[KINDS] = {"T[p] = draw(obs, times=1, around=1).value",
+                                          NUMBERS "T[p] = rotation(1rad * a[p])",
+                                          NUMBERS "T[p] = exp(2i * pi * a[p] * 1ns * obs.freq)"};
 
 typedef struct {
     problem_kind kind;

@@ -30,7 +30,6 @@ static const char *const preamble[] = {
     "M[p,q] = predict(S, obs)",
     "N[p,q] = noise(obs, sigma=1Jy)",
     "V[p,q] = 1 * obs.data",
-    "A[p] = parm(\"A\", obs=obs, jones=diagonal, time=20min)",
 };
 enum { PREAMBLE = sizeof(preamble) / sizeof(preamble[0]), OBJECTS = 2 /* the first */ };
 

@@ -247,6 +247,8 @@ static grove_operand express(grove_node *leaf, const char *name, const grove_pla
         result.node->place = *place;
         result.node->auto_named = false;
     }
+    if (result.kind == GROVE_OPERAND_NODE)
+        result.node->stands_for = leaf;
     return result;
 }
 

@@ -24,7 +24,8 @@ grove_sides grove_infer_sides(const grove_node *node);
 /* Reports at input k; returns `code`. */
 int grove_infer_fail(const grove_node *node, int k, int code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* The value in another precision, or as complex numbers: a node of its own, or one that there is. */
+/* The value in another precision, or as complex numbers: a node of its own, or one that there is.
+ */
 grove_node *grove_tree_cast(grove_node *from, grove_precision precision, bool complex_);
 /* Inserts casts where an input's numbers are not of the type that the class asks for. */
 void grove_infer_casts(grove_node *node);

@@ -47,15 +47,21 @@ static void give_up(factoring *f, const char *format, const grove_node *node)
 
 /* ---- what depends on parms ---- */
 
-static bool is_fitted(factoring *f, const grove_node *node)
+static bool is_parm(const factoring *f, const grove_node *node)
 {
     const grove_node *parm = grove_node_fitted_parm(node);
-    bool depends = false;
 
+    for (int i = 0; parm && i < f->parm_count; i++)
+        if (f->parms[i] == parm)
+            return true;
+    return false;
+}
+
+static bool is_fitted(factoring *f, const grove_node *node)
+{
     if ((size_t)node->id < f->known && f->depends[node->id])
         return f->depends[node->id] > 0;
-    for (int i = 0; parm && i < f->parm_count; i++)
-        depends = depends || f->parms[i] == parm;
+    bool depends = is_parm(f, node);
     for (int k = 0; k < node->input_count && !depends; k++)
         depends = node->inputs[k].node && is_fitted(f, node->inputs[k].node);
     if ((size_t)node->id < f->known)
@@ -63,15 +69,15 @@ static bool is_fitted(factoring *f, const grove_node *node)
     return depends;
 }
 
-/* Whether a value varies along an axis of this kind by other things than parms. */
-static bool varies_itself(const grove_node *node, int kind)
+/* Whether a value varies along an axis of this kind by other things than these parms. */
+static bool varies_itself(const factoring *f, const grove_node *node, int kind)
 {
-    if (!varies(node, kind) || grove_node_fitted_parm(node))
+    if (!varies(node, kind) || is_parm(f, node))
         return false;
     if (!node->input_count)
         return true;
     for (int k = 0; k < node->input_count; k++)
-        if (node->inputs[k].node && varies_itself(node->inputs[k].node, kind))
+        if (node->inputs[k].node && varies_itself(f, node->inputs[k].node, kind))
             return true;
     return false;
 }
@@ -227,8 +233,8 @@ static char side_of(const factoring *f, int i, int last_left, int first_right)
 
 static void note_variation(factoring *f, const grove_node *node)
 {
-    f->found->each_time = f->found->each_time || varies_itself(node, GROVE_AXIS_TIME);
-    f->found->each_channel = f->found->each_channel || varies_itself(node, GROVE_AXIS_FREQ);
+    f->found->each_time = f->found->each_time || varies_itself(f, node, GROVE_AXIS_TIME);
+    f->found->each_channel = f->found->each_channel || varies_itself(f, node, GROVE_AXIS_FREQ);
     f->found->diagonal = f->found->diagonal && node->form.shape != GROVE_MATRIX;
 }
 

@@ -55,6 +55,16 @@ static parm_list parms_of(grove_node *value)
     return list;
 }
 
+static bool has_parm(const grove_node *value, bool *seen)
+{
+    bool found = value->class_ && value->class_->role == GROVE_ROLE_PARM;
+
+    for (int k = 0; k < value->input_count && !found && !seen[value->id]; k++)
+        found = value->inputs[k].node && has_parm(value->inputs[k].node, seen);
+    seen[value->id] = true;
+    return found;
+}
+
 static bool has(const parm_list *list, const grove_node *parm)
 {
     for (int i = 0; i < list->count; i++)
@@ -113,6 +123,19 @@ static int choose_named(grove_node *node, const char *option, const parm_list *a
     return 0;
 }
 
+static int fail_without_parms(const grove_node *node, int k)
+{
+    bool *seen = grove_alloc((node->tree->node_count + 1) * sizeof(*seen));
+    bool fixed = has_parm(node->inputs[k].node, seen);
+
+    free(seen);
+    return grove_node_fail(node, GROVE_INVALID,
+                           "its input '%s' depends on no parm that may be fitted%s",
+                           node->input_names[k],
+                           fixed ? "; those that it depends on are fixed"
+                                 : ", such as G[p] = parm(\"G\", jones=diagonal)");
+}
+
 int grove_node_fit(grove_node *node, int k, const char *option)
 {
     grove_node *value = k >= 0 && k < node->input_count ? node->inputs[k].node : NULL;
@@ -124,11 +147,7 @@ int grove_node_fit(grove_node *node, int k, const char *option)
                                "the plugin fits input %d, which was not given, or has no drive", k);
     parm_list all = parms_of(value);
     if (!all.count)
-        return grove_node_fail(
-            node, GROVE_INVALID,
-            "%s depends on no parm that may be fitted, such as G[p] = parm(\"G\", "
-            "jones=diagonal)",
-            grove_node_shown(value));
+        return fail_without_parms(node, k);
     if (option && grove_node_given(node, option))
         code = choose_named(node, option, &all, &list);
     else

@@ -6,8 +6,8 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/unit.h"
+#include "fit.h"
 #include "graph/literal.h"
-#include "plugin.h"
 
 typedef struct grove_tree grove_tree;
 typedef struct grove_classes grove_classes;
@@ -71,7 +71,7 @@ typedef struct {
 
 /* What an action fits. */
 typedef struct {
-    int model; /* the value input that depends on the parms */
+    int model;        /* the value input that depends on the parms */
     grove_edge whole; /* ... as the tree gives it */
     int own_inputs;   /* the inputs from there on are factors and derivatives */
     const grove_node **parms;
@@ -147,6 +147,8 @@ struct grove_node {
     grove_hash identity;
     struct grove_property *properties; /* a list */
     grove_node *leaf;                  /* MEMBER: its leaf */
+    grove_node *stands_for;            /* a value: the leaf whose call it is, and whose members are
+                                          written as its own; NULL: none */
     size_t member;                     /* MEMBER: its number */
 
     grove_literal *constant; /* CONSTANT */

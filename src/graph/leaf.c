@@ -294,6 +294,8 @@ grove_operand grove_tree_member(grove_tree *tree, grove_node *object, const char
     const char *names[256];
     size_t count = 0;
 
+    if (object->stands_for)
+        object = object->stands_for;
     if (object->kind != GROVE_NODE_LEAF) {
         grove_fail_at(tree->error, place, GROVE_INVALID,
                       "'%s' has no members; only observations and sky models have", object->name);

@@ -1,0 +1,102 @@
+/* Actions that fit: what they include beside plugin.h. Their .drive sees a tile again and again,
+ * with other numbers of the parms; beside the inputs declared they are given derivatives. */
+#ifndef GROVE_FIT_H
+#define GROVE_FIT_H
+
+#include "plugin.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- what is fitted ---- */
+
+/* Only in check of an action with a drive: it changes parms that value input k depends on, all that
+ * are not fixed, or those that an option of kind GROVE_PARM_NAMES names (NULL: no such option).
+ * They read otherwise afterwards (grove_node_renews). Beside its own inputs the action is given the
+ * derivatives of input k. 0, or GROVE_INVALID with a message: no such parm. */
+int grove_node_fit(grove_node *node, int k, const char *option);
+/* By which part of a complex component a derivative is; a real one has a real part only. */
+typedef enum {
+    GROVE_PART_REAL,
+    GROVE_PART_IMAGINARY,
+    GROVE_PART_BOTH,          /* that by the imaginary part is i times that by the real part */
+    GROVE_PART_BOTH_CONJUGATE /* ... -i times it */
+} grove_part;
+/* A derivative of what is fitted: how it changes where a component of a parm changes by one unit of
+ * its own, in the whole of an interval, times what a term of the polynomial is there. */
+typedef struct {
+    const grove_node *parm; /* one of grove_node_parms */
+    const char *member;     /* of the parm: the component */
+    char side; /* 'p', 'q': as the parm of that station of a baseline; 0: of the cell */
+    /* NULL, or where cells along an axis are taken together: of one station or source alone. */
+    const grove_axis *axis;
+    int64_t index;
+    grove_part part;
+    int of;        /* the input that it is the derivative of */
+    bool constant; /* it depends on no parm that is fitted */
+    int input;     /* number of the input that has it: real or complex; axes along which it is
+                      constant may be missing */
+} grove_fit_slot;
+/* Only in .fit, where the model is as it will be computed: whether it is a sum of Jones products,
+ * sum_g L_g M_g R_g^H, in which only L and R, per station, depend on what is fitted. */
+typedef struct {
+    int groups;      /* terms, at most GROVE_MAX_GROUPS; 0: it is no such sum */
+    const char *why; /* then */
+    /* Whether L or R vary with time or frequency by other things than the parms. */
+    bool each_time, each_channel;
+    bool diagonal; /* each L and R is a scalar or diagonal */
+} grove_fit_form;
+enum { GROVE_MAX_GROUPS = 32 };
+grove_fit_form grove_node_factor(grove_node *node);
+/* Only in .fit, after grove_node_factor found groups: the action is given the factors in place of
+ * the model, and the derivatives of L and R in place of the model's. L and R are not gathered. */
+int grove_node_take_factors(grove_node *node);
+/* Numbers of inputs; left and right -1: unity. The first middle takes the model's place. */
+typedef struct {
+    int left, middle, right;
+} grove_fit_group;
+int grove_node_groups(const grove_node *node, const grove_fit_group **groups);
+/* Only in check of an action: gives it the member of that name of the data with flags that input k
+ * is made of, such as their weights, as a further input; returns its number, or -1: there is none.
+ */
+int grove_node_add_member_input(grove_node *node, int k, const char *member);
+/* What it fits: data leaves of kind "parm"; returns how many. */
+int grove_node_parms(const grove_node *node, const grove_node *const **parms);
+/* The derivatives, from .fitted on; returns how many. */
+int grove_node_slots(const grove_node *node, const grove_fit_slot **slots);
+/* As grove_node_object_run, of a parm it fits. */
+void *grove_node_parm_run(const grove_node *node, const grove_node *parm);
+/* Calls fn for pieces of [0, count) on the run's threads, as grove_call_parallel; in drive. */
+void grove_node_parallel(const grove_node *node, int64_t count,
+                         void (*fn)(void *context, int64_t first, int64_t last), void *context);
+/* Only in check, fit or fitted of an action with a drive: its inputs are left where they were
+ * computed. Of what is given the drive knows all but `data` and `flags`, which are NULL until it
+ * asks for them. */
+void grove_node_leave_inputs(grove_node *node);
+/* Only in drive: gives the array of input k its addresses on the host; what is only on a device is
+ * copied. Until drive returns. 0, or a code, with a message, that drive is to return. */
+int grove_node_fetch(const grove_node *node, int k);
+/* What a drive wants to have computed on the device of its tile. */
+typedef struct {
+    /* Inputs of call->args, over the axes of the action: k for the numbers of input k, ~k for its
+     * flags, a byte per cell. What was not given, or has no flags, has data NULL. */
+    int inputs[GROVE_MAX_INPUTS], count;
+    /* Called with addresses of the device, as .device is; args->out is the result, args->table as
+     * always. */
+    int (*compute)(const grove_call *call, void *context);
+    void *context;
+    void *result; /* on the host: gets so many bytes */
+    uint64_t bytes;
+} grove_computation;
+/* Only in drive, by its thread: computes, and copies the result to the host. The result counts as
+ * scratch memory (grove_node_set_scratch, where cells are those of the tile). GROVE_MISSING
+ * (base/error.h), without a message: the drive has to do it on the host, as there is no device, or
+ * it lacks code or memory. Else 0, or a code, with a message, that drive is to return. */
+int grove_node_compute(const grove_node *node, const grove_computation *what);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,91 @@
+/* Fits on emulated devices: the same solutions as on the cpu. */
+#include "cuda-testing.h"
+#include "solve-world.h"
+
+#include "base/text.h"
+#include "run/state.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static solve_world w;
+
+static void setup(void)
+{
+    solve_world_begin(&w);
+    cuda_testing_begin(); /* watches messages */
+    cuda_testing_reset(0);
+}
+
+static void teardown(void)
+{
+    solve_world_end(&w);
+}
+
+static const struct {
+    const char *parm, *options;
+} fits[] = {
+    {"jones=diagonal, time=4min", ""},
+    {"jones=diagonal, time=4min", ", method=lm"},
+    {"jones=diagonal, time=4min", ", compress=false"},
+    {"jones=full, time=8min, freq=4MHz", ", compress=false"},
+    {"jones=delay, time=4min", ""},
+    {"jones=phase, time=8min, degree=1", ", compress=false"},
+};
+enum { FITS = sizeof(fits) / sizeof(fits[0]) };
+
+static const struct {
+    const char *device;
+    int64_t times;
+    bool single;
+} ways[] = {{"cuda", 0, false}, {"cuda:all", 2, false}, {"cuda", 4, true}};
+enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
+
+START_TEST(as_on_the_cpu)
+{
+    char *texts[2];
+    bool single = ways[_i % WAYS].single;
+    grove_session_options options = {.device = "cpu", .double_precision = !single, .threads = 1};
+
+    if (cuda_testing_control())
+        cuda_testing_control()->devices = 2;
+    for (int k = 0; k < 2; k++) {
+        texts[k] =
+            grove_format("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
+                         "G[p] = parm(\"G\", %s)\nV[p,q] = G[p] * M[p,q] * G[q]^H\n"
+                         "D[p,q] = T[p] * M[p,q] * T[q]^H + noise(obs, sigma=1Jy)\n"
+                         "fit = solve(V, D, tolerance=1e-10, max_iterations=200, batch=1%s)\n"
+                         "k0 = keep(V, number=%d)\n",
+                         fits[_i / WAYS].parm, fits[_i / WAYS].options, k);
+        ck_assert_int_eq(solve_world_run(&w, texts[k], &options), 0);
+        options.device = ways[_i % WAYS].device;
+        options.tile_times = ways[_i % WAYS].times;
+        free(texts[k]);
+    }
+    ck_assert_int_gt((int64_t)grove_session_counters(w.session)->launches, 10);
+    /* visibilities of some 10 Jy */
+    ck_assert_msg(solve_world_distance(0, 1) < (single ? 1e-3 : 1e-6), "%s%s on %s: %g",
+                  fits[_i / WAYS].parm, fits[_i / WAYS].options, ways[_i % WAYS].device,
+                  solve_world_distance(0, 1));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cuda: solve");
+    TCase *tests = tcase_create("cuda: solve");
+    SRunner *runner = srunner_create(suite);
+
+    cuda_testing_begin();
+    tcase_set_timeout(tests, 120);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_loop_test(tests, as_on_the_cpu, 0, FITS * WAYS);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

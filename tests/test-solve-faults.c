@@ -1,0 +1,274 @@
+/* What solve refuses, each with its message, and what becomes of bad data and bad starts. */
+#include "solve-world.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "run/state.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static solve_world w;
+
+static void setup(void)
+{
+    grove_interrupt_set(false);
+    solve_world_begin(&w);
+}
+
+static void teardown(void)
+{
+    grove_interrupt_set(false);
+    solve_world_end(&w);
+}
+
+#define TREE                                                                                       \
+    "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"                                              \
+    "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"                                  \
+    "V[p,q] = G[p] * M[p,q] * G[q]^H\nD[p,q] = T[p] * M[p,q] * T[q]^H\n"
+#define OPTION(text) TREE "fit = solve(V, D, " text ")\n"
+
+/* What a user reads; all are found before anything is computed. */
+static const struct {
+    const char *tree, *says;
+} refused[] = {
+    /* parms */
+    {TREE "fit = solve(M, D)\n",
+     "its input 'model' depends on no parm that may be fitted, such as G[p] = "},
+    {"G[p] = parm(\"G\", jones=diagonal, fixed=true)\nfit = solve(G[p] * M[p,q] * G[q]^H, M)\n",
+     "depends on no parm that may be fitted; those that it depends on are fixed"},
+    {OPTION("parms=K"), "there is no parm 'K'; those that can be fitted: G"},
+    {TREE "H[p] = parm(\"H\", jones=scalar)\nk = keep(H)\nfit = solve(V, D, parms=H)\n",
+     "what is fitted does not depend on 'H'; those that can be fitted: G"},
+    {OPTION("parms=[G, M]"), "'M'"},
+    /* what is compared */
+    {TREE "fit = solve(V, mean(D, over=freq))\n", "the model varies with freq, the data do not"},
+    {TREE "fit = solve(sum(V, over=time), mean(D, over=freq))\n", "the data do not"},
+    {"g[s] = parm(\"g\", init=1, sky=S)\nfit = solve(g[s] * point(S, obs), M)\n",
+     "the model varies with source, the data do not; sum first: sum[s](...)"},
+    {TREE "fit = solve(V / 1Jy, D)\n", "Jy"},
+    {TREE "b = spoil(obs)\nfit = solve(V, D, weights=diagonal(b.weight, b.weight))\n",
+     "they must be numbers, or of the shape of the data"},
+    {TREE "fit = solve(V, obs.uvw)\n", ""},
+    /* a parm that chooses */
+    {"x = parm(\"x\", init=0)\nfit = solve(sum[s](point(S, obs, brightness=brightness(S, obs, "
+     "logarithmic=x))), M)\n",
+     "logarithmic"},
+    /* numbers */
+    {OPTION("tolerance=-1"), "-1 is not between 0 and 1"},
+    {OPTION("tolerance=0"), "0 is not between 0 and 1"},
+    {OPTION("tolerance=1"), "1 is not between 0 and 1"},
+    {OPTION("max_iterations=0"), "0 is not from 1 to"},
+    {OPTION("max_iterations=-5"), "-5 is not from 1 to"},
+    {OPTION("max_iterations=99999999999"), "99999999999 is not from 1 to"},
+    {OPTION("max_iterations=1.5"), "max_iterations"},
+    {OPTION("damping=-0.5"), "-0.5 is negative"},
+    {OPTION("damping=1e999"), ""},
+    {OPTION("quota=1.5"), "1.5 is not from 0 to 1"},
+    {OPTION("quota=-0.1"), "-0.1 is not from 0 to 1"},
+    {OPTION("batch=0"), "0 is less than 1"},
+    {OPTION("batch=-8"), "-8 is less than 1"},
+    {OPTION("method=newton"), "newton"},
+    {OPTION("robust=yes"), "wants one of none, student_t"},
+    {OPTION("reference=nowhere"), "there is no station 'nowhere'"},
+    {OPTION("method=stefcal, errors=true"), "stefcal knows neither errors nor outliers"},
+    {OPTION("min_baseline=3s"), "wants a length such as 100m, or a number of wavelengths"},
+    {OPTION("min_baseline=-3m"), "wants a length"},
+    {OPTION("max_baseline=1i"), ""},
+    {OPTION("max_baseline=100m"), "the data have no uvw that tell the baselines' lengths"},
+    {TREE "b = spoil(obs)\nfit = solve(V, D * b.value, min_baseline=2km, max_baseline=1km)\n",
+     "it is longer than max_baseline"},
+    /* methods */
+    {OPTION("method=stefcal, compress=false"), "stefcal is not possible: compress=false"},
+    {TREE "x[p] = parm(\"x\", init=0)\n"
+          "fit = solve(V * exp(1i * (x[p] - x[q])), D, method=stefcal)\n",
+     "stefcal is not possible"},
+    {"G[p] = parm(\"G\", jones=rotation)\nfit = solve(G[p] * M[p,q] * G[q]^H, M, method=stefcal)\n",
+     "stefcal is not possible: Jones terms are not the numbers of one parm each"},
+    /* calls */
+    {TREE "fit = solve(V)\n", "data"},
+    {"fit = solve()\n", "model"},
+    {TREE "fit = solve(V, D, D)\n", ""},
+    {TREE "fit = solve(obs, D)\n", ""},
+    {TREE "fit = solve(V, D) + 1\n", ""},
+};
+enum { REFUSED = sizeof(refused) / sizeof(refused[0]) };
+
+START_TEST(refusals)
+{
+    solve_world_refuse(&w, refused[_i].tree, refused[_i].says);
+    ck_assert_ptr_null(w.session);
+    if (getenv("SHOW")) {
+        char *messages = grove_error_text(w.t.error);
+        fprintf(stderr, "---- %d\n%s", _i, messages);
+        free(messages);
+    }
+}
+END_TEST
+
+START_TEST(other_observations)
+{
+    char *layout =
+        strdup(testing_file(&w.t, "other.txt", "0 0 6378000\n100 0 6378000\n0 90 6378000\n"));
+    char *text = grove_format(
+        "o2 = observe(array=\"%s\", phase_centre=\"05h00m00s 45d00m00s\", hour_angle=0h..1h, "
+        "integration=10min, channels=2)\nG[p] = parm(\"G\", obs=%s, jones=diagonal, time=4min)\n"
+        "fit = solve(%s, noise(o2, sigma=1Jy))\n",
+        layout, _i == 0 ? "obs" : "o2",
+        _i == 0 ? "G[p] * M[p,q] * G[q]^H" : "G[p] * noise(o2, sigma=1Jy) * G[q]^H + 0 * M[p,q]");
+
+    solve_world_refuse(&w, text, "has the time axis of");
+    free(text);
+    free(layout);
+}
+END_TEST
+
+/* ---- during the run ---- */
+
+static const struct {
+    const char *tree, *says;
+} failing[] = {
+    {TREE "b = spoil(obs, first_time=0)\nfit = solve(V, D * b.value)\n",
+     "there is nothing to fit to: of 6 solution domains 6 not enough data"},
+    {TREE "b = spoil(obs, nan=1)\nfit = solve(V, D * b.value)\n",
+     "there is nothing to fit to: of 6 solution domains 6 not enough data"},
+    {TREE "fit = solve(V, D, weights=0)\n",
+     "there is nothing to fit to: of 6 solution domains 6 not enough data"},
+    {TREE "fit = solve(V, D, weights=-1)\n",
+     "there is nothing to fit to: of 6 solution domains 6 not enough data"},
+    {TREE "b = spoil(obs)\nfit = solve(V, D * b.value, min_baseline=1000km)\n",
+     "there is nothing to fit to: of 6 solution domains 6 not enough data"},
+    /* models that are no numbers */
+    {"G[p] = parm(\"G\", jones=scalar, init=0)\nfit = solve(G[p]^-1 * M[p,q] * G[q]^-1^H, M)\n",
+     "there is nothing to fit to"},
+};
+enum { FAILING = sizeof(failing) / sizeof(failing[0]) };
+
+/* The run fails, and what was fitted or kept before is not of it: no commit. */
+START_TEST(failures)
+{
+    const char *way = _i / FAILING ? ", compress=false)\n" : ")\n";
+    const char *tree = failing[_i % FAILING].tree;
+    char *text = grove_format("%.*s%s", (int)strlen(tree) - 2, tree, way);
+
+    solve_world_refuse(&w, text, failing[_i % FAILING].says);
+    ck_assert_ptr_nonnull(w.session);
+    free(text);
+}
+END_TEST
+
+/* Everything is zero: nothing can be told, and nothing spreads. */
+START_TEST(zero_data)
+{
+    char *text = grove_format(TREE "k = keep(V)\nfit = solve(V, 0 * D%s)\nk1 = keep(G, number=1)\n",
+                              _i ? ", compress=false" : "");
+
+    solve_world_pass(&w, text);
+    for (int64_t i = 0; i < solve_world_kept[1].cells * 2; i++)
+        ck_assert(isfinite(cabs(solve_world_kept[1].at[i])));
+    free(text);
+}
+END_TEST
+
+/* A model whose derivatives are zero where it starts is no success. */
+START_TEST(zero_derivatives)
+{
+    char *text = grove_format("G[p] = parm(\"G\", jones=diagonal, init=0)\n"
+                              "fit = solve(G[p] * M[p,q] * G[q]^H, M%s)\n"
+                              "k = keep(G)\n",
+                              _i ? ", compress=false, method=lm" : ", method=lm");
+
+    solve_world_pass(&w, text);
+    ck_assert_msg(strstr(solve_world_said, "1 singular") != NULL, "%s", solve_world_said);
+    for (int64_t i = 0; i < solve_world_kept[0].cells * 2; i++)
+        ck_assert(solve_world_kept[0].at[i] == 0);
+    free(text);
+}
+END_TEST
+
+/* Few steps: said so, and the best point so far is kept. */
+START_TEST(step_limit)
+{
+    solve_world_pass(&w, TREE "k0 = keep(V - D)\nfit = solve(V, D, max_iterations=1, method=lm)\n"
+                              "k1 = keep(V - D, number=1)\n");
+    ck_assert_msg(strstr(solve_world_said, "6 iteration limit") != NULL, "%s", solve_world_said);
+    double before = 0, after = 0;
+    for (int64_t i = 0; i < solve_world_kept[0].cells * 4; i++) {
+        before += pow(cabs(solve_world_kept[0].at[i]), 2);
+        after += pow(cabs(solve_world_kept[1].at[i]), 2);
+    }
+    ck_assert_double_lt(after, before);
+}
+END_TEST
+
+/* ---- Ctrl-C ---- */
+
+/* In one tile: no further step is taken. */
+START_TEST(interrupted_between_steps)
+{
+    char *text = grove_format(TREE "b = spoil(obs)\n"
+                                   "fit = solve(V, D * b.value, compress=false%s)\n",
+                              _i ? ", method=block" : "");
+
+    solve_world_interrupt = 1;
+    ck_assert_int_eq(solve_world_run(&w, text, NULL), GROVE_INTERRUPTED);
+    uint64_t calls = w.session->nodes[testing_node(&w.t, "V")->id].calls;
+    ck_assert_msg(calls <= 1, "%d", (int)calls);
+    grove_interrupt_set(false);
+    solve_world_interrupt = 0;
+    ck_assert_int_eq(grove_session_run(w.session), 0);
+    ck_assert_int_gt((int)w.session->nodes[testing_node(&w.t, "V")->id].calls, 3);
+    free(text);
+}
+END_TEST
+
+/* In the middle of a solution: the weights of the second tile are read while the first is fitted,
+ * or in it. */
+START_TEST(interrupted)
+{
+    static const char *const ways[] = {"", ", compress=false", ", method=block, compress=false"};
+    grove_session_options options = {
+        .device = "cpu", .double_precision = true, .threads = 1, .tile_times = 2, .serial = _i > 2};
+    char *text = grove_format(TREE "b = spoil(obs)\nfit = solve(V, D * b.value, batch=1%s)\n"
+                                   "k = keep(G)\n",
+                              ways[_i % 3]);
+
+    solve_world_interrupt = 3;
+    ck_assert_int_eq(solve_world_run(&w, text, &options), GROVE_INTERRUPTED);
+    ck_assert_int_eq(solve_world_kept[0].cells, 0); /* nothing came after */
+    ck_assert_int_lt(solve_world_reads[0], 6);
+    /* and the same session goes on when asked to */
+    grove_interrupt_set(false);
+    solve_world_interrupt = 0;
+    ck_assert_int_eq(grove_session_run(w.session), 0);
+    ck_assert_msg(strstr(solve_world_said, "6 solution domains") != NULL, "%s", solve_world_said);
+    free(text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("solve: faults");
+    TCase *tests = tcase_create("faults");
+    SRunner *runner = srunner_create(suite);
+
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_loop_test(tests, refusals, 0, REFUSED);
+    tcase_add_loop_test(tests, other_observations, 0, 2);
+    tcase_add_loop_test(tests, failures, 0, 2 * FAILING);
+    tcase_add_loop_test(tests, zero_data, 0, 2);
+    tcase_add_loop_test(tests, zero_derivatives, 0, 2);
+    tcase_add_test(tests, step_limit);
+    tcase_add_loop_test(tests, interrupted_between_steps, 0, 2);
+    tcase_add_loop_test(tests, interrupted, 0, 6);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed > 0;
+}

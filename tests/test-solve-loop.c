@@ -1,0 +1,283 @@
+/* What a fit does tile by tile: the same bits for any tiles and threads, nothing computed or read
+ * twice that does not depend on the parms; several fits in one tree. */
+#include "solve-world.h"
+
+#include "base/text.h"
+#include "run/state.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static solve_world w;
+
+static void setup(void)
+{
+    unsetenv("GROVE_CHECK_CACHE");
+    solve_world_begin(&w);
+}
+
+static void teardown(void)
+{
+    solve_world_end(&w);
+}
+
+/* ---- the same bits ---- */
+
+static const char *const fits[] = {
+    "G[p] = parm(\"G\", jones=diagonal, time=4min, freq=4MHz)\n"
+    "fit = solve(G[p] * M[p,q] * G[q]^H, D, batch=2%s)\n",
+    "G[p] = parm(\"G\", jones=delay, time=4min) * parm(\"B\", jones=amplitude, time=4min)\n"
+    "fit = solve(G[p] * M[p,q] * G[q]^H, D, batch=1, min_baseline=150m%s)\n",
+    "G[p] = parm(\"G\", jones=phase, time=4min) * parm(\"B\", jones=amplitude, time=12min, "
+    "freq=4MHz)\n"
+    "fit = solve(G[p] * M[p,q] * G[q]^H + N[p,q], D, batch=1%s)\n",
+    "G[p] = parm(\"G\", jones=full, degree=[1, 1], time=8min, freq=6MHz)\n"
+    "fit = solve(G[p] * M[p,q] * G[q]^H, D, autocorrelations=true%s)\n",
+};
+enum { FITS = sizeof(fits) / sizeof(fits[0]) };
+
+static char *tree_of(int fit, const char *options)
+{
+    char *solve = grove_format(fits[fit], options);
+    char *text =
+        grove_format("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
+                     "b = spoil(obs, share=0.2, weights=odd, nan=0.02)\n"
+                     "D[p,q] = (T[p] * M[p,q] * T[q]^H + noise(obs, sigma=1Jy)) * b.value\n"
+                     "%sk0 = keep(G[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s)\n",
+                     solve);
+
+    free(solve);
+    return text;
+}
+
+static const grove_session_options ways[] = {
+    {.threads = 3},
+    {.threads = 1, .tile_times = 1},
+    {.threads = 3, .tile_times = 5, .tile_channels = 1},
+    {.threads = 2, .tile_times = 2, .tile_channels = 2, .tile_baselines = 3},
+    {.threads = 1, .tile_times = 4, .tile_channels = 5, .serial = true},
+    {.threads = 3, .tile_times = 6, .cache_off = true},
+    {.threads = 1, .memory = 8 << 20},
+};
+enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
+
+static solve_kept copy_kept(const solve_kept *kept)
+{
+    solve_kept copy = *kept;
+    size_t bytes = (size_t)(kept->cells * kept->elements) * sizeof(*kept->at);
+
+    copy.at = malloc(bytes);
+    memcpy(copy.at, kept->at, bytes);
+    return copy;
+}
+
+/* Compressed and not, in both precisions. */
+START_TEST(same_bits)
+{
+    bool compress = _i & 1, double_ = _i & 2;
+    char *text = tree_of(_i / 4, compress ? "" : ", compress=false");
+    grove_session_options options = {.device = "cpu", .threads = 1};
+    char said[sizeof(solve_world_said)];
+
+    w.observe = ", autocorrelations=true";
+    options.double_precision = double_;
+    ck_assert_int_eq(solve_world_run(&w, text, &options), 0);
+    ck_assert_msg(strstr(solve_world_said, "converged") != NULL, "%s", solve_world_said);
+    memcpy(said, solve_world_said, sizeof(said));
+    solve_kept first = copy_kept(&solve_world_kept[0]);
+    for (int k = 0; k < 2 * WAYS; k++) {
+        options = ways[k % WAYS];
+        options.device = "cpu";
+        options.double_precision = double_;
+        if (k == WAYS)
+            setenv("GROVE_CHECK_CACHE", "1", 1);
+        memset(solve_world_kept[0].at, 0, (size_t)first.cells * sizeof(*first.at));
+        ck_assert_int_eq(solve_world_run(&w, text, &options), 0);
+        ck_assert_msg(!memcmp(first.at, solve_world_kept[0].at,
+                              (size_t)(first.cells * first.elements) * sizeof(*first.at)),
+                      "%s: way %d", text, k);
+        ck_assert_str_eq(said, solve_world_said);
+    }
+    /* once more in the same session: from the same start */
+    ck_assert_int_eq(grove_session_run(w.session), 0);
+    ck_assert(!memcmp(first.at, solve_world_kept[0].at,
+                      (size_t)(first.cells * first.elements) * sizeof(*first.at)));
+    free(first.at);
+    free(text);
+}
+END_TEST
+
+/* ---- what is computed ---- */
+
+static bool depends(const grove_node *node)
+{
+    if (node->kind == GROVE_NODE_MEMBER && !strcmp(node->leaf->class_->name, "parm"))
+        return true;
+    for (int k = 0; k < node->input_count; k++)
+        if (node->inputs[k].node && depends(node->inputs[k].node))
+            return true;
+    return false;
+}
+
+static bool has_times(const grove_node *node)
+{
+    for (int d = 0; d < node->axis_count; d++)
+        if (node->axes[d]->kind == GROVE_AXIS_TIME)
+            return true;
+    return false;
+}
+
+/* 3 tiles; nodes that depend on no parm run once in each, data are read once in each. */
+START_TEST(nothing_twice)
+{
+    static const char *const options[] = {"", ", compress=false", ", method=lm",
+                                          ", method=block, max_iterations=5"};
+    bool stefcal = _i == 0;
+    char *text = grove_format(
+        "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
+        "E[p] = rotation(obs.parallactic)\n"
+        "b = spoil(obs, share=0.2, weights=unequal)\n"
+        "D[p,q] = (T[p] * E[p] * M[p,q] * E[q]^H * T[q]^H + noise(obs, sigma=1Jy)) * b.value\n"
+        "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
+        "fit = solve(G[p] * E[p] * M[p,q] * E[q]^H * G[q]^H, D, batch=2, min_baseline=90m%s)\n",
+        options[_i]);
+    grove_session_options how = {
+        .device = "cpu", .double_precision = true, .threads = 2, .tile_times = 4};
+    int once = 0, often = 0;
+
+    ck_assert_int_eq(solve_world_run(&w, text, &how), 0);
+    for (int k = 0; k < 3; k++)
+        ck_assert_int_eq(solve_world_reads[k], 3);
+    for (size_t i = 0; i < w.t.tree->node_count; i++) {
+        const grove_node *node = w.t.tree->nodes[i];
+        uint64_t calls = w.session->nodes[node->id].calls;
+        if (!node->used || node->kind != GROVE_NODE_CLASS || !calls ||
+            node->class_->kind == GROVE_CLASS_ACTION)
+            continue;
+        if (depends(node)) {
+            often += calls > 3;
+        } else {
+            ck_assert_msg(calls <= 3, "'%s': %d calls", node->name, (int)calls);
+            once += calls == 3 && has_times(node);
+        }
+    }
+    ck_assert_int_gt(once, 4);
+    /* StEFCal needs the tree at the start of a tile and at the end of one alone */
+    ck_assert(stefcal || often > 0);
+    free(text);
+}
+END_TEST
+
+/* ---- several fits ---- */
+
+#define KEPT                                                                                       \
+    "g[p] = G[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s\n"                                       \
+    "h[p] = H[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s\n"                                       \
+    "t[p] = T[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s\n"                                       \
+    "u[p] = U[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s\n"                                       \
+    "k0 = keep(g)\nk1 = keep(t, number=1)\nk2 = keep(h, number=2)\nk3 = keep(u, number=3)\n"
+
+#define TERMS                                                                                      \
+    "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"                                              \
+    "H[p] = parm(\"H\", jones=amplitude, time=8min)\n"                                             \
+    "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"                                  \
+    "U[p] = draw(obs, shape=diagonal, times=4, around=1, complex=false, seed=4).value\n"           \
+    "D[p,q] = T[p] * M[p,q] * T[q]^H\n"                                                            \
+    "R[p,q] = T[p] * U[p] * N[p,q] * U[q]^H * T[q]^H\n"
+
+static const char after[] = ", tolerance=1e-13, max_iterations=200";
+
+/* The second fit sees the first one's solution, whether it is asked for or by its parms alone. */
+START_TEST(one_after_the_other)
+{
+    const char *way = _i % 2 ? ", compress=false" : "";
+    char *text = grove_format(
+        TERMS "fit_g = solve(G[p] * M[p,q] * G[q]^H, D%s%s)\n"
+              "fit_h = solve(G[p] * H[p] * N[p,q] * H[q]^H * G[q]^H, R, parms=%s%s%s)\n" KEPT,
+        after, way, _i / 2 ? "H" : "[H]", after, way);
+
+    solve_world_pass(&w, text);
+    free(text);
+    ck_assert_double_lt(solve_world_distance(2, 3), 1e-9);
+    solve_world_align(0, 1, -1);
+    ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
+    /* in the other order H makes up for what G is not yet */
+    text =
+        grove_format(TERMS "fit_h = solve(G[p] * H[p] * N[p,q] * H[q]^H * G[q]^H, R, parms=H%s%s)\n"
+                           "fit_g = solve(G[p] * M[p,q] * G[q]^H, D%s%s)\n" KEPT,
+                     after, way, after, way);
+    solve_world_pass(&w, text);
+    free(text);
+    ck_assert_double_gt(solve_world_distance(2, 3), 1e-3);
+    solve_world_align(0, 1, -1);
+    ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
+}
+END_TEST
+
+/* The same parms twice: what counts is the last; residuals between fits have the solution there. */
+START_TEST(peeling)
+{
+    solve_world_pass(
+        &w,
+        TERMS "first = solve(G[p] * M[p,q] * G[q]^H, D, tolerance=1e-12)\n"
+              "k0 = keep(D[p,q] - G[p] * M[p,q] * G[q]^H)\n"
+              "second = solve(H[p] * N[p,q] * H[q]^H, U[p] * N[p,q] * U[q]^H, tolerance=1e-12)\n"
+              "k1 = keep(N[p,q] - H[p]^-1 * (U[p] * N[p,q] * U[q]^H) * H[q]^-1^H, number=1)\n"
+              "third = solve(G[p] * M[p,q] * G[q]^H, U[p] * M[p,q] * U[q]^H, tolerance=1e-12)\n"
+              "k2 = keep(G[p] * M[p,q] * G[q]^H, number=2)\n"
+              "k3 = keep(U[p] * M[p,q] * U[q]^H, number=3)\n");
+    for (int64_t i = 0; i < solve_world_kept[0].cells * 4; i++) {
+        ck_assert_double_lt(cabs(solve_world_kept[0].at[i]), 1e-8);
+        ck_assert_double_lt(cabs(solve_world_kept[1].at[i]), 1e-8);
+    }
+    ck_assert_double_lt(solve_world_distance(2, 3), 1e-8);
+}
+END_TEST
+
+/* ---- which parms ---- */
+
+/* D = (G H) M (G H)^H with H known to be U: found where H is fixed, or not named. */
+START_TEST(chosen_parms)
+{
+    static const struct {
+        const char *h, *parms;
+    } cases[] = {{", fixed=true", ""}, {"", ", parms=G"}, {"", ", parms=[G]"}, {"", ", parms=J"}};
+    char *text = grove_format(
+        "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
+        "H[p] = parm(\"H\", jones=amplitude, init=2%s)\nJ[p] = G[p] * 3\n"
+        "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
+        "fit = solve(J[p] * H[p] * M[p,q] * H[q]^H * J[q]^H, 36 * T[p] * M[p,q] * T[q]^H%s%s)\n",
+        cases[_i].h, cases[_i].parms, after);
+    char *all = grove_format("%sU[p] = H[p]\n" KEPT, text);
+    solve_world_pass(&w, all);
+    for (int64_t i = 0; i < solve_world_kept[2].cells * 2; i++)
+        ck_assert(solve_world_kept[2].at[i] == 2);
+    solve_world_align(0, 1, -1);
+    ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
+    free(all);
+    free(text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("solve: loop");
+    TCase *tests = tcase_create("loop");
+    SRunner *runner = srunner_create(suite);
+
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_loop_test(tests, same_bits, 0, 4 * FITS);
+    tcase_add_loop_test(tests, nothing_twice, 0, 4);
+    tcase_add_loop_test(tests, one_after_the_other, 0, 4);
+    tcase_add_test(tests, peeling);
+    tcase_add_loop_test(tests, chosen_parms, 0, 4);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed > 0;
+}

@@ -1,0 +1,155 @@
+/* Fits to Measurement Sets, with sinks of residual and corrected columns in the same tree. */
+#include "solve-world.h"
+
+#include "base/log.h"
+#include "base/text.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static solve_world w;
+static char *set;
+
+/* A set with gains in its data, some flagged; weights differ from sample to sample of a baseline.
+ */
+static void setup(void)
+{
+    grove_interrupt_set(false);
+    solve_world_begin(&w);
+    w.observe = ", autocorrelations=true";
+    set = grove_format("%s/sim.ms", w.t.folder);
+    char *text = grove_format("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
+                              "b = spoil(obs, share=0.1, station=5, autocorrelations=50)\n"
+                              "write = sink(T[p] * M[p,q] * T[q]^H * b.value, obs, to=\"%s\")\n",
+                              set);
+    solve_world_pass(&w, text);
+    free(text);
+}
+
+static void teardown(void)
+{
+    grove_interrupt_set(false);
+    solve_world_end(&w);
+    free(set);
+}
+
+static const grove_session_options ways[] = {
+    {.device = "cpu", .double_precision = true},
+    {.device = "cpu", .double_precision = true, .tile_times = 3, .threads = 3},
+    {.device = "cpu", .tile_times = 2, .tile_channels = 2, .tile_baselines = 5},
+};
+
+/* What stands in a column, as keep(number=0), and what should, as number 1. */
+static void read_column(const char *column, const char *should)
+{
+    char *text = grove_format(
+        "o = ms(\"%s\", column=\"%s\", autocorrelations=false)\nP[p,q] = sum[s](point(S, o))\n"
+        "k0 = keep(o.data)\nk1 = keep(%s, number=1)\n",
+        set, column, should);
+
+    solve_world_pass(&w, text);
+    free(text);
+}
+
+/* Largest difference where nothing is flagged, and how many are not. */
+static double difference(int64_t *count)
+{
+    const solve_kept *a = &solve_world_kept[0], *b = &solve_world_kept[1];
+    double largest = 0;
+
+    *count = 0;
+    ck_assert_int_eq(a->cells, b->cells);
+    for (int64_t i = 0; i < a->cells * 4; i++)
+        if (!a->flags[i / 4]) {
+            largest = fmax(largest, cabs(a->at[i] - b->at[i]));
+            ++*count;
+        }
+    return largest;
+}
+
+static char *calibration(const char *options)
+{
+    return grove_format(
+        "o = ms(\"%s\", column=\"DATA\")\nG[p] = parm(\"G\", obs=o, jones=diagonal, time=4min)\n"
+        "P[p,q] = sum[s](point(S, o))\nV[p,q] = G[p] * P[p,q] * G[q]^H\n"
+        "fit = solve(V, o.data, parms=G, tolerance=1e-7%s)\n"
+        "w1 = sink(o.data - V, o, column=\"RESIDUAL_DATA\")\n"
+        "w2 = sink(G[p]^-1 * o.data * G[q]^-1^H, o, column=\"CORRECTED_DATA\")\n"
+        "k = keep(G, number=2)\n",
+        set, options);
+}
+
+START_TEST(calibrated)
+{
+    static const char *const options[] = {"", ", compress=false", ", min_baseline=60m",
+                                          ", min_baseline=20, compress=false"};
+    char *text = calibration(options[_i % 4]);
+    int64_t count;
+
+    ck_assert_int_eq(solve_world_run(&w, text, &ways[_i / 4]), 0);
+    ck_assert_msg(strstr(solve_world_said, "6 solution domains: 6 converged") != NULL, "%s",
+                  solve_world_said);
+    for (int64_t i = 0; i < solve_world_kept[2].cells; i++)
+        if (i % 8 == 5)
+            ck_assert(solve_world_kept[2].at[2 * i] == 1);
+    free(text);
+    read_column("RESIDUAL_DATA", "0 * P");
+    double residual = difference(&count);
+    ck_assert_msg(residual < 2e-4 && count > 4 * 1000 && count < 4 * 12 * 21 * 6, "%g %d", residual,
+                  (int)count);
+    read_column("CORRECTED_DATA", "P");
+    double corrected = difference(&count);
+    ck_assert_msg(corrected < 2e-4 && count > 4 * 1000, "%g", corrected);
+    /* the data are as before */
+    read_column("DATA", "P");
+    ck_assert_double_gt(difference(&count), 1);
+}
+END_TEST
+
+/* A fit that fails, or is stopped, writes no column. */
+START_TEST(nothing_written)
+{
+    grove_session_options options = ways[1];
+    char *text, *all;
+
+    if (_i) {
+        text = calibration(", quota=0.99");
+        ck_assert_int_ne(solve_world_run(&w, text, &options), 0);
+    } else {
+        text = calibration(", batch=1");
+        all = grove_format("%sx = spoil(o)\nk4 = keep(x.value * o.data, number=3)\n", text);
+        solve_world_interrupt = 2;
+        memset(solve_world_reads, 0, sizeof(solve_world_reads));
+        ck_assert_int_ne(solve_world_run(&w, all, &options), 0);
+        grove_interrupt_set(false);
+        free(all);
+    }
+    free(text);
+    for (int k = 0; k < 2; k++) {
+        text = grove_format("o = ms(\"%s\", column=\"%s\")\nk0 = keep(o.data)\n", set,
+                            k ? "RESIDUAL_DATA" : "CORRECTED_DATA");
+        solve_world_refuse(&w, text, k ? "RESIDUAL_DATA" : "CORRECTED_DATA");
+        free(text);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("solve: sets");
+    TCase *tests = tcase_create("sets");
+    SRunner *runner = srunner_create(suite);
+
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_loop_test(tests, calibrated, 0, 12);
+    tcase_add_loop_test(tests, nothing_written, 0, 2);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed > 0;
+}
