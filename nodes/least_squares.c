@@ -23,6 +23,19 @@ static bool copy_array(const double **array, int64_t n)
     return copy != NULL;
 }
 
+static bool copy_pairs(const bool **pairs, int64_t n)
+{
+    bool *copy;
+
+    if (!*pairs)
+        return true;
+    copy = grove_try_alloc((size_t)n + 1, sizeof(*copy));
+    if (copy)
+        memcpy(copy, *pairs, (size_t)n * sizeof(*copy));
+    *pairs = copy;
+    return copy != NULL;
+}
+
 static bool make_point(grove_least_squares_at *p, int64_t n)
 {
     p->x = grove_try_alloc((size_t)n + 1, sizeof(double));
@@ -95,6 +108,7 @@ grove_least_squares *grove_least_squares_new(int64_t unknowns,
     made = copy_array(&f->set.mean, unknowns) && made;
     made = copy_array(&f->set.size, unknowns) && made;
     made = copy_array(&f->set.inverse_sigma, unknowns) && made;
+    made = copy_pairs(&f->set.pairs, unknowns) && made;
     if (!made || !make_point(&f->best, unknowns) || !make_point(&f->trial, unknowns) ||
         !make_vectors(f) || !make_groups(f, settings->block_of)) {
         grove_least_squares_free(f);
@@ -118,6 +132,7 @@ void grove_least_squares_free(grove_least_squares *f)
     free((void *)f->set.mean);
     free((void *)f->set.size);
     free((void *)f->set.inverse_sigma);
+    free((void *)f->set.pairs);
     free_point(&f->best);
     free_point(&f->trial);
     free(f->member);

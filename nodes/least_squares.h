@@ -41,6 +41,10 @@ typedef struct {
      * 2 `rounding` of the data's root mean square, such as a phase that cancels, counts as one
      * without data. */
     const double *size;
+    /* True for the real part of a complex factor, such as a gain, whose imaginary part is the next
+     * unknown; neither has bounds. A step d from z then leads to z exp(d / z), which is z + d to
+     * first order: where the data hardly tell a phase, long steps turn z and do not stretch it. */
+    const bool *pairs;
 } grove_least_squares_settings;
 
 /* What the caller sums at the point, without priors. */

@@ -115,6 +115,22 @@ static double predict(const grove_least_squares *f, const grove_least_squares_at
     return sum;
 }
 
+/* Steps from `from` to `to` become turns of the complex factors. */
+static void turn(const grove_least_squares *f, const double *from, double *to)
+{
+    for (int64_t j = 0; f->set.pairs && j + 1 < f->n; j++) {
+        double square = from[j] * from[j] + from[j + 1] * from[j + 1];
+        double x = to[j] - from[j], y = to[j + 1] - from[j + 1];
+
+        if (!f->set.pairs[j] || !(4 * (x * x + y * y) < square))
+            continue;
+        double growth = exp((x * from[j] + y * from[j + 1]) / square),
+               angle = (y * from[j] - x * from[j + 1]) / square;
+        to[j] = growth * (from[j] * cos(angle) - from[j + 1] * sin(angle));
+        to[j + 1] = growth * (from[j] * sin(angle) + from[j + 1] * cos(angle));
+    }
+}
+
 /* Goes from there by f->step, or half of it, as far as bounds let it. */
 static void move(grove_least_squares *f, const grove_least_squares_at *from)
 {
@@ -137,6 +153,7 @@ static void move(grove_least_squares *f, const grove_least_squares_at *from)
         f->increment *= 1 + f->damping;
         f->predicted *= 1 + f->damping;
     }
+    turn(f, from->x, f->right);
     memcpy(f->trial.x, f->right, (size_t)f->n * sizeof(double));
 }
 

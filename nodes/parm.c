@@ -445,7 +445,7 @@ GROVE_CLASS(parm) = {
         "It has at most 1e7 coefficients.",
     .output_doc = "its value, along its axes and, where it varies, time and freq, in the unit of "
                   "init",
-    .group = "Jones terms",
+    .group = "fitting",
     .inputs = inputs,
     .options = options,
     .kind = GROVE_CLASS_DATA,

@@ -151,7 +151,7 @@ GROVE_CLASS(parm_value) = {
     .doc = "The value of a parm at times and frequencies; what a call of parm is made of.\n"
            "Polynomials of each interval, in places from -1 to 1.",
     .output_doc = "its value, in double precision and in its unit",
-    .group = "Jones terms",
+    .group = "fitting",
     .inputs = inputs,
     .options = options,
     .role = GROVE_ROLE_PARM,

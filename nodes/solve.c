@@ -21,45 +21,48 @@ static const grove_input inputs[] = {
 static const grove_option options[] = {
     {"parms", GROVE_PARM_NAMES, "none",
      "what is fitted: parms, or values made of them, such as G or [G, B]; none: all that the model "
-     "depends on and are not fixed"},
+     "depends on and that are not fixed"},
     {"method", GROVE_CHOICE, "auto",
-     "lm: Levenberg-Marquardt; block: each station by itself, again and again, which takes less "
-     "time for each step and more steps; stefcal: the same for Jones terms that are numbers of "
-     "parms, such as jones=diagonal; auto: stefcal where that is possible, and lm "
-     "where it is not, or where it is slow",
+     "lm: Levenberg-Marquardt, all unknowns of a domain together; block: Gauss-Newton, each "
+     "station by itself, with cheaper steps and more of them; stefcal: the same for Jones terms "
+     "that are the numbers of one parm each, such as jones=diagonal; auto: stefcal where that is "
+     "possible, and lm where it is not, or where it is slow",
      "auto lm block stefcal"},
     {"max_iterations", GROVE_INTEGER, "50", "most steps for a solution domain"},
     {"tolerance", GROVE_NUMBER, "1e-6",
-     "relative change of the unknowns, or of what chi-squared can still fall, at which a fit has "
-     "converged"},
+     "a fit has converged when a step changes the unknowns by less than this fraction, or could "
+     "lower chi-squared by less than the square of it"},
     {"weights", GROVE_VALUE, "none",
-     "weights of the data, 1 / sigma^2, for each element or for all; none: the set's own, or 1; "
-     "data "
-     "with weights of 0 or less do not count",
+     "weights of the data, 1 / sigma^2, one for each element or for all of a cell; none: the "
+     "set's own, or 1; data with weights of 0 or less do not count",
      .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},
     {"damping", GROVE_NUMBER, "0",
-     "of the first step, relative to the matrix's diagonal: larger where the start is bad"},
+     "of the first step, relative to the diagonal of the normal matrix; such as 1 where the start "
+     "values are far off"},
     {"robust", GROVE_CHOICE, "none",
      "student_t: outliers count less: residuals as of Student's t distribution with 4 degrees of "
      "freedom, its width from their median; chi-squared is that with these weights",
      "none student_t"},
     {"reference", GROVE_TEXT, "none",
      "station, its name or number, whose phases, delays, TEC and rotations become 0 where the data "
-     "do not tell what is common to all stations; none: as close to the start as may be"},
+     "do not tell what is common to all stations; none: what is common stays near the start"},
     {"errors", GROVE_BOOL, "false",
      "finds standard deviations, too, from the covariance, scaled by chi-squared per degree of "
      "freedom: G.x_error"},
     {"min_baseline", GROVE_QUANTITY, "none",
      "shorter projected baselines are left out: a length such as 100m, or a number of wavelengths"},
-    {"max_baseline", GROVE_QUANTITY, "none", "longer ones are left out"},
+    {"max_baseline", GROVE_QUANTITY, "none",
+     "longer projected baselines are left out: a length, or a number of wavelengths"},
     {"autocorrelations", GROVE_BOOL, "false", "baselines of a station with itself count, too"},
     {"quota", GROVE_NUMBER, "0",
-     "smallest share of data that must not be flagged; a solution domain with less is not fitted"},
+     "smallest share of the data that must be unflagged, from 0 to 1; a solution domain with less "
+     "is not fitted"},
     {"compress", GROVE_BOOL, "true",
      "data and models are summed over the cells in which Jones terms are constant, where that "
      "takes less time; false: never"},
     {"batch", GROVE_INTEGER, "8",
-     "so many solution domains along time start together, from the last converged solution before"},
+     "how many solution domains along time start together, each from the last converged solution "
+     "before them"},
     {0},
 };
 
@@ -493,11 +496,13 @@ static void close_solve(grove_node *node)
 GROVE_CLASS(solve) = {
     GROVE_CLASS_HEAD(solve),
     .doc =
-        "Fits parms so that the model is most like the data: least squares, weighted.\n"
+        "Fits parms to data, so that the model comes closest to them: weighted least squares.\n"
         "Each solution domain, the smallest range of times and channels that the intervals of all "
         "parms tile, is fitted by itself. What comes after in the tree sees the solutions. "
-        "A station without data keeps its start value. At the end it says how many domains have "
-        "converged; stalled: no step makes chi-squared smaller.",
+        "A station without data keeps its start value. At the end it says what became of the "
+        "domains: "
+        "converged; stalled, no step lowers chi-squared; iteration limit; not enough data; "
+        "singular, nothing depends on the unknowns; not finite.",
     .output_doc = "nothing: it gives the parms their values",
     .group = "fitting",
     .inputs = inputs,

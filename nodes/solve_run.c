@@ -154,6 +154,21 @@ static void fill_limits(const solve *s, const solve_domain *d, limits *to)
     }
 }
 
+/* Gains and the like, which stand as factors in the model. */
+static bool *find_pairs(const solve *s, const solve_domain *d)
+{
+    bool *pairs = grove_alloc((size_t)d->unknowns + 1);
+
+    for (int i = 0; i < s->parm_count; i++) {
+        const grove_parm *p = s->parms[i].parm;
+        int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
+        bool is_factor = p->station && s->parms[i].parts == 2 && p->time.terms * p->freq.terms == 1;
+        for (int64_t u = d->base[i]; is_factor && u < end; u += 2)
+            pairs[u] = true;
+    }
+    return pairs;
+}
+
 /* `double_`: the model is in double precision. */
 static int new_fit(const solve_run *run, solve_domain *d, bool double_)
 {
@@ -163,6 +178,7 @@ static int new_fit(const solve_run *run, solve_domain *d, bool double_)
     bool blocks_wanted = s->method == SOLVE_BLOCK;
     limits l = {numbers, numbers + n, numbers + 2 * n, numbers + 3 * n, numbers + 4 * n};
     int32_t *blocks = blocks_wanted ? find_blocks(s, d) : NULL;
+    bool *pairs = find_pairs(s, d);
 
     fill_limits(s, d, &l);
     solve_get(s, d, run->parms, numbers + 5 * n);
@@ -176,9 +192,11 @@ static int new_fit(const solve_run *run, solve_domain *d, bool double_)
                                              .mean = l.mean,
                                              .inverse_sigma = l.inverse_sigma,
                                              .size = l.size,
+                                             .pairs = pairs,
                                              .rounding =
                                                  run->compressed.sums || double_ ? 0 : FLT_EPSILON};
     d->fit = grove_least_squares_new(d->unknowns, &settings, numbers + 5 * n);
+    free(pairs);
     free(blocks);
     free(numbers);
     return d->fit ? 0 : GROVE_NO_MEMORY;

@@ -86,6 +86,15 @@ static int zero_write(const grove_node *node, void *run, const grove_array *cons
     return code;
 }
 
+/* Nothing is fitted. */
+static int no_drive(const grove_node *node, void *run, const grove_array *const *inputs, int count,
+                    bool *again)
+{
+    (void)node, (void)run, (void)inputs, (void)count;
+    *again = false;
+    return 0;
+}
+
 static int select_first(grove_node *node)
 {
     int code = original.check ? original.check(node) : 0;
@@ -118,6 +127,8 @@ int mutant_begin(grove_classes *classes, grove_error *error)
         mutant.check = select_first;
     else if (original.kind == GROVE_CLASS_DATA)
         mutant.open = zero_open;
+    else if (original.drive)
+        mutant.drive = no_drive;
     else if (original.kind == GROVE_CLASS_ACTION)
         mutant.write = zero_write;
     else if (original.eval)

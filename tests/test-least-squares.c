@@ -483,6 +483,45 @@ START_TEST(change)
 }
 END_TEST
 
+/* |z|^2, which is well known, and z itself, which is hardly so. */
+static void valley(const problem *p, const double *x, double *values, double *slopes)
+{
+    static const double rows[3] = {1e4, 1, 1};
+
+    values[0] = rows[0] * (x[0] * x[0] + x[1] * x[1]);
+    values[1] = x[0];
+    values[2] = x[1];
+    memset(slopes, 0, (size_t)(p->data * p->n) * sizeof(*slopes));
+    slopes[0] = rows[0] * 2 * x[0];
+    slopes[1] = rows[0] * 2 * x[1];
+    slopes[2] = 1;
+    slopes[5] = 1;
+}
+
+/* Along a bent valley a factor turns at once, where plain steps have to creep. */
+START_TEST(turns)
+{
+    static const double truth[2] = {0.8, 0.6}, start[2] = {0.6, 0.8};
+    static const bool pairs[2] = {true, false};
+    double values[3];
+    problem p = {.n = 2, .data = 3, .model = valley, .d = values};
+    grove_least_squares_settings s = {
+        .max_iterations = 100, .tolerance = 1e-10, .pairs = _i ? pairs : NULL};
+
+    p.model(&p, truth, values, slope);
+    grove_least_squares *fit = fit_problem(&p, &s, start);
+    if (_i) {
+        ck_assert_int_eq(outcome_of(fit), GROVE_LEAST_SQUARES_CONVERGED);
+        ck_assert_int_le(grove_least_squares_iterations(fit), 8);
+        ck_assert_double_eq_tol(grove_least_squares_best(fit)[0], truth[0], 1e-8);
+        ck_assert_double_eq_tol(grove_least_squares_best(fit)[1], truth[1], 1e-8);
+    } else {
+        ck_assert_int_gt(grove_least_squares_iterations(fit), 16);
+    }
+    grove_least_squares_free(fit);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("least squares");
@@ -503,6 +542,7 @@ int main(void)
     tcase_add_test(tests, much_damping);
     tcase_add_loop_test(tests, station_blocks, 0, 2);
     tcase_add_test(tests, coupled_blocks);
+    tcase_add_loop_test(tests, turns, 0, 2);
     tcase_add_loop_test(tests, change, 0, 4);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

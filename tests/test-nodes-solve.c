@@ -171,6 +171,19 @@ START_TEST(far_away)
 }
 END_TEST
 
+/* Without lm no weights are found: it says so, rather than to make a plain fit. */
+START_TEST(robust_by_stefcal)
+{
+    const char *text = "G[p] = parm(\"G\", jones=diagonal)\n"
+                       "fit = solve(G[p] * M[p,q] * G[q]^H, M, method=stefcal, robust=student_t)\n";
+
+    ck_assert_int_ne(solve_world_run(&w, text, NULL), 0);
+    char *messages = grove_error_text(w.t.error);
+    ck_assert_ptr_nonnull(strstr(messages, "robust: stefcal alone makes no robust fit"));
+    free(messages);
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("solve");
@@ -181,6 +194,7 @@ static Suite *make_suite(void)
     tcase_add_loop_test(fits, outliers, 0, 4);
     tcase_add_test(fits, errors);
     tcase_add_loop_test(fits, far_away, 0, FAR);
+    tcase_add_test(fits, robust_by_stefcal);
     suite_add_tcase(suite, fits);
     return suite;
 }
