@@ -98,11 +98,11 @@ static void teardown(void)
     solve_world_end(&w);
 }
 
-/* Runs the tree on the device; {} in it stands for the number that is given to keep. */
-static grove_counters run(const char *text, const char *device, int number, bool double_precision)
+/* Runs the tree on the device, with so much memory of it (0: all), and keeps x by that number. */
+static grove_counters run(const char *text, const char *device, int number, uint64_t memory)
 {
     const grove_session_options options = {
-        .device = device, .double_precision = double_precision, .threads = 1};
+        .device = device, .double_precision = true, .threads = 1, .device_memory = memory};
     char *all = grove_format("%sk = keep(x, number=%d)\n", text, number);
 
     if (solve_world_run(&w, all, &options))
@@ -179,13 +179,34 @@ START_TEST(solutions_are_those_of_the_cpu)
             grove_format("%sfit = solve(V, D, tolerance=1e-11, max_iterations=%d, "
                          "compress=%s%s)\n",
                          fits[_i / 2].tree, steps, _i % 2 ? "true" : "false", fits[_i / 2].more);
-        run(text, "cpu", 0, true);
-        grove_counters c = run(text, "cuda", 1, true);
+        run(text, "cpu", 0, 0);
+        grove_counters c = run(text, "cuda", 1, 0);
         ck_assert_double_lt(solve_world_distance(0, 1), 1e-8);
         if (steps == 2) /* the host is not given what is summed */
             ck_assert_uint_lt(c.bytes_down, 8 * BYTES);
         free(text);
     }
+}
+END_TEST
+
+/* Tiles are smaller, or the host does what the device has no memory for. Loop index: bit 0:
+ * compressed.
+ */
+START_TEST(little_memory_changes_nothing)
+{
+    char *text = grove_format("%sfit = solve(V, D, tolerance=1e-11, max_iterations=200, "
+                              "compress=%s)\n",
+                              fits[0].tree, _i % 2 ? "true" : "false");
+
+    cuda_testing_may_fall_back();
+    run(text, "cpu", 0, 0);
+    uint64_t all = run(text, "cuda", 1, 0).device_peak_bytes;
+    for (uint64_t k = 2; k <= 64; k *= 2) {
+        grove_counters c = run(text, "cuda", 1, all / k);
+        ck_assert_double_lt(solve_world_distance(0, 1), 1e-8);
+        ck_assert_uint_le(c.device_peak_bytes, all / k);
+    }
+    free(text);
 }
 END_TEST
 
@@ -198,7 +219,7 @@ static grove_counters iterate(int iterations, bool compress)
                               "fit = solve(V, D, tolerance=1e-15, max_iterations=%d, method=lm, "
                               "compress=%s)\n",
                               iterations, compress ? "true" : "false");
-    grove_counters c = run(text, "cuda", 0, true);
+    grove_counters c = run(text, "cuda", 0, 0);
 
     free(text);
     return c;
@@ -241,6 +262,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, solutions_are_those_of_the_cpu, 0, 2 * FITS);
+    tcase_add_loop_test(tests, little_memory_changes_nothing, 0, 2);
     tcase_add_test(tests, iterations_copy_jones_terms_alone);
     tcase_add_test(tests, iterations_copy_normal_equations_alone);
     suite_add_tcase(suite, tests);

@@ -304,7 +304,7 @@ static const struct {
     {"cell_adds(1)",
      "cell_adds: the plugin adds the axis 'beam' to its result; that needs .eval or .device"},
     {"cell_scratch(1)", "cell_scratch: the plugin sets scratch memory, which a cell function has "
-                        "not; it needs .eval or .device"},
+                        "not; it needs .eval, .device or .drive"},
     {"far_baseline()",
      "far_baseline: the plugin's baseline 1 is of the stations 0 and 2; there are "
      "2, counted from 0"},
