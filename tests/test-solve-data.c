@@ -236,7 +236,7 @@ START_TEST(below_quota)
 {
     const char *way = _i ? ", compress=false" : "";
     char *text = grove_format("%s\nb = spoil(obs, share=0.3)\nV[p,q] = G[p] * M[p,q] * G[q]^H\n"
-                              "fit = solve(V, V * b.value, quota=0.8%s)\n",
+                              "fit = solve(V, M * b.value, quota=0.8%s)\n",
                               diagonal, way);
 
     solve_world_refuse(&w, text,

@@ -46,6 +46,10 @@ static const struct {
      "what is fitted does not depend on 'H'; those that can be fitted: G"},
     {OPTION("parms=[G, M]"), "'M'"},
     /* what is compared */
+    {TREE "fit = solve(V, D - V)\n",
+     "its input 'data' depends on the parm 'G', which is fitted; only 'model' may"},
+    {TREE "fit = solve(V, D, weights=abs(trace(G[p] * G[q]^H)))\n",
+     "its input 'weights' depends on the parm 'G', which is fitted; only 'model' may"},
     {TREE "fit = solve(V, mean(D, over=freq))\n", "the model varies with freq, the data do not"},
     {TREE "fit = solve(sum(V, over=time), mean(D, over=freq))\n", "the data do not"},
     {"g[s] = parm(\"g\", init=1, sky=S)\nfit = solve(g[s] * point(S, obs), M)\n",

@@ -136,6 +136,25 @@ static int fail_without_parms(const grove_node *node, int k)
                                  : ", such as G[p] = parm(\"G\", jones=diagonal)");
 }
 
+/* Derivatives are those of input k alone: nothing else may change with what is fitted. */
+static int check_others(grove_node *node, int k, const parm_list *list)
+{
+    for (int i = 0; i < node->input_count; i++) {
+        if (i == k || !node->inputs[i].node)
+            continue;
+        parm_list own = parms_of(node->inputs[i].node);
+        for (int n = 0; n < own.count; n++)
+            if (has(list, own.parms[n]))
+                return grove_node_fail(node, GROVE_INVALID,
+                                       "its input '%s' depends on the parm '%s', which is fitted; "
+                                       "only '%s' may",
+                                       node->input_names[i],
+                                       grove_node_property(own.parms[n], "name"),
+                                       node->input_names[k]);
+    }
+    return 0;
+}
+
 int grove_node_fit(grove_node *node, int k, const char *option)
 {
     grove_node *value = k >= 0 && k < node->input_count ? node->inputs[k].node : NULL;
@@ -152,6 +171,9 @@ int grove_node_fit(grove_node *node, int k, const char *option)
         code = choose_named(node, option, &all, &list);
     else
         list = all;
+    if (code)
+        return code;
+    code = check_others(node, k, &list);
     if (code)
         return code;
     node->fit = grove_arena_alloc(node->tree->arena, sizeof(*node->fit));
