@@ -479,9 +479,10 @@ static int fitted(grove_node *node)
         return code;
     grove_node_set_memory(node, memory_of(node, s, largest));
     grove_node_note(node,
-                    "method: %s; %lld solution domains, %lld unknown numbers (at most %lld in a "
+                    "method: %s; %lld solution domain%s, %lld unknown numbers (at most %lld in a "
                     "domain)\n    %s%s",
-                    name_of_method(s), (long long)domains, (long long)all, (long long)largest,
+                    name_of_method(s), (long long)domains, domains == 1 ? "" : "s", (long long)all,
+                    (long long)largest,
                     s->why ? "data are not compressed: " : "data are compressed once for a tile",
                     s->why ? s->why : "");
     return 0;

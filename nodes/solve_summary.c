@@ -95,9 +95,10 @@ int solve_summary_tell(const solve_summary *sum, const grove_node *node)
                                (long long)all, text);
     tell_missing(sum, node, fitted);
     grove_log(GROVE_LOG_NOTE,
-              "%s: %lld solution domains: %s; %.1f iterations on average, chi-squared per degree "
+              "%s: %lld solution domain%s: %s; %.1f iterations on average, chi-squared per degree "
               "of freedom %.4g",
-              grove_node_name(node), (long long)all, text, (double)sum->iterations / (double)fitted,
+              grove_node_name(node), (long long)all, all == 1 ? "" : "s", text,
+              (double)sum->iterations / (double)fitted,
               sum->data > 0 ? sum->chi2 / (double)sum->data : 0);
     return 0;
 }
