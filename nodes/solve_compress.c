@@ -88,8 +88,12 @@ static unsigned char *make_mask(const solve_tile *tile, const grove_compression_
     const int axis[3] = {tile->cut[SOLVE_TIME], tile->baseline, tile->cut[SOLVE_FREQ]};
     bool parts = s->elements == 2 && data->elements == 4;
 
-    if (s->uvw < 0 && !parts)
+    const solve_view *weights = &tile->views[s->weights];
+    grove_compression_array of_weights;
+
+    if (s->uvw < 0 && !parts && !weights->flags)
         return NULL;
+    set_array(tile, weights, 4, 1, &of_weights);
     for (int k = 0; k < 3; k++)
         size[k] = axis[k] >= 0 ? tile->range[axis[k]].count : 1;
     int64_t channel = origin_of(tile, SOLVE_FREQ);
@@ -99,6 +103,11 @@ static unsigned char *make_mask(const solve_tile *tile, const grove_compression_
             for (int64_t f = 0; f < size[2]; f++, n++) {
                 const int64_t *flag = data->flag_stride;
                 mask[n] = data->flags ? data->flags[t * flag[0] + b * flag[1] + f * flag[2]] : 0;
+                flag = of_weights.flag_stride;
+                if (weights->flags) {
+                    int flags = weights->flags[t * flag[0] + b * flag[1] + f * flag[2]];
+                    mask[n] |= (unsigned char)(weights->elements == 1 && flags & 1 ? 15 : flags);
+                }
                 mask[n] |= parts ? 6 : 0;
                 if (s->uvw >= 0 && !solve_is_in_range(tile, uvw_cell(tile, t, b), channel + f))
                     mask[n] |= 15;
