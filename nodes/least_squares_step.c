@@ -354,6 +354,17 @@ static grove_least_squares_outcome judge(grove_least_squares *f,
     return damp(f) == GROVE_LEAST_SQUARES_RUNNING ? propose(f) : GROVE_LEAST_SQUARES_STALLED;
 }
 
+/* No step lowers chi-squared. Where the best one would lower it by so little that the unknowns are
+ * within 1 % of their standard deviations of the minimum, only rounding is in the way. */
+static grove_least_squares_outcome judge_stalled(grove_least_squares *f)
+{
+    f->damping = 0;
+    bool near = f->chi2 > 0 && try_step(f, &f->best) &&
+                f->predicted * (double)f->data <= 1e-4 * f->chi2;
+
+    return near ? GROVE_LEAST_SQUARES_CONVERGED : GROVE_LEAST_SQUARES_STALLED;
+}
+
 grove_least_squares_outcome grove_least_squares_step(grove_least_squares *f,
                                                      const grove_least_squares_sums *given)
 {
@@ -365,6 +376,8 @@ grove_least_squares_outcome grove_least_squares_step(grove_least_squares *f,
     drop_rounding(f, &sums);
     add_priors(f, &sums);
     f->outcome = first ? begin(f, &sums, given->chi2) : judge(f, &sums);
+    if (f->outcome == GROVE_LEAST_SQUARES_STALLED)
+        f->outcome = judge_stalled(f);
     if (f->outcome == GROVE_LEAST_SQUARES_RUNNING && f->iterations >= f->set.max_iterations)
         f->outcome = GROVE_LEAST_SQUARES_LIMIT;
     if (f->outcome == GROVE_LEAST_SQUARES_RUNNING)

@@ -88,11 +88,11 @@ START_TEST(same_bits)
     ck_assert_msg(strstr(solve_world_said, "converged") != NULL, "%s", solve_world_said);
     memcpy(said, solve_world_said, sizeof(said));
     solve_kept first = copy_kept(&solve_world_kept[0]);
-    for (int k = 0; k < 2 * WAYS; k++) {
-        options = ways[k % WAYS];
+    for (int k = 0; k < WAYS; k++) {
+        options = ways[k];
         options.device = "cpu";
         options.double_precision = double_;
-        if (k == WAYS)
+        if (k == WAYS / 2)
             setenv("GROVE_CHECK_CACHE", "1", 1);
         memset(solve_world_kept[0].at, 0, (size_t)first.cells * sizeof(*first.at));
         ck_assert_int_eq(solve_world_run(&w, text, &options), 0);
