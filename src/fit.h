@@ -58,8 +58,8 @@ typedef struct {
 } grove_fit_group;
 int grove_node_groups(const grove_node *node, const grove_fit_group **groups);
 /* Only in check of an action: gives it the member of that name of the data with flags that input k
- * is made of, such as their weights, as a further input; returns its number, or -1: there is none.
- */
+ * is made of, such as their weights, or where no data with flags are, of the one leaf that has it,
+ * as a further input; returns its number, or -1: there is none. */
 int grove_node_add_member_input(grove_node *node, int k, const char *member);
 /* What it fits: data leaves of kind "parm"; returns how many. */
 int grove_node_parms(const grove_node *node, const grove_node *const **parms);

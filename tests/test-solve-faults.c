@@ -83,7 +83,8 @@ static const struct {
     {OPTION("min_baseline=3s"), "wants a length such as 100m, or a number of wavelengths"},
     {OPTION("min_baseline=-3m"), "wants a length"},
     {OPTION("max_baseline=1i"), ""},
-    {OPTION("max_baseline=100m"), "the data have no uvw that tell the baselines' lengths"},
+    {TREE "fit = solve(V / 1Jy, T[p] * T[q]^H, max_baseline=100m)\n",
+     "the data have no uvw that tell the baselines' lengths"},
     {TREE "b = spoil(obs)\nfit = solve(V, D * b.value, min_baseline=2km, max_baseline=1km)\n",
      "it is longer than max_baseline"},
     /* methods */

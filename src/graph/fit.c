@@ -231,16 +231,16 @@ static int add_input(grove_node *node, grove_node *value, char side, const char 
 
 /* The leaf of the data with flags that the value is made of, if it has such a member; NULL: none,
  * or several. */
-static void find_member(const grove_node *value, const char *member, bool *seen, grove_node **leaf,
-                        int *found)
+static void find_member(const grove_node *value, const char *member, bool flagged, bool *seen,
+                        grove_node **leaf, int *found)
 {
     if (seen[value->id])
         return;
     seen[value->id] = true;
     for (int k = 0; k < value->input_count; k++)
         if (value->inputs[k].node)
-            find_member(value->inputs[k].node, member, seen, leaf, found);
-    if (value->kind != GROVE_NODE_MEMBER || !value->form.flags || *leaf == value->leaf)
+            find_member(value->inputs[k].node, member, flagged, seen, leaf, found);
+    if (value->kind != GROVE_NODE_MEMBER || (flagged && !value->form.flags) || *leaf == value->leaf)
         return;
     for (size_t m = 0; m < value->leaf->member_count; m++)
         if (!strcmp(value->leaf->members[m].name, member)) {
@@ -251,11 +251,15 @@ static void find_member(const grove_node *value, const char *member, bool *seen,
 
 int grove_node_add_member_input(grove_node *node, int k, const char *member)
 {
-    bool *seen = grove_alloc((node->tree->node_count + 1) * sizeof(*seen));
+    size_t count = node->tree->node_count + 1;
+    bool *seen = grove_alloc(count * sizeof(*seen));
     grove_node *leaf = NULL;
     int found = 0;
 
-    find_member(node->inputs[k].node, member, seen, &leaf, &found);
+    find_member(node->inputs[k].node, member, true, seen, &leaf, &found);
+    memset(seen, 0, count * sizeof(*seen));
+    if (!found)
+        find_member(node->inputs[k].node, member, false, seen, &leaf, &found);
     free(seen);
     if (found != 1)
         return -1;
