@@ -325,7 +325,9 @@ static void relax(grove_least_squares *f, double change, bool small)
 static grove_least_squares_outcome judge(grove_least_squares *f,
                                          const grove_least_squares_sums *sums)
 {
-    bool finite = is_finite(f, sums), undamped = f->damping == 0 || f->set.blocks;
+    /* Where the model is not finite, data are left out: that is no better fit. */
+    bool finite = is_finite(f, sums) && sums->data >= f->data;
+    bool undamped = f->damping == 0 || f->set.blocks;
     bool small = f->increment <= f->set.tolerance * f->reference && !f->cut;
     double change = sums->has_change ? sums->change : sums->chi2 - f->chi2;
     bool rounding =
@@ -359,8 +361,8 @@ static grove_least_squares_outcome judge(grove_least_squares *f,
 static grove_least_squares_outcome judge_stalled(grove_least_squares *f)
 {
     f->damping = 0;
-    bool near = f->chi2 > 0 && try_step(f, &f->best) &&
-                f->predicted * (double)f->data <= 1e-4 * f->chi2;
+    bool near =
+        f->chi2 > 0 && try_step(f, &f->best) && f->predicted * (double)f->data <= 1e-4 * f->chi2;
 
     return near ? GROVE_LEAST_SQUARES_CONVERGED : GROVE_LEAST_SQUARES_STALLED;
 }

@@ -28,7 +28,9 @@ static const grove_option options[] = {
      "that are the numbers of one parm each, such as jones=diagonal; auto: stefcal where that is "
      "possible, and lm where it is not, or where it is slow",
      "auto lm block stefcal"},
-    {"max_iterations", GROVE_INTEGER, "50", "most steps for a solution domain"},
+    {"max_iterations", GROVE_INTEGER, "50",
+     "most steps of each method for a solution domain; of a robust fit, with the same "
+     "weights"},
     {"tolerance", GROVE_NUMBER, "1e-6",
      "a fit has converged when a step changes the unknowns by less than this fraction, or could "
      "lower chi-squared by less than the square of it"},
@@ -44,11 +46,12 @@ static const grove_option options[] = {
      "freedom, its width from their median; chi-squared is that with these weights",
      "none student_t"},
     {"reference", GROVE_TEXT, "none",
-     "station, its name or number, whose phases, delays, TEC and rotations become 0 where the data "
-     "do not tell what is common to all stations; none: what is common stays near the start"},
+     "station, its name, or its number as in \"2\", whose phases, delays, TEC and rotations become "
+     "0 where the data do not tell what is common to all stations, and no bounds are given; none: "
+     "what is common stays near the start"},
     {"errors", GROVE_BOOL, "false",
      "finds standard deviations, too, from the covariance, scaled by chi-squared per degree of "
-     "freedom: G.x_error"},
+     "freedom, before the reference is made 0: G.x_error"},
     {"min_baseline", GROVE_QUANTITY, "none",
      "shorter projected baselines are left out: a length such as 100m, or a number of wavelengths"},
     {"max_baseline", GROVE_QUANTITY, "none",
@@ -194,6 +197,19 @@ static int find_numbers(grove_node *node, solve *s)
     return 0;
 }
 
+/* Whether the data have all axes of the weights: those of data that were averaged are not theirs.
+ */
+static bool has_axes_of(const grove_node *node, int weights)
+{
+    const grove_axis *axes[GROVE_MAX_AXES];
+    int count = grove_node_input_axes(node, weights, axes);
+
+    for (int i = 0; i < count; i++)
+        if (axes[i]->size > 1 && !grove_node_input_axis(node, SOLVE_DATA, axes[i]->kind))
+            return false;
+    return true;
+}
+
 static int find_weights(grove_node *node, solve *s)
 {
     bool given = grove_node_input_form(node, SOLVE_WEIGHTS) != NULL;
@@ -205,7 +221,13 @@ static int find_weights(grove_node *node, solve *s)
     if (given && !fits)
         return grove_node_fail_option(node, "weights",
                                       "they must be numbers, or of the shape of the data");
-    s->weights = own >= 0 && fits ? own : SOLVE_WEIGHTS; /* not of data that others were made of */
+    if (own >= 0 && (!fits || !has_axes_of(node, own))) {
+        grove_node_warn(node, "the set's weights are not those of data made of others, and all are "
+                              "taken as 1; weights=... gives them");
+        grove_node_drop_input(node, own);
+        own = -1;
+    }
+    s->weights = own >= 0 ? own : SOLVE_WEIGHTS;
     return 0;
 }
 
@@ -462,6 +484,8 @@ static int fitted(grove_node *node)
         return grove_node_fail(node, GROVE_INVALID,
                                "the model does not change where these parms do");
     s->direct = is_direct(node, s);
+    if (s->method == SOLVE_BLOCK && (s->reference >= 0 || s->errors))
+        return grove_node_fail_option(node, "method", "block knows neither a reference nor errors");
     if (s->method == SOLVE_STEFCAL && (s->robust || s->errors))
         return grove_node_fail_option(node, "method", "stefcal knows neither errors nor outliers");
     if (s->method == SOLVE_STEFCAL && !s->direct)

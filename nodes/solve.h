@@ -44,6 +44,7 @@ typedef struct {
     const grove_axis *axis; /* NULL: there is one domain */
     int64_t count, *first;  /* [count + 1] the first cell of each */
     int64_t *segments;      /* [count + 1] the first segment of each */
+    bool scattered;         /* cells of an interval do not follow each other: one domain */
     int64_t *edge;          /* [segments of all + 1] the first cell of each segment */
 } solve_cut;
 
@@ -187,6 +188,10 @@ double complex solve_number(const solve_view *view, int64_t cell, int element);
 /* Whether the projected baseline's length is within what is asked for; cell and channel of the
  * whole axis. */
 bool solve_is_in_range(const solve_tile *tile, int64_t uvw_cell, int64_t channel);
+
+/* Cells of a baseline of the tile in a box of the whole axes that are within what is asked for. */
+int64_t solve_count_cells(const solve_tile *tile, int64_t baseline, const int64_t first[SOLVE_CUTS],
+                          const int64_t end[SOLVE_CUTS]);
 
 /* ---- local normal equations: of one row (a baseline), for the columns of all slots ---- */
 

@@ -248,6 +248,20 @@ void solve_compressed_end(solve_compressed *c)
 
 /* ---- Jones terms ---- */
 
+int64_t solve_count_cells(const solve_tile *tile, int64_t baseline, const int64_t first[SOLVE_CUTS],
+                          const int64_t end[SOLVE_CUTS])
+{
+    int64_t all = (end[SOLVE_TIME] - first[SOLVE_TIME]) * (end[SOLVE_FREQ] - first[SOLVE_FREQ]);
+    int64_t time = origin_of(tile, SOLVE_TIME), count = 0;
+
+    if (tile->solve->uvw < 0 || tile->solve->quota == 0 || !tile->views[tile->solve->uvw].data)
+        return all;
+    for (int64_t t = first[SOLVE_TIME]; t < end[SOLVE_TIME]; t++)
+        for (int64_t f = first[SOLVE_FREQ]; f < end[SOLVE_FREQ]; f++)
+            count += solve_is_in_range(tile, uvw_cell(tile, t - time, baseline), f);
+    return count;
+}
+
 void solve_matrix_at(const solve_view *view, int64_t at, double complex to[4])
 {
     to[1] = to[2] = 0;
@@ -419,12 +433,12 @@ static void add_stretches(adding *w)
         for (int64_t j = f[0]; j < f[1]; j++, stretch++) {
             const int64_t cell[SOLVE_CUTS] = {solve_stretch_edge(s, SOLVE_TIME, i),
                                               solve_stretch_edge(s, SOLVE_FREQ, j)};
-            int64_t cells = (solve_stretch_edge(s, SOLVE_TIME, i + 1) - cell[SOLVE_TIME]) *
-                            (solve_stretch_edge(s, SOLVE_FREQ, j + 1) - cell[SOLVE_FREQ]);
+            const int64_t end[SOLVE_CUTS] = {solve_stretch_edge(s, SOLVE_TIME, i + 1),
+                                             solve_stretch_edge(s, SOLVE_FREQ, j + 1)};
             for (int64_t b = 0; b < w->c->baselines; b++) {
                 if (!solve_is_wanted(w->tile, first + b))
                     continue;
-                w->d->all += 2 * cells * s->elements;
+                w->d->all += 2 * solve_count_cells(w->tile, b, cell, end) * s->elements;
                 add_baseline(w, b, stretch, cell, solve_sums_at(w->c, i, j, b));
             }
         }

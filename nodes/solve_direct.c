@@ -23,8 +23,9 @@ static int64_t unknown_of(const solve *s, const solve_domain *d, int group, int6
         return -1;
     if (s->jones == GROVE_STEFCAL_SCALAR)
         member = 0;
-    return d->base[s->of_group[group]] +
-           (s->part == GROVE_STEFCAL_COMPLEX ? 2 : 1) * (member * s->stations + station);
+    const solve_parm *own = &s->parms[s->of_group[group]];
+
+    return d->base[s->of_group[group]] + own->parts * (member * own->parm->station->size + station);
 }
 
 static double complex number_of(const solve *s, const double *x)
@@ -116,6 +117,7 @@ static void count_data(const solve_tile *tile, const solve_compressed *c, solve_
     const solve *s = tile->solve;
     const int64_t *times = &s->cut[SOLVE_TIME].first[d->number[SOLVE_TIME]];
     const int64_t *freqs = &s->cut[SOLVE_FREQ].first[d->number[SOLVE_FREQ]];
+    const int64_t box[2][SOLVE_CUTS] = {{times[0], freqs[0]}, {times[1], freqs[1]}};
     int64_t first = tile->range[tile->baseline].first;
 
     d->all = 0;
@@ -123,7 +125,7 @@ static void count_data(const solve_tile *tile, const solve_compressed *c, solve_
     for (int64_t b = 0; b < c->baselines; b++) {
         if (!solve_is_wanted(tile, first + b))
             continue;
-        d->all += 2 * (times[1] - times[0]) * (freqs[1] - freqs[0]) * s->elements;
+        d->all += 2 * solve_count_cells(tile, b, box[0], box[1]) * s->elements;
         d->sums.data += (int64_t)grove_compression_count(sums + b * c->size);
         d->sums.power += grove_compression_power(sums + b * c->size);
     }
@@ -257,6 +259,8 @@ static void take_result(const solve_tile *tile, const grove_stefcal_result *resu
 
     d->iterations = result->iterations;
     d->outcome = outcomes[result->outcome];
+    if (d->outcome == GROVE_LEAST_SQUARES_NO_DATA && d->sums.data > 0)
+        d->outcome = GROVE_LEAST_SQUARES_SINGULAR; /* the model is zero */
     find_known(s, d, solved);
     if ((double)d->sums.data < s->quota * (double)d->all)
         d->outcome = GROVE_LEAST_SQUARES_NO_DATA;
@@ -298,7 +302,8 @@ int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_doma
         d->chi2 = chi2_of(tile, c, sums, jones);
         if (d->outcome != GROVE_LEAST_SQUARES_NO_DATA)
             copy_jones(s, d, jones, x, true);
-        if (s->reference >= 0 && d->outcome == GROVE_LEAST_SQUARES_CONVERGED)
+        if (s->reference >= 0 && d->outcome != GROVE_LEAST_SQUARES_NO_DATA &&
+            d->outcome != GROVE_LEAST_SQUARES_SINGULAR)
             solve_refer(s, d, d->known, x, is_same, &(comparison){tile, c, d, sums});
     }
     free(sums);

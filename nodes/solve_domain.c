@@ -41,6 +41,11 @@ static int find_axis(grove_node *node, solve *s, int cut)
     s->cut[cut].axis = axis ? axis : of_model;
     for (int i = 0; i < s->parm_count; i++) {
         const grove_axis *own = along(s->parms[i].parm, cut)->axis;
+        if (own && !s->cut[cut].axis)
+            return grove_node_fail(
+                node, GROVE_SHAPE,
+                "the parm '%s' varies with %s, neither the model nor the data do",
+                grove_node_property(s->parms[i].leaf, "name"), cut_names[cut]);
         if (own && own != s->cut[cut].axis)
             return grove_node_fail(node, GROVE_SHAPE,
                                    "the parm '%s' varies with the %s of another observation",
@@ -49,11 +54,29 @@ static int find_axis(grove_node *node, solve *s, int cut)
     return 0;
 }
 
+/* Whether cells of an interval do not follow each other: channels in no order. */
+static bool is_scattered(const solve *s, int cut, int64_t cells)
+{
+    for (int i = 0; i < s->parm_count; i++) {
+        const grove_parm_intervals *own = along(s->parms[i].parm, cut);
+        bool rises = false, falls = false;
+        for (int64_t k = 1; own->axis && k < cells; k++) {
+            rises = rises || own->number[k] > own->number[k - 1];
+            falls = falls || own->number[k] < own->number[k - 1];
+        }
+        if (rises && falls)
+            return true;
+    }
+    return false;
+}
+
 static void divide(solve *s, int cut)
 {
     solve_cut *own = &s->cut[cut];
     int64_t cells = own->axis ? own->axis->size : 1, segments = 0;
     size_t room = (size_t)cells + 2;
+
+    own->scattered = own->axis && is_scattered(s, cut, cells);
 
     own->first = grove_alloc(room * sizeof(int64_t));
     own->segments = grove_alloc(room * sizeof(int64_t));
@@ -62,7 +85,7 @@ static void divide(solve *s, int cut)
         int edges = edges_at(s, cut, i);
         if (!edges)
             continue;
-        if (edges == s->parm_count) {
+        if (!i || (edges == s->parm_count && !own->scattered)) {
             own->first[own->count] = i;
             own->segments[own->count++] = segments;
         }
@@ -86,6 +109,14 @@ static int set_domains(grove_node *node, const solve *s, int cut)
     return code;
 }
 
+/* Of a change that counts, whatever the start value. */
+static double usual_size(const grove_node *parm)
+{
+    const char *jones = grove_node_text(parm, "jones");
+
+    return !strcmp(jones, "delay") ? 1e-9 : !strcmp(jones, "tec") ? 0.01 : 1;
+}
+
 int solve_find_domains(grove_node *node, solve *s)
 {
     const grove_node *const *leaves;
@@ -97,8 +128,8 @@ int solve_find_domains(grove_node *node, solve *s)
     for (int i = 0; i < s->parm_count; i++) {
         const grove_parm *p = grove_node_user(leaves[i]);
         const char *size = grove_node_property(leaves[i], "step");
-        s->parms[i] =
-            (solve_parm){leaves[i], p, p->complex_ ? 2 : 1, size ? strtod(size, NULL) : 1};
+        s->parms[i] = (solve_parm){leaves[i], p, p->complex_ ? 2 : 1,
+                                   fmax(strtod(size ? size : "1", NULL), usual_size(leaves[i]))};
     }
     for (int cut = 0; cut < SOLVE_CUTS && !code; cut++) {
         code = find_axis(node, s, cut);
@@ -181,8 +212,10 @@ solve_span solve_intervals(const solve *s, const solve_domain *d, int parm, int 
 
     if (!own->axis)
         return (solve_span){0, 1};
-    return (solve_span){own->number[first[0]],
-                        own->number[first[1] - 1] - own->number[first[0]] + 1};
+    if (s->cut[cut].scattered)
+        return (solve_span){0, own->count};
+    int32_t a = own->number[first[0]], b = own->number[first[1] - 1];
+    return (solve_span){a < b ? a : b, (a < b ? b - a : a - b) + 1};
 }
 
 /* Coefficients of a parm in the domain. */

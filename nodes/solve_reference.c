@@ -105,8 +105,8 @@ void solve_refer(const solve *s, const solve_domain *d, const bool *known, doubl
                        .members = p->members,
                        .terms = terms,
                        .parts = parts};
-        if (!p->station || p->source || s->reference >= at.stations ||
-            (parts == 1 && !may_shift(&s->parms[i])))
+        if (!p->station || p->source || s->reference >= at.stations || isfinite(p->bounds[0]) ||
+            isfinite(p->bounds[1]) || (parts == 1 && !may_shift(&s->parms[i])))
             continue;
         for (int64_t k = 0; k < intervals; k++) {
             at.first = d->base[i] + k * terms * parts;

@@ -40,7 +40,10 @@ static void visit_box(visiting *w, int64_t baseline, int64_t stretch,
                         w->at[k] += tile->views[k].stride[tile->cut[c]] *
                                     (cell[c] - tile->range[tile->cut[c]].first);
             }
-            w->visit(w->context, baseline, stretch, w->at);
+            bool counts =
+                tile->solve->uvw < 0 || solve_is_in_range(tile, w->at[tile->solve->uvw], f);
+            if (counts)
+                w->visit(w->context, baseline, stretch, w->at);
         }
 }
 
@@ -160,6 +163,28 @@ static void find_model(const reweighing *w, int64_t baseline, int64_t stretch, c
         v[e] = sum[s->elements == 4 ? e : 3 * e];
 }
 
+static void count_cell(void *context, int64_t baseline, int64_t stretch, const int64_t *at)
+{
+    reweighing *w = context;
+
+    (void)baseline, (void)stretch, (void)at;
+    w->count++;
+}
+
+/* Whether the model, or a factor of it, is flagged there. */
+static bool is_model_flagged(const reweighing *w, const int64_t *at, int element)
+{
+    const solve *s = w->tile->solve;
+    bool flagged = !s->group_count && solve_is_flagged(&w->tile->views[SOLVE_MODEL],
+                                                       at[SOLVE_MODEL], s->of_model[element]);
+
+    for (int g = 0; g < s->group_count; g++) {
+        const solve_view *middle = &w->tile->views[s->groups[g].middle];
+        flagged = flagged || (middle->flags && middle->flags[at[s->groups[g].middle]]);
+    }
+    return flagged;
+}
+
 static void take_residuals(void *context, int64_t baseline, int64_t stretch, const int64_t *at)
 {
     reweighing *w = context;
@@ -173,7 +198,8 @@ static void take_residuals(void *context, int64_t baseline, int64_t stretch, con
         double weight = weight_at(w->tile, at, element);
         double complex r = solve_number(data, at[SOLVE_DATA], element) - v[e];
         double square = weight * creal(r * conj(r));
-        if (!(weight > 0) || !isfinite(square) || solve_is_flagged(data, at[SOLVE_DATA], element))
+        if (!(weight > 0) || !isfinite(square) || solve_is_flagged(data, at[SOLVE_DATA], element) ||
+            is_model_flagged(w, at, e))
             continue;
         if (w->scale > 0)
             w->tile->robust[at[SOLVE_MODEL] * SOLVE_ELEMENTS + element] =
@@ -194,9 +220,11 @@ int solve_reweigh(const solve_tile *tile, const solve_domain *d)
 {
     reweighing w = {.tile = tile, .d = d};
 
-    w.squares = grove_try_alloc((size_t)d->all + 1, sizeof(*w.squares));
+    visit(tile, d, count_cell, &w);
+    w.squares = grove_try_alloc((size_t)w.count * SOLVE_ELEMENTS + 1, sizeof(*w.squares));
     if (!w.squares)
         return GROVE_NO_MEMORY;
+    w.count = 0;
     visit(tile, d, take_residuals, &w);
     if (w.count) {
         qsort(w.squares, (size_t)w.count, sizeof(*w.squares), compare);

@@ -106,12 +106,17 @@ static void begin_tile(solve_run *run, const solve_tile *tile)
 }
 
 /* Parms in the domain start where the domain at this frequency ended that converged last. */
-static void start_from_last(const solve_run *run, const solve_domain *d)
+static bool is_like_last(const solve_run *run, const solve_domain *d)
 {
     const solution *last = &run->last[d->number[SOLVE_FREQ]];
 
-    if (last->x && last->unknowns == d->unknowns)
-        solve_put(run->solve, d, run->parms, last->x);
+    return last->x && last->unknowns == d->unknowns;
+}
+
+static void start_from_last(const solve_run *run, const solve_domain *d)
+{
+    if (is_like_last(run, d))
+        solve_put(run->solve, d, run->parms, run->last[d->number[SOLVE_FREQ]].x);
 }
 
 /* A block for each station, and one for what is the same for all. */
@@ -383,7 +388,7 @@ static int begin_batch(solve_run *run, const grove_node *node, evaluation *e, bo
 {
     int64_t count = find_active(run, e->active);
     for (int64_t i = 0; i < count; i++)
-        e->active[i]->starts_well = run->last[e->active[i]->number[SOLVE_FREQ]].x != NULL;
+        e->active[i]->starts_well = is_like_last(run, e->active[i]);
     bool stefcal = run->solve->method == SOLVE_AUTO || run->solve->method == SOLVE_STEFCAL;
     bool direct =
         run->compressed.sums && ((run->solve->direct && stefcal) || solve_is_searched(run->solve));

@@ -112,19 +112,46 @@ static double refine(const search *w, int64_t baseline, unsigned correlations, d
     return (low + high) / 2;
 }
 
-static double find_peak(const search *w, int64_t baseline, unsigned correlations)
+/* The power of one correlation at all points of the grid is added to `power`. What turns each
+ * channel follows from the point before. */
+static void add_powers(const search *w, int64_t baseline, int correlation, int64_t count,
+                       double *power)
 {
-    int64_t count = (int64_t)(w->range / w->step);
-    double best = -1, at = 0;
+    const double complex *sums = &w->sums[(baseline * CORRELATIONS + correlation) * w->channels];
+    size_t n = (size_t)w->channels;
+    double complex *turned_ = grove_alloc(2 * n * sizeof(*turned_)), *turn = turned_ + n;
 
     for (int64_t i = -count; i <= count; i++) {
-        double power = power_at(w, baseline, correlations, (double)i * w->step);
-        if (power > best) {
-            best = power;
-            at = (double)i * w->step;
+        bool anew = (i + count) % 256 == 0;
+        double complex sum = 0;
+        for (size_t j = 0; j < n; j++) {
+            double angle = w->angle[j] * w->step;
+            if (anew) {
+                turned_[j] = sums[j] * CMPLX(cos(angle * (double)i), -sin(angle * (double)i));
+                turn[j] = CMPLX(cos(angle), -sin(angle));
+            }
+            sum += turned_[j];
+            turned_[j] =
+                CMPLX(creal(turned_[j]) * creal(turn[j]) - cimag(turned_[j]) * cimag(turn[j]),
+                      creal(turned_[j]) * cimag(turn[j]) + cimag(turned_[j]) * creal(turn[j]));
         }
+        power[i + count] += creal(sum * conj(sum));
     }
-    return refine(w, baseline, correlations, at);
+    free(turned_);
+}
+
+static double find_peak(const search *w, int64_t baseline, unsigned correlations)
+{
+    int64_t count = (int64_t)(w->range / w->step), best = 0;
+    double *power = grove_alloc((size_t)(2 * count + 1) * sizeof(*power));
+
+    for (int k = 0; k < CORRELATIONS; k++)
+        if (correlations >> k & 1)
+            add_powers(w, baseline, k, count, power);
+    for (int64_t i = 0; i < 2 * count + 1; i++)
+        best = power[i] > power[best] ? i : best;
+    free(power);
+    return refine(w, baseline, correlations, (double)(best - count) * w->step);
 }
 
 /* Where phases are not fitted, the turn nearest to the peak that makes the sum real. */
@@ -164,7 +191,7 @@ static double strength(const search *w, int64_t baseline, unsigned correlations)
 
 /* The strongest baseline between a station that is done and one that is not; -1: none. Of none that
  * is done, the strongest at all. */
-static int64_t next_baseline(const search *w, const bool *done, bool any, unsigned correlations)
+static int64_t next_baseline(const search *w, const bool *done, bool any, const double *strengths)
 {
     const grove_range *range = &w->tile->range[w->tile->baseline];
     int64_t best = -1;
@@ -173,7 +200,7 @@ static int64_t next_baseline(const search *w, const bool *done, bool any, unsign
     for (int64_t b = 0; b < w->c->baselines; b++) {
         int64_t p = range->axis->left[range->first + b], q = range->axis->right[range->first + b];
         bool fits = any ? done[p] != done[q] : p != q;
-        double here = fits ? strength(w, b, correlations) : 0;
+        double here = fits ? strengths[b] : 0;
         if (here > most) {
             most = here;
             best = b;
@@ -190,11 +217,15 @@ static void search_stations(const search *w, unsigned correlations, bool phases,
     const solve *s = w->tile->solve;
     const grove_range *range = &w->tile->range[w->tile->baseline];
     bool *done = grove_alloc((size_t)s->stations);
-    int64_t b = next_baseline(w, done, false, correlations);
+    double *strengths = grove_alloc(((size_t)w->c->baselines + 1) * sizeof(*strengths));
+
+    for (int64_t b = 0; b < w->c->baselines; b++)
+        strengths[b] = strength(w, b, correlations);
+    int64_t b = next_baseline(w, done, false, strengths);
 
     if (b >= 0)
         done[range->axis->left[range->first + b]] = true;
-    for (; b >= 0; b = next_baseline(w, done, true, correlations)) {
+    for (; b >= 0; b = next_baseline(w, done, true, strengths)) {
         int64_t p = range->axis->left[range->first + b], q = range->axis->right[range->first + b];
         int64_t from = done[p] ? p : q, to = done[p] ? q : p;
         int k = correlations & 1 ? 0 : 3;
@@ -206,6 +237,7 @@ static void search_stations(const search *w, unsigned correlations, bool phases,
         done[to] = true;
     }
     free(done);
+    free(strengths);
 }
 
 /* ---- the domain ---- */
@@ -248,9 +280,11 @@ static void add_to_parm(const solve *s, const solve_domain *d, int parm, int mem
     int64_t intervals = solve_intervals(s, d, parm, SOLVE_TIME).count *
                         solve_intervals(s, d, parm, SOLVE_FREQ).count;
 
+    int64_t stations = s->parms[parm].parm->station->size;
+
     for (int64_t a = 0; a < s->stations; a++)
         for (int64_t i = 0; i < intervals; i++)
-            x[d->base[parm] + (member * s->stations + a) * intervals + i] += found[a];
+            x[d->base[parm] + (member * stations + a) * intervals + i] += found[a];
 }
 
 static void set_grid(search *w, bool tec)
