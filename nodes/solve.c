@@ -218,6 +218,8 @@ static int find_weights(grove_node *node, solve *s)
     bool fits = !form || form->shape == GROVE_SCALAR ||
                 form->shape == grove_node_input_form(node, SOLVE_DATA)->shape;
 
+    if (given && !has_axes_of(node, SOLVE_WEIGHTS))
+        return grove_node_fail_option(node, "weights", "they vary with more than the data do");
     if (given && !fits)
         return grove_node_fail_option(node, "weights",
                                       "they must be numbers, or of the shape of the data");

@@ -382,6 +382,15 @@ static void fill_columns(const adding *w, const int64_t cell[SOLVE_CUTS], const 
     }
 }
 
+static bool are_finite(const double complex *jones, int groups)
+{
+    double zero = 0;
+
+    for (int i = 0; i < 4 * groups; i++)
+        zero += 0 * creal(jones[i]) + 0 * cimag(jones[i]);
+    return zero == 0;
+}
+
 /* `stretch`: in the domain; its sums; its first cell. */
 static void add_baseline(adding *w, int64_t b, int64_t stretch, const int64_t cell[SOLVE_CUTS],
                          const double *sums)
@@ -396,7 +405,8 @@ static void add_baseline(adding *w, int64_t b, int64_t stretch, const int64_t ce
     grove_compression_sides to = {jones_at(s, w->d->jones, stretch, station[0], 0),
                                   jones_at(s, w->d->jones, stretch, station[1], 1)};
 
-    if (!(count > 0))
+    if (!(count > 0) || !are_finite(to.left, s->group_count) ||
+        !are_finite(to.right, s->group_count))
         return;
     fill_columns(w, cell, station);
     w->d->sums.chi2 +=

@@ -491,7 +491,12 @@ int solve_drive(const grove_node *node, void *of_run, const grove_array *const *
                : code;
 }
 
-int solve_prepare(const grove_node *node, void *run)
+int solve_prepare(const grove_node *node, void *of_run)
 {
-    return solve_summary_tell(&((const solve_run *)run)->summary, node);
+    solve_run *run = of_run;
+    int code = solve_summary_tell(&run->summary, node);
+
+    free(run->summary.missing); /* a run may have several cycles */
+    run->summary = (solve_summary){.stations = NULL};
+    return code;
 }

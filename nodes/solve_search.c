@@ -341,6 +341,28 @@ static void search_between(const search *w, bool phases, const double *x, double
     }
 }
 
+/* What the sum of w Re(conj(V) d) would be with these changes: the larger, the smaller chi^2. */
+static double gain_of(const search *w, const double *x, const double *y, const double *phase_x,
+                      const double *phase_y)
+{
+    const grove_range *range = &w->tile->range[w->tile->baseline];
+    double sum = 0;
+
+    for (int64_t b = 0; b < w->c->baselines; b++) {
+        int64_t p = range->axis->left[range->first + b], q = range->axis->right[range->first + b];
+        for (int k = 0; k < CORRELATIONS; k++) {
+            double by = (k / 2 ? y : x)[p] - (k % 2 ? y : x)[q];
+            double phase = (k / 2 ? phase_y : phase_x)[p] - (k % 2 ? phase_y : phase_x)[q];
+            const double complex *sums = &w->sums[(b * CORRELATIONS + k) * w->channels];
+            for (int64_t j = 0; j < w->channels; j++) {
+                double angle = w->angle[j] * by + phase;
+                sum += creal(sums[j]) * cos(angle) + cimag(sums[j]) * sin(angle);
+            }
+        }
+    }
+    return sum;
+}
+
 static void search_parm(search *w, int parm, bool tec, double *x)
 {
     const solve *s = w->tile->solve;
@@ -357,9 +379,13 @@ static void search_parm(search *w, int parm, bool tec, double *x)
                         phases >= 0, found + (size_t)m * n, phase + (size_t)m * n);
     if (members == 2)
         search_between(w, phases >= 0, found, found + n, phase, phase + n);
-    for (int m = 0; m < members; m++)
+    double *none = grove_alloc(n * sizeof(*none)), *y = members == 2 ? found + n : found,
+           *phase_y = members == 2 ? phase + n : phase;
+    bool better = gain_of(w, found, y, phase, phase_y) > gain_of(w, none, none, none, none);
+    free(none);
+    for (int m = 0; m < members && better; m++)
         add_to_parm(s, w->d, parm, m, found + (size_t)m * n, x);
-    for (int m = 0; m < 2 && phases >= 0; m++)
+    for (int m = 0; m < 2 && phases >= 0 && better; m++)
         add_to_parm(s, w->d, phases, m, phase + (members == 2 ? (size_t)m * n : 0), x);
     free(found);
 }

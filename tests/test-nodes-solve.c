@@ -133,6 +133,35 @@ START_TEST(errors)
 }
 END_TEST
 
+/* Models that a step makes NaN, terms of one station, robust fits of some baselines. */
+static const char *const others[] = {
+    "A = parm(\"A\", init=1)\nV[p,q] = sqrt(A) * M[p,q]\nD[p,q] = 0.1 * M[p,q]\n"
+    "fit = solve(V, D, compress=%s, tolerance=1e-12)\n",
+    "A[p] = parm(\"A\", init=0, complex=true)\nT[p] = draw(obs).value\n"
+    "V[p,q] = M[p,q] + 1Jy * A[p] - 2Jy * A[q]^H\nD[p,q] = M[p,q] + 1Jy * T[p] - 2Jy * T[q]^H\n"
+    "fit = solve(V, D, compress=%s, tolerance=1e-12)\n",
+    "A[p] = parm(\"A\", jones=diagonal)\nT[p] = draw(obs, shape=diagonal, around=1).value\n"
+    "k = draw(obs, seed=5).value\nK[p] = 1Jy * k[p]\n"
+    "V[p,q] = A[p] * M[p,q] * A[q]^H + K[q]\nD[p,q] = T[p] * M[p,q] * T[q]^H + K[q]\n"
+    "fit = solve(V, D, compress=%s, tolerance=1e-12)\n",
+    "A[p] = parm(\"A\", jones=diagonal)\nT[p] = draw(obs, shape=diagonal, around=1).value\n"
+    "V[p,q] = A[p] * M[p,q] * A[q]^H\nD[p,q] = T[p] * M[p,q] * T[q]^H\n"
+    "fit = solve(V, D, compress=%s, robust=student_t, max_baseline=900m, tolerance=1e-12)\n",
+};
+enum { OTHERS = sizeof(others) / sizeof(others[0]) };
+
+START_TEST(other_models)
+{
+    char *text = grove_format(others[_i / 2], _i % 2 ? "true" : "false");
+    char *all = grove_format("%sk2 = keep(V, number=2)\nk3 = keep(D, number=3)\n", text);
+
+    solve_world_pass(&w, all);
+    free(text);
+    free(all);
+    ck_assert_double_lt(solve_world_distance(2, 3), 1e-7);
+}
+END_TEST
+
 /* Delays and TEC of several turns. */
 static const struct {
     const char *parms, *truth;
@@ -180,6 +209,7 @@ static Suite *make_suite(void)
     tcase_add_loop_test(fits, found_again, 0, 2 * KINDS);
     tcase_add_loop_test(fits, outliers, 0, 4);
     tcase_add_test(fits, errors);
+    tcase_add_loop_test(fits, other_models, 0, 2 * OTHERS);
     tcase_add_loop_test(fits, far_away, 0, FAR);
     suite_add_tcase(suite, fits);
     return suite;

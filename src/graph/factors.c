@@ -69,17 +69,49 @@ static bool is_fitted(factoring *f, const grove_node *node)
     return depends;
 }
 
-/* Whether a value varies along an axis of this kind by other things than these parms. */
-static bool varies_itself(const factoring *f, const grove_node *node, int kind)
+static bool varies_unseen(const factoring *f, const grove_node *node, int kind, bool *seen)
 {
-    if (!varies(node, kind) || is_parm(f, node))
+    if (seen[node->id] || !varies(node, kind) || is_parm(f, node))
         return false;
+    seen[node->id] = true;
     if (!node->input_count)
         return true;
     for (int k = 0; k < node->input_count; k++)
-        if (node->inputs[k].node && varies_itself(f, node->inputs[k].node, kind))
+        if (node->inputs[k].node && varies_unseen(f, node->inputs[k].node, kind, seen))
             return true;
     return false;
+}
+
+/* Whether a value varies along an axis of this kind by other things than these parms. */
+static bool varies_itself(const factoring *f, const grove_node *node, int kind)
+{
+    bool *seen = grove_alloc((f->tree->node_count + 1) * sizeof(*seen));
+    bool found = varies_unseen(f, node, kind, seen);
+
+    free(seen);
+    return found;
+}
+
+static bool reaches_flags(const grove_node *node, bool *seen)
+{
+    if (seen[node->id])
+        return false;
+    seen[node->id] = true;
+    if (node->kind == GROVE_NODE_MEMBER && node->form.flags)
+        return true;
+    for (int k = 0; k < node->input_count; k++)
+        if (node->inputs[k].node && reaches_flags(node->inputs[k].node, seen))
+            return true;
+    return false;
+}
+
+static bool may_be_flagged(const factoring *f, const grove_node *node)
+{
+    bool *seen = grove_alloc((f->tree->node_count + 1) * sizeof(*seen));
+    bool found = reaches_flags(node, seen);
+
+    free(seen);
+    return found;
 }
 
 /* ---- products ---- */
@@ -269,7 +301,7 @@ static void add_group(factoring *f, grove_operand left, grove_operand middle, gr
 }
 
 /* The products of a term. A factor whose station is left or right keeps that to itself. */
-static void add_term(factoring *f, grove_node *term, double sign)
+static void add_term(factoring *f, grove_edge term, double sign)
 {
     grove_operand left = {0}, middle = {0}, right = {0};
     int last_left, first_right;
@@ -277,7 +309,7 @@ static void add_term(factoring *f, grove_node *term, double sign)
     f->count = 0;
     f->constant[0] = sign;
     f->constant[1] = 0;
-    collect(f, (grove_edge){term, 0});
+    collect(f, term);
     find_sides(f, &last_left, &first_right);
     for (int i = 0; i < f->count && !f->found->why; i++) {
         char side = side_of(f, i, last_left, first_right);
@@ -285,6 +317,8 @@ static void add_term(factoring *f, grove_node *term, double sign)
         const grove_edge *edge = &f->factors[i].edge;
         if (side != 'm' && varies(edge->node, GROVE_AXIS_BASELINE))
             give_up(f, "%s stands between Jones terms and varies with baseline", edge->node);
+        else if (side != 'm' && may_be_flagged(f, edge->node))
+            give_up(f, "%s may have flags, and stands outside what is fitted", edge->node);
         else if (side != 'm' && edge->side && edge->side != side)
             give_up(f, "%s is seen from the other station", edge->node);
         else
@@ -302,22 +336,26 @@ static void add_term(factoring *f, grove_node *term, double sign)
 
 /* ---- sums ---- */
 
-static void add_terms(factoring *f, grove_node *node, double sign)
+/* Opens sums of values per baseline; those of station values stay what they are. */
+static void add_terms(factoring *f, grove_edge edge, double sign)
 {
-    node = grove_node_behind_casts(node);
+    grove_node *node = grove_node_behind_casts(edge.node);
+    bool sum = has_role(node, GROVE_ROLE_SUM) || has_role(node, GROVE_ROLE_DIFFERENCE);
+
+    edge.node = node;
     if (f->found->why)
         return;
     if (!is_fitted(f, node)) {
-        grove_operand term = {.kind = GROVE_OPERAND_NODE, .node = node};
+        grove_operand term = operand_of(edge);
         if (f->rest.kind == GROVE_OPERAND_NODE)
             f->rest = call(f, sign < 0 ? GROVE_ROLE_DIFFERENCE : GROVE_ROLE_SUM, f->rest, term);
         else
             f->rest = sign < 0 ? multiply(f, number(f, -1, 0), term) : term;
-    } else if (has_role(node, GROVE_ROLE_SUM) || has_role(node, GROVE_ROLE_DIFFERENCE)) {
-        add_terms(f, node->inputs[0].node, sign);
-        add_terms(f, node->inputs[1].node, has_role(node, GROVE_ROLE_SUM) ? sign : -sign);
+    } else if (sum && varies(node, GROVE_AXIS_BASELINE)) {
+        add_terms(f, node->inputs[0], sign);
+        add_terms(f, node->inputs[1], has_role(node, GROVE_ROLE_SUM) ? sign : -sign);
     } else {
-        add_term(f, node, sign);
+        add_term(f, edge, sign);
     }
 }
 
@@ -338,7 +376,7 @@ void grove_tree_factor(grove_tree *tree, grove_node *value, const grove_node *co
     }
     f.depends = grove_alloc(f.known + 1);
     tree->error = grove_error_new(); /* what cannot be made is no fault of the tree */
-    add_terms(&f, value, 1);
+    add_terms(&f, (grove_edge){value, 0}, 1);
     if (!found->why && f.rest.kind == GROVE_OPERAND_NODE)
         add_group(&f, (grove_operand){0}, f.rest, (grove_operand){0});
     grove_error_free(tree->error);

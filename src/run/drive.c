@@ -94,6 +94,11 @@ static int launch_it(const grove_node *node, const grove_computation *what)
     grove_buffer *buffer = NULL;
     grove_launch launch;
 
+    if (what->count < 0 || what->count > GROVE_MAX_INPUTS)
+        return grove_node_fail(
+            node, GROVE_INVALID,
+            "the plugin computes something of %d inputs, at most %d are possible", what->count,
+            (int)GROVE_MAX_INPUTS);
     if (what->bytes > scratch)
         return grove_node_fail(node, GROVE_INVALID,
                                "the plugin computes %llu bytes, more scratch memory than it has "
