@@ -49,6 +49,7 @@ static const struct {
     {TREE
      "C[p] = parm(\"C\", jones=scalar, fixed=true)\nfit = solve(C[p] * V * C[q]^H, D, parms=C)\n",
      "'C' depends on no parm that may be fitted"},
+    {OPTION("parms=[]"), "parms: it names no parm; those that can be fitted: G"},
     {OPTION("parms=3"), "wants names of parms, got 3"},
     {OPTION("parms=[G, 3]"), "wants names of parms"},
     {OPTION("parms=fit"), "'fit' is defined by itself"},

@@ -130,6 +130,10 @@ static int choose_named(grove_node *node, const char *option, const parm_list *a
     int count = 0;
     const grove_literal *words = words_of(node, option, &count);
 
+    if (!count)
+        return grove_node_fail_option(node, option,
+                                      "it names no parm; those that can be fitted: %s",
+                                      names_of(all, node->tree->arena));
     for (int i = 0; i < count; i++) {
         parm_list named = parms_named(node, &words[i]);
         bool any = false;
