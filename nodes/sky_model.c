@@ -101,34 +101,34 @@ static int add_column(grove_node *node, const grove_sky *sky, const column *what
 enum { PATCH_MEMBERS = 4096 };
 
 typedef struct {
-    const char *name;
+    const char *patch; /* "": none */
     int64_t source;
-} named;
+} patched;
 
 static int compare(const void *a, const void *b)
 {
-    const named *x = a, *y = b;
-    int order = strcmp(x->name, y->name);
+    const patched *x = a, *y = b;
+    int order = strcmp(x->patch, y->patch);
 
     return order ? order : x->source < y->source ? -1 : 1;
 }
 
 /* Of each source the number of its patch, counted as they first occur; a source of no patch is one
- * by itself, of its own name. Returns how many there are; their names are those of `first`. */
+ * by itself, even if a patch or another source has its name. Returns how many there are; their
+ * names are those of `first`. */
 static int64_t number_patches(const grove_sky *sky, double *number, int64_t *first)
 {
-    named *order = grove_alloc(((size_t)sky->count + 1) * sizeof(*order));
+    patched *order = grove_alloc(((size_t)sky->count + 1) * sizeof(*order));
     int64_t *leader = grove_alloc(((size_t)sky->count + 1) * sizeof(*leader)), count = 0;
 
-    for (int64_t s = 0; s < sky->count; s++) {
-        const grove_source *source = &sky->sources[s];
-        order[s] = (named){*source->patch ? source->patch : source->name, s};
-    }
+    for (int64_t s = 0; s < sky->count; s++)
+        order[s] = (patched){sky->sources[s].patch, s};
     qsort(order, (size_t)sky->count, sizeof(*order), compare);
     for (int64_t i = 0; i < sky->count; i++)
-        leader[order[i].source] = i && !strcmp(order[i].name, order[i - 1].name)
-                                      ? leader[order[i - 1].source]
-                                      : order[i].source;
+        leader[order[i].source] =
+            i && *order[i].patch && !strcmp(order[i].patch, order[i - 1].patch)
+                ? leader[order[i - 1].source]
+                : order[i].source;
     for (int64_t s = 0; s < sky->count; s++) {
         if (leader[s] == s)
             first[count] = s;
@@ -146,20 +146,23 @@ static int add_patches(grove_node *node, const grove_sky *sky)
     double *number = grove_alloc(size * sizeof(*number));
     int64_t *first = grove_alloc(size * sizeof(*first));
     const char **names = grove_alloc(size * sizeof(*names));
+    bool *is_patch = grove_alloc(size * sizeof(*is_patch)); /* a source may have a patch's name */
     grove_axis axis = {
         .name = "patch", .size = number_patches(sky, number, first), .labels = names};
 
     for (int64_t i = 0; i < axis.size; i++) {
         const grove_source *source = &sky->sources[first[i]];
-        names[i] = *source->patch ? source->patch : source->name;
+        is_patch[i] = *source->patch != 0;
+        names[i] = is_patch[i] ? source->patch : source->name;
     }
+    grove_node_set_user(node, is_patch);
     int code = grove_node_add_axis(node, &axis);
     if (!code)
         code = grove_node_add_member(node, "patch", "source", &plain, number,
                                      "number of the source's patch");
     for (int64_t i = 0; i < axis.size && axis.size <= PATCH_MEMBERS && !code; i++) {
         char *member = grove_format("patch(%s)", names[i]);
-        if (*sky->sources[first[i]].patch)
+        if (is_patch[i])
             code = grove_node_add_member(node, member, "source", &plain, NULL,
                                          "1: the source is of that patch; 0: of another");
         free(member);
@@ -170,18 +173,24 @@ static int add_patches(grove_node *node, const grove_sky *sky)
     return code;
 }
 
+static void free_patches(grove_node *node)
+{
+    free(grove_node_user(node));
+}
+
 /* The member patch(NAME). */
 static int read_patch(const grove_node *node, void *run, const char *member, grove_array *out)
 {
     const grove_axis *patch = grove_node_axis(node, "patch");
     const double *number = grove_node_member_data(node, "patch");
+    const bool *is_patch = grove_node_user(node);
     const char *name = member + strlen("patch(");
     size_t length = strlen(name) - 1;
     int64_t which = 0;
     double *to = out->data;
 
     (void)run;
-    while (strlen(patch->labels[which]) != length ||
+    while (!is_patch[which] || strlen(patch->labels[which]) != length ||
            memcmp(patch->labels[which], name, length) != 0)
         which++;
     for (int64_t i = 0; i < out->cells; i++)
@@ -281,7 +290,7 @@ GROVE_CLASS(sky_model) = {
     GROVE_CLASS_HEAD(sky_model),
     .doc = "Sources from a sky model file: points and Gaussians with spectra and polarisation.\n"
            "Where the file has patches or clusters, so has the sky; a source of none is one by "
-           "itself, of its own name.",
+           "itself, of its own name, even if a patch or another source has that name.",
     .output_doc =
         "a sky model: members radec, stokes, reference_frequency, spectrum, logarithmic, "
         "rotation_measure, rotation_reference, shape, absolute_angle; with patches "
@@ -293,5 +302,6 @@ GROVE_CLASS(sky_model) = {
     .object = "sky",
     .open = open_sky,
     .read = read_patch,
+    .close = free_patches,
     .example = "S = sky_model(\"3C147.lsm.html\")",
 };

@@ -460,7 +460,7 @@ void grove_node_range(const grove_node *node, const char *option, double range[2
 int grove_node_list(const grove_node *node, const char *option, const double **numbers);
 /* The unit that they share; 0 goes with any. */
 grove_dimension grove_node_list_unit(const grove_node *node, const char *option);
-/* The words of a GROVE_AXIS_NAMES; returns how many. */
+/* The words of a GROVE_AXIS_NAMES or GROVE_PARM_NAMES, as written; returns how many. */
 int grove_node_words(const grove_node *node, const char *option, const char *const **words);
 /* Real and imaginary part, and the unit. */
 grove_dimension grove_node_quantity(const grove_node *node, const char *option, double number[2]);

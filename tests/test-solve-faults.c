@@ -44,7 +44,15 @@ static const struct {
     {OPTION("parms=K"), "there is no parm 'K'; those that can be fitted: G"},
     {TREE "H[p] = parm(\"H\", jones=scalar)\nk = keep(H)\nfit = solve(V, D, parms=H)\n",
      "what is fitted does not depend on 'H'; those that can be fitted: G"},
-    {OPTION("parms=[G, M]"), "'M'"},
+    {OPTION("parms=[G, M]"),
+     "'M' depends on no parm that may be fitted; those that can be fitted: G"},
+    {TREE
+     "C[p] = parm(\"C\", jones=scalar, fixed=true)\nfit = solve(C[p] * V * C[q]^H, D, parms=C)\n",
+     "'C' depends on no parm that may be fitted"},
+    {OPTION("parms=[]"), "parms: it names no parm; those that can be fitted: G"},
+    {OPTION("parms=3"), "wants names of parms, got 3"},
+    {OPTION("parms=[G, 3]"), "wants names of parms"},
+    {OPTION("parms=fit"), "'fit' is defined by itself"},
     /* what is compared */
     {TREE "fit = solve(V, D - V)\n",
      "its input 'data' depends on the parm 'G', which is fitted; only 'model' may"},

@@ -262,6 +262,57 @@ START_TEST(chosen_parms)
 }
 END_TEST
 
+#define UNITY  "D[p,q] = 9 * T[p] * M[p,q] * T[q]^H\n"
+#define BOTH   "V[p,q] = H[p] * G[p] * M[p,q] * G[q]^H * H[q]^H\n"
+#define GAINS  "G[p] = parm(\"A\", jones=diagonal, time=4min)\n"
+#define OTHER  "H[p] = parm(\"B\", jones=amplitude, init=3)\n"
+#define WITHIN "template fit_of(J) {\n  X[p,q] = H[p] * J[p] * M[p,q] * J[q]^H * H[q]^H\n"
+
+/* D = (H G) M (H G)^H: G is named, H stays 3, whatever else bears such names. */
+static const char *const named[] = {
+    /* a variable, not the parm that was given its name */
+    "G[p] = parm(\"H\", jones=diagonal, time=4min)\nH[p] = parm(\"G\", jones=amplitude, "
+    "init=3)\n" BOTH "fit = solve(V, D, parms=G%s)\n",
+    "option what = G\nG[p] = parm(\"H\", jones=diagonal, time=4min)\n"
+    "H[p] = parm(\"G\", jones=amplitude, init=3)\n" BOTH "fit = solve(V, D, parms=$what%s)\n",
+    /* the name that the parm was given, where no variable has it */
+    GAINS OTHER BOTH "fit = solve(V, D, parms=A%s)\n",
+    GAINS OTHER BOTH "fit = solve(V, D, parms=[\"A\"]%s)\n",
+    /* what nothing else needs, and what comes later */
+    GAINS OTHER BOTH "both[p] = 2 * G[p]\nfit = solve(V, D, parms=both%s)\n",
+    GAINS OTHER BOTH "fit = solve(V, D, parms=[both]%s)\nboth[p] = 2 * G[p]\n",
+    GAINS OTHER BOTH "fit = solve(V, D, parms=G[p]%s)\n",
+    GAINS OTHER BOTH "fit = solve(V, D, parms=choose(b, a=H, b=[G])%s)\n",
+    /* parameters of templates */
+    GAINS OTHER WITHIN "  fit = solve(X, D, parms=J%s)\n  last[p] = J[p]\n}\nl[p] = fit_of(G)\n",
+    GAINS OTHER WITHIN "  fit = solve(X, D, parms=[J]%s)\n  last[p] = J[p]\n}\nl[p] = fit_of(G)\n",
+    OTHER WITHIN "  fit = solve(X, D, parms=J%s)\n  last[p] = J[p]\n}\n"
+                 "G[p] = fit_of(parm(\"A\", jones=diagonal, time=4min))\n",
+    GAINS OTHER "template fit_of(what) {\n" BOTH
+                "  fit = solve(V, D, parms=what%s)\n  last[p] = G[p]\n}\nl[p] = fit_of(A)\n",
+    /* definitions in templates: theirs, not those of the file */
+    "template fit_of(K) {\n  G[p] = parm(\"A\", jones=diagonal, time=4min)\n" BOTH
+    "  fit = solve(V, D, parms=G%s)\n  last[p] = G[p]\n}\n" OTHER "G[p] = fit_of(2)\n",
+};
+enum { NAMED = sizeof(named) / sizeof(named[0]) };
+
+START_TEST(named_parms)
+{
+    char *lines = grove_format(named[_i], after);
+    char *text = grove_format("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n" UNITY
+                              "%sU[p] = H[p]\n" KEPT,
+                              lines);
+
+    solve_world_pass(&w, text);
+    for (int64_t i = 0; i < solve_world_kept[2].cells * 2; i++)
+        ck_assert(solve_world_kept[2].at[i] == 3);
+    solve_world_align(0, 1, -1);
+    ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
+    free(text);
+    free(lines);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("solve: loop");
@@ -275,6 +326,7 @@ int main(void)
     tcase_add_loop_test(tests, one_after_the_other, 0, 4);
     tcase_add_test(tests, peeling);
     tcase_add_loop_test(tests, chosen_parms, 0, 4);
+    tcase_add_loop_test(tests, named_parms, 0, NAMED);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

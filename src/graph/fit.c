@@ -31,7 +31,7 @@ static void add_parm(parm_list *list, const grove_node *parm, grove_arena *arena
 }
 
 /* Those that the value depends on, in the order in which it reads them. */
-static void find_parms(grove_node *node, bool *seen, parm_list *list)
+static void find_parms(const grove_node *node, bool *seen, parm_list *list)
 {
     const grove_node *parm = grove_node_fitted_parm(node);
 
@@ -45,7 +45,7 @@ static void find_parms(grove_node *node, bool *seen, parm_list *list)
             find_parms(node->inputs[k].node, seen, list);
 }
 
-static parm_list parms_of(grove_node *value)
+static parm_list parms_of(const grove_node *value)
 {
     bool *seen = grove_alloc((value->tree->node_count + 1) * sizeof(*seen));
     parm_list list = {0};
@@ -73,21 +73,20 @@ static bool has(const parm_list *list, const grove_node *parm)
     return false;
 }
 
-/* The parms that a word stands for: the one of that name, or all that a value of that name depends
- * on. */
-static parm_list parms_named(const grove_node *node, const char *word)
+/* The parms that a word stands for: all that the value of that name depends on; where no value has
+ * it, the one that was given that name. */
+static parm_list parms_named(const grove_node *node, const grove_literal *word)
 {
     grove_tree *tree = node->tree;
     parm_list list = {0};
 
+    if (word->node)
+        return parms_of(word->node);
     for (size_t i = 0; i < tree->node_count; i++) {
         const grove_node *parm = grove_node_fitted_parm(tree->nodes[i]);
-        if (parm && grove_equal(grove_node_property(parm, "name"), word))
+        if (parm && grove_equal(grove_node_property(parm, "name"), word->text))
             add_parm(&list, parm, tree->arena);
     }
-    for (size_t i = 0; i < tree->node_count && !list.count; i++)
-        if (tree->nodes[i]->kind == GROVE_NODE_CLASS && !strcmp(tree->nodes[i]->name, word))
-            list = parms_of(tree->nodes[i]);
     return list;
 }
 
@@ -101,13 +100,42 @@ static const char *names_of(const parm_list *list, grove_arena *arena)
     return text;
 }
 
-static int choose_named(grove_node *node, const char *option, const parm_list *all, parm_list *list)
+static int fail_name(const grove_node *node, const char *option, const grove_literal *word,
+                     const parm_list *named, const parm_list *all)
+{
+    bool unfit = !named->count && word->node;
+
+    return grove_node_fail_option(node, option, "%s'%s'%s; those that can be fitted: %s",
+                                  named->count ? "what is fitted does not depend on "
+                                  : unfit      ? ""
+                                               : "there is no parm ",
+                                  word->text, unfit ? " depends on no parm that may be fitted" : "",
+                                  names_of(all, node->tree->arena));
+}
+
+static const grove_literal *words_of(const grove_node *node, const char *option, int *count)
 {
     const char *const *words;
-    int count = grove_node_words(node, option, &words);
+    int i = 0;
 
+    *count = grove_node_words(node, option, &words);
+    while (strcmp(node->class_->options[i].name, option) != 0)
+        i++;
+    const grove_literal *given = node->options[i].value;
+    return given->kind == GROVE_LITERAL_LIST ? given->items : given;
+}
+
+static int choose_named(grove_node *node, const char *option, const parm_list *all, parm_list *list)
+{
+    int count = 0;
+    const grove_literal *words = words_of(node, option, &count);
+
+    if (!count)
+        return grove_node_fail_option(node, option,
+                                      "it names no parm; those that can be fitted: %s",
+                                      names_of(all, node->tree->arena));
     for (int i = 0; i < count; i++) {
-        parm_list named = parms_named(node, words[i]);
+        parm_list named = parms_named(node, &words[i]);
         bool any = false;
         for (int n = 0; n < named.count; n++)
             if (has(all, named.parms[n])) {
@@ -115,10 +143,7 @@ static int choose_named(grove_node *node, const char *option, const parm_list *a
                 any = true;
             }
         if (!any)
-            return grove_node_fail_option(node, option, "%s'%s'; those that can be fitted: %s",
-                                          named.count ? "what is fitted does not depend on "
-                                                      : "there is no parm ",
-                                          words[i], names_of(all, node->tree->arena));
+            return fail_name(node, option, &words[i], &named, all);
     }
     return 0;
 }

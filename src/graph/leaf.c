@@ -298,7 +298,9 @@ grove_operand grove_tree_member(grove_tree *tree, grove_node *object, const char
         object = object->stands_for;
     if (object->kind != GROVE_NODE_LEAF) {
         grove_fail_at(tree->error, place, GROVE_INVALID,
-                      "'%s' has no members; only observations and sky models have", object->name);
+                      "'%s' has no members; only data, such as observations, sky models, tables "
+                      "and parms, have",
+                      object->name);
         return result;
     }
     for (size_t i = 0; i < object->member_count; i++) {

@@ -1,5 +1,7 @@
 #include "graph/literal.h"
 
+#include "graph/graph.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +25,8 @@ grove_hash grove_literal_hash(grove_hash hash, const grove_literal *literal)
     case GROVE_LITERAL_TEXT:
         hash = grove_hash_text(hash, literal->text);
         hash = grove_hash_integer(hash, literal->setting != NULL);
+        if (literal->node)
+            hash = grove_hash_join(hash, literal->node->key);
         break;
     case GROVE_LITERAL_LIST:
         hash = grove_hash_integer(hash, literal->count);

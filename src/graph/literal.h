@@ -27,11 +27,12 @@ struct grove_literal {
     double to;        /* RANGE */
     double imaginary; /* NUMBER: of a complex constant */
     grove_unit unit;
-    bool hours;          /* the unit was written as h, min or s: may stand for an hour angle */
-    const char *text;    /* TEXT; NUMBER, RANGE: as written, for messages ("25 s") */
-    const char *setting; /* "name=text" where a setting gave it: a relative path starts in the
-                            current folder then; else NULL */
-    int count;           /* LIST */
+    bool hours;             /* the unit was written as h, min or s: may stand for an hour angle */
+    const char *text;       /* TEXT; NUMBER, RANGE: as written, for messages ("25 s") */
+    const char *setting;    /* "name=text" where a setting gave it: a relative path starts in the
+                               current folder then; else NULL */
+    const grove_node *node; /* TEXT: the value that the word names; NULL: none, or not wanted */
+    int count;              /* LIST */
     const struct grove_literal *items;
 };
 

@@ -216,7 +216,7 @@ static grove_meaning build_name(grove_builder *builder, const grove_ast *ast, gr
         return parameter(builder, ast, entry, want);
     if (constant(name, &literal))
         return copy_literal(builder, &literal);
-    if (want.kind == GROVE_WANT_AXES ||
+    if (want.kind == GROVE_WANT_AXES || want.kind == GROVE_WANT_PARMS ||
         (want.kind == GROVE_WANT_CHOICE && grove_word_among(want.choices, name)))
         return grove_build_word(builder, name);
     if (entry && entry->kind == GROVE_ENTRY_TEMPLATE)
@@ -446,6 +446,10 @@ static grove_meaning build_list(grove_builder *builder, const grove_ast *ast, gr
     want.name = NULL;
     for (const grove_ast_item *item = ast->items.first; item; item = item->next) {
         grove_operand x = grove_build_expression(builder, item->value, want).operand;
+        if (x.kind == GROVE_OPERAND_NODE && want.kind == GROVE_WANT_PARMS) {
+            grove_literal word = grove_build_parm_word(item->value, x.node);
+            x = copy_literal(builder, &word).operand;
+        }
         if (item->name)
             grove_build_fail(builder, ast, item->name_span, "the items of a list have no names");
         else if (x.kind == GROVE_OPERAND_NODE)
@@ -486,7 +490,7 @@ static grove_meaning build_member(grove_builder *builder, const grove_ast *ast, 
     if (object.kind == GROVE_OPERAND_LITERAL)
         return grove_build_fail(builder, ast, ast->at, "%s has no members",
                                 describe(builder, &object));
-    if (want.kind == GROVE_WANT_AXES) {
+    if (want.kind == GROVE_WANT_AXES || want.kind == GROVE_WANT_PARMS) {
         const grove_axis *axis = grove_node_axis(object.node, ast->text);
         return grove_build_word(builder, axis ? grove_tree_axis_name(builder->tree, axis)
                                               : grove_arena_format(builder->arena, "%s.%s",

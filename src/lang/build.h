@@ -54,7 +54,8 @@ typedef enum {
     GROVE_WANT_UNIT,   /* the same, or a unit: 10 m/s */
     GROVE_WANT_WORD,   /* something defined, else a word */
     GROVE_WANT_CHOICE, /* one of `choices`, else something defined, else a word */
-    GROVE_WANT_AXES    /* always a word */
+    GROVE_WANT_AXES,   /* always a word */
+    GROVE_WANT_PARMS   /* always a word; values become words that name them */
 } grove_want_kind;
 typedef struct {
     grove_want_kind kind;
@@ -103,6 +104,11 @@ grove_meaning grove_build_call(grove_builder *builder, const grove_ast *ast, gro
  * input and option. Returns how many arguments there are then. implied.c */
 size_t grove_build_implied(grove_builder *builder, const grove_ast *ast, const grove_class *class_,
                            grove_argument *arguments, size_t count);
+/* The argument of an option of kind GROVE_PARM_NAMES: a word or a list of words, each with the
+ * value that it names here, if any. parm_names.c */
+grove_meaning grove_build_parm_names(grove_builder *builder, const grove_ast *ast);
+/* The word that names this value: of the expression, if that is a name. */
+grove_literal grove_build_parm_word(const grove_ast *ast, const grove_node *value);
 /* The class of the operator with this role; roles up to GROVE_ROLE_HERMITIAN. */
 const char *grove_operator_class(grove_role role);
 /* An operator: calls its class on values; errors are shown at `at` of `ast`. */

@@ -67,7 +67,6 @@ static grove_want wanted(slot found)
         want.kind = GROVE_WANT_CHOICE;
         break;
     case GROVE_AXIS_NAMES:
-    case GROVE_PARM_NAMES:
         want.kind = GROVE_WANT_AXES;
         break;
     case 0:
@@ -99,7 +98,10 @@ static grove_argument *build_arguments(grove_builder *builder, const grove_class
         if (class_)
             found = find_slot(class_, item->name, item->name ? 0 : position++);
         arguments[n].name = item->name;
-        arguments[n].operand = grove_build_expression(builder, item->value, wanted(found)).operand;
+        arguments[n].operand =
+            found.kind == GROVE_PARM_NAMES
+                ? grove_build_parm_names(builder, item->value).operand
+                : grove_build_expression(builder, item->value, wanted(found)).operand;
         /* Checks that the name exists; else reports it. */
         arguments[n++].place = grove_build_place(
             builder, ast, item->name && !found.kind ? item->name_span : item->value->span);
