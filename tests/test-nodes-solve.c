@@ -133,6 +133,25 @@ START_TEST(errors)
 }
 END_TEST
 
+/* Amplitudes are as far from the truth as their standard deviations say. */
+START_TEST(errors_of_amplitudes)
+{
+    solve_world_pass(&w, "G[p] = parm(\"G\", jones=amplitude, time=2min)\n"
+                         "D[p,q] = M[p,q] + noise(obs, sigma=1Jy, seed=3)\n"
+                         "fit = solve(G[p] * M[p,q] * G[q]^H, D, errors=true, tolerance=1e-9)\n"
+                         "k0 = keep(G.x)\nk1 = keep(G.x_error, number=1)\n"
+                         "k2 = keep(G.y, number=2)\nk3 = keep(G.y_error, number=3)\n");
+    for (int k = 0; k < SOLVE_WORLD_KEPT; k += 2) {
+        const solve_kept *x = &solve_world_kept[k], *error = &solve_world_kept[k + 1];
+        double sum = 0;
+        for (int64_t i = 0; i < x->cells; i++)
+            sum += pow((creal(x->at[i]) - 1) / creal(error->at[i]), 2);
+        ck_assert_int_eq(x->cells, 8 * 12);
+        ck_assert_double_eq_tol(sqrt(sum / (double)x->cells), 1, 0.25);
+    }
+}
+END_TEST
+
 /* Models that a step makes NaN, terms of one station, robust fits of some baselines. */
 static const char *const others[] = {
     "A = parm(\"A\", init=1)\nV[p,q] = sqrt(A) * M[p,q]\nD[p,q] = 0.1 * M[p,q]\n"
@@ -209,6 +228,7 @@ static Suite *make_suite(void)
     tcase_add_loop_test(fits, found_again, 0, 2 * KINDS);
     tcase_add_loop_test(fits, outliers, 0, 4);
     tcase_add_test(fits, errors);
+    tcase_add_test(fits, errors_of_amplitudes);
     tcase_add_loop_test(fits, other_models, 0, 2 * OTHERS);
     tcase_add_loop_test(fits, far_away, 0, FAR);
     suite_add_tcase(suite, fits);
