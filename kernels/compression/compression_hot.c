@@ -82,7 +82,7 @@ INLINE cell real_parts(cell a)
 
 INLINE vec signs(void)
 {
-    vec x;
+    vec x = {0};
 
     for (int k = 0; k < LANES; k++)
         x[k] = k % 2 ? -1 : 1;
