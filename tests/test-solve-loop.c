@@ -34,7 +34,7 @@ static const char *const fits[] = {
     "G[p] = parm(\"G\", jones=phase, time=4min) * parm(\"B\", jones=amplitude, time=12min, "
     "freq=4MHz)\n"
     "fit = solve(G[p] * M[p,q] * G[q]^H + N[p,q], D, batch=1%s)\n",
-    "G[p] = parm(\"G\", jones=full, degree=[1, 1], time=8min, freq=6MHz)\n"
+    "G[p] = parm(\"G\", jones=full, degree=1, time=8min, freq=6MHz)\n"
     "fit = solve(G[p] * M[p,q] * G[q]^H, D, autocorrelations=true%s)\n",
 };
 enum { FITS = sizeof(fits) / sizeof(fits[0]) };
