@@ -10,6 +10,10 @@
 
 #include <complex.h>
 
+#ifndef CMPLX /* glibc has it for gcc alone */
+#define CMPLX(x, y) __builtin_complex((double)(x), (double)(y))
+#endif
+
 enum { SOLVE_MODEL, SOLVE_DATA, SOLVE_WEIGHTS };
 enum { SOLVE_TIME, SOLVE_FREQ, SOLVE_CUTS, SOLVE_ELEMENTS = 4 };
 
