@@ -143,8 +143,10 @@ bool solve_is_in_range(const solve_tile *tile, int64_t uvw_cell, int64_t channel
 
 /* ---- sums ---- */
 
-static double total(lanes x)
+static double total(const lanes *at)
 {
+    const lanes x = *at;
+
     return (x[0] + x[2]) + (x[1] + x[3]);
 }
 
@@ -158,7 +160,7 @@ static double complex product(const lanes *a_re, const lanes *a_im, const lanes 
         re += a_re[i] * b_re[i] + a_im[i] * b_im[i];
         im += a_re[i] * b_im[i] - a_im[i] * b_re[i];
     }
-    return CMPLX(total(re), total(im));
+    return CMPLX(total(&re), total(&im));
 }
 
 static void put(lanes *to, int column, int sample, double x)
