@@ -307,10 +307,12 @@ static void evaluate_domain(evaluation *e, solve_domain *d)
     if (e->run->compressed.sums && !memcmp(grove_least_squares_best(d->fit), point, bytes))
         solve_compressed_accept(s, d);
     free(point);
-    take_result(s, d, e->run->parms);
     d->reweigh = is_to_reweigh(s, d);
-    if (d->reweigh)
+    if (d->reweigh) {
         d->outcome = GROVE_LEAST_SQUARES_RUNNING;
+        d->iterations += grove_least_squares_iterations(d->fit);
+    }
+    take_result(s, d, e->run->parms);
 }
 
 static void evaluate(void *context, int64_t first, int64_t last)
@@ -387,11 +389,14 @@ static void end_batch(solve_run *run)
 static int begin_batch(solve_run *run, const grove_node *node, evaluation *e, bool *again)
 {
     int64_t count = find_active(run, e->active);
-    for (int64_t i = 0; i < count; i++)
+    bool searched = false;
+
+    for (int64_t i = 0; i < count; i++) {
         e->active[i]->starts_well = is_like_last(run, e->active[i]);
+        searched = searched || (!e->active[i]->starts_well && solve_is_searched(run->solve));
+    }
     bool stefcal = run->solve->method == SOLVE_AUTO || run->solve->method == SOLVE_STEFCAL;
-    bool direct =
-        run->compressed.sums && ((run->solve->direct && stefcal) || solve_is_searched(run->solve));
+    bool direct = run->compressed.sums && ((run->solve->direct && stefcal) || searched);
     int code = 0;
 
     if (direct && count) {

@@ -166,7 +166,7 @@ static const grove_class class_fit = {GROVE_CLASS_HEAD(fit), .doc = "For tests."
 
 /* The same with inputs that are left where they are, and a copy of the model made there. */
 static int looks, copies; /* calls of drive, and those in which the device made the copy */
-static int calls_there;
+static int computations;
 static int mistake; /* of the plugin; 0: none */
 
 static int check_look(grove_node *node)
@@ -188,7 +188,7 @@ static int copy_model(const grove_call *call, void *context)
     void *at = args.out.data;
     grove_view_set_dense(&args.out, &args, in->elements, 1, in->bytes);
     args.out.data = at;
-    calls_there++;
+    computations++;
     return grove_call_launch(call,
                              mistake == 3   ? NULL
                              : mistake == 4 ? &without_code
@@ -274,7 +274,7 @@ static void setup(void)
     ck_assert_int_eq(grove_classes_add(now.classes, &class_look, now.error), 0);
     ck_assert_int_eq(grove_classes_add(now.classes, &class_unchanging, now.error), 0);
     ck_assert_int_eq(grove_classes_add(now.classes, &class_misfit, now.error), 0);
-    drives = max_domains = fail_drive = looks = copies = calls_there = mistake = 0;
+    drives = max_domains = fail_drive = looks = copies = computations = mistake = 0;
     never_ends = false;
 }
 
@@ -466,7 +466,7 @@ START_TEST(devices_may_lack_code)
     check_fitted(true);
     ck_assert_int_gt(looks, 2);
     ck_assert_int_eq(copies, 0);
-    ck_assert_int_eq(calls_there, 1);
+    ck_assert_int_eq(computations, 1);
     grove_session_free(session);
 }
 END_TEST

@@ -364,9 +364,9 @@ static bool reaches_flags(const grove_node *node, bool *seen)
     return false;
 }
 
-static bool may_be_flagged(const derivation *d, const grove_node *node)
+bool grove_node_may_be_flagged(const grove_node *node)
 {
-    bool *seen = grove_alloc((d->tree->node_count + 1) * sizeof(*seen));
+    bool *seen = grove_alloc((node->tree->node_count + 1) * sizeof(*seen));
     bool found = reaches_flags(node, seen);
 
     free(seen);
@@ -433,7 +433,7 @@ static change derive_input(derivation *d, const grove_node *node, int k)
         wanting = wanting || (grove_node_has_axis(edge->node, node->consumed[i]) &&
                               !grove_node_has_axis(in.operand.node, node->consumed[i]));
     bool reduces = node->class_->kind == GROVE_CLASS_REDUCTION;
-    if (wanting || (reduces && may_be_flagged(d, edge->node)))
+    if (wanting || (reduces && grove_node_may_be_flagged(edge->node)))
         in.operand = spread(d, in.operand, operand_of(*edge), &node->place);
     return in;
 }

@@ -37,6 +37,9 @@ int grove_tree_attach_derivatives(grove_tree *tree);
 /* The leaf of a parm that is not fixed, where the node is the value of a component; else NULL. */
 const grove_node *grove_node_fitted_parm(const grove_node *node);
 
+/* Whether data with flags are among what the value is made of. */
+bool grove_node_may_be_flagged(const grove_node *node);
+
 /* The cell of the slot's value that belongs to cell `cell` of the root's, both counted in order of
  * storage. */
 int64_t grove_slot_cell(const grove_slot *slot, const grove_node *root, int64_t cell);

@@ -92,28 +92,6 @@ static bool varies_itself(const factoring *f, const grove_node *node, int kind)
     return found;
 }
 
-static bool reaches_flags(const grove_node *node, bool *seen)
-{
-    if (seen[node->id])
-        return false;
-    seen[node->id] = true;
-    if (node->kind == GROVE_NODE_MEMBER && node->form.flags)
-        return true;
-    for (int k = 0; k < node->input_count; k++)
-        if (node->inputs[k].node && reaches_flags(node->inputs[k].node, seen))
-            return true;
-    return false;
-}
-
-static bool may_be_flagged(const factoring *f, const grove_node *node)
-{
-    bool *seen = grove_alloc((f->tree->node_count + 1) * sizeof(*seen));
-    bool found = reaches_flags(node, seen);
-
-    free(seen);
-    return found;
-}
-
 /* ---- products ---- */
 
 static grove_operand operand_of(grove_edge edge)
@@ -317,7 +295,7 @@ static void add_term(factoring *f, grove_edge term, double sign)
         const grove_edge *edge = &f->factors[i].edge;
         if (side != 'm' && varies(edge->node, GROVE_AXIS_BASELINE))
             give_up(f, "%s stands between Jones terms and varies with baseline", edge->node);
-        else if (side != 'm' && may_be_flagged(f, edge->node))
+        else if (side != 'm' && grove_node_may_be_flagged(edge->node))
             give_up(f, "%s may have flags, and stands outside what is fitted", edge->node);
         else if (side != 'm' && edge->side && edge->side != side)
             give_up(f, "%s is seen from the other station", edge->node);
