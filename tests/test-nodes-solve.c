@@ -7,6 +7,7 @@
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static solve_world w;
 
@@ -219,6 +220,33 @@ START_TEST(far_away)
 }
 END_TEST
 
+/* The last domain is shorter, so that it does not start from the one before: its delays are
+ * searched for as those of the first are. */
+START_TEST(far_in_a_short_domain)
+{
+    solve_world_pass(
+        &w, "G[p] = parm(\"D\", jones=delay, time=10min) * parm(\"P\", jones=phase, time=2min)\n"
+            "x = draw(obs, complex=false, spread=90).value\n"
+            "u = draw(obs, times=1, complex=false, spread=0.5, seed=3).value\n"
+            "T[p] = exp(2i * pi * x[p] * obs.freq * 1ns) * exp(1i * u[p])\n"
+            "V[p,q] = G[p] * M[p,q] * G[q]^H\nD[p,q] = T[p] * M[p,q] * T[q]^H\n"
+            "fit = solve(V, D, tolerance=1e-12, batch=1)\n"
+            "k2 = keep(V, number=2)\nk3 = keep(D, number=3)\n");
+    ck_assert_double_lt(solve_world_distance(2, 3), 1e-8);
+}
+END_TEST
+
+/* Each cycle of a run tells of its own domains. */
+START_TEST(cycles)
+{
+    solve_world_pass(&w, "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
+                         "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
+                         "fit = solve(G[p] * M[p,q] * G[q]^H, T[p] * M[p,q] * T[q]^H)\n"
+                         "run fit [cycles=2]\n");
+    ck_assert_msg(strstr(solve_world_said, " 6 solution domains") != NULL, "%s", solve_world_said);
+}
+END_TEST
+
 static Suite *make_suite(void)
 {
     Suite *suite = suite_create("solve");
@@ -227,6 +255,8 @@ static Suite *make_suite(void)
     tcase_add_checked_fixture(fits, setup, teardown);
     tcase_add_loop_test(fits, found_again, 0, 2 * KINDS);
     tcase_add_loop_test(fits, outliers, 0, 4);
+    tcase_add_test(fits, far_in_a_short_domain);
+    tcase_add_test(fits, cycles);
     tcase_add_test(fits, errors);
     tcase_add_test(fits, errors_of_amplitudes);
     tcase_add_loop_test(fits, other_models, 0, 2 * OTHERS);
