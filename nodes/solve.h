@@ -110,6 +110,8 @@ typedef struct {
     double chi2;                  /* these three at the end */
     int64_t determined;           /* unknowns with data */
     bool *known;                  /* [unknowns] which; NULL: no matter */
+    bool describe;                /* free_words are wanted */
+    char *free_words;             /* what the data leave free; NULL: nothing, or not known */
     int32_t iterations;
 } solve_domain;
 
@@ -138,7 +140,11 @@ typedef bool (*solve_is_free)(void *context, const double *from, const double *t
  * free. `known`: [unknowns], those with data. */
 void solve_refer(const solve *s, const solve_domain *d, const bool *known, double *x,
                  solve_is_free is_free, void *context);
-/* The same for a solution of d->fit. */
+/* In words what the data leave free at x, or NULL; the caller frees. `null`: how many directions
+ * change nothing; -1: not known. */
+char *solve_describe_free(const solve *s, const solve_domain *d, const bool *known, const double *x,
+                          int64_t null, solve_is_free is_free, void *context);
+/* The same for a solution of d->fit, with d->free_words where they are wanted. */
 void solve_refer_fit(const solve *s, solve_domain *d, double *x);
 
 /* ---- a tile ---- */
@@ -276,9 +282,12 @@ typedef struct {
     int64_t outcomes[SOLVE_OUTCOMES], iterations, data;
     const grove_axis *stations; /* of the parms; NULL: none is one per station */
     int64_t *missing;           /* [stations] in how many domains they had no data */
+    bool described;
+    char *free_words; /* of a domain; NULL: none */
     double chi2;
 } solve_summary;
 
+void solve_summary_end(solve_summary *summary);
 void solve_summary_add(solve_summary *summary, const solve *s, const solve_domain *d);
 /* Says what has come out; an error where nothing was fitted. */
 int solve_summary_tell(const solve_summary *summary, const grove_node *node);

@@ -302,9 +302,14 @@ int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_doma
         d->chi2 = chi2_of(tile, c, sums, jones);
         if (d->outcome != GROVE_LEAST_SQUARES_NO_DATA)
             copy_jones(s, d, jones, x, true);
-        if (s->reference >= 0 && d->outcome != GROVE_LEAST_SQUARES_NO_DATA &&
-            d->outcome != GROVE_LEAST_SQUARES_SINGULAR)
-            solve_refer(s, d, d->known, x, is_same, &(comparison){tile, c, d, sums});
+        if (d->outcome != GROVE_LEAST_SQUARES_NO_DATA &&
+            d->outcome != GROVE_LEAST_SQUARES_SINGULAR) {
+            comparison same = {tile, c, d, sums};
+            free(d->free_words);
+            d->free_words =
+                d->describe ? solve_describe_free(s, d, d->known, x, -1, is_same, &same) : NULL;
+            solve_refer(s, d, d->known, x, is_same, &same);
+        }
     }
     free(sums);
     free(jones);

@@ -247,6 +247,7 @@ void solve_domain_end(solve_domain *d)
     free(d->base);
     d->base = NULL;
     free(d->known);
+    free(d->free_words);
     d->known = NULL;
     free(d->jones);
     free(d->best);

@@ -3,10 +3,14 @@
 #include "nodes/solve.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Most unknowns of a domain in which what is free is looked for only to say so. */
+enum { MAX_DESCRIBED = 2000 };
 
 /* Members of a parm that change together. */
 static const unsigned groups_of_one[] = {1, 0}, groups_of_two[] = {1, 2, 3, 0},
@@ -40,9 +44,10 @@ static int64_t unknown_of(const interval *at, int member, int64_t station, int t
     return at->first + (member * at->stations + station) * at->stride + (int64_t)term * at->parts;
 }
 
-/* What the change to the reference makes of x. `known`: of unknowns, whether they have data. */
-static void change_to(const interval *at, unsigned members, int64_t reference, const bool *known,
-                      const double *x, double *to, double *direction)
+/* What the change to the reference makes of x, or where `by` is not 0, the change by so much at all
+ * stations. `known`: of unknowns, whether they have data. */
+static void change_to(const interval *at, unsigned members, int64_t reference, double by,
+                      const bool *known, const double *x, double *to, double *direction)
 {
     for (int m = 0; m < at->members; m++) {
         int lead = members == 15 || members == 3 ? 0
@@ -52,68 +57,150 @@ static void change_to(const interval *at, unsigned members, int64_t reference, c
         double complex turn = at->parts == 2 ? CMPLX(x[from], -x[from + 1]) : 1;
         if (!(members >> m & 1))
             continue;
-        turn = cabs(turn) > 0 ? turn / cabs(turn) : 1;
+        turn = by != 0 ? CMPLX(cos(by), sin(by)) : cabs(turn) > 0 ? turn / cabs(turn) : 1;
         for (int64_t a = 0; a < at->stations; a++)
             for (int t = 0; t < at->terms; t++) {
                 int64_t u = unknown_of(at, m, a, t);
                 if (!known[u])
                     continue;
                 if (at->parts == 1) {
-                    to[u] = x[u] - x[unknown_of(at, lead, reference, t)];
+                    to[u] = by != 0 ? x[u] + by * (t == 0)
+                                    : x[u] - x[unknown_of(at, lead, reference, t)];
                     direction[u] = t == 0;
                     continue;
                 }
                 double complex z = CMPLX(x[u], x[u + 1]) * turn;
                 to[u] = creal(z);
-                to[u + 1] = a == reference && m == lead && t == 0 ? 0 : cimag(z);
+                to[u + 1] = by == 0 && a == reference && m == lead && t == 0 ? 0 : cimag(z);
                 direction[u] = -x[u + 1];
                 direction[u + 1] = x[u];
             }
     }
 }
 
-static void refer_interval(const interval *at, int64_t unknowns, int64_t reference,
-                           const bool *known, double *x, solve_is_free is_free, void *context)
+/* Changes x by changes of all stations that change nothing else. Returns how many such changes
+ * there are, and of each the members that it changes. */
+static int refer_interval(const interval *at, int64_t unknowns, int64_t reference, double by,
+                          const bool *known, double *x, solve_is_free is_free, void *context,
+                          unsigned changes[GROVE_PARM_MEMBERS])
 {
     double *to = grove_alloc(((size_t)unknowns * 2 + 1) * sizeof(*to)), *direction = to + unknowns;
     unsigned done = 0;
+    int count = 0;
 
     for (const unsigned *members = member_groups(at->members); *members; members++) {
         if (*members & done)
             continue;
         memcpy(to, x, (size_t)unknowns * sizeof(*to));
         memset(direction, 0, (size_t)unknowns * sizeof(*direction));
-        change_to(at, *members, reference, known, x, to, direction);
+        change_to(at, *members, reference, by, known, x, to, direction);
         if (!is_free(context, x, to, direction))
             continue;
         memcpy(x, to, (size_t)unknowns * sizeof(*to));
         done |= *members;
+        changes[count++] = *members;
     }
     free(to);
+    return count;
+}
+
+/* The first interval of a parm in the domain; how many there are, or 0: it has no reference. */
+static int64_t find_intervals(const solve *s, const solve_domain *d, int parm, interval *first)
+{
+    const grove_parm *p = s->parms[parm].parm;
+    int terms = p->time.terms * p->freq.terms, parts = s->parms[parm].parts;
+    int64_t count = solve_intervals(s, d, parm, SOLVE_TIME).count *
+                    solve_intervals(s, d, parm, SOLVE_FREQ).count;
+
+    *first = (interval){.first = d->base[parm],
+                        .stride = count * terms * parts,
+                        .stations = p->station ? p->station->size : 0,
+                        .members = p->members,
+                        .terms = terms,
+                        .parts = parts};
+    return !p->station || p->source || isfinite(p->bounds[0]) || isfinite(p->bounds[1]) ||
+                   (parts == 1 && !may_shift(&s->parms[parm]))
+               ? 0
+               : count;
 }
 
 void solve_refer(const solve *s, const solve_domain *d, const bool *known, double *x,
                  solve_is_free is_free, void *context)
 {
     for (int i = 0; i < s->parm_count && s->reference >= 0; i++) {
-        const grove_parm *p = s->parms[i].parm;
-        int terms = p->time.terms * p->freq.terms, parts = s->parms[i].parts;
-        int64_t intervals =
-            solve_intervals(s, d, i, SOLVE_TIME).count * solve_intervals(s, d, i, SOLVE_FREQ).count;
-        interval at = {.stride = intervals * terms * parts,
-                       .stations = p->station ? p->station->size : 0,
-                       .members = p->members,
-                       .terms = terms,
-                       .parts = parts};
-        if (!p->station || p->source || s->reference >= at.stations || isfinite(p->bounds[0]) ||
-            isfinite(p->bounds[1]) || (parts == 1 && !may_shift(&s->parms[i])))
+        interval at;
+        int64_t intervals = find_intervals(s, d, i, &at);
+        unsigned changes[GROVE_PARM_MEMBERS];
+        if (s->reference >= at.stations)
             continue;
-        for (int64_t k = 0; k < intervals; k++) {
-            at.first = d->base[i] + k * terms * parts;
+        for (int64_t k = 0; k < intervals; k++, at.first += (int64_t)at.terms * at.parts)
             if (known[unknown_of(&at, 0, s->reference, 0)])
-                refer_interval(&at, d->unknowns, s->reference, known, x, is_free, context);
-        }
+                refer_interval(&at, d->unknowns, s->reference, 0, known, x, is_free, context,
+                               changes);
     }
+}
+
+/* ---- in words ---- */
+
+static void name_members(const solve_parm *own, unsigned members, grove_text *to)
+{
+    const char *between = to->length ? ", " : "";
+
+    for (int m = 0; m < own->parm->members; m++)
+        if (members >> m & 1) {
+            grove_text_add(to, "%s%s.%s", between, grove_node_text(own->leaf, "name"),
+                           own->parm->member[m]);
+            between = " with ";
+        }
+}
+
+/* Parms whose values, of complex ones phases, may change together at all stations; returns how many
+ * such changes there are. */
+static int64_t name_shifts(const solve *s, const solve_domain *d, const bool *known,
+                           const double *at_x, solve_is_free is_free, void *context, grove_text *to)
+{
+    size_t bytes = (size_t)d->unknowns * sizeof(double);
+    double *x = grove_alloc(bytes + 1);
+    int64_t shifts = 0;
+
+    for (int i = 0; i < s->parm_count; i++) {
+        const solve_parm *own = &s->parms[i];
+        interval at;
+        int64_t intervals = find_intervals(s, d, i, &at), station = 0;
+        while (station < at.stations && !known[unknown_of(&at, 0, station, 0)])
+            station++;
+        if (!intervals || station >= at.stations)
+            continue;
+        memcpy(x, at_x, bytes);
+        unsigned changes[GROVE_PARM_MEMBERS];
+        int count = refer_interval(&at, d->unknowns, station, own->parts == 2 ? 1 : own->size,
+                                   known, x, is_free, context, changes);
+        for (int k = 0; k < count; k++)
+            name_members(own, changes[k], to);
+        shifts += count * intervals;
+    }
+    free(x);
+    return shifts;
+}
+
+char *solve_describe_free(const solve *s, const solve_domain *d, const bool *known, const double *x,
+                          int64_t null, solve_is_free is_free, void *context)
+{
+    grove_text shifted = {0}, text = {0};
+    int64_t shifts = name_shifts(s, d, known, x, is_free, context, &shifted);
+
+    if (shifted.length && s->reference < 0)
+        grove_text_add(
+            &text,
+            "the data do not tell what all stations have in common (reference= makes it 0 "
+            "at one of them): %s",
+            shifted.at);
+    if (null > shifts)
+        grove_text_add(&text, "%s %lld %scombination%s of a domain's unknowns",
+                       text.length ? "; nor" : "the data do not tell", (long long)(null - shifts),
+                       text.length ? "further " : "", null - shifts == 1 ? "" : "s");
+    free(shifted.at);
+    return text.at;
 }
 
 /* ---- by the null space of the normal equations ---- */
@@ -144,13 +231,21 @@ static bool is_in(void *context, const double *from, const double *to, const dou
 void solve_refer_fit(const solve *s, solve_domain *d, double *x)
 {
     size_t n = (size_t)d->unknowns;
-    bool *known = grove_alloc(n + 1);
+    bool describe = d->describe && d->unknowns <= MAX_DESCRIBED, *known;
     null_space null = {.unknowns = d->unknowns};
 
+    if (s->reference < 0 && !describe)
+        return;
+    known = grove_alloc(n + 1);
     null.basis = grove_least_squares_null_space(d->fit, &null.count);
     null.scale = grove_least_squares_scale(d->fit);
     for (size_t j = 0; j < n; j++)
         known[j] = !grove_least_squares_has_no_data(d->fit, (int64_t)j);
+    if (describe) {
+        free(d->free_words);
+        d->free_words =
+            null.count ? solve_describe_free(s, d, known, x, null.count, is_in, &null) : NULL;
+    }
     if (null.count)
         solve_refer(s, d, known, x, is_in, &null);
     free(known);

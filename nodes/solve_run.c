@@ -2,6 +2,7 @@
 #include "nodes/solve.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/memory.h"
 
 #include <float.h>
@@ -63,7 +64,7 @@ void solve_stop(const grove_node *node, void *of_run)
     for (int64_t i = 0; i < run->solve->cut[SOLVE_FREQ].count; i++)
         free(run->last[i].x);
     free(run->last);
-    free(run->summary.missing);
+    solve_summary_end(&run->summary);
     free(run->parms);
     free(run);
 }
@@ -102,6 +103,7 @@ static void begin_tile(solve_run *run, const solve_tile *tile)
     for (int64_t i = 0; i < run->count; i++)
         solve_domain_begin(run->solve, &run->domains[i], range[SOLVE_TIME][0] + i / bands,
                            range[SOLVE_FREQ][0] + i % bands);
+    run->domains[0].describe = !run->summary.described;
     run->batch = batch_of(run, &run->domains[0]);
 }
 
@@ -225,7 +227,7 @@ static void take_result(const solve *s, solve_domain *d, grove_parm_run *const *
     size_t bytes = (size_t)d->unknowns * sizeof(double);
     double *x = grove_alloc(bytes + 1);
     memcpy(x, grove_least_squares_best(d->fit), bytes);
-    if (s->reference >= 0 && d->outcome != GROVE_LEAST_SQUARES_NO_DATA)
+    if (d->outcome != GROVE_LEAST_SQUARES_NO_DATA)
         solve_refer_fit(s, d, x);
     solve_put(s, d, parms, x);
     free(x);
@@ -447,6 +449,26 @@ static void advance(solve_run *run, bool *again)
     *again = true;
 }
 
+/* Where the batch is, for those who wait. */
+static void note_progress(const solve_run *run, const grove_node *node)
+{
+    int64_t all = run->solve->cut[SOLVE_TIME].count * run->solve->cut[SOLVE_FREQ].count, done = 0;
+    double chi2 = 0, data = 0;
+
+    for (int k = 0; k < SOLVE_OUTCOMES; k++)
+        done += run->summary.outcomes[k];
+    for (int64_t i = 0; i < run->count; i++) {
+        const solve_domain *d = &run->domains[i];
+        if (batch_of(run, d) != run->batch)
+            continue;
+        chi2 += d->outcome == GROVE_LEAST_SQUARES_RUNNING ? d->sums.chi2 : d->chi2;
+        data += (double)d->sums.data;
+    }
+    if (data > 0)
+        grove_progress_note("%s: %lld of %lld domains, chi-squared %.3g", grove_node_name(node),
+                            (long long)done, (long long)all, chi2 / data);
+}
+
 static int drive(solve_run *run, const grove_node *node, solve_tile *tile, bool *again)
 {
     int code = 0;
@@ -472,6 +494,8 @@ static int drive(solve_run *run, const grove_node *node, solve_tile *tile, bool 
         code = e.code;
         *again = !code && find_active(run, e.active) > 0;
     }
+    if (!code)
+        note_progress(run, node);
     if (!code && !*again)
         advance(run, again);
     free(e.active);
@@ -501,7 +525,6 @@ int solve_prepare(const grove_node *node, void *of_run)
     solve_run *run = of_run;
     int code = solve_summary_tell(&run->summary, node);
 
-    free(run->summary.missing); /* a run may have several cycles */
-    run->summary = (solve_summary){.stations = NULL};
+    solve_summary_end(&run->summary); /* a run may have several cycles */
     return code;
 }

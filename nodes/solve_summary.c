@@ -36,6 +36,13 @@ static void count_missing(solve_summary *sum, const solve *s, const solve_domain
     free(any);
 }
 
+void solve_summary_end(solve_summary *sum)
+{
+    free(sum->missing);
+    free(sum->free_words);
+    *sum = (solve_summary){.stations = NULL};
+}
+
 void solve_summary_add(solve_summary *sum, const solve *s, const solve_domain *d)
 {
     sum->outcomes[d->outcome]++;
@@ -43,6 +50,10 @@ void solve_summary_add(solve_summary *sum, const solve *s, const solve_domain *d
         return;
     if (d->known)
         count_missing(sum, s, d);
+    if (d->describe && !sum->described) {
+        sum->described = true;
+        sum->free_words = d->free_words ? grove_strdup(d->free_words) : NULL;
+    }
     sum->iterations += d->iterations;
     sum->chi2 += d->chi2;
     sum->data += d->sums.data - d->determined;
@@ -94,6 +105,8 @@ int solve_summary_tell(const solve_summary *sum, const grove_node *node)
                                "there is nothing to fit to: of %lld solution domains %s",
                                (long long)all, text);
     tell_missing(sum, node, fitted);
+    if (sum->free_words)
+        grove_log(GROVE_LOG_NOTE, "%s: %s", grove_node_name(node), sum->free_words);
     grove_log(GROVE_LOG_NOTE,
               "%s: %lld solution domain%s: %s; %.1f iterations on average, chi-squared per degree "
               "of freedom %.4g",

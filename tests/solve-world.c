@@ -13,7 +13,7 @@
 
 solve_kept solve_world_kept[SOLVE_WORLD_KEPT];
 int solve_world_reads[3], solve_world_interrupt;
-char solve_world_said[1000];
+char solve_world_said[1000], solve_world_free[1000];
 
 /* ---- draw ---- */
 
@@ -305,7 +305,9 @@ static const char sources[] = "FORMAT = Name, Type, Ra, Dec, I, Q, U, V\n"
 
 static void hear(const char *message)
 {
-    snprintf(solve_world_said, sizeof(solve_world_said), "%s", message);
+    char *to = strstr(message, "the data do not tell") ? solve_world_free : solve_world_said;
+
+    snprintf(to, sizeof(solve_world_said), "%s", message);
 }
 
 void solve_world_begin(solve_world *w)
@@ -319,7 +321,7 @@ void solve_world_begin(solve_world *w)
     ck_assert_int_eq(grove_classes_add(w->t.classes, &class_keep, w->t.error), 0);
     memset(solve_world_reads, 0, sizeof(solve_world_reads));
     solve_world_interrupt = 0;
-    solve_world_said[0] = 0;
+    solve_world_said[0] = solve_world_free[0] = 0;
     grove_log_watch(hear);
 }
 

@@ -34,6 +34,8 @@ extern int solve_world_reads[3];
 extern int solve_world_interrupt;
 /* The last note or warning that was printed. */
 extern char solve_world_said[1000];
+/* What the data leave free, as the last fit said. */
+extern char solve_world_free[1000];
 extern solve_kept solve_world_kept[SOLVE_WORLD_KEPT];
 
 void solve_world_begin(solve_world *w);

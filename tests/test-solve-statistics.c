@@ -313,6 +313,53 @@ START_TEST(pulls)
 }
 END_TEST
 
+/* ---- what the data do not tell ---- */
+
+#define SHARED "what all stations have in common (reference= makes it 0 at one of them): "
+
+static const struct {
+    const char *parms, *left, *right, *model, *options, *words;
+} unknowns_left[] = {
+    /* polarised sources tell the phase between X and Y, others do not */
+    {"G[p] = parm(\"G\", jones=diagonal)", "G[p]", "G[q]^H", "M", "", SHARED "G.x with G.y"},
+    {"G[p] = parm(\"G\", jones=diagonal)", "G[p]", "G[q]^H", "M", ", method=lm",
+     SHARED "G.x with G.y"},
+    {"G[p] = parm(\"G\", jones=diagonal)", "G[p]", "G[q]^H", "I", "", SHARED "G.x, G.y"},
+    {"G[p] = parm(\"G\", jones=diagonal)", "G[p]", "G[q]^H", "I", ", method=lm, compress=false",
+     SHARED "G.x, G.y"},
+    {"G[p] = parm(\"G\", jones=diagonal)", "G[p]", "G[q]^H", "M", ", reference=\"2\"", ""},
+    {"G[p] = parm(\"G\", jones=amplitude)", "G[p]", "G[q]^H", "M", "", ""},
+    /* any unitary matrix, which has four numbers */
+    {"G[p] = parm(\"G\", jones=full)", "G[p]", "G[q]^H", "I", ", method=lm",
+     SHARED "G.xx with G.yx, G.xy with G.yy; nor 2 further combinations of"},
+    {"K[p] = parm(\"K\", jones=delay)", "K[p]", "K[q]^H", "M", "", SHARED "K.x with K.y"},
+    /* the product of two is known, each is not: a complex number of each station */
+    {"a[p] = parm(\"a\", jones=scalar)\nb[p] = parm(\"b\", jones=scalar)", "a[p] * b[p]",
+     "b[q]^H * a[q]^H", "M", "", SHARED "a.value, b.value; nor 15 further combinations of"},
+    {"a[p] = parm(\"a\", jones=scalar)\nb[p] = parm(\"b\", jones=scalar)", "a[p] * b[p]",
+     "b[q]^H * a[q]^H", "M", ", reference=\"0\"", "the data do not tell 15 combinations of"},
+};
+enum { LEFT = sizeof(unknowns_left) / sizeof(unknowns_left[0]) };
+
+START_TEST(free_unknowns)
+{
+    const char *words = unknowns_left[_i].words;
+    char *text =
+        grove_format("%s\nI[p,q] = 0 * M + diagonal(select(M, element=XX), select(M, element=XX))\n"
+                     "V[p,q] = %s * %s * %s\nfit = solve(V, %s%s)\n",
+                     unknowns_left[_i].parms, unknowns_left[_i].left, unknowns_left[_i].model,
+                     unknowns_left[_i].right, unknowns_left[_i].model, unknowns_left[_i].options);
+
+    solve_world_pass(&w, text);
+    if (words[0])
+        ck_assert_msg(strstr(solve_world_free, words) != NULL, "%s%s", text, solve_world_free);
+    if (!strstr(words, "combination"))
+        ck_assert_msg(!strstr(solve_world_free, "combination"), "%s%s", text, solve_world_free);
+    ck_assert_msg(words[0] || !solve_world_free[0], "%s%s", text, solve_world_free);
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("solve: statistics");
@@ -323,6 +370,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, same_minimum, 0, 3 * KINDS);
     tcase_add_loop_test(tests, pulls, 0, KINDS);
+    tcase_add_loop_test(tests, free_unknowns, 0, LEFT);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 struct grove_progress {
-    char *title, *unit;
+    char *title, *unit, *note; /* note: NULL, or what is being done */
     double total, done, began, drawn, rate, rate_time, rate_done;
     bool terminal;
 };
@@ -39,19 +39,31 @@ static void draw(grove_progress *progress, double now)
         part = 1;
     grove_show_count(rate, progress->rate);
     grove_show_seconds(rest, left);
+    const char *note = progress->note ? progress->note : "";
     if (progress->terminal) {
         char bar[25] = {0};
-        for (int i = 0; i < 24; i++)
-            bar[i] = i < (int)(24 * part) ? '=' : i == (int)(24 * part) ? '>' : ' ';
-        fprintf(stderr, "\r\033[K%s [%s] %3.0f%%  %s %s/s  %s left", progress->title, bar,
-                100 * part, rate, progress->unit, rest);
+        int width = note[0] ? 10 : 24;
+        for (int i = 0; i < width; i++)
+            bar[i] = i < (int)(width * part) ? '=' : i == (int)(width * part) ? '>' : ' ';
+        fprintf(stderr, "\r\033[K%s [%s] %3.0f%%  %s %s/s  %s left%s%s", progress->title, bar,
+                100 * part, rate, progress->unit, progress->rate > 0 ? rest : "?",
+                note[0] ? "  " : "", note);
         fflush(stderr);
     } else {
-        fprintf(stderr, "grove: %s: %s of %s %s, %.0f%%, %s %s/s, %s left\n", progress->title,
+        fprintf(stderr, "grove: %s: %s of %s %s, %.0f%%, %s %s/s, %s left%s%s\n", progress->title,
                 grove_show_count(done, progress->done), grove_show_count(total, progress->total),
-                progress->unit, 100 * part, rate, progress->unit, rest);
+                progress->unit, 100 * part, rate, progress->unit, progress->rate > 0 ? rest : "?",
+                note[0] ? "; " : "", note);
     }
     progress->drawn = now;
+}
+
+static void draw_at_times(grove_progress *progress, double now)
+{
+    double last = progress->drawn > 0 ? progress->drawn : progress->began;
+
+    if (now - last > (progress->terminal ? 0.1 : 10))
+        draw(progress, now);
 }
 
 void grove_log(grove_log_level level, const char *format, ...)
@@ -115,9 +127,24 @@ void grove_progress_advance(grove_progress *progress, double by)
         progress->rate_time = now;
         progress->rate_done = progress->done;
     }
-    double last = progress->drawn > 0 ? progress->drawn : progress->began;
-    if (now - last > (progress->terminal ? 0.1 : 10))
-        draw(progress, now);
+    draw_at_times(progress, now);
+    pthread_mutex_unlock(&state.lock);
+}
+
+void grove_progress_note(const char *format, ...)
+{
+    va_list args;
+    grove_text text = {0};
+
+    pthread_mutex_lock(&state.lock);
+    if (state.progress) {
+        va_start(args, format);
+        grove_text_add_v(&text, format, args);
+        va_end(args);
+        free(state.progress->note);
+        state.progress->note = text.at;
+        draw_at_times(state.progress, grove_now());
+    }
     pthread_mutex_unlock(&state.lock);
 }
 
@@ -132,6 +159,7 @@ void grove_progress_free(grove_progress *progress)
     pthread_mutex_unlock(&state.lock);
     free(progress->title);
     free(progress->unit);
+    free(progress->note);
     free(progress);
 }
 

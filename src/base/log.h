@@ -20,6 +20,8 @@ void grove_log_watch(void (*watch)(const char *message));
 typedef struct grove_progress grove_progress;
 grove_progress *grove_progress_new(const char *title, const char *unit, double total);
 void grove_progress_advance(grove_progress *progress, double by);
+/* What is being done, behind the bar that is shown, until the next note; nothing without a bar. */
+void grove_progress_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void grove_progress_free(grove_progress *progress); /* removes the bar; NULL is fine */
 
 /* Ctrl-C: after grove_interrupt_watch(), SIGINT and SIGTERM set a flag instead of ending the
