@@ -69,6 +69,15 @@ static int position(int shape, int e)
     return shape == GROVE_DIAGONAL && e == 3 ? 1 : 0;
 }
 
+bool grove_correlations_are_cells(const grove_correlations *map)
+{
+    bool same = map->count == map->shape;
+
+    for (int i = 0; i < map->count; i++)
+        same = same && position(map->shape, map->element[i] < 0 ? 0 : map->element[i]) == i;
+    return same;
+}
+
 void grove_correlations_store(const grove_correlations *map, const grove_cplx32 *cell,
                               unsigned char cell_flags, float *data, unsigned char *flag)
 {

@@ -16,6 +16,8 @@ int grove_correlations_map(grove_correlations *map, const int *codes, int count,
 /* The shape that holds the set's correlations: matrix, diagonal (XX YY) or scalar; 0 if none does.
  */
 int grove_correlations_shape(const int *codes, int count);
+/* Whether the set's numbers are the cell's own, in order. */
+bool grove_correlations_are_cells(const grove_correlations *map);
 bool grove_correlations_circular(const int *codes, int count);
 /* Correlation codes for a new set whose cells have this shape. */
 void grove_correlations_for_shape(int shape, bool circular, int *count, int codes[4]);

@@ -189,9 +189,21 @@ static grove_ms_block block_of(const grove_array *out)
     return (grove_ms_block){t.first, t.count, b.first, b.count, f.first, f.count};
 }
 
-/* The set's numbers into cells; in place where the set has the cell's own order. */
-static int read_data(const grove_node *node, ms_state *state, const char *column, grove_array *out,
-                     grove_error *error)
+static void warn_of_odd_samples(const grove_node *node, ms_state *state, const char *column)
+{
+    if (state->warned || !grove_ms_odd_samples(state->ms))
+        return;
+    state->warned = true;
+    grove_node_warn(node,
+                    "%s: column %s has samples that are not finite and not flagged, %lld in "
+                    "the first part that has some; they count as flagged, and are 0 where they "
+                    "are written",
+                    grove_node_text(node, "path"), column,
+                    (long long)grove_ms_odd_samples(state->ms));
+}
+
+/* The set's numbers into cells of another order. */
+static int convert_data(ms_state *state, const char *column, grove_array *out, grove_error *error)
 {
     size_t corrs = (size_t)state->map.count, cells = (size_t)out->cells;
     float *data = grove_try_alloc(cells * corrs + 1, 2 * sizeof(float));
@@ -205,15 +217,6 @@ static int read_data(const grove_node *node, ms_state *state, const char *column
         code = grove_fail(error, GROVE_NO_MEMORY, "no memory for %zu visibilities", cells * corrs);
     else
         code = grove_ms_read_data(state->ms, column, &block, data, flag, error);
-    if (!code && !state->warned && grove_ms_odd_samples(state->ms)) {
-        state->warned = true;
-        grove_node_warn(node,
-                        "%s: column %s has samples that are not finite and not flagged, %lld in "
-                        "the first part that has some; they count as flagged, and are 0 where they "
-                        "are written",
-                        grove_node_text(node, "path"), column,
-                        (long long)grove_ms_odd_samples(state->ms));
-    }
     for (size_t i = 0; i < cells && !code; i++)
         grove_correlations_load(&state->map, data + 2 * corrs * i, flag + corrs * i,
                                 to + (size_t)out->elements * i,
@@ -223,15 +226,31 @@ static int read_data(const grove_node *node, ms_state *state, const char *column
     return code;
 }
 
+static int read_data(const grove_node *node, ms_state *state, const char *column, grove_array *out,
+                     grove_error *error)
+{
+    grove_ms_block block = block_of(out);
+    int code = grove_correlations_are_cells(&state->map)
+                   ? grove_ms_read_cells(state->ms, column, &block, out->data, out->flags, error)
+                   : convert_data(state, column, out, error);
+
+    if (!code)
+        warn_of_odd_samples(node, state, column);
+    return code;
+}
+
 static int read_weight(ms_state *state, grove_array *out, grove_error *error)
 {
     size_t corrs = (size_t)state->map.count, cells = (size_t)out->cells;
-    float *weight = grove_try_alloc(cells * corrs + 1, sizeof(float)), *to = out->data;
     grove_ms_block block = block_of(out);
+    float *weight, *to = out->data;
+
+    if (grove_correlations_are_cells(&state->map))
+        return grove_ms_read_weight(state->ms, &block, to, error);
+    weight = grove_try_alloc(cells * corrs + 1, sizeof(float));
     int code = weight
                    ? grove_ms_read_weight(state->ms, &block, weight, error)
                    : grove_fail(error, GROVE_NO_MEMORY, "no memory for %zu weights", cells * corrs);
-
     memset(to, 0, cells * (size_t)out->elements * sizeof(float));
     for (size_t i = 0; i < cells && !code; i++)
         for (size_t k = 0; k < corrs; k++) {

@@ -76,6 +76,10 @@ int64_t grove_ms_odd_samples(const grove_ms *ms);
  * that of the set's FLAG column. */
 int grove_ms_read_data(grove_ms *ms, const char *column, const grove_ms_block *block, float *data,
                        unsigned char *flag, grove_error *error);
+/* The same with flags [time][baseline][channel], a byte each, in which bit c is that of correlation
+ * c. */
+int grove_ms_read_cells(grove_ms *ms, const char *column, const grove_ms_block *block, float *data,
+                        unsigned char *flags, grove_error *error);
 /* Weights, float, [time][baseline][channel][correlation]: WEIGHT_SPECTRUM if present and defined,
  * else WEIGHT. */
 int grove_ms_read_weight(grove_ms *ms, const grove_ms_block *block, float *weight,

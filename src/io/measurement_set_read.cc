@@ -4,6 +4,7 @@
 #include <casacore/casa/Arrays/Slicer.h>
 #include <casacore/tables/Tables/RefRows.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -74,18 +75,132 @@ template <typename T> const T *numbers(const Array<T> &array)
     return array.data();
 }
 
-void store_flags(const grove_ms *ms, const grove_ms_block *block, const grove::row_list &list,
-                 unsigned char *flag)
+// casacore makes an array of what it reads: pieces of this size stay in the caches, and their
+// memory is used again.
+constexpr size_t PIECE = 1 << 20;
+
+// Calls work(rows, places) for pieces of the list, of rows of so many bytes.
+template <typename Work>
+void in_pieces(const grove::row_list &list, size_t row_bytes, const Work &work)
 {
-    size_t cell = size_t(block->channels * ms->layout->correlations);
-    Array<Bool> flags(read_cells<Bool>(ms->table, "FLAG", ms, block, list.row));
-    const Bool *from = numbers(flags);
-    Vector<Bool> rows(ScalarColumn<Bool>(ms->table, "FLAG_ROW").getColumnCells(as_rows(list.row)));
-    for (size_t i = 0; i < list.row.size(); i++) {
-        unsigned char *to = flag + size_t(list.place[i]) * cell;
-        for (size_t k = 0; k < cell; k++)
-            to[k] = from[i * cell + k] || rows[i];
+    size_t step = std::max<size_t>(1, PIECE / std::max<size_t>(1, row_bytes));
+    for (size_t first = 0; first < list.row.size(); first += step) {
+        size_t end = std::min(list.row.size(), first + step);
+        work(std::vector<int64_t>(list.row.begin() + long(first), list.row.begin() + long(end)),
+             &list.place[first]);
     }
+}
+
+// Where flags go: a byte for each correlation, or the bits of one for each channel.
+struct flag_store {
+    unsigned char *at; // nullptr: nowhere
+    bool packed;
+    size_t correlations;
+
+    size_t bytes(size_t samples) const
+    {
+        return packed ? samples / correlations : samples;
+    }
+    // Flags sample k of those that begin at `to`; whether it was not flagged.
+    bool set(unsigned char *to, size_t k) const
+    {
+        unsigned char &byte = to[packed ? k / correlations : k];
+        auto bit = static_cast<unsigned char>(1u << (packed ? k % correlations : 0));
+        bool before = byte & bit;
+        byte = static_cast<unsigned char>(byte | bit);
+        return !before;
+    }
+};
+
+unsigned char pack(const Bool *from, size_t count)
+{
+    unsigned bits = 0;
+    if (count == 4) {
+        uint32_t four;
+        std::memcpy(&four, from, sizeof(four));
+        // no two products of bits meet
+        return static_cast<unsigned char>(four * 0x01020408u >> 24 & 15);
+    }
+    for (size_t c = 0; c < count; c++)
+        bits |= unsigned(from[c]) << c;
+    return static_cast<unsigned char>(bits);
+}
+
+void store_flags(const grove_ms *ms, const grove_ms_block *block, const std::vector<int64_t> &rows,
+                 const int64_t *place, const flag_store &flags)
+{
+    size_t cell = size_t(block->channels * ms->layout->correlations), bytes = flags.bytes(cell);
+    Array<Bool> read(read_cells<Bool>(ms->table, "FLAG", ms, block, rows));
+    Vector<Bool> whole(ScalarColumn<Bool>(ms->table, "FLAG_ROW").getColumnCells(as_rows(rows)));
+    auto all = static_cast<unsigned char>(flags.packed ? (1u << flags.correlations) - 1 : 1);
+    for (size_t i = 0; i < rows.size(); i++) {
+        const Bool *from = numbers(read) + i * cell;
+        unsigned char *to = flags.at + size_t(place[i]) * bytes;
+        if (whole[i])
+            std::memset(to, all, bytes);
+        else if (flags.packed)
+            for (size_t f = 0; f < bytes; f++)
+                to[f] = pack(from + f * flags.correlations, flags.correlations);
+        else
+            for (size_t k = 0; k < bytes; k++)
+                to[k] = from[k];
+    }
+}
+
+// The numbers of a row; those that are not finite become 0 and are flagged. Returns how many were
+// not flagged.
+int64_t store_row(const Complex *from, size_t cell, float *data, const flag_store &flags,
+                  unsigned char *flag)
+{
+    const float *part = reinterpret_cast<const float *>(from);
+    unsigned odd = 0;
+    for (size_t k = 0; k < 2 * cell; k++) {
+        data[k] = part[k];
+        odd |= unsigned(!(part[k] - part[k] == 0));
+    }
+    if (!odd)
+        return 0;
+    int64_t count = 0;
+    for (size_t k = 0; k < cell; k++)
+        if (!std::isfinite(data[2 * k]) || !std::isfinite(data[2 * k + 1])) {
+            data[2 * k] = data[2 * k + 1] = 0;
+            if (flag)
+                count += flags.set(flag, k);
+        }
+    return count;
+}
+
+int read_data(grove_ms *ms, const char *column, const grove_ms_block *block, float *data,
+              unsigned char *flag, bool packed, grove_error *error)
+{
+    grove::refresh(ms);
+    size_t cell = size_t(block->channels * ms->layout->correlations);
+    size_t rows_wanted = size_t(block->times * block->baselines);
+    if (!ms->table.tableDesc().isColumn(column))
+        return grove_fail(error, GROVE_MISSING, "%s: has no column %s", ms->path.c_str(), column);
+    if (ms->table.tableDesc().columnDesc(column).dataType() != TpComplex)
+        return grove_fail(error, GROVE_INVALID, "%s: column %s does not hold complex numbers",
+                          ms->path.c_str(), column);
+    flag_store flags = {flag, packed, size_t(ms->layout->correlations)};
+    size_t bytes = cell ? flags.bytes(cell) : 0;
+    grove::row_list list = grove::rows_of(ms, block);
+    if (list.row.size() < rows_wanted) {
+        std::memset(data, 0, rows_wanted * cell * 2 * sizeof(float));
+        if (flag)
+            std::memset(flag, packed ? (1 << flags.correlations) - 1 : 1, rows_wanted * bytes);
+    }
+    if (!cell)
+        return 0;
+    in_pieces(list, cell * sizeof(Complex), [&](const auto &rows, const int64_t *place) {
+        Array<Complex> values(read_cells<Complex>(ms->table, column, ms, block, rows));
+        if (flag)
+            store_flags(ms, block, rows, place, flags);
+        for (size_t i = 0; i < rows.size(); i++)
+            ms->odd_samples +=
+                store_row(numbers(values) + i * cell, cell, data + 2 * size_t(place[i]) * cell,
+                          flags, flag ? flag + size_t(place[i]) * bytes : nullptr);
+    });
+    return 0;
 }
 } // namespace
 
@@ -99,39 +214,16 @@ extern "C" int grove_ms_read_data(grove_ms *ms, const char *column, const grove_
 {
     int code = grove::check_block(ms, block, error);
     return code ? code : grove::guard(ms->path, error, [&] {
-        grove::refresh(ms);
-        size_t cell = size_t(block->channels * ms->layout->correlations);
-        size_t cells = size_t(block->times * block->baselines);
-        if (!ms->table.tableDesc().isColumn(column))
-            return grove_fail(error, GROVE_MISSING, "%s: has no column %s", ms->path.c_str(),
-                              column);
-        if (ms->table.tableDesc().columnDesc(column).dataType() != TpComplex)
-            return grove_fail(error, GROVE_INVALID, "%s: column %s does not hold complex numbers",
-                              ms->path.c_str(), column);
-        std::memset(data, 0, cells * cell * 2 * sizeof(float));
-        if (flag)
-            std::memset(flag, 1, cells * cell);
-        grove::row_list list = grove::rows_of(ms, block);
-        if (list.row.empty() || !cell)
-            return 0;
-        Array<Complex> values(read_cells<Complex>(ms->table, column, ms, block, list.row));
-        const Complex *from = numbers(values);
-        if (flag)
-            store_flags(ms, block, list, flag);
-        for (size_t i = 0; i < list.row.size(); i++) {
-            size_t at = size_t(list.place[i]) * cell;
-            for (size_t k = 0; k < cell; k++) {
-                Complex value = from[i * cell + k];
-                if (std::isfinite(value.real()) && std::isfinite(value.imag())) {
-                    data[2 * (at + k)] = value.real();
-                    data[2 * (at + k) + 1] = value.imag();
-                } else if (flag) {
-                    ms->odd_samples += !flag[at + k];
-                    flag[at + k] = 1;
-                }
-            }
-        }
-        return 0;
+        return read_data(ms, column, block, data, flag, false, error);
+    });
+}
+
+extern "C" int grove_ms_read_cells(grove_ms *ms, const char *column, const grove_ms_block *block,
+                                   float *data, unsigned char *flags, grove_error *error)
+{
+    int code = grove::check_block(ms, block, error);
+    return code ? code : grove::guard(ms->path, error, [&] {
+        return read_data(ms, column, block, data, flags, true, error);
     });
 }
 
@@ -142,21 +234,25 @@ extern "C" int grove_ms_read_weight(grove_ms *ms, const grove_ms_block *block, f
     return code ? code : grove::guard(ms->path, error, [&] {
         grove::refresh(ms);
         size_t corrs = size_t(ms->layout->correlations), cell = size_t(block->channels) * corrs;
-        std::memset(weight, 0, size_t(block->times * block->baselines) * cell * sizeof(float));
         grove::row_list list = grove::rows_of(ms, block);
+        if (int64_t(list.row.size()) < block->times * block->baselines)
+            std::memset(weight, 0, size_t(block->times * block->baselines) * cell * sizeof(float));
         if (list.row.empty() || !cell)
             return 0;
         bool spectrum =
             ms->table.tableDesc().isColumn("WEIGHT_SPECTRUM") &&
             ArrayColumn<Float>(ms->table, "WEIGHT_SPECTRUM").isDefined(rownr_t(list.row[0]));
-        Array<Float> values(
-            spectrum ? read_cells<Float>(ms->table, "WEIGHT_SPECTRUM", ms, block, list.row)
-                     : read_rows<Float>(ms->table, "WEIGHT", Int64(corrs), list.row));
-        const Float *from = numbers(values);
         size_t stride = spectrum ? cell : corrs;
-        for (size_t i = 0; i < list.row.size(); i++)
-            for (size_t k = 0; k < cell; k++)
-                weight[size_t(list.place[i]) * cell + k] = from[i * stride + k % stride];
+        in_pieces(list, cell * sizeof(float), [&](const auto &rows, const int64_t *place) {
+            Array<Float> values(
+                spectrum ? read_cells<Float>(ms->table, "WEIGHT_SPECTRUM", ms, block, rows)
+                         : read_rows<Float>(ms->table, "WEIGHT", Int64(corrs), rows));
+            const Float *from = numbers(values);
+            for (size_t i = 0; i < rows.size(); i++)
+                for (size_t first = 0; first < cell; first += stride)
+                    std::copy(from + i * stride, from + (i + 1) * stride,
+                              weight + size_t(place[i]) * cell + first);
+        });
         return 0;
     });
 }
