@@ -153,6 +153,7 @@ typedef struct {
     uint64_t evaluations, hits, misses, evictions, cached_bytes, peak_bytes;
     double seconds;        /* of the run, first to last tile */
     double kernel_seconds; /* in kernels */
+    double drive_seconds;  /* in drives of actions, such as fits, without their kernels */
     double io_seconds;     /* reading and writing, on their thread */
     double write_seconds;  /* of those, in the classes that write */
     double wait_seconds;   /* that the evaluating thread waited for them */

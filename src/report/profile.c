@@ -134,10 +134,13 @@ static void print_device_sums(grove_text *text, const grove_session *session)
 static void print_sums(grove_text *text, const grove_counters *c)
 {
     char a[32], b[32], d[32], e[32];
-    double rest = c->seconds - c->kernel_seconds - c->wait_seconds;
+    double rest = c->seconds - c->kernel_seconds - c->drive_seconds - c->wait_seconds;
 
-    grove_text_add(text, "first to last tile %s: kernels %s, waiting for data %s, framework %s",
-                   grove_show_seconds(a, c->seconds), grove_show_seconds(b, c->kernel_seconds),
+    grove_text_add(text, "first to last tile %s: kernels %s, ", grove_show_seconds(a, c->seconds),
+                   grove_show_seconds(b, c->kernel_seconds));
+    if (c->drive_seconds > 0)
+        grove_text_add(text, "fits %s, ", grove_show_seconds(a, c->drive_seconds));
+    grove_text_add(text, "waiting for data %s, framework %s",
                    grove_show_seconds(d, c->wait_seconds), grove_show_seconds(e, rest));
     if (c->node_tiles)
         grove_text_add(text, " (%.1f us per node and tile)", 1e6 * rest / (double)c->node_tiles);

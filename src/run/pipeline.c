@@ -102,12 +102,17 @@ static int drive_once(grove_pipeline *line, bool *again)
     grove_writing *w = grove_pipeline_writing(line);
     grove_write_call *call = &w->calls[0];
     grove_session *session = line->run.session;
-    double began = grove_now();
+    double began = grove_now(), kernels = session->counters.kernel_seconds;
+    grove_node_counters *counters = &session->nodes[call->action->id];
     int code = find_addresses(session, call);
 
     if (!code)
         code = grove_drive_call(session, call, again);
-    grove_session_event(session, call->action->name, "drive", 0, began, grove_now(),
+    double ended = grove_now();
+    counters->calls++;
+    counters->seconds += ended - began;
+    session->counters.drive_seconds += ended - began - (session->counters.kernel_seconds - kernels);
+    grove_session_event(session, call->action->name, "drive", 0, began, ended,
                         call->arrays[0].range, call->arrays[0].axes);
     if (!code)
         grove_session_renew_for(session, call->action);
