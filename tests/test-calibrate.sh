@@ -1,5 +1,6 @@
 #!/bin/sh
 # calibrate.tree on sets with known gains, of every kind: corrected data are the model and the noise, residuals are the noise.
+# calibrate-dd.tree on a set with gains of its own for each patch.
 [ -f "$GROVE_BUILD/nodes/.libs/ms.so" ] || { echo 'skipped: built without casacore'; exit 77; }
 
 work=$(mktemp -d) || exit 1
@@ -29,8 +30,8 @@ option kind = diagonal   "as in calibrate.tree"
 option ms   = "world.ms" "the set"
 S        = sky_model("sky.skymodel")
 x[p]     = gains(obs, kind=constant, jones=diagonal, amplitude=0, phase=0.5rad, seed=5)
-a[p]     = arg(select(x, element=XX)) / 1rad
-b[p]     = arg(select(x, element=YY)) / 1rad
+x1[p]    = arg(select(x, element=XX)) / 1rad
+x2[p]    = arg(select(x, element=YY)) / 1rad
 ripple   = sin(obs.freq / 1MHz)
 G[p]     = choose($kind,
                   phase=gains(obs, kind=sine, jones=diagonal, amplitude=0, phase=60deg, period=10min, seed=1),
@@ -38,9 +39,9 @@ G[p]     = choose($kind,
                   scalar=gains(obs, kind=sine, amplitude=0.2, phase=60deg, period=10min, seed=1),
                   diagonal=gains(obs, kind=sine, jones=diagonal, amplitude=0.2, phase=60deg, period=10min, seed=1),
                   full=gains(obs, kind=sine, jones=matrix, amplitude=0.1, phase=60deg, period=10min, seed=1),
-                  bandpass=diagonal(1 + 0.3 * a * ripple + 0.2i * b, 1 + 0.3 * b * ripple + 0.2i * a),
-                  delay=diagonal(exp(2i * pi * a * 20ns * obs.freq), exp(2i * pi * b * 20ns * obs.freq)),
-                  tec=exp(-8.44797245e9i * a / (obs.freq / 1Hz)))
+                  bandpass=diagonal(1 + 0.3 * x1 * ripple + 0.2i * x2, 1 + 0.3 * x2 * ripple + 0.2i * x1),
+                  delay=diagonal(exp(2i * pi * x1 * 20ns * obs.freq), exp(2i * pi * x2 * 20ns * obs.freq)),
+                  tec=exp(-8.44797245e9i * x1 / (obs.freq / 1Hz)))
 M[p,q]   = sum[s]( point(S, obs, smear=both) )
 N[p,q]   = noise(obs, sefd=100Jy, seed=2)
 END
@@ -77,4 +78,29 @@ obs  = ms("world.ms")
 same = compare(obs.column("OTHER_DATA"), obs.column("CORRECTED_DATA"), tolerance=1e-5)
 END
 must "$grove" run -q same.tree
+
+# Two patches, each with its gains: what is left of the data when all are subtracted, one, or all but one.
+cat >patches.tree <<'END'
+include "truth.tree"
+A[p]     = gains(obs, kind=constant, jones=diagonal, amplitude=0.2, phase=60deg, seed=6)
+B[p]     = gains(obs, kind=constant, jones=diagonal, amplitude=0.2, phase=60deg, seed=7)
+a[p,q]   = A[p] * sum[s]( S.patch("A") * point(S, obs, smear=both) ) * A[q]^H
+b[p,q]   = B[p] * sum[s]( S.patch("B") * point(S, obs, smear=both) ) * B[q]^H
+END
+sed -e 's/^include.*/include "patches.tree"/' -e '/^model/d' -e 's/G\[p\] \* M \* G\[q\]^H/a + b/' world.tree >world-dd.tree
+cat >check-dd.tree <<'END'
+include "patches.tree"
+option left = all "what must be left"
+obs    = ms("world.ms")
+expect = choose($left, all=N, A=N + b, keep=A[p]^-1 * (a + N) * A[q]^-1^H)
+same   = compare(obs.column("RESIDUAL_DATA"), expect, tolerance=choose($left, all=0.15, else=3e-4))
+END
+must "$grove" run -q world-dd.tree
+for left in all A keep; do
+    case $left in keep) setting=keep=A ;; *) setting=subtract=$left ;; esac
+    must "$grove" run -q calibrate-dd.tree -s ms=world.ms -s sky=sky.skymodel -s $setting
+    grep 'fit:' log
+    must "$grove" run -q check-dd.tree -s left=$left
+    cat log
+done
 exit $status

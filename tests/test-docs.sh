@@ -156,6 +156,7 @@ for tree in trees/*.tree examples/quickstart/*.tree examples/jones-chain/*.tree;
     esac
     case $tree in
     trees/simulate.tree) ;;
+    trees/calibrate-dd.tree) set -- "$@" -s ms="$work/observed.ms" -s groups=source ;;
     trees/*) set -- "$@" -s ms="$work/observed.ms" ;;
     esac
     grove check "$tree" "$@" >"$work/log" 2>&1 || fail "$tree" "$work/log"
