@@ -98,7 +98,7 @@ END
 must "$grove" run -q world-dd.tree
 for left in all A keep; do
     case $left in keep) setting=keep=A ;; *) setting=subtract=$left ;; esac
-    must "$grove" run -q calibrate-dd.tree -s ms=world.ms -s sky=sky.skymodel -s $setting
+    must "$grove" run -q calibrate-dd.tree -s ms=world.ms -s sky=sky.skymodel -s time=all -s $setting
     grep 'fit:' log
     must "$grove" run -q check-dd.tree -s left=$left
     cat log
