@@ -1,5 +1,5 @@
 /* Fits parms to data: the action, its options and what it checks. */
-#include "nodes/solve.h"
+#include "nodes/solve_table.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -66,6 +66,10 @@ static const grove_option options[] = {
     {"batch", GROVE_INTEGER, "8",
      "how many solution domains along time start together, each from the last converged solution "
      "before them"},
+    {"to", GROVE_TEXT, "none",
+     "a file .h5, into which the solutions are written: a solution table (H5Parm) with all parms "
+     "of the fit"},
+    {"overwrite", GROVE_BOOL, "false", "replace a file that exists under that name"},
     {0},
 };
 
@@ -250,6 +254,8 @@ static int check(grove_node *node)
         code = solve_find_domains(node, s);
     if (!code)
         code = find_reference(node, s);
+    if (!code)
+        code = solve_table_check(node, s);
     if (code)
         return code;
     find_elements(node, s);
@@ -529,7 +535,9 @@ GROVE_CLASS(solve) = {
         "A station without data keeps its start value. At the end it says what became of the "
         "domains: "
         "converged; stalled, no step lowers chi-squared; iteration limit; not enough data; "
-        "singular, nothing depends on the unknowns; not finite.",
+        "singular, nothing depends on the unknowns; not finite. to= writes the solutions as LoSoTo "
+        "and DP3 read them: amplitude and phase of complex parms, clock (s) of delays, tec, "
+        "rotation, value of other numbers; what was not found has weight 0.",
     .output_doc = "nothing: it gives the parms their values",
     .group = "fitting",
     .inputs = inputs,
@@ -540,8 +548,11 @@ GROVE_CLASS(solve) = {
     .fitted = fitted,
     .close = close_solve,
     .start = solve_start,
+    .begin = solve_begin,
     .drive = solve_drive,
     .prepare = solve_prepare,
+    .commit = solve_commit,
+    .abort = solve_abort,
     .stop = solve_stop,
     .example = "fit = solve(M[p,q] * parm(\"A\", init=1), V[p,q], max_iterations=30)",
 };

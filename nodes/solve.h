@@ -125,6 +125,8 @@ void solve_domain_end(solve_domain *d);
 void solve_get(const solve *s, const solve_domain *d, grove_parm_run *const *runs, double *x);
 void solve_put(const solve *s, const solve_domain *d, grove_parm_run *const *runs, const double *x);
 
+/* Of each coefficient whether it is known (d->known; NULL: all are). known: as in solve_results. */
+void solve_put_known(const solve *s, const solve_domain *d, unsigned char *const *known);
 /* Their standard deviations into the coefficients' errors. */
 void solve_put_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
                       const double *errors);
@@ -285,11 +287,14 @@ int solve_summary_tell(const solve_summary *summary, const grove_node *node);
 
 /* ---- a run ---- */
 
-/* Of the action: start, drive, prepare, stop. */
+/* Of the action. */
 int solve_start(const grove_node *node, void **run);
+int solve_begin(const grove_node *node, void *run);
 int solve_drive(const grove_node *node, void *run, const grove_array *const *inputs, int count,
                 bool *again);
 int solve_prepare(const grove_node *node, void *run);
+int solve_commit(const grove_node *node, void *run);
+void solve_abort(const grove_node *node, void *run);
 void solve_stop(const grove_node *node, void *run);
 
 /* ---- robust fits ---- */

@@ -255,48 +255,88 @@ void solve_domain_end(solve_domain *d)
 
 typedef enum { GET, PUT, PUT_ERRORS } direction;
 
-/* Copies between the unknowns of a parm in the domain and its coefficients. */
-static void copy_parm(const solve *s, const solve_domain *d, int parm, grove_parm_run *run,
-                      double *x, direction way)
+/* Calls of each coefficient of a parm in the domain, in the order of its unknowns. */
+typedef struct {
+    int64_t unknown; /* its first; of all of the domain */
+    int64_t at;      /* [member][grove_parm_index] */
+    /* of the parm in the domain */
+    int64_t n, count, member_count;
+    solve_span time, freq;
+} coefficient;
+
+static coefficient begin_coefficients(const solve *s, const solve_domain *d, int parm)
 {
     const grove_parm *p = s->parms[parm].parm;
-    solve_span time = solve_intervals(s, d, parm, SOLVE_TIME),
-               freq = solve_intervals(s, d, parm, SOLVE_FREQ);
-    int64_t terms = p->time.terms * p->freq.terms, count = grove_parm_count(p);
-    int64_t stations = p->station ? p->station->size : 1, cells = solve_sources(p) * stations;
+    coefficient c = {.unknown = d->base[parm] - s->parms[parm].parts,
+                     .n = -1,
+                     .time = solve_intervals(s, d, parm, SOLVE_TIME),
+                     .freq = solve_intervals(s, d, parm, SOLVE_FREQ)};
+
+    c.member_count = solve_sources(p) * (p->station ? p->station->size : 1) * c.time.count *
+                     c.freq.count * p->time.terms * p->freq.terms;
+    c.count = c.member_count * p->members;
+    return c;
+}
+
+static bool next_coefficient(const solve *s, int parm, coefficient *c)
+{
+    const grove_parm *p = s->parms[parm].parm;
+    int64_t terms = p->time.terms * p->freq.terms, stations = p->station ? p->station->size : 1;
+
+    c->unknown += s->parms[parm].parts;
+    if (++c->n >= c->count)
+        return false;
+    int64_t member = c->n / c->member_count, n = c->n % c->member_count;
+    int64_t cell = n / terms / c->freq.count / c->time.count;
+    c->at = member * grove_parm_count(p) +
+            grove_parm_index(p, cell / stations, cell % stations,
+                             c->time.first + n / terms / c->freq.count % c->time.count,
+                             c->freq.first + n / terms % c->freq.count, n % terms);
+    return true;
+}
+
+/* Copies between the unknowns of a parm in the domain and its coefficients. */
+static void copy_parm(const solve *s, const solve_domain *d, int parm, grove_parm_run *run,
+                      double *all, direction way)
+{
+    coefficient c = begin_coefficients(s, d, parm);
     int parts = s->parms[parm].parts;
 
-    for (int64_t m = 0; m < p->members; m++)
-        for (int64_t n = 0; n < cells * time.count * freq.count * terms; n++, x += parts) {
-            int64_t cell = n / terms / freq.count / time.count;
-            int64_t at =
-                m * count + grove_parm_index(p, cell / stations, cell % stations,
-                                             time.first + n / terms / freq.count % time.count,
-                                             freq.first + n / terms % freq.count, n % terms);
-            if (way == GET)
-                memcpy(x, run->numbers + 2 * at, (size_t)parts * sizeof(*x));
-            else if (way == PUT)
-                memcpy(run->numbers + 2 * at, x, (size_t)parts * sizeof(*x));
-            else
-                run->errors[at] = isnan(x[0]) ? 0 : parts == 2 ? hypot(x[0], x[1]) / M_SQRT2 : x[0];
-        }
+    while (next_coefficient(s, parm, &c)) {
+        double *x = all + c.unknown;
+        if (way == GET)
+            memcpy(x, run->numbers + 2 * c.at, (size_t)parts * sizeof(*x));
+        else if (way == PUT)
+            memcpy(run->numbers + 2 * c.at, x, (size_t)parts * sizeof(*x));
+        else
+            run->errors[c.at] = isnan(x[0]) ? 0 : parts == 2 ? hypot(x[0], x[1]) / M_SQRT2 : x[0];
+    }
 }
 
 void solve_get(const solve *s, const solve_domain *d, grove_parm_run *const *runs, double *x)
 {
     for (int i = 0; i < s->parm_count; i++)
-        copy_parm(s, d, i, runs[i], x + d->base[i], GET);
+        copy_parm(s, d, i, runs[i], x, GET);
 }
 
 void solve_put(const solve *s, const solve_domain *d, grove_parm_run *const *runs, const double *x)
 {
     for (int i = 0; i < s->parm_count; i++)
-        copy_parm(s, d, i, runs[i], (double *)(uintptr_t)(x + d->base[i]), PUT);
+        copy_parm(s, d, i, runs[i], (double *)(uintptr_t)x, PUT);
 }
 
 void solve_put_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
                       const double *errors)
 {
     for (int i = 0; i < s->parm_count; i++)
-        copy_parm(s, d, i, runs[i], (double *)(uintptr_t)(errors + d->base[i]), PUT_ERRORS);
+        copy_parm(s, d, i, runs[i], (double *)(uintptr_t)errors, PUT_ERRORS);
+}
+
+void solve_put_known(const solve *s, const solve_domain *d, unsigned char *const *known)
+{
+    for (int i = 0; i < s->parm_count; i++) {
+        coefficient c = begin_coefficients(s, d, i);
+        while (next_coefficient(s, i, &c))
+            known[i][c.at] = !d->known || d->known[c.unknown];
+    }
 }

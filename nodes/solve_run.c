@@ -1,5 +1,5 @@
 /* A run of a fit: tile by tile, and in each the batches of domains one after the other. */
-#include "nodes/solve.h"
+#include "nodes/solve_table.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -28,6 +28,7 @@ typedef struct {
     float *robust;               /* weights of the tile */
     solve_compressed compressed; /* its sums; NULL: none */
     solve_summary summary;
+    solve_output *output;
 } solve_run;
 
 int solve_start(const grove_node *node, void **run)
@@ -38,6 +39,7 @@ int solve_start(const grove_node *node, void **run)
     own->solve = s;
     own->parms = grove_alloc((size_t)s->parm_count * sizeof(*own->parms) + 1);
     own->last = grove_alloc((size_t)s->cut[SOLVE_FREQ].count * sizeof(*own->last));
+    own->output = solve_output_new(s);
     *run = own;
     return 0;
 }
@@ -63,6 +65,7 @@ void solve_stop(const grove_node *node, void *of_run)
     for (int64_t i = 0; i < run->solve->cut[SOLVE_FREQ].count; i++)
         free(run->last[i].x);
     free(run->last);
+    solve_output_free(run->output);
     free(run->summary.missing);
     free(run->parms);
     free(run);
@@ -374,6 +377,7 @@ static void end_batch(solve_run *run)
         if (batch_of(run, d) != run->batch)
             continue;
         solve_summary_add(&run->summary, run->solve, d);
+        solve_output_add(run->output, d);
         if (d->outcome == GROVE_LEAST_SQUARES_CONVERGED) {
             last->unknowns = d->unknowns;
             last->x = grove_realloc(last->x, ((size_t)d->unknowns + 1) * sizeof(double));
@@ -478,14 +482,19 @@ static int drive(solve_run *run, const grove_node *node, solve_tile *tile, bool 
     return code;
 }
 
+static void find_parms(solve_run *run, const grove_node *node)
+{
+    for (int i = 0; i < run->solve->parm_count; i++)
+        run->parms[i] = grove_node_parm_run(node, run->solve->parms[i].leaf);
+}
+
 int solve_drive(const grove_node *node, void *of_run, const grove_array *const *inputs, int count,
                 bool *again)
 {
     solve_run *run = of_run;
     solve_tile tile;
 
-    for (int i = 0; i < run->solve->parm_count; i++)
-        run->parms[i] = grove_node_parm_run(node, run->solve->parms[i].leaf);
+    find_parms(run, node);
     solve_tile_begin(&tile, run->solve, inputs, count);
     int code = solve_fetch(node, &tile);
     if (!code)
@@ -503,5 +512,22 @@ int solve_prepare(const grove_node *node, void *of_run)
 
     free(run->summary.missing); /* a run may have several cycles */
     run->summary = (solve_summary){.stations = NULL};
-    return code;
+    find_parms(run, node);
+    return code ? code : solve_output_prepare(run->output, node, run->parms);
+}
+
+int solve_begin(const grove_node *node, void *run)
+{
+    return solve_output_begin(((solve_run *)run)->output, node);
+}
+
+int solve_commit(const grove_node *node, void *run)
+{
+    return solve_output_commit(((solve_run *)run)->output, node);
+}
+
+void solve_abort(const grove_node *node, void *run)
+{
+    (void)node;
+    solve_output_abort(((solve_run *)run)->output);
 }

@@ -126,12 +126,12 @@ static size_t drop_missing(const grove_builder *builder, grove_argument *argumen
     return kept;
 }
 
-/* An action without output: its class is not called. */
+/* An action without output: its class is not called. What a fit writes is not all that it does. */
 static bool is_dropped(const grove_class *class_, const grove_argument *arguments, size_t count)
 {
     int position = 0;
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !class_->drive; i++) {
         const grove_operand *operand = &arguments[i].operand;
         const char *name = arguments[i].name ? arguments[i].name : slot_name(class_, position++);
         if (name && !strcmp(name, "to") && operand->kind == GROVE_OPERAND_LITERAL &&

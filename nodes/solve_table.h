@@ -1,0 +1,40 @@
+/* The solution table of a fit: what is kept of each domain, and the file made of it. */
+#ifndef GROVE_NODES_SOLVE_TABLE_H
+#define GROVE_NODES_SOLVE_TABLE_H
+
+#include "nodes/solve.h"
+
+/* How the fit of a domain ended. */
+typedef struct {
+    grove_least_squares_outcome outcome;
+    int32_t iterations;
+    double chi2;
+} solve_result;
+
+typedef struct {
+    solve_result *results; /* [domains along time][along frequency] */
+    /* [parms]: of each coefficient, [member][grove_parm_index]: whether the data tell it. */
+    unsigned char **known;
+} solve_results;
+
+/* In check, once domains are known: whether what the option `to` names can be written. */
+int solve_table_check(grove_node *node, const solve *s);
+/* The bytes of the file; the caller frees. NULL with a message of the node. */
+char *solve_table_bytes(const grove_node *node, const solve *s, grove_parm_run *const *runs,
+                        const solve_results *r, size_t *length);
+
+/* ---- what a run writes ---- */
+
+typedef struct solve_output solve_output;
+
+/* Of the action: begin, prepare, commit, abort. `runs`: [parms]. */
+solve_output *solve_output_new(const solve *s);
+void solve_output_free(solve_output *out);
+int solve_output_begin(solve_output *out, const grove_node *node);
+/* A domain is done. */
+void solve_output_add(solve_output *out, const solve_domain *d);
+int solve_output_prepare(solve_output *out, const grove_node *node, grove_parm_run *const *runs);
+int solve_output_commit(solve_output *out, const grove_node *node);
+void solve_output_abort(solve_output *out);
+
+#endif
