@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/unit.h"
 #include "io/solution_table.h"
 
 #include <math.h>
@@ -65,10 +66,13 @@ static const grove_node *observation_of(const solve *s)
 
 /* ---- the table ---- */
 
+enum { UNIT_BYTES = 48 };
+
 typedef struct {
     const solve *s;
     const grove_node *obs; /* NULL: none */
     bool circular;
+    double middle; /* of the times, s */
     solve_written *parms;
     grove_soltab *soltabs;
     int count;
@@ -76,6 +80,7 @@ typedef struct {
     int64_t source_count;
     double *directions;
     const char *outcomes[SOLVE_OUTCOMES];
+    char (*units)[UNIT_BYTES]; /* [parms] */
     grove_solution_table table;
 } building;
 
@@ -94,6 +99,8 @@ static void set_axes(const building *b, const solve_written *w, grove_soltab *t)
     for (size_t i = 0; i < sizeof(axes) / sizeof(axes[0]); i++)
         if (axes[i].size)
             t->axis[t->axes++] = axes[i];
+    if (!t->axes) /* LoSoTo wants one */
+        t->axis[t->axes++] = (grove_solution_axis){"time", 1, &b->middle, NULL};
 }
 
 /* How the fit of each domain ended, at each time and frequency of the soltab. */
@@ -133,6 +140,7 @@ static int add_soltab(building *b, const solve_written *w, const solve_quantity 
     *t = (grove_soltab){.type = q->type,
                         .parm = grove_node_property(w->own->leaf, "name"),
                         .jones = grove_node_text(w->own->leaf, "jones"),
+                        .unit = b->units[w - b->parms][0] ? b->units[w - b->parms] : NULL,
                         .value = value,
                         .weight = weight,
                         .error = error};
@@ -188,13 +196,27 @@ static void add_places(building *b)
     b->table.direction = b->directions;
 }
 
+/* That of a number is free; the others have that of the layout. */
+static void find_unit(const grove_node *leaf, char *text)
+{
+    double number[2];
+    grove_dimension dimension = grove_node_quantity(leaf, "init", number);
+    grove_unit unit;
+
+    memcpy(&unit, &dimension, sizeof(unit));
+    grove_unit_show(text, unit);
+}
+
 static void begin(building *b, const solve *s, grove_parm_run *const *runs, const solve_results *r)
 {
     b->s = s;
     b->obs = observation_of(s);
     const double *feed = b->obs ? grove_node_member_data(b->obs, "feed") : NULL;
+    const grove_axis *time = s->cut[SOLVE_TIME].axis;
     b->circular = feed && *feed > 0;
+    b->middle = time && time->centre ? (time->centre[0] + time->centre[time->size - 1]) / 2 : 0;
     b->parms = grove_alloc((size_t)s->parm_count * sizeof(*b->parms));
+    b->units = grove_alloc((size_t)s->parm_count * sizeof(*b->units));
     b->soltabs = grove_alloc((size_t)s->parm_count * SOLVE_MAX_QUANTITIES * sizeof(*b->soltabs));
     for (int i = 0; i < s->parm_count; i++) {
         const grove_parm *p = s->parms[i].parm;
@@ -210,6 +232,8 @@ static void begin(building *b, const solve *s, grove_parm_run *const *runs, cons
                                       .sources = solve_sources(p),
                                       .station = names_of(p->station, false),
                                       .source = names_of(directions_of(p), true)};
+        if (!strcmp(grove_node_text(s->parms[i].leaf, "jones"), "none"))
+            find_unit(s->parms[i].leaf, b->units[i]);
         add_sources(b, &b->parms[i]);
     }
     add_places(b);
@@ -238,6 +262,7 @@ static void end(building *b)
     free_names(b->antennas, b->table.antennas);
     free_names(b->sources, b->source_count);
     free(b->directions);
+    free(b->units);
     free(b->soltabs);
     free(b->parms);
 }

@@ -140,7 +140,7 @@ static void put_array(h5_writer *w, hid_t group, const char *name, hid_t type, h
 static void put_texts(h5_writer *w, hid_t group, const char *name, int64_t count,
                       const char *const *texts)
 {
-    size_t bytes = longest(texts, count, 1);
+    size_t bytes = longest(texts, count, 0) + 1; /* DP3 wants a zero behind each */
     hid_t type = text_type(w, bytes, are_ascii(texts, count));
     char *block = grove_alloc((size_t)count * bytes + 1);
     hsize_t size = (hsize_t)count;

@@ -1,0 +1,419 @@
+/* Solution tables of fits, read by the HDF5 library itself: Jones matrices made of what stands in
+ * them by the layout's own rules are those that the run had. */
+#include "solve-world.h"
+
+#include "base/file.h"
+#include "base/text.h"
+
+#define H5_USE_110_API
+#include <check.h>
+#include <hdf5.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static solve_world w;
+static char *path;
+
+static void setup(void)
+{
+    solve_world_begin(&w);
+    path = grove_format("%s/gains.h5", w.t.folder);
+}
+
+static void teardown(void)
+{
+    free(path);
+    solve_world_end(&w);
+}
+
+/* ---- reading ---- */
+
+typedef struct {
+    hid_t file;
+    char axes[64];
+    int rank;
+    hsize_t size[6];
+    double *value; /* of the dataset read last */
+} table;
+
+static void text_of(hid_t object, const char *name, char *to, size_t size)
+{
+    hid_t attribute = H5Aopen(object, name, H5P_DEFAULT), type = H5Aget_type(attribute);
+
+    ck_assert_msg(attribute >= 0, "%s", name);
+    ck_assert(H5Tget_size(type) < size && !H5Tis_variable_str(type));
+    memset(to, 0, size);
+    ck_assert(H5Aread(attribute, type, to) >= 0);
+    H5Tclose(type);
+    H5Aclose(attribute);
+}
+
+/* Reads the numbers of sol000/NAME. */
+static void read_numbers(table *t, const char *soltab, const char *name)
+{
+    char *at = grove_format("sol000/%s/%s", soltab, name);
+    hid_t data = H5Dopen2(t->file, at, H5P_DEFAULT), space = H5Dget_space(data);
+    hssize_t count = H5Sget_simple_extent_npoints(space);
+
+    ck_assert_msg(data >= 0, "%s", at);
+    t->rank = H5Sget_simple_extent_dims(space, t->size, NULL);
+    t->axes[0] = 0;
+    if (H5Aexists(data, "AXES") > 0)
+        text_of(data, "AXES", t->axes, sizeof(t->axes));
+    free(t->value);
+    t->value = calloc((size_t)count, sizeof(double));
+    ck_assert(H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, t->value) >= 0);
+    H5Sclose(space);
+    H5Dclose(data);
+    free(at);
+}
+
+/* Text number n of a list; until the next call. */
+static const char *read_label(const table *t, const char *soltab, const char *name, int n)
+{
+    static char text[64];
+    char *at = grove_format("sol000/%s/%s", soltab, name), *all;
+    hid_t data = H5Dopen2(t->file, at, H5P_DEFAULT), type = H5Dget_type(data),
+          space = H5Dget_space(data);
+    size_t bytes = H5Tget_size(type);
+
+    ck_assert(data >= 0 && n < H5Sget_simple_extent_npoints(space) && bytes < sizeof(text));
+    all = calloc((size_t)H5Sget_simple_extent_npoints(space), bytes);
+    ck_assert(H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, all) >= 0);
+    snprintf(text, sizeof(text), "%.*s", (int)bytes, all + (size_t)n * bytes);
+    free(all);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Dclose(data);
+    free(at);
+    return text;
+}
+
+static void open_table(table *t)
+{
+    *t = (table){.file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT)};
+    ck_assert_msg(t->file >= 0, "%s", path);
+}
+
+static void close_table(table *t)
+{
+    free(t->value);
+    H5Fclose(t->file);
+}
+
+/* ---- every kind ---- */
+
+static const struct {
+    const char *jones, *options;
+    const char *types; /* of the soltabs */
+    const char *axes;
+    int times, bands;
+} kinds[] = {
+    {"scalar", "", "amplitude phase", "time,freq,ant", 6, 2},
+    {"diagonal", "", "amplitude phase", "time,freq,ant,pol", 6, 2},
+    {"full", "", "amplitude phase", "time,freq,ant,pol", 6, 2},
+    {"leakage", "", "amplitude phase", "time,freq,ant,pol", 6, 2},
+    {"phase", "", "phase", "time,freq,ant,pol", 6, 2},
+    {"amplitude", "", "amplitude", "time,freq,ant,pol", 6, 2},
+    {"delay", "", "clock", "time,freq,ant,pol", 6, 2},
+    {"tec", "", "tec", "time,freq,ant", 6, 2},
+    {"rotation", "", "rotation", "time,freq,ant", 6, 2},
+    {"diagonal", ", degree=[1, 2]", "amplitude phase", "time,freq,ant,pol", 12, 6},
+    {"amplitude", ", degree=1", "amplitude", "time,freq,ant,pol", 12, 2},
+};
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]), STATIONS = 8, TIMES = 12, CHANNELS = 6 };
+
+/* The Jones matrix of what stands in the file, by the rules of DP3. */
+static void jones_of(const char *jones, const double *first, const double *second, int elements,
+                     double freq, double complex to[4])
+{
+    for (int k = 0; k < 4; k++) {
+        int e = elements == 4 ? k : elements == 2 ? k / 3 : 0;
+        double x = first[e];
+        double complex number = second                    ? x * cexp(CMPLX(0, second[e]))
+                                : !strcmp(jones, "phase") ? cexp(CMPLX(0, x))
+                                : !strcmp(jones, "delay") ? cexp(CMPLX(0, 2 * M_PI * freq * x))
+                                : !strcmp(jones, "tec")   ? cexp(CMPLX(0, -8.44797e9 * x / freq))
+                                                          : x;
+        to[k] = elements == 4 || k % 3 == 0 ? number : 0;
+    }
+    if (!strcmp(jones, "rotation")) {
+        to[0] = to[3] = cos(first[0]);
+        to[2] = sin(first[0]);
+        to[1] = -sin(first[0]);
+    }
+}
+
+static void check_kept(const table *first, const table *second, int kind, int elements)
+{
+    const solve_kept *kept = &solve_world_kept[0];
+    double worst = 0, moved = 0;
+
+    ck_assert(kept->size[0] == TIMES && kept->size[1] == STATIONS && kept->size[2] == CHANNELS);
+    for (int n = 0; n < TIMES * STATIONS * CHANNELS; n++) {
+        int t = n / CHANNELS / STATIONS, a = n / CHANNELS % STATIONS, f = n % CHANNELS;
+        int at = ((t * kinds[kind].times / TIMES * kinds[kind].bands +
+                   f * kinds[kind].bands / CHANNELS) *
+                      STATIONS +
+                  a) *
+                 elements;
+        double complex jones[4];
+        jones_of(kinds[kind].jones, first->value + at, second ? second->value + at : NULL, elements,
+                 150e6 + 2e6 * f, jones);
+        for (int k = 0; k < 4; k++) {
+            int e = kept->elements == 4 ? k : kept->elements == 2 ? k / 3 : 0;
+            if (kept->elements < 4 && k % 3)
+                continue;
+            worst = fmax(worst, cabs(jones[k] - kept->at[n * kept->elements + e]));
+            moved = fmax(moved, cabs(jones[k] - (k % 3 == 0)));
+        }
+    }
+    ck_assert_msg(worst < 1e-9 && moved > 1e-3, "%s: %g %g", kinds[kind].jones, worst, moved);
+}
+
+START_TEST(every_kind)
+{
+    char *text = grove_format(
+        "G[p] = parm(\"G\", jones=%s, time=4min, freq=6MHz%s)\n"
+        "T[p] = draw(obs, shape=matrix, around=1, times=2, channels=3).value\n"
+        "fit = solve(G[p] * M[p,q] * G[q]^H, T[p] * M[p,q] * T[q]^H, max_iterations=4, "
+        "reference=\"2\", to=\"%s\")\n"
+        "g[p] = G[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s\nk0 = keep(g)\n",
+        kinds[_i].jones, kinds[_i].options, path);
+    char first_name[32], second_name[32] = "", said[32];
+    bool two = strchr(kinds[_i].types, ' ') != NULL;
+    table first, second;
+
+    solve_world_pass(&w, text);
+    free(text);
+    snprintf(first_name, sizeof(first_name), "%.*s000", (int)strcspn(kinds[_i].types, " "),
+             kinds[_i].types);
+    if (two)
+        snprintf(second_name, sizeof(second_name), "%s000", strchr(kinds[_i].types, ' ') + 1);
+    open_table(&first);
+    open_table(&second);
+    hid_t group = H5Gopen2(first.file, "sol000", H5P_DEFAULT);
+    H5G_info_t info;
+    ck_assert(H5Gget_info(group, &info) >= 0);
+    ck_assert_int_eq(info.nlinks, two ? 4 : 3); /* with antenna and source */
+    H5Gclose(group);
+    char *soltab = grove_format("sol000/%s", first_name);
+    group = H5Gopen2(first.file, soltab, H5P_DEFAULT);
+    text_of(group, "TITLE", said, sizeof(said));
+    ck_assert(!strncmp(said, first_name, strlen(said)) && strlen(said) + 3 == strlen(first_name));
+    text_of(group, "GROVE_PARM", said, sizeof(said));
+    ck_assert_str_eq(said, "G");
+    text_of(group, "GROVE_JONES", said, sizeof(said));
+    ck_assert_str_eq(said, kinds[_i].jones);
+    H5Gclose(group);
+    free(soltab);
+    read_numbers(&first, first_name, "time");
+    ck_assert_int_eq(first.size[0], kinds[_i].times);
+    ck_assert_double_gt(first.value[1] - first.value[0], 700.0 / kinds[_i].times);
+    read_numbers(&first, first_name, "freq");
+    ck_assert_int_eq(first.size[0], kinds[_i].bands);
+    ck_assert(fabs(first.value[0] - (kinds[_i].bands == 2 ? 152e6 : 150e6)) < 1);
+    read_numbers(&first, first_name, "weight");
+    ck_assert_str_eq(first.axes, kinds[_i].axes);
+    for (hsize_t i = 0; i < first.size[0]; i++)
+        ck_assert(first.value[i] == 1);
+    read_numbers(&first, first_name, "val");
+    ck_assert_str_eq(first.axes, kinds[_i].axes);
+    if (two)
+        read_numbers(&second, second_name, "val");
+    int elements = first.rank == 4 ? (int)first.size[3] : 1;
+    if (elements == 2)
+        ck_assert_str_eq(read_label(&first, first_name, "pol", 1), "YY");
+    if (elements == 4)
+        ck_assert_str_eq(read_label(&first, first_name, "pol", 1), "XY");
+    check_kept(&first, two ? &second : NULL, _i, elements);
+    close_table(&second);
+    close_table(&first);
+}
+END_TEST
+
+/* ---- what is not found, and how well ---- */
+
+START_TEST(domains)
+{
+    char *text =
+        grove_format("G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
+                     "T[p] = draw(obs, shape=diagonal, around=1, times=2).value\n"
+                     "b = spoil(obs, station=3, first_time=8)\n"
+                     "D[p,q] = (T[p] * M[p,q] * T[q]^H + noise(obs, sigma=0.1Jy)) * b.value\n"
+                     "fit = solve(G[p] * M[p,q] * G[q]^H, D, errors=true, to=\"%s\")\n"
+                     "k0 = keep(G.x_error)\n",
+                     path);
+    const solve_kept *errors = &solve_world_kept[0]; /* [station, interval, band, term] */
+    char names[200];
+    table t;
+
+    solve_world_pass(&w, text);
+    free(text);
+    open_table(&t);
+    read_numbers(&t, "phase000", "val");
+    ck_assert_str_eq(t.axes, "time,ant,pol");
+    for (int n = 0; n < 6 * STATIONS * 2; n++)
+        ck_assert(isnan(t.value[n]) == (n / 2 % STATIONS == 3 || n / 2 / STATIONS >= 4));
+    read_numbers(&t, "amplitude000", "weight");
+    for (int n = 0; n < 6 * STATIONS * 2; n++)
+        ck_assert(t.value[n] == !(n / 2 % STATIONS == 3 || n / 2 / STATIONS >= 4));
+    read_numbers(&t, "amplitude000", "error");
+    for (int n = 0; n < 6 * STATIONS; n++)
+        if (n % STATIONS == 3 || n / STATIONS >= 4)
+            ck_assert(isnan(t.value[2 * n]));
+        else
+            ck_assert(t.value[2 * n] > 0 &&
+                      t.value[2 * n] == creal(errors->at[n % STATIONS * 6 + n / STATIONS]));
+    read_numbers(&t, "phase000", "outcome");
+    ck_assert_str_eq(t.axes, "time");
+    hid_t data = H5Dopen2(t.file, "sol000/phase000/outcome", H5P_DEFAULT);
+    text_of(data, "NAMES", names, sizeof(names));
+    H5Dclose(data);
+    for (int i = 0; i < 6; i++) {
+        const char *word = names;
+        for (int k = 0; k < (int)t.value[i]; k++)
+            word = strchr(word, ',') + 1;
+        ck_assert(!strncmp(word, i < 4 ? "converged," : "not enough data,", i < 4 ? 10 : 16));
+    }
+    read_numbers(&t, "phase000", "iterations");
+    for (int i = 0; i < 4; i++)
+        ck_assert(t.value[i] >= 1);
+    read_numbers(&t, "phase000", "chi2");
+    for (int i = 0; i < 6; i++)
+        ck_assert(i < 4 ? t.value[i] > 0 : isnan(t.value[i]));
+    close_table(&t);
+}
+END_TEST
+
+/* Several parms, of other intervals; directions; a number with a unit. */
+START_TEST(several)
+{
+    static const char *const names[] = {"[a]", "[b]", "[c]"};
+    char *text = grove_format(
+        "E[s,p] = parm(\"E\", jones=scalar, time=12min, sky=S)\nG[p] = parm(\"G\", jones=phase, "
+        "time=4min)\nf = parm(\"flux\", init=2Jy)\n"
+        "V[p,q] = G[p] * sum[s](f / 2Jy * E[s,p] * point(S, obs) * E[s,q]^H) * G[q]^H\n"
+        "T[p] = draw(obs, shape=diagonal, around=1, times=2).value\n"
+        "fit = solve(V, T[p] * M[p,q] * T[q]^H, max_iterations=2, to=\"%s\")\n"
+        "e[s,p] = E[s,p] + 0 * obs.time / 1s\nk0 = keep(e)\nk1 = keep(f / 1Jy, number=1)\n",
+        path);
+    const solve_kept *e = &solve_world_kept[0];
+    char said[32];
+    table t, phase;
+
+    solve_world_pass(&w, text);
+    free(text);
+    open_table(&t);
+    open_table(&phase);
+    read_numbers(&phase, "phase001", "val");
+    read_numbers(&t, "amplitude000", "val");
+    ck_assert_str_eq(t.axes, "time,ant,dir");
+    ck_assert(t.size[0] == 2 && t.size[1] == STATIONS && t.size[2] == 3);
+    ck_assert_int_eq(e->axes, 3);
+    for (int n = 0; n < 2 * STATIONS * 3; n++) {
+        int64_t index[3], at = 0;
+        for (int d = 0; d < 3; d++) {
+            index[d] = e->kind[d] == GROVE_AXIS_TIME      ? n / 3 / STATIONS * 6
+                       : e->kind[d] == GROVE_AXIS_STATION ? n / 3 % STATIONS
+                                                          : n % 3;
+            at = at * e->size[d] + index[d];
+        }
+        ck_assert(cabs(t.value[n] * cexp(CMPLX(0, phase.value[n])) - e->at[at]) < 1e-12);
+    }
+    for (int k = 0; k < 3; k++)
+        ck_assert_str_eq(read_label(&t, "amplitude000", "dir", k), names[k]);
+    read_numbers(&t, "phase000", "val");
+    ck_assert_str_eq(t.axes, "time,ant,pol");
+    ck_assert_int_eq(t.size[0], 6);
+    read_numbers(&t, "value000", "val");
+    ck_assert_int_eq(t.rank, 1);
+    ck_assert(t.value[0] == creal(solve_world_kept[1].at[0]) && t.value[0] != 2);
+    hid_t data = H5Dopen2(t.file, "sol000/value000/val", H5P_DEFAULT);
+    text_of(data, "UNIT", said, sizeof(said));
+    ck_assert_str_eq(said, "Jy");
+    H5Dclose(data);
+    close_table(&phase);
+    close_table(&t);
+}
+END_TEST
+
+/* ---- files ---- */
+
+static char *fit_of(const char *options)
+{
+    return grove_format("G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
+                        "T[p] = draw(obs, shape=diagonal, around=1, times=2).value\n"
+                        "fit = solve(G[p] * M[p,q] * G[q]^H, T[p] * M[p,q] * T[q]^H%s)\n",
+                        options);
+}
+
+static char *read_file(size_t *length)
+{
+    char *bytes = grove_file_read(path, (size_t)1 << 30, false, length, w.t.error);
+
+    ck_assert_ptr_nonnull(bytes);
+    return bytes;
+}
+
+/* The same run makes the same bytes; one that fails leaves those that were there. */
+START_TEST(files)
+{
+    size_t length, again;
+    char *once = grove_format(", to=\"%s\"", path),
+         *over = grove_format("%s, overwrite=true", once);
+    char *first = fit_of(once), *next = fit_of(over), *bad = fit_of(", to=\"gains.txt\"");
+    char *fails = grove_format("%sb = spoil(obs, first_time=0)\n"
+                               "fail = solve(G[p] * M[p,q] * G[q]^H, M * b.value)\n",
+                               next);
+
+    solve_world_pass(&w, first);
+    solve_world_refuse(&w, first, "exists already; give overwrite=true");
+    solve_world_pass(&w, next);
+    char *bytes = read_file(&length);
+    solve_world_pass(&w, next);
+    char *same = read_file(&again);
+    ck_assert(length == again && !memcmp(bytes, same, length));
+    solve_world_refuse(&w, fails, "there is nothing to fit to");
+    free(same);
+    same = read_file(&again);
+    ck_assert(length == again && !memcmp(bytes, same, length));
+    solve_world_refuse(&w, bad, "the name ends in .h5");
+    char *const texts[] = {once, over, first, next, bad, fails, bytes, same};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        free(texts[i]);
+}
+END_TEST
+
+/* A fit is one, whether it writes or not. */
+START_TEST(no_file)
+{
+    char *text = fit_of(", to=none");
+
+    solve_world_pass(&w, text);
+    ck_assert_ptr_nonnull(strstr(solve_world_said, "6 converged"));
+    free(text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("solve: tables");
+    TCase *tests = tcase_create("tables");
+    SRunner *runner = srunner_create(suite);
+
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_loop_test(tests, every_kind, 0, KINDS);
+    tcase_add_test(tests, domains);
+    tcase_add_test(tests, several);
+    tcase_add_test(tests, files);
+    tcase_add_test(tests, no_file);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed > 0;
+}
