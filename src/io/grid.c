@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/module.h"
 #include "base/text.h"
 #include "io/grid_hdf5.h"
 
@@ -136,16 +135,8 @@ static grove_grid *read_npy(const char *path, const char *axes, grove_error *err
 grove_grid *grove_grid_parse_hdf5(const char *bytes, size_t length, const char *name,
                                   const char *dataset, const char *axes, grove_error *error)
 {
-    const grove_hdf5_module *module = grove_module_open(
-        "hdf5", "grove_hdf5_api",
-        "this build cannot read HDF5 files; build Grove with HDF5 (libhdf5-dev)", error);
+    const grove_hdf5_module *module = grove_hdf5_open_module("read", error);
 
-    if (module && module->version != GROVE_HDF5_VERSION) {
-        grove_fail(error, GROVE_ABI,
-                   "the module for HDF5 files is of version %d; this Grove needs version %d",
-                   module->version, GROVE_HDF5_VERSION);
-        return NULL;
-    }
     return module ? module->parse(bytes, length, name, dataset, axes, error) : NULL;
 }
 

@@ -9,7 +9,6 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -361,6 +360,7 @@ static int name_elements(h5_reader *in, const dimension *d)
         return fail(in, "its only polarisation is %s; one alone is I, or has no name", d->label[0]);
     if (seen && !(d->size == 4 ? matrix : diagonal && d->size == 2))
         return fail(in, "its polarisations are not XX XY YX YY, XX YY, or the same with R and L");
+    in->grid->feeds = !seen ? 0 : seen < 1 << 4 ? 'X' : 'R';
     if (!seen) /* Stokes parameters, or anything */
         in->column->shape = d->size > 1 ? GROVE_VECTOR : GROVE_SCALAR;
     return 0;
@@ -543,23 +543,17 @@ static int read_all(h5_reader *in, const char *dataset)
 
 /* ---- the module ---- */
 
-static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
-
 static int read_file(h5_reader *in, const char *bytes, size_t length, const char *dataset)
 {
-    H5E_auto2_t print;
-    void *context;
+    grove_hdf5_turn turn;
 
-    pthread_mutex_lock(&one_at_a_time);
-    H5Eget_auto2(H5E_DEFAULT, &print, &context);
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    grove_hdf5_begin(&turn);
     in->file = grove_hdf5_open(bytes, length);
     int code =
         in->file < 0 ? fail(in, "it is no HDF5 file, or it is damaged") : read_all(in, dataset);
     if (in->file >= 0)
         H5Fclose(in->file);
-    H5Eset_auto2(H5E_DEFAULT, print, context);
-    pthread_mutex_unlock(&one_at_a_time);
+    grove_hdf5_end(&turn);
     return code;
 }
 
@@ -588,4 +582,5 @@ static grove_grid *parse(const char *bytes, size_t length, const char *name, con
     return code ? NULL : grid;
 }
 
-const grove_hdf5_module grove_hdf5_api = {.version = GROVE_HDF5_VERSION, .parse = parse};
+const grove_hdf5_module grove_hdf5_api = {
+    .version = GROVE_HDF5_VERSION, .parse = parse, .list = grove_hdf5_solutions};

@@ -3,8 +3,9 @@
 #define GROVE_IO_GRID_HDF5_H
 
 #include "io/grid.h"
+#include "io/solution_list.h"
 
-enum { GROVE_HDF5_VERSION = 1 };
+enum { GROVE_HDF5_VERSION = 2 };
 
 /* The module exports it as grove_hdf5_api. */
 typedef struct {
@@ -12,8 +13,18 @@ typedef struct {
     /* As grove_grid_parse_hdf5. */
     grove_grid *(*parse)(const char *bytes, size_t length, const char *name, const char *dataset,
                          const char *axes, grove_error *error);
+    /* As grove_solution_list_parse. */
+    grove_solution_list *(*list)(const char *bytes, size_t length, const char *name,
+                                 grove_error *error);
 } grove_hdf5_module;
 
 extern const grove_hdf5_module grove_hdf5_api;
+/* Within the module. */
+grove_solution_list *grove_hdf5_solutions(const char *bytes, size_t length, const char *name,
+                                          grove_error *error);
+
+/* In libgrove: opens the module on first use. `what` it cannot do without: "read", "write". NULL
+ * with GROVE_MISSING where this build lacks it. */
+const grove_hdf5_module *grove_hdf5_open_module(const char *what, grove_error *error);
 
 #endif

@@ -5,8 +5,26 @@
 #include "base/memory.h"
 #include "base/text.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- calls ---- */
+
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+
+void grove_hdf5_begin(grove_hdf5_turn *turn)
+{
+    pthread_mutex_lock(&one_at_a_time);
+    H5Eget_auto2(H5E_DEFAULT, &turn->print, &turn->context);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+}
+
+void grove_hdf5_end(const grove_hdf5_turn *turn)
+{
+    H5Eset_auto2(H5E_DEFAULT, turn->print, turn->context);
+    pthread_mutex_unlock(&one_at_a_time);
+}
 
 /* ---- files and objects ---- */
 

@@ -10,6 +10,14 @@
 enum { GROVE_HDF5_RANK = 10, GROVE_HDF5_MAX_TEXTS = 1 << 20 };
 #define GROVE_HDF5_MAX_BYTES ((hsize_t)1 << 30)
 
+/* Around all calls of HDF5: by one thread at a time, and HDF5 prints no messages of its own. */
+typedef struct {
+    H5E_auto2_t print;
+    void *context;
+} grove_hdf5_turn;
+void grove_hdf5_begin(grove_hdf5_turn *turn);
+void grove_hdf5_end(const grove_hdf5_turn *turn);
+
 /* Opens the bytes of a file; links to other files lead nowhere. Negative: no HDF5 file. Closing it
  * closes all objects opened in it. */
 hid_t grove_hdf5_open(const char *bytes, size_t length);
