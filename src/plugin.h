@@ -109,8 +109,8 @@ typedef struct {
      * all inputs of the same number together (the terms of a sum). */
     int group;
     const char *object; /* GROVE_OBJECT: which */
-    bool optional;      /* GROVE_OBJECT: it may be left out, and is given by name only */
-    bool implied;       /* ... and where it is, the only object of its kind in the file is meant */
+    bool optional; /* GROVE_OBJECT: it may be left out; by position it comes after the others */
+    bool implied;  /* ... and where it is, the only object of its kind in the file is meant */
 } grove_input;
 
 typedef struct {

@@ -238,6 +238,14 @@ grep -q "there is no file or array 'nowhere'; the arrays are " err || fail 'an u
 # ---- show ----
 expect 2 'grove: grove show wants a tree file; grove show --help says more' show
 
+cat >powers.tree <<END
+obs = observe(array="wsrt", phase_centre="05h42m36.1s 49d51m07s", hour_angle=-1h..1h)
+x   = (obs.freq / 1GHz)^-0.7 + obs.elevation^2 / 1rad^2
+print(x)
+END
+expect 0 '' show powers.tree
+prints '^x = (obs.freq / 1GHz)^-0.7 + obs.elevation^2 / 1rad^2 '
+
 # ---- grove show --derivatives ----
 cat >parms.tree <<END
 obs    = observe(array="wsrt", phase_centre="05h42m36.1s 49d51m07s", hour_angle=-1h..1h, integration=1h)

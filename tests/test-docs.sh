@@ -154,7 +154,11 @@ for tree in trees/*.tree examples/quickstart/*.tree examples/jones-chain/*.tree;
     examples/quickstart/*) set -- -s out="$work/quickstart.ms" ;;
     *) set -- ;;
     esac
-    [ "$tree" = trees/predict.tree ] && set -- "$@" -s ms="$work/observed.ms"
+    case $tree in
+    trees/simulate.tree) ;;
+    trees/calibrate-dd.tree) set -- "$@" -s ms="$work/observed.ms" -s groups=source ;;
+    trees/*) set -- "$@" -s ms="$work/observed.ms" ;;
+    esac
     grove check "$tree" "$@" >"$work/log" 2>&1 || fail "$tree" "$work/log"
 done
 

@@ -1,13 +1,12 @@
 /* table: HDF5 files that the test writes by the library itself, against formulas. */
+#include "hdf5-testing.h"
 #include "probe.h"
 
 #include "base/file.h"
 #include "base/text.h"
 #include "io/grid.h"
 
-#define H5_USE_110_API
 #include <check.h>
-#include <hdf5.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +15,6 @@
 #include <unistd.h>
 
 static testing t;
-static hid_t file;
 static char *path;
 
 static void setup(void)
@@ -24,10 +22,7 @@ static void setup(void)
     testing_begin(&t);
     probe_begin(&t);
     path = grove_format("%s/x.h5", t.folder);
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    H5Pset_fclose_degree(access, H5F_CLOSE_STRONG); /* closes what is open in it, too */
-    file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
-    ck_assert(file >= 0);
+    hdf5_begin(path);
 }
 
 static void teardown(void)
@@ -50,51 +45,6 @@ static double freq_of(int k)
 
 /* ---- writing ---- */
 
-static void put_text(hid_t object, const char *name, const char *text)
-{
-    hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
-
-    H5Tset_size(type, strlen(text) + 1);
-    hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-    ck_assert(attribute >= 0 && H5Awrite(attribute, type, text) >= 0);
-    H5Aclose(attribute);
-    H5Sclose(space);
-    H5Tclose(type);
-}
-
-static hid_t put(const char *name, hid_t type, int rank, const hsize_t *size, const void *data)
-{
-    hid_t space = H5Screate_simple(rank, size, NULL), links = H5Pcreate(H5P_LINK_CREATE);
-
-    H5Pset_create_intermediate_group(links, 1);
-    hid_t made = H5Dcreate2(file, name, type, space, links, H5P_DEFAULT, H5P_DEFAULT);
-    ck_assert(made >= 0);
-    if (data)
-        ck_assert(H5Dwrite(made, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0);
-    H5Pclose(links);
-    H5Sclose(space);
-    return made;
-}
-
-static hid_t put_numbers(const char *name, hsize_t count, const double *numbers)
-{
-    return put(name, H5T_NATIVE_DOUBLE, 1, &count, numbers);
-}
-
-/* Texts of a fixed length, or of their own. */
-static hid_t put_texts(const char *name, hsize_t count, const char *const *texts, bool own)
-{
-    hid_t type = H5Tcopy(H5T_C_S1);
-    char block[16][24] = {{0}};
-
-    H5Tset_size(type, own ? H5T_VARIABLE : sizeof(block[0]));
-    for (hsize_t i = 0; i < count; i++)
-        snprintf(block[i], sizeof(block[i]), "%s", texts[i]);
-    hid_t made = put(name, type, 1, &count, own ? (const void *)texts : block);
-    H5Tclose(type);
-    return made;
-}
-
 /* As H5DSattach_scale writes it: a list of references for each dimension. */
 static void put_scales(hid_t data, int rank, const char *const *names)
 {
@@ -107,7 +57,7 @@ static void put_scales(hid_t data, int rank, const char *const *names)
 
     for (int d = 0; d < rank; d++)
         if (names[d]) {
-            ck_assert(H5Rcreate(&reference[d], file, names[d], H5R_OBJECT, -1) >= 0);
+            ck_assert(H5Rcreate(&reference[d], hdf5_file, names[d], H5R_OBJECT, -1) >= 0);
             of[d] = (hvl_t){.len = 1, .p = &reference[d]};
         }
     ck_assert(list >= 0 && H5Awrite(list, type, of) >= 0);
@@ -120,11 +70,6 @@ static hid_t complex_type(hid_t part, size_t bytes)
     H5Tinsert(type, "r", 0, part);
     H5Tinsert(type, "i", bytes, part);
     return type;
-}
-
-static void finish(void)
-{
-    ck_assert_int_eq(H5Fclose(file), 0);
 }
 
 static const char *const stations[] = {"P4", "P0", "P3", "P1", "P2"};
@@ -157,17 +102,17 @@ START_TEST(dimension_scales)
                     numbers[2 * n] = (float)creal(g);
                     numbers[2 * n + 1] = (float)cimag(g);
                 }
-    put_numbers("axes/time", 3, times);
-    hid_t f = put_numbers("axes/f", 2, megahertz);
-    put_text(f, "NAME", "frequency");
-    put_text(f, "units", "MHz");
-    put_texts("axes/ant", 5, stations, true);
+    hdf5_put_numbers("axes/time", 3, times);
+    hid_t f = hdf5_put_numbers("axes/f", 2, megahertz);
+    hdf5_put_text(f, "NAME", "frequency");
+    hdf5_put_text(f, "units", "MHz");
+    hdf5_put_texts("axes/ant", 5, stations, true);
     for (int k = 0; k < 3; k++)
-        put_text(H5Oopen(file, scales[k], H5P_DEFAULT), "CLASS", "DIMENSION_SCALE");
-    hid_t data = put("gains", complex_type(H5T_NATIVE_FLOAT, 4), 4, size, numbers);
-    put_text(data, "units", "mJy");
+        hdf5_put_text(H5Oopen(hdf5_file, scales[k], H5P_DEFAULT), "CLASS", "DIMENSION_SCALE");
+    hid_t data = hdf5_put("gains", complex_type(H5T_NATIVE_FLOAT, 4), 4, size, numbers);
+    hdf5_put_text(data, "units", "mJy");
     put_scales(data, 4, scales);
-    finish();
+    hdf5_finish();
 
     char *text = grove_format("obs = probe()\nx = 1 * table(\"%s\", obs=obs).value\n", path);
     testing_tree(&t, text);
@@ -211,12 +156,12 @@ static void put_solutions(const char *group, double offset)
         at[k] = grove_format("%s/%s", group, names[k]);
     for (int k = 4; k < 6; k++)
         at[k] = grove_format("%s/%s", group, k == 4 ? "val" : "weight");
-    put_texts(at[0], 2, pols, false);
-    put_texts(at[1], 1, everywhere, false);
-    put_texts(at[2], 5, stations, false);
-    put_numbers(at[3], PROBE_TIMES, times);
-    put_text(put(at[4], H5T_NATIVE_DOUBLE, 4, size, numbers), "AXES", "pol,dir,ant,time");
-    put_text(put(at[5], H5T_NATIVE_DOUBLE, 4, size, weight), "AXES", "pol,dir,ant,time");
+    hdf5_put_texts(at[0], 2, pols, false);
+    hdf5_put_texts(at[1], 1, everywhere, false);
+    hdf5_put_texts(at[2], 5, stations, false);
+    hdf5_put_numbers(at[3], PROBE_TIMES, times);
+    hdf5_put_text(hdf5_put(at[4], H5T_NATIVE_DOUBLE, 4, size, numbers), "AXES", "pol,dir,ant,time");
+    hdf5_put_text(hdf5_put(at[5], H5T_NATIVE_DOUBLE, 4, size, weight), "AXES", "pol,dir,ant,time");
     for (int k = 0; k < 6; k++)
         free(at[k]);
 }
@@ -251,7 +196,7 @@ START_TEST(solution_tables)
                                         ", dataset=\"sol000/phase000/val\""};
 
     put_solutions("sol000/phase000", 0);
-    finish();
+    hdf5_finish();
     for (int k = 0; k < 4; k++) {
         char *call = grove_format("table(\"%s\", obs=obs, sky=S%s)", path, found[k]);
         check_solutions(call, 0);
@@ -274,7 +219,7 @@ START_TEST(one_of_several)
 {
     put_solutions("sol000/phase000", 0);
     put_solutions("sol000/amplitude000", 0.5);
-    finish();
+    hdf5_finish();
     char *call = grove_format("table(\"%s\", obs=obs, dataset=\"sol000/amplitude000\")", path);
     check_solutions(call, 0.5);
     free(call);
@@ -289,8 +234,8 @@ START_TEST(names_from_the_tree)
 
     for (int n = 0; n < PROBE_CHANNELS * 4; n++)
         (&numbers[0][0][0])[n] = (short)(n * n);
-    put("bandpass", H5T_NATIVE_SHORT, 3, size, numbers);
-    finish();
+    hdf5_put("bandpass", H5T_NATIVE_SHORT, 3, size, numbers);
+    hdf5_finish();
     char *text =
         grove_format("obs = probe()\nx = 1 * table(\"%s\", obs=obs, axes=\"freq\").value\n", path);
     testing_tree(&t, text);
@@ -312,10 +257,10 @@ START_TEST(times_as_dates)
     double numbers[] = {0, 86400};
     hsize_t size = 2;
 
-    put_texts("time", 2, dates, true);
-    put_scales(put("x", H5T_NATIVE_DOUBLE, 1, &size, numbers), 1, scales);
-    put_text(H5Oopen(file, "/time", H5P_DEFAULT), "CLASS", "DIMENSION_SCALE");
-    finish();
+    hdf5_put_texts("time", 2, dates, true);
+    put_scales(hdf5_put("x", H5T_NATIVE_DOUBLE, 1, &size, numbers), 1, scales);
+    hdf5_put_text(H5Oopen(hdf5_file, "/time", H5P_DEFAULT), "CLASS", "DIMENSION_SCALE");
+    hdf5_finish();
     char *text = grove_format("obs = probe()\nx = 1 * table(\"%s\", obs=obs).value\n", path);
     testing_tree(&t, text);
     testing_value x = testing_evaluate(&t, "x");
@@ -349,23 +294,23 @@ START_TEST(faults)
     double numbers[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
 
     H5Tinsert(compound, "a", 0, H5T_NATIVE_INT);
-    put("plain", H5T_NATIVE_DOUBLE, 3, size, numbers);
-    put("large", H5T_NATIVE_DOUBLE, 1, &long_ago, NULL);
-    put("none", H5T_NATIVE_DOUBLE, 1, &none, NULL);
-    put("odd", compound, 1, size, numbers);
-    put_texts("words", 2, names, true);
-    put_text(put("group/val", H5T_NATIVE_DOUBLE, 2, size, numbers), "AXES", "time");
-    put_numbers("freq", 3, numbers);
-    put_scales(put("short", H5T_NATIVE_DOUBLE, 2, size, numbers), 2, twice);
-    put_scales(put("list", H5T_NATIVE_DOUBLE, 1, size, numbers), 2, twice);
+    hdf5_put("plain", H5T_NATIVE_DOUBLE, 3, size, numbers);
+    hdf5_put("large", H5T_NATIVE_DOUBLE, 1, &long_ago, NULL);
+    hdf5_put("none", H5T_NATIVE_DOUBLE, 1, &none, NULL);
+    hdf5_put("odd", compound, 1, size, numbers);
+    hdf5_put_texts("words", 2, names, true);
+    hdf5_put_text(hdf5_put("group/val", H5T_NATIVE_DOUBLE, 2, size, numbers), "AXES", "time");
+    hdf5_put_numbers("freq", 3, numbers);
+    put_scales(hdf5_put("short", H5T_NATIVE_DOUBLE, 2, size, numbers), 2, twice);
+    put_scales(hdf5_put("list", H5T_NATIVE_DOUBLE, 1, size, numbers), 2, twice);
     H5Pset_external(outside, "/etc/hostname", 0, 16);
-    H5Dcreate2(file, "outside", H5T_NATIVE_DOUBLE, few, H5P_DEFAULT, outside, H5P_DEFAULT);
+    H5Dcreate2(hdf5_file, "outside", H5T_NATIVE_DOUBLE, few, H5P_DEFAULT, outside, H5P_DEFAULT);
     hsize_t endless = H5S_UNLIMITED;
     H5Pset_chunk(chunks, 1, (hsize_t[]){chunk / 8 - 1});
     hid_t growing = H5Screate_simple(1, size, &endless);
-    H5Dcreate2(file, "chunk", H5T_NATIVE_DOUBLE, growing, H5P_DEFAULT, chunks, H5P_DEFAULT);
-    H5Lcreate_external("/etc/hostname", "/x", file, "elsewhere", H5P_DEFAULT, H5P_DEFAULT);
-    finish();
+    H5Dcreate2(hdf5_file, "chunk", H5T_NATIVE_DOUBLE, growing, H5P_DEFAULT, chunks, H5P_DEFAULT);
+    H5Lcreate_external("/etc/hostname", "/x", hdf5_file, "elsewhere", H5P_DEFAULT, H5P_DEFAULT);
+    hdf5_finish();
 
     refused("", "it has several tables; dataset= names one: ");
     refused(", dataset=\"gains\"", "it has no 'gains'; it has chunk, ");
@@ -393,7 +338,7 @@ static void put_axes(const char *group, const char *axes, const hsize_t *size, i
     static const double numbers[] = {1, 2, 3, 4, 5};
     char *values = grove_format("%s/val", group);
 
-    put_text(put(values, H5T_NATIVE_DOUBLE, rank, size, numbers), "AXES", axes);
+    hdf5_put_text(hdf5_put(values, H5T_NATIVE_DOUBLE, rank, size, numbers), "AXES", axes);
     free(values);
 }
 
@@ -404,12 +349,12 @@ START_TEST(single_polarisation)
     hsize_t size[] = {5, 1}, twice[] = {2, 2};
 
     put_axes("hand", "ant,pol", size, 2);
-    put_texts("hand/pol", 1, one, false);
+    hdf5_put_texts("hand/pol", 1, one, false);
     put_axes("stokes", "ant,pol", size, 2);
-    put_texts("stokes/pol", 1, stokes, false);
-    put_texts("stokes/ant", 5, stations, false);
+    hdf5_put_texts("stokes/pol", 1, stokes, false);
+    hdf5_put_texts("stokes/ant", 5, stations, false);
     put_axes("twice", "pol,pol", twice, 2);
-    finish();
+    hdf5_finish();
     refused(", dataset=\"hand\"", "hand: its only polarisation is YY; one alone is I");
     refused(", dataset=\"twice\"", "two dimensions are called pol");
     char *text = grove_format(
@@ -454,9 +399,9 @@ START_TEST(long_names)
         names[i] = i ? "" : name;
     hid_t type = H5Tcopy(H5T_C_S1);
     H5Tset_size(type, H5T_VARIABLE);
-    haddr_t offset = H5Dget_offset(put("table/ant", type, 1, &size, names));
-    put_text(put("table/val", H5T_NATIVE_DOUBLE, 1, &size, NULL), "AXES", "ant");
-    finish();
+    haddr_t offset = H5Dget_offset(hdf5_put("table/ant", type, 1, &size, names));
+    hdf5_put_text(hdf5_put("table/val", H5T_NATIVE_DOUBLE, 1, &size, NULL), "AXES", "ant");
+    hdf5_finish();
     repeat_place(offset, NAMES);
     refused("", "the names of station cannot be read, or are more than 1 GiB");
     free(names);
@@ -470,8 +415,8 @@ START_TEST(names_twice)
     hsize_t size = 5;
 
     put_axes("table", "ant", &size, 1);
-    put_texts("table/ant", 5, two, true);
-    finish();
+    hdf5_put_texts("table/ant", 5, two, true);
+    hdf5_finish();
     refused("", "station 'P1' stands there twice");
 }
 END_TEST
@@ -483,7 +428,7 @@ START_TEST(damaged_files)
     size_t length;
 
     put_solutions("sol000/phase000", 0);
-    finish();
+    hdf5_finish();
     char *bytes = grove_file_read(path, 1 << 24, false, &length, error);
     char *cut = grove_format("%s/cut.h5", t.folder);
     ck_assert_ptr_nonnull(bytes);
@@ -510,7 +455,7 @@ START_TEST(changed_bytes)
     uint32_t random = 20261122;
 
     put_solutions("sol000/phase000", 0);
-    finish();
+    hdf5_finish();
     char *bytes = grove_file_read(path, 1 << 24, false, &length, error);
     ck_assert_ptr_nonnull(bytes);
     for (int k = 0; k < TRIALS; k++) {

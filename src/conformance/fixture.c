@@ -58,6 +58,25 @@ static const char gains[] = "time (s),station,value_re,value_im\n"
                             "4453444800,P3,2,0\n4453447800,P3,1,0.25\n4453447800,P1,0.75,-1\n"
                             "4453447800,P2,1.5,1\n4453447800,P0,2,-0.5\n";
 
+/* An H5parm file: phases of these stations at two times, in s/phase000. Bytes in hexadecimal; *N is
+ * N times 0. */
+static const char solutions[] =
+    "894844460d0a1a0a030808*9 ffffffffffffffff6606*6 30*7 313b7dac4f48445202201023036b1023036"
+    "b1023036b1023036b780212*4 ffffffffffffffffffffffffffffffff0a0200010000060c000001000173c3"
+    "*8 48*74 5a7f6b724f48445202004e0212*4 ffffffffffffffffffffffffffffffff0a0600010002020008"
+    "000613000001000870686173653030301c01*7 13*21 115002ed4f48445202004e10100000e904*6 30*7 0"
+    "a060001000202000800060e000001000376616c7501*6 06110000010006776569676874c102*7 05*7 138f"
+    "35794f48445202014001012400000202010102*7 04*7 02*7 04*7 0314000111203f0008*5 4000340b003"
+    "4ff03000005020001030908440000040040*7 e03f*6 f0bf*15 40*6 0840*6 e0bf*6 08c0*8 151200040"
+    "000ffffffffffffffffffffffffffffffff0c220000030005000800040000415845530013*3 08*3 02*3 74"
+    "696d652c616e740072*116 434863864f48445202010801012400000202010102*7 04*7 02*7 04*7 030c0"
+    "0011008000001*5 0800050200010309080c000004000800010101010101010000b6*184 2ebeebf94f48445"
+    "202010801011400000201010104*7 04*7 0308000113*3 02*3 050200010309080c0000040008005030503"
+    "15032503300ca*204 fd0d8af34f43484b101000003506*6 31*7 060e0000010003616e74d503*8 23cb155"
+    "f4f48445202011001011400000201010102*7 02*7 0314000111203f0008*5 4000340b0034ff0300000502"
+    "0001030908140000040010*3 80f12297f0410000803c2397f04100be*192 1c5ecba44f43484b0212*4 fff"
+    "fffffffffffffffffffffffffffff060f000001000474696d651905*6 ad770b52";
+
 static int write_text(const char *path, const char *text, grove_error *error)
 {
     grove_file *file = grove_file_create(path, error);
@@ -65,6 +84,23 @@ static int write_text(const char *path, const char *text, grove_error *error)
     if (!file)
         return grove_error_code(error);
     fputs(text, grove_file_stream(file));
+    return grove_file_commit(file, error);
+}
+
+static int write_hexadecimal(const char *path, const char *text, grove_error *error)
+{
+    grove_file *file = grove_file_create(path, error);
+
+    if (!file)
+        return grove_error_code(error);
+    while (*text) {
+        char byte[] = {text[0], text[1], 0}, *end;
+        long count = *text == '*' ? strtol(text + 1, &end, 10) : 1;
+        for (long n = 0; n < count; n++)
+            fputc(*text == '*' ? 0 : (int)strtol(byte, NULL, 16), grove_file_stream(file));
+        text = *text == '*' ? end : text + 2;
+        text += *text == ' ';
+    }
     return grove_file_commit(file, error);
 }
 
@@ -180,6 +216,8 @@ static int prepare(grove_fixture *fixture)
         code = write_text("four.array", array, fixture->error);
     if (!code)
         code = write_text("gains.csv", gains, fixture->error);
+    if (!code)
+        code = write_hexadecimal("gains.h5", solutions, fixture->error);
     fixture->prepared = !code;
     return code;
 }

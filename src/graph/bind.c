@@ -69,6 +69,19 @@ static void unknown_name(binding *b, const grove_argument *argument)
          near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
+/* An object by position may also be an optional one: its slot, or -1. */
+static int optional_object(const binding *b, const grove_argument *argument)
+{
+    const grove_node *given =
+        argument->operand.kind == GROVE_OPERAND_NODE ? argument->operand.node : NULL;
+
+    for (int i = 0; i < b->inputs && given && given->kind == GROVE_NODE_LEAF; i++)
+        if (b->class_->inputs[i].optional && !b->bound[i] &&
+            grove_equal(given->class_->object, b->class_->inputs[i].object))
+            return i;
+    return -1;
+}
+
 /* Positional arguments are bound to inputs, then options, in order; named ones by name. */
 static void assign(binding *b, const grove_argument *arguments, size_t count)
 {
@@ -87,7 +100,8 @@ static void assign(binding *b, const grove_argument *arguments, size_t count)
         } else {
             while (next < b->inputs && b->class_->inputs[next].optional)
                 next++;
-            slot = next++;
+            slot = next < b->inputs ? -1 : optional_object(b, argument);
+            slot = slot < 0 ? next++ : slot;
             if (slot >= slots) {
                 fail(b, &argument->place, "too many arguments; it takes %d", slots);
                 return;

@@ -161,6 +161,8 @@ static void add_operator(writer *w, const grove_node *node, char side)
     grove_text_add(&w->text, "%s", sign);
     if (node->input_count > 1 && node->inputs[1].node)
         add_input(w, node, 1, side, tightness + 1);
+    else if (node->class_->role == GROVE_ROLE_POWER && node->options[0].value)
+        add_literal(w, node->tree, node->options[0].value);
 }
 
 static bool has_options(const grove_node *node)

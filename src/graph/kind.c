@@ -120,5 +120,5 @@ const char *grove_input_describe(grove_arena *arena, const grove_input *input)
     if (input->kind != GROVE_OBJECT)
         return grove_kind_describe(arena, input->kind, NULL);
     const char *text = grove_object_describe(arena, input->object);
-    return input->optional ? grove_arena_format(arena, "%s, by name; may be left out", text) : text;
+    return input->optional ? grove_arena_format(arena, "%s; may be left out", text) : text;
 }

@@ -2,7 +2,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/module.h"
 #include "base/text.h"
 #include "io/grid_hdf5.h"
 

@@ -31,6 +31,8 @@ typedef struct {
     int64_t cells;
     grove_grid_column *column;
     int columns;
+    char feeds; /* of a solution table: 'X' linear, 'R' circular, by its polarisations; 0: it does
+                   not say */
 } grove_grid;
 
 /* Reads a file, and the file PATH.axes beside a .npy one. `axes`: names separated by blanks, or "":

@@ -360,6 +360,7 @@ static int name_elements(h5_reader *in, const dimension *d)
         return fail(in, "its only polarisation is %s; one alone is I, or has no name", d->label[0]);
     if (seen && !(d->size == 4 ? matrix : diagonal && d->size == 2))
         return fail(in, "its polarisations are not XX XY YX YY, XX YY, or the same with R and L");
+    in->grid->feeds = !seen ? 0 : seen < 1 << 4 ? 'X' : 'R';
     if (!seen) /* Stokes parameters, or anything */
         in->column->shape = d->size > 1 ? GROVE_VECTOR : GROVE_SCALAR;
     return 0;
@@ -582,4 +583,8 @@ static grove_grid *parse(const char *bytes, size_t length, const char *name, con
 }
 
 const grove_hdf5_module grove_hdf5_api = {
-    .version = GROVE_HDF5_VERSION, .parse = parse, .solution_table = grove_hdf5_solution_table};
+    .version = GROVE_HDF5_VERSION,
+    .parse = parse,
+    .list = grove_hdf5_solutions,
+    .solution_table = grove_hdf5_solution_table,
+};

@@ -3,6 +3,7 @@
 #define GROVE_IO_GRID_HDF5_H
 
 #include "io/grid.h"
+#include "io/solution_list.h"
 #include "io/solution_table.h"
 
 enum { GROVE_HDF5_VERSION = 2 };
@@ -15,12 +16,17 @@ typedef struct {
                          const char *axes, grove_error *error);
     /* As grove_solution_table_bytes. */
     char *(*solution_table)(const grove_solution_table *table, size_t *length, grove_error *error);
+    /* As grove_solution_list_parse. */
+    grove_solution_list *(*list)(const char *bytes, size_t length, const char *name,
+                                 grove_error *error);
 } grove_hdf5_module;
 
 extern const grove_hdf5_module grove_hdf5_api;
 /* Within the module. */
 char *grove_hdf5_solution_table(const grove_solution_table *table, size_t *length,
                                 grove_error *error);
+grove_solution_list *grove_hdf5_solutions(const char *bytes, size_t length, const char *name,
+                                          grove_error *error);
 
 /* In libgrove: opens the module on first use. `what` it cannot do without: "read", "write". NULL
  * with GROVE_MISSING where this build lacks it. */

@@ -16,6 +16,19 @@ static bool is_given(const grove_argument *arguments, size_t count, const char *
 
 /* ---- objects ---- */
 
+/* Whether an argument without a name is an object of this kind. */
+static bool is_given_object(const grove_argument *arguments, size_t count, const char *object)
+{
+    for (size_t i = 0; i < count; i++) {
+        const grove_operand *operand = &arguments[i].operand;
+        if (!arguments[i].name && operand->kind == GROVE_OPERAND_NODE &&
+            operand->node->kind == GROVE_NODE_LEAF &&
+            grove_equal(operand->node->class_->object, object))
+            return true;
+    }
+    return false;
+}
+
 static bool makes(const grove_builder *builder, const grove_entry *entry, const char *object)
 {
     const grove_ast *body = entry->statement ? entry->statement->value : NULL;
@@ -95,7 +108,8 @@ size_t grove_build_implied(grove_builder *builder, const grove_ast *ast, const g
     size_t given = count;
 
     for (const grove_input *in = class_->inputs; in && in->name; in++) {
-        bool wanted = in->implied && !is_given(arguments, given, in->name);
+        bool wanted = in->implied && !is_given(arguments, given, in->name) &&
+                      !is_given_object(arguments, given, in->object);
         grove_entry *entry = wanted ? find_object(builder, in->object) : NULL;
         if (!entry)
             continue;

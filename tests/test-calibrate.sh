@@ -1,0 +1,106 @@
+#!/bin/sh
+# calibrate.tree on sets with known gains, of every kind: corrected data are the model and the noise, residuals are the noise.
+# calibrate-dd.tree on a set with gains of its own for each patch.
+[ -f "$GROVE_BUILD/nodes/.libs/ms.so" ] || { echo 'skipped: built without casacore'; exit 77; }
+
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+grove=$GROVE_BUILD/grove
+status=0
+
+must()
+{
+    "$@" >log 2>&1 && return
+    cat log
+    echo "FAIL: $*"
+    status=1
+}
+
+cat >sky.skymodel <<'END'
+format = Name, Type, Patch, Ra, Dec, I, Q, U, V
+one, POINT, A, 05:42:36.0, +49.51.07.0, 10.0, 1.0, 2.0, 0.5
+two, POINT, B, 05:43:30.0, +49.40.00.0, 4.0, -0.5, 1.0, 0.0
+three, POINT, B, 05:41:00.0, +50.10.00.0, 3.0, 0.0, -1.0, 0.5
+END
+
+# The gains that are put in, of each kind.
+cat >truth.tree <<'END'
+option kind = diagonal   "as in calibrate.tree"
+option ms   = "world.ms" "the set"
+S        = sky_model("sky.skymodel")
+x[p]     = gains(obs, kind=constant, jones=diagonal, amplitude=0, phase=0.5rad, seed=5)
+x1[p]    = arg(select(x, element=XX)) / 1rad
+x2[p]    = arg(select(x, element=YY)) / 1rad
+ripple   = sin(obs.freq / 1MHz)
+G[p]     = choose($kind,
+                  phase=gains(obs, kind=sine, jones=diagonal, amplitude=0, phase=60deg, period=10min, seed=1),
+                  amplitude=gains(obs, kind=sine, jones=diagonal, amplitude=0.3, phase=0deg, period=10min, seed=1),
+                  scalar=gains(obs, kind=sine, amplitude=0.2, phase=60deg, period=10min, seed=1),
+                  diagonal=gains(obs, kind=sine, jones=diagonal, amplitude=0.2, phase=60deg, period=10min, seed=1),
+                  full=gains(obs, kind=sine, jones=matrix, amplitude=0.1, phase=60deg, period=10min, seed=1),
+                  bandpass=diagonal(1 + 0.3 * x1 * ripple + 0.2i * x2, 1 + 0.3 * x2 * ripple + 0.2i * x1),
+                  delay=diagonal(exp(2i * pi * x1 * 20ns * obs.freq), exp(2i * pi * x2 * 20ns * obs.freq)),
+                  tec=exp(-8.44797245e9i * x1 / (obs.freq / 1Hz)))
+M[p,q]   = sum[s]( point(S, obs, smear=both) )
+N[p,q]   = noise(obs, sefd=100Jy, seed=2)
+END
+cat >world.tree <<'END'
+include "truth.tree"
+obs   = observe(array="wsrt", phase_centre="05h42m36s 49d51m07s", hour_angle=-2min..2min, integration=30s,
+                frequency=140MHz, channels=8, channel_width=2MHz)
+w     = 2 * obs.channel_width * obs.interval / (100Jy)^2
+write = sink(G[p] * M * G[q]^H + N, obs, to=$ms, weight=w, overwrite=true)
+model = sink(M, obs, to=$ms, column="MODEL_DATA", weight=w, overwrite=true)
+END
+cat >check.tree <<'END'
+include "truth.tree"
+obs   = ms($ms)
+apart = compare(obs.column("CORRECTED_DATA") - G[p]^-1 * N * G[q]^-1^H, M, tolerance=3e-4)
+left  = compare(obs.column("RESIDUAL_DATA"), N, tolerance=0.15)   # the fit takes part of it
+END
+
+for kind in phase amplitude scalar diagonal full bandpass delay tec; do
+    must "$grove" run -q world.tree -s kind=$kind
+    case $kind in bandpass | delay | tec) time=none ;; *) time=slot ;; esac
+    must "$grove" run -q calibrate.tree -s ms=world.ms -s sky=sky.skymodel -s kind=$kind -s time=$time -s residual=RESIDUAL_DATA
+    grep 'fit:' log
+    must "$grove" run -q check.tree -s kind=$kind
+    cat log
+done
+
+# With a column as the model, no sky model is looked for; the numbers are the same.
+must "$grove" run -q world.tree
+must "$grove" run -q calibrate.tree -s ms=world.ms -s sky=sky.skymodel -s residual=RESIDUAL_DATA
+must "$grove" run -q calibrate.tree -s ms=world.ms -s model_column=MODEL_DATA -s corrected=OTHER_DATA
+cat >same.tree <<'END'
+obs  = ms("world.ms")
+same = compare(obs.column("OTHER_DATA"), obs.column("CORRECTED_DATA"), tolerance=1e-5)
+END
+must "$grove" run -q same.tree
+
+# Two patches, each with its gains: what is left of the data when all are subtracted, one, or all but one.
+cat >patches.tree <<'END'
+include "truth.tree"
+A[p]     = gains(obs, kind=constant, jones=diagonal, amplitude=0.2, phase=60deg, seed=6)
+B[p]     = gains(obs, kind=constant, jones=diagonal, amplitude=0.2, phase=60deg, seed=7)
+a[p,q]   = A[p] * sum[s]( S.patch("A") * point(S, obs, smear=both) ) * A[q]^H
+b[p,q]   = B[p] * sum[s]( S.patch("B") * point(S, obs, smear=both) ) * B[q]^H
+END
+sed -e 's/^include.*/include "patches.tree"/' -e '/^model/d' -e 's/G\[p\] \* M \* G\[q\]^H/a + b/' world.tree >world-dd.tree
+cat >check-dd.tree <<'END'
+include "patches.tree"
+option left = all "what must be left"
+obs    = ms("world.ms")
+expect = choose($left, all=N, A=N + b, keep=A[p]^-1 * (a + N) * A[q]^-1^H)
+same   = compare(obs.column("RESIDUAL_DATA"), expect, tolerance=choose($left, all=0.15, else=3e-4))
+END
+must "$grove" run -q world-dd.tree
+for left in all A keep; do
+    case $left in keep) setting=keep=A ;; *) setting=subtract=$left ;; esac
+    must "$grove" run -q calibrate-dd.tree -s ms=world.ms -s sky=sky.skymodel -s time=all -s $setting
+    grep 'fit:' log
+    must "$grove" run -q check-dd.tree -s left=$left
+    cat log
+done
+exit $status

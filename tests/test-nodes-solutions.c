@@ -1,0 +1,567 @@
+/* solutions: Jones terms from tables that the test writes, against closed forms. */
+#include "hdf5-testing.h"
+#include "probe.h"
+
+#include "base/text.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static testing t;
+static char *path;
+static double pi;
+
+static void setup(void)
+{
+    testing_begin(&t);
+    probe_begin(&t);
+    path = grove_format("%s/gains.h5", t.folder);
+    pi = acos(-1);
+    hdf5_begin(path);
+}
+
+static void teardown(void)
+{
+    free(path);
+    testing_end(&t);
+}
+
+#define START (51544.5 * 86400)
+
+static double time_of(int i)
+{
+    return START + 600 * i;
+}
+
+static double freq_of(int k)
+{
+    return 1.4e9 + 2e6 * k;
+}
+
+/* ---- reading ---- */
+
+static char *tree_of(const char *options, const char *more)
+{
+    return grove_format("obs = probe()\nG[p] = solutions(\"%s\", obs%s)\n%s", path, options, more);
+}
+
+/* The value of a node of the tree in which G are the solutions. */
+static testing_value value_of(const char *options, const char *more, const char *node,
+                              unsigned char **flags)
+{
+    char *text = tree_of(options, more);
+
+    testing_tree(&t, text);
+    free(text);
+    return probe_session(&t, node, NULL, flags);
+}
+
+static void refused(const char *options, const char *message)
+{
+    char *text = tree_of(options, "x = 1 * G\n");
+    const char *said = testing_faults(&t, text);
+
+    ck_assert_msg(strstr(said, message) != NULL, "%s, not: %s", said, message);
+    ck_assert_ptr_null(strstr(strstr(said, "error:") + 1, "error:")); /* one message */
+    free(text);
+}
+
+static void near(double complex found, double complex wanted, const char *what, int i, int p, int k)
+{
+    ck_assert_msg(cabs(found - wanted) < 1e-9, "%s at %d %d %d: %.12g%+.12gi, not %.12g%+.12gi",
+                  what, i, p, k, creal(found), cimag(found), creal(wanted), cimag(wanted));
+}
+
+/* ---- phases and amplitudes ---- */
+
+/* Linear along time and frequency: it wraps between most of the centres, by less than half a turn
+ * along each axis. */
+static double slope(double time, double freq, int station, int e)
+{
+    return 0.3 * e + (station + 1) * ((time - START) / 600 * 0.4 + (freq - 1.4e9) / 4e6 * 0.35);
+}
+
+static double wrapped_slope(const double at[4], int e)
+{
+    return remainder(slope(at[0], at[1], (int)at[2], e), 2 * pi);
+}
+
+static double growing(const double at[4], int e)
+{
+    return 1 + 0.1 * e + 0.01 * at[2] + (at[0] - START) / 6000;
+}
+
+static const double centres[] = {START - 300, START + 300, START + 900, START + 1500, START + 2700};
+static const double bands[] = {1.398e9, 1.402e9, 1.406e9, 1.410e9, 1.414e9};
+
+START_TEST(phases_that_wrap)
+{
+    hdf5_put_table(&(hdf5_soltab){"sol000/phase000", "phase", "time,freq,ant,pol", 4, 5, 0, centres,
+                                  bands, NULL, "XX YY", wrapped_slope, NULL});
+    hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "time,ant,pol", 4, 0, 0,
+                                  centres, NULL, NULL, "YY XX", growing, NULL});
+    hdf5_finish();
+    testing_value x = value_of(", interpolate=linear, outside=edge", "x = 1 * G\n", "x", NULL);
+    int n = 0;
+
+    ck_assert(x.axes == 3 && x.elements == 2);
+    for (int i = 0; i < PROBE_TIMES; i++)
+        for (int p = 0; p < PROBE_STATIONS; p++)
+            for (int k = 0; k < PROBE_CHANNELS; k++)
+                for (int e = 0; e < 2; e++, n++) {
+                    const double time = fmin(time_of(i), centres[3]), at[] = {time, 0, p, 0};
+                    double amplitude = growing(at, 1 - e);
+                    near(x.at[n], amplitude * cexp(I * slope(time, freq_of(k), p, e)), "gain", i, p,
+                         k);
+                }
+    testing_free(&x);
+}
+END_TEST
+
+/* The data are G[p] M G[q]^H; members are the parts. */
+static double four(const double at[4], int e)
+{
+    return 0.5 + 0.1 * e + at[2] + (at[0] - START) / 6e4;
+}
+
+static double four_phases(const double at[4], int e)
+{
+    return 0.7 * e - 0.2 * at[2] * (at[1] - 1.4e9) / 1e6;
+}
+
+START_TEST(full_jones)
+{
+    double at_times[PROBE_TIMES], at_channels[PROBE_CHANNELS];
+
+    for (int i = 0; i < PROBE_TIMES; i++)
+        at_times[i] = time_of(i);
+    for (int k = 0; k < PROBE_CHANNELS; k++)
+        at_channels[k] = freq_of(k);
+    hdf5_put_table(&(hdf5_soltab){"s/amplitude003", "amplitude", "time,ant,pol", PROBE_TIMES, 0, 0,
+                                  at_times, NULL, NULL, "XX XY YX YY", four, NULL});
+    hdf5_put_table(&(hdf5_soltab){"s/phase003", NULL, "freq,ant,pol", 0, PROBE_CHANNELS, 0, NULL,
+                                  at_channels, NULL, "XX XY YX YY", four_phases, NULL});
+    hdf5_finish();
+    testing_value x = value_of("",
+                               "x[p,q] = G[p] * matrix(1, 2i, 3, 4) * G[q]^H\n"
+                               "a = 1 * G.amplitude\nb = 1 * G.phase\nc = 1 * G.gain\n",
+                               "x", NULL);
+    const double complex middle[] = {1, 2 * I, 3, 4};
+    int n = 0;
+
+    for (int i = 0; i < PROBE_TIMES; i++)
+        for (int p = 0; p < PROBE_STATIONS; p++)
+            for (int q = p + 1; q < PROBE_STATIONS; q++)
+                for (int k = 0; k < PROBE_CHANNELS; k++)
+                    for (int e = 0; e < 4; e++, n++) {
+                        double complex sum = 0, g[2][4];
+                        for (int m = 0; m < 8; m++) {
+                            const double at[] = {time_of(i), freq_of(k), m < 4 ? p : q, 0};
+                            g[m / 4][m % 4] = four(at, m % 4) * cexp(I * four_phases(at, m % 4));
+                        }
+                        for (int m = 0; m < 4; m++)
+                            sum +=
+                                g[0][e / 2 * 2 + m / 2] * middle[m] * conj(g[1][e % 2 * 2 + m % 2]);
+                        near(x.at[n] / 100, sum / 100, "visibility", i, p * 10 + q, k);
+                    }
+    ck_assert_int_eq(n, x.cells * 4);
+    testing_free(&x);
+    x = testing_evaluate(&t, "b");
+    ck_assert(x.axes == 2 && x.elements == 4 && testing_node(&t, "b")->form.unit.rad == 1);
+    near(x.at[(1 * PROBE_CHANNELS + 2) * 4 + 3], 0.7 * 3 - 0.2 * 4, "phase", 0, 1, 2);
+    testing_free(&x);
+    x = testing_evaluate(&t, "a");
+    near(x.at[(2 * PROBE_STATIONS + 3) * 4 + 1], 3.6 + 1200 / 6e4, "amplitude", 2, 3, 0);
+    testing_free(&x);
+}
+END_TEST
+
+/* ---- clock, TEC, rotation ---- */
+
+static double clock_of(const double at[4], int e)
+{
+    return 1e-9 * (at[2] + 1) * (e + 1);
+}
+
+static double tec_of(const double at[4], int e)
+{
+    return 0.1 * at[2] + 0 * e;
+}
+
+static double angle_of(const double at[4], int e)
+{
+    return 0.3 + 0.2 * at[2] + 0 * e;
+}
+
+START_TEST(clock_tec_rotation)
+{
+    static const double zero_hour[] = {START - 1e7};
+
+    hdf5_put_table(&(hdf5_soltab){"sol000/clock000", "clock", "ant,pol", 0, 0, 0, NULL, NULL, NULL,
+                                  "XX YY", clock_of, NULL});
+    hdf5_put_table(&(hdf5_soltab){"sol000/tec000", "tec", "time,ant", 1, 0, 0, zero_hour, NULL,
+                                  NULL, NULL, tec_of, NULL});
+    hdf5_put_table(&(hdf5_soltab){"sol000/rotation000", "rotation", "ant", 0, 0, 0, NULL, NULL,
+                                  NULL, NULL, angle_of, NULL});
+    hdf5_finish();
+    testing_value x = value_of("", "x = 1 * G\n", "x", NULL);
+    int n = 0;
+
+    for (int i = 0; i < PROBE_TIMES; i++)
+        for (int p = 0; p < PROBE_STATIONS; p++)
+            for (int k = 0; k < PROBE_CHANNELS; k++)
+                for (int e = 0; e < 4; e++, n++) {
+                    const double at[] = {0, 0, p, 0}, angle = angle_of(at, 0), nu = freq_of(k);
+                    const double turn[] = {cos(angle), -sin(angle), sin(angle), cos(angle)};
+                    double phase =
+                        2 * pi * nu * clock_of(at, e / 2) - 8.44797245e9 * tec_of(at, 0) / nu;
+                    near(x.at[n], cexp(I * phase) * turn[e], "term", i, p, k);
+                }
+    ck_assert_int_eq(n, x.cells * 4);
+    testing_free(&x);
+}
+END_TEST
+
+/* ---- intervals ---- */
+
+static double place_of(const double at[4], int e)
+{
+    for (int i = 0; i < 5; i++)
+        if (at[0] == START - 1500 + (i == 0 ? 0 : i == 1 ? 2400 : 3900))
+            return 1 + i + e;
+    return 0;
+}
+
+/* Of 2400 s, the last of a scan shorter: half-way between its centre and that before is not its
+ * edge. */
+START_TEST(short_last_interval)
+{
+    static const double times[] = {START - 1500, START + 900, START + 2400};
+
+    hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "time", 3, 0, 0, times, NULL,
+                                  NULL, NULL, place_of, NULL});
+    hdf5_finish();
+    char *text = grove_format("obs = probe()\nG = solutions(\"%s\")\nx = 1 * G\n", path);
+    testing_tree(&t, text);
+    testing_value x = testing_evaluate(&t, "x");
+    static const double wanted[] = {2, 2, 2, 2, 3};
+    ck_assert_int_eq(x.cells, PROBE_TIMES);
+    for (int i = 0; i < PROBE_TIMES; i++)
+        ck_assert_msg(x.at[i] == wanted[i], "%d: %g", i, creal(x.at[i]));
+    testing_free(&x);
+    free(text);
+}
+END_TEST
+
+static double hours_of(const double at[4], int e)
+{
+    return 1 + (at[0] - START) / 600 + 10 * (at[1] - 1.4e9) / 2e6 + 0 * e;
+}
+
+/* Those of a calibrator: other times, other channels. */
+START_TEST(transfer)
+{
+    static const double before[] = {START - 7200, START - 6600};
+    unsigned char *flags;
+
+    hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "time,freq,ant", 2, 5, 0,
+                                  before, bands, NULL, NULL, hours_of, NULL});
+    hdf5_finish();
+    refused("", "time 4453444800 of 'obs' lies outside the file's, from 4453437600 to 4453438200; "
+                "outside=edge takes the nearest, outside=flag flags");
+    testing_value x = value_of(", outside=edge", "x = 1 * G\n", "x", &flags);
+    int n = 0;
+    for (int i = 0; i < PROBE_TIMES; i++)
+        for (int p = 0; p < PROBE_STATIONS; p++)
+            for (int k = 0; k < PROBE_CHANNELS; k++, n++) {
+                /* intervals of 4 MHz: the edge of two channels is of the one above */
+                const double at[] = {before[1], bands[(k + 2) / 2], p, 0};
+                near(x.at[n], hours_of(at, 0), "amplitude", i, p, k);
+                ck_assert(!flags[n]);
+            }
+    testing_free(&x);
+    free(flags);
+    x = value_of(", outside=flag", "x = 1 * G\n", "x", &flags);
+    for (n = 0; n < x.cells; n++)
+        ck_assert(flags[n]);
+    testing_free(&x);
+    free(flags);
+}
+END_TEST
+
+/* ---- flags ---- */
+
+/* Around pi, so that it wraps; two places are far off. */
+static double noisy(const double at[4], int e)
+{
+    int i = (int)lround((at[0] - START) / 600), p = (int)at[2];
+    bool off = (i == 3 && p == 1 && e == 0) || (i == 1 && p == 2 && e == 1);
+
+    return remainder(pi + 0.01 * (i % 2 ? i : -i) + (off ? 1 : 0), 2 * pi);
+}
+
+static double steady(const double at[4], int e)
+{
+    return at[0] == time_of(2) && at[2] == 3 && !e ? NAN : 1 + at[2];
+}
+
+static double some(const double at[4], int e)
+{
+    return at[0] == time_of(4) && at[2] == 0 && e ? 0 : 1;
+}
+
+START_TEST(outliers_and_weights)
+{
+    double times[PROBE_TIMES];
+    unsigned char *flags;
+    int n = 0;
+
+    for (int i = 0; i < PROBE_TIMES; i++)
+        times[i] = time_of(i);
+    hdf5_put_table(&(hdf5_soltab){"sol000/phase000", "phase", "time,ant,pol", PROBE_TIMES, 0, 0,
+                                  times, NULL, NULL, "XX YY", noisy, NULL});
+    hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "time,ant,pol", PROBE_TIMES,
+                                  0, 0, times, NULL, NULL, "XX YY", steady, some});
+    hdf5_finish();
+    for (int outliers = 0; outliers < 2; outliers++) {
+        testing_value x = value_of(outliers ? ", outliers=5" : "", "x = 1 * G\n", "x", &flags);
+        n = 0;
+        for (int i = 0; i < PROBE_TIMES; i++)
+            for (int p = 0; p < PROBE_STATIONS; p++)
+                for (int e = 0; e < 2; e++, n++) {
+                    const double at[] = {time_of(i), 0, p, 0};
+                    bool off = (i == 3 && p == 1 && e == 0) || (i == 1 && p == 2 && e == 1);
+                    bool none = isnan(steady(at, e)) || some(at, e) == 0;
+                    ck_assert_msg(!flags[n] == !(none || (off && outliers)), "%d %d %d", i, p, e);
+                    if (!flags[n])
+                        near(x.at[n], (1 + p) * cexp(I * noisy(at, e)), "gain", i, p, e);
+                }
+        testing_free(&x);
+        free(flags);
+    }
+    refused(", outliers=0", "0 is no number above 0");
+}
+END_TEST
+
+/* ---- directions ---- */
+
+static double of_direction(const double at[4], int e)
+{
+    return 1 + at[3] + 10 * at[2] + 0 * e;
+}
+
+static char *sky(void)
+{
+    return grove_format("S = sky_model(\"%s\")\n",
+                        testing_file(&t, "a.skymodel",
+                                     "format = Name, Type, Patch, Ra, Dec, I\n"
+                                     "a, POINT, west, 01:00:00, +31.00.00, 1.0\n"
+                                     "b, POINT, east, 01:00:00, +32.00.00, 1.0\n"
+                                     "c, POINT, west, 01:10:00, +32.00.00, 1.0\n"
+                                     "d, POINT, , 01:20:00, +32.00.00, 1.0\n"));
+}
+
+START_TEST(directions)
+{
+    static const char *const dir[] = {"[east]", "[north,west]", "d"};
+    static const int wanted[] = {1, 0, 1, 2};
+    char *S = sky();
+
+    hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "ant,dir", 0, 0, 3, NULL,
+                                  NULL, dir, NULL, of_direction, NULL});
+    hdf5_finish();
+    refused("", "it varies with source, but of which sky is not said; write sky=... with the name "
+                "of one");
+    char *text = grove_format("obs = probe()\n%sE[s,p] = solutions(\"%s\")\nx = 1 * E\n", S, path);
+    testing_tree(&t, text);
+    testing_value x = testing_evaluate(&t, "x");
+    int n = 0;
+    ck_assert(x.axes == 2 && x.cells == 4 * PROBE_STATIONS);
+    for (int s = 0; s < 4; s++)
+        for (int p = 0; p < PROBE_STATIONS; p++, n++)
+            near(x.at[n], 1 + wanted[s] + 10 * p, "direction", s, p, 0);
+    testing_free(&x);
+    free(text);
+    free(S);
+}
+END_TEST
+
+START_TEST(other_directions)
+{
+    static const char *const dir[] = {"[east]", "[north]"};
+    char *S = sky();
+
+    hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "dir", 0, 0, 2, NULL, NULL,
+                                  dir, NULL, of_direction, NULL});
+    hdf5_finish();
+    char *text = grove_format("%sE[s] = solutions(\"%s\")\nx = 1 * E\n", S, path);
+    const char *said = testing_faults(&t, text);
+    ck_assert_msg(strstr(said, "it has no source 'a' of 'S'; outside=flag flags what is missing"),
+                  "%s", said);
+    free(text);
+    free(S);
+}
+END_TEST
+
+/* ---- what is refused ---- */
+
+static double one(const double at[4], int e)
+{
+    return 1 + 0 * at[0] + 0 * e;
+}
+
+static void put_plain(const char *table, const char *title, const char *axes, const char *pol)
+{
+    hdf5_put_table(&(hdf5_soltab){table, title, axes, 0, 0, 0, NULL, NULL, NULL, pol, one, NULL});
+}
+
+START_TEST(which_tables)
+{
+    put_plain("a/phase000", "phase", "ant", NULL);
+    put_plain("a/phase001", "phase", "ant", NULL);
+    put_plain("a/amplitude001", "amplitude", "ant", NULL);
+    hdf5_put_text(H5Gopen2(hdf5_file, "a/phase001", H5P_DEFAULT), "GROVE_PARM", "G");
+    hdf5_put_text(H5Gopen2(hdf5_file, "a/amplitude001", H5P_DEFAULT), "GROVE_PARM", "G");
+    put_plain("b/tec000", "tec", "ant", NULL);
+    put_plain("b/screen000", "screen", "ant", NULL);
+    put_plain("c/amplitude000", "amplitude", "ant", NULL);
+    put_plain("c/phase001", "phase", "ant", NULL);
+    hdf5_finish();
+    refused("", "it has several sets of solutions, of which one must be named: a/amplitude001 "
+                "(parm G), a/phase000, a/phase001 (parm G), b/screen000, b/tec000, c/amplitude000");
+    refused(", solset=\"d\"", "there is no set 'd'; there are a/amplitude001 (parm G), a/phase000");
+    refused(", solset=\"a\"", "'phase000' and 'phase001' are both phase; tables= names what to "
+                              "take of amplitude001 (parm G), phase000, phase001 (parm G)");
+    refused(", solset=\"b\"",
+            "'screen000' has screen, and wanted is amplitude or phase or clock or "
+            "tec or rotation; tables= names what to take of screen000, tec000");
+    refused(", solset=\"c\"", "'amplitude000' and 'phase001' have different numbers");
+    refused(", solset=\"c\", tables=\"phase000\"", "there is no 'phase000'; tables= names");
+    static const char *const good[] = {
+        ", solset=\"a\", tables=\"G\"", ", solset=\"a\", tables=\" phase000 amplitude001\"",
+        ", solset=\"c\", tables=\"amplitude000 phase001\"", ", solset=\"b\", tables=\"tec000\""};
+    for (int k = 0; k < 4; k++) {
+        testing_value x = value_of(good[k], "x = 1 * G\n", "x", NULL);
+        if (k < 3)
+            near(x.at[0], cexp(I), good[k], 0, 0, 0);
+        testing_free(&x);
+    }
+}
+END_TEST
+
+static double tiny(const double at[4], int e)
+{
+    return at[2] + e;
+}
+
+/* Every kind of place that may be wrong, each with its message. */
+START_TEST(faults)
+{
+    hsize_t none = 0, size[] = {5, 3}, six[] = {6, 5};
+    static const double numbers[30] = {0};
+
+    put_plain("circular/phase000", "phase", "ant,pol", "RR LL");
+    put_plain("mixed/phase000", "phase", "ant,pol", "XX LL");
+    put_plain("single/phase000", "phase", "ant,pol", "YY");
+    put_plain("four/phase000", "phase", "ant,pol", "XX XY YX YY");
+    put_plain("four/amplitude000", "amplitude", "ant,pol", "XX YY");
+    put_plain("turn/rotation000", "rotation", "ant,pol", "XX YY");
+    put_plain("delay/clock000", "clock", "ant,pol", "XX XY YX YY");
+    hid_t unit = hdf5_put("unit/clock000/val", H5T_NATIVE_DOUBLE, 1, size, numbers);
+    hdf5_put_text(unit, "AXES", "ant");
+    hdf5_put_text(unit, "unit", "Jy");
+    hdf5_put_text(hdf5_put("names/phase000/val", H5T_NATIVE_DOUBLE, 1, size, numbers), "AXES",
+                  "ant");
+    hdf5_put_numbers("names/phase000/ant", 4, numbers);
+    hdf5_put_text(hdf5_put("few/phase000/val", H5T_NATIVE_DOUBLE, 2, size, numbers), "AXES", "ant");
+    hdf5_put_text(hdf5_put("none/phase000/val", H5T_NATIVE_DOUBLE, 1, &none, NULL), "AXES", "ant");
+    hdf5_put_text(hdf5_put("odd/phase000/val", H5T_NATIVE_DOUBLE, 2, six, numbers), "AXES",
+                  "sheep,ant");
+    hdf5_put_text(hdf5_put("weight/phase000/val", H5T_NATIVE_DOUBLE, 1, size, numbers), "AXES",
+                  "ant");
+    hdf5_put("weight/phase000/weight", H5T_NATIVE_DOUBLE, 1, &size[1], numbers);
+    hdf5_put_text(hdf5_put("twice/phase000/val", H5T_NATIVE_DOUBLE, 1, size, numbers), "AXES",
+                  "time");
+    hdf5_put_text(hdf5_put("who/phase000/val", H5T_NATIVE_DOUBLE, 1, size, numbers), "AXES", "ant");
+    hdf5_put_text(hdf5_put("when/phase000/val", H5T_NATIVE_DOUBLE, 1, size, numbers), "AXES",
+                  "time");
+    hdf5_put_numbers("twice/phase000/time", 5, numbers);
+    hdf5_put_table(&(hdf5_soltab){"good/phase000", "phase", "ant", 0, 0, 0, NULL, NULL, NULL, NULL,
+                                  tiny, NULL});
+    hdf5_finish();
+    refused(", solset=\"circular\"", "circular/phase000: its polarisations are RR, LL, but the "
+                                     "feeds of 'obs' are linear");
+    refused(", solset=\"mixed\"", "its polarisations are not XX XY YX YY, XX YY, or the same");
+    refused(", solset=\"single\"", "its only polarisation is YY; one alone is I, or has no name");
+    refused(", solset=\"four\"", "four/amplitude000 has 2 polarisations, four/phase000 4: they do "
+                                 "not fit");
+    refused(", solset=\"turn\"", "turn/rotation000: 2 polarisations have no meaning here");
+    refused(", solset=\"delay\"", "delay/clock000: 4 polarisations have no meaning here");
+    refused(", solset=\"unit\"", "unit/clock000: its unit is that of a flux");
+    refused(", solset=\"names\"", "the coordinates of station are not 5 along one dimension");
+    refused(", solset=\"few\"", "the attribute AXES does not name its 2 dimensions");
+    refused(", solset=\"none\"", "it has no numbers");
+    refused(", solset=\"odd\"", "odd/phase000: solutions along 'sheep' are not known; there are "
+                                "time, freq, ant, dir and pol");
+    refused(", solset=\"weight\"", "its weights cannot be read");
+    refused(", solset=\"who\"", "who/phase000: it does not say which station its numbers are of");
+    refused(", solset=\"when\"", "when/phase000: it does not say which time its numbers are of");
+    refused(", solset=\"twice\", outside=edge", "time 0 stands there twice");
+    refused(", solset=\"good\", interpolate=cubic", "one of");
+    refused(", obs=obs", "'obs' is given twice");
+    free(path);
+    path = grove_strdup("gains.csv");
+    refused("", "the name ends in .h5 or .hdf5");
+    path[0] = 0;
+}
+END_TEST
+
+/* A station that the table lacks is named, or flagged. */
+START_TEST(missing_stations)
+{
+    static const char *const few[] = {"P3", "P1", "P0"};
+    static const double numbers[] = {3, 1, 0.5};
+    hsize_t size = 3;
+    unsigned char *flags;
+
+    hdf5_put_text(hdf5_put("sol000/amplitude000/val", H5T_NATIVE_DOUBLE, 1, &size, numbers), "AXES",
+                  "ant");
+    hdf5_put_texts("sol000/amplitude000/ant", 3, few, true);
+    hdf5_finish();
+    refused("", "it has no station 'P2' of 'obs'; outside=flag flags what is missing");
+    testing_value x = value_of(", outside=flag", "x = 1 * G\n", "x", &flags);
+    ck_assert(x.at[0] == 0.5 && x.at[1] == 1 && x.at[3] == 3);
+    ck_assert(!flags[0] && !flags[1] && flags[2] && !flags[3]);
+    testing_free(&x);
+    free(flags);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("nodes-solutions");
+    TCase *test = tcase_create("all");
+
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_set_timeout(test, 60);
+    tcase_add_test(test, phases_that_wrap);
+    tcase_add_test(test, full_jones);
+    tcase_add_test(test, clock_tec_rotation);
+    tcase_add_test(test, short_last_interval);
+    tcase_add_test(test, transfer);
+    tcase_add_test(test, outliers_and_weights);
+    tcase_add_test(test, directions);
+    tcase_add_test(test, other_directions);
+    tcase_add_test(test, which_tables);
+    tcase_add_test(test, faults);
+    tcase_add_test(test, missing_stations);
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
