@@ -1,13 +1,22 @@
 #!/bin/sh
-# Compares Grove with programs from PyPI: DP3, codex-africanus and matvis, on workloads P1 and P2
-# with one thread each. Prints a table in Markdown.
+# Compares Grove with programs from PyPI. Prints a table in Markdown. Predictions, on workloads P1 and
+# P2 with one thread each, with DP3, codex-africanus and matvis:
 #
 #     bench/peers.sh [FOLDER [BUILD FOLDER [OPTIONS OF peers.py...]]]
+#
+# Calibrations, on workloads C1, C2 and C3, with DP3 and QuartiCal:
+#
+#     bench/peers.sh --calibrate [FOLDER [BUILD FOLDER [OPTIONS OF calibrators.py...]]]
 #
 # FOLDER is a Python environment with the programs. It is created if it does not exist; without FOLDER,
 # for this run only.
 set -e
 top=$(cd "$(dirname "$0")/.." && pwd)
+script=peers.py packages='dp3 codex-africanus matvis python-casacore'
+if [ "$1" = --calibrate ]; then
+    script=calibrators.py packages='dp3 quartical python-casacore h5py'
+    shift
+fi
 folder=$1 build=${2:-build}
 [ $# -gt 2 ] && shift 2 || set --
 [ -x "$build/grove" ] || { echo "no $build/grove: build Grove first" >&2; exit 1; }
@@ -22,10 +31,13 @@ trap 'rm -rf "$work"' EXIT
 folder=${folder:-$work/environment}
 if [ ! -x "$folder/bin/python" ]; then
     python3 -m venv "$folder"
-    "$folder/bin/pip" install -q dp3 codex-africanus matvis python-casacore
+    "$folder/bin/pip" install -q $packages
 fi
 export GROVE_PLUGIN_PATH="$build/nodes/.libs" GROVE_TREE_PATH="$top/trees" GROVE_DATA_PATH="$top/data"
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 one=
 command -v taskset >/dev/null && one="taskset -c $(($(nproc) - 1))"
-$one "$folder/bin/python" "$top/bench/peers.py" "$grove" "$work" "$@"
+case " $* " in
+*' --threads '*) one= && unset NUMBA_NUM_THREADS ;;
+esac
+$one "$folder/bin/python" "$top/bench/$script" "$grove" "$work" "$@"

@@ -21,9 +21,11 @@ typedef enum {
 typedef struct {
     int32_t max_iterations; /* steps tried at most */
     /* Relative. Converged when an undamped step changes the model by less than this times
-     * what the unknowns make of it (root mean square over unknowns of |x_j| sqrt(N_jj)), or when
+     * what the unknowns make of it (root mean square over unknowns of |x_j| sqrt(N_jj)), when
      * the step could lower chi-squared by less than its square times chi-squared (the gradient,
-     * in units of the residual: Bates and Watts' relative offset). Or when both are rounding. */
+     * in units of the residual: Bates and Watts' relative offset). Or when both are rounding, or
+     * when several points in a row have changed chi-squared by less than
+     * grove_least_squares_negligible. */
     double tolerance;
     /* Of the model's values, relative: FLT_EPSILON where it is computed in single precision.
      * Changes of chi-squared that may be rounding reject no step. 0: DBL_EPSILON. */
@@ -82,6 +84,12 @@ double *grove_least_squares_matrix(grove_least_squares *fit);
  * rejected. After any outcome but running, nothing changes any more. */
 grove_least_squares_outcome grove_least_squares_step(grove_least_squares *fit,
                                                      const grove_least_squares_sums *sums);
+
+/* By how much chi-squared may still fall at the end of a fit: tolerance^2 of it, or where there are
+ * many data, by so little that the unknowns are within 1000 tolerance of their standard deviations
+ * of the minimum (root mean square; Bates and Watts 1981, Technometrics 23, 179). `data`,
+ * `unknowns`: how many real numbers. */
+double grove_least_squares_negligible(double tolerance, double chi2, double unknowns, double data);
 
 /* "converged", "stalled", "not enough data", "singular", "iteration limit", "not finite",
  * "running". */

@@ -30,6 +30,7 @@ struct grove_least_squares {
 
     /* The step to the trial point. */
     double damping, growth;
+    int32_t quiet;                /* so many points in a row hardly changed chi-squared */
     double *step, *scale, *right; /* scale: sqrt(N_jj), or 0 without data */
     bool *held;                   /* at a bound that the step would cross */
     bool half, cut, undamped_tried, deficient, by_change;

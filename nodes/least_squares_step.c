@@ -10,6 +10,9 @@
 #define DAMPING_ZERO  1e-6
 #define DAMPING_FIRST 1e-3
 #define DAMPING_MAX   1e12
+/* Of the tolerance: what part of their standard deviations unknowns may be off. */
+#define NEGLIGIBLE 1000
+enum { QUIET = 5 };
 
 double grove_least_squares_clamp(const grove_least_squares *f, int64_t j, double x)
 {
@@ -198,6 +201,14 @@ static grove_least_squares_outcome damp(grove_least_squares *f)
     return f->damping > DAMPING_MAX ? GROVE_LEAST_SQUARES_STALLED : GROVE_LEAST_SQUARES_RUNNING;
 }
 
+double grove_least_squares_negligible(double tolerance, double chi2, double unknowns, double data)
+{
+    double free_ = data - unknowns, share = free_ > unknowns ? unknowns / free_ : 1;
+    double offset = tolerance * fmax(1, NEGLIGIBLE * sqrt(share));
+
+    return chi2 > 0 ? offset * offset * chi2 : 0;
+}
+
 /* The next trial point from the best one, or the end. */
 static grove_least_squares_outcome propose(grove_least_squares *f)
 {
@@ -333,6 +344,10 @@ static grove_least_squares_outcome judge(grove_least_squares *f,
     bool rounding =
         finite && !sums->has_change && f->predicted <= f->rounding && fabs(change) <= f->rounding;
 
+    double negligible =
+        grove_least_squares_negligible(f->set.tolerance, f->chi2, (double)f->n, (double)f->data);
+
+    f->quiet = finite && fabs(change) <= negligible ? f->quiet + 1 : 0;
     if (finite && (change < 0 || rounding)) {
         /* Chi-squared tells no more; the increments may still shrink. */
         bool end = undamped && (small || (rounding && f->increment >= f->last_increment / 2));
@@ -341,9 +356,9 @@ static grove_least_squares_outcome judge(grove_least_squares *f,
         relax(f, change, small || rounding);
         accept(f, sums);
         f->half = false;
-        return end ? GROVE_LEAST_SQUARES_CONVERGED : propose(f);
+        return end || f->quiet >= QUIET ? GROVE_LEAST_SQUARES_CONVERGED : propose(f);
     }
-    if (finite && undamped && small)
+    if ((finite && undamped && small) || f->quiet >= QUIET)
         return GROVE_LEAST_SQUARES_CONVERGED;
     /* Blocks that correct the same thing go too far together: from there back by half. */
     if (f->set.blocks && !f->half && finite && change <= 4 * fabs(f->chi2)) {

@@ -293,6 +293,8 @@ int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_doma
                                      .patience = s->method == SOLVE_STEFCAL ? 0 : s->patience};
     grove_stefcal_result result = {0};
     count_data(tile, c, d, sums);
+    problem.negligible =
+        grove_least_squares_negligible(s->tolerance, 1, (double)d->unknowns, (double)d->sums.data);
     int code = grove_stefcal_solve(&problem, sums, jones, solved, &result);
     if (!code && result.outcome != GROVE_STEFCAL_NO_DATA &&
         turn_columns(tile, c, d, sums, solved, jones))

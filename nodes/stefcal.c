@@ -30,7 +30,7 @@ typedef struct {
     size_t numbers;
     double *side[2];        /* [station][GROVE_STEFCAL_SIDE]: what is known as p and as q */
     double *coefficient[2]; /* [station][group][each][8]: conj(R) for side p, L for side q */
-    complex_ *now, *next, *start;
+    complex_ *now, *next, *start, *before; /* before: where chi-squared was compared last */
     complex_ *rest, *steps,
         *changes;                  /* next - now; of the last steps [DEPTH]: it, and its change */
     double gram[DEPTH][DEPTH];     /* products of changes */
@@ -332,10 +332,61 @@ static bool is_slow(const grove_stefcal_problem *p, const grove_stefcal_result *
     return r->rate >= 1 || log(p->tolerance / r->increment) / log(r->rate) > p->patience;
 }
 
+/* Chi-squared now less that of other numbers. */
+static double change_since(const work *w, const complex_ *then)
+{
+    const grove_stefcal_problem *p = w->problem;
+    const int64_t each = (int64_t)4 * p->groups;
+    double change = 0;
+
+    for (int64_t k = 0; k < w->active_count; k++) {
+        const int64_t b = w->active[k];
+        int64_t left = each * p->left[b], right = each * p->right[b];
+        change +=
+            grove_compression_change(w->form, p->groups, w->sums + w->size * b,
+                                     (grove_compression_sides){then + left, then + right},
+                                     (grove_compression_sides){w->now + left, w->now + right});
+    }
+    return change;
+}
+
+static double chi2_of(const work *w)
+{
+    const grove_stefcal_problem *p = w->problem;
+    const int64_t each = (int64_t)4 * p->groups;
+    double chi2 = 0;
+
+    for (int64_t k = 0; k < w->active_count; k++) {
+        const int64_t b = w->active[k];
+        chi2 += grove_compression_chi2(w->form, p->groups, w->sums + w->size * b,
+                                       w->now + each * p->left[b], w->now + each * p->right[b]);
+    }
+    return chi2;
+}
+
+/* Whether chi-squared can hardly fall any more: every DEPTH iterations its fall is taken to shrink
+ * as it did last time, or more slowly. *fall: of the last time. */
+static bool is_negligible(work *w, int iteration, double *fall)
+{
+    double last = *fall;
+
+    if (w->problem->negligible <= 0 || iteration % DEPTH)
+        return false;
+    if (iteration) {
+        *fall = fabs(change_since(w, w->before));
+        double rate = last > 0 ? *fall / last : INFINITY;
+        double limit = w->problem->negligible * chi2_of(w);
+        if (*fall <= limit && *fall * fmax(rate, 0.5) <= limit * (1 - rate))
+            return true;
+    }
+    memcpy(w->before, w->now, w->numbers * sizeof(*w->now));
+    return false;
+}
+
 static void iterate(work *w, grove_stefcal_result *result)
 {
     const grove_stefcal_problem *p = w->problem;
-    double sizes[DEPTH] = {0};
+    double sizes[DEPTH] = {0}, fall = 0;
     int kept = 0, last = -1; /* steps that are known, and the place of the last one */
 
     result->outcome = GROVE_STEFCAL_LIMIT;
@@ -349,8 +400,9 @@ static void iterate(work *w, grove_stefcal_result *result)
             result->outcome = GROVE_STEFCAL_DIVERGED;
             return;
         }
-        if (size <= p->tolerance || is_slow(p, result)) {
-            result->outcome = size <= p->tolerance ? GROVE_STEFCAL_CONVERGED : GROVE_STEFCAL_LIMIT;
+        bool done = size <= p->tolerance || is_negligible(w, i, &fall);
+        if (done || is_slow(p, result)) {
+            result->outcome = done ? GROVE_STEFCAL_CONVERGED : GROVE_STEFCAL_LIMIT;
             for (size_t k = 0; k < w->numbers; k++)
                 w->next[k] = 0.5 * w->rest[k];
             advance(w, w->next, w->steps);
@@ -368,24 +420,6 @@ static void iterate(work *w, grove_stefcal_result *result)
         kept = kept < DEPTH ? kept + 1 : kept;
         advance(w, w->next, w->steps + w->numbers * (size_t)last);
     }
-}
-
-/* Chi-squared now less that of the start. */
-static double change_of(const work *w)
-{
-    const grove_stefcal_problem *p = w->problem;
-    const int64_t each = (int64_t)4 * p->groups;
-    double change = 0;
-
-    for (int64_t k = 0; k < w->active_count; k++) {
-        const int64_t b = w->active[k];
-        int64_t left = each * p->left[b], right = each * p->right[b];
-        change +=
-            grove_compression_change(w->form, p->groups, w->sums + w->size * b,
-                                     (grove_compression_sides){w->start + left, w->start + right},
-                                     (grove_compression_sides){w->now + left, w->now + right});
-    }
-    return change;
 }
 
 /* By how much chi-squared may grow where the start is a solution already. */
@@ -418,7 +452,7 @@ static void *start(work *w, const grove_stefcal_problem *p, const double *sums,
     w->numbers = stations * 4 * (size_t)p->groups;
     size_t side = stations * GROVE_STEFCAL_SIDE((size_t)w->unknowns);
     size_t coefficients = stations * 8 * (size_t)w->unknowns;
-    char *memory = grove_try_alloc(2 * (side + coefficients) + (8 + 4 * DEPTH) * w->numbers +
+    char *memory = grove_try_alloc(2 * (side + coefficients) + (10 + 4 * DEPTH) * w->numbers +
                                        (size_t)p->baselines + 1,
                                    sizeof(double));
     double *next = (double *)(void *)memory;
@@ -431,7 +465,8 @@ static void *start(work *w, const grove_stefcal_problem *p, const double *sums,
     w->now = (complex_ *)(void *)(next + 2 * (side + coefficients));
     w->next = w->now + w->numbers;
     w->start = w->next + w->numbers;
-    w->rest = w->start + w->numbers;
+    w->before = w->start + w->numbers;
+    w->rest = w->before + w->numbers;
     w->steps = w->rest + w->numbers;
     w->changes = w->steps + DEPTH * w->numbers;
     w->active = (int64_t *)(void *)(w->changes + DEPTH * w->numbers);
@@ -460,7 +495,7 @@ int grove_stefcal_solve(const grove_stefcal_problem *problem, const double *sums
     iterate(&w, result);
     for (int64_t s = 0; s < problem->stations; s++)
         any |= w.solved[s];
-    result->change = change_of(&w);
+    result->change = change_since(&w, w.start);
     if (!any)
         result->outcome = GROVE_STEFCAL_NO_DATA;
     else if (!(result->change <= rounding_of(&w)))

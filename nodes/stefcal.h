@@ -40,6 +40,9 @@ typedef struct {
     bool autocorrelations;       /* whether they count */
     int32_t max_iterations;
     double tolerance; /* of the next iterate's distance, relative in the norm */
+    /* Stops when chi-squared can still fall by less than this fraction, as its fall over the last
+     * iterations tells; 0: it is not asked. */
+    double negligible;
     /* Stops when more iterations than these are still needed at the rate of the last ones: what
      * another solver would take to finish, in iterations. 0: never. */
     int32_t patience;
