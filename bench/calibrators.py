@@ -180,7 +180,7 @@ class Problem:
         self.kind, self.per_solution, self.terms, self.dp3, self.quartical = WORKLOADS[name]
         self.set = os.path.join(options.work, f"{name}-{times}.ms")
         tree = SIMULATION.format(work=options.work, set=self.set, integration=INTEGRATION,
-                                 half=times * INTEGRATION / 2 * 0.99727 - 0.1, channels=CHANNELS,
+                                 half=times * INTEGRATION / 2 * 1.00274 - 0.1, channels=CHANNELS,
                                  gains=GAINS[self.kind])
         self.grove("simulate", tree)
         with table(f"{self.set}/SPECTRAL_WINDOW", ack=False) as window:

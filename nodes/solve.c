@@ -63,9 +63,10 @@ static const grove_option options[] = {
     {"compress", GROVE_BOOL, "true",
      "data and models are summed over the cells in which Jones terms are constant, where that "
      "takes less time; false: never"},
-    {"batch", GROVE_INTEGER, "8",
+    {"batch", GROVE_INTEGER, "none",
      "how many solution domains along time start together, each from the last converged solution "
-     "before them"},
+     "before them, and are in memory together; none: 8, or fewer where they have more than 16 MiB "
+     "of data"},
     {"to", GROVE_TEXT, "none",
      "a file .h5, into which the solutions are written: a solution table (H5Parm) with all parms "
      "of the fit"},
@@ -181,7 +182,7 @@ static int find_numbers(grove_node *node, solve *s)
     s->tolerance = grove_node_number(node, "tolerance");
     s->damping = grove_node_number(node, "damping");
     s->quota = grove_node_number(node, "quota");
-    s->batch = grove_node_integer(node, "batch");
+    s->batch = grove_node_given(node, "batch") ? grove_node_integer(node, "batch") : 0;
     s->autocorrelations = grove_node_bool(node, "autocorrelations");
     s->errors = grove_node_bool(node, "errors");
     s->robust = grove_node_choice(node, "robust") == 1;
@@ -196,7 +197,7 @@ static int find_numbers(grove_node *node, solve *s)
         return grove_node_fail_option(node, "damping", "%g is negative", s->damping);
     if (!(s->quota >= 0) || !(s->quota <= 1))
         return grove_node_fail_option(node, "quota", "%g is not from 0 to 1", s->quota);
-    if (s->batch < 1)
+    if (s->batch < 1 && grove_node_given(node, "batch"))
         return grove_node_fail_option(node, "batch", "%lld is less than 1", (long long)s->batch);
     return 0;
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MAX_BATCH = 8, BATCH_BYTES = 16 << 20 };
+
 static const char *const cut_names[SOLVE_CUTS] = {"time", "freq"};
 
 static const grove_parm_intervals *along(const grove_parm *p, int cut)
@@ -95,6 +97,22 @@ static void divide(solve *s, int cut)
     own->segments[own->count] = segments;
 }
 
+/* As many domains along time as start together where nobody says how many. */
+static int64_t usual_batch(const grove_node *node, const solve *s)
+{
+    const solve_cut *time = &s->cut[SOLVE_TIME];
+    const grove_axis *axes[GROVE_MAX_AXES];
+    int count = grove_node_input_axes(node, SOLVE_DATA, axes);
+    const grove_form *form = grove_node_input_form(node, SOLVE_DATA);
+    double bytes = 2 * sizeof(float) * (double)form->shape / (double)time->count;
+
+    for (int i = 0; i < count; i++)
+        bytes *= (double)axes[i]->size;
+    return bytes * MAX_BATCH <= BATCH_BYTES ? MAX_BATCH
+           : bytes <= BATCH_BYTES           ? (int64_t)(BATCH_BYTES / bytes)
+                                            : 1;
+}
+
 /* Tiles hold whole batches of domains along time, and whole domains along frequency. */
 static int set_domains(grove_node *node, const solve *s, int cut)
 {
@@ -136,6 +154,8 @@ int solve_find_domains(grove_node *node, solve *s)
         if (code)
             break;
         divide(s, cut);
+        if (cut == SOLVE_TIME && !s->batch)
+            s->batch = usual_batch(node, s);
         code = set_domains(node, s, cut);
     }
     if (!code && grove_node_input_axis(node, SOLVE_MODEL, GROVE_AXIS_BASELINE))
