@@ -25,7 +25,8 @@ static const grove_option options[] = {
     {"freq", GROVE_VALUE_FREQUENCY, "none", "frequencies at which it is wanted, Hz",
      .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
     {"group", GROVE_VALUE_NUMBER, "none",
-     "numbers of groups of sources; each source has the coefficients of its group",
+     "numbers of groups of sources; each source has the coefficients of its group; one number: the "
+     "coefficients of that group",
      .handing = GROVE_AS_DOUBLE, .linear = GROVE_SELECTOR},
     {0},
 };
@@ -77,6 +78,7 @@ static int check_places(grove_node *node, int k, const grove_parm_intervals *own
 /* Its groups are the parm's own. */
 static int check_groups(grove_node *node, int k, const grove_parm *p)
 {
+    double number;
     int64_t count = 0;
     const double *group =
         grove_node_input_form(node, k) ? grove_node_input_data(node, k, &count) : NULL;
@@ -85,10 +87,13 @@ static int check_groups(grove_node *node, int k, const grove_parm *p)
         grove_node_drop_input(node, k);
         return 0;
     }
-    if (!group || count != p->source->size ||
-        memcmp(group, p->group, (size_t)count * sizeof(*group)) != 0)
+    bool one = grove_node_input_constant(node, k, &number) && number >= 0 &&
+               number < (double)p->groups->size;
+    if (!one && (!group || count != p->source->size ||
+                 memcmp(group, p->group, (size_t)count * sizeof(*group)) != 0))
         return grove_node_fail(node, GROVE_INVALID,
-                               "this parm has groups; wants group=, its own member");
+                               "this parm has groups; wants group=, its own member, or the number "
+                               "of one");
     grove_node_consume(node, p->groups->kind);
     return 0;
 }

@@ -360,12 +360,14 @@ static int fit(grove_node *node)
     return 0;
 }
 
-/* The parm whose numbers a group's Jones terms are; -1: there is none. The numbers themselves are
- * compared when it runs. */
-static int parm_of_group(const solve *s, const grove_fit_slot *slots, int count, int group)
+/* The parm whose numbers a group's Jones terms are, and of which group of sources; -1: there is
+ * none. The numbers themselves are compared when it runs. */
+static int parm_of_group(const solve *s, const grove_fit_slot *slots, int count, int group,
+                         int64_t *source)
 {
     int found = -1, members = 0;
 
+    *source = 0;
     if (s->groups[group].left != s->groups[group].right || s->groups[group].left < 0)
         return -1;
     for (int k = 0; k < count; k++) {
@@ -375,10 +377,13 @@ static int parm_of_group(const solve *s, const grove_fit_slot *slots, int count,
         while (s->parms[parm].leaf != slots[k].parm)
             parm++;
         bool number = s->parms[parm].parts == 2; /* else a phase or an amplitude */
-        if (slots[k].axis || (found >= 0 && parm != found) ||
+        const grove_axis *groups = s->parms[parm].parm->groups;
+        if (slots[k].axis != groups || (found >= 0 && parm != found) ||
+            (found >= 0 && groups && slots[k].index != *source) ||
             (number && (!slots[k].constant || slots[k].part != GROVE_PART_BOTH)))
             return -1;
         found = parm;
+        *source = groups ? slots[k].index : 0;
         members++;
     }
     return found >= 0 && members == s->parms[found].parm->members ? found : -1;
@@ -397,7 +402,7 @@ static int part_of(const solve_parm *own)
 
 static bool is_plain(const solve *s, const grove_parm *p)
 {
-    return p->station && !p->source && p->time.terms == 1 && p->freq.terms == 1 &&
+    return p->station && (!p->source || p->groups) && p->time.terms == 1 && p->freq.terms == 1 &&
            isinf(p->prior_sigma) && isinf(p->bounds[0]) && isinf(p->bounds[1]) &&
            (!p->time.axis ||
             s->cut[SOLVE_TIME].segments[s->cut[SOLVE_TIME].count] == s->cut[SOLVE_TIME].count) &&
@@ -411,19 +416,22 @@ static bool is_direct(const grove_node *node, solve *s)
         [1] = GROVE_STEFCAL_SCALAR, [2] = GROVE_STEFCAL_DIAGONAL, [4] = GROVE_STEFCAL_FULL};
     const grove_fit_slot *slots;
     int count = grove_node_slots(node, &slots), members = 0;
-    bool used[GROVE_MAX_GROUPS] = {false};
+    int64_t terms = 0;
 
-    if (!s->group_count || s->parm_count != s->group_count || s->each[SOLVE_TIME] ||
-        s->each[SOLVE_FREQ])
+    for (int i = 0; i < s->parm_count; i++)
+        terms += solve_sources(s->parms[i].parm);
+    if (!s->group_count || terms != s->group_count || s->each[SOLVE_TIME] || s->each[SOLVE_FREQ])
         return false;
     for (int g = 0; g < s->group_count; g++) {
-        int parm = parm_of_group(s, slots, count, g);
+        int parm = parm_of_group(s, slots, count, g, &s->source_of_group[g]);
         int part = parm < 0 ? -1 : part_of(&s->parms[parm]);
-        if (part < 0 || used[parm] || !is_plain(s, s->parms[parm].parm) ||
-            (g && part != (int)s->part))
+        bool used = false;
+        for (int other = 0; other < g; other++)
+            used = used || (s->of_group[other] == parm &&
+                            s->source_of_group[other] == s->source_of_group[g]);
+        if (part < 0 || used || !is_plain(s, s->parms[parm].parm) || (g && part != (int)s->part))
             return false;
         s->part = (grove_stefcal_part)part;
-        used[parm] = true;
         s->of_group[g] = parm;
         if (members && members != s->parms[parm].parm->members)
             return false;

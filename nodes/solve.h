@@ -68,11 +68,12 @@ typedef struct {
     bool direct;                    /* each group's L and R are the numbers of one parm: StEFCal */
     grove_stefcal_jones jones;      /* then */
     grove_stefcal_part part;        /* numbers, phases or amplitudes of diagonal terms */
-    int of_group[GROVE_MAX_GROUPS]; /* its parm */
-    int64_t stations, reference;    /* -1: none */
-    int elements;                   /* of a cell that are compared */
-    int of_model[4], of_data[4];    /* where they are */
-    int uvw;                        /* number of the input; -1: none */
+    int of_group[GROVE_MAX_GROUPS]; /* its parm, and its group of sources */
+    int64_t source_of_group[GROVE_MAX_GROUPS];
+    int64_t stations, reference; /* -1: none */
+    int elements;                /* of a cell that are compared */
+    int of_model[4], of_data[4]; /* where they are */
+    int uvw;                     /* number of the input; -1: none */
     int weights;
     int64_t batch; /* domains along time that start together */
     bool autocorrelations, min_in_wavelengths, max_in_wavelengths, robust, errors;

@@ -24,8 +24,9 @@ static int64_t unknown_of(const solve *s, const solve_domain *d, int group, int6
     if (s->jones == GROVE_STEFCAL_SCALAR)
         member = 0;
     const solve_parm *own = &s->parms[s->of_group[group]];
+    int64_t source = member * solve_sources(own->parm) + s->source_of_group[group];
 
-    return d->base[s->of_group[group]] + own->parts * (member * own->parm->station->size + station);
+    return d->base[s->of_group[group]] + own->parts * (source * own->parm->station->size + station);
 }
 
 static double complex number_of(const solve *s, const double *x)

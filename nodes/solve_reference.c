@@ -33,15 +33,17 @@ static bool may_shift(const solve_parm *own)
     return false;
 }
 
-/* One interval of a parm in a domain: the unknowns of members and stations are `stride` apart. */
+/* One interval of a parm in a domain, of one source: the unknowns of stations are `stride` apart,
+ * those of members as many stations as all sources have. */
 typedef struct {
-    int64_t first, stride, stations;
+    int64_t first, stride, stations, sources;
     int members, terms, parts;
 } interval;
 
 static int64_t unknown_of(const interval *at, int member, int64_t station, int term)
 {
-    return at->first + (member * at->stations + station) * at->stride + (int64_t)term * at->parts;
+    return at->first + (member * at->sources * at->stations + station) * at->stride +
+           (int64_t)term * at->parts;
 }
 
 /* What the change to the reference makes of x, or where `by` is not 0, the change by so much at all
@@ -104,7 +106,8 @@ static int refer_interval(const interval *at, int64_t unknowns, int64_t referenc
     return count;
 }
 
-/* The first interval of a parm in the domain; how many there are, or 0: it has no reference. */
+/* The first interval of a parm in the domain; how many there are of each source, or 0: it has no
+ * reference. */
 static int64_t find_intervals(const solve *s, const solve_domain *d, int parm, interval *first)
 {
     const grove_parm *p = s->parms[parm].parm;
@@ -115,10 +118,11 @@ static int64_t find_intervals(const solve *s, const solve_domain *d, int parm, i
     *first = (interval){.first = d->base[parm],
                         .stride = count * terms * parts,
                         .stations = p->station ? p->station->size : 0,
+                        .sources = solve_sources(p),
                         .members = p->members,
                         .terms = terms,
                         .parts = parts};
-    return !p->station || p->source || isfinite(p->bounds[0]) || isfinite(p->bounds[1]) ||
+    return !p->station || isfinite(p->bounds[0]) || isfinite(p->bounds[1]) ||
                    (parts == 1 && !may_shift(&s->parms[parm]))
                ? 0
                : count;
@@ -133,10 +137,13 @@ void solve_refer(const solve *s, const solve_domain *d, const bool *known, doubl
         unsigned changes[GROVE_PARM_MEMBERS];
         if (s->reference >= at.stations)
             continue;
-        for (int64_t k = 0; k < intervals; k++, at.first += (int64_t)at.terms * at.parts)
+        for (int64_t k = 0; k < at.sources * intervals; k++) {
+            at.first = d->base[i] + k / intervals * at.stations * at.stride +
+                       k % intervals * at.terms * at.parts;
             if (known[unknown_of(&at, 0, s->reference, 0)])
                 refer_interval(&at, d->unknowns, s->reference, 0, known, x, is_free, context,
                                changes);
+        }
     }
 }
 
@@ -177,7 +184,7 @@ static int64_t name_shifts(const solve *s, const solve_domain *d, const bool *kn
                                    known, x, is_free, context, changes);
         for (int k = 0; k < count; k++)
             name_members(own, changes[k], to);
-        shifts += count * intervals;
+        shifts += count * intervals * at.sources;
     }
     free(x);
     return shifts;

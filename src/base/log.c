@@ -121,7 +121,9 @@ void grove_progress_advance(grove_progress *progress, double by)
     progress->done += by;
     double since = now - progress->rate_time;
     if (since > 0.5 || progress->rate == 0) { /* averaged over some seconds */
+        /* what is counted may be taken back */
         double rate = since > 0 ? (progress->done - progress->rate_done) / since : 0;
+        rate = rate > 0 ? rate : 0;
         double weight = progress->rate == 0 ? 1 : since / (since + 3);
         progress->rate += weight * (rate - progress->rate);
         progress->rate_time = now;

@@ -1,5 +1,6 @@
 /* Which derivatives of a value there are. */
 #include "graph/derivation.h"
+#include "graph/factor_groups.h"
 
 #include "base/text.h"
 #include "graph/rewrite.h"
@@ -21,10 +22,13 @@ static void add_slot(grove_derivatives *all, const derivation *d, grove_part par
             memcpy(more, all->slots, all->count * sizeof(*more));
         all->slots = more;
     }
+    const grove_axis *groups = NULL;
+    int64_t group = d->axis ? -1 : grove_node_parm_group(d->parm, &groups);
+    const grove_axis *axis = d->groups ? d->groups : d->axis;
     all->slots[all->count++] = (grove_slot){.parm = d->parm,
                                             .side = d->side,
-                                            .axis = d->groups ? d->groups : d->axis,
-                                            .index = d->index,
+                                            .axis = group < 0 ? axis : groups,
+                                            .index = group < 0 ? d->index : group,
                                             .part = part,
                                             .node = found.operand.node,
                                             .role = found.operand.role};

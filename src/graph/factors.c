@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "graph/call.h"
 #include "graph/derivative.h"
+#include "graph/factor_groups.h"
 #include "graph/rewrite.h"
 
 #include <stdlib.h>
@@ -24,6 +25,7 @@ typedef struct {
     factor factors[MAX_FACTORS]; /* of the term */
     int count;
     double constant[2]; /* of the term */
+    int64_t group;      /* of sources: the one that a sum over sources stands for in the term */
     grove_operand rest; /* sum of the terms that depend on no parm */
     grove_factors *found;
 } factoring;
@@ -189,15 +191,37 @@ static void collect_station(factoring *f, grove_edge edge)
         add_factor(f, parts[0]);
 }
 
+static bool is_fitted_value(void *context, const grove_node *node)
+{
+    return is_fitted(context, node);
+}
+
+/* A sum over sources in groups with parms of their own: its group in this term. */
+static void collect_group(factoring *f, const grove_grouped_sum *sum)
+{
+    grove_node *outer[2] = {NULL, NULL}, *middle = NULL;
+
+    if (!grove_grouped_sum_take(sum, f->group, outer, &middle)) {
+        give_up(f, "%s has parms of groups of sources inside that cannot be taken out", sum->sum);
+        return;
+    }
+    collect_station(f, (grove_edge){outer[0], varies(outer[0], GROVE_AXIS_STATION) ? 'p' : 0});
+    add_factor(f, (grove_edge){middle, 0});
+    collect_station(f, (grove_edge){outer[1], varies(outer[1], GROVE_AXIS_STATION) ? 'q' : 0});
+}
+
 /* Opens products of values per baseline. */
 static void collect(factoring *f, grove_edge edge)
 {
     grove_edge inner = {grove_node_behind_casts(edge.node), edge.side};
     grove_node *node = inner.node;
     bool open = varies(node, GROVE_AXIS_BASELINE) && is_fitted(f, node);
+    grove_grouped_sum sum;
 
-    if (node->kind == GROVE_NODE_CONSTANT && node->form.shape == GROVE_SCALAR &&
-        grove_unit_is_none(*(const grove_unit *)(const void *)&node->form.unit)) {
+    if (open && grove_grouped_sum_find(node, is_fitted_value, f, &sum)) {
+        collect_group(f, &sum);
+    } else if (node->kind == GROVE_NODE_CONSTANT && node->form.shape == GROVE_SCALAR &&
+               grove_unit_is_none(*(const grove_unit *)(const void *)&node->form.unit)) {
         scale(f, node->constant->number, node->constant->imaginary);
     } else if (open && has_role(node, GROVE_ROLE_PRODUCT)) {
         collect(f, node->inputs[0]);
@@ -312,6 +336,25 @@ static void add_term(factoring *f, grove_edge term, double sign)
     add_group(f, left, middle, right);
 }
 
+/* How many groups of sources a product has a term for each of: of the first sum in it that has
+ * groups; 1: none has. */
+static int64_t count_groups(factoring *f, const grove_node *value)
+{
+    grove_node *node = grove_node_behind_casts((grove_node *)value);
+    grove_grouped_sum sum;
+    int64_t count = 1;
+
+    if (!varies(node, GROVE_AXIS_BASELINE) || !is_fitted(f, node))
+        return 1;
+    if (grove_grouped_sum_find(node, is_fitted_value, f, &sum))
+        return sum.groups->size;
+    if (!has_role(node, GROVE_ROLE_PRODUCT) && !has_role(node, GROVE_ROLE_NEGATIVE))
+        return 1;
+    for (int k = 0; k < node->input_count && count == 1; k++)
+        count = count_groups(f, node->inputs[k].node);
+    return count;
+}
+
 /* ---- sums ---- */
 
 /* Opens sums of values per baseline; those of station values stay what they are. */
@@ -333,7 +376,9 @@ static void add_terms(factoring *f, grove_edge edge, double sign)
         add_terms(f, node->inputs[0], sign);
         add_terms(f, node->inputs[1], has_role(node, GROVE_ROLE_SUM) ? sign : -sign);
     } else {
-        add_term(f, edge, sign);
+        int64_t groups = count_groups(f, node);
+        for (f->group = 0; f->group < groups && !f->found->why; f->group++)
+            add_term(f, edge, sign);
     }
 }
 

@@ -1,0 +1,211 @@
+#include "graph/factor_groups.h"
+
+#include "graph/call.h"
+#include "graph/derivative.h"
+#include "graph/rewrite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool has_role(const grove_node *node, grove_role role)
+{
+    return node->class_ && node->class_->role == role;
+}
+
+static bool varies(const grove_node *node, int kind)
+{
+    return grove_node_axes_of_kind(node, kind, NULL, 0) > 0;
+}
+
+static grove_node *input_of(const grove_node *node, const char *name)
+{
+    int k = grove_node_input(node, name);
+
+    return k < 0 ? NULL : grove_node_behind_casts(node->inputs[k].node);
+}
+
+static grove_node *call(grove_role role, grove_node *a, grove_node *b)
+{
+    const grove_class *class_ = grove_tree_operator(a->tree, role);
+    grove_argument arguments[2] = {
+        {.operand = {.kind = GROVE_OPERAND_NODE, .node = a}, .place = a->place},
+        {.operand = {.kind = GROVE_OPERAND_NODE, .node = b}, .place = a->place}};
+    grove_operand made = {0};
+
+    if (class_)
+        made = grove_tree_call(a->tree, class_, NULL, &a->place, arguments, b ? 2 : 1);
+    return made.kind == GROVE_OPERAND_NODE ? made.node : NULL;
+}
+
+/* ---- what is outermost ---- */
+
+/* Left: F rest. */
+static void open_left(grove_node *left, grove_grouped_sum *to)
+{
+    bool product = has_role(left, GROVE_ROLE_PRODUCT);
+
+    to->outer[0] = product ? grove_node_behind_casts(left->inputs[0].node) : left;
+    to->rest[0] = product ? grove_node_behind_casts(left->inputs[1].node) : NULL;
+}
+
+/* Right: (F rest)^H, or rest F. */
+static void open_right(grove_node *right, grove_grouped_sum *to)
+{
+    bool hermitian = has_role(right, GROVE_ROLE_HERMITIAN);
+    grove_node *product = hermitian ? grove_node_behind_casts(right->inputs[0].node) : right;
+
+    to->outer[1] = right;
+    if (!has_role(product, GROVE_ROLE_PRODUCT))
+        return;
+    to->outer[1] = grove_node_behind_casts(product->inputs[!hermitian].node);
+    to->rest[1] = grove_node_behind_casts(product->inputs[hermitian].node);
+    if (hermitian) {
+        to->outer[1] = call(GROVE_ROLE_HERMITIAN, to->outer[1], NULL);
+        to->rest[1] = call(GROVE_ROLE_HERMITIAN, to->rest[1], NULL);
+    }
+}
+
+/* The parm with groups of sources in a value; NULL: none, or one without groups. */
+static const grove_node *grouped_parm(const grove_node *value)
+{
+    const grove_node *leaf = grove_node_fitted_parm(value), *found = NULL;
+
+    if (leaf)
+        return grove_node_property(leaf, "groups") ? leaf : NULL;
+    for (int k = 0; k < value->input_count && !found; k++)
+        if (value->inputs[k].node)
+            found = grouped_parm(value->inputs[k].node);
+    return found;
+}
+
+bool grove_grouped_sum_find(grove_node *node, bool (*is_fitted)(void *context, const grove_node *),
+                            void *context, grove_grouped_sum *found)
+{
+    grove_node *left = input_of(node, "left"), *right = input_of(node, "right");
+
+    *found = (grove_grouped_sum){.sum = node};
+    if (!left || !right || !varies(left, GROVE_AXIS_SOURCE) || !varies(right, GROVE_AXIS_SOURCE) ||
+        !is_fitted(context, left) || !is_fitted(context, right))
+        return false;
+    open_left(left, found);
+    open_right(right, found);
+    for (int k = 0; k < 2; k++)
+        if (!found->outer[k] || !is_fitted(context, found->outer[k]) ||
+            (found->rest[k] && is_fitted(context, found->rest[k])))
+            return false;
+    found->leaf = grouped_parm(found->outer[0]);
+    if (!found->leaf || grouped_parm(found->outer[1]) != found->leaf)
+        return false;
+    found->groups = grove_node_axis(found->leaf, grove_node_property(found->leaf, "groups"));
+    return found->groups != NULL;
+}
+
+/* ---- one group ---- */
+
+static grove_operand number(grove_tree *tree, double x, const grove_place *place)
+{
+    grove_literal literal = {.kind = GROVE_LITERAL_NUMBER, .number = x};
+
+    return (grove_operand){.kind = GROVE_OPERAND_NODE,
+                           .node =
+                               grove_tree_constant(tree, &literal, GROVE_PRECISION_DOUBLE, place)};
+}
+
+/* The value with the coefficients of one group in place of those of each source's; NULL: it cannot
+ * be made. */
+static grove_node *of_group(grove_node *value, const grove_node *leaf, int64_t g)
+{
+    grove_operand others[GROVE_MAX_INPUTS] = {{0}};
+    bool parm = grove_node_fitted_parm(value) == leaf;
+    bool changed = parm;
+
+    if (value->kind == GROVE_NODE_CAST)
+        return of_group(value->inputs[0].node, leaf, g);
+    if (value->kind != GROVE_NODE_CLASS || value->input_count > GROVE_MAX_INPUTS)
+        return value;
+    for (int k = 0; k < value->input_count; k++) {
+        grove_node *input = value->inputs[k].node;
+        if (!input)
+            continue;
+        grove_node *made = parm ? input : of_group(input, leaf, g);
+        if (parm && !strcmp(value->input_names[k], "group"))
+            others[k] = number(value->tree, (double)g, &value->place);
+        else if (made != grove_node_behind_casts(input) && made != input)
+            others[k] = (grove_operand){
+                .kind = GROVE_OPERAND_NODE, .node = made, .role = value->inputs[k].side};
+        if (!made)
+            return NULL;
+        changed = changed || others[k].kind == GROVE_OPERAND_NODE;
+    }
+    if (!changed)
+        return value;
+    grove_operand made = grove_tree_remake(value->tree, value, others);
+    return made.kind == GROVE_OPERAND_NODE ? made.node : NULL;
+}
+
+/* 1 for the sources of the group, else 0. */
+static grove_node *sources_of(const grove_grouped_sum *sum, int64_t g)
+{
+    grove_node *leaf = (grove_node *)sum->leaf;
+    grove_tree *tree = leaf->tree;
+    const double *group = grove_node_member_data(leaf, "group");
+    const grove_axis *source = NULL;
+    grove_form form = {.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE};
+    const char *name =
+        grove_arena_format(tree->arena, "in_%s_%lld", sum->groups->name, (long long)g);
+    bool made = false;
+
+    for (size_t m = 0; m < leaf->member_count; m++)
+        made = made || !strcmp(leaf->members[m].name, name);
+    grove_node_axes_of_kind(sum->outer[0], GROVE_AXIS_SOURCE, &source, 1);
+    if (!group || !source)
+        return NULL;
+    double *one = grove_alloc((size_t)source->size * sizeof(double) + 1);
+    for (int64_t i = 0; i < source->size; i++)
+        one[i] = (int64_t)group[i] == g;
+    if (!made)
+        grove_node_add_member(leaf, name, source->name, &form, one, "1 in the group, else 0");
+    free(one);
+    return grove_tree_member(tree, leaf, name, &leaf->place).node;
+}
+
+static grove_operand seen_from(grove_node *value, char side)
+{
+    bool gathered = varies(value, GROVE_AXIS_STATION);
+
+    return (grove_operand){.kind = GROVE_OPERAND_NODE, .node = value, .role = gathered ? side : 0};
+}
+
+bool grove_grouped_sum_take(const grove_grouped_sum *sum, int64_t g, grove_node *outer[2],
+                            grove_node **middle)
+{
+    static const grove_literal none = {.kind = GROVE_LITERAL_NONE, .text = "none"};
+    const grove_operand nothing = {.kind = GROVE_OPERAND_LITERAL, .literal = &none};
+    grove_operand others[GROVE_MAX_INPUTS] = {{0}};
+    grove_node *left = sources_of(sum, g), *right = sum->rest[1];
+
+    for (int k = 0; k < 2; k++) {
+        outer[k] = of_group(sum->outer[k], sum->leaf, g);
+        if (!outer[k] || varies(outer[k], GROVE_AXIS_SOURCE))
+            return false;
+    }
+    if (left && sum->rest[0])
+        left = call(GROVE_ROLE_PRODUCT, left, sum->rest[0]);
+    if (!left)
+        return false;
+    others[grove_node_input(sum->sum, "left")] = seen_from(left, 'p');
+    others[grove_node_input(sum->sum, "right")] = right ? seen_from(right, 'q') : nothing;
+    grove_operand made = grove_tree_remake(sum->sum->tree, sum->sum, others);
+    *middle = made.node;
+    return made.kind == GROVE_OPERAND_NODE;
+}
+
+int64_t grove_node_parm_group(const grove_node *value, const grove_axis **groups)
+{
+    const grove_node *leaf = grove_node_fitted_parm(value), *group = input_of(value, "group");
+    const char *name = leaf ? grove_node_property(leaf, "groups") : NULL;
+
+    *groups = name ? grove_node_axis(leaf, name) : NULL;
+    return *groups && group && group->kind == GROVE_NODE_CONSTANT ? (int64_t)group->constant->number
+                                                                  : -1;
+}
