@@ -298,10 +298,12 @@ static const char stations[] = "-1601185 -5041977 3554876\n"
                                "-1601425 -5042747 3554757\n"
                                "-1600305 -5042497 3555316\n";
 
-static const char sources[] = "FORMAT = Name, Type, Ra, Dec, I, Q, U, V\n"
-                              "a, POINT, 05:00:00, +45.00.00, 10.0, 1, 0.5, 0.2\n"
-                              "b, POINT, 05:02:40, +45.25.00, 3.0, 0, 0, 0\n"
-                              "c, POINT, 04:57:10, +44.31.00, 2.0, 0.3, -0.4, 0\n";
+static const char sources[] = "FORMAT = Name, Type, Patch, Ra, Dec, I, Q, U, V\n"
+                              ", , A, 05:00:00, +45.00.00\n"
+                              ", , B, 05:02:40, +45.25.00\n"
+                              "a, POINT, A, 05:00:00, +45.00.00, 10.0, 1, 0.5, 0.2\n"
+                              "b, POINT, B, 05:02:40, +45.25.00, 3.0, 0, 0, 0\n"
+                              "c, POINT, A, 04:57:10, +44.31.00, 2.0, 0.3, -0.4, 0\n";
 
 static void hear(const char *message)
 {

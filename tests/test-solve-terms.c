@@ -34,6 +34,12 @@ static void teardown(void)
 #define U     "U[p] = draw(obs, shape=diagonal, times=4, around=1, seed=2).value\n"
 #define X     "X[p] = draw(obs, shape=matrix, times=4, around=1).value\n"
 
+#define E "E[s,p] = parm(\"E\", jones=diagonal, time=8min, groups=patch, sky=S)\n"
+/* what the sources of each patch are seen through, by themselves */
+#define PATCHES(a, ah, b, bh)                                                                      \
+    a " * sum[s](S.patch(\"A\") * point(S, obs)) * " ah " + " b                                    \
+      " * sum[s](S.patch(\"B\") * point(S, obs)) * " bh
+
 /* V: what is fitted to D, which has noise, too. */
 static const struct {
     const char *definitions, *model, *data;
@@ -58,6 +64,15 @@ static const struct {
      "T[p] * (X[p] * M[p,q] * X[q]^H + N[p,q]) * T[q]^H", "is no product of Jones terms", false},
     {G F T X, "G[p] * F[p] * M[p,q] * F[q]^H * G[q]^H + G[p] * N[p,q] * G[q]^H",
      "T[p] * X[p] * M[p,q] * X[q]^H * T[q]^H + T[p] * N[p,q] * T[q]^H", NULL, false},
+    /* groups of sources */
+    {E T U, "sum[s](E[s,p] * point(S, obs) * E[s,q]^H)",
+     PATCHES("T[p]", "T[q]^H", "U[p]", "U[q]^H"), NULL, true},
+    {E P T U "J[s,p] = E[s,p] * P[p]\n", "sum[s](J[s,p] * point(S, obs) * J[s,q]^H) + N[p,q]",
+     PATCHES("T[p] * P[p]", "P[q]^H * T[q]^H", "U[p] * P[p]", "P[q]^H * U[q]^H") " + N[p,q]", NULL,
+     false},
+    {E S T U "o[s] = S.patch(\"B\") + 0.5\n",
+     "s[p] * sum[s](E[s,p] * (o * point(S, obs)) * E[s,q]^H)",
+     PATCHES("0.5 * T[p]", "T[q]^H", "1.5 * U[p]", "U[q]^H"), NULL, false},
     /* one side, other terms at the sides */
     {G T, "G[p] * M[p,q]", "T[p] * M[p,q]", NULL, false},
     {G T, "M[p,q] * G[q]^H", "M[p,q] * T[q]^H", NULL, false},
