@@ -129,7 +129,7 @@ static void expect_table(const char *bytes, size_t length)
 
 START_TEST(a_fault_at_every_call)
 {
-    int fit = _i / MODES, calls, former = 0;
+    int fit = _i / MODES, calls, most = 0;
     faults_mode mode = (faults_mode)(1 + _i % MODES);
     size_t length;
     char *bytes = run_once(fit, &length);
@@ -150,14 +150,11 @@ START_TEST(a_fault_at_every_call)
         ck_assert_int_eq(run_with_fault(FAULTS_NONE, 0, true, NULL), 0);
         expect_table(bytes, length);
         ck_assert(!grove_path_exists(checkpoint));
-        if (mode == FAULTS_KILL && !written &&
-            !fits[fit].in_cycles) { /* what was found before is not lost */
-            ck_assert_int_ge(restored, former);
-            former = restored;
-        }
+        if (!written && restored > most)
+            most = restored;
     }
     if (mode == FAULTS_KILL && !fits[fit].in_cycles)
-        ck_assert_int_eq(former, fits[fit].domains);
+        ck_assert_int_eq(most, fits[fit].domains); /* when the table was about to be written */
     free(bytes);
 }
 END_TEST
