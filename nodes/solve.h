@@ -114,6 +114,7 @@ typedef struct {
     bool describe;                /* free_words are wanted */
     char *free_words;             /* what the data leave free; NULL: nothing, or not known */
     int32_t iterations;
+    bool restored; /* from a checkpoint */
 } solve_domain;
 
 /* The intervals of a parm in the domain. */
@@ -128,6 +129,11 @@ void solve_domain_end(solve_domain *d);
 void solve_get(const solve *s, const solve_domain *d, grove_parm_run *const *runs, double *x);
 void solve_put(const solve *s, const solve_domain *d, grove_parm_run *const *runs, const double *x);
 
+/* The coefficients' errors as they are; of a complex one at its real part. */
+void solve_get_kept_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
+                           double *x);
+void solve_put_kept_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
+                           const double *x);
 /* Of each coefficient whether it is known (d->known; NULL: all are). known: as in solve_results. */
 void solve_put_known(const solve *s, const solve_domain *d, unsigned char *const *known);
 /* Their standard deviations into the coefficients' errors. */
