@@ -261,6 +261,33 @@ static double hours_of(const double at[4], int e)
     return 1 + (at[0] - START) / 600 + 10 * (at[1] - 1.4e9) / 2e6 + 0 * e;
 }
 
+/* Only two intervals, of 2400 and 600 s: the file says so. */
+START_TEST(widths)
+{
+    static const double times[] = {START + 900, START + 2400}, width[] = {2400, 600},
+                        wrong[] = {2400, -600};
+
+    for (int k = 0; k < 2; k++) {
+        const char *table = k ? "b/amplitude000" : "a/amplitude000";
+        hdf5_put_table(&(hdf5_soltab){table, "amplitude", "time", 2, 0, 0, times, NULL, NULL, NULL,
+                                      place_of, NULL});
+        hdf5_put_numbers(k ? "b/amplitude000/time_width" : "a/amplitude000/time_width", 2,
+                         k ? wrong : width);
+    }
+    hdf5_finish();
+    char *text =
+        grove_format("obs = probe()\nG = solutions(\"%s\", solset=\"a\")\nx = 1 * G\n", path);
+    testing_tree(&t, text);
+    testing_value x = testing_evaluate(&t, "x");
+    static const double wanted[] = {2, 2, 2, 2, 3};
+    for (int i = 0; i < PROBE_TIMES; i++)
+        ck_assert_msg(x.at[i] == wanted[i], "%d: %g", i, creal(x.at[i]));
+    testing_free(&x);
+    free(text);
+    refused(", solset=\"b\"", "the widths of time are not 2 numbers above 0");
+}
+END_TEST
+
 /* Those of a calibrator: other times, other channels. */
 START_TEST(transfer)
 {
@@ -551,6 +578,7 @@ int main(void)
     tcase_add_test(test, full_jones);
     tcase_add_test(test, clock_tec_rotation);
     tcase_add_test(test, short_last_interval);
+    tcase_add_test(test, widths);
     tcase_add_test(test, transfer);
     tcase_add_test(test, outliers_and_weights);
     tcase_add_test(test, directions);
