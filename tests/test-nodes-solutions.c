@@ -444,6 +444,31 @@ START_TEST(directions)
 }
 END_TEST
 
+/* A single one holds for all where there is no sky. */
+START_TEST(one_direction)
+{
+    static const char *const dir[] = {"[3C147]"};
+    static const char *const without[] = {"", ", sky=none"};
+
+    hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "ant,dir", 0, 0, 1, NULL,
+                                  NULL, dir, NULL, of_direction, NULL});
+    hdf5_finish();
+    for (int k = 0; k < 2; k++) {
+        char *S = sky();
+        char *text = grove_format("obs = probe()\n%sG[p] = solutions(\"%s\"%s)\nx = 1 * G\n",
+                                  k ? S : "", path, without[k]);
+        testing_tree(&t, text);
+        testing_value x = testing_evaluate(&t, "x");
+        ck_assert(x.axes == 1 && x.cells == PROBE_STATIONS);
+        for (int p = 0; p < PROBE_STATIONS; p++)
+            near(x.at[p], 1 + 10 * p, "direction", k, p, 0);
+        testing_free(&x);
+        free(text);
+        free(S);
+    }
+}
+END_TEST
+
 START_TEST(other_directions)
 {
     static const char *const dir[] = {"[east]", "[north]"};
@@ -477,6 +502,7 @@ int main(void)
     tcase_add_test(test, outliers_and_weights);
     tcase_add_test(test, flags_of_a_scalar);
     tcase_add_test(test, directions);
+    tcase_add_test(test, one_direction);
     tcase_add_test(test, other_directions);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
