@@ -69,12 +69,15 @@ static int complain_of(const choice *c, const char *set, char *what)
 /* The set that is meant, or NULL after a message. */
 static const char *find_set(const choice *c)
 {
-    const char *found = NULL, *wanted = c->wish->set;
+    const char *found = NULL, *word = c->wish->tables + strspn(c->wish->tables, " ");
+    const char *slash = memchr(word, '/', strcspn(word, " ")), *wanted = c->wish->set;
+    size_t n = wanted[0] || !slash ? strlen(wanted) : (size_t)(slash - word);
     bool several = false;
 
+    wanted = wanted[0] ? wanted : word;
     for (int i = 0; i < c->list->count; i++) {
         const char *set = c->list->table[i].set;
-        if (wanted[0] && strcmp(wanted, set) != 0)
+        if (n && (strlen(set) != n || strncmp(wanted, set, n) != 0))
             continue;
         several = several || (found && strcmp(found, set) != 0);
         found = found ? found : set;
@@ -87,8 +90,8 @@ static const char *find_set(const choice *c)
                                "it has no solution table: a group with val, whose attribute AXES "
                                "names its axes");
     else if (!found)
-        grove_node_fail_option(c->node, "solset", "there is no set '%s'; there are %s", wanted,
-                               names);
+        grove_node_fail_option(c->node, c->wish->set[0] ? "solset" : c->wish->tables_option,
+                               "there is no set '%.*s'; there are %s", (int)n, wanted, names);
     else
         grove_node_fail_option(c->node, c->wish->option,
                                "it has several sets of solutions, of which one must be named: %s",
@@ -116,7 +119,7 @@ static int take(choice *c, const grove_solution_entry *table)
     if (table->kind == GROVE_SOLUTION_OTHER || !(c->wish->kinds >> table->kind & 1)) {
         char *kinds = kinds_of(c->wish->kinds);
         char *what =
-            grove_format("'%s' has %s, and wanted is %s", table->name, table->title, kinds);
+            grove_format("'%s' has %.60s, and wanted is %s", table->name, table->title, kinds);
         free(kinds);
         return complain_of(c, table->set, what);
     }
@@ -227,9 +230,10 @@ static int check_column(const grove_node *node, const grove_solution_wish *wish,
     const grove_grid_column *column = part->grid->column;
     grove_unit unit = part->kind == GROVE_SOLUTION_CLOCK      ? GROVE_UNIT_TIME
                       : grove_solution_period(part->kind) > 0 ? GROVE_UNIT_ANGLE
-                                                              : GROVE_UNIT_NONE;
-    bool free_ = part->kind == GROVE_SOLUTION_VALUE || grove_unit_is_none(column->unit);
-    char text[48];
+                      : part->kind == GROVE_SOLUTION_TEC      ? GROVE_UNIT_NONE
+                                                              : wish->unit;
+    bool own = part->kind == GROVE_SOLUTION_AMPLITUDE || part->kind == GROVE_SOLUTION_VALUE;
+    char a[48], b[48];
 
     if (column->complex_ || column->shape == GROVE_VECTOR)
         return grove_node_fail_option(node, wish->option, "%s: %s", part->name,
@@ -238,9 +242,10 @@ static int check_column(const grove_node *node, const grove_solution_wish *wish,
                                             "are real"
                                           : "its polarisations are not XX XY YX YY, XX YY, or the "
                                             "same with R and L");
-    if (!free_ && !grove_unit_equal(unit, column->unit))
-        return grove_node_fail_option(node, wish->option, "%s: its unit is that of %s", part->name,
-                                      grove_unit_describe(text, column->unit));
+    if (!grove_unit_equal(unit, column->unit) && (own || !grove_unit_is_none(column->unit)))
+        return grove_node_fail_option(node, wish->option, "%s: it is %s, wanted is %s", part->name,
+                                      grove_unit_describe(a, column->unit),
+                                      grove_unit_describe(b, unit));
     if (column->elements == 4 && part->kind > GROVE_SOLUTION_PHASE)
         return grove_node_fail_option(node, wish->option,
                                       "%s: 4 polarisations have no meaning here", part->name);
