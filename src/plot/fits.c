@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Bands with a colour and a label of their own. */
 enum { FEW = 8 };
@@ -163,9 +164,8 @@ static size_t take_outcome(const grove_solutions *s, const grove_cube *iteration
 static int draw_outcomes(const grove_solutions *s, const grove_cube *iterations,
                          const grove_cube *outcome, const char *to)
 {
-    /* green for the first, which is success; then orange, blue, ... */
-    static const unsigned colours[] = {0x009e73, 0xd55e00, 0x0072b2, 0xcc79a7,
-                                       0xe69f00, 0x56b4e9, 0x222222};
+    /* of what did not converge; green is success */
+    static const unsigned colours[] = {0xd55e00, 0x0072b2, 0xcc79a7, 0xe69f00, 0x56b4e9, 0x222222};
     size_t count = (size_t)(grove_cube_size(iterations, GROVE_CUBE_TIME) *
                             grove_cube_size(iterations, GROVE_CUBE_FREQ));
     int outcomes = s->table->outcomes < OUTCOMES ? s->table->outcomes : OUTCOMES;
@@ -181,14 +181,15 @@ static int draw_outcomes(const grove_solutions *s, const grove_cube *iterations,
             most = fmax(most, y[i]);
         if (!n)
             continue;
+        const char *word = (int)k < outcomes ? s->table->outcome[k] : "other";
+        bool good = !outcome->grid || !strcmp(word, "converged");
         if (outcome->grid)
-            labels[k] =
-                grove_format("%s (%zu)", (int)k < outcomes ? s->table->outcome[k] : "other", n);
+            labels[k] = grove_format("%s (%zu)", word, n);
         series[chart.series_count++] = (grove_series){.x = x + from,
                                                       .y = y + from,
                                                       .count = n,
                                                       .label = labels[k],
-                                                      .colour = colours[k % 7],
+                                                      .colour = good ? 0x009e73 : colours[k % 6],
                                                       .size = count < 200    ? 6
                                                               : count < 2000 ? 4.5
                                                                              : 3};

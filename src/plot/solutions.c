@@ -430,42 +430,62 @@ static void add_picture(grove_text *list, const grove_solutions *s, const char *
     grove_text_add(list, "%s%s-%s", list->at ? "," : "", quantity, against);
 }
 
-char *grove_solutions_pictures(const char *path, grove_error *error)
+/* Whether a table has the dataset, of more than one domain. */
+static bool has_domains(grove_solutions *s, const char *dataset)
 {
-    static const char *const fits[] = {"chi2", "iterations"}, *const of[] = {"chi2-time",
-                                                                             "convergence"};
-    grove_solutions s = {.path = path, .error = error};
-    grove_text list = {0};
+    for (int k = 0; k < s->table_count; k++) {
+        grove_cube cube = {0};
+        s->table = &s->tables[k];
+        bool many = grove_solutions_has(s, dataset) && !grove_solutions_read(s, dataset, &cube) &&
+                    cube.grid->cells > 1;
+        grove_grid_free(cube.grid);
+        if (many)
+            return true;
+    }
+    return false;
+}
+
+/* Pictures of the values of all quantities. */
+static int add_values(grove_solutions *s, grove_text *list)
+{
     int code = 0;
 
-    s.tables = grove_grid_tables(path, &s.table_count, error);
-    for (int q = 0; s.tables && q <= NAMED && !code; q++) {
+    for (int q = 0; q <= NAMED && !code; q++) {
         const char *quantity = q < NAMED ? quantities[q].title : "value";
-        s.table = NULL;
-        for (int k = s.table_count - 1; k >= 0; k--)
-            if (suits(&s.tables[k], quantity, NULL, NULL))
-                s.table = &s.tables[k];
-        if (!s.table)
+        s->table = NULL;
+        for (int k = s->table_count - 1; k >= 0; k--)
+            if (suits(&s->tables[k], quantity, NULL, NULL))
+                s->table = &s->tables[k];
+        if (!s->table)
             continue;
-        code = grove_solutions_read(&s, "val", &s.values);
+        code = grove_solutions_read(s, "val", &s->values);
         if (!code)
-            add_picture(&list, &s, quantity);
-        grove_grid_free(s.values.grid);
-        s.values.grid = NULL;
+            add_picture(list, s, quantity);
+        grove_grid_free(s->values.grid);
+        s->values.grid = NULL;
     }
-    for (int i = 0; i < 2; i++)
-        for (int k = 0; k < s.table_count; k++)
-            if (has_dataset(&s.tables[k], fits[i])) {
-                grove_text_add(&list, ",%s", of[i]);
-                break;
-            }
-    if (s.tables && !code && !list.at)
+    return code;
+}
+
+char *grove_solutions_pictures(const char *path, grove_error *error)
+{
+    grove_solutions s = {.path = path, .error = error};
+    grove_text list = {0};
+
+    s.tables = grove_grid_tables(path, &s.table_count, error);
+    int code = s.tables ? add_values(&s, &list) : grove_error_code(error);
+    if (!code && !list.at)
         code = grove_fail(error, GROVE_INVALID,
                           "%s: it has no solution tables: groups with a dataset val whose "
                           "attribute AXES names its axes",
                           path);
+    if (!code && has_domains(&s, "chi2"))
+        grove_text_add(&list, ",chi2-time");
+    if (!code && has_domains(&s, "iterations"))
+        grove_text_add(&list, ",convergence");
+    code = code ? code : grove_error_code(error);
     grove_grid_tables_free(s.tables, s.table_count);
-    if (s.tables && !code)
+    if (!code)
         return list.at;
     free(list.at);
     return NULL;

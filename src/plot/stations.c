@@ -54,7 +54,7 @@ void grove_picture_range(double *low, double *high, bool angle, bool logarithmic
         *low = -*high;
     } else if (!logarithmic) {
         double room = *high > *low ? 0.04 * (*high - *low) : fmax(1e-9, 0.1 * fabs(*high));
-        *low = *low >= 0 ? fmax(0, *low - room) : *low - room;
+        *low -= room;
         *high += room;
     }
 }
@@ -184,7 +184,7 @@ static void make_series(const drawing *d, int element, int station, size_t count
 /* The diameter of points that have `room` pixels each along x. */
 static double point_size(double room)
 {
-    return fmin(5, fmax(1.6, 0.7 * room));
+    return fmin(5, fmax(2, 0.8 * room));
 }
 
 static bool has_points(const drawing *d, const grove_chart *chart)
@@ -250,7 +250,7 @@ static int draw(drawing *d, const grove_picture *picture, const char *to)
     free(note);
     if (!s->angle && !logarithmic) { /* room for bars that are not too long */
         double room = fmin(d->error, d->high > d->low ? 0.3 * (d->high - d->low) : INFINITY);
-        d->low = d->low >= 0 ? fmax(0, d->low - room) : d->low - room;
+        d->low -= room;
         d->high += room;
     }
     grove_picture_range(&d->low, &d->high, s->angle, logarithmic);
