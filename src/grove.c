@@ -412,10 +412,11 @@ void grove_wait_for_sets(bool wait)
     grove_set_lock_wait(wait);
 }
 
-char *grove_library_pictures(grove_library *library, const char *path, grove_error *error)
+char *grove_library_pictures(grove_library *library, const char *path, const char *dataset,
+                             grove_error *error)
 {
     (void)library;
-    return grove_picture_default(path, error);
+    return grove_picture_default(path, dataset, error);
 }
 
 int grove_library_plot(grove_library *library, const char *path, const grove_picture *picture,

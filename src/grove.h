@@ -263,9 +263,10 @@ typedef struct {
 } grove_picture;
 /* "uv", "image", "amplitude-time", ...: NULL-terminated; borrowed. Layouts have "layout" only. */
 const char *const *grove_picture_names(size_t *count);
-/* The pictures that suit what is at `path`, separated by commas. Caller frees; NULL with a message.
- */
-char *grove_library_pictures(grove_library *library, const char *path, grove_error *error);
+/* The pictures that suit what is at `path`, or one solution table (NULL: all) of that file,
+ * separated by commas. Caller frees; NULL with a message. */
+char *grove_library_pictures(grove_library *library, const char *path, const char *dataset,
+                             grove_error *error);
 int grove_library_plot(grove_library *library, const char *path, const grove_picture *picture,
                        const char *to, grove_error *error);
 

@@ -131,8 +131,8 @@ static const char **split(char *list, int *count)
 static char *pictures(grove_library *library, const grove_command_line *line)
 {
     grove_error *error = grove_error_new();
-    char *list =
-        line->what ? strdup(line->what) : grove_library_pictures(library, line->words[0], error);
+    char *list = line->what ? strdup(line->what)
+                            : grove_library_pictures(library, line->words[0], line->dataset, error);
 
     if (!list)
         grove_complain_errors(GROVE_FAILED, error);

@@ -49,7 +49,7 @@ static int read(const grove_solutions *s, const char *dataset, grove_cube *cube)
     if (!code && (cube->axis[GROVE_CUBE_STATION] >= 0 || cube->axis[GROVE_CUBE_DIRECTION] >= 0 ||
                   cube->grid->column->elements != 1))
         code = grove_fail(s->error, GROVE_INVALID, "%s: %s/%s has other axes than time and freq",
-                          s->path, s->table->path, dataset);
+                          s->path, s->where, dataset);
     return code;
 }
 
@@ -122,13 +122,25 @@ int grove_picture_chi2(const grove_solutions *s, const grove_picture *picture, c
 
 enum { OUTCOMES = 16 };
 
-/* The number of a domain's outcome, or of those that are not known. */
-static int outcome_of(const grove_solutions *s, const grove_cube *outcome, const int64_t *index)
+/* Word k of a list with commas; "other" beyond its end. Caller frees. */
+static char *word_of(const char *list, int k)
+{
+    for (const char *at = list; at; k--) {
+        at += strspn(at, " ");
+        size_t n = strcspn(at, ",");
+        if (k == 0)
+            return grove_format("%.*s", (int)n, at);
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    return grove_strdup("other");
+}
+
+/* The number of a domain's outcome. */
+static int outcome_of(const grove_cube *outcome, const int64_t *index)
 {
     double number = outcome->grid ? grove_cube_at(outcome, index, 0) : 0;
-    int known = s->table->outcomes < OUTCOMES ? s->table->outcomes : OUTCOMES;
 
-    return number >= 0 && number < known ? (int)number : known;
+    return number >= 0 && number < OUTCOMES ? (int)number : OUTCOMES;
 }
 
 /* Domains of one time stand beside each other. */
@@ -143,8 +155,8 @@ static double beside(const grove_cube *cube, int64_t time, int64_t freq)
 }
 
 /* Numbers of one outcome; NaN elsewhere. */
-static size_t take_outcome(const grove_solutions *s, const grove_cube *iterations,
-                           const grove_cube *outcome, int which, double *x, double *y)
+static size_t take_outcome(const grove_cube *iterations, const grove_cube *outcome, int which,
+                           double *x, double *y)
 {
     int axis = long_axis(iterations);
     size_t n = 0;
@@ -152,7 +164,7 @@ static size_t take_outcome(const grove_solutions *s, const grove_cube *iteration
     for (int64_t t = 0; t < grove_cube_size(iterations, GROVE_CUBE_TIME); t++)
         for (int64_t f = 0; f < grove_cube_size(iterations, GROVE_CUBE_FREQ); f++) {
             int64_t index[GROVE_CUBE_AXES] = {t, f};
-            if (outcome_of(s, outcome, index) != which)
+            if (outcome_of(outcome, index) != which)
                 continue;
             x[n] =
                 place(iterations, axis, axis == GROVE_CUBE_TIME ? t : f) + beside(iterations, t, f);
@@ -168,20 +180,19 @@ static int draw_outcomes(const grove_solutions *s, const grove_cube *iterations,
     static const unsigned colours[] = {0xd55e00, 0x0072b2, 0xcc79a7, 0xe69f00, 0x56b4e9, 0x222222};
     size_t count = (size_t)(grove_cube_size(iterations, GROVE_CUBE_TIME) *
                             grove_cube_size(iterations, GROVE_CUBE_FREQ));
-    int outcomes = s->table->outcomes < OUTCOMES ? s->table->outcomes : OUTCOMES;
     grove_series series[OUTCOMES + 1] = {{0}};
     char *labels[OUTCOMES + 1] = {0};
     double *x = grove_alloc(2 * count * sizeof(double)), *y = x + count, most = 0;
     char *title = grove_format("%s: iterations of each domain", s->name);
     grove_chart chart = {.series = series, .y.label = "iterations"};
 
-    for (size_t k = 0, from = 0; k <= (size_t)outcomes; k++) {
-        size_t n = take_outcome(s, iterations, outcome, (int)k, x + from, y + from);
+    for (size_t k = 0, from = 0; k <= OUTCOMES; k++) {
+        size_t n = take_outcome(iterations, outcome, (int)k, x + from, y + from);
         for (size_t i = from; i < from + n; i++)
             most = fmax(most, y[i]);
         if (!n)
             continue;
-        const char *word = (int)k < outcomes ? s->table->outcome[k] : "other";
+        char *word = word_of(s->table->outcomes, (int)k);
         bool good = !outcome->grid || !strcmp(word, "converged");
         if (outcome->grid)
             labels[k] = grove_format("%s (%zu)", word, n);
@@ -194,10 +205,11 @@ static int draw_outcomes(const grove_solutions *s, const grove_cube *iterations,
                                                               : count < 2000 ? 4.5
                                                                              : 3};
         from += n;
+        free(word);
     }
     chart.y.high = most + fmax(1, 0.05 * most);
     int code = draw(s, iterations, title, &chart, to);
-    for (int k = 0; k <= outcomes; k++)
+    for (int k = 0; k <= OUTCOMES; k++)
         free(labels[k]);
     free(title);
     free(x);
@@ -213,9 +225,9 @@ int grove_picture_convergence(const grove_solutions *s, const char *to)
         code = read(s, "outcome", &outcome);
     for (int a = 0; a < 2 && !code && outcome.grid; a++)
         if (grove_cube_size(&outcome, a) != grove_cube_size(&iterations, a))
-            code = grove_fail(s->error, GROVE_INVALID,
-                              "%s: %s: outcome has another shape than iterations", s->path,
-                              s->table->path);
+            code =
+                grove_fail(s->error, GROVE_INVALID,
+                           "%s: %s: outcome has another shape than iterations", s->path, s->where);
     if (!code)
         code = draw_outcomes(s, &iterations, &outcome, to);
     grove_grid_free(iterations.grid);

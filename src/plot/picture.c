@@ -222,11 +222,11 @@ static int draw_set(const char *path, const grove_picture *picture, const char *
     return code;
 }
 
-char *grove_picture_default(const char *path, grove_error *error)
+char *grove_picture_default(const char *path, const char *dataset, grove_error *error)
 {
     if (grove_path_is_folder(path))
         return grove_strdup("uv,image");
-    return grove_grid_is_hdf5(path) ? grove_solutions_pictures(path, error)
+    return grove_grid_is_hdf5(path) ? grove_solutions_pictures(path, dataset, error)
                                     : grove_strdup("layout");
 }
 

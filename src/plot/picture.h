@@ -15,7 +15,7 @@ int grove_picture_draw(const char *path, const char *const *folders, const grove
                        const char *to, grove_error *error);
 
 /* As grove_library_pictures. */
-char *grove_picture_default(const char *path, grove_error *error);
+char *grove_picture_default(const char *path, const char *dataset, grove_error *error);
 
 /* The kinds of picture of a set, each with its own file. */
 int grove_picture_uv(grove_set *set, const char *to);

@@ -1,5 +1,6 @@
 #include "plot/solutions.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -27,8 +28,8 @@ static int find_name(const grove_solutions *s, const char *word, const char *wha
     grove_text known = {0};
     for (int k = 0; k < count && k < 8; k++)
         grove_text_add(&known, "%s%s", k ? ", " : "", names[k]);
-    grove_fail(s->error, GROVE_INVALID, "%s: %s has no %s %s; %s%s%s", s->path, s->table->path,
-               what, word, near ? "did you mean " : "it has ",
+    grove_fail(s->error, GROVE_INVALID, "%s: %s has no %s %s; %s%s%s", s->path, s->where, what,
+               word, near ? "did you mean " : "it has ",
                near       ? near
                : known.at ? known.at
                           : "none",
@@ -73,7 +74,7 @@ static int choose(const grove_solutions *s, const char *list, const char *what,
 int grove_solutions_read(const grove_solutions *s, const char *dataset, grove_cube *cube)
 {
     static const char *const names[GROVE_CUBE_AXES] = {"time", "freq", "station", "source"};
-    char *path = grove_format("%s/%s", s->table->path, dataset);
+    char *path = grove_format("%s/%s", s->where, dataset);
     grove_grid *grid = grove_grid_read(s->path, path, "", s->error);
     int code = grid ? 0 : grove_error_code(s->error);
 
@@ -138,24 +139,34 @@ double grove_cube_width(const grove_cube *cube, int axis, int64_t k)
 
 /* ---- which table ---- */
 
+static grove_solution_list *read_list(const char *path, grove_error *error)
+{
+    size_t length = 0;
+    char *bytes = grove_file_read(path, (size_t)1 << 30, false, &length, error);
+    grove_solution_list *list =
+        bytes ? grove_solution_list_parse(bytes, length, path, error) : NULL;
+
+    free(bytes);
+    return list;
+}
+
 static const struct {
     const char *title, *label;
     double factor; /* 0: degrees of an angle */
 } quantities[] = {{"amplitude", "amplitude", 1},      {"phase", "phase (deg)", 0},
                   {"clock", "clock delay (ns)", 1e9}, {"tec", "TEC (TECU)", 1},
                   {"rotation", "rotation (deg)", 0},  {"rotationmeasure", "RM (rad / m²)", 1}};
-enum { NAMED = 5, QUANTITIES = sizeof(quantities) / sizeof(quantities[0]) };
+enum { QUANTITIES = sizeof(quantities) / sizeof(quantities[0]) };
 
 /* Whether it is a table of that quantity; "value" are those that have no name of their own. */
-static bool is_table_of(const grove_grid_table *table, const char *quantity)
+static bool is_table_of(const grove_solution_entry *table, const char *quantity)
 {
-    for (int k = 0; k < NAMED; k++)
-        if (!strcmp(table->title, quantities[k].title))
-            return !strcmp(quantity, quantities[k].title);
-    return !strcmp(quantity, "value");
+    bool other = table->kind == GROVE_SOLUTION_OTHER;
+
+    return !strcmp(quantity, grove_solution_word(other ? GROVE_SOLUTION_VALUE : table->kind));
 }
 
-static bool has_dataset(const grove_grid_table *table, const char *name)
+static bool has_dataset(const grove_solution_entry *table, const char *name)
 {
     char *word = grove_format(" %s ", name);
     bool found = strstr(table->datasets, word) != NULL;
@@ -169,15 +180,23 @@ bool grove_solutions_has(const grove_solutions *s, const char *dataset)
     return has_dataset(s->table, dataset);
 }
 
-static bool suits(const grove_grid_table *table, const char *quantity, const char *with,
+static bool suits(const grove_solution_entry *table, const char *quantity, const char *with,
                   const char *dataset)
 {
-    const char *last = strrchr(table->path, '/');
+    char *path = grove_format("%s/%s", table->set, table->name);
+    bool named =
+        !dataset || !strcmp(path, dataset + (dataset[0] == '/')) || !strcmp(table->name, dataset);
 
-    if (dataset && strcmp(table->path, dataset + (dataset[0] == '/')) != 0 &&
-        strcmp(last ? last + 1 : table->path, dataset) != 0)
-        return false;
-    return quantity ? is_table_of(table, quantity) : has_dataset(table, with);
+    free(path);
+    return named && (quantity ? is_table_of(table, quantity) : has_dataset(table, with));
+}
+
+/* Makes it the table that is drawn. */
+static void take_table(grove_solutions *s, const grove_solution_entry *table)
+{
+    free(s->where);
+    s->table = table;
+    s->where = grove_format("%s/%s", table->set, table->name);
 }
 
 /* "sol000/phase000 (G), sol000/phase001 (B)": those that suit, or all. */
@@ -185,11 +204,11 @@ static char *list_tables(const grove_solutions *s, const char *quantity, const c
 {
     grove_text list = {0};
 
-    for (int k = 0; k < s->table_count; k++) {
-        const grove_grid_table *table = &s->tables[k];
+    for (int k = 0; k < s->list->count; k++) {
+        const grove_solution_entry *table = &s->list->table[k];
         if (!all && !suits(table, quantity, with, NULL))
             continue;
-        grove_text_add(&list, "%s%s", list.at ? ", " : "", table->path);
+        grove_text_add(&list, "%s%s/%s", list.at ? ", " : "", table->set, table->name);
         if (table->parm)
             grove_text_add(&list, " (%s)", table->parm);
     }
@@ -201,12 +220,14 @@ static int choose_table(grove_solutions *s, const char *quantity, const char *wi
 {
     int count = 0;
 
-    for (int k = 0; k < s->table_count; k++) {
-        if (!suits(&s->tables[k], quantity, with, dataset))
+    for (int k = 0; k < s->list->count; k++) {
+        const grove_solution_entry *table = &s->list->table[k];
+        if (!suits(table, quantity, with, dataset))
             continue;
         /* all tables of a parm say the same of its fit */
-        count += !count || quantity || !grove_equal(s->table->parm, s->tables[k].parm);
-        s->table = s->table ? s->table : &s->tables[k];
+        count += !count || quantity || !grove_equal(s->table->parm, table->parm);
+        if (!s->table)
+            take_table(s, table);
     }
     if (count == 1)
         return 0;
@@ -234,7 +255,7 @@ static int choose_direction(grove_solutions *s, const char *name)
     if (!of)
         return name ? grove_fail(s->error, GROVE_INVALID,
                                  "%s: %s does not vary with direction; leave out --direction",
-                                 s->path, s->table->path)
+                                 s->path, s->where)
                     : 0;
     if (name) {
         s->direction =
@@ -248,8 +269,7 @@ static int choose_direction(grove_solutions *s, const char *name)
         grove_warn_at(s->error, NULL,
                       "%s: %s has %lld directions: %s%s; drawn is the first; --direction names "
                       "another",
-                      s->path, s->table->path, (long long)of->size, list.at,
-                      of->size > 16 ? " ..." : "");
+                      s->path, s->where, (long long)of->size, list.at, of->size > 16 ? " ..." : "");
     free(list.at);
     return 0;
 }
@@ -265,7 +285,7 @@ static int choose_stations(grove_solutions *s, const grove_picture *picture)
     if (!of && (picture->stations || picture->reference))
         return grove_fail(s->error, GROVE_INVALID,
                           "%s: %s does not vary with the station; leave out --%s", s->path,
-                          s->table->path, picture->stations ? "stations" : "reference");
+                          s->where, picture->stations ? "stations" : "reference");
     int code = choose(s, picture->stations, "station", names, count, &s->station, &s->stations);
     if (code || !picture->reference || !strcmp(s->table->title, "amplitude"))
         return code; /* amplitudes are not relative */
@@ -276,30 +296,12 @@ static int choose_stations(grove_solutions *s, const grove_picture *picture)
 static int choose_elements(grove_solutions *s, const char *list)
 {
     int count = s->values.grid->column->elements;
-    bool named = s->table->pols == count;
+    const char *names[GROVE_MAX_VECTOR];
 
-    if (list && !strcmp(list, "all"))
-        list = NULL;
-    if (list && !named)
-        return grove_fail(s->error, GROVE_INVALID,
-                          "%s: %s has no names of polarisations; leave out --correlations", s->path,
-                          s->table->path);
-    return choose(s, list, "polarisation", (const char *const *)s->table->pol, named ? count : 0,
-                  &s->element, &s->elements);
-}
-
-/* Of an axis without names all elements are drawn. */
-static void take_all_elements(grove_solutions *s)
-{
-    int count = s->values.grid->column->elements;
-
-    if (s->elements)
-        return;
-    free(s->element);
-    s->element = grove_alloc(sizeof(int) * (size_t)count);
     for (int k = 0; k < count; k++)
-        s->element[k] = k;
-    s->elements = count;
+        names[k] = grove_solutions_element(s, k);
+    return choose(s, list && !strcmp(list, "all") ? NULL : list, "polarisation", names, count,
+                  &s->element, &s->elements);
 }
 
 static void find_unit(grove_solutions *s)
@@ -326,7 +328,7 @@ static int read_errors(grove_solutions *s)
     return code || same ? code
                         : grove_fail(s->error, GROVE_INVALID,
                                      "%s: %s: its errors have another shape than its values",
-                                     s->path, s->table->path);
+                                     s->path, s->where);
 }
 
 int grove_solutions_open(grove_solutions *s, const char *path, const char *quantity,
@@ -336,8 +338,8 @@ int grove_solutions_open(grove_solutions *s, const char *path, const char *quant
 
     *s = (grove_solutions){
         .path = path, .name = slash ? slash + 1 : path, .reference = -1, .error = error};
-    s->tables = grove_grid_tables(path, &s->table_count, error);
-    if (!s->tables)
+    s->list = read_list(path, error);
+    if (!s->list)
         return grove_error_code(error);
     int code = choose_table(s, quantity, with, picture->dataset);
     if (code || !quantity)
@@ -348,8 +350,6 @@ int grove_solutions_open(grove_solutions *s, const char *path, const char *quant
     code = code ? code : choose_stations(s, picture);
     code = code ? code : choose_elements(s, picture->correlations);
     code = code ? code : read_errors(s);
-    if (!code)
-        take_all_elements(s);
     return code;
 }
 
@@ -357,7 +357,8 @@ void grove_solutions_close(grove_solutions *s)
 {
     grove_grid_free(s->values.grid);
     grove_grid_free(s->errors.grid);
-    grove_grid_tables_free(s->tables, s->table_count);
+    grove_solution_list_free(s->list);
+    free(s->where);
     free(s->station);
     free(s->element);
 }
@@ -395,7 +396,13 @@ const char *grove_solutions_station(const grove_solutions *s, int station)
 
 const char *grove_solutions_element(const grove_solutions *s, int element)
 {
-    return element < s->table->pols ? s->table->pol[element] : "";
+    static const char *const names[2][4] = {{"XX", "XY", "YX", "YY"}, {"RR", "RL", "LR", "LL"}};
+    static const char *const numbers[] = {"0", "1", "2", "3", "4", "5", "6", "7"};
+    int count = s->values.grid->column->elements;
+
+    if (s->values.grid->feeds)
+        return names[s->values.grid->feeds == 'R'][count == 2 ? 3 * element : element];
+    return count > 1 && element < 8 ? numbers[element] : "";
 }
 
 char *grove_solutions_note(const grove_solutions *s)
@@ -403,7 +410,7 @@ char *grove_solutions_note(const grove_solutions *s)
     grove_text note = {0};
     int direction = s->values.grid ? s->values.axis[GROVE_CUBE_DIRECTION] : -1;
 
-    grove_text_add(&note, "%s", s->table->path);
+    grove_text_add(&note, "%s", s->where);
     if (s->table->parm)
         grove_text_add(&note, ", parm %s", s->table->parm);
     if (direction >= 0)
@@ -431,12 +438,12 @@ static void add_picture(grove_text *list, const grove_solutions *s, const char *
 }
 
 /* Whether a table has the dataset, of more than one domain. */
-static bool has_domains(grove_solutions *s, const char *dataset)
+static bool has_domains(grove_solutions *s, const char *with, const char *dataset)
 {
-    for (int k = 0; k < s->table_count; k++) {
+    for (int k = 0; k < s->list->count; k++) {
         grove_cube cube = {0};
-        s->table = &s->tables[k];
-        bool many = grove_solutions_has(s, dataset) && !grove_solutions_read(s, dataset, &cube) &&
+        take_table(s, &s->list->table[k]);
+        bool many = suits(s->table, NULL, with, dataset) && !grove_solutions_read(s, with, &cube) &&
                     cube.grid->cells > 1;
         grove_grid_free(cube.grid);
         if (many)
@@ -446,18 +453,18 @@ static bool has_domains(grove_solutions *s, const char *dataset)
 }
 
 /* Pictures of the values of all quantities. */
-static int add_values(grove_solutions *s, grove_text *list)
+static int add_values(grove_solutions *s, const char *dataset, grove_text *list)
 {
     int code = 0;
 
-    for (int q = 0; q <= NAMED && !code; q++) {
-        const char *quantity = q < NAMED ? quantities[q].title : "value";
-        s->table = NULL;
-        for (int k = s->table_count - 1; k >= 0; k--)
-            if (suits(&s->tables[k], quantity, NULL, NULL))
-                s->table = &s->tables[k];
-        if (!s->table)
+    for (int q = GROVE_SOLUTION_OTHER + 1; q < GROVE_SOLUTION_KINDS && !code; q++) {
+        const char *quantity = grove_solution_word((grove_solution_kind)q);
+        int k = 0;
+        while (k < s->list->count && !suits(&s->list->table[k], quantity, NULL, dataset))
+            k++;
+        if (k == s->list->count)
             continue;
+        take_table(s, &s->list->table[k]);
         code = grove_solutions_read(s, "val", &s->values);
         if (!code)
             add_picture(list, s, quantity);
@@ -467,24 +474,36 @@ static int add_values(grove_solutions *s, grove_text *list)
     return code;
 }
 
-char *grove_solutions_pictures(const char *path, grove_error *error)
+static int no_pictures(const grove_solutions *s, const char *dataset)
 {
-    grove_solutions s = {.path = path, .error = error};
-    grove_text list = {0};
+    char *list = list_tables(s, NULL, NULL, true);
+    int code = s->list->count
+                   ? grove_fail(s->error, GROVE_INVALID, "%s: has no table %s; it has %s", s->path,
+                                dataset, list)
+                   : grove_fail(s->error, GROVE_INVALID,
+                                "%s: it has no solution tables: groups with a dataset val whose "
+                                "attribute AXES names its axes",
+                                s->path);
 
-    s.tables = grove_grid_tables(path, &s.table_count, error);
-    int code = s.tables ? add_values(&s, &list) : grove_error_code(error);
+    free(list);
+    return code;
+}
+
+char *grove_solutions_pictures(const char *path, const char *dataset, grove_error *error)
+{
+    grove_solutions s = {.path = path, .error = error, .list = read_list(path, error)};
+    grove_text list = {0};
+    int code = s.list ? add_values(&s, dataset, &list) : grove_error_code(error);
+
     if (!code && !list.at)
-        code = grove_fail(error, GROVE_INVALID,
-                          "%s: it has no solution tables: groups with a dataset val whose "
-                          "attribute AXES names its axes",
-                          path);
-    if (!code && has_domains(&s, "chi2"))
+        code = no_pictures(&s, dataset);
+    if (!code && has_domains(&s, "chi2", dataset))
         grove_text_add(&list, ",chi2-time");
-    if (!code && has_domains(&s, "iterations"))
+    if (!code && has_domains(&s, "iterations", dataset))
         grove_text_add(&list, ",convergence");
     code = code ? code : grove_error_code(error);
-    grove_grid_tables_free(s.tables, s.table_count);
+    grove_solution_list_free(s.list);
+    free(s.where);
     if (!code)
         return list.at;
     free(list.at);

@@ -4,6 +4,7 @@
 
 #include "grove.h"
 #include "io/grid.h"
+#include "io/solution_list.h"
 
 /* The axes of a solution table. */
 enum { GROVE_CUBE_TIME, GROVE_CUBE_FREQ, GROVE_CUBE_STATION, GROVE_CUBE_DIRECTION };
@@ -17,18 +18,18 @@ typedef struct {
 
 typedef struct {
     const char *path, *name; /* name: the last component of the path */
-    grove_grid_table *tables;
-    int table_count;
-    const grove_grid_table *table; /* the one that is drawn */
-    grove_cube values, errors;     /* errors: standard deviations */
-    int *station, stations;        /* those that are drawn */
-    int *element, elements;        /* polarisations that are drawn */
-    int reference;                 /* station that others are relative to; -1: none */
-    int64_t direction;             /* the one that is drawn */
-    const char *label;             /* of an axis in a chart, with the unit */
-    double factor;                 /* to that unit */
-    bool angle;                    /* within -180 and 180 degrees */
-    grove_error *error;            /* borrowed */
+    grove_solution_list *list;
+    const grove_solution_entry *table; /* the one that is drawn */
+    char *where;                       /* its path: "sol000/phase000" */
+    grove_cube values, errors;         /* errors: standard deviations */
+    int *station, stations;            /* those that are drawn */
+    int *element, elements;            /* polarisations that are drawn */
+    int reference;                     /* station that others are relative to; -1: none */
+    int64_t direction;                 /* the one that is drawn */
+    const char *label;                 /* of an axis in a chart, with the unit */
+    double factor;                     /* to that unit */
+    bool angle;                        /* within -180 and 180 degrees */
+    grove_error *error;                /* borrowed */
 } grove_solutions;
 
 /* Opens the file, and reads the table of `quantity` ("phase", "value": any other), or the one that
@@ -54,13 +55,14 @@ double grove_solutions_value(const grove_solutions *s, int station, int64_t time
 double grove_solutions_error(const grove_solutions *s, int station, int64_t time, int64_t freq,
                              int element);
 const char *grove_solutions_station(const grove_solutions *s, int station);
-/* Name of a polarisation, or "". */
+/* Name of a polarisation: "XX"; where the file has no such names its number, or "" for one alone.
+ */
 const char *grove_solutions_element(const grove_solutions *s, int element);
 /* A subtitle. Caller frees. */
 char *grove_solutions_note(const grove_solutions *s);
 
-/* The pictures that suit the tables of a file, separated by commas. Caller frees; NULL with a
- * message. */
-char *grove_solutions_pictures(const char *path, grove_error *error);
+/* The pictures that suit the tables of a file, or one of them, separated by commas. Caller frees;
+ * NULL with a message. */
+char *grove_solutions_pictures(const char *path, const char *dataset, grove_error *error);
 
 #endif

@@ -284,13 +284,14 @@ static int draw(drawing *d, const grove_picture *picture, const char *to)
 int grove_picture_stations(const grove_solutions *s, int against, const grove_picture *picture,
                            const char *to)
 {
-    static const char *const words[] = {"time", "freq"};
+    static const char *const words[] = {"time", "frequency"}, *const ends[] = {"time", "freq"};
     drawing d = {.s = s, .against = against, .low = INFINITY, .high = -INFINITY};
 
     if (against != GROVE_CUBE_STATION && s->values.axis[against] < 0)
-        return grove_fail(s->error, GROVE_INVALID, "%s: %s does not vary with %s; --what %s-%s?",
-                          s->path, s->table->path, words[against], s->table->title,
-                          s->values.axis[!against] < 0 ? "station" : words[!against]);
+        return grove_fail(s->error, GROVE_INVALID,
+                          "%s: %s does not vary with %s; --what %s-%s draws it", s->path, s->where,
+                          words[against], s->table->title,
+                          s->values.axis[!against] < 0 ? "station" : ends[!against]);
     int code = allocate(&d);
     for (int k = 0; k < s->stations && !code; k++) {
         d.names[k] = grove_solutions_station(s, s->station[k]);
@@ -298,8 +299,7 @@ int grove_picture_stations(const grove_solutions *s, int against, const grove_pi
             put_points(&d, k, e);
     }
     if (!code && !(d.low <= d.high))
-        code = grove_fail(s->error, GROVE_INVALID, "%s: all of %s is flagged", s->path,
-                          s->table->path);
+        code = grove_fail(s->error, GROVE_INVALID, "%s: all of %s is flagged", s->path, s->where);
     if (!code)
         code = draw(&d, picture, to);
     release(&d);

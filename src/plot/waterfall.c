@@ -210,15 +210,14 @@ int grove_picture_waterfall(const grove_solutions *s, const grove_picture *pictu
             return grove_fail(s->error, GROVE_INVALID,
                               "%s: %s does not vary with %s; a waterfall varies with time and "
                               "frequency",
-                              s->path, s->table->path, axis ? "frequency" : "time");
+                              s->path, s->where, axis ? "frequency" : "time");
     own.elements = elements;
     w.s = &own;
     int code = allocate(&w);
     for (int k = 0; k < w.panels && !code; k++)
         make_panel(&w, k, s->station[k / elements], s->element[k % elements]);
     if (!code && !w.any)
-        code = grove_fail(s->error, GROVE_INVALID, "%s: all of %s is flagged", s->path,
-                          s->table->path);
+        code = grove_fail(s->error, GROVE_INVALID, "%s: all of %s is flagged", s->path, s->where);
     if (!code)
         code = draw(&w, picture, to);
     release(&w);
