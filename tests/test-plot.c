@@ -218,6 +218,41 @@ START_TEST(maps_are_ordered)
 }
 END_TEST
 
+/* The map of angles has one colour at both ends, and is lightest in its middle, at 0 degrees; its
+ * ticks are parts of a right angle. */
+START_TEST(angles_close_the_circle)
+{
+    float data[512];
+    grove_raster raster = {
+        .data = data, .rows = 1, .columns = 512, .x1 = 512, .y1 = 1, .map = GROVE_MAP_CYCLE};
+    grove_chart chart = {.raster = &raster};
+    grove_figure figure = {.width = 700, .height = 300, .charts = &chart, .count = 1};
+    int box[4] = {0};
+
+    for (int i = 0; i < 512; i++)
+        data[i] = (float)(-180 + 360 * (i + 0.5) / 512);
+    raster.low = -180;
+    raster.high = 180;
+    cairo_surface_t *picture = draw_png(&figure);
+    for (box[0] = 350; pixel(picture, box[0] - 1, 150) != 0xffffff || box[0] > 300;)
+        box[0]--;
+    for (box[1] = 400; pixel(picture, box[1], 150) != 0xffffff;)
+        box[1]++;
+    double width = box[1] - box[0];
+    ck_assert(is_near(pixel(picture, box[0] + 3, 150), pixel(picture, box[1] - 3, 150)));
+    for (int i = 4; i < width / 2 - 4; i++)
+        ck_assert(luminance(pixel(picture, box[0] + i + 1, 150)) >=
+                  luminance(pixel(picture, box[0] + i - 1, 150)) - 0.004);
+    ck_assert_double_gt(luminance(pixel(picture, (int)(box[0] + width / 2), 150)), 0.8);
+    cairo_surface_destroy(picture);
+    char *svg = draw_svg(&figure, 100000);
+    assert_has(svg, ">−180</text>");
+    assert_has(svg, ">90</text>");
+    ck_assert_ptr_null(strstr(svg, ">50</text>"));
+    free(svg);
+}
+END_TEST
+
 START_TEST(missing_pixels_are_grey)
 {
     float data[4] = {NAN, 1, INFINITY, 2};
@@ -528,6 +563,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, one_hot_pixel, 0, 8);
     tcase_add_loop_test(tests, maps_are_ordered, 0, 3);
+    tcase_add_test(tests, angles_close_the_circle);
     tcase_add_test(tests, missing_pixels_are_grey);
     tcase_add_loop_test(tests, points_are_in_place, 0, 4);
     tcase_add_test(tests, nan_breaks_lines);
