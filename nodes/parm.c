@@ -66,8 +66,8 @@ static const grove_option options[] = {
 #define VALUE(member)   "parm_value(parm, parm." member "@)"
 #define DELAYED(member) "exp(2i * pi * obs.freq * " VALUE(member) ")"
 
-/* Jones terms made of parms. TEC in TECU: -8.44797e9 rad Hz (e^2 / (4 pi eps0 m c) of 1e16 / m^2).
- */
+/* Jones terms made of parms. TEC in TECU: -8.44797245e9 rad Hz, as in H5Parm (e^2 / (4 pi eps0 m c)
+ * of 1e16 / m^2). */
 static const struct {
     const char *text, *member[GROVE_PARM_MEMBERS];
     bool complex_;
@@ -93,7 +93,7 @@ static const struct {
     {"rotation(" VALUE("angle") ")", {"angle"}, false, {.rad = 1}, {0}, 1},
     {"matrix(1, " VALUE("x") ", " VALUE("y") ", 1)", {"x", "y"}, true, {0}, {0}, 1},
     {"diagonal(" DELAYED("x") ", " DELAYED("y") ")", {"x", "y"}, false, {.s = 1}, {0}, 1e-9},
-    {"exp(-8.44797e9i * " VALUE("tec") " / (obs.freq / 1Hz))", {"tec"}, false, {0}, {0}, 0.01},
+    {"exp(-8.44797245e9i * " VALUE("tec") " / (obs.freq / 1Hz))", {"tec"}, false, {0}, {0}, 0.01},
 };
 enum { NUMBER = 0 };
 

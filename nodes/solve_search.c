@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEC_PHASE -8.44797e9 /* rad Hz for a TECU */
+#define TEC_PHASE -8.44797245e9 /* rad Hz for a TECU */
 
 enum { CORRELATIONS = 4, OVERSAMPLING = 8, REFINEMENTS = 40, MAX_GRID = 20000 };
 

@@ -131,7 +131,7 @@ static const struct {
      ", method=lm"},
     {"G[p] = parm(\"G\", jones=tec, time=4min)\n"
      "a = draw(obs, times=2, complex=false, spread=0.006).value\n"
-     "T[p] = exp(-8.44797e9i * a[p] * 1Hz / obs.freq)\n" GAINS "x = V\n",
+     "T[p] = exp(-8.44797245e9i * a[p] * 1Hz / obs.freq)\n" GAINS "x = V\n",
      ""},
     /* two directions; a set's flags, weights and baselines */
     {"G[p] = parm(\"G\", jones=diagonal, time=12min)\nH[p] = parm(\"H\", jones=diagonal, "

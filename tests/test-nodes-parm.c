@@ -58,7 +58,7 @@ static double complex delay(double freq, int e)
 static double complex tec(double freq, int e)
 {
     (void)e;
-    return PHASOR(-8.44797e9 * 0.05 / freq);
+    return PHASOR(-8.44797245e9 * 0.05 / freq);
 }
 
 static double complex rotation(double freq, int e)

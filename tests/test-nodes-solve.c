@@ -53,7 +53,7 @@ static const struct {
      "T[p] = diagonal(exp(2i * pi * a[p] * obs.freq * 1ns), exp(2i * pi * b[p] * obs.freq * 1ns))"},
     {"G[p] = parm(\"G\", jones=tec, time=4min)",
      "a = draw(obs, times=2, complex=false, spread=0.006).value\n"
-     "T[p] = exp(-8.44797e9i * a[p] * 1Hz / obs.freq)"},
+     "T[p] = exp(-8.44797245e9i * a[p] * 1Hz / obs.freq)"},
     /* terms of different intervals, and parms of the array and with polynomials */
     {"A[p] = parm(\"A\", jones=phase, time=2min)\nB[p] = parm(\"B\", jones=amplitude, freq=4MHz)\n"
      "G[p] = A[p] * B[p]",
@@ -192,7 +192,7 @@ static const struct {
      "T[p] = diagonal(exp(2i * pi * x[p] * obs.freq * 1ns), exp(2i * pi * y[p] * obs.freq * 1ns))"},
     {"G[p] = parm(\"G\", jones=tec, time=4min)",
      "x = draw(obs, times=2, complex=false, spread=0.9).value\n"
-     "T[p] = exp(-8.44797e9i * x[p] * 1Hz / obs.freq)"},
+     "T[p] = exp(-8.44797245e9i * x[p] * 1Hz / obs.freq)"},
     {"G[p] = parm(\"D\", jones=delay, time=4min) * parm(\"P\", jones=phase, time=4min)",
      "x = draw(obs, times=2, complex=false, spread=90).value\n"
      "y = draw(obs, times=2, complex=false, spread=90, seed=2).value\n"
