@@ -412,6 +412,13 @@ void grove_wait_for_sets(bool wait)
     grove_set_lock_wait(wait);
 }
 
+char *grove_library_pictures(grove_library *library, const char *path, const char *dataset,
+                             grove_error *error)
+{
+    (void)library;
+    return grove_picture_default(path, dataset, error);
+}
+
 int grove_library_plot(grove_library *library, const char *path, const grove_picture *picture,
                        const char *to, grove_error *error)
 {

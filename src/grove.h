@@ -243,10 +243,11 @@ char *grove_library_info(grove_library *library, const char *path, grove_error *
 char *grove_library_about(grove_library *library);
 char *grove_library_devices(grove_library *library);
 
-/* A picture of a Measurement Set or a layout, in a .png or .svg file. */
+/* A picture of a Measurement Set, of solution tables in an HDF5 file, or of a layout, in a .png or
+ * .svg file. */
 typedef struct {
     const char *what;   /* one of grove_picture_names */
-    const char *column; /* column of visibilities; NULL: DATA */
+    const char *column; /* column of visibilities; NULL: DATA; "DATA,MODEL_DATA": side by side */
     int field, spectral_window;
     const char *baselines; /* "m000-m001,2": pairs of stations, or all baselines of one, by names or
                               numbers; NULL: all but autocorrelations */
@@ -255,9 +256,17 @@ typedef struct {
     double cell;              /* image: radians per pixel; 0: a third of the resolution */
     bool logarithmic;         /* logarithmic colours of an image, or amplitudes */
     int threads;              /* 0: all */
+    const char *dataset;      /* which solution table: "phase001"; NULL: the first that suits */
+    const char *stations;     /* of solutions: "m000,2"; NULL: all */
+    const char *reference;    /* the station that phases, clocks, TECs, rotations are relative to */
+    const char *direction;    /* of solutions: by name or number; NULL: the first */
 } grove_picture;
 /* "uv", "image", "amplitude-time", ...: NULL-terminated; borrowed. Layouts have "layout" only. */
 const char *const *grove_picture_names(size_t *count);
+/* The pictures that suit what is at `path`, or one solution table (NULL: all) of that file,
+ * separated by commas. Caller frees; NULL with a message. */
+char *grove_library_pictures(grove_library *library, const char *path, const char *dataset,
+                             grove_error *error);
 int grove_library_plot(grove_library *library, const char *path, const grove_picture *picture,
                        const char *to, grove_error *error);
 

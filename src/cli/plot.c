@@ -78,12 +78,18 @@ static int draw(grove_library *library, const grove_command_line *line, const ch
                              .size = line->size,
                              .cell = line->cell * arcsec,
                              .logarithmic = line->logarithmic,
+                             .dataset = line->dataset,
+                             .stations = line->stations,
+                             .reference = line->reference,
+                             .direction = line->direction,
                              .threads = line->session.threads};
     char *path = picture_path(line, what);
     int code = grove_library_plot(library, line->words[0], &picture, path, error)
                    ? grove_complain_errors(GROVE_FAILED, error)
                    : GROVE_DONE;
 
+    if (!code && grove_error_warnings(error) && !line->quiet)
+        grove_complain_errors(0, error);
     if (!code && !line->quiet)
         printf("%s\n", path);
     free(path);
@@ -121,16 +127,31 @@ static const char **split(char *list, int *count)
     return words;
 }
 
+/* Those of --what, or those that suit the data; NULL after a message. */
+static char *pictures(grove_library *library, const grove_command_line *line)
+{
+    grove_error *error = grove_error_new();
+    char *list = line->what ? strdup(line->what)
+                            : grove_library_pictures(library, line->words[0], line->dataset, error);
+
+    if (!list)
+        grove_complain_errors(GROVE_FAILED, error);
+    grove_error_free(error);
+    return list;
+}
+
 static int draw_all(const grove_command_line *line)
 {
-    const char *initial = is_folder(line->words[0]) ? "uv,image" : "layout";
-    char *list = strdup(line->what ? line->what : initial);
+    grove_library *library = grove_library_new(line->plugin_folders);
     int count, code = GROVE_DONE;
-    const char **words = split(list, &count);
+    char *list = pictures(library, line);
+    const char **words = list ? split(list, &count) : NULL;
 
     if (!words) {
+        grove_library_free(library);
+        code = list ? GROVE_USAGE : GROVE_FAILED;
         free(list);
-        return GROVE_USAGE;
+        return code;
     }
     if (line->output && is_picture(line->output)) {
         if (count > 1 && line->what)
@@ -147,7 +168,6 @@ static int draw_all(const grove_command_line *line)
         code = grove_complain(GROVE_FAILED, "%s: cannot make this folder: %s", line->output,
                               strerror(errno));
     }
-    grove_library *library = grove_library_new(line->plugin_folders);
     for (int k = 0; k < count && !code; k++)
         code = draw(library, line, words[k]);
     grove_library_free(library);
@@ -162,7 +182,8 @@ static int plot(grove_command_line *line)
         grove_command_help(&grove_command_plot);
         return GROVE_DONE;
     }
-    if (!grove_command_word(&grove_command_plot, line, "Measurement Set or array"))
+    if (!grove_command_word(&grove_command_plot, line,
+                            "Measurement Set, solution tables or an array"))
         return GROVE_USAGE;
     if (line->size < 0 || line->cell < 0)
         return grove_complain(GROVE_USAGE, "--%s: wants a positive number",
@@ -171,7 +192,9 @@ static int plot(grove_command_line *line)
 }
 
 const grove_command grove_command_plot = {
-    "plot", "DATA [-o FILE|DIR] [--what LIST]", "draws pictures of a Measurement Set or an array",
+    "plot", "DATA [-o FILE|DIR] [--what LIST]",
+    "draws pictures of a Measurement Set, solution tables or an array",
     "plugins output what column field spectral-window "
-    "baselines correlations size cell log threads quiet no-wait",
+    "baselines correlations dataset stations reference direction size cell log threads quiet "
+    "no-wait",
     plot};

@@ -61,6 +61,22 @@ static char *outcomes_of(hid_t file, const char *path)
     return words;
 }
 
+static herr_t add_name(hid_t group, const char *name, const H5L_info_t *info, void *context)
+{
+    (void)group, (void)info;
+    grove_text_add(context, "%s ", name);
+    return 0;
+}
+
+static char *datasets_of(hid_t group)
+{
+    grove_text names = {0};
+
+    grove_text_append(&names, " ", 1);
+    H5Literate(group, H5_INDEX_NAME, H5_ITER_INC, NULL, add_name, &names);
+    return names.at;
+}
+
 static void add_table(visit *v, const char *name, hid_t group, hid_t data)
 {
     grove_solution_list *list = v->list;
@@ -77,6 +93,7 @@ static void add_table(visit *v, const char *name, hid_t group, hid_t data)
     table->jones = grove_hdf5_attribute(group, "GROVE_JONES");
     table->history = history_of(data);
     table->outcomes = outcomes_of(v->file, path);
+    table->datasets = datasets_of(group);
     free(path);
 }
 

@@ -31,6 +31,7 @@ void grove_solution_list_free(grove_solution_list *list)
         free(table->jones);
         free(table->history);
         free(table->outcomes);
+        free(table->datasets);
     }
     if (list)
         free(list->table);

@@ -25,7 +25,8 @@ typedef struct {
     grove_solution_kind kind;
     char *parm, *jones; /* of a table that Grove wrote: the parm's name and kind; or NULL */
     char *history;      /* lines; or NULL */
-    char *outcomes;     /* the words for outcomes, separated by blanks; or NULL */
+    char *outcomes;     /* the words for outcomes, separated by commas; or NULL */
+    char *datasets;     /* what stands in it, a blank before and after each: " val weight time " */
 } grove_solution_entry;
 
 typedef struct {

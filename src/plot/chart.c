@@ -5,24 +5,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Series with more points than this are drawn as pixels. */
-enum { MANY = 20000 };
 enum { GAP = 6, TICK = 4, PAD = 16, BAR = 14, BAR_GAP = 14 };
 
 static const double title_size = 15, text_size = 12, tick_size = 11;
 static const grove_colour ink = 0xff222222, soft = 0xff5c5c5c, axis_ink = 0xff444444,
                           grid_ink = 0xffe9e9e9;
-
-typedef struct {
-    const grove_chart *chart;
-    grove_canvas *canvas;
-    grove_box plot;         /* the area of the data */
-    grove_scale x, y;       /* of the data */
-    grove_scale range, bar; /* colours of the image; equal along the colour bar */
-    grove_ticks x_ticks, y_ticks, bar_ticks;
-    double header, legend; /* heights of the parts */
-    double left, right;    /* widths of the parts beside the data */
-} layout;
 
 /* ---- ranges ---- */
 
@@ -37,16 +24,16 @@ static void widen(grove_scale_kind kind, const double *numbers, size_t count, do
     }
 }
 
-static void fit(layout *l, grove_scale *scale, const grove_chart_axis *axis, bool vertical)
+static void fit(const grove_chart *charts, size_t count, grove_scale *scale, bool vertical)
 {
-    const grove_chart *chart = l->chart;
-    const grove_raster *raster = chart->raster;
-    double low = axis->low, high = axis->high, room = 0;
+    const grove_chart_axis *axis = vertical ? &charts->y : &charts->x;
+    double low = INFINITY, high = -INFINITY, room = 0.04;
 
     scale->kind = axis->kind;
-    if (!(low < high)) {
-        low = INFINITY;
-        high = -INFINITY;
+    scale->names = axis->names;
+    scale->name_count = axis->name_count;
+    for (const grove_chart *chart = charts; chart < charts + count; chart++) {
+        const grove_raster *raster = chart->raster;
         for (size_t k = 0; k < chart->series_count && !raster; k++)
             widen(axis->kind, vertical ? chart->series[k].y : chart->series[k].x,
                   chart->series[k].count, &low, &high);
@@ -54,15 +41,26 @@ static void fit(layout *l, grove_scale *scale, const grove_chart_axis *axis, boo
             double edges[2] = {vertical ? raster->y0 : raster->x0,
                                vertical ? raster->y1 : raster->x1};
             widen(axis->kind, edges, 2, &low, &high);
+            room = 0;
         }
-        room = raster ? 0 : 0.04;
+    }
+    if (axis->low < axis->high) {
+        low = axis->low;
+        high = axis->high;
+        room = 0;
     }
     grove_scale_fit(scale, low, high, room);
 }
 
+void grove_chart_fit(const grove_chart *charts, size_t count, grove_scale *x, grove_scale *y)
+{
+    fit(charts, count, x, false);
+    fit(charts, count, y, true);
+}
+
 /* ---- layout ---- */
 
-static double widest(layout *l, const grove_ticks *ticks)
+static double widest(grove_chart_layout *l, const grove_ticks *ticks)
 {
     double max = 0;
 
@@ -71,12 +69,12 @@ static double widest(layout *l, const grove_ticks *ticks)
     return max;
 }
 
-static double entry_width(layout *l, const grove_series *series)
+static double entry_width(grove_chart_layout *l, const grove_series *series)
 {
     return 24 + grove_canvas_text_width(l->canvas, series->label, text_size, false) + 18;
 }
 
-static double legend_height(layout *l, double width)
+static double legend_height(grove_chart_layout *l, double width)
 {
     double at = 0, height = 0;
 
@@ -103,7 +101,7 @@ static void stretch(grove_scale *scale, double length)
 
 /* Makes units equally long along x and y: an image gets a smaller box, a chart without one wider
  * ranges. */
-static void make_equal(layout *l)
+static void make_equal(grove_chart_layout *l)
 {
     double across = l->x.high - l->x.low, down = l->y.high - l->y.low;
     double unit = fmin(l->plot.width / across, l->plot.height / down);
@@ -124,12 +122,18 @@ static void set_scale(grove_scale *scale, double from, double to, bool reversed)
     scale->to = reversed ? from : to;
 }
 
-static void arrange(layout *l, grove_box box)
+void grove_chart_place(grove_chart_layout *l, double x_spacing, double y_spacing)
+{
+    set_scale(&l->x, l->plot.x, l->plot.x + l->plot.width, l->chart->x.reversed);
+    set_scale(&l->y, l->plot.y + l->plot.height, l->plot.y, l->chart->y.reversed);
+    grove_ticks_make(&l->x_ticks, &l->x, x_spacing);
+    grove_ticks_make(&l->y_ticks, &l->y, y_spacing);
+}
+
+void grove_chart_arrange(grove_chart_layout *l, grove_box box)
 {
     const grove_chart *chart = l->chart;
 
-    fit(l, &l->x, &chart->x, false);
-    fit(l, &l->y, &chart->y, true);
     l->header = PAD + (chart->title ? 22 : 0) + (chart->subtitle ? 18 : 0);
     l->legend = legend_height(l, box.width - 4 * PAD);
     l->plot.y = round(box.y + l->header + l->legend + (chart->title || l->legend ? GAP : 0));
@@ -157,18 +161,16 @@ static void arrange(layout *l, grove_box box)
     if (chart->equal)
         make_equal(l);
 
-    set_scale(&l->x, l->plot.x, l->plot.x + l->plot.width, chart->x.reversed);
-    set_scale(&l->y, l->plot.y + l->plot.height, l->plot.y, chart->y.reversed);
+    grove_chart_place(l, 76, 46);
     set_scale(&l->bar, l->plot.y + l->plot.height, l->plot.y, false);
-    grove_ticks_make(&l->x_ticks, &l->x, 76);
-    grove_ticks_make(&l->y_ticks, &l->y, 46);
     if (chart->raster)
         grove_ticks_make(&l->bar_ticks, &l->bar, 46);
 }
 
 /* ---- drawing ---- */
 
-static void straight(layout *l, double x0, double y0, double x1, double y1, grove_colour colour)
+static void straight(grove_chart_layout *l, double x0, double y0, double x1, double y1,
+                     grove_colour colour)
 {
     double points[2][2] = {{x0, y0}, {x1, y1}};
     grove_canvas_line(l->canvas, (const double(*)[2])points, 2, 1, colour);
@@ -180,7 +182,7 @@ static double sharp(double place)
     return floor(place) + 0.5;
 }
 
-static void draw_grid(layout *l)
+static void draw_grid(grove_chart_layout *l)
 {
     double right = l->plot.x + l->plot.width, bottom = l->plot.y + l->plot.height;
 
@@ -194,8 +196,8 @@ static void draw_grid(layout *l)
                      sharp(l->y_ticks.tick[k].place), grid_ink);
 }
 
-static void draw_axis_label(layout *l, const char *label, const char *factor, double x, double y,
-                            bool upright)
+static void draw_axis_label(grove_chart_layout *l, const char *label, const char *factor, double x,
+                            double y, bool upright)
 {
     grove_text text = {0};
     grove_lettering lettering = {text_size, false, upright, 0.5, ink};
@@ -209,36 +211,43 @@ static void draw_axis_label(layout *l, const char *label, const char *factor, do
     free(text.at);
 }
 
-static void draw_axes(layout *l)
+void grove_chart_draw_ticks(grove_chart_layout *l, double beyond, bool x_labels, bool y_labels)
 {
-    double left = l->plot.x, bottom = l->plot.y + l->plot.height;
-    double middle = l->plot.y + l->plot.height / 2;
+    double left = l->plot.x, bottom = l->plot.y + l->plot.height, right = left + l->plot.width;
     grove_lettering centred = {tick_size, false, false, 0.5, soft};
     grove_lettering ended = {tick_size, false, false, 1, soft};
 
-    straight(l, left, sharp(bottom), left + l->plot.width, sharp(bottom), axis_ink);
+    straight(l, left, sharp(bottom), right, sharp(bottom), axis_ink);
     straight(l, sharp(left) - 1, l->plot.y, sharp(left) - 1, bottom + 1, axis_ink);
     for (int k = 0; k < l->x_ticks.count; k++) {
         const grove_tick *tick = &l->x_ticks.tick[k];
+        double half = grove_canvas_text_width(l->canvas, tick->label, tick_size, false) / 2;
         straight(l, sharp(tick->place), bottom, sharp(tick->place),
                  bottom + (tick->minor ? TICK / 2 : TICK) + 1, axis_ink);
-        grove_canvas_text(l->canvas, tick->place, bottom + TICK + 4 + tick_size, tick->label,
-                          &centred);
+        if (x_labels && tick->place - half >= left - beyond && tick->place + half <= right + beyond)
+            grove_canvas_text(l->canvas, tick->place, bottom + TICK + 4 + tick_size, tick->label,
+                              &centred);
     }
     for (int k = 0; k < l->y_ticks.count; k++) {
         const grove_tick *tick = &l->y_ticks.tick[k];
         straight(l, left - (tick->minor ? TICK / 2 : TICK) - 1, sharp(tick->place), left,
                  sharp(tick->place), axis_ink);
-        grove_canvas_text(l->canvas, left - TICK - 4, tick->place + 0.36 * tick_size, tick->label,
-                          &ended);
+        if (y_labels)
+            grove_canvas_text(l->canvas, left - TICK - 4, tick->place + 0.36 * tick_size,
+                              tick->label, &ended);
     }
-    draw_axis_label(l, l->chart->x.label, l->x_ticks.factor, left + l->plot.width / 2,
-                    bottom + TICK + 4 + tick_size + 20, false);
-    draw_axis_label(l, l->chart->y.label, l->y_ticks.factor,
-                    left - TICK - 4 - widest(l, &l->y_ticks) - GAP - 4, middle, true);
 }
 
-static void draw_bar(layout *l)
+void grove_chart_draw_labels(grove_chart_layout *l)
+{
+    draw_axis_label(l, l->chart->x.label, l->x_ticks.factor, l->plot.x + l->plot.width / 2,
+                    l->plot.y + l->plot.height + TICK + 4 + tick_size + 20, false);
+    draw_axis_label(l, l->chart->y.label, l->y_ticks.factor,
+                    l->plot.x - TICK - 4 - widest(l, &l->y_ticks) - GAP - 4,
+                    l->plot.y + l->plot.height / 2, true);
+}
+
+void grove_chart_draw_bar(grove_chart_layout *l)
 {
     grove_box box = {l->plot.x + l->plot.width + BAR_GAP, l->plot.y, BAR, l->plot.height};
     double right = box.x + box.width, label;
@@ -267,7 +276,7 @@ static grove_colour series_colour(const grove_chart *chart, size_t k)
     return colour ? 0xff000000u | colour : grove_palette(k);
 }
 
-static void draw_header(layout *l, grove_box box)
+void grove_chart_draw_header(grove_chart_layout *l, grove_box box)
 {
     double left = l->plot.x, y = box.y + PAD, at = 0, row = 0;
     grove_lettering title = {title_size, true, false, 0, ink};
@@ -300,111 +309,9 @@ static void draw_header(layout *l, grove_box box)
     }
 }
 
-/* ---- series ---- */
+/* ---- the whole ---- */
 
-/* The position of a point; clamped if far outside, for the drawing libraries. */
-static bool place(const layout *l, const grove_series *series, size_t i, double at[2])
-{
-    at[0] = fmin(3e4, fmax(-3e4, grove_scale_place(&l->x, series->x[i])));
-    at[1] = fmin(3e4, fmax(-3e4, grove_scale_place(&l->y, series->y[i])));
-    /* fmin and fmax ignore a NaN. */
-    bool there = isfinite(series->x[i]) && isfinite(series->y[i]);
-    there = there && (l->x.kind != GROVE_SCALE_LOGARITHMIC || series->x[i] > 0);
-    there = there && (l->y.kind != GROVE_SCALE_LOGARITHMIC || series->y[i] > 0);
-    if (!there)
-        at[0] = at[1] = NAN;
-    return there;
-}
-
-static int draw_points(layout *l, const grove_series *series, grove_colour colour,
-                       grove_error *error)
-{
-    size_t count = series->count;
-    double usual = count < 200 ? 6 : count < 2000 ? 4.5 : count <= MANY ? 3 : 1.8;
-    double diameter = series->size > 0 ? series->size : usual;
-    double at[2];
-
-    if (count > MANY) {
-        grove_density *density =
-            grove_density_new(l->plot, grove_canvas_scale(l->canvas), diameter, error);
-        if (!density)
-            return GROVE_NO_MEMORY;
-        for (size_t i = 0; i < count; i++)
-            if (place(l, series, i, at))
-                grove_density_add(density, at[0], at[1]);
-        return grove_density_draw(density, l->canvas, colour, error);
-    }
-    double(*points)[2] = grove_alloc(sizeof *points * (count + 1));
-    for (size_t i = 0; i < count; i++)
-        place(l, series, i, points[i]);
-    grove_canvas_points(l->canvas, (const double(*)[2])points, count, diameter,
-                        grove_colour_fade(colour, count < 200 ? 0.9 : 0.7));
-    free(points);
-    return GROVE_OK;
-}
-
-/* Of consecutive points in one column of pixels only the first, the lowest, the highest and the
- * last are visible: drawing only these keeps a line of millions of points small. */
-static void draw_line(layout *l, const grove_series *series, grove_colour colour)
-{
-    enum { AT_ONCE = 4096 };
-    double(*points)[2] = grove_alloc(sizeof *points * (AT_ONCE + 8));
-    double width = series->size > 0 ? series->size : 1.6;
-    double fine = 2 * grove_canvas_scale(l->canvas);
-    size_t count = 0;
-
-    for (size_t i = 0; i < series->count;) {
-        double first[2], lowest[2], highest[2], last[2], next[2];
-        size_t run = 1;
-        bool there = place(l, series, i, first);
-        for (int k = 0; k < 2; k++)
-            lowest[k] = highest[k] = last[k] = first[k];
-        while (there && i + run < series->count && place(l, series, i + run, next) &&
-               floor(next[0] * fine) == floor(first[0] * fine)) {
-            for (int k = 0; k < 2; k++) {
-                lowest[k] = next[1] > lowest[1] ? next[k] : lowest[k];
-                highest[k] = next[1] < highest[1] ? next[k] : highest[k];
-            }
-            last[0] = next[0];
-            last[1] = next[1];
-            run++;
-        }
-        const double *seen[4] = {first, run > 2 ? lowest : NULL, run > 2 ? highest : NULL,
-                                 run > 1 ? last : NULL};
-        for (int k = 0; k < 4; k++)
-            if (seen[k]) {
-                points[count][0] = seen[k][0];
-                points[count++][1] = seen[k][1];
-            }
-        i += run;
-        if (count >= AT_ONCE) {
-            grove_canvas_line(l->canvas, (const double(*)[2])points, count, width, colour);
-            points[0][0] = points[count - 1][0];
-            points[0][1] = points[count - 1][1];
-            count = 1;
-        }
-    }
-    grove_canvas_line(l->canvas, (const double(*)[2])points, count, width, colour);
-    free(points);
-}
-
-static int draw_series(layout *l, const grove_series *series, grove_colour colour,
-                       grove_error *error)
-{
-    grove_series line = *series;
-
-    if (series->kind == GROVE_SERIES_POINTS)
-        return draw_points(l, series, colour, error);
-    if (series->kind == GROVE_SERIES_CURVE) {
-        line.size = 0.8;
-        draw_line(l, &line, grove_colour_fade(colour, 0.5));
-        return draw_points(l, series, colour, error);
-    }
-    draw_line(l, series, colour);
-    return GROVE_OK;
-}
-
-static int draw_image(layout *l, grove_error *error)
+static int draw_image(grove_chart_layout *l, grove_error *error)
 {
     const grove_raster *raster = l->chart->raster;
     double x0 = grove_scale_place(&l->x, raster->x0), x1 = grove_scale_place(&l->x, raster->x1);
@@ -414,31 +321,47 @@ static int draw_image(layout *l, grove_error *error)
     return grove_raster_draw(raster, &l->range, l->canvas, box, x0 > x1, y0 < y1, error);
 }
 
+int grove_chart_draw_data(grove_chart_layout *l, grove_error *error)
+{
+    const grove_chart *chart = l->chart;
+    int code = GROVE_OK;
+
+    if (!chart->raster)
+        draw_grid(l);
+    grove_canvas_clip(l->canvas, l->plot);
+    if (chart->raster)
+        code = draw_image(l, error);
+    for (size_t k = 0; !code && k < chart->series_count; k++)
+        code = grove_series_draw(l, &chart->series[k], series_colour(chart, k), error);
+    grove_canvas_unclip(l->canvas);
+    return code;
+}
+
+int grove_chart_too_small(grove_box box, grove_error *error)
+{
+    return grove_fail(
+        error, GROVE_INVALID,
+        "a chart of %.0f x %.0f pixels: too small for its labels; it needs at least 240 x 180",
+        box.width, box.height);
+}
+
 int grove_chart_draw(const grove_chart *chart, grove_canvas *canvas, grove_box box,
                      grove_error *error)
 {
-    layout l = {.chart = chart, .canvas = canvas};
+    grove_chart_layout l = {.chart = chart, .canvas = canvas};
     int code = GROVE_OK;
 
-    arrange(&l, box);
+    grove_chart_fit(chart, 1, &l.x, &l.y);
+    grove_chart_arrange(&l, box);
     if (l.plot.width < 20 || l.plot.height < 20)
-        return grove_fail(
-            error, GROVE_INVALID,
-            "a chart of %.0f x %.0f pixels: too small for its labels; it needs at least 240 x 180",
-            box.width, box.height);
-    if (!chart->raster)
-        draw_grid(&l);
-    grove_canvas_clip(canvas, l.plot);
-    if (chart->raster)
-        code = draw_image(&l, error);
-    for (size_t k = 0; !code && k < chart->series_count; k++)
-        code = draw_series(&l, &chart->series[k], series_colour(chart, k), error);
-    grove_canvas_unclip(canvas);
+        return grove_chart_too_small(box, error);
+    code = grove_chart_draw_data(&l, error);
     if (code)
         return code;
-    draw_axes(&l);
+    grove_chart_draw_ticks(&l, INFINITY, true, true);
+    grove_chart_draw_labels(&l);
     if (chart->raster)
-        draw_bar(&l);
-    draw_header(&l, box);
+        grove_chart_draw_bar(&l);
+    grove_chart_draw_header(&l, box);
     return GROVE_OK;
 }

@@ -13,8 +13,8 @@ typedef struct {
     stop stops[7];
 } route;
 
-/* Lightness is linear along leaf and ember, and falls linearly to both sides along balance, so that
- * the order is preserved in grey. Chroma stays within the range of screens. */
+/* Lightness is linear along leaf and ember, and falls linearly to both sides along balance and
+ * cycle, so that the order is preserved in grey. Chroma stays within the range of screens. */
 static const route routes[] = {
     [GROVE_MAP_LEAF] = {7,
                         {{0.0, 0.26, 0.105, 310},
@@ -38,6 +38,13 @@ static const route routes[] = {
                             {0.5, 0.97, 0.000, 40},
                             {0.75, 0.65, 0.150, 32},
                             {1.0, 0.33, 0.125, 25}}},
+    [GROVE_MAP_CYCLE] = {6,
+                         {{0.0, 0.25, 0.080, 320},
+                          {0.25, 0.61, 0.120, 250},
+                          {0.5, 0.97, 0.000, 245},
+                          {0.5, 0.97, 0.000, 40},
+                          {0.75, 0.61, 0.150, 32},
+                          {1.0, 0.25, 0.080, -40}}},
     [GROVE_MAP_GREY] = {2, {{0.0, 0.0, 0.0, 0}, {1.0, 1.0, 0.0, 0}}},
 };
 
@@ -73,7 +80,7 @@ static double between(double a, double b, double t)
 
 void grove_map_table(grove_map map, grove_colour table[GROVE_MAP_SIZE])
 {
-    const route *way = &routes[map <= GROVE_MAP_GREY ? map : GROVE_MAP_LEAF];
+    const route *way = &routes[map <= GROVE_MAP_CYCLE ? map : GROVE_MAP_LEAF];
     const stop *one = way->stops;
 
     for (int i = 0; i < GROVE_MAP_SIZE; i++) {

@@ -167,7 +167,9 @@ void grove_raster_range(const grove_raster *raster, grove_scale *range)
                 low = high * 1e-4;
         }
     }
-    range->kind = raster->logarithmic ? GROVE_SCALE_LOGARITHMIC : GROVE_SCALE_LINEAR;
+    range->kind = raster->logarithmic              ? GROVE_SCALE_LOGARITHMIC
+                  : raster->map == GROVE_MAP_CYCLE ? GROVE_SCALE_ANGLE
+                                                   : GROVE_SCALE_LINEAR;
     grove_scale_fit(range, low, high, 0);
     range->from = 0;
     range->to = GROVE_MAP_SIZE;

@@ -11,17 +11,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Pictures of solutions are a quantity and what it is drawn against. */
+#define QUANTITY(name) name "-time", name "-freq", name "-station", name "-waterfall"
 static const char *const names[] = {"uv",
                                     "image",
+                                    "amplitude-uvdist",
+                                    "phase-uvdist",
+                                    "layout",
                                     "amplitude-time",
                                     "phase-time",
                                     "amplitude-freq",
                                     "phase-freq",
-                                    "amplitude-uvdist",
-                                    "phase-uvdist",
-                                    "layout",
+                                    "amplitude-station",
+                                    "phase-station",
+                                    "amplitude-waterfall",
+                                    "phase-waterfall",
+                                    QUANTITY("clock"),
+                                    QUANTITY("tec"),
+                                    QUANTITY("rotation"),
+                                    QUANTITY("value"),
+                                    "chi2-time",
+                                    "convergence",
                                     NULL};
-enum { NAMES = sizeof(names) / sizeof(names[0]) - 1 };
+/* Of a set are those before SETS, of solutions those from SOLUTIONS on. */
+enum { NAMES = sizeof(names) / sizeof(names[0]) - 1, LAYOUT = 4, SOLUTIONS = 5, SETS = 9 };
 
 const char *const *grove_picture_names(size_t *count)
 {
@@ -151,6 +164,33 @@ static int draw_file(const char *path, const char *const *folders, const char *w
     return code;
 }
 
+static int draw_solutions(const char *path, const grove_picture *picture, const char *to,
+                          grove_error *error)
+{
+    static const char *const against[] = {"time", "freq", "station"};
+    const char *dash = strchr(picture->what, '-');
+    bool chi2 = !strcmp(picture->what, "chi2-time"), convergence = !dash;
+    char *quantity = chi2 || convergence
+                         ? NULL
+                         : grove_format("%.*s", (int)(dash - picture->what), picture->what);
+    grove_solutions s;
+    int code =
+        grove_solutions_open(&s, path, quantity, chi2 ? "chi2" : "iterations", picture, error);
+
+    if (!code && chi2)
+        code = grove_picture_chi2(&s, picture, to);
+    else if (!code && convergence)
+        code = grove_picture_convergence(&s, to);
+    else if (!code && !strcmp(dash, "-waterfall"))
+        code = grove_picture_waterfall(&s, picture, to);
+    for (int k = 0; k < 3 && !code && quantity; k++)
+        if (!strcmp(dash + 1, against[k]))
+            code = grove_picture_stations(&s, GROVE_CUBE_TIME + k, picture, to);
+    grove_solutions_close(&s);
+    free(quantity);
+    return code;
+}
+
 static int draw_set(const char *path, const grove_picture *picture, const char *to,
                     grove_error *error)
 {
@@ -182,14 +222,23 @@ static int draw_set(const char *path, const grove_picture *picture, const char *
     return code;
 }
 
+char *grove_picture_default(const char *path, const char *dataset, grove_error *error)
+{
+    if (grove_path_is_folder(path))
+        return grove_strdup("uv,image");
+    return grove_grid_is_hdf5(path) ? grove_solutions_pictures(path, dataset, error)
+                                    : grove_strdup("layout");
+}
+
 int grove_picture_draw(const char *path, const char *const *folders, const grove_picture *picture,
                        const char *to, grove_error *error)
 {
-    bool known = false;
+    bool set = grove_path_is_folder(path), solutions = grove_grid_is_hdf5(path);
+    int k = 0;
 
-    for (int k = 0; k < NAMES && picture->what; k++)
-        known |= !strcmp(names[k], picture->what);
-    if (!known) {
+    while (k < NAMES && picture->what && strcmp(names[k], picture->what) != 0)
+        k++;
+    if (k == NAMES || !picture->what) {
         const char *what = picture->what ? picture->what : "", *near;
         near = grove_nearest(what, names, NAMES);
         return grove_fail(error, GROVE_INVALID, "there is no picture '%s'%s%s%s", what,
@@ -197,6 +246,14 @@ int grove_picture_draw(const char *path, const char *const *folders, const grove
     }
     if (!grove_ends_with(to, ".png") && !grove_ends_with(to, ".svg"))
         return grove_fail(error, GROVE_INVALID, "%s: a picture's name ends in .png or .svg", to);
-    return grove_path_is_folder(path) ? draw_set(path, picture, to, error)
-                                      : draw_file(path, folders, picture->what, to, error);
+    if (set ? k >= SETS : solutions && k < SOLUTIONS)
+        return grove_fail(error, GROVE_INVALID, "%s: %s no picture '%s'; that needs %s", path,
+                          set ? "a Measurement Set has" : "solution tables have", picture->what,
+                          set           ? "solution tables (.h5)"
+                          : k == LAYOUT ? "a Measurement Set or an antenna layout"
+                                        : "a Measurement Set");
+    if (solutions && !set)
+        return draw_solutions(path, picture, to, error);
+    return set ? draw_set(path, picture, to, error)
+               : draw_file(path, folders, picture->what, to, error);
 }

@@ -30,6 +30,8 @@ static int draw_charts(const grove_figure *figure, grove_canvas *canvas, grove_b
     size_t columns = figure->columns ? figure->columns : 1;
     size_t rows = (figure->count + columns - 1) / columns;
 
+    if (figure->panels && figure->count)
+        return grove_panels_draw(figure, canvas, box, error);
     if (figure->title) {
         grove_lettering title = {18, true, false, 0.5, 0xff222222};
         grove_canvas_text(canvas, box.width / 2, 32, figure->title, &title);

@@ -13,14 +13,18 @@
 typedef enum {
     GROVE_SCALE_LINEAR = 0,
     GROVE_SCALE_LOGARITHMIC, /* values not above 0 are left out */
-    GROVE_SCALE_CLOCK /* seconds, shown as hours and minutes of the day (UTC for MJD seconds) */
+    GROVE_SCALE_CLOCK, /* seconds, shown as hours and minutes of the day (UTC for MJD seconds) */
+    GROVE_SCALE_NAMES, /* 0, 1, ...: shown as names */
+    GROVE_SCALE_ANGLE  /* degrees: ticks at parts of a right angle */
 } grove_scale_kind;
 
 typedef struct {
     const char *label; /* with the unit: "frequency (MHz)"; NULL: none */
     grove_scale_kind kind;
-    double low, high; /* equal: from the data, with a margin */
-    bool reversed;    /* grows to the left or downwards: l, right ascension */
+    double low, high;         /* equal: from the data, with a margin */
+    bool reversed;            /* grows to the left or downwards: l, right ascension */
+    const char *const *names; /* [name_count] for GROVE_SCALE_NAMES */
+    size_t name_count;
 } grove_chart_axis;
 
 typedef enum {
@@ -43,7 +47,9 @@ typedef enum {
     GROVE_MAP_LEAF = 0, /* dark violet, blue, green, yellow */
     GROVE_MAP_EMBER,    /* black, violet, red, orange, pale yellow */
     GROVE_MAP_BALANCE,  /* blue, white, red, for differences: centre it on 0 */
-    GROVE_MAP_GREY      /* black to white */
+    GROVE_MAP_GREY,     /* black to white */
+    GROVE_MAP_CYCLE /* dark, blue, white, red, dark, for angles in degrees: both ends are the same
+                     */
 } grove_map;
 
 typedef struct {
@@ -73,6 +79,10 @@ typedef struct {
     const char *title; /* title above all charts */
     const grove_chart *charts;
     size_t count, columns; /* columns 0: 1 */
+    /* Small charts of the same quantities: axes, legend and colour bar of the first chart hold for
+     * all; a chart's title stands above it, its subtitle within it. */
+    bool panels;
+    const char *subtitle; /* of panels */
 } grove_figure;
 
 /* Draws to `path`, as PNG or SVG by its extension; an existing file is replaced when the picture is
@@ -85,7 +95,7 @@ typedef struct {
     grove_figure_draw_fn *draw;
 } grove_plotter;
 
-enum { GROVE_PLOT_VERSION = 1 };
+enum { GROVE_PLOT_VERSION = 2 };
 extern const grove_plotter grove_plot_api;
 
 /* In libgrove: opens the module on first use and draws. GROVE_MISSING when this build lacks the

@@ -98,10 +98,19 @@ static void show_number(char *text, size_t size, double number, int decimals)
     snprintf(text, size, "%s%s", number < 0 ? "−" : "", plain);
 }
 
+static double linear_step(const grove_scale *scale, double spacing)
+{
+    static const double right[] = {15, 30, 45, 90, 180, 360};
+    double lowest = (scale->high - scale->low) * spacing / fabs(scale->to - scale->from);
+
+    return scale->kind == GROVE_SCALE_ANGLE && lowest > 10 && lowest <= 360
+               ? round_step(lowest, right, sizeof right / sizeof *right)
+               : decimal_step(lowest);
+}
+
 static void linear_ticks(grove_ticks *ticks, const grove_scale *scale, double spacing)
 {
-    double span = scale->high - scale->low;
-    double step = decimal_step(span * spacing / fabs(scale->to - scale->from));
+    double step = linear_step(scale, spacing);
     double max = fmax(fabs(scale->low), fabs(scale->high));
     int magnitude = (int)floor(log10(max)), power = 0;
 
@@ -180,10 +189,29 @@ static void clock_ticks(grove_ticks *ticks, const grove_scale *scale, double spa
     }
 }
 
+/* As many of the names as have room beside each other. */
+static void name_ticks(grove_ticks *ticks, const grove_scale *scale)
+{
+    double longest = 1, room = fabs(scale->to - scale->from) / (scale->high - scale->low);
+
+    for (size_t k = 0; k < scale->name_count; k++)
+        longest = fmax(longest, (double)strlen(scale->names[k]));
+    size_t step = (size_t)ceil(fmax(1, (6.5 * longest + 10) / room));
+    step = (size_t)fmax((double)step, ceil((double)scale->name_count / GROVE_MAX_TICKS));
+    for (size_t k = 0; k < scale->name_count; k += step) {
+        if ((double)k < scale->low || (double)k > scale->high)
+            continue;
+        grove_tick *tick = add(ticks, scale, (double)k, false);
+        snprintf(tick->label, sizeof tick->label, "%s", scale->names[k]);
+    }
+}
+
 void grove_ticks_make(grove_ticks *ticks, const grove_scale *scale, double spacing)
 {
     memset(ticks, 0, sizeof *ticks);
-    if (scale->kind == GROVE_SCALE_LOGARITHMIC)
+    if (scale->kind == GROVE_SCALE_NAMES)
+        name_ticks(ticks, scale);
+    else if (scale->kind == GROVE_SCALE_LOGARITHMIC)
         logarithmic_ticks(ticks, scale, spacing);
     else if (scale->kind == GROVE_SCALE_CLOCK)
         clock_ticks(ticks, scale, spacing);

@@ -9,6 +9,8 @@ typedef struct {
     grove_scale_kind kind;
     double low, high;
     double from, to;
+    const char *const *names; /* [name_count] for GROVE_SCALE_NAMES */
+    size_t name_count;
 } grove_scale;
 
 /* A valid range for drawing: a default when empty or not finite; when `room`, widened by that share
