@@ -139,6 +139,7 @@ try()
         ;;
     *.sh)
         grep -q 'grove plot' "$1" && [ ! -f "$GROVE_BUILD/src/.libs/plot.so" ] && return 0
+        grep -q '\.h5' "$1" && [ ! -f "$GROVE_BUILD/src/.libs/hdf5.so" ] && return 0
         sh -e "$1"
         ;;
     *.c) program "$1" ;;
