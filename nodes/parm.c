@@ -1,6 +1,7 @@
 /* Parms: what a fit may change. The leaf has the coefficients; parm_value makes values of them. */
 #include "nodes/parm.h"
 #include "nodes/form.h"
+#include "nodes/grid_lookup.h"
 #include "plugin.h"
 
 #include "base/memory.h"
@@ -54,6 +55,20 @@ static const grove_option options[] = {
      "what is known beforehand, in the unit of init: sigma, or [mean, sigma], of a normal "
      "distribution; without a mean around the start value; of complex parms sigma of the real and "
      "of the imaginary part. Of polynomials it holds for the constant term"},
+    {"from", GROVE_FILE, "none",
+     "an H5parm file (.h5) whose solutions are the start values, in place of init where it has "
+     "some: at the centres of the intervals, found by names of stations and sources"},
+    {"table", GROVE_TEXT, "\"\"",
+     "names of its tables, separated by blanks, such as \"amplitude000 phase000\" or "
+     "sol001/clock000; \"\": those of a parm of this name, or else those of this kind"},
+    {"interpolate", GROVE_CHOICE, "nearest",
+     "along its time and freq: nearest, the interval that contains the centre; or linear, phases "
+     "along the shortest way round",
+     GROVE_LOOKUP_INTERPOLATE},
+    {"outside", GROVE_CHOICE, "error",
+     "beyond its first or last interval, and for names that it has not: an error; edge: the first "
+     "or last interval; flag: init",
+     GROVE_LOOKUP_OUTSIDE},
     {"fixed", GROVE_BOOL, "false", "true: it is not fitted, and has no derivatives"},
     {"step", GROVE_QUANTITY, "none",
      "a change after which the model is still about linear, in the unit of init: differences are "
@@ -66,8 +81,9 @@ static const grove_option options[] = {
 #define VALUE(member)   "parm_value(parm, parm." member "@)"
 #define DELAYED(member) "exp(2i * pi * obs.freq * " VALUE(member) ")"
 
-/* Jones terms made of parms. TEC in TECU: -8.44797245e9 rad Hz, as in H5Parm (e^2 / (4 pi eps0 m c)
- * of 1e16 / m^2). */
+/* Jones terms made of parms. TEC in TECU: -8.44797245e9 rad Hz (e^2 / (4 pi eps0 m c) of 1e16 /
+ * m^2).
+ */
 static const struct {
     const char *text, *member[GROVE_PARM_MEMBERS];
     bool complex_;
@@ -353,6 +369,8 @@ static int open_parm(grove_node *node)
         code = grove_node_fail(node, GROVE_INVALID, "%g coefficients are too many; at most %g",
                                numbers, PARM_NUMBERS);
     if (!code)
+        code = grove_parm_start(node, p, unit);
+    if (!code)
         code = write_text(node, p);
     return code ? code : add_members(node, p, unit);
 }
@@ -363,6 +381,7 @@ static void close_parm(grove_node *node)
 
     if (p) {
         free(p->text);
+        free(p->start);
         grove_parm_intervals_free(&p->time);
         grove_parm_intervals_free(&p->freq);
     }
@@ -388,7 +407,9 @@ static int start(const grove_node *node, void **run)
     own->count = grove_parm_count(p);
     own->numbers = grove_alloc((size_t)(p->members * own->count) * 2 * sizeof(double) + 1);
     own->errors = grove_alloc((size_t)(p->members * own->count) * sizeof(double) + 1);
-    for (int m = 0; m < p->members; m++)
+    if (p->start)
+        memcpy(own->numbers, p->start, (size_t)(p->members * own->count) * 2 * sizeof(double));
+    for (int m = 0; m < p->members && !p->start; m++)
         for (int64_t i = 0; i < own->count; i += terms)
             memcpy(own->numbers + 2 * (m * own->count + i), p->init[m], sizeof(p->init[m]));
     *run = own;
@@ -440,9 +461,11 @@ GROVE_CLASS(parm) = {
         "What is unknown and may be fitted: a number, or a Jones term made of unknown numbers.\n"
         "Inside intervals of time and frequency it is constant or a polynomial. A run begins with "
         "the start value. phase is diagonal(exp(1i x), exp(1i y)); delay diagonal(exp(2i pi nu x), "
-        "exp(2i pi nu y)), tec exp(-8.44797e9i x / nu) with x in TECU and nu in Hz. Other terms "
+        "exp(2i pi nu y)), tec exp(-8.44797245e9i x / nu) with x in TECU and nu in Hz. Other terms "
         "can be written with parms without jones. obs and sky may be left out where there is one. "
-        "It has at most 1e7 coefficients. They are its members, such as G.x, for each interval: "
+        "from takes start values, and of one that is fixed its values, from solution tables; of a "
+        "polynomial the constant term. It has at most 1e7 coefficients. They are its members, such "
+        "as G.x, for each interval: "
         "value of a number and of scalar; x and y of diagonal, phase, amplitude, delay and "
         "leakage; xx, xy, "
         "yx and yy of full; angle of rotation; tec; and, such as G.x_error, their standard "

@@ -2,6 +2,7 @@
 #ifndef GROVE_NODES_PARM_H
 #define GROVE_NODES_PARM_H
 
+#include "base/unit.h"
 #include "plugin.h"
 
 enum { GROVE_PARM_MEMBERS = 4, GROVE_PARM_TERMS = 64 };
@@ -24,6 +25,7 @@ typedef struct {
     /* Of the constant term of each member, real and imaginary part, in base units. The other terms
      * start at 0 and have neither bounds nor a prior. */
     double init[GROVE_PARM_MEMBERS][2];
+    double *start;    /* [member][grove_parm_index][2] from a solution table; NULL: all are init */
     double bounds[2]; /* low < high, of real parms; -INFINITY and INFINITY: none */
     /* A normal distribution, of a complex number one of each part; sigma INFINITY: none. */
     double prior_mean[GROVE_PARM_MEMBERS][2], prior_sigma;
@@ -57,6 +59,8 @@ int64_t grove_parm_index(const grove_parm *p, int64_t source, int64_t station, i
  * (i, j) of coefficient * x_time^i * x_freq^j. 0 and 0 where the parm does not vary along it. */
 int64_t grove_parm_find(const grove_parm_intervals *own, int64_t cell, double *x);
 
+/* Takes start values from the solution table that the option from names, if it is given. */
+int grove_parm_start(grove_node *node, grove_parm *p, grove_unit unit);
 /* Finds the intervals that the options time, freq and degree ask for. */
 int grove_parm_divide(grove_node *node, grove_parm *p);
 void grove_parm_intervals_free(grove_parm_intervals *own);

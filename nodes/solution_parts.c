@@ -69,12 +69,15 @@ static int complain_of(const choice *c, const char *set, char *what)
 /* The set that is meant, or NULL after a message. */
 static const char *find_set(const choice *c)
 {
-    const char *found = NULL, *wanted = c->wish->set;
+    const char *found = NULL, *word = c->wish->tables + strspn(c->wish->tables, " ");
+    const char *slash = memchr(word, '/', strcspn(word, " ")), *wanted = c->wish->set;
+    size_t n = wanted[0] || !slash ? strlen(wanted) : (size_t)(slash - word);
     bool several = false;
 
+    wanted = wanted[0] ? wanted : word;
     for (int i = 0; i < c->list->count; i++) {
         const char *set = c->list->table[i].set;
-        if (wanted[0] && strcmp(wanted, set) != 0)
+        if (n && (strlen(set) != n || strncmp(wanted, set, n) != 0))
             continue;
         several = several || (found && strcmp(found, set) != 0);
         found = found ? found : set;
@@ -87,8 +90,8 @@ static const char *find_set(const choice *c)
                                "it has no solution table: a group with val, whose attribute AXES "
                                "names its axes");
     else if (!found)
-        grove_node_fail_option(c->node, "solset", "there is no set '%s'; there are %s", wanted,
-                               names);
+        grove_node_fail_option(c->node, c->wish->set[0] ? "solset" : c->wish->tables_option,
+                               "there is no set '%.*s'; there are %s", (int)n, wanted, names);
     else
         grove_node_fail_option(c->node, c->wish->option,
                                "it has several sets of solutions, of which one must be named: %s",

@@ -116,9 +116,18 @@ static bool is_like_last(const solve_run *run, const solve_domain *d)
     return last->x && last->unknowns == d->unknowns;
 }
 
+/* Whether a parm has start values of its own in each domain. */
+static bool has_starts(const solve *s)
+{
+    for (int i = 0; i < s->parm_count; i++)
+        if (s->parms[i].parm->start)
+            return true;
+    return false;
+}
+
 static void start_from_last(const solve_run *run, const solve_domain *d)
 {
-    if (is_like_last(run, d))
+    if (is_like_last(run, d) && !has_starts(run->solve))
         solve_put(run->solve, d, run->parms, run->last[d->number[SOLVE_FREQ]].x);
 }
 
@@ -396,7 +405,7 @@ static int begin_batch(solve_run *run, const grove_node *node, evaluation *e, bo
     bool searched = false;
 
     for (int64_t i = 0; i < count; i++) {
-        e->active[i]->starts_well = is_like_last(run, e->active[i]);
+        e->active[i]->starts_well = has_starts(run->solve) || is_like_last(run, e->active[i]);
         searched = searched || (!e->active[i]->starts_well && solve_is_searched(run->solve));
     }
     bool stefcal = run->solve->method == SOLVE_AUTO || run->solve->method == SOLVE_STEFCAL;
