@@ -111,6 +111,7 @@ typedef struct {
     int64_t determined;           /* unknowns with data */
     bool *known;                  /* [unknowns] which; NULL: no matter */
     int32_t iterations;
+    bool restored; /* from a checkpoint */
 } solve_domain;
 
 /* The intervals of a parm in the domain. */
@@ -125,6 +126,11 @@ void solve_domain_end(solve_domain *d);
 void solve_get(const solve *s, const solve_domain *d, grove_parm_run *const *runs, double *x);
 void solve_put(const solve *s, const solve_domain *d, grove_parm_run *const *runs, const double *x);
 
+/* The coefficients' errors as they are; of a complex one at its real part. */
+void solve_get_kept_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
+                           double *x);
+void solve_put_kept_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
+                           const double *x);
 /* Of each coefficient whether it is known (d->known; NULL: all are). known: as in solve_results. */
 void solve_put_known(const solve *s, const solve_domain *d, unsigned char *const *known);
 /* Their standard deviations into the coefficients' errors. */

@@ -253,7 +253,7 @@ void solve_domain_end(solve_domain *d)
     d->jones = d->best = NULL;
 }
 
-typedef enum { GET, PUT, PUT_ERRORS } direction;
+typedef enum { GET, PUT, PUT_ERRORS, GET_KEPT_ERRORS, PUT_KEPT_ERRORS } direction;
 
 /* Calls of each coefficient of a parm in the domain, in the order of its unknowns. */
 typedef struct {
@@ -308,6 +308,10 @@ static void copy_parm(const solve *s, const solve_domain *d, int parm, grove_par
             memcpy(x, run->numbers + 2 * c.at, (size_t)parts * sizeof(*x));
         else if (way == PUT)
             memcpy(run->numbers + 2 * c.at, x, (size_t)parts * sizeof(*x));
+        else if (way == GET_KEPT_ERRORS)
+            x[0] = run->errors[c.at];
+        else if (way == PUT_KEPT_ERRORS)
+            run->errors[c.at] = x[0];
         else
             run->errors[c.at] = isnan(x[0]) ? 0 : parts == 2 ? hypot(x[0], x[1]) / M_SQRT2 : x[0];
     }
@@ -330,6 +334,20 @@ void solve_put_errors(const solve *s, const solve_domain *d, grove_parm_run *con
 {
     for (int i = 0; i < s->parm_count; i++)
         copy_parm(s, d, i, runs[i], (double *)(uintptr_t)errors, PUT_ERRORS);
+}
+
+void solve_get_kept_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
+                           double *x)
+{
+    for (int i = 0; i < s->parm_count; i++)
+        copy_parm(s, d, i, runs[i], x, GET_KEPT_ERRORS);
+}
+
+void solve_put_kept_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
+                           const double *x)
+{
+    for (int i = 0; i < s->parm_count; i++)
+        copy_parm(s, d, i, runs[i], (double *)(uintptr_t)x, PUT_KEPT_ERRORS);
 }
 
 void solve_put_known(const solve *s, const solve_domain *d, unsigned char *const *known)

@@ -1,19 +1,24 @@
-/* What a run of a fit writes: the solution table, once all has gone well. */
+/* What a run of a fit writes: the solution table, once all has gone well, and until then a
+ * checkpoint.
+ */
+#include "nodes/solve_checkpoint.h"
 #include "nodes/solve_table.h"
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct solve_output {
     const solve *solve;
     solve_results results;
-    grove_file *file; /* NULL: none is written */
+    grove_file *file; /* the table, once it is prepared */
+    solve_checkpoint checkpoint;
 };
 
 solve_output *solve_output_new(const solve *s)
@@ -21,7 +26,7 @@ solve_output *solve_output_new(const solve *s)
     solve_output *out = grove_alloc(sizeof(*out));
     int64_t domains = s->cut[SOLVE_TIME].count * s->cut[SOLVE_FREQ].count;
 
-    out->solve = s;
+    out->solve = out->checkpoint.solve = s;
     out->results.results = grove_alloc((size_t)domains * sizeof(*out->results.results));
     out->results.known = grove_alloc((size_t)s->parm_count * sizeof(*out->results.known));
     for (int i = 0; i < s->parm_count; i++) {
@@ -33,6 +38,7 @@ solve_output *solve_output_new(const solve *s)
 
 void solve_output_free(solve_output *out)
 {
+    solve_checkpoint_end(&out->checkpoint, false);
     for (int i = 0; i < out->solve->parm_count; i++)
         free(out->results.known[i]);
     free(out->results.known);
@@ -58,6 +64,64 @@ static int fail_with(const grove_node *node, grove_error *error)
     return code < 0 ? code : GROVE_IO;
 }
 
+/* ---- the checkpoint ---- */
+
+/* Says what is there of a cycle. */
+static void find_solutions(solve_output *out, const grove_node *node, int64_t cycle)
+{
+    const solve *s = out->solve;
+    int64_t found = solve_checkpoint_find(&out->checkpoint, cycle),
+            domains = s->cut[SOLVE_TIME].count * s->cut[SOLVE_FREQ].count;
+
+    if (found)
+        grove_log(GROVE_LOG_NOTE, "%s: %lld of %lld solution domains are taken from %s.checkpoint",
+                  grove_node_name(node), (long long)found, (long long)domains,
+                  grove_node_text(node, "to"));
+    else if (!cycle && grove_node_resumes(node))
+        grove_log(GROVE_LOG_NOTE,
+                  "%s: there is nothing to resume, no %s.checkpoint with solutions; the fit begins "
+                  "from the start",
+                  grove_node_name(node), grove_node_text(node, "to"));
+}
+
+static int open_checkpoint(solve_output *out, const grove_node *node, grove_error *error)
+{
+    char *path = grove_format("%s.checkpoint", grove_node_text(node, "to")),
+         *run = grove_node_run_key(node);
+    char *key = grove_format("%sthe fit: %s\n", run, grove_node_name(node));
+
+    out->checkpoint.file = grove_checkpoint_open(path, key, grove_node_resumes(node), error);
+    if (out->checkpoint.file)
+        find_solutions(out, node, 0);
+    free(key);
+    free(run);
+    free(path);
+    return out->checkpoint.file ? 0 : GROVE_IO;
+}
+
+bool solve_output_has(const solve_output *out, const solve_domain *d)
+{
+    return solve_checkpoint_has(&out->checkpoint, d);
+}
+
+bool solve_output_restore(const solve_output *out, solve_domain *d, grove_parm_run *const *runs)
+{
+    return solve_checkpoint_restore(&out->checkpoint, d, runs);
+}
+
+int solve_output_keep(solve_output *out, const grove_node *node, const solve_domain *domains,
+                      int64_t count, grove_parm_run *const *runs)
+{
+    grove_error *error = grove_error_new();
+
+    if (solve_checkpoint_keep(&out->checkpoint, domains, count, runs, error))
+        return fail_with(node, error);
+    grove_error_free(error);
+    return 0;
+}
+
+/* ---- the phases of a run ---- */
+
 int solve_output_begin(solve_output *out, const grove_node *node)
 {
     const char *path = grove_node_text(node, "to");
@@ -65,20 +129,38 @@ int solve_output_begin(solve_output *out, const grove_node *node)
     if (!grove_node_given(node, "to"))
         return 0;
     grove_error *error = grove_error_new();
+    int code = 0;
     if (grove_path_exists(path) && !grove_node_bool(node, "overwrite"))
-        grove_fail(error, GROVE_INVALID, "%s: exists already; give overwrite=true to replace it",
-                   path);
-    else if ((out->file = grove_file_create(path, error))) {
-        grove_error_free(error);
-        return 0;
-    }
-    return fail_with(node, error);
+        code = grove_fail(error, GROVE_INVALID,
+                          "%s: exists already; give overwrite=true to replace it", path);
+    else
+        code = open_checkpoint(out, node, error);
+    if (code)
+        return fail_with(node, error);
+    grove_error_free(error);
+    return 0;
 }
 
 void solve_output_abort(solve_output *out)
 {
     grove_file_discard(out->file);
     out->file = NULL;
+    solve_checkpoint_end(&out->checkpoint, false);
+}
+
+static int write_table(solve_output *out, const grove_node *node, const char *bytes, size_t length)
+{
+    grove_error *error = grove_error_new();
+
+    out->file = grove_file_create(grove_node_text(node, "to"), error);
+    if (!out->file)
+        return fail_with(node, error);
+    grove_error_free(error);
+    FILE *to = grove_file_stream(out->file);
+    if (fwrite(bytes, 1, length, to) == length && !fflush(to))
+        return 0;
+    return grove_node_fail_option(node, "to", "%s: cannot write: %s", grove_node_text(node, "to"),
+                                  strerror(errno));
 }
 
 /* Of a run with several cycles the last one counts. */
@@ -86,19 +168,16 @@ int solve_output_prepare(solve_output *out, const grove_node *node, grove_parm_r
 {
     size_t length = 0;
 
-    if (!out->file)
+    if (!grove_node_given(node, "to"))
         return 0;
+    grove_file_discard(out->file);
+    out->file = NULL;
     char *bytes = solve_table_bytes(node, out->solve, runs, &out->results, &length);
-    if (!bytes)
-        return GROVE_NO_MEMORY;
-    FILE *to = grove_file_stream(out->file);
-    bool written = !fseeko(to, 0, SEEK_SET) && !ftruncate(fileno(to), 0) &&
-                   fwrite(bytes, 1, length, to) == length && !fflush(to);
-    int reason = errno;
+    int code = bytes ? write_table(out, node, bytes, length) : GROVE_NO_MEMORY;
     free(bytes);
-    return written ? 0
-                   : grove_node_fail_option(node, "to", "%s: cannot write: %s",
-                                            grove_node_text(node, "to"), strerror(reason));
+    if (!code)
+        find_solutions(out, node, out->checkpoint.cycle + 1);
+    return code;
 }
 
 int solve_output_commit(solve_output *out, const grove_node *node)
@@ -111,6 +190,7 @@ int solve_output_commit(solve_output *out, const grove_node *node)
     grove_error *error = grove_error_new();
     if (grove_file_commit(file, error))
         return fail_with(node, error);
+    solve_checkpoint_end(&out->checkpoint, true);
     grove_error_free(error);
     return 0;
 }

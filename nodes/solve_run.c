@@ -378,8 +378,10 @@ static int64_t find_active(const solve_run *run, solve_domain **active)
 }
 
 /* The batch is done: counts its domains, and keeps the solutions that the next one starts from. */
-static void end_batch(solve_run *run)
+static int end_batch(solve_run *run, const grove_node *node)
 {
+    int64_t first = run->count, end = 0;
+
     for (int64_t i = 0; i < run->count; i++) {
         solve_domain *d = &run->domains[i];
         solution *last = &run->last[d->number[SOLVE_FREQ]];
@@ -387,6 +389,8 @@ static void end_batch(solve_run *run)
             continue;
         solve_summary_add(&run->summary, run->solve, d);
         solve_output_add(run->output, d);
+        first = i < first ? i : first;
+        end = i + 1;
         if (d->outcome == GROVE_LEAST_SQUARES_CONVERGED) {
             last->unknowns = d->unknowns;
             last->x = grove_realloc(last->x, ((size_t)d->unknowns + 1) * sizeof(double));
@@ -395,12 +399,21 @@ static void end_batch(solve_run *run)
         grove_least_squares_free(d->fit);
         d->fit = NULL;
     }
+    return solve_output_keep(run->output, node, run->domains + first, end - first, run->parms);
+}
+
+static void restore_batch(solve_run *run)
+{
+    for (int64_t i = 0; i < run->count; i++)
+        if (batch_of(run, &run->domains[i]) == run->batch)
+            solve_output_restore(run->output, &run->domains[i], run->parms);
 }
 
 /* Whether any domain of the batch has to be evaluated. Those that StEFCal has moved have to be
  * evaluated where they are now. */
 static int begin_batch(solve_run *run, const grove_node *node, evaluation *e, bool *again)
 {
+    restore_batch(run);
     int64_t count = find_active(run, e->active);
     bool searched = false;
 
@@ -442,15 +455,15 @@ static void start_next_tile(solve_run *run)
 }
 
 /* The batch is done; the next one, if the tile has another, has to be evaluated where it starts. */
-static void advance(solve_run *run, bool *again)
+static int advance(solve_run *run, const grove_node *node, bool *again)
 {
     bool last = run->batch == batch_of(run, &run->domains[run->count - 1]);
+    int code = end_batch(run, node);
 
-    end_batch(run);
-    if (last) {
+    if (code || last) {
         start_next_tile(run);
         drop_tile(run);
-        return;
+        return code;
     }
     run->batch++;
     run->begun = false;
@@ -458,14 +471,41 @@ static void advance(solve_run *run, bool *again)
         if (batch_of(run, &run->domains[i]) == run->batch)
             start_from_last(run, &run->domains[i]);
     *again = true;
+    return 0;
+}
+
+/* A tile of which a checkpoint has all: nothing of it need be looked at. */
+static bool is_restored(const solve_run *run)
+{
+    for (int64_t i = 0; i < run->count; i++)
+        if (!solve_output_has(run->output, &run->domains[i]))
+            return false;
+    return true;
+}
+
+static int restore_tile(solve_run *run, const grove_node *node)
+{
+    bool more = true;
+    int code = 0;
+
+    while (more && !code) {
+        more = false;
+        restore_batch(run);
+        code = advance(run, node, &more);
+    }
+    return code;
 }
 
 static int drive(solve_run *run, const grove_node *node, solve_tile *tile, bool *again)
 {
-    int code = 0;
+    bool begins = !run->count;
 
-    if (!run->count) {
+    if (begins)
         begin_tile(run, tile);
+    if (begins && is_restored(run))
+        return restore_tile(run, node);
+    int code = solve_fetch(node, tile);
+    if (!code && begins) {
         run->begun = false;
         if (run->solve->robust)
             code = solve_begin_weights(tile, run->domains, run->count);
@@ -486,7 +526,7 @@ static int drive(solve_run *run, const grove_node *node, solve_tile *tile, bool 
         *again = !code && find_active(run, e.active) > 0;
     }
     if (!code && !*again)
-        advance(run, again);
+        code = advance(run, node, again);
     free(e.active);
     return code;
 }
@@ -505,9 +545,7 @@ int solve_drive(const grove_node *node, void *of_run, const grove_array *const *
 
     find_parms(run, node);
     solve_tile_begin(&tile, run->solve, inputs, count);
-    int code = solve_fetch(node, &tile);
-    if (!code)
-        code = drive(run, node, &tile, again);
+    int code = drive(run, node, &tile, again);
     solve_tile_end(&tile);
     return code == GROVE_NO_MEMORY
                ? grove_node_fail(node, code, "there is no memory for the normal equations")

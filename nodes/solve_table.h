@@ -27,12 +27,21 @@ char *solve_table_bytes(const grove_node *node, const solve *s, grove_parm_run *
 
 typedef struct solve_output solve_output;
 
-/* Of the action: begin, prepare, commit, abort. `runs`: [parms]. */
+/* Of the action: begin, prepare, commit, abort. `runs`: [parms]. From begin on there is a
+ * checkpoint, the file PATH.checkpoint, which stays where the run does not end well. */
 solve_output *solve_output_new(const solve *s);
 void solve_output_free(solve_output *out);
 int solve_output_begin(solve_output *out, const grove_node *node);
 /* A domain is done. */
 void solve_output_add(solve_output *out, const solve_domain *d);
+/* Whether the checkpoint of a run before has the domain; puts its solution into the coefficients,
+ * and how its fit ended into the domain. */
+bool solve_output_has(const solve_output *out, const solve_domain *d);
+bool solve_output_restore(const solve_output *out, solve_domain *d, grove_parm_run *const *runs);
+/* These domains are done: into the checkpoint, but for those restored. 0, or a code with a message.
+ */
+int solve_output_keep(solve_output *out, const grove_node *node, const solve_domain *domains,
+                      int64_t count, grove_parm_run *const *runs);
 int solve_output_prepare(solve_output *out, const grove_node *node, grove_parm_run *const *runs);
 int solve_output_commit(solve_output *out, const grove_node *node);
 void solve_output_abort(solve_output *out);

@@ -67,6 +67,11 @@ int grove_node_parms(const grove_node *node, const grove_node *const **parms);
 int grove_node_slots(const grove_node *node, const grove_fit_slot **slots);
 /* As grove_node_object_run, of a parm it fits. */
 void *grove_node_parm_run(const grove_node *node, const grove_node *parm);
+/* Only in begin: whether the run is to go on from where one that did not end came to; and what its
+ * numbers depend on, lines "WHAT: VALUE" for people, which the caller frees. Two runs with the same
+ * lines compute the same bits. */
+bool grove_node_resumes(const grove_node *node);
+char *grove_node_run_key(const grove_node *node);
 /* Calls fn for pieces of [0, count) on the run's threads, as grove_call_parallel; in drive. */
 void grove_node_parallel(const grove_node *node, int64_t count,
                          void (*fn)(void *context, int64_t first, int64_t last), void *context);

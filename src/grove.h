@@ -118,6 +118,7 @@ typedef struct {
     bool profile;
     bool progress;
     bool stop_on_error; /* print the inputs of a node that fails */
+    bool resume;        /* fits go on from the checkpoints of a run that did not end */
 } grove_session_options;
 
 /* Sets one option by its name and text on the command line: memory, precision, threads, device, ...

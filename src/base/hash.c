@@ -1,7 +1,12 @@
 #include "base/hash.h"
 
+#include "base/file.h"
+
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+
+enum { MAX_DEPTH = 8 }; /* of folders */
 
 /* Two 64-bit lanes. Each word is mixed into a lane by a 64x64->128 bit multiplication with the
  * lane's own odd constant. */
@@ -81,6 +86,37 @@ bool grove_hash_equal(grove_hash a, grove_hash b)
     return a.a == b.a && a.b == b.b;
 }
 
+static grove_hash add_info(grove_hash hash, const struct stat *info)
+{
+    hash = grove_hash_integer(hash, (int64_t)info->st_size);
+    hash = grove_hash_integer(hash, (int64_t)info->st_ino);
+    hash = grove_hash_integer(hash, (int64_t)info->st_mtim.tv_sec);
+    return grove_hash_integer(hash, (int64_t)info->st_mtim.tv_nsec);
+}
+
+/* Of all files in the folder but locks and hidden ones, with which runs work. */
+static grove_hash add_folder(grove_hash hash, const char *path, int depth)
+{
+    char **names = grove_folder_list(path);
+
+    for (char **name = names; *name; name++) {
+        char *whole = grove_path_join(path, *name);
+        struct stat info;
+        bool counts =
+            (*name)[0] != '.' && strcmp(*name, "table.lock") != 0 && stat(whole, &info) == 0;
+        if (counts)
+            hash = grove_hash_text(hash, *name);
+        if (counts && S_ISDIR(info.st_mode) && depth < MAX_DEPTH)
+            hash = add_folder(hash, whole, depth + 1);
+        else if (counts)
+            hash = add_info(hash, &info);
+        free(whole);
+        free(*name);
+    }
+    free(names);
+    return hash;
+}
+
 grove_hash grove_hash_file(grove_hash hash, const char *path)
 {
     struct stat info;
@@ -88,8 +124,5 @@ grove_hash grove_hash_file(grove_hash hash, const char *path)
     hash = grove_hash_text(hash, path);
     if (stat(path, &info))
         return grove_hash_integer(hash, -1);
-    hash = grove_hash_integer(hash, (int64_t)info.st_size);
-    hash = grove_hash_integer(hash, (int64_t)info.st_ino);
-    hash = grove_hash_integer(hash, (int64_t)info.st_mtim.tv_sec);
-    return grove_hash_integer(hash, (int64_t)info.st_mtim.tv_nsec);
+    return S_ISDIR(info.st_mode) ? add_folder(hash, path, 0) : add_info(hash, &info);
 }

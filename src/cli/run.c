@@ -150,7 +150,7 @@ const grove_command grove_command_run = {
     "run", "FILE [OPTIONS]", "runs a tree file",
     "set plugins precision memory threads device device-memory tile-times "
     "tile-channels tile-baselines profile trace "
-    "value stop-on-error quiet no-wait",
+    "resume value stop-on-error quiet no-wait",
     run};
 const grove_command grove_command_check = {
     "check", "FILE [OPTIONS]",

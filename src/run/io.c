@@ -17,6 +17,18 @@ void *grove_node_parm_run(const grove_node *node, const grove_node *parm)
     return calling ? calling->runs[parm->id] : NULL;
 }
 
+bool grove_node_resumes(const grove_node *node)
+{
+    (void)node;
+    return grove_resume_wanted(calling);
+}
+
+char *grove_node_run_key(const grove_node *node)
+{
+    (void)node;
+    return calling ? grove_resume_key(calling) : NULL;
+}
+
 void grove_node_parallel(const grove_node *node, int64_t count,
                          void (*fn)(void *context, int64_t first, int64_t last), void *context)
 {

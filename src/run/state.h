@@ -93,6 +93,11 @@ static inline void grove_session_event(const grove_session *session, const char 
         observer->event(observer->context, name, kind, thread, began, ended, range, axes);
 }
 
+/* Whether the run is to go on from one that did not end; and lines "WHAT: VALUE" of all that its
+ * numbers depend on, to be freed (resume.c). */
+bool grove_resume_wanted(const grove_session *session);
+char *grove_resume_key(const grove_session *session);
+
 /* Brackets a call of a function of a node's class: its messages go to the session, and any of them
  * fails the call. `io`: one of the functions that serial_io serialises. */
 typedef struct {

@@ -1,0 +1,28 @@
+/* Checkpoints: what a run has found so far, in a file that outlives it if it does not end. */
+#ifndef GROVE_IO_CHECKPOINT_H
+#define GROVE_IO_CHECKPOINT_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct grove_checkpoint grove_checkpoint;
+
+/* Opens and locks the file, or makes it. `key`: lines "WHAT: VALUE" of all that the records depend
+ * on. Records of a run before are an error, unless it is to be resumed; then its key must be the
+ * same, and what follows the last record that is whole is dropped. NULL with a message. */
+grove_checkpoint *grove_checkpoint_open(const char *path, const char *key, bool resume,
+                                        grove_error *error);
+/* Records of the run before, in order; borrowed. */
+int64_t grove_checkpoint_count(const grove_checkpoint *c);
+const char *grove_checkpoint_record(const grove_checkpoint *c, int64_t number, size_t *length);
+/* Appends a record, whole or not at all; on disk a second later at most, or with the next one. 0,
+ * or a code with a message. */
+int grove_checkpoint_append(grove_checkpoint *c, const char *bytes, size_t length,
+                            grove_error *error);
+/* Closes the file, which stays if it has records and the run has not ended well. NULL is fine. */
+void grove_checkpoint_close(grove_checkpoint *c, bool ended_well);
+
+#endif
