@@ -122,7 +122,7 @@ int grove_picture_chi2(const grove_solutions *s, const grove_picture *picture, c
 
 enum { OUTCOMES = 16 };
 
-/* Word k of a list with commas; "other" beyond its end. Caller frees. */
+/* Word k of a list with commas; NULL: it has fewer. Caller frees. */
 static char *word_of(const char *list, int k)
 {
     for (const char *at = list; at; k--) {
@@ -132,15 +132,24 @@ static char *word_of(const char *list, int k)
             return grove_format("%.*s", (int)n, at);
         at = at[n] ? at + n + 1 : NULL;
     }
-    return grove_strdup("other");
+    return NULL;
 }
 
-/* The number of a domain's outcome. */
-static int outcome_of(const grove_cube *outcome, const int64_t *index)
+static int count_words(const char *list)
+{
+    int count = list && list[0];
+
+    for (const char *at = list; at && (at = strchr(at, ',')); at++)
+        count++;
+    return count < OUTCOMES ? count : OUTCOMES;
+}
+
+/* The number of a domain's outcome; those without a word have the number of words. */
+static int outcome_of(const grove_cube *outcome, int words, const int64_t *index)
 {
     double number = outcome->grid ? grove_cube_at(outcome, index, 0) : 0;
 
-    return number >= 0 && number < OUTCOMES ? (int)number : OUTCOMES;
+    return number >= 0 && number < words ? (int)number : words;
 }
 
 /* Domains of one time stand beside each other. */
@@ -154,9 +163,9 @@ static double beside(const grove_cube *cube, int64_t time, int64_t freq)
                      : 0;
 }
 
-/* Numbers of one outcome; NaN elsewhere. */
-static size_t take_outcome(const grove_cube *iterations, const grove_cube *outcome, int which,
-                           double *x, double *y)
+/* The domains of one outcome; how many. */
+static size_t take_outcome(const grove_cube *iterations, const grove_cube *outcome, int words,
+                           int which, double *x, double *y)
 {
     int axis = long_axis(iterations);
     size_t n = 0;
@@ -164,7 +173,7 @@ static size_t take_outcome(const grove_cube *iterations, const grove_cube *outco
     for (int64_t t = 0; t < grove_cube_size(iterations, GROVE_CUBE_TIME); t++)
         for (int64_t f = 0; f < grove_cube_size(iterations, GROVE_CUBE_FREQ); f++) {
             int64_t index[GROVE_CUBE_AXES] = {t, f};
-            if (outcome_of(outcome, index) != which)
+            if (outcome_of(outcome, words, index) != which)
                 continue;
             x[n] =
                 place(iterations, axis, axis == GROVE_CUBE_TIME ? t : f) + beside(iterations, t, f);
@@ -177,30 +186,33 @@ static int draw_outcomes(const grove_solutions *s, const grove_cube *iterations,
                          const grove_cube *outcome, const char *to)
 {
     /* of what did not converge; green is success */
-    static const unsigned colours[] = {0xd55e00, 0x0072b2, 0xcc79a7, 0xe69f00, 0x56b4e9, 0x222222};
+    static const unsigned colours[] = {0xd55e00, 0x0072b2, 0xcc79a7, 0xe69f00, 0x56b4e9};
     size_t count = (size_t)(grove_cube_size(iterations, GROVE_CUBE_TIME) *
                             grove_cube_size(iterations, GROVE_CUBE_FREQ));
     grove_series series[OUTCOMES + 1] = {{0}};
     char *labels[OUTCOMES + 1] = {0};
     double *x = grove_alloc(2 * count * sizeof(double)), *y = x + count, most = 0;
+    int words = outcome->grid ? count_words(s->table->outcomes) : 0;
     char *title = grove_format("%s: iterations of each domain", s->name);
     grove_chart chart = {.series = series, .y.label = "iterations"};
 
-    for (size_t k = 0, from = 0; k <= OUTCOMES; k++) {
-        size_t n = take_outcome(iterations, outcome, (int)k, x + from, y + from);
+    for (size_t k = 0, from = 0; k <= (size_t)words; k++) {
+        size_t n = take_outcome(iterations, outcome, words, (int)k, x + from, y + from);
         for (size_t i = from; i < from + n; i++)
             most = fmax(most, y[i]);
         if (!n)
             continue;
         char *word = word_of(s->table->outcomes, (int)k);
-        bool good = !outcome->grid || !strcmp(word, "converged");
+        bool good = !outcome->grid || grove_equal(word, "converged");
         if (outcome->grid)
-            labels[k] = grove_format("%s (%zu)", word, n);
+            labels[k] = grove_format("%s (%zu)", word ? word : "other", n);
         series[chart.series_count++] = (grove_series){.x = x + from,
                                                       .y = y + from,
                                                       .count = n,
                                                       .label = labels[k],
-                                                      .colour = good ? 0x009e73 : colours[k % 6],
+                                                      .colour = good   ? 0x009e73
+                                                                : word ? colours[k % 5]
+                                                                       : 0x222222,
                                                       .size = count < 200    ? 6
                                                               : count < 2000 ? 4.5
                                                                              : 3};
@@ -209,7 +221,7 @@ static int draw_outcomes(const grove_solutions *s, const grove_cube *iterations,
     }
     chart.y.high = most + fmax(1, 0.05 * most);
     int code = draw(s, iterations, title, &chart, to);
-    for (int k = 0; k <= OUTCOMES; k++)
+    for (int k = 0; k <= words; k++)
         free(labels[k]);
     free(title);
     free(x);
