@@ -20,7 +20,7 @@ must()
 
 [ -f "$GROVE_BUILD/src/.libs/hdf5.so" ] && tables=true || tables=false
 
-cat >sky.skymodel <<'END'
+cat >field.skymodel <<'END'
 format = Name, Type, Patch, Ra, Dec, I, Q, U, V
 one, POINT, A, 05:42:36.0, +49.51.07.0, 10.0, 1.0, 2.0, 0.5
 two, POINT, B, 05:43:30.0, +49.40.00.0, 4.0, -0.5, 1.0, 0.0
@@ -31,7 +31,7 @@ END
 cat >truth.tree <<'END'
 option kind = diagonal   "as in calibrate.tree"
 option ms   = "world.ms" "the set"
-S        = sky_model("sky.skymodel")
+S        = sky_model("field.skymodel")
 x[p]     = gains(obs, kind=constant, jones=diagonal, amplitude=0, phase=0.5rad, seed=5)
 x1[p]    = arg(select(x, element=XX)) / 1rad
 x2[p]    = arg(select(x, element=YY)) / 1rad
@@ -74,7 +74,7 @@ for kind in phase amplitude scalar diagonal full bandpass delay tec; do
     must "$grove" run -q world.tree -s kind=$kind
     case $kind in bandpass | delay | tec) time=none ;; *) time=slot ;; esac
     solutions=$($tables && echo $kind.h5 || echo none)
-    must "$grove" run -q calibrate.tree -s ms=world.ms -s sky=sky.skymodel -s kind=$kind -s time=$time -s residual=RESIDUAL_DATA \
+    must "$grove" run -q calibrate.tree -s ms=world.ms -s sky=field.skymodel -s kind=$kind -s time=$time -s residual=RESIDUAL_DATA \
         -s solutions="$solutions"
     grep 'fit:' log
     must "$grove" run -q check.tree -s kind=$kind
@@ -88,7 +88,7 @@ done
 
 # With a column as the model, no sky model is looked for; the numbers are the same.
 must "$grove" run -q world.tree
-must "$grove" run -q calibrate.tree -s ms=world.ms -s sky=sky.skymodel -s residual=RESIDUAL_DATA
+must "$grove" run -q calibrate.tree -s ms=world.ms -s sky=field.skymodel -s residual=RESIDUAL_DATA
 must "$grove" run -q calibrate.tree -s ms=world.ms -s model_column=MODEL_DATA -s corrected=OTHER_DATA
 must "$grove" run -q same.tree -s a=OTHER_DATA -s b=CORRECTED_DATA
 
@@ -111,7 +111,7 @@ END
 must "$grove" run -q world-dd.tree
 for left in all A keep; do
     case $left in keep) setting=keep=A ;; *) setting=subtract=$left ;; esac
-    must "$grove" run -q calibrate-dd.tree -s ms=world.ms -s sky=sky.skymodel -s time=all -s $setting
+    must "$grove" run -q calibrate-dd.tree -s ms=world.ms -s sky=field.skymodel -s time=all -s $setting
     grep 'fit:' log
     must "$grove" run -q check-dd.tree -s left=$left
     cat log
