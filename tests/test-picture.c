@@ -1,6 +1,7 @@
 /* Pictures of Measurement Sets: the sky with east to the left and north up, in one scale, stations
  * with east to the right. */
-#include "grove.h"
+#include "base/error.h"
+#include "picture-testing.h"
 
 #include <cairo.h>
 #include <check.h>
@@ -9,30 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static char folder[64];
-static grove_library *library;
-static grove_error *error;
-
-static void setup(void)
-{
-    strcpy(folder, "/tmp/grove-test-picture-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    ck_assert_int_eq(chdir(folder), 0);
-    library = grove_library_new(NULL);
-    error = grove_error_new();
-}
-
-static void teardown(void)
-{
-    char command[128];
-
-    grove_error_free(error);
-    grove_library_free(library);
-    ck_assert_int_eq(chdir("/"), 0);
-    snprintf(command, sizeof(command), "rm -rf %s", folder);
-    ck_assert_int_eq(system(command), 0);
-}
 
 static void no_error(const char *what)
 {
@@ -52,7 +29,7 @@ static void write_text(const char *path, const char *text)
 }
 
 /* A set with one source, `dec` minutes of arc north of the phase centre and `ra` seconds of right
- * ascension east of it, on the celestial equator. */
+ * ascension east of it, on the celestial equator; in CORRECTED_DATA it has half the flux. */
 static void simulate(const char *name, int ra, int dec)
 {
     char text[1024];
@@ -65,8 +42,9 @@ static void simulate(const char *name, int ra, int dec)
              "    integration=10min, frequency=1.4GHz, channels=4, channel_width=10MHz)\n"
              "S = sky_model(\"one.skymodel\")\n"
              "V[p,q] = sum[s]( point(S, obs) )\n"
-             "w = sink(V, obs, to=\"%s\")\n",
-             name);
+             "w = sink(V, obs, to=\"%s\")\n"
+             "half = sink(0.5 * V, obs, to=\"%s\", column=\"CORRECTED_DATA\")\n",
+             name, name);
     grove_tree *tree = grove_library_parse(library, text, "text.tree", NULL, 0, error);
     no_error("parse");
     grove_session *session = grove_session_new(tree, NULL, error);
@@ -76,7 +54,7 @@ static void simulate(const char *name, int ra, int dec)
     grove_tree_free(tree);
 }
 
-static cairo_surface_t *draw(const char *data, const grove_picture *picture)
+static cairo_surface_t *draw_png(const char *data, const grove_picture *picture)
 {
     grove_library_plot(library, data, picture, "picture.png", error);
     no_error(picture->what);
@@ -137,7 +115,7 @@ static void find_source(int ra, int dec, bool logarithmic, double *x, double *y)
 
     snprintf(name, sizeof(name), "%d-%d-%d.ms", ra, dec, logarithmic);
     simulate(name, ra, dec);
-    cairo_surface_t *surface = draw(name, &picture);
+    cairo_surface_t *surface = draw_png(name, &picture);
     ck_assert_int_gt(middle(surface, is_hot, 0.885, x, y), 20);
     cairo_surface_destroy(surface);
 }
@@ -166,7 +144,7 @@ START_TEST(uv_coverage_is_symmetric)
     double x, y;
 
     simulate("uv.ms", 0, 0);
-    cairo_surface_t *surface = draw("uv.ms", &picture);
+    cairo_surface_t *surface = draw_png("uv.ms", &picture);
     ck_assert_int_gt(middle(surface, is_point, 1, &x, &y), 2000);
     double x_middle = (67 + 674) / 2.0, y_middle = (62 + 652) / 2.0;
     ck_assert_msg(fabs(x - x_middle) < 6 && fabs(y - y_middle) < 6, "at %g %g", x, y);
@@ -189,7 +167,7 @@ START_TEST(layouts_have_east_right_and_north_up)
     const char *names[] = {"east.array", "north.array", "west.array"};
     double *x[] = {&x1, &x2, &x3}, *y[] = {&y1, &y2, &y3};
     for (int k = 0; k < 3; k++) {
-        cairo_surface_t *surface = draw(names[k], &picture);
+        cairo_surface_t *surface = draw_png(names[k], &picture);
         ck_assert_int_gt(middle(surface, is_point, 1, x[k], y[k]), 20);
         cairo_surface_destroy(surface);
     }
@@ -209,10 +187,63 @@ START_TEST(charts_of_visibilities_are_drawn)
     simulate("charts.ms", 10, 2);
     for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
         grove_picture picture = {.what = names[k]};
-        cairo_surface_t *surface = draw("charts.ms", &picture);
+        cairo_surface_t *surface = draw_png("charts.ms", &picture);
         ck_assert_int_eq(cairo_image_surface_get_width(surface), 900);
         cairo_surface_destroy(surface);
     }
+}
+END_TEST
+
+/* Both columns on one scale: what is half is drawn half as high, in a panel of the same size. */
+START_TEST(columns_side_by_side)
+{
+    grove_picture picture = {
+        .what = "amplitude-time", .column = "DATA,CORRECTED_DATA", .baselines = "W02-W04"};
+    static dot left[MAX_DOTS], right[MAX_DOTS];
+
+    simulate("two.ms", 0, 0);
+    draw("two.ms", &picture);
+    ck_assert_int_eq(panel_count, 4); /* XX and YY of both */
+    for (int row = 0; row < 2; row++) {
+        const panel *one = &panels[2 * row], *two = one + 1;
+        scale y = y_scale(2 * row, "2.0", "3.0", 2, 3),
+              z = y_scale(2 * row + 1, "2.0", "3.0", 2, 3);
+        int count = find_dots(2 * row, "#0072b2", false, left);
+        ck_assert(one->width == two->width && one->height == two->height && one->y == two->y);
+        ck_assert_int_gt(count, 100);
+        ck_assert_int_eq(find_dots(2 * row + 1, "#0072b2", false, right), count);
+        for (int i = 0; i < count; i++) {
+            ck_assert_double_eq_tol(y_of(&y, 2 * row, left[i]), 3, 0.02);
+            ck_assert_double_eq_tol(y_of(&z, 2 * row + 1, right[i]), 1.5, 0.02);
+            ck_assert_double_eq_tol(left[i].x - one->x, right[i].x - two->x, 0.02);
+        }
+    }
+    ck_assert_ptr_nonnull(strstr(svg, ">two.ms: amplitude against time, DATA<"));
+    ck_assert_ptr_nonnull(strstr(svg, ">two.ms: amplitude against time, CORRECTED_DATA<"));
+}
+END_TEST
+
+/* The colours of both images have one range: 3 Jy is hot, 1.5 Jy is not. */
+START_TEST(images_side_by_side)
+{
+    grove_picture picture = {.what = "image", .size = 64, .column = "CORRECTED_DATA,DATA"};
+    double x, y;
+
+    simulate("two.ms", 0, 0);
+    cairo_surface_t *surface = draw_png("two.ms", &picture);
+    ck_assert_int_eq(cairo_image_surface_get_width(surface), 1600);
+    ck_assert_int_eq(middle(surface, is_hot, 0.44, &x, &y), 0);
+    int bar = middle(surface, is_hot, 0.5, &x, &y);
+    ck_assert_int_gt(bar, 100);
+    ck_assert_int_gt(middle(surface, is_hot, 0.94, &x, &y), bar + 20);
+    cairo_surface_destroy(surface);
+    picture.column = "DATA,MODEL_DATA";
+    ck_assert_int_ne(grove_library_plot(library, "two.ms", &picture, "x.png", error), 0);
+    ck_assert_ptr_nonnull(strstr(grove_error_message(error, 0), "has no column MODEL_DATA"));
+    grove_error_clear(error);
+    picture.column = "DATA,DATA,DATA";
+    ck_assert_int_ne(grove_library_plot(library, "two.ms", &picture, "x.png", error), 0);
+    ck_assert_ptr_nonnull(strstr(grove_error_message(error, 0), "or two side by side"));
 }
 END_TEST
 
@@ -221,12 +252,14 @@ int main(void)
     Suite *suite = suite_create("picture");
     TCase *test = tcase_create("picture");
 
-    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_add_checked_fixture(test, picture_begin, picture_end);
     tcase_set_timeout(test, 60);
     tcase_add_test(test, images_have_east_left_and_north_up);
     tcase_add_test(test, uv_coverage_is_symmetric);
     tcase_add_test(test, layouts_have_east_right_and_north_up);
     tcase_add_test(test, charts_of_visibilities_are_drawn);
+    tcase_add_test(test, columns_side_by_side);
+    tcase_add_test(test, images_side_by_side);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -171,7 +171,7 @@ static int choose_grid(image *i, grove_set *set, const grove_picture *picture)
 /* ---- the picture ---- */
 
 typedef struct {
-    double peak, l, m, rms; /* rms: 1.4826 times the median of the absolute values */
+    double peak, lowest, rms; /* rms: 1.4826 times the median of the absolute values */
 } summary;
 
 static int by_size(const void *a, const void *b)
@@ -185,70 +185,111 @@ static int by_size(const void *a, const void *b)
 static summary finish(const image *i, float *pixels, float *scratch)
 {
     int64_t size = i->grid.size, count = size * size;
-    summary s = {.peak = -INFINITY};
+    summary s = {.peak = -INFINITY, .lowest = INFINITY};
 
     for (int64_t at = 0; at < count; at++) {
         pixels[at] = (float)(i->sum[at] / i->total);
         scratch[at] = fabsf(pixels[at]);
-        if ((double)pixels[at] > s.peak) {
-            s.peak = (double)pixels[at];
-            s.l = (double)(at % size - size / 2) * i->grid.cell;
-            s.m = (double)(at / size - size / 2) * i->grid.cell;
-        }
+        s.peak = fmax(s.peak, (double)pixels[at]);
+        s.lowest = fmin(s.lowest, (double)pixels[at]);
     }
     qsort(scratch, (size_t)count, sizeof(float), by_size);
     s.rms = 1.4826 * (double)scratch[count / 2];
     return s;
 }
 
-/* l grows to the left, towards east; in degrees for a wide field. */
+/* The colours of both columns have one range. */
+static void find_range(const summary *s, int count, bool logarithmic, grove_raster *raster)
+{
+    double low = INFINITY, peak = -INFINITY;
+
+    for (int k = 0; k < count; k++) {
+        peak = fmax(peak, s[k].peak);
+        low = fmin(low, logarithmic ? s[k].rms : s[k].lowest);
+    }
+    raster->logarithmic = logarithmic && peak > 0;
+    if (raster->logarithmic)
+        low = fmin(peak / 10, fmax(low, peak * 1e-5));
+    if (raster->logarithmic || count > 1) {
+        raster->low = low;
+        raster->high = peak;
+    }
+}
+
+/* l grows to the left, towards east; in degrees for a wide field. `pixels` [columns][size][size] */
 static int draw(const grove_set *set, const image *i, const float *pixels, const summary *s,
                 const grove_picture *picture, const char *to)
 {
     double size = (double)i->grid.size, middle = (double)(i->grid.size / 2);
-    bool wide = size * i->grid.cell > 5400 * arcsec;
+    bool wide = size * i->grid.cell > 5400 * arcsec, one = set->column_count == 1;
     double unit = i->grid.cell / (wide ? GROVE_PI / 180 : arcsec);
     double low = (-middle - 0.5) * unit, high = (size - middle - 0.5) * unit;
-    char ra[32], dec[32], band[64];
+    char ra[32], dec[32], band[64], *titles[GROVE_SET_COLUMNS];
     char *note = grove_set_note(set, i->share, "rows");
-    char *title = grove_format("%s: dirty image, Stokes I", set->name);
-    char *subtitle = grove_format("%s, %s %s, %s, %s%s", set->layout->telescope,
+    char *subtitle = grove_format("%s, %s %s, %s%s%s%s", set->layout->telescope,
                                   grove_show_ra(ra, set->layout->phase_centre[0]),
                                   grove_show_dec(dec, set->layout->phase_centre[1]),
-                                  grove_show_band(band, set->layout), set->column, note);
-    grove_raster raster = {.data = pixels,
-                           .rows = (size_t)i->grid.size,
-                           .columns = (size_t)i->grid.size,
-                           .x0 = low,
-                           .x1 = high,
-                           .y0 = low,
-                           .y1 = high,
-                           .map = GROVE_MAP_EMBER,
-                           .label = "Jy / beam"};
-    grove_chart chart = {.title = title,
-                         .subtitle = subtitle,
-                         .x = {.label = wide ? "l (deg)" : "l (arcsec)", .reversed = true},
-                         .y = {.label = wide ? "m (deg)" : "m (arcsec)"},
-                         .equal = true,
-                         .raster = &raster};
-    grove_figure figure = {.width = 800, .height = 740, .charts = &chart, .count = 1};
+                                  grove_show_band(band, set->layout), one ? ", " : "",
+                                  one ? set->column : "", note);
+    grove_raster rasters[GROVE_SET_COLUMNS];
+    grove_chart charts[GROVE_SET_COLUMNS];
+    grove_figure figure = {.width = 800 * set->column_count,
+                           .height = 740,
+                           .charts = charts,
+                           .count = (size_t)set->column_count,
+                           .columns = (size_t)set->column_count};
 
-    if (picture->logarithmic && s->peak > 0) {
-        raster.logarithmic = true;
-        raster.low = fmin(s->peak / 10, fmax(s->rms, s->peak * 1e-5));
-        raster.high = s->peak;
+    for (int k = 0; k < set->column_count; k++) {
+        titles[k] = grove_set_title(set, "dirty image, Stokes I", k);
+        rasters[k] = (grove_raster){.data = pixels + k * i->grid.size * i->grid.size,
+                                    .rows = (size_t)i->grid.size,
+                                    .columns = (size_t)i->grid.size,
+                                    .x0 = low,
+                                    .x1 = high,
+                                    .y0 = low,
+                                    .y1 = high,
+                                    .map = GROVE_MAP_EMBER,
+                                    .label = "Jy / beam"};
+        find_range(s, set->column_count, picture->logarithmic, &rasters[k]);
+        charts[k] = (grove_chart){.title = titles[k],
+                                  .subtitle = subtitle,
+                                  .x = {.label = wide ? "l (deg)" : "l (arcsec)", .reversed = true},
+                                  .y = {.label = wide ? "m (deg)" : "m (arcsec)"},
+                                  .equal = true,
+                                  .raster = &rasters[k]};
     }
     int code = grove_figure_draw(&figure, to, set->error);
+    for (int k = 0; k < set->column_count; k++)
+        free(titles[k]);
     free(note);
-    free(title);
     free(subtitle);
+    return code;
+}
+
+/* The image of column k. */
+static int make_column(image *i, grove_set *set, int k, float *pixels, float *scratch, summary *s)
+{
+    size_t count = (size_t)i->grid.size * (size_t)i->grid.size;
+
+    memset(i->sum, 0, count * sizeof(double));
+    i->total = 0;
+    set->column = set->columns[k];
+    int code = grove_set_walk(set, GROVE_SET_UVW | GROVE_SET_DATA | GROVE_SET_WEIGHT, add_block, i);
+    if (!code && !(i->total > 0))
+        code = grove_fail(set->error, GROVE_INVALID,
+                          "%s: all of %s is flagged, or its weights "
+                          "are 0",
+                          set->path, set->column);
+    if (!code)
+        *s = finish(i, pixels, scratch);
     return code;
 }
 
 static int make(image *i, grove_set *set, const grove_picture *picture, const char *to)
 {
-    size_t count = (size_t)i->grid.size * (size_t)i->grid.size;
-    float *pixels = grove_try_alloc(count, 2 * sizeof(float));
+    size_t count = (size_t)i->grid.size * (size_t)i->grid.size, columns = (size_t)set->column_count;
+    float *pixels = grove_try_alloc(count, (columns + 1) * sizeof(float));
+    summary s[GROVE_SET_COLUMNS];
     int code = 0;
 
     i->sum = grove_try_alloc(count, sizeof(double));
@@ -257,17 +298,10 @@ static int make(image *i, grove_set *set, const grove_picture *picture, const ch
     if (!pixels || !i->sum)
         code = grove_fail(set->error, GROVE_NO_MEMORY, "no memory for an image of %lld x %lld",
                           (long long)i->grid.size, (long long)i->grid.size);
+    for (size_t k = 0; k < columns && !code; k++)
+        code = make_column(i, set, (int)k, pixels + k * count, pixels + columns * count, &s[k]);
     if (!code)
-        code = grove_set_walk(set, GROVE_SET_UVW | GROVE_SET_DATA | GROVE_SET_WEIGHT, add_block, i);
-    if (!code && !(i->total > 0))
-        code = grove_fail(set->error, GROVE_INVALID,
-                          "%s: all of %s is flagged, or its weights "
-                          "are 0",
-                          set->path, set->column);
-    if (!code) {
-        summary s = finish(i, pixels, pixels + count);
-        code = draw(set, i, pixels, &s, picture, to);
-    }
+        code = draw(set, i, pixels, s, picture, to);
     free(pixels);
     return code;
 }
@@ -286,7 +320,7 @@ int grove_picture_image(grove_set *set, const grove_picture *picture, const char
         grove_set_limit(set, most_visibilities, true);
         double slots = ceil((double)set->layout->times / (double)set->every);
         double terms = slots * (double)set->chosen_count * (double)set->layout->channels *
-                       (double)i.grid.size * (double)i.grid.size;
+                       (double)i.grid.size * (double)i.grid.size * set->column_count;
         i.share = most_terms / terms;
         i.threads = grove_threads_new(picture->threads);
         code = make(&i, set, picture, to);

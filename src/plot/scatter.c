@@ -253,21 +253,23 @@ static bool is_parallel(const grove_set *set, int which)
     return false;
 }
 
-/* Parallel hands have one range, so that they can be compared, and the others another. */
-static void find_range(const visibilities *v, const grove_set *set, int which, bool logarithmic,
-                       grove_chart_axis *axis)
+/* Parallel hands have one range, so that they can be compared, and the others another; columns of
+ * the set have the same. */
+static void find_range(const visibilities *columns, const grove_set *set, int which,
+                       bool logarithmic, grove_chart_axis *axis)
 {
     double low = INFINITY, high = -INFINITY;
 
-    for (int k = 0; k < set->shown_count; k++)
-        for (size_t i = 0; is_parallel(set, k) == is_parallel(set, which) && i < v->count; i++)
-            if (!logarithmic || v->list[i].y[k] > 0) {
-                low = fmin(low, v->list[i].y[k]);
-                high = fmax(high, v->list[i].y[k]);
-            }
+    for (const visibilities *v = columns; v < columns + set->column_count; v++)
+        for (int k = 0; k < set->shown_count; k++)
+            for (size_t i = 0; is_parallel(set, k) == is_parallel(set, which) && i < v->count; i++)
+                if (!logarithmic || v->list[i].y[k] > 0) {
+                    low = fmin(low, v->list[i].y[k]);
+                    high = fmax(high, v->list[i].y[k]);
+                }
     if (!(low <= high))
         return;
-    if (v->phase) {
+    if (columns->phase) {
         high = fmin(180, 10 * ceil(fmax(-low, high) / 10 + 0.1));
         low = -high;
     } else if (!logarithmic) {
@@ -326,42 +328,64 @@ static void make_chart(const visibilities *v, int which, double *numbers, char *
     chart->series_count = (size_t)v->colours;
 }
 
-static int draw_charts(const visibilities *v, const grove_set *set, const grove_picture *picture,
-                       const char *title, const char *subtitle, const char *to)
+/* The axes of the chart of correlation `which`; the last row has the label of x. */
+static void make_axes(const visibilities *columns, const grove_set *set, int which,
+                      const char *label, bool logarithmic, grove_chart *chart)
 {
     static const char *const x_labels[] = {"time (UTC)", "frequency (MHz)", "uv distance (kλ)"};
-    grove_chart charts[CORRELATIONS] = {{0}};
-    grove_series series[CORRELATIONS][COLOURS] = {{{0}}};
-    grove_figure figure = {.charts = charts, .count = (size_t)set->shown_count};
-    char *labels[COLOURS] = {0}, *names[CORRELATIONS] = {0};
-    int last = set->shown_count - 1;
-    double *numbers = grove_try_alloc(v->count * (size_t)set->shown_count, 4 * sizeof(double));
 
-    if (!numbers)
-        return no_memory(set);
-    for (int k = 0; k < v->colours && v->by_baseline; k++)
-        labels[k] = grove_set_baseline_name(set, v->baselines[k]);
-    for (int k = 0; k < set->shown_count; k++) {
-        bool logarithmic = !v->phase && picture->logarithmic;
-        names[k] = grove_format("%s %s", grove_set_correlation(set, set->shown[k]),
-                                v->phase ? "phase (deg)" : "amplitude (Jy)");
-        charts[k].x.label = k == last ? x_labels[v->against] : NULL;
-        charts[k].x.kind = v->against == TIME ? GROVE_SCALE_CLOCK : GROVE_SCALE_LINEAR;
-        charts[k].y.label = names[k];
-        charts[k].y.kind = logarithmic ? GROVE_SCALE_LOGARITHMIC : GROVE_SCALE_LINEAR;
-        find_range(v, set, k, logarithmic, &charts[k].y);
-        make_chart(v, k, numbers + 4 * v->count * (size_t)k, labels, series[k], &charts[k]);
+    chart->x.label = which == set->shown_count - 1 ? x_labels[columns->against] : NULL;
+    chart->x.kind = columns->against == TIME ? GROVE_SCALE_CLOCK : GROVE_SCALE_LINEAR;
+    chart->y.label = label;
+    chart->y.kind = logarithmic      ? GROVE_SCALE_LOGARITHMIC
+                    : columns->phase ? GROVE_SCALE_ANGLE
+                                     : GROVE_SCALE_LINEAR;
+    find_range(columns, set, which, logarithmic, &chart->y);
+}
+
+/* A row of charts for each correlation, a column for each column of the set. */
+static int draw_charts(const visibilities *columns, const grove_set *set,
+                       const grove_picture *picture, char *const *titles, const char *subtitle,
+                       const char *to)
+{
+    enum { CHARTS = CORRELATIONS * GROVE_SET_COLUMNS };
+    grove_chart charts[CHARTS] = {{0}};
+    grove_series series[CHARTS][COLOURS] = {{{0}}};
+    int across = set->column_count, count = set->shown_count * across;
+    grove_figure figure = {.charts = charts, .count = (size_t)count, .columns = (size_t)across};
+    char *labels[COLOURS] = {0}, *names[CORRELATIONS] = {0};
+    bool logarithmic = !columns->phase && picture->logarithmic;
+    double *numbers[CHARTS] = {0};
+    int code = 0;
+
+    for (int k = 0; k < columns->colours && columns->by_baseline; k++)
+        labels[k] = grove_set_baseline_name(set, columns->baselines[k]);
+    for (int n = 0; n < count && !code; n++) {
+        int which = n / across;
+        const visibilities *v = &columns[n % across];
+        if (n % across == 0)
+            names[which] = grove_format("%s %s", grove_set_correlation(set, set->shown[which]),
+                                        v->phase ? "phase (deg)" : "amplitude (Jy)");
+        if (!(numbers[n] = grove_try_alloc(v->count, 4 * sizeof(double))))
+            code = no_memory(set);
+        make_axes(columns, set, which, names[which], logarithmic, &charts[n]);
+        if (!code)
+            make_chart(v, which, numbers[n], labels, series[n], &charts[n]);
+        charts[n].title = which ? NULL : titles[n];
+        charts[n].subtitle = which ? NULL : subtitle;
     }
-    charts[0].title = title;
-    charts[0].subtitle = subtitle;
+    if (across > 1)
+        figure.width = 700 * across;
     if (set->shown_count > 1)
         figure.height = 380 * set->shown_count;
-    int code = grove_figure_draw(&figure, to, set->error);
+    if (!code)
+        code = grove_figure_draw(&figure, to, set->error);
     for (int k = 0; k < COLOURS; k++)
         free(labels[k]);
     for (int k = 0; k < CORRELATIONS; k++)
         free(names[k]);
-    free(numbers);
+    for (int n = 0; n < CHARTS; n++)
+        free(numbers[n]);
     return code;
 }
 
@@ -380,34 +404,52 @@ static void choose_colours(visibilities *v, const grove_set *set)
             v->baselines[v->colours++] = b;
 }
 
+/* Reads the visibilities of column k. */
+static int read_column(visibilities *v, grove_set *set, int k)
+{
+    set->column = set->columns[k];
+    int code = grove_set_walk(set, GROVE_SET_UVW | GROVE_SET_DATA, add_visibilities, v);
+    if (!code && !v->any)
+        code = grove_fail(set->error, GROVE_INVALID, "%s: all of %s is flagged", set->path,
+                          set->column);
+    if (v->by_baseline && v->count)
+        qsort(v->list, v->count, sizeof(*v->list), in_order);
+    return code;
+}
+
 int grove_picture_scatter(grove_set *set, const grove_picture *picture, const char *to)
 {
     static const char *const axes[] = {"time", "freq", "uvdist"};
     static const char *const words[] = {"time", "frequency", "uv distance"};
-    visibilities v = {.phase = !strncmp(picture->what, "phase", 5)};
-    char band[64];
+    visibilities v[GROVE_SET_COLUMNS] = {{.phase = !strncmp(picture->what, "phase", 5)}};
+    char band[64], *titles[GROVE_SET_COLUMNS] = {0};
+    int code = 0;
 
     for (int k = 0; k < 3; k++)
         if (grove_ends_with(picture->what, axes[k]))
-            v.against = k == 0 ? TIME : k == 1 ? FREQ : UVDIST;
-    choose_colours(&v, set);
-    grove_set_limit(set, most_visibilities, true);
-    v.share = most_points / set->shown_count / samples_of(set);
-    int code = grove_set_walk(set, GROVE_SET_UVW | GROVE_SET_DATA, add_visibilities, &v);
-    if (!code && !v.any)
-        code = grove_fail(set->error, GROVE_INVALID, "%s: all of %s is flagged", set->path,
-                          set->column);
-    if (v.by_baseline && v.count)
-        qsort(v.list, v.count, sizeof(*v.list), in_order);
-    char *title = grove_format("%s: %s against %s", set->name, v.phase ? "phase" : "amplitude",
-                               words[v.against]);
-    char *note = grove_set_note(set, v.share, "visibilities");
-    char *subtitle = grove_format("%s, %s, %s%s", set->layout->telescope,
-                                  grove_show_band(band, set->layout), set->column, note);
+            v->against = k == 0 ? TIME : k == 1 ? FREQ : UVDIST;
+    choose_colours(v, set);
+    grove_set_limit(set, most_visibilities / set->column_count, true);
+    v->share = most_points / set->shown_count / set->column_count / samples_of(set);
+    char *what = grove_format("%s against %s", v->phase ? "phase" : "amplitude", words[v->against]);
+    for (int k = 1; k < set->column_count; k++)
+        v[k] = v[0];
+    for (int k = 0; k < set->column_count && !code; k++) {
+        titles[k] = grove_set_title(set, what, k);
+        code = read_column(&v[k], set, k);
+    }
+    char *note = grove_set_note(set, v->share, "visibilities");
+    bool one = set->column_count == 1;
+    char *subtitle =
+        grove_format("%s, %s%s%s%s", set->layout->telescope, grove_show_band(band, set->layout),
+                     one ? ", " : "", one ? set->column : "", note);
     if (!code)
-        code = draw_charts(&v, set, picture, title, subtitle, to);
-    free(v.list);
-    free(title);
+        code = draw_charts(v, set, picture, titles, subtitle, to);
+    for (int k = 0; k < set->column_count; k++) {
+        free(v[k].list);
+        free(titles[k]);
+    }
+    free(what);
     free(note);
     free(subtitle);
     return code;

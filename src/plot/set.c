@@ -35,12 +35,28 @@ static int check(const grove_set *set, bool data)
 {
     if (!set->layout->rows || !set->layout->times || !set->layout->baselines)
         return grove_fail(set->error, GROVE_INVALID, "%s: there are no rows to draw", set->path);
-    if (data && !set->module->has_column(set->ms, set->column))
-        return grove_fail(set->error, GROVE_MISSING,
-                          "%s: has no column %s; grove info lists its columns", set->path,
-                          set->column);
+    for (int k = 0; k < set->column_count && data; k++)
+        if (!set->module->has_column(set->ms, set->columns[k]))
+            return grove_fail(set->error, GROVE_MISSING,
+                              "%s: has no column %s; grove info lists its columns", set->path,
+                              set->columns[k]);
     if (data && !set->layout->channels)
         return grove_fail(set->error, GROVE_INVALID, "%s: there are no channels", set->path);
+    return 0;
+}
+
+/* "DATA,CORRECTED_DATA" */
+static int choose_columns(grove_set *set, const char *list)
+{
+    for (const char *at = list; at;) {
+        size_t n = strcspn(at, ",");
+        if (set->column_count == GROVE_SET_COLUMNS)
+            return grove_fail(set->error, GROVE_INVALID,
+                              "--column %s: draws one column, or two side by side", list);
+        set->columns[set->column_count++] = grove_format("%.*s", (int)n, at);
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    set->column = set->columns[0];
     return 0;
 }
 
@@ -52,16 +68,18 @@ int grove_set_open(grove_set *set, const char *path, int field, int spectral_win
     memset(set, 0, sizeof(*set));
     set->path = path;
     set->name = last_part(path);
-    set->column = column ? column : "DATA";
     set->every = 1;
     set->error = error;
-    if (!(set->module = grove_data_open(error)))
-        return GROVE_MISSING;
-    if (!(set->ms = set->module->open(path, &part, false, error)))
-        return grove_error_code(error);
-    set->layout = set->module->layout(set->ms);
-    find_parallel(set);
-    int code = check(set, data);
+    int code = choose_columns(set, column ? column : "DATA");
+    if (!code && !(set->module = grove_data_open(error)))
+        code = GROVE_MISSING;
+    if (!code && !(set->ms = set->module->open(path, &part, false, error)))
+        code = grove_error_code(error);
+    if (!code) {
+        set->layout = set->module->layout(set->ms);
+        find_parallel(set);
+        code = check(set, data);
+    }
     if (!code)
         code = grove_set_choose_correlations(set, NULL);
     if (code)
@@ -73,9 +91,20 @@ void grove_set_close(grove_set *set)
 {
     if (set->ms)
         set->module->close(set->ms);
+    for (int k = 0; k < set->column_count; k++)
+        free(set->columns[k]);
+    set->column_count = 0;
     free(set->chosen);
     set->ms = NULL;
     set->chosen = NULL;
+}
+
+char *grove_set_title(const grove_set *set, const char *what, int k)
+{
+    bool named = set->column_count > 1;
+
+    return grove_format("%s: %s%s%s", set->name, what, named ? ", " : "",
+                        named ? set->columns[k] : "");
 }
 
 /* ---- walking ---- */

@@ -4,12 +4,16 @@
 
 #include "io/data_module.h"
 
+enum { GROVE_SET_COLUMNS = 2 };
+
 typedef struct {
     const grove_data_module *module;
     grove_ms *ms;
     const grove_ms_layout *layout;
-    const char *path, *name; /* name: the last component of the path */
-    const char *column;
+    const char *path, *name;          /* name: the last component of the path */
+    const char *column;               /* the one that a walk reads */
+    char *columns[GROVE_SET_COLUMNS]; /* those that are drawn, side by side */
+    int column_count;
     int parallel[2], parallel_count; /* correlations that give Stokes I: XX YY, RR LL, I, or one */
     int shown[4], shown_count;       /* correlations of pictures of visibilities */
     unsigned char *chosen;           /* [baselines] 1: is drawn */
@@ -33,7 +37,7 @@ typedef struct {
 } grove_set_samples;
 
 /* Opens for reading, with all baselines chosen, without autocorrelations; fails for a set without
- * rows, and, when `data`, without the column or channels. */
+ * rows, and, when `data`, without the column (NULL: DATA; two with a comma) or channels. */
 int grove_set_open(grove_set *set, const char *path, int field, int spectral_window,
                    const char *column, bool data, grove_error *error);
 void grove_set_close(grove_set *set);
@@ -43,6 +47,9 @@ void grove_set_close(grove_set *set);
 int grove_set_choose_baselines(grove_set *set, const char *list);
 /* "XX,YX" or "all". NULL: the parallel hands, or all where there are none. */
 int grove_set_choose_correlations(grove_set *set, const char *list);
+/* What is drawn in column k, for its title: "name: what", and which column if there are two. Caller
+ * frees. */
+char *grove_set_title(const grove_set *set, const char *what, int k);
 /* "XX"; borrowed. */
 const char *grove_set_correlation(const grove_set *set, int k);
 /* "m000–m001". Caller frees. */

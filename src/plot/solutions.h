@@ -3,18 +3,8 @@
 #define GROVE_PLOT_SOLUTIONS_H
 
 #include "grove.h"
-#include "io/grid.h"
 #include "io/solution_list.h"
-
-/* The axes of a solution table. */
-enum { GROVE_CUBE_TIME, GROVE_CUBE_FREQ, GROVE_CUBE_STATION, GROVE_CUBE_DIRECTION };
-enum { GROVE_CUBE_AXES = 4 };
-
-/* Numbers on these axes. */
-typedef struct {
-    grove_grid *grid;          /* owned; NULL: none */
-    int axis[GROVE_CUBE_AXES]; /* of the grid; -1: it does not vary with that */
-} grove_cube;
+#include "plot/cube.h"
 
 typedef struct {
     const char *path, *name; /* name: the last component of the path */
@@ -41,14 +31,6 @@ void grove_solutions_close(grove_solutions *s);
 /* Reads a dataset of the table; whether there is one. */
 int grove_solutions_read(const grove_solutions *s, const char *dataset, grove_cube *cube);
 bool grove_solutions_has(const grove_solutions *s, const char *dataset);
-/* The number at index[GROVE_CUBE_AXES] in the file's unit; NaN where it is flagged. */
-double grove_cube_at(const grove_cube *cube, const int64_t *index, int element);
-/* 1 where the cube does not vary with the axis. */
-int64_t grove_cube_size(const grove_cube *cube, int axis);
-/* Place k along time (s) or frequency (Hz), and the width of that interval. */
-double grove_cube_place(const grove_cube *cube, int axis, int64_t k);
-double grove_cube_width(const grove_cube *cube, int axis, int64_t k);
-
 /* What is drawn: in the unit of the chart, relative to the reference; NaN: flagged. */
 double grove_solutions_value(const grove_solutions *s, int station, int64_t time, int64_t freq,
                              int element);
