@@ -115,11 +115,10 @@ static int match(places *p, grove_solution_part *part, int d)
 
 /* ---- what ---- */
 
-static int check_parts(const grove_node *node, const grove_parm *parm, grove_unit unit,
+static int check_parts(const grove_node *node, const grove_parm *parm,
                        const grove_solution_parts *parts)
 {
     int wanted = sources[parm->kind].elements, first = sources[parm->kind].first;
-    char a[48], b[48];
 
     for (int k = 0; k < GROVE_SOLUTION_KINDS; k++) {
         const grove_grid *grid = parts->part[k].grid;
@@ -131,10 +130,6 @@ static int check_parts(const grove_node *node, const grove_parm *parm, grove_uni
                 node, "from", "%s: it has %d polarisation%s; jones=%s takes %s%d", name,
                 grid->column->elements, grid->column->elements == 1 ? "" : "s",
                 grove_node_text(node, "jones"), first || wanted == 1 ? "" : "up to ", wanted);
-        if (k == GROVE_SOLUTION_VALUE && !grove_unit_equal(grid->column->unit, unit))
-            return grove_node_fail_option(node, "from", "%s: it is %s, the parm is %s", name,
-                                          grove_unit_describe(a, grid->column->unit),
-                                          grove_unit_describe(b, unit));
     }
     return 0;
 }
@@ -231,6 +226,7 @@ int grove_parm_start(grove_node *node, grove_parm *parm, grove_unit unit)
                                 .tables = grove_node_text(node, "table"),
                                 .tables_option = "table",
                                 .parm = grove_node_text(node, "name"),
+                                .unit = unit,
                                 .kinds = sources[parm->kind].tables};
     grove_solution_parts parts = {0};
     places p = {0};
@@ -247,7 +243,7 @@ int grove_parm_start(grove_node *node, grove_parm *parm, grove_unit unit)
     grove_node_add_identity(node, grove_node_text(node, "from"));
     code = code ? code
                 : grove_solution_parts_check(node, &wish, &parts, grove_node_object(node, "obs"));
-    code = code ? code : check_parts(node, parm, unit, &parts);
+    code = code ? code : check_parts(node, parm, &parts);
     find_places(&p, node, parm);
     for (int k = 0; k < GROVE_SOLUTION_KINDS; k++)
         for (int d = 0; parts.part[k].grid && d < parts.part[k].grid->axes && !code; d++)

@@ -119,7 +119,7 @@ static int take(choice *c, const grove_solution_entry *table)
     if (table->kind == GROVE_SOLUTION_OTHER || !(c->wish->kinds >> table->kind & 1)) {
         char *kinds = kinds_of(c->wish->kinds);
         char *what =
-            grove_format("'%s' has %s, and wanted is %s", table->name, table->title, kinds);
+            grove_format("'%s' has %.60s, and wanted is %s", table->name, table->title, kinds);
         free(kinds);
         return complain_of(c, table->set, what);
     }
@@ -230,9 +230,10 @@ static int check_column(const grove_node *node, const grove_solution_wish *wish,
     const grove_grid_column *column = part->grid->column;
     grove_unit unit = part->kind == GROVE_SOLUTION_CLOCK      ? GROVE_UNIT_TIME
                       : grove_solution_period(part->kind) > 0 ? GROVE_UNIT_ANGLE
-                                                              : GROVE_UNIT_NONE;
-    bool free_ = part->kind == GROVE_SOLUTION_VALUE || grove_unit_is_none(column->unit);
-    char text[48];
+                      : part->kind == GROVE_SOLUTION_TEC      ? GROVE_UNIT_NONE
+                                                              : wish->unit;
+    bool own = part->kind == GROVE_SOLUTION_AMPLITUDE || part->kind == GROVE_SOLUTION_VALUE;
+    char a[48], b[48];
 
     if (column->complex_ || column->shape == GROVE_VECTOR)
         return grove_node_fail_option(node, wish->option, "%s: %s", part->name,
@@ -241,9 +242,10 @@ static int check_column(const grove_node *node, const grove_solution_wish *wish,
                                             "are real"
                                           : "its polarisations are not XX XY YX YY, XX YY, or the "
                                             "same with R and L");
-    if (!free_ && !grove_unit_equal(unit, column->unit))
-        return grove_node_fail_option(node, wish->option, "%s: its unit is that of %s", part->name,
-                                      grove_unit_describe(text, column->unit));
+    if (!grove_unit_equal(unit, column->unit) && (own || !grove_unit_is_none(column->unit)))
+        return grove_node_fail_option(node, wish->option, "%s: it is %s, wanted is %s", part->name,
+                                      grove_unit_describe(a, column->unit),
+                                      grove_unit_describe(b, unit));
     if (column->elements == 4 && part->kind > GROVE_SOLUTION_PHASE)
         return grove_node_fail_option(node, wish->option,
                                       "%s: 4 polarisations have no meaning here", part->name);

@@ -27,6 +27,7 @@ typedef struct {
      * then preferred, if the file names it; NULL: none. */
     const char *tables, *parm;
     const char *tables_option; /* of the node */
+    grove_unit unit;           /* of amplitudes and values */
     unsigned kinds;            /* bits of grove_solution_kind: which a Jones term may be made of */
 } grove_solution_wish;
 

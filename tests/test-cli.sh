@@ -411,6 +411,8 @@ expect 1 'grove: binary: ...' info binary
 printf 'some text\n' >text
 expect 1 'grove: text: neither a sky model nor an antenna layout; ...' info text
 expect 1 'truncated.skymodel:2:...' info truncated.skymodel
+cp text text.h5
+expect 1 'grove: ...' info text.h5
 
 # ---- new-node ----
 expect 2 'grove: grove new-node wants a name for a class; grove new-node --help says more' new-node

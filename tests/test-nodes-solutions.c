@@ -500,7 +500,7 @@ START_TEST(faults)
                                  "not fit");
     refused(", solset=\"turn\"", "turn/rotation000: 2 polarisations have no meaning here");
     refused(", solset=\"delay\"", "delay/clock000: 4 polarisations have no meaning here");
-    refused(", solset=\"unit\"", "unit/clock000: its unit is that of a flux");
+    refused(", solset=\"unit\"", "unit/clock000: it is a flux density, wanted is a time");
     refused(", solset=\"names\"", "the coordinates of station are not 5 along one dimension");
     refused(", solset=\"few\"", "the attribute AXES does not name its 2 dimensions");
     refused(", solset=\"none\"", "it has no numbers");

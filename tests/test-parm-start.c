@@ -263,7 +263,7 @@ START_TEST(faults)
     refused(", jones=phase, table=\"a/phase000\", bounds=[0rad, 0.2rad]",
             "the start value 0.3 in the file is not between 0 and 0.2");
     refused(", init=1s, table=\"e/value000\"",
-            "e/value000: it is a plain number, the parm is a time");
+            "e/value000: it is a plain number, wanted is a time");
     testing_value x = value_of(", jones=scalar, table=\"d/phase000\", outside=flag");
     near(x.at[2], 1, "P2", 2);
     near(x.at[3], cexp(3 * I), "P3", 3);

@@ -38,7 +38,8 @@ static int info(grove_command_line *line)
     return code;
 }
 
-const grove_command grove_command_info = {"info", "[DATA ... | --devices]",
-                                          "describes a Measurement Set, sky model, array or tree "
-                                          "file; without arguments, this installation",
-                                          "plugins devices no-wait", info};
+const grove_command grove_command_info = {
+    "info", "[DATA ... | --devices]",
+    "describes a Measurement Set, sky model, array, tree file "
+    "or file of solutions; without arguments, this installation",
+    "plugins devices no-wait", info};

@@ -5,6 +5,8 @@
 #include "base/text.h"
 #include "base/unit.h"
 #include "io/data_module.h"
+#include "io/describe_solutions.h"
+#include "io/grid.h"
 #include "io/sky.h"
 
 #include <math.h>
@@ -176,6 +178,8 @@ char *grove_data_describe(const char *path, const char *const *folders, grove_er
     for (size_t k = 0; k < sizeof(skies) / sizeof(*skies); k++)
         if (grove_ends_with(path, skies[k]))
             return try_sky(path, error);
+    if (grove_grid_is_hdf5(path))
+        return grove_solutions_describe(path, error);
     if (grove_ends_with(path, ".array") || !grove_path_exists(path))
         return try_layout(path, folders, error);
     return describe_any(path, folders, error);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TABLES = 4096, MAX_HISTORY = 100 };
+enum { MAX_TABLES = 4096, MAX_HISTORY = 1000, PIECE = 32768 };
 
 typedef struct {
     hid_t file;
@@ -34,15 +34,17 @@ static char *plain_name(const char *name)
     return grove_format("%.*s", (int)n, name);
 }
 
-/* The attributes HISTORY000, HISTORY001, ..., a line each. */
+/* The attributes HISTORY000, HISTORY001, ...: lines, or pieces of a longer text. */
 static char *history_of(hid_t data)
 {
     grove_text lines = {0};
+    bool goes_on = false;
 
     for (int k = 0; k < MAX_HISTORY; k++) {
         char *name = grove_format("HISTORY%03d", k), *text = grove_hdf5_attribute(data, name);
         if (text)
-            grove_text_add(&lines, "%s%s", lines.at ? "\n" : "", text);
+            grove_text_add(&lines, "%s%s", lines.at && !goes_on ? "\n" : "", text);
+        goes_on = text && strlen(text) >= PIECE;
         free(name);
         free(text);
     }
@@ -86,8 +88,10 @@ static void add_table(visit *v, const char *name, hid_t group, hid_t data)
     grove_solution_entry *table = &list->table[list->count++];
     *table = (grove_solution_entry){.set = grove_strdup(v->set), .name = grove_strdup(name)};
     table->title = grove_hdf5_attribute(group, "TITLE");
-    if (!table->title)
+    if (!table->title || !table->title[0]) {
+        free(table->title);
         table->title = plain_name(name);
+    }
     table->kind = kind_of(table->title);
     table->parm = grove_hdf5_attribute(group, "GROVE_PARM");
     table->jones = grove_hdf5_attribute(group, "GROVE_JONES");
