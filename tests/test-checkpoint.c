@@ -1,0 +1,299 @@
+/* Checkpoint files: whatever happened to one, what is read from it was written as it is, from the
+ * first record on. */
+#include "io/checkpoint.h"
+
+#include "base/file.h"
+#include "base/text.h"
+
+#include <check.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[64], *path;
+static grove_error *error;
+
+static void setup(void)
+{
+    snprintf(folder, sizeof(folder), "/tmp/grove-checkpoint-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    path = grove_format("%s/x.h5.checkpoint", folder);
+    error = grove_error_new();
+}
+
+static void teardown(void)
+{
+    grove_path_remove(folder, NULL);
+    grove_error_free(error);
+    free(path);
+}
+
+static const char key[] = "the tree: 1\nthe data: 2\n";
+enum { RECORDS = 4 };
+
+/* The bytes of record n. */
+static size_t record_of(int n, char to[64])
+{
+    memset(to, 'a' + n, 64);
+    return (size_t)(7 * n); /* one is empty */
+}
+
+static grove_checkpoint *open_it(bool resume)
+{
+    return grove_checkpoint_open(path, key, resume, error);
+}
+
+static void good(bool fine)
+{
+    char *text = grove_error_text(error);
+
+    ck_assert_msg(fine, "%s", text);
+    free(text);
+}
+
+static void refused(const grove_checkpoint *c, const char *words)
+{
+    char *text = grove_error_text(error);
+
+    ck_assert_msg(!c && strstr(text, words), "not '%s' but '%s'", words, text);
+    free(text);
+    grove_error_clear(error);
+}
+
+static void append(grove_checkpoint *c, int first, int end)
+{
+    char record[64];
+
+    for (int n = first; n < end; n++) {
+        size_t length = record_of(n, record);
+        good(!grove_checkpoint_append(c, record, length, error));
+    }
+}
+
+static void make(void)
+{
+    grove_checkpoint *c = open_it(false);
+
+    good(c != NULL);
+    append(c, 0, RECORDS);
+    grove_checkpoint_close(c, false);
+}
+
+/* The records that are there are the first ones; how many. */
+static int check_records(const grove_checkpoint *c)
+{
+    int64_t count = grove_checkpoint_count(c);
+    char record[64];
+    size_t length;
+
+    ck_assert_int_le(count, RECORDS);
+    for (int n = 0; n < count; n++) {
+        const char *at = grove_checkpoint_record(c, n, &length);
+        ck_assert(length == record_of(n, record) && !memcmp(at, record, length));
+    }
+    return (int)count;
+}
+
+static char *contents(size_t *length)
+{
+    char *bytes = grove_file_read(path, 1 << 20, false, length, error);
+
+    good(bytes != NULL);
+    return bytes;
+}
+
+static void put(const char *bytes, size_t length)
+{
+    FILE *file = fopen(path, "wb");
+
+    ck_assert(file && fwrite(bytes, 1, length, file) == length && !fclose(file));
+}
+
+START_TEST(goes_on)
+{
+    grove_checkpoint *c;
+
+    make();
+    refused(open_it(false), "--resume goes on from them");
+    c = open_it(true);
+    good(c != NULL);
+    ck_assert_int_eq(check_records(c), RECORDS);
+    grove_checkpoint_close(c, false);
+    c = open_it(true);
+    ck_assert_int_eq(check_records(c), RECORDS);
+    refused(open_it(true), "another run is writing it");
+    grove_checkpoint_close(c, true);
+    ck_assert(!grove_path_exists(path));
+    /* without records nothing stays, and nothing is in the way */
+    c = open_it(true);
+    ck_assert_int_eq(check_records(c), 0);
+    grove_checkpoint_close(c, false);
+    ck_assert(!grove_path_exists(path));
+}
+END_TEST
+
+START_TEST(other_runs)
+{
+    make();
+    refused(grove_checkpoint_open(path, "the tree: 2\nthe data: 2\n", true, error),
+            "differs in the tree, and");
+    refused(grove_checkpoint_open(path, "the data: 1\nthe tree: 2\nmore: 1\n", true, error),
+            "differs in the data, the tree, more, and");
+    grove_checkpoint *c = open_it(true);
+    ck_assert_int_eq(check_records(c), RECORDS);
+    grove_checkpoint_close(c, false);
+}
+END_TEST
+
+/* Cut off anywhere: the whole records before, and what is appended then stands behind them. */
+START_TEST(cut_off)
+{
+    size_t length;
+    int former = 0;
+
+    make();
+    char *whole = contents(&length);
+    for (size_t cut = 0; cut <= length; cut++) {
+        put(whole, cut);
+        grove_checkpoint *c = open_it(true);
+        if (!c) { /* the header is not whole */
+            ck_assert_int_eq(former, 0);
+            refused(c, "its beginning is damaged");
+            continue;
+        }
+        int count = check_records(c);
+        ck_assert(count == former || count == former + 1);
+        former = count;
+        append(c, count, RECORDS);
+        grove_checkpoint_close(c, false);
+        size_t again;
+        char *now = contents(&again);
+        ck_assert(again == length && !memcmp(now, whole, length));
+        free(now);
+    }
+    ck_assert_int_eq(former, RECORDS);
+    free(whole);
+}
+END_TEST
+
+/* Any bit turned: an error, or the records before it. */
+START_TEST(turned_bits)
+{
+    size_t length, header = 8 + 8 + strlen(key) + 16;
+    int seen[RECORDS + 1] = {0}, refusals = 0;
+
+    make();
+    char *whole = contents(&length);
+    for (size_t bit = 0; bit < 8 * length; bit++) {
+        whole[bit / 8] ^= (char)(1 << bit % 8);
+        put(whole, length);
+        whole[bit / 8] ^= (char)(1 << bit % 8);
+        grove_checkpoint *c = open_it(true);
+        if (c) {
+            int count = check_records(c);
+            ck_assert(bit / 8 >= header && count < RECORDS);
+            seen[count]++;
+        } else {
+            ck_assert_uint_lt(bit / 8, header);
+            grove_error_clear(error);
+            refusals++;
+        }
+        grove_checkpoint_close(c, false);
+    }
+    ck_assert_uint_eq(refusals, 8 * header);
+    for (int n = 0; n < RECORDS; n++)
+        ck_assert_int_eq(seen[n], 8 * (8 + 7 * n + 16));
+    free(whole);
+}
+END_TEST
+
+/* What stands at its place is neither followed nor changed. */
+START_TEST(planted)
+{
+    char *other = grove_format("%s/other", folder);
+    struct stat info;
+
+    ck_assert(!symlink(other, path));
+    refused(open_it(true), "a symbolic link");
+    ck_assert(!unlink(path) && !grove_path_exists(other));
+    put("mine", 4);
+    refused(open_it(true), "it is no checkpoint");
+    ck_assert(!stat(path, &info) && info.st_size == 4);
+    ck_assert(!link(path, other));
+    refused(open_it(true), "a second name");
+    ck_assert(!unlink(path) && !unlink(other) && !mkfifo(path, 0600));
+    refused(open_it(true), "not a regular file");
+    ck_assert(!unlink(path) && !mkdir(path, 0700));
+    refused(open_it(true), "cannot create");
+    free(other);
+}
+END_TEST
+
+START_TEST(no_right)
+{
+    if (!geteuid())
+        return; /* who may write everywhere */
+    ck_assert(!chmod(folder, 0500));
+    refused(open_it(true), "cannot create: Permission denied");
+    ck_assert(!chmod(folder, 0700));
+}
+END_TEST
+
+/* A disk that is full: what was there is whole, and one can go on later. */
+START_TEST(full_disk)
+{
+    struct rlimit limit, little;
+    char record[64];
+    size_t length;
+
+    signal(SIGXFSZ, SIG_IGN);
+    ck_assert(!getrlimit(RLIMIT_FSIZE, &limit));
+    little = limit;
+    grove_checkpoint *c = open_it(false);
+    append(c, 0, 2);
+    struct stat info;
+    ck_assert(!stat(path, &info));
+    little.rlim_cur = (rlim_t)info.st_size + 20;
+    ck_assert(!setrlimit(RLIMIT_FSIZE, &little));
+    length = record_of(2, record);
+    ck_assert_int_lt(grove_checkpoint_append(c, record, length, error), 0);
+    refused(NULL, "cannot write: File too large");
+    ck_assert(!setrlimit(RLIMIT_FSIZE, &limit));
+    append(c, 2, RECORDS);
+    grove_checkpoint_close(c, false);
+    c = open_it(true);
+    ck_assert_int_eq(check_records(c), RECORDS);
+    grove_checkpoint_close(c, true);
+    little.rlim_cur = 10;
+    ck_assert(!setrlimit(RLIMIT_FSIZE, &little));
+    refused(open_it(false), "cannot write: File too large");
+    ck_assert(!grove_path_exists(path));
+    ck_assert(!setrlimit(RLIMIT_FSIZE, &limit));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("checkpoint");
+    TCase *tests = tcase_create("files");
+    SRunner *runner = srunner_create(suite);
+
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, goes_on);
+    tcase_add_test(tests, other_runs);
+    tcase_add_test(tests, cut_off);
+    tcase_add_test(tests, turned_bits);
+    tcase_add_test(tests, planted);
+    tcase_add_test(tests, no_right);
+    tcase_add_test(tests, full_disk);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed > 0;
+}
