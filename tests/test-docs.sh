@@ -161,6 +161,10 @@ for tree in trees/*.tree examples/quickstart/*.tree examples/jones-chain/*.tree;
         set -- -s solutions="$work/gains.h5"
         ;;
     trees/*) set -- -s sky=examples/quickstart/3C147.skymodel ;;
+    examples/quickstart/solutions.tree)
+        [ -f "$work/gains.h5" ] || continue
+        set -- -s ms="$work/observed.ms" -s solutions="$work/gains.h5"
+        ;;
     examples/quickstart/*) set -- -s out="$work/quickstart.ms" ;;
     *) set -- ;;
     esac
