@@ -50,7 +50,8 @@ N[p,q]   = noise(obs, sefd=100Jy, seed=2)
 END
 cat >world.tree <<'END'
 include "truth.tree"
-obs   = observe(array="wsrt", phase_centre="05h42m36s 49d51m07s", hour_angle=-2min..2min, integration=30s,
+option range = -2min..2min "of hour angles"
+obs   = observe(array="wsrt", phase_centre="05h42m36s 49d51m07s", hour_angle=$range, integration=30s,
                 frequency=140MHz, channels=8, channel_width=2MHz)
 w     = 2 * obs.channel_width * obs.interval / (100Jy)^2
 write = sink(G[p] * M * G[q]^H + N, obs, to=$ms, weight=w, overwrite=true)
@@ -91,6 +92,21 @@ must "$grove" run -q world.tree
 must "$grove" run -q calibrate.tree -s ms=world.ms -s sky=field.skymodel -s residual=RESIDUAL_DATA
 must "$grove" run -q calibrate.tree -s ms=world.ms -s model_column=MODEL_DATA -s corrected=OTHER_DATA
 must "$grove" run -q same.tree -s a=OTHER_DATA -s b=CORRECTED_DATA
+
+# Times that the table has not: the first and the last solution, or flags.
+if $tables; then
+    cat >part.tree <<'END'
+include "truth.tree"
+obs   = ms($ms)
+apart = compare(obs.column("CORRECTED_DATA") - G[p]^-1 * N * G[q]^-1^H, M, tolerance=3e-4)
+END
+    must "$grove" run -q world.tree -s range=-2min..4min
+    must "$grove" run -q apply.tree -s ms=world.ms -s solutions=diagonal.h5
+    "$grove" run -q part.tree >log 2>&1 && { echo 'FAIL: gains of other times fit'; status=1; }
+    must "$grove" run -q apply.tree -s ms=world.ms -s solutions=diagonal.h5 -s outside=flag
+    must "$grove" run -q part.tree
+    grep -q ', 11648 flagged' log || { cat log; echo 'FAIL: a third of the times has no solutions'; status=1; }
+fi
 
 # Two patches, each with its gains: what is left of the data when all are subtracted, one, or all but one.
 cat >patches.tree <<'END'
