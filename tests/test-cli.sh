@@ -427,13 +427,14 @@ expect 1 'grove: field.tree/x.c: ...' new-node x --folder field.tree
 
 # ---- plot ----
 if [ -f "$GROVE_BUILD/src/.libs/plot.so" ]; then
-    expect 2 'grove: grove plot wants a Measurement Set or array; grove plot --help says more' plot
+    expect 2 'grove: grove plot wants a Measurement Set, solution tables or an array; grove plot --help says more' plot
     expect 2 'grove: --what imag: there is no such picture; did you mean image?' plot vla-c --what imag
     expect 2 'grove: -o x.gif: wants a file that ends in .png or .svg, or a folder' plot vla-c -o x.gif
     expect 2 'grove: -o x.png: is one file, and --what asks for 2 pictures; name a folder' plot vla-c -o x.png --what uv,layout
     expect 2 'grove: --size: wants a positive number' plot vla-c --size -3
     expect 1 "grove: vla-c: an antenna layout has no picture 'uv'; that needs a Measurement Set" plot vla-c --what uv
     expect 1 'grove: nowhere.ms: there is no such file or folder' plot nowhere.ms
+    expect 1 'grove: nowhere.h5: there is no such file or folder' plot nowhere.h5
     expect 1 'grove: nowhere/x.png: cannot create: No such file or directory' plot vla-c -o nowhere/x.png
     expect 0 '' plot vla-c -o pictures
     [ "$(cat out)" = pictures/vla-c-layout.png ] || fail "the path: $(cat out)"

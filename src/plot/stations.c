@@ -181,10 +181,13 @@ static void make_series(const drawing *d, int element, int station, size_t count
                                .size = size};
 }
 
-/* The diameter of points that have `room` pixels each along x. */
-static double point_size(double room)
+/* The diameter of points that have `room` pixels each along x; where that is enough, those of the
+ * first polarisation are larger, so that they are seen below equal ones of the last. */
+static double point_size(double room, int element, int elements)
 {
-    return fmin(5, fmax(2, 0.8 * room));
+    double size = fmin(4.5, fmax(2, 0.6 * room));
+
+    return size < 3 || elements < 2 ? size : size * (1.6 - 0.6 * element / (elements - 1.0));
 }
 
 static bool has_points(const drawing *d, const grove_chart *chart)
@@ -218,7 +221,7 @@ static void make_charts(drawing *d, const grove_chart *model, grove_figure *figu
         for (int e = 0; e < s->elements; e++) {
             grove_series pair[2] = {{0}};
             make_series(d, e, k, one ? d->points * (size_t)s->stations : d->points,
-                        point_size(room), pair);
+                        point_size(room, e, s->elements), pair);
             series[e] = pair[0]; /* all bars are behind all points */
             series[s->elements + e] = pair[1];
         }
