@@ -53,14 +53,17 @@ static void follow(grove_knot *knots, int64_t count)
     }
 }
 
-grove_knot *grove_knots_new(const double *centre, int64_t count, bool intervals)
+grove_knot *grove_knots_new(const double *centre, const double *width, int64_t count,
+                            bool intervals)
 {
     grove_knot *knots = grove_alloc((size_t)count * sizeof(*knots) + 1);
 
-    for (int64_t i = 0; i < count; i++)
-        knots[i] = (grove_knot){centre[i], centre[i], centre[i], i};
+    for (int64_t i = 0; i < count; i++) {
+        double half = width && intervals ? width[i] / 2 : 0;
+        knots[i] = (grove_knot){centre[i], centre[i] - half, centre[i] + half, i};
+    }
     qsort(knots, (size_t)count, sizeof(*knots), by_number);
-    if (count < 2)
+    if (count < 2 || (width && intervals))
         return knots;
     if (intervals) {
         follow(knots, count);

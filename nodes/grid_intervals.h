@@ -10,10 +10,12 @@ typedef struct {
     int64_t place;        /* in the file */
 } grove_knot;
 
-/* In ascending order; the caller frees. `intervals`: edges are those of intervals that follow each
- * other from the first one on, each as long as the most are or shorter, with gaps where centres are
- * farther apart. Otherwise edges are half-way between neighbours. */
-grove_knot *grove_knots_new(const double *centre, int64_t count, bool intervals);
+/* In ascending order; the caller frees. `intervals`: edges are those of intervals of these widths;
+ * width NULL: of such that follow each other from the first one on, each as long as the most are or
+ * shorter, with gaps where centres are farther apart. Otherwise edges are half-way between
+ * neighbours. */
+grove_knot *grove_knots_new(const double *centre, const double *width, int64_t count,
+                            bool intervals);
 /* The place of the interval that has x, the centre of a cell of this width, in it; of none, the
  * nearest one's. */
 int64_t grove_knots_interval(const grove_knot *knots, int64_t count, double x, double width);

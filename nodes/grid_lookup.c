@@ -60,7 +60,7 @@ static int match_numbers(grove_node *node, grove_lookup *t, int d, const grove_a
     const grove_grid_axis *own = &t->grid->axis[d];
     int outside = grove_node_choice(node, "outside");
     bool linear = grove_node_choice(node, "interpolate") == GROVE_LOOKUP_LINEAR;
-    grove_knot *knots = grove_knots_new(own->number, own->size, t->intervals);
+    grove_knot *knots = grove_knots_new(own->number, own->width, own->size, t->intervals);
     double first = knots[0].at, last = knots[own->size - 1].at, low = first, high = last;
     int code = 0;
 

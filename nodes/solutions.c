@@ -47,6 +47,9 @@ typedef struct {
 
 /* ---- axes and members ---- */
 
+/* A single direction without a sky: it holds for all. */
+static const grove_axis everywhere = {.name = "source", .size = 1};
+
 static int find_axis(grove_node *node, grove_solution_part *part, int d)
 {
     const grove_grid_axis *own = &part->grid->axis[d];
@@ -60,6 +63,10 @@ static int find_axis(grove_node *node, grove_solution_part *part, int d)
                                       "%s: solutions along '%s' are not known; there are time, "
                                       "freq, ant, dir and pol",
                                       part->name, own->name);
+    if (source && !object && own->size == 1) {
+        grove_lookup_take(&part->lookup, d, &everywhere);
+        return 0;
+    }
     if (named ? !own->label : !own->number)
         return grove_node_fail_option(
             node, "file", "%s: it does not say which %s its numbers are of", part->name, own->name);
@@ -83,13 +90,13 @@ static char *axes_of(const grove_solution_part *a, const grove_solution_part *b)
 {
     grove_text text = {0};
 
-    for (int d = 0; a->grid && d < a->grid->axes; d++)
-        grove_text_add(&text, "%s%s", text.at ? " " : "", a->grid->axis[d].name);
-    for (int d = 0; b && b->grid && d < b->grid->axes; d++) {
-        const char *name = b->grid->axis[d].name;
-        if (!text.at || !grove_grid_has_word(text.at, name, strlen(name)))
-            grove_text_add(&text, "%s%s", text.at ? " " : "", name);
-    }
+    for (const grove_solution_part *part = a; part; part = part == a ? b : NULL)
+        for (int d = 0; part->grid && d < part->grid->axes; d++) {
+            const char *name = part->grid->axis[d].name;
+            bool known = text.at && grove_grid_has_word(text.at, name, strlen(name));
+            if (part->lookup.axis[d] != &everywhere && !known)
+                grove_text_add(&text, "%s%s", text.at ? " " : "", name);
+        }
     return text.at ? text.at : grove_strdup("");
 }
 
@@ -326,7 +333,8 @@ GROVE_CLASS(solutions) = {
         "and the rotation by an angle. One polarisation, or none, is a scalar, XX and YY (RR and "
         "LL) a diagonal, four a matrix. Data are G[p] M G[q]^H. Stations and sources are found by "
         "name, sources also by the name of their patch; a direction named pointing holds for all "
-        "sources, and what has one time or channel for all times or channels. Solutions with the "
+        "sources, any single one where there is no sky (sky=none), and what has one time or "
+        "channel for all times or channels. Solutions with the "
         "weight 0 and those that are not finite are flagged. obs and sky may be left out where "
         "there is one. Members are the parts that the file has, gain, amplitude, phase, clock, tec "
         "and rotation.",

@@ -261,6 +261,33 @@ static double hours_of(const double at[4], int e)
     return 1 + (at[0] - START) / 600 + 10 * (at[1] - 1.4e9) / 2e6 + 0 * e;
 }
 
+/* Only two intervals, of 2400 and 600 s: the file says so. */
+START_TEST(widths)
+{
+    static const double times[] = {START + 900, START + 2400}, width[] = {2400, 600},
+                        wrong[] = {2400, -600};
+
+    for (int k = 0; k < 2; k++) {
+        const char *table = k ? "b/amplitude000" : "a/amplitude000";
+        hdf5_put_table(&(hdf5_soltab){table, "amplitude", "time", 2, 0, 0, times, NULL, NULL, NULL,
+                                      place_of, NULL});
+        hdf5_put_numbers(k ? "b/amplitude000/time_width" : "a/amplitude000/time_width", 2,
+                         k ? wrong : width);
+    }
+    hdf5_finish();
+    char *text =
+        grove_format("obs = probe()\nG = solutions(\"%s\", solset=\"a\")\nx = 1 * G\n", path);
+    testing_tree(&t, text);
+    testing_value x = testing_evaluate(&t, "x");
+    static const double wanted[] = {2, 2, 2, 2, 3};
+    for (int i = 0; i < PROBE_TIMES; i++)
+        ck_assert_msg(x.at[i] == wanted[i], "%d: %g", i, creal(x.at[i]));
+    testing_free(&x);
+    free(text);
+    refused(", solset=\"b\"", "the widths of time are not 2 numbers above 0");
+}
+END_TEST
+
 /* Those of a calibrator: other times, other channels. */
 START_TEST(transfer)
 {
@@ -298,7 +325,7 @@ END_TEST
 static double noisy(const double at[4], int e)
 {
     int i = (int)lround((at[0] - START) / 600), p = (int)at[2];
-    bool off = (i == 3 && p == 1 && e == 0) || (i == 1 && p == 2 && e == 1);
+    bool off = (i == 2 && p == 1 && e == 0) || (i == 1 && p == 2 && e == 1);
 
     return remainder(pi + 0.01 * (i % 2 ? i : -i) + (off ? 1 : 0), 2 * pi);
 }
@@ -333,7 +360,7 @@ START_TEST(outliers_and_weights)
             for (int p = 0; p < PROBE_STATIONS; p++)
                 for (int e = 0; e < 2; e++, n++) {
                     const double at[] = {time_of(i), 0, p, 0};
-                    bool off = (i == 3 && p == 1 && e == 0) || (i == 1 && p == 2 && e == 1);
+                    bool off = (i == 2 && p == 1 && e == 0) || (i == 1 && p == 2 && e == 1);
                     bool none = isnan(steady(at, e)) || some(at, e) == 0;
                     ck_assert_msg(!flags[n] == !(none || (off && outliers)), "%d %d %d", i, p, e);
                     if (!flags[n])
@@ -343,6 +370,34 @@ START_TEST(outliers_and_weights)
         free(flags);
     }
     refused(", outliers=0", "0 is no number above 0");
+}
+END_TEST
+
+static double not_there(const double at[4], int e)
+{
+    return at[0] == time_of(1) && at[2] == 2 ? 0 : 1 + 0 * e;
+}
+
+/* What a scalar lacks, no polarisation has. */
+START_TEST(flags_of_a_scalar)
+{
+    double times[PROBE_TIMES];
+    unsigned char *flags;
+
+    for (int i = 0; i < PROBE_TIMES; i++)
+        times[i] = time_of(i);
+    hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "time,ant", PROBE_TIMES, 0, 0,
+                                  times, NULL, NULL, NULL, steady, not_there});
+    hdf5_put_table(&(hdf5_soltab){"sol000/phase000", "phase", "time,ant,pol", PROBE_TIMES, 0, 0,
+                                  times, NULL, NULL, "XX YY", noisy, NULL});
+    hdf5_finish();
+    testing_value x = value_of("", "x = 1 * G\n", "x", &flags);
+    for (int n = 0; n < x.cells * 2; n++) {
+        int i = n / 2 / PROBE_STATIONS, p = n / 2 % PROBE_STATIONS;
+        ck_assert_int_eq(flags[n] != 0, (i == 1 && p == 2) || (i == 2 && p == 3));
+    }
+    testing_free(&x);
+    free(flags);
 }
 END_TEST
 
@@ -389,6 +444,31 @@ START_TEST(directions)
 }
 END_TEST
 
+/* A single one holds for all where there is no sky. */
+START_TEST(one_direction)
+{
+    static const char *const dir[] = {"[3C147]"};
+    static const char *const without[] = {"", ", sky=none"};
+
+    hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "ant,dir", 0, 0, 1, NULL,
+                                  NULL, dir, NULL, of_direction, NULL});
+    hdf5_finish();
+    for (int k = 0; k < 2; k++) {
+        char *S = sky();
+        char *text = grove_format("obs = probe()\n%sG[p] = solutions(\"%s\"%s)\nx = 1 * G\n",
+                                  k ? S : "", path, without[k]);
+        testing_tree(&t, text);
+        testing_value x = testing_evaluate(&t, "x");
+        ck_assert(x.axes == 1 && x.cells == PROBE_STATIONS);
+        for (int p = 0; p < PROBE_STATIONS; p++)
+            near(x.at[p], 1 + 10 * p, "direction", k, p, 0);
+        testing_free(&x);
+        free(text);
+        free(S);
+    }
+}
+END_TEST
+
 START_TEST(other_directions)
 {
     static const char *const dir[] = {"[east]", "[north]"};
@@ -406,140 +486,6 @@ START_TEST(other_directions)
 }
 END_TEST
 
-/* ---- what is refused ---- */
-
-static double one(const double at[4], int e)
-{
-    return 1 + 0 * at[0] + 0 * e;
-}
-
-static void put_plain(const char *table, const char *title, const char *axes, const char *pol)
-{
-    hdf5_put_table(&(hdf5_soltab){table, title, axes, 0, 0, 0, NULL, NULL, NULL, pol, one, NULL});
-}
-
-START_TEST(which_tables)
-{
-    put_plain("a/phase000", "phase", "ant", NULL);
-    put_plain("a/phase001", "phase", "ant", NULL);
-    put_plain("a/amplitude001", "amplitude", "ant", NULL);
-    hdf5_put_text(H5Gopen2(hdf5_file, "a/phase001", H5P_DEFAULT), "GROVE_PARM", "G");
-    hdf5_put_text(H5Gopen2(hdf5_file, "a/amplitude001", H5P_DEFAULT), "GROVE_PARM", "G");
-    put_plain("b/tec000", "tec", "ant", NULL);
-    put_plain("b/screen000", "screen", "ant", NULL);
-    put_plain("c/amplitude000", "amplitude", "ant", NULL);
-    put_plain("c/phase001", "phase", "ant", NULL);
-    hdf5_finish();
-    refused("", "it has several sets of solutions, of which one must be named: a/amplitude001 "
-                "(parm G), a/phase000, a/phase001 (parm G), b/screen000, b/tec000, c/amplitude000");
-    refused(", solset=\"d\"", "there is no set 'd'; there are a/amplitude001 (parm G), a/phase000");
-    refused(", solset=\"a\"", "'phase000' and 'phase001' are both phase; tables= names what to "
-                              "take of amplitude001 (parm G), phase000, phase001 (parm G)");
-    refused(", solset=\"b\"",
-            "'screen000' has screen, and wanted is amplitude or phase or clock or "
-            "tec or rotation; tables= names what to take of screen000, tec000");
-    refused(", solset=\"c\"", "'amplitude000' and 'phase001' have different numbers");
-    refused(", solset=\"c\", tables=\"phase000\"", "there is no 'phase000'; tables= names");
-    static const char *const good[] = {
-        ", solset=\"a\", tables=\"G\"", ", solset=\"a\", tables=\" phase000 amplitude001\"",
-        ", solset=\"c\", tables=\"amplitude000 phase001\"", ", solset=\"b\", tables=\"tec000\""};
-    for (int k = 0; k < 4; k++) {
-        testing_value x = value_of(good[k], "x = 1 * G\n", "x", NULL);
-        if (k < 3)
-            near(x.at[0], cexp(I), good[k], 0, 0, 0);
-        testing_free(&x);
-    }
-}
-END_TEST
-
-static double tiny(const double at[4], int e)
-{
-    return at[2] + e;
-}
-
-/* Every kind of place that may be wrong, each with its message. */
-START_TEST(faults)
-{
-    hsize_t none = 0, size[] = {5, 3}, six[] = {6, 5};
-    static const double numbers[30] = {0};
-
-    put_plain("circular/phase000", "phase", "ant,pol", "RR LL");
-    put_plain("mixed/phase000", "phase", "ant,pol", "XX LL");
-    put_plain("single/phase000", "phase", "ant,pol", "YY");
-    put_plain("four/phase000", "phase", "ant,pol", "XX XY YX YY");
-    put_plain("four/amplitude000", "amplitude", "ant,pol", "XX YY");
-    put_plain("turn/rotation000", "rotation", "ant,pol", "XX YY");
-    put_plain("delay/clock000", "clock", "ant,pol", "XX XY YX YY");
-    hid_t unit = hdf5_put("unit/clock000/val", H5T_NATIVE_DOUBLE, 1, size, numbers);
-    hdf5_put_text(unit, "AXES", "ant");
-    hdf5_put_text(unit, "unit", "Jy");
-    hdf5_put_text(hdf5_put("names/phase000/val", H5T_NATIVE_DOUBLE, 1, size, numbers), "AXES",
-                  "ant");
-    hdf5_put_numbers("names/phase000/ant", 4, numbers);
-    hdf5_put_text(hdf5_put("few/phase000/val", H5T_NATIVE_DOUBLE, 2, size, numbers), "AXES", "ant");
-    hdf5_put_text(hdf5_put("none/phase000/val", H5T_NATIVE_DOUBLE, 1, &none, NULL), "AXES", "ant");
-    hdf5_put_text(hdf5_put("odd/phase000/val", H5T_NATIVE_DOUBLE, 2, six, numbers), "AXES",
-                  "sheep,ant");
-    hdf5_put_text(hdf5_put("weight/phase000/val", H5T_NATIVE_DOUBLE, 1, size, numbers), "AXES",
-                  "ant");
-    hdf5_put("weight/phase000/weight", H5T_NATIVE_DOUBLE, 1, &size[1], numbers);
-    hdf5_put_text(hdf5_put("twice/phase000/val", H5T_NATIVE_DOUBLE, 1, size, numbers), "AXES",
-                  "time");
-    hdf5_put_text(hdf5_put("who/phase000/val", H5T_NATIVE_DOUBLE, 1, size, numbers), "AXES", "ant");
-    hdf5_put_text(hdf5_put("when/phase000/val", H5T_NATIVE_DOUBLE, 1, size, numbers), "AXES",
-                  "time");
-    hdf5_put_numbers("twice/phase000/time", 5, numbers);
-    hdf5_put_table(&(hdf5_soltab){"good/phase000", "phase", "ant", 0, 0, 0, NULL, NULL, NULL, NULL,
-                                  tiny, NULL});
-    hdf5_finish();
-    refused(", solset=\"circular\"", "circular/phase000: its polarisations are RR, LL, but the "
-                                     "feeds of 'obs' are linear");
-    refused(", solset=\"mixed\"", "its polarisations are not XX XY YX YY, XX YY, or the same");
-    refused(", solset=\"single\"", "its only polarisation is YY; one alone is I, or has no name");
-    refused(", solset=\"four\"", "four/amplitude000 has 2 polarisations, four/phase000 4: they do "
-                                 "not fit");
-    refused(", solset=\"turn\"", "turn/rotation000: 2 polarisations have no meaning here");
-    refused(", solset=\"delay\"", "delay/clock000: 4 polarisations have no meaning here");
-    refused(", solset=\"unit\"", "unit/clock000: it is a flux density, wanted is a time");
-    refused(", solset=\"names\"", "the coordinates of station are not 5 along one dimension");
-    refused(", solset=\"few\"", "the attribute AXES does not name its 2 dimensions");
-    refused(", solset=\"none\"", "it has no numbers");
-    refused(", solset=\"odd\"", "odd/phase000: solutions along 'sheep' are not known; there are "
-                                "time, freq, ant, dir and pol");
-    refused(", solset=\"weight\"", "its weights cannot be read");
-    refused(", solset=\"who\"", "who/phase000: it does not say which station its numbers are of");
-    refused(", solset=\"when\"", "when/phase000: it does not say which time its numbers are of");
-    refused(", solset=\"twice\", outside=edge", "time 0 stands there twice");
-    refused(", solset=\"good\", interpolate=cubic", "one of");
-    refused(", obs=obs", "'obs' is given twice");
-    free(path);
-    path = grove_strdup("gains.csv");
-    refused("", "the name ends in .h5 or .hdf5");
-    path[0] = 0;
-}
-END_TEST
-
-/* A station that the table lacks is named, or flagged. */
-START_TEST(missing_stations)
-{
-    static const char *const few[] = {"P3", "P1", "P0"};
-    static const double numbers[] = {3, 1, 0.5};
-    hsize_t size = 3;
-    unsigned char *flags;
-
-    hdf5_put_text(hdf5_put("sol000/amplitude000/val", H5T_NATIVE_DOUBLE, 1, &size, numbers), "AXES",
-                  "ant");
-    hdf5_put_texts("sol000/amplitude000/ant", 3, few, true);
-    hdf5_finish();
-    refused("", "it has no station 'P2' of 'obs'; outside=flag flags what is missing");
-    testing_value x = value_of(", outside=flag", "x = 1 * G\n", "x", &flags);
-    ck_assert(x.at[0] == 0.5 && x.at[1] == 1 && x.at[3] == 3);
-    ck_assert(!flags[0] && !flags[1] && flags[2] && !flags[3]);
-    testing_free(&x);
-    free(flags);
-}
-END_TEST
-
 int main(void)
 {
     Suite *suite = suite_create("nodes-solutions");
@@ -551,13 +497,13 @@ int main(void)
     tcase_add_test(test, full_jones);
     tcase_add_test(test, clock_tec_rotation);
     tcase_add_test(test, short_last_interval);
+    tcase_add_test(test, widths);
     tcase_add_test(test, transfer);
     tcase_add_test(test, outliers_and_weights);
+    tcase_add_test(test, flags_of_a_scalar);
     tcase_add_test(test, directions);
+    tcase_add_test(test, one_direction);
     tcase_add_test(test, other_directions);
-    tcase_add_test(test, which_tables);
-    tcase_add_test(test, faults);
-    tcase_add_test(test, missing_stations);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);

@@ -24,6 +24,7 @@ void grove_grid_free(grove_grid *grid)
     for (int d = 0; d < grid->axes; d++) {
         free(grid->axis[d].name);
         free(grid->axis[d].number);
+        free(grid->axis[d].width);
         free_labels(grid->axis[d].label, grid->axis[d].size);
         free_labels(grid->axis[d].other, grid->axis[d].size);
     }

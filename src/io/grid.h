@@ -13,6 +13,7 @@ typedef struct {
     int64_t size;
     double *number;        /* [size]; NULL: names */
     char **label, **other; /* [size]; other: NULL but for baselines */
+    double *width;         /* [size] of the intervals around numbers; NULL: not known */
 } grove_grid_axis;
 
 typedef struct {

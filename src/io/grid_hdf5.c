@@ -205,10 +205,14 @@ static int make_axes(grove_hdf5_reader *in)
         if (grid->axes == GROVE_MAX_AXES)
             return grove_hdf5_fail(in, "it has more than %d axes", (int)GROVE_MAX_AXES);
         in->axis[d] = grid->axes;
-        grid->axis[grid->axes++] = (grove_grid_axis){
-            .name = from->name, .size = from->size, .number = from->number, .label = from->label};
+        grid->axis[grid->axes++] = (grove_grid_axis){.name = from->name,
+                                                     .size = from->size,
+                                                     .number = from->number,
+                                                     .label = from->label,
+                                                     .width = from->width};
         from->name = NULL;
         from->number = NULL;
+        from->width = NULL;
         from->label = NULL;
     }
     return 0;
@@ -352,6 +356,7 @@ static grove_grid *parse(const char *bytes, size_t length, const char *name, con
             free(in->dim[d].label[i]);
         free(in->dim[d].label);
         free(in->dim[d].number);
+        free(in->dim[d].width);
         free(in->dim[d].name);
     }
     free(in->path);

@@ -162,6 +162,29 @@ static int read_coordinates(grove_hdf5_reader *in, grove_hdf5_dimension *d, hid_
     return code;
 }
 
+/* The dataset NAME_width beside the one of a solution table's axis, if it is there: the lengths of
+ * its intervals, in the base unit. */
+static int read_widths(grove_hdf5_reader *in, grove_hdf5_dimension *d, const char *path)
+{
+    char *whole = grove_format("%s_width", path);
+    hid_t data = d->number ? grove_hdf5_object(in->file, whole) : -1;
+    hsize_t size[GROVE_HDF5_RANK];
+    bool good = data < 0 ||
+                (H5Iget_type(data) == H5I_DATASET && grove_hdf5_kind_of(data) == GROVE_HDF5_REAL &&
+                 grove_hdf5_sizes(data, size) == 1 && (int64_t)size[0] == d->size);
+
+    free(whole);
+    if (data >= 0 && good)
+        d->width = grove_try_alloc((size_t)d->size + 1, sizeof(double));
+    if (data >= 0 && good)
+        good = d->width && !grove_hdf5_numbers(data, false, d->width);
+    for (int64_t i = 0; d->width && i < d->size && good; i++)
+        good = d->width[i] > 0 && isfinite(d->width[i]);
+    return good ? 0
+                : grove_hdf5_fail(in, "the widths of %s are not %lld numbers above 0", d->name,
+                                  (long long)d->size);
+}
+
 /* ---- dimensions ---- */
 
 /* Of a solution table: the attribute AXES, and a dataset for each beside the values. */
@@ -183,6 +206,7 @@ int grove_hdf5_table_axes(grove_hdf5_reader *in)
         hid_t data = grove_hdf5_object(in->file, path);
         if (data >= 0 && H5Iget_type(data) == H5I_DATASET)
             code = read_coordinates(in, &in->dim[d], data);
+        code = code ? code : read_widths(in, &in->dim[d], path);
         free(path);
         at += n;
     }

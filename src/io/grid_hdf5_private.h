@@ -10,6 +10,7 @@ typedef struct {
     int64_t size;
     double *number; /* [size], in base units; */
     char **label;   /* [size]; or neither */
+    double *width;  /* [size] of the intervals around the numbers; NULL: not known */
 } grove_hdf5_dimension;
 
 typedef struct {

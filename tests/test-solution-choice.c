@@ -1,0 +1,212 @@
+/* solutions: which tables are taken, and what is refused. */
+#include "hdf5-testing.h"
+#include "probe.h"
+
+#include "base/text.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static testing t;
+static char *path;
+
+static void setup(void)
+{
+    testing_begin(&t);
+    probe_begin(&t);
+    path = grove_format("%s/gains.h5", t.folder);
+    hdf5_begin(path);
+}
+
+static void teardown(void)
+{
+    free(path);
+    testing_end(&t);
+}
+
+/* ---- reading ---- */
+
+static char *tree_of(const char *options, const char *more)
+{
+    return grove_format("obs = probe()\nG[p] = solutions(\"%s\", obs%s)\n%s", path, options, more);
+}
+
+/* The value of a node of the tree in which G are the solutions. */
+static testing_value value_of(const char *options, const char *more, const char *node,
+                              unsigned char **flags)
+{
+    char *text = tree_of(options, more);
+
+    testing_tree(&t, text);
+    free(text);
+    return probe_session(&t, node, NULL, flags);
+}
+
+static void refused(const char *options, const char *message)
+{
+    char *text = tree_of(options, "x = 1 * G\n");
+    const char *said = testing_faults(&t, text);
+
+    ck_assert_msg(strstr(said, message) != NULL, "%s, not: %s", said, message);
+    ck_assert_ptr_null(strstr(strstr(said, "error:") + 1, "error:")); /* one message */
+    free(text);
+}
+
+static void near(double complex found, double complex wanted, const char *what, int i, int p, int k)
+{
+    ck_assert_msg(cabs(found - wanted) < 1e-9, "%s at %d %d %d: %.12g%+.12gi, not %.12g%+.12gi",
+                  what, i, p, k, creal(found), cimag(found), creal(wanted), cimag(wanted));
+}
+
+static double one(const double at[4], int e)
+{
+    return 1 + 0 * at[0] + 0 * e;
+}
+
+static void put_plain(const char *table, const char *title, const char *axes, const char *pol)
+{
+    hdf5_put_table(&(hdf5_soltab){table, title, axes, 0, 0, 0, NULL, NULL, NULL, pol, one, NULL});
+}
+
+START_TEST(which_tables)
+{
+    put_plain("a/phase000", "phase", "ant", NULL);
+    put_plain("a/phase001", "phase", "ant", NULL);
+    put_plain("a/amplitude001", "amplitude", "ant", NULL);
+    hdf5_put_text(H5Gopen2(hdf5_file, "a/phase001", H5P_DEFAULT), "GROVE_PARM", "G");
+    hdf5_put_text(H5Gopen2(hdf5_file, "a/amplitude001", H5P_DEFAULT), "GROVE_PARM", "G");
+    put_plain("b/tec000", "tec", "ant", NULL);
+    put_plain("b/screen000", "screen", "ant", NULL);
+    put_plain("c/amplitude000", "amplitude", "ant", NULL);
+    put_plain("c/phase001", "phase", "ant", NULL);
+    hdf5_finish();
+    refused("", "it has several sets of solutions, of which one must be named: a/amplitude001 "
+                "(parm G), a/phase000, a/phase001 (parm G), b/screen000, b/tec000, c/amplitude000");
+    refused(", solset=\"d\"", "there is no set 'd'; there are a/amplitude001 (parm G), a/phase000");
+    refused(", solset=\"a\"", "'phase000' and 'phase001' are both phase; tables= names what to "
+                              "take of amplitude001 (parm G), phase000, phase001 (parm G)");
+    refused(", solset=\"b\"",
+            "'screen000' has screen, and wanted is amplitude or phase or clock or "
+            "tec or rotation; tables= names what to take of screen000, tec000");
+    refused(", solset=\"c\"", "'amplitude000' and 'phase001' have different numbers");
+    refused(", solset=\"c\", tables=\"phase000\"", "there is no 'phase000'; tables= names");
+    static const char *const good[] = {
+        ", solset=\"a\", tables=\"G\"", ", solset=\"a\", tables=\" phase000 amplitude001\"",
+        ", solset=\"c\", tables=\"amplitude000 phase001\"", ", solset=\"b\", tables=\"tec000\""};
+    for (int k = 0; k < 4; k++) {
+        testing_value x = value_of(good[k], "x = 1 * G\n", "x", NULL);
+        if (k < 3)
+            near(x.at[0], cexp(I), good[k], 0, 0, 0);
+        testing_free(&x);
+    }
+}
+END_TEST
+
+static double tiny(const double at[4], int e)
+{
+    return at[2] + e;
+}
+
+/* Every kind of place that may be wrong, each with its message. */
+START_TEST(faults)
+{
+    hsize_t none = 0, size[] = {5, 3}, six[] = {6, 5};
+    static const double numbers[30] = {0};
+
+    put_plain("circular/phase000", "phase", "ant,pol", "RR LL");
+    put_plain("mixed/phase000", "phase", "ant,pol", "XX LL");
+    put_plain("single/phase000", "phase", "ant,pol", "YY");
+    put_plain("four/phase000", "phase", "ant,pol", "XX XY YX YY");
+    put_plain("four/amplitude000", "amplitude", "ant,pol", "XX YY");
+    put_plain("turn/rotation000", "rotation", "ant,pol", "XX YY");
+    put_plain("delay/clock000", "clock", "ant,pol", "XX XY YX YY");
+    hid_t unit = hdf5_put("unit/clock000/val", H5T_NATIVE_DOUBLE, 1, size, numbers);
+    hdf5_put_text(unit, "AXES", "ant");
+    hdf5_put_text(unit, "unit", "Jy");
+    hdf5_put_text(hdf5_put("names/phase000/val", H5T_NATIVE_DOUBLE, 1, size, numbers), "AXES",
+                  "ant");
+    hdf5_put_numbers("names/phase000/ant", 4, numbers);
+    hdf5_put_text(hdf5_put("few/phase000/val", H5T_NATIVE_DOUBLE, 2, size, numbers), "AXES", "ant");
+    hdf5_put_text(hdf5_put("none/phase000/val", H5T_NATIVE_DOUBLE, 1, &none, NULL), "AXES", "ant");
+    hdf5_put_text(hdf5_put("odd/phase000/val", H5T_NATIVE_DOUBLE, 2, six, numbers), "AXES",
+                  "sheep,ant");
+    hdf5_put_text(hdf5_put("weight/phase000/val", H5T_NATIVE_DOUBLE, 1, size, numbers), "AXES",
+                  "ant");
+    hdf5_put("weight/phase000/weight", H5T_NATIVE_DOUBLE, 1, &size[1], numbers);
+    hdf5_put_text(hdf5_put("twice/phase000/val", H5T_NATIVE_DOUBLE, 1, size, numbers), "AXES",
+                  "time");
+    hdf5_put_text(hdf5_put("who/phase000/val", H5T_NATIVE_DOUBLE, 1, size, numbers), "AXES", "ant");
+    hdf5_put_text(hdf5_put("when/phase000/val", H5T_NATIVE_DOUBLE, 1, size, numbers), "AXES",
+                  "time");
+    hdf5_put_numbers("twice/phase000/time", 5, numbers);
+    hdf5_put_table(&(hdf5_soltab){"good/phase000", "phase", "ant", 0, 0, 0, NULL, NULL, NULL, NULL,
+                                  tiny, NULL});
+    hdf5_finish();
+    refused(", solset=\"circular\"", "circular/phase000: its polarisations are RR, LL, but the "
+                                     "feeds of 'obs' are linear");
+    refused(", solset=\"mixed\"", "its polarisations are not XX XY YX YY, XX YY, or the same");
+    refused(", solset=\"single\"", "its only polarisation is YY; one alone is I, or has no name");
+    refused(", solset=\"four\"", "four/amplitude000 has 2 polarisations, four/phase000 4: they do "
+                                 "not fit");
+    refused(", solset=\"turn\"", "turn/rotation000: 2 polarisations have no meaning here");
+    refused(", solset=\"delay\"", "delay/clock000: 4 polarisations have no meaning here");
+    refused(", solset=\"unit\"", "unit/clock000: it is a flux density, wanted is a time");
+    refused(", solset=\"names\"", "the coordinates of station are not 5 along one dimension");
+    refused(", solset=\"few\"", "the attribute AXES does not name its 2 dimensions");
+    refused(", solset=\"none\"", "it has no numbers");
+    refused(", solset=\"odd\"", "odd/phase000: solutions along 'sheep' are not known; there are "
+                                "time, freq, ant, dir and pol");
+    refused(", solset=\"weight\"", "its weights cannot be read");
+    refused(", solset=\"who\"", "who/phase000: it does not say which station its numbers are of");
+    refused(", solset=\"when\"", "when/phase000: it does not say which time its numbers are of");
+    refused(", solset=\"twice\", outside=edge", "time 0 stands there twice");
+    refused(", solset=\"good\", interpolate=cubic", "one of");
+    refused(", obs=obs", "'obs' is given twice");
+    free(path);
+    path = grove_strdup("gains.csv");
+    refused("", "the name ends in .h5 or .hdf5");
+    path[0] = 0;
+}
+END_TEST
+
+/* A station that the table lacks is named, or flagged. */
+START_TEST(missing_stations)
+{
+    static const char *const few[] = {"P3", "P1", "P0"};
+    static const double numbers[] = {3, 1, 0.5};
+    hsize_t size = 3;
+    unsigned char *flags;
+
+    hdf5_put_text(hdf5_put("sol000/amplitude000/val", H5T_NATIVE_DOUBLE, 1, &size, numbers), "AXES",
+                  "ant");
+    hdf5_put_texts("sol000/amplitude000/ant", 3, few, true);
+    hdf5_finish();
+    refused("", "it has no station 'P2' of 'obs'; outside=flag flags what is missing");
+    testing_value x = value_of(", outside=flag", "x = 1 * G\n", "x", &flags);
+    ck_assert(x.at[0] == 0.5 && x.at[1] == 1 && x.at[3] == 3);
+    ck_assert(!flags[0] && !flags[1] && flags[2] && !flags[3]);
+    testing_free(&x);
+    free(flags);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("solution-choice");
+    TCase *test = tcase_create("all");
+
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_set_timeout(test, 60);
+    tcase_add_test(test, which_tables);
+    tcase_add_test(test, faults);
+    tcase_add_test(test, missing_stations);
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
