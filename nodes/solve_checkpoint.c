@@ -179,6 +179,7 @@ int solve_checkpoint_keep(solve_checkpoint *c, const solve_domain *domains, int6
         if (!domains[i].restored)
             add_entry(c, &domains[i], runs, &text);
     code = grove_checkpoint_append(c->file, text.at, text.length, error);
+    c->kept += code ? 0 : head.domains;
     free(text.at);
     return code;
 }

@@ -8,8 +8,9 @@
 typedef struct {
     const solve *solve;
     grove_checkpoint *file; /* NULL: there is none */
-    int64_t cycle;          /* of the run, from 0 */
+    int64_t cycle;          /* of the run */
     const char **found;     /* [domains along time][along frequency] of this cycle, or NULL */
+    int64_t kept;           /* domains appended */
 } solve_checkpoint;
 
 /* Finds what the file has of the cycle; returns of how many domains. */

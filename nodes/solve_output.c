@@ -19,6 +19,8 @@ struct solve_output {
     solve_results results;
     grove_file *file; /* the table, once it is prepared */
     solve_checkpoint checkpoint;
+    int64_t cycle;  /* of the run, from 1 on */
+    bool ends_well; /* as far as it has come */
 };
 
 solve_output *solve_output_new(const solve *s)
@@ -38,7 +40,7 @@ solve_output *solve_output_new(const solve *s)
 
 void solve_output_free(solve_output *out)
 {
-    solve_checkpoint_end(&out->checkpoint, false);
+    solve_checkpoint_end(&out->checkpoint, out->ends_well);
     for (int i = 0; i < out->solve->parm_count; i++)
         free(out->results.known[i]);
     free(out->results.known);
@@ -66,22 +68,23 @@ static int fail_with(const grove_node *node, grove_error *error)
 
 /* ---- the checkpoint ---- */
 
-/* Says what is there of a cycle. */
-static void find_solutions(solve_output *out, const grove_node *node, int64_t cycle)
+/* Finds what is there of the cycle that begins, and says so; returns of how many domains. */
+static int64_t find_solutions(solve_output *out, const grove_node *node)
 {
     const solve *s = out->solve;
-    int64_t found = solve_checkpoint_find(&out->checkpoint, cycle),
+    int64_t found = solve_checkpoint_find(&out->checkpoint, ++out->cycle),
             domains = s->cut[SOLVE_TIME].count * s->cut[SOLVE_FREQ].count;
 
     if (found)
         grove_log(GROVE_LOG_NOTE, "%s: %lld of %lld solution domains are taken from %s.checkpoint",
                   grove_node_name(node), (long long)found, (long long)domains,
                   grove_node_text(node, "to"));
-    else if (!cycle && grove_node_resumes(node))
+    else if (out->cycle == 1 && grove_node_resumes(node))
         grove_log(GROVE_LOG_NOTE,
                   "%s: there is nothing to resume, no %s.checkpoint with solutions; the fit begins "
                   "from the start",
                   grove_node_name(node), grove_node_text(node, "to"));
+    return found;
 }
 
 static int open_checkpoint(solve_output *out, const grove_node *node, grove_error *error)
@@ -91,8 +94,6 @@ static int open_checkpoint(solve_output *out, const grove_node *node, grove_erro
     char *key = grove_format("%sthe fit: %s\n", run, grove_node_name(node));
 
     out->checkpoint.file = grove_checkpoint_open(path, key, grove_node_resumes(node), error);
-    if (out->checkpoint.file)
-        find_solutions(out, node, 0);
     free(key);
     free(run);
     free(path);
@@ -122,6 +123,8 @@ int solve_output_keep(solve_output *out, const grove_node *node, const solve_dom
 
 /* ---- the phases of a run ---- */
 
+/* Cycles of a run share a checkpoint. A table that is there is this run's own, where a cycle of it,
+ * or of the run that it goes on from, has written it. */
 int solve_output_begin(solve_output *out, const grove_node *node)
 {
     const char *path = grove_node_text(node, "to");
@@ -129,23 +132,27 @@ int solve_output_begin(solve_output *out, const grove_node *node)
     if (!grove_node_given(node, "to"))
         return 0;
     grove_error *error = grove_error_new();
-    int code = 0;
-    if (grove_path_exists(path) && !grove_node_bool(node, "overwrite"))
+    int code = out->cycle ? 0 : open_checkpoint(out, node, error);
+    bool own = !code && (find_solutions(out, node) || out->cycle > 1);
+    out->ends_well = false;
+    if (!code && !own && grove_path_exists(path) && !grove_node_bool(node, "overwrite"))
         code = grove_fail(error, GROVE_INVALID,
                           "%s: exists already; give overwrite=true to replace it", path);
-    else
-        code = open_checkpoint(out, node, error);
     if (code)
         return fail_with(node, error);
     grove_error_free(error);
     return 0;
 }
 
-void solve_output_abort(solve_output *out)
+void solve_output_abort(solve_output *out, const grove_node *node)
 {
+    if (out->checkpoint.kept)
+        grove_log(GROVE_LOG_NOTE,
+                  "%s: its solutions so far are in %s.checkpoint; grove run --resume goes on from "
+                  "there",
+                  grove_node_name(node), grove_node_text(node, "to"));
     grove_file_discard(out->file);
     out->file = NULL;
-    solve_checkpoint_end(&out->checkpoint, false);
 }
 
 static int write_table(solve_output *out, const grove_node *node, const char *bytes, size_t length)
@@ -163,7 +170,6 @@ static int write_table(solve_output *out, const grove_node *node, const char *by
                                   strerror(errno));
 }
 
-/* Of a run with several cycles the last one counts. */
 int solve_output_prepare(solve_output *out, const grove_node *node, grove_parm_run *const *runs)
 {
     size_t length = 0;
@@ -175,8 +181,6 @@ int solve_output_prepare(solve_output *out, const grove_node *node, grove_parm_r
     char *bytes = solve_table_bytes(node, out->solve, runs, &out->results, &length);
     int code = bytes ? write_table(out, node, bytes, length) : GROVE_NO_MEMORY;
     free(bytes);
-    if (!code)
-        find_solutions(out, node, out->checkpoint.cycle + 1);
     return code;
 }
 
@@ -190,7 +194,7 @@ int solve_output_commit(solve_output *out, const grove_node *node)
     grove_error *error = grove_error_new();
     if (grove_file_commit(file, error))
         return fail_with(node, error);
-    solve_checkpoint_end(&out->checkpoint, true);
+    out->ends_well = true;
     grove_error_free(error);
     return 0;
 }

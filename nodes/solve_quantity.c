@@ -40,6 +40,7 @@ static void sample(solve_places *p, const grove_parm_intervals *own, const solve
     qsort(cells, (size_t)p->count, sizeof(*cells), compare);
     for (int64_t i = 0; i < p->count; i++) {
         p->at[i] = cells[i].at;
+        p->width[i] = own->axis->width ? fabs(own->axis->width[cells[i].cell]) : 0;
         p->interval[i] = grove_parm_find(own, cells[i].cell, &p->x[i]);
         p->domain[i] = domain_of(cut, cells[i].cell);
     }
@@ -54,6 +55,7 @@ solve_places solve_find_places(const grove_parm_intervals *own, const solve_cut 
 
     p.at = grove_alloc(count * sizeof(*p.at));
     p.x = grove_alloc(count * sizeof(*p.x));
+    p.width = grove_alloc(count * sizeof(*p.width));
     p.interval = grove_alloc(count * sizeof(*p.interval));
     p.domain = grove_alloc(count * sizeof(*p.domain));
     if (own->terms > 1) {
@@ -62,6 +64,7 @@ solve_places solve_find_places(const grove_parm_intervals *own, const solve_cut 
     }
     for (int64_t i = 0; i < p.count && p.varies; i++) {
         p.at[i] = own->centre[i];
+        p.width[i] = own->width[i];
         p.interval[i] = i;
     }
     for (int64_t cell = 0; p.varies && cell < own->axis->size; cell++)
@@ -73,6 +76,7 @@ void solve_free_places(solve_places *p)
 {
     free(p->at);
     free(p->x);
+    free(p->width);
     free(p->interval);
     free(p->domain);
 }

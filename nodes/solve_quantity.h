@@ -9,6 +9,7 @@ typedef struct {
     bool varies;
     int64_t count;
     double *at, *x; /* [count] the coordinate, and the place in its interval, from -1 to 1 */
+    double *width;  /* [count] of the interval, or the cell; NULL: not known */
     int64_t *interval, *domain;
 } solve_places;
 

@@ -575,6 +575,5 @@ int solve_commit(const grove_node *node, void *run)
 
 void solve_abort(const grove_node *node, void *run)
 {
-    (void)node;
-    solve_output_abort(((solve_run *)run)->output);
+    solve_output_abort(((solve_run *)run)->output, node);
 }

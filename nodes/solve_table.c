@@ -90,17 +90,17 @@ static void set_axes(const building *b, const solve_written *w, grove_soltab *t)
                                               {{"XX", "XY", "YX", "YY"}, {"RR", "RL", "LR", "LL"}}};
     int elements = w->meaning.elements;
     const grove_solution_axis axes[] = {
-        {"time", w->time.varies ? w->time.count : 0, w->time.at, NULL},
-        {"freq", w->freq.varies ? w->freq.count : 0, w->freq.at, NULL},
-        {"ant", w->station ? w->stations : 0, NULL, (const char *const *)w->station},
-        {"dir", w->source ? w->sources : 0, NULL, (const char *const *)w->source},
-        {"pol", elements > 1 ? elements : 0, NULL, pols[elements == 4][b->circular]}};
+        {"time", w->time.varies ? w->time.count : 0, w->time.at, NULL, w->time.width},
+        {"freq", w->freq.varies ? w->freq.count : 0, w->freq.at, NULL, w->freq.width},
+        {"ant", w->station ? w->stations : 0, NULL, (const char *const *)w->station, NULL},
+        {"dir", w->source ? w->sources : 0, NULL, (const char *const *)w->source, NULL},
+        {"pol", elements > 1 ? elements : 0, NULL, pols[elements == 4][b->circular], NULL}};
 
     for (size_t i = 0; i < sizeof(axes) / sizeof(axes[0]); i++)
         if (axes[i].size)
             t->axis[t->axes++] = axes[i];
     if (!t->axes) /* LoSoTo wants one */
-        t->axis[t->axes++] = (grove_solution_axis){"time", 1, &b->middle, NULL};
+        t->axis[t->axes++] = (grove_solution_axis){"time", 1, &b->middle, NULL, NULL};
 }
 
 /* How the fit of each domain ended, at each time and frequency of the soltab. */

@@ -30,6 +30,7 @@ typedef struct solve_output solve_output;
 /* Of the action: begin, prepare, commit, abort. `runs`: [parms]. From begin on there is a
  * checkpoint, the file PATH.checkpoint, which stays where the run does not end well. */
 solve_output *solve_output_new(const solve *s);
+/* Removes the checkpoint, if all cycles have ended well. */
 void solve_output_free(solve_output *out);
 int solve_output_begin(solve_output *out, const grove_node *node);
 /* A domain is done. */
@@ -44,6 +45,6 @@ int solve_output_keep(solve_output *out, const grove_node *node, const solve_dom
                       int64_t count, grove_parm_run *const *runs);
 int solve_output_prepare(solve_output *out, const grove_node *node, grove_parm_run *const *runs);
 int solve_output_commit(solve_output *out, const grove_node *node);
-void solve_output_abort(solve_output *out);
+void solve_output_abort(solve_output *out, const grove_node *node);
 
 #endif

@@ -215,6 +215,11 @@ START_TEST(every_kind)
     read_numbers(&first, first_name, "freq");
     ck_assert_int_eq(first.size[0], kinds[_i].bands);
     ck_assert(fabs(first.value[0] - (kinds[_i].bands == 2 ? 152e6 : 150e6)) < 1);
+    read_numbers(&first, first_name, "freq_width");
+    ck_assert_int_eq(first.size[0], kinds[_i].bands);
+    ck_assert(fabs(first.value[0] - 12e6 / kinds[_i].bands) < 1);
+    read_numbers(&first, first_name, "time_width");
+    ck_assert(fabs(first.value[0] - 12 * 119.67 / kinds[_i].times) < 1);
     read_numbers(&first, first_name, "weight");
     ck_assert_str_eq(first.axes, kinds[_i].axes);
     for (hsize_t i = 0; i < first.size[0]; i++)

@@ -16,6 +16,7 @@ typedef struct {
     int64_t size;
     const double *number;     /* [size], or */
     const char *const *label; /* [size] */
+    const double *width;      /* [size] of the intervals around the numbers; NULL: not known */
 } grove_solution_axis;
 
 /* A soltab: one quantity of a parm. */

@@ -228,6 +228,12 @@ static void put_axes(h5_writer *w, hid_t group, const grove_soltab *t)
         else
             put_array(w, group, axis->name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, 1, &size,
                       axis->number, NULL);
+        if (axis->width) {
+            char *name = grove_format("%s_width", axis->name);
+            put_array(w, group, name, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, 1, &size, axis->width,
+                      NULL);
+            free(name);
+        }
     }
 }
 
