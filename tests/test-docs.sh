@@ -148,9 +148,22 @@ try()
 grove run -q simulate.tree -s sky=examples/quickstart/3C147.skymodel -s hour_angle=-5min..5min -s integration=60s \
     -s channels=2 -s gains=sine -s out="$work/observed.ms" || fail 'simulate.tree'
 
+if [ -f "$GROVE_BUILD/src/.libs/hdf5.so" ]; then
+    grove run -q calibrate.tree -s ms="$work/observed.ms" -s sky=examples/quickstart/3C147.skymodel -s corrected=none \
+        -s solutions="$work/gains.h5" || fail 'calibrate.tree'
+fi
+
 for tree in trees/*.tree examples/quickstart/*.tree examples/jones-chain/*.tree; do
     case $tree in
+    trees/apply.tree)
+        [ -f "$work/gains.h5" ] || continue
+        set -- -s solutions="$work/gains.h5"
+        ;;
     trees/*) set -- -s sky=examples/quickstart/3C147.skymodel ;;
+    examples/quickstart/solutions.tree)
+        [ -f "$work/gains.h5" ] || continue
+        set -- -s ms="$work/observed.ms" -s solutions="$work/gains.h5"
+        ;;
     examples/quickstart/*) set -- -s out="$work/quickstart.ms" ;;
     *) set -- ;;
     esac
@@ -163,6 +176,10 @@ for tree in trees/*.tree examples/quickstart/*.tree examples/jones-chain/*.tree;
 done
 
 for document in $documents; do
+    [ -f "$GROVE_BUILD/src/.libs/hdf5.so" ] || ! grep -q '\.h5' "$document" || {
+        echo "$document: built without HDF5, not run"
+        continue
+    }
     name=$(echo "${document%.md}" | tr / -)
     folder=$work/$name blocks=$work/$name.blocks
     mkdir "$folder" "$blocks"

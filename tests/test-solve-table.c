@@ -135,7 +135,7 @@ static void jones_of(const char *jones, const double *first, const double *secon
         double complex number = second                    ? x * cexp(CMPLX(0, second[e]))
                                 : !strcmp(jones, "phase") ? cexp(CMPLX(0, x))
                                 : !strcmp(jones, "delay") ? cexp(CMPLX(0, 2 * M_PI * freq * x))
-                                : !strcmp(jones, "tec")   ? cexp(CMPLX(0, -8.44797e9 * x / freq))
+                                : !strcmp(jones, "tec")   ? cexp(CMPLX(0, -8.44797245e9 * x / freq))
                                                           : x;
         to[k] = elements == 4 || k % 3 == 0 ? number : 0;
     }
