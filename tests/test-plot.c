@@ -468,6 +468,10 @@ START_TEST(logarithmic_labels)
     assert_has(svg, ">10⁶</text>");
     assert_has(svg, ">20</text>");
     free(svg);
+    y[1] = 1.3; /* less than a decade */
+    svg = draw_svg(&figure, 100000);
+    assert_has(svg, ">1.20</text>");
+    free(svg);
 }
 END_TEST
 

@@ -152,6 +152,40 @@ START_TEST(amplitudes_have_errors)
 }
 END_TEST
 
+static double with_outlier(const double at[4], int e)
+{
+    return at[2] == 3 && e == 0 && at[0] == times[5] ? 1e6 : amplitude(at, e);
+}
+
+/* One wild number does not flatten the others, and is told. */
+START_TEST(outliers)
+{
+    hdf5_soltab table = table_of("sol000/amplitude000", "amplitude", "time,ant,pol");
+    grove_picture picture = {.what = "amplitude-time"};
+    dot dots[MAX_DOTS];
+
+    table.value = with_outlier;
+    hdf5_put_table(&table);
+    hdf5_finish();
+    draw("gains.h5", &picture);
+    scale y = y_scale(0, "1.2", "1.4", 1.2, 1.4);
+    ck_assert_int_eq(find_dots(2, xx, false, dots), TIMES);
+    for (int i = 0; i < TIMES; i++) {
+        double at[] = {times[i], 0, 3, 0};
+        if (i == 5)
+            ck_assert_double_lt(dots[i].y, panels[2].y);
+        else
+            ck_assert_double_eq_tol(y_of(&y, 2, dots[i]), amplitude(at, 0), 0.02);
+    }
+    ck_assert_ptr_nonnull(strstr(svg, "amplitude000, 1 point beyond the scale<"));
+    picture.logarithmic = true;
+    draw("gains.h5", &picture);
+    ck_assert_ptr_null(strstr(svg, "beyond"));
+    find_dots(2, xx, false, dots);
+    ck_assert_double_gt(dots[5].y, panels[2].y);
+}
+END_TEST
+
 START_TEST(amplitudes_against_frequency)
 {
     hdf5_soltab table = table_of("sol000/amplitude000", "amplitude", "freq,ant,pol");
@@ -295,6 +329,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, phases_against_time);
     tcase_add_test(tests, amplitudes_have_errors);
+    tcase_add_test(tests, outliers);
     tcase_add_test(tests, amplitudes_against_frequency);
     tcase_add_test(tests, delays_against_station);
     tcase_add_test(tests, waterfalls);

@@ -21,6 +21,7 @@ typedef struct {
     double *bar[2];       /* x and y of error bars, [elements][stations][3 points]; NULL: none */
     double low, high;     /* of y */
     double error;         /* the largest */
+    size_t outside;       /* points beyond low and high */
     size_t flagged;       /* points */
     const char **names;   /* [stations] */
     grove_series *series; /* [stations][2 elements] of bars and of points */
@@ -56,6 +57,10 @@ void grove_picture_range(double *low, double *high, bool angle, bool logarithmic
         double room = *high > *low ? 0.04 * (*high - *low) : fmax(1e-9, 0.1 * fabs(*high));
         *low -= room;
         *high += room;
+    } else if (*low > 0) {
+        double room = pow(*high / *low, 0.04);
+        *low /= room;
+        *high *= room;
     }
 }
 
@@ -155,6 +160,42 @@ static void put_points(drawing *d, int station, int element)
         }
 }
 
+static int by_number(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* A few numbers far from all others would leave no room for those: they are left outside. */
+static void leave_outliers(drawing *d)
+{
+    enum { MOST = 1000000 };
+    size_t all = d->points * (size_t)(d->s->stations * d->s->elements), step = all / MOST + 1;
+    double *sorted = grove_try_alloc(all / step + 1, sizeof(double));
+    size_t count = 0;
+
+    for (size_t i = 0; sorted && i < all; i += step)
+        if (!isnan(d->y[i]))
+            sorted[count++] = d->y[i];
+    if (count) {
+        qsort(sorted, count, sizeof(double), by_number);
+        size_t skip = count / 100, first = 0, last = count - 1;
+        double far = 4 * (sorted[last - skip] - sorted[skip]);
+        while (sorted[first] < sorted[skip] - far)
+            first++;
+        while (sorted[last] > sorted[count - 1 - skip] + far)
+            last--;
+        if (far > 0 && first)
+            d->low = sorted[first];
+        if (far > 0 && last < count - 1)
+            d->high = sorted[last];
+    }
+    for (size_t i = 0; i < all; i++)
+        d->outside += d->y[i] < d->low || d->y[i] > d->high;
+    free(sorted);
+}
+
 /* ---- charts ---- */
 
 /* Bars, and points on them, of one polarisation: of one station or from one on. */
@@ -190,10 +231,10 @@ static double point_size(double room, int element, int elements)
     return size < 3 || elements < 2 ? size : size * (1.6 - 0.6 * element / (elements - 1.0));
 }
 
-static bool has_points(const drawing *d, const grove_chart *chart)
+static bool has_points(const grove_chart *chart)
 {
     for (size_t k = 0; k < chart->series_count; k++)
-        for (size_t i = 0; i < chart->series[k].count && chart->series[k].x != d->bar[0]; i++)
+        for (size_t i = 0; i < chart->series[k].count; i++)
             if (isfinite(chart->series[k].y[i]))
                 return true;
     return false;
@@ -227,11 +268,27 @@ static void make_charts(drawing *d, const grove_chart *model, grove_figure *figu
         }
         if (!one)
             d->charts[k].title = d->names[k];
-        if (!has_points(d, &d->charts[k]))
+        if (!has_points(&d->charts[k]))
             d->charts[k].subtitle = "no solutions";
     }
     figure->charts = d->charts;
     figure->count = (size_t)charts;
+}
+
+static char *make_subtitle(const drawing *d)
+{
+    double all = (double)d->points * d->s->elements * d->s->stations;
+    grove_text text = {0};
+    char *note = grove_solutions_note(d->s);
+
+    grove_text_add(&text, "%s", note);
+    if (d->flagged)
+        grove_text_add(&text, ", %.3g %% flagged", 100 * (double)d->flagged / all);
+    if (d->outside)
+        grove_text_add(&text, ", %zu point%s beyond the scale", d->outside,
+                       d->outside == 1 ? "" : "s");
+    free(note);
+    return text.at;
 }
 
 static int draw(drawing *d, const grove_picture *picture, const char *to)
@@ -240,18 +297,12 @@ static int draw(drawing *d, const grove_picture *picture, const char *to)
     static const char *const labels[] = {"time (UTC)", "frequency (MHz)", "station"};
     const grove_solutions *s = d->s;
     bool logarithmic = picture->logarithmic && !s->angle && d->low >= 0;
-    double all = (double)d->points * s->elements * s->stations;
     char *title = grove_format("%s: %s against %s", s->name, s->table->title, words[d->against]);
-    char *note = grove_solutions_note(s), *subtitle = grove_format("%s", note);
     grove_chart model = {.y = {.label = s->label}};
     grove_figure figure = {.title = title};
 
-    if (d->flagged) {
-        free(subtitle);
-        subtitle = grove_format("%s, %.3g %% flagged", note, 100 * (double)d->flagged / all);
-    }
-    free(note);
     if (!s->angle && !logarithmic) { /* room for bars that are not too long */
+        leave_outliers(d);
         double room = fmin(d->error, d->high > d->low ? 0.3 * (d->high - d->low) : INFINITY);
         d->low -= room;
         d->high += room;
@@ -272,6 +323,7 @@ static int draw(drawing *d, const grove_picture *picture, const char *to)
         model.x = grove_picture_axis(&s->values, d->against);
     model.x.label = labels[d->against];
     make_charts(d, &model, &figure);
+    char *subtitle = make_subtitle(d);
     figure.subtitle = subtitle;
     if (!figure.panels) {
         figure.title = NULL;
@@ -293,7 +345,8 @@ int grove_picture_stations(const grove_solutions *s, int against, const grove_pi
     if (against != GROVE_CUBE_STATION && s->values.axis[against] < 0)
         return grove_fail(s->error, GROVE_INVALID,
                           "%s: %s does not vary with %s; --what %s-%s draws it", s->path, s->where,
-                          words[against], s->table->title,
+                          words[against],
+                          s->table->kind == GROVE_SOLUTION_OTHER ? "value" : s->table->title,
                           s->values.axis[!against] < 0 ? "station" : ends[!against]);
     int code = allocate(&d);
     for (int k = 0; k < s->stations && !code; k++) {

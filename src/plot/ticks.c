@@ -211,7 +211,7 @@ void grove_ticks_make(grove_ticks *ticks, const grove_scale *scale, double spaci
     memset(ticks, 0, sizeof *ticks);
     if (scale->kind == GROVE_SCALE_NAMES)
         name_ticks(ticks, scale);
-    else if (scale->kind == GROVE_SCALE_LOGARITHMIC)
+    else if (scale->kind == GROVE_SCALE_LOGARITHMIC && scale->high > 3 * scale->low)
         logarithmic_ticks(ticks, scale, spacing);
     else if (scale->kind == GROVE_SCALE_CLOCK)
         clock_ticks(ticks, scale, spacing);
