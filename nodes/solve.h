@@ -136,6 +136,9 @@ void solve_put_kept_errors(const solve *s, const solve_domain *d, grove_parm_run
                            const double *x);
 /* Of each coefficient whether it is known (d->known; NULL: all are). known: as in solve_results. */
 void solve_put_known(const solve *s, const solve_domain *d, unsigned char *const *known);
+/* Makes d->fit, which starts from the parms' numbers. `rounds`: the model is in single precision.
+ * 0, or GROVE_NO_MEMORY. */
+int solve_new_fit(const solve *s, solve_domain *d, grove_parm_run *const *parms, bool rounds);
 /* Their standard deviations into the coefficients' errors. */
 void solve_put_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
                       const double *errors);

@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "base/memory.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,92 +132,11 @@ static void start_from_last(const solve_run *run, const solve_domain *d)
         solve_put(run->solve, d, run->parms, run->last[d->number[SOLVE_FREQ]].x);
 }
 
-/* A block for each station, and one for what is the same for all. */
-static int32_t *find_blocks(const solve *s, const solve_domain *d)
+/* Only models in single precision round: not compressed sums. */
+static int new_fit(const solve_run *run, const solve_tile *tile, solve_domain *d)
 {
-    int32_t *block = grove_alloc((size_t)d->unknowns * sizeof(*block) + 1);
-
-    for (int i = 0; i < s->parm_count; i++) {
-        const grove_parm *p = s->parms[i].parm;
-        int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
-        int64_t sources = solve_sources(p), stations = p->station ? p->station->size : 0;
-        int64_t each = (end - d->base[i]) / (p->members * sources * (stations ? stations : 1));
-        for (int64_t j = 0; j < end - d->base[i]; j++)
-            block[d->base[i] + j] = stations ? (int32_t)(1 + j / each % stations) : 0;
-    }
-    return block;
-}
-
-/* Bounds, means and widths of priors of all unknowns. */
-typedef struct {
-    double *lower, *upper, *mean, *inverse_sigma, *size;
-} limits;
-
-static void fill_limits(const solve *s, const solve_domain *d, limits *to)
-{
-    for (int i = 0; i < s->parm_count; i++) {
-        const grove_parm *p = s->parms[i].parm;
-        int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
-        int64_t terms = p->time.terms * p->freq.terms, parts = s->parms[i].parts;
-        int64_t each = (end - d->base[i]) / p->members;
-        for (int64_t u = d->base[i]; u < end; u++) {
-            int64_t at = u - d->base[i];
-            bool first = at / parts % terms == 0;
-            to->lower[u] = first ? p->bounds[0] : -INFINITY;
-            to->upper[u] = first ? p->bounds[1] : INFINITY;
-            to->mean[u] = p->prior_mean[at / each][at % parts];
-            to->size[u] = s->parms[i].size;
-            to->inverse_sigma[u] = first ? 1 / p->prior_sigma : 0;
-        }
-    }
-}
-
-/* Gains and the like, which stand as factors in the model. */
-static bool *find_pairs(const solve *s, const solve_domain *d)
-{
-    bool *pairs = grove_alloc((size_t)d->unknowns + 1);
-
-    for (int i = 0; i < s->parm_count; i++) {
-        const grove_parm *p = s->parms[i].parm;
-        int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
-        bool is_factor = p->station && s->parms[i].parts == 2 && p->time.terms * p->freq.terms == 1;
-        for (int64_t u = d->base[i]; is_factor && u < end; u += 2)
-            pairs[u] = true;
-    }
-    return pairs;
-}
-
-/* `double_`: the model is in double precision. */
-static int new_fit(const solve_run *run, solve_domain *d, bool double_)
-{
-    const solve *s = run->solve;
-    size_t n = (size_t)d->unknowns;
-    double *numbers = grove_alloc((6 * n + 1) * sizeof(*numbers));
-    bool blocks_wanted = s->method == SOLVE_BLOCK;
-    limits l = {numbers, numbers + n, numbers + 2 * n, numbers + 3 * n, numbers + 4 * n};
-    int32_t *blocks = blocks_wanted ? find_blocks(s, d) : NULL;
-    bool *pairs = find_pairs(s, d);
-
-    fill_limits(s, d, &l);
-    solve_get(s, d, run->parms, numbers + 5 * n);
-    grove_least_squares_settings settings = {.max_iterations = s->max_iterations,
-                                             .tolerance = s->tolerance,
-                                             .damping = s->damping,
-                                             .blocks = blocks_wanted,
-                                             .block_of = blocks,
-                                             .lower = l.lower,
-                                             .upper = l.upper,
-                                             .mean = l.mean,
-                                             .inverse_sigma = l.inverse_sigma,
-                                             .size = l.size,
-                                             .pairs = pairs,
-                                             .rounding =
-                                                 run->compressed.sums || double_ ? 0 : FLT_EPSILON};
-    d->fit = grove_least_squares_new(d->unknowns, &settings, numbers + 5 * n);
-    free(pairs);
-    free(blocks);
-    free(numbers);
-    return d->fit ? 0 : GROVE_NO_MEMORY;
+    return solve_new_fit(run->solve, d, run->parms,
+                         !run->compressed.sums && !tile->views[SOLVE_MODEL].double_);
 }
 
 /* ---- evaluation ---- */
@@ -285,7 +203,7 @@ static int begin_again(const evaluation *e, solve_domain *d)
     d->best = NULL;
     d->reweigh = false;
     d->reweighed++;
-    return code ? code : new_fit(run, d, e->tile->views[SOLVE_MODEL].double_);
+    return code ? code : new_fit(run, e->tile, d);
 }
 
 /* Weights and solution belong together once a fit with new weights hardly moves. */
@@ -434,7 +352,7 @@ static int begin_batch(solve_run *run, const grove_node *node, evaluation *e, bo
     }
     code = e->code;
     for (int64_t i = 0; i < count && !code; i++)
-        code = new_fit(run, e->active[i], e->tile->views[SOLVE_MODEL].double_);
+        code = new_fit(run, e->tile, e->active[i]);
     return code;
 }
 

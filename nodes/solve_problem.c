@@ -1,0 +1,94 @@
+/* The least-squares problem of a solution domain: start, bounds, priors, blocks. */
+#include "nodes/solve.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* A block for each station, and one for what is the same for all. */
+static int32_t *find_blocks(const solve *s, const solve_domain *d)
+{
+    int32_t *block = grove_alloc((size_t)d->unknowns * sizeof(*block) + 1);
+
+    for (int i = 0; i < s->parm_count; i++) {
+        const grove_parm *p = s->parms[i].parm;
+        int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
+        int64_t sources = solve_sources(p), stations = p->station ? p->station->size : 0;
+        int64_t each = (end - d->base[i]) / (p->members * sources * (stations ? stations : 1));
+        for (int64_t j = 0; j < end - d->base[i]; j++)
+            block[d->base[i] + j] = stations ? (int32_t)(1 + j / each % stations) : 0;
+    }
+    return block;
+}
+
+/* Bounds, means and widths of priors of all unknowns. */
+typedef struct {
+    double *lower, *upper, *mean, *inverse_sigma, *size;
+} limits;
+
+static void fill_limits(const solve *s, const solve_domain *d, limits *to)
+{
+    for (int i = 0; i < s->parm_count; i++) {
+        const grove_parm *p = s->parms[i].parm;
+        int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
+        int64_t terms = p->time.terms * p->freq.terms, parts = s->parms[i].parts;
+        int64_t each = (end - d->base[i]) / p->members;
+        for (int64_t u = d->base[i]; u < end; u++) {
+            int64_t at = u - d->base[i];
+            bool first = at / parts % terms == 0;
+            to->lower[u] = first ? p->bounds[0] : -INFINITY;
+            to->upper[u] = first ? p->bounds[1] : INFINITY;
+            to->mean[u] = p->prior_mean[at / each][at % parts];
+            to->size[u] = s->parms[i].size;
+            to->inverse_sigma[u] = first ? 1 / p->prior_sigma : 0;
+        }
+    }
+}
+
+/* Gains and the like, which stand as factors in the model. */
+static bool *find_pairs(const solve *s, const solve_domain *d)
+{
+    bool *pairs = grove_alloc((size_t)d->unknowns + 1);
+
+    for (int i = 0; i < s->parm_count; i++) {
+        const grove_parm *p = s->parms[i].parm;
+        int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
+        bool is_factor = p->station && s->parms[i].parts == 2 && p->time.terms * p->freq.terms == 1;
+        for (int64_t u = d->base[i]; is_factor && u < end; u += 2)
+            pairs[u] = true;
+    }
+    return pairs;
+}
+
+int solve_new_fit(const solve *s, solve_domain *d, grove_parm_run *const *parms, bool rounds)
+{
+    size_t n = (size_t)d->unknowns;
+    double *numbers = grove_alloc((6 * n + 1) * sizeof(*numbers));
+    bool blocks_wanted = s->method == SOLVE_BLOCK;
+    limits l = {numbers, numbers + n, numbers + 2 * n, numbers + 3 * n, numbers + 4 * n};
+    int32_t *blocks = blocks_wanted ? find_blocks(s, d) : NULL;
+    bool *pairs = find_pairs(s, d);
+
+    fill_limits(s, d, &l);
+    solve_get(s, d, parms, numbers + 5 * n);
+    grove_least_squares_settings settings = {.max_iterations = s->max_iterations,
+                                             .tolerance = s->tolerance,
+                                             .damping = s->damping,
+                                             .blocks = blocks_wanted,
+                                             .block_of = blocks,
+                                             .lower = l.lower,
+                                             .upper = l.upper,
+                                             .mean = l.mean,
+                                             .inverse_sigma = l.inverse_sigma,
+                                             .size = l.size,
+                                             .pairs = pairs,
+                                             .rounding = rounds ? FLT_EPSILON : 0};
+    d->fit = grove_least_squares_new(d->unknowns, &settings, numbers + 5 * n);
+    free(pairs);
+    free(blocks);
+    free(numbers);
+    return d->fit ? 0 : GROVE_NO_MEMORY;
+}
