@@ -4,7 +4,8 @@ Grove simulates sets of two lengths, with the model in MODEL_DATA. Each program 
 in the same intervals to DATA and writes CORRECTED_DATA and its solutions, as one command. What the
 longer set takes more is the time without start-up and compilation. Rounds are interleaved. The fits
 are compared by the weighted sum of |DATA - G MODEL G^H|^2, which is computed here from the solutions
-that each program has written.
+that each program has written. C4 fits gains for five directions, from a sky model, and writes
+solutions only.
 """
 
 import argparse
@@ -34,7 +35,9 @@ WORKLOADS = {
     "C3": ("delay", 10, 'P[p] = parm("P", jones=phase, time=100s)\n'
            'K[p] = parm("K", jones=delay, time=100s)\nG[p] = K[p] * P[p]', None,
            {"G": "delay_and_offset"}),
+    "C4": ("directions", 10, None, "ddecal", None),
 }
+PATCHES = "ABCDE"
 
 SIMULATION = """
 obs    = observe(array="{work}/stations.txt", phase_centre="28.64788975654deg -45deg", hour_angle=-{half}s..{half}s,
@@ -50,6 +53,22 @@ w      = 2 * obs.channel_width * obs.interval / 400Jy^2
 V[p,q] = G[p] * M[p,q] * G[q]^H + noise(obs, sefd=400Jy, seed=2)
 data   = sink(V, obs, to="{set}", weight=w)
 model  = sink(M, obs, to="{set}", column="MODEL_DATA", weight=w)
+"""
+DIRECTIONS = """
+obs    = observe(array="{work}/stations.txt", phase_centre="28.64788975654deg -45deg", hour_angle=-{half}s..{half}s,
+                 integration={integration}s, frequency=1GHz, channels={channels}, channel_width=1MHz)
+S      = sky_model("{work}/patches.skymodel")
+{gains}
+w      = 2 * obs.channel_width * obs.interval / 400Jy^2
+V[p,q] = {sum} + noise(obs, sefd=400Jy, seed=2)
+data   = sink(V, obs, to="{set}", weight=w)
+"""
+PREDICTED = """
+obs     = ms("{set}")
+S       = sky_model("{work}/patches.skymodel")
+dE[s,p] = {dE}
+V[p,q]  = sum[s](dE[s,p] * point(S, obs) * dE[s,q]^H)
+{action}
 """
 GAINS = {
     "diagonal": "diagonal(A[p], B[p])",
@@ -82,7 +101,7 @@ def place_stations(path):
                        f"{centre[2] + math.cos(LATITUDE) * north:.4f} 13.5 s{k:02d}\n")
 
 
-def write_sky(path):
+def write_sky(path, polarised):
     random = np.random.default_rng(2)
     with open(path, "w", encoding="ascii") as file:
         file.write("format = Name, Type, Ra, Dec, I, Q, U, V\n")
@@ -90,7 +109,19 @@ def write_sky(path):
             l, m = random.uniform(-0.7, 0.7, 2)
             flux = random.uniform(1, 3)
             file.write(f"p{k}, POINT, {28.64788975654 + l:.9f}deg, {-45 + m:.9f}deg, {flux:.4f}, "
-                       f"{0.1 * flux:.4f}, {-0.05 * flux:.4f}, {0.02 * flux:.4f}\n")
+                       f"{polarised * 0.1 * flux:.4f}, {-polarised * 0.05 * flux:.4f}, 0\n")
+
+
+def write_patches(path):
+    random = np.random.default_rng(3)
+    with open(path, "w", encoding="ascii") as file:
+        file.write("format = Name, Type, Patch, Ra, Dec, I\n")
+        for k, patch in enumerate(PATCHES):
+            l, m = random.uniform(-0.7, 0.7, 2)
+            file.write(f", , {patch}, {28.64788975654 + l:.9f}deg, {-45 + m:.9f}deg\n")
+            for i in range(4):
+                file.write(f"{patch}{i}, POINT, {patch}, {28.64788975654 + l + 0.01 * i:.9f}deg, "
+                           f"{-45 + m + 0.01 * i * i:.9f}deg, {(20 - 3 * k) / (1 + 3 * i):.4f}\n")
 
 
 def run(command, log):
@@ -179,14 +210,34 @@ class Problem:
         self.name, self.times, self.options = name, times, options
         self.kind, self.per_solution, self.terms, self.dp3, self.quartical = WORKLOADS[name]
         self.set = os.path.join(options.work, f"{name}-{times}.ms")
-        tree = SIMULATION.format(work=options.work, set=self.set, integration=INTEGRATION,
-                                 half=times * INTEGRATION / 2 * 1.00274 - 0.1, channels=CHANNELS,
-                                 gains=GAINS[self.kind])
-        self.grove("simulate", tree)
+        self.grove("simulate", self.simulation())
         with table(f"{self.set}/SPECTRAL_WINDOW", ack=False) as window:
             self.freq = window.getcol("CHAN_FREQ")[0]
         with table(self.set, ack=False) as main:
             assert len(np.unique(main.getcol("TIME"))) == times
+
+    def simulation(self):
+        known = {"work": self.options.work, "set": self.set, "integration": INTEGRATION, "channels": CHANNELS,
+                 "half": self.times * INTEGRATION / 2 * 1.00274 - 0.1}
+        if self.kind != "directions":
+            return SIMULATION.format(gains=GAINS[self.kind], **known)
+        gains = "\n".join(f"{x}[p] = gains(obs, kind=constant, jones=diagonal, amplitude=0.1, phase=30deg, "
+                          f"seed={k + 7})" for k, x in enumerate(PATCHES))
+        terms = (f'{x}[p] * sum[s](S.patch("{x}") * point(S, obs)) * {x}[q]^H' for x in PATCHES)
+        return DIRECTIONS.format(gains=gains, sum=" + ".join(terms), **known)
+
+    def predicted(self, jones, action):
+        return PREDICTED.format(work=self.options.work, set=self.set, dE=jones, action=action)
+
+    def chi_squared(self, solutions):
+        """Of directions Grove applies each program's table; the others are computed here."""
+        if self.kind != "directions":
+            return chi_squared(self.set, solutions(), self.per_solution)
+        self.grove("residual", self.predicted(
+            f'solutions("{solutions()}", obs)',
+            'print(mean(obs.weight * norm(obs.data - V)^2 / 4), title="chi-squared", digits=8)'))
+        with open(self.file("-residual.out"), encoding="ascii") as file:
+            return float(re.search("chi-squared: ([0-9.e+-]+)", file.read()).group(1)) / 2
 
     def file(self, ending):
         return os.path.join(self.options.work, f"{self.name}-{self.times}{ending}")
@@ -198,15 +249,23 @@ class Problem:
                     "--threads", str(self.options.threads)], self.file(f"-{what}.out"))
 
     def run_grove(self):
+        table_ = self.file("-grove.h5")
+        if self.kind == "directions":
+            return self.grove("grove", self.predicted(
+                'parm("dE", jones=diagonal, time=100s, groups=patch)',
+                f'fit = solve(V, obs.data, tolerance=1e-6, max_iterations=100, to="{table_}", overwrite=true)'
+            )), lambda: table_
         parms = ", ".join(re.findall(r"^(\w+)\[p\] = parm", self.terms, re.M))
         measured = self.grove("grove", CALIBRATION.format(set=self.set, terms=self.terms, parms=parms,
-                                                          solutions=self.file("-grove.h5")))
-        return measured, lambda: read_h5parm(self.file("-grove.h5"), self.freq)
+                                                          solutions=table_))
+        return measured, lambda: read_h5parm(table_, self.freq)
 
     def run_dp3(self):
         solutions = self.file("-dp3.h5")
         if os.path.exists(solutions):
             os.remove(solutions)
+        if self.kind == "directions":
+            return self.run_ddecal(solutions), lambda: solutions
         measured = run([f"{self.options.bin}/DP3.py", f"msin={self.set}", "msout=.",
                         "msout.datacolumn=CORRECTED_DATA", "steps=[gaincal]", "gaincal.usemodelcolumn=True",
                         f"gaincal.caltype={self.dp3}", f"gaincal.solint={self.per_solution}",
@@ -214,6 +273,15 @@ class Problem:
                         "gaincal.tolerance=1e-6", "gaincal.maxiter=200",
                         f"numthreads={self.options.threads}"], self.file("-dp3.out"))
         return measured, lambda: read_h5parm(solutions, self.freq)
+
+    def run_ddecal(self, solutions):
+        return run([f"{self.options.bin}/DP3.py", f"msin={self.set}", "msout=", "steps=[ddecal]",
+                    "ddecal.mode=diagonal", f"ddecal.sourcedb={self.options.work}/patches.skymodel",
+                    "ddecal.directions=[" + ",".join(f"[{x}]" for x in PATCHES) + "]",
+                    f"ddecal.solint={self.per_solution}", "ddecal.nchan=0", "ddecal.maxiter=100",
+                    "ddecal.tolerance=1e-6", "ddecal.propagatesolutions=true", f"ddecal.h5parm={solutions}",
+                    "ddecal.solveralgorithm=directioniterative", f"numthreads={self.options.threads}"],
+                   self.file("-dp3.out"))
 
     def run_quartical(self):
         folder = self.file("-quartical")
@@ -235,14 +303,14 @@ class Problem:
 
     def programs(self):
         return {"Grove": self.run_grove, **({"DP3": self.run_dp3} if self.dp3 else {}),
-                **({"QuartiCal": self.run_quartical} if self.options.quartical else {})}
+                **({"QuartiCal": self.run_quartical} if self.quartical and self.options.quartical else {})}
 
 
 def main():
     parser = argparse.ArgumentParser(prog="bench/peers.sh")
     parser.add_argument("grove")
     parser.add_argument("work")
-    parser.add_argument("--workloads", default="C1,C2,C3")
+    parser.add_argument("--workloads", default="C1,C2,C3,C4")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--times", default="100,400", help="lengths of the short and the long set")
     parser.add_argument("--threads", type=int, default=1)
@@ -250,7 +318,8 @@ def main():
     options = parser.parse_args()
     options.bin = os.path.dirname(sys.executable)
     place_stations(f"{options.work}/stations.txt")
-    write_sky(f"{options.work}/sky.skymodel")
+    write_sky(f"{options.work}/sky.skymodel", 0)
+    write_patches(f"{options.work}/patches.skymodel")
     short, long = (int(x) for x in options.times.split(","))
     versions = {"DP3": "dp3", "QuartiCal": "quartical"}
     print("Processor seconds in parentheses. Load at the start: %.1f. " % os.getloadavg()[0] +
@@ -268,7 +337,7 @@ def main():
             a, b = ([r[0] for r in results[program, k]] for k in range(2))
             wall, cpu, memory = (statistics.median(x) for x in zip(*a))
             more = [statistics.median(y[i] for y in b) - (wall, cpu)[i] for i in range(2)]
-            chi2 = chi_squared(problems[0].set, results[program, 0][-1][1](), problems[0].per_solution)
+            chi2 = problems[0].chi_squared(results[program, 0][-1][1])
             print(f"| {name} | {program} | {wall:.2f} ({cpu:.2f}) | {more[0]:.2f} ({more[1]:.2f}) | {memory:.0f}, "
                   f"{statistics.median(m[2] for m in b):.0f} | {chi2:.5f} |", flush=True)
         for problem in problems:
