@@ -179,8 +179,9 @@ def read_quartical(path):
     return as_matrix(np.concatenate(parts))
 
 
-def chi_squared(path, jones, per_solution):
-    """Of the crosscorrelations, by the solutions of each interval of time slots."""
+def chi_squared(path, jones, times_each, channels_each=0):
+    """Weighted, of crosscorrelations that are not flagged, by the solutions of intervals of so many
+    time slots and channels (0: all). Solutions that are not finite leave their data out."""
     total, count = 0.0, 0
     with table(path, ack=False) as main:
         times = np.unique(main.getcol("TIME"))
@@ -189,17 +190,17 @@ def chi_squared(path, jones, per_solution):
         cross = one != two
         for t in range(len(times)):
             assert np.all(main.getcol("TIME", t * rows, rows) == times[t])
-            data, model = (main.getcol(c, t * rows, rows)[cross].reshape(-1, CHANNELS, 2, 2)
-                           for c in ("DATA", "MODEL_DATA"))
-            weight = main.getcol("WEIGHT_SPECTRUM", t * rows, rows)[cross].reshape(data.shape)
-            g = jones[t // per_solution]
+            data, model, weight, flag = (main.getcol(c, t * rows, rows)[cross] for c in
+                                         ("DATA", "MODEL_DATA", "WEIGHT_SPECTRUM", "FLAG"))
+            channels = data.shape[1]
+            g = np.repeat(jones[t // times_each], channels_each or channels // len(jones[0]), 0)[:channels]
             left, right = g[:, one[cross]].swapaxes(0, 1), g[:, two[cross]].swapaxes(0, 1)
-            if left.shape[1] == 1:
-                left, right = (np.broadcast_to(x, model.shape) for x in (left, right))
-            left_out = data - left @ model @ right.conj().swapaxes(-1, -2)
-            total += np.sum(weight * np.abs(left_out) ** 2)
-            count += 2 * data.size
-    return total / count
+            matrix = model.reshape(model.shape[:2] + (2, 2))
+            left_out = data - (left @ matrix @ right.conj().swapaxes(-1, -2)).reshape(data.shape)
+            good = ~flag & np.isfinite(left_out)
+            total += np.sum((weight * np.abs(left_out) ** 2)[good])
+            count += 2 * np.count_nonzero(good)
+    return total / count, count
 
 
 # ---- programs ----
@@ -232,7 +233,7 @@ class Problem:
     def chi_squared(self, solutions):
         """Of directions Grove applies each program's table; the others are computed here."""
         if self.kind != "directions":
-            return chi_squared(self.set, solutions(), self.per_solution)
+            return chi_squared(self.set, solutions(), self.per_solution)[0]
         self.grove("residual", self.predicted(
             f'solutions("{solutions()}", obs)',
             'print(mean(obs.weight * norm(obs.data - V)^2 / 4), title="chi-squared", digits=8)'))
@@ -306,6 +307,33 @@ class Problem:
                 **({"QuartiCal": self.run_quartical} if self.quartical and self.options.quartical else {})}
 
 
+def compare(options):
+    """Residuals of Grove's and DP3's fits to a set that exists, with a sky model."""
+    path = os.path.join(options.work, "set.ms")
+    shutil.copytree(options.set, path)
+    log, tables = os.path.join(options.work, "log"), [os.path.join(options.work, x) for x in ("a.h5", "b.h5")]
+    run([options.grove, "run", "predict.tree", "-s", f"ms={path}", "-s", f"sky={options.sky}"], log)
+    with table(path, ack=False) as main, table(f"{path}/SPECTRAL_WINDOW", ack=False) as window:
+        interval, freq = main.getcell("INTERVAL", 0), window.getcol("CHAN_FREQ")[0]
+    print("| kind | times | channels | chi-squared / 2N of Grove | of DP3 | ratio |\n| --- | --: | --: | --: | --: | --: |")
+    for kind, caltype in (("diagonal", "diagonal"), ("phase", "phaseonly"), ("full", "fulljones")):
+        for times in (1, 4):
+            for channels in (1, 2, len(freq)):
+                run([options.grove, "run", "calibrate.tree", "-s", f"ms={path}", "-s", "model_column=MODEL_DATA",
+                     "-s", f"kind={kind}", "-s", f"time={times * interval}s", "-s",
+                     f"freq={channels * (freq[1] - freq[0])}Hz", "-s", "corrected=none", "-s",
+                     f"solutions={tables[0]}", "-s", "overwrite=true", "-s", "max_iterations=200"], log)
+                if os.path.exists(tables[1]):
+                    os.remove(tables[1])
+                run([f"{options.bin}/DP3.py", f"msin={path}", "msout=", "steps=[gaincal]",
+                     "gaincal.usemodelcolumn=True", f"gaincal.caltype={caltype}", f"gaincal.solint={times}",
+                     f"gaincal.nchan={channels}", f"gaincal.parmdb={tables[1]}", "gaincal.tolerance=1e-7",
+                     "gaincal.maxiter=500"], log)
+                ours, theirs = (chi_squared(path, read_h5parm(x, freq), times, channels) for x in tables)
+                print(f"| {kind} | {times} | {channels} | {ours[0]:.5f} | {theirs[0]:.5f} | "
+                      f"{ours[0] / theirs[0]:.5f} | {ours[1]} {theirs[1]}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(prog="bench/peers.sh")
     parser.add_argument("grove")
@@ -315,8 +343,13 @@ def main():
     parser.add_argument("--times", default="100,400", help="lengths of the short and the long set")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--without-quartical", dest="quartical", action="store_false")
+    parser.add_argument("--set", help="a Measurement Set: compares residuals instead")
+    parser.add_argument("--sky", help="its sky model")
     options = parser.parse_args()
     options.bin = os.path.dirname(sys.executable)
+    if options.set:
+        compare(options)
+        return
     place_stations(f"{options.work}/stations.txt")
     write_sky(f"{options.work}/sky.skymodel", 0)
     write_patches(f"{options.work}/patches.skymodel")

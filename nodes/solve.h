@@ -286,6 +286,11 @@ void solve_compressed_accept(const solve *s, solve_domain *d);
  * or GROVE_NO_MEMORY. */
 int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x);
 
+/* Solves a domain again, if it has few data, from `x` and into it; whether that
+ * has led to a lower chi-squared. 0, or GROVE_NO_MEMORY. */
+int solve_directly_from(const solve_tile *tile, const solve_compressed *c, solve_domain *d,
+                        double *x, bool *better);
+
 /* ---- the end ---- */
 
 enum { SOLVE_OUTCOMES = GROVE_LEAST_SQUARES_NOT_FINITE + 1 };

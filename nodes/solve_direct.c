@@ -12,6 +12,9 @@
 /* Where data hardly tell something, such as the phase between X and Y of a sky of 1 % polarisation,
  * what is left is up to 1e4 times the change of an iteration. */
 #define CHANGE 1e-4
+/* Data for each unknown below which there may be several minima, and starts tried then. */
+#define LESS 1e-6 /* of chi-squared: another minimum */
+enum { FEW_DATA = 20, STARTS = 3 };
 
 /* The unknown of a Jones matrix's element; -1: it is 0. */
 static int64_t unknown_of(const solve *s, const solve_domain *d, int group, int64_t station,
@@ -267,18 +270,88 @@ static void take_result(const solve_tile *tile, const grove_stefcal_result *resu
         d->outcome = GROVE_LEAST_SQUARES_NO_DATA;
 }
 
-int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x)
+/* What the data of a baseline say the product of its stations' numbers is, of X (0) or Y (3);
+ * false: nothing. */
+static bool product_of(const solve *s, const double *sums, int element, double complex *product)
+{
+    const double complex zero[4] = {0};
+    double complex one[4] = {0}, normal, gradient;
+    grove_compression_column column = {.side = 'p'};
+
+    one[element] = column.matrix[element] = 1;
+    grove_compression_normal(s->form, 1, sums, zero, one, &column, 1, &normal, &gradient);
+    *product = creal(normal) > 0 ? gradient / creal(normal) : 0;
+    return creal(normal) > 0 && isfinite(cabs(*product)) && *product != 0;
+}
+
+/* Another start: the numbers that a station's baselines alone give to the others. With few data
+ * there are several minima, and which one is found depends on the start. */
+static void start_from_station(const solve_tile *tile, const solve_compressed *c,
+                               const double *sums, int64_t station, double complex *jones)
 {
     const solve *s = tile->solve;
     const grove_range *range = &tile->range[tile->baseline];
-    double complex *jones =
-        grove_alloc((size_t)(s->stations * s->group_count * 4) * sizeof(*jones));
 
-    copy_jones(s, d, jones, x, false);
-    if (!is_direct(tile, d, jones)) {
-        free(jones);
-        return 0;
+    for (int64_t b = 0; b < c->baselines; b++) {
+        int64_t at = range->first + b, p = range->axis->left[at], q = range->axis->right[at];
+        if (p == q || (p != station && q != station) || !solve_is_wanted(tile, at))
+            continue;
+        for (int e = 0; e < 4; e += 3) {
+            double complex product, *to = &jones[4 * (p == station ? q : p) + e];
+            if (!product_of(s, sums + b * c->size, e, &product))
+                continue;
+            product = p == station ? conj(product) : product;
+            bool keeps = s->part == GROVE_STEFCAL_PHASE;
+            *to = keeps ? product / cabs(product) * cabs(*to) : product / sqrt(cabs(product));
+        }
     }
+    for (int64_t a = 0; a < s->stations && s->jones == GROVE_STEFCAL_SCALAR; a++)
+        jones[4 * a + 3] = jones[4 * a];
+}
+
+static bool has_few_data(const solve *s, const solve_domain *d)
+{
+    return s->group_count == 1 && s->jones != GROVE_STEFCAL_FULL &&
+           s->part != GROVE_STEFCAL_AMPLITUDE && d->sums.data > 0 &&
+           d->sums.data < FEW_DATA * d->unknowns;
+}
+
+/* Solves again from other starts, and takes what is better. */
+static int solve_again(const solve_tile *tile, const solve_compressed *c, const double *sums,
+                       const grove_stefcal_problem *problem, double complex *jones, bool *solved,
+                       grove_stefcal_result *result)
+{
+    const solve *s = tile->solve;
+    size_t bytes = (size_t)(s->stations * 4) * sizeof(*jones);
+    double complex *other = grove_alloc(bytes);
+    double best = chi2_of(tile, c, sums, jones);
+    int code = 0;
+
+    for (int64_t station = 0; station < s->stations && station < STARTS && !code; station++) {
+        grove_stefcal_result found = {0};
+        memcpy(other, jones, bytes);
+        start_from_station(tile, c, sums, station, other);
+        code = grove_stefcal_solve(problem, sums, other, solved, &found);
+        double chi2 = code ? INFINITY : chi2_of(tile, c, sums, other);
+        bool ended = found.outcome == GROVE_STEFCAL_CONVERGED;
+        int32_t iterations = result->iterations + found.iterations;
+        if (ended && chi2 < best * (1 - LESS)) {
+            best = chi2;
+            memcpy(jones, other, bytes);
+            *result = found;
+        }
+        result->iterations = iterations;
+    }
+    free(other);
+    return code;
+}
+
+/* From `jones`, which are those of x, into x. */
+static int solve_numbers(const solve_tile *tile, const solve_compressed *c, solve_domain *d,
+                         double complex *jones, double *x)
+{
+    const solve *s = tile->solve;
+    const grove_range *range = &tile->range[tile->baseline];
     double *sums = add_stretches(tile, c, d);
     bool *solved = grove_alloc((size_t)s->stations);
     grove_stefcal_problem problem = {.jones = s->jones,
@@ -300,6 +373,8 @@ int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_doma
     if (!code && result.outcome != GROVE_STEFCAL_NO_DATA &&
         turn_columns(tile, c, d, sums, solved, jones))
         code = grove_stefcal_solve(&problem, sums, jones, solved, &result);
+    if (!code && result.outcome != GROVE_STEFCAL_NO_DATA && has_few_data(s, d))
+        code = solve_again(tile, c, sums, &problem, jones, solved, &result);
     if (!code) {
         take_result(tile, &result, solved, d);
         d->chi2 = chi2_of(tile, c, sums, jones);
@@ -315,7 +390,45 @@ int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_doma
         }
     }
     free(sums);
-    free(jones);
     free(solved);
     return code ? GROVE_NO_MEMORY : 0;
+}
+
+int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x)
+{
+    const solve *s = tile->solve;
+    double complex *jones =
+        grove_alloc((size_t)(s->stations * s->group_count * 4) * sizeof(*jones));
+
+    copy_jones(s, d, jones, x, false);
+    int code = is_direct(tile, d, jones) ? solve_numbers(tile, c, d, jones, x) : 0;
+    free(jones);
+    return code;
+}
+
+int solve_directly_from(const solve_tile *tile, const solve_compressed *c, solve_domain *d,
+                        double *x, bool *better)
+{
+    const solve *s = tile->solve;
+    solve_domain other = *d;
+
+    *better = false;
+    if (!has_few_data(s, d))
+        return 0;
+    other.known = NULL;
+    other.free_words = NULL;
+    other.describe = false;
+    double complex *jones = grove_alloc((size_t)(s->stations * 4) * sizeof(*jones));
+    copy_jones(s, d, jones, x, false);
+    int code = solve_numbers(tile, c, &other, jones, x);
+    free(jones);
+    *better =
+        !code && other.outcome != GROVE_LEAST_SQUARES_STALLED && other.chi2 < d->chi2 * (1 - LESS);
+    if (*better) {
+        d->chi2 = other.chi2;
+        d->outcome = other.outcome;
+    }
+    d->iterations += other.iterations;
+    free(other.known);
+    return code;
 }

@@ -255,6 +255,22 @@ static void evaluate(void *context, int64_t first, int64_t last)
         evaluate_domain(e, e->active[i]);
 }
 
+/* Where StEFCal is slow, or more is asked for, the other method goes on. */
+static void hand_over(const solve *s, solve_domain *d)
+{
+    bool slow =
+        d->outcome == GROVE_LEAST_SQUARES_LIMIT || d->outcome == GROVE_LEAST_SQUARES_STALLED;
+
+    if (s->method == SOLVE_AUTO &&
+        (slow || ((s->robust || s->errors) && d->outcome == GROVE_LEAST_SQUARES_CONVERGED)))
+        d->outcome = GROVE_LEAST_SQUARES_RUNNING;
+}
+
+static bool is_solved(const solve_domain *d)
+{
+    return d->outcome == GROVE_LEAST_SQUARES_CONVERGED || d->outcome == GROVE_LEAST_SQUARES_RUNNING;
+}
+
 /* A search for delays and TEC, or StEFCal. Domains in which that is slow go on from where it came
  * to. */
 static void solve_domains(void *context, int64_t first, int64_t last)
@@ -276,13 +292,36 @@ static void solve_domains(void *context, int64_t first, int64_t last)
         if (code)
             __atomic_store_n(&e->code, code, __ATOMIC_RELAXED);
         solve_put(s, d, e->run->parms, x);
-        bool slow =
-            d->outcome == GROVE_LEAST_SQUARES_LIMIT || d->outcome == GROVE_LEAST_SQUARES_STALLED;
-        if (s->method == SOLVE_AUTO &&
-            (slow || ((s->robust || s->errors) && d->outcome == GROVE_LEAST_SQUARES_CONVERGED)))
-            d->outcome = GROVE_LEAST_SQUARES_RUNNING;
+        hand_over(s, d);
         free(x);
     }
+}
+
+/* With few data there are several minima: domains are tried again from where the one before them
+ * came to. */
+static int improve_batch(evaluation *e, int64_t count)
+{
+    const solve *s = e->run->solve;
+    int code = 0;
+
+    for (int64_t i = 1; i < count && !code; i++) {
+        solve_domain *d = e->active[i], *before = NULL;
+        for (int64_t k = 0; k < i; k++)
+            if (e->active[k]->number[SOLVE_FREQ] == d->number[SOLVE_FREQ])
+                before = e->active[k];
+        if (!before || !is_solved(before) || !is_solved(d) || before->unknowns != d->unknowns)
+            continue;
+        double *x = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*x));
+        bool better;
+        solve_get(s, before, e->run->parms, x);
+        code = solve_directly_from(e->tile, &e->run->compressed, d, x, &better);
+        if (better) {
+            solve_put(s, d, e->run->parms, x);
+            hand_over(s, d);
+        }
+        free(x);
+    }
+    return code;
 }
 
 /* The domains of the batch that are not done. */
@@ -347,10 +386,11 @@ static int begin_batch(solve_run *run, const grove_node *node, evaluation *e, bo
 
     if (direct && count) {
         grove_node_parallel(node, count, solve_domains, e);
+        code = run->solve->direct ? improve_batch(e, count) : 0;
         count = find_active(run, e->active);
         *again = count > 0;
     }
-    code = e->code;
+    code = code ? code : e->code;
     for (int64_t i = 0; i < count && !code; i++)
         code = new_fit(run, e->tile, e->active[i]);
     return code;
