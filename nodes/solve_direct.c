@@ -168,12 +168,12 @@ static bool is_same(void *context, const double *from, const double *to, const d
     int64_t count = s->stations * s->group_count * 4;
     double complex *jones = grove_alloc((size_t)(2 * count) * sizeof(*jones)),
                    *other = jones + count;
-    double change = 0;
+    double change = 0, limit = 1e-10 * w->d->sums.power;
 
     (void)direction;
     copy_jones(s, w->d, jones, (double *)from, false);
     copy_jones(s, w->d, other, (double *)to, false);
-    for (int64_t b = 0; b < w->c->baselines; b++) {
+    for (int64_t b = 0; b < w->c->baselines && change <= limit; b++) {
         int64_t at = range->first + b, p = range->axis->left[at], q = range->axis->right[at];
         grove_compression_sides before = {jones + p * s->group_count * 4,
                                           jones + q * s->group_count * 4},
@@ -184,7 +184,7 @@ static bool is_same(void *context, const double *from, const double *to, const d
                                                     w->sums + b * w->c->size, before, after));
     }
     free(jones);
-    return change <= 1e-10 * w->d->sums.power;
+    return change <= limit;
 }
 
 /* Which unknowns are of stations with data. */
@@ -370,7 +370,7 @@ static int solve_numbers(const solve_tile *tile, const solve_compressed *c, solv
     problem.negligible =
         grove_least_squares_negligible(s->tolerance, 1, (double)d->unknowns, (double)d->sums.data);
     int code = grove_stefcal_solve(&problem, sums, jones, solved, &result);
-    if (!code && result.outcome != GROVE_STEFCAL_NO_DATA &&
+    if (!code && result.outcome != GROVE_STEFCAL_NO_DATA && !d->starts_well &&
         turn_columns(tile, c, d, sums, solved, jones))
         code = grove_stefcal_solve(&problem, sums, jones, solved, &result);
     if (!code && result.outcome != GROVE_STEFCAL_NO_DATA && has_few_data(s, d))
