@@ -173,6 +173,11 @@ static int begin_new(const grove_node *node, sink_run *run, grove_error *error)
     if (from)
         take_metadata(layout, from);
     layout->weights = given || (from && same_correlations(layout, from));
+    if (from && !layout->weights)
+        grove_node_warn(node,
+                        "the weights of %s are those of other correlations, and are not "
+                        "written; weight=... gives others",
+                        path);
     if (given || !layout->weights) {
         if (run->from)
             grove_ms_close(run->from);
