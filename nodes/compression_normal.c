@@ -146,49 +146,95 @@ double grove_compression_normal(grove_compression_form form, int groups, const d
     return chi2;
 }
 
+/* ---- chi-squared alone: all correlations at once, as the sums have them ---- */
+
+enum { LANES = 4 };
+
+typedef struct {
+    double re[LANES], im[LANES];
+} lanes;
+
+/* Adds the rows L (x) conj(R) of all correlations; those without data stay 0. */
+static void add_rows(int form, const double *sums, const complex_ *left, const complex_ *right,
+                     lanes *row)
+{
+    complex_ one[4];
+
+    for (int c = 0; c < LANES; c++) {
+        if (!has_data(sums, c))
+            continue;
+        row_of(form, left, right, c, one);
+        for (int a = 0; a < form; a++) {
+            row[a].re[c] += creal(one[a]);
+            row[a].im[c] += cimag(one[a]);
+        }
+    }
+}
+
+/* Re(e S2 u^H) + Re(u S2 e^H) over 2, of Hermitian S2, and `data` Re(e S1), over all correlations.
+ */
+static double quadratic(const double *sums, int n, const lanes *e, const lanes *u, double data)
+{
+    const double *pair = sums + GROVE_SUMS_PAIR(n, 0, 1);
+    double sum[LANES] = {0};
+
+    for (int j = 0; j < n; j++) {
+        const double *own = sums + GROVE_SUMS_SQUARE(n, j), *linear = sums + GROVE_SUMS_DATA(j);
+        for (int c = 0; c < LANES; c++)
+            sum[c] += own[c] * (e[j].re[c] * u[j].re[c] + e[j].im[c] * u[j].im[c]) +
+                      data * (e[j].re[c] * linear[c] - e[j].im[c] * linear[4 + c]);
+        for (int k = j + 1; k < n; k++, pair += 8)
+            for (int c = 0; c < LANES; c++) {
+                double re = e[j].re[c] * u[k].re[c] + e[j].im[c] * u[k].im[c] +
+                            u[j].re[c] * e[k].re[c] + u[j].im[c] * e[k].im[c];
+                double im = e[j].im[c] * u[k].re[c] - e[j].re[c] * u[k].im[c] +
+                            u[j].im[c] * e[k].re[c] - u[j].re[c] * e[k].im[c];
+                sum[c] += pair[c] * re - pair[4 + c] * im;
+            }
+    }
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
 double grove_compression_chi2(grove_compression_form form, int groups, const double *sums,
                               const complex_ *left, const complex_ *right)
 {
-    return grove_compression_normal(form, groups, sums, left, right, NULL, 0, &(complex_){0},
-                                    &(complex_){0});
+    const int n = (int)form * groups;
+    lanes row[NUMBERS];
+    double chi2 = 0;
+
+    memset(row, 0, (size_t)n * sizeof(*row));
+    for (int g = 0; g < groups; g++)
+        add_rows((int)form, sums, left + 4 * g, right + 4 * g, row + (int)form * g);
+    for (int c = 0; c < LANES; c++)
+        chi2 += has_data(sums, c) ? sums[GROVE_SUMS_POWER + c] : 0;
+    return chi2 + quadratic(sums, n, row, row, -2);
 }
 
-/* L' (x) conj(R') - L (x) conj(R) = (L' - L) (x) conj(R') + L (x) conj(R' - R) */
-static void difference_of(int form, const grove_compression_sides *from,
-                          const grove_compression_sides *to, int g, int c, complex_ *row)
-{
-    complex_ left[4], right[4], other[4];
-
-    for (int k = 4 * g; k < 4 * g + 4; k++) {
-        left[k % 4] = to->left[k] - from->left[k];
-        right[k % 4] = to->right[k] - from->right[k];
-    }
-    row_of(form, left, to->right + 4 * g, c, row);
-    row_of(form, from->left + 4 * g, right, c, other);
-    for (int k = 0; k < form; k++)
-        row[k] += other[k];
-}
-
+/* With e = k' - k = (L' - L) (x) conj(R') + L (x) conj(R' - R) the change is
+ * e S2 (e + 2 k)^H - 2 Re(e S1). */
 double grove_compression_change(grove_compression_form form, int groups, const double *sums,
                                 grove_compression_sides from, grove_compression_sides to)
 {
     const int n = (int)form * groups;
-    complex_ row[NUMBERS], rest[NUMBERS], e[NUMBERS], applied[NUMBERS], square[n * n];
-    double change = 0;
+    lanes e[NUMBERS], u[NUMBERS];
 
-    for (int c = 0; c < 4; c++) {
-        if (!has_data(sums, c))
-            continue;
-        rows_of((int)form, groups, from.left, from.right, c, row);
-        for (int g = 0; g < groups; g++)
-            difference_of((int)form, &from, &to, g, c, e + (int)form * g);
-        unpack(sums, n, c, square);
-        apply(square, n, row, 0, n, rest);
-        apply(square, n, e, 0, n, applied);
-        for (int j = 0; j < n; j++) {
-            complex_ data = number_at(sums + GROVE_SUMS_DATA(j), c);
-            change += creal(times(e[j], applied[j] - 2 * (data - rest[j])));
+    memset(e, 0, (size_t)n * sizeof(*e));
+    memset(u, 0, (size_t)n * sizeof(*u));
+    for (int g = 0; g < groups; g++) {
+        complex_ left[4], right[4];
+        int at = (int)form * g;
+        for (int k = 0; k < 4; k++) {
+            left[k] = to.left[4 * g + k] - from.left[4 * g + k];
+            right[k] = to.right[4 * g + k] - from.right[4 * g + k];
         }
+        add_rows((int)form, sums, left, to.right + 4 * g, e + at);
+        add_rows((int)form, sums, from.left + 4 * g, right, e + at);
+        add_rows((int)form, sums, from.left + 4 * g, from.right + 4 * g, u + at);
     }
-    return change;
+    for (int j = 0; j < n; j++)
+        for (int c = 0; c < LANES; c++) {
+            u[j].re[c] = 2 * u[j].re[c] + e[j].re[c];
+            u[j].im[c] = 2 * u[j].im[c] + e[j].im[c];
+        }
+    return quadratic(sums, n, e, u, -2);
 }
