@@ -334,13 +334,11 @@ static int solve_again(const solve_tile *tile, const solve_compressed *c, const 
         code = grove_stefcal_solve(problem, sums, other, solved, &found);
         double chi2 = code ? INFINITY : chi2_of(tile, c, sums, other);
         bool ended = found.outcome == GROVE_STEFCAL_CONVERGED;
-        int32_t iterations = result->iterations + found.iterations;
         if (ended && chi2 < best * (1 - LESS)) {
             best = chi2;
             memcpy(jones, other, bytes);
             *result = found;
         }
-        result->iterations = iterations;
     }
     free(other);
     return code;
@@ -427,8 +425,8 @@ int solve_directly_from(const solve_tile *tile, const solve_compressed *c, solve
     if (*better) {
         d->chi2 = other.chi2;
         d->outcome = other.outcome;
+        d->iterations = other.iterations;
     }
-    d->iterations += other.iterations;
     free(other.known);
     return code;
 }

@@ -128,6 +128,17 @@ static int64_t find_intervals(const solve *s, const solve_domain *d, int parm, i
                : count;
 }
 
+/* The reference station, or the next one that has data; -1: none has. */
+static int64_t reference_of(const solve *s, const interval *at, const bool *known)
+{
+    for (int64_t i = 0; i < at->stations; i++) {
+        int64_t station = (s->reference + i) % at->stations;
+        if (known[unknown_of(at, 0, station, 0)])
+            return station;
+    }
+    return -1;
+}
+
 void solve_refer(const solve *s, const solve_domain *d, const bool *known, double *x,
                  solve_is_free is_free, void *context)
 {
@@ -140,9 +151,9 @@ void solve_refer(const solve *s, const solve_domain *d, const bool *known, doubl
         for (int64_t k = 0; k < at.sources * intervals; k++) {
             at.first = d->base[i] + k / intervals * at.stations * at.stride +
                        k % intervals * at.terms * at.parts;
-            if (known[unknown_of(&at, 0, s->reference, 0)])
-                refer_interval(&at, d->unknowns, s->reference, 0, known, x, is_free, context,
-                               changes);
+            int64_t station = reference_of(s, &at, known);
+            if (station >= 0)
+                refer_interval(&at, d->unknowns, station, 0, known, x, is_free, context, changes);
         }
     }
 }

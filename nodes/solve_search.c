@@ -11,6 +11,8 @@
 
 #define TEC_PHASE -8.44797245e9 /* rad Hz for a TECU */
 
+/* Of the search for delays that baselines leave open. */
+enum { ALIASES = 1, LOBES = 3, PASSES = 2 };
 enum { CORRELATIONS = 4, OVERSAMPLING = 8, REFINEMENTS = 40, MAX_GRID = 20000 };
 
 typedef struct {
@@ -209,10 +211,90 @@ static int64_t next_baseline(const search *w, const bool *done, bool any, const 
     return best;
 }
 
+/* ---- what the distance of the channels leaves open ---- */
+
+/* By how much a delay may change without changing the phases from channel to channel; 0: the
+ * channels are not that regular. */
+static double alias_of(const search *w, bool tec)
+{
+    double width = w->channels > 1 ? fabs(w->freq[1] - w->freq[0]) : 0;
+
+    for (int64_t j = 1; j < w->channels && !tec; j++)
+        if (fabs(fabs(w->freq[j] - w->freq[j - 1]) - width) > 1e-6 * width)
+            width = 0;
+    return tec || width == 0 ? 0 : 1 / width;
+}
+
+/* The sums of a station's baselines, turned by the delays of the others, in place of those of the
+ * last baseline: turned back by its own delay they are real. */
+static void gather_station(const search *w, unsigned correlations, int64_t station,
+                           const bool *done, const double *found)
+{
+    const grove_range *range = &w->tile->range[w->tile->baseline];
+    double complex *to = &w->sums[w->c->baselines * CORRELATIONS * w->channels];
+
+    memset(to, 0, (size_t)w->channels * sizeof(*to));
+    for (int64_t b = 0; b < w->c->baselines; b++) {
+        int64_t p = range->axis->left[range->first + b], q = range->axis->right[range->first + b];
+        if (p == q || (p != station && q != station) || !done[p == station ? q : p])
+            continue;
+        double other = found[p == station ? q : p];
+        for (int k = 0; k < CORRELATIONS; k++) {
+            const double complex *sums = &w->sums[(b * CORRELATIONS + k) * w->channels];
+            for (int64_t j = 0; j < w->channels && correlations >> k & 1; j++)
+                to[j] += (p == station ? sums[j] : conj(sums[j])) *
+                         CMPLX(cos(w->angle[j] * other), sin(w->angle[j] * other));
+        }
+    }
+}
+
+/* Where the station's sum is largest: near x, up to multiples of `alias` and of the time of a turn
+ * of phase; of equally good places that nearest to 0. */
+static double best_place(const search *w, double x, double alias, double turn)
+{
+    double best = -INFINITY, at = x;
+
+    for (int m = -ALIASES; m <= ALIASES; m++)
+        for (int l = -LOBES; l <= LOBES; l++) {
+            double y = x + m * alias + l * turn;
+            y += carg(turned(w, w->c->baselines, 0, y)) * turn / (2 * M_PI);
+            double sum = creal(turned(w, w->c->baselines, 0, y));
+            bool equal = isfinite(best) && fabs(sum - best) <= 1e-7 * fabs(best);
+            if (equal ? fabs(y) < fabs(at) : sum > best) {
+                best = sum;
+                at = y;
+            }
+        }
+    return at;
+}
+
+/* Delays of baselines are found up to multiples of `alias`: moves that of a station to where all of
+ * its baselines to those that are done agree best. */
+static void move_station(const search *w, unsigned correlations, double alias, int64_t station,
+                         const bool *done, double *found)
+{
+    double mean = 0;
+
+    for (int64_t j = 0; j < w->channels; j++)
+        mean += w->angle[j] / (double)w->channels;
+    gather_station(w, correlations, station, done, found);
+    found[station] = best_place(w, found[station], alias, 2 * M_PI / mean);
+}
+
+/* Where phases are fitted, too, all are equally good. */
+static void move_nearest(const search *w, double alias, double *found, double *phase)
+{
+    for (int64_t a = 0; a < w->tile->solve->stations; a++) {
+        double x = remainder(found[a], alias);
+        phase[a] += w->angle[0] * (found[a] - x);
+        found[a] = x;
+    }
+}
+
 /* found: [stations] the unknowns; phase: [stations] what is left of the phase, where it is fitted.
  */
-static void search_stations(const search *w, unsigned correlations, bool phases, double *found,
-                            double *phase)
+static void search_stations(const search *w, unsigned correlations, bool phases, double alias,
+                            double *found, double *phase)
 {
     const solve *s = w->tile->solve;
     const grove_range *range = &w->tile->range[w->tile->baseline];
@@ -234,8 +316,15 @@ static void search_stations(const search *w, unsigned correlations, bool phases,
             x = find_lobe(w, b, correlations, x);
         found[to] = found[from] + sign * x;
         phase[to] = phase[from] + sign * carg(turned(w, b, k, x));
+        if (!phases && alias > 0)
+            move_station(w, correlations, alias, to, done, found);
         done[to] = true;
     }
+    for (int64_t i = 0; i < PASSES * s->stations && !phases && alias > 0; i++)
+        if (done[i % s->stations] && found[i % s->stations] != 0)
+            move_station(w, correlations, alias, i % s->stations, done, found);
+    if (phases && alias > 0)
+        move_nearest(w, alias, found, phase);
     free(done);
     free(strengths);
 }
@@ -371,12 +460,12 @@ static void search_parm(search *w, int parm, bool tec, double *x)
     double *found = grove_alloc(4 * n * sizeof(*found)), *phase = found + 2 * n;
 
     set_grid(w, tec);
-    for (int m = 0; m < members; m++)
-        search_stations(w,
-                        tec ? 9
-                        : m ? 8
-                            : 1,
-                        phases >= 0, found + (size_t)m * n, phase + (size_t)m * n);
+    double alias = alias_of(w, tec);
+    for (int m = 0; m < members; m++) {
+        unsigned correlations = tec ? 9 : m ? 8 : 1;
+        search_stations(w, correlations, phases >= 0, alias, found + (size_t)m * n,
+                        phase + (size_t)m * n);
+    }
     if (members == 2)
         search_between(w, phases >= 0, found, found + n, phase, phase + n);
     double *none = grove_alloc(n * sizeof(*none)), *y = members == 2 ? found + n : found,

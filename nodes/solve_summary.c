@@ -85,6 +85,23 @@ static void tell_missing(const solve_summary *sum, const grove_node *node, int64
     free(text.at);
 }
 
+static void tell_reference(const solve_summary *sum, const grove_node *node, int64_t fitted)
+{
+    const solve *s = grove_node_user(node);
+
+    if (s->reference < 0 || !sum->stations || s->reference >= sum->stations->size ||
+        !sum->missing[s->reference])
+        return;
+    char *in = sum->missing[s->reference] < fitted
+                   ? grove_format(" in %lld domains", (long long)sum->missing[s->reference])
+                   : grove_strdup("");
+    grove_log(
+        GROVE_LOG_NOTE,
+        "%s: the reference station has no data%s; the next station that has data takes its place",
+        grove_node_name(node), in);
+    free(in);
+}
+
 int solve_summary_tell(const solve_summary *sum, const grove_node *node)
 {
     int64_t all = 0, fitted = 0;
@@ -105,6 +122,7 @@ int solve_summary_tell(const solve_summary *sum, const grove_node *node)
                                "there is nothing to fit to: of %lld solution domains %s",
                                (long long)all, text);
     tell_missing(sum, node, fitted);
+    tell_reference(sum, node, fitted);
     if (sum->free_words)
         grove_log(GROVE_LOG_NOTE, "%s: %s", grove_node_name(node), sum->free_words);
     grove_log(GROVE_LOG_NOTE,
