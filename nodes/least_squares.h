@@ -24,8 +24,8 @@ typedef struct {
      * what the unknowns make of it (root mean square over unknowns of |x_j| sqrt(N_jj)), when
      * the step could lower chi-squared by less than its square times chi-squared (the gradient,
      * in units of the residual: Bates and Watts' relative offset). Or when both are rounding, or
-     * when several points in a row have changed chi-squared by less than
-     * grove_least_squares_negligible. */
+     * when several undamped steps have changed chi-squared by less than
+     * grove_least_squares_negligible, and none by more meanwhile. */
     double tolerance;
     /* Of the model's values, relative: FLT_EPSILON where it is computed in single precision.
      * Changes of chi-squared that may be rounding reject no step. 0: DBL_EPSILON. */
@@ -86,9 +86,9 @@ grove_least_squares_outcome grove_least_squares_step(grove_least_squares *fit,
                                                      const grove_least_squares_sums *sums);
 
 /* By how much chi-squared may still fall at the end of a fit: tolerance^2 of it, or where there are
- * many data, by so little that the unknowns are within 1000 tolerance of their standard deviations
- * of the minimum (root mean square; Bates and Watts 1981, Technometrics 23, 179). `data`,
- * `unknowns`: how many real numbers. */
+ * many data, by so little that the unknowns are within 1000 tolerance, at most 0.01, of their
+ * standard deviations of the minimum (root mean square; Bates and Watts 1981, Technometrics 23,
+ * 179). `data`, `unknowns`: how many real numbers. */
 double grove_least_squares_negligible(double tolerance, double chi2, double unknowns, double data);
 
 /* "converged", "stalled", "not enough data", "singular", "iteration limit", "not finite",

@@ -12,6 +12,7 @@
 #define DAMPING_MAX   1e12
 /* Of the tolerance: what part of their standard deviations unknowns may be off. */
 #define NEGLIGIBLE 1000
+#define MAX_OFFSET 0.01
 enum { QUIET = 5 };
 
 double grove_least_squares_clamp(const grove_least_squares *f, int64_t j, double x)
@@ -204,7 +205,7 @@ static grove_least_squares_outcome damp(grove_least_squares *f)
 double grove_least_squares_negligible(double tolerance, double chi2, double unknowns, double data)
 {
     double free_ = data - unknowns, share = free_ > unknowns ? unknowns / free_ : 1;
-    double offset = tolerance * fmax(1, NEGLIGIBLE * sqrt(share));
+    double offset = fmax(tolerance, fmin(NEGLIGIBLE * tolerance, MAX_OFFSET) * sqrt(share));
 
     return chi2 > 0 ? offset * offset * chi2 : 0;
 }
@@ -347,7 +348,10 @@ static grove_least_squares_outcome judge(grove_least_squares *f,
     double negligible =
         grove_least_squares_negligible(f->set.tolerance, f->chi2, (double)f->n, (double)f->data);
 
-    f->quiet = finite && fabs(change) <= negligible ? f->quiet + 1 : 0;
+    if (!finite || fabs(change) > negligible)
+        f->quiet = 0;
+    else
+        f->quiet += undamped && !f->cut && change <= 0;
     if (finite && (change < 0 || rounding)) {
         /* Chi-squared tells no more; the increments may still shrink. */
         bool end = undamped && (small || (rounding && f->increment >= f->last_increment / 2));

@@ -199,7 +199,7 @@ static void find_known(const solve *s, solve_domain *d, const bool *solved)
                 int64_t u = unknown_of(s, d, g, a, e);
                 for (int part = 0; u >= 0 && part < (s->part == GROVE_STEFCAL_COMPLEX ? 2 : 1);
                      part++)
-                    d->known[u + part] = solved[a];
+                    d->known[u + part] = solved[(a * s->group_count + g) * 4 + e];
             }
     for (int64_t u = 0; u < d->unknowns; u++)
         d->determined += d->known[u];
@@ -216,7 +216,7 @@ static double change_turned(const solve_tile *tile, const solve_compressed *c, c
     double change = 0;
 
     for (int64_t i = 0; i < s->stations * each; i++)
-        turned[i] = i % 2 && solved[i / each] ? jones[i] * CMPLX(cos(angle), sin(angle)) : jones[i];
+        turned[i] = i % 2 && solved[i] ? jones[i] * CMPLX(cos(angle), sin(angle)) : jones[i];
     for (int64_t b = 0; b < c->baselines; b++) {
         int64_t at = range->first + b, p = range->axis->left[at], q = range->axis->right[at];
         grove_compression_sides from = {jones + p * each, jones + q * each},
@@ -351,7 +351,7 @@ static int solve_numbers(const solve_tile *tile, const solve_compressed *c, solv
     const solve *s = tile->solve;
     const grove_range *range = &tile->range[tile->baseline];
     double *sums = add_stretches(tile, c, d);
-    bool *solved = grove_alloc((size_t)s->stations);
+    bool *solved = grove_alloc((size_t)(s->stations * s->group_count * 4));
     grove_stefcal_problem problem = {.jones = s->jones,
                                      .part = s->part,
                                      .groups = s->group_count,

@@ -20,6 +20,7 @@ struct solve_output {
     grove_file *file; /* the table, once it is prepared */
     solve_checkpoint checkpoint;
     int64_t cycle;  /* of the run, from 1 on */
+    int64_t found;  /* domains of the cycle that were in the checkpoint */
     bool ends_well; /* as far as it has come */
 };
 
@@ -133,8 +134,11 @@ int solve_output_begin(solve_output *out, const grove_node *node)
         return 0;
     grove_error *error = grove_error_new();
     int code = out->cycle ? 0 : open_checkpoint(out, node, error);
-    bool own = !code && (find_solutions(out, node) || out->cycle > 1);
+    out->found = code ? 0 : find_solutions(out, node);
+    bool own = out->found || out->cycle > 1;
     out->ends_well = false;
+    if (!code && grove_path_is_folder(path))
+        code = grove_fail(error, GROVE_INVALID, "%s: is a folder, not a file", path);
     if (!code && !own && grove_path_exists(path) && !grove_node_bool(node, "overwrite"))
         code = grove_fail(error, GROVE_INVALID,
                           "%s: exists already; give overwrite=true to replace it", path);
@@ -146,7 +150,7 @@ int solve_output_begin(solve_output *out, const grove_node *node)
 
 void solve_output_abort(solve_output *out, const grove_node *node)
 {
-    if (out->checkpoint.kept)
+    if (out->checkpoint.kept || out->found)
         grove_log(GROVE_LOG_NOTE,
                   "%s: its solutions so far are in %s.checkpoint; grove run --resume goes on from "
                   "there",

@@ -137,13 +137,14 @@ static int add_soltab(building *b, const solve_written *w, const solve_quantity 
            *error = errors ? grove_try_alloc((size_t)numbers, sizeof(*error)) : NULL;
     float *weight = grove_try_alloc((size_t)numbers, sizeof(*weight));
 
-    *t = (grove_soltab){.type = q->type,
-                        .parm = grove_node_property(w->own->leaf, "name"),
-                        .jones = grove_node_text(w->own->leaf, "jones"),
-                        .unit = b->units[w - b->parms][0] ? b->units[w - b->parms] : NULL,
-                        .value = value,
-                        .weight = weight,
-                        .error = error};
+    *t = (grove_soltab){
+        .type = q->type,
+        .parm = grove_node_property(w->own->leaf, "name"),
+        .jones = grove_node_text(w->own->leaf, "jones"),
+        .unit = b->units[w - b->parms][0] && q->part != SOLVE_PHASE ? b->units[w - b->parms] : NULL,
+        .value = value,
+        .weight = weight,
+        .error = error};
     set_axes(b, w, t);
     if (!value || !weight || (errors && !error))
         return GROVE_NO_MEMORY;

@@ -50,6 +50,7 @@ static complex_ times(complex_ a, complex_ b)
  */
 typedef struct {
     complex_ matrix[MAX_UNKNOWNS][MAX_UNKNOWNS], right[MAX_UNKNOWNS];
+    double extra; /* on the diagonal: what the data say nothing about keeps its value */
 } system_;
 
 /* Lanes of the correlations that belong to row i: as p they are (i, 0) and (i, 1), as q (0, i), (1,
@@ -81,9 +82,7 @@ static bool read_system(const work *w, int64_t s, int i, system_ *to)
         }
     for (int a = 0; a < n; a++, p += 8, q += 8)
         to->right[a] = number_of(p, q, i, both);
-    /* what the data say nothing about keeps its value */
-    for (int a = 0; a < n; a++)
-        to->matrix[a][a] += 1e-14 * trace;
+    to->extra = 1e-14 * trace;
     return !(trace <= 0);
 }
 
@@ -107,6 +106,8 @@ static bool improve(system_ *of, int n, complex_ *x)
         for (int b = 0; b < n; b++)
             step[a] -= times(x[b], of->matrix[b][a]);
     }
+    for (int a = 0; a < n; a++)
+        of->matrix[a][a] += of->extra;
     for (int j = 0; j < n; j++) {
         for (int i = 0; i <= j; i++) {
             complex_ sum = of->matrix[i][j];
@@ -157,8 +158,11 @@ static void solve_row(const work *w, int64_t s, int i)
 
     if (!read_system(w, s, i, &of))
         return;
-    w->solved[s] = true;
     for (int a = 0; a < n; a++) {
+        bool *solved = &w->solved[base + place_of(w, i, a)];
+        *solved = !(creal(of.matrix[a][a]) <= 0); /* NaN, too */
+        if (w->problem->jones == GROVE_STEFCAL_SCALAR)
+            solved[3] = *solved;
         complex_ begin = w->start[base + place_of(w, i, a)];
         unit[a] = begin == 0 ? 1 : begin / cabs(begin);
         x[a] = w->now[base + place_of(w, i, a)];
@@ -485,7 +489,7 @@ int grove_stefcal_solve(const grove_stefcal_problem *problem, const double *sums
     bool any = false;
 
     *result = (grove_stefcal_result){0};
-    w.solved = grove_try_alloc((size_t)problem->stations + 1, sizeof(bool));
+    w.solved = grove_try_alloc(w.numbers + 1, sizeof(bool));
     if (!memory || !w.solved) {
         free(memory);
         free(w.solved);
@@ -493,8 +497,8 @@ int grove_stefcal_solve(const grove_stefcal_problem *problem, const double *sums
     }
     memcpy(w.start, jones, w.numbers * sizeof(*jones));
     iterate(&w, result);
-    for (int64_t s = 0; s < problem->stations; s++)
-        any |= w.solved[s];
+    for (size_t k = 0; k < w.numbers; k++)
+        any |= w.solved[k];
     result->change = change_since(&w, w.start);
     if (!any)
         result->outcome = GROVE_STEFCAL_NO_DATA;
@@ -503,7 +507,7 @@ int grove_stefcal_solve(const grove_stefcal_problem *problem, const double *sums
     if (any && result->outcome != GROVE_STEFCAL_DIVERGED)
         memcpy(jones, w.now, w.numbers * sizeof(*jones));
     if (solved)
-        memcpy(solved, w.solved, (size_t)problem->stations * sizeof(bool));
+        memcpy(solved, w.solved, w.numbers * sizeof(bool));
     free(memory);
     free(w.solved);
     return 0;

@@ -59,8 +59,9 @@ typedef struct {
 /* Solves for `jones` [station][group][4] (2x2, row-wise), which holds the start. Scalar: elements 0
  * and 3 get the same number; scalar and diagonal: the others are not looked at. sums:
  * [baseline][size], with grove_compression_size(form, groups). Stations without data keep their
- * start exactly, as does what the data say nothing about; solved[station] (NULL: not wanted) tells
- * which have data. Non-zero when memory is short. One thread; several may call it. */
+ * start exactly, as does what the data say nothing about; `solved`, [station][group][4] (NULL: not
+ * wanted), tells which numbers have data. Non-zero when memory is short. One thread; several may
+ * call it. */
 int grove_stefcal_solve(const grove_stefcal_problem *problem, const double *sums,
                         double _Complex *jones, bool *solved, grove_stefcal_result *result);
 

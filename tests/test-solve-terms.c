@@ -194,6 +194,28 @@ START_TEST(with_noise)
 }
 END_TEST
 
+/* A group of sources without flux keeps its start; the other is found. */
+START_TEST(dark_group)
+{
+    char *text =
+        grove_format(E T "V[p,q] = sum[s](E[s,p] * (S.patch(\"A\") * point(S, obs)) * E[s,q]^H)\n"
+                         "D[p,q] = T[p] * sum[s](S.patch(\"A\") * point(S, obs)) * T[q]^H\n"
+                         "fit = solve(V, D, tolerance=1e-12, max_iterations=300, "
+                         "compress=%s)\n"
+                         "dark[p] = sum[s](S.patch(\"B\") * E[s,p])\n"
+                         "k0 = keep(V, number=0)\nk1 = keep(dark, number=1)\n"
+                         "k2 = keep(D, number=2)\n",
+                     _i ? "false" : "true");
+
+    solve_world_pass(&w, text);
+    ck_assert_double_lt(solve_world_distance(0, 2), 1e-7);
+    ck_assert_int_gt(solve_world_kept[1].cells, 0);
+    for (int64_t i = 0; i < solve_world_kept[1].cells * solve_world_kept[1].elements; i++)
+        ck_assert(solve_world_kept[1].at[i] == 1);
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("solve: terms");
@@ -204,6 +226,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, without_noise, 0, 2 * FORMS);
     tcase_add_loop_test(tests, with_noise, 0, FORMS);
+    tcase_add_loop_test(tests, dark_group, 0, 2);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

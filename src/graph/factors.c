@@ -26,6 +26,7 @@ typedef struct {
     int count;
     double constant[2]; /* of the term */
     int64_t group;      /* of sources: the one that a sum over sources stands for in the term */
+    bool grouped;       /* the term has such a sum */
     grove_operand rest; /* sum of the terms that depend on no parm */
     grove_factors *found;
 } factoring;
@@ -201,6 +202,11 @@ static void collect_group(factoring *f, const grove_grouped_sum *sum)
 {
     grove_node *outer[2] = {NULL, NULL}, *middle = NULL;
 
+    if (f->grouped) {
+        give_up(f, "%s is a second sum over groups of sources in a product", sum->sum);
+        return;
+    }
+    f->grouped = true;
     if (!grove_grouped_sum_take(sum, f->group, outer, &middle)) {
         give_up(f, "%s has parms of groups of sources inside that cannot be taken out", sum->sum);
         return;
@@ -309,6 +315,7 @@ static void add_term(factoring *f, grove_edge term, double sign)
     int last_left, first_right;
 
     f->count = 0;
+    f->grouped = false;
     f->constant[0] = sign;
     f->constant[1] = 0;
     collect(f, term);
