@@ -192,11 +192,11 @@ END_TEST
 
 enum { STATIONS = 197, FEW = 6 };
 
-/* Axes in another order than Grove's. */
-static void put_many(void)
+/* Axes in another order than Grove's; numbers from `low`, of the first station, to `high`. */
+static void put_many(const char *path, double low, double high)
 {
     static double numbers[STATIONS][FEW];
-    char names[STATIONS][16] = {{0}};
+    char names[STATIONS][16] = {{0}}, name[64];
     hsize_t size[] = {STATIONS, FEW};
     hid_t text = H5Tcopy(H5T_C_S1);
 
@@ -204,12 +204,14 @@ static void put_many(void)
     for (int p = 0; p < STATIONS; p++) {
         snprintf(names[p], 16, "S%03d", p);
         for (int i = 0; i < FEW; i++)
-            numbers[p][i] = 1 + p + 0.1 * i;
+            numbers[p][i] = low + (high - low) * (p + 0.1 * i) / (STATIONS - 0.5);
     }
-    hdf5_put_text(hdf5_put("sol000/amplitude000/val", H5T_NATIVE_DOUBLE, 2, size, numbers), "AXES",
-                  "ant,time");
-    hdf5_put("sol000/amplitude000/ant", text, 1, size, names);
-    hdf5_put_numbers("sol000/amplitude000/time", FEW, times);
+    snprintf(name, sizeof(name), "%s/val", path);
+    hdf5_put_text(hdf5_put(name, H5T_NATIVE_DOUBLE, 2, size, numbers), "AXES", "ant,time");
+    snprintf(name, sizeof(name), "%s/ant", path);
+    hdf5_put(name, text, 1, size, names);
+    snprintf(name, sizeof(name), "%s/time", path);
+    hdf5_put_numbers(name, FEW, times);
 }
 
 START_TEST(panels_of_many_stations)
@@ -217,7 +219,7 @@ START_TEST(panels_of_many_stations)
     grove_picture picture = {.what = "amplitude-time"};
     dot dots[MAX_DOTS];
 
-    put_many();
+    put_many("sol000/amplitude000", 1, 197.5);
     hdf5_finish();
     draw("gains.h5", &picture);
     ck_assert_int_eq(panel_count, STATIONS);
@@ -237,6 +239,24 @@ START_TEST(panels_of_many_stations)
     }
     const char *size = strstr(svg, " height=\"");
     ck_assert_double_lt(last + 40, strtod(size + 9, NULL));
+}
+END_TEST
+
+/* Small panels of phases have at least two labels, which tell the scale. */
+START_TEST(labels_of_small_panels)
+{
+    grove_picture picture = {.what = "phase-time"};
+    dot dots[MAX_DOTS];
+
+    put_many("sol000/phase000", -20 * M_PI / 180, 150 * M_PI / 180);
+    hdf5_finish();
+    draw("gains.h5", &picture);
+    ck_assert_int_eq(panel_count, STATIONS);
+    scale y = y_scale(0, "0", "90", 0, 90);
+    for (int k = 0; k < 15; k++) { /* a row */
+        ck_assert_int_eq(find_dots(k, "#0072b2", false, dots), FEW);
+        ck_assert_double_eq_tol(y_of(&y, k, dots[0]), -20 + 170 * k / 196.5, 3);
+    }
 }
 END_TEST
 
@@ -324,6 +344,7 @@ int main(void)
     tcase_add_test(tests, convergence_by_outcome);
     tcase_add_test(tests, pictures_that_suit);
     tcase_add_test(tests, panels_of_many_stations);
+    tcase_add_test(tests, labels_of_small_panels);
     tcase_add_test(tests, faults);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
