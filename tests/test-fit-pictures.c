@@ -112,6 +112,33 @@ START_TEST(chi2_of_each_band)
 }
 END_TEST
 
+/* Per degree of freedom, where the table has those: the numbers of messages. */
+START_TEST(chi2_per_degree_of_freedom)
+{
+    grove_picture picture = {.what = "chi2-time"};
+    hsize_t size[] = {TIMES, BANDS};
+    int64_t freedom[TIMES][BANDS];
+    dot dots[MAX_DOTS];
+
+    for (int i = 0; i < TIMES; i++)
+        for (int b = 0; b < BANDS; b++)
+            freedom[i][b] = i == 5 ? 0 : 50 + 10 * i;
+    put_table("sol000/phase000", "phase", "G");
+    put_fit("sol000/phase000");
+    hdf5_put_text(
+        hdf5_put("sol000/phase000/degrees_of_freedom", H5T_NATIVE_INT64, 2, size, freedom), "AXES",
+        "time,freq");
+    hdf5_finish();
+    draw("gains.h5", &picture);
+    ck_assert_ptr_nonnull(strstr(svg, ">chi-squared per degree of freedom<"));
+    scale y = y_scale(0, "1.0", "1.8", 1, 1.8);
+    ck_assert_int_eq(find_dots(0, "#0072b2", false, dots), TIMES - 2);
+    for (int i = 0, n = 0; i < TIMES; i++)
+        if (i != 4 && i != 5)
+            ck_assert_double_eq_tol(y_of(&y, 0, dots[n++]), chi2_of(i, 0) / (50 + 10 * i), 0.01);
+}
+END_TEST
+
 /* Domains by their outcomes: success is green; bands of one time stand beside each other. */
 START_TEST(convergence_by_outcome)
 {
@@ -341,6 +368,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, picture_end);
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, chi2_of_each_band);
+    tcase_add_test(tests, chi2_per_degree_of_freedom);
     tcase_add_test(tests, convergence_by_outcome);
     tcase_add_test(tests, pictures_that_suit);
     tcase_add_test(tests, panels_of_many_stations);
