@@ -215,6 +215,39 @@ START_TEST(pictures_that_suit)
 }
 END_TEST
 
+/* What varies with time and frequency is a waterfall, from three of each on. */
+START_TEST(waterfalls_of_few_channels)
+{
+    static const double six[] = {1.1e9, 1.2e9, 1.3e9, 1.4e9, 1.5e9, 1.6e9};
+    static const struct {
+        const char *title, *wanted;
+        int times, freqs;
+    } tables[] = {{"amplitude", "amplitude-waterfall", 3, 6},
+                  {"phase", "phase-waterfall", TIMES, 3},
+                  {"clock", "clock-freq", 2, 6},
+                  {"tec", "tec-time", TIMES, 2}};
+
+    for (int k = 0; k < 4; k++) {
+        char *path = grove_format("sol000/%s000", tables[k].title);
+        hdf5_put_table(&(hdf5_soltab){.path = path,
+                                      .title = tables[k].title,
+                                      .axes = "time,freq,ant",
+                                      .times = tables[k].times,
+                                      .freqs = tables[k].freqs,
+                                      .time = times,
+                                      .freq = six,
+                                      .value = one});
+        free(path);
+    }
+    hdf5_finish();
+    for (int k = 0; k < 4; k++) {
+        char *table = grove_format("%s000", tables[k].title);
+        check_pictures(table, tables[k].wanted);
+        free(table);
+    }
+}
+END_TEST
+
 /* ---- many stations ---- */
 
 enum { STATIONS = 197, FEW = 6 };
@@ -371,6 +404,7 @@ int main(void)
     tcase_add_test(tests, chi2_per_degree_of_freedom);
     tcase_add_test(tests, convergence_by_outcome);
     tcase_add_test(tests, pictures_that_suit);
+    tcase_add_test(tests, waterfalls_of_few_channels);
     tcase_add_test(tests, panels_of_many_stations);
     tcase_add_test(tests, labels_of_small_panels);
     tcase_add_test(tests, faults);

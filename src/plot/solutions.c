@@ -363,11 +363,11 @@ char *grove_solutions_note(const grove_solutions *s)
     return note.at;
 }
 
-/* Against time or frequency, whichever it varies with; where it varies much with both, a
- * waterfall. */
+/* Against time or frequency, whichever it varies with; where it has more than two of both, a
+ * waterfall: points of many channels at one time would be a cloud. */
 static void add_picture(grove_text *list, const grove_solutions *s, const char *quantity)
 {
-    enum { FEW = 8 };
+    enum { FEW = 2 };
     int64_t times = grove_cube_size(&s->values, GROVE_CUBE_TIME);
     int64_t freqs = grove_cube_size(&s->values, GROVE_CUBE_FREQ);
     const char *against = times > FEW && freqs > FEW    ? "waterfall"
