@@ -377,6 +377,13 @@ START_TEST(faults)
             .dataset = "phase002");
     REFUSED("has no table with the dataset iterations; it has", .what = "convergence");
     REFUSED("phase000/chi2 has other axes than time and freq", .what = "chi2-time");
+    REFUSED("gains.h5: --column is for Measurement Sets, and this is a file of solution tables",
+            .what = "phase-time", .column = "DATA");
+    REFUSED("--baselines is for Measurement Sets, and", .what = "tec-time", .baselines = "P0-P1");
+    REFUSED("--field is for Measurement Sets, and", .what = "convergence", .field = 1);
+    REFUSED("--spectral-window is for", .what = "phase-time", .spectral_window = 1);
+    REFUSED("--size is for Measurement Sets, and", .what = "chi2-time", .size = 32);
+    REFUSED("--cell is for Measurement Sets, and", .what = "phase-time", .cell = 1);
     REFUSED("all of sol000/tec000 is flagged", .what = "tec-time");
     REFUSED("tec000 does not vary with frequency; --what tec-time draws it", .what = "tec-freq");
     REFUSED("tec000 does not vary with frequency; a waterfall", .what = "tec-waterfall");
