@@ -341,6 +341,40 @@ static double nothing(const double at[4], int e)
     return 0;
 }
 
+/* All but P1. */
+static double without_one(const double at[4], int e)
+{
+    (void)e;
+    return at[2] != 1;
+}
+
+START_TEST(reference_without_solutions)
+{
+    hdf5_soltab table = {.path = "sol000/phase000",
+                         .title = "phase",
+                         .axes = "time,freq,ant",
+                         .times = TIMES,
+                         .freqs = BANDS,
+                         .time = times,
+                         .freq = freqs,
+                         .value = one,
+                         .weight = without_one};
+
+    hdf5_put_table(&table);
+    hdf5_finish();
+    for (int k = 0; k < 2; k++) {
+        const char *what = k ? "phase-waterfall" : "phase-time";
+        REFUSED("gains.h5: the reference P1 has no solutions in sol000/phase000 where others have "
+                "some; --reference names another",
+                .what = what, .reference = "P1");
+        REFUSED("gains.h5: all of sol000/phase000 is flagged", .what = what, .reference = "P0",
+                .stations = "P1");
+        grove_error_clear(error);
+        draw("gains.h5", &(grove_picture){.what = what, .reference = "P0"});
+    }
+}
+END_TEST
+
 START_TEST(faults)
 {
     hdf5_soltab flagged = {.path = "sol000/tec000",
@@ -414,6 +448,7 @@ int main(void)
     tcase_add_test(tests, waterfalls_of_few_channels);
     tcase_add_test(tests, panels_of_many_stations);
     tcase_add_test(tests, labels_of_small_panels);
+    tcase_add_test(tests, reference_without_solutions);
     tcase_add_test(tests, faults);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);
