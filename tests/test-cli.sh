@@ -409,7 +409,9 @@ expect 1 "grove: $work: a folder, but not a Measurement Set" info "$work"
 cp binary.tree binary
 expect 1 'grove: binary: ...' info binary
 printf 'some text\n' >text
+cp text text.h5.checkpoint
 expect 1 'grove: text: neither a sky model nor an antenna layout; ...' info text
+expect 1 'grove: text.h5.checkpoint: it is no checkpoint of this Grove, or its beginning is damaged' info text.h5.checkpoint
 expect 1 'truncated.skymodel:2:...' info truncated.skymodel
 cp text text.h5
 expect 1 'grove: ...' info text.h5
