@@ -6,17 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A record: the cycle, the number of domains, and of each what follows, then its unknowns, the
+/* A record: its head, and of each domain what follows, then its unknowns, the
  * errors of the coefficients if the fit finds them, and a byte for each unknown: whether it is
  * known. */
 typedef struct {
     int64_t time, freq, unknowns, outcome, iterations, data, determined, has_known;
     double chi2;
 } entry;
-
-typedef struct {
-    int64_t cycle, domains;
-} record;
 
 static size_t bytes_of(const solve *s, int64_t unknowns)
 {
@@ -42,7 +38,7 @@ static bool is_entry(const solve *s, const entry *e, size_t left)
 
 static void find_in(solve_checkpoint *c, const char *at, size_t length)
 {
-    record head;
+    grove_checkpoint_head head;
     entry e;
 
     if (length < sizeof(head))
@@ -166,7 +162,7 @@ static void add_entry(const solve_checkpoint *c, const solve_domain *d, grove_pa
 int solve_checkpoint_keep(solve_checkpoint *c, const solve_domain *domains, int64_t count,
                           grove_parm_run *const *runs, grove_error *error)
 {
-    record head = {.cycle = c->cycle};
+    grove_checkpoint_head head = {.cycle = c->cycle};
     grove_text text = {0};
     int code = 0;
 

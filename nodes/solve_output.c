@@ -54,7 +54,8 @@ void solve_output_add(solve_output *out, const solve_domain *d)
     const solve *s = out->solve;
     int64_t at = d->number[SOLVE_TIME] * s->cut[SOLVE_FREQ].count + d->number[SOLVE_FREQ];
 
-    out->results.results[at] = (solve_result){d->outcome, d->iterations, d->chi2};
+    out->results.results[at] =
+        (solve_result){d->outcome, d->iterations, d->chi2, d->sums.data - d->determined};
     solve_put_known(s, d, out->results.known);
 }
 

@@ -108,18 +108,22 @@ static int add_domains(const solve_written *w, grove_soltab *t)
 {
     size_t cells = (size_t)(w->time.count * w->freq.count);
     double *chi2 = grove_try_alloc(cells, sizeof(*chi2));
+    int64_t *freedom = grove_try_alloc(cells, sizeof(*freedom));
     int32_t *iterations = grove_try_alloc(cells, sizeof(*iterations)),
             *outcome = grove_try_alloc(cells, sizeof(*outcome));
 
     t->chi2 = chi2;
+    t->freedom = freedom;
     t->iterations = iterations;
     t->outcome = outcome;
-    if (!chi2 || !iterations || !outcome)
+    if (!chi2 || !freedom || !iterations || !outcome)
         return GROVE_NO_MEMORY;
     for (int64_t i = 0; i < (int64_t)cells; i++) {
         int64_t time = w->time.domain[i / w->freq.count], freq = w->freq.domain[i % w->freq.count];
         const solve_result *result = &w->results->results[time * w->bands + freq];
-        chi2[i] = solve_is_found(result->outcome) ? result->chi2 : NAN;
+        bool found = solve_is_found(result->outcome);
+        chi2[i] = found ? result->chi2 : NAN;
+        freedom[i] = found ? result->freedom : 0;
         iterations[i] = result->iterations;
         outcome[i] = (int32_t)result->outcome;
     }
@@ -249,8 +253,8 @@ static void end(building *b)
 {
     for (int i = 0; i < b->count; i++) {
         const grove_soltab *t = &b->soltabs[i];
-        const void *const arrays[] = {t->value, t->weight,     t->error,
-                                      t->chi2,  t->iterations, t->outcome};
+        const void *const arrays[] = {t->value,   t->weight,     t->error,  t->chi2,
+                                      t->freedom, t->iterations, t->outcome};
         for (size_t k = 0; k < sizeof(arrays) / sizeof(arrays[0]); k++)
             free((void *)(uintptr_t)arrays[k]);
     }

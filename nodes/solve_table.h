@@ -9,6 +9,7 @@ typedef struct {
     grove_least_squares_outcome outcome;
     int32_t iterations;
     double chi2;
+    int64_t freedom; /* degrees of it: data less the unknowns that they determine */
 } solve_result;
 
 typedef struct {

@@ -238,7 +238,8 @@ const char *grove_nearest(const char *word, const char *const *names, size_t cou
 /* ---- data ---- */
 
 /* Describes what is at `path`: a Measurement Set, a sky model, an antenna layout, the name of an
- * array that Grove ships, or a tree file and its options. Caller frees; NULL with a message. */
+ * array that Grove ships, solution tables, a checkpoint of a fit, or a tree file and its options.
+ * Caller frees; NULL with a message. */
 char *grove_library_info(grove_library *library, const char *path, grove_error *error);
 /* Describes the version, the build and its search folders; the devices that runs can use. Caller
  * frees. */

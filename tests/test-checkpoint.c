@@ -180,6 +180,46 @@ START_TEST(cut_off)
 }
 END_TEST
 
+/* What is said of a file that is cut off anywhere: the domains of the whole records. */
+START_TEST(described)
+{
+    const grove_checkpoint_head heads[] = {{1, 3}, {1, 1}, {2, 4}, {2, -7}};
+    int64_t sums[] = {0, 3, 4, 8, 8};
+    char record[64] = {0};
+    size_t length, ends[5];
+    struct stat info;
+    grove_checkpoint *c = open_it(false);
+
+    good(c && !stat(path, &info));
+    ends[0] = (size_t)info.st_size;
+    for (int n = 0; n < 4; n++) {
+        memcpy(record, &heads[n], sizeof(heads[n]));
+        good(!grove_checkpoint_append(c, record, sizeof(record), error) && !stat(path, &info));
+        ends[n + 1] = (size_t)info.st_size;
+    }
+    grove_checkpoint_close(c, false);
+    char *whole = contents(&length);
+    for (size_t cut = 0; cut <= length; cut++) {
+        int records = -1;
+        while (records < 4 && cut >= ends[records + 1])
+            records++;
+        put(whole, cut);
+        char *text = grove_checkpoint_describe(path, error);
+        if (records < 0) {
+            refused((const void *)text, "no checkpoint of this Grove");
+            continue;
+        }
+        char *wanted = grove_format("checkpoint of x.h5: %lld solution domain%s of a run that has "
+                                    "not ended; grove run --resume goes on from it\n",
+                                    (long long)sums[records], sums[records] == 1 ? "" : "s");
+        ck_assert_str_eq(text, wanted);
+        free(wanted);
+        free(text);
+    }
+    free(whole);
+}
+END_TEST
+
 /* Any bit turned: an error, or the records before it. */
 START_TEST(turned_bits)
 {
@@ -287,6 +327,7 @@ int main(void)
     tcase_add_test(tests, goes_on);
     tcase_add_test(tests, other_runs);
     tcase_add_test(tests, cut_off);
+    tcase_add_test(tests, described);
     tcase_add_test(tests, turned_bits);
     tcase_add_test(tests, planted);
     tcase_add_test(tests, no_right);

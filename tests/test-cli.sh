@@ -409,7 +409,9 @@ expect 1 "grove: $work: a folder, but not a Measurement Set" info "$work"
 cp binary.tree binary
 expect 1 'grove: binary: ...' info binary
 printf 'some text\n' >text
+cp text text.h5.checkpoint
 expect 1 'grove: text: neither a sky model nor an antenna layout; ...' info text
+expect 1 'grove: text.h5.checkpoint: it is no checkpoint of this Grove, or its beginning is damaged' info text.h5.checkpoint
 expect 1 'truncated.skymodel:2:...' info truncated.skymodel
 cp text text.h5
 expect 1 'grove: ...' info text.h5
@@ -435,6 +437,8 @@ if [ -f "$GROVE_BUILD/src/.libs/plot.so" ]; then
     expect 1 "grove: vla-c: an antenna layout has no picture 'uv'; that needs a Measurement Set" plot vla-c --what uv
     expect 1 'grove: nowhere.ms: there is no such file or folder' plot nowhere.ms
     expect 1 'grove: nowhere.h5: there is no such file or folder' plot nowhere.h5
+    expect 1 'grove: vla-c: --column is for Measurement Sets, and this is an antenna layout' plot vla-c --column DATA
+    expect 1 'grove: vla-c: --correlations is for Measurement Sets and solution tables, and this is an antenna layout' plot vla-c --correlations XX
     expect 1 'grove: nowhere/x.png: cannot create: No such file or directory' plot vla-c -o nowhere/x.png
     expect 0 '' plot vla-c -o pictures
     [ "$(cat out)" = pictures/vla-c-layout.png ] || fail "the path: $(cat out)"
@@ -489,6 +493,8 @@ pictures/set-uv.png' ] || fail "the paths: $(cat out)"
         grep -q ', 26 baselines' star.svg || fail 'baselines of a station'
         expect 1 'grove: set.ms: has no station W0x; did you mean W02?' plot set.ms --baselines W0x
         expect 1 'grove: set.ms: has no station 27; --baselines wants names or numbers of stations (0 to 26), such as 0-1,2' plot set.ms --baselines 0-27
+        expect 1 'grove: set.ms: --stations is for solution tables, and this is a Measurement Set' plot set.ms --what uv --stations W02
+        expect 1 'grove: set.ms: --reference is for solution tables, and this is a Measurement Set' plot set.ms --what phase-time --reference W02
         expect 1 'grove: set.ms: has no rows of the baseline 0-0' plot set.ms --baselines 0-0
         expect 1 'grove: set.ms: has no correlation RR; it has XX, XY, YX, YY' plot set.ms --what phase-freq --correlations RR
         expect 1 'grove: an image of 100000 pixels a side; it can have 2 to 4096' plot set.ms --what image --size 100000

@@ -112,6 +112,33 @@ START_TEST(chi2_of_each_band)
 }
 END_TEST
 
+/* Per degree of freedom, where the table has those: the numbers of messages. */
+START_TEST(chi2_per_degree_of_freedom)
+{
+    grove_picture picture = {.what = "chi2-time"};
+    hsize_t size[] = {TIMES, BANDS};
+    int64_t freedom[TIMES][BANDS];
+    dot dots[MAX_DOTS];
+
+    for (int i = 0; i < TIMES; i++)
+        for (int b = 0; b < BANDS; b++)
+            freedom[i][b] = i == 5 ? 0 : 50 + 10 * i;
+    put_table("sol000/phase000", "phase", "G");
+    put_fit("sol000/phase000");
+    hdf5_put_text(
+        hdf5_put("sol000/phase000/degrees_of_freedom", H5T_NATIVE_INT64, 2, size, freedom), "AXES",
+        "time,freq");
+    hdf5_finish();
+    draw("gains.h5", &picture);
+    ck_assert_ptr_nonnull(strstr(svg, ">chi-squared per degree of freedom<"));
+    scale y = y_scale(0, "1.0", "1.8", 1, 1.8);
+    ck_assert_int_eq(find_dots(0, "#0072b2", false, dots), TIMES - 2);
+    for (int i = 0, n = 0; i < TIMES; i++)
+        if (i != 4 && i != 5)
+            ck_assert_double_eq_tol(y_of(&y, 0, dots[n++]), chi2_of(i, 0) / (50 + 10 * i), 0.01);
+}
+END_TEST
+
 /* Domains by their outcomes: success is green; bands of one time stand beside each other. */
 START_TEST(convergence_by_outcome)
 {
@@ -188,15 +215,48 @@ START_TEST(pictures_that_suit)
 }
 END_TEST
 
+/* What varies with time and frequency is a waterfall, from three of each on. */
+START_TEST(waterfalls_of_few_channels)
+{
+    static const double six[] = {1.1e9, 1.2e9, 1.3e9, 1.4e9, 1.5e9, 1.6e9};
+    static const struct {
+        const char *title, *wanted;
+        int times, freqs;
+    } tables[] = {{"amplitude", "amplitude-waterfall", 3, 6},
+                  {"phase", "phase-waterfall", TIMES, 3},
+                  {"clock", "clock-freq", 2, 6},
+                  {"tec", "tec-time", TIMES, 2}};
+
+    for (int k = 0; k < 4; k++) {
+        char *path = grove_format("sol000/%s000", tables[k].title);
+        hdf5_put_table(&(hdf5_soltab){.path = path,
+                                      .title = tables[k].title,
+                                      .axes = "time,freq,ant",
+                                      .times = tables[k].times,
+                                      .freqs = tables[k].freqs,
+                                      .time = times,
+                                      .freq = six,
+                                      .value = one});
+        free(path);
+    }
+    hdf5_finish();
+    for (int k = 0; k < 4; k++) {
+        char *table = grove_format("%s000", tables[k].title);
+        check_pictures(table, tables[k].wanted);
+        free(table);
+    }
+}
+END_TEST
+
 /* ---- many stations ---- */
 
 enum { STATIONS = 197, FEW = 6 };
 
-/* Axes in another order than Grove's. */
-static void put_many(void)
+/* Axes in another order than Grove's; numbers from `low`, of the first station, to `high`. */
+static void put_many(const char *path, double low, double high)
 {
     static double numbers[STATIONS][FEW];
-    char names[STATIONS][16] = {{0}};
+    char names[STATIONS][16] = {{0}}, name[64];
     hsize_t size[] = {STATIONS, FEW};
     hid_t text = H5Tcopy(H5T_C_S1);
 
@@ -204,12 +264,14 @@ static void put_many(void)
     for (int p = 0; p < STATIONS; p++) {
         snprintf(names[p], 16, "S%03d", p);
         for (int i = 0; i < FEW; i++)
-            numbers[p][i] = 1 + p + 0.1 * i;
+            numbers[p][i] = low + (high - low) * (p + 0.1 * i) / (STATIONS - 0.5);
     }
-    hdf5_put_text(hdf5_put("sol000/amplitude000/val", H5T_NATIVE_DOUBLE, 2, size, numbers), "AXES",
-                  "ant,time");
-    hdf5_put("sol000/amplitude000/ant", text, 1, size, names);
-    hdf5_put_numbers("sol000/amplitude000/time", FEW, times);
+    snprintf(name, sizeof(name), "%s/val", path);
+    hdf5_put_text(hdf5_put(name, H5T_NATIVE_DOUBLE, 2, size, numbers), "AXES", "ant,time");
+    snprintf(name, sizeof(name), "%s/ant", path);
+    hdf5_put(name, text, 1, size, names);
+    snprintf(name, sizeof(name), "%s/time", path);
+    hdf5_put_numbers(name, FEW, times);
 }
 
 START_TEST(panels_of_many_stations)
@@ -217,7 +279,7 @@ START_TEST(panels_of_many_stations)
     grove_picture picture = {.what = "amplitude-time"};
     dot dots[MAX_DOTS];
 
-    put_many();
+    put_many("sol000/amplitude000", 1, 197.5);
     hdf5_finish();
     draw("gains.h5", &picture);
     ck_assert_int_eq(panel_count, STATIONS);
@@ -237,6 +299,24 @@ START_TEST(panels_of_many_stations)
     }
     const char *size = strstr(svg, " height=\"");
     ck_assert_double_lt(last + 40, strtod(size + 9, NULL));
+}
+END_TEST
+
+/* Small panels of phases have at least two labels, which tell the scale. */
+START_TEST(labels_of_small_panels)
+{
+    grove_picture picture = {.what = "phase-time"};
+    dot dots[MAX_DOTS];
+
+    put_many("sol000/phase000", -20 * M_PI / 180, 150 * M_PI / 180);
+    hdf5_finish();
+    draw("gains.h5", &picture);
+    ck_assert_int_eq(panel_count, STATIONS);
+    scale y = y_scale(0, "0", "90", 0, 90);
+    for (int k = 0; k < 15; k++) { /* a row */
+        ck_assert_int_eq(find_dots(k, "#0072b2", false, dots), FEW);
+        ck_assert_double_eq_tol(y_of(&y, k, dots[0]), -20 + 170 * k / 196.5, 3);
+    }
 }
 END_TEST
 
@@ -260,6 +340,40 @@ static double nothing(const double at[4], int e)
     (void)at, (void)e;
     return 0;
 }
+
+/* All but P1. */
+static double without_one(const double at[4], int e)
+{
+    (void)e;
+    return at[2] != 1;
+}
+
+START_TEST(reference_without_solutions)
+{
+    hdf5_soltab table = {.path = "sol000/phase000",
+                         .title = "phase",
+                         .axes = "time,freq,ant",
+                         .times = TIMES,
+                         .freqs = BANDS,
+                         .time = times,
+                         .freq = freqs,
+                         .value = one,
+                         .weight = without_one};
+
+    hdf5_put_table(&table);
+    hdf5_finish();
+    for (int k = 0; k < 2; k++) {
+        const char *what = k ? "phase-waterfall" : "phase-time";
+        REFUSED("gains.h5: the reference P1 has no solutions in sol000/phase000 where others have "
+                "some; --reference names another",
+                .what = what, .reference = "P1");
+        REFUSED("gains.h5: all of sol000/phase000 is flagged", .what = what, .reference = "P0",
+                .stations = "P1");
+        grove_error_clear(error);
+        draw("gains.h5", &(grove_picture){.what = what, .reference = "P0"});
+    }
+}
+END_TEST
 
 START_TEST(faults)
 {
@@ -297,6 +411,13 @@ START_TEST(faults)
             .dataset = "phase002");
     REFUSED("has no table with the dataset iterations; it has", .what = "convergence");
     REFUSED("phase000/chi2 has other axes than time and freq", .what = "chi2-time");
+    REFUSED("gains.h5: --column is for Measurement Sets, and this is a file of solution tables",
+            .what = "phase-time", .column = "DATA");
+    REFUSED("--baselines is for Measurement Sets, and", .what = "tec-time", .baselines = "P0-P1");
+    REFUSED("--field is for Measurement Sets, and", .what = "convergence", .field = 1);
+    REFUSED("--spectral-window is for", .what = "phase-time", .spectral_window = 1);
+    REFUSED("--size is for Measurement Sets, and", .what = "chi2-time", .size = 32);
+    REFUSED("--cell is for Measurement Sets, and", .what = "phase-time", .cell = 1);
     REFUSED("all of sol000/tec000 is flagged", .what = "tec-time");
     REFUSED("tec000 does not vary with frequency; --what tec-time draws it", .what = "tec-freq");
     REFUSED("tec000 does not vary with frequency; a waterfall", .what = "tec-waterfall");
@@ -321,9 +442,13 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, picture_end);
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, chi2_of_each_band);
+    tcase_add_test(tests, chi2_per_degree_of_freedom);
     tcase_add_test(tests, convergence_by_outcome);
     tcase_add_test(tests, pictures_that_suit);
+    tcase_add_test(tests, waterfalls_of_few_channels);
     tcase_add_test(tests, panels_of_many_stations);
+    tcase_add_test(tests, labels_of_small_panels);
+    tcase_add_test(tests, reference_without_solutions);
     tcase_add_test(tests, faults);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -249,6 +249,8 @@ static void write_table(place where, damage what)
 
 START_TEST(described)
 {
+    static const int64_t freedom[TIMES] = {2, 2, 2};
+    hsize_t size = TIMES;
     grove_error *error = grove_error_new();
 
     make_objects();
@@ -266,6 +268,17 @@ START_TEST(described)
                            "  chi2      1 to 2\n"
                            "history of sol000/phase000:\n"
                            "  Grove 0.1.0: a.tree\n");
+    free(text);
+    hdf5_file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    hid_t made =
+        hdf5_put("sol000/phase000/degrees_of_freedom", H5T_NATIVE_INT64, 1, &size, freedom);
+    hdf5_put_text(made, "AXES", "time");
+    H5Dclose(made);
+    hdf5_finish();
+    text = grove_solutions_describe(path, error);
+    ck_assert_ptr_nonnull(text);
+    ck_assert_ptr_nonnull(strstr(text, "\n  chi2/dof  0.5 to 1\n"));
+    ck_assert_ptr_null(strstr(text, "  chi2  "));
     free(text);
     grove_error_free(error);
 }

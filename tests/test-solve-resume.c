@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "io/checkpoint.h"
 
 #include <check.h>
 #include <signal.h>
@@ -169,12 +170,22 @@ START_TEST(many_deaths)
     ck_assert(!unlink(path));
     for (int death = 0; death < 4; death++)
         ck_assert_int_eq(run_with_fault(FAULTS_KILL, death ? 4 : 7, true, NULL), -1);
-    char *before = grove_file_read(checkpoint, 1 << 28, false, NULL, w.t.error);
+    size_t size;
+    char *before = grove_file_read(checkpoint, 1 << 28, false, &size, w.t.error);
     ck_assert_ptr_nonnull(before);
+    char *text = grove_checkpoint_describe(checkpoint, w.t.error);
+    size_t now;
+    char *after = grove_file_read(checkpoint, 1 << 28, false, &now, w.t.error);
+    ck_assert(after && now == size && !memcmp(before, after, now));
     free(before);
+    free(after);
+    int domains = 0;
+    ck_assert(text && sscanf(text, "checkpoint of gains.h5: %d solution domain", &domains) == 1);
+    free(text);
     restored = 0;
     ck_assert_int_eq(run(true, 4), 0);
     ck_assert_int_gt(restored, 0);
+    ck_assert(fits[_i].in_cycles ? domains >= restored : domains == restored);
     expect_table(bytes, length);
     free(bytes);
 }

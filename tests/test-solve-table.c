@@ -241,6 +241,10 @@ END_TEST
 
 /* ---- what is not found, and how well ---- */
 
+/* Real numbers of 21 baselines, 4 correlations, 2 times and the channels, less amplitude and phase
+ * of 7 stations and 2 feeds. */
+enum { FREEDOM = 21 * 4 * 2 * CHANNELS * 2 - 7 * 2 * 2 };
+
 START_TEST(domains)
 {
     char *text =
@@ -289,6 +293,14 @@ START_TEST(domains)
     read_numbers(&t, "phase000", "chi2");
     for (int i = 0; i < 6; i++)
         ck_assert(i < 4 ? t.value[i] > 0 : isnan(t.value[i]));
+    double chi2 = t.value[0] + t.value[1] + t.value[2] + t.value[3];
+    read_numbers(&t, "phase000", "degrees_of_freedom");
+    ck_assert_str_eq(t.axes, "time");
+    for (int i = 0; i < 6; i++)
+        ck_assert_double_eq(t.value[i], i < 4 ? FREEDOM : 0);
+    text = grove_format("degree of freedom %.4g", chi2 / (4.0 * FREEDOM));
+    ck_assert_msg(strstr(solve_world_said, text) != NULL, "%s, not %s", solve_world_said, text);
+    free(text);
     close_table(&t);
 }
 END_TEST

@@ -341,6 +341,59 @@ grove_checkpoint *grove_checkpoint_open(const char *path, const char *key, bool 
     return NULL;
 }
 
+/* ---- descriptions ---- */
+
+static const char ending[] = ".checkpoint";
+
+bool grove_checkpoint_is(const char *path)
+{
+    return grove_ends_with(path, ending);
+}
+
+static int64_t count_domains(const grove_checkpoint *c)
+{
+    grove_checkpoint_head head;
+    int64_t count = 0;
+
+    for (size_t k = 0; k < c->count; k++) {
+        const span *record = &c->records[k];
+        if (record->length < sizeof(head))
+            continue;
+        memcpy(&head, c->bytes + record->at, sizeof(head));
+        if (head.domains > 0 && (uint64_t)head.domains < record->length)
+            count += head.domains;
+    }
+    return count;
+}
+
+char *grove_checkpoint_describe(const char *path, grove_error *error)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t length = strlen(name), end = grove_checkpoint_is(path) ? sizeof(ending) - 1 : 0;
+    grove_checkpoint c = {.file = -1};
+    char *text = NULL;
+
+    c.path = grove_strdup(path);
+    c.bytes = grove_file_read(path, (size_t)1 << 40, false, &c.length, error);
+    char *key = c.bytes ? read_key(&c) : NULL;
+    if (key) {
+        read_records(&c);
+        int64_t domains = count_domains(&c);
+        text = grove_format("checkpoint of %.*s: %lld solution domain%s of a run that has not "
+                            "ended; grove run --resume goes on from it\n",
+                            (int)(length - end), name, (long long)domains, domains == 1 ? "" : "s");
+    } else if (c.bytes) {
+        fail(&c, error, "it is no checkpoint of this Grove, or its beginning is damaged");
+    }
+    free(key);
+    free(c.path);
+    free(c.bytes);
+    free(c.records);
+    return text;
+}
+
+/* ---- records ---- */
+
 int64_t grove_checkpoint_count(const grove_checkpoint *c)
 {
     return (int64_t)c->count;

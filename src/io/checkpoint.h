@@ -10,11 +10,20 @@
 
 typedef struct grove_checkpoint grove_checkpoint;
 
+/* What records of fits begin with. */
+typedef struct {
+    int64_t cycle, domains; /* of the run; how many solution domains the record has */
+} grove_checkpoint_head;
+
 /* Opens and locks the file, or makes it. `key`: lines "WHAT: VALUE" of all that the records depend
  * on. Records of a run before are an error, unless it is to be resumed; then its key must be the
  * same, and what follows the last record that is whole is dropped. NULL with a message. */
 grove_checkpoint *grove_checkpoint_open(const char *path, const char *key, bool resume,
                                         grove_error *error);
+bool grove_checkpoint_is(const char *path); /* by its name */
+/* What is in the file of a run that has not ended, in a line; only reads it. Caller frees; NULL
+ * with a message. */
+char *grove_checkpoint_describe(const char *path, grove_error *error);
 /* Records of the run before, in order; borrowed. */
 int64_t grove_checkpoint_count(const grove_checkpoint *c);
 const char *grove_checkpoint_record(const grove_checkpoint *c, int64_t number, size_t *length);

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/unit.h"
+#include "io/checkpoint.h"
 #include "io/data_module.h"
 #include "io/describe_solutions.h"
 #include "io/grid.h"
@@ -178,6 +179,8 @@ char *grove_data_describe(const char *path, const char *const *folders, grove_er
     for (size_t k = 0; k < sizeof(skies) / sizeof(*skies); k++)
         if (grove_ends_with(path, skies[k]))
             return try_sky(path, error);
+    if (grove_checkpoint_is(path))
+        return grove_checkpoint_describe(path, error);
     if (grove_grid_is_hdf5(path))
         return grove_solutions_describe(path, error);
     if (grove_ends_with(path, ".array") || !grove_path_exists(path))

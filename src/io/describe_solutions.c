@@ -176,6 +176,24 @@ static void add_range(grove_text *text, const char *name, const grove_grid *grid
         grove_text_add(text, "  %-9s %.6g to %.6g\n", name, range[0], range[1]);
 }
 
+/* Divides chi-squared by its degrees of freedom, if the table has them, of the same shape; whether
+ * it has. */
+static bool reduce(const description *d, const grove_solution_entry *table, grove_grid *chi2)
+{
+    grove_grid *freedom = part_of(d, table, "degrees_of_freedom");
+    grove_grid_column *column = chi2->column;
+    bool same = freedom && !freedom->column->complex_ && !column->complex_ &&
+                freedom->axes == chi2->axes && freedom->column->elements == 1 &&
+                column->elements == 1;
+
+    for (int k = 0; same && k < chi2->axes; k++)
+        same = freedom->axis[k].size == chi2->axis[k].size;
+    for (int64_t i = 0; same && i < chi2->cells; i++)
+        column->numbers[i] /= fmax(1, freedom->column->numbers[i]);
+    grove_grid_free(freedom);
+    return same;
+}
+
 static void add_fits(description *d, const grove_solution_entry *table)
 {
     static const char *const parts[][2] = {
@@ -186,7 +204,7 @@ static void add_fits(description *d, const grove_solution_entry *table)
         if (grid && !k)
             add_outcomes(&d->text, table, grid);
         else if (grid)
-            add_range(&d->text, parts[k][1], grid);
+            add_range(&d->text, k == 1 && reduce(d, table, grid) ? "chi2/dof" : parts[k][1], grid);
         grove_grid_free(grid);
     }
 }

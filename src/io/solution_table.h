@@ -31,6 +31,7 @@ typedef struct {
     const double *error; /* standard deviations; NULL: not known */
     /* Of each cell of time and freq, as far as it has these axes: the domain that it is of. */
     const double *chi2;
+    const int64_t *freedom; /* degrees of it */
     const int32_t *iterations, *outcome;
 } grove_soltab;
 

@@ -263,6 +263,8 @@ static void put_domains(h5_writer *w, hid_t group, const grove_soltab *t, const 
     grove_text names = {0};
 
     put_array(w, group, "chi2", H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, rank, size, t->chi2, axes);
+    put_array(w, group, "degrees_of_freedom", H5T_STD_I64LE, H5T_NATIVE_INT64, rank, size,
+              t->freedom, axes);
     put_array(w, group, "iterations", H5T_STD_I32LE, H5T_NATIVE_INT32, rank, size, t->iterations,
               axes);
     put_array(w, group, "outcome", H5T_STD_I32LE, H5T_NATIVE_INT32, rank, size, t->outcome, axes);

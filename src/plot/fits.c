@@ -55,9 +55,33 @@ static int read(const grove_solutions *s, const char *dataset, grove_cube *cube)
 
 /* ---- chi-squared ---- */
 
+/* The cubes, and the degrees of freedom if the table has them. */
+static int read_chi2(const grove_solutions *s, grove_cube *chi2, grove_cube *freedom)
+{
+    int code = read(s, "chi2", chi2);
+
+    if (!code && grove_solutions_has(s, "degrees_of_freedom"))
+        code = read(s, "degrees_of_freedom", freedom);
+    for (int a = 0; a < 2 && !code && freedom->grid; a++)
+        if (grove_cube_size(freedom, a) != grove_cube_size(chi2, a))
+            code = grove_fail(s->error, GROVE_INVALID,
+                              "%s: %s: degrees_of_freedom has another shape than chi2", s->path,
+                              s->where);
+    return code;
+}
+
+/* Per degree of freedom, where those are known. */
+static double reduced(const grove_cube *chi2, const grove_cube *freedom, const int64_t *index)
+{
+    double number = grove_cube_at(chi2, index, 0);
+    double divisor = freedom->grid ? grove_cube_at(freedom, index, 0) : 1;
+
+    return divisor > 0 ? number / divisor : NAN;
+}
+
 /* A series for each band: few have the palette's colours, many go from blue to red. */
-static void make_band(const grove_cube *cube, int64_t bands, int64_t band, double *x, double *y,
-                      char **label, grove_series *series)
+static void make_band(const grove_cube *cube, const grove_cube *freedom, int64_t bands,
+                      int64_t band, double *x, double *y, char **label, grove_series *series)
 {
     int axis = long_axis(cube);
     int64_t count = grove_cube_size(cube, axis);
@@ -69,7 +93,7 @@ static void make_band(const grove_cube *cube, int64_t bands, int64_t band, doubl
         if (axis == GROVE_CUBE_TIME)
             index[GROVE_CUBE_FREQ] = band;
         x[k] = place(cube, axis, k);
-        y[k] = grove_cube_at(cube, index, 0);
+        y[k] = reduced(cube, freedom, index);
     }
     if (bands > 1 && (bands <= FEW || band == 0 || band == bands - 1))
         *label = grove_format("%.5g MHz", 1e-6 * grove_cube_place(cube, GROVE_CUBE_FREQ, band));
@@ -85,11 +109,12 @@ static void make_band(const grove_cube *cube, int64_t bands, int64_t band, doubl
 
 int grove_picture_chi2(const grove_solutions *s, const grove_picture *picture, const char *to)
 {
-    grove_cube cube = {0};
-    int code = read(s, "chi2", &cube);
+    grove_cube cube = {0}, freedom = {0};
+    int code = read_chi2(s, &cube, &freedom);
 
     if (code) {
         grove_grid_free(cube.grid);
+        grove_grid_free(freedom.grid);
         return code;
     }
     int axis = long_axis(&cube);
@@ -99,14 +124,14 @@ int grove_picture_chi2(const grove_solutions *s, const grove_picture *picture, c
     grove_series *series = grove_alloc(sizeof(grove_series) * (size_t)bands);
     char **label = grove_alloc(sizeof(char *) * (size_t)bands);
     char *title = grove_format("%s: chi-squared", s->name);
-    grove_chart chart = {.series = series,
-                         .series_count = (size_t)bands,
-                         .y.label = "chi-squared",
-                         .y.kind =
-                             picture->logarithmic ? GROVE_SCALE_LOGARITHMIC : GROVE_SCALE_LINEAR};
+    grove_chart chart = {
+        .series = series,
+        .series_count = (size_t)bands,
+        .y.label = freedom.grid ? "chi-squared per degree of freedom" : "chi-squared",
+        .y.kind = picture->logarithmic ? GROVE_SCALE_LOGARITHMIC : GROVE_SCALE_LINEAR};
 
     for (int64_t k = 0; k < bands; k++)
-        make_band(&cube, bands, k, x + k * count, y + k * count, &label[k], &series[k]);
+        make_band(&cube, &freedom, bands, k, x + k * count, y + k * count, &label[k], &series[k]);
     code = draw(s, &cube, title, &chart, to);
     for (int64_t k = 0; k < bands; k++)
         free(label[k]);
@@ -115,6 +140,7 @@ int grove_picture_chi2(const grove_solutions *s, const grove_picture *picture, c
     free(title);
     free(x);
     grove_grid_free(cube.grid);
+    grove_grid_free(freedom.grid);
     return code;
 }
 

@@ -144,13 +144,44 @@ int grove_picture_layout(const grove_station *stations, int count, const char *n
 
 /* ---- kinds of data ---- */
 
+/* Options that would do nothing are errors. */
+static int check_options(const char *path, const grove_picture *p, bool set, bool solutions,
+                         grove_error *error)
+{
+    const struct {
+        const char *name;
+        bool given, of_sets, of_solutions;
+    } options[] = {{"column", p->column, true, false},
+                   {"field", p->field, true, false},
+                   {"spectral-window", p->spectral_window, true, false},
+                   {"baselines", p->baselines, true, false},
+                   {"size", p->size, true, false},
+                   {"cell", p->cell != 0, true, false},
+                   {"correlations", p->correlations, true, true},
+                   {"log", p->logarithmic, true, true},
+                   {"dataset", p->dataset, false, true},
+                   {"stations", p->stations, false, true},
+                   {"reference", p->reference, false, true},
+                   {"direction", p->direction, false, true}};
+
+    for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
+        bool sets = options[k].of_sets, tables = options[k].of_solutions;
+        if (!options[k].given || (sets && set) || (tables && solutions))
+            continue;
+        return grove_fail(error, GROVE_INVALID, "%s: --%s is for %s%s%s, and this is %s", path,
+                          options[k].name, sets ? "Measurement Sets" : "",
+                          sets && tables ? " and " : "", tables ? "solution tables" : "",
+                          set         ? "a Measurement Set"
+                          : solutions ? "a file of solution tables"
+                                      : "an antenna layout");
+    }
+    return 0;
+}
+
 static int draw_file(const char *path, const char *const *folders, const char *what, const char *to,
                      grove_error *error)
 {
     int code;
-
-    if (!grove_path_exists(path) && strpbrk(path, "/."))
-        return grove_path_fail(path, error);
     grove_layout *layout = grove_layout_read(path, folders, error);
     if (!layout)
         return grove_error_code(error);
@@ -252,6 +283,11 @@ int grove_picture_draw(const char *path, const char *const *folders, const grove
                           set           ? "solution tables (.h5)"
                           : k == LAYOUT ? "a Measurement Set or an antenna layout"
                                         : "a Measurement Set");
+    if (!set && !grove_path_exists(path) && strpbrk(path, "/."))
+        return grove_path_fail(path, error);
+    int code = check_options(path, picture, set, solutions && !set, error);
+    if (code)
+        return code;
     if (solutions && !set)
         return draw_solutions(path, picture, to, error);
     return set ? draw_set(path, picture, to, error)

@@ -328,6 +328,34 @@ double grove_solutions_error(const grove_solutions *s, int station, int64_t time
     return s->factor * grove_cube_at(&s->errors, index, element);
 }
 
+/* Whether anything that is drawn has a solution. */
+static bool has_values(const grove_solutions *s)
+{
+    int64_t times = grove_cube_size(&s->values, GROVE_CUBE_TIME);
+    int64_t freqs = grove_cube_size(&s->values, GROVE_CUBE_FREQ);
+
+    for (int64_t cell = 0; cell < times * freqs; cell++)
+        for (int k = 0; k < s->stations; k++)
+            for (int e = 0; e < s->elements; e++)
+                if (!isnan(grove_solutions_value(s, s->station[k], cell / freqs, cell % freqs,
+                                                 s->element[e])))
+                    return true;
+    return false;
+}
+
+int grove_solutions_fail_flagged(const grove_solutions *s)
+{
+    grove_solutions own = *s;
+
+    own.reference = -1;
+    if (s->reference >= 0 && has_values(&own))
+        return grove_fail(s->error, GROVE_INVALID,
+                          "%s: the reference %s has no solutions in %s where others have some; "
+                          "--reference names another",
+                          s->path, grove_solutions_station(s, s->reference), s->where);
+    return grove_fail(s->error, GROVE_INVALID, "%s: all of %s is flagged", s->path, s->where);
+}
+
 const char *grove_solutions_station(const grove_solutions *s, int station)
 {
     int axis = s->values.axis[GROVE_CUBE_STATION];
@@ -363,11 +391,11 @@ char *grove_solutions_note(const grove_solutions *s)
     return note.at;
 }
 
-/* Against time or frequency, whichever it varies with; where it varies much with both, a
- * waterfall. */
+/* Against time or frequency, whichever it varies with; where it has more than two of both, a
+ * waterfall: points of many channels at one time would be a cloud. */
 static void add_picture(grove_text *list, const grove_solutions *s, const char *quantity)
 {
-    enum { FEW = 8 };
+    enum { FEW = 2 };
     int64_t times = grove_cube_size(&s->values, GROVE_CUBE_TIME);
     int64_t freqs = grove_cube_size(&s->values, GROVE_CUBE_FREQ);
     const char *against = times > FEW && freqs > FEW    ? "waterfall"

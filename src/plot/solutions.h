@@ -37,6 +37,9 @@ double grove_solutions_value(const grove_solutions *s, int station, int64_t time
 double grove_solutions_error(const grove_solutions *s, int station, int64_t time, int64_t freq,
                              int element);
 const char *grove_solutions_station(const grove_solutions *s, int station);
+/* The message that nothing can be drawn; names the reference, if it is only that which has no
+ * solutions. Returns its code. */
+int grove_solutions_fail_flagged(const grove_solutions *s);
 /* Name of a polarisation: "XX"; where the file has no such names its number, or "" for one alone.
  */
 const char *grove_solutions_element(const grove_solutions *s, int element);

@@ -355,7 +355,7 @@ int grove_picture_stations(const grove_solutions *s, int against, const grove_pi
             put_points(&d, k, e);
     }
     if (!code && !(d.low <= d.high))
-        code = grove_fail(s->error, GROVE_INVALID, "%s: all of %s is flagged", s->path, s->where);
+        code = grove_solutions_fail_flagged(s);
     if (!code)
         code = draw(&d, picture, to);
     release(&d);

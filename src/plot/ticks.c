@@ -98,13 +98,31 @@ static void show_number(char *text, size_t size, double number, int decimals)
     snprintf(text, size, "%s%s", number < 0 ? "−" : "", plain);
 }
 
+/* How many multiples of a step are within the range. */
+static int count_steps(const grove_scale *scale, double step)
+{
+    return (int)(floor(scale->high / step + 1e-6) - ceil(scale->low / step - 1e-6)) + 1;
+}
+
+/* Of angles: right ones, but at least two within the range. */
+static double angle_step(const grove_scale *scale, double lowest)
+{
+    static const double steps[] = {1, 2, 5, 10, 15, 30, 45, 90, 180, 360};
+    size_t k = 0;
+
+    while (steps[k] < lowest)
+        k++;
+    while (k && count_steps(scale, steps[k]) < 2)
+        k--;
+    return steps[k];
+}
+
 static double linear_step(const grove_scale *scale, double spacing)
 {
-    static const double right[] = {15, 30, 45, 90, 180, 360};
     double lowest = (scale->high - scale->low) * spacing / fabs(scale->to - scale->from);
 
-    return scale->kind == GROVE_SCALE_ANGLE && lowest > 10 && lowest <= 360
-               ? round_step(lowest, right, sizeof right / sizeof *right)
+    return scale->kind == GROVE_SCALE_ANGLE && lowest > 1 && lowest <= 360
+               ? angle_step(scale, lowest)
                : decimal_step(lowest);
 }
 

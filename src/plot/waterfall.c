@@ -217,7 +217,7 @@ int grove_picture_waterfall(const grove_solutions *s, const grove_picture *pictu
     for (int k = 0; k < w.panels && !code; k++)
         make_panel(&w, k, s->station[k / elements], s->element[k % elements]);
     if (!code && !w.any)
-        code = grove_fail(s->error, GROVE_INVALID, "%s: all of %s is flagged", s->path, s->where);
+        code = grove_solutions_fail_flagged(&own);
     if (!code)
         code = draw(&w, picture, to);
     release(&w);
