@@ -275,6 +275,7 @@ static int read_parts(const grove_node *node, const grove_solution_wish *wish, c
         }
         grove_lookup_begin(&part->lookup, part->grid, wish->option);
         part->lookup.intervals = true;
+        part->lookup.period = grove_solution_period(part->kind);
         code = check_column(node, wish, part);
     }
     return code;
@@ -314,6 +315,13 @@ void grove_solution_parts_free(grove_solution_parts *parts)
         free(parts->part[k].name);
     }
     memset(parts, 0, sizeof(*parts));
+}
+
+void grove_solution_parts_fill(const grove_node *node, grove_solution_parts *parts)
+{
+    for (int k = 0; k < GROVE_SOLUTION_KINDS; k++)
+        if (parts->part[k].grid)
+            grove_lookup_fill(node, &parts->part[k].lookup);
 }
 
 /* ---- polarisations ---- */

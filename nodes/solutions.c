@@ -27,7 +27,8 @@ static const grove_option options[] = {
      "\"\": all that are of amplitude, phase, clock, tec and rotation, one of each"},
     {"interpolate", GROVE_CHOICE, "nearest",
      "along time and freq: nearest, the interval that contains the cell; or linear between the "
-     "centres, phases along the shortest way round",
+     "centres, phases along the shortest way round: a solution that is flagged, between others of "
+     "its station and polarisation, is then as if it were not in the table",
      GROVE_LOOKUP_INTERPOLATE},
     {"outside", GROVE_CHOICE, "error",
      "what the object has and the file has not, times and channels beyond its first or last "
@@ -222,6 +223,8 @@ static int open_solutions(grove_node *node)
         for (int d = 0; s->parts.part[k].grid && d < s->parts.part[k].grid->axes && !code; d++)
             code = find_axis(node, &s->parts.part[k], d);
     if (!code)
+        grove_solution_parts_fill(node, &s->parts);
+    if (!code)
         code = write_text(node, s);
     return code ? code : add_members(node, s);
 }
@@ -259,8 +262,8 @@ static unsigned char part_at(const grove_solution_part *part, const grove_array 
         for (int k = 0; k < out->axes; k++)
             if (out->range[k].axis == part->lookup.axis[d])
                 own[d] = index[k];
-    unsigned char flags =
-        grove_lookup_cell(&part->lookup, column, own, grove_solution_period(part->kind), to);
+    unsigned char flags = grove_lookup_cell(&part->lookup, column, own, to);
+
     if (column->elements == out->elements)
         return flags;
     for (int e = 1; e < out->elements; e++)

@@ -147,7 +147,7 @@ static int read_member(const grove_node *node, void *run, const char *member, gr
             rest /= out->range[k].count;
         }
         unsigned char flags =
-            grove_lookup_cell(&t->lookup, column, index, 0, (double *)out->data + i * numbers);
+            grove_lookup_cell(&t->lookup, column, index, (double *)out->data + i * numbers);
         if (out->flags)
             out->flags[i] = flags;
     }

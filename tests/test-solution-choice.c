@@ -1,4 +1,4 @@
-/* solutions: which tables are taken, and what is refused. */
+/* solutions: which tables are taken, what stands for missing solutions, and what is refused. */
 #include "hdf5-testing.h"
 #include "probe.h"
 
@@ -193,6 +193,64 @@ START_TEST(missing_stations)
 }
 END_TEST
 
+/* ---- missing solutions ---- */
+
+#define START (51544.5 * 86400)
+
+static double slope(const double at[4], int e)
+{
+    return 0.2 * e + (at[2] + 1) * ((at[0] - START) / 600 * 0.2 + (at[1] - 1.4e9) / 4e6 * 0.2);
+}
+
+static double wrapped_slope(const double at[4], int e)
+{
+    return remainder(slope(at, e), 2 * acos(-1));
+}
+
+/* Slots are a third of an interval after the centres of table rows 0 to 4. One solution is missing
+ * between others, one polarisation twice in a row, a band of a station at all times, the first and
+ * the last rows of a station. */
+static double gaps(const double at[4], int e)
+{
+    int row = (int)lround((at[0] - START + 200) / 600), p = (int)at[2];
+    bool band = at[1] == 1.404e9;
+
+    return !((p == 1 && row == 2) || (p == 3 && e == 1 && (row == 2 || row == 3)) ||
+             (p == 0 && band) || (p == 2 && (row == 0 || row == 5)));
+}
+
+START_TEST(missing_solutions)
+{
+    double times[6];
+    static const double bands[] = {1.4e9, 1.404e9, 1.408e9, 1.412e9};
+    unsigned char *flags;
+    int n = 0;
+
+    for (int i = 0; i < 6; i++)
+        times[i] = START + 600 * i - 200;
+    hdf5_put_table(&(hdf5_soltab){"sol000/phase000", "phase", "time,freq,ant,pol", 6, 4, 0, times,
+                                  bands, NULL, "XX YY", wrapped_slope, gaps});
+    hdf5_finish();
+    testing_value x = value_of(", interpolate=linear", "x = 1 * G\n", "x", &flags);
+    for (int i = 0; i < PROBE_TIMES; i++)
+        for (int p = 0; p < PROBE_STATIONS; p++)
+            for (int k = 0; k < PROBE_CHANNELS; k++)
+                for (int e = 0; e < 2; e++, n++) {
+                    /* near row 0 nothing comes before; before the missing row 5 row 4 holds, along
+                     * frequency that of the band whose interval it is */
+                    bool last = p == 2 && i == 4, none = p == 2 && i == 0;
+                    double time = START + 600 * i - (last ? 200 : 0),
+                           freq = 1.4e9 + 2e6 * (last ? (k + 1) / 2 * 2 : k);
+                    ck_assert_msg(!flags[n] == !none, "flag at %d %d %d %d", i, p, k, e);
+                    if (!none)
+                        near(x.at[n], cexp(I * slope((const double[]){time, freq, p, 0}, e)),
+                             "phase", i, p, k);
+                }
+    testing_free(&x);
+    free(flags);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("solution-choice");
@@ -203,6 +261,7 @@ int main(void)
     tcase_add_test(test, which_tables);
     tcase_add_test(test, faults);
     tcase_add_test(test, missing_stations);
+    tcase_add_test(test, missing_solutions);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
