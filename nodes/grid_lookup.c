@@ -24,6 +24,8 @@ void grove_lookup_free(grove_lookup *lookup)
     for (int d = 0; d < GROVE_MAX_AXES; d++)
         free(lookup->from[d]);
     memset(lookup->from, 0, sizeof(lookup->from));
+    free(lookup->note);
+    lookup->note = NULL;
 }
 
 static const char *owner_name(const grove_axis *axis)
@@ -53,6 +55,50 @@ static grove_lookup_place find(const grove_knot *knots, int64_t count, double x,
         return (grove_lookup_place){knots[low].place, knots[high].place, weight};
     low = weight > 0.5 ? high : low;
     return (grove_lookup_place){knots[low].place, knots[low].place, 0};
+}
+
+/* "30 d", "1 h 30 min", "200 MHz" */
+static char *distance_of(bool time, double x)
+{
+    char text[32];
+
+    if (time)
+        return x < 2 * 86400. ? grove_strdup(grove_show_seconds(text, x))
+                              : grove_format("%.*f d", x < 10 * 86400. ? 1 : 0, x / 86400);
+    return x >= 1e9   ? grove_format("%.4g GHz", x / 1e9)
+           : x >= 1e6 ? grove_format("%.4g MHz", x / 1e6)
+                      : grove_format("%.4g kHz", x / 1e3);
+}
+
+/* Notes what lies farther below the file's first knot, or above its last, than that one's width. */
+static void note_beyond(grove_lookup *t, const char *name, const grove_axis *axis,
+                        const grove_knot *knots, int64_t count)
+{
+    const grove_knot *end[] = {&knots[0], &knots[count - 1]};
+    bool time = !strcmp(name, "time");
+    double min = INFINITY, max = -INFINITY;
+
+    for (int64_t i = 0; i < axis->size; i++) {
+        min = fmin(min, axis->centre[i]);
+        max = fmax(max, axis->centre[i]);
+    }
+    for (int last = 0; last < 2 && count > 1; last++) {
+        double width = end[last]->high - end[last]->low,
+               nearest = last ? min - end[1]->high : end[0]->low - max,
+               farthest = last ? max - end[1]->high : end[0]->low - min;
+        bool all = nearest > width;
+        if (farthest <= width)
+            continue;
+        char *old = t->note, *distance = distance_of(time, all ? nearest : farthest);
+        t->note = grove_format("%s%s%s of '%s' %s %s %s the file's %s; its %s %s hold%s",
+                               old ? old : "", old ? "; " : "", time ? "times" : "channels",
+                               owner_name(axis), all == last ? "begin" : "end", distance,
+                               time ? (last ? "after" : "before") : (last ? "above" : "below"),
+                               last ? "last" : "first", last ? "last" : "first",
+                               t->intervals ? "solutions" : "numbers", all ? "" : " there");
+        free(distance);
+        free(old);
+    }
 }
 
 static int match_numbers(grove_node *node, grove_lookup *t, int d, const grove_axis *axis)
@@ -92,6 +138,8 @@ static int match_numbers(grove_node *node, grove_lookup *t, int d, const grove_a
                 "takes the nearest, outside=flag flags",
                 own->name, x, owner_name(axis), first, last);
     }
+    if (!code && outside == GROVE_LOOKUP_EDGE)
+        note_beyond(t, own->name, axis, knots, own->size);
     free(knots);
     return code;
 }

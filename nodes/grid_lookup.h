@@ -29,6 +29,7 @@ typedef struct {
     grove_lookup_place *from[GROVE_MAX_AXES]; /* [axis.size] */
     int64_t step[GROVE_MAX_AXES];             /* cells of the file */
     bool flags;                               /* something is nowhere */
+    char *note; /* what lies far beyond the file's times or channels, outside=edge; or NULL */
 } grove_lookup;
 
 /* Begins a lookup in a grid, which stays the caller's. Free with grove_lookup_free. */

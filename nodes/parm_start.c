@@ -249,7 +249,7 @@ int grove_parm_start(grove_node *node, grove_parm *parm, grove_unit unit)
         for (int d = 0; parts.part[k].grid && d < parts.part[k].grid->axes && !code; d++)
             code = match(&p, &parts.part[k], d);
     if (!code)
-        grove_solution_parts_fill(node, &parts);
+        grove_solution_parts_complete(node, &parts, NULL);
     code = code ? code : fill(&p, parm, &parts);
     grove_solution_parts_free(&parts);
     return code;

@@ -317,11 +317,23 @@ void grove_solution_parts_free(grove_solution_parts *parts)
     memset(parts, 0, sizeof(*parts));
 }
 
-void grove_solution_parts_fill(const grove_node *node, grove_solution_parts *parts)
+void grove_solution_parts_complete(grove_node *node, grove_solution_parts *parts, const char *note)
 {
-    for (int k = 0; k < GROVE_SOLUTION_KINDS; k++)
-        if (parts->part[k].grid)
-            grove_lookup_fill(node, &parts->part[k].lookup);
+    grove_text text = {0};
+
+    if (note)
+        grove_text_add(&text, "%s", note);
+    for (int k = 0; k < GROVE_SOLUTION_KINDS; k++) {
+        grove_lookup *lookup = &parts->part[k].lookup;
+        if (!parts->part[k].grid)
+            continue;
+        grove_lookup_fill(node, lookup);
+        if (lookup->note && !(text.at && strstr(text.at, lookup->note)))
+            grove_text_add(&text, "%s%s", text.at ? "; " : "", lookup->note);
+    }
+    if (text.at)
+        grove_node_note(node, "%s", text.at);
+    free(text.at);
 }
 
 /* ---- polarisations ---- */

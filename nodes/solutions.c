@@ -179,7 +179,7 @@ static int write_text(grove_node *node, solutions *s)
 
 /* ---- opening ---- */
 
-static int flag_outliers(grove_node *node, solutions *s)
+static int flag_outliers(grove_node *node, solutions *s, char **note)
 {
     double sigmas = grove_node_given(node, "outliers") ? grove_node_number(node, "outliers") : 0;
     int64_t flagged = 0, all = 0;
@@ -195,7 +195,7 @@ static int flag_outliers(grove_node *node, solutions *s)
         all += grid->cells * grid->column->elements;
         flagged += grove_outliers_flag(grid, grove_solution_period((grove_solution_kind)k), sigmas);
     }
-    grove_node_note(node, "outliers: %lld of %lld solutions", (long long)flagged, (long long)all);
+    *note = grove_format("outliers: %lld of %lld solutions", (long long)flagged, (long long)all);
     return 0;
 }
 
@@ -210,6 +210,7 @@ static int open_solutions(grove_node *node)
                                           1u << GROVE_SOLUTION_PHASE | 1u << GROVE_SOLUTION_CLOCK |
                                           1u << GROVE_SOLUTION_TEC | 1u << GROVE_SOLUTION_ROTATION};
     solutions *s = grove_alloc(sizeof(*s));
+    char *note = NULL;
 
     grove_node_set_user(node, s);
     int code = grove_solution_parts_read(node, &wish, &s->parts);
@@ -218,12 +219,13 @@ static int open_solutions(grove_node *node)
     grove_node_add_identity(node, grove_node_text(node, "file"));
     code = grove_solution_parts_check(node, &wish, &s->parts, grove_node_object(node, "obs"));
     if (!code)
-        code = flag_outliers(node, s);
+        code = flag_outliers(node, s, &note);
     for (int k = 0; k < GROVE_SOLUTION_KINDS; k++)
         for (int d = 0; s->parts.part[k].grid && d < s->parts.part[k].grid->axes && !code; d++)
             code = find_axis(node, &s->parts.part[k], d);
     if (!code)
-        grove_solution_parts_fill(node, &s->parts);
+        grove_solution_parts_complete(node, &s->parts, note);
+    free(note);
     if (!code)
         code = write_text(node, s);
     return code ? code : add_members(node, s);

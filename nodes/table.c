@@ -120,6 +120,8 @@ static int open_table(grove_node *node)
     grove_lookup_begin(&t->lookup, t->grid, "file");
     for (int d = 0; d < t->grid->axes && !code; d++)
         code = take_axis(node, t, d);
+    if (t->lookup.note)
+        grove_node_note(node, "%s", t->lookup.note);
     return code ? code : add_members(node, t);
 }
 

@@ -1,4 +1,5 @@
-/* solutions: which tables are taken, what stands for missing solutions, and what is refused. */
+/* solutions: which tables are taken, what stands for missing solutions and outside their
+ * range, and what is refused. */
 #include "hdf5-testing.h"
 #include "probe.h"
 
@@ -251,6 +252,68 @@ START_TEST(missing_solutions)
 }
 END_TEST
 
+/* ---- outside ---- */
+
+/* The note of the leaf of that class with those options. */
+static void noted(const char *class, const char *options, const char *note)
+{
+    char *text =
+        grove_format("obs = probe()\nG[p] = %s, outside=edge%s)\nx = 1 * G\n", class, options);
+
+    testing_tree(&t, text);
+    const char *said = NULL;
+    for (size_t i = 0; i < t.tree->node_count && !said; i++)
+        said = t.tree->nodes[i]->kind == GROVE_NODE_LEAF ? t.tree->nodes[i]->note : NULL;
+    ck_assert_msg(grove_equal(said, note), "%s%s: %s, not: %s", class, options, said ? said : "-",
+                  note ? note : "-");
+    free(text);
+}
+
+START_TEST(far_outside)
+{
+    static const struct {
+        const char *set;
+        double time, freq; /* of the first of 3 intervals of 600 s, and of 2 bands of 8 MHz */
+        const char *note;
+    } tables[] = {
+        {"a", START - 30 * 86400., 1.4e9,
+         "times of 'obs' begin 30 d after the file's last; its last solutions hold"},
+        {"b", START + 9300, 1.4e9,
+         "times of 'obs' end 1 h 50 min before the file's first; its first solutions hold"},
+        {"c", START - 300, 1.4e9,
+         "times of 'obs' end 20 min 0 s after the file's last; its last solutions hold there"},
+        {"d", START + 3000, 2.4e9,
+         "times of 'obs' begin 45 min 0 s before the file's first; its first solutions hold there; "
+         "channels of 'obs' end 984 MHz below the file's first; its first solutions hold"},
+        {"e", START + 600, 1.402e9, NULL},
+    };
+
+    for (int k = 0; k < 5; k++) {
+        const double times[] = {tables[k].time, tables[k].time + 600, tables[k].time + 1200},
+                     bands[] = {tables[k].freq, tables[k].freq + 8e6};
+        for (int kind = 0; kind < 2; kind++) {
+            const char *title = kind ? "phase" : "amplitude";
+            char *name = grove_format("%s/%s000", tables[k].set, title);
+            hdf5_put_table(&(hdf5_soltab){name, title, "time,freq,ant", 3, 2, 0, times, bands, NULL,
+                                          NULL, one, NULL});
+            free(name);
+        }
+    }
+    hdf5_finish();
+    for (int k = 0; k < 5; k++) {
+        char *calls[] = {
+            grove_format("solutions(\"%s\", obs, tables=\"%s/phase000 amplitude000\"", path,
+                         tables[k].set),
+            grove_format("parm(\"G\", jones=scalar, from=\"%s\", table=\"%s/phase000\"", path,
+                         tables[k].set)};
+        noted(calls[0], "", tables[k].note);
+        noted(calls[1], ", time=10min, freq=2MHz", tables[k].note);
+        free(calls[0]);
+        free(calls[1]);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("solution-choice");
@@ -262,6 +325,7 @@ int main(void)
     tcase_add_test(test, faults);
     tcase_add_test(test, missing_stations);
     tcase_add_test(test, missing_solutions);
+    tcase_add_test(test, far_outside);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
