@@ -93,9 +93,11 @@ static const char *find_set(const choice *c)
         grove_node_fail_option(c->node, c->wish->set[0] ? "solset" : c->wish->tables_option,
                                "there is no set '%.*s'; there are %s", (int)n, wanted, names);
     else
-        grove_node_fail_option(c->node, c->wish->option,
-                               "it has several sets of solutions, of which one must be named: %s",
-                               names);
+        grove_node_fail_option(
+            c->node, c->wish->option,
+            "it has several sets of solutions; %s=\"%s/%s\" names a table with its "
+            "set; there are %s",
+            c->wish->tables_option, c->list->table[0].set, c->list->table[0].name, names);
     free(names);
     return NULL;
 }

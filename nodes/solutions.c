@@ -23,8 +23,10 @@ static const grove_option options[] = {
     {"file", GROVE_FILE, NULL, "the file, .h5"},
     {"solset", GROVE_TEXT, "\"\"", "which set of solutions; may be left out if there is one only"},
     {"tables", GROVE_TEXT, "\"\"",
-     "names separated by blanks: of tables, such as phase000, or of the parms that they are of; "
-     "\"\": all that are of amplitude, phase, clock, tec and rotation, one of each"},
+     "names separated by blanks: of tables, such as phase000, or with their set sol001/phase000, "
+     "or "
+     "of the parms that they are of; \"\": all that are of amplitude, phase, clock, tec and "
+     "rotation, one of each"},
     {"interpolate", GROVE_CHOICE, "nearest",
      "along time and freq: nearest, the interval that contains the cell; or linear between the "
      "centres, phases along the shortest way round: a solution that is flagged, between others of "

@@ -84,7 +84,8 @@ START_TEST(which_tables)
     put_plain("c/amplitude000", "amplitude", "ant", NULL);
     put_plain("c/phase001", "phase", "ant", NULL);
     hdf5_finish();
-    refused("", "it has several sets of solutions, of which one must be named: a/amplitude001 "
+    refused("", "it has several sets of solutions; tables=\"a/amplitude001\" names a table with "
+                "its set; there are a/amplitude001 "
                 "(parm G), a/phase000, a/phase001 (parm G), b/screen000, b/tec000, c/amplitude000");
     refused(", solset=\"d\"", "there is no set 'd'; there are a/amplitude001 (parm G), a/phase000");
     refused(", solset=\"a\"", "'phase000' and 'phase001' are both phase; tables= names what to "
@@ -96,10 +97,11 @@ START_TEST(which_tables)
     refused(", solset=\"c\", tables=\"phase000\"", "there is no 'phase000'; tables= names");
     static const char *const good[] = {
         ", solset=\"a\", tables=\"G\"", ", solset=\"a\", tables=\" phase000 amplitude001\"",
-        ", solset=\"c\", tables=\"amplitude000 phase001\"", ", solset=\"b\", tables=\"tec000\""};
-    for (int k = 0; k < 4; k++) {
+        ", solset=\"c\", tables=\"amplitude000 phase001\"", ", tables=\"a/amplitude001 phase000\"",
+        ", solset=\"b\", tables=\"tec000\""};
+    for (int k = 0; k < 5; k++) {
         testing_value x = value_of(good[k], "x = 1 * G\n", "x", NULL);
-        if (k < 3)
+        if (k < 4)
             near(x.at[0], cexp(I), good[k], 0, 0, 0);
         testing_free(&x);
     }
