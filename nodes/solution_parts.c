@@ -177,6 +177,27 @@ static const char *number_of(const char *name)
     return at;
 }
 
+/* Of a kind that cannot be applied: says how the others of its set are named. */
+static int refuse_kind(choice *c, const grove_solution_entry *table)
+{
+    grove_text others = {0};
+
+    for (int i = 0; i < c->list->count; i++) {
+        const grove_solution_entry *other = &c->list->table[i];
+        if (!strcmp(other->set, table->set) && other->kind != GROVE_SOLUTION_VALUE &&
+            c->wish->kinds >> other->kind & 1)
+            grove_text_add(&others, "%s%s", others.at ? " " : "", other->name);
+    }
+    if (!others.at)
+        return take(c, table); /* its message */
+    int code = grove_node_fail_option(
+        c->node, c->wish->tables_option,
+        "'%s' is of a kind that cannot be applied, %.60s; %s=\"%s\" leaves it out", table->name,
+        table->title, c->wish->tables_option, others.at);
+    free(others.at);
+    return code;
+}
+
 /* All tables of the set of these kinds, or those of one parm, if there are some. */
 static int take_all(choice *c, const char *set)
 {
@@ -193,7 +214,7 @@ static int take_all(choice *c, const char *set)
                               : table->kind != GROVE_SOLUTION_VALUE || c->wish->parm;
         bool possible = of_parm || !c->wish->parm || c->wish->kinds >> table->kind & 1;
         if (!strcmp(table->set, set) && wanted && possible)
-            code = take(c, table);
+            code = table->kind == GROVE_SOLUTION_OTHER ? refuse_kind(c, table) : take(c, table);
     }
     a = c->chosen[GROVE_SOLUTION_AMPLITUDE];
     p = c->chosen[GROVE_SOLUTION_PHASE];

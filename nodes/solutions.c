@@ -24,9 +24,8 @@ static const grove_option options[] = {
     {"solset", GROVE_TEXT, "\"\"", "which set of solutions; may be left out if there is one only"},
     {"tables", GROVE_TEXT, "\"\"",
      "names separated by blanks: of tables, such as phase000, or with their set sol001/phase000, "
-     "or "
-     "of the parms that they are of; \"\": all that are of amplitude, phase, clock, tec and "
-     "rotation, one of each"},
+     "or of the parms that they are of; \"\": all, one each of amplitude, phase, clock, tec and "
+     "rotation"},
     {"interpolate", GROVE_CHOICE, "nearest",
      "along time and freq: nearest, the interval that contains the cell; or linear between the "
      "centres, phases along the shortest way round: a solution that is flagged, between others of "

@@ -80,19 +80,27 @@ START_TEST(which_tables)
     hdf5_put_text(H5Gopen2(hdf5_file, "a/phase001", H5P_DEFAULT), "GROVE_PARM", "G");
     hdf5_put_text(H5Gopen2(hdf5_file, "a/amplitude001", H5P_DEFAULT), "GROVE_PARM", "G");
     put_plain("b/tec000", "tec", "ant", NULL);
+    put_plain("b/tec001", "tec", "ant", NULL);
     put_plain("b/screen000", "screen", "ant", NULL);
+    put_plain("d/screen000", "screen", "ant", NULL);
     put_plain("c/amplitude000", "amplitude", "ant", NULL);
     put_plain("c/phase001", "phase", "ant", NULL);
     hdf5_finish();
     refused("", "it has several sets of solutions; tables=\"a/amplitude001\" names a table with "
                 "its set; there are a/amplitude001 "
-                "(parm G), a/phase000, a/phase001 (parm G), b/screen000, b/tec000, c/amplitude000");
-    refused(", solset=\"d\"", "there is no set 'd'; there are a/amplitude001 (parm G), a/phase000");
+                "(parm G), a/phase000, a/phase001 (parm G), b/screen000, b/tec000, b/tec001, "
+                "c/amplitude000");
+    refused(", solset=\"e\"", "there is no set 'e'; there are a/amplitude001 (parm G), a/phase000");
     refused(", solset=\"a\"", "'phase000' and 'phase001' are both phase; tables= names what to "
                               "take of amplitude001 (parm G), phase000, phase001 (parm G)");
-    refused(", solset=\"b\"",
+    refused(
+        ", solset=\"b\"",
+        "'screen000' is of a kind that cannot be applied, screen; tables=\"tec000 tec001\" leaves "
+        "it out");
+    refused(", solset=\"b\", tables=\"screen000\"",
             "'screen000' has screen, and wanted is amplitude or phase or clock or "
-            "tec or rotation; tables= names what to take of screen000, tec000");
+            "tec or rotation; tables= names what to take of screen000, tec000, tec001");
+    refused(", solset=\"d\"", "'screen000' has screen, and wanted is amplitude or phase");
     refused(", solset=\"c\"", "'amplitude000' and 'phase001' have different numbers");
     refused(", solset=\"c\", tables=\"phase000\"", "there is no 'phase000'; tables= names");
     static const char *const good[] = {
