@@ -38,7 +38,8 @@ static const grove_option options[] = {
      GROVE_LOOKUP_OUTSIDE},
     {"outliers", GROVE_NUMBER, "none",
      "solutions farther than so many standard deviations (1.4826 times the median distance) from "
-     "the median along time of their station and polarisation are flagged"},
+     "the median along time, or where there are fewer than 3 times along freq, of their station "
+     "and polarisation are flagged"},
     {0},
 };
 
@@ -184,6 +185,7 @@ static int flag_outliers(grove_node *node, solutions *s, char **note)
 {
     double sigmas = grove_node_given(node, "outliers") ? grove_node_number(node, "outliers") : 0;
     int64_t flagged = 0, all = 0;
+    grove_text without = {0};
 
     if (!grove_node_given(node, "outliers"))
         return 0;
@@ -194,9 +196,17 @@ static int flag_outliers(grove_node *node, solutions *s, char **note)
         if (!grid)
             continue;
         all += grid->cells * grid->column->elements;
-        flagged += grove_outliers_flag(grid, grove_solution_period((grove_solution_kind)k), sigmas);
+        int64_t found =
+            grove_outliers_flag(grid, grove_solution_period((grove_solution_kind)k), sigmas);
+        if (found < 0)
+            grove_text_add(&without, "; %s has neither 3 times nor 3 channels",
+                           s->parts.part[k].name);
+        else
+            flagged += found;
     }
-    *note = grove_format("outliers: %lld of %lld solutions", (long long)flagged, (long long)all);
+    *note = grove_format("outliers: %lld of %lld solutions%s", (long long)flagged, (long long)all,
+                         without.at ? without.at : "");
+    free(without.at);
     return 0;
 }
 
