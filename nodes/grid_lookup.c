@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void grove_lookup_begin(grove_lookup *lookup, const grove_grid *grid, const char *option)
+void grove_lookup_begin(grove_lookup *lookup, grove_grid *grid, const char *option)
 {
     int64_t step = 1;
 
@@ -24,6 +24,8 @@ void grove_lookup_free(grove_lookup *lookup)
     for (int d = 0; d < GROVE_MAX_AXES; d++)
         free(lookup->from[d]);
     memset(lookup->from, 0, sizeof(lookup->from));
+    free(lookup->note);
+    lookup->note = NULL;
 }
 
 static const char *owner_name(const grove_axis *axis)
@@ -53,6 +55,50 @@ static grove_lookup_place find(const grove_knot *knots, int64_t count, double x,
         return (grove_lookup_place){knots[low].place, knots[high].place, weight};
     low = weight > 0.5 ? high : low;
     return (grove_lookup_place){knots[low].place, knots[low].place, 0};
+}
+
+/* "30 d", "1 h 30 min", "200 MHz" */
+static char *distance_of(bool time, double x)
+{
+    char text[32];
+
+    if (time)
+        return x < 2 * 86400. ? grove_strdup(grove_show_seconds(text, x))
+                              : grove_format("%.*f d", x < 10 * 86400. ? 1 : 0, x / 86400);
+    return x >= 1e9   ? grove_format("%.4g GHz", x / 1e9)
+           : x >= 1e6 ? grove_format("%.4g MHz", x / 1e6)
+                      : grove_format("%.4g kHz", x / 1e3);
+}
+
+/* Notes what lies farther below the file's first knot, or above its last, than that one's width. */
+static void note_beyond(grove_lookup *t, const char *name, const grove_axis *axis,
+                        const grove_knot *knots, int64_t count)
+{
+    const grove_knot *end[] = {&knots[0], &knots[count - 1]};
+    bool time = !strcmp(name, "time");
+    double min = INFINITY, max = -INFINITY;
+
+    for (int64_t i = 0; i < axis->size; i++) {
+        min = fmin(min, axis->centre[i]);
+        max = fmax(max, axis->centre[i]);
+    }
+    for (int last = 0; last < 2 && count > 1; last++) {
+        double width = end[last]->high - end[last]->low,
+               nearest = last ? min - end[1]->high : end[0]->low - max,
+               farthest = last ? max - end[1]->high : end[0]->low - min;
+        bool all = nearest > width;
+        if (farthest <= width)
+            continue;
+        char *old = t->note, *distance = distance_of(time, all ? nearest : farthest);
+        t->note = grove_format("%s%s%s of '%s' %s %s %s the file's %s; its %s %s hold%s",
+                               old ? old : "", old ? "; " : "", time ? "times" : "channels",
+                               owner_name(axis), all == last ? "begin" : "end", distance,
+                               time ? (last ? "after" : "before") : (last ? "above" : "below"),
+                               last ? "last" : "first", last ? "last" : "first",
+                               t->intervals ? "solutions" : "numbers", all ? "" : " there");
+        free(distance);
+        free(old);
+    }
 }
 
 static int match_numbers(grove_node *node, grove_lookup *t, int d, const grove_axis *axis)
@@ -92,6 +138,8 @@ static int match_numbers(grove_node *node, grove_lookup *t, int d, const grove_a
                 "takes the nearest, outside=flag flags",
                 own->name, x, owner_name(axis), first, last);
     }
+    if (!code && outside == GROVE_LOOKUP_EDGE)
+        note_beyond(t, own->name, axis, knots, own->size);
     free(knots);
     return code;
 }
@@ -230,6 +278,58 @@ int grove_lookup_match(grove_node *node, grove_lookup *t, int d, const grove_axi
     return 0;
 }
 
+/* ---- missing numbers ---- */
+
+/* One element of the cells along axis d that begin with `first`. */
+static void fill_line(const grove_lookup *t, int d, const grove_knot *knots, int64_t first, int e)
+{
+    const grove_grid_column *column = t->grid->column;
+    unsigned char bit = (unsigned char)(1 << e);
+    int64_t before = -1;
+
+    for (int64_t i = 0; i < t->grid->axis[d].size; i++) {
+        int64_t cell = first + knots[i].place * t->step[d];
+        if (column->flags[cell] & bit)
+            continue;
+        int64_t low = first + (before < 0 ? 0 : knots[before].place) * t->step[d];
+        double a = column->numbers[low * column->elements + e],
+               step = column->numbers[cell * column->elements + e] - a;
+        step = t->period > 0 ? remainder(step, t->period) : step;
+        for (int64_t k = before + 1; before >= 0 && k < i; k++) {
+            int64_t missing = first + knots[k].place * t->step[d];
+            double weight = (knots[k].at - knots[before].at) / (knots[i].at - knots[before].at);
+            column->numbers[missing * column->elements + e] = a + weight * step;
+            column->flags[missing] &= (unsigned char)~bit;
+        }
+        before = i;
+    }
+}
+
+static void fill_axis(const grove_lookup *t, int d)
+{
+    const grove_grid_axis *own = &t->grid->axis[d];
+    grove_knot *knots = grove_knots_new(own->number, own->width, own->size, true);
+
+    for (int64_t cell = 0; cell < t->grid->cells; cell++)
+        for (int e = 0; e < t->grid->column->elements && cell / t->step[d] % own->size == 0; e++)
+            fill_line(t, d, knots, cell, e);
+    free(knots);
+}
+
+void grove_lookup_fill(const grove_node *node, grove_lookup *t)
+{
+    static const char *const names[] = {"time", "freq"};
+
+    if (!t->intervals || !t->grid->column->flags ||
+        grove_node_choice(node, "interpolate") != GROVE_LOOKUP_LINEAR)
+        return;
+    for (int n = 0; n < 2; n++)
+        for (int d = 0; d < t->grid->axes; d++)
+            if (!strcmp(t->grid->axis[d].name, names[n]) && t->grid->axis[d].number)
+                fill_axis(t, d);
+    grove_grid_settle(t->grid, t->grid->column);
+}
+
 /* ---- numbers at a cell ---- */
 
 /* The corners of the file's grid that a cell lies between, and their weights. */
@@ -279,8 +379,18 @@ static double interpolated(const grove_grid_column *column, const corners *c, in
     return sum;
 }
 
+/* The corner that is nearest, the later one of two. */
+static int64_t nearest_cell(const corners *c)
+{
+    int found = 0;
+
+    for (int k = 1; k < c->count; k++)
+        found = c->weight[k] >= c->weight[found] ? k : found;
+    return c->cell[found];
+}
+
 unsigned char grove_lookup_cell(const grove_lookup *t, const grove_grid_column *column,
-                                const int64_t index[GROVE_MAX_AXES], double period, double *to)
+                                const int64_t index[GROVE_MAX_AXES], double *to)
 {
     int numbers = column->elements * (column->complex_ ? 2 : 1);
     corners c;
@@ -291,6 +401,13 @@ unsigned char grove_lookup_cell(const grove_lookup *t, const grove_grid_column *
         flags |= column->flags[c.cell[k]];
     for (int n = 0; n < numbers; n++)
         to[n] = c.count == 1 ? column->numbers[c.cell[0] * numbers + n] /* its very bits */
-                             : interpolated(column, &c, numbers, n, period);
+                             : interpolated(column, &c, numbers, n, t->period);
+    if (flags && t->intervals && c.count > 1) {
+        int64_t cell = nearest_cell(&c);
+        for (int e = 0; e < column->elements; e++)
+            if (flags >> e & 1)
+                to[e] = column->numbers[cell * numbers + e];
+        flags &= column->flags[cell];
+    }
     return (unsigned char)(flags & ((1 << (column->elements < 8 ? column->elements : 8)) - 1));
 }

@@ -19,19 +19,21 @@ typedef struct {
 } grove_lookup_place;
 
 typedef struct {
-    const grove_grid *grid;
+    grove_grid *grid;
     const char *option; /* of the node, that names the file */
     /* Numbers are of intervals that follow each other: each reaches half-way beyond the first and
      * last centre, and what has one time or channel holds for all. False: of points. */
     bool intervals;
+    double period; /* of the numbers, such as 2 pi: the shortest way round is interpolated; or 0 */
     const grove_axis *axis[GROVE_MAX_AXES];   /* of the value, for each of the file */
     grove_lookup_place *from[GROVE_MAX_AXES]; /* [axis.size] */
     int64_t step[GROVE_MAX_AXES];             /* cells of the file */
     bool flags;                               /* something is nowhere */
+    char *note; /* what lies far beyond the file's times or channels, outside=edge; or NULL */
 } grove_lookup;
 
 /* Begins a lookup in a grid, which stays the caller's. Free with grove_lookup_free. */
-void grove_lookup_begin(grove_lookup *lookup, const grove_grid *grid, const char *option);
+void grove_lookup_begin(grove_lookup *lookup, grove_grid *grid, const char *option);
 void grove_lookup_free(grove_lookup *lookup);
 /* Finds the cells of `axis` along the file's axis d: by coordinates where both have them, by names
  * where both have those, else in order. `object`, the observation or sky that has it, has the names
@@ -41,10 +43,15 @@ int grove_lookup_match(grove_node *node, grove_lookup *lookup, int d, const grov
                        const grove_node *object);
 /* `axis` has the same cells in the same order. */
 void grove_lookup_take(grove_lookup *lookup, int d, const grove_axis *axis);
+/* After all axes are matched: where the node interpolates linearly and numbers are of intervals, a
+ * flagged number of the grid's only column, a real one, becomes what the nearest ones before and
+ * after it give, along time, and what is still flagged then, along frequency. Before the first and
+ * after the last number flags stay. */
+void grove_lookup_fill(const grove_node *node, grove_lookup *lookup);
 /* The numbers of a column at a cell, index[d] of the axis that was matched with the file's axis d;
- * to: [elements], or with 2 parts. With a period, such as 2 pi, numbers are interpolated along the
- * shortest way round. Returns its flags. */
+ * to: [elements], or with 2 parts. Between a number and a flagged one: of intervals the one whose
+ * interval it is, otherwise flagged. Returns the cell's flags. */
 unsigned char grove_lookup_cell(const grove_lookup *lookup, const grove_grid_column *column,
-                                const int64_t index[GROVE_MAX_AXES], double period, double *to);
+                                const int64_t index[GROVE_MAX_AXES], double *to);
 
 #endif

@@ -81,18 +81,26 @@ static int64_t flag_line(const line *l, double sigmas, double *work)
     return flagged;
 }
 
+/* The axis of that name with at least 3 places, or -1. */
+static int find_axis(const grove_grid *grid, const char *name)
+{
+    for (int d = 0; d < grid->axes; d++)
+        if (!strcmp(grid->axis[d].name, name) && grid->axis[d].size >= 3)
+            return d;
+    return -1;
+}
+
 int64_t grove_outliers_flag(grove_grid *grid, double period, double sigmas)
 {
     grove_grid_column *column = grid->column;
-    int64_t step = 1, count = 0, flagged = 0;
+    int time = find_axis(grid, "time"), along = time >= 0 ? time : find_axis(grid, "freq");
+    int64_t step = 1, flagged = 0;
 
-    for (int d = 0; d < grid->axes; d++) {
-        step *= count ? grid->axis[d].size : 1;
-        if (!strcmp(grid->axis[d].name, "time"))
-            count = grid->axis[d].size;
-    }
-    if (count < 3)
-        return 0;
+    if (along < 0)
+        return -1;
+    int64_t count = grid->axis[along].size;
+    for (int d = along + 1; d < grid->axes; d++)
+        step *= grid->axis[d].size;
     if (!column->flags)
         column->flags = grove_alloc((size_t)grid->cells + 1);
     double *work = grove_alloc((size_t)count * sizeof(*work));

@@ -166,8 +166,8 @@ static bool number_of(const places *p, const grove_solution_part *part, const in
     }
     if (e < 0)
         return false;
-    unsigned char flags = grove_lookup_cell(&part->lookup, part->grid->column, index,
-                                            grove_solution_period(part->kind), all);
+    unsigned char flags = grove_lookup_cell(&part->lookup, part->grid->column, index, all);
+
     *number = all[e];
     return !(flags >> e & 1);
 }
@@ -248,6 +248,8 @@ int grove_parm_start(grove_node *node, grove_parm *parm, grove_unit unit)
     for (int k = 0; k < GROVE_SOLUTION_KINDS; k++)
         for (int d = 0; parts.part[k].grid && d < parts.part[k].grid->axes && !code; d++)
             code = match(&p, &parts.part[k], d);
+    if (!code)
+        grove_solution_parts_complete(node, &parts, NULL);
     code = code ? code : fill(&p, parm, &parts);
     grove_solution_parts_free(&parts);
     return code;

@@ -93,9 +93,11 @@ static const char *find_set(const choice *c)
         grove_node_fail_option(c->node, c->wish->set[0] ? "solset" : c->wish->tables_option,
                                "there is no set '%.*s'; there are %s", (int)n, wanted, names);
     else
-        grove_node_fail_option(c->node, c->wish->option,
-                               "it has several sets of solutions, of which one must be named: %s",
-                               names);
+        grove_node_fail_option(
+            c->node, c->wish->option,
+            "it has several sets of solutions; %s=\"%s/%s\" names a table with its "
+            "set; there are %s",
+            c->wish->tables_option, c->list->table[0].set, c->list->table[0].name, names);
     free(names);
     return NULL;
 }
@@ -175,6 +177,27 @@ static const char *number_of(const char *name)
     return at;
 }
 
+/* Of a kind that cannot be applied: says how the others of its set are named. */
+static int refuse_kind(choice *c, const grove_solution_entry *table)
+{
+    grove_text others = {0};
+
+    for (int i = 0; i < c->list->count; i++) {
+        const grove_solution_entry *other = &c->list->table[i];
+        if (!strcmp(other->set, table->set) && other->kind != GROVE_SOLUTION_VALUE &&
+            c->wish->kinds >> other->kind & 1)
+            grove_text_add(&others, "%s%s", others.at ? " " : "", other->name);
+    }
+    if (!others.at)
+        return take(c, table); /* its message */
+    int code = grove_node_fail_option(
+        c->node, c->wish->tables_option,
+        "'%s' is of a kind that cannot be applied, %.60s; %s=\"%s\" leaves it out", table->name,
+        table->title, c->wish->tables_option, others.at);
+    free(others.at);
+    return code;
+}
+
 /* All tables of the set of these kinds, or those of one parm, if there are some. */
 static int take_all(choice *c, const char *set)
 {
@@ -191,7 +214,7 @@ static int take_all(choice *c, const char *set)
                               : table->kind != GROVE_SOLUTION_VALUE || c->wish->parm;
         bool possible = of_parm || !c->wish->parm || c->wish->kinds >> table->kind & 1;
         if (!strcmp(table->set, set) && wanted && possible)
-            code = take(c, table);
+            code = table->kind == GROVE_SOLUTION_OTHER ? refuse_kind(c, table) : take(c, table);
     }
     a = c->chosen[GROVE_SOLUTION_AMPLITUDE];
     p = c->chosen[GROVE_SOLUTION_PHASE];
@@ -275,6 +298,7 @@ static int read_parts(const grove_node *node, const grove_solution_wish *wish, c
         }
         grove_lookup_begin(&part->lookup, part->grid, wish->option);
         part->lookup.intervals = true;
+        part->lookup.period = grove_solution_period(part->kind);
         code = check_column(node, wish, part);
     }
     return code;
@@ -314,6 +338,25 @@ void grove_solution_parts_free(grove_solution_parts *parts)
         free(parts->part[k].name);
     }
     memset(parts, 0, sizeof(*parts));
+}
+
+void grove_solution_parts_complete(grove_node *node, grove_solution_parts *parts, const char *note)
+{
+    grove_text text = {0};
+
+    if (note)
+        grove_text_add(&text, "%s", note);
+    for (int k = 0; k < GROVE_SOLUTION_KINDS; k++) {
+        grove_lookup *lookup = &parts->part[k].lookup;
+        if (!parts->part[k].grid)
+            continue;
+        grove_lookup_fill(node, lookup);
+        if (lookup->note && !(text.at && strstr(text.at, lookup->note)))
+            grove_text_add(&text, "%s%s", text.at ? "; " : "", lookup->note);
+    }
+    if (text.at)
+        grove_node_note(node, "%s", text.at);
+    free(text.at);
 }
 
 /* ---- polarisations ---- */

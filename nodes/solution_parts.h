@@ -40,6 +40,9 @@ void grove_solution_parts_free(grove_solution_parts *parts);
  * message. */
 int grove_solution_parts_check(const grove_node *node, const grove_solution_wish *wish,
                                const grove_solution_parts *parts, const grove_node *obs);
+/* After the axes of all are matched: grove_lookup_fill for each; and the notes of the lookups,
+ * after `note` (NULL: none), become that of the node. */
+void grove_solution_parts_complete(grove_node *node, grove_solution_parts *parts, const char *note);
 /* The period of a kind's numbers: 2 pi of angles, else 0. */
 double grove_solution_period(grove_solution_kind kind);
 

@@ -23,11 +23,13 @@ static const grove_option options[] = {
     {"file", GROVE_FILE, NULL, "the file, .h5"},
     {"solset", GROVE_TEXT, "\"\"", "which set of solutions; may be left out if there is one only"},
     {"tables", GROVE_TEXT, "\"\"",
-     "names separated by blanks: of tables, such as phase000, or of the parms that they are of; "
-     "\"\": all that are of amplitude, phase, clock, tec and rotation, one of each"},
+     "names separated by blanks: of tables, such as phase000, or with their set sol001/phase000, "
+     "or of the parms that they are of; \"\": all, one each of amplitude, phase, clock, tec and "
+     "rotation"},
     {"interpolate", GROVE_CHOICE, "nearest",
      "along time and freq: nearest, the interval that contains the cell; or linear between the "
-     "centres, phases along the shortest way round",
+     "centres, phases along the shortest way round: a solution that is flagged, between others of "
+     "its station and polarisation, is then as if it were not in the table",
      GROVE_LOOKUP_INTERPOLATE},
     {"outside", GROVE_CHOICE, "error",
      "what the object has and the file has not, times and channels beyond its first or last "
@@ -36,7 +38,8 @@ static const grove_option options[] = {
      GROVE_LOOKUP_OUTSIDE},
     {"outliers", GROVE_NUMBER, "none",
      "solutions farther than so many standard deviations (1.4826 times the median distance) from "
-     "the median along time of their station and polarisation are flagged"},
+     "the median along time, or where there are fewer than 3 times along freq, of their station "
+     "and polarisation are flagged"},
     {0},
 };
 
@@ -178,10 +181,11 @@ static int write_text(grove_node *node, solutions *s)
 
 /* ---- opening ---- */
 
-static int flag_outliers(grove_node *node, solutions *s)
+static int flag_outliers(grove_node *node, solutions *s, char **note)
 {
     double sigmas = grove_node_given(node, "outliers") ? grove_node_number(node, "outliers") : 0;
     int64_t flagged = 0, all = 0;
+    grove_text without = {0};
 
     if (!grove_node_given(node, "outliers"))
         return 0;
@@ -192,9 +196,17 @@ static int flag_outliers(grove_node *node, solutions *s)
         if (!grid)
             continue;
         all += grid->cells * grid->column->elements;
-        flagged += grove_outliers_flag(grid, grove_solution_period((grove_solution_kind)k), sigmas);
+        int64_t found =
+            grove_outliers_flag(grid, grove_solution_period((grove_solution_kind)k), sigmas);
+        if (found < 0)
+            grove_text_add(&without, "; %s has neither 3 times nor 3 channels",
+                           s->parts.part[k].name);
+        else
+            flagged += found;
     }
-    grove_node_note(node, "outliers: %lld of %lld solutions", (long long)flagged, (long long)all);
+    *note = grove_format("outliers: %lld of %lld solutions%s", (long long)flagged, (long long)all,
+                         without.at ? without.at : "");
+    free(without.at);
     return 0;
 }
 
@@ -209,6 +221,7 @@ static int open_solutions(grove_node *node)
                                           1u << GROVE_SOLUTION_PHASE | 1u << GROVE_SOLUTION_CLOCK |
                                           1u << GROVE_SOLUTION_TEC | 1u << GROVE_SOLUTION_ROTATION};
     solutions *s = grove_alloc(sizeof(*s));
+    char *note = NULL;
 
     grove_node_set_user(node, s);
     int code = grove_solution_parts_read(node, &wish, &s->parts);
@@ -217,10 +230,13 @@ static int open_solutions(grove_node *node)
     grove_node_add_identity(node, grove_node_text(node, "file"));
     code = grove_solution_parts_check(node, &wish, &s->parts, grove_node_object(node, "obs"));
     if (!code)
-        code = flag_outliers(node, s);
+        code = flag_outliers(node, s, &note);
     for (int k = 0; k < GROVE_SOLUTION_KINDS; k++)
         for (int d = 0; s->parts.part[k].grid && d < s->parts.part[k].grid->axes && !code; d++)
             code = find_axis(node, &s->parts.part[k], d);
+    if (!code)
+        grove_solution_parts_complete(node, &s->parts, note);
+    free(note);
     if (!code)
         code = write_text(node, s);
     return code ? code : add_members(node, s);
@@ -259,8 +275,8 @@ static unsigned char part_at(const grove_solution_part *part, const grove_array 
         for (int k = 0; k < out->axes; k++)
             if (out->range[k].axis == part->lookup.axis[d])
                 own[d] = index[k];
-    unsigned char flags =
-        grove_lookup_cell(&part->lookup, column, own, grove_solution_period(part->kind), to);
+    unsigned char flags = grove_lookup_cell(&part->lookup, column, own, to);
+
     if (column->elements == out->elements)
         return flags;
     for (int e = 1; e < out->elements; e++)

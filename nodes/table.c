@@ -120,6 +120,8 @@ static int open_table(grove_node *node)
     grove_lookup_begin(&t->lookup, t->grid, "file");
     for (int d = 0; d < t->grid->axes && !code; d++)
         code = take_axis(node, t, d);
+    if (t->lookup.note)
+        grove_node_note(node, "%s", t->lookup.note);
     return code ? code : add_members(node, t);
 }
 
@@ -147,7 +149,7 @@ static int read_member(const grove_node *node, void *run, const char *member, gr
             rest /= out->range[k].count;
         }
         unsigned char flags =
-            grove_lookup_cell(&t->lookup, column, index, 0, (double *)out->data + i * numbers);
+            grove_lookup_cell(&t->lookup, column, index, (double *)out->data + i * numbers);
         if (out->flags)
             out->flags[i] = flags;
     }

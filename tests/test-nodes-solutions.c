@@ -373,6 +373,54 @@ START_TEST(outliers_and_weights)
 }
 END_TEST
 
+/* A bandpass: 7 channels, of which one is off. */
+static double ripple(const double at[4], int e)
+{
+    int k = (int)lround((at[1] - 1.4e9) / 2e6);
+
+    return 1 + 0.01 * (k % 2 ? k : -k) + (k == 4 && at[2] == 1 && e == 1 ? 0.5 : 0);
+}
+
+START_TEST(outliers_along_frequency)
+{
+    static const double times[] = {START, START + 1800};
+    double channels[PROBE_CHANNELS];
+    unsigned char *flags;
+
+    for (int k = 0; k < PROBE_CHANNELS; k++)
+        channels[k] = freq_of(k);
+    hdf5_put_table(&(hdf5_soltab){"none/amplitude000", "amplitude", "freq,ant,pol", 0,
+                                  PROBE_CHANNELS, 0, NULL, channels, NULL, "XX YY", ripple, NULL});
+    hdf5_put_table(&(hdf5_soltab){"two/amplitude000", "amplitude", "time,freq,ant,pol", 2,
+                                  PROBE_CHANNELS, 0, times, channels, NULL, "XX YY", ripple, NULL});
+    hdf5_put_table(&(hdf5_soltab){"two/clock000", "clock", "ant", 0, 0, 0, NULL, NULL, NULL, NULL,
+                                  clock_of, NULL});
+    hdf5_finish();
+    for (int two = 0; two < 2; two++) {
+        testing_value x =
+            value_of(two ? ", solset=\"two\", outliers=5" : ", solset=\"none\", outliers=5",
+                     "x = 1 * G.amplitude\n", "x", &flags);
+        int n = 0;
+        for (int i = 0; i < (two ? PROBE_TIMES : 1); i++)
+            for (int p = 0; p < PROBE_STATIONS; p++)
+                for (int k = 0; k < PROBE_CHANNELS; k++)
+                    for (int e = 0; e < 2; e++, n++)
+                        ck_assert_msg(!flags[n] == !(p == 1 && k == 4 && e == 1), "%d %d %d %d", i,
+                                      p, k, e);
+        ck_assert_int_eq(n, x.cells * 2);
+        testing_free(&x);
+        free(flags);
+        const char *note = NULL;
+        for (size_t i = 0; i < t.tree->node_count && !note; i++)
+            note = t.tree->nodes[i]->kind == GROVE_NODE_LEAF ? t.tree->nodes[i]->note : NULL;
+        ck_assert_str_eq(
+            note,
+            two ? "outliers: 2 of 145 solutions; two/clock000 has neither 3 times nor 3 channels"
+                : "outliers: 1 of 70 solutions");
+    }
+}
+END_TEST
+
 static double not_there(const double at[4], int e)
 {
     return at[0] == time_of(1) && at[2] == 2 ? 0 : 1 + 0 * e;
@@ -500,6 +548,7 @@ int main(void)
     tcase_add_test(test, widths);
     tcase_add_test(test, transfer);
     tcase_add_test(test, outliers_and_weights);
+    tcase_add_test(test, outliers_along_frequency);
     tcase_add_test(test, flags_of_a_scalar);
     tcase_add_test(test, directions);
     tcase_add_test(test, one_direction);

@@ -253,7 +253,8 @@ START_TEST(faults)
             "c/phase000: it has 4 polarisations; jones=diagonal takes up to 2");
     refused(", jones=leakage, table=\"a/phase000\"",
             "a/phase000: it has 2 polarisations; jones=leakage takes 4");
-    refused(", jones=phase", "it has several sets of solutions, of which one must be named: a/");
+    refused(", jones=phase", "it has several sets of solutions; table=\"a/phase000\" names a table "
+                             "with its set; there are a/");
     refused(", jones=delay, table=\"a/phase000\"", "'phase000' has phase, and wanted is clock");
     refused(", jones=scalar, table=\"d/phase000\"",
             "it has no station 'P2' of 'obs'; outside=flag");

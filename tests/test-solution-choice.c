@@ -1,4 +1,5 @@
-/* solutions: which tables are taken, and what is refused. */
+/* solutions: which tables are taken, what stands for missing solutions and outside their
+ * range, and what is refused. */
 #include "hdf5-testing.h"
 #include "probe.h"
 
@@ -79,26 +80,36 @@ START_TEST(which_tables)
     hdf5_put_text(H5Gopen2(hdf5_file, "a/phase001", H5P_DEFAULT), "GROVE_PARM", "G");
     hdf5_put_text(H5Gopen2(hdf5_file, "a/amplitude001", H5P_DEFAULT), "GROVE_PARM", "G");
     put_plain("b/tec000", "tec", "ant", NULL);
+    put_plain("b/tec001", "tec", "ant", NULL);
     put_plain("b/screen000", "screen", "ant", NULL);
+    put_plain("d/screen000", "screen", "ant", NULL);
     put_plain("c/amplitude000", "amplitude", "ant", NULL);
     put_plain("c/phase001", "phase", "ant", NULL);
     hdf5_finish();
-    refused("", "it has several sets of solutions, of which one must be named: a/amplitude001 "
-                "(parm G), a/phase000, a/phase001 (parm G), b/screen000, b/tec000, c/amplitude000");
-    refused(", solset=\"d\"", "there is no set 'd'; there are a/amplitude001 (parm G), a/phase000");
+    refused("", "it has several sets of solutions; tables=\"a/amplitude001\" names a table with "
+                "its set; there are a/amplitude001 "
+                "(parm G), a/phase000, a/phase001 (parm G), b/screen000, b/tec000, b/tec001, "
+                "c/amplitude000");
+    refused(", solset=\"e\"", "there is no set 'e'; there are a/amplitude001 (parm G), a/phase000");
     refused(", solset=\"a\"", "'phase000' and 'phase001' are both phase; tables= names what to "
                               "take of amplitude001 (parm G), phase000, phase001 (parm G)");
-    refused(", solset=\"b\"",
+    refused(
+        ", solset=\"b\"",
+        "'screen000' is of a kind that cannot be applied, screen; tables=\"tec000 tec001\" leaves "
+        "it out");
+    refused(", solset=\"b\", tables=\"screen000\"",
             "'screen000' has screen, and wanted is amplitude or phase or clock or "
-            "tec or rotation; tables= names what to take of screen000, tec000");
+            "tec or rotation; tables= names what to take of screen000, tec000, tec001");
+    refused(", solset=\"d\"", "'screen000' has screen, and wanted is amplitude or phase");
     refused(", solset=\"c\"", "'amplitude000' and 'phase001' have different numbers");
     refused(", solset=\"c\", tables=\"phase000\"", "there is no 'phase000'; tables= names");
     static const char *const good[] = {
         ", solset=\"a\", tables=\"G\"", ", solset=\"a\", tables=\" phase000 amplitude001\"",
-        ", solset=\"c\", tables=\"amplitude000 phase001\"", ", solset=\"b\", tables=\"tec000\""};
-    for (int k = 0; k < 4; k++) {
+        ", solset=\"c\", tables=\"amplitude000 phase001\"", ", tables=\"a/amplitude001 phase000\"",
+        ", solset=\"b\", tables=\"tec000\""};
+    for (int k = 0; k < 5; k++) {
         testing_value x = value_of(good[k], "x = 1 * G\n", "x", NULL);
-        if (k < 3)
+        if (k < 4)
             near(x.at[0], cexp(I), good[k], 0, 0, 0);
         testing_free(&x);
     }
@@ -193,6 +204,126 @@ START_TEST(missing_stations)
 }
 END_TEST
 
+/* ---- missing solutions ---- */
+
+#define START (51544.5 * 86400)
+
+static double slope(const double at[4], int e)
+{
+    return 0.2 * e + (at[2] + 1) * ((at[0] - START) / 600 * 0.2 + (at[1] - 1.4e9) / 4e6 * 0.2);
+}
+
+static double wrapped_slope(const double at[4], int e)
+{
+    return remainder(slope(at, e), 2 * acos(-1));
+}
+
+/* Slots are a third of an interval after the centres of table rows 0 to 4. One solution is missing
+ * between others, one polarisation twice in a row, a band of a station at all times, the first and
+ * the last rows of a station. */
+static double gaps(const double at[4], int e)
+{
+    int row = (int)lround((at[0] - START + 200) / 600), p = (int)at[2];
+    bool band = at[1] == 1.404e9;
+
+    return !((p == 1 && row == 2) || (p == 3 && e == 1 && (row == 2 || row == 3)) ||
+             (p == 0 && band) || (p == 2 && (row == 0 || row == 5)));
+}
+
+START_TEST(missing_solutions)
+{
+    double times[6];
+    static const double bands[] = {1.4e9, 1.404e9, 1.408e9, 1.412e9};
+    unsigned char *flags;
+    int n = 0;
+
+    for (int i = 0; i < 6; i++)
+        times[i] = START + 600 * i - 200;
+    hdf5_put_table(&(hdf5_soltab){"sol000/phase000", "phase", "time,freq,ant,pol", 6, 4, 0, times,
+                                  bands, NULL, "XX YY", wrapped_slope, gaps});
+    hdf5_finish();
+    testing_value x = value_of(", interpolate=linear", "x = 1 * G\n", "x", &flags);
+    for (int i = 0; i < PROBE_TIMES; i++)
+        for (int p = 0; p < PROBE_STATIONS; p++)
+            for (int k = 0; k < PROBE_CHANNELS; k++)
+                for (int e = 0; e < 2; e++, n++) {
+                    /* near row 0 nothing comes before; before the missing row 5 row 4 holds, along
+                     * frequency that of the band whose interval it is */
+                    bool last = p == 2 && i == 4, none = p == 2 && i == 0;
+                    double time = START + 600 * i - (last ? 200 : 0),
+                           freq = 1.4e9 + 2e6 * (last ? (k + 1) / 2 * 2 : k);
+                    ck_assert_msg(!flags[n] == !none, "flag at %d %d %d %d", i, p, k, e);
+                    if (!none)
+                        near(x.at[n], cexp(I * slope((const double[]){time, freq, p, 0}, e)),
+                             "phase", i, p, k);
+                }
+    testing_free(&x);
+    free(flags);
+}
+END_TEST
+
+/* ---- outside ---- */
+
+/* The note of the leaf of that class with those options. */
+static void noted(const char *class, const char *options, const char *note)
+{
+    char *text =
+        grove_format("obs = probe()\nG[p] = %s, outside=edge%s)\nx = 1 * G\n", class, options);
+
+    testing_tree(&t, text);
+    const char *said = NULL;
+    for (size_t i = 0; i < t.tree->node_count && !said; i++)
+        said = t.tree->nodes[i]->kind == GROVE_NODE_LEAF ? t.tree->nodes[i]->note : NULL;
+    ck_assert_msg(grove_equal(said, note), "%s%s: %s, not: %s", class, options, said ? said : "-",
+                  note ? note : "-");
+    free(text);
+}
+
+START_TEST(far_outside)
+{
+    static const struct {
+        const char *set;
+        double time, freq; /* of the first of 3 intervals of 600 s, and of 2 bands of 8 MHz */
+        const char *note;
+    } tables[] = {
+        {"a", START - 30 * 86400., 1.4e9,
+         "times of 'obs' begin 30 d after the file's last; its last solutions hold"},
+        {"b", START + 9300, 1.4e9,
+         "times of 'obs' end 1 h 50 min before the file's first; its first solutions hold"},
+        {"c", START - 300, 1.4e9,
+         "times of 'obs' end 20 min 0 s after the file's last; its last solutions hold there"},
+        {"d", START + 3000, 2.4e9,
+         "times of 'obs' begin 45 min 0 s before the file's first; its first solutions hold there; "
+         "channels of 'obs' end 984 MHz below the file's first; its first solutions hold"},
+        {"e", START + 600, 1.402e9, NULL},
+    };
+
+    for (int k = 0; k < 5; k++) {
+        const double times[] = {tables[k].time, tables[k].time + 600, tables[k].time + 1200},
+                     bands[] = {tables[k].freq, tables[k].freq + 8e6};
+        for (int kind = 0; kind < 2; kind++) {
+            const char *title = kind ? "phase" : "amplitude";
+            char *name = grove_format("%s/%s000", tables[k].set, title);
+            hdf5_put_table(&(hdf5_soltab){name, title, "time,freq,ant", 3, 2, 0, times, bands, NULL,
+                                          NULL, one, NULL});
+            free(name);
+        }
+    }
+    hdf5_finish();
+    for (int k = 0; k < 5; k++) {
+        char *calls[] = {
+            grove_format("solutions(\"%s\", obs, tables=\"%s/phase000 amplitude000\"", path,
+                         tables[k].set),
+            grove_format("parm(\"G\", jones=scalar, from=\"%s\", table=\"%s/phase000\"", path,
+                         tables[k].set)};
+        noted(calls[0], "", tables[k].note);
+        noted(calls[1], ", time=10min, freq=2MHz", tables[k].note);
+        free(calls[0]);
+        free(calls[1]);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("solution-choice");
@@ -203,6 +334,8 @@ int main(void)
     tcase_add_test(test, which_tables);
     tcase_add_test(test, faults);
     tcase_add_test(test, missing_stations);
+    tcase_add_test(test, missing_solutions);
+    tcase_add_test(test, far_outside);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
