@@ -333,7 +333,9 @@ static int solve_again(const solve_tile *tile, const solve_compressed *c, const 
         start_from_station(tile, c, sums, station, other);
         code = grove_stefcal_solve(problem, sums, other, solved, &found);
         double chi2 = code ? INFINITY : chi2_of(tile, c, sums, other);
-        bool ended = found.outcome == GROVE_STEFCAL_CONVERGED;
+        /* A slow one counts, too, where another method goes on from it. */
+        bool ended = found.outcome == GROVE_STEFCAL_CONVERGED ||
+                     (problem->patience && found.outcome == GROVE_STEFCAL_LIMIT);
         if (ended && chi2 < best * (1 - LESS)) {
             best = chi2;
             memcpy(jones, other, bytes);

@@ -1,6 +1,8 @@
 // Tables as programs other than Grove make and open them.
 #include "foreign-sets.h"
 
+#include <casacore/casa/Arrays/ArrayMath.h>
+#include <casacore/casa/Arrays/ArrayUtil.h>
 #include <casacore/casa/Containers/Record.h>
 #include <casacore/casa/Logging/LogFilter.h>
 #include <casacore/casa/Logging/LogSink.h>
@@ -10,9 +12,11 @@
 #include <casacore/tables/DataMan/TiledShapeStMan.h>
 #include <casacore/tables/Tables/ArrColDesc.h>
 #include <casacore/tables/Tables/ArrayColumn.h>
+#include <casacore/tables/Tables/ScalarColumn.h>
 #include <casacore/tables/Tables/Table.h>
 #include <casacore/tables/Tables/TableDesc.h>
 #include <casacore/tables/Tables/TableRecord.h>
+#include <casacore/tables/Tables/TableRow.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -85,6 +89,46 @@ void foreign_store(const char *path, const char *kind, const int tile[3])
     table.removeColumn("DATA");
     table.addColumn(added, *manager);
     ArrayColumn<Complex>(table, "DATA").putColumn(data);
+}
+
+void foreign_station(const char *path, const char *name, int at)
+{
+    Table set(path, Table::Update), stations(std::string(path) + "/ANTENNA", Table::Update);
+    stations.addRow();
+    TableRow row(stations);
+    for (rownr_t k = stations.nrow() - 1; k > 0 && static_cast<int>(k) >= at; k--)
+        row.put(k, TableRecord(row.get(k - 1)), false);
+    ScalarColumn<String>(stations, "NAME").put(static_cast<rownr_t>(at), name);
+    ArrayColumn<Double> position(stations, "POSITION");
+    Vector<Double> place(position(static_cast<rownr_t>(at - 1)));
+    place[2] += 100;
+    position.put(static_cast<rownr_t>(at), place);
+    for (const char *side : {"ANTENNA1", "ANTENNA2"}) {
+        ScalarColumn<Int> column(set, side);
+        for (rownr_t k = 0; k < set.nrow(); k++)
+            column.put(k, column(k) + (column(k) >= at));
+    }
+}
+
+template <typename T> static void reverse_column(Table &table, const char *name, unsigned axis)
+{
+    if (!table.tableDesc().isColumn(name))
+        return;
+    ArrayColumn<T> column(table, name);
+    for (rownr_t row = 0; row < table.nrow(); row++)
+        if (column.isDefined(row))
+            column.put(row, reverseArray(column(row), axis));
+}
+
+void foreign_reverse(const char *path)
+{
+    Table set(path, Table::Update), window(std::string(path) + "/SPECTRAL_WINDOW", Table::Update);
+    reverse_column<Complex>(set, "DATA", 1);
+    reverse_column<Bool>(set, "FLAG", 1);
+    reverse_column<Float>(set, "WEIGHT_SPECTRUM", 1);
+    reverse_column<Float>(set, "SIGMA_SPECTRUM", 1);
+    for (const char *name : {"CHAN_FREQ", "CHAN_WIDTH", "EFFECTIVE_BW", "RESOLUTION"})
+        reverse_column<Double>(window, name, 0);
 }
 
 static std::string show(const Record &manager)

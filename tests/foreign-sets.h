@@ -19,6 +19,10 @@ void foreign_columns(const char *path, const char *kind, const char *const *name
 /* Stores DATA in a storage manager of this kind; a tiled one has tiles of `tile`: correlations,
  * channels, rows. */
 void foreign_store(const char *path, const char *kind, const int tile[3]);
+/* Puts a station that no row has into the ANTENNA table, as number `at`, 100 m off another one. */
+void foreign_station(const char *path, const char *name, int at);
+/* Puts the channels of a set's only spectral window, and all that has them, in reverse order. */
+void foreign_reverse(const char *path);
 /* The kind of storage manager that a column has, and its tiles if it has some:
  * "TiledShapeStMan 4 8 16"; caller frees. NULL: there is no such column. */
 char *foreign_manager(const char *path, const char *column);
