@@ -188,6 +188,11 @@ static const struct {
     {"d = draw(obs, shape=diagonal, spread=0.2).value\n"
      "T[p] = diagonal(1, 1) + d[p] * (obs.freq - 150MHz) / 10MHz",
      "jones=diagonal, degree=[0, 1]"},
+    /* a domain with several intervals */
+    {"a = draw(obs, complex=false, channels=4, around=1).value\n"
+     "b = draw(obs, complex=false, spread=0.7).value\nT[p] = a[p] * exp(1i * b[p]) * diagonal(1, "
+     "1)",
+     "jones=amplitude, freq=8MHz) * parm(\"P\", obs=o, jones=phase"},
 };
 enum { FALLING = sizeof(falling) / sizeof(falling[0]) };
 
