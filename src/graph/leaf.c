@@ -311,7 +311,7 @@ grove_operand grove_tree_member(grove_tree *tree, grove_node *object, const char
                                 const grove_place *place)
 {
     grove_operand result = {0};
-    const char *names[256];
+    const char *names[256] = {NULL};
     size_t count = 0;
 
     if (object->stands_for)
