@@ -132,6 +132,7 @@ static int describe(grove_node *node, ms_state *state)
             node, GROVE_INVALID,
             "%s: its correlations are neither linear (XX..YY), circular (RR..LL) nor I", path);
     grove_node_add_property(node, "path", path);
+    grove_node_add_property(node, "column", grove_node_text(node, "column"));
     grove_node_add_property(node, "telescope", layout->telescope ? layout->telescope : "");
     snprintf(number, sizeof(number), "%lld", (long long)grove_node_integer(node, "field"));
     grove_node_add_property(node, "field", number);

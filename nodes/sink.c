@@ -45,7 +45,9 @@ static const grove_option options[] = {
      "of a set that exists: keep its FLAG, which all columns share, or write the flags of the "
      "visibilities there",
      .choices = "keep write"},
-    {"overwrite", GROVE_BOOL, "false", "replace a Measurement Set that exists under that name"},
+    {"overwrite", GROVE_BOOL, "false",
+     "replace a Measurement Set that exists under that name; of obs's own set, the column that "
+     "obs.data is"},
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw",
      "baseline coordinates for the UVW column of a new set, m", .handing = GROVE_AS_DOUBLE,
      .shapes = GROVE_VECTOR, .vector = 3},

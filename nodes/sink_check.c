@@ -163,16 +163,33 @@ static bool may_be_set(const char *path)
     return may;
 }
 
+/* Raw data are not replaced unasked. */
+static int check_column(grove_node *node, const sink_state *sink)
+{
+    const char *column = grove_node_text(node, "column");
+    const grove_node *obs = grove_node_object(node, "obs");
+    const char *read = grove_node_property(obs, "column");
+
+    if (!column[0])
+        return grove_node_fail_option(node, "column", "the name is empty");
+    if (sink->existing && read && !strcmp(column, read) && grove_node_choice(node, "mode") == 0 &&
+        !grove_node_bool(node, "overwrite"))
+        return grove_node_fail_option(node, "column",
+                                      "%s is what '%s' reads, and would be lost; write another "
+                                      "column, or give sink overwrite=true",
+                                      column, grove_node_name(obs));
+    return 0;
+}
+
 int sink_check(grove_node *node)
 {
     sink_state *sink = grove_alloc(sizeof(*sink));
     int code = 0;
 
     grove_node_set_user(node, sink);
-    if ((code = find_axes(node, sink)) || (code = find_target(node, sink)))
+    if ((code = find_axes(node, sink)) || (code = find_target(node, sink)) ||
+        (code = check_column(node, sink)))
         return code;
-    if (!grove_node_text(node, "column")[0])
-        return grove_node_fail_option(node, "column", "the name is empty");
     if (!sink->existing && !sink->discard && grove_node_choice(node, "mode") != 0)
         return grove_node_fail_option(
             node, "mode", "'%s' needs a column that exists; %s is a new Measurement Set",

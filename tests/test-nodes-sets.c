@@ -163,6 +163,25 @@ START_TEST(columns_of_a_set)
 }
 END_TEST
 
+/* The column that is read is replaced only if that is said, added to as it is. */
+START_TEST(the_column_that_is_read)
+{
+    tree("obs = probe()\nw = sink(obs.data, obs, to=\"%s\")\n", path);
+    grove_ms_close(run());
+    char *text = grove_format("obs = ms(\"%s\")\nw = sink(4 * obs.data, obs)\n", path);
+    ck_assert_ptr_nonnull(strstr(testing_faults(&t, text), "DATA is what 'obs' reads, and would"));
+    free(text);
+    tree("obs = ms(\"%s\")\nw = sink(4 * obs.data, obs, overwrite=true)\n", path);
+    grove_ms *ms = run();
+    check_column(ms, "DATA", 4, (int[]){0, 1, 2, 3}, 4);
+    grove_ms_close(ms);
+    tree("obs = ms(\"%s\")\nw = sink(obs.data, obs, mode=add)\n", path);
+    ms = run();
+    check_column(ms, "DATA", 8, (int[]){0, 1, 2, 3}, 4);
+    grove_ms_close(ms);
+}
+END_TEST
+
 /* A number per baseline and nothing else fills times and channels, a scalar the diagonal. */
 START_TEST(values_with_fewer_axes)
 {
@@ -459,6 +478,7 @@ int main(void)
     tcase_add_loop_test(test, a_new_set, 0, 3);
     tcase_add_test(test, a_new_set_has_its_observation);
     tcase_add_test(test, columns_of_a_set);
+    tcase_add_test(test, the_column_that_is_read);
     tcase_add_test(test, values_with_fewer_axes);
     tcase_add_loop_test(test, data_of_a_set, 0, 3);
     tcase_add_test(test, members_of_a_set);
