@@ -17,6 +17,21 @@ bool grove_resume_wanted(const grove_session *session)
     return session && session->options.resume;
 }
 
+int grove_resume_check(const grove_session *session, grove_error *error)
+{
+    const grove_tree *tree = session->tree;
+
+    if (!session->options.resume)
+        return 0;
+    for (size_t i = 0; i < tree->action_count; i++)
+        if (tree->actions[i]->fit && tree->actions[i]->target)
+            return 0;
+    return grove_fail(error, GROVE_INVALID,
+                      "--resume: no fit of this tree writes a solution table, and only such fits "
+                      "leave a checkpoint; to=... of solve writes one (of calibrate.tree, "
+                      "solutions=...)");
+}
+
 char *grove_resume_key(const grove_session *session)
 {
     const grove_tree *tree = session->tree;

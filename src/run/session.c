@@ -72,7 +72,7 @@ grove_session *grove_session_open(grove_tree *tree, const grove_session_options 
     session->error = error;
     if (options)
         session->options = *options;
-    if (!start(session, error))
+    if (!start(session, error) && !grove_resume_check(session, error))
         return session;
     grove_session_free(session);
     return NULL;

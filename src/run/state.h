@@ -96,6 +96,8 @@ static inline void grove_session_event(const grove_session *session, const char 
 /* Whether the run is to go on from one that did not end; and lines "WHAT: VALUE" of all that its
  * numbers depend on, to be freed (resume.c). */
 bool grove_resume_wanted(const grove_session *session);
+/* 0, or a message: it is to go on, and no fit of the tree has a checkpoint. */
+int grove_resume_check(const grove_session *session, grove_error *error);
 char *grove_resume_key(const grove_session *session);
 
 /* Brackets a call of a function of a node's class: its messages go to the session, and any of them
