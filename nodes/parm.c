@@ -154,7 +154,9 @@ static int find_groups(grove_node *node, grove_parm *p)
     const double *group = grove_node_member_data(sky, "patch");
     const grove_axis *groups = grove_node_axis(sky, "patch");
     if (!group || !groups)
-        return grove_node_fail_option(node, "groups", "no source of '%s' is of a patch",
+        return grove_node_fail_option(node, "groups",
+                                      "no source of '%s' is of a patch; groups=none (of "
+                                      "calibrate-dd.tree, groups=source) gives each its own",
                                       grove_node_name(sky));
     for (int64_t s = 0; s < p->source->size; s++)
         if (!(group[s] >= 0 && group[s] < (double)groups->size))

@@ -240,7 +240,8 @@ START_TEST(no_groups)
 {
     static const struct {
         const char *parm, *said;
-    } wrong[] = {{"J[s,p] = parm(\"J\", init=1, groups=patch)\n", "no source of 'S' is of a patch"},
+    } wrong[] = {{"J[s,p] = parm(\"J\", init=1, groups=patch)\n",
+                  "no source of 'S' is of a patch; groups=none"},
                  {"J[p] = parm(\"J\", init=1, groups=patch)\n", "it does not vary with source"}};
     const char *path = testing_file(&t, "my.skymodel",
                                     "format = Name, Type, Ra, Dec, I\n"

@@ -287,6 +287,26 @@ static grove_node *make_member(grove_node *object, size_t index, const grove_pla
     return node;
 }
 
+/* Of members with names such as patch(A), those of the same kind: "; it has patch(A), patch(B)". */
+static char *show_others(const grove_node *object, const char *name)
+{
+    enum { MOST = 20 };
+    const char *bracket = strchr(name, '(');
+    size_t length = bracket ? (size_t)(bracket - name) + 1 : 0;
+    grove_text text = {0};
+    int shown = 0;
+
+    grove_text_add(&text, "%s", "");
+    for (size_t i = 0; bracket && i < object->member_count && shown <= MOST; i++) {
+        if (strncmp(object->members[i].name, name, length) != 0)
+            continue;
+        grove_text_add(&text, "%s%s", shown ? ", " : "; it has ",
+                       shown < MOST ? object->members[i].name : "...");
+        shown++;
+    }
+    return text.at;
+}
+
 grove_operand grove_tree_member(grove_tree *tree, grove_node *object, const char *name,
                                 const grove_place *place)
 {
@@ -314,8 +334,10 @@ grove_operand grove_tree_member(grove_tree *tree, grove_node *object, const char
             names[count++] = object->members[i].name;
     }
     const char *near = grove_nearest(name, names, count);
+    char *others = near ? NULL : show_others(object, name);
     grove_fail_at(tree->error, place, GROVE_MISSING, "'%s' (%s) has no member '%s'%s%s%s",
-                  object->name, object->class_->name, name, near ? "; did you mean '" : "",
+                  object->name, object->class_->name, name, near ? "; did you mean '" : others,
                   near ? near : "", near ? "'?" : "");
+    free(others);
     return result;
 }
