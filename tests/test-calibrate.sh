@@ -86,9 +86,22 @@ for kind in $kinds; do
     case $kind in phase | bandpass) continue ;; esac
     must "$grove" run -q apply.tree -s ms=world.ms -s solutions=$kind.h5 -s corrected=APPLIED_DATA
     must "$grove" run -q same.tree -s a=APPLIED_DATA -s b=CORRECTED_DATA
-    must "$grove" run -q apply.tree -s ms=world.ms -s solutions=$kind.h5 -s column=APPLIED_DATA -s corrected=AGAIN_DATA -s direction=corrupt
+    must "$grove" run -q apply.tree -s ms=world.ms -s solutions=$kind.h5 -s column=APPLIED_DATA -s corrected=AGAIN_DATA -s mode=corrupt
     must "$grove" run -q same.tree -s a=AGAIN_DATA -s b=DATA
 done
+
+# Not without a word: other columns than the one that is read, a checkpoint where there is a table, a beam where there is a sky model.
+must_not()
+{
+    said=$1
+    shift
+    "$grove" run -q "$@" >log 2>&1 && { echo "FAIL: runs: $*"; status=1; }
+    grep -q "$said" log || { cat log; echo "FAIL: does not say '$said': $*"; status=1; }
+}
+must_not "DATA is what 'obs' reads" calibrate.tree -s ms=world.ms -s sky=field.skymodel -s corrected=DATA
+must_not 'no fit of this tree writes a solution table' calibrate.tree -s ms=world.ms -s sky=field.skymodel --resume
+must_not 'beam is airy' calibrate.tree -s ms=world.ms -s model_column=MODEL_DATA -s beam=airy
+must_not "it has patch(A), patch(B)" calibrate-dd.tree -s ms=world.ms -s sky=field.skymodel -s subtract=nothing
 
 # With a column as the model, no sky model is looked for; the numbers are the same.
 must "$grove" run -q world.tree
