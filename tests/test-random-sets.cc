@@ -58,7 +58,7 @@ std::string tree_of(const random_set &set, const std::string &path)
         text += "x" + n + " = " + random_expressions[sink.expression] + "\n";
         if (set.writes)
             text += "w" + n + " = sink(x" + n + ", obs, column=" + quoted(sink.column) +
-                    ", mode=" + random_modes[sink.mode] + ")\n";
+                    ", mode=" + random_modes[sink.mode] + ", overwrite=true)\n";
     }
     return text;
 }

@@ -95,7 +95,7 @@ static void put_history(h5_writer *w, hid_t object, const char *text)
 {
     for (int piece = 0; *text && piece < 1000; piece++) {
         size_t length = strlen(text);
-        char name[16];
+        char name[24];
         if (length > ATTRIBUTE_BYTES)
             for (length = ATTRIBUTE_BYTES;
                  length > 1 && ((unsigned char)text[length] & 0xc0) == 0x80;)
