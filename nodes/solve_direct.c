@@ -370,7 +370,7 @@ static int solve_numbers(const solve_tile *tile, const solve_compressed *c, solv
     problem.negligible =
         grove_least_squares_negligible(s->tolerance, 1, (double)d->unknowns, (double)d->sums.data);
     int code = grove_stefcal_solve(&problem, sums, jones, solved, &result);
-    if (!code && result.outcome != GROVE_STEFCAL_NO_DATA && !d->starts_well &&
+    if (!code && result.outcome != GROVE_STEFCAL_NO_DATA &&
         turn_columns(tile, c, d, sums, solved, jones))
         code = grove_stefcal_solve(&problem, sums, jones, solved, &result);
     if (!code && result.outcome != GROVE_STEFCAL_NO_DATA && has_few_data(s, d))
