@@ -91,7 +91,7 @@ typedef enum {
 
 typedef struct {
     int rank;
-    hsize_t size[5];
+    hsize_t size[6];
     const void *data;
     hid_t type;
     const char *axes; /* of the attribute; NULL: none */
@@ -199,8 +199,10 @@ static hid_t put_damaged(const char *name, const object *whole, damage what)
     o.type = what != NO_DAMAGE && what < MISSING && numbers ? H5T_NATIVE_DOUBLE : o.type;
     if (what == SHORT || what == LONGER || what == EMPTY)
         o.size[0] = what == EMPTY ? 0 : o.size[0] + (what == LONGER) - (what == SHORT);
-    if (what == SHORT && !o.size[0])
+    if (what == SHORT && !o.size[0]) {
         o.size[0] = 3;
+        o.data = numbers ? o.data : NULL;
+    }
     if (what == LONGER || what == EMPTY || what == DEEPER)
         o.data = NULL;
     if (what == DEEPER)
