@@ -12,8 +12,8 @@
 /* Where data hardly tell something, such as the phase between X and Y of a sky of 1 % polarisation,
  * what is left is up to 1e4 times the change of an iteration. */
 #define CHANGE 1e-4
+#define LESS   1e-6 /* of chi-squared: another minimum */
 /* Data for each unknown below which there may be several minima, and starts tried then. */
-#define LESS 1e-6 /* of chi-squared: another minimum */
 enum { FEW_DATA = 20, STARTS = 3 };
 
 /* The unknown of a Jones matrix's element; -1: it is 0. */
@@ -187,7 +187,7 @@ static bool is_same(void *context, const double *from, const double *to, const d
     return change <= limit;
 }
 
-/* Which unknowns are of stations with data. */
+/* Which unknowns have data. */
 static void find_known(const solve *s, solve_domain *d, const bool *solved)
 {
     if (!d->known)

@@ -421,7 +421,7 @@ START_TEST(outliers_along_frequency)
 }
 END_TEST
 
-static double not_there(const double at[4], int e)
+static double missing_once(const double at[4], int e)
 {
     return at[0] == time_of(1) && at[2] == 2 ? 0 : 1 + 0 * e;
 }
@@ -435,7 +435,7 @@ START_TEST(flags_of_a_scalar)
     for (int i = 0; i < PROBE_TIMES; i++)
         times[i] = time_of(i);
     hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "time,ant", PROBE_TIMES, 0, 0,
-                                  times, NULL, NULL, NULL, steady, not_there});
+                                  times, NULL, NULL, NULL, steady, missing_once});
     hdf5_put_table(&(hdf5_soltab){"sol000/phase000", "phase", "time,ant,pol", PROBE_TIMES, 0, 0,
                                   times, NULL, NULL, "XX YY", noisy, NULL});
     hdf5_finish();

@@ -287,7 +287,7 @@ static double start(const double at[4], int e)
 
 /* Far from the minimum at 0, and from the solution of the interval before; a fit finds the truth
  * if it starts beside it in each domain. */
-START_TEST(fits_start_there)
+START_TEST(fits_start_at_the_table)
 {
     static const double times[] = {START + 600, START + 2100};
     char said[400];
@@ -334,7 +334,7 @@ int main(void)
     tcase_add_test(test, terms);
     tcase_add_test(test, tables_of_parms);
     tcase_add_test(test, faults);
-    tcase_add_test(test, fits_start_there);
+    tcase_add_test(test, fits_start_at_the_table);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_ENV);
