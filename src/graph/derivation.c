@@ -373,11 +373,6 @@ bool grove_node_may_be_flagged(const grove_node *node)
     return found;
 }
 
-static bool varies(const grove_node *node, int kind)
-{
-    return grove_node_axes_of_kind(node, kind, NULL, 0) > 0;
-}
-
 /* A node that takes cells together in which the parm is another one each: of stations and sources
  * there is a derivative for each of them. */
 static bool mixes(derivation *d, const grove_node *node, int k)
@@ -417,7 +412,8 @@ static change derive_input(derivation *d, const grove_node *node, int k)
 
     if (!edge->node || node->handing[k] == GROVE_AS_FLAGS)
         return unchanged;
-    if (edge->side && d->side && edge->side != d->side && varies(d->parm, GROVE_AXIS_STATION))
+    if (edge->side && d->side && edge->side != d->side &&
+        grove_node_varies(d->parm, GROVE_AXIS_STATION))
         return unchanged;
     change in = derive(d, edge->node);
     if (!is_something(in.operand) || mixes(d, node, k))
@@ -426,7 +422,7 @@ static change derive_input(derivation *d, const grove_node *node, int k)
         return fail(d, &node->input_places[k],
                     "'%s' of %s chooses or counts; there is no derivative with respect to it",
                     node->input_names[k], grove_node_shown(node));
-    if (edge->side && varies(in.operand.node, GROVE_AXIS_STATION))
+    if (edge->side && grove_node_varies(in.operand.node, GROVE_AXIS_STATION))
         in.operand.role = edge->side;
     bool wanting = false;
     for (int i = 0; i < node->consumed_count; i++)
@@ -493,11 +489,29 @@ static change derive_class(derivation *d, grove_node *node)
     return is_something(out.operand) ? out : fail_made(d, node);
 }
 
+grove_operand grove_tree_indicator(grove_node *leaf, const char *name, const grove_axis *axis,
+                                   const double *group, int64_t index, grove_dimension unit,
+                                   const grove_place *place)
+{
+    const grove_form form = {
+        .shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE, .unit = unit};
+    bool made = false;
+
+    for (size_t m = 0; m < leaf->member_count; m++)
+        made = made || !strcmp(leaf->members[m].name, name);
+    double *one = grove_alloc((size_t)axis->size * sizeof(double) + 1);
+    for (int64_t i = 0; i < axis->size; i++)
+        one[i] = (group ? (int64_t)group[i] : i) == index;
+    if (!made)
+        grove_node_add_member(leaf, name, axis->name, &form, one, "1 there, else 0");
+    free(one);
+    return grove_tree_member(leaf->tree, leaf, name, place);
+}
+
 /* What changes by 1: the component in all cells, or at one of them or one group alone. */
 static grove_operand basis(derivation *d)
 {
     grove_node *leaf = grove_node_behind_casts(d->parm->inputs[0].node)->leaf;
-    grove_form form = {.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE};
     const grove_place *place = &d->parm->place;
 
     if (!d->axis)
@@ -505,17 +519,8 @@ static grove_operand basis(derivation *d)
     const double *group = d->groups ? grove_node_member_data(leaf, "group") : NULL;
     const char *name = grove_arena_format(
         d->tree->arena, "at_%s_%lld", (d->groups ? d->groups : d->axis)->name, (long long)d->index);
-    bool made = false;
-    for (size_t m = 0; m < leaf->member_count; m++)
-        made = made || !strcmp(leaf->members[m].name, name);
-    double *one = grove_alloc((size_t)d->axis->size * sizeof(double));
-    for (int64_t i = 0; i < d->axis->size; i++)
-        one[i] = (group ? (int64_t)group[i] : i) == d->index;
-    form.unit = d->parm->form.unit;
-    if (!made)
-        grove_node_add_member(leaf, name, d->axis->name, &form, one, "1 there, else 0");
-    free(one);
-    grove_operand at = grove_tree_member(d->tree, leaf, name, place);
+    grove_operand at =
+        grove_tree_indicator(leaf, name, d->axis, group, d->index, d->parm->form.unit, place);
     grove_operand i = number(d, 0, 1, (grove_dimension){0});
     return d->imaginary ? combine(d, GROVE_ROLE_PRODUCT, i, at, place) : at;
 }
@@ -545,8 +550,8 @@ grove_change grove_derivation_take(grove_derivation *d, grove_node *root)
     d->done = grove_alloc((count + 1) * sizeof(*d->done));
     d->mixed = NULL;
     change out = derive(d, root);
-    bool short_of = is_something(out.operand) && varies(root, GROVE_AXIS_BASELINE) &&
-                    varies(out.operand.node, GROVE_AXIS_STATION);
+    bool short_of = is_something(out.operand) && grove_node_varies(root, GROVE_AXIS_BASELINE) &&
+                    grove_node_varies(out.operand.node, GROVE_AXIS_STATION);
     if (short_of)
         out.operand =
             spread(d, out.operand, (grove_operand){.kind = GROVE_OPERAND_NODE, .node = root},

@@ -44,6 +44,12 @@ bool grove_node_may_be_flagged(const grove_node *node);
  * storage. */
 int64_t grove_slot_cell(const grove_slot *slot, const grove_node *root, int64_t cell);
 
+/* A member of the leaf, made on first use, with a number for each cell along the axis: 1 where the
+ * cell, or its group if `group` has one for each, is number `index`; else 0. */
+grove_operand grove_tree_indicator(grove_node *leaf, const char *name, const grove_axis *axis,
+                                   const double *group, int64_t index, grove_dimension unit,
+                                   const grove_place *place);
+
 /* A node of the same class with the same options, and other inputs where `others`, one for each
  * input, is not NOTHING. NOTHING with a message in tree->error. */
 grove_operand grove_tree_remake(grove_tree *tree, const grove_node *node,

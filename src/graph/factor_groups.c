@@ -4,18 +4,7 @@
 #include "graph/derivative.h"
 #include "graph/rewrite.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-static bool has_role(const grove_node *node, grove_role role)
-{
-    return node->class_ && node->class_->role == role;
-}
-
-static bool varies(const grove_node *node, int kind)
-{
-    return grove_node_axes_of_kind(node, kind, NULL, 0) > 0;
-}
 
 static grove_node *input_of(const grove_node *node, const char *name)
 {
@@ -42,7 +31,7 @@ static grove_node *call(grove_role role, grove_node *a, grove_node *b)
 /* Left: F rest. */
 static void open_left(grove_node *left, grove_grouped_sum *to)
 {
-    bool product = has_role(left, GROVE_ROLE_PRODUCT);
+    bool product = grove_node_has_role(left, GROVE_ROLE_PRODUCT);
 
     to->outer[0] = product ? grove_node_behind_casts(left->inputs[0].node) : left;
     to->rest[0] = product ? grove_node_behind_casts(left->inputs[1].node) : NULL;
@@ -51,11 +40,11 @@ static void open_left(grove_node *left, grove_grouped_sum *to)
 /* Right: (F rest)^H, or rest F. */
 static void open_right(grove_node *right, grove_grouped_sum *to)
 {
-    bool hermitian = has_role(right, GROVE_ROLE_HERMITIAN);
+    bool hermitian = grove_node_has_role(right, GROVE_ROLE_HERMITIAN);
     grove_node *product = hermitian ? grove_node_behind_casts(right->inputs[0].node) : right;
 
     to->outer[1] = right;
-    if (!has_role(product, GROVE_ROLE_PRODUCT))
+    if (!grove_node_has_role(product, GROVE_ROLE_PRODUCT))
         return;
     to->outer[1] = grove_node_behind_casts(product->inputs[!hermitian].node);
     to->rest[1] = grove_node_behind_casts(product->inputs[hermitian].node);
@@ -84,8 +73,9 @@ bool grove_grouped_sum_find(grove_node *node, bool (*is_fitted)(void *context, c
     grove_node *left = input_of(node, "left"), *right = input_of(node, "right");
 
     *found = (grove_grouped_sum){.sum = node};
-    if (!left || !right || !varies(left, GROVE_AXIS_SOURCE) || !varies(right, GROVE_AXIS_SOURCE) ||
-        !is_fitted(context, left) || !is_fitted(context, right))
+    if (!left || !right || !grove_node_varies(left, GROVE_AXIS_SOURCE) ||
+        !grove_node_varies(right, GROVE_AXIS_SOURCE) || !is_fitted(context, left) ||
+        !is_fitted(context, right))
         return false;
     open_left(left, found);
     open_right(right, found);
@@ -147,31 +137,21 @@ static grove_node *of_group(grove_node *value, const grove_node *leaf, int64_t g
 static grove_node *sources_of(const grove_grouped_sum *sum, int64_t g)
 {
     grove_node *leaf = (grove_node *)sum->leaf;
-    grove_tree *tree = leaf->tree;
     const double *group = grove_node_member_data(leaf, "group");
     const grove_axis *source = NULL;
-    grove_form form = {.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE};
     const char *name =
-        grove_arena_format(tree->arena, "in_%s_%lld", sum->groups->name, (long long)g);
-    bool made = false;
+        grove_arena_format(leaf->tree->arena, "in_%s_%lld", sum->groups->name, (long long)g);
 
-    for (size_t m = 0; m < leaf->member_count; m++)
-        made = made || !strcmp(leaf->members[m].name, name);
     grove_node_axes_of_kind(sum->outer[0], GROVE_AXIS_SOURCE, &source, 1);
     if (!group || !source)
         return NULL;
-    double *one = grove_alloc((size_t)source->size * sizeof(double) + 1);
-    for (int64_t i = 0; i < source->size; i++)
-        one[i] = (int64_t)group[i] == g;
-    if (!made)
-        grove_node_add_member(leaf, name, source->name, &form, one, "1 in the group, else 0");
-    free(one);
-    return grove_tree_member(tree, leaf, name, &leaf->place).node;
+    return grove_tree_indicator(leaf, name, source, group, g, (grove_dimension){0}, &leaf->place)
+        .node;
 }
 
 static grove_operand seen_from(grove_node *value, char side)
 {
-    bool gathered = varies(value, GROVE_AXIS_STATION);
+    bool gathered = grove_node_varies(value, GROVE_AXIS_STATION);
 
     return (grove_operand){.kind = GROVE_OPERAND_NODE, .node = value, .role = gathered ? side : 0};
 }
@@ -186,7 +166,7 @@ bool grove_grouped_sum_take(const grove_grouped_sum *sum, int64_t g, grove_node 
 
     for (int k = 0; k < 2; k++) {
         outer[k] = of_group(sum->outer[k], sum->leaf, g);
-        if (!outer[k] || varies(outer[k], GROVE_AXIS_SOURCE))
+        if (!outer[k] || grove_node_varies(outer[k], GROVE_AXIS_SOURCE))
             return false;
     }
     if (left && sum->rest[0])

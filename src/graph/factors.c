@@ -31,16 +31,6 @@ typedef struct {
     grove_factors *found;
 } factoring;
 
-static bool has_role(const grove_node *node, grove_role role)
-{
-    return node->class_ && node->class_->role == role;
-}
-
-static bool varies(const grove_node *node, int kind)
-{
-    return grove_node_axes_of_kind(node, kind, NULL, 0) > 0;
-}
-
 static void give_up(factoring *f, const char *format, const grove_node *node)
 {
     if (!f->found->why)
@@ -74,7 +64,7 @@ static bool is_fitted(factoring *f, const grove_node *node)
 
 static bool varies_unseen(const factoring *f, const grove_node *node, int kind, bool *seen)
 {
-    if (seen[node->id] || !varies(node, kind) || is_parm(f, node))
+    if (seen[node->id] || !grove_node_varies(node, kind) || is_parm(f, node))
         return false;
     seen[node->id] = true;
     if (!node->input_count)
@@ -157,7 +147,7 @@ static grove_edge part_of(const grove_node *value, int k, char side)
 {
     grove_node *node = grove_node_behind_casts(value->inputs[k].node);
 
-    return (grove_edge){node, varies(node, GROVE_AXIS_STATION) ? side : 0};
+    return (grove_edge){node, grove_node_varies(node, GROVE_AXIS_STATION) ? side : 0};
 }
 
 /* A value of a station. Factors without parms next to the middle belong there, as P of G P M (G
@@ -166,13 +156,13 @@ static grove_edge part_of(const grove_node *value, int k, char side)
 static void collect_station(factoring *f, grove_edge edge)
 {
     const grove_node *node = edge.node;
-    bool hermitian = edge.side == 'q' && has_role(node, GROVE_ROLE_HERMITIAN);
+    bool hermitian = edge.side == 'q' && grove_node_has_role(node, GROVE_ROLE_HERMITIAN);
     const grove_node *product = hermitian ? grove_node_behind_casts(node->inputs[0].node) : node;
     int inner = edge.side == 'q' && !hermitian ? 0 : 1;
 
     if (f->found->why)
         return;
-    if (!edge.side || !is_fitted(f, node) || !has_role(product, GROVE_ROLE_PRODUCT) ||
+    if (!edge.side || !is_fitted(f, node) || !grove_node_has_role(product, GROVE_ROLE_PRODUCT) ||
         is_fitted(f, product->inputs[inner].node)) {
         add_factor(f, edge);
         return;
@@ -211,9 +201,11 @@ static void collect_group(factoring *f, const grove_grouped_sum *sum)
         give_up(f, "%s has parms of groups of sources inside that cannot be taken out", sum->sum);
         return;
     }
-    collect_station(f, (grove_edge){outer[0], varies(outer[0], GROVE_AXIS_STATION) ? 'p' : 0});
+    collect_station(
+        f, (grove_edge){outer[0], grove_node_varies(outer[0], GROVE_AXIS_STATION) ? 'p' : 0});
     add_factor(f, (grove_edge){middle, 0});
-    collect_station(f, (grove_edge){outer[1], varies(outer[1], GROVE_AXIS_STATION) ? 'q' : 0});
+    collect_station(
+        f, (grove_edge){outer[1], grove_node_varies(outer[1], GROVE_AXIS_STATION) ? 'q' : 0});
 }
 
 /* Opens products of values per baseline. */
@@ -221,7 +213,7 @@ static void collect(factoring *f, grove_edge edge)
 {
     grove_edge inner = {grove_node_behind_casts(edge.node), edge.side};
     grove_node *node = inner.node;
-    bool open = varies(node, GROVE_AXIS_BASELINE) && is_fitted(f, node);
+    bool open = grove_node_varies(node, GROVE_AXIS_BASELINE) && is_fitted(f, node);
     grove_grouped_sum sum;
 
     if (open && grove_grouped_sum_find(node, is_fitted_value, f, &sum)) {
@@ -229,10 +221,10 @@ static void collect(factoring *f, grove_edge edge)
     } else if (node->kind == GROVE_NODE_CONSTANT && node->form.shape == GROVE_SCALAR &&
                grove_unit_is_none(*(const grove_unit *)(const void *)&node->form.unit)) {
         scale(f, node->constant->number, node->constant->imaginary);
-    } else if (open && has_role(node, GROVE_ROLE_PRODUCT)) {
+    } else if (open && grove_node_has_role(node, GROVE_ROLE_PRODUCT)) {
         collect(f, node->inputs[0]);
         collect(f, node->inputs[1]);
-    } else if (open && has_role(node, GROVE_ROLE_NEGATIVE)) {
+    } else if (open && grove_node_has_role(node, GROVE_ROLE_NEGATIVE)) {
         scale(f, -1, 0);
         collect(f, node->inputs[0]);
     } else {
@@ -248,7 +240,7 @@ static void find_sides(factoring *f, int *last_left, int *first_right)
     *first_right = f->count;
     for (int i = 0; i < f->count; i++) {
         const factor *at = &f->factors[i];
-        if (at->fitted && varies(at->edge.node, GROVE_AXIS_BASELINE))
+        if (at->fitted && grove_node_varies(at->edge.node, GROVE_AXIS_BASELINE))
             give_up(f, "%s is no product of Jones terms", at->edge.node);
         if (at->scalar || !at->fitted)
             continue;
@@ -282,7 +274,7 @@ static grove_node *conjugate(factoring *f, grove_operand right)
 {
     grove_operand made = {0};
 
-    if (has_role(right.node, GROVE_ROLE_HERMITIAN))
+    if (grove_node_has_role(right.node, GROVE_ROLE_HERMITIAN))
         return grove_node_behind_casts(right.node->inputs[0].node);
     right.role = 0;
     made = call(f, GROVE_ROLE_HERMITIAN, right, made);
@@ -324,7 +316,7 @@ static void add_term(factoring *f, grove_edge term, double sign)
         char side = side_of(f, i, last_left, first_right);
         grove_operand *to = side == 'p' ? &left : side == 'q' ? &right : &middle;
         const grove_edge *edge = &f->factors[i].edge;
-        if (side != 'm' && varies(edge->node, GROVE_AXIS_BASELINE))
+        if (side != 'm' && grove_node_varies(edge->node, GROVE_AXIS_BASELINE))
             give_up(f, "%s stands between Jones terms and varies with baseline", edge->node);
         else if (side != 'm' && grove_node_may_be_flagged(edge->node))
             give_up(f, "%s may have flags, and stands outside what is fitted", edge->node);
@@ -351,11 +343,12 @@ static int64_t count_groups(factoring *f, const grove_node *value)
     grove_grouped_sum sum;
     int64_t count = 1;
 
-    if (!varies(node, GROVE_AXIS_BASELINE) || !is_fitted(f, node))
+    if (!grove_node_varies(node, GROVE_AXIS_BASELINE) || !is_fitted(f, node))
         return 1;
     if (grove_grouped_sum_find(node, is_fitted_value, f, &sum))
         return sum.groups->size;
-    if (!has_role(node, GROVE_ROLE_PRODUCT) && !has_role(node, GROVE_ROLE_NEGATIVE))
+    if (!grove_node_has_role(node, GROVE_ROLE_PRODUCT) &&
+        !grove_node_has_role(node, GROVE_ROLE_NEGATIVE))
         return 1;
     for (int k = 0; k < node->input_count && count == 1; k++)
         count = count_groups(f, node->inputs[k].node);
@@ -368,7 +361,8 @@ static int64_t count_groups(factoring *f, const grove_node *value)
 static void add_terms(factoring *f, grove_edge edge, double sign)
 {
     grove_node *node = grove_node_behind_casts(edge.node);
-    bool sum = has_role(node, GROVE_ROLE_SUM) || has_role(node, GROVE_ROLE_DIFFERENCE);
+    bool sum = grove_node_has_role(node, GROVE_ROLE_SUM) ||
+               grove_node_has_role(node, GROVE_ROLE_DIFFERENCE);
 
     edge.node = node;
     if (f->found->why)
@@ -379,9 +373,9 @@ static void add_terms(factoring *f, grove_edge edge, double sign)
             f->rest = call(f, sign < 0 ? GROVE_ROLE_DIFFERENCE : GROVE_ROLE_SUM, f->rest, term);
         else
             f->rest = sign < 0 ? multiply(f, number(f, -1, 0), term) : term;
-    } else if (sum && varies(node, GROVE_AXIS_BASELINE)) {
+    } else if (sum && grove_node_varies(node, GROVE_AXIS_BASELINE)) {
         add_terms(f, node->inputs[0], sign);
-        add_terms(f, node->inputs[1], has_role(node, GROVE_ROLE_SUM) ? sign : -sign);
+        add_terms(f, node->inputs[1], grove_node_has_role(node, GROVE_ROLE_SUM) ? sign : -sign);
     } else {
         int64_t groups = count_groups(f, node);
         for (f->group = 0; f->group < groups && !f->found->why; f->group++)
@@ -400,7 +394,7 @@ void grove_tree_factor(grove_tree *tree, grove_node *value, const grove_node *co
                    .found = found};
 
     *found = (grove_factors){.diagonal = true};
-    if (!varies(value, GROVE_AXIS_BASELINE)) {
+    if (!grove_node_varies(value, GROVE_AXIS_BASELINE)) {
         give_up(&f, "%s does not vary with baseline", value);
         return;
     }

@@ -212,6 +212,15 @@ grove_node *grove_tree_constant(grove_tree *tree, const grove_literal *literal,
 const char *grove_tree_axis_name(grove_tree *tree, const grove_axis *axis);
 /* The axes of a kind that the node's value has; returns how many. */
 int grove_node_axes_of_kind(const grove_node *node, int kind, const grove_axis **axes, int max);
+static inline bool grove_node_varies(const grove_node *node, int kind)
+{
+    return grove_node_axes_of_kind(node, kind, NULL, 0) > 0;
+}
+/* Whether the node is of a class with this role. */
+static inline bool grove_node_has_role(const grove_node *node, grove_role role)
+{
+    return node && node->class_ && node->class_->role == role;
+}
 /* Whether the action gives leaves new content; and whether this one. */
 bool grove_node_renews_any(const grove_node *action);
 bool grove_node_renews_leaf(const grove_node *action, const grove_node *leaf);

@@ -27,16 +27,6 @@ typedef struct {
     const char *why;    /* NULL, or why it cannot be fused */
 } product;
 
-static bool has_role(const grove_node *node, grove_role role)
-{
-    return node && node->class_ && node->class_->role == role;
-}
-
-static bool varies(const grove_node *node, int kind)
-{
-    return grove_node_axes_of_kind(node, kind, NULL, 0) > 0;
-}
-
 static const grove_node *behind_cast(const grove_node *node)
 {
     while (node->kind == GROVE_NODE_CAST)
@@ -58,19 +48,19 @@ static void collect(product *p, grove_edge edge)
 {
     grove_node *node = edge.node;
     const grove_node *inner = behind_cast(node);
-    bool open = varies(node, GROVE_AXIS_BASELINE);
+    bool open = grove_node_varies(node, GROVE_AXIS_BASELINE);
 
     if (p->why)
         return;
     if (inner->kind == GROVE_NODE_CONSTANT && inner->form.shape == GROVE_SCALAR) {
         add_constant(p, inner->constant->number, inner->constant->imaginary);
-    } else if (open && has_role(node, GROVE_ROLE_PRODUCT)) {
+    } else if (open && grove_node_has_role(node, GROVE_ROLE_PRODUCT)) {
         collect(p, node->inputs[0]);
         collect(p, node->inputs[1]);
-    } else if (open && has_role(node, GROVE_ROLE_NEGATIVE)) {
+    } else if (open && grove_node_has_role(node, GROVE_ROLE_NEGATIVE)) {
         add_constant(p, -1, 0);
         collect(p, node->inputs[0]);
-    } else if (open && has_role(node, GROVE_ROLE_QUOTIENT) &&
+    } else if (open && grove_node_has_role(node, GROVE_ROLE_QUOTIENT) &&
                behind_cast(node->inputs[1].node)->kind == GROVE_NODE_CONSTANT) {
         const grove_literal *by = behind_cast(node->inputs[1].node)->constant;
         double norm = by->number * by->number + by->imaginary * by->imaginary;
@@ -93,7 +83,7 @@ static void find_point(product *p)
 {
     p->point = -1;
     for (int i = 0; i < p->count && !p->why; i++) {
-        if (!has_role(p->factors[i].edge.node, GROVE_ROLE_SOURCE) ||
+        if (!grove_node_has_role(p->factors[i].edge.node, GROVE_ROLE_SOURCE) ||
             !grove_node_has_axis(p->factors[i].edge.node, p->source))
             continue;
         if (p->point >= 0)
@@ -111,7 +101,7 @@ static void check_factor(product *p, int i)
     const factor *f = &p->factors[i];
     char side = f->edge.side;
 
-    if (varies(f->edge.node, GROVE_AXIS_BASELINE))
+    if (grove_node_varies(f->edge.node, GROVE_AXIS_BASELINE))
         p->why = reason(p, f, "varies with source and baseline");
     else if (p->flagged[f->edge.node->id])
         p->why = reason(p, f, "may have flags, and a sum leaves out flagged samples");
@@ -141,7 +131,7 @@ static grove_operand multiply(product *p, const grove_class *class_, grove_opera
 
 static const grove_class *multiply_class(const grove_node *node, int depth)
 {
-    if (has_role(node, GROVE_ROLE_PRODUCT))
+    if (grove_node_has_role(node, GROVE_ROLE_PRODUCT))
         return node->class_;
     for (int k = 0; depth < 8 && k < node->input_count; k++)
         if (node->inputs[k].node) {
@@ -317,8 +307,9 @@ static grove_node *rewrite_sum(grove_tree *tree, const bool *flagged, grove_node
     product p = {.tree = tree, .source = sum->consumed[0], .flagged = flagged, .constant = {1, 0}};
     grove_node *result = NULL;
 
-    if ((has_role(body.node, GROVE_ROLE_SUM) || has_role(body.node, GROVE_ROLE_DIFFERENCE)) &&
-        varies(body.node, GROVE_AXIS_BASELINE))
+    if ((grove_node_has_role(body.node, GROVE_ROLE_SUM) ||
+         grove_node_has_role(body.node, GROVE_ROLE_DIFFERENCE)) &&
+        grove_node_varies(body.node, GROVE_AXIS_BASELINE))
         result = split_terms(tree, flagged, sum, body.node);
     if (!result) {
         collect(&p, body);
@@ -332,7 +323,8 @@ static grove_node *rewrite_sum(grove_tree *tree, const bool *flagged, grove_node
 static bool is_source_sum(const grove_node *node)
 {
     return node->class_ && node->class_->reduce == GROVE_REDUCE_SUM && node->consumed_count == 1 &&
-           node->consumed[0]->kind == GROVE_AXIS_SOURCE && varies(node, GROVE_AXIS_BASELINE);
+           node->consumed[0]->kind == GROVE_AXIS_SOURCE &&
+           grove_node_varies(node, GROVE_AXIS_BASELINE);
 }
 
 void grove_node_replace(grove_tree *tree, const grove_node *old, grove_node *new)
