@@ -12,13 +12,6 @@ static int by_number(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-
-    return *x < *y ? -1 : *x > *y;
-}
-
 /* The length of most intervals: the median of the distances. */
 static double usual_length(const grove_knot *knots, int64_t count)
 {
@@ -26,7 +19,7 @@ static double usual_length(const grove_knot *knots, int64_t count)
 
     for (int64_t i = 1; i < count; i++)
         step[i - 1] = knots[i].at - knots[i - 1].at;
-    qsort(step, (size_t)count - 1, sizeof(*step), ascending);
+    qsort(step, (size_t)count - 1, sizeof(*step), grove_compare_numbers);
     length = step[(count - 1) / 2];
     free(step);
     return length;

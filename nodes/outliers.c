@@ -6,17 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int ascending(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-
-    return *x < *y ? -1 : *x > *y;
-}
-
 /* Sorts the numbers. */
 static double median(double *x, int64_t count)
 {
-    qsort(x, (size_t)count, sizeof(*x), ascending);
+    qsort(x, (size_t)count, sizeof(*x), grove_compare_numbers);
     return count % 2 ? x[count / 2] : (x[count / 2 - 1] + x[count / 2]) / 2;
 }
 

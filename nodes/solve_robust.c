@@ -209,13 +209,6 @@ static void take_residuals(void *context, int64_t baseline, int64_t stretch, con
     }
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return x < y ? -1 : x > y;
-}
-
 int solve_reweigh(const solve_tile *tile, const solve_domain *d)
 {
     reweighing w = {.tile = tile, .d = d};
@@ -227,7 +220,7 @@ int solve_reweigh(const solve_tile *tile, const solve_domain *d)
     w.count = 0;
     visit(tile, d, take_residuals, &w);
     if (w.count) {
-        qsort(w.squares, (size_t)w.count, sizeof(*w.squares), compare);
+        qsort(w.squares, (size_t)w.count, sizeof(*w.squares), grove_compare_numbers);
         /* Of complex normal numbers the median of |x|^2 is 2 ln 2 sigma^2. */
         w.scale = w.squares[w.count / 2] / (2 * M_LN2);
         w.scale = fmax(w.scale, 1e-30 * d->sums.power / (double)w.count);

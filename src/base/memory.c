@@ -199,3 +199,10 @@ uint64_t grove_memory_resident(void)
     double kib = read_number("/proc/self/status", "VmRSS:");
     return kib > 0 ? (uint64_t)(kib * 1024) : 0;
 }
+
+int grove_compare_numbers(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}

@@ -29,6 +29,9 @@ char *grove_arena_text(grove_arena *arena, const char *text);
 char *grove_arena_format(grove_arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* For qsort: doubles in ascending order. */
+int grove_compare_numbers(const void *a, const void *b);
+
 /* Bytes that this process may still use without swapping: the minimum of what the system, the
  * control group and the resource limits leave. */
 uint64_t grove_memory_available(void);

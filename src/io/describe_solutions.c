@@ -131,14 +131,6 @@ static void add_values(grove_text *text, const grove_solution_entry *table, cons
 
 /* ---- fits ---- */
 
-/* Word k of a list with commas. */
-static char *word_of(const char *words, int64_t k)
-{
-    while (words && k-- > 0)
-        words = strchr(words, ',') ? strchr(words, ',') + 1 : NULL;
-    return words ? grove_format("%.*s", (int)strcspn(words, ","), words) : grove_strdup("unknown");
-}
-
 enum { MAX_OUTCOMES = 64 };
 
 static void add_outcomes(grove_text *text, const grove_solution_entry *table,
@@ -156,10 +148,11 @@ static void add_outcomes(grove_text *text, const grove_solution_entry *table,
     }
     grove_text_add(text, "  %-9s ", "outcome");
     for (int k = 0; k < MAX_OUTCOMES; k++) {
-        char *word = count[k] ? word_of(table->outcomes, k) : NULL;
-        if (word)
-            grove_text_add(text, "%s%lld %s", comma, (long long)count[k], word);
-        comma = word ? ", " : comma;
+        if (!count[k])
+            continue;
+        char *word = grove_solution_outcome(table, k);
+        grove_text_add(text, "%s%lld %s", comma, (long long)count[k], word ? word : "unknown");
+        comma = ", ";
         free(word);
     }
     if (others)

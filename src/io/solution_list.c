@@ -1,8 +1,10 @@
 #include "io/solution_list.h"
 
+#include "base/text.h"
 #include "io/grid_hdf5.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 const char *grove_solution_word(grove_solution_kind kind)
 {
@@ -36,4 +38,16 @@ void grove_solution_list_free(grove_solution_list *list)
     if (list)
         free(list->table);
     free(list);
+}
+
+char *grove_solution_outcome(const grove_solution_entry *table, int k)
+{
+    for (const char *at = table->outcomes; at; k--) {
+        at += strspn(at, " ");
+        size_t n = strcspn(at, ",");
+        if (k == 0)
+            return grove_format("%.*s", (int)n, at);
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    return NULL;
 }

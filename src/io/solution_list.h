@@ -40,6 +40,8 @@ typedef struct {
 grove_solution_list *grove_solution_list_parse(const char *bytes, size_t length, const char *name,
                                                grove_error *error);
 void grove_solution_list_free(grove_solution_list *list);
+/* The word for outcome k, or NULL: the table has none. The caller frees. */
+char *grove_solution_outcome(const grove_solution_entry *table, int k);
 /* "amplitude", "phase", ... */
 const char *grove_solution_word(grove_solution_kind kind);
 

@@ -148,19 +148,6 @@ int grove_picture_chi2(const grove_solutions *s, const grove_picture *picture, c
 
 enum { OUTCOMES = 16 };
 
-/* Word k of a list with commas; NULL: it has fewer. Caller frees. */
-static char *word_of(const char *list, int k)
-{
-    for (const char *at = list; at; k--) {
-        at += strspn(at, " ");
-        size_t n = strcspn(at, ",");
-        if (k == 0)
-            return grove_format("%.*s", (int)n, at);
-        at = at[n] ? at + n + 1 : NULL;
-    }
-    return NULL;
-}
-
 static int count_words(const char *list)
 {
     int count = list && list[0];
@@ -228,7 +215,7 @@ static int draw_outcomes(const grove_solutions *s, const grove_cube *iterations,
             most = fmax(most, y[i]);
         if (!n)
             continue;
-        char *word = word_of(s->table->outcomes, (int)k);
+        char *word = grove_solution_outcome(s->table, (int)k);
         bool good = !outcome->grid || grove_equal(word, "converged");
         if (outcome->grid)
             labels[k] = grove_format("%s (%zu)", word ? word : "other", n);

@@ -160,13 +160,6 @@ static void put_points(drawing *d, int station, int element)
         }
 }
 
-static int by_number(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* A few numbers far from all others would leave no room for those: they are left outside. */
 static void leave_outliers(drawing *d)
 {
@@ -179,7 +172,7 @@ static void leave_outliers(drawing *d)
         if (!isnan(d->y[i]))
             sorted[count++] = d->y[i];
     if (count) {
-        qsort(sorted, count, sizeof(double), by_number);
+        qsort(sorted, count, sizeof(double), grove_compare_numbers);
         size_t skip = count / 100, first = 0, last = count - 1;
         double far = 4 * (sorted[last - skip] - sorted[skip]);
         while (sorted[first] < sorted[skip] - far)

@@ -37,13 +37,6 @@ static int by_place(const void *a, const void *b)
     return (one->at > two->at) - (one->at < two->at);
 }
 
-static int by_number(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* The usual width of an interval, and in *pixel the smallest, but not below a quarter of it. */
 static double usual_width(const place *places, int64_t count, double *pixel)
 {
@@ -51,7 +44,7 @@ static double usual_width(const place *places, int64_t count, double *pixel)
 
     for (int64_t k = 0; k + 1 < count; k++)
         width[k] = places[k + 1].at - places[k].at;
-    qsort(width, (size_t)count - 1, sizeof(double), by_number);
+    qsort(width, (size_t)count - 1, sizeof(double), grove_compare_numbers);
     double usual = width[(count - 1) / 2];
     *pixel = fmax(width[0], usual / 4);
     free(width);
