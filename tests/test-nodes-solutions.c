@@ -1,6 +1,5 @@
 /* solutions: Jones terms from tables that the test writes, against closed forms. */
-#include "hdf5-testing.h"
-#include "probe.h"
+#include "solution-testing.h"
 
 #include "base/text.h"
 
@@ -10,23 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static testing t;
-static char *path;
 static double pi;
 
 static void setup(void)
 {
-    testing_begin(&t);
-    probe_begin(&t);
-    path = grove_format("%s/gains.h5", t.folder);
     pi = acos(-1);
-    hdf5_begin(path);
-}
-
-static void teardown(void)
-{
-    free(path);
-    testing_end(&t);
+    solution_setup();
 }
 
 #define START (51544.5 * 86400)
@@ -39,40 +27,6 @@ static double time_of(int i)
 static double freq_of(int k)
 {
     return 1.4e9 + 2e6 * k;
-}
-
-/* ---- reading ---- */
-
-static char *tree_of(const char *options, const char *more)
-{
-    return grove_format("obs = probe()\nG[p] = solutions(\"%s\", obs%s)\n%s", path, options, more);
-}
-
-/* The value of a node of the tree in which G are the solutions. */
-static testing_value value_of(const char *options, const char *more, const char *node,
-                              unsigned char **flags)
-{
-    char *text = tree_of(options, more);
-
-    testing_tree(&t, text);
-    free(text);
-    return probe_session(&t, node, NULL, flags);
-}
-
-static void refused(const char *options, const char *message)
-{
-    char *text = tree_of(options, "x = 1 * G\n");
-    const char *said = testing_faults(&t, text);
-
-    ck_assert_msg(strstr(said, message) != NULL, "%s, not: %s", said, message);
-    ck_assert_ptr_null(strstr(strstr(said, "error:") + 1, "error:")); /* one message */
-    free(text);
-}
-
-static void near(double complex found, double complex wanted, const char *what, int i, int p, int k)
-{
-    ck_assert_msg(cabs(found - wanted) < 1e-9, "%s at %d %d %d: %.12g%+.12gi, not %.12g%+.12gi",
-                  what, i, p, k, creal(found), cimag(found), creal(wanted), cimag(wanted));
 }
 
 /* ---- phases and amplitudes ---- */
@@ -104,7 +58,8 @@ START_TEST(phases_that_wrap)
     hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "time,ant,pol", 4, 0, 0,
                                   centres, NULL, NULL, "YY XX", growing, NULL});
     hdf5_finish();
-    testing_value x = value_of(", interpolate=linear, outside=edge", "x = 1 * G\n", "x", NULL);
+    testing_value x =
+        solution_value(", interpolate=linear, outside=edge", "x = 1 * G\n", "x", NULL);
     int n = 0;
 
     ck_assert(x.axes == 3 && x.elements == 2);
@@ -114,8 +69,8 @@ START_TEST(phases_that_wrap)
                 for (int e = 0; e < 2; e++, n++) {
                     const double time = fmin(time_of(i), centres[3]), at[] = {time, 0, p, 0};
                     double amplitude = growing(at, 1 - e);
-                    near(x.at[n], amplitude * cexp(I * slope(time, freq_of(k), p, e)), "gain", i, p,
-                         k);
+                    solution_near(x.at[n], amplitude * cexp(I * slope(time, freq_of(k), p, e)),
+                                  "gain", i, p, k);
                 }
     testing_free(&x);
 }
@@ -145,10 +100,10 @@ START_TEST(full_jones)
     hdf5_put_table(&(hdf5_soltab){"s/phase003", NULL, "freq,ant,pol", 0, PROBE_CHANNELS, 0, NULL,
                                   at_channels, NULL, "XX XY YX YY", four_phases, NULL});
     hdf5_finish();
-    testing_value x = value_of("",
-                               "x[p,q] = G[p] * matrix(1, 2i, 3, 4) * G[q]^H\n"
-                               "a = 1 * G.amplitude\nb = 1 * G.phase\nc = 1 * G.gain\n",
-                               "x", NULL);
+    testing_value x = solution_value("",
+                                     "x[p,q] = G[p] * matrix(1, 2i, 3, 4) * G[q]^H\n"
+                                     "a = 1 * G.amplitude\nb = 1 * G.phase\nc = 1 * G.gain\n",
+                                     "x", NULL);
     const double complex middle[] = {1, 2 * I, 3, 4};
     int n = 0;
 
@@ -165,16 +120,16 @@ START_TEST(full_jones)
                         for (int m = 0; m < 4; m++)
                             sum +=
                                 g[0][e / 2 * 2 + m / 2] * middle[m] * conj(g[1][e % 2 * 2 + m % 2]);
-                        near(x.at[n] / 100, sum / 100, "visibility", i, p * 10 + q, k);
+                        solution_near(x.at[n] / 100, sum / 100, "visibility", i, p * 10 + q, k);
                     }
     ck_assert_int_eq(n, x.cells * 4);
     testing_free(&x);
-    x = testing_evaluate(&t, "b");
-    ck_assert(x.axes == 2 && x.elements == 4 && testing_node(&t, "b")->form.unit.rad == 1);
-    near(x.at[(1 * PROBE_CHANNELS + 2) * 4 + 3], 0.7 * 3 - 0.2 * 4, "phase", 0, 1, 2);
+    x = testing_evaluate(&solution_t, "b");
+    ck_assert(x.axes == 2 && x.elements == 4 && testing_node(&solution_t, "b")->form.unit.rad == 1);
+    solution_near(x.at[(1 * PROBE_CHANNELS + 2) * 4 + 3], 0.7 * 3 - 0.2 * 4, "phase", 0, 1, 2);
     testing_free(&x);
-    x = testing_evaluate(&t, "a");
-    near(x.at[(2 * PROBE_STATIONS + 3) * 4 + 1], 3.6 + 1200 / 6e4, "amplitude", 2, 3, 0);
+    x = testing_evaluate(&solution_t, "a");
+    solution_near(x.at[(2 * PROBE_STATIONS + 3) * 4 + 1], 3.6 + 1200 / 6e4, "amplitude", 2, 3, 0);
     testing_free(&x);
 }
 END_TEST
@@ -207,7 +162,7 @@ START_TEST(clock_tec_rotation)
     hdf5_put_table(&(hdf5_soltab){"sol000/rotation000", "rotation", "ant", 0, 0, 0, NULL, NULL,
                                   NULL, NULL, angle_of, NULL});
     hdf5_finish();
-    testing_value x = value_of("", "x = 1 * G\n", "x", NULL);
+    testing_value x = solution_value("", "x = 1 * G\n", "x", NULL);
     int n = 0;
 
     for (int i = 0; i < PROBE_TIMES; i++)
@@ -218,7 +173,7 @@ START_TEST(clock_tec_rotation)
                     const double turn[] = {cos(angle), -sin(angle), sin(angle), cos(angle)};
                     double phase =
                         2 * pi * nu * clock_of(at, e / 2) - 8.44797245e9 * tec_of(at, 0) / nu;
-                    near(x.at[n], cexp(I * phase) * turn[e], "term", i, p, k);
+                    solution_near(x.at[n], cexp(I * phase) * turn[e], "term", i, p, k);
                 }
     ck_assert_int_eq(n, x.cells * 4);
     testing_free(&x);
@@ -244,9 +199,9 @@ START_TEST(short_last_interval)
     hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "time", 3, 0, 0, times, NULL,
                                   NULL, NULL, place_of, NULL});
     hdf5_finish();
-    char *text = grove_format("obs = probe()\nG = solutions(\"%s\")\nx = 1 * G\n", path);
-    testing_tree(&t, text);
-    testing_value x = testing_evaluate(&t, "x");
+    char *text = grove_format("obs = probe()\nG = solutions(\"%s\")\nx = 1 * G\n", solution_path);
+    testing_tree(&solution_t, text);
+    testing_value x = testing_evaluate(&solution_t, "x");
     static const double wanted[] = {2, 2, 2, 2, 3};
     ck_assert_int_eq(x.cells, PROBE_TIMES);
     for (int i = 0; i < PROBE_TIMES; i++)
@@ -275,16 +230,16 @@ START_TEST(widths)
                          k ? wrong : width);
     }
     hdf5_finish();
-    char *text =
-        grove_format("obs = probe()\nG = solutions(\"%s\", solset=\"a\")\nx = 1 * G\n", path);
-    testing_tree(&t, text);
-    testing_value x = testing_evaluate(&t, "x");
+    char *text = grove_format("obs = probe()\nG = solutions(\"%s\", solset=\"a\")\nx = 1 * G\n",
+                              solution_path);
+    testing_tree(&solution_t, text);
+    testing_value x = testing_evaluate(&solution_t, "x");
     static const double wanted[] = {2, 2, 2, 2, 3};
     for (int i = 0; i < PROBE_TIMES; i++)
         ck_assert_msg(x.at[i] == wanted[i], "%d: %g", i, creal(x.at[i]));
     testing_free(&x);
     free(text);
-    refused(", solset=\"b\"", "the widths of time are not 2 numbers above 0");
+    solution_refused(", solset=\"b\"", "the widths of time are not 2 numbers above 0");
 }
 END_TEST
 
@@ -297,21 +252,22 @@ START_TEST(transfer)
     hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "time,freq,ant", 2, 5, 0,
                                   before, bands, NULL, NULL, hours_of, NULL});
     hdf5_finish();
-    refused("", "time 4453444800 of 'obs' lies outside the file's, from 4453437600 to 4453438200; "
-                "outside=edge takes the nearest, outside=flag flags");
-    testing_value x = value_of(", outside=edge", "x = 1 * G\n", "x", &flags);
+    solution_refused(
+        "", "time 4453444800 of 'obs' lies outside the file's, from 4453437600 to 4453438200; "
+            "outside=edge takes the nearest, outside=flag flags");
+    testing_value x = solution_value(", outside=edge", "x = 1 * G\n", "x", &flags);
     int n = 0;
     for (int i = 0; i < PROBE_TIMES; i++)
         for (int p = 0; p < PROBE_STATIONS; p++)
             for (int k = 0; k < PROBE_CHANNELS; k++, n++) {
                 /* intervals of 4 MHz: the edge of two channels is of the one above */
                 const double at[] = {before[1], bands[(k + 2) / 2], p, 0};
-                near(x.at[n], hours_of(at, 0), "amplitude", i, p, k);
+                solution_near(x.at[n], hours_of(at, 0), "amplitude", i, p, k);
                 ck_assert(!flags[n]);
             }
     testing_free(&x);
     free(flags);
-    x = value_of(", outside=flag", "x = 1 * G\n", "x", &flags);
+    x = solution_value(", outside=flag", "x = 1 * G\n", "x", &flags);
     for (n = 0; n < x.cells; n++)
         ck_assert(flags[n]);
     testing_free(&x);
@@ -354,7 +310,8 @@ START_TEST(outliers_and_weights)
                                   0, 0, times, NULL, NULL, "XX YY", steady, some});
     hdf5_finish();
     for (int outliers = 0; outliers < 2; outliers++) {
-        testing_value x = value_of(outliers ? ", outliers=5" : "", "x = 1 * G\n", "x", &flags);
+        testing_value x =
+            solution_value(outliers ? ", outliers=5" : "", "x = 1 * G\n", "x", &flags);
         n = 0;
         for (int i = 0; i < PROBE_TIMES; i++)
             for (int p = 0; p < PROBE_STATIONS; p++)
@@ -364,12 +321,12 @@ START_TEST(outliers_and_weights)
                     bool none = isnan(steady(at, e)) || some(at, e) == 0;
                     ck_assert_msg(!flags[n] == !(none || (off && outliers)), "%d %d %d", i, p, e);
                     if (!flags[n])
-                        near(x.at[n], (1 + p) * cexp(I * noisy(at, e)), "gain", i, p, e);
+                        solution_near(x.at[n], (1 + p) * cexp(I * noisy(at, e)), "gain", i, p, e);
                 }
         testing_free(&x);
         free(flags);
     }
-    refused(", outliers=0", "0 is no number above 0");
+    solution_refused(", outliers=0", "0 is no number above 0");
 }
 END_TEST
 
@@ -398,8 +355,8 @@ START_TEST(outliers_along_frequency)
     hdf5_finish();
     for (int two = 0; two < 2; two++) {
         testing_value x =
-            value_of(two ? ", solset=\"two\", outliers=5" : ", solset=\"none\", outliers=5",
-                     "x = 1 * G.amplitude\n", "x", &flags);
+            solution_value(two ? ", solset=\"two\", outliers=5" : ", solset=\"none\", outliers=5",
+                           "x = 1 * G.amplitude\n", "x", &flags);
         int n = 0;
         for (int i = 0; i < (two ? PROBE_TIMES : 1); i++)
             for (int p = 0; p < PROBE_STATIONS; p++)
@@ -411,8 +368,10 @@ START_TEST(outliers_along_frequency)
         testing_free(&x);
         free(flags);
         const char *note = NULL;
-        for (size_t i = 0; i < t.tree->node_count && !note; i++)
-            note = t.tree->nodes[i]->kind == GROVE_NODE_LEAF ? t.tree->nodes[i]->note : NULL;
+        for (size_t i = 0; i < solution_t.tree->node_count && !note; i++)
+            note = solution_t.tree->nodes[i]->kind == GROVE_NODE_LEAF
+                       ? solution_t.tree->nodes[i]->note
+                       : NULL;
         ck_assert_str_eq(
             note,
             two ? "outliers: 2 of 145 solutions; two/clock000 has neither 3 times nor 3 channels"
@@ -439,7 +398,7 @@ START_TEST(flags_of_a_scalar)
     hdf5_put_table(&(hdf5_soltab){"sol000/phase000", "phase", "time,ant,pol", PROBE_TIMES, 0, 0,
                                   times, NULL, NULL, "XX YY", noisy, NULL});
     hdf5_finish();
-    testing_value x = value_of("", "x = 1 * G\n", "x", &flags);
+    testing_value x = solution_value("", "x = 1 * G\n", "x", &flags);
     for (int n = 0; n < x.cells * 2; n++) {
         int i = n / 2 / PROBE_STATIONS, p = n / 2 % PROBE_STATIONS;
         ck_assert_int_eq(flags[n] != 0, (i == 1 && p == 2) || (i == 2 && p == 3));
@@ -459,7 +418,7 @@ static double of_direction(const double at[4], int e)
 static char *sky(void)
 {
     return grove_format("S = sky_model(\"%s\")\n",
-                        testing_file(&t, "a.skymodel",
+                        testing_file(&solution_t, "a.skymodel",
                                      "format = Name, Type, Patch, Ra, Dec, I\n"
                                      "a, POINT, west, 01:00:00, +31.00.00, 1.0\n"
                                      "b, POINT, east, 01:00:00, +32.00.00, 1.0\n"
@@ -476,16 +435,18 @@ START_TEST(directions)
     hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "ant,dir", 0, 0, 3, NULL,
                                   NULL, dir, NULL, of_direction, NULL});
     hdf5_finish();
-    refused("", "it varies with source, but of which sky is not said; write sky=... with the name "
-                "of one");
-    char *text = grove_format("obs = probe()\n%sE[s,p] = solutions(\"%s\")\nx = 1 * E\n", S, path);
-    testing_tree(&t, text);
-    testing_value x = testing_evaluate(&t, "x");
+    solution_refused(
+        "", "it varies with source, but of which sky is not said; write sky=... with the name "
+            "of one");
+    char *text =
+        grove_format("obs = probe()\n%sE[s,p] = solutions(\"%s\")\nx = 1 * E\n", S, solution_path);
+    testing_tree(&solution_t, text);
+    testing_value x = testing_evaluate(&solution_t, "x");
     int n = 0;
     ck_assert(x.axes == 2 && x.cells == 4 * PROBE_STATIONS);
     for (int s = 0; s < 4; s++)
         for (int p = 0; p < PROBE_STATIONS; p++, n++)
-            near(x.at[n], 1 + wanted[s] + 10 * p, "direction", s, p, 0);
+            solution_near(x.at[n], 1 + wanted[s] + 10 * p, "direction", s, p, 0);
     testing_free(&x);
     free(text);
     free(S);
@@ -504,12 +465,12 @@ START_TEST(one_direction)
     for (int k = 0; k < 2; k++) {
         char *S = sky();
         char *text = grove_format("obs = probe()\n%sG[p] = solutions(\"%s\"%s)\nx = 1 * G\n",
-                                  k ? S : "", path, without[k]);
-        testing_tree(&t, text);
-        testing_value x = testing_evaluate(&t, "x");
+                                  k ? S : "", solution_path, without[k]);
+        testing_tree(&solution_t, text);
+        testing_value x = testing_evaluate(&solution_t, "x");
         ck_assert(x.axes == 1 && x.cells == PROBE_STATIONS);
         for (int p = 0; p < PROBE_STATIONS; p++)
-            near(x.at[p], 1 + 10 * p, "direction", k, p, 0);
+            solution_near(x.at[p], 1 + 10 * p, "direction", k, p, 0);
         testing_free(&x);
         free(text);
         free(S);
@@ -525,8 +486,8 @@ START_TEST(other_directions)
     hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "dir", 0, 0, 2, NULL, NULL,
                                   dir, NULL, of_direction, NULL});
     hdf5_finish();
-    char *text = grove_format("%sE[s] = solutions(\"%s\")\nx = 1 * E\n", S, path);
-    const char *said = testing_faults(&t, text);
+    char *text = grove_format("%sE[s] = solutions(\"%s\")\nx = 1 * E\n", S, solution_path);
+    const char *said = testing_faults(&solution_t, text);
     ck_assert_msg(strstr(said, "it has no source 'a' of 'S'; outside=flag flags what is missing"),
                   "%s", said);
     free(text);
@@ -539,7 +500,7 @@ int main(void)
     Suite *suite = suite_create("nodes-solutions");
     TCase *test = tcase_create("all");
 
-    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_add_checked_fixture(test, setup, solution_teardown);
     tcase_set_timeout(test, 60);
     tcase_add_test(test, phases_that_wrap);
     tcase_add_test(test, full_jones);

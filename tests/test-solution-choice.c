@@ -1,7 +1,6 @@
 /* solutions: which tables are taken, what stands for missing solutions and outside their
  * range, and what is refused. */
-#include "hdf5-testing.h"
-#include "probe.h"
+#include "solution-testing.h"
 
 #include "base/text.h"
 
@@ -10,57 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static testing t;
-static char *path;
-
-static void setup(void)
-{
-    testing_begin(&t);
-    probe_begin(&t);
-    path = grove_format("%s/gains.h5", t.folder);
-    hdf5_begin(path);
-}
-
-static void teardown(void)
-{
-    free(path);
-    testing_end(&t);
-}
-
-/* ---- reading ---- */
-
-static char *tree_of(const char *options, const char *more)
-{
-    return grove_format("obs = probe()\nG[p] = solutions(\"%s\", obs%s)\n%s", path, options, more);
-}
-
-/* The value of a node of the tree in which G are the solutions. */
-static testing_value value_of(const char *options, const char *more, const char *node,
-                              unsigned char **flags)
-{
-    char *text = tree_of(options, more);
-
-    testing_tree(&t, text);
-    free(text);
-    return probe_session(&t, node, NULL, flags);
-}
-
-static void refused(const char *options, const char *message)
-{
-    char *text = tree_of(options, "x = 1 * G\n");
-    const char *said = testing_faults(&t, text);
-
-    ck_assert_msg(strstr(said, message) != NULL, "%s, not: %s", said, message);
-    ck_assert_ptr_null(strstr(strstr(said, "error:") + 1, "error:")); /* one message */
-    free(text);
-}
-
-static void near(double complex found, double complex wanted, const char *what, int i, int p, int k)
-{
-    ck_assert_msg(cabs(found - wanted) < 1e-9, "%s at %d %d %d: %.12g%+.12gi, not %.12g%+.12gi",
-                  what, i, p, k, creal(found), cimag(found), creal(wanted), cimag(wanted));
-}
 
 static double one(const double at[4], int e)
 {
@@ -86,31 +34,35 @@ START_TEST(which_tables)
     put_plain("c/amplitude000", "amplitude", "ant", NULL);
     put_plain("c/phase001", "phase", "ant", NULL);
     hdf5_finish();
-    refused("", "it has several sets of solutions; tables=\"a/amplitude001\" names a table with "
-                "its set; there are a/amplitude001 "
-                "(parm G), a/phase000, a/phase001 (parm G), b/screen000, b/tec000, b/tec001, "
-                "c/amplitude000");
-    refused(", solset=\"e\"", "there is no set 'e'; there are a/amplitude001 (parm G), a/phase000");
-    refused(", solset=\"a\"", "'phase000' and 'phase001' are both phase; tables= names what to "
-                              "take of amplitude001 (parm G), phase000, phase001 (parm G)");
-    refused(
+    solution_refused(
+        "", "it has several sets of solutions; tables=\"a/amplitude001\" names a table with "
+            "its set; there are a/amplitude001 "
+            "(parm G), a/phase000, a/phase001 (parm G), b/screen000, b/tec000, b/tec001, "
+            "c/amplitude000");
+    solution_refused(", solset=\"e\"",
+                     "there is no set 'e'; there are a/amplitude001 (parm G), a/phase000");
+    solution_refused(", solset=\"a\"",
+                     "'phase000' and 'phase001' are both phase; tables= names what to "
+                     "take of amplitude001 (parm G), phase000, phase001 (parm G)");
+    solution_refused(
         ", solset=\"b\"",
         "'screen000' is of a kind that cannot be applied, screen; tables=\"tec000 tec001\" leaves "
         "it out");
-    refused(", solset=\"b\", tables=\"screen000\"",
-            "'screen000' has screen, and wanted is amplitude or phase or clock or "
-            "tec or rotation; tables= names what to take of screen000, tec000, tec001");
-    refused(", solset=\"d\"", "'screen000' has screen, and wanted is amplitude or phase");
-    refused(", solset=\"c\"", "'amplitude000' and 'phase001' have different numbers");
-    refused(", solset=\"c\", tables=\"phase000\"", "there is no 'phase000'; tables= names");
+    solution_refused(", solset=\"b\", tables=\"screen000\"",
+                     "'screen000' has screen, and wanted is amplitude or phase or clock or "
+                     "tec or rotation; tables= names what to take of screen000, tec000, tec001");
+    solution_refused(", solset=\"d\"", "'screen000' has screen, and wanted is amplitude or phase");
+    solution_refused(", solset=\"c\"", "'amplitude000' and 'phase001' have different numbers");
+    solution_refused(", solset=\"c\", tables=\"phase000\"",
+                     "there is no 'phase000'; tables= names");
     static const char *const good[] = {
         ", solset=\"a\", tables=\"G\"", ", solset=\"a\", tables=\" phase000 amplitude001\"",
         ", solset=\"c\", tables=\"amplitude000 phase001\"", ", tables=\"a/amplitude001 phase000\"",
         ", solset=\"b\", tables=\"tec000\""};
     for (int k = 0; k < 5; k++) {
-        testing_value x = value_of(good[k], "x = 1 * G\n", "x", NULL);
+        testing_value x = solution_value(good[k], "x = 1 * G\n", "x", NULL);
         if (k < 4)
-            near(x.at[0], cexp(I), good[k], 0, 0, 0);
+            solution_near(x.at[0], cexp(I), good[k], 0, 0, 0);
         testing_free(&x);
     }
 }
@@ -156,30 +108,38 @@ START_TEST(faults)
     hdf5_put_table(&(hdf5_soltab){"good/phase000", "phase", "ant", 0, 0, 0, NULL, NULL, NULL, NULL,
                                   tiny, NULL});
     hdf5_finish();
-    refused(", solset=\"circular\"", "circular/phase000: its polarisations are RR, LL, but the "
-                                     "feeds of 'obs' are linear");
-    refused(", solset=\"mixed\"", "its polarisations are not XX XY YX YY, XX YY, or the same");
-    refused(", solset=\"single\"", "its only polarisation is YY; one alone is I, or has no name");
-    refused(", solset=\"four\"", "four/amplitude000 has 2 polarisations, four/phase000 4: they do "
-                                 "not fit");
-    refused(", solset=\"turn\"", "turn/rotation000: 2 polarisations have no meaning here");
-    refused(", solset=\"delay\"", "delay/clock000: 4 polarisations have no meaning here");
-    refused(", solset=\"unit\"", "unit/clock000: it is a flux density, wanted is a time");
-    refused(", solset=\"names\"", "the coordinates of station are not 5 along one dimension");
-    refused(", solset=\"few\"", "the attribute AXES does not name its 2 dimensions");
-    refused(", solset=\"none\"", "it has no numbers");
-    refused(", solset=\"odd\"", "odd/phase000: solutions along 'sheep' are not known; there are "
-                                "time, freq, ant, dir and pol");
-    refused(", solset=\"weight\"", "its weights cannot be read");
-    refused(", solset=\"who\"", "who/phase000: it does not say which station its numbers are of");
-    refused(", solset=\"when\"", "when/phase000: it does not say which time its numbers are of");
-    refused(", solset=\"twice\", outside=edge", "time 0 stands there twice");
-    refused(", solset=\"good\", interpolate=cubic", "one of");
-    refused(", obs=obs", "'obs' is given twice");
-    free(path);
-    path = grove_strdup("gains.csv");
-    refused("", "the name ends in .h5 or .hdf5");
-    path[0] = 0;
+    solution_refused(", solset=\"circular\"",
+                     "circular/phase000: its polarisations are RR, LL, but the "
+                     "feeds of 'obs' are linear");
+    solution_refused(", solset=\"mixed\"",
+                     "its polarisations are not XX XY YX YY, XX YY, or the same");
+    solution_refused(", solset=\"single\"",
+                     "its only polarisation is YY; one alone is I, or has no name");
+    solution_refused(", solset=\"four\"",
+                     "four/amplitude000 has 2 polarisations, four/phase000 4: they do "
+                     "not fit");
+    solution_refused(", solset=\"turn\"", "turn/rotation000: 2 polarisations have no meaning here");
+    solution_refused(", solset=\"delay\"", "delay/clock000: 4 polarisations have no meaning here");
+    solution_refused(", solset=\"unit\"", "unit/clock000: it is a flux density, wanted is a time");
+    solution_refused(", solset=\"names\"",
+                     "the coordinates of station are not 5 along one dimension");
+    solution_refused(", solset=\"few\"", "the attribute AXES does not name its 2 dimensions");
+    solution_refused(", solset=\"none\"", "it has no numbers");
+    solution_refused(", solset=\"odd\"",
+                     "odd/phase000: solutions along 'sheep' are not known; there are "
+                     "time, freq, ant, dir and pol");
+    solution_refused(", solset=\"weight\"", "its weights cannot be read");
+    solution_refused(", solset=\"who\"",
+                     "who/phase000: it does not say which station its numbers are of");
+    solution_refused(", solset=\"when\"",
+                     "when/phase000: it does not say which time its numbers are of");
+    solution_refused(", solset=\"twice\", outside=edge", "time 0 stands there twice");
+    solution_refused(", solset=\"good\", interpolate=cubic", "one of");
+    solution_refused(", obs=obs", "'obs' is given twice");
+    free(solution_path);
+    solution_path = grove_strdup("gains.csv");
+    solution_refused("", "the name ends in .h5 or .hdf5");
+    solution_path[0] = 0;
 }
 END_TEST
 
@@ -195,8 +155,8 @@ START_TEST(missing_stations)
                   "ant");
     hdf5_put_texts("sol000/amplitude000/ant", 3, few, true);
     hdf5_finish();
-    refused("", "it has no station 'P2' of 'obs'; outside=flag flags what is missing");
-    testing_value x = value_of(", outside=flag", "x = 1 * G\n", "x", &flags);
+    solution_refused("", "it has no station 'P2' of 'obs'; outside=flag flags what is missing");
+    testing_value x = solution_value(", outside=flag", "x = 1 * G\n", "x", &flags);
     ck_assert(x.at[0] == 0.5 && x.at[1] == 1 && x.at[3] == 3);
     ck_assert(!flags[0] && !flags[1] && flags[2] && !flags[3]);
     testing_free(&x);
@@ -242,7 +202,7 @@ START_TEST(missing_solutions)
     hdf5_put_table(&(hdf5_soltab){"sol000/phase000", "phase", "time,freq,ant,pol", 6, 4, 0, times,
                                   bands, NULL, "XX YY", wrapped_slope, gaps});
     hdf5_finish();
-    testing_value x = value_of(", interpolate=linear", "x = 1 * G\n", "x", &flags);
+    testing_value x = solution_value(", interpolate=linear", "x = 1 * G\n", "x", &flags);
     for (int i = 0; i < PROBE_TIMES; i++)
         for (int p = 0; p < PROBE_STATIONS; p++)
             for (int k = 0; k < PROBE_CHANNELS; k++)
@@ -254,8 +214,9 @@ START_TEST(missing_solutions)
                            freq = 1.4e9 + 2e6 * (last ? (k + 1) / 2 * 2 : k);
                     ck_assert_msg(!flags[n] == !none, "flag at %d %d %d %d", i, p, k, e);
                     if (!none)
-                        near(x.at[n], cexp(I * slope((const double[]){time, freq, p, 0}, e)),
-                             "phase", i, p, k);
+                        solution_near(x.at[n],
+                                      cexp(I * slope((const double[]){time, freq, p, 0}, e)),
+                                      "phase", i, p, k);
                 }
     testing_free(&x);
     free(flags);
@@ -270,10 +231,11 @@ static void noted(const char *class, const char *options, const char *note)
     char *text =
         grove_format("obs = probe()\nG[p] = %s, outside=edge%s)\nx = 1 * G\n", class, options);
 
-    testing_tree(&t, text);
+    testing_tree(&solution_t, text);
     const char *said = NULL;
-    for (size_t i = 0; i < t.tree->node_count && !said; i++)
-        said = t.tree->nodes[i]->kind == GROVE_NODE_LEAF ? t.tree->nodes[i]->note : NULL;
+    for (size_t i = 0; i < solution_t.tree->node_count && !said; i++)
+        said = solution_t.tree->nodes[i]->kind == GROVE_NODE_LEAF ? solution_t.tree->nodes[i]->note
+                                                                  : NULL;
     ck_assert_msg(grove_equal(said, note), "%s%s: %s, not: %s", class, options, said ? said : "-",
                   note ? note : "-");
     free(text);
@@ -312,10 +274,10 @@ START_TEST(far_outside)
     hdf5_finish();
     for (int k = 0; k < 5; k++) {
         char *calls[] = {
-            grove_format("solutions(\"%s\", obs, tables=\"%s/phase000 amplitude000\"", path,
-                         tables[k].set),
-            grove_format("parm(\"G\", jones=scalar, from=\"%s\", table=\"%s/phase000\"", path,
-                         tables[k].set)};
+            grove_format("solutions(\"%s\", obs, tables=\"%s/phase000 amplitude000\"",
+                         solution_path, tables[k].set),
+            grove_format("parm(\"G\", jones=scalar, from=\"%s\", table=\"%s/phase000\"",
+                         solution_path, tables[k].set)};
         noted(calls[0], "", tables[k].note);
         noted(calls[1], ", time=10min, freq=2MHz", tables[k].note);
         free(calls[0]);
@@ -329,7 +291,7 @@ int main(void)
     Suite *suite = suite_create("solution-choice");
     TCase *test = tcase_create("all");
 
-    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_add_checked_fixture(test, solution_setup, solution_teardown);
     tcase_set_timeout(test, 60);
     tcase_add_test(test, which_tables);
     tcase_add_test(test, faults);
