@@ -5,6 +5,10 @@
 /* -2 pi i / c */
 #define PHASE_RATE "(-2i * pi / 299792458m * 1s)"
 
+/* Where there is no rule: over 1e-10 rad phases turn little on baselines of 1e8 wavelengths, and
+ * are known well enough on those of 10. */
+#define DIRECTION_STEP "lmn: step 1e-10"
+
 /* Element `e`, x, y or z, of a vector. */
 #define VECTOR_ELEMENT(vector, e) "select(" vector ", element=\"" e "\")"
 

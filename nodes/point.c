@@ -25,7 +25,7 @@ static int check(grove_node *node)
 
     smear_drop(node);
     if (grove_node_choice(node, "smear")) /* which depends on directions, too */
-        grove_node_set_tangent(node, NULL);
+        grove_node_set_tangent(node, DIRECTION_STEP);
     grove_node_set_output(node, &form);
     return 0;
 }

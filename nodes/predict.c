@@ -377,7 +377,7 @@ static int check(grove_node *node)
         form.shape = right->shape;
     smear_drop(node);
     if (grove_node_choice(node, "smear")) /* which depends on directions, too */
-        grove_node_set_tangent(node, NULL);
+        grove_node_set_tangent(node, DIRECTION_STEP);
     code = find_way(node);
     if (code)
         return code;

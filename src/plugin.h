@@ -376,7 +376,7 @@ typedef struct grove_class {
      * by dINPUT, as an expression of the tree language in the inputs, the constant options, dINPUT
      * and the value: "x: value * dx" for exp. A rule with a complex result is linear in dINPUT for
      * complex factors. Linear inputs need none; of others without one, derivatives are differences.
-     */
+     * "x: step H": they are, over a change of the parm of at most H to both sides. */
     const char *tangent;
 
     /* Actions that fit: in place of write, for each tile, by the thread that runs the session. It

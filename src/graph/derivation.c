@@ -4,6 +4,7 @@
 #include "graph/call.h"
 #include "graph/rewrite.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -221,6 +222,14 @@ static const char *rule_of(const grove_node *node, int k)
     return NULL;
 }
 
+/* The largest step of differences, from the rule "step H"; 0: it is an expression. */
+static double step_of_rule(const char *rule)
+{
+    const char *at = rule + strspn(rule, " \n");
+
+    return strncmp(at, "step ", 5) == 0 ? strtod(at + 5, NULL) : 0;
+}
+
 /* ---- linear inputs, rules, differences ---- */
 
 /* Bits of the inputs that are linear together with input k. */
@@ -319,14 +328,16 @@ static double step_of(const grove_node *parm)
     return step > 0 ? step : 1;
 }
 
-/* [f(x + h dx) - f(x - h dx)] / 2h, in double precision. */
-static change by_difference(derivation *d, const grove_node *node, unsigned bits, const change *in)
+/* [f(x + h dx) - f(x - h dx)] / 2h, in double precision, with h at most `most`. */
+static change by_difference(derivation *d, const grove_node *node, unsigned bits, double most,
+                            const change *in)
 {
     const grove_place *place = &node->place;
     grove_operand others[2][GROVE_MAX_INPUTS] = {{unchanged.operand}};
     bool outer = d->tree->in_double;
     change out = {.ways = GROVE_NOT_HOLOMORPHIC};
     double h = STEP * step_of(d->parm);
+    h = h < most ? h : most;
 
     d->tree->in_double = true;
     for (int k = 0; k < node->input_count; k++) {
@@ -450,6 +461,7 @@ static change derive_class(derivation *d, grove_node *node)
 {
     change in[GROVE_MAX_INPUTS] = {unchanged}, out = unchanged, part;
     unsigned left = 0, differences = 0;
+    double most = INFINITY;
     int group;
 
     for (int k = 0; k < node->input_count && !d->fault && !d->mixed; k++) {
@@ -461,12 +473,14 @@ static change derive_class(derivation *d, grove_node *node)
     for (int k = 0; k < node->input_count && !d->fault && !d->mixed; k++) {
         grove_linearity linearity = linearity_of(node->class_, k, &group);
         const char *rule = linearity ? NULL : rule_of(node, k);
+        double step = rule ? step_of_rule(rule) : 0;
         unsigned bits = linearity ? group_of(node, k) : 1U << k;
         if (!(left >> k & 1))
             continue;
         left &= ~bits;
-        if (!linearity && !rule) {
+        if (!linearity && (!rule || step > 0)) {
             differences |= bits;
+            most = step > 0 && step < most ? step : most;
             continue;
         }
         part = rule ? by_rule(d, node, k, rule, in) : by_linearity(d, node, bits, linearity, in);
@@ -474,7 +488,7 @@ static change derive_class(derivation *d, grove_node *node)
         out.ways |= part.ways;
     }
     if (differences && !d->fault && !d->mixed) {
-        part = by_difference(d, node, differences, in);
+        part = by_difference(d, node, differences, most, in);
         out.operand = add(d, out.operand, part.operand, &node->place);
         out.ways |= part.ways;
     }
