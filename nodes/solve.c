@@ -85,6 +85,10 @@ static void find_elements(const grove_node *node, solve *s)
     bool one = model == GROVE_SCALAR && data == GROVE_SCALAR;
 
     s->elements = all ? 4 : one ? 1 : 2;
+    s->parts = grove_node_input_form(node, SOLVE_MODEL)->complex_ ||
+                       grove_node_input_form(node, SOLVE_DATA)->complex_
+                   ? 2
+                   : 1;
     for (int e = 0; e < s->elements; e++) {
         s->of_model[e] = all ? e : model == GROVE_MATRIX ? 3 * e : e;
         s->of_data[e] = all ? e : data == GROVE_MATRIX ? 3 * e : e;

@@ -72,6 +72,7 @@ typedef struct {
     int64_t source_of_group[GROVE_MAX_GROUPS];
     int64_t stations, reference; /* -1: none */
     int elements;                /* of a cell that are compared */
+    int parts; /* real numbers of an element: 1 where neither model nor data are complex */
     int of_model[4], of_data[4]; /* where they are */
     int uvw;                     /* number of the input; -1: none */
     int weights;

@@ -417,7 +417,7 @@ static void add_baseline(adding *w, int64_t b, int64_t stretch, const int64_t ce
                                         jones_at(s, w->d->best, stretch, station[1], 1)};
         w->d->sums.change += grove_compression_change(s->form, s->group_count, sums, from, to);
     }
-    w->d->sums.data += (int64_t)count;
+    w->d->sums.data += (int64_t)count * s->parts / 2;
     w->d->sums.power += grove_compression_power(sums);
     index[tile->baseline] = b;
     solve_find_unknowns(tile, w->d, index, cell, &w->local);
@@ -448,7 +448,7 @@ static void add_stretches(adding *w)
             for (int64_t b = 0; b < w->c->baselines; b++) {
                 if (!solve_is_wanted(w->tile, first + b))
                     continue;
-                w->d->all += 2 * solve_count_cells(w->tile, b, cell, end) * s->elements;
+                w->d->all += s->parts * solve_count_cells(w->tile, b, cell, end) * s->elements;
                 add_baseline(w, b, stretch, cell, solve_sums_at(w->c, i, j, b));
             }
         }

@@ -129,8 +129,8 @@ static void count_data(const solve_tile *tile, const solve_compressed *c, solve_
     for (int64_t b = 0; b < c->baselines; b++) {
         if (!solve_is_wanted(tile, first + b))
             continue;
-        d->all += 2 * solve_count_cells(tile, b, box[0], box[1]) * s->elements;
-        d->sums.data += (int64_t)grove_compression_count(sums + b * c->size);
+        d->all += s->parts * solve_count_cells(tile, b, box[0], box[1]) * s->elements;
+        d->sums.data += (int64_t)grove_compression_count(sums + b * c->size) * s->parts / 2;
         d->sums.power += grove_compression_power(sums + b * c->size);
     }
 }

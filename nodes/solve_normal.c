@@ -254,7 +254,7 @@ static void add_cell(const solve_tile *tile, const int64_t *at, const int64_t ce
                                         : 1;
         double complex measured = solve_number(data, at[SOLVE_DATA], in_data);
         double complex residual = measured - solve_number(model, at[SOLVE_MODEL], in_model);
-        sum->all += 2;
+        sum->all += s->parts;
         if (solve_is_flagged(data, at[SOLVE_DATA], in_data) ||
             solve_is_flagged(model, at[SOLVE_MODEL], in_model) ||
             solve_is_flagged(weights, at[s->weights], in_data) || !(weight > 0) ||
@@ -267,7 +267,7 @@ static void add_cell(const solve_tile *tile, const int64_t *at, const int64_t ce
             continue;
         sum->weight[sum->count] = weight;
         sum->power += weight * creal(measured * conj(measured));
-        sum->data += 2;
+        sum->data += s->parts;
         if (++sum->count == SAMPLES)
             flush(sum);
     }
@@ -365,12 +365,12 @@ static void take_row(const solve_tile *tile, solve_domain *d, const int64_t inde
             const int64_t first[SOLVE_CUTS] = {time->edge[i], freq->edge[j]};
             const double *from =
                 solve_sums_at(&tile->local, i, j, tile->baseline < 0 ? 0 : index[tile->baseline]);
-            d->all += (int64_t)from[GROVE_NORMAL_ALL];
+            d->all += (int64_t)from[GROVE_NORMAL_ALL] * tile->solve->parts / 2;
             if (!(from[GROVE_NORMAL_USED] > 0))
                 continue;
             d->sums.chi2 += from[GROVE_NORMAL_CHI2];
             d->sums.power += from[GROVE_NORMAL_POWER];
-            d->sums.data += (int64_t)from[GROVE_NORMAL_USED];
+            d->sums.data += (int64_t)from[GROVE_NORMAL_USED] * tile->solve->parts / 2;
             solve_find_unknowns(tile, d, index, first, local);
             take_box(from, local);
             solve_scatter(tile->solve, d, local, matrix, gradient);

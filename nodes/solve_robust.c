@@ -12,6 +12,10 @@
 /* Degrees of freedom. */
 #define FREEDOM 4.0
 
+/* The median of |x|^2 / sigma^2 of normal numbers, real and complex. */
+#define MEDIAN_OF_1 0.45493642311957275
+#define MEDIAN_OF_2 (2 * M_LN2)
+
 /* ---- cells ---- */
 
 /* A cell of a domain: its baseline and stretch (numbered in the domain), and where it is in each
@@ -203,7 +207,7 @@ static void take_residuals(void *context, int64_t baseline, int64_t stretch, con
             continue;
         if (w->scale > 0)
             w->tile->robust[at[SOLVE_MODEL] * SOLVE_ELEMENTS + element] =
-                (float)(weight * (FREEDOM + 2) / (FREEDOM + square / w->scale));
+                (float)(weight * (FREEDOM + s->parts) / (FREEDOM + square / w->scale));
         else
             w->squares[w->count++] = square;
     }
@@ -221,8 +225,7 @@ int solve_reweigh(const solve_tile *tile, const solve_domain *d)
     visit(tile, d, take_residuals, &w);
     if (w.count) {
         qsort(w.squares, (size_t)w.count, sizeof(*w.squares), grove_compare_numbers);
-        /* Of complex normal numbers the median of |x|^2 is 2 ln 2 sigma^2. */
-        w.scale = w.squares[w.count / 2] / (2 * M_LN2);
+        w.scale = w.squares[w.count / 2] / (tile->solve->parts == 2 ? MEDIAN_OF_2 : MEDIAN_OF_1);
         w.scale = fmax(w.scale, 1e-30 * d->sums.power / (double)w.count);
         visit(tile, d, take_residuals, &w);
     }

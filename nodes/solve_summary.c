@@ -125,11 +125,12 @@ int solve_summary_tell(const solve_summary *sum, const grove_node *node)
     tell_reference(sum, node, fitted);
     if (sum->free_words)
         grove_log(GROVE_LOG_NOTE, "%s: %s", grove_node_name(node), sum->free_words);
+    bool free = sum->data > 0;
     grove_log(GROVE_LOG_NOTE,
-              "%s: %lld solution domain%s: %s; %.1f iterations on average, chi-squared per degree "
-              "of freedom %.4g",
+              "%s: %lld solution domain%s: %s; %.1f iterations on average, chi-squared %s%.4g%s",
               grove_node_name(node), (long long)all, all == 1 ? "" : "s", text,
-              (double)sum->iterations / (double)fitted,
-              sum->data > 0 ? sum->chi2 / (double)sum->data : 0);
+              (double)sum->iterations / (double)fitted, free ? "per degree of freedom " : "",
+              free ? sum->chi2 / (double)sum->data : sum->chi2,
+              free ? "" : ": there are no more data than unknowns");
     return 0;
 }

@@ -1,0 +1,278 @@
+/* Small fits whose end is known: those that MeqTrees' solver was tried with, at any tolerance and
+ * scale; the smallest observations; real data; many unknowns; domains of which few are slow. */
+#include "solve-world.h"
+
+#include "base/text.h"
+
+#include <check.h>
+#include <complex.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static solve_world w;
+
+static void setup(void)
+{
+    solve_world_begin(&w);
+}
+
+static void teardown(void)
+{
+    solve_world_end(&w);
+}
+
+static void says(const char *words)
+{
+    ck_assert_msg(strstr(solve_world_said, words) != NULL, "%snot: %s", solve_world_said, words);
+}
+
+/* The number that follows these words of what the last fit said. */
+static double number_after(const char *words)
+{
+    says(words);
+    return atof(strstr(solve_world_said, words) + strlen(words));
+}
+
+/* ---- MeqTrees' examples ---- */
+
+/* s: 30, 90, 150 and 210. */
+#define TIMES "n = obs.time - min(obs.time)\ns = 30 + 180 * n / max(n)\n"
+
+static const struct {
+    const char *tree, *ends;
+    int count, most; /* most: iterations that MeqTrees took */
+    double values[4];
+} examples[] = {
+    {"x = parm(\"x\", init=0)\ny = parm(\"y\", init=0)\n"
+     "fit = solve(diagonal(x + y, x - y), diagonal(3, 1), tolerance=%s)\n"
+     "k = keep(diagonal(x, y))\n",
+     "1 solution domain: 1 converged; ",
+     2,
+     4,
+     {2, 1}},
+    {TIMES "p = parm(\"p\", obs=obs, axes=none, init=0, degree=[1, 0])\n"
+           "fit = solve(exp(1i * p), exp(1i * (0.7 + 0.01 * s)), tolerance=%s)\nk = keep(p)\n",
+     "1 solution domain: 1 converged; ",
+     4,
+     7,
+     {1, 1.6, 2.2, 2.8}},
+    {TIMES "q = parm(\"q\", obs=obs, axes=none, init=0, time=4min)\n"
+           "fit = solve(q, s, tolerance=%s)\nk = keep(q)\n",
+     "2 solution domains: 2 converged; ",
+     4,
+     10,
+     {60, 60, 180, 180}},
+};
+enum { EXAMPLES = sizeof(examples) / sizeof(examples[0]) };
+
+static const char *const tolerances[] = {"1e-3", "1e-8", "1e-14"};
+enum { TOLERANCES = sizeof(tolerances) / sizeof(tolerances[0]) };
+
+/* They end by themselves, whatever the tolerance. */
+START_TEST(by_hand)
+{
+    int which = _i / TOLERANCES;
+    char *text = grove_format(examples[which].tree, tolerances[_i % TOLERANCES]);
+
+    w.times = 4;
+    solve_world_pass(&w, text);
+    ck_assert_double_le(number_after(examples[which].ends), examples[which].most);
+    for (int i = 0; i < examples[which].count; i++) {
+        double off = cabs(solve_world_kept[0].at[i] - examples[which].values[i]);
+        ck_assert_msg(off < (_i % TOLERANCES ? 1e-12 : 1e-3) * examples[which].values[i], "%s%g",
+                      text, off);
+    }
+    free(text);
+}
+END_TEST
+
+/* 20 fluxes of smeared sources without Jones terms, one of them at the phase centre. Model and data
+ * in other units: the same steps. */
+START_TEST(fluxes)
+{
+    static const char *const units[] = {"1", "1e-12", "1e12"};
+    enum { SOURCES = 20 };
+    grove_text lines = {0};
+
+    grove_text_add(&lines, "FORMAT = Name, Type, Ra, Dec, I\n");
+    for (int k = 0; k < SOURCES; k++)
+        grove_text_add(&lines, "s%d, POINT, %gdeg, %gdeg, %g\n", k, 75 + 0.9 * sin(2.0 * k),
+                       45 + 0.04 * k * cos(3.0 * k), 1 + 0.1 * k);
+    char *sky = strdup(testing_file(&w.t, "twenty.skymodel", lines.at));
+    char *text = grove_format(
+        "A = sky_model(\"%s\")\nI[s] = parm(\"I\", sky=A, obs=obs, init=0.5)\n"
+        "B = brightness(A, obs, stokes=vector(I * 1Jy, 0, 0, 0))\n"
+        "V[p,q] = %s * sum[s](point(A, obs, brightness=B, smear=both))\n"
+        "D[p,q] = %s * sum[s](point(A, obs, smear=both))\nfit = solve(V, D, tolerance=1e-8%s)\n"
+        "k = keep(I)\n",
+        sky, units[_i % 3], units[_i % 3], _i / 3 ? ", compress=false" : "");
+
+    solve_world_pass(&w, text);
+    ck_assert_double_le(number_after("1 solution domain: 1 converged; "), 5);
+    ck_assert_str_eq(solve_world_free, ""); /* all 20 are told */
+    ck_assert_int_eq(solve_world_kept[0].cells, SOURCES);
+    for (int k = 0; k < SOURCES; k++)
+        ck_assert_msg(cabs(solve_world_kept[0].at[k] - (1 + 0.1 * k)) < 1e-11, "%d: %g", k,
+                      creal(solve_world_kept[0].at[k]));
+    free(text);
+    free(sky);
+    free(lines.at);
+}
+END_TEST
+
+/* ---- the smallest observations ---- */
+
+static const char *const arrays[] = {
+    "-1601185 -5041977 3554876\n-1601035 -5041957 3554951\n",
+    "-1601185 -5041977 3554876\n-1601035 -5041957 3554951\n-1601275 -5041767 3554832\n",
+    /* a baseline of no length */
+    "-1601185 -5041977 3554876\n-1601185 -5041977 3554876\n-1601275 -5041767 3554832\n",
+};
+enum { ARRAYS = sizeof(arrays) / sizeof(arrays[0]) };
+
+static const char *const kinds[] = {"scalar", "diagonal", "full", "phase", "amplitude"};
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+static const char *const ways[] = {"", ", compress=false", ", method=lm", ", method=block"};
+enum { WAYS = sizeof(ways) / sizeof(ways[0]), BLOCK = WAYS - 1 };
+
+/* One time and channel of one or three baselines; the source is at the phase centre. */
+START_TEST(smallest)
+{
+    int array = _i % ARRAYS, kind = _i / ARRAYS % KINDS, way = _i / ARRAYS / KINDS;
+    char *stations = strdup(testing_file(&w.t, "few.txt", arrays[array]));
+    char *sky = strdup(testing_file(&w.t, "one.skymodel",
+                                    "FORMAT = Name, Type, Ra, Dec, I, Q, U, V\n"
+                                    "a, POINT, 05:00:00, +45.00.00, 10.0, 1, 0.5, 0.2\n"));
+    char *text = grove_format(
+        "o = observe(array=\"%s\", phase_centre=\"05h00m00s 45d00m00s\", duration=1min, "
+        "start=\"2000-01-01T12:00:00\", integration=1min, frequency=150MHz, channels=1, "
+        "channel_width=2MHz)\nA = sky_model(\"%s\")\nC[p,q] = sum[s](point(A, o, smear=both))\n"
+        "a = draw(o, complex=false, around=1).value\nb = draw(o, complex=false, seed=2).value\n"
+        "T[p] = %s\nG[p] = parm(\"G\", obs=o, jones=%s, time=1min)\nV[p,q] = G[p] * C * G[q]^H\n"
+        "D[p,q] = T[p] * C * T[q]^H\n"
+        "fit = solve(V, D, tolerance=1e-10, max_iterations=300%s)\n"
+        "k0 = keep(V)\nk1 = keep(D, number=1)\nk2 = keep(G, number=2)\n",
+        stations, sky,
+        kind == 3   ? "exp(1i * b[p]) * diagonal(1, 1)"
+        : kind == 4 ? "a[p] * diagonal(1, 1)"
+                    : "a[p] * exp(1i * b[p]) * diagonal(1, 1)",
+        kinds[kind], ways[way]);
+
+    solve_world_pass(&w, text);
+    for (int64_t i = 0; i < solve_world_kept[2].cells * solve_world_kept[2].elements; i++)
+        ck_assert(isfinite(cabs(solve_world_kept[2].at[i])));
+    if (way != BLOCK) {
+        says("1 solution domain: 1 converged; ");
+        ck_assert_msg(solve_world_distance(0, 1) < 1e-6, "%s%g: %s", text,
+                      solve_world_distance(0, 1), solve_world_said);
+    }
+    if (array == 0 && kind == 2) /* 16 numbers from 8 */
+        says(": there are no more data than unknowns");
+    free(text);
+    free(sky);
+    free(stations);
+}
+END_TEST
+
+/* ---- real data ---- */
+
+/* Model and data of the baselines are real: each counts once, and chi-squared and errors are those
+ * of real numbers. */
+START_TEST(real_data)
+{
+    bool robust = _i / 2;
+    char *text = grove_format(
+        "d[p,q] = 3 + real(select(noise(obs, sigma=1Jy, seed=3), element=XX)) / 1Jy\n"
+        "a = parm(\"a\", init=1)\nfit = solve(a * (1 + 0 * d), d, tolerance=1e-9%s%s)\n"
+        "k0 = keep(d)\nk1 = keep(a, number=1)\nk2 = keep(a.value_error, number=2)\n",
+        robust ? ", robust=student_t" : ", errors=true", _i % 2 ? ", compress=false" : "");
+
+    solve_world_pass(&w, text);
+    const solve_kept *d = &solve_world_kept[0];
+    double a = creal(solve_world_kept[1].at[0]), square = 0, chi2 = 0;
+    for (int64_t i = 0; i < d->cells; i++)
+        square += pow(creal(d->at[i]) - a, 2);
+    square /= (double)(d->cells - 1);
+    for (int64_t i = 0; i < d->cells; i++) {
+        double r = pow(creal(d->at[i]) - a, 2);
+        chi2 += r * 5 / (4 + r); /* of noise with sigma 1 */
+    }
+    chi2 /= (double)(d->cells - 1);
+    ck_assert_double_eq_tol(number_after("freedom "), robust ? chi2 : square, robust ? 0.03 : 1e-3);
+    if (!robust)
+        ck_assert_double_eq_tol(creal(solve_world_kept[2].at[0]), sqrt(square / (double)d->cells),
+                                1e-9);
+    free(text);
+}
+END_TEST
+
+/* ---- many unknowns, and domains that take longer ---- */
+
+/* 640 numbers of one parm, and more, in one domain. */
+START_TEST(many_intervals)
+{
+    w.times = 40;
+    solve_world_pass(&w, "G[p] = parm(\"G\", jones=amplitude, time=2min)\n"
+                         "B[p] = parm(\"B\", jones=amplitude, freq=2MHz)\n"
+                         "t = draw(obs, complex=false, times=1, around=1).value\n"
+                         "b = draw(obs, complex=false, channels=1, around=1, seed=2).value\n"
+                         "J[p] = G[p] * B[p]\nV[p,q] = J[p] * M * J[q]^H\n"
+                         "D[p,q] = t[p] * b[p] * M * t[q]^H * b[q]^H\n"
+                         "fit = solve(V, D, tolerance=1e-10)\n"
+                         "k0 = keep(V)\nk1 = keep(D, number=1)\n");
+    says("1 solution domain: 1 converged; ");
+    ck_assert_double_lt(solve_world_distance(0, 1), 1e-8);
+}
+END_TEST
+
+/* Of eight domains that are fitted together one needs many more steps than the others: none is left
+ * when most have converged. */
+START_TEST(one_is_slow)
+{
+    w.times = 8;
+    solve_world_pass(&w, "q = parm(\"q\", obs=obs, axes=none, init=1, time=2min)\n"
+                         "n = (obs.time - min(obs.time)) / (max(obs.time) - min(obs.time))\n"
+                         "d = 1 + 1e8 * n^40\nfit = solve(q^5, d, tolerance=1e-12)\n"
+                         "k0 = keep(q^5 / d)\nk1 = keep(d / d, number=1)\n");
+    says("8 solution domains: 8 converged; ");
+    ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
+}
+END_TEST
+
+/* Bounds of a polynomial are those of its constant term; its slope is free. */
+START_TEST(bounded_polynomial)
+{
+    solve_world_pass(&w, "p = parm(\"p\", obs=obs, axes=none, init=0.1, degree=[1, 0], "
+                         "bounds=[0, 0.2])\n"
+                         "n = obs.time - mean(obs.time)\nx = n / max(n)\n"
+                         "fit = solve(p, 0.5 + 1.5 * x)\n"
+                         "k0 = keep(p)\nk1 = keep(0.2 + 1.5 * x, number=1)\n");
+    says("1 solution domain: 1 converged; ");
+    ck_assert_double_lt(solve_world_distance(0, 1), 1e-7);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("solve: examples");
+    TCase *tests = tcase_create("examples");
+    SRunner *runner = srunner_create(suite);
+
+    tcase_set_timeout(tests, 60);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_loop_test(tests, by_hand, 0, EXAMPLES * TOLERANCES);
+    tcase_add_loop_test(tests, fluxes, 0, 6);
+    tcase_add_loop_test(tests, smallest, 0, ARRAYS * KINDS * WAYS);
+    tcase_add_loop_test(tests, real_data, 0, 4);
+    tcase_add_test(tests, many_intervals);
+    tcase_add_test(tests, one_is_slow);
+    tcase_add_test(tests, bounded_polynomial);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed > 0;
+}
