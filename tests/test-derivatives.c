@@ -271,6 +271,9 @@ static const struct {
     {"l = test_parm(\"l\", init=0.001, step=1e-5)\n"
      "R[p,q] = predict(S, obs, lmn=lmn(S, obs) + vector(l, 0, 0), smear=both)\n",
      1e-7, 1},
+    {"l = test_parm(\"l\", init=0.001, step=1e-6)\nm = test_parm(\"m\", init=-0.002, step=10)\n"
+     "R[p,q] = sum[s](point(S, obs, lmn=lmn(S, obs) + vector(l, m, 0), smear=both))\n",
+     1e-7, 2},
     {"l = test_parm(\"l\", init=0.001)\nR[s,p] = phase(S, obs, lmn=lmn(S, obs) + vector(l, 0, "
      "0))\n",
      1e-7, 1},

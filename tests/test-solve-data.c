@@ -102,6 +102,25 @@ START_TEST(spoilt_data)
 }
 END_TEST
 
+/* Some cells of the model are NaN or infinite: they do not count. */
+START_TEST(spoilt_model)
+{
+    char *text = grove_format("%s\n%s\nb = spoil(obs, nan=0.2)\n"
+                              "V[p,q] = G[p] * (M[p,q] * b.value) * G[q]^H\n"
+                              "D[p,q] = T[p] * M[p,q] * T[q]^H\n"
+                              "fit = solve(V, D, tolerance=1e-13, max_iterations=300%s)\n"
+                              "k0 = keep(G[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s)\n"
+                              "k1 = keep(T, number=1)\n",
+                              scalar, scalar_truth, ways[_i]);
+
+    solve_world_pass(&w, text);
+    free(text);
+    ck_assert_msg(strstr(solve_world_said, "6 converged") != NULL, "%s", solve_world_said);
+    solve_world_align(0, 1, -1);
+    ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
+}
+END_TEST
+
 /* ---- what counts, on a model that the data do not have ---- */
 
 /* The data have another sky than the model, so that solutions depend on each datum and its weight.
@@ -254,6 +273,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, spoilt_data, 0, TERMS * SPOILS * WAYS);
+    tcase_add_loop_test(tests, spoilt_model, 0, WAYS);
     tcase_add_loop_test(tests, the_same, 0, 2 * SAMES);
     tcase_add_loop_test(tests, ways_agree, 0, 8);
     tcase_add_loop_test(tests, too_few_data, 0, 2);

@@ -61,6 +61,7 @@ static const grove_session_options ways[] = {
     {.threads = 1, .tile_times = 4, .tile_channels = 5, .serial = true},
     {.threads = 3, .tile_times = 6, .cache_off = true},
     {.threads = 1, .memory = 8 << 20},
+    {.threads = 3, .memory = 8 << 20},
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
