@@ -1,6 +1,6 @@
 #!/bin/sh
 # A run that produces 2 GB of visibilities with --memory 64MiB stays below a hard limit of resident
-# memory, and `grove check` predicts the memory of the process within 20 %, also when it writes a set.
+# memory, and `grove check` predicts the memory of the process within 20 %, also when it writes a set or fits.
 grove=$GROVE_BUILD/grove
 [ -f "$GROVE_BUILD/nodes/.libs/sink.so" ] || { echo 'skipped: built without casacore'; exit 77; }
 work=$(mktemp -d) || exit 1
@@ -17,13 +17,11 @@ format = Name, Type, Ra, Dec, I
 one, POINT, 00:00:00.0, -30.00.00.0, 1.0
 END
 
-# try NAME MOST SETTING...: the run stays below MOST MiB and near what was predicted.
+# try NAME MOST FILE OPTION...: the run stays below MOST MiB and near what was predicted.
 try()
 {
     name=$1 most=$2
     shift 2
-    set -- simulate.tree -s sky="$work/sky.skymodel" -s array=meerkat \
-        -s phase_centre='0h0m0s -30d10m0s' -s smear=none --memory 64MiB "$@"
     said=$("$grove" check "$@" | sed -n 's/.*process \([0-9.]*\) MiB.*/\1/p')
     python3 - "$grove" run -q "$@" >"$work/peak" 2>"$work/err" <<'END'
 import resource, subprocess, sys
@@ -40,7 +38,32 @@ END
         if (said < 0.8 * peak || said > 1.2 * peak) { print "FAIL: predicted " said; exit 1 } }' || exit 1
 }
 
+# try_simulation NAME MOST SETTING...
+try_simulation()
+{
+    name=$1 most=$2
+    shift 2
+    try "$name" "$most" simulate.tree -s sky="$work/sky.skymodel" -s array=meerkat \
+        -s phase_centre='0h0m0s -30d10m0s' -s smear=none --memory 64MiB "$@"
+}
+
 # 2016 baselines * 128 channels * 250 times * 32 bytes = 2.06 GB
-try 'nothing written' 128 -s hour_angle=-125min..125min -s integration=60s -s channels=128 -s out=null
-try 'a set written' 160 -s hour_angle=-20min..20min -s integration=10s -s channels=32 \
+try_simulation 'nothing written' 128 -s hour_angle=-125min..125min -s integration=60s -s channels=128 \
+    -s out=null
+try_simulation 'a set written' 160 -s hour_angle=-20min..20min -s integration=10s -s channels=32 \
     -s out="$work/out.ms"
+
+# 372 and 310 MB of data; 120 and 1200 solution domains
+cat >"$work/fit.tree" <<END
+option one = 10s "an interval"
+option channels = 48 "channels"
+obs    = observe(array="meerkat", phase_centre="0h0m0s -30d10m0s", hour_angle=-10min..10min,
+                 integration=\$one, frequency=1.4GHz, channels=\$channels)
+S      = sky_model("$work/sky.skymodel")
+M[p,q] = sum[s]( point(S, obs) )
+N[p,q] = noise(obs, sigma=1Jy)
+G[p]   = parm("G", jones=diagonal, time=\$one)
+fit    = solve(G[p] * M * G[q]^H, M + N, reference="0")
+END
+try 'a fit' 160 "$work/fit.tree" --memory 128MiB
+try 'a fit of many intervals' 160 "$work/fit.tree" --memory 96MiB -s one=1s -s channels=4
