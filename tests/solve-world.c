@@ -203,8 +203,10 @@ static int read_spoil(const grove_node *node, void *run, const char *member, gro
                 to[i * out->elements + e] = which == SPOIL_WEIGHT
                                                 ? draw_weight(node, t, b, f)
                                                 : draw_value(node, axis[1], t, b, f);
-            if (which == SPOIL_VALUE && out->flags && is_spoilt(node, axis, t, b, f, e))
+            if (which == SPOIL_VALUE && out->flags && is_spoilt(node, axis, t, b, f, e)) {
                 out->flags[i] |= (unsigned char)(1 << e);
+                to[i * out->elements + e] = -1e4; /* which must not count */
+            }
         }
     }
     return 0;

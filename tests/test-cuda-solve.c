@@ -73,6 +73,26 @@ START_TEST(as_on_the_cpu)
 }
 END_TEST
 
+/* One device, two and three: the same bits. */
+START_TEST(any_number_of_devices)
+{
+    const grove_session_options options = {
+        .device = "cuda:all", .double_precision = true, .threads = 1, .tile_times = 2};
+
+    for (int devices = 1; devices < 4 && cuda_testing_control(); devices++) {
+        cuda_testing_control()->devices = devices;
+        char *text = grove_format("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
+                                  "G[p] = parm(\"G\", %s)\nV[p,q] = G[p] * M[p,q] * G[q]^H\n"
+                                  "D[p,q] = T[p] * M[p,q] * T[q]^H + noise(obs, sigma=1Jy)\n"
+                                  "fit = solve(V, D, batch=2%s)\nk0 = keep(G, number=%d)\n",
+                                  fits[_i].parm, fits[_i].options, devices > 1);
+        ck_assert_int_eq(solve_world_run(&w, text, &options), 0);
+        free(text);
+        ck_assert(devices == 1 || solve_world_distance(0, 1) == 0);
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda: solve");
@@ -83,6 +103,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, as_on_the_cpu, 0, FITS * WAYS);
+    tcase_add_loop_test(tests, any_number_of_devices, 0, FITS);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

@@ -172,6 +172,32 @@ START_TEST(nothing_twice)
 }
 END_TEST
 
+/* ---- starts ---- */
+
+/* Domains start from the last solution of the batch before: far from init only the first of the 6
+ * batches takes many steps, and where `once` they are one batch all do. */
+START_TEST(starts_from_the_last)
+{
+    double iterations[2];
+
+    for (int once = 0; once < 2; once++) {
+        char *text = grove_format("q = parm(\"q\", obs=obs, axes=none, init=1, time=4min)\n"
+                                  "b = spoil(obs)\nfit = solve(q^5 * b.value, 1e8 * b.value, "
+                                  "compress=false, tolerance=1e-9, batch=%d)\n"
+                                  "k = keep(q + 0 * obs.time / 1s)\n",
+                                  once ? 6 : 1);
+        solve_world_pass(&w, text);
+        free(text);
+        for (int64_t i = 0; i < solve_world_kept[0].cells; i++)
+            ck_assert(cabs(solve_world_kept[0].at[i] - pow(1e8, 0.2)) < 1e-6);
+        ck_assert_msg(strstr(solve_world_said, "6 converged; ") != NULL, "%s", solve_world_said);
+        iterations[once] = atof(strstr(solve_world_said, "converged; ") + 11);
+    }
+    ck_assert_double_gt(iterations[1], 6);
+    ck_assert_double_le(6 * iterations[0], iterations[1] + 6);
+}
+END_TEST
+
 /* ---- several fits ---- */
 
 #define KEPT                                                                                       \
@@ -324,6 +350,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, same_bits, 0, 4 * FITS);
     tcase_add_loop_test(tests, nothing_twice, 0, 4);
+    tcase_add_test(tests, starts_from_the_last);
     tcase_add_loop_test(tests, one_after_the_other, 0, 4);
     tcase_add_test(tests, peeling);
     tcase_add_loop_test(tests, chosen_parms, 0, 4);
