@@ -41,26 +41,30 @@ static double number_after(const char *words)
 #define TIMES "n = obs.time - min(obs.time)\ns = 30 + 180 * n / max(n)\n"
 
 static const struct {
-    const char *tree, *ends;
-    int count, most; /* most: iterations that MeqTrees took */
+    const char *tree, *ends, *note; /* note: of check */
+    int count, most;                /* most: iterations that MeqTrees took */
     double values[4];
 } examples[] = {
     {"x = parm(\"x\", init=0)\ny = parm(\"y\", init=0)\n"
      "fit = solve(diagonal(x + y, x - y), diagonal(3, 1), tolerance=%s)\n"
      "k = keep(diagonal(x, y))\n",
      "1 solution domain: 1 converged; ",
+     "method: lm; 1 solution domain, 2 unknown numbers (at most 2 in a domain)\n"
+     "    data are not compressed: the data are no visibilities\n",
      2,
      4,
      {2, 1}},
     {TIMES "p = parm(\"p\", obs=obs, axes=none, init=0, degree=[1, 0])\n"
            "fit = solve(exp(1i * p), exp(1i * (0.7 + 0.01 * s)), tolerance=%s)\nk = keep(p)\n",
      "1 solution domain: 1 converged; ",
+     "method: lm; 1 solution domain, 2 unknown numbers (at most 2 in a domain)\n",
      4,
      7,
      {1, 1.6, 2.2, 2.8}},
     {TIMES "q = parm(\"q\", obs=obs, axes=none, init=0, time=4min)\n"
            "fit = solve(q, s, tolerance=%s)\nk = keep(q)\n",
      "2 solution domains: 2 converged; ",
+     "method: lm; 2 solution domains, 2 unknown numbers (at most 1 in a domain)\n",
      4,
      10,
      {60, 60, 180, 180}},
@@ -78,6 +82,9 @@ START_TEST(by_hand)
 
     w.times = 4;
     solve_world_pass(&w, text);
+    char *notes = grove_tree_show(w.t.tree);
+    ck_assert_msg(strstr(notes, examples[which].note) != NULL, "%s", notes);
+    free(notes);
     ck_assert_double_le(number_after(examples[which].ends), examples[which].most);
     for (int i = 0; i < examples[which].count; i++) {
         double off = cabs(solve_world_kept[0].at[i] - examples[which].values[i]);

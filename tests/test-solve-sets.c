@@ -13,8 +13,7 @@
 static solve_world w;
 static char *set;
 
-/* A set with gains in its data, some flagged; weights differ from sample to sample of a baseline.
- */
+/* A set with gains in its data, some flagged. */
 static void setup(void)
 {
     grove_interrupt_set(false);
@@ -109,6 +108,31 @@ START_TEST(calibrated)
 }
 END_TEST
 
+/* Weights of a set, which differ from sample to sample, count in a fit to its data. */
+START_TEST(weights_of_the_set)
+{
+    static const char *const weights[] = {"", ", weights=o.weight", ", weights=1"};
+    char *text = grove_format("b = spoil(obs, weights=unequal)\n"
+                              "write = sink(M[p,q] + noise(obs, sigma=2Jy), obs, to=\"%s\", "
+                              "weight=b.weight, overwrite=true)\n",
+                              set);
+
+    solve_world_pass(&w, text);
+    free(text);
+    for (int k = 0; k < 3; k++) {
+        text = grove_format("o = ms(\"%s\")\nG[p] = parm(\"G\", obs=o, jones=amplitude)\n"
+                            "P[p,q] = sum[s](point(S, o))\n"
+                            "fit = solve(G[p] * P[p,q] * G[q]^H, o.data, tolerance=1e-10%s%s)\n"
+                            "k = keep(G, number=%d)\n",
+                            set, weights[k], _i ? ", compress=false" : "", k);
+        solve_world_pass(&w, text);
+        free(text);
+    }
+    ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
+    ck_assert_double_gt(solve_world_distance(0, 2), 1e-4);
+}
+END_TEST
+
 /* A fit that fails, or is stopped, writes no column. */
 START_TEST(nothing_written)
 {
@@ -146,6 +170,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, calibrated, 0, 12);
+    tcase_add_loop_test(tests, weights_of_the_set, 0, 2);
     tcase_add_loop_test(tests, nothing_written, 0, 2);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);
