@@ -119,7 +119,9 @@ int solve_summary_tell(const solve_summary *sum, const grove_node *node)
     }
     if (!fitted)
         return grove_node_fail(node, GROVE_INVALID,
-                               "there is nothing to fit to: of %lld solution domains %s",
+                               "there is nothing to fit to: of %lld solution domains %s (data are "
+                               "flagged, without weight or left out, or data or model are not "
+                               "finite)",
                                (long long)all, text);
     tell_missing(sum, node, fitted);
     tell_reference(sum, node, fitted);

@@ -157,7 +157,8 @@ static const struct {
      "there is nothing to fit to: of 6 solution domains 6 not enough data"},
     /* models that are no numbers */
     {"G[p] = parm(\"G\", jones=scalar, init=0)\nfit = solve(G[p]^-1 * M[p,q] * G[q]^-1^H, M)\n",
-     "there is nothing to fit to"},
+     "there is nothing to fit to: of 1 solution domains 1 not enough data (data are flagged, "
+     "without weight or left out, or data or model are not finite)"},
 };
 enum { FAILING = sizeof(failing) / sizeof(failing[0]) };
 
