@@ -434,6 +434,30 @@ START_TEST(reference_of_groups)
 }
 END_TEST
 
+/* The reference station has no data: it is said, and the phase of the next one is 0. */
+START_TEST(reference_without_data)
+{
+    enum { REFERENCE = 2 };
+    char *text = grove_format("T[p] = draw(obs, shape=diagonal, around=1).value\n"
+                              "b = spoil(obs, station=%d)\nD[p,q] = T[p] * M[p,q] * T[q]^H\n"
+                              "G[p] = parm(\"G\", jones=diagonal, init=0.9)\n"
+                              "fit = solve(G[p] * M[p,q] * G[q]^H, D * b.value, tolerance=1e-13, "
+                              "max_iterations=300, reference=\"%d\"%s)\n"
+                              "k0 = keep(G[p] + 0 * obs.freq / 1Hz + 0 * obs.time / 1s)\n"
+                              "k1 = keep(T, number=1)\n",
+                              REFERENCE, REFERENCE, ways[_i]);
+
+    pass(text);
+    free(text);
+    ck_assert_msg(strstr(said.at, "the reference station has no data; the next station that has "
+                                  "data takes its place") != NULL,
+                  "%s", said.at);
+    ck_assert(cimag(solve_world_kept[0].at[2 * CHANNELS * (REFERENCE + 1)]) == 0);
+    ck_assert(solve_world_kept[0].at[2 * CHANNELS * REFERENCE] == 0.9);
+    ck_assert_msg(distance(0, 1, REFERENCE, false, false) < 1e-8, "%s", said.at);
+}
+END_TEST
+
 /* ---- the same parm in two fits ---- */
 
 /* Station 3 has no data in the second fit: it keeps what the first has found. */
@@ -480,6 +504,7 @@ int main(void)
     tcase_add_loop_test(tests, averaged_data, 0, 6);
     tcase_add_loop_test(tests, few_data, 0, FEW);
     tcase_add_loop_test(tests, reference_of_groups, 0, WAYS);
+    tcase_add_loop_test(tests, reference_without_data, 0, WAYS);
     tcase_add_loop_test(tests, fitted_twice, 0, 4 * WAYS);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);
