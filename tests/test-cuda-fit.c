@@ -165,11 +165,24 @@ static const struct {
      "L[p,q] = 1Jy * exp(1i * obs.freq / 9MHz)\n"
      "V[p,q] = G[p] * L[p,q] * G[q]^H\nD[p,q] = T[p] * L[p,q] * T[q]^H\nx = V\n",
      ", method=lm, weights=1 + obs.freq / 100MHz"},
+    /* real numbers */
+    {"G[p] = parm(\"G\", init=1, time=8min)\nR = record(obs)\n"
+     "L[p,q] = 1Jy * obs.freq / 150MHz\nV[p,q] = G[p] * L[p,q] * G[q]\n"
+     "D[p,q] = L[p,q] + real(select(R.data, element=XX))\nx = V\n",
+     ""},
 };
 enum { FITS = sizeof(fits) / sizeof(fits[0]) };
 
 enum { TIMES = 12, STATIONS = 8, BASELINES = 28, CHANNELS = 6 };
 enum { BYTES = TIMES * BASELINES * CHANNELS * 4 * 16 }; /* of visibilities */
+
+/* Chi-squared per degree of freedom, as the last fit said. */
+static double chi2(void)
+{
+    const char *at = strstr(solve_world_said, "freedom ");
+
+    return at ? atof(at + 8) : NAN;
+}
 
 /* After two steps, and at the end. Loop index: which; bit 0: compressed. */
 START_TEST(solutions_are_those_of_the_cpu)
@@ -180,8 +193,11 @@ START_TEST(solutions_are_those_of_the_cpu)
                          "compress=%s%s)\n",
                          fits[_i / 2].tree, steps, _i % 2 ? "true" : "false", fits[_i / 2].more);
         run(text, "cpu", 0, 0);
+        double expected = chi2();
         grove_counters c = run(text, "cuda", 1, 0);
         ck_assert_double_lt(solve_world_distance(0, 1), 1e-8);
+        ck_assert_msg(fabs(chi2() - expected) <= 1e-3 * expected + 1e-12, "%s%g, not %g", text,
+                      chi2(), expected);
         if (steps == 2) /* the host is not given what is summed */
             ck_assert_uint_lt(c.bytes_down, 8 * BYTES);
         free(text);
