@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/record.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -17,10 +18,11 @@
 struct solve_output {
     const solve *solve;
     solve_results results;
-    grove_file *file; /* the table, once it is prepared */
+    const char *work; /* the folder with the table, once it is prepared */
     solve_checkpoint checkpoint;
     int64_t cycle;  /* of the run, from 1 on */
     int64_t found;  /* domains of the cycle that were in the checkpoint */
+    bool replaces;  /* a table that is there */
     bool ends_well; /* as far as it has come */
 };
 
@@ -93,7 +95,7 @@ static int open_checkpoint(solve_output *out, const grove_node *node, grove_erro
 {
     char *path = grove_format("%s.checkpoint", grove_node_text(node, "to")),
          *run = grove_node_run_key(node);
-    char *key = grove_format("%sthe fit: %s\n", run, grove_node_name(node));
+    char *key = grove_format("the fit: %s\n%s", grove_node_name(node), run);
 
     out->checkpoint.file = grove_checkpoint_open(path, key, grove_node_resumes(node), error);
     free(key);
@@ -125,6 +127,16 @@ int solve_output_keep(solve_output *out, const grove_node *node, const solve_dom
 
 /* ---- the phases of a run ---- */
 
+static void end_run(const grove_node *node)
+{
+    grove_log(
+        GROVE_LOG_NOTE,
+        "%s: the run to resume had ended: %s, and the sets that it wrote, are complete; nothing "
+        "is left to do",
+        grove_node_name(node), grove_node_text(node, "to"));
+    grove_node_end_run(node);
+}
+
 /* Cycles of a run share a checkpoint. A table that is there is this run's own, where a cycle of it,
  * or of the run that it goes on from, has written it. */
 int solve_output_begin(solve_output *out, const grove_node *node)
@@ -135,17 +147,21 @@ int solve_output_begin(solve_output *out, const grove_node *node)
         return 0;
     grove_error *error = grove_error_new();
     int code = out->cycle ? 0 : open_checkpoint(out, node, error);
-    out->found = code ? 0 : find_solutions(out, node);
-    bool own = out->found || out->cycle > 1;
-    out->ends_well = false;
+    bool ended = !code && grove_checkpoint_has_ended(out->checkpoint.file);
+    out->found = code || ended ? 0 : find_solutions(out, node);
+    out->replaces = out->found || out->cycle > 1 || grove_node_bool(node, "overwrite");
+    out->ends_well = ended;
+    out->work = NULL;
     if (!code && grove_path_is_folder(path))
         code = grove_fail(error, GROVE_INVALID, "%s: is a folder, not a file", path);
-    if (!code && !own && grove_path_exists(path) && !grove_node_bool(node, "overwrite"))
+    if (!code && !ended && !out->replaces && grove_path_exists(path))
         code = grove_fail(error, GROVE_INVALID,
                           "%s: exists already; give overwrite=true to replace it", path);
     if (code)
         return fail_with(node, error);
     grove_error_free(error);
+    if (ended)
+        end_run(node);
     return 0;
 }
 
@@ -156,23 +172,49 @@ void solve_output_abort(solve_output *out, const grove_node *node)
                   "%s: its solutions so far are in %s.checkpoint; grove run --resume goes on from "
                   "there",
                   grove_node_name(node), grove_node_text(node, "to"));
-    grove_file_discard(out->file);
-    out->file = NULL;
+    out->work = NULL;
 }
 
+static int write_all(const char *path, const char *bytes, size_t length)
+{
+    FILE *to = fopen(path, "wb");
+    bool failed = !to || fwrite(bytes, 1, length, to) != length;
+    int reason = errno;
+
+    if (to && fclose(to) && !failed) {
+        failed = true;
+        reason = errno;
+    }
+    errno = reason;
+    return failed ? -1 : 0;
+}
+
+/* It is put in place with the sets that the run writes. */
 static int write_table(solve_output *out, const grove_node *node, const char *bytes, size_t length)
 {
+    const char *path = grove_node_text(node, "to");
+    grove_record *record = grove_record_current();
     grove_error *error = grove_error_new();
+    char *folder = grove_path_folder(path), *prefix = grove_record_prefix(path);
 
-    out->file = grove_file_create(grove_node_text(node, "to"), error);
-    if (!out->file)
+    if (out->work)
+        grove_record_drop(record, out->work);
+    out->work = grove_record_work(record, folder, prefix, error);
+    char *prepared = out->work ? grove_path_join(out->work, GROVE_RECORD_TABLE) : NULL;
+    int code = out->work ? 0 : GROVE_IO;
+    if (!code && write_all(prepared, bytes, length))
+        code = grove_fail(error, GROVE_IO, "%s: cannot write: %s", path, strerror(errno));
+    if (!code && out->cycle == grove_node_run_cycles(node))
+        code = grove_checkpoint_complete(out->checkpoint.file, prepared, error);
+    if (!code)
+        grove_record_add_path(record, out->work, path, out->replaces);
+    free(prepared);
+    free(prefix);
+    free(folder);
+    if (code)
         return fail_with(node, error);
     grove_error_free(error);
-    FILE *to = grove_file_stream(out->file);
-    if (fwrite(bytes, 1, length, to) == length && !fflush(to))
-        return 0;
-    return grove_node_fail_option(node, "to", "%s: cannot write: %s", grove_node_text(node, "to"),
-                                  strerror(errno));
+    return 0;
 }
 
 int solve_output_prepare(solve_output *out, const grove_node *node, grove_parm_run *const *runs)
@@ -181,25 +223,14 @@ int solve_output_prepare(solve_output *out, const grove_node *node, grove_parm_r
 
     if (!grove_node_given(node, "to"))
         return 0;
-    grove_file_discard(out->file);
-    out->file = NULL;
     char *bytes = solve_table_bytes(node, out->solve, runs, &out->results, &length);
     int code = bytes ? write_table(out, node, bytes, length) : GROVE_NO_MEMORY;
     free(bytes);
     return code;
 }
 
-int solve_output_commit(solve_output *out, const grove_node *node)
+void solve_output_commit(solve_output *out)
 {
-    grove_file *file = out->file;
-
-    out->file = NULL;
-    if (!file)
-        return 0;
-    grove_error *error = grove_error_new();
-    if (grove_file_commit(file, error))
-        return fail_with(node, error);
     out->ends_well = true;
-    grove_error_free(error);
-    return 0;
+    out->work = NULL;
 }

@@ -68,10 +68,15 @@ int grove_node_slots(const grove_node *node, const grove_fit_slot **slots);
 /* As grove_node_object_run, of a parm it fits. */
 void *grove_node_parm_run(const grove_node *node, const grove_node *parm);
 /* Only in begin: whether the run is to go on from where one that did not end came to; and what its
- * numbers depend on, lines "WHAT: VALUE" for people, which the caller frees. Two runs with the same
- * lines compute the same bits. */
+ * numbers depend on, lines "WHAT: VALUE" for people, which the caller frees: which run it is, an
+ * empty line, and what the files hold that it reads. Two runs with the same lines compute the same
+ * bits. And, in prepare too, how many cycles the run has. */
 bool grove_node_resumes(const grove_node *node);
 char *grove_node_run_key(const grove_node *node);
+int grove_node_run_cycles(const grove_node *node);
+/* Only in begin: the run to go on from has ended, and nothing is left to do. The run ends well, and
+ * what has begun is aborted. */
+void grove_node_end_run(const grove_node *node);
 /* Calls fn for pieces of [0, count) on the run's threads, as grove_call_parallel; in drive. */
 void grove_node_parallel(const grove_node *node, int64_t count,
                          void (*fn)(void *context, int64_t first, int64_t last), void *context);

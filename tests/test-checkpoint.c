@@ -32,7 +32,7 @@ static void teardown(void)
     free(path);
 }
 
-static const char key[] = "the tree: 1\nthe data: 2\n";
+static const char key[] = "the tree: 1\n\nthe data: 2\n";
 enum { RECORDS = 4 };
 
 /* The bytes of record n. */
@@ -136,12 +136,71 @@ START_TEST(goes_on)
 }
 END_TEST
 
+static char *output_of(void)
+{
+    return grove_format("%.*s", (int)(strlen(path) - strlen(".checkpoint")), path);
+}
+
+/* A run that had all, and whether its output is in place. */
+static char *make_complete(bool in_place)
+{
+    char *prepared = grove_format("%s/prepared", folder), *output = output_of();
+    grove_checkpoint *c = open_it(false);
+
+    good(c != NULL);
+    append(c, 0, RECORDS);
+    FILE *file = fopen(prepared, "w");
+    ck_assert(file && fputs("all", file) >= 0 && !fclose(file));
+    good(!grove_checkpoint_complete(c, prepared, error));
+    grove_checkpoint_close(c, false);
+    ck_assert(!in_place || !rename(prepared, output));
+    free(prepared);
+    return output;
+}
+
+START_TEST(ended)
+{
+    const char *same = "the tree: 1\n\nthe data: 3\n", *other = "the tree: 2\n\nthe data: 2\n";
+    char *output = make_complete(true);
+    grove_checkpoint *c;
+
+    /* the run to go on from has ended, whatever it has made of what it read */
+    c = grove_checkpoint_open(path, same, true, error);
+    good(c && grove_checkpoint_has_ended(c) && !grove_checkpoint_count(c));
+    ck_assert(grove_path_exists(path));
+    grove_checkpoint_close(c, true);
+    ck_assert(!grove_path_exists(path));
+    /* another run, or one that is not to go on, begins */
+    for (int i = 0; i < 2; i++) {
+        free(output);
+        output = make_complete(true);
+        c = grove_checkpoint_open(path, i ? other : key, i, error);
+        good(c && !grove_checkpoint_has_ended(c) && !grove_checkpoint_count(c));
+        grove_checkpoint_close(c, false);
+        ck_assert(!grove_path_exists(path));
+    }
+    /* one whose output is another file goes on */
+    free(output);
+    output = make_complete(false);
+    char *copy = grove_format("cp %s/prepared %s", folder, output);
+    ck_assert(!system(copy));
+    refused(open_it(false), "--resume goes on from them");
+    refused(grove_checkpoint_open(path, same, true, error), "differs in the data, and");
+    c = open_it(true);
+    good(c && !grove_checkpoint_has_ended(c));
+    ck_assert_int_eq(grove_checkpoint_count(c), RECORDS + 1);
+    grove_checkpoint_close(c, false);
+    free(copy);
+    free(output);
+}
+END_TEST
+
 START_TEST(other_runs)
 {
     make();
-    refused(grove_checkpoint_open(path, "the tree: 2\nthe data: 2\n", true, error),
+    refused(grove_checkpoint_open(path, "the tree: 2\n\nthe data: 2\n", true, error),
             "differs in the tree, and");
-    refused(grove_checkpoint_open(path, "the data: 1\nthe tree: 2\nmore: 1\n", true, error),
+    refused(grove_checkpoint_open(path, "the data: 1\n\nthe tree: 2\nmore: 1\n", true, error),
             "differs in the data, the tree, more, and");
     grove_checkpoint *c = open_it(true);
     ck_assert_int_eq(check_records(c), RECORDS);
@@ -325,6 +384,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, goes_on);
+    tcase_add_test(tests, ended);
     tcase_add_test(tests, other_runs);
     tcase_add_test(tests, cut_off);
     tcase_add_test(tests, described);

@@ -14,28 +14,6 @@
 
 static const char title[] = "grove changes 1";
 
-grove_file_mark grove_file_mark_of(const char *path)
-{
-    struct stat info;
-    grove_file_mark mark = {0};
-
-    if (lstat(path, &info))
-        return mark;
-    mark.inode = (uint64_t)info.st_ino;
-    if (!S_ISDIR(info.st_mode)) { /* what a folder has beside changes with what is in it */
-        mark.size = (int64_t)info.st_size;
-        mark.seconds = (int64_t)info.st_mtim.tv_sec;
-        mark.nanoseconds = (int64_t)info.st_mtim.tv_nsec;
-    }
-    return mark;
-}
-
-bool grove_file_mark_equal(const grove_file_mark *a, const grove_file_mark *b)
-{
-    return a->inode == b->inode && a->size == b->size && a->seconds == b->seconds &&
-           a->nanoseconds == b->nanoseconds;
-}
-
 void grove_change_add(grove_change_list *list, const char *name, grove_file_mark before,
                       grove_file_mark after)
 {

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* Reads a whole regular file of at most `max` bytes; the text ends in 0, which the length does not
@@ -20,6 +21,14 @@ grove_file *grove_file_create(const char *path, grove_error *error);
 FILE *grove_file_stream(grove_file *file);
 int grove_file_commit(grove_file *file, grove_error *error);
 void grove_file_discard(grove_file *file);
+
+/* What identifies a file: renaming keeps all of it. inode 0: there is none. */
+typedef struct {
+    uint64_t inode;
+    int64_t size, seconds, nanoseconds;
+} grove_file_mark;
+grove_file_mark grove_file_mark_of(const char *path); /* not of what a link points to */
+bool grove_file_mark_equal(const grove_file_mark *a, const grove_file_mark *b);
 
 /* "; did you mean 'PATH'?" with the name in the folder of `path` that is nearest to it, or "".
  * Caller frees. */

@@ -10,12 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct {
     char *work;
     int lock;   /* of the working folder, as long as the run lives */
-    char *name; /* of the folder that changes; NULL: files change */
+    char *name; /* of the folder or file that changes; NULL: files of a folder change */
     bool replace, added, without_lock;
     grove_change_list list; /* once committing */
     size_t made;            /* of its changes */
@@ -139,7 +140,7 @@ void grove_record_add_files(grove_record *record, const char *work, bool without
     each->without_lock = without_lock;
 }
 
-void grove_record_add_folder(grove_record *record, const char *work, const char *path, bool replace)
+void grove_record_add_path(grove_record *record, const char *work, const char *path, bool replace)
 {
     entry *each = find(record, work);
 
@@ -148,8 +149,8 @@ void grove_record_add_folder(grove_record *record, const char *work, const char 
     each->added = true;
 }
 
-/* The folder that an entry changes, or whose files it changes; caller frees. */
-static char *changed_folder(const entry *each)
+/* What an entry changes, or the folder whose files it changes; caller frees. */
+static char *changed_path(const entry *each)
 {
     char *around = grove_path_folder(each->work);
     char *path = each->name ? grove_path_join(around, each->name)
@@ -165,8 +166,8 @@ static int check_conflicts(const grove_record *record, grove_error *error)
 
     for (size_t i = 0; i < record->count && !code; i++)
         for (size_t k = 0; k < i && !code; k++) {
-            char *one = changed_folder(&record->entries[i]);
-            char *other = changed_folder(&record->entries[k]);
+            char *one = changed_path(&record->entries[i]);
+            char *other = changed_path(&record->entries[k]);
             if (!strcmp(one, other))
                 code = grove_fail(error, GROVE_INVALID,
                                   "%s: two outputs of one run are in each other's way", one);
@@ -269,7 +270,7 @@ static int sync_all(const char *path, grove_error *error)
     return code ? code : sync_path(path, error);
 }
 
-static int list_folder(entry *each, const char *around, const char *prepared, grove_error *error)
+static int list_path(entry *each, const char *around, const char *prepared, grove_error *error)
 {
     char *path = grove_path_join(around, each->name);
     grove_file_mark now = grove_file_mark_of(path);
@@ -295,7 +296,7 @@ static int list_changes(entry *each, const char *home, grove_error *error)
     each->list = (grove_change_list){
         .work = grove_strdup(each->work), .home = grove_strdup(home), .folder = each->name != NULL};
     if (each->name) {
-        code = list_folder(each, around, prepared, error);
+        code = list_path(each, around, prepared, error);
     } else {
         code = list_files(each, prepared, true, error);
         if (!code)
@@ -367,7 +368,7 @@ static int make_change(const grove_change_list *list, const grove_change *change
     if (!change->after.inode) /* goes at the end, but the lock file at once */
         failed = !strcmp(change->name, "table.lock") && rename(target, old);
     else if (!change->before.inode)
-        failed = rename_new(from, target, list->folder);
+        failed = rename_new(from, target, list->folder && grove_path_is_folder(from));
     else if (list->folder && grove_path_exchange(from, target) == 0)
         failed = 0;
     else if (list->folder)

@@ -33,10 +33,9 @@ void grove_record_drop(grove_record *record, const char *work);
  * `without_lock`: table.lock goes first of all. It says how many columns and rows there are;
  * casacore makes another. */
 void grove_record_add_files(grove_record *record, const char *work, bool without_lock);
-/* The folder WORK/table will have the name `path`, which lies beside WORK. `replace`: there is a
- * folder of that name, which is replaced; else nothing may be there. */
-void grove_record_add_folder(grove_record *record, const char *work, const char *path,
-                             bool replace);
+/* The folder or file WORK/table will have the name `path`, which lies beside WORK. `replace`: what
+ * has that name is replaced; else nothing may be there. */
+void grove_record_add_path(grove_record *record, const char *work, const char *path, bool replace);
 
 /* Makes all changes, or none and says why. Data and folders are on disk when it returns. */
 int grove_record_commit(grove_record *record, grove_error *error);

@@ -2,16 +2,8 @@
 #ifndef GROVE_BASE_RECORD_PRIVATE_H
 #define GROVE_BASE_RECORD_PRIVATE_H
 
+#include "base/file.h"
 #include "base/record.h"
-
-#include <stdint.h>
-#include <sys/stat.h>
-
-/* What identifies a file: renaming keeps all of it. inode 0: there is none. */
-typedef struct {
-    uint64_t inode;
-    int64_t size, seconds, nanoseconds;
-} grove_file_mark;
 
 /* One name that changes. before.inode 0: it is new; after.inode 0: it goes. */
 typedef struct {
@@ -23,13 +15,11 @@ typedef struct {
 typedef struct {
     char *work;  /* the working folder */
     char *home;  /* the working folder that has the record of the run */
-    bool folder; /* one folder changes, beside `work`; else files of the folder around it */
+    bool folder; /* one folder, or file, changes as a whole, beside `work`; else files of the folder
+                    around it */
     grove_change *changes;
     size_t count, capacity;
 } grove_change_list;
-
-grove_file_mark grove_file_mark_of(const char *path); /* not of what a link points to */
-bool grove_file_mark_equal(const grove_file_mark *a, const grove_file_mark *b);
 
 void grove_change_add(grove_change_list *list, const char *name, grove_file_mark before,
                       grove_file_mark after);

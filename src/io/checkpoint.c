@@ -4,7 +4,9 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/memory.h"
+#include "base/record.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -33,7 +35,7 @@ struct grove_checkpoint {
     size_t count, capacity;
     size_t end; /* where the next record goes */
     grove_hash hash;
-    bool has_records;
+    bool has_records, has_ended;
     time_t synced;
 };
 
@@ -201,11 +203,67 @@ static char *differences(const char *key, const char *other)
     for (const char *line = key; *line;) {
         size_t all = strcspn(line, "\n"), name = strcspn(line, ":\n"), length = 0;
         const char *value = value_of(other, line, name, &length);
-        if (!value || length != all - name || memcmp(value, line + name, length) != 0)
+        if (all && (!value || length != all - name || memcmp(value, line + name, length) != 0))
             grove_text_add(&text, "%s%.*s", text.length ? ", " : "", (int)name, line);
         line += all + (line[all] == '\n');
     }
     return text.at ? text.at : grove_strdup("something");
+}
+
+/* Whether they are the same up to an empty line. */
+static bool is_same_run(const char *key, const char *other)
+{
+    const char *end = strstr(key, "\n\n");
+
+    return end && !strncmp(key, other, (size_t)(end - key) + 2);
+}
+
+/* ---- the last record of a run that has all ---- */
+
+static const char ending[] = ".checkpoint";
+
+typedef struct {
+    grove_checkpoint_head head; /* of no domains */
+    grove_file_mark output;
+} last_record;
+
+/* The file that the run writes when all has gone well; caller frees. */
+static char *output_of(const grove_checkpoint *c)
+{
+    size_t length = strlen(c->path), end = grove_checkpoint_is(c->path) ? sizeof(ending) - 1 : 0;
+
+    return grove_format("%.*s", (int)(length - end), c->path);
+}
+
+/* Whether the run before has put the file in place that its last record names. */
+static bool has_ended(const grove_checkpoint *c)
+{
+    const span *end = &c->records[c->count - 1];
+    last_record last;
+
+    if (end->length != sizeof(last))
+        return false;
+    memcpy(&last, c->bytes + end->at, sizeof(last));
+    char *path = output_of(c);
+    grove_file_mark now = grove_file_mark_of(path);
+    free(path);
+    return !last.head.domains && now.inode && grove_file_mark_equal(&now, &last.output);
+}
+
+/* Puts back what a run that died had begun to put in place, sets too. */
+static int recover(const grove_checkpoint *c, grove_error *error)
+{
+    grove_record_state state;
+    char *path = output_of(c);
+    int code = grove_record_recover(path, &state, error);
+
+    if (!code && state == GROVE_RECORD_UNDONE)
+        grove_log(GROVE_LOG_NOTE,
+                  "%s: a run that died had not finished writing; everything is again as it was "
+                  "before that run",
+                  path);
+    free(path);
+    return code;
 }
 
 /* ---- writing ---- */
@@ -277,6 +335,14 @@ int grove_checkpoint_append(grove_checkpoint *c, const char *bytes, size_t lengt
     return time(NULL) != c->synced ? sync_file(c, error) : 0;
 }
 
+int grove_checkpoint_complete(grove_checkpoint *c, const char *prepared, grove_error *error)
+{
+    const last_record last = {.output = grove_file_mark_of(prepared)};
+    int code = grove_checkpoint_append(c, (const char *)&last, sizeof(last), error);
+
+    return code ? code : sync_file(c, error);
+}
+
 /* ---- the whole ---- */
 
 /* What is there: nothing, or records of a run that did not end. */
@@ -284,6 +350,8 @@ static int begin(grove_checkpoint *c, const char *key, bool resume, grove_error 
 {
     int code = read_file(c, error);
 
+    if (!code)
+        code = recover(c, error);
     if (code || !c->length)
         return code ? code : write_header(c, key, error);
     char *before = read_key(c);
@@ -291,7 +359,13 @@ static int begin(grove_checkpoint *c, const char *key, bool resume, grove_error 
         return fail(c, error,
                     "it is no checkpoint of this Grove, or its beginning is damaged; move it away");
     read_records(c);
-    if (!c->count) {
+    if (c->count && has_ended(c)) {
+        c->has_ended = resume && is_same_run(key, before);
+        c->count = 0;
+    }
+    if (c->has_ended) {
+        code = 0; /* the file stays until it is closed */
+    } else if (!c->count) {
         code = write_header(c, key, error);
     } else if (!resume) {
         code = fail(c, error,
@@ -343,8 +417,6 @@ grove_checkpoint *grove_checkpoint_open(const char *path, const char *key, bool 
 
 /* ---- descriptions ---- */
 
-static const char ending[] = ".checkpoint";
-
 bool grove_checkpoint_is(const char *path)
 {
     return grove_ends_with(path, ending);
@@ -393,6 +465,11 @@ char *grove_checkpoint_describe(const char *path, grove_error *error)
 }
 
 /* ---- records ---- */
+
+bool grove_checkpoint_has_ended(const grove_checkpoint *c)
+{
+    return c->has_ended;
+}
 
 int64_t grove_checkpoint_count(const grove_checkpoint *c)
 {

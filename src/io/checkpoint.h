@@ -15,15 +15,20 @@ typedef struct {
     int64_t cycle, domains; /* of the run; how many solution domains the record has */
 } grove_checkpoint_head;
 
-/* Opens and locks the file, or makes it. `key`: lines "WHAT: VALUE" of all that the records depend
- * on. Records of a run before are an error, unless it is to be resumed; then its key must be the
- * same, and what follows the last record that is whole is dropped. NULL with a message. */
+/* Opens and locks the file OUTPUT.checkpoint, or makes it. `key`: lines "WHAT: VALUE" of all that
+ * the records depend on: which run it is, an empty line, and what it reads. Records of a run before
+ * are an error, unless it is to be resumed; then its key must be the same, and what follows the
+ * last record that is whole is dropped. What a run that died had begun to put in place at OUTPUT is
+ * put back first. Records of a run that has ended, up to removing them, are dropped. NULL with a
+ * message. */
 grove_checkpoint *grove_checkpoint_open(const char *path, const char *key, bool resume,
                                         grove_error *error);
 bool grove_checkpoint_is(const char *path); /* by its name */
 /* What is in the file of a run that has not ended, in a line; only reads it. Caller frees; NULL
  * with a message. */
 char *grove_checkpoint_describe(const char *path, grove_error *error);
+/* Whether the run that is to be resumed has ended: all that it writes is in place. */
+bool grove_checkpoint_has_ended(const grove_checkpoint *c);
 /* Records of the run before, in order; borrowed. */
 int64_t grove_checkpoint_count(const grove_checkpoint *c);
 const char *grove_checkpoint_record(const grove_checkpoint *c, int64_t number, size_t *length);
@@ -31,6 +36,9 @@ const char *grove_checkpoint_record(const grove_checkpoint *c, int64_t number, s
  * or a code with a message. */
 int grove_checkpoint_append(grove_checkpoint *c, const char *bytes, size_t length,
                             grove_error *error);
+/* Notes that the run has all, and will put the file `prepared` in place as OUTPUT, when it puts in
+ * place all else that it writes; on disk when it returns. 0, or a code with a message. */
+int grove_checkpoint_complete(grove_checkpoint *c, const char *prepared, grove_error *error);
 /* Closes the file, which stays if it has records and the run has not ended well. NULL is fine. */
 void grove_checkpoint_close(grove_checkpoint *c, bool ended_well);
 

@@ -230,7 +230,7 @@ int settle_new(grove_ms *ms, grove_error *error)
     made->table.flush(True, True);
     made->table = Table();
     check_infos(infos);
-    grove_record_add_folder(made->record, made->work.c_str(), made->path.c_str(), made->replaces);
+    grove_record_add_path(made->record, made->work.c_str(), made->path.c_str(), made->replaces);
     made->settled = true;
     return code;
 }

@@ -2,51 +2,66 @@
  */
 #include "run/state.h"
 
-static _Thread_local const grove_session *calling;
+static _Thread_local grove_class_call *current;
 
 void *grove_node_object_run(const grove_node *node, const char *input)
 {
     const grove_node *leaf = grove_node_object(node, input);
 
-    return leaf && calling ? calling->runs[leaf->id] : NULL;
+    return leaf && current ? current->session->runs[leaf->id] : NULL;
 }
 
 void *grove_node_parm_run(const grove_node *node, const grove_node *parm)
 {
     (void)node;
-    return calling ? calling->runs[parm->id] : NULL;
+    return current ? current->session->runs[parm->id] : NULL;
 }
 
 bool grove_node_resumes(const grove_node *node)
 {
     (void)node;
-    return grove_resume_wanted(calling);
+    return current && grove_resume_wanted(current->session);
 }
 
 char *grove_node_run_key(const grove_node *node)
 {
     (void)node;
-    return calling ? grove_resume_key(calling) : NULL;
+    return current ? grove_resume_key(current->session) : NULL;
+}
+
+int grove_node_run_cycles(const grove_node *node)
+{
+    (void)node;
+    return current ? current->session->tree->cycles : 1;
+}
+
+void grove_node_end_run(const grove_node *node)
+{
+    (void)node;
+    if (current)
+        current->ends_run = true;
 }
 
 void grove_node_parallel(const grove_node *node, int64_t count,
                          void (*fn)(void *context, int64_t first, int64_t last), void *context)
 {
     (void)node;
-    grove_parallel(calling ? calling->host->threads : NULL, count, 0, fn, context);
+    grove_parallel(current ? current->session->host->threads : NULL, count, 0, fn, context);
 }
 
 void grove_class_call_begin(grove_class_call *call, const grove_session *session,
                             const grove_node *node, bool io)
 {
     call->scope = (grove_error_scope){session->error, 0};
+    call->session = session;
     call->node = node;
     call->io = io;
+    call->ends_run = false;
     if (io)
         grove_class_lock(node->class_);
     call->outer = grove_error_enter(&call->scope);
-    call->outer_session = calling;
-    calling = session;
+    call->outer_call = current;
+    current = call;
 }
 
 int grove_class_call_end(grove_class_call *call, int code, const char *failure)
@@ -54,7 +69,7 @@ int grove_class_call_end(grove_class_call *call, int code, const char *failure)
     if (code && !call->scope.code)
         grove_node_fail(call->node, code, "%s", failure);
     grove_error_enter(call->outer);
-    calling = call->outer_session;
+    current = call->outer_call;
     if (call->io)
         grove_class_unlock(call->node->class_);
     if (code < 0 || !call->scope.code)

@@ -85,6 +85,7 @@ static int call_action(grove_session *session, const grove_node *action,
     grove_class_call_begin(&call, session, action, true);
     int code = grove_class_call_end(&call, phase(action, session->runs[action->id]), failure);
     grove_record_enter(before);
+    session->has_ended = session->has_ended || call.ends_run;
     return code;
 }
 
@@ -94,7 +95,7 @@ int grove_phase_begin(grove_session *session, size_t *begun)
     int code = 0;
 
     session->record = grove_record_new();
-    for (*begun = 0; *begun < tree->action_count; ++*begun) {
+    for (*begun = 0; *begun < tree->action_count && !session->has_ended; ++*begun) {
         const grove_node *action = tree->actions[*begun];
         if ((code = call_action(session, action, action->class_->begin, "cannot begin")))
             break;

@@ -9,8 +9,8 @@
 int grove_phase_start(grove_session *session, grove_node *const *roots, size_t count);
 void grove_phase_stop(grove_session *session);
 
-/* Begins the actions in order; returns how many in *begun. After a failure, these must be aborted.
- */
+/* Begins the actions in order; returns how many in *begun. After a failure, or when
+ * session->has_ended says that nothing is left to do, these must be aborted. */
 int grove_phase_begin(grove_session *session, size_t *begun);
 /* Aborts the first `begun` actions: every output is as it was before. */
 void grove_phase_abort(grove_session *session, size_t begun);

@@ -47,11 +47,12 @@ char *grove_resume_key(const grove_session *session)
     grove_text_add(&text, "Grove's version: %s\n", GROVE_VERSION);
     add_hash(&text, "the tree", grove_hash_text(grove_hash_start(), tree->source));
     add_hash(&text, "the settings", grove_hash_text(grove_hash_start(), tree->settings));
-    add_hash(&text, "the files that are read", data);
     grove_text_add(&text, "the precision: %s\n",
                    session->options.double_precision ? "double" : "single");
     grove_text_add(&text, "the device: %s\n",
                    session->device_count ? session->devices[0]->description : "cpu");
+    grove_text_add(&text, "\n");
+    add_hash(&text, "the files that are read", data);
     add_hash(&text, "what is computed", all);
     return text.at;
 }

@@ -207,6 +207,10 @@ static int run_once(grove_session *session)
     size_t begun = 0;
     int code = grove_phase_begin(session, &begun);
 
+    if (!code && session->has_ended) {
+        grove_phase_abort(session, begun);
+        return 0;
+    }
     if (!code)
         code = evaluate(session, tree->actions, tree->action_count, NULL, 0, NULL);
     if (code) {
@@ -227,13 +231,14 @@ int grove_session_run(grove_session *session)
     int cycles = session->tree->cycles > 1 ? session->tree->cycles : 1;
 
     session->began = grove_now();
+    session->has_ended = false;
     int code = observer->begin ? observer->begin(observer->context, session->error) : 0;
     if (code)
         return code;
     code = grove_tree_check_room(session->tree, session->error);
     if (!code)
         code = grove_phase_start(session, session->tree->actions, session->tree->action_count);
-    for (int i = 0; i < cycles && !code; i++)
+    for (int i = 0; i < cycles && !code && !session->has_ended; i++)
         code = run_once(session);
     grove_phase_stop(session);
     int end_code = observer->end ? observer->end(observer->context, session->error) : 0;

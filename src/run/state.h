@@ -75,6 +75,7 @@ struct grove_session {
     void **runs;                /* by id: the state that start returned */
     grove_record *record;       /* of the changes that this run will make */
     bool *started;              /* by id */
+    bool has_ended;             /* an action has found that nothing is left to do */
     grove_lack *lacks;          /* by id */
     size_t node_count;          /* of the tree, which may go before the session */
     grove_counters counters;
@@ -102,11 +103,13 @@ char *grove_resume_key(const grove_session *session);
 
 /* Brackets a call of a function of a node's class: its messages go to the session, and any of them
  * fails the call. `io`: one of the functions that serial_io serialises. */
-typedef struct {
+typedef struct grove_class_call {
     grove_error_scope scope, *outer;
-    const grove_session *outer_session;
+    struct grove_class_call *outer_call;
+    const grove_session *session;
     const grove_node *node;
     bool io;
+    bool ends_run; /* grove_node_end_run */
 } grove_class_call;
 void grove_class_call_begin(grove_class_call *call, const grove_session *session,
                             const grove_node *node, bool io);
