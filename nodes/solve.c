@@ -67,6 +67,12 @@ static const grove_option options[] = {
      "how many solution domains along time start together, each from the last converged solution "
      "before them, and are in memory together; none: 8, or fewer where they have more than 16 MiB "
      "of data"},
+    {"unsolved", GROVE_CHOICE, "keep",
+     "what parms are in the end that have no solution, where there are no data, too few, or the "
+     "fit "
+     "has failed: keep: their start values; nan: no numbers, so that sinks flag what is made of "
+     "them",
+     "keep nan"},
     {"to", GROVE_TEXT, "none",
      "a file .h5, into which the solutions are written: a solution table (H5Parm) with all parms "
      "of the fit"},
@@ -189,6 +195,7 @@ static int find_numbers(grove_node *node, solve *s)
     s->batch = grove_node_given(node, "batch") ? grove_node_integer(node, "batch") : 0;
     s->autocorrelations = grove_node_bool(node, "autocorrelations");
     s->errors = grove_node_bool(node, "errors");
+    s->drops_unsolved = grove_node_choice(node, "unsolved") != 0;
     s->robust = grove_node_choice(node, "robust") == 1;
     s->method = (solve_method)grove_node_choice(node, "method");
     s->max_iterations = (int32_t)iterations;

@@ -77,8 +77,9 @@ typedef struct {
     int uvw;                     /* number of the input; -1: none */
     int weights;
     int64_t batch; /* domains along time that start together */
-    bool autocorrelations, min_in_wavelengths, max_in_wavelengths, robust, errors;
-    bool on_devices; /* sums are made there */
+    bool autocorrelations, min_in_wavelengths, max_in_wavelengths, robust, errors,
+        drops_unsolved; /* unsolved=nan */
+    bool on_devices;    /* sums are made there */
     solve_method method;
     double min_baseline, max_baseline, quota, tolerance, damping;
     int32_t max_iterations, patience; /* patience: as in grove_stefcal_problem */
@@ -135,7 +136,8 @@ void solve_get_kept_errors(const solve *s, const solve_domain *d, grove_parm_run
                            double *x);
 void solve_put_kept_errors(const solve *s, const solve_domain *d, grove_parm_run *const *runs,
                            const double *x);
-/* Of each coefficient whether it is known (d->known; NULL: all are). known: as in solve_results. */
+/* Of each coefficient whether it has a solution: of a domain that has one, where d->known is true
+ * or NULL. known: as in solve_results. */
 void solve_put_known(const solve *s, const solve_domain *d, unsigned char *const *known);
 /* Makes d->fit, which starts from the parms' numbers. `rounds`: the model is in single precision.
  * 0, or GROVE_NO_MEMORY. */

@@ -1,5 +1,5 @@
 /* Solution domains and their unknowns. */
-#include "nodes/solve.h"
+#include "nodes/solve_quantity.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -376,6 +376,6 @@ void solve_put_known(const solve *s, const solve_domain *d, unsigned char *const
     for (int i = 0; i < s->parm_count; i++) {
         coefficient c = begin_coefficients(s, d, i);
         while (next_coefficient(s, i, &c))
-            known[i][c.at] = !d->known || d->known[c.unknown];
+            known[i][c.at] = solve_is_found(d->outcome) && (!d->known || d->known[c.unknown]);
     }
 }

@@ -12,12 +12,14 @@
 #include "base/text.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct solve_output {
     const solve *solve;
     solve_results results;
+    double **dropped; /* [parms] all numbers before some became NaN; NULL: none did */
     const char *work; /* the folder with the table, once it is prepared */
     solve_checkpoint checkpoint;
     int64_t cycle;  /* of the run, from 1 on */
@@ -34,6 +36,7 @@ solve_output *solve_output_new(const solve *s)
     out->solve = out->checkpoint.solve = s;
     out->results.results = grove_alloc((size_t)domains * sizeof(*out->results.results));
     out->results.known = grove_alloc((size_t)s->parm_count * sizeof(*out->results.known));
+    out->dropped = grove_alloc((size_t)s->parm_count * sizeof(*out->dropped));
     for (int i = 0; i < s->parm_count; i++) {
         const grove_parm *p = s->parms[i].parm;
         out->results.known[i] = grove_alloc((size_t)(p->members * grove_parm_count(p)) + 1);
@@ -44,8 +47,11 @@ solve_output *solve_output_new(const solve *s)
 void solve_output_free(solve_output *out)
 {
     solve_checkpoint_end(&out->checkpoint, out->ends_well);
-    for (int i = 0; i < out->solve->parm_count; i++)
+    for (int i = 0; i < out->solve->parm_count; i++) {
         free(out->results.known[i]);
+        free(out->dropped[i]);
+    }
+    free(out->dropped);
     free(out->results.known);
     free(out->results.results);
     free(out);
@@ -59,6 +65,36 @@ void solve_output_add(solve_output *out, const solve_domain *d)
     out->results.results[at] =
         (solve_result){d->outcome, d->iterations, d->chi2, d->sums.data - d->determined};
     solve_put_known(s, d, out->results.known);
+}
+
+/* ---- coefficients without a solution ---- */
+
+void solve_output_drop_unsolved(solve_output *out, grove_parm_run *const *runs)
+{
+    const solve *s = out->solve;
+
+    for (int i = 0; i < s->parm_count && s->drops_unsolved; i++) {
+        size_t count = (size_t)(s->parms[i].parm->members * runs[i]->count);
+        double *numbers = runs[i]->numbers;
+        if (!out->dropped[i])
+            out->dropped[i] = grove_copy(numbers, 2 * count * sizeof(*numbers));
+        for (size_t k = 0; k < count; k++)
+            if (!out->results.known[i][k])
+                numbers[2 * k] = numbers[2 * k + 1] = NAN;
+    }
+}
+
+void solve_output_take_back(solve_output *out, grove_parm_run *const *runs)
+{
+    for (int i = 0; i < out->solve->parm_count; i++) {
+        const double *before = out->dropped[i];
+        size_t count = (size_t)(2 * out->solve->parms[i].parm->members * runs[i]->count);
+        for (size_t k = 0; before && k < count; k++)
+            if (isnan(runs[i]->numbers[k]))
+                runs[i]->numbers[k] = before[k];
+        free(out->dropped[i]);
+        out->dropped[i] = NULL;
+    }
 }
 
 static int fail_with(const grove_node *node, grove_error *error)

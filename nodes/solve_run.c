@@ -541,12 +541,18 @@ int solve_prepare(const grove_node *node, void *of_run)
 
     solve_summary_end(&run->summary); /* a run may have several cycles */
     find_parms(run, node);
-    return code ? code : solve_output_prepare(run->output, node, run->parms);
+    code = code ? code : solve_output_prepare(run->output, node, run->parms);
+    solve_output_drop_unsolved(run->output, run->parms);
+    return code;
 }
 
-int solve_begin(const grove_node *node, void *run)
+int solve_begin(const grove_node *node, void *of_run)
 {
-    return solve_output_begin(((solve_run *)run)->output, node);
+    solve_run *run = of_run;
+
+    find_parms(run, node);
+    solve_output_take_back(run->output, run->parms);
+    return solve_output_begin(run->output, node);
 }
 
 int solve_commit(const grove_node *node, void *run)

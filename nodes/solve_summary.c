@@ -80,7 +80,8 @@ static void tell_missing(const solve_summary *sum, const grove_node *node, int64
     if (count > MAX_NAMED)
         grove_text_add(&text, " and %lld more", (long long)(count - MAX_NAMED));
     if (count)
-        grove_log(GROVE_LOG_NOTE, "%s: no data, start values kept: %s", grove_node_name(node),
+        grove_log(GROVE_LOG_NOTE, "%s: no data, %s: %s", grove_node_name(node),
+                  grove_node_choice(node, "unsolved") ? "no solution" : "start values kept",
                   text.at);
     free(text.at);
 }

@@ -109,6 +109,38 @@ must "$grove" run -q calibrate.tree -s ms=world.ms -s sky=field.skymodel -s resi
 must "$grove" run -q calibrate.tree -s ms=world.ms -s model_column=MODEL_DATA -s corrected=OTHER_DATA
 must "$grove" run -q same.tree -s a=OTHER_DATA -s b=CORRECTED_DATA
 
+# Stations that no long baseline has get no gains: their data are flagged, as apply.tree flags them; with flags=keep they are as they were.
+cat >count.tree <<'END'
+option ms     = "world.ms" "a set"
+option column = "DATA"     "a column"
+obs  = ms($ms, column=$column)
+same = compare(obs.data, obs.data, tolerance=0)
+END
+cat >unsolved.tree <<'END'
+a    = ms("world.ms", column="CORRECTED_DATA")
+b    = ms("applied.ms", column="CORRECTED_DATA")
+same = compare(a.data, b.data, tolerance=1e-6)
+END
+flagged()
+{
+    "$grove" run -q count.tree "$@" >log 2>&1 || { cat log; echo "FAIL: count.tree $*"; status=1; }
+    grep -o '[0-9]* flagged' log
+}
+must "$grove" run -q world.tree
+must cp -a world.ms applied.ms
+must "$grove" run -q calibrate.tree -s ms=world.ms -s sky=field.skymodel -s min_baseline=1.6km -s flags=keep -s residual=RESIDUAL_DATA
+[ "$(flagged -s column=CORRECTED_DATA)" = '0 flagged' ] || { cat log; echo 'FAIL: flags=keep'; status=1; }
+must "$grove" run -q calibrate.tree -s ms=world.ms -s sky=field.skymodel -s min_baseline=1.6km -s residual=RESIDUAL_DATA \
+    -s solutions=$($tables && echo unsolved.h5 || echo none)
+flags=$(flagged -s column=CORRECTED_DATA)
+echo "without a solution: $flags"
+[ "$flags" != '0 flagged' ] && [ "$flags" = "$(flagged -s column=RESIDUAL_DATA)" ] || { cat log; echo 'FAIL: nothing is flagged'; status=1; }
+if $tables; then
+    must "$grove" run -q apply.tree -s ms=applied.ms -s solutions=unsolved.h5
+    [ "$flags" = "$(flagged -s ms=applied.ms -s column=CORRECTED_DATA)" ] || { cat log; echo 'FAIL: apply.tree flags others'; status=1; }
+    must "$grove" run -q unsolved.tree
+fi
+
 # Times that the table has not: the first and the last solution, or flags.
 if $tables; then
     cat >part.tree <<'END'

@@ -264,6 +264,42 @@ START_TEST(interrupted)
 }
 END_TEST
 
+/* Coefficients without a solution: start values, or no numbers; all others are the same. */
+START_TEST(unsolved)
+{
+    static const char *const ways[] = {"", ", method=lm", ", compress=false", ", batch=1"};
+    static const char *const runs[] = {"", "run fit, k [cycles=2]\n"};
+    const solve_kept *kept = solve_world_kept;
+    int64_t missing = 0;
+
+    for (int nan = 0; nan < 2; nan++) {
+        /* station 3 has no data, and nobody has from time 8 on */
+        char *text =
+            grove_format("T[p] = draw(obs, shape=diagonal, around=1, times=2).value\n"
+                         "b = spoil(obs, station=3, first_time=8)\n"
+                         "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
+                         "D[p,q] = (T[p] * M[p,q] * T[q]^H + noise(obs, sigma=1Jy)) * b.value\n"
+                         "fit = solve(G[p] * M[p,q] * G[q]^H, D, unsolved=%s%s)\n"
+                         "k = keep(G + 0 * obs.freq / 1Hz, number=%d)\n%s",
+                         nan ? "nan" : "keep", ways[_i % 4], nan, runs[_i / 4]);
+        solve_world_pass(&w, text);
+        free(text);
+    }
+    ck_assert_int_eq(kept[1].cells, kept[0].cells);
+    for (int64_t i = 0; i < kept[0].cells * 2; i++) {
+        int64_t t = i / 2 / kept[0].size[2] / kept[0].size[1],
+                station = i / 2 / kept[0].size[2] % kept[0].size[1];
+        bool is_missing = t >= 8 || station == 3;
+        ck_assert_msg(is_missing ? isnan(creal(kept[1].at[i])) : kept[1].at[i] == kept[0].at[i],
+                      "time %d, station %d: %g, %g", (int)t, (int)station, creal(kept[0].at[i]),
+                      creal(kept[1].at[i]));
+        ck_assert(isfinite(cabs(kept[0].at[i])));
+        missing += is_missing;
+    }
+    ck_assert_int_gt(missing, 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("solve: faults");
@@ -280,6 +316,7 @@ int main(void)
     tcase_add_test(tests, step_limit);
     tcase_add_loop_test(tests, interrupted_between_steps, 0, 2);
     tcase_add_loop_test(tests, interrupted, 0, 6);
+    tcase_add_loop_test(tests, unsolved, 0, 8);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

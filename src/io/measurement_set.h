@@ -120,6 +120,8 @@ void grove_ms_set_history(grove_ms *ms, const char *text);
 int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode mode, grove_error *error);
 /* After grove_ms_prepare: FLAG, which all columns share, will be written, too. */
 int grove_ms_prepare_flags(grove_ms *ms, grove_error *error);
+/* Whether this run writes FLAG of the existing set that is being written, whoever does. */
+bool grove_ms_has_flags_written(const grove_ms *ms);
 /* data as in reading; flag may be NULL: nothing is flagged. Existing sets keep their flags without
  * grove_ms_prepare_flags. */
 int grove_ms_write_data(grove_ms *ms, const grove_ms_block *block, const float *data,

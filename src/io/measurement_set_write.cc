@@ -310,6 +310,13 @@ extern "C" int grove_ms_prepare_flags(grove_ms *ms, grove_error *error)
     });
 }
 
+extern "C" bool grove_ms_has_flags_written(const grove_ms *ms)
+{
+    return std::any_of(ms->parts.begin(), ms->parts.end(), [](const grove::written_part &part) {
+        return std::count(part.to->columns.begin(), part.to->columns.end(), "FLAG") > 0;
+    });
+}
+
 extern "C" int grove_ms_write_data(grove_ms *ms, const grove_ms_block *block, const float *data,
                                    const unsigned char *flag, grove_error *error)
 {
