@@ -26,6 +26,9 @@ static const grove_option options[] = {
      "names separated by blanks: of tables, such as phase000, or with their set sol001/phase000, "
      "or of the parms that they are of; \"\": all, one each of amplitude, phase, clock, tec and "
      "rotation"},
+    {"direction", GROVE_TEXT, "\"\"",
+     "of tables with directions: the name of the one whose solutions are taken, for all sources; "
+     "\"\": each source takes those of its own"},
     {"interpolate", GROVE_CHOICE, "nearest",
      "along time and freq: nearest, the interval that contains the cell; or linear between the "
      "centres, phases along the shortest way round: a solution that is flagged, between others of "
@@ -50,8 +53,60 @@ typedef struct {
 
 /* ---- axes and members ---- */
 
-/* A single direction without a sky: it holds for all. */
+/* Of a direction that holds for all: a single one without a sky, or one that is chosen. */
 static const grove_axis everywhere = {.name = "source", .size = 1};
+
+/* Whether a direction, which may be a list of patches, is meant by a name. */
+static bool is_direction(const char *label, const char *name)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = label; at; at = strchr(at, ',')) {
+        at += strspn(at, ", ");
+        if (!strncmp(at, name, length) && (!at[length] || at[length] == ','))
+            return true;
+    }
+    return false;
+}
+
+static int fail_directions(const grove_node *node, const grove_solution_part *part,
+                           const grove_grid_axis *own)
+{
+    const char *name = grove_node_text(node, "direction");
+    grove_text text = {0};
+    int code;
+
+    for (int64_t i = 0; i < own->size; i++)
+        grove_text_add(&text, "%s'%s'", i ? ", " : "", own->label[i]);
+    if (name[0])
+        code = grove_node_fail_option(node, "direction", "%s: it has no direction '%s'; it has %s",
+                                      part->name, name, text.at);
+    else
+        code = grove_node_fail_option(node, "file",
+                                      "%s: it has solutions of several directions: %s; "
+                                      "direction=\"%s\" takes those of one, and sky=... those of "
+                                      "each source of a sky",
+                                      part->name, text.at, own->label[0]);
+    free(text.at);
+    return code;
+}
+
+/* Of the direction that is chosen, or of the only one. */
+static int take_direction(grove_node *node, grove_solution_part *part, int d)
+{
+    const grove_grid_axis *own = &part->grid->axis[d];
+    const char *name = grove_node_text(node, "direction");
+    int64_t chosen = own->size == 1 && !name[0] ? 0 : -1;
+
+    for (int64_t i = 0; name[0] && i < own->size && chosen < 0; i++)
+        if (!strcmp(own->label[i], name) || is_direction(own->label[i], name))
+            chosen = i;
+    if (chosen < 0)
+        return fail_directions(node, part, own);
+    grove_lookup_take(&part->lookup, d, &everywhere);
+    part->lookup.from[d][0] = (grove_lookup_place){chosen, chosen, 0};
+    return 0;
+}
 
 static int find_axis(grove_node *node, grove_solution_part *part, int d)
 {
@@ -66,10 +121,8 @@ static int find_axis(grove_node *node, grove_solution_part *part, int d)
                                       "%s: solutions along '%s' are not known; there are time, "
                                       "freq, ant, dir and pol",
                                       part->name, own->name);
-    if (source && !object && own->size == 1) {
-        grove_lookup_take(&part->lookup, d, &everywhere);
-        return 0;
-    }
+    if (source && own->label && (!object || grove_node_text(node, "direction")[0]))
+        return take_direction(node, part, d);
     if (named ? !own->label : !own->number)
         return grove_node_fail_option(
             node, "file", "%s: it does not say which %s its numbers are of", part->name, own->name);
@@ -181,6 +234,22 @@ static int write_text(grove_node *node, solutions *s)
 
 /* ---- opening ---- */
 
+/* Whether a direction can be chosen, if one is. */
+static int check_direction(const grove_node *node, const solutions *s)
+{
+    const char *name = grove_node_text(node, "direction");
+    bool any = !name[0];
+
+    for (int k = 0; k < GROVE_SOLUTION_KINDS; k++)
+        for (int d = 0; s->parts.part[k].grid && d < s->parts.part[k].grid->axes; d++)
+            any = any || !strcmp(s->parts.part[k].grid->axis[d].name, "source");
+    return any ? 0
+               : grove_node_fail_option(node, "direction",
+                                        "its tables have no directions, they hold for all; leave "
+                                        "direction=\"%s\" out",
+                                        name);
+}
+
 static int flag_outliers(grove_node *node, solutions *s, char **note)
 {
     double sigmas = grove_node_given(node, "outliers") ? grove_node_number(node, "outliers") : 0;
@@ -229,6 +298,8 @@ static int open_solutions(grove_node *node)
         return code;
     grove_node_add_identity(node, grove_node_text(node, "file"));
     code = grove_solution_parts_check(node, &wish, &s->parts, grove_node_object(node, "obs"));
+    if (!code)
+        code = check_direction(node, s);
     if (!code)
         code = flag_outliers(node, s, &note);
     for (int k = 0; k < GROVE_SOLUTION_KINDS; k++)
@@ -349,7 +420,8 @@ GROVE_CLASS(solutions) = {
         "and the rotation by an angle. One polarisation, or none, is a scalar, XX and YY (RR and "
         "LL) a diagonal, four a matrix. Data are G[p] M G[q]^H. Stations and sources are found by "
         "name, sources also by the name of their patch; a direction named pointing holds for all "
-        "sources, any single one where there is no sky (sky=none), and what has one time or "
+        "sources, any single one where there is no sky (sky=none), and the one that direction= "
+        "names; what has one time or "
         "channel for all times or channels. Solutions with the "
         "weight 0 and those that are not finite are flagged. obs and sky may be left out where "
         "there is one. Members are the parts that the file has, gain, amplitude, phase, clock, tec "

@@ -180,4 +180,19 @@ for left in all A keep; do
     must "$grove" run -q check-dd.tree -s left=$left
     cat log
 done
+
+# The gains of one direction, on all data.
+if $tables; then
+    cat >one.tree <<'END'
+include "patches.tree"
+obs  = ms("world.ms")
+same = compare(obs.column("CORRECTED_DATA"), B[p]^-1 * obs.data * B[q]^-1^H, tolerance=3e-4)
+END
+    must "$grove" run -q calibrate-dd.tree -s ms=world.ms -s sky=field.skymodel -s time=all -s solutions=dd.h5
+    must_not "has solutions of several directions: 'A', 'B'; direction=\"A\" takes those of one" apply.tree -s ms=world.ms -s solutions=dd.h5
+    must_not "it has no direction 'C'; it has 'A', 'B'" apply.tree -s ms=world.ms -s solutions=dd.h5 -s direction=C
+    must "$grove" run -q apply.tree -s ms=world.ms -s solutions=dd.h5 -s direction=B
+    must "$grove" run -q one.tree
+    cat log
+fi
 exit $status

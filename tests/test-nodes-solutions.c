@@ -436,8 +436,10 @@ START_TEST(directions)
                                   NULL, dir, NULL, of_direction, NULL});
     hdf5_finish();
     solution_refused(
-        "", "it varies with source, but of which sky is not said; write sky=... with the name "
-            "of one");
+        "", "amplitude000: it has solutions of several directions: 'east', 'north,west', 'd'; "
+            "direction=\"east\" takes those of one, and sky=... those of each source of a sky");
+    solution_refused(", direction=\"nort\"",
+                     "it has no direction 'nort'; it has 'east', 'north,west', 'd'");
     char *text =
         grove_format("obs = probe()\n%sE[s,p] = solutions(\"%s\")\nx = 1 * E\n", S, solution_path);
     testing_tree(&solution_t, text);
@@ -478,6 +480,42 @@ START_TEST(one_direction)
 }
 END_TEST
 
+/* One that is chosen, by its name or that of a patch in it. */
+START_TEST(chosen_direction)
+{
+    static const char *const dir[] = {"[east]", "[north,west]", "d"};
+    static const struct {
+        const char *name;
+        int number;
+    } names[] = {{"east", 0}, {"north", 1}, {"west", 1}, {"north,west", 1}, {"d", 2}};
+    char *S = sky();
+
+    hdf5_put_table(&(hdf5_soltab){"sol000/amplitude000", "amplitude", "ant,dir", 0, 0, 3, NULL,
+                                  NULL, dir, NULL, of_direction, NULL});
+    hdf5_put_table(&(hdf5_soltab){"sol000/phase000", "phase", "ant", 0, 0, 0, NULL, NULL, NULL,
+                                  NULL, angle_of, NULL});
+    hdf5_finish();
+    for (int k = 0; k < 10; k++) {
+        char *text =
+            grove_format("obs = probe()\n%sG[p] = solutions(\"%s\", direction=\"%s\")\nx = 1 * G\n",
+                         k % 2 ? S : "", solution_path, names[k / 2].name);
+        testing_tree(&solution_t, text);
+        testing_value x = testing_evaluate(&solution_t, "x");
+        ck_assert(x.axes == 1 && x.cells == PROBE_STATIONS);
+        for (int p = 0; p < PROBE_STATIONS; p++) {
+            const double at[] = {0, 0, p, 0};
+            solution_near(x.at[p], (1 + names[k / 2].number + 10 * p) * cexp(I * angle_of(at, 0)),
+                          "direction", k, p, 0);
+        }
+        testing_free(&x);
+        free(text);
+    }
+    solution_refused(", tables=\"phase000\", direction=\"d\"",
+                     "its tables have no directions, they hold for all; leave direction=\"d\" out");
+    free(S);
+}
+END_TEST
+
 START_TEST(other_directions)
 {
     static const char *const dir[] = {"[east]", "[north]"};
@@ -513,6 +551,7 @@ int main(void)
     tcase_add_test(test, flags_of_a_scalar);
     tcase_add_test(test, directions);
     tcase_add_test(test, one_direction);
+    tcase_add_test(test, chosen_direction);
     tcase_add_test(test, other_directions);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
