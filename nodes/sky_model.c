@@ -13,6 +13,11 @@
 static const grove_option options[] = {
     {"file", GROVE_FILE, NULL,
      "sky model in makesourcedb (BBS, DP3) text or Tigger's .lsm.html; recognised by content"},
+    {"tag", GROVE_TEXT, "\"\"",
+     "of .lsm.html: patches are by this tag, such as dE: of the sources with it each cluster, or "
+     "with another value than true those of each value; all other sources are the patch others"},
+    {"choose", GROVE_TEXT, "\"\"",
+     "names of patches or sources, separated by commas: the member chosen is 1 for these"},
     {"cutoff", GROVE_FLUX, "0Jy",
      "sources whose Stokes I at their reference frequency is weaker are left out, Jy"},
     {0},
@@ -173,6 +178,67 @@ static int add_patches(grove_node *node, const grove_sky *sky)
     return code;
 }
 
+/* ---- sources that are chosen ---- */
+
+/* Sets those of a patch, or of a source, of that name; returns how many. */
+static int64_t choose_name(const grove_sky *sky, const char *name, size_t length, double *chosen)
+{
+    int64_t found = 0;
+
+    for (int patches = 1; patches >= 0 && !found; patches--)
+        for (int64_t s = 0; s < sky->count; s++) {
+            const char *own = patches ? sky->sources[s].patch : sky->sources[s].name;
+            if (strlen(own) == length && !memcmp(own, name, length)) {
+                chosen[s] = 1;
+                found++;
+            }
+        }
+    return found;
+}
+
+/* What a name may be, for messages: patches, or sources where there are none. */
+static char *list_names(const grove_node *node)
+{
+    const grove_axis *axis = grove_node_axis(node, "patch");
+    grove_text text = {0};
+    enum { MOST = 20 };
+
+    axis = axis ? axis : grove_node_axis(node, "source");
+    for (int64_t i = 0; i < axis->size && i < MOST; i++)
+        grove_text_add(&text, "%s%s", i ? ", " : "", axis->labels[i]);
+    if (axis->size > MOST)
+        grove_text_add(&text, " and %lld more", (long long)(axis->size - MOST));
+    return text.at ? text.at : grove_strdup("none");
+}
+
+static int add_chosen(grove_node *node, const grove_sky *sky)
+{
+    static const grove_form plain = {.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE};
+    const char *at = grove_node_text(node, "choose");
+    double *chosen = grove_alloc(((size_t)sky->count + 1) * sizeof(*chosen));
+    int code = 0;
+
+    for (at += strspn(at, ", "); *at && !code; at += strspn(at, ", ")) {
+        size_t length = strcspn(at, ",");
+        const char *next = at + length;
+        while (length && at[length - 1] == ' ')
+            length--;
+        if (!choose_name(sky, at, length, chosen)) {
+            char *names = list_names(node);
+            code = grove_node_fail_option(node, "choose",
+                                          "there is no patch or source '%.*s'; it has %s",
+                                          (int)length, at, names);
+            free(names);
+        }
+        at = next;
+    }
+    if (!code && grove_node_text(node, "choose")[0])
+        code = grove_node_add_member(node, "chosen", "source", &plain, chosen,
+                                     "1: the source is one that choose= names; 0: it is not");
+    free(chosen);
+    return code;
+}
+
 static void free_patches(grove_node *node)
 {
     free(grove_node_user(node));
@@ -250,7 +316,9 @@ static int publish(grove_node *node, const grove_sky *sky)
     bool patches = false;
     for (int64_t s = 0; s < sky->count; s++)
         patches = patches || *sky->sources[s].patch;
-    return code || !patches ? code : add_patches(node, sky);
+    if (!code && patches)
+        code = add_patches(node, sky);
+    return code ? code : add_chosen(node, sky);
 }
 
 static void drop_weak(grove_node *node, grove_sky *sky)
@@ -269,9 +337,9 @@ static void drop_weak(grove_node *node, grove_sky *sky)
 
 static int open_sky(grove_node *node)
 {
-    const char *path = grove_node_text(node, "file");
+    const char *path = grove_node_text(node, "file"), *tag = grove_node_text(node, "tag");
     grove_error *error = grove_error_new();
-    grove_sky *sky = grove_sky_read(path, error);
+    grove_sky *sky = grove_sky_read(path, *tag ? tag : NULL, error);
     int code = 0;
 
     if (sky) {
@@ -295,7 +363,7 @@ GROVE_CLASS(sky_model) = {
         "a sky model: members radec, stokes, reference_frequency, spectrum, logarithmic, "
         "rotation_measure, rotation_reference, shape, absolute_angle; with patches "
         "patch, the number of each source's patch, and patch(\"NAME\"), 1 for the sources "
-        "of that patch, else 0 (where there are at most 4096 patches)",
+        "of that patch, else 0 (where there are at most 4096 patches); with choose= chosen",
     .group = "data",
     .options = options,
     .kind = GROVE_CLASS_DATA,

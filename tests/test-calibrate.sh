@@ -101,7 +101,8 @@ must_not()
 must_not "DATA is what 'obs' reads" calibrate.tree -s ms=world.ms -s sky=field.skymodel -s corrected=DATA
 must_not 'no fit of this tree writes a solution table' calibrate.tree -s ms=world.ms -s sky=field.skymodel --resume
 must_not 'beam is airy' calibrate.tree -s ms=world.ms -s model_column=MODEL_DATA -s beam=airy
-must_not "it has patch(A), patch(B)" calibrate-dd.tree -s ms=world.ms -s sky=field.skymodel -s subtract=nothing
+must_not "there is no patch or source 'C'; it has A, B" calibrate-dd.tree -s ms=world.ms -s sky=field.skymodel -s subtract=A,C
+must_not "no source has the tag 'dE'" calibrate-dd.tree -s ms=world.ms -s sky=field.skymodel -s tag=dE
 
 # With a column as the model, no sky model is looked for; the numbers are the same.
 must "$grove" run -q world.tree
@@ -173,8 +174,8 @@ expect = choose($left, all=N, A=N + b, keep=A[p]^-1 * (a + N) * A[q]^-1^H)
 same   = compare(obs.column("RESIDUAL_DATA"), expect, tolerance=choose($left, all=0.15, else=3e-4))
 END
 must "$grove" run -q world-dd.tree
-for left in all A keep; do
-    case $left in keep) setting=keep=A ;; *) setting=subtract=$left ;; esac
+for left in all A keep both; do
+    case $left in keep) setting=keep=A ;; both) setting=subtract=A,B left=all ;; *) setting=subtract=$left ;; esac
     must "$grove" run -q calibrate-dd.tree -s ms=world.ms -s sky=field.skymodel -s time=all -s $setting
     grep 'fit:' log
     must "$grove" run -q check-dd.tree -s left=$left

@@ -344,6 +344,64 @@ START_TEST(sources_are_published)
 }
 END_TEST
 
+/* A source as Tigger saves it. */
+#define TAGGED(name, more)                                                                         \
+    "<TR mdltype=Source><TD mdltype=str mdlval=\"'" name "'\"></TD>"                               \
+    "<TD mdltype=Position><A mdltype=float mdlval=\"1\"></A><A mdltype=float "                     \
+    "mdlval=\"0.5\"></A></TD><TD mdltype=Flux><A mdltype=float mdlval=\"1\"></A></TD>" more        \
+    "</TR>\n"
+#define TAG(name, value) "<TD mdltype=str mdlattr=\"" name "\" mdlval=\"" value "\"></TD>"
+
+/* Patches by a tag: clusters of those that have it, or its values; and sources by their names. */
+START_TEST(tags_and_choices)
+{
+    static const char sky[] = "<HTML><BODY mdltype=SkyModel><TABLE>\n" TAGGED(
+        "a", TAG("dE", "True") TAG("cluster", "'C'"))
+        TAGGED("b", TAG("cluster", "'C'") TAG("dE", "True")) TAGGED("c", TAG("dE", "True"))
+            TAGGED("d", TAG("cluster", "'C'")) TAGGED("e", TAG("dE", "False"))
+                TAGGED("f", TAG("dE", "'north'")) TAGGED("g", TAG("dE", "'north'"))
+                    TAGGED("others", "") "</TABLE></BODY></HTML>\n";
+    static const struct {
+        const char *options, *member;
+        double is[8];
+    } facts[] = {
+        {", tag=\"dE\"", "patch", {0, 0, 1, 2, 2, 3, 3, 2}},
+        {", tag=\"dE\"", "patch(\"C\")", {1, 1, 0, 0, 0, 0, 0, 0}},
+        {", tag=\"dE\"", "patch(\"others\")", {0, 0, 0, 1, 1, 0, 0, 1}},
+        {"", "patch(\"C\")", {1, 1, 0, 1, 0, 0, 0, 0}},
+        {", choose=\"C\"", "chosen", {1, 1, 0, 1, 0, 0, 0, 0}},
+        {", tag=\"dE\", choose=\"C\"", "chosen", {1, 1, 0, 0, 0, 0, 0, 0}},
+        {", tag=\"dE\", choose=\"north, c\"", "chosen", {0, 0, 1, 0, 0, 1, 1, 0}},
+        {", tag=\"dE\", choose=\"others\"", "chosen", {0, 0, 0, 1, 1, 0, 0, 1}}, /* the patch */
+        {", choose=\"others,g\"", "chosen", {0, 0, 0, 0, 0, 0, 1, 1}},
+    };
+    char *path = grove_strdup(testing_file(&t, "sky.lsm.html", sky));
+
+    for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
+        char *text = grove_format("S = sky_model(\"%s\"%s)\nx = 1 * S.%s\n", path, facts[i].options,
+                                  facts[i].member);
+        testing_tree(&t, text);
+        testing_value x = testing_evaluate(&t, "x");
+        ck_assert_int_eq(x.cells, 8);
+        for (int s = 0; s < 8; s++)
+            ck_assert_msg(x.at[s] == facts[i].is[s], "%s of source %d: %g", text, s,
+                          creal(x.at[s]));
+        testing_free(&x);
+        free(text);
+    }
+    char *text = grove_format("S = sky_model(\"%s\", tag=\"dF\")\nx = 1 * S.patch\n", path);
+    const char *said = testing_faults(&t, text);
+    ck_assert_msg(strstr(said, "no source has the tag 'dF'") != NULL, "%s", said);
+    free(text);
+    text = grove_format("S = sky_model(\"%s\", choose=\"C, h\")\nx = 1 * S.chosen\n", path);
+    said = testing_faults(&t, text);
+    ck_assert_msg(strstr(said, "there is no patch or source 'h'; it has C, c, ") != NULL, "%s",
+                  said);
+    free(text);
+    free(path);
+}
+END_TEST
+
 /* Numbers count patches as they occur; a source of none is one by itself, whatever its name. */
 START_TEST(patches)
 {
@@ -481,6 +539,7 @@ int main(void)
     tcase_add_test(test, phase_centre_from_the_sky);
     tcase_add_test(test, sources_are_published);
     tcase_add_test(test, patches);
+    tcase_add_test(test, tags_and_choices);
     tcase_add_test(test, wrong_skies_are_told);
     tcase_add_test(test, what_is_hardly_meant);
     suite_add_tcase(suite, test);

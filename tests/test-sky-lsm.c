@@ -100,7 +100,7 @@ START_TEST(a_real_tigger_model_is_read)
     if (!path) {
         return;
     }
-    grove_sky *sky = grove_sky_read(path, NULL);
+    grove_sky *sky = grove_sky_read(path, NULL, NULL);
     ck_assert_ptr_nonnull(sky);
     ck_assert_int_eq(sky->count, 60);
     double sums[9] = {0};

@@ -147,7 +147,7 @@ START_TEST(a_real_model_in_text_is_read)
     if (!path) {
         return;
     }
-    grove_sky *sky = grove_sky_read(path, NULL);
+    grove_sky *sky = grove_sky_read(path, NULL, NULL);
     ck_assert_ptr_nonnull(sky);
     ck_assert_int_eq(sky->count, 13);
     double flux = 0;
@@ -388,7 +388,7 @@ END_TEST
 START_TEST(files_that_are_missing_are_told)
 {
     grove_error *error = grove_error_new();
-    ck_assert_ptr_null(grove_sky_read("/nonexistent.skymodel", error));
+    ck_assert_ptr_null(grove_sky_read("/nonexistent.skymodel", NULL, error));
     ck_assert_uint_eq(grove_error_count(error), 1);
     ck_assert_ptr_nonnull(strstr(grove_error_message(error, 0), "/nonexistent.skymodel"));
     grove_error_free(error);

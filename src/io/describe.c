@@ -119,7 +119,7 @@ static char *describe_sky(const grove_sky *sky)
 
 static char *try_sky(const char *path, grove_error *error)
 {
-    grove_sky *sky = grove_sky_read(path, error);
+    grove_sky *sky = grove_sky_read(path, NULL, error);
     char *text = sky ? describe_sky(sky) : NULL;
 
     grove_sky_free(sky);

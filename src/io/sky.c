@@ -77,13 +77,13 @@ double grove_sky_spectrum(const grove_source *source, double frequency)
     return source->logarithmic ? pow(10, sum) : 1 + sum / source->stokes[0];
 }
 
-grove_sky *grove_sky_parse(const char *text, const char *name, grove_error *error)
+static grove_sky *parse(const char *text, const char *name, const char *tag, grove_error *error)
 {
     static const char mark[] = "\xef\xbb\xbf"; /* a byte order mark */
     if (strncmp(text, mark, 3) == 0) {
         text += 3;
     }
-    grove_sky_reader in = {.scan = {.text = text, .name = name, .error = error}};
+    grove_sky_reader in = {.scan = {.text = text, .name = name, .error = error}, .tag = tag};
     in.sky = grove_alloc(sizeof *in.sky);
     if (text[strspn(text, " \t\r\n\f\v")] == '<') {
         grove_sky_read_lsm(&in);
@@ -93,6 +93,12 @@ grove_sky *grove_sky_parse(const char *text, const char *name, grove_error *erro
     if (!in.sky->count && !in.scan.code) {
         in.scan.code = grove_fail(error, GROVE_INVALID, "%s: no sources", name);
     }
+    if (tag && !in.tagged && !in.scan.code) {
+        in.scan.code = grove_fail(error, GROVE_INVALID,
+                                  "%s: no source has the tag '%s'; tags are those of Tigger's "
+                                  ".lsm.html, such as dE",
+                                  name, tag);
+    }
     if (in.scan.code) {
         grove_sky_free(in.sky);
         return NULL;
@@ -100,11 +106,16 @@ grove_sky *grove_sky_parse(const char *text, const char *name, grove_error *erro
     return in.sky;
 }
 
-grove_sky *grove_sky_read(const char *path, grove_error *error)
+grove_sky *grove_sky_parse(const char *text, const char *name, grove_error *error)
+{
+    return parse(text, name, NULL, error);
+}
+
+grove_sky *grove_sky_read(const char *path, const char *tag, grove_error *error)
 {
     size_t length;
     char *text = grove_file_read(path, MAX_BYTES, true, &length, error);
-    grove_sky *sky = text ? grove_sky_parse(text, path, error) : NULL;
+    grove_sky *sky = text ? parse(text, path, tag, error) : NULL;
     free(text);
     return sky;
 }

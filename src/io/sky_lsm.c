@@ -76,7 +76,7 @@ typedef struct {
     grove_source source;              /* the source being read */
     double spi[GROVE_SPECTRUM_TERMS]; /* of the spectrum being read, if it is a list */
     int terms;
-    char *name, *patch;
+    char *name, *patch, *tag; /* the tag's value */
     bool position, flux;
 } lsm;
 
@@ -120,6 +120,9 @@ static void take_value(lsm *m, const grove_tag *t)
             m->name = grove_html_text(t->value);
         } else if (t->attribute.at && grove_piece_is(t->attribute, "cluster") && !m->patch) {
             m->patch = grove_html_text(t->value);
+        }
+        if (m->in->tag && t->attribute.at && grove_piece_is(t->attribute, m->in->tag) && !m->tag) {
+            m->tag = grove_html_text(t->value);
         }
         return;
     }
@@ -259,9 +262,23 @@ static void reset_source(lsm *m)
 {
     free(m->name);
     free(m->patch);
-    m->name = m->patch = NULL;
+    free(m->tag);
+    m->name = m->patch = m->tag = NULL;
     m->source = (grove_source){0};
     m->position = m->flux = false;
+}
+
+/* The patch that the tag gives, if patches are by one. */
+static void take_tag(lsm *m)
+{
+    bool has = m->tag && *m->tag && strcmp(m->tag, "False") != 0 && strcmp(m->tag, "None") != 0;
+    m->in->tagged = m->in->tagged || has;
+    if (!m->in->tag || (has && !strcmp(m->tag, "True"))) {
+        return;
+    }
+    free(m->patch);
+    m->patch = has ? m->tag : grove_strdup(GROVE_SKY_UNTAGGED);
+    m->tag = has ? NULL : m->tag;
 }
 
 static void close_source(lsm *m, const element *e)
@@ -272,6 +289,7 @@ static void close_source(lsm *m, const element *e)
                          missing);
     }
     if (!m->scan->code) {
+        take_tag(m);
         m->source.name = m->name;
         m->source.patch = m->patch ? m->patch : grove_strdup("");
         m->name = m->patch = NULL;

@@ -11,6 +11,8 @@ typedef struct {
     grove_scan scan;
     grove_sky *sky;
     size_t capacity;
+    const char *tag; /* as in grove_sky_read */
+    bool tagged;     /* a source has it */
 } grove_sky_reader;
 
 /* Appends a source; takes ownership of its name and patch. Reports an error at `place` when a
