@@ -198,6 +198,75 @@ START_TEST(starts_from_the_last)
 }
 END_TEST
 
+/* ---- what follows a fit ---- */
+
+static int passes_of(void)
+{
+    grove_plan plan;
+
+    return grove_session_plan(w.session, &plan) ? 0 : plan.passes;
+}
+
+/* What wants the solution of a tile alone is made as soon as it is known: tiles are read once. What
+ * wants all times of something else is made later, and is the same. */
+START_TEST(follows_in_the_tile)
+{
+    static const char text[] = "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
+                               "b = spoil(obs, share=0.2, weights=unequal)\n"
+                               "D[p,q] = T[p] * M[p,q] * T[q]^H * b.value\n"
+                               "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
+                               "fit = solve(G[p] * M[p,q] * G[q]^H, D, batch=2)\n"
+                               "left[p,q] = D[p,q] - G[p] * M[p,q] * G[q]^H\n"
+                               "k0 = keep(left * (2 * b.value))\n";
+    static const char later[] = "k1 = keep((left + 0 * mean(M)) * (2 * b.value), number=1)\n";
+    grove_session_options how = {.device = "cpu", .threads = 2, .tile_times = 4};
+    char *both = grove_format("%s%s", text, later);
+
+    how.double_precision = true;
+    ck_assert_int_eq(solve_world_run(&w, text, &how), 0);
+    ck_assert_int_eq(passes_of(), 1);
+    ck_assert_int_eq(solve_world_reads[0], 3);
+    solve_kept first = copy_kept(&solve_world_kept[0]);
+    ck_assert_int_eq(solve_world_run(&w, both, &how), 0);
+    ck_assert_int_eq(passes_of(), 3);
+    for (int k = 0; k < 2; k++)
+        ck_assert(!memcmp(first.at, solve_world_kept[k].at,
+                          (size_t)(first.cells * first.elements) * sizeof(*first.at)));
+    free(first.at);
+    free(both);
+}
+END_TEST
+
+/* Where a tile of both does not fit the memory, it is made later. */
+START_TEST(follows_if_it_fits)
+{
+    static const char text[] = "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
+                               "D[p,q] = T[p] * M[p,q] * T[q]^H\n"
+                               "G[p] = parm(\"G\", jones=diagonal)\n"
+                               "fit = solve(G[p] * M[p,q] * G[q]^H, D)\n"
+                               "k0 = keep(D - G[p] * M[p,q] * G[q]^H)\n";
+    grove_session_options how = {.device = "cpu", .threads = 1, .double_precision = true};
+    int found[3] = {0};
+
+    ck_assert_int_eq(solve_world_run(&w, text, &how), 0);
+    solve_kept first = copy_kept(&solve_world_kept[0]);
+    for (uint64_t budget = 1 << 12; !found[1] && budget < 1 << 28; budget += budget / 16) {
+        w.session->budget = w.session->memory = budget;
+        int passes = passes_of();
+        ck_assert_int_le(passes, 2);
+        if (found[passes]++ || !passes)
+            continue;
+        memset(solve_world_kept[0].at, 0, (size_t)first.cells * sizeof(*first.at));
+        ck_assert_int_eq(grove_session_run(w.session), 0);
+        ck_assert(!memcmp(first.at, solve_world_kept[0].at,
+                          (size_t)(first.cells * first.elements) * sizeof(*first.at)));
+    }
+    ck_assert_int_gt(found[2], 0);
+    ck_assert_int_gt(found[1], 0);
+    free(first.at);
+}
+END_TEST
+
 /* ---- several fits ---- */
 
 #define KEPT                                                                                       \
@@ -351,6 +420,8 @@ int main(void)
     tcase_add_loop_test(tests, same_bits, 0, 4 * FITS);
     tcase_add_loop_test(tests, nothing_twice, 0, 4);
     tcase_add_test(tests, starts_from_the_last);
+    tcase_add_test(tests, follows_in_the_tile);
+    tcase_add_test(tests, follows_if_it_fits);
     tcase_add_loop_test(tests, one_after_the_other, 0, 4);
     tcase_add_test(tests, peeling);
     tcase_add_loop_test(tests, chosen_parms, 0, 4);

@@ -360,6 +360,7 @@ static uint64_t lasting_bytes(const grove_walk *walk, uint64_t sum)
 static void walk_tiles(grove_walk *walk)
 {
     const grove_program *p = walk->program;
+    const grove_pass *pass = ((const sizes *)walk->context)->pass;
     grove_tile tile = grove_tile_begin(p);
     bool more = true;
     int code = grove_walk_read_ahead(walk, &tile);
@@ -372,6 +373,8 @@ static void walk_tiles(grove_walk *walk)
             code = grove_walk_evaluate(walk);
         if (!code && p->depends)
             code = grove_walk_again(walk);
+        if (!code && p->depends && pass->root_count > 1)
+            code = grove_walk_follow(walk);
         grove_walk_end(walk);
         tile = next;
     }

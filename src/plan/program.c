@@ -326,6 +326,14 @@ int grove_program_add_collector(grove_program *p, int root, grove_node *node)
     return code ? code : append_reduction(p, &step);
 }
 
+bool grove_program_has(const grove_program *p, const grove_node *node)
+{
+    for (int s = 0; s < p->step_count; s++)
+        if (p->steps[s].node == node && p->steps[s].kind != GROVE_STEP_ROOT)
+            return true;
+    return false;
+}
+
 /* ---- lifetimes ---- */
 
 /* The step of loop `loop` that is under way when step `user` runs. */
@@ -336,19 +344,32 @@ static int lift(const grove_program *p, int user, int loop)
     return user;
 }
 
-/* Whether step `user` may run again for the same tile while its input `s` stays what it is. */
+/* Whether step `user` may run again for the same tile, or later, while its input `s` stays what it
+ * is. */
 static bool crosses(const grove_program *p, int s, int user)
 {
     const grove_step *u = &p->steps[user];
 
-    return p->depends && p->depends[p->steps[s].node->id] < 0 &&
-           (u->kind == GROVE_STEP_ROOT || p->depends[u->node->id] > 0);
+    return p->depends && p->steps[s].early && p->depends[p->steps[s].node->id] < 0 &&
+           (u->kind == GROVE_STEP_ROOT || p->depends[u->node->id] > 0 || !u->early);
+}
+
+static void find_early(grove_program *p)
+{
+    for (int s = p->step_count - 1; s >= 0; s--) {
+        grove_step *step = &p->steps[s];
+        step->early = step->early || (step->kind == GROVE_STEP_ROOT && !step->follows);
+        for (int k = 0; k < step->inputs; k++)
+            if (step->early && step->input[k] >= 0)
+                p->steps[step->input[k]].early = true;
+    }
 }
 
 void grove_program_finish(grove_program *p)
 {
     int *last = grove_alloc(((size_t)p->step_count + 1) * sizeof(int));
 
+    find_early(p);
     for (int s = 0; s < p->step_count; s++)
         last[s] = s;
     for (int u = 0; u < p->step_count; u++)

@@ -69,6 +69,9 @@ typedef struct {
     unsigned cut; /* bits of the cuts that its spans depend on */
     bool flagged, double_;
     bool collects; /* ROOT: a reduction or accumulator over several tiles */
+    bool follows;  /* ROOT: takes its inputs once what the pass's first action changes for a tile is
+                      final */
+    bool early;    /* some root wants it that does not follow */
 
     bool wanted_again; /* by a step that may run again for the same tile: kept until the next */
     grove_keep keep;
@@ -103,8 +106,8 @@ typedef struct {
      */
     int64_t section;
     grove_domains domains[GROVE_CUTS]; /* which tiles do not divide; count 0: none */
-    /* By node: 1 if it depends on what the pass's only action changes for a tile, to see its inputs
-     * again; else -1. NULL: each tile is evaluated once. */
+    /* By node: 1 if it depends on what the pass's first action changes for a tile, to see its
+     * inputs again; else -1. NULL: each tile is evaluated once. */
     signed char *depends;
     const bool *staged; /* by node: reductions that a pass of their own makes; may be NULL */
     const bool *again;  /* by node: goes to the cache, a later pass will ask for it; may be NULL */
@@ -130,6 +133,8 @@ int grove_program_add_root(grove_program *program, int root, grove_node *node, c
 /* Adds a root for a reduction over axes that tiles cut, or for an accumulator, which reads the
  * node's inputs. */
 int grove_program_add_collector(grove_program *program, int root, grove_node *node);
+/* Whether a step makes the node's value, or a part of it. */
+bool grove_program_has(const grove_program *program, const grove_node *node);
 /* Determines lifetimes, after the last root was added. */
 void grove_program_finish(grove_program *program);
 /* Determines what is kept and read ahead, after tiles were chosen. `budget`: bytes for kept values.

@@ -117,20 +117,6 @@ static void renew(stager *g, const grove_node *action, int stage)
     free(done);
 }
 
-/* What is wanted again is kept where all of it fits the cache. */
-static void check_again(grove_schedule *s)
-{
-    uint64_t bytes = 0;
-
-    for (size_t i = 0; i < s->limits.tree->node_count; i++)
-        if (s->again[s->limits.tree->nodes[i]->id])
-            bytes += whole_bytes(s, s->limits.tree->nodes[i]);
-    if (bytes && bytes <= s->limits.budget / 4)
-        return;
-    free(s->again);
-    s->again = NULL;
-}
-
 static void find_stages(grove_schedule *s, unsigned cuttable, grove_node *const *nodes,
                         size_t count)
 {
@@ -157,7 +143,6 @@ static void find_stages(grove_schedule *s, unsigned cuttable, grove_node *const 
     free(g.seen);
     free(g.floor);
     free(g.changed);
-    check_again(s);
 }
 
 /* ---- passes ---- */
@@ -248,11 +233,14 @@ static void share_times(grove_program *p, const grove_root *root, int devices)
 }
 
 /* What an action changes while it looks at a tile is not for other roots; nor are its domains. */
+static bool is_alone(const grove_root *root)
+{
+    return grove_node_drives(root->node) || root->node->domain_count;
+}
+
 static bool may_join(const grove_root *first, const grove_root *root)
 {
-    bool alone = grove_node_drives(first->node) || first->node->domain_count;
-
-    return root == first || (!alone && !grove_node_drives(root->node) && !root->node->domain_count);
+    return root == first || (!is_alone(first) && !is_alone(root));
 }
 
 /* Whether an action that has its inputs evaluated again would not see what it changes, since that
@@ -265,13 +253,90 @@ static const grove_node *stale_input(const grove_program *p)
     return NULL;
 }
 
+/* ---- actions that follow one with a drive ---- */
+
+static bool reaches(const grove_node *from, const grove_node *node, bool *seen)
+{
+    if (from == node)
+        return true;
+    if (seen[from->id])
+        return false;
+    seen[from->id] = true;
+    if (from->leaf == node)
+        return true;
+    for (int k = 0; k < from->input_count; k++)
+        if (from->inputs[k].node && reaches(from->inputs[k].node, node, seen))
+            return true;
+    return false;
+}
+
+/* Whether the action wants what another pass has yet to make: a staged node, or new content. */
+static bool waits(const grove_schedule *s, const grove_root *root)
+{
+    const grove_tree *tree = s->limits.tree;
+    bool *seen = grove_alloc((tree->node_count + 1) * sizeof(bool)), found = false;
+
+    for (int i = 0; i < s->root_count && !found; i++) {
+        const grove_root *other = &s->roots[i];
+        if (other->placed || other->stage >= root->stage)
+            continue;
+        for (size_t k = 0; k < tree->node_count && !found; k++) {
+            const grove_node *node = tree->nodes[k];
+            bool comes = other->kind == GROVE_ROOT_COLLECT
+                             ? node == other->node
+                             : grove_node_renews_leaf(other->node, node);
+            memset(seen, 0, (tree->node_count + 1) * sizeof(bool));
+            found = comes && reaches(root->node, node, seen);
+        }
+    }
+    free(seen);
+    return found;
+}
+
+/* Whether the action of the next stage has the tiles of the pass, and all that it wants. */
+static bool may_follow(const grove_schedule *s, const grove_block *block, const grove_root *first,
+                       const grove_root *root)
+{
+    const grove_axis *axis[GROVE_CUTS];
+
+    if (root->placed || root->kind != GROVE_ROOT_ACTION || root->stage != first->stage + 1 ||
+        grove_node_renews_any(root->node) || root->node->domain_count)
+        return false;
+    axes_of(root, axis);
+    for (int k = 0; k < GROVE_CUTS; k++)
+        if (axis[k] != block->axis[k])
+            return false;
+    return !waits(s, root);
+}
+
+static void join_following(grove_schedule *s, grove_pass *pass, grove_block *block,
+                           const grove_root *first)
+{
+    for (int i = 0; i < s->root_count; i++)
+        if (may_follow(s, block, first, &s->roots[i]))
+            s->follows = join(pass, block, &s->roots[i]) || s->follows;
+}
+
+static int add_roots(grove_pass *pass, const grove_range *range, int ranges)
+{
+    grove_program *p = pass->program;
+    int code = 0;
+
+    for (int i = 0; i < pass->root_count && code >= 0; i++) {
+        code = add_to_program(p, &pass->roots[i], i, range, ranges);
+        if (code >= 0)
+            p->steps[code].follows = p->depends && i;
+    }
+    return code < 0 ? code : 0;
+}
+
 static int make_pass(grove_schedule *s, grove_root *first, int rest, unsigned cuttable,
                      const grove_range *range, int ranges)
 {
     const grove_plan_limits *limits = &s->limits;
     grove_pass *pass;
     grove_block block = {0};
-    int stage = first->stage, code = 0;
+    int stage = first->stage;
 
     s->passes = grove_realloc(s->passes, (size_t)(s->count + 1) * sizeof(grove_pass));
     pass = &s->passes[s->count++];
@@ -279,6 +344,8 @@ static int make_pass(grove_schedule *s, grove_root *first, int rest, unsigned cu
     for (int i = 0; i < rest; i++)
         if (!first[i].placed && first[i].stage == stage && may_join(first, &first[i]))
             join(pass, &block, &first[i]);
+    if (s->may_follow && grove_node_drives(first->node))
+        join_following(s, pass, &block, first);
     if (pass->roots[0].kind == GROVE_ROOT_STORE)
         restrict_block(&block, range, ranges);
     pass->program = grove_program_new(limits->facts, limits->error, &block, cuttable);
@@ -291,11 +358,10 @@ static int make_pass(grove_schedule *s, grove_root *first, int rest, unsigned cu
     pass->program->section = s->sections;
     for (int i = 0; i < pass->root_count; i++)
         share_times(pass->program, &pass->roots[i], limits->devices);
-    if (first->kind == GROVE_ROOT_ACTION && pass->root_count == 1)
+    if (first->kind == GROVE_ROOT_ACTION && is_alone(first))
         grove_program_take_action(pass->program, limits->tree, first->node);
-    for (int i = 0; i < pass->root_count && code >= 0; i++)
-        code = add_to_program(pass->program, &pass->roots[i], i, range, ranges);
-    if (code < 0)
+    int code = add_roots(pass, range, ranges);
+    if (code)
         return code;
     grove_program_finish(pass->program);
     if (stale_input(pass->program)) {
@@ -322,6 +388,25 @@ static int make_passes(grove_schedule *s, unsigned cuttable, const grove_range *
     return 0;
 }
 
+/* What several passes want is kept where all of it fits the cache. */
+static void check_again(grove_schedule *s)
+{
+    size_t all = s->limits.tree->node_count;
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < all; i++) {
+        grove_node *node = s->limits.tree->nodes[i];
+        int passes = 0;
+        for (int k = 0; k < s->count && s->again[node->id]; k++)
+            passes += grove_program_has(s->passes[k].program, node);
+        s->again[node->id] = passes > 1;
+        bytes += passes > 1 ? whole_bytes(s, node) : 0;
+    }
+    s->keeps_again = bytes && bytes <= s->limits.budget / 4;
+    if (!s->keeps_again)
+        memset(s->again, 0, (all + 1) * sizeof(bool));
+}
+
 void grove_schedule_free(grove_schedule *s)
 {
     if (!s)
@@ -339,18 +424,22 @@ void grove_schedule_free(grove_schedule *s)
 
 static int make_schedule(const grove_plan_limits *limits, grove_node *const *nodes, size_t count,
                          const grove_range *range, int ranges, unsigned cuttable, bool sections,
-                         grove_schedule **schedule)
+                         bool may_follow, grove_schedule **schedule)
 {
     grove_schedule *s = grove_alloc(sizeof(*s));
 
     *schedule = s;
     s->limits = *limits;
     s->sections = sections;
+    s->may_follow = may_follow;
     s->staged = grove_alloc((limits->tree->node_count + 1) * sizeof(bool));
     s->again = grove_alloc((limits->tree->node_count + 1) * sizeof(bool));
     s->stores = count && !(nodes[0]->class_ && nodes[0]->class_->kind == GROVE_CLASS_ACTION);
     find_stages(s, cuttable, nodes, count);
-    return make_passes(s, cuttable, range, ranges);
+    int code = make_passes(s, cuttable, range, ranges);
+    if (!code)
+        check_again(s);
+    return code;
 }
 
 /* ---- cut axes ---- */
@@ -411,21 +500,40 @@ static bool repeats(const grove_schedule *s)
     return s->reduces_time && many > 1 && !repeats_domains(s);
 }
 
+/* A schedule, whether it fits, and the bytes needed. Where actions that follow others take too much
+ * memory, they have passes of their own. */
+static int try_schedule(const grove_plan_limits *limits, grove_node *const *nodes, size_t count,
+                        const grove_range *range, int ranges, unsigned cuts, bool sections,
+                        grove_schedule **schedule, bool *fits, uint64_t *needed)
+{
+    bool may_follow = true, again = true;
+    int code = 0;
+
+    while (again) {
+        grove_schedule_free(*schedule);
+        *schedule = NULL;
+        *needed = 0;
+        code = make_schedule(limits, nodes, count, range, ranges, cuts, sections, may_follow,
+                             schedule);
+        *fits = !code && choose_tiles(*schedule, needed);
+        again = !code && !*fits && (*schedule)->follows;
+        may_follow = false;
+    }
+    return code;
+}
+
 /* The schedule with axes cut up to `level`: 0 is one tile; the last also sums over sources in
- * sections. Returns whether it fits, and the bytes needed. */
+ * sections. */
 static int try_level(const grove_plan_limits *limits, grove_node *const *nodes, size_t count,
                      const grove_range *range, int ranges, unsigned level,
                      grove_schedule **schedule, bool *fits, uint64_t *needed)
 {
     unsigned force = forced(limits);
 
-    grove_schedule_free(*schedule);
-    *schedule = NULL;
-    *needed = 0;
     unsigned cuts = force ? force : (1u << (level < SECTIONS ? level : GROVE_CUTS)) - 1;
-    int code =
-        make_schedule(limits, nodes, count, range, ranges, cuts, level == SECTIONS, schedule);
-    *fits = !code && choose_tiles(*schedule, needed) && !(*schedule)->stale;
+    int code = try_schedule(limits, nodes, count, range, ranges, cuts, level == SECTIONS, schedule,
+                            fits, needed);
+    *fits = *fits && !(*schedule)->stale;
     if (code) {
         grove_schedule_free(*schedule);
         *schedule = NULL;

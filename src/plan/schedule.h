@@ -7,7 +7,8 @@
  *
  * An action may give a leaf new content. It comes in a stage after all actions before it, and takes
  * effect at the end of that stage: what depends on the leaf and is wanted by later actions, is made
- * in stages after that. */
+ * in stages after that. Actions of the next stage that want no more of it than a tile's cells share
+ * the pass of an action with a drive, if memory allows: they follow it in each tile. */
 #ifndef GROVE_PLAN_SCHEDULE_H
 #define GROVE_PLAN_SCHEDULE_H
 
@@ -65,13 +66,16 @@ typedef struct {
     grove_plan_limits limits;
     grove_pass *passes;
     int count;
-    bool *staged;      /* by node */
-    bool *again;       /* by node: wanted after a leaf got new content as before; NULL: too much */
+    bool *staged; /* by node */
+    bool *again;  /* by node: wanted by a later pass, after a leaf got new content, as before */
     grove_root *roots; /* all; actions in their order */
     int root_count;
     size_t root_capacity;
     uint64_t result_bytes;
     bool sections;     /* classes that sum over sources do so in sections */
+    bool keeps_again;  /* there are such values, and they fit the cache */
+    bool may_follow;   /* actions may follow others in their passes */
+    bool follows;      /* ... and some do */
     bool reduces_time; /* something reduces time: one tile avoids a separate pass */
     bool stores;
     const grove_node *stale, *stale_for; /* a value that an action would not see change; NULL */

@@ -130,10 +130,10 @@ static bool take_tiles(chooser *c)
     const grove_program *before = c->pass > s->passes ? c->pass[-1].program : NULL;
     const grove_program *p = c->pass->program;
 
-    for (int k = 0; s->again && before && k < GROVE_CUTS; k++)
+    for (int k = 0; before && k < GROVE_CUTS; k++)
         if (p->block.axis[k] != before->block.axis[k])
             before = NULL;
-    return s->again && before && fits(c, before->tile);
+    return s->keeps_again && before && fits(c, before->tile);
 }
 
 static uint64_t within(uint64_t bytes, uint64_t min, uint64_t max)

@@ -100,7 +100,8 @@ static void mark(grove_walk *w)
     const grove_program *p = w->program;
 
     for (int s = 0; s < p->step_count; s++)
-        w->slots[s].needed = p->steps[s].kind == GROVE_STEP_ROOT;
+        w->slots[s].needed =
+            p->steps[s].kind == GROVE_STEP_ROOT && p->steps[s].follows == w->following;
     /* users come after their inputs, and the owner of a loop after the steps in it */
     for (int s = p->step_count - 1; s >= 0; s--) {
         const grove_step *step = &p->steps[s];
@@ -171,6 +172,12 @@ int grove_walk_again(grove_walk *w)
     return grove_walk_evaluate(w);
 }
 
+int grove_walk_follow(grove_walk *w)
+{
+    w->following = true;
+    return grove_walk_again(w);
+}
+
 int grove_walk_body(grove_walk *w, int step, int64_t first)
 {
     int body = w->program->steps[step].body;
@@ -233,6 +240,7 @@ int grove_walk_begin(grove_walk *w, const grove_tile *tile, const grove_tile *ne
     int code = w->work->written ? w->work->written(w) : 0;
 
     grove_walk_drop_flight(w, (int)(w->number % w->flight_count));
+    w->following = false;
     if (!code)
         code = take_read(w);
     if (!code && next)

@@ -52,6 +52,7 @@ struct grove_walk {
     grove_flight *flights;
     int flight_count;
     int64_t number; /* of the tile */
+    bool following; /* the roots that follow are made, not the others */
     bool serial;    /* no reading ahead, and a tile is written before the next one begins */
     bool checks;    /* found values are recomputed and compared */
 };
@@ -70,6 +71,8 @@ int grove_walk_evaluate(grove_walk *walk);
 /* The same once more for the present tile, after the content of leaves has changed. What was held
  * for writing is released. */
 int grove_walk_again(grove_walk *walk);
+/* Then, once the content is final, what the roots want that follow. */
+int grove_walk_follow(grove_walk *walk);
 /* Ends the tile. */
 void grove_walk_end(grove_walk *walk);
 

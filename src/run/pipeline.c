@@ -96,7 +96,7 @@ static void write_calls(void *context)
     w->job.ended = grove_now();
 }
 
-/* The only action of the pass, which may change what its objects read. */
+/* The first action of the pass, which may change what its objects read. */
 static int drive_once(grove_pipeline *line, bool *again)
 {
     grove_writing *w = grove_pipeline_writing(line);
@@ -119,7 +119,8 @@ static int drive_once(grove_pipeline *line, bool *again)
     return code;
 }
 
-/* Evaluates the tile until the action has seen enough of it. */
+/* Evaluates the tile until the first action has seen enough of it; then once for those that follow
+ * it. */
 static int drive(grove_pipeline *line)
 {
     grove_writing *w = grove_pipeline_writing(line);
@@ -137,7 +138,7 @@ static int drive(grove_pipeline *line)
         code = grove_interrupted() ? GROVE_INTERRUPTED : grove_walk_again(line->run.walk);
     }
     w->count = 0;
-    return code;
+    return code || line->pass->root_count == 1 ? code : grove_walk_follow(line->run.walk);
 }
 
 static void queue(grove_io_job *job, void (*fn)(void *), void *context)
