@@ -86,18 +86,24 @@ double grove_compression_normal(grove_compression_form form, int groups, const d
                                 const grove_compression_column *column, int columns,
                                 double _Complex *normal, double _Complex *gradient);
 
-/* chi^2 alone, with the same errors. */
-double grove_compression_chi2(grove_compression_form form, int groups, const double *sums,
-                              const double _Complex *left, const double _Complex *right);
+/* What follows has code for each instruction set: this is the one that is in use. */
+struct grove_stefcal_kernels;
+const struct grove_stefcal_kernels *grove_compression_kernels_now(void);
 
 /* The Jones matrices of both sides of a baseline. */
 typedef struct {
     const double _Complex *left, *right;
 } grove_compression_sides;
 
+/* chi^2 alone, with the same errors. */
+double grove_compression_chi2(const struct grove_stefcal_kernels *kernels,
+                              grove_compression_form form, int groups, const double *sums,
+                              grove_compression_sides of);
+
 /* chi^2 of `to` less chi^2 of `from`, -2 Re(e (S1 - S2 k^H)) + e S2 e^H with e the difference of
  * the two k, which does not cancel. */
-double grove_compression_change(grove_compression_form form, int groups, const double *sums,
+double grove_compression_change(const struct grove_stefcal_kernels *kernels,
+                                grove_compression_form form, int groups, const double *sums,
                                 grove_compression_sides from, grove_compression_sides to);
 
 #endif

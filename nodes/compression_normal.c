@@ -3,6 +3,7 @@
 #include "compression.h"
 
 #include "../kernels/compression/compression_simd.h"
+#include "../kernels/simd/isa.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -146,95 +147,35 @@ double grove_compression_normal(grove_compression_form form, int groups, const d
     return chi2;
 }
 
-/* ---- chi-squared alone: all correlations at once, as the sums have them ---- */
+/* ---- chi-squared alone ---- */
 
-enum { LANES = 4 };
-
-typedef struct {
-    double re[LANES], im[LANES];
-} lanes;
-
-/* Adds the rows L (x) conj(R) of all correlations; those without data stay 0. */
-static void add_rows(int form, const double *sums, const complex_ *left, const complex_ *right,
-                     lanes *row)
+const grove_stefcal_kernels *grove_compression_kernels_now(void)
 {
-    complex_ one[4];
+    static const grove_stefcal_kernels *const kernels[GROVE_ISAS] = {
+        &grove_stefcal_portable, &grove_stefcal_avx2, &grove_stefcal_avx512};
+    char said[160];
+    grove_isa isa;
 
-    for (int c = 0; c < LANES; c++) {
-        if (!has_data(sums, c))
-            continue;
-        row_of(form, left, right, c, one);
-        for (int a = 0; a < form; a++) {
-            row[a].re[c] += creal(one[a]);
-            row[a].im[c] += cimag(one[a]);
-        }
-    }
+    if (grove_isa_choose(&isa, said))
+        isa = grove_isa_best();
+    return kernels[isa];
 }
 
-/* Re(e S2 u^H) + Re(u S2 e^H) over 2, of Hermitian S2, and `data` Re(e S1), over all correlations.
- */
-static double quadratic(const double *sums, int n, const lanes *e, const lanes *u, double data)
+double grove_compression_chi2(const grove_stefcal_kernels *kernels, grove_compression_form form,
+                              int groups, const double *sums, grove_compression_sides of)
 {
-    const double *pair = sums + GROVE_SUMS_PAIR(n, 0, 1);
-    double sum[LANES] = {0};
+    const double *const to[2] = {(const double *)of.left, (const double *)of.right};
 
-    for (int j = 0; j < n; j++) {
-        const double *own = sums + GROVE_SUMS_SQUARE(n, j), *linear = sums + GROVE_SUMS_DATA(j);
-        for (int c = 0; c < LANES; c++)
-            sum[c] += own[c] * (e[j].re[c] * u[j].re[c] + e[j].im[c] * u[j].im[c]) +
-                      data * (e[j].re[c] * linear[c] - e[j].im[c] * linear[4 + c]);
-        for (int k = j + 1; k < n; k++, pair += 8)
-            for (int c = 0; c < LANES; c++) {
-                double re = e[j].re[c] * u[k].re[c] + e[j].im[c] * u[k].im[c] +
-                            u[j].re[c] * e[k].re[c] + u[j].im[c] * e[k].im[c];
-                double im = e[j].im[c] * u[k].re[c] - e[j].re[c] * u[k].im[c] +
-                            u[j].im[c] * e[k].re[c] - u[j].re[c] * e[k].im[c];
-                sum[c] += pair[c] * re - pair[4 + c] * im;
-            }
-    }
-    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    return grove_compression_power(sums) +
+           kernels->change(sums, NULL, to, groups, form == GROVE_COMPRESSION_FULL);
 }
 
-double grove_compression_chi2(grove_compression_form form, int groups, const double *sums,
-                              const complex_ *left, const complex_ *right)
+double grove_compression_change(const grove_stefcal_kernels *kernels, grove_compression_form form,
+                                int groups, const double *sums, grove_compression_sides from,
+                                grove_compression_sides to)
 {
-    const int n = (int)form * groups;
-    lanes row[NUMBERS];
-    double chi2 = 0;
+    const double *const before[2] = {(const double *)from.left, (const double *)from.right};
+    const double *const after[2] = {(const double *)to.left, (const double *)to.right};
 
-    memset(row, 0, (size_t)n * sizeof(*row));
-    for (int g = 0; g < groups; g++)
-        add_rows((int)form, sums, left + 4 * g, right + 4 * g, row + (int)form * g);
-    for (int c = 0; c < LANES; c++)
-        chi2 += has_data(sums, c) ? sums[GROVE_SUMS_POWER + c] : 0;
-    return chi2 + quadratic(sums, n, row, row, -2);
-}
-
-/* With e = k' - k = (L' - L) (x) conj(R') + L (x) conj(R' - R) the change is
- * e S2 (e + 2 k)^H - 2 Re(e S1). */
-double grove_compression_change(grove_compression_form form, int groups, const double *sums,
-                                grove_compression_sides from, grove_compression_sides to)
-{
-    const int n = (int)form * groups;
-    lanes e[NUMBERS], u[NUMBERS];
-
-    memset(e, 0, (size_t)n * sizeof(*e));
-    memset(u, 0, (size_t)n * sizeof(*u));
-    for (int g = 0; g < groups; g++) {
-        complex_ left[4], right[4];
-        int at = (int)form * g;
-        for (int k = 0; k < 4; k++) {
-            left[k] = to.left[4 * g + k] - from.left[4 * g + k];
-            right[k] = to.right[4 * g + k] - from.right[4 * g + k];
-        }
-        add_rows((int)form, sums, left, to.right + 4 * g, e + at);
-        add_rows((int)form, sums, from.left + 4 * g, right, e + at);
-        add_rows((int)form, sums, from.left + 4 * g, from.right + 4 * g, u + at);
-    }
-    for (int j = 0; j < n; j++)
-        for (int c = 0; c < LANES; c++) {
-            u[j].re[c] = 2 * u[j].re[c] + e[j].re[c];
-            u[j].im[c] = 2 * u[j].im[c] + e[j].im[c];
-        }
-    return quadratic(sums, n, e, u, -2);
+    return kernels->change(sums, before, after, groups, form == GROVE_COMPRESSION_FULL);
 }

@@ -354,6 +354,7 @@ typedef struct {
     const solve_tile *tile;
     const solve_compressed *c;
     solve_domain *d;
+    const struct grove_stefcal_kernels *kernels;
     grove_compression_column *columns;
     solve_columns local;
     double *matrix, *gradient;
@@ -415,7 +416,8 @@ static void add_baseline(adding *w, int64_t b, int64_t stretch, const int64_t ce
     if (w->d->best) {
         grove_compression_sides from = {jones_at(s, w->d->best, stretch, station[0], 0),
                                         jones_at(s, w->d->best, stretch, station[1], 1)};
-        w->d->sums.change += grove_compression_change(s->form, s->group_count, sums, from, to);
+        w->d->sums.change +=
+            grove_compression_change(w->kernels, s->form, s->group_count, sums, from, to);
     }
     w->d->sums.data += (int64_t)count * s->parts / 2;
     w->d->sums.power += grove_compression_power(sums);
@@ -458,7 +460,12 @@ void solve_compressed_normal(const solve_tile *tile, const solve_compressed *c, 
                              double *matrix, double *gradient)
 {
     const solve *s = tile->solve;
-    adding w = {.tile = tile, .c = c, .d = d, .matrix = matrix, .gradient = gradient};
+    adding w = {.tile = tile,
+                .c = c,
+                .d = d,
+                .kernels = grove_compression_kernels_now(),
+                .matrix = matrix,
+                .gradient = gradient};
 
     solve_load_jones(tile, d);
     d->all = 0;

@@ -140,14 +140,16 @@ static double chi2_of(const solve_tile *tile, const solve_compressed *c, const d
 {
     const solve *s = tile->solve;
     const grove_range *range = &tile->range[tile->baseline];
+    const struct grove_stefcal_kernels *kernels = grove_compression_kernels_now();
     double chi2 = 0;
 
     for (int64_t b = 0; b < c->baselines; b++) {
         int64_t at = range->first + b;
         if (solve_is_wanted(tile, at))
-            chi2 += grove_compression_chi2(s->form, s->group_count, sums + b * c->size,
-                                           jones + range->axis->left[at] * s->group_count * 4,
-                                           jones + range->axis->right[at] * s->group_count * 4);
+            chi2 += grove_compression_chi2(
+                kernels, s->form, s->group_count, sums + b * c->size,
+                (grove_compression_sides){jones + range->axis->left[at] * s->group_count * 4,
+                                          jones + range->axis->right[at] * s->group_count * 4});
     }
     return fmax(chi2, 0);
 }
@@ -168,6 +170,7 @@ static bool is_same(void *context, const double *from, const double *to, const d
     int64_t count = s->stations * s->group_count * 4;
     double complex *jones = grove_alloc((size_t)(2 * count) * sizeof(*jones)),
                    *other = jones + count;
+    const struct grove_stefcal_kernels *kernels = grove_compression_kernels_now();
     double change = 0, limit = 1e-10 * w->d->sums.power;
 
     (void)direction;
@@ -180,7 +183,7 @@ static bool is_same(void *context, const double *from, const double *to, const d
                                 after = {other + p * s->group_count * 4,
                                          other + q * s->group_count * 4};
         if (solve_is_wanted(w->tile, at))
-            change += fabs(grove_compression_change(s->form, s->group_count,
+            change += fabs(grove_compression_change(kernels, s->form, s->group_count,
                                                     w->sums + b * w->c->size, before, after));
     }
     free(jones);
@@ -212,6 +215,7 @@ static double change_turned(const solve_tile *tile, const solve_compressed *c, c
 {
     const solve *s = tile->solve;
     const grove_range *range = &tile->range[tile->baseline];
+    const struct grove_stefcal_kernels *kernels = grove_compression_kernels_now();
     int64_t each = s->group_count * 4;
     double change = 0;
 
@@ -222,8 +226,8 @@ static double change_turned(const solve_tile *tile, const solve_compressed *c, c
         grove_compression_sides from = {jones + p * each, jones + q * each},
                                 to = {turned + p * each, turned + q * each};
         if (solve_is_wanted(tile, at))
-            change +=
-                grove_compression_change(s->form, s->group_count, sums + b * c->size, from, to);
+            change += grove_compression_change(kernels, s->form, s->group_count, sums + b * c->size,
+                                               from, to);
     }
     return change;
 }

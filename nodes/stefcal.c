@@ -4,7 +4,6 @@
 #include "base/memory.h"
 
 #include "../kernels/compression/compression_simd.h"
-#include "../kernels/simd/isa.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,9 +14,6 @@ typedef double _Complex complex_;
 enum { MAX_UNKNOWNS = 2 * GROVE_COMPRESSION_MAX_GROUPS };
 /* Steps that the acceleration looks back, and plain iterations before it starts. */
 enum { DEPTH = 8, PLAIN = 4 };
-
-static const grove_stefcal_kernels *const kernels[GROVE_ISAS] = {
-    &grove_stefcal_portable, &grove_stefcal_avx2, &grove_stefcal_avx512};
 
 typedef struct {
     const grove_stefcal_problem *problem;
@@ -347,7 +343,7 @@ static double change_since(const work *w, const complex_ *then)
         const int64_t b = w->active[k];
         int64_t left = each * p->left[b], right = each * p->right[b];
         change +=
-            grove_compression_change(w->form, p->groups, w->sums + w->size * b,
+            grove_compression_change(w->kernels, w->form, p->groups, w->sums + w->size * b,
                                      (grove_compression_sides){then + left, then + right},
                                      (grove_compression_sides){w->now + left, w->now + right});
     }
@@ -362,8 +358,9 @@ static double chi2_of(const work *w)
 
     for (int64_t k = 0; k < w->active_count; k++) {
         const int64_t b = w->active[k];
-        chi2 += grove_compression_chi2(w->form, p->groups, w->sums + w->size * b,
-                                       w->now + each * p->left[b], w->now + each * p->right[b]);
+        chi2 += grove_compression_chi2(
+            w->kernels, w->form, p->groups, w->sums + w->size * b,
+            (grove_compression_sides){w->now + each * p->left[b], w->now + each * p->right[b]});
     }
     return chi2;
 }
@@ -443,12 +440,8 @@ static void *start(work *w, const grove_stefcal_problem *p, const double *sums,
 {
     const bool full = p->jones == GROVE_STEFCAL_FULL;
     const size_t stations = (size_t)p->stations;
-    char said[160];
-    grove_isa isa;
 
-    if (grove_isa_choose(&isa, said))
-        isa = grove_isa_best();
-    *w = (work){.problem = p, .sums = sums, .kernels = kernels[isa]};
+    *w = (work){.problem = p, .sums = sums, .kernels = grove_compression_kernels_now()};
     w->form = full ? GROVE_COMPRESSION_FULL : GROVE_COMPRESSION_DIAGONAL;
     w->each = full ? 2 : 1;
     w->unknowns = w->each * p->groups;

@@ -54,12 +54,16 @@ extern const grove_compression_kernels grove_compression_portable, grove_compres
 #define GROVE_STEFCAL_SIDE(unknowns) (4 * (unknowns) * ((unknowns) + 3))
 
 /* For one instruction set. */
-typedef struct {
+typedef struct grove_stefcal_kernels {
     /* Adds the normal equations of one side ('p' or 'q') of a baseline, from its finished sums, for
      * each correlation by itself. coefficient: [group][1, or 2 of the row][re, im][4], conj(R) for
      * side p and L for side q. */
     void (*add)(const double *sums, const double *coefficient, int groups, int full, int side,
                 double *to);
+    /* What chi-squared of a baseline changes by from Jones matrices `from` to others, of p (0) and
+     * q (1), [group][4][re, im]; without `from` what it is less the power of the data. */
+    double (*change)(const double *sums, const double *const from[2], const double *const to[2],
+                     int groups, int full);
 } grove_stefcal_kernels;
 
 extern const grove_stefcal_kernels grove_stefcal_portable, grove_stefcal_avx2, grove_stefcal_avx512;

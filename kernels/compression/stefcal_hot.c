@@ -1,5 +1,6 @@
-/* What a baseline's sums say of one of its stations, the other being known. The four correlations
- * are the lanes of a vector, or of two. About 80 operations in the full form with one group. */
+/* What a baseline's sums say of one of its stations, the other being known, and of chi-squared. The
+ * four correlations are the lanes of a vector, or of two. About 80 operations for a station in the
+ * full form with one group. */
 #include "compression_simd.h"
 
 #define INLINE       static inline __attribute__((always_inline))
@@ -16,9 +17,13 @@ enum { LANES = 2 };
 typedef double lanes __attribute__((vector_size(8 * LANES)));
 typedef double unaligned __attribute__((vector_size(8 * LANES), aligned(8), may_alias));
 
+typedef int64_t integers __attribute__((vector_size(8 * LANES)));
+
 typedef struct {
     lanes re, im;
 } number;
+
+enum { MAX_NUMBERS = 4 * 32 };
 
 INLINE lanes load(const double *from)
 {
@@ -124,4 +129,113 @@ static void add(const double *sums, const double *coefficient, int groups, int f
     }
 }
 
-const grove_stefcal_kernels KERNELS = {add};
+/* ---- chi-squared ---- */
+
+INLINE number subtract(number a, number b)
+{
+    return (number){a.re - b.re, a.im - b.im};
+}
+
+/* Of Jones matrices [4][re, im]: element (i, a) as lane (i, j), L; or conj of element (j, a), R.
+ * Diagonal ones have element (i, i). `k` is the first lane. */
+INLINE number left_of(const double *jones, int a, int each, int k)
+{
+    const double *x = jones + 2 * a, *y = jones + (each == 2 ? 4 + 2 * a : 6);
+#if defined(__AVX2__)
+    (void)k;
+    return (number){{x[0], x[0], y[0], y[0]}, {x[1], x[1], y[1], y[1]}};
+#else
+    x = k ? y : x;
+    return (number){{x[0], x[0]}, {x[1], x[1]}};
+#endif
+}
+
+INLINE number right_of(const double *jones, int a, int each)
+{
+    const double *x = jones + 2 * a, *y = jones + (each == 2 ? 4 + 2 * a : 6);
+#if defined(__AVX2__)
+    return (number){{x[0], y[0], x[0], y[0]}, {-x[1], -y[1], -x[1], -y[1]}};
+#else
+    return (number){{x[0], y[0]}, {-x[1], -y[1]}};
+#endif
+}
+
+INLINE lanes choose(integers which, lanes x)
+{
+    return (lanes)(which & (integers)x);
+}
+
+/* Re(e S2 u^H) + Re(u S2 e^H) over 2, of Hermitian S2, less 2 Re(e S1). */
+INLINE lanes quadratic(const double *sums, int n, const number *e, const number *u)
+{
+    const double *pair = sums + GROVE_SUMS_PAIR(n, 0, 1);
+    lanes sum = {0};
+
+    for (int j = 0; j < n; j++) {
+        number data = load_number(sums + GROVE_SUMS_DATA(j));
+        sum += load(sums + GROVE_SUMS_SQUARE(n, j)) * (e[j].re * u[j].re + e[j].im * u[j].im);
+        sum -= 2 * (e[j].re * data.re - e[j].im * data.im);
+        for (int k = j + 1; k < n; k++, pair += 8) {
+            number both = add_conjugate((number){{0}, {0}}, e[j], u[k]);
+            both = add_conjugate(both, u[j], e[k]);
+            sum += load(pair) * both.re;
+            sum -= load(pair + 4) * both.im;
+        }
+    }
+    return sum;
+}
+
+/* With e = k' - k = (L' - L) (x) conj(R') + L (x) conj(R' - R) the change is e S2 (e + 2 k)^H - 2
+ * Re(e S1). Without `from`, k is 0. Correlations without data count for nothing, whatever the Jones
+ * terms are. */
+INLINE lanes change_of(const double *sums, const double *const from[2], const double *const to[2],
+                       int groups, int each, int k)
+{
+    const integers has = load(sums + GROVE_SUMS_NUMBERS) > 0;
+    const int n = groups * each * each;
+    const number zero = {{0}, {0}};
+    number e[MAX_NUMBERS], u[MAX_NUMBERS];
+
+    for (int g = 0, at = 0; g < groups; g++)
+        for (int a = 0; a < each; a++)
+            for (int b = 0; b < each; b++, at++) {
+                number next = left_of(to[0] + 8 * g, a, each, k),
+                       other = right_of(to[1] + 8 * g, b, each), before = zero, by = zero;
+                if (from) {
+                    before = left_of(from[0] + 8 * g, a, each, k);
+                    by = right_of(from[1] + 8 * g, b, each);
+                }
+                number step = add_product(zero, subtract(next, before), other);
+                number now = add_product(zero, before, by);
+                if (from)
+                    step = add_product(step, before, subtract(other, by));
+                e[at].re = choose(has, step.re);
+                e[at].im = choose(has, step.im);
+                u[at].re = choose(has, step.re + 2 * now.re);
+                u[at].im = choose(has, step.im + 2 * now.im);
+            }
+    return quadratic(sums, n, e, u);
+}
+
+static double change(const double *sums, const double *const from[2], const double *const to[2],
+                     int groups, int full)
+{
+    double total[2] = {0};
+
+    for (int k = 0; k < 4; k += LANES, sums += LANES) {
+        lanes sum;
+        if (full && groups == 1 && from)
+            sum = change_of(sums, from, to, 1, 2, k);
+        else if (full)
+            sum = change_of(sums, from, to, groups, 2, k);
+        else if (groups == 1 && from)
+            sum = change_of(sums, from, to, 1, 1, k);
+        else
+            sum = change_of(sums, from, to, groups, 1, k);
+        for (int c = 0; c < LANES; c++)
+            total[c / 2] += sum[c];
+    }
+    return total[0] + total[1];
+}
+
+const grove_stefcal_kernels KERNELS = {add, change};
