@@ -216,6 +216,16 @@ struct row_info {
     int64_t row;
 };
 
+// Distinct numbers; those of neighbouring rows are mostly equal.
+std::set<int> distinct(const Vector<Int> &numbers)
+{
+    std::set<int> found;
+    for (size_t i = 0; i < numbers.size(); i++)
+        if (!i || numbers[i] != numbers[i - 1])
+            found.insert(numbers[i]);
+    return found;
+}
+
 std::vector<row_info> choose_rows(const Table &table, const grove_ms_part &part,
                                   const std::set<int> &descriptions, grove_ms_layout *layout)
 {
@@ -229,8 +239,9 @@ std::vector<row_info> choose_rows(const Table &table, const grove_ms_part &part,
     if (table.tableDesc().isColumn("SCAN_NUMBER"))
         scan = ScalarColumn<Int>(table, "SCAN_NUMBER").getColumn();
     std::vector<row_info> rows;
-    std::set<int> others(ids.begin(), ids.end());
-    layout->fields = int(std::set<int>(fields.begin(), fields.end()).size());
+    std::set<int> others = distinct(ids);
+    rows.reserve(fields.size());
+    layout->fields = int(distinct(fields).size());
     for (int own : descriptions)
         others.erase(own);
     layout->windows = int(others.size()) + 1;
@@ -258,8 +269,9 @@ std::vector<int64_t> number_times(const std::vector<row_info> &rows, bool one_in
     std::vector<int> scans;
     size_t first = 0; // of the rows of this time
     std::iota(order.begin(), order.end(), size_t(0));
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return rows[a].time < rows[b].time; });
+    auto earlier = [&](size_t a, size_t b) { return rows[a].time < rows[b].time; };
+    if (!std::is_sorted(order.begin(), order.end(), earlier))
+        std::stable_sort(order.begin(), order.end(), earlier);
     for (size_t k : order) {
         if (!std::isfinite(rows[k].time))
             throw AipsError("row " + std::to_string(rows[k].row) + " has no time");
@@ -282,16 +294,32 @@ std::vector<int64_t> number_times(const std::vector<row_info> &rows, bool one_in
     return number;
 }
 
-void number_baselines(const std::vector<row_info> &rows, grove_ms_layout *layout,
-                      std::map<std::pair<int, int>, int64_t> &number)
+using baseline_numbers = std::map<std::pair<int, int>, int64_t>;
+
+// The baseline's place. Rows mostly stand in the order of baselines: `next` is the one after the
+// last.
+baseline_numbers::iterator place_of(baseline_numbers &number, baseline_numbers::iterator &next,
+                                    const row_info &row)
 {
+    std::pair<int, int> key(row.left, row.right);
+    if (next == number.end())
+        next = number.begin();
+    auto at = next != number.end() && next->first == key ? next : number.emplace(key, 0).first;
+    next = std::next(at);
+    return at;
+}
+
+void number_baselines(const std::vector<row_info> &rows, grove_ms_layout *layout,
+                      baseline_numbers &number)
+{
+    auto guess = number.end();
     for (const row_info &row : rows) {
         if (row.left < 0 || row.right < 0 || row.left >= layout->station_count ||
             row.right >= layout->station_count)
             throw AipsError("row " + std::to_string(row.row) + " has antennas " +
                             std::to_string(row.left) + " and " + std::to_string(row.right) +
                             "; there are " + std::to_string(layout->station_count));
-        number[{row.left, row.right}] = 0;
+        place_of(number, guess, row);
     }
     layout->baselines = int64_t(number.size());
     layout->antenna1 = static_cast<int *>(grove_alloc((number.size() + 1) * sizeof(int)));
@@ -319,12 +347,13 @@ void index_rows(grove_ms *ms, const grove_ms_part &part, const std::set<int> &de
                         " and the chosen spectral window" +
                         (part.cross_only ? " and two stations" : ""));
     std::vector<int64_t> time = number_times(rows, part.one_interval, layout);
-    std::map<std::pair<int, int>, int64_t> baseline;
+    baseline_numbers baseline;
     number_baselines(rows, layout, baseline);
+    auto guess = baseline.end();
     ms->rows.assign(size_t(layout->times * layout->baselines), -1);
     for (size_t i = 0; i < rows.size(); i++) {
-        int64_t &at =
-            ms->rows[size_t(time[i] * layout->baselines + baseline[{rows[i].left, rows[i].right}])];
+        int64_t &at = ms->rows[size_t(time[i] * layout->baselines +
+                                      place_of(baseline, guess, rows[i])->second)];
         if (at >= 0)
             throw AipsError("rows " + std::to_string(at) + " and " + std::to_string(rows[i].row) +
                             " have the same time and baseline");
