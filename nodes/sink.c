@@ -301,6 +301,55 @@ static bool flag_odd(sink_run *run, const float *data, unsigned char *flag, size
     return any;
 }
 
+/* Whether any of the numbers is not finite; whether any is not 0. */
+static void look_at(const float *data, size_t count, bool *odd, bool *nonzero)
+{
+    enum { LANES = 16 };
+    unsigned is_odd[LANES] = {0}, is_nonzero[LANES] = {0};
+    size_t k = 0;
+
+    for (; k + LANES <= count; k += LANES)
+        for (size_t i = 0; i < LANES; i++) {
+            is_odd[i] |= !(data[k + i] - data[k + i] == 0);
+            is_nonzero[i] |= data[k + i] != 0;
+        }
+    for (; k < count; k++) {
+        is_odd[0] |= !(data[k] - data[k] == 0);
+        is_nonzero[0] |= data[k] != 0;
+    }
+    *odd = *nonzero = false;
+    for (size_t i = 0; i < LANES; i++) {
+        *odd = *odd || is_odd[i];
+        *nonzero = *nonzero || is_nonzero[i];
+    }
+}
+
+/* A time slot's numbers where they are what the set is to have, as they stand there: nothing is
+ * flagged, all is finite. Else NULL. */
+static const float *plain_slot(const sink_state *sink, sink_run *run, const grove_array *array,
+                               const grove_ms_block *block, int64_t slot)
+{
+    const int64_t cells = block->baselines * block->channels;
+    const size_t numbers = (size_t)(cells * run->map.count);
+    int64_t stride[3];
+    bool odd, nonzero;
+
+    strides_of(array, sink, stride);
+    if (!grove_correlations_are_cells(&run->map) || stride[0] != cells ||
+        stride[1] != block->channels || stride[2] != 1)
+        return NULL;
+    for (int64_t i = 0; array->flags && i < cells; i++)
+        if (array->flags[slot * cells + i])
+            return NULL;
+    const float *data = (const float *)array->data + 2 * numbers * (size_t)slot;
+    look_at(data, 2 * numbers, &odd, &nonzero);
+    if (odd)
+        return NULL;
+    run->nonzero = run->nonzero || nonzero;
+    run->numbers += (long long)numbers;
+    return data;
+}
+
 static int write_data(const sink_state *sink, sink_run *run, const grove_array *array,
                       grove_ms_block block, grove_error *error)
 {
@@ -314,9 +363,13 @@ static int write_data(const sink_state *sink, sink_run *run, const grove_array *
 
     block.times = 1;
     for (int64_t t = 0; t < slots && !code; t++) {
-        fill_slot(sink, &run->map, array, &block, t, data, flag);
-        bool any = flag_odd(run, data, flag, numbers);
-        code = grove_ms_write_data(run->ms, &block, data, any ? flag : NULL, error);
+        const float *plain = plain_slot(sink, run, array, &block, t);
+        bool any = false;
+        if (!plain) {
+            fill_slot(sink, &run->map, array, &block, t, data, flag);
+            any = flag_odd(run, data, flag, numbers);
+        }
+        code = grove_ms_write_data(run->ms, &block, plain ? plain : data, any ? flag : NULL, error);
         block.first_time++;
     }
     free(data);

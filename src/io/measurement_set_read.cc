@@ -39,22 +39,22 @@ void check_cells(const ArrayColumn<T> &data, const grove_ms *ms, const std::vect
     }
 }
 
-// [row][channel][correlation] of the channels of a block, for all rows of the list at once.
+// [row][channel][correlation] of the channels of a block, for all rows of the list at once. Memory
+// that `cells` has is used again.
 template <typename T>
-Array<T> read_cells(const Table &table, const char *column, const grove_ms *ms,
-                    const grove_ms_block *block, const std::vector<int64_t> &rows)
+void read_cells(const Table &table, const char *column, const grove_ms *ms,
+                const grove_ms_block *block, const std::vector<int64_t> &rows, Array<T> &cells)
 {
     ArrayColumn<T> data(table, column);
     Slicer part(IPosition(2, 0, block->first_channel),
                 IPosition(2, ms->layout->correlations, block->channels));
     check_cells(data, ms, rows);
     if (table.actualTableDesc().columnDesc(column).dataManagerType() != "TiledCellStMan")
-        return data.getColumnCells(as_rows(rows), part);
+        return data.getColumnCells(as_rows(rows), part, cells, True);
     // casacore reads slices of several cells from this manager wrongly, or not at all.
-    Array<T> cells(IPosition(3, ms->layout->correlations, block->channels, Int64(rows.size())));
+    cells.resize(IPosition(3, ms->layout->correlations, block->channels, Int64(rows.size())));
     for (size_t i = 0; i < rows.size(); i++)
         cells[i] = data.getSlice(rownr_t(rows[i]), part);
-    return cells;
 }
 
 // Cells of one axis, [row][length].
@@ -127,10 +127,10 @@ unsigned char pack(const Bool *from, size_t count)
 }
 
 void store_flags(const grove_ms *ms, const grove_ms_block *block, const std::vector<int64_t> &rows,
-                 const int64_t *place, const flag_store &flags)
+                 const int64_t *place, const flag_store &flags, Array<Bool> &read)
 {
     size_t cell = size_t(block->channels * ms->layout->correlations), bytes = flags.bytes(cell);
-    Array<Bool> read(read_cells<Bool>(ms->table, "FLAG", ms, block, rows));
+    read_cells(ms->table, "FLAG", ms, block, rows, read);
     Vector<Bool> whole(ScalarColumn<Bool>(ms->table, "FLAG_ROW").getColumnCells(as_rows(rows)));
     auto all = static_cast<unsigned char>(flags.packed ? (1u << flags.correlations) - 1 : 1);
     for (size_t i = 0; i < rows.size(); i++) {
@@ -147,18 +147,29 @@ void store_flags(const grove_ms *ms, const grove_ms_block *block, const std::vec
     }
 }
 
+// Whether all numbers are finite.
+bool are_finite(const float *from, size_t count)
+{
+    constexpr size_t LANES = 16;
+    unsigned odd[LANES] = {0}, any = 0;
+    size_t k = 0;
+    for (; k + LANES <= count; k += LANES)
+        for (size_t i = 0; i < LANES; i++)
+            odd[i] |= unsigned(!(from[k + i] - from[k + i] == 0));
+    for (; k < count; k++)
+        any |= unsigned(!(from[k] - from[k] == 0));
+    for (unsigned each : odd)
+        any |= each;
+    return !any;
+}
+
 // The numbers of a row; those that are not finite become 0 and are flagged. Returns how many were
 // not flagged.
 int64_t store_row(const Complex *from, size_t cell, float *data, const flag_store &flags,
                   unsigned char *flag)
 {
-    const float *part = reinterpret_cast<const float *>(from);
-    unsigned odd = 0;
-    for (size_t k = 0; k < 2 * cell; k++) {
-        data[k] = part[k];
-        odd |= unsigned(!(part[k] - part[k] == 0));
-    }
-    if (!odd)
+    std::memcpy(data, from, 2 * cell * sizeof(float));
+    if (are_finite(data, 2 * cell))
         return 0;
     int64_t count = 0;
     for (size_t k = 0; k < cell; k++)
@@ -191,10 +202,12 @@ int read_data(grove_ms *ms, const char *column, const grove_ms_block *block, flo
     }
     if (!cell)
         return 0;
+    Array<Complex> values;
+    Array<Bool> read_flags;
     in_pieces(list, cell * sizeof(Complex), [&](const auto &rows, const int64_t *place) {
-        Array<Complex> values(read_cells<Complex>(ms->table, column, ms, block, rows));
+        read_cells(ms->table, column, ms, block, rows, values);
         if (flag)
-            store_flags(ms, block, rows, place, flags);
+            store_flags(ms, block, rows, place, flags, read_flags);
         for (size_t i = 0; i < rows.size(); i++)
             ms->odd_samples +=
                 store_row(numbers(values) + i * cell, cell, data + 2 * size_t(place[i]) * cell,
@@ -243,10 +256,12 @@ extern "C" int grove_ms_read_weight(grove_ms *ms, const grove_ms_block *block, f
             ms->table.tableDesc().isColumn("WEIGHT_SPECTRUM") &&
             ArrayColumn<Float>(ms->table, "WEIGHT_SPECTRUM").isDefined(rownr_t(list.row[0]));
         size_t stride = spectrum ? cell : corrs;
+        Array<Float> values;
         in_pieces(list, cell * sizeof(float), [&](const auto &rows, const int64_t *place) {
-            Array<Float> values(
-                spectrum ? read_cells<Float>(ms->table, "WEIGHT_SPECTRUM", ms, block, rows)
-                         : read_rows<Float>(ms->table, "WEIGHT", Int64(corrs), rows));
+            if (spectrum)
+                read_cells(ms->table, "WEIGHT_SPECTRUM", ms, block, rows, values);
+            else
+                values.reference(read_rows<Float>(ms->table, "WEIGHT", Int64(corrs), rows));
             const Float *from = numbers(values);
             for (size_t i = 0; i < rows.size(); i++)
                 for (size_t first = 0; first < cell; first += stride)

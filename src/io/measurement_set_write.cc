@@ -53,6 +53,15 @@ void gather(const grove::row_list &list, size_t cell, const From *from, To *to)
         std::copy_n(from + size_t(list.place[i]) * cell, cell, to + i * cell);
 }
 
+// Whether the rows of the list are all of the block, in its order.
+bool in_order(const grove::row_list &list)
+{
+    for (size_t i = 0; i < list.place.size(); i++)
+        if (list.place[i] != int64_t(i))
+            return false;
+    return true;
+}
+
 // casacore cannot access slices of several cells of TiledCellStMan.
 bool has_single_cells(const Table &table, const std::string &column)
 {
@@ -128,10 +137,15 @@ void put_data(grove_ms *ms, Table &table, const std::string &before, const std::
     Slicer part(IPosition(2, 0, block->first_channel),
                 IPosition(2, ms->layout->correlations, block->channels));
     ArrayColumn<Complex> out(table, column);
-    Array<Complex> values(shape);
-    gather(list, size_t(ms->layout->correlations * block->channels),
-           reinterpret_cast<const Complex *>(data), values.data());
     bool adds = !ms->made && ms->mode != GROVE_MS_REPLACE;
+    const Complex *from = reinterpret_cast<const Complex *>(data);
+    Array<Complex> values;
+    if (!adds && in_order(list)) {
+        values.takeStorage(shape, const_cast<Complex *>(from), SHARE); // only read
+    } else {
+        values.resize(shape);
+        gather(list, size_t(ms->layout->correlations * block->channels), from, values.data());
+    }
     ArrayColumn<Complex> in(adds ? ArrayColumn<Complex>(table, before) : out);
     if (!ms->made && !out.columnDesc().isFixedShape())
         define_cells(ms, in, out, list);
