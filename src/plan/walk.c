@@ -249,8 +249,19 @@ int grove_walk_begin(grove_walk *w, const grove_tile *tile, const grove_tile *ne
     return code;
 }
 
+/* Values of this tile that no other can use. */
+static void drop_kept(grove_walk *w)
+{
+    const grove_program *p = w->program;
+
+    for (int s = 0; s < p->step_count; s++)
+        if (p->divided && (p->steps[s].cut & p->divided) == p->divided)
+            drop(w, &w->slots[s].kept);
+}
+
 void grove_walk_end(grove_walk *w)
 {
+    drop_kept(w);
     if (w->serial)
         grove_walk_drop_flight(w, (int)(w->number % w->flight_count));
     w->number++;
