@@ -79,6 +79,21 @@ template <typename T> const T *numbers(const Array<T> &array)
 // memory is used again.
 constexpr size_t PIECE = 1 << 20;
 
+// Lets `cells` be where the rows are wanted, if these follow each other there.
+template <typename T>
+void read_in_place(const grove_ms *ms, const grove_ms_block *block,
+                   const std::vector<int64_t> &rows, const int64_t *place, T *to, Array<T> &cells)
+{
+    for (size_t i = 1; i < rows.size(); i++)
+        if (place[i] != place[0] + int64_t(i)) {
+            cells.reference(Array<T>());
+            return;
+        }
+    to += place[0] * block->channels * ms->layout->correlations;
+    cells.takeStorage(IPosition(3, ms->layout->correlations, block->channels, Int64(rows.size())),
+                      to, SHARE);
+}
+
 // Calls work(rows, places) for pieces of the list, of rows of so many bytes.
 template <typename Work>
 void in_pieces(const grove::row_list &list, size_t row_bytes, const Work &work)
@@ -168,7 +183,8 @@ bool are_finite(const float *from, size_t count)
 int64_t store_row(const Complex *from, size_t cell, float *data, const flag_store &flags,
                   unsigned char *flag)
 {
-    std::memcpy(data, from, 2 * cell * sizeof(float));
+    if (reinterpret_cast<const float *>(from) != data)
+        std::memcpy(data, from, 2 * cell * sizeof(float));
     if (are_finite(data, 2 * cell))
         return 0;
     int64_t count = 0;
@@ -205,6 +221,7 @@ int read_data(grove_ms *ms, const char *column, const grove_ms_block *block, flo
     Array<Complex> values;
     Array<Bool> read_flags;
     in_pieces(list, cell * sizeof(Complex), [&](const auto &rows, const int64_t *place) {
+        read_in_place(ms, block, rows, place, reinterpret_cast<Complex *>(data), values);
         read_cells(ms->table, column, ms, block, rows, values);
         if (flag)
             store_flags(ms, block, rows, place, flags, read_flags);
@@ -259,11 +276,13 @@ extern "C" int grove_ms_read_weight(grove_ms *ms, const grove_ms_block *block, f
         Array<Float> values;
         in_pieces(list, cell * sizeof(float), [&](const auto &rows, const int64_t *place) {
             if (spectrum)
+                read_in_place(ms, block, rows, place, weight, values);
+            if (spectrum)
                 read_cells(ms->table, "WEIGHT_SPECTRUM", ms, block, rows, values);
             else
                 values.reference(read_rows<Float>(ms->table, "WEIGHT", Int64(corrs), rows));
             const Float *from = numbers(values);
-            for (size_t i = 0; i < rows.size(); i++)
+            for (size_t i = 0; from != weight + size_t(place[0]) * cell && i < rows.size(); i++)
                 for (size_t first = 0; first < cell; first += stride)
                     std::copy(from + i * stride, from + (i + 1) * stride,
                               weight + size_t(place[i]) * cell + first);
