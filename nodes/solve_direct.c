@@ -99,16 +99,20 @@ static bool is_direct(const solve_tile *tile, const solve_domain *d, const doubl
     return same;
 }
 
-/* The sums of all stretches of the domain. */
-static double *add_stretches(const solve_tile *tile, const solve_compressed *c,
-                             const solve_domain *d)
+/* The sums of all stretches of the domain: of one as they are, of several in `added`, which the
+ * caller frees. */
+static const double *add_stretches(const solve_tile *tile, const solve_compressed *c,
+                                   const solve_domain *d, double **added)
 {
     const solve *s = tile->solve;
-    double *sums = grove_alloc((size_t)(c->baselines * c->size) * sizeof(*sums));
     int64_t t[2], f[2];
 
+    *added = NULL;
     solve_stretches(s, d, SOLVE_TIME, t);
     solve_stretches(s, d, SOLVE_FREQ, f);
+    if (t[1] == t[0] + 1 && f[1] == f[0] + 1)
+        return solve_sums_at(c, t[0], f[0], 0);
+    double *sums = *added = grove_alloc((size_t)(c->baselines * c->size) * sizeof(*sums));
     for (int64_t i = t[0]; i < t[1]; i++)
         for (int64_t j = f[0]; j < f[1]; j++)
             grove_compression_add(sums, solve_sums_at(c, i, j, 0), c->baselines * c->size);
@@ -356,7 +360,8 @@ static int solve_numbers(const solve_tile *tile, const solve_compressed *c, solv
 {
     const solve *s = tile->solve;
     const grove_range *range = &tile->range[tile->baseline];
-    double *sums = add_stretches(tile, c, d);
+    double *added;
+    const double *sums = add_stretches(tile, c, d, &added);
     bool *solved = grove_alloc((size_t)(s->stations * s->group_count * 4));
     grove_stefcal_problem problem = {.jones = s->jones,
                                      .part = s->part,
@@ -393,7 +398,7 @@ static int solve_numbers(const solve_tile *tile, const solve_compressed *c, solv
             solve_refer(s, d, d->known, x, is_same, &same);
         }
     }
-    free(sums);
+    free(added);
     free(solved);
     return code ? GROVE_NO_MEMORY : 0;
 }
