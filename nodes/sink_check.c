@@ -200,6 +200,8 @@ int sink_check(grove_node *node)
         grove_node_input_axis(node, SINK_WEIGHT, GROVE_AXIS_STATION))
         return grove_node_fail_option(node, "weight",
                                       "weights vary along time, baseline and freq only");
+    if (sink->existing)
+        grove_node_drop_input(node, SINK_UVW); /* the set has its own */
     if (sink->discard)
         return 0;
     if (!sink->existing && grove_path_is_link(sink->path) && !grove_path_exists(sink->path))

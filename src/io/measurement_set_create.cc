@@ -44,7 +44,7 @@ void bind_columns(SetupNewTable &setup, const grove_ms_layout *layout)
         "SCAN_NUMBER",  "OBSERVATION_ID", "PROCESSOR_ID", "STATE_ID"};
     IPosition tile(grove::tile_of(layout));
 
-    StandardStMan standard("standard", -128);
+    StandardStMan standard("standard", -1024); // rows that are read at a time
     setup.bindAll(standard);
     IncrementalStMan incremental("incremental");
     for (const char *name : slow)
