@@ -490,6 +490,7 @@ void refresh(grove_ms *ms)
 {
     if (!ms->stale)
         return;
+    ms->flags.columns.clear();
     grove_ms now;
     now.path = ms->path;
     now.chosen = ms->chosen;

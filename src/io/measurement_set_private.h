@@ -89,6 +89,13 @@ struct grove_ms {
     // Another has changed the set's tables: open it again before it is used.
     bool stale = false;
     std::vector<grove_set_lock *> locks;
+    // Flags that were read last, for the other columns of the same block.
+    struct {
+        grove_ms_block block;
+        bool packed;
+        std::vector<std::string> columns; // that have taken them
+        std::vector<unsigned char> at;
+    } flags = {};
 
     // what is written
     grove_record *record = nullptr;

@@ -116,6 +116,11 @@ struct flag_store {
     {
         return packed ? samples / correlations : samples;
     }
+    // The byte that has all flags.
+    int all() const
+    {
+        return packed ? (1 << correlations) - 1 : 1;
+    }
     // Flags sample k of those that begin at `to`; whether it was not flagged.
     bool set(unsigned char *to, size_t k) const
     {
@@ -147,12 +152,11 @@ void store_flags(const grove_ms *ms, const grove_ms_block *block, const std::vec
     size_t cell = size_t(block->channels * ms->layout->correlations), bytes = flags.bytes(cell);
     read_cells(ms->table, "FLAG", ms, block, rows, read);
     Vector<Bool> whole(ScalarColumn<Bool>(ms->table, "FLAG_ROW").getColumnCells(as_rows(rows)));
-    auto all = static_cast<unsigned char>(flags.packed ? (1u << flags.correlations) - 1 : 1);
     for (size_t i = 0; i < rows.size(); i++) {
         const Bool *from = numbers(read) + i * cell;
         unsigned char *to = flags.at + size_t(place[i]) * bytes;
         if (whole[i])
-            std::memset(to, all, bytes);
+            std::memset(to, flags.all(), bytes);
         else if (flags.packed)
             for (size_t f = 0; f < bytes; f++)
                 to[f] = pack(from + f * flags.correlations, flags.correlations);
@@ -197,6 +201,34 @@ int64_t store_row(const Complex *from, size_t cell, float *data, const flag_stor
     return count;
 }
 
+// Reads the flags of a block, unless they were read for another column just now.
+void find_flags(grove_ms *ms, const char *column, const grove_ms_block *block,
+                const grove::row_list &list, const flag_store &flags, size_t bytes)
+{
+    const size_t rows = size_t(block->times * block->baselines);
+    std::vector<std::string> &columns = ms->flags.columns;
+    bool known = !columns.empty() && ms->flags.packed == flags.packed &&
+                 !std::memcmp(&ms->flags.block, block, sizeof(*block)) &&
+                 !std::count(columns.begin(), columns.end(), column);
+    if (!known) {
+        flag_store to = {nullptr, flags.packed, flags.correlations};
+        Array<Bool> read;
+        columns.clear();
+        ms->flags.at.resize(rows * bytes);
+        to.at = ms->flags.at.data();
+        if (list.row.size() < rows)
+            std::memset(to.at, to.all(), rows * bytes);
+        in_pieces(list, size_t(block->channels) * flags.correlations,
+                  [&](const auto &piece, const int64_t *place) {
+                      store_flags(ms, block, piece, place, to, read);
+                  });
+        ms->flags.block = *block;
+        ms->flags.packed = flags.packed;
+    }
+    columns.push_back(column);
+    std::memcpy(flags.at, ms->flags.at.data(), rows * bytes);
+}
+
 int read_data(grove_ms *ms, const char *column, const grove_ms_block *block, float *data,
               unsigned char *flag, bool packed, grove_error *error)
 {
@@ -211,20 +243,16 @@ int read_data(grove_ms *ms, const char *column, const grove_ms_block *block, flo
     flag_store flags = {flag, packed, size_t(ms->layout->correlations)};
     size_t bytes = cell ? flags.bytes(cell) : 0;
     grove::row_list list = grove::rows_of(ms, block);
-    if (list.row.size() < rows_wanted) {
+    if (list.row.size() < rows_wanted)
         std::memset(data, 0, rows_wanted * cell * 2 * sizeof(float));
-        if (flag)
-            std::memset(flag, packed ? (1 << flags.correlations) - 1 : 1, rows_wanted * bytes);
-    }
     if (!cell)
         return 0;
+    if (flag)
+        find_flags(ms, column, block, list, flags, bytes);
     Array<Complex> values;
-    Array<Bool> read_flags;
     in_pieces(list, cell * sizeof(Complex), [&](const auto &rows, const int64_t *place) {
         read_in_place(ms, block, rows, place, reinterpret_cast<Complex *>(data), values);
         read_cells(ms->table, column, ms, block, rows, values);
-        if (flag)
-            store_flags(ms, block, rows, place, flags, read_flags);
         for (size_t i = 0; i < rows.size(); i++)
             ms->odd_samples +=
                 store_row(numbers(values) + i * cell, cell, data + 2 * size_t(place[i]) * cell,
