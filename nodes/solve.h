@@ -109,6 +109,7 @@ typedef struct {
     bool starts_well;              /* from the solution of another domain */
     int32_t reweighed;             /* robust: so often; then it is evaluated at its solution */
     bool reweigh;
+    double *before; /* [unknowns] where the last weights were found; NULL: none were */
     double complex *jones, *best; /* of factors: there, and at the best point; NULL: not yet */
     double chi2;                  /* these three at the end */
     int64_t determined;           /* unknowns with data */

@@ -271,6 +271,7 @@ void solve_domain_end(solve_domain *d)
     d->known = NULL;
     free(d->jones);
     free(d->best);
+    free(d->before);
     d->jones = d->best = NULL;
 }
 

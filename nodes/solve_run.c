@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,10 +134,14 @@ static void start_from_last(const solve_run *run, const solve_domain *d)
 }
 
 /* Only models in single precision round: not compressed sums. */
+static bool rounds(const solve_run *run, const solve_tile *tile)
+{
+    return !run->compressed.sums && !tile->views[SOLVE_MODEL].double_;
+}
+
 static int new_fit(const solve_run *run, const solve_tile *tile, solve_domain *d)
 {
-    return solve_new_fit(run->solve, d, run->parms,
-                         !run->compressed.sums && !tile->views[SOLVE_MODEL].double_);
+    return solve_new_fit(run->solve, d, run->parms, rounds(run, tile));
 }
 
 /* ---- evaluation ---- */
@@ -194,6 +199,8 @@ static int begin_again(const evaluation *e, solve_domain *d)
 
     if (run->compressed.sums)
         solve_load_jones(e->tile, d);
+    d->before = grove_realloc(d->before, ((size_t)d->unknowns + 1) * sizeof(*d->before));
+    solve_get(run->solve, d, run->parms, d->before);
     code = solve_reweigh(e->tile, d);
     if (!code && run->compressed.sums)
         code = solve_compress_again(e->tile, &run->compressed, d);
@@ -206,11 +213,31 @@ static int begin_again(const evaluation *e, solve_domain *d)
     return code ? code : new_fit(run, e->tile, d);
 }
 
-/* Weights and solution belong together once a fit with new weights hardly moves. */
-static bool is_to_reweigh(const solve *s, const solve_domain *d)
+/* Weights and solution belong together once a fit with new weights hardly moves: by less than is
+ * asked for, or than models tell. */
+static bool has_moved(const evaluation *e, const solve_domain *d)
 {
-    bool settled = d->reweighed && d->outcome == GROVE_LEAST_SQUARES_CONVERGED &&
-                   grove_least_squares_iterations(d->fit) <= 1;
+    const solve *s = e->run->solve;
+    const double *x = grove_least_squares_best(d->fit);
+    double moved = 0, norm = 0;
+
+    for (int i = 0; i < s->parm_count; i++) {
+        int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
+        for (int64_t u = d->base[i]; u < end; u++) {
+            double size = fmax(fabs(x[u]), s->parms[i].size);
+            moved += (x[u] - d->before[u]) * (x[u] - d->before[u]) / (size * size);
+            norm += 1;
+        }
+    }
+    double limit = fmax(s->tolerance, rounds(e->run, e->tile) ? 10 * FLT_EPSILON : 0);
+    return !(moved <= limit * limit * norm);
+}
+
+static bool is_to_reweigh(const evaluation *e, const solve_domain *d)
+{
+    const solve *s = e->run->solve;
+    bool settled = s->robust && d->reweighed && d->outcome == GROVE_LEAST_SQUARES_CONVERGED &&
+                   !has_moved(e, d);
 
     return s->robust && !settled && d->reweighed < MAX_REWEIGHED &&
            (d->outcome == GROVE_LEAST_SQUARES_CONVERGED ||
@@ -239,7 +266,7 @@ static void evaluate_domain(evaluation *e, solve_domain *d)
     if (e->run->compressed.sums && !memcmp(grove_least_squares_best(d->fit), point, bytes))
         solve_compressed_accept(s, d);
     free(point);
-    d->reweigh = is_to_reweigh(s, d);
+    d->reweigh = is_to_reweigh(e, d);
     if (d->reweigh) {
         d->outcome = GROVE_LEAST_SQUARES_RUNNING;
         d->iterations += grove_least_squares_iterations(d->fit);

@@ -114,6 +114,24 @@ START_TEST(outliers)
 }
 END_TEST
 
+/* Of a linear model a fit is one step; the weights go on changing. */
+START_TEST(outliers_of_a_factor)
+{
+    static const char text[] =
+        "a = parm(\"a\", init=1)\nV[p,q] = a * M[p,q]\n"
+        "b = draw(obs, complex=false, spread=1, times=1, channels=1, seed=9).value\n"
+        "c[p,q] = b[p] * b[q] - 0.55\no[p,q] = c + abs(c)\n"
+        "D[p,q] = 2 * M[p,q] * (1 + 5 * o[p,q])\n"
+        "fit = solve(V, D, tolerance=1e-6, robust=student_t)\n"
+        "k0 = keep(V)\nk1 = keep(2 * M, number=1)\n";
+    grove_session_options how = {.device = "cpu", .threads = 1, .double_precision = _i};
+
+    ck_assert_int_eq(solve_world_run(&w, text, &how), 0);
+    double far = solve_world_distance(0, 1);
+    ck_assert_msg(far < 1e-3, "%g: %s", far, solve_world_said);
+}
+END_TEST
+
 /* The standard deviation of a factor: chi^2 per degree of freedom over the sum of squares of what
  * it multiplies. */
 START_TEST(errors)
@@ -261,6 +279,7 @@ static Suite *make_suite(void)
     tcase_add_checked_fixture(fits, setup, teardown);
     tcase_add_loop_test(fits, found_again, 0, 4 * KINDS);
     tcase_add_loop_test(fits, outliers, 0, 4);
+    tcase_add_loop_test(fits, outliers_of_a_factor, 0, 2);
     tcase_add_test(fits, far_in_a_short_domain);
     tcase_add_test(fits, cycles);
     tcase_add_test(fits, errors);
