@@ -437,6 +437,7 @@ char *grove_library_about(grove_library *library)
 {
     static const char *const modules[][2] = {{"data", "Measurement Sets (casacore)"},
                                              {"hdf5", "tables in HDF5 files"},
+                                             {"fits", "FITS images (cfitsio, WCSLIB)"},
                                              {"plot", "pictures (cairo)"},
                                              {"cuda", "CUDA devices"}};
     grove_text text = {0};

@@ -33,7 +33,7 @@ function allowed(from, to)
     if (from ~ /^(plugin|grove)$/ || from == "cli") return to ~ /^(plugin|grove)$/
     if (from == "grove.c") return to ~ /^(plugin|grove)$/ || (to in level && to != "cli")
     if (from ~ /^(device|run|plot)$/ && to == "kernels") return 1
-    if (from == "nodes") return to ~ /^(plugin|kernels|io|base)$/
+    if (from == "nodes") return to ~ /^(plugin|kernels|io|base|plot)$/
     if (to ~ /^(plugin|grove)$/) return 1
     return to in level && level[to] < level[from]
 }
@@ -85,6 +85,7 @@ FNR == 1 {
     foreign(name, "^cairo", "^src/plot/")
     foreign(name, "^(cblas|lapacke|fftw3)", "^src/device/algebra_module")
     foreign(name, "^hdf5", "^src/io/hdf5_file")
+    foreign(name, "^(fitsio|wcslib/)", "^src/io/fits_")
 }
 
 END {

@@ -1,6 +1,5 @@
 /* The drawing module: checks a figure, draws its charts and writes the file. */
 #include "plot/plot.h"
-#include "base/file.h"
 #include "base/text.h"
 #include "plot/chart.h"
 #include <math.h>
@@ -49,7 +48,8 @@ static int draw_charts(const grove_figure *figure, grove_canvas *canvas, grove_b
     return GROVE_OK;
 }
 
-static int draw(const grove_figure *figure, const char *path, grove_error *error)
+static int write_figure(const grove_figure *figure, const char *path, FILE *stream,
+                        grove_error *error)
 {
     size_t columns = figure->columns ? figure->columns : 1;
     size_t rows = (figure->count + columns - 1) / columns;
@@ -78,17 +78,10 @@ static int draw(const grove_figure *figure, const char *path, grove_error *error
     if (!canvas)
         return GROVE_NO_MEMORY;
     code = draw_charts(figure, canvas, (grove_box){0, 0, width, height}, error);
-    if (!code) {
-        grove_file *file = grove_file_create(path, error);
-        if (!file)
-            code = GROVE_IO;
-        else if ((code = grove_canvas_write(canvas, grove_file_stream(file), error)))
-            grove_file_discard(file);
-        else
-            code = grove_file_commit(file, error);
-    }
+    if (!code)
+        code = grove_canvas_write(canvas, stream, error);
     grove_canvas_free(canvas);
     return code;
 }
 
-const grove_plotter grove_plot_api = {GROVE_PLOT_VERSION, draw};
+const grove_plotter grove_plot_api = {GROVE_PLOT_VERSION, write_figure};

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Everything in these structures is borrowed while a picture is drawn. Text is UTF-8. Zero is a
  * sensible default for all fields except data. */
@@ -85,21 +86,22 @@ typedef struct {
     const char *subtitle; /* of panels */
 } grove_figure;
 
-/* Draws to `path`, as PNG or SVG by its extension; an existing file is replaced when the picture is
- * complete. GROVE_INVALID for another extension, sizes beyond 16384 pixels and the like. */
-typedef int grove_figure_draw_fn(const grove_figure *figure, const char *path, grove_error *error);
-
 /* The table that the module exports as grove_plot_api. */
 typedef struct {
     int version; /* GROVE_PLOT_VERSION */
-    grove_figure_draw_fn *draw;
+    /* As grove_figure_write. */
+    int (*write)(const grove_figure *figure, const char *path, FILE *stream, grove_error *error);
 } grove_plotter;
 
-enum { GROVE_PLOT_VERSION = 2 };
+enum { GROVE_PLOT_VERSION = 3 };
 extern const grove_plotter grove_plot_api;
 
-/* In libgrove: opens the module on first use and draws. GROVE_MISSING when this build lacks the
- * module. */
+/* In libgrove: opens the module on first use. GROVE_MISSING when this build lacks the module. */
+/* Writes into the stream, as PNG or SVG by the ending of `path`, which also stands for the file in
+ * messages. GROVE_INVALID for another ending, sizes beyond 16384 pixels and the like. */
+int grove_figure_write(const grove_figure *figure, const char *path, FILE *stream,
+                       grove_error *error);
+/* Draws to `path`; an existing file is replaced when the picture is complete. */
 int grove_figure_draw(const grove_figure *figure, const char *path, grove_error *error);
 
 #endif

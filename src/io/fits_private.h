@@ -1,0 +1,29 @@
+/* Reading and writing FITS images; within the module that links cfitsio and WCSLIB. */
+#ifndef GROVE_IO_FITS_PRIVATE_H
+#define GROVE_IO_FITS_PRIVATE_H
+
+#include "io/image.h"
+
+/* Which axes of the file have which meaning, counted from 0; -1: none. */
+typedef struct {
+    int freq, stokes;
+} grove_fits_axes;
+
+enum { GROVE_FITS_AXES = 9 };
+
+/* Around all calls of cfitsio and WCSLIB: by one thread at a time. */
+void grove_fits_begin(void);
+void grove_fits_end(void);
+
+/* Finds where the pixels are from the cards of a header: sky, axes, frequencies, Stokes parameters.
+ * `axes` sizes are size[0] (columns) to size[axes - 1]. What WCSLIB does not understand becomes a
+ * note. 0, or a code after a message. */
+int grove_fits_world(grove_image *image, char *cards, int count, int axes, const int64_t *size,
+                     grove_fits_axes *found, const char *path, grove_error *error);
+/* Adds what is unusual. */
+void grove_fits_note(grove_image *image, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* As grove_image_header. */
+char *grove_fits_header(const grove_image *image, size_t room, size_t *length, grove_error *error);
+
+#endif

@@ -1,0 +1,103 @@
+/* Images of the sky, and the FITS files that hold them. A module links cfitsio and WCSLIB. */
+#ifndef GROVE_IO_IMAGE_H
+#define GROVE_IO_IMAGE_H
+
+#include "base/error.h"
+#include "base/unit.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Stokes parameters and correlations as FITS counts them: 1 to 4 are I, Q, U, V, -1 to -4 RR, LL,
+ * RL, LR, -5 to -8 XX, YY, XY, YX. */
+enum { GROVE_IMAGE_STOKES = 8, GROVE_IMAGE_NOTES = 8 };
+
+/* Where the pixels are. Pixel (column, row), counted from 0, is at matrix (column - reference[0],
+ * row - reference[1]) in the plane of the projection: east and north of the centre, rad. In a plain
+ * SIN projection these are the direction cosines l and m. */
+typedef struct {
+    char projection[4];  /* "SIN", "TAN", ...; "": the image has no coordinates on the sky */
+    char axes[2][9];     /* CTYPE of both */
+    char system[24];     /* "FK5", "ICRS", "FK4", "GALACTIC", ... */
+    grove_frame frame;   /* UNKNOWN: of another system */
+    double centre[2];    /* the reference point in that system, rad */
+    double reference[2]; /* column and row */
+    double matrix[2][2]; /* rad for each pixel */
+    bool plain;          /* the projection has no further parameters, and north is up in it */
+    double middle[2];    /* of the middle of the image, in its system, rad; NaN: not known */
+} grove_image_sky;
+
+/* Freed with grove_image_free, if grove_image_read has made it. Zero is a default for all. */
+typedef struct {
+    int64_t columns, rows, channels, stokes; /* at least 1 each */
+    int stokes_code[GROVE_IMAGE_STOKES];     /* [stokes]; 0: the file does not say */
+    double *freq, *width;                    /* [channels] Hz; NULL: not known */
+    char spectral_frame[24];                 /* "TOPOCENT", "LSRK", ...; "": not known */
+    grove_image_sky sky;
+    double beam[3]; /* full widths at half maximum, position angle (north through east), rad; NaN:
+                       none */
+    char *unit, *object, *telescope, *observer; /* NULL: not known */
+    double time[2];     /* first and last of the observation, UTC, MJD s; NaN: not known */
+    double position[3]; /* of the telescope, ITRF, m; NaN: not known */
+    char *history;      /* lines; only written */
+
+    /* Pixels [stokes][channels][rows][columns], NaN where there is none; float or double. */
+    bool wide; /* double */
+    void *pixels;
+
+    /* Of a file that was read. */
+    int bits; /* BITPIX */
+    bool compressed;
+    int unit_number;                   /* of the header and data unit, 0: the first */
+    char *note[GROVE_IMAGE_NOTES + 1]; /* what is unusual; NULL ends the list */
+} grove_image;
+
+/* Reads the first image of a FITS file. A file that is damaged or has no image is an error; one
+ * without coordinates on the sky is none. NULL with a message. `bytes` NULL: the file `path`; else
+ * they are the file, and `path` stands for it in messages. */
+grove_image *grove_image_read(const char *path, const char *bytes, size_t length,
+                              grove_error *error);
+void grove_image_free(grove_image *image); /* NULL is fine */
+/* Whether a file is FITS, by its name. */
+bool grove_image_is(const char *path);
+
+/* 0 where this build can write FITS files, else GROVE_MISSING with a message. */
+int grove_image_ready(grove_error *error);
+/* The header of a file with this image, whose pixels are not looked at: *length bytes, a multiple
+ * of GROVE_FITS_BLOCK; `room`: at least so many. Pixels follow it in the order above, with the
+ * highest byte of each number first, and zeros up to a multiple. The caller frees. NULL with a
+ * message. */
+enum { GROVE_FITS_BLOCK = 2880 };
+char *grove_image_header(const grove_image *image, size_t room, size_t *length, grove_error *error);
+
+/* The name of a code of stokes_code; "?" for 0 and others. */
+const char *grove_image_stokes_name(int code);
+/* Pixels of stokes s and channel f begin at this one. */
+static inline int64_t grove_image_plane(const grove_image *image, int64_t s, int64_t f)
+{
+    return (s * image->channels + f) * image->rows * image->columns;
+}
+static inline double grove_image_at(const grove_image *image, int64_t i)
+{
+    return image->wide ? ((const double *)image->pixels)[i]
+                       : (double)((const float *)image->pixels)[i];
+}
+/* Solid angle of a pixel in the plane of the projection, and of the beam, sr; NaN: not known. */
+double grove_image_pixel_area(const grove_image *image);
+double grove_image_beam_area(const grove_image *image);
+/* The direction of the reference point in J2000, rad; false: not known. */
+bool grove_image_centre(const grove_image *image, double radec[2]);
+
+/* ---- the module ---- */
+
+enum { GROVE_FITS_VERSION = 1 };
+
+typedef struct {
+    int version; /* GROVE_FITS_VERSION */
+    grove_image *(*read)(const char *path, const char *bytes, size_t length, grove_error *error);
+    char *(*header)(const grove_image *image, size_t room, size_t *length, grove_error *error);
+} grove_fits_module;
+
+extern const grove_fits_module grove_fits_api;
+
+#endif
