@@ -30,6 +30,8 @@ static const char *const preamble[] = {
     "M[p,q] = predict(S, obs)",
     "N[p,q] = noise(obs, sigma=1Jy)",
     "V[p,q] = 1 * obs.data",
+    "pixels = table(\"image.csv\", axes=\"l m\")",
+    "dirty = 1Jy * pixels.value",
 };
 enum { PREAMBLE = sizeof(preamble) / sizeof(preamble[0]), OBJECTS = 2 /* the first */ };
 
@@ -76,6 +78,10 @@ static const char solutions[] =
     "f4f48445202011001011400000201010102*7 02*7 0314000111203f0008*5 4000340b0034ff0300000502"
     "0001030908140000040010*3 80f12297f0410000803c2397f04100be*192 1c5ecba44f43484b0212*4 fff"
     "fffffffffffffffffffffffffffff060f000001000474696d651905*6 ad770b52";
+
+/* An image of 3 x 2 pixels, one of them flagged. */
+static const char pixels[] = "l,m,value\n-0.001,-0.001,1\n-0.001,0,2\n0,-0.001,3\n0,0,\n"
+                             "0.001,-0.001,5\n0.001,0,-6\n";
 
 static int write_text(const char *path, const char *text, grove_error *error)
 {
@@ -216,6 +222,8 @@ static int prepare(grove_fixture *fixture)
         code = write_text("four.array", array, fixture->error);
     if (!code)
         code = write_text("gains.csv", gains, fixture->error);
+    if (!code)
+        code = write_text("image.csv", pixels, fixture->error);
     if (!code)
         code = write_hexadecimal("gains.h5", solutions, fixture->error);
     fixture->prepared = !code;
