@@ -41,5 +41,5 @@ static int info(grove_command_line *line)
 const grove_command grove_command_info = {
     "info", "[DATA ... | --devices]",
     "describes a Measurement Set, sky model, array, tree file, "
-    "file of solutions or checkpoint; without arguments, this installation",
+    "file of solutions, FITS image or checkpoint; without arguments, this installation",
     "plugins devices no-wait", info};

@@ -183,7 +183,7 @@ static int plot(grove_command_line *line)
         return GROVE_DONE;
     }
     if (!grove_command_word(&grove_command_plot, line,
-                            "Measurement Set, solution tables or an array"))
+                            "Measurement Set, solution tables, a FITS image or an array"))
         return GROVE_USAGE;
     if (line->size < 0 || line->cell < 0)
         return grove_complain(GROVE_USAGE, "--%s: wants a positive number",
@@ -193,7 +193,7 @@ static int plot(grove_command_line *line)
 
 const grove_command grove_command_plot = {
     "plot", "DATA [-o FILE|DIR] [--what LIST]",
-    "draws pictures of a Measurement Set, solution tables or an array",
+    "draws pictures of a Measurement Set, solution tables, a FITS image or an array",
     "plugins output what column field spectral-window "
     "baselines correlations dataset stations reference direction size cell log threads quiet "
     "no-wait",

@@ -3,7 +3,10 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "io/grid.h"
+#include "io/image.h"
 #include "plot/plot.h"
+#include "plot/sky_image.h"
 
 #include <erfa.h>
 #include <erfam.h>
@@ -34,7 +37,13 @@ static const char *const names[] = {"uv",
                                     "convergence",
                                     NULL};
 /* Of a set are those before SETS, of solutions those from SOLUTIONS on. */
-enum { NAMES = sizeof(names) / sizeof(names[0]) - 1, LAYOUT = 4, SOLUTIONS = 5, SETS = 9 };
+enum {
+    NAMES = sizeof(names) / sizeof(names[0]) - 1,
+    IMAGE = 1,
+    LAYOUT = 4,
+    SOLUTIONS = 5,
+    SETS = 9
+};
 
 const char *const *grove_picture_names(size_t *count)
 {
@@ -144,38 +153,68 @@ int grove_picture_layout(const grove_station *stations, int count, const char *n
 
 /* ---- kinds of data ---- */
 
+typedef enum { A_LAYOUT, A_SET, A_TABLE, AN_IMAGE } data_kind;
+
+static data_kind kind_of(const char *path)
+{
+    if (grove_path_is_folder(path))
+        return A_SET;
+    return grove_grid_is_hdf5(path) ? A_TABLE : grove_image_is(path) ? AN_IMAGE : A_LAYOUT;
+}
+
 /* Options that would do nothing are errors. */
-static int check_options(const char *path, const grove_picture *p, bool set, bool solutions,
+static int check_options(const char *path, const grove_picture *p, data_kind kind,
                          grove_error *error)
 {
+    enum { OF_SETS = 1 << A_SET, OF_TABLES = 1 << A_TABLE, OF_IMAGES = 1 << AN_IMAGE };
+    static const char *const what[] = {"an antenna layout", "a Measurement Set",
+                                       "a file of solution tables", "a FITS image"};
     const struct {
         const char *name;
-        bool given, of_sets, of_solutions;
-    } options[] = {{"column", p->column, true, false},
-                   {"field", p->field, true, false},
-                   {"spectral-window", p->spectral_window, true, false},
-                   {"baselines", p->baselines, true, false},
-                   {"size", p->size, true, false},
-                   {"cell", p->cell != 0, true, false},
-                   {"correlations", p->correlations, true, true},
-                   {"log", p->logarithmic, true, true},
-                   {"dataset", p->dataset, false, true},
-                   {"stations", p->stations, false, true},
-                   {"reference", p->reference, false, true},
-                   {"direction", p->direction, false, true}};
+        bool given;
+        int of;
+    } options[] = {{"column", p->column, OF_SETS},
+                   {"field", p->field, OF_SETS},
+                   {"spectral-window", p->spectral_window, OF_SETS},
+                   {"baselines", p->baselines, OF_SETS},
+                   {"size", p->size, OF_SETS},
+                   {"cell", p->cell != 0, OF_SETS},
+                   {"correlations", p->correlations, OF_SETS | OF_TABLES},
+                   {"log", p->logarithmic, OF_SETS | OF_TABLES | OF_IMAGES},
+                   {"dataset", p->dataset, OF_TABLES},
+                   {"stations", p->stations, OF_TABLES},
+                   {"reference", p->reference, OF_TABLES},
+                   {"direction", p->direction, OF_TABLES}};
 
     for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
-        bool sets = options[k].of_sets, tables = options[k].of_solutions;
-        if (!options[k].given || (sets && set) || (tables && solutions))
+        int of = options[k].of;
+        if (!options[k].given || of & 1 << kind)
             continue;
-        return grove_fail(error, GROVE_INVALID, "%s: --%s is for %s%s%s, and this is %s", path,
-                          options[k].name, sets ? "Measurement Sets" : "",
-                          sets && tables ? " and " : "", tables ? "solution tables" : "",
-                          set         ? "a Measurement Set"
-                          : solutions ? "a file of solution tables"
-                                      : "an antenna layout");
+        return grove_fail(error, GROVE_INVALID, "%s: --%s is for %s%s%s%s, and this is %s", path,
+                          options[k].name, of & OF_SETS ? "Measurement Sets" : "",
+                          of & OF_SETS && of & OF_TABLES ? " and " : "",
+                          of & OF_TABLES ? "solution tables" : "",
+                          of & OF_IMAGES ? " and FITS images" : "", what[kind]);
     }
     return 0;
+}
+
+static int draw_image(const char *path, bool logarithmic, const char *to, grove_error *error)
+{
+    grove_image *image = grove_image_read(path, NULL, 0, error);
+    grove_file *file = image ? grove_file_create(to, error) : NULL;
+    char *name = grove_path_name(path);
+    int code = 0;
+
+    if (file)
+        code = grove_sky_image_write(image, name, logarithmic, to, grove_file_stream(file), error);
+    if (file && !code)
+        code = grove_file_commit(file, error);
+    else
+        grove_file_discard(file);
+    grove_image_free(image);
+    free(name);
+    return file ? code : grove_error_code(error);
 }
 
 static int draw_file(const char *path, const char *const *folders, const char *what, const char *to,
@@ -255,16 +294,39 @@ static int draw_set(const char *path, const grove_picture *picture, const char *
 
 char *grove_picture_default(const char *path, const char *dataset, grove_error *error)
 {
-    if (grove_path_is_folder(path))
+    switch (kind_of(path)) {
+    case A_SET:
         return grove_strdup("uv,image");
-    return grove_grid_is_hdf5(path) ? grove_solutions_pictures(path, dataset, error)
-                                    : grove_strdup("layout");
+    case A_TABLE:
+        return grove_solutions_pictures(path, dataset, error);
+    case AN_IMAGE:
+        return grove_strdup("image");
+    default:
+        return grove_strdup("layout");
+    }
+}
+
+/* Whether there is picture k of data of that kind. */
+static int check_kind(const char *path, data_kind kind, int k, grove_error *error)
+{
+    static const char *const has[] = {"", "a Measurement Set has", "solution tables have",
+                                      "a FITS image has"};
+
+    if (kind == A_SET     ? k < SETS
+        : kind == A_TABLE ? k >= SOLUTIONS
+                          : kind != AN_IMAGE || k == IMAGE)
+        return 0;
+    return grove_fail(error, GROVE_INVALID, "%s: %s no picture '%s'; that needs %s", path,
+                      has[kind], names[k],
+                      k >= SETS || (k >= SOLUTIONS && kind == AN_IMAGE) ? "solution tables (.h5)"
+                      : k == LAYOUT ? "a Measurement Set or an antenna layout"
+                                    : "a Measurement Set");
 }
 
 int grove_picture_draw(const char *path, const char *const *folders, const grove_picture *picture,
                        const char *to, grove_error *error)
 {
-    bool set = grove_path_is_folder(path), solutions = grove_grid_is_hdf5(path);
+    data_kind kind = kind_of(path);
     int k = 0;
 
     while (k < NAMES && picture->what && strcmp(names[k], picture->what) != 0)
@@ -277,19 +339,20 @@ int grove_picture_draw(const char *path, const char *const *folders, const grove
     }
     if (!grove_ends_with(to, ".png") && !grove_ends_with(to, ".svg"))
         return grove_fail(error, GROVE_INVALID, "%s: a picture's name ends in .png or .svg", to);
-    if (set ? k >= SETS : solutions && k < SOLUTIONS)
-        return grove_fail(error, GROVE_INVALID, "%s: %s no picture '%s'; that needs %s", path,
-                          set ? "a Measurement Set has" : "solution tables have", picture->what,
-                          set           ? "solution tables (.h5)"
-                          : k == LAYOUT ? "a Measurement Set or an antenna layout"
-                                        : "a Measurement Set");
-    if (!set && !grove_path_exists(path) && strpbrk(path, "/."))
-        return grove_path_fail(path, error);
-    int code = check_options(path, picture, set, solutions && !set, error);
+    int code = check_kind(path, kind, k, error);
+    if (!code && kind != A_SET && !grove_path_exists(path) && strpbrk(path, "/."))
+        code = grove_path_fail(path, error);
+    code = code ? code : check_options(path, picture, kind, error);
     if (code)
         return code;
-    if (solutions && !set)
+    switch (kind) {
+    case A_SET:
+        return draw_set(path, picture, to, error);
+    case A_TABLE:
         return draw_solutions(path, picture, to, error);
-    return set ? draw_set(path, picture, to, error)
-               : draw_file(path, folders, picture->what, to, error);
+    case AN_IMAGE:
+        return draw_image(path, picture->logarithmic, to, error);
+    default:
+        return draw_file(path, folders, picture->what, to, error);
+    }
 }
