@@ -83,6 +83,37 @@ static const char solutions[] =
 static const char pixels[] = "l,m,value\n-0.001,-0.001,1\n-0.001,0,2\n0,-0.001,3\n0,0,\n"
                              "0.001,-0.001,5\n0.001,0,-6\n";
 
+/* Cards of a FITS image of 3 x 2 pixels, four bytes each, about the observation's phase centre. */
+static const char *const cards[] = {"SIMPLE  = T",          "BITPIX  = -32",
+                                    "NAXIS   = 2",          "NAXIS1  = 3",
+                                    "NAXIS2  = 2",          "BUNIT   = 'Jy/pixel'",
+                                    "CTYPE1  = 'RA---SIN'", "CTYPE2  = 'DEC--SIN'",
+                                    "CRPIX1  = 2.0",        "CRPIX2  = 2.0",
+                                    "CDELT1  = -0.01",      "CDELT2  = 0.01",
+                                    "CRVAL1  = 280.75",     "CRVAL2  = 45.83333333333333",
+                                    "RADESYS = 'ICRS'",     "END"};
+static const float fluxes[] = {1, 2, -3, 0.5F, 0, 4};
+enum { CARDS = sizeof(cards) / sizeof(cards[0]), FLUXES = sizeof(fluxes) / sizeof(fluxes[0]) };
+
+static int write_fits(const char *path, grove_error *error)
+{
+    enum { BLOCK = 2880 };
+    grove_file *file = grove_file_create(path, error);
+
+    if (!file)
+        return grove_error_code(error);
+    for (int k = 0; k < BLOCK / 80; k++)
+        fprintf(grove_file_stream(file), "%-80s", k < CARDS ? cards[k] : "");
+    for (int k = 0; k < BLOCK / 4; k++) {
+        uint32_t bits = 0;
+        if (k < FLUXES)
+            memcpy(&bits, &fluxes[k], sizeof(bits));
+        for (int b = 24; b >= 0; b -= 8)
+            fputc((int)(bits >> b & 255), grove_file_stream(file));
+    }
+    return grove_file_commit(file, error);
+}
+
 static int write_text(const char *path, const char *text, grove_error *error)
 {
     grove_file *file = grove_file_create(path, error);
@@ -224,6 +255,8 @@ static int prepare(grove_fixture *fixture)
         code = write_text("gains.csv", gains, fixture->error);
     if (!code)
         code = write_text("image.csv", pixels, fixture->error);
+    if (!code)
+        code = write_fits("model.fits", fixture->error);
     if (!code)
         code = write_hexadecimal("gains.h5", solutions, fixture->error);
     fixture->prepared = !code;
