@@ -115,6 +115,7 @@ typedef struct {
     fitsfile *file;
     const char *path;
     grove_error *error;
+    double bytes; /* of the file, once decompressed */
     int axes;
     LONGLONG size[GROVE_FITS_AXES];
 } reader;
@@ -174,7 +175,7 @@ static int check_sizes(reader *in, const grove_image *image)
                           "%s: an image of %lld x %lld pixels; at most %d a side are read",
                           in->path, (long long)in->size[0], (long long)in->size[1], 1 << 20);
     fits_get_hduaddrll(in->file, NULL, &data, NULL, &status);
-    double rest = (double)in->file->Fptr->filesize - (double)data;
+    double rest = in->bytes - (double)data;
     if (!status && !image->compressed && bytes > rest)
         return grove_fail(
             in->error, GROVE_INVALID,
@@ -262,6 +263,8 @@ static grove_image *read_file(const char *path, const char *bytes, size_t length
         fits_open_memfile(&in.file, "image", READONLY, &memory, &length, 0, NULL, &status);
     else
         fits_open_diskfile(&in.file, path, READONLY, &status);
+    /* cfitsio makes its own number larger where it reads beyond the end */
+    in.bytes = bytes ? (double)length : in.file ? (double)in.file->Fptr->filesize : 0;
     code = status ? fail(path, status, error) : read_image(&in, image);
     status = 0;
     if (in.file)

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,8 @@
 #include <wcslib/wcsfix.h>
 #include <wcslib/wcshdr.h>
 #include <wcslib/wcsmath.h>
+
+enum { CARD = 80 };
 
 static double radians(double degrees)
 {
@@ -202,11 +205,52 @@ static int check_others(const struct wcsprm *wcs, int axes, const int64_t *size,
     return 0;
 }
 
+/* Where the value of a card ends, or -1 where it is none: a text in quotes, which are doubled in
+ * it, or a word. */
+static int value_end(const char *card)
+{
+    int at = 10;
+
+    if (card[8] != '=' || card[9] != ' ')
+        return -1;
+    while (at < CARD && card[at] == ' ')
+        at++;
+    if (at < CARD && card[at] == '\'') {
+        for (at++; at < CARD; at++)
+            if (card[at] == '\'' && (at + 1 == CARD || card[++at] != '\''))
+                return at;
+        return -1;
+    }
+    while (at < CARD && (isalnum((unsigned char)card[at]) || strchr("+-.", card[at])))
+        at++;
+    return at;
+}
+
+/* WCSLIB (7.12) writes beyond its memory where the text of a card has no end in it. It gets sound
+ * cards alone, without their comments. */
+static void clean_card(char *card)
+{
+    for (int k = 0; k < CARD; k++)
+        if (card[k] < 32 || card[k] > 126)
+            card[k] = ' ';
+    int end = value_end(card), rest = end < 0 ? CARD : end;
+    while (rest < CARD && card[rest] == ' ')
+        rest++;
+    if (!strncmp(card, "END     ", 8))
+        return;
+    if (end < 0 || (rest < CARD && card[rest] != '/'))
+        end = 0;
+    memset(card + end, ' ', (size_t)(CARD - end));
+}
+
 int grove_fits_world(grove_image *image, char *cards, int count, int axes, const int64_t *size,
                      grove_fits_axes *found, const char *path, grove_error *error)
 {
     struct wcsprm *all = NULL;
     int rejected = 0, versions = 0, stat[NWCSFIX], code = 0;
+
+    for (int k = 0; k < count; k++)
+        clean_card(cards + CARD * k);
     bool good = !wcspih(cards, count, WCSHDR_all, 0, &rejected, &versions, &all) && versions > 0 &&
                 all[0].naxis >= 2 && all[0].naxis <= GROVE_FITS_AXES;
 
