@@ -163,6 +163,8 @@ START_TEST(odd_coordinates)
         {"CTYPE1  = 'RA---XYZ'\nCTYPE2  = 'DEC--XYZ'\n",
          "unusual: its coordinates are not understood"},
         {"CTYPE1  = 'RA---SIN'\nCTYPE2  = 'DEC--SIN'\nCDELT1  = 0\nCDELT2  = 1\n", "unusual: "},
+        {"CTYPE1  = 'FREQ'\nCRVAL1  = 1e9\nCDELT1  = 1e6\nCTYPE2  = 'TIME'\n",
+         "unusual: its axis 1 is a spectrum"},
         {SKY("SIN") "BUNIT   = 'Jy/beam'\n", "unusual: numbers per beam, but no beam"},
         {SKY("SIN") "BMAJ    = 0.003\nBMIN    = 0.002\nBPA     = 45\n",
          "beam: 10.8 arcsec x 7.2 arcsec, position angle 45 deg, 6.799 pixels in it"},
@@ -390,7 +392,7 @@ int main(void)
     tcase_add_loop_test(test, numbers, 0, 6);
     tcase_add_test(test, blank);
     tcase_add_loop_test(test, projections, 0, 4);
-    tcase_add_loop_test(test, odd_coordinates, 0, 10);
+    tcase_add_loop_test(test, odd_coordinates, 0, 11);
     tcase_add_test(test, more_axes);
     tcase_add_test(test, extension);
     tcase_add_loop_test(test, compressed, 0, 4);

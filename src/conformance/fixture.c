@@ -30,8 +30,6 @@ static const char *const preamble[] = {
     "M[p,q] = predict(S, obs)",
     "N[p,q] = noise(obs, sigma=1Jy)",
     "V[p,q] = 1 * obs.data",
-    "pixels = table(\"image.csv\", axes=\"l m\")",
-    "dirty = 1Jy * pixels.value",
 };
 enum { PREAMBLE = sizeof(preamble) / sizeof(preamble[0]), OBJECTS = 2 /* the first */ };
 
@@ -79,7 +77,9 @@ static const char solutions[] =
     "0001030908140000040010*3 80f12297f0410000803c2397f04100be*192 1c5ecba44f43484b0212*4 fff"
     "fffffffffffffffffffffffffffff060f000001000474696d651905*6 ad770b52";
 
-/* An image of 3 x 2 pixels, one of them flagged. */
+/* An image of 3 x 2 pixels, one of them flagged, and what examples that name it are given. */
+static const char image_lines[] =
+    "pixels = table(\"image.csv\", axes=\"l m\")\ndirty = 1Jy * pixels.value\n";
 static const char pixels[] = "l,m,value\n-0.001,-0.001,1\n-0.001,0,2\n0,-0.001,3\n0,0,\n"
                              "0.001,-0.001,5\n0.001,0,-6\n";
 
@@ -349,6 +349,8 @@ int grove_fixture_take(grove_fixture *fixture, const grove_class *class_, const 
         if (!code && strstr(example, "observed.ms"))
             code = write_set(fixture);
         add_preamble(&text, example, lines_for(class_, example));
+        if (strstr(example, "(dirty"))
+            grove_text_add(&text, "%s", image_lines);
         grove_text_add(&text, "%s\n%s", example, more ? more : "");
     }
     if (!code)

@@ -147,7 +147,9 @@ static void take_spectrum(grove_image *image, struct wcsprm *wcs, int axes, cons
     char wanted[9] = "FREQ-???";
     int axis = wcs->spec;
 
-    if (axis < 0)
+    if (axis >= 0 && axis < 2) /* a spectrum: columns or rows are its channels */
+        grove_fits_note(image, "its axis %d is a spectrum", axis + 1);
+    if (axis < 2)
         return;
     if (axis < axes) {
         found->freq = axis;

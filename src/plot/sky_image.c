@@ -90,14 +90,14 @@ static char *axis_label(const scene *s, int axis)
 
 /* ---- texts ---- */
 
-static char *describe(const scene *s)
+static char *describe(const scene *s, const char *name)
 {
     const grove_image *image = s->image;
     double radec[2];
     char ra[32], dec[32];
     grove_text text = {0};
 
-    if (image->object)
+    if (image->object && strcmp(image->object, name) != 0)
         grove_text_add(&text, ", %s", image->object);
     if (image->telescope)
         grove_text_add(&text, ", %s", image->telescope);
@@ -175,7 +175,7 @@ int grove_sky_image_write(const grove_image *image, const char *name, bool logar
         return grove_fail(error, GROVE_NO_MEMORY, "%s: no memory for a picture", path);
     place(&s);
     place_beam(&s);
-    char *labels[] = {axis_label(&s, 0), axis_label(&s, 1)}, *subtitle = describe(&s);
+    char *labels[] = {axis_label(&s, 0), axis_label(&s, 1)}, *subtitle = describe(&s, name);
     for (size_t k = 0; k < count; k++) {
         titles[k] = title_of(image, name, (int)k);
         rasters[k] = raster_of(&s, (int)k, logarithmic, pixels + k * plane);
