@@ -429,7 +429,7 @@ expect 1 'grove: field.tree/x.c: ...' new-node x --folder field.tree
 
 # ---- plot ----
 if [ -f "$GROVE_BUILD/src/.libs/plot.so" ]; then
-    expect 2 'grove: grove plot wants a Measurement Set, solution tables or an array; grove plot --help says more' plot
+    expect 2 'grove: grove plot wants a Measurement Set, solution tables, a FITS image or an array; grove plot --help says more' plot
     expect 2 'grove: --what imag: there is no such picture; did you mean image?' plot vla-c --what imag
     expect 2 'grove: -o x.gif: wants a file that ends in .png or .svg, or a folder' plot vla-c -o x.gif
     expect 2 'grove: -o x.png: is one file, and --what asks for 2 pictures; name a folder' plot vla-c -o x.png --what uv,layout
