@@ -77,11 +77,8 @@ static const char solutions[] =
     "0001030908140000040010*3 80f12297f0410000803c2397f04100be*192 1c5ecba44f43484b0212*4 fff"
     "fffffffffffffffffffffffffffff060f000001000474696d651905*6 ad770b52";
 
-/* An image of 3 x 2 pixels, one of them flagged, and what examples that name it are given. */
-static const char image_lines[] =
-    "pixels = table(\"image.csv\", axes=\"l m\")\ndirty = 1Jy * pixels.value\n";
-static const char pixels[] = "l,m,value\n-0.001,-0.001,1\n-0.001,0,2\n0,-0.001,3\n0,0,\n"
-                             "0.001,-0.001,5\n0.001,0,-6\n";
+/* What examples that name an image are given. */
+static const char image_lines[] = "pixels = test_image()\ndirty = 1 * pixels.value\n";
 
 /* Cards of a FITS image of 3 x 2 pixels, four bytes each, about the observation's phase centre. */
 static const char *const cards[] = {"SIMPLE  = T",          "BITPIX  = -32",
@@ -253,8 +250,6 @@ static int prepare(grove_fixture *fixture)
         code = write_text("four.array", array, fixture->error);
     if (!code)
         code = write_text("gains.csv", gains, fixture->error);
-    if (!code)
-        code = write_text("image.csv", pixels, fixture->error);
     if (!code)
         code = write_fits("model.fits", fixture->error);
     if (!code)

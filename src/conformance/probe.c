@@ -1,4 +1,4 @@
-/* The observation that tests of classes use: `observe` with data and flags added. */
+/* The observation that tests of classes use, `observe` with data and flags added; and an image. */
 #include "conformance/fixture.h"
 
 #include "base/text.h"
@@ -123,6 +123,44 @@ static int register_parm(grove_classes *classes, grove_error *error)
     return grove_classes_add(classes, &probe, error);
 }
 
+/* An image of 6 x 5 pixels of 0.001 about the phase centre. */
+static int open_image(grove_node *node)
+{
+    enum { L = 6, M = 5 };
+    static const grove_form flux = {
+        .shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE, .unit = {.Jy = 1}};
+    double centre[2][L], width[L], numbers[L * M];
+    int code = 0;
+
+    for (int k = 0; k < L; k++) {
+        centre[0][k] = 1e-3 * (k - L / 2);
+        centre[1][k] = 1e-3 * (k - M / 2);
+        width[k] = 1e-3;
+    }
+    for (int k = 0; k < L * M; k++)
+        numbers[k] = (k * 7 % 11 - 5) / 8.0;
+    for (int d = 0; d < 2 && !code; d++)
+        code = grove_node_add_axis(node, &(grove_axis){.name = d ? "m" : "l",
+                                                       .size = d ? M : L,
+                                                       .centre = centre[d],
+                                                       .width = width});
+    return code ? code
+                : grove_node_add_member(node, "value", "l m", &flux, numbers, "flux of each pixel");
+}
+
+static int register_image(grove_classes *classes, grove_error *error)
+{
+    static const grove_class probe = {GROVE_CLASS_HEAD(test_image),
+                                      .doc = "An image of the sky, for tests of classes.",
+                                      .output_doc = "an object: its member is value",
+                                      .group = "data",
+                                      .kind = GROVE_CLASS_DATA,
+                                      .object = "image",
+                                      .open = open_image};
+
+    return grove_classes_add(classes, &probe, error);
+}
+
 int grove_probe_register(grove_classes *classes, grove_error *error)
 {
     const grove_class *observe = grove_classes_find(classes, "observe", error);
@@ -139,5 +177,6 @@ int grove_probe_register(grove_classes *classes, grove_error *error)
     probe.open = open_probe;
     probe.read = read_probe;
     int code = grove_classes_add(classes, &probe, error);
-    return code ? code : register_parm(classes, error);
+    code = code ? code : register_parm(classes, error);
+    return code ? code : register_image(classes, error);
 }
