@@ -2,7 +2,6 @@
  * configure found. */
 #include "device/device.h"
 
-#include <pthread.h>
 #include <stdio.h>
 
 #ifdef GROVE_HAVE_CBLAS
@@ -60,23 +59,17 @@ static int product(grove_device *device, const grove_product *p, bool double_, g
 }
 
 #ifdef GROVE_HAVE_FFTW
-/* In FFTW only the execution of a plan is thread-safe. */
-static pthread_mutex_t planning = PTHREAD_MUTEX_INITIALIZER;
-
 #define RUN(prefix)                                                                                \
     {                                                                                              \
         prefix##_complex *at = (prefix##_complex *)t->at;                                          \
-        pthread_mutex_lock(&planning);                                                             \
+        prefix##_make_planner_thread_safe();                                                       \
         prefix##_plan plan =                                                                       \
             prefix##_plan_many_dft(t->rank, size, (int)t->count, at, NULL, 1, each, at, NULL, 1,   \
                                    each, t->sign, FFTW_ESTIMATE);                                  \
-        pthread_mutex_unlock(&planning);                                                           \
         planned = plan != NULL;                                                                    \
         if (plan)                                                                                  \
             prefix##_execute(plan);                                                                \
-        pthread_mutex_lock(&planning);                                                             \
         prefix##_destroy_plan(plan);                                                               \
-        pthread_mutex_unlock(&planning);                                                           \
     }
 
 static int run_transform(const grove_device *device, const grove_transform *t, bool double_,

@@ -1,0 +1,353 @@
+/* A gridder's state, and samples added to its planes and taken from them. */
+#include "gridder_private.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TILE = GROVE_GRIDDER_TILE,
+    LANES = GROVE_GRIDDER_LANES,
+    CACHE = 40 << 10 /* bytes of a tile's buffer that are quick to reach */
+};
+
+static const grove_gridder_loops *const loops[2][GROVE_ISAS] = {
+    {&grove_gridder_single_portable, &grove_gridder_single_avx2, &grove_gridder_single_avx512},
+    {&grove_gridder_double_portable, &grove_gridder_double_avx2, &grove_gridder_double_avx512}};
+
+/* ---- the kernel's polynomials ---- */
+
+static void put(void *to, int64_t at, double number, size_t real)
+{
+    if (real == sizeof(float))
+        ((float *)to)[at] = (float)number;
+    else
+        ((double *)to)[at] = number;
+}
+
+/* Coefficients with the room of 16 lanes, each `times` times. */
+static void *make_taps(const grove_gridder_kernel *kernel, int degree, int times, size_t real)
+{
+    double coefficient[(GROVE_GRIDDER_MAX_DEGREE + 1) * GROVE_GRIDDER_MAX_WIDTH];
+    void *made = calloc((size_t)((degree + 1) * times * LANES), real);
+
+    if (!made)
+        return NULL;
+    if (kernel->width > 1)
+        grove_gridder_kernel_fit(kernel, degree, coefficient);
+    else
+        coefficient[0] = 1;
+    for (int d = 0; d <= degree; d++)
+        for (int k = 0; k < times * kernel->width; k++)
+            put(made, (d * LANES * times) + k, coefficient[d * kernel->width + k / times], real);
+    return made;
+}
+
+static int make_polynomials(grove_gridder *g)
+{
+    const grove_gridder_plan *p = &g->plan;
+    grove_gridder_taps *t = &g->taps;
+
+    t->width = p->kernel.width;
+    t->width_w = p->kernel_w.width;
+    t->degree = t->width + 1;
+    t->degree_w = t->width_w > 1 ? t->width_w + 1 : 0;
+    t->pairs = make_taps(&p->kernel, t->degree, 2, g->real);
+    t->taps = make_taps(&p->kernel, t->degree, 1, g->real);
+    t->taps_w = make_taps(&p->kernel_w, t->degree_w, 1, g->real);
+    return t->pairs && t->taps && t->taps_w ? 0 : -1;
+}
+
+/* ---- state ---- */
+
+static int64_t row_stride(const grove_gridder *g)
+{
+    int64_t room = 2 * (TILE - 1) + (2 * g->taps.width + LANES - 1) / LANES * LANES;
+
+    return (room + LANES - 1) / LANES * LANES;
+}
+
+static int64_t plane_stride(const grove_gridder *g)
+{
+    return row_stride(g) * (TILE + g->taps.width - 1);
+}
+
+/* Which tiles the bounds allow: those in which kernels begin, and the next. */
+static void find_columns(grove_gridder *g)
+{
+    const grove_gridder_plan *p = &g->plan;
+    const double max[2] = {p->bounds.max_u, p->bounds.max_v};
+
+    for (int d = 0; d < 2; d++) {
+        double reach = max[d] * p->image.cell[d] * (double)p->grid[d] * (1 + 1e-9) + 1e-6;
+        g->tiles[d] = p->grid[d] / TILE;
+        if (reach < (double)p->grid[d]) {
+            int64_t first = (int64_t)floor((-reach - 0.5 * p->kernel.width) / TILE);
+            int64_t last = (int64_t)floor((reach - 0.5 * p->kernel.width + 1) / TILE);
+            g->first_tile[d] = first;
+            g->columns[d] = last - first + 2;
+        }
+        if (reach >= (double)p->grid[d] || g->columns[d] >= g->tiles[d]) {
+            g->first_tile[d] = 0;
+            g->columns[d] = g->tiles[d];
+        }
+    }
+}
+
+static void find_groups(grove_gridder *g)
+{
+    uint64_t plane = (uint64_t)(plane_stride(g) * g->plan.bounds.polarisations) * g->real;
+    int64_t width = g->plan.kernel_w.width, starts = g->plan.planes - width + 1;
+    int64_t fit = (int64_t)(CACHE / plane) - width + 1;
+
+    g->group = fit < 2 ? 2 : fit;
+    g->group = g->group > starts ? starts : g->group;
+    g->groups = (starts + g->group - 1) / g->group;
+}
+
+grove_gridder *grove_gridder_new(const grove_gridder_plan *plan, grove_isa isa)
+{
+    grove_gridder *g = calloc(1, sizeof(*g));
+
+    if (!g)
+        return NULL;
+    g->plan = *plan;
+    g->loops = loops[plan->bounds.double_precision][isa];
+    g->real = plan->bounds.double_precision ? sizeof(double) : sizeof(float);
+    int code = make_polynomials(g);
+    find_columns(g);
+    find_groups(g);
+    int64_t count = plan->planes * g->columns[0] * g->columns[1];
+    g->block = code ? NULL : malloc((size_t)count * sizeof(*g->block));
+    if (!g->block) {
+        grove_gridder_free(g);
+        return NULL;
+    }
+    memset(g->block, 0xff, (size_t)count * sizeof(*g->block));
+    g->bytes = (uint64_t)count * sizeof(*g->block);
+    return g;
+}
+
+void grove_gridder_free(grove_gridder *g)
+{
+    if (!g)
+        return;
+    for (int64_t k = 0; k < g->slabs; k++)
+        free(g->slab[k]);
+    free(g->slab);
+    free(g->block);
+    free(g->taps.pairs);
+    free(g->taps.taps);
+    free(g->taps.taps_w);
+    free(g);
+}
+
+uint64_t grove_gridder_bytes(const grove_gridder *g)
+{
+    return g->bytes;
+}
+
+static int32_t *number_of(const grove_gridder *g, int64_t plane, int64_t v, int64_t u)
+{
+    return &g->block[(plane * g->columns[1] + v) * g->columns[0] + u];
+}
+
+void *grove_gridder_block(const grove_gridder *g, int64_t plane, int64_t v, int64_t u)
+{
+    int32_t number = *number_of(g, plane, v, u);
+
+    if (number < 0)
+        return NULL;
+    return (char *)g->slab[number / GROVE_GRIDDER_SLAB_BLOCKS] +
+           (size_t)(number % GROVE_GRIDDER_SLAB_BLOCKS * grove_gridder_block_size(g)) * g->real;
+}
+
+int grove_gridder_make_block(grove_gridder *g, int64_t plane, int64_t v, int64_t u)
+{
+    int32_t *number = number_of(g, plane, v, u);
+
+    if (*number >= 0)
+        return 0;
+    if (g->blocks == g->slabs * GROVE_GRIDDER_SLAB_BLOCKS) {
+        size_t numbers = (size_t)(GROVE_GRIDDER_SLAB_BLOCKS * grove_gridder_block_size(g));
+        void **slab = realloc(g->slab, (size_t)(g->slabs + 1) * sizeof(*slab));
+        if (!slab)
+            return -1;
+        g->slab = slab;
+        slab[g->slabs] = calloc(numbers, g->real);
+        if (!slab[g->slabs])
+            return -1;
+        g->slabs++;
+        g->bytes += numbers * g->real;
+    }
+    *number = (int32_t)g->blocks++;
+    return 0;
+}
+
+/* ---- tiles ---- */
+
+typedef struct {
+    grove_gridder *g;
+    const grove_gridder_samples *samples;
+    const grove_gridder_index *index;
+    const int32_t *task;
+    bool collect;
+    bool failed; /* only ever set */
+} work;
+
+static int64_t planes_of_group(const grove_gridder *g, int64_t group)
+{
+    int64_t last = (group + 1) * g->group + g->plan.kernel_w.width - 1;
+
+    return (last < g->plan.planes ? last : g->plan.planes) - group * g->group;
+}
+
+static grove_gridder_job job_of(const work *w, int64_t tile, int64_t group, void *buffer)
+{
+    const grove_gridder *g = w->g;
+    const grove_gridder_plan *p = &g->plan;
+    const int64_t *first = w->index->first + tile * g->groups + group;
+    grove_gridder_job job = {
+        .taps = &g->taps,
+        .samples = w->samples,
+        .wavenumber = w->index->wavenumber,
+        .polarisations = (int)p->bounds.polarisations,
+        .first_w = p->step_w > 0 ? p->first_w / p->step_w : 0,
+        .tiles = {g->tiles[0], g->tiles[1]},
+        .tile = {tile % g->columns[0] + g->first_tile[0], tile / g->columns[0] + g->first_tile[1]},
+        .plane = group * g->group,
+        .planes = planes_of_group(g, group) - p->kernel_w.width + 1,
+        .buffer = buffer,
+        .row_stride = row_stride(g),
+        .plane_stride = plane_stride(g),
+        .polarisation_stride = plane_stride(g) * (g->group + p->kernel_w.width - 1),
+        .entries = w->index->entry + first[0],
+        .count = first[1] - first[0]};
+
+    for (int d = 0; d < 2; d++) {
+        job.scale[d] = p->image.cell[d] * (double)p->grid[d];
+        job.turn[d] = p->image.centre[d];
+        job.wraps[d] = g->columns[d] == g->tiles[d];
+    }
+    job.scale[2] = p->step_w > 0 ? 1 / p->step_w : 0;
+    job.turn[2] = p->bounds.without_w ? 0 : p->middle_n;
+    return job;
+}
+
+/* Between the buffer of a tile and the four blocks that it covers. */
+static void exchange(const work *w, const grove_gridder_job *job, int64_t tile, int pol,
+                     int64_t plane)
+{
+    const grove_gridder *g = w->g;
+    const int64_t u = tile % g->columns[0], v = tile / g->columns[0];
+    const int side = TILE + g->taps.width - 1;
+    const int64_t at = pol * job->polarisation_stride + plane * job->plane_stride;
+
+    for (int part = 0; part < 4; part++) {
+        int right = part & 1, up = part >> 1;
+        int columns = right ? side - TILE : TILE, rows = up ? side - TILE : TILE;
+        char *block = grove_gridder_block(g, job->plane + plane, (v + up) % g->columns[1],
+                                          (u + right) % g->columns[0]);
+        block += (size_t)(pol * TILE * TILE * 2) * g->real;
+        for (int y = 0; y < rows; y++) {
+            char *in_block = block + (size_t)(y * TILE * 2) * g->real;
+            char *in_buffer =
+                (char *)job->buffer +
+                (size_t)(at + (y + up * TILE) * job->row_stride + 2 * right * TILE) * g->real;
+            if (w->collect)
+                memcpy(in_buffer, in_block, (size_t)(2 * columns) * g->real);
+            else if (g->real == sizeof(float))
+                for (int i = 0; i < 2 * columns; i++)
+                    ((float *)in_block)[i] += ((const float *)in_buffer)[i];
+            else
+                for (int i = 0; i < 2 * columns; i++)
+                    ((double *)in_block)[i] += ((const double *)in_buffer)[i];
+        }
+    }
+}
+
+static void exchange_all(const work *w, const grove_gridder_job *job, int64_t tile, int64_t group)
+{
+    for (int pol = 0; pol < job->polarisations; pol++)
+        for (int64_t plane = 0; plane < planes_of_group(w->g, group); plane++)
+            exchange(w, job, tile, pol, plane);
+}
+
+static void run_tile(void *context, int64_t i)
+{
+    work *w = context;
+    const grove_gridder *g = w->g;
+    const int64_t tile = w->task[i];
+    size_t size =
+        (size_t)((g->group + g->taps.width_w - 1) * plane_stride(g) * g->plan.bounds.polarisations +
+                 4 * LANES) *
+        g->real;
+    void *buffer = aligned_alloc(64, (size + 63) / 64 * 64);
+
+    if (!buffer) {
+        w->failed = true;
+        return;
+    }
+    for (int64_t group = 0; group < g->groups; group++) {
+        grove_gridder_job job = job_of(w, tile, group, buffer);
+        if (!job.count)
+            continue;
+        memset(buffer, 0, size);
+        if (w->collect) {
+            exchange_all(w, &job, tile, group);
+            g->loops->collect(&job);
+        } else {
+            g->loops->spread(&job);
+            exchange_all(w, &job, tile, group);
+        }
+    }
+    free(buffer);
+}
+
+static int make_blocks(grove_gridder *g, const grove_gridder_index *index)
+{
+    for (int64_t i = 0; i < index->begin[4]; i++) {
+        int64_t tile = index->task[i], u = tile % g->columns[0], v = tile / g->columns[0];
+        for (int64_t group = 0; group < g->groups; group++) {
+            const int64_t *first = index->first + tile * g->groups + group;
+            for (int64_t plane = 0; first[0] < first[1] && plane < planes_of_group(g, group);
+                 plane++)
+                for (int part = 0; part < 4; part++)
+                    if (grove_gridder_make_block(g, group * g->group + plane,
+                                                 (v + part / 2) % g->columns[1],
+                                                 (u + part % 2) % g->columns[0]))
+                        return -1;
+        }
+    }
+    return 0;
+}
+
+static int run(grove_gridder *g, const grove_gridder_samples *samples,
+               const grove_gridder_threads *threads, bool collect, int64_t *outside)
+{
+    grove_gridder_index index;
+    work w = {.g = g, .samples = samples, .index = &index, .collect = collect};
+
+    if (grove_gridder_index_make(g, samples, &index))
+        return -1;
+    w.failed = make_blocks(g, &index) != 0;
+    for (int colour = 0; colour < 4 && !w.failed; colour++) {
+        w.task = index.task + index.begin[colour];
+        threads->run(threads->pool, index.begin[colour + 1] - index.begin[colour], run_tile, &w);
+    }
+    *outside += index.outside;
+    grove_gridder_index_free(&index);
+    return w.failed ? -1 : 0;
+}
+
+int grove_gridder_add(grove_gridder *g, const grove_gridder_samples *samples,
+                      const grove_gridder_threads *threads, int64_t *outside)
+{
+    return run(g, samples, threads, false, outside);
+}
+
+int grove_gridder_predict(grove_gridder *g, const grove_gridder_samples *samples,
+                          const grove_gridder_threads *threads, int64_t *outside)
+{
+    return run(g, samples, threads, true, outside);
+}

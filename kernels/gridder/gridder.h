@@ -1,0 +1,118 @@
+/* The default gridder: visibilities to an image and back by improved w-stacking (Ye, Gull, Tan &
+ * Nikolic 2022; Arras et al. 2021), with a Kaiser-Bessel kernel in u, v and w.
+ *
+ * Each visibility is spread over width x width cells of a uv grid, on width_w planes of constant w.
+ * A Fourier transform of each plane, a phase for its w, and a division by the kernel's transform
+ * make the image
+ *
+ *     D(l, m) = sum over samples of  weight Re(V exp(+2 pi i (u l + v m + w (n - 1)))),
+ *
+ * u, v, w in wavelengths and in Grove's sign, the adjoint of V = I exp(-2 pi i (u l + v m + w (n -
+ * 1))). Prediction is the exact adjoint of gridding with weight 1. Samples with w < 0 are taken at
+ * (-u, -v, -w) with the conjugate V, which the real part does not change. */
+#ifndef GROVE_KERNELS_GRIDDER_H
+#define GROVE_KERNELS_GRIDDER_H
+
+#include "../simd/isa.h"
+#include "gridder_kernel.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Pixel (y, x) lies at l = centre[0] + (x - size[0] / 2) cell[0], m = centre[1] + (y - size[1] / 2)
+ * cell[1], with the integer quotient; x is fastest. */
+typedef struct {
+    int64_t size[2];
+    double cell[2]; /* direction cosines per pixel, along l and m */
+    double centre[2];
+} grove_gridder_image;
+
+/* Bounds of all samples, in wavelengths, and how many there are. */
+typedef struct {
+    double max_u, max_v;   /* of |u|, |v| */
+    double min_w, max_w;   /* of |w| */
+    double samples;        /* for the choice of the least cost; at least 1 */
+    int64_t polarisations; /* images of the same samples, 1 to 4 */
+    bool double_precision;
+    bool without_w; /* w counts as 0 */
+} grove_gridder_bounds;
+
+typedef struct {
+    grove_gridder_image image;
+    grove_gridder_bounds bounds;
+    grove_gridder_kernel kernel, kernel_w; /* kernel_w.width 1: a single plane without w */
+    double error;                          /* predicted, at most what was asked for */
+    int64_t grid[2];                       /* cells along u, v: multiples of 32 */
+    int64_t planes;
+    double first_w, step_w; /* plane k has w = first_w + k step_w wavelengths */
+    double middle_n;        /* n - 1 is counted from here */
+    double half_n;          /* and reaches so far */
+    double seconds;         /* estimated cost of an image with one thread */
+} grove_gridder_plan;
+
+/* Chooses the cheapest kernels, grid and planes with an error of at most epsilon, relative to the
+ * image, root mean square (over the image, and over its outer twentieth). Returns 0, or -1 when no
+ * choice reaches epsilon: single precision goes down to 1e-5, double to 1e-12. */
+int grove_gridder_plan_choose(const grove_gridder_image *image, const grove_gridder_bounds *bounds,
+                              double epsilon, grove_gridder_plan *plan);
+
+/* n - 1 at a direction; -1 beyond the horizon. */
+double grove_gridder_n_less_1(double l, double m);
+
+/* ---- what the caller provides ---- */
+
+/* Runs fn(context, i) for each i in [0, count), on any threads in any order; fn gives the same
+ * result whatever they are. */
+typedef struct {
+    void (*run)(void *pool, int64_t count, void (*fn)(void *context, int64_t i), void *context);
+    void *pool;
+    int count; /* of threads that may be in fn at the same time */
+} grove_gridder_threads;
+
+/* One-dimensional transforms x_j -> sum_k x_k exp(2 pi i sign j k / size), in place, of complex
+ * numbers of the plan's precision, aligned to 64 bytes. Any thread may execute. */
+typedef struct {
+    /* A plan for this size and sign (+1, -1); NULL: no memory, or no library. */
+    void *(*plan)(void *library, int64_t size, int sign, bool double_precision);
+    void (*execute)(void *library, const void *plan, void *at, bool double_precision);
+    void (*free)(void *library, void *plan, bool double_precision);
+    void *library;
+} grove_gridder_fft;
+
+/* ---- visibilities ---- */
+
+typedef struct {
+    int64_t rows, channels;
+    const double *uvw;  /* [row][3] m, in Grove's sign */
+    const double *freq; /* [channel] Hz */
+    /* [row][channel][polarisation] complex numbers of the plan's precision. */
+    void *data;
+    /* [row][channel] of the plan's precision; NULL: 1. Samples of weight 0 are not read. */
+    const void *weight;
+} grove_gridder_samples;
+
+typedef struct grove_gridder grove_gridder;
+
+/* `isa`: an instruction set that this processor has. NULL: no memory. */
+grove_gridder *grove_gridder_new(const grove_gridder_plan *plan, grove_isa isa);
+void grove_gridder_free(grove_gridder *gridder); /* NULL is fine */
+uint64_t grove_gridder_bytes(const grove_gridder *gridder);
+
+/* Adds samples to the planes. Those that lie beyond the plan's bounds are counted in *outside, and
+ * left out. The same calls give the same bits, whatever the threads. 0, or -1 without memory. */
+int grove_gridder_add(grove_gridder *gridder, const grove_gridder_samples *samples,
+                      const grove_gridder_threads *threads, int64_t *outside);
+
+/* The image of one polarisation from the planes, [size m][size l] numbers of the plan's precision.
+ * The planes stay. 0, or -1 without memory or transforms. */
+int grove_gridder_to_image(grove_gridder *gridder, int polarisation, void *image,
+                           const grove_gridder_fft *fft, const grove_gridder_threads *threads);
+
+/* The other way: planes of one polarisation from an image, in place of what they were, and samples
+ * from the planes: data are overwritten, those outside the bounds with 0. */
+int grove_gridder_from_image(grove_gridder *gridder, int polarisation, const void *image,
+                             const grove_gridder_fft *fft, const grove_gridder_threads *threads);
+int grove_gridder_predict(grove_gridder *gridder, const grove_gridder_samples *samples,
+                          const grove_gridder_threads *threads, int64_t *outside);
+
+#endif

@@ -1,0 +1,93 @@
+/* The hot loops of the gridder, compiled for each precision and instruction set. */
+#ifndef GROVE_KERNELS_GRIDDER_HOT_H
+#define GROVE_KERNELS_GRIDDER_HOT_H
+
+#include "gridder.h"
+
+enum {
+    GROVE_GRIDDER_TILE = 16, /* cells along each side of a tile */
+    GROVE_GRIDDER_LANES = 16 /* numbers of a vector, at most */
+};
+
+/* Channels [first, last) of a row, whose kernels begin in the same tile and group of planes. */
+typedef struct {
+    int32_t row;
+    int32_t first, last;
+} grove_gridder_entry;
+
+/* The kernel's polynomials, in numbers of the plan's precision. */
+typedef struct {
+    int width, width_w, degree, degree_w;
+    /* [degree + 1][2 * 16]: each tap twice, as for the parts of complex numbers; 0 beyond. */
+    void *pairs;
+    void *taps;   /* [degree + 1][16] */
+    void *taps_w; /* [degree_w + 1][16] */
+} grove_gridder_taps;
+
+/* A buffer of a tile: planes of (TILE + width - 1) rows of complex numbers. All strides count real
+ * numbers. */
+typedef struct {
+    const grove_gridder_taps *taps;
+    const grove_gridder_samples *samples;
+    const double *wavenumber; /* [channel + padding] frequency over c */
+    int polarisations;
+    /* Cells for each wavelength: positions along u, v (cells), w (planes). */
+    double scale[3], first_w;
+    double turn[3];   /* phases in turns for each wavelength: of the image's centre, and of n */
+    int64_t tiles[2]; /* of the grid */
+    bool wraps[2];    /* whether positions may lie beyond the grid, which repeats itself */
+    int64_t tile[2];  /* of the buffer, along u and v, within the grid */
+    int64_t plane;    /* the first one of the buffer */
+    int64_t planes;   /* kernels begin in [plane, plane + planes) */
+    void *buffer;
+    int64_t row_stride, plane_stride, polarisation_stride;
+    const grove_gridder_entry *entries;
+    int64_t count;
+} grove_gridder_job;
+
+/* Sixteen columns of the image, or fewer, and transforms of some planes along v. Of plane p the
+ * transform of column k is at columns + p plane_stride + k stride, in complex numbers; row y of the
+ * image is element y - half of it, counted from the end where that is negative. */
+typedef struct {
+    int64_t planes, size, half, transform; /* planes; rows; size / 2; elements of a transform */
+    int64_t count;                         /* columns, at most 16 */
+    double l[GROVE_GRIDDER_LANES], first_m, step_m;
+    double w, step_w; /* wavelengths of the first plane, and from plane to plane */
+    double middle_n;
+    void *columns;
+    int64_t stride, plane_stride;
+    void *image;          /* column 0 of row 0, real numbers */
+    int64_t image_stride; /* from row to row */
+    bool begin, finish;   /* the image is to be overwritten; to be divided by the transforms */
+    /* 1 / transform of the kernel along l and m, and along w as a polynomial of s = 2 t - 1, t =
+     * (n - 1 - middle_n)^2 scale_t */
+    double factor_l[GROVE_GRIDDER_LANES];
+    const double *factor_m;
+    const double *polynomial;
+    int degree;
+    double scale_t;
+} grove_gridder_strip;
+
+typedef struct {
+    void (*spread)(const grove_gridder_job *job);
+    void (*collect)(const grove_gridder_job *job);
+    /* Adds the planes to the image: Re(value exp(2 pi i w (n - 1 - middle_n))). */
+    void (*to_image)(const grove_gridder_strip *strip);
+    /* The planes from the image: value = image exp(-2 pi i w (n - 1 - middle_n)). */
+    void (*from_image)(const grove_gridder_strip *strip);
+} grove_gridder_loops;
+
+extern const grove_gridder_loops grove_gridder_single_portable, grove_gridder_single_avx2,
+    grove_gridder_single_avx512, grove_gridder_double_portable, grove_gridder_double_avx2,
+    grove_gridder_double_avx512;
+
+/* The index of the first cell of a kernel that is centred at `position`, and how far it lies above
+ * the kernel's edge, 0 to 1. */
+static inline double grove_gridder_first(double position, int width)
+{
+    const double round = 6755399441055744.0;
+
+    return (position - 0.5 * width + 0.5 + round) - round;
+}
+
+#endif

@@ -1,0 +1,340 @@
+/* Planes to an image and back: rows that hold samples are transformed, of the results the columns
+ * of the image, of these the rows of the image. The other way it is done in reverse. */
+#include "gridder_private.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TILE = GROVE_GRIDDER_TILE, LANES = GROVE_GRIDDER_LANES };
+
+typedef struct {
+    grove_gridder *g;
+    const grove_gridder_fft *fft;
+    void *plan[2]; /* along u, along v */
+    int64_t first; /* planes that are worked at: `batch` ones from here, or what is left */
+    int64_t batch;
+    int polarisation;
+    char *rows;        /* [plane][strip of 16 columns][rows kept][16] complex numbers */
+    void *image;       /* [size m][size l] real ones */
+    double *factor[2]; /* for each pixel along l and along m: 1 / transform of the kernel */
+    double polynomial[GROVE_GRIDDER_MAX_DEGREE + 1]; /* the same along w */
+    int degree;
+    bool failed;
+} work;
+
+/* The grid's index of a row or column that is kept. */
+static int64_t grid_index(const grove_gridder *g, int d, int64_t kept)
+{
+    int64_t size = g->plan.grid[d], at = g->first_tile[d] * TILE + kept;
+
+    return (at % size + size) % size;
+}
+
+static int64_t strips(const grove_gridder *g)
+{
+    return (g->plan.image.size[0] + LANES - 1) / LANES;
+}
+
+static size_t pair(const grove_gridder *g)
+{
+    return 2 * g->real;
+}
+
+static bool has_blocks(const grove_gridder *g, int64_t plane, int64_t v)
+{
+    for (int64_t u = 0; u < g->columns[0]; u++)
+        if (grove_gridder_block(g, plane, v, u))
+            return true;
+    return false;
+}
+
+/* Copies columns of the image between `full`, TILE rows of the grid, and TILE rows of each strip.
+ */
+static void exchange_pixels(const work *w, char *full, char *rows, bool to_rows)
+{
+    const grove_gridder *g = w->g;
+    const int64_t nx = g->plan.image.size[0], size = g->plan.grid[0];
+    const size_t bytes = pair(g), strip = (size_t)(g->columns[1] * TILE * LANES) * bytes;
+
+    for (int64_t x = 0, next; x < nx; x = next) {
+        /* As many pixels as follow each other in both. */
+        int64_t element = x - nx / 2 + (x < nx / 2 ? size : 0);
+        next = (x / LANES + 1) * LANES;
+        next = x < nx / 2 && next > nx / 2 ? nx / 2 : next > nx ? nx : next;
+        size_t count = (size_t)(next - x) * bytes;
+        char *in_rows = rows + (size_t)(x / LANES) * strip + (size_t)(x % LANES) * bytes;
+        char *in_full = full + (size_t)element * bytes;
+        for (int y = 0; y < TILE; y++, in_rows += LANES * bytes, in_full += (size_t)size * bytes)
+            memcpy(to_rows ? in_rows : in_full, to_rows ? in_full : in_rows, count);
+    }
+}
+
+static void *room(size_t bytes)
+{
+    return aligned_alloc(64, (bytes + 127) / 64 * 64);
+}
+
+/* Copies cells between the blocks of a row of tiles and TILE rows of the grid. */
+static void exchange_cells(const work *w, int64_t plane, int64_t v, char *full, bool to_full)
+{
+    const grove_gridder *g = w->g;
+    const size_t bytes = pair(g), length = (size_t)g->plan.grid[0] * bytes;
+
+    for (int64_t u = 0; u < g->columns[0]; u++) {
+        char *cells = grove_gridder_block(g, plane, v, u);
+        char *at = full + (size_t)grid_index(g, 0, u * TILE) * bytes;
+        if (!cells)
+            continue;
+        cells += (size_t)(w->polarisation * TILE * TILE) * bytes;
+        for (int y = 0; y < TILE; y++, cells += TILE * bytes, at += length)
+            memcpy(to_full ? at : cells, to_full ? cells : at, TILE * bytes);
+    }
+}
+
+/* Item i is a row of tiles of one plane, whose rows of the grid are transformed. */
+static void transform_rows(work *w, int64_t i, bool to_image)
+{
+    const grove_gridder *g = w->g;
+    const int64_t v = i % g->columns[1], plane = i / g->columns[1];
+    const size_t bytes = pair(g), length = (size_t)g->plan.grid[0] * bytes;
+    char *rows = w->rows + (size_t)((plane * strips(g) * g->columns[1] + v) * TILE * LANES) * bytes;
+    char *full = room(TILE * length);
+
+    if (!full) {
+        w->failed = true;
+        return;
+    }
+    memset(full, 0, TILE * length);
+    if (to_image)
+        exchange_cells(w, w->first + plane, v, full, true);
+    else
+        exchange_pixels(w, full, rows, false);
+    for (int y = 0; y < TILE && (!to_image || has_blocks(g, w->first + plane, v)); y++)
+        w->fft->execute(w->fft->library, w->plan[0], full + (size_t)y * length,
+                        g->real == sizeof(double));
+    if (to_image)
+        exchange_pixels(w, full, rows, true);
+    else
+        exchange_cells(w, w->first + plane, v, full, false);
+    free(full);
+}
+
+static void transform_rows_to_image(void *context, int64_t i)
+{
+    transform_rows(context, i, true);
+}
+
+static void transform_rows_from_image(void *context, int64_t i)
+{
+    transform_rows(context, i, false);
+}
+
+/* ---- columns of the image, 16 at a time ---- */
+
+static int64_t planes_at_work(const work *w)
+{
+    int64_t left = w->g->plan.planes - w->first;
+
+    return left < w->batch ? left : w->batch;
+}
+
+static int open_strip(work *w, int64_t i, grove_gridder_strip *s)
+{
+    const grove_gridder *g = w->g;
+    const grove_gridder_plan *p = &g->plan;
+    const int64_t first = i * LANES, left = p->image.size[0] - first;
+    /* Not a multiple of pages, lest all columns share a place in the cache. */
+    const int64_t stride = p->grid[1] + 192 / (int64_t)pair(g);
+
+    *s = (grove_gridder_strip){
+        .planes = planes_at_work(w),
+        .size = p->image.size[1],
+        .half = p->image.size[1] / 2,
+        .transform = p->grid[1],
+        .count = left < LANES ? left : LANES,
+        .first_m = p->image.centre[1] - (double)(p->image.size[1] / 2) * p->image.cell[1],
+        .step_m = p->image.cell[1],
+        .w = p->bounds.without_w ? 0 : p->first_w + (double)w->first * p->step_w,
+        .step_w = p->step_w,
+        .middle_n = p->middle_n,
+        .stride = stride,
+        .plane_stride = stride * LANES,
+        .image = (char *)w->image + (size_t)first * g->real,
+        .image_stride = p->image.size[0],
+        .begin = w->first == 0,
+        .finish = w->first + w->batch >= p->planes,
+        .factor_m = w->factor[1],
+        .polynomial = w->polynomial,
+        .degree = w->degree,
+        .scale_t = p->half_n > 0 ? 1 / (p->half_n * p->half_n) : 0};
+    for (int64_t k = 0; k < s->count; k++) {
+        s->l[k] =
+            p->image.centre[0] + (double)(first + k - p->image.size[0] / 2) * p->image.cell[0];
+        s->factor_l[k] = w->factor[0][first + k];
+    }
+    s->columns = room((size_t)(s->plane_stride * s->planes) * pair(g));
+    w->failed = w->failed || !s->columns;
+    if (s->columns)
+        memset(s->columns, 0, (size_t)(s->plane_stride * s->planes) * pair(g));
+    return s->columns ? 0 : -1;
+}
+
+/* Copies complex numbers between a row and an element of each column. */
+static void exchange(const work *w, const grove_gridder_strip *s, char *element, char *row,
+                     bool to_row)
+{
+    const size_t bytes = pair(w->g), stride = (size_t)s->stride * bytes;
+
+    for (int64_t k = 0; k < s->count; k++, element += stride, row += bytes) {
+        char *to = to_row ? row : element;
+        const char *from = to_row ? element : row;
+        if (bytes == 8)
+            memcpy(to, from, 8);
+        else
+            memcpy(to, from, 16);
+    }
+}
+
+/* Between `rows` and the elements of the columns that hold samples. */
+static void exchange_rows(const work *w, const grove_gridder_strip *s, int64_t strip, bool to_rows)
+{
+    const grove_gridder *g = w->g;
+    const size_t bytes = pair(g);
+    const int64_t kept = g->columns[1] * TILE;
+
+    for (int64_t p = 0; p < s->planes; p++)
+        for (int64_t y = 0; y < kept; y++)
+            exchange(
+                w, s,
+                (char *)s->columns + (size_t)(p * s->plane_stride + grid_index(g, 1, y)) * bytes,
+                w->rows + (size_t)(((p * strips(g) + strip) * kept + y) * LANES) * bytes, to_rows);
+}
+
+static void transform_columns(const work *w, const grove_gridder_strip *s)
+{
+    for (int64_t p = 0; p < s->planes; p++)
+        for (int64_t k = 0; k < s->count; k++)
+            w->fft->execute(w->fft->library, w->plan[1],
+                            (char *)s->columns +
+                                (size_t)(p * s->plane_stride + k * s->stride) * pair(w->g),
+                            w->g->real == sizeof(double));
+}
+
+static void add_strip(void *context, int64_t i)
+{
+    work *w = context;
+    grove_gridder_strip s;
+
+    if (open_strip(w, i, &s))
+        return;
+    exchange_rows(w, &s, i, false);
+    transform_columns(w, &s);
+    w->g->loops->to_image(&s);
+    free(s.columns);
+}
+
+static void take_strip(void *context, int64_t i)
+{
+    work *w = context;
+    grove_gridder_strip s;
+
+    if (open_strip(w, i, &s))
+        return;
+    w->g->loops->from_image(&s);
+    transform_columns(w, &s);
+    exchange_rows(w, &s, i, true);
+    free(s.columns);
+}
+
+/* ---- whole images ---- */
+
+static double *make_factors(const grove_gridder *g, int d)
+{
+    const grove_gridder_plan *p = &g->plan;
+    double *factor = malloc((size_t)p->image.size[d] * sizeof(*factor));
+
+    for (int64_t k = 0; factor && k < p->image.size[d]; k++)
+        factor[k] = 1 / grove_gridder_kernel_transform(
+                            &p->kernel, (double)(k - p->image.size[d] / 2) / (double)p->grid[d]);
+    return factor;
+}
+
+static void close_work(work *w)
+{
+    for (int d = 0; d < 2; d++) {
+        if (w->plan[d])
+            w->fft->free(w->fft->library, w->plan[d], w->g->real == sizeof(double));
+        free(w->factor[d]);
+    }
+    free(w->rows);
+}
+
+static int open_work(work *w, int sign)
+{
+    enum { MAX_BATCH = 4 };
+    const grove_gridder *g = w->g;
+    const grove_gridder_plan *p = &g->plan;
+    uint64_t rows = (uint64_t)(strips(g) * LANES * g->columns[1] * TILE) * pair(g);
+    uint64_t image = (uint64_t)(p->image.size[0] * p->image.size[1]) * g->real;
+
+    w->polynomial[0] = 1;
+    if (p->kernel_w.width > 1)
+        w->degree = grove_gridder_kernel_fit_inverse(&p->kernel_w, p->half_n * p->step_w,
+                                                     g->real == sizeof(float) ? 1e-7 : 1e-13,
+                                                     w->polynomial);
+    for (int d = 0; d < 2; d++) {
+        w->plan[d] = w->fft->plan(w->fft->library, p->grid[d], sign, g->real == sizeof(double));
+        w->factor[d] = make_factors(g, d);
+        w->failed = w->failed || !w->plan[d] || !w->factor[d];
+    }
+    /* Several planes at once compute directions and phases once, for some memory. */
+    w->batch = (int64_t)(2 * image / rows);
+    w->batch = w->batch < 1 ? 1 : w->batch > MAX_BATCH ? MAX_BATCH : w->batch;
+    w->batch = w->batch > p->planes ? p->planes : w->batch;
+    w->rows = room((size_t)w->batch * rows);
+    w->failed = w->failed || !w->rows;
+    return w->failed ? -1 : 0;
+}
+
+int grove_gridder_to_image(grove_gridder *g, int polarisation, void *image,
+                           const grove_gridder_fft *fft, const grove_gridder_threads *threads)
+{
+    work w = {.g = g, .fft = fft, .polarisation = polarisation, .image = image};
+
+    if (!open_work(&w, 1))
+        for (; w.first < g->plan.planes && !w.failed; w.first += w.batch) {
+            threads->run(threads->pool, g->columns[1] * planes_at_work(&w), transform_rows_to_image,
+                         &w);
+            threads->run(threads->pool, strips(g), add_strip, &w);
+        }
+    close_work(&w);
+    return w.failed ? -1 : 0;
+}
+
+/* All blocks that samples within the bounds may touch. */
+static int make_all_blocks(grove_gridder *g)
+{
+    for (int64_t plane = 0; plane < g->plan.planes; plane++)
+        for (int64_t v = 0; v < g->columns[1]; v++)
+            for (int64_t u = 0; u < g->columns[0]; u++)
+                if (grove_gridder_make_block(g, plane, v, u))
+                    return -1;
+    return 0;
+}
+
+int grove_gridder_from_image(grove_gridder *g, int polarisation, const void *image,
+                             const grove_gridder_fft *fft, const grove_gridder_threads *threads)
+{
+    work w = {.g = g, .fft = fft, .polarisation = polarisation, .image = (void *)(uintptr_t)image};
+
+    w.failed = make_all_blocks(g);
+    if (!open_work(&w, -1))
+        for (; w.first < g->plan.planes && !w.failed; w.first += w.batch) {
+            threads->run(threads->pool, strips(g), take_strip, &w);
+            threads->run(threads->pool, g->columns[1] * planes_at_work(&w),
+                         transform_rows_from_image, &w);
+        }
+    close_work(&w);
+    return w.failed ? -1 : 0;
+}

@@ -1,0 +1,209 @@
+/* Which samples lie in which tile. */
+#include "gridder_private.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double speed_of_light = 299792458.0;
+
+typedef struct {
+    int64_t tile[2], group;
+} place;
+
+typedef struct {
+    grove_gridder_entry *entry;
+    int64_t *key;
+    int64_t count, room;
+    bool failed;
+} list;
+
+static void append(list *l, int64_t key, grove_gridder_entry entry)
+{
+    if (l->count == l->room && !l->failed) {
+        int64_t room = l->room ? 2 * l->room : 4096;
+        grove_gridder_entry *entries = realloc(l->entry, (size_t)room * sizeof(*entries));
+        l->entry = entries ? entries : l->entry;
+        int64_t *keys = realloc(l->key, (size_t)room * sizeof(*keys));
+        l->key = keys ? keys : l->key;
+        l->failed = !entries || !keys;
+        l->room = l->failed ? l->room : room;
+    }
+    if (l->failed)
+        return;
+    l->entry[l->count] = entry;
+    l->key[l->count++] = key;
+}
+
+static place place_of(const grove_gridder *g, const double scale[3], double wavenumber)
+{
+    const grove_gridder_plan *p = &g->plan;
+    place at;
+
+    for (int d = 0; d < 2; d++)
+        at.tile[d] = (int64_t)floor(grove_gridder_first(wavenumber * scale[d], p->kernel.width) /
+                                    GROVE_GRIDDER_TILE);
+    double w = p->step_w > 0 ? wavenumber * scale[2] - p->first_w / p->step_w : 0.5;
+    at.group = (int64_t)floor(grove_gridder_first(w, p->kernel_w.width) / (double)g->group);
+    return at;
+}
+
+/* The sort key of a place, -1 outside what is kept. */
+static int64_t key_of(const grove_gridder *g, const place *at)
+{
+    int64_t column[2];
+
+    for (int d = 0; d < 2; d++) {
+        column[d] = at->tile[d] - g->first_tile[d];
+        if (g->columns[d] == g->tiles[d])
+            column[d] = (column[d] % g->tiles[d] + g->tiles[d]) % g->tiles[d];
+        else if (column[d] < 0 || column[d] >= g->columns[d] - 1)
+            return -1;
+    }
+    if (at->group < 0 || at->group >= g->groups)
+        return -1;
+    return (column[1] * g->columns[0] + column[0]) * g->groups + at->group;
+}
+
+static bool same(const place *a, const place *b)
+{
+    return a->tile[0] == b->tile[0] && a->tile[1] == b->tile[1] && a->group == b->group;
+}
+
+typedef struct {
+    const grove_gridder *g;
+    const double *wavenumber;
+    double scale[3];
+    int32_t row;
+    list *list;
+    int64_t outside;
+} scan;
+
+/* Entries for channels [first, last), in whose range places change monotonously with the channel.
+ */
+static void divide(scan *s, int32_t first, int32_t last, place at_first, place at_last)
+{
+    if (same(&at_first, &at_last)) {
+        int64_t key = key_of(s->g, &at_first);
+        if (key >= 0)
+            append(s->list, key, (grove_gridder_entry){s->row, first, last});
+        else
+            s->outside += last - first;
+        return;
+    }
+    int32_t middle = first + (last - first) / 2;
+    divide(s, first, middle, at_first, place_of(s->g, s->scale, s->wavenumber[middle - 1]));
+    divide(s, middle, last, place_of(s->g, s->scale, s->wavenumber[middle]), at_last);
+}
+
+/* The end of a range of channels with ascending, or descending, frequencies. */
+static int64_t end_of_range(const double *wavenumber, int64_t first, int64_t channels)
+{
+    int64_t last = first + 1;
+    bool up = last < channels && wavenumber[last] > wavenumber[first];
+
+    while (last < channels && (wavenumber[last] > wavenumber[last - 1]) == up)
+        last++;
+    return last;
+}
+
+static void scan_row(scan *s, const double *uvw, int64_t channels)
+{
+    const grove_gridder_plan *p = &s->g->plan;
+    double sign = uvw[2] < 0 ? -1 : 1;
+
+    if (!isfinite(uvw[0]) || !isfinite(uvw[1]) || !isfinite(uvw[2]) ||
+        fmax(fmax(fabs(uvw[0]), fabs(uvw[1])), fabs(uvw[2])) > 1e12) {
+        s->outside += channels;
+        return;
+    }
+    for (int d = 0; d < 2; d++)
+        s->scale[d] = sign * uvw[d] * p->image.cell[d] * (double)p->grid[d];
+    s->scale[2] = p->step_w > 0 ? sign * uvw[2] / p->step_w : 0;
+    for (int64_t first = 0, last; first < channels; first = last) {
+        last = end_of_range(s->wavenumber, first, channels);
+        divide(s, (int32_t)first, (int32_t)last, place_of(s->g, s->scale, s->wavenumber[first]),
+               place_of(s->g, s->scale, s->wavenumber[last - 1]));
+    }
+}
+
+/* Stable counting sort. */
+static int sort(const grove_gridder *g, list *l, grove_gridder_index *index)
+{
+    int64_t keys = g->columns[0] * g->columns[1] * g->groups;
+    grove_gridder_entry *sorted = malloc((size_t)(l->count + 1) * sizeof(*sorted));
+    int64_t *first = calloc((size_t)keys + 2, sizeof(*first));
+
+    if (!sorted || !first) {
+        free(sorted);
+        free(first);
+        return -1;
+    }
+    for (int64_t i = 0; i < l->count; i++)
+        first[l->key[i] + 2]++;
+    for (int64_t k = 2; k < keys + 2; k++)
+        first[k] += first[k - 1];
+    for (int64_t i = 0; i < l->count; i++)
+        sorted[first[l->key[i] + 1]++] = l->entry[i];
+    index->entry = sorted;
+    index->first = first;
+    return 0;
+}
+
+/* Tiles of one colour have no common neighbour. */
+static int list_tasks(const grove_gridder *g, grove_gridder_index *index)
+{
+    int64_t tiles = g->columns[0] * g->columns[1], count = 0;
+
+    index->task = malloc((size_t)(tiles + 1) * sizeof(*index->task));
+    if (!index->task)
+        return -1;
+    for (int colour = 0; colour < 4; colour++) {
+        index->begin[colour] = count;
+        for (int64_t tile = 0; tile < tiles; tile++) {
+            int64_t u = tile % g->columns[0], v = tile / g->columns[0];
+            if ((u & 1) + 2 * (v & 1) == colour &&
+                index->first[tile * g->groups] < index->first[(tile + 1) * g->groups])
+                index->task[count++] = (int32_t)tile;
+        }
+    }
+    index->begin[4] = count;
+    return 0;
+}
+
+int grove_gridder_index_make(const grove_gridder *g, const grove_gridder_samples *samples,
+                             grove_gridder_index *index)
+{
+    list l = {0};
+    scan s = {.g = g, .list = &l};
+    const int64_t room = samples->channels + GROVE_GRIDDER_LANES;
+
+    *index = (grove_gridder_index){.wavenumber = calloc((size_t)room, sizeof(double))};
+    if (!index->wavenumber)
+        return -1;
+    for (int64_t k = 0; k < samples->channels; k++)
+        index->wavenumber[k] = samples->freq[k] / speed_of_light;
+    s.wavenumber = index->wavenumber;
+    for (int64_t row = 0; row < samples->rows; row++) {
+        s.row = (int32_t)row;
+        scan_row(&s, samples->uvw + 3 * row, samples->channels);
+    }
+    int code = l.failed ? -1 : sort(g, &l, index);
+    if (!code)
+        code = list_tasks(g, index);
+    index->outside = s.outside;
+    free(l.entry);
+    free(l.key);
+    if (code)
+        grove_gridder_index_free(index);
+    return code;
+}
+
+void grove_gridder_index_free(grove_gridder_index *index)
+{
+    free(index->entry);
+    free(index->first);
+    free(index->task);
+    free(index->wavenumber);
+    *index = (grove_gridder_index){0};
+}

@@ -1,0 +1,213 @@
+/* The choice of kernels, oversampling and planes by the cost that they are estimated to have. */
+#include "gridder.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    MULTIPLE = 32, /* of grid sizes: an even number of tiles */
+    RATIOS = 28,
+    WIDTHS = GROVE_GRIDDER_MAX_WIDTH + 1
+};
+
+static const double pi = 3.14159265358979323846;
+
+/* Oversampling is looked for on this raster. */
+static double ratio_of(int index)
+{
+    return 1.15 + 0.075 * index + 0.002 * index * index;
+}
+
+double grove_gridder_n_less_1(double l, double m)
+{
+    double r = l * l + m * m;
+
+    return r < 1 ? -r / (1 + sqrt(1 - r)) : -1;
+}
+
+/* The range of n - 1 over the image: extremes lie at corners, edges or the phase centre. */
+static void find_range(const grove_gridder_image *image, double *low, double *high)
+{
+    double place[2][3];
+    int count[2];
+
+    for (int d = 0; d < 2; d++) {
+        double first = image->centre[d] - (double)(image->size[d] / 2) * image->cell[d];
+        double last = first + (double)(image->size[d] - 1) * image->cell[d];
+        place[d][0] = first;
+        place[d][1] = last;
+        place[d][2] = 0;
+        count[d] = first * last < 0 ? 3 : 2;
+    }
+    *low = 0;
+    *high = -1;
+    for (int i = 0; i < count[0]; i++)
+        for (int k = 0; k < count[1]; k++) {
+            double n = grove_gridder_n_less_1(place[0][i], place[1][k]);
+            *low = fmin(*low, n);
+            *high = fmax(*high, n);
+        }
+}
+
+/* The least multiple of 32 that is at least `wanted` and has no prime factor above 5. */
+static int64_t grid_size(double wanted)
+{
+    int64_t least = (int64_t)ceil(wanted / MULTIPLE), best = 1;
+
+    while (best < least)
+        best *= 2;
+    for (int64_t five = 1; five < best; five *= 5)
+        for (int64_t three = five; three < best; three *= 3)
+            for (int64_t two = three; two < best; two *= 2)
+                if (two >= least)
+                    best = two;
+    return best * MULTIPLE;
+}
+
+/* The least oversampling for which a kernel of each width has at most an error; found when asked
+ * for. */
+typedef struct {
+    double error[WIDTHS][RATIOS]; /* 0: not known yet */
+    grove_gridder_kernel kernel[WIDTHS][RATIOS];
+} table;
+
+static double error_of(table *t, int width, int ratio)
+{
+    if (t->error[width][ratio] <= 0)
+        t->error[width][ratio] =
+            grove_gridder_kernel_choose(width, ratio_of(ratio), &t->kernel[width][ratio]);
+    return t->error[width][ratio];
+}
+
+/* The index of the least oversampling; RATIOS: none suffices. */
+static int least_ratio(table *t, int width, double error)
+{
+    int low = 0, high = RATIOS;
+
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (error_of(t, width, middle) <= error)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* ---- costs ---- */
+
+/* Nanoseconds on one core with AVX-512, measured by bench/gridder; in double twice. */
+static const double per_sample = 12, per_row = 0.75, per_transform_step = 0.02, per_pixel = 1.0;
+
+static double transform_cost(double size)
+{
+    return per_transform_step * 5 * size * log2(size);
+}
+
+static double occupied(double max, double cell, int64_t grid, int width)
+{
+    return fmin((double)grid, 2 * max * cell * (double)grid + width + 32);
+}
+
+static double cost_of(const grove_gridder_plan *p)
+{
+    const grove_gridder_bounds *b = &p->bounds;
+    double rows = occupied(b->max_v, p->image.cell[1], p->grid[1], p->kernel.width);
+    double vectors = ceil(2.0 * p->kernel.width / (b->double_precision ? 8 : 16));
+    double spread = per_sample + per_row * vectors * (double)b->polarisations * p->kernel.width *
+                                     p->kernel_w.width;
+    double plane = rows * transform_cost((double)p->grid[0]) +
+                   (double)p->image.size[0] * transform_cost((double)p->grid[1]) +
+                   per_pixel * (double)(p->image.size[0] * p->image.size[1]);
+
+    return 1e-9 * (b->double_precision ? 2 : 1) *
+           (b->samples * spread + (double)(b->polarisations * p->planes) * plane);
+}
+
+/* ---- planes ---- */
+
+static void set_planes(grove_gridder_plan *p, const grove_gridder_kernel *kernel, double ratio)
+{
+    const grove_gridder_bounds *b = &p->bounds;
+    double range = b->max_w - b->min_w;
+
+    p->kernel_w = *kernel;
+    p->step_w = 0.5 / (ratio * p->half_n);
+    p->planes = (int64_t)ceil(range / p->step_w * (1 + 1e-9)) + kernel->width;
+    p->first_w = b->min_w - 0.5 * kernel->width * p->step_w;
+}
+
+static void set_one_plane(grove_gridder_plan *p)
+{
+    p->kernel_w = (grove_gridder_kernel){.width = 1};
+    p->planes = 1;
+    p->step_w = 0;
+    p->first_w = p->bounds.without_w ? 0 : (p->bounds.min_w + p->bounds.max_w) / 2;
+}
+
+/* Whether all samples may be taken at one w. */
+static bool needs_no_planes(const grove_gridder_plan *p, double error)
+{
+    return p->bounds.without_w || pi * (p->bounds.max_w - p->bounds.min_w) * p->half_n <= error;
+}
+
+/* Tries all kernels in w beside a given one in u and v. */
+static void choose_planes(table *t, const grove_gridder_plan *tried, double left, int max_width,
+                          grove_gridder_plan *best)
+{
+    grove_gridder_plan p = *tried;
+
+    if (needs_no_planes(&p, left)) {
+        set_one_plane(&p);
+        p.seconds = cost_of(&p);
+        if (p.seconds < best->seconds)
+            *best = p;
+        return;
+    }
+    for (int width = GROVE_GRIDDER_MIN_WIDTH; width <= max_width; width++) {
+        int ratio = least_ratio(t, width, left);
+        if (ratio == RATIOS)
+            continue;
+        set_planes(&p, &t->kernel[width][ratio], ratio_of(ratio));
+        p.seconds = cost_of(&p);
+        p.error = hypot(tried->error, t->error[width][ratio]);
+        if (p.seconds < best->seconds)
+            *best = p;
+    }
+}
+
+int grove_gridder_plan_choose(const grove_gridder_image *image, const grove_gridder_bounds *bounds,
+                              double epsilon, grove_gridder_plan *plan)
+{
+    table t;
+    grove_gridder_plan p = {.image = *image, .bounds = *bounds}, best = {.seconds = INFINITY};
+    const int max_width = bounds->double_precision ? GROVE_GRIDDER_MAX_WIDTH : 8;
+    double low, high;
+
+    if (!(epsilon >= (bounds->double_precision ? 1e-12 : 1e-5) * (1 - 1e-9)))
+        return -1;
+    memset(&t, 0, sizeof(t));
+    find_range(image, &low, &high);
+    p.middle_n = bounds->without_w ? 0 : (low + high) / 2;
+    p.half_n = (high - low) / 2;
+    /* Polynomials and rounding take some of it. Over few pixels, or of few samples, errors
+       scatter. */
+    epsilon *= 0.97 / (1 + 20 / sqrt((double)(image->size[0] * image->size[1])) +
+                       8 / sqrt(fmax(bounds->samples, 1)));
+    for (int width = GROVE_GRIDDER_MIN_WIDTH; width <= max_width; width++) {
+        for (int ratio = least_ratio(&t, width, epsilon / sqrt(2)); ratio < RATIOS; ratio++) {
+            double error = sqrt(2) * error_of(&t, width, ratio);
+            double left = sqrt(fmax(epsilon * epsilon - error * error, 0));
+            if (error > epsilon || left <= 0)
+                continue;
+            p.kernel = t.kernel[width][ratio];
+            p.error = error;
+            for (int d = 0; d < 2; d++)
+                p.grid[d] = grid_size(ratio_of(ratio) * (double)image->size[d]);
+            choose_planes(&t, &p, left, max_width, &best);
+        }
+    }
+    if (best.seconds < INFINITY)
+        *plan = best;
+    return best.seconds < INFINITY ? 0 : -1;
+}

@@ -1,0 +1,51 @@
+/* The state of a gridder, shared by its parts. */
+#ifndef GROVE_KERNELS_GRIDDER_PRIVATE_H
+#define GROVE_KERNELS_GRIDDER_PRIVATE_H
+
+#include "gridder_hot.h"
+
+/* Planes are kept in blocks of a tile, which exist where there are samples. Tiles are counted from
+ * the least u and v that the bounds allow; where they fill the grid, they wrap. */
+struct grove_gridder {
+    grove_gridder_plan plan;
+    const grove_gridder_loops *loops;
+    grove_gridder_taps taps;
+    size_t real;           /* bytes of a number */
+    int64_t tiles[2];      /* of the grid */
+    int64_t columns[2];    /* of them that are kept */
+    int64_t first_tile[2]; /* the first one, counted from the zero of u or v, 0 or less */
+    int64_t group, groups; /* planes in which the kernels of a group begin; groups */
+    int32_t *block;        /* [plane][column v][column u], -1: none */
+    void **slab;           /* of SLAB_BLOCKS blocks each */
+    int64_t blocks, slabs;
+    uint64_t bytes;
+};
+
+enum { GROVE_GRIDDER_SLAB_BLOCKS = 256 };
+
+/* Numbers of a block: [polarisation][row][column][2]. */
+static inline int64_t grove_gridder_block_size(const grove_gridder *g)
+{
+    return g->plan.bounds.polarisations * GROVE_GRIDDER_TILE * GROVE_GRIDDER_TILE * 2;
+}
+
+/* The address of a block; NULL: there is none. */
+void *grove_gridder_block(const grove_gridder *g, int64_t plane, int64_t v, int64_t u);
+/* Makes it, of zeros, unless it is there. 0, or -1 without memory. */
+int grove_gridder_make_block(grove_gridder *g, int64_t plane, int64_t v, int64_t u);
+
+/* Entries of samples, sorted by tile and group. */
+typedef struct {
+    grove_gridder_entry *entry;
+    int64_t *first;     /* [tiles kept][groups] and the end */
+    int32_t *task;      /* tiles that have entries, by colour */
+    int64_t begin[5];   /* of the tasks of each of four colours */
+    double *wavenumber; /* [channel + GROVE_GRIDDER_LANES] */
+    int64_t outside;
+} grove_gridder_index;
+
+int grove_gridder_index_make(const grove_gridder *g, const grove_gridder_samples *samples,
+                             grove_gridder_index *index);
+void grove_gridder_index_free(grove_gridder_index *index);
+
+#endif
