@@ -56,6 +56,9 @@ typedef struct {
 int grove_gridder_plan_choose(const grove_gridder_image *image, const grove_gridder_bounds *bounds,
                               double epsilon, grove_gridder_plan *plan);
 
+/* Bytes that a gridder of this plan takes at most, with the work of making an image from it. */
+uint64_t grove_gridder_plan_bytes(const grove_gridder_plan *plan);
+
 /* n - 1 at a direction; -1 beyond the horizon. */
 double grove_gridder_n_less_1(double l, double m);
 
@@ -95,8 +98,8 @@ typedef struct grove_gridder grove_gridder;
 
 /* `isa`: an instruction set that this processor has. NULL: no memory. */
 grove_gridder *grove_gridder_new(const grove_gridder_plan *plan, grove_isa isa);
-void grove_gridder_free(grove_gridder *gridder); /* NULL is fine */
-uint64_t grove_gridder_bytes(const grove_gridder *gridder);
+void grove_gridder_free(grove_gridder *gridder);            /* NULL is fine */
+uint64_t grove_gridder_bytes(const grove_gridder *gridder); /* now */
 
 /* Adds samples to the planes. Those that lie beyond the plan's bounds are counted in *outside, and
  * left out. The same calls give the same bits, whatever the threads. 0, or -1 without memory. */

@@ -1,0 +1,475 @@
+/* Dirty images and point-spread functions: accumulators over all visibilities. */
+#include "nodes/fourier.h"
+#include "nodes/image_plane.h"
+#include "nodes/image_samples.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "fit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 1 << 22 }; /* samples that are gridded together */
+
+/* clang-format off */
+#define COMMON_OPTIONS                                                                             \
+    IMAGE_PLANE_OPTIONS,                                                                           \
+    {"weights", GROVE_VALUE, "none",                                                               \
+     "weights of the visibilities, one for each element or for all of a cell, such as those of "   \
+     "weighting; none: the set's own, or 1; visibilities with weights of 0 or less do not count",  \
+     .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},                                             \
+    {"epsilon", GROVE_NUMBER, "1e-4",                                                              \
+     "relative error of the image, root mean square, at most: down to 1e-5, and to 1e-12 with "    \
+     "--precision double"},                                                                        \
+    {"w_terms", GROVE_BOOL, "true", "false: the sky counts as flat, and w as 0"},                  \
+    {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,             \
+     .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},                               \
+    {"max_uvw", GROVE_VALUE_LENGTH, "max(abs(obs.uvw), over=[time, baseline])",                    \
+     "the largest |u|, |v| and |w| of all visibilities, m", .handing = GROVE_AS_DOUBLE,            \
+     .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR}
+/* clang-format on */
+
+static const grove_input image_inputs[] = {
+    {"data", GROVE_VALUE, "visibilities; flagged ones do not count", .shapes = GROVE_JONES,
+     .handing = GROVE_AS_COMPLEX, .linear = GROVE_REAL_LINEAR},
+    {"obs", GROVE_OBJECT, "the observation that they belong to", .object = "observation"},
+    {0},
+};
+static const grove_option image_options[] = {
+    COMMON_OPTIONS,
+    IMAGE_CENTRE_OPTION,
+    {"stokes", GROVE_TEXT, "I", "Stokes parameters, in one pass: I, or letters of IQUV"},
+    {0},
+};
+static const grove_input psf_inputs[] = {
+    {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
+    {0},
+};
+static const grove_option psf_options[] = {
+    COMMON_OPTIONS,
+    {"data", GROVE_VALUE, "none",
+     "visibilities, of which only the flags count; none: those of the set, if there are some",
+     .shapes = GROVE_JONES, .handing = GROVE_AS_COMPLEX, .linear = GROVE_SELECTOR},
+    {0},
+};
+
+/* What check found out. Inputs are -1 where there are none. */
+typedef struct {
+    int data, weights, uvw, max_uvw;
+    bool psf, without_w;
+    double epsilon;
+    grove_gridder_image image;
+    image_stokes stokes;
+    const grove_axis *freq;
+    double highest, samples;
+} imager;
+
+typedef struct {
+    grove_gridder_plan plan;
+    grove_gridder *gridder; /* NULL until the first samples come */
+    double weight_sum;
+    int64_t used, not_finite, outside;
+} image_state;
+
+/* ---- check ---- */
+
+static bool in_data(const grove_node *node, int input)
+{
+    return input >= 0 && grove_node_input_form(node, input) != NULL;
+}
+
+/* Visibilities that were averaged have other baselines than the observation. */
+static int check_axes(const grove_node *node, const imager *m)
+{
+    static const char *const names[] = {"time", "baseline", "freq"};
+    const grove_axis *axes[GROVE_MAX_AXES];
+    const grove_node *obs = grove_node_object(node, "obs");
+    int count = m->data >= 0 ? grove_node_input_axes(node, m->data, axes) : 0;
+
+    for (int i = 0; i < count; i++)
+        if (grove_node_axis(obs, axes[i]->name) != axes[i])
+            return grove_node_fail(node, GROVE_SHAPE,
+                                   "the visibilities vary with %s, which is not an axis of this "
+                                   "observation; %s",
+                                   axes[i]->name,
+                                   axes[i]->kind == GROVE_AXIS_SOURCE
+                                       ? "sum over sources first: sum[s](...)"
+                                       : "it images those of times, baselines and channels");
+    for (int i = 0; i < 3; i++) {
+        const grove_axis *axis = grove_node_axis(obs, names[i]);
+        const char *reducer =
+            m->data >= 0 && axis ? grove_node_input_reducer(node, m->data, axis) : NULL;
+        if (!axis)
+            return grove_node_fail(node, GROVE_SHAPE, "the observation has no axis %s", names[i]);
+        if (reducer && axis->size > 1)
+            return grove_node_fail(node, GROVE_SHAPE,
+                                   "the visibilities do not vary with %s any more, because of %s",
+                                   names[i], reducer);
+    }
+    return 0;
+}
+
+static int check_weights(grove_node *node, imager *m)
+{
+    bool given = in_data(node, m->weights);
+    int elements = m->stokes.elements;
+
+    if (!given)
+        m->weights = grove_node_add_member_input(node, m->data >= 0 ? m->data : m->uvw, "weight");
+    if (m->weights < 0)
+        return 0;
+    const grove_form *form = grove_node_input_form(node, m->weights);
+    if (form->shape == GROVE_SCALAR || form->shape == elements)
+        return 0;
+    if (given)
+        return grove_node_fail_option(node, "weights",
+                                      "they must be numbers, or of the shape of the visibilities");
+    grove_node_drop_input(node, m->weights);
+    m->weights = -1;
+    return 0;
+}
+
+static int check_freq(const grove_node *node, imager *m)
+{
+    m->freq = grove_node_axis(grove_node_object(node, "obs"), "freq");
+    for (int64_t k = 0; k < m->freq->size; k++) {
+        if (!(m->freq->centre[k] > 0))
+            return grove_node_fail(node, GROVE_INVALID, "channel %lld has the frequency %g Hz",
+                                   (long long)k, m->freq->centre[k]);
+        m->highest = fmax(m->highest, m->freq->centre[k]);
+    }
+    return 0;
+}
+
+/* Memory, and a note, by the antennas' positions: baselines cannot be longer. */
+static int estimate(grove_node *node, const imager *m, double longest)
+{
+    bool double_precision = grove_node_output(node)->precision == GROVE_PRECISION_DOUBLE;
+    grove_gridder_bounds bounds = {.max_u = longest,
+                                   .max_v = longest,
+                                   .max_w = longest,
+                                   .samples = m->samples,
+                                   .polarisations = m->psf ? 1 : m->stokes.count,
+                                   .without_w = m->without_w,
+                                   .double_precision = double_precision};
+    grove_gridder_plan plan;
+
+    if (grove_gridder_plan_choose(&m->image, &bounds, m->epsilon, &plan)) {
+        bounds.double_precision = true;
+        if (grove_gridder_plan_choose(&m->image, &bounds, m->epsilon, &plan))
+            return grove_node_fail_option(node, "epsilon", "%g is not from 1e-12 to 1", m->epsilon);
+    }
+    grove_node_set_memory(node, grove_gridder_plan_bytes(&plan) + (uint64_t)CHUNK * 24);
+    grove_node_note(
+        node,
+        "method: w-stacking, %lld plane%s of %lld x %lld cells or fewer, kernels of %d x "
+        "%d x %d",
+        (long long)plan.planes, plan.planes == 1 ? "" : "s", (long long)plan.grid[0],
+        (long long)plan.grid[1], plan.kernel.width, plan.kernel.width, plan.kernel_w.width);
+    return 0;
+}
+
+static void set_output(grove_node *node, const imager *m, const grove_form *data)
+{
+    int count = m->psf ? 1 : m->stokes.count;
+    grove_form form = {.shape = count > 1 ? GROVE_VECTOR : GROVE_SCALAR,
+                       .vector = count > 1 ? count : 0};
+
+    if (data && !m->psf)
+        form.unit = data->unit;
+    grove_node_set_output(node, &form);
+}
+
+/* The result has none of the axes of the inputs. */
+static void consume_axes(grove_node *node)
+{
+    for (int k = 0; k < grove_node_inputs(node); k++) {
+        const grove_axis *axes[GROVE_MAX_AXES];
+        int count = grove_node_input_form(node, k) ? grove_node_input_axes(node, k, axes) : 0;
+        for (int i = 0; i < count; i++)
+            grove_node_consume(node, axes[i]->kind);
+    }
+}
+
+static int check(grove_node *node, bool psf)
+{
+    imager *m = grove_alloc(sizeof(*m));
+    const grove_node *obs = grove_node_object(node, "obs");
+    const double *feed = grove_node_member_data(obs, "feed");
+
+    *m = (imager){.data = grove_node_input(node, "data"),
+                  .weights = grove_node_input(node, "weights"),
+                  .uvw = grove_node_input(node, "uvw"),
+                  .max_uvw = grove_node_input(node, "max_uvw"),
+                  .psf = psf,
+                  .without_w = !grove_node_bool(node, "w_terms"),
+                  .epsilon = grove_node_number(node, "epsilon")};
+    grove_node_set_user(node, m);
+    if (!grove_fourier_works())
+        return grove_node_fail(node, GROVE_MISSING,
+                               "images need FFTW, which this build has not; on Debian install "
+                               "libfftw3-dev and build Grove again");
+    if (psf && !in_data(node, m->data))
+        m->data = grove_node_add_member_input(node, m->uvw, "data");
+    const grove_form *form = m->data >= 0 ? grove_node_input_form(node, m->data) : NULL;
+    int code = check_axes(node, m);
+    if (!code)
+        code = check_freq(node, m);
+    if (!code && !psf)
+        code = image_stokes_read(node, form, feed && *feed > 0, &m->stokes);
+    if (!code && psf && form)
+        m->stokes =
+            (image_stokes){.elements = form->shape, .used = form->shape == GROVE_MATRIX ? 9 : 3};
+    if (!code)
+        code = check_weights(node, m);
+    double longest = image_longest_baseline(obs) * 1.001 * m->highest / GROVE_SPEED_OF_LIGHT;
+    if (!code)
+        code = image_plane_read(node, obs, longest, !psf, &m->image);
+    if (code)
+        return code;
+    consume_axes(node);
+    set_output(node, m, form);
+    m->samples = (double)grove_node_axis(obs, "time")->size *
+                 (double)grove_node_axis(obs, "baseline")->size * (double)m->freq->size;
+    code = estimate(node, m, longest);
+    return code ? code : image_plane_add_axes(node, &m->image);
+}
+
+static int check_image(grove_node *node)
+{
+    return check(node, false);
+}
+
+static int check_psf(grove_node *node)
+{
+    return check(node, true);
+}
+
+static void close_node(grove_node *node)
+{
+    free(grove_node_user(node));
+}
+
+/* ---- a run ---- */
+
+static int begin(const grove_call *call, void **state)
+{
+    (void)call;
+    *state = grove_alloc(sizeof(image_state));
+    memset(*state, 0, sizeof(image_state));
+    return 0;
+}
+
+typedef struct {
+    void (*fn)(void *context, int64_t i);
+    void *context;
+} each;
+
+static void run_each(void *context, int64_t first, int64_t last)
+{
+    const each *e = context;
+
+    for (int64_t i = first; i < last; i++)
+        e->fn(e->context, i);
+}
+
+static void run_parallel(void *pool, int64_t count, void (*fn)(void *, int64_t), void *context)
+{
+    each e = {fn, context};
+
+    grove_call_parallel(pool, count, run_each, &e);
+}
+
+static grove_gridder_threads threads_of(const grove_call *call)
+{
+    return (grove_gridder_threads){run_parallel, (void *)(uintptr_t)call, grove_call_threads(call)};
+}
+
+static int no_memory(const grove_call *call)
+{
+    return grove_node_fail(call->node, GROVE_NO_MEMORY, "not enough memory for the image's grid");
+}
+
+/* Whether pixels are small enough for the longest baselines. */
+static void check_cells(const grove_node *node, const grove_gridder_bounds *bounds,
+                        const grove_gridder_image *image)
+{
+    double fringe = fmax(bounds->max_u * image->cell[0], bounds->max_v * image->cell[1]);
+    const double arcsec = 180 * 3600 / GROVE_PI;
+
+    if (fringe > 0.5)
+        grove_node_warn(node,
+                        "pixels of %.3g arcsec are too large for baselines of %.3g wavelengths, "
+                        "whose fringes they do not resolve; cell=%.2garcsec would do",
+                        fmax(image->cell[0], image->cell[1]) * arcsec,
+                        fmax(bounds->max_u, bounds->max_v),
+                        fmin(image->cell[0], image->cell[1]) * 0.25 / fringe * arcsec);
+}
+
+static int open_gridder(const grove_call *call, const imager *m, const double *max_uvw,
+                        image_state *state)
+{
+    const double per_metre = m->highest / GROVE_SPEED_OF_LIGHT;
+    grove_gridder_bounds bounds = {.max_u = max_uvw[0] * per_metre,
+                                   .max_v = max_uvw[1] * per_metre,
+                                   .max_w = max_uvw[2] * per_metre,
+                                   .samples = m->samples,
+                                   .polarisations = m->psf ? 1 : m->stokes.count,
+                                   .without_w = m->without_w,
+                                   .double_precision = call->double_precision};
+    grove_isa isa;
+    char said[200];
+
+    if (!isfinite(bounds.max_u + bounds.max_v + bounds.max_w))
+        return grove_node_fail(call->node, GROVE_INVALID, "the largest baseline is not a number");
+    if (grove_isa_choose(&isa, said))
+        return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
+    if (grove_gridder_plan_choose(&m->image, &bounds, m->epsilon, &state->plan))
+        return grove_node_fail_option(call->node, "epsilon",
+                                      "%g cannot be reached in %s precision: it is %s at least%s",
+                                      m->epsilon, call->double_precision ? "double" : "single",
+                                      call->double_precision ? "1e-12" : "1e-5",
+                                      call->double_precision ? "" : "; use --precision double");
+    check_cells(call->node, &bounds, &m->image);
+    state->gridder = grove_gridder_new(&state->plan, isa);
+    return state->gridder ? 0 : no_memory(call);
+}
+
+static int add_times(const grove_call *call, image_state *state, const image_part *part,
+                     int64_t first, int64_t count)
+{
+    grove_gridder_threads threads = threads_of(call);
+    image_samples s;
+
+    if (image_samples_make(call, part, first, count, call->double_precision, &s))
+        return no_memory(call);
+    int code = grove_gridder_add(state->gridder, &s.samples, &threads, &state->outside);
+    state->weight_sum += s.weight_sum;
+    state->used += s.used;
+    state->not_finite += s.not_finite;
+    image_samples_free(&s);
+    return code ? no_memory(call) : 0;
+}
+
+static const grove_array *array_of(const grove_array *const *inputs, int k)
+{
+    return k >= 0 && inputs[k]->data ? inputs[k] : NULL;
+}
+
+static int add(const grove_call *call, void *own, const grove_array *const *inputs, int count)
+{
+    const imager *m = grove_node_user(call->node);
+    image_state *state = own;
+    image_part part = {.data = array_of(inputs, m->data),
+                       .weights = array_of(inputs, m->weights),
+                       .uvw = inputs[m->uvw],
+                       .freq = m->freq,
+                       .stokes = m->stokes,
+                       .as_ones = m->psf};
+    image_extent e = image_part_extent(&part);
+    int64_t times = CHUNK / (e.baselines * e.channels);
+    int code = 0;
+
+    (void)count;
+    times = times < 1 ? 1 : times;
+    if (!state->gridder)
+        code = open_gridder(call, m, inputs[m->max_uvw]->data, state);
+    for (int64_t first = 0; first < e.times && !code; first += times)
+        code =
+            add_times(call, state, &part, first, e.times - first < times ? e.times - first : times);
+    return code;
+}
+
+/* ---- the result ---- */
+
+static void put_pixels(const image_state *state, int stokes, const void *image, grove_array *out)
+{
+    const double scale = 1 / state->weight_sum;
+
+    for (int64_t k = 0; k < out->cells; k++)
+        if (out->form->precision == GROVE_PRECISION_DOUBLE)
+            ((double *)out->data)[k * out->elements + stokes] = ((const double *)image)[k] * scale;
+        else
+            ((float *)out->data)[k * out->elements + stokes] =
+                (float)(((const float *)image)[k] * scale);
+}
+
+static void warn_of_samples(const grove_node *node, const image_state *state)
+{
+    if (state->not_finite)
+        grove_node_warn(node, "%lld visibilities are not numbers, and left out",
+                        (long long)state->not_finite);
+    if (state->outside)
+        grove_node_warn(node,
+                        "%lld visibilities have baselines that are not numbers, or longer than "
+                        "max_uvw, and are left out",
+                        (long long)state->outside);
+}
+
+static int finish(const grove_call *call, void *own, grove_array *out)
+{
+    image_state *state = own;
+    grove_gridder_threads threads = threads_of(call);
+    size_t real = call->double_precision ? sizeof(double) : sizeof(float);
+    int code = 0;
+
+    if (!(state->weight_sum > 0))
+        return grove_node_fail(call->node, GROVE_INVALID,
+                               "there is nothing to image: all visibilities are flagged, have no "
+                               "weight, or are not numbers");
+    warn_of_samples(call->node, state);
+    void *image = malloc((size_t)out->cells * real);
+    if (!image)
+        return no_memory(call);
+    for (int k = 0; k < out->elements && !code; k++) {
+        if (grove_gridder_to_image(state->gridder, k, image, &grove_fourier, &threads))
+            code = no_memory(call);
+        else
+            put_pixels(state, k, image, out);
+    }
+    free(image);
+    return code;
+}
+
+static void end(const grove_node *node, void *own)
+{
+    image_state *state = own;
+
+    (void)node;
+    grove_gridder_free(state->gridder);
+    free(state);
+}
+
+#define IMAGER                                                                                     \
+    .group = "images", .kind = GROVE_CLASS_ACCUMULATOR, .accumulate_new = begin,                   \
+    .accumulate_add = add, .accumulate_finish = finish, .accumulate_free = end,                    \
+    .close = close_node
+
+GROVE_CLASS(dirty_image) = {
+    GROVE_CLASS_HEAD(dirty_image),
+    .doc =
+        "Image of visibilities, as they are weighted, not cleaned.\nImproved w-stacking (Ye, "
+        "Gull, Tan & Nikolic 2022; Arras et al. 2021), divided by the sum of the weights: a point "
+        "source shows its flux density. Nothing is divided by n.",
+    .output_doc =
+        "a real number per pixel (m, l), in the unit of the data (per beam); with several "
+        "Stokes parameters a vector",
+    .inputs = image_inputs,
+    .options = image_options,
+    .check = check_image,
+    IMAGER,
+    .example = "dirty = dirty_image(obs.data, obs, size=512, cell=2arcsec)",
+};
+
+GROVE_CLASS(psf_image) = {
+    GROVE_CLASS_HEAD(psf_image),
+    .doc = "Point-spread function: the dirty image of a source of 1 Jy at the image's centre.",
+    .output_doc = "a real number per pixel (m, l); 1 at the centre",
+    .inputs = psf_inputs,
+    .options = psf_options,
+    .check = check_psf,
+    IMAGER,
+    .example = "psf = psf_image(obs, size=512, cell=2arcsec)",
+};

@@ -1,0 +1,146 @@
+#include "nodes/image_plane.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { MAX_SIZE = 1 << 20 };
+
+double image_longest_baseline(const grove_node *obs)
+{
+    const grove_axis *baseline = grove_node_axis(obs, "baseline"),
+                     *station = grove_node_axis(obs, "station");
+    const double *position = grove_node_member_data(obs, "position");
+    double longest = 0;
+
+    if (!baseline || !station || !position)
+        return 0;
+    for (int64_t b = 0; b < baseline->size; b++) {
+        const double *p = position + 3 * (int64_t)baseline->left[b],
+                     *q = position + 3 * (int64_t)baseline->right[b];
+        double d[3] = {p[0] - q[0], p[1] - q[1], p[2] - q[2]};
+        longest = fmax(longest, sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]));
+    }
+    return longest;
+}
+
+static int read_sizes(const grove_node *node, grove_gridder_image *image)
+{
+    const double *number;
+    int count = grove_node_list(node, "size", &number);
+    const grove_dimension unit = grove_node_list_unit(node, "size");
+
+    if (unit.m || unit.s || unit.Jy || unit.rad || unit.K)
+        return grove_node_fail_option(node, "size", "is a number of pixels, without a unit");
+    if (count < 1 || count > 2)
+        return grove_node_fail_option(node, "size", "is one number, or two: along l and along m");
+    for (int d = 0; d < 2; d++) {
+        double size = number[d < count ? d : 0];
+        if (!(size >= 1 && size <= MAX_SIZE) || size != rint(size))
+            return grove_node_fail_option(node, "size", "%g is not a whole number from 1 to %d",
+                                          size, MAX_SIZE);
+        image->size[d] = (int64_t)size;
+    }
+    return 0;
+}
+
+static int read_cells(const grove_node *node, double longest, grove_gridder_image *image)
+{
+    const double *number;
+    int count = grove_node_given(node, "cell") ? grove_node_list(node, "cell", &number) : 0;
+    const grove_dimension unit = grove_node_list_unit(node, "cell");
+
+    if (!count && !(longest > 0))
+        return grove_node_fail_option(node, "cell",
+                                      "must be given: without the antennas' positions there is no "
+                                      "longest baseline to choose it by");
+    if (count > 2)
+        return grove_node_fail_option(node, "cell", "is one angle, or two: along l and along m");
+    if (count && (unit.m || unit.s || unit.Jy || unit.K || unit.rad != 1))
+        return grove_node_fail_option(node, "cell", "is an angle, such as 2arcsec");
+    for (int d = 0; d < 2; d++) {
+        double cell = count ? number[d < count ? d : 0] : 0.25 / longest;
+        if (!(cell > 0 && cell < 1))
+            return grove_node_fail_option(node, "cell", "%g rad is not between 0 and 1", cell);
+        image->cell[d] = cell;
+    }
+    return 0;
+}
+
+/* Direction cosines about the phase centre (Greisen & Calabretta 2002, SIN). */
+static int read_centre(const grove_node *node, const grove_node *obs, grove_gridder_image *image)
+{
+    const double *pointing = obs ? grove_node_member_data(obs, "phase_centre") : NULL;
+    double to[2];
+
+    if (!grove_node_given(node, "centre"))
+        return 0;
+    if (!pointing)
+        return grove_node_fail_option(node, "centre", "cannot be used: no phase centre is known");
+    grove_node_direction(node, "centre", to);
+    double ra = to[0] - pointing[0];
+    double cosine = sin(to[1]) * sin(pointing[1]) + cos(to[1]) * cos(pointing[1]) * cos(ra);
+    if (cosine <= 0)
+        return grove_node_fail_option(node, "centre",
+                                      "lies 90 degrees or more from the phase centre");
+    image->centre[0] = cos(to[1]) * sin(ra);
+    image->centre[1] = sin(to[1]) * cos(pointing[1]) - cos(to[1]) * sin(pointing[1]) * cos(ra);
+    return 0;
+}
+
+int image_plane_read(const grove_node *node, const grove_node *obs, double longest, bool has_centre,
+                     grove_gridder_image *image)
+{
+    *image = (grove_gridder_image){0};
+    int code = read_sizes(node, image);
+    if (!code)
+        code = read_cells(node, longest, image);
+    return code || !has_centre ? code : read_centre(node, obs, image);
+}
+
+int image_plane_add_axes(grove_node *node, const grove_gridder_image *image)
+{
+    static const char *const names[] = {"l", "m"};
+    int code = 0;
+
+    for (int d = 1; d >= 0 && !code; d--) {
+        double *centre = grove_alloc((size_t)image->size[d] * sizeof(*centre));
+        double *width = grove_alloc((size_t)image->size[d] * sizeof(*width));
+        for (int64_t k = 0; k < image->size[d]; k++) {
+            centre[k] = image->centre[d] + (double)(k - image->size[d] / 2) * image->cell[d];
+            width[k] = image->cell[d];
+        }
+        code = grove_node_add_output_axis(
+            node, &(grove_axis){
+                      .name = names[d], .size = image->size[d], .centre = centre, .width = width});
+        free(centre);
+        free(width);
+    }
+    return code;
+}
+
+int image_plane_of_input(const grove_node *node, int input, grove_gridder_image *image)
+{
+    static const char *const names[] = {"l", "m"};
+
+    for (int d = 0; d < 2; d++) {
+        const grove_axis *axis = grove_node_input_axis(node, input, grove_axis_kind(names[d]));
+        if (!axis || !axis->centre || !axis->width)
+            return grove_node_fail(node, GROVE_SHAPE,
+                                   "it wants an image, which varies with l and m; this value does "
+                                   "not vary with %s",
+                                   names[d]);
+        image->size[d] = axis->size;
+        image->cell[d] = axis->width[0];
+        image->centre[d] = axis->centre[axis->size / 2];
+        for (int64_t k = 0; k < axis->size; k++) {
+            double regular = image->centre[d] + (double)(k - axis->size / 2) * image->cell[d];
+            if (!(fabs(axis->centre[k] - regular) <= 1e-6 * image->cell[d]))
+                return grove_node_fail(node, GROVE_SHAPE,
+                                       "its pixels are not equally spaced along %s", names[d]);
+        }
+    }
+    return 0;
+}

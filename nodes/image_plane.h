@@ -1,0 +1,32 @@
+/* The pixels of an image: the options size, cell and centre that classes of images share, and the
+ * axes m and l. */
+#ifndef GROVE_NODES_IMAGE_PLANE_H
+#define GROVE_NODES_IMAGE_PLANE_H
+
+#include "../kernels/gridder/gridder.h"
+#include "plugin.h"
+
+/* clang-format off */
+#define IMAGE_PLANE_OPTIONS                                                                        \
+    {"size", GROVE_NUMBER_LIST, NULL,                                                              \
+     "pixels along each side, or [along l, along m]"},                                             \
+    {"cell", GROVE_NUMBER_LIST, "none",                                                            \
+     "angle of a pixel at the centre, rad, or [along l, along m]; none: a quarter of the "         \
+     "narrowest fringe of the longest baseline at the highest frequency"}
+#define IMAGE_CENTRE_OPTION                                                                        \
+    {"centre", GROVE_DIRECTION, "none", "direction of pixel size / 2; none: the phase centre"}
+/* clang-format on */
+
+/* Reads the options, `centre` if `has_centre`. `longest`: the longest baseline, in wavelengths; 0:
+ * not known. 0, or GROVE_INVALID with a message. */
+int image_plane_read(const grove_node *node, const grove_node *obs, double longest, bool has_centre,
+                     grove_gridder_image *image);
+/* Only in check: the axes m and l of the result, whose coordinates are direction cosines. */
+int image_plane_add_axes(grove_node *node, const grove_gridder_image *image);
+/* The plane of an input's axes m and l. 0, or GROVE_SHAPE with a message. */
+int image_plane_of_input(const grove_node *node, int input, grove_gridder_image *image);
+
+/* The longest baseline of an observation, from its antennas' positions, m; 0: there are none. */
+double image_longest_baseline(const grove_node *obs);
+
+#endif

@@ -1,0 +1,278 @@
+#include "nodes/image_samples.h"
+
+#include "base/error.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Stokes parameters ---- */
+
+static const char letters[] = "IQUV";
+
+/* Of elements XX XY YX YY and RR RL LR LL; B = [[I + Q, U + iV], [U - iV, I - Q]] for linear, [[I +
+ * V, Q + iU], [Q - iU, I - V]] for circular feeds. */
+static const double factors[2][4][4][2] = {{{{0.5, 0}, {0, 0}, {0, 0}, {0.5, 0}},
+                                            {{0.5, 0}, {0, 0}, {0, 0}, {-0.5, 0}},
+                                            {{0, 0}, {0.5, 0}, {0.5, 0}, {0, 0}},
+                                            {{0, 0}, {0, -0.5}, {0, 0.5}, {0, 0}}},
+                                           {{{0.5, 0}, {0, 0}, {0, 0}, {0.5, 0}},
+                                            {{0, 0}, {0.5, 0}, {0.5, 0}, {0, 0}},
+                                            {{0, 0}, {0, -0.5}, {0, 0.5}, {0, 0}},
+                                            {{0.5, 0}, {0, 0}, {0, 0}, {-0.5, 0}}}};
+
+static int add_stokes(const grove_node *node, const grove_form *form, bool circular, int parameter,
+                      image_stokes *stokes)
+{
+    const double(*all)[2] = factors[circular][parameter];
+    double(*to)[2] = stokes->factor[stokes->count++];
+
+    if (form->shape == GROVE_SCALAR) {
+        to[0][0] = 1;
+        stokes->used = 1;
+        return parameter ? grove_node_fail_option(node, "stokes",
+                                                  "%c cannot be made of numbers: they count as I",
+                                                  letters[parameter])
+                         : 0;
+    }
+    if (form->shape == GROVE_DIAGONAL && (all[1][0] != 0 || all[1][1] != 0))
+        return grove_node_fail_option(node, "stokes", "%c needs %s, which the data do not have",
+                                      letters[parameter], circular ? "RL and LR" : "XY and YX");
+    for (int k = 0; k < stokes->elements; k++) {
+        const double *factor = all[form->shape == GROVE_DIAGONAL ? 3 * k : k];
+        to[k][0] = factor[0];
+        to[k][1] = factor[1];
+        stokes->used |= (factor[0] != 0 || factor[1] != 0) << k;
+    }
+    return 0;
+}
+
+int image_stokes_read(const grove_node *node, const grove_form *form, bool circular,
+                      image_stokes *stokes)
+{
+    const char *text = grove_node_text(node, "stokes");
+    size_t length = strlen(text);
+    int code = 0;
+
+    *stokes = (image_stokes){.elements = form->shape == GROVE_SCALAR     ? 1
+                                         : form->shape == GROVE_DIAGONAL ? 2
+                                                                         : 4};
+    if (length < 1 || length > IMAGE_MAX_STOKES || strspn(text, letters) != length)
+        return grove_node_fail_option(
+            node, "stokes", "'%s' is not made of the letters I, Q, U, V, such as I or IQUV", text);
+    for (size_t i = 0; i < length && !code; i++) {
+        if (strchr(text + i + 1, text[i]))
+            return grove_node_fail_option(node, "stokes", "'%s' has %c twice", text, text[i]);
+        code = add_stokes(node, form, circular, (int)(strchr(letters, text[i]) - letters), stokes);
+    }
+    return code;
+}
+
+/* ---- arrays ---- */
+
+typedef struct {
+    int64_t time, baseline, freq; /* cells from one to the next; 0: it does not vary */
+} steps;
+
+static const grove_range *range_of(const grove_array *array, int kind, int64_t *step)
+{
+    const grove_range *found = NULL;
+    int64_t cells = 1;
+
+    *step = 0;
+    for (int d = array->axes - 1; d >= 0; d--) {
+        if (array->range[d].axis->kind == kind) {
+            *step = cells;
+            found = &array->range[d];
+        }
+        cells *= array->range[d].count;
+    }
+    return found;
+}
+
+static steps steps_of(const grove_array *array)
+{
+    steps s = {0};
+
+    if (!array)
+        return s;
+    range_of(array, GROVE_AXIS_TIME, &s.time);
+    range_of(array, GROVE_AXIS_BASELINE, &s.baseline);
+    range_of(array, GROVE_AXIS_FREQ, &s.freq);
+    return s;
+}
+
+image_extent image_part_extent(const image_part *part)
+{
+    const grove_array *arrays[] = {part->data, part->weights, part->uvw};
+    image_extent e = {1, 1, 0, part->freq->size};
+
+    for (int k = 0; k < 3; k++) {
+        int64_t step;
+        if (!arrays[k])
+            continue;
+        const grove_range *time = range_of(arrays[k], GROVE_AXIS_TIME, &step);
+        const grove_range *baseline = range_of(arrays[k], GROVE_AXIS_BASELINE, &step);
+        const grove_range *freq = range_of(arrays[k], GROVE_AXIS_FREQ, &step);
+        e.times = time ? time->count : e.times;
+        e.baselines = baseline ? baseline->count : e.baselines;
+        e.first_channel = freq ? freq->first : e.first_channel;
+        e.channels = freq ? freq->count : e.channels;
+    }
+    return e;
+}
+
+/* ---- samples ---- */
+
+typedef struct {
+    const image_part *part;
+    image_extent extent;
+    int64_t first;
+    bool double_precision;
+    image_samples *to;
+    steps data, weights, uvw;
+    double *sum;                /* [row] of weights */
+    int64_t *used, *not_finite; /* [row] */
+} work;
+
+static double read_number(const grove_array *array, int64_t at)
+{
+    return array->form->precision == GROVE_PRECISION_DOUBLE ? ((const double *)array->data)[at]
+                                                            : ((const float *)array->data)[at];
+}
+
+/* The weight of a sample whose Stokes parameters are half the sum, or difference, of two elements:
+ * twice the harmonic mean of all used ones. 0 where one has none, or is flagged. */
+static double weight_of(const work *w, int64_t data, int64_t weights)
+{
+    const image_part *p = w->part;
+    int used = p->stokes.used, count = 0;
+    double sum = 0;
+
+    if (p->data && p->data->flags && p->data->flags[data] & used)
+        return 0;
+    if (!p->weights)
+        return 1;
+    int elements = p->weights->elements, flags = p->weights->flags ? p->weights->flags[weights] : 0;
+    for (int k = 0; k < elements; k++) {
+        if (elements > 1 && !(used >> k & 1))
+            continue;
+        double each = read_number(p->weights, weights * elements + k);
+        if (!(each > 0) || isinf(each) || flags >> k & 1)
+            return 0;
+        sum += 1 / each;
+        count++;
+    }
+    return count ? (elements > 1 ? 2 : 1) * count / sum : 0;
+}
+
+/* Stokes parameters of a sample; false where they are no numbers. */
+static bool mix(const work *w, int64_t data, double stokes[IMAGE_MAX_STOKES][2])
+{
+    const image_stokes *s = &w->part->stokes;
+    bool finite = true;
+
+    for (int i = 0; i < s->count; i++) {
+        stokes[i][0] = stokes[i][1] = 0;
+        for (int k = 0; k < s->elements; k++) {
+            const double *factor = s->factor[i][k];
+            if (factor[0] == 0 && factor[1] == 0)
+                continue;
+            int64_t at = 2 * (data * s->elements + k);
+            double re = read_number(w->part->data, at), im = read_number(w->part->data, at + 1);
+            stokes[i][0] += factor[0] * re - factor[1] * im;
+            stokes[i][1] += factor[0] * im + factor[1] * re;
+        }
+        finite = finite && isfinite(stokes[i][0]) && isfinite(stokes[i][1]);
+    }
+    return finite;
+}
+
+static void put(void *at, int64_t k, double x, bool double_precision)
+{
+    if (double_precision)
+        ((double *)at)[k] = x;
+    else
+        ((float *)at)[k] = (float)x;
+}
+
+static void make_row(work *w, int64_t row)
+{
+    const int64_t t = w->first + row / w->extent.baselines, b = row % w->extent.baselines;
+    const int count = w->part->as_ones ? 1 : w->part->stokes.count;
+    const int64_t uvw = 3 * (t * w->uvw.time + b * w->uvw.baseline);
+
+    memcpy(w->to->uvw + 3 * row, (const double *)w->part->uvw->data + uvw, 3 * sizeof(double));
+    for (int64_t f = 0; f < w->extent.channels; f++) {
+        int64_t data = t * w->data.time + b * w->data.baseline + f * w->data.freq;
+        int64_t weights = t * w->weights.time + b * w->weights.baseline + f * w->weights.freq;
+        double stokes[IMAGE_MAX_STOKES][2] = {{1, 0}}, weight = weight_of(w, data, weights);
+        if (weight > 0 && !w->part->as_ones && !mix(w, data, stokes)) {
+            w->not_finite[row]++;
+            weight = 0;
+        }
+        int64_t at = row * w->extent.channels + f;
+        put(w->to->weight, at, weight, w->double_precision);
+        w->sum[row] += weight;
+        w->used[row] += weight > 0;
+        for (int i = 0; i < 2 * count; i++)
+            put(w->to->data, 2 * count * at + i, weight > 0 ? stokes[i / 2][i % 2] : 0,
+                w->double_precision);
+    }
+}
+
+static void make_rows(void *context, int64_t first, int64_t last)
+{
+    for (int64_t row = first; row < last; row++)
+        make_row(context, row);
+}
+
+int image_samples_make(const grove_call *call, const image_part *part, int64_t first, int64_t count,
+                       bool double_precision, image_samples *s)
+{
+    const image_extent e = image_part_extent(part);
+    const int64_t rows = count * e.baselines;
+    const size_t real = double_precision ? sizeof(double) : sizeof(float),
+                 samples = (size_t)(rows * e.channels);
+    work w = {.part = part,
+              .extent = e,
+              .first = first,
+              .double_precision = double_precision,
+              .to = s,
+              .data = steps_of(part->data),
+              .weights = steps_of(part->weights),
+              .uvw = steps_of(part->uvw)};
+
+    *s = (image_samples){
+        .uvw = malloc((size_t)rows * 3 * sizeof(double)),
+        .data = malloc(samples * 2 * real * (size_t)(part->as_ones ? 1 : part->stokes.count)),
+        .weight = malloc(samples * real)};
+    w.sum = calloc((size_t)rows, sizeof(*w.sum));
+    w.used = calloc((size_t)rows, sizeof(*w.used));
+    w.not_finite = calloc((size_t)rows, sizeof(*w.not_finite));
+    bool made = s->uvw && s->data && s->weight && w.sum && w.used && w.not_finite;
+    if (made) {
+        grove_call_parallel(call, rows, make_rows, &w);
+        s->samples = (grove_gridder_samples){
+            rows, e.channels, s->uvw, part->freq->centre + e.first_channel, s->data, s->weight};
+    }
+    for (int64_t row = 0; row < rows && made; row++) {
+        s->weight_sum += w.sum[row];
+        s->used += w.used[row];
+        s->not_finite += w.not_finite[row];
+    }
+    free(w.sum);
+    free(w.used);
+    free(w.not_finite);
+    if (!made)
+        image_samples_free(s);
+    return made ? 0 : -1;
+}
+
+void image_samples_free(image_samples *s)
+{
+    free(s->uvw);
+    free(s->data);
+    free(s->weight);
+    *s = (image_samples){0};
+}
