@@ -1,5 +1,6 @@
 /* Dirty images and point-spread functions: accumulators over all visibilities. */
 #include "nodes/fourier.h"
+#include "nodes/gridder_threads.h"
 #include "nodes/image_plane.h"
 #include "nodes/image_samples.h"
 
@@ -100,7 +101,9 @@ static int check_axes(const grove_node *node, const imager *m)
     for (int i = 0; i < 3; i++) {
         const grove_axis *axis = grove_node_axis(obs, names[i]);
         const char *reducer =
-            m->data >= 0 && axis ? grove_node_input_reducer(node, m->data, axis) : NULL;
+            m->data >= 0 && axis && !grove_node_input_axis(node, m->data, axis->kind)
+                ? grove_node_input_reducer(node, m->data, axis)
+                : NULL;
         if (!axis)
             return grove_node_fail(node, GROVE_SHAPE, "the observation has no axis %s", names[i]);
         if (reducer && axis->size > 1)
@@ -262,31 +265,6 @@ static int begin(const grove_call *call, void **state)
     return 0;
 }
 
-typedef struct {
-    void (*fn)(void *context, int64_t i);
-    void *context;
-} each;
-
-static void run_each(void *context, int64_t first, int64_t last)
-{
-    const each *e = context;
-
-    for (int64_t i = first; i < last; i++)
-        e->fn(e->context, i);
-}
-
-static void run_parallel(void *pool, int64_t count, void (*fn)(void *, int64_t), void *context)
-{
-    each e = {fn, context};
-
-    grove_call_parallel(pool, count, run_each, &e);
-}
-
-static grove_gridder_threads threads_of(const grove_call *call)
-{
-    return (grove_gridder_threads){run_parallel, (void *)(uintptr_t)call, grove_call_threads(call)};
-}
-
 static int no_memory(const grove_call *call)
 {
     return grove_node_fail(call->node, GROVE_NO_MEMORY, "not enough memory for the image's grid");
@@ -340,7 +318,7 @@ static int open_gridder(const grove_call *call, const imager *m, const double *m
 static int add_times(const grove_call *call, image_state *state, const image_part *part,
                      int64_t first, int64_t count)
 {
-    grove_gridder_threads threads = threads_of(call);
+    grove_gridder_threads threads = gridder_threads(call);
     image_samples s;
 
     if (image_samples_make(call, part, first, count, call->double_precision, &s))
@@ -411,7 +389,7 @@ static void warn_of_samples(const grove_node *node, const image_state *state)
 static int finish(const grove_call *call, void *own, grove_array *out)
 {
     image_state *state = own;
-    grove_gridder_threads threads = threads_of(call);
+    grove_gridder_threads threads = gridder_threads(call);
     size_t real = call->double_precision ? sizeof(double) : sizeof(float);
     int code = 0;
 

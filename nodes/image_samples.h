@@ -4,22 +4,8 @@
 #define GROVE_NODES_IMAGE_SAMPLES_H
 
 #include "../kernels/gridder/gridder.h"
+#include "nodes/image_stokes.h"
 #include "plugin.h"
-
-enum { IMAGE_MAX_STOKES = 4 };
-
-/* Stokes parameters as sums over the elements of a visibility: XX, XY, YX, YY or RR, RL, LR, LL; of
- * a diagonal the first and the last; a scalar counts as Stokes I. */
-typedef struct {
-    int count, elements;
-    double factor[IMAGE_MAX_STOKES][4][2]; /* of each element, real and imaginary part */
-    int used;                              /* bit k: element k is used */
-} image_stokes;
-
-/* Reads the option "stokes" for data of a form; circular: receptors. 0, or a code with a message.
- */
-int image_stokes_read(const grove_node *node, const grove_form *form, bool circular,
-                      image_stokes *stokes);
 
 /* The arrays of a part. `data` and `weights` may be NULL: 1. */
 typedef struct {

@@ -1,0 +1,105 @@
+#include "nodes/image_stokes.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+static const char letters[] = "IQUV";
+
+/* Of elements XX XY YX YY and RR RL LR LL; B = [[I + Q, U + iV], [U - iV, I - Q]] for linear, [[I +
+ * V, Q + iU], [Q - iU, I - V]] for circular feeds. */
+static const double factors[2][4][4][2] = {{{{0.5, 0}, {0, 0}, {0, 0}, {0.5, 0}},
+                                            {{0.5, 0}, {0, 0}, {0, 0}, {-0.5, 0}},
+                                            {{0, 0}, {0.5, 0}, {0.5, 0}, {0, 0}},
+                                            {{0, 0}, {0, -0.5}, {0, 0.5}, {0, 0}}},
+                                           {{{0.5, 0}, {0, 0}, {0, 0}, {0.5, 0}},
+                                            {{0, 0}, {0.5, 0}, {0.5, 0}, {0, 0}},
+                                            {{0, 0}, {0, -0.5}, {0, 0.5}, {0, 0}},
+                                            {{0.5, 0}, {0, 0}, {0, 0}, {-0.5, 0}}}};
+
+static int add_stokes(const grove_node *node, const grove_form *form, bool circular, int parameter,
+                      image_stokes *stokes)
+{
+    const double(*all)[2] = factors[circular][parameter];
+    double(*to)[2] = stokes->factor[stokes->count++];
+
+    if (form->shape == GROVE_SCALAR) {
+        to[0][0] = 1;
+        stokes->used = 1;
+        return parameter ? grove_node_fail_option(node, "stokes",
+                                                  "%c cannot be made of numbers: they count as I",
+                                                  letters[parameter])
+                         : 0;
+    }
+    if (form->shape == GROVE_DIAGONAL && (all[1][0] != 0 || all[1][1] != 0))
+        return grove_node_fail_option(node, "stokes", "%c needs %s, which the data do not have",
+                                      letters[parameter], circular ? "RL and LR" : "XY and YX");
+    for (int k = 0; k < stokes->elements; k++) {
+        const double *factor = all[form->shape == GROVE_DIAGONAL ? 3 * k : k];
+        to[k][0] = factor[0];
+        to[k][1] = factor[1];
+        stokes->used |= (factor[0] != 0 || factor[1] != 0) << k;
+    }
+    return 0;
+}
+
+static int check_letters(const grove_node *node, const char *text)
+{
+    size_t length = strlen(text);
+
+    if (length < 1 || length > IMAGE_MAX_STOKES || strspn(text, letters) != length)
+        return grove_node_fail_option(node, "stokes",
+                                      "'%s' is not made of the letters I, Q, U, V, such as I or IQUV",
+                                      text);
+    for (size_t i = 0; i < length; i++)
+        if (strchr(text + i + 1, text[i]))
+            return grove_node_fail_option(node, "stokes", "'%s' has %c twice", text, text[i]);
+    return 0;
+}
+
+int image_stokes_read(const grove_node *node, const grove_form *form, bool circular,
+                      image_stokes *stokes)
+{
+    const char *text = grove_node_text(node, "stokes");
+    int code = check_letters(node, text);
+
+    *stokes = (image_stokes){.elements = form->shape == GROVE_SCALAR     ? 1
+                                         : form->shape == GROVE_DIAGONAL ? 2
+                                                                         : 4};
+    for (size_t i = 0; text[i] && !code; i++)
+        code = add_stokes(node, form, circular, (int)(strchr(letters, text[i]) - letters), stokes);
+    return code;
+}
+
+int image_stokes_expand(const grove_node *node, int count, bool circular, image_stokes *stokes)
+{
+    char text[IMAGE_MAX_STOKES + 1] = {0};
+    int code = 0;
+
+    *stokes = (image_stokes){.elements = 4, .used = 15};
+    if (grove_node_given(node, "stokes")) {
+        code = check_letters(node, grove_node_text(node, "stokes"));
+        if (!code && (int)strlen(grove_node_text(node, "stokes")) != count)
+            code = grove_node_fail_option(node, "stokes", "'%s' is not of %d letter%s: the image has "
+                                                          "%d number%s per pixel",
+                                          grove_node_text(node, "stokes"), count,
+                                          count == 1 ? "" : "s", count, count == 1 ? "" : "s");
+        if (!code)
+            memcpy(text, grove_node_text(node, "stokes"), (size_t)count);
+    } else if (count > IMAGE_MAX_STOKES) {
+        code = grove_node_fail(node, GROVE_SHAPE, "the image has %d numbers per pixel; there are 4 "
+                                                  "Stokes parameters",
+                               count);
+    } else {
+        memcpy(text, letters, (size_t)count);
+    }
+    /* Elements are sums of Stokes parameters with the conjugates of twice the factors. */
+    for (int i = 0; i < count && !code; i++, stokes->count++) {
+        const double(*all)[2] = factors[circular][strchr(letters, text[i]) - letters];
+        for (int k = 0; k < 4; k++) {
+            stokes->factor[i][k][0] = 2 * all[k][0];
+            stokes->factor[i][k][1] = -2 * all[k][1];
+        }
+    }
+    return code;
+}

@@ -1,0 +1,26 @@
+/* Stokes parameters of images, from and to the elements of visibilities: XX, XY, YX, YY or RR, RL, LR,
+ * LL. */
+#ifndef GROVE_NODES_IMAGE_STOKES_H
+#define GROVE_NODES_IMAGE_STOKES_H
+
+#include "plugin.h"
+
+enum { IMAGE_MAX_STOKES = 4 };
+
+/* Parameters as sums over elements, or elements as sums over parameters; of a diagonal the first and
+ * the last element; a scalar counts as Stokes I. */
+typedef struct {
+    int count, elements;
+    double factor[IMAGE_MAX_STOKES][4][2]; /* of each element, real and imaginary part */
+    int used;                              /* bit k: element k is used */
+} image_stokes;
+
+/* Reads the option "stokes", of the parameters that are wanted of data of a form; circular:
+ * receptors. 0, or a code with a message. */
+int image_stokes_read(const grove_node *node, const grove_form *form, bool circular,
+                      image_stokes *stokes);
+/* Reads the option "stokes", of the parameters that an image of `count` numbers per pixel has, and
+ * finds what the elements of a matrix are. */
+int image_stokes_expand(const grove_node *node, int count, bool circular, image_stokes *stokes);
+
+#endif

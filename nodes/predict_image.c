@@ -1,0 +1,369 @@
+/* Visibilities of an image: the adjoint of dirty_image. */
+#include "nodes/fourier.h"
+#include "nodes/gridder_threads.h"
+#include "nodes/image_plane.h"
+#include "nodes/image_stokes.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { IMAGE, UVW, MAX_UVW, FREQ };
+
+static const grove_input inputs[] = {
+    {"image", GROVE_VALUE,
+     "flux densities of the pixels (m, l): a number for each, Stokes I, or a vector",
+     .handing = GROVE_AS_REAL, .shapes = GROVE_SCALAR | GROVE_VECTOR, .linear = GROVE_REAL_LINEAR},
+    {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
+    {0},
+};
+static const grove_option options[] = {
+    {"stokes", GROVE_TEXT, "none",
+     "Stokes parameters of the image, such as IQUV; none: as many of IQUV as the image has"},
+    {"epsilon", GROVE_NUMBER, "1e-4",
+     "relative error of the visibilities, root mean square, at most: down to 1e-5, and to 1e-12 "
+     "with --precision double"},
+    {"w_terms", GROVE_BOOL, "true", "false: the sky counts as flat, and w as 0"},
+    {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,
+     .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
+    {"max_uvw", GROVE_VALUE_LENGTH, "max(abs(obs.uvw), over=[time, baseline])",
+     "the largest |u|, |v| and |w| of all visibilities, m", .handing = GROVE_AS_DOUBLE,
+     .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
+    {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE,
+     .linear = GROVE_SELECTOR},
+    {0},
+};
+
+typedef struct {
+    grove_gridder_image image;
+    image_stokes stokes;
+    double epsilon, highest;
+    bool without_w;
+    int kind[2]; /* of the axes l and m */
+} predictor;
+
+/* The planes of the image that was last asked for. */
+typedef struct {
+    pthread_mutex_t lock;
+    grove_gridder *gridder;
+    grove_hash of;
+    int64_t outside;
+} prediction;
+
+/* ---- check ---- */
+
+static int check_numbers(const grove_node *node, predictor *p)
+{
+    const grove_axis *freq = grove_node_input_axis(node, FREQ, GROVE_AXIS_FREQ);
+    const grove_axis *axes[GROVE_MAX_AXES];
+    int count = grove_node_input_axes(node, IMAGE, axes);
+
+    for (int k = 0; k < count; k++)
+        if (axes[k]->kind != p->kind[0] && axes[k]->kind != p->kind[1])
+            return grove_node_fail(node, GROVE_SHAPE,
+                                   "the image varies with %s, too; it is to vary with l and m alone",
+                                   axes[k]->name);
+    if (!freq || !freq->centre)
+        return grove_node_fail_option(node, "freq", "does not vary with the channels");
+    for (int64_t k = 0; k < freq->size; k++)
+        p->highest = fmax(p->highest, freq->centre[k]);
+    if (!(p->epsilon >= 1e-12 * (1 - 1e-9) && p->epsilon <= 1))
+        return grove_node_fail_option(node, "epsilon", "%g is not from 1e-12 to 1", p->epsilon);
+    return 0;
+}
+
+static void set_memory(grove_node *node, const predictor *p)
+{
+    double longest =
+        image_longest_baseline(grove_node_object(node, "obs")) * 1.001 * p->highest /
+        GROVE_SPEED_OF_LIGHT;
+    grove_gridder_bounds bounds = {.max_u = longest,
+                                   .max_v = longest,
+                                   .max_w = longest,
+                                   .samples = 1e6,
+                                   .polarisations = p->stokes.count,
+                                   .without_w = p->without_w,
+                                   .double_precision = p->epsilon < 1e-5};
+    grove_gridder_plan plan;
+
+    if (grove_gridder_plan_choose(&p->image, &bounds, p->epsilon, &plan))
+        return;
+    grove_node_set_memory(node, grove_gridder_plan_bytes(&plan));
+    grove_node_set_scratch(node, 0, 24 + 16 * (uint64_t)p->stokes.count);
+    grove_node_note(node, "method: w-stacking, %lld plane%s of %lld x %lld cells or fewer",
+                    (long long)plan.planes, plan.planes == 1 ? "" : "s", (long long)plan.grid[0],
+                    (long long)plan.grid[1]);
+}
+
+static int check(grove_node *node)
+{
+    predictor *p = grove_alloc(sizeof(*p));
+    const grove_form *image = grove_node_input_form(node, IMAGE);
+    const grove_node *obs = grove_node_object(node, "obs");
+    const double *feed = grove_node_member_data(obs, "feed");
+    grove_form form = {.shape = GROVE_MATRIX, .complex_ = true, .unit = image->unit};
+    int elements = image->shape == GROVE_VECTOR ? image->vector : 1;
+
+    *p = (predictor){.epsilon = grove_node_number(node, "epsilon"),
+                     .without_w = !grove_node_bool(node, "w_terms"),
+                     .kind = {grove_axis_kind("l"), grove_axis_kind("m")}};
+    grove_node_set_user(node, p);
+    if (!grove_fourier_works())
+        return grove_node_fail(node, GROVE_MISSING,
+                               "it needs FFTW, which this build has not; on Debian install "
+                               "libfftw3-dev and build Grove again");
+    int code = image_plane_of_input(node, IMAGE, &p->image);
+    if (!code)
+        code = check_numbers(node, p);
+    if (!code)
+        code = image_stokes_expand(node, elements, feed && *feed > 0, &p->stokes);
+    if (code)
+        return code;
+    for (int d = 0; d < 2; d++)
+        grove_node_consume(node, p->kind[d]);
+    grove_node_set_output(node, &form);
+    set_memory(node, p);
+    return 0;
+}
+
+static void close_node(grove_node *node)
+{
+    free(grove_node_user(node));
+}
+
+static int start(const grove_node *node, void **run)
+{
+    prediction *made = grove_alloc(sizeof(*made));
+
+    (void)node;
+    *made = (prediction){0};
+    pthread_mutex_init(&made->lock, NULL);
+    *run = made;
+    return 0;
+}
+
+static void stop(const grove_node *node, void *run)
+{
+    prediction *p = run;
+
+    if (p->outside)
+        grove_node_warn(node,
+                        "%lld visibilities have baselines that are not numbers, or longer than "
+                        "max_uvw; they are 0",
+                        (long long)p->outside);
+    grove_gridder_free(p->gridder);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+/* ---- the image's planes ---- */
+
+static int64_t step_of(const grove_args *args, const grove_view *view, int kind)
+{
+    int d = grove_args_axis(args, kind);
+
+    return d < 0 ? 0 : view->stride[d];
+}
+
+static int64_t size_of(const grove_args *args, int kind)
+{
+    int d = grove_args_axis(args, kind);
+
+    return d < 0 ? 1 : args->size[d];
+}
+
+/* The pixels of all Stokes parameters, [stokes][m][l], in the precision of the call. */
+static void *copy_image(const grove_call *call, const predictor *p)
+{
+    const grove_view *view = &call->args->in[IMAGE];
+    const int64_t nx = p->image.size[0], ny = p->image.size[1];
+    const size_t real = call->double_precision ? sizeof(double) : sizeof(float);
+    int64_t step[2];
+    char *copy = malloc((size_t)(nx * ny * p->stokes.count) * real), *to = copy;
+
+    for (int d = 0; d < 2; d++)
+        step[d] = step_of(call->args, view, p->kind[d]);
+    for (int k = 0; copy && k < p->stokes.count; k++)
+        for (int64_t y = 0; y < ny; y++)
+            for (int64_t x = 0; x < nx; x++, to += real)
+                memcpy(to, (const char *)view->data + y * step[1] + x * step[0] + k * (int64_t)real,
+                       real);
+    return copy;
+}
+
+static int make_gridder(const grove_call *call, const predictor *p, prediction *run)
+{
+    const double per_metre = p->highest / GROVE_SPEED_OF_LIGHT,
+                 *max_uvw = call->args->in[MAX_UVW].data;
+    grove_gridder_bounds bounds = {.max_u = max_uvw[0] * per_metre,
+                                   .max_v = max_uvw[1] * per_metre,
+                                   .max_w = max_uvw[2] * per_metre,
+                                   .samples = 1e6,
+                                   .polarisations = p->stokes.count,
+                                   .without_w = p->without_w,
+                                   .double_precision = call->double_precision};
+    grove_gridder_plan plan;
+    grove_isa isa;
+    char said[200];
+
+    if (!isfinite(bounds.max_u + bounds.max_v + bounds.max_w))
+        return grove_node_fail(call->node, GROVE_INVALID, "the largest baseline is not a number");
+    if (grove_isa_choose(&isa, said))
+        return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
+    if (grove_gridder_plan_choose(&p->image, &bounds, p->epsilon, &plan))
+        return grove_node_fail_option(call->node, "epsilon",
+                                      "%g cannot be reached in single precision, only 1e-5; use "
+                                      "--precision double",
+                                      p->epsilon);
+    grove_gridder_free(run->gridder);
+    run->gridder = grove_gridder_new(&plan, isa);
+    return run->gridder ? 0 : GROVE_NO_MEMORY;
+}
+
+/* Transforms the image unless it is the one that was transformed last. */
+static int find_planes(const grove_call *call, const predictor *p, prediction *run)
+{
+    const size_t real = call->double_precision ? sizeof(double) : sizeof(float),
+                 each = (size_t)(p->image.size[0] * p->image.size[1]) * real;
+    grove_gridder_threads threads = gridder_threads(call);
+    char *image = copy_image(call, p);
+
+    if (!image)
+        return GROVE_NO_MEMORY;
+    grove_hash of = grove_hash_add(grove_hash_start(), image, each * (size_t)p->stokes.count);
+    of = grove_hash_add(of, call->args->in[MAX_UVW].data, 3 * sizeof(double));
+    int code = 0;
+    if (!run->gridder || !grove_hash_equal(of, run->of)) {
+        code = make_gridder(call, p, run);
+        for (int k = 0; k < p->stokes.count && !code; k++)
+            code = grove_gridder_from_image(run->gridder, k, image + (size_t)k * each,
+                                            &grove_fourier, &threads)
+                       ? GROVE_NO_MEMORY
+                       : 0;
+        run->of = of;
+    }
+    free(image);
+    return code;
+}
+
+/* ---- visibilities ---- */
+
+typedef struct {
+    const grove_call *call;
+    const predictor *p;
+    int64_t baselines, channels;
+    const void *data; /* [row][channel][stokes] */
+} copying;
+
+/* Correlations of the rows' Stokes parameters. */
+static void copy_rows(void *context, int64_t first, int64_t last)
+{
+    const copying *c = context;
+    const grove_args *args = c->call->args;
+    const image_stokes *s = &c->p->stokes;
+    const bool double_precision = c->call->double_precision;
+    const int64_t time = step_of(args, &args->out, GROVE_AXIS_TIME),
+                  baseline = step_of(args, &args->out, GROVE_AXIS_BASELINE),
+                  freq = step_of(args, &args->out, GROVE_AXIS_FREQ);
+
+    for (int64_t row = first; row < last; row++)
+        for (int64_t f = 0; f < c->channels; f++) {
+            char *to = (char *)args->out.data + row / c->baselines * time +
+                       row % c->baselines * baseline + f * freq;
+            double sum[8] = {0};
+            for (int k = 0; k < s->count; k++) {
+                int64_t at = 2 * ((row * c->channels + f) * s->count + k);
+                double re = double_precision ? ((const double *)c->data)[at]
+                                             : ((const float *)c->data)[at];
+                double im = double_precision ? ((const double *)c->data)[at + 1]
+                                             : ((const float *)c->data)[at + 1];
+                for (int e = 0; e < 4; e++) {
+                    sum[2 * e] += s->factor[k][e][0] * re - s->factor[k][e][1] * im;
+                    sum[2 * e + 1] += s->factor[k][e][0] * im + s->factor[k][e][1] * re;
+                }
+            }
+            for (int e = 0; e < 8; e++)
+                if (double_precision)
+                    ((double *)(void *)to)[e] = sum[e];
+                else
+                    ((float *)(void *)to)[e] = (float)sum[e];
+        }
+}
+
+static double *copy_uvw(const grove_args *args, int64_t times, int64_t baselines)
+{
+    const grove_view *view = &args->in[UVW];
+    const int64_t time = step_of(args, view, GROVE_AXIS_TIME),
+                  baseline = step_of(args, view, GROVE_AXIS_BASELINE);
+    double *uvw = malloc((size_t)(times * baselines) * 3 * sizeof(double));
+
+    for (int64_t row = 0; uvw && row < times * baselines; row++)
+        memcpy(uvw + 3 * row,
+               (const char *)view->data + row / baselines * time + row % baselines * baseline,
+               3 * sizeof(double));
+    return uvw;
+}
+
+static int predict(const grove_call *call, const predictor *p, prediction *run)
+{
+    const grove_args *args = call->args;
+    const int64_t times = size_of(args, GROVE_AXIS_TIME),
+                  baselines = size_of(args, GROVE_AXIS_BASELINE),
+                  channels = size_of(args, GROVE_AXIS_FREQ), rows = times * baselines;
+    const size_t real = call->double_precision ? sizeof(double) : sizeof(float);
+    const int64_t freq_step = step_of(args, &args->in[FREQ], GROVE_AXIS_FREQ);
+    grove_gridder_threads threads = gridder_threads(call);
+    double *uvw = copy_uvw(args, times, baselines), *freq = malloc((size_t)channels * sizeof(double));
+    void *data = calloc((size_t)(rows * channels * p->stokes.count), 2 * real);
+    int code = uvw && freq && data ? 0 : GROVE_NO_MEMORY;
+
+    for (int64_t k = 0; k < channels && !code; k++)
+        memcpy(&freq[k], (const char *)args->in[FREQ].data + k * freq_step, sizeof(double));
+    grove_gridder_samples samples = {rows, channels, uvw, freq, data, NULL};
+    if (!code && grove_gridder_predict(run->gridder, &samples, &threads, &run->outside))
+        code = GROVE_NO_MEMORY;
+    if (!code)
+        grove_call_parallel(call, rows, copy_rows,
+                            &(copying){call, p, baselines, channels, data});
+    free(uvw);
+    free(freq);
+    free(data);
+    return code;
+}
+
+static int eval(const grove_call *call)
+{
+    const predictor *p = grove_node_user(call->node);
+    prediction *run = call->run;
+
+    pthread_mutex_lock(&run->lock);
+    int code = find_planes(call, p, run);
+    if (!code)
+        code = predict(call, p, run);
+    pthread_mutex_unlock(&run->lock);
+    return code == GROVE_NO_MEMORY
+               ? grove_node_fail(call->node, code, "not enough memory for the image's grid")
+               : code;
+}
+
+GROVE_CLASS(predict_image) = {
+    GROVE_CLASS_HEAD(predict_image),
+    .doc = "Visibilities of an image: sum over pixels of B exp(-2 pi i nu/c (u l + v m + w (n - "
+           "1))).\nImproved w-stacking, the adjoint of dirty_image. Pixels count as point sources: "
+           "there is no factor 1/n. Smearing is not included.",
+    .output_doc = "a complex matrix per time, baseline and channel, in the unit of the image",
+    .group = "images",
+    .inputs = inputs,
+    .options = options,
+    .check = check,
+    .eval = eval,
+    .start = start,
+    .stop = stop,
+    .close = close_node,
+    .example = "V[p,q] = predict_image(dirty, obs)",
+};
