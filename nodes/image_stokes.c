@@ -48,9 +48,8 @@ static int check_letters(const grove_node *node, const char *text)
     size_t length = strlen(text);
 
     if (length < 1 || length > IMAGE_MAX_STOKES || strspn(text, letters) != length)
-        return grove_node_fail_option(node, "stokes",
-                                      "'%s' is not made of the letters I, Q, U, V, such as I or IQUV",
-                                      text);
+        return grove_node_fail_option(
+            node, "stokes", "'%s' is not made of the letters I, Q, U, V, such as I or IQUV", text);
     for (size_t i = 0; i < length; i++)
         if (strchr(text + i + 1, text[i]))
             return grove_node_fail_option(node, "stokes", "'%s' has %c twice", text, text[i]);
@@ -80,15 +79,17 @@ int image_stokes_expand(const grove_node *node, int count, bool circular, image_
     if (grove_node_given(node, "stokes")) {
         code = check_letters(node, grove_node_text(node, "stokes"));
         if (!code && (int)strlen(grove_node_text(node, "stokes")) != count)
-            code = grove_node_fail_option(node, "stokes", "'%s' is not of %d letter%s: the image has "
-                                                          "%d number%s per pixel",
+            code = grove_node_fail_option(node, "stokes",
+                                          "'%s' is not of %d letter%s: the image has "
+                                          "%d number%s per pixel",
                                           grove_node_text(node, "stokes"), count,
                                           count == 1 ? "" : "s", count, count == 1 ? "" : "s");
         if (!code)
             memcpy(text, grove_node_text(node, "stokes"), (size_t)count);
     } else if (count > IMAGE_MAX_STOKES) {
-        code = grove_node_fail(node, GROVE_SHAPE, "the image has %d numbers per pixel; there are 4 "
-                                                  "Stokes parameters",
+        code = grove_node_fail(node, GROVE_SHAPE,
+                               "the image has %d numbers per pixel; there are 4 "
+                               "Stokes parameters",
                                count);
     } else {
         memcpy(text, letters, (size_t)count);

@@ -1,5 +1,5 @@
-/* Stokes parameters of images, from and to the elements of visibilities: XX, XY, YX, YY or RR, RL, LR,
- * LL. */
+/* Stokes parameters of images, from and to the elements of visibilities: XX, XY, YX, YY or RR, RL,
+ * LR, LL. */
 #ifndef GROVE_NODES_IMAGE_STOKES_H
 #define GROVE_NODES_IMAGE_STOKES_H
 
@@ -7,8 +7,8 @@
 
 enum { IMAGE_MAX_STOKES = 4 };
 
-/* Parameters as sums over elements, or elements as sums over parameters; of a diagonal the first and
- * the last element; a scalar counts as Stokes I. */
+/* Parameters as sums over elements, or elements as sums over parameters; of a diagonal the first
+ * and the last element; a scalar counts as Stokes I. */
 typedef struct {
     int count, elements;
     double factor[IMAGE_MAX_STOKES][4][2]; /* of each element, real and imaginary part */

@@ -65,9 +65,9 @@ static int check_numbers(const grove_node *node, predictor *p)
 
     for (int k = 0; k < count; k++)
         if (axes[k]->kind != p->kind[0] && axes[k]->kind != p->kind[1])
-            return grove_node_fail(node, GROVE_SHAPE,
-                                   "the image varies with %s, too; it is to vary with l and m alone",
-                                   axes[k]->name);
+            return grove_node_fail(
+                node, GROVE_SHAPE,
+                "the image varies with %s, too; it is to vary with l and m alone", axes[k]->name);
     if (!freq || !freq->centre)
         return grove_node_fail_option(node, "freq", "does not vary with the channels");
     for (int64_t k = 0; k < freq->size; k++)
@@ -79,9 +79,8 @@ static int check_numbers(const grove_node *node, predictor *p)
 
 static void set_memory(grove_node *node, const predictor *p)
 {
-    double longest =
-        image_longest_baseline(grove_node_object(node, "obs")) * 1.001 * p->highest /
-        GROVE_SPEED_OF_LIGHT;
+    double longest = image_longest_baseline(grove_node_object(node, "obs")) * 1.001 * p->highest /
+                     GROVE_SPEED_OF_LIGHT;
     grove_gridder_bounds bounds = {.max_u = longest,
                                    .max_v = longest,
                                    .max_w = longest,
@@ -278,8 +277,8 @@ static void copy_rows(void *context, int64_t first, int64_t last)
             double sum[8] = {0};
             for (int k = 0; k < s->count; k++) {
                 int64_t at = 2 * ((row * c->channels + f) * s->count + k);
-                double re = double_precision ? ((const double *)c->data)[at]
-                                             : ((const float *)c->data)[at];
+                double re =
+                    double_precision ? ((const double *)c->data)[at] : ((const float *)c->data)[at];
                 double im = double_precision ? ((const double *)c->data)[at + 1]
                                              : ((const float *)c->data)[at + 1];
                 for (int e = 0; e < 4; e++) {
@@ -318,7 +317,8 @@ static int predict(const grove_call *call, const predictor *p, prediction *run)
     const size_t real = call->double_precision ? sizeof(double) : sizeof(float);
     const int64_t freq_step = step_of(args, &args->in[FREQ], GROVE_AXIS_FREQ);
     grove_gridder_threads threads = gridder_threads(call);
-    double *uvw = copy_uvw(args, times, baselines), *freq = malloc((size_t)channels * sizeof(double));
+    double *uvw = copy_uvw(args, times, baselines),
+           *freq = malloc((size_t)channels * sizeof(double));
     void *data = calloc((size_t)(rows * channels * p->stokes.count), 2 * real);
     int code = uvw && freq && data ? 0 : GROVE_NO_MEMORY;
 
@@ -328,8 +328,7 @@ static int predict(const grove_call *call, const predictor *p, prediction *run)
     if (!code && grove_gridder_predict(run->gridder, &samples, &threads, &run->outside))
         code = GROVE_NO_MEMORY;
     if (!code)
-        grove_call_parallel(call, rows, copy_rows,
-                            &(copying){call, p, baselines, channels, data});
+        grove_call_parallel(call, rows, copy_rows, &(copying){call, p, baselines, channels, data});
     free(uvw);
     free(freq);
     free(data);

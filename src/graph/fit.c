@@ -293,6 +293,28 @@ int grove_node_add_member_input(grove_node *node, int k, const char *member)
     return value.kind ? add_input(node, value.node, 0, member) : -1;
 }
 
+int grove_node_add_input(grove_node *node, const char *name, const char *expression)
+{
+    grove_tree *tree = node->tree;
+    grove_operand value = {0};
+
+    if (tree->expand(tree->expand_context, tree, grove_arena_text(tree->arena, expression), node,
+                     &node->place, &value) ||
+        value.kind != GROVE_OPERAND_NODE)
+        return -1;
+    make_room(node, 1);
+    for (int i = 0; i < value.node->axis_count; i++) {
+        bool known = false;
+        for (int d = 0; d < node->axis_count; d++)
+            known = known || node->axes[d] == value.node->axes[i];
+        if (!known && node->axis_count == GROVE_MAX_AXES)
+            return -1;
+        if (!known)
+            node->axes[node->axis_count++] = value.node->axes[i];
+    }
+    return add_input(node, value.node, 0, grove_arena_text(tree->arena, name));
+}
+
 /* ---- factors ---- */
 
 grove_fit_form grove_node_factor(grove_node *node)
