@@ -7,10 +7,14 @@
 #define PLAN(prefix)                                                                               \
     static void *plan_##prefix(int size, int sign)                                                 \
     {                                                                                              \
-        prefix##_complex *line = prefix##_alloc_complex((size_t)size);                             \
+        prefix##_complex *from = prefix##_alloc_complex((size_t)size);                             \
+        prefix##_complex *to = prefix##_alloc_complex((size_t)size);                               \
         prefix##_make_planner_thread_safe();                                                       \
-        void *made = line ? prefix##_plan_dft_1d(size, line, line, sign, FFTW_ESTIMATE) : NULL;    \
-        prefix##_free(line);                                                                       \
+        void *made = from && to ? prefix##_plan_dft_1d(size, from, to, sign,                       \
+                                                       FFTW_ESTIMATE | FFTW_PRESERVE_INPUT)        \
+                                : NULL;                                                            \
+        prefix##_free(from);                                                                       \
+        prefix##_free(to);                                                                         \
         return made;                                                                               \
     }
 
@@ -23,13 +27,14 @@ static void *plan(void *library, int64_t size, int sign, bool double_precision)
     return double_precision ? plan_fftw((int)size, sign) : plan_fftwf((int)size, sign);
 }
 
-static void execute(void *library, const void *made, void *at, bool double_precision)
+static void execute(void *library, const void *made, const void *from, void *to,
+                    bool double_precision)
 {
     (void)library;
     if (double_precision)
-        fftw_execute_dft((fftw_plan)(uintptr_t)made, at, at);
+        fftw_execute_dft((fftw_plan)(uintptr_t)made, (fftw_complex *)(uintptr_t)from, to);
     else
-        fftwf_execute_dft((fftwf_plan)(uintptr_t)made, at, at);
+        fftwf_execute_dft((fftwf_plan)(uintptr_t)made, (fftwf_complex *)(uintptr_t)from, to);
 }
 
 static void free_plan(void *library, void *made, bool double_precision)
@@ -52,9 +57,10 @@ static void *plan(void *library, int64_t size, int sign, bool double_precision)
     return NULL;
 }
 
-static void execute(void *library, const void *made, void *at, bool double_precision)
+static void execute(void *library, const void *made, const void *from, void *to,
+                    bool double_precision)
 {
-    (void)library, (void)made, (void)at, (void)double_precision;
+    (void)library, (void)made, (void)from, (void)to, (void)double_precision;
 }
 
 static void free_plan(void *library, void *made, bool double_precision)

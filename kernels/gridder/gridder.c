@@ -210,7 +210,8 @@ typedef struct {
     const grove_gridder_index *index;
     const int32_t *task;
     bool collect;
-    bool failed; /* only ever set */
+    grove_gridder_pool buffers;
+    atomic_bool failed;
 } work;
 
 static int64_t planes_of_group(const grove_gridder *g, int64_t group)
@@ -296,11 +297,7 @@ static void run_tile(void *context, int64_t i)
     work *w = context;
     const grove_gridder *g = w->g;
     const int64_t tile = w->task[i];
-    size_t size =
-        (size_t)((g->group + g->taps.width_w - 1) * plane_stride(g) * g->plan.bounds.polarisations +
-                 4 * LANES) *
-        g->real;
-    void *buffer = aligned_alloc(64, (size + 63) / 64 * 64);
+    void *buffer = grove_gridder_pool_take(&w->buffers);
 
     if (!buffer) {
         w->failed = true;
@@ -310,7 +307,7 @@ static void run_tile(void *context, int64_t i)
         grove_gridder_job job = job_of(w, tile, group, buffer);
         if (!job.count)
             continue;
-        memset(buffer, 0, size);
+        memset(buffer, 0, w->buffers.bytes);
         if (w->collect) {
             exchange_all(w, &job, tile, group);
             g->loops->collect(&job);
@@ -319,7 +316,15 @@ static void run_tile(void *context, int64_t i)
             exchange_all(w, &job, tile, group);
         }
     }
-    free(buffer);
+    grove_gridder_pool_give(&w->buffers, buffer);
+}
+
+static size_t buffer_bytes(const grove_gridder *g)
+{
+    return (size_t)((g->group + g->taps.width_w - 1) * plane_stride(g) *
+                        g->plan.bounds.polarisations +
+                    4 * LANES) *
+           g->real;
 }
 
 static int make_blocks(grove_gridder *g, const grove_gridder_index *index)
@@ -348,12 +353,14 @@ static int run(grove_gridder *g, const grove_gridder_samples *samples,
 
     if (grove_gridder_index_make(g, samples, &index))
         return -1;
+    grove_gridder_pool_open(&w.buffers, buffer_bytes(g));
     w.failed = make_blocks(g, &index) != 0;
     for (int colour = 0; colour < 4 && !w.failed; colour++) {
         w.task = index.task + index.begin[colour];
         threads->run(threads->pool, index.begin[colour + 1] - index.begin[colour], run_tile, &w);
     }
     *outside += index.outside;
+    grove_gridder_pool_close(&w.buffers);
     grove_gridder_index_free(&index);
     return w.failed ? -1 : 0;
 }

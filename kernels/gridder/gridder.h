@@ -72,12 +72,13 @@ typedef struct {
     int count; /* of threads that may be in fn at the same time */
 } grove_gridder_threads;
 
-/* One-dimensional transforms x_j -> sum_k x_k exp(2 pi i sign j k / size), in place, of complex
- * numbers of the plan's precision, aligned to 64 bytes. Any thread may execute. */
+/* One-dimensional transforms to_j = sum_k from_k exp(2 pi i sign j k / size) of complex numbers,
+ * aligned to 64 bytes; `from` stays as it is. Any thread may execute. */
 typedef struct {
     /* A plan for this size and sign (+1, -1); NULL: no memory, or no library. */
     void *(*plan)(void *library, int64_t size, int sign, bool double_precision);
-    void (*execute)(void *library, const void *plan, void *at, bool double_precision);
+    void (*execute)(void *library, const void *plan, const void *from, void *to,
+                    bool double_precision);
     void (*free)(void *library, void *plan, bool double_precision);
     void *library;
 } grove_gridder_fft;

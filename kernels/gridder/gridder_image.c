@@ -20,7 +20,10 @@ typedef struct {
     double *factor[2]; /* for each pixel along l and along m: 1 / transform of the kernel */
     double polynomial[GROVE_GRIDDER_MAX_DEGREE + 1]; /* the same along w */
     int degree;
-    bool failed;
+    /* For rows and for columns: a line of the grid, and TILE lines, or those of a strip. Transforms
+       lead from the one to the others, or back; what they do not fill stays 0. */
+    grove_gridder_pool lines, columns;
+    atomic_bool failed;
 } work;
 
 /* The grid's index of a row or column that is kept. */
@@ -41,16 +44,14 @@ static size_t pair(const grove_gridder *g)
     return 2 * g->real;
 }
 
-static bool has_blocks(const grove_gridder *g, int64_t plane, int64_t v)
+/* From one line of the grid to the next: not a multiple of pages, lest they all share a place in
+ * the cache. */
+static size_t line_bytes(const grove_gridder *g, int d)
 {
-    for (int64_t u = 0; u < g->columns[0]; u++)
-        if (grove_gridder_block(g, plane, v, u))
-            return true;
-    return false;
+    return (size_t)g->plan.grid[d] * pair(g) + 192;
 }
 
-/* Copies columns of the image between `full`, TILE rows of the grid, and TILE rows of each strip.
- */
+/* Copies columns of the image between TILE rows of the grid and TILE rows of each strip. */
 static void exchange_pixels(const work *w, char *full, char *rows, bool to_rows)
 {
     const grove_gridder *g = w->g;
@@ -65,7 +66,7 @@ static void exchange_pixels(const work *w, char *full, char *rows, bool to_rows)
         size_t count = (size_t)(next - x) * bytes;
         char *in_rows = rows + (size_t)(x / LANES) * strip + (size_t)(x % LANES) * bytes;
         char *in_full = full + (size_t)element * bytes;
-        for (int y = 0; y < TILE; y++, in_rows += LANES * bytes, in_full += (size_t)size * bytes)
+        for (int y = 0; y < TILE; y++, in_rows += LANES * bytes, in_full += line_bytes(g, 0))
             memcpy(to_rows ? in_rows : in_full, to_rows ? in_full : in_rows, count);
     }
 }
@@ -75,49 +76,59 @@ static void *room(size_t bytes)
     return aligned_alloc(64, (bytes + 127) / 64 * 64);
 }
 
-/* Copies cells between the blocks of a row of tiles and TILE rows of the grid. */
-static void exchange_cells(const work *w, int64_t plane, int64_t v, char *full, bool to_full)
+/* Copies cells between row y of a row of tiles and a row of the grid; whether there are any. */
+static bool exchange_cells(const work *w, int64_t plane, int64_t v, int64_t y, char *line,
+                           bool to_line)
 {
     const grove_gridder *g = w->g;
-    const size_t bytes = pair(g), length = (size_t)g->plan.grid[0] * bytes;
+    const size_t bytes = pair(g);
+    bool any = false;
 
     for (int64_t u = 0; u < g->columns[0]; u++) {
         char *cells = grove_gridder_block(g, plane, v, u);
-        char *at = full + (size_t)grid_index(g, 0, u * TILE) * bytes;
-        if (!cells)
-            continue;
-        cells += (size_t)(w->polarisation * TILE * TILE) * bytes;
-        for (int y = 0; y < TILE; y++, cells += TILE * bytes, at += length)
-            memcpy(to_full ? at : cells, to_full ? cells : at, TILE * bytes);
+        char *at = line + (size_t)grid_index(g, 0, u * TILE) * bytes;
+        if (cells)
+            cells += (size_t)((w->polarisation * TILE + y) * TILE) * bytes;
+        any = any || cells;
+        if (cells)
+            memcpy(to_line ? at : cells, to_line ? cells : at, TILE * bytes);
+        else if (to_line)
+            memset(at, 0, TILE * bytes);
     }
+    return any;
 }
 
 /* Item i is a row of tiles of one plane, whose rows of the grid are transformed. */
 static void transform_rows(work *w, int64_t i, bool to_image)
 {
     const grove_gridder *g = w->g;
+    const bool double_precision = g->real == sizeof(double);
     const int64_t v = i % g->columns[1], plane = i / g->columns[1];
-    const size_t bytes = pair(g), length = (size_t)g->plan.grid[0] * bytes;
-    char *rows = w->rows + (size_t)((plane * strips(g) * g->columns[1] + v) * TILE * LANES) * bytes;
-    char *full = room(TILE * length);
+    const size_t length = line_bytes(g, 0);
+    char *rows =
+        w->rows + (size_t)((plane * strips(g) * g->columns[1] + v) * TILE * LANES) * pair(g);
+    char *one = grove_gridder_pool_take(&w->lines), *many = one + length;
 
-    if (!full) {
+    if (!one) {
         w->failed = true;
         return;
     }
-    memset(full, 0, TILE * length);
+    if (!to_image)
+        exchange_pixels(w, many, rows, false);
+    for (int64_t y = 0; y < TILE; y++) {
+        char *line = many + (size_t)y * length;
+        if (!to_image) {
+            w->fft->execute(w->fft->library, w->plan[0], line, one, double_precision);
+            exchange_cells(w, w->first + plane, v, y, one, false);
+        } else if (exchange_cells(w, w->first + plane, v, y, one, true)) {
+            w->fft->execute(w->fft->library, w->plan[0], one, line, double_precision);
+        } else {
+            memset(line, 0, length);
+        }
+    }
     if (to_image)
-        exchange_cells(w, w->first + plane, v, full, true);
-    else
-        exchange_pixels(w, full, rows, false);
-    for (int y = 0; y < TILE && (!to_image || has_blocks(g, w->first + plane, v)); y++)
-        w->fft->execute(w->fft->library, w->plan[0], full + (size_t)y * length,
-                        g->real == sizeof(double));
-    if (to_image)
-        exchange_pixels(w, full, rows, true);
-    else
-        exchange_cells(w, w->first + plane, v, full, false);
-    free(full);
+        exchange_pixels(w, many, rows, true);
+    grove_gridder_pool_give(&w->lines, one);
 }
 
 static void transform_rows_to_image(void *context, int64_t i)
@@ -139,13 +150,13 @@ static int64_t planes_at_work(const work *w)
     return left < w->batch ? left : w->batch;
 }
 
-static int open_strip(work *w, int64_t i, grove_gridder_strip *s)
+/* The strip, and the line that goes with its columns. */
+static int open_strip(work *w, int64_t i, grove_gridder_strip *s, char **line)
 {
     const grove_gridder *g = w->g;
     const grove_gridder_plan *p = &g->plan;
     const int64_t first = i * LANES, left = p->image.size[0] - first;
-    /* Not a multiple of pages, lest all columns share a place in the cache. */
-    const int64_t stride = p->grid[1] + 192 / (int64_t)pair(g);
+    const int64_t stride = (int64_t)(line_bytes(g, 1) / pair(g));
 
     *s = (grove_gridder_strip){
         .planes = planes_at_work(w),
@@ -173,78 +184,87 @@ static int open_strip(work *w, int64_t i, grove_gridder_strip *s)
             p->image.centre[0] + (double)(first + k - p->image.size[0] / 2) * p->image.cell[0];
         s->factor_l[k] = w->factor[0][first + k];
     }
-    s->columns = room((size_t)(s->plane_stride * s->planes) * pair(g));
-    w->failed = w->failed || !s->columns;
-    if (s->columns)
-        memset(s->columns, 0, (size_t)(s->plane_stride * s->planes) * pair(g));
-    return s->columns ? 0 : -1;
+    *line = grove_gridder_pool_take(&w->columns);
+    s->columns = *line + line_bytes(g, 1);
+    w->failed = w->failed || !*line;
+    return *line ? 0 : -1;
 }
 
-/* Copies complex numbers between a row and an element of each column. */
-static void exchange(const work *w, const grove_gridder_strip *s, char *element, char *row,
-                     bool to_row)
+static inline __attribute__((always_inline)) void
+copy(char *to, size_t to_step, const char *from, size_t from_step, int64_t count, size_t bytes)
 {
-    const size_t bytes = pair(w->g), stride = (size_t)s->stride * bytes;
+    for (int64_t k = 0; k < count; k++, to += to_step, from += from_step)
+        memcpy(to, from, bytes);
+}
 
-    for (int64_t k = 0; k < s->count; k++, element += stride, row += bytes) {
-        char *to = to_row ? row : element;
-        const char *from = to_row ? element : row;
-        if (bytes == 8)
-            memcpy(to, from, 8);
+/* Between a line and column k of `rows`, where samples are: runs that the grid does not wrap. */
+static void exchange_column(const work *w, char *line, char *column, bool to_line)
+{
+    const grove_gridder *g = w->g;
+    const int64_t kept = g->columns[1] * TILE, size = g->plan.grid[1];
+    const size_t bytes = pair(g), step = LANES * bytes;
+
+    for (int64_t y = 0, next; y < kept; y = next) {
+        int64_t at = grid_index(g, 1, y);
+        next = kept - y > size - at ? y + size - at : kept;
+        char *in_line = line + (size_t)at * bytes, *in_column = column + (size_t)y * step;
+        if (bytes == 2 * sizeof(float) && to_line)
+            copy(in_line, 2 * sizeof(float), in_column, step, next - y, 2 * sizeof(float));
+        else if (bytes == 2 * sizeof(float))
+            copy(in_column, step, in_line, 2 * sizeof(float), next - y, 2 * sizeof(float));
+        else if (to_line)
+            copy(in_line, 2 * sizeof(double), in_column, step, next - y, 2 * sizeof(double));
         else
-            memcpy(to, from, 16);
+            copy(in_column, step, in_line, 2 * sizeof(double), next - y, 2 * sizeof(double));
     }
 }
 
-/* Between `rows` and the elements of the columns that hold samples. */
-static void exchange_rows(const work *w, const grove_gridder_strip *s, int64_t strip, bool to_rows)
+static void transform_columns(const work *w, const grove_gridder_strip *s, int64_t strip,
+                              char *line, bool to_image)
 {
     const grove_gridder *g = w->g;
-    const size_t bytes = pair(g);
-    const int64_t kept = g->columns[1] * TILE;
+    const bool double_precision = g->real == sizeof(double);
 
     for (int64_t p = 0; p < s->planes; p++)
-        for (int64_t y = 0; y < kept; y++)
-            exchange(
-                w, s,
-                (char *)s->columns + (size_t)(p * s->plane_stride + grid_index(g, 1, y)) * bytes,
-                w->rows + (size_t)(((p * strips(g) + strip) * kept + y) * LANES) * bytes, to_rows);
-}
-
-static void transform_columns(const work *w, const grove_gridder_strip *s)
-{
-    for (int64_t p = 0; p < s->planes; p++)
-        for (int64_t k = 0; k < s->count; k++)
-            w->fft->execute(w->fft->library, w->plan[1],
-                            (char *)s->columns +
-                                (size_t)(p * s->plane_stride + k * s->stride) * pair(w->g),
-                            w->g->real == sizeof(double));
+        for (int64_t k = 0; k < s->count; k++) {
+            char *column =
+                w->rows +
+                (size_t)((p * strips(g) + strip) * g->columns[1] * TILE * LANES + k) * pair(g);
+            char *transform =
+                (char *)s->columns + (size_t)(p * s->plane_stride + k * s->stride) * pair(g);
+            if (to_image)
+                exchange_column(w, line, column, true);
+            w->fft->execute(w->fft->library, w->plan[1], to_image ? line : transform,
+                            to_image ? transform : line, double_precision);
+            if (!to_image)
+                exchange_column(w, line, column, false);
+        }
 }
 
 static void add_strip(void *context, int64_t i)
 {
     work *w = context;
     grove_gridder_strip s;
+    char *line;
 
-    if (open_strip(w, i, &s))
+    if (open_strip(w, i, &s, &line))
         return;
-    exchange_rows(w, &s, i, false);
-    transform_columns(w, &s);
+    transform_columns(w, &s, i, line, true);
     w->g->loops->to_image(&s);
-    free(s.columns);
+    grove_gridder_pool_give(&w->columns, line);
 }
 
 static void take_strip(void *context, int64_t i)
 {
     work *w = context;
     grove_gridder_strip s;
+    char *line;
 
-    if (open_strip(w, i, &s))
+    if (open_strip(w, i, &s, &line))
         return;
     w->g->loops->from_image(&s);
-    transform_columns(w, &s);
-    exchange_rows(w, &s, i, true);
-    free(s.columns);
+    transform_columns(w, &s, i, line, false);
+    grove_gridder_pool_give(&w->columns, line);
 }
 
 /* ---- whole images ---- */
@@ -268,6 +288,8 @@ static void close_work(work *w)
         free(w->factor[d]);
     }
     free(w->rows);
+    grove_gridder_pool_close(&w->lines);
+    grove_gridder_pool_close(&w->columns);
 }
 
 static int open_work(work *w, int sign)
@@ -294,6 +316,8 @@ static int open_work(work *w, int sign)
     w->batch = w->batch > p->planes ? p->planes : w->batch;
     w->rows = room((size_t)w->batch * rows);
     w->failed = w->failed || !w->rows;
+    grove_gridder_pool_open(&w->lines, (TILE + 1) * line_bytes(g, 0));
+    grove_gridder_pool_open(&w->columns, line_bytes(g, 1) * (size_t)(LANES * w->batch + 1));
     return w->failed ? -1 : 0;
 }
 
@@ -328,7 +352,7 @@ int grove_gridder_from_image(grove_gridder *g, int polarisation, const void *ima
 {
     work w = {.g = g, .fft = fft, .polarisation = polarisation, .image = (void *)(uintptr_t)image};
 
-    w.failed = make_all_blocks(g);
+    w.failed = make_all_blocks(g) != 0;
     if (!open_work(&w, -1))
         for (; w.first < g->plan.planes && !w.failed; w.first += w.batch) {
             threads->run(threads->pool, strips(g), take_strip, &w);

@@ -4,6 +4,9 @@
 
 #include "gridder_hot.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 /* Planes are kept in blocks of a tile, which exist where there are samples. Tiles are counted from
  * the least u and v that the bounds allow; where they fill the grid, they wrap. */
 struct grove_gridder {
@@ -21,7 +24,7 @@ struct grove_gridder {
     uint64_t bytes;
 };
 
-enum { GROVE_GRIDDER_SLAB_BLOCKS = 256 };
+enum { GROVE_GRIDDER_SLAB_BLOCKS = 256, GROVE_GRIDDER_PIECES = 256 };
 
 /* Numbers of a block: [polarisation][row][column][2]. */
 static inline int64_t grove_gridder_block_size(const grove_gridder *g)
@@ -33,6 +36,21 @@ static inline int64_t grove_gridder_block_size(const grove_gridder *g)
 void *grove_gridder_block(const grove_gridder *g, int64_t plane, int64_t v, int64_t u);
 /* Makes it, of zeros, unless it is there. 0, or -1 without memory. */
 int grove_gridder_make_block(grove_gridder *g, int64_t plane, int64_t v, int64_t u);
+
+/* Pieces of memory that threads take and give back: the kernel clears new pages, which takes longer
+ * than the work in them. */
+typedef struct {
+    pthread_mutex_t lock;
+    void *piece[GROVE_GRIDDER_PIECES];
+    int count;
+    size_t bytes;
+} grove_gridder_pool;
+
+void grove_gridder_pool_open(grove_gridder_pool *pool, size_t bytes);
+void grove_gridder_pool_close(grove_gridder_pool *pool);
+/* Aligned to 64 bytes; zero, or as it was given back; NULL: no memory. */
+void *grove_gridder_pool_take(grove_gridder_pool *pool);
+void grove_gridder_pool_give(grove_gridder_pool *pool, void *piece);
 
 /* Entries of samples, sorted by tile and group. */
 typedef struct {
