@@ -20,7 +20,7 @@ static const grove_input inputs[] = {
 typedef struct {
     const grove_call *call;
     const grove_view *view;
-    int64_t size[2], step[2]; /* along l and m */
+    int64_t size[2], step[2], middle[2]; /* along l and m; the pixel at the centre */
     double level;             /* pixels above it count */
     int64_t reach;            /* and lie within so many of the centre */
 } lobe;
@@ -50,7 +50,7 @@ static void close_node(grove_node *node)
 
 static double psf_at(const lobe *p, int64_t x, int64_t y)
 {
-    const int64_t at[2] = {x + p->size[0] / 2, y + p->size[1] / 2};
+    const int64_t at[2] = {x + p->middle[0], y + p->middle[1]};
 
     if (at[0] < 0 || at[0] >= p->size[0] || at[1] < 0 || at[1] >= p->size[1])
         return 0;
@@ -157,6 +157,7 @@ static int eval(const grove_call *call)
 
     for (int d = 0; d < 2; d++) {
         p.size[d] = image->size[d];
+        p.middle[d] = image->size[d] / 2 - (int64_t)rint(image->centre[d] / image->cell[d]);
         int axis = grove_args_axis(args, grove_axis_kind(d ? "m" : "l"));
         p.step[d] = axis < 0 ? 0 : p.view->stride[axis];
     }

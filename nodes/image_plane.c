@@ -97,7 +97,12 @@ int image_plane_read(const grove_node *node, const grove_node *obs, double longe
     int code = read_sizes(node, image);
     if (!code)
         code = read_cells(node, longest, image);
-    return code || !has_centre ? code : read_centre(node, obs, image);
+    if (!code && has_centre)
+        code = read_centre(node, obs, image);
+    /* FITS counts pixels along l from the east: its pixel size / 2 is this one of ours. */
+    image->centre[0] +=
+        (double)(image->size[0] / 2 - (image->size[0] - 1) / 2) * image->cell[0];
+    return code;
 }
 
 int image_plane_add_axes(grove_node *node, const grove_gridder_image *image)

@@ -1,5 +1,6 @@
 /* The pixels of an image: the options size, cell and centre that classes of images share, and the
- * axes m and l. */
+ * axes m and l. The centre is at pixel size / 2 along m and (size - 1) / 2 along l, counted from 0,
+ * which is pixel size / 2 + 1 of both axes of a FITS file, where l falls. */
 #ifndef GROVE_NODES_IMAGE_PLANE_H
 #define GROVE_NODES_IMAGE_PLANE_H
 
@@ -14,7 +15,7 @@
      "angle of a pixel at the centre, rad, or [along l, along m]; none: a quarter of the "         \
      "narrowest fringe of the longest baseline at the highest frequency"}
 #define IMAGE_CENTRE_OPTION                                                                        \
-    {"centre", GROVE_DIRECTION, "none", "direction of pixel size / 2; none: the phase centre"}
+    {"centre", GROVE_DIRECTION, "none", "direction of the middle; none: the phase centre"}
 /* clang-format on */
 
 /* Reads the options, `centre` if `has_centre`. `longest`: the longest baseline, in wavelengths; 0:
