@@ -227,7 +227,7 @@ static int check(grove_node *node, bool psf)
             (image_stokes){.elements = form->shape, .used = form->shape == GROVE_MATRIX ? 9 : 3};
     if (!code)
         code = check_weights(node, m);
-    double longest = image_longest_baseline(obs) * 1.001 * m->highest / GROVE_SPEED_OF_LIGHT;
+    double longest = image_longest_baseline(obs);
     if (!code)
         code = image_plane_read(node, obs, longest, !psf, &m->image);
     if (code)

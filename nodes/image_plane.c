@@ -12,10 +12,11 @@ double image_longest_baseline(const grove_node *obs)
 {
     const grove_axis *baseline = grove_node_axis(obs, "baseline"),
                      *station = grove_node_axis(obs, "station");
+    const grove_axis *freq = grove_node_axis(obs, "freq");
     const double *position = grove_node_member_data(obs, "position");
-    double longest = 0;
+    double longest = 0, highest = 0;
 
-    if (!baseline || !station || !position)
+    if (!baseline || !station || !position || !freq)
         return 0;
     for (int64_t b = 0; b < baseline->size; b++) {
         const double *p = position + 3 * (int64_t)baseline->left[b],
@@ -23,7 +24,9 @@ double image_longest_baseline(const grove_node *obs)
         double d[3] = {p[0] - q[0], p[1] - q[1], p[2] - q[2]};
         longest = fmax(longest, sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]));
     }
-    return longest;
+    for (int64_t k = 0; k < freq->size; k++)
+        highest = fmax(highest, freq->centre[k]);
+    return 1.001 * longest * highest / GROVE_SPEED_OF_LIGHT;
 }
 
 static int read_sizes(const grove_node *node, grove_gridder_image *image)

@@ -79,8 +79,7 @@ static int check_numbers(const grove_node *node, predictor *p)
 
 static void set_memory(grove_node *node, const predictor *p)
 {
-    double longest = image_longest_baseline(grove_node_object(node, "obs")) * 1.001 * p->highest /
-                     GROVE_SPEED_OF_LIGHT;
+    double longest = image_longest_baseline(grove_node_object(node, "obs"));
     grove_gridder_bounds bounds = {.max_u = longest,
                                    .max_v = longest,
                                    .max_w = longest,

@@ -40,7 +40,6 @@ static int check(grove_node *node)
     density *d = grove_alloc(sizeof(*d));
     const grove_node *obs = grove_node_object(node, "obs");
     grove_form form = {.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE};
-    double highest = 0;
 
     *d = (density){.data = grove_node_input(node, "data"),
                    .weights = grove_node_input(node, "weights"),
@@ -53,8 +52,6 @@ static int check(grove_node *node)
         d->data = grove_node_add_member_input(node, d->uvw, "data");
     if (!grove_node_input_form(node, d->weights))
         d->weights = grove_node_add_member_input(node, d->uvw, "weight");
-    for (int64_t k = 0; k < d->freq->size; k++)
-        highest = fmax(highest, d->freq->centre[k]);
     const grove_form *weights = d->weights >= 0 ? grove_node_input_form(node, d->weights)
                                 : d->data >= 0  ? grove_node_input_form(node, d->data)
                                                 : NULL;
@@ -63,7 +60,7 @@ static int check(grove_node *node)
               : weights->shape == GROVE_DIAGONAL ? 3
                                                  : 1;
     int code = image_plane_read(
-        node, obs, image_longest_baseline(obs) * highest / GROVE_SPEED_OF_LIGHT, false, &d->image);
+        node, obs, image_longest_baseline(obs), false, &d->image);
     if (code)
         return code;
     for (int k = 0; k < grove_node_inputs(node); k++) {

@@ -75,9 +75,7 @@ static int add_density(grove_node *node, weighting *w, const grove_gridder_image
 static int find_density(grove_node *node, weighting *w)
 {
     const grove_node *obs = grove_node_object(node, "obs");
-    const grove_axis *freq = grove_node_axis(obs, "freq");
     grove_gridder_image image;
-    double highest = 0;
 
     if (w->kind == NATURAL)
         return 0;
@@ -85,10 +83,8 @@ static int find_density(grove_node *node, weighting *w)
         return grove_node_fail_option(node, "size",
                                       "must be given: uniform and briggs count the visibilities in "
                                       "cells of the width 1 / (size cell)");
-    for (int64_t k = 0; freq && k < freq->size; k++)
-        highest = fmax(highest, freq->centre[k]);
     int code = image_plane_read(
-        node, obs, image_longest_baseline(obs) * highest / GROVE_SPEED_OF_LIGHT, false, &image);
+        node, obs, image_longest_baseline(obs), false, &image);
     return code ? code : add_density(node, w, &image);
 }
 

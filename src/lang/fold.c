@@ -188,9 +188,20 @@ void grove_fold_refuse(grove_fold *fold, char op, const char *a, const char *b)
     }
 }
 
+/* One after the other. A path that begins in a setting starts where that does. */
+static const grove_literal *join(grove_fold *fold, const grove_literal *a, const grove_literal *b)
+{
+    grove_literal literal = {.kind = GROVE_LITERAL_TEXT, .setting = a->setting};
+
+    literal.text = grove_arena_format(fold->arena, "%s%s", a->text, b->text);
+    return grove_arena_copy(fold->arena, &literal, sizeof(literal));
+}
+
 const grove_literal *grove_fold_binary(grove_fold *fold, char op, const grove_literal *a,
                                        const grove_literal *b)
 {
+    if (op == '+' && a->kind == GROVE_LITERAL_TEXT && b->kind == GROVE_LITERAL_TEXT)
+        return join(fold, a, b);
     if (a->kind != GROVE_LITERAL_NUMBER || b->kind != GROVE_LITERAL_NUMBER) {
         grove_fold_refuse(fold, op, grove_fold_describe(fold->arena, a),
                           grove_fold_describe(fold->arena, b));

@@ -10,7 +10,7 @@ typedef struct {
     const char *fault; /* NULL: none */
 } grove_fold;
 
-/* a op b; op is one of + - * / ^ and . (a range). NULL with the error. */
+/* a op b; op is one of + - * / ^ and . (a range); texts are joined by +. NULL with the error. */
 const grove_literal *grove_fold_binary(grove_fold *fold, char op, const grove_literal *a,
                                        const grove_literal *b);
 /* The error "cannot add b to a" and so on; a and b are described by the message. */
