@@ -33,6 +33,7 @@ static void *make_taps(const grove_gridder_kernel *kernel, int degree, int times
 
     if (!made)
         return NULL;
+    memset(coefficient, 0, sizeof(coefficient));
     if (kernel->width > 1)
         grove_gridder_kernel_fit(kernel, degree, coefficient);
     else
@@ -51,10 +52,9 @@ static int make_polynomials(grove_gridder *g)
     t->width = p->kernel.width;
     t->width_w = p->kernel_w.width;
     t->degree = t->width + 1;
-    t->degree_w = t->width_w > 1 ? t->width_w + 1 : 0;
     t->pairs = make_taps(&p->kernel, t->degree, 2, g->real);
     t->taps = make_taps(&p->kernel, t->degree, 1, g->real);
-    t->taps_w = make_taps(&p->kernel_w, t->degree_w, 1, g->real);
+    t->taps_w = make_taps(&p->kernel_w, t->degree, 1, g->real);
     return t->pairs && t->taps && t->taps_w ? 0 : -1;
 }
 

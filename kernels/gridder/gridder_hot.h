@@ -17,11 +17,11 @@ typedef struct {
 
 /* The kernel's polynomials, in numbers of the plan's precision. */
 typedef struct {
-    int width, width_w, degree, degree_w;
+    int width, width_w, degree; /* width_w is at most width */
     /* [degree + 1][2 * 16]: each tap twice, as for the parts of complex numbers; 0 beyond. */
     void *pairs;
     void *taps;   /* [degree + 1][16] */
-    void *taps_w; /* [degree_w + 1][16] */
+    void *taps_w; /* [degree + 1][16] */
 } grove_gridder_taps;
 
 /* A buffer of a tile: planes of (TILE + width - 1) rows of complex numbers. All strides count real

@@ -199,11 +199,11 @@ INLINE void row_factors(const grove_gridder_taps *taps, int width, real sv, real
     real along_w[FACTORS];
     vec along_v[FACTORS / LANES];
 
-    for (int i = 0; i < vectors; i++)
+    for (int i = 0; i < vectors; i++) {
         along_v[i] = taps_at((const real *)taps->taps + i * LANES, FACTORS, width + 1, sv);
-    for (int i = 0; i * LANES < taps->width_w; i++)
         store(along_w + i * LANES,
-              taps_at((const real *)taps->taps_w + i * LANES, FACTORS, taps->degree_w, sw));
+              taps_at((const real *)taps->taps_w + i * LANES, FACTORS, width + 1, sw));
+    }
     for (int p = 0; p < taps->width_w; p++)
         for (int i = 0; i < vectors; i++)
             store(factor + p * FACTORS + i * LANES, along_v[i] * along_w[p]);
@@ -387,8 +387,9 @@ INLINE void directions(const grove_gridder_strip *s, int first, double m, double
         rest = 1 - (l * l + m * m);
         above[i] = choose(rest > zero, one, zero);
         rest = choose(rest > zero, rest, zero);
+        memcpy(root, &rest, sizeof(root));
         for (int k = 0; k < PART; k++)
-            root[k] = __builtin_sqrt(rest[k]);
+            root[k] = __builtin_sqrt(root[k]);
         memcpy(&l, root, sizeof(l));
         n[i] = (rest - 1) / (1 + l) - s->middle_n;
     }
@@ -416,25 +417,41 @@ INLINE void phasors(const doubles n[PARTS], double w, vec *cosine, vec *sine)
     phasor(fractional_turns(n, w), cosine, sine);
 }
 
+/* Rows of a strip, which most often has all of its columns: then it is copied by vectors. */
+INLINE void exchange_row(real *pixels, real *row, int64_t count, bool to_row)
+{
+    if (count == COLUMNS && to_row)
+        memcpy(row, pixels, COLUMNS * sizeof(real));
+    else if (count == COLUMNS)
+        memcpy(pixels, row, COLUMNS * sizeof(real));
+    else if (to_row)
+        memcpy(row, pixels, (size_t)count * sizeof(real));
+    else
+        memcpy(pixels, row, (size_t)count * sizeof(real));
+}
+
 static void to_image(const grove_gridder_strip *s)
 {
+    const int64_t stride = s->stride, plane_stride = s->plane_stride, planes = s->planes;
+    const real *columns = s->columns;
+
     for (int64_t y = 0; y < s->size; y++) {
         int64_t element = y - s->half + (y < s->half ? s->transform : 0);
         real *row = (real *)s->image + y * s->image_stride, pixels[COLUMNS] = {0};
         if (!s->begin)
-            memcpy(pixels, row, (size_t)s->count * sizeof(real));
+            exchange_row(pixels, row, s->count, false);
         for (int first = 0; first < COLUMNS; first += LANES) {
             doubles n[PARTS], above[PARTS];
             vec cosine, sine, step_cosine, step_sine, sum_re = splat(0), sum_im = splat(0);
             directions(s, first, s->first_m + (double)y * s->step_m, n, above);
             phasors(n, s->w, &cosine, &sine);
             phasors(n, s->step_w, &step_cosine, &step_sine);
-            for (int64_t p = s->planes - 1; p >= 0; p--) {
-                const real *at = (const real *)s->columns + 2 * (p * s->plane_stride + element);
+            for (int64_t p = planes - 1; p >= 0; p--) {
+                const real *at = columns + 2 * (p * plane_stride + first * stride + element);
                 real re[LANES], im[LANES];
-                for (int k = 0; k < LANES; k++) {
-                    re[k] = at[2 * (first + k) * s->stride];
-                    im[k] = at[2 * (first + k) * s->stride + 1];
+                for (int k = 0; k < LANES; k++, at += 2 * stride) {
+                    re[k] = at[0];
+                    im[k] = at[1];
                 }
                 vec old = sum_re;
                 sum_re = old * step_cosine - sum_im * step_sine + load(re);
@@ -445,17 +462,19 @@ static void to_image(const grove_gridder_strip *s)
                 pixel *= correction(s, first, y, n, above);
             store(pixels + first, pixel);
         }
-        memcpy(row, pixels, (size_t)s->count * sizeof(real));
+        exchange_row(pixels, row, s->count, true);
     }
 }
 
 static void from_image(const grove_gridder_strip *s)
 {
+    const int64_t stride = s->stride, plane_stride = s->plane_stride, planes = s->planes;
+    real *columns = s->columns;
+
     for (int64_t y = 0; y < s->size; y++) {
         int64_t element = y - s->half + (y < s->half ? s->transform : 0);
         real pixels[COLUMNS] = {0};
-        memcpy(pixels, (const real *)s->image + y * s->image_stride,
-               (size_t)s->count * sizeof(real));
+        exchange_row(pixels, (real *)s->image + y * s->image_stride, s->count, false);
         for (int first = 0; first < COLUMNS; first += LANES) {
             doubles n[PARTS], above[PARTS];
             vec cosine, sine, step_cosine, step_sine;
@@ -464,14 +483,14 @@ static void from_image(const grove_gridder_strip *s)
             phasors(n, s->step_w, &step_cosine, &step_sine);
             vec pixel = load(pixels + first) * correction(s, first, y, n, above);
             vec value_re = pixel * cosine, value_im = -pixel * sine;
-            for (int64_t p = 0; p < s->planes; p++) {
-                real *at = (real *)s->columns + 2 * (p * s->plane_stride + element);
+            for (int64_t p = 0; p < planes; p++) {
+                real *at = columns + 2 * (p * plane_stride + first * stride + element);
                 real re[LANES], im[LANES];
                 store(re, value_re);
                 store(im, value_im);
-                for (int k = 0; k < LANES; k++) {
-                    at[2 * (first + k) * s->stride] = re[k];
-                    at[2 * (first + k) * s->stride + 1] = im[k];
+                for (int k = 0; k < LANES; k++, at += 2 * stride) {
+                    at[0] = re[k];
+                    at[1] = im[k];
                 }
                 vec old = value_re;
                 value_re = old * step_cosine + value_im * step_sine;

@@ -151,8 +151,8 @@ static bool needs_no_planes(const grove_gridder_plan *p, double error)
     return p->bounds.without_w || pi * (p->bounds.max_w - p->bounds.min_w) * p->half_n <= error;
 }
 
-/* Tries all kernels in w beside a given one in u and v. */
-static void choose_planes(table *t, const grove_gridder_plan *tried, double left, int max_width,
+/* Tries all kernels in w beside a given one in u and v: no wider ones, as the hot loops want it. */
+static void choose_planes(table *t, const grove_gridder_plan *tried, double left,
                           grove_gridder_plan *best)
 {
     grove_gridder_plan p = *tried;
@@ -164,7 +164,7 @@ static void choose_planes(table *t, const grove_gridder_plan *tried, double left
             *best = p;
         return;
     }
-    for (int width = GROVE_GRIDDER_MIN_WIDTH; width <= max_width; width++) {
+    for (int width = GROVE_GRIDDER_MIN_WIDTH; width <= tried->kernel.width; width++) {
         int ratio = least_ratio(t, width, left);
         if (ratio == RATIOS)
             continue;
@@ -204,7 +204,7 @@ int grove_gridder_plan_choose(const grove_gridder_image *image, const grove_grid
             p.error = error;
             for (int d = 0; d < 2; d++)
                 p.grid[d] = grid_size(ratio_of(ratio) * (double)image->size[d]);
-            choose_planes(&t, &p, left, max_width, &best);
+            choose_planes(&t, &p, left, &best);
         }
     }
     if (best.seconds < INFINITY)
