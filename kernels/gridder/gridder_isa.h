@@ -196,7 +196,7 @@ INLINE vec taps_at(const real *coefficient, int stride, int degree, real s)
 INLINE void row_factors(const grove_gridder_taps *taps, int width, real sv, real sw, real *factor)
 {
     const int vectors = (width + LANES - 1) / LANES;
-    real along_w[FACTORS];
+    real along_w[FACTORS] = {0};
     vec along_v[FACTORS / LANES];
 
     for (int i = 0; i < vectors; i++) {

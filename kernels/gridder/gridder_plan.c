@@ -96,12 +96,18 @@ static int least_ratio(table *t, int width, double error)
 
 /* ---- costs ---- */
 
-/* Nanoseconds on one core with AVX-512, measured by bench/gridder; in double twice. */
-static const double per_sample = 12, per_row = 0.75, per_transform_step = 0.02, per_pixel = 1.0;
+/* Nanoseconds on one core with AVX-512 (bench/gridder): of a sample, of each vector that it is
+ * spread over, of each of the 5 n log2(n) operations of a transform, of a pixel of a plane; of the
+ * last two in double precision. */
+static const double per_sample = 22, per_vector = 0.87, per_operation = 0.02, per_pixel = 1.2,
+                    per_operation_double = 0.05, per_pixel_double = 2.4;
 
-static double transform_cost(double size)
+static double transform_cost(const grove_gridder_plan *p, int d)
 {
-    return per_transform_step * 5 * size * log2(size);
+    double size = (double)p->grid[d];
+
+    return (p->bounds.double_precision ? per_operation_double : per_operation) * 5 * size *
+           log2(size);
 }
 
 static double occupied(double max, double cell, int64_t grid, int width)
@@ -114,14 +120,13 @@ static double cost_of(const grove_gridder_plan *p)
     const grove_gridder_bounds *b = &p->bounds;
     double rows = occupied(b->max_v, p->image.cell[1], p->grid[1], p->kernel.width);
     double vectors = ceil(2.0 * p->kernel.width / (b->double_precision ? 8 : 16));
-    double spread = per_sample + per_row * vectors * (double)b->polarisations * p->kernel.width *
+    double spread = per_sample + per_vector * vectors * (double)b->polarisations * p->kernel.width *
                                      p->kernel_w.width;
-    double plane = rows * transform_cost((double)p->grid[0]) +
-                   (double)p->image.size[0] * transform_cost((double)p->grid[1]) +
-                   per_pixel * (double)(p->image.size[0] * p->image.size[1]);
+    double pixels = (double)(p->image.size[0] * p->image.size[1]);
+    double plane = rows * transform_cost(p, 0) + (double)p->image.size[0] * transform_cost(p, 1) +
+                   pixels * (b->double_precision ? per_pixel_double : per_pixel);
 
-    return 1e-9 * (b->double_precision ? 2 : 1) *
-           (b->samples * spread + (double)(b->polarisations * p->planes) * plane);
+    return 1e-9 * (b->samples * spread + (double)(b->polarisations * p->planes) * plane);
 }
 
 /* ---- planes ---- */
