@@ -71,6 +71,14 @@ static int zero_read(const grove_node *node, void *run, const char *member, grov
     return code;
 }
 
+static int zero_finish(const grove_call *call, void *state, grove_array *out)
+{
+    int code = original.accumulate_finish(call, state, out);
+
+    memset(out->data, 0, bytes_of(out->form, out->cells));
+    return code;
+}
+
 static int zero_write(const grove_node *node, void *run, const grove_array *const *inputs,
                       int count)
 {
@@ -131,6 +139,8 @@ int mutant_begin(grove_classes *classes, grove_error *error)
         mutant.drive = no_drive;
     else if (original.kind == GROVE_CLASS_ACTION)
         mutant.write = zero_write;
+    else if (original.kind == GROVE_CLASS_ACCUMULATOR)
+        mutant.accumulate_finish = zero_finish;
     else if (original.eval)
         mutant.eval = zero_eval;
     else
