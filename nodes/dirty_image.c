@@ -34,14 +34,14 @@ enum { CHUNK = 1 << 22 }; /* samples that are gridded together */
 
 static const grove_input image_inputs[] = {
     {"data", GROVE_VALUE, "visibilities; flagged ones do not count", .shapes = GROVE_JONES,
-     .handing = GROVE_AS_COMPLEX, .linear = GROVE_REAL_LINEAR},
+     .handing = GROVE_AS_COMPLEX},
     {"obs", GROVE_OBJECT, "the observation that they belong to", .object = "observation"},
     {0},
 };
 static const grove_option image_options[] = {
     COMMON_OPTIONS,
     IMAGE_CENTRE_OPTION,
-    {"stokes", GROVE_TEXT, "I", "Stokes parameters, in one pass: I, or letters of IQUV"},
+    {"stokes", GROVE_TEXT, "\"I\"", "Stokes parameters, in one pass: I, or letters of IQUV"},
     {0},
 };
 static const grove_input psf_inputs[] = {

@@ -192,5 +192,5 @@ GROVE_CLASS(fit_beam) = {
     .check = check,
     .eval = eval,
     .close = close_node,
-    .example = "beam = fit_beam(psf)",
+    .example = "beam = fit_beam(psf_image(obs, size=64, cell=20arcsec))",
 };

@@ -254,8 +254,9 @@ static int find_planes(const grove_call *call, const predictor *p, prediction *r
 typedef struct {
     const grove_call *call;
     const predictor *p;
-    int64_t baselines, channels;
+    int64_t rows, baselines, channels;
     const void *data; /* [row][channel][stokes] */
+    char *out;
 } copying;
 
 /* Correlations of the rows' Stokes parameters. */
@@ -271,8 +272,8 @@ static void copy_rows(void *context, int64_t first, int64_t last)
 
     for (int64_t row = first; row < last; row++)
         for (int64_t f = 0; f < c->channels; f++) {
-            char *to = (char *)args->out.data + row / c->baselines * time +
-                       row % c->baselines * baseline + f * freq;
+            char *to =
+                c->out + row / c->baselines * time + row % c->baselines * baseline + f * freq;
             double sum[8] = {0};
             for (int k = 0; k < s->count; k++) {
                 int64_t at = 2 * ((row * c->channels + f) * s->count + k);
@@ -293,17 +294,45 @@ static void copy_rows(void *context, int64_t first, int64_t last)
         }
 }
 
+/* The same visibilities for each cell of axes that only other inputs of the tree have. */
+static void copy_all(copying *c)
+{
+    const grove_args *args = c->call->args;
+    int64_t index[GROVE_MAX_AXES] = {0}, others = 1;
+    bool other[GROVE_MAX_AXES];
+
+    for (int d = 0; d < args->axes; d++) {
+        int kind = args->axis[d];
+        other[d] = kind != GROVE_AXIS_TIME && kind != GROVE_AXIS_BASELINE &&
+                   kind != GROVE_AXIS_FREQ && kind != c->p->kind[0] && kind != c->p->kind[1];
+        others *= other[d] ? args->size[d] : 1;
+    }
+    for (int64_t k = 0; k < others; k++) {
+        int64_t rest = k;
+        for (int d = args->axes - 1; d >= 0; d--)
+            if (other[d]) {
+                index[d] = rest % args->size[d];
+                rest /= args->size[d];
+            }
+        c->out = grove_view_at(&args->out, index, args->axes);
+        grove_call_parallel(c->call, c->rows, copy_rows, c);
+    }
+}
+
 static double *copy_uvw(const grove_args *args, int64_t times, int64_t baselines)
 {
-    const grove_view *view = &args->in[UVW];
-    const int64_t time = step_of(args, view, GROVE_AXIS_TIME),
-                  baseline = step_of(args, view, GROVE_AXIS_BASELINE);
+    const int time = grove_args_axis(args, GROVE_AXIS_TIME),
+              baseline = grove_args_axis(args, GROVE_AXIS_BASELINE);
     double *uvw = malloc((size_t)(times * baselines) * 3 * sizeof(double));
 
-    for (int64_t row = 0; uvw && row < times * baselines; row++)
-        memcpy(uvw + 3 * row,
-               (const char *)view->data + row / baselines * time + row % baselines * baseline,
-               3 * sizeof(double));
+    for (int64_t row = 0; uvw && row < times * baselines; row++) {
+        int64_t index[GROVE_MAX_AXES] = {0};
+        if (time >= 0)
+            index[time] = row / baselines;
+        if (baseline >= 0)
+            index[baseline] = row % baselines;
+        memcpy(uvw + 3 * row, grove_view_at(&args->in[UVW], index, args->axes), 3 * sizeof(double));
+    }
     return uvw;
 }
 
@@ -327,7 +356,7 @@ static int predict(const grove_call *call, const predictor *p, prediction *run)
     if (!code && grove_gridder_predict(run->gridder, &samples, &threads, &run->outside))
         code = GROVE_NO_MEMORY;
     if (!code)
-        grove_call_parallel(call, rows, copy_rows, &(copying){call, p, baselines, channels, data});
+        copy_all(&(copying){call, p, rows, baselines, channels, data, NULL});
     free(uvw);
     free(freq);
     free(data);
@@ -363,5 +392,5 @@ GROVE_CLASS(predict_image) = {
     .start = start,
     .stop = stop,
     .close = close_node,
-    .example = "V[p,q] = predict_image(dirty, obs)",
+    .example = "V[p,q] = predict_image(dirty_image(obs.data, obs, size=64, cell=20arcsec), obs)",
 };

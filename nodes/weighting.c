@@ -35,7 +35,7 @@ static const grove_option options[] = {
      "the weights to start from, one for each element or for all of a cell; none: the set's own, "
      "or "
      "1",
-     .shapes = GROVE_JONES, .handing = GROVE_AS_REAL, .linear = GROVE_LINEAR},
+     .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},
     {"data", GROVE_VALUE, "none",
      "visibilities, of which flagged ones do not count in the sums; none: those of the set, if "
      "there "
@@ -142,22 +142,10 @@ typedef struct {
     const grove_call *call;
     state state;
     double f2; /* of briggs */
-    int64_t baselines;
+    /* Numbers of axes, -1: it is not there. Rows go along freq; u and v are the density's. */
+    int freq, u, v;
+    int64_t rows, channels;
 } tile;
-
-static int64_t step_of(const grove_args *args, const grove_view *view, int kind)
-{
-    int d = grove_args_axis(args, kind);
-
-    return d < 0 ? 0 : view->stride[d];
-}
-
-static int64_t size_of(const grove_args *args, int kind)
-{
-    int d = grove_args_axis(args, kind);
-
-    return d < 0 ? 1 : args->size[d];
-}
 
 static double number_at(const grove_view *view, int64_t offset)
 {
@@ -172,8 +160,8 @@ static double density_at(const tile *t, int64_t cell)
     const grove_view *view = &args->in[t->state.w.density];
     int64_t columns = t->state.w.cells.columns;
 
-    return number_at(view, cell / columns * step_of(args, view, grove_axis_kind("v")) +
-                               cell % columns * step_of(args, view, grove_axis_kind("u")));
+    return number_at(view,
+                     cell / columns * view->stride[t->v] + cell % columns * view->stride[t->u]);
 }
 
 /* Briggs: 1 / (1 + W f^2), f^2 = (5 10^-robust)^2 / (sum W^2 / sum w), W the sums in cells. */
@@ -210,48 +198,61 @@ static double factor_of(const tile *t, const double *uvw, double freq)
     return isfinite(factor) ? factor : 0;
 }
 
+static void weigh(const tile *t, const double *uvw, const double *freq, const char *in, char *out)
+{
+    const double factor = factor_of(t, uvw, *freq);
+
+    for (int e = 0; e < t->call->args->out.elements; e++)
+        if (t->call->double_precision)
+            ((double *)(void *)out)[e] = factor * (in ? ((const double *)(const void *)in)[e] : 1);
+        else
+            ((float *)(void *)out)[e] =
+                (float)(factor * (in ? (double)((const float *)(const void *)in)[e] : 1));
+}
+
 static void weigh_rows(void *context, int64_t first, int64_t last)
 {
     const tile *t = context;
     const grove_args *args = t->call->args;
-    const grove_view *uvw = &args->in[UVW], *freq = &args->in[FREQ],
-                     *own = t->state.weights >= 0 ? &args->in[t->state.weights] : NULL;
-    const int64_t channels = size_of(args, GROVE_AXIS_FREQ);
-    const int kinds[] = {GROVE_AXIS_TIME, GROVE_AXIS_BASELINE, GROVE_AXIS_FREQ};
+    const grove_view *views[] = {&args->in[UVW], &args->in[FREQ],
+                                 t->state.weights >= 0 ? &args->in[t->state.weights] : NULL,
+                                 &args->out};
 
-    for (int64_t row = first; row < last; row++)
-        for (int64_t f = 0; f < channels; f++) {
-            const int64_t at[] = {row / t->baselines, row % t->baselines, f};
-            int64_t to = 0, from = 0, place = 0, channel = 0;
-            for (int d = 0; d < 3; d++) {
-                to += at[d] * step_of(args, &args->out, kinds[d]);
-                from += own ? at[d] * step_of(args, own, kinds[d]) : 0;
-                place += at[d] * step_of(args, uvw, kinds[d]);
-                channel += at[d] * step_of(args, freq, kinds[d]);
+    for (int64_t row = first; row < last; row++) {
+        int64_t index[GROVE_MAX_AXES] = {0}, rest = row;
+        char *at[4];
+        for (int d = args->axes - 1; d >= 0; d--)
+            if (d != t->freq && d != t->u && d != t->v) {
+                index[d] = rest % args->size[d];
+                rest /= args->size[d];
             }
-            double factor =
-                factor_of(t, (const double *)(const void *)((const char *)uvw->data + place),
-                          *(const double *)(const void *)((const char *)freq->data + channel));
-            char *out = (char *)args->out.data + to;
-            const char *in = own ? (const char *)own->data + from : NULL;
-            for (int e = 0; e < args->out.elements; e++)
-                if (t->call->double_precision)
-                    ((double *)(void *)out)[e] =
-                        factor * (in ? ((const double *)(const void *)in)[e] : 1);
-                else
-                    ((float *)(void *)out)[e] =
-                        (float)factor * (in ? ((const float *)(const void *)in)[e] : 1);
+        for (int k = 0; k < 4; k++)
+            at[k] = views[k] ? grove_view_at(views[k], index, args->axes) : NULL;
+        for (int64_t f = 0; f < t->channels; f++) {
+            weigh(t, (const double *)(const void *)at[0], (const double *)(const void *)at[1],
+                  at[2], at[3]);
+            for (int k = 0; k < 4 && t->freq >= 0; k++)
+                at[k] += at[k] ? views[k]->stride[t->freq] : 0;
         }
+    }
 }
 
 static int eval(const grove_call *call)
 {
-    tile t = {.call = call, .baselines = size_of(call->args, GROVE_AXIS_BASELINE)};
+    const grove_args *args = call->args;
+    tile t = {.call = call,
+              .freq = grove_args_axis(args, GROVE_AXIS_FREQ),
+              .u = grove_args_axis(args, grove_axis_kind("u")),
+              .v = grove_args_axis(args, grove_axis_kind("v")),
+              .rows = 1};
 
-    memcpy(&t.state, call->args->state.bytes, sizeof(t.state));
+    memcpy(&t.state, args->state.bytes, sizeof(t.state));
+    t.channels = t.freq >= 0 ? args->size[t.freq] : 1;
+    for (int d = 0; d < args->axes; d++)
+        t.rows *= d == t.freq || d == t.u || d == t.v ? 1 : args->size[d];
     if (t.state.w.kind == BRIGGS)
         t.f2 = find_f2(&t);
-    grove_call_parallel(call, size_of(call->args, GROVE_AXIS_TIME) * t.baselines, weigh_rows, &t);
+    grove_call_parallel(call, t.rows, weigh_rows, &t);
     return 0;
 }
 

@@ -266,6 +266,7 @@ static void check_input(grove_conformance *c, const grove_node *node, int k)
     grove_session_free(t.session);
 }
 
+/* Whether input k is a selector, or one that the class added by itself. */
 static bool is_selector(const grove_class *class_, int k)
 {
     for (const grove_input *in = class_->inputs; in && in->name; in++)
@@ -274,7 +275,7 @@ static bool is_selector(const grove_class *class_, int k)
     for (const grove_option *op = class_->options; op && op->name; op++)
         if (op->kind >= GROVE_VALUE && op->kind <= GROVE_VALUE_SPEED && !k--)
             return op->linear == GROVE_SELECTOR;
-    return false;
+    return true;
 }
 
 void grove_conformance_derivatives(grove_conformance *c)

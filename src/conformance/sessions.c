@@ -142,6 +142,16 @@ static double distance(const result *a, const result *b)
     return (double)sqrtl(size > 0 ? difference / size : difference);
 }
 
+/* Whether classes accumulate what the node is made of. */
+static bool accumulates(const grove_node *node)
+{
+    bool found = grove_node_accumulates(node);
+
+    for (int k = 0; k < node->input_count && !found; k++)
+        found = node->inputs[k].node && accumulates(node->inputs[k].node);
+    return found;
+}
+
 /* What a class accumulates may be rounded otherwise with other tiles, and where several states that
  * threads have added to are merged. */
 static bool are_near(grove_conformance *c, const grove_node *node, const result *a, const result *b,
@@ -223,9 +233,8 @@ static void check_variants(grove_conformance *c, grove_node *node, bool single, 
         if (good) {
             bool merges = grove_node_accumulates(node) && options.threads > 1 &&
                           node->class_->accumulate_merge;
-            good = grove_node_accumulates(node)
-                       ? are_near(c, node, &first, &other, single, merges, what)
-                       : are_equal(c, node, &first, &other, what);
+            good = accumulates(node) ? are_near(c, node, &first, &other, single, merges, what)
+                                     : are_equal(c, node, &first, &other, what);
             release(&other);
         }
         free(what);
@@ -250,6 +259,21 @@ void grove_conformance_tiles(grove_conformance *c)
 
 /* ---- precision ---- */
 
+/* The sum of the errors that the node and what it is made of may have by their option epsilon. */
+static double errors_asked_for(const grove_node *node)
+{
+    double sum = 0;
+
+    if (node->kind == GROVE_NODE_CLASS)
+        for (const grove_option *op = node->class_->options; op && op->name; op++)
+            if (op->kind == GROVE_NUMBER && !strcmp(op->name, "epsilon"))
+                sum += grove_node_number(node, "epsilon");
+    for (int k = 0; k < node->input_count; k++)
+        if (node->inputs[k].node)
+            sum += errors_asked_for(node->inputs[k].node);
+    return sum;
+}
+
 static void check_precision(grove_conformance *c, grove_node *node)
 {
     grove_session_options options = variants[0];
@@ -260,12 +284,13 @@ static void check_precision(grove_conformance *c, grove_node *node)
         return;
     options.double_precision = true;
     if (evaluate(c, node, &options, &y)) {
-        double error = distance(&x, &y);
-        if (!(error < GROVE_CONFORMANCE_SINGLE))
+        double error = distance(&x, &y),
+               limit = fmax(GROVE_CONFORMANCE_SINGLE, 2 * errors_asked_for(node));
+        if (!(error < limit))
             grove_conformance_fail(c,
                                    "%s: single precision is %.2g from double, relative to the "
                                    "norm; at most %g is right",
-                                   node->name, error, GROVE_CONFORMANCE_SINGLE);
+                                   node->name, error, limit);
         release(&y);
     }
     release(&x);
