@@ -18,9 +18,9 @@ static const grove_input inputs[] = {
 
 /* The psf is exp(-(a x^2 + 2 b x y + c y^2)), x along l and y along m, in pixels. */
 typedef struct {
-    const grove_call *call;
-    const grove_view *view;
-    int64_t size[2], step[2], middle[2]; /* along l and m; the pixel at the centre */
+    const char *psf;
+    int64_t size[2], step[2]; /* along l and m, pixels and bytes */
+    int64_t middle[2];        /* the pixel at the centre */
     double level;             /* pixels above it count */
     int64_t reach;            /* and lie within so many of the centre */
 } lobe;
@@ -54,7 +54,7 @@ static double psf_at(const lobe *p, int64_t x, int64_t y)
 
     if (at[0] < 0 || at[0] >= p->size[0] || at[1] < 0 || at[1] >= p->size[1])
         return 0;
-    const void *number = (const char *)p->view->data + at[0] * p->step[0] + at[1] * p->step[1];
+    const void *number = p->psf + at[0] * p->step[0] + at[1] * p->step[1];
     return *(const double *)number;
 }
 
@@ -148,35 +148,57 @@ static bool fit(lobe *p, double a[PARAMETERS])
     return a[0] > 0 && a[2] > 0;
 }
 
-static int eval(const grove_call *call)
+/* Widths and the angle, in direction cosines, x to the east: position angles are from north through
+ * east. */
+static void describe(const double a[PARAMETERS], const grove_gridder_image *image, double *beam)
 {
-    const grove_gridder_image *image = grove_node_user(call->node);
-    const grove_args *args = call->args;
-    lobe p = {.call = call, .view = &args->in[0], .level = 0.35};
-    double a[PARAMETERS], *beam = args->out.data;
-
-    for (int d = 0; d < 2; d++) {
-        p.size[d] = image->size[d];
-        p.middle[d] = image->size[d] / 2 - (int64_t)rint(image->centre[d] / image->cell[d]);
-        int axis = grove_args_axis(args, grove_axis_kind(d ? "m" : "l"));
-        p.step[d] = axis < 0 ? 0 : p.view->stride[axis];
-    }
-    if (!fit(&p, a)) {
-        grove_node_warn(call->node, "no Gaussian fits to the middle of the point-spread function: "
-                                    "the beam is not a number");
-        beam[0] = beam[1] = beam[2] = NAN;
-        return 0;
-    }
-    /* In direction cosines, x to the east: position angles are from north through east. */
     double xx = a[0] / (image->cell[0] * image->cell[0]),
            xy = a[1] / (image->cell[0] * image->cell[1]),
            yy = a[2] / (image->cell[1] * image->cell[1]);
     double mean = (xx + yy) / 2, spread = hypot((xx - yy) / 2, xy);
+
     beam[0] = 2 * sqrt(log(2) / (mean - spread));
     beam[1] = 2 * sqrt(log(2) / (mean + spread));
     /* Towards (sin angle, cos angle) the curvature is mean + (yy - xx) / 2 cos(2 angle) + xy sin(2
        angle), which is least along the major axis. */
     beam[2] = spread > 1e-12 * mean ? 0.5 * atan2(-2 * xy, xx - yy) : 0;
+}
+
+static int eval(const grove_call *call)
+{
+    const grove_gridder_image *image = grove_node_user(call->node);
+    const grove_args *args = call->args;
+    const int axis[2] = {grove_args_axis(args, grove_axis_kind("l")),
+                         grove_args_axis(args, grove_axis_kind("m"))};
+    lobe p = {.level = 0.35};
+    int64_t cells = 1;
+
+    for (int d = 0; d < 2; d++) {
+        p.size[d] = image->size[d];
+        p.middle[d] = image->size[d] / 2 - (int64_t)rint(image->centre[d] / image->cell[d]);
+        p.step[d] = axis[d] < 0 ? 0 : args->in[0].stride[axis[d]];
+    }
+    for (int d = 0; d < args->axes; d++)
+        cells *= d == axis[0] || d == axis[1] ? 1 : args->size[d];
+    /* One beam for each cell of the psf's other axes. */
+    for (int64_t k = 0; k < cells; k++) {
+        int64_t index[GROVE_MAX_AXES] = {0}, rest = k;
+        double a[PARAMETERS];
+        for (int d = args->axes - 1; d >= 0; d--)
+            if (d != axis[0] && d != axis[1]) {
+                index[d] = rest % args->size[d];
+                rest /= args->size[d];
+            }
+        p.psf = grove_view_at(&args->in[0], index, args->axes);
+        double *beam = (double *)(void *)grove_view_at(&args->out, index, args->axes);
+        if (fit(&p, a)) {
+            describe(a, image, beam);
+            continue;
+        }
+        grove_node_warn(call->node, "no Gaussian fits to the middle of the point-spread function: "
+                                    "the beam is not a number");
+        beam[0] = beam[1] = beam[2] = NAN;
+    }
     return 0;
 }
 
@@ -192,5 +214,5 @@ GROVE_CLASS(fit_beam) = {
     .check = check,
     .eval = eval,
     .close = close_node,
-    .example = "beam = fit_beam(psf_image(obs, size=64, cell=20arcsec))",
+    .example = "beam = fit_beam(psf_image(obs, size=64, cell=4arcsec))",
 };
