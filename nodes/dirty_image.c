@@ -28,7 +28,7 @@ enum { CHUNK = 1 << 22 }; /* samples that are gridded together */
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,             \
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},                               \
     {"max_uvw", GROVE_VALUE_LENGTH, "max(abs(obs.uvw), over=[time, baseline])",                    \
-     "the largest |u|, |v| and |w| of all visibilities, m", .handing = GROVE_AS_DOUBLE,            \
+     "the largest absolute values of u, v and w of all visibilities, m", .handing = GROVE_AS_DOUBLE,            \
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR}
 /* clang-format on */
 
@@ -81,23 +81,38 @@ static bool in_data(const grove_node *node, int input)
     return input >= 0 && grove_node_input_form(node, input) != NULL;
 }
 
+static int check_input_axes(const grove_node *node, int input)
+{
+    const grove_axis *axes[GROVE_MAX_AXES];
+    const grove_node *obs = grove_node_object(node, "obs");
+    int count = grove_node_input_form(node, input) ? grove_node_input_axes(node, input, axes) : 0;
+
+    for (int i = 0; i < count; i++)
+        if (grove_node_axis(obs, axes[i]->name) != axes[i] || axes[i]->kind == GROVE_AXIS_STATION)
+            return grove_node_fail(
+                node, GROVE_SHAPE, "the %s vary with %s, which is not an axis of %s; %s",
+                input == grove_node_input(node, "data")      ? "visibilities"
+                : input == grove_node_input(node, "weights") ? "weights"
+                                                             : "baselines",
+                axes[i]->name,
+                axes[i]->kind == GROVE_AXIS_STATION ? "visibilities" : "this observation",
+                axes[i]->kind == GROVE_AXIS_SOURCE
+                    ? "sum over sources first: sum[s](...)"
+                    : "it images those of times, baselines and channels");
+    return 0;
+}
+
 /* Visibilities that were averaged have other baselines than the observation. */
 static int check_axes(const grove_node *node, const imager *m)
 {
     static const char *const names[] = {"time", "baseline", "freq"};
-    const grove_axis *axes[GROVE_MAX_AXES];
     const grove_node *obs = grove_node_object(node, "obs");
-    int count = m->data >= 0 ? grove_node_input_axes(node, m->data, axes) : 0;
 
-    for (int i = 0; i < count; i++)
-        if (grove_node_axis(obs, axes[i]->name) != axes[i])
-            return grove_node_fail(node, GROVE_SHAPE,
-                                   "the visibilities vary with %s, which is not an axis of this "
-                                   "observation; %s",
-                                   axes[i]->name,
-                                   axes[i]->kind == GROVE_AXIS_SOURCE
-                                       ? "sum over sources first: sum[s](...)"
-                                       : "it images those of times, baselines and channels");
+    for (int k = 0; k < grove_node_inputs(node); k++) {
+        int code = check_input_axes(node, k);
+        if (code)
+            return code;
+    }
     for (int i = 0; i < 3; i++) {
         const grove_axis *axis = grove_node_axis(obs, names[i]);
         const char *reducer =

@@ -62,7 +62,8 @@ int grove_node_groups(const grove_node *node, const grove_fit_group **groups);
  * as a further input; returns its number, or -1: there is none. */
 int grove_node_add_member_input(grove_node *node, int k, const char *member);
 /* Only in check: a further input, of which `name` is the name in messages, that is made of an
- * expression of the tree language in the node's inputs. Returns its number, or -1 with a message. */
+ * expression of the tree language in the node's inputs. Returns its number, or -1 with a message.
+ */
 int grove_node_add_input(grove_node *node, const char *name, const char *expression);
 /* What it fits: data leaves of kind "parm"; returns how many. */
 int grove_node_parms(const grove_node *node, const grove_node *const **parms);

@@ -475,6 +475,8 @@ START_TEST(wrong_calls_are_told)
          "the visibilities do not vary with time any more"},
         {"dirty_image(point(field(), obs), obs, size=8)", "sum over sources first: sum[s](...)"},
         {"dirty_image(V, obs, size=8, centre=\"284deg -46deg\")", "90 degrees or more"},
+        {"dirty_image(V, obs, size=8, weights=field().absolute_angle)",
+         "the weights vary with source"},
         {"dirty_image(V, obs, size=8, weights=vector(1, 2, 3))", "weights"},
         {"dirty_image(V, grid(), size=8)", "has the time axis of 'grid"},
         {"psf_image(grid(), size=8)", "must be given"},

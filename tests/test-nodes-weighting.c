@@ -138,6 +138,28 @@ START_TEST(density_of_samples)
 }
 END_TEST
 
+/* What does not vary with frequency counts once, however other values are cut. */
+START_TEST(density_beside_other_values)
+{
+    grove_session_options options = {.double_precision = true};
+    double first = 0;
+
+    grid_now.channels = 6;
+    tree("obs = grid()\nV = noise(obs, sigma=1Jy) / 1Jy\n",
+         "sum(uv_density(obs, size=200, cell=1e-5rad), over=[v, u]) + mean(real(trace(V)))");
+    for (options.tile_channels = 0; options.tile_channels < 4; options.tile_channels++)
+        for (options.tile_times = 0; options.tile_times < 3; options.tile_times++) {
+            testing_value x = probe_session(&t, "x", &options, NULL);
+            ck_assert_int_eq(x.cells, 1);
+            if (options.tile_channels + options.tile_times == 0)
+                first = creal(x.at[0]);
+            ck_assert_double_eq_tol(creal(x.at[0]), first, 1e-12 * first);
+            testing_free(&x);
+        }
+    ck_assert_double_eq_tol(first, GRID_TIMES * GRID_BASELINES * 6, 1);
+}
+END_TEST
+
 typedef struct {
     const char *options;
     int kind; /* 0: natural, 1: uniform, 2: briggs */
@@ -364,6 +386,7 @@ int main(void)
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_set_timeout(test, 240);
     tcase_add_loop_test(test, density_of_samples, 0, 4);
+    tcase_add_test(test, density_beside_other_values);
     tcase_add_loop_test(test, weights_by_formula, 0, 4 * SCHEMES);
     tcase_add_loop_test(test, weights_to_start_from, 0, 2);
     tcase_add_loop_test(test, spread_of_a_point, 0, SCHEMES);

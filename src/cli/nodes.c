@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const groups[] = {"data",        "actions",     "fitting",    "sky",
-                                     "coordinates", "Jones terms", "arithmetic", "functions",
-                                     "matrices",    "reductions"};
+static const char *const groups[] = {"data",      "actions",     "fitting",     "sky",
+                                     "images",    "coordinates", "Jones terms", "arithmetic",
+                                     "functions", "matrices",    "reductions"};
 enum { GROUPS = sizeof(groups) / sizeof(groups[0]) };
 
 static int rank(const char *group)
