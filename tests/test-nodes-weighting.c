@@ -283,7 +283,7 @@ START_TEST(spread_of_a_point)
         for (int e = 0; e < 4; e++)
             d.v.at[4 * i + e] = e % 3 ? 0 : 1;
     }
-    ck_assert_double_eq_tol(creal(x.at[12 * 30 + 15]), 1, 1e-8);
+    ck_assert_double_eq_tol(creal(x.at[12 * 30 + 14]), 1, 1e-8);
     ck_assert_double_lt(image_data_distance(&d, &x, 0, 0), 1e-8);
     free(factor);
     free(text);
