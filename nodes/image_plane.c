@@ -103,8 +103,7 @@ int image_plane_read(const grove_node *node, const grove_node *obs, double longe
     if (!code && has_centre)
         code = read_centre(node, obs, image);
     /* FITS counts pixels along l from the east: its pixel size / 2 is this one of ours. */
-    image->centre[0] +=
-        (double)(image->size[0] / 2 - (image->size[0] - 1) / 2) * image->cell[0];
+    image->centre[0] += (double)(image->size[0] / 2 - (image->size[0] - 1) / 2) * image->cell[0];
     return code;
 }
 

@@ -27,8 +27,8 @@ int image_plane_add_axes(grove_node *node, const grove_gridder_image *image);
 /* The plane of an input's axes m and l. 0, or GROVE_SHAPE with a message. */
 int image_plane_of_input(const grove_node *node, int input, grove_gridder_image *image);
 
-/* The longest baseline of an observation, from its antennas' positions, at its highest frequency, in
- * wavelengths, and a thousandth more; 0: it has none. */
+/* The longest baseline of an observation, from its antennas' positions, at its highest frequency,
+ * in wavelengths, and a thousandth more; 0: it has none. */
 double image_longest_baseline(const grove_node *obs);
 
 #endif

@@ -59,8 +59,7 @@ static int check(grove_node *node)
               : weights->shape == GROVE_MATRIX   ? 9
               : weights->shape == GROVE_DIAGONAL ? 3
                                                  : 1;
-    int code = image_plane_read(
-        node, obs, image_longest_baseline(obs), false, &d->image);
+    int code = image_plane_read(node, obs, image_longest_baseline(obs), false, &d->image);
     if (code)
         return code;
     for (int k = 0; k < grove_node_inputs(node); k++) {

@@ -83,8 +83,7 @@ static int find_density(grove_node *node, weighting *w)
         return grove_node_fail_option(node, "size",
                                       "must be given: uniform and briggs count the visibilities in "
                                       "cells of the width 1 / (size cell)");
-    int code = image_plane_read(
-        node, obs, image_longest_baseline(obs), false, &image);
+    int code = image_plane_read(node, obs, image_longest_baseline(obs), false, &image);
     return code ? code : add_density(node, w, &image);
 }
 
