@@ -6,7 +6,8 @@
 
 #include "base/hash.h"
 #include "base/text.h"
-#include "run/session.h"
+#include "run/phase.h"
+#include "run/pipeline.h"
 
 #include <check.h>
 #include <math.h>
@@ -288,6 +289,29 @@ START_TEST(weights_and_flags_count)
 }
 END_TEST
 
+/* Where weights are flagged, visibilities do not count. */
+START_TEST(flagged_weights)
+{
+    tree("obs = probe()\nV = noise(obs, sigma=1Jy)\nu = 1 * obs.uvw\nf = 1 * obs.freq\n",
+         "dirty_image(V, obs, size=24, cell=3e-5rad, epsilon=1e-9, weights=real(obs.data))");
+    image_data d = image_data_read(&t, false);
+    testing_value x = probe_session(&t, "x", NULL, NULL);
+    for (int64_t i = 0; i < d.samples; i++) {
+        double sum = 0;
+        for (int e = 0; e < 4; e += 3) {
+            int64_t k = i % PROBE_CHANNELS, b = i / PROBE_CHANNELS % PROBE_BASELINES,
+                    time = i / PROBE_CHANNELS / PROBE_BASELINES;
+            double w = probe_flagged(time, b, k, e) ? 0 : creal(probe_data(time, b, k, e));
+            sum += w > 0 ? 1 / w : INFINITY;
+        }
+        d.weight[i] = 1 / sum;
+    }
+    ck_assert_double_lt(image_data_distance(&d, &x, 0, 0), 1e-9);
+    testing_free(&x);
+    image_data_free(&d);
+}
+END_TEST
+
 /* One visibility less, and a warning. */
 START_TEST(numbers_that_are_not)
 {
@@ -458,13 +482,17 @@ START_TEST(an_image_that_changes)
     tree("im = plane()\nobs = grid()\n", "predict_image(im.pixels, obs, epsilon=1e-9)");
     grove_session *session = grove_session_new(t.tree, &options, t.error);
     ck_assert_ptr_nonnull(session);
+    grove_node *x = testing_node(&t, "x");
+    grove_evaluation *evaluation = NULL;
+    ck_assert_int_eq(grove_phase_start(session, &x, 1), 0);
+    ck_assert_int_eq(grove_evaluation_new(session, &x, 1, NULL, 0, &evaluation), 0);
     for (int i = 0; i < 4; i++) {
         grove_value *value = NULL;
         int64_t count;
         plane_now.stokes[12 * 24 + 12][0] = fluxes[i];
         grove_session_set_content(session, testing_node(&t, "im"),
                                   grove_hash_number(grove_hash_start(), fluxes[i]));
-        ck_assert_int_eq(grove_session_value(session, "x", &value), 0);
+        ck_assert_int_eq(grove_evaluation_run(evaluation, &value), 0);
         double *numbers = grove_value_numbers(value, &count, t.error);
         for (int64_t k = 0; k < count; k++) {
             ck_assert_double_eq_tol(numbers[2 * k], k % 4 % 3 ? 0 : fluxes[i], 1e-8);
@@ -473,6 +501,8 @@ START_TEST(an_image_that_changes)
         free(numbers);
         grove_value_unref(value);
     }
+    grove_evaluation_free(evaluation);
+    grove_phase_stop(session);
     grove_session_free(session);
 }
 END_TEST
@@ -490,6 +520,7 @@ int main(void)
     tcase_add_loop_test(test, a_source_on_its_pixel, 0, 2);
     tcase_add_test(test, cells_by_default);
     tcase_add_loop_test(test, weights_and_flags_count, 0, 10);
+    tcase_add_test(test, flagged_weights);
     tcase_add_test(test, numbers_that_are_not);
     tcase_add_loop_test(test, tiles_and_threads, 0, 2);
     tcase_add_loop_test(test, pixels_are_sources, 0, 7);
