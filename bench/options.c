@@ -34,6 +34,11 @@ static void store(const bench_option *option, const char *text)
         if (end == text || *end || !(*(double *)option->to > 0 && *(double *)option->to < 1e6))
             refuse(text, "wants a number of seconds above 0");
         return;
+    case BENCH_NUMBER:
+        *(double *)option->to = strtod(text, &end);
+        if (end == text || *end || !(*(double *)option->to > 0 && *(double *)option->to < 1e15))
+            refuse(text, "wants a number above 0");
+        return;
     case BENCH_COUNT: {
         long number = strtol(text, &end, 10), max = option->max ? option->max : 1000000;
         snprintf(wants, sizeof(wants), "wants a whole number from 1 to %ld", max);

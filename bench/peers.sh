@@ -8,6 +8,10 @@
 #
 #     bench/peers.sh --calibrate [FOLDER [BUILD FOLDER [OPTIONS OF calibrators.py...]]]
 #
+# Gridding, on workloads G1 to G5, with ducc0:
+#
+#     bench/peers.sh --gridders [FOLDER [BUILD FOLDER [OPTIONS OF gridders.py...]]]
+#
 # FOLDER is a Python environment with the programs. It is created if it does not exist; without FOLDER,
 # for this run only.
 set -e
@@ -15,6 +19,10 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 script=peers.py packages='dp3 codex-africanus matvis python-casacore'
 if [ "$1" = --calibrate ]; then
     script=calibrators.py packages='dp3 quartical python-casacore h5py'
+    shift
+fi
+if [ "$1" = --gridders ]; then
+    script=gridders.py packages='ducc0 numpy'
     shift
 fi
 folder=$1 build=${2:-build}

@@ -18,6 +18,7 @@ static const struct {
     {"fit", "gains fitted in memory, compared with this processor's bandwidth"},
     {"gpu-kernels", "kernels on a GPU, compared with its limits"},
     {"gpu-runs", "runs on a GPU, compared with its kernels and copies and with the cpu"},
+    {"gridder", "visibilities to an image and back, in memory"},
     {"predict", "sums over sources, compared with this processor's limits"},
     {"scaling", "run time against the numbers of sources, stations, channels, times, threads"},
 };

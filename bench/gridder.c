@@ -1,0 +1,209 @@
+/* How fast visibilities become an image and back, in memory: gridding, transforms and corrections,
+ * and the same in reverse. Baselines come from a file, so that another program can have the same.
+ * One line for each round; bench/gridders.py makes the file, runs peers in between and prints a
+ * table. `grove bench gridder --help` lists the options. */
+#include "machine.h"
+#include "options.h"
+
+#include "../kernels/gridder/gridder.h"
+#include "../nodes/fourier.h"
+
+#include "base/threads.h"
+#include "cell.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_THREADS = 1024 };
+
+typedef struct {
+    const char *uvw;
+    double freq, width, cell, epsilon;
+    int channels, size, threads, rounds, polarisations, double_precision, flat;
+} workload;
+
+typedef struct {
+    void (*fn)(void *context, int64_t i);
+    void *context;
+} items;
+
+static void run_items(void *context, int64_t first, int64_t last)
+{
+    const items *all = context;
+
+    for (int64_t i = first; i < last; i++)
+        all->fn(all->context, i);
+}
+
+static void run(void *pool, int64_t count, void (*fn)(void *, int64_t), void *context)
+{
+    items all = {fn, context};
+
+    grove_parallel(pool, count, 0, run_items, &all);
+}
+
+/* [row][3] m, as numbers of double precision. */
+static double *read_uvw(const char *path, int64_t *rows)
+{
+    FILE *file = fopen(path, "rb");
+    double *uvw = NULL;
+    int64_t room = 0, count = 0;
+
+    if (!file) {
+        fprintf(stderr, "cannot open %s\n", path);
+        exit(1);
+    }
+    for (size_t got = 1; got;) {
+        if (count == room) {
+            room = room ? 2 * room : 1 << 16;
+            uvw = realloc(uvw, (size_t)room * 3 * sizeof(*uvw));
+            if (!uvw)
+                exit(1);
+        }
+        got = fread(uvw + 3 * count, 3 * sizeof(*uvw), (size_t)(room - count), file);
+        count += (int64_t)got;
+    }
+    fclose(file);
+    *rows = count;
+    return uvw;
+}
+
+static void *make_data(const workload *w, int64_t samples)
+{
+    const size_t real = w->double_precision ? sizeof(double) : sizeof(float);
+    void *data = bench_allocate((size_t)(samples * w->polarisations), 2 * real);
+
+    for (int64_t k = 0; k < 2 * samples * w->polarisations; k++) {
+        double x = grove_random_uniform(grove_random_bits(1, (uint64_t)k, 0, 0, 0)) - 0.5;
+        if (w->double_precision)
+            ((double *)data)[k] = x;
+        else
+            ((float *)data)[k] = (float)x;
+    }
+    return data;
+}
+
+static grove_gridder_plan make_plan(const workload *w, const double *uvw, int64_t rows)
+{
+    const double k = (w->freq + (w->channels - 1) * w->width) / GROVE_SPEED_OF_LIGHT;
+    grove_gridder_image image = {{w->size, w->size}, {w->cell, w->cell}, {0, 0}};
+    grove_gridder_bounds bounds = {.samples = (double)rows * w->channels,
+                                   .polarisations = w->polarisations,
+                                   .double_precision = w->double_precision,
+                                   .without_w = w->flat};
+    grove_gridder_plan plan;
+
+    for (int64_t row = 0; row < rows; row++) {
+        bounds.max_u = fmax(bounds.max_u, fabs(uvw[3 * row]) * k);
+        bounds.max_v = fmax(bounds.max_v, fabs(uvw[3 * row + 1]) * k);
+        bounds.max_w = fmax(bounds.max_w, fabs(uvw[3 * row + 2]) * k);
+    }
+    if (grove_gridder_plan_choose(&image, &bounds, w->epsilon, &plan)) {
+        fprintf(stderr, "epsilon %g cannot be reached\n", w->epsilon);
+        exit(1);
+    }
+    return plan;
+}
+
+static void check(int code)
+{
+    if (code) {
+        fprintf(stderr, "no memory\n");
+        exit(1);
+    }
+}
+
+/* One image from all samples, and samples from it; prints the processor's and the wall's seconds.
+ */
+static void measure(const workload *w, const grove_gridder_plan *plan,
+                    const grove_gridder_samples *samples, const grove_gridder_threads *threads)
+{
+    const size_t pixels = (size_t)w->size * (size_t)w->size;
+    void *image = bench_allocate(pixels * (size_t)w->polarisations, sizeof(double));
+    const size_t each = pixels * (w->double_precision ? sizeof(double) : sizeof(float));
+    int64_t outside = 0;
+    double start = bench_process_seconds(), wall = bench_wall_seconds();
+    grove_gridder *g = grove_gridder_new(plan, grove_isa_best());
+
+    check(!g || grove_gridder_add(g, samples, threads, &outside));
+    double added = bench_process_seconds();
+    for (int pol = 0; pol < w->polarisations; pol++)
+        check(grove_gridder_to_image(g, pol, (char *)image + (size_t)pol * each, &grove_fourier,
+                                     threads));
+    double imaged = bench_process_seconds(), wall_imaged = bench_wall_seconds();
+    uint64_t bytes = grove_gridder_bytes(g);
+    grove_gridder_free(g);
+    printf("image %.4f %.4f spread %.4f bytes %llu", imaged - start, wall_imaged - wall,
+           added - start, (unsigned long long)bytes);
+
+    start = bench_process_seconds();
+    wall = bench_wall_seconds();
+    g = grove_gridder_new(plan, grove_isa_best());
+    for (int pol = 0; g && pol < w->polarisations; pol++)
+        check(grove_gridder_from_image(g, pol, (char *)image + (size_t)pol * each, &grove_fourier,
+                                       threads));
+    check(!g || grove_gridder_predict(g, samples, threads, &outside));
+    printf(" predict %.4f %.4f\n", bench_process_seconds() - start, bench_wall_seconds() - wall);
+    fflush(stdout);
+    grove_gridder_free(g);
+    free(image);
+}
+
+int main(int count, char **words)
+{
+    workload w = {.freq = 1e9,
+                  .width = 3.125e6,
+                  .cell = 4.26e-6,
+                  .epsilon = 1e-4,
+                  .channels = 32,
+                  .size = 4096,
+                  .threads = 1,
+                  .rounds = 1,
+                  .polarisations = 1};
+    const char *double_ = "no", *flat = "no";
+    const bench_option options[] = {
+        {"uvw", "FILE", "baselines, rows of three numbers in double precision, m", BENCH_TEXT,
+         &w.uvw, 0},
+        {"channels", "N", "channels (default 32)", BENCH_COUNT, &w.channels, 0},
+        {"frequency", "HZ", "of the first (default 1e9)", BENCH_NUMBER, &w.freq, 0},
+        {"width", "HZ", "from one to the next (default 3.125e6)", BENCH_NUMBER, &w.width, 0},
+        {"size", "N", "pixels along each side (default 4096)", BENCH_COUNT, &w.size, 65536},
+        {"cell", "RAD", "angle of a pixel (default 4.26e-6)", BENCH_NUMBER, &w.cell, 0},
+        {"epsilon", "X", "accuracy (default 1e-4)", BENCH_NUMBER, &w.epsilon, 0},
+        {"double", "WORD", "yes: double precision (default no)", BENCH_TEXT, &double_, 0},
+        {"flat", "WORD", "yes: without w (default no)", BENCH_TEXT, &flat, 0},
+        {"polarisations", "N", "images of the same baselines (default 1)", BENCH_COUNT,
+         &w.polarisations, 4},
+        {"threads", "N", "threads (default 1)", BENCH_COUNT, &w.threads, MAX_THREADS},
+        {"rounds", "N", "rounds (default 1)", BENCH_COUNT, &w.rounds, 0},
+        {NULL, NULL, NULL, BENCH_TEXT, NULL, 0}};
+    int64_t rows;
+
+    bench_read(options, "grove bench gridder --uvw FILE [OPTIONS]", count - 1, words + 1);
+    if (!w.uvw) {
+        fprintf(stderr, "--uvw FILE must be given; bench/gridders.py makes one\n");
+        return 2;
+    }
+    w.double_precision = !strcmp(double_, "yes");
+    w.flat = !strcmp(flat, "yes");
+    double *uvw = read_uvw(w.uvw, &rows), *freq = bench_allocate((size_t)w.channels, sizeof(*freq));
+    for (int k = 0; k < w.channels; k++)
+        freq[k] = w.freq + k * w.width;
+    grove_gridder_plan plan = make_plan(&w, uvw, rows);
+    grove_threads *pool = w.threads > 1 ? grove_threads_new(w.threads) : NULL;
+    grove_gridder_threads threads = {run, pool, w.threads};
+    grove_gridder_samples samples = {rows, w.channels, uvw, freq, make_data(&w, rows * w.channels),
+                                     NULL};
+    printf("plan width %d width_w %d grid %lld planes %lld error %.2e seconds %.3f rows %lld\n",
+           plan.kernel.width, plan.kernel_w.width, (long long)plan.grid[0], (long long)plan.planes,
+           plan.error, plan.seconds, (long long)rows);
+    for (int round = 0; round < w.rounds; round++)
+        measure(&w, &plan, &samples, &threads);
+    grove_threads_free(pool);
+    free(samples.data);
+    free(freq);
+    free(uvw);
+    return 0;
+}
