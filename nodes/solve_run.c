@@ -553,9 +553,12 @@ int solve_drive(const grove_node *node, void *of_run, const grove_array *const *
     solve_tile tile;
 
     find_parms(run, node);
+    solve_output_take_back(run->output, run->parms);
     solve_tile_begin(&tile, run->solve, inputs, count);
     int code = drive(run, node, &tile, again);
     solve_tile_end(&tile);
+    if (!code && !*again) /* for what follows in this tile */
+        solve_output_drop_unsolved(run->output, run->parms);
     return code == GROVE_NO_MEMORY
                ? grove_node_fail(node, code, "there is no memory for the normal equations")
                : code;
@@ -568,6 +571,7 @@ int solve_prepare(const grove_node *node, void *of_run)
 
     solve_summary_end(&run->summary); /* a run may have several cycles */
     find_parms(run, node);
+    solve_output_take_back(run->output, run->parms);
     code = code ? code : solve_output_prepare(run->output, node, run->parms);
     solve_output_drop_unsolved(run->output, run->parms);
     return code;

@@ -317,17 +317,18 @@ INLINE void collect_all(const grove_gridder_job *job, int width, int pols)
     }
 }
 
+/* A function for each width; in single precision one for a single polarisation, too. */
 #define FUNCTIONS(width)                                                                           \
     static void spread_##width(const grove_gridder_job *job)                                       \
     {                                                                                              \
-        if (job->polarisations == 1)                                                               \
+        if (GROVE_REAL_SINGLE && job->polarisations == 1)                                          \
             spread_all(job, width, 1);                                                             \
         else                                                                                       \
             spread_all(job, width, job->polarisations);                                            \
     }                                                                                              \
     static void collect_##width(const grove_gridder_job *job)                                      \
     {                                                                                              \
-        if (job->polarisations == 1)                                                               \
+        if (GROVE_REAL_SINGLE && job->polarisations == 1)                                          \
             collect_all(job, width, 1);                                                            \
         else                                                                                       \
             collect_all(job, width, job->polarisations);                                           \
@@ -341,16 +342,11 @@ FUNCTIONS(6)
 FUNCTIONS(7)
 FUNCTIONS(8)
 #if !GROVE_REAL_SINGLE
-FUNCTIONS(9)
 FUNCTIONS(10)
-FUNCTIONS(11)
 FUNCTIONS(12)
-FUNCTIONS(13)
 FUNCTIONS(14)
-FUNCTIONS(15)
 FUNCTIONS(16)
-#define WIDER(what)                                                                                \
-    , what##_9, what##_10, what##_11, what##_12, what##_13, what##_14, what##_15, what##_16
+#define WIDER(what) , NULL, what##_10, NULL, what##_12, NULL, what##_14, NULL, what##_16
 #else
 #define WIDER(what)
 #endif

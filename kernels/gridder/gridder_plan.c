@@ -199,7 +199,8 @@ int grove_gridder_plan_choose(const grove_gridder_image *image, const grove_grid
        scatter. */
     epsilon *= 0.97 / (1 + 20 / sqrt((double)(image->size[0] * image->size[1])) +
                        8 / sqrt(fmax(bounds->samples, 1)));
-    for (int width = GROVE_GRIDDER_MIN_WIDTH; width <= max_width; width++) {
+    /* Above 8, widths are even: the hot loops have no others. */
+    for (int width = GROVE_GRIDDER_MIN_WIDTH; width <= max_width; width += width < 8 ? 1 : 2) {
         for (int ratio = least_ratio(&t, width, epsilon / sqrt(2)); ratio < RATIOS; ratio++) {
             double error = sqrt(2) * error_of(&t, width, ratio);
             double left = sqrt(fmax(epsilon * epsilon - error * error, 0));
