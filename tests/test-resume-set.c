@@ -215,7 +215,7 @@ START_TEST(a_fault_at_every_call)
        until a run is not reached by them. */
     bool ended = false;
     for (int at = 1 + sink; at <= calls || (mode == FAULTS_KILL && !ended);
-         at += calls - at > 40 ? step : last_step) {
+         at += calls - at > 100 ? step : last_step) {
         fault f = {.mode = mode, .at = at}, again = {.resume = true};
         begin_anew();
         int code = run_with(text, &f);
