@@ -123,7 +123,7 @@ static void measure(const workload *w, const grove_gridder_plan *plan,
     const size_t pixels = (size_t)w->size * (size_t)w->size;
     void *image = bench_allocate(pixels * (size_t)w->polarisations, sizeof(double));
     const size_t each = pixels * (w->double_precision ? sizeof(double) : sizeof(float));
-    int64_t outside = 0;
+    grove_gridder_outside outside = {0};
     double start = bench_process_seconds(), wall = bench_wall_seconds();
     grove_gridder *g = grove_gridder_new(plan, grove_isa_best());
 

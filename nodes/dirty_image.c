@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHUNK = 1 << 22 }; /* samples that are gridded together */
+enum { CHUNK = 1 << 21 }; /* samples that are gridded together */
 
 /* clang-format off */
 #define COMMON_OPTIONS                                                                             \
@@ -174,12 +174,21 @@ static int estimate(grove_node *node, const imager *m, double longest)
                                    .double_precision = double_precision};
     grove_gridder_plan plan;
 
+    if (m->epsilon > 1)
+        return grove_node_fail_option(node, "epsilon", "%g is not from 1e-12 to 1", m->epsilon);
     if (grove_gridder_plan_choose(&m->image, &bounds, m->epsilon, &plan)) {
         bounds.double_precision = true;
         if (grove_gridder_plan_choose(&m->image, &bounds, m->epsilon, &plan))
             return grove_node_fail_option(node, "epsilon", "%g is not from 1e-12 to 1", m->epsilon);
     }
-    grove_node_set_memory(node, grove_gridder_plan_bytes(&plan) + (uint64_t)CHUNK * 24);
+    /* Samples: data, weight, what the index has of them; of rows baselines and sums. */
+    uint64_t real = bounds.double_precision ? sizeof(double) : sizeof(float);
+    uint64_t channels = (uint64_t)m->freq->size, runs = channels < 8 ? channels : 8;
+    double chunk = fmin(m->samples, CHUNK);
+    grove_node_set_memory(
+        node, grove_gridder_plan_bytes(&plan) +
+                  (uint64_t)(chunk * (double)(2 * real * (uint64_t)bounds.polarisations + real +
+                                              64 / runs + 48 / channels)));
     grove_node_note(
         node,
         "method: w-stacking, %lld plane%s of %lld x %lld cells or fewer, kernels of %d x "
@@ -338,10 +347,12 @@ static int add_times(const grove_call *call, image_state *state, const image_par
 
     if (image_samples_make(call, part, first, count, call->double_precision, &s))
         return no_memory(call);
-    int code = grove_gridder_add(state->gridder, &s.samples, &threads, &state->outside);
-    state->weight_sum += s.weight_sum;
+    grove_gridder_outside outside = {0};
+    int code = grove_gridder_add(state->gridder, &s.samples, &threads, &outside);
+    state->weight_sum += s.weight_sum - outside.weight;
     state->used += s.used;
     state->not_finite += s.not_finite;
+    state->outside += outside.samples;
     image_samples_free(&s);
     return code ? no_memory(call) : 0;
 }

@@ -52,7 +52,7 @@ typedef struct {
     pthread_mutex_t lock;
     grove_gridder *gridder;
     grove_hash of;
-    int64_t outside;
+    grove_gridder_outside outside;
 } prediction;
 
 /* ---- check ---- */
@@ -149,11 +149,11 @@ static void stop(const grove_node *node, void *run)
 {
     prediction *p = run;
 
-    if (p->outside)
+    if (p->outside.samples)
         grove_node_warn(node,
                         "%lld visibilities have baselines that are not numbers, or longer than "
                         "max_uvw; they are 0",
-                        (long long)p->outside);
+                        (long long)p->outside.samples);
     grove_gridder_free(p->gridder);
     pthread_mutex_destroy(&p->lock);
     free(p);

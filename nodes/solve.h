@@ -140,6 +140,9 @@ void solve_put_kept_errors(const solve *s, const solve_domain *d, grove_parm_run
 /* Of each coefficient whether it has a solution: of a domain that has one, where d->known is true
  * or NULL. known: as in solve_results. */
 void solve_put_known(const solve *s, const solve_domain *d, unsigned char *const *known);
+/* The places of a parm's coefficients of the domain that have no solution; `at` NULL: none are
+ * listed. Returns how many there are. */
+int64_t solve_list_unsolved(const solve *s, const solve_domain *d, int parm, int64_t *at);
 /* Makes d->fit, which starts from the parms' numbers. `rounds`: the model is in single precision.
  * 0, or GROVE_NO_MEMORY. */
 int solve_new_fit(const solve *s, solve_domain *d, grove_parm_run *const *parms, bool rounds);

@@ -372,11 +372,31 @@ void solve_put_kept_errors(const solve *s, const solve_domain *d, grove_parm_run
         copy_parm(s, d, i, runs[i], (double *)(uintptr_t)x, PUT_KEPT_ERRORS);
 }
 
+static bool is_solved(const solve_domain *d, const coefficient *c)
+{
+    return solve_is_found(d->outcome) && (!d->known || d->known[c->unknown]);
+}
+
 void solve_put_known(const solve *s, const solve_domain *d, unsigned char *const *known)
 {
     for (int i = 0; i < s->parm_count; i++) {
         coefficient c = begin_coefficients(s, d, i);
         while (next_coefficient(s, i, &c))
-            known[i][c.at] = solve_is_found(d->outcome) && (!d->known || d->known[c.unknown]);
+            known[i][c.at] = is_solved(d, &c);
     }
+}
+
+int64_t solve_list_unsolved(const solve *s, const solve_domain *d, int parm, int64_t *at)
+{
+    coefficient c = begin_coefficients(s, d, parm);
+    int64_t count = 0;
+
+    while (next_coefficient(s, parm, &c)) {
+        if (is_solved(d, &c))
+            continue;
+        if (at)
+            at[count] = c.at;
+        count++;
+    }
+    return count;
 }

@@ -16,10 +16,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A coefficient without a solution, and its number before it became NaN. */
+typedef struct {
+    int parm;
+    bool is_nan; /* it has become so */
+    int64_t at;
+    double before[2];
+} dropped;
+
 struct solve_output {
     const solve *solve;
     solve_results results;
-    double **dropped; /* [parms] all numbers before some became NaN; NULL: none did */
+    dropped *dropped; /* with unsolved=nan: what has no solution, of the tile or of the run */
+    int64_t dropped_count, dropped_room;
     const char *work; /* the folder with the table, once it is prepared */
     solve_checkpoint checkpoint;
     int64_t cycle;  /* of the run, from 1 on */
@@ -36,7 +45,6 @@ solve_output *solve_output_new(const solve *s)
     out->solve = out->checkpoint.solve = s;
     out->results.results = grove_alloc((size_t)domains * sizeof(*out->results.results));
     out->results.known = grove_alloc((size_t)s->parm_count * sizeof(*out->results.known));
-    out->dropped = grove_alloc((size_t)s->parm_count * sizeof(*out->dropped));
     for (int i = 0; i < s->parm_count; i++) {
         const grove_parm *p = s->parms[i].parm;
         out->results.known[i] = grove_alloc((size_t)(p->members * grove_parm_count(p)) + 1);
@@ -47,14 +55,22 @@ solve_output *solve_output_new(const solve *s)
 void solve_output_free(solve_output *out)
 {
     solve_checkpoint_end(&out->checkpoint, out->ends_well);
-    for (int i = 0; i < out->solve->parm_count; i++) {
+    for (int i = 0; i < out->solve->parm_count; i++)
         free(out->results.known[i]);
-        free(out->dropped[i]);
-    }
     free(out->dropped);
     free(out->results.known);
     free(out->results.results);
     free(out);
+}
+
+static void append(solve_output *out, int parm, int64_t at)
+{
+    if (out->dropped_count == out->dropped_room) {
+        out->dropped_room = out->dropped_room ? 2 * out->dropped_room : 256;
+        out->dropped =
+            grove_realloc(out->dropped, (size_t)out->dropped_room * sizeof(*out->dropped));
+    }
+    out->dropped[out->dropped_count++] = (dropped){.parm = parm, .at = at};
 }
 
 void solve_output_add(solve_output *out, const solve_domain *d)
@@ -65,36 +81,56 @@ void solve_output_add(solve_output *out, const solve_domain *d)
     out->results.results[at] =
         (solve_result){d->outcome, d->iterations, d->chi2, d->sums.data - d->determined};
     solve_put_known(s, d, out->results.known);
+    for (int i = 0; i < s->parm_count && s->drops_unsolved; i++) {
+        int64_t count = solve_list_unsolved(s, d, i, NULL);
+        int64_t *places = grove_alloc((size_t)count * sizeof(*places) + 1);
+        solve_list_unsolved(s, d, i, places);
+        for (int64_t k = 0; k < count; k++)
+            append(out, i, places[k]);
+        free(places);
+    }
 }
 
 /* ---- coefficients without a solution ---- */
 
 void solve_output_drop_unsolved(solve_output *out, grove_parm_run *const *runs)
 {
+    for (int64_t k = 0; k < out->dropped_count; k++) {
+        dropped *d = &out->dropped[k];
+        double *number = runs[d->parm]->numbers + 2 * d->at;
+        if (d->is_nan)
+            continue;
+        memcpy(d->before, number, sizeof(d->before));
+        number[0] = number[1] = NAN;
+        d->is_nan = true;
+    }
+}
+
+void solve_output_drop_all_unsolved(solve_output *out, grove_parm_run *const *runs)
+{
     const solve *s = out->solve;
 
-    for (int i = 0; i < s->parm_count && s->drops_unsolved; i++) {
-        size_t count = (size_t)(s->parms[i].parm->members * runs[i]->count);
-        double *numbers = runs[i]->numbers;
-        if (!out->dropped[i])
-            out->dropped[i] = grove_copy(numbers, 2 * count * sizeof(*numbers));
-        for (size_t k = 0; k < count; k++)
+    solve_output_take_back(out, runs);
+    out->dropped_count = 0;
+    for (int i = 0; i < s->parm_count && s->drops_unsolved; i++)
+        for (int64_t k = 0; k < (int64_t)s->parms[i].parm->members * runs[i]->count; k++)
             if (!out->results.known[i][k])
-                numbers[2 * k] = numbers[2 * k + 1] = NAN;
-    }
+                append(out, i, k);
+    solve_output_drop_unsolved(out, runs);
 }
 
 void solve_output_take_back(solve_output *out, grove_parm_run *const *runs)
 {
-    for (int i = 0; i < out->solve->parm_count; i++) {
-        const double *before = out->dropped[i];
-        size_t count = (size_t)(2 * out->solve->parms[i].parm->members * runs[i]->count);
-        for (size_t k = 0; before && k < count; k++)
-            if (isnan(runs[i]->numbers[k]))
-                runs[i]->numbers[k] = before[k];
-        free(out->dropped[i]);
-        out->dropped[i] = NULL;
+    int64_t kept = 0;
+
+    for (int64_t k = 0; k < out->dropped_count; k++) {
+        const dropped *d = &out->dropped[k];
+        if (d->is_nan)
+            memcpy(runs[d->parm]->numbers + 2 * d->at, d->before, sizeof(d->before));
+        else /* of the tile that is being fitted */
+            out->dropped[kept++] = *d;
     }
+    out->dropped_count = kept;
 }
 
 static int fail_with(const grove_node *node, grove_error *error)

@@ -573,7 +573,7 @@ int solve_prepare(const grove_node *node, void *of_run)
     find_parms(run, node);
     solve_output_take_back(run->output, run->parms);
     code = code ? code : solve_output_prepare(run->output, node, run->parms);
-    solve_output_drop_unsolved(run->output, run->parms);
+    solve_output_drop_all_unsolved(run->output, run->parms);
     return code;
 }
 

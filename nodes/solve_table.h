@@ -44,8 +44,10 @@ bool solve_output_restore(const solve_output *out, solve_domain *d, grove_parm_r
  */
 int solve_output_keep(solve_output *out, const grove_node *node, const solve_domain *domains,
                       int64_t count, grove_parm_run *const *runs);
-/* With unsolved=nan: coefficients without a solution become NaN; and what they were before. */
+/* With unsolved=nan: coefficients without a solution become NaN, those of domains that were done
+ * since the last call that took back, or all of the run; and what they were before. */
 void solve_output_drop_unsolved(solve_output *out, grove_parm_run *const *runs);
+void solve_output_drop_all_unsolved(solve_output *out, grove_parm_run *const *runs);
 void solve_output_take_back(solve_output *out, grove_parm_run *const *runs);
 int solve_output_prepare(solve_output *out, const grove_node *node, grove_parm_run *const *runs);
 void solve_output_commit(solve_output *out);

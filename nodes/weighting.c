@@ -185,10 +185,10 @@ static double factor_of(const tile *t, const double *uvw, double freq)
     if (w->density >= 0) {
         int64_t cell = uv_density_cell(&w->cells, uvw, freq);
         double density = cell >= 0 ? density_at(t, cell) : 0;
-        if (w->kind == UNIFORM)
-            factor = density > 0 ? 1 / density : 0;
+        if (!(density > 0)) /* beyond the cells, or without weight */
+            factor = 0;
         else
-            factor = 1 / (1 + density * t->f2);
+            factor = w->kind == UNIFORM ? 1 / density : 1 / (1 + density * t->f2);
     }
     if (w->taper > 0) {
         double k = freq / GROVE_SPEED_OF_LIGHT, r2 = (uvw[0] * uvw[0] + uvw[1] * uvw[1]) * k * k;

@@ -203,11 +203,12 @@ static void *make_image(const world *w, int pol, const grove_gridder_threads *th
 {
     grove_gridder *g = make_gridder(w);
     grove_gridder_samples samples = samples_of(w);
-    int64_t outside = 0, pixels = w->image.size[0] * w->image.size[1];
+    grove_gridder_outside outside = {0};
+    int64_t pixels = w->image.size[0] * w->image.size[1];
     void *image = calloc((size_t)pixels, sizeof(double));
 
     ck_assert_int_eq(grove_gridder_add(g, &samples, threads, &outside), 0);
-    ck_assert_msg(outside == 0, "%s: %ld samples outside", w->name, (long)outside);
+    ck_assert_msg(outside.samples == 0, "%s: %ld samples outside", w->name, (long)outside.samples);
     ck_assert_int_eq(grove_gridder_to_image(g, pol, image, &grove_fourier, threads), 0);
     grove_gridder_free(g);
     return image;
@@ -301,7 +302,8 @@ static void check_adjoint(world *w)
 {
     const bool d = w->bounds.double_precision;
     int64_t count = w->rows * w->channels, pixels = w->image.size[0] * w->image.size[1];
-    int64_t pols = w->bounds.polarisations, outside = 0;
+    int64_t pols = w->bounds.polarisations;
+    grove_gridder_outside outside = {0};
     void *image = make_image(w, 0, &in_order);
     grove_gridder *g = make_gridder(w);
     void *predicted = calloc((size_t)(2 * count * pols), sizeof(double));
@@ -374,7 +376,7 @@ START_TEST(one_source)
         world w;
         grove_gridder_plan plan;
         float image[50 * 60] = {0};
-        int64_t outside = 0;
+        grove_gridder_outside outside = {0};
         make_random(&w, 5);
         free_world(&w);
         w.isa = grove_isa_works((grove_isa)isa) ? (grove_isa)isa : 0;
@@ -406,14 +408,47 @@ START_TEST(beyond_bounds)
 {
     world w;
     make_random(&w, 11);
-    int64_t outside = 0, channels = w.channels;
+    grove_gridder_outside outside = {0};
+    double weight = 0;
     grove_gridder *g = make_gridder(&w);
     grove_gridder_samples samples = samples_of(&w);
 
     w.uvw[0] = NAN;
     ck_assert_int_eq(grove_gridder_add(g, &samples, &in_order, &outside), 0);
-    ck_assert_int_eq(outside, channels);
+    for (int64_t k = 0; k < w.channels; k++)
+        weight += number(w.weight, k, w.bounds.double_precision);
+    ck_assert_int_eq(outside.samples, w.channels);
+    ck_assert_double_eq_tol(outside.weight, weight, 1e-9);
     grove_gridder_free(g);
+    free_world(&w);
+}
+END_TEST
+
+/* Many samples in few cells: sums in single precision keep the accuracy. */
+START_TEST(many_samples)
+{
+    enum { ROWS = 20000, CHANNELS = 50 };
+    world w = {.image = {{16, 16}, {1e-5, 1e-5}, {0, 0}},
+               .bounds = {.polarisations = 1},
+               .epsilon = 1e-5,
+               .isa = grove_isa_best(),
+               .rows = ROWS,
+               .channels = CHANNELS};
+
+    state = 7;
+    fill(&w, 3000);
+    for (int64_t k = 0; k < ROWS * CHANNELS; k++) {
+        ((float *)w.weight)[k] = 1;
+        ((float *)w.data)[2 * k] = 1;
+        ((float *)w.data)[2 * k + 1] = 0;
+    }
+    float *image = make_image(&w, 0, &in_order);
+    /* Toward the middle all samples add up. */
+    ck_assert_double_eq_tol(image[8 * 16 + 8] / (ROWS * CHANNELS), 1, 1e-5);
+    for (int x = 2; x < 16; x += 5)
+        ck_assert_double_eq_tol(image[3 * 16 + x] / (ROWS * CHANNELS),
+                                (double)true_pixel(&w, 0, x, 3) / (ROWS * CHANNELS), 1e-5);
+    free(image);
     free_world(&w);
 }
 END_TEST
@@ -444,6 +479,7 @@ int main(void)
     tcase_add_test(tests, random_images);
     tcase_add_test(tests, one_source);
     tcase_add_test(tests, beyond_bounds);
+    tcase_add_test(tests, many_samples);
     tcase_add_test(tests, impossible);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

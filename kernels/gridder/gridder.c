@@ -292,6 +292,33 @@ static void exchange_all(const work *w, const grove_gridder_job *job, int64_t ti
             exchange(w, job, tile, pol, plane);
 }
 
+/* The next entries of the job, of so many samples that their sums in single precision stay exact
+ * enough; they end at the same places whatever the threads. */
+static int64_t next_entries(const grove_gridder_job *job)
+{
+    enum { SAMPLES = 2048 };
+    int64_t count = 0, samples = 0;
+
+    while (count < job->count && samples < SAMPLES) {
+        samples += job->entries[count].last - job->entries[count].first;
+        count++;
+    }
+    return count;
+}
+
+static void spread(const work *w, grove_gridder_job job, int64_t tile, int64_t group)
+{
+    const int64_t all = job.count;
+
+    for (int64_t done = 0; done < all; done += job.count, job.entries += job.count) {
+        job.count = all - done;
+        job.count = next_entries(&job);
+        memset(job.buffer, 0, w->buffers.bytes);
+        w->g->loops->spread(&job);
+        exchange_all(w, &job, tile, group);
+    }
+}
+
 static void run_tile(void *context, int64_t i)
 {
     work *w = context;
@@ -305,15 +332,12 @@ static void run_tile(void *context, int64_t i)
     }
     for (int64_t group = 0; group < g->groups; group++) {
         grove_gridder_job job = job_of(w, tile, group, buffer);
-        if (!job.count)
-            continue;
-        memset(buffer, 0, w->buffers.bytes);
-        if (w->collect) {
+        if (job.count && w->collect) {
+            memset(buffer, 0, w->buffers.bytes);
             exchange_all(w, &job, tile, group);
             g->loops->collect(&job);
-        } else {
-            g->loops->spread(&job);
-            exchange_all(w, &job, tile, group);
+        } else if (job.count) {
+            spread(w, job, tile, group);
         }
     }
     grove_gridder_pool_give(&w->buffers, buffer);
@@ -346,7 +370,7 @@ static int make_blocks(grove_gridder *g, const grove_gridder_index *index)
 }
 
 static int run(grove_gridder *g, const grove_gridder_samples *samples,
-               const grove_gridder_threads *threads, bool collect, int64_t *outside)
+               const grove_gridder_threads *threads, bool collect, grove_gridder_outside *outside)
 {
     grove_gridder_index index;
     work w = {.g = g, .samples = samples, .index = &index, .collect = collect};
@@ -359,20 +383,21 @@ static int run(grove_gridder *g, const grove_gridder_samples *samples,
         w.task = index.task + index.begin[colour];
         threads->run(threads->pool, index.begin[colour + 1] - index.begin[colour], run_tile, &w);
     }
-    *outside += index.outside;
+    outside->samples += index.outside.samples;
+    outside->weight += index.outside.weight;
     grove_gridder_pool_close(&w.buffers);
     grove_gridder_index_free(&index);
     return w.failed ? -1 : 0;
 }
 
 int grove_gridder_add(grove_gridder *g, const grove_gridder_samples *samples,
-                      const grove_gridder_threads *threads, int64_t *outside)
+                      const grove_gridder_threads *threads, grove_gridder_outside *outside)
 {
     return run(g, samples, threads, false, outside);
 }
 
 int grove_gridder_predict(grove_gridder *g, const grove_gridder_samples *samples,
-                          const grove_gridder_threads *threads, int64_t *outside)
+                          const grove_gridder_threads *threads, grove_gridder_outside *outside)
 {
     return run(g, samples, threads, true, outside);
 }

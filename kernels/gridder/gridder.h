@@ -102,10 +102,16 @@ grove_gridder *grove_gridder_new(const grove_gridder_plan *plan, grove_isa isa);
 void grove_gridder_free(grove_gridder *gridder);            /* NULL is fine */
 uint64_t grove_gridder_bytes(const grove_gridder *gridder); /* now */
 
-/* Adds samples to the planes. Those that lie beyond the plan's bounds are counted in *outside, and
- * left out. The same calls give the same bits, whatever the threads. 0, or -1 without memory. */
+/* Samples beyond the plan's bounds, which are left out, and the sum of their weights. */
+typedef struct {
+    int64_t samples;
+    double weight;
+} grove_gridder_outside;
+
+/* Adds samples to the planes; those that lie beyond the plan's bounds are added to *outside. The
+ * same calls give the same bits, whatever the threads. 0, or -1 without memory. */
 int grove_gridder_add(grove_gridder *gridder, const grove_gridder_samples *samples,
-                      const grove_gridder_threads *threads, int64_t *outside);
+                      const grove_gridder_threads *threads, grove_gridder_outside *outside);
 
 /* The image of one polarisation from the planes, [size m][size l] numbers of the plan's precision.
  * The planes stay. 0, or -1 without memory or transforms. */
@@ -117,6 +123,6 @@ int grove_gridder_to_image(grove_gridder *gridder, int polarisation, void *image
 int grove_gridder_from_image(grove_gridder *gridder, int polarisation, const void *image,
                              const grove_gridder_fft *fft, const grove_gridder_threads *threads);
 int grove_gridder_predict(grove_gridder *gridder, const grove_gridder_samples *samples,
-                          const grove_gridder_threads *threads, int64_t *outside);
+                          const grove_gridder_threads *threads, grove_gridder_outside *outside);
 
 #endif

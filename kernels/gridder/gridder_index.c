@@ -76,8 +76,22 @@ typedef struct {
     double scale[3];
     int32_t row;
     list *list;
-    int64_t outside;
+    const grove_gridder_samples *samples;
+    grove_gridder_outside outside;
 } scan;
+
+static void leave_out(scan *s, int64_t first, int64_t last)
+{
+    const void *weight = s->samples->weight;
+
+    s->outside.samples += last - first;
+    for (int64_t k = first; k < last; k++) {
+        int64_t at = s->row * s->samples->channels + k;
+        s->outside.weight += !weight                       ? 1
+                             : s->g->real == sizeof(float) ? (double)((const float *)weight)[at]
+                                                           : ((const double *)weight)[at];
+    }
+}
 
 /* Entries for channels [first, last), in whose range places change monotonously with the channel.
  */
@@ -88,7 +102,7 @@ static void divide(scan *s, int32_t first, int32_t last, place at_first, place a
         if (key >= 0)
             append(s->list, key, (grove_gridder_entry){s->row, first, last});
         else
-            s->outside += last - first;
+            leave_out(s, first, last);
         return;
     }
     int32_t middle = first + (last - first) / 2;
@@ -114,7 +128,7 @@ static void scan_row(scan *s, const double *uvw, int64_t channels)
 
     if (!isfinite(uvw[0]) || !isfinite(uvw[1]) || !isfinite(uvw[2]) ||
         fmax(fmax(fabs(uvw[0]), fabs(uvw[1])), fabs(uvw[2])) > 1e12) {
-        s->outside += channels;
+        leave_out(s, 0, channels);
         return;
     }
     for (int d = 0; d < 2; d++)
@@ -175,7 +189,7 @@ int grove_gridder_index_make(const grove_gridder *g, const grove_gridder_samples
                              grove_gridder_index *index)
 {
     list l = {0};
-    scan s = {.g = g, .list = &l};
+    scan s = {.g = g, .list = &l, .samples = samples};
     const int64_t room = samples->channels + GROVE_GRIDDER_LANES;
 
     *index = (grove_gridder_index){.wavenumber = calloc((size_t)room, sizeof(double))};

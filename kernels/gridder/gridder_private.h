@@ -59,7 +59,7 @@ typedef struct {
     int32_t *task;      /* tiles that have entries, by colour */
     int64_t begin[5];   /* of the tasks of each of four colours */
     double *wavenumber; /* [channel + GROVE_GRIDDER_LANES] */
-    int64_t outside;
+    grove_gridder_outside outside;
 } grove_gridder_index;
 
 int grove_gridder_index_make(const grove_gridder *g, const grove_gridder_samples *samples,
