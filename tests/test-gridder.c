@@ -424,6 +424,39 @@ START_TEST(beyond_bounds)
 }
 END_TEST
 
+/* A source at the phase centre, where n - 1 is extreme, with w from one value to many turns. */
+START_TEST(bright_centre)
+{
+    for (int k = 0; k < 40; k++) {
+        world w;
+        make_random(&w, 900 + (uint64_t)k);
+        free_world(&w);
+        w.image = (grove_gridder_image){{64, 64}, {2e-3, 2e-3}, {0, 0}};
+        w.bounds = (grove_gridder_bounds){.polarisations = 1, .double_precision = true};
+        w.epsilon = pow(10, -1 - 0.25 * k);
+        w.rows = 300;
+        w.channels = 4;
+        fill(&w, 200);
+        for (int64_t i = 0; i < w.rows * w.channels; i++) {
+            ((double *)w.weight)[i] = 1;
+            ((double *)w.data)[2 * i] = 1;
+            ((double *)w.data)[2 * i + 1] = 0;
+        }
+        for (int64_t row = 0; k % 2 && row < w.rows; row++)
+            w.uvw[3 * row + 2] = 250;
+        for (int64_t row = 0; row < w.rows; row++)
+            w.bounds.max_w = fmax(w.bounds.max_w, fabs(w.uvw[3 * row + 2]));
+        double *image = make_image(&w, 0, &in_order);
+        ck_assert_msg(fabs(image[32 * 64 + 32] / 1200 - 1) <= w.epsilon, "epsilon %.1e: %.2e",
+                      w.epsilon, image[32 * 64 + 32] / 1200 - 1);
+        snprintf(w.name, sizeof(w.name), "bright centre, epsilon %.1e", w.epsilon);
+        check_image(&w);
+        free(image);
+        free_world(&w);
+    }
+}
+END_TEST
+
 /* Many samples in few cells: sums in single precision keep the accuracy. */
 START_TEST(many_samples)
 {
@@ -479,6 +512,7 @@ int main(void)
     tcase_add_test(tests, random_images);
     tcase_add_test(tests, one_source);
     tcase_add_test(tests, beyond_bounds);
+    tcase_add_test(tests, bright_centre);
     tcase_add_test(tests, many_samples);
     tcase_add_test(tests, impossible);
     srunner_run_all(runner, CK_ENV);

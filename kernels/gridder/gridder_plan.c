@@ -137,7 +137,9 @@ static void set_planes(grove_gridder_plan *p, const grove_gridder_kernel *kernel
     double range = b->max_w - b->min_w;
 
     p->kernel_w = *kernel;
-    p->step_w = 0.5 / (ratio * p->half_n);
+    /* A bright source may lie where n - 1 is extreme, as it is at the phase centre. Its error is to
+       be that of the outer twentieth, too. */
+    p->step_w = 0.90 * 0.5 / (ratio * p->half_n);
     p->planes = (int64_t)ceil(range / p->step_w * (1 + 1e-9)) + kernel->width;
     p->first_w = b->min_w - 0.5 * kernel->width * p->step_w;
 }
