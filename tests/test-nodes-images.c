@@ -472,6 +472,33 @@ START_TEST(adjoint)
 }
 END_TEST
 
+/* Two images of the same pixels, and of others. */
+START_TEST(images_meet)
+{
+    tree("obs = grid()\nV = noise(obs, sigma=1Jy)\n"
+         "a = dirty_image(V, obs, size=[24, 30], cell=1e-5rad, epsilon=1e-9)\n"
+         "b = dirty_image(3 * V, obs, size=[24, 30], cell=1e-5rad, epsilon=1e-9)\n"
+         "p = psf_image(obs, size=[24, 30], cell=1e-5rad, epsilon=1e-9)\n",
+         "b - a + 0Jy * p");
+    testing_value a = probe_session(&t, "a", NULL, NULL), x = probe_session(&t, "x", NULL, NULL);
+    ck_assert_int_eq(x.cells, (int64_t)24 * 30);
+    for (int64_t i = 0; i < x.cells; i++)
+        ck_assert_double_eq_tol(creal(x.at[i]), 2 * creal(a.at[i]), 1e-6);
+    testing_free(&a);
+    testing_free(&x);
+
+    const char *faults =
+        testing_faults(&t, "obs = grid()\nV = noise(obs, sigma=1Jy)\n"
+                           "a = dirty_image(V, obs, size=24, cell=1e-5rad)\n"
+                           "b = dirty_image(V, obs, size=24, cell=2e-5rad)\nx = b - a\n");
+    ck_assert_msg(strstr(faults, "these differ: m 0 is at -0.00012 against -0.00024"), "%s",
+                  faults);
+    faults = testing_faults(&t, "obs = grid()\na = uv_density(obs, size=24, cell=1e-5rad)\n"
+                                "b = uv_density(obs, size=24, cell=2e-5rad)\nx = b - a\n");
+    ck_assert_msg(strstr(faults, "these differ: they have no coordinates"), "%s", faults);
+}
+END_TEST
+
 /* An image that changes between two evaluations of a session, and comes back. */
 START_TEST(an_image_that_changes)
 {
@@ -525,6 +552,7 @@ int main(void)
     tcase_add_loop_test(test, tiles_and_threads, 0, 2);
     tcase_add_loop_test(test, pixels_are_sources, 0, 7);
     tcase_add_loop_test(test, adjoint, 0, 2);
+    tcase_add_test(test, images_meet);
     tcase_add_test(test, an_image_that_changes);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

@@ -1,4 +1,4 @@
-/* Axes of several observations that are the same. */
+/* Axes that are the same: of several observations, of several images. */
 #include "graph/call.h"
 
 #include "base/text.h"
@@ -114,4 +114,29 @@ void grove_leaf_share_axes(grove_node *node)
             share(node, own_axis(node, GROVE_AXIS_BASELINE), own_axis(leaf, GROVE_AXIS_BASELINE));
         }
     }
+}
+
+static const grove_axis *equal_axis(const grove_axis *const *axes, int count,
+                                    const grove_axis *axis)
+{
+    char said[200];
+
+    for (int i = 0; i < count; i++)
+        if (axes[i]->kind == axis->kind && axes[i]->centre &&
+            !grove_axis_differs(axis, axes[i], said))
+            return axes[i];
+    return NULL;
+}
+
+const grove_axis *grove_axis_shared(const grove_tree *tree, const grove_axis *axis)
+{
+    const grove_axis *shared = NULL;
+
+    for (size_t i = 0; axis->centre && i < tree->node_count && !shared; i++) {
+        const grove_node *node = tree->nodes[i];
+        shared = equal_axis(node->axes, node->axis_count, axis);
+        for (size_t m = 0; m < node->member_count && !shared; m++)
+            shared = equal_axis(node->members[m].axes, node->members[m].axis_count, axis);
+    }
+    return shared ? shared : axis;
 }

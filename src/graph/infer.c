@@ -55,7 +55,9 @@ static int add_axis(grove_node *node, int k, const grove_axis *axis)
                 "'%s' has the %s axis of '%s', the inputs before it that of '%s'; a "
                 "value has one of them, and these differ: %s",
                 node->input_names[k], axis->name, axis->owner->name, node->axes[i]->owner->name,
-                differs ? said : "the stations of their baselines");
+                differs      ? said
+                : axis->left ? "the stations of their baselines"
+                             : "they have no coordinates");
         }
     }
     if (node->axis_count == GROVE_MAX_AXES)
