@@ -139,6 +139,7 @@ try()
         ;;
     *.sh)
         grep -q 'grove plot' "$1" && [ ! -f "$GROVE_BUILD/src/.libs/plot.so" ] && return 0
+        grep -q 'image\.tree' "$1" && ! $images && return 0
         sh -e "$1"
         ;;
     *.c) program "$1" ;;
@@ -153,13 +154,28 @@ if [ -f "$GROVE_BUILD/src/.libs/hdf5.so" ]; then
         -s solutions="$work/gains.h5" || fail 'calibrate.tree'
 fi
 
+# FITS images, pictures and Fourier transforms.
+images=false
+[ -f "$GROVE_BUILD/src/.libs/fits.so" ] && [ -f "$GROVE_BUILD/src/.libs/plot.so" ] &&
+    grep -q 'DGROVE_HAVE_FFTW' "$GROVE_BUILD/Makefile" && images=true
+$images && { grove run -q image.tree -s ms="$work/observed.ms" -s size=32 -s out="$work/field" || fail 'image.tree'; }
+
+cp -R "$work/observed.ms" "$work/calibrated.ms"
+grove run -q predict.tree -s ms="$work/calibrated.ms" -s sky=examples/quickstart/3C147.skymodel \
+    -s column=CORRECTED_DATA || fail 'predict.tree'
+
 for tree in trees/*.tree examples/quickstart/*.tree examples/jones-chain/*.tree; do
     case $tree in
     trees/apply.tree)
         [ -f "$work/gains.h5" ] || continue
         set -- -s solutions="$work/gains.h5"
         ;;
+    trees/*image.tree)
+        $images || continue
+        set -- -s image="$work/field-dirty.fits"
+        ;;
     trees/*) set -- -s sky=examples/quickstart/3C147.skymodel ;;
+    examples/quickstart/faint.tree) set -- -s ms="$work/calibrated.ms" ;;
     examples/quickstart/solutions.tree)
         [ -f "$work/gains.h5" ] || continue
         set -- -s ms="$work/observed.ms" -s solutions="$work/gains.h5"
@@ -178,6 +194,10 @@ done
 for document in $documents; do
     [ -f "$GROVE_BUILD/src/.libs/hdf5.so" ] || ! grep -q '\.h5' "$document" || {
         echo "$document: built without HDF5, not run"
+        continue
+    }
+    [ "$document" != docs/imaging.md ] || $images || {
+        echo "$document: built without FITS images, pictures or FFTW, not run"
         continue
     }
     name=$(echo "${document%.md}" | tr / -)
