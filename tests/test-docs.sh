@@ -173,6 +173,7 @@ for tree in trees/*.tree examples/quickstart/*.tree examples/jones-chain/*.tree;
     trees/*image.tree)
         $images || continue
         set -- -s image="$work/field-dirty.fits"
+        [ "$tree" != trees/image.tree ] || set --
         ;;
     trees/*) set -- -s sky=examples/quickstart/3C147.skymodel ;;
     examples/quickstart/faint.tree) set -- -s ms="$work/calibrated.ms" ;;
