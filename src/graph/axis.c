@@ -116,27 +116,36 @@ void grove_leaf_share_axes(grove_node *node)
     }
 }
 
+static bool consumes(const grove_node *node, const grove_axis *axis)
+{
+    for (int i = 0; i < node->consumed_count; i++)
+        if (node->consumed[i] == axis)
+            return true;
+    return false;
+}
+
 static const grove_axis *equal_axis(const grove_axis *const *axes, int count,
-                                    const grove_axis *axis)
+                                    const grove_node *node, const grove_axis *axis)
 {
     char said[200];
 
     for (int i = 0; i < count; i++)
-        if (axes[i]->kind == axis->kind && axes[i]->centre &&
+        if (axes[i]->kind == axis->kind && axes[i]->centre && !consumes(node, axes[i]) &&
             !grove_axis_differs(axis, axes[i], said))
             return axes[i];
     return NULL;
 }
 
-const grove_axis *grove_axis_shared(const grove_tree *tree, const grove_axis *axis)
+const grove_axis *grove_axis_shared(const grove_node *node, const grove_axis *axis)
 {
+    const grove_tree *tree = node->tree;
     const grove_axis *shared = NULL;
 
     for (size_t i = 0; axis->centre && i < tree->node_count && !shared; i++) {
-        const grove_node *node = tree->nodes[i];
-        shared = equal_axis(node->axes, node->axis_count, axis);
-        for (size_t m = 0; m < node->member_count && !shared; m++)
-            shared = equal_axis(node->members[m].axes, node->members[m].axis_count, axis);
+        const grove_node *other = tree->nodes[i];
+        shared = equal_axis(other->axes, other->axis_count, node, axis);
+        for (size_t m = 0; m < other->member_count && !shared; m++)
+            shared = equal_axis(other->members[m].axes, other->members[m].axis_count, node, axis);
     }
     return shared ? shared : axis;
 }

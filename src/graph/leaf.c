@@ -83,7 +83,7 @@ int grove_node_add_output_axis(grove_node *node, const grove_axis *axis)
 
     if (!own)
         return GROVE_INTERNAL;
-    own = grove_axis_shared(node->tree, own);
+    own = grove_axis_shared(node, own);
     if (node->class_->kind != GROVE_CLASS_ACCUMULATOR &&
         (node->class_->kind != GROVE_CLASS_VALUE || !grove_class_takes_arrays(node->class_)))
         return grove_node_fail(node, GROVE_ABI,
