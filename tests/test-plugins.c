@@ -222,6 +222,33 @@ START_TEST(axes_that_were_made_can_go)
 }
 END_TEST
 
+static const grove_axis *beam_of(const char *name)
+{
+    const grove_axis *axis = NULL;
+
+    ck_assert_int_eq(
+        grove_node_axes_of_kind(testing_node(&t, name), grove_axis_kind("beam"), &axis, 1), 1);
+    return axis;
+}
+
+/* Axes of two values with the same coordinates are one; not that which a value replaces. */
+START_TEST(equal_axes_are_one)
+{
+    static const char text[] = "a = spread(2, step=0.5)\nb = spread(3, step=0.5)\n"
+                               "c = spread(a, step=0.5, anew=true)\ny = a * b\n";
+    grove_value *y = session_value(text, NULL);
+
+    ck_assert_int_eq(y->axes, 1);
+    for (int64_t i = 0; i < 3; i++)
+        ck_assert_double_eq(number_of(y, i), (double)(6 * (i + 1) * (i + 1)));
+    grove_value_unref(y);
+    ck_assert_ptr_eq(beam_of("a"), beam_of("b"));
+    ck_assert_ptr_ne(beam_of("a"), beam_of("c"));
+    const char *said = testing_faults(&t, "y = spread(2, step=0.5) * spread(3, step=0.6)\n");
+    ck_assert_msg(strstr(said, "these differ: beam 1 is at 0.6 against 0.5"), "%s", said);
+}
+END_TEST
+
 /* A table along the axes of its observation goes together with that: from p and q, in any tiles. */
 START_TEST(leaves_take_axes)
 {
@@ -492,6 +519,7 @@ int main(void)
     tcase_add_loop_test(test, double_results, 0, 2);
     tcase_add_loop_test(test, cells_tell_axes_apart, 0, 2);
     tcase_add_test(test, axes_that_were_made_can_go);
+    tcase_add_test(test, equal_axes_are_one);
     tcase_add_loop_test(test, leaves_take_axes, 0, 2);
     tcase_add_loop_test(test, trees_are_not_built, 0, COUNT(builds));
     tcase_add_loop_test(test, values_are_not_evaluated, 0, COUNT(evaluations));

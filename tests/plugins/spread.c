@@ -4,6 +4,8 @@
 static const grove_option options[] = {
     {"axis", GROVE_TEXT, "\"beam\"", "name of the axis"},
     {"count", GROVE_INTEGER, "3", "how long it is"},
+    {"step", GROVE_NUMBER, "0", "from cell to cell; 0: it has no coordinates"},
+    {"anew", GROVE_BOOL, "false", "in place of the input's axis of that name"},
     {0},
 };
 
@@ -11,9 +13,15 @@ static int check(grove_node *node)
 {
     grove_form form = {.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE};
     int kind = grove_axis_kind(grove_node_text(node, "axis"));
+    double centre[8], step = grove_node_number(node, "step");
     grove_axis axis = {.name = grove_node_text(node, "axis"),
-                       .size = grove_node_integer(node, "count")};
+                       .size = grove_node_integer(node, "count"),
+                       .centre = step > 0 ? centre : NULL};
 
+    for (int i = 0; i < 8; i++)
+        centre[i] = i * step;
+    if (grove_node_bool(node, "anew"))
+        grove_node_consume(node, kind);
     grove_node_set_output(node, &form);
     grove_node_set_state(node, &kind, sizeof(kind));
     return grove_node_add_output_axis(node, &axis);
