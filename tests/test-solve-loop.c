@@ -237,6 +237,43 @@ START_TEST(follows_in_the_tile)
 }
 END_TEST
 
+/* What has no solution is no number in what follows, too, and other solutions do not know of it:
+ * neither those of the tile nor those of later tiles. */
+START_TEST(unsolved_in_the_tile)
+{
+    static const char *const methods[] = {"", ", compress=false", ", method=lm"};
+    grove_session_options how = {
+        .device = "cpu", .threads = 2, .tile_times = 4, .double_precision = true};
+    solve_kept keep = {0};
+    int64_t missing = 0, found = 0;
+
+    for (int nan = 0; nan < 2; nan++) {
+        /* station 3 has no data */
+        char *text = grove_format("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
+                                  "b = spoil(obs, station=3)\n"
+                                  "D[p,q] = T[p] * M[p,q] * T[q]^H * b.value\n"
+                                  "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
+                                  "fit = solve(G[p] * M[p,q] * G[q]^H, D, batch=1, unsolved=%s%s)\n"
+                                  "k0 = keep((D[p,q] - G[p] * M[p,q] * G[q]^H) * (2 * b.value))\n",
+                                  nan ? "nan" : "keep", methods[_i]);
+        ck_assert_int_eq(solve_world_run(&w, text, &how), 0);
+        ck_assert_int_eq(passes_of(), 1);
+        if (!nan)
+            keep = copy_kept(&solve_world_kept[0]);
+        free(text);
+    }
+    for (int64_t i = 0; i < keep.cells * keep.elements; i++) {
+        double _Complex x = solve_world_kept[0].at[i];
+        missing += isnan(creal(x));
+        found += !isnan(creal(x));
+        ck_assert(isnan(creal(x)) || x == keep.at[i]);
+    }
+    ck_assert_int_gt(missing, 0);
+    ck_assert_int_gt(found, missing);
+    free(keep.at);
+}
+END_TEST
+
 /* Where a tile of both does not fit the memory, it is made later. */
 START_TEST(follows_if_it_fits)
 {
@@ -421,6 +458,7 @@ int main(void)
     tcase_add_loop_test(tests, nothing_twice, 0, 4);
     tcase_add_test(tests, starts_from_the_last);
     tcase_add_test(tests, follows_in_the_tile);
+    tcase_add_loop_test(tests, unsolved_in_the_tile, 0, 3);
     tcase_add_test(tests, follows_if_it_fits);
     tcase_add_loop_test(tests, one_after_the_other, 0, 4);
     tcase_add_test(tests, peeling);

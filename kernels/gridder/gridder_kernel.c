@@ -69,6 +69,21 @@ double grove_gridder_kernel_error(const grove_gridder_kernel *kernel, double ove
     return sqrt(sum / POINTS);
 }
 
+double grove_gridder_kernel_max_error(const grove_gridder_kernel *kernel, double oversampling)
+{
+    enum { POINTS = 64, ALIASES = 3 };
+    double worst = 0;
+
+    for (int i = 0; i <= POINTS; i++) {
+        double x = 0.5 / oversampling * i / POINTS, here = shape_of_transform(kernel, x), sum = 0;
+        for (int k = 1; k <= ALIASES; k++)
+            sum += fabs(shape_of_transform(kernel, x + k) / here) +
+                   fabs(shape_of_transform(kernel, x - k) / here);
+        worst = fmax(worst, sum);
+    }
+    return worst;
+}
+
 static double larger_error(const grove_gridder_kernel *kernel, double oversampling)
 {
     return fmax(grove_gridder_kernel_error(kernel, oversampling, 0),

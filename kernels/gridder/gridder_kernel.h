@@ -27,6 +27,10 @@ double grove_gridder_kernel_transform(const grove_gridder_kernel *kernel, double
 double grove_gridder_kernel_error(const grove_gridder_kernel *kernel, double oversampling,
                                   int outer);
 
+/* The largest relative error at any place of the field, for samples at any one place: the maximum
+ * of the sum over k != 0 of |transform(x + k) / transform(x)|. */
+double grove_gridder_kernel_max_error(const grove_gridder_kernel *kernel, double oversampling);
+
 /* The kernel of this width whose larger one of both errors is least, and that error. */
 double grove_gridder_kernel_choose(int width, double oversampling, grove_gridder_kernel *kernel);
 

@@ -69,14 +69,22 @@ static int64_t grid_size(double wanted)
 typedef struct {
     double error[WIDTHS][RATIOS]; /* 0: not known yet */
     grove_gridder_kernel kernel[WIDTHS][RATIOS];
+    /* Along w the largest error counts, not the root mean square: samples may all have nearly one
+       w, and bright sources one n, as at the phase centre. */
+    bool largest;
 } table;
 
 static double error_of(table *t, int width, int ratio)
 {
-    if (t->error[width][ratio] <= 0)
-        t->error[width][ratio] =
-            grove_gridder_kernel_choose(width, ratio_of(ratio), &t->kernel[width][ratio]);
-    return t->error[width][ratio];
+    double *error = &t->error[width][ratio];
+    grove_gridder_kernel *kernel = &t->kernel[width][ratio];
+
+    if (*error <= 0) {
+        *error = grove_gridder_kernel_choose(width, ratio_of(ratio), kernel);
+        if (t->largest)
+            *error = grove_gridder_kernel_max_error(kernel, ratio_of(ratio));
+    }
+    return *error;
 }
 
 /* The index of the least oversampling; RATIOS: none suffices. */
@@ -137,9 +145,7 @@ static void set_planes(grove_gridder_plan *p, const grove_gridder_kernel *kernel
     double range = b->max_w - b->min_w;
 
     p->kernel_w = *kernel;
-    /* A bright source may lie where n - 1 is extreme, as it is at the phase centre. Its error is to
-       be that of the outer twentieth, too. */
-    p->step_w = 0.90 * 0.5 / (ratio * p->half_n);
+    p->step_w = 0.5 / (ratio * p->half_n);
     p->planes = (int64_t)ceil(range / p->step_w * (1 + 1e-9)) + kernel->width;
     p->first_w = b->min_w - 0.5 * kernel->width * p->step_w;
 }
@@ -186,7 +192,7 @@ static void choose_planes(table *t, const grove_gridder_plan *tried, double left
 int grove_gridder_plan_choose(const grove_gridder_image *image, const grove_gridder_bounds *bounds,
                               double epsilon, grove_gridder_plan *plan)
 {
-    table t;
+    table t, along_w;
     grove_gridder_plan p = {.image = *image, .bounds = *bounds}, best = {.seconds = INFINITY};
     const int max_width = bounds->double_precision ? GROVE_GRIDDER_MAX_WIDTH : 8;
     double low, high;
@@ -194,6 +200,8 @@ int grove_gridder_plan_choose(const grove_gridder_image *image, const grove_grid
     if (!(epsilon >= (bounds->double_precision ? 1e-12 : 1e-5) * (1 - 1e-9)))
         return -1;
     memset(&t, 0, sizeof(t));
+    memset(&along_w, 0, sizeof(along_w));
+    along_w.largest = true;
     find_range(image, &low, &high);
     p.middle_n = bounds->without_w ? 0 : (low + high) / 2;
     p.half_n = (high - low) / 2;
@@ -212,7 +220,7 @@ int grove_gridder_plan_choose(const grove_gridder_image *image, const grove_grid
             p.error = error;
             for (int d = 0; d < 2; d++)
                 p.grid[d] = grid_size(ratio_of(ratio) * (double)image->size[d]);
-            choose_planes(&t, &p, left, &best);
+            choose_planes(&along_w, &p, left, &best);
         }
     }
     if (best.seconds < INFINITY)
