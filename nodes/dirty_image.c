@@ -71,7 +71,7 @@ typedef struct {
     grove_gridder_plan plan;
     grove_gridder *gridder; /* NULL until the first samples come */
     double weight_sum;
-    int64_t used, not_finite, outside;
+    int64_t not_finite, outside;
 } image_state;
 
 /* ---- check ---- */
@@ -350,7 +350,6 @@ static int add_times(const grove_call *call, image_state *state, const image_par
     grove_gridder_outside outside = {0};
     int code = grove_gridder_add(state->gridder, &s.samples, &threads, &outside);
     state->weight_sum += s.weight_sum - outside.weight;
-    state->used += s.used;
     state->not_finite += s.not_finite;
     state->outside += outside.samples;
     image_samples_free(&s);

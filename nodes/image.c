@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/module.h"
 #include "base/text.h"
+#include "nodes/report.h"
 #include "plot/sky_image.h"
 
 #include <errno.h>
@@ -122,15 +123,6 @@ static void stop(const grove_node *node, void *run)
     free(w);
 }
 
-static int fail_with(const grove_node *node, grove_error *error)
-{
-    int code = grove_error_code(error);
-
-    grove_node_fail_option(node, "to", "%s", grove_error_message(error, 0));
-    grove_error_free(error);
-    return code < 0 ? code : GROVE_IO;
-}
-
 static void abort_run(const grove_node *node, void *run)
 {
     writing *w = run;
@@ -170,7 +162,7 @@ static int begin(const grove_node *node, void *run)
     if (!code && !(w->file = grove_file_create(w->path, error)))
         code = grove_error_code(error);
     if (code)
-        return fail_with(node, error);
+        return report_output(node, error);
     grove_error_free(error);
     return 0;
 }
@@ -291,7 +283,7 @@ static int prepare(const grove_node *node, void *run)
     if (!code && w->picture && fflush(grove_file_stream(w->file)))
         code = grove_fail(error, GROVE_IO, "%s: cannot write: %s", w->path, strerror(errno));
     if (code)
-        return fail_with(node, error);
+        return report_output(node, error);
     grove_error_free(error);
     return 0;
 }
@@ -306,7 +298,7 @@ static int commit(const grove_node *node, void *run)
     free(w->image.pixels);
     w->image.pixels = NULL;
     if (grove_file_commit(file, error))
-        return fail_with(node, error);
+        return report_output(node, error);
     grove_error_free(error);
     return 0;
 }

@@ -69,8 +69,8 @@ typedef struct {
     bool double_precision;
     image_samples *to;
     steps data, weights, uvw;
-    double *sum;                /* [row] of weights */
-    int64_t *used, *not_finite; /* [row] */
+    double *sum;         /* [row] of weights */
+    int64_t *not_finite; /* [row] */
 } work;
 
 static double read_number(const grove_array *array, int64_t at)
@@ -152,7 +152,6 @@ static void make_row(work *w, int64_t row)
         int64_t at = row * w->extent.channels + f;
         put(w->to->weight, at, weight, w->double_precision);
         w->sum[row] += weight;
-        w->used[row] += weight > 0;
         for (int i = 0; i < 2 * count; i++)
             put(w->to->data, 2 * count * at + i, weight > 0 ? stokes[i / 2][i % 2] : 0,
                 w->double_precision);
@@ -186,9 +185,8 @@ int image_samples_make(const grove_call *call, const image_part *part, int64_t f
         .data = malloc(samples * 2 * real * (size_t)(part->as_ones ? 1 : part->stokes.count)),
         .weight = malloc(samples * real)};
     w.sum = calloc((size_t)rows, sizeof(*w.sum));
-    w.used = calloc((size_t)rows, sizeof(*w.used));
     w.not_finite = calloc((size_t)rows, sizeof(*w.not_finite));
-    bool made = s->uvw && s->data && s->weight && w.sum && w.used && w.not_finite;
+    bool made = s->uvw && s->data && s->weight && w.sum && w.not_finite;
     if (made) {
         grove_call_parallel(call, rows, make_rows, &w);
         s->samples = (grove_gridder_samples){
@@ -196,11 +194,9 @@ int image_samples_make(const grove_call *call, const image_part *part, int64_t f
     }
     for (int64_t row = 0; row < rows && made; row++) {
         s->weight_sum += w.sum[row];
-        s->used += w.used[row];
         s->not_finite += w.not_finite[row];
     }
     free(w.sum);
-    free(w.used);
     free(w.not_finite);
     if (!made)
         image_samples_free(s);

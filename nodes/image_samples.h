@@ -28,7 +28,7 @@ typedef struct {
     double *uvw;
     void *data, *weight;
     double weight_sum;
-    int64_t used, not_finite; /* samples with weight; samples without flags that are no numbers */
+    int64_t not_finite; /* samples without flags that are no numbers */
 } image_samples;
 
 /* 0, or -1 without memory. Computes on the threads of the call. */

@@ -26,4 +26,15 @@ static inline int report_errors(const grove_node *node, const char *option,
     return grove_error_code(error);
 }
 
+/* Reports the first error that `error` holds, at the option `to` of what is written, and frees it;
+ * returns its code. */
+static inline int report_output(const grove_node *node, grove_error *error)
+{
+    int code = grove_error_code(error);
+
+    grove_node_fail_option(node, "to", "%s", grove_error_message(error, 0));
+    grove_error_free(error);
+    return code < 0 ? code : GROVE_IO;
+}
+
 #endif

@@ -4,6 +4,7 @@
 #include "base/unit.h"
 #include "io/npy.h"
 #include "nodes/form.h"
+#include "nodes/report.h"
 #include "nodes/rows.h"
 
 #include <errno.h>
@@ -89,15 +90,6 @@ static void stop(const grove_node *node, void *run)
     free(run);
 }
 
-static int fail_with(const grove_node *node, grove_error *error)
-{
-    int code = grove_error_code(error);
-
-    grove_node_fail_option(node, "to", "%s", grove_error_message(error, 0));
-    grove_error_free(error);
-    return code < 0 ? code : GROVE_IO;
-}
-
 static void abort_run(const grove_node *node, void *run)
 {
     saving *s = run;
@@ -128,7 +120,7 @@ static int begin(const grove_node *node, void *run)
     free(axes);
     if (code) {
         abort_run(node, s);
-        return fail_with(node, error);
+        return report_output(node, error);
     }
     grove_error_free(error);
     return 0;
@@ -401,7 +393,7 @@ static int commit(const grove_node *node, void *run)
     else
         grove_file_discard(second);
     if (code)
-        return fail_with(node, error);
+        return report_output(node, error);
     grove_error_free(error);
     return 0;
 }

@@ -1,6 +1,7 @@
 /* What a run of a fit writes: the solution table, once all has gone well, and until then a
  * checkpoint.
  */
+#include "nodes/report.h"
 #include "nodes/solve_checkpoint.h"
 #include "nodes/solve_table.h"
 
@@ -133,15 +134,6 @@ void solve_output_take_back(solve_output *out, grove_parm_run *const *runs)
     out->dropped_count = kept;
 }
 
-static int fail_with(const grove_node *node, grove_error *error)
-{
-    int code = grove_error_code(error);
-
-    grove_node_fail_option(node, "to", "%s", grove_error_message(error, 0));
-    grove_error_free(error);
-    return code < 0 ? code : GROVE_IO;
-}
-
 /* ---- the checkpoint ---- */
 
 /* Finds what is there of the cycle that begins, and says so; returns of how many domains. */
@@ -192,7 +184,7 @@ int solve_output_keep(solve_output *out, const grove_node *node, const solve_dom
     grove_error *error = grove_error_new();
 
     if (solve_checkpoint_keep(&out->checkpoint, domains, count, runs, error))
-        return fail_with(node, error);
+        return report_output(node, error);
     grove_error_free(error);
     return 0;
 }
@@ -230,7 +222,7 @@ int solve_output_begin(solve_output *out, const grove_node *node)
         code = grove_fail(error, GROVE_INVALID,
                           "%s: exists already; give overwrite=true to replace it", path);
     if (code)
-        return fail_with(node, error);
+        return report_output(node, error);
     grove_error_free(error);
     if (ended)
         end_run(node);
@@ -284,7 +276,7 @@ static int write_table(solve_output *out, const grove_node *node, const char *by
     free(prefix);
     free(folder);
     if (code)
-        return fail_with(node, error);
+        return report_output(node, error);
     grove_error_free(error);
     return 0;
 }

@@ -66,7 +66,7 @@ static void shell(const char *format)
     free(command);
 }
 
-static bool is_there(const char *name)
+static bool exists(const char *name)
 {
     char *path = in_work(name);
     bool is = grove_path_exists(path);
@@ -196,7 +196,7 @@ static int make_all(int sink, const char *text)
     shell("mv %s %s.fresh");
     begin_anew();
     int calls = run_once(text, false);
-    ck_assert(!is_there("gains.h5.checkpoint"));
+    ck_assert(!exists("gains.h5.checkpoint"));
     shell("mv %s %s.done");
     return calls;
 }
@@ -219,7 +219,7 @@ START_TEST(a_fault_at_every_call)
         fault f = {.mode = mode, .at = at}, again = {.resume = true};
         begin_anew();
         int code = run_with(text, &f);
-        bool has_ended = has_table() && !is_there("gains.h5.checkpoint");
+        bool has_ended = has_table() && !exists("gains.h5.checkpoint");
         ended = !code;
         ck_assert(code == -1 || mode != FAULTS_KILL || !code);
         ck_assert_msg(code || has_table(), "fault %d at %d: said to be done", mode, at);
@@ -244,7 +244,7 @@ START_TEST(a_run_that_ended)
         fault kill = {.mode = FAULTS_KILL, .at = calls}, again = {.resume = way};
         begin_anew();
         ck_assert_int_eq(run_with(text, &kill), -1);
-        ck_assert(is_there("gains.h5.checkpoint"));
+        ck_assert(exists("gains.h5.checkpoint"));
         ck_assert_int_eq(run_with(way ? other : text, &again), 1);
         ck_assert_msg(strstr(again.said, "exists already; give overwrite=true"), "%s", again.said);
         expect_all(0, FAULTS_KILL, calls);
