@@ -193,7 +193,7 @@ int main(int count, char **words)
         freq[k] = w.freq + k * w.width;
     grove_gridder_plan plan = make_plan(&w, uvw, rows);
     grove_threads *pool = w.threads > 1 ? grove_threads_new(w.threads) : NULL;
-    grove_gridder_threads threads = {run, pool, w.threads};
+    grove_gridder_threads threads = {run, pool};
     grove_gridder_samples samples = {rows, w.channels, uvw, freq, make_data(&w, rows * w.channels),
                                      NULL};
     printf("plan width %d width_w %d grid %lld planes %lld error %.2e seconds %.3f rows %lld\n",

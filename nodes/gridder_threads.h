@@ -28,7 +28,7 @@ static inline void gridder_run(void *pool, int64_t count, void (*fn)(void *, int
 
 static inline grove_gridder_threads gridder_threads(const grove_call *call)
 {
-    return (grove_gridder_threads){gridder_run, (void *)(uintptr_t)call, grove_call_threads(call)};
+    return (grove_gridder_threads){gridder_run, (void *)(uintptr_t)call};
 }
 
 #endif

@@ -98,7 +98,7 @@ static void run_threads(void *pool, int64_t count, void (*fn)(void *, int64_t), 
         pthread_join(thread[k], NULL);
 }
 
-static const grove_gridder_threads in_order = {run_in_order, NULL, 1};
+static const grove_gridder_threads in_order = {run_in_order, NULL};
 
 /* ---- configurations ---- */
 
@@ -337,8 +337,7 @@ static void check_adjoint(world *w)
 
 static void check_threads(const world *w)
 {
-    static const grove_gridder_threads others[] = {{run_backwards, NULL, 1},
-                                                   {run_threads, NULL, 3}};
+    static const grove_gridder_threads others[] = {{run_backwards, NULL}, {run_threads, NULL}};
     void *image = make_image(w, 0, &in_order);
     size_t bytes = (size_t)(w->image.size[0] * w->image.size[1]) *
                    (w->bounds.double_precision ? sizeof(double) : sizeof(float));

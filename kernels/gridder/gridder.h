@@ -69,7 +69,6 @@ double grove_gridder_n_less_1(double l, double m);
 typedef struct {
     void (*run)(void *pool, int64_t count, void (*fn)(void *context, int64_t i), void *context);
     void *pool;
-    int count; /* of threads that may be in fn at the same time */
 } grove_gridder_threads;
 
 /* One-dimensional transforms to_j = sum_k from_k exp(2 pi i sign j k / size) of complex numbers,
