@@ -174,7 +174,7 @@ INLINE vec splat_pair(real re, real im)
     doubles x = both - (doubles){0};
     return (vec)x;
 #else
-    vec x;
+    vec x = {0};
     for (int i = 0; i < LANES; i++)
         x[i] = i % 2 ? im : re;
     return x;
