@@ -228,6 +228,14 @@ static int value_end(const char *card)
     return at;
 }
 
+/* WCSLIB (7.12) allocates whatever a card says, a second NAXIS of a damaged header, too. */
+static bool too_many_axes(const char *card)
+{
+    bool axes = !strncmp(card, "NAXIS   ", 8) || !strncmp(card, "WCSAXES", 7);
+
+    return axes && !(strtod(card + 10, NULL) <= GROVE_FITS_AXES);
+}
+
 /* WCSLIB (7.12) writes beyond its memory where the text of a card has no end in it. It gets sound
  * cards alone, without their comments. */
 static void clean_card(char *card)
@@ -240,7 +248,7 @@ static void clean_card(char *card)
         rest++;
     if (!strncmp(card, "END     ", 8))
         return;
-    if (end < 0 || (rest < CARD && card[rest] != '/'))
+    if (end < 0 || (rest < CARD && card[rest] != '/') || too_many_axes(card))
         end = 0;
     memset(card + end, ' ', (size_t)(CARD - end));
 }
