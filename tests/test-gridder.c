@@ -354,7 +354,7 @@ START_TEST(random_images)
 {
     const char *count = getenv("GROVE_TEST_CONFIGURATIONS"), *seed = getenv("GROVE_TEST_SEED");
     uint64_t first = seed ? strtoull(seed, NULL, 10) : 1;
-    uint64_t last = first + (count ? strtoull(count, NULL, 10) : 60);
+    uint64_t last = first + (count ? strtoull(count, NULL, 10) : 20);
 
     for (uint64_t k = first; k < last; k++) {
         world w;
