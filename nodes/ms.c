@@ -89,10 +89,12 @@ static int add_columns(grove_node *node, const grove_ms *ms, const grove_form *d
     int code = 0;
 
     for (char **name = names; *name; name++) {
-        char *member = grove_format("column(%s)", *name);
+        char *member = grove_format("column(%s)", *name), *part = grove_format("part(%s)", member);
         if (!code)
             code = grove_node_add_member(node, member, "time baseline freq", data, NULL,
                                          "visibilities of that column, Jy, with the set's flags");
+        grove_node_add_property(node, part, *name);
+        free(part);
         free(member);
         free(*name);
     }
@@ -133,12 +135,17 @@ static int describe(grove_node *node, ms_state *state)
             "%s: its correlations are neither linear (XX..YY), circular (RR..LL) nor I", path);
     grove_node_add_property(node, "path", path);
     grove_node_add_property(node, "column", grove_node_text(node, "column"));
+    grove_node_add_property(node, "part(data)", grove_node_text(node, "column"));
     grove_node_add_property(node, "telescope", layout->telescope ? layout->telescope : "");
     snprintf(number, sizeof(number), "%lld", (long long)grove_node_integer(node, "field"));
     grove_node_add_property(node, "field", number);
     snprintf(number, sizeof(number), "%lld",
              (long long)grove_node_integer(node, "spectral_window"));
     grove_node_add_property(node, "spectral_window", number);
+    char *selection =
+        grove_format("field %s, spectral window %s", grove_node_property(node, "field"), number);
+    grove_node_add_property(node, "selection", selection);
+    free(selection);
     if (layout->fields > 1)
         grove_node_warn(node,
                         "%s has rows of %d fields; each ms reads one, field=0 if none is given",

@@ -46,8 +46,8 @@ static const grove_option options[] = {
      "visibilities there",
      .choices = "keep write"},
     {"overwrite", GROVE_BOOL, "false",
-     "replace a Measurement Set that exists under that name; of obs's own set, the column that "
-     "obs.data is"},
+     "replace a Measurement Set that exists under that name; of obs's own set, a column that the "
+     "tree reads"},
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw",
      "baseline coordinates for the UVW column of a new set, m", .handing = GROVE_AS_DOUBLE,
      .shapes = GROVE_VECTOR, .vector = 3},

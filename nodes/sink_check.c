@@ -142,9 +142,10 @@ static void add_bytes(const grove_node *node, const sink_state *sink, grove_targ
 static int set_target(grove_node *node, const sink_state *sink)
 {
     char format[32];
+    bool replaces = !sink->existing || grove_node_choice(node, "mode") == 0;
     grove_target target = {.path = sink->path,
                            .part = grove_node_text(node, "column"),
-                           .overwrite = grove_node_bool(node, "overwrite"),
+                           .overwrite = !replaces || grove_node_bool(node, "overwrite"),
                            .format = sink->existing ? NULL : format};
 
     snprintf(format, sizeof(format), "%d correlations", correlations_of(node));
@@ -163,6 +164,19 @@ static bool may_be_set(const char *path)
     return may;
 }
 
+/* Columns that a set may lack, in which other programs and Grove look for real numbers. */
+static bool is_of_real_numbers(const char *column)
+{
+    static const char *const names[] = {"WEIGHT_SPECTRUM", "SIGMA_SPECTRUM",
+                                        "CORRECTED_WEIGHT_SPECTRUM", "IMAGING_WEIGHT",
+                                        "FLOAT_DATA"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (!strcmp(column, names[i]))
+            return true;
+    return false;
+}
+
 /* Raw data are not replaced unasked. */
 static int check_column(grove_node *node, const sink_state *sink)
 {
@@ -172,6 +186,11 @@ static int check_column(grove_node *node, const sink_state *sink)
 
     if (!column[0])
         return grove_node_fail_option(node, "column", "the name is empty");
+    if (is_of_real_numbers(column))
+        return grove_node_fail_option(node, "column",
+                                      "in Measurement Sets %s has real numbers, not visibilities; "
+                                      "write another column",
+                                      column);
     if (sink->existing && read && !strcmp(column, read) && grove_node_choice(node, "mode") == 0 &&
         !grove_node_bool(node, "overwrite"))
         return grove_node_fail_option(node, "column",

@@ -535,7 +535,7 @@ void grove_node_set_memory(grove_node *node, uint64_t bytes);
 typedef struct {
     const char *path;
     const char *part; /* what is written of it, such as a column; NULL: all, by this action alone */
-    bool overwrite;   /* made anew: may replace what is there */
+    bool overwrite;   /* may replace what is there; of a part, what the tree reads */
     uint64_t bytes;   /* room that the run needs on the disk, beside what is there */
     const char *beside; /* a second file that goes with the first; NULL: none */
     /* With a part: NULL, what is there stays and gets the part; else all is made anew, by all
@@ -566,7 +566,10 @@ int grove_node_take_axis(grove_node *node, const grove_node *object, const char 
 int grove_node_add_member(grove_node *node, const char *name, const char *axes,
                           const grove_form *form, const void *data, const char *doc);
 /* Texts that other classes may request from a leaf ("telescope", "path"). Copied; NULL when absent.
- * "name" is what messages call the leaf, if the tree does not name it. */
+ * "name" is what messages call the leaf, if the tree does not name it. "part(MEMBER)" is the part
+ * of "path" that a member is read from, in the words of grove_target: an action that does not make
+ * the path anew replaces it only with .overwrite, or if an object of it has that "path" and another
+ * "selection" (which rows of the path the leaf reads). */
 void grove_node_add_property(grove_node *node, const char *name, const char *text);
 const char *grove_node_property(const grove_node *node, const char *name);
 /* Adds to the leaf's key: what its content depends on beside its options, such as a file's

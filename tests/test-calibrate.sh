@@ -99,6 +99,10 @@ must_not()
     grep -q "$said" log || { cat log; echo "FAIL: does not say '$said': $*"; status=1; }
 }
 must_not "DATA is what 'obs' reads" calibrate.tree -s ms=world.ms -s sky=field.skymodel -s corrected=DATA
+for output in corrected residual; do
+    must_not "MODEL_DATA of world.ms is what 'obs.column(MODEL_DATA)' at .* reads, and would be lost" \
+        calibrate.tree -s ms=world.ms -s model_column=MODEL_DATA -s $output=MODEL_DATA
+done
 must_not 'no fit of this tree writes a solution table' calibrate.tree -s ms=world.ms -s sky=field.skymodel --resume
 must_not 'beam is airy' calibrate.tree -s ms=world.ms -s model_column=MODEL_DATA -s beam=airy
 must_not "there is no patch or source 'C'; it has A, B" calibrate-dd.tree -s ms=world.ms -s sky=field.skymodel -s subtract=A,C

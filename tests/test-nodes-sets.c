@@ -182,6 +182,56 @@ START_TEST(the_column_that_is_read)
 }
 END_TEST
 
+/* Nor is any other column that the tree reads, by whatever name of the set and wherever in the
+ * tree; what nothing is computed from is not read. */
+START_TEST(other_columns_that_are_read)
+{
+    static const char *const reads[] = {
+        "w = sink(obs.data, obs, column=\"MODEL_DATA\")\np = print(mean(norm(%s)))\n",
+        "m = %s\nrun w\nw = sink(obs.data - m, obs, column=\"MODEL_DATA\")\n"};
+    static const char *const places[] = {"4:25", "3:9", "4:27", "3:11"}; /* of the members */
+    char *twice =
+        grove_format("obs = ms(\"%s\")\nother = ms(\"%s/../%s\", column=\"MODEL_DATA\")\n", path,
+                     path, strrchr(path, '/') + 1);
+
+    tree("obs = probe()\nw = sink(obs.data, obs, to=\"%s\")\n", path);
+    grove_ms_close(run());
+    tree("obs = ms(\"%s\")\nw = sink(4 * obs.data, obs, column=\"MODEL_DATA\")\n", path);
+    grove_ms_close(run());
+    for (int i = 0; i < 4; i++) {
+        const char *member = i / 2 ? "other.data" : "obs.column(\"MODEL_DATA\")";
+        char *rest = grove_format(reads[i % 2], member), *text = grove_format("%s%s", twice, rest);
+        const char *said = testing_faults(&t, text);
+        char *wanted = grove_format("is what '%s' at t.tree:%s reads, and would be lost; write",
+                                    i / 2 ? "other.data" : "obs.column(MODEL_DATA)", places[i]);
+        ck_assert_msg(strstr(said, i % 2 ? ":5:36: error: sink: column: MODEL_DATA of "
+                                         : ":3:32: error: sink: column: MODEL_DATA of ") &&
+                          strstr(said, wanted),
+                      "%s", said);
+        free(wanted);
+        free(text);
+        free(rest);
+    }
+    char *weights = grove_format("%sw = sink(obs.data, obs, column=\"WEIGHT_SPECTRUM\")\n", twice);
+    ck_assert_ptr_nonnull(strstr(testing_faults(&t, weights),
+                                 "in Measurement Sets WEIGHT_SPECTRUM has real numbers"));
+    free(weights);
+    tree("%su = other.data\nw = sink(3 * obs.data, obs, column=\"MODEL_DATA\")\nrun w\n", twice);
+    grove_ms *ms = run();
+    check_column(ms, "MODEL_DATA", 3, (int[]){0, 1, 2, 3}, 4);
+    grove_ms_close(ms);
+    tree("%sw = sink(2 * other.data, obs, column=\"MODEL_DATA\", overwrite=true)\n", twice);
+    ms = run();
+    check_column(ms, "MODEL_DATA", 6, (int[]){0, 1, 2, 3}, 4);
+    grove_ms_close(ms);
+    tree("%sw = sink(other.data, obs, column=\"MODEL_DATA\", mode=subtract)\n", twice);
+    ms = run();
+    check_column(ms, "MODEL_DATA", 0, (int[]){0, 1, 2, 3}, 4);
+    grove_ms_close(ms);
+    free(twice);
+}
+END_TEST
+
 /* A number per baseline and nothing else fills times and channels, a scalar the diagonal. */
 START_TEST(values_with_fewer_axes)
 {
@@ -479,6 +529,7 @@ int main(void)
     tcase_add_test(test, a_new_set_has_its_observation);
     tcase_add_test(test, columns_of_a_set);
     tcase_add_test(test, the_column_that_is_read);
+    tcase_add_test(test, other_columns_that_are_read);
     tcase_add_test(test, values_with_fewer_axes);
     tcase_add_loop_test(test, data_of_a_set, 0, 3);
     tcase_add_test(test, members_of_a_set);

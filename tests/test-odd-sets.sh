@@ -54,5 +54,17 @@ print(sum(abs(norm(second.uvw)), over=[time, baseline]))
 END
 "$grove" check both.tree >/dev/null 2>err || { cat err; status=1; }
 [ "$(grep -c 'has rows of 2 fields' err)" = 1 ] || { echo 'FAIL: fields of one set'; cat err; status=1; }
+# another field's rows of a column may be read where a field is written
+cat >column.tree <<'END'
+option to = first "whose rows of X are written"
+first  = ms("broken.ms")
+second = ms("broken.ms", field=1)
+print(mean(norm(first.column("X"))))
+sink(choose($to, first=first.data, else=second.data), choose($to, first=first, else=second), column="X")
+END
+"$grove" run -q broken.tree 2>err || { cat err; status=1; }
+"$grove" check column.tree -s to=second >/dev/null 2>err || { echo 'FAIL: rows of another field'; cat err; status=1; }
+"$grove" check column.tree >/dev/null 2>err && { echo 'FAIL: X is read and written'; status=1; }
+grep -qF "broken.ms is what 'first.column(X)' at column.tree:4:23 reads, and would be lost" err || { cat err; status=1; }
 refused weight 'broken.ms: the cells of column WEIGHT do not have 4 numbers'
 exit $status

@@ -174,16 +174,95 @@ static int check_pair(const grove_node *first, const grove_node *second)
     return code;
 }
 
+/* ---- what is read ---- */
+
+static void find_members(const grove_node *node, bool *reads)
+{
+    if (reads[node->id])
+        return;
+    reads[node->id] = true;
+    for (int k = 0; k < node->input_count; k++)
+        if (node->inputs[k].node)
+            find_members(node->inputs[k].node, reads);
+}
+
+/* Which part of its path a member is read from; NULL: of none, or it is not read. */
+static const char *part_read(const grove_node *node, const bool *reads)
+{
+    if (!reads[node->id] || node->kind != GROVE_NODE_MEMBER)
+        return NULL;
+    char *name = grove_format("part(%s)", node->leaf->members[node->member].name);
+    const char *part = grove_node_property(node->leaf, name);
+    free(name);
+    return part;
+}
+
+/* Whether the action writes other rows of that path than the leaf reads. */
+static bool has_other_rows(const grove_node *action, const grove_node *leaf)
+{
+    const grove_input *inputs = action->class_->inputs;
+    const char *path = grove_node_property(leaf, "path"),
+               *rows = grove_node_property(leaf, "selection");
+
+    for (int i = 0; inputs && inputs[i].name; i++) {
+        const grove_node *object = action->objects[i];
+        if (object && grove_equal(grove_node_property(object, "path"), path) &&
+            !grove_equal(grove_node_property(object, "selection"), rows))
+            return true;
+    }
+    return false;
+}
+
+static int check_member(const grove_node *action, const grove_node *member, const char *part)
+{
+    const char *path = grove_node_property(member->leaf, "path");
+    char *resolved = resolve(path, 0);
+    bool lost = resolved && !strcmp(resolved, action->target_path) &&
+                !strcmp(part, action->target->part) && !has_other_rows(action, member->leaf);
+
+    free(resolved);
+    if (!lost)
+        return 0;
+    return grove_node_fail_option(
+        action, "column",
+        "%s of %s is what '%s' at %s:%d:%d reads, and would be lost; write another column, or give "
+        "%s overwrite=true",
+        part, action->target->path, member->name, member->place.file ? member->place.file : "",
+        member->place.line, member->place.column, action->class_->name);
+}
+
+/* What is there and stays is not replaced unasked by an action of a tree that reads it. */
+static int check_reads(const grove_tree *tree, const grove_node *action, const bool *reads)
+{
+    const grove_target *target = action->target;
+    int code = 0;
+
+    if (!target || !target->part || target->format || target->overwrite)
+        return 0;
+    for (size_t i = 0; i < tree->node_count && !code; i++) {
+        const char *part = part_read(tree->nodes[i], reads);
+        code = part ? check_member(action, tree->nodes[i], part) : 0;
+    }
+    return code;
+}
+
 int grove_tree_check_targets(const grove_tree *tree)
 {
+    bool *reads = grove_alloc((tree->node_count + 1) * sizeof(*reads));
     int code = 0;
 
     for (size_t i = 0; i < tree->action_count; i++)
+        find_members(tree->actions[i], reads);
+    for (size_t i = 0; i < tree->action_count; i++) {
+        int lost = check_reads(tree, tree->actions[i], reads);
+        code = code ? code : lost;
         for (size_t k = 0; k < i; k++) {
             const grove_node *first = tree->actions[k], *second = tree->actions[i];
             int fault = first->target && second->target ? check_pair(first, second) : 0;
             code = code ? code : fault;
         }
+    }
+    free(reads);
     return code;
 }
 
