@@ -69,9 +69,8 @@ static const grove_option options[] = {
      "of data"},
     {"unsolved", GROVE_CHOICE, "keep",
      "what parms are in the end that have no solution, where there are no data, too few, or the "
-     "fit "
-     "has failed: keep: their start values; nan: no numbers, so that sinks flag what is made of "
-     "them",
+     "fit has failed: keep: their start values; nan: no numbers, so that sinks flag what is made "
+     "of them; sources of which the model has nothing, where others have a solution, keep theirs",
      "keep nan"},
     {"to", GROVE_TEXT, "none",
      "a file .h5, into which the solutions are written: a solution table (H5Parm) with all parms "

@@ -74,6 +74,22 @@ static void append(solve_output *out, int parm, int64_t at)
     out->dropped[out->dropped_count++] = (dropped){.parm = parm, .at = at};
 }
 
+/* Whether another source or group has a solution for that station and interval. Then there are
+ * data, and the model has nothing of this one: its gains make no difference. */
+static bool is_of_no_flux(const solve_output *out, int parm, int64_t at)
+{
+    const grove_parm *p = out->solve->parms[parm].parm;
+    int64_t count = grove_parm_count(p), sources = solve_sources(p),
+            stations = p->station ? p->station->size : 1,
+            step = count / (p->groups ? sources * stations : sources),
+            first = at - at % count / step % sources * step;
+
+    for (int64_t g = 0; g < sources; g++)
+        if (out->results.known[parm][first + g * step])
+            return true;
+    return false;
+}
+
 void solve_output_add(solve_output *out, const solve_domain *d)
 {
     const solve *s = out->solve;
@@ -87,7 +103,8 @@ void solve_output_add(solve_output *out, const solve_domain *d)
         int64_t *places = grove_alloc((size_t)count * sizeof(*places) + 1);
         solve_list_unsolved(s, d, i, places);
         for (int64_t k = 0; k < count; k++)
-            append(out, i, places[k]);
+            if (!is_of_no_flux(out, i, places[k]))
+                append(out, i, places[k]);
         free(places);
     }
 }
@@ -115,7 +132,7 @@ void solve_output_drop_all_unsolved(solve_output *out, grove_parm_run *const *ru
     out->dropped_count = 0;
     for (int i = 0; i < s->parm_count && s->drops_unsolved; i++)
         for (int64_t k = 0; k < (int64_t)s->parms[i].parm->members * runs[i]->count; k++)
-            if (!out->results.known[i][k])
+            if (!out->results.known[i][k] && !is_of_no_flux(out, i, k))
                 append(out, i, k);
     solve_output_drop_unsolved(out, runs);
 }

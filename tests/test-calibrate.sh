@@ -146,6 +146,21 @@ if $tables; then
     must "$grove" run -q unsolved.tree
 fi
 
+# So does calibrate-dd.tree. A patch without flux has no gains, and nothing is flagged for it.
+sed 's/^three.*/&\nnone, POINT, C, 05:42:00.0, +49.50.00.0, 0.0, 0.0, 0.0, 0.0/' field.skymodel >flux.skymodel
+must "$grove" run -q world.tree
+for setting in subtract=A keep=B groups=source; do
+    must "$grove" run -q calibrate-dd.tree -s ms=world.ms -s sky=flux.skymodel -s $setting
+    [ "$(flagged -s column=RESIDUAL_DATA)" = '0 flagged' ] || { cat log; echo "FAIL: dd flags all, $setting"; status=1; }
+done
+must "$grove" run -q calibrate-dd.tree -s ms=world.ms -s sky=flux.skymodel -s min_baseline=1.6km -s flags=keep
+[ "$(flagged -s column=RESIDUAL_DATA)" = '0 flagged' ] || { cat log; echo 'FAIL: dd, flags=keep'; status=1; }
+for setting in subtract=A keep=B groups=source; do
+    must "$grove" run -q world.tree
+    must "$grove" run -q calibrate-dd.tree -s ms=world.ms -s sky=flux.skymodel -s min_baseline=1.6km -s $setting
+    [ "$flags" = "$(flagged -s column=RESIDUAL_DATA)" ] || { cat log; echo "FAIL: dd flags others than calibrate.tree, $setting"; status=1; }
+done
+
 # Times that the table has not: the first and the last solution, or flags.
 if $tables; then
     cat >part.tree <<'END'
