@@ -527,8 +527,11 @@ int grove_node_renews(grove_node *node, const char *input);
  * order from 0 on. Copied. Each domain must fit the memory. 0, or GROVE_INVALID with a message. */
 int grove_node_set_domains(grove_node *node, const char *axis, const int64_t *first, int64_t count);
 /* Bytes that the class takes while it runs beside the values it is given: `grove check` counts
- * them. Accumulators must say so: those of their state. */
+ * them. Those of an action with a drive leave less memory to tiles, as the state of an accumulator
+ * does, which must say so. */
 void grove_node_set_memory(grove_node *node, uint64_t bytes);
+/* What would take less of it, such as "batch=1 takes less": told where there is no room. Copied. */
+void grove_node_set_advice(grove_node *node, const char *advice);
 /* What an action writes: a file, or a folder that is one thing, such as a Measurement Set. Actions
  * that would write the same are refused when the tree is built; grove check says how much is
  * written and how much room there is. */

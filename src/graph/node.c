@@ -491,6 +491,11 @@ void grove_node_set_memory(grove_node *node, uint64_t bytes)
     node->memory = bytes;
 }
 
+void grove_node_set_advice(grove_node *node, const char *advice)
+{
+    node->advice = grove_arena_text(node->tree->arena, advice);
+}
+
 void grove_node_set_scratch(grove_node *node, uint64_t bytes, uint64_t bytes_per_cell)
 {
     if (!grove_class_takes_arrays(node->class_) && !grove_node_drives(node))

@@ -65,8 +65,8 @@ void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan)
     }
     plan->process_bytes = grove_memory_resident() + plan->peak_bytes + beside;
     for (size_t i = 0; i < tree->node_count; i++)
-        if (tree->nodes[i]->used &&
-            !grove_node_accumulates(tree->nodes[i])) /* counted with its pass */
+        if (tree->nodes[i]->used && !grove_node_drives(tree->nodes[i]) &&
+            !grove_node_accumulates(tree->nodes[i])) /* these are counted with their pass */
             plan->process_bytes += tree->nodes[i]->memory;
     free(seen);
 }

@@ -104,6 +104,8 @@ uint64_t grove_pass_states(const grove_schedule *schedule, const grove_pass *pas
         const grove_node *node = pass->roots[i].node;
         if (pass->roots[i].kind == GROVE_ROOT_COLLECT && grove_node_accumulates(node))
             sum += node->memory * (uint64_t)grove_plan_states(&schedule->limits, node);
+        else if (pass->roots[i].kind == GROVE_ROOT_ACTION && grove_node_drives(node))
+            sum += node->memory;
     }
     return sum;
 }

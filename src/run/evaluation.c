@@ -34,6 +34,39 @@ static grove_plan_limits limits_of(const grove_session *session)
     };
 }
 
+/* The action that takes most memory beside its values, if that matters. */
+static const grove_node *largest_drive(grove_node *const *nodes, size_t count, uint64_t needed)
+{
+    const grove_node *largest = NULL;
+
+    for (size_t i = 0; i < count; i++)
+        if (grove_node_drives(nodes[i]) && nodes[i]->memory > needed / 8 &&
+            (!largest || nodes[i]->memory > largest->memory))
+            largest = nodes[i];
+    return largest;
+}
+
+static int fail_memory(const grove_session *session, grove_node *const *nodes, size_t count,
+                       uint64_t needed)
+{
+    const grove_node *drive = largest_drive(nodes, count, needed);
+    char want[32], have[32], part[32];
+
+    grove_show_bytes(want, (double)needed / 0.9); /* see plan/tiling.c */
+    grove_show_bytes(have, (double)session->memory);
+    if (!drive)
+        return grove_fail(
+            session->error, GROVE_NO_MEMORY,
+            "memory: the smallest tile needs a limit of %s, %s are allowed; allow more", want,
+            have);
+    return grove_fail_at(session->error, &drive->place, GROVE_NO_MEMORY,
+                         "memory: the smallest tile needs a limit of %s, %s are allowed; %s are "
+                         "what '%s' takes beside its values; allow more%s%s",
+                         want, have, grove_show_bytes(part, (double)drive->memory),
+                         grove_node_shown(drive), drive->advice ? "; " : "",
+                         drive->advice ? drive->advice : "");
+}
+
 int grove_session_schedule(grove_session *session, grove_node *const *nodes, size_t count,
                            const grove_range *range, int ranges, grove_schedule **schedule)
 {
@@ -45,11 +78,7 @@ int grove_session_schedule(grove_session *session, grove_node *const *nodes, siz
     if (code != GROVE_NO_MEMORY)
         return code;
     if (session->budget >= session->memory)
-        return grove_fail(
-            session->error, GROVE_NO_MEMORY,
-            "memory: the smallest tile needs a limit of %s, %s are allowed; allow more",
-            grove_show_bytes(want, (double)needed / 0.9), /* see plan/tiling.c */
-            grove_show_bytes(have, (double)session->memory));
+        return fail_memory(session, nodes, count, needed);
     grove_log(GROVE_LOG_WARNING,
               "%s: the smallest tile needs %s, there is room for %s; the cpu computes what does "
               "not fit",
