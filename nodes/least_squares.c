@@ -36,11 +36,11 @@ static bool copy_pairs(const bool **pairs, int64_t n)
     return copy != NULL;
 }
 
-static bool make_point(grove_least_squares_at *p, int64_t n)
+static bool make_point(grove_least_squares_at *p, int64_t n, uint64_t size)
 {
     p->x = grove_try_alloc((size_t)n + 1, sizeof(double));
     p->gradient = grove_try_alloc((size_t)n + 1, sizeof(double));
-    p->matrix = grove_try_alloc((size_t)(n * n) + 1, sizeof(double));
+    p->matrix = grove_try_alloc((size_t)size + 1, sizeof(double));
     return p->x && p->gradient && p->matrix;
 }
 
@@ -51,29 +51,68 @@ static void free_point(grove_least_squares_at *p)
     free(p->matrix);
 }
 
-/* Orders the unknowns by block. */
-static bool make_groups(grove_least_squares *f, const int32_t *block_of)
+double grove_least_squares_bytes(const int64_t *unknowns, int64_t blocks)
+{
+    double sum = 0, largest = 0;
+
+    for (int64_t i = 0; i < blocks; i++) {
+        double numbers = (double)unknowns[i] * (double)unknowns[i];
+        sum += 2 * numbers;
+        largest = blocks > 1 && numbers > largest ? numbers : largest;
+    }
+    return sizeof(double) * (sum + largest);
+}
+
+/* Orders the unknowns by block, and says where in the matrices they are. */
+static bool make_groups(grove_least_squares *f)
 {
     int64_t n = f->n, largest = 0;
 
     f->groups = 1;
-    for (int64_t j = 0; f->set.blocks && j < n; j++)
-        if (block_of[j] >= f->groups)
-            f->groups = block_of[j] + 1;
+    for (int64_t j = 0; j < n; j++)
+        if (f->block_of[j] >= f->groups)
+            f->groups = f->block_of[j] + 1;
     f->begin = grove_try_alloc((size_t)f->groups + 2, sizeof(int32_t));
     if (!f->begin)
         return false;
     for (int64_t j = 0; j < n; j++)
-        f->begin[(f->set.blocks ? block_of[j] : 0) + 2]++;
+        f->begin[f->block_of[j] + 2]++;
     for (int64_t g = 0; g < f->groups; g++) {
         largest = f->begin[g + 2] > largest ? f->begin[g + 2] : largest;
         f->begin[g + 2] += f->begin[g + 1];
     }
     for (int64_t j = 0; j < n; j++)
-        f->member[f->begin[(f->set.blocks ? block_of[j] : 0) + 1]++] = (int32_t)j;
-    if (f->set.blocks)
+        f->member[f->begin[f->block_of[j] + 1]++] = (int32_t)j;
+    for (int64_t g = 0; g < f->groups; g++) {
+        int64_t count = f->begin[g + 1] - f->begin[g];
+        for (int64_t k = 0; k < count; k++) {
+            int32_t j = f->member[f->begin[g] + k];
+            f->row[j] = (int64_t)f->size + k * count;
+            f->column[j] = (int32_t)k;
+        }
+        f->size += (uint64_t)(count * count);
+    }
+    f->layout = (grove_least_squares_layout){f->row, f->column, f->block_of};
+    if (f->groups > 1)
         f->block = grove_try_alloc((size_t)(largest * largest) + 1, sizeof(double));
-    return !f->set.blocks || f->block;
+    return f->groups == 1 || f->block;
+}
+
+static bool make_turns(grove_least_squares *f, const int32_t *turn_of)
+{
+    f->turns = 1;
+    if (!turn_of)
+        return true;
+    f->turn_of = grove_try_alloc((size_t)f->n + 1, sizeof(int32_t));
+    for (int64_t j = 0; f->turn_of && j < f->n; j++) {
+        f->turn_of[j] = turn_of[j];
+        f->turns = turn_of[j] >= f->turns ? turn_of[j] + 1 : f->turns;
+    }
+    f->others = grove_try_alloc((size_t)f->turns, sizeof(*f->others));
+    for (int32_t i = 0; f->others && i < f->turns; i++)
+        f->others[i] = (grove_least_squares_turn){f->damping, f->growth, f->last_increment, false};
+    f->rounds = grove_least_squares_rounds_new(f->n);
+    return f->turn_of && f->others && f->rounds;
 }
 
 static bool make_vectors(grove_least_squares *f)
@@ -89,8 +128,11 @@ static bool make_vectors(grove_least_squares *f)
     f->member = grove_try_alloc(n, sizeof(int32_t));
     f->list = grove_try_alloc(n, sizeof(int32_t));
     f->held = grove_try_alloc(n, sizeof(bool));
+    f->row = grove_try_alloc(n, sizeof(int64_t));
+    f->column = grove_try_alloc(n, sizeof(int32_t));
+    f->block_of = grove_try_alloc(n, sizeof(int32_t));
     return f->step && f->scale && f->right && f->errors && f->factor.work && f->factor.order &&
-           f->member && f->list && f->held;
+           f->member && f->list && f->held && f->row && f->column && f->block_of;
 }
 
 grove_least_squares *grove_least_squares_new(int64_t unknowns,
@@ -102,22 +144,25 @@ grove_least_squares *grove_least_squares_new(int64_t unknowns,
 
     f->n = unknowns;
     f->set = *settings;
-    f->set.block_of = NULL;
+    f->set.block_of = f->set.turn_of = NULL;
+    f->damping = settings->damping < DAMPING_ZERO ? 0 : settings->damping;
+    f->growth = DAMPING_GROWTH;
+    f->chi2 = NAN;
+    f->last_increment = INFINITY;
     made = copy_array(&f->set.lower, unknowns);
     made = copy_array(&f->set.upper, unknowns) && made;
     made = copy_array(&f->set.mean, unknowns) && made;
     made = copy_array(&f->set.size, unknowns) && made;
     made = copy_array(&f->set.inverse_sigma, unknowns) && made;
     made = copy_pairs(&f->set.pairs, unknowns) && made;
-    if (!made || !make_point(&f->best, unknowns) || !make_point(&f->trial, unknowns) ||
-        !make_vectors(f) || !make_groups(f, settings->block_of)) {
+    made = made && make_vectors(f);
+    for (int64_t j = 0; made && settings->block_of && j < unknowns; j++)
+        f->block_of[j] = settings->block_of[j];
+    if (!made || !make_groups(f) || !make_turns(f, settings->turn_of) ||
+        !make_point(&f->best, unknowns, f->size) || !make_point(&f->trial, unknowns, f->size)) {
         grove_least_squares_free(f);
         return NULL;
     }
-    f->damping = settings->damping;
-    f->growth = DAMPING_GROWTH;
-    f->chi2 = NAN;
-    f->last_increment = INFINITY;
     for (int64_t j = 0; j < unknowns; j++)
         f->best.x[j] = f->trial.x[j] = grove_least_squares_clamp(f, j, start[j]);
     return f;
@@ -146,18 +191,48 @@ void grove_least_squares_free(grove_least_squares *f)
     free(f->factor.order);
     free(f->factor.work);
     free(f->factor.null);
+    free(f->row);
+    free(f->column);
+    free(f->block_of);
+    free(f->turn_of);
+    free(f->others);
+    grove_least_squares_rounds_free(f->rounds);
     free(f->errors);
     free(f->null);
+    free(f->null_group);
     free(f);
 }
 
 /* ---- what the fit says ---- */
 
+/* The null space of a group that has `all` unknowns. */
+static bool add_null(grove_least_squares *f, int64_t group, int64_t missing, int64_t all)
+{
+    size_t more = (size_t)(missing * all);
+    double *null = realloc(f->null, (f->null_size + more) * sizeof(*null));
+    int32_t *groups =
+        null ? realloc(f->null_group, (size_t)(f->null_count + missing) * sizeof(*groups)) : NULL;
+
+    f->null = null ? null : f->null;
+    if (!groups)
+        return false;
+    f->null_group = groups;
+    null += f->null_size;
+    memset(null, 0, more * sizeof(*null));
+    for (int64_t k = 0; k < missing; k++) {
+        groups[f->null_count++] = (int32_t)group;
+        for (int64_t j = 0; j < f->factor.size; j++)
+            null[k * all + f->column[f->list[j]]] = f->factor.null[k * f->factor.size + j];
+    }
+    f->null_size += more;
+    return true;
+}
+
 /* Ranks, null spaces and variances of all groups; those of an unknown without data are NaN. */
 static bool analyse_groups(grove_least_squares *f)
 {
     for (int64_t group = 0; group < f->groups; group++) {
-        int64_t size, missing;
+        int64_t size, missing, all = f->begin[group + 1] - f->begin[group];
 
         grove_least_squares_list(f, group);
         size = f->factor.size;
@@ -167,20 +242,8 @@ static bool analyse_groups(grove_least_squares *f)
             return false;
         f->rank += f->factor.rank;
         missing = size - f->factor.rank;
-        if (missing) {
-            double *null = grove_try_alloc((size_t)((f->null_count + missing) * f->n), 8);
-
-            if (!null)
-                return false;
-            if (f->null)
-                memcpy(null, f->null, (size_t)(f->null_count * f->n) * sizeof(double));
-            for (int64_t k = 0; k < missing; k++)
-                for (int64_t j = 0; j < size; j++)
-                    null[(f->null_count + k) * f->n + f->list[j]] = f->factor.null[k * size + j];
-            free(f->null);
-            f->null = null;
-            f->null_count += missing;
-        }
+        if (missing && !add_null(f, group, missing, all))
+            return false;
         grove_factor_inverse(&f->factor, f->right);
         for (int64_t k = 0; k < size; k++)
             f->errors[f->list[k]] = sqrt(f->right[k]) / f->scale[f->list[k]];
@@ -199,7 +262,7 @@ static void analyse(grove_least_squares *f)
     f->analysed = true;
     memset(f->held, 0, (size_t)f->n * sizeof(bool));
     for (int64_t j = 0; j < f->n; j++) {
-        double diagonal = f->best.matrix[j * f->n + j];
+        double diagonal = *grove_least_squares_diagonal(f, f->best.matrix, j);
         double weight = f->set.mean && f->set.inverse_sigma ? f->set.inverse_sigma[j] : 0;
 
         f->scale[j] = diagonal >= DBL_MIN ? sqrt(diagonal) : 0;
@@ -229,6 +292,11 @@ double *grove_least_squares_matrix(grove_least_squares *f)
     return f->trial.matrix;
 }
 
+const grove_least_squares_layout *grove_least_squares_layout_of(const grove_least_squares *f)
+{
+    return &f->layout;
+}
+
 const double *grove_least_squares_best(const grove_least_squares *f)
 {
     return f->best.x;
@@ -246,7 +314,7 @@ int32_t grove_least_squares_iterations(const grove_least_squares *f)
 
 bool grove_least_squares_has_no_data(const grove_least_squares *f, int64_t unknown)
 {
-    return !(f->best.matrix[unknown * f->n + unknown] >= DBL_MIN);
+    return !(*grove_least_squares_diagonal(f, f->best.matrix, unknown) >= DBL_MIN);
 }
 
 int64_t grove_least_squares_rank(grove_least_squares *f)
@@ -277,8 +345,22 @@ const char *grove_least_squares_words(grove_least_squares_outcome outcome)
     return words[outcome];
 }
 
-const double *grove_least_squares_scale(grove_least_squares *f)
+double grove_least_squares_free_share(grove_least_squares *f, const double *direction)
 {
+    double norm = 0, inside = 0;
+
     analyse(f);
-    return f->scale;
+    const double *null = f->null;
+    for (int64_t j = 0; j < f->n; j++)
+        norm += pow(direction[j] * f->scale[j], 2);
+    for (int64_t k = 0; k < f->null_count; k++) {
+        const int32_t *member = f->member + f->begin[f->null_group[k]];
+        int64_t count = f->begin[f->null_group[k] + 1] - f->begin[f->null_group[k]];
+        double product = 0;
+        for (int64_t j = 0; j < count; j++)
+            product += direction[member[j]] * f->scale[member[j]] * null[j];
+        inside += product * product;
+        null += count;
+    }
+    return norm > 0 ? inside / norm : 0;
 }

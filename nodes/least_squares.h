@@ -19,7 +19,7 @@ typedef enum {
 
 /* Arrays have a number for each unknown, are copied, and may be NULL. */
 typedef struct {
-    int32_t max_iterations; /* steps tried at most */
+    int32_t max_iterations; /* steps tried at most; of alternating ones, rounds with theirs */
     /* Relative. Converged when an undamped step changes the model by less than this times
      * what the unknowns make of it (root mean square over unknowns of |x_j| sqrt(N_jj)), when
      * the step could lower chi-squared by less than its square times chi-squared (the gradient,
@@ -35,7 +35,16 @@ typedef struct {
      * converges linearly. Where all blocks correct the same thing, a point that does not lower
      * chi-squared is averaged with the next one, as in StEFCal (Salvini and Wijnholds 2014). */
     bool blocks;
-    const int32_t *block_of;     /* the block of each unknown, from 0; with blocks, not NULL */
+    /* The block of each unknown, from 0; NULL: all are in one. Only pairs within a block have a
+     * place in the matrix. */
+    const int32_t *block_of;
+    /* Alternating steps: the turn of each unknown, from 0; NULL: all step together. The unknowns of
+     * one turn step while those of the others stay, by Levenberg-Marquardt on their blocks, of
+     * which none may depend on another of that turn. Not with `blocks`. A round of all turns is
+     * extrapolated from the rounds before (Anderson 1965, J. ACM 12, 547). All that is said of
+     * convergence then holds for a whole round, of which no turn may have more to gain, and counts
+     * what is left of a series of steps that shrink as the last ones did. */
+    const int32_t *turn_of;
     const double *lower, *upper; /* bounds; -INFINITY, INFINITY: none */
     /* Priors add ((x - mean) / sigma)^2 to chi-squared; inverse_sigma 0: none. Both or neither. */
     const double *mean, *inverse_sigma;
@@ -63,7 +72,7 @@ typedef struct {
 
 typedef struct grove_least_squares grove_least_squares;
 
-/* Takes two matrices of unknowns x unknowns and some vectors; NULL when memory is short. A start
+/* Takes grove_least_squares_bytes and some vectors; NULL when memory is short. A start
  * outside the bounds is moved onto them. Free with grove_least_squares_free. */
 grove_least_squares *grove_least_squares_new(int64_t unknowns,
                                              const grove_least_squares_settings *settings,
@@ -76,10 +85,23 @@ const double *grove_least_squares_point(const grove_least_squares *fit);
  * All zero after grove_least_squares_new and after each step, like the matrix. The pointers of both
  * change with each step. */
 double *grove_least_squares_gradient(grove_least_squares *fit);
-/* N[j * unknowns + k], k <= j: for the caller to add sum w Re(conj(dV_j) dV_k) to. The lower
- * triangle by rows, which is the upper one by columns; the rest is not read. With blocks, only
- * pairs within a block are read. */
+/* N_jk, k <= j, for the caller to add sum w Re(conj(dV_j) dV_k) to, where grove_least_squares_find
+ * says. The rest is not read. */
 double *grove_least_squares_matrix(grove_least_squares *fit);
+/* Where N_jk is: row[j] + column[k] for unknowns of one block. */
+typedef struct {
+    const int64_t *row;
+    const int32_t *column, *block;
+} grove_least_squares_layout;
+const grove_least_squares_layout *grove_least_squares_layout_of(const grove_least_squares *fit);
+/* The place of N_jk, k <= j, in the matrix; -1: it has none. */
+static inline int64_t grove_least_squares_find(const grove_least_squares_layout *layout, int64_t j,
+                                               int64_t k)
+{
+    return layout->block[j] == layout->block[k] ? layout->row[j] + layout->column[k] : -1;
+}
+/* Bytes that a fit takes, but for some vectors, whose blocks have so many unknowns. */
+double grove_least_squares_bytes(const int64_t *unknowns, int64_t blocks);
 /* Judges the point just evaluated and chooses the next one. A point with NaN or infinity is
  * rejected. After any outcome but running, nothing changes any more. */
 grove_least_squares_outcome grove_least_squares_step(grove_least_squares *fit,
@@ -110,14 +132,15 @@ bool grove_least_squares_has_no_data(const grove_least_squares *fit, int64_t unk
 int64_t grove_least_squares_rank(grove_least_squares *fit);
 /* [unknowns]: one standard deviation each, sqrt(C_jj chi2 / (data - rank)), C being the
  * pseudo-inverse of the matrix scaled to a diagonal of one; a prior counts as one datum. NaN for
- * unknowns without data, and for all when data <= rank. With blocks, other blocks are taken as
+ * unknowns without data, and for all when data <= rank. Other blocks are taken as
  * known. Bounds are not regarded. */
 const double *grove_least_squares_errors(grove_least_squares *fit);
-/* [unknowns]: sqrt(N_jj) of the best point, 0 without data. */
-const double *grove_least_squares_scale(grove_least_squares *fit);
-/* An orthonormal basis of the null space, [*count][unknowns], of unknowns with data, each in units
- * of 1 / sqrt(N_jj), so that the square of an entry is the unknown's share in what the data do not
- * determine. NULL when *count is 0. */
+/* An orthonormal basis of the null space of each block, of unknowns with data, each in units of
+ * 1 / sqrt(N_jj), so that the square of an entry is the unknown's share in what the data do not
+ * determine: *count vectors, each of the unknowns of its block. NULL when *count is 0. */
 const double *grove_least_squares_null_space(grove_least_squares *fit, int64_t *count);
+/* Which part of a direction, [unknowns], lies in the null spaces: of the sum of squares in these
+ * units. */
+double grove_least_squares_free_share(grove_least_squares *fit, const double *direction);
 
 #endif

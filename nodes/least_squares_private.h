@@ -7,13 +7,23 @@
 
 #include <stddef.h>
 
+/* Of lambda, relative to the diagonal: below it a step counts as undamped, and is. */
+#define DAMPING_ZERO 1e-6
 /* What a rejected step multiplies the damping by; twice that after the next. */
 #define DAMPING_GROWTH 3
+
+typedef struct grove_least_squares_rounds grove_least_squares_rounds;
 
 /* A point with what the caller sums there. */
 typedef struct {
     double *x, *gradient, *matrix;
 } grove_least_squares_at;
+
+/* What belongs to the unknowns that step together. */
+typedef struct {
+    double damping, growth, last_increment;
+    bool undamped_tried;
+} grove_least_squares_turn;
 
 struct grove_least_squares {
     int64_t n;
@@ -27,6 +37,18 @@ struct grove_least_squares {
     /* Unknowns by block, [n], each block's ascending, and where blocks begin, [groups + 1]. */
     int32_t *member, *begin;
     int64_t groups;
+    int64_t *row; /* these three are the layout */
+    int32_t *column, *block_of;
+    grove_least_squares_layout layout;
+    uint64_t size; /* of a matrix */
+
+    /* Alternating steps. */
+    int32_t turns, turn, idle; /* idle: so many turns in a row had nothing to gain */
+    int32_t *turn_of;          /* [n]; NULL: all step together */
+    bool any_stalled, extrapolated;
+    double last_predicted, rate;      /* of the last step; what part of its gain the next one has */
+    grove_least_squares_turn *others; /* [turns] */
+    grove_least_squares_rounds *rounds;
 
     /* The step to the trial point. */
     double damping, growth;
@@ -42,8 +64,32 @@ struct grove_least_squares {
 
     bool analysed;
     int64_t rank, null_count;
-    double *errors, *null;
+    double *errors;
+    double *null;        /* each of the unknowns of one block */
+    int32_t *null_group; /* [null_count] which */
+    size_t null_size;
 };
+
+/* The diagonal of a matrix. */
+static inline double *grove_least_squares_diagonal(const grove_least_squares *fit, double *matrix,
+                                                   int64_t unknown)
+{
+    return matrix + fit->row[unknown] + fit->column[unknown];
+}
+
+/* The next turn; true: it begins a round. */
+bool grove_least_squares_next_turn(grove_least_squares *fit);
+/* NULL when memory is short. */
+grove_least_squares_rounds *grove_least_squares_rounds_new(int64_t unknowns);
+void grove_least_squares_rounds_free(grove_least_squares_rounds *rounds);
+/* Forgets what came of rounds. The next one begins at x. */
+void grove_least_squares_rounds_begin(grove_least_squares_rounds *rounds, const double *x);
+/* A round has ended at `x`; false: no other has, from which `to` can be extrapolated. `scale`:
+ * of unknowns. */
+bool grove_least_squares_rounds_extrapolate(grove_least_squares_rounds *rounds, const double *x,
+                                            const double *scale, double *to);
+/* The next round begins at x. */
+void grove_least_squares_rounds_start(grove_least_squares_rounds *rounds, const double *x);
 
 /* x of an unknown, moved into its bounds. */
 double grove_least_squares_clamp(const grove_least_squares *fit, int64_t unknown, double x);

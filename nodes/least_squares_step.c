@@ -5,15 +5,18 @@
 #include <math.h>
 #include <string.h>
 
-/* Of lambda, relative to the diagonal: below the first a step counts as undamped and is; after a
- * rejected undamped step comes the second; beyond the third no step is long enough to matter. */
-#define DAMPING_ZERO  1e-6
+/* Of lambda, relative to the diagonal: after a rejected undamped step comes the first; beyond the
+ * second no step is long enough to matter. */
 #define DAMPING_FIRST 1e-3
 #define DAMPING_MAX   1e12
 /* Of the tolerance: what part of their standard deviations unknowns may be off. */
 #define NEGLIGIBLE 1000
 #define MAX_OFFSET 0.01
 enum { QUIET = 5 };
+/* Of alternating steps: the most that is believed of what the next step gains to what the last one
+ * has, and from where on rounds are extrapolated. */
+#define RATE_MAX  0.9999
+#define RATE_SLOW 0.1
 
 double grove_least_squares_clamp(const grove_least_squares *f, int64_t j, double x)
 {
@@ -33,11 +36,11 @@ static void assemble(grove_least_squares *f, const grove_least_squares_at *from,
 
     f->factor.lower = f->block ? f->block : f->trial.matrix;
     for (int64_t j = 0; j < size; j++) {
-        const double *row = from->matrix + f->list[j] * f->n;
+        const double *row = from->matrix + f->row[f->list[j]];
         double *to = f->factor.lower + j * size, factor = 1 / f->scale[f->list[j]];
 
         for (int64_t k = 0; k < j; k++)
-            to[k] = row[f->list[k]] * factor / f->scale[f->list[k]];
+            to[k] = row[f->column[f->list[k]]] * factor / f->scale[f->list[k]];
         to[j] = 1 + damping;
     }
 }
@@ -102,19 +105,23 @@ static int64_t hold(grove_least_squares *f, const double *x, const double *direc
 /* What the linear model says of f->step: how much chi-squared falls. */
 static double predict(const grove_least_squares *f, const grove_least_squares_at *from)
 {
-    double sum = 0;
+    double sum = 0, *step = f->factor.work;
 
-    for (int64_t j = 0; j < f->n; j++) {
-        const double *row = from->matrix + j * f->n, s = f->step[j];
-        double product = 0;
-
-        if (f->set.blocks || s == 0) {
-            sum += s * from->gradient[j];
-            continue;
+    for (int64_t group = 0; group < f->groups; group++) {
+        const int32_t *member = f->member + f->begin[group];
+        int64_t count = f->begin[group + 1] - f->begin[group];
+        for (int64_t a = 0; a < count; a++) {
+            const double *row = from->matrix + f->row[member[a]], s = f->step[member[a]];
+            double product = 0, gradient = from->gradient[member[a]];
+            step[a] = s;
+            if (f->set.blocks || s == 0) {
+                sum += s * gradient;
+                continue;
+            }
+            for (int64_t b = 0; b < a; b++)
+                product += row[b] * step[b];
+            sum += s * (2 * gradient - 2 * product - row[a] * s);
         }
-        for (int64_t k = 0; k < j; k++)
-            product += row[k] * f->step[k];
-        sum += s * (2 * from->gradient[j] - 2 * product - row[j] * s);
     }
     return sum;
 }
@@ -168,8 +175,9 @@ static bool try_step(grove_least_squares *f, const grove_least_squares_at *from)
     int64_t count = 0;
 
     for (int64_t j = 0; j < f->n; j++) {
-        double diagonal = from->matrix[j * f->n + j];
+        double diagonal = *grove_least_squares_diagonal(f, from->matrix, j);
 
+        f->held[j] = f->turn_of && f->turn_of[j] != f->turn;
         f->scale[j] = diagonal >= DBL_MIN ? sqrt(diagonal) : 0;
         count += f->scale[j] > 0;
         norm += f->scale[j] * f->scale[j] * from->x[j] * from->x[j];
@@ -180,7 +188,6 @@ static bool try_step(grove_least_squares *f, const grove_least_squares_at *from)
     /* So have residuals of their data, and chi-squared has of both. */
     f->rounding = 16 * epsilon * (16 * fabs(f->chi2) + sqrt(fabs(f->chi2) * (norm + f->power)));
     f->rounding = f->by_change ? f->floor : f->rounding + f->floor;
-    memset(f->held, 0, (size_t)f->n * sizeof(bool));
     hold(f, from->x, from->gradient);
     do {
         if (!solve(f, from))
@@ -210,8 +217,22 @@ double grove_least_squares_negligible(double tolerance, double chi2, double unkn
     return chi2 > 0 ? offset * offset * chi2 : 0;
 }
 
-/* The next trial point from the best one, or the end. */
-static grove_least_squares_outcome propose(grove_least_squares *f)
+/* How much all steps from now on gain to what this one does. */
+static double series_of(const grove_least_squares *f)
+{
+    return f->turns > 1 ? 1 / (1 - fmin(f->rate, RATE_MAX)) : 1;
+}
+
+/* How the gains of steps shrink: a step predicted after an undamped one of the turn before. */
+static void find_rate(grove_least_squares *f)
+{
+    if (f->turns > 1 && f->last_predicted > 0 && f->damping == 0 && f->predicted > f->floor)
+        f->rate = fmax(f->predicted / f->last_predicted, f->rate / 2);
+    f->last_predicted = 0;
+}
+
+/* The next trial point from the best one, or the end: of a turn. */
+static grove_least_squares_outcome propose_step(grove_least_squares *f)
 {
     double tolerance = f->set.tolerance;
     double enough = f->chi2 > 0 ? tolerance * tolerance * f->chi2 : 0;
@@ -219,7 +240,8 @@ static grove_least_squares_outcome propose(grove_least_squares *f)
     for (;;) {
         if (try_step(f, &f->best)) {
             bool undamped = f->damping == 0 || f->set.blocks;
-            double end = fmax(enough, undamped ? f->floor : f->rounding);
+            find_rate(f);
+            double end = fmax(enough / series_of(f), undamped ? f->floor : f->rounding);
 
             if (f->predicted <= end && !f->cut) {
                 if (undamped)
@@ -239,6 +261,48 @@ static grove_least_squares_outcome propose(grove_least_squares *f)
     }
 }
 
+/* A round has ended: whether a point is tried to which rounds like the last ones would lead. */
+static bool extrapolate(grove_least_squares *f)
+{
+    if (!grove_least_squares_rounds_extrapolate(f->rounds, f->best.x, f->scale, f->right) ||
+        f->idle || f->rate < RATE_SLOW) {
+        grove_least_squares_rounds_start(f->rounds, f->best.x);
+        return false;
+    }
+    for (int64_t j = 0; j < f->n; j++)
+        f->trial.x[j] = grove_least_squares_clamp(f, j, f->right[j]);
+    f->extrapolated = true;
+    return true;
+}
+
+/* The same of all turns. */
+static grove_least_squares_outcome propose(grove_least_squares *f)
+{
+    if (f->turns == 1)
+        return propose_step(f);
+    while (f->idle < f->turns) {
+        grove_least_squares_outcome outcome = propose_step(f);
+        if (outcome == GROVE_LEAST_SQUARES_RUNNING)
+            return outcome;
+        f->any_stalled |= outcome == GROVE_LEAST_SQUARES_STALLED;
+        f->idle++;
+        if (grove_least_squares_next_turn(f) && extrapolate(f))
+            return GROVE_LEAST_SQUARES_RUNNING;
+    }
+    return f->any_stalled ? GROVE_LEAST_SQUARES_STALLED : GROVE_LEAST_SQUARES_CONVERGED;
+}
+
+/* A step is done. `end`: its turn has nothing more to gain. */
+static grove_least_squares_outcome go_on(grove_least_squares *f, bool end)
+{
+    if (f->turns == 1)
+        return end ? GROVE_LEAST_SQUARES_CONVERGED : propose(f);
+    f->idle = end ? f->idle + 1 : 0;
+    f->any_stalled &= end;
+    return grove_least_squares_next_turn(f) && extrapolate(f) ? GROVE_LEAST_SQUARES_RUNNING
+                                                              : propose(f);
+}
+
 /* ---- judging ---- */
 
 /* Adds the priors. Unknowns without data are not moved by them. */
@@ -248,7 +312,7 @@ static void add_priors(grove_least_squares *f, grove_least_squares_sums *sums)
         double weight = f->set.inverse_sigma[j], x = f->trial.x[j], before = f->best.x[j];
         double residual = (x - f->set.mean[j]) * weight, *diagonal;
 
-        diagonal = &f->trial.matrix[j * f->n + j];
+        diagonal = grove_least_squares_diagonal(f, f->trial.matrix, j);
         sums->chi2 += residual * residual;
         sums->change +=
             (x - before) * weight * (x - f->set.mean[j] + before - f->set.mean[j]) * weight;
@@ -266,11 +330,14 @@ static void drop_rounding(grove_least_squares *f, const grove_least_squares_sums
 
     for (int64_t j = 0; f->set.size && j < f->n; j++) {
         double size = f->set.size[j];
-        if (!(f->trial.matrix[j * f->n + j] * size * size <= epsilon * epsilon * sums->power))
+        double *row = f->trial.matrix + f->row[j];
+        if (!(row[f->column[j]] * size * size <= epsilon * epsilon * sums->power))
             continue;
         f->trial.gradient[j] = 0;
-        for (int64_t k = 0; k < f->n; k++)
-            f->trial.matrix[k <= j ? j * f->n + k : k * f->n + j] = 0;
+        memset(row, 0, ((size_t)f->column[j] + 1) * sizeof(*row));
+        for (int64_t k = f->begin[f->block_of[j]]; k < f->begin[f->block_of[j] + 1]; k++)
+            if (f->member[k] > j)
+                f->trial.matrix[f->row[f->member[k]] + f->column[j]] = 0;
     }
 }
 
@@ -280,10 +347,9 @@ static bool is_finite(const grove_least_squares *f, const grove_least_squares_su
 
     for (int64_t j = 0; j < f->n; j++)
         finite = finite && isfinite(f->trial.gradient[j]);
-    for (int64_t group = 0; finite && group < f->groups; group++)
-        for (int64_t j = f->begin[group]; j < f->begin[group + 1]; j++)
-            for (int64_t k = f->begin[group]; k <= j; k++)
-                finite = finite && isfinite(f->trial.matrix[f->member[j] * f->n + f->member[k]]);
+    for (int64_t j = 0; finite && j < f->n; j++)
+        for (int64_t k = 0; k <= f->column[j]; k++)
+            finite = finite && isfinite(f->trial.matrix[f->row[j] + k]);
     return finite;
 }
 
@@ -311,11 +377,13 @@ static grove_least_squares_outcome begin(grove_least_squares *f,
     if (!is_finite(f, sums))
         return GROVE_LEAST_SQUARES_NOT_FINITE;
     for (int64_t j = 0; j < f->n; j++)
-        derivatives = derivatives || f->trial.matrix[j * f->n + j] >= DBL_MIN;
+        derivatives =
+            derivatives || *grove_least_squares_diagonal(f, f->trial.matrix, j) >= DBL_MIN;
     accept(f, sums);
-    f->damping = f->damping < DAMPING_ZERO ? 0 : f->damping;
     if (!derivatives)
         return chi2 > 0 ? GROVE_LEAST_SQUARES_SINGULAR : GROVE_LEAST_SQUARES_CONVERGED;
+    if (f->rounds)
+        grove_least_squares_rounds_begin(f->rounds, f->best.x);
     return propose(f);
 }
 
@@ -340,7 +408,7 @@ static grove_least_squares_outcome judge(grove_least_squares *f,
     /* Where the model is not finite, data are left out: that is no better fit. */
     bool finite = is_finite(f, sums) && sums->data >= f->data;
     bool undamped = f->damping == 0 || f->set.blocks;
-    bool small = f->increment <= f->set.tolerance * f->reference && !f->cut;
+    bool small = f->increment * series_of(f) <= f->set.tolerance * f->reference && !f->cut;
     double change = sums->has_change ? sums->change : sums->chi2 - f->chi2;
     bool rounding =
         finite && !sums->has_change && f->predicted <= f->rounding && fabs(change) <= f->rounding;
@@ -348,22 +416,28 @@ static grove_least_squares_outcome judge(grove_least_squares *f,
     double negligible =
         grove_least_squares_negligible(f->set.tolerance, f->chi2, (double)f->n, (double)f->data);
 
-    if (!finite || fabs(change) > negligible)
+    if (!finite || fabs(change) * series_of(f) > negligible)
         f->quiet = 0;
     else
         f->quiet += undamped && !f->cut && change <= 0;
+    if (finite && f->quiet >= QUIET * f->turns) {
+        if (change < 0 || rounding)
+            accept(f, sums);
+        return GROVE_LEAST_SQUARES_CONVERGED;
+    }
     if (finite && (change < 0 || rounding)) {
         /* Chi-squared tells no more; the increments may still shrink. */
         bool end = undamped && (small || (rounding && f->increment >= f->last_increment / 2));
 
         f->last_increment = rounding ? f->increment : INFINITY;
+        f->last_predicted = undamped && !f->cut ? f->predicted : 0;
         relax(f, change, small || rounding);
         accept(f, sums);
         f->half = false;
-        return end || f->quiet >= QUIET ? GROVE_LEAST_SQUARES_CONVERGED : propose(f);
+        return go_on(f, end);
     }
-    if ((finite && undamped && small) || f->quiet >= QUIET)
-        return GROVE_LEAST_SQUARES_CONVERGED;
+    if (finite && undamped && small)
+        return go_on(f, true);
     /* Blocks that correct the same thing go too far together: from there back by half. */
     if (f->set.blocks && !f->half && finite && change <= 4 * fabs(f->chi2)) {
         f->half = true;
@@ -372,17 +446,42 @@ static grove_least_squares_outcome judge(grove_least_squares *f,
     }
     f->half = false;
     f->undamped_tried |= undamped;
-    return damp(f) == GROVE_LEAST_SQUARES_RUNNING ? propose(f) : GROVE_LEAST_SQUARES_STALLED;
+    if (damp(f) == GROVE_LEAST_SQUARES_RUNNING)
+        return propose(f);
+    f->any_stalled = true;
+    return f->turns > 1 ? go_on(f, true) : GROVE_LEAST_SQUARES_STALLED;
+}
+
+/* A point to which rounds would lead is taken if it is better, and else they teach nothing. */
+static grove_least_squares_outcome judge_extrapolated(grove_least_squares *f,
+                                                      const grove_least_squares_sums *sums)
+{
+    double change = sums->has_change ? sums->change : sums->chi2 - f->chi2;
+
+    f->extrapolated = false;
+    f->last_predicted = 0;
+    if (is_finite(f, sums) && sums->data >= f->data && change < 0) {
+        accept(f, sums);
+        grove_least_squares_rounds_start(f->rounds, f->best.x);
+    } else {
+        grove_least_squares_rounds_begin(f->rounds, f->best.x);
+    }
+    return propose(f);
 }
 
 /* No step lowers chi-squared. Where the best one would lower it by so little that the unknowns are
  * within 1 % of their standard deviations of the minimum, only rounding is in the way. */
 static grove_least_squares_outcome judge_stalled(grove_least_squares *f)
 {
-    f->damping = 0;
-    bool near =
-        f->chi2 > 0 && try_step(f, &f->best) && f->predicted * (double)f->data <= 1e-4 * f->chi2;
+    double fall = 0;
+    bool near = f->chi2 > 0;
 
+    f->damping = 0;
+    for (f->turn = 0; f->turn < f->turns; f->turn++) {
+        near = near && try_step(f, &f->best);
+        fall += f->predicted;
+    }
+    near = near && fall * series_of(f) * (double)f->data <= 1e-4 * f->chi2;
     return near ? GROVE_LEAST_SQUARES_CONVERGED : GROVE_LEAST_SQUARES_STALLED;
 }
 
@@ -396,16 +495,19 @@ grove_least_squares_outcome grove_least_squares_step(grove_least_squares *f,
         return f->outcome;
     drop_rounding(f, &sums);
     add_priors(f, &sums);
-    f->outcome = first ? begin(f, &sums, given->chi2) : judge(f, &sums);
+    f->outcome = first             ? begin(f, &sums, given->chi2)
+                 : f->extrapolated ? judge_extrapolated(f, &sums)
+                                   : judge(f, &sums);
     if (f->outcome == GROVE_LEAST_SQUARES_STALLED)
         f->outcome = judge_stalled(f);
-    if (f->outcome == GROVE_LEAST_SQUARES_RUNNING && f->iterations >= f->set.max_iterations)
+    int64_t limit = f->set.max_iterations * (int64_t)(f->turns > 1 ? f->turns + 1 : 1);
+    if (f->outcome == GROVE_LEAST_SQUARES_RUNNING && f->iterations >= limit)
         f->outcome = GROVE_LEAST_SQUARES_LIMIT;
     if (f->outcome == GROVE_LEAST_SQUARES_RUNNING)
         f->iterations++;
     else
         memcpy(f->trial.x, f->best.x, (size_t)f->n * sizeof(double));
     memset(f->trial.gradient, 0, (size_t)f->n * sizeof(double));
-    memset(f->trial.matrix, 0, (size_t)(f->n * f->n) * sizeof(double));
+    memset(f->trial.matrix, 0, f->size * sizeof(double));
     return f->outcome;
 }

@@ -25,9 +25,11 @@ static const grove_option options[] = {
     {"method", GROVE_CHOICE, "auto",
      "lm: Levenberg-Marquardt, all unknowns of a domain together; block: Gauss-Newton, each "
      "station by itself, with cheaper steps and more of them; stefcal: the same for Jones terms "
-     "that are the numbers of one parm each, such as jones=diagonal; auto: stefcal where that is "
-     "possible, and lm where it is not, or where it is slow",
-     "auto lm block stefcal"},
+     "that are the numbers of one parm each, such as jones=diagonal; alternating: lm in turns, "
+     "parms of equal intervals together, each interval by itself; auto: stefcal where that is "
+     "possible, and lm where it is not, or where it is slow; alternating if a domain has too many "
+     "unknowns for lm",
+     "auto lm block stefcal alternating"},
     {"max_iterations", GROVE_INTEGER, "50",
      "most steps of each method for a solution domain; of a robust fit, with the same "
      "weights"},
@@ -454,57 +456,9 @@ static bool is_direct(const grove_node *node, solve *s)
 
 /* ---- derivatives ---- */
 
-/* Unknowns of the largest domain, and of all. */
-static void count_unknowns(const solve *s, int64_t *largest, int64_t *all)
-{
-    *largest = *all = 0;
-    for (int64_t t = 0; t < s->cut[SOLVE_TIME].count; t++)
-        for (int64_t f = 0; f < s->cut[SOLVE_FREQ].count; f++) {
-            solve_domain d;
-            solve_domain_begin(s, &d, t, f);
-            *largest = d.unknowns > *largest ? d.unknowns : *largest;
-            *all += d.unknowns;
-            solve_domain_end(&d);
-        }
-}
-
-enum { MAX_UNKNOWNS = 20000 };
-
-/* Of a batch: the matrices, the sums, the weights of a robust fit. */
-static uint64_t memory_of(const grove_node *node, const solve *s, int64_t unknowns)
-{
-    const grove_axis *baseline = grove_node_input_axis(node, SOLVE_DATA, GROVE_AXIS_BASELINE);
-    int64_t domains = s->batch < s->cut[SOLVE_TIME].count ? s->batch : s->cut[SOLVE_TIME].count;
-    double rows = baseline ? (double)baseline->size : 1, cells = 1, stretches = 1, share = 1;
-
-    for (int cut = 0; cut < SOLVE_CUTS; cut++) {
-        const solve_cut *own = &s->cut[cut];
-        double all = (double)own->first[own->count], part = (double)own->segments[own->count];
-        share = cut == SOLVE_TIME ? (double)domains / (double)own->count : 1;
-        cells *= all * share;
-        stretches *= (s->each[cut] ? all : part) * share;
-    }
-    double sums = s->group_count ? 8 * rows * stretches *
-                                       (double)grove_compression_size(s->form, s->group_count)
-                                 : 0;
-    double weights = s->robust ? rows * cells * SOLVE_ELEMENTS * sizeof(float) : 0;
-    bool matrices = !(s->direct && s->method == SOLVE_STEFCAL);
-    int64_t bands = s->cut[SOLVE_FREQ].count;
-    return (uint64_t)(sums + weights) +
-           (matrices ? (uint64_t)(2 * 8 * unknowns * unknowns * domains * bands) : 0);
-}
-
-static const char *name_of_method(const solve *s)
-{
-    if (s->direct && (s->method == SOLVE_AUTO || s->method == SOLVE_STEFCAL))
-        return s->method == SOLVE_AUTO ? "stefcal, then lm where that is slow" : "stefcal";
-    return s->method == SOLVE_BLOCK ? "block" : "lm";
-}
-
 static int fitted(grove_node *node)
 {
     solve *s = grove_node_user(node);
-    int64_t largest, all, domains = s->cut[SOLVE_TIME].count * s->cut[SOLVE_FREQ].count;
 
     solve_find_slots(node, s);
     if (!s->slot_count)
@@ -519,24 +473,8 @@ static int fitted(grove_node *node)
         return grove_node_fail_option(node, "method",
                                       "stefcal is not possible: Jones terms are not the numbers of "
                                       "one parm each, the same at both sides and in one interval");
-    count_unknowns(s, &largest, &all);
-    if (largest > MAX_UNKNOWNS)
-        return grove_node_fail(node, GROVE_INVALID,
-                               "%lld unknown numbers in one solution domain, at most %d; make the "
-                               "intervals of all parms end together more often",
-                               (long long)largest, (int)MAX_UNKNOWNS);
-    int code = solve_prepare_devices(node, s);
-    if (code)
-        return code;
-    grove_node_set_memory(node, memory_of(node, s, largest));
-    grove_node_note(node,
-                    "method: %s; %lld solution domain%s, %lld unknown numbers (at most %lld in a "
-                    "domain)\n    %s%s",
-                    name_of_method(s), (long long)domains, domains == 1 ? "" : "s", (long long)all,
-                    (long long)largest,
-                    s->why ? "data are not compressed: " : "data are compressed once for a tile",
-                    s->why ? s->why : "");
-    return 0;
+    int code = solve_choose_method(node, s);
+    return code ? code : solve_prepare_devices(node, s);
 }
 
 static void close_solve(grove_node *node)

@@ -17,7 +17,7 @@
 enum { SOLVE_MODEL, SOLVE_DATA, SOLVE_WEIGHTS };
 enum { SOLVE_TIME, SOLVE_FREQ, SOLVE_CUTS, SOLVE_ELEMENTS = 4 };
 
-typedef enum { SOLVE_AUTO, SOLVE_LM, SOLVE_BLOCK, SOLVE_STEFCAL } solve_method;
+typedef enum { SOLVE_AUTO, SOLVE_LM, SOLVE_BLOCK, SOLVE_STEFCAL, SOLVE_ALTERNATING } solve_method;
 
 /* ---- what is fitted: known when the tree is built ---- */
 
@@ -27,6 +27,7 @@ typedef struct {
     const grove_parm *parm;
     int parts;
     double size; /* of a usual change */
+    int turn;    /* of alternating steps: parms of equal intervals have the same */
 } solve_parm;
 
 /* A derivative of the model, or of a group's Jones term at its left ('p') or right ('q'). Each term
@@ -55,7 +56,7 @@ typedef struct {
 /* grove_node_user of the action. */
 typedef struct {
     solve_parm *parms;
-    int parm_count;
+    int parm_count, turns;
     solve_slot *slots;
     int slot_count, columns, inputs; /* inputs: that are read */
     solve_cut cut[SOLVE_CUTS];
@@ -94,6 +95,8 @@ static inline int64_t solve_sources(const grove_parm *p)
 /* Whether data have baselines, and no axes but time, baseline and frequency. */
 bool solve_is_of_visibilities(const grove_node *node);
 int solve_find_domains(grove_node *node, solve *s);
+/* In fitted: makes of auto what it stands for, says so, and what memory the fit takes. */
+int solve_choose_method(grove_node *node, solve *s);
 void solve_find_slots(const grove_node *node, solve *s);
 void solve_free(solve *s);
 
@@ -143,6 +146,9 @@ void solve_put_known(const solve *s, const solve_domain *d, unsigned char *const
 /* The places of a parm's coefficients of the domain that have no solution; `at` NULL: none are
  * listed. Returns how many there are. */
 int64_t solve_list_unsolved(const solve *s, const solve_domain *d, int parm, int64_t *at);
+/* How many blocks of unknowns a domain has, which take their steps by themselves, and the unknowns
+ * of each, which the caller frees. */
+int64_t solve_count_blocks(const solve *s, const solve_domain *d, int64_t **unknowns);
 /* Makes d->fit, which starts from the parms' numbers. `rounds`: the model is in single precision.
  * 0, or GROVE_NO_MEMORY. */
 int solve_new_fit(const solve *s, solve_domain *d, grove_parm_run *const *parms, bool rounds);
@@ -238,7 +244,7 @@ void solve_columns_end(solve_columns *columns);
 void solve_find_unknowns(const solve_tile *tile, const solve_domain *d,
                          const int64_t index[GROVE_MAX_AXES], const int64_t cell[SOLVE_CUTS],
                          solve_columns *columns);
-/* Adds them to the domain's matrix and gradient. */
+/* Adds them to the matrix and gradient of the domain's fit. */
 void solve_scatter(const solve *s, const solve_domain *d, const solve_columns *columns,
                    double *matrix, double *gradient);
 /* [terms]: what the polynomials of a parm are at a cell. */

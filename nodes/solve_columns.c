@@ -99,7 +99,8 @@ static int parts_of(const solve_slot *slot, double complex factor[2], int offset
 }
 
 static void scatter_pair(const solve_columns *columns, const solve_slot *slot_a, int a,
-                         const solve_slot *slot_b, int b, int64_t unknowns, double *matrix)
+                         const solve_slot *slot_b, int b, const grove_least_squares_layout *layout,
+                         double *matrix)
 {
     double complex factor_a[2], factor_b[2];
     int offset_a[2], offset_b[2];
@@ -112,14 +113,17 @@ static void scatter_pair(const solve_columns *columns, const solve_slot *slot_a,
         for (int j = 0; j < parts_b; j++) {
             int64_t row = columns->unknown[a] + offset_a[i],
                     column = columns->unknown[b] + offset_b[j];
-            if (row >= column)
-                matrix[row * unknowns + column] += creal(conj(factor_a[i]) * factor_b[j] * h);
+            int64_t at = row >= column ? grove_least_squares_find(layout, row, column) : -1;
+            if (at >= 0)
+                matrix[at] += creal(conj(factor_a[i]) * factor_b[j] * h);
         }
 }
 
 void solve_scatter(const solve *s, const solve_domain *d, const solve_columns *columns,
                    double *matrix, double *gradient)
 {
+    const grove_least_squares_layout *layout = grove_least_squares_layout_of(d->fit);
+
     for (int k = 0; k < s->slot_count; k++)
         for (int t = 0; t < s->slots[k].terms; t++) {
             int a = s->slots[k].first + t;
@@ -131,6 +135,6 @@ void solve_scatter(const solve *s, const solve_domain *d, const solve_columns *c
             for (int l = 0; l < s->slot_count; l++)
                 for (int u = 0; u < s->slots[l].terms; u++)
                     scatter_pair(columns, &s->slots[k], a, &s->slots[l], s->slots[l].first + u,
-                                 d->unknowns, matrix);
+                                 layout, matrix);
         }
 }

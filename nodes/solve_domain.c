@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_BATCH = 8, BATCH_BYTES = 16 << 20 };
+enum { MAX_BATCH = 8, BATCH_BYTES = 16 << 20, BATCH_MATRICES = 256 << 20 };
 
 static const char *const cut_names[SOLVE_CUTS] = {"time", "freq"};
 
@@ -97,6 +97,21 @@ static void divide(solve *s, int cut)
     own->segments[own->count] = segments;
 }
 
+/* Bytes of the matrices of the first domains along time, if all their unknowns are solved for
+ * together. */
+static double matrices_of(const solve *s)
+{
+    double bytes = 0;
+
+    for (int64_t f = 0; f < s->cut[SOLVE_FREQ].count; f++) {
+        solve_domain d;
+        solve_domain_begin(s, &d, 0, f);
+        bytes += grove_least_squares_bytes(&d.unknowns, 1);
+        solve_domain_end(&d);
+    }
+    return bytes;
+}
+
 /* As many domains along time as start together where nobody says how many. */
 static int64_t usual_batch(const grove_node *node, const solve *s)
 {
@@ -108,9 +123,8 @@ static int64_t usual_batch(const grove_node *node, const solve *s)
 
     for (int i = 0; i < count; i++)
         bytes *= (double)axes[i]->size;
-    return bytes * MAX_BATCH <= BATCH_BYTES ? MAX_BATCH
-           : bytes <= BATCH_BYTES           ? (int64_t)(BATCH_BYTES / bytes)
-                                            : 1;
+    double batch = fmin(BATCH_BYTES / bytes, BATCH_MATRICES / matrices_of(s));
+    return batch >= MAX_BATCH ? MAX_BATCH : batch >= 1 ? (int64_t)batch : 1;
 }
 
 /* Tiles hold whole batches of domains along time, and whole domains along frequency. */
@@ -135,6 +149,30 @@ static double usual_size(const grove_node *parm)
     return !strcmp(jones, "delay") ? 1e-9 : !strcmp(jones, "tec") ? 0.01 : 1;
 }
 
+/* Whether two parms have the same intervals. */
+static bool are_alike(const grove_parm *a, const grove_parm *b)
+{
+    for (int cut = 0; cut < SOLVE_CUTS; cut++) {
+        const grove_parm_intervals *one = along(a, cut), *other = along(b, cut);
+        if (one->axis != other->axis ||
+            (one->axis && memcmp(one->number, other->number,
+                                 (size_t)one->axis->size * sizeof(*one->number)) != 0))
+            return false;
+    }
+    return true;
+}
+
+/* Parms of equal intervals take their steps in the same turn. */
+static void find_turns(solve *s)
+{
+    for (int i = 0; i < s->parm_count; i++) {
+        int other = 0;
+        while (!are_alike(s->parms[other].parm, s->parms[i].parm))
+            other++;
+        s->parms[i].turn = other < i ? s->parms[other].turn : s->turns++;
+    }
+}
+
 int solve_find_domains(grove_node *node, solve *s)
 {
     const grove_node *const *leaves;
@@ -147,17 +185,19 @@ int solve_find_domains(grove_node *node, solve *s)
         const grove_parm *p = grove_node_user(leaves[i]);
         const char *size = grove_node_property(leaves[i], "step");
         s->parms[i] = (solve_parm){leaves[i], p, p->complex_ ? 2 : 1,
-                                   fmax(strtod(size ? size : "1", NULL), usual_size(leaves[i]))};
+                                   fmax(strtod(size ? size : "1", NULL), usual_size(leaves[i])), 0};
     }
+    find_turns(s);
     for (int cut = 0; cut < SOLVE_CUTS && !code; cut++) {
         code = find_axis(node, s, cut);
         if (code)
             break;
         divide(s, cut);
-        if (cut == SOLVE_TIME && !s->batch)
-            s->batch = usual_batch(node, s);
-        code = set_domains(node, s, cut);
     }
+    if (!code && !s->batch)
+        s->batch = usual_batch(node, s);
+    for (int cut = 0; cut < SOLVE_CUTS && !code; cut++)
+        code = set_domains(node, s, cut);
     if (!code && grove_node_input_axis(node, SOLVE_MODEL, GROVE_AXIS_BASELINE))
         code = grove_node_set_domains(node, "baseline", &whole, 1);
     return code;

@@ -223,48 +223,30 @@ char *solve_describe_free(const solve *s, const solve_domain *d, const bool *kno
 
 /* ---- by the null space of the normal equations ---- */
 
-typedef struct {
-    const double *basis, *scale; /* [count][unknowns] in units of 1 / scale */
-    int64_t count, unknowns;
-} null_space;
-
 /* Whether the direction lies in it. */
-static bool is_in(void *context, const double *from, const double *to, const double *direction)
+static bool is_in(void *fit, const double *from, const double *to, const double *direction)
 {
-    const null_space *null = context;
-    double norm = 0, inside = 0;
-
     (void)from, (void)to;
-    for (int64_t j = 0; j < null->unknowns; j++)
-        norm += pow(direction[j] * null->scale[j], 2);
-    for (int64_t k = 0; k < null->count; k++) {
-        double product = 0;
-        for (int64_t j = 0; j < null->unknowns; j++)
-            product += direction[j] * null->scale[j] * null->basis[k * null->unknowns + j];
-        inside += product * product;
-    }
-    return norm > 0 && inside > (1 - 1e-6) * norm;
+    return grove_least_squares_free_share(fit, direction) > 1 - 1e-6;
 }
 
 void solve_refer_fit(const solve *s, solve_domain *d, double *x)
 {
     size_t n = (size_t)d->unknowns;
     bool describe = d->describe && d->unknowns <= MAX_DESCRIBED, *known;
-    null_space null = {.unknowns = d->unknowns};
+    int64_t null;
 
     if (s->reference < 0 && !describe)
         return;
     known = grove_alloc(n + 1);
-    null.basis = grove_least_squares_null_space(d->fit, &null.count);
-    null.scale = grove_least_squares_scale(d->fit);
+    grove_least_squares_null_space(d->fit, &null);
     for (size_t j = 0; j < n; j++)
         known[j] = !grove_least_squares_has_no_data(d->fit, (int64_t)j);
     if (describe) {
         free(d->free_words);
-        d->free_words =
-            null.count ? solve_describe_free(s, d, known, x, null.count, is_in, &null) : NULL;
+        d->free_words = null ? solve_describe_free(s, d, known, x, null, is_in, d->fit) : NULL;
     }
-    if (null.count)
-        solve_refer(s, d, known, x, is_in, &null);
+    if (null)
+        solve_refer(s, d, known, x, is_in, d->fit);
     free(known);
 }

@@ -48,6 +48,7 @@ static inline grove_least_squares_sums evaluate(const problem *p, grove_least_sq
 {
     grove_least_squares_sums sums = {.data = p->data};
     double *gradient = grove_least_squares_gradient(fit), *matrix = grove_least_squares_matrix(fit);
+    const grove_least_squares_layout *layout = grove_least_squares_layout_of(fit);
 
     p->model(p, grove_least_squares_point(fit), v, slope);
     for (int64_t i = 0; i < p->data; i++) {
@@ -58,7 +59,9 @@ static inline grove_least_squares_sums evaluate(const problem *p, grove_least_sq
         for (int64_t j = 0; j < p->n; j++) {
             gradient[j] += w * slope[i * p->n + j] * residual;
             for (int64_t k = 0; k <= j; k++)
-                matrix[j * p->n + k] += w * slope[i * p->n + j] * slope[i * p->n + k];
+                if (grove_least_squares_find(layout, j, k) >= 0)
+                    matrix[grove_least_squares_find(layout, j, k)] +=
+                        w * slope[i * p->n + j] * slope[i * p->n + k];
         }
     }
     return sums;
