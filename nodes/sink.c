@@ -18,7 +18,7 @@
 typedef struct {
     grove_ms *ms;   /* NULL: nothing is written */
     grove_ms *from; /* a new set has the weights of this one; NULL: none to be had */
-    bool leads;     /* of those that make one set, the one that writes coordinates and weights */
+    bool leads;     /* writes weights: of those that make one set, one, and coordinates, too */
     grove_correlations map; /* of the set's correlations to the cell's elements */
     long long odd;          /* numbers that are not finite and not flagged */
     long long numbers;
@@ -52,8 +52,9 @@ static const grove_option options[] = {
      "baseline coordinates for the UVW column of a new set, m", .handing = GROVE_AS_DOUBLE,
      .shapes = GROVE_VECTOR, .vector = 3},
     {"weight", GROVE_VALUE, "none",
-     "weights for a new set, such as 2 * obs.channel_width * obs.interval / sefd^2; none: those of "
-     "the set that obs was read from, else 1",
+     "weights, such as 2 * obs.channel_width * obs.interval / sefd^2; none: a new set has those of "
+     "the set that obs was read from, else 1, and a set that exists keeps its own, which all "
+     "columns share",
      .handing = GROVE_AS_DOUBLE, .shapes = GROVE_JONES},
     {0},
 };
@@ -157,8 +158,10 @@ static int begin_existing(const grove_node *node, sink_run *run, grove_error *er
         return grove_error_code(error);
     int code = grove_ms_prepare(run->ms, grove_node_text(node, "column"),
                                 modes[grove_node_choice(node, "mode")], error);
-    return !code && grove_node_choice(node, "flags") ? grove_ms_prepare_flags(run->ms, error)
-                                                     : code;
+    if (!code && grove_node_choice(node, "flags"))
+        code = grove_ms_prepare_flags(run->ms, error);
+    run->leads = grove_node_given(node, "weight");
+    return !code && run->leads ? grove_ms_prepare_weights(run->ms, error) : code;
 }
 
 static int begin_new(const grove_node *node, sink_run *run, grove_error *error)
@@ -400,9 +403,11 @@ static void fill_weights(const sink_state *sink, const grove_correlations *map,
     strides_of(array, sink, stride);
     for (int64_t b = 0; b < block->baselines; b++)
         for (int64_t f = 0; f < block->channels; f++)
-            for (int c = 0; c < map->count; c++)
-                *weight++ = (float)weight_of(map, array,
-                                             slot * stride[0] + b * stride[1] + f * stride[2], c);
+            for (int c = 0; c < map->count; c++) {
+                double x =
+                    weight_of(map, array, slot * stride[0] + b * stride[1] + f * stride[2], c);
+                *weight++ = isfinite(x) ? (float)x : 0;
+            }
 }
 
 /* Those given, else those of the set that obs was read from. */

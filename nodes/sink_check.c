@@ -128,7 +128,8 @@ static void add_bytes(const grove_node *node, const sink_state *sink, grove_targ
         sscanf(text, "%d", &had);
     if (sink->existing) {
         sscanf(grove_node_property(obs, "rows"), "%lld", &rows);
-        target->bytes = (uint64_t)(rows * sink->freq->size * had) * 8;
+        target->bytes =
+            (uint64_t)(rows * sink->freq->size * had) * (grove_node_given(node, "weight") ? 12 : 8);
         return;
     }
     uint64_t numbers = (uint64_t)(rows * sink->freq->size * correlations);
@@ -213,8 +214,6 @@ int sink_check(grove_node *node)
         return grove_node_fail_option(
             node, "mode", "'%s' needs a column that exists; %s is a new Measurement Set",
             grove_node_text(node, "mode"), sink->path);
-    if (sink->existing && grove_node_given(node, "weight"))
-        return grove_node_fail_option(node, "weight", "a set that exists keeps its weights");
     if (grove_node_input_axis(node, SINK_WEIGHT, GROVE_AXIS_SOURCE) ||
         grove_node_input_axis(node, SINK_WEIGHT, GROVE_AXIS_STATION))
         return grove_node_fail_option(node, "weight",

@@ -133,6 +133,52 @@ START_TEST(weights_of_the_set)
 }
 END_TEST
 
+/* Weights of corrected data are written into the set, with or without a spectrum of its own, where
+ * another sink writes its flags; and read back. */
+START_TEST(corrected_weights)
+{
+    static const grove_session_options read = {.device = "cpu", .double_precision = true};
+    char *text = grove_format("b = spoil(obs, weights=unequal)\n"
+                              "write = sink(M[p,q], obs, to=\"%s\", weight=b.weight, "
+                              "overwrite=true)\n",
+                              set);
+
+    if (_i / 3)
+        solve_world_pass(&w, text);
+    free(text);
+    const char *weight = "real(G[p] * G[p]^H * (0.5 * o.weight) * G[q] * G[q]^H)";
+    text = grove_format("o = ms(\"%s\")\nG[p] = draw(o, shape=diagonal, times=2, around=1).value\n"
+                        "w1 = sink(G[p]^-1 * o.data * G[q]^-1^H, o, column=\"CORRECTED_DATA\", "
+                        "weight=%s)\n"
+                        "w2 = sink(2 * o.data, o, column=\"DOUBLE\", flags=write)\n"
+                        "k1 = keep(%s, number=1)\nk2 = keep(2 * o.data, number=2)\n",
+                        set, weight, weight);
+    ck_assert_int_eq(solve_world_run(&w, text, &ways[_i % 3]), 0);
+    free(text);
+    text = grove_format("o = ms(\"%s\", column=\"DOUBLE\")\nk0 = keep(o.weight)\n"
+                        "k3 = keep(o.data, number=3)\n",
+                        set);
+    ck_assert_int_eq(solve_world_run(&w, text, &read), 0);
+    free(text);
+    ck_assert_int_gt(solve_world_kept[0].cells, 0);
+    ck_assert_double_lt(solve_world_distance(0, 1), 1e-5);
+    ck_assert_double_lt(solve_world_distance(2, 3), 1e-5);
+}
+END_TEST
+
+/* One sink writes the weights of a set. */
+START_TEST(weights_twice)
+{
+    char *text = grove_format("o = ms(\"%s\")\n"
+                              "w1 = sink(o.data, o, column=\"A\", weight=o.weight)\n"
+                              "w2 = sink(o.data, o, column=\"B\", weight=o.weight)\n",
+                              set);
+
+    solve_world_refuse(&w, text, "its weights are being written already; let one sink do it");
+    free(text);
+}
+END_TEST
+
 /* A fit that fails, or is stopped, writes no column. */
 START_TEST(nothing_written)
 {
@@ -171,6 +217,8 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, calibrated, 0, 12);
     tcase_add_loop_test(tests, weights_of_the_set, 0, 2);
+    tcase_add_loop_test(tests, corrected_weights, 0, 6);
+    tcase_add_test(tests, weights_twice);
     tcase_add_loop_test(tests, nothing_written, 0, 2);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);

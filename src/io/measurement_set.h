@@ -105,9 +105,9 @@ bool grove_ms_leads(const grove_ms *ms);
 int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, const double *uvw,
                        grove_error *error);
 
-/* Weights of a block of a set that is created with them, as grove_ms_read_weight has them. WEIGHT
- * is their mean over channels, SIGMA = 1/sqrt(WEIGHT). Blocks of one row come in order of channels.
- */
+/* Weights of a block of a set that is created with them, or prepared for them, as
+ * grove_ms_read_weight has them. WEIGHT is their mean over channels, of a new set SIGMA =
+ * 1/sqrt(WEIGHT). Blocks of one row come in order of channels. */
 int grove_ms_write_weight(grove_ms *ms, const grove_ms_block *block, const float *weight,
                           grove_error *error);
 /* What the set's HISTORY is to say of this writing, lines; copied, written by grove_ms_finish. */
@@ -120,6 +120,9 @@ void grove_ms_set_history(grove_ms *ms, const char *text);
 int grove_ms_prepare(grove_ms *ms, const char *column, grove_ms_mode mode, grove_error *error);
 /* After grove_ms_prepare: FLAG, which all columns share, will be written, too. */
 int grove_ms_prepare_flags(grove_ms *ms, grove_error *error);
+/* The same of WEIGHT and WEIGHT_SPECTRUM, which is made where there is none: grove_ms_write_weight
+ * gives them. SIGMA, the noise of DATA, stays as it is. */
+int grove_ms_prepare_weights(grove_ms *ms, grove_error *error);
 /* Whether this run writes FLAG of the existing set that is being written, whoever does. */
 bool grove_ms_has_flags_written(const grove_ms *ms);
 /* data as in reading; flag may be NULL: nothing is flagged. Existing sets keep their flags without

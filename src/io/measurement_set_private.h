@@ -103,7 +103,7 @@ struct grove_ms {
     std::shared_ptr<grove::new_set> made; // null: the set exists
     std::string column;
     grove_ms_mode mode = GROVE_MS_REPLACE;
-    bool writes_flags = false; // of a set that exists
+    bool writes_flags = false, writes_weights = false; // of a set that exists
     std::vector<grove::written_part> parts;
     // A reference table or concatenation: for each of its rows the part and the row there.
     bool selection = false;
@@ -139,6 +139,10 @@ struct row_list {
     std::vector<int64_t> row, place;
 };
 row_list rows_of(const grove_ms *ms, const grove_ms_block *block);
+// Those that lie in one part, as they are numbered there.
+row_list rows_in(const grove_ms *ms, const row_list &list, size_t part);
+// Runs what writes. A full disk shows in casacore as any write error.
+int guard_writing(grove_ms *ms, grove_error *error, const std::function<int()> &work);
 int check_block(const grove_ms *ms, const grove_ms_block *block, grove_error *error);
 
 // Keeps a table open until the process ends, see view::broken; a set with its subtables.
@@ -193,6 +197,8 @@ std::string open_column(view *to, const std::string &column, bool whole, const g
                         grove_error *error);
 // Prepares FLAG of a view for writing, in a copy of its files. Settled under the same name.
 int open_flags(view *to, grove_error *error);
+// The same of WEIGHT, and of WEIGHT_SPECTRUM, which is made where there is none. Settled as WEIGHT.
+int open_weights(view *to, bool whole, const grove_ms *ms, grove_error *error);
 // Gives a written column its name; the last one also closes the view.
 int settle_column(view *to, const std::string &column, const std::string &scratch,
                   grove_error *error);

@@ -5,9 +5,11 @@
 // files and hard links to the others, and is a table by itself.
 #include "io/measurement_set_private.h"
 
+#include <casacore/casa/Arrays/Matrix.h>
 #include <casacore/casa/Containers/Record.h>
 #include <casacore/tables/DataMan/DataManager.h>
 #include <casacore/tables/DataMan/TiledShapeStMan.h>
+#include <casacore/tables/Tables/ArrColDesc.h>
 #include <casacore/tables/Tables/TableDesc.h>
 
 #include <algorithm>
@@ -181,6 +183,33 @@ std::string add_column(grove::view *to, const std::string &column, bool exists, 
     return scratch;
 }
 
+// WEIGHT_SPECTRUM of a set that has none. In rows that are not written WEIGHT counts for all
+// channels.
+void add_spectrum(grove::view *to, const grove_ms *ms)
+{
+    Table &table = to->table;
+    Int64 row = Int64(ms->layout->correlations) * ms->layout->channels * 4;
+    TableDesc added;
+    added.addColumn(ArrayColumnDesc<Float>("WEIGHT_SPECTRUM", "", 2));
+    TiledShapeStMan manager(free_manager_name(table),
+                            IPosition(3, ms->layout->correlations, ms->layout->channels,
+                                      std::max(Int64(1), Int64(1 << 20) / row)));
+    table.addColumn(added, manager);
+    std::vector<bool> written(chosen_rows(to, ms));
+    ArrayColumn<Float> mean(table, "WEIGHT"), spectrum(table, "WEIGHT_SPECTRUM");
+    ArrayColumn<Bool> flags(table, "FLAG");
+    for (rownr_t i = 0; i < table.nrow(); i++) {
+        if (written[i] || !mean.isDefined(i) || !flags.isDefined(i))
+            continue;
+        Matrix<Float> cell(flags.shape(i));
+        Vector<Float> weight(mean(i));
+        for (size_t f = 0; f < cell.ncolumn(); f++)
+            for (size_t c = 0; c < cell.nrow() && c < weight.size(); c++)
+                cell(c, f) = weight[c];
+        spectrum.put(i, cell);
+    }
+}
+
 // The files of a manager in a view: "table.fN", and others that begin so.
 std::vector<std::string> files_of(const grove::view *to, unsigned number)
 {
@@ -204,16 +233,26 @@ int remove_file(const grove::view *to, const std::string &file, grove_error *err
     return unlink(path.c_str()) ? fail(path, error) : 0;
 }
 
-// The files of a manager become the view's own.
+// Whether a file is still the table's, too.
+bool is_shared(const grove::view *to, const std::string &file)
+{
+    struct stat here, there;
+    return !stat((to->prepared() + "/" + file).c_str(), &here) &&
+           !stat((to->folder + "/" + file).c_str(), &there) && here.st_ino == there.st_ino;
+}
+
+// The files of a manager become the view's own, if they are not: another of its columns may be
+// written.
 int own_files(grove::view *to, unsigned number, grove_error *error)
 {
     int code = 0;
     to->table.flush(True);
     to->table = Table();
     for (const std::string &file : files_of(to, number)) {
-        if (!code)
+        bool shared = is_shared(to, file);
+        if (!code && shared)
             code = remove_file(to, file, error);
-        if (!code)
+        if (!code && shared)
             code = copy_file(to, file, error);
     }
     to->table = Table(to->prepared(), TableLock(TableLock::PermanentLocking), Table::Update);
@@ -373,6 +412,35 @@ int open_flags(view *to, grove_error *error)
     if (code)
         return code;
     to->columns.push_back("FLAG");
+    to->open_columns++;
+    return 0;
+}
+
+int open_weights(view *to, bool whole, const grove_ms *ms, grove_error *error)
+{
+    const char *path = to->folder.c_str();
+    if (std::count(to->columns.begin(), to->columns.end(), "WEIGHT"))
+        return grove_fail(error, GROVE_INVALID,
+                          "%s: its weights are being written already; let one sink do it", path);
+    for (const char *column : {"WEIGHT", "WEIGHT_SPECTRUM"}) {
+        bool exists = to->original.tableDesc().isColumn(column), is_mean = column[6] == 0;
+        if (!exists && (is_mean || !whole))
+            return grove_fail(error, GROVE_MISSING, "%s: has no column %s%s", path, column,
+                              is_mean ? ""
+                                      : ", and none can be made through a selection of its rows; "
+                                        "make it there first");
+        Record manager(exists ? manager_of(to->original, column) : Record());
+        if (exists && !is_exact(manager.asString("TYPE")))
+            return grove_fail(error, GROVE_INVALID,
+                              "%s: column %s is stored by %s; it is not written", path, column,
+                              manager.asString("TYPE").c_str());
+        int code = exists ? own_files(to, manager.asuInt("SEQNR"), error) : 0;
+        if (code)
+            return code;
+        if (!exists)
+            add_spectrum(to, ms);
+        to->columns.push_back(column);
+    }
     to->open_columns++;
     return 0;
 }

@@ -1,4 +1,4 @@
-// Weights of a set that is being made.
+// Weights of a set that is being made, or of one that exists.
 #include "io/measurement_set_private.h"
 
 #include <casacore/casa/Arrays/Slicer.h>
@@ -9,22 +9,50 @@ using namespace casacore;
 
 namespace
 {
-// WEIGHT of a row is the mean of its channels, which may come in several blocks, in order; SIGMA
-// the standard deviation that belongs to it.
-void put_row(ArrayColumn<Float> &weight, ArrayColumn<Float> &sigma, rownr_t row, const float *from,
-             const grove_ms_block *block, int64_t channels)
+// WEIGHT of a row is the mean of its channels, which may come in several blocks, in order.
+Vector<Float> put_mean(ArrayColumn<Float> &weight, rownr_t row, const float *from,
+                       const grove_ms_block *block, const grove_ms_layout *layout)
 {
-    size_t corrs = weight.shape(row)[0];
-    Vector<Float> sum(corrs, 0.f), deviation(corrs, 0.f);
+    size_t corrs = size_t(layout->correlations);
+    Vector<Float> sum(corrs, 0.f);
     if (block->first_channel)
         weight.get(row, sum);
     for (int64_t f = 0; f < block->channels; f++)
         for (size_t c = 0; c < corrs; c++)
-            sum[c] += from[size_t(f) * corrs + c] / float(channels);
-    for (size_t c = 0; c < corrs; c++)
-        deviation[c] = sum[c] > 0 ? 1 / std::sqrt(sum[c]) : 0;
+            sum[c] += from[size_t(f) * corrs + c] / float(layout->channels);
     weight.put(row, sum);
+    return sum;
+}
+
+// The standard deviation that belongs to it.
+void put_sigma(ArrayColumn<Float> &sigma, rownr_t row, const Vector<Float> &weight)
+{
+    Vector<Float> deviation(weight.size(), 0.f);
+    for (size_t c = 0; c < weight.size(); c++)
+        deviation[c] = weight[c] > 0 ? 1 / std::sqrt(weight[c]) : 0;
     sigma.put(row, deviation);
+}
+
+void put_weights(const grove_ms *ms, Table &table, const grove_ms_block *block,
+                 const grove::row_list &list, const float *weight)
+{
+    int64_t corrs = ms->layout->correlations;
+    ArrayColumn<Float> spectrum(table, "WEIGHT_SPECTRUM"), mean(table, "WEIGHT");
+    Slicer part(IPosition(2, 0, block->first_channel), IPosition(2, corrs, block->channels));
+    for (size_t i = 0; i < list.row.size(); i++) {
+        rownr_t row = rownr_t(list.row[i]);
+        const float *from = weight + size_t(list.place[i] * block->channels * corrs);
+        Array<Float> cell(IPosition(2, corrs, block->channels));
+        std::copy(from, from + corrs * block->channels, cell.data());
+        if (!spectrum.isDefined(row))
+            spectrum.setShape(row, IPosition(2, corrs, ms->layout->channels));
+        spectrum.putSlice(row, part, cell);
+        Vector<Float> sum(put_mean(mean, row, from, block, ms->layout));
+        if (ms->made) {
+            ArrayColumn<Float> sigma(table, "SIGMA");
+            put_sigma(sigma, row, sum);
+        }
+    }
 }
 } // namespace
 
@@ -32,22 +60,12 @@ extern "C" int grove_ms_write_weight(grove_ms *ms, const grove_ms_block *block, 
                                      grove_error *error)
 {
     int code = grove::check_block(ms, block, error);
-    code = code ? code : grove::guard(ms->path, error, [&] {
+    return code ? code : grove::guard_writing(ms, error, [&] {
         grove::row_list list = grove::rows_of(ms, block);
-        int64_t corrs = ms->layout->correlations;
-        ArrayColumn<Float> spectrum(ms->table, "WEIGHT_SPECTRUM"), mean(ms->table, "WEIGHT"),
-            sigma(ms->table, "SIGMA");
-        Slicer part(IPosition(2, 0, block->first_channel), IPosition(2, corrs, block->channels));
-        for (size_t i = 0; i < list.row.size(); i++) {
-            rownr_t row = rownr_t(list.row[i]);
-            const float *from = weight + size_t(list.place[i] * block->channels * corrs);
-            Array<Float> cell(IPosition(2, corrs, block->channels));
-            std::copy(from, from + corrs * block->channels, cell.data());
-            spectrum.putSlice(row, part, cell);
-            put_row(mean, sigma, row, from, block, ms->layout->channels);
-        }
+        if (ms->made)
+            put_weights(ms, ms->table, block, list, weight);
+        for (size_t k = 0; k < ms->parts.size(); k++)
+            put_weights(ms, ms->parts[k].to->table, block, grove::rows_in(ms, list, k), weight);
         return 0;
     });
-    ms->made->broken = ms->made->broken || code;
-    return code;
 }

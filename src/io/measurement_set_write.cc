@@ -33,6 +33,46 @@ int check_space(const std::string &path, const std::string &work, grove_error *e
                ? 0
                : grove_fail(error, GROVE_IO, "%s: %s", path.c_str(), std::strerror(fault));
 }
+
+row_list rows_in(const grove_ms *ms, const row_list &list, size_t part)
+{
+    if (ms->place.empty())
+        return list;
+    row_list found;
+    for (size_t i = 0; i < list.row.size(); i++) {
+        const auto &place = ms->place[size_t(list.row[i])];
+        if (size_t(place.first) == part) {
+            found.row.push_back(place.second);
+            found.place.push_back(list.place[i]);
+        }
+    }
+    return found;
+}
+
+static int check_space(const grove_ms *ms, grove_error *error)
+{
+    const std::string &work = ms->made ? ms->made->work : ms->parts.at(0).to->work;
+    return check_space(ms->path, work, error);
+}
+
+int guard_writing(grove_ms *ms, grove_error *error, const std::function<int()> &work)
+{
+    std::unique_ptr<grove_error, decltype(&grove_error_free)> fault(grove_error_new(),
+                                                                    grove_error_free);
+    int code = guard(ms->path, fault.get(), work);
+    if (!code)
+        return 0;
+    if (ms->made)
+        ms->made->broken = !ms->made->settled;
+    for (const written_part &part : ms->parts)
+        part.to->broken = !part.to->settled;
+    if (ms->history_view)
+        ms->history_view->broken = !ms->history_view->settled;
+    const char *message = grove_error_message(fault.get(), 0);
+    if (check_space(ms, error) == 0)
+        grove_fail(error, code, "%s", message ? message : "cannot be written");
+    return code;
+}
 } // namespace grove
 
 namespace
@@ -159,27 +199,11 @@ void put_data(grove_ms *ms, Table &table, const std::string &before, const std::
     put_cells(table, column, part, list.row, values);
 }
 
-// The rows that lie in one part, as they are numbered there.
-grove::row_list rows_in(const grove_ms *ms, const grove::row_list &list, size_t part)
-{
-    if (ms->place.empty())
-        return list;
-    grove::row_list found;
-    for (size_t i = 0; i < list.row.size(); i++) {
-        const auto &place = ms->place[size_t(list.row[i])];
-        if (size_t(place.first) == part) {
-            found.row.push_back(place.second);
-            found.place.push_back(list.place[i]);
-        }
-    }
-    return found;
-}
-
 void put_parts(grove_ms *ms, const grove_ms_block *block, const grove::row_list &list,
                const float *data, const unsigned char *flag)
 {
     for (size_t k = 0; k < ms->parts.size(); k++) {
-        grove::row_list rows = rows_in(ms, list, k);
+        grove::row_list rows = grove::rows_in(ms, list, k);
         if (rows.row.empty())
             continue;
         Table &table = ms->parts[k].to->table;
@@ -221,32 +245,6 @@ void put_new(grove_ms *ms, const grove_ms_block *block, const grove::row_list &l
                                             ms->layout->correlations));
         put_data(ms, ms->table, "", "DATA", block, list, zeros.data());
     }
-}
-
-int check_space(const grove_ms *ms, grove_error *error)
-{
-    const std::string &work = ms->made ? ms->made->work : ms->parts.at(0).to->work;
-    return grove::check_space(ms->path, work, error);
-}
-
-// Runs what writes. A full disk shows in casacore as any write error.
-int guard_writing(grove_ms *ms, grove_error *error, const std::function<int()> &work)
-{
-    std::unique_ptr<grove_error, decltype(&grove_error_free)> fault(grove_error_new(),
-                                                                    grove_error_free);
-    int code = grove::guard(ms->path, fault.get(), work);
-    if (!code)
-        return 0;
-    if (ms->made)
-        ms->made->broken = !ms->made->settled;
-    for (const grove::written_part &part : ms->parts)
-        part.to->broken = !part.to->settled;
-    if (ms->history_view)
-        ms->history_view->broken = !ms->history_view->settled;
-    const char *message = grove_error_message(fault.get(), 0);
-    if (check_space(ms, error) == 0)
-        grove_fail(error, code, "%s", message ? message : "cannot be written");
-    return code;
 }
 
 // For each row of a set that consists of others, where it lies.
@@ -324,6 +322,19 @@ extern "C" int grove_ms_prepare_flags(grove_ms *ms, grove_error *error)
     });
 }
 
+extern "C" int grove_ms_prepare_weights(grove_ms *ms, grove_error *error)
+{
+    return grove::guard(ms->path, error, [&] {
+        for (grove::written_part &part : ms->parts) {
+            int code = grove::open_weights(part.to.get(), !ms->selection, ms, error);
+            if (code)
+                return code;
+        }
+        ms->writes_weights = true;
+        return 0;
+    });
+}
+
 extern "C" bool grove_ms_has_flags_written(const grove_ms *ms)
 {
     return std::any_of(ms->parts.begin(), ms->parts.end(), [](const grove::written_part &part) {
@@ -335,7 +346,7 @@ extern "C" int grove_ms_write_data(grove_ms *ms, const grove_ms_block *block, co
                                    const unsigned char *flag, grove_error *error)
 {
     int code = grove::check_block(ms, block, error);
-    return code ? code : guard_writing(ms, error, [&] {
+    return code ? code : grove::guard_writing(ms, error, [&] {
         grove::row_list list = grove::rows_of(ms, block);
         if (list.row.empty() || !block->channels)
             return 0;
@@ -351,7 +362,7 @@ extern "C" int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, con
                                   grove_error *error)
 {
     int code = grove::check_block(ms, block, error);
-    return code ? code : guard_writing(ms, error, [&] {
+    return code ? code : grove::guard_writing(ms, error, [&] {
         grove::row_list list = grove::rows_of(ms, block);
         if (list.row.empty())
             return 0;
@@ -366,13 +377,15 @@ extern "C" int grove_ms_write_uvw(grove_ms *ms, const grove_ms_block *block, con
 
 extern "C" int grove_ms_settle(grove_ms *ms, grove_error *error)
 {
-    return ms->settled ? 0 : guard_writing(ms, error, [&] {
-        if (check_space(ms, nullptr))
+    return ms->settled ? 0 : grove::guard_writing(ms, error, [&] {
+        if (grove::check_space(ms, nullptr))
             return int(GROVE_IO);
         int code = ms->made ? grove::settle_new(ms, error) : 0;
         for (grove::written_part &part : ms->parts) {
             if (!code && ms->writes_flags)
                 code = grove::settle_column(part.to.get(), "FLAG", "FLAG", error);
+            if (!code && ms->writes_weights)
+                code = grove::settle_column(part.to.get(), "WEIGHT", "WEIGHT", error);
             if (!code)
                 code = grove::settle_column(part.to.get(), ms->column, part.scratch, error);
         }
