@@ -1,6 +1,7 @@
 /* Dirty images and point-spread functions: accumulators over all visibilities. */
 #include "nodes/fourier.h"
 #include "nodes/gridder_threads.h"
+#include "nodes/image_bands.h"
 #include "nodes/image_plane.h"
 #include "nodes/image_samples.h"
 
@@ -9,6 +10,7 @@
 #include "fit.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +27,7 @@ enum { CHUNK = 1 << 21 }; /* samples that are gridded together */
      "relative error of the image, root mean square, at most: down to 1e-5, and to 1e-12 with "    \
      "--precision double"},                                                                        \
     {"w_terms", GROVE_BOOL, "true", "false: the sky counts as flat, and w as 0"},                  \
+    IMAGE_BANDS_OPTION,                                                                            \
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,             \
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},                               \
     {"max_uvw", GROVE_VALUE_LENGTH, "max(abs(obs.uvw), over=[time, baseline])",                    \
@@ -63,10 +66,11 @@ typedef struct {
     double epsilon;
     grove_gridder_image image;
     image_stokes stokes;
-    const grove_axis *freq;
-    double highest, samples;
+    image_bands bands;
+    double samples;
 } imager;
 
+/* Of a band. */
 typedef struct {
     grove_gridder_plan plan;
     grove_gridder *gridder; /* NULL until the first samples come */
@@ -151,50 +155,82 @@ static int check_weights(grove_node *node, imager *m)
 
 static int check_freq(const grove_node *node, imager *m)
 {
-    m->freq = grove_node_axis(grove_node_object(node, "obs"), "freq");
-    for (int64_t k = 0; k < m->freq->size; k++) {
-        if (!(m->freq->centre[k] > 0))
+    const grove_axis *freq = grove_node_axis(grove_node_object(node, "obs"), "freq");
+
+    for (int64_t k = 0; k < freq->size; k++)
+        if (!(freq->centre[k] > 0))
             return grove_node_fail(node, GROVE_INVALID, "channel %lld has the frequency %g Hz",
-                                   (long long)k, m->freq->centre[k]);
-        m->highest = fmax(m->highest, m->freq->centre[k]);
-    }
-    return 0;
+                                   (long long)k, freq->centre[k]);
+    return image_bands_read(node, freq, &m->bands);
+}
+
+/* Bounds of a band's samples, by the largest |u|, |v| and |w| of all channels, in wavelengths at
+ * 1 Hz. */
+static grove_gridder_bounds bounds_of(const imager *m, int band, const double largest[3],
+                                      bool double_precision)
+{
+    const double highest = image_bands_highest(&m->bands, band);
+
+    return (grove_gridder_bounds){.max_u = largest[0] * highest,
+                                  .max_v = largest[1] * highest,
+                                  .max_w = largest[2] * highest,
+                                  .samples = fmax(m->samples / m->bands.count, 1),
+                                  .polarisations = m->psf ? 1 : m->stokes.count,
+                                  .without_w = m->without_w,
+                                  .double_precision = double_precision};
+}
+
+static void tell_method(grove_node *node, const imager *m, const grove_gridder_plan *plan)
+{
+    char bands[60] = "";
+
+    if (m->bands.axis)
+        snprintf(bands, sizeof(bands), " for each of %d bands", m->bands.count);
+    grove_node_note(
+        node,
+        "method: w-stacking, %lld plane%s of %lld x %lld cells or fewer%s, kernels of %d x %d x %d",
+        (long long)plan->planes, plan->planes == 1 ? "" : "s", (long long)plan->grid[0],
+        (long long)plan->grid[1], bands, plan->kernel.width, plan->kernel.width,
+        plan->kernel_w.width);
 }
 
 /* Memory, and a note, by the antennas' positions: baselines cannot be longer. */
 static int estimate(grove_node *node, const imager *m, double longest)
 {
     bool double_precision = grove_node_output(node)->precision == GROVE_PRECISION_DOUBLE;
-    grove_gridder_bounds bounds = {.max_u = longest,
-                                   .max_v = longest,
-                                   .max_w = longest,
-                                   .samples = m->samples,
-                                   .polarisations = m->psf ? 1 : m->stokes.count,
-                                   .without_w = m->without_w,
-                                   .double_precision = double_precision};
-    grove_gridder_plan plan;
+    double highest = 0;
+    grove_gridder_plan plan, most = {0};
+    uint64_t planes = 0, work = 0;
 
-    if (m->epsilon > 1)
+    if (!(m->epsilon >= 1e-12 * (1 - 1e-9) && m->epsilon <= 1))
         return grove_node_fail_option(node, "epsilon", "%g is not from 1e-12 to 1", m->epsilon);
-    if (grove_gridder_plan_choose(&m->image, &bounds, m->epsilon, &plan)) {
-        bounds.double_precision = true;
-        if (grove_gridder_plan_choose(&m->image, &bounds, m->epsilon, &plan))
-            return grove_node_fail_option(node, "epsilon", "%g is not from 1e-12 to 1", m->epsilon);
+    for (int band = 0; band < m->bands.count; band++)
+        highest = fmax(highest, image_bands_highest(&m->bands, band));
+    const double largest[3] = {longest / highest, longest / highest, longest / highest};
+    for (int band = 0; band < m->bands.count; band++) {
+        grove_gridder_bounds bounds = bounds_of(m, band, largest, double_precision);
+        if (grove_gridder_plan_choose(&m->image, &bounds, m->epsilon, &plan)) {
+            double_precision = bounds.double_precision = true;
+            if (grove_gridder_plan_choose(&m->image, &bounds, m->epsilon, &plan))
+                return grove_node_fail_option(node, "epsilon", "%g is not from 1e-12 to 1",
+                                              m->epsilon);
+        }
+        uint64_t kept = grove_gridder_plan_planes_bytes(&plan);
+        planes += kept;
+        work = grove_gridder_plan_bytes(&plan) - kept;
+        if (plan.planes >= most.planes)
+            most = plan;
     }
     /* Samples: data, weight, what the index has of them; of rows baselines and sums. */
-    uint64_t real = bounds.double_precision ? sizeof(double) : sizeof(float);
-    uint64_t channels = (uint64_t)m->freq->size, runs = channels < 8 ? channels : 8;
-    double chunk = fmin(m->samples, CHUNK);
-    grove_node_set_memory(
-        node, grove_gridder_plan_bytes(&plan) +
-                  (uint64_t)(chunk * (double)(2 * real * (uint64_t)bounds.polarisations + real +
-                                              64 / runs + 48 / channels)));
-    grove_node_note(
-        node,
-        "method: w-stacking, %lld plane%s of %lld x %lld cells or fewer, kernels of %d x "
-        "%d x %d",
-        (long long)plan.planes, plan.planes == 1 ? "" : "s", (long long)plan.grid[0],
-        (long long)plan.grid[1], plan.kernel.width, plan.kernel.width, plan.kernel_w.width);
+    uint64_t real = double_precision ? sizeof(double) : sizeof(float);
+    uint64_t channels = (uint64_t)(m->bands.freq->size / m->bands.count),
+             runs = channels < 8 ? channels : 8;
+    double chunk = fmin(m->samples / m->bands.count, CHUNK);
+    int64_t polarisations = m->psf ? 1 : m->stokes.count;
+    grove_node_set_memory(node, planes + work +
+                                    (uint64_t)(chunk * (double)(2 * real * (uint64_t)polarisations +
+                                                                real + 64 / runs + 48 / channels)));
+    tell_method(node, m, &most);
     return 0;
 }
 
@@ -202,7 +238,8 @@ static void set_output(grove_node *node, const imager *m, const grove_form *data
 {
     int count = m->psf ? 1 : m->stokes.count;
     grove_form form = {.shape = count > 1 ? GROVE_VECTOR : GROVE_SCALAR,
-                       .vector = count > 1 ? count : 0};
+                       .vector = count > 1 ? count : 0,
+                       .flags = m->bands.count > 1}; /* bands may be empty */
 
     if (data && !m->psf)
         form.unit = data->unit;
@@ -259,9 +296,10 @@ static int check(grove_node *node, bool psf)
     consume_axes(node);
     set_output(node, m, form);
     m->samples = (double)grove_node_axis(obs, "time")->size *
-                 (double)grove_node_axis(obs, "baseline")->size * (double)m->freq->size;
+                 (double)grove_node_axis(obs, "baseline")->size * (double)m->bands.freq->size;
     code = estimate(node, m, longest);
-    return code ? code : image_plane_add_axes(node, &m->image);
+    code = code ? code : image_plane_add_axes(node, &m->image);
+    return code ? code : image_bands_add_axis(node, &m->bands);
 }
 
 static int check_image(grove_node *node)
@@ -283,9 +321,11 @@ static void close_node(grove_node *node)
 
 static int begin(const grove_call *call, void **state)
 {
-    (void)call;
-    *state = grove_alloc(sizeof(image_state));
-    memset(*state, 0, sizeof(image_state));
+    const imager *m = grove_node_user(call->node);
+    const size_t bytes = (size_t)m->bands.count * sizeof(image_state);
+
+    *state = grove_alloc(bytes);
+    memset(*state, 0, bytes);
     return 0;
 }
 
@@ -310,17 +350,19 @@ static void check_cells(const grove_node *node, const grove_gridder_bounds *boun
                         fmin(image->cell[0], image->cell[1]) * 0.25 / fringe * arcsec);
 }
 
-static int open_gridder(const grove_call *call, const imager *m, const double *max_uvw,
+static int highest_band(const imager *m)
+{
+    int last = m->bands.count - 1;
+
+    return image_bands_highest(&m->bands, 0) > image_bands_highest(&m->bands, last) ? 0 : last;
+}
+
+static int open_gridder(const grove_call *call, const imager *m, int band, const double *max_uvw,
                         image_state *state)
 {
-    const double per_metre = m->highest / GROVE_SPEED_OF_LIGHT;
-    grove_gridder_bounds bounds = {.max_u = max_uvw[0] * per_metre,
-                                   .max_v = max_uvw[1] * per_metre,
-                                   .max_w = max_uvw[2] * per_metre,
-                                   .samples = m->samples,
-                                   .polarisations = m->psf ? 1 : m->stokes.count,
-                                   .without_w = m->without_w,
-                                   .double_precision = call->double_precision};
+    const double largest[3] = {max_uvw[0] / GROVE_SPEED_OF_LIGHT, max_uvw[1] / GROVE_SPEED_OF_LIGHT,
+                               max_uvw[2] / GROVE_SPEED_OF_LIGHT};
+    grove_gridder_bounds bounds = bounds_of(m, band, largest, call->double_precision);
     grove_isa isa;
     char said[200];
 
@@ -334,7 +376,8 @@ static int open_gridder(const grove_call *call, const imager *m, const double *m
                                       m->epsilon, call->double_precision ? "double" : "single",
                                       call->double_precision ? "1e-12" : "1e-5",
                                       call->double_precision ? "" : "; use --precision double");
-    check_cells(call->node, &bounds, &m->image);
+    if (band == highest_band(m))
+        check_cells(call->node, &bounds, &m->image);
     state->gridder = grove_gridder_new(&state->plan, isa);
     return state->gridder ? 0 : no_memory(call);
 }
@@ -361,6 +404,27 @@ static const grove_array *array_of(const grove_array *const *inputs, int k)
     return k >= 0 && inputs[k]->data ? inputs[k] : NULL;
 }
 
+static int add_band(const grove_call *call, int band, image_state *state, image_part *part,
+                    const double *max_uvw)
+{
+    const imager *m = grove_node_user(call->node);
+    int code = 0;
+
+    part->first_channel = image_bands_first(&m->bands, band);
+    part->channels = image_bands_first(&m->bands, band + 1) - part->first_channel;
+    image_extent e = image_part_extent(part);
+    if (e.channels < 1)
+        return 0; /* none in this tile */
+    int64_t times = CHUNK / (e.baselines * e.channels);
+    times = times < 1 ? 1 : times;
+    if (!state->gridder)
+        code = open_gridder(call, m, band, max_uvw, state);
+    for (int64_t first = 0; first < e.times && !code; first += times)
+        code =
+            add_times(call, state, part, first, e.times - first < times ? e.times - first : times);
+    return code;
+}
+
 static int add(const grove_call *call, void *own, const grove_array *const *inputs, int count)
 {
     const imager *m = grove_node_user(call->node);
@@ -368,80 +432,111 @@ static int add(const grove_call *call, void *own, const grove_array *const *inpu
     image_part part = {.data = array_of(inputs, m->data),
                        .weights = array_of(inputs, m->weights),
                        .uvw = inputs[m->uvw],
-                       .freq = m->freq,
+                       .freq = m->bands.freq,
                        .stokes = m->stokes,
                        .as_ones = m->psf};
-    image_extent e = image_part_extent(&part);
-    int64_t times = CHUNK / (e.baselines * e.channels);
     int code = 0;
 
     (void)count;
-    times = times < 1 ? 1 : times;
-    if (!state->gridder)
-        code = open_gridder(call, m, inputs[m->max_uvw]->data, state);
-    for (int64_t first = 0; first < e.times && !code; first += times)
-        code =
-            add_times(call, state, &part, first, e.times - first < times ? e.times - first : times);
+    for (int band = 0; band < m->bands.count && !code; band++)
+        code = add_band(call, band, &state[band], &part, inputs[m->max_uvw]->data);
     return code;
 }
 
 /* ---- the result ---- */
 
-static void put_pixels(const image_state *state, int stokes, const void *image, grove_array *out)
+/* Pixels of one Stokes parameter; the image is a band of `out` from cell `at` on. */
+static void put_pixels(const image_state *state, int stokes, const void *image, grove_array *out,
+                       int64_t at, int64_t cells)
 {
     const double scale = 1 / state->weight_sum;
 
-    for (int64_t k = 0; k < out->cells; k++)
+    for (int64_t k = 0; k < cells; k++)
         if (out->form->precision == GROVE_PRECISION_DOUBLE)
-            ((double *)out->data)[k * out->elements + stokes] = ((const double *)image)[k] * scale;
+            ((double *)out->data)[(at + k) * out->elements + stokes] =
+                ((const double *)image)[k] * scale;
         else
-            ((float *)out->data)[k * out->elements + stokes] =
+            ((float *)out->data)[(at + k) * out->elements + stokes] =
                 (float)(((const float *)image)[k] * scale);
 }
 
-static void warn_of_samples(const grove_node *node, const image_state *state)
+static void warn_of_samples(const grove_node *node, const imager *m, const image_state *state)
 {
-    if (state->not_finite)
+    int64_t not_finite = 0, outside = 0;
+
+    for (int band = 0; band < m->bands.count; band++) {
+        not_finite += state[band].not_finite;
+        outside += state[band].outside;
+        if (!(state[band].weight_sum > 0))
+            grove_node_warn(node,
+                            "the band of channels %lld to %lld has no visibilities: its pixels "
+                            "are flagged",
+                            (long long)image_bands_first(&m->bands, band),
+                            (long long)image_bands_first(&m->bands, band + 1) - 1);
+    }
+    if (not_finite)
         grove_node_warn(node, "%lld visibilities are not numbers, and left out",
-                        (long long)state->not_finite);
-    if (state->outside)
+                        (long long)not_finite);
+    if (outside)
         grove_node_warn(node,
                         "%lld visibilities have baselines that are not numbers, or longer than "
                         "max_uvw, and are left out",
-                        (long long)state->outside);
+                        (long long)outside);
 }
 
-static int finish(const grove_call *call, void *own, grove_array *out)
+static int finish_band(const grove_call *call, image_state *state, void *image, grove_array *out,
+                       int64_t at, int64_t cells)
 {
-    image_state *state = own;
     grove_gridder_threads threads = gridder_threads(call);
-    size_t real = call->double_precision ? sizeof(double) : sizeof(float);
     int code = 0;
 
-    if (!(state->weight_sum > 0))
-        return grove_node_fail(call->node, GROVE_INVALID,
-                               "there is nothing to image: all visibilities are flagged, have no "
-                               "weight, or are not numbers");
-    warn_of_samples(call->node, state);
-    void *image = malloc((size_t)out->cells * real);
-    if (!image)
-        return no_memory(call);
+    if (!(state->weight_sum > 0)) {
+        memset(out->flags + at, 0xff, (size_t)cells);
+        return 0;
+    }
     for (int k = 0; k < out->elements && !code; k++) {
         if (grove_gridder_to_image(state->gridder, k, image, &grove_fourier, &threads))
             code = no_memory(call);
         else
-            put_pixels(state, k, image, out);
+            put_pixels(state, k, image, out, at, cells);
     }
+    return code;
+}
+
+static int finish(const grove_call *call, void *own, grove_array *out)
+{
+    const imager *m = grove_node_user(call->node);
+    image_state *state = own;
+    size_t real = call->double_precision ? sizeof(double) : sizeof(float);
+    const int64_t cells = out->cells / m->bands.count; /* freq is the slowest axis */
+    double sum = 0;
+    int code = 0;
+
+    for (int band = 0; band < m->bands.count; band++)
+        sum += state[band].weight_sum;
+    if (!(sum > 0))
+        return grove_node_fail(call->node, GROVE_INVALID,
+                               "there is nothing to image: all visibilities are flagged, have no "
+                               "weight, or are not numbers");
+    warn_of_samples(call->node, m, state);
+    void *image = malloc((size_t)cells * real);
+    if (!image)
+        return no_memory(call);
+    if (out->flags)
+        memset(out->flags, 0, (size_t)out->cells);
+    for (int band = 0; band < m->bands.count && !code; band++)
+        code = finish_band(call, &state[band], image, out, band * cells, cells);
     free(image);
     return code;
 }
 
 static void end(const grove_node *node, void *own)
 {
+    const imager *m = grove_node_user(node);
     image_state *state = own;
 
-    (void)node;
-    grove_gridder_free(state->gridder);
+    for (int band = 0; band < m->bands.count; band++)
+        grove_gridder_free(state[band].gridder);
     free(state);
 }
 
@@ -458,7 +553,7 @@ GROVE_CLASS(dirty_image) = {
         "source shows its flux density. Nothing is divided by n.",
     .output_doc =
         "a real number per pixel (m, l), in the unit of the data (per beam); with several "
-        "Stokes parameters a vector",
+        "Stokes parameters a vector; with bands along freq, too",
     .inputs = image_inputs,
     .options = image_options,
     .check = check_image,
@@ -469,7 +564,7 @@ GROVE_CLASS(dirty_image) = {
 GROVE_CLASS(psf_image) = {
     GROVE_CLASS_HEAD(psf_image),
     .doc = "Point-spread function: the dirty image of a source of 1 Jy at the image's centre.",
-    .output_doc = "a real number per pixel (m, l); 1 at the centre",
+    .output_doc = "a real number per pixel (m, l); 1 at the centre; with bands along freq, too",
     .inputs = psf_inputs,
     .options = psf_options,
     .check = check_psf,

@@ -51,7 +51,11 @@ static int find_step(const grove_node *node, const grove_axis *axis, double *ste
     for (int64_t i = 0; i <= last && good; i++)
         good = fabs(at[0] + *step * (double)i - at[i]) < even * fabs(*step);
     if (!good)
-        return grove_node_fail_option(node, "x", "its axis %s is not evenly spaced", axis->name);
+        return grove_node_fail_option(node, "x", "its axis %s is not evenly spaced%s", axis->name,
+                                      axis->kind == GROVE_AXIS_FREQ
+                                          ? ", as that of a FITS image is; bands of as many "
+                                            "channels each would be"
+                                          : "");
     *zero = -at[0] / *step;
     return 0;
 }

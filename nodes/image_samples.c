@@ -10,6 +10,7 @@
 
 typedef struct {
     int64_t time, baseline, freq; /* cells from one to the next; 0: it does not vary */
+    int64_t first_channel;        /* of the array */
 } steps;
 
 static const grove_range *range_of(const grove_array *array, int kind, int64_t *step)
@@ -36,7 +37,8 @@ static steps steps_of(const grove_array *array)
         return s;
     range_of(array, GROVE_AXIS_TIME, &s.time);
     range_of(array, GROVE_AXIS_BASELINE, &s.baseline);
-    range_of(array, GROVE_AXIS_FREQ, &s.freq);
+    const grove_range *freq = range_of(array, GROVE_AXIS_FREQ, &s.freq);
+    s.first_channel = freq ? freq->first : 0;
     return s;
 }
 
@@ -57,6 +59,9 @@ image_extent image_part_extent(const image_part *part)
         e.first_channel = freq ? freq->first : e.first_channel;
         e.channels = freq ? freq->count : e.channels;
     }
+    int64_t end = e.first_channel + e.channels, last = part->first_channel + part->channels;
+    e.first_channel = e.first_channel < part->first_channel ? part->first_channel : e.first_channel;
+    e.channels = (end < last ? end : last) - e.first_channel;
     return e;
 }
 
@@ -134,6 +139,11 @@ static void put(void *at, int64_t k, double x, bool double_precision)
         ((float *)at)[k] = (float)x;
 }
 
+static int64_t cell_of(const steps *s, int64_t time, int64_t baseline, int64_t channel)
+{
+    return time * s->time + baseline * s->baseline + (channel - s->first_channel) * s->freq;
+}
+
 static void make_row(work *w, int64_t row)
 {
     const int64_t t = w->first + row / w->extent.baselines, b = row % w->extent.baselines;
@@ -142,8 +152,8 @@ static void make_row(work *w, int64_t row)
 
     memcpy(w->to->uvw + 3 * row, (const double *)w->part->uvw->data + uvw, 3 * sizeof(double));
     for (int64_t f = 0; f < w->extent.channels; f++) {
-        int64_t data = t * w->data.time + b * w->data.baseline + f * w->data.freq;
-        int64_t weights = t * w->weights.time + b * w->weights.baseline + f * w->weights.freq;
+        int64_t data = cell_of(&w->data, t, b, w->extent.first_channel + f);
+        int64_t weights = cell_of(&w->weights, t, b, w->extent.first_channel + f);
         double stokes[IMAGE_MAX_STOKES][2] = {{1, 0}}, weight = weight_of(w, data, weights);
         if (weight > 0 && !w->part->as_ones && !mix(w, data, stokes)) {
             w->not_finite[row]++;

@@ -11,11 +11,12 @@
 typedef struct {
     const grove_array *data, *weights, *uvw;
     const grove_axis *freq;
+    int64_t first_channel, channels; /* of these only */
     image_stokes stokes;
     bool as_ones; /* of the data only the flags count, for the point-spread function */
 } image_part;
 
-/* Rows and channels of the part: rows are times and baselines. */
+/* Rows and channels of the part: rows are times and baselines. 0 channels or fewer: none. */
 typedef struct {
     int64_t times, baselines, first_channel, channels;
 } image_extent;

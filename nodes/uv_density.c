@@ -101,6 +101,7 @@ static int add(const grove_call *call, void *state, const grove_array *const *ar
                            d->weights >= 0 && arrays[d->weights]->data ? arrays[d->weights] : NULL,
                        .uvw = arrays[d->uvw],
                        .freq = d->freq,
+                       .channels = d->freq->size,
                        .stokes.used = d->used,
                        .as_ones = true};
     const image_extent e = image_part_extent(&part);

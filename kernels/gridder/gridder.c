@@ -184,16 +184,30 @@ int grove_gridder_make_block(grove_gridder *g, int64_t plane, int64_t v, int64_t
     return 0;
 }
 
-uint64_t grove_gridder_plan_bytes(const grove_gridder_plan *plan)
+static grove_gridder planned(const grove_gridder_plan *plan)
 {
     grove_gridder g = {.plan = *plan, .taps.width = plan->kernel.width};
-    const grove_gridder_image *image = &plan->image;
 
     g.real = plan->bounds.double_precision ? sizeof(double) : sizeof(float);
     find_columns(&g);
     find_groups(&g);
+    return g;
+}
+
+uint64_t grove_gridder_plan_planes_bytes(const grove_gridder_plan *plan)
+{
+    const grove_gridder g = planned(plan);
+
+    return (uint64_t)(g.columns[0] * g.columns[1] * plan->planes * grove_gridder_block_size(&g)) *
+           g.real;
+}
+
+uint64_t grove_gridder_plan_bytes(const grove_gridder_plan *plan)
+{
+    const grove_gridder g = planned(plan);
+    const grove_gridder_image *image = &plan->image;
     uint64_t tiles = (uint64_t)(g.columns[0] * g.columns[1]);
-    uint64_t planes = tiles * (uint64_t)(plan->planes * grove_gridder_block_size(&g)) * g.real;
+    uint64_t planes = grove_gridder_plan_planes_bytes(plan);
     uint64_t index = tiles * (uint64_t)(plan->planes * 4 + g.groups * 8 + 4);
     uint64_t pixels = (uint64_t)(image->size[0] * image->size[1]) * g.real;
     uint64_t row = (uint64_t)(g.columns[1] * TILE * image->size[0]) * 2 * g.real;

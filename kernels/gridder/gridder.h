@@ -58,6 +58,8 @@ int grove_gridder_plan_choose(const grove_gridder_image *image, const grove_grid
 
 /* Bytes that a gridder of this plan takes at most, with the work of making an image from it. */
 uint64_t grove_gridder_plan_bytes(const grove_gridder_plan *plan);
+/* Of these, what its planes take. */
+uint64_t grove_gridder_plan_planes_bytes(const grove_gridder_plan *plan);
 
 /* n - 1 at a direction; -1 beyond the horizon. */
 double grove_gridder_n_less_1(double l, double m);

@@ -1,0 +1,29 @@
+/* The bands of a cube: channels in order, divided into groups that each have an image. */
+#ifndef GROVE_NODES_IMAGE_BANDS_H
+#define GROVE_NODES_IMAGE_BANDS_H
+
+#include "plugin.h"
+
+/* clang-format off */
+#define IMAGE_BANDS_OPTION                                                                         \
+    {"bands", GROVE_INTEGER, "none",                                                               \
+     "images of so many bands, along an axis freq: each has as many channels as the others, or "   \
+     "one more; the number of channels makes an image of each; none: one image of all"}
+/* clang-format on */
+
+typedef struct {
+    const grove_axis *freq; /* the channels */
+    int count;
+    bool axis; /* the result has an axis of bands; without one, a single band has all channels */
+} image_bands;
+
+/* Reads the option. 0, or GROVE_INVALID with a message. */
+int image_bands_read(const grove_node *node, const grove_axis *freq, image_bands *bands);
+/* The first channel of a band; that of band `count` is the end. */
+int64_t image_bands_first(const image_bands *bands, int band);
+/* The highest frequency of its channels, Hz. */
+double image_bands_highest(const image_bands *bands, int band);
+/* Only in check: the axis of bands, each from the lower edge of its channels to the upper one. */
+int image_bands_add_axis(grove_node *node, const image_bands *bands);
+
+#endif

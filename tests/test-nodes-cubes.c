@@ -1,0 +1,195 @@
+/* Images of bands: each plane of a cube against the direct Fourier sum over its channels. */
+#include "grid.h"
+#include "image-testing.h"
+#include "probe.h"
+
+#include "base/text.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIZE = 24 };
+
+#define PROBE "obs = probe()\nV = 1 * obs.data\nu = 1 * obs.uvw\nf = 1 * obs.freq\n"
+
+static testing t;
+
+static void setup(void)
+{
+    testing_begin(&t);
+    grid_begin(&t);
+    probe_begin(&t);
+    plane_begin(&t);
+}
+
+static void teardown(void)
+{
+    testing_end(&t);
+}
+
+static void tree(const char *format, int bands)
+{
+    char *text = grove_format("%sx = dirty_image(V, obs, size=24, cell=3e-5rad, epsilon=1e-9, "
+                              "bands=%d%s)\n",
+                              PROBE, bands, format);
+
+    testing_tree(&t, text);
+    free(text);
+}
+
+/* Only samples of these channels without flags count. */
+static void choose_channels(image_data *d, int first, int end, unsigned elements)
+{
+    for (int64_t i = 0; i < d->samples; i++) {
+        int channel = (int)(i % PROBE_CHANNELS);
+        d->weight[i] = channel >= first && channel < end;
+        for (int e = 0; e < 4; e++)
+            if (elements >> e & 1 && d->flags[4 * i + e])
+                d->weight[i] = 0;
+    }
+}
+
+/* The image of a band, which lies in the cube. */
+static testing_value plane_of(const testing_value *cube, int band)
+{
+    testing_value image = *cube;
+
+    image.axes = 2;
+    image.axis[0] = cube->axis[1];
+    image.axis[1] = cube->axis[2];
+    image.cells = (int64_t)SIZE * SIZE;
+    image.at = cube->at + band * image.cells * cube->elements;
+    return image;
+}
+
+static void check_axis(const grove_axis *axis, const image_data *d, int bands)
+{
+    ck_assert_str_eq(axis->name, "freq");
+    ck_assert_int_eq(axis->size, bands);
+    for (int band = 0; band < bands; band++) {
+        int first = PROBE_CHANNELS * band / bands, end = PROBE_CHANNELS * (band + 1) / bands;
+        double width = creal(d->freq.axis[0]->width[0]);
+        ck_assert_double_eq_tol(axis->width[band], (end - first) * width, 1);
+        ck_assert_double_eq_tol(axis->centre[band],
+                                (creal(d->freq.at[first]) + creal(d->freq.at[end - 1])) / 2, 1);
+    }
+}
+
+/* Whatever the tiles. */
+START_TEST(bands_are_sums_over_their_channels)
+{
+    static const int bands[] = {1, 2, 3, PROBE_CHANNELS};
+    static const int tile_channels[] = {0, 1, 2, 5};
+    grove_session_options options = {.double_precision = true,
+                                     .tile_channels = tile_channels[_i / 4]};
+    const int count = bands[_i % 4];
+
+    tree(_i % 4 == 2 ? ", stokes=\"IQUV\"" : "", count);
+    image_data d = image_data_read(&t, false);
+    testing_value x = probe_session(&t, "x", &options, NULL);
+    ck_assert_int_eq(x.axes, 3);
+    check_axis(x.axis[0], &d, count);
+    for (int band = 0; band < count; band++) {
+        testing_value image = plane_of(&x, band);
+        choose_channels(&d, PROBE_CHANNELS * band / count, PROBE_CHANNELS * (band + 1) / count,
+                        x.elements > 1 ? 15 : 9);
+        for (int64_t i = 0; i < d.samples; i++) /* weights of the set */
+            if (d.weight[i] > 0) {
+                double sum = 0;
+                for (int e = 0; e<4; e += x.elements> 1 ? 1 : 3)
+                    sum += 1 / probe_weight(i / PROBE_CHANNELS / PROBE_BASELINES,
+                                            i / PROBE_CHANNELS % PROBE_BASELINES,
+                                            i % PROBE_CHANNELS, e);
+                d.weight[i] = 1 / sum;
+            }
+        for (int e = 0; e < x.elements; e++) {
+            double off = image_data_distance(&d, &image, e, e);
+            ck_assert_msg(off < 1e-9, "band %d is off by %g", band, off);
+        }
+    }
+    testing_free(&x);
+    image_data_free(&d);
+}
+END_TEST
+
+/* A band of which nothing is left is flagged, with a warning; others are as they were. */
+START_TEST(a_band_without_visibilities)
+{
+    unsigned char *flags = NULL;
+
+    tree(", weights=obs.freq / 1MHz - 1402", PROBE_CHANNELS);
+    image_data d = image_data_read(&t, false);
+    testing_value x = probe_session(&t, "x", NULL, &flags);
+    char *said = grove_error_text(t.error);
+    int empty = 0;
+    for (int band = 0; band < PROBE_CHANNELS; band++) {
+        bool none = !(creal(d.freq.at[band]) / 1e6 - 1402 > 0);
+        testing_value image = plane_of(&x, band);
+        empty += none;
+        for (int i = 0; i < SIZE * SIZE; i++)
+            ck_assert_int_eq(flags[band * SIZE * SIZE + i], none);
+        choose_channels(&d, band, band + 1, 9);
+        if (!none)
+            ck_assert_double_lt(image_data_distance(&d, &image, 0, 0), 1e-9);
+    }
+    ck_assert(empty > 0 && empty < PROBE_CHANNELS);
+    ck_assert_msg(strstr(said, "the band of channels 0 to 0 has no visibilities") != NULL, "%s",
+                  said);
+    free(said);
+    free(flags);
+    testing_free(&x);
+    image_data_free(&d);
+}
+END_TEST
+
+/* The point-spread functions of bands, and their beams, which shrink with the frequency. */
+START_TEST(beams_of_bands)
+{
+    grid_now.channels = 2;
+    testing_tree(&t, "obs = grid()\n"
+                     "p = psf_image(obs, size=64, cell=1e-5rad, bands=2)\n"
+                     "x = fit_beam(p)\n");
+    testing_value p = probe_session(&t, "p", NULL, NULL), x = probe_session(&t, "x", NULL, NULL);
+    const double *freq = p.axis[0]->centre;
+    ck_assert_int_eq(x.cells, 2);
+    ck_assert_double_gt(freq[1], freq[0]);
+    for (int band = 0; band < 2; band++)
+        ck_assert_double_eq_tol(creal(p.at[band * 64 * 64 + 32 * 64 + 31]), 1, 1e-3);
+    for (int k = 0; k < 2; k++)
+        ck_assert_double_eq_tol(creal(x.at[k]) * freq[0] / (creal(x.at[3 + k]) * freq[1]), 1, 1e-2);
+    testing_free(&p);
+    testing_free(&x);
+}
+END_TEST
+
+START_TEST(wrong_bands)
+{
+    static const char *const bands[] = {"0", "-1", "8"};
+    char *text = grove_format("obs = probe()\nx = dirty_image(obs.data, obs, size=8, bands=%s)\n",
+                              bands[_i]);
+    const char *said = testing_faults(&t, text);
+    ck_assert_msg(strstr(said, "is not from 1 to 7, the number of channels") != NULL, "%s", said);
+    free(text);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("nodes-cubes");
+    TCase *test = tcase_create("all");
+
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_set_timeout(test, 240);
+    tcase_add_loop_test(test, bands_are_sums_over_their_channels, 0, 16);
+    tcase_add_test(test, a_band_without_visibilities);
+    tcase_add_test(test, beams_of_bands);
+    tcase_add_loop_test(test, wrong_bands, 0, 3);
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
