@@ -154,12 +154,11 @@ static int begin(const grove_node *node, void *run)
     int code = 0;
 
     w->begun = false;
-    if (grove_path_exists(w->path) && !grove_node_bool(node, "overwrite"))
-        code = grove_fail(error, GROVE_INVALID,
-                          "%s: exists already; give overwrite=true to replace it", w->path);
-    if (!code && !w->picture)
+    if (!w->picture)
         code = reserve_header(w, error);
-    if (!code && !(w->file = grove_file_create(w->path, error)))
+    if (!code)
+        w->file = grove_file_create_output(w->path, grove_node_bool(node, "overwrite"), error);
+    if (!code && !w->file)
         code = grove_error_code(error);
     if (code)
         return report_output(node, error);
@@ -282,6 +281,8 @@ static int prepare(const grove_node *node, void *run)
 
     if (!code && w->picture && fflush(grove_file_stream(w->file)))
         code = grove_fail(error, GROVE_IO, "%s: cannot write: %s", w->path, strerror(errno));
+    if (!code)
+        code = grove_file_check(w->file, error);
     if (code)
         return report_output(node, error);
     grove_error_free(error);

@@ -105,17 +105,15 @@ static int begin(const grove_node *node, void *run)
     saving *s = run;
     grove_error *error = grove_error_new();
     char *axes = grove_format("%s.axes", s->path);
-    const char *paths[] = {s->path, s->csv ? NULL : axes};
+    const bool overwrite = grove_node_bool(node, "overwrite");
     int code = 0;
 
-    for (int i = 0; i < 2 && !code; i++)
-        if (paths[i] && grove_path_exists(paths[i]) && !grove_node_bool(node, "overwrite"))
-            code = grove_fail(error, GROVE_INVALID,
-                              "%s: exists already; give overwrite=true to replace it", paths[i]);
     s->begun = false;
-    if (!code && !(s->numbers = grove_file_create(s->path, error)))
-        code = grove_error_code(error);
-    if (!code && !(s->text = grove_file_create(s->csv ? s->path : axes, error)))
+    s->numbers = s->csv ? grove_file_create(s->path, error)
+                        : grove_file_create_output(s->path, overwrite, error);
+    if (s->numbers)
+        s->text = grove_file_create_output(s->csv ? s->path : axes, overwrite, error);
+    if (!s->text)
         code = grove_error_code(error);
     free(axes);
     if (code) {
@@ -375,6 +373,10 @@ static int prepare(const grove_node *node, void *run)
     int code = s->csv ? write_csv(s, unit) : write_npy(s, unit);
     if (code || fflush(grove_file_stream(s->text)) || fflush(grove_file_stream(s->numbers)))
         return io_fault(node, s);
+    grove_error *error = grove_error_new();
+    if (grove_file_check(s->text, error) || (!s->csv && grove_file_check(s->numbers, error)))
+        return report_output(node, error);
+    grove_error_free(error);
     return 0;
 }
 

@@ -286,6 +286,69 @@ START_TEST(files_that_exist)
 }
 END_TEST
 
+/* An action that makes files, as another program may: while the run writes, or when it has
+ * prepared its outputs. */
+static const char *rivals[3]; /* NULL: none */
+
+static int make_rivals(const grove_node *node, void *run)
+{
+    (void)node, (void)run;
+    for (int i = 0; i < 3 && rivals[i]; i++)
+        testing_file(&t, rivals[i], "of another program");
+    return 0;
+}
+
+static int write_rivals(const grove_node *node, void *run, const grove_array *const *arrays,
+                        int count)
+{
+    (void)arrays, (void)count;
+    return make_rivals(node, run);
+}
+
+static int write_nothing(const grove_node *node, void *run, const grove_array *const *arrays,
+                         int count)
+{
+    (void)node, (void)run, (void)arrays, (void)count;
+    return 0;
+}
+
+static const grove_input rival_inputs[] = {{"x", GROVE_VALUE, "a value"}, {0}};
+static const grove_class rival_classes[] = {
+    {GROVE_CLASS_HEAD(early), .doc = "For tests.", .inputs = rival_inputs,
+     .kind = GROVE_CLASS_ACTION, .write = write_rivals},
+    {GROVE_CLASS_HEAD(late), .doc = "For tests.", .inputs = rival_inputs,
+     .kind = GROVE_CLASS_ACTION, .write = write_nothing, .prepare = make_rivals}};
+
+/* What another program has made in the meantime stays as it is. */
+START_TEST(two_programs)
+{
+    static const struct {
+        const char *action, *files[3];
+    } cases[] = {{"image(T.value, to=\"@/a.fits\")", {"a.fits"}},
+                 {"save(T.value, to=\"@/a.csv\")", {"a.csv"}},
+                 {"save(T.value, to=\"@/a.npy\")", {"a.npy", "a.npy.axes"}}};
+    char *lines =
+        grove_format("%s\n%s(T.value)\n", cases[_i / 2].action, _i % 2 ? "late" : "early");
+    size_t length;
+
+    for (int k = 0; k < 2; k++)
+        ck_assert_int_eq(grove_classes_add(t.classes, &rival_classes[k], t.error), 0);
+    write_table(&samples[0]);
+    memcpy(rivals, cases[_i / 2].files, sizeof(rivals));
+    int before = count_files(), code = run(lines, NULL), made = 0;
+    ck_assert_int_lt(code, 0);
+    ck_assert_msg(strstr(grove_error_message(t.error, 0), "another program has made it") != NULL,
+                  "%s", grove_error_message(t.error, 0));
+    for (; rivals[made]; made++) {
+        char *bytes = read_file(rivals[made], &length);
+        ck_assert_str_eq(bytes, "of another program");
+        free(bytes);
+    }
+    ck_assert_int_eq(count_files(), before + made);
+    free(lines);
+}
+END_TEST
+
 /* Files may not grow beyond some bytes, as on a disk that is full. */
 START_TEST(full_disk)
 {
@@ -378,6 +441,7 @@ int main(void)
     tcase_add_test(test, cards_of_options);
     tcase_add_test(test, flagged);
     tcase_add_test(test, files_that_exist);
+    tcase_add_loop_test(test, two_programs, 0, 6);
     tcase_add_loop_test(test, full_disk, 0, 3);
     tcase_add_test(test, pictures);
     tcase_add_loop_test(test, faults, 0, sizeof(bad) / sizeof(bad[0]));

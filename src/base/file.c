@@ -101,6 +101,7 @@ char *grove_file_read(const char *path, size_t max, bool text, size_t *length, g
 struct grove_file {
     FILE *stream;
     char *path, *temporary;
+    bool keeps; /* what has the name by now */
 };
 
 grove_file *grove_file_create(const char *path, grove_error *error)
@@ -130,6 +131,48 @@ grove_file *grove_file_create(const char *path, grove_error *error)
         return NULL;
     }
     return file;
+}
+
+grove_file *grove_file_create_output(const char *path, bool overwrite, grove_error *error)
+{
+    if (!overwrite && grove_path_exists(path)) {
+        grove_fail(error, GROVE_INVALID, "%s: exists already; give overwrite=true to replace it",
+                   path);
+        return NULL;
+    }
+    grove_file *file = grove_file_create(path, error);
+    if (file)
+        file->keeps = !overwrite;
+    return file;
+}
+
+static int taken(const grove_file *file, grove_error *error)
+{
+    return grove_fail(error, GROVE_IO,
+                      "%s: another program has made it since this run began; it is kept, and what "
+                      "this run has computed is not written",
+                      file->path);
+}
+
+int grove_file_check(const grove_file *file, grove_error *error)
+{
+    return file->keeps && grove_path_exists(file->path) ? taken(file, error) : 0;
+}
+
+/* A link replaces nothing; not all file systems have them. */
+static int put_in_place(const grove_file *file)
+{
+    if (!file->keeps)
+        return rename(file->temporary, file->path);
+    if (!link(file->temporary, file->path))
+        return unlink(file->temporary);
+    if (errno == EEXIST)
+        return -1;
+    if (grove_path_exists(file->path)) {
+        errno = EEXIST;
+        return -1;
+    }
+    return rename(file->temporary, file->path);
 }
 
 FILE *grove_file_stream(grove_file *file)
@@ -163,9 +206,12 @@ int grove_file_commit(grove_file *file, grove_error *error)
         reason = reason ? reason : errno;
     if (fclose(file->stream))
         reason = reason ? reason : errno;
-    if (!reason && rename(file->temporary, file->path))
+    if (!reason && put_in_place(file))
         reason = errno;
-    if (reason) {
+    if (reason == EEXIST && file->keeps) {
+        code = taken(file, error);
+        unlink(file->temporary);
+    } else if (reason) {
         code =
             grove_fail(error, GROVE_IO, "%s: cannot write: %s; the previous content is unchanged",
                        file->path, strerror(reason));

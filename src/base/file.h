@@ -18,6 +18,11 @@ char *grove_file_read(const char *path, size_t max, bool text, size_t *length, g
  * and the reason. Both free the object. */
 typedef struct grove_file grove_file;
 grove_file *grove_file_create(const char *path, grove_error *error);
+/* The same for an output of a run. Unless `overwrite`, a file that exists is an error. One that
+ * another program has made in the meantime is kept, with an error: by grove_file_check, before
+ * anything is committed, or by grove_file_commit. */
+grove_file *grove_file_create_output(const char *path, bool overwrite, grove_error *error);
+int grove_file_check(const grove_file *file, grove_error *error);
 FILE *grove_file_stream(grove_file *file);
 int grove_file_commit(grove_file *file, grove_error *error);
 void grove_file_discard(grove_file *file);
