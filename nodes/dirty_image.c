@@ -24,8 +24,8 @@ enum { CHUNK = 1 << 21 }; /* samples that are gridded together */
      "weighting; none: the set's own, or 1; visibilities with weights of 0 or less do not count",  \
      .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},                                             \
     {"epsilon", GROVE_NUMBER, "1e-4",                                                              \
-     "relative error of the image, root mean square, at most: down to 1e-5, and to 1e-12 with "    \
-     "--precision double"},                                                                        \
+     "relative error of the image, root mean square, at most, from 1e-12; below 1e-5 the image is " \
+     "made in double precision in any run"},                                                       \
     {"w_terms", GROVE_BOOL, "true", "false: the sky counts as flat, and w as 0"},                  \
     IMAGE_BANDS_OPTION,                                                                            \
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,             \
@@ -239,6 +239,7 @@ static void set_output(grove_node *node, const imager *m, const grove_form *data
     int count = m->psf ? 1 : m->stokes.count;
     grove_form form = {.shape = count > 1 ? GROVE_VECTOR : GROVE_SCALAR,
                        .vector = count > 1 ? count : 0,
+                       .precision = image_precision(m->epsilon),
                        .flags = m->bands.count > 1}; /* bands may be empty */
 
     if (data && !m->psf)
@@ -372,9 +373,8 @@ static int open_gridder(const grove_call *call, const imager *m, int band, const
         return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
     if (grove_gridder_plan_choose(&m->image, &bounds, m->epsilon, &state->plan))
         return grove_node_fail_option(call->node, "epsilon",
-                                      "%g cannot be reached in %s precision: it is %s at least%s",
-                                      m->epsilon, call->double_precision ? "double" : "single",
-                                      call->double_precision ? "1e-12" : "1e-5",
+                                      "%g cannot be reached in %s precision%s", m->epsilon,
+                                      call->double_precision ? "double" : "single",
                                       call->double_precision ? "" : "; use --precision double");
     if (band == highest_band(m))
         check_cells(call->node, &bounds, &m->image);

@@ -24,6 +24,14 @@ int image_plane_read(const grove_node *node, const grove_node *obs, double longe
                      grove_gridder_image *image);
 /* Only in check: the axes m and l of the result, whose coordinates are direction cosines. */
 int image_plane_add_axes(grove_node *node, const grove_gridder_image *image);
+/* Of images, or visibilities, with an error of at most epsilon: single precision is enough for
+ * 1e-5.
+ */
+static inline grove_precision image_precision(double epsilon)
+{
+    return epsilon < 1e-5 * (1 - 1e-9) ? GROVE_PRECISION_DOUBLE : GROVE_PRECISION_RUN;
+}
+
 /* The plane of an input's axes m and l. 0, or GROVE_SHAPE with a message. */
 int image_plane_of_input(const grove_node *node, int input, grove_gridder_image *image);
 

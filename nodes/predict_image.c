@@ -26,8 +26,8 @@ static const grove_option options[] = {
     {"stokes", GROVE_TEXT, "none",
      "Stokes parameters of the image, such as IQUV; none: as many of IQUV as the image has"},
     {"epsilon", GROVE_NUMBER, "1e-4",
-     "relative error of the visibilities, root mean square, at most: down to 1e-5, and to 1e-12 "
-     "with --precision double"},
+     "relative error of the visibilities, root mean square, at most, from 1e-12; below 1e-5 they "
+     "are made in double precision in any run"},
     {"w_terms", GROVE_BOOL, "true", "false: the sky counts as flat, and w as 0"},
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
@@ -52,6 +52,7 @@ typedef struct {
     pthread_mutex_t lock;
     grove_gridder *gridder;
     grove_hash of;
+    double highest; /* frequency that its planes are for */
     grove_gridder_outside outside;
 } prediction;
 
@@ -86,7 +87,8 @@ static void set_memory(grove_node *node, const predictor *p)
                                    .samples = 1e6,
                                    .polarisations = p->stokes.count,
                                    .without_w = p->without_w,
-                                   .double_precision = p->epsilon < 1e-5};
+                                   .double_precision = grove_node_output(node)->precision ==
+                                                       GROVE_PRECISION_DOUBLE};
     grove_gridder_plan plan;
 
     if (grove_gridder_plan_choose(&p->image, &bounds, p->epsilon, &plan))
@@ -104,7 +106,10 @@ static int check(grove_node *node)
     const grove_form *image = grove_node_input_form(node, IMAGE);
     const grove_node *obs = grove_node_object(node, "obs");
     const double *feed = grove_node_member_data(obs, "feed");
-    grove_form form = {.shape = GROVE_MATRIX, .complex_ = true, .unit = image->unit};
+    grove_form form = {.shape = GROVE_MATRIX,
+                       .complex_ = true,
+                       .precision = image_precision(grove_node_number(node, "epsilon")),
+                       .unit = image->unit};
     int elements = image->shape == GROVE_VECTOR ? image->vector : 1;
 
     *p = (predictor){.epsilon = grove_node_number(node, "epsilon"),
@@ -196,7 +201,7 @@ static void *copy_image(const grove_call *call, const predictor *p)
 
 static int make_gridder(const grove_call *call, const predictor *p, prediction *run)
 {
-    const double per_metre = p->highest / GROVE_SPEED_OF_LIGHT,
+    const double per_metre = run->highest / GROVE_SPEED_OF_LIGHT,
                  *max_uvw = call->args->in[MAX_UVW].data;
     grove_gridder_bounds bounds = {.max_u = max_uvw[0] * per_metre,
                                    .max_v = max_uvw[1] * per_metre,
@@ -215,12 +220,27 @@ static int make_gridder(const grove_call *call, const predictor *p, prediction *
         return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
     if (grove_gridder_plan_choose(&p->image, &bounds, p->epsilon, &plan))
         return grove_node_fail_option(call->node, "epsilon",
-                                      "%g cannot be reached in single precision, only 1e-5; use "
-                                      "--precision double",
-                                      p->epsilon);
+                                      "%g cannot be reached in %s precision%s", p->epsilon,
+                                      call->double_precision ? "double" : "single",
+                                      call->double_precision ? "" : "; use --precision double");
     grove_gridder_free(run->gridder);
     run->gridder = grove_gridder_new(&plan, isa);
     return run->gridder ? 0 : GROVE_NO_MEMORY;
+}
+
+/* The highest frequency so far: of the channels, or of those in their place. */
+static void find_highest(const grove_call *call, const predictor *p, prediction *run)
+{
+    const int64_t channels = size_of(call->args, GROVE_AXIS_FREQ),
+                  step = step_of(call->args, &call->args->in[FREQ], GROVE_AXIS_FREQ);
+    double freq;
+
+    run->highest = fmax(run->highest, p->highest);
+    for (int64_t k = 0; k < channels; k++) {
+        memcpy(&freq, (const char *)call->args->in[FREQ].data + k * step, sizeof(freq));
+        if (isfinite(freq))
+            run->highest = fmax(run->highest, freq);
+    }
 }
 
 /* Transforms the image unless it is the one that was transformed last. */
@@ -235,6 +255,8 @@ static int find_planes(const grove_call *call, const predictor *p, prediction *r
         return GROVE_NO_MEMORY;
     grove_hash of = grove_hash_add(grove_hash_start(), image, each * (size_t)p->stokes.count);
     of = grove_hash_add(of, call->args->in[MAX_UVW].data, 3 * sizeof(double));
+    find_highest(call, p, run);
+    of = grove_hash_number(of, run->highest);
     int code = 0;
     if (!run->gridder || !grove_hash_equal(of, run->of)) {
         code = make_gridder(call, p, run);

@@ -332,6 +332,21 @@ START_TEST(numbers_that_are_not)
 }
 END_TEST
 
+/* A run in single precision reaches any epsilon, of numbers that are exact in it. */
+START_TEST(double_precision_where_epsilon_asks)
+{
+    grove_session_options single = {.double_precision = false};
+
+    tree(PROBE, "dirty_image(V, obs, size=24, cell=3e-5rad, epsilon=1e-10)");
+    image_data d = image_data_read(&t, false);
+    testing_value x = probe_session(&t, "x", &single, NULL);
+    weigh(&d, 0, 9);
+    ck_assert_double_lt(image_data_distance(&d, &x, 0, 0), 1e-10);
+    testing_free(&x);
+    image_data_free(&d);
+}
+END_TEST
+
 /* ---- tiles and threads ---- */
 
 START_TEST(tiles_and_threads)
@@ -433,6 +448,25 @@ START_TEST(pixels_are_sources)
     double off = predicted_distance(cases[_i].epsilon, cases[_i].double_precision,
                                     cases[_i].polarised ? "im.stokes" : "im.pixels");
     ck_assert_msg(off <= cases[_i].epsilon, "off by %g", off);
+}
+END_TEST
+
+/* Frequencies above those of the channels, whatever the tiles; and a run in single precision. */
+START_TEST(other_frequencies)
+{
+    static const int channels[] = {0, 1, 2};
+    grove_session_options options = {.tile_channels = channels[_i]};
+
+    set_plane(32, 32, 1e-5);
+    put_pixels(false);
+    tree("im = plane()\nobs = grid()\nS = field()\n"
+         "V = sum[s](point(S, obs, freq=2 * obs.freq))\n",
+         "predict_image(im.pixels, obs, epsilon=1e-9, freq=2 * obs.freq)");
+    testing_value v = probe_session(&t, "V", NULL, NULL),
+                  x = probe_session(&t, "x", &options, NULL);
+    ck_assert_double_lt(testing_distance(&x, &v), 1e-9);
+    testing_free(&v);
+    testing_free(&x);
 }
 END_TEST
 
@@ -549,8 +583,10 @@ int main(void)
     tcase_add_loop_test(test, weights_and_flags_count, 0, 10);
     tcase_add_test(test, flagged_weights);
     tcase_add_test(test, numbers_that_are_not);
+    tcase_add_test(test, double_precision_where_epsilon_asks);
     tcase_add_loop_test(test, tiles_and_threads, 0, 2);
     tcase_add_loop_test(test, pixels_are_sources, 0, 7);
+    tcase_add_loop_test(test, other_frequencies, 0, 3);
     tcase_add_loop_test(test, adjoint, 0, 2);
     tcase_add_test(test, images_meet);
     tcase_add_test(test, an_image_that_changes);
