@@ -199,6 +199,25 @@ static void *copy_image(const grove_call *call, const predictor *p)
     return copy;
 }
 
+/* Of all numbers, in runs along the axis in which they follow each other. */
+static grove_hash hash_image(const grove_call *call, const predictor *p)
+{
+    const grove_view *view = &call->args->in[IMAGE];
+    const size_t real = call->double_precision ? sizeof(double) : sizeof(float),
+                 pixel = real * (size_t)p->stokes.count;
+    const int fast = step_of(call->args, view, p->kind[1]) == (int64_t)pixel;
+    const int64_t step = step_of(call->args, view, p->kind[fast]),
+                  row = step_of(call->args, view, p->kind[!fast]);
+    const int64_t size = p->image.size[fast], run = step == (int64_t)pixel ? size : 1;
+    grove_hash hash = grove_hash_start();
+
+    for (int64_t y = 0; y < p->image.size[!fast]; y++)
+        for (int64_t x = 0; x < size; x += run)
+            hash = grove_hash_add(hash, (const char *)view->data + y * row + x * step,
+                                  (size_t)run * pixel);
+    return hash;
+}
+
 static int make_gridder(const grove_call *call, const predictor *p, prediction *run)
 {
     const double per_metre = run->highest / GROVE_SPEED_OF_LIGHT,
@@ -249,24 +268,20 @@ static int find_planes(const grove_call *call, const predictor *p, prediction *r
     const size_t real = call->double_precision ? sizeof(double) : sizeof(float),
                  each = (size_t)(p->image.size[0] * p->image.size[1]) * real;
     grove_gridder_threads threads = gridder_threads(call);
-    char *image = copy_image(call, p);
-
-    if (!image)
-        return GROVE_NO_MEMORY;
-    grove_hash of = grove_hash_add(grove_hash_start(), image, each * (size_t)p->stokes.count);
-    of = grove_hash_add(of, call->args->in[MAX_UVW].data, 3 * sizeof(double));
+    grove_hash of =
+        grove_hash_add(hash_image(call, p), call->args->in[MAX_UVW].data, 3 * sizeof(double));
     find_highest(call, p, run);
     of = grove_hash_number(of, run->highest);
-    int code = 0;
-    if (!run->gridder || !grove_hash_equal(of, run->of)) {
-        code = make_gridder(call, p, run);
-        for (int k = 0; k < p->stokes.count && !code; k++)
-            code = grove_gridder_from_image(run->gridder, k, image + (size_t)k * each,
-                                            &grove_fourier, &threads)
-                       ? GROVE_NO_MEMORY
-                       : 0;
-        run->of = of;
-    }
+    if (run->gridder && grove_hash_equal(of, run->of))
+        return 0;
+    char *image = copy_image(call, p);
+    int code = image ? make_gridder(call, p, run) : GROVE_NO_MEMORY;
+    for (int k = 0; k < p->stokes.count && !code; k++)
+        code = grove_gridder_from_image(run->gridder, k, image + (size_t)k * each, &grove_fourier,
+                                        &threads)
+                   ? GROVE_NO_MEMORY
+                   : 0;
+    run->of = of;
     free(image);
     return code;
 }
