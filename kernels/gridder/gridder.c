@@ -184,6 +184,16 @@ int grove_gridder_make_block(grove_gridder *g, int64_t plane, int64_t v, int64_t
     return 0;
 }
 
+int grove_gridder_make_all_blocks(grove_gridder *g)
+{
+    for (int64_t plane = 0; plane < g->plan.planes; plane++)
+        for (int64_t v = 0; v < g->columns[1]; v++)
+            for (int64_t u = 0; u < g->columns[0]; u++)
+                if (grove_gridder_make_block(g, plane, v, u))
+                    return -1;
+    return 0;
+}
+
 static grove_gridder planned(const grove_gridder_plan *plan)
 {
     grove_gridder g = {.plan = *plan, .taps.width = plan->kernel.width};

@@ -126,4 +126,10 @@ int grove_gridder_from_image(grove_gridder *gridder, int polarisation, const voi
 int grove_gridder_predict(grove_gridder *gridder, const grove_gridder_samples *samples,
                           const grove_gridder_threads *threads, grove_gridder_outside *outside);
 
+/* The planes of one polarisation as they are, [plane][v][u] complex numbers of the plan's
+ * precision: u and v are 0 at cell grid / 2. `set` replaces what they were: 0, or -1 without
+ * memory. */
+void grove_gridder_get_planes(grove_gridder *gridder, int polarisation, void *planes);
+int grove_gridder_set_planes(grove_gridder *gridder, int polarisation, const void *planes);
+
 #endif

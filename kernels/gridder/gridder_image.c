@@ -26,14 +26,6 @@ typedef struct {
     atomic_bool failed;
 } work;
 
-/* The grid's index of a row or column that is kept. */
-static int64_t grid_index(const grove_gridder *g, int d, int64_t kept)
-{
-    int64_t size = g->plan.grid[d], at = g->first_tile[d] * TILE + kept;
-
-    return (at % size + size) % size;
-}
-
 static int64_t strips(const grove_gridder *g)
 {
     return (g->plan.image.size[0] + LANES - 1) / LANES;
@@ -86,7 +78,7 @@ static bool exchange_cells(const work *w, int64_t plane, int64_t v, int64_t y, c
 
     for (int64_t u = 0; u < g->columns[0]; u++) {
         char *cells = grove_gridder_block(g, plane, v, u);
-        char *at = line + (size_t)grid_index(g, 0, u * TILE) * bytes;
+        char *at = line + (size_t)grove_gridder_grid_index(g, 0, u * TILE) * bytes;
         if (cells)
             cells += (size_t)((w->polarisation * TILE + y) * TILE) * bytes;
         any = any || cells;
@@ -205,7 +197,7 @@ static void exchange_column(const work *w, char *line, char *column, bool to_lin
     const size_t bytes = pair(g), step = LANES * bytes;
 
     for (int64_t y = 0, next; y < kept; y = next) {
-        int64_t at = grid_index(g, 1, y);
+        int64_t at = grove_gridder_grid_index(g, 1, y);
         next = kept - y > size - at ? y + size - at : kept;
         char *in_line = line + (size_t)at * bytes, *in_column = column + (size_t)y * step;
         if (bytes == 2 * sizeof(float) && to_line)
@@ -336,23 +328,12 @@ int grove_gridder_to_image(grove_gridder *g, int polarisation, void *image,
     return w.failed ? -1 : 0;
 }
 
-/* All blocks that samples within the bounds may touch. */
-static int make_all_blocks(grove_gridder *g)
-{
-    for (int64_t plane = 0; plane < g->plan.planes; plane++)
-        for (int64_t v = 0; v < g->columns[1]; v++)
-            for (int64_t u = 0; u < g->columns[0]; u++)
-                if (grove_gridder_make_block(g, plane, v, u))
-                    return -1;
-    return 0;
-}
-
 int grove_gridder_from_image(grove_gridder *g, int polarisation, const void *image,
                              const grove_gridder_fft *fft, const grove_gridder_threads *threads)
 {
     work w = {.g = g, .fft = fft, .polarisation = polarisation, .image = (void *)(uintptr_t)image};
 
-    w.failed = make_all_blocks(g) != 0;
+    w.failed = grove_gridder_make_all_blocks(g) != 0;
     if (!open_work(&w, -1))
         for (; w.first < g->plan.planes && !w.failed; w.first += w.batch) {
             threads->run(threads->pool, strips(g), take_strip, &w);

@@ -37,6 +37,17 @@ void *grove_gridder_block(const grove_gridder *g, int64_t plane, int64_t v, int6
 /* Makes it, of zeros, unless it is there. 0, or -1 without memory. */
 int grove_gridder_make_block(grove_gridder *g, int64_t plane, int64_t v, int64_t u);
 
+/* All blocks that samples within the bounds may touch. */
+int grove_gridder_make_all_blocks(grove_gridder *g);
+
+/* The grid's index of a row or column that is kept. */
+static inline int64_t grove_gridder_grid_index(const grove_gridder *g, int d, int64_t kept)
+{
+    int64_t size = g->plan.grid[d], at = g->first_tile[d] * GROVE_GRIDDER_TILE + kept;
+
+    return (at % size + size) % size;
+}
+
 /* Pieces of memory that threads take and give back: the kernel clears new pages, which takes longer
  * than the work in them. */
 typedef struct {

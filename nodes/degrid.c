@@ -1,0 +1,234 @@
+/* degrid: visibilities from planes of the uv grid, the adjoint of grid. */
+#include "nodes/gridder_threads.h"
+#include "nodes/image_stage.h"
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLANES, UVW, FREQ };
+
+static const grove_input inputs[] = {
+    {"x", GROVE_VALUE, "planes (w_plane, v, u), as of fft(grid_correction(image, ...))",
+     .handing = GROVE_AS_COMPLEX, .shapes = GROVE_SCALAR},
+    {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
+    {0},
+};
+static const grove_option options[] = {
+    IMAGE_STAGE_OPTIONS,
+    {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,
+     .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
+    {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE,
+     .linear = GROVE_SELECTOR},
+    {0},
+};
+
+/* The planes that were last asked for. */
+typedef struct {
+    pthread_mutex_t lock;
+    grove_gridder *gridder;
+    grove_hash of;
+    grove_gridder_outside outside;
+} degridding;
+
+/* ---- check ---- */
+
+static int check(grove_node *node)
+{
+    grove_gridder_plan *plan = grove_alloc(sizeof(*plan));
+    const grove_axis *axes[GROVE_MAX_AXES];
+    grove_form form = {.shape = GROVE_SCALAR,
+                       .complex_ = true,
+                       .precision = image_precision(grove_node_number(node, "epsilon")),
+                       .unit = grove_node_input_form(node, PLANES)->unit};
+
+    grove_node_set_user(node, plan);
+    int code = image_stage_plan(node, grove_node_object(node, "obs"), plan);
+    code = code ? code : image_stage_check(node, PLANES, plan, IMAGE_STAGE_GRID);
+    if (code)
+        return code;
+    if (grove_node_input_axes(node, PLANES, axes) != 3)
+        return grove_node_fail(node, GROVE_SHAPE,
+                               "its input varies with more than w_plane, v and u");
+    for (int d = 0; d < 3; d++)
+        grove_node_consume(node, axes[d]->kind);
+    grove_node_set_output(node, &form);
+    grove_node_set_memory(node, 2 * grove_gridder_plan_planes_bytes(plan));
+    grove_node_set_scratch(node, 0, 24 + 16);
+    return 0;
+}
+
+static void close_node(grove_node *node)
+{
+    free(grove_node_user(node));
+}
+
+static int start(const grove_node *node, void **run)
+{
+    degridding *d = grove_alloc(sizeof(*d));
+
+    (void)node;
+    *d = (degridding){0};
+    pthread_mutex_init(&d->lock, NULL);
+    *run = d;
+    return 0;
+}
+
+static void stop(const grove_node *node, void *run)
+{
+    degridding *d = run;
+
+    if (d->outside.samples)
+        grove_node_warn(node,
+                        "%lld visibilities have baselines that are not numbers, or longer than the "
+                        "antennas are apart; they are 0",
+                        (long long)d->outside.samples);
+    grove_gridder_free(d->gridder);
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+}
+
+/* ---- planes ---- */
+
+/* Dense planes in the order of the gridder. NULL: no memory. */
+static void *copy_planes(const grove_call *call, const grove_gridder_plan *plan, size_t *bytes)
+{
+    static const char *const names[] = {"u", "v", "w_plane"};
+    const size_t cell = 2 * (call->double_precision ? sizeof(double) : sizeof(float));
+    const char *from = (const char *)call->args->in[PLANES].data;
+    int64_t step[3];
+
+    *bytes = (size_t)(plan->planes * plan->grid[0] * plan->grid[1]) * cell;
+    char *copy = malloc(*bytes), *to = copy;
+    for (int d = 0; d < 3; d++)
+        step[d] = image_stage_in_step(call->args, PLANES, names[d]);
+    for (int64_t w = 0; copy && w < plan->planes; w++)
+        for (int64_t v = 0; v < plan->grid[1]; v++)
+            for (int64_t u = 0; u < plan->grid[0]; u++, to += cell)
+                memcpy(to, from + w * step[2] + v * step[1] + u * step[0], cell);
+    return copy;
+}
+
+/* Sets the gridder's planes unless they are the ones that it has. */
+static int find_planes(const grove_call *call, degridding *d)
+{
+    grove_gridder_plan plan = *(const grove_gridder_plan *)grove_node_user(call->node);
+    size_t bytes = 0;
+    grove_isa isa;
+    char said[200];
+    void *planes = copy_planes(call, &plan, &bytes);
+    int code = planes ? 0 : GROVE_NO_MEMORY;
+
+    if (code)
+        return code;
+    grove_hash of = grove_hash_add(grove_hash_start(), planes, bytes);
+    if (!d->gridder || !grove_hash_equal(of, d->of)) {
+        plan.bounds.double_precision = call->double_precision;
+        grove_gridder_free(d->gridder);
+        d->gridder = NULL;
+        if (grove_isa_choose(&isa, said))
+            code = grove_node_fail(call->node, GROVE_INVALID, "%s", said);
+        else if (!(d->gridder = grove_gridder_new(&plan, isa)) ||
+                 grove_gridder_set_planes(d->gridder, 0, planes))
+            code = GROVE_NO_MEMORY;
+        d->of = of;
+    }
+    free(planes);
+    return code;
+}
+
+/* ---- visibilities ---- */
+
+static int64_t size_of(const grove_args *args, int kind)
+{
+    int d = grove_args_axis(args, kind);
+
+    return d < 0 ? 1 : args->size[d];
+}
+
+static int64_t step_of(const grove_args *args, const grove_view *view, int kind)
+{
+    int d = grove_args_axis(args, kind);
+
+    return d < 0 ? 0 : view->stride[d];
+}
+
+static int predict(const grove_call *call, degridding *d)
+{
+    const grove_args *args = call->args;
+    const int64_t times = size_of(args, GROVE_AXIS_TIME),
+                  baselines = size_of(args, GROVE_AXIS_BASELINE),
+                  channels = size_of(args, GROVE_AXIS_FREQ), rows = times * baselines;
+    const size_t cell = 2 * (call->double_precision ? sizeof(double) : sizeof(float));
+    const int kinds[] = {GROVE_AXIS_TIME, GROVE_AXIS_BASELINE, GROVE_AXIS_FREQ};
+    const grove_gridder_threads threads = gridder_threads(call);
+    double *uvw = malloc((size_t)rows * 3 * sizeof(*uvw)),
+           *freq = malloc((size_t)channels * sizeof(*freq));
+    char *data = calloc((size_t)(rows * channels), cell);
+    int64_t in[2], out[3];
+    int code = uvw && freq && data ? 0 : GROVE_NO_MEMORY;
+
+    for (int k = 0; k < 3; k++)
+        out[k] = step_of(args, &args->out, kinds[k]);
+    for (int k = 0; k < 2; k++)
+        in[k] = step_of(args, &args->in[UVW], kinds[k]);
+    for (int64_t row = 0; row < rows && !code; row++)
+        memcpy(uvw + 3 * row,
+               (const char *)args->in[UVW].data + row / baselines * in[0] + row % baselines * in[1],
+               3 * sizeof(*uvw));
+    for (int64_t k = 0; k < channels && !code; k++)
+        memcpy(&freq[k],
+               (const char *)args->in[FREQ].data +
+                   k * step_of(args, &args->in[FREQ], GROVE_AXIS_FREQ),
+               sizeof(*freq));
+    const grove_gridder_samples samples = {rows, channels, uvw, freq, data, NULL};
+    if (!code && grove_gridder_predict(d->gridder, &samples, &threads, &d->outside))
+        code = GROVE_NO_MEMORY;
+    for (int64_t i = 0; i < rows * channels && !code; i++) {
+        int64_t row = i / channels;
+        memcpy((char *)args->out.data + row / baselines * out[0] + row % baselines * out[1] +
+                   i % channels * out[2],
+               data + (size_t)i * cell, cell);
+    }
+    free(uvw);
+    free(freq);
+    free(data);
+    return code;
+}
+
+static int eval(const grove_call *call)
+{
+    degridding *d = call->run;
+
+    pthread_mutex_lock(&d->lock);
+    int code = find_planes(call, d);
+    if (!code)
+        code = predict(call, d);
+    pthread_mutex_unlock(&d->lock);
+    return code == GROVE_NO_MEMORY
+               ? grove_node_fail(call->node, code, "not enough memory for the planes")
+               : code;
+}
+
+GROVE_CLASS(degrid) = {
+    GROVE_CLASS_HEAD(degrid),
+    .doc = "Visibilities from planes of the uv grid: the exact adjoint of grid.\nThe last stage of "
+           "predict_image: each visibility is the sum over the cells in reach of its kernel in u, "
+           "v and w. The options are those of grid.",
+    .output_doc = "a complex number per time, baseline and channel, in the unit of the planes",
+    .group = "images",
+    .inputs = inputs,
+    .options = options,
+    .check = check,
+    .eval = eval,
+    .start = start,
+    .stop = stop,
+    .close = close_node,
+    .example = "V = degrid(grid(obs.data, obs, size=32, cell=20arcsec), obs, size=32, "
+               "cell=20arcsec)",
+};

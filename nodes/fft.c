@@ -1,0 +1,243 @@
+/* fft: two-dimensional Fourier transforms over u and v, or l and m. */
+#include "nodes/form.h"
+#include "nodes/fourier.h"
+#include "nodes/image_stage.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const grove_input inputs[] = {
+    {"x", GROVE_VALUE, "complex numbers over u and v, or over l and m, evenly spaced",
+     .handing = GROVE_AS_COMPLEX, .linear = GROVE_LINEAR},
+    {0},
+};
+static const grove_option options[] = {
+    {"sign", GROVE_INTEGER, "none",
+     "of the exponent, 1 or -1; none: 1 from u and v to l and m, -1 from l and m"},
+    {0},
+};
+
+typedef struct {
+    image_stage from, to;
+    int sign;
+    int64_t size[2]; /* along l or u, along m or v */
+} transform;
+
+/* ---- check ---- */
+
+static int find_axes(const grove_node *node, transform *t, const grove_axis *axis[2])
+{
+    for (int stage = 0; stage < 2; stage++) {
+        for (int d = 0; d < 2; d++)
+            axis[d] = grove_node_input_axis(node, 0, grove_axis_kind(image_stage_names[stage][d]));
+        if (!axis[0] || !axis[1])
+            continue;
+        t->from = (image_stage)stage;
+        t->to = (image_stage)!stage;
+        return 0;
+    }
+    return grove_node_fail(node, GROVE_SHAPE, "it wants a value over u and v, or over l and m");
+}
+
+static int add_axis(grove_node *node, const char *name, const grove_axis *from)
+{
+    const int64_t size = from->size;
+    const double step = from->width ? from->width[0] : 0, fine = 1 / ((double)size * step);
+    double *centre = grove_alloc((size_t)size * sizeof(*centre));
+    double *width = grove_alloc((size_t)size * sizeof(*width));
+    int code = 0;
+
+    if (!(step > 0 && isfinite(fine)))
+        code = grove_node_fail(node, GROVE_SHAPE, "its axis %s has no width of cells", from->name);
+    for (int64_t k = 0; k < size && !code; k++) {
+        centre[k] = (double)(k - size / 2) * fine;
+        width[k] = fine;
+        double regular = from->centre ? from->centre[size / 2] + (double)(k - size / 2) * step : 0;
+        if (from->centre && !(fabs(from->centre[k] - regular) <= 1e-6 * step))
+            code =
+                grove_node_fail(node, GROVE_SHAPE, "its axis %s is not evenly spaced", from->name);
+    }
+    if (!code)
+        code = grove_node_add_output_axis(
+            node, &(grove_axis){.name = name, .size = size, .centre = centre, .width = width});
+    free(centre);
+    free(width);
+    return code;
+}
+
+static int check(grove_node *node)
+{
+    transform *t = grove_alloc(sizeof(*t));
+    const grove_axis *axis[2] = {NULL, NULL};
+
+    *t = (transform){0};
+    grove_node_set_user(node, t);
+    if (!grove_fourier_works())
+        return grove_node_fail(node, GROVE_MISSING,
+                               "it needs FFTW, which this build has not; on Debian install "
+                               "libfftw3-dev and build Grove again");
+    int code = find_axes(node, t, axis);
+    if (code)
+        return code;
+    t->sign = t->from == IMAGE_STAGE_GRID ? 1 : -1;
+    if (grove_node_given(node, "sign"))
+        t->sign = (int)grove_node_integer(node, "sign");
+    if (t->sign != 1 && t->sign != -1)
+        return grove_node_fail_option(node, "sign", "is 1 or -1");
+    grove_form form = *grove_node_input_form(node, 0);
+    form.complex_ = true;
+    form.precision = GROVE_PRECISION_RUN;
+    grove_node_set_output(node, &form);
+    for (int d = 0; d < 2; d++) {
+        t->size[d] = axis[d]->size;
+        grove_node_consume(node, axis[d]->kind);
+    }
+    for (int d = 1; d >= 0 && !code; d--)
+        code = add_axis(node, image_stage_names[t->to][d], axis[d]);
+    return code;
+}
+
+static void close_node(grove_node *node)
+{
+    free(grove_node_user(node));
+}
+
+/* ---- lines ---- */
+
+/* Lines along one direction: from one array to another, or in place. */
+typedef struct {
+    const char *from;
+    char *to;
+    int64_t size, from_step, to_step; /* along a line */
+    int64_t from_next, to_next;       /* to the next line */
+    size_t bytes;                     /* of a number */
+    const void *plan;
+    bool double_precision;
+    atomic_bool failed;
+} lines;
+
+static void transform_lines(void *context, int64_t first, int64_t last)
+{
+    lines *l = context;
+    const size_t room = ((size_t)l->size * l->bytes + 63) / 64 * 64;
+    char *buffer = aligned_alloc(64, 2 * room), *done = buffer + room;
+
+    if (!buffer) {
+        l->failed = true;
+        return;
+    }
+    for (int64_t i = first; i < last; i++) {
+        /* zero is in the middle, at size / 2 */
+        for (int64_t k = 0; k < l->size; k++)
+            memcpy(buffer + (size_t)((k + l->size - l->size / 2) % l->size) * l->bytes,
+                   l->from + i * l->from_next + k * l->from_step, l->bytes);
+        grove_fourier.execute(grove_fourier.library, l->plan, buffer, done, l->double_precision);
+        for (int64_t k = 0; k < l->size; k++)
+            memcpy(l->to + i * l->to_next + k * l->to_step,
+                   done + (size_t)((k + l->size - l->size / 2) % l->size) * l->bytes, l->bytes);
+    }
+    free(buffer);
+}
+
+static int transform_plane(const grove_call *call, const transform *t, void *const plan[2],
+                           const char *from, char *to)
+{
+    const grove_args *args = call->args;
+    int64_t in[2], out[2];
+
+    for (int d = 0; d < 2; d++) {
+        in[d] = image_stage_in_step(args, 0, image_stage_names[t->from][d]);
+        out[d] = image_stage_out_step(args, image_stage_names[t->to][d]);
+    }
+    lines l = {.from = from,
+               .to = to,
+               .size = t->size[0],
+               .from_step = in[0],
+               .to_step = out[0],
+               .from_next = in[1],
+               .to_next = out[1],
+               .bytes = 2 * (call->double_precision ? sizeof(double) : sizeof(float)),
+               .plan = plan[0],
+               .double_precision = call->double_precision};
+    grove_call_parallel(call, t->size[1], transform_lines, &l);
+    l.from = to;
+    l.size = t->size[1];
+    l.from_step = l.to_step = out[1];
+    l.from_next = l.to_next = out[0];
+    l.plan = plan[1];
+    grove_call_parallel(call, t->size[0], transform_lines, &l);
+    return l.failed ? -1 : 0;
+}
+
+static int transform_all(const grove_call *call, const transform *t, void *const plan[2])
+{
+    const grove_args *args = call->args;
+    const size_t bytes = 2 * (call->double_precision ? sizeof(double) : sizeof(float));
+    int64_t cells = 1;
+    bool other[GROVE_MAX_AXES];
+
+    for (int d = 0; d < args->axes; d++) {
+        other[d] = true;
+        for (int k = 0; k < 4; k++)
+            other[d] =
+                other[d] && args->axis[d] != grove_axis_kind(image_stage_names[k / 2][k % 2]);
+        cells *= other[d] ? args->size[d] : 1;
+    }
+    const int elements = form_elements(grove_node_output(call->node));
+    for (int64_t i = 0; i < cells; i++) {
+        int64_t index[GROVE_MAX_AXES] = {0}, rest = i;
+        for (int d = args->axes - 1; d >= 0; d--)
+            if (other[d]) {
+                index[d] = rest % args->size[d];
+                rest /= args->size[d];
+            }
+        for (int e = 0; e < elements; e++)
+            if (transform_plane(call, t, plan,
+                                (const char *)grove_view_at(&args->in[0], index, args->axes) +
+                                    (size_t)e * bytes,
+                                (char *)grove_view_at(&args->out, index, args->axes) +
+                                    (size_t)e * bytes))
+                return -1;
+    }
+    return 0;
+}
+
+static int eval(const grove_call *call)
+{
+    const transform *t = grove_node_user(call->node);
+    void *plan[2] = {NULL, NULL};
+    bool good = true;
+
+    for (int d = 0; d < 2; d++) {
+        plan[d] =
+            grove_fourier.plan(grove_fourier.library, t->size[d], t->sign, call->double_precision);
+        good = good && plan[d];
+    }
+    good = good && !transform_all(call, t, plan);
+    for (int d = 0; d < 2; d++)
+        if (plan[d])
+            grove_fourier.free(grove_fourier.library, plan[d], call->double_precision);
+    return good ? 0 : grove_node_fail(call->node, GROVE_NO_MEMORY, "not enough memory");
+}
+
+GROVE_CLASS(fft) = {
+    GROVE_CLASS_HEAD(fft),
+    .doc = "Fourier transform over u and v, to l and m, or the other way.\ny(l, m) = sum over u, v "
+           "of x exp(+2 pi i (u l + v m)), and y(u, v) = sum over l, m of x exp(-2 pi i (u l + v "
+           "m)), neither divided by the number of cells. Zero of all axes is at cell size / 2; "
+           "coordinates of the input count from there, those of the result are multiples of 1 / "
+           "(size x width).",
+    .output_doc = "complex numbers over m and l, or over v and u",
+    .group = "images",
+    .inputs = inputs,
+    .options = options,
+    .check = check,
+    .eval = eval,
+    .close = close_node,
+    .example = "sky = fft(grid(obs.data, obs, size=64, cell=4arcsec))",
+};

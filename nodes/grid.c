@@ -1,0 +1,292 @@
+/* grid, sum_of_weights: the first stage of an image, visibilities on planes of the uv grid. */
+#include "nodes/fourier.h"
+#include "nodes/gridder_threads.h"
+#include "nodes/image_samples.h"
+#include "nodes/image_stage.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "fit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 1 << 21 }; /* samples that are gridded together */
+
+static const grove_input inputs[] = {
+    {"data", GROVE_VALUE, "visibilities; flagged ones do not count", .shapes = GROVE_JONES,
+     .handing = GROVE_AS_COMPLEX},
+    {"obs", GROVE_OBJECT, "the observation that they belong to", .object = "observation"},
+    {0},
+};
+/* clang-format off */
+#define WEIGHT_OPTIONS                                                                             \
+    {"weights", GROVE_VALUE, "none",                                                               \
+     "weights of the visibilities, one for each element or for all of a cell; none: the set's "    \
+     "own, or 1; visibilities with weights of 0 or less do not count",                             \
+     .shapes = GROVE_JONES, .handing = GROVE_AS_REAL},                                             \
+    {"stokes", GROVE_TEXT, "\"I\"", "the Stokes parameter: I, Q, U or V"},                         \
+    {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,             \
+     .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR}
+/* clang-format on */
+static const grove_option options[] = {IMAGE_STAGE_OPTIONS, WEIGHT_OPTIONS, {0}};
+static const grove_option sum_options[] = {WEIGHT_OPTIONS, {0}};
+
+typedef struct {
+    grove_gridder_plan plan;
+    image_stokes stokes;
+    const grove_axis *freq;
+    int weights, uvw;
+} gridding;
+
+typedef struct {
+    grove_gridder *gridder; /* NULL until the first samples come, and of sum_of_weights */
+    double weight_sum;
+    int64_t outside;
+} gridded;
+
+/* ---- check ---- */
+
+static int check_axes(grove_node *node, const grove_node *obs)
+{
+    static const char *const names[] = {"time", "baseline", "freq"};
+    const int data = grove_node_input(node, "data");
+
+    for (int k = 0; k < 3; k++) {
+        const grove_axis *own = grove_node_axis(obs, names[k]),
+                         *of_data = own ? grove_node_input_axis(node, data, own->kind) : NULL;
+        if (!own)
+            return grove_node_fail(node, GROVE_SHAPE, "the observation has no axis %s", names[k]);
+        if (of_data != own && own->size > 1)
+            return grove_node_fail(node, GROVE_SHAPE,
+                                   "the visibilities do not vary with the %s of the observation",
+                                   names[k]);
+    }
+    for (int k = 0; k < grove_node_inputs(node); k++) {
+        const grove_axis *axes[GROVE_MAX_AXES];
+        int count = grove_node_input_form(node, k) ? grove_node_input_axes(node, k, axes) : 0;
+        for (int i = 0; i < count; i++) {
+            if (grove_node_axis(obs, axes[i]->name) != axes[i] ||
+                axes[i]->kind == GROVE_AXIS_STATION)
+                return grove_node_fail(node, GROVE_SHAPE,
+                                       "input %d varies with %s; it takes times, baselines and "
+                                       "channels of the observation",
+                                       k, axes[i]->name);
+        }
+        for (int i = 0; i < count; i++)
+            grove_node_consume(node, axes[i]->kind);
+    }
+    return 0;
+}
+
+/* Without any, those of the set, if they suit the visibilities. */
+static int check_weights(grove_node *node, gridding *g)
+{
+    const int given = grove_node_input(node, "weights"), data = grove_node_input(node, "data");
+    const bool is_given = grove_node_input_form(node, given) != NULL;
+
+    g->weights = is_given ? given : grove_node_add_member_input(node, data, "weight");
+    const grove_form *form = g->weights < 0 ? NULL : grove_node_input_form(node, g->weights);
+    if (!form || form->shape == GROVE_SCALAR || form->shape == g->stokes.elements)
+        return 0;
+    if (is_given)
+        return grove_node_fail_option(node, "weights",
+                                      "they must be numbers, or of the shape of the visibilities");
+    grove_node_drop_input(node, g->weights);
+    g->weights = -1;
+    return 0;
+}
+
+static int check_both(grove_node *node, gridding *g)
+{
+    const grove_node *obs = grove_node_object(node, "obs");
+    const double *feed = grove_node_member_data(obs, "feed");
+    const grove_form *data = grove_node_input_form(node, grove_node_input(node, "data"));
+
+    g->uvw = grove_node_input(node, "uvw");
+    g->freq = grove_node_axis(obs, "freq");
+    int code = image_stokes_read(node, data, feed && *feed > 0, &g->stokes);
+    if (!code && g->stokes.count != 1)
+        code = grove_node_fail_option(node, "stokes", "is one letter of IQUV");
+    code = code ? code : check_weights(node, g);
+    return code ? code : check_axes(node, obs);
+}
+
+static int check(grove_node *node)
+{
+    gridding *g = grove_alloc(sizeof(*g));
+    const grove_node *obs = grove_node_object(node, "obs");
+
+    *g = (gridding){0};
+    grove_node_set_user(node, g);
+    int code = image_stage_plan(node, obs, &g->plan);
+    code = code ? code : check_both(node, g);
+    if (code)
+        return code;
+    grove_form form = {.shape = GROVE_SCALAR,
+                       .complex_ = true,
+                       .precision = image_precision(grove_node_number(node, "epsilon")),
+                       .unit = grove_node_input_form(node, grove_node_input(node, "data"))->unit};
+    grove_node_set_output(node, &form);
+    grove_node_set_memory(node, grove_gridder_plan_planes_bytes(&g->plan) + ((uint64_t)CHUNK * 24));
+    return image_stage_add_axes(node, &g->plan, IMAGE_STAGE_GRID);
+}
+
+static int check_sum(grove_node *node)
+{
+    gridding *g = grove_alloc(sizeof(*g));
+
+    *g = (gridding){0};
+    grove_node_set_user(node, g);
+    int code = check_both(node, g);
+    grove_node_set_output(
+        node, &(grove_form){.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE});
+    grove_node_set_memory(node, (uint64_t)CHUNK * 24);
+    return code;
+}
+
+static void close_node(grove_node *node)
+{
+    free(grove_node_user(node));
+}
+
+/* ---- a run ---- */
+
+static int begin(const grove_call *call, void **state)
+{
+    (void)call;
+    *state = grove_alloc(sizeof(gridded));
+    *(gridded *)*state = (gridded){0};
+    return 0;
+}
+
+static int no_memory(const grove_call *call)
+{
+    return grove_node_fail(call->node, GROVE_NO_MEMORY, "not enough memory for the planes");
+}
+
+static int open_gridder(const grove_call *call, const gridding *g, gridded *to)
+{
+    grove_gridder_plan plan = g->plan;
+    grove_isa isa;
+    char said[200];
+
+    plan.bounds.double_precision = call->double_precision;
+    if (grove_isa_choose(&isa, said))
+        return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
+    to->gridder = grove_gridder_new(&plan, isa);
+    return to->gridder ? 0 : no_memory(call);
+}
+
+/* `grids`: the samples are spread, too. */
+static int add_samples(const grove_call *call, gridded *to, const grove_array *const *arrays,
+                       bool grids)
+{
+    const gridding *g = grove_node_user(call->node);
+    const image_part part = {.data = arrays[grove_node_input(call->node, "data")],
+                             .weights = g->weights >= 0 ? arrays[g->weights] : NULL,
+                             .uvw = arrays[g->uvw],
+                             .freq = g->freq,
+                             .channels = g->freq->size,
+                             .stokes = g->stokes};
+    const image_extent e = image_part_extent(&part);
+    const grove_gridder_threads threads = gridder_threads(call);
+    int64_t step = CHUNK / (e.baselines * e.channels);
+    int code = grids && !to->gridder ? open_gridder(call, g, to) : 0;
+
+    step = step < 1 ? 1 : step;
+    for (int64_t first = 0; first < e.times && !code; first += step) {
+        image_samples s;
+        grove_gridder_outside outside = {0};
+        if (image_samples_make(call, &part, first, e.times - first < step ? e.times - first : step,
+                               call->double_precision, &s))
+            return no_memory(call);
+        if (grids && grove_gridder_add(to->gridder, &s.samples, &threads, &outside))
+            code = no_memory(call);
+        to->weight_sum += s.weight_sum;
+        to->outside += outside.samples;
+        image_samples_free(&s);
+    }
+    return code;
+}
+
+static int add(const grove_call *call, void *state, const grove_array *const *arrays, int count)
+{
+    (void)count;
+    return add_samples(call, state, arrays, true);
+}
+
+static int add_sum(const grove_call *call, void *state, const grove_array *const *arrays, int count)
+{
+    (void)count;
+    return add_samples(call, state, arrays, false);
+}
+
+static int finish(const grove_call *call, void *state, grove_array *out)
+{
+    gridded *from = state;
+
+    if (from->outside)
+        grove_node_warn(call->node,
+                        "%lld visibilities have baselines that are not numbers, or longer than the "
+                        "antennas are apart, and are left out",
+                        (long long)from->outside);
+    if (from->gridder)
+        grove_gridder_get_planes(from->gridder, 0, out->data);
+    return 0;
+}
+
+static int finish_sum(const grove_call *call, void *state, grove_array *out)
+{
+    (void)call;
+    *(double *)out->data = ((const gridded *)state)->weight_sum;
+    return 0;
+}
+
+static void end(const grove_node *node, void *state)
+{
+    (void)node;
+    grove_gridder_free(((gridded *)state)->gridder);
+    free(state);
+}
+
+GROVE_CLASS(grid) = {
+    GROVE_CLASS_HEAD(grid),
+    .doc = "Visibilities, times their weights, on planes of the uv grid.\nThe first stage of "
+           "dirty_image: samples are spread by a Kaiser-Bessel kernel in u, v and w, those with w "
+           "< 0 as their conjugates at (-u, -v, -w). fft and grid_correction make the image of it, "
+           "which is to be divided by sum_of_weights. Kernel, cells and planes are chosen by size, "
+           "cell, epsilon and the antennas' positions: give all stages the same options.",
+    .output_doc = "a complex number for each plane and cell (w_plane, v, u), in wavelengths",
+    .group = "images",
+    .inputs = inputs,
+    .options = options,
+    .kind = GROVE_CLASS_ACCUMULATOR,
+    .check = check,
+    .accumulate_new = begin,
+    .accumulate_add = add,
+    .accumulate_finish = finish,
+    .accumulate_free = end,
+    .close = close_node,
+    .example = "planes = grid(obs.data, obs, size=64, cell=4arcsec)",
+};
+
+GROVE_CLASS(sum_of_weights) = {
+    GROVE_CLASS_HEAD(sum_of_weights),
+    .doc = "Sum of the weights of visibilities that count in an image.\nThose of a Stokes "
+           "parameter, as dirty_image and grid weigh it: of I, 4 / (1 / W_XX + 1 / W_YY) for each "
+           "time, baseline and channel.",
+    .output_doc = "a number, double precision",
+    .group = "images",
+    .inputs = inputs,
+    .options = sum_options,
+    .kind = GROVE_CLASS_ACCUMULATOR,
+    .check = check_sum,
+    .accumulate_new = begin,
+    .accumulate_add = add_sum,
+    .accumulate_finish = finish_sum,
+    .accumulate_free = end,
+    .close = close_node,
+    .example = "total = sum_of_weights(obs.data, obs)",
+};

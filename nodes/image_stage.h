@@ -1,0 +1,41 @@
+/* What the stages of an image share: the grid of uv planes that their options choose. */
+#ifndef GROVE_NODES_IMAGE_STAGE_H
+#define GROVE_NODES_IMAGE_STAGE_H
+
+#include "nodes/image_plane.h"
+
+/* clang-format off */
+#define IMAGE_STAGE_OPTIONS                                                                        \
+    IMAGE_PLANE_OPTIONS,                                                                           \
+    IMAGE_CENTRE_OPTION,                                                                           \
+    {"epsilon", GROVE_NUMBER, "1e-4",                                                              \
+     "relative error of the image, root mean square, at most, from 1e-12; below 1e-5 it is double " \
+     "precision in any run"},                                                                      \
+    {"w_terms", GROVE_BOOL, "true", "false: the sky counts as flat, and w as 0"}
+/* clang-format on */
+
+/* Chooses kernels, grid and planes of one image by the options and by the antennas' positions,
+ * beyond which no baseline is: the same options give the same planes. 0, or a code with a message.
+ */
+int image_stage_plan(const grove_node *node, const grove_node *obs, grove_gridder_plan *plan);
+
+/* Which axes an array of a stage has beside w_plane. */
+typedef enum { IMAGE_STAGE_GRID /* v, u */, IMAGE_STAGE_SKY /* m, l */ } image_stage;
+
+/* The axes that the planes have along u and v, wavelengths, or after their transform along l and m,
+ * from the middle of the image: number k - grid / 2 times the step. */
+double image_stage_step(const grove_gridder_plan *plan, image_stage stage, int d);
+extern const char *const image_stage_names[2][2]; /* along l or u, along m or v */
+
+/* Only in check: adds the axes w_plane (wavelengths) and those of the stage to the result. */
+int image_stage_add_axes(grove_node *node, const grove_gridder_plan *plan, image_stage stage);
+/* Whether an input has these axes. 0, or GROVE_SHAPE with a message. */
+int image_stage_check(const grove_node *node, int input, const grove_gridder_plan *plan,
+                      image_stage stage);
+
+/* Bytes from one cell to the next of an axis of a class's result, or of its input where the class
+ * consumes the axis; 0: there is none. */
+int64_t image_stage_out_step(const grove_args *args, const char *name);
+int64_t image_stage_in_step(const grove_args *args, int input, const char *name);
+
+#endif

@@ -1,0 +1,277 @@
+/* The stages of images: grid, fft, grid_correction, sum_of_weights and degrid, alone and as chains.
+ */
+#include "image-testing.h"
+#include "probe.h"
+
+#include "base/text.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PI    3.14159265358979323846
+#define PROBE "obs = probe()\nV = 1 * obs.data\nu = 1 * obs.uvw\nf = 1 * obs.freq\n"
+
+static testing t;
+
+static void setup(void)
+{
+    testing_begin(&t);
+    probe_begin(&t);
+    plane_begin(&t);
+}
+
+static void teardown(void)
+{
+    testing_end(&t);
+}
+
+/* ---- images ---- */
+
+static const struct {
+    const char *stokes, *options;
+    double epsilon;
+    int size[2];
+    bool double_precision, without_w;
+} images[] = {
+    {"I", "size=24, cell=3e-5rad", 1e-4, {24, 24}, false, false},
+    {"I", "size=24, cell=3e-5rad", 1e-11, {24, 24}, true, false},
+    {"Q", "size=[21, 32], cell=[3e-5rad, 2e-5rad]", 1e-8, {21, 32}, true, false},
+    {"V", "size=[33, 18], cell=2e-3rad", 1e-6, {33, 18}, false, false},
+    {"U", "size=20, cell=3e-5rad, centre=\"280.9deg 45.7deg\"", 1e-9, {20, 20}, true, false},
+    {"I", "size=[20, 23], cell=2e-3rad, w_terms=false", 1e-9, {20, 23}, true, true},
+};
+
+/* 1 / variance of half the sum, or difference, of two elements, but for a factor. */
+static double weight_of(const image_data *d, int64_t sample, unsigned elements)
+{
+    double sum = 0;
+
+    for (int e = 0; e < 4; e++)
+        if (elements >> e & 1)
+            sum += d->flags[4 * sample + e]
+                       ? INFINITY
+                       : 1 / probe_weight(sample / PROBE_CHANNELS / PROBE_BASELINES,
+                                          sample / PROBE_CHANNELS % PROBE_BASELINES,
+                                          sample % PROBE_CHANNELS, e);
+    return 4 / sum;
+}
+
+/* Against the direct Fourier sum, and the sum of the weights against that of the samples'. */
+START_TEST(the_chain_makes_the_image)
+{
+    const int parameter = (int)(strchr("IQUV", images[_i].stokes[0]) - "IQUV");
+    grove_session_options options = {.double_precision = images[_i].double_precision};
+    char *text = grove_format("%sp = grid(V, obs, stokes=\"%s\", epsilon=%g, %s)\n"
+                              "s = sum_of_weights(V, obs, weights=obs.weight, stokes=\"%s\")\n"
+                              "x = grid_correction(fft(p), obs, epsilon=%g, %s) / s\n",
+                              PROBE, images[_i].stokes, images[_i].epsilon, images[_i].options,
+                              images[_i].stokes, images[_i].epsilon, images[_i].options);
+    double sum = 0;
+
+    testing_tree(&t, text);
+    image_data d = image_data_read(&t, false);
+    testing_value x = probe_session(&t, "x", &options, NULL),
+                  s = probe_session(&t, "s", &options, NULL);
+    d.without_w = images[_i].without_w;
+    ck_assert_int_eq(x.cells, images[_i].size[0] * images[_i].size[1]);
+    for (int64_t i = 0; i < d.samples; i++) {
+        d.weight[i] = weight_of(&d, i, parameter < 2 ? 9 : 6);
+        sum += d.weight[i];
+    }
+    double off = image_data_distance(&d, &x, 0, parameter);
+    ck_assert_msg(off <= images[_i].epsilon, "off by %g", off);
+    ck_assert_double_eq_tol(creal(s.at[0]), sum, 1e-6 * sum);
+    testing_free(&x);
+    testing_free(&s);
+    image_data_free(&d);
+    free(text);
+}
+END_TEST
+
+/* ---- visibilities ---- */
+
+static void fill_plane(void)
+{
+    plane_now = (plane){.size = {20, 25}, .cell = {3e-5, 3e-5}};
+    plane_now.centre[0] = plane_now.cell[0]; /* of pixel 10; the middle is pixel 9 */
+    for (int i = 0; i < 20 * 25; i++) {
+        double pair[2];
+        grove_random_normal(3, (uint64_t)i, 0, 0, 0, pair);
+        plane_now.stokes[i][0] = pair[0];
+    }
+}
+
+/* Against the direct sum over pixels. */
+START_TEST(the_chain_predicts)
+{
+    const bool double_precision = _i;
+    grove_session_options options = {.double_precision = double_precision};
+    double off = 0, size = 0;
+
+    fill_plane();
+    testing_tree(&t, "im = plane()\n" PROBE
+                     "x = degrid(fft(grid_correction(im.pixels, obs, size=[20, 25], cell=3e-5rad, "
+                     "epsilon=1e-5)), obs, size=[20, 25], cell=3e-5rad, epsilon=1e-5)\n");
+    image_data d = image_data_read(&t, false);
+    testing_value x = probe_session(&t, "x", &options, NULL);
+    ck_assert_int_eq(x.cells, d.samples);
+    ck_assert_int_eq(x.elements, 1);
+    for (int64_t i = 0; i < d.samples; i++) {
+        const double complex *uvw = d.uvw.at + 3 * (i / d.channels);
+        double complex truth = 0;
+        for (int k = 0; k < 20 * 25; k++) {
+            double l = (k % 20 - 9) * 3e-5, m = (k / 20 - 12) * 3e-5,
+                   n = sqrt(1 - l * l - m * m) - 1;
+            double phase = 2 * PI / 299792458.0 * creal(d.freq.at[i % d.channels]) *
+                           (creal(uvw[0]) * l + creal(uvw[1]) * m + creal(uvw[2]) * n);
+            truth += plane_now.stokes[k][0] * cexp(-I * phase);
+        }
+        off += pow(cabs(x.at[i] - truth), 2);
+        size += pow(cabs(truth), 2);
+    }
+    ck_assert_double_lt(sqrt(off / size), 1e-5);
+    testing_free(&x);
+    image_data_free(&d);
+}
+END_TEST
+
+static double inner(const testing_value *a, const testing_value *b, double *size)
+{
+    double sum = 0;
+
+    ck_assert_int_eq(a->cells, b->cells);
+    for (int64_t i = 0; i < a->cells; i++) {
+        sum += creal(conj(a->at[i]) * b->at[i]);
+        *size += cabs(a->at[i]) * cabs(b->at[i]);
+    }
+    return sum;
+}
+
+/* <grid(V), P> = <V, degrid(P)>, and <correction(P), X> = <P, correction(X)>, real parts. */
+START_TEST(adjoints)
+{
+#define OPTIONS ", obs, size=[20, 25], cell=3e-5rad, epsilon=1e-6)\n"
+    double size = 0;
+
+    fill_plane();
+    testing_tree(&t, "im = plane()\nobs = probe(flags=false)\nT = trace(obs.data)\n"
+                     "g = grid(T" OPTIONS "c = grid_correction(im.pixels" OPTIONS "P = fft(c)\n"
+                     "d = degrid(P" OPTIONS "s = fft(g)\nx = grid_correction(s" OPTIONS
+                     "X = 1 * im.pixels\n");
+    testing_value g = probe_session(&t, "g", NULL, NULL), p = probe_session(&t, "P", NULL, NULL),
+                  v = probe_session(&t, "T", NULL, NULL), d = probe_session(&t, "d", NULL, NULL),
+                  s = probe_session(&t, "s", NULL, NULL), c = probe_session(&t, "c", NULL, NULL),
+                  x = probe_session(&t, "x", NULL, NULL), y = probe_session(&t, "X", NULL, NULL);
+    ck_assert_str_eq(g.axis[0]->name, "w_plane");
+    ck_assert_str_eq(g.axis[1]->name, "v");
+    ck_assert_str_eq(g.axis[2]->name, "u");
+    double left = inner(&g, &p, &size), right = inner(&v, &d, &size);
+    ck_assert_double_gt(fabs(left), 1e-6 * size);
+    ck_assert_double_eq_tol(left, right, 1e-12 * size);
+    size = 0;
+    left = inner(&x, &y, &size);
+    right = inner(&s, &c, &size);
+    ck_assert_double_gt(fabs(left), 1e-6 * size);
+    ck_assert_double_eq_tol(left, right, 1e-12 * size);
+    testing_value *all[] = {&g, &p, &v, &d, &s, &c, &x, &y};
+    for (int i = 0; i < 8; i++)
+        testing_free(all[i]);
+}
+END_TEST
+
+/* ---- transforms ---- */
+
+/* sum over v, u of x exp(sign 2 pi i (u l + v m)), of plane `at`. */
+static double complex transformed(const testing_value *p, int64_t at, double l, double m, int sign)
+{
+    const grove_axis *v = p->axis[1], *u = p->axis[2];
+    double complex sum = 0;
+
+    for (int64_t y = 0; y < v->size; y++)
+        for (int64_t x = 0; x < u->size; x++)
+            sum += p->at[(at * v->size + y) * u->size + x] *
+                   cexp(sign * 2 * PI * I * (u->centre[x] * l + v->centre[y] * m));
+    return sum;
+}
+
+START_TEST(transforms_are_sums)
+{
+    double size = 0;
+
+    testing_tree(&t, PROBE "p = grid(V, obs, size=[9, 20], cell=[3e-5rad, 2e-5rad])\n"
+                           "a = fft(p)\nb = fft(p, sign=-1)\nc = fft(a)\n");
+    testing_value p = probe_session(&t, "p", NULL, NULL), a = probe_session(&t, "a", NULL, NULL),
+                  b = probe_session(&t, "b", NULL, NULL), c = probe_session(&t, "c", NULL, NULL);
+    const int64_t nm = p.axis[1]->size, nl = p.axis[2]->size;
+    for (int64_t i = 0; i < p.cells; i++)
+        size = fmax(size, cabs(a.at[i]));
+    ck_assert_double_gt(size, 0);
+    for (int64_t i = 0; i < a.cells; i += 61) {
+        double l = a.axis[2]->centre[i % nl], m = a.axis[1]->centre[i / nl % nm];
+        ck_assert_double_lt(cabs(a.at[i] - transformed(&p, i / nl / nm, l, m, 1)), 1e-12 * size);
+        ck_assert_double_lt(cabs(b.at[i] - transformed(&p, i / nl / nm, l, m, -1)), 1e-12 * size);
+    }
+    /* there and back */
+    for (int d = 0; d < 3; d++)
+        ck_assert_ptr_eq(c.axis[d], p.axis[d]);
+    for (int64_t i = 0; i < p.cells; i++)
+        ck_assert_double_lt(cabs(c.at[i] / (double)(nl * nm) - p.at[i]), 1e-13 * size);
+    testing_value *all[] = {&p, &a, &b, &c};
+    for (int i = 0; i < 4; i++)
+        testing_free(all[i]);
+}
+END_TEST
+
+/* ---- wrong calls ---- */
+
+START_TEST(wrong_calls)
+{
+    static const struct {
+        const char *call, *message;
+    } cases[] = {
+        {"grid(V, obs, size=8, stokes=\"IQ\")", "is one letter of IQUV"},
+        {"grid(V, obs, size=8, epsilon=1e-14)", "1e-14 is not from 1e-12 to 1"},
+        {"grid(mean(V, over=time), obs, size=8)", "do not vary with the time"},
+        {"grid(V, obs, size=8, weights=vector(1, 2, 3))", "weights"},
+        {"fft(obs.freq)", "over u and v, or over l and m"},
+        {"fft(grid(V, obs, size=8), sign=2)", "is 1 or -1"},
+        {"grid_correction(fft(grid(V, obs, size=8)), obs, size=80)", "give all stages the same"},
+        {"grid_correction(grid(V, obs, size=8), obs, size=8)", "(l, m)"},
+        {"grid_correction(dirty_image(V, obs, size=8), obs, size=9)", "not those of the options"},
+        {"degrid(fft(grid(V, obs, size=8)), obs, size=8)", "(u, v)"},
+        {"degrid(grid(V, obs, size=8), obs, size=80)", "give all stages the same ones"},
+        {"sum_of_weights(V, obs, stokes=\"W\")", "is not made of the letters"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *text = grove_format("obs = probe()\nV = obs.data\nx = %s\n", cases[i].call);
+        const char *said = testing_faults(&t, text);
+        ck_assert_msg(strstr(said, cases[i].message) != NULL, "%s: %s", cases[i].call, said);
+        ck_assert_msg(strstr(said, "t.tree:3:") != NULL, "%s: %s", cases[i].call, said);
+        free(text);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("nodes-stages");
+    TCase *test = tcase_create("all");
+
+    tcase_add_checked_fixture(test, setup, teardown);
+    tcase_set_timeout(test, 240);
+    tcase_add_loop_test(test, the_chain_makes_the_image, 0, 6);
+    tcase_add_loop_test(test, the_chain_predicts, 0, 2);
+    tcase_add_test(test, adjoints);
+    tcase_add_test(test, transforms_are_sums);
+    tcase_add_test(test, wrong_calls);
+    suite_add_tcase(suite, test);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
