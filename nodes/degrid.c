@@ -158,43 +158,65 @@ static int64_t step_of(const grove_args *args, const grove_view *view, int kind)
     return d < 0 ? 0 : view->stride[d];
 }
 
+/* Baselines as rows [time][baseline]. */
+static void copy_uvw(const grove_args *args, int64_t rows, int64_t baselines, double *uvw)
+{
+    const int64_t time = step_of(args, &args->in[UVW], GROVE_AXIS_TIME),
+                  baseline = step_of(args, &args->in[UVW], GROVE_AXIS_BASELINE);
+
+    for (int64_t row = 0; row < rows; row++)
+        memcpy(uvw + 3 * row,
+               (const char *)args->in[UVW].data + row / baselines * time +
+                   row % baselines * baseline,
+               3 * sizeof(*uvw));
+}
+
+/* The same visibilities for each cell of axes that only other inputs of the tree have. */
+static void copy_out(const grove_args *args, const char *data, size_t cell)
+{
+    const int kinds[] = {GROVE_AXIS_TIME, GROVE_AXIS_BASELINE, GROVE_AXIS_FREQ};
+    int64_t index[GROVE_MAX_AXES], cells = 1;
+
+    for (int d = 0; d < args->axes; d++)
+        cells *= args->out.stride[d] ? args->size[d] : 1;
+    for (int64_t i = 0; i < cells; i++) {
+        int64_t rest = i, at = 0;
+        for (int d = args->axes - 1; d >= 0; d--) {
+            int64_t size = args->out.stride[d] ? args->size[d] : 1;
+            index[d] = rest % size;
+            rest /= size;
+        }
+        for (int k = 0; k < 3; k++) {
+            int d = grove_args_axis(args, kinds[k]);
+            at = d < 0 ? at : at * args->size[d] + index[d];
+        }
+        memcpy(grove_view_at(&args->out, index, args->axes), data + (size_t)at * cell, cell);
+    }
+}
+
 static int predict(const grove_call *call, degridding *d)
 {
     const grove_args *args = call->args;
     const int64_t times = size_of(args, GROVE_AXIS_TIME),
                   baselines = size_of(args, GROVE_AXIS_BASELINE),
                   channels = size_of(args, GROVE_AXIS_FREQ), rows = times * baselines;
+    const int64_t freq_step = step_of(args, &args->in[FREQ], GROVE_AXIS_FREQ);
     const size_t cell = 2 * (call->double_precision ? sizeof(double) : sizeof(float));
-    const int kinds[] = {GROVE_AXIS_TIME, GROVE_AXIS_BASELINE, GROVE_AXIS_FREQ};
     const grove_gridder_threads threads = gridder_threads(call);
     double *uvw = malloc((size_t)rows * 3 * sizeof(*uvw)),
            *freq = malloc((size_t)channels * sizeof(*freq));
     char *data = calloc((size_t)(rows * channels), cell);
-    int64_t in[2], out[3];
+    const grove_gridder_samples samples = {rows, channels, uvw, freq, data, NULL};
     int code = uvw && freq && data ? 0 : GROVE_NO_MEMORY;
 
-    for (int k = 0; k < 3; k++)
-        out[k] = step_of(args, &args->out, kinds[k]);
-    for (int k = 0; k < 2; k++)
-        in[k] = step_of(args, &args->in[UVW], kinds[k]);
-    for (int64_t row = 0; row < rows && !code; row++)
-        memcpy(uvw + 3 * row,
-               (const char *)args->in[UVW].data + row / baselines * in[0] + row % baselines * in[1],
-               3 * sizeof(*uvw));
+    if (!code)
+        copy_uvw(args, rows, baselines, uvw);
     for (int64_t k = 0; k < channels && !code; k++)
-        memcpy(&freq[k],
-               (const char *)args->in[FREQ].data +
-                   k * step_of(args, &args->in[FREQ], GROVE_AXIS_FREQ),
-               sizeof(*freq));
-    const grove_gridder_samples samples = {rows, channels, uvw, freq, data, NULL};
+        memcpy(&freq[k], (const char *)args->in[FREQ].data + k * freq_step, sizeof(*freq));
     if (!code && grove_gridder_predict(d->gridder, &samples, &threads, &d->outside))
         code = GROVE_NO_MEMORY;
-    for (int64_t i = 0; i < rows * channels && !code; i++) {
-        int64_t row = i / channels;
-        memcpy((char *)args->out.data + row / baselines * out[0] + row % baselines * out[1] +
-                   i % channels * out[2],
-               data + (size_t)i * cell, cell);
-    }
+    if (!code)
+        copy_out(args, data, cell);
     free(uvw);
     free(freq);
     free(data);
@@ -229,6 +251,6 @@ GROVE_CLASS(degrid) = {
     .start = start,
     .stop = stop,
     .close = close_node,
-    .example = "V = degrid(grid(obs.data, obs, size=32, cell=20arcsec), obs, size=32, "
-               "cell=20arcsec)",
+    .example = "V = degrid(grid(obs.data, obs, size=8, cell=20arcsec, w_terms=false), obs, size=8, "
+               "cell=20arcsec, w_terms=false)",
 };

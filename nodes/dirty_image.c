@@ -184,7 +184,7 @@ static void tell_method(grove_node *node, const imager *m, const grove_gridder_p
 {
     char bands[60] = "";
 
-    if (m->bands.axis)
+    if (m->bands.count > 1)
         snprintf(bands, sizeof(bands), " for each of %d bands", m->bands.count);
     grove_node_note(
         node,

@@ -144,33 +144,39 @@ static void transform_lines(void *context, int64_t first, int64_t last)
     free(buffer);
 }
 
+/* From `from` to the part of the result that is asked for; `plane` has room for the whole. */
 static int transform_plane(const grove_call *call, const transform *t, void *const plan[2],
-                           const char *from, char *to)
+                           const char *from, char *plane, char *to)
 {
     const grove_args *args = call->args;
-    int64_t in[2], out[2];
-
-    for (int d = 0; d < 2; d++) {
-        in[d] = image_stage_in_step(args, 0, image_stage_names[t->from][d]);
-        out[d] = image_stage_out_step(args, image_stage_names[t->to][d]);
-    }
+    const int64_t bytes = 2 * (int64_t)(call->double_precision ? sizeof(double) : sizeof(float)),
+                  row = t->size[0] * bytes;
+    int axis[2];
     lines l = {.from = from,
-               .to = to,
+               .to = plane,
                .size = t->size[0],
-               .from_step = in[0],
-               .to_step = out[0],
-               .from_next = in[1],
-               .to_next = out[1],
-               .bytes = 2 * (call->double_precision ? sizeof(double) : sizeof(float)),
+               .from_step = image_stage_in_step(args, 0, image_stage_names[t->from][0]),
+               .to_step = bytes,
+               .from_next = image_stage_in_step(args, 0, image_stage_names[t->from][1]),
+               .to_next = row,
+               .bytes = (size_t)bytes,
                .plan = plan[0],
                .double_precision = call->double_precision};
+
     grove_call_parallel(call, t->size[1], transform_lines, &l);
-    l.from = to;
+    l.from = plane;
     l.size = t->size[1];
-    l.from_step = l.to_step = out[1];
-    l.from_next = l.to_next = out[0];
+    l.from_step = l.to_step = row;
+    l.from_next = l.to_next = bytes;
     l.plan = plan[1];
     grove_call_parallel(call, t->size[0], transform_lines, &l);
+    for (int d = 0; d < 2; d++)
+        axis[d] = grove_args_axis(args, grove_axis_kind(image_stage_names[t->to][d]));
+    for (int64_t y = 0; y < args->size[axis[1]]; y++)
+        for (int64_t x = 0; x < args->size[axis[0]]; x++)
+            memcpy(to + y * args->out.stride[axis[1]] + x * args->out.stride[axis[0]],
+                   plane + (y + args->origin[axis[1]]) * row + (x + args->origin[axis[0]]) * bytes,
+                   (size_t)bytes);
     return l.failed ? -1 : 0;
 }
 
@@ -178,33 +184,21 @@ static int transform_all(const grove_call *call, const transform *t, void *const
 {
     const grove_args *args = call->args;
     const size_t bytes = 2 * (call->double_precision ? sizeof(double) : sizeof(float));
-    int64_t cells = 1;
-    bool other[GROVE_MAX_AXES];
-
-    for (int d = 0; d < args->axes; d++) {
-        other[d] = true;
-        for (int k = 0; k < 4; k++)
-            other[d] =
-                other[d] && args->axis[d] != grove_axis_kind(image_stage_names[k / 2][k % 2]);
-        cells *= other[d] ? args->size[d] : 1;
-    }
     const int elements = form_elements(grove_node_output(call->node));
-    for (int64_t i = 0; i < cells; i++) {
-        int64_t index[GROVE_MAX_AXES] = {0}, rest = i;
-        for (int d = args->axes - 1; d >= 0; d--)
-            if (other[d]) {
-                index[d] = rest % args->size[d];
-                rest /= args->size[d];
-            }
-        for (int e = 0; e < elements; e++)
-            if (transform_plane(call, t, plan,
-                                (const char *)grove_view_at(&args->in[0], index, args->axes) +
-                                    (size_t)e * bytes,
-                                (char *)grove_view_at(&args->out, index, args->axes) +
-                                    (size_t)e * bytes))
-                return -1;
-    }
-    return 0;
+    char *plane = malloc((size_t)(t->size[0] * t->size[1]) * bytes);
+    image_stage_others others;
+    int code = plane ? 0 : -1;
+
+    for (image_stage_begin(&others, args, false); !code && image_stage_next(&others);)
+        for (int e = 0; e < elements && !code; e++)
+            code = transform_plane(
+                call, t, plan,
+                (const char *)grove_view_at(&args->in[0], others.index, args->axes) +
+                    (size_t)e * bytes,
+                plane,
+                (char *)grove_view_at(&args->out, others.index, args->axes) + (size_t)e * bytes);
+    free(plane);
+    return code;
 }
 
 static int eval(const grove_call *call)
@@ -239,5 +233,5 @@ GROVE_CLASS(fft) = {
     .check = check,
     .eval = eval,
     .close = close_node,
-    .example = "sky = fft(grid(obs.data, obs, size=64, cell=4arcsec))",
+    .example = "uv = fft(dirty_image(obs.data, obs, size=8, cell=20arcsec))",
 };

@@ -269,7 +269,7 @@ GROVE_CLASS(grid) = {
     .accumulate_finish = finish,
     .accumulate_free = end,
     .close = close_node,
-    .example = "planes = grid(obs.data, obs, size=64, cell=4arcsec)",
+    .example = "planes = grid(obs.data, obs, size=8, cell=20arcsec)",
 };
 
 GROVE_CLASS(sum_of_weights) = {

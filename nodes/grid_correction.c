@@ -73,11 +73,19 @@ static void close_node(grove_node *node)
 
 /* ---- pixels ---- */
 
+/* Of the result, the cells that are asked for along an axis. */
+typedef struct {
+    int64_t step, first, count;
+} part;
+
 typedef struct {
     const grove_call *call;
     const correction *c;
-    double *factor[2];     /* 1 / transform of the kernel, for each pixel along l and along m */
-    int64_t in[3], out[3]; /* bytes along l, m, w_plane */
+    double *factor[2]; /* 1 / transform of the kernel, for each pixel along l and along m */
+    const char *from;
+    char *to;
+    int64_t in[3]; /* bytes along l, m, w_plane */
+    part out[3];
 } pixels;
 
 static double get(const pixels *p, const char *at, int k)
@@ -94,38 +102,66 @@ static void put(const pixels *p, char *at, int k, double x)
         ((float *)(void *)at)[k] = (float)x;
 }
 
-static void do_pixel(const pixels *p, int64_t x, int64_t y)
+/* The number that pixel (x, y) of the image is multiplied by, and n - 1 there. */
+static double factor_of(const pixels *p, int64_t x, int64_t y, double *n)
 {
     const grove_gridder_plan *plan = &p->c->plan;
     const grove_gridder_image *image = &plan->image;
     const double l = image->centre[0] + (double)(x - image->size[0] / 2) * image->cell[0],
                  m = image->centre[1] + (double)(y - image->size[1] / 2) * image->cell[1],
-                 n = plan->bounds.without_w ? 0 : grove_gridder_n_less_1(l, m) - plan->middle_n;
-    /* the same pixel of the grid */
-    const int64_t gx = x + plan->grid[0] / 2 - image->size[0] / 2,
-                  gy = y + plan->grid[1] / 2 - image->size[1] / 2;
-    const char *from = (const char *)p->call->args->in[0].data;
-    char *to = (char *)p->call->args->out.data;
-    double factor = p->factor[0][x] * p->factor[1][y], sum = 0;
+                 factor = p->factor[0][x] * p->factor[1][y];
 
-    if (plan->kernel_w.width > 1)
-        factor /= grove_gridder_kernel_transform(&plan->kernel_w, n * plan->step_w);
-    from += p->c->expands ? y * p->in[1] + x * p->in[0] : gy * p->in[1] + gx * p->in[0];
-    to += p->c->expands ? gy * p->out[1] + gx * p->out[0] : y * p->out[1] + x * p->out[0];
-    for (int64_t k = 0; k < plan->planes; k++) {
-        double w = plan->bounds.without_w ? 0 : plan->first_w + (double)k * plan->step_w;
-        double turns = w * n, phase = 2 * GROVE_PI * (turns - rint(turns));
-        const double cosine = cos(phase), sine = sin(phase);
-        if (p->c->expands) {
-            double pixel = factor * get(p, from, 0);
-            put(p, to + k * p->out[2], 0, pixel * cosine);
-            put(p, to + k * p->out[2], 1, -pixel * sine);
-        } else {
-            sum += get(p, from + k * p->in[2], 0) * cosine - get(p, from + k * p->in[2], 1) * sine;
-        }
+    *n = plan->bounds.without_w ? 0 : grove_gridder_n_less_1(l, m) - plan->middle_n;
+    return plan->kernel_w.width > 1
+               ? factor / grove_gridder_kernel_transform(&plan->kernel_w, *n * plan->step_w)
+               : factor;
+}
+
+/* exp(2 pi i w (n - 1)) of a plane. */
+static void find_phasor(const grove_gridder_plan *plan, int64_t k, double n, double phasor[2])
+{
+    double w = plan->bounds.without_w ? 0 : plan->first_w + (double)k * plan->step_w;
+    double turns = w * n, phase = 2 * GROVE_PI * (turns - rint(turns));
+
+    phasor[0] = cos(phase);
+    phasor[1] = sin(phase);
+}
+
+/* Where pixel 0 of the image is in the grid, along l or m. */
+static int64_t margin(const grove_gridder_plan *plan, int d)
+{
+    return plan->grid[d] / 2 - plan->image.size[d] / 2;
+}
+
+static void sum_pixel(const pixels *p, int64_t x, int64_t y, char *to)
+{
+    const grove_gridder_plan *plan = &p->c->plan;
+    const char *from =
+        p->from + (y + margin(plan, 1)) * p->in[1] + (x + margin(plan, 0)) * p->in[0];
+    double n, phasor[2], sum = 0, factor = factor_of(p, x, y, &n);
+
+    for (int64_t k = 0; k < plan->planes; k++, from += p->in[2]) {
+        find_phasor(plan, k, n, phasor);
+        sum += get(p, from, 0) * phasor[0] - get(p, from, 1) * phasor[1];
     }
-    if (!p->c->expands)
-        put(p, to, 0, factor * sum);
+    put(p, to, 0, factor * sum);
+}
+
+static void expand_pixel(const pixels *p, int64_t gx, int64_t gy, char *to)
+{
+    const grove_gridder_plan *plan = &p->c->plan;
+    const int64_t x = gx - margin(plan, 0), y = gy - margin(plan, 1);
+    const bool within = x >= 0 && y >= 0 && x < plan->image.size[0] && y < plan->image.size[1];
+    const part *planes = &p->out[2];
+    double n = 0, phasor[2], pixel = 0;
+
+    if (within)
+        pixel = factor_of(p, x, y, &n) * get(p, p->from + y * p->in[1] + x * p->in[0], 0);
+    for (int64_t k = 0; k < planes->count; k++, to += planes->step) {
+        find_phasor(plan, planes->first + k, n, phasor);
+        put(p, to, 0, within ? pixel * phasor[0] : 0);
+        put(p, to, 1, within ? -pixel * phasor[1] : 0);
+    }
 }
 
 static void do_rows(void *context, int64_t first, int64_t last)
@@ -133,20 +169,33 @@ static void do_rows(void *context, int64_t first, int64_t last)
     const pixels *p = context;
 
     for (int64_t y = first; y < last; y++)
-        for (int64_t x = 0; x < p->c->plan.image.size[0]; x++)
-            do_pixel(p, x, y);
+        for (int64_t x = 0; x < p->out[0].count; x++) {
+            char *to = p->to + y * p->out[1].step + x * p->out[0].step;
+            if (p->c->expands)
+                expand_pixel(p, p->out[0].first + x, p->out[1].first + y, to);
+            else
+                sum_pixel(p, p->out[0].first + x, p->out[1].first + y, to);
+        }
+}
+
+static part part_of(const grove_args *args, const char *name)
+{
+    int d = grove_args_axis(args, grove_axis_kind(name));
+
+    return d < 0 ? (part){0, 0, 1} : (part){args->out.stride[d], args->origin[d], args->size[d]};
 }
 
 static int eval(const grove_call *call)
 {
+    static const char *const names[] = {"l", "m", "w_plane"};
     const correction *c = grove_node_user(call->node);
     const grove_gridder_plan *plan = &c->plan;
-    const char *const names[] = {"l", "m", "w_plane"};
+    image_stage_others others;
     pixels p = {.call = call, .c = c};
 
     for (int d = 0; d < 3; d++) {
         p.in[d] = image_stage_in_step(call->args, 0, names[d]);
-        p.out[d] = image_stage_out_step(call->args, names[d]);
+        p.out[d] = part_of(call->args, names[d]);
     }
     for (int d = 0; d < 2; d++) {
         p.factor[d] = grove_alloc((size_t)plan->image.size[d] * sizeof(double));
@@ -155,12 +204,11 @@ static int eval(const grove_call *call)
                                      &plan->kernel,
                                      (double)(k - plan->image.size[d] / 2) / (double)plan->grid[d]);
     }
-    if (c->expands) {
-        const size_t bytes = 2 * (call->double_precision ? sizeof(double) : sizeof(float));
-        memset(call->args->out.data, 0,
-               (size_t)(plan->planes * plan->grid[0] * plan->grid[1]) * bytes);
+    for (image_stage_begin(&others, call->args, true); image_stage_next(&others);) {
+        p.from = grove_view_at(&call->args->in[0], others.index, call->args->axes);
+        p.to = grove_view_at(&call->args->out, others.index, call->args->axes);
+        grove_call_parallel(call, p.out[1].count, do_rows, &p);
     }
-    grove_call_parallel(call, plan->image.size[1], do_rows, &p);
     free(p.factor[0]);
     free(p.factor[1]);
     return 0;
@@ -180,6 +228,6 @@ GROVE_CLASS(grid_correction) = {
     .check = check,
     .eval = eval,
     .close = close_node,
-    .example = "image = grid_correction(fft(grid(obs.data, obs, size=64, cell=4arcsec)), obs, "
-               "size=64, cell=4arcsec)",
+    .example = "total = grid_correction(fft(grid(obs.data, obs, size=8, cell=20arcsec, "
+               "w_terms=false)), obs, size=8, cell=20arcsec, w_terms=false)",
 };

@@ -116,3 +116,27 @@ int64_t image_stage_in_step(const grove_args *args, int input, const char *name)
             return args->in[input].stride[d];
     return 0;
 }
+
+void image_stage_begin(image_stage_others *others, const grove_args *args, bool planes)
+{
+    *others = (image_stage_others){.args = args, .cells = 1};
+    for (int d = 0; d < args->axes; d++) {
+        others->other[d] = !planes || args->axis[d] != grove_axis_kind("w_plane");
+        for (int k = 0; k < 4; k++)
+            if (args->axis[d] == grove_axis_kind(image_stage_names[k / 2][k % 2]))
+                others->other[d] = false;
+        others->cells *= others->other[d] ? args->size[d] : 1;
+    }
+}
+
+bool image_stage_next(image_stage_others *others)
+{
+    int64_t rest = others->at++;
+
+    for (int d = others->args->axes - 1; d >= 0; d--)
+        if (others->other[d]) {
+            others->index[d] = rest % others->args->size[d];
+            rest /= others->args->size[d];
+        }
+    return others->at <= others->cells;
+}

@@ -38,4 +38,16 @@ int image_stage_check(const grove_node *node, int input, const grove_gridder_pla
 int64_t image_stage_out_step(const grove_args *args, const char *name);
 int64_t image_stage_in_step(const grove_args *args, int input, const char *name);
 
+/* Walks through all cells of the axes that a transform of u and v, or l and m, leaves as they are;
+ * with `planes`, of those beside w_plane. */
+typedef struct {
+    const grove_args *args;
+    int64_t index[GROVE_MAX_AXES], at, cells;
+    bool other[GROVE_MAX_AXES];
+} image_stage_others;
+
+void image_stage_begin(image_stage_others *others, const grove_args *args, bool planes);
+/* The next cell; false after the last one. */
+bool image_stage_next(image_stage_others *others);
+
 #endif

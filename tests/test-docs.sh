@@ -170,10 +170,10 @@ for tree in trees/*.tree examples/quickstart/*.tree examples/jones-chain/*.tree;
         [ -f "$work/gains.h5" ] || continue
         set -- -s solutions="$work/gains.h5"
         ;;
-    trees/*image.tree)
+    trees/*image.tree | trees/image-stages.tree)
         $images || continue
         set -- -s image="$work/field-dirty.fits"
-        [ "$tree" != trees/image.tree ] || set --
+        [ "${tree#trees/image}" = "$tree" ] || set --
         ;;
     trees/*) set -- -s sky=examples/quickstart/3C147.skymodel ;;
     examples/quickstart/faint.tree) set -- -s ms="$work/calibrated.ms" ;;

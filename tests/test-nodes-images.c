@@ -451,25 +451,6 @@ START_TEST(pixels_are_sources)
 }
 END_TEST
 
-/* Frequencies above those of the channels, whatever the tiles; and a run in single precision. */
-START_TEST(other_frequencies)
-{
-    static const int channels[] = {0, 1, 2};
-    grove_session_options options = {.tile_channels = channels[_i]};
-
-    set_plane(32, 32, 1e-5);
-    put_pixels(false);
-    tree("im = plane()\nobs = grid()\nS = field()\n"
-         "V = sum[s](point(S, obs, freq=2 * obs.freq))\n",
-         "predict_image(im.pixels, obs, epsilon=1e-9, freq=2 * obs.freq)");
-    testing_value v = probe_session(&t, "V", NULL, NULL),
-                  x = probe_session(&t, "x", &options, NULL);
-    ck_assert_double_lt(testing_distance(&x, &v), 1e-9);
-    testing_free(&v);
-    testing_free(&x);
-}
-END_TEST
-
 /* <dirty_image(V), X> = <V, predict_image(X)>, with weights of 1: half the sum over elements, since
  * B = I + Q and so on. */
 START_TEST(adjoint)
@@ -586,7 +567,6 @@ int main(void)
     tcase_add_test(test, double_precision_where_epsilon_asks);
     tcase_add_loop_test(test, tiles_and_threads, 0, 2);
     tcase_add_loop_test(test, pixels_are_sources, 0, 7);
-    tcase_add_loop_test(test, other_frequencies, 0, 3);
     tcase_add_loop_test(test, adjoint, 0, 2);
     tcase_add_test(test, images_meet);
     tcase_add_test(test, an_image_that_changes);
