@@ -103,7 +103,8 @@ static inline int64_t grove_least_squares_find(const grove_least_squares_layout 
 /* Bytes that a fit takes, but for some vectors, whose blocks have so many unknowns. */
 double grove_least_squares_bytes(const int64_t *unknowns, int64_t blocks);
 /* Judges the point just evaluated and chooses the next one. A point with NaN or infinity is
- * rejected. After any outcome but running, nothing changes any more. */
+ * rejected. After any outcome but running, nothing changes any more. Where the user asks to stop
+ * (grove_interrupted), factorisations end soon and outcomes are of no use. */
 grove_least_squares_outcome grove_least_squares_step(grove_least_squares *fit,
                                                      const grove_least_squares_sums *sums);
 

@@ -1,15 +1,24 @@
 /* Cholesky factors of symmetric matrices that may be singular. */
 #include "nodes/least_squares_algebra.h"
 
+#include "base/log.h"
 #include "base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef GROVE_HAVE_CBLAS
+#include <cblas.h>
+#endif
+
 #ifdef GROVE_HAVE_LAPACK
 /* Below this size a call costs more than it saves. */
 enum { LAPACK_SIZE = 64 };
+/* From this size on panels are factored, so that the user can stop it between two of them. */
+enum { PANELS_SIZE = 1024, PANEL_MIN = 16, PANEL_MAX = 256 };
+/* Of which the largest takes half as many operations: a second at most, even with a plain BLAS. */
+#define PANEL_WORK 4e9
 
 void dpotrf_(const char *triangle, const int *n, double *a, const int *lda, int *info);
 void dpstrf_(const char *triangle, const int *n, double *a, const int *lda, int *order, int *rank,
@@ -47,6 +56,8 @@ static bool factor_small(double *a, int64_t n, double smallest)
     for (int64_t j = 0; j < n; j++) {
         double *row = a + j * n, pivot;
 
+        if (grove_interrupted())
+            return false;
         for (int64_t k = 0; k < j; k++)
             row[k] = (row[k] - dot(row, a + k * n, k)) / a[k * n + k];
         pivot = row[j] - dot(row, row, j);
@@ -56,6 +67,38 @@ static bool factor_small(double *a, int64_t n, double smallest)
     }
     return true;
 }
+
+#if defined(GROVE_HAVE_LAPACK) && defined(GROVE_HAVE_CBLAS)
+static int panel_of(int64_t n)
+{
+    double width = PANEL_WORK / ((double)n * (double)n);
+
+    return width > PANEL_MAX ? PANEL_MAX : width < PANEL_MIN ? PANEL_MIN : (int)width;
+}
+
+/* Panel by panel from the left. */
+static bool factor_panels(double *a, int64_t size)
+{
+    int n = (int)size, panel = panel_of(size), info = 0;
+
+    for (int k = 0; k < n && !info; k += panel) {
+        int width = n - k < panel ? n - k : panel, rest = n - k - width;
+        double *row = a + (int64_t)k * n, *below = row + (int64_t)width * n;
+
+        if (grove_interrupted())
+            return false;
+        cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, width, k, -1, row, n, 1, row + k, n);
+        dpotrf_("U", &width, row + k, &n, &info);
+        if (info || !rest)
+            continue;
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rest, width, k, -1, below, n, row, n,
+                    1, below + k, n);
+        cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, rest, width, 1,
+                    row + k, n, below + k, n);
+    }
+    return !info;
+}
+#endif
 
 bool grove_factor_plain(grove_factor *f, double smallest)
 {
@@ -69,7 +112,12 @@ bool grove_factor_plain(grove_factor *f, double smallest)
         int n = (int)f->size, info = 0;
 
         /* LAPACK's upper triangle, by columns, is the lower one by rows. */
-        dpotrf_("U", &n, f->lower, &n, &info);
+#ifdef GROVE_HAVE_CBLAS
+        if (f->size >= PANELS_SIZE)
+            info = !factor_panels(f->lower, f->size);
+        else
+#endif
+            dpotrf_("U", &n, f->lower, &n, &info);
         for (int64_t k = 0; !info && k < n; k++) {
             double pivot = f->lower[k * n + k];
 
@@ -96,6 +144,71 @@ static void exchange(double *a, int64_t n, int64_t j, int64_t p)
         swap(&a[k * n + j], &a[k * n + p]);
 }
 
+static void exchange_order(int32_t *order, int64_t j, int64_t p)
+{
+    int32_t kept = order[j];
+
+    order[j] = order[p];
+    order[p] = kept;
+}
+
+#if defined(GROVE_HAVE_LAPACK) && defined(GROVE_HAVE_CBLAS)
+/* Columns [from, end) of the whole with pivots; those before are taken off what is left. `taken`
+ * [n]: what these columns have taken off the diagonal. The rank, or `end` where it is not known
+ * yet. */
+static int64_t pivot_panel(double *a, int64_t n, int64_t from, int64_t end, int32_t *order,
+                           double *taken, double smallest)
+{
+    memset(taken, 0, (size_t)n * sizeof(*taken));
+    for (int64_t j = from; j < end; j++) {
+        int64_t p = j;
+
+        for (int64_t i = j; i < n; i++) {
+            taken[i] += j > from ? a[i * n + j - 1] * a[i * n + j - 1] : 0;
+            if (a[i * n + i] - taken[i] > a[p * n + p] - taken[p])
+                p = i;
+        }
+        double pivot = a[p * n + p] - taken[p];
+        if (!(pivot > smallest))
+            return j;
+        if (p != j) {
+            exchange(a, n, j, p);
+            swap(&taken[j], &taken[p]);
+            exchange_order(order, j, p);
+        }
+        a[j * n + j] = sqrt(pivot);
+        if (j + 1 == n)
+            break;
+        double *column = a + (j + 1) * n + j;
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)(n - j - 1), (int)(j - from), -1,
+                    a + (j + 1) * n + from, (int)n, a + j * n + from, 1, 1, column, (int)n);
+        cblas_dscal((int)(n - j - 1), 1 / a[j * n + j], column, (int)n);
+    }
+    return end;
+}
+
+/* As LAPACK's dpstrf (Hammarling, Higham and Lucas 2007, LAPACK Working Note 161). The rank; -1:
+ * the user asks to stop. */
+static int64_t pivot_panels(double *a, int64_t n, int32_t *order, double *taken, double smallest)
+{
+    int panel = panel_of(n);
+
+    for (int64_t from = 0; from < n; from += panel) {
+        int64_t end = from + panel < n ? from + panel : n;
+
+        if (grove_interrupted())
+            return -1;
+        int64_t rank = pivot_panel(a, n, from, end, order, taken, smallest);
+        if (rank < end)
+            return rank;
+        if (end < n)
+            cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)(n - end), (int)(end - from),
+                        -1, a + end * n + from, (int)n, 1, a + end * n + end, (int)n);
+    }
+    return n;
+}
+#endif
+
 /* left [n]: what is left of the diagonal. */
 static int64_t pivot_small(double *a, int64_t n, int32_t *order, double *left, double smallest)
 {
@@ -103,8 +216,9 @@ static int64_t pivot_small(double *a, int64_t n, int32_t *order, double *left, d
         left[k] = a[k * n + k];
     for (int64_t j = 0; j < n; j++) {
         int64_t p = j;
-        int32_t kept;
 
+        if (grove_interrupted())
+            return -1;
         for (int64_t k = j + 1; k < n; k++)
             if (left[k] > left[p])
                 p = k;
@@ -113,9 +227,7 @@ static int64_t pivot_small(double *a, int64_t n, int32_t *order, double *left, d
         if (p != j) {
             exchange(a, n, j, p);
             swap(&left[j], &left[p]);
-            kept = order[j];
-            order[j] = order[p];
-            order[p] = kept;
+            exchange_order(order, j, p);
         }
         a[j * n + j] = sqrt(left[j]);
         for (int64_t i = j + 1; i < n; i++) {
@@ -131,7 +243,7 @@ static int64_t pivot_small(double *a, int64_t n, int32_t *order, double *left, d
 /* Makes rows of the null space orthonormal. Twice is enough (Giraud et al. 2005). */
 static void orthonormalise(double *null, int64_t rows, int64_t n)
 {
-    for (int64_t j = 0; j < rows; j++) {
+    for (int64_t j = 0; j < rows && !grove_interrupted(); j++) {
         double *row = null + j * n, norm;
 
         for (int again = 0; again < 2; again++) {
@@ -156,6 +268,8 @@ static bool find_null(grove_factor *f)
     for (int64_t c = rank; c < n; c++) {
         double *row = f->null + (c - rank) * n;
 
+        if (grove_interrupted())
+            return false;
         for (int64_t k = 0; k < rank; k++)
             v[k] = -f->lower[c * n + k];
         for (int64_t k = rank - 1; k >= 0; k--) {
@@ -176,6 +290,12 @@ bool grove_factor_pivoted(grove_factor *f, double smallest)
     f->null = NULL;
     for (int64_t k = 0; k < f->size; k++)
         f->order[k] = (int32_t)k;
+#if defined(GROVE_HAVE_LAPACK) && defined(GROVE_HAVE_CBLAS)
+    if (f->size >= PANELS_SIZE) {
+        f->rank = pivot_panels(f->lower, f->size, f->order, f->work, smallest);
+        return f->rank == f->size || (f->rank >= 0 && find_null(f));
+    }
+#endif
 #ifdef GROVE_HAVE_LAPACK
     if (f->size >= LAPACK_SIZE) {
         int n = (int)f->size, rank = 0, info = 0;
@@ -188,7 +308,7 @@ bool grove_factor_pivoted(grove_factor *f, double smallest)
     } else
 #endif
         f->rank = pivot_small(f->lower, f->size, f->order, f->work, smallest);
-    return f->rank == f->size || find_null(f);
+    return f->rank == f->size || (f->rank >= 0 && find_null(f));
 }
 
 /* ---- what factors are for ---- */
@@ -231,6 +351,8 @@ void grove_factor_inverse(grove_factor *f, double *diagonal)
     for (int64_t j = 0; j < f->rank; j++) {
         double *row = f->lower + j * n, pivot = row[j];
 
+        if (grove_interrupted())
+            return;
         memcpy(old, row, (size_t)j * sizeof(double));
         memset(row, 0, (size_t)(j + 1) * sizeof(double));
         row[j] = 1;

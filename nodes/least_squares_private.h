@@ -95,7 +95,8 @@ void grove_least_squares_rounds_start(grove_least_squares_rounds *rounds, const 
 double grove_least_squares_clamp(const grove_least_squares *fit, int64_t unknown, double x);
 /* Lists the unknowns of a group that have data and are not held. */
 void grove_least_squares_list(grove_least_squares *fit, int64_t group);
-/* Factors the scaled and damped matrix of the unknowns listed. False when memory is short. */
+/* Factors the scaled and damped matrix of the unknowns listed. False when memory is short, or the
+ * user asks to stop. */
 bool grove_least_squares_factor(grove_least_squares *fit, const grove_least_squares_at *from,
                                 double damping);
 

@@ -1,6 +1,8 @@
 /* The steps of nonlinear least squares: which one to try, and what came of it. */
 #include "nodes/least_squares_private.h"
 
+#include "base/log.h"
+
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -50,6 +52,8 @@ bool grove_least_squares_factor(grove_least_squares *f, const grove_least_square
 {
     double smallest = 64 * (double)f->factor.size * DBL_EPSILON;
 
+    if (grove_interrupted())
+        return false;
     assemble(f, from, damping);
     if (!(f->deficient && damping == 0)) {
         if (grove_factor_plain(&f->factor, smallest))

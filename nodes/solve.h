@@ -129,6 +129,8 @@ typedef struct {
 } solve_span;
 
 solve_span solve_intervals(const solve *s, const solve_domain *d, int parm, int cut);
+/* The domains of [first, end) cells along time or frequency. */
+void solve_find_range(const solve_cut *cut, int64_t first, int64_t end, int64_t range[2]);
 void solve_domain_begin(const solve *s, solve_domain *d, int64_t time, int64_t freq);
 void solve_domain_end(solve_domain *d);
 /* The unknowns from the parms' coefficients, or into them. `runs`: [parms]. */

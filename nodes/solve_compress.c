@@ -3,6 +3,7 @@
 #include "nodes/solve.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -441,7 +442,7 @@ static void add_stretches(adding *w)
 
     solve_stretches(s, w->d, SOLVE_TIME, t);
     solve_stretches(s, w->d, SOLVE_FREQ, f);
-    for (int64_t i = t[0]; i < t[1]; i++)
+    for (int64_t i = t[0]; i < t[1] && !grove_interrupted(); i++)
         for (int64_t j = f[0]; j < f[1]; j++, stretch++) {
             const int64_t cell[SOLVE_CUTS] = {solve_stretch_edge(s, SOLVE_TIME, i),
                                               solve_stretch_edge(s, SOLVE_FREQ, j)};

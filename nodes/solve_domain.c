@@ -300,6 +300,16 @@ void solve_domain_begin(const solve *s, solve_domain *d, int64_t time, int64_t f
     }
 }
 
+void solve_find_range(const solve_cut *cut, int64_t first, int64_t end, int64_t range[2])
+{
+    range[0] = 0;
+    while (cut->first[range[0] + 1] <= first)
+        range[0]++;
+    range[1] = range[0];
+    while (range[1] < cut->count && cut->first[range[1]] < end)
+        range[1]++;
+}
+
 void solve_domain_end(solve_domain *d)
 {
     grove_least_squares_free(d->fit);

@@ -5,6 +5,7 @@
 
 #include "../kernels/fit/fit_normal.h"
 
+#include "base/log.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -413,7 +414,7 @@ void solve_normal(const solve_tile *tile, solve_domain *d, double *matrix, doubl
                 .weighted_im = buffer + 3 * lane_count};
 
     solve_columns_begin(&sum.local, s);
-    for (int64_t row = 0; row < tile->rows; row++) {
+    for (int64_t row = 0; row < tile->rows && !grove_interrupted(); row++) {
         solve_find_row(tile, row, index);
         int64_t baseline =
             tile->baseline < 0 ? 0 : tile->range[tile->baseline].first + index[tile->baseline];

@@ -79,25 +79,14 @@ static int64_t batch_of(const solve_run *run, const solve_domain *d)
     return d->number[SOLVE_TIME] / run->solve->batch;
 }
 
-/* The domains of [first, end) cells. */
-static void find_range(const solve_cut *cut, int64_t first, int64_t end, int64_t range[2])
-{
-    range[0] = 0;
-    while (cut->first[range[0] + 1] <= first)
-        range[0]++;
-    range[1] = range[0];
-    while (range[1] < cut->count && cut->first[range[1]] < end)
-        range[1]++;
-}
-
 static void begin_tile(solve_run *run, const solve_tile *tile)
 {
     int64_t range[SOLVE_CUTS][2];
 
     for (int c = 0; c < SOLVE_CUTS; c++) {
         const grove_range *cells = tile->cut[c] >= 0 ? &tile->range[tile->cut[c]] : NULL;
-        find_range(&run->solve->cut[c], cells ? cells->first : 0,
-                   cells ? cells->first + cells->count : 1, range[c]);
+        solve_find_range(&run->solve->cut[c], cells ? cells->first : 0,
+                         cells ? cells->first + cells->count : 1, range[c]);
     }
     int64_t times = range[SOLVE_TIME][1] - range[SOLVE_TIME][0],
             bands = range[SOLVE_FREQ][1] - range[SOLVE_FREQ][0];
@@ -278,8 +267,12 @@ static void evaluate(void *context, int64_t first, int64_t last)
 {
     evaluation *e = context;
 
-    for (int64_t i = first; i < last; i++)
+    for (int64_t i = first; i < last; i++) {
         evaluate_domain(e, e->active[i]);
+        /* What has ended may have been cut short; what has not, the run does not ask for again. */
+        if (grove_interrupted() && e->active[i]->outcome != GROVE_LEAST_SQUARES_RUNNING)
+            __atomic_store_n(&e->code, GROVE_INTERRUPTED, __ATOMIC_RELAXED);
+    }
 }
 
 /* Where StEFCal is slow, or more is asked for, the other method goes on. */

@@ -3,13 +3,16 @@
 #include "solve-world.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/text.h"
 
 #include <check.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 
 static solve_world w;
 
@@ -223,6 +226,29 @@ START_TEST(too_large_for_the_memory)
 }
 END_TEST
 
+static void stop(int number)
+{
+    (void)number;
+    grove_interrupt_set(true);
+}
+
+/* Ctrl-C while thousands of unknowns are solved for. */
+START_TEST(stopped)
+{
+    const struct itimerval soon = {.it_value = {.tv_usec = 500000}};
+    char *text = grove_format("%sfit = solve(V, D)\nk0 = keep(V, number=0)\n", large);
+
+    w.times = 140;
+    signal(SIGALRM, stop);
+    setitimer(ITIMER_REAL, &soon, NULL);
+    ck_assert_int_eq(solve_world_run(&w, text, NULL), GROVE_INTERRUPTED);
+    grove_interrupt_set(false);
+    ck_assert(!solve_world_kept[0].at);
+    check_note("method: lm; 1 solution domain, ");
+    free(text);
+}
+END_TEST
+
 START_TEST(bad_input)
 {
     solve_world_refuse(&w,
@@ -250,6 +276,7 @@ int main(void)
     tcase_add_loop_test(tests, reference_and_outliers, 0, 2);
     tcase_add_test(tests, too_many_for_all_at_once);
     tcase_add_loop_test(tests, too_large_for_the_memory, 0, 3);
+    tcase_add_test(tests, stopped);
     tcase_add_test(tests, bad_input);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);

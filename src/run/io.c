@@ -66,7 +66,7 @@ void grove_class_call_begin(grove_class_call *call, const grove_session *session
 
 int grove_class_call_end(grove_class_call *call, int code, const char *failure)
 {
-    if (code && !call->scope.code)
+    if (code && code != GROVE_INTERRUPTED && !call->scope.code)
         grove_node_fail(call->node, code, "%s", failure);
     grove_error_enter(call->outer);
     current = call->outer_call;
