@@ -25,6 +25,8 @@ static void teardown(void)
     solve_world_end(&w);
 }
 
+#define TURNS "jones=diagonal, time=4min)\nB[p] = parm(\"B\", jones=diagonal, freq=4MHz"
+
 static const struct {
     const char *parm, *options;
 } fits[] = {
@@ -34,6 +36,8 @@ static const struct {
     {"jones=full, time=8min, freq=4MHz", ", compress=false"},
     {"jones=delay, time=4min", ""},
     {"jones=phase, time=8min, degree=1", ", compress=false"},
+    {TURNS, ", method=alternating"},
+    {TURNS, ", method=alternating, compress=false"},
 };
 enum { FITS = sizeof(fits) / sizeof(fits[0]) };
 
@@ -43,6 +47,12 @@ static const struct {
     bool single;
 } ways[] = {{"cuda", 0, false}, {"cuda:all", 2, false}, {"cuda", 4, true}};
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
+
+static const char *model_of(int fit)
+{
+    return strstr(fits[fit].parm, "B[p]") ? "B[p] * G[p] * M[p,q] * G[q]^H * B[q]^H"
+                                          : "G[p] * M[p,q] * G[q]^H";
+}
 
 START_TEST(as_on_the_cpu)
 {
@@ -55,11 +65,11 @@ START_TEST(as_on_the_cpu)
     for (int k = 0; k < 2; k++) {
         texts[k] =
             grove_format("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
-                         "G[p] = parm(\"G\", %s)\nV[p,q] = G[p] * M[p,q] * G[q]^H\n"
+                         "G[p] = parm(\"G\", %s)\nV[p,q] = %s\n"
                          "D[p,q] = T[p] * M[p,q] * T[q]^H + noise(obs, sigma=1Jy)\n"
                          "fit = solve(V, D, tolerance=1e-10, max_iterations=200, batch=1%s)\n"
                          "k0 = keep(V, number=%d)\n",
-                         fits[_i / WAYS].parm, fits[_i / WAYS].options, k);
+                         fits[_i / WAYS].parm, model_of(_i / WAYS), fits[_i / WAYS].options, k);
         ck_assert_int_eq(solve_world_run(&w, texts[k], &options), 0);
         options.device = ways[_i % WAYS].device;
         options.tile_times = ways[_i % WAYS].times;
@@ -82,10 +92,10 @@ START_TEST(any_number_of_devices)
     for (int devices = 1; devices < 4 && cuda_testing_control(); devices++) {
         cuda_testing_control()->devices = devices;
         char *text = grove_format("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
-                                  "G[p] = parm(\"G\", %s)\nV[p,q] = G[p] * M[p,q] * G[q]^H\n"
+                                  "G[p] = parm(\"G\", %s)\nV[p,q] = %s\n"
                                   "D[p,q] = T[p] * M[p,q] * T[q]^H + noise(obs, sigma=1Jy)\n"
                                   "fit = solve(V, D, batch=2%s)\nk0 = keep(G, number=%d)\n",
-                                  fits[_i].parm, fits[_i].options, devices > 1);
+                                  fits[_i].parm, model_of(_i), fits[_i].options, devices > 1);
         ck_assert_int_eq(solve_world_run(&w, text, &options), 0);
         free(text);
         ck_assert(devices == 1 || solve_world_distance(0, 1) == 0);
