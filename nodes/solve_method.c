@@ -84,10 +84,11 @@ static void tell(grove_node *node, const solve *s, const census *most)
                       : grove_strdup("");
 
     grove_node_note(node,
-                    "method: %s%s; %lld solution domain%s, %lld unknown numbers (at most %lld in a "
-                    "domain)\n    %s%s",
-                    name_of(s), turns, (long long)domains, domains == 1 ? "" : "s",
-                    (long long)most->all, (long long)most->unknowns,
+                    "%s: method: %s%s; %lld solution domain%s, %lld unknown numbers (at most %lld "
+                    "in a domain)\n    %s: %s%s",
+                    grove_node_name(node), name_of(s), turns, (long long)domains,
+                    domains == 1 ? "" : "s", (long long)most->all, (long long)most->unknowns,
+                    grove_node_name(node),
                     s->why ? "data are not compressed: " : "data are compressed once for a tile",
                     s->why ? s->why : "");
     free(turns);

@@ -49,22 +49,22 @@ static const struct {
      "fit = solve(diagonal(x + y, x - y), diagonal(3, 1), tolerance=%s)\n"
      "k = keep(diagonal(x, y))\n",
      "1 solution domain: 1 converged; ",
-     "method: lm; 1 solution domain, 2 unknown numbers (at most 2 in a domain)\n"
-     "    data are not compressed: the data are no visibilities\n",
+     "fit: method: lm; 1 solution domain, 2 unknown numbers (at most 2 in a domain)\n"
+     "    fit: data are not compressed: the data are no visibilities\n",
      2,
      4,
      {2, 1}},
     {TIMES "p = parm(\"p\", obs=obs, axes=none, init=0, degree=[1, 0])\n"
            "fit = solve(exp(1i * p), exp(1i * (0.7 + 0.01 * s)), tolerance=%s)\nk = keep(p)\n",
      "1 solution domain: 1 converged; ",
-     "method: lm; 1 solution domain, 2 unknown numbers (at most 2 in a domain)\n",
+     "fit: method: lm; 1 solution domain, 2 unknown numbers (at most 2 in a domain)\n",
      4,
      7,
      {1, 1.6, 2.2, 2.8}},
     {TIMES "q = parm(\"q\", obs=obs, axes=none, init=0, time=4min)\n"
            "fit = solve(q, s, tolerance=%s)\nk = keep(q)\n",
      "2 solution domains: 2 converged; ",
-     "method: lm; 2 solution domains, 2 unknown numbers (at most 1 in a domain)\n",
+     "fit: method: lm; 2 solution domains, 2 unknown numbers (at most 1 in a domain)\n",
      4,
      10,
      {60, 60, 180, 180}},
@@ -92,6 +92,24 @@ START_TEST(by_hand)
                       text, off);
     }
     free(text);
+}
+END_TEST
+
+/* Of two fits, each note says of which it is. */
+START_TEST(notes_of_two)
+{
+    solve_world_pass(&w, "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
+                         "H[p] = parm(\"H\", jones=diagonal, time=4min)\n"
+                         "a = solve(G[p] * M[p,q] * G[q]^H, M)\n"
+                         "b = solve(H[p] * M[p,q] * H[q]^H, M, compress=false)\nk = keep(G)\n");
+    char *notes = grove_tree_show(w.t.tree);
+
+    ck_assert_msg(strstr(notes, "    a: method: stefcal, then") &&
+                      strstr(notes, "    a: data are compressed once") &&
+                      strstr(notes, "    b: method: lm;") &&
+                      strstr(notes, "    b: data are not compressed: compress=false"),
+                  "%s", notes);
+    free(notes);
 }
 END_TEST
 
@@ -271,6 +289,7 @@ int main(void)
 
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, notes_of_two);
     tcase_add_loop_test(tests, by_hand, 0, EXAMPLES * TOLERANCES);
     tcase_add_loop_test(tests, fluxes, 0, 6);
     tcase_add_loop_test(tests, smallest, 0, ARRAYS * KINDS * WAYS);
