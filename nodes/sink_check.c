@@ -222,9 +222,6 @@ int sink_check(grove_node *node)
         grove_node_drop_input(node, SINK_UVW); /* the set has its own */
     if (sink->discard)
         return 0;
-    if (!sink->existing && grove_path_is_link(sink->path) && !grove_path_exists(sink->path))
-        return grove_node_fail_option(
-            node, "to", "%s is a symbolic link to something that is not there", sink->path);
     if (!sink->existing && grove_node_bool(node, "overwrite") && grove_path_exists(sink->path) &&
         !may_be_set(sink->path))
         return grove_node_fail_option(

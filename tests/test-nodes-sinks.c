@@ -119,6 +119,8 @@ static void make_old(void)
     snprintf(path, sizeof(path), "%s/dangling.ms", t.folder);
     snprintf(link, sizeof(link), "%s/new.ms", t.folder);
     ck_assert_int_eq(symlink(link, path), 0);
+    snprintf(path, sizeof(path), "%s/x.npy.axes", t.folder);
+    ck_assert_int_eq(symlink(link, path), 0);
 }
 
 START_TEST(targets_that_conflict)
@@ -149,6 +151,8 @@ START_TEST(targets_that_conflict)
         {"w = sink(obs.data, obs, to=\"@/new.ms\")\nv = sink(obs.data, obs, "
          "to=\"@/dangling.ms\")\n",
          "dangling.ms is a symbolic link to something that is not there"},
+        {"s = save(mean(norm(obs.data)), to=\"@/x.npy\")\n",
+         "to: @/x.npy.axes is a symbolic link to something that is not there; remove it"},
         {"w = sink(obs.data, obs, to=\"@/link.ms\", overwrite=true)\n"
          "v = sink(old.data, old, column=\"X\")\n",
          "a.ms is made anew at t.tree:3:5, and X written here"},

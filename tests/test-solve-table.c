@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static solve_world w;
 static char *path;
@@ -398,6 +399,8 @@ START_TEST(files)
     same = read_file(&again);
     ck_assert(length == again && !memcmp(bytes, same, length));
     solve_world_refuse(&w, bad, "the name ends in .h5");
+    ck_assert(!unlink(path) && !symlink("/nowhere/gains.h5", path));
+    solve_world_refuse(&w, next, "gains.h5 is a symbolic link to something that is not there");
     char *const texts[] = {once, over, first, next, bad, fails, bytes, same};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         free(texts[i]);

@@ -51,8 +51,20 @@ static char *resolve(const char *path, int links)
     return whole;
 }
 
+static bool leads_nowhere(const char *path)
+{
+    return path && grove_path_is_link(path) && !grove_path_exists(path);
+}
+
 int grove_node_set_target(grove_node *node, const grove_target *target)
 {
+    const char *broken = leads_nowhere(target->path)     ? target->path
+                         : leads_nowhere(target->beside) ? target->beside
+                                                         : NULL;
+
+    if (broken)
+        return grove_node_fail_option(
+            node, "to", "%s is a symbolic link to something that is not there; remove it", broken);
     grove_arena *arena = node->tree->arena;
     grove_target *to = grove_arena_copy(arena, target, sizeof(*target));
     char *resolved = resolve(target->path, 0);
