@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/module.h"
+#include "base/record.h"
 #include "base/text.h"
 #include "nodes/report.h"
 #include "plot/sky_image.h"
@@ -157,7 +158,8 @@ static int begin(const grove_node *node, void *run)
     if (!w->picture)
         code = reserve_header(w, error);
     if (!code)
-        w->file = grove_file_create_output(w->path, grove_node_bool(node, "overwrite"), error);
+        w->file = grove_record_create(grove_record_current(), w->path,
+                                      grove_node_bool(node, "overwrite"), error);
     if (!code && !w->file)
         code = grove_error_code(error);
     if (code)
@@ -270,6 +272,7 @@ static int finish_fits(writing *w, grove_error *error)
     return good ? 0 : grove_fail(error, GROVE_IO, "%s: cannot write: %s", w->path, strerror(errno));
 }
 
+/* The file is put in place with all else that the run writes. */
 static int prepare(const grove_node *node, void *run)
 {
     writing *w = run;
@@ -281,24 +284,15 @@ static int prepare(const grove_node *node, void *run)
 
     if (!code && w->picture && fflush(grove_file_stream(w->file)))
         code = grove_fail(error, GROVE_IO, "%s: cannot write: %s", w->path, strerror(errno));
-    if (!code)
-        code = grove_file_check(w->file, error);
+    if (!code) {
+        grove_file *file = w->file;
+        w->file = NULL;
+        free(w->image.pixels);
+        w->image.pixels = NULL;
+        code = grove_record_add_file(grove_record_current(), file,
+                                     grove_node_bool(node, "overwrite"), error);
+    }
     if (code)
-        return report_output(node, error);
-    grove_error_free(error);
-    return 0;
-}
-
-static int commit(const grove_node *node, void *run)
-{
-    writing *w = run;
-    grove_error *error = grove_error_new();
-    grove_file *file = w->file;
-
-    w->file = NULL;
-    free(w->image.pixels);
-    w->image.pixels = NULL;
-    if (grove_file_commit(file, error))
         return report_output(node, error);
     grove_error_free(error);
     return 0;
@@ -327,7 +321,6 @@ GROVE_CLASS(image) = {
     .begin = begin,
     .write = write_block,
     .prepare = prepare,
-    .commit = commit,
     .abort = abort_run,
     .example = "image(dirty, to=\"obs-dirty.fits\", unit=\"Jy/beam\")",
 };

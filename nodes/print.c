@@ -257,6 +257,7 @@ static int prepare(const grove_node *node, void *run)
     print_table(p, unit, (int)grove_node_integer(node, "digits"));
     if (p->any_flagged)
         puts("* flagged");
+    fflush(stdout); /* before the run's files are put in place */
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* A value into a file: CSV, or NumPy's .npy with its axes in a text file beside it. */
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/record.h"
 #include "base/unit.h"
 #include "io/npy.h"
 #include "nodes/form.h"
@@ -105,14 +106,14 @@ static int begin(const grove_node *node, void *run)
     saving *s = run;
     grove_error *error = grove_error_new();
     char *axes = grove_format("%s.axes", s->path);
+    grove_record *record = grove_record_current();
     const bool overwrite = grove_node_bool(node, "overwrite");
     int code = 0;
 
     s->begun = false;
-    s->numbers = s->csv ? grove_file_create(s->path, error)
-                        : grove_file_create_output(s->path, overwrite, error);
+    s->numbers = grove_record_create(record, s->path, s->csv || overwrite, error);
     if (s->numbers)
-        s->text = grove_file_create_output(s->csv ? s->path : axes, overwrite, error);
+        s->text = grove_record_create(record, s->csv ? s->path : axes, overwrite, error);
     if (!s->text)
         code = grove_error_code(error);
     free(axes);
@@ -364,6 +365,7 @@ static int write_npy(const saving *s, const char *unit)
     return 0;
 }
 
+/* The files are put in place with all else that the run writes. */
 static int prepare(const grove_node *node, void *run)
 {
     saving *s = run;
@@ -374,24 +376,15 @@ static int prepare(const grove_node *node, void *run)
     if (code || fflush(grove_file_stream(s->text)) || fflush(grove_file_stream(s->numbers)))
         return io_fault(node, s);
     grove_error *error = grove_error_new();
-    if (grove_file_check(s->text, error) || (!s->csv && grove_file_check(s->numbers, error)))
-        return report_output(node, error);
-    grove_error_free(error);
-    return 0;
-}
-
-static int commit(const grove_node *node, void *run)
-{
-    saving *s = run;
-    grove_error *error = grove_error_new();
+    grove_record *record = grove_record_current();
     grove_file *first = s->text, *second = s->csv ? NULL : s->numbers;
-
+    bool replaces = grove_node_bool(node, "overwrite");
     if (s->csv)
         grove_file_discard(s->numbers);
     s->text = s->numbers = NULL;
-    int code = grove_file_commit(first, error);
+    code = grove_record_add_file(record, first, replaces, error);
     if (second && !code)
-        code = grove_file_commit(second, error);
+        code = grove_record_add_file(record, second, replaces, error);
     else
         grove_file_discard(second);
     if (code)
@@ -419,7 +412,6 @@ GROVE_CLASS(save) = {
     .begin = begin,
     .write = write_block,
     .prepare = prepare,
-    .commit = commit,
     .abort = abort_run,
     .example = "save(V, to=\"visibilities.npy\")",
 };

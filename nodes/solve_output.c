@@ -34,7 +34,6 @@ struct solve_output {
     solve_checkpoint checkpoint;
     int64_t cycle;  /* of the run, from 1 on */
     int64_t found;  /* domains of the cycle that were in the checkpoint */
-    bool replaces;  /* a table that is there */
     bool ends_well; /* as far as it has come */
 };
 
@@ -218,26 +217,41 @@ static void end_run(const grove_node *node)
     grove_node_end_run(node);
 }
 
-/* Cycles of a run share a checkpoint. A table that is there is this run's own, where a cycle of it,
- * or of the run that it goes on from, has written it. */
-int solve_output_begin(solve_output *out, const grove_node *node)
+/* Whether a table that is there is replaced: also that of an earlier cycle, of this run or of the
+ * one that it goes on from. */
+static bool is_replaced(const solve_output *out, const grove_node *node)
+{
+    return grove_node_bool(node, "overwrite") || grove_checkpoint_has_output(out->checkpoint.file);
+}
+
+static int check_path(const solve_output *out, const grove_node *node, grove_error *error)
 {
     const char *path = grove_node_text(node, "to");
 
+    if (grove_path_is_folder(path))
+        return grove_fail(error, GROVE_INVALID, "%s: is a folder, not a file", path);
+    if (!grove_path_exists(path) || is_replaced(out, node))
+        return 0;
+    return grove_fail(error, GROVE_INVALID,
+                      out->found || out->cycle > 1
+                          ? "%s: exists, and this run has not written it; move it away"
+                          : "%s: exists already; give overwrite=true to replace it",
+                      path);
+}
+
+/* Cycles of a run share a checkpoint. */
+int solve_output_begin(solve_output *out, const grove_node *node)
+{
     if (!grove_node_given(node, "to"))
         return 0;
     grove_error *error = grove_error_new();
     int code = out->cycle ? 0 : open_checkpoint(out, node, error);
     bool ended = !code && grove_checkpoint_has_ended(out->checkpoint.file);
     out->found = code || ended ? 0 : find_solutions(out, node);
-    out->replaces = out->found || out->cycle > 1 || grove_node_bool(node, "overwrite");
     out->ends_well = ended;
     out->work = NULL;
-    if (!code && grove_path_is_folder(path))
-        code = grove_fail(error, GROVE_INVALID, "%s: is a folder, not a file", path);
-    if (!code && !ended && !out->replaces && grove_path_exists(path))
-        code = grove_fail(error, GROVE_INVALID,
-                          "%s: exists already; give overwrite=true to replace it", path);
+    if (!code && !ended)
+        code = check_path(out, node, error);
     if (code)
         return report_output(node, error);
     grove_error_free(error);
@@ -285,10 +299,13 @@ static int write_table(solve_output *out, const grove_node *node, const char *by
     int code = out->work ? 0 : GROVE_IO;
     if (!code && write_all(prepared, bytes, length))
         code = grove_fail(error, GROVE_IO, "%s: cannot write: %s", path, strerror(errno));
-    if (!code && out->cycle == grove_node_run_cycles(node))
-        code = grove_checkpoint_complete(out->checkpoint.file, prepared, error);
-    if (!code)
-        grove_record_add_path(record, out->work, path, out->replaces);
+    if (!code) {
+        bool replaces = is_replaced(out, node);
+        code =
+            grove_checkpoint_complete(out->checkpoint.file, out->cycle,
+                                      out->cycle == grove_node_run_cycles(node), prepared, error);
+        grove_record_add_path(record, out->work, path, replaces);
+    }
     free(prepared);
     free(prefix);
     free(folder);

@@ -151,7 +151,7 @@ static char *make_complete(bool in_place)
     append(c, 0, RECORDS);
     FILE *file = fopen(prepared, "w");
     ck_assert(file && fputs("all", file) >= 0 && !fclose(file));
-    good(!grove_checkpoint_complete(c, prepared, error));
+    good(!grove_checkpoint_complete(c, 1, true, prepared, error));
     grove_checkpoint_close(c, false);
     ck_assert(!in_place || !rename(prepared, output));
     free(prepared);
@@ -191,6 +191,37 @@ START_TEST(ended)
     ck_assert_int_eq(grove_checkpoint_count(c), RECORDS + 1);
     grove_checkpoint_close(c, false);
     free(copy);
+    free(output);
+}
+END_TEST
+
+/* A cycle before the last: its output is known, and why its run cannot go on where what it reads
+ * has changed. */
+START_TEST(a_cycle_ended)
+{
+    char *output = output_of(),
+         *again = grove_format("cp %s %s.x && mv %s.x %s", output, output, output, output);
+    grove_checkpoint *c = open_it(false);
+
+    good(c != NULL);
+    append(c, 0, RECORDS);
+    FILE *file = fopen(output, "w");
+    ck_assert(file && fputs("some", file) >= 0 && !fclose(file));
+    ck_assert(!grove_checkpoint_has_output(c));
+    good(!grove_checkpoint_complete(c, 7, false, output, error));
+    ck_assert(grove_checkpoint_has_output(c));
+    grove_checkpoint_close(c, false);
+    refused(grove_checkpoint_open(path, "the tree: 1\n\nthe data: 3\n", true, error),
+            "has ended its cycle 7, and what it reads is not what it was when it began");
+    refused(grove_checkpoint_open(path, "the tree: 2\n\nthe data: 2\n", true, error),
+            "differs in the tree, and");
+    c = open_it(true);
+    good(c && !grove_checkpoint_has_ended(c) && grove_checkpoint_has_output(c));
+    ck_assert_int_eq(grove_checkpoint_count(c), RECORDS + 1);
+    ck_assert(!system(again)); /* another file of that name */
+    ck_assert(!grove_checkpoint_has_output(c));
+    grove_checkpoint_close(c, true);
+    free(again);
     free(output);
 }
 END_TEST
@@ -385,6 +416,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, goes_on);
     tcase_add_test(tests, ended);
+    tcase_add_test(tests, a_cycle_ended);
     tcase_add_test(tests, other_runs);
     tcase_add_test(tests, cut_off);
     tcase_add_test(tests, described);

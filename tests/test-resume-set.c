@@ -140,13 +140,18 @@ static void begin_anew(void)
 static char *make_tree(int sink)
 {
     char *write = grove_format(sinks[sink].write, work);
-    char *text = grove_format("obs = ms(\"%s/field.ms\")\n"
-                              "G[p] = parm(\"G\", jones=diagonal, time=1min)\n"
-                              "V[p,q] = G[p] * 3Jy * G[q]^H\n"
-                              "fit = solve(V, obs.data, parms=G, batch=1, to=\"%s/gains.h5\"%s)\n"
-                              "write = %s\n",
-                              work, work, sinks[sink].replaces ? ", overwrite=true" : "", write);
+    char *save = sink == 1
+                     ? grove_format("left = save(mean(norm(obs.data)), to=\"%s/mean.npy\")\n", work)
+                     : grove_format("%s", "");
+    char *text =
+        grove_format("obs = ms(\"%s/field.ms\")\n"
+                     "G[p] = parm(\"G\", jones=diagonal, time=1min)\n"
+                     "V[p,q] = G[p] * 3Jy * G[q]^H\n%s"
+                     "fit = solve(V, obs.data, parms=G, batch=1, to=\"%s/gains.h5\"%s)\n"
+                     "write = %s\n",
+                     work, save, work, sinks[sink].replaces ? ", overwrite=true" : "", write);
 
+    free(save);
     free(write);
     return text;
 }
@@ -170,10 +175,12 @@ static void expect_all(int sink, faults_mode mode, int at)
                           "same = compare(a.data, b.data, tolerance=0)\n";
     char *text = grove_format(compare, work, sinks[sink].set, sinks[sink].column, work,
                               sinks[sink].set, sinks[sink].column);
-    char *files = grove_format("cmp %s/gains.h5 %s.done/gains.h5 && cd %s && "
-                               "ls -A -I '%s' >../now && cd %s.done && ls -A | diff - ../now",
-                               work, work, work,
-                               mode == FAULTS_KILL ? ".new.ms.grove-*" : ".*.grove-*", work);
+    char *files =
+        grove_format("cmp %s/gains.h5 %s.done/gains.h5 && cd %s && "
+                     "%s && ls -A -I '.mean.npy.*' -I '%s' >../now && cd "
+                     "%s.done && ls -A | diff - ../now",
+                     work, work, work, sink == 1 ? "cmp mean.npy ../work.done/mean.npy" : "true",
+                     mode == FAULTS_KILL ? ".new.ms.grove-*" : ".*.grove-*", work);
     fault none = {.mode = FAULTS_NONE};
     int code = run_with(text, &none);
 
@@ -254,6 +261,31 @@ START_TEST(a_run_that_ended)
 }
 END_TEST
 
+/* After a cycle that has written what it reads, a run cannot go on, and says so. */
+START_TEST(cycles)
+{
+    char *once = make_tree(0), *text = grove_format("%srun fit, write [cycles=3]\n", once);
+    int calls = make_all(0, text), refused = 0;
+
+    for (int at = calls / 4; at < calls; at += calls / 8) {
+        fault kill = {.mode = FAULTS_KILL, .at = at}, again = {.resume = true};
+        begin_anew();
+        ck_assert_int_eq(run_with(text, &kill), -1);
+        int code = run_with(text, &again);
+        if (!code) /* in the first cycle, or after all */
+            continue;
+        refused++;
+        ck_assert_msg(strstr(again.said, "gains.h5.checkpoint: the run that it is from has ended "
+                                         "its cycle "),
+                      "%s", again.said);
+        ck_assert(exists("gains.h5") && exists("gains.h5.checkpoint"));
+    }
+    ck_assert_int_gt(refused, 2);
+    free(once);
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("solve: resuming, with a set");
@@ -264,6 +296,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, a_fault_at_every_call, 0, SINKS * MODES);
     tcase_add_test(tests, a_run_that_ended);
+    tcase_add_test(tests, cycles);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/record.h"
 #include "base/text.h"
 #include "io/checkpoint.h"
 
@@ -19,6 +20,7 @@
 
 static solve_world w;
 static char *path, *checkpoint;
+static bool keeps;   /* a table that is there is not to be replaced */
 static int restored; /* domains that a run took from the checkpoint */
 
 static void hear(const char *message)
@@ -34,6 +36,7 @@ static void setup(void)
 {
     solve_world_begin(&w);
     grove_log_watch(hear);
+    keeps = false;
     path = grove_format("%s/gains.h5", w.t.folder);
     checkpoint = grove_format("%s.checkpoint", path);
 }
@@ -68,9 +71,9 @@ static char *run_once(int fit, size_t *length)
         "T[p] = draw(obs, shape=diagonal, around=1, times=1).value\n"
         "b = spoil(obs, station=3, first_time=10)\n"
         "D[p,q] = (T[p] * M[p,q] * T[q]^H + noise(obs, sigma=1Jy)) * b.value\n"
-        "fit = solve(G[p] * M[p,q] * G[q]^H, D, max_iterations=20, to=\"%s\", overwrite=true%s)\n"
+        "fit = solve(G[p] * M[p,q] * G[q]^H, D, max_iterations=20, to=\"%s\", overwrite=%s%s)\n"
         "k0 = keep(G)\n%s",
-        fits[fit].parm, path, fits[fit].options, fits[fit].run);
+        fits[fit].parm, path, keeps ? "false" : "true", fits[fit].options, fits[fit].run);
 
     solve_world_pass(&w, text);
     free(text);
@@ -219,6 +222,50 @@ START_TEST(refusals)
 }
 END_TEST
 
+static void expect_refusal(const char *words)
+{
+    ck_assert_int_ne(run(true, 0), 0);
+    char *text = grove_error_text(w.t.error);
+    ck_assert_msg(strstr(text, words), "%s", text);
+    free(text);
+    grove_error_clear(w.t.error);
+}
+
+/* A file that somebody else has put at the table's name meanwhile is not replaced; a table of an
+ * earlier cycle of the run is. */
+START_TEST(a_file_of_others)
+{
+    size_t length, other;
+    int calls, own = 0;
+
+    keeps = true;
+    char *bytes = run_once(_i, &length);
+    ck_assert(!unlink(path));
+    ck_assert_int_eq(run_with_fault(FAULTS_NONE, 0, false, &calls), 0);
+    ck_assert(!unlink(path));
+    for (int at = 7; at < calls - 4; at += 5) {
+        ck_assert_int_eq(run_with_fault(FAULTS_KILL, at, false, NULL), -1);
+        ck_assert(!grove_record_recover_file(path, w.t.error)); /* as grove recover does */
+        if (grove_path_exists(path)) {                          /* of an earlier cycle */
+            own++;
+            ck_assert(fits[_i].in_cycles && !unlink(path));
+        }
+        FILE *file = fopen(path, "w");
+        ck_assert(file && fputs("mine", file) >= 0 && !fclose(file));
+        expect_refusal("gains.h5: exists, and this run has not written it; move it away");
+        char *mine = grove_file_read(path, 100, true, &other, w.t.error);
+        ck_assert(mine && !strcmp(mine, "mine") && grove_path_exists(checkpoint) && !unlink(path));
+        free(mine);
+        ck_assert_int_eq(run_with_fault(FAULTS_KILL, 5, true, NULL), -1);
+        ck_assert_int_eq(run(true, 0), 0);
+        expect_table(bytes, length);
+        ck_assert(!unlink(path));
+    }
+    ck_assert_int_eq(own > 0, fits[_i].in_cycles);
+    free(bytes);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("solve: resuming");
@@ -230,6 +277,7 @@ int main(void)
     tcase_add_loop_test(tests, a_fault_at_every_call, 0, FITS * MODES);
     tcase_add_loop_test(tests, many_deaths, 0, FITS);
     tcase_add_test(tests, refusals);
+    tcase_add_loop_test(tests, a_file_of_others, FITS - 2, FITS);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

@@ -101,17 +101,26 @@ char *grove_file_read(const char *path, size_t max, bool text, size_t *length, g
 struct grove_file {
     FILE *stream;
     char *path, *temporary;
-    bool keeps; /* what has the name by now */
 };
 
 grove_file *grove_file_create(const char *path, grove_error *error)
 {
+    char *folder = grove_path_folder(path);
+    grove_file *file = grove_file_create_in(folder, path, error);
+
+    free(folder);
+    return file;
+}
+
+grove_file *grove_file_create_in(const char *folder, const char *path, grove_error *error)
+{
     grove_file *file = grove_alloc(sizeof(*file));
-    const char *name = strrchr(path, '/');
-    int folder = name ? (int)(name - path) + 1 : 0;
+    char *name = grove_path_name(path), *hidden = grove_format(".%s.XXXXXX", name);
 
     file->path = grove_strdup(path);
-    file->temporary = grove_format("%.*s.%s.XXXXXX", folder, path, path + folder);
+    file->temporary = grove_path_join(folder, hidden);
+    free(hidden);
+    free(name);
     int fd = mkostemp(file->temporary, O_CLOEXEC);
     if (fd >= 0) {
         mode_t mask = umask(0);
@@ -131,48 +140,6 @@ grove_file *grove_file_create(const char *path, grove_error *error)
         return NULL;
     }
     return file;
-}
-
-grove_file *grove_file_create_output(const char *path, bool overwrite, grove_error *error)
-{
-    if (!overwrite && grove_path_exists(path)) {
-        grove_fail(error, GROVE_INVALID, "%s: exists already; give overwrite=true to replace it",
-                   path);
-        return NULL;
-    }
-    grove_file *file = grove_file_create(path, error);
-    if (file)
-        file->keeps = !overwrite;
-    return file;
-}
-
-static int taken(const grove_file *file, grove_error *error)
-{
-    return grove_fail(error, GROVE_IO,
-                      "%s: another program has made it since this run began; it is kept, and what "
-                      "this run has computed is not written",
-                      file->path);
-}
-
-int grove_file_check(const grove_file *file, grove_error *error)
-{
-    return file->keeps && grove_path_exists(file->path) ? taken(file, error) : 0;
-}
-
-/* A link replaces nothing; not all file systems have them. */
-static int put_in_place(const grove_file *file)
-{
-    if (!file->keeps)
-        return rename(file->temporary, file->path);
-    if (!link(file->temporary, file->path))
-        return unlink(file->temporary);
-    if (errno == EEXIST)
-        return -1;
-    if (grove_path_exists(file->path)) {
-        errno = EEXIST;
-        return -1;
-    }
-    return rename(file->temporary, file->path);
 }
 
 FILE *grove_file_stream(grove_file *file)
@@ -196,7 +163,17 @@ static int sync_folder(const char *path)
     return failed;
 }
 
-int grove_file_commit(grove_file *file, grove_error *error)
+const char *grove_file_path(const grove_file *file)
+{
+    return file->path;
+}
+
+const char *grove_file_temporary(const grove_file *file)
+{
+    return file->temporary;
+}
+
+int grove_file_move(grove_file *file, const char *to, grove_error *error)
 {
     int code = 0, reason = 0;
 
@@ -206,21 +183,23 @@ int grove_file_commit(grove_file *file, grove_error *error)
         reason = reason ? reason : errno;
     if (fclose(file->stream))
         reason = reason ? reason : errno;
-    if (!reason && put_in_place(file))
+    if (!reason && rename(file->temporary, to))
         reason = errno;
-    if (reason == EEXIST && file->keeps) {
-        code = taken(file, error);
-        unlink(file->temporary);
-    } else if (reason) {
+    if (reason) {
         code =
             grove_fail(error, GROVE_IO, "%s: cannot write: %s; the previous content is unchanged",
                        file->path, strerror(reason));
         unlink(file->temporary);
     } else {
-        (void)sync_folder(file->path);
+        (void)sync_folder(to);
     }
     release(file);
     return code;
+}
+
+int grove_file_commit(grove_file *file, grove_error *error)
+{
+    return grove_file_move(file, file->path, error);
 }
 
 void grove_file_discard(grove_file *file)

@@ -12,19 +12,20 @@
  * or too large, or, when `text`, contains NUL bytes. */
 char *grove_file_read(const char *path, size_t max, bool text, size_t *length, grove_error *error);
 
-/* Atomic writing: grove_file_create opens a new temporary file beside `path`; grove_file_commit
+/* Atomic writing: grove_file_create opens a new temporary file beside `path`, grove_file_create_in
+ * one in a folder; grove_file_commit
  * flushes it, syncs it and renames it to `path`, replacing an existing file at once;
- * grove_file_discard removes it. A write error is reported by commit at the latest, with the path
- * and the reason. Both free the object. */
+ * grove_file_move renames it to another name on the same disk; grove_file_discard removes it. A
+ * write error is reported by commit and move at the latest, with the path and the reason. These
+ * three free the object. */
 typedef struct grove_file grove_file;
 grove_file *grove_file_create(const char *path, grove_error *error);
-/* The same for an output of a run. Unless `overwrite`, a file that exists is an error. One that
- * another program has made in the meantime is kept, with an error: by grove_file_check, before
- * anything is committed, or by grove_file_commit. */
-grove_file *grove_file_create_output(const char *path, bool overwrite, grove_error *error);
-int grove_file_check(const grove_file *file, grove_error *error);
+grove_file *grove_file_create_in(const char *folder, const char *path, grove_error *error);
 FILE *grove_file_stream(grove_file *file);
+const char *grove_file_path(const grove_file *file);
+const char *grove_file_temporary(const grove_file *file); /* its name until then */
 int grove_file_commit(grove_file *file, grove_error *error);
+int grove_file_move(grove_file *file, const char *to, grove_error *error);
 void grove_file_discard(grove_file *file);
 
 /* What identifies a file: renaming keeps all of it. inode 0: there is none. */

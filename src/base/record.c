@@ -149,6 +149,46 @@ void grove_record_add_path(grove_record *record, const char *work, const char *p
     each->added = true;
 }
 
+grove_file *grove_record_create(grove_record *record, const char *path, bool overwrite,
+                                grove_error *error)
+{
+    if (grove_record_recover_file(path, error))
+        return NULL;
+    if (!overwrite && grove_path_exists(path)) {
+        grove_fail(error, GROVE_INVALID, "%s: exists already; give overwrite=true to replace it",
+                   path);
+        return NULL;
+    }
+    char *folder = grove_path_folder(path), *prefix = grove_record_prefix(path);
+    const char *work = grove_record_work(record, folder, prefix, error);
+    free(prefix);
+    free(folder);
+    return work ? grove_file_create_in(work, path, error) : NULL;
+}
+
+int grove_record_add_file(grove_record *record, grove_file *file, bool overwrite,
+                          grove_error *error)
+{
+    char *path = grove_strdup(grove_file_path(file)),
+         *folder = grove_path_folder(grove_file_temporary(file)),
+         *work = grove_format("%.*s", (int)strlen(folder) - 1, folder),
+         *prepared = grove_path_join(work, GROVE_RECORD_TABLE);
+    int code = grove_file_move(file, prepared, error);
+
+    if (!code && !overwrite && grove_path_exists(path))
+        code = grove_fail(error, GROVE_IO,
+                          "%s: another program has made it since this run began; it is kept, and "
+                          "what this run has computed is not written",
+                          path);
+    else if (!code)
+        grove_record_add_path(record, work, path, overwrite);
+    free(prepared);
+    free(work);
+    free(folder);
+    free(path);
+    return code;
+}
+
 /* What an entry changes, or the folder whose files it changes; caller frees. */
 static char *changed_path(const entry *each)
 {

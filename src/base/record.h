@@ -7,7 +7,7 @@
 #ifndef GROVE_BASE_RECORD_H
 #define GROVE_BASE_RECORD_H
 
-#include "base/error.h"
+#include "base/file.h"
 #include <stdbool.h>
 
 typedef struct grove_record grove_record;
@@ -37,6 +37,15 @@ void grove_record_add_files(grove_record *record, const char *work, bool without
  * has that name is replaced; else nothing may be there. */
 void grove_record_add_path(grove_record *record, const char *work, const char *path, bool replace);
 
+/* A file to be written in a working folder of its own; then it will have the name `path`, as above.
+ * What a run that died left there is put right first. Unless `overwrite`, a file of that name is an
+ * error, also one that another program has made in the meantime: it is kept. NULL, or a code, with
+ * a message. */
+grove_file *grove_record_create(grove_record *record, const char *path, bool overwrite,
+                                grove_error *error);
+int grove_record_add_file(grove_record *record, grove_file *file, bool overwrite,
+                          grove_error *error);
+
 /* Makes all changes, or none and says why. Data and folders are on disk when it returns. */
 int grove_record_commit(grove_record *record, grove_error *error);
 
@@ -55,5 +64,7 @@ grove_record_state grove_record_look(const char *path);
  * tidying up for a run that had committed. The caller has the exclusive lock of `path`. Fails, and
  * changes nothing, when files are not those that the run left. */
 int grove_record_recover(const char *path, grove_record_state *done, grove_error *error);
+/* The same for a file that is to be written; a note says what was put back. */
+int grove_record_recover_file(const char *path, grove_error *error);
 
 #endif

@@ -2,6 +2,7 @@
 #include "base/record_private.h"
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -258,5 +259,18 @@ int grove_record_recover(const char *path, grove_record_state *done, grove_error
     for (size_t i = 0; i < found.count && !code; i++)
         code = recover_one(&found.at[i], done, error);
     release(&found);
+    return code;
+}
+
+int grove_record_recover_file(const char *path, grove_error *error)
+{
+    grove_record_state state;
+    int code = grove_record_recover(path, &state, error);
+
+    if (!code && state == GROVE_RECORD_UNDONE)
+        grove_log(GROVE_LOG_NOTE,
+                  "%s: a run that died had not finished writing; everything is again as it was "
+                  "before that run",
+                  path);
     return code;
 }

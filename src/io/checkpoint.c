@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/log.h"
 #include "base/memory.h"
 #include "base/record.h"
 #include "base/text.h"
@@ -24,6 +23,13 @@ typedef struct {
     size_t at, length;
 } span;
 
+/* A record of a cycle that has all: which file OUTPUT will be. */
+typedef struct {
+    grove_checkpoint_head head; /* of no domains */
+    int64_t is_last;            /* of the run's cycles */
+    grove_file_mark output;
+} completion;
+
 enum { RETRY = 1 }; /* the file is gone meanwhile */
 
 struct grove_checkpoint {
@@ -33,6 +39,8 @@ struct grove_checkpoint {
     size_t length;
     span *records;
     size_t count, capacity;
+    completion *completions; /* of the run before, and of this one */
+    size_t completion_count, completion_capacity;
     size_t end; /* where the next record goes */
     grove_hash hash;
     bool has_records, has_ended;
@@ -162,8 +170,26 @@ static char *read_key(grove_checkpoint *c)
     return key;
 }
 
+static void add_completion(grove_checkpoint *c, const completion *each)
+{
+    grove_grow((void **)&c->completions, &c->completion_capacity, c->completion_count + 1,
+               sizeof(*each));
+    c->completions[c->completion_count++] = *each;
+}
+
+/* Whether a record is of a cycle that has all. */
+static bool is_completion(const grove_checkpoint *c, const span *record, completion *found)
+{
+    if (record->length != sizeof(*found))
+        return false;
+    memcpy(found, c->bytes + record->at, sizeof(*found));
+    return !found->head.domains;
+}
+
 static void read_records(grove_checkpoint *c)
 {
+    completion found;
+
     uint64_t length;
     grove_hash hash;
 
@@ -178,6 +204,8 @@ static void read_records(grove_checkpoint *c)
         c->hash = own;
         grove_grow((void **)&c->records, &c->capacity, c->count + 1, sizeof(*c->records));
         c->records[c->count++] = (span){from, (size_t)length};
+        if (is_completion(c, &c->records[c->count - 1], &found))
+            add_completion(c, &found);
     }
 }
 
@@ -218,14 +246,9 @@ static bool is_same_run(const char *key, const char *other)
     return end && !strncmp(key, other, (size_t)(end - key) + 2);
 }
 
-/* ---- the last record of a run that has all ---- */
+/* ---- what a run before has put in place ---- */
 
 static const char ending[] = ".checkpoint";
-
-typedef struct {
-    grove_checkpoint_head head; /* of no domains */
-    grove_file_mark output;
-} last_record;
 
 /* The file that the run writes when all has gone well; caller frees. */
 static char *output_of(const grove_checkpoint *c)
@@ -235,33 +258,33 @@ static char *output_of(const grove_checkpoint *c)
     return grove_format("%.*s", (int)(length - end), c->path);
 }
 
-/* Whether the run before has put the file in place that its last record names. */
-static bool has_ended(const grove_checkpoint *c)
+/* The cycle whose file has OUTPUT's name; NULL: it is none of theirs, or there is no file. */
+static const completion *find_completion(const grove_checkpoint *c)
 {
-    const span *end = &c->records[c->count - 1];
-    last_record last;
-
-    if (end->length != sizeof(last))
-        return false;
-    memcpy(&last, c->bytes + end->at, sizeof(last));
     char *path = output_of(c);
     grove_file_mark now = grove_file_mark_of(path);
+
     free(path);
-    return !last.head.domains && now.inode && grove_file_mark_equal(&now, &last.output);
+    for (size_t i = c->completion_count; now.inode && i-- > 0;)
+        if (grove_file_mark_equal(&now, &c->completions[i].output))
+            return &c->completions[i];
+    return NULL;
+}
+
+/* Whether the run before has put in place all that it writes. */
+static bool has_ended(const grove_checkpoint *c)
+{
+    const completion *found = find_completion(c);
+
+    return found && found->is_last;
 }
 
 /* Puts back what a run that died had begun to put in place, sets too. */
 static int recover(const grove_checkpoint *c, grove_error *error)
 {
-    grove_record_state state;
     char *path = output_of(c);
-    int code = grove_record_recover(path, &state, error);
+    int code = grove_record_recover_file(path, error);
 
-    if (!code && state == GROVE_RECORD_UNDONE)
-        grove_log(GROVE_LOG_NOTE,
-                  "%s: a run that died had not finished writing; everything is again as it was "
-                  "before that run",
-                  path);
     free(path);
     return code;
 }
@@ -298,7 +321,7 @@ static int write_header(grove_checkpoint *c, const char *key, grove_error *error
     uint64_t length = strlen(key);
 
     c->end = 0;
-    c->count = 0;
+    c->count = c->completion_count = 0;
     if (ftruncate(c->file, 0))
         return fail_system(c, error, "write");
     grove_text_append(&text, magic, sizeof(magic));
@@ -335,15 +358,41 @@ int grove_checkpoint_append(grove_checkpoint *c, const char *bytes, size_t lengt
     return time(NULL) != c->synced ? sync_file(c, error) : 0;
 }
 
-int grove_checkpoint_complete(grove_checkpoint *c, const char *prepared, grove_error *error)
+int grove_checkpoint_complete(grove_checkpoint *c, int64_t cycle, bool is_last,
+                              const char *prepared, grove_error *error)
 {
-    const last_record last = {.output = grove_file_mark_of(prepared)};
-    int code = grove_checkpoint_append(c, (const char *)&last, sizeof(last), error);
+    const completion each = {
+        .head = {.cycle = cycle}, .is_last = is_last, .output = grove_file_mark_of(prepared)};
+    int code = grove_checkpoint_append(c, (const char *)&each, sizeof(each), error);
 
+    add_completion(c, &each);
     return code ? code : sync_file(c, error);
 }
 
 /* ---- the whole ---- */
+
+/* Says why a run with another key cannot go on from this one. */
+static int refuse(const grove_checkpoint *c, const char *key, const char *before,
+                  grove_error *error)
+{
+    const completion *done = is_same_run(key, before) ? find_completion(c) : NULL;
+    char *what = differences(key, before);
+
+    if (done)
+        grove_fail(error, GROVE_INVALID,
+                   "%s: the run that it is from has ended its cycle %lld, and what it reads is not "
+                   "what it was when it began: the cycle has written it, or something else has. It "
+                   "cannot be resumed; all outputs are as that cycle left them. To begin anew, "
+                   "bring back what it reads, and remove that file",
+                   c->path, (long long)done->head.cycle);
+    else
+        grove_fail(error, GROVE_INVALID,
+                   "%s: the run that it is from differs in %s, and cannot be resumed; to begin "
+                   "anew, remove that file",
+                   c->path, what);
+    free(what);
+    return GROVE_INVALID;
+}
 
 /* What is there: nothing, or records of a run that did not end. */
 static int begin(grove_checkpoint *c, const char *key, bool resume, grove_error *error)
@@ -372,12 +421,7 @@ static int begin(grove_checkpoint *c, const char *key, bool resume, grove_error 
                     "a run that did not end has left its solutions there; grove run --resume goes "
                     "on from them; to begin anew, remove that file");
     } else if (strcmp(before, key) != 0) {
-        char *what = differences(key, before);
-        code = grove_fail(error, GROVE_INVALID,
-                          "%s: the run that it is from differs in %s, and cannot be resumed; to "
-                          "begin anew, remove that file",
-                          c->path, what);
-        free(what);
+        code = refuse(c, key, before, error);
     } else if (ftruncate(c->file, (off_t)c->end)) {
         code = fail_system(c, error, "write");
     }
@@ -393,6 +437,7 @@ static void release(grove_checkpoint *c)
     free(c->path);
     free(c->bytes);
     free(c->records);
+    free(c->completions);
     free(c);
 }
 
@@ -461,6 +506,7 @@ char *grove_checkpoint_describe(const char *path, grove_error *error)
     free(c.path);
     free(c.bytes);
     free(c.records);
+    free(c.completions);
     return text;
 }
 
@@ -469,6 +515,11 @@ char *grove_checkpoint_describe(const char *path, grove_error *error)
 bool grove_checkpoint_has_ended(const grove_checkpoint *c)
 {
     return c->has_ended;
+}
+
+bool grove_checkpoint_has_output(const grove_checkpoint *c)
+{
+    return find_completion(c) != NULL;
 }
 
 int64_t grove_checkpoint_count(const grove_checkpoint *c)

@@ -29,6 +29,8 @@ bool grove_checkpoint_is(const char *path); /* by its name */
 char *grove_checkpoint_describe(const char *path, grove_error *error);
 /* Whether the run that is to be resumed has ended: all that it writes is in place. */
 bool grove_checkpoint_has_ended(const grove_checkpoint *c);
+/* Whether the file OUTPUT is one that this run, or the one that is resumed, has put in place. */
+bool grove_checkpoint_has_output(const grove_checkpoint *c);
 /* Records of the run before, in order; borrowed. */
 int64_t grove_checkpoint_count(const grove_checkpoint *c);
 const char *grove_checkpoint_record(const grove_checkpoint *c, int64_t number, size_t *length);
@@ -36,9 +38,11 @@ const char *grove_checkpoint_record(const grove_checkpoint *c, int64_t number, s
  * or a code with a message. */
 int grove_checkpoint_append(grove_checkpoint *c, const char *bytes, size_t length,
                             grove_error *error);
-/* Notes that the run has all, and will put the file `prepared` in place as OUTPUT, when it puts in
- * place all else that it writes; on disk when it returns. 0, or a code with a message. */
-int grove_checkpoint_complete(grove_checkpoint *c, const char *prepared, grove_error *error);
+/* Notes that a cycle of the run, counted from 1, has all, and will put the file `prepared` in place
+ * as OUTPUT, when it puts in place all else that it writes; on disk when it returns. 0, or a code
+ * with a message. */
+int grove_checkpoint_complete(grove_checkpoint *c, int64_t cycle, bool is_last,
+                              const char *prepared, grove_error *error);
 /* Closes the file, which stays if it has records and the run has not ended well. NULL is fine. */
 void grove_checkpoint_close(grove_checkpoint *c, bool ended_well);
 

@@ -89,17 +89,26 @@ static int call_action(grove_session *session, const grove_node *action,
     return code;
 }
 
-int grove_phase_begin(grove_session *session, size_t *begun)
+/* Fits that go on first: where their run has ended, what the other actions would write is there. */
+static bool goes_first(const grove_session *session, const grove_node *action)
+{
+    return session->options.resume && action->fit && action->target;
+}
+
+int grove_phase_begin(grove_session *session)
 {
     const grove_tree *tree = session->tree;
     int code = 0;
 
     session->record = grove_record_new();
-    for (*begun = 0; *begun < tree->action_count && !session->has_ended; ++*begun) {
-        const grove_node *action = tree->actions[*begun];
-        if ((code = call_action(session, action, action->class_->begin, "cannot begin")))
-            break;
-    }
+    for (int first = 1; first >= 0 && !code; first--)
+        for (size_t i = 0; i < tree->action_count && !code && !session->has_ended; i++) {
+            const grove_node *action = tree->actions[i];
+            if (goes_first(session, action) != (first == 1))
+                continue;
+            code = call_action(session, action, action->class_->begin, "cannot begin");
+            session->begun[action->id] = !code;
+        }
     return code;
 }
 
@@ -119,10 +128,16 @@ static void abort_action(grove_session *session, const grove_node *action)
     grove_class_call_end(&call, 0, "");
 }
 
-void grove_phase_abort(grove_session *session, size_t begun)
+void grove_phase_abort(grove_session *session)
 {
-    for (size_t i = 0; i < begun; i++)
-        abort_action(session, session->tree->actions[i]);
+    const grove_tree *tree = session->tree;
+
+    for (size_t i = 0; i < tree->action_count; i++) {
+        const grove_node *action = tree->actions[i];
+        if (session->begun[action->id])
+            abort_action(session, action);
+        session->begun[action->id] = false;
+    }
     drop_record(session);
 }
 
@@ -160,7 +175,7 @@ int grove_phase_commit(grove_session *session)
     if (!code)
         code = grove_record_commit(session->record, session->error);
     if (code) {
-        grove_phase_abort(session, tree->action_count);
+        grove_phase_abort(session);
         return code;
     }
     for (size_t i = 0; i < tree->action_count && !code; i++)

@@ -9,11 +9,11 @@
 int grove_phase_start(grove_session *session, grove_node *const *roots, size_t count);
 void grove_phase_stop(grove_session *session);
 
-/* Begins the actions in order; returns how many in *begun. After a failure, or when
- * session->has_ended says that nothing is left to do, these must be aborted. */
-int grove_phase_begin(grove_session *session, size_t *begun);
-/* Aborts the first `begun` actions: every output is as it was before. */
-void grove_phase_abort(grove_session *session, size_t begun);
+/* Begins the actions. After a failure, or when session->has_ended says that nothing is left to do,
+ * they must be aborted. */
+int grove_phase_begin(grove_session *session);
+/* Aborts the actions that have begun: every output is as it was before. */
+void grove_phase_abort(grove_session *session);
 /* Prepares one that gives leaves new content, and counts that as new. */
 int grove_phase_renew(grove_session *session, const grove_node *action);
 /* Prepares all other actions, then commits all; where one cannot be prepared, all are aborted. */

@@ -53,6 +53,7 @@ static int start(grove_session *session, grove_error *error)
     session->nodes = grove_alloc((session->tree->node_count + 1) * sizeof(grove_node_counters));
     session->runs = grove_alloc((session->tree->node_count + 1) * sizeof(void *));
     session->started = grove_alloc((session->tree->node_count + 1) * sizeof(bool));
+    session->begun = grove_alloc((session->tree->node_count + 1) * sizeof(bool));
     session->node_count = session->tree->node_count;
     session->lacks = grove_alloc((session->node_count + 1) * sizeof(grove_lack));
     session->began = grove_now();
@@ -90,6 +91,7 @@ void grove_session_free(grove_session *session)
     free(session->nodes);
     free(session->runs);
     free(session->started);
+    free(session->begun);
     for (size_t i = 0; session->lacks && i < session->node_count; i++)
         free(session->lacks[i].reason);
     free(session->lacks);
@@ -204,17 +206,16 @@ static int evaluate(grove_session *session, grove_node *const *nodes, size_t cou
 static int run_once(grove_session *session)
 {
     grove_tree *tree = session->tree;
-    size_t begun = 0;
-    int code = grove_phase_begin(session, &begun);
+    int code = grove_phase_begin(session);
 
     if (!code && session->has_ended) {
-        grove_phase_abort(session, begun);
+        grove_phase_abort(session);
         return 0;
     }
     if (!code)
         code = evaluate(session, tree->actions, tree->action_count, NULL, 0, NULL);
     if (code) {
-        grove_phase_abort(session, begun);
+        grove_phase_abort(session);
         raise_all(session, true);
         if (code == GROVE_INTERRUPTED)
             grove_fail(session->error, code, "interrupted; every output is as it was before");

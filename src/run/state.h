@@ -75,6 +75,7 @@ struct grove_session {
     void **runs;                /* by id: the state that start returned */
     grove_record *record;       /* of the changes that this run will make */
     bool *started;              /* by id */
+    bool *begun;                /* by id: actions that are to be aborted or committed */
     bool has_ended;             /* an action has found that nothing is left to do */
     grove_lack *lacks;          /* by id */
     size_t node_count;          /* of the tree, which may go before the session */
