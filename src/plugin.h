@@ -192,6 +192,7 @@ typedef struct grove_call {
     void *run;              /* what start returned, or NULL */
     void *work;             /* for grove_call_launch and what follows it */
     bool on_device; /* addresses in args are a device's: the host cannot read or write them */
+    int device;     /* its number, from 0 on; 0 on the host */
 } grove_call;
 
 /* Calls fn for pieces of [0, count) on the run's threads; fn must give the same result for any
@@ -416,6 +417,10 @@ typedef struct grove_class {
      * (fit.h). */
     int (*fit)(grove_node *node);
     int (*fitted)(grove_node *node);
+
+    /* Accumulators on devices, both or neither: see keep.h. */
+    int (*accumulate_device_add)(const grove_call *call, void *state, int count);
+    int (*accumulate_device_merge)(const grove_call *call, void *state, void *other);
 } grove_class;
 
 #define GROVE_CLASS(name)                                                                          \

@@ -11,14 +11,14 @@ function fault(text)
 }
 
 # The room of a file or an included name: a folder of src/, "kernels", "nodes", or one of the rooms of
-# the headers that are installed: "cell" (cell.h, cell_jones.h, cell_math.h), "plugin" (plugin.h, fit.h, kernel.h), "grove".
+# the headers that are installed: "cell" (cell.h, cell_jones.h, cell_math.h), "plugin" (plugin.h, fit.h, keep.h, kernel.h), "grove".
 function room(name)
 {
     if (name ~ /^kernels\//) return "kernels"
     if (name ~ /^nodes\//) return "nodes"
     if (name ~ /^(src\/)?grove\.h$/) return "grove"
     if (name ~ /^(src\/)?cell(_jones|_math)?\.h$/) return "cell"
-    if (name ~ /^(src\/)?(plugin|fit|kernel)\.h$/) return "plugin"
+    if (name ~ /^(src\/)?(plugin|fit|keep|kernel)\.h$/) return "plugin"
     sub(/^src\//, "", name)
     sub(/\/.*/, "", name)
     return name

@@ -360,14 +360,17 @@ static int check_accumulator(const grove_class *class_, grove_error *error)
         {"accumulate_finish", class_->accumulate_finish != NULL},
         {"accumulate_free", class_->accumulate_free != NULL},
         {"accumulate_merge", class_->accumulate_merge != NULL},
+        {"accumulate_device_add", class_->accumulate_device_add != NULL},
+        {"accumulate_device_merge", class_->accumulate_device_merge != NULL},
         {"check", class_->check != NULL}, /* tells the bytes of the state */
     };
     bool accumulates = class_->kind == GROVE_CLASS_ACCUMULATOR;
 
-    for (int i = 0; i < 6; i++) {
-        if (accumulates && i != 4 && !functions[i].given)
+    for (int i = 0; i < 8; i++) {
+        bool optional = i >= 4 && i < 7 && !(i > 4 && functions[11 - i].given);
+        if (accumulates && !optional && !functions[i].given)
             return misfit(class_->name, error, "its %s is missing", functions[i].name);
-        if (!accumulates && i < 5 && functions[i].given)
+        if (!accumulates && i < 7 && functions[i].given)
             return misfit(class_->name, error,
                           "it has %s, which is for classes of the kind GROVE_CLASS_ACCUMULATOR",
                           functions[i].name);

@@ -1,6 +1,8 @@
 /* The functions of plugin.h that a class calls with its node. */
 #include "graph/call.h"
 
+#include "keep.h"
+
 #include "base/file.h"
 #include "base/text.h"
 
@@ -489,6 +491,11 @@ void grove_node_consume(grove_node *node, int kind)
 void grove_node_set_memory(grove_node *node, uint64_t bytes)
 {
     node->memory = bytes;
+}
+
+void grove_node_set_device_memory(grove_node *node, uint64_t bytes)
+{
+    node->device_memory = bytes;
 }
 
 void grove_node_set_advice(grove_node *node, const char *advice)

@@ -1,8 +1,12 @@
 #include "run/call.h"
 
+#include "keep.h"
+
+#include "base/memory.h"
 #include "base/text.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 enum { SLACK = GROVE_MAX_SCRATCH * GROVE_SCRATCH_ALIGN };
 
@@ -66,6 +70,11 @@ int grove_call_end(const grove_call *call, int code)
     grove_call_work *work = call->work;
     const char *astray = __atomic_load_n(&work->astray, __ATOMIC_ACQUIRE);
 
+    while (work->sent_count > 0) {
+        work->sent_count--;
+        grove_device_release(work->device, work->sent[work->sent_count].at,
+                             work->sent[work->sent_count].bytes);
+    }
     if (astray && !work->code)
         misuse(call, "the plugin calls %s in another thread than that of the call", astray);
     return work->code ? work->code : code;
@@ -168,6 +177,97 @@ int grove_call_zero(const grove_call *call, void *at, uint64_t bytes)
     if (!at)
         return misuse(call, "the plugin zeroes memory at NULL");
     return bytes ? end(call, grove_device_clear(work->device, at, bytes, work->error)) : 0;
+}
+
+int grove_call_keep(const grove_call *call, uint64_t bytes, void **at)
+{
+    grove_call_work *work = call->work;
+    int code;
+
+    *at = NULL;
+    if (!begin(call, "grove_call_keep", &code))
+        return code;
+    if (!work->kept)
+        return misuse(call, "the plugin keeps memory where no run is");
+    code = grove_device_allocate(work->device, bytes, at, work->error);
+    if (code)
+        return end(call, code);
+    grove_kept *made = grove_alloc(sizeof(*made));
+    *made = (grove_kept){work->device, *at, bytes, *work->kept};
+    *work->kept = made;
+    return 0;
+}
+
+void grove_call_drop_kept(grove_kept **kept)
+{
+    while (*kept) {
+        grove_kept *first = *kept;
+        *kept = first->next;
+        grove_device_release(first->device, first->at, first->bytes);
+        free(first);
+    }
+}
+
+int grove_call_send(const grove_call *call, const void *from, uint64_t bytes, const void **at)
+{
+    grove_call_work *work = call->work;
+    void *to = NULL;
+    int code;
+
+    *at = NULL;
+    if (!begin(call, "grove_call_send", &code))
+        return code;
+    if (work->sent_count == GROVE_MAX_SCRATCH)
+        return misuse(call, "the plugin sends more than %d pieces of memory in a call",
+                      (int)GROVE_MAX_SCRATCH);
+    code = grove_device_allocate_staging(work->device, bytes, &to, work->error);
+    if (code)
+        return end(call, code);
+    work->sent[work->sent_count].at = to;
+    work->sent[work->sent_count++].bytes = bytes;
+    *at = to;
+    code = from ? grove_device_upload(work->device, to, from, bytes, work->error) : 0;
+    if (!code && from)
+        code = grove_device_ready(work->device, to, work->error);
+    return end(call, code);
+}
+
+int grove_call_fetch(const grove_call *call, void *to, const void *from, uint64_t bytes)
+{
+    grove_call_work *work = call->work;
+    int code;
+
+    if (!begin(call, "grove_call_fetch", &code))
+        return code;
+    return end(call, grove_device_download(work->device, to, from, bytes, work->error));
+}
+
+int grove_call_host(const grove_call *call, int k, const void **at)
+{
+    grove_call_work *work = call->work;
+    void *start = NULL;
+    int code;
+
+    *at = NULL;
+    if (!begin(call, "grove_call_host", &code))
+        return code;
+    if (!call->args || k < 0 || k >= call->args->inputs)
+        return misuse(call, "the plugin asks where the host has input %d of %d", k,
+                      call->args ? (int)call->args->inputs : 0);
+    if (!call->on_device || !work->launch) {
+        *at = call->args->in[k].data;
+        return 0;
+    }
+    const grove_launch_operand *input = &work->launch->in[k];
+    if (!input->buffer)
+        return 0;
+    code = grove_launch_to_host(work->session, input->buffer);
+    if (!code)
+        code = grove_launch_host_address(work->session, input->buffer, &start);
+    if (!code)
+        *at = (const void *)((uintptr_t)start + (uintptr_t)input->offset);
+    work->code = code;
+    return code;
 }
 
 /* ---- algebra ---- */

@@ -2,13 +2,17 @@
 #ifndef GROVE_RUN_CALL_H
 #define GROVE_RUN_CALL_H
 
-#include "device/device.h"
-#include "graph/graph.h"
+#include "run/launch.h"
 
 #include <pthread.h>
 
 /* What stands behind the `work` of a grove_call. */
 typedef struct {
+    /* Set by those who call: the launch that the call is part of (NULL: it has no inputs that may
+     * be elsewhere), and the list of what the class keeps (NULL: it may not). */
+    grove_session *session;
+    const grove_launch *launch;
+    grove_kept **kept;
     grove_device *device;
     grove_error *error; /* of the device and its libraries */
     char *scratch;      /* what is left of the scratch memory */
@@ -21,6 +25,12 @@ typedef struct {
      */
     const grove_kernel *lacking;
     int lack;
+    /* Blocks of grove_call_send. */
+    struct {
+        void *at;
+        size_t bytes;
+    } sent[GROVE_MAX_SCRATCH];
+    int sent_count;
 } grove_call_work;
 
 /* For call->work, before a call in this thread. `scratch`: on that device, as many bytes as
@@ -34,5 +44,7 @@ int grove_call_run(const grove_call *call);
 /* After another function of the class that was given `work`, with its code: the code that counts.
  */
 int grove_call_end(const grove_call *call, int code);
+/* Frees what a class keeps. */
+void grove_call_drop_kept(grove_kept **kept);
 
 #endif

@@ -1,6 +1,7 @@
 #include "run/class_state.h"
 
 #include "run/call.h"
+#include "run/class_device.h"
 #include "run/copy.h"
 
 #include "base/memory.h"
@@ -13,6 +14,7 @@ struct grove_class_state {
     const grove_node *node;
     void **own; /* states of the class, [max] */
     int count, max;
+    grove_class_device *devices; /* its states there */
 };
 
 static grove_call call_of(const grove_class_state *state)
@@ -60,6 +62,7 @@ int grove_class_state_new(grove_session *session, const grove_node *node, int ma
 
     *made = (grove_class_state){.session = session, .node = node, .max = max};
     made->own = grove_alloc((size_t)max * sizeof(void *));
+    made->devices = grove_class_device_new(session, node);
     int code = make(made, 1);
     if (!code)
         *state = made;
@@ -73,6 +76,7 @@ void grove_class_state_free(grove_class_state *state)
     if (!state)
         return;
     drop(state, 0);
+    grove_class_device_free(state->devices);
     free(state->own);
     free(state);
 }
@@ -232,8 +236,11 @@ static int add_part(grove_run *run, const grove_step *step, void *context)
     grove_class_state *state = context;
     part p = {0};
     bool empty = false;
-    int code = 0;
+    int code = grove_class_device_add(state->devices, run, step);
 
+    if (code != GROVE_MISSING)
+        return code;
+    code = 0;
     for (int k = 0; k < step->inputs && !code; k++) {
         if (step->input[k] < 0)
             continue;
@@ -308,6 +315,8 @@ int grove_class_state_finish(grove_class_state *state, const grove_range *range,
                              grove_form_elements(&node->form), node->form.complex_, facts->double_,
                              facts->flagged, session->error);
     int code = *value ? merge(state) : GROVE_NO_MEMORY;
+    if (!code)
+        code = grove_class_device_merge(state->devices, state->own[0]);
     if (!code)
         code = fill(state, *value);
     if (code) {

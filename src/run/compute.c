@@ -188,10 +188,14 @@ int grove_compute_call(grove_session *session, grove_launch *launch, grove_devic
                        session->host->threads,
                        session->runs[node->id],
                        &work,
-                       on_device};
+                       on_device,
+                       grove_devices_index(session, device)};
 
     grove_error_clear(session->attempt);
     grove_call_begin(&work, device, launch->scratch, launch->scratch_bytes, session->attempt);
+    work.session = session;
+    work.launch = launch;
+    work.kept = &session->kept[node->id];
     grove_class_call_begin(&scope, session, node, false);
     int code = grove_call_end(&call, what->compute(&call, what->context));
     if (on_device && !scope.scope.code && (code == GROVE_MISSING || (code && code == work.code))) {
@@ -252,7 +256,8 @@ static int set_up(grove_run *run, const grove_step *step, const grove_range *spa
     launch->compute = compute_step;
     launch->context = step;
     launch->scratch_bytes = grove_node_scratch_bytes(node, value->range, value->axes);
-    if (!node->class_->device || session->lacks[node->id].reason)
+    if (!node->class_->device || session->lacks[node->id].reason ||
+        !grove_devices_can_keep(session, node))
         launch->placement = GROVE_LAUNCH_ON_HOST;
     return code;
 }

@@ -121,6 +121,14 @@ bool grove_devices_in_use(const grove_session *session)
     return session->device != session->host;
 }
 
+int grove_devices_index(const grove_session *session, const grove_device *device)
+{
+    for (int k = 0; k < session->device_count; k++)
+        if (session->devices[k] == device)
+            return k;
+    return 0;
+}
+
 int grove_devices_tiles_in_flight(const grove_session *session)
 {
     int count = session->device_count > 1 ? session->device_count + 1 : 2;
@@ -157,9 +165,43 @@ static uint64_t member_bytes(const grove_session *session)
     return sum;
 }
 
+static uint64_t kept_until(const grove_session *session, size_t end)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < end; i++)
+        if (session->tree->nodes[i]->used && session->tree->nodes[i]->device_memory)
+            sum +=
+                grove_device_block_bytes(session->device, session->tree->nodes[i]->device_memory);
+    return sum;
+}
+
+bool grove_devices_can_keep(const grove_session *session, const grove_node *node)
+{
+    uint64_t bytes = node->device_memory ? kept_until(session, (size_t)node->id + 1) : 0;
+    bool can = true;
+
+    for (int k = 0; k < session->device_count; k++)
+        can = can && (!session->devices[k]->budget.limit ||
+                      bytes <= session->devices[k]->budget.limit / 2);
+    return can;
+}
+
+static uint64_t kept_bytes(const grove_session *session)
+{
+    const grove_tree *tree = session->tree;
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < tree->node_count; i++)
+        if (tree->nodes[i]->device_memory && grove_devices_can_keep(session, tree->nodes[i]))
+            bytes = kept_until(session, i + 1);
+    return bytes;
+}
+
 void grove_devices_set_budget(grove_session *session)
 {
     uint64_t members = member_bytes(session) + grove_table_bytes(session);
+    uint64_t kept = kept_bytes(session);
 
     session->budget = session->memory;
     for (int k = 0; k < session->device_count; k++)
@@ -168,7 +210,7 @@ void grove_devices_set_budget(grove_session *session)
     for (int k = 0; k < session->device_count; k++) {
         uint64_t limit = session->devices[k]->budget.limit;
         /* reserves a part for index arrays, for rounding and for kernels that are not loaded yet */
-        uint64_t taken = limit / 16 + INDEX + session->devices[k]->local_bytes +
+        uint64_t taken = limit / 16 + INDEX + session->devices[k]->local_bytes + kept +
                          (session->members_by_tile ? 0 : members);
         uint64_t own = limit > taken + SMALLEST ? limit - taken : SMALLEST;
         if (limit && own < session->budget)

@@ -1,7 +1,7 @@
 #include "run/phase.h"
 
 #include "base/memory.h"
-#include "run/state.h"
+#include "run/call.h"
 
 #include <stdlib.h>
 
@@ -67,6 +67,7 @@ void grove_phase_stop(grove_session *session)
             node->class_->stop(node, session->runs[node->id]);
             grove_class_call_end(&call, 0, "");
         }
+        grove_call_drop_kept(&session->kept[node->id]);
         session->started[node->id] = false;
         session->runs[node->id] = NULL;
     }

@@ -45,6 +45,14 @@ typedef struct {
     char *reason;               /* NULL: nothing */
 } grove_lack;
 
+/* A block of memory that a class keeps from call to call. */
+typedef struct grove_kept {
+    grove_device *device;
+    void *at;
+    size_t bytes;
+    struct grove_kept *next;
+} grove_kept;
+
 struct grove_session {
     grove_tree *tree;
     grove_session_options options;
@@ -73,6 +81,7 @@ struct grove_session {
     int64_t generation;   /* incremented whenever a leaf's content changes in an unknown way */
     grove_node_counters *nodes; /* by id */
     void **runs;                /* by id: the state that start returned */
+    grove_kept **kept;          /* by id: memory on devices, see grove_call_keep */
     grove_record *record;       /* of the changes that this run will make */
     bool *started;              /* by id */
     bool *begun;                /* by id: actions that are to be aborted or committed */

@@ -1,0 +1,41 @@
+/* Classes that keep memory on devices from call to call, and accumulators there: what they include
+ * beside plugin.h. */
+#ifndef GROVE_KEEP_H
+#define GROVE_KEEP_H
+
+#include "plugin.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Accumulators on devices. `accumulate_device_add` is called in place of accumulate_add for tiles
+ * that are computed on a device, as .device is: call->args has the inputs over all of their axes,
+ * the numbers of input k as in[k], their flags, a byte per cell, as in[count + k]; `out` is not for
+ * the class. Each device has a state of its own, made by accumulate_new. It adds all or, with a
+ * code, nothing; GROVE_MISSING (base/error.h): the host is to add it. `accumulate_device_merge`
+ * adds to `state`, which the host has, what `other` was given on the device of the call, and is
+ * called for each device before accumulate_finish. */
+
+/* Only in check: bytes that the class keeps on each device, at most. Values of tiles leave them
+ * free. Where they take more than half of the memory, the host computes the class. */
+void grove_node_set_device_memory(grove_node *node, uint64_t bytes);
+
+/* As grove_call_launch and those beside it. Memory on the device of the call that stays as it is
+ * from call to call: until the run ends or, of an accumulator, its states are freed. Not zeroed. */
+int grove_call_keep(const grove_call *call, uint64_t bytes, void **at);
+/* A copy of the host's bytes (NULL: memory alone) on the device of the call, until the call ends;
+ * at most GROVE_MAX_SCRATCH of them. */
+int grove_call_send(const grove_call *call, const void *from, uint64_t bytes, const void **at);
+/* Copies from the device to the host, after all that was asked for before; complete when it
+ * returns. */
+int grove_call_fetch(const grove_call *call, void *to, const void *from, uint64_t bytes);
+/* Where the host has the numbers of call->args->in[k], with the same strides; they are copied if
+ * they are on the device only. NULL: the input is not given. */
+int grove_call_host(const grove_call *call, int k, const void **at);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,215 @@
+#include "run/class_device.h"
+
+#include "run/call.h"
+#include "run/table.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+
+struct grove_class_device {
+    grove_session *session;
+    const grove_node *node;
+    void **own; /* states of the class, by device; NULL: none yet */
+    int count;
+};
+
+grove_class_device *grove_class_device_new(grove_session *session, const grove_node *node)
+{
+    grove_class_device *made = grove_alloc(sizeof(*made));
+
+    *made = (grove_class_device){session, node, NULL, session->device_count};
+    made->own = grove_alloc((size_t)(made->count + 1) * sizeof(void *));
+    return made;
+}
+
+static grove_call call_of(const grove_class_device *d, int k)
+{
+    return (grove_call){.node = d->node,
+                        .double_precision = d->session->facts[d->node->id].double_,
+                        .threads = d->session->host->threads,
+                        .run = d->session->runs[d->node->id],
+                        .on_device = true,
+                        .device = k};
+}
+
+void grove_class_device_free(grove_class_device *d)
+{
+    if (!d)
+        return;
+    for (int k = 0; k < d->count; k++) {
+        if (!d->own[k])
+            continue;
+        grove_class_call scope;
+        grove_class_call_begin(&scope, d->session, d->node, false);
+        d->node->class_->accumulate_free(d->node, d->own[k]);
+        grove_class_call_end(&scope, 0, "");
+    }
+    if (d->count)
+        grove_call_drop_kept(&d->session->kept[d->node->id]);
+    free(d->own);
+    free(d);
+}
+
+/* The state of the session's device, made if there is none. */
+static int find_state(grove_class_device *d, void ***state)
+{
+    const int k = grove_devices_index(d->session, d->session->device);
+    grove_call call = call_of(d, k);
+    grove_class_call scope;
+
+    *state = &d->own[k];
+    if (d->own[k])
+        return 0;
+    grove_class_call_begin(&scope, d->session, d->node, false);
+    int code = d->node->class_->accumulate_new(&call, &d->own[k]);
+    return grove_class_call_end(&scope, code, "cannot begin to accumulate");
+}
+
+/* ---- adding ---- */
+
+typedef struct {
+    grove_compute_function function;
+    void *state;
+    int count;
+} addition;
+
+static int add(const grove_call *call, void *context)
+{
+    const addition *a = context;
+
+    return call->node->class_->accumulate_device_add(call, a->state, a->count);
+}
+
+static int compute(grove_session *session, grove_launch *launch, grove_device *device)
+{
+    if (device == session->host)
+        return GROVE_MISSING;
+    return grove_compute_call(session, launch, device, launch->context);
+}
+
+/* All axes of the inputs, in order of storage; -1: they are too many. */
+static int make_space(const grove_run *run, const grove_step *step, grove_range *space)
+{
+    int axes = 0;
+
+    for (int k = 0; k < step->inputs; k++) {
+        grove_range own[GROVE_MAX_AXES];
+        int count = step->input[k] < 0
+                        ? 0
+                        : grove_step_taken_ranges(run->program, &run->walk->spot, step, k, own);
+        for (int d = 0; d < count; d++) {
+            bool known = false;
+            for (int e = 0; e < axes; e++)
+                known = known || space[e].axis == own[d].axis;
+            if (known)
+                continue;
+            if (axes == GROVE_MAX_AXES)
+                return -1;
+            int at = axes++;
+            while (at > 0 && space[at - 1].axis->kind > own[d].axis->kind) {
+                space[at] = space[at - 1];
+                at--;
+            }
+            space[at] = own[d];
+        }
+    }
+    return axes;
+}
+
+static int set_inputs(const grove_run *run, const grove_step *step, grove_launch *launch)
+{
+    int code = 0;
+
+    for (int k = 0; k < step->inputs && !code; k++) {
+        grove_value *value = grove_run_value(run, step->input[k]);
+        if (!value)
+            continue;
+        code = grove_launch_input(launch, k, value, step->side[k], run->session->error);
+        if (!code)
+            code = grove_launch_input_flags(launch, step->inputs + k, value, step->side[k],
+                                            run->session->error);
+    }
+    return code;
+}
+
+/* The launch's output is of no use: eight bytes. */
+static int launch_it(grove_run *run, const grove_step *step, addition *a, const grove_range *space,
+                     int axes)
+{
+    const grove_view out = {.elements = 1, .shape = GROVE_SCALAR, .bytes = 8};
+    grove_session *session = run->session;
+    grove_buffer *buffer = NULL;
+    grove_launch launch;
+
+    grove_launch_begin(&launch, session, NULL, GROVE_LAUNCH_ON_DEVICE, space, axes,
+                       2 * step->inputs);
+    launch.args.table = step->node->table;
+    launch.table = grove_table_of(session, step->node);
+    launch.compute = compute;
+    launch.context = &a->function;
+    grove_launch_output_buffer(&launch, &buffer, 8, &out, 0);
+    int code = set_inputs(run, step, &launch);
+    if (!code)
+        code = grove_launch_run(session, &launch);
+    grove_buffer_unref(buffer);
+    return code;
+}
+
+int grove_class_device_add(grove_class_device *d, grove_run *run, const grove_step *step)
+{
+    const grove_session *session = d->session;
+    grove_range space[GROVE_MAX_AXES];
+    void **state = NULL;
+
+    if (!d->node->class_->accumulate_device_add || !grove_devices_in_use(session) ||
+        session->lacks[d->node->id].reason || !grove_devices_can_keep(session, d->node) ||
+        2 * step->inputs > GROVE_MAX_INPUTS)
+        return GROVE_MISSING;
+    int axes = make_space(run, step, space), code = 0;
+    for (int e = 0; e < axes; e++)
+        if (!space[e].count)
+            return 0;
+    if (axes < 0)
+        return GROVE_MISSING;
+    if ((code = find_state(d, &state)))
+        return code;
+    addition a = {.state = *state, .count = step->inputs};
+    a.function = (grove_compute_function){d->node, session->facts[d->node->id].double_, add, &a};
+    return launch_it(run, step, &a, space, axes);
+}
+
+/* ---- merging ---- */
+
+static int merge_one(const grove_class_device *d, int k, void *state)
+{
+    grove_session *session = d->session;
+    grove_error *fault = grove_error_new();
+    grove_call call = call_of(d, k);
+    grove_call_work work;
+    grove_class_call scope;
+
+    grove_call_begin(&work, session->devices[k], NULL, 0, fault);
+    work.session = session;
+    work.kept = &session->kept[d->node->id];
+    call.work = &work;
+    grove_class_call_begin(&scope, session, d->node, false);
+    int code =
+        grove_call_end(&call, d->node->class_->accumulate_device_merge(&call, state, d->own[k]));
+    bool of_device = code && code == work.code && grove_error_count(fault);
+    int ended = grove_class_call_end(&scope, of_device ? 0 : code, "merging failed");
+    if (of_device)
+        ended = grove_devices_fail(session, code, fault);
+    grove_error_free(fault);
+    return ended;
+}
+
+int grove_class_device_merge(grove_class_device *d, void *state)
+{
+    int code = 0;
+
+    for (int k = 0; k < d->count && !code; k++)
+        if (d->own[k])
+            code = merge_one(d, k, state);
+    return code;
+}
