@@ -1,7 +1,7 @@
 /* Dirty images and point-spread functions: accumulators over all visibilities. */
+#include "nodes/dirty_image.h"
 #include "nodes/fourier.h"
 #include "nodes/gridder_threads.h"
-#include "nodes/image_bands.h"
 #include "nodes/image_plane.h"
 #include "nodes/image_samples.h"
 
@@ -58,25 +58,6 @@ static const grove_option psf_options[] = {
      .shapes = GROVE_JONES, .handing = GROVE_AS_COMPLEX, .linear = GROVE_SELECTOR},
     {0},
 };
-
-/* What check found out. Inputs are -1 where there are none. */
-typedef struct {
-    int data, weights, uvw, max_uvw;
-    bool psf, without_w;
-    double epsilon;
-    grove_gridder_image image;
-    image_stokes stokes;
-    image_bands bands;
-    double samples;
-} imager;
-
-/* Of a band. */
-typedef struct {
-    grove_gridder_plan plan;
-    grove_gridder *gridder; /* NULL until the first samples come */
-    double weight_sum;
-    int64_t not_finite, outside;
-} image_state;
 
 /* ---- check ---- */
 
@@ -230,6 +211,8 @@ static int estimate(grove_node *node, const imager *m, double longest)
     grove_node_set_memory(node, planes + work +
                                     (uint64_t)(chunk * (double)(2 * real * (uint64_t)polarisations +
                                                                 real + 64 / runs + 48 / channels)));
+    if (m->bands.count == 1)
+        grove_node_set_device_memory(node, grove_gridder_device_memory(&plan));
     tell_method(node, m, &most);
     return 0;
 }
@@ -330,7 +313,7 @@ static int begin(const grove_call *call, void **state)
     return 0;
 }
 
-static int no_memory(const grove_call *call)
+int imager_no_memory(const grove_call *call)
 {
     return grove_node_fail(call->node, GROVE_NO_MEMORY, "not enough memory for the image's grid");
 }
@@ -358,19 +341,15 @@ static int highest_band(const imager *m)
     return image_bands_highest(&m->bands, 0) > image_bands_highest(&m->bands, last) ? 0 : last;
 }
 
-static int open_gridder(const grove_call *call, const imager *m, int band, const double *max_uvw,
-                        image_state *state)
+int imager_plan(const grove_call *call, const imager *m, int band, const double *max_uvw,
+                image_state *state)
 {
     const double largest[3] = {max_uvw[0] / GROVE_SPEED_OF_LIGHT, max_uvw[1] / GROVE_SPEED_OF_LIGHT,
                                max_uvw[2] / GROVE_SPEED_OF_LIGHT};
     grove_gridder_bounds bounds = bounds_of(m, band, largest, call->double_precision);
-    grove_isa isa;
-    char said[200];
 
     if (!isfinite(bounds.max_u + bounds.max_v + bounds.max_w))
         return grove_node_fail(call->node, GROVE_INVALID, "the largest baseline is not a number");
-    if (grove_isa_choose(&isa, said))
-        return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
     if (grove_gridder_plan_choose(&m->image, &bounds, m->epsilon, &state->plan))
         return grove_node_fail_option(call->node, "epsilon",
                                       "%g cannot be reached in %s precision%s", m->epsilon,
@@ -378,8 +357,22 @@ static int open_gridder(const grove_call *call, const imager *m, int band, const
                                       call->double_precision ? "" : "; use --precision double");
     if (band == highest_band(m))
         check_cells(call->node, &bounds, &m->image);
+    return 0;
+}
+
+static int open_gridder(const grove_call *call, const imager *m, int band, const double *max_uvw,
+                        image_state *state)
+{
+    grove_isa isa;
+    char said[200];
+    int code = imager_plan(call, m, band, max_uvw, state);
+
+    if (code)
+        return code;
+    if (grove_isa_choose(&isa, said))
+        return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
     state->gridder = grove_gridder_new(&state->plan, isa);
-    return state->gridder ? 0 : no_memory(call);
+    return state->gridder ? 0 : imager_no_memory(call);
 }
 
 static int add_times(const grove_call *call, image_state *state, const image_part *part,
@@ -389,14 +382,14 @@ static int add_times(const grove_call *call, image_state *state, const image_par
     image_samples s;
 
     if (image_samples_make(call, part, first, count, call->double_precision, &s))
-        return no_memory(call);
+        return imager_no_memory(call);
     grove_gridder_outside outside = {0};
     int code = grove_gridder_add(state->gridder, &s.samples, &threads, &outside);
     state->weight_sum += s.weight_sum - outside.weight;
     state->not_finite += s.not_finite;
     state->outside += outside.samples;
     image_samples_free(&s);
-    return code ? no_memory(call) : 0;
+    return code ? imager_no_memory(call) : 0;
 }
 
 static const grove_array *array_of(const grove_array *const *inputs, int k)
@@ -445,18 +438,18 @@ static int add(const grove_call *call, void *own, const grove_array *const *inpu
 
 /* ---- the result ---- */
 
-/* Pixels of one Stokes parameter; the image is a band of `out` from cell `at` on. */
-static void put_pixels(const image_state *state, int stokes, const void *image, grove_array *out,
+/* Adds pixels of one Stokes parameter; the image is a band of `out` from cell `at` on. */
+static void add_pixels(const image_state *state, int stokes, const void *image, grove_array *out,
                        int64_t at, int64_t cells)
 {
     const double scale = 1 / state->weight_sum;
 
     for (int64_t k = 0; k < cells; k++)
         if (out->form->precision == GROVE_PRECISION_DOUBLE)
-            ((double *)out->data)[(at + k) * out->elements + stokes] =
+            ((double *)out->data)[(at + k) * out->elements + stokes] +=
                 ((const double *)image)[k] * scale;
         else
-            ((float *)out->data)[(at + k) * out->elements + stokes] =
+            ((float *)out->data)[(at + k) * out->elements + stokes] +=
                 (float)(((const float *)image)[k] * scale);
 }
 
@@ -488,6 +481,7 @@ static int finish_band(const grove_call *call, image_state *state, void *image, 
                        int64_t at, int64_t cells)
 {
     grove_gridder_threads threads = gridder_threads(call);
+    const size_t real = call->double_precision ? sizeof(double) : sizeof(float);
     int code = 0;
 
     if (!(state->weight_sum > 0)) {
@@ -495,10 +489,14 @@ static int finish_band(const grove_call *call, image_state *state, void *image, 
         return 0;
     }
     for (int k = 0; k < out->elements && !code; k++) {
-        if (grove_gridder_to_image(state->gridder, k, image, &grove_fourier, &threads))
-            code = no_memory(call);
-        else
-            put_pixels(state, k, image, out, at, cells);
+        if (state->gridder &&
+            grove_gridder_to_image(state->gridder, k, image, &grove_fourier, &threads))
+            code = imager_no_memory(call);
+        else if (state->gridder)
+            add_pixels(state, k, image, out, at, cells);
+        if (!code && state->from_devices)
+            add_pixels(state, k, (char *)state->from_devices + (size_t)(k * cells) * real, out, at,
+                       cells);
     }
     return code;
 }
@@ -521,7 +519,7 @@ static int finish(const grove_call *call, void *own, grove_array *out)
     warn_of_samples(call->node, m, state);
     void *image = malloc((size_t)cells * real);
     if (!image)
-        return no_memory(call);
+        return imager_no_memory(call);
     if (out->flags)
         memset(out->flags, 0, (size_t)out->cells);
     for (int band = 0; band < m->bands.count && !code; band++)
@@ -535,14 +533,18 @@ static void end(const grove_node *node, void *own)
     const imager *m = grove_node_user(node);
     image_state *state = own;
 
-    for (int band = 0; band < m->bands.count; band++)
+    for (int band = 0; band < m->bands.count; band++) {
         grove_gridder_free(state[band].gridder);
+        image_device_free(&state[band].device);
+        free(state[band].from_devices);
+    }
     free(state);
 }
 
 #define IMAGER                                                                                     \
     .group = "images", .kind = GROVE_CLASS_ACCUMULATOR, .accumulate_new = begin,                   \
     .accumulate_add = add, .accumulate_finish = finish, .accumulate_free = end,                    \
+    .accumulate_device_add = imager_add_on_device, .accumulate_device_merge = imager_merge_device, \
     .close = close_node
 
 GROVE_CLASS(dirty_image) = {

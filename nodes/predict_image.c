@@ -1,6 +1,7 @@
 /* Visibilities of an image: the adjoint of dirty_image. */
 #include "nodes/fourier.h"
 #include "nodes/gridder_threads.h"
+#include "nodes/image_device.h"
 #include "nodes/image_plane.h"
 #include "nodes/image_stokes.h"
 
@@ -47,13 +48,18 @@ typedef struct {
     int kind[2]; /* of the axes l and m */
 } predictor;
 
-/* The planes of the image that was last asked for. */
+/* The planes of the image that was last asked for, on the host and on each device. */
 typedef struct {
     pthread_mutex_t lock;
     grove_gridder *gridder;
     grove_hash of;
     double highest; /* frequency that its planes are for */
     grove_gridder_outside outside;
+    struct {
+        image_device device;
+        grove_hash of;
+    } * devices;
+    int device_count;
 } prediction;
 
 /* ---- check ---- */
@@ -94,6 +100,7 @@ static void set_memory(grove_node *node, const predictor *p)
     if (grove_gridder_plan_choose(&p->image, &bounds, p->epsilon, &plan))
         return;
     grove_node_set_memory(node, grove_gridder_plan_bytes(&plan));
+    grove_node_set_device_memory(node, grove_gridder_device_memory(&plan));
     grove_node_set_scratch(node, 0, 24 + 16 * (uint64_t)p->stokes.count);
     grove_node_note(node, "method: w-stacking, %lld plane%s of %lld x %lld cells or fewer",
                     (long long)plan.planes, plan.planes == 1 ? "" : "s", (long long)plan.grid[0],
@@ -159,6 +166,9 @@ static void stop(const grove_node *node, void *run)
                         "%lld visibilities have baselines that are not numbers, or longer than "
                         "max_uvw; they are 0",
                         (long long)p->outside.samples);
+    for (int k = 0; k < p->device_count; k++)
+        image_device_free(&p->devices[k].device);
+    free(p->devices);
     grove_gridder_free(p->gridder);
     pthread_mutex_destroy(&p->lock);
     free(p);
@@ -199,8 +209,9 @@ static void *copy_image(const grove_call *call, const predictor *p)
     return copy;
 }
 
-/* Of all numbers, in runs along the axis in which they follow each other. */
-static grove_hash hash_image(const grove_call *call, const predictor *p)
+/* Of all numbers, in runs along the axis in which they follow each other; `pixels`: where the host
+ * has the first. */
+static grove_hash hash_image(const grove_call *call, const predictor *p, const void *pixels)
 {
     const grove_view *view = &call->args->in[IMAGE];
     const size_t real = call->double_precision ? sizeof(double) : sizeof(float),
@@ -213,15 +224,15 @@ static grove_hash hash_image(const grove_call *call, const predictor *p)
 
     for (int64_t y = 0; y < p->image.size[!fast]; y++)
         for (int64_t x = 0; x < size; x += run)
-            hash = grove_hash_add(hash, (const char *)view->data + y * row + x * step,
+            hash = grove_hash_add(hash, (const char *)pixels + y * row + x * step,
                                   (size_t)run * pixel);
     return hash;
 }
 
-static int make_gridder(const grove_call *call, const predictor *p, prediction *run)
+static int make_plan(const grove_call *call, const predictor *p, double highest,
+                     const double *max_uvw, grove_gridder_plan *plan)
 {
-    const double per_metre = run->highest / GROVE_SPEED_OF_LIGHT,
-                 *max_uvw = call->args->in[MAX_UVW].data;
+    const double per_metre = highest / GROVE_SPEED_OF_LIGHT;
     grove_gridder_bounds bounds = {.max_u = max_uvw[0] * per_metre,
                                    .max_v = max_uvw[1] * per_metre,
                                    .max_w = max_uvw[2] * per_metre,
@@ -229,26 +240,36 @@ static int make_gridder(const grove_call *call, const predictor *p, prediction *
                                    .polarisations = p->stokes.count,
                                    .without_w = p->without_w,
                                    .double_precision = call->double_precision};
-    grove_gridder_plan plan;
-    grove_isa isa;
-    char said[200];
 
     if (!isfinite(bounds.max_u + bounds.max_v + bounds.max_w))
         return grove_node_fail(call->node, GROVE_INVALID, "the largest baseline is not a number");
-    if (grove_isa_choose(&isa, said))
-        return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
-    if (grove_gridder_plan_choose(&p->image, &bounds, p->epsilon, &plan))
+    if (grove_gridder_plan_choose(&p->image, &bounds, p->epsilon, plan))
         return grove_node_fail_option(call->node, "epsilon",
                                       "%g cannot be reached in %s precision%s", p->epsilon,
                                       call->double_precision ? "double" : "single",
                                       call->double_precision ? "" : "; use --precision double");
+    return 0;
+}
+
+static int make_gridder(const grove_call *call, const predictor *p, prediction *run)
+{
+    grove_gridder_plan plan;
+    grove_isa isa;
+    char said[200];
+    int code = make_plan(call, p, run->highest, call->args->in[MAX_UVW].data, &plan);
+
+    if (code)
+        return code;
+    if (grove_isa_choose(&isa, said))
+        return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
     grove_gridder_free(run->gridder);
     run->gridder = grove_gridder_new(&plan, isa);
     return run->gridder ? 0 : GROVE_NO_MEMORY;
 }
 
 /* The highest frequency so far: of the channels, or of those in their place. */
-static void find_highest(const grove_call *call, const predictor *p, prediction *run)
+static void find_highest(const grove_call *call, const predictor *p, const void *freqs,
+                         prediction *run)
 {
     const int64_t channels = size_of(call->args, GROVE_AXIS_FREQ),
                   step = step_of(call->args, &call->args->in[FREQ], GROVE_AXIS_FREQ);
@@ -256,7 +277,7 @@ static void find_highest(const grove_call *call, const predictor *p, prediction 
 
     run->highest = fmax(run->highest, p->highest);
     for (int64_t k = 0; k < channels; k++) {
-        memcpy(&freq, (const char *)call->args->in[FREQ].data + k * step, sizeof(freq));
+        memcpy(&freq, (const char *)freqs + k * step, sizeof(freq));
         if (isfinite(freq))
             run->highest = fmax(run->highest, freq);
     }
@@ -268,9 +289,9 @@ static int find_planes(const grove_call *call, const predictor *p, prediction *r
     const size_t real = call->double_precision ? sizeof(double) : sizeof(float),
                  each = (size_t)(p->image.size[0] * p->image.size[1]) * real;
     grove_gridder_threads threads = gridder_threads(call);
-    grove_hash of =
-        grove_hash_add(hash_image(call, p), call->args->in[MAX_UVW].data, 3 * sizeof(double));
-    find_highest(call, p, run);
+    grove_hash of = grove_hash_add(hash_image(call, p, call->args->in[IMAGE].data),
+                                   call->args->in[MAX_UVW].data, 3 * sizeof(double));
+    find_highest(call, p, call->args->in[FREQ].data, run);
     of = grove_hash_number(of, run->highest);
     if (run->gridder && grove_hash_equal(of, run->of))
         return 0;
@@ -415,6 +436,88 @@ static int eval(const grove_call *call)
                : code;
 }
 
+/* ---- on a device ---- */
+
+/* What is kept there; the host's copy of the image says whether it is the last one. */
+static int find_device_planes(const grove_call *call, const predictor *p, const void *freqs,
+                              prediction *run)
+{
+    const size_t real = call->double_precision ? sizeof(double) : sizeof(float);
+    const grove_view *view = &call->args->in[IMAGE];
+    const int64_t step[2] = {step_of(call->args, view, p->kind[0]),
+                             step_of(call->args, view, p->kind[1])};
+    const void *pixels = NULL, *max_uvw = NULL;
+    grove_gridder_plan plan;
+    int code = grove_call_host(call, IMAGE, &pixels);
+
+    if (!code)
+        code = grove_call_host(call, MAX_UVW, &max_uvw);
+    if (code)
+        return code;
+    find_highest(call, p, freqs, run);
+    grove_hash of = grove_hash_add(hash_image(call, p, pixels), max_uvw, 3 * sizeof(double));
+    of = grove_hash_number(of, run->highest);
+    image_device *d = &run->devices[call->device].device;
+    if (d->open && grove_hash_equal(of, run->devices[call->device].of))
+        return 0;
+    if ((code = make_plan(call, p, run->highest, max_uvw, &plan)))
+        return code;
+    image_device_renew(d, &plan);
+    code = image_device_open(call, &plan, d);
+    for (int k = 0; k < p->stokes.count && !code; k++)
+        code =
+            image_device_from_pixels(call, d, k, (const char *)view->data + (size_t)k * real, step);
+    run->devices[call->device].of = code ? (grove_hash){0} : of;
+    return code;
+}
+
+static int predict_on_device(const grove_call *call, const predictor *p, const void *freqs,
+                             prediction *run)
+{
+    const grove_args *args = call->args;
+    const int64_t channels = size_of(args, GROVE_AXIS_FREQ),
+                  step = step_of(args, &args->in[FREQ], GROVE_AXIS_FREQ);
+    image_device_inputs in = {.data = -1,
+                              .weights = -1,
+                              .uvw = UVW,
+                              .freq = grove_node_input_axis(call->node, FREQ, GROVE_AXIS_FREQ),
+                              .stokes = &p->stokes};
+    double *freq = malloc((size_t)channels * sizeof(*freq));
+    int code = freq ? 0 : GROVE_MISSING;
+
+    for (int64_t k = 0; k < channels && !code; k++)
+        memcpy(&freq[k], (const char *)freqs + k * step, sizeof(*freq));
+    in.centres = freq;
+    if (!code)
+        code = image_device_predict(call, &run->devices[call->device].device, &in,
+                                    &run->outside.samples);
+    free(freq);
+    return code;
+}
+
+static int device(const grove_call *call)
+{
+    const predictor *p = grove_node_user(call->node);
+    prediction *run = call->run;
+    const void *freqs = NULL;
+
+    pthread_mutex_lock(&run->lock);
+    if (call->device >= run->device_count) {
+        run->devices =
+            grove_realloc(run->devices, (size_t)(call->device + 1) * sizeof(*run->devices));
+        memset(run->devices + run->device_count, 0,
+               (size_t)(call->device + 1 - run->device_count) * sizeof(*run->devices));
+        run->device_count = call->device + 1;
+    }
+    int code = grove_call_host(call, FREQ, &freqs);
+    if (!code)
+        code = find_device_planes(call, p, freqs, run);
+    if (!code)
+        code = predict_on_device(call, p, freqs, run);
+    pthread_mutex_unlock(&run->lock);
+    return code;
+}
+
 GROVE_CLASS(predict_image) = {
     GROVE_CLASS_HEAD(predict_image),
     .doc = "Visibilities of an image: sum over pixels of B exp(-2 pi i nu/c (u l + v m + w (n - "
@@ -426,6 +529,7 @@ GROVE_CLASS(predict_image) = {
     .options = options,
     .check = check,
     .eval = eval,
+    .device = device,
     .start = start,
     .stop = stop,
     .close = close_node,

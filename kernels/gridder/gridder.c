@@ -25,8 +25,8 @@ static void put(void *to, int64_t at, double number, size_t real)
         ((double *)to)[at] = number;
 }
 
-/* Coefficients with the room of 16 lanes, each `times` times. */
-static void *make_taps(const grove_gridder_kernel *kernel, int degree, int times, size_t real)
+void *grove_gridder_make_taps(const grove_gridder_kernel *kernel, int degree, int times,
+                              size_t real)
 {
     double coefficient[(GROVE_GRIDDER_MAX_DEGREE + 1) * GROVE_GRIDDER_MAX_WIDTH];
     void *made = calloc((size_t)((degree + 1) * times * LANES), real);
@@ -52,9 +52,9 @@ static int make_polynomials(grove_gridder *g)
     t->width = p->kernel.width;
     t->width_w = p->kernel_w.width;
     t->degree = t->width + 1;
-    t->pairs = make_taps(&p->kernel, t->degree, 2, g->real);
-    t->taps = make_taps(&p->kernel, t->degree, 1, g->real);
-    t->taps_w = make_taps(&p->kernel_w, t->degree, 1, g->real);
+    t->pairs = grove_gridder_make_taps(&p->kernel, t->degree, 2, g->real);
+    t->taps = grove_gridder_make_taps(&p->kernel, t->degree, 1, g->real);
+    t->taps_w = grove_gridder_make_taps(&p->kernel_w, t->degree, 1, g->real);
     return t->pairs && t->taps && t->taps_w ? 0 : -1;
 }
 
@@ -72,8 +72,7 @@ static int64_t plane_stride(const grove_gridder *g)
     return row_stride(g) * (TILE + g->taps.width - 1);
 }
 
-/* Which tiles the bounds allow: those in which kernels begin, and the next. */
-static void find_columns(grove_gridder *g)
+void grove_gridder_find_columns(grove_gridder *g)
 {
     const grove_gridder_plan *p = &g->plan;
     const double max[2] = {p->bounds.max_u, p->bounds.max_v};
@@ -115,7 +114,7 @@ grove_gridder *grove_gridder_new(const grove_gridder_plan *plan, grove_isa isa)
     g->loops = loops[plan->bounds.double_precision][isa];
     g->real = plan->bounds.double_precision ? sizeof(double) : sizeof(float);
     int code = make_polynomials(g);
-    find_columns(g);
+    grove_gridder_find_columns(g);
     find_groups(g);
     int64_t count = plan->planes * g->columns[0] * g->columns[1];
     g->block = code ? NULL : malloc((size_t)count * sizeof(*g->block));
@@ -199,7 +198,7 @@ static grove_gridder planned(const grove_gridder_plan *plan)
     grove_gridder g = {.plan = *plan, .taps.width = plan->kernel.width};
 
     g.real = plan->bounds.double_precision ? sizeof(double) : sizeof(float);
-    find_columns(&g);
+    grove_gridder_find_columns(&g);
     find_groups(&g);
     return g;
 }

@@ -261,7 +261,7 @@ static void take_strip(void *context, int64_t i)
 
 /* ---- whole images ---- */
 
-static double *make_factors(const grove_gridder *g, int d)
+double *grove_gridder_make_factors(const grove_gridder *g, int d)
 {
     const grove_gridder_plan *p = &g->plan;
     double *factor = malloc((size_t)p->image.size[d] * sizeof(*factor));
@@ -299,7 +299,7 @@ static int open_work(work *w, int sign)
                                                      w->polynomial);
     for (int d = 0; d < 2; d++) {
         w->plan[d] = w->fft->plan(w->fft->library, p->grid[d], sign, g->real == sizeof(double));
-        w->factor[d] = make_factors(g, d);
+        w->factor[d] = grove_gridder_make_factors(g, d);
         w->failed = w->failed || !w->plan[d] || !w->factor[d];
     }
     /* Several planes at once compute directions and phases once, for some memory. */

@@ -32,6 +32,15 @@ static inline int64_t grove_gridder_block_size(const grove_gridder *g)
     return g->plan.bounds.polarisations * GROVE_GRIDDER_TILE * GROVE_GRIDDER_TILE * 2;
 }
 
+/* Which tiles the bounds allow: those in which kernels begin, and the next. */
+void grove_gridder_find_columns(grove_gridder *g);
+/* Coefficients of a kernel's taps with the room of 16 lanes, each `times` times; NULL: no memory.
+ */
+void *grove_gridder_make_taps(const grove_gridder_kernel *kernel, int degree, int times,
+                              size_t real);
+/* For each pixel along axis d: 1 / transform of the kernel; NULL: no memory. */
+double *grove_gridder_make_factors(const grove_gridder *g, int d);
+
 /* The address of a block; NULL: there is none. */
 void *grove_gridder_block(const grove_gridder *g, int64_t plane, int64_t v, int64_t u);
 /* Makes it, of zeros, unless it is there. 0, or -1 without memory. */

@@ -1,0 +1,92 @@
+/* What the gridder's kernels for devices are given, for C and CUDA alike. */
+#ifndef GROVE_KERNELS_GRIDDER_CUDA_H
+#define GROVE_KERNELS_GRIDDER_CUDA_H
+
+#include "cell.h"
+
+enum {
+    GROVE_GRIDDER_SIDE = 16,    /* cells along each side of a tile */
+    GROVE_GRIDDER_BLOCK = 256,  /* threads of a block */
+    GROVE_GRIDDER_SLOTS = 256,  /* pieces of a tile beside its first, in all */
+    GROVE_GRIDDER_FACTORS = 16, /* room for the taps of an axis */
+    /* Cells of a tile's buffer that shared memory has room for. */
+    GROVE_GRIDDER_CELLS_SINGLE = 4960,
+    GROVE_GRIDDER_CELLS_DOUBLE = 2320
+};
+
+/* Channels from `first` on of a row, up to the `start` of the next run; `start` counts samples in
+ * the order of runs. */
+typedef struct {
+    int32_t row, first, start;
+    int32_t w; /* the plane in which their kernels begin; -1: it is to be computed */
+} grove_gridder_run;
+
+/* Samples [first, last) of a tile and of some planes, for one block of threads. */
+typedef struct {
+    int32_t column[2]; /* of the tile, along u and v */
+    int32_t chunk;     /* planes [chunk, chunk + 1) chunk_planes */
+    int32_t run;       /* which has sample `first` */
+    int32_t first, last;
+    int32_t slot;  /* the buffer goes there; -1: to the planes ... */
+    int32_t slots; /* ... together with so many slots from `first_slot` on */
+    int32_t first_slot;
+    int32_t spare;
+} grove_gridder_piece;
+
+/* Inputs of spread and collect. Rows are times and baselines, in this order. */
+enum {
+    GROVE_GRIDDER_DATA, /* visibilities; collect: not given */
+    GROVE_GRIDDER_FLAGS,
+    GROVE_GRIDDER_WEIGHTS,
+    GROVE_GRIDDER_WEIGHT_FLAGS,
+    GROVE_GRIDDER_UVW,
+    GROVE_GRIDDER_WAVENUMBERS, /* [channel] frequency over c */
+    GROVE_GRIDDER_RUNS,
+    GROVE_GRIDDER_PIECE_LIST,
+    GROVE_GRIDDER_TAPS,    /* [u and v; w][degree + 1][16] of the precision */
+    GROVE_GRIDDER_STOKES,  /* [parameter][4 elements][2] doubles */
+    GROVE_GRIDDER_SUMS,    /* [piece][2] doubles: of weights, of samples that are no numbers */
+    GROVE_GRIDDER_BUFFERS, /* [slot][polarisation][plane][row][column] complex numbers */
+    GROVE_GRIDDER_SAMPLES, /* collect: [row][channel][polarisation] complex numbers, added to */
+    GROVE_GRIDDER_INPUTS
+};
+
+/* The state of spread and collect. `out`: [polarisation][plane][cells[1]][cells[0]] complex
+ * numbers. */
+typedef struct {
+    int32_t pieces, runs, channels, baselines;
+    int32_t polarisations, elements, used; /* bits of elements that must not be flagged */
+    int32_t as_ones;                       /* visibilities count as 1 */
+    int32_t width, width_w, degree, planes, chunk_planes;
+    int32_t axis[3]; /* of time, baseline and frequency in the views; -1 */
+    int32_t cells[2], first_tile[2], tiles[2], wraps[2];
+    double scale[3], first_w, turn[3];
+} grove_gridder_state;
+
+/* The state of the kernels of images. The grid has size[1] rows of size[0] cells, of which cells[1]
+ * times cells[0] are kept from `first` on, counted from the zero of u and v. */
+typedef struct {
+    int32_t size[2], cells[2], first[2];
+    int32_t pixels[2]; /* along l and m */
+    int32_t begin, finish;
+    int32_t degree;
+    int32_t axis[3]; /* as above */
+    int32_t polarisations, channels, baselines, pieces;
+    int64_t step[2]; /* bytes from pixel to pixel along l and m */
+    double cell[2], centre[2], w, middle_n, scale_t;
+} grove_gridder_image_state;
+
+/* Inputs of the kernels of images; the channels' samples to visibilities, and sums of pieces. */
+enum { GROVE_GRIDDER_FROM, GROVE_GRIDDER_TABLE, GROVE_GRIDDER_IMAGE_INPUTS };
+
+GROVE_FN const grove_gridder_state *grove_gridder_state_of(const grove_args *args)
+{
+    return (const grove_gridder_state *)(const void *)args->state.bytes;
+}
+
+GROVE_FN const grove_gridder_image_state *grove_gridder_image_state_of(const grove_args *args)
+{
+    return (const grove_gridder_image_state *)(const void *)args->state.bytes;
+}
+
+#endif
