@@ -7,12 +7,13 @@ if [ ! -e "$build/tests/cuda/.libs/libcuda-emulated.so" ]; then
     exit 77
 fi
 GROVE_CUDA_DRIVER=$build/tests/cuda/.libs/libcuda-emulated.so
+GROVE_CUDA_LIBRARIES=$GROVE_CUDA_DRIVER
 # Kernels compiled as C++, or another folder below tests/cuda: ptx
 case $GROVE_TEST_CUDA in '' | real) kernels=kernels ;; *) kernels=$GROVE_TEST_CUDA ;; esac
 GROVE_CUDA_KERNELS=$build/tests/cuda/$kernels
 # LeakSanitizer fails on threads in blocks of the emulated device
 ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
-export GROVE_CUDA_DRIVER GROVE_CUDA_KERNELS ASAN_OPTIONS
+export GROVE_CUDA_DRIVER GROVE_CUDA_LIBRARIES GROVE_CUDA_KERNELS ASAN_OPTIONS
 
 # a driver that is too old: auto warns and goes on, cuda fails, info says it, each with both versions
 work=$(mktemp -d)
@@ -60,6 +61,7 @@ for seed in ${GROVE_TEST_SEEDS:-0 3 5}; do
     run test-evaluation
     run test-conformance-sessions
 done
+run test-nodes-images
 run test-derivatives
 run test-derivative-formulas
 run test-conformance

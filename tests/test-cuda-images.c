@@ -1,0 +1,291 @@
+/* Dirty images and predictions on emulated devices: the numbers of the host, what is copied, memory
+ * that is short, faults of the driver, several devices. That the numbers are right says
+ * test-nodes-images, which test-cuda-sessions.sh has run on a device, too. */
+#include "cuda-testing.h"
+#include "heap-testing.h"
+
+#include "device/array.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Its input, by way of the host. */
+static int eval_host(const grove_call *call)
+{
+    (call->double_precision
+         ? grove_array_cast.double_precision
+         : grove_array_cast.single_precision)(call->args, 0, grove_args_cells(call->args));
+    return 0;
+}
+
+static int check_host(grove_node *node)
+{
+    grove_node_set_output(node, grove_node_input_form(node, 0));
+    return 0;
+}
+
+static const grove_input host_inputs[] = {
+    {"x", GROVE_VALUE, "what is handed on", .shapes = GROVE_ANY_SHAPE}, {0}};
+static const grove_class class_host = {GROVE_CLASS_HEAD(host), .doc = "For tests.",
+                                       .inputs = host_inputs,  .eval = eval_host,
+                                       .check = check_host,    .output_doc = "the input"};
+
+static void setup(void)
+{
+    cuda_testing_reset(0);
+    cuda_testing_libraries(true);
+    session_test_begin();
+    ck_assert_int_eq(grove_classes_add(now.classes, &class_host, now.error), 0);
+    heap_test_add();
+}
+
+static void teardown(void)
+{
+    heap_test_end();
+    session_test_end();
+}
+
+enum { TIMES = 6, BASELINES = 351, ROWS = TIMES * BASELINES };
+
+/* Visibilities V of a few sources, and further lines. */
+static void simulate(int channels, const char *lines)
+{
+    const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
+    char text[3000];
+
+    snprintf(text, sizeof(text),
+             "obs = observe(array=\"%s/data/arrays/vla-c.array\",\n"
+             "  phase_centre=\"05h42m36.1s 49d51m07s\", hour_angle=-0.2h..0.2h,\n"
+             "  integration=240s, frequency=1.4GHz, channels=%d, channel_width=4MHz)\n"
+             "S = sky_model(\"%s/examples/quickstart/3C147.skymodel\")\n"
+             "V[p,q] = sum[s](point(S, obs))\n%s",
+             source, channels, source, lines);
+    session_test_tree(text);
+}
+
+/* ---- the numbers of the host ---- */
+
+typedef struct {
+    const char *line;
+    double epsilon;
+    int channels, tile_times;
+    bool double_precision;
+} one_case;
+
+static const one_case cases[] = {
+    {"dirty_image(V, obs, size=48, cell=10arcsec, epsilon=1e-4)", 1e-4, 4, 0, false},
+    {"dirty_image(V, obs, size=48, cell=10arcsec, epsilon=1e-4)", 1e-4, 4, 2, false},
+    {"dirty_image(V, obs, size=[33, 48], cell=10arcsec, epsilon=1e-5, stokes=\"IQUV\")", 1e-5, 3, 4,
+     false},
+    {"dirty_image(V, obs, size=40, cell=10arcsec, epsilon=1e-9, stokes=\"VI\")", 1e-9, 3, 4, true},
+    /* many planes, more than shared memory holds of a tile; and the grid repeats itself */
+    {"dirty_image(V, obs, size=40, cell=10arcmin, epsilon=1e-4)", 1e-4, 1, 0, false},
+    {"dirty_image(V, obs, size=20, cell=20arcmin, epsilon=1e-12)", 1e-12, 1, 2, true},
+    /* all samples in few tiles: several blocks share one */
+    {"dirty_image(V, obs, size=16, cell=0.1arcsec, epsilon=1e-2)", 1e-2, 8, 0, false},
+    {"dirty_image(V, obs, size=16, cell=0.1arcsec, epsilon=1e-7, w_terms=false)", 1e-7, 6, 0, true},
+    {"psf_image(obs, size=48, cell=10arcsec, epsilon=1e-5)", 1e-5, 4, 4, false},
+    {"predict_image(I, obs, epsilon=1e-4)", 1e-4, 4, 0, false},
+    {"predict_image(I, obs, epsilon=1e-5)", 1e-5, 3, 2, false},
+    {"predict_image(I, obs, epsilon=1e-9)", 1e-9, 2, 2, true},
+    {"predict_image(wide, obs, epsilon=1e-4)", 1e-4, 1, 0, false},
+    {"predict_image(wide, obs, epsilon=1e-10)", 1e-10, 1, 0, true},
+    {"predict_image(narrow, obs, epsilon=1e-5)", 1e-5, 8, 0, false},
+};
+enum { CASES = sizeof(cases) / sizeof(*cases) };
+
+#define MODELS                                                                                     \
+    "I = dirty_image(V, obs, size=[30, 27], cell=10arcsec, epsilon=1e-3, stokes=\"IQUV\")\n"       \
+    "wide = dirty_image(V, obs, size=30, cell=10arcmin, epsilon=1e-3)\n"                           \
+    "narrow = dirty_image(V, obs, size=16, cell=0.1arcsec, epsilon=1e-3, stokes=\"QI\")\n"
+
+static void tree_of(const char *line, int channels)
+{
+    char lines[1500];
+
+    snprintf(lines, sizeof(lines), "%skeep = heap(%s)\n",
+             strstr(line, "predict_image") ? MODELS : "", line);
+    simulate(channels, lines);
+}
+
+START_TEST(numbers_are_those_of_the_host)
+{
+    const one_case *c = &cases[_i];
+    grove_session_options options = {
+        .threads = 1, .tile_times = c->tile_times, .double_precision = c->double_precision};
+    grove_counters counters = {0};
+
+    tree_of(c->line, c->channels);
+    heap truth = heap_test_run("cpu", options, NULL);
+    heap got = heap_test_run("cuda", options, &counters);
+    ck_assert_double_lt(heap_distance(&got, &truth), c->epsilon / 10);
+    ck_assert(!heap_test_helped());
+    ck_assert_uint_gt(counters.launches, 0);
+    if (_i % 3 == 0) { /* the order of all sums is fixed */
+        cuda_testing_reset(7);
+        heap again = heap_test_run("cuda", options, NULL);
+        ck_assert(heap_equal(&got, &again));
+        free(again.numbers);
+    }
+    free(got.numbers);
+    free(truth.numbers);
+}
+END_TEST
+
+/* ---- what is copied ---- */
+
+/* Visibilities that were made on the device stay there, and so do grid and planes: what goes up is
+ * the order of the samples, what comes back the image, sums of weights, and how far baselines
+ * reach. */
+START_TEST(visibilities_stay_there)
+{
+    enum { CHANNELS = 16, SIZE = 40, TILES = TIMES / 2 };
+    grove_session_options options = {.threads = 1, .tile_times = 2};
+    grove_counters sum = {0}, image = {0};
+    const size_t runs = (size_t)ROWS * CHANNELS / 2; /* at most, here */
+
+    simulate(CHANNELS, "keep = heap(sum(V, over=[time, baseline, freq]))\n");
+    heap got = heap_test_run("cuda", options, &sum);
+    free(got.numbers);
+    simulate(CHANNELS, "keep = heap(dirty_image(V, obs, size=40, cell=10arcsec))\n");
+    got = heap_test_run("cuda", options, &image);
+    free(got.numbers);
+    ck_assert_uint_le(image.bytes_down, SIZE * SIZE * sizeof(float) + 24 + 16);
+    ck_assert_uint_ge(image.bytes_down, SIZE * SIZE * sizeof(float) + 16);
+    const uint64_t visibilities = (uint64_t)ROWS * CHANNELS * 32,
+                   more = image.bytes_up - sum.bytes_up;
+    ck_assert_uint_gt(image.bytes_up, sum.bytes_up);
+    ck_assert_uint_le(more, runs * 16 + 200000);
+    ck_assert_uint_lt(more, visibilities / 4);
+}
+END_TEST
+
+/* Those that the host has go up once, for an image and its point-spread function together. */
+START_TEST(visibilities_go_up_once)
+{
+    enum { CHANNELS = 16 };
+    grove_session_options options = {.threads = 1, .tile_times = 2};
+    grove_counters c = {0};
+    const uint64_t visibilities = (uint64_t)ROWS * CHANNELS * 32;
+
+    simulate(CHANNELS, "H = host(V)\nD = dirty_image(H, obs, size=32, cell=10arcsec)\n"
+                       "P = psf_image(obs, data=H, size=32, cell=10arcsec)\n"
+                       "keep = heap(D - 2Jy * P)\n");
+    heap truth = heap_test_run("cpu", options, NULL), got = heap_test_run("cuda", options, &c);
+    ck_assert_double_lt(heap_distance(&got, &truth), 1e-5);
+    ck_assert_uint_gt(c.bytes_up, visibilities);
+    ck_assert_uint_lt(c.bytes_up, visibilities * 3 / 2);
+    free(got.numbers);
+    free(truth.numbers);
+}
+END_TEST
+
+/* Predicted visibilities stay on the device: of their sum only that comes back. The image, made
+ * there before, goes up; its planes are made once. */
+START_TEST(predictions_stay_there)
+{
+    enum { CHANNELS = 16 };
+    grove_session_options options = {.threads = 1, .tile_times = 2};
+    grove_counters c = {0};
+    const uint64_t image = (uint64_t)30 * 27 * 4 * sizeof(float);
+
+    simulate(CHANNELS, MODELS "keep = heap(sum(predict_image(I, obs), over=[time, baseline, "
+                              "freq]))\n");
+    heap got = heap_test_run("cuda", options, &c);
+    free(got.numbers);
+    /* the image, sums of weights, the largest baselines, and one matrix */
+    ck_assert_uint_le(c.bytes_down, image + 100 + 24 + 16 + 32);
+    ck_assert_uint_lt(c.bytes_up, (uint64_t)ROWS * CHANNELS * 32);
+}
+END_TEST
+
+/* ---- what can go wrong ---- */
+
+static const char *const lines[] = {
+    "dirty_image(V, obs, size=24, cell=10arcsec, stokes=\"IV\")",
+    "predict_image(dirty_image(V, obs, size=[20, 18], cell=10arcsec), obs)"};
+
+/* Without the library, or the memory for the grid, the host does it. */
+START_TEST(the_host_helps)
+{
+    grove_session_options options = {.threads = 1, .tile_times = 4};
+
+    tree_of(lines[_i % 2], 2);
+    heap truth = heap_test_run("cpu", options, NULL);
+    if (_i / 2)
+        options.device_memory = 3 << 20;
+    else
+        cuda_testing_libraries(false);
+    cuda_testing_may_fall_back();
+    heap got = heap_test_run("cuda", options, NULL);
+    ck_assert_double_lt(heap_distance(&got, &truth), 1e-5);
+    free(got.numbers);
+    free(truth.numbers);
+}
+END_TEST
+
+START_TEST(each_fault)
+{
+    static const int kinds[] = {EMULATED_ALLOCATION, EMULATED_COPY, EMULATED_LAUNCH};
+    grove_session_options options = {.threads = 1, .tile_times = 4};
+    int failed, worked;
+
+    if (!cuda_testing_control())
+        return;
+    tree_of(lines[_i % 2], 1);
+    heap truth = heap_test_run("cpu", options, NULL);
+    heap_test_each_fault(kinds[_i / 2], options, &truth, &failed, &worked);
+    ck_assert_int_gt(failed + worked, 10);
+    ck_assert(kinds[_i / 2] != EMULATED_ALLOCATION || worked > 5);
+    free(truth.numbers);
+}
+END_TEST
+
+/* Each device has planes of its own; their images are added. */
+START_TEST(several_devices)
+{
+    emulated_control *control = cuda_testing_control();
+    grove_session_options options = {.threads = 1, .tile_times = 1};
+    grove_counters c = {0};
+
+    if (!control)
+        return;
+    tree_of(lines[_i], 3);
+    heap truth = heap_test_run("cpu", options, NULL);
+    control->devices = 3;
+    heap got = heap_test_run("cuda:all", options, &c);
+    ck_assert_double_lt(heap_distance(&got, &truth), 1e-5);
+    ck_assert(!heap_test_helped());
+    free(got.numbers);
+    free(truth.numbers);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("images on devices");
+    TCase *tests = tcase_create("images"), *faults = tcase_create("faults");
+    SRunner *runner = srunner_create(suite);
+
+    cuda_testing_begin();
+    tcase_set_timeout(tests, 600);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_loop_test(tests, numbers_are_those_of_the_host, 0, CASES);
+    tcase_add_test(tests, visibilities_stay_there);
+    tcase_add_test(tests, visibilities_go_up_once);
+    tcase_add_test(tests, predictions_stay_there);
+    tcase_add_loop_test(tests, the_host_helps, 0, 4);
+    tcase_set_timeout(faults, 600);
+    tcase_add_checked_fixture(faults, setup, teardown);
+    tcase_add_loop_test(faults, each_fault, 0, 6);
+    tcase_add_loop_test(tests, several_devices, 0, 2);
+    suite_add_tcase(suite, tests);
+    suite_add_tcase(suite, faults);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
