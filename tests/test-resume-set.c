@@ -213,7 +213,7 @@ START_TEST(a_fault_at_every_call)
     int sink = _i / MODES, late = 0;
     faults_mode mode = (faults_mode)(1 + _i % MODES);
     bool all = getenv("GROVE_ALL_FAULTS") != NULL;
-    int step = all ? 1 : 43, last_step = all || mode == FAULTS_KILL ? 1 : 5;
+    int step = all ? 1 : 61, last_step = all ? 1 : mode == FAULTS_KILL ? 2 : 9;
     char *text = make_tree(sink);
 
     faults_simple_system(sink == 2);
