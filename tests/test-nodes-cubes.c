@@ -164,6 +164,47 @@ START_TEST(beams_of_bands)
 }
 END_TEST
 
+/* Images and point-spread functions meet, whatever the bands and whatever the set has. */
+START_TEST(bands_meet)
+{
+    static const char *const sets[] = {"probe()", "grid()"};
+    static const int bands[] = {1, 2, PROBE_CHANNELS};
+    const int count = bands[_i % 3];
+    char *text = grove_format("obs = %s\nV = 1Jy * obs.freq / obs.freq + 0 * obs.data\n"
+                              "d = dirty_image(V, obs, size=24, cell=1e-5rad, bands=%d)\n"
+                              "p = psf_image(obs, size=24, cell=1e-5rad, bands=%d)\n"
+                              "x = d - 1Jy * p\n",
+                              sets[_i / 3], count, count);
+
+    grid_now.channels = PROBE_CHANNELS;
+    if (_i / 3) /* no data */
+        memset(strstr(text, " + 0 * obs.data"), ' ', strlen(" + 0 * obs.data"));
+    testing_tree(&t, text);
+    testing_value x = probe_session(&t, "x", NULL, NULL);
+    ck_assert_int_eq(x.cells, count * 24 * 24);
+    ck_assert_int_eq(x.axes, 3);
+    for (int64_t i = 0; i < x.cells; i++)
+        ck_assert_double_eq_tol(creal(x.at[i]), 0, 1e-3);
+    testing_free(&x);
+    free(text);
+}
+END_TEST
+
+/* Bands of one channel each are not the channels. */
+START_TEST(bands_are_not_channels)
+{
+    char *text = grove_format("obs = probe()\nd = dirty_image(obs.data, obs, size=8, bands=%d)\n"
+                              "x = d * obs.freq\n",
+                              PROBE_CHANNELS);
+    const char *said = testing_faults(&t, text);
+
+    ck_assert_msg(strstr(said, "these differ: their coordinates are the same, but one belongs to a "
+                               "value that was made from all cells of the other") != NULL,
+                  "%s", said);
+    free(text);
+}
+END_TEST
+
 START_TEST(wrong_bands)
 {
     static const char *const bands[] = {"0", "-1", "8"};
@@ -185,6 +226,8 @@ int main(void)
     tcase_add_loop_test(test, bands_are_sums_over_their_channels, 0, 16);
     tcase_add_test(test, a_band_without_visibilities);
     tcase_add_test(test, beams_of_bands);
+    tcase_add_loop_test(test, bands_meet, 0, 6);
+    tcase_add_test(test, bands_are_not_channels);
     tcase_add_loop_test(test, wrong_bands, 0, 3);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

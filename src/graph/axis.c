@@ -116,10 +116,15 @@ void grove_leaf_share_axes(grove_node *node)
     }
 }
 
-static bool consumes(const grove_node *node, const grove_axis *axis)
+/* Whether the node is made from cells of this axis: one that it consumes, or that an object of its
+ * has. What it adds is another one, even with the same coordinates. */
+static bool made_from(const grove_node *node, const grove_axis *axis)
 {
     for (int i = 0; i < node->consumed_count; i++)
         if (node->consumed[i] == axis)
+            return true;
+    for (int i = 0; node->class_->inputs && node->class_->inputs[i].name; i++)
+        if (node->objects[i] && grove_node_axis(node->objects[i], axis->name) == axis)
             return true;
     return false;
 }
@@ -130,7 +135,7 @@ static const grove_axis *equal_axis(const grove_axis *const *axes, int count,
     char said[200];
 
     for (int i = 0; i < count; i++)
-        if (axes[i]->kind == axis->kind && axes[i]->centre && !consumes(node, axes[i]) &&
+        if (axes[i]->kind == axis->kind && axes[i]->centre && !made_from(node, axes[i]) &&
             !grove_axis_differs(axis, axes[i], said))
             return axes[i];
     return NULL;

@@ -55,9 +55,11 @@ static int add_axis(grove_node *node, int k, const grove_axis *axis)
                 "'%s' has the %s axis of '%s', the inputs before it that of '%s'; a "
                 "value has one of them, and these differ: %s",
                 node->input_names[k], axis->name, axis->owner->name, node->axes[i]->owner->name,
-                differs      ? said
-                : axis->left ? "the stations of their baselines"
-                             : "they have no coordinates");
+                differs         ? said
+                : axis->left    ? "the stations of their baselines"
+                : !axis->centre ? "they have no coordinates"
+                                : "their coordinates are the same, but one belongs to a value that "
+                                  "was made from all cells of the other");
         }
     }
     if (node->axis_count == GROVE_MAX_AXES)
