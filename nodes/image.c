@@ -77,6 +77,23 @@ static int check_name(grove_node *node, const char *path)
     return code;
 }
 
+/* One beam for all of the image: a header has one. */
+static int check_beam(const grove_node *node)
+{
+    const grove_axis *axes[GROVE_MAX_AXES];
+    int k = grove_node_input(node, "beam");
+    int count = k >= 0 && grove_node_input_form(node, k) ? grove_node_input_axes(node, k, axes) : 0;
+
+    for (int d = 0; d < count; d++)
+        if (axes[d]->size > 1)
+            return grove_node_fail_option(
+                node, "beam", "varies with %s, and an image has one beam; %s", axes[d]->name,
+                axes[d]->kind == GROVE_AXIS_FREQ
+                    ? "that of the mean over the bands would do: fit_beam(mean(psf, over=freq))"
+                    : "take a part of it");
+    return 0;
+}
+
 static int check(grove_node *node)
 {
     const char *path = grove_node_text(node, "to");
@@ -84,6 +101,7 @@ static int check(grove_node *node)
     grove_image image;
     int code = check_name(node, path);
 
+    code = code ? code : check_beam(node);
     code = code ? code : image_describe(node, &layout, &image);
     if (code)
         return code;
@@ -215,11 +233,12 @@ static int first_block(const grove_node *node, writing *w, const grove_array *ar
     return 0;
 }
 
+/* Its axes, if it has some, have one cell each. */
 static void take_beam(writing *w, const grove_array *beam)
 {
     const double *number = beam->data;
 
-    if (!number || beam->axes || (beam->flags && beam->flags[0]))
+    if (!number || (beam->flags && beam->flags[0]))
         return;
     bool good = isfinite(number[0] + number[1] + number[2]) && number[0] > 0 && number[1] > 0;
     for (int k = 0; k < 3; k++)

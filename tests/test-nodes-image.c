@@ -205,10 +205,13 @@ START_TEST(cards_of_options)
     size_t length;
 
     write_table(&samples[0]);
+    testing_file(&t, "one.csv", "k,value\n5,3\n");
     ck_assert_int_eq(run("b = [2arcsec, 1arcsec, 30deg]\n"
                          "image(T.value, to=\"@/a.fits\", unit=\"Jy/beam\", beam=b, stokes=\"V\", "
                          "frequency=1.5GHz, name=\"O'Neill \xc3\xa9\")\n"
-                         "image(T.value, to=\"@/b.fits\", beam=b * sqrt(constant(-1)))",
+                         "image(T.value, to=\"@/b.fits\", beam=b * sqrt(constant(-1)))\n"
+                         "O = table(\"@/one.csv\", axes=\"k\")\n"
+                         "image(T.value, to=\"@/c.fits\", beam=b * O.value)",
                          NULL),
                      0);
     char *bytes = read_file("a.fits", &length);
@@ -223,6 +226,9 @@ START_TEST(cards_of_options)
     free(bytes);
     bytes = read_file("b.fits", &length);
     ck_assert(!fits_card(bytes, "BMAJ") && !fits_card(bytes, "BUNIT"));
+    free(bytes);
+    bytes = read_file("c.fits", &length); /* the beam has an axis of one cell */
+    ck_assert_double_eq_tol(card_number(bytes, "BMAJ"), 6 / 3600.0, 1e-13);
     free(bytes);
 }
 END_TEST
@@ -411,6 +417,9 @@ static const struct {
     {"image(T.value, to=\"x.fits\", stokes=\"X\")", "give as many of I, Q, U and V"},
     {"image(exp(T.value), to=\"x.fits\")", "axis l is not evenly spaced"},
     {"image(T.value, to=\"x.fits\", beam=1deg)", "beam"},
+    {"image(T.value, to=\"x.fits\", beam=[2arcsec, 1arcsec, 30deg] * obs.freq / 1Hz)",
+     "beam: varies with freq, and an image has one beam; that of the mean over the bands would do: "
+     "fit_beam(mean(psf, over=freq))"},
 };
 
 START_TEST(faults)
