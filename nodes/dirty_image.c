@@ -322,16 +322,15 @@ int imager_no_memory(const grove_call *call)
 static void check_cells(const grove_node *node, const grove_gridder_bounds *bounds,
                         const grove_gridder_image *image)
 {
-    double fringe = fmax(bounds->max_u * image->cell[0], bounds->max_v * image->cell[1]);
-    const double arcsec = 180 * 3600 / GROVE_PI;
+    const double most[] = {bounds->max_u, bounds->max_v}, arcsec = 180 * 3600 / GROVE_PI;
+    int worst = most[1] * image->cell[1] > most[0] * image->cell[0];
 
-    if (fringe > 0.5)
+    if (most[worst] * image->cell[worst] > 0.5)
         grove_node_warn(node,
                         "pixels of %.3g arcsec are too large for baselines of %.3g wavelengths, "
                         "whose fringes they do not resolve; cell=%.2garcsec would do",
-                        fmax(image->cell[0], image->cell[1]) * arcsec,
-                        fmax(bounds->max_u, bounds->max_v),
-                        fmin(image->cell[0], image->cell[1]) * 0.25 / fringe * arcsec);
+                        image->cell[worst] * arcsec, most[worst],
+                        0.25 / fmax(most[0], most[1]) * arcsec);
 }
 
 static int highest_band(const imager *m)

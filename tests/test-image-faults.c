@@ -150,13 +150,18 @@ START_TEST(all_is_flagged)
 }
 END_TEST
 
-/* The cell that the warning names gives none. */
+/* The cell that the warning names gives none, and is not much smaller than it has to be. */
 START_TEST(the_cell_named_would_do)
 {
-    char *said = run_says(PROBE, "dirty_image(V, obs, size=8, cell=90arcsec)", 0), call[100];
+    static const char *const calls[] = {"dirty_image(V, obs, size=8, cell=90arcsec)",
+                                        "dirty_image(V, obs, size=8, cell=[1arcsec, 90arcsec])",
+                                        "dirty_image(V, obs, size=8, cell=[90arcsec, 1arcsec])"};
+    char *said = run_says(PROBE, calls[_i], 0), call[100];
     const char *cell = strstr(said, "; cell=");
 
     ck_assert_msg(cell != NULL, "%s", said);
+    ck_assert_msg(strstr(said, "pixels of 90 arcsec are too large") != NULL, "%s", said);
+    ck_assert_msg(strtod(cell + 7, NULL) > 2, "%s", said);
     snprintf(call, sizeof(call), "dirty_image(V, obs, size=8, %.*s)", (int)strcspn(cell + 2, " "),
              cell + 2);
     free(said);
@@ -176,7 +181,7 @@ int main(void)
     tcase_add_test(test, wrong_calls_are_told);
     tcase_add_loop_test(test, runs_tell_what_is_wrong, 0, 4);
     tcase_add_test(test, all_is_flagged);
-    tcase_add_test(test, the_cell_named_would_do);
+    tcase_add_loop_test(test, the_cell_named_would_do, 0, 3);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
