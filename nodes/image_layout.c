@@ -38,25 +38,39 @@ static int find_axes(const grove_node *node, image_layout *layout,
     return 0;
 }
 
-/* The step of evenly spaced coordinates, and the index of 0. */
-static int find_step(const grove_node *node, const grove_axis *axis, double *step, double *zero)
+static bool is_even(const grove_axis *axis, double *step)
 {
     int64_t last = axis->size - 1;
     const double *at = axis->centre;
 
-    if (!at)
-        return grove_node_fail_option(node, "x", "its axis %s has no coordinates", axis->name);
-    *step = last ? (at[last] - at[0]) / (double)last : axis->width ? axis->width[0] : 0;
+    *step = last > 0 ? (at[last] - at[0]) / (double)last : axis->width ? axis->width[0] : 0;
     bool good = isfinite(*step) && *step != 0;
     for (int64_t i = 0; i <= last && good; i++)
         good = fabs(at[0] + *step * (double)i - at[i]) < even * fabs(*step);
-    if (!good)
+    return good;
+}
+
+/* What to do about frequencies that are not evenly spaced. */
+static const char *advise_bands(const grove_node *node)
+{
+    const grove_axis *channels = grove_node_axis(grove_node_object(node, "obs"), "freq");
+    double step;
+
+    return channels && channels->centre && is_even(channels, &step)
+               ? ", as that of a FITS image is; bands of as many channels each would be"
+               : ", as that of a FITS image is, nor are the channels; write one image for each, "
+                 "such as that of select(x, axis=freq, index=0)";
+}
+
+/* The step of evenly spaced coordinates, and the index of 0. */
+static int find_step(const grove_node *node, const grove_axis *axis, double *step, double *zero)
+{
+    if (!axis->centre)
+        return grove_node_fail_option(node, "x", "its axis %s has no coordinates", axis->name);
+    if (!is_even(axis, step))
         return grove_node_fail_option(node, "x", "its axis %s is not evenly spaced%s", axis->name,
-                                      axis->kind == GROVE_AXIS_FREQ
-                                          ? ", as that of a FITS image is; bands of as many "
-                                            "channels each would be"
-                                          : "");
-    *zero = -at[0] / *step;
+                                      axis->kind == GROVE_AXIS_FREQ ? advise_bands(node) : "");
+    *zero = -axis->centre[0] / *step;
     return 0;
 }
 

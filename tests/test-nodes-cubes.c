@@ -205,6 +205,29 @@ START_TEST(bands_are_not_channels)
 }
 END_TEST
 
+/* What is said of bands that a FITS image cannot have holds: the first one by itself is written. */
+START_TEST(bands_unevenly_spaced)
+{
+    static const char *const advice[] = {
+        "its axis freq is not evenly spaced, as that of a FITS image is; bands of as many channels "
+        "each would be",
+        "its axis freq is not evenly spaced, as that of a FITS image is, nor are the channels; "
+        "write one image for each, such as that of select(x, axis=freq, index=0)"};
+    const char *lines = "obs = grid()\nx = dirty_image(noise(obs, sigma=1Jy), obs, size=24, "
+                        "cell=1e-5rad, bands=3)\n";
+    char *cube = grove_format("%simage(x, to=\"x.fits\")\n", lines);
+    char *one = grove_format("%simage(select(x, axis=freq, index=0), to=\"x.fits\")\n", lines);
+
+    grid_now.channels = _i ? 3 : 5;
+    grid_now.freq[2] += _i * 1e6;
+    const char *said = testing_faults(&t, cube);
+    ck_assert_msg(strstr(said, advice[_i]) != NULL, "%s", said);
+    testing_tree(&t, one);
+    free(cube);
+    free(one);
+}
+END_TEST
+
 START_TEST(wrong_bands)
 {
     static const char *const bands[] = {"0", "-1", "8"};
@@ -228,6 +251,7 @@ int main(void)
     tcase_add_test(test, beams_of_bands);
     tcase_add_loop_test(test, bands_meet, 0, 6);
     tcase_add_test(test, bands_are_not_channels);
+    tcase_add_loop_test(test, bands_unevenly_spaced, 0, 2);
     tcase_add_loop_test(test, wrong_bands, 0, 3);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
