@@ -400,6 +400,17 @@ START_TEST(pictures)
     bytes = read_file("a.png", &length);
     ck_assert(length > 1000 && !memcmp(bytes, "\x89PNG", 4));
     free(bytes);
+    testing_file(&t, "y.csv", /* the second channel has one pixel, the third none */
+                 "l,m,freq,value\n0.001,0,1e9,1\n0,0,1e9,2\n0.001,0.001,1e9,3\n0,0.001,1e9,4\n"
+                 "0.001,0,2e9,\n0,0,2e9,\n0.001,0.001,2e9,\n0,0.001,2e9,4\n"
+                 "0.001,0,3e9,\n0,0,3e9,\n0.001,0.001,3e9,\n0,0.001,3e9,\n");
+    ck_assert_int_eq(run("Y = table(\"@/y.csv\", axes=\"l m\")\n"
+                         "image(Y.value, to=\"@/b.svg\", obs=obs)",
+                         NULL),
+                     0);
+    bytes = read_file("b.svg", &length);
+    ck_assert(strstr(bytes, "mean of 2 of 3 channels") != NULL);
+    free(bytes);
 }
 END_TEST
 

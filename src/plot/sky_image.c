@@ -90,6 +90,32 @@ static char *axis_label(const scene *s, int axis)
 
 /* ---- texts ---- */
 
+/* Channels that are not blank. */
+static int64_t count_channels(const grove_image *image)
+{
+    int64_t pixels = image->rows * image->columns, count = 0;
+
+    for (int64_t f = 0; f < image->channels; f++) {
+        bool blank = true;
+        for (int e = 0; e < image->stokes && blank; e++)
+            for (int64_t i = 0; i < pixels && blank; i++)
+                blank = isnan(grove_image_at(image, grove_image_plane(image, e, f) + i));
+        count += !blank;
+    }
+    return count;
+}
+
+static void add_channels(grove_text *text, const grove_image *image)
+{
+    int64_t count = count_channels(image);
+
+    if (count == image->channels)
+        grove_text_add(text, ", mean of %lld channels", (long long)count);
+    else
+        grove_text_add(text, ", mean of %lld of %lld channels", (long long)count,
+                       (long long)image->channels);
+}
+
 static char *describe(const scene *s, const char *name)
 {
     const grove_image *image = s->image;
@@ -105,12 +131,12 @@ static char *describe(const scene *s, const char *name)
         grove_text_add(&text, ", %s %s", grove_show_ra(ra, radec[0]),
                        grove_show_dec(dec, radec[1]));
     if (image->freq && image->channels > 1)
-        grove_text_add(&text, ", %.6g–%.6g MHz, mean of %lld channels", 1e-6 * image->freq[0],
-                       1e-6 * image->freq[image->channels - 1], (long long)image->channels);
+        grove_text_add(&text, ", %.6g–%.6g MHz", 1e-6 * image->freq[0],
+                       1e-6 * image->freq[image->channels - 1]);
     else if (image->freq)
         grove_text_add(&text, ", %.6g MHz", 1e-6 * image->freq[0]);
-    else if (image->channels > 1)
-        grove_text_add(&text, ", mean of %lld channels", (long long)image->channels);
+    if (image->channels > 1)
+        add_channels(&text, image);
     char *subtitle = grove_strdup(text.at ? text.at + 2 : "");
     free(text.at);
     return subtitle;
