@@ -134,20 +134,23 @@ int image_plane_of_input(const grove_node *node, int input, grove_gridder_image 
 
     for (int d = 0; d < 2; d++) {
         const grove_axis *axis = grove_node_input_axis(node, input, grove_axis_kind(names[d]));
-        if (!axis || !axis->centre || !axis->width)
+        if (!axis)
             return grove_node_fail(node, GROVE_SHAPE,
                                    "it wants an image, which varies with l and m; this value does "
                                    "not vary with %s",
                                    names[d]);
+        bool good = axis->centre && axis->width;
         image->size[d] = axis->size;
-        image->cell[d] = axis->width[0];
-        image->centre[d] = axis->centre[axis->size / 2];
-        for (int64_t k = 0; k < axis->size; k++) {
+        image->cell[d] = good ? axis->width[0] : 0;
+        image->centre[d] = good ? axis->centre[axis->size / 2] : 0;
+        for (int64_t k = 0; k < axis->size && good; k++) {
             double regular = image->centre[d] + (double)(k - axis->size / 2) * image->cell[d];
-            if (!(fabs(axis->centre[k] - regular) <= 1e-6 * image->cell[d]))
-                return grove_node_fail(node, GROVE_SHAPE,
-                                       "its pixels are not equally spaced along %s", names[d]);
+            good = fabs(axis->centre[k] - regular) <= 1e-6 * image->cell[d];
         }
+        if (!good)
+            return grove_node_fail(node, GROVE_SHAPE,
+                                   "its pixels are not equally spaced, ascending, along %s",
+                                   names[d]);
     }
     return 0;
 }

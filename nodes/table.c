@@ -7,6 +7,7 @@
 #include "nodes/report.h"
 #include "plugin.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,19 +48,41 @@ static const grove_node *object_of(const grove_node *node, const char *axis)
     return grove_node_object(node, !strcmp(axis, "source") ? "sky" : "obs");
 }
 
+/* Evenly spaced cells are as wide as their step, such as pixels, so that they meet those of images;
+ * NULL: others, and times and channels, which may have gaps. */
+static double *widths_of(const grove_grid_axis *own)
+{
+    const double *at = own->number;
+    int64_t last = own->size - 1;
+
+    if (!at || last < 1 || !strcmp(own->name, "time") || !strcmp(own->name, "freq"))
+        return NULL;
+    double step = (at[last] - at[0]) / (double)last;
+    for (int64_t i = 0; i <= last; i++)
+        if (!(fabs(at[0] + step * (double)i - at[i]) < 1e-6 * fabs(step)))
+            return NULL;
+    double *width = grove_alloc((size_t)own->size * sizeof(*width));
+    for (int64_t i = 0; i <= last; i++)
+        width[i] = fabs(step);
+    return width;
+}
+
 /* An axis of the leaf's own, as the file has it. */
 static int add_own(grove_node *node, table *t, int d)
 {
     const grove_grid_axis *own = &t->grid->axis[d];
-    grove_axis axis = {.name = own->name,
-                       .size = own->size,
-                       .centre = own->number,
-                       .labels = (const char *const *)own->label};
 
     if (own->other)
         return grove_node_fail_option(node, "file",
                                       "it has baselines; obs=... says of which observation");
+    double *width = widths_of(own);
+    grove_axis axis = {.name = own->name,
+                       .size = own->size,
+                       .centre = own->number,
+                       .width = width,
+                       .labels = (const char *const *)own->label};
     int code = grove_node_add_axis(node, &axis);
+    free(width);
     if (!code)
         grove_lookup_take(&t->lookup, d, grove_node_axis(node, own->name));
     return code;
@@ -174,9 +197,11 @@ GROVE_CLASS(table) = {
         "Numbers from a file: gains, bandpasses, anything on named axes.\n"
         "Stations, baselines and sources are found by their names, times and channels by their "
         "coordinates, between which the numbers are interpolated; complex ones by real and "
-        "imaginary part. Axes that no object given has are the table's own. A .csv file has a "
-        "header with names of columns, units in parentheses, and a row for each cell, in any "
-        "order. Columns time (a number or a UTC date such as 2026-11-22T10:00:00), freq, station, "
+        "imaginary part. Axes that no object given has are the table's own; where these have the "
+        "same coordinates as those of an image or another table, such as l and m, both meet. A "
+        ".csv file has a header with names of columns, units in parentheses, and a row for each "
+        "cell, in any order. Columns time (a number or a UTC date such as 2026-11-22T10:00:00), "
+        "freq, station, "
         "source, p and q are coordinates. Each other column is a member; NAME_re and NAME_im "
         "together are the complex member NAME; XX, XY, YX, YY (or RR, ...), XX and YY, or 0, 1, "
         "... together are the member value. Empty fields and numbers that are not finite are "

@@ -250,6 +250,84 @@ END_TEST
 
 /* ---- wrong calls ---- */
 
+/* A table over the last two axes of a value: 1 + i + 100 j of cell (j, i). */
+static const char *write_table(const testing_value *x)
+{
+    const grove_axis *slow = x->axis[x->axes - 2], *fast = x->axis[x->axes - 1];
+    grove_text text = {0};
+
+    grove_text_add(&text, "%s,%s,value\n", slow->name, fast->name);
+    for (int64_t j = 0; j < slow->size; j++)
+        for (int64_t i = 0; i < fast->size; i++)
+            grove_text_add(&text, "%.12g,%.12g,%lld\n", slow->centre[j], fast->centre[i],
+                           (long long)(1 + i + 100 * j));
+    const char *path = testing_file(&t, "x.csv", text.at);
+    free(text.at);
+    return path;
+}
+
+/* A table over the same pixels, or cells of the grid, is a factor, whichever comes first. */
+START_TEST(tables_meet)
+{
+    static const char *const values[] = {"dirty_image(V, obs, size=[12, 10], cell=3e-5rad)",
+                                         "grid(V, obs, size=[12, 10], cell=3e-5rad)"};
+    char *first = grove_format(PROBE "x = %s\n", values[_i / 2]);
+
+    testing_tree(&t, first);
+    testing_value x = probe_session(&t, "x", NULL, NULL);
+    const int64_t columns = x.axis[x.axes - 1]->size, rows = x.axis[x.axes - 2]->size;
+    char *table =
+        grove_format("T = table(\"%s\", axes=\"%s\")\n", write_table(&x), _i / 2 ? "u v" : "l m");
+    char *second =
+        grove_format("%s%s%sy = x * T.value\n", _i % 2 ? table : "", first, _i % 2 ? "" : table);
+    testing_tree(&t, second);
+    testing_value y = probe_session(&t, "y", NULL, NULL);
+    ck_assert_int_eq(y.cells, x.cells);
+    ck_assert_int_eq(y.axes, x.axes);
+    for (int64_t k = 0; k < x.cells; k++) {
+        double factor = (double)(1 + k % columns + 100 * (k / columns % rows));
+        ck_assert_double_le(cabs(y.at[k] - factor * x.at[k]), 1e-6 * cabs(y.at[k]));
+    }
+    testing_free(&x);
+    testing_free(&y);
+    free(first);
+    free(second);
+    free(table);
+}
+END_TEST
+
+/* A table over evenly spaced pixels is an image. */
+START_TEST(tables_are_images)
+{
+    plane_now = (plane){.size = {8, 9}, .cell = {3e-5, 2e-5}};
+    for (int k = 0; k < 8 * 9; k++)
+        plane_now.stokes[k][0] = 1 + k % 8 + 100 * (k / 8);
+    testing_tree(&t, "im = plane()\nobs = probe()\ni = 1 * im.pixels\n"
+                     "x = predict_image(im.pixels, obs)\n");
+    testing_value image = probe_session(&t, "i", NULL, NULL);
+    testing_value x = probe_session(&t, "x", NULL, NULL);
+    char *text = grove_format("T = table(\"%s\", axes=\"l m\")\nobs = probe()\n"
+                              "y = predict_image(1Jy * T.value, obs)\n",
+                              write_table(&image));
+    testing_tree(&t, text);
+    testing_value y = probe_session(&t, "y", NULL, NULL);
+    ck_assert_double_lt(testing_distance(&y, &x), 1e-6);
+    free(text);
+    text = grove_format("T = table(\"%s\", axes=\"l m\")\nobs = probe()\n"
+                        "y = predict_image(1Jy * T.value, obs)\n",
+                        testing_file(&t, "uneven.csv",
+                                     "l,m,value\n0,0,1\n1e-3,0,2\n3e-3,0,1\n"
+                                     "0,1e-3,1\n1e-3,1e-3,1\n3e-3,1e-3,1\n"));
+    const char *said = testing_faults(&t, text);
+    ck_assert_msg(strstr(said, "its pixels are not equally spaced, ascending, along l") != NULL,
+                  "%s", said);
+    free(text);
+    testing_free(&image);
+    testing_free(&x);
+    testing_free(&y);
+}
+END_TEST
+
 START_TEST(wrong_calls)
 {
     static const struct {
@@ -291,6 +369,8 @@ int main(void)
     tcase_add_loop_test(test, other_frequencies, 0, 3);
     tcase_add_test(test, adjoints);
     tcase_add_test(test, transforms_are_sums);
+    tcase_add_loop_test(test, tables_meet, 0, 4);
+    tcase_add_test(test, tables_are_images);
     tcase_add_test(test, wrong_calls);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

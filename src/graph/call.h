@@ -54,8 +54,8 @@ int grove_leaf_check(const grove_node *node);
  * are the same, so that values of both meet. */
 void grove_leaf_share_axes(grove_node *node);
 /* The axis with coordinates of an earlier value that is the same as this one of the node's, so that
- * values of both meet, such as two images; or else this one. Not one that the node consumes, or
- * that an object of the node has. */
+ * values of both meet, such as two images, or an image and a table; or else this one. Not one that
+ * the node consumes, or that an object of the node has. */
 const grove_axis *grove_axis_shared(const grove_node *node, const grove_axis *axis);
 /* Whether two axes of one name are not the same, and in what: "60 against 59 cells". */
 bool grove_axis_differs(const grove_axis *a, const grove_axis *b, char said[200]);

@@ -63,6 +63,8 @@ int grove_node_add_axis(grove_node *node, const grove_axis *axis)
 {
     const grove_axis *own = own_axis(node, axis);
 
+    if (own && own->kind > GROVE_AXIS_OTHER) /* others: grove_leaf_share_axes */
+        own = grove_axis_shared(node, own);
     return own ? list_axis(node, own) : GROVE_INTERNAL;
 }
 
