@@ -33,10 +33,21 @@ typedef struct {
     pthread_mutex_t lock;
     grove_gridder *gridder;
     grove_hash of;
-    grove_gridder_outside outside;
+    int64_t outside; /* visibilities */
 } degridding;
 
 /* ---- check ---- */
+
+/* The gridder, and a copy of the planes if they are in another order. */
+static uint64_t memory_of(const grove_gridder_plan *plan, const grove_axis *const axes[3])
+{
+    const bool same_order =
+        axes[0]->kind == grove_axis_kind("w_plane") && axes[1]->kind == grove_axis_kind("v");
+    const size_t cell = 2 * (plan->bounds.double_precision ? sizeof(double) : sizeof(float));
+
+    return grove_gridder_plan_planes_bytes(plan) +
+           (same_order ? 0 : (uint64_t)(plan->planes * plan->grid[0] * plan->grid[1]) * cell);
+}
 
 static int check(grove_node *node)
 {
@@ -58,7 +69,7 @@ static int check(grove_node *node)
     for (int d = 0; d < 3; d++)
         grove_node_consume(node, axes[d]->kind);
     grove_node_set_output(node, &form);
-    grove_node_set_memory(node, 2 * grove_gridder_plan_planes_bytes(plan));
+    grove_node_set_memory(node, memory_of(plan, axes));
     grove_node_set_scratch(node, 0, 24 + 16);
     return 0;
 }
@@ -83,11 +94,11 @@ static void stop(const grove_node *node, void *run)
 {
     degridding *d = run;
 
-    if (d->outside.samples)
+    if (d->outside)
         grove_node_warn(node,
                         "%lld visibilities have baselines that are not numbers, or longer than the "
                         "antennas are apart; they are 0",
-                        (long long)d->outside.samples);
+                        (long long)d->outside);
     grove_gridder_free(d->gridder);
     pthread_mutex_destroy(&d->lock);
     free(d);
@@ -95,50 +106,95 @@ static void stop(const grove_node *node, void *run)
 
 /* ---- planes ---- */
 
-/* Dense planes in the order of the gridder. NULL: no memory. */
-static void *copy_planes(const grove_call *call, const grove_gridder_plan *plan, size_t *bytes)
+typedef struct {
+    const char *from;
+    int64_t step[3];      /* bytes along u, v, w_plane */
+    const int64_t *grid;  /* cells along u and v */
+    int64_t planes, cell; /* bytes of a cell */
+} given;
+
+static given given_planes(const grove_call *call, const grove_gridder_plan *plan)
 {
     static const char *const names[] = {"u", "v", "w_plane"};
-    const size_t cell = 2 * (call->double_precision ? sizeof(double) : sizeof(float));
-    const char *from = (const char *)call->args->in[PLANES].data;
-    int64_t step[3];
+    given g = {.from = call->args->in[PLANES].data,
+               .grid = plan->grid,
+               .planes = plan->planes,
+               .cell = 2 * (int64_t)(call->double_precision ? sizeof(double) : sizeof(float))};
 
-    *bytes = (size_t)(plan->planes * plan->grid[0] * plan->grid[1]) * cell;
-    char *copy = malloc(*bytes), *to = copy;
     for (int d = 0; d < 3; d++)
-        step[d] = image_stage_in_step(call->args, PLANES, names[d]);
-    for (int64_t w = 0; copy && w < plan->planes; w++)
-        for (int64_t v = 0; v < plan->grid[1]; v++)
-            for (int64_t u = 0; u < plan->grid[0]; u++, to += cell)
-                memcpy(to, from + w * step[2] + v * step[1] + u * step[0], cell);
+        g.step[d] = image_stage_in_step(call->args, PLANES, names[d]);
+    return g;
+}
+
+/* Where they lie they are [w_plane][v][u]: a step along an axis of one cell does not matter. */
+static bool are_dense(const given *g)
+{
+    return g->step[0] == g->cell && g->step[1] == g->grid[0] * g->cell &&
+           (g->planes == 1 || g->step[2] == g->grid[1] * g->step[1]);
+}
+
+/* Of the numbers, row by row where they lie. */
+static grove_hash hash_planes(const given *g)
+{
+    const int64_t run = g->step[0] == g->cell ? g->grid[0] : 1;
+    grove_hash hash = grove_hash_start();
+
+    for (int64_t w = 0; w < g->planes; w++)
+        for (int64_t v = 0; v < g->grid[1]; v++)
+            for (int64_t u = 0; u < g->grid[0]; u += run)
+                hash =
+                    grove_hash_add(hash, g->from + w * g->step[2] + v * g->step[1] + u * g->step[0],
+                                   (size_t)(run * g->cell));
+    return hash;
+}
+
+/* Dense planes in the order of the gridder. NULL: no memory. */
+static void *copy_planes(const given *g)
+{
+    char *copy = malloc((size_t)(g->planes * g->grid[0] * g->grid[1] * g->cell)), *to = copy;
+
+    for (int64_t w = 0; copy && w < g->planes; w++)
+        for (int64_t v = 0; v < g->grid[1]; v++)
+            for (int64_t u = 0; u < g->grid[0]; u++, to += g->cell)
+                memcpy(to, g->from + w * g->step[2] + v * g->step[1] + u * g->step[0],
+                       (size_t)g->cell);
     return copy;
+}
+
+static int set_planes(degridding *d, const given *g)
+{
+    void *copy = are_dense(g) ? NULL : copy_planes(g);
+    const void *planes = are_dense(g) ? g->from : copy;
+    int code = planes && !grove_gridder_set_planes(d->gridder, 0, planes) ? 0 : GROVE_NO_MEMORY;
+
+    free(copy);
+    return code;
 }
 
 /* Sets the gridder's planes unless they are the ones that it has. */
 static int find_planes(const grove_call *call, degridding *d)
 {
     grove_gridder_plan plan = *(const grove_gridder_plan *)grove_node_user(call->node);
-    size_t bytes = 0;
+    const given g = given_planes(call, &plan);
+    const grove_hash of = hash_planes(&g);
     grove_isa isa;
     char said[200];
-    void *planes = copy_planes(call, &plan, &bytes);
-    int code = planes ? 0 : GROVE_NO_MEMORY;
 
-    if (code)
-        return code;
-    grove_hash of = grove_hash_add(grove_hash_start(), planes, bytes);
-    if (!d->gridder || !grove_hash_equal(of, d->of)) {
-        plan.bounds.double_precision = call->double_precision;
+    if (d->gridder && grove_hash_equal(of, d->of))
+        return 0;
+    plan.bounds.double_precision = call->double_precision;
+    grove_gridder_free(d->gridder);
+    d->gridder = NULL;
+    if (grove_isa_choose(&isa, said))
+        return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
+    if (!(d->gridder = grove_gridder_new(&plan, isa)))
+        return GROVE_NO_MEMORY;
+    d->of = of;
+    int code = set_planes(d, &g);
+    if (code) {
         grove_gridder_free(d->gridder);
         d->gridder = NULL;
-        if (grove_isa_choose(&isa, said))
-            code = grove_node_fail(call->node, GROVE_INVALID, "%s", said);
-        else if (!(d->gridder = grove_gridder_new(&plan, isa)) ||
-                 grove_gridder_set_planes(d->gridder, 0, planes))
-            code = GROVE_NO_MEMORY;
-        d->of = of;
     }
-    free(planes);
     return code;
 }
 
@@ -171,6 +227,17 @@ static void copy_uvw(const grove_args *args, int64_t rows, int64_t baselines, do
                3 * sizeof(*uvw));
 }
 
+/* Visibilities that grid leaves out are 0. */
+static void leave_out(const grove_gridder_samples *s, double longest, size_t cell, int64_t *outside)
+{
+    for (int64_t row = 0; row < s->rows; row++)
+        for (int64_t k = 0; k < s->channels; k++)
+            if (!image_is_within(s->uvw + 3 * row, s->freq[k], longest)) {
+                memset((char *)s->data + (size_t)(row * s->channels + k) * cell, 0, cell);
+                ++*outside;
+            }
+}
+
 /* The same visibilities for each cell of axes that only other inputs of the tree have. */
 static void copy_out(const grove_args *args, const char *data, size_t cell)
 {
@@ -197,6 +264,7 @@ static void copy_out(const grove_args *args, const char *data, size_t cell)
 static int predict(const grove_call *call, degridding *d)
 {
     const grove_args *args = call->args;
+    const grove_gridder_plan *plan = grove_node_user(call->node);
     const int64_t times = size_of(args, GROVE_AXIS_TIME),
                   baselines = size_of(args, GROVE_AXIS_BASELINE),
                   channels = size_of(args, GROVE_AXIS_FREQ), rows = times * baselines;
@@ -207,14 +275,17 @@ static int predict(const grove_call *call, degridding *d)
            *freq = malloc((size_t)channels * sizeof(*freq));
     char *data = calloc((size_t)(rows * channels), cell);
     const grove_gridder_samples samples = {rows, channels, uvw, freq, data, NULL};
+    grove_gridder_outside outside = {0};
     int code = uvw && freq && data ? 0 : GROVE_NO_MEMORY;
 
     if (!code)
         copy_uvw(args, rows, baselines, uvw);
     for (int64_t k = 0; k < channels && !code; k++)
         memcpy(&freq[k], (const char *)args->in[FREQ].data + k * freq_step, sizeof(*freq));
-    if (!code && grove_gridder_predict(d->gridder, &samples, &threads, &d->outside))
+    if (!code && grove_gridder_predict(d->gridder, &samples, &threads, &outside))
         code = GROVE_NO_MEMORY;
+    if (!code)
+        leave_out(&samples, plan->bounds.max_u, cell, &d->outside);
     if (!code)
         copy_out(args, data, cell);
     free(uvw);

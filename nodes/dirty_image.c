@@ -318,21 +318,6 @@ int imager_no_memory(const grove_call *call)
     return grove_node_fail(call->node, GROVE_NO_MEMORY, "not enough memory for the image's grid");
 }
 
-/* Whether pixels are small enough for the longest baselines. */
-static void check_cells(const grove_node *node, const grove_gridder_bounds *bounds,
-                        const grove_gridder_image *image)
-{
-    const double most[] = {bounds->max_u, bounds->max_v}, arcsec = 180 * 3600 / GROVE_PI;
-    int worst = most[1] * image->cell[1] > most[0] * image->cell[0];
-
-    if (most[worst] * image->cell[worst] > 0.5)
-        grove_node_warn(node,
-                        "pixels of %.3g arcsec are too large for baselines of %.3g wavelengths, "
-                        "whose fringes they do not resolve; cell=%.2garcsec would do",
-                        image->cell[worst] * arcsec, most[worst],
-                        0.25 / fmax(most[0], most[1]) * arcsec);
-}
-
 static int highest_band(const imager *m)
 {
     int last = m->bands.count - 1;
@@ -355,7 +340,7 @@ int imager_plan(const grove_call *call, const imager *m, int band, const double 
                                       call->double_precision ? "double" : "single",
                                       call->double_precision ? "" : "; use --precision double");
     if (band == highest_band(m))
-        check_cells(call->node, &bounds, &m->image);
+        image_plane_check_cells(call->node, bounds.max_u, bounds.max_v, &m->image);
     return 0;
 }
 

@@ -97,6 +97,7 @@ static int check(grove_node *node)
         t->size[d] = axis[d]->size;
         grove_node_consume(node, axis[d]->kind);
     }
+    grove_node_set_scratch(node, (uint64_t)(t->size[0] * t->size[1]) * 2 * sizeof(double), 0);
     for (int d = 1; d >= 0 && !code; d--)
         code = add_axis(node, image_stage_names[t->to][d], axis[d]);
     return code;
@@ -185,9 +186,9 @@ static int transform_all(const grove_call *call, const transform *t, void *const
     const grove_args *args = call->args;
     const size_t bytes = 2 * (call->double_precision ? sizeof(double) : sizeof(float));
     const int elements = form_elements(grove_node_output(call->node));
-    char *plane = malloc((size_t)(t->size[0] * t->size[1]) * bytes);
+    void *plane = NULL;
     image_stage_others others;
-    int code = plane ? 0 : -1;
+    int code = grove_call_scratch(call, (uint64_t)(t->size[0] * t->size[1]) * bytes, &plane);
 
     for (image_stage_begin(&others, args, false); !code && image_stage_next(&others);)
         for (int e = 0; e < elements && !code; e++)
@@ -197,7 +198,6 @@ static int transform_all(const grove_call *call, const transform *t, void *const
                     (size_t)e * bytes,
                 plane,
                 (char *)grove_view_at(&args->out, others.index, args->axes) + (size_t)e * bytes);
-    free(plane);
     return code;
 }
 

@@ -37,12 +37,14 @@ typedef struct {
     grove_gridder_plan plan;
     image_stokes stokes;
     const grove_axis *freq;
+    double longest; /* baseline that the antennas have, wavelengths; 0: not known */
     int weights, uvw;
 } gridding;
 
 typedef struct {
     grove_gridder *gridder; /* NULL until the first samples come, and of sum_of_weights */
     double weight_sum;
+    double max_u, max_v; /* of |u|, |v|, wavelengths, as far as the antennas are apart */
     int64_t outside;
 } gridded;
 
@@ -106,6 +108,7 @@ static int check_both(grove_node *node, gridding *g)
 
     g->uvw = grove_node_input(node, "uvw");
     g->freq = grove_node_axis(obs, "freq");
+    g->longest = image_longest_baseline(obs);
     int code = image_stokes_read(node, data, feed && *feed > 0, &g->stokes);
     if (!code && g->stokes.count != 1)
         code = grove_node_fail_option(node, "stokes", "is one letter of IQUV");
@@ -179,6 +182,20 @@ static int open_gridder(const grove_call *call, const gridding *g, gridded *to)
     return to->gridder ? 0 : no_memory(call);
 }
 
+static void find_longest(const gridding *g, const image_samples *s, gridded *to)
+{
+    double highest = 0;
+
+    for (int64_t k = 0; k < g->freq->size; k++)
+        highest = fmax(highest, g->freq->centre[k]);
+    for (int64_t row = 0; row < s->samples.rows; row++) {
+        double u = fabs(s->uvw[3 * row]) * highest / GROVE_SPEED_OF_LIGHT,
+               v = fabs(s->uvw[3 * row + 1]) * highest / GROVE_SPEED_OF_LIGHT;
+        to->max_u = u <= g->longest ? fmax(to->max_u, u) : to->max_u;
+        to->max_v = v <= g->longest ? fmax(to->max_v, v) : to->max_v;
+    }
+}
+
 /* `grids`: the samples are spread, too. */
 static int add_samples(const grove_call *call, gridded *to, const grove_array *const *arrays,
                        bool grids)
@@ -189,7 +206,8 @@ static int add_samples(const grove_call *call, gridded *to, const grove_array *c
                              .uvw = arrays[g->uvw],
                              .freq = g->freq,
                              .channels = g->freq->size,
-                             .stokes = g->stokes};
+                             .stokes = g->stokes,
+                             .longest = g->longest};
     const image_extent e = image_part_extent(&part);
     const grove_gridder_threads threads = gridder_threads(call);
     int64_t step = CHUNK / (e.baselines * e.channels);
@@ -205,7 +223,8 @@ static int add_samples(const grove_call *call, gridded *to, const grove_array *c
         if (grids && grove_gridder_add(to->gridder, &s.samples, &threads, &outside))
             code = no_memory(call);
         to->weight_sum += s.weight_sum;
-        to->outside += outside.samples;
+        to->outside += s.outside;
+        find_longest(g, &s, to);
         image_samples_free(&s);
     }
     return code;
@@ -232,6 +251,8 @@ static int finish(const grove_call *call, void *state, grove_array *out)
                         "%lld visibilities have baselines that are not numbers, or longer than the "
                         "antennas are apart, and are left out",
                         (long long)from->outside);
+    image_plane_check_cells(call->node, from->max_u, from->max_v,
+                            &((const gridding *)grove_node_user(call->node))->plan.image);
     if (from->gridder)
         grove_gridder_get_planes(from->gridder, 0, out->data);
     return 0;
@@ -239,8 +260,13 @@ static int finish(const grove_call *call, void *state, grove_array *out)
 
 static int finish_sum(const grove_call *call, void *state, grove_array *out)
 {
-    (void)call;
-    *(double *)out->data = ((const gridded *)state)->weight_sum;
+    const double sum = ((const gridded *)state)->weight_sum;
+
+    if (!(sum > 0))
+        return grove_node_fail(call->node, GROVE_INVALID,
+                               "there is nothing to image: all visibilities are flagged, have no "
+                               "weight, or are not numbers");
+    *(double *)out->data = sum;
     return 0;
 }
 
@@ -274,9 +300,11 @@ GROVE_CLASS(grid) = {
 
 GROVE_CLASS(sum_of_weights) = {
     GROVE_CLASS_HEAD(sum_of_weights),
-    .doc = "Sum of the weights of visibilities that count in an image.\nThose of a Stokes "
-           "parameter, as dirty_image and grid weigh it: of I, 4 / (1 / W_XX + 1 / W_YY) for each "
-           "time, baseline and channel.",
+    .doc =
+        "Sum of the weights of visibilities that count in an image.\nThose of a Stokes "
+        "parameter, as dirty_image and grid weigh it: of I, 4 / (1 / W_XX + 1 / W_YY) for each "
+        "time, baseline and channel. Baselines that are not numbers, or longer than the antennas "
+        "are apart, do not count; a sum of 0 is an error.",
     .output_doc = "a number, double precision",
     .group = "images",
     .inputs = inputs,

@@ -102,7 +102,8 @@ static void put(const pixels *p, char *at, int k, double x)
         ((float *)(void *)at)[k] = (float)x;
 }
 
-/* The number that pixel (x, y) of the image is multiplied by, and n - 1 there. */
+/* The number that pixel (x, y) of the image is multiplied by, 0 beyond the horizon, and n - 1
+ * there. */
 static double factor_of(const pixels *p, int64_t x, int64_t y, double *n)
 {
     const grove_gridder_plan *plan = &p->c->plan;
@@ -111,6 +112,9 @@ static double factor_of(const pixels *p, int64_t x, int64_t y, double *n)
                  m = image->centre[1] + (double)(y - image->size[1] / 2) * image->cell[1],
                  factor = p->factor[0][x] * p->factor[1][y];
 
+    *n = 0;
+    if (l * l + m * m >= 1)
+        return 0;
     *n = plan->bounds.without_w ? 0 : grove_gridder_n_less_1(l, m) - plan->middle_n;
     return plan->kernel_w.width > 1
                ? factor / grove_gridder_kernel_transform(&plan->kernel_w, *n * plan->step_w)

@@ -107,6 +107,20 @@ int image_plane_read(const grove_node *node, const grove_node *obs, double longe
     return code;
 }
 
+void image_plane_check_cells(const grove_node *node, double max_u, double max_v,
+                             const grove_gridder_image *image)
+{
+    const double most[] = {max_u, max_v}, arcsec = 180 * 3600 / GROVE_PI;
+    int worst = most[1] * image->cell[1] > most[0] * image->cell[0];
+
+    if (most[worst] * image->cell[worst] > 0.5)
+        grove_node_warn(node,
+                        "pixels of %.3g arcsec are too large for baselines of %.3g wavelengths, "
+                        "whose fringes they do not resolve; cell=%.2garcsec would do",
+                        image->cell[worst] * arcsec, most[worst],
+                        0.25 / fmax(most[0], most[1]) * arcsec);
+}
+
 int image_plane_add_axes(grove_node *node, const grove_gridder_image *image)
 {
     static const char *const names[] = {"l", "m"};

@@ -7,6 +7,8 @@
 #include "../kernels/gridder/gridder.h"
 #include "plugin.h"
 
+#include <math.h>
+
 /* clang-format off */
 #define IMAGE_PLANE_OPTIONS                                                                        \
     {"size", GROVE_NUMBER_LIST, NULL,                                                              \
@@ -22,6 +24,9 @@
  * not known. 0, or GROVE_INVALID with a message. */
 int image_plane_read(const grove_node *node, const grove_node *obs, double longest, bool has_centre,
                      grove_gridder_image *image);
+/* Warns where pixels are too large for the longest |u| and |v|, in wavelengths. */
+void image_plane_check_cells(const grove_node *node, double max_u, double max_v,
+                             const grove_gridder_image *image);
 /* Only in check: the axes m and l of the result, whose coordinates are direction cosines. */
 int image_plane_add_axes(grove_node *node, const grove_gridder_image *image);
 /* Of images, or visibilities, with an error of at most epsilon: single precision is enough for
@@ -38,5 +43,11 @@ int image_plane_of_input(const grove_node *node, int input, grove_gridder_image 
 /* The longest baseline of an observation, from its antennas' positions, at its highest frequency,
  * in wavelengths, and a thousandth more; 0: it has none. */
 double image_longest_baseline(const grove_node *obs);
+/* Whether a baseline, m, is at most so long, in wavelengths, at a frequency; false for NaN. */
+static inline bool image_is_within(const double uvw[3], double freq, double longest)
+{
+    return sqrt(uvw[0] * uvw[0] + uvw[1] * uvw[1] + uvw[2] * uvw[2]) * freq <=
+           longest * GROVE_SPEED_OF_LIGHT;
+}
 
 #endif

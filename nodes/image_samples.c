@@ -1,4 +1,5 @@
 #include "nodes/image_samples.h"
+#include "nodes/image_plane.h"
 
 #include "base/error.h"
 
@@ -76,6 +77,7 @@ typedef struct {
     steps data, weights, uvw;
     double *sum;         /* [row] of weights */
     int64_t *not_finite; /* [row] */
+    int64_t *outside;    /* [row] */
 } work;
 
 static double read_number(const grove_array *array, int64_t at)
@@ -155,6 +157,13 @@ static void make_row(work *w, int64_t row)
         int64_t data = cell_of(&w->data, t, b, w->extent.first_channel + f);
         int64_t weights = cell_of(&w->weights, t, b, w->extent.first_channel + f);
         double stokes[IMAGE_MAX_STOKES][2] = {{1, 0}}, weight = weight_of(w, data, weights);
+        if (weight > 0 && w->part->longest > 0 &&
+            !image_is_within(w->to->uvw + 3 * row,
+                             w->part->freq->centre[w->extent.first_channel + f],
+                             w->part->longest)) {
+            w->outside[row]++;
+            weight = 0;
+        }
         if (weight > 0 && !w->part->as_ones && !mix(w, data, stokes)) {
             w->not_finite[row]++;
             weight = 0;
@@ -196,7 +205,8 @@ int image_samples_make(const grove_call *call, const image_part *part, int64_t f
         .weight = malloc(samples * real)};
     w.sum = calloc((size_t)rows, sizeof(*w.sum));
     w.not_finite = calloc((size_t)rows, sizeof(*w.not_finite));
-    bool made = s->uvw && s->data && s->weight && w.sum && w.not_finite;
+    w.outside = calloc((size_t)rows, sizeof(*w.outside));
+    bool made = s->uvw && s->data && s->weight && w.sum && w.not_finite && w.outside;
     if (made) {
         grove_call_parallel(call, rows, make_rows, &w);
         s->samples = (grove_gridder_samples){
@@ -205,9 +215,11 @@ int image_samples_make(const grove_call *call, const image_part *part, int64_t f
     for (int64_t row = 0; row < rows && made; row++) {
         s->weight_sum += w.sum[row];
         s->not_finite += w.not_finite[row];
+        s->outside += w.outside[row];
     }
     free(w.sum);
     free(w.not_finite);
+    free(w.outside);
     if (!made)
         image_samples_free(s);
     return made ? 0 : -1;

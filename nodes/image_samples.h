@@ -13,7 +13,8 @@ typedef struct {
     const grove_axis *freq;
     int64_t first_channel, channels; /* of these only */
     image_stokes stokes;
-    bool as_ones; /* of the data only the flags count, for the point-spread function */
+    double longest; /* wavelengths: samples of longer baselines do not count; 0: all do */
+    bool as_ones;   /* of the data only the flags count, for the point-spread function */
 } image_part;
 
 /* Rows and channels of the part: rows are times and baselines. 0 channels or fewer: none. */
@@ -30,6 +31,7 @@ typedef struct {
     void *data, *weight;
     double weight_sum;
     int64_t not_finite; /* samples without flags that are no numbers */
+    int64_t outside;    /* that have no baselines, or longer ones than the part's `longest` */
 } image_samples;
 
 /* 0, or -1 without memory. Computes on the threads of the call. */

@@ -2,9 +2,11 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *const image_stage_names[2][2] = {{"u", "v"}, {"l", "m"}};
 
@@ -27,9 +29,42 @@ int image_stage_plan(const grove_node *node, const grove_node *obs, grove_gridde
                                "the observation has no antennas' positions, by which the planes "
                                "are chosen");
     int code = image_plane_read(node, obs, longest, true, &image);
-    if (!code && grove_gridder_plan_choose(&image, &bounds, epsilon, plan))
+    if (!code && (!(epsilon <= 1) || grove_gridder_plan_choose(&image, &bounds, epsilon, plan)))
         code = grove_node_fail_option(node, "epsilon", "%g is not from 1e-12 to 1", epsilon);
     return code;
+}
+
+/* ---- options ---- */
+
+/* The options that a plan was made by, and what they and the observation chose: a word for each. */
+static char *describe(const grove_node *node, const grove_gridder_plan *plan)
+{
+    const grove_gridder_image *i = &plan->image;
+
+    return grove_format("size=[%lld,%lld] cell=[%.9g,%.9g] centre=[%.9g,%.9g] epsilon=%.9g "
+                        "w_terms=%s kernels=[%d:%.9g,%d:%.9g]",
+                        (long long)i->size[0], (long long)i->size[1], i->cell[0], i->cell[1],
+                        i->centre[0], i->centre[1], grove_node_number(node, "epsilon"),
+                        plan->bounds.without_w ? "false" : "true", plan->kernel.width,
+                        plan->kernel.beta, plan->kernel_w.width, plan->kernel_w.beta);
+}
+
+/* Finds the first word that differs. */
+static int compare(const grove_node *node, const char *theirs, const char *own)
+{
+    int k = 0, first = 0;
+
+    for (; theirs[k] && theirs[k] == own[k]; k++)
+        first = theirs[k] == ' ' ? k + 1 : first;
+    if (theirs[k] == own[k])
+        return 0;
+    const int name = (int)strcspn(own + first, "=");
+    return grove_node_fail(node, GROVE_SHAPE,
+                           "its input was made with %.*s, but this stage has %.*s: the %.*s "
+                           "differ%s; give all stages the same ones",
+                           (int)strcspn(theirs + first, " "), theirs + first,
+                           (int)strcspn(own + first, " "), own + first, name, own + first,
+                           strncmp(own + first, "kernels", 7) ? "" : ", as the observations do");
 }
 
 /* ---- axes ---- */
@@ -40,30 +75,40 @@ double image_stage_step(const grove_gridder_plan *plan, image_stage stage, int d
                                     : 1 / ((double)plan->grid[d] * plan->image.cell[d]);
 }
 
-static int add_axis(grove_node *node, const char *name, int64_t size, double first, double step)
+/* `label`: of all cells; NULL: none. */
+static int add_axis(grove_node *node, const char *name, int64_t size, double first, double step,
+                    const char *label)
 {
     double *centre = grove_alloc((size_t)size * sizeof(*centre));
     double *width = grove_alloc((size_t)size * sizeof(*width));
+    const char **labels = grove_alloc((size_t)size * sizeof(*labels));
 
     for (int64_t k = 0; k < size; k++) {
         centre[k] = first + (double)k * step;
         width[k] = step > 0 ? step : 1;
+        labels[k] = label;
     }
-    int code = grove_node_add_output_axis(
-        node, &(grove_axis){.name = name, .size = size, .centre = centre, .width = width});
+    int code = grove_node_add_output_axis(node, &(grove_axis){.name = name,
+                                                              .size = size,
+                                                              .centre = centre,
+                                                              .width = width,
+                                                              .labels = label ? labels : NULL});
     free(centre);
     free(width);
+    free(labels);
     return code;
 }
 
 int image_stage_add_axes(grove_node *node, const grove_gridder_plan *plan, image_stage stage)
 {
-    int code = add_axis(node, "w_plane", plan->planes, plan->first_w, plan->step_w);
+    char *made_with = describe(node, plan);
+    int code = add_axis(node, "w_plane", plan->planes, plan->first_w, plan->step_w, made_with);
 
+    free(made_with);
     for (int d = 1; d >= 0 && !code; d--) {
         double step = image_stage_step(plan, stage, d);
         code = add_axis(node, image_stage_names[stage][d], plan->grid[d],
-                        -(double)(plan->grid[d] / 2) * step, step);
+                        -(double)(plan->grid[d] / 2) * step, step, NULL);
     }
     return code;
 }
@@ -77,6 +122,14 @@ int image_stage_check(const grove_node *node, int input, const grove_gridder_pla
                       image_stage stage)
 {
     const grove_axis *w = axis_of(node, input, "w_plane");
+
+    if (w && w->labels) { /* made by a stage */
+        char *own = describe(node, plan);
+        int code = compare(node, w->labels[0], own);
+        free(own);
+        if (code)
+            return code;
+    }
     bool good = w && w->size == plan->planes && w->centre &&
                 fabs(w->centre[0] - plan->first_w) <= 1e-6 * (fabs(plan->first_w) + 1);
 

@@ -27,9 +27,11 @@ typedef enum { IMAGE_STAGE_GRID /* v, u */, IMAGE_STAGE_SKY /* m, l */ } image_s
 double image_stage_step(const grove_gridder_plan *plan, image_stage stage, int d);
 extern const char *const image_stage_names[2][2]; /* along l or u, along m or v */
 
-/* Only in check: adds the axes w_plane (wavelengths) and those of the stage to the result. */
+/* Only in check: adds the axes w_plane (wavelengths) and those of the stage to the result. The
+ * labels of w_plane say what options the planes were made with. */
 int image_stage_add_axes(grove_node *node, const grove_gridder_plan *plan, image_stage stage);
-/* Whether an input has these axes. 0, or GROVE_SHAPE with a message. */
+/* Whether an input has these axes, and was made with the same options. 0, or GROVE_SHAPE with a
+ * message. */
 int image_stage_check(const grove_node *node, int input, const grove_gridder_plan *plan,
                       image_stage stage);
 

@@ -112,7 +112,7 @@ const char *grove_rows_label(const grove_rows *rows, const grove_axis *axis, int
         return rows->stations && rows->stations->labels ? rows->stations->labels[station] : NULL;
     }
     *number = axis->centre ? axis->centre[i] : (double)i;
-    return axis->labels ? axis->labels[i] : NULL;
+    return axis->labels && !axis->centre ? axis->labels[i] : NULL;
 }
 
 void grove_rows_number(const grove_array *array, int64_t i, int e, double value[2])

@@ -161,7 +161,8 @@ typedef struct grove_axis {
     int64_t size;
     const double *centre, *width; /* [size] coordinates (s, Hz; index where NULL) and cell widths */
     const int32_t *left, *right;  /* baseline: station numbers p and q, [size] */
-    const char *const *labels;    /* names of stations, sources; may be NULL */
+    const char *const *labels;    /* names of stations, sources; may be NULL; with coordinates,
+                                     what the cells were made with */
     const grove_node *owner;      /* the node that made it; set by the framework */
 } grove_axis;
 
