@@ -248,7 +248,173 @@ START_TEST(transforms_are_sums)
 }
 END_TEST
 
-/* ---- wrong calls ---- */
+/* ---- what does not count ---- */
+
+/* Pixels of 4 degrees: as dirty_image, and its adjoint as predict_image, the chain has nothing
+ * beyond the horizon. */
+START_TEST(nothing_is_beyond_the_horizon)
+{
+    double largest = 0;
+
+    plane_now = (plane){.size = {32, 32}, .cell = {PI / 45, PI / 45}};
+    plane_now.centre[0] = plane_now.cell[0];
+    for (int i = 0; i < 32 * 32; i++)
+        plane_now.stokes[i][0] = 1;
+    testing_tree(&t, "im = plane()\n" PROBE
+                     "x = grid_correction(fft(grid(V, obs, size=32, cell=4deg)), obs, size=32, "
+                     "cell=4deg)\n"
+                     "y = grid_correction(im.pixels, obs, size=32, cell=4deg)\n");
+    testing_value x = probe_session(&t, "x", NULL, NULL), y = probe_session(&t, "y", NULL, NULL);
+    int64_t beyond = 0;
+    for (int64_t i = 0; i < x.cells; i++) {
+        double l = x.axis[1]->centre[i % 32], m = x.axis[0]->centre[i / 32];
+        largest = fmax(largest, cabs(x.at[i]));
+        if (l * l + m * m < 1)
+            continue;
+        beyond++;
+        ck_assert_double_eq(creal(x.at[i]), 0);
+    }
+    ck_assert_int_gt(beyond, 100);
+    ck_assert_double_gt(largest, 0);
+    /* the planes have numbers where the image has pixels above the horizon */
+    const int64_t ny = y.axis[1]->size, nx = y.axis[2]->size;
+    int64_t filled = 0;
+    for (int64_t i = 0; i < nx * ny; i++)
+        filled += cabs(y.at[i]) > 0;
+    ck_assert_int_eq(filled, 32 * 32 - beyond);
+    testing_free(&x);
+    testing_free(&y);
+}
+END_TEST
+
+/* The longest baseline that the antennas have at the highest frequency, wavelengths. */
+static double find_longest(const image_data *d)
+{
+    testing_value p = probe_session(&t, "P", NULL, NULL);
+    double longest = 0, highest = 0;
+
+    for (int64_t i = 0; i < p.cells * p.cells; i++) {
+        const double complex *a = p.at + 3 * (i / p.cells), *b = p.at + 3 * (i % p.cells);
+        longest = fmax(longest, sqrt(pow(creal(a[0] - b[0]), 2) + pow(creal(a[1] - b[1]), 2) +
+                                     pow(creal(a[2] - b[2]), 2)));
+    }
+    for (int64_t k = 0; k < d->channels; k++)
+        highest = fmax(highest, creal(d->freq.at[k]));
+    testing_free(&p);
+    return longest * highest / 299792458.0;
+}
+
+/* Baselines that are no numbers, or longer than the antennas are apart: they count neither in grid
+ * nor in the sum, and degrid has 0 there. */
+START_TEST(stages_leave_out_the_same)
+{
+    static const char *const uvw[] = {"1.5 * obs.uvw", "obs.uvw * (s / s)"};
+    char *text = grove_format(
+        "im = plane()\nobs = probe()\nV = 1 * obs.data\nf = 1 * obs.freq\nP = 1 * obs.position\n"
+        "s = obs.time - select(obs.time, axis=time, index=1)\nu = %s\n"
+        "k = sum_of_weights(V, obs, uvw=u)\n"
+        "x = grid_correction(fft(grid(V, obs, size=24, cell=3e-5rad, uvw=u)), obs, size=24, "
+        "cell=3e-5rad) / k\n"
+        "y = degrid(fft(grid_correction(im.pixels, obs, size=[20, 25], cell=3e-5rad)), obs, "
+        "size=[20, 25], cell=3e-5rad, uvw=u)\n",
+        uvw[_i]);
+    double sum = 0;
+    int64_t outside = 0;
+
+    fill_plane();
+    testing_tree(&t, text);
+    image_data d = image_data_read(&t, false);
+    testing_value x = probe_session(&t, "x", NULL, NULL), k = probe_session(&t, "k", NULL, NULL),
+                  y = probe_session(&t, "y", NULL, NULL);
+    const double longest = 1.001 * find_longest(&d);
+    ck_assert_int_eq(y.cells, d.samples);
+    for (int64_t i = 0; i < d.samples; i++) {
+        const double complex *b = d.uvw.at + 3 * (i / d.channels);
+        double length = sqrt(pow(creal(b[0]), 2) + pow(creal(b[1]), 2) + pow(creal(b[2]), 2)) *
+                        creal(d.freq.at[i % d.channels]) / 299792458.0;
+        bool within = length <= longest;
+        d.weight[i] = within ? weight_of(&d, i, 9) : 0;
+        sum += d.weight[i];
+        outside += !within;
+        ck_assert_int_eq(cabs(y.at[i]) > 0, within);
+    }
+    ck_assert_int_gt(outside, 0);
+    ck_assert_int_lt(outside, d.samples);
+    ck_assert_double_eq_tol(creal(k.at[0]), sum, 1e-6 * sum);
+    ck_assert_double_lt(image_data_distance(&d, &x, 0, 0), 1e-4);
+    testing_free(&x);
+    testing_free(&k);
+    testing_free(&y);
+    image_data_free(&d);
+    free(text);
+}
+END_TEST
+
+/* ---- what is told ---- */
+
+static char *run_says(const char *call, int code)
+{
+    grove_session_options options = {0};
+    grove_value *value = NULL;
+    char *text = grove_format("obs = probe()\nV = 1 * obs.data\nx = %s\n", call);
+
+    testing_tree(&t, text);
+    grove_session *session = grove_session_new(t.tree, &options, t.error);
+    ck_assert_ptr_nonnull(session);
+    ck_assert_int_eq(grove_session_value(session, "x", &value), code);
+    grove_value_unref(value);
+    grove_session_free(session);
+    free(text);
+    return grove_error_text(t.error);
+}
+
+START_TEST(runs_tell_what_is_wrong)
+{
+    static const struct {
+        const char *call, *message;
+        int code;
+    } cases[] = {
+        {"sum_of_weights(V, obs, weights=0)", "there is nothing to image", GROVE_INVALID},
+        {"sum_of_weights(V, obs, uvw=1e9 * obs.uvw)", "there is nothing to image", GROVE_INVALID},
+        {"grid(V, obs, size=8, cell=1deg)", "pixels of 3.6e+03 arcsec are too large", 0},
+        {"grid(V, obs, size=8, uvw=1e9 * obs.uvw)", "are left out", 0},
+        {"grid(V, obs, size=8)", "", 0},
+    };
+
+    char *said = run_says(cases[_i].call, cases[_i].code);
+    if (!cases[_i].message[0])
+        ck_assert_msg(!strstr(said, "t.tree:3:"), "%s", said);
+    else
+        ck_assert_msg(strstr(said, cases[_i].message) && strstr(said, "t.tree:3:"), "%s: %s",
+                      cases[_i].call, said);
+    free(said);
+}
+END_TEST
+
+/* What a run is said to take: a transform has a plane of its own beside its input and its result.
+ */
+START_TEST(memory_is_told)
+{
+    const grove_session_options options = {.double_precision = true};
+    grove_plan plan;
+
+    plane_now = (plane){.size = {64, 64}, .cell = {3e-5, 3e-5}};
+    plane_now.centre[0] = plane_now.cell[0];
+    testing_tree(&t, "im = plane()\nobs = probe()\n"
+                     "x = fft(grid_correction(im.pixels, obs, size=64, cell=3e-5rad, "
+                     "w_terms=false))\nshown = print(max(abs(x), over=[u, v]))\n");
+    testing_value x = probe_session(&t, "x", NULL, NULL);
+    grove_session *session = grove_session_new(t.tree, &options, t.error);
+    ck_assert_ptr_nonnull(session);
+    ck_assert_int_eq(grove_session_plan(session, &plan), 0);
+    ck_assert_int_eq(x.axis[0]->size, 1);
+    ck_assert_uint_ge(plan.peak_bytes, 3 * 16 * (uint64_t)x.cells);
+    grove_session_free(session);
+    testing_free(&x);
+}
+END_TEST
+
+/* ---- tables ---- */
 
 /* A table over the last two axes of a value: 1 + i + 100 j of cell (j, i). */
 static const char *write_table(const testing_value *x)
@@ -328,6 +494,8 @@ START_TEST(tables_are_images)
 }
 END_TEST
 
+/* ---- wrong calls ---- */
+
 START_TEST(wrong_calls)
 {
     static const struct {
@@ -339,7 +507,19 @@ START_TEST(wrong_calls)
         {"grid(V, obs, size=8, weights=vector(1, 2, 3))", "weights"},
         {"fft(obs.freq)", "over u and v, or over l and m"},
         {"fft(grid(V, obs, size=8), sign=2)", "is 1 or -1"},
+        {"grid(V, obs, size=8, epsilon=2)", "2 is not from 1e-12 to 1"},
         {"grid_correction(fft(grid(V, obs, size=8)), obs, size=80)", "give all stages the same"},
+        {"grid_correction(fft(grid(V, obs, size=66)), obs, size=67)",
+         "made with size=[66,66], but this stage has size=[67,67]: the size differ"},
+        {"degrid(grid(V, obs, size=64), obs, size=65)", "the size differ"},
+        {"degrid(grid(V, obs, size=8, cell=2e-5rad), obs, size=8, cell=2.001e-5rad)",
+         "the cell differ"},
+        {"degrid(grid(V, obs, size=8, w_terms=false), obs, size=8, w_terms=false, "
+         "centre=\"280.9deg 45.7deg\")",
+         "the centre differ"},
+        {"degrid(grid(V, obs, size=8, w_terms=false), obs, size=8)", "the w_terms differ"},
+        {"grid_correction(fft(grid(V, obs, size=8, epsilon=1e-2)), obs, size=8, epsilon=1.3e-2)",
+         "made with epsilon=0.01, but this stage has epsilon=0.013"},
         {"grid_correction(grid(V, obs, size=8), obs, size=8)", "(l, m)"},
         {"grid_correction(dirty_image(V, obs, size=8), obs, size=9)", "not those of the options"},
         {"degrid(fft(grid(V, obs, size=8)), obs, size=8)", "(u, v)"},
@@ -371,6 +551,10 @@ int main(void)
     tcase_add_test(test, transforms_are_sums);
     tcase_add_loop_test(test, tables_meet, 0, 4);
     tcase_add_test(test, tables_are_images);
+    tcase_add_test(test, nothing_is_beyond_the_horizon);
+    tcase_add_loop_test(test, stages_leave_out_the_same, 0, 2);
+    tcase_add_loop_test(test, runs_tell_what_is_wrong, 0, 5);
+    tcase_add_test(test, memory_is_told);
     tcase_add_test(test, wrong_calls);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);
