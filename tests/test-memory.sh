@@ -1,6 +1,7 @@
 #!/bin/sh
 # A run that produces 2 GB of visibilities with --memory 64MiB stays below a hard limit of resident
-# memory, and `grove check` predicts the memory of the process within 20 %, also when it writes a set or fits.
+# memory, and `grove check` predicts the memory of the process within 20 %, also when it writes a set, fits,
+# or transforms an image.
 grove=$GROVE_BUILD/grove
 [ -f "$GROVE_BUILD/nodes/.libs/sink.so" ] || { echo 'skipped: built without casacore'; exit 77; }
 work=$(mktemp -d) || exit 1
@@ -67,3 +68,13 @@ fit    = solve(G[p] * M * G[q]^H, M + N, reference="0")
 END
 try 'a fit' 160 "$work/fit.tree" --memory 128MiB
 try 'a fit of many intervals' 160 "$work/fit.tree" --memory 96MiB -s one=1s -s channels=4
+
+# planes of 960 x 960 cells
+cat >"$work/degrid.tree" <<TREE
+obs   = observe(array="meerkat", phase_centre="0h0m0s -30d10m0s", hour_angle=-1min..1min,
+                integration=60s, frequency=1.4GHz, channels=1)
+im    = dirty_image(trace(noise(obs, sigma=1Jy)), obs, size=800, cell=3arcsec)
+V     = degrid(fft(grid_correction(im, obs, size=800, cell=3arcsec)), obs, size=800, cell=3arcsec)
+saved = save(V, to="$work/vis.npy", overwrite=true)
+TREE
+try 'planes' 1000 "$work/degrid.tree"
