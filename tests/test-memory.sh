@@ -69,7 +69,7 @@ END
 try 'a fit' 160 "$work/fit.tree" --memory 128MiB
 try 'a fit of many intervals' 160 "$work/fit.tree" --memory 96MiB -s one=1s -s channels=4
 
-# planes of 960 x 960 cells
+# degrid has its planes once
 cat >"$work/degrid.tree" <<TREE
 obs   = observe(array="meerkat", phase_centre="0h0m0s -30d10m0s", hour_angle=-1min..1min,
                 integration=60s, frequency=1.4GHz, channels=1)
@@ -77,4 +77,4 @@ im    = dirty_image(trace(noise(obs, sigma=1Jy)), obs, size=800, cell=3arcsec)
 V     = degrid(fft(grid_correction(im, obs, size=800, cell=3arcsec)), obs, size=800, cell=3arcsec)
 saved = save(V, to="$work/vis.npy", overwrite=true)
 TREE
-try 'planes' 1000 "$work/degrid.tree"
+try 'planes' 420 "$work/degrid.tree"
