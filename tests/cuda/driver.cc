@@ -77,7 +77,8 @@ result enter()
 }
 
 // Addresses of the host among the arguments: 8 aligned bytes that point to mapped memory which is
-// not the device's.
+// not the device's. Programs and their memory lie above 2^45; AddressSanitizer maps all below 2^44
+// to itself, where two sizes of 32 bits may point.
 bool has_host_address(const char *bytes, size_t count)
 {
     unsigned char resident;
@@ -85,7 +86,7 @@ bool has_host_address(const char *bytes, size_t count)
     for (size_t k = 0; k + 8 <= count; k += 8) {
         uintptr_t at;
         memcpy(&at, bytes + k, 8);
-        if (at < (uintptr_t)1 << 40 || at >= (uintptr_t)1 << 47 || is_device((void *)at))
+        if (at < (uintptr_t)1 << 45 || at >= (uintptr_t)1 << 47 || is_device((void *)at))
             continue;
         if (mincore((void *)(at & ~(uintptr_t)4095), 1, &resident) == 0)
             return true;
