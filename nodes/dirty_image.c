@@ -114,26 +114,6 @@ static int check_axes(const grove_node *node, const imager *m)
     return 0;
 }
 
-static int check_weights(grove_node *node, imager *m)
-{
-    bool given = in_data(node, m->weights);
-    int elements = m->stokes.elements;
-
-    if (!given)
-        m->weights = grove_node_add_member_input(node, m->data >= 0 ? m->data : m->uvw, "weight");
-    if (m->weights < 0)
-        return 0;
-    const grove_form *form = grove_node_input_form(node, m->weights);
-    if (form->shape == GROVE_SCALAR || form->shape == elements)
-        return 0;
-    if (given)
-        return grove_node_fail_option(node, "weights",
-                                      "they must be numbers, or of the shape of the visibilities");
-    grove_node_drop_input(node, m->weights);
-    m->weights = -1;
-    return 0;
-}
-
 static int check_freq(const grove_node *node, imager *m)
 {
     const grove_axis *freq = grove_node_axis(grove_node_object(node, "obs"), "freq");
@@ -230,17 +210,6 @@ static void set_output(grove_node *node, const imager *m, const grove_form *data
     grove_node_set_output(node, &form);
 }
 
-/* The result has none of the axes of the inputs. */
-static void consume_axes(grove_node *node)
-{
-    for (int k = 0; k < grove_node_inputs(node); k++) {
-        const grove_axis *axes[GROVE_MAX_AXES];
-        int count = grove_node_input_form(node, k) ? grove_node_input_axes(node, k, axes) : 0;
-        for (int i = 0; i < count; i++)
-            grove_node_consume(node, axes[i]->kind);
-    }
-}
-
 static int check(grove_node *node, bool psf)
 {
     imager *m = grove_alloc(sizeof(*m));
@@ -271,13 +240,14 @@ static int check(grove_node *node, bool psf)
         m->stokes =
             (image_stokes){.elements = form->shape, .used = form->shape == GROVE_MATRIX ? 9 : 3};
     if (!code)
-        code = check_weights(node, m);
+        code = image_samples_find_weights(node, m->data >= 0 ? m->data : m->uvw, m->stokes.elements,
+                                          &m->weights);
     double longest = image_longest_baseline(obs);
     if (!code)
         code = image_plane_read(node, obs, longest, !psf, &m->image);
     if (code)
         return code;
-    consume_axes(node);
+    image_samples_consume_axes(node);
     set_output(node, m, form);
     m->samples = (double)grove_node_axis(obs, "time")->size *
                  (double)grove_node_axis(obs, "baseline")->size * (double)m->bands.freq->size;
@@ -451,9 +421,7 @@ static void warn_of_samples(const grove_node *node, const imager *m, const image
                             (long long)image_bands_first(&m->bands, band),
                             (long long)image_bands_first(&m->bands, band + 1) - 1);
     }
-    if (not_finite)
-        grove_node_warn(node, "%lld visibilities are not numbers, and left out",
-                        (long long)not_finite);
+    image_samples_warn_not_finite(node, not_finite);
     if (outside)
         grove_node_warn(node,
                         "%lld visibilities have baselines that are not numbers, or longer than "
@@ -497,9 +465,7 @@ static int finish(const grove_call *call, void *own, grove_array *out)
     for (int band = 0; band < m->bands.count; band++)
         sum += state[band].weight_sum;
     if (!(sum > 0))
-        return grove_node_fail(call->node, GROVE_INVALID,
-                               "there is nothing to image: all visibilities are flagged, have no "
-                               "weight, or are not numbers");
+        return image_samples_none(call->node);
     warn_of_samples(call->node, m, state);
     void *image = malloc((size_t)cells * real);
     if (!image)

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "fit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -45,12 +44,12 @@ typedef struct {
     grove_gridder *gridder; /* NULL until the first samples come, and of sum_of_weights */
     double weight_sum;
     double max_u, max_v; /* of |u|, |v|, wavelengths, as far as the antennas are apart */
-    int64_t outside;
+    int64_t outside, not_finite;
 } gridded;
 
 /* ---- check ---- */
 
-static int check_axes(grove_node *node, const grove_node *obs)
+static int check_axes(const grove_node *node, const grove_node *obs)
 {
     static const char *const names[] = {"time", "baseline", "freq"};
     const int data = grove_node_input(node, "data");
@@ -76,27 +75,7 @@ static int check_axes(grove_node *node, const grove_node *obs)
                                        "channels of the observation",
                                        k, axes[i]->name);
         }
-        for (int i = 0; i < count; i++)
-            grove_node_consume(node, axes[i]->kind);
     }
-    return 0;
-}
-
-/* Without any, those of the set, if they suit the visibilities. */
-static int check_weights(grove_node *node, gridding *g)
-{
-    const int given = grove_node_input(node, "weights"), data = grove_node_input(node, "data");
-    const bool is_given = grove_node_input_form(node, given) != NULL;
-
-    g->weights = is_given ? given : grove_node_add_member_input(node, data, "weight");
-    const grove_form *form = g->weights < 0 ? NULL : grove_node_input_form(node, g->weights);
-    if (!form || form->shape == GROVE_SCALAR || form->shape == g->stokes.elements)
-        return 0;
-    if (is_given)
-        return grove_node_fail_option(node, "weights",
-                                      "they must be numbers, or of the shape of the visibilities");
-    grove_node_drop_input(node, g->weights);
-    g->weights = -1;
     return 0;
 }
 
@@ -107,13 +86,19 @@ static int check_both(grove_node *node, gridding *g)
     const grove_form *data = grove_node_input_form(node, grove_node_input(node, "data"));
 
     g->uvw = grove_node_input(node, "uvw");
+    g->weights = grove_node_input(node, "weights");
     g->freq = grove_node_axis(obs, "freq");
     g->longest = image_longest_baseline(obs);
     int code = image_stokes_read(node, data, feed && *feed > 0, &g->stokes);
     if (!code && g->stokes.count != 1)
         code = grove_node_fail_option(node, "stokes", "is one letter of IQUV");
-    code = code ? code : check_weights(node, g);
-    return code ? code : check_axes(node, obs);
+    if (!code)
+        code = image_samples_find_weights(node, grove_node_input(node, "data"), g->stokes.elements,
+                                          &g->weights);
+    code = code ? code : check_axes(node, obs);
+    if (!code)
+        image_samples_consume_axes(node);
+    return code;
 }
 
 static int check(grove_node *node)
@@ -224,6 +209,7 @@ static int add_samples(const grove_call *call, gridded *to, const grove_array *c
             code = no_memory(call);
         to->weight_sum += s.weight_sum;
         to->outside += s.outside;
+        to->not_finite += s.not_finite;
         find_longest(g, &s, to);
         image_samples_free(&s);
     }
@@ -251,6 +237,7 @@ static int finish(const grove_call *call, void *state, grove_array *out)
                         "%lld visibilities have baselines that are not numbers, or longer than the "
                         "antennas are apart, and are left out",
                         (long long)from->outside);
+    image_samples_warn_not_finite(call->node, from->not_finite);
     image_plane_check_cells(call->node, from->max_u, from->max_v,
                             &((const gridding *)grove_node_user(call->node))->plan.image);
     if (from->gridder)
@@ -263,9 +250,7 @@ static int finish_sum(const grove_call *call, void *state, grove_array *out)
     const double sum = ((const gridded *)state)->weight_sum;
 
     if (!(sum > 0))
-        return grove_node_fail(call->node, GROVE_INVALID,
-                               "there is nothing to image: all visibilities are flagged, have no "
-                               "weight, or are not numbers");
+        return image_samples_none(call->node);
     *(double *)out->data = sum;
     return 0;
 }

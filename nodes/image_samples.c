@@ -2,6 +2,7 @@
 #include "nodes/image_plane.h"
 
 #include "base/error.h"
+#include "fit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -231,4 +232,47 @@ void image_samples_free(image_samples *s)
     free(s->data);
     free(s->weight);
     *s = (image_samples){0};
+}
+
+/* ---- what the classes that make samples share ---- */
+
+int image_samples_find_weights(grove_node *node, int like, int elements, int *weights)
+{
+    const bool given = *weights >= 0 && grove_node_input_form(node, *weights) != NULL;
+
+    if (!given)
+        *weights = grove_node_add_member_input(node, like, "weight");
+    const grove_form *form = *weights < 0 ? NULL : grove_node_input_form(node, *weights);
+    if (!form || form->shape == GROVE_SCALAR || form->shape == elements)
+        return 0;
+    if (given)
+        return grove_node_fail_option(node, "weights",
+                                      "they must be numbers, or of the shape of the visibilities");
+    grove_node_drop_input(node, *weights);
+    *weights = -1;
+    return 0;
+}
+
+void image_samples_consume_axes(grove_node *node)
+{
+    for (int k = 0; k < grove_node_inputs(node); k++) {
+        const grove_axis *axes[GROVE_MAX_AXES];
+        int count = grove_node_input_form(node, k) ? grove_node_input_axes(node, k, axes) : 0;
+        for (int i = 0; i < count; i++)
+            grove_node_consume(node, axes[i]->kind);
+    }
+}
+
+int image_samples_none(const grove_node *node)
+{
+    return grove_node_fail(node, GROVE_INVALID,
+                           "there is nothing to image: all visibilities are flagged, have no "
+                           "weight, or are not numbers");
+}
+
+void image_samples_warn_not_finite(const grove_node *node, int64_t not_finite)
+{
+    if (not_finite)
+        grove_node_warn(node, "%lld visibilities are not numbers, and left out",
+                        (long long)not_finite);
 }

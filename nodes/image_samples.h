@@ -39,4 +39,16 @@ int image_samples_make(const grove_call *call, const image_part *part, int64_t f
                        bool double_precision, image_samples *samples);
 void image_samples_free(image_samples *samples);
 
+/* ---- what the classes that make samples share ---- */
+
+/* Only in check: the input that has the weights: `weights` if it is given, else those of the set
+ * that input `like` comes from, if they suit visibilities of so many elements; -1: there are none.
+ * 0, or a code with a message. */
+int image_samples_find_weights(grove_node *node, int like, int elements, int *weights);
+/* Only in check: the result has none of the axes of the inputs. */
+void image_samples_consume_axes(grove_node *node);
+/* There are no samples that count: GROVE_INVALID. */
+int image_samples_none(const grove_node *node);
+void image_samples_warn_not_finite(const grove_node *node, int64_t not_finite); /* 0 is fine */
+
 #endif

@@ -378,6 +378,7 @@ START_TEST(runs_tell_what_is_wrong)
         {"sum_of_weights(V, obs, uvw=1e9 * obs.uvw)", "there is nothing to image", GROVE_INVALID},
         {"grid(V, obs, size=8, cell=1deg)", "pixels of 3.6e+03 arcsec are too large", 0},
         {"grid(V, obs, size=8, uvw=1e9 * obs.uvw)", "are left out", 0},
+        {"grid(sqrt(-1) * V, obs, size=8)", "are not numbers, and left out", 0},
         {"grid(V, obs, size=8)", "", 0},
     };
 
@@ -562,7 +563,7 @@ int main(void)
     tcase_add_test(test, tables_are_images);
     tcase_add_test(test, nothing_is_beyond_the_horizon);
     tcase_add_loop_test(test, stages_leave_out_the_same, 0, 2);
-    tcase_add_loop_test(test, runs_tell_what_is_wrong, 0, 5);
+    tcase_add_loop_test(test, runs_tell_what_is_wrong, 0, 6);
     tcase_add_test(test, memory_is_told);
     tcase_add_test(test, wrong_calls);
     suite_add_tcase(suite, test);
