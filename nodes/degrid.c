@@ -200,33 +200,6 @@ static int find_planes(const grove_call *call, degridding *d)
 
 /* ---- visibilities ---- */
 
-static int64_t size_of(const grove_args *args, int kind)
-{
-    int d = grove_args_axis(args, kind);
-
-    return d < 0 ? 1 : args->size[d];
-}
-
-static int64_t step_of(const grove_args *args, const grove_view *view, int kind)
-{
-    int d = grove_args_axis(args, kind);
-
-    return d < 0 ? 0 : view->stride[d];
-}
-
-/* Baselines as rows [time][baseline]. */
-static void copy_uvw(const grove_args *args, int64_t rows, int64_t baselines, double *uvw)
-{
-    const int64_t time = step_of(args, &args->in[UVW], GROVE_AXIS_TIME),
-                  baseline = step_of(args, &args->in[UVW], GROVE_AXIS_BASELINE);
-
-    for (int64_t row = 0; row < rows; row++)
-        memcpy(uvw + 3 * row,
-               (const char *)args->in[UVW].data + row / baselines * time +
-                   row % baselines * baseline,
-               3 * sizeof(*uvw));
-}
-
 /* Visibilities that grid leaves out are 0. */
 static void leave_out(const grove_gridder_samples *s, double longest, size_t cell, int64_t *outside)
 {
@@ -265,21 +238,19 @@ static int predict(const grove_call *call, degridding *d)
 {
     const grove_args *args = call->args;
     const grove_gridder_plan *plan = grove_node_user(call->node);
-    const int64_t times = size_of(args, GROVE_AXIS_TIME),
-                  baselines = size_of(args, GROVE_AXIS_BASELINE),
-                  channels = size_of(args, GROVE_AXIS_FREQ), rows = times * baselines;
-    const int64_t freq_step = step_of(args, &args->in[FREQ], GROVE_AXIS_FREQ);
+    const int64_t times = image_axis_size(args, GROVE_AXIS_TIME),
+                  baselines = image_axis_size(args, GROVE_AXIS_BASELINE),
+                  channels = image_axis_size(args, GROVE_AXIS_FREQ), rows = times * baselines;
+    const int64_t freq_step = image_axis_step(args, &args->in[FREQ], GROVE_AXIS_FREQ);
     const size_t cell = 2 * (call->double_precision ? sizeof(double) : sizeof(float));
     const grove_gridder_threads threads = gridder_threads(call);
-    double *uvw = malloc((size_t)rows * 3 * sizeof(*uvw)),
+    double *uvw = image_copy_uvw(args, &args->in[UVW]),
            *freq = malloc((size_t)channels * sizeof(*freq));
     char *data = calloc((size_t)(rows * channels), cell);
     const grove_gridder_samples samples = {rows, channels, uvw, freq, data, NULL};
     grove_gridder_outside outside = {0};
     int code = uvw && freq && data ? 0 : GROVE_NO_MEMORY;
 
-    if (!code)
-        copy_uvw(args, rows, baselines, uvw);
     for (int64_t k = 0; k < channels && !code; k++)
         memcpy(&freq[k], (const char *)args->in[FREQ].data + k * freq_step, sizeof(*freq));
     if (!code && grove_gridder_predict(d->gridder, &samples, &threads, &outside))

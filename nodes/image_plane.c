@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MAX_SIZE = 1 << 20 };
 
@@ -167,4 +168,35 @@ int image_plane_of_input(const grove_node *node, int input, grove_gridder_image 
                                    names[d]);
     }
     return 0;
+}
+
+/* ---- visibilities that are computed ---- */
+
+int64_t image_axis_size(const grove_args *args, int kind)
+{
+    int d = grove_args_axis(args, kind);
+
+    return d < 0 ? 1 : args->size[d];
+}
+
+int64_t image_axis_step(const grove_args *args, const grove_view *view, int kind)
+{
+    int d = grove_args_axis(args, kind);
+
+    return d < 0 ? 0 : view->stride[d];
+}
+
+double *image_copy_uvw(const grove_args *args, const grove_view *view)
+{
+    const int64_t baselines = image_axis_size(args, GROVE_AXIS_BASELINE),
+                  rows = image_axis_size(args, GROVE_AXIS_TIME) * baselines,
+                  time = image_axis_step(args, view, GROVE_AXIS_TIME),
+                  baseline = image_axis_step(args, view, GROVE_AXIS_BASELINE);
+    double *uvw = malloc((size_t)rows * 3 * sizeof(*uvw));
+
+    for (int64_t row = 0; uvw && row < rows; row++)
+        memcpy(uvw + 3 * row,
+               (const char *)view->data + row / baselines * time + row % baselines * baseline,
+               3 * sizeof(*uvw));
+    return uvw;
 }

@@ -50,4 +50,10 @@ static inline bool image_is_within(const double uvw[3], double freq, double long
            longest * GROVE_SPEED_OF_LIGHT;
 }
 
+/* Of visibilities that are computed: cells along an axis (1: it has none), bytes from one to the
+ * next in a view (0), and baselines as rows [time][baseline][3], to be freed; NULL: no memory. */
+int64_t image_axis_size(const grove_args *args, int kind);
+int64_t image_axis_step(const grove_args *args, const grove_view *view, int kind);
+double *image_copy_uvw(const grove_args *args, const grove_view *view);
+
 #endif

@@ -176,20 +176,6 @@ static void stop(const grove_node *node, void *run)
 
 /* ---- the image's planes ---- */
 
-static int64_t step_of(const grove_args *args, const grove_view *view, int kind)
-{
-    int d = grove_args_axis(args, kind);
-
-    return d < 0 ? 0 : view->stride[d];
-}
-
-static int64_t size_of(const grove_args *args, int kind)
-{
-    int d = grove_args_axis(args, kind);
-
-    return d < 0 ? 1 : args->size[d];
-}
-
 /* The pixels of all Stokes parameters, [stokes][m][l], in the precision of the call. */
 static void *copy_image(const grove_call *call, const predictor *p)
 {
@@ -200,7 +186,7 @@ static void *copy_image(const grove_call *call, const predictor *p)
     char *copy = malloc((size_t)(nx * ny * p->stokes.count) * real), *to = copy;
 
     for (int d = 0; d < 2; d++)
-        step[d] = step_of(call->args, view, p->kind[d]);
+        step[d] = image_axis_step(call->args, view, p->kind[d]);
     for (int k = 0; copy && k < p->stokes.count; k++)
         for (int64_t y = 0; y < ny; y++)
             for (int64_t x = 0; x < nx; x++, to += real)
@@ -216,9 +202,9 @@ static grove_hash hash_image(const grove_call *call, const predictor *p, const v
     const grove_view *view = &call->args->in[IMAGE];
     const size_t real = call->double_precision ? sizeof(double) : sizeof(float),
                  pixel = real * (size_t)p->stokes.count;
-    const int fast = step_of(call->args, view, p->kind[1]) == (int64_t)pixel;
-    const int64_t step = step_of(call->args, view, p->kind[fast]),
-                  row = step_of(call->args, view, p->kind[!fast]);
+    const int fast = image_axis_step(call->args, view, p->kind[1]) == (int64_t)pixel;
+    const int64_t step = image_axis_step(call->args, view, p->kind[fast]),
+                  row = image_axis_step(call->args, view, p->kind[!fast]);
     const int64_t size = p->image.size[fast], run = step == (int64_t)pixel ? size : 1;
     grove_hash hash = grove_hash_start();
 
@@ -271,8 +257,8 @@ static int make_gridder(const grove_call *call, const predictor *p, prediction *
 static void find_highest(const grove_call *call, const predictor *p, const void *freqs,
                          prediction *run)
 {
-    const int64_t channels = size_of(call->args, GROVE_AXIS_FREQ),
-                  step = step_of(call->args, &call->args->in[FREQ], GROVE_AXIS_FREQ);
+    const int64_t channels = image_axis_size(call->args, GROVE_AXIS_FREQ),
+                  step = image_axis_step(call->args, &call->args->in[FREQ], GROVE_AXIS_FREQ);
     double freq;
 
     run->highest = fmax(run->highest, p->highest);
@@ -324,9 +310,9 @@ static void copy_rows(void *context, int64_t first, int64_t last)
     const grove_args *args = c->call->args;
     const image_stokes *s = &c->p->stokes;
     const bool double_precision = c->call->double_precision;
-    const int64_t time = step_of(args, &args->out, GROVE_AXIS_TIME),
-                  baseline = step_of(args, &args->out, GROVE_AXIS_BASELINE),
-                  freq = step_of(args, &args->out, GROVE_AXIS_FREQ);
+    const int64_t time = image_axis_step(args, &args->out, GROVE_AXIS_TIME),
+                  baseline = image_axis_step(args, &args->out, GROVE_AXIS_BASELINE),
+                  freq = image_axis_step(args, &args->out, GROVE_AXIS_FREQ);
 
     for (int64_t row = first; row < last; row++)
         for (int64_t f = 0; f < c->channels; f++) {
@@ -377,33 +363,16 @@ static void copy_all(copying *c)
     }
 }
 
-static double *copy_uvw(const grove_args *args, int64_t times, int64_t baselines)
-{
-    const int time = grove_args_axis(args, GROVE_AXIS_TIME),
-              baseline = grove_args_axis(args, GROVE_AXIS_BASELINE);
-    double *uvw = malloc((size_t)(times * baselines) * 3 * sizeof(double));
-
-    for (int64_t row = 0; uvw && row < times * baselines; row++) {
-        int64_t index[GROVE_MAX_AXES] = {0};
-        if (time >= 0)
-            index[time] = row / baselines;
-        if (baseline >= 0)
-            index[baseline] = row % baselines;
-        memcpy(uvw + 3 * row, grove_view_at(&args->in[UVW], index, args->axes), 3 * sizeof(double));
-    }
-    return uvw;
-}
-
 static int predict(const grove_call *call, const predictor *p, prediction *run)
 {
     const grove_args *args = call->args;
-    const int64_t times = size_of(args, GROVE_AXIS_TIME),
-                  baselines = size_of(args, GROVE_AXIS_BASELINE),
-                  channels = size_of(args, GROVE_AXIS_FREQ), rows = times * baselines;
+    const int64_t times = image_axis_size(args, GROVE_AXIS_TIME),
+                  baselines = image_axis_size(args, GROVE_AXIS_BASELINE),
+                  channels = image_axis_size(args, GROVE_AXIS_FREQ), rows = times * baselines;
     const size_t real = call->double_precision ? sizeof(double) : sizeof(float);
-    const int64_t freq_step = step_of(args, &args->in[FREQ], GROVE_AXIS_FREQ);
+    const int64_t freq_step = image_axis_step(args, &args->in[FREQ], GROVE_AXIS_FREQ);
     grove_gridder_threads threads = gridder_threads(call);
-    double *uvw = copy_uvw(args, times, baselines),
+    double *uvw = image_copy_uvw(args, &args->in[UVW]),
            *freq = malloc((size_t)channels * sizeof(double));
     void *data = calloc((size_t)(rows * channels * p->stokes.count), 2 * real);
     int code = uvw && freq && data ? 0 : GROVE_NO_MEMORY;
@@ -444,8 +413,8 @@ static int find_device_planes(const grove_call *call, const predictor *p, const 
 {
     const size_t real = call->double_precision ? sizeof(double) : sizeof(float);
     const grove_view *view = &call->args->in[IMAGE];
-    const int64_t step[2] = {step_of(call->args, view, p->kind[0]),
-                             step_of(call->args, view, p->kind[1])};
+    const int64_t step[2] = {image_axis_step(call->args, view, p->kind[0]),
+                             image_axis_step(call->args, view, p->kind[1])};
     const void *pixels = NULL, *max_uvw = NULL;
     grove_gridder_plan plan;
     int code = grove_call_host(call, IMAGE, &pixels);
@@ -475,8 +444,8 @@ static int predict_on_device(const grove_call *call, const predictor *p, const v
                              prediction *run)
 {
     const grove_args *args = call->args;
-    const int64_t channels = size_of(args, GROVE_AXIS_FREQ),
-                  step = step_of(args, &args->in[FREQ], GROVE_AXIS_FREQ);
+    const int64_t channels = image_axis_size(args, GROVE_AXIS_FREQ),
+                  step = image_axis_step(args, &args->in[FREQ], GROVE_AXIS_FREQ);
     image_device_inputs in = {.data = -1,
                               .weights = -1,
                               .uvw = UVW,
