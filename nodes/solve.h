@@ -95,6 +95,8 @@ static inline int64_t solve_sources(const grove_parm *p)
 /* Whether data have baselines, and no axes but time, baseline and frequency. */
 bool solve_is_of_visibilities(const grove_node *node);
 int solve_find_domains(grove_node *node, solve *s);
+/* Whether searches or StEFCal want the sums of whole domains. */
+bool solve_keeps_sums(const solve *s);
 /* In fitted: makes of auto what it stands for, says so, and what memory the fit takes. */
 int solve_choose_method(grove_node *node, solve *s);
 void solve_find_slots(const grove_node *node, solve *s);
@@ -114,11 +116,12 @@ typedef struct {
     bool reweigh;
     double *before; /* [unknowns] where the last weights were found; NULL: none were */
     double complex *jones, *best; /* of factors: there, and at the best point; NULL: not yet */
-    double chi2;                  /* these three at the end */
-    int64_t determined;           /* unknowns with data */
-    bool *known;                  /* [unknowns] which; NULL: no matter */
-    bool describe;                /* free_words are wanted */
-    char *free_words;             /* what the data leave free; NULL: nothing, or not known */
+    bool direct; /* Jones terms and their derivatives are the parms' numbers, where it begins */
+    double chi2; /* these three at the end */
+    int64_t determined; /* unknowns with data */
+    bool *known;        /* [unknowns] which; NULL: no matter */
+    bool describe;      /* free_words are wanted */
+    char *free_words;   /* what the data leave free; NULL: nothing, or not known */
     int32_t iterations;
     bool restored; /* from a checkpoint */
 } solve_domain;
@@ -206,6 +209,9 @@ typedef struct {
     int64_t rows;           /* combinations of the other axes */
     solve_compressed local; /* normal equations that a device made; sums NULL: none */
     float *robust; /* [cells of the model][SOLVE_ELEMENTS] weights of a robust fit; NULL: none */
+    /* Which part of its domains it is: both, the whole. */
+    bool begins, ends;
+    bool keeps; /* sums are those of whole stretches, which count where their first cell is */
 } solve_tile;
 
 void solve_tile_begin(solve_tile *tile, const solve *s, const grove_array *const *inputs,
@@ -214,8 +220,10 @@ void solve_tile_begin(solve_tile *tile, const solve *s, const grove_array *const
 int solve_tile_fetch(const grove_node *node, const solve_tile *tile, int k);
 void solve_tile_end(solve_tile *tile);
 
+/* The part of a range of cells that is in the tile; false: none is. */
+bool solve_clip(const solve_tile *tile, int cut, int64_t range[2]);
 /* Adds up the normal equations of a domain, as grove_least_squares_matrix and _gradient want them,
- * and fills in its sums. */
+ * and its sums. */
 void solve_normal(const solve_tile *tile, solve_domain *domain, double *matrix, double *gradient);
 
 bool solve_is_flagged(const solve_view *view, int64_t cell, int element);
@@ -226,9 +234,8 @@ double complex solve_number(const solve_view *view, int64_t cell, int element);
  * whole axis. */
 bool solve_is_in_range(const solve_tile *tile, int64_t uvw_cell, int64_t channel);
 
-/* Cells of a baseline of the tile in a box of the whole axes that are within what is asked for. */
-int64_t solve_count_cells(const solve_tile *tile, int64_t baseline, const int64_t first[SOLVE_CUTS],
-                          const int64_t end[SOLVE_CUTS]);
+/* Adds to d->all the numbers of the domain in the tile that are within what is asked for. */
+void solve_count_all(const solve_tile *tile, solve_domain *d);
 
 /* ---- local normal equations: of one row (a baseline), for the columns of all slots ---- */
 
@@ -261,17 +268,28 @@ bool solve_is_wanted(const solve_tile *tile, int64_t baseline);
 int64_t solve_stretch_edge(const solve *s, int cut, int64_t stretch);
 /* The stretches of a domain: cells where Jones terms vary from cell to cell, else segments. */
 void solve_stretches(const solve *s, const solve_domain *d, int cut, int64_t range[2]);
+/* Those of them whose sums count in the tile; and the first cell of one in the tile. */
+void solve_tile_stretches(const solve_tile *tile, const solve_domain *d, int cut, int64_t range[2]);
+int64_t solve_first_cell(const solve_tile *tile, int cut, int64_t stretch);
+/* Whether the tile ends or begins within a stretch. */
+bool solve_divides_stretches(const solve_tile *tile);
 /* The sums of a baseline of the tile in a stretch. */
 const double *solve_sums_at(const solve_compressed *c, int64_t time, int64_t freq,
                             int64_t baseline);
 /* In fitted: sums are made on a device where there is one; what they are made of stays there. */
 int solve_prepare_devices(grove_node *node, solve *s);
+/* Whether an input is read for compressed sums alone. */
+bool solve_is_summed(const solve *s, int input);
 /* In drive, first of all: fetches what is read on the host; makes normal equations on the device.
  */
 int solve_fetch(const grove_node *node, solve_tile *tile);
 void solve_find_all_stretches(const solve_tile *tile, solve_compressed *c);
 /* 0, or GROVE_NO_MEMORY without a message, or another code with one. */
 int solve_compress(const grove_node *node, const solve_tile *tile, solve_compressed *c);
+/* Makes room for the sums of domains in several tiles; and adds those of a tile. */
+int solve_compress_begin(const solve_tile *tile, const solve_domain *domains, int64_t count,
+                         solve_compressed *c);
+int solve_compress_part(const grove_node *node, const solve_tile *tile, solve_compressed *c);
 /* The same on the device of the tile; GROVE_MISSING: it has to be done on the host. */
 int solve_compress_on_device(const grove_node *node, const solve_tile *tile, solve_compressed *c);
 /* The sums of a domain with other weights. */
@@ -281,14 +299,13 @@ void solve_compressed_end(solve_compressed *c);
  * identity. */
 void solve_load(const solve_tile *tile, int input, const int64_t cell[SOLVE_CUTS], int64_t station,
                 double complex to[4]);
-/* The Jones matrices of all stretches and stations of a domain where it was evaluated; and those of
- * a stretch (numbered in the domain) and station at side 0 (left) or 1, [group][4]. */
+/* The Jones matrices of the tile's stretches and all stations of a domain where it was evaluated;
+ * and those of a stretch (numbered in the domain) and station at side 0 (left) or 1, [group][4]. */
 void solve_load_jones(const solve_tile *tile, solve_domain *d);
 const double complex *solve_jones_at(const solve *s, const solve_domain *d, int64_t stretch,
                                      int64_t station, int side);
-/* Whether there are delays or TEC to search for; and start values for them. False: too few
- * channels.
- */
+/* Whether there are delays or TEC to search for; and start values for them, from d->jones. False:
+ * too few channels. */
 bool solve_is_searched(const solve *s);
 bool solve_search(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x);
 /* As solve_normal. */
@@ -296,6 +313,8 @@ void solve_compressed_normal(const solve_tile *tile, const solve_compressed *c, 
                              double *matrix, double *gradient);
 /* The point just evaluated is the best one. */
 void solve_compressed_accept(const solve *s, solve_domain *d);
+/* In the tile in which the domain begins: sets d->direct. `x`: the unknowns. */
+void solve_find_direct(const solve_tile *tile, solve_domain *d, const double *x);
 /* Solves for the Jones terms of a domain by StEFCal, from `x` and into it, and sets the outcome,
  * with all that counts at the end. Running: they are not what the parms' numbers make of them. 0,
  * or GROVE_NO_MEMORY. */
@@ -323,6 +342,24 @@ void solve_summary_end(solve_summary *summary);
 void solve_summary_add(solve_summary *summary, const solve *s, const solve_domain *d);
 /* Says what has come out; an error where nothing was fitted. */
 int solve_summary_tell(const solve_summary *summary, const grove_node *node);
+
+/* ---- evaluation ---- */
+
+/* Domains that are evaluated in a tile. */
+typedef struct {
+    const solve *solve;
+    grove_parm_run *const *parms;
+    const solve_tile *tile;
+    solve_compressed *compressed; /* its sums; sums NULL: none */
+    solve_domain **active;
+    int code;
+} solve_evaluation;
+
+/* Makes d->fit. 0, or GROVE_NO_MEMORY. */
+int solve_start_fit(const solve_evaluation *e, solve_domain *d);
+/* Of domains [first, last) that are active: adds up the normal equations at the point, and in the
+ * last tile of a domain finds the next point or takes the result. */
+void solve_evaluate(void *evaluation, int64_t first, int64_t last);
 
 /* ---- a run ---- */
 

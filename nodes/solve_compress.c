@@ -28,14 +28,14 @@ void solve_stretches(const solve *s, const solve_domain *d, int cut, int64_t ran
     }
 }
 
-/* The stretch that begins at the tile's first cell, or ends at its end. */
+/* The stretch of a cell. */
 static int64_t stretch_at(const solve *s, int cut, int64_t cell)
 {
     int64_t at = 0;
 
     if (s->each[cut])
         return cell;
-    while (s->cut[cut].edge[at] < cell)
+    while (s->cut[cut].edge[at + 1] <= cell)
         at++;
     return at;
 }
@@ -52,8 +52,59 @@ void solve_find_all_stretches(const solve_tile *tile, solve_compressed *c)
         int64_t first = origin_of(tile, cut);
         int64_t end = first + (tile->cut[cut] >= 0 ? tile->range[tile->cut[cut]].count : 1);
         c->first[cut] = stretch_at(tile->solve, cut, first);
-        c->count[cut] = stretch_at(tile->solve, cut, end) - c->first[cut];
+        c->count[cut] = stretch_at(tile->solve, cut, end - 1) + 1 - c->first[cut];
     }
+}
+
+/* The cells of a stretch that are in the tile. */
+static void cells_of(const solve_tile *tile, int cut, int64_t stretch, int64_t cells[2])
+{
+    cells[0] = solve_stretch_edge(tile->solve, cut, stretch);
+    cells[1] = solve_stretch_edge(tile->solve, cut, stretch + 1);
+    if (!solve_clip(tile, cut, cells))
+        cells[1] = cells[0];
+}
+
+int64_t solve_first_cell(const solve_tile *tile, int cut, int64_t stretch)
+{
+    int64_t cells[2];
+
+    cells_of(tile, cut, stretch, cells);
+    return cells[0];
+}
+
+static bool counts(const solve_tile *tile, int cut, int64_t stretch)
+{
+    int64_t cells[2];
+
+    cells_of(tile, cut, stretch, cells);
+    return cells[1] > cells[0] &&
+           (!tile->keeps || cells[0] == solve_stretch_edge(tile->solve, cut, stretch));
+}
+
+void solve_tile_stretches(const solve_tile *tile, const solve_domain *d, int cut, int64_t range[2])
+{
+    solve_stretches(tile->solve, d, cut, range);
+    while (range[0] < range[1] && !counts(tile, cut, range[0]))
+        range[0]++;
+    while (range[0] < range[1] && !counts(tile, cut, range[1] - 1))
+        range[1]--;
+}
+
+bool solve_divides_stretches(const solve_tile *tile)
+{
+    const solve *s = tile->solve;
+
+    for (int cut = 0; cut < SOLVE_CUTS; cut++) {
+        const grove_range *range = tile->cut[cut] >= 0 ? &tile->range[tile->cut[cut]] : NULL;
+        for (int side = 0; range && side < 2; side++) {
+            int64_t cell = range->first + side * range->count;
+            if (cell < s->cut[cut].axis->size &&
+                solve_stretch_edge(s, cut, stretch_at(s, cut, cell)) != cell)
+                return true;
+        }
+    }
+    return false;
 }
 
 /* ---- sums ---- */
@@ -171,7 +222,6 @@ static int64_t blocks_of(const solve_compressed *c)
 static void compress(void *context, int64_t first, int64_t last)
 {
     compressing *w = context;
-    const solve *s = w->tile->solve;
     solve_compressed *c = w->c;
 
     for (int64_t i = first; i < last; i++) {
@@ -180,10 +230,13 @@ static void compress(void *context, int64_t first, int64_t last)
                 f = c->first[SOLVE_FREQ] + stretch % c->count[SOLVE_FREQ];
         int64_t end = block + BLOCK < c->baselines ? block + BLOCK : c->baselines;
         int64_t time = origin_of(w->tile, SOLVE_TIME), freq = origin_of(w->tile, SOLVE_FREQ);
-        grove_compression_stretch cells = {{solve_stretch_edge(s, SOLVE_TIME, t) - time,
-                                            solve_stretch_edge(s, SOLVE_TIME, t + 1) - time},
-                                           {solve_stretch_edge(s, SOLVE_FREQ, f) - freq,
-                                            solve_stretch_edge(s, SOLVE_FREQ, f + 1) - freq}};
+        grove_compression_stretch cells;
+        cells_of(w->tile, SOLVE_TIME, t, cells.time);
+        cells_of(w->tile, SOLVE_FREQ, f, cells.freq);
+        for (int k = 0; k < 2; k++) {
+            cells.time[k] -= time;
+            cells.freq[k] -= freq;
+        }
         int code = grove_compression_sum(&w->input, &cells, block, end,
                                          c->sums + (stretch * c->baselines + block) * c->size);
         if (code)
@@ -220,24 +273,55 @@ int solve_compress_again(const solve_tile *tile, solve_compressed *c, const solv
     return w.code;
 }
 
-int solve_compress(const grove_node *node, const solve_tile *tile, solve_compressed *c)
+static int make_room(const solve_tile *tile, solve_compressed *c)
 {
-    const solve *s = tile->solve;
-
-    solve_find_all_stretches(tile, c);
     c->baselines = tile->range[tile->baseline].count;
-    c->size = grove_compression_size(s->form, s->group_count);
+    c->size = grove_compression_size(tile->solve->form, tile->solve->group_count);
     size_t count = (size_t)(c->count[SOLVE_TIME] * c->count[SOLVE_FREQ] * c->baselines * c->size);
     c->sums = grove_try_alloc(count + 1, sizeof(double));
-    if (!c->sums)
-        return GROVE_NO_MEMORY;
-    int code = solve_compress_on_device(node, tile, c);
+    return c->sums ? 0 : GROVE_NO_MEMORY;
+}
+
+int solve_compress(const grove_node *node, const solve_tile *tile, solve_compressed *c)
+{
+    solve_find_all_stretches(tile, c);
+    int code = make_room(tile, c);
+    if (code)
+        return code;
+    code = solve_compress_on_device(node, tile, c);
     if (code != GROVE_MISSING)
         return code;
     code = 0;
     for (int k = 0; k < tile->count && !code; k++)
         code = solve_tile_fetch(node, tile, k);
     return code ? code : compress_on_host(node, tile, c);
+}
+
+int solve_compress_begin(const solve_tile *tile, const solve_domain *domains, int64_t count,
+                         solve_compressed *c)
+{
+    for (int cut = 0; cut < SOLVE_CUTS; cut++) {
+        int64_t first[2], last[2];
+        solve_stretches(tile->solve, &domains[0], cut, first);
+        solve_stretches(tile->solve, &domains[count - 1], cut, last);
+        c->first[cut] = first[0];
+        c->count[cut] = last[1] - first[0];
+    }
+    return make_room(tile, c);
+}
+
+int solve_compress_part(const grove_node *node, const solve_tile *tile, solve_compressed *c)
+{
+    solve_compressed part = {0};
+    int code = solve_compress(node, tile, &part);
+    int64_t t = part.first[SOLVE_TIME], f = part.first[SOLVE_FREQ];
+
+    for (int64_t i = t; i < t + part.count[SOLVE_TIME] && !code; i++)
+        for (int64_t j = f; j < f + part.count[SOLVE_FREQ]; j++)
+            grove_compression_add((double *)(uintptr_t)solve_sums_at(c, i, j, 0),
+                                  solve_sums_at(&part, i, j, 0), c->baselines * c->size);
+    solve_compressed_end(&part);
+    return code;
 }
 
 void solve_compressed_end(solve_compressed *c)
@@ -249,18 +333,35 @@ void solve_compressed_end(solve_compressed *c)
 
 /* ---- Jones terms ---- */
 
-int64_t solve_count_cells(const solve_tile *tile, int64_t baseline, const int64_t first[SOLVE_CUTS],
-                          const int64_t end[SOLVE_CUTS])
+/* Cells of a baseline of the tile in a box of the whole axes that are within what is asked for. */
+static int64_t count_cells(const solve_tile *tile, int64_t baseline, int64_t (*box)[2])
 {
-    int64_t all = (end[SOLVE_TIME] - first[SOLVE_TIME]) * (end[SOLVE_FREQ] - first[SOLVE_FREQ]);
+    const int64_t *times = box[SOLVE_TIME], *freqs = box[SOLVE_FREQ];
     int64_t time = origin_of(tile, SOLVE_TIME), count = 0;
 
     if (tile->solve->uvw < 0 || tile->solve->quota == 0 || !tile->views[tile->solve->uvw].data)
-        return all;
-    for (int64_t t = first[SOLVE_TIME]; t < end[SOLVE_TIME]; t++)
-        for (int64_t f = first[SOLVE_FREQ]; f < end[SOLVE_FREQ]; f++)
+        return (times[1] - times[0]) * (freqs[1] - freqs[0]);
+    for (int64_t t = times[0]; t < times[1]; t++)
+        for (int64_t f = freqs[0]; f < freqs[1]; f++)
             count += solve_is_in_range(tile, uvw_cell(tile, t - time, baseline), f);
     return count;
+}
+
+void solve_count_all(const solve_tile *tile, solve_domain *d)
+{
+    const solve *s = tile->solve;
+    const grove_range *range = &tile->range[tile->baseline];
+    int64_t box[SOLVE_CUTS][2];
+    bool any = true;
+
+    for (int cut = 0; cut < SOLVE_CUTS; cut++) {
+        box[cut][0] = s->cut[cut].first[d->number[cut]];
+        box[cut][1] = s->cut[cut].first[d->number[cut] + 1];
+        any = solve_clip(tile, cut, box[cut]) && any;
+    }
+    for (int64_t b = 0; b < range->count && any; b++)
+        if (solve_is_wanted(tile, range->first + b))
+            d->all += s->parts * count_cells(tile, b, box) * s->elements;
 }
 
 void solve_matrix_at(const solve_view *view, int64_t at, double complex to[4])
@@ -311,19 +412,30 @@ static int64_t jones_count(const solve *s, const solve_domain *d)
     return (t[1] - t[0]) * (f[1] - f[0]) * s->stations * 2 * s->group_count * 4;
 }
 
-void solve_load_jones(const solve_tile *tile, solve_domain *d)
+/* The number of a stretch in its domain. */
+static int64_t stretch_in(const solve *s, const solve_domain *d, int64_t time, int64_t freq)
 {
-    const solve *s = tile->solve;
-    int64_t t[2], f[2], stretch = 0, cell[SOLVE_CUTS];
+    int64_t t[2], f[2];
 
     solve_stretches(s, d, SOLVE_TIME, t);
     solve_stretches(s, d, SOLVE_FREQ, f);
+    return (time - t[0]) * (f[1] - f[0]) + freq - f[0];
+}
+
+void solve_load_jones(const solve_tile *tile, solve_domain *d)
+{
+    const solve *s = tile->solve;
+    int64_t t[2], f[2], cell[SOLVE_CUTS];
+
+    solve_tile_stretches(tile, d, SOLVE_TIME, t);
+    solve_tile_stretches(tile, d, SOLVE_FREQ, f);
     if (!d->jones)
         d->jones = grove_alloc((size_t)jones_count(s, d) * sizeof(*d->jones));
     for (int64_t i = t[0]; i < t[1]; i++)
-        for (int64_t j = f[0]; j < f[1]; j++, stretch++) {
-            cell[SOLVE_TIME] = solve_stretch_edge(s, SOLVE_TIME, i);
-            cell[SOLVE_FREQ] = solve_stretch_edge(s, SOLVE_FREQ, j);
+        for (int64_t j = f[0]; j < f[1]; j++) {
+            int64_t stretch = stretch_in(s, d, i, j);
+            cell[SOLVE_TIME] = solve_first_cell(tile, SOLVE_TIME, i);
+            cell[SOLVE_FREQ] = solve_first_cell(tile, SOLVE_FREQ, j);
             for (int64_t a = 0; a < s->stations; a++)
                 for (int g = 0; g < s->group_count; g++) {
                     load_side(tile, s->groups[g].left, cell, a,
@@ -437,23 +549,19 @@ const double *solve_sums_at(const solve_compressed *c, int64_t time, int64_t fre
 
 static void add_stretches(adding *w)
 {
-    const solve *s = w->tile->solve;
-    int64_t first = w->tile->range[w->tile->baseline].first, t[2], f[2], stretch = 0;
+    const solve_tile *tile = w->tile;
+    int64_t first = tile->range[tile->baseline].first, t[2], f[2];
 
-    solve_stretches(s, w->d, SOLVE_TIME, t);
-    solve_stretches(s, w->d, SOLVE_FREQ, f);
+    solve_tile_stretches(tile, w->d, SOLVE_TIME, t);
+    solve_tile_stretches(tile, w->d, SOLVE_FREQ, f);
     for (int64_t i = t[0]; i < t[1] && !grove_interrupted(); i++)
-        for (int64_t j = f[0]; j < f[1]; j++, stretch++) {
-            const int64_t cell[SOLVE_CUTS] = {solve_stretch_edge(s, SOLVE_TIME, i),
-                                              solve_stretch_edge(s, SOLVE_FREQ, j)};
-            const int64_t end[SOLVE_CUTS] = {solve_stretch_edge(s, SOLVE_TIME, i + 1),
-                                             solve_stretch_edge(s, SOLVE_FREQ, j + 1)};
-            for (int64_t b = 0; b < w->c->baselines; b++) {
-                if (!solve_is_wanted(w->tile, first + b))
-                    continue;
-                w->d->all += s->parts * solve_count_cells(w->tile, b, cell, end) * s->elements;
-                add_baseline(w, b, stretch, cell, solve_sums_at(w->c, i, j, b));
-            }
+        for (int64_t j = f[0]; j < f[1]; j++) {
+            const int64_t cell[SOLVE_CUTS] = {solve_first_cell(tile, SOLVE_TIME, i),
+                                              solve_first_cell(tile, SOLVE_FREQ, j)};
+            int64_t stretch = stretch_in(tile->solve, w->d, i, j);
+            for (int64_t b = 0; b < w->c->baselines; b++)
+                if (solve_is_wanted(tile, first + b))
+                    add_baseline(w, b, stretch, cell, solve_sums_at(w->c, i, j, b));
         }
 }
 
@@ -469,8 +577,7 @@ void solve_compressed_normal(const solve_tile *tile, const solve_compressed *c, 
                 .gradient = gradient};
 
     solve_load_jones(tile, d);
-    d->all = 0;
-    d->sums = (grove_least_squares_sums){.has_change = d->best != NULL};
+    d->sums.has_change = d->best != NULL;
     w.columns = grove_alloc(((size_t)s->columns + 1) * sizeof(*w.columns));
     solve_columns_begin(&w.local, s);
     add_stretches(&w);

@@ -92,7 +92,7 @@ int solve_prepare_devices(grove_node *node, solve *s)
 
 /* ---- in drive ---- */
 
-static bool is_summed(const solve *s, int k)
+bool solve_is_summed(const solve *s, int k)
 {
     bool summed = k == SOLVE_DATA || k == s->weights || k == s->uvw;
 
@@ -163,7 +163,7 @@ int solve_compress_on_device(const grove_node *node, const solve_tile *tile, sol
         .bytes = (uint64_t)(c->count[SOLVE_TIME] * c->count[SOLVE_FREQ] * c->baselines * c->size) *
                  sizeof(double)};
 
-    if (!s->on_devices)
+    if (!s->on_devices || solve_divides_stretches(tile))
         return GROVE_MISSING;
     what.inputs[GROVE_FIT_DATA] = SOLVE_DATA;
     what.inputs[GROVE_FIT_FLAGS] = ~SOLVE_DATA;
@@ -234,13 +234,14 @@ static int make_normal(const grove_node *node, solve_tile *tile)
 int solve_fetch(const grove_node *node, solve_tile *tile)
 {
     const solve *s = tile->solve;
-    int code = s->on_devices && !s->group_count ? make_normal(node, tile) : GROVE_MISSING;
+    bool there = s->on_devices && !s->group_count && !solve_divides_stretches(tile);
+    int code = there ? make_normal(node, tile) : GROVE_MISSING;
 
     if (code != GROVE_MISSING)
         return code;
     code = 0;
     for (int k = 0; k < tile->count && !code; k++)
-        if (!s->on_devices || !s->group_count || !is_summed(s, k))
+        if (!s->on_devices || !s->group_count || !solve_is_summed(s, k))
             code = solve_tile_fetch(node, tile, k);
     return code;
 }

@@ -67,11 +67,10 @@ static void copy_jones(const solve *s, const solve_domain *d, double complex *jo
 }
 
 /* Whether Jones terms and their derivatives are what the parms' numbers make of them. */
-static bool is_direct(const solve_tile *tile, const solve_domain *d, const double complex *jones)
+static bool is_direct(const solve_tile *tile, const int64_t cell[SOLVE_CUTS],
+                      const double complex *jones)
 {
     const solve *s = tile->solve;
-    const int64_t cell[SOLVE_CUTS] = {s->cut[SOLVE_TIME].first[d->number[SOLVE_TIME]],
-                                      s->cut[SOLVE_FREQ].first[d->number[SOLVE_FREQ]]};
     double complex found[4];
     bool same = true;
 
@@ -123,17 +122,12 @@ static void count_data(const solve_tile *tile, const solve_compressed *c, solve_
                        const double *sums)
 {
     const solve *s = tile->solve;
-    const int64_t *times = &s->cut[SOLVE_TIME].first[d->number[SOLVE_TIME]];
-    const int64_t *freqs = &s->cut[SOLVE_FREQ].first[d->number[SOLVE_FREQ]];
-    const int64_t box[2][SOLVE_CUTS] = {{times[0], freqs[0]}, {times[1], freqs[1]}};
     int64_t first = tile->range[tile->baseline].first;
 
-    d->all = 0;
     d->sums = (grove_least_squares_sums){0};
     for (int64_t b = 0; b < c->baselines; b++) {
         if (!solve_is_wanted(tile, first + b))
             continue;
-        d->all += s->parts * solve_count_cells(tile, b, box[0], box[1]) * s->elements;
         d->sums.data += (int64_t)grove_compression_count(sums + b * c->size) * s->parts / 2;
         d->sums.power += grove_compression_power(sums + b * c->size);
     }
@@ -403,14 +397,36 @@ static int solve_numbers(const solve_tile *tile, const solve_compressed *c, solv
     return code ? GROVE_NO_MEMORY : 0;
 }
 
-int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x)
+static double complex *jones_of(const solve *s, const solve_domain *d, const double *x)
 {
-    const solve *s = tile->solve;
     double complex *jones =
         grove_alloc((size_t)(s->stations * s->group_count * 4) * sizeof(*jones));
 
-    copy_jones(s, d, jones, x, false);
-    int code = is_direct(tile, d, jones) ? solve_numbers(tile, c, d, jones, x) : 0;
+    copy_jones(s, d, jones, (double *)(uintptr_t)x, false);
+    return jones;
+}
+
+void solve_find_direct(const solve_tile *tile, solve_domain *d, const double *x)
+{
+    const solve *s = tile->solve;
+    const int64_t cell[SOLVE_CUTS] = {s->cut[SOLVE_TIME].first[d->number[SOLVE_TIME]],
+                                      s->cut[SOLVE_FREQ].first[d->number[SOLVE_FREQ]]};
+
+    for (int cut = 0; cut < SOLVE_CUTS; cut++) {
+        int64_t range[2] = {cell[cut], cell[cut] + 1};
+        if (!solve_clip(tile, cut, range))
+            return;
+    }
+    double complex *jones = jones_of(s, d, x);
+    d->direct = is_direct(tile, cell, jones);
+    free(jones);
+}
+
+int solve_directly(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x)
+{
+    double complex *jones = jones_of(tile->solve, d, x);
+    int code = d->direct ? solve_numbers(tile, c, d, jones, x) : 0;
+
     free(jones);
     return code;
 }
@@ -427,8 +443,7 @@ int solve_directly_from(const solve_tile *tile, const solve_compressed *c, solve
     other.known = NULL;
     other.free_words = NULL;
     other.describe = false;
-    double complex *jones = grove_alloc((size_t)(s->stations * 4) * sizeof(*jones));
-    copy_jones(s, d, jones, x, false);
+    double complex *jones = jones_of(s, d, x);
     int code = solve_numbers(tile, c, &other, jones, x);
     free(jones);
     *better =

@@ -5,9 +5,10 @@
 #include "base/memory.h"
 #include "base/text.h"
 
+#include <math.h>
 #include <stdlib.h>
 
-enum { MAX_UNKNOWNS = 20000 };
+enum { MAX_UNKNOWNS = 20000, TILE_BYTES = 8 << 20 /* of a value in a usual tile */ };
 
 /* The largest domain, by the bytes of its matrices, and all unknowns. */
 typedef struct {
@@ -39,28 +40,63 @@ static census count(const solve *s)
     return most;
 }
 
-/* Of a batch: the matrices, the sums, the weights of a robust fit. */
-static uint64_t memory_of(const grove_node *node, const solve *s, const census *most)
+/* Of a batch, in bytes. */
+typedef struct {
+    double matrices, sums, weights; /* weights: of a robust fit */
+    double jones;                   /* terms of factors, where it is and was evaluated */
+    double tile;                    /* sums of a part of it */
+} bill;
+
+static bill memory_of(const grove_node *node, const solve *s, const census *most)
 {
     const grove_axis *baseline = grove_node_input_axis(node, SOLVE_DATA, GROVE_AXIS_BASELINE);
     int64_t domains = s->batch < s->cut[SOLVE_TIME].count ? s->batch : s->cut[SOLVE_TIME].count;
-    double rows = baseline ? (double)baseline->size : 1, cells = 1, stretches = 1, share = 1;
+    double rows = baseline ? (double)baseline->size : 1, cells[SOLVE_CUTS], stretches[SOLVE_CUTS];
+    bool matrices = !(s->direct && s->method == SOLVE_STEFCAL);
+    bill of = {0};
 
     for (int cut = 0; cut < SOLVE_CUTS; cut++) {
         const solve_cut *own = &s->cut[cut];
         double all = (double)own->first[own->count], part = (double)own->segments[own->count];
-        share = cut == SOLVE_TIME ? (double)domains / (double)own->count : 1;
-        cells *= all * share;
-        stretches *= (s->each[cut] ? all : part) * share;
+        double share = cut == SOLVE_TIME ? (double)domains / (double)own->count : 1;
+        cells[cut] = all * share;
+        stretches[cut] = (s->each[cut] ? all : part) * share;
     }
-    double sums = s->group_count ? 8 * rows * stretches *
-                                       (double)grove_compression_size(s->form, s->group_count)
-                                 : 0;
-    double weights = s->robust ? rows * cells * SOLVE_ELEMENTS * sizeof(float) : 0;
-    bool matrices = !(s->direct && s->method == SOLVE_STEFCAL);
-    double bands = (double)s->cut[SOLVE_FREQ].count;
-    return (uint64_t)(sums + weights) +
-           (matrices ? (uint64_t)(most->bytes * (double)domains * bands) : 0);
+    if (matrices)
+        of.matrices = most->bytes * (double)domains * (double)s->cut[SOLVE_FREQ].count;
+    if (s->robust)
+        of.weights = rows * cells[0] * cells[1] * SOLVE_ELEMENTS * sizeof(float);
+    if (!s->group_count)
+        return of;
+    double row = 8 * rows * stretches[1] * (double)grove_compression_size(s->form, s->group_count);
+    double value = 8 * rows * cells[1] * grove_node_input_form(node, SOLVE_DATA)->shape;
+    of.sums = row * stretches[0];
+    of.tile = row * fmin(stretches[0], 1 + fmax(1, TILE_BYTES / value));
+    of.jones = 2 * stretches[0] * stretches[1] * (double)s->stations * 2 * s->group_count * 4 *
+               sizeof(double complex);
+    return of;
+}
+
+bool solve_keeps_sums(const solve *s)
+{
+    bool stefcal = s->method == SOLVE_AUTO || s->method == SOLVE_STEFCAL;
+
+    return s->group_count && ((s->direct && stefcal) || solve_is_searched(s));
+}
+
+/* Domains come in parts where they do not fit the memory, but for robust fits, which keep the
+ * weights of all their data. */
+static void set_memory(grove_node *node, const solve *s, const census *most)
+{
+    bill of = memory_of(node, s, most);
+    double sums = 2 * of.sums + of.jones;
+
+    grove_node_set_memory(node, (uint64_t)(of.matrices + of.sums + of.weights));
+    if (s->robust)
+        return;
+    grove_node_set_parts(
+        node, (uint64_t)(of.matrices + (solve_keeps_sums(s) ? sums : of.tile + of.jones)),
+        s->group_count ? (uint64_t)(of.matrices + sums) : 0);
 }
 
 static const char *name_of(const solve *s)
@@ -133,7 +169,7 @@ int solve_choose_method(grove_node *node, solve *s)
                                (long long)most.block, (int)MAX_UNKNOWNS,
                                s->turns > 1 && s->method == SOLVE_LM ? ", or try method=alternating"
                                                                      : "");
-    grove_node_set_memory(node, memory_of(node, s, &most));
+    set_memory(node, s, &most);
     advise(node, s);
     tell(node, s, &most);
     return 0;

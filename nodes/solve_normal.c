@@ -107,6 +107,16 @@ bool solve_is_flagged(const solve_view *view, int64_t cell, int element)
     return view->flags && view->flags[cell] >> (view->elements > 1 ? element : 0) & 1;
 }
 
+bool solve_clip(const solve_tile *tile, int cut, int64_t range[2])
+{
+    if (tile->cut[cut] >= 0) {
+        const grove_range *cells = &tile->range[tile->cut[cut]];
+        range[0] = range[0] > cells->first ? range[0] : cells->first;
+        range[1] = range[1] < cells->first + cells->count ? range[1] : cells->first + cells->count;
+    }
+    return range[0] < range[1];
+}
+
 /* ---- rows ---- */
 
 /* The index of the row along each axis but time and frequency. */
@@ -292,17 +302,16 @@ static void clear(solve_columns *local)
 
 /* ---- the domain ---- */
 
-/* A box of a row: [first, end) along time and frequency, cells of the whole axes. */
-static void add_box(const solve_tile *tile, const int64_t index[GROVE_MAX_AXES],
-                    const int64_t first[SOLVE_CUTS], const int64_t end[SOLVE_CUTS], int inputs,
-                    int64_t *at, sums *sum)
+/* A box of a row: ranges along time and frequency, cells of the whole axes. */
+static void add_box(const solve_tile *tile, const int64_t index[GROVE_MAX_AXES], int64_t (*box)[2],
+                    int inputs, int64_t *at, sums *sum)
 {
     const solve *s = tile->solve;
     int64_t cell[SOLVE_CUTS];
 
-    for (cell[SOLVE_TIME] = first[SOLVE_TIME]; cell[SOLVE_TIME] < end[SOLVE_TIME];
+    for (cell[SOLVE_TIME] = box[SOLVE_TIME][0]; cell[SOLVE_TIME] < box[SOLVE_TIME][1];
          cell[SOLVE_TIME]++)
-        for (cell[SOLVE_FREQ] = first[SOLVE_FREQ]; cell[SOLVE_FREQ] < end[SOLVE_FREQ];
+        for (cell[SOLVE_FREQ] = box[SOLVE_FREQ][0]; cell[SOLVE_FREQ] < box[SOLVE_FREQ][1];
              cell[SOLVE_FREQ]++) {
             for (int k = 0; k < inputs; k++) {
                 const int64_t *stride = tile->views[k].stride;
@@ -327,13 +336,17 @@ static void add_row(const solve_tile *tile, const solve_domain *d,
 
     for (int64_t i = time->segments[t]; i < time->segments[t + 1]; i++)
         for (int64_t j = freq->segments[f]; j < freq->segments[f + 1]; j++) {
-            const int64_t first[SOLVE_CUTS] = {time->edge[i], freq->edge[j]},
-                          end[SOLVE_CUTS] = {time->edge[i + 1], freq->edge[j + 1]};
+            int64_t box[SOLVE_CUTS][2] = {{time->edge[i], time->edge[i + 1]},
+                                          {freq->edge[j], freq->edge[j + 1]}};
+            const int64_t cell[SOLVE_CUTS] = {time->edge[i], freq->edge[j]};
             int64_t before = sum->data;
-            add_box(tile, index, first, end, inputs, at, sum);
+            if (!solve_clip(tile, SOLVE_TIME, box[SOLVE_TIME]) ||
+                !solve_clip(tile, SOLVE_FREQ, box[SOLVE_FREQ]))
+                continue;
+            add_box(tile, index, box, inputs, at, sum);
             if (sum->data == before)
                 continue;
-            solve_find_unknowns(tile, d, index, first, &sum->local);
+            solve_find_unknowns(tile, d, index, cell, &sum->local);
             flush(sum);
             mirror(&sum->local);
             solve_scatter(tile->solve, d, &sum->local, matrix, gradient);
@@ -359,10 +372,12 @@ static void take_row(const solve_tile *tile, solve_domain *d, const int64_t inde
                      solve_columns *local, double *matrix, double *gradient)
 {
     const solve_cut *time = &tile->solve->cut[SOLVE_TIME], *freq = &tile->solve->cut[SOLVE_FREQ];
-    int64_t t = d->number[SOLVE_TIME], f = d->number[SOLVE_FREQ];
+    int64_t t[2], f[2];
 
-    for (int64_t i = time->segments[t]; i < time->segments[t + 1]; i++)
-        for (int64_t j = freq->segments[f]; j < freq->segments[f + 1]; j++) {
+    solve_tile_stretches(tile, d, SOLVE_TIME, t);
+    solve_tile_stretches(tile, d, SOLVE_FREQ, f);
+    for (int64_t i = t[0]; i < t[1]; i++)
+        for (int64_t j = f[0]; j < f[1]; j++) {
             const int64_t first[SOLVE_CUTS] = {time->edge[i], freq->edge[j]};
             const double *from =
                 solve_sums_at(&tile->local, i, j, tile->baseline < 0 ? 0 : index[tile->baseline]);
@@ -383,8 +398,6 @@ static void take_normal(const solve_tile *tile, solve_domain *d, double *matrix,
     int64_t index[GROVE_MAX_AXES];
     solve_columns local;
 
-    d->sums = (grove_least_squares_sums){0};
-    d->all = 0;
     solve_columns_begin(&local, tile->solve);
     for (int64_t row = 0; row < tile->rows; row++) {
         solve_find_row(tile, row, index);
@@ -421,8 +434,10 @@ void solve_normal(const solve_tile *tile, solve_domain *d, double *matrix, doubl
         if (solve_is_wanted(tile, baseline))
             add_row(tile, d, index, inputs, at, &sum, matrix, gradient);
     }
-    d->sums = (grove_least_squares_sums){.chi2 = sum.chi2, .power = sum.power, .data = sum.data};
-    d->all = sum.all;
+    d->sums.chi2 += sum.chi2;
+    d->sums.power += sum.power;
+    d->sums.data += sum.data;
+    d->all += sum.all;
     free(at);
     free(buffer);
     solve_columns_end(&sum.local);

@@ -1,4 +1,5 @@
-/* A run of a fit: tile by tile, and in each the batches of domains one after the other. */
+/* A run of a fit: tile by tile, and in each the batches of domains one after the other; or where a
+ * batch does not fit the memory, batch by batch, the tiles of each again and again. */
 #include "nodes/solve_table.h"
 
 #include "base/error.h"
@@ -10,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_REWEIGHED = 30 };
-
 /* The last converged solution at a domain along frequency. */
 typedef struct {
     int64_t unknowns;
@@ -22,10 +21,12 @@ typedef struct {
     const solve *solve;
     grove_parm_run **parms;
     solution *last; /* [domains along frequency] */
-    /* The tile that is fitted; 0 domains: none. */
+    /* The tile that is fitted, or the batch of several tiles; 0 domains: none. */
     solve_domain *domains;
     int64_t count, batch;
     bool begun;                  /* the batch */
+    bool keeps;                  /* its sums: else each look at a tile makes them */
+    bool restored;               /* a checkpoint has all of it */
     float *robust;               /* weights of the tile */
     solve_compressed compressed; /* its sums; NULL: none */
     solve_summary summary;
@@ -88,6 +89,11 @@ static void begin_tile(solve_run *run, const solve_tile *tile)
         solve_find_range(&run->solve->cut[c], cells ? cells->first : 0,
                          cells ? cells->first + cells->count : 1, range[c]);
     }
+    int64_t each = run->solve->batch, *times_ = range[SOLVE_TIME];
+    times_[0] -= times_[0] % each;
+    times_[1] += (each - times_[1] % each) % each;
+    if (times_[1] > run->solve->cut[SOLVE_TIME].count)
+        times_[1] = run->solve->cut[SOLVE_TIME].count;
     int64_t times = range[SOLVE_TIME][1] - range[SOLVE_TIME][0],
             bands = range[SOLVE_FREQ][1] - range[SOLVE_FREQ][0];
     run->count = times * bands;
@@ -122,158 +128,7 @@ static void start_from_last(const solve_run *run, const solve_domain *d)
         solve_put(run->solve, d, run->parms, run->last[d->number[SOLVE_FREQ]].x);
 }
 
-/* Only models in single precision round: not compressed sums. */
-static bool rounds(const solve_run *run, const solve_tile *tile)
-{
-    return !run->compressed.sums && !tile->views[SOLVE_MODEL].double_;
-}
-
-static int new_fit(const solve_run *run, const solve_tile *tile, solve_domain *d)
-{
-    return solve_new_fit(run->solve, d, run->parms, rounds(run, tile));
-}
-
-/* ---- evaluation ---- */
-
-typedef struct {
-    solve_run *run;
-    const solve_tile *tile;
-    solve_domain **active;
-    int code;
-} evaluation;
-
-static void take_result(const solve *s, solve_domain *d, grove_parm_run *const *parms)
-{
-    if (d->outcome == GROVE_LEAST_SQUARES_RUNNING) {
-        solve_put(s, d, parms, grove_least_squares_point(d->fit));
-        return;
-    }
-    size_t bytes = (size_t)d->unknowns * sizeof(double);
-    double *x = grove_alloc(bytes + 1);
-    memcpy(x, grove_least_squares_best(d->fit), bytes);
-    if (d->outcome != GROVE_LEAST_SQUARES_NO_DATA)
-        solve_refer_fit(s, d, x);
-    solve_put(s, d, parms, x);
-    free(x);
-    if (s->errors && d->outcome != GROVE_LEAST_SQUARES_NO_DATA &&
-        d->outcome != GROVE_LEAST_SQUARES_NOT_FINITE)
-        solve_put_errors(s, d, parms, grove_least_squares_errors(d->fit));
-    d->chi2 = fmax(grove_least_squares_chi2(d->fit), 0);
-    d->iterations += grove_least_squares_iterations(d->fit);
-    d->determined = 0;
-    d->known = grove_realloc(d->known, (size_t)d->unknowns + 1);
-    for (int64_t j = 0; j < d->unknowns; j++) {
-        d->known[j] = !grove_least_squares_has_no_data(d->fit, j);
-        d->determined += d->known[j];
-    }
-}
-
-static void add_normal(const evaluation *e, solve_domain *d)
-{
-    double *matrix = grove_least_squares_matrix(d->fit),
-           *gradient = grove_least_squares_gradient(d->fit);
-
-    if (e->run->compressed.sums)
-        solve_compressed_normal(e->tile, &e->run->compressed, d, matrix, gradient);
-    else
-        solve_normal(e->tile, d, matrix, gradient);
-}
-
-/* The domain is evaluated at its solution: a new fit from there, with weights from the residuals.
- */
-static int begin_again(const evaluation *e, solve_domain *d)
-{
-    solve_run *run = e->run;
-    int code = 0;
-
-    if (run->compressed.sums)
-        solve_load_jones(e->tile, d);
-    d->before = grove_realloc(d->before, ((size_t)d->unknowns + 1) * sizeof(*d->before));
-    solve_get(run->solve, d, run->parms, d->before);
-    code = solve_reweigh(e->tile, d);
-    if (!code && run->compressed.sums)
-        code = solve_compress_again(e->tile, &run->compressed, d);
-    grove_least_squares_free(d->fit);
-    d->fit = NULL;
-    free(d->best);
-    d->best = NULL;
-    d->reweigh = false;
-    d->reweighed++;
-    return code ? code : new_fit(run, e->tile, d);
-}
-
-/* Weights and solution belong together once a fit with new weights hardly moves: by less than is
- * asked for, or than models tell. */
-static bool has_moved(const evaluation *e, const solve_domain *d)
-{
-    const solve *s = e->run->solve;
-    const double *x = grove_least_squares_best(d->fit);
-    double moved = 0, norm = 0;
-
-    for (int i = 0; i < s->parm_count; i++) {
-        int64_t end = i + 1 < s->parm_count ? d->base[i + 1] : d->unknowns;
-        for (int64_t u = d->base[i]; u < end; u++) {
-            double size = fmax(fabs(x[u]), s->parms[i].size);
-            moved += (x[u] - d->before[u]) * (x[u] - d->before[u]) / (size * size);
-            norm += 1;
-        }
-    }
-    double limit = fmax(s->tolerance, rounds(e->run, e->tile) ? 10 * FLT_EPSILON : 0);
-    return !(moved <= limit * limit * norm);
-}
-
-static bool is_to_reweigh(const evaluation *e, const solve_domain *d)
-{
-    const solve *s = e->run->solve;
-    bool settled = s->robust && d->reweighed && d->outcome == GROVE_LEAST_SQUARES_CONVERGED &&
-                   !has_moved(e, d);
-
-    return s->robust && !settled && d->reweighed < MAX_REWEIGHED &&
-           (d->outcome == GROVE_LEAST_SQUARES_CONVERGED ||
-            d->outcome == GROVE_LEAST_SQUARES_STALLED || d->outcome == GROVE_LEAST_SQUARES_LIMIT);
-}
-
-/* The normal equations at the point, and the next point. */
-static void evaluate_domain(evaluation *e, solve_domain *d)
-{
-    const solve *s = e->run->solve;
-    int code = d->reweigh ? begin_again(e, d) : 0;
-
-    if (code) {
-        __atomic_store_n(&e->code, code, __ATOMIC_RELAXED);
-        return;
-    }
-    double *point = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*point));
-    size_t bytes = (size_t)d->unknowns * sizeof(*point);
-    bool begins = grove_least_squares_iterations(d->fit) == 0;
-    memcpy(point, grove_least_squares_point(d->fit), bytes);
-    add_normal(e, d);
-    if (begins && (double)d->sums.data < s->quota * (double)d->all)
-        d->outcome = GROVE_LEAST_SQUARES_NO_DATA;
-    else
-        d->outcome = grove_least_squares_step(d->fit, &d->sums);
-    if (e->run->compressed.sums && !memcmp(grove_least_squares_best(d->fit), point, bytes))
-        solve_compressed_accept(s, d);
-    free(point);
-    d->reweigh = is_to_reweigh(e, d);
-    if (d->reweigh) {
-        d->outcome = GROVE_LEAST_SQUARES_RUNNING;
-        d->iterations += grove_least_squares_iterations(d->fit);
-    }
-    take_result(s, d, e->run->parms);
-}
-
-static void evaluate(void *context, int64_t first, int64_t last)
-{
-    evaluation *e = context;
-
-    for (int64_t i = first; i < last; i++) {
-        evaluate_domain(e, e->active[i]);
-        /* What has ended may have been cut short; what has not, the run does not ask for again. */
-        if (grove_interrupted() && e->active[i]->outcome != GROVE_LEAST_SQUARES_RUNNING)
-            __atomic_store_n(&e->code, GROVE_INTERRUPTED, __ATOMIC_RELAXED);
-    }
-}
+/* ---- searches, and StEFCal ---- */
 
 /* Where StEFCal is slow, or more is asked for, the other method goes on. */
 static void hand_over(const solve *s, solve_domain *d)
@@ -295,23 +150,23 @@ static bool is_solved(const solve_domain *d)
  * to. */
 static void solve_domains(void *context, int64_t first, int64_t last)
 {
-    evaluation *e = context;
-    const solve *s = e->run->solve;
+    solve_evaluation *e = context;
+    const solve *s = e->solve;
 
     for (int64_t i = first; i < last; i++) {
         solve_domain *d = e->active[i];
         double *x = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*x));
-        solve_get(s, d, e->run->parms, x);
+        solve_get(s, d, e->parms, x);
         if (!s->direct) {
-            if (!d->starts_well && solve_search(e->tile, &e->run->compressed, d, x))
-                solve_put(s, d, e->run->parms, x);
+            if (!d->starts_well && solve_search(e->tile, e->compressed, d, x))
+                solve_put(s, d, e->parms, x);
             free(x);
             continue;
         }
-        int code = solve_directly(e->tile, &e->run->compressed, d, x);
+        int code = solve_directly(e->tile, e->compressed, d, x);
         if (code)
             __atomic_store_n(&e->code, code, __ATOMIC_RELAXED);
-        solve_put(s, d, e->run->parms, x);
+        solve_put(s, d, e->parms, x);
         hand_over(s, d);
         free(x);
     }
@@ -319,9 +174,9 @@ static void solve_domains(void *context, int64_t first, int64_t last)
 
 /* With few data there are several minima: domains are tried again from where the one before them
  * came to. */
-static int improve_batch(evaluation *e, int64_t count)
+static int improve_batch(solve_evaluation *e, int64_t count)
 {
-    const solve *s = e->run->solve;
+    const solve *s = e->solve;
     int code = 0;
 
     for (int64_t i = 1; i < count && !code; i++) {
@@ -333,10 +188,10 @@ static int improve_batch(evaluation *e, int64_t count)
             continue;
         double *x = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*x));
         bool better;
-        solve_get(s, before, e->run->parms, x);
-        code = solve_directly_from(e->tile, &e->run->compressed, d, x, &better);
+        solve_get(s, before, e->parms, x);
+        code = solve_directly_from(e->tile, e->compressed, d, x, &better);
         if (better) {
-            solve_put(s, d, e->run->parms, x);
+            solve_put(s, d, e->parms, x);
             hand_over(s, d);
         }
         free(x);
@@ -388,9 +243,34 @@ static void restore_batch(solve_run *run)
             solve_output_restore(run->output, &run->domains[i], run->parms);
 }
 
+static bool uses_stefcal(const solve *s)
+{
+    return s->direct && (s->method == SOLVE_AUTO || s->method == SOLVE_STEFCAL);
+}
+
+/* What searches and StEFCal want to know of a tile where domains start. */
+static void look_at_start(void *context, int64_t first, int64_t last)
+{
+    solve_evaluation *e = context;
+    const solve *s = e->solve;
+
+    for (int64_t i = first; i < last; i++) {
+        solve_domain *d = e->active[i];
+        if (solve_is_searched(s))
+            solve_load_jones(e->tile, d);
+        if (!uses_stefcal(s))
+            continue;
+        double *x = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*x));
+        solve_get(s, d, e->parms, x);
+        solve_find_direct(e->tile, d, x);
+        solve_count_all(e->tile, d);
+        free(x);
+    }
+}
+
 /* Whether any domain of the batch has to be evaluated. Those that StEFCal has moved have to be
  * evaluated where they are now. */
-static int begin_batch(solve_run *run, const grove_node *node, evaluation *e, bool *again)
+static int begin_batch(solve_run *run, const grove_node *node, solve_evaluation *e, bool *again)
 {
     restore_batch(run);
     int64_t count = find_active(run, e->active);
@@ -400,8 +280,7 @@ static int begin_batch(solve_run *run, const grove_node *node, evaluation *e, bo
         e->active[i]->starts_well = has_starts(run->solve) || is_like_last(run, e->active[i]);
         searched = searched || (!e->active[i]->starts_well && solve_is_searched(run->solve));
     }
-    bool stefcal = run->solve->method == SOLVE_AUTO || run->solve->method == SOLVE_STEFCAL;
-    bool direct = run->compressed.sums && ((run->solve->direct && stefcal) || searched);
+    bool direct = run->compressed.sums && (uses_stefcal(run->solve) || searched);
     int code = 0;
 
     if (direct && count) {
@@ -412,7 +291,7 @@ static int begin_batch(solve_run *run, const grove_node *node, evaluation *e, bo
     }
     code = code ? code : e->code;
     for (int64_t i = 0; i < count && !code; i++)
-        code = new_fit(run, e->tile, e->active[i]);
+        code = solve_start_fit(e, e->active[i]);
     return code;
 }
 
@@ -496,39 +375,112 @@ static void note_progress(const solve_run *run, const grove_node *node)
                             (long long)done, (long long)all, chi2 / data);
 }
 
+/* Which part of its batches the tile is. */
+static void find_part(const solve_run *run, solve_tile *tile)
+{
+    const int64_t *first = run->solve->cut[SOLVE_TIME].first;
+    int at = tile->cut[SOLVE_TIME];
+    int64_t begin = first[run->domains[0].number[SOLVE_TIME]],
+            end = first[run->domains[run->count - 1].number[SOLVE_TIME] + 1];
+
+    tile->begins = at < 0 || tile->range[at].first == begin;
+    tile->ends = at < 0 || tile->range[at].first + tile->range[at].count == end;
+}
+
+/* Before the first look at anything of a tile or batch. */
+static void begin(solve_run *run, const grove_node *node, solve_tile *tile)
+{
+    const solve *s = run->solve;
+
+    begin_tile(run, tile);
+    find_part(run, tile);
+    run->begun = false;
+    run->restored = is_restored(run);
+    run->keeps = s->group_count && ((tile->begins && tile->ends) || solve_keeps_sums(s) ||
+                                    grove_node_reads_once(node));
+}
+
+/* The sums of a tile. Those that are kept are made before the batch is evaluated first. */
+static int compress(solve_run *run, const grove_node *node, const solve_tile *tile, bool begins)
+{
+    bool whole = tile->begins && tile->ends;
+    int code = 0;
+
+    if (!run->solve->group_count || (run->keeps && (run->begun || (whole && !begins))))
+        return 0;
+    if (whole || !run->keeps)
+        return solve_compress(node, tile, &run->compressed);
+    if (begins)
+        code = solve_compress_begin(tile, run->domains, run->count, &run->compressed);
+    return code ? code : solve_compress_part(node, tile, &run->compressed);
+}
+
+/* What has been summed is not wanted again. */
+static void leave_out(const solve_run *run, const grove_node *node, int inputs)
+{
+    for (int k = 0; k < inputs; k++)
+        if (solve_is_summed(run->solve, k) && k != run->solve->uvw)
+            grove_node_leave_out(node, k);
+}
+
+/* The batch begins where all that it wants is known: its sums, if they are kept. */
+static int begin_part(solve_run *run, const grove_node *node, solve_evaluation *e, bool *again)
+{
+    const solve_tile *tile = e->tile;
+
+    if (run->begun)
+        return 0;
+    if (run->keeps)
+        grove_node_parallel(node, find_active(run, e->active), look_at_start, e);
+    if (run->keeps && !tile->ends)
+        return 0;
+    run->begun = true;
+    int code = begin_batch(run, node, e, again);
+    if (!code && run->keeps && !tile->begins) {
+        leave_out(run, node, tile->count);
+        *again = find_active(run, e->active) > 0;
+    }
+    return code;
+}
+
 static int drive(solve_run *run, const grove_node *node, solve_tile *tile, bool *again)
 {
     bool begins = !run->count;
 
     if (begins)
-        begin_tile(run, tile);
-    if (begins && is_restored(run))
-        return restore_tile(run, node);
+        begin(run, node, tile);
+    find_part(run, tile);
+    tile->keeps = run->keeps;
+    if (run->restored)
+        return tile->ends ? restore_tile(run, node) : 0;
     int code = solve_fetch(node, tile);
-    if (!code && begins) {
-        run->begun = false;
-        if (run->solve->robust)
-            code = solve_begin_weights(tile, run->domains, run->count);
+    if (!code && begins && run->solve->robust)
+        code = solve_begin_weights(tile, run->domains, run->count);
+    if (begins)
         run->robust = tile->robust;
-        if (!code && run->solve->group_count)
-            code = solve_compress(node, tile, &run->compressed);
-    }
     tile->robust = run->robust;
-    evaluation e = {run, tile, grove_alloc(((size_t)run->count + 1) * sizeof(*e.active)), code};
-    if (!code && !run->begun) {
-        run->begun = true;
-        code = begin_batch(run, node, &e, again);
-    }
-    int64_t count = code || *again ? 0 : find_active(run, e.active);
+    code = code ? code : compress(run, node, tile, begins);
+    solve_evaluation e = {run->solve,
+                          run->parms,
+                          tile,
+                          &run->compressed,
+                          grove_alloc(((size_t)run->count + 1) * sizeof(*e.active)),
+                          code};
+    if (!code)
+        code = begin_part(run, node, &e, again);
+    int64_t count = code || *again || !run->begun ? 0 : find_active(run, e.active);
     if (count) {
-        grove_node_parallel(node, count, evaluate, &e);
+        grove_node_parallel(node, count, solve_evaluate, &e);
         code = e.code;
         *again = !code && find_active(run, e.active) > 0;
     }
-    if (!code)
+    if (!run->keeps)
+        solve_compressed_end(&run->compressed);
+    if (!code && tile->ends)
         note_progress(run, node);
-    if (!code && !*again)
+    if (!code && tile->ends && !*again)
         code = advance(run, node, again);
+    *again = *again || !tile->ends;
     free(e.active);
     return code;
 }

@@ -489,7 +489,6 @@ bool solve_search(const solve_tile *tile, const solve_compressed *c, solve_domai
     w.channels = w.f[1] - w.f[0];
     if (w.channels < 2)
         return false;
-    solve_load_jones(tile, d);
     w.freq = s->cut[SOLVE_FREQ].axis->centre + w.f[0];
     w.angle = grove_alloc((size_t)w.channels * sizeof(*w.angle));
     w.sums =

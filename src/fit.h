@@ -88,6 +88,17 @@ void grove_node_parallel(const grove_node *node, int64_t count,
  * computed. Of what is given the drive knows all but `data` and `flags`, which are NULL until it
  * asks for them. */
 void grove_node_leave_inputs(grove_node *node);
+/* Only in check, fit or fitted of an action with a drive: a domain that does not fit the memory may
+ * come in several tiles, which divide it along time, one call of .drive for each in their order.
+ * What it sets `again` to counts in the last call of a domain: then all of them come once more.
+ * `bytes`: what the class then takes in place of what grove_node_set_memory says; `once`: and so
+ * many with which it needs some inputs the first time only; 0: there is no such way. */
+void grove_node_set_parts(grove_node *node, uint64_t bytes, uint64_t once);
+/* Only in drive: whether there are so many. */
+bool grove_node_reads_once(const grove_node *node);
+/* Only in drive: input k is not evaluated any more until the domain has ended. Its array has axes
+ * and ranges, and no data. */
+void grove_node_leave_out(const grove_node *node, int k);
 /* Only in drive: gives the array of input k its addresses on the host; what is only on a device is
  * copied. Until drive returns. 0, or a code, with a message, that drive is to return. */
 int grove_node_fetch(const grove_node *node, int k);

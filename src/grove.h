@@ -142,6 +142,13 @@ typedef struct {
     double visibilities;    /* cells of all sinks */
     double operations;      /* rough estimate: cells computed, all nodes */
     int64_t section;        /* minimum number of sources that sums take at a time; 0: all */
+    /* A fit with solution domains that do not fit the memory: its name, which is the tree's; NULL:
+     * none. The most tiles of a domain, whether data are read only once, else in each iteration;
+     * and the limit of memory with which a domain would be one tile. */
+    const char *in_parts;
+    int64_t parts;
+    bool reads_once;
+    uint64_t undivided_bytes;
 } grove_plan;
 int grove_session_plan(grove_session *session, grove_plan *plan);
 

@@ -6,6 +6,7 @@
 #include "run/state.h"
 
 #include <check.h>
+#include <complex.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -274,7 +275,8 @@ START_TEST(unsolved_in_the_tile)
 }
 END_TEST
 
-/* Where a tile of both does not fit the memory, it is made later. */
+/* Where a tile of both does not fit the memory, it is made later; the fit's own may then be a part
+ * of the domain. */
 START_TEST(follows_if_it_fits)
 {
     static const char text[] = "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
@@ -295,8 +297,8 @@ START_TEST(follows_if_it_fits)
             continue;
         memset(solve_world_kept[0].at, 0, (size_t)first.cells * sizeof(*first.at));
         ck_assert_int_eq(grove_session_run(w.session), 0);
-        ck_assert(!memcmp(first.at, solve_world_kept[0].at,
-                          (size_t)(first.cells * first.elements) * sizeof(*first.at)));
+        for (int64_t i = 0; i < first.cells * first.elements; i++)
+            ck_assert(cabs(first.at[i] - solve_world_kept[0].at[i]) <= (passes == 1 ? 0 : 1e-9));
     }
     ck_assert_int_gt(found[2], 0);
     ck_assert_int_gt(found[1], 0);

@@ -1,6 +1,7 @@
 /* grove run and grove check: runs a tree file, or checks it without running. */
 #include "cli/command.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,12 @@ static int check_session(grove_session *session, grove_tree *tree, grove_error *
            (long long)plan.tiles, plan.tiles == 1 ? "" : "s", (long long)plan.tile_times,
            (long long)plan.tile_baselines, (long long)plan.tile_channels, plan.passes,
            plan.passes == 1 ? "" : "es");
+    if (plan.in_parts)
+        printf("%s: a solution domain does not fit the memory and is %lld tiles, which are read "
+               "%s; with --memory %.0fMB it is one\n",
+               plan.in_parts, (long long)plan.parts,
+               plan.reads_once ? "once, and then summed" : "again in each iteration",
+               ceil((double)plan.undivided_bytes / 1e6));
     if (plan.section)
         printf("sums over sources in sections of %lld\n", (long long)plan.section);
     char *outputs = grove_session_outputs(session);

@@ -66,6 +66,15 @@ void grove_node_leave_inputs(grove_node *node)
 
 /* ---- domains ---- */
 
+void grove_node_set_parts(grove_node *node, uint64_t bytes, uint64_t once)
+{
+    if (!grove_node_drives(node))
+        grove_node_fail(node, GROVE_ABI, "the plugin takes domains in parts, without a drive");
+    node->in_parts = true;
+    node->part_memory = bytes;
+    node->once_memory = once;
+}
+
 static int find_axis(grove_node *node, const char *name, const grove_axis **axis)
 {
     int kind = grove_axis_kind(name);

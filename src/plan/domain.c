@@ -20,7 +20,8 @@ static bool find_dependents(const grove_node *action, const grove_node *node, si
     return depends;
 }
 
-void grove_program_take_action(grove_program *p, const grove_tree *tree, const grove_node *action)
+void grove_program_take_action(grove_program *p, const grove_tree *tree, const grove_node *action,
+                               bool parts)
 {
     for (int d = 0; d < action->domain_count; d++)
         for (int k = 0; k < GROVE_CUTS; k++)
@@ -28,6 +29,10 @@ void grove_program_take_action(grove_program *p, const grove_tree *tree, const g
                 p->domains[k] = action->domains[d];
     if (!grove_node_drives(action))
         return;
+    p->parts = parts && action->in_parts && p->domains[GROVE_CUT_TIME].count &&
+               p->cuttable >> GROVE_CUT_TIME & 1;
+    if (p->parts) /* the tiles of a domain follow each other */
+        p->cuttable = 1u << GROVE_CUT_TIME;
     p->depends = grove_alloc((tree->node_count + 1) * sizeof(*p->depends));
     for (size_t i = 0; i < tree->node_count; i++)
         find_dependents(action, tree->nodes[i], p->depends);
@@ -67,4 +72,9 @@ int64_t grove_domain_longest(const grove_program *p, int cut)
         if (edge(d, k + 1) - edge(d, k) > longest)
             longest = edge(d, k + 1) - edge(d, k);
     return longest;
+}
+
+bool grove_domain_is_divided(const grove_program *p, int cut)
+{
+    return p->parts && cut == GROVE_CUT_TIME;
 }

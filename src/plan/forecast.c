@@ -1,5 +1,6 @@
 /* The forecast of a run: tiles, memory, operations. */
 #include "plan/schedule.h"
+#include "plan/tile.h"
 
 #include "base/memory.h"
 
@@ -31,6 +32,12 @@ static void add_pass(grove_plan *plan, const grove_pass *pass, bool *seen)
     const grove_program *p = pass->program;
 
     plan->tiles += pass->tiles;
+    if (p->parts) {
+        plan->in_parts = pass->roots[0].node->name;
+        plan->parts = grove_tile_parts(p);
+        plan->reads_once =
+            pass->once || pass->roots[0].node->once_memory == pass->roots[0].node->part_memory;
+    }
     if (pass->peak > plan->peak_bytes) /* tiles matter where memory is counted */
         plan->peak_bytes = pass->peak;
     for (int i = 0; i < pass->root_count; i++)
@@ -56,7 +63,8 @@ void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan)
     const grove_tree *tree = schedule->limits.tree;
     bool *seen = grove_alloc((tree->node_count + 1) * sizeof(bool));
 
-    *plan = (grove_plan){.passes = schedule->count};
+    *plan = (grove_plan){.passes = schedule->count,
+                         .undivided_bytes = (uint64_t)((double)schedule->undivided / 0.9)};
     uint64_t beside = 0; /* of states that lie on the host, while values lie on devices */
     for (int i = 0; i < schedule->count; i++) {
         uint64_t states = grove_pass_states(schedule, &schedule->passes[i]);

@@ -105,7 +105,9 @@ uint64_t grove_pass_states(const grove_schedule *schedule, const grove_pass *pas
         if (pass->roots[i].kind == GROVE_ROOT_COLLECT && grove_node_accumulates(node))
             sum += node->memory * (uint64_t)grove_plan_states(&schedule->limits, node);
         else if (pass->roots[i].kind == GROVE_ROOT_ACTION && grove_node_drives(node))
-            sum += node->memory;
+            sum += !pass->program->parts ? node->memory
+                   : pass->once          ? node->once_memory
+                                         : node->part_memory;
     }
     return sum;
 }

@@ -425,7 +425,7 @@ static grove_keep keep_of(const grove_program *p, int s)
     if ((p->keep_all && !own) || (p->again && p->again[step->node->id]))
         return GROVE_KEEP_CACHE;
     if (own == p->divided || !useful(p, s))
-        return step->wanted_again ? GROVE_KEEP_SLOT : GROVE_KEEP_NOT;
+        return step->wanted_again && !p->parts ? GROVE_KEEP_SLOT : GROVE_KEEP_NOT;
     return in_a_row(own, p->divided) ? GROVE_KEEP_SLOT : GROVE_KEEP_CACHE;
 }
 
@@ -454,7 +454,7 @@ void grove_program_settle(grove_program *p, const int64_t tile[GROVE_CUTS], uint
 
     p->divided = 0;
     for (int k = 0; k < GROVE_CUTS; k++) {
-        int64_t longest = grove_domain_longest(p, k);
+        int64_t longest = grove_domain_is_divided(p, k) ? 1 : grove_domain_longest(p, k);
         p->tile[k] = tile[k] > longest ? tile[k] : longest;
         if (p->block.axis[k] && p->tile[k] < p->block.count[k]) {
             p->divided |= 1u << k;

@@ -31,6 +31,7 @@ typedef struct {
     bool serial;              /* no reading ahead, no writing behind */
     bool members_by_tile;     /* a tile copies only its own part of members' data */
     bool cache_off;           /* nothing is kept but constants and data */
+    bool parts;               /* tiles may divide domains: see grove_node_set_parts */
     grove_block_rule block_rule; /* how the allocator rounds */
     /* Bytes that a reduction takes beside its input at most: see grove_accumulator_bytes. */
     uint64_t (*reduction_bytes)(const grove_node *node, const grove_range *space, int axes,
@@ -60,6 +61,7 @@ typedef struct {
     int64_t tiles;
     uint64_t peak;    /* maximum of bytes of values */
     uint64_t largest; /* bytes of the largest value of a tile */
+    bool once;        /* of domains in parts: all is read once only */
 } grove_pass;
 
 typedef struct {
@@ -78,6 +80,7 @@ typedef struct {
     bool follows;      /* ... and some do */
     bool reduces_time; /* something reduces time: one tile avoids a separate pass */
     bool stores;
+    uint64_t undivided; /* where domains are in parts: bytes with which they would not be */
     const grove_node *stale, *stale_for; /* a value that an action would not see change; NULL */
 } grove_schedule;
 
@@ -88,6 +91,10 @@ int grove_schedule_new(const grove_plan_limits *limits, grove_node *const *nodes
                        const grove_range *range, int ranges, grove_schedule **schedule,
                        uint64_t *needed);
 void grove_schedule_free(grove_schedule *schedule);
+/* A schedule with these axes cut, without tiles; also after an error. */
+int grove_schedule_make(const grove_plan_limits *limits, grove_node *const *nodes, size_t count,
+                        const grove_range *range, int ranges, unsigned cuttable, bool sections,
+                        bool may_follow, grove_schedule **schedule);
 
 /* forecast.c: the expected cost of a run. */
 void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan);

@@ -34,6 +34,8 @@ static int64_t count_from(const grove_program *p, int cut, int64_t first)
     if (cut == GROVE_CUT_TIME)
         grove_tile_device(p, first, &end);
     end = min(first + p->tile[cut], end);
+    if (grove_domain_is_divided(p, cut))
+        return min(end, grove_domain_end(p, cut, first, 1)) - first;
     return grove_domain_end(p, cut, first, end - first) - first;
 }
 
@@ -67,6 +69,39 @@ bool grove_tile_advance(const grove_program *p, grove_tile *tile)
         return true;
     }
     return false;
+}
+
+grove_tile grove_tile_at(const grove_program *p, const int64_t first[GROVE_CUTS])
+{
+    grove_tile tile;
+
+    for (int k = 0; k < GROVE_CUTS; k++) {
+        tile.first[k] = first[k];
+        tile.count[k] = count_from(p, k, first[k]);
+    }
+    return tile;
+}
+
+bool grove_tile_ends_domain(const grove_program *p, const grove_tile *tile)
+{
+    int64_t first = tile->first[GROVE_CUT_TIME], end = first + tile->count[GROVE_CUT_TIME];
+
+    return grove_domain_end(p, GROVE_CUT_TIME, first, 1) == end;
+}
+
+int64_t grove_tile_parts(const grove_program *p)
+{
+    int64_t most = 0, parts = 0;
+
+    for (int64_t first = 0; first < p->block.count[GROVE_CUT_TIME];) {
+        int64_t end = first + count_from(p, GROVE_CUT_TIME, first);
+        parts++;
+        most = parts > most ? parts : most;
+        if (grove_domain_end(p, GROVE_CUT_TIME, first, 1) == end)
+            parts = 0;
+        first = end;
+    }
+    return most;
 }
 
 int64_t grove_tile_count(const grove_program *p)
@@ -106,7 +141,7 @@ bool grove_tile_halve(grove_program *p, grove_tile *tile, bool gathers, uint64_t
             begins = begins && (!(p->divided >> j & 1) || tile->first[j] == 0);
         int64_t half = (tile->count[k] + 1) / 2;
         if (!p->block.axis[k] || tile->count[k] < 2 || !begins || !divides ||
-            half < grove_domain_longest(p, k))
+            (half < grove_domain_longest(p, k) && !grove_domain_is_divided(p, k)))
             continue;
         tile->count[k] = p->tile[k] = half;
         if (!(p->divided >> k & 1))

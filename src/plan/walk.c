@@ -95,6 +95,12 @@ static bool is_found(grove_walk *w, int s)
     return false;
 }
 
+static bool is_wanted(const grove_walk *w, const grove_step *step, int k)
+{
+    return step->input[k] >= 0 &&
+           !(w->program->parts && step->kind == GROVE_STEP_ROOT && w->left_out[k]);
+}
+
 static void mark(grove_walk *w)
 {
     const grove_program *p = w->program;
@@ -114,8 +120,25 @@ static void mark(grove_walk *w)
             continue;
         }
         for (int k = 0; k < step->inputs; k++)
-            if (step->input[k] >= 0)
+            if (is_wanted(w, step, k))
                 w->slots[step->input[k]].needed = true;
+    }
+}
+
+/* What some root may want. */
+static void ask(grove_walk *w)
+{
+    const grove_program *p = w->program;
+
+    for (int s = 0; s < p->step_count; s++)
+        w->slots[s].asked = p->steps[s].kind == GROVE_STEP_ROOT || !p->parts;
+    for (int s = p->step_count - 1; s >= 0 && p->parts; s--) {
+        const grove_step *step = &p->steps[s];
+        if (step->loop)
+            w->slots[s].asked = w->slots[p->loops[step->loop].owner].asked;
+        for (int k = 0; k < step->inputs && w->slots[s].asked; k++)
+            if (is_wanted(w, step, k))
+                w->slots[step->input[k]].asked = true;
     }
 }
 
@@ -207,8 +230,9 @@ int grove_walk_read_ahead(grove_walk *w, const grove_tile *tile)
     if (w->serial)
         return 0;
     w->spot.tile = grove_tile_block(p, tile);
+    ask(w);
     for (int s = 0; s < p->step_count; s++) {
-        if (!p->steps[s].ahead)
+        if (!p->steps[s].ahead || !w->slots[s].asked)
             continue;
         int code = w->work->prepare(w, s, &w->slots[s].next);
         if (code)

@@ -29,7 +29,7 @@ typedef struct {
 
 /* State of each step. */
 typedef struct {
-    bool needed;
+    bool needed, asked; /* asked: what is read ahead */
     void *value, *kept, *found;
     void *ready, *next; /* read ahead: for this tile and the next one */
     int64_t kept_first[GROVE_CUTS];
@@ -55,6 +55,8 @@ struct grove_walk {
     bool following; /* the roots that follow are made, not the others */
     bool serial;    /* no reading ahead, and a tile is written before the next one begins */
     bool checks;    /* found values are recomputed and compared */
+    /* Of domains in parts: inputs of the action that are not wanted in this domain any more. */
+    bool left_out[GROVE_MAX_ACTION_INPUTS];
 };
 
 grove_walk *grove_walk_new(const grove_program *program, const grove_walk_work *work, void *context,

@@ -46,6 +46,19 @@ int grove_node_fetch(const grove_node *node, int k)
     return code ? grove_node_fail(node, code, "input %d cannot be copied to the host", k) : 0;
 }
 
+/* ---- domains in parts ---- */
+
+bool grove_node_reads_once(const grove_node *node)
+{
+    return !check_input(node, "grove_node_reads_once", 0) && call_now->once;
+}
+
+void grove_node_leave_out(const grove_node *node, int k)
+{
+    if (!check_input(node, "grove_node_leave_out", k) && call_now->left_out)
+        call_now->left_out[k] = true;
+}
+
 /* ---- computing ---- */
 
 static int compute(grove_session *session, grove_launch *launch, grove_device *device)

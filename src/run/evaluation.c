@@ -34,14 +34,20 @@ static grove_plan_limits limits_of(const grove_session *session)
     };
 }
 
+/* What an action takes beside its values at least. */
+static uint64_t least_memory(const grove_node *node)
+{
+    return node->in_parts ? node->part_memory : node->memory;
+}
+
 /* The action that takes most memory beside its values, if that matters. */
 static const grove_node *largest_drive(grove_node *const *nodes, size_t count, uint64_t needed)
 {
     const grove_node *largest = NULL;
 
     for (size_t i = 0; i < count; i++)
-        if (grove_node_drives(nodes[i]) && nodes[i]->memory > needed / 8 &&
-            (!largest || nodes[i]->memory > largest->memory))
+        if (grove_node_drives(nodes[i]) && least_memory(nodes[i]) > needed / 8 &&
+            (!largest || least_memory(nodes[i]) > least_memory(largest)))
             largest = nodes[i];
     return largest;
 }
@@ -62,7 +68,7 @@ static int fail_memory(const grove_session *session, grove_node *const *nodes, s
     return grove_fail_at(session->error, &drive->place, GROVE_NO_MEMORY,
                          "memory: the smallest tile needs a limit of %s, %s are allowed; %s are "
                          "what '%s' takes beside its values; allow more%s%s",
-                         want, have, grove_show_bytes(part, (double)drive->memory),
+                         want, have, grove_show_bytes(part, (double)least_memory(drive)),
                          grove_node_shown(drive), drive->advice ? "; " : "",
                          drive->advice ? drive->advice : "");
 }

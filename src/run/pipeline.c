@@ -5,6 +5,7 @@
 #include "base/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 grove_writing *grove_pipeline_writing(const grove_pipeline *line)
 {
@@ -139,6 +140,21 @@ static int drive(grove_pipeline *line)
     }
     w->count = 0;
     return code || line->pass->root_count == 1 ? code : grove_walk_follow(line->run.walk);
+}
+
+/* A tile of a domain in parts. */
+static int drive_part(grove_pipeline *line)
+{
+    grove_writing *w = grove_pipeline_writing(line);
+
+    line->evaluation->written = true;
+    line->again = false;
+    int code = drive_once(line, &line->again);
+    double cells = (double)w->calls[0].arrays[0].cells;
+    grove_pipeline_count(line, -cells);
+    line->cells += line->revisits ? 0 : cells;
+    w->count = 0;
+    return code;
 }
 
 static void queue(grove_io_job *job, void (*fn)(void *), void *context)
@@ -294,7 +310,7 @@ static int run_tile(grove_pipeline *line, const grove_tile *next)
         session->may_yield = false;
     }
     if (!code && w->count && line->run.program->depends)
-        code = drive(line);
+        code = line->run.program->parts ? drive_part(line) : drive(line);
     if (!code && w->count) {
         line->evaluation->written = true;
         queue(&w->job, write_calls, w);
@@ -364,26 +380,50 @@ static int shrink(grove_pipeline *line)
     return 0;
 }
 
+/* The last tile of a domain in parts is done: the next one is the first of the same domain, or of
+ * another. */
+static int end_domain(grove_pipeline *line, grove_tile *next, bool *more)
+{
+    grove_walk *walk = line->run.walk;
+
+    if (line->again) {
+        *next = grove_tile_at(line->run.program, line->domain.first);
+        *more = true;
+    } else {
+        line->domain = *next;
+        memset(walk->left_out, 0, sizeof(walk->left_out));
+        grove_pipeline_count(line, line->cells);
+        line->cells = 0;
+    }
+    line->revisits = line->again;
+    line->again = false;
+    return *more ? grove_walk_read_ahead(walk, next) : 0;
+}
+
 static int run_tiles(grove_pipeline *line)
 {
     const grove_program *p = line->run.program;
     grove_walk *walk = line->run.walk;
     bool more = true;
 
-    line->at = grove_tile_begin(p);
-    line->small = false;
+    line->at = line->domain = grove_tile_begin(p);
+    line->small = line->again = line->revisits = false;
+    line->cells = 0;
     int code = grove_walk_read_ahead(walk, &line->at);
     while (more && !code) {
         grove_tile next = line->at;
         more = grove_tile_advance(p, &next);
-        code = run_tile(line, more ? &next : NULL);
+        bool ends = p->parts && grove_tile_ends_domain(p, &line->at);
+        code = run_tile(line, more && !ends ? &next : NULL);
         if (code == GROVE_AGAIN) {
             more = true;
             code = shrink(line);
             continue;
         }
-        line->at = next;
         grove_walk_end(walk);
+        if (ends && !code)
+            code = end_domain(line, &next, &more);
+        line->at = next;
     }
     /* no background work may continue after the pass */
     int reading_code = wait_for(&line->reading);

@@ -30,6 +30,7 @@ typedef struct {
     grove_form forms[GROVE_MAX_ACTION_INPUTS];
     grove_value *values[GROVE_MAX_ACTION_INPUTS]; /* held by the walk until written */
     int count;
+    bool *left_out, once; /* of a domain in parts: see grove_node_leave_out; NULL: it is not */
 } grove_write_call;
 
 typedef struct {
@@ -48,6 +49,9 @@ typedef struct {
     grove_io_job reading;
     grove_writing *writing; /* by flight of the walk */
     grove_tile at;          /* the present tile */
+    grove_tile domain;      /* of domains in parts: the first tile of this one */
+    bool again, revisits;   /* ... and its tiles are wanted once more; this is not the first time */
+    double cells;           /* ... of its tiles */
     bool small;             /* it is as small as can be */
     grove_progress *progress;
 } grove_pipeline;

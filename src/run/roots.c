@@ -29,14 +29,12 @@ static grove_range range_of(const grove_pipeline *line, const grove_axis *axis)
     return (grove_range){axis, 0, axis->size};
 }
 
-/* An action's input, dense over the tile: the first one over all axes of the action, the others
- * over their own. The value itself if it is dense already. */
-static int dense_input(const grove_pipeline *line, const grove_step *root, int k,
-                       grove_value **dense)
+/* The ranges of an action's input: the first one over all axes of the action, the others over their
+ * own. Returns how many. */
+static int input_ranges(const grove_pipeline *line, const grove_step *root, int k,
+                        grove_range space[GROVE_MAX_AXES])
 {
     const grove_node *node = root->node, *in = node->inputs[k].node;
-    grove_value *value = grove_run_value(&line->run, root->input[k]);
-    grove_range space[GROVE_MAX_AXES];
     int axes = 0;
 
     if (k == 0 || node->inputs[k].side) {
@@ -50,7 +48,19 @@ static int dense_input(const grove_pipeline *line, const grove_step *root, int k
         for (int d = 0; d < in->axis_count; d++)
             space[axes++] = range_of(line, in->axes[d]);
     }
-    return grove_copy_as_dense(line->run.session, value, node->inputs[k].side, space, axes, dense);
+    return axes;
+}
+
+/* An action's input, dense over the tile: the value itself if it is dense already. */
+static int dense_input(const grove_pipeline *line, const grove_step *root, int k,
+                       grove_value **dense)
+{
+    grove_value *value = grove_run_value(&line->run, root->input[k]);
+    grove_range space[GROVE_MAX_AXES];
+    int axes = input_ranges(line, root, k, space);
+
+    return grove_copy_as_dense(line->run.session, value, root->node->inputs[k].side, space, axes,
+                               dense);
 }
 
 /* Whether the root has seen this tile already: it lacks an axis along which the tile is not the
@@ -74,9 +84,15 @@ static int take_action(grove_pipeline *line, const grove_step *step)
     memset(call, 0, sizeof(*call));
     call->action = step->node;
     call->count = step->inputs;
+    call->left_out = line->run.program->parts ? line->run.walk->left_out : NULL;
+    call->once = line->pass->once;
     for (int k = 0; k < step->inputs && !code; k++) {
         if (step->input[k] < 0)
             continue;
+        if (call->left_out && call->left_out[k]) {
+            call->arrays[k].axes = input_ranges(line, step, k, call->arrays[k].range);
+            continue;
+        }
         code = dense_input(line, step, k, &call->values[k]);
         if (code)
             break;

@@ -1,0 +1,183 @@
+/* Chooses a schedule: the axes that tiles cut, and what else makes a run fit the memory. */
+#include "plan/schedule.h"
+
+enum { SECTIONS = GROVE_CUTS + 1 }; /* measures against lack of memory, in order */
+
+static unsigned forced(const grove_plan_limits *limits)
+{
+    unsigned cuts = 0;
+
+    for (int k = 0; k < GROVE_CUTS; k++)
+        cuts |= limits->tile[k] ? 1u << k : 0;
+    return cuts;
+}
+
+static bool choose_tiles(grove_schedule *s, uint64_t *needed)
+{
+    bool fits = true;
+
+    for (int i = 0; i < s->count; i++) {
+        fits = grove_tiles_choose(s, &s->passes[i]) && fits;
+        if (s->passes[i].peak > *needed)
+            *needed = s->passes[i].peak;
+    }
+    return fits;
+}
+
+/* Whether an action has tiles evaluated again that hold several domains. */
+static bool repeats_domains(const grove_schedule *s)
+{
+    for (int i = 0; i < s->count; i++)
+        for (int k = 0; k < GROVE_CUTS; k++)
+            if (s->passes[i].program->depends && s->passes[i].program->domains[k].count > 1)
+                return true;
+    return false;
+}
+
+/* One tile: for small runs, and when a whole value is requested. */
+static bool is_well_whole(const grove_schedule *s)
+{
+    uint64_t largest = 0;
+
+    if (repeats_domains(s))
+        return false;
+
+    for (int i = 0; i < s->count; i++)
+        if (s->passes[i].largest > largest)
+            largest = s->passes[i].largest;
+    return s->stores || largest <= (uint64_t)8 << 20;
+}
+
+/* Whether cutting along time makes more than one pass walk through many tiles. Then computing at
+ * once what fits the memory is faster. */
+static bool repeats(const grove_schedule *s)
+{
+    int many = 0;
+
+    for (int i = 0; i < s->count; i++)
+        many += s->passes[i].tiles > 1;
+    return s->reduces_time && many > 1 && !repeats_domains(s);
+}
+
+/* A schedule, whether it fits, and the bytes needed. Where actions that follow others take too much
+ * memory, they have passes of their own. */
+static int try_schedule(const grove_plan_limits *limits, grove_node *const *nodes, size_t count,
+                        const grove_range *range, int ranges, unsigned cuts, bool sections,
+                        grove_schedule **schedule, bool *fits, uint64_t *needed)
+{
+    bool may_follow = !limits->parts, again = true;
+    int code = 0;
+
+    while (again) {
+        grove_schedule_free(*schedule);
+        *schedule = NULL;
+        *needed = 0;
+        code = grove_schedule_make(limits, nodes, count, range, ranges, cuts, sections, may_follow,
+                                   schedule);
+        *fits = !code && choose_tiles(*schedule, needed);
+        again = !code && !*fits && (*schedule)->follows;
+        may_follow = false;
+    }
+    return code;
+}
+
+/* The schedule with axes cut up to `level`: 0 is one tile; the last also sums over sources in
+ * sections. */
+static int try_level(const grove_plan_limits *limits, grove_node *const *nodes, size_t count,
+                     const grove_range *range, int ranges, unsigned level,
+                     grove_schedule **schedule, bool *fits, uint64_t *needed)
+{
+    unsigned force = forced(limits);
+
+    unsigned cuts = force ? force : (1u << (level < SECTIONS ? level : GROVE_CUTS)) - 1;
+    int code = try_schedule(limits, nodes, count, range, ranges, cuts, level == SECTIONS, schedule,
+                            fits, needed);
+    *fits = *fits && !(*schedule)->stale;
+    if (code) {
+        grove_schedule_free(*schedule);
+        *schedule = NULL;
+    }
+    return code;
+}
+
+static int fail_stale(const grove_plan_limits *limits, grove_schedule **schedule)
+{
+    const grove_node *action = (*schedule)->stale_for, *value = (*schedule)->stale;
+    int code = grove_fail_at(limits->error, &action->place, GROVE_INVALID,
+                             "%s: '%s' depends on what is fitted, but is known only after the last "
+                             "tile; leave it out, or "
+                             "give so much memory that there is one tile",
+                             action->class_->name, value->name);
+
+    grove_schedule_free(*schedule);
+    *schedule = NULL;
+    return code;
+}
+
+/* Whether an action can take domains in parts. */
+static bool has_parts(grove_node *const *nodes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (nodes[i]->in_parts)
+            return true;
+    return false;
+}
+
+/* The same with domains in parts. */
+static int try_parts(const grove_plan_limits *limits, grove_node *const *nodes, size_t count,
+                     const grove_range *range, int ranges, uint64_t undivided,
+                     grove_schedule **schedule, uint64_t *needed)
+{
+    grove_plan_limits parts = *limits;
+    bool fits = false;
+    int code = 0;
+
+    parts.parts = true;
+    for (unsigned level = 1; level <= SECTIONS && !fits && !code; level++) {
+        grove_schedule_free(*schedule);
+        *schedule = NULL;
+        code = try_level(&parts, nodes, count, range, ranges, level, schedule, &fits, needed);
+    }
+    if (!code && (fits || forced(limits))) {
+        (*schedule)->undivided = undivided;
+        return 0;
+    }
+    grove_schedule_free(*schedule);
+    *schedule = NULL;
+    return code ? code : GROVE_NO_MEMORY;
+}
+
+int grove_schedule_new(const grove_plan_limits *limits, grove_node *const *nodes, size_t count,
+                       const grove_range *range, int ranges, grove_schedule **schedule,
+                       uint64_t *needed)
+{
+    bool fits, whole;
+
+    *schedule = NULL;
+    int code = try_level(limits, nodes, count, range, ranges, 0, schedule, &fits, needed);
+    if (!code && (*schedule)->stale)
+        return fail_stale(limits, schedule);
+    whole = fits;
+    if (!code && !fits && forced(limits) && has_parts(nodes, count))
+        return try_parts(limits, nodes, count, range, ranges, *needed, schedule, needed);
+    if (!code && !fits && forced(limits) && limits->devices)
+        return try_level(limits, nodes, count, range, ranges, SECTIONS, schedule, &fits, needed);
+    if (code || forced(limits) || (whole && is_well_whole(*schedule)))
+        return code;
+    for (unsigned level = 1; level <= SECTIONS; level++) {
+        code = try_level(limits, nodes, count, range, ranges, level, schedule, &fits, needed);
+        if (!code && (*schedule)->stale)
+            return whole
+                       ? try_level(limits, nodes, count, range, ranges, 0, schedule, &fits, needed)
+                       : fail_stale(limits, schedule);
+        if (code || (fits && !(whole && repeats(*schedule))))
+            return code;
+        if (fits)
+            return try_level(limits, nodes, count, range, ranges, 0, schedule, &fits, needed);
+    }
+    if (has_parts(nodes, count))
+        return try_parts(limits, nodes, count, range, ranges, *needed, schedule, needed);
+    grove_schedule_free(*schedule);
+    *schedule = NULL;
+    return GROVE_NO_MEMORY;
+}
