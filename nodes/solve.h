@@ -8,6 +8,8 @@
 #include "nodes/parm.h"
 #include "nodes/stefcal.h"
 
+#include "base/text.h"
+
 #include <complex.h>
 
 #ifndef CMPLX /* glibc has it for gcc alone */
@@ -114,6 +116,10 @@ typedef struct {
     bool starts_well;              /* from the solution of another domain */
     int32_t reweighed;             /* robust: so often; then it is evaluated at its solution */
     bool reweigh;
+    /* Of alternating steps: evaluated at the solution, with the matrix of all unknowns, which tells
+     * errors and what is free; and what has come of the steps. */
+    bool joint;
+    grove_least_squares_outcome ended;
     double *before; /* [unknowns] where the last weights were found; NULL: none were */
     double complex *jones, *best; /* of factors: there, and at the best point; NULL: not yet */
     bool direct; /* Jones terms and their derivatives are the parms' numbers, where it begins */
@@ -154,6 +160,10 @@ int64_t solve_list_unsolved(const solve *s, const solve_domain *d, int parm, int
 /* How many blocks of unknowns a domain has, which take their steps by themselves, and the unknowns
  * of each, which the caller frees. */
 int64_t solve_count_blocks(const solve *s, const solve_domain *d, int64_t **unknowns);
+/* Most unknowns of a domain in which what is free is looked for only to say so. */
+enum { SOLVE_MAX_DESCRIBED = 2000 };
+/* Whether the matrix of all unknowns is wanted at the end of alternating steps. */
+bool solve_wants_joint(const solve *s, bool describe, int64_t unknowns);
 /* Makes d->fit, which starts from the parms' numbers. `rounds`: the model is in single precision.
  * 0, or GROVE_NO_MEMORY. */
 int solve_new_fit(const solve *s, solve_domain *d, grove_parm_run *const *parms, bool rounds);
@@ -174,6 +184,10 @@ void solve_refer(const solve *s, const solve_domain *d, const bool *known, doubl
  * change nothing; -1: not known. */
 char *solve_describe_free(const solve *s, const solve_domain *d, const bool *known, const double *x,
                           int64_t null, solve_is_free is_free, void *context);
+/* Adds to the text the pairs of parms between which a factor of each station may go; returns how
+ * many such factors there are. */
+int64_t solve_name_shares(const solve *s, const solve_domain *d, const bool *known, const double *x,
+                          solve_is_free is_free, void *context, grove_text *to);
 /* The same for a solution of d->fit, with d->free_words where they are wanted. */
 void solve_refer_fit(const solve *s, solve_domain *d, double *x);
 

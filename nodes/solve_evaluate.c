@@ -106,19 +106,39 @@ static bool has_moved(const solve_evaluation *e, const solve_domain *d)
     return !(moved <= limit * limit * norm);
 }
 
+static bool has_ended(const solve_domain *d)
+{
+    return d->outcome == GROVE_LEAST_SQUARES_CONVERGED ||
+           d->outcome == GROVE_LEAST_SQUARES_STALLED || d->outcome == GROVE_LEAST_SQUARES_LIMIT;
+}
+
 static bool is_to_reweigh(const solve_evaluation *e, const solve_domain *d)
 {
     const solve *s = e->solve;
     bool settled = s->robust && d->reweighed && d->outcome == GROVE_LEAST_SQUARES_CONVERGED &&
                    !has_moved(e, d);
 
-    return s->robust && !settled && d->reweighed < MAX_REWEIGHED &&
-           (d->outcome == GROVE_LEAST_SQUARES_CONVERGED ||
-            d->outcome == GROVE_LEAST_SQUARES_STALLED || d->outcome == GROVE_LEAST_SQUARES_LIMIT);
+    return s->robust && !settled && d->reweighed < MAX_REWEIGHED && has_ended(d);
+}
+
+/* Alternating steps have ended: their solution is to be evaluated once more. */
+static void begin_joint(solve_evaluation *e, solve_domain *d)
+{
+    d->ended = d->outcome;
+    d->outcome = GROVE_LEAST_SQUARES_RUNNING;
+    d->iterations += grove_least_squares_iterations(d->fit);
+    d->joint = true;
+    solve_put(e->solve, d, e->parms, grove_least_squares_best(d->fit));
+    grove_least_squares_free(d->fit);
+    d->fit = NULL;
+    free(d->best);
+    d->best = NULL;
+    if (solve_start_fit(e, d))
+        __atomic_store_n(&e->code, GROVE_NO_MEMORY, __ATOMIC_RELAXED);
 }
 
 /* The point is evaluated: the next one, or the result. */
-static void judge(const solve_evaluation *e, solve_domain *d)
+static void judge(solve_evaluation *e, solve_domain *d)
 {
     const solve *s = e->solve;
     double *point = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*point));
@@ -133,7 +153,14 @@ static void judge(const solve_evaluation *e, solve_domain *d)
     if (d->jones && !memcmp(grove_least_squares_best(d->fit), point, bytes))
         solve_compressed_accept(s, d);
     free(point);
-    d->reweigh = is_to_reweigh(e, d);
+    if (d->joint && d->outcome != GROVE_LEAST_SQUARES_NOT_FINITE)
+        d->outcome = d->ended;
+    d->reweigh = !d->joint && is_to_reweigh(e, d);
+    if (!d->joint && !d->reweigh && has_ended(d) &&
+        solve_wants_joint(s, d->describe, d->unknowns)) {
+        begin_joint(e, d);
+        return;
+    }
     if (d->reweigh) {
         d->outcome = GROVE_LEAST_SQUARES_RUNNING;
         d->iterations += grove_least_squares_iterations(d->fit);

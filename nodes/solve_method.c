@@ -64,6 +64,9 @@ static bill memory_of(const grove_node *node, const solve *s, const census *most
     }
     if (matrices)
         of.matrices = most->bytes * (double)domains * (double)s->cut[SOLVE_FREQ].count;
+    if (solve_wants_joint(s, true, most->unknowns))
+        of.matrices += grove_least_squares_bytes(&most->unknowns, 1) *
+                       (s->errors ? (double)(domains * s->cut[SOLVE_FREQ].count) : 1);
     if (s->robust)
         of.weights = rows * cells[0] * cells[1] * SOLVE_ELEMENTS * sizeof(float);
     if (!s->group_count)
@@ -153,14 +156,14 @@ int solve_choose_method(grove_node *node, solve *s)
         return grove_node_fail_option(node, "method",
                                       "alternating is for parms of different intervals, which take "
                                       "turns; these have the same");
-    if (s->method == SOLVE_ALTERNATING && s->errors)
+    if (s->method == SOLVE_ALTERNATING && s->errors && most.unknowns > MAX_UNKNOWNS)
         return grove_node_fail_option(
             node, "errors",
             "%lld unknown numbers of a domain are fitted in turns (method: alternating), and "
             "errors "
-            "would be without those of the others; fit one parm after the other, or make the "
-            "intervals of all parms end together more often",
-            (long long)most.unknowns);
+            "take the matrix of all of them, at most %d; make the intervals of all parms end "
+            "together more often",
+            (long long)most.unknowns, (int)MAX_UNKNOWNS);
     if (most.block > MAX_UNKNOWNS)
         return grove_node_fail(node, GROVE_INVALID,
                                "%lld unknown numbers that are solved for together in one solution "

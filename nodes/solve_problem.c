@@ -50,7 +50,7 @@ static void divide_by_interval(const solve *s, const solve_domain *d, int32_t *b
 /* NULL: all are in one. */
 static int32_t *find_blocks(const solve *s, const solve_domain *d)
 {
-    if (s->method != SOLVE_BLOCK && s->method != SOLVE_ALTERNATING)
+    if (d->joint || (s->method != SOLVE_BLOCK && s->method != SOLVE_ALTERNATING))
         return NULL;
     int32_t *block = grove_alloc((size_t)d->unknowns * sizeof(*block) + 1);
     if (s->method == SOLVE_BLOCK)
@@ -74,12 +74,18 @@ int64_t solve_count_blocks(const solve *s, const solve_domain *d, int64_t **unkn
     return count;
 }
 
+bool solve_wants_joint(const solve *s, bool describe, int64_t unknowns)
+{
+    return s->method == SOLVE_ALTERNATING &&
+           (s->errors || (describe && unknowns <= SOLVE_MAX_DESCRIBED));
+}
+
 /* NULL: all step together. */
 static int32_t *find_turns(const solve *s, const solve_domain *d)
 {
     int32_t *turn = NULL;
 
-    if (s->method == SOLVE_ALTERNATING)
+    if (s->method == SOLVE_ALTERNATING && !d->joint)
         turn = grove_alloc((size_t)d->unknowns * sizeof(*turn) + 1);
     for (int i = 0; turn && i < s->parm_count; i++)
         for (int64_t j = d->base[i]; j < end_of(s, d, i); j++)

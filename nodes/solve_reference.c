@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most unknowns of a domain in which what is free is looked for only to say so. */
-enum { MAX_DESCRIBED = 2000 };
-
 /* Members of a parm that change together. */
 static const unsigned groups_of_one[] = {1, 0}, groups_of_two[] = {1, 2, 3, 0},
                       groups_of_four[] = {5, 10, 15, 0}; /* columns of the matrix */
@@ -204,8 +201,11 @@ static int64_t name_shifts(const solve *s, const solve_domain *d, const bool *kn
 char *solve_describe_free(const solve *s, const solve_domain *d, const bool *known, const double *x,
                           int64_t null, solve_is_free is_free, void *context)
 {
-    grove_text shifted = {0}, text = {0};
-    int64_t shifts = name_shifts(s, d, known, x, is_free, context, &shifted);
+    grove_text shifted = {0}, shared = {0}, text = {0};
+    int64_t named = name_shifts(s, d, known, x, is_free, context, &shifted);
+
+    if (null > named)
+        named += solve_name_shares(s, d, known, x, is_free, context, &shared);
 
     if (shifted.length && s->reference < 0)
         grove_text_add(
@@ -213,11 +213,17 @@ char *solve_describe_free(const solve *s, const solve_domain *d, const bool *kno
             "the data do not tell what all stations have in common (reference= makes it 0 "
             "at one of them): %s",
             shifted.at);
-    if (null > shifts)
+    if (shared.length)
+        grove_text_add(&text,
+                       "%s which part of a station's factor is of one parm and which of "
+                       "another: %s",
+                       text.length ? "; nor" : "the data do not tell", shared.at);
+    if (null > named)
         grove_text_add(&text, "%s %lld %scombination%s of a domain's unknowns",
-                       text.length ? "; nor" : "the data do not tell", (long long)(null - shifts),
-                       text.length ? "further " : "", null - shifts == 1 ? "" : "s");
+                       text.length ? "; nor" : "the data do not tell", (long long)(null - named),
+                       text.length ? "further " : "", null - named == 1 ? "" : "s");
     free(shifted.at);
+    free(shared.at);
     return text.at;
 }
 
@@ -233,7 +239,7 @@ static bool is_in(void *fit, const double *from, const double *to, const double 
 void solve_refer_fit(const solve *s, solve_domain *d, double *x)
 {
     size_t n = (size_t)d->unknowns;
-    bool describe = d->describe && d->unknowns <= MAX_DESCRIBED, *known;
+    bool describe = d->describe && d->unknowns <= SOLVE_MAX_DESCRIBED, *known;
     int64_t null;
 
     if (s->reference < 0 && !describe)

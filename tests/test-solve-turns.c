@@ -249,18 +249,67 @@ START_TEST(stopped)
 }
 END_TEST
 
+/* Errors are those of the joint fit: a bandpass and a gain of all channels for each time. What they
+ * share is said. */
+START_TEST(errors_and_rank)
+{
+    double most = 0;
+
+    for (int k = 0; k < 2; k++) {
+        char *text = grove_format(
+            "A = parm(\"A\", time=4min, init=1)\nC = parm(\"C\", freq=2MHz, init=1, prior=0.1)\n"
+            "b = spoil(obs, share=0.3, weights=odd, nan=0.02)\n"
+            "D[p,q] = (M[p,q] + 0.5 * N[p,q] + noise(obs, sigma=0.5Jy)) * b.value\n"
+            "fit = solve(A * M[p,q] + C * N[p,q], D, weights=b.weight, errors=true, "
+            "method=%s, tolerance=1e-8, max_iterations=300)\n"
+            "k0 = keep(A.value_error + 0 * obs.time / 1s, number=%d)\n"
+            "k2 = keep(C.value_error + 0 * obs.freq / 1Hz, number=%d)\n",
+            k ? "alternating" : "lm", k, 2 + k);
+        solve_world_pass(&w, text);
+        free(text);
+    }
+    for (int i = 0; i < 4; i += 2) {
+        const solve_kept *kept = &solve_world_kept[i];
+        for (int64_t c = 0; c < kept->cells; c++) {
+            ck_assert_double_gt(creal(kept->at[c]), 0);
+            most = fmax(most, fabs(creal(kept[1].at[c]) / creal(kept->at[c]) - 1));
+        }
+    }
+    ck_assert_msg(most < 1e-5, "%g", most);
+}
+END_TEST
+
+START_TEST(shared_factors)
+{
+    static const char *const methods[] = {"lm", "alternating"};
+    char *text = grove_format(
+        "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
+        "B[p] = parm(\"B\", jones=%s, freq=2MHz)\n" T U
+        "fit = solve(G[p] * B[p] * M[p,q] * B[q]^H * G[q]^H, T[p] * U[p] * M[p,q] * U[q]^H * "
+        "T[q]^H, method=%s)\nk0 = keep(G)\n",
+        _i / 2 ? "full" : "diagonal", methods[_i % 2]);
+
+    solve_world_pass(&w, text);
+    ck_assert_msg(strstr(solve_world_free, "which part of a station's factor is of one parm and "
+                                           "which of another: G.x and B.x") != NULL,
+                  "%s", solve_world_free);
+    ck_assert_msg(strstr(solve_world_free, "G.y and B.y") != NULL, "%s", solve_world_free);
+    ck_assert_msg(!strstr(solve_world_free, "further"), "%s", solve_world_free);
+    ck_assert_msg(!strstr(solve_world_free, "B.yx, "), "%s", solve_world_free);
+    free(text);
+}
+END_TEST
+
 START_TEST(bad_input)
 {
     solve_world_refuse(&w,
                        "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
                        "fit = solve(G[p] * M[p,q] * G[q]^H, N[p,q], method=alternating)\n",
                        "alternating is for parms of different intervals");
-    solve_world_refuse(&w,
-                       "G[p] = parm(\"G\", jones=diagonal, time=4min)\n"
-                       "B[p] = parm(\"B\", jones=diagonal, freq=2MHz)\n"
-                       "fit = solve(G[p] * B[p] * M[p,q] * B[q]^H * G[q]^H, N[p,q], errors=true, "
-                       "method=alternating)\n",
-                       "errors would be without those of the others");
+    char *text = grove_format("%sfit = solve(V, D, errors=true, method=alternating)\n", large);
+    w.times = 700;
+    solve_world_refuse(&w, text, "errors take the matrix of all of them, at most 20000");
+    free(text);
 }
 END_TEST
 
@@ -277,6 +326,8 @@ int main(void)
     tcase_add_test(tests, too_many_for_all_at_once);
     tcase_add_loop_test(tests, too_large_for_the_memory, 0, 3);
     tcase_add_test(tests, stopped);
+    tcase_add_test(tests, errors_and_rank);
+    tcase_add_loop_test(tests, shared_factors, 0, 4);
     tcase_add_test(tests, bad_input);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);
