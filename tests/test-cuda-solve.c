@@ -103,6 +103,35 @@ START_TEST(any_number_of_devices)
 }
 END_TEST
 
+/* Domains of more times than a tile has: the same solutions as in memory. Tiles of 4 times end
+ * where intervals do, those of 5 within them. */
+START_TEST(in_parts)
+{
+    int fit = FITS - 2 + _i % 2;
+    grove_session_options options = {
+        .device = "cuda", .double_precision = true, .threads = 1, .tile_times = 4 + _i / 2};
+
+    for (int k = 0; k < 2; k++) {
+        char *text =
+            grove_format("T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
+                         "G[p] = parm(\"G\", %s)\nV[p,q] = %s\n"
+                         "D[p,q] = T[p] * M[p,q] * T[q]^H + noise(obs, sigma=1Jy)\n"
+                         "fit = solve(V, D, tolerance=1e-10, max_iterations=200, batch=1%s)\n"
+                         "k0 = keep(V, number=%d)\n",
+                         fits[fit].parm, model_of(fit), fits[fit].options, k);
+        ck_assert_int_eq(solve_world_run(&w, text, &options), 0);
+        free(text);
+    }
+    w.session->budget = w.session->memory = 1 << 10;
+    grove_plan plan;
+    ck_assert_int_eq(grove_session_plan(w.session, &plan), 0);
+    ck_assert_int_eq(plan.parts, 3);
+    ck_assert_int_eq(grove_session_run(w.session), 0);
+    ck_assert_msg(solve_world_distance(0, 1) < 1e-6, "%g", solve_world_distance(0, 1));
+    ck_assert_int_gt((int64_t)grove_session_counters(w.session)->launches, 10);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda: solve");
@@ -114,6 +143,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, as_on_the_cpu, 0, FITS * WAYS);
     tcase_add_loop_test(tests, any_number_of_devices, 0, FITS);
+    tcase_add_loop_test(tests, in_parts, 0, 4);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     int failed = srunner_ntests_failed(runner);

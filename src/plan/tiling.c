@@ -163,19 +163,7 @@ static void begin(const grove_program *p, int64_t tile[GROVE_CUTS])
         tile[k] = most_cells(p, k);
 }
 
-/* Whether so much memory is left that domains in parts need be read only once. */
-static void choose_once(chooser *c, const int64_t tile[GROVE_CUTS])
-{
-    const grove_pass *pass = c->pass;
-
-    if (!pass->program->parts || !pass->roots[0].node->once_memory)
-        return;
-    c->pass->once = true;
-    uint64_t host = c->schedule->limits.host;
-    c->pass->once = (!host || grove_pass_states(c->schedule, pass) <= host) && fits(c, tile);
-}
-
-bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
+static bool choose(const grove_schedule *schedule, grove_pass *pass)
 {
     uint64_t memory = schedule->limits.budget;
     chooser c = {schedule, pass, memory - memory / 10, memory / 8, 0};
@@ -201,10 +189,20 @@ bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
             break;
         c.chunk /= 16;
     }
-    if (found)
-        choose_once(&c, tile);
     /* chunks and what is kept are those of the tiles chosen */
     fits(&c, tile);
     pass->tiles = grove_tile_count(pass->program);
     return found;
+}
+
+bool grove_tiles_choose(const grove_schedule *schedule, grove_pass *pass)
+{
+    const grove_plan_limits *limits = &schedule->limits;
+
+    pass->once = pass->program->parts && pass->roots[0].node->once_memory;
+    if (pass->once && (!limits->host || grove_pass_states(schedule, pass) <= limits->host) &&
+        choose(schedule, pass))
+        return true;
+    pass->once = false;
+    return choose(schedule, pass);
 }

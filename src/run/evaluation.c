@@ -67,7 +67,7 @@ static int fail_memory(const grove_session *session, grove_node *const *nodes, s
             have);
     return grove_fail_at(session->error, &drive->place, GROVE_NO_MEMORY,
                          "memory: the smallest tile needs a limit of %s, %s are allowed; %s are "
-                         "what '%s' takes beside its values; allow more%s%s",
+                         "what %s takes beside its values; allow more%s%s",
                          want, have, grove_show_bytes(part, (double)least_memory(drive)),
                          grove_node_shown(drive), drive->advice ? "; " : "",
                          drive->advice ? drive->advice : "");
