@@ -137,11 +137,17 @@ static void tell(grove_node *node, const solve *s, const census *most)
 static void advise(grove_node *node, const solve *s)
 {
     bool alternates = s->turns > 1 && s->method != SOLVE_ALTERNATING;
+    const char *advice = "parms whose intervals end together more often take less";
 
-    grove_node_set_advice(node, s->batch > 1 ? "batch=1 takes less"
-                                : alternates ? "method=alternating takes less"
-                                             : "parms whose intervals end together more often take "
-                                               "less");
+    if (s->method == SOLVE_ALTERNATING && s->errors)
+        advice = "errors=false takes less";
+    else if (s->batch > 1)
+        advice = "batch=1 takes less";
+    else if (s->robust)
+        advice = "robust=none takes less";
+    else if (alternates)
+        advice = "method=alternating takes less";
+    grove_node_set_advice(node, advice);
 }
 
 int solve_choose_method(grove_node *node, solve *s)
