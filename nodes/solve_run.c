@@ -89,17 +89,15 @@ static void begin_tile(solve_run *run, const solve_tile *tile)
         solve_find_range(&run->solve->cut[c], cells ? cells->first : 0,
                          cells ? cells->first + cells->count : 1, range[c]);
     }
-    int64_t each = run->solve->batch, *times_ = range[SOLVE_TIME];
-    times_[0] -= times_[0] % each;
-    times_[1] += (each - times_[1] % each) % each;
-    if (times_[1] > run->solve->cut[SOLVE_TIME].count)
-        times_[1] = run->solve->cut[SOLVE_TIME].count;
-    int64_t times = range[SOLVE_TIME][1] - range[SOLVE_TIME][0],
-            bands = range[SOLVE_FREQ][1] - range[SOLVE_FREQ][0];
+    /* whole batches, of which the tile may be a part */
+    int64_t each = run->solve->batch, first = range[SOLVE_TIME][0] / each * each,
+            end = (range[SOLVE_TIME][1] + each - 1) / each * each;
+    end = end < run->solve->cut[SOLVE_TIME].count ? end : run->solve->cut[SOLVE_TIME].count;
+    int64_t times = end - first, bands = range[SOLVE_FREQ][1] - range[SOLVE_FREQ][0];
     run->count = times * bands;
     run->domains = grove_alloc((size_t)run->count * sizeof(*run->domains));
     for (int64_t i = 0; i < run->count; i++)
-        solve_domain_begin(run->solve, &run->domains[i], range[SOLVE_TIME][0] + i / bands,
+        solve_domain_begin(run->solve, &run->domains[i], first + i / bands,
                            range[SOLVE_FREQ][0] + i % bands);
     run->domains[0].describe = !run->summary.described;
     run->batch = batch_of(run, &run->domains[0]);
