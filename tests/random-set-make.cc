@@ -53,9 +53,10 @@ TableDesc describe_table(const random_set &set)
     return desc;
 }
 
-std::unique_ptr<DataManager> manager_of(random_storage kind, const char *name)
+// `whole`: tiles have whole cells.
+std::unique_ptr<DataManager> manager_of(random_storage kind, const char *name, bool whole)
 {
-    IPosition tile(3, 2, 3, 4);
+    IPosition tile(3, whole ? 4 : 2, whole ? 1000 : 3, 4);
     switch (kind) {
     case RANDOM_INCREMENTAL:
         return std::unique_ptr<DataManager>(new IncrementalStMan(name));
@@ -72,8 +73,9 @@ std::unique_ptr<DataManager> manager_of(random_storage kind, const char *name)
 
 void bind_columns(const random_set &set, SetupNewTable &setup)
 {
-    std::unique_ptr<DataManager> data(manager_of(set.data, "data")),
-        model(manager_of(set.model, "model")), flag(manager_of(set.flag, "flag"));
+    bool whole = set.seed % 2;
+    std::unique_ptr<DataManager> data(manager_of(set.data, "data", whole)),
+        model(manager_of(set.model, "model", whole)), flag(manager_of(set.flag, "flag", whole));
     IncrementalStMan slow("slow");
     setup.bindAll(StandardStMan("standard"));
     if (set.seed % 3)

@@ -359,6 +359,20 @@ int grove_path_sync(const char *path)
     return failed && reason != EINVAL ? -1 : 0; /* EINVAL: cannot be synced, as on some folders */
 }
 
+void grove_path_start_sync(const char *path)
+{
+#ifdef SYNC_FILE_RANGE_WRITE
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+    if (fd < 0)
+        return;
+    (void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    close(fd);
+#else
+    (void)path;
+#endif
+}
+
 static int copy_bytes(int from, int to)
 {
     size_t room = (size_t)1 << 20;

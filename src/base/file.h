@@ -57,6 +57,8 @@ int grove_path_rename_new(const char *from, const char *to);
 int grove_path_exchange(const char *a, const char *b);
 /* On disk: a file's data, a folder's names. 0, or -1 with errno. */
 int grove_path_sync(const char *path);
+/* Begins to write a file's data to disk, without waiting. A hint: faults show when it is synced. */
+void grove_path_start_sync(const char *path);
 /* The folder that has it ("." for a plain name), and its name there. Caller frees. */
 char *grove_path_folder(const char *path);
 char *grove_path_name(const char *path);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -107,8 +108,19 @@ static void reserve_descriptors(void)
             _exit(GROVE_FAILED);
 }
 
+/* Memory that was freed is used again, by all threads: each new page costs a fault. */
+static void keep_memory(void)
+{
+#ifdef M_ARENA_MAX
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+#endif
+}
+
 int main(int count, char **arguments)
 {
+    keep_memory();
     reserve_descriptors();
     signal(SIGXFSZ, SIG_IGN); /* writing past the file size limit fails with a reason */
     if (count < 2) {

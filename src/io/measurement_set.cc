@@ -58,25 +58,34 @@ TableLock locking()
     return TableLock(TableLock::AutoNoReadLocking);
 }
 
+static void sort_rows(row_list &list)
+{
+    std::vector<std::pair<int64_t, int64_t>> both;
+    for (size_t i = 0; i < list.row.size(); i++)
+        both.emplace_back(list.row[i], list.place[i]);
+    std::sort(both.begin(), both.end());
+    for (size_t i = 0; i < both.size(); i++) {
+        list.row[i] = both[i].first;
+        list.place[i] = both[i].second;
+    }
+}
+
 row_list rows_of(const grove_ms *ms, const grove_ms_block *block)
 {
-    std::vector<std::pair<int64_t, int64_t>> found;
+    row_list list;
+    list.row.reserve(size_t(block->times * block->baselines));
+    list.place.reserve(size_t(block->times * block->baselines));
     for (int64_t t = 0; t < block->times; t++)
         for (int64_t b = 0; b < block->baselines; b++) {
             int64_t at =
                 (block->first_time + t) * ms->layout->baselines + block->first_baseline + b;
-            if (ms->rows[size_t(at)] >= 0)
-                found.emplace_back(ms->rows[size_t(at)], t * block->baselines + b);
+            if (ms->rows[size_t(at)] < 0)
+                continue;
+            list.row.push_back(ms->rows[size_t(at)]);
+            list.place.push_back(t * block->baselines + b);
         }
-    if (!std::is_sorted(found.begin(), found.end()))
-        std::sort(found.begin(), found.end());
-    row_list list;
-    list.row.reserve(found.size());
-    list.place.reserve(found.size());
-    for (const auto &each : found) {
-        list.row.push_back(each.first);
-        list.place.push_back(each.second);
-    }
+    if (!std::is_sorted(list.row.begin(), list.row.end()))
+        sort_rows(list);
     return list;
 }
 
@@ -389,6 +398,7 @@ namespace
 void forget(void *user)
 {
     grove_ms *ms = static_cast<grove_ms *>(user);
+    ms->flat.clear();
     grove::guard(ms->path, nullptr, [&] {
         ms->table = Table();
         return 0;

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <new>
 #include <string>
@@ -71,10 +72,23 @@ struct new_set {
     ~new_set();
 };
 
+// The file of a column whose rows follow each other in it as they are in memory, which can be read
+// without casacore's cache of tiles.
+struct flat_column {
+    int file = -1; // -1: stored in another way
+    int64_t rows = 0;
+
+    flat_column() = default;
+    flat_column(const flat_column &) = delete;
+    flat_column &operator=(const flat_column &) = delete;
+    ~flat_column();
+};
+
 // Into which rows of a view the rows of an open set go.
 struct written_part {
     std::shared_ptr<view> to;
     std::string scratch; // the column in the view that is written, until it is settled
+    unsigned manager;    // its storage manager's number
 };
 } // namespace grove
 
@@ -96,6 +110,7 @@ struct grove_ms {
         std::vector<std::string> columns; // that have taken them
         std::vector<unsigned char> at;
     } flags = {};
+    std::map<std::string, grove::flat_column> flat; // by column, of those that were read
 
     // what is written
     grove_record *record = nullptr;
@@ -170,6 +185,10 @@ std::vector<std::string> roots_of(const casacore::Table &table);
 casacore::Record manager_of(const casacore::Table &table, const std::string &column);
 // Sets how DATA is stored.
 void read_storage(const casacore::Table &table, grove_ms_layout *layout);
+// Reads numbers of a column, or bits of FLAG, of rows [first, first + count), all channels, from
+// its file. False if it is not flat (TiledColumnStMan has it alone, in tiles of whole cells, with
+// this machine's order of bytes), or cannot be read so.
+bool read_flat(grove_ms *ms, const char *column, int64_t first, int64_t count, void *to);
 // A manager for visibilities of a new set, as the layout says, and the tiles that it has.
 std::unique_ptr<casacore::DataManager> make_manager(const grove_ms_layout *layout,
                                                     const std::string &name);

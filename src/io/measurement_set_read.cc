@@ -79,19 +79,49 @@ template <typename T> const T *numbers(const Array<T> &array)
 // memory is used again.
 constexpr size_t PIECE = 1 << 20;
 
+// Whether the numbers are consecutive.
+bool follow_each_other(const int64_t *numbers, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (numbers[i] != numbers[0] + int64_t(i))
+            return false;
+    return true;
+}
+
 // Lets `cells` be where the rows are wanted, if these follow each other there.
 template <typename T>
 void read_in_place(const grove_ms *ms, const grove_ms_block *block,
                    const std::vector<int64_t> &rows, const int64_t *place, T *to, Array<T> &cells)
 {
-    for (size_t i = 1; i < rows.size(); i++)
-        if (place[i] != place[0] + int64_t(i)) {
-            cells.reference(Array<T>());
-            return;
-        }
+    if (!follow_each_other(place, rows.size())) {
+        cells.reference(Array<T>());
+        return;
+    }
     to += place[0] * block->channels * ms->layout->correlations;
     cells.takeStorage(IPosition(3, ms->layout->correlations, block->channels, Int64(rows.size())),
                       to, SHARE);
+}
+
+// The cells of all these rows from the column's file; false: casacore must read them.
+bool read_at_once(grove_ms *ms, const char *column, const grove_ms_block *block,
+                  const std::vector<int64_t> &rows, void *to)
+{
+    return block->channels == ms->layout->channels && follow_each_other(rows.data(), rows.size()) &&
+           grove::read_flat(ms, column, rows[0], int64_t(rows.size()), to);
+}
+
+// [row][channel][correlation] of these rows: `to` itself, where they belong there one after the
+// other, or `cells`.
+template <typename T>
+const T *read_piece(grove_ms *ms, const char *column, const grove_ms_block *block,
+                    const std::vector<int64_t> &rows, const int64_t *place, T *to, Array<T> &cells)
+{
+    T *here = to + place[0] * block->channels * ms->layout->correlations;
+    if (follow_each_other(place, rows.size()) && read_at_once(ms, column, block, rows, here))
+        return here;
+    read_in_place(ms, block, rows, place, to, cells);
+    read_cells(ms->table, column, ms, block, rows, cells);
+    return numbers(cells);
 }
 
 // Calls work(rows, places) for pieces of the list, of rows of so many bytes.
@@ -146,11 +176,17 @@ unsigned char pack(const Bool *from, size_t count)
     return static_cast<unsigned char>(bits);
 }
 
-void store_flags(const grove_ms *ms, const grove_ms_block *block, const std::vector<int64_t> &rows,
+void store_flags(grove_ms *ms, const grove_ms_block *block, const std::vector<int64_t> &rows,
                  const int64_t *place, const flag_store &flags, Array<Bool> &read)
 {
     size_t cell = size_t(block->channels * ms->layout->correlations), bytes = flags.bytes(cell);
-    read_cells(ms->table, "FLAG", ms, block, rows, read);
+    std::vector<unsigned char> bits(rows.size() * cell / 8 + 1);
+    read.resize(IPosition(3, ms->layout->correlations, block->channels, Int64(rows.size())));
+    if (read_at_once(ms, "FLAG", block, rows, bits.data()))
+        for (size_t k = 0; k < rows.size() * cell; k++)
+            read.data()[k] = bits[k / 8] >> (k % 8) & 1;
+    else
+        read_cells(ms->table, "FLAG", ms, block, rows, read);
     Vector<Bool> whole(ScalarColumn<Bool>(ms->table, "FLAG_ROW").getColumnCells(as_rows(rows)));
     for (size_t i = 0; i < rows.size(); i++) {
         const Bool *from = numbers(read) + i * cell;
@@ -251,12 +287,11 @@ int read_data(grove_ms *ms, const char *column, const grove_ms_block *block, flo
         find_flags(ms, column, block, list, flags, bytes);
     Array<Complex> values;
     in_pieces(list, cell * sizeof(Complex), [&](const auto &rows, const int64_t *place) {
-        read_in_place(ms, block, rows, place, reinterpret_cast<Complex *>(data), values);
-        read_cells(ms->table, column, ms, block, rows, values);
+        const Complex *from =
+            read_piece(ms, column, block, rows, place, reinterpret_cast<Complex *>(data), values);
         for (size_t i = 0; i < rows.size(); i++)
-            ms->odd_samples +=
-                store_row(numbers(values) + i * cell, cell, data + 2 * size_t(place[i]) * cell,
-                          flags, flag ? flag + size_t(place[i]) * bytes : nullptr);
+            ms->odd_samples += store_row(from + i * cell, cell, data + 2 * size_t(place[i]) * cell,
+                                         flags, flag ? flag + size_t(place[i]) * bytes : nullptr);
     });
     return 0;
 }
@@ -303,13 +338,11 @@ extern "C" int grove_ms_read_weight(grove_ms *ms, const grove_ms_block *block, f
         size_t stride = spectrum ? cell : corrs;
         Array<Float> values;
         in_pieces(list, cell * sizeof(float), [&](const auto &rows, const int64_t *place) {
-            if (spectrum)
-                read_in_place(ms, block, rows, place, weight, values);
-            if (spectrum)
-                read_cells(ms->table, "WEIGHT_SPECTRUM", ms, block, rows, values);
-            else
+            if (!spectrum)
                 values.reference(read_rows<Float>(ms->table, "WEIGHT", Int64(corrs), rows));
-            const Float *from = numbers(values);
+            const Float *from =
+                spectrum ? read_piece(ms, "WEIGHT_SPECTRUM", block, rows, place, weight, values)
+                         : numbers(values);
             for (size_t i = 0; from != weight + size_t(place[0]) * cell && i < rows.size(); i++)
                 for (size_t first = 0; first < cell; first += stride)
                     std::copy(from + i * stride, from + (i + 1) * stride,

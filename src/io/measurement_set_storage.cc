@@ -6,7 +6,10 @@
 #include <casacore/tables/DataMan/TiledShapeStMan.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <fcntl.h>
+#include <unistd.h>
 
 using namespace casacore;
 
@@ -31,10 +34,91 @@ IPosition tile_in(const Record &manager, const IPosition &cell)
     }
     return IPosition();
 }
+
+// Bytes of a cell in the file of a column; 0: they do not end with it, or this is no such column.
+int64_t bytes_of_cell(const grove_ms *ms, const ColumnDesc &column)
+{
+    int64_t count = ms->layout->channels * ms->layout->correlations;
+    switch (column.dataType()) {
+    case TpComplex:
+        return count * int64_t(sizeof(Complex));
+    case TpFloat:
+        return count * int64_t(sizeof(Float));
+    case TpBool:
+        return count % 8 ? 0 : count / 8;
+    default:
+        return 0;
+    }
+}
+
+// The number of a manager whose file has cells of this column one after the other; -1 for others.
+int flat_manager(const grove_ms *ms, const std::string &column, int64_t cell)
+{
+    Record manager(grove::manager_of(ms->table, column));
+    if (manager.asString("TYPE") != "TiledColumnStMan" ||
+        manager.asArrayString("COLUMNS").size() != 1)
+        return -1;
+    IPosition shape(2, ms->layout->correlations, ms->layout->channels);
+    IPosition tile(tile_in(manager, shape));
+    if (tile.size() != 3 || tile[0] != shape[0] || tile[1] != shape[1])
+        return -1;
+    Record cubes(manager.asRecord("SPEC").asRecord("HYPERCUBES"));
+    bool fits = cubes.nfields() == 1 &&
+                int64_t(cubes.subRecord(0).asInt("BucketSize")) == cell * int64_t(tile[2]);
+    return fits ? int(manager.asuInt("SEQNR")) : -1;
+}
+
+void open_flat(const grove_ms *ms, const std::string &column, grove::flat_column &flat)
+{
+    const Table &table = ms->table;
+    const uint16_t one = 1;
+    bool little = *reinterpret_cast<const unsigned char *>(&one) == 1;
+    int64_t cell = 0;
+    if (!table.isRootTable() || grove::roots_of(table).size() != 1 ||
+        (table.endianFormat() == Table::LittleEndian) != little)
+        return;
+    cell = bytes_of_cell(ms, table.tableDesc().columnDesc(column));
+    int number = cell ? flat_manager(ms, column, cell) : -1;
+    if (number < 0)
+        return;
+    std::string path =
+        std::string(table.tableName()) + "/table.f" + std::to_string(number) + "_TSM0";
+    flat.file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    flat.rows = int64_t(table.nrow());
+}
 } // namespace
 
 namespace grove
 {
+flat_column::~flat_column()
+{
+    if (file >= 0)
+        close(file);
+}
+
+bool read_flat(grove_ms *ms, const char *column, int64_t first, int64_t count, void *to)
+{
+    auto found = ms->flat.find(column);
+    if (found == ms->flat.end()) {
+        found =
+            ms->flat.emplace(std::piecewise_construct, std::make_tuple(column), std::make_tuple())
+                .first;
+        open_flat(ms, column, found->second);
+    }
+    if (found->second.file < 0 || first + count > found->second.rows)
+        return false;
+    int64_t cell = bytes_of_cell(ms, ms->table.tableDesc().columnDesc(column));
+    for (int64_t done = 0, all = count * cell; done < all;) {
+        ssize_t got = pread(found->second.file, static_cast<char *>(to) + done, size_t(all - done),
+                            off_t(first * cell + done));
+        if (got > 0)
+            done += got;
+        else if (got == 0 || errno != EINTR)
+            return false;
+    }
+    return true;
+}
+
 Record manager_of(const Table &table, const std::string &column)
 {
     Record managers(table.dataManagerInfo());

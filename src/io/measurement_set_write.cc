@@ -199,6 +199,15 @@ void put_data(grove_ms *ms, Table &table, const std::string &before, const std::
     put_cells(table, column, part, list.row, values);
 }
 
+// What was written goes on to the disk while the run continues: at the end it must be there.
+void start_writing_back(const grove::written_part &part)
+{
+    for (const char *end : {"_TSM0", "_TSM1"}) {
+        std::string path = part.to->prepared() + "/table.f" + std::to_string(part.manager) + end;
+        grove_path_start_sync(path.c_str());
+    }
+}
+
 void put_parts(grove_ms *ms, const grove_ms_block *block, const grove::row_list &list,
                const float *data, const unsigned char *flag)
 {
@@ -210,6 +219,8 @@ void put_parts(grove_ms *ms, const grove_ms_block *block, const grove::row_list 
         put_data(ms, table, ms->column, ms->parts[k].scratch, block, rows, data);
         if (ms->writes_flags)
             put_flags(ms, table, block, rows, flag);
+        if (block->channels == ms->layout->channels) // else tiles may be written again
+            start_writing_back(ms->parts[k]);
     }
 }
 
@@ -275,13 +286,14 @@ int open_parts(grove_ms *ms, const char *column, grove_error *error)
         std::shared_ptr<grove::view> view = grove::open_view(root, ms->record, error);
         if (!view)
             return grove_error_code(error);
-        ms->parts.push_back({view, ""});
+        ms->parts.push_back({view, "", 0});
     }
     ms->column = column;
     for (grove::written_part &part : ms->parts) {
         part.scratch = grove::open_column(part.to.get(), column, !ms->selection, ms, error);
         if (part.scratch.empty())
             return grove_error_code(error);
+        part.manager = grove::manager_of(part.to->table, part.scratch).asuInt("SEQNR");
     }
     return 0;
 }
