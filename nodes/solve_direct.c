@@ -242,10 +242,11 @@ static bool turn_columns(const solve_tile *tile, const solve_compressed *c, cons
     double quarter = change_turned(tile, c, sums, jones, solved, M_PI / 2, turned),
            half = change_turned(tile, c, sums, jones, solved, M_PI, turned);
     double cosine = -half / 2, sine = quarter - half / 2;
-    double angle = atan2(-sine, -cosine);
-    bool better =
-        s->jones != GROVE_STEFCAL_SCALAR && s->part != GROVE_STEFCAL_AMPLITUDE &&
-        change_turned(tile, c, sums, jones, solved, angle, turned) < -1e-10 * d->sums.power;
+    double angle = atan2(-sine, -cosine), least = half / 2 - hypot(cosine, sine);
+    double limit = -1e-10 * d->sums.power;
+    bool better = s->jones != GROVE_STEFCAL_SCALAR && s->part != GROVE_STEFCAL_AMPLITUDE &&
+                  least < limit / 2 &&
+                  change_turned(tile, c, sums, jones, solved, angle, turned) < limit;
 
     if (better)
         memcpy(jones, turned, (size_t)count * sizeof(*turned));

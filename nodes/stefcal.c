@@ -32,6 +32,7 @@ typedef struct {
     double gram[DEPTH][DEPTH];     /* products of changes */
     int64_t *active, active_count; /* baselines that count */
     bool *solved;
+    double power; /* of the data */
 } work;
 
 static complex_ times(complex_ a, complex_ b)
@@ -224,6 +225,8 @@ static void sweep(const work *w)
     for (int64_t k = 0; k < w->active_count; k++) {
         const int64_t b = w->active[k], left = p->left[b], right = p->right[b];
         const double *sums = w->sums + w->size * b;
+        for (int64_t i = 0; i < w->size; i += 8) /* those of the next baselines */
+            __builtin_prefetch(sums + 2 * w->size + i);
         w->kernels->add(sums, w->coefficient[0] + each * right, p->groups, full, 'p',
                         w->side[0] + side * left);
         w->kernels->add(sums, w->coefficient[1] + each * left, p->groups, full, 'q',
@@ -376,9 +379,12 @@ static bool is_negligible(work *w, int iteration, double *fall)
     if (iteration) {
         *fall = fabs(change_since(w, w->before));
         double rate = last > 0 ? *fall / last : INFINITY;
-        double limit = w->problem->negligible * chi2_of(w);
-        if (*fall <= limit && *fall * fmax(rate, 0.5) <= limit * (1 - rate))
-            return true;
+        double part = w->problem->negligible;
+        if (*fall <= part * w->power) { /* that of a fit is not larger */
+            double limit = part * chi2_of(w);
+            if (*fall <= limit && *fall * fmax(rate, 0.5) <= limit * (1 - rate))
+                return true;
+        }
     }
     memcpy(w->before, w->now, w->numbers * sizeof(*w->now));
     return false;
@@ -423,16 +429,6 @@ static void iterate(work *w, grove_stefcal_result *result)
     }
 }
 
-/* By how much chi-squared may grow where the start is a solution already. */
-static double rounding_of(const work *w)
-{
-    double power = 0;
-
-    for (int64_t k = 0; k < w->active_count; k++)
-        power += grove_compression_power(w->sums + w->size * w->active[k]);
-    return 1e-12 * power;
-}
-
 /* ---- */
 
 static void *start(work *w, const grove_stefcal_problem *p, const double *sums,
@@ -468,8 +464,10 @@ static void *start(work *w, const grove_stefcal_problem *p, const double *sums,
     w->changes = w->steps + DEPTH * w->numbers;
     w->active = (int64_t *)(void *)(w->changes + DEPTH * w->numbers);
     for (int64_t b = 0; b < p->baselines; b++)
-        if (counts(w, b))
+        if (counts(w, b)) {
             w->active[w->active_count++] = b;
+            w->power += grove_compression_power(w->sums + w->size * b);
+        }
     memcpy(w->now, jones, w->numbers * sizeof(*jones));
     return memory;
 }
@@ -495,7 +493,7 @@ int grove_stefcal_solve(const grove_stefcal_problem *problem, const double *sums
     result->change = change_since(&w, w.start);
     if (!any)
         result->outcome = GROVE_STEFCAL_NO_DATA;
-    else if (!(result->change <= rounding_of(&w)))
+    else if (!(result->change <= 1e-12 * w.power)) /* the start may be a solution already */
         result->outcome = GROVE_STEFCAL_DIVERGED;
     if (any && result->outcome != GROVE_STEFCAL_DIVERGED)
         memcpy(jones, w.now, w.numbers * sizeof(*jones));

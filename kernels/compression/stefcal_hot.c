@@ -50,6 +50,14 @@ INLINE number add_product(number sum, number a, number b)
     return sum;
 }
 
+/* sum + a b, b real */
+INLINE number add_scaled(number sum, number a, lanes b)
+{
+    sum.re += a.re * b;
+    sum.im += a.im * b;
+    return sum;
+}
+
 /* sum + a conj(b) */
 INLINE number add_conjugate(number sum, number a, number b)
 {
@@ -60,11 +68,9 @@ INLINE number add_conjugate(number sum, number a, number b)
     return sum;
 }
 
-/* sum w m_j conj(m_k) */
+/* sum w m_j conj(m_k), j != k */
 INLINE number product(const double *sums, int n, int j, int k)
 {
-    if (j == k)
-        return (number){load(sums + GROVE_SUMS_SQUARE(n, j)), (lanes){0}};
     if (j < k)
         return load_number(sums + GROVE_SUMS_PAIR(n, j, k));
     number x = load_number(sums + GROVE_SUMS_PAIR(n, k, j));
@@ -87,8 +93,10 @@ INLINE void add_side(const double *sums, const double *coefficient, int groups, 
     const double sign = side == 'p' ? 1 : -1;
     double *right = to + 4 * unknowns * (unknowns + 1);
 
+#pragma GCC unroll 2
     for (int a = 0; a < unknowns; a++) {
         number c[2], r = {{0}, {0}};
+#pragma GCC unroll 2
         for (int s = 0; s < each; s++) {
             c[s] = load_number(coefficient + 8 * (each * (a / each) + s));
             r = add_product(r, c[s],
@@ -96,18 +104,29 @@ INLINE void add_side(const double *sums, const double *coefficient, int groups, 
         }
         add_to(right + 8 * a, r.re);
         add_to(right + 8 * a + 4, -sign * r.im);
-        for (int b = a; b < unknowns; b++, to += 8) {
+#pragma GCC unroll 2
+        for (int b = 0; b < unknowns; b++) {
+            if (b < a)
+                continue;
             number sum = {{0}, {0}};
+#pragma GCC unroll 2
             for (int t = 0; t < each; t++) {
                 number x = {{0}, {0}};
                 int k = element(b, t, each, side);
-                for (int s = 0; s < each; s++)
-                    x = add_product(x, c[s], product(sums, n, element(a, s, each, side), k));
+#pragma GCC unroll 2
+                for (int s = 0; s < each; s++) {
+                    int j = element(a, s, each, side);
+                    if (j == k)
+                        x = add_scaled(x, c[s], load(sums + GROVE_SUMS_SQUARE(n, j)));
+                    else
+                        x = add_product(x, c[s], product(sums, n, j, k));
+                }
                 sum = add_conjugate(sum, x, load_number(coefficient + 8 * (each * (b / each) + t)));
             }
             add_to(to, sum.re);
             if (a != b)
                 add_to(to + 4, sign * sum.im);
+            to += 8;
         }
     }
 }
@@ -168,21 +187,25 @@ INLINE lanes choose(integers which, lanes x)
 /* Re(e S2 u^H) + Re(u S2 e^H) over 2, of Hermitian S2, less 2 Re(e S1). */
 INLINE lanes quadratic(const double *sums, int n, const number *e, const number *u)
 {
-    const double *pair = sums + GROVE_SUMS_PAIR(n, 0, 1);
-    lanes sum = {0};
+    lanes sum[4] = {{0}}; /* which a processor adds to at the same time */
 
+#pragma GCC unroll 4
     for (int j = 0; j < n; j++) {
         number data = load_number(sums + GROVE_SUMS_DATA(j));
-        sum += load(sums + GROVE_SUMS_SQUARE(n, j)) * (e[j].re * u[j].re + e[j].im * u[j].im);
-        sum -= 2 * (e[j].re * data.re - e[j].im * data.im);
-        for (int k = j + 1; k < n; k++, pair += 8) {
+        sum[0] += load(sums + GROVE_SUMS_SQUARE(n, j)) * (e[j].re * u[j].re + e[j].im * u[j].im);
+        sum[1] -= 2 * (e[j].re * data.re - e[j].im * data.im);
+#pragma GCC unroll 4
+        for (int k = 0; k < n; k++) {
+            if (k <= j)
+                continue;
+            number pair = load_number(sums + GROVE_SUMS_PAIR(n, j, k));
             number both = add_conjugate((number){{0}, {0}}, e[j], u[k]);
             both = add_conjugate(both, u[j], e[k]);
-            sum += load(pair) * both.re;
-            sum -= load(pair + 4) * both.im;
+            sum[2] += pair.re * both.re;
+            sum[3] -= pair.im * both.im;
         }
     }
-    return sum;
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 /* With e = k' - k = (L' - L) (x) conj(R') + L (x) conj(R' - R) the change is e S2 (e + 2 k)^H - 2
@@ -196,9 +219,12 @@ INLINE lanes change_of(const double *sums, const double *const from[2], const do
     const number zero = {{0}, {0}};
     number e[MAX_NUMBERS], u[MAX_NUMBERS];
 
-    for (int g = 0, at = 0; g < groups; g++)
+    for (int g = 0; g < groups; g++)
+#pragma GCC unroll 2
         for (int a = 0; a < each; a++)
-            for (int b = 0; b < each; b++, at++) {
+#pragma GCC unroll 2
+            for (int b = 0; b < each; b++) {
+                const int at = each * (each * g + a) + b;
                 number next = left_of(to[0] + 8 * g, a, each, k),
                        other = right_of(to[1] + 8 * g, b, each), before = zero, by = zero;
                 if (from) {
@@ -226,6 +252,8 @@ static double change(const double *sums, const double *const from[2], const doub
         lanes sum;
         if (full && groups == 1 && from)
             sum = change_of(sums, from, to, 1, 2, k);
+        else if (full && groups == 1)
+            sum = change_of(sums, 0, to, 1, 2, k);
         else if (full)
             sum = change_of(sums, from, to, groups, 2, k);
         else if (groups == 1 && from)
