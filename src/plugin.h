@@ -530,8 +530,7 @@ int grove_node_add_output_axis(grove_node *node, const grove_axis *axis);
 int grove_node_renews(grove_node *node, const char *input);
 /* Only in check of an action with a drive, or of one that is to see whole domains: along this axis
  * of its inputs ("time", "freq", "baseline") tiles begin at these cells only, `first` in ascending
- * order from 0 on. Copied. Each domain must fit the memory, but for grove_node_set_parts (fit.h).
- * 0, or GROVE_INVALID with a message. */
+ * order from 0 on. Copied. Each must fit the memory (but see fit.h). 0, or GROVE_INVALID. */
 int grove_node_set_domains(grove_node *node, const char *axis, const int64_t *first, int64_t count);
 /* Bytes that the class takes while it runs beside the values it is given: `grove check` counts
  * them. Those of an action with a drive leave less memory to tiles, as the state of an accumulator
