@@ -121,7 +121,7 @@ static void measure(const workload *w, const grove_gridder_plan *plan,
                     const grove_gridder_samples *samples, const grove_gridder_threads *threads)
 {
     const size_t pixels = (size_t)w->size * (size_t)w->size;
-    void *image = bench_allocate(pixels * (size_t)w->polarisations, sizeof(double));
+    char *image = bench_allocate(pixels * (size_t)w->polarisations, sizeof(double));
     const size_t each = pixels * (w->double_precision ? sizeof(double) : sizeof(float));
     grove_gridder_outside outside = {0};
     double start = bench_process_seconds(), wall = bench_wall_seconds();
@@ -130,8 +130,9 @@ static void measure(const workload *w, const grove_gridder_plan *plan,
     check(!g || grove_gridder_add(g, samples, threads, &outside));
     double added = bench_process_seconds();
     for (int pol = 0; pol < w->polarisations; pol++)
-        check(grove_gridder_to_image(g, pol, (char *)image + (size_t)pol * each, &grove_fourier,
-                                     threads));
+        check(grove_gridder_to_image(
+            g, pol, &(grove_gridder_pixels){image + (size_t)pol * each, 1, w->size}, &grove_fourier,
+            threads));
     double imaged = bench_process_seconds(), wall_imaged = bench_wall_seconds();
     uint64_t bytes = grove_gridder_bytes(g);
     grove_gridder_free(g);
@@ -142,8 +143,9 @@ static void measure(const workload *w, const grove_gridder_plan *plan,
     wall = bench_wall_seconds();
     g = grove_gridder_new(plan, grove_isa_best());
     for (int pol = 0; g && pol < w->polarisations; pol++)
-        check(grove_gridder_from_image(g, pol, (char *)image + (size_t)pol * each, &grove_fourier,
-                                       threads));
+        check(grove_gridder_from_image(
+            g, pol, &(grove_gridder_pixels){image + (size_t)pol * each, 1, w->size}, &grove_fourier,
+            threads));
     check(!g || grove_gridder_predict(g, samples, threads, &outside));
     printf(" predict %.4f %.4f\n", bench_process_seconds() - start, bench_wall_seconds() - wall);
     fflush(stdout);

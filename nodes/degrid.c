@@ -45,7 +45,8 @@ static uint64_t memory_of(const grove_gridder_plan *plan, const grove_axis *cons
         axes[0]->kind == grove_axis_kind("w_plane") && axes[1]->kind == grove_axis_kind("v");
     const size_t cell = 2 * (plan->bounds.double_precision ? sizeof(double) : sizeof(float));
 
-    return grove_gridder_plan_bytes(plan) +
+    return grove_gridder_plan_planes_bytes(plan) + grove_gridder_plan_own_bytes(plan) +
+           grove_gridder_plan_index_bytes(plan) +
            (same_order ? 0 : (uint64_t)(plan->planes * plan->grid[0] * plan->grid[1]) * cell);
 }
 

@@ -1,9 +1,9 @@
 /* Dirty images and point-spread functions: accumulators over all visibilities. */
 #include "nodes/dirty_image.h"
 #include "nodes/fourier.h"
-#include "nodes/gridder_threads.h"
 #include "nodes/image_plane.h"
 #include "nodes/image_samples.h"
+#include "nodes/image_tracks.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -13,8 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { CHUNK = 1 << 21 }; /* samples that are gridded together */
 
 /* clang-format off */
 #define COMMON_OPTIONS                                                                             \
@@ -125,22 +123,6 @@ static int check_freq(const grove_node *node, imager *m)
     return image_bands_read(node, freq, &m->bands);
 }
 
-/* Bounds of a band's samples, by the largest |u|, |v| and |w| of all channels, in wavelengths at
- * 1 Hz. */
-static grove_gridder_bounds bounds_of(const imager *m, int band, const double largest[3],
-                                      bool double_precision)
-{
-    const double highest = image_bands_highest(&m->bands, band);
-
-    return (grove_gridder_bounds){.max_u = largest[0] * highest,
-                                  .max_v = largest[1] * highest,
-                                  .max_w = largest[2] * highest,
-                                  .samples = fmax(m->samples / m->bands.count, 1),
-                                  .polarisations = m->psf ? 1 : m->stokes.count,
-                                  .without_w = m->without_w,
-                                  .double_precision = double_precision};
-}
-
 static void tell_method(grove_node *node, const imager *m, const grove_gridder_plan *plan)
 {
     char bands[60] = "";
@@ -155,45 +137,105 @@ static void tell_method(grove_node *node, const imager *m, const grove_gridder_p
         plan->kernel_w.width);
 }
 
-/* Memory, and a note, by the antennas' positions: baselines cannot be longer. */
-static int estimate(grove_node *node, const imager *m, double longest)
+/* ---- memory ---- */
+
+/* Samples that are gridded together, from 8 MiB of data: what tiles have, most often. */
+static void find_chunk(imager *m, const grove_form *data)
+{
+    int64_t bytes = data ? data->shape * (data->precision == GROVE_PRECISION_DOUBLE ? 16 : 8) : 32;
+
+    m->chunk = (8 << 20) / bytes;
+}
+
+/* Data, weight, what the index has of them; of rows baselines and sums. */
+static uint64_t chunk_bytes(const imager *m, bool double_precision)
+{
+    const uint64_t real = double_precision ? sizeof(double) : sizeof(float),
+                   channels = (uint64_t)(m->bands.freq->size / m->bands.count),
+                   runs = channels < 8 ? channels : 8,
+                   stokes = m->psf ? 1 : (uint64_t)m->stokes.count;
+    const double chunk = fmin(m->samples / m->bands.count, (double)m->chunk);
+
+    return (uint64_t)(chunk * (double)((2 * stokes + 1) * real + 64 / runs + 48 / channels));
+}
+
+typedef struct {
+    grove_gridder_plan most; /* the plan with most planes */
+    uint64_t *parts;         /* of all bands, one after the other */
+    int count;
+    uint64_t own, sum, work; /* of all bands; of the planes; of the one that takes most */
+} memory;
+
+static void add_band(memory *all, const imager *m, int band, const grove_gridder_plan *plan,
+                     const image_tracks *tracks)
+{
+    const int64_t first = image_bands_first(&m->bands, band);
+    const uint64_t index = grove_gridder_plan_index_bytes(plan) +
+                           chunk_bytes(m, plan->bounds.double_precision),
+                   image = grove_gridder_plan_image_bytes(plan),
+                   work = index > image ? index : image;
+    const int planes = (int)plan->planes;
+
+    all->parts = grove_realloc(all->parts, (size_t)(all->count + planes) * sizeof(*all->parts));
+    image_tracks_planes(tracks, plan, m->bands.freq->centre + first,
+                        image_bands_first(&m->bands, band + 1) - first, all->parts + all->count);
+    for (int k = 0; k < planes; k++)
+        all->sum += all->parts[all->count + k];
+    all->count += planes;
+    all->own += grove_gridder_plan_own_bytes(plan);
+    all->work = work > all->work ? work : all->work;
+    if (planes >= all->most.planes)
+        all->most = *plan;
+}
+
+static int add_bands(memory *all, const grove_node *node, const imager *m, double longest,
+                     const image_tracks *tracks)
 {
     bool double_precision = grove_node_output(node)->precision == GROVE_PRECISION_DOUBLE;
-    double highest = 0;
-    grove_gridder_plan plan, most = {0};
-    uint64_t planes = 0, work = 0;
+    double highest = 0, largest[3];
+    int code = 0;
+
+    for (int band = 0; band < m->bands.count; band++)
+        highest = fmax(highest, image_bands_highest(&m->bands, band));
+    for (int d = 0; d < 3; d++)
+        largest[d] = tracks->rows ? tracks->largest[d] / GROVE_SPEED_OF_LIGHT : longest / highest;
+    for (int band = 0; band < m->bands.count && !code; band++) {
+        grove_gridder_bounds bounds = imager_bounds(m, band, largest, double_precision);
+        grove_gridder_plan plan;
+        code = grove_gridder_plan_choose(&m->image, &bounds, m->epsilon, &plan);
+        if (code) {
+            double_precision = bounds.double_precision = true;
+            code = grove_gridder_plan_choose(&m->image, &bounds, m->epsilon, &plan);
+        }
+        if (!code)
+            add_band(all, m, band, &plan, tracks);
+    }
+    return code;
+}
+
+/* Memory, and a note, by the antennas' positions. */
+static int estimate(grove_node *node, imager *m, double longest)
+{
+    memory all = {0};
 
     if (!(m->epsilon >= 1e-12 * (1 - 1e-9) && m->epsilon <= 1))
         return grove_node_fail_option(node, "epsilon", "%g is not from 1e-12 to 1", m->epsilon);
-    for (int band = 0; band < m->bands.count; band++)
-        highest = fmax(highest, image_bands_highest(&m->bands, band));
-    const double largest[3] = {longest / highest, longest / highest, longest / highest};
-    for (int band = 0; band < m->bands.count; band++) {
-        grove_gridder_bounds bounds = bounds_of(m, band, largest, double_precision);
-        if (grove_gridder_plan_choose(&m->image, &bounds, m->epsilon, &plan)) {
-            double_precision = bounds.double_precision = true;
-            if (grove_gridder_plan_choose(&m->image, &bounds, m->epsilon, &plan))
-                return grove_node_fail_option(node, "epsilon", "%g is not from 1e-12 to 1",
-                                              m->epsilon);
-        }
-        uint64_t kept = grove_gridder_plan_planes_bytes(&plan);
-        planes += kept;
-        work = grove_gridder_plan_bytes(&plan) - kept;
-        if (plan.planes >= most.planes)
-            most = plan;
+    image_tracks tracks = image_tracks_of(grove_node_object(node, "obs"));
+    int code = add_bands(&all, node, m, longest, &tracks);
+    image_tracks_free(&tracks);
+    if (code) {
+        free(all.parts);
+        return grove_node_fail_option(node, "epsilon", "%g is not from 1e-12 to 1", m->epsilon);
     }
-    /* Samples: data, weight, what the index has of them; of rows baselines and sums. */
-    uint64_t real = double_precision ? sizeof(double) : sizeof(float);
-    uint64_t channels = (uint64_t)(m->bands.freq->size / m->bands.count),
-             runs = channels < 8 ? channels : 8;
-    double chunk = fmin(m->samples / m->bands.count, CHUNK);
-    int64_t polarisations = m->psf ? 1 : m->stokes.count;
-    grove_node_set_memory(node, planes + work +
-                                    (uint64_t)(chunk * (double)(2 * real * (uint64_t)polarisations +
-                                                                real + 64 / runs + 48 / channels)));
+    m->fixed = all.own;
+    m->parts = all.parts;
+    m->part_count = all.count;
+    grove_node_set_memory(node, m->fixed + all.sum);
+    grove_node_set_pieces(node, all.parts, all.count);
+    grove_node_set_scratch(node, all.work, 0);
     if (m->bands.count == 1)
-        grove_node_set_device_memory(node, grove_gridder_device_memory(&plan));
-    tell_method(node, m, &most);
+        grove_node_set_device_memory(node, grove_gridder_device_memory(&all.most));
+    tell_method(node, m, &all.most);
     return 0;
 }
 
@@ -251,6 +293,7 @@ static int check(grove_node *node, bool psf)
     set_output(node, m, form);
     m->samples = (double)grove_node_axis(obs, "time")->size *
                  (double)grove_node_axis(obs, "baseline")->size * (double)m->bands.freq->size;
+    find_chunk(m, form);
     code = estimate(node, m, longest);
     code = code ? code : image_plane_add_axes(node, &m->image);
     return code ? code : image_bands_add_axis(node, &m->bands);
@@ -268,232 +311,17 @@ static int check_psf(grove_node *node)
 
 static void close_node(grove_node *node)
 {
-    free(grove_node_user(node));
-}
+    imager *m = grove_node_user(node);
 
-/* ---- a run ---- */
-
-static int begin(const grove_call *call, void **state)
-{
-    const imager *m = grove_node_user(call->node);
-    const size_t bytes = (size_t)m->bands.count * sizeof(image_state);
-
-    *state = grove_alloc(bytes);
-    memset(*state, 0, bytes);
-    return 0;
-}
-
-int imager_no_memory(const grove_call *call)
-{
-    return grove_node_fail(call->node, GROVE_NO_MEMORY, "not enough memory for the image's grid");
-}
-
-static int highest_band(const imager *m)
-{
-    int last = m->bands.count - 1;
-
-    return image_bands_highest(&m->bands, 0) > image_bands_highest(&m->bands, last) ? 0 : last;
-}
-
-int imager_plan(const grove_call *call, const imager *m, int band, const double *max_uvw,
-                image_state *state)
-{
-    const double largest[3] = {max_uvw[0] / GROVE_SPEED_OF_LIGHT, max_uvw[1] / GROVE_SPEED_OF_LIGHT,
-                               max_uvw[2] / GROVE_SPEED_OF_LIGHT};
-    grove_gridder_bounds bounds = bounds_of(m, band, largest, call->double_precision);
-
-    if (!isfinite(bounds.max_u + bounds.max_v + bounds.max_w))
-        return grove_node_fail(call->node, GROVE_INVALID, "the largest baseline is not a number");
-    if (grove_gridder_plan_choose(&m->image, &bounds, m->epsilon, &state->plan))
-        return grove_node_fail_option(call->node, "epsilon",
-                                      "%g cannot be reached in %s precision%s", m->epsilon,
-                                      call->double_precision ? "double" : "single",
-                                      call->double_precision ? "" : "; use --precision double");
-    if (band == highest_band(m))
-        image_plane_check_cells(call->node, bounds.max_u, bounds.max_v, &m->image);
-    return 0;
-}
-
-static int open_gridder(const grove_call *call, const imager *m, int band, const double *max_uvw,
-                        image_state *state)
-{
-    grove_isa isa;
-    char said[200];
-    int code = imager_plan(call, m, band, max_uvw, state);
-
-    if (code)
-        return code;
-    if (grove_isa_choose(&isa, said))
-        return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
-    state->gridder = grove_gridder_new(&state->plan, isa);
-    return state->gridder ? 0 : imager_no_memory(call);
-}
-
-static int add_times(const grove_call *call, image_state *state, const image_part *part,
-                     int64_t first, int64_t count)
-{
-    grove_gridder_threads threads = gridder_threads(call);
-    image_samples s;
-
-    if (image_samples_make(call, part, first, count, call->double_precision, &s))
-        return imager_no_memory(call);
-    grove_gridder_outside outside = {0};
-    int code = grove_gridder_add(state->gridder, &s.samples, &threads, &outside);
-    state->weight_sum += s.weight_sum - outside.weight;
-    state->not_finite += s.not_finite;
-    state->outside += outside.samples;
-    image_samples_free(&s);
-    return code ? imager_no_memory(call) : 0;
-}
-
-static const grove_array *array_of(const grove_array *const *inputs, int k)
-{
-    return k >= 0 && inputs[k]->data ? inputs[k] : NULL;
-}
-
-static int add_band(const grove_call *call, int band, image_state *state, image_part *part,
-                    const double *max_uvw)
-{
-    const imager *m = grove_node_user(call->node);
-    int code = 0;
-
-    part->first_channel = image_bands_first(&m->bands, band);
-    part->channels = image_bands_first(&m->bands, band + 1) - part->first_channel;
-    image_extent e = image_part_extent(part);
-    if (e.channels < 1)
-        return 0; /* none in this tile */
-    int64_t times = CHUNK / (e.baselines * e.channels);
-    times = times < 1 ? 1 : times;
-    if (!state->gridder)
-        code = open_gridder(call, m, band, max_uvw, state);
-    for (int64_t first = 0; first < e.times && !code; first += times)
-        code =
-            add_times(call, state, part, first, e.times - first < times ? e.times - first : times);
-    return code;
-}
-
-static int add(const grove_call *call, void *own, const grove_array *const *inputs, int count)
-{
-    const imager *m = grove_node_user(call->node);
-    image_state *state = own;
-    image_part part = {.data = array_of(inputs, m->data),
-                       .weights = array_of(inputs, m->weights),
-                       .uvw = inputs[m->uvw],
-                       .freq = m->bands.freq,
-                       .stokes = m->stokes,
-                       .as_ones = m->psf};
-    int code = 0;
-
-    (void)count;
-    for (int band = 0; band < m->bands.count && !code; band++)
-        code = add_band(call, band, &state[band], &part, inputs[m->max_uvw]->data);
-    return code;
-}
-
-/* ---- the result ---- */
-
-/* Adds pixels of one Stokes parameter; the image is a band of `out` from cell `at` on. */
-static void add_pixels(const image_state *state, int stokes, const void *image, grove_array *out,
-                       int64_t at, int64_t cells)
-{
-    const double scale = 1 / state->weight_sum;
-
-    for (int64_t k = 0; k < cells; k++)
-        if (out->form->precision == GROVE_PRECISION_DOUBLE)
-            ((double *)out->data)[(at + k) * out->elements + stokes] +=
-                ((const double *)image)[k] * scale;
-        else
-            ((float *)out->data)[(at + k) * out->elements + stokes] +=
-                (float)(((const float *)image)[k] * scale);
-}
-
-static void warn_of_samples(const grove_node *node, const imager *m, const image_state *state)
-{
-    int64_t not_finite = 0, outside = 0;
-
-    for (int band = 0; band < m->bands.count; band++) {
-        not_finite += state[band].not_finite;
-        outside += state[band].outside;
-        if (!(state[band].weight_sum > 0))
-            grove_node_warn(node,
-                            "the band of channels %lld to %lld has no visibilities: its pixels "
-                            "are flagged",
-                            (long long)image_bands_first(&m->bands, band),
-                            (long long)image_bands_first(&m->bands, band + 1) - 1);
-    }
-    image_samples_warn_not_finite(node, not_finite);
-    if (outside)
-        grove_node_warn(node,
-                        "%lld visibilities have baselines that are not numbers, or longer than "
-                        "max_uvw, and are left out",
-                        (long long)outside);
-}
-
-static int finish_band(const grove_call *call, image_state *state, void *image, grove_array *out,
-                       int64_t at, int64_t cells)
-{
-    grove_gridder_threads threads = gridder_threads(call);
-    const size_t real = call->double_precision ? sizeof(double) : sizeof(float);
-    int code = 0;
-
-    if (!(state->weight_sum > 0)) {
-        memset(out->flags + at, 0xff, (size_t)cells);
-        return 0;
-    }
-    for (int k = 0; k < out->elements && !code; k++) {
-        if (state->gridder &&
-            grove_gridder_to_image(state->gridder, k, image, &grove_fourier, &threads))
-            code = imager_no_memory(call);
-        else if (state->gridder)
-            add_pixels(state, k, image, out, at, cells);
-        if (!code && state->from_devices)
-            add_pixels(state, k, (char *)state->from_devices + (size_t)(k * cells) * real, out, at,
-                       cells);
-    }
-    return code;
-}
-
-static int finish(const grove_call *call, void *own, grove_array *out)
-{
-    const imager *m = grove_node_user(call->node);
-    image_state *state = own;
-    size_t real = call->double_precision ? sizeof(double) : sizeof(float);
-    const int64_t cells = out->cells / m->bands.count; /* freq is the slowest axis */
-    double sum = 0;
-    int code = 0;
-
-    for (int band = 0; band < m->bands.count; band++)
-        sum += state[band].weight_sum;
-    if (!(sum > 0))
-        return image_samples_none(call->node);
-    warn_of_samples(call->node, m, state);
-    void *image = malloc((size_t)cells * real);
-    if (!image)
-        return imager_no_memory(call);
-    if (out->flags)
-        memset(out->flags, 0, (size_t)out->cells);
-    for (int band = 0; band < m->bands.count && !code; band++)
-        code = finish_band(call, &state[band], image, out, band * cells, cells);
-    free(image);
-    return code;
-}
-
-static void end(const grove_node *node, void *own)
-{
-    const imager *m = grove_node_user(node);
-    image_state *state = own;
-
-    for (int band = 0; band < m->bands.count; band++) {
-        grove_gridder_free(state[band].gridder);
-        image_device_free(&state[band].device);
-        free(state[band].from_devices);
-    }
-    free(state);
+    if (m)
+        free(m->parts);
+    free(m);
 }
 
 #define IMAGER                                                                                     \
-    .group = "images", .kind = GROVE_CLASS_ACCUMULATOR, .accumulate_new = begin,                   \
-    .accumulate_add = add, .accumulate_finish = finish, .accumulate_free = end,                    \
+    .group = "images", .kind = GROVE_CLASS_ACCUMULATOR, .accumulate_new = imager_begin,            \
+    .accumulate_add = imager_add, .accumulate_walk = imager_walk,                                  \
+    .accumulate_finish = imager_finish, .accumulate_free = imager_end,                             \
     .accumulate_device_add = imager_add_on_device, .accumulate_device_merge = imager_merge_device, \
     .close = close_node
 

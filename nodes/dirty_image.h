@@ -14,12 +14,17 @@ typedef struct {
     image_stokes stokes;
     image_bands bands;
     double samples;
+    int64_t chunk;          /* samples that are gridded together, at most */
+    uint64_t fixed, *parts; /* bytes beside the planes, and of the planes of all bands */
+    int part_count;
 } imager;
 
 /* Of a band. */
 typedef struct {
-    grove_gridder_plan plan;
-    grove_gridder *gridder; /* NULL until the first samples come */
+    grove_gridder_plan plan; /* planes 0: not chosen yet */
+    grove_gridder *gridder;  /* NULL until the first samples come */
+    int64_t first, end;      /* planes that this walk over the tiles makes; those before are done */
+    uint64_t limit;          /* bytes for them */
     double weight_sum;
     int64_t not_finite, outside;
     image_device device; /* of a state on a device */
@@ -31,6 +36,18 @@ typedef struct {
 int imager_plan(const grove_call *call, const imager *m, int band, const double *max_uvw,
                 image_state *state);
 int imager_no_memory(const grove_call *call); /* reports it; its code */
+/* Bounds of a band's samples, by the largest |u|, |v| and |w| of all channels, in wavelengths at
+ * 1 Hz. */
+grove_gridder_bounds imager_bounds(const imager *m, int band, const double largest[3],
+                                   bool double_precision);
+
+/* Of the classes, on the host. Where planes do not all fit the memory, each walk over the tiles
+ * makes some, of one band after the other, and adds them to the images. */
+int imager_begin(const grove_call *call, void **state);
+int imager_add(const grove_call *call, void *state, const grove_array *const *inputs, int count);
+int imager_walk(const grove_call *call, void *state, grove_array *out, bool *again);
+int imager_finish(const grove_call *call, void *state, grove_array *out);
+void imager_end(const grove_node *node, void *state);
 
 /* accumulate_device_add and accumulate_device_merge. Cubes are left to the host. */
 int imager_add_on_device(const grove_call *call, void *state, int count);

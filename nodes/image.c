@@ -107,10 +107,12 @@ static int check(grove_node *node)
         return code;
     double numbers =
         (double)image.columns * (double)image.rows * (double)image.channels * (double)image.stokes;
+    uint64_t pixels = ((uint64_t)numbers + (uint64_t)(image.columns * image.rows * image.stokes)) *
+                      sizeof(float); /* and those of the picture */
     image_release(&image);
     if (numbers > 1e12)
         return grove_node_fail_option(node, "x", "%.3g pixels are too many for a file", numbers);
-    grove_node_set_memory(node, is_picture(path) ? (uint64_t)numbers * 8 : (uint64_t)1 << 20);
+    grove_node_set_memory(node, is_picture(path) ? pixels : (uint64_t)1 << 20);
     return grove_node_set_target(
         node, &(grove_target){.path = path,
                               .overwrite = grove_node_bool(node, "overwrite"),

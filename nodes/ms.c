@@ -174,6 +174,7 @@ static int open_set(grove_node *node)
     int code = 0;
 
     grove_node_set_user(node, state);
+    grove_node_set_memory(node, 8 << 20); /* of casacore, which reads */
     grove_ms_part part = {.field = (int)grove_node_integer(node, "field"),
                           .spectral_window = (int)grove_node_integer(node, "spectral_window"),
                           .cross_only = !grove_node_bool(node, "autocorrelations"),

@@ -4,10 +4,12 @@
 #include "nodes/image_device.h"
 #include "nodes/image_plane.h"
 #include "nodes/image_stokes.h"
+#include "nodes/image_tracks.h"
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "keep.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -45,15 +47,19 @@ typedef struct {
     image_stokes stokes;
     double epsilon, highest;
     bool without_w;
-    int kind[2]; /* of the axes l and m */
+    int kind[2];    /* of the axes l and m */
+    uint64_t fixed; /* bytes beside the planes */
 } predictor;
 
-/* The planes of the image that was last asked for, on the host and on each device. */
+/* The planes of the image that was last asked for, on the host and on each device. The host may
+ * have some at a time. */
 typedef struct {
     pthread_mutex_t lock;
     grove_gridder *gridder;
+    grove_gridder_plan plan;
     grove_hash of;
-    double highest; /* frequency that its planes are for */
+    int64_t first, end; /* planes that are there; 0, 0: none */
+    double highest;     /* frequency that its planes are for */
     grove_gridder_outside outside;
     struct {
         image_device device;
@@ -84,12 +90,14 @@ static int check_numbers(const grove_node *node, predictor *p)
     return 0;
 }
 
-static void set_memory(grove_node *node, const predictor *p)
+static void set_memory(grove_node *node, predictor *p)
 {
     double longest = image_longest_baseline(grove_node_object(node, "obs"));
-    grove_gridder_bounds bounds = {.max_u = longest,
-                                   .max_v = longest,
-                                   .max_w = longest,
+    image_tracks tracks = image_tracks_of(grove_node_object(node, "obs"));
+    const double per_metre = p->highest / GROVE_SPEED_OF_LIGHT;
+    grove_gridder_bounds bounds = {.max_u = tracks.rows ? tracks.largest[0] * per_metre : longest,
+                                   .max_v = tracks.rows ? tracks.largest[1] * per_metre : longest,
+                                   .max_w = tracks.rows ? tracks.largest[2] * per_metre : longest,
                                    .samples = 1e6,
                                    .polarisations = p->stokes.count,
                                    .without_w = p->without_w,
@@ -97,9 +105,18 @@ static void set_memory(grove_node *node, const predictor *p)
                                                        GROVE_PRECISION_DOUBLE};
     grove_gridder_plan plan;
 
+    image_tracks_free(&tracks);
     if (grove_gridder_plan_choose(&p->image, &bounds, p->epsilon, &plan))
         return;
-    grove_node_set_memory(node, grove_gridder_plan_bytes(&plan));
+    const uint64_t planes = grove_gridder_plan_planes_bytes(&plan);
+    uint64_t *parts = grove_alloc((size_t)plan.planes * sizeof(*parts));
+    for (int64_t k = 0; k < plan.planes; k++)
+        parts[k] = planes / (uint64_t)plan.planes;
+    p->fixed = grove_gridder_plan_own_bytes(&plan) + grove_gridder_plan_index_bytes(&plan) +
+               grove_gridder_plan_image_bytes(&plan);
+    grove_node_set_memory(node, p->fixed + planes);
+    grove_node_set_pieces(node, parts, (int)plan.planes);
+    free(parts);
     grove_node_set_device_memory(node, grove_gridder_device_memory(&plan));
     grove_node_set_scratch(node, 0, 24 + 16 * (uint64_t)p->stokes.count);
     grove_node_note(node, "method: w-stacking, %lld plane%s of %lld x %lld cells or fewer",
@@ -176,25 +193,6 @@ static void stop(const grove_node *node, void *run)
 
 /* ---- the image's planes ---- */
 
-/* The pixels of all Stokes parameters, [stokes][m][l], in the precision of the call. */
-static void *copy_image(const grove_call *call, const predictor *p)
-{
-    const grove_view *view = &call->args->in[IMAGE];
-    const int64_t nx = p->image.size[0], ny = p->image.size[1];
-    const size_t real = call->double_precision ? sizeof(double) : sizeof(float);
-    int64_t step[2];
-    char *copy = malloc((size_t)(nx * ny * p->stokes.count) * real), *to = copy;
-
-    for (int d = 0; d < 2; d++)
-        step[d] = image_axis_step(call->args, view, p->kind[d]);
-    for (int k = 0; copy && k < p->stokes.count; k++)
-        for (int64_t y = 0; y < ny; y++)
-            for (int64_t x = 0; x < nx; x++, to += real)
-                memcpy(to, (const char *)view->data + y * step[1] + x * step[0] + k * (int64_t)real,
-                       real);
-    return copy;
-}
-
 /* Of all numbers, in runs along the axis in which they follow each other; `pixels`: where the host
  * has the first. */
 static grove_hash hash_image(const grove_call *call, const predictor *p, const void *pixels)
@@ -239,17 +237,17 @@ static int make_plan(const grove_call *call, const predictor *p, double highest,
 
 static int make_gridder(const grove_call *call, const predictor *p, prediction *run)
 {
-    grove_gridder_plan plan;
     grove_isa isa;
     char said[200];
-    int code = make_plan(call, p, run->highest, call->args->in[MAX_UVW].data, &plan);
+    int code = make_plan(call, p, run->highest, call->args->in[MAX_UVW].data, &run->plan);
 
     if (code)
         return code;
     if (grove_isa_choose(&isa, said))
         return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
     grove_gridder_free(run->gridder);
-    run->gridder = grove_gridder_new(&plan, isa);
+    run->gridder = grove_gridder_new(&run->plan, isa);
+    run->first = run->end = 0;
     return run->gridder ? 0 : GROVE_NO_MEMORY;
 }
 
@@ -269,27 +267,45 @@ static void find_highest(const grove_call *call, const predictor *p, const void 
     }
 }
 
-/* Transforms the image unless it is the one that was transformed last. */
-static int find_planes(const grove_call *call, const predictor *p, prediction *run)
+/* A gridder for the image, unless it has that of the one that was asked for last. */
+static int find_gridder(const grove_call *call, const predictor *p, prediction *run)
 {
-    const size_t real = call->double_precision ? sizeof(double) : sizeof(float),
-                 each = (size_t)(p->image.size[0] * p->image.size[1]) * real;
-    grove_gridder_threads threads = gridder_threads(call);
     grove_hash of = grove_hash_add(hash_image(call, p, call->args->in[IMAGE].data),
                                    call->args->in[MAX_UVW].data, 3 * sizeof(double));
+
     find_highest(call, p, call->args->in[FREQ].data, run);
     of = grove_hash_number(of, run->highest);
     if (run->gridder && grove_hash_equal(of, run->of))
         return 0;
-    char *image = copy_image(call, p);
-    int code = image ? make_gridder(call, p, run) : GROVE_NO_MEMORY;
-    for (int k = 0; k < p->stokes.count && !code; k++)
-        code = grove_gridder_from_image(run->gridder, k, image + (size_t)k * each, &grove_fourier,
-                                        &threads)
-                   ? GROVE_NO_MEMORY
-                   : 0;
     run->of = of;
-    free(image);
+    return make_gridder(call, p, run);
+}
+
+/* Planes from `first` on, as many as the memory has room for, made of the image unless they are
+ * there. */
+static int find_planes(const grove_call *call, const predictor *p, prediction *run, int64_t first)
+{
+    const int64_t real = call->double_precision ? sizeof(double) : sizeof(float);
+    const grove_view *view = &call->args->in[IMAGE];
+    const uint64_t room = call->memory > p->fixed ? call->memory - p->fixed : 0,
+                   each = grove_gridder_plan_planes_bytes(&run->plan) / (uint64_t)run->plan.planes;
+    const uint64_t left = (uint64_t)(run->plan.planes - first), fit = each ? room / each : left;
+    const int64_t end = first + (int64_t)(fit < 1 ? 1 : fit > left ? left : fit);
+    grove_gridder_threads threads = gridder_threads(call);
+    int code = 0;
+
+    if (run->first == first && run->end == end)
+        return 0;
+    grove_gridder_set_window(run->gridder, first, end, UINT64_MAX);
+    for (int k = 0; k < p->stokes.count && !code; k++) {
+        const grove_gridder_pixels pixels = {(char *)(uintptr_t)view->data + k * real,
+                                             image_axis_step(call->args, view, p->kind[0]) / real,
+                                             image_axis_step(call->args, view, p->kind[1]) / real};
+        if (grove_gridder_from_image(run->gridder, k, &pixels, &grove_fourier, &threads))
+            code = GROVE_NO_MEMORY;
+    }
+    run->first = first;
+    run->end = code ? first : end;
     return code;
 }
 
@@ -380,8 +396,13 @@ static int predict(const grove_call *call, const predictor *p, prediction *run)
     for (int64_t k = 0; k < channels && !code; k++)
         memcpy(&freq[k], (const char *)args->in[FREQ].data + k * freq_step, sizeof(double));
     grove_gridder_samples samples = {rows, channels, uvw, freq, data, NULL};
-    if (!code && grove_gridder_predict(run->gridder, &samples, &threads, &run->outside))
-        code = GROVE_NO_MEMORY;
+    for (int64_t first = 0; first < run->plan.planes && !code; first = run->end) {
+        grove_gridder_outside outside = {0};
+        code = find_planes(call, p, run, first);
+        if (!code && grove_gridder_predict(run->gridder, &samples, &threads, &outside))
+            code = GROVE_NO_MEMORY;
+        run->outside.samples += first ? 0 : outside.samples;
+    }
     if (!code)
         copy_all(&(copying){call, p, rows, baselines, channels, data, NULL});
     free(uvw);
@@ -396,7 +417,7 @@ static int eval(const grove_call *call)
     prediction *run = call->run;
 
     pthread_mutex_lock(&run->lock);
-    int code = find_planes(call, p, run);
+    int code = find_gridder(call, p, run);
     if (!code)
         code = predict(call, p, run);
     pthread_mutex_unlock(&run->lock);

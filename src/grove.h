@@ -137,6 +137,8 @@ int grove_session_run(grove_session *session);
 typedef struct {
     int64_t tiles, tile_times, tile_channels, tile_baselines;
     int passes;
+    int walks;  /* over the tiles, of all passes: more where planes of images are made in turn */
+    int groups; /* in which planes of images are made for each tile; 1: all at once */
     uint64_t peak_bytes;    /* of values, including buffers of reading and writing */
     uint64_t process_bytes; /* peak_bytes and the process's other memory */
     double visibilities;    /* cells of all sinks */

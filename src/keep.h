@@ -1,5 +1,5 @@
-/* Classes that keep memory on devices from call to call, and accumulators there: what they include
- * beside plugin.h. */
+/* Classes that keep much memory from call to call, on devices or a part at a time, and accumulators
+ * there: what they include beside plugin.h. */
 #ifndef GROVE_KEEP_H
 #define GROVE_KEEP_H
 
@@ -33,6 +33,19 @@ int grove_call_fetch(const grove_call *call, void *to, const void *from, uint64_
 /* Where the host has the numbers of call->args->in[k], with the same strides; they are copied if
  * they are on the device only. NULL: the input is not given. */
 int grove_call_host(const grove_call *call, int k, const void **at);
+
+/* Work a part at a time.
+ *
+ * `accumulate_walk`, of accumulators without merge, is called after each walk over all tiles, with
+ * the value as the walk before has left it. It adds to `out` what is known now, and sets *again to
+ * be given all tiles once more, for other parts of the state. In the end accumulate_finish
+ * completes the value. */
+
+/* Only in check, after grove_node_set_memory: of those bytes, what is taken by parts that the class
+ * can do one after the other, at the cost of time. Where memory is short, call->memory leaves room
+ * for some of them at a time: an accumulator has accumulate_walk, and is given all tiles for each
+ * group of parts; .eval makes them anew for each tile. Copied. */
+void grove_node_set_pieces(grove_node *node, const uint64_t *bytes, int count);
 
 #ifdef __cplusplus
 }

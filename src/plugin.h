@@ -192,8 +192,9 @@ typedef struct grove_call {
     void *threads;          /* for grove_call_parallel */
     void *run;              /* what start returned, or NULL */
     void *work;             /* for grove_call_launch and what follows it */
-    bool on_device; /* addresses in args are a device's: the host cannot read or write them */
-    int device;     /* its number, from 0 on; 0 on the host */
+    bool on_device;  /* addresses in args are a device's: the host cannot read or write them */
+    int device;      /* its number, from 0 on; 0 on the host */
+    uint64_t memory; /* bytes that it may take on the host: see grove_node_set_pieces (keep.h) */
 } grove_call;
 
 /* Calls fn for pieces of [0, count) on the run's threads; fn must give the same result for any
@@ -419,9 +420,10 @@ typedef struct grove_class {
     int (*fit)(grove_node *node);
     int (*fitted)(grove_node *node);
 
-    /* Accumulators on devices, both or neither: see keep.h. */
+    /* Accumulators on devices, both or neither; and those that work a part at a time: see keep.h */
     int (*accumulate_device_add)(const grove_call *call, void *state, int count);
     int (*accumulate_device_merge)(const grove_call *call, void *state, void *other);
+    int (*accumulate_walk)(const grove_call *call, void *state, grove_array *out, bool *again);
 } grove_class;
 
 #define GROVE_CLASS(name)                                                                          \
@@ -448,9 +450,7 @@ void grove_node_warn(const grove_node *node, const char *format, ...)
  * data leaf `grove run`, too. */
 void grove_node_note(grove_node *node, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
 const char *grove_node_name(const grove_node *node);
-
 /* Constant options by name. A wrong name or kind is a fault of the plugin: the core reports it when
  * the tree is built, and 0 or "" is returned. */
 bool grove_node_given(const grove_node *node, const char *option); /* false: "none" */
@@ -532,9 +532,8 @@ int grove_node_renews(grove_node *node, const char *input);
  * of its inputs ("time", "freq", "baseline") tiles begin at these cells only, `first` in ascending
  * order from 0 on. Copied. Each must fit the memory (but see fit.h). 0, or GROVE_INVALID. */
 int grove_node_set_domains(grove_node *node, const char *axis, const int64_t *first, int64_t count);
-/* Bytes that the class takes while it runs beside the values it is given: `grove check` counts
- * them. Those of an action with a drive leave less memory to tiles, as the state of an accumulator
- * does, which must say so. */
+/* Bytes that the class takes while it runs beside the values it is given. Those of an action with a
+ * drive leave less memory to tiles, as the state of an accumulator does, which must say so. */
 void grove_node_set_memory(grove_node *node, uint64_t bytes);
 /* What would take less of it, such as "batch=1 takes less": told where there is no room. Copied. */
 void grove_node_set_advice(grove_node *node, const char *advice);
@@ -556,8 +555,8 @@ typedef struct {
 /* Only in check of an action; copied. */
 int grove_node_set_target(grove_node *node, const grove_target *target);
 /* Scratch memory that .device or .eval asks for at most: bytes, and bytes for each cell of the
- * output, in which axes that check has added are whole. It counts for the size of tiles, and for
- * `grove check`. */
+ * output, in which axes that check has added are whole; of an accumulator bytes, beside its state
+ */
 void grove_node_set_scratch(grove_node *node, uint64_t bytes, uint64_t bytes_per_cell);
 /* A pointer of the class's own; `close` frees what it points to. */
 void grove_node_set_user(grove_node *node, void *user);

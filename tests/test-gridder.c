@@ -21,6 +21,8 @@ typedef struct {
     int64_t rows, channels;
     double *uvw, *freq;
     void *data, *weight; /* numbers of the precision */
+    int64_t window;      /* planes at a time; 0: all */
+    uint64_t limit;      /* bytes of them */
     char name[160];
 } world;
 
@@ -168,12 +170,15 @@ static void make_random(world *w, uint64_t seed)
     /* Now and then beyond what the pixels resolve. */
     double finest = fmax(w->image.cell[0], w->image.cell[1]);
     fill(w, (whole(0, 5) ? 0.45 : 1.7) / finest);
+    w->window = whole(0, 2) ? whole(1, 12) : 0;
+    w->limit = whole(0, 2) ? UINT64_MAX : 1 << 20;
     snprintf(w->name, sizeof(w->name),
-             "seed %lu: %s, %s, %ld x %ld pixels of %.2g, %ld x %ld samples, epsilon %.1e",
+             "seed %lu: %s, %s, %ld x %ld pixels of %.2g, %ld x %ld samples, epsilon %.1e, %ld "
+             "planes at a time",
              (unsigned long)seed, grove_isa_name(w->isa),
              w->bounds.double_precision ? "double" : "single", (long)w->image.size[0],
-             (long)w->image.size[1], w->image.cell[0], (long)w->rows, (long)w->channels,
-             w->epsilon);
+             (long)w->image.size[1], w->image.cell[0], (long)w->rows, (long)w->channels, w->epsilon,
+             (long)w->window);
 }
 
 static void free_world(world *w)
@@ -189,14 +194,36 @@ static grove_gridder_samples samples_of(const world *w)
     return (grove_gridder_samples){w->rows, w->channels, w->uvw, w->freq, w->data, w->weight};
 }
 
-static grove_gridder *make_gridder(const world *w)
+static grove_gridder_plan plan_of(const world *w)
 {
     grove_gridder_plan plan;
 
     ck_assert_msg(grove_gridder_plan_choose(&w->image, &w->bounds, w->epsilon, &plan) == 0,
                   "%s: no plan", w->name);
     ck_assert_double_le(plan.error, w->epsilon);
+    return plan;
+}
+
+static grove_gridder *make_gridder(const world *w)
+{
+    const grove_gridder_plan plan = plan_of(w);
+
     return grove_gridder_new(&plan, w->isa);
+}
+
+/* Planes from `first` on, if not all at a time. */
+static void open_window(const world *w, grove_gridder *g, int64_t first, int64_t planes,
+                        uint64_t limit)
+{
+    const int64_t end = first + w->window < planes ? first + w->window : planes;
+
+    if (w->window)
+        grove_gridder_set_window(g, first, end, limit);
+}
+
+static grove_gridder_pixels pixels_of(const world *w, void *image)
+{
+    return (grove_gridder_pixels){image, 1, w->image.size[0]};
 }
 
 static void *make_image(const world *w, int pol, const grove_gridder_threads *threads)
@@ -206,10 +233,15 @@ static void *make_image(const world *w, int pol, const grove_gridder_threads *th
     grove_gridder_outside outside = {0};
     int64_t pixels = w->image.size[0] * w->image.size[1];
     void *image = calloc((size_t)pixels, sizeof(double));
+    const grove_gridder_pixels to = pixels_of(w, image);
+    const int64_t planes = plan_of(w).planes;
 
-    ck_assert_int_eq(grove_gridder_add(g, &samples, threads, &outside), 0);
+    for (int64_t first = 0; first < planes; first = grove_gridder_window_end(g)) {
+        open_window(w, g, first, planes, w->limit);
+        ck_assert_int_eq(grove_gridder_add(g, &samples, threads, &outside), 0);
+        ck_assert_int_eq(grove_gridder_to_image(g, pol, &to, &grove_fourier, threads), 0);
+    }
     ck_assert_msg(outside.samples == 0, "%s: %ld samples outside", w->name, (long)outside.samples);
-    ck_assert_int_eq(grove_gridder_to_image(g, pol, image, &grove_fourier, threads), 0);
     grove_gridder_free(g);
     return image;
 }
@@ -311,9 +343,14 @@ static void check_adjoint(world *w)
     long double left = 0, right = 0, norm = 0, norm_data = 0;
 
     samples.data = predicted;
-    for (int pol = 0; pol < pols; pol++)
-        ck_assert_int_eq(grove_gridder_from_image(g, pol, image, &grove_fourier, &in_order), 0);
-    ck_assert_int_eq(grove_gridder_predict(g, &samples, &in_order, &outside), 0);
+    const grove_gridder_pixels from = pixels_of(w, image);
+    const int64_t planes = plan_of(w).planes;
+    for (int64_t first = 0; first < planes; first = grove_gridder_window_end(g)) {
+        open_window(w, g, first, planes, UINT64_MAX);
+        for (int pol = 0; pol < pols; pol++)
+            ck_assert_int_eq(grove_gridder_from_image(g, pol, &from, &grove_fourier, &in_order), 0);
+        ck_assert_int_eq(grove_gridder_predict(g, &samples, &in_order, &outside), 0);
+    }
     for (int64_t k = 0; k < pixels; k++)
         left += (long double)number(image, k, d) * number(image, k, d);
     for (int64_t k = 0; k < count; k++)
@@ -389,7 +426,9 @@ START_TEST(one_source)
         grove_gridder *g = grove_gridder_new(&plan, w.isa);
         grove_gridder_samples samples = samples_of(&w);
         image[40 * 50 + 7] = 3;
-        ck_assert_int_eq(grove_gridder_from_image(g, 0, image, &grove_fourier, &in_order), 0);
+        memset(w.data, 0, (size_t)(w.rows * w.channels) * 2 * sizeof(float));
+        const grove_gridder_pixels from = pixels_of(&w, image);
+        ck_assert_int_eq(grove_gridder_from_image(g, 0, &from, &grove_fourier, &in_order), 0);
         ck_assert_int_eq(grove_gridder_predict(g, &samples, &in_order, &outside), 0);
         for (int64_t k = 0; k < w.rows * w.channels; k++) {
             long double angle = -turn * phase(&w, 7, 40, k / 3) * w.freq[k % 3];

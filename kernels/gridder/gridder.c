@@ -123,6 +123,7 @@ grove_gridder *grove_gridder_new(const grove_gridder_plan *plan, grove_isa isa)
         return NULL;
     }
     memset(g->block, 0xff, (size_t)count * sizeof(*g->block));
+    grove_gridder_set_window(g, 0, plan->planes, UINT64_MAX);
     g->bytes = (uint64_t)count * sizeof(*g->block);
     return g;
 }
@@ -135,6 +136,7 @@ void grove_gridder_free(grove_gridder *g)
         free(g->slab[k]);
     free(g->slab);
     free(g->block);
+    free(g->spare);
     free(g->taps.pairs);
     free(g->taps.taps);
     free(g->taps.taps_w);
@@ -144,53 +146,6 @@ void grove_gridder_free(grove_gridder *g)
 uint64_t grove_gridder_bytes(const grove_gridder *g)
 {
     return g->bytes;
-}
-
-static int32_t *number_of(const grove_gridder *g, int64_t plane, int64_t v, int64_t u)
-{
-    return &g->block[(plane * g->columns[1] + v) * g->columns[0] + u];
-}
-
-void *grove_gridder_block(const grove_gridder *g, int64_t plane, int64_t v, int64_t u)
-{
-    int32_t number = *number_of(g, plane, v, u);
-
-    if (number < 0)
-        return NULL;
-    return (char *)g->slab[number / GROVE_GRIDDER_SLAB_BLOCKS] +
-           (size_t)(number % GROVE_GRIDDER_SLAB_BLOCKS * grove_gridder_block_size(g)) * g->real;
-}
-
-int grove_gridder_make_block(grove_gridder *g, int64_t plane, int64_t v, int64_t u)
-{
-    int32_t *number = number_of(g, plane, v, u);
-
-    if (*number >= 0)
-        return 0;
-    if (g->blocks == g->slabs * GROVE_GRIDDER_SLAB_BLOCKS) {
-        size_t numbers = (size_t)(GROVE_GRIDDER_SLAB_BLOCKS * grove_gridder_block_size(g));
-        void **slab = realloc(g->slab, (size_t)(g->slabs + 1) * sizeof(*slab));
-        if (!slab)
-            return -1;
-        g->slab = slab;
-        slab[g->slabs] = calloc(numbers, g->real);
-        if (!slab[g->slabs])
-            return -1;
-        g->slabs++;
-        g->bytes += numbers * g->real;
-    }
-    *number = (int32_t)g->blocks++;
-    return 0;
-}
-
-int grove_gridder_make_all_blocks(grove_gridder *g)
-{
-    for (int64_t plane = 0; plane < g->plan.planes; plane++)
-        for (int64_t v = 0; v < g->columns[1]; v++)
-            for (int64_t u = 0; u < g->columns[0]; u++)
-                if (grove_gridder_make_block(g, plane, v, u))
-                    return -1;
-    return 0;
 }
 
 static grove_gridder planned(const grove_gridder_plan *plan)
@@ -211,18 +166,36 @@ uint64_t grove_gridder_plan_planes_bytes(const grove_gridder_plan *plan)
            g.real;
 }
 
-uint64_t grove_gridder_plan_bytes(const grove_gridder_plan *plan)
+static uint64_t tiles_of(const grove_gridder *g)
+{
+    return (uint64_t)(g->columns[0] * g->columns[1]);
+}
+
+uint64_t grove_gridder_plan_own_bytes(const grove_gridder_plan *plan)
 {
     const grove_gridder g = planned(plan);
-    const grove_gridder_image *image = &plan->image;
-    uint64_t tiles = (uint64_t)(g.columns[0] * g.columns[1]);
-    uint64_t planes = grove_gridder_plan_planes_bytes(plan);
-    uint64_t index = tiles * (uint64_t)(plan->planes * 4 + g.groups * 8 + 4);
-    uint64_t pixels = (uint64_t)(image->size[0] * image->size[1]) * g.real;
-    uint64_t row = (uint64_t)(g.columns[1] * TILE * image->size[0]) * 2 * g.real;
 
-    /* Two images' size of rows, or one plane of them (gridder_image.c). */
-    return planes + index + pixels + (row > 2 * pixels ? row : 2 * pixels);
+    return tiles_of(&g) * (uint64_t)plan->planes * sizeof(*g.block);
+}
+
+uint64_t grove_gridder_plan_index_bytes(const grove_gridder_plan *plan)
+{
+    const grove_gridder g = planned(plan);
+
+    return tiles_of(&g) * (uint64_t)(g.groups * 8 + 4);
+}
+
+/* Two images' size of rows, or one plane of them (gridder_image.c). */
+uint64_t grove_gridder_plan_image_bytes(const grove_gridder_plan *plan)
+{
+    const grove_gridder g = planned(plan);
+    const int64_t *size = plan->image.size;
+    uint64_t row =
+        (uint64_t)((size[0] + LANES - 1) / LANES * LANES * g.columns[1] * TILE) * 2 * g.real;
+    uint64_t most = 2 * (uint64_t)(size[0] * size[1]) * g.real, batch = row ? most / row : 1;
+
+    batch = batch < 1 ? 1 : batch > GROVE_GRIDDER_BATCH ? GROVE_GRIDDER_BATCH : batch;
+    return row * (batch > (uint64_t)plan->planes ? (uint64_t)plan->planes : batch);
 }
 
 /* ---- tiles ---- */
@@ -236,13 +209,6 @@ typedef struct {
     grove_gridder_pool buffers;
     atomic_bool failed;
 } work;
-
-static int64_t planes_of_group(const grove_gridder *g, int64_t group)
-{
-    int64_t last = (group + 1) * g->group + g->plan.kernel_w.width - 1;
-
-    return (last < g->plan.planes ? last : g->plan.planes) - group * g->group;
-}
 
 static grove_gridder_job job_of(const work *w, int64_t tile, int64_t group, void *buffer)
 {
@@ -258,7 +224,7 @@ static grove_gridder_job job_of(const work *w, int64_t tile, int64_t group, void
         .tiles = {g->tiles[0], g->tiles[1]},
         .tile = {tile % g->columns[0] + g->first_tile[0], tile / g->columns[0] + g->first_tile[1]},
         .plane = group * g->group,
-        .planes = planes_of_group(g, group) - p->kernel_w.width + 1,
+        .planes = grove_gridder_planes_of_group(g, group) - p->kernel_w.width + 1,
         .buffer = buffer,
         .row_stride = row_stride(g),
         .plane_stride = plane_stride(g),
@@ -311,8 +277,9 @@ static void exchange(const work *w, const grove_gridder_job *job, int64_t tile, 
 static void exchange_all(const work *w, const grove_gridder_job *job, int64_t tile, int64_t group)
 {
     for (int pol = 0; pol < job->polarisations; pol++)
-        for (int64_t plane = 0; plane < planes_of_group(w->g, group); plane++)
-            exchange(w, job, tile, pol, plane);
+        for (int64_t plane = 0; plane < grove_gridder_planes_of_group(w->g, group); plane++)
+            if (grove_gridder_keeps(w->g, job->plane + plane))
+                exchange(w, job, tile, pol, plane);
 }
 
 /* The next entries of the job, of so many samples that their sums in single precision stay exact
@@ -355,6 +322,8 @@ static void run_tile(void *context, int64_t i)
     }
     for (int64_t group = 0; group < g->groups; group++) {
         grove_gridder_job job = job_of(w, tile, group, buffer);
+        if (!grove_gridder_keeps_group(g, group))
+            continue;
         if (job.count && w->collect) {
             memset(buffer, 0, w->buffers.bytes);
             exchange_all(w, &job, tile, group);
@@ -374,24 +343,6 @@ static size_t buffer_bytes(const grove_gridder *g)
            g->real;
 }
 
-static int make_blocks(grove_gridder *g, const grove_gridder_index *index)
-{
-    for (int64_t i = 0; i < index->begin[4]; i++) {
-        int64_t tile = index->task[i], u = tile % g->columns[0], v = tile / g->columns[0];
-        for (int64_t group = 0; group < g->groups; group++) {
-            const int64_t *first = index->first + tile * g->groups + group;
-            for (int64_t plane = 0; first[0] < first[1] && plane < planes_of_group(g, group);
-                 plane++)
-                for (int part = 0; part < 4; part++)
-                    if (grove_gridder_make_block(g, group * g->group + plane,
-                                                 (v + part / 2) % g->columns[1],
-                                                 (u + part % 2) % g->columns[0]))
-                        return -1;
-        }
-    }
-    return 0;
-}
-
 static int run(grove_gridder *g, const grove_gridder_samples *samples,
                const grove_gridder_threads *threads, bool collect, grove_gridder_outside *outside)
 {
@@ -401,7 +352,7 @@ static int run(grove_gridder *g, const grove_gridder_samples *samples,
     if (grove_gridder_index_make(g, samples, &index))
         return -1;
     grove_gridder_pool_open(&w.buffers, buffer_bytes(g));
-    w.failed = make_blocks(g, &index) != 0;
+    w.failed = grove_gridder_make_blocks(g, &index) != 0;
     for (int colour = 0; colour < 4 && !w.failed; colour++) {
         w.task = index.task + index.begin[colour];
         threads->run(threads->pool, index.begin[colour + 1] - index.begin[colour], run_tile, &w);

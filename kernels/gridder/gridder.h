@@ -56,10 +56,12 @@ typedef struct {
 int grove_gridder_plan_choose(const grove_gridder_image *image, const grove_gridder_bounds *bounds,
                               double epsilon, grove_gridder_plan *plan);
 
-/* Bytes that a gridder of this plan takes at most, with the work of making an image from it. */
-uint64_t grove_gridder_plan_bytes(const grove_gridder_plan *plan);
-/* Of these, what its planes take. */
+/* Bytes that the planes of a gridder take at most; and beside them its own, those of adding
+ * samples, and those of making an image from it. */
 uint64_t grove_gridder_plan_planes_bytes(const grove_gridder_plan *plan);
+uint64_t grove_gridder_plan_own_bytes(const grove_gridder_plan *plan);
+uint64_t grove_gridder_plan_index_bytes(const grove_gridder_plan *plan);
+uint64_t grove_gridder_plan_image_bytes(const grove_gridder_plan *plan);
 
 /* n - 1 at a direction; -1 beyond the horizon. */
 double grove_gridder_n_less_1(double l, double m);
@@ -114,17 +116,45 @@ typedef struct {
 int grove_gridder_add(grove_gridder *gridder, const grove_gridder_samples *samples,
                       const grove_gridder_threads *threads, grove_gridder_outside *outside);
 
-/* The image of one polarisation from the planes, [size m][size l] numbers of the plan's precision.
- * The planes stay. 0, or -1 without memory or transforms. */
-int grove_gridder_to_image(grove_gridder *gridder, int polarisation, void *image,
-                           const grove_gridder_fft *fft, const grove_gridder_threads *threads);
+/* Pixels, numbers of the plan's precision: from one to the next along l and along m. */
+typedef struct {
+    void *at;
+    int64_t pixel, row;
+} grove_gridder_pixels;
+
+/* The image of one polarisation from the planes. The planes stay. 0, or -1 without memory or
+ * transforms. */
+int grove_gridder_to_image(grove_gridder *gridder, int polarisation,
+                           const grove_gridder_pixels *image, const grove_gridder_fft *fft,
+                           const grove_gridder_threads *threads);
 
 /* The other way: planes of one polarisation from an image, in place of what they were, and samples
- * from the planes: data are overwritten, those outside the bounds with 0. */
-int grove_gridder_from_image(grove_gridder *gridder, int polarisation, const void *image,
-                             const grove_gridder_fft *fft, const grove_gridder_threads *threads);
+ * from the planes, which are added to the data. */
+int grove_gridder_from_image(grove_gridder *gridder, int polarisation,
+                             const grove_gridder_pixels *image, const grove_gridder_fft *fft,
+                             const grove_gridder_threads *threads);
 int grove_gridder_predict(grove_gridder *gridder, const grove_gridder_samples *samples,
                           const grove_gridder_threads *threads, grove_gridder_outside *outside);
+
+/* ---- some planes at a time ---- */
+
+/* Keeps the planes [first, end) only, beginning with zeros; a new gridder keeps all. What samples
+ * add to other planes is left out, and what these would give: windows follow each other, and each
+ * is given all samples. Images are those of all windows from plane 0 on: each adds to the image of
+ * the one before, and what the last one leaves is final. Samples are predicted by all in turn.
+ *
+ * While samples are added, the window loses planes from its end as long as they take more than
+ * `limit` bytes, down to one: grove_gridder_window_end tells where the next one has to begin. */
+void grove_gridder_set_window(grove_gridder *gridder, int64_t first, int64_t end, uint64_t limit);
+int64_t grove_gridder_window_end(const grove_gridder *gridder);
+
+/* What planes will take, before there are any: marks what samples like these would touch, of which
+ * only the baselines and frequencies count; then bytes of a plane. The gridder is of no other use
+ * before grove_gridder_set_window. 0, or -1 without memory. */
+int grove_gridder_mark(grove_gridder *gridder, const grove_gridder_samples *samples);
+uint64_t grove_gridder_marked(const grove_gridder *gridder, int64_t plane);
+
+/* ---- planes as arrays ---- */
 
 /* The planes of one polarisation as they are, [plane][v][u] complex numbers of the plan's
  * precision: u and v are 0 at cell grid / 2. `set` replaces what they were: 0, or -1 without

@@ -56,9 +56,9 @@ typedef struct {
     double middle_n;
     void *columns;
     int64_t stride, plane_stride;
-    void *image;          /* column 0 of row 0, real numbers */
-    int64_t image_stride; /* from row to row */
-    bool begin, finish;   /* the image is to be overwritten; to be divided by the transforms */
+    void *image;                        /* column 0 of row 0, real numbers */
+    int64_t pixel_stride, image_stride; /* from pixel to pixel, from row to row */
+    bool begin, finish; /* the image is to be overwritten; to be divided by the transforms */
     /* 1 / transform of the kernel along l and m, and along w as a polynomial of s = 2 t - 1, t =
      * (n - 1 - middle_n)^2 scale_t */
     double factor_l[GROVE_GRIDDER_LANES];

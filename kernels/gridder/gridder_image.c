@@ -15,8 +15,8 @@ typedef struct {
     int64_t first; /* planes that are worked at: `batch` ones from here, or what is left */
     int64_t batch;
     int polarisation;
-    char *rows;        /* [plane][strip of 16 columns][rows kept][16] complex numbers */
-    void *image;       /* [size m][size l] real ones */
+    char *rows; /* [plane][strip of 16 columns][rows kept][16] complex numbers */
+    grove_gridder_pixels image;
     double *factor[2]; /* for each pixel along l and along m: 1 / transform of the kernel */
     double polynomial[GROVE_GRIDDER_MAX_DEGREE + 1]; /* the same along w */
     int degree;
@@ -137,7 +137,7 @@ static void transform_rows_from_image(void *context, int64_t i)
 
 static int64_t planes_at_work(const work *w)
 {
-    int64_t left = w->g->plan.planes - w->first;
+    int64_t left = w->g->end_plane - w->first;
 
     return left < w->batch ? left : w->batch;
 }
@@ -163,8 +163,9 @@ static int open_strip(work *w, int64_t i, grove_gridder_strip *s, char **line)
         .middle_n = p->middle_n,
         .stride = stride,
         .plane_stride = stride * LANES,
-        .image = (char *)w->image + (size_t)first * g->real,
-        .image_stride = p->image.size[0],
+        .image = (char *)w->image.at + first * w->image.pixel * (int64_t)g->real,
+        .pixel_stride = w->image.pixel,
+        .image_stride = w->image.row,
         .begin = w->first == 0,
         .finish = w->first + w->batch >= p->planes,
         .factor_m = w->factor[1],
@@ -286,7 +287,6 @@ static void close_work(work *w)
 
 static int open_work(work *w, int sign)
 {
-    enum { MAX_BATCH = 4 };
     const grove_gridder *g = w->g;
     const grove_gridder_plan *p = &g->plan;
     uint64_t rows = (uint64_t)(strips(g) * LANES * g->columns[1] * TILE) * pair(g);
@@ -304,7 +304,7 @@ static int open_work(work *w, int sign)
     }
     /* Several planes at once compute directions and phases once, for some memory. */
     w->batch = (int64_t)(2 * image / rows);
-    w->batch = w->batch < 1 ? 1 : w->batch > MAX_BATCH ? MAX_BATCH : w->batch;
+    w->batch = w->batch < 1 ? 1 : w->batch > GROVE_GRIDDER_BATCH ? GROVE_GRIDDER_BATCH : w->batch;
     w->batch = w->batch > p->planes ? p->planes : w->batch;
     w->rows = room((size_t)w->batch * rows);
     w->failed = w->failed || !w->rows;
@@ -313,13 +313,14 @@ static int open_work(work *w, int sign)
     return w->failed ? -1 : 0;
 }
 
-int grove_gridder_to_image(grove_gridder *g, int polarisation, void *image,
+int grove_gridder_to_image(grove_gridder *g, int polarisation, const grove_gridder_pixels *image,
                            const grove_gridder_fft *fft, const grove_gridder_threads *threads)
 {
-    work w = {.g = g, .fft = fft, .polarisation = polarisation, .image = image};
+    work w = {
+        .g = g, .fft = fft, .polarisation = polarisation, .image = *image, .first = g->first_plane};
 
     if (!open_work(&w, 1))
-        for (; w.first < g->plan.planes && !w.failed; w.first += w.batch) {
+        for (; w.first < g->end_plane && !w.failed; w.first += w.batch) {
             threads->run(threads->pool, g->columns[1] * planes_at_work(&w), transform_rows_to_image,
                          &w);
             threads->run(threads->pool, strips(g), add_strip, &w);
@@ -328,14 +329,15 @@ int grove_gridder_to_image(grove_gridder *g, int polarisation, void *image,
     return w.failed ? -1 : 0;
 }
 
-int grove_gridder_from_image(grove_gridder *g, int polarisation, const void *image,
+int grove_gridder_from_image(grove_gridder *g, int polarisation, const grove_gridder_pixels *image,
                              const grove_gridder_fft *fft, const grove_gridder_threads *threads)
 {
-    work w = {.g = g, .fft = fft, .polarisation = polarisation, .image = (void *)(uintptr_t)image};
+    work w = {
+        .g = g, .fft = fft, .polarisation = polarisation, .image = *image, .first = g->first_plane};
 
     w.failed = grove_gridder_make_all_blocks(g) != 0;
     if (!open_work(&w, -1))
-        for (; w.first < g->plan.planes && !w.failed; w.first += w.batch) {
+        for (; w.first < g->end_plane && !w.failed; w.first += w.batch) {
             threads->run(threads->pool, strips(g), take_strip, &w);
             threads->run(threads->pool, g->columns[1] * planes_at_work(&w),
                          transform_rows_from_image, &w);

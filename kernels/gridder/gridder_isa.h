@@ -145,7 +145,7 @@ INLINE void take(const grove_gridder_job *job, const grove_gridder_entry *entry,
     }
 }
 
-/* Replaces samples by what the planes give. */
+/* Adds to samples what the planes give. */
 INLINE void give(const grove_gridder_job *job, const grove_gridder_entry *entry, int first,
                  int pols, run *r)
 {
@@ -158,8 +158,8 @@ INLINE void give(const grove_gridder_job *job, const grove_gridder_entry *entry,
         store(r->re[pol], re * r->cosine + im * r->sine);
         store(r->im[pol], (im * r->cosine - re * r->sine) * r->sign);
         for (int k = 0; k < r->count; k++) {
-            data[2 * (pols * k + pol)] = r->re[pol][k];
-            data[2 * (pols * k + pol) + 1] = r->im[pol][k];
+            data[2 * (pols * k + pol)] += r->re[pol][k];
+            data[2 * (pols * k + pol) + 1] += r->im[pol][k];
         }
     }
 }
@@ -413,17 +413,19 @@ INLINE void phasors(const doubles n[PARTS], double w, vec *cosine, vec *sine)
     phasor(fractional_turns(n, w), cosine, sine);
 }
 
-/* Rows of a strip, which most often has all of its columns: then it is copied by vectors. */
-INLINE void exchange_row(real *pixels, real *row, int64_t count, bool to_row)
+/* Rows of a strip, which most often has all of its columns, one after the other: then it is copied
+ * by vectors. */
+INLINE void exchange_row(real *pixels, real *row, const grove_gridder_strip *s, bool to_row)
 {
-    if (count == COLUMNS && to_row)
+    const int64_t stride = s->pixel_stride;
+
+    if (stride == 1 && s->count == COLUMNS && to_row)
         memcpy(row, pixels, COLUMNS * sizeof(real));
-    else if (count == COLUMNS)
+    else if (stride == 1 && s->count == COLUMNS)
         memcpy(pixels, row, COLUMNS * sizeof(real));
-    else if (to_row)
-        memcpy(row, pixels, (size_t)count * sizeof(real));
     else
-        memcpy(pixels, row, (size_t)count * sizeof(real));
+        for (int64_t k = 0; k < s->count; k++)
+            *(to_row ? &row[k * stride] : &pixels[k]) = to_row ? pixels[k] : row[k * stride];
 }
 
 static void to_image(const grove_gridder_strip *s)
@@ -435,7 +437,7 @@ static void to_image(const grove_gridder_strip *s)
         int64_t element = y - s->half + (y < s->half ? s->transform : 0);
         real *row = (real *)s->image + y * s->image_stride, pixels[COLUMNS] = {0};
         if (!s->begin)
-            exchange_row(pixels, row, s->count, false);
+            exchange_row(pixels, row, s, false);
         for (int first = 0; first < COLUMNS; first += LANES) {
             doubles n[PARTS], above[PARTS];
             vec cosine, sine, step_cosine, step_sine, sum_re = splat(0), sum_im = splat(0);
@@ -458,7 +460,7 @@ static void to_image(const grove_gridder_strip *s)
                 pixel *= correction(s, first, y, n, above);
             store(pixels + first, pixel);
         }
-        exchange_row(pixels, row, s->count, true);
+        exchange_row(pixels, row, s, true);
     }
 }
 
@@ -470,7 +472,7 @@ static void from_image(const grove_gridder_strip *s)
     for (int64_t y = 0; y < s->size; y++) {
         int64_t element = y - s->half + (y < s->half ? s->transform : 0);
         real pixels[COLUMNS] = {0};
-        exchange_row(pixels, (real *)s->image + y * s->image_stride, s->count, false);
+        exchange_row(pixels, (real *)s->image + y * s->image_stride, s, false);
         for (int first = 0; first < COLUMNS; first += LANES) {
             doubles n[PARTS], above[PARTS];
             vec cosine, sine, step_cosine, step_sine;

@@ -21,10 +21,18 @@ struct grove_gridder {
     int32_t *block;        /* [plane][column v][column u], -1: none */
     void **slab;           /* of SLAB_BLOCKS blocks each */
     int64_t blocks, slabs;
+    int32_t *spare; /* blocks of planes that were dropped */
+    int64_t spares;
+    int64_t first_plane, end_plane; /* planes that are kept */
+    uint64_t limit;                 /* bytes of slabs */
     uint64_t bytes;
 };
 
-enum { GROVE_GRIDDER_SLAB_BLOCKS = 256, GROVE_GRIDDER_PIECES = 256 };
+enum {
+    GROVE_GRIDDER_SLAB_BLOCKS = 256,
+    GROVE_GRIDDER_PIECES = 256,
+    GROVE_GRIDDER_BATCH = 4 /* planes that are transformed together, at most */
+};
 
 /* Numbers of a block: [polarisation][row][column][2]. */
 static inline int64_t grove_gridder_block_size(const grove_gridder *g)
@@ -41,13 +49,31 @@ void *grove_gridder_make_taps(const grove_gridder_kernel *kernel, int degree, in
 /* For each pixel along axis d: 1 / transform of the kernel; NULL: no memory. */
 double *grove_gridder_make_factors(const grove_gridder *g, int d);
 
+/* Entries of samples, sorted by tile and group. */
+typedef struct {
+    grove_gridder_entry *entry;
+    int64_t *first;     /* [tiles kept][groups] and the end */
+    int32_t *task;      /* tiles that have entries, by colour */
+    int64_t begin[5];   /* of the tasks of each of four colours */
+    double *wavenumber; /* [channel + GROVE_GRIDDER_LANES] */
+    grove_gridder_outside outside;
+} grove_gridder_index;
+
+/* ---- blocks (gridder_blocks.c) ---- */
+
+static inline bool grove_gridder_keeps(const grove_gridder *g, int64_t plane)
+{
+    return plane >= g->first_plane && plane < g->end_plane;
+}
+/* Planes that the kernels of a group touch, and whether any of them is kept. */
+int64_t grove_gridder_planes_of_group(const grove_gridder *g, int64_t group);
+bool grove_gridder_keeps_group(const grove_gridder *g, int64_t group);
 /* The address of a block; NULL: there is none. */
 void *grove_gridder_block(const grove_gridder *g, int64_t plane, int64_t v, int64_t u);
-/* Makes it, of zeros, unless it is there. 0, or -1 without memory. */
-int grove_gridder_make_block(grove_gridder *g, int64_t plane, int64_t v, int64_t u);
-
-/* All blocks that samples within the bounds may touch. */
+/* Of the planes that are kept: all blocks that samples within the bounds may touch, and those that
+ * the samples of an index touch. 0, or -1 without memory. */
 int grove_gridder_make_all_blocks(grove_gridder *g);
+int grove_gridder_make_blocks(grove_gridder *g, const grove_gridder_index *index);
 
 /* The grid's index of a row or column that is kept. */
 static inline int64_t grove_gridder_grid_index(const grove_gridder *g, int d, int64_t kept)
@@ -71,16 +97,6 @@ void grove_gridder_pool_close(grove_gridder_pool *pool);
 /* Aligned to 64 bytes; zero, or as it was given back; NULL: no memory. */
 void *grove_gridder_pool_take(grove_gridder_pool *pool);
 void grove_gridder_pool_give(grove_gridder_pool *pool, void *piece);
-
-/* Entries of samples, sorted by tile and group. */
-typedef struct {
-    grove_gridder_entry *entry;
-    int64_t *first;     /* [tiles kept][groups] and the end */
-    int32_t *task;      /* tiles that have entries, by colour */
-    int64_t begin[5];   /* of the tasks of each of four colours */
-    double *wavenumber; /* [channel + GROVE_GRIDDER_LANES] */
-    grove_gridder_outside outside;
-} grove_gridder_index;
 
 int grove_gridder_index_make(const grove_gridder *g, const grove_gridder_samples *samples,
                              grove_gridder_index *index);

@@ -77,10 +77,15 @@ static int check_session(grove_session *session, grove_tree *tree, grove_error *
         return grove_complain_errors(GROVE_FAILED, error);
     printf("\n%s visibilities, %s cells to compute\n", grove_show_count(a, plan.visibilities),
            grove_show_count(b, plan.operations));
-    printf("%lld tile%s of %lld times, %lld baselines, %lld channels; %d pass%s\n",
+    printf("%lld tile%s of %lld times, %lld baselines, %lld channels; %d pass%s",
            (long long)plan.tiles, plan.tiles == 1 ? "" : "s", (long long)plan.tile_times,
            (long long)plan.tile_baselines, (long long)plan.tile_channels, plan.passes,
            plan.passes == 1 ? "" : "es");
+    if (plan.walks > plan.passes)
+        printf(", %d walks over the tiles", plan.walks);
+    if (plan.groups > 1)
+        printf(", planes of an image in %d groups for each tile", plan.groups);
+    putchar('\n');
     if (plan.in_parts)
         printf("%s: a solution domain does not fit the memory and is %lld tiles, which are read "
                "%s; with --memory %.0fMB it is one\n",

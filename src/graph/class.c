@@ -375,6 +375,9 @@ static int check_accumulator(const grove_class *class_, grove_error *error)
                           "it has %s, which is for classes of the kind GROVE_CLASS_ACCUMULATOR",
                           functions[i].name);
     }
+    if (class_->accumulate_walk && (!accumulates || class_->accumulate_merge))
+        return misfit(class_->name, error,
+                      "it has accumulate_walk, which is for accumulators without accumulate_merge");
     if (accumulates && (class_->kernel || class_->eval || class_->device))
         return misfit(class_->name, error,
                       "it has a kernel, eval or device, which an accumulator must not have");

@@ -124,8 +124,10 @@ struct grove_node {
     grove_hash call_key; /* of class, options and inputs as called */
     grove_hash key; /* of class, options, state, inputs and leaf content, but not of the tile */
     void *user;
-    uint64_t memory;                    /* bytes that the class takes beside its values */
-    uint64_t device_memory;             /* ... and keeps on each device */
+    uint64_t memory;        /* bytes that the class takes beside its values */
+    uint64_t device_memory; /* ... and keeps on each device */
+    const uint64_t *pieces; /* of memory: see grove_node_set_pieces */
+    int piece_count;
     const char *advice;                 /* what would take less; NULL: nothing is known */
     uint64_t scratch, scratch_per_cell; /* see grove_node_scratch_bytes */
     bool leaves_inputs;                 /* see grove_node_leave_inputs */

@@ -498,6 +498,15 @@ void grove_node_set_device_memory(grove_node *node, uint64_t bytes)
     node->device_memory = bytes;
 }
 
+void grove_node_set_pieces(grove_node *node, const uint64_t *bytes, int count)
+{
+    uint64_t *copy = grove_arena_alloc(node->tree->arena, (size_t)count * sizeof(*copy));
+
+    memcpy(copy, bytes, (size_t)count * sizeof(*copy));
+    node->pieces = copy;
+    node->piece_count = count;
+}
+
 void grove_node_set_advice(grove_node *node, const char *advice)
 {
     node->advice = grove_arena_text(node->tree->arena, advice);
@@ -505,7 +514,8 @@ void grove_node_set_advice(grove_node *node, const char *advice)
 
 void grove_node_set_scratch(grove_node *node, uint64_t bytes, uint64_t bytes_per_cell)
 {
-    if (!grove_class_takes_arrays(node->class_) && !grove_node_drives(node))
+    if (!grove_class_takes_arrays(node->class_) && !grove_node_drives(node) &&
+        !grove_node_accumulates(node))
         grove_node_fail(node, GROVE_ABI,
                         "the plugin sets scratch memory, which a cell function has not; it needs "
                         ".eval, .device or .drive");

@@ -471,7 +471,10 @@ int open_table(grove_ms *ms, grove_error *error)
     if ((code = lock_folder(ms, path, error)))
         return code;
     ms->table = Table(path, grove::locking());
-    return lock_roots(ms, error);
+    code = lock_roots(ms, error);
+    if (!code)
+        limit_caches(ms->table);
+    return code;
 }
 
 void find_record(grove_ms *ms)
@@ -505,6 +508,7 @@ void refresh(grove_ms *ms)
     now.path = ms->path;
     now.chosen = ms->chosen;
     now.table = ms->table = Table(ms->path, locking());
+    limit_caches(ms->table);
     read_layout(&now);
     if (now.rows != ms->rows || now.layout->channels != ms->layout->channels ||
         now.layout->correlations != ms->layout->correlations)

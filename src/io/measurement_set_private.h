@@ -183,6 +183,9 @@ std::vector<std::string> roots_of(const casacore::Table &table);
 
 // The storage manager of a column: TYPE, NAME, SEQNR, SPEC and COLUMNS.
 casacore::Record manager_of(const casacore::Table &table, const std::string &column);
+// Where parts of tiles are read, casacore keeps as many as it would need to read each tile once,
+// which may be the whole set: at most some MiB of each column.
+void limit_caches(const casacore::Table &table);
 // Sets how DATA is stored.
 void read_storage(const casacore::Table &table, grove_ms_layout *layout);
 // Reads numbers of a column, or bits of FLAG, of rows [first, first + count), all channels, from

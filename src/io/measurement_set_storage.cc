@@ -4,6 +4,7 @@
 #include <casacore/tables/DataMan/StandardStMan.h>
 #include <casacore/tables/DataMan/TiledColumnStMan.h>
 #include <casacore/tables/DataMan/TiledShapeStMan.h>
+#include <casacore/tables/DataMan/TiledStManAccessor.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -129,6 +130,21 @@ Record manager_of(const Table &table, const std::string &column)
                 return manager;
     }
     throw AipsError("no storage manager has column " + column);
+}
+
+void limit_caches(const Table &table)
+{
+    const unsigned most = 2; // MiB of each column
+    Record managers(table.dataManagerInfo());
+
+    for (uInt i = 0; i < managers.nfields(); i++)
+        try {
+            const Record &manager = managers.subRecord(i);
+            if (manager.asString("TYPE").startsWith("Tiled"))
+                ROTiledStManAccessor(table, manager.asString("NAME")).setMaximumCacheSize(most);
+        } catch (const AipsError &) {
+            // a table that has none of its own
+        }
 }
 
 void read_storage(const Table &table, grove_ms_layout *layout)

@@ -147,9 +147,9 @@ static int try_parts(const grove_plan_limits *limits, grove_node *const *nodes, 
     return code ? code : GROVE_NO_MEMORY;
 }
 
-int grove_schedule_new(const grove_plan_limits *limits, grove_node *const *nodes, size_t count,
-                       const grove_range *range, int ranges, grove_schedule **schedule,
-                       uint64_t *needed)
+int grove_schedule_of(const grove_plan_limits *limits, grove_node *const *nodes, size_t count,
+                      const grove_range *range, int ranges, grove_schedule **schedule,
+                      uint64_t *needed)
 {
     bool fits, whole;
 

@@ -27,11 +27,13 @@ static void add_section(grove_plan *plan, const grove_program *p, const grove_st
         plan->section = loop->chunk;
 }
 
-static void add_pass(grove_plan *plan, const grove_pass *pass, bool *seen)
+static void add_pass(grove_plan *plan, const grove_schedule *schedule, const grove_pass *pass,
+                     bool *seen)
 {
     const grove_program *p = pass->program;
 
-    plan->tiles += pass->tiles;
+    plan->tiles += pass->tiles * pass->walks;
+    plan->walks += pass->walks;
     if (p->parts) {
         plan->in_parts = pass->roots[0].node->name;
         plan->parts = grove_tile_parts(p);
@@ -46,6 +48,8 @@ static void add_pass(grove_plan *plan, const grove_pass *pass, bool *seen)
     for (int s = 0; s < p->step_count; s++) {
         const grove_step *step = &p->steps[s];
         add_section(plan, p, step);
+        int groups = step->kind == GROVE_STEP_EVAL ? grove_schedule_walks(schedule, step->node) : 1;
+        plan->groups = groups > plan->groups ? groups : plan->groups;
         if (step->kind < GROVE_STEP_CAST || step->kind == GROVE_STEP_ROOT || seen[step->node->id])
             continue;
         seen[step->node->id] = true;
@@ -58,6 +62,27 @@ static void add_pass(grove_plan *plan, const grove_pass *pass, bool *seen)
     plan->tile_baselines = p->block.axis[GROVE_CUT_BASELINE] ? tile[GROVE_CUT_BASELINE] : 1;
 }
 
+/* What classes take beside values. That of drives, accumulators, and classes that can do with less
+ * is counted with their pass; that of other actions lasts from their pass on. */
+static uint64_t memory_of(const grove_node *node, bool action)
+{
+    bool acts = node->class_ && node->class_->kind == GROVE_CLASS_ACTION;
+
+    return !node->used || acts != action || grove_node_drives(node) ||
+                   grove_node_accumulates(node) || node->piece_count
+               ? 0
+               : node->memory;
+}
+
+static uint64_t memory_of_pass(const grove_pass *pass)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < pass->root_count; i++)
+        sum += memory_of(pass->roots[i].node, true);
+    return sum;
+}
+
 void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan)
 {
     const grove_tree *tree = schedule->limits.tree;
@@ -66,15 +91,17 @@ void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan)
     *plan = (grove_plan){.passes = schedule->count,
                          .undivided_bytes = (uint64_t)((double)schedule->undivided / 0.9)};
     uint64_t beside = 0; /* of states that lie on the host, while values lie on devices */
+    uint64_t actions = 0, most = 0;
     for (int i = 0; i < schedule->count; i++) {
-        uint64_t states = grove_pass_states(schedule, &schedule->passes[i]);
-        add_pass(plan, &schedule->passes[i], seen);
+        const grove_pass *pass = &schedule->passes[i];
+        uint64_t states = grove_pass_states(schedule, pass);
+        add_pass(plan, schedule, pass, seen);
+        actions += memory_of_pass(pass);
+        most = pass->peak + actions > most ? pass->peak + actions : most;
         beside = schedule->limits.host && states > beside ? states : beside;
     }
-    plan->process_bytes = grove_memory_resident() + plan->peak_bytes + beside;
+    plan->process_bytes = grove_memory_resident() + most + beside;
     for (size_t i = 0; i < tree->node_count; i++)
-        if (tree->nodes[i]->used && !grove_node_drives(tree->nodes[i]) &&
-            !grove_node_accumulates(tree->nodes[i])) /* these are counted with their pass */
-            plan->process_bytes += tree->nodes[i]->memory;
+        plan->process_bytes += memory_of(tree->nodes[i], false);
     free(seen);
 }

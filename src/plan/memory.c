@@ -96,20 +96,33 @@ int grove_plan_states(const grove_plan_limits *limits, const grove_node *node)
     return (int)(room < threads ? room : threads);
 }
 
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 uint64_t grove_pass_states(const grove_schedule *schedule, const grove_pass *pass)
 {
-    uint64_t sum = 0;
+    const grove_tree *tree = schedule->limits.tree;
+    uint64_t sum = 0, scratch = 0; /* of one accumulator after the other */
 
     for (int i = 0; i < pass->root_count; i++) {
         const grove_node *node = pass->roots[i].node;
-        if (pass->roots[i].kind == GROVE_ROOT_COLLECT && grove_node_accumulates(node))
-            sum += node->memory * (uint64_t)grove_plan_states(&schedule->limits, node);
-        else if (pass->roots[i].kind == GROVE_ROOT_ACTION && grove_node_drives(node))
+        if (pass->roots[i].kind == GROVE_ROOT_COLLECT && grove_node_accumulates(node)) {
+            sum += smaller(schedule->grants[node->id],
+                           node->memory * (uint64_t)grove_plan_states(&schedule->limits, node));
+            scratch = node->scratch > scratch ? node->scratch : scratch;
+        } else if (pass->roots[i].kind == GROVE_ROOT_ACTION && grove_node_drives(node)) {
             sum += !pass->program->parts ? node->memory
                    : pass->once          ? node->once_memory
                                          : node->part_memory;
+        }
     }
-    return sum;
+    for (size_t i = 0; i < tree->node_count; i++)
+        if (tree->nodes[i]->used && tree->nodes[i]->piece_count &&
+            !grove_node_accumulates(tree->nodes[i]))
+            sum += smaller(schedule->grants[tree->nodes[i]->id], tree->nodes[i]->memory);
+    return sum + scratch;
 }
 
 /* What a class may ask for while it computes a value. */

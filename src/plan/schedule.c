@@ -415,6 +415,7 @@ void grove_schedule_free(grove_schedule *s)
     }
     free(s->staged);
     free(s->again);
+    free(s->grants);
     free(s->roots);
     free(s->passes);
     free(s);
@@ -432,10 +433,12 @@ int grove_schedule_make(const grove_plan_limits *limits, grove_node *const *node
     s->may_follow = may_follow;
     s->staged = grove_alloc((limits->tree->node_count + 1) * sizeof(bool));
     s->again = grove_alloc((limits->tree->node_count + 1) * sizeof(bool));
+    s->grants = grove_alloc((limits->tree->node_count + 1) * sizeof(uint64_t));
     s->stores = count && !(nodes[0]->class_ && nodes[0]->class_->kind == GROVE_CLASS_ACTION);
     find_stages(s, cuttable, nodes, count);
     int code = make_passes(s, cuttable, range, ranges);
     if (!code)
         check_again(s);
+    grove_schedule_grant(s, limits->eighths);
     return code;
 }

@@ -26,6 +26,7 @@ typedef struct {
     uint64_t host;            /* ... for states on the host, beside those of devices; 0: within */
     int threads;              /* of the host */
     int64_t tile[GROVE_CUTS]; /* cells of a tile, where they are given; 0: chosen */
+    int eighths;              /* of the memory, for classes that can do with less */
     int flights;              /* tiles under way, from computing to writing */
     int devices;              /* on which values lie; 0: on the host */
     bool serial;              /* no reading ahead, no writing behind */
@@ -34,6 +35,9 @@ typedef struct {
     bool parts;               /* tiles may divide domains: see grove_node_set_parts */
     grove_block_rule block_rule; /* how the allocator rounds */
     /* Bytes that a reduction takes beside its input at most: see grove_accumulator_bytes. */
+    /* Whether devices keep what a class wants to keep there (keep.h); NULL: no. */
+    bool (*on_devices)(const void *session, const grove_node *node);
+    const void *session;
     uint64_t (*reduction_bytes)(const grove_node *node, const grove_range *space, int axes,
                                 const grove_block *block, unsigned divided, bool counted,
                                 bool chunks);
@@ -62,14 +66,16 @@ typedef struct {
     uint64_t peak;    /* maximum of bytes of values */
     uint64_t largest; /* bytes of the largest value of a tile */
     bool once;        /* of domains in parts: all is read once only */
+    int walks;        /* through the tiles */
 } grove_pass;
 
 typedef struct {
     grove_plan_limits limits;
     grove_pass *passes;
     int count;
-    bool *staged; /* by node */
-    bool *again;  /* by node: wanted by a later pass, after a leaf got new content, as before */
+    bool *staged;     /* by node */
+    bool *again;      /* by node: wanted by a later pass, after a leaf got new content, as before */
+    uint64_t *grants; /* by node: bytes that a class may take at a time, if it can do with less */
     grove_root *roots; /* all; actions in their order */
     int root_count;
     size_t root_capacity;
@@ -95,14 +101,24 @@ void grove_schedule_free(grove_schedule *schedule);
 int grove_schedule_make(const grove_plan_limits *limits, grove_node *const *nodes, size_t count,
                         const grove_range *range, int ranges, unsigned cuttable, bool sections,
                         bool may_follow, grove_schedule **schedule);
+/* The same with limits->eighths of the memory for classes that can do with less. */
+int grove_schedule_of(const grove_plan_limits *limits, grove_node *const *nodes, size_t count,
+                      const grove_range *range, int ranges, grove_schedule **schedule,
+                      uint64_t *needed);
 
 /* forecast.c: the expected cost of a run. */
 void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan);
 
+/* pieces.c: classes that can do their work a part at a time get so many eighths of the memory, or
+ * the least that they need. */
+void grove_schedule_grant(grove_schedule *schedule, int eighths);
+/* How often a node of a pass wants to be given its tiles, or makes its parts for each tile. */
+int grove_schedule_walks(const grove_schedule *schedule, const grove_node *node);
+
 /* memory.c: how many states of an accumulator that threads may add to there are: as many as
  * threads, and in an eighth of the memory. */
 int grove_plan_states(const grove_plan_limits *limits, const grove_node *node);
-/* Bytes of the states of a pass. */
+/* Bytes of the states of a pass, and of classes that can do with less. */
 uint64_t grove_pass_states(const grove_schedule *schedule, const grove_pass *pass);
 
 /* tiling.c: chooses tiles, sections and chunks of a pass whose program is finished; false when even

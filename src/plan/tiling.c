@@ -141,6 +141,18 @@ static uint64_t within(uint64_t bytes, uint64_t min, uint64_t max)
     return bytes < min ? min : bytes > max ? max : bytes;
 }
 
+/* Whether a class makes its parts anew for each tile. */
+static bool makes_parts(const chooser *c)
+{
+    const grove_program *p = c->pass->program;
+
+    for (int s = 0; s < p->step_count; s++)
+        if (p->steps[s].kind == GROVE_STEP_EVAL &&
+            grove_schedule_walks(c->schedule, p->steps[s].node) > 1)
+            return true;
+    return false;
+}
+
 /* Several tiles, so that reading and writing overlap with computing. On the host the values of one
  * tile stay in the last-level cache, but are not so small that managing them costs a percent.
  *
@@ -152,6 +164,8 @@ static uint64_t wanted_bytes(const chooser *c)
 {
     uint64_t devices = (uint64_t)c->schedule->limits.devices, whole = c->pass->largest;
 
+    if (makes_parts(c))
+        return c->budget;
     if (!devices)
         return within(whole / 8, 4 * MIB, 8 * MIB);
     return within(whole / (8 * devices), 32 * MIB, within(c->budget / 16, 64 * MIB, 1024 * MIB));

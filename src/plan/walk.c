@@ -106,8 +106,8 @@ static void mark(grove_walk *w)
     const grove_program *p = w->program;
 
     for (int s = 0; s < p->step_count; s++)
-        w->slots[s].needed =
-            p->steps[s].kind == GROVE_STEP_ROOT && p->steps[s].follows == w->following;
+        w->slots[s].needed = p->steps[s].kind == GROVE_STEP_ROOT &&
+                             p->steps[s].follows == w->following && !w->slots[s].idle;
     /* users come after their inputs, and the owner of a loop after the steps in it */
     for (int s = p->step_count - 1; s >= 0; s--) {
         const grove_step *step = &p->steps[s];
@@ -140,6 +140,28 @@ static void ask(grove_walk *w)
             if (is_wanted(w, step, k))
                 w->slots[step->input[k]].asked = true;
     }
+}
+
+void grove_walk_give(grove_walk *w, int root_step, bool given)
+{
+    const grove_program *p = w->program;
+
+    w->slots[root_step].idle = !given;
+    for (int s = 0; s < p->step_count; s++)
+        w->slots[s].idle = w->slots[s].idle || p->steps[s].kind != GROVE_STEP_ROOT;
+    for (int s = p->step_count - 1; s >= 0; s--) {
+        const grove_step *step = &p->steps[s];
+        if (step->loop)
+            w->slots[s].idle = w->slots[p->loops[step->loop].owner].idle;
+        for (int k = 0; k < step->inputs && !w->slots[s].idle; k++)
+            if (step->input[k] >= 0)
+                w->slots[step->input[k]].idle = false;
+    }
+}
+
+bool grove_walk_gives(const grove_walk *w, int root_step)
+{
+    return !w->slots[root_step].idle;
 }
 
 /* ---- evaluation ---- */
@@ -232,7 +254,7 @@ int grove_walk_read_ahead(grove_walk *w, const grove_tile *tile)
     w->spot.tile = grove_tile_block(p, tile);
     ask(w);
     for (int s = 0; s < p->step_count; s++) {
-        if (!p->steps[s].ahead || !w->slots[s].asked)
+        if (!p->steps[s].ahead || !w->slots[s].asked || w->slots[s].idle)
             continue;
         int code = w->work->prepare(w, s, &w->slots[s].next);
         if (code)

@@ -30,6 +30,7 @@ typedef struct {
 /* State of each step. */
 typedef struct {
     bool needed, asked; /* asked: what is read ahead */
+    bool idle;          /* in this walk over the tiles nothing wants it */
     void *value, *kept, *found;
     void *ready, *next; /* read ahead: for this tile and the next one */
     int64_t kept_first[GROVE_CUTS];
@@ -63,6 +64,9 @@ grove_walk *grove_walk_new(const grove_program *program, const grove_walk_work *
                            int flights, bool serial);
 void grove_walk_free(grove_walk *walk);
 
+/* Whether a root is given the tiles: all are, until it is said otherwise. */
+void grove_walk_give(grove_walk *walk, int root_step, bool given);
+bool grove_walk_gives(const grove_walk *walk, int root_step);
 /* Prepares and starts reading ahead for the tile. */
 int grove_walk_read_ahead(grove_walk *walk, const grove_tile *tile);
 /* Moves to a tile: releases what its flight held, waits for what was read ahead for it, and starts

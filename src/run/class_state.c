@@ -15,6 +15,7 @@ struct grove_class_state {
     void **own; /* states of the class, [max] */
     int count, max;
     grove_class_device *devices; /* its states there */
+    grove_value *value;          /* the result, from the first walk's end on; NULL: not yet */
 };
 
 static grove_call call_of(const grove_class_state *state)
@@ -25,7 +26,8 @@ static grove_call call_of(const grove_class_state *state)
     return (grove_call){.node = state->node,
                         .double_precision = session->facts[id].double_,
                         .threads = session->host->threads,
-                        .run = session->runs[id]};
+                        .run = session->runs[id],
+                        .memory = session->grants[id]};
 }
 
 /* Makes states of the class until there are `count`. */
@@ -77,6 +79,7 @@ void grove_class_state_free(grove_class_state *state)
         return;
     drop(state, 0);
     grove_class_device_free(state->devices);
+    grove_value_unref(state->value);
     free(state->own);
     free(state);
 }
@@ -277,7 +280,30 @@ static int merge(grove_class_state *state)
     return code;
 }
 
-static int fill(grove_class_state *state, grove_value *value)
+/* The value's storage, of zeros. */
+static int make_value(grove_class_state *state, const grove_range *range)
+{
+    grove_session *session = state->session;
+    const grove_node *node = state->node;
+    const grove_facts *facts = &session->facts[node->id];
+    grove_array out = {0};
+
+    if (state->value)
+        return 0;
+    state->value = grove_value_new(session->host, range, node->axis_count, node->form.shape,
+                                   grove_form_elements(&node->form), node->form.complex_,
+                                   facts->double_, facts->flagged, session->error);
+    if (!state->value)
+        return GROVE_NO_MEMORY;
+    int code = find_addresses(session, state->value, &out);
+    if (!code && out.data)
+        memset(out.data, 0, grove_buffer_bytes(state->value->data));
+    return code;
+}
+
+typedef int filler(const grove_call *call, void *state, grove_array *out, bool *again);
+
+static int fill(grove_class_state *state, filler *fn, bool *again)
 {
     grove_session *session = state->session;
     grove_form form = state->node->form;
@@ -286,42 +312,57 @@ static int fill(grove_class_state *state, grove_value *value)
     grove_call_work work;
     grove_class_call scope;
 
-    describe(value, &form, &out);
+    describe(state->value, &form, &out);
     if (!out.cells)
         return 0;
-    int code = find_addresses(session, value, &out);
+    int code = find_addresses(session, state->value, &out);
     if (code)
         return code;
-    memset(out.data, 0, grove_buffer_bytes(value->data));
     grove_error *fault = grove_error_new();
     grove_call_begin(&work, session->host, NULL, 0, fault);
     call.work = &work;
     grove_class_call_begin(&scope, session, state->node, false);
-    code =
-        grove_call_end(&call, state->node->class_->accumulate_finish(&call, state->own[0], &out));
+    code = grove_call_end(&call, fn(&call, state->own[0], &out, again));
     code = grove_class_call_end(&scope, code, "cannot finish");
     grove_error_free(fault);
     return code;
 }
 
+static int walked(const grove_call *call, void *state, grove_array *out, bool *again)
+{
+    return call->node->class_->accumulate_walk(call, state, out, again);
+}
+
+static int finished(const grove_call *call, void *state, grove_array *out, bool *again)
+{
+    (void)again;
+    return call->node->class_->accumulate_finish(call, state, out);
+}
+
+int grove_class_state_walk(grove_class_state *state, const grove_range *range, bool *again)
+{
+    *again = false;
+    if (!state->node->class_->accumulate_walk)
+        return 0;
+    int code = make_value(state, range);
+    return code ? code : fill(state, walked, again);
+}
+
 int grove_class_state_finish(grove_class_state *state, const grove_range *range,
                              grove_value **value)
 {
-    grove_session *session = state->session;
-    const grove_node *node = state->node;
-    const grove_facts *facts = &session->facts[node->id];
+    int code = make_value(state, range);
 
-    *value = grove_value_new(session->host, range, node->axis_count, node->form.shape,
-                             grove_form_elements(&node->form), node->form.complex_, facts->double_,
-                             facts->flagged, session->error);
-    int code = *value ? merge(state) : GROVE_NO_MEMORY;
+    *value = NULL;
+    if (!code)
+        code = merge(state);
     if (!code)
         code = grove_class_device_merge(state->devices, state->own[0]);
     if (!code)
-        code = fill(state, *value);
-    if (code) {
-        grove_value_unref(*value);
-        *value = NULL;
-    }
-    return code;
+        code = fill(state, finished, NULL);
+    if (code)
+        return code;
+    *value = state->value;
+    state->value = NULL;
+    return 0;
 }

@@ -189,7 +189,8 @@ int grove_compute_call(grove_session *session, grove_launch *launch, grove_devic
                        session->runs[node->id],
                        &work,
                        on_device,
-                       grove_devices_index(session, device)};
+                       grove_devices_index(session, device),
+                       session->grants[node->id]};
 
     grove_error_clear(session->attempt);
     grove_call_begin(&work, device, launch->scratch, launch->scratch_bytes, session->attempt);

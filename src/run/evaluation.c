@@ -12,6 +12,14 @@
 
 /* ---- plans ---- */
 
+static bool on_devices(const void *context, const grove_node *node)
+{
+    const grove_session *session = context;
+
+    return session->device_count && !session->host_only && node->device_memory &&
+           grove_devices_can_keep(session, node);
+}
+
 static grove_plan_limits limits_of(const grove_session *session)
 {
     const grove_session_options *o = &session->options;
@@ -30,6 +38,8 @@ static grove_plan_limits limits_of(const grove_session *session)
         .members_by_tile = session->members_by_tile,
         .cache_off = o->cache_off,
         .block_rule = session->device->budget.rule,
+        .on_devices = on_devices,
+        .session = session,
         .reduction_bytes = grove_accumulator_bytes,
     };
 }
@@ -137,6 +147,8 @@ static int plan(grove_evaluation *e)
 
     if (code)
         return code;
+    memcpy(e->session->grants, e->schedule->grants,
+           e->session->tree->node_count * sizeof(*e->schedule->grants));
     e->lines = grove_alloc(((size_t)e->schedule->count + 1) * sizeof(*e->lines));
     for (int i = 0; i < e->schedule->count; i++)
         e->lines[i] = grove_pipeline_new(e, &e->schedule->passes[i]);
@@ -213,6 +225,8 @@ static int run_passes(grove_evaluation *e)
             code = grove_pipeline_run(e->lines[i]);
             if (e->schedule->count > 1) /* what is kept for a pass is in the way of others */
                 grove_walk_forget(e->lines[i]->run.walk, true);
+            if (e->schedule->count > 1 && !e->session->device_count)
+                grove_device_trim(e->session->host); /* of sizes that others do not want */
         }
         if (!code)
             code = end_stage(e, i);

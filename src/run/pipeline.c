@@ -449,12 +449,20 @@ static double cells_of(const grove_pass *pass)
 int grove_pipeline_run(grove_pipeline *line)
 {
     double cells = cells_of(line->pass);
+    bool again = true;
+    int code = 0;
 
     drop_gathered(line);
     if (line->run.session->options.progress && cells > 0)
         line->progress = grove_progress_new("run", "vis", cells);
-    int code = run_tiles(line);
-    grove_walk_drop(line->run.walk);
+    for (int i = 0; i < line->pass->root_count; i++)
+        grove_walk_give(line->run.walk, line->pass->roots[i].step, true);
+    while (again && !code) {
+        code = run_tiles(line);
+        grove_walk_drop(line->run.walk);
+        if (!code)
+            code = grove_roots_walk(line, &again);
+    }
     if (!code)
         code = grove_roots_finish(line);
     grove_progress_free(line->progress);

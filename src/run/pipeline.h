@@ -74,7 +74,10 @@ int grove_drive_call(grove_session *session, grove_write_call *call, bool *again
 /* roots.c: of grove_run, whose context is the pipeline. */
 int grove_roots_take(grove_run *run, const grove_step *step);
 grove_accumulator *grove_roots_sums(grove_run *run, const grove_step *step);
-/* After the last tile: stores results of the pass's reductions for later passes. */
+/* After the last tile: whether some roots want all tiles once more; then only these are given them.
+ */
+int grove_roots_walk(grove_pipeline *line, bool *again);
+/* After the last walk over the tiles: stores results of the pass's reductions for later passes. */
 int grove_roots_finish(grove_pipeline *line);
 
 /* evaluation.c */

@@ -182,6 +182,33 @@ grove_accumulator *grove_roots_sums(grove_run *run, const grove_step *step)
     return gathered->sums;
 }
 
+static void whole_range(const grove_node *node, grove_range range[GROVE_MAX_AXES])
+{
+    for (int d = 0; d < node->axis_count; d++)
+        range[d] = (grove_range){node->axes[d], 0, node->axes[d]->size};
+}
+
+int grove_roots_walk(grove_pipeline *line, bool *again)
+{
+    grove_session *session = line->run.session;
+    int code = 0;
+
+    *again = false;
+    for (int i = 0; i < line->pass->root_count && !code; i++) {
+        const grove_root *root = &line->pass->roots[i];
+        grove_range range[GROVE_MAX_AXES];
+        bool more = false, open = line->gathered[i].state != NULL;
+        whole_range(root->node, range);
+        grove_usage_time_for(session, &session->nodes[root->node->id].busy);
+        if (open && grove_walk_gives(line->run.walk, root->step))
+            code = grove_class_state_walk(line->gathered[i].state, range, &more);
+        grove_usage_time_for(session, NULL);
+        grove_walk_give(line->run.walk, root->step, more);
+        *again = *again || more;
+    }
+    return code;
+}
+
 static int take_result(grove_pipeline *line, const grove_node *node, grove_gathered *gathered)
 {
     grove_session *session = line->run.session;
@@ -189,8 +216,7 @@ static int take_result(grove_pipeline *line, const grove_node *node, grove_gathe
     grove_value **result = &line->evaluation->results[node->id];
     grove_range range[GROVE_MAX_AXES];
 
-    for (int d = 0; d < node->axis_count; d++)
-        range[d] = (grove_range){node->axes[d], 0, node->axes[d]->size};
+    whole_range(node, range);
     grove_value_unref(*result);
     *result = NULL;
     grove_usage_time_for(session, &session->nodes[node->id].busy);

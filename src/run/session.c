@@ -53,6 +53,7 @@ static int start(grove_session *session, grove_error *error)
     session->nodes = grove_alloc((session->tree->node_count + 1) * sizeof(grove_node_counters));
     session->runs = grove_alloc((session->tree->node_count + 1) * sizeof(void *));
     session->kept = grove_alloc((session->tree->node_count + 1) * sizeof(*session->kept));
+    session->grants = grove_alloc((session->tree->node_count + 1) * sizeof(*session->grants));
     session->started = grove_alloc((session->tree->node_count + 1) * sizeof(bool));
     session->begun = grove_alloc((session->tree->node_count + 1) * sizeof(bool));
     session->node_count = session->tree->node_count;
@@ -92,6 +93,7 @@ void grove_session_free(grove_session *session)
     free(session->nodes);
     free(session->runs);
     free(session->kept);
+    free(session->grants);
     free(session->started);
     free(session->begun);
     for (size_t i = 0; session->lacks && i < session->node_count; i++)

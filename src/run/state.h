@@ -81,6 +81,7 @@ struct grove_session {
     int64_t generation;   /* incremented whenever a leaf's content changes in an unknown way */
     grove_node_counters *nodes; /* by id */
     void **runs;                /* by id: the state that start returned */
+    uint64_t *grants;           /* by id: bytes for classes that can do with less */
     grove_kept **kept;          /* by id: memory on devices, see grove_call_keep */
     grove_record *record;       /* of the changes that this run will make */
     bool *started;              /* by id */
