@@ -7,6 +7,8 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 static double read_clock(clockid_t which)
@@ -84,7 +86,14 @@ double bench_median(double *x, int count)
 
 void *bench_allocate(size_t count, size_t size)
 {
-    void *memory = calloc(count + 1, size);
+    const size_t huge = (size_t)2 << 20, bytes = ((count + 1) * size + huge - 1) / huge * huge;
+    void *memory = aligned_alloc(huge, bytes);
+
+    /* As the library's own and NumPy's large arrays. */
+    if (memory) {
+        madvise(memory, bytes, MADV_HUGEPAGE);
+        memset(memory, 0, bytes);
+    }
 
     if (!memory) {
         fprintf(stderr, "grove bench: no memory\n");

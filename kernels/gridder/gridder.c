@@ -8,6 +8,7 @@
 enum {
     TILE = GROVE_GRIDDER_TILE,
     LANES = GROVE_GRIDDER_LANES,
+    SLAB = 4 << 20,  /* bytes of blocks that are made at once, at most */
     CACHE = 40 << 10 /* bytes of a tile's buffer that are quick to reach */
 };
 
@@ -104,6 +105,17 @@ static void find_groups(grove_gridder *g)
     g->groups = (starts + g->group - 1) / g->group;
 }
 
+/* Slabs of huge pages, where there are many blocks. */
+static void find_slabs(grove_gridder *g)
+{
+    const int64_t most = g->plan.planes * g->columns[0] * g->columns[1];
+
+    g->slab_blocks = 64;
+    while (g->slab_blocks < most / 32 &&
+           (size_t)(g->slab_blocks * grove_gridder_block_size(g)) * g->real < SLAB)
+        g->slab_blocks *= 2;
+}
+
 grove_gridder *grove_gridder_new(const grove_gridder_plan *plan, grove_isa isa)
 {
     grove_gridder *g = calloc(1, sizeof(*g));
@@ -116,6 +128,7 @@ grove_gridder *grove_gridder_new(const grove_gridder_plan *plan, grove_isa isa)
     int code = make_polynomials(g);
     grove_gridder_find_columns(g);
     find_groups(g);
+    find_slabs(g);
     int64_t count = plan->planes * g->columns[0] * g->columns[1];
     g->block = code ? NULL : malloc((size_t)count * sizeof(*g->block));
     if (!g->block) {
@@ -210,6 +223,16 @@ typedef struct {
     atomic_bool failed;
 } work;
 
+/* Of a tile's buffer, to which the loops' memory is added. */
+static size_t buffer_bytes(const grove_gridder *g)
+{
+    size_t numbers =
+        (size_t)((g->group + g->taps.width_w - 1) * plane_stride(g) * g->plan.bounds.polarisations +
+                 4 * LANES);
+
+    return (numbers * g->real + 63) / 64 * 64;
+}
+
 static grove_gridder_job job_of(const work *w, int64_t tile, int64_t group, void *buffer)
 {
     const grove_gridder *g = w->g;
@@ -226,6 +249,7 @@ static grove_gridder_job job_of(const work *w, int64_t tile, int64_t group, void
         .plane = group * g->group,
         .planes = grove_gridder_planes_of_group(g, group) - p->kernel_w.width + 1,
         .buffer = buffer,
+        .work = (char *)buffer + buffer_bytes(g),
         .row_stride = row_stride(g),
         .plane_stride = plane_stride(g),
         .polarisation_stride = plane_stride(g) * (g->group + p->kernel_w.width - 1),
@@ -286,7 +310,7 @@ static void exchange_all(const work *w, const grove_gridder_job *job, int64_t ti
  * enough; they end at the same places whatever the threads. */
 static int64_t next_entries(const grove_gridder_job *job)
 {
-    enum { SAMPLES = 2048 };
+    enum { SAMPLES = 4096 };
     int64_t count = 0, samples = 0;
 
     while (count < job->count && samples < SAMPLES) {
@@ -303,7 +327,7 @@ static void spread(const work *w, grove_gridder_job job, int64_t tile, int64_t g
     for (int64_t done = 0; done < all; done += job.count, job.entries += job.count) {
         job.count = all - done;
         job.count = next_entries(&job);
-        memset(job.buffer, 0, w->buffers.bytes);
+        memset(job.buffer, 0, buffer_bytes(w->g));
         w->g->loops->spread(&job);
         exchange_all(w, &job, tile, group);
     }
@@ -325,7 +349,7 @@ static void run_tile(void *context, int64_t i)
         if (!grove_gridder_keeps_group(g, group))
             continue;
         if (job.count && w->collect) {
-            memset(buffer, 0, w->buffers.bytes);
+            memset(buffer, 0, buffer_bytes(g));
             exchange_all(w, &job, tile, group);
             g->loops->collect(&job);
         } else if (job.count) {
@@ -333,14 +357,6 @@ static void run_tile(void *context, int64_t i)
         }
     }
     grove_gridder_pool_give(&w->buffers, buffer);
-}
-
-static size_t buffer_bytes(const grove_gridder *g)
-{
-    return (size_t)((g->group + g->taps.width_w - 1) * plane_stride(g) *
-                        g->plan.bounds.polarisations +
-                    4 * LANES) *
-           g->real;
 }
 
 static int run(grove_gridder *g, const grove_gridder_samples *samples,
@@ -351,7 +367,9 @@ static int run(grove_gridder *g, const grove_gridder_samples *samples,
 
     if (grove_gridder_index_make(g, samples, &index))
         return -1;
-    grove_gridder_pool_open(&w.buffers, buffer_bytes(g));
+    grove_gridder_pool_open(
+        &w.buffers, buffer_bytes(g) +
+                        grove_gridder_work_bytes(g->group, g->plan.bounds.polarisations, g->real));
     w.failed = grove_gridder_make_blocks(g, &index) != 0;
     for (int colour = 0; colour < 4 && !w.failed; colour++) {
         w.task = index.task + index.begin[colour];

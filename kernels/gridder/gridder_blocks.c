@@ -27,8 +27,8 @@ static int32_t *number_of(const grove_gridder *g, int64_t plane, int64_t v, int6
 
 static void *address_of(const grove_gridder *g, int32_t number)
 {
-    return (char *)g->slab[number / GROVE_GRIDDER_SLAB_BLOCKS] +
-           (size_t)(number % GROVE_GRIDDER_SLAB_BLOCKS * grove_gridder_block_size(g)) * g->real;
+    return (char *)g->slab[number / g->slab_blocks] +
+           (size_t)(number % g->slab_blocks * grove_gridder_block_size(g)) * g->real;
 }
 
 void *grove_gridder_block(const grove_gridder *g, int64_t plane, int64_t v, int64_t u)
@@ -40,15 +40,16 @@ void *grove_gridder_block(const grove_gridder *g, int64_t plane, int64_t v, int6
 
 static int make_slab(grove_gridder *g)
 {
-    const size_t numbers = (size_t)(GROVE_GRIDDER_SLAB_BLOCKS * grove_gridder_block_size(g));
+    const size_t numbers = (size_t)(g->slab_blocks * grove_gridder_block_size(g));
 
     if ((uint64_t)g->slabs * numbers * g->real >= g->limit && g->end_plane - g->first_plane > 1)
         return FULL;
     void **slab = realloc(g->slab, (size_t)(g->slabs + 1) * sizeof(*slab));
     g->slab = slab ? slab : g->slab;
-    void *made = slab ? calloc(numbers, g->real) : NULL;
+    void *made = slab ? grove_gridder_room(numbers * g->real) : NULL;
     if (!made)
         return -1;
+    memset(made, 0, numbers * g->real);
     slab[g->slabs++] = made;
     g->bytes += numbers * g->real;
     return 0;
@@ -66,7 +67,7 @@ static int make_block(grove_gridder *g, int64_t plane, int64_t v, int64_t u)
         memset(address_of(g, *number), 0, (size_t)grove_gridder_block_size(g) * g->real);
         return 0;
     }
-    int code = g->blocks == g->slabs * GROVE_GRIDDER_SLAB_BLOCKS ? make_slab(g) : 0;
+    int code = g->blocks == g->slabs * g->slab_blocks ? make_slab(g) : 0;
     if (!code)
         *number = (int32_t)g->blocks++;
     return code;
@@ -144,8 +145,7 @@ void grove_gridder_set_window(grove_gridder *g, int64_t first, int64_t end, uint
 {
     for (int64_t k = 0; k < g->slabs; k++)
         free(g->slab[k]);
-    g->bytes -=
-        (uint64_t)(g->slabs * GROVE_GRIDDER_SLAB_BLOCKS * grove_gridder_block_size(g)) * g->real;
+    g->bytes -= (uint64_t)(g->slabs * g->slab_blocks * grove_gridder_block_size(g)) * g->real;
     g->slabs = g->blocks = g->spares = 0;
     memset(g->block, 0xff,
            (size_t)(g->plan.planes * g->columns[0] * g->columns[1]) * sizeof(*g->block));

@@ -5,8 +5,11 @@
 #include "gridder.h"
 
 enum {
-    GROVE_GRIDDER_TILE = 16, /* cells along each side of a tile */
-    GROVE_GRIDDER_LANES = 16 /* numbers of a vector, at most */
+    GROVE_GRIDDER_TILE = 16,        /* cells along each side of a tile */
+    GROVE_GRIDDER_LANES = 16,       /* numbers of a vector, at most */
+    GROVE_GRIDDER_PAIR_BYTES = 128, /* two vectors, at most */
+    GROVE_GRIDDER_PASSES = 24,      /* of a part of a transform, at most */
+    GROVE_GRIDDER_CHUNK = 4608      /* samples that are sorted at once */
 };
 
 /* Channels [first, last) of a row, whose kernels begin in the same tile and group of planes. */
@@ -41,22 +44,40 @@ typedef struct {
     int64_t planes;   /* kernels begin in [plane, plane + planes) */
     void *buffer;
     int64_t row_stride, plane_stride, polarisation_stride;
+    void *work; /* grove_gridder_work_bytes() of memory, aligned to 64 bytes */
     const grove_gridder_entry *entries;
     int64_t count;
 } grove_gridder_job;
 
-/* Sixteen columns of the image, or fewer, and transforms of some planes along v. Of plane p the
- * transform of column k is at columns + p plane_stride + k stride, in complex numbers; row y of the
- * image is element y - half of it, counted from the end where that is negative. */
+/* A part of a transform: in passes of radix 2, 3, 4 and 5. */
 typedef struct {
-    int64_t planes, size, half, transform; /* planes; rows; size / 2; elements of a transform */
-    int64_t count;                         /* columns, at most 16 */
+    int64_t size;
+    int passes, radix[GROVE_GRIDDER_PASSES];
+    void *factor; /* of each pass [length / radix][radix - 1][2] numbers */
+} grove_gridder_part;
+
+/* Transforms of columns, of size = part[0].size part[1].size elements, with the factors between the
+ * parts: [part[1].size][part[0].size][2] numbers. Element k of a column is row row[k] of those that
+ * are kept, and pixel pixel[k] of the image's column; -1: neither. */
+typedef struct {
+    int64_t size;
+    grove_gridder_part part[2];
+    void *factor;
+    int32_t *row, *pixel;
+} grove_gridder_fourier;
+
+/* Sixteen columns of the image, or fewer, and of some planes. */
+typedef struct {
+    const grove_gridder_fourier *fourier;
+    int64_t planes, size; /* planes; rows of the image */
+    int64_t count;        /* columns, at most 16 */
     double l[GROVE_GRIDDER_LANES], first_m, step_m;
     double w, step_w; /* wavelengths of the first plane, and from plane to plane */
     double middle_n;
-    void *columns;
-    int64_t stride, plane_stride;
-    void *image;                        /* column 0 of row 0, real numbers */
+    void *rows;           /* of the grid that are kept: [row][16][2] numbers */
+    int64_t rows_stride;  /* numbers from plane to plane */
+    void *columns, *work; /* room for `planes` columns of the image, and for a transform */
+    void *image;          /* column 0 of row 0, real numbers */
     int64_t pixel_stride, image_stride; /* from pixel to pixel, from row to row */
     bool begin, finish; /* the image is to be overwritten; to be divided by the transforms */
     /* 1 / transform of the kernel along l and m, and along w as a polynomial of s = 2 t - 1, t =
@@ -80,6 +101,17 @@ typedef struct {
 extern const grove_gridder_loops grove_gridder_single_portable, grove_gridder_single_avx2,
     grove_gridder_single_avx512, grove_gridder_double_portable, grove_gridder_double_avx2,
     grove_gridder_double_avx512;
+
+/* Memory that the loops need beside the buffer: for each sample of a chunk seven numbers and those
+ * of the other polarisations, its cell and its place; for each cell in which kernels begin how many
+ * there are. */
+static inline size_t grove_gridder_work_bytes(int64_t planes, int64_t polarisations, size_t real)
+{
+    size_t sample = (size_t)(5 + 2 * polarisations) * real + 2 * sizeof(int32_t);
+
+    return GROVE_GRIDDER_CHUNK * sample +
+           (size_t)(planes * GROVE_GRIDDER_TILE * GROVE_GRIDDER_TILE) * sizeof(int32_t);
+}
 
 /* The index of the first cell of a kernel that is centred at `position`, and how far it lies above
  * the kernel's edge, 0 to 1. */

@@ -11,7 +11,8 @@ enum { TILE = GROVE_GRIDDER_TILE, LANES = GROVE_GRIDDER_LANES };
 typedef struct {
     grove_gridder *g;
     const grove_gridder_fft *fft;
-    void *plan[2]; /* along u, along v */
+    void *plan;                    /* of transforms along u */
+    grove_gridder_fourier fourier; /* along v */
     int64_t first; /* planes that are worked at: `batch` ones from here, or what is left */
     int64_t batch;
     int polarisation;
@@ -20,8 +21,8 @@ typedef struct {
     double *factor[2]; /* for each pixel along l and along m: 1 / transform of the kernel */
     double polynomial[GROVE_GRIDDER_MAX_DEGREE + 1]; /* the same along w */
     int degree;
-    /* For rows and for columns: a line of the grid, and TILE lines, or those of a strip. Transforms
-       lead from the one to the others, or back; what they do not fill stays 0. */
+    /* For rows a line of the grid, and TILE lines: what transforms do not fill stays 0. For columns
+       those of some planes of a strip, and work. */
     grove_gridder_pool lines, columns;
     atomic_bool failed;
 } work;
@@ -38,9 +39,9 @@ static size_t pair(const grove_gridder *g)
 
 /* From one line of the grid to the next: not a multiple of pages, lest they all share a place in
  * the cache. */
-static size_t line_bytes(const grove_gridder *g, int d)
+static size_t line_bytes(const grove_gridder *g)
 {
-    return (size_t)g->plan.grid[d] * pair(g) + 192;
+    return (size_t)g->plan.grid[0] * pair(g) + 192;
 }
 
 /* Copies columns of the image between TILE rows of the grid and TILE rows of each strip. */
@@ -58,14 +59,9 @@ static void exchange_pixels(const work *w, char *full, char *rows, bool to_rows)
         size_t count = (size_t)(next - x) * bytes;
         char *in_rows = rows + (size_t)(x / LANES) * strip + (size_t)(x % LANES) * bytes;
         char *in_full = full + (size_t)element * bytes;
-        for (int y = 0; y < TILE; y++, in_rows += LANES * bytes, in_full += line_bytes(g, 0))
+        for (int y = 0; y < TILE; y++, in_rows += LANES * bytes, in_full += line_bytes(g))
             memcpy(to_rows ? in_rows : in_full, to_rows ? in_full : in_rows, count);
     }
-}
-
-static void *room(size_t bytes)
-{
-    return aligned_alloc(64, (bytes + 127) / 64 * 64);
 }
 
 /* Copies cells between row y of a row of tiles and a row of the grid; whether there are any. */
@@ -96,7 +92,7 @@ static void transform_rows(work *w, int64_t i, bool to_image)
     const grove_gridder *g = w->g;
     const bool double_precision = g->real == sizeof(double);
     const int64_t v = i % g->columns[1], plane = i / g->columns[1];
-    const size_t length = line_bytes(g, 0);
+    const size_t length = line_bytes(g);
     char *rows =
         w->rows + (size_t)((plane * strips(g) * g->columns[1] + v) * TILE * LANES) * pair(g);
     char *one = grove_gridder_pool_take(&w->lines), *many = one + length;
@@ -110,10 +106,10 @@ static void transform_rows(work *w, int64_t i, bool to_image)
     for (int64_t y = 0; y < TILE; y++) {
         char *line = many + (size_t)y * length;
         if (!to_image) {
-            w->fft->execute(w->fft->library, w->plan[0], line, one, double_precision);
+            w->fft->execute(w->fft->library, w->plan, line, one, double_precision);
             exchange_cells(w, w->first + plane, v, y, one, false);
         } else if (exchange_cells(w, w->first + plane, v, y, one, true)) {
-            w->fft->execute(w->fft->library, w->plan[0], one, line, double_precision);
+            w->fft->execute(w->fft->library, w->plan, one, line, double_precision);
         } else {
             memset(line, 0, length);
         }
@@ -142,32 +138,38 @@ static int64_t planes_at_work(const work *w)
     return left < w->batch ? left : w->batch;
 }
 
-/* The strip, and the line that goes with its columns. */
-static int open_strip(work *w, int64_t i, grove_gridder_strip *s, char **line)
+static size_t columns_bytes(const work *w)
+{
+    return (size_t)(w->batch * w->g->plan.image.size[1]) * GROVE_GRIDDER_PAIR_BYTES;
+}
+
+static int open_strip(work *w, int64_t i, grove_gridder_strip *s)
 {
     const grove_gridder *g = w->g;
     const grove_gridder_plan *p = &g->plan;
     const int64_t first = i * LANES, left = p->image.size[0] - first;
-    const int64_t stride = (int64_t)(line_bytes(g, 1) / pair(g));
+    const int64_t kept = g->columns[1] * TILE * LANES;
+    char *columns = grove_gridder_pool_take(&w->columns);
 
     *s = (grove_gridder_strip){
+        .fourier = &w->fourier,
         .planes = planes_at_work(w),
         .size = p->image.size[1],
-        .half = p->image.size[1] / 2,
-        .transform = p->grid[1],
         .count = left < LANES ? left : LANES,
         .first_m = p->image.centre[1] - (double)(p->image.size[1] / 2) * p->image.cell[1],
         .step_m = p->image.cell[1],
         .w = p->bounds.without_w ? 0 : p->first_w + (double)w->first * p->step_w,
         .step_w = p->step_w,
         .middle_n = p->middle_n,
-        .stride = stride,
-        .plane_stride = stride * LANES,
+        .rows = w->rows + (size_t)(i * kept) * pair(g),
+        .rows_stride = 2 * strips(g) * kept,
+        .columns = columns,
+        .work = columns + columns_bytes(w),
         .image = (char *)w->image.at + first * w->image.pixel * (int64_t)g->real,
         .pixel_stride = w->image.pixel,
         .image_stride = w->image.row,
         .begin = w->first == 0,
-        .finish = w->first + w->batch >= p->planes,
+        .finish = w->first + planes_at_work(w) >= p->planes,
         .factor_m = w->factor[1],
         .polynomial = w->polynomial,
         .degree = w->degree,
@@ -177,87 +179,30 @@ static int open_strip(work *w, int64_t i, grove_gridder_strip *s, char **line)
             p->image.centre[0] + (double)(first + k - p->image.size[0] / 2) * p->image.cell[0];
         s->factor_l[k] = w->factor[0][first + k];
     }
-    *line = grove_gridder_pool_take(&w->columns);
-    s->columns = *line + line_bytes(g, 1);
-    w->failed = w->failed || !*line;
-    return *line ? 0 : -1;
-}
-
-static inline __attribute__((always_inline)) void
-copy(char *to, size_t to_step, const char *from, size_t from_step, int64_t count, size_t bytes)
-{
-    for (int64_t k = 0; k < count; k++, to += to_step, from += from_step)
-        memcpy(to, from, bytes);
-}
-
-/* Between a line and column k of `rows`, where samples are: runs that the grid does not wrap. */
-static void exchange_column(const work *w, char *line, char *column, bool to_line)
-{
-    const grove_gridder *g = w->g;
-    const int64_t kept = g->columns[1] * TILE, size = g->plan.grid[1];
-    const size_t bytes = pair(g), step = LANES * bytes;
-
-    for (int64_t y = 0, next; y < kept; y = next) {
-        int64_t at = grove_gridder_grid_index(g, 1, y);
-        next = kept - y > size - at ? y + size - at : kept;
-        char *in_line = line + (size_t)at * bytes, *in_column = column + (size_t)y * step;
-        if (bytes == 2 * sizeof(float) && to_line)
-            copy(in_line, 2 * sizeof(float), in_column, step, next - y, 2 * sizeof(float));
-        else if (bytes == 2 * sizeof(float))
-            copy(in_column, step, in_line, 2 * sizeof(float), next - y, 2 * sizeof(float));
-        else if (to_line)
-            copy(in_line, 2 * sizeof(double), in_column, step, next - y, 2 * sizeof(double));
-        else
-            copy(in_column, step, in_line, 2 * sizeof(double), next - y, 2 * sizeof(double));
-    }
-}
-
-static void transform_columns(const work *w, const grove_gridder_strip *s, int64_t strip,
-                              char *line, bool to_image)
-{
-    const grove_gridder *g = w->g;
-    const bool double_precision = g->real == sizeof(double);
-
-    for (int64_t p = 0; p < s->planes; p++)
-        for (int64_t k = 0; k < s->count; k++) {
-            char *column =
-                w->rows +
-                (size_t)((p * strips(g) + strip) * g->columns[1] * TILE * LANES + k) * pair(g);
-            char *transform =
-                (char *)s->columns + (size_t)(p * s->plane_stride + k * s->stride) * pair(g);
-            if (to_image)
-                exchange_column(w, line, column, true);
-            w->fft->execute(w->fft->library, w->plan[1], to_image ? line : transform,
-                            to_image ? transform : line, double_precision);
-            if (!to_image)
-                exchange_column(w, line, column, false);
-        }
+    w->failed = w->failed || !columns;
+    return columns ? 0 : -1;
 }
 
 static void add_strip(void *context, int64_t i)
 {
     work *w = context;
     grove_gridder_strip s;
-    char *line;
 
-    if (open_strip(w, i, &s, &line))
+    if (open_strip(w, i, &s))
         return;
-    transform_columns(w, &s, i, line, true);
     w->g->loops->to_image(&s);
-    grove_gridder_pool_give(&w->columns, line);
+    grove_gridder_pool_give(&w->columns, s.columns);
 }
 
 static void take_strip(void *context, int64_t i)
 {
     work *w = context;
     grove_gridder_strip s;
-    char *line;
 
-    if (open_strip(w, i, &s, &line))
+    if (open_strip(w, i, &s))
         return;
     w->g->loops->from_image(&s);
-    transform_columns(w, &s, i, line, false);
-    grove_gridder_pool_give(&w->columns, line);
+    grove_gridder_pool_give(&w->columns, s.columns);
 }
 
 /* ---- whole images ---- */
@@ -275,11 +220,11 @@ double *grove_gridder_make_factors(const grove_gridder *g, int d)
 
 static void close_work(work *w)
 {
-    for (int d = 0; d < 2; d++) {
-        if (w->plan[d])
-            w->fft->free(w->fft->library, w->plan[d], w->g->real == sizeof(double));
-        free(w->factor[d]);
-    }
+    if (w->plan)
+        w->fft->free(w->fft->library, w->plan, w->g->real == sizeof(double));
+    grove_gridder_fourier_free(&w->fourier);
+    free(w->factor[0]);
+    free(w->factor[1]);
     free(w->rows);
     grove_gridder_pool_close(&w->lines);
     grove_gridder_pool_close(&w->columns);
@@ -297,19 +242,21 @@ static int open_work(work *w, int sign)
         w->degree = grove_gridder_kernel_fit_inverse(&p->kernel_w, p->half_n * p->step_w,
                                                      g->real == sizeof(float) ? 1e-7 : 1e-13,
                                                      w->polynomial);
+    w->plan = w->fft->plan(w->fft->library, p->grid[0], sign, g->real == sizeof(double));
+    w->failed = grove_gridder_fourier_make(g, &w->fourier) || w->failed || !w->plan;
     for (int d = 0; d < 2; d++) {
-        w->plan[d] = w->fft->plan(w->fft->library, p->grid[d], sign, g->real == sizeof(double));
         w->factor[d] = grove_gridder_make_factors(g, d);
-        w->failed = w->failed || !w->plan[d] || !w->factor[d];
+        w->failed = w->failed || !w->factor[d];
     }
     /* Several planes at once compute directions and phases once, for some memory. */
     w->batch = (int64_t)(2 * image / rows);
     w->batch = w->batch < 1 ? 1 : w->batch > GROVE_GRIDDER_BATCH ? GROVE_GRIDDER_BATCH : w->batch;
     w->batch = w->batch > p->planes ? p->planes : w->batch;
-    w->rows = room((size_t)w->batch * rows);
+    w->rows = grove_gridder_room((size_t)w->batch * rows);
     w->failed = w->failed || !w->rows;
-    grove_gridder_pool_open(&w->lines, (TILE + 1) * line_bytes(g, 0));
-    grove_gridder_pool_open(&w->columns, line_bytes(g, 1) * (size_t)(LANES * w->batch + 1));
+    grove_gridder_pool_open(&w->lines, (TILE + 1) * line_bytes(g));
+    grove_gridder_pool_open(&w->columns,
+                            columns_bytes(w) + grove_gridder_fourier_bytes(&w->fourier));
     return w->failed ? -1 : 0;
 }
 

@@ -107,7 +107,7 @@ static int least_ratio(table *t, int width, double error)
 /* Nanoseconds on one core with AVX-512 (bench/gridder): of a sample, of each vector that it is
  * spread over, of each of the 5 n log2(n) operations of a transform, of a pixel of a plane; of the
  * last two in double precision. */
-static const double per_sample = 22, per_vector = 0.87, per_operation = 0.02, per_pixel = 1.2,
+static const double per_sample = 18, per_vector = 0.36, per_operation = 0.02, per_pixel = 1.2,
                     per_operation_double = 0.05, per_pixel_double = 2.4;
 
 static double transform_cost(const grove_gridder_plan *p, int d)

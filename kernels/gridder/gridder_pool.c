@@ -3,6 +3,17 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+void *grove_gridder_room(size_t bytes)
+{
+    const size_t huge = (size_t)2 << 20, align = bytes < 2 * huge ? 64 : huge;
+    void *made = aligned_alloc(align, (bytes + align - 1) / align * align);
+
+    if (made && align == huge)
+        madvise(made, bytes, MADV_HUGEPAGE);
+    return made;
+}
 
 void grove_gridder_pool_open(grove_gridder_pool *pool, size_t bytes)
 {
@@ -24,7 +35,7 @@ void *grove_gridder_pool_take(grove_gridder_pool *pool)
     pthread_mutex_unlock(&pool->lock);
     if (piece)
         return piece;
-    piece = aligned_alloc(64, pool->bytes);
+    piece = grove_gridder_room(pool->bytes);
     if (piece)
         memset(piece, 0, pool->bytes);
     return piece;

@@ -19,7 +19,8 @@ struct grove_gridder {
     int64_t first_tile[2]; /* the first one, counted from the zero of u or v, 0 or less */
     int64_t group, groups; /* planes in which the kernels of a group begin; groups */
     int32_t *block;        /* [plane][column v][column u], -1: none */
-    void **slab;           /* of SLAB_BLOCKS blocks each */
+    void **slab;           /* of slab_blocks blocks each */
+    int64_t slab_blocks;
     int64_t blocks, slabs;
     int32_t *spare; /* blocks of planes that were dropped */
     int64_t spares;
@@ -29,7 +30,6 @@ struct grove_gridder {
 };
 
 enum {
-    GROVE_GRIDDER_SLAB_BLOCKS = 256,
     GROVE_GRIDDER_PIECES = 256,
     GROVE_GRIDDER_BATCH = 4 /* planes that are transformed together, at most */
 };
@@ -48,6 +48,13 @@ void *grove_gridder_make_taps(const grove_gridder_kernel *kernel, int degree, in
                               size_t real);
 /* For each pixel along axis d: 1 / transform of the kernel; NULL: no memory. */
 double *grove_gridder_make_factors(const grove_gridder *g, int d);
+
+/* For transforms along v: from rows that are kept to rows of the image. 0, or -1 without memory;
+ * to be freed in either case. */
+int grove_gridder_fourier_make(const grove_gridder *g, grove_gridder_fourier *fourier);
+void grove_gridder_fourier_free(grove_gridder_fourier *fourier);
+/* Room for the work of one. */
+size_t grove_gridder_fourier_bytes(const grove_gridder_fourier *fourier);
 
 /* Entries of samples, sorted by tile and group. */
 typedef struct {
@@ -82,6 +89,10 @@ static inline int64_t grove_gridder_grid_index(const grove_gridder *g, int d, in
 
     return (at % size + size) % size;
 }
+
+/* Memory aligned to 64 bytes, for free(); much of it in huge pages, which are found and cleared
+ * several times as fast. NULL: there is none. */
+void *grove_gridder_room(size_t bytes);
 
 /* Pieces of memory that threads take and give back: the kernel clears new pages, which takes longer
  * than the work in them. */

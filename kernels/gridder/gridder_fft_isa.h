@@ -1,0 +1,200 @@
+/* Fourier transforms of LANES columns at once, a column in each lane. A transform of n = n1 n2
+ * elements is made of n2 ones of n1 elements, factors, and n1 ones of n2 elements (Bailey 1990),
+ * each of which fits into the first cache and is done in passes of radix 2, 3, 4 or 5 (Stockham, in
+ * natural order). Included by gridder_isa.h. */
+#ifndef GROVE_KERNELS_GRIDDER_FFT_ISA_H
+#define GROVE_KERNELS_GRIDDER_FFT_ISA_H
+
+typedef struct {
+    vec re, im;
+} pair;
+
+INLINE pair add(pair a, pair b)
+{
+    return (pair){a.re + b.re, a.im + b.im};
+}
+
+INLINE pair subtract(pair a, pair b)
+{
+    return (pair){a.re - b.re, a.im - b.im};
+}
+
+INLINE pair times_i(pair a)
+{
+    return (pair){-a.im, a.re};
+}
+
+INLINE pair scaled(pair a, real factor)
+{
+    return (pair){a.re * factor, a.im * factor};
+}
+
+INLINE pair times(pair a, const real *factor)
+{
+    const vec re = splat(factor[0]), im = splat(factor[1]);
+
+    return (pair){a.re * re - a.im * im, a.re * im + a.im * re};
+}
+
+/* Transforms of two to five elements with exp(+2 pi i j k / radix). */
+INLINE void butterfly(int radix, const pair *a, pair *b)
+{
+    if (radix == 2) {
+        b[0] = add(a[0], a[1]);
+        b[1] = subtract(a[0], a[1]);
+    } else if (radix == 3) {
+        const pair sum = add(a[1], a[2]), middle = add(a[0], scaled(sum, R(-0.5)));
+        const pair turned =
+            times_i(scaled(subtract(a[1], a[2]), R(0.866025403784438646763723170752936)));
+        b[0] = add(a[0], sum);
+        b[1] = add(middle, turned);
+        b[2] = subtract(middle, turned);
+    } else if (radix == 4) {
+        const pair even = add(a[0], a[2]), odd = add(a[1], a[3]);
+        const pair low = subtract(a[0], a[2]), high = times_i(subtract(a[1], a[3]));
+        b[0] = add(even, odd);
+        b[1] = add(low, high);
+        b[2] = subtract(even, odd);
+        b[3] = subtract(low, high);
+    } else {
+        const real c1 = R(0.309016994374947424102293417182819),
+                   c2 = R(-0.809016994374947424102293417182819),
+                   s1 = R(0.951056516295153572116439333379382),
+                   s2 = R(0.587785252292473129168705954639073);
+        const pair p = add(a[1], a[4]), q = add(a[2], a[3]);
+        const pair m = subtract(a[1], a[4]), n = subtract(a[2], a[3]);
+        const pair x = add(a[0], add(scaled(p, c1), scaled(q, c2))),
+                   y = add(a[0], add(scaled(p, c2), scaled(q, c1)));
+        const pair u = times_i(add(scaled(m, s1), scaled(n, s2))),
+                   v = times_i(subtract(scaled(m, s2), scaled(n, s1)));
+        b[0] = add(a[0], add(p, q));
+        b[1] = add(x, u);
+        b[2] = add(y, v);
+        b[3] = subtract(y, v);
+        b[4] = subtract(x, u);
+    }
+}
+
+/* One pass: from `length` elements, `stride` times, into a `radix`-th of that length. */
+INLINE void pass(int radix, const pair *from, pair *to, int64_t length, int64_t stride,
+                 const real *factor)
+{
+    const int64_t span = length / radix;
+
+    for (int64_t p = 0; p < span; p++, factor += 2 * (radix - 1))
+        for (int64_t q = 0; q < stride; q++) {
+            pair a[5], b[5];
+            UNROLL for (int j = 0; j < radix; j++) a[j] = from[q + stride * (p + span * j)];
+            butterfly(radix, a, b);
+            to[q + stride * radix * p] = b[0];
+            UNROLL for (int j = 1; j < radix; j++) to[q + stride * (radix * p + j)] =
+                p ? times(b[j], factor + 2 * (j - 1)) : b[j];
+        }
+}
+
+/* The transform of from[]; the result is there, or in other[]. */
+static pair *transform_part(const grove_gridder_part *t, pair *from, pair *other)
+{
+    const real *factor = t->factor;
+    int64_t length = t->size, stride = 1;
+
+    for (int k = 0; k < t->passes; k++) {
+        const int radix = t->radix[k];
+        pair *to = other;
+        if (radix == 2)
+            pass(2, from, to, length, stride, factor);
+        else if (radix == 3)
+            pass(3, from, to, length, stride, factor);
+        else if (radix == 4)
+            pass(4, from, to, length, stride, factor);
+        else
+            pass(5, from, to, length, stride, factor);
+        length /= radix;
+        factor += 2 * length * (radix - 1);
+        stride *= radix;
+        other = from;
+        from = to;
+    }
+    return from;
+}
+
+/* Between two vectors of complex numbers and those of their parts. */
+#if VECTOR_BYTES == 64 && GROVE_REAL_SINGLE
+#define EVENS 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
+#define ODDS  1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
+#define LOWER 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define UPPER 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#elif VECTOR_BYTES == 64 || (VECTOR_BYTES == 32 && GROVE_REAL_SINGLE)
+#define EVENS 0, 2, 4, 6, 8, 10, 12, 14
+#define ODDS  1, 3, 5, 7, 9, 11, 13, 15
+#define LOWER 0, 8, 1, 9, 2, 10, 3, 11
+#define UPPER 4, 12, 5, 13, 6, 14, 7, 15
+#elif VECTOR_BYTES == 32 || GROVE_REAL_SINGLE
+#define EVENS 0, 2, 4, 6
+#define ODDS  1, 3, 5, 7
+#define LOWER 0, 4, 1, 5
+#define UPPER 2, 6, 3, 7
+#else
+#define EVENS 0, 2
+#define ODDS  1, 3
+#define LOWER 0, 2
+#define UPPER 1, 3
+#endif
+
+/* What the rows of a plane hold: numbers [16][2] for each row. */
+INLINE pair load_row(const real *row)
+{
+    const vec a = load(row), b = load(row + LANES);
+
+    return (pair){__builtin_shufflevector(a, b, EVENS), __builtin_shufflevector(a, b, ODDS)};
+}
+
+INLINE void store_row(real *row, pair x)
+{
+    store(row, __builtin_shufflevector(x.re, x.im, LOWER));
+    store(row + LANES, __builtin_shufflevector(x.re, x.im, UPPER));
+}
+
+INLINE pair swapped(pair x)
+{
+    return (pair){x.im, x.re};
+}
+
+/* From rows that hold samples to rows of the image, or the reverse with the other sign: `image` has
+ * a pair for each row of the image. */
+INLINE void transform(const grove_gridder_strip *s, real *rows, pair *image, bool to_image)
+{
+    const grove_gridder_fourier *f = s->fourier;
+    const int64_t n1 = f->part[0].size, n2 = f->part[1].size;
+    const real *factor = f->factor;
+    pair *middle = (pair *)s->work, *line = middle + f->size, *other = line + (n1 > n2 ? n1 : n2);
+    const pair zero = {splat(0), splat(0)};
+
+    for (int64_t b = 0; b < n2; b++) {
+        bool any = false;
+        for (int64_t a = 0; a < n1; a++) {
+            const int32_t at = to_image ? f->row[n2 * a + b] : f->pixel[n2 * a + b];
+            line[a] = at < 0     ? zero
+                      : to_image ? load_row(rows + at * 2 * GROVE_GRIDDER_LANES)
+                                 : swapped(image[at]);
+            any = any || at >= 0;
+        }
+        const pair *done = any ? transform_part(&f->part[0], line, other) : line;
+        for (int64_t k = 0; k < n1; k++, factor += 2)
+            middle[b * n1 + k] = times(done[k], factor);
+    }
+    for (int64_t k = 0; k < n1; k++) {
+        for (int64_t b = 0; b < n2; b++)
+            line[b] = middle[b * n1 + k];
+        const pair *done = transform_part(&f->part[1], line, other);
+        for (int64_t j = 0; j < n2; j++) {
+            const int32_t at = to_image ? f->pixel[k + n1 * j] : f->row[k + n1 * j];
+            if (at >= 0 && to_image)
+                image[at] = done[j];
+            else if (at >= 0)
+                store_row(rows + at * 2 * GROVE_GRIDDER_LANES, swapped(done[j]));
+        }
+    }
+}
+
+#endif
