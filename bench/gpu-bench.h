@@ -62,6 +62,7 @@ void gpu_measure_predict(gpu_bench *b, const char *words); /* gpu-predict.c */
  * multiplied by how much longer it takes here. */
 grove_predict_cuda_costs gpu_predict_costs(const gpu_bench *b);
 void gpu_measure_arrays(gpu_bench *b);  /* gpu-arrays.c */
+void gpu_measure_gridder(gpu_bench *b); /* gpu-gridder.c */
 void gpu_measure_algebra(gpu_bench *b); /* gpu-algebra.c */
 
 #endif

@@ -47,6 +47,7 @@ int main(int count, char **words)
         b.tensor[0] = b.tensor[1] = 1; /* there are some, whatever their rate */
         gpu_measure_predict(&b, "");
         gpu_measure_arrays(&b);
+        gpu_measure_gridder(&b);
         grove_device_free(b.device);
         grove_error_free(b.error);
         return b.row < counted ? 3 : 0; /* there is no such row */
@@ -59,6 +60,7 @@ int main(int count, char **words)
     gpu_measure_predict(&b, part);
     if (!*part) {
         gpu_measure_arrays(&b);
+        gpu_measure_gridder(&b);
         gpu_measure_algebra(&b);
     }
     grove_device_free(b.device);

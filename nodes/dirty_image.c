@@ -164,6 +164,7 @@ typedef struct {
     uint64_t *parts;         /* of all bands, one after the other */
     int count;
     uint64_t own, sum, work; /* of all bands; of the planes; of the one that takes most */
+    uint64_t device;         /* of all bands */
 } memory;
 
 static void add_band(memory *all, const imager *m, int band, const grove_gridder_plan *plan,
@@ -183,6 +184,7 @@ static void add_band(memory *all, const imager *m, int band, const grove_gridder
         all->sum += all->parts[all->count + k];
     all->count += planes;
     all->own += grove_gridder_plan_own_bytes(plan);
+    all->device += grove_gridder_device_memory(plan);
     all->work = work > all->work ? work : all->work;
     if (planes >= all->most.planes)
         all->most = *plan;
@@ -233,8 +235,8 @@ static int estimate(grove_node *node, imager *m, double longest)
     grove_node_set_memory(node, m->fixed + all.sum);
     grove_node_set_pieces(node, all.parts, all.count);
     grove_node_set_scratch(node, all.work, 0);
-    if (m->bands.count == 1)
-        grove_node_set_device_memory(node, grove_gridder_device_memory(&all.most));
+    if (m->bands.count <= GROVE_MAX_SCRATCH)
+        grove_node_set_device_memory(node, all.device);
     tell_method(node, m, &all.most);
     return 0;
 }
@@ -281,6 +283,8 @@ static int check(grove_node *node, bool psf)
     if (!code && psf && form)
         m->stokes =
             (image_stokes){.elements = form->shape, .used = form->shape == GROVE_MATRIX ? 9 : 3};
+    if (!code && psf && form)
+        grove_node_use_flags_only(node, m->data);
     if (!code)
         code = image_samples_find_weights(node, m->data >= 0 ? m->data : m->uvw, m->stokes.elements,
                                           &m->weights);

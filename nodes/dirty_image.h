@@ -49,7 +49,7 @@ int imager_walk(const grove_call *call, void *state, grove_array *out, bool *aga
 int imager_finish(const grove_call *call, void *state, grove_array *out);
 void imager_end(const grove_node *node, void *state);
 
-/* accumulate_device_add and accumulate_device_merge. Cubes are left to the host. */
+/* accumulate_device_add and accumulate_device_merge. */
 int imager_add_on_device(const grove_call *call, void *state, int count);
 int imager_merge_device(const grove_call *call, void *state, void *other);
 

@@ -1,32 +1,66 @@
-/* Dirty images and point-spread functions on a device. */
+/* Dirty images, cubes of them, and point-spread functions on a device. */
 #include "nodes/dirty_image.h"
 
 #include "base/error.h"
 
 #include <stdlib.h>
 
+/* Which channels of the call a band has; false: none. */
+static bool find_channels(const grove_call *call, const imager *m, int band,
+                          image_device_inputs *in)
+{
+    const int axis = grove_args_axis(call->args, GROVE_AXIS_FREQ);
+    const int64_t origin = axis >= 0 ? call->args->origin[axis] : 0,
+                  end = origin + (axis >= 0 ? call->args->size[axis] : m->bands.freq->size);
+    const int64_t first = image_bands_first(&m->bands, band),
+                  last = image_bands_first(&m->bands, band + 1);
+
+    in->first_channel = (first > origin ? first : origin) - origin;
+    in->channels = (last < end ? last : end) - origin - in->first_channel;
+    return in->channels > 0;
+}
+
+static int open_band(const grove_call *call, const imager *m, int band, image_state *state)
+{
+    const void *max_uvw;
+    int code = 0;
+
+    if (!state->plan.planes) {
+        code = grove_call_host(call, m->max_uvw, &max_uvw);
+        if (!code)
+            code = imager_plan(call, m, band, max_uvw, state);
+    }
+    return code ? code : image_device_open(call, &state->plan, &state->device);
+}
+
+/* All bands are opened before the first is added to: what the device cannot do then, the host does
+ * of all. */
 int imager_add_on_device(const grove_call *call, void *own, int count)
 {
     const imager *m = grove_node_user(call->node);
-    const image_device_inputs in = {.data = m->data,
-                                    .weights = m->weights,
-                                    .uvw = m->uvw,
-                                    .flags = count,
-                                    .freq = m->bands.freq,
-                                    .stokes = &m->stokes,
-                                    .as_ones = m->psf};
+    image_device_inputs in = {.data = m->data,
+                              .weights = m->weights,
+                              .uvw = m->uvw,
+                              .flags = count,
+                              .freq = m->bands.freq,
+                              .stokes = &m->stokes,
+                              .as_ones = m->psf};
     image_state *state = own;
-    int code = m->bands.count > 1 ? GROVE_MISSING : 0;
+    bool began = false;
+    int code = m->bands.count > GROVE_MAX_SCRATCH ? GROVE_MISSING : 0; /* a piece for each */
 
-    if (!code && !state->plan.planes) {
-        const void *max_uvw;
-        code = grove_call_host(call, m->max_uvw, &max_uvw);
-        if (!code)
-            code = imager_plan(call, m, 0, max_uvw, state);
+    for (int band = 0; band < m->bands.count && !code; band++)
+        if (find_channels(call, m, band, &in))
+            code = open_band(call, m, band, &state[band]);
+    for (int band = 0; band < m->bands.count && !code; band++) {
+        if (!find_channels(call, m, band, &in))
+            continue;
+        code = image_device_add(call, &state[band].device, &in, &state[band].outside);
+        if (began && code == GROVE_MISSING)
+            code = imager_no_memory(call);
+        began = true;
     }
-    if (!code)
-        code = image_device_open(call, &state->plan, &state->device);
-    return code ? code : image_device_add(call, &state->device, &in, &state->outside);
+    return code;
 }
 
 static void add_numbers(void *to, const void *from, size_t count, bool double_precision)
@@ -69,7 +103,13 @@ static int take_image(const grove_call *call, image_state *to, const image_state
 
 int imager_merge_device(const grove_call *call, void *own, void *other)
 {
+    const imager *m = grove_node_user(call->node);
     const image_state *from = other;
+    image_state *to = own;
+    int code = 0;
 
-    return from->device.open ? take_image(call, own, from) : 0;
+    for (int band = 0; band < m->bands.count && !code; band++)
+        if (from[band].device.open)
+            code = take_image(call, &to[band], &from[band]);
+    return code;
 }

@@ -1,4 +1,5 @@
 #include "nodes/image_device.h"
+#include "nodes/gridder_threads.h"
 
 #include "base/error.h"
 
@@ -139,6 +140,7 @@ static bool find_extent(sampling *s)
     for (int d = 0; d < args->axes; d++)
         others = others || (d != s->state.axis[0] && d != s->state.axis[1] &&
                             d != s->state.axis[2] && args->out.stride[d] && args->size[d] > 1);
+    s->channels = s->in->channels ? s->in->channels : s->channels;
     return !others;
 }
 
@@ -167,14 +169,19 @@ static const double *centres_of(const sampling *s)
 {
     const int axis = s->state.axis[2];
 
-    return s->in->centres ? s->in->centres
-                          : s->in->freq->centre + (axis >= 0 ? s->call->args->origin[axis] : 0);
+    return (s->in->centres ? s->in->centres
+                           : s->in->freq->centre + (axis >= 0 ? s->call->args->origin[axis] : 0)) +
+           s->in->first_channel;
 }
 
 static int sort(sampling *s, bool collects, int64_t *outside)
 {
+    grove_call host = *s->call; /* where the order is made */
     int code;
     double *uvw = copy_uvw(s, &code);
+
+    host.on_device = false;
+    const grove_gridder_threads threads = gridder_threads(&host);
 
     if (code)
         return code;
@@ -182,7 +189,7 @@ static int sort(sampling *s, bool collects, int64_t *outside)
                                            .channels = s->channels,
                                            .uvw = uvw,
                                            .freq = centres_of(s)};
-    if (grove_gridder_device_sort(s->d->gridder, &samples, collects, &s->work))
+    if (grove_gridder_device_sort(s->d->gridder, &samples, &threads, collects, &s->work))
         code = GROVE_MISSING;
     else
         *outside += s->work.outside;
@@ -190,40 +197,50 @@ static int sort(sampling *s, bool collects, int64_t *outside)
     return code;
 }
 
-static int send(sampling *s, int k, const void *from, size_t bytes)
-{
-    const void *at = NULL;
-    int code = bytes ? grove_call_send(s->call, from, bytes, &at) : 0;
-
-    s->args.in[k] = (grove_view){.data = (void *)(uintptr_t)at};
-    return code;
-}
-
-/* All that the kernels read beside visibilities. */
+/* All that the kernels read beside visibilities, in one piece: a call sends few. */
 static int send_all(sampling *s)
 {
+    enum { COUNT = 6, ALIGNED = 256 };
     const size_t pieces = (size_t)s->work.begin[s->work.launches];
     const grove_gridder_table taps = grove_gridder_device_taps(s->d->gridder);
-    int code = send(s, GROVE_GRIDDER_WAVENUMBERS, s->work.wavenumber,
-                    (size_t)s->channels * sizeof(double));
+    const struct {
+        int input;
+        const void *from; /* NULL: memory alone */
+        size_t bytes;
+    } what[COUNT] = {
+        {GROVE_GRIDDER_WAVENUMBERS, s->work.wavenumber, (size_t)s->channels * sizeof(double)},
+        {GROVE_GRIDDER_RUNS, s->work.run, (size_t)s->work.runs * sizeof(*s->work.run)},
+        {GROVE_GRIDDER_PIECE_LIST, s->work.piece, pieces * sizeof(*s->work.piece)},
+        {GROVE_GRIDDER_TAPS, taps.at, taps.bytes},
+        {GROVE_GRIDDER_STOKES, s->in->stokes->factor, sizeof(s->in->stokes->factor)},
+        {GROVE_GRIDDER_SUMS, NULL, pieces * 2 * sizeof(double)}};
+    size_t begin[COUNT + 1] = {0};
+    const void *at = NULL;
 
-    if (!code)
-        code =
-            send(s, GROVE_GRIDDER_RUNS, s->work.run, (size_t)s->work.runs * sizeof(*s->work.run));
-    if (!code)
-        code = send(s, GROVE_GRIDDER_PIECE_LIST, s->work.piece, pieces * sizeof(*s->work.piece));
-    if (!code)
-        code = send(s, GROVE_GRIDDER_TAPS, taps.at, taps.bytes);
-    if (!code)
-        code = send(s, GROVE_GRIDDER_STOKES, s->in->stokes->factor, sizeof(s->in->stokes->factor));
-    if (!code)
-        code = send(s, GROVE_GRIDDER_SUMS, NULL, pieces * 2 * sizeof(double));
+    for (int k = 0; k < COUNT; k++)
+        begin[k + 1] = (begin[k] + what[k].bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+    char *packed = calloc(1, begin[COUNT]);
+    if (!packed)
+        return GROVE_MISSING;
+    for (int k = 0; k < COUNT; k++)
+        if (what[k].from)
+            memcpy(packed + begin[k], what[k].from, what[k].bytes);
+    int code = grove_call_send(s->call, packed, begin[COUNT], &at);
+    free(packed);
+    for (int k = 0; k < COUNT && !code; k++)
+        s->args.in[what[k].input].data = (char *)(uintptr_t)at + begin[k];
     return code;
 }
 
+/* From the first channel on. */
 static grove_view view_of(const sampling *s, int k)
 {
-    return k >= 0 ? s->call->args->in[k] : (grove_view){0};
+    grove_view view = k >= 0 ? s->call->args->in[k] : (grove_view){0};
+    const int axis = grove_args_axis(s->call->args, GROVE_AXIS_FREQ);
+
+    if (view.data && axis >= 0)
+        view.data = (char *)view.data + view.stride[axis] * s->in->first_channel;
+    return view;
 }
 
 static void set_up(sampling *s, const grove_gridder_state *axes)
@@ -406,7 +423,7 @@ static int predict(sampling *s, int64_t *outside)
     if (!code)
         code = grove_call_zero(s->call, samples, bytes);
     if (!code && !s->work.runs)
-        code = send(s, GROVE_GRIDDER_STOKES, s->in->stokes->factor, sizeof(s->in->stokes->factor));
+        code = send_all(s); /* for the factors of Stokes parameters */
     s->args.in[GROVE_GRIDDER_SAMPLES] = (grove_view){.data = samples};
     if (!code && s->work.runs)
         code = launch_all(s, &collect);

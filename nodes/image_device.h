@@ -20,6 +20,8 @@ typedef struct {
     int data, weights, uvw, flags;
     const grove_axis *freq; /* all channels */
     const double *centres;  /* of the channels of the call; NULL: of the axis */
+    /* Of the call's channels, so many from this one on; 0: all. */
+    int64_t first_channel, channels;
     const image_stokes *stokes;
     bool as_ones;
 } image_device_inputs;

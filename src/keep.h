@@ -21,6 +21,10 @@ extern "C" {
  * free. Where they take more than half of the memory, the host computes the class. */
 void grove_node_set_device_memory(grove_node *node, uint64_t bytes);
 
+/* Only in check: of this input of an accumulator devices need the flags alone. Its numbers are not
+ * sent there: the input is not given. */
+void grove_node_use_flags_only(grove_node *node, int input);
+
 /* As grove_call_launch and those beside it. Memory on the device of the call that stays as it is
  * from call to call: until the run ends or, of an accumulator, its states are freed. Not zeroed. */
 int grove_call_keep(const grove_call *call, uint64_t bytes, void **at);

@@ -87,6 +87,9 @@ static const one_case cases[] = {
     /* all samples in few tiles: several blocks share one */
     {"dirty_image(V, obs, size=16, cell=0.1arcsec, epsilon=1e-2)", 1e-2, 8, 0, false},
     {"dirty_image(V, obs, size=16, cell=0.1arcsec, epsilon=1e-7, w_terms=false)", 1e-7, 6, 0, true},
+    /* bands, which tiles of 2 times and of all channels have together */
+    {"dirty_image(V, obs, size=24, cell=10arcsec, epsilon=1e-4, bands=3, stokes=\"IQ\")", 1e-4, 8,
+     2, false},
     {"psf_image(obs, size=48, cell=10arcsec, epsilon=1e-5)", 1e-5, 4, 4, false},
     {"predict_image(I, obs, epsilon=1e-4)", 1e-4, 4, 0, false},
     {"predict_image(I, obs, epsilon=1e-5)", 1e-5, 3, 2, false},
@@ -178,6 +181,25 @@ START_TEST(visibilities_go_up_once)
     ck_assert_double_lt(heap_distance(&got, &truth), 1e-5);
     ck_assert_uint_gt(c.bytes_up, visibilities);
     ck_assert_uint_lt(c.bytes_up, visibilities * 3 / 2);
+    free(got.numbers);
+    free(truth.numbers);
+}
+END_TEST
+
+/* Of those of a point-spread function nothing but flags. */
+START_TEST(of_a_psf_no_visibilities_go_up)
+{
+    enum { CHANNELS = 8 };
+    grove_session_options options = {.threads = 1, .tile_times = 2};
+    grove_counters c = {0};
+    const uint64_t visibilities = (uint64_t)ROWS * CHANNELS * 32;
+
+    simulate(CHANNELS,
+             "H = host(V)\nkeep = heap(psf_image(obs, data=H, size=32, cell=10arcsec))\n");
+    heap truth = heap_test_run("cpu", options, NULL), got = heap_test_run("cuda", options, &c);
+    ck_assert_double_lt(heap_distance(&got, &truth), 1e-5);
+    ck_assert(!heap_test_helped());
+    ck_assert_uint_lt(c.bytes_up, visibilities / 2);
     free(got.numbers);
     free(truth.numbers);
 }
@@ -276,6 +298,7 @@ int main(void)
     tcase_add_loop_test(tests, numbers_are_those_of_the_host, 0, CASES);
     tcase_add_test(tests, visibilities_stay_there);
     tcase_add_test(tests, visibilities_go_up_once);
+    tcase_add_test(tests, of_a_psf_no_visibilities_go_up);
     tcase_add_test(tests, predictions_stay_there);
     tcase_add_loop_test(tests, the_host_helps, 0, 4);
     tcase_set_timeout(faults, 600);

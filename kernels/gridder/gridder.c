@@ -365,7 +365,7 @@ static int run(grove_gridder *g, const grove_gridder_samples *samples,
     grove_gridder_index index;
     work w = {.g = g, .samples = samples, .index = &index, .collect = collect};
 
-    if (grove_gridder_index_make(g, samples, &index))
+    if (grove_gridder_index_make(g, samples, threads, &index))
         return -1;
     grove_gridder_pool_open(
         &w.buffers, buffer_bytes(g) +

@@ -167,10 +167,18 @@ static int mark(grove_gridder *g, int64_t plane, int64_t v, int64_t u)
     return 0;
 }
 
+static void run_here(void *pool, int64_t count, void (*fn)(void *context, int64_t i), void *context)
+{
+    (void)pool;
+    for (int64_t i = 0; i < count; i++)
+        fn(context, i);
+}
+
 int grove_gridder_mark(grove_gridder *g, const grove_gridder_samples *samples)
 {
+    const grove_gridder_threads here = {.run = run_here};
     grove_gridder_index index;
-    int code = grove_gridder_index_make(g, samples, &index);
+    int code = grove_gridder_index_make(g, samples, &here, &index);
 
     if (code)
         return code;

@@ -18,7 +18,8 @@ struct grove_gridder_device {
     int degree; /* of the polynomial */
 };
 
-/* Of shared memory: so many planes of a tile. If these are all, samples need not be sorted by w. */
+/* Of shared memory: so many planes of a tile, of narrow kernels an odd number, as
+ * stride_of() in gridder_spread.cu. */
 static void find_chunks(grove_gridder_device *d)
 {
     const grove_gridder_plan *p = &d->g.plan;
@@ -26,10 +27,13 @@ static void find_chunks(grove_gridder_device *d)
     const int64_t cells =
         p->bounds.double_precision ? GROVE_GRIDDER_CELLS_DOUBLE : GROVE_GRIDDER_CELLS_SINGLE;
 
-    d->chunk = cells / (side * side) < p->planes ? cells / (side * side) : p->planes;
+    d->chunk = cells / (side * side);
+    if (p->kernel.width <= GROVE_GRIDDER_NARROW)
+        d->chunk = (d->chunk - 1) | 1;
+    d->chunk = d->chunk < p->planes ? d->chunk : p->planes;
     d->chunks = (p->planes + d->chunk - 1) / d->chunk;
-    d->g.group = d->chunks > 1 ? 1 : starts;
-    d->g.groups = d->chunks > 1 ? starts : 1;
+    d->g.group = 1;
+    d->g.groups = starts;
 }
 
 static int make_taps(grove_gridder_device *d)
@@ -168,7 +172,7 @@ static int make_runs(const grove_gridder_device *d, const grove_gridder_index *i
         for (int64_t e = index->first[key]; e < index->first[key + 1]; e++) {
             const grove_gridder_entry *from = &index->entry[e];
             work->run[e] = (grove_gridder_run){from->row, from->first, (int32_t)start,
-                                               d->chunks > 1 ? (int32_t)(key % d->g.groups) : -1};
+                                               (int32_t)(key % d->g.groups)};
             start += from->last - from->first;
             if (start >= INT32_MAX)
                 return -1;
@@ -301,14 +305,15 @@ static int make_pieces(cutting *c, bool collect)
 }
 
 int grove_gridder_device_sort(const grove_gridder_device *d, const grove_gridder_samples *samples,
-                              bool collect, grove_gridder_work *work)
+                              const grove_gridder_threads *threads, bool collect,
+                              grove_gridder_work *work)
 {
     grove_gridder_index index;
     cutting c = {.d = d, .index = &index, .work = work};
 
     *work = (grove_gridder_work){0};
     if (samples->rows * samples->channels >= INT32_MAX ||
-        grove_gridder_index_make(&d->g, samples, &index))
+        grove_gridder_index_make(&d->g, samples, threads, &index))
         return -1;
     int code = make_runs(d, &index, work);
     if (!code)

@@ -40,9 +40,10 @@ typedef struct {
     int64_t outside; /* samples beyond the bounds */
 } grove_gridder_work;
 
-/* For spreading, or collecting. 0, or -1: no memory, or 2^31 samples. */
+/* For spreading, or collecting; the same for any threads. 0, or -1: no memory, or 2^31 samples. */
 int grove_gridder_device_sort(const grove_gridder_device *device,
-                              const grove_gridder_samples *samples, bool collect,
+                              const grove_gridder_samples *samples,
+                              const grove_gridder_threads *threads, bool collect,
                               grove_gridder_work *work);
 void grove_gridder_work_free(grove_gridder_work *work);
 

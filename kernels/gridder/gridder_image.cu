@@ -8,18 +8,30 @@
 
 namespace
 {
+// i / size and the rest; divisions of 64 bits are slow.
+__device__ __forceinline__ void divide(int64_t i, int32_t size, int64_t *quotient, int64_t *rest)
+{
+    if ((uint64_t)i >> 32) {
+        *quotient = i / size;
+        *rest = i % size;
+    } else {
+        *quotient = (uint32_t)i / (uint32_t)size;
+        *rest = (uint32_t)i % (uint32_t)size;
+    }
+}
+
 // Number of a row or column of the grid among those that are kept, or size - 1 at most.
 __device__ __forceinline__ int64_t kept_index(const grove_gridder_image_state *g, int d, int64_t at)
 {
-    int64_t kept = (at - g->first[d]) % g->size[d];
+    int64_t kept = at - g->first[d]; // `first` is from -size to 0
 
-    return kept < 0 ? kept + g->size[d] : kept;
+    return kept >= g->size[d] ? kept - g->size[d] : kept;
 }
 
 __device__ __forceinline__ int64_t grid_index(const grove_gridder_image_state *g, int d,
                                               int64_t kept)
 {
-    int64_t at = (g->first[d] + kept) % g->size[d];
+    int64_t at = g->first[d] + kept;
 
     return at < 0 ? at + g->size[d] : at;
 }
@@ -30,9 +42,12 @@ template <typename real> __device__ void unfold(const grove_args *args, int64_t 
     const grove_gridder_image_state *g = grove_gridder_image_state_of(args);
     const complex_number<real> *from =
         (const complex_number<real> *)args->in[GROVE_GRIDDER_FROM].data;
-    const int64_t x = kept_index(g, 0, i % g->size[0]), y = kept_index(g, 1, i / g->size[0]);
     complex_number<real> value = {0, 0};
+    int64_t x, y;
 
+    divide(i, g->size[0], &y, &x);
+    x = kept_index(g, 0, x);
+    y = kept_index(g, 1, y);
     if (x < g->cells[0] && y < g->cells[1])
         value = from[y * g->cells[0] + x];
     ((complex_number<real> *)args->out.data)[i] = value;
@@ -43,9 +58,11 @@ template <typename real> __device__ void fold(const grove_args *args, int64_t i)
     const grove_gridder_image_state *g = grove_gridder_image_state_of(args);
     const complex_number<real> *from =
         (const complex_number<real> *)args->in[GROVE_GRIDDER_FROM].data;
-    const int64_t x = grid_index(g, 0, i % g->cells[0]), y = grid_index(g, 1, i / g->cells[0]);
+    int64_t x, y;
 
-    ((complex_number<real> *)args->out.data)[i] = from[y * g->size[0] + x];
+    divide(i, g->cells[0], &y, &x);
+    ((complex_number<real> *)args->out.data)[i] =
+        from[grid_index(g, 1, y) * g->size[0] + grid_index(g, 0, x)];
 }
 
 // n - 1 - middle_n of a pixel; false beyond the horizon.
@@ -81,7 +98,9 @@ template <typename real> __device__ void to_image(const grove_args *args, int64_
     const grove_gridder_image_state *g = grove_gridder_image_state_of(args);
     const complex_number<real> *from =
         (const complex_number<real> *)args->in[GROVE_GRIDDER_FROM].data;
-    const int64_t x = i % g->pixels[0], y = i / g->pixels[0];
+    int64_t x, y;
+
+    divide(i, g->pixels[0], &y, &x);
     const int64_t column = x - g->pixels[0] / 2, row = y - g->pixels[1] / 2;
     const complex_number<real> value = from[(row < 0 ? row + g->size[1] : row) * g->size[0] +
                                             (column < 0 ? column + g->size[0] : column)];
@@ -100,12 +119,15 @@ template <typename real> __device__ void to_image(const grove_args *args, int64_
 template <typename real> __device__ void from_image(const grove_args *args, int64_t i)
 {
     const grove_gridder_image_state *g = grove_gridder_image_state_of(args);
-    const int64_t column = i % g->size[0], row = i / g->size[0];
-    const int64_t x = (column + g->pixels[0] / 2) % g->size[0],
-                  y = (row + g->pixels[1] / 2) % g->size[1];
     complex_number<real> value = {0, 0};
+    int64_t x, y;
     double n;
 
+    divide(i, g->size[0], &y, &x);
+    x += g->pixels[0] / 2;
+    y += g->pixels[1] / 2;
+    x -= x >= g->size[0] ? g->size[0] : 0;
+    y -= y >= g->size[1] ? g->size[1] : 0;
     if (x < g->pixels[0] && y < g->pixels[1] && direction(g, x, y, &n)) {
         const char *at =
             (const char *)args->in[GROVE_GRIDDER_FROM].data + y * g->step[1] + x * g->step[0];

@@ -7,6 +7,10 @@
 
 static const double speed_of_light = 299792458.0;
 
+/* Parts of the rows are scanned, and buckets of keys sorted, by a thread each; so many for any
+ * number of threads. */
+enum { PARTS = 32, BUCKETS = 32 };
+
 typedef struct {
     int64_t tile[2], group;
 } place;
@@ -21,7 +25,7 @@ typedef struct {
 static void append(list *l, int64_t key, grove_gridder_entry entry)
 {
     if (l->count == l->room && !l->failed) {
-        int64_t room = l->room ? 2 * l->room : 4096;
+        int64_t room = l->room ? 2 * l->room : 256;
         grove_gridder_entry *entries = realloc(l->entry, (size_t)room * sizeof(*entries));
         l->entry = entries ? entries : l->entry;
         int64_t *keys = realloc(l->key, (size_t)room * sizeof(*keys));
@@ -70,12 +74,28 @@ static bool same(const place *a, const place *b)
     return a->tile[0] == b->tile[0] && a->tile[1] == b->tile[1] && a->group == b->group;
 }
 
+static int64_t keys_of(const grove_gridder *g)
+{
+    return g->columns[0] * g->columns[1] * g->groups;
+}
+
+static int64_t bucket_of(const grove_gridder *g, int64_t key)
+{
+    return key * BUCKETS / keys_of(g);
+}
+
+/* The least key of a bucket. */
+static int64_t least_key(const grove_gridder *g, int64_t bucket)
+{
+    return (bucket * keys_of(g) + BUCKETS - 1) / BUCKETS;
+}
+
 typedef struct {
     const grove_gridder *g;
     const double *wavenumber;
     double scale[3];
     int32_t row;
-    list *list;
+    list *lists; /* [BUCKETS] */
     const grove_gridder_samples *samples;
     grove_gridder_outside outside;
 } scan;
@@ -100,7 +120,8 @@ static void divide(scan *s, int32_t first, int32_t last, place at_first, place a
     if (same(&at_first, &at_last)) {
         int64_t key = key_of(s->g, &at_first);
         if (key >= 0)
-            append(s->list, key, (grove_gridder_entry){s->row, first, last});
+            append(&s->lists[bucket_of(s->g, key)], key,
+                   (grove_gridder_entry){s->row, first, last});
         else
             leave_out(s, first, last);
         return;
@@ -141,29 +162,6 @@ static void scan_row(scan *s, const double *uvw, int64_t channels)
     }
 }
 
-/* Stable counting sort. */
-static int sort(const grove_gridder *g, list *l, grove_gridder_index *index)
-{
-    int64_t keys = g->columns[0] * g->columns[1] * g->groups;
-    grove_gridder_entry *sorted = malloc((size_t)(l->count + 1) * sizeof(*sorted));
-    int64_t *first = calloc((size_t)keys + 2, sizeof(*first));
-
-    if (!sorted || !first) {
-        free(sorted);
-        free(first);
-        return -1;
-    }
-    for (int64_t i = 0; i < l->count; i++)
-        first[l->key[i] + 2]++;
-    for (int64_t k = 2; k < keys + 2; k++)
-        first[k] += first[k - 1];
-    for (int64_t i = 0; i < l->count; i++)
-        sorted[first[l->key[i] + 1]++] = l->entry[i];
-    index->entry = sorted;
-    index->first = first;
-    return 0;
-}
-
 /* Tiles of one colour have no common neighbour. */
 static int list_tasks(const grove_gridder *g, grove_gridder_index *index)
 {
@@ -185,29 +183,110 @@ static int list_tasks(const grove_gridder *g, grove_gridder_index *index)
     return 0;
 }
 
-int grove_gridder_index_make(const grove_gridder *g, const grove_gridder_samples *samples,
-                             grove_gridder_index *index)
-{
-    list l = {0};
-    scan s = {.g = g, .list = &l, .samples = samples};
-    const int64_t room = samples->channels + GROVE_GRIDDER_LANES;
+typedef struct {
+    const grove_gridder *g;
+    const grove_gridder_samples *samples;
+    grove_gridder_index *index;
+    list lists[PARTS][BUCKETS];
+    int64_t begin[BUCKETS]; /* of their entries in the index */
+    grove_gridder_outside outside[PARTS];
+} making;
 
-    *index = (grove_gridder_index){.wavenumber = calloc((size_t)room, sizeof(double))};
-    if (!index->wavenumber)
-        return -1;
-    for (int64_t k = 0; k < samples->channels; k++)
-        index->wavenumber[k] = samples->freq[k] / speed_of_light;
-    s.wavenumber = index->wavenumber;
-    for (int64_t row = 0; row < samples->rows; row++) {
+static void scan_part(void *context, int64_t part)
+{
+    making *m = context;
+    const grove_gridder_samples *samples = m->samples;
+    list own[BUCKETS] = {0}; /* not beside those of other threads */
+    scan s = {.g = m->g, .wavenumber = m->index->wavenumber, .lists = own, .samples = samples};
+
+    for (int64_t row = samples->rows * part / PARTS; row < samples->rows * (part + 1) / PARTS;
+         row++) {
         s.row = (int32_t)row;
         scan_row(&s, samples->uvw + 3 * row, samples->channels);
     }
-    int code = l.failed ? -1 : sort(g, &l, index);
+    memcpy(m->lists[part], own, sizeof(own));
+    m->outside[part] = s.outside;
+}
+
+/* Stable counting sort of a bucket's entries of all parts; first[k + 1] is where the next entry of
+ * key k goes, and at last where those of k + 1 begin. */
+static void sort_bucket(void *context, int64_t bucket)
+{
+    making *m = context;
+    const int64_t least = least_key(m->g, bucket), end = least_key(m->g, bucket + 1);
+    int64_t *first = m->index->first, at = m->begin[bucket];
+
+    for (int part = 0; part < PARTS; part++)
+        for (int64_t i = 0; i < m->lists[part][bucket].count; i++)
+            first[m->lists[part][bucket].key[i] + 1]++;
+    for (int64_t k = least; k < end; k++) {
+        int64_t count = first[k + 1];
+        first[k + 1] = at;
+        at += count;
+    }
+    for (int part = 0; part < PARTS; part++)
+        for (int64_t i = 0; i < m->lists[part][bucket].count; i++)
+            m->index->entry[first[m->lists[part][bucket].key[i] + 1]++] =
+                m->lists[part][bucket].entry[i];
+}
+
+static int sort(making *m, const grove_gridder_threads *threads)
+{
+    int64_t count = 0;
+
+    for (int bucket = 0; bucket < BUCKETS; bucket++) {
+        m->begin[bucket] = count;
+        for (int part = 0; part < PARTS; part++) {
+            if (m->lists[part][bucket].failed)
+                return -1;
+            count += m->lists[part][bucket].count;
+        }
+    }
+    m->index->entry = malloc((size_t)(count + 1) * sizeof(*m->index->entry));
+    m->index->first = calloc((size_t)keys_of(m->g) + 1, sizeof(*m->index->first));
+    if (!m->index->entry || !m->index->first)
+        return -1;
+    threads->run(threads->pool, BUCKETS, sort_bucket, m);
+    return 0;
+}
+
+static int make_entries(making *m, const grove_gridder_threads *threads)
+{
+    threads->run(threads->pool, PARTS, scan_part, m);
+    for (int part = 0; part < PARTS; part++) {
+        m->index->outside.samples += m->outside[part].samples;
+        m->index->outside.weight += m->outside[part].weight;
+    }
+    int code = sort(m, threads);
+    for (int part = 0; part < PARTS; part++)
+        for (int bucket = 0; bucket < BUCKETS; bucket++) {
+            free(m->lists[part][bucket].entry);
+            free(m->lists[part][bucket].key);
+        }
+    return code;
+}
+
+int grove_gridder_index_make(const grove_gridder *g, const grove_gridder_samples *samples,
+                             const grove_gridder_threads *threads, grove_gridder_index *index)
+{
+    const int64_t room = samples->channels + GROVE_GRIDDER_LANES;
+    making *m = calloc(1, sizeof(*m));
+
+    *index = (grove_gridder_index){.wavenumber = calloc((size_t)room, sizeof(double))};
+    if (!index->wavenumber || !m) {
+        free(m);
+        grove_gridder_index_free(index);
+        return -1;
+    }
+    for (int64_t k = 0; k < samples->channels; k++)
+        index->wavenumber[k] = samples->freq[k] / speed_of_light;
+    m->g = g;
+    m->samples = samples;
+    m->index = index;
+    int code = make_entries(m, threads);
+    free(m);
     if (!code)
         code = list_tasks(g, index);
-    index->outside = s.outside;
-    free(l.entry);
-    free(l.key);
     if (code)
         grove_gridder_index_free(index);
     return code;

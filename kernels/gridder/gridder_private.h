@@ -109,8 +109,9 @@ void grove_gridder_pool_close(grove_gridder_pool *pool);
 void *grove_gridder_pool_take(grove_gridder_pool *pool);
 void grove_gridder_pool_give(grove_gridder_pool *pool, void *piece);
 
+/* The same order for any threads. */
 int grove_gridder_index_make(const grove_gridder *g, const grove_gridder_samples *samples,
-                             grove_gridder_index *index);
+                             const grove_gridder_threads *threads, grove_gridder_index *index);
 void grove_gridder_index_free(grove_gridder_index *index);
 
 #endif

@@ -5,287 +5,88 @@
 // modulo W, of which each sample touches exactly one in a plane. So threads never meet, without
 // atomic operations or barriers between samples, and the sums have one order. A tile with many
 // samples is cut in pieces; the others' buffers are added by the block of the first, in their
-// order.
+// order. With kernels of up to 8 cells threads sum in registers, all planes that a kernel touches,
+// and add that to shared memory when the kernels of the next samples begin at another cell:
+// neighbouring channels of a baseline often begin at the same one, and else most threads keep
+// theirs. Samples are sorted by the plane at which their kernels begin.
 //
-// Per visibility and polarisation, with W x W x W_w taps (7 x 7 x 7 at 1e-4): 8 + 8 bytes of shared
-// memory for each tap and 4 operations (5.5 kB, 1.4 kflop; of double numbers twice the bytes); taps
-// 2 (2 W + W_w) (W + 1) operations; from memory the visibility, its weight and flags, 16 bytes per
-// run of channels and 24 per row. An H100 has 132 x 128 bytes per clock of shared memory, 30 TB/s,
-// which binds: 5.4e9 visibilities per second, while 67 Tflop/s would do 3.9e10 and 3.3 TB/s of
-// memory, at 33 bytes each, 1e11. Collecting reads as much and writes none: half of it.
-#include "gridder_cuda.h"
-
-#include "../cuda/number.h"
+// What a visibility costs is counted in bench/RESULTS-gpu-counted.md.
+#include "gridder_load_cuda.h"
 
 namespace
 {
-enum { SIDE = GROVE_GRIDDER_SIDE, BLOCK = GROVE_GRIDDER_BLOCK, FACTORS = GROVE_GRIDDER_FACTORS };
-enum { SOME = 16 }; // samples whose taps are in shared memory
+/* ---- kernels ---- */
 
-template <typename real> struct limits_of {
-    enum { cells = GROVE_GRIDDER_CELLS_SINGLE, load = 128 };
-};
-template <> struct limits_of<double> {
-    enum { cells = GROVE_GRIDDER_CELLS_DOUBLE, load = 64 };
-};
-
-template <typename real> struct shared {
-    complex_number<real> cell[limits_of<real>::cells]; // [plane][row][column]
-    // Of samples: what is spread, or the phase; s = 2 f - 1 along u, v, w; where kernels begin:
-    // u, v in four bits each, the sign of w in one, u and v modulo W in four each, planes in the
-    // others; its number.
-    complex_number<real> value[limits_of<real>::load];
-    real s[3][limits_of<real>::load];
-    int32_t place[limits_of<real>::load], at[limits_of<real>::load];
-    real tap[SOME][3 * FACTORS];
-    double sum[BLOCK / 32];
-    int32_t run;
-};
-
-__device__ __forceinline__ int64_t offset_of(const grove_view *view, const int32_t axis[3],
-                                             int64_t time, int64_t baseline, int64_t channel)
+// A thread makes the same tap of each second sample: its polynomial stays in registers. Of samples
+// that there are not they are of no use, too. SHIFTED: the taps along w are those of the chunk's
+// planes.
+template <typename real, bool SHIFTED>
+__device__ __forceinline__ void
+make_narrow_taps(const grove_args *args, const grove_gridder_state *g, int from, shared<real> *sh)
 {
-    return (axis[0] < 0 ? 0 : view->stride[axis[0]] * time) +
-           (axis[1] < 0 ? 0 : view->stride[axis[1]] * baseline) +
-           (axis[2] < 0 ? 0 : view->stride[axis[2]] * channel);
-}
+    enum { EACH = 3 * NARROW, AT_ONCE = BLOCK / EACH, DEGREE = NARROW + 1 };
+    const int k = (int)threadIdx.x % EACH, d = k / NARROW, tap = k % NARROW;
+    const int begin = (int)threadIdx.x / EACH, width = d < 2 ? g->width : g->width_w;
+    const real *from_table = (const real *)args->in[GROVE_GRIDDER_TAPS].data +
+                             (d < 2 ? 0 : (g->degree + 1) * FACTORS) + tap;
+    const real *s = &sh->s[d][from + begin];
+    real coefficient[DEGREE + 1];
 
-__device__ __forceinline__ double number_at(const grove_view *view, const char *at, int k)
-{
-    return view->bytes == 8 ? ((const double *)(const void *)at)[k]
-                            : (double)((const float *)(const void *)at)[k];
-}
-
-struct place {
-    int64_t time, baseline, channel;
-};
-
-// nodes/image_samples.h: twice the harmonic mean of the weights of the elements that are used.
-__device__ double weight_at(const grove_args *args, const grove_gridder_state *g, const place &p)
-{
-    const grove_view *flags = &args->in[GROVE_GRIDDER_FLAGS];
-    const grove_view *view = &args->in[GROVE_GRIDDER_WEIGHTS];
-    const grove_view *bad = &args->in[GROVE_GRIDDER_WEIGHT_FLAGS];
-    double sum = 0;
-    int count = 0, marks = 0;
-
-    if (flags->data && ((const unsigned char *)
-                            flags->data)[offset_of(flags, g->axis, p.time, p.baseline, p.channel)] &
-                           g->used)
-        return 0;
-    if (!view->data)
-        return 1;
-    const char *at =
-        (const char *)view->data + offset_of(view, g->axis, p.time, p.baseline, p.channel);
-    if (bad->data)
-        marks = ((const unsigned char *)
-                     bad->data)[offset_of(bad, g->axis, p.time, p.baseline, p.channel)];
-    for (int k = 0; k < view->elements; k++) {
-        if (view->elements > 1 && !(g->used >> k & 1))
-            continue;
-        double each = number_at(view, at, k);
-        if (!(each > 0) || each - each != 0 || marks >> k & 1)
-            return 0;
-        sum += 1 / each;
-        count++;
-    }
-    return count ? (view->elements > 1 ? 2 : 1) * count / sum : 0;
-}
-
-// The polarisation's number; false where one of all is none.
-template <typename real>
-__device__ bool mix(const grove_args *args, const grove_gridder_state *g, const place &p, int pol,
-                    complex_number<real> *value)
-{
-    const grove_view *view = &args->in[GROVE_GRIDDER_DATA];
-    const double *stokes = (const double *)args->in[GROVE_GRIDDER_STOKES].data;
-    const char *at =
-        (const char *)view->data + offset_of(view, g->axis, p.time, p.baseline, p.channel);
-    bool finite = true;
-
-    for (int i = 0; i < g->polarisations; i++) {
-        double re = 0, im = 0;
-        for (int k = 0; k < g->elements; k++) {
-            const double *factor = stokes + 2 * (4 * i + k);
-            if (factor[0] == 0 && factor[1] == 0)
-                continue;
-            double x = number_at(view, at, 2 * k), y = number_at(view, at, 2 * k + 1);
-            re += factor[0] * x - factor[1] * y;
-            im += factor[0] * y + factor[1] * x;
-        }
-        finite = finite && re - re == 0 && im - im == 0;
-        if (i == pol)
-            *value = {(real)re, (real)im};
-    }
-    return finite;
-}
-
-// The run of sample n, which is not before `first`.
-__device__ __forceinline__ int32_t find_run(const grove_gridder_run *runs, int32_t count,
-                                            int32_t first, int32_t n)
-{
-    int32_t low = first, high = first + (n - runs[first].start); // each run has a sample
-
-    high = high < count ? high : count - 1;
-    while (low < high) {
-        int32_t middle = low + (high - low + 1) / 2;
-        if (runs[middle].start <= n)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
-}
-
-__device__ __forceinline__ double nearest(double x)
-{
-    const double big = 6755399441055744.0;
-
-    return (x + big) - big;
-}
-
-// Where a kernel begins, from `origin` on, in 0 to `last`, and s.
-template <typename real>
-__device__ __forceinline__ int place_along(double position, int width, double last, real *s)
-{
-    double first = nearest(position + (0.5 - 0.5 * width));
-
-    first = first < 0 ? 0 : first > last ? last : first;
-    *s = (real)(2 * (first - position) + (width - 1.0));
-    return (int)first;
-}
-
-// The first cell of the tile in the coordinate of this row, which the grid may wrap.
-__device__ __forceinline__ double origin_of(const grove_gridder_state *g, int d, int column,
-                                            double position)
-{
-    double tile = (double)(g->first_tile[d] + column);
-
-    if (g->wraps[d]) {
-        double tiles = (double)g->tiles[d];
-        double first = nearest(position + (0.5 - 0.5 * g->width));
-        tile += nearest((first / SIDE - 0.5 - tile) / tiles) * tiles;
-    }
-    return tile * SIDE;
-}
-
-// Places of `count` samples from number n on; and for spreading their values, and sums.
-template <typename real>
-__device__ void load(const grove_args *args, const grove_gridder_state *g,
-                     const grove_gridder_piece *piece, int pol, bool spreads, int32_t n,
-                     int32_t count, shared<real> *sh, double sum[2])
-{
-    const grove_gridder_run *runs = (const grove_gridder_run *)args->in[GROVE_GRIDDER_RUNS].data;
-    const grove_view *baselines = &args->in[GROVE_GRIDDER_UVW];
-    const int t = (int)threadIdx.x;
-
-    if (t >= count)
+    if (begin >= AT_ONCE)
         return;
-    const int32_t found = find_run(runs, g->runs, sh->run, n + t);
-    const grove_gridder_run run = runs[found];
-    const place p = {run.row / g->baselines, run.row % g->baselines,
-                     run.first + (n + t - run.start)};
-    const double *uvw =
-        (const double *)(const void *)((const char *)baselines->data +
-                                       offset_of(baselines, g->axis, p.time, p.baseline, 0));
-    const double k = ((const double *)args->in[GROVE_GRIDDER_WAVENUMBERS].data)[p.channel];
-    const double sign = uvw[2] < 0 ? -1 : 1;
-    double turns = 0;
-    int cell[2];
-
-    for (int d = 0; d < 3; d++)
-        turns += sign * uvw[d] * g->turn[d];
-    for (int d = 0; d < 2; d++) {
-        double position = sign * uvw[d] * g->scale[d] * k;
-        position -= origin_of(g, d, piece->column[d], position);
-        cell[d] = place_along<real>(position, g->width, SIDE - 1, &sh->s[d][t]);
-    }
-    const double w = g->scale[2] > 0 ? sign * uvw[2] * g->scale[2] * k - g->first_w : 0.5;
-    int plane = place_along<real>(w, g->width_w, g->planes - g->width_w, &sh->s[2][t]);
-    if (run.w >= 0) {
-        sh->s[2][t] = (real)(2 * (run.w - w) + (g->width_w - 1.0));
-        plane = run.w;
-    }
-    plane -= piece->chunk * g->chunk_planes;
-    sh->place[t] = cell[0] | cell[1] << 4 | (sign < 0 ? 256 : 0) | cell[0] % g->width << 9 |
-                   cell[1] % g->width << 13 | (int32_t)((uint32_t)plane << 17);
-    sh->at[t] = (int32_t)((int64_t)run.row * g->channels + p.channel);
-    complex_number<real> phase = phasor<real>(turns * k), value = {1, 0};
-    if (spreads) {
-        double weight = weight_at(args, g, p);
-        bool finite = !(weight > 0) || g->as_ones || mix<real>(args, g, p, pol, &value);
-        real factor = finite ? (real)weight : 0;
-        // each sample counts in the piece that has the first of its planes
-        if (pol == 0 && plane >= 0) {
-            sum[0] += finite ? weight : 0;
-            sum[1] += !finite;
+    for (int e = 0; e <= DEGREE; e++)
+        coefficient[e] = tap < width && e <= g->degree ? from_table[e * FACTORS] : 0;
+#pragma unroll 4
+    for (int j = 0; j < SOME / AT_ONCE; j++) {
+        real sum = coefficient[DEGREE], *to = &sh->tap[(begin + j * AT_ONCE) * EACH + k];
+        for (int e = DEGREE - 1; e >= 0; e--)
+            sum = sum * s[j * AT_ONCE] + coefficient[e];
+        if (SHIFTED && d == 2) {
+            const int place = tap + sh->plane[from + begin + j * AT_ONCE];
+            to += (place & (NARROW - 1)) - tap;
+            sum = place >= 0 && place < NARROW ? sum : 0;
         }
-        value = {factor != 0 ? value.re * factor : 0,
-                 factor != 0 ? value.im * factor * (real)sign : 0};
-        phase = {value.re * phase.re - value.im * phase.im,
-                 value.re * phase.im + value.im * phase.re};
+        *to = sum;
     }
-    sh->value[t] = phase;
-}
-
-// After a barrier: the run with which the next samples begin.
-template <typename real>
-__device__ __forceinline__ void pass_on(const grove_args *args, const grove_gridder_state *g,
-                                        int32_t n, shared<real> *sh)
-{
-    if (threadIdx.x == 0)
-        sh->run = find_run((const grove_gridder_run *)args->in[GROVE_GRIDDER_RUNS].data, g->runs,
-                           sh->run, n);
 }
 
 template <typename real>
-__device__ void make_taps(const grove_args *args, const grove_gridder_state *g, int from, int count,
-                          shared<real> *sh)
+__device__ void make_wide_taps(const grove_args *args, const grove_gridder_state *g, int from,
+                               int count, shared<real> *sh)
 {
+    enum { EACH = 3 * FACTORS };
     const int each = (g->degree + 1) * FACTORS;
 
-    for (int i = (int)threadIdx.x; i < count * 3 * FACTORS; i += BLOCK) {
-        const int j = i / (3 * FACTORS), k = i % (3 * FACTORS), d = k / FACTORS, tap = k % FACTORS;
+#pragma unroll 1
+    for (int i = (int)threadIdx.x; i < count * EACH; i += BLOCK) {
+        const int d = i % EACH / FACTORS, tap = i % FACTORS;
         if (tap >= (d < 2 ? g->width : g->width_w))
             continue;
         const real *coefficient =
             (const real *)args->in[GROVE_GRIDDER_TAPS].data + (d < 2 ? 0 : each) + tap;
-        const real s = sh->s[d][from + j];
+        const real s = sh->s[d][from + i / EACH];
         real sum = coefficient[g->degree * FACTORS];
+#pragma unroll 1
         for (int e = g->degree - 1; e >= 0; e--)
             sum = sum * s + coefficient[e * FACTORS];
-        sh->tap[j][k] = sum;
+        sh->tap[i] = sum;
     }
 }
 
-// Adds `count` samples from number `from` of those loaded.
-template <typename real>
-__device__ void add_samples(const grove_gridder_state *g, int from, int count, shared<real> *sh)
-{
-    const int width = g->width, side = SIDE + width - 1, area = width * width;
-    const int own_x = (int)threadIdx.x % width, own_y = (int)threadIdx.x / width % width;
-    const int own_p = (int)threadIdx.x / area, step = BLOCK / area;
+/* ---- cells ---- */
 
-    if (own_p >= step)
-        return;
-    for (int j = 0; j < count; j++) {
-        const int32_t place = sh->place[from + j];
-        const int u = place & 15, v = place >> 4 & 15, w = place >> 17;
-        int x = own_x - (place >> 9 & 15), y = own_y - (place >> 13 & 15);
-        x += x < 0 ? width : 0;
-        y += y < 0 ? width : 0;
-        const int first = w > 0 ? w : 0,
-                  last = w + g->width_w < g->chunk_planes ? w + g->width_w : g->chunk_planes;
-        const real factor = sh->tap[j][x] * sh->tap[j][FACTORS + y];
-        const complex_number<real> value = {sh->value[from + j].re * factor,
-                                            sh->value[from + j].im * factor};
-        for (int p = first + ((own_p - first) % step + step) % step; p < last; p += step) {
-            const real along_w = sh->tap[j][2 * FACTORS + p - w];
-            complex_number<real> *cell = &sh->cell[(p * side + v + y) * side + u + x];
-            cell->re += value.re * along_w;
-            cell->im += value.im * along_w;
-        }
-    }
+// From cell to cell of shared memory; odd, so that fewer threads meet in its banks.
+__device__ __forceinline__ int stride_of(const grove_gridder_state *g)
+{
+    return g->width <= NARROW ? g->chunk_planes | 1 : g->chunk_planes;
+}
+
+// Where number i of a tile's buffer [plane][row][column] is in shared memory.
+__device__ __forceinline__ int shared_index(const grove_gridder_state *g, int i)
+{
+    const int side = SIDE + g->width - 1;
+
+    return i % (side * side) * stride_of(g) + i / (side * side);
 }
 
 // The cell of the planes that goes with number i of a tile's buffer; -1: there is none.
@@ -305,6 +106,22 @@ __device__ __forceinline__ int64_t cell_of(const grove_gridder_state *g,
 }
 
 template <typename real>
+__device__ void read_cells(const grove_args *args, const grove_gridder_state *g,
+                           const grove_gridder_piece *piece, int pol, shared<real> *sh)
+{
+    const int side = SIDE + g->width - 1;
+
+#pragma unroll 1
+    for (int i = (int)threadIdx.x; i < g->chunk_planes * side * side; i += BLOCK) {
+        int64_t at = cell_of(g, piece, pol, i);
+        complex_number<real> cell = {0, 0};
+        if (at >= 0)
+            cell = ((const complex_number<real> *)args->out.data)[at];
+        sh->cell[shared_index(g, i)] = {cell.re, cell.im};
+    }
+}
+
+template <typename real>
 __device__ void write_cells(const grove_args *args, const grove_gridder_state *g,
                             const grove_gridder_piece *piece, int pol, const shared<real> *sh)
 {
@@ -312,12 +129,15 @@ __device__ void write_cells(const grove_args *args, const grove_gridder_state *g
     complex_number<real> *buffers = (complex_number<real> *)args->in[GROVE_GRIDDER_BUFFERS].data;
     complex_number<real> *planes = (complex_number<real> *)args->out.data;
 
+#pragma unroll 1
     for (int i = (int)threadIdx.x; i < count; i += BLOCK) {
-        complex_number<real> sum = sh->cell[i];
+        const pair_of<real> cell = sh->cell[shared_index(g, i)];
+        complex_number<real> sum = {cell.re, cell.im};
         if (piece->slot >= 0) {
             buffers[((int64_t)piece->slot * g->polarisations + pol) * count + i] = sum;
             continue;
         }
+#pragma unroll 1
         for (int k = 0; k < piece->slots; k++) {
             const complex_number<real> more =
                 buffers[((int64_t)(piece->first_slot + k) * g->polarisations + pol) * count + i];
@@ -329,7 +149,294 @@ __device__ void write_cells(const grove_args *args, const grove_gridder_state *g
     }
 }
 
-// The sum over all threads of the block, in the first.
+/* ---- spreading ---- */
+
+// Adds a thread's sums to the planes of its cell from `first` on, and clears them.
+template <typename real, int PLANES>
+__device__ __forceinline__ void put_sums(const grove_gridder_state *g, pair_of<real> *cell,
+                                         int first, pair_of<real> sum[PLANES])
+{
+    pair_of<real> *to = cell + first;
+
+    if (first >= 0 && first + PLANES <= g->chunk_planes)
+        for (int k = 0; k < PLANES; k++)
+            to[k] = {to[k].re + sum[k].re, to[k].im + sum[k].im};
+    else // samples of other planes than those of the chunk have taps, too
+        for (int k = 0; k < PLANES; k++)
+            if ((unsigned)(first + k) < (unsigned)g->chunk_planes)
+                to[k] = {to[k].re + sum[k].re, to[k].im + sum[k].im};
+    for (int k = 0; k < PLANES; k++)
+        sum[k] = {0, 0};
+}
+
+// sum += value times the taps along w.
+template <typename real, int PLANES>
+__device__ __forceinline__ void add_planes(pair_of<real> value, const real *taps,
+                                           pair_of<real> sum[PLANES])
+{
+    for (int q = 0; q < (PLANES + 3) / 4; q++) {
+        const four_numbers<real> tap = *(const four_numbers<real> *)(const void *)(taps + 4 * q);
+        for (int k = 4 * q; k < 4 * q + 4 && k < PLANES; k++) {
+            sum[k].re += value.re * tap.x[k % 4];
+            sum[k].im += value.im * tap.x[k % 4];
+        }
+    }
+}
+
+// Adds `count` samples from number `from` of those loaded; kernels touch at most PLANES planes.
+template <typename real, int PLANES>
+__device__ __forceinline__ void add_narrow(const grove_gridder_state *g, int from, int count,
+                                           shared<real> *sh)
+{
+    enum { EACH = 3 * NARROW };
+    const int width = g->width, side = SIDE + width - 1, stride = stride_of(g);
+    const int own_x = (int)threadIdx.x % NARROW, own_y = (int)threadIdx.x / NARROW;
+    const real *tap = sh->tap;
+    pair_of<real> sum[PLANES], *cell = sh->cell;
+    int32_t last = -1; // no place: u and v modulo W would be 15
+    int plane = 0, x = 0, y = 0;
+
+    if (own_x >= width || own_y >= width)
+        return;
+    for (int k = 0; k < PLANES; k++)
+        sum[k] = {0, 0};
+#pragma unroll 1
+    for (int j = from; j < from + count; j++, tap += EACH) {
+        const int32_t place = sh->place[j];
+        if (place != last) {
+            x = own_x - (place >> 8 & 15);
+            y = own_y - (place >> 12 & 15);
+            x += x < 0 ? width : 0;
+            y += y < 0 ? width : 0;
+            pair_of<real> *next =
+                sh->cell + (((place >> 4 & 15) + y) * side + (place & 15) + x) * stride;
+            if (next != cell || place >> 16 != plane)
+                put_sums<real, PLANES>(g, cell, plane, sum);
+            cell = next;
+            plane = place >> 16;
+            last = place;
+        }
+        const real factor = tap[x] * tap[NARROW + y];
+        const pair_of<real> value = sh->value[j];
+        add_planes<real, PLANES>({value.re * factor, value.im * factor}, tap + 2 * NARROW, sum);
+    }
+    put_sums<real, PLANES>(g, cell, plane, sum);
+}
+
+// Threads own several cells in each plane.
+template <typename real>
+__device__ __forceinline__ void add_wide(const grove_gridder_state *g, int from, int count,
+                                         shared<real> *sh)
+{
+    const int width = g->width, side = SIDE + width - 1, stride = stride_of(g);
+
+#pragma unroll 1
+    for (int own = (int)threadIdx.x; own < width * width; own += BLOCK)
+#pragma unroll 1
+        for (int j = 0; j < count; j++) {
+            const int32_t place = sh->place[from + j];
+            const real *tap = &sh->tap[j * 3 * FACTORS];
+            const int w = place >> 16, first = w > 0 ? w : 0;
+            const int last = w + g->width_w < g->chunk_planes ? w + g->width_w : g->chunk_planes;
+            int x = own % width - (place >> 8 & 15), y = own / width - (place >> 12 & 15);
+            x += x < 0 ? width : 0;
+            y += y < 0 ? width : 0;
+            pair_of<real> *cell =
+                &sh->cell[(((place >> 4 & 15) + y) * side + (place & 15) + x) * stride];
+            const real factor = tap[x] * tap[FACTORS + y];
+            const complex_number<real> value = {sh->value[from + j].re * factor,
+                                                sh->value[from + j].im * factor};
+#pragma unroll 1
+            for (int p = first; p < last; p++) {
+                const real along_w = tap[2 * FACTORS + p - w];
+                cell[p].re += value.re * along_w;
+                cell[p].im += value.im * along_w;
+            }
+        }
+}
+
+/* ---- collecting ---- */
+
+// The sums over a warp of four samples' numbers re, im, re, ...: lane k has that of number k / 4.
+template <typename real> __device__ __forceinline__ real sum_of_warp(const real x[8])
+{
+    const bool upper = threadIdx.x & 16, middle = threadIdx.x & 8, lower = threadIdx.x & 4;
+    real y[4], z[2];
+
+    for (int k = 0; k < 4; k++)
+        y[k] =
+            (upper ? x[k + 4] : x[k]) + __shfl_xor_sync(0xffffffffu, upper ? x[k] : x[k + 4], 16);
+    for (int k = 0; k < 2; k++)
+        z[k] =
+            (middle ? y[k + 2] : y[k]) + __shfl_xor_sync(0xffffffffu, middle ? y[k] : y[k + 2], 8);
+    real sum = (lower ? z[1] : z[0]) + __shfl_xor_sync(0xffffffffu, lower ? z[0] : z[1], 4);
+    sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+    return sum + __shfl_xor_sync(0xffffffffu, sum, 1);
+}
+
+// What the kernels of samples that begin at one place read, two cells of a thread.
+template <typename real, int PLANES> struct patch {
+    pair_of<real> cell[2][PLANES];
+    int32_t place;
+};
+
+template <typename real, int PLANES>
+__device__ __forceinline__ void get_patch(const grove_gridder_state *g, const shared<real> *sh,
+                                          int32_t place, patch<real, PLANES> *p)
+{
+    const int side = SIDE + g->width - 1, stride = stride_of(g), plane = place >> 16;
+    const int x = (int)threadIdx.x % NARROW, y = (int)threadIdx.x / NARROW % 4;
+    const int at = ((place >> 4 & 15) + y) * side + (place & 15) + x;
+    const pair_of<real> *cell = sh->cell + at * stride + plane;
+    const bool all = plane >= 0 && plane + PLANES <= g->chunk_planes;
+
+    for (int half = 0; half < 2; half++, cell += 4 * side * stride) {
+        if (x >= g->width || y + 4 * half >= g->width)
+            continue; // these stay 0
+        if (all)
+            for (int k = 0; k < PLANES; k++)
+                p->cell[half][k] = cell[k];
+        else
+            for (int k = 0; k < PLANES; k++) {
+                p->cell[half][k] = {0, 0};
+                if ((unsigned)(plane + k) < (unsigned)g->chunk_planes)
+                    p->cell[half][k] = cell[k];
+            }
+    }
+    p->place = place;
+}
+
+// The sum over a thread's cells of a sample.
+template <typename real, int PLANES>
+__device__ __forceinline__ complex_number<real> sum_patch(const patch<real, PLANES> *p,
+                                                          const real *tap)
+{
+    const int x = (int)threadIdx.x % NARROW, y = (int)threadIdx.x / NARROW % 4;
+    complex_number<real> sum[2] = {};
+
+    for (int q = 0; q < (PLANES + 3) / 4; q++) {
+        const four_numbers<real> along_w =
+            *(const four_numbers<real> *)(const void *)(tap + 2 * NARROW + 4 * q);
+        for (int half = 0; half < 2; half++)
+            for (int k = 4 * q; k < 4 * q + 4 && k < PLANES; k++) {
+                sum[half].re += p->cell[half][k].re * along_w.x[k % 4];
+                sum[half].im += p->cell[half][k].im * along_w.x[k % 4];
+            }
+    }
+    const real first = tap[NARROW + y], second = tap[NARROW + y + 4];
+    return {(sum[0].re * first + sum[1].re * second) * tap[x],
+            (sum[0].im * first + sum[1].im * second) * tap[x]};
+}
+
+// A warp takes half of the samples, four at a time: sh->got[number].
+template <typename real, int PLANES>
+__device__ __forceinline__ void collect_narrow(const grove_gridder_state *g, int from, int count,
+                                               shared<real> *sh)
+{
+    enum { OWN = SOME / WARPS };
+    const int warp = (int)threadIdx.x / 32, begin = warp * OWN,
+              end = begin + OWN < count ? begin + OWN : count;
+    const int lane = (int)threadIdx.x % 32;
+    patch<real, PLANES> p = {};
+
+    p.place = -1;
+#pragma unroll 1
+    for (int four = begin; four < end; four += 4) {
+        real sums[8];
+        for (int i = 0; i < 4; i++) {
+            const int j = four + i < end ? four + i : end - 1;
+            if (sh->place[from + j] != p.place)
+                get_patch<real, PLANES>(g, sh, sh->place[from + j], &p);
+            const complex_number<real> sum = sum_patch<real, PLANES>(&p, &sh->tap[j * 3 * NARROW]);
+            sums[2 * i] = sum.re;
+            sums[2 * i + 1] = sum.im;
+        }
+        const real all = sum_of_warp<real>(sums);
+        if (lane % 4 == 0 && four + lane / 8 < end)
+            (lane & 4 ? sh->got[four + lane / 8].im : sh->got[four + lane / 8].re) = all;
+    }
+}
+
+// Sixteen threads take a sample, a cell of each row, or two samples.
+template <typename real>
+__device__ __forceinline__ void collect_wide(const grove_gridder_state *g, int from, int count,
+                                             shared<real> *sh)
+{
+    const int width = g->width, side = SIDE + width - 1, stride = stride_of(g);
+    const int x = (int)threadIdx.x % FACTORS;
+
+#pragma unroll 1
+    for (int j = (int)threadIdx.x / FACTORS; j < SOME / 2; j += BLOCK / FACTORS) {
+        complex_number<real> sum = {0, 0};
+        if (j < count && x < width) {
+            const int32_t place = sh->place[from + j];
+            const real *tap = &sh->tap[j * 3 * FACTORS];
+            const int w = place >> 16, first = w > 0 ? w : 0;
+            const int last = w + g->width_w < g->chunk_planes ? w + g->width_w : g->chunk_planes;
+            const pair_of<real> *cell =
+                &sh->cell[((place >> 4 & 15) * side + (place & 15) + x) * stride];
+#pragma unroll 1
+            for (int y = 0; y < width; y++, cell += side * stride)
+#pragma unroll 1
+                for (int p = first; p < last; p++) {
+                    const real factor = tap[2 * FACTORS + p - w] * tap[FACTORS + y];
+                    sum.re += cell[p].re * factor;
+                    sum.im += cell[p].im * factor;
+                }
+            sum = {sum.re * tap[x], sum.im * tap[x]};
+        }
+        for (int with = FACTORS / 2; with > 0; with /= 2) {
+            sum.re += __shfl_xor_sync(0xffffffffu, sum.re, with);
+            sum.im += __shfl_xor_sync(0xffffffffu, sum.im, with);
+        }
+        if (j < count && x == 0)
+            sh->got[j] = sum;
+    }
+}
+
+// Adds what was collected for `count` samples, after a barrier: a thread takes one.
+template <typename real>
+__device__ __forceinline__ void write_samples(const grove_args *args, const grove_gridder_state *g,
+                                              int pol, int from, int count, const shared<real> *sh)
+{
+    const int j = (int)threadIdx.x;
+
+    if (j >= count)
+        return;
+    const complex_number<real> sum = sh->got[j];
+    const pair_of<real> phase = sh->value[from + j];
+    const int32_t at = sh->at[from + j];
+    const real sign = at < 0 ? -1 : 1;
+    complex_number<real> *to = (complex_number<real> *)args->in[GROVE_GRIDDER_SAMPLES].data +
+                               (int64_t)(at < 0 ? ~at : at) * g->polarisations + pol;
+    *to = {to->re + (sum.re * phase.re + sum.im * phase.im),
+           to->im + (sum.im * phase.re - sum.re * phase.im) * sign};
+}
+
+/* ---- pieces ---- */
+
+template <typename real, bool SPREADS>
+__device__ void do_samples(const grove_gridder_state *g, int from, int count, shared<real> *sh)
+{
+#define WITH(planes)                                                                               \
+    (SPREADS ? add_narrow<real, planes>(g, from, count, sh)                                        \
+             : collect_narrow<real, planes>(g, from, count, sh))
+    const int planes = g->width_w < g->chunk_planes ? g->width_w : g->chunk_planes;
+
+    if (g->width > NARROW)
+        SPREADS ? add_wide<real>(g, from, count, sh) : collect_wide<real>(g, from, count, sh);
+    else if (planes == 1)
+        WITH(1);
+    else if (planes <= 4)
+        WITH(4);
+    else if (planes <= 6)
+        WITH(6);
+    else
+        WITH(8);
+#undef WITH
+}
+
+// The sum over all threads of the block.
 template <typename real> __device__ double sum_of_block(double x, shared<real> *sh)
 {
     for (int by = 16; by > 0; by /= 2)
@@ -339,121 +446,64 @@ template <typename real> __device__ double sum_of_block(double x, shared<real> *
         sh->sum[threadIdx.x / 32] = x;
     __syncthreads();
     x = 0;
-    for (int k = 0; k < BLOCK / 32; k++)
+    for (int k = 0; k < WARPS; k++)
         x += sh->sum[k];
     return x;
 }
 
-template <typename real>
-__device__ void spread_piece(const grove_args *args, const grove_gridder_state *g, int64_t number,
-                             int pol, shared<real> *sh)
+// Samples of a piece, as many at a time as there are threads.
+template <typename real, bool SPREADS>
+__device__ void do_piece(const grove_args *args, const grove_gridder_state *g, int64_t number,
+                         int pol, shared<real> *sh)
 {
-    enum { LOAD = limits_of<real>::load };
     const grove_gridder_piece *piece =
         (const grove_gridder_piece *)args->in[GROVE_GRIDDER_PIECE_LIST].data + number;
-    const int side = SIDE + g->width - 1;
+    const int at_once = g->width <= NARROW ? SOME : SOME / 2;
     double sum[2] = {0, 0};
 
-    for (int i = (int)threadIdx.x; i < g->chunk_planes * side * side; i += BLOCK)
-        sh->cell[i] = {0, 0};
+    if (SPREADS)
+#pragma unroll 1
+        for (int i = (int)threadIdx.x; i < limits_of<real>::cells; i += BLOCK)
+            sh->cell[i] = {0, 0};
+    else
+        read_cells<real>(args, g, piece, pol, sh);
     if (threadIdx.x == 0)
         sh->run = piece->run;
     __syncthreads();
-    for (int32_t n = piece->first; n < piece->last; n += LOAD) {
-        const int32_t count = piece->last - n < LOAD ? piece->last - n : LOAD;
-        load<real>(args, g, piece, pol, true, n, count, sh, sum);
+#pragma unroll 1
+    for (int32_t n = piece->first; n < piece->last; n += BLOCK) {
+        const int32_t count = piece->last - n < BLOCK ? piece->last - n : BLOCK;
+        load<real>(args, g, piece, pol, SPREADS, n, count, sh, sum);
         __syncthreads();
         pass_on<real>(args, g, n + count - 1, sh);
-        for (int from = 0; from < count; from += SOME) {
-            const int some = count - from < SOME ? count - from : SOME;
-            make_taps<real>(args, g, from, some, sh);
+#pragma unroll 1
+        for (int from = 0; from < count; from += at_once) {
+            const int some = count - from < at_once ? count - from : at_once;
+            if (g->width <= NARROW)
+                takes_chunks(g) ? make_narrow_taps<real, true>(args, g, from, sh)
+                                : make_narrow_taps<real, false>(args, g, from, sh);
+            else
+                make_wide_taps<real>(args, g, from, some, sh);
             __syncthreads();
-            add_samples<real>(g, from, some, sh);
+            do_samples<real, SPREADS>(g, from, some, sh);
             __syncthreads();
+            if (!SPREADS)
+                write_samples<real>(args, g, pol, from, some, sh);
         }
+        __syncthreads();
     }
-    write_cells<real>(args, g, piece, pol, sh);
-    for (int k = 0; k < 2 && pol == 0; k++) {
+    if (SPREADS)
+        write_cells<real>(args, g, piece, pol, sh);
+    for (int k = 0; k < 2 && SPREADS && pol == 0; k++) {
         double all = sum_of_block<real>(sum[k], sh);
         if (threadIdx.x == 0)
             ((double *)args->in[GROVE_GRIDDER_SUMS].data)[2 * number + k] = all;
     }
     __syncthreads();
 }
-
-// Sixteen threads take a sample: a cell of a row each, or of several rows.
-template <typename real>
-__device__ void collect_samples(const grove_args *args, const grove_gridder_state *g, int pol,
-                                int from, int count, const shared<real> *sh)
-{
-    const int width = g->width, side = SIDE + width - 1, lane = (int)threadIdx.x % FACTORS;
-    const int across = width <= 4 ? 4 : width <= 8 ? 8 : FACTORS;
-    const int j = (int)threadIdx.x / FACTORS, x = lane % across;
-    complex_number<real> sum = {0, 0};
-
-    if (j < count && x < width) {
-        const int32_t place = sh->place[from + j];
-        const int u = place & 15, v = place >> 4 & 15, w = place >> 17;
-        const int first = w > 0 ? w : 0,
-                  last = w + g->width_w < g->chunk_planes ? w + g->width_w : g->chunk_planes;
-        for (int p = first; p < last; p++)
-            for (int y = lane / across; y < width; y += FACTORS / across) {
-                const real factor = sh->tap[j][2 * FACTORS + p - w] * sh->tap[j][FACTORS + y];
-                const complex_number<real> cell = sh->cell[(p * side + v + y) * side + u + x];
-                sum.re += cell.re * factor;
-                sum.im += cell.im * factor;
-            }
-        sum = {sum.re * sh->tap[j][x], sum.im * sh->tap[j][x]};
-    }
-    for (int with = FACTORS / 2; with > 0; with /= 2) {
-        sum.re += __shfl_xor_sync(0xffffffffu, sum.re, with);
-        sum.im += __shfl_xor_sync(0xffffffffu, sum.im, with);
-    }
-    if (j < count && lane == 0) {
-        const complex_number<real> phase = sh->value[from + j];
-        const real sign = sh->place[from + j] >> 8 & 1 ? -1 : 1;
-        complex_number<real> *to = (complex_number<real> *)args->in[GROVE_GRIDDER_SAMPLES].data +
-                                   (int64_t)sh->at[from + j] * g->polarisations + pol;
-        *to = {to->re + (sum.re * phase.re + sum.im * phase.im),
-               to->im + (sum.im * phase.re - sum.re * phase.im) * sign};
-    }
-}
-
-template <typename real>
-__device__ void collect_piece(const grove_args *args, const grove_gridder_state *g, int64_t number,
-                              int pol, shared<real> *sh)
-{
-    enum { LOAD = limits_of<real>::load };
-    const grove_gridder_piece *piece =
-        (const grove_gridder_piece *)args->in[GROVE_GRIDDER_PIECE_LIST].data + number;
-    const int side = SIDE + g->width - 1;
-
-    for (int i = (int)threadIdx.x; i < g->chunk_planes * side * side; i += BLOCK) {
-        int64_t at = cell_of(g, piece, pol, i);
-        sh->cell[i] = {0, 0};
-        if (at >= 0)
-            sh->cell[i] = ((const complex_number<real> *)args->out.data)[at];
-    }
-    if (threadIdx.x == 0)
-        sh->run = piece->run;
-    __syncthreads();
-    for (int32_t n = piece->first; n < piece->last; n += LOAD) {
-        const int32_t count = piece->last - n < LOAD ? piece->last - n : LOAD;
-        load<real>(args, g, piece, pol, false, n, count, sh, nullptr);
-        __syncthreads();
-        pass_on<real>(args, g, n + count - 1, sh);
-        for (int from = 0; from < count; from += SOME) {
-            const int some = count - from < SOME ? count - from : SOME;
-            make_taps<real>(args, g, from, some, sh);
-            __syncthreads();
-            collect_samples<real>(args, g, pol, from, some, sh);
-            __syncthreads();
-        }
-    }
-}
 } // namespace
 
-#define KERNELS(name, piece, precision, real)                                                      \
+#define KERNELS(name, spreads, precision, real)                                                    \
     extern "C" __global__ void __launch_bounds__(BLOCK)                                            \
         gridder_##name##_##precision(const __grid_constant__ grove_args args)                      \
     {                                                                                              \
@@ -461,12 +511,12 @@ __device__ void collect_piece(const grove_args *args, const grove_gridder_state 
         const grove_gridder_state *g = grove_gridder_state_of(&args);                              \
                                                                                                    \
         for (int64_t i = blockIdx.x; i < (int64_t)g->pieces * g->polarisations; i += gridDim.x)    \
-            piece<real>(&args, g, i % g->pieces, (int)(i / g->pieces),                             \
-                        &memory_##name##_##precision);                                             \
+            do_piece<real, spreads>(&args, g, i % g->pieces, (int)(i / g->pieces),                 \
+                                    &memory_##name##_##precision);                                 \
     }                                                                                              \
     GROVE_CUDA_EXPORT(gridder_##name##_##precision)
 
-KERNELS(spread, spread_piece, single, float)
-KERNELS(spread, spread_piece, double, double)
-KERNELS(collect, collect_piece, single, float)
-KERNELS(collect, collect_piece, double, double)
+KERNELS(spread, true, single, float)
+KERNELS(spread, true, double, double)
+KERNELS(collect, false, single, float)
+KERNELS(collect, false, double, double)

@@ -507,6 +507,11 @@ void grove_node_set_pieces(grove_node *node, const uint64_t *bytes, int count)
     node->piece_count = count;
 }
 
+void grove_node_use_flags_only(grove_node *node, int input)
+{
+    node->flags_only |= UINT64_C(1) << input;
+}
+
 void grove_node_set_advice(grove_node *node, const char *advice)
 {
     node->advice = grove_arena_text(node->tree->arena, advice);

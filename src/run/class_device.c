@@ -126,7 +126,8 @@ static int set_inputs(const grove_run *run, const grove_step *step, grove_launch
         grove_value *value = grove_run_value(run, step->input[k]);
         if (!value)
             continue;
-        code = grove_launch_input(launch, k, value, step->side[k], run->session->error);
+        if (!(step->node->flags_only >> k & 1))
+            code = grove_launch_input(launch, k, value, step->side[k], run->session->error);
         if (!code)
             code = grove_launch_input_flags(launch, step->inputs + k, value, step->side[k],
                                             run->session->error);
