@@ -1,6 +1,6 @@
 /* degrid: visibilities from planes of the uv grid, the adjoint of grid. */
 #include "nodes/gridder_threads.h"
-#include "nodes/image_stage.h"
+#include "nodes/image_functions.h"
 
 #include "base/error.h"
 #include "base/hash.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLANES, UVW, FREQ };
+enum { PLANES, UVW, FREQ, FUNCTIONS };
 
 static const grove_input inputs[] = {
     {"x", GROVE_VALUE, "planes (w_plane, v, u), as of fft(grid_correction(image, ...))",
@@ -25,15 +25,24 @@ static const grove_option options[] = {
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
     {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE,
      .linear = GROVE_SELECTOR},
+    IMAGE_FUNCTIONS_OPTION,
     {0},
 };
 
-/* The planes that were last asked for. */
+typedef struct {
+    grove_gridder_plan plan;
+    bool has_functions;
+    grove_convolution_plan convolution;
+} options_read;
+
+/* The planes that were last asked for, and functions, in one of two gridders. */
 typedef struct {
     pthread_mutex_t lock;
     grove_gridder *gridder;
+    grove_convolution *convolution;
     grove_hash of;
-    int64_t outside; /* visibilities */
+    int64_t outside;                /* visibilities */
+    grove_gridder_outside left_out; /* by the functions */
 } degridding;
 
 /* ---- check ---- */
@@ -52,15 +61,19 @@ static uint64_t memory_of(const grove_gridder_plan *plan, const grove_axis *cons
 
 static int check(grove_node *node)
 {
-    grove_gridder_plan *plan = grove_alloc(sizeof(*plan));
+    options_read *o = grove_alloc(sizeof(*o));
+    grove_gridder_plan *plan = &o->plan;
     const grove_axis *axes[GROVE_MAX_AXES];
     grove_form form = {.shape = GROVE_SCALAR,
                        .complex_ = true,
                        .precision = image_precision(grove_node_number(node, "epsilon")),
                        .unit = grove_node_input_form(node, PLANES)->unit};
 
-    grove_node_set_user(node, plan);
-    int code = image_stage_plan(node, grove_node_object(node, "obs"), plan);
+    *o = (options_read){.has_functions = grove_node_input_form(node, FUNCTIONS) != NULL};
+    grove_node_set_user(node, o);
+    int code = image_stage_plan(node, grove_node_object(node, "obs"), o->has_functions, plan);
+    if (!code && o->has_functions)
+        code = image_functions_check(node, FUNCTIONS, plan, &o->convolution);
     code = code ? code : image_stage_check(node, PLANES, plan, IMAGE_STAGE_GRID);
     if (code)
         return code;
@@ -69,8 +82,13 @@ static int check(grove_node *node)
                                "its input varies with more than w_plane, v and u");
     for (int d = 0; d < 3; d++)
         grove_node_consume(node, axes[d]->kind);
+    grove_node_set_memory(node,
+                          memory_of(plan, axes) +
+                              (o->has_functions ? grove_convolution_bytes(&o->convolution) : 0));
+    const int others = o->has_functions ? grove_node_input_axes(node, FUNCTIONS, axes) : 0;
+    for (int d = 0; d < others; d++)
+        grove_node_consume(node, axes[d]->kind);
     grove_node_set_output(node, &form);
-    grove_node_set_memory(node, memory_of(plan, axes));
     grove_node_set_scratch(node, 0, 24 + 16);
     return 0;
 }
@@ -100,7 +118,9 @@ static void stop(const grove_node *node, void *run)
                         "%lld visibilities have baselines that are not numbers, or longer than the "
                         "antennas are apart; they are 0",
                         (long long)d->outside);
+    image_functions_warn_outside(node, &d->left_out, "and are 0");
     grove_gridder_free(d->gridder);
+    grove_convolution_free(d->convolution);
     pthread_mutex_destroy(&d->lock);
     free(d);
 }
@@ -162,40 +182,81 @@ static void *copy_planes(const given *g)
     return copy;
 }
 
+/* Functions, which are dense where they lie: [w_function][fine]. */
+static bool are_functions_dense(const grove_args *args, const grove_convolution_plan *plan,
+                                int64_t cell)
+{
+    const int64_t fine = (int64_t)plan->support * plan->oversampling;
+
+    return image_stage_in_step(args, FUNCTIONS, "fine") == cell &&
+           (plan->planes == 1 ||
+            image_stage_in_step(args, FUNCTIONS, "w_function") == fine * fine * cell);
+}
+
+static grove_hash hash_functions(const grove_call *call, const grove_convolution_plan *plan,
+                                 grove_hash hash)
+{
+    const int64_t fine = (int64_t)plan->support * plan->oversampling;
+
+    return grove_hash_add(hash, call->args->in[FUNCTIONS].data,
+                          (size_t)(plan->planes * fine * fine) * 2 *
+                              (call->double_precision ? sizeof(double) : sizeof(float)));
+}
+
+static void free_planes(degridding *d)
+{
+    grove_gridder_free(d->gridder);
+    grove_convolution_free(d->convolution);
+    d->gridder = NULL;
+    d->convolution = NULL;
+}
+
 static int set_planes(degridding *d, const given *g)
 {
     void *copy = are_dense(g) ? NULL : copy_planes(g);
     const void *planes = are_dense(g) ? g->from : copy;
-    int code = planes && !grove_gridder_set_planes(d->gridder, 0, planes) ? 0 : GROVE_NO_MEMORY;
+    int code = planes ? 0 : GROVE_NO_MEMORY;
 
+    if (!code && d->convolution)
+        memcpy(grove_convolution_grid(d->convolution), planes,
+               (size_t)(g->grid[0] * g->grid[1] * g->cell));
+    else if (!code && grove_gridder_set_planes(d->gridder, 0, planes))
+        code = GROVE_NO_MEMORY;
     free(copy);
     return code;
 }
 
-/* Sets the gridder's planes unless they are the ones that it has. */
+/* Makes a gridder with these planes unless they are the ones that it has. */
 static int find_planes(const grove_call *call, degridding *d)
 {
-    grove_gridder_plan plan = *(const grove_gridder_plan *)grove_node_user(call->node);
+    const options_read *o = grove_node_user(call->node);
+    grove_gridder_plan plan = o->plan;
+    grove_convolution_plan convolution = o->convolution;
     const given g = given_planes(call, &plan);
-    const grove_hash of = hash_planes(&g);
+    grove_hash of = hash_planes(&g);
     grove_isa isa;
     char said[200];
 
-    if (d->gridder && grove_hash_equal(of, d->of))
+    if (o->has_functions && !are_functions_dense(call->args, &convolution, g.cell))
+        return grove_node_fail_option(call->node, "functions", "are not whole");
+    if (o->has_functions)
+        of = hash_functions(call, &convolution, of);
+    if ((d->gridder || d->convolution) && grove_hash_equal(of, d->of))
         return 0;
-    plan.bounds.double_precision = call->double_precision;
-    grove_gridder_free(d->gridder);
-    d->gridder = NULL;
+    free_planes(d);
     if (grove_isa_choose(&isa, said))
         return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
-    if (!(d->gridder = grove_gridder_new(&plan, isa)))
+    plan.bounds.double_precision = convolution.double_precision = call->double_precision;
+    if (o->has_functions)
+        d->convolution = grove_convolution_new(&convolution, call->args->in[FUNCTIONS].data, isa);
+    else
+        d->gridder = grove_gridder_new(&plan, isa);
+    if (!d->gridder && !d->convolution)
         return GROVE_NO_MEMORY;
     d->of = of;
     int code = set_planes(d, &g);
-    if (code) {
-        grove_gridder_free(d->gridder);
-        d->gridder = NULL;
-    }
+    if (code)
+        free_planes(d);
     return code;
 }
 
@@ -238,7 +299,7 @@ static void copy_out(const grove_args *args, const char *data, size_t cell)
 static int predict(const grove_call *call, degridding *d)
 {
     const grove_args *args = call->args;
-    const grove_gridder_plan *plan = grove_node_user(call->node);
+    const options_read *o = grove_node_user(call->node);
     const int64_t times = image_axis_size(args, GROVE_AXIS_TIME),
                   baselines = image_axis_size(args, GROVE_AXIS_BASELINE),
                   channels = image_axis_size(args, GROVE_AXIS_FREQ), rows = times * baselines;
@@ -254,10 +315,12 @@ static int predict(const grove_call *call, degridding *d)
 
     for (int64_t k = 0; k < channels && !code; k++)
         memcpy(&freq[k], (const char *)args->in[FREQ].data + k * freq_step, sizeof(*freq));
-    if (!code && grove_gridder_predict(d->gridder, &samples, &threads, &outside))
+    if (!code && (d->convolution
+                      ? grove_convolution_predict(d->convolution, &samples, &threads, &d->left_out)
+                      : grove_gridder_predict(d->gridder, &samples, &threads, &outside)))
         code = GROVE_NO_MEMORY;
     if (!code)
-        leave_out(&samples, plan->bounds.max_u, cell, &d->outside);
+        leave_out(&samples, o->plan.bounds.max_u, cell, &d->outside);
     if (!code)
         copy_out(args, data, cell);
     free(uvw);
@@ -284,7 +347,8 @@ GROVE_CLASS(degrid) = {
     GROVE_CLASS_HEAD(degrid),
     .doc = "Visibilities from planes of the uv grid: the exact adjoint of grid.\nThe last stage of "
            "predict_image: each visibility is the sum over the cells in reach of its kernel in u, "
-           "v and w. The options are those of grid.",
+           "v and w, or by a function of its own (convolution_functions). The options are those of "
+           "grid.",
     .output_doc = "a complex number per time, baseline and channel, in the unit of the planes",
     .group = "images",
     .inputs = inputs,

@@ -1,6 +1,7 @@
 /* grid, sum_of_weights: the first stage of an image, visibilities on planes of the uv grid. */
 #include "nodes/fourier.h"
 #include "nodes/gridder_threads.h"
+#include "nodes/image_functions.h"
 #include "nodes/image_samples.h"
 #include "nodes/image_stage.h"
 
@@ -29,7 +30,8 @@ static const grove_input inputs[] = {
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,             \
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR}
 /* clang-format on */
-static const grove_option options[] = {IMAGE_STAGE_OPTIONS, WEIGHT_OPTIONS, {0}};
+static const grove_option options[] = {
+    IMAGE_STAGE_OPTIONS, WEIGHT_OPTIONS, IMAGE_FUNCTIONS_OPTION, {0}};
 static const grove_option sum_options[] = {WEIGHT_OPTIONS, {0}};
 
 typedef struct {
@@ -38,10 +40,15 @@ typedef struct {
     const grove_axis *freq;
     double longest; /* baseline that the antennas have, wavelengths; 0: not known */
     int weights, uvw;
+    int functions; /* the input; -1: none */
+    grove_convolution_plan convolution;
 } gridding;
 
 typedef struct {
-    grove_gridder *gridder; /* NULL until the first samples come, and of sum_of_weights */
+    /* One of them; NULL until the first samples come, and of sum_of_weights. */
+    grove_gridder *gridder;
+    grove_convolution *convolution;
+    grove_gridder_outside left_out; /* by the functions */
     double weight_sum;
     double max_u, max_v; /* of |u|, |v|, wavelengths, as far as the antennas are apart */
     int64_t outside, not_finite;
@@ -49,7 +56,7 @@ typedef struct {
 
 /* ---- check ---- */
 
-static int check_axes(const grove_node *node, const grove_node *obs)
+static int check_axes(const grove_node *node, const grove_node *obs, int functions)
 {
     static const char *const names[] = {"time", "baseline", "freq"};
     const int data = grove_node_input(node, "data");
@@ -67,7 +74,7 @@ static int check_axes(const grove_node *node, const grove_node *obs)
     for (int k = 0; k < grove_node_inputs(node); k++) {
         const grove_axis *axes[GROVE_MAX_AXES];
         int count = grove_node_input_form(node, k) ? grove_node_input_axes(node, k, axes) : 0;
-        for (int i = 0; i < count; i++) {
+        for (int i = 0; i < count && k != functions; i++) {
             if (grove_node_axis(obs, axes[i]->name) != axes[i] ||
                 axes[i]->kind == GROVE_AXIS_STATION)
                 return grove_node_fail(node, GROVE_SHAPE,
@@ -95,7 +102,7 @@ static int check_both(grove_node *node, gridding *g)
     if (!code)
         code = image_samples_find_weights(node, grove_node_input(node, "data"), g->stokes.elements,
                                           &g->weights);
-    code = code ? code : check_axes(node, obs);
+    code = code ? code : check_axes(node, obs, g->functions);
     if (!code)
         image_samples_consume_axes(node);
     return code;
@@ -106,9 +113,13 @@ static int check(grove_node *node)
     gridding *g = grove_alloc(sizeof(*g));
     const grove_node *obs = grove_node_object(node, "obs");
 
-    *g = (gridding){0};
+    *g = (gridding){.functions = grove_node_input(node, "functions")};
     grove_node_set_user(node, g);
-    int code = image_stage_plan(node, obs, &g->plan);
+    if (!grove_node_input_form(node, g->functions))
+        g->functions = -1;
+    int code = image_stage_plan(node, obs, g->functions >= 0, &g->plan);
+    if (!code && g->functions >= 0)
+        code = image_functions_check(node, g->functions, &g->plan, &g->convolution);
     code = code ? code : check_both(node, g);
     if (code)
         return code;
@@ -117,7 +128,9 @@ static int check(grove_node *node)
                        .precision = image_precision(grove_node_number(node, "epsilon")),
                        .unit = grove_node_input_form(node, grove_node_input(node, "data"))->unit};
     grove_node_set_output(node, &form);
-    grove_node_set_memory(node, grove_gridder_plan_planes_bytes(&g->plan) + ((uint64_t)CHUNK * 24));
+    grove_node_set_memory(node, (g->functions >= 0 ? grove_convolution_bytes(&g->convolution)
+                                                   : grove_gridder_plan_planes_bytes(&g->plan)) +
+                                    ((uint64_t)CHUNK * 24));
     return image_stage_add_axes(node, &g->plan, IMAGE_STAGE_GRID);
 }
 
@@ -125,7 +138,7 @@ static int check_sum(grove_node *node)
 {
     gridding *g = grove_alloc(sizeof(*g));
 
-    *g = (gridding){0};
+    *g = (gridding){.functions = -1};
     grove_node_set_user(node, g);
     int code = check_both(node, g);
     grove_node_set_output(
@@ -154,8 +167,11 @@ static int no_memory(const grove_call *call)
     return grove_node_fail(call->node, GROVE_NO_MEMORY, "not enough memory for the planes");
 }
 
-static int open_gridder(const grove_call *call, const gridding *g, gridded *to)
+/* `functions`: NULL, or those of the whole run. */
+static int open_gridder(const grove_call *call, const gridding *g, const grove_array *functions,
+                        gridded *to)
 {
+    grove_convolution_plan convolution = g->convolution;
     grove_gridder_plan plan = g->plan;
     grove_isa isa;
     char said[200];
@@ -163,8 +179,12 @@ static int open_gridder(const grove_call *call, const gridding *g, gridded *to)
     plan.bounds.double_precision = call->double_precision;
     if (grove_isa_choose(&isa, said))
         return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
-    to->gridder = grove_gridder_new(&plan, isa);
-    return to->gridder ? 0 : no_memory(call);
+    convolution.double_precision = call->double_precision;
+    if (functions)
+        to->convolution = grove_convolution_new(&convolution, functions->data, isa);
+    else
+        to->gridder = grove_gridder_new(&plan, isa);
+    return to->gridder || to->convolution ? 0 : no_memory(call);
 }
 
 static void find_longest(const gridding *g, const image_samples *s, gridded *to)
@@ -181,6 +201,17 @@ static void find_longest(const gridding *g, const image_samples *s, gridded *to)
     }
 }
 
+static int spread(const grove_call *call, gridded *to, const image_samples *s)
+{
+    const grove_gridder_threads threads = gridder_threads(call);
+    grove_gridder_outside outside = {0};
+    int code = to->gridder
+                   ? grove_gridder_add(to->gridder, &s->samples, &threads, &outside)
+                   : grove_convolution_add(to->convolution, &s->samples, &threads, &to->left_out);
+
+    return code ? no_memory(call) : 0;
+}
+
 /* `grids`: the samples are spread, too. */
 static int add_samples(const grove_call *call, gridded *to, const grove_array *const *arrays,
                        bool grids)
@@ -194,19 +225,20 @@ static int add_samples(const grove_call *call, gridded *to, const grove_array *c
                              .stokes = g->stokes,
                              .longest = g->longest};
     const image_extent e = image_part_extent(&part);
-    const grove_gridder_threads threads = gridder_threads(call);
     int64_t step = CHUNK / (e.baselines * e.channels);
-    int code = grids && !to->gridder ? open_gridder(call, g, to) : 0;
+    int code = 0;
+
+    if (grids && !to->gridder && !to->convolution)
+        code = open_gridder(call, g, g->functions >= 0 ? arrays[g->functions] : NULL, to);
 
     step = step < 1 ? 1 : step;
     for (int64_t first = 0; first < e.times && !code; first += step) {
         image_samples s;
-        grove_gridder_outside outside = {0};
         if (image_samples_make(call, &part, first, e.times - first < step ? e.times - first : step,
                                call->double_precision, &s))
             return no_memory(call);
-        if (grids && grove_gridder_add(to->gridder, &s.samples, &threads, &outside))
-            code = no_memory(call);
+        if (grids)
+            code = spread(call, to, &s);
         to->weight_sum += s.weight_sum;
         to->outside += s.outside;
         to->not_finite += s.not_finite;
@@ -240,8 +272,12 @@ static int finish(const grove_call *call, void *state, grove_array *out)
     image_samples_warn_not_finite(call->node, from->not_finite);
     image_plane_check_cells(call->node, from->max_u, from->max_v,
                             &((const gridding *)grove_node_user(call->node))->plan.image);
+    image_functions_warn_outside(call->node, &from->left_out, "and are left out");
     if (from->gridder)
         grove_gridder_get_planes(from->gridder, 0, out->data);
+    if (from->convolution)
+        memcpy(out->data, grove_convolution_grid(from->convolution),
+               (size_t)out->cells * 2 * (call->double_precision ? sizeof(double) : sizeof(float)));
     return 0;
 }
 
@@ -259,6 +295,7 @@ static void end(const grove_node *node, void *state)
 {
     (void)node;
     grove_gridder_free(((gridded *)state)->gridder);
+    grove_convolution_free(((gridded *)state)->convolution);
     free(state);
 }
 
@@ -268,7 +305,9 @@ GROVE_CLASS(grid) = {
            "dirty_image: samples are spread by a Kaiser-Bessel kernel in u, v and w, those with w "
            "< 0 as their conjugates at (-u, -v, -w). fft and grid_correction make the image of it, "
            "which is to be divided by sum_of_weights. Kernel, cells and planes are chosen by size, "
-           "cell, epsilon and the antennas' positions: give all stages the same options.",
+           "cell, epsilon and the antennas' positions: give all stages the same options. With "
+           "functions each "
+           "visibility is spread by its own one (convolution_functions) on a single plane.",
     .output_doc = "a complex number for each plane and cell (w_plane, v, u), in wavelengths",
     .group = "images",
     .inputs = inputs,

@@ -47,7 +47,7 @@ static int check(grove_node *node)
 
     *c = (correction){0};
     grove_node_set_user(node, c);
-    int code = image_stage_plan(node, grove_node_object(node, "obs"), &c->plan);
+    int code = image_stage_plan(node, grove_node_object(node, "obs"), false, &c->plan);
     if (code)
         return code;
     c->expands = !grove_node_input_axis(node, 0, w_plane);

@@ -10,7 +10,8 @@
 
 const char *const image_stage_names[2][2] = {{"u", "v"}, {"l", "m"}};
 
-int image_stage_plan(const grove_node *node, const grove_node *obs, grove_gridder_plan *plan)
+int image_stage_plan(const grove_node *node, const grove_node *obs, bool flat,
+                     grove_gridder_plan *plan)
 {
     const double longest = image_longest_baseline(obs),
                  epsilon = grove_node_number(node, "epsilon");
@@ -19,7 +20,7 @@ int image_stage_plan(const grove_node *node, const grove_node *obs, grove_gridde
                                    .max_w = longest,
                                    .samples = 1e6,
                                    .polarisations = 1,
-                                   .without_w = !grove_node_bool(node, "w_terms"),
+                                   .without_w = flat || !grove_node_bool(node, "w_terms"),
                                    .double_precision =
                                        image_precision(epsilon) == GROVE_PRECISION_DOUBLE};
     grove_gridder_image image;
@@ -36,8 +37,8 @@ int image_stage_plan(const grove_node *node, const grove_node *obs, grove_gridde
 
 /* ---- options ---- */
 
-/* The options that a plan was made by, and what they and the observation chose: a word for each. */
-static char *describe(const grove_node *node, const grove_gridder_plan *plan)
+/* A word for each option. */
+char *image_stage_label(const grove_node *node, const grove_gridder_plan *plan)
 {
     const grove_gridder_image *i = &plan->image;
 
@@ -65,6 +66,16 @@ static int compare(const grove_node *node, const char *theirs, const char *own)
                            (int)strcspn(theirs + first, " "), theirs + first,
                            (int)strcspn(own + first, " "), own + first, name, own + first,
                            strncmp(own + first, "kernels", 7) ? "" : ", as the observations do");
+}
+
+int image_stage_check_label(const grove_node *node, const char *label,
+                            const grove_gridder_plan *plan)
+{
+    char *own = image_stage_label(node, plan);
+    int code = compare(node, label, own);
+
+    free(own);
+    return code;
 }
 
 /* ---- axes ---- */
@@ -101,7 +112,7 @@ static int add_axis(grove_node *node, const char *name, int64_t size, double fir
 
 int image_stage_add_axes(grove_node *node, const grove_gridder_plan *plan, image_stage stage)
 {
-    char *made_with = describe(node, plan);
+    char *made_with = image_stage_label(node, plan);
     int code = add_axis(node, "w_plane", plan->planes, plan->first_w, plan->step_w, made_with);
 
     free(made_with);
@@ -123,13 +134,10 @@ int image_stage_check(const grove_node *node, int input, const grove_gridder_pla
 {
     const grove_axis *w = axis_of(node, input, "w_plane");
 
-    if (w && w->labels) { /* made by a stage */
-        char *own = describe(node, plan);
-        int code = compare(node, w->labels[0], own);
-        free(own);
-        if (code)
-            return code;
-    }
+    /* with labels where a stage made it */
+    int code = w && w->labels ? image_stage_check_label(node, w->labels[0], plan) : 0;
+    if (code)
+        return code;
     bool good = w && w->size == plan->planes && w->centre &&
                 fabs(w->centre[0] - plan->first_w) <= 1e-6 * (fabs(plan->first_w) + 1);
 

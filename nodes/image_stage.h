@@ -15,9 +15,17 @@
 /* clang-format on */
 
 /* Chooses kernels, grid and planes of one image by the options and by the antennas' positions,
- * beyond which no baseline is: the same options give the same planes. 0, or a code with a message.
+ * beyond which no baseline is: the same options give the same planes. `flat`: a single one,
+ * whatever w_terms says. 0, or a code with a message. */
+int image_stage_plan(const grove_node *node, const grove_node *obs, bool flat,
+                     grove_gridder_plan *plan);
+/* The options that a plan was made by, and what they and the observation chose, as the label of an
+ * axis; to be freed. */
+char *image_stage_label(const grove_node *node, const grove_gridder_plan *plan);
+/* Whether a label is that of this plan. 0, or GROVE_SHAPE with a message that names what differs.
  */
-int image_stage_plan(const grove_node *node, const grove_node *obs, grove_gridder_plan *plan);
+int image_stage_check_label(const grove_node *node, const char *label,
+                            const grove_gridder_plan *plan);
 
 /* Which axes an array of a stage has beside w_plane. */
 typedef enum { IMAGE_STAGE_GRID /* v, u */, IMAGE_STAGE_SKY /* m, l */ } image_stage;

@@ -35,7 +35,11 @@ static int zero_kernel(grove_node *node)
 
 static int zero_eval(const grove_call *call)
 {
-    zero_cells(call->args, 0, grove_args_cells(call->args));
+    grove_args args = *call->args;
+
+    for (int d = 0; d < args.axes; d++) /* axes that the result has not */
+        args.size[d] = args.out.stride[d] ? args.size[d] : 1;
+    zero_cells(&args, 0, grove_args_cells(&args));
     return 0;
 }
 

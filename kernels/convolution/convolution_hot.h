@@ -1,0 +1,66 @@
+/* The hot loops, compiled for each precision and instruction set. */
+#ifndef GROVE_KERNELS_CONVOLUTION_HOT_H
+#define GROVE_KERNELS_CONVOLUTION_HOT_H
+
+#include "convolution.h"
+
+#include <math.h>
+
+enum { GROVE_CONVOLUTION_LANES = 8 }; /* rows of functions are whole multiples of it */
+
+/* Channels [first, last) of a row, whose functions begin in the same tile. */
+typedef struct {
+    int32_t row, first, last;
+} grove_convolution_entry;
+
+/* A buffer of a tile: rows of real parts, then of imaginary parts. */
+typedef struct {
+    const grove_convolution_plan *plan;
+    const void *functions; /* [plane][q v][q u][Y][2][width] */
+    int64_t width;         /* the support with the room of whole vectors */
+    const grove_gridder_samples *samples;
+    const double *wavenumber; /* [channel] */
+    const grove_convolution_entry *entries;
+    int64_t count;
+    int64_t origin[2]; /* cell of the grid in which the buffer begins, along u, v */
+    void *buffer;
+    int64_t row, imaginary; /* numbers from row to row; to the imaginary parts */
+} grove_convolution_job;
+
+typedef struct {
+    void (*spread)(const grove_convolution_job *job);
+    void (*collect)(const grove_convolution_job *job);
+} grove_convolution_loops;
+
+extern const grove_convolution_loops grove_convolution_single_portable,
+    grove_convolution_single_avx2, grove_convolution_single_avx512,
+    grove_convolution_double_portable, grove_convolution_double_avx2,
+    grove_convolution_double_avx512;
+
+/* Where the function of a sample begins, cells of the grid along u and v; which of the oversampled
+ * ones it is; its plane. */
+typedef struct {
+    double cell[2], offset[2], plane;
+} grove_convolution_place;
+
+/* uvw with w of 0 or more. False where the function leaves the grid, there is no plane, or uvw are
+ * no numbers. Products only, so that all compilations give the same. */
+static inline bool grove_convolution_find(const grove_convolution_plan *p, const double uvw[3],
+                                          double wavenumber, grove_convolution_place *at)
+{
+    const double oversampling = p->oversampling;
+    const double half = (double)((int64_t)p->support * p->oversampling / 2);
+    bool good = true;
+
+    for (int d = 0; d < 2; d++) {
+        double fine = rint(uvw[d] * wavenumber * p->scale[d] * oversampling),
+               first = ceil((fine - half) / oversampling);
+        at->offset[d] = oversampling * first - (fine - half);
+        at->cell[d] = first + (double)(p->grid[d] / 2);
+        good = good && at->cell[d] >= 0 && at->cell[d] + p->support <= (double)p->grid[d];
+    }
+    at->plane = p->step_w > 0 ? rint(uvw[2] * wavenumber / p->step_w) : 0;
+    return good && at->plane < (double)p->planes;
+}
+
+#endif
