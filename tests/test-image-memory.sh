@@ -66,7 +66,7 @@ image()
         --memory "$memory" "$@"
 }
 
-image ample '; 3 passes$' 3GiB
+image ample '; [23] passes$' 3GiB
 image least '; 3 passes, [2-9] walks' $least
 same ample-dirty.fits least-dirty.fits
 

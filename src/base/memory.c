@@ -1,5 +1,8 @@
 #include "base/memory.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,6 +199,9 @@ uint64_t grove_memory_available(void)
 
 uint64_t grove_memory_resident(void)
 {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
     double kib = read_number("/proc/self/status", "VmRSS:");
     return kib > 0 ? (uint64_t)(kib * 1024) : 0;
 }

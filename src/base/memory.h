@@ -35,7 +35,7 @@ int grove_compare_numbers(const void *a, const void *b);
 /* Bytes that this process may still use without swapping: the minimum of what the system, the
  * control group and the resource limits leave. */
 uint64_t grove_memory_available(void);
-/* Resident bytes of this process. */
+/* Resident bytes of this process, without memory that was freed, which is used again. */
 uint64_t grove_memory_resident(void);
 
 #endif

@@ -83,6 +83,9 @@ static uint64_t memory_of_pass(const grove_pass *pass)
     return sum;
 }
 
+/* Between the blocks that a run uses, as measured. */
+enum { UNUSED_HEAP = 6 << 20 };
+
 void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan)
 {
     const grove_tree *tree = schedule->limits.tree;
@@ -100,7 +103,7 @@ void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan)
         most = pass->peak + actions > most ? pass->peak + actions : most;
         beside = schedule->limits.host && states > beside ? states : beside;
     }
-    plan->process_bytes = grove_memory_resident() + most + beside;
+    plan->process_bytes = grove_memory_resident() + UNUSED_HEAP + most + beside;
     for (size_t i = 0; i < tree->node_count; i++)
         plan->process_bytes += memory_of(tree->nodes[i], false);
     free(seen);
