@@ -5,8 +5,8 @@
 #include "machine.h"
 #include "options.h"
 
+#include "../kernels/gridder/fourier.h"
 #include "../kernels/gridder/gridder.h"
-#include "../nodes/fourier.h"
 
 #include "base/threads.h"
 #include "cell.h"

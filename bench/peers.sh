@@ -12,6 +12,10 @@
 #
 #     bench/peers.sh --gridders [FOLDER [BUILD FOLDER [OPTIONS OF gridders.py...]]]
 #
+# Whole runs from a Measurement Set to FITS files, with wsclean, which is to be in PATH:
+#
+#     bench/peers.sh --imagers [FOLDER [BUILD FOLDER [OPTIONS OF imagers.py...]]]
+#
 # FOLDER is a Python environment with the programs. It is created if it does not exist; without FOLDER,
 # for this run only.
 set -e
@@ -23,6 +27,11 @@ if [ "$1" = --calibrate ]; then
 fi
 if [ "$1" = --gridders ]; then
     script=gridders.py packages='ducc0 numpy'
+    shift
+fi
+if [ "$1" = --imagers ]; then
+    script=imagers.py packages=
+    command -v wsclean >/dev/null || { echo 'no wsclean: on Debian install wsclean' >&2; exit 1; }
     shift
 fi
 folder=$1 build=${2:-build}
@@ -39,7 +48,7 @@ trap 'rm -rf "$work"' EXIT
 folder=${folder:-$work/environment}
 if [ ! -x "$folder/bin/python" ]; then
     python3 -m venv "$folder"
-    "$folder/bin/pip" install -q $packages
+    [ -z "$packages" ] || "$folder/bin/pip" install -q $packages
 fi
 export GROVE_PLUGIN_PATH="$build/nodes/.libs" GROVE_TREE_PATH="$top/trees" GROVE_DATA_PATH="$top/data"
 export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1

@@ -257,7 +257,6 @@ static int check(grove_node *node)
 {
     making *c = grove_alloc(sizeof(*c));
     const grove_node *obs = grove_node_object(node, "obs");
-    const double longest = image_longest_baseline(obs);
 
     *c = (making){0};
     grove_node_set_user(node, c);
@@ -266,7 +265,7 @@ static int check(grove_node *node)
         c->functions.scale[d] = (double)c->plan.grid[d] * c->plan.image.cell[d];
     code = code ? code : find_raster(node, c);
     code = code ? code : image_functions_n(node, &c->plan.image, &c->functions.turn[2], &c->half_n);
-    code = code ? code : choose(node, c, longest);
+    code = code ? code : choose(node, c, c->plan.bounds.max_w);
     code = code ? code : check_pixels(node, c);
     if (code)
         return code;

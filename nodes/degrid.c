@@ -262,17 +262,6 @@ static int find_planes(const grove_call *call, degridding *d)
 
 /* ---- visibilities ---- */
 
-/* Visibilities that grid leaves out are 0. */
-static void leave_out(const grove_gridder_samples *s, double longest, size_t cell, int64_t *outside)
-{
-    for (int64_t row = 0; row < s->rows; row++)
-        for (int64_t k = 0; k < s->channels; k++)
-            if (!image_is_within(s->uvw + 3 * row, s->freq[k], longest)) {
-                memset((char *)s->data + (size_t)(row * s->channels + k) * cell, 0, cell);
-                ++*outside;
-            }
-}
-
 /* The same visibilities for each cell of axes that only other inputs of the tree have. */
 static void copy_out(const grove_args *args, const char *data, size_t cell)
 {
@@ -320,7 +309,9 @@ static int predict(const grove_call *call, degridding *d)
                       : grove_gridder_predict(d->gridder, &samples, &threads, &outside)))
         code = GROVE_NO_MEMORY;
     if (!code)
-        leave_out(&samples, o->plan.bounds.max_u, cell, &d->outside);
+        d->outside += image_leave_out(
+            &samples, (double[]){o->plan.bounds.max_u, o->plan.bounds.max_v, o->plan.bounds.max_w},
+            cell);
     if (!code)
         copy_out(args, data, cell);
     free(uvw);

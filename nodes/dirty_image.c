@@ -1,6 +1,6 @@
 /* Dirty images and point-spread functions: accumulators over all visibilities. */
 #include "nodes/dirty_image.h"
-#include "nodes/fourier.h"
+#include "../kernels/gridder/fourier.h"
 #include "nodes/image_plane.h"
 #include "nodes/image_samples.h"
 #include "nodes/image_tracks.h"
@@ -29,7 +29,8 @@
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,             \
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},                               \
     {"max_uvw", GROVE_VALUE_LENGTH, "max(abs(obs.uvw), over=[time, baseline])",                    \
-     "the largest absolute values of u, v and w of all visibilities, m", .handing = GROVE_AS_DOUBLE,            \
+     "the largest absolute values of u, v and w, m: visibilities beyond are left out; not given: "  \
+     "those of obs, as far as the antennas are apart", .handing = GROVE_AS_DOUBLE,                  \
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR}
 /* clang-format on */
 
@@ -194,11 +195,10 @@ static int add_bands(memory *all, const grove_node *node, const imager *m, doubl
                      const image_tracks *tracks)
 {
     bool double_precision = grove_node_output(node)->precision == GROVE_PRECISION_DOUBLE;
-    double highest = 0, largest[3];
+    const double highest = imager_highest(m);
+    double largest[3];
     int code = 0;
 
-    for (int band = 0; band < m->bands.count; band++)
-        highest = fmax(highest, image_bands_highest(&m->bands, band));
     for (int d = 0; d < 3; d++)
         largest[d] = tracks->rows ? tracks->largest[d] / GROVE_SPEED_OF_LIGHT : longest / highest;
     for (int band = 0; band < m->bands.count && !code; band++) {
@@ -288,7 +288,9 @@ static int check(grove_node *node, bool psf)
     if (!code)
         code = image_samples_find_weights(node, m->data >= 0 ? m->data : m->uvw, m->stokes.elements,
                                           &m->weights);
-    double longest = image_longest_baseline(obs);
+    const double longest = image_longest_baseline(obs);
+    if (longest > 0 && !grove_node_written(node, "max_uvw"))
+        m->longest = longest;
     if (!code)
         code = image_plane_read(node, obs, longest, !psf, &m->image);
     if (code)

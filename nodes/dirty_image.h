@@ -10,6 +10,7 @@ typedef struct {
     int data, weights, uvw, max_uvw;
     bool psf, without_w;
     double epsilon;
+    double longest; /* u, v and w that are left out are beyond, wavelengths; 0: only by max_uvw */
     grove_gridder_image image;
     image_stokes stokes;
     image_bands bands;
@@ -35,6 +36,8 @@ typedef struct {
  * message. */
 int imager_plan(const grove_call *call, const imager *m, int band, const double *max_uvw,
                 image_state *state);
+/* The highest frequency of all bands, Hz. */
+double imager_highest(const imager *m);
 int imager_no_memory(const grove_call *call); /* reports it; its code */
 /* Bounds of a band's samples, by the largest |u|, |v| and |w| of all channels, in wavelengths at
  * 1 Hz. */

@@ -1,6 +1,6 @@
 /* The run of dirty images and point-spread functions on the host. */
+#include "../kernels/gridder/fourier.h"
 #include "nodes/dirty_image.h"
-#include "nodes/fourier.h"
 #include "nodes/gridder_threads.h"
 #include "nodes/image_plane.h"
 #include "nodes/image_samples.h"
@@ -44,6 +44,15 @@ grove_gridder_bounds imager_bounds(const imager *m, int band, const double large
                                   .double_precision = double_precision};
 }
 
+double imager_highest(const imager *m)
+{
+    double highest = 0;
+
+    for (int band = 0; band < m->bands.count; band++)
+        highest = fmax(highest, image_bands_highest(&m->bands, band));
+    return highest;
+}
+
 static int highest_band(const imager *m)
 {
     int last = m->bands.count - 1;
@@ -51,11 +60,24 @@ static int highest_band(const imager *m)
     return image_bands_highest(&m->bands, 0) > image_bands_highest(&m->bands, last) ? 0 : last;
 }
 
+/* The largest |u|, |v| and |w| that count, wavelengths at the highest frequency. */
+static void find_longest(const imager *m, const double *max_uvw, double longest[3])
+{
+    for (int k = 0; k < 3; k++) {
+        longest[k] = max_uvw[k] * (1 + 1e-9) * imager_highest(m) / GROVE_SPEED_OF_LIGHT;
+        longest[k] = m->longest > 0 ? fmin(longest[k], m->longest) : longest[k];
+    }
+}
+
 int imager_plan(const grove_call *call, const imager *m, int band, const double *max_uvw,
                 image_state *state)
 {
-    const double largest[3] = {max_uvw[0] / GROVE_SPEED_OF_LIGHT, max_uvw[1] / GROVE_SPEED_OF_LIGHT,
-                               max_uvw[2] / GROVE_SPEED_OF_LIGHT};
+    const double highest = imager_highest(m);
+    double largest[3];
+
+    find_longest(m, max_uvw, largest);
+    for (int k = 0; k < 3; k++)
+        largest[k] /= highest;
     grove_gridder_bounds bounds = imager_bounds(m, band, largest, call->double_precision);
 
     if (!isfinite(bounds.max_u + bounds.max_v + bounds.max_w))
@@ -152,7 +174,7 @@ static int add_times(const grove_call *call, image_state *state, const image_par
     if (state->first == 0) { /* later walks see the same samples */
         state->weight_sum += s.weight_sum - outside.weight;
         state->not_finite += s.not_finite;
-        state->outside += outside.samples;
+        state->outside += s.outside + outside.samples;
     }
     image_samples_free(&s);
     return code ? imager_no_memory(call) : 0;
@@ -196,6 +218,7 @@ int imager_add(const grove_call *call, void *own, const grove_array *const *inpu
     int code = state->plan.planes ? 0 : open_all(call, m, inputs[m->max_uvw]->data, state);
 
     (void)count;
+    find_longest(m, inputs[m->max_uvw]->data, part.longest);
     for (int band = 0; band < m->bands.count && !code; band++)
         code = add_band(call, band, &state[band], &part);
     return code;
@@ -281,8 +304,8 @@ static void warn_of_samples(const grove_node *node, const imager *m, const image
     if (outside)
         grove_node_warn(node,
                         "%lld visibilities have baselines that are not numbers, or longer than "
-                        "max_uvw, and are left out",
-                        (long long)outside);
+                        "%s, and are left out",
+                        (long long)outside, m->longest > 0 ? "the antennas are apart" : "max_uvw");
 }
 
 static void finish_band(const image_state *state, grove_array *out, int64_t at, int64_t cells)

@@ -1,6 +1,6 @@
 /* fft: two-dimensional Fourier transforms over u and v, or l and m. */
+#include "../kernels/gridder/fourier.h"
 #include "nodes/form.h"
-#include "nodes/fourier.h"
 #include "nodes/image_stage.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* grid, sum_of_weights: the first stage of an image, visibilities on planes of the uv grid. */
-#include "nodes/fourier.h"
+#include "../kernels/gridder/fourier.h"
 #include "nodes/gridder_threads.h"
 #include "nodes/image_functions.h"
 #include "nodes/image_samples.h"
@@ -32,13 +32,13 @@ static const grove_input inputs[] = {
 /* clang-format on */
 static const grove_option options[] = {
     IMAGE_STAGE_OPTIONS, WEIGHT_OPTIONS, IMAGE_FUNCTIONS_OPTION, {0}};
-static const grove_option sum_options[] = {WEIGHT_OPTIONS, {0}};
+static const grove_option sum_options[] = {WEIGHT_OPTIONS, IMAGE_STAGE_MAX_UVW, {0}};
 
 typedef struct {
     grove_gridder_plan plan;
     image_stokes stokes;
     const grove_axis *freq;
-    double longest; /* baseline that the antennas have, wavelengths; 0: not known */
+    double longest[3]; /* |u|, |v| and |w| that count, wavelengths; 0: not known */
     int weights, uvw;
     int functions; /* the input; -1: none */
     grove_convolution_plan convolution;
@@ -95,8 +95,8 @@ static int check_both(grove_node *node, gridding *g)
     g->uvw = grove_node_input(node, "uvw");
     g->weights = grove_node_input(node, "weights");
     g->freq = grove_node_axis(obs, "freq");
-    g->longest = image_longest_baseline(obs);
-    int code = image_stokes_read(node, data, feed && *feed > 0, &g->stokes);
+    int code = image_stage_longest(node, obs, g->longest);
+    code = code ? code : image_stokes_read(node, data, feed && *feed > 0, &g->stokes);
     if (!code && g->stokes.count != 1)
         code = grove_node_fail_option(node, "stokes", "is one letter of IQUV");
     if (!code)
@@ -196,8 +196,8 @@ static void find_longest(const gridding *g, const image_samples *s, gridded *to)
     for (int64_t row = 0; row < s->samples.rows; row++) {
         double u = fabs(s->uvw[3 * row]) * highest / GROVE_SPEED_OF_LIGHT,
                v = fabs(s->uvw[3 * row + 1]) * highest / GROVE_SPEED_OF_LIGHT;
-        to->max_u = u <= g->longest ? fmax(to->max_u, u) : to->max_u;
-        to->max_v = v <= g->longest ? fmax(to->max_v, v) : to->max_v;
+        to->max_u = u <= g->longest[0] ? fmax(to->max_u, u) : to->max_u;
+        to->max_v = v <= g->longest[1] ? fmax(to->max_v, v) : to->max_v;
     }
 }
 
@@ -223,7 +223,7 @@ static int add_samples(const grove_call *call, gridded *to, const grove_array *c
                              .freq = g->freq,
                              .channels = g->freq->size,
                              .stokes = g->stokes,
-                             .longest = g->longest};
+                             .longest = {g->longest[0], g->longest[1], g->longest[2]}};
     const image_extent e = image_part_extent(&part);
     int64_t step = CHUNK / (e.baselines * e.channels);
     int code = 0;

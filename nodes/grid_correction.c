@@ -15,11 +15,17 @@ static const grove_input inputs[] = {
     {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
     {0},
 };
-static const grove_option options[] = {IMAGE_STAGE_OPTIONS, {0}};
+static const grove_option options[] = {
+    IMAGE_STAGE_OPTIONS,
+    {"pad", GROVE_BOOL, "true",
+     "of an image: with zeros around it; false: planes of its pixels alone, for pad"},
+    {0},
+};
 
 typedef struct {
     grove_gridder_plan plan;
-    bool expands; /* an image to planes */
+    int64_t grid[2]; /* cells of the planes: the plan's, or those of the image */
+    bool expands;    /* an image to planes */
 } correction;
 
 /* ---- check ---- */
@@ -39,6 +45,26 @@ static int check_image(const grove_node *node, const grove_gridder_plan *plan)
     return code;
 }
 
+/* Planes are those of the grid, or cut to the image. */
+static void choose_grid(grove_node *node, correction *c, grove_gridder_plan *planes)
+{
+    bool cut = !grove_node_bool(node, "pad");
+
+    if (!c->expands) {
+        cut = true;
+        for (int d = 0; d < 2; d++) {
+            const grove_axis *axis = grove_node_input_axis(
+                node, 0, grove_axis_kind(image_stage_names[IMAGE_STAGE_SKY][d]));
+            cut = cut && axis && axis->size == c->plan.image.size[d];
+        }
+    } else if (cut) {
+        grove_node_note(node, "planes to be padded to %lld x %lld cells",
+                        (long long)c->plan.grid[0], (long long)c->plan.grid[1]);
+    }
+    for (int d = 0; d < 2; d++)
+        planes->grid[d] = c->grid[d] = cut ? c->plan.image.size[d] : c->plan.grid[d];
+}
+
 static int check(grove_node *node)
 {
     correction *c = grove_alloc(sizeof(*c));
@@ -51,8 +77,10 @@ static int check(grove_node *node)
     if (code)
         return code;
     c->expands = !grove_node_input_axis(node, 0, w_plane);
+    grove_gridder_plan planes = c->plan;
+    choose_grid(node, c, &planes);
     code = c->expands ? check_image(node, &c->plan)
-                      : image_stage_check(node, 0, &c->plan, IMAGE_STAGE_SKY);
+                      : image_stage_check(node, 0, &planes, IMAGE_STAGE_SKY);
     if (!code && in->shape != GROVE_SCALAR)
         code = grove_node_fail(node, GROVE_SHAPE, "it takes one number for each pixel");
     if (code)
@@ -62,7 +90,7 @@ static int check(grove_node *node)
     grove_node_consume(node, w_plane);
     for (int d = 0; d < 2; d++)
         grove_node_consume(node, grove_axis_kind(image_stage_names[IMAGE_STAGE_SKY][d]));
-    return c->expands ? image_stage_add_axes(node, &c->plan, IMAGE_STAGE_SKY)
+    return c->expands ? image_stage_add_axes(node, &planes, IMAGE_STAGE_SKY)
                       : image_plane_add_axes(node, &c->plan.image);
 }
 
@@ -131,17 +159,17 @@ static void find_phasor(const grove_gridder_plan *plan, int64_t k, double n, dou
     phasor[1] = sin(phase);
 }
 
-/* Where pixel 0 of the image is in the grid, along l or m. */
-static int64_t margin(const grove_gridder_plan *plan, int d)
+/* Where pixel 0 of the image is in the planes, along l or m. */
+static int64_t margin(const correction *c, int d)
 {
-    return plan->grid[d] / 2 - plan->image.size[d] / 2;
+    return c->grid[d] / 2 - c->plan.image.size[d] / 2;
 }
 
 static void sum_pixel(const pixels *p, int64_t x, int64_t y, char *to)
 {
     const grove_gridder_plan *plan = &p->c->plan;
     const char *from =
-        p->from + (y + margin(plan, 1)) * p->in[1] + (x + margin(plan, 0)) * p->in[0];
+        p->from + (y + margin(p->c, 1)) * p->in[1] + (x + margin(p->c, 0)) * p->in[0];
     double n, phasor[2], sum = 0, factor = factor_of(p, x, y, &n);
 
     for (int64_t k = 0; k < plan->planes; k++, from += p->in[2]) {
@@ -154,7 +182,7 @@ static void sum_pixel(const pixels *p, int64_t x, int64_t y, char *to)
 static void expand_pixel(const pixels *p, int64_t gx, int64_t gy, char *to)
 {
     const grove_gridder_plan *plan = &p->c->plan;
-    const int64_t x = gx - margin(plan, 0), y = gy - margin(plan, 1);
+    const int64_t x = gx - margin(p->c, 0), y = gy - margin(p->c, 1);
     const bool within = x >= 0 && y >= 0 && x < plan->image.size[0] && y < plan->image.size[1];
     const part *planes = &p->out[2];
     double n = 0, phasor[2], pixel = 0;
@@ -221,7 +249,8 @@ static int eval(const grove_call *call)
 GROVE_CLASS(grid_correction) = {
     GROVE_CLASS_HEAD(grid_correction),
     .doc = "The stage between transforms of planes and an image, in either direction.\nPlanes "
-           "(w_plane, m, l) are cut to the pixels of the image, multiplied by exp(+2 pi i w (n - "
+           "(w_plane, m, l) are cut to the pixels of the image, if crop has not done that, "
+           "multiplied by exp(+2 pi i w (n - "
            "1)), added up, and divided by the kernel's transform in u, v and w: their real part is "
            "the image. An image (m, l) becomes such planes by the adjoint, with zeros around it. "
            "The options are those of grid.",

@@ -99,8 +99,12 @@ static int check(grove_node *node)
     const char *path = grove_node_text(node, "to");
     image_layout layout;
     grove_image image;
+    double span[3], *freq = grove_alloc(sizeof(span));
     int code = check_name(node, path);
 
+    if (grove_node_input_span(node, 0, GROVE_AXIS_FREQ, span))
+        memcpy(freq, span, sizeof(span));
+    grove_node_set_user(node, freq);
     code = code ? code : check_beam(node);
     code = code ? code : image_describe(node, &layout, &image);
     if (code)
@@ -118,6 +122,11 @@ static int check(grove_node *node)
                               .overwrite = grove_node_bool(node, "overwrite"),
                               .bytes = is_picture(path) ? (uint64_t)1 << 20
                                                         : (uint64_t)numbers * 8 + (1 << 16)});
+}
+
+static void close_node(grove_node *node)
+{
+    free(grove_node_user(node));
 }
 
 static int start(const grove_node *node, void **run)
@@ -343,5 +352,6 @@ GROVE_CLASS(image) = {
     .write = write_block,
     .prepare = prepare,
     .abort = abort_run,
+    .close = close_node,
     .example = "image(dirty, to=\"obs-dirty.fits\", unit=\"Jy/beam\")",
 };

@@ -11,8 +11,9 @@ typedef struct {
     bool l_falls, m_falls; /* against the index */
 } image_layout;
 
-/* Describes value input 0 of the action: everything of the image but beam and pixels. Free with
- * image_release. 0, or a code after a message. */
+/* Describes value input 0 of the action: everything of the image but beam and pixels. The node's
+ * user data are three numbers, as of grove_node_input_span: the frequencies that a value without an
+ * axis freq was made of; 0: not known. Free with image_release. 0, or a code after a message. */
 int image_describe(const grove_node *node, image_layout *layout, grove_image *image);
 void image_release(grove_image *image);
 

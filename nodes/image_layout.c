@@ -117,21 +117,28 @@ static int take_axis(const grove_node *node, const grove_axis *axis, grove_image
     return 0;
 }
 
-/* One channel: all of the observation, or the frequency given. */
+/* One channel: those that the value was made of, or the frequency given. */
 static void take_band(const grove_node *node, const grove_axis *axis, grove_image *image)
 {
-    double low = INFINITY, high = 0, sum = 0;
+    const double *made_of = grove_node_user(node);
+    double low = INFINITY, high = 0, mean = 0;
 
-    for (int64_t k = 0; k < axis->size; k++) {
-        double half = axis->width ? axis->width[k] / 2 : 0;
-        low = fmin(low, axis->centre[k] - half);
-        high = fmax(high, axis->centre[k] + half);
-        sum += axis->centre[k];
+    if (made_of[1] > 0) {
+        low = made_of[0];
+        high = made_of[1];
+        mean = made_of[2];
+    } else {
+        for (int64_t k = 0; k < axis->size; k++) {
+            double half = axis->width ? axis->width[k] / 2 : 0;
+            low = fmin(low, axis->centre[k] - half);
+            high = fmax(high, axis->centre[k] + half);
+            mean += axis->centre[k] / (double)axis->size;
+        }
     }
     image->freq = grove_alloc(sizeof(double));
     image->width = grove_alloc(sizeof(double));
-    image->freq[0] = grove_node_given(node, "frequency") ? grove_node_number(node, "frequency")
-                                                         : sum / (double)axis->size;
+    image->freq[0] =
+        grove_node_given(node, "frequency") ? grove_node_number(node, "frequency") : mean;
     image->width[0] = high > low ? high - low : 1;
 }
 

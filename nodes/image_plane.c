@@ -172,6 +172,44 @@ int image_plane_of_input(const grove_node *node, int input, grove_gridder_image 
 
 /* ---- visibilities that are computed ---- */
 
+/* Bytes from one pixel to the next, along l and along m. */
+static void find_steps(const grove_call *call, int input, int64_t step[2])
+{
+    step[0] = image_axis_step(call->args, &call->args->in[input], grove_axis_kind("l"));
+    step[1] = image_axis_step(call->args, &call->args->in[input], grove_axis_kind("m"));
+}
+
+/* In runs along the axis in which pixels follow each other. */
+grove_hash image_plane_hash(const grove_call *call, int input, const void *from,
+                            const grove_gridder_image *image, int count)
+{
+    const size_t pixel = (call->double_precision ? sizeof(double) : sizeof(float)) * (size_t)count;
+    grove_hash hash = grove_hash_start();
+    int64_t step[2];
+
+    find_steps(call, input, step);
+    const int fast = step[1] == (int64_t)pixel;
+    const int64_t size = image->size[fast], run = step[fast] == (int64_t)pixel ? size : 1;
+    for (int64_t y = 0; y < image->size[!fast]; y++)
+        for (int64_t x = 0; x < size; x += run)
+            hash = grove_hash_add(hash, (const char *)from + y * step[!fast] + x * step[fast],
+                                  (size_t)run * pixel);
+    return hash;
+}
+
+int64_t image_leave_out(const grove_gridder_samples *s, const double longest[3], size_t bytes)
+{
+    int64_t outside = 0;
+
+    for (int64_t row = 0; row < s->rows; row++)
+        for (int64_t k = 0; k < s->channels; k++)
+            if (!image_is_within(s->uvw + 3 * row, s->freq[k], longest)) {
+                memset((char *)s->data + (size_t)(row * s->channels + k) * bytes, 0, bytes);
+                outside++;
+            }
+    return outside;
+}
+
 int64_t image_axis_size(const grove_args *args, int kind)
 {
     int d = grove_args_axis(args, kind);

@@ -5,6 +5,7 @@
 #define GROVE_NODES_IMAGE_PLANE_H
 
 #include "../kernels/gridder/gridder.h"
+#include "base/hash.h"
 #include "plugin.h"
 
 #include <math.h>
@@ -43,12 +44,25 @@ int image_plane_of_input(const grove_node *node, int input, grove_gridder_image 
 /* The longest baseline of an observation, from its antennas' positions, at its highest frequency,
  * in wavelengths, and a thousandth more; 0: it has none. */
 double image_longest_baseline(const grove_node *obs);
-/* Whether a baseline, m, is at most so long, in wavelengths, at a frequency; false for NaN. */
-static inline bool image_is_within(const double uvw[3], double freq, double longest)
+/* Whether |u|, |v| and |w| of a baseline, m, are at most these, in wavelengths, at a frequency;
+ * false for NaN. */
+static inline bool image_is_within(const double uvw[3], double freq, const double longest[3])
 {
-    return sqrt(uvw[0] * uvw[0] + uvw[1] * uvw[1] + uvw[2] * uvw[2]) * freq <=
-           longest * GROVE_SPEED_OF_LIGHT;
+    for (int k = 0; k < 3; k++)
+        if (!(fabs(uvw[k]) * freq <= longest[k] * GROVE_SPEED_OF_LIGHT))
+            return false;
+    return true;
 }
+
+/* A hash of the numbers of an input's pixels, `count` each, of which the host has the first at
+ * `from`.
+ */
+grove_hash image_plane_hash(const grove_call *call, int input, const void *from,
+                            const grove_gridder_image *image, int count);
+
+/* Makes predicted visibilities 0, of `bytes` each, that are not within; returns how many. */
+int64_t image_leave_out(const grove_gridder_samples *samples, const double longest[3],
+                        size_t bytes);
 
 /* Of visibilities that are computed: cells along an axis (1: it has none), bytes from one to the
  * next in a view (0), and baselines as rows [time][baseline][3], to be freed; NULL: no memory. */

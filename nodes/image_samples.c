@@ -158,7 +158,7 @@ static void make_row(work *w, int64_t row)
         int64_t data = cell_of(&w->data, t, b, w->extent.first_channel + f);
         int64_t weights = cell_of(&w->weights, t, b, w->extent.first_channel + f);
         double stokes[IMAGE_MAX_STOKES][2] = {{1, 0}}, weight = weight_of(w, data, weights);
-        if (weight > 0 && w->part->longest > 0 &&
+        if (weight > 0 && w->part->longest[0] > 0 &&
             !image_is_within(w->to->uvw + 3 * row,
                              w->part->freq->centre[w->extent.first_channel + f],
                              w->part->longest)) {

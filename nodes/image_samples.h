@@ -13,8 +13,8 @@ typedef struct {
     const grove_axis *freq;
     int64_t first_channel, channels; /* of these only */
     image_stokes stokes;
-    double longest; /* wavelengths: samples of longer baselines do not count; 0: all do */
-    bool as_ones;   /* of the data only the flags count, for the point-spread function */
+    double longest[3]; /* of |u|, |v|, |w|, wavelengths: samples beyond do not count; 0: all do */
+    bool as_ones;      /* of the data only the flags count, for the point-spread function */
 } image_part;
 
 /* Rows and channels of the part: rows are times and baselines. 0 channels or fewer: none. */

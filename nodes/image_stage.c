@@ -10,14 +10,41 @@
 
 const char *const image_stage_names[2][2] = {{"u", "v"}, {"l", "m"}};
 
+int image_stage_longest(const grove_node *node, const grove_node *obs, double longest[3])
+{
+    const grove_axis *freq = grove_node_axis(obs, "freq");
+    const double *number;
+    double highest = 0;
+
+    for (int k = 0; k < 3; k++)
+        longest[k] = image_longest_baseline(obs);
+    if (!grove_node_given(node, "max_uvw"))
+        return 0;
+    const int count = grove_node_list(node, "max_uvw", &number);
+    const grove_dimension unit = grove_node_list_unit(node, "max_uvw");
+    if ((count != 1 && count != 3) || unit.m != 1 || unit.s || unit.Jy || unit.rad || unit.K)
+        return grove_node_fail_option(node, "max_uvw",
+                                      "is one length, or three, of u, v and w: [8km, 8km, 2km]");
+    for (int64_t k = 0; freq && k < freq->size; k++)
+        highest = fmax(highest, freq->centre[k]);
+    for (int k = 0; k < 3; k++) {
+        longest[k] = number[k % count] * highest / GROVE_SPEED_OF_LIGHT;
+        if (!(longest[k] > 0 && isfinite(longest[k])))
+            return grove_node_fail_option(node, "max_uvw", "%g m is not a length above 0",
+                                          number[k % count]);
+    }
+    return 0;
+}
+
 int image_stage_plan(const grove_node *node, const grove_node *obs, bool flat,
                      grove_gridder_plan *plan)
 {
-    const double longest = image_longest_baseline(obs),
-                 epsilon = grove_node_number(node, "epsilon");
-    grove_gridder_bounds bounds = {.max_u = longest,
-                                   .max_v = longest,
-                                   .max_w = longest,
+    const double epsilon = grove_node_number(node, "epsilon");
+    double longest[3];
+    int code = image_stage_longest(node, obs, longest);
+    grove_gridder_bounds bounds = {.max_u = longest[0],
+                                   .max_v = longest[1],
+                                   .max_w = longest[2],
                                    .samples = 1e6,
                                    .polarisations = 1,
                                    .without_w = flat || !grove_node_bool(node, "w_terms"),
@@ -25,11 +52,13 @@ int image_stage_plan(const grove_node *node, const grove_node *obs, bool flat,
                                        image_precision(epsilon) == GROVE_PRECISION_DOUBLE};
     grove_gridder_image image;
 
-    if (!(longest > 0))
+    if (code)
+        return code;
+    if (!(longest[0] > 0))
         return grove_node_fail(node, GROVE_INVALID,
                                "the observation has no antennas' positions, by which the planes "
-                               "are chosen");
-    int code = image_plane_read(node, obs, longest, true, &image);
+                               "are chosen; give max_uvw");
+    code = image_plane_read(node, obs, image_longest_baseline(obs), true, &image);
     if (!code && (!(epsilon <= 1) || grove_gridder_plan_choose(&image, &bounds, epsilon, plan)))
         code = grove_node_fail_option(node, "epsilon", "%g is not from 1e-12 to 1", epsilon);
     return code;
@@ -43,10 +72,11 @@ char *image_stage_label(const grove_node *node, const grove_gridder_plan *plan)
     const grove_gridder_image *i = &plan->image;
 
     return grove_format("size=[%lld,%lld] cell=[%.9g,%.9g] centre=[%.9g,%.9g] epsilon=%.9g "
-                        "w_terms=%s kernels=[%d:%.9g,%d:%.9g]",
+                        "w_terms=%s max_uvw=[%.9g,%.9g,%.9g] kernels=[%d:%.9g,%d:%.9g]",
                         (long long)i->size[0], (long long)i->size[1], i->cell[0], i->cell[1],
                         i->centre[0], i->centre[1], grove_node_number(node, "epsilon"),
-                        plan->bounds.without_w ? "false" : "true", plan->kernel.width,
+                        plan->bounds.without_w ? "false" : "true", plan->bounds.max_u,
+                        plan->bounds.max_v, plan->bounds.max_w, plan->kernel.width,
                         plan->kernel.beta, plan->kernel_w.width, plan->kernel_w.beta);
 }
 
@@ -65,7 +95,9 @@ static int compare(const grove_node *node, const char *theirs, const char *own)
                            "differ%s; give all stages the same ones",
                            (int)strcspn(theirs + first, " "), theirs + first,
                            (int)strcspn(own + first, " "), own + first, name, own + first,
-                           strncmp(own + first, "kernels", 7) ? "" : ", as the observations do");
+                           strncmp(own + first, "kernels", 7) && strncmp(own + first, "max_uvw", 7)
+                               ? ""
+                               : ", as the observations do");
 }
 
 int image_stage_check_label(const grove_node *node, const char *label,

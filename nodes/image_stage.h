@@ -11,8 +11,17 @@
     {"epsilon", GROVE_NUMBER, "1e-4",                                                              \
      "relative error of the image, root mean square, at most, from 1e-12; below 1e-5 it is double " \
      "precision in any run"},                                                                      \
-    {"w_terms", GROVE_BOOL, "true", "false: the sky counts as flat, and w as 0"}
+    {"w_terms", GROVE_BOOL, "true", "false: the sky counts as flat, and w as 0"},                  \
+    IMAGE_STAGE_MAX_UVW
+#define IMAGE_STAGE_MAX_UVW                                                                        \
+    {"max_uvw", GROVE_NUMBER_LIST, "none",                                                         \
+     "the largest absolute values of u, v and w, m, or one for all: visibilities beyond are left "  \
+     "out; none: as far as the antennas are apart"}
 /* clang-format on */
+
+/* The largest |u|, |v| and |w|, wavelengths at the highest frequency, by max_uvw or the antennas'
+ * positions; 0: not known. 0, or a code with a message. */
+int image_stage_longest(const grove_node *node, const grove_node *obs, double longest[3]);
 
 /* Chooses kernels, grid and planes of one image by the options and by the antennas' positions,
  * beyond which no baseline is: the same options give the same planes. `flat`: a single one,

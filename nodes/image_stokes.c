@@ -1,4 +1,5 @@
 #include "nodes/image_stokes.h"
+#include "nodes/image_plane.h"
 
 #include "base/error.h"
 
@@ -103,4 +104,77 @@ int image_stokes_expand(const grove_node *node, int count, bool circular, image_
         }
     }
     return code;
+}
+
+/* ---- visibilities that are computed ---- */
+
+typedef struct {
+    const grove_call *call;
+    const image_stokes *stokes;
+    int64_t baselines, channels;
+    const void *data; /* [row][channel][stokes] */
+    char *out;
+} copying;
+
+/* Correlations of the rows' Stokes parameters. */
+static void copy_rows(void *context, int64_t first, int64_t last)
+{
+    const copying *c = context;
+    const grove_args *args = c->call->args;
+    const image_stokes *s = c->stokes;
+    const bool double_precision = c->call->double_precision;
+    const int64_t time = image_axis_step(args, &args->out, GROVE_AXIS_TIME),
+                  baseline = image_axis_step(args, &args->out, GROVE_AXIS_BASELINE),
+                  freq = image_axis_step(args, &args->out, GROVE_AXIS_FREQ);
+
+    for (int64_t row = first; row < last; row++)
+        for (int64_t f = 0; f < c->channels; f++) {
+            char *to =
+                c->out + row / c->baselines * time + row % c->baselines * baseline + f * freq;
+            double sum[8] = {0};
+            for (int k = 0; k < s->count; k++) {
+                int64_t at = 2 * ((row * c->channels + f) * s->count + k);
+                double re =
+                    double_precision ? ((const double *)c->data)[at] : ((const float *)c->data)[at];
+                double im = double_precision ? ((const double *)c->data)[at + 1]
+                                             : ((const float *)c->data)[at + 1];
+                for (int e = 0; e < 4; e++) {
+                    sum[2 * e] += s->factor[k][e][0] * re - s->factor[k][e][1] * im;
+                    sum[2 * e + 1] += s->factor[k][e][0] * im + s->factor[k][e][1] * re;
+                }
+            }
+            for (int e = 0; e < 8; e++)
+                if (double_precision)
+                    ((double *)(void *)to)[e] = sum[e];
+                else
+                    ((float *)(void *)to)[e] = (float)sum[e];
+        }
+}
+
+void image_stokes_give(const grove_call *call, const image_stokes *stokes, const void *data)
+{
+    static const char *const names[] = {"time", "baseline", "freq", "l", "m"};
+    const grove_args *args = call->args;
+    const int64_t baselines = image_axis_size(args, GROVE_AXIS_BASELINE),
+                  rows = image_axis_size(args, GROVE_AXIS_TIME) * baselines;
+    copying c = {call, stokes, baselines, image_axis_size(args, GROVE_AXIS_FREQ), data, NULL};
+    int64_t index[GROVE_MAX_AXES] = {0}, others = 1;
+    bool other[GROVE_MAX_AXES];
+
+    for (int d = 0; d < args->axes; d++) {
+        other[d] = true;
+        for (int k = 0; k < 5; k++)
+            other[d] = other[d] && args->axis[d] != grove_axis_kind(names[k]);
+        others *= other[d] ? args->size[d] : 1;
+    }
+    for (int64_t k = 0; k < others; k++) {
+        int64_t rest = k;
+        for (int d = args->axes - 1; d >= 0; d--)
+            if (other[d]) {
+                index[d] = rest % args->size[d];
+                rest /= args->size[d];
+            }
+        c.out = grove_view_at(&args->out, index, args->axes);
+        grove_call_parallel(call, rows, copy_rows, &c);
+    }
 }

@@ -23,4 +23,9 @@ int image_stokes_read(const grove_node *node, const grove_form *form, bool circu
  * finds what the elements of a matrix are. */
 int image_stokes_expand(const grove_node *node, int count, bool circular, image_stokes *stokes);
 
+/* Writes the correlations of Stokes parameters as the result of a call, a matrix per time, baseline
+ * and channel, the same for each cell of axes that only other inputs of the tree have. `data`:
+ * [time][baseline][channel][stokes] complex numbers in the call's precision. */
+void image_stokes_give(const grove_call *call, const image_stokes *stokes, const void *data);
+
 #endif

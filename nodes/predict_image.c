@@ -1,6 +1,7 @@
 /* Visibilities of an image: the adjoint of dirty_image. */
-#include "nodes/fourier.h"
+#include "../kernels/gridder/fourier.h"
 #include "nodes/gridder_threads.h"
+#include "nodes/image_cube.h"
 #include "nodes/image_device.h"
 #include "nodes/image_plane.h"
 #include "nodes/image_stokes.h"
@@ -20,14 +21,21 @@ enum { IMAGE, UVW, MAX_UVW, FREQ };
 
 static const grove_input inputs[] = {
     {"image", GROVE_VALUE,
-     "flux densities of the pixels (m, l): a number for each, Stokes I, or a vector",
-     .handing = GROVE_AS_REAL, .shapes = GROVE_SCALAR | GROVE_VECTOR, .linear = GROVE_REAL_LINEAR},
+     "flux densities of the pixels (m, l), maybe of a cube (freq, m, l): a number for each, Stokes "
+     "I, "
+     "or a vector",
+     .own_axes = true, .handing = GROVE_AS_REAL, .shapes = GROVE_SCALAR | GROVE_VECTOR,
+     .linear = GROVE_REAL_LINEAR},
     {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
     {0},
 };
 static const grove_option options[] = {
     {"stokes", GROVE_TEXT, "none",
      "Stokes parameters of the image, such as IQUV; none: as many of IQUV as the image has"},
+    {"interpolate", GROVE_CHOICE, "nearest",
+     "along the frequency of a cube that has not the channels of obs; beyond its ends, its last "
+     "plane",
+     .choices = "nearest linear"},
     {"epsilon", GROVE_NUMBER, "1e-4",
      "relative error of the visibilities, root mean square, at most, from 1e-12; below 1e-5 they "
      "are made in double precision in any run"},
@@ -46,20 +54,28 @@ typedef struct {
     grove_gridder_image image;
     image_stokes stokes;
     double epsilon, highest;
+    double longest; /* u, v and w beyond are 0, wavelengths; 0: only beyond max_uvw */
     bool without_w;
     int kind[2];    /* of the axes l and m */
-    uint64_t fixed; /* bytes beside the planes */
+    uint64_t fixed; /* bytes beside the planes of w */
+    image_cube cube;
 } predictor;
 
-/* The planes of the image that was last asked for, on the host and on each device. The host may
- * have some at a time. */
+/* The transform of an image. */
 typedef struct {
-    pthread_mutex_t lock;
     grove_gridder *gridder;
     grove_gridder_plan plan;
     grove_hash of;
-    int64_t first, end; /* planes that are there; 0, 0: none */
-    double highest;     /* frequency that its planes are for */
+    int64_t first, end; /* planes of w that are there; 0, 0: none */
+} transformed;
+
+/* The transforms of the image, or of a cube's planes, that was last asked for, on the host and on
+ * each device. The host may have some planes of w of an image at a time. */
+typedef struct {
+    pthread_mutex_t lock;
+    transformed *planes;
+    int plane_count;
+    double highest; /* frequency that its planes are for */
     grove_gridder_outside outside;
     struct {
         image_device device;
@@ -76,11 +92,18 @@ static int check_numbers(const grove_node *node, predictor *p)
     const grove_axis *axes[GROVE_MAX_AXES];
     int count = grove_node_input_axes(node, IMAGE, axes);
 
+    p->cube.axis = grove_node_input_axis(node, IMAGE, GROVE_AXIS_FREQ);
     for (int k = 0; k < count; k++)
-        if (axes[k]->kind != p->kind[0] && axes[k]->kind != p->kind[1])
+        if (axes[k]->kind != p->kind[0] && axes[k]->kind != p->kind[1] && axes[k] != p->cube.axis)
             return grove_node_fail(
                 node, GROVE_SHAPE,
-                "the image varies with %s, too; it is to vary with l and m alone", axes[k]->name);
+                "the image varies with %s, too; it is to vary with l, m and maybe freq",
+                axes[k]->name);
+    p->cube.planes = p->cube.axis ? (int)p->cube.axis->size : 1;
+    p->cube.same = p->cube.axis && p->cube.axis == freq;
+    p->cube.linear = !strcmp(grove_node_text(node, "interpolate"), "linear");
+    if (p->cube.axis && !p->cube.same && !p->cube.axis->centre)
+        return grove_node_fail(node, GROVE_SHAPE, "the cube has no frequencies");
     if (!freq || !freq->centre)
         return grove_node_fail_option(node, "freq", "does not vary with the channels");
     for (int64_t k = 0; k < freq->size; k++)
@@ -88,6 +111,19 @@ static int check_numbers(const grove_node *node, predictor *p)
     if (!(p->epsilon >= 1e-12 * (1 - 1e-9) && p->epsilon <= 1))
         return grove_node_fail_option(node, "epsilon", "%g is not from 1e-12 to 1", p->epsilon);
     return 0;
+}
+
+/* One image may have some of its planes of w at a time. */
+static void set_pieces(grove_node *node, const grove_gridder_plan *plan)
+{
+    const uint64_t each = grove_gridder_plan_planes_bytes(plan) / (uint64_t)plan->planes;
+    uint64_t *parts = grove_alloc((size_t)plan->planes * sizeof(*parts));
+
+    for (int64_t k = 0; k < plan->planes; k++)
+        parts[k] = each;
+    grove_node_set_pieces(node, parts, (int)plan->planes);
+    grove_node_set_device_memory(node, grove_gridder_device_memory(plan));
+    free(parts);
 }
 
 static void set_memory(grove_node *node, predictor *p)
@@ -109,16 +145,14 @@ static void set_memory(grove_node *node, predictor *p)
     if (grove_gridder_plan_choose(&p->image, &bounds, p->epsilon, &plan))
         return;
     const uint64_t planes = grove_gridder_plan_planes_bytes(&plan);
-    uint64_t *parts = grove_alloc((size_t)plan.planes * sizeof(*parts));
-    for (int64_t k = 0; k < plan.planes; k++)
-        parts[k] = planes / (uint64_t)plan.planes;
     p->fixed = grove_gridder_plan_own_bytes(&plan) + grove_gridder_plan_index_bytes(&plan) +
                grove_gridder_plan_image_bytes(&plan);
-    grove_node_set_memory(node, p->fixed + planes);
-    grove_node_set_pieces(node, parts, (int)plan.planes);
-    free(parts);
-    grove_node_set_device_memory(node, grove_gridder_device_memory(&plan));
-    grove_node_set_scratch(node, 0, 24 + 16 * (uint64_t)p->stokes.count);
+    grove_node_set_memory(node,
+                          p->fixed + (uint64_t)p->cube.planes * planes +
+                              (uint64_t)(p->cube.planes - 1) * grove_gridder_plan_own_bytes(&plan));
+    if (!p->cube.axis)
+        set_pieces(node, &plan);
+    grove_node_set_scratch(node, 0, 24 + (p->cube.axis ? 32 : 16) * (uint64_t)p->stokes.count);
     grove_node_note(node, "method: w-stacking, %lld plane%s of %lld x %lld cells or fewer",
                     (long long)plan.planes, plan.planes == 1 ? "" : "s", (long long)plan.grid[0],
                     (long long)plan.grid[1]);
@@ -151,8 +185,12 @@ static int check(grove_node *node)
         code = image_stokes_expand(node, elements, feed && *feed > 0, &p->stokes);
     if (code)
         return code;
+    if (!grove_node_written(node, "max_uvw"))
+        p->longest = image_longest_baseline(obs);
     for (int d = 0; d < 2; d++)
         grove_node_consume(node, p->kind[d]);
+    if (p->cube.axis && !p->cube.same)
+        grove_node_consume_axis(node, p->cube.axis);
     grove_node_set_output(node, &form);
     set_memory(node, p);
     return 0;
@@ -167,8 +205,9 @@ static int start(const grove_node *node, void **run)
 {
     prediction *made = grove_alloc(sizeof(*made));
 
-    (void)node;
-    *made = (prediction){0};
+    *made = (prediction){.plane_count = ((const predictor *)grove_node_user(node))->cube.planes};
+    made->planes = grove_alloc((size_t)made->plane_count * sizeof(*made->planes));
+    memset(made->planes, 0, (size_t)made->plane_count * sizeof(*made->planes));
     pthread_mutex_init(&made->lock, NULL);
     *run = made;
     return 0;
@@ -177,49 +216,59 @@ static int start(const grove_node *node, void **run)
 static void stop(const grove_node *node, void *run)
 {
     prediction *p = run;
+    const predictor *of = grove_node_user(node);
 
     if (p->outside.samples)
         grove_node_warn(node,
                         "%lld visibilities have baselines that are not numbers, or longer than "
-                        "max_uvw; they are 0",
-                        (long long)p->outside.samples);
+                        "%s; they are 0",
+                        (long long)p->outside.samples,
+                        of->longest > 0 ? "the antennas are apart" : "max_uvw");
     for (int k = 0; k < p->device_count; k++)
         image_device_free(&p->devices[k].device);
     free(p->devices);
-    grove_gridder_free(p->gridder);
+    for (int k = 0; k < p->plane_count; k++)
+        grove_gridder_free(p->planes[k].gridder);
+    free(p->planes);
     pthread_mutex_destroy(&p->lock);
     free(p);
 }
 
 /* ---- the image's planes ---- */
 
-/* Of all numbers, in runs along the axis in which they follow each other; `pixels`: where the host
- * has the first. */
-static grove_hash hash_image(const grove_call *call, const predictor *p, const void *pixels)
+/* The first pixel of a plane. An axis that is consumed follows what is left of the same kind. */
+static const char *plane_at(const grove_call *call, const predictor *p, int plane)
 {
-    const grove_view *view = &call->args->in[IMAGE];
-    const size_t real = call->double_precision ? sizeof(double) : sizeof(float),
-                 pixel = real * (size_t)p->stokes.count;
-    const int fast = image_axis_step(call->args, view, p->kind[1]) == (int64_t)pixel;
-    const int64_t step = image_axis_step(call->args, view, p->kind[fast]),
-                  row = image_axis_step(call->args, view, p->kind[!fast]);
-    const int64_t size = p->image.size[fast], run = step == (int64_t)pixel ? size : 1;
-    grove_hash hash = grove_hash_start();
+    const grove_args *args = call->args;
+    int64_t step = 0;
 
-    for (int64_t y = 0; y < p->image.size[!fast]; y++)
-        for (int64_t x = 0; x < size; x += run)
-            hash = grove_hash_add(hash, (const char *)pixels + y * row + x * step,
-                                  (size_t)run * pixel);
-    return hash;
+    for (int d = 0; d < args->axes && p->cube.axis; d++)
+        if (args->axis[d] == GROVE_AXIS_FREQ)
+            step = args->in[IMAGE].stride[d];
+    int d = grove_args_axis(args, GROVE_AXIS_FREQ);
+    return (const char *)args->in[IMAGE].data +
+           (plane - (p->cube.same ? args->origin[d] : 0)) * step;
+}
+
+/* The largest |u|, |v| and |w| at a frequency, wavelengths. */
+static void find_longest(const predictor *p, const double *max_uvw, double highest,
+                         double longest[3])
+{
+    for (int k = 0; k < 3; k++) {
+        longest[k] = max_uvw[k] * (1 + 1e-9) * highest / GROVE_SPEED_OF_LIGHT;
+        if (p->longest > 0)
+            longest[k] = fmin(longest[k], p->longest * highest / p->highest);
+    }
 }
 
 static int make_plan(const grove_call *call, const predictor *p, double highest,
                      const double *max_uvw, grove_gridder_plan *plan)
 {
-    const double per_metre = highest / GROVE_SPEED_OF_LIGHT;
-    grove_gridder_bounds bounds = {.max_u = max_uvw[0] * per_metre,
-                                   .max_v = max_uvw[1] * per_metre,
-                                   .max_w = max_uvw[2] * per_metre,
+    double longest[3];
+    find_longest(p, max_uvw, highest, longest);
+    grove_gridder_bounds bounds = {.max_u = longest[0],
+                                   .max_v = longest[1],
+                                   .max_w = longest[2],
                                    .samples = 1e6,
                                    .polarisations = p->stokes.count,
                                    .without_w = p->without_w,
@@ -235,20 +284,21 @@ static int make_plan(const grove_call *call, const predictor *p, double highest,
     return 0;
 }
 
-static int make_gridder(const grove_call *call, const predictor *p, prediction *run)
+static int make_gridder(const grove_call *call, const predictor *p, const prediction *run,
+                        transformed *to)
 {
     grove_isa isa;
     char said[200];
-    int code = make_plan(call, p, run->highest, call->args->in[MAX_UVW].data, &run->plan);
+    int code = make_plan(call, p, run->highest, call->args->in[MAX_UVW].data, &to->plan);
 
     if (code)
         return code;
     if (grove_isa_choose(&isa, said))
         return grove_node_fail(call->node, GROVE_INVALID, "%s", said);
-    grove_gridder_free(run->gridder);
-    run->gridder = grove_gridder_new(&run->plan, isa);
-    run->first = run->end = 0;
-    return run->gridder ? 0 : GROVE_NO_MEMORY;
+    grove_gridder_free(to->gridder);
+    to->gridder = grove_gridder_new(&to->plan, isa);
+    to->first = to->end = 0;
+    return to->gridder ? 0 : GROVE_NO_MEMORY;
 }
 
 /* The highest frequency so far: of the channels, or of those in their place. */
@@ -267,116 +317,107 @@ static void find_highest(const grove_call *call, const predictor *p, const void 
     }
 }
 
-/* A gridder for the image, unless it has that of the one that was asked for last. */
-static int find_gridder(const grove_call *call, const predictor *p, prediction *run)
+/* A gridder for the image, or a plane of a cube, unless it has that of the one that was asked for
+ * last. */
+static int find_gridder(const grove_call *call, const predictor *p, const prediction *run,
+                        const char *pixels, transformed *to)
 {
-    grove_hash of = grove_hash_add(hash_image(call, p, call->args->in[IMAGE].data),
-                                   call->args->in[MAX_UVW].data, 3 * sizeof(double));
+    grove_hash of =
+        grove_hash_add(image_plane_hash(call, IMAGE, pixels, &p->image, p->stokes.count),
+                       call->args->in[MAX_UVW].data, 3 * sizeof(double));
 
-    find_highest(call, p, call->args->in[FREQ].data, run);
     of = grove_hash_number(of, run->highest);
-    if (run->gridder && grove_hash_equal(of, run->of))
+    if (to->gridder && grove_hash_equal(of, to->of))
         return 0;
-    run->of = of;
-    return make_gridder(call, p, run);
+    to->of = of;
+    return make_gridder(call, p, run, to);
 }
 
-/* Planes from `first` on, as many as the memory has room for, made of the image unless they are
- * there. */
-static int find_planes(const grove_call *call, const predictor *p, prediction *run, int64_t first)
+/* Where the planes of w end that there is room for, from `first` on: all of a cube. */
+static int64_t find_end(const grove_call *call, const predictor *p, const transformed *to,
+                        int64_t first)
 {
-    const int64_t real = call->double_precision ? sizeof(double) : sizeof(float);
-    const grove_view *view = &call->args->in[IMAGE];
     const uint64_t room = call->memory > p->fixed ? call->memory - p->fixed : 0,
-                   each = grove_gridder_plan_planes_bytes(&run->plan) / (uint64_t)run->plan.planes;
-    const uint64_t left = (uint64_t)(run->plan.planes - first), fit = each ? room / each : left;
-    const int64_t end = first + (int64_t)(fit < 1 ? 1 : fit > left ? left : fit);
+                   each = grove_gridder_plan_planes_bytes(&to->plan) / (uint64_t)to->plan.planes,
+                   left = (uint64_t)(to->plan.planes - first),
+                   fit = each && !p->cube.axis ? room / each : left;
+
+    return first + (int64_t)(fit < 1 ? 1 : fit > left ? left : fit);
+}
+
+/* Planes of w from `first` on, made of the image unless they are there. */
+static int find_planes(const grove_call *call, const predictor *p, const char *image,
+                       transformed *to, int64_t first)
+{
+    const int64_t real = call->double_precision ? sizeof(double) : sizeof(float),
+                  end = find_end(call, p, to, first);
+    const grove_view *view = &call->args->in[IMAGE];
     grove_gridder_threads threads = gridder_threads(call);
     int code = 0;
 
-    if (run->first == first && run->end == end)
+    if (to->first == first && to->end == end)
         return 0;
-    grove_gridder_set_window(run->gridder, first, end, UINT64_MAX);
+    grove_gridder_set_window(to->gridder, first, end, UINT64_MAX);
     for (int k = 0; k < p->stokes.count && !code; k++) {
-        const grove_gridder_pixels pixels = {(char *)(uintptr_t)view->data + k * real,
+        const grove_gridder_pixels pixels = {(char *)(uintptr_t)image + k * real,
                                              image_axis_step(call->args, view, p->kind[0]) / real,
                                              image_axis_step(call->args, view, p->kind[1]) / real};
-        if (grove_gridder_from_image(run->gridder, k, &pixels, &grove_fourier, &threads))
+        if (grove_gridder_from_image(to->gridder, k, &pixels, &grove_fourier, &threads))
             code = GROVE_NO_MEMORY;
     }
-    run->first = first;
-    run->end = code ? first : end;
+    to->first = first;
+    to->end = code ? first : end;
+    return code;
+}
+
+/* Adds the visibilities of an image, or of a plane of a cube. */
+static int predict_image(const grove_call *call, const predictor *p, prediction *run, int plane,
+                         const grove_gridder_samples *samples)
+{
+    const grove_gridder_threads threads = gridder_threads(call);
+    const char *pixels = plane_at(call, p, plane);
+    transformed *to = &run->planes[plane];
+    int code = find_gridder(call, p, run, pixels, to);
+
+    for (int64_t first = 0; !code && first < to->plan.planes; first = to->end) {
+        grove_gridder_outside outside = {0}; /* image_leave_out counts them */
+        code = find_planes(call, p, pixels, to, first);
+        if (!code && grove_gridder_predict(to->gridder, samples, &threads, &outside))
+            code = GROVE_NO_MEMORY;
+    }
     return code;
 }
 
 /* ---- visibilities ---- */
 
-typedef struct {
-    const grove_call *call;
-    const predictor *p;
-    int64_t rows, baselines, channels;
-    const void *data; /* [row][channel][stokes] */
-    char *out;
-} copying;
-
-/* Correlations of the rows' Stokes parameters. */
-static void copy_rows(void *context, int64_t first, int64_t last)
+/* The part of a plane in all channels that have some of it. `all` [row][channel][stokes] */
+static int add_plane(const grove_call *call, const predictor *p, prediction *run, int plane,
+                     const grove_gridder_samples *all)
 {
-    const copying *c = context;
-    const grove_args *args = c->call->args;
-    const image_stokes *s = &c->p->stokes;
-    const bool double_precision = c->call->double_precision;
-    const int64_t time = image_axis_step(args, &args->out, GROVE_AXIS_TIME),
-                  baseline = image_axis_step(args, &args->out, GROVE_AXIS_BASELINE),
-                  freq = image_axis_step(args, &args->out, GROVE_AXIS_FREQ);
+    const int d = grove_args_axis(call->args, GROVE_AXIS_FREQ), numbers = 2 * p->stokes.count;
+    image_cube_part part;
+    int code = image_cube_part_make(&p->cube, plane, d < 0 ? 0 : call->args->origin[d], all,
+                                    numbers, call->double_precision, &part)
+                   ? GROVE_NO_MEMORY
+                   : 0;
 
-    for (int64_t row = first; row < last; row++)
-        for (int64_t f = 0; f < c->channels; f++) {
-            char *to =
-                c->out + row / c->baselines * time + row % c->baselines * baseline + f * freq;
-            double sum[8] = {0};
-            for (int k = 0; k < s->count; k++) {
-                int64_t at = 2 * ((row * c->channels + f) * s->count + k);
-                double re =
-                    double_precision ? ((const double *)c->data)[at] : ((const float *)c->data)[at];
-                double im = double_precision ? ((const double *)c->data)[at + 1]
-                                             : ((const float *)c->data)[at + 1];
-                for (int e = 0; e < 4; e++) {
-                    sum[2 * e] += s->factor[k][e][0] * re - s->factor[k][e][1] * im;
-                    sum[2 * e + 1] += s->factor[k][e][0] * im + s->factor[k][e][1] * re;
-                }
-            }
-            for (int e = 0; e < 8; e++)
-                if (double_precision)
-                    ((double *)(void *)to)[e] = sum[e];
-                else
-                    ((float *)(void *)to)[e] = (float)sum[e];
-        }
+    if (!code && part.samples.channels) {
+        code = predict_image(call, p, run, plane, &part.samples);
+        if (!code)
+            image_cube_part_add(&part, all, numbers, call->double_precision);
+    }
+    image_cube_part_free(&part);
+    return code;
 }
 
-/* The same visibilities for each cell of axes that only other inputs of the tree have. */
-static void copy_all(copying *c)
+static int predict_planes(const grove_call *call, const predictor *p, prediction *run,
+                          const grove_gridder_samples *samples)
 {
-    const grove_args *args = c->call->args;
-    int64_t index[GROVE_MAX_AXES] = {0}, others = 1;
-    bool other[GROVE_MAX_AXES];
+    int code = p->cube.axis ? 0 : predict_image(call, p, run, 0, samples);
 
-    for (int d = 0; d < args->axes; d++) {
-        int kind = args->axis[d];
-        other[d] = kind != GROVE_AXIS_TIME && kind != GROVE_AXIS_BASELINE &&
-                   kind != GROVE_AXIS_FREQ && kind != c->p->kind[0] && kind != c->p->kind[1];
-        others *= other[d] ? args->size[d] : 1;
-    }
-    for (int64_t k = 0; k < others; k++) {
-        int64_t rest = k;
-        for (int d = args->axes - 1; d >= 0; d--)
-            if (other[d]) {
-                index[d] = rest % args->size[d];
-                rest /= args->size[d];
-            }
-        c->out = grove_view_at(&args->out, index, args->axes);
-        grove_call_parallel(c->call, c->rows, copy_rows, c);
-    }
+    for (int plane = 0; plane < p->cube.planes && p->cube.axis && !code; plane++)
+        code = add_plane(call, p, run, plane, samples);
+    return code;
 }
 
 static int predict(const grove_call *call, const predictor *p, prediction *run)
@@ -387,24 +428,23 @@ static int predict(const grove_call *call, const predictor *p, prediction *run)
                   channels = image_axis_size(args, GROVE_AXIS_FREQ), rows = times * baselines;
     const size_t real = call->double_precision ? sizeof(double) : sizeof(float);
     const int64_t freq_step = image_axis_step(args, &args->in[FREQ], GROVE_AXIS_FREQ);
-    grove_gridder_threads threads = gridder_threads(call);
     double *uvw = image_copy_uvw(args, &args->in[UVW]),
-           *freq = malloc((size_t)channels * sizeof(double));
+           *freq = malloc((size_t)channels * sizeof(double)), longest[3];
     void *data = calloc((size_t)(rows * channels * p->stokes.count), 2 * real);
     int code = uvw && freq && data ? 0 : GROVE_NO_MEMORY;
 
     for (int64_t k = 0; k < channels && !code; k++)
         memcpy(&freq[k], (const char *)args->in[FREQ].data + k * freq_step, sizeof(double));
     grove_gridder_samples samples = {rows, channels, uvw, freq, data, NULL};
-    for (int64_t first = 0; first < run->plan.planes && !code; first = run->end) {
-        grove_gridder_outside outside = {0};
-        code = find_planes(call, p, run, first);
-        if (!code && grove_gridder_predict(run->gridder, &samples, &threads, &outside))
-            code = GROVE_NO_MEMORY;
-        run->outside.samples += first ? 0 : outside.samples;
-    }
+    find_highest(call, p, args->in[FREQ].data, run);
     if (!code)
-        copy_all(&(copying){call, p, rows, baselines, channels, data, NULL});
+        code = predict_planes(call, p, run, &samples);
+    find_longest(p, args->in[MAX_UVW].data, run->highest, longest);
+    if (!code)
+        run->outside.samples +=
+            image_leave_out(&samples, longest, (size_t)p->stokes.count * 2 * real);
+    if (!code)
+        image_stokes_give(call, &p->stokes, data);
     free(uvw);
     free(freq);
     free(data);
@@ -417,9 +457,7 @@ static int eval(const grove_call *call)
     prediction *run = call->run;
 
     pthread_mutex_lock(&run->lock);
-    int code = find_gridder(call, p, run);
-    if (!code)
-        code = predict(call, p, run);
+    int code = predict(call, p, run);
     pthread_mutex_unlock(&run->lock);
     return code == GROVE_NO_MEMORY
                ? grove_node_fail(call->node, code, "not enough memory for the image's grid")
@@ -445,7 +483,9 @@ static int find_device_planes(const grove_call *call, const predictor *p, const 
     if (code)
         return code;
     find_highest(call, p, freqs, run);
-    grove_hash of = grove_hash_add(hash_image(call, p, pixels), max_uvw, 3 * sizeof(double));
+    grove_hash of =
+        grove_hash_add(image_plane_hash(call, IMAGE, pixels, &p->image, p->stokes.count), max_uvw,
+                       3 * sizeof(double));
     of = grove_hash_number(of, run->highest);
     image_device *d = &run->devices[call->device].device;
     if (d->open && grove_hash_equal(of, run->devices[call->device].of))
@@ -491,6 +531,8 @@ static int device(const grove_call *call)
     prediction *run = call->run;
     const void *freqs = NULL;
 
+    if (p->cube.axis)
+        return GROVE_MISSING;
     pthread_mutex_lock(&run->lock);
     if (call->device >= run->device_count) {
         run->devices =
@@ -512,7 +554,10 @@ GROVE_CLASS(predict_image) = {
     GROVE_CLASS_HEAD(predict_image),
     .doc = "Visibilities of an image: sum over pixels of B exp(-2 pi i nu/c (u l + v m + w (n - "
            "1))).\nImproved w-stacking, the adjoint of dirty_image. Pixels count as point sources: "
-           "there is no factor 1/n. Smearing is not included.",
+           "there is no factor 1/n. Smearing is not included. A cube (freq, m, l) has an image for "
+           "each "
+           "channel of obs, or at other frequencies, which channels are given by the nearest or by "
+           "linear interpolation; such planes are kept all together.",
     .output_doc = "a complex matrix per time, baseline and channel, in the unit of the image",
     .group = "images",
     .inputs = inputs,

@@ -64,8 +64,8 @@ typedef enum {
     GROVE_VALUE_ANGLE,
     GROVE_VALUE_FLUX,
     GROVE_VALUE_SPEED,
-    /* Inputs only: an object, which has members (obs.uvw) instead of a value. `object` names the
-       required kind: "sky", "observation", or any other kind that a data class declares. */
+    /* Inputs only: an object of kind `object` ("sky"), with members (obs.uvw) instead of a value.
+     */
     GROVE_OBJECT = 128
 } grove_kind;
 
@@ -111,6 +111,7 @@ typedef struct {
     const char *object; /* GROVE_OBJECT: which */
     bool optional; /* GROVE_OBJECT: it may be left out; by position it comes after the others */
     bool implied;  /* ... and where it is, the only object of its kind in the file is meant */
+    bool own_axes; /* they may differ from those of the same names; check consumes these */
 } grove_input;
 
 typedef struct {
@@ -453,7 +454,8 @@ void grove_node_note(grove_node *node, const char *format, ...)
 const char *grove_node_name(const grove_node *node);
 /* Constant options by name. A wrong name or kind is a fault of the plugin: the core reports it when
  * the tree is built, and 0 or "" is returned. */
-bool grove_node_given(const grove_node *node, const char *option); /* false: "none" */
+bool grove_node_given(const grove_node *node, const char *option);   /* false: "none" */
+bool grove_node_written(const grove_node *node, const char *option); /* the call has it */
 bool grove_node_bool(const grove_node *node, const char *option);
 int64_t grove_node_integer(const grove_node *node, const char *option);
 double grove_node_number(const grove_node *node, const char *option); /* all numeric kinds */
@@ -462,30 +464,29 @@ const char *grove_node_text(const grove_node *node,
 int grove_node_choice(const grove_node *node, const char *option); /* index in choices */
 void grove_node_direction(const grove_node *node, const char *option, double radec[2]);
 void grove_node_range(const grove_node *node, const char *option, double range[2]);
-/* How many, and the numbers; "none" among them is NaN. */
+/* How many, and the numbers; "none" among them is NaN. Their unit; 0 goes with any. */
 int grove_node_list(const grove_node *node, const char *option, const double **numbers);
-/* The unit that they share; 0 goes with any. */
 grove_dimension grove_node_list_unit(const grove_node *node, const char *option);
 /* The words of a GROVE_AXIS_NAMES or GROVE_PARM_NAMES, as written; returns how many. */
 int grove_node_words(const grove_node *node, const char *option, const char *const **words);
-/* Real and imaginary part, and the unit. */
 grove_dimension grove_node_quantity(const grove_node *node, const char *option, double number[2]);
 
-/* What the tree calls the value given for input k: its name, or the number. */
+/* What the tree calls input k: its name, or the number. */
 const char *grove_node_input_name(const grove_node *node, int k);
 /* Value inputs: number k as in cell.h. All that is said of them is known from check on, so that an
  * action knows it when it begins. */
 int grove_node_inputs(const grove_node *node);
 int grove_node_input(const grove_node *node, const char *name); /* its number, or -1 */
-/* Its form, with the precision in which it is handed over; RUN means that of the node. NULL: not
- * given. */
+/* Its form, in the precision that it is handed over in; RUN: the node's. NULL: not given. */
 const grove_form *grove_node_input_form(const grove_node *node, int k);
 const grove_axis *grove_node_input_axis(const grove_node *node, int k, int kind); /* or NULL */
 /* All axes of its value, in order of storage; returns how many. */
 int grove_node_input_axes(const grove_node *node, int k, const grove_axis *axes[GROVE_MAX_AXES]);
-/* What reduced the axis on the way to input k, as messages name it; NULL: it never had it, or a
- * part was selected. Only in check. */
+/* What reduced the axis before input k, for messages; NULL: nothing. Only in check. */
 const char *grove_node_input_reducer(const grove_node *node, int k, const grove_axis *axis);
+/* The cells that input k was made of by what took an axis of this kind away: span[0], [1] edges,
+ * [2] mean of the centres. False: nothing did, or they have no coordinates. Only in check. */
+bool grove_node_input_span(const grove_node *node, int k, int kind, double span[3]);
 /* The number given for a value input or value option, if it is a constant real scalar; else false.
  */
 bool grove_node_input_constant(const grove_node *node, int k, double *number);
@@ -511,15 +512,14 @@ void grove_node_set_tangent(grove_node *node, const char *rule);
  * as args->table. Each device gets it once per session. 0, or GROVE_INVALID, with a message, for an
  * empty one. */
 int grove_node_set_table(grove_node *node, const void *bytes, size_t size);
-/* Hands input k over in another way than declared (GROVE_AS_COMPLEX for a real operand of a sum).
- */
+/* Hands input k over in another way than declared: GROVE_AS_COMPLEX for a real operand of a sum. */
 void grove_node_set_handing(grove_node *node, int k, grove_handing handing);
 /* Input k is not needed: it is neither computed nor read, is NULL in the cell, and its axes do not
  * count. Before grove_node_consume. */
 void grove_node_drop_input(grove_node *node, int k);
-/* The result lacks the axes of this kind (grove_axis_kind of a name) that the inputs have; .eval
- * sums over them, for example. */
+/* The result lacks the inputs' axes of this kind (grove_axis_kind of a name): .eval sums there. */
 void grove_node_consume(grove_node *node, int kind);
+void grove_node_consume_axis(grove_node *node, const grove_axis *axis); /* this one */
 /* Adds an axis, of any name, to the result, beside those of the inputs. For accumulators, and for
  * .eval classes, whose iteration space then has it. Copied with all that it points to. */
 int grove_node_add_output_axis(grove_node *node, const grove_axis *axis);
@@ -558,7 +558,7 @@ int grove_node_set_target(grove_node *node, const grove_target *target);
  * output, in which axes that check has added are whole; of an accumulator bytes, beside its state
  */
 void grove_node_set_scratch(grove_node *node, uint64_t bytes, uint64_t bytes_per_cell);
-/* A pointer of the class's own; `close` frees what it points to. */
+/* The class's own; `close` frees it. */
 void grove_node_set_user(grove_node *node, void *user);
 void *grove_node_user(const grove_node *node);
 
@@ -584,7 +584,7 @@ const char *grove_node_property(const grove_node *node, const char *name);
  * identity. */
 void grove_node_add_identity(grove_node *node, const char *path);
 const grove_axis *grove_node_axis(const grove_node *node, const char *name); /* of a leaf */
-/* Data of a constant member of a leaf (dense, in base units, type as declared), or NULL. */
+/* Of a constant member (dense, in base units, type as declared), or NULL. */
 const void *grove_node_member_data(const grove_node *node, const char *member);
 /* Lines that say what runs, for the history of what it writes: Grove's version and the tree's file,
  * the settings given, and the text of the tree. */
@@ -595,5 +595,4 @@ const char *const *grove_node_data_folders(const grove_node *node);
 #ifdef __cplusplus
 }
 #endif
-
 #endif

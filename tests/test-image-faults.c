@@ -76,7 +76,7 @@ START_TEST(wrong_calls_are_told)
         {"predict_image(1Jy, obs)", "it wants an image, which varies with l and m"},
         {"predict_image(im.stokes, obs, stokes=\"IQ\")", "'IQ' is not of 4 letters"},
         {"predict_image(im.pixels, obs, stokes=\"Z\")", "'Z' is not made of the letters"},
-        {"predict_image(im.pixels * obs.freq, obs)", "varies with freq, too"},
+        {"predict_image(im.pixels * obs.time, obs)", "varies with time, too"},
         {"predict_image(im.pixels, obs, epsilon=1e-13)", "is not from 1e-12 to 1"},
         {"fit_beam(obs.freq)", "it wants an image"},
         {"weighting(obs)", "size"},

@@ -7,6 +7,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -191,6 +192,57 @@ START_TEST(bands_meet)
 END_TEST
 
 /* Bands of one channel each are not the channels. */
+/* A cube predicts each channel from its plane, from the nearest, or from both beside it. */
+START_TEST(cubes_are_models)
+{
+    static const struct {
+        int bands;
+        const char *interpolate;
+    } cases[] = {{2, "nearest"}, {2, "linear"}, {PROBE_CHANNELS, "nearest"}};
+    const int bands = cases[_i].bands;
+    grove_text text = {0};
+    double largest = 0;
+
+    grove_text_add(&text,
+                   PROBE "x = dirty_image(V, obs, size=12, cell=3e-5rad, bands=%d)\n"
+                         "Y = predict_image(x, obs, interpolate=%s, epsilon=1e-9)\n",
+                   bands, cases[_i].interpolate);
+    for (int band = 0; band < bands; band++)
+        grove_text_add(&text,
+                       "Y%d = predict_image(select(x, axis=freq, index=%d), obs, epsilon=1e-9)\n",
+                       band, band);
+    testing_tree(&t, text.at);
+    image_data d = image_data_read(&t, false);
+    testing_value y = probe_session(&t, "Y", NULL, NULL), x = probe_session(&t, "x", NULL, NULL),
+                  *planes = grove_alloc((size_t)bands * sizeof(*planes));
+    const double *centre = x.axis[0]->centre;
+    for (int band = 0; band < bands; band++) {
+        char name[16];
+        snprintf(name, sizeof(name), "Y%d", band);
+        planes[band] = probe_session(&t, name, NULL, NULL);
+    }
+    for (int64_t i = 0; i < 4 * d.samples; i++) {
+        int64_t channel = i / 4 % d.channels;
+        double freq = creal(d.freq.at[channel]);
+        double part = (freq - centre[0]) / (centre[bands - 1] - centre[0]);
+        part = fmin(fmax(part, 0), 1);
+        part = _i == 1 ? part : part > 0.5;
+        double complex truth = bands == 2 ? (1 - part) * planes[0].at[i] + part * planes[1].at[i]
+                                          : planes[channel].at[i];
+        largest = fmax(largest, cabs(truth));
+        ck_assert_double_lt(cabs(y.at[i] - truth), 1e-5 * (largest + 1e-9));
+    }
+    ck_assert_double_gt(largest, 0);
+    for (int band = 0; band < bands; band++)
+        testing_free(&planes[band]);
+    free(planes);
+    testing_free(&x);
+    testing_free(&y);
+    image_data_free(&d);
+    free(text.at);
+}
+END_TEST
+
 START_TEST(bands_are_not_channels)
 {
     char *text = grove_format("obs = probe()\nd = dirty_image(obs.data, obs, size=8, bands=%d)\n"
@@ -250,6 +302,7 @@ int main(void)
     tcase_add_test(test, a_band_without_visibilities);
     tcase_add_test(test, beams_of_bands);
     tcase_add_loop_test(test, bands_meet, 0, 6);
+    tcase_add_loop_test(test, cubes_are_models, 0, 3);
     tcase_add_test(test, bands_are_not_channels);
     tcase_add_loop_test(test, bands_unevenly_spaced, 0, 2);
     tcase_add_loop_test(test, wrong_bands, 0, 3);

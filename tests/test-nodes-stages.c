@@ -304,20 +304,25 @@ static double find_longest(const image_data *d)
     return longest * highest / 299792458.0;
 }
 
-/* Baselines that are no numbers, or longer than the antennas are apart: they count neither in grid
- * nor in the sum, and degrid has 0 there. */
+/* Baselines that are no numbers, or beyond the antennas, or max_uvw: they count neither in grid nor
+ * in the sum nor in dirty_image, and degrid and predict_image have 0 there. */
 START_TEST(stages_leave_out_the_same)
 {
-    static const char *const uvw[] = {"1.5 * obs.uvw", "obs.uvw * (s / s)"};
+    static const char *const uvw[] = {"1.5 * obs.uvw", "obs.uvw * (s / s)", "1 * obs.uvw"};
+    static const char *const options[] = {"uvw=u", "uvw=u", "uvw=u, max_uvw=[900m, 700m, 500m]"};
+    static const double most[3] = {900, 700, 500};
     char *text = grove_format(
         "im = plane()\nobs = probe()\nV = 1 * obs.data\nf = 1 * obs.freq\nP = 1 * obs.position\n"
         "s = obs.time - select(obs.time, axis=time, index=1)\nu = %s\n"
-        "k = sum_of_weights(V, obs, uvw=u)\n"
-        "x = grid_correction(fft(grid(V, obs, size=24, cell=3e-5rad, uvw=u)), obs, size=24, "
-        "cell=3e-5rad) / k\n"
-        "y = degrid(fft(grid_correction(im.pixels, obs, size=[20, 25], cell=3e-5rad)), obs, "
-        "size=[20, 25], cell=3e-5rad, uvw=u)\n",
-        uvw[_i]);
+        "k = sum_of_weights(V, obs, %s)\n"
+        "x = grid_correction(fft(grid(V, obs, size=24, cell=3e-5rad, %s)), obs, size=24, "
+        "cell=3e-5rad%s) / k\n"
+        "y = degrid(fft(grid_correction(im.pixels, obs, size=[20, 25], cell=3e-5rad%s)), obs, "
+        "size=[20, 25], cell=3e-5rad, %s)\n"
+        "D = dirty_image(V, obs, size=24, cell=3e-5rad, %s)\n"
+        "Y = predict_image(im.pixels, obs, %s)\n",
+        uvw[_i], options[_i], options[_i], options[_i] + 5, options[_i] + 5, options[_i],
+        options[_i], options[_i]);
     double sum = 0;
     int64_t outside = 0;
 
@@ -330,9 +335,12 @@ START_TEST(stages_leave_out_the_same)
     ck_assert_int_eq(y.cells, d.samples);
     for (int64_t i = 0; i < d.samples; i++) {
         const double complex *b = d.uvw.at + 3 * (i / d.channels);
-        double length = sqrt(pow(creal(b[0]), 2) + pow(creal(b[1]), 2) + pow(creal(b[2]), 2)) *
-                        creal(d.freq.at[i % d.channels]) / 299792458.0;
-        bool within = length <= longest;
+        double freq = creal(d.freq.at[i % d.channels]);
+        double factor = freq / creal(d.freq.at[d.channels - 1]);
+        bool within = true;
+        for (int c = 0; c < 3; c++)
+            within = within && (_i == 2 ? fabs(creal(b[c])) * factor <= most[c]
+                                        : fabs(creal(b[c])) * freq / 299792458.0 <= longest);
         d.weight[i] = within ? weight_of(&d, i, 9) : 0;
         sum += d.weight[i];
         outside += !within;
@@ -342,6 +350,15 @@ START_TEST(stages_leave_out_the_same)
     ck_assert_int_lt(outside, d.samples);
     ck_assert_double_eq_tol(creal(k.at[0]), sum, 1e-6 * sum);
     ck_assert_double_lt(image_data_distance(&d, &x, 0, 0), 1e-4);
+    if (_i == 2) {
+        testing_value image = probe_session(&t, "D", NULL, NULL),
+                      v = probe_session(&t, "Y", NULL, NULL);
+        ck_assert_double_lt(image_data_distance(&d, &image, 0, 0), 1e-4);
+        for (int64_t i = 0; i < d.samples; i++)
+            ck_assert_int_eq(cabs(v.at[4 * i]) > 0, cabs(y.at[i]) > 0);
+        testing_free(&image);
+        testing_free(&v);
+    }
     testing_free(&x);
     testing_free(&k);
     testing_free(&y);
@@ -534,6 +551,9 @@ START_TEST(wrong_calls)
         {"grid_correction(dirty_image(V, obs, size=8), obs, size=9)", "not those of the options"},
         {"degrid(fft(grid(V, obs, size=8)), obs, size=8)", "(u, v)"},
         {"degrid(grid(V, obs, size=8), obs, size=80)", "give all stages the same ones"},
+        {"grid(V, obs, size=8, max_uvw=[1km, 2km])", "is one length, or three"},
+        {"grid(V, obs, size=8, max_uvw=-3m)", "is not a length above 0"},
+        {"degrid(grid(V, obs, size=8, max_uvw=900m), obs, size=8)", "the max_uvw differ"},
         {"sum_of_weights(V, obs, stokes=\"W\")", "is not made of the letters"},
     };
 
@@ -562,7 +582,7 @@ int main(void)
     tcase_add_loop_test(test, tables_meet, 0, 4);
     tcase_add_test(test, tables_are_images);
     tcase_add_test(test, nothing_is_beyond_the_horizon);
-    tcase_add_loop_test(test, stages_leave_out_the_same, 0, 2);
+    tcase_add_loop_test(test, stages_leave_out_the_same, 0, 3);
     tcase_add_loop_test(test, runs_tell_what_is_wrong, 0, 6);
     tcase_add_test(test, memory_is_told);
     tcase_add_test(test, wrong_calls);

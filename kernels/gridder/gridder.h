@@ -105,7 +105,8 @@ grove_gridder *grove_gridder_new(const grove_gridder_plan *plan, grove_isa isa);
 void grove_gridder_free(grove_gridder *gridder);            /* NULL is fine */
 uint64_t grove_gridder_bytes(const grove_gridder *gridder); /* now */
 
-/* Samples beyond the plan's bounds, which are left out, and the sum of their weights. */
+/* Samples beyond the plan's bounds, which are left out, and the sum of their weights; those of
+ * weight 0 do not count. */
 typedef struct {
     int64_t samples;
     double weight;

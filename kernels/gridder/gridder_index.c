@@ -104,12 +104,13 @@ static void leave_out(scan *s, int64_t first, int64_t last)
 {
     const void *weight = s->samples->weight;
 
-    s->outside.samples += last - first;
     for (int64_t k = first; k < last; k++) {
         int64_t at = s->row * s->samples->channels + k;
-        s->outside.weight += !weight                       ? 1
-                             : s->g->real == sizeof(float) ? (double)((const float *)weight)[at]
-                                                           : ((const double *)weight)[at];
+        double each = !weight                       ? 1
+                      : s->g->real == sizeof(float) ? (double)((const float *)weight)[at]
+                                                    : ((const double *)weight)[at];
+        s->outside.samples += each != 0;
+        s->outside.weight += each;
     }
 }
 

@@ -45,7 +45,7 @@ int grove_cholesky_check(const char *device, const grove_cholesky *what, grove_e
                       device, INT_MAX);
 }
 
-static const grove_algebra *open_module(grove_error *error)
+static const grove_algebra_module *open_module(grove_error *error)
 {
     const grove_algebra_module *module =
         grove_module_open("algebra", "grove_algebra_api",
@@ -54,7 +54,7 @@ static const grove_algebra *open_module(grove_error *error)
                           error);
 
     if (module && module->version == GROVE_ALGEBRA_VERSION)
-        return &module->algebra;
+        return module;
     if (module)
         grove_fail(error, GROVE_ABI,
                    "the module for linear algebra is of version %d; this Grove needs version %d",
@@ -65,33 +65,44 @@ static const grove_algebra *open_module(grove_error *error)
 static int product(grove_device *device, const grove_product *what, bool double_,
                    grove_error *error)
 {
-    const grove_algebra *algebra = open_module(error);
+    const grove_algebra_module *module = open_module(error);
 
-    return algebra ? algebra->product(device, what, double_, error) : GROVE_MISSING;
+    return module ? module->algebra.product(device, what, double_, error) : GROVE_MISSING;
 }
 
 static int transform(grove_device *device, const grove_transform *what, bool double_,
                      grove_error *error)
 {
-    const grove_algebra *algebra = open_module(error);
+    const grove_algebra_module *module = open_module(error);
 
-    return algebra ? algebra->transform(device, what, double_, error) : GROVE_MISSING;
+    return module ? module->algebra.transform(device, what, double_, error) : GROVE_MISSING;
 }
 
 static int cholesky(grove_device *device, const grove_cholesky *what, grove_error *error)
 {
-    const grove_algebra *algebra = open_module(error);
+    const grove_algebra_module *module = open_module(error);
 
-    return algebra ? algebra->cholesky(device, what, error) : GROVE_MISSING;
+    return module ? module->algebra.cholesky(device, what, error) : GROVE_MISSING;
 }
 
 static void describe(grove_device *device, char *text, size_t size)
 {
-    const grove_algebra *algebra = open_module(NULL);
+    const grove_algebra_module *module = open_module(NULL);
 
     snprintf(text, size, "none");
-    if (algebra)
-        algebra->describe(device, text, size);
+    if (module)
+        module->algebra.describe(device, text, size);
+}
+
+const grove_gridder_fft *grove_fourier_host(grove_error *error)
+{
+    const grove_algebra_module *module = open_module(error);
+
+    if (module && !module->fourier)
+        grove_fail(error, GROVE_MISSING,
+                   "images need FFTW, which this build has not; on Debian install libfftw3-dev and "
+                   "build Grove again");
+    return module ? module->fourier : NULL;
 }
 
 const grove_algebra grove_algebra_host = {product, transform, cholesky, describe};

@@ -40,12 +40,34 @@ int grove_infer_fail(const grove_node *node, int k, int code, const char *format
     return code;
 }
 
+/* Whether the class takes input k with axes of its own. */
+static bool has_own_axes(const grove_node *node, int k)
+{
+    int at = 0;
+
+    for (const grove_input *in = node->class_->inputs; in && in->name; in++)
+        if (grove_kind_is_value(in->kind) && at++ == k)
+            return in->own_axes;
+    return false;
+}
+
+/* Whether an axis may stand beside one of the same name. */
+static bool is_own(const grove_node *node, const grove_axis *axis)
+{
+    for (int k = 0; k < node->input_count; k++)
+        if (node->inputs[k].node && has_own_axes(node, k) &&
+            grove_node_has_axis(node->inputs[k].node, axis))
+            return true;
+    return false;
+}
+
 static int add_axis(grove_node *node, int k, const grove_axis *axis)
 {
     for (int i = 0; i < node->axis_count; i++) {
         if (node->axes[i] == axis)
             return 0;
-        bool one_only = axis->kind != GROVE_AXIS_SOURCE && node->axes[i]->kind == axis->kind &&
+        bool one_only = !is_own(node, axis) && !is_own(node, node->axes[i]) &&
+                        axis->kind != GROVE_AXIS_SOURCE && node->axes[i]->kind == axis->kind &&
                         !strcmp(axis->name, node->axes[i]->name);
         if (one_only) {
             char said[200];

@@ -165,6 +165,13 @@ bool grove_node_given(const grove_node *node, const char *name)
     return option(node, name, GROVE_BOOL, GROVE_PARM_NAMES)->kind != GROVE_LITERAL_NONE;
 }
 
+bool grove_node_written(const grove_node *node, const char *name)
+{
+    int i = option_index(node, name);
+
+    return i >= 0 && node->options[i].by_user;
+}
+
 bool grove_node_bool(const grove_node *node, const char *name)
 {
     return option(node, name, GROVE_BOOL, GROVE_BOOL)->truth;
@@ -485,6 +492,18 @@ void grove_node_consume(grove_node *node, int kind)
         else
             node->axes[kept++] = axis;
     }
+    node->axis_count = kept;
+}
+
+void grove_node_consume_axis(grove_node *node, const grove_axis *axis)
+{
+    int kept = 0;
+
+    for (int i = 0; i < node->axis_count; i++)
+        if (node->axes[i] == axis)
+            node->consumed[node->consumed_count++] = axis;
+        else
+            node->axes[kept++] = node->axes[i];
     node->axis_count = kept;
 }
 

@@ -7,6 +7,7 @@
 #include "graph/skip.h"
 #include "graph/target.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,6 +126,55 @@ const char *grove_node_shown(const grove_node *node)
 {
     return node->auto_named ? node->class_->name
                             : grove_arena_format(node->tree->arena, "'%s'", node->name);
+}
+
+/* Adds the cells that a node took of an axis; false: it took none of this kind. */
+static bool add_span(const grove_node *node, int kind, double span[3], int64_t *cells)
+{
+    bool found = false;
+
+    for (int d = 0; d < node->consumed_count; d++) {
+        const grove_axis *axis = node->consumed[d];
+        if (!grove_axis_is(axis, kind) || !axis->centre)
+            continue;
+        bool one = axis == node->select_axis;
+        int64_t first = one ? node->select_first : 0, count = one ? 1 : axis->size;
+        for (int64_t k = first; k < first + count; k++) {
+            double half = axis->width ? axis->width[k] / 2 : 0;
+            span[0] = fmin(span[0], axis->centre[k] - half);
+            span[1] = fmax(span[1], axis->centre[k] + half);
+            span[2] += axis->centre[k];
+        }
+        *cells += count;
+        found = true;
+    }
+    return found;
+}
+
+bool grove_node_input_span(const grove_node *node, int k, int kind, double span[3])
+{
+    const grove_node *in = k >= 0 && k < node->input_count ? node->inputs[k].node : NULL;
+    bool *reached = grove_alloc((node->tree->node_count + 1) * sizeof(bool));
+
+    int64_t cells = 0;
+
+    span[0] = INFINITY;
+    span[1] = -INFINITY;
+    span[2] = 0;
+    if (in)
+        reached[in->id] = true;
+    for (int i = in ? in->id : -1; i >= 0; i--) { /* inputs come before their users */
+        const grove_node *at = node->tree->nodes[i];
+        if (!reached[i] || add_span(at, kind, span, &cells))
+            continue;
+        for (int j = 0; j < at->input_count; j++)
+            if (at->inputs[j].node)
+                reached[at->inputs[j].node->id] = true;
+    }
+    free(reached);
+    if (cells)
+        span[2] /= (double)cells;
+    return cells > 0;
 }
 
 const grove_node *grove_node_reducer(const grove_node *node, int kind, const grove_axis *axis)

@@ -4,16 +4,34 @@
 
 #include "base/memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 
-static double cells_of(const grove_node *node)
+static double product_of(const grove_axis *const *axes, int count)
 {
     double cells = 1;
 
-    for (int d = 0; d < node->axis_count; d++)
-        cells *= (double)node->axes[d]->size;
+    for (int d = 0; d < count; d++)
+        cells *= (double)axes[d]->size;
+    return cells;
+}
+
+/* Sums over sources take each source for each cell. What consumes other axes, such as the pixels of
+ * an image, goes through its inputs and its result, and not through each cell of the one for each
+ * of the other. */
+static double cells_of(const grove_node *node)
+{
+    double cells = product_of(node->axes, node->axis_count);
+    bool sources = false;
+
     for (int d = 0; d < node->consumed_count; d++)
-        cells *= (double)node->consumed[d]->size;
+        sources = sources || node->consumed[d]->kind == GROVE_AXIS_SOURCE;
+    if (sources)
+        return cells * product_of(node->consumed, node->consumed_count);
+    for (int k = 0; k < node->input_count; k++) {
+        const grove_axis *axes[GROVE_MAX_AXES];
+        cells = fmax(cells, product_of(axes, grove_node_taken_axes(node, k, axes)));
+    }
     return cells;
 }
 

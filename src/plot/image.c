@@ -1,10 +1,11 @@
-/* Dirty images of Stokes I, by a direct sum over the visibilities. */
-#include "../kernels/image/dirty_image.h"
+/* Dirty images of Stokes I, by the default gridder. */
+#include "../kernels/gridder/gridder.h"
 
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/threads.h"
 #include "base/unit.h"
+#include "device/algebra.h"
 #include "plot/picture.h"
 #include "plot/plot.h"
 
@@ -12,23 +13,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Maximum of visibilities read, and of visibilities times pixels: some minutes on a small machine.
- * 256 x 256 pixels of 45 million visibilities are within it. */
-static const double most_visibilities = 300e6, most_terms = 3e12;
+/* Of visibilities read: some minutes on a small machine. */
+static const double most_visibilities = 300e6;
+static const double epsilon = 1e-4; /* below what colours show */
 enum { SIZE = 256, LARGEST = 4096 };
 static const double arcsec = GROVE_PI / 180 / 3600;
 
 typedef struct {
-    grove_dirty_samples samples; /* of a block: Stokes I of the chosen visibilities */
-    grove_dirty_grid grid;
+    grove_gridder_samples samples; /* of a block: Stokes I of the chosen visibilities */
+    grove_gridder_plan plan;
+    grove_gridder *gridder;
+    const grove_gridder_fft *fft;
+    grove_isa isa;
+    int64_t size; /* pixels a side */
+    double cell;
     double *uvw;
     float *data, *weight;
     int64_t room; /* rows */
-    double *sum;  /* [size][size] */
     double total; /* of the weights */
-    double share;
     grove_threads *threads;
 } image;
+
+typedef struct {
+    void (*fn)(void *context, int64_t i);
+    void *context;
+} items;
+
+static void run_items(void *context, int64_t first, int64_t last)
+{
+    const items *all = context;
+
+    for (int64_t i = first; i < last; i++)
+        all->fn(all->context, i);
+}
+
+static void run(void *pool, int64_t count, void (*fn)(void *, int64_t), void *context)
+{
+    items all = {fn, context};
+
+    grove_parallel(pool, count, 0, run_items, &all);
+}
 
 /* ---- Stokes I ---- */
 
@@ -48,12 +72,18 @@ static void store_stokes_i(const grove_set *set, const grove_set_samples *s, int
         im += s->data[2 * at + 1];
         variance += 1 / s->weight[at];
     }
-    if (!(variance > 0) || !isfinite(variance))
+    if (!(variance > 0) || !isfinite(variance) || !isfinite(re) || !isfinite(im))
         return;
     float count = (float)set->parallel_count;
     data[0] = re / count;
     data[1] = im / count;
     *weight = count * count / variance;
+}
+
+static int no_memory(const grove_set *set, const image *i)
+{
+    return grove_fail(set->error, GROVE_NO_MEMORY, "no memory for an image of %lld x %lld",
+                      (long long)i->size, (long long)i->size);
 }
 
 static int make_room(image *i, const grove_set *set, int64_t rows)
@@ -92,16 +122,11 @@ static void take_row(image *i, const grove_set *set, const grove_set_samples *s,
     }
 }
 
-static void add_tiles(void *context, int64_t first, int64_t last)
-{
-    image *i = context;
-
-    grove_dirty_image_add(&i->samples, &i->grid, first, last, i->sum);
-}
-
 static int add_block(void *context, const grove_set *set, const grove_set_samples *s)
 {
     image *i = context;
+    const grove_gridder_threads threads = {run, i->threads};
+    grove_gridder_outside outside = {0};
     int64_t rows = s->times * s->baselines;
     int code = make_room(i, set, rows);
 
@@ -109,63 +134,83 @@ static int add_block(void *context, const grove_set *set, const grove_set_sample
         return code;
     i->samples.rows = 0;
     for (int64_t row = 0; row < rows; row++) {
-        int64_t time = s->first_time + row / s->baselines;
-        int64_t baseline = s->first_baseline + row % s->baselines;
-        uint64_t number = (uint64_t)(time * set->layout->baselines + baseline);
-        if (isfinite(s->uvw[3 * row]) && grove_set_chosen(number, i->share) &&
-            set->chosen[baseline])
+        const double *uvw = s->uvw + 3 * row;
+        if (isfinite(uvw[0] + uvw[1] + uvw[2]) &&
+            set->chosen[s->first_baseline + row % s->baselines])
             take_row(i, set, s, row);
     }
     i->samples.uvw = i->uvw;
     i->samples.data = i->data;
     i->samples.weight = i->weight;
-    grove_parallel(i->threads, grove_dirty_image_tiles(&i->grid), 1, add_tiles, i);
-    return 0;
+    if (!grove_gridder_add(i->gridder, &i->samples, &threads, &outside))
+        return 0;
+    return no_memory(set, i);
 }
 
 /* ---- the grid ---- */
 
+/* The largest |u|, |v|, |w| and hypot(u, v), m. */
 static int widen(void *context, const grove_set *set, const grove_set_samples *s)
 {
-    double *longest = context;
+    double *largest = context;
 
     for (int64_t row = 0; row < s->times * s->baselines; row++) {
-        double length = hypot(s->uvw[3 * row], s->uvw[3 * row + 1]);
-        if (set->chosen[s->first_baseline + row % s->baselines] && isfinite(length) &&
-            length > *longest)
-            *longest = length;
+        const double *uvw = s->uvw + 3 * row;
+        if (!set->chosen[s->first_baseline + row % s->baselines] ||
+            !isfinite(uvw[0] + uvw[1] + uvw[2]))
+            continue;
+        for (int k = 0; k < 3; k++)
+            largest[k] = fmax(largest[k], fabs(uvw[k]));
+        largest[3] = fmax(largest[3], hypot(uvw[0], uvw[1]));
     }
     return 0;
+}
+
+static int plan_gridder(image *i, const grove_set *set, const double largest[3], double highest)
+{
+    const double per_metre = highest / GROVE_SPEED_OF_LIGHT;
+    const grove_gridder_image pixels = {.size = {i->size, i->size}, .cell = {i->cell, i->cell}};
+    const grove_gridder_bounds bounds = {.max_u = largest[0] * per_metre,
+                                         .max_v = largest[1] * per_metre,
+                                         .max_w = largest[2] * per_metre,
+                                         .samples = (double)set->layout->times *
+                                                    (double)set->chosen_count *
+                                                    (double)set->layout->channels,
+                                         .polarisations = 1};
+
+    return grove_gridder_plan_choose(&pixels, &bounds, epsilon, &i->plan)
+               ? grove_fail(set->error, GROVE_INVALID, "no image of cells of %g rad can be made",
+                            i->cell)
+               : 0;
 }
 
 /* Pixels of a third of the finest fringe, unless the user chooses otherwise. */
 static int choose_grid(image *i, grove_set *set, const grove_picture *picture)
 {
-    double longest = 0, highest = 0;
+    double largest[4] = {0}, highest = 0;
     char said[160];
     int code = 0;
 
-    if (grove_isa_choose(&i->grid.isa, said))
+    if (grove_isa_choose(&i->isa, said))
         return grove_fail(set->error, GROVE_INVALID, "%s", said);
-    i->grid.size = picture->size ? picture->size : SIZE;
-    i->grid.cell = picture->cell;
-    if (i->grid.size < 2 || i->grid.size > LARGEST)
+    i->size = picture->size ? picture->size : SIZE;
+    i->cell = picture->cell;
+    if (i->size < 2 || i->size > LARGEST)
         return grove_fail(set->error, GROVE_INVALID,
                           "an image of %lld pixels a side; it can have "
                           "2 to %d",
-                          (long long)i->grid.size, LARGEST);
-    if (!(i->grid.cell > 0)) {
-        code = grove_set_walk(set, GROVE_SET_UVW, widen, &longest);
-        for (int64_t k = 0; k < set->layout->channels; k++)
-            highest = fmax(highest, set->layout->frequency[k]);
-        if (!code && longest * highest > 0)
-            i->grid.cell =
-                fmin(GROVE_SPEED_OF_LIGHT / highest / longest / 3, 1.4 / (double)i->grid.size);
-    }
-    if (!code && !(i->grid.cell > 0))
+                          (long long)i->size, LARGEST);
+    i->fft = grove_fourier_host(set->error);
+    code =
+        i->fft ? grove_set_walk(set, GROVE_SET_UVW, widen, largest) : grove_error_code(set->error);
+    for (int64_t k = 0; k < set->layout->channels; k++)
+        highest = fmax(highest, set->layout->frequency[k]);
+    if (!code && !(i->cell > 0) && largest[3] * highest > 0)
+        i->cell = fmin(GROVE_SPEED_OF_LIGHT / highest / largest[3] / 3, 1.4 / (double)i->size);
+    if (!code && !(i->cell > 0))
         code = grove_fail(set->error, GROVE_INVALID,
                           "%s: all baselines have length zero; give --cell", set->path);
-    return code;
+    return code ? code : plan_gridder(i, set, largest, highest);
 }
 
 /* ---- the picture ---- */
@@ -184,11 +229,11 @@ static int by_size(const void *a, const void *b)
 /* Divides by the sum of weights and finds peak and rms; `scratch` has the size of the image. */
 static summary finish(const image *i, float *pixels, float *scratch)
 {
-    int64_t size = i->grid.size, count = size * size;
+    int64_t count = i->size * i->size;
     summary s = {.peak = -INFINITY, .lowest = INFINITY};
 
     for (int64_t at = 0; at < count; at++) {
-        pixels[at] = (float)(i->sum[at] / i->total);
+        pixels[at] = (float)((double)pixels[at] / i->total);
         scratch[at] = fabsf(pixels[at]);
         s.peak = fmax(s.peak, (double)pixels[at]);
         s.lowest = fmin(s.lowest, (double)pixels[at]);
@@ -220,12 +265,12 @@ static void find_range(const summary *s, int count, bool logarithmic, grove_rast
 static int draw(const grove_set *set, const image *i, const float *pixels, const summary *s,
                 const grove_picture *picture, const char *to)
 {
-    double size = (double)i->grid.size, middle = (double)(i->grid.size / 2);
-    bool wide = size * i->grid.cell > 5400 * arcsec, one = set->column_count == 1;
-    double unit = i->grid.cell / (wide ? GROVE_PI / 180 : arcsec);
+    double size = (double)i->size, middle = (double)(i->size / 2);
+    bool wide = size * i->cell > 5400 * arcsec, one = set->column_count == 1;
+    double unit = i->cell / (wide ? GROVE_PI / 180 : arcsec);
     double low = (-middle - 0.5) * unit, high = (size - middle - 0.5) * unit;
     char ra[32], dec[32], band[64], *titles[GROVE_SET_COLUMNS];
-    char *note = grove_set_note(set, i->share, "rows");
+    char *note = grove_set_note(set, 1, "rows");
     char *subtitle = grove_format("%s, %s %s, %s%s%s%s", set->layout->telescope,
                                   grove_show_ra(ra, set->layout->phase_centre[0]),
                                   grove_show_dec(dec, set->layout->phase_centre[1]),
@@ -241,9 +286,9 @@ static int draw(const grove_set *set, const image *i, const float *pixels, const
 
     for (int k = 0; k < set->column_count; k++) {
         titles[k] = grove_set_title(set, "dirty image, Stokes I", k);
-        rasters[k] = (grove_raster){.data = pixels + k * i->grid.size * i->grid.size,
-                                    .rows = (size_t)i->grid.size,
-                                    .columns = (size_t)i->grid.size,
+        rasters[k] = (grove_raster){.data = pixels + k * i->size * i->size,
+                                    .rows = (size_t)i->size,
+                                    .columns = (size_t)i->size,
                                     .x0 = low,
                                     .x1 = high,
                                     .y0 = low,
@@ -269,17 +314,23 @@ static int draw(const grove_set *set, const image *i, const float *pixels, const
 /* The image of column k. */
 static int make_column(image *i, grove_set *set, int k, float *pixels, float *scratch, summary *s)
 {
-    size_t count = (size_t)i->grid.size * (size_t)i->grid.size;
+    const grove_gridder_threads threads = {run, i->threads};
 
-    memset(i->sum, 0, count * sizeof(double));
+    grove_gridder_free(i->gridder);
+    i->gridder = grove_gridder_new(&i->plan, i->isa);
     i->total = 0;
     set->column = set->columns[k];
+    if (!i->gridder)
+        return no_memory(set, i);
     int code = grove_set_walk(set, GROVE_SET_UVW | GROVE_SET_DATA | GROVE_SET_WEIGHT, add_block, i);
     if (!code && !(i->total > 0))
         code = grove_fail(set->error, GROVE_INVALID,
                           "%s: all of %s is flagged, or its weights "
                           "are 0",
                           set->path, set->column);
+    if (!code && grove_gridder_to_image(i->gridder, 0, &(grove_gridder_pixels){pixels, 1, i->size},
+                                        i->fft, &threads))
+        code = no_memory(set, i);
     if (!code)
         *s = finish(i, pixels, scratch);
     return code;
@@ -287,17 +338,13 @@ static int make_column(image *i, grove_set *set, int k, float *pixels, float *sc
 
 static int make(image *i, grove_set *set, const grove_picture *picture, const char *to)
 {
-    size_t count = (size_t)i->grid.size * (size_t)i->grid.size, columns = (size_t)set->column_count;
+    size_t count = (size_t)i->size * (size_t)i->size, columns = (size_t)set->column_count;
     float *pixels = grove_try_alloc(count, (columns + 1) * sizeof(float));
     summary s[GROVE_SET_COLUMNS];
-    int code = 0;
+    int code = pixels ? 0 : no_memory(set, i);
 
-    i->sum = grove_try_alloc(count, sizeof(double));
     i->samples.channels = set->layout->channels;
     i->samples.freq = set->layout->frequency;
-    if (!pixels || !i->sum)
-        code = grove_fail(set->error, GROVE_NO_MEMORY, "no memory for an image of %lld x %lld",
-                          (long long)i->grid.size, (long long)i->grid.size);
     for (size_t k = 0; k < columns && !code; k++)
         code = make_column(i, set, (int)k, pixels + k * count, pixels + columns * count, &s[k]);
     if (!code)
@@ -309,26 +356,22 @@ static int make(image *i, grove_set *set, const grove_picture *picture, const ch
 int grove_picture_image(grove_set *set, const grove_picture *picture, const char *to)
 {
     image i = {0};
-    int code = set->parallel_count
-                   ? choose_grid(&i, set, picture)
-                   : grove_fail(set->error, GROVE_INVALID,
-                                "%s: has neither XX and YY nor RR and LL; Stokes I cannot be "
-                                "computed",
-                                set->path);
+    int code = 0;
 
+    if (!set->parallel_count)
+        return grove_fail(set->error, GROVE_INVALID,
+                          "%s: has neither XX and YY nor RR and LL; Stokes I cannot be computed",
+                          set->path);
+    grove_set_limit(set, most_visibilities, true);
+    code = choose_grid(&i, set, picture);
     if (!code) {
-        grove_set_limit(set, most_visibilities, true);
-        double slots = ceil((double)set->layout->times / (double)set->every);
-        double terms = slots * (double)set->chosen_count * (double)set->layout->channels *
-                       (double)i.grid.size * (double)i.grid.size * set->column_count;
-        i.share = most_terms / terms;
         i.threads = grove_threads_new(picture->threads);
         code = make(&i, set, picture, to);
     }
     grove_threads_free(i.threads);
+    grove_gridder_free(i.gridder);
     free(i.uvw);
     free(i.data);
     free(i.weight);
-    free(i.sum);
     return code;
 }

@@ -1,4 +1,4 @@
-#include "nodes/fourier.h"
+#include "fourier.h"
 
 #ifdef GROVE_HAVE_FFTW
 #include <fftw3.h>

@@ -1,9 +1,9 @@
 /* Fourier transforms of single lines on the host, by FFTW: for the gridder, whose threads transform
  * rows and columns by themselves. */
-#ifndef GROVE_NODES_FOURIER_H
-#define GROVE_NODES_FOURIER_H
+#ifndef GROVE_KERNELS_FOURIER_H
+#define GROVE_KERNELS_FOURIER_H
 
-#include "../kernels/gridder/gridder.h"
+#include "gridder.h"
 
 /* Plans are estimated, not measured: the same sizes give the same bits. Without FFTW there are no
  * plans. */

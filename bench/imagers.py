@@ -1,0 +1,68 @@
+"""Whole runs of image.tree beside wsclean on the same set, in interleaved rounds: reading, weighting,
+gridding, and FITS files of the dirty image and the point-spread function. bench/peers.sh --imagers runs
+it; wsclean is to be in PATH.
+
+The set: MeerKAT, declination -45 degrees, 4 hours, 16 channels of 3.125 MHz from 1.0 GHz."""
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+
+ARCSEC = 3.14159265358979 / 180 / 3600
+
+
+def seconds(command, folder, environment=None):
+    """Seconds of the processor that a command takes."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([str(w) for w in command], check=True, cwd=folder, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL, env=environment)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def make_set(options):
+    with open(os.path.join(options.work, "sky.txt"), "w") as sky:
+        sky.write("format = Name, Type, Ra, Dec, I\n")
+        for k in range(3):
+            sky.write(f"s{k}, POINT, 0:{k}:0, -45.{10 * k}.0, {k + 1}\n")
+    subprocess.run([options.grove, "run", "-q", "simulate.tree", "-s", "sky=sky.txt", "-s", "out=set.ms",
+                    "-s", "array=meerkat", "-s", "phase_centre=00h00m00s -45d00m00s",
+                    "-s", "hour_angle=-2h..2h", "-s", f"integration={options.integration}s",
+                    "-s", "channels=16", "-s", "frequency=1.0GHz", "-s", "channel_width=3.125MHz",
+                    "-s", "smear=none"], check=True, cwd=options.work)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("grove", help="the command")
+    parser.add_argument("work", help="folder for files of this run")
+    parser.add_argument("--sizes", default="2048,4096")
+    parser.add_argument("--cell", type=float, default=4.26e-6 / ARCSEC, help="arcsec")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--integration", type=int, default=120, help="seconds")
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    make_set(options)
+    print("| pixels | weights | Grove, s | wsclean, s | ratio |")
+    print("| --: | --- | --: | --: | --: |")
+    for size in options.sizes.split(","):
+        for weights in ("natural", "briggs"):
+            ours, theirs = [], []
+            for _ in range(options.rounds):
+                ours.append(seconds([options.grove, "run", "-q", "image.tree", "-s", "ms=set.ms", "-s",
+                                     f"size={size}", "-s", f"cell={options.cell:.6g}arcsec", "-s",
+                                     f"weighting={weights}", "-s", "out=ours", "-s", "overwrite=true",
+                                     "--threads", options.threads], options.work))
+                theirs.append(seconds(["wsclean", "-j", options.threads, "-use-wgridder",
+                                       "-no-small-inversion", "-no-update-model-required", "-niter", 0, "-make-psf", "-weight",
+                                       *weights.split(), *(["0"] if weights == "briggs" else []),
+                                       "-size", size, size, "-scale", f"{options.cell:.6g}asec",
+                                       "-name", "theirs", "set.ms"], options.work))
+            a, b = statistics.median(ours), statistics.median(theirs)
+            print(f"| {size} | {weights} | {a:.3g} | {b:.3g} | {b / a:.2f} |")
+            sys.stdout.flush()
+
+
+main()

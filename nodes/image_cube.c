@@ -1,0 +1,77 @@
+#include "nodes/image_cube.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* How much of a plane is in a channel. */
+static double share_of(const image_cube *cube, int plane, int64_t channel, double freq)
+{
+    int below = -1, above = -1, nearest = 0;
+
+    if (cube->same)
+        return plane == channel;
+    const double *centre = cube->axis->centre;
+    for (int k = 0; k < cube->planes; k++) {
+        if (centre[k] <= freq && (below < 0 || centre[k] > centre[below]))
+            below = k;
+        if (centre[k] >= freq && (above < 0 || centre[k] < centre[above]))
+            above = k;
+        if (fabs(centre[k] - freq) < fabs(centre[nearest] - freq))
+            nearest = k;
+    }
+    if (!cube->linear || below < 0 || above < 0 || !(centre[above] > centre[below]))
+        return plane == nearest;
+    double part = (freq - centre[below]) / (centre[above] - centre[below]);
+    return plane == above ? part : plane == below ? 1 - part : 0;
+}
+
+int image_cube_part_make(const image_cube *cube, int plane, int64_t first,
+                         const grove_gridder_samples *all, int numbers, bool double_precision,
+                         image_cube_part *part)
+{
+    const size_t channels = (size_t)all->channels;
+    int64_t count = 0;
+
+    *part = (image_cube_part){.freq = malloc(channels * sizeof(double)),
+                              .share = malloc(channels * sizeof(double)),
+                              .channel = malloc(channels * sizeof(int64_t))};
+    if (!part->freq || !part->share || !part->channel)
+        return -1;
+    for (int64_t k = 0; k < all->channels; k++) {
+        part->freq[count] = all->freq[k];
+        part->share[count] = share_of(cube, plane, first + k, all->freq[k]);
+        part->channel[count] = k;
+        count += part->share[count] != 0;
+    }
+    part->samples = (grove_gridder_samples){all->rows, count, all->uvw, part->freq, NULL, NULL};
+    if (count)
+        part->samples.data = calloc((size_t)(all->rows * count * numbers),
+                                    double_precision ? sizeof(double) : sizeof(float));
+    return count && !part->samples.data ? -1 : 0;
+}
+
+void image_cube_part_add(const image_cube_part *part, const grove_gridder_samples *all, int numbers,
+                         bool double_precision)
+{
+    const int64_t count = part->samples.channels;
+
+    for (int64_t i = 0; i < all->rows * count; i++) {
+        const double share = part->share[i % count];
+        int64_t to = (i / count * all->channels + part->channel[i % count]) * numbers;
+        for (int e = 0; e < numbers; e++)
+            if (double_precision)
+                ((double *)all->data)[to + e] +=
+                    share * ((const double *)part->samples.data)[i * numbers + e];
+            else
+                ((float *)all->data)[to + e] +=
+                    (float)share * ((const float *)part->samples.data)[i * numbers + e];
+    }
+}
+
+void image_cube_part_free(image_cube_part *part)
+{
+    free(part->freq);
+    free(part->share);
+    free(part->channel);
+    free(part->samples.data);
+}
