@@ -424,12 +424,11 @@ static double residual(const making_work *w)
     return size > 0 ? sqrt(off / size) : 0;
 }
 
-/* The part of a plane that is asked for. */
-static void put_plane(const making_work *w, int64_t k)
+/* The part of a plane that is asked for, at `to`. */
+static void put_samples(const making_work *w, char *to)
 {
     const grove_args *args = w->call->args;
     const int d = grove_args_axis(args, grove_axis_kind("fine"));
-    char *to = (char *)args->out.data + k * image_stage_out_step(args, "w_function");
     const double complex *from = w->plane + args->origin[d];
 
     for (int64_t i = 0; i < args->size[d]; i++, to += args->out.stride[d]) {
@@ -439,6 +438,23 @@ static void put_plane(const making_work *w, int64_t k)
         else
             memcpy(to, (float[]){(float)re, (float)im}, 2 * sizeof(float));
     }
+}
+
+/* The same for each cell of axes that only other inputs of the tree have. */
+static void put_plane(const making_work *w, int64_t k)
+{
+    const int fine = grove_axis_kind("fine"), function = grove_axis_kind("w_function");
+    image_stage_others others;
+
+    image_stage_begin(&others, w->call->args, false);
+    for (int d = 0; d < others.args->axes; d++)
+        if (others.args->axis[d] == fine || others.args->axis[d] == function) {
+            others.cells /= others.args->size[d];
+            others.other[d] = false;
+        }
+    while (image_stage_next(&others))
+        put_samples(w, (char *)grove_view_at(&w->call->args->out, others.index, others.args->axes) +
+                           k * image_stage_out_step(w->call->args, "w_function"));
 }
 
 static int take_memory(making_work *w)
@@ -533,6 +549,8 @@ GROVE_CLASS(convolution_functions) = {
     .check = check,
     .eval = eval,
     .close = close_node,
-    .example = "C = convolution_functions(beam_airy(sky_grid(obs, size=33, cell=1arcmin), obs, "
-               "diameter=25m, freq=1.4GHz), obs, size=256, cell=4arcsec)",
+    .example =
+        "C = convolution_functions(beam_airy(sky_grid(obs, size=17, cell=20arcsec), obs, "
+        "diameter=25m, freq=1.4GHz), obs, size=24, cell=10arcsec, support=6, oversampling=2, "
+        "w_planes=2)",
 };

@@ -315,7 +315,8 @@ END_TEST
 
 /* ---- what the data do not tell ---- */
 
-#define SHARED "what all stations have in common (reference= makes it 0 at one of them): "
+#define DIVIDED "which part of a station's factor is of one parm and which of another: "
+#define SHARED  "what all stations have in common (reference= makes it 0 at one of them): "
 
 static const struct {
     const char *parms, *left, *right, *model, *options, *words;
@@ -335,9 +336,10 @@ static const struct {
     {"K[p] = parm(\"K\", jones=delay)", "K[p]", "K[q]^H", "M", "", SHARED "K.x with K.y"},
     /* the product of two is known, each is not: a complex number of each station */
     {"a[p] = parm(\"a\", jones=scalar)\nb[p] = parm(\"b\", jones=scalar)", "a[p] * b[p]",
-     "b[q]^H * a[q]^H", "M", "", SHARED "a.value, b.value; nor 15 further combinations of"},
+     "b[q]^H * a[q]^H", "M", "", SHARED "a.value, b.value; nor " DIVIDED "a.value and b.value"},
     {"a[p] = parm(\"a\", jones=scalar)\nb[p] = parm(\"b\", jones=scalar)", "a[p] * b[p]",
-     "b[q]^H * a[q]^H", "M", ", reference=\"0\"", "the data do not tell 15 combinations of"},
+     "b[q]^H * a[q]^H", "M", ", reference=\"0\"",
+     "the data do not tell " DIVIDED "a.value and b.value"},
 };
 enum { LEFT = sizeof(unknowns_left) / sizeof(unknowns_left[0]) };
 

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "conformance/invocation.h"
 #include "mutant.h"
+#include "run/call.h"
 
 #include <check.h>
 #include <math.h>
@@ -164,6 +165,30 @@ static void reduce(const grove_node *node, const grove_args *args, const array *
     free(sum);
 }
 
+static void call_with_scratch(const grove_node *node, const grove_args *args, bool double_precision)
+{
+    grove_device *host = grove_device_cpu(1);
+    grove_error *error = grove_error_new();
+    const uint64_t bytes = node->scratch +
+                           node->scratch_per_cell * (uint64_t)grove_args_cells(args) +
+                           GROVE_MAX_SCRATCH * GROVE_SCRATCH_ALIGN;
+    void *scratch =
+        aligned_alloc(GROVE_SCRATCH_ALIGN, (bytes / GROVE_SCRATCH_ALIGN + 1) * GROVE_SCRATCH_ALIGN);
+    grove_call_work work;
+    grove_call call = {.node = node,
+                       .args = args,
+                       .double_precision = double_precision,
+                       .work = &work,
+                       .memory = UINT64_MAX};
+
+    grove_call_begin(&work, host, scratch, bytes, error);
+    ck_assert_msg(node->class_->eval(&call) == 0, "%s: %s", node->name,
+                  grove_error_message(error, 0));
+    free(scratch);
+    grove_error_free(error);
+    grove_device_free(host);
+}
+
 static void call_eval(const grove_node *node, const grove_args *args)
 {
     bool double_precision = args->out.bytes == 8;
@@ -172,8 +197,7 @@ static void call_eval(const grove_node *node, const grove_args *args)
         (double_precision ? node->kernel->double_precision
                           : node->kernel->single_precision)(args, 0, grove_args_cells(args));
     } else {
-        grove_call call = {node, args, double_precision, NULL};
-        ck_assert_int_eq(node->class_->eval(&call), 0);
+        call_with_scratch(node, args, double_precision);
     }
 }
 

@@ -213,7 +213,13 @@ static int call_whole(const grove_invocation *call, const grove_args *args, bool
     void *scratch = NULL;
     grove_error *error = grove_error_new();
     grove_call_work work;
-    grove_call whole = {node, args, double_, call->host->threads, call->run, &work, false, 0};
+    grove_call whole = {.node = node,
+                        .args = args,
+                        .double_precision = double_,
+                        .threads = call->host->threads,
+                        .run = call->run,
+                        .work = &work,
+                        .memory = UINT64_MAX};
     int code = bytes ? grove_device_allocate(call->host, bytes, &scratch, error) : 0;
 
     if (code) {
