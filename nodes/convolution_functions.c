@@ -232,11 +232,12 @@ static int check_pixels(const grove_node *node, const making *c)
     for (int d = 0; d < 2; d++) {
         int64_t first, count = pixels_of(c, d, &first, NULL);
         if (count < 2 * (int64_t)c->functions.support)
-            return grove_node_fail_option(node, "x",
-                                          "has %lld pixels along %s in the image, but functions of "
-                                          "%d cells need at least %d",
-                                          (long long)count, names[d], c->functions.support,
-                                          2 * c->functions.support);
+            return grove_node_fail(node, GROVE_SHAPE,
+                                   "the Jones term has %lld pixels along %s in the image, but "
+                                   "functions of %d cells need at least %d: make the cells of "
+                                   "sky_grid smaller",
+                                   (long long)count, names[d], c->functions.support,
+                                   2 * c->functions.support);
     }
     return 0;
 }
@@ -538,7 +539,9 @@ GROVE_CLASS(convolution_functions) = {
         "grid_correction divides by the same kernel as without them. A visibility takes the "
         "nearest "
         "offset and plane: an error of pi sqrt(x^2 + y^2) / (6 oversampling), x and y the size of "
-        "the image over that of the grid, and one of w. Planes are between w = 0 and the longest "
+        "the image over that of the grid, and one of w, of which grove check tells; epsilon "
+        "chooses "
+        "the kernel and the grid alone. Planes are between w = 0 and the longest "
         "baseline; those with w < 0 are gridded as their conjugates. Numbers at (v, u) (j - H) / "
         "oversampling cells, j from 0 to support x oversampling, H half of that rounded down.",
     .output_doc = "a complex number for each plane (w_function, wavelengths) and fine sample "

@@ -272,7 +272,9 @@ static int finish(const grove_call *call, void *state, grove_array *out)
     image_samples_warn_not_finite(call->node, from->not_finite);
     image_plane_check_cells(call->node, from->max_u, from->max_v,
                             &((const gridding *)grove_node_user(call->node))->plan.image);
-    image_functions_warn_outside(call->node, &from->left_out, "and are left out");
+    image_functions_warn_outside(
+        call->node, &from->left_out,
+        "and are left out, though sum_of_weights counts them: the image is too faint");
     if (from->gridder)
         grove_gridder_get_planes(from->gridder, 0, out->data);
     if (from->convolution)
