@@ -167,9 +167,8 @@ END_TEST
 /* Sums of all data fit, data do not: they are read once. */
 START_TEST(summed_once)
 {
-    static const char *const fits[] = {"G[p] * B[p] * M[p,q] * B[q]^H * G[q]^H, D",
-                                       "G[p] * B[p] * M[p,q] * B[q]^H * G[q]^H, D, "
-                                       "method=alternating",
+#define GAINS "G[p] * B[p] * M[p,q] * B[q]^H * G[q]^H, D"
+    static const char *const fits[] = {GAINS, GAINS ", method=alternating",
                                        "B[p] * M[p,q] * B[q]^H, D, method=lm, min_baseline=200"};
     char before[400], after[400];
     char *text =
