@@ -167,7 +167,8 @@ static int mark(grove_gridder *g, int64_t plane, int64_t v, int64_t u)
     return 0;
 }
 
-static void run_here(void *pool, int64_t count, void (*fn)(void *context, int64_t i), void *context)
+static void run_serially(void *pool, int64_t count, void (*fn)(void *context, int64_t i),
+                         void *context)
 {
     (void)pool;
     for (int64_t i = 0; i < count; i++)
@@ -176,9 +177,9 @@ static void run_here(void *pool, int64_t count, void (*fn)(void *context, int64_
 
 int grove_gridder_mark(grove_gridder *g, const grove_gridder_samples *samples)
 {
-    const grove_gridder_threads here = {.run = run_here};
+    const grove_gridder_threads serial = {.run = run_serially};
     grove_gridder_index index;
-    int code = grove_gridder_index_make(g, samples, &here, &index);
+    int code = grove_gridder_index_make(g, samples, &serial, &index);
 
     if (code)
         return code;
