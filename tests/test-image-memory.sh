@@ -31,14 +31,10 @@ try()
     shift 2
     "$grove" check "$@" >told || { cat told; exit 1; }
     grep -Eq "$walks" told || { cat told; echo "FAIL: $name: not told: $walks"; exit 1; }
-    python3 - "$grove" run "$@" >peak 2>said <<'END'
-import resource, subprocess, sys
-code = subprocess.call(sys.argv[1:], stdout=sys.stderr)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
-sys.exit(code)
-END
+    process=$(sed -n 's/.*process \([0-9.]*\) MiB.*/\1/p' told)
+    python3 "$GROVE_SOURCE/tests/peak-memory.py" "$process" '' "$grove" run "$@" >peak 2>said
     [ $? -eq 0 ] || { cat said; echo "FAIL: $name"; exit 1; }
-    peak=$(cat peak) process=$(sed -n 's/.*process \([0-9.]*\) MiB.*/\1/p' told)
+    peak=$(cat peak)
     echo "$name: peak $peak MiB, predicted $process; $(sed -n 's/.*channels; //p' told)"
     awk -v peak="$peak" -v told="$process" 'BEGIN { exit told < 0.8 * peak || told > 1.2 * peak }' ||
         { echo 'FAIL: the peak is not what was told'; exit 1; }
@@ -62,7 +58,7 @@ image()
 {
     name=$1 walks=$2 memory=$3
     shift 3
-    try "$name" "$walks" image.tree -s ms=set.ms -s size=$size -s cell=1.5arcsec -s weighting=natural -s out="$name" \
+    try "$name" "$walks" image.tree -s ms=set.ms -s size=$size -s cell=1.5arcsec -s weighting=natural -s out="$name" -s overwrite=true \
         --memory "$memory" "$@"
 }
 
@@ -70,7 +66,7 @@ image ample '; [23] passes$' 3GiB
 image least '; 3 passes, [2-9] walks' $least
 same ample-dirty.fits least-dirty.fits
 
-try cube ', [0-9]+ walks' image.tree -s ms=set.ms -s size=256 -s cell=1.5arcsec -s weighting=natural -s bands=8 -s out=cube \
+try cube ', [0-9]+ walks' image.tree -s ms=set.ms -s size=256 -s cell=1.5arcsec -s weighting=natural -s bands=8 -s out=cube -s overwrite=true \
     --memory 36MiB
 
 "$grove" run -q predict-image.tree -s ms=set.ms -s image=ample-dirty.fits || exit 1

@@ -24,12 +24,7 @@ try()
     name=$1 most=$2
     shift 2
     said=$("$grove" check "$@" | sed -n 's/.*process \([0-9.]*\) MiB.*/\1/p')
-    python3 - "$grove" run -q "$@" >"$work/peak" 2>"$work/err" <<'END'
-import resource, subprocess, sys
-code = subprocess.call(sys.argv[1:])
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
-sys.exit(code)
-END
+    python3 "$GROVE_SOURCE/tests/peak-memory.py" "${said:-0}" "$work/out.ms" "$grove" run -q "$@" >"$work/peak" 2>"$work/err"
     code=$?
     peak=$(cat "$work/peak")
     echo "$name: peak $peak MiB, predicted ${said:-nothing}"

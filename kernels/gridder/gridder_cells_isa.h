@@ -194,7 +194,7 @@ INLINE void spread_batch(const grove_gridder_job *job, const chunk *c, int64_t f
     }
 }
 
-INLINE void spread_all(const grove_gridder_job *job, int width, int pols)
+FOR_EACH_WIDTH void spread_all(const grove_gridder_job *job, int width, int pols)
 {
     chunk c = open_chunk(job);
     cursor at = {0};
@@ -279,7 +279,7 @@ INLINE void collect_batch(const grove_gridder_job *job, chunk *c, int64_t first,
     }
 }
 
-INLINE void collect_all(const grove_gridder_job *job, int width, int pols)
+FOR_EACH_WIDTH void collect_all(const grove_gridder_job *job, int width, int pols)
 {
     chunk c = open_chunk(job);
     cursor at = {0}, done = {0};

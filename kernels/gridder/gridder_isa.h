@@ -16,7 +16,23 @@ enum { TILE = GROVE_GRIDDER_TILE, MAX_POL = 4, FACTORS = 16 };
 
 typedef int64_t longs __attribute__((vector_size(VECTOR_BYTES)));
 
-#define UNROLL _Pragma("GCC unroll 24")
+/* Compiling unrolled loops for each width with AddressSanitizer takes minutes. There one function
+ * of plain loops serves all widths. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define PLAIN_LOOPS 1
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#define PLAIN_LOOPS 1
+#endif
+#ifdef PLAIN_LOOPS
+#define UNROLL
+#define FOR_EACH_WIDTH static __attribute__((noinline))
+#else
+#define UNROLL         _Pragma("GCC unroll 24")
+#define FOR_EACH_WIDTH INLINE
+#endif
 
 INLINE vec load(const real *from)
 {
