@@ -5,6 +5,7 @@
 #include "fit.h"
 #include "nodes/compression.h"
 #include "nodes/least_squares.h"
+#include "nodes/median.h"
 #include "nodes/parm.h"
 #include "nodes/stefcal.h"
 
@@ -116,6 +117,10 @@ typedef struct {
     bool starts_well;              /* from the solution of another domain */
     int32_t reweighed;             /* robust: so often; then it is evaluated at its solution */
     bool reweigh;
+    double scale;             /* robust: of the last weights; 0: those of the data count */
+    grove_median *median;     /* ... while it is looked for in several tiles; NULL: it is not */
+    double complex *weighing; /* ... Jones terms at `before`, where each look at a tile finds its
+                               * weights; NULL: others, or none */
     /* Of alternating steps: evaluated at the solution, with the matrix of all unknowns, which tells
      * errors and what is free; and what has come of the steps. */
     bool joint;
@@ -222,7 +227,8 @@ typedef struct {
     int baseline;           /* ... baseline */
     int64_t rows;           /* combinations of the other axes */
     solve_compressed local; /* normal equations that a device made; sums NULL: none */
-    float *robust; /* [cells of the model][SOLVE_ELEMENTS] weights of a robust fit; NULL: none */
+    float *robust; /* [cells of the model][SOLVE_ELEMENTS] weights of a robust fit; NULL: the
+                    * data's own */
     /* Which part of its domains it is: both, the whole. */
     bool begins, ends;
     bool keeps; /* sums are those of whole stretches, which count where their first cell is */
@@ -237,8 +243,11 @@ void solve_tile_end(solve_tile *tile);
 /* The part of a range of cells that is in the tile; false: none is. */
 bool solve_clip(const solve_tile *tile, int cut, int64_t range[2]);
 /* Adds up the normal equations of a domain, as grove_least_squares_matrix and _gradient want them,
- * and its sums. */
-void solve_normal(const solve_tile *tile, solve_domain *domain, double *matrix, double *gradient);
+ * and its sums; on all threads, or `node` NULL, on this one. */
+void solve_normal(const grove_node *node, const solve_tile *tile, solve_domain *domain,
+                  double *matrix, double *gradient);
+/* How many items (rows in segments) of the tile these are sums of, at most. */
+int64_t solve_count_items(const solve_tile *tile, const solve_domain *d);
 
 bool solve_is_flagged(const solve_view *view, int64_t cell, int element);
 /* A cell as a matrix. Scalars stand for that number times the identity. */
@@ -267,9 +276,21 @@ void solve_columns_end(solve_columns *columns);
 void solve_find_unknowns(const solve_tile *tile, const solve_domain *d,
                          const int64_t index[GROVE_MAX_AXES], const int64_t cell[SOLVE_CUTS],
                          solve_columns *columns);
-/* Adds them to the matrix and gradient of the domain's fit. */
-void solve_scatter(const solve *s, const solve_domain *d, const solve_columns *columns,
-                   double *matrix, double *gradient);
+/* The sums of an item: a baseline, or row, in a stretch. */
+typedef struct {
+    solve_columns columns;
+    double chi2, change, power;
+    int64_t data, all; /* data 0: it has none, and columns say nothing */
+} solve_local;
+
+/* Sets locals[item - first] of items [first, last); from several threads. */
+typedef void (*solve_find_locals)(void *context, int64_t first, int64_t last, solve_local *locals);
+/* Whether so many domains of so many items are worth being summed one by one by all threads. */
+bool solve_is_shared(int64_t domains, int64_t items);
+/* Adds all items to the matrix, gradient and sums of a domain, in their order: the same bits on any
+ * number of threads. `node` NULL: on this one. */
+void solve_add_locals(const grove_node *node, const solve *s, solve_domain *d, int64_t items,
+                      solve_find_locals find, void *context, double *matrix, double *gradient);
 /* [terms]: what the polynomials of a parm are at a cell. */
 void solve_find_basis(const grove_parm *p, const int64_t cell[SOLVE_CUTS], double *basis);
 /* The index of a row along each axis of the tile but time and frequency. */
@@ -316,15 +337,16 @@ void solve_load(const solve_tile *tile, int input, const int64_t cell[SOLVE_CUTS
 /* The Jones matrices of the tile's stretches and all stations of a domain where it was evaluated;
  * and those of a stretch (numbered in the domain) and station at side 0 (left) or 1, [group][4]. */
 void solve_load_jones(const solve_tile *tile, solve_domain *d);
-const double complex *solve_jones_at(const solve *s, const solve_domain *d, int64_t stretch,
+const double complex *solve_jones_at(const solve *s, const double complex *jones, int64_t stretch,
                                      int64_t station, int side);
 /* Whether there are delays or TEC to search for; and start values for them, from d->jones. False:
  * too few channels. */
 bool solve_is_searched(const solve *s);
 bool solve_search(const solve_tile *tile, const solve_compressed *c, solve_domain *d, double *x);
 /* As solve_normal. */
-void solve_compressed_normal(const solve_tile *tile, const solve_compressed *c, solve_domain *d,
-                             double *matrix, double *gradient);
+void solve_compressed_normal(const grove_node *node, const solve_tile *tile,
+                             const solve_compressed *c, solve_domain *d, double *matrix,
+                             double *gradient);
 /* The point just evaluated is the best one. */
 void solve_compressed_accept(const solve *s, solve_domain *d);
 /* In the tile in which the domain begins: sets d->direct. `x`: the unknowns. */
@@ -371,9 +393,9 @@ typedef struct {
 
 /* Makes d->fit. 0, or GROVE_NO_MEMORY. */
 int solve_start_fit(const solve_evaluation *e, solve_domain *d);
-/* Of domains [first, last) that are active: adds up the normal equations at the point, and in the
- * last tile of a domain finds the next point or takes the result. */
-void solve_evaluate(void *evaluation, int64_t first, int64_t last);
+/* Of so many active domains: adds up the normal equations at the point, and in the last tile of a
+ * domain finds the next point or takes the result. */
+void solve_evaluate(const grove_node *node, solve_evaluation *e, int64_t count);
 
 /* ---- a run ---- */
 
@@ -389,12 +411,22 @@ void solve_stop(const grove_node *node, void *run);
 
 /* ---- robust fits ---- */
 
-/* Makes tile->robust, with the weights of these domains, all of the tile; to be freed. 0, or
- * GROVE_NO_MEMORY. */
-int solve_begin_weights(solve_tile *tile, const solve_domain *domains, int64_t count);
+/* Makes tile->robust, with the data's weights; to be freed. 0, or GROVE_NO_MEMORY. */
+int solve_begin_weights(solve_tile *tile);
 /* They as an input. */
 solve_view solve_robust_view(const solve_tile *tile);
-/* Finds them for a domain that was evaluated at its solution. 0, or GROVE_NO_MEMORY. */
-int solve_reweigh(const solve_tile *tile, const solve_domain *d);
+/* Finds d->scale of a domain that was evaluated at its solution, and whose Jones terms there are
+ * d->jones: in a tile that has all of it; or in a walk over its tiles, of which several may be
+ * needed. True: it is found. */
+bool solve_find_scale(const solve_tile *tile, solve_domain *d);
+/* Sets the weights of a domain by d->scale and residuals: the model's, or of these Jones terms. */
+void solve_set_weights(const solve_tile *tile, const solve_domain *d, const double complex *jones);
+/* Makes tile->robust of a part of so many active domains, NULL where the data's own weights count.
+ * By factors; else the model is where the weights are from, and the domains come to the points that
+ * are wanted, for a second look at the tile: `again`. 0, or GROVE_NO_MEMORY. */
+int solve_weigh_part(const grove_node *node, solve_tile *tile, solve_evaluation *e, int64_t count,
+                     bool *again);
+/* After that look: for the next tile. */
+void solve_move_to_weights(const solve_evaluation *e, int64_t count);
 
 #endif

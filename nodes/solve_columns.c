@@ -2,8 +2,10 @@
  * domain's real unknowns. */
 #include "nodes/solve.h"
 
+#include "base/log.h"
 #include "base/memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 void solve_columns_begin(solve_columns *columns, const solve *s)
@@ -119,15 +121,25 @@ static void scatter_pair(const solve_columns *columns, const solve_slot *slot_a,
         }
 }
 
-void solve_scatter(const solve *s, const solve_domain *d, const solve_columns *columns,
-                   double *matrix, double *gradient)
+/* Unknowns have their rows in turns of so many, and a part of the threads' work has some turns. */
+enum { TURN = 8, TURNS = 8 };
+/* Fewer domains than these, of at least so many items, are worth sharing: whether it is done, and
+ * how many items are taken at a time, changes no bit. */
+enum { MANY_DOMAINS = 8, MANY_ITEMS = 256, SHARED = 512, ALONE = 8, SHARED_BYTES = 2 << 20 };
+
+/* The rows of turns [first, last). */
+static void scatter(const solve *s, const solve_domain *d, const solve_columns *columns,
+                    const int64_t turns[2], double *matrix, double *gradient)
 {
     const grove_least_squares_layout *layout = grove_least_squares_layout_of(d->fit);
 
     for (int k = 0; k < s->slot_count; k++)
         for (int t = 0; t < s->slots[k].terms; t++) {
             int a = s->slots[k].first + t;
+            int64_t turn = columns->unknown[a] / 2 * 2 / TURN % TURNS;
             double complex factor[2];
+            if (turn < turns[0] || turn >= turns[1])
+                continue;
             int offset[2], parts = parts_of(&s->slots[k], factor, offset);
             for (int i = 0; i < parts; i++)
                 gradient[columns->unknown[a] + offset[i]] +=
@@ -137,4 +149,74 @@ void solve_scatter(const solve *s, const solve_domain *d, const solve_columns *c
                     scatter_pair(columns, &s->slots[k], a, &s->slots[l], s->slots[l].first + u,
                                  layout, matrix);
         }
+}
+
+/* ---- of one domain on several threads ---- */
+
+typedef struct {
+    const solve *s;
+    const solve_domain *d;
+    solve_find_locals find;
+    void *context;
+    solve_local *locals;
+    int64_t first, count; /* of the items in them */
+    double *matrix, *gradient;
+} sharing;
+
+static void find_locals(void *context, int64_t first, int64_t last)
+{
+    const sharing *w = context;
+
+    w->find(w->context, w->first + first, w->first + last, w->locals + first);
+}
+
+static void scatter_locals(void *context, int64_t first, int64_t last)
+{
+    const sharing *w = context;
+    const int64_t turns[2] = {first, last};
+
+    for (int64_t i = 0; i < w->count; i++)
+        if (w->locals[i].data)
+            scatter(w->s, w->d, &w->locals[i].columns, turns, w->matrix, w->gradient);
+}
+
+static void add_sums(solve_domain *d, const solve_local *local)
+{
+    d->all += local->all;
+    d->sums.chi2 += local->chi2;
+    d->sums.change += local->change;
+    d->sums.power += local->power;
+    d->sums.data += local->data;
+}
+
+bool solve_is_shared(int64_t domains, int64_t items)
+{
+    return domains < MANY_DOMAINS && items >= MANY_ITEMS;
+}
+
+void solve_add_locals(const grove_node *node, const solve *s, solve_domain *d, int64_t items,
+                      solve_find_locals find, void *context, double *matrix, double *gradient)
+{
+    double bytes = sizeof(double complex) * pow(s->columns + 2, 2);
+    int64_t most = node ? (int64_t)fmax(fmin(SHARED_BYTES / bytes, SHARED), 8) : ALONE;
+    sharing w = {s, d, find,   context, grove_alloc((size_t)most * sizeof(*w.locals)),
+                 0, 0, matrix, gradient};
+
+    for (int64_t i = 0; i < most; i++)
+        solve_columns_begin(&w.locals[i].columns, s);
+    for (; w.first < items && !grove_interrupted(); w.first += most) {
+        w.count = items - w.first < most ? items - w.first : most;
+        if (node) {
+            grove_node_parallel(node, w.count, find_locals, &w);
+            grove_node_parallel(node, TURNS, scatter_locals, &w);
+        } else {
+            find_locals(&w, 0, w.count);
+            scatter_locals(&w, 0, TURNS);
+        }
+        for (int64_t i = 0; i < w.count; i++)
+            add_sums(d, &w.locals[i]);
+    }
+    for (int64_t i = 0; i < most; i++)
+        solve_columns_end(&w.locals[i].columns);
+    free(w.locals);
 }

@@ -446,10 +446,10 @@ void solve_load_jones(const solve_tile *tile, solve_domain *d)
         }
 }
 
-const double complex *solve_jones_at(const solve *s, const solve_domain *d, int64_t stretch,
+const double complex *solve_jones_at(const solve *s, const double complex *jones, int64_t stretch,
                                      int64_t station, int side)
 {
-    return jones_at(s, d->jones, stretch, station, side);
+    return jones_at(s, (double complex *)(uintptr_t)jones, stretch, station, side);
 }
 
 void solve_compressed_accept(const solve *s, solve_domain *d)
@@ -468,12 +468,11 @@ typedef struct {
     const solve_compressed *c;
     solve_domain *d;
     const struct grove_stefcal_kernels *kernels;
-    grove_compression_column *columns;
-    solve_columns local;
-    double *matrix, *gradient;
+    int64_t t[2], f[2]; /* stretches */
 } adding;
 
-static void fill_columns(const adding *w, const int64_t cell[SOLVE_CUTS], const int64_t station[2])
+static void fill_columns(const adding *w, const int64_t cell[SOLVE_CUTS], const int64_t station[2],
+                         grove_compression_column *columns)
 {
     const solve *s = w->tile->solve;
     double basis[GROVE_PARM_TERMS * GROVE_PARM_TERMS];
@@ -486,7 +485,7 @@ static void fill_columns(const adding *w, const int64_t cell[SOLVE_CUTS], const 
         if (slot->terms > 1)
             solve_find_basis(s->parms[slot->parm].parm, cell, basis);
         for (int t = 0; t < slot->terms; t++) {
-            grove_compression_column *column = &w->columns[slot->first + t];
+            grove_compression_column *column = &columns[slot->first + t];
             column->group = slot->group;
             column->side = slot->side;
             for (int e = 0; e < 4; e++)
@@ -506,8 +505,9 @@ static bool are_finite(const double complex *jones, int groups)
 }
 
 /* `stretch`: in the domain; its sums; its first cell. */
-static void add_baseline(adding *w, int64_t b, int64_t stretch, const int64_t cell[SOLVE_CUTS],
-                         const double *sums)
+static void find_baseline(const adding *w, int64_t b, int64_t stretch,
+                          const int64_t cell[SOLVE_CUTS], const double *sums,
+                          grove_compression_column *columns, solve_local *to)
 {
     const solve_tile *tile = w->tile;
     const solve *s = tile->solve;
@@ -516,27 +516,24 @@ static void add_baseline(adding *w, int64_t b, int64_t stretch, const int64_t ce
                                 range->axis->right[range->first + b]};
     int64_t index[GROVE_MAX_AXES] = {0};
     double count = grove_compression_count(sums);
-    grove_compression_sides to = {jones_at(s, w->d->jones, stretch, station[0], 0),
+    grove_compression_sides at = {jones_at(s, w->d->jones, stretch, station[0], 0),
                                   jones_at(s, w->d->jones, stretch, station[1], 1)};
 
-    if (!(count > 0) || !are_finite(to.left, s->group_count) ||
-        !are_finite(to.right, s->group_count))
+    if (!(count > 0) || !are_finite(at.left, s->group_count) ||
+        !are_finite(at.right, s->group_count))
         return;
-    fill_columns(w, cell, station);
-    w->d->sums.chi2 +=
-        grove_compression_normal(s->form, s->group_count, sums, to.left, to.right, w->columns,
-                                 s->columns, w->local.hermitian, w->local.gradient);
+    fill_columns(w, cell, station, columns);
+    to->chi2 = grove_compression_normal(s->form, s->group_count, sums, at.left, at.right, columns,
+                                        s->columns, to->columns.hermitian, to->columns.gradient);
     if (w->d->best) {
         grove_compression_sides from = {jones_at(s, w->d->best, stretch, station[0], 0),
                                         jones_at(s, w->d->best, stretch, station[1], 1)};
-        w->d->sums.change +=
-            grove_compression_change(w->kernels, s->form, s->group_count, sums, from, to);
+        to->change = grove_compression_change(w->kernels, s->form, s->group_count, sums, from, at);
     }
-    w->d->sums.data += (int64_t)count * s->parts / 2;
-    w->d->sums.power += grove_compression_power(sums);
+    to->data = (int64_t)count * s->parts / 2;
+    to->power = grove_compression_power(sums);
     index[tile->baseline] = b;
-    solve_find_unknowns(tile, w->d, index, cell, &w->local);
-    solve_scatter(s, w->d, &w->local, w->matrix, w->gradient);
+    solve_find_unknowns(tile, w->d, index, cell, &to->columns);
 }
 
 const double *solve_sums_at(const solve_compressed *c, int64_t time, int64_t freq, int64_t baseline)
@@ -547,40 +544,39 @@ const double *solve_sums_at(const solve_compressed *c, int64_t time, int64_t fre
     return c->sums + (stretch * c->baselines + baseline) * c->size;
 }
 
-static void add_stretches(adding *w)
+/* Items are baselines in stretches. */
+static void find_items(void *context, int64_t first, int64_t last, solve_local *locals)
 {
+    const adding *w = context;
     const solve_tile *tile = w->tile;
-    int64_t first = tile->range[tile->baseline].first, t[2], f[2];
+    int64_t freqs = w->f[1] - w->f[0], baselines = w->c->baselines;
+    grove_compression_column *columns =
+        grove_alloc(((size_t)tile->solve->columns + 1) * sizeof(*columns));
 
-    solve_tile_stretches(tile, w->d, SOLVE_TIME, t);
-    solve_tile_stretches(tile, w->d, SOLVE_FREQ, f);
-    for (int64_t i = t[0]; i < t[1] && !grove_interrupted(); i++)
-        for (int64_t j = f[0]; j < f[1]; j++) {
-            const int64_t cell[SOLVE_CUTS] = {solve_first_cell(tile, SOLVE_TIME, i),
-                                              solve_first_cell(tile, SOLVE_FREQ, j)};
-            int64_t stretch = stretch_in(tile->solve, w->d, i, j);
-            for (int64_t b = 0; b < w->c->baselines; b++)
-                if (solve_is_wanted(tile, first + b))
-                    add_baseline(w, b, stretch, cell, solve_sums_at(w->c, i, j, b));
-        }
+    for (int64_t item = first; item < last; item++, locals++) {
+        int64_t b = item % baselines, i = w->t[0] + item / baselines / freqs,
+                j = w->f[0] + item / baselines % freqs;
+        const int64_t cell[SOLVE_CUTS] = {solve_first_cell(tile, SOLVE_TIME, i),
+                                          solve_first_cell(tile, SOLVE_FREQ, j)};
+        locals->chi2 = locals->change = locals->power = 0;
+        locals->data = locals->all = 0;
+        if (solve_is_wanted(tile, tile->range[tile->baseline].first + b))
+            find_baseline(w, b, stretch_in(tile->solve, w->d, i, j), cell,
+                          solve_sums_at(w->c, i, j, b), columns, locals);
+    }
+    free(columns);
 }
 
-void solve_compressed_normal(const solve_tile *tile, const solve_compressed *c, solve_domain *d,
-                             double *matrix, double *gradient)
+void solve_compressed_normal(const grove_node *node, const solve_tile *tile,
+                             const solve_compressed *c, solve_domain *d, double *matrix,
+                             double *gradient)
 {
-    const solve *s = tile->solve;
-    adding w = {.tile = tile,
-                .c = c,
-                .d = d,
-                .kernels = grove_compression_kernels_now(),
-                .matrix = matrix,
-                .gradient = gradient};
+    adding w = {.tile = tile, .c = c, .d = d, .kernels = grove_compression_kernels_now()};
 
     solve_load_jones(tile, d);
     d->sums.has_change = d->best != NULL;
-    w.columns = grove_alloc(((size_t)s->columns + 1) * sizeof(*w.columns));
-    solve_columns_begin(&w.local, s);
-    add_stretches(&w);
-    solve_columns_end(&w.local);
-    free(w.columns);
+    solve_tile_stretches(tile, d, SOLVE_TIME, w.t);
+    solve_tile_stretches(tile, d, SOLVE_FREQ, w.f);
+    solve_add_locals(node, tile->solve, d, (w.t[1] - w.t[0]) * (w.f[1] - w.f[0]) * c->baselines,
+                     find_items, &w, matrix, gradient);
 }

@@ -321,6 +321,8 @@ void solve_domain_end(solve_domain *d)
     d->known = NULL;
     free(d->jones);
     free(d->best);
+    free(d->median);
+    free(d->weighing);
     free(d->before);
     d->jones = d->best = NULL;
 }

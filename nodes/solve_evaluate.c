@@ -16,7 +16,7 @@ enum { MAX_REWEIGHED = 30 };
 /* Only models in single precision round: not compressed sums. */
 static bool rounds(const solve_evaluation *e)
 {
-    return !e->compressed->sums && !e->tile->views[SOLVE_MODEL].double_;
+    return !e->solve->group_count && !e->tile->views[SOLVE_MODEL].double_;
 }
 
 int solve_start_fit(const solve_evaluation *e, solve_domain *d)
@@ -50,40 +50,65 @@ static void take_result(const solve *s, solve_domain *d, grove_parm_run *const *
     }
 }
 
-static void add_normal(const solve_evaluation *e, solve_domain *d)
+/* `node` NULL: on this thread. */
+static void add_normal(const grove_node *node, const solve_evaluation *e, solve_domain *d)
 {
     double *matrix = grove_least_squares_matrix(d->fit),
            *gradient = grove_least_squares_gradient(d->fit);
 
+    if (e->tile->begins) {
+        d->sums = (grove_least_squares_sums){0};
+        d->all = 0;
+    }
     if (e->compressed->sums) {
         if (!grove_least_squares_iterations(d->fit))
             solve_count_all(e->tile, d);
-        solve_compressed_normal(e->tile, e->compressed, d, matrix, gradient);
+        solve_compressed_normal(node, e->tile, e->compressed, d, matrix, gradient);
     } else {
-        solve_normal(e->tile, d, matrix, gradient);
+        solve_normal(node, e->tile, d, matrix, gradient);
     }
 }
 
-/* The domain is evaluated at its solution: a new fit from there, with weights from the residuals.
- */
+/* The domain was evaluated at its solution, and the width of its residuals is known: a new fit from
+ * there. */
 static int begin_again(const solve_evaluation *e, solve_domain *d)
 {
-    int code = 0;
-
-    if (e->compressed->sums)
-        solve_load_jones(e->tile, d);
     d->before = grove_realloc(d->before, ((size_t)d->unknowns + 1) * sizeof(*d->before));
     solve_get(e->solve, d, e->parms, d->before);
-    code = solve_reweigh(e->tile, d);
-    if (!code && e->compressed->sums)
-        code = solve_compress_again(e->tile, e->compressed, d);
     grove_least_squares_free(d->fit);
     d->fit = NULL;
     free(d->best);
     d->best = NULL;
     d->reweigh = false;
     d->reweighed++;
-    return code ? code : solve_start_fit(e, d);
+    return solve_start_fit(e, d);
+}
+
+/* In a tile that has all of the domain, with weights that it keeps. */
+static int reweigh(const solve_evaluation *e, solve_domain *d)
+{
+    int code = 0;
+
+    if (e->solve->group_count)
+        solve_load_jones(e->tile, d);
+    solve_find_scale(e->tile, d);
+    solve_set_weights(e->tile, d, d->jones);
+    if (e->solve->group_count)
+        code = solve_compress_again(e->tile, e->compressed, d);
+    return code ? code : begin_again(e, d);
+}
+
+/* In one of several tiles, which find weights at each look: walks that do no more than this. */
+static int reweigh_part(const solve_evaluation *e, solve_domain *d)
+{
+    if (e->solve->group_count)
+        solve_load_jones(e->tile, d);
+    if (!solve_find_scale(e->tile, d))
+        return 0;
+    free(d->weighing);
+    d->weighing = d->jones;
+    d->jones = NULL;
+    return begin_again(e, d);
 }
 
 /* Weights and solution belong together once a fit with new weights hardly moves: by less than is
@@ -168,32 +193,89 @@ static void judge(solve_evaluation *e, solve_domain *d)
     take_result(s, d, e->parms);
 }
 
-/* The normal equations at the point. */
-static void evaluate_domain(solve_evaluation *e, solve_domain *d)
-{
-    int code = d->reweigh && e->tile->begins ? begin_again(e, d) : 0;
+/* ---- on threads ---- */
 
-    if (code) {
+static void fail(solve_evaluation *e, int code)
+{
+    if (code)
         __atomic_store_n(&e->code, code, __ATOMIC_RELAXED);
-        return;
-    }
-    if (e->tile->begins) {
-        d->sums = (grove_least_squares_sums){0};
-        d->all = 0;
-    }
-    add_normal(e, d);
-    if (e->tile->ends)
-        judge(e, d);
 }
 
-void solve_evaluate(void *evaluation, int64_t first, int64_t last)
+static void reweigh_domains(void *evaluation, int64_t first, int64_t last)
+{
+    solve_evaluation *e = evaluation;
+    bool whole = e->tile->begins && e->tile->ends;
+
+    for (int64_t i = first; i < last; i++)
+        if (e->active[i]->reweigh)
+            fail(e, whole ? reweigh(e, e->active[i]) : reweigh_part(e, e->active[i]));
+}
+
+static void judge_domains(void *evaluation, int64_t first, int64_t last)
 {
     solve_evaluation *e = evaluation;
 
     for (int64_t i = first; i < last; i++) {
-        evaluate_domain(e, e->active[i]);
+        judge(e, e->active[i]);
         /* What has ended may have been cut short; what has not, the run does not ask for again. */
         if (grove_interrupted() && e->active[i]->outcome != GROVE_LEAST_SQUARES_RUNNING)
-            __atomic_store_n(&e->code, GROVE_INTERRUPTED, __ATOMIC_RELAXED);
+            fail(e, GROVE_INTERRUPTED);
     }
+}
+
+/* Each domain by one thread. */
+static void evaluate_domains(void *evaluation, int64_t first, int64_t last)
+{
+    solve_evaluation *e = evaluation;
+
+    for (int64_t i = first; i < last; i++) {
+        add_normal(NULL, e, e->active[i]);
+        if (e->tile->ends)
+            judge_domains(e, i, i + 1);
+    }
+}
+
+static int64_t items_of(const solve_evaluation *e, const solve_domain *d)
+{
+    int64_t t[2], f[2];
+
+    if (!e->solve->group_count)
+        return solve_count_items(e->tile, d);
+    solve_tile_stretches(e->tile, d, SOLVE_TIME, t);
+    solve_tile_stretches(e->tile, d, SOLVE_FREQ, f);
+    return (t[1] - t[0]) * (f[1] - f[0]) * e->compressed->baselines;
+}
+
+/* Those to be weighed anew come last; how many others there are. */
+static int64_t sort_out(const solve_evaluation *e, int64_t count)
+{
+    int64_t others = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        if (!e->active[i]->reweigh) {
+            solve_domain *d = e->active[i];
+            e->active[i] = e->active[others];
+            e->active[others++] = d;
+        }
+    return others;
+}
+
+void solve_evaluate(const grove_node *node, solve_evaluation *e, int64_t count)
+{
+    int64_t others = sort_out(e, count);
+
+    if (others < count)
+        grove_node_parallel(node, count, reweigh_domains, e);
+    if (!e->tile->begins || !e->tile->ends)
+        count = others; /* in a part, to be weighed was all */
+    if (e->code || !count)
+        return;
+    if (!solve_is_shared(count, items_of(e, e->active[0]))) {
+        grove_node_parallel(node, count, evaluate_domains, e);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        add_normal(node, e, e->active[i]);
+    if (e->tile->ends)
+        grove_node_parallel(node, count, judge_domains, e);
 }

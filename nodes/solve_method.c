@@ -44,7 +44,8 @@ static census count(const solve *s)
 typedef struct {
     double matrices, sums, weights; /* weights: of a robust fit */
     double jones;                   /* terms of factors, where it is and was evaluated */
-    double tile;                    /* sums of a part of it */
+    double tile, tile_weights;      /* sums and weights of a part of it */
+    double medians;                 /* of the residuals of domains in parts */
 } bill;
 
 static bill memory_of(const grove_node *node, const solve *s, const census *most)
@@ -67,16 +68,20 @@ static bill memory_of(const grove_node *node, const solve *s, const census *most
     if (solve_wants_joint(s, true, most->unknowns))
         of.matrices += grove_least_squares_bytes(&most->unknowns, 1) *
                        (s->errors ? (double)(domains * s->cut[SOLVE_FREQ].count) : 1);
-    if (s->robust)
+    double value = 8 * rows * cells[1] * grove_node_input_form(node, SOLVE_DATA)->shape;
+    double times = 1 + fmax(1, TILE_BYTES / value); /* of a tile */
+    if (s->robust) {
         of.weights = rows * cells[0] * cells[1] * SOLVE_ELEMENTS * sizeof(float);
+        of.tile_weights = of.weights * fmin(1, times / cells[0]);
+        of.medians = sizeof(grove_median) * (double)domains * (double)s->cut[SOLVE_FREQ].count;
+    }
     if (!s->group_count)
         return of;
     double row = 8 * rows * stretches[1] * (double)grove_compression_size(s->form, s->group_count);
-    double value = 8 * rows * cells[1] * grove_node_input_form(node, SOLVE_DATA)->shape;
     of.sums = row * stretches[0];
-    of.tile = row * fmin(stretches[0], 1 + fmax(1, TILE_BYTES / value));
-    of.jones = 2 * stretches[0] * stretches[1] * (double)s->stations * 2 * s->group_count * 4 *
-               sizeof(double complex);
+    of.tile = row * fmin(stretches[0], times);
+    of.jones = (s->robust ? 3 : 2) * stretches[0] * stretches[1] * (double)s->stations * 2 *
+               s->group_count * 4 * sizeof(double complex);
     return of;
 }
 
@@ -87,19 +92,20 @@ bool solve_keeps_sums(const solve *s)
     return s->group_count && ((s->direct && stefcal) || solve_is_searched(s));
 }
 
-/* Domains come in parts where they do not fit the memory, but for robust fits, which keep the
- * weights of all their data. */
+/* Domains come in parts where they do not fit the memory. Robust fits sum their data again and
+ * again, with weights that each look at a tile finds. */
 static void set_memory(grove_node *node, const solve *s, const census *most)
 {
     bill of = memory_of(node, s, most);
-    double sums = 2 * of.sums + of.jones;
+    double sums = 2 * of.sums + of.jones, fixed = of.matrices + of.tile_weights + of.medians;
+    bool once = s->group_count && !s->robust;
 
     grove_node_set_memory(node, (uint64_t)(of.matrices + of.sums + of.weights));
-    if (s->robust)
-        return;
-    grove_node_set_parts(
-        node, (uint64_t)(of.matrices + (solve_keeps_sums(s) ? sums : of.tile + of.jones)),
-        s->group_count ? (uint64_t)(of.matrices + sums) : 0);
+    grove_node_set_parts(node,
+                         (uint64_t)(fixed + (solve_keeps_sums(s) ? sums : of.tile + of.jones)),
+                         once ? (uint64_t)(fixed + sums) : 0);
+    if (s->robust && !s->group_count)
+        grove_node_set_repeats(node);
 }
 
 static const char *name_of(const solve *s)

@@ -22,9 +22,7 @@ typedef struct {
     int columns, count;
     lanes *re, *im, *weighted_re, *weighted_im; /* [columns + 1][SAMPLES / LANES]; last: residual */
     double weight[SAMPLES];
-    double chi2, power;
-    int64_t data, all;
-    solve_columns local;
+    solve_local *to;
 } sums;
 
 /* ---- views ---- */
@@ -205,14 +203,15 @@ static void flush(sums *sum)
     for (int a = 0; a < n && sum->count; a++) {
         const lanes *re = column_of(sum->re, a), *im = column_of(sum->im, a);
         for (int b = a; b < n; b++)
-            sum->local.hermitian[a * n + b] +=
+            sum->to->columns.hermitian[a * n + b] +=
                 product(re, im, column_of(sum->weighted_re, b), column_of(sum->weighted_im, b));
-        sum->local.gradient[a] +=
+        sum->to->columns.gradient[a] +=
             product(re, im, column_of(sum->weighted_re, n), column_of(sum->weighted_im, n));
     }
     if (sum->count)
-        sum->chi2 += creal(product(column_of(sum->re, n), column_of(sum->im, n),
-                                   column_of(sum->weighted_re, n), column_of(sum->weighted_im, n)));
+        sum->to->chi2 +=
+            creal(product(column_of(sum->re, n), column_of(sum->im, n),
+                          column_of(sum->weighted_re, n), column_of(sum->weighted_im, n)));
     sum->count = 0;
 }
 
@@ -265,7 +264,7 @@ static void add_cell(const solve_tile *tile, const int64_t *at, const int64_t ce
                                         : 1;
         double complex measured = solve_number(data, at[SOLVE_DATA], in_data);
         double complex residual = measured - solve_number(model, at[SOLVE_MODEL], in_model);
-        sum->all += s->parts;
+        sum->to->all += s->parts;
         if (solve_is_flagged(data, at[SOLVE_DATA], in_data) ||
             solve_is_flagged(model, at[SOLVE_MODEL], in_model) ||
             solve_is_flagged(weights, at[s->weights], in_data) || !(weight > 0) ||
@@ -277,8 +276,8 @@ static void add_cell(const solve_tile *tile, const int64_t *at, const int64_t ce
         if (!is_finite(sum))
             continue;
         sum->weight[sum->count] = weight;
-        sum->power += weight * creal(measured * conj(measured));
-        sum->data += s->parts;
+        sum->to->power += weight * creal(measured * conj(measured));
+        sum->to->data += s->parts;
         if (++sum->count == SAMPLES)
             flush(sum);
     }
@@ -327,31 +326,75 @@ static void add_box(const solve_tile *tile, const int64_t index[GROVE_MAX_AXES],
         }
 }
 
-static void add_row(const solve_tile *tile, const solve_domain *d,
-                    const int64_t index[GROVE_MAX_AXES], int inputs, int64_t *at, sums *sum,
-                    double *matrix, double *gradient)
+/* Segments of the domain along time and frequency, rows of which are items. */
+static int64_t segments_of(const solve *s, const solve_domain *d, int cut)
 {
-    const solve_cut *time = &tile->solve->cut[SOLVE_TIME], *freq = &tile->solve->cut[SOLVE_FREQ];
-    int64_t t = d->number[SOLVE_TIME], f = d->number[SOLVE_FREQ];
+    const int64_t *segments = s->cut[cut].segments + d->number[cut];
 
-    for (int64_t i = time->segments[t]; i < time->segments[t + 1]; i++)
-        for (int64_t j = freq->segments[f]; j < freq->segments[f + 1]; j++) {
-            int64_t box[SOLVE_CUTS][2] = {{time->edge[i], time->edge[i + 1]},
-                                          {freq->edge[j], freq->edge[j + 1]}};
-            const int64_t cell[SOLVE_CUTS] = {time->edge[i], freq->edge[j]};
-            int64_t before = sum->data;
-            if (!solve_clip(tile, SOLVE_TIME, box[SOLVE_TIME]) ||
-                !solve_clip(tile, SOLVE_FREQ, box[SOLVE_FREQ]))
-                continue;
-            add_box(tile, index, box, inputs, at, sum);
-            if (sum->data == before)
-                continue;
-            solve_find_unknowns(tile, d, index, cell, &sum->local);
-            flush(sum);
-            mirror(&sum->local);
-            solve_scatter(tile->solve, d, &sum->local, matrix, gradient);
-            clear(&sum->local);
-        }
+    return segments[1] - segments[0];
+}
+
+int64_t solve_count_items(const solve_tile *tile, const solve_domain *d)
+{
+    return tile->rows * segments_of(tile->solve, d, SOLVE_TIME) *
+           segments_of(tile->solve, d, SOLVE_FREQ);
+}
+
+typedef struct {
+    const solve_tile *tile;
+    const solve_domain *d;
+} adding;
+
+static void add_item(const adding *w, int64_t item, int64_t *at, sums *sum)
+{
+    const solve_tile *tile = w->tile;
+    const solve_cut *time = &tile->solve->cut[SOLVE_TIME], *freq = &tile->solve->cut[SOLVE_FREQ];
+    int64_t freqs = segments_of(tile->solve, w->d, SOLVE_FREQ), index[GROVE_MAX_AXES],
+            times = segments_of(tile->solve, w->d, SOLVE_TIME);
+    int64_t i = time->segments[w->d->number[SOLVE_TIME]] + item / freqs % times,
+            j = freq->segments[w->d->number[SOLVE_FREQ]] + item % freqs;
+    int64_t box[SOLVE_CUTS][2] = {{time->edge[i], time->edge[i + 1]},
+                                  {freq->edge[j], freq->edge[j + 1]}};
+    const int64_t cell[SOLVE_CUTS] = {time->edge[i], freq->edge[j]};
+
+    if (!solve_clip(tile, SOLVE_TIME, box[SOLVE_TIME]) ||
+        !solve_clip(tile, SOLVE_FREQ, box[SOLVE_FREQ]))
+        return;
+    solve_find_row(tile, item / freqs / times, index);
+    if (!solve_is_wanted(tile, tile->baseline < 0
+                                   ? 0
+                                   : tile->range[tile->baseline].first + index[tile->baseline]))
+        return;
+    add_box(tile, index, box, tile->solve->inputs, at, sum);
+    if (!sum->to->data)
+        return;
+    solve_find_unknowns(tile, w->d, index, cell, &sum->to->columns);
+    flush(sum);
+    mirror(&sum->to->columns);
+}
+
+static void find_items(void *context, int64_t first, int64_t last, solve_local *locals)
+{
+    const adding *w = context;
+    const solve *s = w->tile->solve;
+    size_t n = (size_t)s->columns, lane_count = (n + 1) * (SAMPLES / LANES);
+    int64_t *at = grove_alloc((size_t)s->inputs * sizeof(*at));
+    lanes *buffer = aligned_alloc(sizeof(lanes), 4 * lane_count * sizeof(lanes));
+    sums sum = {.columns = s->columns,
+                .re = buffer,
+                .im = buffer + lane_count,
+                .weighted_re = buffer + 2 * lane_count,
+                .weighted_im = buffer + 3 * lane_count};
+
+    for (int64_t item = first; item < last; item++, locals++) {
+        locals->chi2 = locals->change = locals->power = 0;
+        locals->data = locals->all = 0;
+        clear(&locals->columns);
+        sum.to = locals;
+        add_item(w, item, at, &sum);
+    }
+    free(at);
+    free(buffer);
 }
 
 /* What a device has made of a row and a box. */
@@ -368,77 +411,52 @@ static void take_box(const double *from, solve_columns *local)
     mirror(local);
 }
 
-static void take_row(const solve_tile *tile, solve_domain *d, const int64_t index[GROVE_MAX_AXES],
-                     solve_columns *local, double *matrix, double *gradient)
+static void take_item(const adding *w, int64_t item, solve_local *to)
 {
+    const solve_tile *tile = w->tile;
     const solve_cut *time = &tile->solve->cut[SOLVE_TIME], *freq = &tile->solve->cut[SOLVE_FREQ];
-    int64_t t[2], f[2];
+    int64_t t[2], f[2], index[GROVE_MAX_AXES];
 
-    solve_tile_stretches(tile, d, SOLVE_TIME, t);
-    solve_tile_stretches(tile, d, SOLVE_FREQ, f);
-    for (int64_t i = t[0]; i < t[1]; i++)
-        for (int64_t j = f[0]; j < f[1]; j++) {
-            const int64_t first[SOLVE_CUTS] = {time->edge[i], freq->edge[j]};
-            const double *from =
-                solve_sums_at(&tile->local, i, j, tile->baseline < 0 ? 0 : index[tile->baseline]);
-            d->all += (int64_t)from[GROVE_NORMAL_ALL] * tile->solve->parts / 2;
-            if (!(from[GROVE_NORMAL_USED] > 0))
-                continue;
-            d->sums.chi2 += from[GROVE_NORMAL_CHI2];
-            d->sums.power += from[GROVE_NORMAL_POWER];
-            d->sums.data += (int64_t)from[GROVE_NORMAL_USED] * tile->solve->parts / 2;
-            solve_find_unknowns(tile, d, index, first, local);
-            take_box(from, local);
-            solve_scatter(tile->solve, d, local, matrix, gradient);
-        }
-}
-
-static void take_normal(const solve_tile *tile, solve_domain *d, double *matrix, double *gradient)
-{
-    int64_t index[GROVE_MAX_AXES];
-    solve_columns local;
-
-    solve_columns_begin(&local, tile->solve);
-    for (int64_t row = 0; row < tile->rows; row++) {
-        solve_find_row(tile, row, index);
-        if (solve_is_wanted(tile, tile->baseline < 0
-                                      ? 0
-                                      : tile->range[tile->baseline].first + index[tile->baseline]))
-            take_row(tile, d, index, &local, matrix, gradient);
-    }
-    solve_columns_end(&local);
-}
-
-void solve_normal(const solve_tile *tile, solve_domain *d, double *matrix, double *gradient)
-{
-    if (tile->local.sums) {
-        take_normal(tile, d, matrix, gradient);
+    solve_tile_stretches(tile, w->d, SOLVE_TIME, t);
+    solve_tile_stretches(tile, w->d, SOLVE_FREQ, f);
+    int64_t freqs = f[1] - f[0], times = t[1] - t[0];
+    int64_t i = t[0] + item / freqs % times, j = f[0] + item % freqs;
+    const int64_t first[SOLVE_CUTS] = {time->edge[i], freq->edge[j]};
+    solve_find_row(tile, item / freqs / times, index);
+    int64_t b = tile->baseline < 0 ? 0 : index[tile->baseline];
+    if (tile->baseline >= 0 && !solve_is_wanted(tile, tile->range[tile->baseline].first + b))
         return;
-    }
-    const solve *s = tile->solve;
-    size_t n = (size_t)s->columns, lane_count = (n + 1) * (SAMPLES / LANES);
-    int inputs = s->inputs;
-    int64_t *at = grove_alloc((size_t)inputs * sizeof(*at)), index[GROVE_MAX_AXES];
-    lanes *buffer = aligned_alloc(sizeof(lanes), 4 * lane_count * sizeof(lanes));
-    sums sum = {.columns = s->columns,
-                .re = buffer,
-                .im = buffer + lane_count,
-                .weighted_re = buffer + 2 * lane_count,
-                .weighted_im = buffer + 3 * lane_count};
+    const double *from = solve_sums_at(&tile->local, i, j, b);
+    to->all = (int64_t)from[GROVE_NORMAL_ALL] * tile->solve->parts / 2;
+    if (!(from[GROVE_NORMAL_USED] > 0))
+        return;
+    to->chi2 = from[GROVE_NORMAL_CHI2];
+    to->power = from[GROVE_NORMAL_POWER];
+    to->data = (int64_t)from[GROVE_NORMAL_USED] * tile->solve->parts / 2;
+    solve_find_unknowns(tile, w->d, index, first, &to->columns);
+    take_box(from, &to->columns);
+}
 
-    solve_columns_begin(&sum.local, s);
-    for (int64_t row = 0; row < tile->rows && !grove_interrupted(); row++) {
-        solve_find_row(tile, row, index);
-        int64_t baseline =
-            tile->baseline < 0 ? 0 : tile->range[tile->baseline].first + index[tile->baseline];
-        if (solve_is_wanted(tile, baseline))
-            add_row(tile, d, index, inputs, at, &sum, matrix, gradient);
+static void take_items(void *context, int64_t first, int64_t last, solve_local *locals)
+{
+    for (int64_t item = first; item < last; item++, locals++) {
+        locals->chi2 = locals->change = locals->power = 0;
+        locals->data = locals->all = 0;
+        take_item(context, item, locals);
     }
-    d->sums.chi2 += sum.chi2;
-    d->sums.power += sum.power;
-    d->sums.data += sum.data;
-    d->all += sum.all;
-    free(at);
-    free(buffer);
-    solve_columns_end(&sum.local);
+}
+
+void solve_normal(const grove_node *node, const solve_tile *tile, solve_domain *d, double *matrix,
+                  double *gradient)
+{
+    adding w = {tile, d};
+    int64_t t[2], f[2], items = solve_count_items(tile, d);
+
+    if (tile->local.sums) {
+        solve_tile_stretches(tile, d, SOLVE_TIME, t);
+        solve_tile_stretches(tile, d, SOLVE_FREQ, f);
+        items = tile->rows * (t[1] - t[0]) * (f[1] - f[0]);
+    }
+    solve_add_locals(node, tile->solve, d, items, tile->local.sums ? take_items : find_items, &w,
+                     matrix, gradient);
 }

@@ -3,6 +3,7 @@
 #include "nodes/solve.h"
 
 #include "base/error.h"
+#include "base/log.h"
 #include "base/memory.h"
 
 #include <math.h>
@@ -29,8 +30,7 @@ typedef struct {
     int64_t *at, *row; /* [inputs]: of the cell; of the row's first */
 } visiting;
 
-static void visit_box(visiting *w, int64_t baseline, int64_t stretch,
-                      const int64_t range[SOLVE_CUTS][2])
+static void visit_box(visiting *w, int64_t baseline, int64_t stretch, int64_t (*range)[2])
 {
     const solve_tile *tile = w->tile;
 
@@ -51,6 +51,20 @@ static void visit_box(visiting *w, int64_t baseline, int64_t stretch,
         }
 }
 
+/* All cells of the tile. */
+static void visit_all(visiting *w, int64_t baseline)
+{
+    int64_t range[SOLVE_CUTS][2] = {{0, 1}, {0, 1}};
+
+    for (int c = 0; c < SOLVE_CUTS; c++)
+        if (w->tile->cut[c] >= 0) {
+            const grove_range *cells = &w->tile->range[w->tile->cut[c]];
+            range[c][0] = cells->first;
+            range[c][1] = cells->first + cells->count;
+        }
+    visit_box(w, baseline, 0, range);
+}
+
 static void visit_row(visiting *w, const solve_domain *d, int64_t baseline)
 {
     const solve *s = w->tile->solve;
@@ -60,13 +74,16 @@ static void visit_row(visiting *w, const solve_domain *d, int64_t baseline)
     solve_stretches(s, d, SOLVE_FREQ, f);
     for (int64_t i = t[0]; i < t[1]; i++)
         for (int64_t j = f[0]; j < f[1]; j++, stretch++) {
-            const int64_t range[SOLVE_CUTS][2] = {
+            int64_t range[SOLVE_CUTS][2] = {
                 {solve_stretch_edge(s, SOLVE_TIME, i), solve_stretch_edge(s, SOLVE_TIME, i + 1)},
                 {solve_stretch_edge(s, SOLVE_FREQ, j), solve_stretch_edge(s, SOLVE_FREQ, j + 1)}};
-            visit_box(w, baseline, stretch, range);
+            if (solve_clip(w->tile, SOLVE_TIME, range[SOLVE_TIME]) &&
+                solve_clip(w->tile, SOLVE_FREQ, range[SOLVE_FREQ]))
+                visit_box(w, baseline, stretch, range);
         }
 }
 
+/* Cells of a domain in the tile; NULL: of all. */
 static void visit(const solve_tile *tile, const solve_domain *d, visitor function, void *context)
 {
     size_t inputs = (size_t)tile->solve->inputs;
@@ -84,8 +101,12 @@ static void visit(const solve_tile *tile, const solve_domain *d, visitor functio
             for (int a = 0; a < tile->axes; a++)
                 w.row[k] += tile->views[k].stride[a] * index[a];
         }
-        if (solve_is_wanted(tile, baseline))
+        if (!solve_is_wanted(tile, baseline))
+            continue;
+        if (d)
             visit_row(&w, d, baseline);
+        else
+            visit_all(&w, baseline);
     }
     free(w.at);
 }
@@ -119,15 +140,15 @@ solve_view solve_robust_view(const solve_tile *tile)
     return view;
 }
 
-int solve_begin_weights(solve_tile *tile, const solve_domain *domains, int64_t count)
+int solve_begin_weights(solve_tile *tile)
 {
     size_t cells = SOLVE_ELEMENTS;
 
     for (int d = 0; d < tile->axes; d++)
         cells *= (size_t)tile->range[d].count;
     tile->robust = grove_try_alloc(cells + 1, sizeof(*tile->robust));
-    for (int64_t i = 0; tile->robust && i < count; i++)
-        visit(tile, &domains[i], copy_weight, tile);
+    if (tile->robust)
+        visit(tile, NULL, copy_weight, tile);
     return tile->robust ? 0 : GROVE_NO_MEMORY;
 }
 
@@ -135,10 +156,9 @@ int solve_begin_weights(solve_tile *tile, const solve_domain *domains, int64_t c
 
 typedef struct {
     const solve_tile *tile;
-    const solve_domain *d;
-    double *squares; /* of those that count */
-    int64_t count;
-    double scale; /* 0: they are collected; else weights are set */
+    const double complex *jones; /* of factors */
+    grove_median *median;        /* of squared residuals that count; NULL: weights are set */
+    double scale;
 } reweighing;
 
 /* V of a cell: the model, or what its factors make. */
@@ -154,8 +174,8 @@ static void find_model(const reweighing *w, int64_t baseline, int64_t stretch, c
         return;
     }
     const grove_axis *axis = w->tile->range[w->tile->baseline].axis;
-    const double complex *left = solve_jones_at(s, w->d, stretch, axis->left[baseline], 0),
-                         *right = solve_jones_at(s, w->d, stretch, axis->right[baseline], 1);
+    const double complex *left = solve_jones_at(s, w->jones, stretch, axis->left[baseline], 0),
+                         *right = solve_jones_at(s, w->jones, stretch, axis->right[baseline], 1);
     for (int g = 0; g < s->group_count; g++, left += 4, right += 4) {
         double complex m[4];
         solve_matrix_at(&w->tile->views[s->groups[g].middle], at[s->groups[g].middle], m);
@@ -165,14 +185,6 @@ static void find_model(const reweighing *w, int64_t baseline, int64_t stretch, c
     }
     for (int e = 0; e < s->elements; e++)
         v[e] = sum[s->elements == 4 ? e : 3 * e];
-}
-
-static void count_cell(void *context, int64_t baseline, int64_t stretch, const int64_t *at)
-{
-    reweighing *w = context;
-
-    (void)baseline, (void)stretch, (void)at;
-    w->count++;
 }
 
 /* Whether the model, or a factor of it, is flagged there. */
@@ -203,32 +215,100 @@ static void take_residuals(void *context, int64_t baseline, int64_t stretch, con
         double complex r = solve_number(data, at[SOLVE_DATA], element) - v[e];
         double square = weight * creal(r * conj(r));
         if (!(weight > 0) || !isfinite(square) || solve_is_flagged(data, at[SOLVE_DATA], element) ||
+            solve_is_flagged(&w->tile->views[s->weights], at[s->weights], element) ||
             is_model_flagged(w, at, e))
             continue;
-        if (w->scale > 0)
+        if (w->median)
+            grove_median_add(w->median, square);
+        else
             w->tile->robust[at[SOLVE_MODEL] * SOLVE_ELEMENTS + element] =
                 (float)(weight * (FREEDOM + s->parts) / (FREEDOM + square / w->scale));
-        else
-            w->squares[w->count++] = square;
     }
 }
 
-int solve_reweigh(const solve_tile *tile, const solve_domain *d)
+/* All residuals have been looked at. */
+static bool end_turn(const solve_tile *tile, grove_median *m, solve_domain *d)
 {
-    reweighing w = {.tile = tile, .d = d};
+    double all = (double)m->all, median;
 
-    visit(tile, d, count_cell, &w);
-    w.squares = grove_try_alloc((size_t)w.count * SOLVE_ELEMENTS + 1, sizeof(*w.squares));
-    if (!w.squares)
-        return GROVE_NO_MEMORY;
-    w.count = 0;
-    visit(tile, d, take_residuals, &w);
-    if (w.count) {
-        qsort(w.squares, (size_t)w.count, sizeof(*w.squares), grove_compare_numbers);
-        w.scale = w.squares[w.count / 2] / (tile->solve->parts == 2 ? MEDIAN_OF_2 : MEDIAN_OF_1);
-        w.scale = fmax(w.scale, 1e-30 * d->sums.power / (double)w.count);
-        visit(tile, d, take_residuals, &w);
+    if (!grove_median_end(m, &median))
+        return false;
+    median /= tile->solve->parts == 2 ? MEDIAN_OF_2 : MEDIAN_OF_1;
+    d->scale = all > 0 ? fmax(median, 1e-30 * d->sums.power / all) : 0;
+    return true;
+}
+
+bool solve_find_scale(const solve_tile *tile, solve_domain *d)
+{
+    bool found = false, whole = tile->begins && tile->ends;
+
+    if (!d->median) {
+        d->median = grove_alloc(sizeof(*d->median));
+        grove_median_begin(d->median,
+                           d->scale * (tile->solve->parts == 2 ? MEDIAN_OF_2 : MEDIAN_OF_1));
     }
-    free(w.squares);
+    reweighing w = {.tile = tile, .jones = d->jones, .median = d->median};
+    do {
+        visit(tile, d, take_residuals, &w);
+        found = tile->ends && end_turn(tile, d->median, d);
+    } while (whole && !found && !grove_interrupted());
+    if (found) {
+        free(d->median);
+        d->median = NULL;
+    }
+    return found || whole;
+}
+
+void solve_set_weights(const solve_tile *tile, const solve_domain *d, const double complex *jones)
+{
+    reweighing w = {.tile = tile, .jones = jones, .scale = d->scale};
+
+    if (d->scale > 0)
+        visit(tile, d, take_residuals, &w);
+}
+
+/* ---- of parts of domains ---- */
+
+/* Whether the domain has weights of its own in this look. */
+static bool is_weighed(const solve_domain *d)
+{
+    return d->scale > 0 && !d->reweigh;
+}
+
+static void set_weights(void *context, int64_t first, int64_t last)
+{
+    const solve_evaluation *e = context;
+
+    for (int64_t i = first; i < last; i++)
+        if (is_weighed(e->active[i]))
+            solve_set_weights(e->tile, e->active[i], e->active[i]->weighing);
+}
+
+int solve_weigh_part(const grove_node *node, solve_tile *tile, solve_evaluation *e, int64_t count,
+                     bool *again)
+{
+    int64_t weighed = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        weighed += is_weighed(e->active[i]);
+    int code = weighed ? solve_begin_weights(tile) : 0;
+    if (code || !weighed)
+        return code;
+    grove_node_parallel(node, count, set_weights, e);
+    if (e->solve->group_count)
+        return 0;
+    for (int64_t i = 0; i < count; i++)
+        if (is_weighed(e->active[i]))
+            solve_put(e->solve, e->active[i], e->parms,
+                      grove_least_squares_point(e->active[i]->fit));
+    grove_node_repeat(node);
+    *again = true;
     return 0;
+}
+
+void solve_move_to_weights(const solve_evaluation *e, int64_t count)
+{
+    for (int64_t i = 0; i < count && !e->solve->group_count; i++)
+        if (is_weighed(e->active[i]))
+            solve_put(e->solve, e->active[i], e->parms, e->active[i]->before);
 }

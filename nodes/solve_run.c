@@ -27,7 +27,7 @@ typedef struct {
     bool begun;                  /* the batch */
     bool keeps;                  /* its sums: else each look at a tile makes them */
     bool restored;               /* a checkpoint has all of it */
-    float *robust;               /* weights of the tile */
+    float *robust;               /* weights of the tile; NULL: they are not known, or not wanted */
     solve_compressed compressed; /* its sums; NULL: none */
     solve_summary summary;
     solve_output *output;
@@ -421,6 +421,13 @@ static void leave_out(const solve_run *run, const grove_node *node, int inputs)
             grove_node_leave_out(node, k);
 }
 
+/* Robust fits want the data again, for each walk has other weights. */
+static void drop_sums(solve_run *run)
+{
+    run->keeps = false;
+    solve_compressed_end(&run->compressed);
+}
+
 /* The batch begins where all that it wants is known: its sums, if they are kept. */
 static int begin_part(solve_run *run, const grove_node *node, solve_evaluation *e, bool *again)
 {
@@ -435,9 +442,67 @@ static int begin_part(solve_run *run, const grove_node *node, solve_evaluation *
     run->begun = true;
     int code = begin_batch(run, node, e, again);
     if (!code && run->keeps && !tile->begins) {
-        leave_out(run, node, tile->count);
+        if (run->solve->robust)
+            drop_sums(run);
+        else
+            leave_out(run, node, tile->count);
         *again = find_active(run, e->active) > 0;
     }
+    return code;
+}
+
+/* Weights of a robust fit: of a batch in one tile they are kept; of its parts each look finds
+ * them, of which the first may be for nothing else: `again`. */
+static int find_weights(solve_run *run, const grove_node *node, solve_tile *tile,
+                        solve_evaluation *e, bool begins, bool *again)
+{
+    bool whole = tile->begins && tile->ends;
+    int code = 0;
+
+    if (whole && begins)
+        code = solve_begin_weights(tile);
+    else if (!whole && !run->robust)
+        code = solve_weigh_part(node, tile, e, find_active(run, e->active), again);
+    if (tile->robust)
+        run->robust = tile->robust;
+    tile->robust = run->robust;
+    return code;
+}
+
+/* The look is over. */
+static void drop_weights(solve_run *run, solve_evaluation *e)
+{
+    if (e->tile->begins && e->tile->ends)
+        return;
+    free(run->robust);
+    run->robust = NULL;
+    solve_move_to_weights(e, find_active(run, e->active));
+}
+
+/* At a tile whose weights are known. */
+static int look(solve_run *run, const grove_node *node, solve_evaluation *e, bool begins,
+                bool *again)
+{
+    const solve_tile *tile = e->tile;
+    int code = compress(run, node, tile, begins);
+
+    if (!code)
+        code = begin_part(run, node, e, again);
+    int64_t count = code || *again || !run->begun ? 0 : find_active(run, e->active);
+    if (count) {
+        solve_evaluate(node, e, count);
+        code = e->code;
+        *again = !code && find_active(run, e->active) > 0;
+    }
+    if (!run->keeps)
+        solve_compressed_end(&run->compressed);
+    if (run->solve->robust)
+        drop_weights(run, e);
+    if (!code && tile->ends)
+        note_progress(run, node);
+    if (!code && tile->ends && !*again)
+        code = advance(run, node, again);
+    *again = *again || !tile->ends;
     return code;
 }
 
@@ -451,34 +516,17 @@ static int drive(solve_run *run, const grove_node *node, solve_tile *tile, bool 
     tile->keeps = run->keeps;
     if (run->restored)
         return tile->ends ? restore_tile(run, node) : 0;
-    int code = solve_fetch(node, tile);
-    if (!code && begins && run->solve->robust)
-        code = solve_begin_weights(tile, run->domains, run->count);
-    if (begins)
-        run->robust = tile->robust;
-    tile->robust = run->robust;
-    code = code ? code : compress(run, node, tile, begins);
     solve_evaluation e = {run->solve,
                           run->parms,
                           tile,
                           &run->compressed,
                           grove_alloc(((size_t)run->count + 1) * sizeof(*e.active)),
-                          code};
-    if (!code)
-        code = begin_part(run, node, &e, again);
-    int64_t count = code || *again || !run->begun ? 0 : find_active(run, e.active);
-    if (count) {
-        grove_node_parallel(node, count, solve_evaluate, &e);
-        code = e.code;
-        *again = !code && find_active(run, e.active) > 0;
-    }
-    if (!run->keeps)
-        solve_compressed_end(&run->compressed);
-    if (!code && tile->ends)
-        note_progress(run, node);
-    if (!code && tile->ends && !*again)
-        code = advance(run, node, again);
-    *again = *again || !tile->ends;
+                          0};
+    int code = solve_fetch(node, tile);
+    if (!code && run->solve->robust)
+        code = find_weights(run, node, tile, &e, begins, again);
+    if (!code && !*again)
+        code = look(run, node, &e, begins, again);
     free(e.active);
     return code;
 }

@@ -68,8 +68,8 @@ static void add_sums(search *w)
                     continue;
                 for (int k = 0; k < CORRELATIONS; k++)
                     w->sums[(b * CORRELATIONS + k) * w->channels + j] +=
-                        correlate(s, sums, solve_jones_at(s, w->d, stretch, p, 0),
-                                  solve_jones_at(s, w->d, stretch, q, 1), k);
+                        correlate(s, sums, solve_jones_at(s, w->d->jones, stretch, p, 0),
+                                  solve_jones_at(s, w->d->jones, stretch, q, 1), k);
             }
 }
 

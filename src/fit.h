@@ -94,6 +94,12 @@ void grove_node_leave_inputs(grove_node *node);
  * `bytes`: what the class then takes in place of what grove_node_set_memory says; `once`: and so
  * many with which it needs some inputs the first time only; 0: there is no such way. */
 void grove_node_set_parts(grove_node *node, uint64_t bytes, uint64_t once);
+/* Only in check, fit or fitted, after grove_node_set_parts: its drive may ask for a tile of those
+ * once more at once (grove_node_repeat). What does not depend on what is fitted is kept for that.
+ */
+void grove_node_set_repeats(grove_node *node);
+/* Only in drive, of such a tile: it comes once more before the next one. */
+void grove_node_repeat(const grove_node *node);
 /* Only in drive: whether there are so many. */
 bool grove_node_reads_once(const grove_node *node);
 /* Only in drive: input k is not evaluated any more until the domain has ended. Its array has axes

@@ -29,6 +29,13 @@ static void teardown(void)
 #define U "U[p] = draw(obs, shape=diagonal, channels=1, around=1, seed=2).value\n"
 #define X "X[p] = draw(obs, shape=diagonal, around=0, seed=3).value\n"
 
+/* One datum in twenty, by much; and what does not mind. */
+#define O                                                                                          \
+    "o = draw(obs, complex=false, spread=1, times=1, channels=1, seed=9).value\n"                  \
+    "c[p,q] = o[p] * o[q] - 0.55\n"
+#define OUTLIERS " + (c + abs(c)) * matrix(20Jy, 20i * 1Jy, 40Jy, 20Jy)"
+#define ROBUST   ", robust=student_t"
+
 /* What is fitted, to which data; whether data are read once however small the memory is; how many
  * tiles of 5 times there are, and in a domain. */
 static const struct {
@@ -73,13 +80,37 @@ static const struct {
      "T[p] * M[p,q] * T[q]^H", ", method=lm, batch=1", false, 4, 2},
     {"G[p] = parm(\"G\", jones=diagonal, time=8min)\n", "G[p] * M[p,q] * G[q]^H",
      "T[p] * M[p,q] * T[q]^H", ", batch=2", true, 3, 2},
+    /* outliers count less: weights are those of residuals where the weights before led to */
+    {"G[p] = parm(\"G\", jones=diagonal, time=4min)\nB[p] = parm(\"B\", jones=diagonal, "
+     "freq=2MHz)\n",
+     "G[p] * B[p] * M[p,q] * B[q]^H * G[q]^H", "T[p] * U[p] * M[p,q] * U[q]^H * T[q]^H" OUTLIERS,
+     ROBUST, false, 3, 3},
+    {"G[p] = parm(\"G\", jones=diagonal, time=4min)\nB[p] = parm(\"B\", jones=diagonal, "
+     "freq=2MHz)\n",
+     "G[p] * B[p] * M[p,q] * B[q]^H * G[q]^H", "T[p] * U[p] * M[p,q] * U[q]^H * T[q]^H" OUTLIERS,
+     ROBUST ", method=alternating", false, 3, 3},
+    {"B[p] = parm(\"B\", jones=diagonal, freq=2MHz)\n", "B[p] * M[p,q] * B[q]^H",
+     "U[p] * M[p,q] * U[q]^H" OUTLIERS, ROBUST, false, 3, 3},
+    {"B[p] = parm(\"B\", jones=diagonal, freq=2MHz)\n", "B[p] * M[p,q] * B[q]^H",
+     "U[p] * M[p,q] * U[q]^H" OUTLIERS, ROBUST ", compress=false, min_baseline=200", false, 3, 3},
+    {"A[p] = parm(\"A\", jones=phase, time=4min)\nK[p] = parm(\"K\", jones=delay)\n",
+     "A[p] * K[p] * M[p,q] * K[q]^H * A[q]^H",
+     "exp(1i * real(T[p]) + 2i * pi * obs.freq * 3ns * real(X[p])) * M[p,q] * "
+     "exp(1i * real(T[q]) + 2i * pi * obs.freq * 3ns * real(X[q]))^H" OUTLIERS,
+     ROBUST, false, 3, 3},
+    {"f = parm(\"f\", init=1)\n", "f * f * M[p,q] + f * N[p,q]",
+     "1.2 * M[p,q] + 1.1 * N[p,q]" OUTLIERS, ROBUST ", errors=true", false, 3, 3},
+    {"G[p] = parm(\"G\", jones=diagonal, time=12min)\n", "G[p] * M[p,q] * G[q]^H",
+     "T[p] * M[p,q] * T[q]^H" OUTLIERS, ROBUST ", method=lm, batch=1, compress=false", false, 4, 2},
+    {"G[p] = parm(\"G\", jones=diagonal, time=8min)\n", "G[p] * M[p,q] * G[q]^H",
+     "T[p] * M[p,q] * T[q]^H" OUTLIERS, ROBUST ", batch=2", false, 3, 2},
 };
 enum { FORMS = sizeof(forms) / sizeof(forms[0]) };
 
 static char *text_of(int form, int number)
 {
     return grove_format(
-        "%s" T U X "b = spoil(obs, share=0.3, weights=odd, nan=0.02)\nV[p,q] = %s\n"
+        "%s" T U X O "b = spoil(obs, share=0.3, weights=odd, nan=0.02)\nV[p,q] = %s\n"
         "D[p,q] = (%s + noise(obs, sigma=0.5Jy)) * b.value\n"
         "fit = solve(V, D, weights=b.weight, tolerance=1e-9, max_iterations=300%s)\n"
         "k0 = keep(V, number=%d)\n",

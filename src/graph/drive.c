@@ -75,6 +75,14 @@ void grove_node_set_parts(grove_node *node, uint64_t bytes, uint64_t once)
     node->once_memory = once;
 }
 
+void grove_node_set_repeats(grove_node *node)
+{
+    if (!node->in_parts)
+        grove_node_fail(node, GROVE_ABI,
+                        "the plugin wants tiles again, without taking domains in parts");
+    node->repeats = true;
+}
+
 static int find_axis(grove_node *node, const char *name, const grove_axis **axis)
 {
     int kind = grove_axis_kind(name);

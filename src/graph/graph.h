@@ -132,7 +132,7 @@ struct grove_node {
     const char *advice;                 /* what would take less; NULL: nothing is known */
     uint64_t scratch, scratch_per_cell; /* see grove_node_scratch_bytes */
     bool leaves_inputs;                 /* see grove_node_leave_inputs */
-    bool in_parts;                      /* see grove_node_set_parts, as the next two */
+    bool in_parts, repeats;             /* see grove_node_set_parts, as the next two */
     uint64_t part_memory, once_memory;  /* once_memory 0: data cannot be read once only */
     const char *tangent;                /* rules of derivatives; NULL: none */
     const char *note;                   /* on the method that the class has chosen */

@@ -31,6 +31,7 @@ void grove_program_take_action(grove_program *p, const grove_tree *tree, const g
         return;
     p->parts = parts && action->in_parts && p->domains[GROVE_CUT_TIME].count &&
                p->cuttable >> GROVE_CUT_TIME & 1;
+    p->repeats = p->parts && action->repeats;
     if (p->parts) /* the tiles of a domain follow each other */
         p->cuttable = 1u << GROVE_CUT_TIME;
     p->depends = grove_alloc((tree->node_count + 1) * sizeof(*p->depends));

@@ -425,7 +425,7 @@ static grove_keep keep_of(const grove_program *p, int s)
     if ((p->keep_all && !own) || (p->again && p->again[step->node->id]))
         return GROVE_KEEP_CACHE;
     if (own == p->divided || !useful(p, s))
-        return step->wanted_again && !p->parts ? GROVE_KEEP_SLOT : GROVE_KEEP_NOT;
+        return step->wanted_again && (!p->parts || p->repeats) ? GROVE_KEEP_SLOT : GROVE_KEEP_NOT;
     return in_a_row(own, p->divided) ? GROVE_KEEP_SLOT : GROVE_KEEP_CACHE;
 }
 

@@ -106,7 +106,8 @@ typedef struct {
      */
     int64_t section;
     grove_domains domains[GROVE_CUTS]; /* which tiles do not divide; count 0: none */
-    bool parts; /* but along time, where a domain's tiles are walked again and again */
+    bool parts;   /* but along time, where a domain's tiles are walked again and again */
+    bool repeats; /* ... and each may be wanted twice in a row */
     /* By node: 1 if it depends on what the pass's first action changes for a tile, to see its
      * inputs again; else -1. NULL: each tile is evaluated once. */
     signed char *depends;

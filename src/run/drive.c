@@ -59,6 +59,12 @@ void grove_node_leave_out(const grove_node *node, int k)
         call_now->left_out[k] = true;
 }
 
+void grove_node_repeat(const grove_node *node)
+{
+    if (!check_input(node, "grove_node_repeat", 0))
+        call_now->repeats = call_now->left_out != NULL;
+}
+
 /* ---- computing ---- */
 
 static int compute(grove_session *session, grove_launch *launch, grove_device *device)

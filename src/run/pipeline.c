@@ -20,6 +20,11 @@ void grove_pipeline_count(grove_pipeline *line, double cells)
     grove_progress_advance(line->progress, cells);
 }
 
+bool grove_pipeline_drives(const grove_pipeline *line, const grove_node *action)
+{
+    return line->run.program->depends && action == line->pass->roots[0].node;
+}
+
 /* ---- the background thread ---- */
 
 static void read_steps(void *context)
@@ -125,6 +130,7 @@ static int drive_once(grove_pipeline *line, bool *again)
 static int drive(grove_pipeline *line)
 {
     grove_writing *w = grove_pipeline_writing(line);
+    double cells = (double)w->calls[0].arrays[0].cells;
     bool again = true;
     int code = 0;
 
@@ -134,10 +140,11 @@ static int drive(grove_pipeline *line)
         code = drive_once(line, &again);
         if (code || !again)
             break;
-        grove_pipeline_count(line, -(double)w->calls[0].arrays[0].cells);
         w->count = 0;
         code = grove_interrupted() ? GROVE_INTERRUPTED : grove_walk_again(line->run.walk);
     }
+    if (!code)
+        grove_pipeline_count(line, cells);
     w->count = 0;
     return code || line->pass->root_count == 1 ? code : grove_walk_follow(line->run.walk);
 }
@@ -146,14 +153,20 @@ static int drive(grove_pipeline *line)
 static int drive_part(grove_pipeline *line)
 {
     grove_writing *w = grove_pipeline_writing(line);
+    double cells = (double)w->calls[0].arrays[0].cells;
+    bool repeats = true;
+    int code = 0;
 
     line->evaluation->written = true;
-    line->again = false;
-    int code = drive_once(line, &line->again);
-    double cells = (double)w->calls[0].arrays[0].cells;
-    grove_pipeline_count(line, -cells);
+    while (!code && repeats && w->count) {
+        line->again = false;
+        code = drive_once(line, &line->again);
+        repeats = w->calls[0].repeats;
+        w->count = 0;
+        if (!code && repeats)
+            code = grove_interrupted() ? GROVE_INTERRUPTED : grove_walk_again(line->run.walk);
+    }
     line->cells += line->revisits ? 0 : cells;
-    w->count = 0;
     return code;
 }
 
@@ -345,7 +358,8 @@ static int undo_tile(grove_pipeline *line)
     int code = wait_for(&line->reading);
 
     for (int i = 0; i < w->count; i++)
-        grove_pipeline_count(line, -(double)w->calls[i].arrays[0].cells);
+        if (!grove_pipeline_drives(line, w->calls[i].action))
+            grove_pipeline_count(line, -(double)w->calls[i].arrays[0].cells);
     w->count = 0;
     grove_walk_drop_flight(walk, (int)(walk->number % walk->flight_count));
     int written = finish_writing(line, 1);

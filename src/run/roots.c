@@ -102,7 +102,8 @@ static int take_action(grove_pipeline *line, const grove_step *step)
             grove_devices_make_host_room(session, grove_buffer_bytes(call->values[k]->data));
     }
     if (!code && call->values[0]) {
-        grove_pipeline_count(line, (double)call->arrays[0].cells);
+        if (!grove_pipeline_drives(line, step->node))
+            grove_pipeline_count(line, (double)call->arrays[0].cells);
         if (call->arrays[0].cells == 0)
             w->count--;
     }
