@@ -189,8 +189,10 @@ static double read_bandwidth(const problem *p)
         double start = bench_thread_seconds();
         vec sum[4] = {{0}};
         for (int64_t k = 0; k + 4 <= count; k += 4)
-            for (int j = 0; j < 4; j++)
+            for (int j = 0; j < 4; j++) {
+                __builtin_prefetch(&from[k + j] + 64);
                 sum[j] += from[k + j];
+            }
         double rate = 64.0 * (double)count / (bench_thread_seconds() - start);
         volatile double sink = sum[0][0] + sum[1][1] + sum[2][2] + sum[3][3];
         (void)sink;

@@ -136,6 +136,26 @@ GROVE_CELL(multiply_from_right)
     out[3] = cx_mul(a[3], b[1]);
 }
 
+/* A real diagonal times a complex matrix, and the other way round: the derivative of a diagonal
+ * Jones term is one. */
+GROVE_CELL(multiply_real_left)
+{
+    const real *a = GROVE_REALS(c, 0);
+    const cplx *b = GROVE_COMPLEXES(c, 1);
+
+    for (int e = 0; e < 4; e++)
+        GROVE_OUT_COMPLEX(c)[e] = cx(a[e / 2] * b[e].re, a[e / 2] * b[e].im);
+}
+
+GROVE_CELL(multiply_real_right)
+{
+    const cplx *a = GROVE_COMPLEXES(c, 0);
+    const real *b = GROVE_REALS(c, 1);
+
+    for (int e = 0; e < 4; e++)
+        GROVE_OUT_COMPLEX(c)[e] = cx(a[e].re * b[e % 2], a[e].im * b[e % 2]);
+}
+
 /* Anything by a scalar. */
 GROVE_CELL(divide)
 {

@@ -127,6 +127,8 @@ static const grove_kernel scale_left = GROVE_KERNEL(scale_from_left);
 static const grove_kernel scale_right = GROVE_KERNEL(scale_from_right);
 static const grove_kernel from_left = GROVE_KERNEL(multiply_from_left);
 static const grove_kernel from_right = GROVE_KERNEL(multiply_from_right);
+static const grove_kernel real_left = GROVE_KERNEL(multiply_real_left);
+static const grove_kernel real_right = GROVE_KERNEL(multiply_real_right);
 
 static const grove_input multiply_inputs[] = {
     {"a", GROVE_VALUE, "left factor", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR},
@@ -134,10 +136,15 @@ static const grove_input multiply_inputs[] = {
     {0},
 };
 
-/* Kernels of products of complex Jones terms, one of which is a matrix: by the shape of the other.
- */
+/* Kernels of products of Jones terms, one of which is a matrix: by the shape of the other. */
 static const grove_kernel *product_with_matrix(const grove_form *a, const grove_form *b)
 {
+    if (a->complex_ != b->complex_) {
+        const grove_form *plain = a->complex_ ? b : a, *other = a->complex_ ? a : b;
+        if (plain->shape != GROVE_DIAGONAL || other->shape != GROVE_MATRIX)
+            return &jones;
+        return plain == a ? &real_left : &real_right;
+    }
     if (a->shape == GROVE_SCALAR || b->shape == GROVE_SCALAR)
         return a->shape == GROVE_SCALAR ? &scale_left : &scale_right;
     if (a->shape == GROVE_DIAGONAL || b->shape == GROVE_DIAGONAL)
@@ -164,7 +171,7 @@ static int check_multiply(grove_node *node)
     else if (by_element)
         grove_node_set_kernel(node, form.complex_ ? &elements : &reals);
     else
-        grove_node_set_kernel(node, &jones);
+        grove_node_set_kernel(node, form.complex_ ? product_with_matrix(a, b) : &jones);
     return 0;
 }
 

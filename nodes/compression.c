@@ -27,6 +27,7 @@ typedef struct {
     int64_t running_size;
     unsigned absent;  /* bits of correlations that the data or weights lack */
     bool plain_flags; /* those of the data are all there are */
+    bool direct;      /* rows may be added as they are */
     unsigned char flags[CELLS];
 } work;
 
@@ -157,13 +158,18 @@ static void set_flags(work *w, const place *at, grove_compression_row *row)
     row->flag_step = 1;
 }
 
+static grove_compression_row weights_at(const grove_compression_input *input, const place *at)
+{
+    static const float one = 1;
+    const grove_compression_array unit = {.data = &one, .elements = 1, .bytes = 4};
+
+    return row_at(input->weights.data ? &input->weights : &unit, at);
+}
+
 /* Weights, 0 where something is flagged. */
 static void load_weights(work *w, const place *at)
 {
-    static const float one = 1;
-    const grove_compression_input *input = w->input;
-    grove_compression_array unit = {.data = &one, .elements = 1, .bytes = 4};
-    grove_compression_row row = row_at(input->weights.data ? &input->weights : &unit, at);
+    grove_compression_row row = weights_at(w->input, at);
     double expanded[CELLS * 4];
 
     if (row.elements == 2) {
@@ -206,83 +212,22 @@ static void load_block(work *w, const place *at)
             leave_out(w, w->block.model[g], at->count, full);
 }
 
-/* ---- from running sums to finished ones ---- */
-
-/* Correlation c of two cells of products; the number's conjugate with sign -1. */
-static void put_products(double *to, int c, const double *from, double sign)
-{
-    to[c] = from[2 * c] + from[2 * c + 1];
-    to[4 + c] = sign * (from[CELL + 2 * c] - from[CELL + 2 * c + 1]);
-}
-
-static void finish_diagonal(const double *running, int groups, double *sums)
-{
-    const double *pair = running + 2 * CELL * (1 + groups);
-
-    for (int g = 0; g < groups; g++) {
-        for (int c = 0; c < 4; c++) {
-            put_products(sums + GROVE_SUMS_DATA(g), c, running + 2 * CELL * (1 + g), 1);
-            sums[GROVE_SUMS_SQUARE(groups, g) + c] = pair[2 * c] + pair[2 * c + 1];
-        }
-        pair += 2 * CELL;
-        for (int h = g + 1; h < groups; h++, pair += 2 * CELL)
-            for (int c = 0; c < 4; c++)
-                put_products(sums + GROVE_SUMS_PAIR(groups, g, h), c, pair, -1);
-    }
-}
-
-/* conj(m_e) m_(e + r) of groups g and h. */
-static void finish_pair(const double *running, int n, int g, int h, double *sums)
-{
-    for (int r = 0; r < (g == h ? 3 : 4); r++)
-        for (int e = 0; e < (g == h && r == 2 ? 2 : 4); e++) {
-            int j = 4 * g + e, k = 4 * h + (e + r) % 4;
-            double *to = sums + (j == k  ? GROVE_SUMS_SQUARE(n, j)
-                                 : j < k ? GROVE_SUMS_PAIR(n, j, k)
-                                         : GROVE_SUMS_PAIR(n, k, j));
-            const double *shared = running + 2 * CELL * r + 2 * e;
-            const double re = shared[0] + shared[1], im = shared[CELL] - shared[CELL + 1];
-            for (int c = 0; c < 4; c++) {
-                const double *own = running + CELL * (GROVE_COMPRESSION_OWN + 4 * c + r) + 2 * e;
-                to[c] = own[0] + re;
-                if (j != k)
-                    to[4 + c] = j < k ? -(own[1] + im) : own[1] + im;
-            }
-        }
-}
-
-static void finish_full(const double *running, int groups, double *sums)
-{
-    const int n = 4 * groups;
-    const double *pair = running + 2 * CELL * (1 + 4 * groups);
-
-    for (int g = 0; g < groups; g++)
-        for (int r = 0; r < 4; r++)
-            for (int c = 0; c < 4; c++)
-                put_products(sums + GROVE_SUMS_DATA(4 * g + (c + r) % 4), c,
-                             running + 2 * CELL * (1 + 4 * g + r), 1);
-    for (int g = 0; g < groups; g++)
-        for (int h = g; h < groups; h++, pair += CELL * GROVE_COMPRESSION_PAIR)
-            finish_pair(pair, n, g, h, sums);
-}
-
-static void finish(const work *w, const double *running, double *sums)
-{
-    for (int c = 0; c < 4; c++) {
-        sums[GROVE_SUMS_NUMBERS + c] = running[2 * c] + running[2 * c + 1];
-        sums[GROVE_SUMS_POWER + c] = running[CELL + 2 * c] + running[CELL + 2 * c + 1];
-    }
-    if (w->input->form == GROVE_COMPRESSION_FULL)
-        finish_full(running, w->input->groups, sums);
-    else
-        finish_diagonal(running, w->input->groups, sums);
-}
-
 /* ---- */
 
 static void *aligned(void *memory)
 {
     return (char *)memory + (64 - (uintptr_t)memory % 64) % 64;
+}
+
+/* Whether rows of the input may be added as they are. */
+static bool is_direct(const work *w)
+{
+    const grove_compression_input *input = w->input;
+    const grove_compression_array *model = &input->model[0], *weights = &input->weights;
+
+    return w->plain_flags && input->groups == 1 && input->data.bytes == 4 && model->bytes == 4 &&
+           model->elements == 4 &&
+           (!weights->data || (weights->bytes == 4 && weights->elements != 2));
 }
 
 /* The block's arrays and running sums in one piece of memory; NULL: it is short. */
@@ -307,6 +252,7 @@ static void *start(work *w, const grove_compression_input *input)
     w->plain_flags = input->data.elements == 4 && !w->absent;
     for (int g = 0; g < groups; g++)
         w->plain_flags &= !input->model[g].flags;
+    w->direct = is_direct(w);
     size_t count = array * (size_t)(2 + groups) + BASELINES * (size_t)w->running_size + CELL;
     void *memory = grove_try_alloc(count, sizeof(double));
     if (!memory)
@@ -352,19 +298,67 @@ static void add_loaded(const work *w, int64_t rows, int64_t channels, double *ru
     }
 }
 
+/* Adds a stretch of `count` baselines as it is, from a place on; how many of them there were before
+ * one that has to be loaded first. */
+static int64_t add_directly(work *w, const place *at, int64_t count, double *running)
+{
+    const grove_compression_input *input = w->input;
+    grove_compression_rows rows = {.rows = count,
+                                   .count = at->count,
+                                   .size = w->running_size,
+                                   .full = w->block.full,
+                                   .data = row_at(&input->data, at),
+                                   .weights = weights_at(input, at),
+                                   .model = row_at(&input->model[0], at),
+                                   .next = {.data = input->data.stride[1],
+                                            .weights = input->weights.stride[1],
+                                            .model = input->model[0].stride[1],
+                                            .flags = input->data.flag_stride[1]}};
+
+    if (!w->direct)
+        return 0;
+    set_flags(w, at, &rows.weights);
+    return w->kernels->add_rows(&rows, running);
+}
+
+/* Loads the channels of `count` baselines, which can be loaded at once, and adds them. */
+static void add_blocks(work *w, const place *at, int64_t count, double *running)
+{
+    const int64_t end = at->freq + at->count;
+
+    for (int64_t f = at->freq; f < end; f += CELLS) {
+        int64_t channels = end - f < CELLS ? end - f : CELLS;
+        load_block(w, &(place){at->time, at->baseline, f, count * channels});
+        add_loaded(w, count, channels, running);
+    }
+}
+
+/* Adds some channels of baselines [first, last). */
+static void add_channels(work *w, place at, int64_t last, double *running)
+{
+    const int64_t rows = find_rows(w->input, at.count);
+
+    while (at.baseline < last) {
+        int64_t done = add_directly(w, &at, last - at.baseline, running);
+        at.baseline += done;
+        running += w->running_size * done;
+        int64_t rest = last - at.baseline < rows ? last - at.baseline : rows;
+        if (rest)
+            add_blocks(w, &at, rest, running);
+        at.baseline += rest;
+        running += w->running_size * rest;
+    }
+}
+
 static void add_rows(work *w, const grove_compression_stretch *stretch, int64_t first, int64_t last)
 {
-    const int64_t rows = find_rows(w->input, stretch->freq[1] - stretch->freq[0]);
+    const int64_t end = stretch->freq[1], most = GROVE_COMPRESSION_CHANNELS;
 
     memset(w->running, 0, sizeof(double) * (size_t)(w->running_size * (last - first)));
     for (int64_t t = stretch->time[0]; t < stretch->time[1]; t++)
-        for (int64_t b = first; b < last; b += rows)
-            for (int64_t f = stretch->freq[0]; f < stretch->freq[1]; f += CELLS) {
-                int64_t channels = stretch->freq[1] - f < CELLS ? stretch->freq[1] - f : CELLS;
-                int64_t count = last - b < rows ? last - b : rows;
-                load_block(w, &(place){t, b, f, count * channels});
-                add_loaded(w, count, channels, w->running + w->running_size * (b - first));
-            }
+        for (int64_t f = stretch->freq[0]; f < end; f += most)
+            add_channels(w, (place){t, first, f, end - f < most ? end - f : most}, last,
+                         w->running);
 }
 
 int grove_compression_sum(const grove_compression_input *input,
@@ -381,7 +375,8 @@ int grove_compression_sum(const grove_compression_input *input,
         int64_t end = last - b < BASELINES ? last : b + BASELINES;
         add_rows(&w, stretch, b, end);
         for (int64_t k = b; k < end; k++)
-            finish(&w, w.running + w.running_size * (k - b), sums + size * (k - first));
+            w.kernels->finish(w.running + w.running_size * (k - b), input->groups, w.block.full,
+                              sums + size * (k - first));
     }
     free(memory);
     return 0;

@@ -1,7 +1,7 @@
 /* The normal equations of a solution domain, summed over the cells of a tile: for each row (a
  * baseline) and each box in which no parm changes its interval first the complex ones of its
  * columns, then into those of the domain's real unknowns. */
-#include "nodes/solve.h"
+#include "nodes/solve_samples.h"
 
 #include "../kernels/fit/fit_normal.h"
 
@@ -11,19 +11,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Samples that are added at a time. */
-enum { SAMPLES = 64, LANES = 4 };
-
-typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
-
-/* The sums of a row and a box, and the samples on their way there. */
-typedef struct {
-    int columns, count;
-    lanes *re, *im, *weighted_re, *weighted_im; /* [columns + 1][SAMPLES / LANES]; last: residual */
-    double weight[SAMPLES];
-    solve_local *to;
-} sums;
 
 /* ---- views ---- */
 
@@ -150,138 +137,7 @@ bool solve_is_in_range(const solve_tile *tile, int64_t uvw_cell, int64_t channel
            (s->max_in_wavelengths ? waves : length) <= s->max_baseline;
 }
 
-/* ---- sums ---- */
-
-static double total(const lanes *at)
-{
-    const lanes x = *at;
-
-    return (x[0] + x[2]) + (x[1] + x[3]);
-}
-
-/* Sum over samples of conj(a) b. */
-static double complex product(const lanes *a_re, const lanes *a_im, const lanes *b_re,
-                              const lanes *b_im)
-{
-    lanes re = {0}, im = {0};
-
-    for (int i = 0; i < SAMPLES / LANES; i++) {
-        re += a_re[i] * b_re[i] + a_im[i] * b_im[i];
-        im += a_re[i] * b_im[i] - a_im[i] * b_re[i];
-    }
-    return CMPLX(total(&re), total(&im));
-}
-
-static void put(lanes *to, int column, int sample, double x)
-{
-    ((double *)(void *)(to + column * (SAMPLES / LANES)))[sample] = x;
-}
-
-static const lanes *column_of(const lanes *of, int column)
-{
-    return of + column * (SAMPLES / LANES);
-}
-
-static void flush(sums *sum)
-{
-    int n = sum->columns;
-
-    for (int a = 0; a <= n && sum->count < SAMPLES; a++)
-        for (int i = sum->count; i < SAMPLES; i++) {
-            put(sum->re, a, i, 0);
-            put(sum->im, a, i, 0);
-            sum->weight[i] = 0;
-        }
-    for (int a = 0; a <= n && sum->count; a++) {
-        const double *re = (const double *)(const void *)column_of(sum->re, a);
-        const double *im = (const double *)(const void *)column_of(sum->im, a);
-        for (int i = 0; i < SAMPLES; i++) {
-            put(sum->weighted_re, a, i, sum->weight[i] * re[i]);
-            put(sum->weighted_im, a, i, sum->weight[i] * im[i]);
-        }
-    }
-    for (int a = 0; a < n && sum->count; a++) {
-        const lanes *re = column_of(sum->re, a), *im = column_of(sum->im, a);
-        for (int b = a; b < n; b++)
-            sum->to->columns.hermitian[a * n + b] +=
-                product(re, im, column_of(sum->weighted_re, b), column_of(sum->weighted_im, b));
-        sum->to->columns.gradient[a] +=
-            product(re, im, column_of(sum->weighted_re, n), column_of(sum->weighted_im, n));
-    }
-    if (sum->count)
-        sum->to->chi2 +=
-            creal(product(column_of(sum->re, n), column_of(sum->im, n),
-                          column_of(sum->weighted_re, n), column_of(sum->weighted_im, n)));
-    sum->count = 0;
-}
-
-static void add_columns(const solve_tile *tile, const int64_t *at, const int64_t cell[SOLVE_CUTS],
-                        int element, sums *sum)
-{
-    const solve *s = tile->solve;
-    double basis[GROVE_PARM_TERMS * GROVE_PARM_TERMS];
-
-    for (int k = 0; k < s->slot_count; k++) {
-        const solve_slot *slot = &s->slots[k];
-        double complex x = solve_number(&tile->views[slot->input], at[slot->input], element);
-        if (slot->terms == 1) {
-            put(sum->re, slot->first, sum->count, creal(x));
-            put(sum->im, slot->first, sum->count, cimag(x));
-            continue;
-        }
-        solve_find_basis(s->parms[slot->parm].parm, cell, basis);
-        for (int t = 0; t < slot->terms; t++) {
-            put(sum->re, slot->first + t, sum->count, basis[t] * creal(x));
-            put(sum->im, slot->first + t, sum->count, basis[t] * cimag(x));
-        }
-    }
-}
-
-static bool is_finite(const sums *sum)
-{
-    double zero = 0;
-
-    for (int a = 0; a <= sum->columns; a++) {
-        const double *re = (const double *)(const void *)column_of(sum->re, a);
-        const double *im = (const double *)(const void *)column_of(sum->im, a);
-        zero += 0 * re[sum->count] + 0 * im[sum->count];
-    }
-    return zero == 0;
-}
-
-/* The cells of all inputs are in `at`. */
-static void add_cell(const solve_tile *tile, const int64_t *at, const int64_t cell[SOLVE_CUTS],
-                     sums *sum)
-{
-    const solve *s = tile->solve;
-    const solve_view *model = &tile->views[SOLVE_MODEL], *data = &tile->views[SOLVE_DATA];
-    const solve_view *weights = &tile->views[s->weights];
-
-    for (int e = 0; e < s->elements; e++) {
-        int in_model = s->of_model[e], in_data = s->of_data[e];
-        double weight = tile->robust    ? tile->robust[at[SOLVE_MODEL] * SOLVE_ELEMENTS + in_data]
-                        : weights->data ? creal(solve_number(weights, at[s->weights], in_data))
-                                        : 1;
-        double complex measured = solve_number(data, at[SOLVE_DATA], in_data);
-        double complex residual = measured - solve_number(model, at[SOLVE_MODEL], in_model);
-        sum->to->all += s->parts;
-        if (solve_is_flagged(data, at[SOLVE_DATA], in_data) ||
-            solve_is_flagged(model, at[SOLVE_MODEL], in_model) ||
-            solve_is_flagged(weights, at[s->weights], in_data) || !(weight > 0) ||
-            !isfinite(weight))
-            continue;
-        put(sum->re, sum->columns, sum->count, creal(residual));
-        put(sum->im, sum->columns, sum->count, cimag(residual));
-        add_columns(tile, at, cell, in_model, sum);
-        if (!is_finite(sum))
-            continue;
-        sum->weight[sum->count] = weight;
-        sum->to->power += weight * creal(measured * conj(measured));
-        sum->to->data += s->parts;
-        if (++sum->count == SAMPLES)
-            flush(sum);
-    }
-}
+/* ---- the domain ---- */
 
 /* The other half of the sums. */
 static void mirror(solve_columns *local)
@@ -289,41 +145,6 @@ static void mirror(solve_columns *local)
     for (int a = 0; a < local->count; a++)
         for (int b = 0; b < a; b++)
             local->hermitian[a * local->count + b] = conj(local->hermitian[b * local->count + a]);
-}
-
-static void clear(solve_columns *local)
-{
-    size_t n = (size_t)local->count;
-
-    memset(local->hermitian, 0, n * n * sizeof(*local->hermitian));
-    memset(local->gradient, 0, n * sizeof(*local->gradient));
-}
-
-/* ---- the domain ---- */
-
-/* A box of a row: ranges along time and frequency, cells of the whole axes. */
-static void add_box(const solve_tile *tile, const int64_t index[GROVE_MAX_AXES], int64_t (*box)[2],
-                    int inputs, int64_t *at, sums *sum)
-{
-    const solve *s = tile->solve;
-    int64_t cell[SOLVE_CUTS];
-
-    for (cell[SOLVE_TIME] = box[SOLVE_TIME][0]; cell[SOLVE_TIME] < box[SOLVE_TIME][1];
-         cell[SOLVE_TIME]++)
-        for (cell[SOLVE_FREQ] = box[SOLVE_FREQ][0]; cell[SOLVE_FREQ] < box[SOLVE_FREQ][1];
-             cell[SOLVE_FREQ]++) {
-            for (int k = 0; k < inputs; k++) {
-                const int64_t *stride = tile->views[k].stride;
-                at[k] = 0;
-                for (int d = 0; d < tile->axes; d++)
-                    at[k] += stride[d] * index[d];
-                for (int c = 0; c < SOLVE_CUTS; c++)
-                    if (tile->cut[c] >= 0)
-                        at[k] += stride[tile->cut[c]] * (cell[c] - tile->range[tile->cut[c]].first);
-            }
-            if (s->uvw < 0 || solve_is_in_range(tile, at[s->uvw], cell[SOLVE_FREQ]))
-                add_cell(tile, at, cell, sum);
-        }
 }
 
 /* Segments of the domain along time and frequency, rows of which are items. */
@@ -345,7 +166,7 @@ typedef struct {
     const solve_domain *d;
 } adding;
 
-static void add_item(const adding *w, int64_t item, int64_t *at, sums *sum)
+static void add_item(const adding *w, int64_t item, solve_samples *samples, solve_local *to)
 {
     const solve_tile *tile = w->tile;
     const solve_cut *time = &tile->solve->cut[SOLVE_TIME], *freq = &tile->solve->cut[SOLVE_FREQ];
@@ -365,36 +186,27 @@ static void add_item(const adding *w, int64_t item, int64_t *at, sums *sum)
                                    ? 0
                                    : tile->range[tile->baseline].first + index[tile->baseline]))
         return;
-    add_box(tile, index, box, tile->solve->inputs, at, sum);
-    if (!sum->to->data)
-        return;
-    solve_find_unknowns(tile, w->d, index, cell, &sum->to->columns);
-    flush(sum);
-    mirror(&sum->to->columns);
+    solve_samples_add(samples, index, box);
+    if (solve_samples_take(samples, &to->columns))
+        solve_find_unknowns(tile, w->d, index, cell, &to->columns);
 }
 
 static void find_items(void *context, int64_t first, int64_t last, solve_local *locals)
 {
     const adding *w = context;
-    const solve *s = w->tile->solve;
-    size_t n = (size_t)s->columns, lane_count = (n + 1) * (SAMPLES / LANES);
-    int64_t *at = grove_alloc((size_t)s->inputs * sizeof(*at));
-    lanes *buffer = aligned_alloc(sizeof(lanes), 4 * lane_count * sizeof(lanes));
-    sums sum = {.columns = s->columns,
-                .re = buffer,
-                .im = buffer + lane_count,
-                .weighted_re = buffer + 2 * lane_count,
-                .weighted_im = buffer + 3 * lane_count};
+    solve_samples samples;
 
+    solve_samples_begin(&samples, w->tile);
     for (int64_t item = first; item < last; item++, locals++) {
-        locals->chi2 = locals->change = locals->power = 0;
-        locals->data = locals->all = 0;
-        clear(&locals->columns);
-        sum.to = locals;
-        add_item(w, item, at, &sum);
+        samples.chi2 = samples.power = locals->change = 0;
+        samples.data = samples.all = 0;
+        add_item(w, item, &samples, locals);
+        locals->chi2 = samples.chi2;
+        locals->power = samples.power;
+        locals->data = samples.data;
+        locals->all = samples.all;
     }
-    free(at);
-    free(buffer);
+    solve_samples_end(&samples);
 }
 
 /* What a device has made of a row and a box. */

@@ -96,6 +96,40 @@ static world draw_world(int form, int groups, bool spoilt)
     return w;
 }
 
+/* What is summed as it is read: single precision, four elements, one model, flags of the data
+ * alone. By turns baselines have cells that are flagged as a whole, some of them not finite;
+ * numbers that are not finite; flags of elements; weights of their own for elements. */
+static world draw_plain_world(int form, int64_t channels, int elements)
+{
+    world w = {.input = {.form = (grove_compression_form)form, .groups = 1}, .channels = channels};
+    const int64_t cells = TIMES * PAIRS * channels;
+
+    w.input.data = draw_array(&w, 4, 2, 4, 7, false);
+    w.input.model[0] = draw_array(&w, 4, 2, 4, 7, false);
+    if (elements)
+        w.input.weights = draw_array(&w, elements, 1, 4, 7, false);
+    float *data = (float *)(uintptr_t)w.input.data.data,
+          *model = (float *)(uintptr_t)w.input.model[0].data,
+          *weight = (float *)(uintptr_t)w.input.weights.data;
+    unsigned char *flags = keep(&w, (size_t)cells);
+    for (int64_t k = 0; k < cells; k++) {
+        int kind = (int)(k / channels % PAIRS % 5);
+        for (int e = 1; e < elements && kind < 4; e++)
+            weight[4 * k + e] = weight[4 * k];
+        flags[k] = draw() > 0.6 ? 15 : 0;
+        if (kind == 1 && flags[k])
+            data[8 * k + draw_below(8)] = NAN;
+        if (kind == 2 && draw() > 0.97)
+            (draw() > 0 ? data : model)[8 * k + draw_below(8)] = (float)odd[draw_below(3)];
+        if (kind == 3)
+            flags[k] = (unsigned char)draw_below(256);
+        if (elements && draw() > 0.95)
+            weight[elements * k] = (float)odd[draw_below(3)];
+    }
+    w.input.data.flags = flags;
+    return w;
+}
+
 /* ---- sums over cells ---- */
 
 static double real_at(const grove_compression_array *a, const int64_t at[3], int k)
@@ -295,23 +329,38 @@ static void compare(const world *w, const grove_compression_stretch *box, int64_
                             1e-18 * size + 1e-6 * 1e-12 * size);
 }
 
+static void check_sums(world *w)
+{
+    const int64_t from = draw() > 0 ? draw_below((int)w->channels) : 0;
+    const grove_compression_stretch box = {{draw_below(2), TIMES}, {from, w->channels}};
+    int64_t size = grove_compression_size(w->input.form, w->input.groups);
+    double *sums = calloc((size_t)(size * PAIRS), sizeof(*sums));
+
+    ck_assert_int_eq(grove_compression_sum(&w->input, &box, 0, PAIRS, sums), 0);
+    for (int64_t b = 0; b < PAIRS; b += 7)
+        compare(w, &box, b, sums + size * b);
+    free(sums);
+    free_world(w);
+}
+
 START_TEST(test_sums)
 {
     const int form = _i % 2 ? GROVE_COMPRESSION_FULL : GROVE_COMPRESSION_DIAGONAL;
-    const int groups = 1 + _i / 2 % 3;
 
     counter = (uint64_t)_i << 32;
-    world w = draw_world(form, groups, _i % 5 != 0);
-    const int64_t from = draw() > 0 ? draw_below((int)w.channels) : 0;
-    const grove_compression_stretch box = {{draw_below(2), TIMES}, {from, w.channels}};
-    int64_t size = grove_compression_size(w.input.form, groups);
-    double *sums = calloc((size_t)(size * PAIRS), sizeof(*sums));
+    world w = draw_world(form, 1 + _i / 2 % 3, _i % 5 != 0);
+    check_sums(&w);
+}
+END_TEST
 
-    ck_assert_int_eq(grove_compression_sum(&w.input, &box, 0, PAIRS, sums), 0);
-    for (int64_t b = 0; b < PAIRS; b += 7)
-        compare(&w, &box, b, sums + size * b);
-    free(sums);
-    free_world(&w);
+START_TEST(test_plain)
+{
+    const int form = _i % 2 ? GROVE_COMPRESSION_FULL : GROVE_COMPRESSION_DIAGONAL;
+    const int64_t channels[] = {300, 19, 16, 1};
+
+    counter = (uint64_t)(_i + 2000) << 32;
+    world w = draw_plain_world(form, channels[_i / 2 % 4], (const int[]){4, 1, 0}[_i / 8]);
+    check_sums(&w);
 }
 END_TEST
 
@@ -320,7 +369,7 @@ START_TEST(test_split)
     const int form = _i % 2 ? GROVE_COMPRESSION_FULL : GROVE_COMPRESSION_DIAGONAL;
 
     counter = (uint64_t)(_i + 1000) << 32;
-    world w = draw_world(form, 1 + _i % 3, true);
+    world w = _i % 4 < 2 ? draw_world(form, 1 + _i % 3, true) : draw_plain_world(form, 300, 4);
     const int64_t from = w.channels > 16 ? 3 : 0;
     const grove_compression_stretch box = {{0, TIMES}, {from, w.channels}};
     int64_t size = grove_compression_size(w.input.form, w.input.groups);
@@ -358,6 +407,7 @@ static Suite *make_suite(void)
 
     tcase_set_timeout(sums, 300);
     tcase_add_loop_test(sums, test_sums, 0, 120);
+    tcase_add_loop_test(sums, test_plain, 0, 24);
     tcase_add_loop_test(sums, test_split, 0, 12);
     suite_add_tcase(s, sums);
     return s;

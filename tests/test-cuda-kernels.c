@@ -64,6 +64,8 @@ static const sample samples[] = {
     {GROVE_KERNEL(scale_from_right), "4c 4c 1c", 0},
     {GROVE_KERNEL(multiply_from_left), "4c 2c 4c", 0},
     {GROVE_KERNEL(multiply_from_right), "4c 4c 2c", 0},
+    {GROVE_KERNEL(multiply_real_left), "4c 2r 4c", 0},
+    {GROVE_KERNEL(multiply_real_right), "4c 4c 2r", 0},
     {GROVE_KERNEL(multiply_reals), "3r 3r 1r", 0},
     {GROVE_KERNEL(multiply_jones), "4c 2c 4r", 0},
     {GROVE_KERNEL(multiply_matrices), "4c 4c 4c", 0},

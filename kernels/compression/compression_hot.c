@@ -2,168 +2,14 @@
  * diagonal form takes about 10 operations on eight doubles, the full form 27 with equal weights. */
 #include "compression_simd.h"
 
-#if defined(__AVX512F__) || defined(__AVX2__)
-#include <immintrin.h>
-#endif
+#include "compression_cell.h"
 
-#define INLINE       static inline __attribute__((always_inline))
-#define PASTE_(a, b) a##b
-#define PASTE(a, b)  PASTE_(a, b)
-#define KERNELS      PASTE(grove_compression_, GROVE_ISA_SUFFIX)
+#include <stddef.h>
+#include <string.h>
 
-#if defined(__AVX512F__)
-enum { PARTS = 1, LANES = 8 };
-#define WITHIN(a, e0, e1, e2, e3)                                                                  \
-    __builtin_shufflevector(a, a, e0, e1, e2, e3, 4 + e0, 4 + e1, 4 + e2, 4 + e3)
-#elif defined(__AVX2__)
-enum { PARTS = 2, LANES = 4 };
-#define WITHIN(a, e0, e1, e2, e3) __builtin_shufflevector(a, a, e0, e1, e2, e3)
-#else
-enum { PARTS = 4, LANES = 2 };
-#define WITHIN(a, e0, e1, e2, e3) __builtin_shufflevector(a, a, e0, e1)
-#endif
-
-typedef double vec __attribute__((vector_size(8 * LANES)));
-typedef int64_t mask __attribute__((vector_size(8 * LANES)));
-typedef double unaligned __attribute__((vector_size(8 * LANES), aligned(8), may_alias));
-typedef float floats __attribute__((vector_size(4 * LANES)));
-typedef float unaligned_floats __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-
-typedef struct {
-    vec part[PARTS];
-} cell;
-
-#define EACH for (int i = 0; i < PARTS; i++)
-
-INLINE cell load(const double *from)
-{
-    cell x;
-
-    EACH x.part[i] = *(const unaligned *)(from + LANES * i);
-    return x;
-}
-
-INLINE void store(double *to, cell x)
-{
-    EACH *(unaligned *)(to + LANES * i) = x.part[i];
-}
-
-INLINE cell times(cell a, cell b)
-{
-    EACH a.part[i] *= b.part[i];
-    return a;
-}
-
-INLINE cell add_product(cell sum, cell a, cell b)
-{
-    EACH sum.part[i] += a.part[i] * b.part[i];
-    return sum;
-}
-
-INLINE cell add_scaled(cell sum, cell a, double b)
-{
-    EACH sum.part[i] += a.part[i] * b;
-    return sum;
-}
-
-/* Real and imaginary parts exchanged. */
-INLINE cell swap(cell a)
-{
-    EACH a.part[i] = WITHIN(a.part[i], 1, 0, 3, 2);
-    return a;
-}
-
-/* The real part twice. */
-INLINE cell real_parts(cell a)
-{
-    EACH a.part[i] = WITHIN(a.part[i], 0, 0, 2, 2);
-    return a;
-}
-
-INLINE vec signs(void)
-{
-    vec x = {0};
-
-    for (int k = 0; k < LANES; k++)
-        x[k] = k % 2 ? -1 : 1;
-    return x;
-}
-
-/* The imaginary part and its negative. */
-INLINE cell imaginary_parts(cell a)
-{
-    EACH a.part[i] = WITHIN(a.part[i], 1, 1, 3, 3) * signs();
-    return a;
-}
-
-/* Element e + r in the place of element e. */
-INLINE cell rotate(cell a, int r)
-{
-    const vec x = a.part[0], y = a.part[PARTS - 1];
-#if defined(__AVX512F__)
-    (void)y;
-    return r == 0   ? a
-           : r == 1 ? (cell){{__builtin_shufflevector(x, x, 2, 3, 4, 5, 6, 7, 0, 1)}}
-           : r == 2 ? (cell){{__builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3)}}
-                    : (cell){{__builtin_shufflevector(x, x, 6, 7, 0, 1, 2, 3, 4, 5)}};
-#elif defined(__AVX2__)
-    const vec b = __builtin_shufflevector(x, y, 2, 3, 4, 5);
-    const vec d = __builtin_shufflevector(y, x, 2, 3, 4, 5);
-    return r == 0 ? a : r == 1 ? (cell){{b, d}} : r == 2 ? (cell){{y, x}} : (cell){{d, b}};
-#else
-    const vec b = a.part[1], c = a.part[2];
-    return r == 0   ? a
-           : r == 1 ? (cell){{b, c, y, x}}
-           : r == 2 ? (cell){{c, y, x, b}}
-                    : (cell){{y, x, b, c}};
-#endif
-}
-
-/* The parts of a number that a product with its conjugate wants. */
-typedef struct {
-    cell re, im;
-} factor;
-
-INLINE factor factor_of(cell a)
-{
-    return (factor){real_parts(a), imaginary_parts(a)};
-}
-
-/* conj(a) b */
-INLINE cell conjugate_product(factor a, cell b)
-{
-    return add_product(times(a.re, b), a.im, swap(b));
-}
+#define KERNELS PASTE(grove_compression_, GROVE_ISA_SUFFIX)
 
 /* ---- loading ---- */
-
-/* Floats as doubles; the compilers' own conversion of vectors goes by pieces. */
-INLINE vec widen(floats x)
-{
-#if defined(__AVX512F__)
-    return (vec)_mm512_cvtps_pd((__m256)x);
-#elif defined(__AVX2__)
-    return (vec)_mm256_cvtps_pd((__m128)x);
-#else
-    return __builtin_convertvector(x, vec);
-#endif
-}
-
-/* Bytes that memory is asked for in advance: the next rows, which mostly follow. Rows of several
- * arrays take turns, and each is too short for a processor to see that by itself. */
-enum { AHEAD = 2048 };
-
-INLINE int is_zero(const mask *bits)
-{
-#if defined(__AVX512F__)
-    return !_mm512_test_epi64_mask((__m512i)bits[0], (__m512i)bits[0]);
-#elif defined(__AVX2__)
-    return _mm256_testz_si256((__m256i)(bits[0] | bits[1]), (__m256i)(bits[0] | bits[1]));
-#else
-    mask all = bits[0] | bits[1] | bits[2] | bits[3];
-    return !(all[0] | all[1]);
-#endif
-}
 
 INLINE int load_floats(const char *from, int64_t step, int64_t count, double *to)
 {
@@ -203,25 +49,26 @@ static int load_values(const grove_compression_row *row, int64_t count, double *
                            : load_doubles(row->data, row->step, count, to);
 }
 
-typedef float four_floats __attribute__((vector_size(16)));
-typedef int32_t four_masks __attribute__((vector_size(16)));
-typedef float unaligned_four __attribute__((vector_size(16), aligned(4), may_alias));
-
-/* Each of four numbers twice, as doubles. */
-INLINE cell twice(four_floats w)
+/* Weights of a cell in single precision, one or four. */
+INLINE four_floats weights_at(const char *from, int elements)
 {
-    cell x;
+    const float *at = (const float *)(const void *)from;
 
+    return elements == 4 ? (four_floats) * (const unaligned_four *)at
+                         : (four_floats){at[0], at[0], at[0], at[0]};
+}
+
+/* 0 where a weight is no positive number, or is flagged. */
+INLINE four_floats keep_positive(four_floats w, int flags)
+{
 #if defined(__AVX512F__)
-    floats y = __builtin_shufflevector(w, w, 0, 0, 1, 1, 2, 2, 3, 3);
-    x.part[0] = widen(y);
-#elif defined(__AVX2__)
-    x.part[0] = widen(__builtin_shufflevector(w, w, 0, 0, 1, 1));
-    x.part[1] = widen(__builtin_shufflevector(w, w, 2, 2, 3, 3));
+    __mmask8 keep = _mm_cmp_ps_mask((__m128)w, _mm_setzero_ps(), _CMP_GT_OQ) & (__mmask8)~flags;
+    return (four_floats)_mm_maskz_mov_ps(keep, (__m128)w);
 #else
-    EACH x.part[i] = (vec){w[i], w[i]};
+    four_masks keep = w > 0;
+    keep &= (((four_masks){0} + (int32_t)flags) & (four_masks){1, 2, 4, 8}) == 0;
+    return (four_floats)((four_masks)w & keep);
 #endif
-    return x;
 }
 
 /* Weights in single precision. */
@@ -231,17 +78,10 @@ INLINE void load_float_weights(const grove_compression_row *row, int64_t count, 
     const char *from = row->data;
 
     for (int64_t k = 0; k < count; k++, from += row->step, to += 8) {
-        const float *at = (const float *)(const void *)from;
         __builtin_prefetch(from + AHEAD / 2);
-        four_floats w = elements == 4 ? (four_floats) * (const unaligned_four *)at
-                                      : (four_floats){at[0], at[0], at[0], at[0]};
-        four_masks keep = (w > 0) & (w - w == 0);
-        if (row->flags) {
-            int32_t bits = row->flags[k * row->flag_step];
-            keep &= (((four_masks){0} + bits) & (four_masks){1, 2, 4, 8}) == 0;
-        }
-        w = (four_floats)((four_masks)w & keep);
-        store(to, twice(w));
+        four_floats w = weights_at(from, elements);
+        w = (four_floats)((four_masks)w & (w - w == 0)); /* infinity has none */
+        store(to, twice(keep_positive(w, row->flags ? row->flags[k * row->flag_step] : 0)));
     }
 }
 
@@ -292,25 +132,137 @@ INLINE void store_products(double *to, products x)
 
 INLINE products add_products(products sum, cell a, cell b)
 {
-    return (products){add_product(sum.re, a, b), add_product(sum.im, a, swap(b))};
+    return (products){add_product(sum.re, a, b), add_product(sum.im, swap(a), b)};
+}
+
+/* Weight, data and model of a cell. */
+typedef struct {
+    cell w, d, m;
+} sample;
+
+INLINE sample sample_of(const grove_compression_block *block, int64_t k)
+{
+    return (sample){load(block->weight + 8 * k), load(block->data + 8 * k),
+                    load(block->model[0] + 8 * k)};
+}
+
+/* The cells of a row, and what is known of their weights. */
+typedef struct {
+    int64_t count;
+    const char *data, *weights, *model;
+    const unsigned char *flags;
+    int64_t data_step, weights_step, model_step, flag_step;
+    four_floats kept[GROVE_COMPRESSION_CHANNELS]; /* 0: what is left out */
+    four_masks counted, differ; /* how many are positive; 0: those of each cell are the same */
+} row;
+
+#if defined(__AVX512F__)
+/* Bits of four cells in a mask of 16. */
+INLINE __mmask16 bits_of_four(const unsigned char *flags)
+{
+    uint32_t bits;
+
+    memcpy(&bits, flags, sizeof(bits));
+    bits &= 0x0f0f0f0f;
+    bits |= bits >> 4;
+    return (__mmask16)((bits & 0xff) | (bits >> 8 & 0xff00));
+}
+
+/* Four cells at a time whose weights and flags follow each other; returns how many cells. */
+INLINE int64_t keep_fours(row *r)
+{
+    const __m512i one = _mm512_set1_epi32(1);
+    __m512i counted = _mm512_setzero_si512(), differ = counted;
+    int64_t k = 0;
+
+    for (; k + 4 <= r->count; k += 4) {
+        __m512 w = _mm512_loadu_ps(r->weights + 16 * k);
+        __builtin_prefetch(r->weights + 16 * k + FAR_AHEAD);
+        __mmask16 keep = _mm512_cmp_ps_mask(w, _mm512_setzero_ps(), _CMP_GT_OQ) &
+                         (__mmask16)~bits_of_four(r->flags + k * r->flag_step);
+        w = _mm512_maskz_mov_ps(keep, w);
+        _mm512_storeu_ps(&r->kept[k], w);
+        counted = _mm512_mask_add_epi32(counted, keep, counted, one);
+        __m512i x = _mm512_castps_si512(w), y = _mm512_castps_si512(_mm512_permute_ps(w, 0));
+        differ = _mm512_or_si512(differ, _mm512_xor_si512(x, y));
+    }
+    const __m256i half =
+        _mm256_add_epi32(_mm512_castsi512_si256(counted), _mm512_extracti64x4_epi64(counted, 1));
+    r->counted +=
+        (four_masks)_mm_add_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+    r->differ[0] |= _mm512_test_epi32_mask(differ, differ) != 0;
+    return k;
+}
+#endif
+
+INLINE void keep_weights(row *r, int elements)
+{
+    int64_t k = 0;
+
+    r->counted = r->differ = (four_masks){0};
+#if defined(__AVX512F__)
+    if (elements == 4 && r->weights_step == 16 && r->flag_step <= 1 && r->flag_step >= 0)
+        k = keep_fours(r);
+#endif
+    for (; k < r->count; k++) {
+        four_floats w = weights_at(r->weights + k * r->weights_step, elements);
+        __builtin_prefetch(r->weights + k * r->weights_step + FAR_AHEAD);
+        w = r->kept[k] = keep_positive(w, r->flags[k * r->flag_step]);
+        r->counted -= w > 0;
+        r->differ |= (four_masks)w ^ (four_masks)__builtin_shufflevector(w, w, 0, 0, 0, 0);
+    }
+}
+
+/* With `equal` weights of a cell. */
+INLINE sample sample_at(const row *r, int equal, int64_t k)
+{
+    const char *d = r->data + k * r->data_step, *m = r->model + k * r->model_step;
+    sample x;
+
+    __builtin_prefetch(d + FAR_AHEAD);
+    __builtin_prefetch(m + FAR_AHEAD);
+    if (equal)
+        EACH x.w.part[i] = widen((floats){0} + r->kept[k][0]);
+    else
+        x.w = twice(r->kept[k]);
+    EACH
+    {
+        x.d.part[i] = widen(*(const unaligned_floats *)(const void *)(d + 4 * LANES * i));
+        x.m.part[i] = widen(*(const unaligned_floats *)(const void *)(m + 4 * LANES * i));
+    }
+    return x;
+}
+
+/* Adds how many weights are positive. */
+INLINE void add_counted(const row *r, double *sums)
+{
+    cell numbers = load(sums), counted = twice(__builtin_convertvector(r->counted, four_floats));
+
+    EACH numbers.part[i] += counted.part[i];
+    store(sums, numbers);
 }
 
 /* Numbers, power, and products with the first model; in the full form with its four rotations. With
- * `pair` also those of the model with itself for equal weights. */
-INLINE void add_first(const grove_compression_block *block, int rotations, int pair, double *sums,
-                      double *pairs)
+ * `pair` also those of the model with itself for equal weights. The cells are those of a block, or
+ * of a row, which are read here for the only time. Of a row false, and nothing is added: some
+ * number is not finite. */
+INLINE int add_first(const grove_compression_block *block, const row *from, int rotations, int pair,
+                     double *sums, double *pairs)
 {
     cell numbers = load(sums), power = load(sums + 8), square = load(pairs);
+    const int64_t count = from ? from->count : block->count;
+    mask check[PARTS] = {{0}};
     products data[4], self[2];
 
     for (int r = 0; r < rotations; r++)
         data[r] = load_products(sums + 16 * (r + 1));
     for (int r = 0; r < (pair ? rotations / 2 : 0); r++)
         self[r] = load_products(pairs + 16 * (r + 1));
-    for (int64_t k = 0; k < block->count; k++) {
-        cell w = load(block->weight + 8 * k), d = load(block->data + 8 * k);
-        cell m = load(block->model[0] + 8 * k), wd = times(w, d), wm = times(w, m);
-        EACH numbers.part[i] += (vec)((mask)(w.part[i] > 0) & (mask)((vec){0} + 1.0));
+    for (int64_t k = 0; k < count; k++) {
+        const sample x = from ? sample_at(from, rotations > 1, k) : sample_of(block, k);
+        cell w = x.w, d = x.d, m = x.m, wd = times(w, d), wm = times(w, m);
+        if (!from)
+            EACH numbers.part[i] += (vec)((mask)(w.part[i] > 0) & (mask)((vec){0} + 1.0));
         power = add_product(power, wd, d);
         if (pair)
             square = add_product(square, wm, m);
@@ -321,7 +273,14 @@ INLINE void add_first(const grove_compression_block *block, int rotations, int p
                 self[r - 1] = add_products(self[r - 1], wm, rotated);
         }
     }
-    store(sums, numbers);
+    EACH check[i] |=
+        (mask)(power.part[i] - power.part[i]) | (mask)(square.part[i] - square.part[i]);
+    if (from && !is_zero(check))
+        return 0;
+    if (from)
+        add_counted(from, sums);
+    else
+        store(sums, numbers);
     store(sums + 8, power);
     for (int r = 0; r < rotations; r++)
         store_products(sums + 16 * (r + 1), data[r]);
@@ -329,6 +288,7 @@ INLINE void add_first(const grove_compression_block *block, int rotations, int p
         store(pairs, square);
     for (int r = 0; r < (pair ? rotations / 2 : 0); r++)
         store_products(pairs + 16 * (r + 1), self[r]);
+    return 1;
 }
 
 /* Products of a and b, which is rotated. */
@@ -377,7 +337,7 @@ static void add_diagonal(const grove_compression_block *block, double *sums)
     const int groups = block->groups;
     double *pair = sums + 16 * (1 + groups);
 
-    add_first(block, 1, 1, sums, pair);
+    add_first(block, NULL, 1, 1, sums, pair);
     for (int g = 1; g < groups; g++)
         add_pair(block, block->data, block->model[g], 1, sums + 16 * (1 + g));
     for (int g = 0; g < groups; g++)
@@ -406,9 +366,9 @@ static void add_full(const grove_compression_block *block, double *sums)
     double *pair = sums + 16 * (1 + 4 * groups);
 
     if (equal)
-        add_first(block, 4, 1, sums, pair);
+        add_first(block, NULL, 4, 1, sums, pair);
     else
-        add_first(block, 4, 0, sums, pair);
+        add_first(block, NULL, 4, 0, sums, pair);
     for (int g = 1; g < groups; g++)
         add_pair(block, block->data, block->model[g], 4, sums + 16 * (1 + 4 * g));
     for (int g = 0; g < groups; g++)
@@ -431,4 +391,47 @@ static void add_block(const grove_compression_block *block, double *sums)
         add_diagonal(block, sums);
 }
 
-const grove_compression_kernels KERNELS = {load_values, load_weights, add_block};
+/* Row number i. */
+INLINE void find_row(const grove_compression_rows *rows, int64_t i, row *r)
+{
+    static const unsigned char none[4];
+    const unsigned char *flags = rows->weights.flags;
+
+    r->count = rows->count;
+    r->data = (const char *)rows->data.data + i * rows->next.data;
+    r->weights = (const char *)rows->weights.data + i * rows->next.weights;
+    r->model = (const char *)rows->model.data + i * rows->next.model;
+    r->flags = flags ? flags + i * rows->next.flags : none;
+    r->data_step = rows->data.step;
+    r->weights_step = rows->weights.step;
+    r->model_step = rows->model.step;
+    r->flag_step = flags ? rows->weights.flag_step : 0;
+}
+
+INLINE int64_t add_each(const grove_compression_rows *rows, int elements, int rotations,
+                        double *sums)
+{
+    int64_t i = 0;
+    row r;
+
+    for (; i < rows->rows; i++, sums += rows->size) {
+        find_row(rows, i, &r);
+        keep_weights(&r, elements);
+        const four_masks differ = r.differ;
+        if (rotations > 1 && (differ[0] | differ[1] | differ[2] | differ[3]))
+            break;
+        if (!add_first(NULL, &r, rotations, 1, sums, sums + 16 * (1 + rotations)))
+            break;
+    }
+    return i;
+}
+
+static int64_t add_rows(const grove_compression_rows *rows, double *sums)
+{
+    if (rows->full)
+        return rows->weights.elements == 4 ? add_each(rows, 4, 4, sums)
+                                           : add_each(rows, 1, 4, sums);
+    return rows->weights.elements == 4 ? add_each(rows, 4, 1, sums) : add_each(rows, 1, 1, sums);
+}
+
+const grove_compression_kernels KERNELS = {load_values, load_weights, add_block, add_rows, FINISH};

@@ -25,6 +25,21 @@ typedef struct {
     int64_t flag_step;
 } grove_compression_row;
 
+/* Channels of rows that are added as they are, at most. */
+enum { GROVE_COMPRESSION_CHANNELS = 256 };
+
+/* Rows in single precision, one for each baseline: four elements of data and model, one or four of
+ * weights, with all flags at the weights. `next`: bytes from one row to the next. */
+typedef struct {
+    int64_t rows, count; /* count: of the cells of a row */
+    int64_t size;        /* doubles of the running sums of one */
+    int32_t full;
+    grove_compression_row data, weights, model;
+    struct {
+        int64_t data, weights, model, flags;
+    } next;
+} grove_compression_rows;
+
 /* Running sums of a baseline, in cells: numbers, power, then for each group products with the data
  * (two cells, or four times two: of element e + r of the model with correlation e), then for each
  * pair of groups g <= h those of m_g with m_h (two cells; in the full form four times two for
@@ -43,6 +58,11 @@ typedef struct {
     void (*load_weights)(const grove_compression_row *row, int64_t count, double *to);
     /* Adds a block to running sums. */
     void (*add)(const grove_compression_block *block, double *sums);
+    /* Adds rows of one group as they are, and returns how many of them: it ends before one in which
+     * some number that has weight is not finite, or, in the full form, weights of a cell differ. */
+    int64_t (*add_rows)(const grove_compression_rows *rows, double *sums);
+    /* From running sums to finished ones. */
+    void (*finish)(const double *running, int groups, int full, double *sums);
 } grove_compression_kernels;
 
 extern const grove_compression_kernels grove_compression_portable, grove_compression_avx2,

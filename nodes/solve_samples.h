@@ -1,0 +1,36 @@
+/* Samples of a fit on their way into normal equations: of a row, in boxes of times and channels. */
+#ifndef GROVE_NODES_SOLVE_SAMPLES_H
+#define GROVE_NODES_SOLVE_SAMPLES_H
+
+#include "nodes/solve.h"
+
+#include "../kernels/fit/normal_simd.h"
+
+enum { SOLVE_SAMPLES = 128 }; /* that are added at a time */
+
+typedef struct {
+    const solve_tile *tile;
+    const grove_normal_kernels *kernels;
+    int64_t *at, *step; /* [inputs] the cell at hand, and from one channel to the next */
+    void *memory;
+    double *column, *measured, *weight; /* as in grove_normal_block */
+    double *values;      /* [SOLVE_SAMPLES] complex: of a polynomial's leading term */
+    double *sums;        /* since they were last taken */
+    int64_t size, count; /* doubles of the sums; samples that wait */
+    unsigned char left_out[SOLVE_SAMPLES];
+    /* of what was taken */
+    double chi2, power;
+    int64_t data, all; /* all: of what was added */
+} solve_samples;
+
+void solve_samples_begin(solve_samples *samples, const solve_tile *tile);
+void solve_samples_end(solve_samples *samples);
+/* Adds a box of a row: `index` as solve_find_row has it, cells of the whole axes of time and
+ * frequency, all in the tile. */
+void solve_samples_add(solve_samples *samples, const int64_t index[GROVE_MAX_AXES],
+                       int64_t (*box)[2]);
+/* The sums of what was added since the last call; false, and nothing is written, where no sample
+ * counts. */
+bool solve_samples_take(solve_samples *samples, solve_columns *local);
+
+#endif
