@@ -24,26 +24,6 @@ typedef struct {
     int channels, size, threads, rounds, polarisations, double_precision, flat;
 } workload;
 
-typedef struct {
-    void (*fn)(void *context, int64_t i);
-    void *context;
-} items;
-
-static void run_items(void *context, int64_t first, int64_t last)
-{
-    const items *all = context;
-
-    for (int64_t i = first; i < last; i++)
-        all->fn(all->context, i);
-}
-
-static void run(void *pool, int64_t count, void (*fn)(void *, int64_t), void *context)
-{
-    items all = {fn, context};
-
-    grove_parallel(pool, count, 0, run_items, &all);
-}
-
 /* [row][3] m, as numbers of double precision. */
 static double *read_uvw(const char *path, int64_t *rows)
 {
@@ -195,7 +175,7 @@ int main(int count, char **words)
         freq[k] = w.freq + k * w.width;
     grove_gridder_plan plan = make_plan(&w, uvw, rows);
     grove_threads *pool = w.threads > 1 ? grove_threads_new(w.threads) : NULL;
-    grove_gridder_threads threads = {run, pool};
+    grove_gridder_threads threads = {grove_parallel_items, pool};
     grove_gridder_samples samples = {rows, w.channels, uvw, freq, make_data(&w, rows * w.channels),
                                      NULL};
     printf("plan width %d width_w %d grid %lld planes %lld error %.2e seconds %.3f rows %lld\n",

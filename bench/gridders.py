@@ -104,7 +104,12 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--accuracy", default="1e-4,1e-7", help="below 1e-5 in double precision")
     parser.add_argument("--four", action="store_true", help="four correlations, too")
+    parser.add_argument("--costs", metavar="FILE", help="instead: cost against size, visibilities, epsilon and w, "
+                        "a part of G1, with a picture in FILE.svg; without ducc0")
     options = parser.parse_args()
+    if options.costs:
+        costs(options)
+        return
     print("| case | epsilon | correlations | kernels | grid, planes | Grove: image, s | ducc0, s | ratio "
           "| Grove: predict, s | ducc0, s | ratio | Grove: planes, MB |")
     print("| --- | --- | --: | --- | --- | --: | --: | --: | --: | --: | --: | --: |")
@@ -115,6 +120,76 @@ def main():
         for epsilon in options.accuracy.split(","):
             for polarisations in (1, 4) if options.four else (1,):
                 compare(case, uvw, path, options, epsilon, polarisations)
+
+
+def costs(options):
+    """Tables and a picture of seconds against each of four quantities, the others as of a part of G1."""
+    usual = dict(size=2048, times=80, epsilon="1e-4", stretch=1)
+    charts = []
+    for name, label, values in (
+            ("size", "pixels along each side", (256, 512, 1024, 2048, 4096, 8192)),
+            ("times", "million visibilities", (5, 10, 20, 40, 80, 160, 320)),
+            ("epsilon", "digits of epsilon", ("1e-1", "1e-2", "1e-3", "1e-4", "1e-5", "1e-6", "1e-8", "1e-10")),
+            ("stretch", "largest w, kilo-wavelengths", (0.1, 1, 2, 4, 8))):
+        points = []
+        print(f"\n| {label} | kernels | grid, planes | image, s | predict, s | operations, 10^9: kernels | transforms "
+              "| 10^9 a second |\n| --: | --- | --- | --: | --: | --: | --: | --: |")
+        for value in values:
+            places, plan, image, predict, spread, transforms = cost_of(dict(usual, **{name: value}), options)
+            points.append((places[name], image, predict))
+            print(f"| {places[name]:.3g} | {plan[2]} x {plan[2]} x {plan[4]} | {plan[6]}, {plan[8]} | {image:.3g} "
+                  f"| {predict:.3g} | {spread:.3g} | {transforms:.3g} | {(spread + transforms) / image:.3g} |")
+            sys.stdout.flush()
+        charts.append((label, points))
+    with open(options.costs, "w") as out:
+        out.write(picture(charts))
+
+
+def cost_of(w, options):
+    """Where this is along each quantity, the plan's words, seconds of the processor, and 10^9 operations counted:
+    of each visibility four for each cell of its kernel, and 5 n log2(n) of each transform."""
+    CASES["costs"] = ("meerkat", w["times"], 8, -45, 16, 1e9, 3.125e6, w["size"], 4.26e-6, True)
+    uvw = baselines("costs", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data")) * w["stretch"]
+    path = os.path.join(options.work, "costs.uvw")
+    uvw.tofile(path)
+    runs = [run_grove(options.grove, "costs", path, options, w["epsilon"], float(w["epsilon"]) < 1e-5, 1)
+            for _ in range(options.rounds)]
+    plan = runs[0][0].split()
+    image, predict = (min(r[1][what][0] for r in runs) for what in ("image", "predict"))
+    highest = (1e9 + 15 * 3.125e6) / LIGHT
+    grid, planes, million = int(plan[6]), int(plan[8]), len(uvw) * 16e-6
+    rows = min(grid, 2 * abs(uvw[:, 1]).max() * highest * 4.26e-6 * grid + 40)  # others are empty
+    return ({"size": w["size"], "times": million, "epsilon": -np.log10(float(w["epsilon"])),
+             "stretch": abs(uvw[:, 2]).max() * highest / 1e3}, plan, image, predict,
+            4e-3 * million * int(plan[2]) ** 2 * int(plan[4]),
+            5e-9 * planes * (rows + w["size"]) * grid * np.log2(grid))
+
+
+def picture(charts):
+    """An SVG of charts in a row, seconds and what they are against in logarithms; blue: image, orange: predict."""
+    side, gap = 220, 70
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{len(charts) * (side + gap) + gap}" height="{side + 90}" '
+           'font-family="sans-serif" font-size="12"><rect width="100%" height="100%" fill="white"/>']
+    seconds = [t for _, points in charts for p in points for t in p[1:]]
+    low, high = np.floor(np.log10(min(seconds))), np.ceil(np.log10(max(seconds)))
+    for k, (label, points) in enumerate(charts):
+        left, scale = gap + k * (side + gap), (lambda x: x) if "digits" in label else np.log10
+        first, last = scale(points[0][0]), scale(points[-1][0])
+        x_of = lambda x: left + side * (scale(x) - first) / (last - first)
+        y_of = lambda t: 20 + side * (high - np.log10(t)) / (high - low)
+        out.append(f'<rect x="{left}" y="20" width="{side}" height="{side}" fill="none" stroke="#888"/>')
+        for power in range(int(low), int(high) + 1):
+            out.append(f'<text x="{left - 6}" y="{y_of(10.0 ** power) + 4:.1f}" text-anchor="end">{10.0 ** power:g} s</text>')
+        for p in (points[0], points[-1]):
+            out.append(f'<text x="{x_of(p[0]):.1f}" y="{side + 38}" text-anchor="middle">{p[0]:.3g}</text>')
+        out.append(f'<text x="{left + side / 2}" y="{side + 60}" text-anchor="middle">{label}</text>')
+        for which, colour in ((1, "#1f6fb4"), (2, "#e07b1a")):
+            line = " ".join(f"{x_of(p[0]):.1f},{y_of(p[which]):.1f}" for p in points)
+            out.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
+            out += [f'<circle cx="{x_of(p[0]):.1f}" cy="{y_of(p[which]):.1f}" r="3" fill="{colour}"/>' for p in points]
+    out.append(f'<text x="{gap}" y="14" fill="#1f6fb4">image</text>'
+               f'<text x="{gap + 50}" y="14" fill="#e07b1a">predict</text></svg>')
+    return "\n".join(out) + "\n"
 
 
 def compare(case, uvw, path, options, epsilon, polarisations):

@@ -115,9 +115,9 @@ static void stop(const grove_node *node, void *run)
 
     if (d->outside)
         grove_node_warn(node,
-                        "%lld visibilities have baselines that are not numbers, or longer than the "
-                        "antennas are apart; they are 0",
-                        (long long)d->outside);
+                        "%lld visibilities have baselines that are not numbers, or longer than "
+                        "%s; they are 0",
+                        (long long)d->outside, image_stage_limit(node));
     image_functions_warn_outside(node, &d->left_out, "and are 0");
     grove_gridder_free(d->gridder);
     grove_convolution_free(d->convolution);

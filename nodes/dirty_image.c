@@ -25,6 +25,9 @@
      "relative error of the image, root mean square, at most, from 1e-12; below 1e-5 the image is " \
      "made in double precision in any run"},                                                       \
     {"w_terms", GROVE_BOOL, "true", "false: the sky counts as flat, and w as 0"},                  \
+    {"exact", GROVE_BOOL, "false",                                                                 \
+     "true: the same bits for any tiles, memory and number of threads: the image is made in "      \
+     "double precision, of integers, with one more walk over the data, on the CPU"},               \
     IMAGE_BANDS_OPTION,                                                                            \
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,             \
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},                               \
@@ -132,10 +135,11 @@ static void tell_method(grove_node *node, const imager *m, const grove_gridder_p
         snprintf(bands, sizeof(bands), " for each of %d bands", m->bands.count);
     grove_node_note(
         node,
-        "method: w-stacking, %lld plane%s of %lld x %lld cells or fewer%s, kernels of %d x %d x %d",
+        "method: w-stacking, %lld plane%s of %lld x %lld cells or fewer%s, kernels of %d x %d x "
+        "%d%s",
         (long long)plan->planes, plan->planes == 1 ? "" : "s", (long long)plan->grid[0],
         (long long)plan->grid[1], bands, plan->kernel.width, plan->kernel.width,
-        plan->kernel_w.width);
+        plan->kernel_w.width, m->exact ? ", integers" : "");
 }
 
 /* ---- memory ---- */
@@ -235,7 +239,9 @@ static int estimate(grove_node *node, imager *m, double longest)
     grove_node_set_memory(node, m->fixed + all.sum);
     grove_node_set_pieces(node, all.parts, all.count);
     grove_node_set_scratch(node, all.work, 0);
-    if (m->bands.count <= GROVE_MAX_SCRATCH)
+    if (m->exact)
+        grove_node_set_first_walks(node, 1);
+    else if (m->bands.count <= GROVE_MAX_SCRATCH)
         grove_node_set_device_memory(node, all.device);
     tell_method(node, m, &all.most);
     return 0;
@@ -246,7 +252,7 @@ static void set_output(grove_node *node, const imager *m, const grove_form *data
     int count = m->psf ? 1 : m->stokes.count;
     grove_form form = {.shape = count > 1 ? GROVE_VECTOR : GROVE_SCALAR,
                        .vector = count > 1 ? count : 0,
-                       .precision = image_precision(m->epsilon),
+                       .precision = m->exact ? GROVE_PRECISION_DOUBLE : image_precision(m->epsilon),
                        .flags = m->bands.count > 1}; /* bands may be empty */
 
     if (data && !m->psf)
@@ -266,6 +272,7 @@ static int check(grove_node *node, bool psf)
                   .max_uvw = grove_node_input(node, "max_uvw"),
                   .psf = psf,
                   .without_w = !grove_node_bool(node, "w_terms"),
+                  .exact = grove_node_bool(node, "exact"),
                   .epsilon = grove_node_number(node, "epsilon")};
     grove_node_set_user(node, m);
     if (!grove_fourier_works())

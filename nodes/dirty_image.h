@@ -4,11 +4,12 @@
 
 #include "nodes/image_bands.h"
 #include "nodes/image_device.h"
+#include "nodes/image_samples.h"
 
 /* What check found out. Inputs are -1 where there are none. */
 typedef struct {
     int data, weights, uvw, max_uvw;
-    bool psf, without_w;
+    bool psf, without_w, exact;
     double epsilon;
     double longest; /* u, v and w that are left out are beyond, wavelengths; 0: only by max_uvw */
     grove_gridder_image image;
@@ -28,6 +29,8 @@ typedef struct {
     uint64_t limit;          /* bytes for them */
     double weight_sum;
     int64_t not_finite, outside;
+    image_sizes sizes; /* of an exact image, whose first walk finds them */
+    bool sized;
     image_device device; /* of a state on a device */
     void *from_devices;  /* [Stokes][m][l] sums of their images; NULL: none */
 } image_state;

@@ -47,7 +47,8 @@ int imager_add_on_device(const grove_call *call, void *own, int count)
                               .as_ones = m->psf};
     image_state *state = own;
     bool began = false;
-    int code = m->bands.count > GROVE_MAX_SCRATCH ? GROVE_MISSING : 0; /* a piece for each */
+    /* bands have a piece each; devices have no planes of integers */
+    int code = m->bands.count > GROVE_MAX_SCRATCH || m->exact ? GROVE_MISSING : 0;
 
     for (int band = 0; band < m->bands.count && !code; band++)
         if (find_channels(call, m, band, &in))

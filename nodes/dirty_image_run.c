@@ -60,24 +60,22 @@ static int highest_band(const imager *m)
     return image_bands_highest(&m->bands, 0) > image_bands_highest(&m->bands, last) ? 0 : last;
 }
 
-/* The largest |u|, |v| and |w| that count, wavelengths at the highest frequency. */
-static void find_longest(const imager *m, const double *max_uvw, double longest[3])
+/* The largest |u|, |v| and |w| that count, wavelengths at 1 Hz. */
+static void find_largest(const imager *m, const double *max_uvw, double largest[3])
 {
     for (int k = 0; k < 3; k++) {
-        longest[k] = max_uvw[k] * (1 + 1e-9) * imager_highest(m) / GROVE_SPEED_OF_LIGHT;
-        longest[k] = m->longest > 0 ? fmin(longest[k], m->longest) : longest[k];
+        largest[k] = max_uvw[k] * (1 + 1e-9) / GROVE_SPEED_OF_LIGHT;
+        if (m->longest > 0)
+            largest[k] = fmin(largest[k], m->longest / imager_highest(m));
     }
 }
 
 int imager_plan(const grove_call *call, const imager *m, int band, const double *max_uvw,
                 image_state *state)
 {
-    const double highest = imager_highest(m);
     double largest[3];
 
-    find_longest(m, max_uvw, largest);
-    for (int k = 0; k < 3; k++)
-        largest[k] /= highest;
+    find_largest(m, max_uvw, largest);
     grove_gridder_bounds bounds = imager_bounds(m, band, largest, call->double_precision);
 
     if (!isfinite(bounds.max_u + bounds.max_v + bounds.max_w))
@@ -145,7 +143,7 @@ static int open_all(const grove_call *call, const imager *m, const double *max_u
     return code;
 }
 
-static int open_gridder(const grove_call *call, image_state *state)
+static int open_gridder(const grove_call *call, bool exact, image_state *state)
 {
     grove_isa isa;
     char said[200];
@@ -155,6 +153,9 @@ static int open_gridder(const grove_call *call, image_state *state)
     state->gridder = grove_gridder_new(&state->plan, isa);
     if (!state->gridder)
         return imager_no_memory(call);
+    if (exact)
+        grove_gridder_set_exact(state->gridder, state->sizes.largest,
+                                image_sum_value(&state->sizes.size));
     grove_gridder_set_window(state->gridder, state->first, state->end, state->limit);
     return 0;
 }
@@ -164,17 +165,26 @@ static int open_gridder(const grove_call *call, image_state *state)
 static int add_times(const grove_call *call, image_state *state, const image_part *part,
                      int64_t first, int64_t count)
 {
+    const bool exact = ((const imager *)grove_node_user(call->node))->exact;
     grove_gridder_threads threads = gridder_threads(call);
+    grove_gridder_outside outside = {0};
     image_samples s;
+    int code = 0;
 
     if (image_samples_make(call, part, first, count, call->double_precision, &s))
         return imager_no_memory(call);
-    grove_gridder_outside outside = {0};
-    int code = grove_gridder_add(state->gridder, &s.samples, &threads, &outside);
-    if (state->first == 0) { /* later walks see the same samples */
-        state->weight_sum += s.weight_sum - outside.weight;
+    if (exact && !state->sized)
+        image_sizes_add(&state->sizes, &s, part->as_ones ? 1 : part->stokes.count);
+    else
+        code = grove_gridder_add(state->gridder, &s.samples, &threads, &outside);
+    if (state->first == 0 && !(exact && state->sized)) { /* later walks see the same samples */
+        state->weight_sum += s.weight_sum;
         state->not_finite += s.not_finite;
-        state->outside += s.outside + outside.samples;
+        state->outside += s.outside;
+    }
+    if (state->first == 0) {
+        state->weight_sum -= outside.weight;
+        state->outside += outside.samples;
     }
     image_samples_free(&s);
     return code ? imager_no_memory(call) : 0;
@@ -185,20 +195,25 @@ static const grove_array *array_of(const grove_array *const *inputs, int k)
     return k >= 0 && inputs[k]->data ? inputs[k] : NULL;
 }
 
-static int add_band(const grove_call *call, int band, image_state *state, image_part *part)
+/* `largest`: |u|, |v| and |w|, wavelengths at 1 Hz. */
+static int add_band(const grove_call *call, int band, const double largest[3], image_state *state,
+                    image_part *part)
 {
     const imager *m = grove_node_user(call->node);
     int code = 0;
 
+    for (int k = 0; k < 3; k++)
+        part->longest[k] = largest[k] * image_bands_highest(&m->bands, band);
     part->first_channel = image_bands_first(&m->bands, band);
     part->channels = image_bands_first(&m->bands, band + 1) - part->first_channel;
     image_extent e = image_part_extent(part);
-    if (e.channels < 1 || state->first == state->end)
+    const bool sizes = m->exact && !state->sized;
+    if (e.channels < 1 || (state->first == state->end && !sizes))
         return 0; /* none in this tile, or in this walk */
     int64_t times = m->chunk / (e.baselines * e.channels);
     times = times < 1 ? 1 : times;
-    if (!state->gridder)
-        code = open_gridder(call, state);
+    if (!state->gridder && !sizes)
+        code = open_gridder(call, m->exact, state);
     for (int64_t first = 0; first < e.times && !code; first += times)
         code =
             add_times(call, state, part, first, e.times - first < times ? e.times - first : times);
@@ -217,10 +232,12 @@ int imager_add(const grove_call *call, void *own, const grove_array *const *inpu
                        .as_ones = m->psf};
     int code = state->plan.planes ? 0 : open_all(call, m, inputs[m->max_uvw]->data, state);
 
+    double largest[3];
+
     (void)count;
-    find_longest(m, inputs[m->max_uvw]->data, part.longest);
+    find_largest(m, inputs[m->max_uvw]->data, largest);
     for (int band = 0; band < m->bands.count && !code; band++)
-        code = add_band(call, band, &state[band], &part);
+        code = add_band(call, band, largest, &state[band], &part);
     return code;
 }
 
@@ -247,6 +264,19 @@ static int add_planes(const grove_call *call, image_state *state, grove_array *o
     return code;
 }
 
+/* After the first walk of an exact image: whether there are samples. */
+static bool take_sizes(const imager *m, image_state *state)
+{
+    bool any = false;
+
+    for (int band = 0; band < m->bands.count; band++) {
+        state[band].weight_sum = image_sum_value(&state[band].sizes.weight);
+        state[band].sized = true;
+        any = any || state[band].weight_sum > 0;
+    }
+    return any;
+}
+
 int imager_walk(const grove_call *call, void *own, grove_array *out, bool *again)
 {
     const imager *m = grove_node_user(call->node);
@@ -254,6 +284,10 @@ int imager_walk(const grove_call *call, void *own, grove_array *out, bool *again
     const int64_t cells = out->cells / m->bands.count; /* freq is the slowest axis */
     int code = 0;
 
+    if (m->exact && !state->sized) {
+        *again = take_sizes(m, state);
+        return 0;
+    }
     for (int band = 0; band < m->bands.count && !code; band++) {
         if (state[band].gridder)
             code = add_planes(call, &state[band], out, band * cells);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "keep.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -31,7 +32,13 @@ static const grove_input inputs[] = {
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR}
 /* clang-format on */
 static const grove_option options[] = {
-    IMAGE_STAGE_OPTIONS, WEIGHT_OPTIONS, IMAGE_FUNCTIONS_OPTION, {0}};
+    IMAGE_STAGE_OPTIONS,
+    WEIGHT_OPTIONS,
+    IMAGE_FUNCTIONS_OPTION,
+    {"exact", GROVE_BOOL, "false",
+     "true: the same bits for any tiles and number of threads: planes in double precision, sums of "
+     "integers, with one more walk over the data; not with functions"},
+    {0}};
 static const grove_option sum_options[] = {WEIGHT_OPTIONS, IMAGE_STAGE_MAX_UVW, {0}};
 
 typedef struct {
@@ -41,6 +48,7 @@ typedef struct {
     double longest[3]; /* |u|, |v| and |w| that count, wavelengths; 0: not known */
     int weights, uvw;
     int functions; /* the input; -1: none */
+    bool exact;
     grove_convolution_plan convolution;
 } gridding;
 
@@ -49,7 +57,8 @@ typedef struct {
     grove_gridder *gridder;
     grove_convolution *convolution;
     grove_gridder_outside left_out; /* by the functions */
-    double weight_sum;
+    image_sizes sizes;
+    bool sized;          /* of exact planes: the first walk is over */
     double max_u, max_v; /* of |u|, |v|, wavelengths, as far as the antennas are apart */
     int64_t outside, not_finite;
 } gridded;
@@ -113,11 +122,14 @@ static int check(grove_node *node)
     gridding *g = grove_alloc(sizeof(*g));
     const grove_node *obs = grove_node_object(node, "obs");
 
-    *g = (gridding){.functions = grove_node_input(node, "functions")};
+    *g = (gridding){.functions = grove_node_input(node, "functions"),
+                    .exact = grove_node_bool(node, "exact")};
     grove_node_set_user(node, g);
     if (!grove_node_input_form(node, g->functions))
         g->functions = -1;
     int code = image_stage_plan(node, obs, g->functions >= 0, &g->plan);
+    if (!code && g->functions >= 0 && g->exact)
+        code = grove_node_fail_option(node, "exact", "goes without functions only");
     if (!code && g->functions >= 0)
         code = image_functions_check(node, g->functions, &g->plan, &g->convolution);
     code = code ? code : check_both(node, g);
@@ -125,12 +137,15 @@ static int check(grove_node *node)
         return code;
     grove_form form = {.shape = GROVE_SCALAR,
                        .complex_ = true,
-                       .precision = image_precision(grove_node_number(node, "epsilon")),
+                       .precision = g->exact ? GROVE_PRECISION_DOUBLE
+                                             : image_precision(grove_node_number(node, "epsilon")),
                        .unit = grove_node_input_form(node, grove_node_input(node, "data"))->unit};
     grove_node_set_output(node, &form);
     grove_node_set_memory(node, (g->functions >= 0 ? grove_convolution_bytes(&g->convolution)
                                                    : grove_gridder_plan_planes_bytes(&g->plan)) +
                                     ((uint64_t)CHUNK * 24));
+    if (g->exact)
+        grove_node_set_first_walks(node, 1);
     return image_stage_add_axes(node, &g->plan, IMAGE_STAGE_GRID);
 }
 
@@ -184,6 +199,8 @@ static int open_gridder(const grove_call *call, const gridding *g, const grove_a
         to->convolution = grove_convolution_new(&convolution, functions->data, isa);
     else
         to->gridder = grove_gridder_new(&plan, isa);
+    if (to->gridder && g->exact)
+        grove_gridder_set_exact(to->gridder, to->sizes.largest, image_sum_value(&to->sizes.size));
     return to->gridder || to->convolution ? 0 : no_memory(call);
 }
 
@@ -228,6 +245,7 @@ static int add_samples(const grove_call *call, gridded *to, const grove_array *c
     int64_t step = CHUNK / (e.baselines * e.channels);
     int code = 0;
 
+    grids = grids && (to->sized || !g->exact);
     if (grids && !to->gridder && !to->convolution)
         code = open_gridder(call, g, g->functions >= 0 ? arrays[g->functions] : NULL, to);
 
@@ -239,10 +257,13 @@ static int add_samples(const grove_call *call, gridded *to, const grove_array *c
             return no_memory(call);
         if (grids)
             code = spread(call, to, &s);
-        to->weight_sum += s.weight_sum;
-        to->outside += s.outside;
-        to->not_finite += s.not_finite;
-        find_longest(g, &s, to);
+        else
+            image_sizes_add(&to->sizes, &s, 1);
+        if (!to->sized) { /* else the walk before has counted them */
+            to->outside += s.outside;
+            to->not_finite += s.not_finite;
+            find_longest(g, &s, to);
+        }
         image_samples_free(&s);
     }
     return code;
@@ -260,15 +281,25 @@ static int add_sum(const grove_call *call, void *state, const grove_array *const
     return add_samples(call, state, arrays, false);
 }
 
+static int walk(const grove_call *call, void *state, grove_array *out, bool *again)
+{
+    gridded *g = state;
+
+    (void)out;
+    *again = ((const gridding *)grove_node_user(call->node))->exact && !g->sized;
+    g->sized = *again || g->sized;
+    return 0;
+}
+
 static int finish(const grove_call *call, void *state, grove_array *out)
 {
     gridded *from = state;
 
     if (from->outside)
         grove_node_warn(call->node,
-                        "%lld visibilities have baselines that are not numbers, or longer than the "
-                        "antennas are apart, and are left out",
-                        (long long)from->outside);
+                        "%lld visibilities have baselines that are not numbers, or longer than "
+                        "%s, and are left out",
+                        (long long)from->outside, image_stage_limit(call->node));
     image_samples_warn_not_finite(call->node, from->not_finite);
     image_plane_check_cells(call->node, from->max_u, from->max_v,
                             &((const gridding *)grove_node_user(call->node))->plan.image);
@@ -285,7 +316,7 @@ static int finish(const grove_call *call, void *state, grove_array *out)
 
 static int finish_sum(const grove_call *call, void *state, grove_array *out)
 {
-    const double sum = ((const gridded *)state)->weight_sum;
+    const double sum = image_sum_value(&((const gridded *)state)->sizes.weight);
 
     if (!(sum > 0))
         return image_samples_none(call->node);
@@ -318,6 +349,7 @@ GROVE_CLASS(grid) = {
     .check = check,
     .accumulate_new = begin,
     .accumulate_add = add,
+    .accumulate_walk = walk,
     .accumulate_finish = finish,
     .accumulate_free = end,
     .close = close_node,
@@ -330,7 +362,7 @@ GROVE_CLASS(sum_of_weights) = {
         "Sum of the weights of visibilities that count in an image.\nThose of a Stokes "
         "parameter, as dirty_image and grid weigh it: of I, 4 / (1 / W_XX + 1 / W_YY) for each "
         "time, baseline and channel. Baselines that are not numbers, or longer than the antennas "
-        "are apart, do not count; a sum of 0 is an error.",
+        "are apart or max_uvw, do not count; a sum of 0 is an error.",
     .output_doc = "a number, double precision",
     .group = "images",
     .inputs = inputs,

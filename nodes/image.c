@@ -33,7 +33,7 @@ static const grove_option options[] = {
      "what the numbers are, such as Jy/beam; \"\": the value's own unit"},
     {"beam", GROVE_VALUE_ANGLE, "none",
      "the restoring beam: full widths at half maximum along both axes, and position angle, north "
-     "through east, rad; NaN: none",
+     "through east, rad; NaN: none; of a cube maybe one for each channel, in a table BEAMS",
      .handing = GROVE_AS_DOUBLE, .shapes = GROVE_VECTOR, .vector = 3},
     {"stokes", GROVE_TEXT, "\"\"",
      "Stokes parameters of the elements, of I, Q, U, V, evenly spaced; \"\": the first ones"},
@@ -49,6 +49,7 @@ typedef struct {
     grove_image image; /* its texts are borrowed */
     const char *path;  /* borrowed from the tree */
     bool picture, begun;
+    bool beams; /* of the channels */
     grove_file *file;
     size_t header; /* bytes */
 } writing;
@@ -77,20 +78,24 @@ static int check_name(grove_node *node, const char *path)
     return code;
 }
 
-/* One beam for all of the image: a header has one. */
-static int check_beam(const grove_node *node)
+/* One beam for all of the image, or for each of its channels. */
+static int check_beam(const grove_node *node, bool *of_channels)
 {
     const grove_axis *axes[GROVE_MAX_AXES];
     int k = grove_node_input(node, "beam");
     int count = k >= 0 && grove_node_input_form(node, k) ? grove_node_input_axes(node, k, axes) : 0;
 
-    for (int d = 0; d < count; d++)
-        if (axes[d]->size > 1)
+    *of_channels = false;
+    for (int d = 0; d < count; d++) {
+        const bool own = axes[d] == grove_node_input_axis(node, 0, GROVE_AXIS_FREQ);
+        *of_channels = *of_channels || (own && axes[d]->size > 1);
+        if (axes[d]->size > 1 && !own)
             return grove_node_fail_option(
-                node, "beam", "varies with %s, and an image has one beam; %s", axes[d]->name,
+                node, "beam", "varies with %s, and the image does not; %s", axes[d]->name,
                 axes[d]->kind == GROVE_AXIS_FREQ
                     ? "that of the mean over the bands would do: fit_beam(mean(psf, over=freq))"
                     : "take a part of it");
+    }
     return 0;
 }
 
@@ -99,13 +104,14 @@ static int check(grove_node *node)
     const char *path = grove_node_text(node, "to");
     image_layout layout;
     grove_image image;
+    bool of_channels;
     double span[3], *freq = grove_alloc(sizeof(span));
     int code = check_name(node, path);
 
     if (grove_node_input_span(node, 0, GROVE_AXIS_FREQ, span))
         memcpy(freq, span, sizeof(span));
     grove_node_set_user(node, freq);
-    code = code ? code : check_beam(node);
+    code = code ? code : check_beam(node, &of_channels);
     code = code ? code : image_describe(node, &layout, &image);
     if (code)
         return code;
@@ -140,6 +146,7 @@ static int start(const grove_node *node, void **run)
     }
     w->path = grove_node_text(node, "to");
     w->picture = is_picture(w->path);
+    check_beam(node, &w->beams);
     *run = w;
     return 0;
 }
@@ -237,6 +244,10 @@ static int first_block(const grove_node *node, writing *w, const grove_array *ar
         (size_t)(w->image.columns * w->image.rows * w->image.channels * w->image.stokes);
 
     w->begun = true;
+    if (w->beams && !w->picture)
+        w->image.beams = grove_alloc((size_t)w->image.channels * 3 * sizeof(double));
+    for (int64_t k = 0; w->image.beams && k < 3 * w->image.channels; k++)
+        w->image.beams[k] = NAN;
     w->image.wide = !w->picture && array->form->precision != GROVE_PRECISION_SINGLE;
     if (w->picture && !(w->image.pixels = grove_try_alloc(pixels, sizeof(float))))
         return grove_node_fail(node, GROVE_NO_MEMORY, "no memory for a picture of %zu pixels",
@@ -244,16 +255,27 @@ static int first_block(const grove_node *node, writing *w, const grove_array *ar
     return 0;
 }
 
-/* Its axes, if it has some, have one cell each. */
+static void take_one_beam(const double *number, bool flagged, double beam[3])
+{
+    bool good =
+        !flagged && isfinite(number[0] + number[1] + number[2]) && number[0] > 0 && number[1] > 0;
+
+    for (int k = 0; k < 3; k++)
+        beam[k] = good ? number[k] : NAN;
+}
+
+/* Of its axes only that of the channels has more than a cell. */
 static void take_beam(writing *w, const grove_array *beam)
 {
-    const double *number = beam->data;
+    int64_t first = 0;
 
-    if (!number || (beam->flags && beam->flags[0]))
+    if (!beam->data)
         return;
-    bool good = isfinite(number[0] + number[1] + number[2]) && number[0] > 0 && number[1] > 0;
-    for (int k = 0; k < 3; k++)
-        w->image.beam[k] = good ? number[k] : NAN;
+    for (int d = 0; d < beam->axes; d++)
+        first = beam->range[d].axis->kind == GROVE_AXIS_FREQ ? beam->range[d].first : first;
+    for (int64_t k = 0; k < beam->cells && (w->beams || k == 0); k++)
+        take_one_beam((const double *)beam->data + 3 * k, beam->flags && beam->flags[k],
+                      w->beams ? w->image.beams + 3 * (first + k) : w->image.beam);
 }
 
 static int write_block(const grove_node *node, void *run, const grove_array *const *arrays,
@@ -266,7 +288,7 @@ static int write_block(const grove_node *node, void *run, const grove_array *con
 
     if (code)
         return code;
-    if (count > 1)
+    if (count > 1 && !(w->beams && w->picture)) /* a picture is of the mean over channels */
         take_beam(w, arrays[1]);
     image_block_begin(&block, &w->layout, &w->image, array);
     double *row = grove_try_alloc((size_t)block.columns, 2 * sizeof(double));
@@ -299,6 +321,13 @@ static int finish_fits(writing *w, grove_error *error)
                 fwrite(header, 1, length, out) == length && !fseeko(out, (off_t)end, SEEK_SET) &&
                 fwrite(zeros, 1, rest, out) == rest && !fflush(out);
     free(header);
+    if (good && w->image.beams) {
+        char *table = grove_image_beams(&w->image, &length, error);
+        if (!table)
+            return grove_error_code(error);
+        good = fwrite(table, 1, length, out) == length && !fflush(out);
+        free(table);
+    }
     return good ? 0 : grove_fail(error, GROVE_IO, "%s: cannot write: %s", w->path, strerror(errno));
 }
 

@@ -264,6 +264,7 @@ void image_release(grove_image *image)
 {
     free(image->freq);
     free(image->width);
+    free(image->beams);
     free(image->unit);
     free(image->object);
     free(image->telescope);

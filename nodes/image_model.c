@@ -69,6 +69,26 @@ static int check_sky(const grove_node *node, model *m)
     return 0;
 }
 
+/* Pixels of channels with beams of their own, by their share of them; -1: a channel has none. */
+static int divide_by_beams(const grove_image *image)
+{
+    for (int64_t s = 0; s < image->stokes; s++)
+        for (int64_t f = 0; f < image->channels; f++) {
+            const double share = grove_image_pixel_area(image) / grove_image_beam_area(image, f);
+            const int64_t first = grove_image_plane(image, s, f),
+                          end = first + image->rows * image->columns;
+            for (int64_t k = first; k < end; k++) {
+                if (isfinite(grove_image_at(image, k)) && !(share > 0))
+                    return -1;
+                if (image->wide)
+                    ((double *)image->pixels)[k] *= share;
+                else
+                    ((float *)image->pixels)[k] *= (float)share;
+            }
+        }
+    return 0;
+}
+
 /* Jy of each pixel in the unit of the file. */
 static int find_scale(const grove_node *node, model *m)
 {
@@ -77,7 +97,6 @@ static int find_scale(const grove_node *node, model *m)
         double factor;
     } prefixes[] = {{"Jy", 1}, {"mJy", 1e-3}, {"uJy", 1e-6}};
     const char *unit = m->image->unit ? m->image->unit : "", *rest = NULL;
-    double beam = grove_image_beam_area(m->image);
 
     for (int k = 0; k < 3; k++) {
         size_t length = strlen(prefixes[k].name);
@@ -93,10 +112,12 @@ static int find_scale(const grove_node *node, model *m)
                                       "%s: its unit (BUNIT) is '%s'; a model is in Jy/pixel, or in "
                                       "Jy/beam with its beam",
                                       grove_node_text(node, "file"), unit);
-    if (!(beam > 0))
+    const double beam = m->image->beams ? NAN : grove_image_beam_area(m->image, 0);
+    if (m->image->beams ? divide_by_beams(m->image) : !(beam > 0))
         return refuse(node, "is in Jy/beam and has no beam (BMAJ, BMIN), so that the flux of a "
                             "pixel is not known");
-    m->scale *= grove_image_pixel_area(m->image) / beam;
+    if (!m->image->beams)
+        m->scale *= grove_image_pixel_area(m->image) / beam;
     return 0;
 }
 

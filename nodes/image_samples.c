@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "fit.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,6 +233,28 @@ void image_samples_free(image_samples *s)
     free(s->data);
     free(s->weight);
     *s = (image_samples){0};
+}
+
+static double square(const double *number)
+{
+    return number[0] * number[0] + number[1] * number[1];
+}
+
+void image_sizes_add(image_sizes *sizes, const image_samples *s, int stokes)
+{
+    const double *weight = s->weight, *data = s->data;
+
+    for (int64_t k = 0; k < s->samples.rows * s->samples.channels; k++) {
+        double size = 0;
+        if (!(weight[k] > 0))
+            continue;
+        for (int i = 0; i < stokes; i++)
+            size = fmax(size, square(data + 2 * (k * stokes + i)));
+        size = fmin(weight[k] * sqrt(size), DBL_MAX);
+        image_sum_add(&sizes->weight, weight[k]);
+        image_sum_add(&sizes->size, size);
+        sizes->largest = fmax(sizes->largest, size);
+    }
 }
 
 /* ---- what the classes that make samples share ---- */

@@ -5,6 +5,7 @@
 
 #include "../kernels/gridder/gridder.h"
 #include "nodes/image_stokes.h"
+#include "nodes/image_sum.h"
 #include "plugin.h"
 
 /* The arrays of a part. `data` and `weights` may be NULL: 1. */
@@ -38,6 +39,16 @@ typedef struct {
 int image_samples_make(const grove_call *call, const image_part *part, int64_t first, int64_t count,
                        bool double_precision, image_samples *samples);
 void image_samples_free(image_samples *samples);
+
+/* What sums over samples that no order changes need: the exact sum of the weights; of weight |V|,
+ * or of the weight where there are no data, the sum and the largest one. */
+typedef struct {
+    image_sum weight, size;
+    double largest;
+} image_sizes;
+
+/* Adds samples of double precision, with `stokes` complex numbers each. */
+void image_sizes_add(image_sizes *sizes, const image_samples *samples, int stokes);
 
 /* ---- what the classes that make samples share ---- */
 

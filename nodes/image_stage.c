@@ -36,6 +36,11 @@ int image_stage_longest(const grove_node *node, const grove_node *obs, double lo
     return 0;
 }
 
+const char *image_stage_limit(const grove_node *node)
+{
+    return grove_node_given(node, "max_uvw") ? "max_uvw" : "the antennas are apart";
+}
+
 int image_stage_plan(const grove_node *node, const grove_node *obs, bool flat,
                      grove_gridder_plan *plan)
 {

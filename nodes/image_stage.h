@@ -22,6 +22,8 @@
 /* The largest |u|, |v| and |w|, wavelengths at the highest frequency, by max_uvw or the antennas'
  * positions; 0: not known. 0, or a code with a message. */
 int image_stage_longest(const grove_node *node, const grove_node *obs, double longest[3]);
+/* What baselines are longer than that do not count, for a message: "the antennas are apart". */
+const char *image_stage_limit(const grove_node *node);
 
 /* Chooses kernels, grid and planes of one image by the options and by the antennas' positions,
  * beyond which no baseline is: the same options give the same planes. `flat`: a single one,

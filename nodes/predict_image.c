@@ -40,6 +40,9 @@ static const grove_option options[] = {
      "relative error of the visibilities, root mean square, at most, from 1e-12; below 1e-5 they "
      "are made in double precision in any run"},
     {"w_terms", GROVE_BOOL, "true", "false: the sky counts as flat, and w as 0"},
+    {"exact", GROVE_BOOL, "false",
+     "true: the same bits for any tiles, memory and number of threads: in double precision, plane "
+     "by plane, on the CPU; it takes several times as long"},
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
     {"max_uvw", GROVE_VALUE_LENGTH, "max(abs(obs.uvw), over=[time, baseline])",
@@ -55,7 +58,7 @@ typedef struct {
     image_stokes stokes;
     double epsilon, highest;
     double longest; /* u, v and w beyond are 0, wavelengths; 0: only beyond max_uvw */
-    bool without_w;
+    bool without_w, exact;
     int kind[2];    /* of the axes l and m */
     uint64_t fixed; /* bytes beside the planes of w */
     image_cube cube;
@@ -122,7 +125,8 @@ static void set_pieces(grove_node *node, const grove_gridder_plan *plan)
     for (int64_t k = 0; k < plan->planes; k++)
         parts[k] = each;
     grove_node_set_pieces(node, parts, (int)plan->planes);
-    grove_node_set_device_memory(node, grove_gridder_device_memory(plan));
+    if (!((const predictor *)grove_node_user(node))->exact)
+        grove_node_set_device_memory(node, grove_gridder_device_memory(plan));
     free(parts);
 }
 
@@ -166,12 +170,15 @@ static int check(grove_node *node)
     const double *feed = grove_node_member_data(obs, "feed");
     grove_form form = {.shape = GROVE_MATRIX,
                        .complex_ = true,
-                       .precision = image_precision(grove_node_number(node, "epsilon")),
+                       .precision = grove_node_bool(node, "exact")
+                                        ? GROVE_PRECISION_DOUBLE
+                                        : image_precision(grove_node_number(node, "epsilon")),
                        .unit = image->unit};
     int elements = image->shape == GROVE_VECTOR ? image->vector : 1;
 
     *p = (predictor){.epsilon = grove_node_number(node, "epsilon"),
                      .without_w = !grove_node_bool(node, "w_terms"),
+                     .exact = grove_node_bool(node, "exact"),
                      .kind = {grove_axis_kind("l"), grove_axis_kind("m")}};
     grove_node_set_user(node, p);
     if (!grove_fourier_works())
@@ -298,6 +305,8 @@ static int make_gridder(const grove_call *call, const predictor *p, const predic
     grove_gridder_free(to->gridder);
     to->gridder = grove_gridder_new(&to->plan, isa);
     to->first = to->end = 0;
+    if (to->gridder && p->exact)
+        grove_gridder_set_exact(to->gridder, 1, 1);
     return to->gridder ? 0 : GROVE_NO_MEMORY;
 }
 
@@ -531,7 +540,7 @@ static int device(const grove_call *call)
     prediction *run = call->run;
     const void *freqs = NULL;
 
-    if (p->cube.axis)
+    if (p->cube.axis || p->exact)
         return GROVE_MISSING;
     pthread_mutex_lock(&run->lock);
     if (call->device >= run->device_count) {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "fit.h"
+#include "keep.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,6 +26,9 @@ static const grove_option options[] = {
      .shapes = GROVE_JONES, .handing = GROVE_AS_COMPLEX, .linear = GROVE_SELECTOR},
     {"uvw", GROVE_VALUE_LENGTH, "obs.uvw", "baselines, m", .handing = GROVE_AS_DOUBLE,
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
+    {"exact", GROVE_BOOL, "false",
+     "true: the same bits for any tiles: weights are rounded, to 2^-52 of the sum of all, with one "
+     "more walk over them"},
     {0},
 };
 
@@ -33,7 +37,14 @@ typedef struct {
     grove_gridder_image image;
     const grove_axis *freq;
     int used; /* elements of the weights */
+    bool exact;
 } density;
+
+typedef struct {
+    image_sizes sizes; /* of exact sums, of the first walk */
+    double quantum;    /* of which weights are multiples; 0: of none */
+    double sum[];      /* [cell] */
+} cells_of_weights;
 
 static int check(grove_node *node)
 {
@@ -44,7 +55,8 @@ static int check(grove_node *node)
     *d = (density){.data = grove_node_input(node, "data"),
                    .weights = grove_node_input(node, "weights"),
                    .uvw = grove_node_input(node, "uvw"),
-                   .freq = grove_node_axis(obs, "freq")};
+                   .freq = grove_node_axis(obs, "freq"),
+                   .exact = grove_node_bool(node, "exact")};
     grove_node_set_user(node, d);
     if (!d->freq)
         return grove_node_fail(node, GROVE_SHAPE, "the observation has no channels");
@@ -71,6 +83,7 @@ static int check(grove_node *node)
     grove_node_set_output(node, &form);
     const uv_density_cells cells = uv_density_cells_of(&d->image);
     grove_node_set_memory(node, (uint64_t)(cells.rows * cells.columns) * sizeof(double));
+    grove_node_set_first_walks(node, d->exact);
     code = grove_node_add_output_axis(node, &(grove_axis){.name = "v", .size = cells.rows});
     return code ? code
                 : grove_node_add_output_axis(node,
@@ -87,9 +100,24 @@ static int begin(const grove_call *call, void **state)
     const density *d = grove_node_user(call->node);
     const uv_density_cells cells = uv_density_cells_of(&d->image);
 
-    *state = calloc((size_t)(cells.rows * cells.columns), sizeof(double));
+    *state =
+        calloc(1, sizeof(cells_of_weights) + (size_t)(cells.rows * cells.columns) * sizeof(double));
     return *state ? 0
                   : grove_node_fail(call->node, GROVE_NO_MEMORY, "not enough memory for its cells");
+}
+
+static void add_weights(cells_of_weights *to, const uv_density_cells *cells, const image_samples *s)
+{
+    const int64_t channels = s->samples.channels;
+
+    for (int64_t k = 0; k < s->samples.rows * channels; k++) {
+        double weight = ((const double *)s->weight)[k];
+        int64_t cell = weight > 0 ? uv_density_cell(cells, s->uvw + 3 * (k / channels),
+                                                    s->samples.freq[k % channels])
+                                  : -1;
+        if (cell >= 0)
+            to->sum[cell] += to->quantum > 0 ? rint(weight / to->quantum) * to->quantum : weight;
+    }
 }
 
 static int add(const grove_call *call, void *state, const grove_array *const *arrays, int count)
@@ -105,30 +133,37 @@ static int add(const grove_call *call, void *state, const grove_array *const *ar
                        .stokes.used = d->used,
                        .as_ones = true};
     const image_extent e = image_part_extent(&part);
-    double *sum = state;
+    cells_of_weights *to = state;
 
     (void)count;
     for (int64_t t = 0; t < e.times; t++) {
         image_samples s;
         if (image_samples_make(call, &part, t, 1, true, &s))
             return grove_node_fail(call->node, GROVE_NO_MEMORY, "not enough memory");
-        for (int64_t k = 0; k < e.baselines * e.channels; k++) {
-            double weight = ((const double *)s.weight)[k];
-            int64_t cell = weight > 0 ? uv_density_cell(&cells, s.uvw + 3 * (k / e.channels),
-                                                        s.samples.freq[k % e.channels])
-                                      : -1;
-            if (cell >= 0)
-                sum[cell] += weight;
-        }
+        if (d->exact && to->quantum <= 0)
+            image_sizes_add(&to->sizes, &s, 0);
+        else
+            add_weights(to, &cells, &s);
         image_samples_free(&s);
     }
+    return 0;
+}
+
+static int walk(const grove_call *call, void *state, grove_array *out, bool *again)
+{
+    cells_of_weights *to = state;
+
+    (void)out;
+    *again = ((const density *)grove_node_user(call->node))->exact && to->quantum <= 0;
+    if (*again) /* sums of such multiples are exact */
+        to->quantum = exp2(ceil(log2(fmax(image_sum_value(&to->sizes.weight), 0x1p-900))) - 52);
     return 0;
 }
 
 static int finish(const grove_call *call, void *state, grove_array *out)
 {
     (void)call;
-    memcpy(out->data, state, (size_t)out->cells * sizeof(double));
+    memcpy(out->data, ((const cells_of_weights *)state)->sum, (size_t)out->cells * sizeof(double));
     return 0;
 }
 
@@ -153,6 +188,7 @@ GROVE_CLASS(uv_density) = {
     .close = close_node,
     .accumulate_new = begin,
     .accumulate_add = add,
+    .accumulate_walk = walk,
     .accumulate_finish = finish,
     .accumulate_free = end,
     .example = "D = uv_density(obs, size=512, cell=2arcsec)",

@@ -45,6 +45,9 @@ static const grove_option options[] = {
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
     {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE,
      .linear = GROVE_SELECTOR},
+    {"exact", GROVE_BOOL, "false",
+     "true: of uniform and briggs the same bits for any tiles, with one more walk over the "
+     "weights"},
     {0},
 };
 
@@ -60,10 +63,11 @@ static int add_density(grove_node *node, weighting *w, const grove_gridder_image
     char text[400];
     int length =
         snprintf(text, sizeof(text),
-                 "uv_density(obs, size=[%lld, %lld], cell=[%.17grad, %.17grad], uvw=uvw%s%s)",
+                 "uv_density(obs, size=[%lld, %lld], cell=[%.17grad, %.17grad], uvw=uvw%s%s%s)",
                  (long long)image->size[0], (long long)image->size[1], image->cell[0],
                  image->cell[1], grove_node_input_form(node, WEIGHTS) ? ", weights=weights" : "",
-                 grove_node_input_form(node, DATA) ? ", data=data" : "");
+                 grove_node_input_form(node, DATA) ? ", data=data" : "",
+                 grove_node_bool(node, "exact") ? ", exact=true" : "");
 
     if (length >= (int)sizeof(text))
         return GROVE_INVALID;

@@ -7,6 +7,9 @@
 
 enum { PLANE_MAX = 64 };
 
+/* A tree's first lines: visibilities, baselines and frequencies of the class `probe`. */
+#define PROBE "obs = probe()\nV = 1 * obs.data\nu = 1 * obs.uvw\nf = 1 * obs.freq\n"
+
 /* Members of `plane`: pixels [m l], and stokes [m l], vectors of 4. Pixel k of an axis lies at
  * centre + (k - size / 2) cell.. */
 typedef struct {

@@ -59,4 +59,18 @@ double solve_world_distance_without(int k, int l, int without);
 /* The length of the baseline of two stations in `spoil`, m. */
 double solve_world_length(int left, int right);
 
+/* The world `w` of a test program, with setup and teardown. */
+#define SOLVE_WORLD_FIXTURE                                                                        \
+    static solve_world w;                                                                          \
+                                                                                                   \
+    static void setup(void)                                                                        \
+    {                                                                                              \
+        solve_world_begin(&w);                                                                     \
+    }                                                                                              \
+                                                                                                   \
+    static void teardown(void)                                                                     \
+    {                                                                                              \
+        solve_world_end(&w);                                                                       \
+    }
+
 #endif

@@ -3,6 +3,7 @@
  * of the tiles. Random functions, odd and even supports and oversampling, all instruction sets. */
 #include "../kernels/convolution/convolution.h"
 #include "../kernels/convolution/convolution_fit.h"
+#include "gridder-testing.h"
 
 #include <check.h>
 #include <complex.h>
@@ -160,23 +161,6 @@ static bool one(world *w, int64_t i, const void *grid, long double complex *seen
     }
     return cells == (int64_t)p->support * p->support;
 }
-
-static void run_in_order(void *pool, int64_t count, void (*fn)(void *, int64_t), void *context)
-{
-    (void)pool;
-    for (int64_t i = 0; i < count; i++)
-        fn(context, i);
-}
-
-static void run_backwards(void *pool, int64_t count, void (*fn)(void *, int64_t), void *context)
-{
-    (void)pool;
-    for (int64_t i = count - 1; i >= 0; i--)
-        fn(context, i);
-}
-
-static const grove_gridder_threads in_order = {run_in_order, NULL},
-                                   backwards = {run_backwards, NULL};
 
 static void check_spread(world *w, grove_isa isa, const grove_gridder_samples *samples)
 {

@@ -34,6 +34,8 @@ obs = observe(array="vla-c", phase_centre="05h42m36.1s 49d51m07s", start="2026-0
     integration=60s, frequency=1.4GHz, channels=4, channel_width=2MHz)
 T = table("image.csv", axes="l m")
 image(1Jy * T.value, to="image.fits", unit="Jy/pixel", beam=[2arcmin, 1arcmin, 30deg])
+b = [120arcsec, 60arcsec, 0.5rad]
+image(1Jy * T.value * obs.freq / obs.freq, to="beams.fits", unit="Jy/beam", beam=b * (1.4GHz / obs.freq))
 END
 cat >check.py <<'END'
 import numpy as np, sys, warnings
@@ -59,6 +61,16 @@ assert sky.pixel_to_world_values(10, 15)[1] > sky.pixel_to_world_values(10, 0)[1
 assert abs(header["BMAJ"] - 2 / 60) < 1e-12 and abs(header["BPA"] - 30) < 1e-9
 assert header["CDELT3"] == 8e6 and header["TELESCOP"] == "VLA" and header["BUNIT"] == "Jy/pixel"
 assert header["DATE-OBS"].startswith("2026-01-01T00:00:00")
+# a beam for each channel
+files = fits.open("beams.fits")
+files.verify("exception")
+beams = files["BEAMS"]
+assert files[0].data.shape == (2, 4, 16, 21) and files[0].header["CASAMBM"] is True and "BMAJ" not in files[0].header
+assert beams.header["NCHAN"] == 4 and beams.header["NPOL"] == 2 and beams.columns["BMAJ"].unit == "arcsec"
+freq = 1.4e9 + 2e6 * beams.data["CHAN"] + files[0].header["CRVAL3"] - 1.4e9
+assert list(beams.data["CHAN"]) == [0, 1, 2, 3] * 2 and list(beams.data["POL"]) == [0] * 4 + [1] * 4
+assert np.allclose(beams.data["BMAJ"], 120 * 1.4e9 / freq, rtol=1e-6)
+assert np.allclose(beams.data["BPA"], np.degrees(0.5 * 1.4e9 / freq), rtol=1e-6)
 # the same sky about another centre, turned by 25 degrees
 turn = np.radians(25)
 other = WCS(naxis=2)

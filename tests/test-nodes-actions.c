@@ -9,18 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static testing t;
-
-static void setup(void)
-{
-    testing_begin(&t);
-    probe_begin(&t);
-}
-
-static void teardown(void)
-{
-    testing_end(&t);
-}
+TESTING_FIXTURE(probe_begin(&t))
 
 /* What a run of `same = EXPRESSION` writes to standard output; until the next call. */
 static const char *run(const char *expression, const grove_session_options *options, int *code)

@@ -16,19 +16,7 @@
 #define PI    3.14159265358979323846
 #define LIGHT 299792458.0
 
-static testing t;
-
-static void setup(void)
-{
-    testing_begin(&t);
-    probe_begin(&t);
-    plane_begin(&t);
-}
-
-static void teardown(void)
-{
-    testing_end(&t);
-}
+TESTING_FIXTURE(probe_begin(&t), plane_begin(&t))
 
 /* ---- points ---- */
 

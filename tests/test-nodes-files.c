@@ -9,18 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static testing t;
-
-static void setup(void)
-{
-    testing_begin(&t);
-    probe_begin(&t);
-}
-
-static void teardown(void)
-{
-    testing_end(&t);
-}
+TESTING_FIXTURE(probe_begin(&t))
 
 static const grove_session_options tilings[] = {
     {.threads = 1},

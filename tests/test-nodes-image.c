@@ -8,6 +8,7 @@
 #include "base/module.h"
 #include "base/text.h"
 #include "io/coordinates.h"
+#include "io/image.h"
 
 #include <check.h>
 #include <math.h>
@@ -16,18 +17,7 @@
 #include <wcslib/wcs.h>
 #include <wcslib/wcshdr.h>
 
-static testing t;
-
-static void setup(void)
-{
-    testing_begin(&t);
-    probe_begin(&t);
-}
-
-static void teardown(void)
-{
-    testing_end(&t);
-}
+TESTING_FIXTURE(probe_begin(&t))
 
 static const double centre[] = {4.9, 0.8}; /* of the probe */
 enum { CHANNELS = PROBE_CHANNELS };
@@ -233,6 +223,42 @@ START_TEST(cards_of_options)
 }
 END_TEST
 
+/* A beam for each channel: a table, and none in the header; also where tiles cut the channels. */
+START_TEST(beams_of_channels)
+{
+    const grove_session_options options = {.double_precision = true, .tile_channels = _i};
+    const double arcsec = acos(-1) / 180 / 3600;
+    size_t length;
+
+    write_table(&samples[3]);
+    ck_assert_int_eq(run("f = 1 * obs.freq\n"
+                         "s = sqrt((1.403GHz - f) / 1Hz)\nb = [2arcsec, 1arcsec, 0.5rad]\n"
+                         "image(T.value, to=\"@/a.fits\", unit=\"Jy/beam\", "
+                         "beam=b * (s / s * 1GHz / f))",
+                         &options),
+                     0);
+    testing_value f = probe_session(&t, "f", NULL, NULL);
+    char *bytes = read_file("a.fits", &length);
+    ck_assert(!fits_card(bytes, "BMAJ") && length % GROVE_FITS_BLOCK == 0);
+    card_is(bytes, "CASAMBM", "                   T");
+    grove_image *image = grove_image_read("a.fits", bytes, length, t.error);
+    ck_assert_msg(image && image->beams && !image->note[0], "%s", grove_error_text(t.error));
+    for (int k = 0; k < CHANNELS; k++) {
+        const double factor = 1e9 / creal(f.at[k]), *beam = image->beams + (ptrdiff_t)3 * k;
+        if (creal(f.at[k]) > 1.403e9) {
+            ck_assert(isnan(beam[0]) && isnan(beam[2]));
+            continue;
+        }
+        ck_assert_double_eq_tol(beam[0] / arcsec, 2 * factor, 1e-6);
+        ck_assert_double_eq_tol(beam[1] / arcsec, factor, 1e-6);
+        ck_assert_double_eq_tol(beam[2], 0.5 * factor, 1e-6);
+    }
+    grove_image_free(image);
+    testing_free(&f);
+    free(bytes);
+}
+END_TEST
+
 /* Flagged pixels are NaN. */
 START_TEST(flagged)
 {
@@ -429,7 +455,7 @@ static const struct {
     {"image(exp(T.value), to=\"x.fits\")", "axis l is not evenly spaced"},
     {"image(T.value, to=\"x.fits\", beam=1deg)", "beam"},
     {"image(T.value, to=\"x.fits\", beam=[2arcsec, 1arcsec, 30deg] * obs.freq / 1Hz)",
-     "beam: varies with freq, and an image has one beam; that of the mean over the bands would do: "
+     "beam: varies with freq, and the image does not; that of the mean over the bands would do: "
      "fit_beam(mean(psf, over=freq))"},
 };
 
@@ -460,6 +486,7 @@ int main(void)
     tcase_set_timeout(test, 60);
     tcase_add_loop_test(test, pixels, 0, SAMPLES * TILINGS);
     tcase_add_test(test, cards_of_options);
+    tcase_add_loop_test(test, beams_of_channels, 0, 4);
     tcase_add_test(test, flagged);
     tcase_add_test(test, files_that_exist);
     tcase_add_loop_test(test, two_programs, 0, 6);

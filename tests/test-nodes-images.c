@@ -70,7 +70,6 @@ static void put_sources(double side)
 #define POINTS                                                                                     \
     "obs = grid()\nS = field()\nV = sum[s](point(S, obs))\n"                                       \
     "u = 1 * obs.uvw\nf = 1 * obs.freq\n"
-#define PROBE "obs = probe()\nV = 1 * obs.data\nu = 1 * obs.uvw\nf = 1 * obs.freq\n"
 
 static void tree(const char *lines, const char *image)
 {

@@ -11,21 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PROBE "obs = probe()\nV = 1 * obs.data\nu = 1 * obs.uvw\nf = 1 * obs.freq\n"
-
-static testing t;
-
-static void setup(void)
-{
-    testing_begin(&t);
-    probe_begin(&t);
-    plane_begin(&t);
-}
-
-static void teardown(void)
-{
-    testing_end(&t);
-}
+TESTING_FIXTURE(probe_begin(&t), plane_begin(&t))
 
 /* crop of an image is the image of that size; <pad x, y> = <x, crop y>; the chain through crop and
  * pad is that without. */

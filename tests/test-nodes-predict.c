@@ -10,18 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static testing t;
-
-static void setup(void)
-{
-    testing_begin(&t);
-    grid_begin(&t);
-}
-
-static void teardown(void)
-{
-    testing_end(&t);
-}
+TESTING_FIXTURE(grid_begin(&t))
 
 /* ---- against long double ---- */
 

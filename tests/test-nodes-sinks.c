@@ -12,18 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static testing t;
-
-static void setup(void)
-{
-    testing_begin(&t);
-    probe_begin(&t);
-}
-
-static void teardown(void)
-{
-    testing_end(&t);
-}
+TESTING_FIXTURE(probe_begin(&t))
 
 static char *all(const char *text)
 {

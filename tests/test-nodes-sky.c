@@ -11,18 +11,7 @@
 
 #define PI 3.14159265358979323846L
 
-static testing t;
-
-static void setup(void)
-{
-    testing_begin(&t);
-    grid_begin(&t);
-}
-
-static void teardown(void)
-{
-    testing_end(&t);
-}
+TESTING_FIXTURE(grid_begin(&t))
 
 static void tree(const char *definitions)
 {

@@ -9,17 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static solve_world w;
-
-static void setup(void)
-{
-    solve_world_begin(&w);
-}
-
-static void teardown(void)
-{
-    solve_world_end(&w);
-}
+SOLVE_WORLD_FIXTURE
 
 /* ---- noise-free ---- */
 

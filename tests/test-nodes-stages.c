@@ -11,22 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PI    3.14159265358979323846
-#define PROBE "obs = probe()\nV = 1 * obs.data\nu = 1 * obs.uvw\nf = 1 * obs.freq\n"
+#define PI 3.14159265358979323846
 
-static testing t;
-
-static void setup(void)
-{
-    testing_begin(&t);
-    probe_begin(&t);
-    plane_begin(&t);
-}
-
-static void teardown(void)
-{
-    testing_end(&t);
-}
+TESTING_FIXTURE(probe_begin(&t), plane_begin(&t))
 
 /* ---- images ---- */
 
@@ -394,7 +381,10 @@ START_TEST(runs_tell_what_is_wrong)
         {"sum_of_weights(V, obs, weights=0)", "there is nothing to image", GROVE_INVALID},
         {"sum_of_weights(V, obs, uvw=1e9 * obs.uvw)", "there is nothing to image", GROVE_INVALID},
         {"grid(V, obs, size=8, cell=1deg)", "pixels of 3.6e+03 arcsec are too large", 0},
-        {"grid(V, obs, size=8, uvw=1e9 * obs.uvw)", "are left out", 0},
+        {"grid(V, obs, size=8, uvw=1e9 * obs.uvw)",
+         "longer than the antennas are apart, and are left out", 0},
+        {"grid(V, obs, size=8, uvw=1e9 * obs.uvw, max_uvw=2km)",
+         "longer than max_uvw, and are left out", 0},
         {"grid(sqrt(-1) * V, obs, size=8)", "are not numbers, and left out", 0},
         {"grid(V, obs, size=8)", "", 0},
     };
@@ -583,7 +573,7 @@ int main(void)
     tcase_add_test(test, tables_are_images);
     tcase_add_test(test, nothing_is_beyond_the_horizon);
     tcase_add_loop_test(test, stages_leave_out_the_same, 0, 3);
-    tcase_add_loop_test(test, runs_tell_what_is_wrong, 0, 6);
+    tcase_add_loop_test(test, runs_tell_what_is_wrong, 0, 7);
     tcase_add_test(test, memory_is_told);
     tcase_add_test(test, wrong_calls);
     suite_add_tcase(suite, test);

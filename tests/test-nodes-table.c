@@ -12,18 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static testing t;
-
-static void setup(void)
-{
-    testing_begin(&t);
-    probe_begin(&t);
-}
-
-static void teardown(void)
-{
-    testing_end(&t);
-}
+TESTING_FIXTURE(probe_begin(&t))
 
 #define START (51544.5 * 86400)
 

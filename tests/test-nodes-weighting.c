@@ -14,22 +14,8 @@
 
 #define LIGHT 299792458.0
 #define PI    3.14159265358979323846
-#define PROBE "obs = probe()\nV = 1 * obs.data\nu = 1 * obs.uvw\nf = 1 * obs.freq\n"
 
-static testing t;
-
-static void setup(void)
-{
-    testing_begin(&t);
-    grid_begin(&t);
-    probe_begin(&t);
-    plane_begin(&t);
-}
-
-static void teardown(void)
-{
-    testing_end(&t);
-}
+TESTING_FIXTURE(grid_begin(&t), probe_begin(&t), plane_begin(&t))
 
 static void tree(const char *lines, const char *image)
 {

@@ -11,17 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static solve_world w;
-
-static void setup(void)
-{
-    solve_world_begin(&w);
-}
-
-static void teardown(void)
-{
-    solve_world_end(&w);
-}
+SOLVE_WORLD_FIXTURE
 
 /* Fits gains to data with the factor spoil(obs, SPOIL), with more options of solve. */
 static void fit(const char *parm, const char *truth, const char *spoil, const char *options)

@@ -13,17 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static solve_world w;
-
-static void setup(void)
-{
-    solve_world_begin(&w);
-}
-
-static void teardown(void)
-{
-    solve_world_end(&w);
-}
+SOLVE_WORLD_FIXTURE
 
 #define T "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
 #define U "U[p] = draw(obs, shape=diagonal, channels=1, around=1, seed=2).value\n"

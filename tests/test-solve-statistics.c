@@ -17,17 +17,7 @@ enum { FOUND, TRUTH, MODEL, DATA };
 typedef long double number;
 typedef long double complex pair;
 
-static solve_world w;
-
-static void setup(void)
-{
-    solve_world_begin(&w);
-}
-
-static void teardown(void)
-{
-    solve_world_end(&w);
-}
+SOLVE_WORLD_FIXTURE
 
 /* ---- the problem, independently ---- */
 

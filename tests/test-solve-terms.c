@@ -11,17 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static solve_world w;
-
-static void setup(void)
-{
-    solve_world_begin(&w);
-}
-
-static void teardown(void)
-{
-    solve_world_end(&w);
-}
+SOLVE_WORLD_FIXTURE
 
 #define G     "G[p] = parm(\"G\", jones=diagonal, time=8min)\n"
 #define H     "H[p] = parm(\"H\", jones=diagonal, time=8min)\n"

@@ -14,17 +14,7 @@
 #include <string.h>
 #include <sys/time.h>
 
-static solve_world w;
-
-static void setup(void)
-{
-    solve_world_begin(&w);
-}
-
-static void teardown(void)
-{
-    solve_world_end(&w);
-}
+SOLVE_WORLD_FIXTURE
 
 #define T "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\n"
 #define U "U[p] = draw(obs, shape=diagonal, channels=1, around=1, seed=2).value\n"

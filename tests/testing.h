@@ -51,4 +51,20 @@ const char *testing_file(testing *t, const char *name, const char *text);
 /* ||a - b|| / ||b|| over all numbers; both must have the same number. */
 double testing_distance(const testing_value *a, const testing_value *b);
 
+/* The testing `t` of a test program, with setup and teardown; what else begins, separated by
+ * commas. */
+#define TESTING_FIXTURE(...)                                                                       \
+    static testing t;                                                                              \
+                                                                                                   \
+    static void setup(void)                                                                        \
+    {                                                                                              \
+        testing_begin(&t);                                                                         \
+        __VA_ARGS__;                                                                               \
+    }                                                                                              \
+                                                                                                   \
+    static void teardown(void)                                                                     \
+    {                                                                                              \
+        testing_end(&t);                                                                           \
+    }
+
 #endif

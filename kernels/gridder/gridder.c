@@ -249,6 +249,7 @@ static grove_gridder_job job_of(const work *w, int64_t tile, int64_t group, void
         .plane = group * g->group,
         .planes = grove_gridder_planes_of_group(g, group) - p->kernel_w.width + 1,
         .buffer = buffer,
+        .round = g->quantum > 0 ? 6755399441055744.0 * g->quantum : 0,
         .work = (char *)buffer + buffer_bytes(g),
         .row_stride = row_stride(g),
         .plane_stride = plane_stride(g),
@@ -264,6 +265,19 @@ static grove_gridder_job job_of(const work *w, int64_t tile, int64_t group, void
     job.scale[2] = p->step_w > 0 ? 1 / p->step_w : 0;
     job.turn[2] = p->bounds.without_w ? 0 : p->middle_n;
     return job;
+}
+
+static void add_numbers(const grove_gridder *g, void *to, const void *from, int count)
+{
+    if (g->integers)
+        for (int i = 0; i < count; i++)
+            ((uint64_t *)to)[i] += ((const uint64_t *)from)[i];
+    else if (g->real == sizeof(float))
+        for (int i = 0; i < count; i++)
+            ((float *)to)[i] += ((const float *)from)[i];
+    else
+        for (int i = 0; i < count; i++)
+            ((double *)to)[i] += ((const double *)from)[i];
 }
 
 /* Between the buffer of a tile and the four blocks that it covers. */
@@ -288,12 +302,8 @@ static void exchange(const work *w, const grove_gridder_job *job, int64_t tile, 
                 (size_t)(at + (y + up * TILE) * job->row_stride + 2 * right * TILE) * g->real;
             if (w->collect)
                 memcpy(in_buffer, in_block, (size_t)(2 * columns) * g->real);
-            else if (g->real == sizeof(float))
-                for (int i = 0; i < 2 * columns; i++)
-                    ((float *)in_block)[i] += ((const float *)in_buffer)[i];
             else
-                for (int i = 0; i < 2 * columns; i++)
-                    ((double *)in_block)[i] += ((const double *)in_buffer)[i];
+                add_numbers(g, in_block, in_buffer, 2 * columns);
         }
     }
 }
@@ -391,5 +401,19 @@ int grove_gridder_add(grove_gridder *g, const grove_gridder_samples *samples,
 int grove_gridder_predict(grove_gridder *g, const grove_gridder_samples *samples,
                           const grove_gridder_threads *threads, grove_gridder_outside *outside)
 {
-    return run(g, samples, threads, true, outside);
+    const int64_t first = g->first_plane, end = g->end_plane;
+    int code = 0;
+
+    if (g->quantum <= 0)
+        return run(g, samples, threads, true, outside);
+    /* What planes give is added plane by plane, in their order, whatever the windows. */
+    for (int64_t plane = first; plane < end && !code; plane++) {
+        grove_gridder_outside same = {0};
+        g->first_plane = plane;
+        g->end_plane = plane + 1;
+        code = run(g, samples, threads, true, plane == first ? outside : &same);
+    }
+    g->first_plane = first;
+    g->end_plane = end;
+    return code;
 }

@@ -155,6 +155,18 @@ int64_t grove_gridder_window_end(const grove_gridder *gridder);
 int grove_gridder_mark(grove_gridder *gridder, const grove_gridder_samples *samples);
 uint64_t grove_gridder_marked(const grove_gridder *gridder, int64_t plane);
 
+/* ---- the same bits in any order ---- */
+
+/* Of a gridder of double precision, before anything is added. Products of samples and kernels are
+ * then rounded to whole multiples of a quantum and added as integers of 64 bits: planes and images
+ * have the same bits whatever the order of samples, the calls that add them, threads and windows.
+ * `largest`: of weight |V|, a polarisation of a sample; `sum`: of all samples that will be added.
+ * The error of each product is at most largest / 2^50 or, of many samples, sum / 2^62. The first
+ * image, or planes that are taken, are the end of adding, until the next window.
+ *
+ * Samples are predicted plane by plane, with the same bits for any calls, threads and windows. */
+void grove_gridder_set_exact(grove_gridder *gridder, double largest, double sum);
+
 /* ---- planes as arrays ---- */
 
 /* The planes of one polarisation as they are, [plane][v][u] complex numbers of the plan's

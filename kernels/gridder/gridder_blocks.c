@@ -1,6 +1,7 @@
 /* The blocks of a gridder's planes, and the planes that are kept at a time. */
 #include "gridder_private.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,11 +148,38 @@ void grove_gridder_set_window(grove_gridder *g, int64_t first, int64_t end, uint
         free(g->slab[k]);
     g->bytes -= (uint64_t)(g->slabs * g->slab_blocks * grove_gridder_block_size(g)) * g->real;
     g->slabs = g->blocks = g->spares = 0;
+    g->integers = g->quantum > 0;
     memset(g->block, 0xff,
            (size_t)(g->plan.planes * g->columns[0] * g->columns[1]) * sizeof(*g->block));
     g->first_plane = first;
     g->end_plane = end;
     g->limit = limit;
+}
+
+/* ---- planes of integers ---- */
+
+void grove_gridder_set_exact(grove_gridder *g, double largest, double sum)
+{
+    const double least = fmax(fmax(ldexp(largest, -50), ldexp(sum, -62)), 0x1p-900);
+
+    g->quantum = exp2(ceil(log2(least)));
+    g->integers = true;
+}
+
+void grove_gridder_settle(grove_gridder *g)
+{
+    const int64_t size = grove_gridder_block_size(g);
+
+    for (int64_t k = 0; k < g->blocks && g->integers; k++) {
+        char *block = address_of(g, (int32_t)k);
+        for (int64_t i = 0; i < size; i++, block += sizeof(double)) {
+            int64_t count;
+            memcpy(&count, block, sizeof(count));
+            double number = (double)count * g->quantum;
+            memcpy(block, &number, sizeof(number));
+        }
+    }
+    g->integers = false;
 }
 
 int64_t grove_gridder_window_end(const grove_gridder *g)

@@ -115,21 +115,39 @@ INLINE int64_t offset_of(const grove_gridder_job *job, int32_t cell)
 
 /* ---- spreading ---- */
 
+/* Numbers are added; with `exact` products are rounded to whole quanta, which are added as
+ * integers: the bits of a product plus job->round less those of job->round alone. */
+INLINE vec begin_sum(const grove_gridder_job *job, const real *at, int count, bool exact)
+{
+    uint64_t bits = 0;
+
+    if (exact)
+        memcpy(&bits, &job->round, sizeof(bits));
+    return exact ? (vec)((counts)load(at) - (uint64_t)count * bits) : load(at);
+}
+
+INLINE vec add_product(vec sum, vec value, vec factor, vec round, bool exact)
+{
+    return exact ? (vec)((counts)sum + (counts)(value * factor + round)) : sum + value * factor;
+}
+
 /* Adds samples [first, last) of one cell to some rows of some planes; factor[p][y] are theirs. */
 INLINE void add_rows(const grove_gridder_job *job, real *at, const vec *value, const real *factor,
-                     int first, int last, int width, int planes, int rows, int vectors)
+                     int first, int last, int width, int planes, int rows, int vectors, bool exact)
 {
+    const vec round = splat((real)job->round);
     vec sum[SUMS];
 
     UNROLL for (int p = 0; p < planes; p++) UNROLL for (int y = 0; y < rows; y++)
-        UNROLL for (int i = 0; i < vectors; i++) sum[(p * rows + y) * vectors + i] =
-            load(at + p * job->plane_stride + y * job->row_stride + i * LANES);
+        UNROLL for (int i = 0; i < vectors; i++) sum[(p * rows + y) * vectors + i] = begin_sum(
+            job, at + p * job->plane_stride + y * job->row_stride + i * LANES, last - first, exact);
     for (int k = first; k < last; k++)
         UNROLL for (int p = 0; p < planes; p++) UNROLL for (int y = 0; y < rows; y++)
         {
             const vec f = splat(factor[(p * width + y) * BATCH + k]);
-            UNROLL for (int i = 0; i < vectors; i++) sum[(p * rows + y) * vectors + i] +=
-                value[k * vectors + i] * f;
+            UNROLL for (int i = 0; i < vectors; i++) sum[(p * rows + y) * vectors + i] =
+                add_product(sum[(p * rows + y) * vectors + i], value[k * vectors + i], f, round,
+                            exact);
         }
     UNROLL for (int p = 0; p < planes; p++) UNROLL for (int y = 0; y < rows; y++)
         UNROLL for (int i = 0; i < vectors; i++)
@@ -139,34 +157,34 @@ INLINE void add_rows(const grove_gridder_job *job, real *at, const vec *value, c
 
 /* The same to all of some planes, as many rows at once as registers hold. */
 INLINE void add_planes(const grove_gridder_job *job, real *at, const vec *value, const real *factor,
-                       int first, int last, int width, int planes, int vectors)
+                       int first, int last, int width, int planes, int vectors, bool exact)
 {
     const int room = SUMS / (vectors * planes), most = room < width ? room : width;
 
     for (int y = 0; y + most <= width; y += most)
         add_rows(job, at + y * job->row_stride, value, factor + y * BATCH, first, last, width,
-                 planes, most, vectors);
+                 planes, most, vectors, exact);
     if (width % most)
         add_rows(job, at + width / most * most * job->row_stride, value,
                  factor + width / most * most * BATCH, first, last, width, planes, width % most,
-                 vectors);
+                 vectors, exact);
 }
 
 INLINE void add_cell(const grove_gridder_job *job, real *at, const vec *value, const real *factor,
-                     int first, int last, int width, int vectors)
+                     int first, int last, int width, int vectors, bool exact)
 {
     int left = job->taps->width_w;
 
     for (int planes; left; left -= planes) {
         if (3 * width * vectors <= MAX_SUMS && left >= 3 && left != 4) {
             planes = 3;
-            add_planes(job, at, value, factor, first, last, width, 3, vectors);
+            add_planes(job, at, value, factor, first, last, width, 3, vectors, exact);
         } else if (2 * width * vectors <= MAX_SUMS && left >= 2) {
             planes = 2;
-            add_planes(job, at, value, factor, first, last, width, 2, vectors);
+            add_planes(job, at, value, factor, first, last, width, 2, vectors, exact);
         } else {
             planes = 1;
-            add_planes(job, at, value, factor, first, last, width, 1, vectors);
+            add_planes(job, at, value, factor, first, last, width, 1, vectors, exact);
         }
         at += planes * job->plane_stride;
         factor += planes * width * BATCH;
@@ -174,7 +192,7 @@ INLINE void add_cell(const grove_gridder_job *job, real *at, const vec *value, c
 }
 
 INLINE void spread_batch(const grove_gridder_job *job, const chunk *c, int64_t first, batch *b,
-                         const real *factor, int width, int pols)
+                         const real *factor, int width, int pols, bool exact)
 {
     const int vectors = (2 * width + LANES - 1) / LANES;
 
@@ -189,12 +207,12 @@ INLINE void spread_batch(const grove_gridder_job *job, const chunk *c, int64_t f
         for (int k = 0, end; k < b->count; k = end) {
             end = end_of_cell(b, k);
             add_cell(job, buffer + offset_of(job, b->cell[k]), b->value, factor, k, end, width,
-                     vectors);
+                     vectors, exact);
         }
     }
 }
 
-FOR_EACH_WIDTH void spread_all(const grove_gridder_job *job, int width, int pols)
+FOR_EACH_WIDTH void spread_all(const grove_gridder_job *job, int width, int pols, bool exact)
 {
     chunk c = open_chunk(job);
     cursor at = {0};
@@ -203,11 +221,11 @@ FOR_EACH_WIDTH void spread_all(const grove_gridder_job *job, int width, int pols
 
     memset(&b, 0, sizeof(b));
     while (at.entry < job->count) {
-        fill(job, width, pols, true, &at, &c);
+        fill(job, width, pols, true, exact, &at, &c);
         sort(&c);
         for (int64_t first = 0; first < c.sorted; first += BATCH) {
             take_batch(job, &c, first, width, &b, factor);
-            spread_batch(job, &c, first, &b, factor, width, pols);
+            spread_batch(job, &c, first, &b, factor, width, pols, exact);
         }
     }
 }
@@ -288,7 +306,7 @@ FOR_EACH_WIDTH void collect_all(const grove_gridder_job *job, int width, int pol
 
     memset(&b, 0, sizeof(b));
     while (at.entry < job->count) {
-        fill(job, width, pols, false, &at, &c);
+        fill(job, width, pols, false, false, &at, &c);
         sort(&c);
         for (int64_t first = 0; first < c.sorted; first += BATCH) {
             take_batch(job, &c, first, width, &b, factor);
@@ -303,9 +321,11 @@ FOR_EACH_WIDTH void collect_all(const grove_gridder_job *job, int width, int pol
     static void spread_##width(const grove_gridder_job *job)                                       \
     {                                                                                              \
         if (GROVE_REAL_SINGLE && job->polarisations == 1)                                          \
-            spread_all(job, width, 1);                                                             \
+            spread_all(job, width, 1, false);                                                      \
+        else if (GROVE_REAL_SINGLE || job->round == 0)                                             \
+            spread_all(job, width, job->polarisations, false);                                     \
         else                                                                                       \
-            spread_all(job, width, job->polarisations);                                            \
+            spread_all(job, width, job->polarisations, true);                                      \
     }                                                                                              \
     static void collect_##width(const grove_gridder_job *job)                                      \
     {                                                                                              \

@@ -124,9 +124,20 @@ INLINE void prepare(const grove_gridder_job *job, int64_t row, int first, int wi
     store(c->sine + at, sine);
 }
 
+/* Keeps a number from being fused with a sum, or its loop from being done in vectors and a rest:
+ * with `exact` a sample has the same bits wherever it stands. */
+INLINE real product(real a, real b, bool exact)
+{
+    real x = a * b;
+
+    if (exact)
+        KEEP(x);
+    return x;
+}
+
 /* Weighted samples, conjugate where w < 0, turned to the image's centre. */
 INLINE void take(const grove_gridder_job *job, int64_t row, int first, int count, int pols,
-                 chunk *c)
+                 bool exact, chunk *c)
 {
     const grove_gridder_samples *samples = job->samples;
     const int64_t at = row * samples->channels + first;
@@ -142,15 +153,14 @@ INLINE void take(const grove_gridder_job *job, int64_t row, int first, int count
             real factor = weight ? weight[k] : R(1.0), re = data[2 * (pols * k + pol)] * factor,
                  im = data[2 * (pols * k + pol) + 1] * factor * sign;
             real cosine = c->cosine[c->count + k], sine = c->sine[c->count + k];
-            to[2 * k] = re * cosine - im * sine;
-            to[2 * k + 1] = re * sine + im * cosine;
+            to[2 * k] = product(re, cosine, exact) - product(im, sine, exact);
+            to[2 * k + 1] = product(re, sine, exact) + product(im, cosine, exact);
         }
     }
 }
 
-/* Adds to samples, from number `at` of the chunk on, what the planes give. */
-INLINE void give(const grove_gridder_job *job, int64_t row, int first, int count, int pols,
-                 const chunk *c, int64_t at)
+INLINE void give_parts(const grove_gridder_job *job, int64_t row, int first, int count, int pols,
+                       const chunk *c, int64_t at, bool exact)
 {
     const grove_gridder_samples *samples = job->samples;
     real *data = (real *)samples->data + 2 * pols * (row * samples->channels + first);
@@ -161,10 +171,21 @@ INLINE void give(const grove_gridder_job *job, int64_t row, int first, int count
         for (int k = 0; k < count; k++) {
             real re = from[2 * k], im = from[2 * k + 1], cosine = c->cosine[at + k],
                  sine = c->sine[at + k];
-            data[2 * (pols * k + pol)] += re * cosine + im * sine;
-            data[2 * (pols * k + pol) + 1] += (im * cosine - re * sine) * sign;
+            data[2 * (pols * k + pol)] += product(re, cosine, exact) + product(im, sine, exact);
+            data[2 * (pols * k + pol) + 1] +=
+                (product(im, cosine, exact) - product(re, sine, exact)) * sign;
         }
     }
+}
+
+/* Adds to samples, from number `at` of the chunk on, what the planes give. */
+INLINE void give(const grove_gridder_job *job, int64_t row, int first, int count, int pols,
+                 const chunk *c, int64_t at)
+{
+    if (!GROVE_REAL_SINGLE && job->round > 0)
+        give_parts(job, row, first, count, pols, c, at, true);
+    else
+        give_parts(job, row, first, count, pols, c, at, false);
 }
 
 /* Takes up to LANES channels from the cursor on: 0 at the end of the job. */
@@ -183,8 +204,8 @@ INLINE int next_channels(const grove_gridder_job *job, cursor *at, int64_t *row,
     return count;
 }
 
-INLINE void fill(const grove_gridder_job *job, int width, int pols, bool with_data, cursor *at,
-                 chunk *c)
+INLINE void fill(const grove_gridder_job *job, int width, int pols, bool with_data, bool exact,
+                 cursor *at, chunk *c)
 {
     int64_t row = 0;
     int first = 0;
@@ -197,7 +218,7 @@ INLINE void fill(const grove_gridder_job *job, int width, int pols, bool with_da
             break;
         prepare(job, row, first, width, c);
         if (with_data)
-            take(job, row, first, count, pols, c);
+            take(job, row, first, count, pols, exact, c);
         c->count += count;
     }
 }

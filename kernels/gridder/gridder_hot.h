@@ -44,6 +44,8 @@ typedef struct {
     int64_t planes;   /* kernels begin in [plane, plane + planes) */
     void *buffer;
     int64_t row_stride, plane_stride, polarisation_stride;
+    /* Added to a product it rounds to whole quanta: the buffer has integers. 0: numbers. */
+    double round;
     void *work; /* grove_gridder_work_bytes() of memory, aligned to 64 bytes */
     const grove_gridder_entry *entries;
     int64_t count;

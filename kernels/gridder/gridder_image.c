@@ -251,6 +251,7 @@ static int open_work(work *w, int sign)
     /* Several planes at once compute directions and phases once, for some memory. */
     w->batch = (int64_t)(2 * image / rows);
     w->batch = w->batch < 1 ? 1 : w->batch > GROVE_GRIDDER_BATCH ? GROVE_GRIDDER_BATCH : w->batch;
+    w->batch = g->quantum > 0 ? 1 : w->batch; /* windows may begin at any plane */
     w->batch = w->batch > p->planes ? p->planes : w->batch;
     w->rows = grove_gridder_room((size_t)w->batch * rows);
     w->failed = w->failed || !w->rows;
@@ -266,6 +267,7 @@ int grove_gridder_to_image(grove_gridder *g, int polarisation, const grove_gridd
     work w = {
         .g = g, .fft = fft, .polarisation = polarisation, .image = *image, .first = g->first_plane};
 
+    grove_gridder_settle(g);
     if (!open_work(&w, 1))
         for (; w.first < g->end_plane && !w.failed; w.first += w.batch) {
             threads->run(threads->pool, g->columns[1] * planes_at_work(&w), transform_rows_to_image,
@@ -283,6 +285,7 @@ int grove_gridder_from_image(grove_gridder *g, int polarisation, const grove_gri
         .g = g, .fft = fft, .polarisation = polarisation, .image = *image, .first = g->first_plane};
 
     w.failed = grove_gridder_make_all_blocks(g) != 0;
+    g->integers = false;
     if (!open_work(&w, -1))
         for (; w.first < g->end_plane && !w.failed; w.first += w.batch) {
             threads->run(threads->pool, strips(g), take_strip, &w);

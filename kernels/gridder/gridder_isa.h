@@ -15,6 +15,7 @@
 enum { TILE = GROVE_GRIDDER_TILE, MAX_POL = 4, FACTORS = 16 };
 
 typedef int64_t longs __attribute__((vector_size(VECTOR_BYTES)));
+typedef uint64_t counts __attribute__((vector_size(VECTOR_BYTES)));
 
 /* Compiling unrolled loops for each width with AddressSanitizer takes minutes. There one function
  * of plain loops serves all widths. */

@@ -35,6 +35,7 @@ static void exchange(grove_gridder *g, int polarisation, char *planes, bool to_p
 
 void grove_gridder_get_planes(grove_gridder *g, int polarisation, void *planes)
 {
+    grove_gridder_settle(g);
     memset(planes, 0, (size_t)(g->plan.planes * g->plan.grid[0] * g->plan.grid[1]) * 2 * g->real);
     exchange(g, polarisation, planes, true);
 }
@@ -43,6 +44,7 @@ int grove_gridder_set_planes(grove_gridder *g, int polarisation, const void *pla
 {
     if (grove_gridder_make_all_blocks(g))
         return -1;
+    g->integers = false;
     exchange(g, polarisation, (char *)(uintptr_t)planes, false);
     return 0;
 }

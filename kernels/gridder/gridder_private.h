@@ -26,6 +26,8 @@ struct grove_gridder {
     int64_t spares;
     int64_t first_plane, end_plane; /* planes that are kept */
     uint64_t limit;                 /* bytes of slabs */
+    double quantum;                 /* of planes of integers; 0: of numbers */
+    bool integers;                  /* the planes are, for now */
     uint64_t bytes;
 };
 
@@ -81,6 +83,9 @@ void *grove_gridder_block(const grove_gridder *g, int64_t plane, int64_t v, int6
  * the samples of an index touch. 0, or -1 without memory. */
 int grove_gridder_make_all_blocks(grove_gridder *g);
 int grove_gridder_make_blocks(grove_gridder *g, const grove_gridder_index *index);
+
+/* Planes of integers become numbers. */
+void grove_gridder_settle(grove_gridder *g);
 
 /* The grid's index of a row or column that is kept. */
 static inline int64_t grove_gridder_grid_index(const grove_gridder *g, int d, int64_t kept)

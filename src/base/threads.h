@@ -19,6 +19,28 @@ int grove_threads_count(const grove_threads *threads); /* 1 for NULL */
 void grove_parallel(grove_threads *threads, int64_t count, int64_t grain,
                     void (*fn)(void *context, int64_t first, int64_t last), void *context);
 
+/* The same, item by item, for those who have a pool as void *: fn(context, i). */
+typedef struct {
+    void (*fn)(void *context, int64_t i);
+    void *context;
+} grove_items;
+
+static inline void grove_run_items(void *items, int64_t first, int64_t last)
+{
+    const grove_items *all = (const grove_items *)items;
+
+    for (int64_t i = first; i < last; i++)
+        all->fn(all->context, i);
+}
+
+static inline void grove_parallel_items(void *threads, int64_t count,
+                                        void (*fn)(void *context, int64_t i), void *context)
+{
+    grove_items items = {fn, context};
+
+    grove_parallel((grove_threads *)threads, count, 0, grove_run_items, &items);
+}
+
 /* A background thread that runs jobs in order (reading ahead, writing behind). */
 typedef struct grove_worker grove_worker;
 grove_worker *grove_worker_new(const char *name);

@@ -128,6 +128,7 @@ struct grove_node {
     uint64_t device_memory; /* ... and keeps on each device */
     const uint64_t *pieces; /* of memory: see grove_node_set_pieces */
     int piece_count;
+    int first_walks;                    /* see grove_node_set_first_walks */
     uint64_t flags_only;                /* inputs of which devices need the flags alone */
     const char *advice;                 /* what would take less; NULL: nothing is known */
     uint64_t scratch, scratch_per_cell; /* see grove_node_scratch_bytes */

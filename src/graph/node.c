@@ -526,6 +526,11 @@ void grove_node_set_pieces(grove_node *node, const uint64_t *bytes, int count)
     node->piece_count = count;
 }
 
+void grove_node_set_first_walks(grove_node *node, int count)
+{
+    node->first_walks = count;
+}
+
 void grove_node_use_flags_only(grove_node *node, int input)
 {
     node->flags_only |= UINT64_C(1) << input;

@@ -81,15 +81,43 @@ static void add_sky(grove_text *text, const grove_image *image)
     grove_text_add(text, "%s\n", show_angle(a, height * (double)image->rows));
 }
 
-static void add_beam(grove_text *text, const grove_image *image)
+static void add_one_beam(grove_text *text, const double beam[3])
 {
     char a[32], b[32];
 
-    if (!(image->beam[0] > 0))
+    grove_text_add(text, "%s x %s, position angle %.4g deg", show_angle(a, beam[0]),
+                   show_angle(b, beam[1]), beam[2] / degree);
+}
+
+/* Of the channels, the first and the last that have one. */
+static void add_beams(grove_text *text, const grove_image *image)
+{
+    int64_t first = -1, last = -1, count = 0;
+
+    for (int64_t k = 0; k < image->channels; k++)
+        if (image->beams[3 * k] > 0) {
+            first = first < 0 ? k : first;
+            last = k;
+            count++;
+        }
+    grove_text_add(text, "beams of %lld of %lld channels", (long long)count,
+                   (long long)image->channels);
+    for (int k = 0; k < 2 && count; k++) {
+        grove_text_add(text, k ? " to " : ": ");
+        add_one_beam(text, image->beams + 3 * (k ? last : first));
+    }
+    grove_text_add(text, "\n");
+}
+
+static void add_beam(grove_text *text, const grove_image *image)
+{
+    if (image->beams)
+        add_beams(text, image);
+    if (image->beams || !(image->beam[0] > 0))
         return;
-    grove_text_add(text, "beam: %s x %s, position angle %.4g deg", show_angle(a, image->beam[0]),
-                   show_angle(b, image->beam[1]), image->beam[2] / degree);
-    double pixels = grove_image_beam_area(image) / grove_image_pixel_area(image);
+    grove_text_add(text, "beam: ");
+    add_one_beam(text, image->beam);
+    double pixels = grove_image_beam_area(image, 0) / grove_image_pixel_area(image);
     grove_text_add(text, isfinite(pixels) ? ", %.4g pixels in it\n" : "\n", pixels);
 }
 
@@ -181,7 +209,7 @@ static void add_unusual(grove_text *text, const grove_image *image, const summar
         grove_text_add(text, "unusual: coordinates of the system %s\n", sky->system);
     if (!strcmp(sky->projection, "SIN") && !sky->plain)
         grove_text_add(text, "unusual: a slanted SIN projection\n");
-    if (per_beam && !(image->beam[0] > 0))
+    if (per_beam && !(image->beam[0] > 0) && !image->beams)
         grove_text_add(text, "unusual: numbers per beam, but no beam\n");
 }
 

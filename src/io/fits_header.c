@@ -180,6 +180,8 @@ static void add_sizes(grove_text *to, const grove_image *image)
         snprintf(name, sizeof(name), "NAXIS%d", d++);
         add_integer(to, name, size[k], "");
     }
+    if (image->beams)
+        add_card(to, "EXTEND  =                    T / a table follows");
 }
 
 char *grove_fits_header(const grove_image *image, size_t room, size_t *length, grove_error *error)
@@ -191,7 +193,9 @@ char *grove_fits_header(const grove_image *image, size_t room, size_t *length, g
     add_text(&to, "OBJECT", image->object);
     add_text(&to, "TELESCOP", image->telescope);
     add_text(&to, "OBSERVER", image->observer);
-    if (image->beam[0] > 0 && image->beam[1] > 0) {
+    if (image->beams) {
+        add_card(&to, "CASAMBM =                    T / beams of channels: the table BEAMS");
+    } else if (image->beam[0] > 0 && image->beam[1] > 0) {
         add_number(&to, "BMAJ", degrees(image->beam[0]), "full width at half maximum, deg");
         add_number(&to, "BMIN", degrees(image->beam[1]), "deg");
         add_number(&to, "BPA", degrees(image->beam[2]), "north through east, deg");

@@ -247,7 +247,10 @@ static int read_image(reader *in, grove_image *image)
         image->bits == DOUBLE_IMG || image->bits == LONG_IMG || image->bits == LONGLONG_IMG;
     take_cards(in->file, image);
     code = read_world(in, image, &axes);
-    return code ? code : read_pixels(in, image, &axes);
+    code = code ? code : read_pixels(in, image, &axes);
+    if (!code)
+        grove_fits_read_beams(in->file, image);
+    return code;
 }
 
 static grove_image *read_file(const char *path, const char *bytes, size_t length,
@@ -280,4 +283,5 @@ const grove_fits_module grove_fits_api = {
     .version = GROVE_FITS_VERSION,
     .read = read_file,
     .header = grove_fits_header,
+    .beams = grove_fits_beams,
 };

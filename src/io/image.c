@@ -56,6 +56,13 @@ char *grove_image_header(const grove_image *image, size_t room, size_t *length, 
     return module ? module->header(image, room, length, error) : NULL;
 }
 
+char *grove_image_beams(const grove_image *image, size_t *length, grove_error *error)
+{
+    const grove_fits_module *module = open_module("write", error);
+
+    return module ? module->beams(image, length) : NULL;
+}
+
 void grove_image_free(grove_image *image)
 {
     if (!image)
@@ -63,6 +70,7 @@ void grove_image_free(grove_image *image)
     for (int k = 0; k < GROVE_IMAGE_NOTES; k++)
         free(image->note[k]);
     free(image->freq);
+    free(image->beams);
     free(image->width);
     free(image->unit);
     free(image->object);
@@ -99,9 +107,11 @@ double grove_image_pixel_area(const grove_image *image)
     return image->sky.projection[0] ? fabs(m[0][0] * m[1][1] - m[0][1] * m[1][0]) : NAN;
 }
 
-double grove_image_beam_area(const grove_image *image)
+double grove_image_beam_area(const grove_image *image, int64_t channel)
 {
-    return acos(-1) / (4 * log(2)) * image->beam[0] * image->beam[1];
+    const double *beam = image->beams ? image->beams + 3 * channel : image->beam;
+
+    return acos(-1) / (4 * log(2)) * beam[0] * beam[1];
 }
 
 bool grove_image_centre(const grove_image *image, double radec[2])

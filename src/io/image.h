@@ -36,6 +36,7 @@ typedef struct {
     grove_image_sky sky;
     double beam[3]; /* full widths at half maximum, position angle (north through east), rad; NaN:
                        none */
+    double *beams;  /* [channels][3], where each channel has one of its own, NaN: none; NULL: not */
     char *unit, *object, *telescope, *observer; /* NULL: not known */
     double time[2];     /* first and last of the observation, UTC, MJD s; NaN: not known */
     double position[3]; /* of the telescope, ITRF, m; NaN: not known */
@@ -70,6 +71,10 @@ int grove_image_ready(grove_error *error);
 enum { GROVE_FITS_BLOCK = 2880 };
 char *grove_image_header(const grove_image *image, size_t room, size_t *length, grove_error *error);
 
+/* What stands behind the pixels of an image with beams of its channels, *length bytes, a multiple
+ * of GROVE_FITS_BLOCK: a table of them. The caller frees. NULL with a message. */
+char *grove_image_beams(const grove_image *image, size_t *length, grove_error *error);
+
 /* The name of a code of stokes_code; "?" for 0 and others. */
 const char *grove_image_stokes_name(int code);
 /* Pixels of stokes s and channel f begin at this one. */
@@ -82,20 +87,22 @@ static inline double grove_image_at(const grove_image *image, int64_t i)
     return image->wide ? ((const double *)image->pixels)[i]
                        : (double)((const float *)image->pixels)[i];
 }
-/* Solid angle of a pixel in the plane of the projection, and of the beam, sr; NaN: not known. */
+/* Solid angle of a pixel in the plane of the projection, and of the beam, or that of a channel, sr;
+ * NaN: not known. */
 double grove_image_pixel_area(const grove_image *image);
-double grove_image_beam_area(const grove_image *image);
+double grove_image_beam_area(const grove_image *image, int64_t channel);
 /* The direction of the reference point in J2000, rad; false: not known. */
 bool grove_image_centre(const grove_image *image, double radec[2]);
 
 /* ---- the module ---- */
 
-enum { GROVE_FITS_VERSION = 1 };
+enum { GROVE_FITS_VERSION = 2 };
 
 typedef struct {
     int version; /* GROVE_FITS_VERSION */
     grove_image *(*read)(const char *path, const char *bytes, size_t length, grove_error *error);
     char *(*header)(const grove_image *image, size_t room, size_t *length, grove_error *error);
+    char *(*beams)(const grove_image *image, size_t *length);
 } grove_fits_module;
 
 extern const grove_fits_module grove_fits_api;

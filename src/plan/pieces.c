@@ -98,10 +98,10 @@ int grove_schedule_walks(const grove_schedule *s, const grove_node *node)
     int walks = 0;
 
     if (given >= node->memory)
-        return 1;
+        return node->first_walks + 1;
     for (int first = 0; first < node->piece_count; walks++)
         first = end_of_group(node->pieces, node->piece_count, first, given - fixed);
-    return walks;
+    return node->first_walks + walks;
 }
 
 /* ---- the choice ---- */
@@ -114,22 +114,26 @@ static bool has_parts(const grove_tree *tree)
     return false;
 }
 
-/* What walks over the tiles cost, as bytes that are read and computed. */
-static double cost_of(const grove_schedule *s)
+/* What walks over the tiles cost, as bytes that are read and computed; managing tiles alone. */
+static double cost_of(const grove_schedule *s, double *of_tiles)
 {
     const double tile = 128 << 10; /* what takes as long as managing a tile */
     double sum = 0;
 
-    for (int i = 0; i < s->count; i++)
-        sum +=
-            s->passes[i].walks * (double)s->passes[i].tiles * ((double)s->passes[i].largest + tile);
+    *of_tiles = 0;
+    for (int i = 0; i < s->count; i++) {
+        const double tiles = s->passes[i].walks * (double)s->passes[i].tiles;
+        *of_tiles += tiles * tile;
+        sum += tiles * ((double)s->passes[i].largest + tile);
+    }
     return sum;
 }
 
 static bool is_limited(const grove_schedule *s)
 {
     for (size_t i = 0; i < s->limits.tree->node_count; i++)
-        if (grove_schedule_walks(s, s->limits.tree->nodes[i]) > 1)
+        if (grove_schedule_walks(s, s->limits.tree->nodes[i]) >
+            s->limits.tree->nodes[i]->first_walks + 1)
             return true;
     return false;
 }
@@ -143,13 +147,17 @@ int grove_schedule_new(const grove_plan_limits *limits, grove_node *const *nodes
     const bool parts = has_parts(limits->tree);
     grove_plan_limits tried = *limits;
     grove_schedule *best = NULL, *made;
+    double least = 0;
     int code = 0;
 
     for (tried.eighths = 6; tried.eighths > 0 && (!code || code == GROVE_NO_MEMORY);
          tried.eighths--) {
         code = grove_schedule_of(&tried, nodes, count, range, ranges, &made, needed);
-        bool last = !parts || (!code && !is_limited(made));
-        bool better = !code && (!best || cost_of(made) < cost_of(best));
+        double of_tiles = 0, cost = code ? 0 : cost_of(made, &of_tiles);
+        /* Without more walks fewer tiles may be worth some. */
+        bool last = !parts || (!code && !is_limited(made) && of_tiles < 0.25 * cost);
+        bool better = !code && (!best || cost < least);
+        least = better ? cost : least;
         grove_schedule_free(better ? best : made);
         best = better ? made : best;
         if (last)

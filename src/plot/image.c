@@ -34,26 +34,6 @@ typedef struct {
     grove_threads *threads;
 } image;
 
-typedef struct {
-    void (*fn)(void *context, int64_t i);
-    void *context;
-} items;
-
-static void run_items(void *context, int64_t first, int64_t last)
-{
-    const items *all = context;
-
-    for (int64_t i = first; i < last; i++)
-        all->fn(all->context, i);
-}
-
-static void run(void *pool, int64_t count, void (*fn)(void *, int64_t), void *context)
-{
-    items all = {fn, context};
-
-    grove_parallel(pool, count, 0, run_items, &all);
-}
-
 /* ---- Stokes I ---- */
 
 /* Mean of the parallel hands, weighted by their unflagged weights; 0 if one is flagged. */
@@ -125,7 +105,7 @@ static void take_row(image *i, const grove_set *set, const grove_set_samples *s,
 static int add_block(void *context, const grove_set *set, const grove_set_samples *s)
 {
     image *i = context;
-    const grove_gridder_threads threads = {run, i->threads};
+    const grove_gridder_threads threads = {grove_parallel_items, i->threads};
     grove_gridder_outside outside = {0};
     int64_t rows = s->times * s->baselines;
     int code = make_room(i, set, rows);
@@ -314,7 +294,7 @@ static int draw(const grove_set *set, const image *i, const float *pixels, const
 /* The image of column k. */
 static int make_column(image *i, grove_set *set, int k, float *pixels, float *scratch, summary *s)
 {
-    const grove_gridder_threads threads = {run, i->threads};
+    const grove_gridder_threads threads = {grove_parallel_items, i->threads};
 
     grove_gridder_free(i->gridder);
     i->gridder = grove_gridder_new(&i->plan, i->isa);
