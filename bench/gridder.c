@@ -176,8 +176,11 @@ int main(int count, char **words)
     grove_gridder_plan plan = make_plan(&w, uvw, rows);
     grove_threads *pool = w.threads > 1 ? grove_threads_new(w.threads) : NULL;
     grove_gridder_threads threads = {grove_parallel_items, pool};
-    grove_gridder_samples samples = {rows, w.channels, uvw, freq, make_data(&w, rows * w.channels),
-                                     NULL};
+    grove_gridder_samples samples = {.rows = rows,
+                                     .channels = w.channels,
+                                     .uvw = uvw,
+                                     .freq = freq,
+                                     .data = make_data(&w, rows * w.channels)};
     printf("plan width %d width_w %d grid %lld planes %lld error %.2e seconds %.3f rows %lld\n",
            plan.kernel.width, plan.kernel_w.width, (long long)plan.grid[0], (long long)plan.planes,
            plan.error, plan.seconds, (long long)rows);

@@ -1,10 +1,12 @@
 /* degrid: visibilities from planes of the uv grid, the adjoint of grid. */
 #include "nodes/gridder_threads.h"
+#include "nodes/image_device.h"
 #include "nodes/image_functions.h"
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "keep.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -43,6 +45,8 @@ typedef struct {
     grove_hash of;
     int64_t outside;                /* visibilities */
     grove_gridder_outside left_out; /* by the functions */
+    image_device *devices;          /* what each has */
+    int device_count;
 } degridding;
 
 /* ---- check ---- */
@@ -90,6 +94,8 @@ static int check(grove_node *node)
         grove_node_consume(node, axes[d]->kind);
     grove_node_set_output(node, &form);
     grove_node_set_scratch(node, 0, 24 + 16);
+    if (!o->has_functions)
+        grove_node_set_device_memory(node, image_device_memory(plan, false));
     return 0;
 }
 
@@ -121,6 +127,9 @@ static void stop(const grove_node *node, void *run)
     image_functions_warn_outside(node, &d->left_out, "and are 0");
     grove_gridder_free(d->gridder);
     grove_convolution_free(d->convolution);
+    for (int k = 0; k < d->device_count; k++)
+        image_device_free(&d->devices[k]);
+    free(d->devices);
     pthread_mutex_destroy(&d->lock);
     free(d);
 }
@@ -296,14 +305,13 @@ static int predict(const grove_call *call, degridding *d)
     const size_t cell = 2 * (call->double_precision ? sizeof(double) : sizeof(float));
     const grove_gridder_threads threads = gridder_threads(call);
     double *uvw = image_copy_uvw(args, &args->in[UVW]),
-           *freq = malloc((size_t)channels * sizeof(*freq));
+           *freq = image_copy_freq(args, args->in[FREQ].data, freq_step);
     char *data = calloc((size_t)(rows * channels), cell);
-    const grove_gridder_samples samples = {rows, channels, uvw, freq, data, NULL};
+    const grove_gridder_samples samples = {
+        .rows = rows, .channels = channels, .uvw = uvw, .freq = freq, .data = data};
     grove_gridder_outside outside = {0};
     int code = uvw && freq && data ? 0 : GROVE_NO_MEMORY;
 
-    for (int64_t k = 0; k < channels && !code; k++)
-        memcpy(&freq[k], (const char *)args->in[FREQ].data + k * freq_step, sizeof(*freq));
     if (!code && (d->convolution
                       ? grove_convolution_predict(d->convolution, &samples, &threads, &d->left_out)
                       : grove_gridder_predict(d->gridder, &samples, &threads, &outside)))
@@ -334,6 +342,64 @@ static int eval(const grove_call *call)
                : code;
 }
 
+/* ---- on a device ---- */
+
+static image_device *find_device(degridding *d, int k)
+{
+    if (k >= d->device_count) {
+        d->devices = grove_realloc(d->devices, (size_t)(k + 1) * sizeof(*d->devices));
+        memset(d->devices + d->device_count, 0,
+               (size_t)(k + 1 - d->device_count) * sizeof(*d->devices));
+        d->device_count = k + 1;
+    }
+    return &d->devices[k];
+}
+
+/* The cells in reach are copied there for each tile: whether they changed would take longer to
+ * find out. */
+static int predict_on_device(const grove_call *call, degridding *d, const double *freq)
+{
+    grove_gridder_plan plan = ((const options_read *)grove_node_user(call->node))->plan;
+    const double longest[] = {plan.bounds.max_u, plan.bounds.max_v, plan.bounds.max_w};
+    const image_stokes stokes = {.count = 1, .elements = 1, .factor = {{{1}}}};
+    const image_device_inputs in = {.data = -1,
+                                    .weights = -1,
+                                    .uvw = UVW,
+                                    .freq =
+                                        grove_node_input_axis(call->node, FREQ, GROVE_AXIS_FREQ),
+                                    .centres = freq,
+                                    .longest = longest,
+                                    .stokes = &stokes};
+    image_device *at = find_device(d, call->device);
+
+    plan.bounds.double_precision = call->double_precision;
+    const given g = given_planes(call, &plan);
+    int code = image_device_open(call, &plan, false, at);
+    if (!code)
+        code = image_device_from_planes(call, at, g.from, g.step);
+    return code ? code
+                : image_device_predict(call, at, &in, &(image_device_part){.planes = at->planes}, 1,
+                                       &d->outside);
+}
+
+static int device(const grove_call *call)
+{
+    const int64_t step = image_axis_step(call->args, &call->args->in[FREQ], GROVE_AXIS_FREQ);
+    degridding *d = call->run;
+    const void *freqs = NULL;
+
+    if (((const options_read *)grove_node_user(call->node))->has_functions)
+        return GROVE_MISSING;
+    pthread_mutex_lock(&d->lock);
+    int code = grove_call_host(call, FREQ, &freqs);
+    double *freq = code ? NULL : image_copy_freq(call->args, freqs, step);
+    if (!code)
+        code = freq ? predict_on_device(call, d, freq) : GROVE_MISSING;
+    free(freq);
+    pthread_mutex_unlock(&d->lock);
+    return code;
+}
+
 GROVE_CLASS(degrid) = {
     GROVE_CLASS_HEAD(degrid),
     .doc = "Visibilities from planes of the uv grid: the exact adjoint of grid.\nThe last stage of "
@@ -346,6 +412,7 @@ GROVE_CLASS(degrid) = {
     .options = options,
     .check = check,
     .eval = eval,
+    .device = device,
     .start = start,
     .stop = stop,
     .close = close_node,

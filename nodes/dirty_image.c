@@ -189,7 +189,7 @@ static void add_band(memory *all, const imager *m, int band, const grove_gridder
         all->sum += all->parts[all->count + k];
     all->count += planes;
     all->own += grove_gridder_plan_own_bytes(plan);
-    all->device += grove_gridder_device_memory(plan);
+    all->device += image_device_memory(plan, true);
     all->work = work > all->work ? work : all->work;
     if (planes >= all->most.planes)
         all->most = *plan;
@@ -241,7 +241,7 @@ static int estimate(grove_node *node, imager *m, double longest)
     grove_node_set_scratch(node, all.work, 0);
     if (m->exact)
         grove_node_set_first_walks(node, 1);
-    else if (m->bands.count <= GROVE_MAX_SCRATCH)
+    else
         grove_node_set_device_memory(node, all.device);
     tell_method(node, m, &all.most);
     return 0;

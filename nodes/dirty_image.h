@@ -39,6 +39,9 @@ typedef struct {
  * message. */
 int imager_plan(const grove_call *call, const imager *m, int band, const double *max_uvw,
                 image_state *state);
+/* The largest |u|, |v| and |w| that count, wavelengths at a band's highest frequency, by those in
+ * metres. */
+void imager_longest(const imager *m, int band, const double *max_uvw, double longest[3]);
 /* The highest frequency of all bands, Hz. */
 double imager_highest(const imager *m);
 int imager_no_memory(const grove_call *call); /* reports it; its code */

@@ -20,17 +20,12 @@ static bool find_channels(const grove_call *call, const imager *m, int band,
     return in->channels > 0;
 }
 
-static int open_band(const grove_call *call, const imager *m, int band, image_state *state)
+static int open_band(const grove_call *call, const imager *m, int band, const void *max_uvw,
+                     image_state *state)
 {
-    const void *max_uvw;
-    int code = 0;
+    int code = state->plan.planes ? 0 : imager_plan(call, m, band, max_uvw, state);
 
-    if (!state->plan.planes) {
-        code = grove_call_host(call, m->max_uvw, &max_uvw);
-        if (!code)
-            code = imager_plan(call, m, band, max_uvw, state);
-    }
-    return code ? code : image_device_open(call, &state->plan, &state->device);
+    return code ? code : image_device_open(call, &state->plan, true, &state->device);
 }
 
 /* All bands are opened before the first is added to: what the device cannot do then, the host does
@@ -38,24 +33,28 @@ static int open_band(const grove_call *call, const imager *m, int band, image_st
 int imager_add_on_device(const grove_call *call, void *own, int count)
 {
     const imager *m = grove_node_user(call->node);
+    const void *max_uvw = NULL;
+    double longest[3];
     image_device_inputs in = {.data = m->data,
                               .weights = m->weights,
                               .uvw = m->uvw,
                               .flags = count,
                               .freq = m->bands.freq,
+                              .longest = longest,
                               .stokes = &m->stokes,
                               .as_ones = m->psf};
     image_state *state = own;
     bool began = false;
-    /* bands have a piece each; devices have no planes of integers */
-    int code = m->bands.count > GROVE_MAX_SCRATCH || m->exact ? GROVE_MISSING : 0;
+    /* devices have no planes of integers */
+    int code = m->exact ? GROVE_MISSING : grove_call_host(call, m->max_uvw, &max_uvw);
 
     for (int band = 0; band < m->bands.count && !code; band++)
         if (find_channels(call, m, band, &in))
-            code = open_band(call, m, band, &state[band]);
+            code = open_band(call, m, band, max_uvw, &state[band]);
     for (int band = 0; band < m->bands.count && !code; band++) {
         if (!find_channels(call, m, band, &in))
             continue;
+        imager_longest(m, band, max_uvw, longest);
         code = image_device_add(call, &state[band].device, &in, &state[band].outside);
         if (began && code == GROVE_MISSING)
             code = imager_no_memory(call);
@@ -64,33 +63,20 @@ int imager_add_on_device(const grove_call *call, void *own, int count)
     return code;
 }
 
-static void add_numbers(void *to, const void *from, size_t count, bool double_precision)
-{
-    for (size_t i = 0; i < count; i++)
-        if (double_precision)
-            ((double *)to)[i] += ((const double *)from)[i];
-        else
-            ((float *)to)[i] += ((const float *)from)[i];
-}
-
 /* The image of a device comes to the host, and is added to what others have. */
 static int take_image(const grove_call *call, image_state *to, const image_state *from)
 {
     const int64_t count = from->plan.bounds.polarisations;
     const size_t pixels = (size_t)(from->plan.image.size[0] * from->plan.image.size[1]);
     const size_t real = call->double_precision ? sizeof(double) : sizeof(float);
-    void *image = malloc(pixels * real);
     double totals[2];
 
     if (!to->from_devices)
         to->from_devices = calloc(pixels * (size_t)count, real);
-    int code = image && to->from_devices ? 0 : imager_no_memory(call);
-    for (int k = 0; k < count && !code; k++) {
-        code = image_device_to_host(call, &from->device, k, image);
-        if (!code)
-            add_numbers((char *)to->from_devices + (size_t)k * pixels * real, image, pixels,
-                        call->double_precision);
-    }
+    int code = to->from_devices ? 0 : imager_no_memory(call);
+    for (int k = 0; k < count && !code; k++)
+        code = image_device_add_image(call, &from->device, k,
+                                      (char *)to->from_devices + (size_t)k * pixels * real);
     if (!code)
         code = grove_call_fetch(call, totals, from->device.totals, sizeof(totals));
     if (!code) {
@@ -98,7 +84,6 @@ static int take_image(const grove_call *call, image_state *to, const image_state
         to->not_finite += (int64_t)totals[1];
         to->outside += from->outside;
     }
-    free(image);
     return code;
 }
 

@@ -70,6 +70,13 @@ static void find_largest(const imager *m, const double *max_uvw, double largest[
     }
 }
 
+void imager_longest(const imager *m, int band, const double *max_uvw, double longest[3])
+{
+    find_largest(m, max_uvw, longest);
+    for (int k = 0; k < 3; k++)
+        longest[k] *= image_bands_highest(&m->bands, band);
+}
+
 int imager_plan(const grove_call *call, const imager *m, int band, const double *max_uvw,
                 image_state *state)
 {
@@ -195,15 +202,13 @@ static const grove_array *array_of(const grove_array *const *inputs, int k)
     return k >= 0 && inputs[k]->data ? inputs[k] : NULL;
 }
 
-/* `largest`: |u|, |v| and |w|, wavelengths at 1 Hz. */
-static int add_band(const grove_call *call, int band, const double largest[3], image_state *state,
+static int add_band(const grove_call *call, int band, const double *max_uvw, image_state *state,
                     image_part *part)
 {
     const imager *m = grove_node_user(call->node);
     int code = 0;
 
-    for (int k = 0; k < 3; k++)
-        part->longest[k] = largest[k] * image_bands_highest(&m->bands, band);
+    imager_longest(m, band, max_uvw, part->longest);
     part->first_channel = image_bands_first(&m->bands, band);
     part->channels = image_bands_first(&m->bands, band + 1) - part->first_channel;
     image_extent e = image_part_extent(part);
@@ -230,14 +235,12 @@ int imager_add(const grove_call *call, void *own, const grove_array *const *inpu
                        .freq = m->bands.freq,
                        .stokes = m->stokes,
                        .as_ones = m->psf};
-    int code = state->plan.planes ? 0 : open_all(call, m, inputs[m->max_uvw]->data, state);
-
-    double largest[3];
+    const double *max_uvw = inputs[m->max_uvw]->data;
+    int code = state->plan.planes ? 0 : open_all(call, m, max_uvw, state);
 
     (void)count;
-    find_largest(m, inputs[m->max_uvw]->data, largest);
     for (int band = 0; band < m->bands.count && !code; band++)
-        code = add_band(call, band, largest, &state[band], &part);
+        code = add_band(call, band, max_uvw, &state[band], &part);
     return code;
 }
 

@@ -1,6 +1,7 @@
 /* grid, sum_of_weights: the first stage of an image, visibilities on planes of the uv grid. */
 #include "../kernels/gridder/fourier.h"
 #include "nodes/gridder_threads.h"
+#include "nodes/image_device.h"
 #include "nodes/image_functions.h"
 #include "nodes/image_samples.h"
 #include "nodes/image_stage.h"
@@ -61,6 +62,8 @@ typedef struct {
     bool sized;          /* of exact planes: the first walk is over */
     double max_u, max_v; /* of |u|, |v|, wavelengths, as far as the antennas are apart */
     int64_t outside, not_finite;
+    image_device device; /* of a state on a device */
+    void *from_devices;  /* the sum of their planes, as they keep them; NULL: none */
 } gridded;
 
 /* ---- check ---- */
@@ -146,6 +149,8 @@ static int check(grove_node *node)
                                     ((uint64_t)CHUNK * 24));
     if (g->exact)
         grove_node_set_first_walks(node, 1);
+    else if (g->functions < 0)
+        grove_node_set_device_memory(node, image_device_memory(&g->plan, false));
     return image_stage_add_axes(node, &g->plan, IMAGE_STAGE_GRID);
 }
 
@@ -204,15 +209,15 @@ static int open_gridder(const grove_call *call, const gridding *g, const grove_a
     return to->gridder || to->convolution ? 0 : no_memory(call);
 }
 
-static void find_longest(const gridding *g, const image_samples *s, gridded *to)
+static void find_longest(const gridding *g, const double *uvw, int64_t rows, gridded *to)
 {
     double highest = 0;
 
     for (int64_t k = 0; k < g->freq->size; k++)
         highest = fmax(highest, g->freq->centre[k]);
-    for (int64_t row = 0; row < s->samples.rows; row++) {
-        double u = fabs(s->uvw[3 * row]) * highest / GROVE_SPEED_OF_LIGHT,
-               v = fabs(s->uvw[3 * row + 1]) * highest / GROVE_SPEED_OF_LIGHT;
+    for (int64_t row = 0; row < rows; row++) {
+        double u = fabs(uvw[3 * row]) * highest / GROVE_SPEED_OF_LIGHT,
+               v = fabs(uvw[3 * row + 1]) * highest / GROVE_SPEED_OF_LIGHT;
         to->max_u = u <= g->longest[0] ? fmax(to->max_u, u) : to->max_u;
         to->max_v = v <= g->longest[1] ? fmax(to->max_v, v) : to->max_v;
     }
@@ -262,7 +267,7 @@ static int add_samples(const grove_call *call, gridded *to, const grove_array *c
         if (!to->sized) { /* else the walk before has counted them */
             to->outside += s.outside;
             to->not_finite += s.not_finite;
-            find_longest(g, &s, to);
+            find_longest(g, s.uvw, s.samples.rows, to);
         }
         image_samples_free(&s);
     }
@@ -291,6 +296,100 @@ static int walk(const grove_call *call, void *state, grove_array *out, bool *aga
     return 0;
 }
 
+/* ---- on a device ---- */
+
+static grove_gridder_plan plan_of(const grove_call *call)
+{
+    grove_gridder_plan plan = ((const gridding *)grove_node_user(call->node))->plan;
+
+    plan.bounds.double_precision = call->double_precision;
+    return plan;
+}
+
+/* The longest baselines of what was added, whose rows are those of the call. */
+static int find_longest_of_call(const grove_call *call, const gridding *g, gridded *to)
+{
+    grove_view view = call->args->in[g->uvw];
+    const void *from = NULL;
+    int code = grove_call_host(call, g->uvw, &from);
+
+    if (code)
+        return code;
+    view.data = (void *)(uintptr_t)from;
+    double *uvw = image_copy_uvw(call->args, &view);
+    if (!uvw)
+        return GROVE_MISSING;
+    find_longest(g, uvw,
+                 image_axis_size(call->args, GROVE_AXIS_TIME) *
+                     image_axis_size(call->args, GROVE_AXIS_BASELINE),
+                 to);
+    free(uvw);
+    return 0;
+}
+
+static int add_on_device(const grove_call *call, void *state, int count)
+{
+    const gridding *g = grove_node_user(call->node);
+    const grove_gridder_plan plan = plan_of(call);
+    gridded *to = state;
+    const image_device_inputs in = {.data = grove_node_input(call->node, "data"),
+                                    .weights = g->weights,
+                                    .uvw = g->uvw,
+                                    .flags = count,
+                                    .freq = g->freq,
+                                    .longest = g->longest,
+                                    .stokes = &g->stokes};
+
+    if (g->functions >= 0 || g->exact)
+        return GROVE_MISSING;
+    int code = image_device_open(call, &plan, false, &to->device);
+    if (!code)
+        code = find_longest_of_call(call, g, to);
+    return code ? code : image_device_add(call, &to->device, &in, &to->outside);
+}
+
+static int merge_device(const grove_call *call, void *state, void *other)
+{
+    const grove_gridder_plan plan = plan_of(call);
+    const gridded *from = other;
+    gridded *to = state;
+    double totals[2];
+
+    if (!from->device.open)
+        return 0;
+    if (!to->from_devices)
+        to->from_devices = calloc(1, image_device_planes_memory(&plan));
+    int code = to->from_devices ? image_device_add_planes(call, &from->device, to->from_devices)
+                                : no_memory(call);
+    if (!code)
+        code = grove_call_fetch(call, totals, from->device.totals, sizeof(totals));
+    if (code)
+        return code;
+    to->not_finite += (int64_t)totals[1];
+    to->outside += from->outside;
+    to->max_u = fmax(to->max_u, from->max_u);
+    to->max_v = fmax(to->max_v, from->max_v);
+    return 0;
+}
+
+/* ---- the result ---- */
+
+static void finish_planes(const grove_call *call, const gridded *from, grove_array *out)
+{
+    const grove_gridder_plan plan = plan_of(call);
+    const size_t bytes =
+        (size_t)out->cells * 2 * (call->double_precision ? sizeof(double) : sizeof(float));
+
+    if (from->gridder)
+        grove_gridder_get_planes(from->gridder, 0, out->data);
+    else if (from->convolution)
+        memcpy(out->data, grove_convolution_grid(from->convolution), bytes);
+    else
+        memset(out->data, 0, bytes);
+    if (from->from_devices)
+        grove_gridder_device_give(&plan, from->from_devices, out->data);
+}
+
 static int finish(const grove_call *call, void *state, grove_array *out)
 {
     gridded *from = state;
@@ -306,11 +405,7 @@ static int finish(const grove_call *call, void *state, grove_array *out)
     image_functions_warn_outside(
         call->node, &from->left_out,
         "and are left out, though sum_of_weights counts them: the image is too faint");
-    if (from->gridder)
-        grove_gridder_get_planes(from->gridder, 0, out->data);
-    if (from->convolution)
-        memcpy(out->data, grove_convolution_grid(from->convolution),
-               (size_t)out->cells * 2 * (call->double_precision ? sizeof(double) : sizeof(float)));
+    finish_planes(call, from, out);
     return 0;
 }
 
@@ -326,10 +421,14 @@ static int finish_sum(const grove_call *call, void *state, grove_array *out)
 
 static void end(const grove_node *node, void *state)
 {
+    gridded *g = state;
+
     (void)node;
-    grove_gridder_free(((gridded *)state)->gridder);
-    grove_convolution_free(((gridded *)state)->convolution);
-    free(state);
+    grove_gridder_free(g->gridder);
+    grove_convolution_free(g->convolution);
+    image_device_free(&g->device);
+    free(g->from_devices);
+    free(g);
 }
 
 GROVE_CLASS(grid) = {
@@ -350,6 +449,8 @@ GROVE_CLASS(grid) = {
     .accumulate_new = begin,
     .accumulate_add = add,
     .accumulate_walk = walk,
+    .accumulate_device_add = add_on_device,
+    .accumulate_device_merge = merge_device,
     .accumulate_finish = finish,
     .accumulate_free = end,
     .close = close_node,

@@ -25,6 +25,18 @@ static double share_of(const image_cube *cube, int plane, int64_t channel, doubl
     return plane == above ? part : plane == below ? 1 - part : 0;
 }
 
+bool image_cube_shares(const image_cube *cube, int plane, int64_t first, const double *freq,
+                       int64_t channels, double *share)
+{
+    bool any = false;
+
+    for (int64_t k = 0; k < channels; k++) {
+        share[k] = share_of(cube, plane, first + k, freq[k]);
+        any = any || share[k] != 0;
+    }
+    return any;
+}
+
 int image_cube_part_make(const image_cube *cube, int plane, int64_t first,
                          const grove_gridder_samples *all, int numbers, bool double_precision,
                          image_cube_part *part)
@@ -43,7 +55,8 @@ int image_cube_part_make(const image_cube *cube, int plane, int64_t first,
         part->channel[count] = k;
         count += part->share[count] != 0;
     }
-    part->samples = (grove_gridder_samples){all->rows, count, all->uvw, part->freq, NULL, NULL};
+    part->samples = (grove_gridder_samples){
+        .rows = all->rows, .channels = count, .uvw = all->uvw, .freq = part->freq};
     if (count)
         part->samples.data = calloc((size_t)(all->rows * count * numbers),
                                     double_precision ? sizeof(double) : sizeof(float));

@@ -12,6 +12,11 @@ typedef struct {
     int planes;             /* or 1 */
 } image_cube;
 
+/* How much of a plane each of `channels` channels from number `first` on has; false: none has any.
+ */
+bool image_cube_shares(const image_cube *cube, int plane, int64_t first, const double *freq,
+                       int64_t channels, double *share);
+
 /* Samples of the channels that have some of a plane; `data` are to be predicted. */
 typedef struct {
     grove_gridder_samples samples;

@@ -1,5 +1,6 @@
 #include "nodes/image_device.h"
 #include "nodes/gridder_threads.h"
+#include "nodes/image_plane.h"
 
 #include "base/error.h"
 
@@ -65,7 +66,35 @@ static int transform(const grove_call *call, const image_device *d, int sign)
         call->double_precision);
 }
 
-int image_device_open(const grove_call *call, const grove_gridder_plan *plan, image_device *d)
+uint64_t image_device_memory(const grove_gridder_plan *plan, bool images)
+{
+    const grove_gridder_device_bytes bytes = grove_gridder_device_sizes_of(plan);
+
+    return bytes.planes + bytes.slots + (images ? bytes.grid + bytes.image : 0) + (1 << 20);
+}
+
+uint64_t image_device_planes_memory(const grove_gridder_plan *plan)
+{
+    return grove_gridder_device_sizes_of(plan).planes;
+}
+
+int image_device_take_planes(const grove_call *call, const image_device *d, void **planes)
+{
+    return keep(call, grove_gridder_device_sizes(d->gridder).planes, planes);
+}
+
+/* Whether the device has the library, memory for it, and the code, is known at once. */
+static int try_all(const grove_call *call, const image_device *d, bool images)
+{
+    int code = images ? transform(call, d, 1) : 0;
+
+    return code ? code
+                : launch_items(call, &total, 32, d->totals, NULL, d->totals,
+                               &(grove_gridder_image_state){0});
+}
+
+int image_device_open(const grove_call *call, const grove_gridder_plan *plan, bool images,
+                      image_device *d)
 {
     void *totals = d->totals;
 
@@ -77,9 +106,9 @@ int image_device_open(const grove_call *call, const grove_gridder_plan *plan, im
         return GROVE_MISSING;
     grove_gridder_device_bytes bytes = grove_gridder_device_sizes(d->gridder);
     int code = keep(call, bytes.planes, &d->planes);
-    if (!code)
+    if (!code && images)
         code = keep(call, bytes.grid, &d->grid);
-    if (!code)
+    if (!code && images)
         code = keep(call, bytes.image, &d->image);
     if (!code)
         code = keep(call, bytes.slots, &d->slots);
@@ -90,12 +119,8 @@ int image_device_open(const grove_call *call, const grove_gridder_plan *plan, im
         code = grove_call_zero(call, d->planes, bytes.planes);
     if (!code)
         code = grove_call_zero(call, d->totals, 2 * sizeof(double));
-    /* Whether the device has the library, memory for it, and the code, is known at once. */
     if (!code)
-        code = transform(call, d, 1);
-    if (!code)
-        code = launch_items(call, &total, 32, d->totals, NULL, d->totals,
-                            &(grove_gridder_image_state){0});
+        code = try_all(call, d, images);
     d->open = !code;
     return code;
 }
@@ -121,6 +146,7 @@ typedef struct {
     grove_gridder_work work;
     grove_args args;
     grove_gridder_state state;
+    const double *share; /* of each channel, to be predicted; NULL: all */
     int64_t times, baselines, channels;
 } sampling;
 
@@ -146,22 +172,14 @@ static bool find_extent(sampling *s)
 
 static double *copy_uvw(const sampling *s, int *code)
 {
-    const grove_view *view = &s->call->args->in[s->in->uvw];
-    const int time = s->state.axis[0], baseline = s->state.axis[1];
+    grove_view view = s->call->args->in[s->in->uvw];
     const void *from = NULL;
 
     *code = grove_call_host(s->call, s->in->uvw, &from);
-    double *uvw = *code ? NULL : malloc((size_t)(s->times * s->baselines) * 3 * sizeof(*uvw));
+    view.data = (void *)(uintptr_t)from;
+    double *uvw = *code ? NULL : image_copy_uvw(s->call->args, &view);
     if (!*code && !uvw)
         *code = GROVE_MISSING;
-    for (int64_t row = 0; uvw && row < s->times * s->baselines; row++) {
-        int64_t offset = 0;
-        if (time >= 0)
-            offset += view->stride[time] * (row / s->baselines);
-        if (baseline >= 0)
-            offset += view->stride[baseline] * (row % s->baselines);
-        memcpy(uvw + 3 * row, (const char *)from + offset, 3 * sizeof(double));
-    }
     return uvw;
 }
 
@@ -183,16 +201,22 @@ static int sort(sampling *s, bool collects, int64_t *outside)
     host.on_device = false;
     const grove_gridder_threads threads = gridder_threads(&host);
 
-    if (code)
-        return code;
+    bool *lacks = code || !s->share ? NULL : malloc((size_t)s->channels * sizeof(*lacks));
+    if (!code && s->share && !lacks)
+        code = GROVE_MISSING;
+    for (int64_t k = 0; k < s->channels && lacks; k++)
+        lacks[k] = s->share[k] == 0;
     const grove_gridder_samples samples = {.rows = s->times * s->baselines,
                                            .channels = s->channels,
                                            .uvw = uvw,
-                                           .freq = centres_of(s)};
-    if (grove_gridder_device_sort(s->d->gridder, &samples, &threads, collects, &s->work))
+                                           .freq = centres_of(s),
+                                           .longest = s->in->longest,
+                                           .lacks = lacks};
+    if (!code && grove_gridder_device_sort(s->d->gridder, &samples, &threads, collects, &s->work))
         code = GROVE_MISSING;
-    else
-        *outside += s->work.outside;
+    if (!code && outside) /* parts may share channels */
+        *outside += lacks ? image_leave_out(&samples, s->in->longest, 0) : s->work.outside;
+    free(lacks);
     free(uvw);
     return code;
 }
@@ -200,7 +224,7 @@ static int sort(sampling *s, bool collects, int64_t *outside)
 /* All that the kernels read beside visibilities, in one piece: a call sends few. */
 static int send_all(sampling *s)
 {
-    enum { COUNT = 6, ALIGNED = 256 };
+    enum { COUNT = 7, ALIGNED = 256 };
     const size_t pieces = (size_t)s->work.begin[s->work.launches];
     const grove_gridder_table taps = grove_gridder_device_taps(s->d->gridder);
     const struct {
@@ -213,7 +237,8 @@ static int send_all(sampling *s)
         {GROVE_GRIDDER_PIECE_LIST, s->work.piece, pieces * sizeof(*s->work.piece)},
         {GROVE_GRIDDER_TAPS, taps.at, taps.bytes},
         {GROVE_GRIDDER_STOKES, s->in->stokes->factor, sizeof(s->in->stokes->factor)},
-        {GROVE_GRIDDER_SUMS, NULL, pieces * 2 * sizeof(double)}};
+        {GROVE_GRIDDER_SUMS, NULL, pieces * 2 * sizeof(double)},
+        {GROVE_GRIDDER_WEIGHTS, s->share, s->share ? (size_t)s->channels * sizeof(double) : 0}};
     size_t begin[COUNT + 1] = {0};
     const void *at = NULL;
 
@@ -228,7 +253,8 @@ static int send_all(sampling *s)
     int code = grove_call_send(s->call, packed, begin[COUNT], &at);
     free(packed);
     for (int k = 0; k < COUNT && !code; k++)
-        s->args.in[what[k].input].data = (char *)(uintptr_t)at + begin[k];
+        if (what[k].bytes)
+            s->args.in[what[k].input].data = (char *)(uintptr_t)at + begin[k];
     return code;
 }
 
@@ -301,7 +327,7 @@ static int sample(sampling *s, bool collects, int64_t *outside)
     if (!find_extent(s))
         return GROVE_MISSING;
     axes = s->state;
-    int code = sort(s, collects, &beyond);
+    int code = sort(s, collects, outside ? &beyond : NULL);
     if (code)
         return code;
     set_up(s, &axes);
@@ -316,7 +342,8 @@ static int sample(sampling *s, bool collects, int64_t *outside)
         if (!code)
             code = add_totals(s);
     }
-    *outside += code ? 0 : beyond;
+    if (outside && !code)
+        *outside += beyond;
     return code;
 }
 
@@ -330,7 +357,30 @@ int image_device_add(const grove_call *call, const image_device *d, const image_
     return code;
 }
 
-/* ---- images ---- */
+/* ---- images, and planes ---- */
+
+/* Adds numbers of the device to the host's. */
+static int fetch_and_add(const grove_call *call, void *to, const void *from, uint64_t bytes)
+{
+    const size_t count = bytes / (call->double_precision ? sizeof(double) : sizeof(float));
+    void *more = malloc(bytes);
+    int code = more ? grove_call_fetch(call, more, from, bytes)
+                    : grove_node_fail(call->node, GROVE_NO_MEMORY,
+                                      "not enough memory for what the device has made");
+
+    for (size_t i = 0; i < count && !code; i++)
+        if (call->double_precision)
+            ((double *)to)[i] += ((const double *)more)[i];
+        else
+            ((float *)to)[i] += ((const float *)more)[i];
+    free(more);
+    return code;
+}
+
+int image_device_add_planes(const grove_call *call, const image_device *d, void *kept)
+{
+    return fetch_and_add(call, kept, d->planes, grove_gridder_device_sizes(d->gridder).planes);
+}
 
 static char *plane_of(const grove_call *call, const image_device *d, int polarisation,
                       int64_t plane)
@@ -343,8 +393,8 @@ static char *plane_of(const grove_call *call, const image_device *d, int polaris
            (size_t)((polarisation * planes + plane) * s.cells[0] * s.cells[1]) * pair;
 }
 
-int image_device_to_host(const grove_call *call, const image_device *d, int polarisation,
-                         void *image)
+int image_device_add_image(const grove_call *call, const image_device *d, int polarisation,
+                           void *image)
 {
     const int64_t planes = grove_gridder_device_state(d->gridder).planes;
     const grove_gridder_table factors = grove_gridder_device_factors(d->gridder);
@@ -361,9 +411,9 @@ int image_device_to_host(const grove_call *call, const image_device *d, int pola
             code = launch_items(call, &to_image, (int64_t)s.pixels[0] * s.pixels[1], d->grid, table,
                                 d->image, &s);
     }
-    return code ? code
-                : grove_call_fetch(call, image, d->image,
-                                   grove_gridder_device_sizes(d->gridder).image);
+    return code
+               ? code
+               : fetch_and_add(call, image, d->image, grove_gridder_device_sizes(d->gridder).image);
 }
 
 int image_device_from_pixels(const grove_call *call, const image_device *d, int polarisation,
@@ -376,14 +426,36 @@ int image_device_from_pixels(const grove_call *call, const image_device *d, int 
 
     for (int64_t k = 0; k < planes && !code; k++) {
         grove_gridder_image_state s = grove_gridder_device_image(d->gridder, k);
+        const int64_t pair = 2 * (call->double_precision ? sizeof(double) : sizeof(float));
         memcpy(s.step, step, sizeof(s.step));
         code = launch_items(call, &from_image, (int64_t)s.size[0] * s.size[1], pixels, table,
                             d->grid, &s);
         if (!code)
             code = transform(call, d, -1);
+        s.step[0] = pair;
+        s.step[1] = s.size[0] * pair;
         if (!code)
             code = launch_items(call, &fold, (int64_t)s.cells[0] * s.cells[1], d->grid, NULL,
                                 plane_of(call, d, polarisation, k), &s);
+    }
+    return code;
+}
+
+int image_device_from_planes(const grove_call *call, const image_device *d, const void *planes,
+                             const int64_t step[3])
+{
+    const int64_t count = grove_gridder_device_state(d->gridder).planes;
+    int code = 0;
+
+    for (int64_t k = 0; k < count && !code; k++) {
+        grove_gridder_image_state s = grove_gridder_device_image(d->gridder, k);
+        for (int axis = 0; axis < 2; axis++) { /* the zero of u and v is in the middle */
+            s.step[axis] = step[axis];
+            s.first[axis] += s.size[axis] / 2;
+            s.first[axis] -= s.first[axis] > 0 ? s.size[axis] : 0;
+        }
+        code = launch_items(call, &fold, (int64_t)s.cells[0] * s.cells[1],
+                            (const char *)planes + k * step[2], NULL, plane_of(call, d, 0, k), &s);
     }
     return code;
 }
@@ -409,33 +481,43 @@ static int correlate_all(const sampling *s, const void *samples)
     return grove_call_launch(s->call, &correlate, &args, s->call->double_precision);
 }
 
-static int predict(sampling *s, int64_t *outside)
+/* Adds the samples of a part to those at *samples, NULL before the first part; `last`: they are
+ * complete. */
+static int predict(sampling *s, void **samples, bool last, int64_t *outside)
 {
     const size_t pair = 2 * (s->call->double_precision ? sizeof(double) : sizeof(float));
-    void *samples = NULL;
     int code = sample(s, true, outside);
 
     if (code)
         return code;
     const uint64_t bytes =
         (uint64_t)(s->times * s->baselines * s->channels * s->state.polarisations) * pair;
-    code = grove_call_scratch(s->call, bytes, &samples);
-    if (!code)
-        code = grove_call_zero(s->call, samples, bytes);
-    if (!code && !s->work.runs)
+    if (!*samples) {
+        code = grove_call_scratch(s->call, bytes, samples);
+        if (!code)
+            code = grove_call_zero(s->call, *samples, bytes);
+    }
+    if (!code && !s->work.runs && last)
         code = send_all(s); /* for the factors of Stokes parameters */
-    s->args.in[GROVE_GRIDDER_SAMPLES] = (grove_view){.data = samples};
+    s->args.in[GROVE_GRIDDER_SAMPLES] = (grove_view){.data = *samples};
     if (!code && s->work.runs)
         code = launch_all(s, &collect);
-    return code ? code : correlate_all(s, samples);
+    return code || !last ? code : correlate_all(s, *samples);
 }
 
 int image_device_predict(const grove_call *call, const image_device *d,
-                         const image_device_inputs *in, int64_t *outside)
+                         const image_device_inputs *in, const image_device_part *parts, int count,
+                         int64_t *outside)
 {
-    sampling s = {.call = call, .d = d, .in = in};
-    int code = predict(&s, outside);
+    void *samples = NULL;
+    int code = 0;
 
-    grove_gridder_work_free(&s.work);
+    for (int k = 0; k < count && !code; k++) {
+        image_device of = *d;
+        of.planes = parts[k].planes;
+        sampling s = {.call = call, .d = &of, .in = in, .share = parts[k].share};
+        code = predict(&s, &samples, k == count - 1, k == 0 ? outside : NULL);
+        grove_gridder_work_free(&s.work);
+    }
     return code;
 }

@@ -7,10 +7,13 @@
 #include "keep.h"
 #include "nodes/image_stokes.h"
 
-/* Kept on the device from call to call; zero before the first. */
+/* Kept on the device from call to call; zero before the first. A copy with other planes is another
+ * image of the same plan. */
 typedef struct {
     grove_gridder_device *gridder;
-    void *planes, *grid, *image, *slots;
+    void *planes;
+    void *grid, *image; /* for images; NULL: only planes are wanted */
+    void *slots;
     double *totals; /* sum of weights, samples that are no numbers */
     bool open;
 } image_device;
@@ -20,14 +23,21 @@ typedef struct {
     int data, weights, uvw, flags;
     const grove_axis *freq; /* all channels */
     const double *centres;  /* of the channels of the call; NULL: of the axis */
+    const double *longest;  /* |u|, |v| and |w| beyond do not count, wavelengths; NULL: all do */
     /* Of the call's channels, so many from this one on; 0: all. */
     int64_t first_channel, channels;
     const image_stokes *stokes;
     bool as_ones;
 } image_device_inputs;
 
-/* Takes memory, and clears the planes. Nothing if it is open. */
-int image_device_open(const grove_call *call, const grove_gridder_plan *plan, image_device *d);
+/* Takes memory, and clears the planes; `images`: for transforms, too. Nothing if it is open. */
+int image_device_open(const grove_call *call, const grove_gridder_plan *plan, bool images,
+                      image_device *d);
+/* Bytes of it, and of its planes alone. */
+uint64_t image_device_memory(const grove_gridder_plan *plan, bool images);
+uint64_t image_device_planes_memory(const grove_gridder_plan *plan);
+/* Takes the planes of one more image, unless *planes is not NULL. */
+int image_device_take_planes(const grove_call *call, const image_device *d, void **planes);
 /* If it was made for another plan, it is to be opened again; what it kept stays until the run ends.
  */
 void image_device_renew(image_device *d, const grove_gridder_plan *plan);
@@ -36,15 +46,29 @@ void image_device_free(image_device *d);
 /* Spreads the visibilities of the call; those beyond the bounds are counted in *outside. */
 int image_device_add(const grove_call *call, const image_device *d, const image_device_inputs *in,
                      int64_t *outside);
-/* The image of one polarisation from the planes, to the host. */
-int image_device_to_host(const grove_call *call, const image_device *d, int polarisation,
-                         void *image);
+/* Adds the image of one polarisation, made from the planes, to the host's, and the planes as they
+ * are to those that it keeps: grove_gridder_device_give. */
+int image_device_add_image(const grove_call *call, const image_device *d, int polarisation,
+                           void *image);
+int image_device_add_planes(const grove_call *call, const image_device *d, void *kept);
 
-/* The planes of one polarisation from the pixels at a view of the call. */
+/* The planes of one polarisation from the pixels at a view of the call, or from planes of the whole
+ * grid, with u and v 0 at cell grid / 2; `step`: bytes along l and m, or u, v and w. */
 int image_device_from_pixels(const grove_call *call, const image_device *d, int polarisation,
                              const void *pixels, const int64_t step[2]);
-/* The visibilities of the planes to call->args->out: matrices, of so many Stokes parameters. */
+int image_device_from_planes(const grove_call *call, const image_device *d, const void *planes,
+                             const int64_t step[3]);
+
+/* Planes of one image, and how much of it each channel of the call has; NULL: all of it. */
+typedef struct {
+    void *planes;
+    const double *share;
+} image_device_part;
+
+/* The visibilities of the sum of all parts to call->args->out, of so many Stokes parameters. Those
+ * beyond the limits are 0, and counted in *outside. */
 int image_device_predict(const grove_call *call, const image_device *d,
-                         const image_device_inputs *in, int64_t *outside);
+                         const image_device_inputs *in, const image_device_part *parts, int count,
+                         int64_t *outside);
 
 #endif

@@ -199,12 +199,17 @@ grove_hash image_plane_hash(const grove_call *call, int input, const void *from,
 
 int64_t image_leave_out(const grove_gridder_samples *s, const double longest[3], size_t bytes)
 {
+    double highest = 0;
     int64_t outside = 0;
 
+    for (int64_t k = 0; k < s->channels; k++)
+        highest = isfinite(s->freq[k]) ? fmax(highest, s->freq[k]) : INFINITY;
     for (int64_t row = 0; row < s->rows; row++)
-        for (int64_t k = 0; k < s->channels; k++)
+        for (int64_t k = 0; k < s->channels && !image_is_within(s->uvw + 3 * row, highest, longest);
+             k++)
             if (!image_is_within(s->uvw + 3 * row, s->freq[k], longest)) {
-                memset((char *)s->data + (size_t)(row * s->channels + k) * bytes, 0, bytes);
+                if (bytes)
+                    memset((char *)s->data + (size_t)(row * s->channels + k) * bytes, 0, bytes);
                 outside++;
             }
     return outside;
@@ -237,4 +242,14 @@ double *image_copy_uvw(const grove_args *args, const grove_view *view)
                (const char *)view->data + row / baselines * time + row % baselines * baseline,
                3 * sizeof(*uvw));
     return uvw;
+}
+
+double *image_copy_freq(const grove_args *args, const void *from, int64_t step)
+{
+    const int64_t channels = image_axis_size(args, GROVE_AXIS_FREQ);
+    double *freq = malloc((size_t)channels * sizeof(*freq));
+
+    for (int64_t k = 0; freq && k < channels; k++)
+        memcpy(&freq[k], (const char *)from + k * step, sizeof(*freq));
+    return freq;
 }

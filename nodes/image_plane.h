@@ -60,14 +60,17 @@ static inline bool image_is_within(const double uvw[3], double freq, const doubl
 grove_hash image_plane_hash(const grove_call *call, int input, const void *from,
                             const grove_gridder_image *image, int count);
 
-/* Makes predicted visibilities 0, of `bytes` each, that are not within; returns how many. */
+/* Makes predicted visibilities 0, of `bytes` each, that are not within; returns how many. Bytes 0:
+ * counts them. */
 int64_t image_leave_out(const grove_gridder_samples *samples, const double longest[3],
                         size_t bytes);
 
 /* Of visibilities that are computed: cells along an axis (1: it has none), bytes from one to the
- * next in a view (0), and baselines as rows [time][baseline][3], to be freed; NULL: no memory. */
+ * next in a view (0); baselines as rows [time][baseline][3] and frequencies of all channels, to be
+ * freed; NULL: no memory. */
 int64_t image_axis_size(const grove_args *args, int kind);
 int64_t image_axis_step(const grove_args *args, const grove_view *view, int kind);
 double *image_copy_uvw(const grove_args *args, const grove_view *view);
+double *image_copy_freq(const grove_args *args, const void *from, int64_t step);
 
 #endif

@@ -211,8 +211,12 @@ int image_samples_make(const grove_call *call, const image_part *part, int64_t f
     bool made = s->uvw && s->data && s->weight && w.sum && w.not_finite && w.outside;
     if (made) {
         grove_call_parallel(call, rows, make_rows, &w);
-        s->samples = (grove_gridder_samples){
-            rows, e.channels, s->uvw, part->freq->centre + e.first_channel, s->data, s->weight};
+        s->samples = (grove_gridder_samples){.rows = rows,
+                                             .channels = e.channels,
+                                             .uvw = s->uvw,
+                                             .freq = part->freq->centre + e.first_channel,
+                                             .data = s->data,
+                                             .weight = s->weight};
     }
     for (int64_t row = 0; row < rows && made; row++) {
         s->weight_sum += w.sum[row];

@@ -1,10 +1,8 @@
 /* Visibilities of an image: the adjoint of dirty_image. */
+#include "nodes/predict_image.h"
 #include "../kernels/gridder/fourier.h"
 #include "nodes/gridder_threads.h"
-#include "nodes/image_cube.h"
-#include "nodes/image_device.h"
 #include "nodes/image_plane.h"
-#include "nodes/image_stokes.h"
 #include "nodes/image_tracks.h"
 
 #include "base/error.h"
@@ -16,8 +14,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { IMAGE, UVW, MAX_UVW, FREQ };
 
 static const grove_input inputs[] = {
     {"image", GROVE_VALUE,
@@ -53,49 +49,15 @@ static const grove_option options[] = {
     {0},
 };
 
-typedef struct {
-    grove_gridder_image image;
-    image_stokes stokes;
-    double epsilon, highest;
-    double longest; /* u, v and w beyond are 0, wavelengths; 0: only beyond max_uvw */
-    bool without_w, exact;
-    int kind[2];    /* of the axes l and m */
-    uint64_t fixed; /* bytes beside the planes of w */
-    image_cube cube;
-} predictor;
-
-/* The transform of an image. */
-typedef struct {
-    grove_gridder *gridder;
-    grove_gridder_plan plan;
-    grove_hash of;
-    int64_t first, end; /* planes of w that are there; 0, 0: none */
-} transformed;
-
-/* The transforms of the image, or of a cube's planes, that was last asked for, on the host and on
- * each device. The host may have some planes of w of an image at a time. */
-typedef struct {
-    pthread_mutex_t lock;
-    transformed *planes;
-    int plane_count;
-    double highest; /* frequency that its planes are for */
-    grove_gridder_outside outside;
-    struct {
-        image_device device;
-        grove_hash of;
-    } * devices;
-    int device_count;
-} prediction;
-
 /* ---- check ---- */
 
 static int check_numbers(const grove_node *node, predictor *p)
 {
-    const grove_axis *freq = grove_node_input_axis(node, FREQ, GROVE_AXIS_FREQ);
+    const grove_axis *freq = grove_node_input_axis(node, PREDICTION_FREQ, GROVE_AXIS_FREQ);
     const grove_axis *axes[GROVE_MAX_AXES];
-    int count = grove_node_input_axes(node, IMAGE, axes);
+    int count = grove_node_input_axes(node, PREDICTION_IMAGE, axes);
 
-    p->cube.axis = grove_node_input_axis(node, IMAGE, GROVE_AXIS_FREQ);
+    p->cube.axis = grove_node_input_axis(node, PREDICTION_IMAGE, GROVE_AXIS_FREQ);
     for (int k = 0; k < count; k++)
         if (axes[k]->kind != p->kind[0] && axes[k]->kind != p->kind[1] && axes[k] != p->cube.axis)
             return grove_node_fail(
@@ -125,8 +87,6 @@ static void set_pieces(grove_node *node, const grove_gridder_plan *plan)
     for (int64_t k = 0; k < plan->planes; k++)
         parts[k] = each;
     grove_node_set_pieces(node, parts, (int)plan->planes);
-    if (!((const predictor *)grove_node_user(node))->exact)
-        grove_node_set_device_memory(node, grove_gridder_device_memory(plan));
     free(parts);
 }
 
@@ -156,6 +116,10 @@ static void set_memory(grove_node *node, predictor *p)
                               (uint64_t)(p->cube.planes - 1) * grove_gridder_plan_own_bytes(&plan));
     if (!p->cube.axis)
         set_pieces(node, &plan);
+    if (!p->exact)
+        grove_node_set_device_memory(node, image_device_memory(&plan, true) +
+                                               (uint64_t)(p->cube.planes - 1) *
+                                                   image_device_planes_memory(&plan));
     grove_node_set_scratch(node, 0, 24 + (p->cube.axis ? 32 : 16) * (uint64_t)p->stokes.count);
     grove_node_note(node, "method: w-stacking, %lld plane%s of %lld x %lld cells or fewer",
                     (long long)plan.planes, plan.planes == 1 ? "" : "s", (long long)plan.grid[0],
@@ -165,7 +129,7 @@ static void set_memory(grove_node *node, predictor *p)
 static int check(grove_node *node)
 {
     predictor *p = grove_alloc(sizeof(*p));
-    const grove_form *image = grove_node_input_form(node, IMAGE);
+    const grove_form *image = grove_node_input_form(node, PREDICTION_IMAGE);
     const grove_node *obs = grove_node_object(node, "obs");
     const double *feed = grove_node_member_data(obs, "feed");
     grove_form form = {.shape = GROVE_MATRIX,
@@ -185,7 +149,7 @@ static int check(grove_node *node)
         return grove_node_fail(node, GROVE_MISSING,
                                "it needs FFTW, which this build has not; on Debian install "
                                "libfftw3-dev and build Grove again");
-    int code = image_plane_of_input(node, IMAGE, &p->image);
+    int code = image_plane_of_input(node, PREDICTION_IMAGE, &p->image);
     if (!code)
         code = check_numbers(node, p);
     if (!code)
@@ -231,9 +195,7 @@ static void stop(const grove_node *node, void *run)
                         "%s; they are 0",
                         (long long)p->outside.samples,
                         of->longest > 0 ? "the antennas are apart" : "max_uvw");
-    for (int k = 0; k < p->device_count; k++)
-        image_device_free(&p->devices[k].device);
-    free(p->devices);
+    prediction_free_devices(p);
     for (int k = 0; k < p->plane_count; k++)
         grove_gridder_free(p->planes[k].gridder);
     free(p->planes);
@@ -243,23 +205,19 @@ static void stop(const grove_node *node, void *run)
 
 /* ---- the image's planes ---- */
 
-/* The first pixel of a plane. An axis that is consumed follows what is left of the same kind. */
-static const char *plane_at(const grove_call *call, const predictor *p, int plane)
+int64_t predictor_plane_offset(const grove_call *call, const predictor *p, int plane)
 {
     const grove_args *args = call->args;
     int64_t step = 0;
 
     for (int d = 0; d < args->axes && p->cube.axis; d++)
         if (args->axis[d] == GROVE_AXIS_FREQ)
-            step = args->in[IMAGE].stride[d];
+            step = args->in[PREDICTION_IMAGE].stride[d];
     int d = grove_args_axis(args, GROVE_AXIS_FREQ);
-    return (const char *)args->in[IMAGE].data +
-           (plane - (p->cube.same ? args->origin[d] : 0)) * step;
+    return (plane - (p->cube.same ? args->origin[d] : 0)) * step;
 }
 
-/* The largest |u|, |v| and |w| at a frequency, wavelengths. */
-static void find_longest(const predictor *p, const double *max_uvw, double highest,
-                         double longest[3])
+void predictor_longest(const predictor *p, const double *max_uvw, double highest, double longest[3])
 {
     for (int k = 0; k < 3; k++) {
         longest[k] = max_uvw[k] * (1 + 1e-9) * highest / GROVE_SPEED_OF_LIGHT;
@@ -268,11 +226,11 @@ static void find_longest(const predictor *p, const double *max_uvw, double highe
     }
 }
 
-static int make_plan(const grove_call *call, const predictor *p, double highest,
-                     const double *max_uvw, grove_gridder_plan *plan)
+int predictor_plan(const grove_call *call, const predictor *p, double highest,
+                   const double *max_uvw, grove_gridder_plan *plan)
 {
     double longest[3];
-    find_longest(p, max_uvw, highest, longest);
+    predictor_longest(p, max_uvw, highest, longest);
     grove_gridder_bounds bounds = {.max_u = longest[0],
                                    .max_v = longest[1],
                                    .max_w = longest[2],
@@ -296,7 +254,8 @@ static int make_gridder(const grove_call *call, const predictor *p, const predic
 {
     grove_isa isa;
     char said[200];
-    int code = make_plan(call, p, run->highest, call->args->in[MAX_UVW].data, &to->plan);
+    int code =
+        predictor_plan(call, p, run->highest, call->args->in[PREDICTION_MAX_UVW].data, &to->plan);
 
     if (code)
         return code;
@@ -310,12 +269,12 @@ static int make_gridder(const grove_call *call, const predictor *p, const predic
     return to->gridder ? 0 : GROVE_NO_MEMORY;
 }
 
-/* The highest frequency so far: of the channels, or of those in their place. */
-static void find_highest(const grove_call *call, const predictor *p, const void *freqs,
-                         prediction *run)
+void prediction_find_highest(const grove_call *call, const predictor *p, const void *freqs,
+                             prediction *run)
 {
     const int64_t channels = image_axis_size(call->args, GROVE_AXIS_FREQ),
-                  step = image_axis_step(call->args, &call->args->in[FREQ], GROVE_AXIS_FREQ);
+                  step = image_axis_step(call->args, &call->args->in[PREDICTION_FREQ],
+                                         GROVE_AXIS_FREQ);
     double freq;
 
     run->highest = fmax(run->highest, p->highest);
@@ -332,8 +291,8 @@ static int find_gridder(const grove_call *call, const predictor *p, const predic
                         const char *pixels, transformed *to)
 {
     grove_hash of =
-        grove_hash_add(image_plane_hash(call, IMAGE, pixels, &p->image, p->stokes.count),
-                       call->args->in[MAX_UVW].data, 3 * sizeof(double));
+        grove_hash_add(image_plane_hash(call, PREDICTION_IMAGE, pixels, &p->image, p->stokes.count),
+                       call->args->in[PREDICTION_MAX_UVW].data, 3 * sizeof(double));
 
     of = grove_hash_number(of, run->highest);
     if (to->gridder && grove_hash_equal(of, to->of))
@@ -360,7 +319,7 @@ static int find_planes(const grove_call *call, const predictor *p, const char *i
 {
     const int64_t real = call->double_precision ? sizeof(double) : sizeof(float),
                   end = find_end(call, p, to, first);
-    const grove_view *view = &call->args->in[IMAGE];
+    const grove_view *view = &call->args->in[PREDICTION_IMAGE];
     grove_gridder_threads threads = gridder_threads(call);
     int code = 0;
 
@@ -384,7 +343,8 @@ static int predict_image(const grove_call *call, const predictor *p, prediction 
                          const grove_gridder_samples *samples)
 {
     const grove_gridder_threads threads = gridder_threads(call);
-    const char *pixels = plane_at(call, p, plane);
+    const char *pixels = (const char *)call->args->in[PREDICTION_IMAGE].data +
+                         predictor_plane_offset(call, p, plane);
     transformed *to = &run->planes[plane];
     int code = find_gridder(call, p, run, pixels, to);
 
@@ -436,19 +396,18 @@ static int predict(const grove_call *call, const predictor *p, prediction *run)
                   baselines = image_axis_size(args, GROVE_AXIS_BASELINE),
                   channels = image_axis_size(args, GROVE_AXIS_FREQ), rows = times * baselines;
     const size_t real = call->double_precision ? sizeof(double) : sizeof(float);
-    const int64_t freq_step = image_axis_step(args, &args->in[FREQ], GROVE_AXIS_FREQ);
-    double *uvw = image_copy_uvw(args, &args->in[UVW]),
-           *freq = malloc((size_t)channels * sizeof(double)), longest[3];
+    const int64_t freq_step = image_axis_step(args, &args->in[PREDICTION_FREQ], GROVE_AXIS_FREQ);
+    double *uvw = image_copy_uvw(args, &args->in[PREDICTION_UVW]),
+           *freq = image_copy_freq(args, args->in[PREDICTION_FREQ].data, freq_step), longest[3];
     void *data = calloc((size_t)(rows * channels * p->stokes.count), 2 * real);
     int code = uvw && freq && data ? 0 : GROVE_NO_MEMORY;
 
-    for (int64_t k = 0; k < channels && !code; k++)
-        memcpy(&freq[k], (const char *)args->in[FREQ].data + k * freq_step, sizeof(double));
-    grove_gridder_samples samples = {rows, channels, uvw, freq, data, NULL};
-    find_highest(call, p, args->in[FREQ].data, run);
+    grove_gridder_samples samples = {
+        .rows = rows, .channels = channels, .uvw = uvw, .freq = freq, .data = data};
+    prediction_find_highest(call, p, args->in[PREDICTION_FREQ].data, run);
     if (!code)
         code = predict_planes(call, p, run, &samples);
-    find_longest(p, args->in[MAX_UVW].data, run->highest, longest);
+    predictor_longest(p, args->in[PREDICTION_MAX_UVW].data, run->highest, longest);
     if (!code)
         run->outside.samples +=
             image_leave_out(&samples, longest, (size_t)p->stokes.count * 2 * real);
@@ -473,92 +432,6 @@ static int eval(const grove_call *call)
                : code;
 }
 
-/* ---- on a device ---- */
-
-/* What is kept there; the host's copy of the image says whether it is the last one. */
-static int find_device_planes(const grove_call *call, const predictor *p, const void *freqs,
-                              prediction *run)
-{
-    const size_t real = call->double_precision ? sizeof(double) : sizeof(float);
-    const grove_view *view = &call->args->in[IMAGE];
-    const int64_t step[2] = {image_axis_step(call->args, view, p->kind[0]),
-                             image_axis_step(call->args, view, p->kind[1])};
-    const void *pixels = NULL, *max_uvw = NULL;
-    grove_gridder_plan plan;
-    int code = grove_call_host(call, IMAGE, &pixels);
-
-    if (!code)
-        code = grove_call_host(call, MAX_UVW, &max_uvw);
-    if (code)
-        return code;
-    find_highest(call, p, freqs, run);
-    grove_hash of =
-        grove_hash_add(image_plane_hash(call, IMAGE, pixels, &p->image, p->stokes.count), max_uvw,
-                       3 * sizeof(double));
-    of = grove_hash_number(of, run->highest);
-    image_device *d = &run->devices[call->device].device;
-    if (d->open && grove_hash_equal(of, run->devices[call->device].of))
-        return 0;
-    if ((code = make_plan(call, p, run->highest, max_uvw, &plan)))
-        return code;
-    image_device_renew(d, &plan);
-    code = image_device_open(call, &plan, d);
-    for (int k = 0; k < p->stokes.count && !code; k++)
-        code =
-            image_device_from_pixels(call, d, k, (const char *)view->data + (size_t)k * real, step);
-    run->devices[call->device].of = code ? (grove_hash){0} : of;
-    return code;
-}
-
-static int predict_on_device(const grove_call *call, const predictor *p, const void *freqs,
-                             prediction *run)
-{
-    const grove_args *args = call->args;
-    const int64_t channels = image_axis_size(args, GROVE_AXIS_FREQ),
-                  step = image_axis_step(args, &args->in[FREQ], GROVE_AXIS_FREQ);
-    image_device_inputs in = {.data = -1,
-                              .weights = -1,
-                              .uvw = UVW,
-                              .freq = grove_node_input_axis(call->node, FREQ, GROVE_AXIS_FREQ),
-                              .stokes = &p->stokes};
-    double *freq = malloc((size_t)channels * sizeof(*freq));
-    int code = freq ? 0 : GROVE_MISSING;
-
-    for (int64_t k = 0; k < channels && !code; k++)
-        memcpy(&freq[k], (const char *)freqs + k * step, sizeof(*freq));
-    in.centres = freq;
-    if (!code)
-        code = image_device_predict(call, &run->devices[call->device].device, &in,
-                                    &run->outside.samples);
-    free(freq);
-    return code;
-}
-
-static int device(const grove_call *call)
-{
-    const predictor *p = grove_node_user(call->node);
-    prediction *run = call->run;
-    const void *freqs = NULL;
-
-    if (p->cube.axis || p->exact)
-        return GROVE_MISSING;
-    pthread_mutex_lock(&run->lock);
-    if (call->device >= run->device_count) {
-        run->devices =
-            grove_realloc(run->devices, (size_t)(call->device + 1) * sizeof(*run->devices));
-        memset(run->devices + run->device_count, 0,
-               (size_t)(call->device + 1 - run->device_count) * sizeof(*run->devices));
-        run->device_count = call->device + 1;
-    }
-    int code = grove_call_host(call, FREQ, &freqs);
-    if (!code)
-        code = find_device_planes(call, p, freqs, run);
-    if (!code)
-        code = predict_on_device(call, p, freqs, run);
-    pthread_mutex_unlock(&run->lock);
-    return code;
-}
-
 GROVE_CLASS(predict_image) = {
     GROVE_CLASS_HEAD(predict_image),
     .doc = "Visibilities of an image: sum over pixels of B exp(-2 pi i nu/c (u l + v m + w (n - "
@@ -573,7 +446,7 @@ GROVE_CLASS(predict_image) = {
     .options = options,
     .check = check,
     .eval = eval,
-    .device = device,
+    .device = prediction_on_device,
     .start = start,
     .stop = stop,
     .close = close_node,

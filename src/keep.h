@@ -28,8 +28,8 @@ void grove_node_use_flags_only(grove_node *node, int input);
 /* As grove_call_launch and those beside it. Memory on the device of the call that stays as it is
  * from call to call: until the run ends or, of an accumulator, its states are freed. Not zeroed. */
 int grove_call_keep(const grove_call *call, uint64_t bytes, void **at);
-/* A copy of the host's bytes (NULL: memory alone) on the device of the call, until the call ends;
- * at most GROVE_MAX_SCRATCH of them. */
+/* A copy of the host's bytes (NULL: memory alone) on the device of the call, until the call ends.
+ */
 int grove_call_send(const grove_call *call, const void *from, uint64_t bytes, const void **at);
 /* Copies from the device to the host, after all that was asked for before; complete when it
  * returns. */

@@ -224,7 +224,12 @@ START_TEST(blocks_of_cells)
     world w;
 
     begin(&w, _i);
-    const grove_gridder_samples samples = {ROWS, CHANNELS, w.uvw, w.freq, w.data, w.weight};
+    const grove_gridder_samples samples = {.rows = ROWS,
+                                           .channels = CHANNELS,
+                                           .uvw = w.uvw,
+                                           .freq = w.freq,
+                                           .data = w.data,
+                                           .weight = w.weight};
     for (int64_t i = 0; i < ROWS * CHANNELS; i++)
         if (get(w.weight, i, w.real) != 0 && !one(&w, i, NULL, NULL)) {
             w.outside++;

@@ -4,6 +4,7 @@
 #include "cuda-testing.h"
 #include "heap-testing.h"
 
+#include "base/text.h"
 #include "device/array.h"
 
 #include <check.h>
@@ -54,7 +55,7 @@ enum { TIMES = 4, BASELINES = 351, ROWS = TIMES * BASELINES };
 static void simulate(int channels, const char *lines)
 {
     const char *source = getenv("GROVE_SOURCE") ? getenv("GROVE_SOURCE") : ".";
-    char text[3000];
+    char text[4000];
 
     snprintf(text, sizeof(text),
              "obs = observe(array=\"%s/data/arrays/vla-c.array\",\n"
@@ -97,21 +98,53 @@ static const one_case cases[] = {
     {"predict_image(wide, obs, epsilon=1e-4)", 1e-4, 1, 0, false},
     {"predict_image(wide, obs, epsilon=1e-10)", 1e-10, 1, 0, true},
     {"predict_image(narrow, obs, epsilon=1e-5)", 1e-5, 8, 0, false},
+    /* cubes: the nearest plane, what is between two, one for each channel, in tiles of some */
+    {"predict_image(cube, obs, epsilon=1e-4)", 1e-4, 4, 2, false},
+    {"predict_image(cube, obs, epsilon=1e-4, interpolate=linear)", 1e-4, 5, 0, false},
+    {"predict_image(cube, obs, epsilon=1e-8, interpolate=linear)", 1e-8, 3, 2, true},
+    {"predict_image(each, obs, epsilon=1e-5)", 1e-5, 4, 1, false},
+    {"predict_image(many, obs, epsilon=1e-4)", 1e-4, 18, 0, false},
+    /* stages: planes of the grid */
+    {"grid(V, obs, size=[40, 33], cell=10arcsec, epsilon=1e-4)", 1e-4, 4, 2, false},
+    {"grid(V, obs, size=20, cell=20arcmin, epsilon=1e-7, stokes=\"Q\")", 1e-7, 2, 1, true},
+    {"degrid(fft(sky), obs, size=[30, 27], cell=10arcsec)", 1e-4, 4, 2, false},
+    {"degrid(planes, obs, size=20, cell=20arcmin, epsilon=1e-7)", 1e-7, 2, 1, true},
+    /* baselines beyond a limit, which lies within a tile of the grid, in some channels of a row */
+    {"dirty_image(V, obs, size=48, cell=10arcsec, max_uvw=limit)", 1e-4, 4, 2, false},
+    {"predict_image(I, obs, max_uvw=limit)", 1e-4, 4, 2, false},
+    {"predict_image(cube, obs, max_uvw=limit, interpolate=linear)", 1e-4, 4, 0, false},
+    {"grid(V, obs, size=40, cell=10arcsec, max_uvw=[1km, 800m, 300m])", 1e-4, 4, 2, false},
+    {"degrid(near, obs, size=20, cell=10arcsec, max_uvw=[1km, 800m, 300m])", 1e-4, 4, 2, false},
 };
 enum { CASES = sizeof(cases) / sizeof(*cases) };
 
-#define MODELS                                                                                     \
-    "I = dirty_image(V, obs, size=[30, 27], cell=10arcsec, epsilon=1e-3, stokes=\"IQUV\")\n"       \
-    "wide = dirty_image(V, obs, size=30, cell=10arcmin, epsilon=1e-3)\n"                           \
-    "narrow = dirty_image(V, obs, size=16, cell=0.1arcsec, epsilon=1e-3, stokes=\"QI\")\n"
+/* What lines use, by its name. */
+static const char *const models[] = {
+    "I = dirty_image(V, obs, size=[30, 27], cell=10arcsec, epsilon=1e-3, stokes=\"IQUV\")",
+    "wide = dirty_image(V, obs, size=30, cell=10arcmin, epsilon=1e-3)",
+    "narrow = dirty_image(V, obs, size=16, cell=0.1arcsec, epsilon=1e-3, stokes=\"QI\")",
+    "cube = dirty_image(V, obs, size=[30, 27], cell=10arcsec, bands=2, stokes=\"IV\")",
+    "each = dirty_image(V, obs, size=[30, 27], cell=10arcsec, bands=4)",
+    "many = dirty_image(V, obs, size=16, cell=10arcsec, bands=18, stokes=\"IQ\")",
+    "limit = 0.4 * max(abs(obs.uvw), over=[time, baseline])",
+    "sky = grid_correction(dirty_image(V, obs, size=[30, 27], cell=10arcsec), obs, size=[30, 27], "
+    "cell=10arcsec)",
+    "planes = grid(V, obs, size=20, cell=20arcmin, epsilon=1e-7)",
+    "near = grid(V, obs, size=20, cell=10arcsec, max_uvw=[1km, 800m, 300m])"};
 
 static void tree_of(const char *line, int channels)
 {
-    char lines[1500];
+    grove_text text = {0};
 
-    snprintf(lines, sizeof(lines), "%skeep = heap(%s)\n",
-             strstr(line, "predict_image") ? MODELS : "", line);
-    simulate(channels, lines);
+    for (size_t k = 0; k < sizeof(models) / sizeof(*models); k++) {
+        char *name = grove_format("%.*s", (int)strcspn(models[k], " "), models[k]);
+        if (strstr(line, name))
+            grove_text_add(&text, "%s\n", models[k]);
+        free(name);
+    }
+    grove_text_add(&text, "keep = heap(%s)\n", line);
+    simulate(channels, text.at);
+    free(text.at);
 }
 
 START_TEST(numbers_are_those_of_the_host)
@@ -214,8 +247,7 @@ START_TEST(predictions_stay_there)
     grove_counters c = {0};
     const uint64_t image = (uint64_t)30 * 27 * 4 * sizeof(float);
 
-    simulate(CHANNELS, MODELS "keep = heap(sum(predict_image(I, obs), over=[time, baseline, "
-                              "freq]))\n");
+    tree_of("sum(predict_image(I, obs), over=[time, baseline, freq])", CHANNELS);
     heap got = heap_test_run("cuda", options, &c);
     free(got.numbers);
     /* the image, sums of weights, the largest baselines, and one matrix */
@@ -224,20 +256,78 @@ START_TEST(predictions_stay_there)
 }
 END_TEST
 
+/* Of a grid the planes come back at the end, once; of its visibilities, which the host has, nothing
+ * goes up twice. */
+START_TEST(the_grid_stays_there)
+{
+    enum { CHANNELS = 8 };
+    grove_session_options options = {.threads = 1, .tile_times = 1};
+    grove_counters c = {0}, fewer = {0};
+    const uint64_t visibilities = (uint64_t)ROWS * CHANNELS * 32;
+
+    simulate(CHANNELS, "keep = heap(grid(host(V), obs, size=32, cell=10arcsec))\n");
+    heap truth = heap_test_run("cpu", options, NULL), got = heap_test_run("cuda", options, &c);
+    ck_assert_double_lt(heap_distance(&got, &truth), 1e-5);
+    ck_assert(!heap_test_helped());
+    ck_assert_uint_ge(c.bytes_up, visibilities);
+    ck_assert_uint_lt(c.bytes_up, visibilities * 3 / 2);
+    free(got.numbers);
+    /* V, which host() has, and the planes of the grid near the baselines */
+    const uint64_t planes = c.bytes_down - visibilities;
+    ck_assert_uint_gt(c.bytes_down, visibilities);
+    ck_assert_uint_lt(planes, truth.count * 2 * sizeof(float) * 3 / 2);
+    options.tile_times = 4;
+    got = heap_test_run("cuda", options, &fewer);
+    ck_assert_uint_le(fewer.bytes_down, c.bytes_down);
+    ck_assert_uint_ge(fewer.bytes_down + 1000, c.bytes_down);
+    free(got.numbers);
+    free(truth.numbers);
+}
+END_TEST
+
+/* To visibilities, which stay there, the planes go up once for all tiles. */
+START_TEST(planes_go_up_once)
+{
+    enum { CHANNELS = 8, TILES = TIMES };
+    grove_session_options options = {.threads = 1, .tile_times = 1};
+    grove_counters c = {0}, planes = {0};
+
+    simulate(CHANNELS, "P = grid(V, obs, size=32, cell=10arcsec)\nkeep = heap(host(P))\n");
+    heap grid = heap_test_run("cuda", options, &planes);
+    simulate(CHANNELS, "P = grid(V, obs, size=32, cell=10arcsec)\n"
+                       "keep = heap(sum(degrid(P, obs, size=32, cell=10arcsec), "
+                       "over=[time, baseline, freq]))\n");
+    heap truth = heap_test_run("cpu", options, NULL), got = heap_test_run("cuda", options, &c);
+    ck_assert_double_lt(heap_distance(&got, &truth), 1e-5);
+    ck_assert(!heap_test_helped());
+    const uint64_t bytes = grid.count * sizeof(float), order = (uint64_t)ROWS * CHANNELS * 16;
+    ck_assert_uint_lt(order + 200000, 2 * bytes);
+    ck_assert_uint_ge(c.bytes_up, planes.bytes_up + bytes);
+    ck_assert_uint_lt(c.bytes_up, planes.bytes_up + bytes + order + 200000);
+    ck_assert_uint_lt(c.bytes_down, planes.bytes_down + 200);
+    free(grid.numbers);
+    free(got.numbers);
+    free(truth.numbers);
+}
+END_TEST
+
 /* ---- what can go wrong ---- */
 
 static const char *const lines[] = {
     "dirty_image(V, obs, size=24, cell=10arcsec, stokes=\"IV\")",
-    "predict_image(dirty_image(V, obs, size=[20, 18], cell=10arcsec), obs)"};
+    "predict_image(dirty_image(V, obs, size=[20, 18], cell=10arcsec), obs)",
+    "grid(V, obs, size=[20, 18], cell=10arcsec)",
+    "degrid(near, obs, size=20, cell=10arcsec, max_uvw=[1km, 800m, 300m])"};
+enum { LINES = sizeof(lines) / sizeof(*lines) };
 
 /* Without the library, or the memory for the grid, the host does it. */
 START_TEST(the_host_helps)
 {
     grove_session_options options = {.threads = 1, .tile_times = 4};
 
-    tree_of(lines[_i % 2], 2);
+    tree_of(lines[_i % LINES], 2);
     heap truth = heap_test_run("cpu", options, NULL);
-    if (_i / 2)
+    if (_i / LINES)
         options.device_memory = 3 << 20;
     else
         cuda_testing_libraries(false);
@@ -257,11 +347,11 @@ START_TEST(each_fault)
 
     if (!cuda_testing_control())
         return;
-    tree_of(lines[_i % 2], 1);
+    tree_of(lines[_i % LINES], 1);
     heap truth = heap_test_run("cpu", options, NULL);
-    heap_test_each_fault(kinds[_i / 2], options, &truth, &failed, &worked);
+    heap_test_each_fault(kinds[_i / LINES], options, &truth, &failed, &worked);
     ck_assert_int_gt(failed + worked, 10);
-    ck_assert(kinds[_i / 2] != EMULATED_ALLOCATION || worked > 5);
+    ck_assert(kinds[_i / LINES] != EMULATED_ALLOCATION || worked > 5);
     free(truth.numbers);
 }
 END_TEST
@@ -300,11 +390,13 @@ int main(void)
     tcase_add_test(tests, visibilities_go_up_once);
     tcase_add_test(tests, of_a_psf_no_visibilities_go_up);
     tcase_add_test(tests, predictions_stay_there);
-    tcase_add_loop_test(tests, the_host_helps, 0, 4);
+    tcase_add_test(tests, the_grid_stays_there);
+    tcase_add_test(tests, planes_go_up_once);
+    tcase_add_loop_test(tests, the_host_helps, 0, 2 * LINES);
     tcase_set_timeout(faults, 600);
     tcase_add_checked_fixture(faults, setup, teardown);
-    tcase_add_loop_test(faults, each_fault, 0, 6);
-    tcase_add_loop_test(tests, several_devices, 0, 2);
+    tcase_add_loop_test(faults, each_fault, 0, 3 * LINES);
+    tcase_add_loop_test(tests, several_devices, 0, LINES);
     suite_add_tcase(suite, tests);
     suite_add_tcase(suite, faults);
     srunner_run_all(runner, CK_ENV);

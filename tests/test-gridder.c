@@ -145,7 +145,12 @@ static void free_world(world *w)
 
 static grove_gridder_samples samples_of(const world *w)
 {
-    return (grove_gridder_samples){w->rows, w->channels, w->uvw, w->freq, w->data, w->weight};
+    return (grove_gridder_samples){.rows = w->rows,
+                                   .channels = w->channels,
+                                   .uvw = w->uvw,
+                                   .freq = w->freq,
+                                   .data = w->data,
+                                   .weight = w->weight};
 }
 
 static grove_gridder_plan plan_of(const world *w)

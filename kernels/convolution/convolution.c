@@ -370,8 +370,11 @@ int grove_convolution_add(grove_convolution *c, const grove_gridder_samples *sam
 int grove_convolution_predict(grove_convolution *c, const grove_gridder_samples *samples,
                               const grove_gridder_threads *threads, grove_gridder_outside *outside)
 {
-    const grove_gridder_samples all = {samples->rows, samples->channels, samples->uvw,
-                                       samples->freq, samples->data,     NULL};
+    const grove_gridder_samples all = {.rows = samples->rows,
+                                       .channels = samples->channels,
+                                       .uvw = samples->uvw,
+                                       .freq = samples->freq,
+                                       .data = samples->data};
 
     memset(samples->data, 0, (size_t)(samples->rows * samples->channels) * 2 * c->real);
     return do_tiles(c, &all, threads, outside, true);

@@ -96,6 +96,11 @@ typedef struct {
     void *data;
     /* [row][channel] of the plan's precision; NULL: 1. Samples of weight 0 are not read. */
     const void *weight;
+    /* |u|, |v| and |w|, wavelengths: samples beyond are left out, too; NULL: only those beyond the
+     * plan's bounds, which count by tiles. */
+    const double *longest;
+    /* [channel] true: there are no samples of it; NULL: of all there are. */
+    const bool *lacks;
 } grove_gridder_samples;
 
 typedef struct grove_gridder grove_gridder;
@@ -105,8 +110,8 @@ grove_gridder *grove_gridder_new(const grove_gridder_plan *plan, grove_isa isa);
 void grove_gridder_free(grove_gridder *gridder);            /* NULL is fine */
 uint64_t grove_gridder_bytes(const grove_gridder *gridder); /* now */
 
-/* Samples beyond the plan's bounds, which are left out, and the sum of their weights; those of
- * weight 0 do not count. */
+/* Samples beyond the plan's bounds or `longest`, which are left out, and the sum of their weights;
+ * those of weight 0 do not count. */
 typedef struct {
     int64_t samples;
     double weight;

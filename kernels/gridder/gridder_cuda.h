@@ -38,7 +38,7 @@ typedef struct {
 enum {
     GROVE_GRIDDER_DATA, /* visibilities; collect: not given */
     GROVE_GRIDDER_FLAGS,
-    GROVE_GRIDDER_WEIGHTS,
+    GROVE_GRIDDER_WEIGHTS, /* collect: how much channels have of the image, doubles; NULL: all */
     GROVE_GRIDDER_WEIGHT_FLAGS,
     GROVE_GRIDDER_UVW,
     GROVE_GRIDDER_WAVENUMBERS, /* [channel] frequency over c */
@@ -73,7 +73,7 @@ typedef struct {
     int32_t degree;
     int32_t axis[3]; /* as above */
     int32_t polarisations, channels, baselines, pieces;
-    int64_t step[2]; /* bytes from pixel to pixel along l and m */
+    int64_t step[2]; /* bytes from pixel to pixel along l and m, or from cell to cell of a grid */
     double cell[2], centre[2], w, middle_n, scale_t;
 } grove_gridder_image_state;
 

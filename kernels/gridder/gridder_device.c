@@ -79,16 +79,21 @@ static int make_factors(grove_gridder_device *d)
     return made ? 0 : -1;
 }
 
+static void set_sizes(grove_gridder_device *d, const grove_gridder_plan *plan)
+{
+    *d = (grove_gridder_device){.g.plan = *plan};
+    d->g.real = plan->bounds.double_precision ? sizeof(double) : sizeof(float);
+    grove_gridder_find_columns(&d->g);
+    find_chunks(d);
+}
+
 grove_gridder_device *grove_gridder_device_new(const grove_gridder_plan *plan)
 {
     grove_gridder_device *d = calloc(1, sizeof(*d));
 
     if (!d)
         return NULL;
-    d->g.plan = *plan;
-    d->g.real = plan->bounds.double_precision ? sizeof(double) : sizeof(float);
-    grove_gridder_find_columns(&d->g);
-    find_chunks(d);
+    set_sizes(d, plan);
     if (!make_taps(d) && !make_factors(d))
         return d;
     grove_gridder_device_free(d);
@@ -132,15 +137,35 @@ grove_gridder_device_bytes grove_gridder_device_sizes(const grove_gridder_device
         .slots = GROVE_GRIDDER_SLOTS * (uint64_t)d->chunk * side * side * each};
 }
 
-uint64_t grove_gridder_device_memory(const grove_gridder_plan *plan)
+grove_gridder_device_bytes grove_gridder_device_sizes_of(const grove_gridder_plan *plan)
 {
-    grove_gridder_device d = {.g.plan = *plan};
+    grove_gridder_device d;
 
-    d.g.real = plan->bounds.double_precision ? sizeof(double) : sizeof(float);
-    grove_gridder_find_columns(&d.g);
-    find_chunks(&d);
-    grove_gridder_device_bytes bytes = grove_gridder_device_sizes(&d);
-    return bytes.planes + bytes.grid + bytes.image + bytes.slots + (1 << 20);
+    set_sizes(&d, plan);
+    return grove_gridder_device_sizes(&d);
+}
+
+void grove_gridder_device_give(const grove_gridder_plan *plan, const void *kept, void *planes)
+{
+    const int64_t *grid = plan->grid;
+    grove_gridder_device d;
+
+    set_sizes(&d, plan);
+    const int64_t columns = d.g.columns[0] * TILE, rows = d.g.columns[1] * TILE;
+    for (int64_t row = 0; row < plan->planes * rows; row++) {
+        const int64_t v = grove_gridder_grid_index(&d.g, 1, row % rows),
+                      at = (row / rows * grid[1] + (v + grid[1] / 2) % grid[1]) * grid[0];
+        for (int64_t k = 0; k < columns; k++) {
+            const int64_t u = grove_gridder_grid_index(&d.g, 0, k),
+                          to = 2 * (at + (u + grid[0] / 2) % grid[0]),
+                          from = 2 * (row * columns + k);
+            for (int i = 0; i < 2; i++)
+                if (d.g.real == sizeof(double))
+                    ((double *)planes)[to + i] += ((const double *)kept)[from + i];
+                else
+                    ((float *)planes)[to + i] += ((const float *)kept)[from + i];
+        }
+    }
 }
 
 grove_gridder_table grove_gridder_device_taps(const grove_gridder_device *d)

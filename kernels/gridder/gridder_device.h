@@ -19,8 +19,10 @@ typedef struct {
     uint64_t planes, grid, image, slots;
 } grove_gridder_device_bytes;
 grove_gridder_device_bytes grove_gridder_device_sizes(const grove_gridder_device *device);
-/* Their sum, and what goes to the device in a call, for a plan. */
-uint64_t grove_gridder_device_memory(const grove_gridder_plan *plan);
+grove_gridder_device_bytes grove_gridder_device_sizes_of(const grove_gridder_plan *plan);
+/* Adds planes as the device keeps them, of one polarisation, to [plane][v][u] with u and v 0 at
+ * cell grid / 2. */
+void grove_gridder_device_give(const grove_gridder_plan *plan, const void *kept, void *planes);
 
 /* Constants of the kernels: taps, and factors and polynomial of images. */
 typedef struct {

@@ -53,16 +53,17 @@ template <typename real> __device__ void unfold(const grove_args *args, int64_t 
     ((complex_number<real> *)args->out.data)[i] = value;
 }
 
+// And back, from cells that may have others between them.
 template <typename real> __device__ void fold(const grove_args *args, int64_t i)
 {
     const grove_gridder_image_state *g = grove_gridder_image_state_of(args);
-    const complex_number<real> *from =
-        (const complex_number<real> *)args->in[GROVE_GRIDDER_FROM].data;
+    const char *from = (const char *)args->in[GROVE_GRIDDER_FROM].data;
     int64_t x, y;
 
     divide(i, g->cells[0], &y, &x);
     ((complex_number<real> *)args->out.data)[i] =
-        from[grid_index(g, 1, y) * g->size[0] + grid_index(g, 0, x)];
+        *(const complex_number<real> *)(const void *)(from + grid_index(g, 1, y) * g->step[1] +
+                                                      grid_index(g, 0, x) * g->step[0]);
 }
 
 // n - 1 - middle_n of a pixel; false beyond the horizon.
@@ -154,12 +155,12 @@ template <typename real> __device__ void correlate(const grove_args *args, int64
         if (g->axis[d] >= 0)
             offset += args->out.stride[g->axis[d]] * at[d];
     for (int k = 0; k < g->polarisations; k++)
-        for (int e = 0; e < 4; e++, factor += 2) {
+        for (int e = 0; e < 4; e++, factor += 2) { // a scalar has but the first one
             sum[e].re += (real)factor[0] * from[k].re - (real)factor[1] * from[k].im;
             sum[e].im += (real)factor[0] * from[k].im + (real)factor[1] * from[k].re;
         }
     to = (complex_number<real> *)(void *)((char *)to + offset);
-    for (int e = 0; e < 4; e++)
+    for (int e = 0; e < args->out.elements; e++)
         to[e] = sum[e];
 }
 

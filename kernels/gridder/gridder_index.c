@@ -132,34 +132,73 @@ static void divide(scan *s, int32_t first, int32_t last, place at_first, place a
     divide(s, middle, last, place_of(s->g, s->scale, s->wavenumber[middle]), at_last);
 }
 
-/* The end of a range of channels with ascending, or descending, frequencies. */
-static int64_t end_of_range(const double *wavenumber, int64_t first, int64_t channels)
+static bool has_channel(const scan *s, int64_t channel)
 {
+    return !s->samples->lacks || !s->samples->lacks[channel];
+}
+
+/* The end of a range of channels with ascending, or descending, frequencies. */
+static int64_t end_of_range(const scan *s, int64_t first)
+{
+    const double *wavenumber = s->wavenumber;
+    const int64_t channels = s->samples->channels;
     int64_t last = first + 1;
     bool up = last < channels && wavenumber[last] > wavenumber[first];
 
-    while (last < channels && (wavenumber[last] > wavenumber[last - 1]) == up)
+    while (last < channels && (wavenumber[last] > wavenumber[last - 1]) == up &&
+           has_channel(s, last))
         last++;
     return last;
 }
 
-static void scan_row(scan *s, const double *uvw, int64_t channels)
+/* Whether a sample is within the limits that the caller has set. */
+static bool is_within(const scan *s, const double *uvw, int64_t channel)
+{
+    const double *longest = s->samples->longest;
+
+    for (int d = 0; d < 3 && longest; d++)
+        if (!(fabs(uvw[d]) * s->samples->freq[channel] <= longest[d] * speed_of_light))
+            return false;
+    return true;
+}
+
+/* Channels [first, last) with ascending, or descending, frequencies: the highest may be beyond. */
+static void scan_range(scan *s, const double *uvw, int64_t first, int64_t last)
+{
+    int64_t begin = first, end = last;
+
+    while (begin < end && !is_within(s, uvw, begin))
+        begin++;
+    while (end > begin && !is_within(s, uvw, end - 1))
+        end--;
+    leave_out(s, first, begin);
+    leave_out(s, end, last);
+    if (begin < end)
+        divide(s, (int32_t)begin, (int32_t)end, place_of(s->g, s->scale, s->wavenumber[begin]),
+               place_of(s->g, s->scale, s->wavenumber[end - 1]));
+}
+
+static void scan_row(scan *s, const double *uvw)
 {
     const grove_gridder_plan *p = &s->g->plan;
+    const int64_t channels = s->samples->channels;
     double sign = uvw[2] < 0 ? -1 : 1;
+    bool counts = true;
 
     if (!isfinite(uvw[0]) || !isfinite(uvw[1]) || !isfinite(uvw[2]) ||
-        fmax(fmax(fabs(uvw[0]), fabs(uvw[1])), fabs(uvw[2])) > 1e12) {
-        leave_out(s, 0, channels);
-        return;
-    }
+        fmax(fmax(fabs(uvw[0]), fabs(uvw[1])), fabs(uvw[2])) > 1e12)
+        counts = false;
     for (int d = 0; d < 2; d++)
         s->scale[d] = sign * uvw[d] * p->image.cell[d] * (double)p->grid[d];
     s->scale[2] = p->step_w > 0 ? sign * uvw[2] / p->step_w : 0;
     for (int64_t first = 0, last; first < channels; first = last) {
-        last = end_of_range(s->wavenumber, first, channels);
-        divide(s, (int32_t)first, (int32_t)last, place_of(s->g, s->scale, s->wavenumber[first]),
-               place_of(s->g, s->scale, s->wavenumber[last - 1]));
+        last = end_of_range(s, first);
+        if (!has_channel(s, first))
+            last = first + 1;
+        else if (counts)
+            scan_range(s, uvw, first, last);
+        else
+            leave_out(s, first, last);
     }
 }
 
@@ -203,7 +242,7 @@ static void scan_part(void *context, int64_t part)
     for (int64_t row = samples->rows * part / PARTS; row < samples->rows * (part + 1) / PARTS;
          row++) {
         s.row = (int32_t)row;
-        scan_row(&s, samples->uvw + 3 * row, samples->channels);
+        scan_row(&s, samples->uvw + 3 * row);
     }
     memcpy(m->lists[part], own, sizeof(own));
     m->outside[part] = s.outside;

@@ -403,9 +403,15 @@ __device__ __forceinline__ void write_samples(const grove_args *args, const grov
 
     if (j >= count)
         return;
-    const complex_number<real> sum = sh->got[j];
+    complex_number<real> sum = sh->got[j];
     const pair_of<real> phase = sh->value[from + j];
     const int32_t at = sh->at[from + j];
+    const double *share = (const double *)args->in[GROVE_GRIDDER_WEIGHTS].data;
+
+    if (share) {
+        const real factor = (real)share[(at < 0 ? ~at : at) % g->channels];
+        sum = {sum.re * factor, sum.im * factor};
+    }
     const real sign = at < 0 ? -1 : 1;
     complex_number<real> *to = (complex_number<real> *)args->in[GROVE_GRIDDER_SAMPLES].data +
                                (int64_t)(at < 0 ? ~at : at) * g->polarisations + pol;

@@ -70,11 +70,7 @@ int grove_call_end(const grove_call *call, int code)
     grove_call_work *work = call->work;
     const char *astray = __atomic_load_n(&work->astray, __ATOMIC_ACQUIRE);
 
-    while (work->sent_count > 0) {
-        work->sent_count--;
-        grove_device_release(work->device, work->sent[work->sent_count].at,
-                             work->sent[work->sent_count].bytes);
-    }
+    grove_call_drop_kept(&work->sent);
     if (astray && !work->code)
         misuse(call, "the plugin calls %s in another thread than that of the call", astray);
     return work->code ? work->code : code;
@@ -179,6 +175,14 @@ int grove_call_zero(const grove_call *call, void *at, uint64_t bytes)
     return bytes ? end(call, grove_device_clear(work->device, at, bytes, work->error)) : 0;
 }
 
+static void add_kept(grove_device *device, void *at, uint64_t bytes, grove_kept **list)
+{
+    grove_kept *made = grove_alloc(sizeof(*made));
+
+    *made = (grove_kept){device, at, bytes, *list};
+    *list = made;
+}
+
 int grove_call_keep(const grove_call *call, uint64_t bytes, void **at)
 {
     grove_call_work *work = call->work;
@@ -192,9 +196,7 @@ int grove_call_keep(const grove_call *call, uint64_t bytes, void **at)
     code = grove_device_allocate(work->device, bytes, at, work->error);
     if (code)
         return end(call, code);
-    grove_kept *made = grove_alloc(sizeof(*made));
-    *made = (grove_kept){work->device, *at, bytes, *work->kept};
-    *work->kept = made;
+    add_kept(work->device, *at, bytes, work->kept);
     return 0;
 }
 
@@ -217,14 +219,10 @@ int grove_call_send(const grove_call *call, const void *from, uint64_t bytes, co
     *at = NULL;
     if (!begin(call, "grove_call_send", &code))
         return code;
-    if (work->sent_count == GROVE_MAX_SCRATCH)
-        return misuse(call, "the plugin sends more than %d pieces of memory in a call",
-                      (int)GROVE_MAX_SCRATCH);
     code = grove_device_allocate_staging(work->device, bytes, &to, work->error);
     if (code)
         return end(call, code);
-    work->sent[work->sent_count].at = to;
-    work->sent[work->sent_count++].bytes = bytes;
+    add_kept(work->device, to, bytes, &work->sent);
     *at = to;
     code = from ? grove_device_upload(work->device, to, from, bytes, work->error) : 0;
     if (!code && from)

@@ -25,12 +25,7 @@ typedef struct {
      */
     const grove_kernel *lacking;
     int lack;
-    /* Blocks of grove_call_send. */
-    struct {
-        void *at;
-        size_t bytes;
-    } sent[GROVE_MAX_SCRATCH];
-    int sent_count;
+    grove_kept *sent; /* blocks of grove_call_send */
 } grove_call_work;
 
 /* For call->work, before a call in this thread. `scratch`: on that device, as many bytes as
@@ -44,7 +39,7 @@ int grove_call_run(const grove_call *call);
 /* After another function of the class that was given `work`, with its code: the code that counts.
  */
 int grove_call_end(const grove_call *call, int code);
-/* Frees what a class keeps. */
+/* Frees what a class keeps, or has sent. */
 void grove_call_drop_kept(grove_kept **kept);
 
 #endif
