@@ -5,7 +5,6 @@
 #include "machine.h"
 #include "options.h"
 
-#include "../kernels/gridder/fourier.h"
 #include "../kernels/gridder/gridder.h"
 
 #include "base/threads.h"
@@ -111,8 +110,7 @@ static void measure(const workload *w, const grove_gridder_plan *plan,
     double added = bench_process_seconds();
     for (int pol = 0; pol < w->polarisations; pol++)
         check(grove_gridder_to_image(
-            g, pol, &(grove_gridder_pixels){image + (size_t)pol * each, 1, w->size}, &grove_fourier,
-            threads));
+            g, pol, &(grove_gridder_pixels){image + (size_t)pol * each, 1, w->size}, threads));
     double imaged = bench_process_seconds(), wall_imaged = bench_wall_seconds();
     uint64_t bytes = grove_gridder_bytes(g);
     grove_gridder_free(g);
@@ -124,8 +122,7 @@ static void measure(const workload *w, const grove_gridder_plan *plan,
     g = grove_gridder_new(plan, grove_isa_best());
     for (int pol = 0; g && pol < w->polarisations; pol++)
         check(grove_gridder_from_image(
-            g, pol, &(grove_gridder_pixels){image + (size_t)pol * each, 1, w->size}, &grove_fourier,
-            threads));
+            g, pol, &(grove_gridder_pixels){image + (size_t)pol * each, 1, w->size}, threads));
     check(!g || grove_gridder_predict(g, samples, threads, &outside));
     printf(" predict %.4f %.4f\n", bench_process_seconds() - start, bench_wall_seconds() - wall);
     fflush(stdout);

@@ -1,6 +1,6 @@
 /* Dirty images and point-spread functions: accumulators over all visibilities. */
 #include "nodes/dirty_image.h"
-#include "../kernels/gridder/fourier.h"
+#include "../kernels/gridder/gridder.h"
 #include "nodes/image_plane.h"
 #include "nodes/image_samples.h"
 #include "nodes/image_tracks.h"
@@ -275,10 +275,6 @@ static int check(grove_node *node, bool psf)
                   .exact = grove_node_bool(node, "exact"),
                   .epsilon = grove_node_number(node, "epsilon")};
     grove_node_set_user(node, m);
-    if (!grove_fourier_works())
-        return grove_node_fail(node, GROVE_MISSING,
-                               "images need FFTW, which this build has not; on Debian install "
-                               "libfftw3-dev and build Grove again");
     if (psf && !in_data(node, m->data))
         m->data = grove_node_add_member_input(node, m->uvw, "data");
     const grove_form *form = m->data >= 0 ? grove_node_input_form(node, m->data) : NULL;

@@ -1,5 +1,5 @@
 /* The run of dirty images and point-spread functions on the host. */
-#include "../kernels/gridder/fourier.h"
+#include "../kernels/gridder/gridder.h"
 #include "nodes/dirty_image.h"
 #include "nodes/gridder_threads.h"
 #include "nodes/image_plane.h"
@@ -41,6 +41,7 @@ grove_gridder_bounds imager_bounds(const imager *m, int band, const double large
                                   .samples = fmax(m->samples / m->bands.count, 1),
                                   .polarisations = m->psf ? 1 : m->stokes.count,
                                   .without_w = m->without_w,
+                                  .exact = m->exact,
                                   .double_precision = double_precision};
 }
 
@@ -257,7 +258,7 @@ static int add_planes(const grove_call *call, image_state *state, grove_array *o
     for (int k = 0; k < out->elements && !code && state->weight_sum > 0; k++) {
         const grove_gridder_pixels pixels = {(char *)out->data + (at * out->elements + k) * real,
                                              out->elements, size[0] * out->elements};
-        if (grove_gridder_to_image(state->gridder, k, &pixels, &grove_fourier, &threads))
+        if (grove_gridder_to_image(state->gridder, k, &pixels, &threads))
             code = imager_no_memory(call);
     }
     state->first =

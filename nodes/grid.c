@@ -1,5 +1,5 @@
 /* grid, sum_of_weights: the first stage of an image, visibilities on planes of the uv grid. */
-#include "../kernels/gridder/fourier.h"
+#include "../kernels/gridder/gridder.h"
 #include "nodes/gridder_threads.h"
 #include "nodes/image_device.h"
 #include "nodes/image_functions.h"

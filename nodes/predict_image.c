@@ -1,6 +1,6 @@
 /* Visibilities of an image: the adjoint of dirty_image. */
 #include "nodes/predict_image.h"
-#include "../kernels/gridder/fourier.h"
+#include "../kernels/gridder/gridder.h"
 #include "nodes/gridder_threads.h"
 #include "nodes/image_plane.h"
 #include "nodes/image_tracks.h"
@@ -145,10 +145,6 @@ static int check(grove_node *node)
                      .exact = grove_node_bool(node, "exact"),
                      .kind = {grove_axis_kind("l"), grove_axis_kind("m")}};
     grove_node_set_user(node, p);
-    if (!grove_fourier_works())
-        return grove_node_fail(node, GROVE_MISSING,
-                               "it needs FFTW, which this build has not; on Debian install "
-                               "libfftw3-dev and build Grove again");
     int code = image_plane_of_input(node, PREDICTION_IMAGE, &p->image);
     if (!code)
         code = check_numbers(node, p);
@@ -330,7 +326,7 @@ static int find_planes(const grove_call *call, const predictor *p, const char *i
         const grove_gridder_pixels pixels = {(char *)(uintptr_t)image + k * real,
                                              image_axis_step(call->args, view, p->kind[0]) / real,
                                              image_axis_step(call->args, view, p->kind[1]) / real};
-        if (grove_gridder_from_image(to->gridder, k, &pixels, &grove_fourier, &threads))
+        if (grove_gridder_from_image(to->gridder, k, &pixels, &threads))
             code = GROVE_NO_MEMORY;
     }
     to->first = first;

@@ -1,147 +1,13 @@
 /* The gridder against the Fourier sum in long double, over random images and samples; the adjoint;
  * the same bits for any threads. GROVE_TEST_CONFIGURATIONS is how many configurations there are
  * beside the fixed ones, GROVE_TEST_SEED where they begin. */
-#include "../kernels/gridder/fourier.h"
 #include "gridder-testing.h"
+#include "gridder-world.h"
 
 #include <check.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const long double turn = 2 * 3.14159265358979323846264338327950288L;
-static const long double speed_of_light = 299792458.0L;
-
-typedef struct {
-    grove_gridder_image image;
-    grove_gridder_bounds bounds;
-    double epsilon;
-    grove_isa isa;
-    int64_t rows, channels;
-    double *uvw, *freq;
-    void *data, *weight; /* numbers of the precision */
-    int64_t window;      /* planes at a time; 0: all */
-    uint64_t limit;      /* bytes of them */
-    bool exact;
-    int64_t piece; /* channels of a row that are added at a time, the last row first; 0: all */
-    char name[160];
-} world;
-
-/* ---- random numbers ---- */
-
-static uint64_t state;
-
-static double uniform(double low, double high)
-{
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return low + (high - low) * (double)(state >> 11) / 9007199254740992.0;
-}
-
-static int64_t whole(int64_t low, int64_t high)
-{
-    return low + (int64_t)uniform(0, (double)(high - low + 1));
-}
-
-static double number(const void *at, int64_t k, bool double_precision)
-{
-    return double_precision ? ((const double *)at)[k] : (double)((const float *)at)[k];
-}
-
-static void put(void *at, int64_t k, double x, bool double_precision)
-{
-    if (double_precision)
-        ((double *)at)[k] = x;
-    else
-        ((float *)at)[k] = (float)x;
-}
-
-/* ---- configurations ---- */
-
-static void fill(world *w, double longest)
-{
-    const bool double_precision = w->bounds.double_precision;
-    const int64_t pols = w->bounds.polarisations;
-    size_t real = double_precision ? sizeof(double) : sizeof(float);
-    int64_t samples = w->rows * w->channels;
-    double highest = 0;
-
-    w->uvw = malloc((size_t)w->rows * 3 * sizeof(double));
-    w->freq = malloc((size_t)w->channels * sizeof(double));
-    w->data = malloc((size_t)(samples * pols) * 2 * real);
-    w->weight = malloc((size_t)samples * real);
-    int order = (int)whole(0, 3);
-    for (int64_t k = 0; k < w->channels; k++) {
-        double at = order == 0 ? (double)k : order == 1 ? (double)(w->channels - k) : uniform(0, 9);
-        w->freq[k] = 1e8 + 2e6 * at;
-        highest = fmax(highest, w->freq[k]);
-    }
-    double metres = longest * (double)speed_of_light / highest;
-    for (int64_t k = 0; k < 3 * w->rows; k++)
-        w->uvw[k] = whole(0, 30) ? uniform(-metres, metres) : 0;
-    for (int64_t k = 0; k < samples; k++)
-        put(w->weight, k, whole(0, 3) ? uniform(0.1, 2) : 0, double_precision);
-    for (int64_t k = 0; k < 2 * samples * pols; k++)
-        put(w->data, k,
-            number(w->weight, k / (2 * pols), double_precision) > 0 ? uniform(-1, 1) : NAN,
-            double_precision);
-    w->bounds.samples = (double)samples;
-    w->bounds.max_u = w->bounds.max_v = w->bounds.max_w = 0;
-    for (int64_t r = 0; r < w->rows; r++) {
-        const double *uvw = w->uvw + 3 * r, k = highest / (double)speed_of_light;
-        w->bounds.max_u = fmax(w->bounds.max_u, fabs(uvw[0]) * k);
-        w->bounds.max_v = fmax(w->bounds.max_v, fabs(uvw[1]) * k);
-        w->bounds.max_w = fmax(w->bounds.max_w, fabs(uvw[2]) * k);
-    }
-}
-
-static grove_isa random_isa(void)
-{
-    grove_isa isa = (grove_isa)whole(0, GROVE_ISAS - 1);
-
-    return grove_isa_works(isa) ? isa : GROVE_ISA_PORTABLE;
-}
-
-/* Images of up to 40 x 40 pixels, fields from small to the whole sky, w up to many turns. */
-static void make_random(world *w, uint64_t seed)
-{
-    memset(w, 0, sizeof(*w));
-    state = seed * 0x9e3779b97f4a7c15u + 1;
-    uniform(0, 1);
-    w->isa = random_isa();
-    w->bounds.double_precision = whole(0, 1);
-    w->bounds.without_w = whole(0, 5) == 0;
-    w->bounds.polarisations = whole(1, 4);
-    w->epsilon = pow(10, uniform(w->bounds.double_precision ? -12 : -5, -1));
-    double field = pow(10, uniform(-3, -0.2));
-    for (int d = 0; d < 2; d++) {
-        w->image.size[d] = whole(0, 3) ? whole(1, 40) : whole(1, 3);
-        w->image.cell[d] = field / (double)w->image.size[d];
-        w->image.centre[d] = whole(0, 2) ? 0 : uniform(-0.2, 0.2);
-    }
-    w->rows = whole(0, 3) ? whole(1, 60) : 1;
-    w->channels = whole(0, 3) ? whole(1, 40) : 1;
-    /* Now and then beyond what the pixels resolve. */
-    double finest = fmax(w->image.cell[0], w->image.cell[1]);
-    fill(w, (whole(0, 5) ? 0.45 : 1.7) / finest);
-    w->window = whole(0, 2) ? whole(1, 12) : 0;
-    w->limit = whole(0, 2) ? UINT64_MAX : 1 << 20;
-    snprintf(w->name, sizeof(w->name),
-             "seed %lu: %s, %s, %ld x %ld pixels of %.2g, %ld x %ld samples, epsilon %.1e, %ld "
-             "planes at a time",
-             (unsigned long)seed, grove_isa_name(w->isa),
-             w->bounds.double_precision ? "double" : "single", (long)w->image.size[0],
-             (long)w->image.size[1], w->image.cell[0], (long)w->rows, (long)w->channels, w->epsilon,
-             (long)w->window);
-}
-
-static void free_world(world *w)
-{
-    free(w->uvw);
-    free(w->freq);
-    free(w->data);
-    free(w->weight);
-}
 
 static grove_gridder_samples samples_of(const world *w)
 {
@@ -160,6 +26,10 @@ static grove_gridder_plan plan_of(const world *w)
     ck_assert_msg(grove_gridder_plan_choose(&w->image, &w->bounds, w->epsilon, &plan) == 0,
                   "%s: no plan", w->name);
     ck_assert_double_le(plan.error, w->epsilon);
+    grove_gridder_plan coarse = plan;
+    if (w->oversampling > 0 && !w->bounds.exact &&
+        grove_gridder_find_coarse(&coarse, w->oversampling))
+        plan = coarse;
     return plan;
 }
 
@@ -215,12 +85,12 @@ static void *make_image(const world *w, int pol, const grove_gridder_threads *th
     const grove_gridder_pixels to = pixels_of(w, image);
     const int64_t planes = plan_of(w).planes;
 
-    if (w->exact) /* weights and parts of numbers are at most 2 and 1 */
+    if (w->bounds.exact) /* weights and parts of numbers are at most 2 and 1 */
         grove_gridder_set_exact(g, 3, 3 * (double)(w->rows * w->channels));
     for (int64_t first = 0; first < planes; first = grove_gridder_window_end(g)) {
         open_window(w, g, first, planes, w->limit);
         ck_assert_int_eq(add_samples(w, g, threads, &outside), 0);
-        ck_assert_int_eq(grove_gridder_to_image(g, pol, &to, &grove_fourier, threads), 0);
+        ck_assert_int_eq(grove_gridder_to_image(g, pol, &to, threads), 0);
     }
     ck_assert_msg(outside.samples == 0, "%s: %ld samples outside", w->name, (long)outside.samples);
     grove_gridder_free(g);
@@ -319,7 +189,7 @@ static void check_adjoint(world *w)
     grove_gridder_outside outside = {0};
     void *image = make_image(w, 0, &in_order);
     grove_gridder *g = make_gridder(w);
-    if (w->exact)
+    if (w->bounds.exact)
         grove_gridder_set_exact(g, 1, 1);
     void *predicted = calloc((size_t)(2 * count * pols), sizeof(double));
     grove_gridder_samples samples = samples_of(w);
@@ -331,7 +201,7 @@ static void check_adjoint(world *w)
     for (int64_t first = 0; first < planes; first = grove_gridder_window_end(g)) {
         open_window(w, g, first, planes, UINT64_MAX);
         for (int pol = 0; pol < pols; pol++)
-            ck_assert_int_eq(grove_gridder_from_image(g, pol, &from, &grove_fourier, &in_order), 0);
+            ck_assert_int_eq(grove_gridder_from_image(g, pol, &from, &in_order), 0);
         ck_assert_int_eq(grove_gridder_predict(g, &samples, &in_order, &outside), 0);
     }
     for (int64_t k = 0; k < pixels; k++)
@@ -378,7 +248,7 @@ static void check_order(world *w)
 {
     static const int64_t ways[][2] = {{0, 1}, {1, 0}, {3, 2}, {1000, 3}, {5, 5}};
 
-    w->exact = true;
+    w->bounds.exact = true;
     for (int i = 0; i < 6; i++) {
         void *image = make_image(w, 0, &in_order);
         w->piece = ways[i % 5][0];
@@ -390,6 +260,21 @@ static void check_order(world *w)
     }
 }
 
+static void check_world(world *w, uint64_t seed)
+{
+    check_image(w);
+    check_adjoint(w);
+    if (seed % 4 == 0)
+        check_threads(w);
+    if (seed % 4 == 1 && w->bounds.double_precision) {
+        w->bounds.exact = true;
+        check_image(w);
+        check_adjoint(w);
+        check_order(w);
+    }
+    free_world(w);
+}
+
 START_TEST(random_images)
 {
     const char *count = getenv("GROVE_TEST_CONFIGURATIONS"), *seed = getenv("GROVE_TEST_SEED");
@@ -399,17 +284,7 @@ START_TEST(random_images)
     for (uint64_t k = first; k < last; k++) {
         world w;
         make_random(&w, k);
-        check_image(&w);
-        check_adjoint(&w);
-        if (k % 4 == 0)
-            check_threads(&w);
-        if (k % 4 == 1 && w.bounds.double_precision) {
-            w.exact = true;
-            check_image(&w);
-            check_adjoint(&w);
-            check_order(&w);
-        }
-        free_world(&w);
+        check_world(&w, k);
     }
 }
 END_TEST
@@ -431,6 +306,21 @@ START_TEST(large_image_in_any_order)
     ck_assert_int_gt(plan_of(&w).planes, 5);
     check_order(&w);
     free_world(&w);
+}
+END_TEST
+
+/* Coarse images, of which pixels are interpolated. */
+START_TEST(coarse_images)
+{
+    int coarse = 0;
+
+    for (uint64_t k = 1; k <= 16; k++) {
+        world w;
+        make_compact(&w, 3000 + k);
+        coarse += plan_of(&w).taps > 0;
+        check_world(&w, k);
+    }
+    ck_assert_int_gt(coarse, 8);
 }
 END_TEST
 
@@ -457,7 +347,7 @@ START_TEST(one_source)
         image[40 * 50 + 7] = 3;
         memset(w.data, 0, (size_t)(w.rows * w.channels) * 2 * sizeof(float));
         const grove_gridder_pixels from = pixels_of(&w, image);
-        ck_assert_int_eq(grove_gridder_from_image(g, 0, &from, &grove_fourier, &in_order), 0);
+        ck_assert_int_eq(grove_gridder_from_image(g, 0, &from, &in_order), 0);
         ck_assert_int_eq(grove_gridder_predict(g, &samples, &in_order, &outside), 0);
         for (int64_t k = 0; k < w.rows * w.channels; k++) {
             long double angle = -turn * phase(&w, 7, 40, k / 3) * w.freq[k % 3];
@@ -578,6 +468,7 @@ int main(void)
     tcase_set_timeout(tests, 600);
     tcase_add_test(tests, random_images);
     tcase_add_test(tests, large_image_in_any_order);
+    tcase_add_test(tests, coarse_images);
     tcase_add_test(tests, one_source);
     tcase_add_test(tests, beyond_bounds);
     tcase_add_test(tests, bright_centre);

@@ -74,4 +74,4 @@ bool grove_fourier_works(void)
 }
 #endif
 
-const grove_gridder_fft grove_fourier = {plan, execute, free_plan, NULL};
+const grove_fourier_lines grove_fourier = {plan, execute, free_plan, NULL};

@@ -198,17 +198,11 @@ uint64_t grove_gridder_plan_index_bytes(const grove_gridder_plan *plan)
     return tiles_of(&g) * (uint64_t)(g.groups * 8 + 4);
 }
 
-/* Two images' size of rows, or one plane of them (gridder_image.c). */
 uint64_t grove_gridder_plan_image_bytes(const grove_gridder_plan *plan)
 {
     const grove_gridder g = planned(plan);
-    const int64_t *size = plan->image.size;
-    uint64_t row =
-        (uint64_t)((size[0] + LANES - 1) / LANES * LANES * g.columns[1] * TILE) * 2 * g.real;
-    uint64_t most = 2 * (uint64_t)(size[0] * size[1]) * g.real, batch = row ? most / row : 1;
 
-    batch = batch < 1 ? 1 : batch > GROVE_GRIDDER_BATCH ? GROVE_GRIDDER_BATCH : batch;
-    return row * (batch > (uint64_t)plan->planes ? (uint64_t)plan->planes : batch);
+    return grove_gridder_image_bytes(&g);
 }
 
 /* ---- tiles ---- */

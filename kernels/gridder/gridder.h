@@ -35,6 +35,7 @@ typedef struct {
     int64_t polarisations; /* images of the same samples, 1 to 4 */
     bool double_precision;
     bool without_w; /* w counts as 0 */
+    bool exact;     /* planes become part of the image one by one, without a coarse image */
 } grove_gridder_bounds;
 
 typedef struct {
@@ -47,7 +48,12 @@ typedef struct {
     double first_w, step_w; /* plane k has w = first_w + k step_w wavelengths */
     double middle_n;        /* n - 1 is counted from here */
     double half_n;          /* and reaches so far */
-    double seconds;         /* estimated cost of an image with one thread */
+    /* Elements of the transforms that make images of planes: the grid's, or fewer and pixels that
+       are interpolated by so many taps, with errors of `ripple` of the image. */
+    int64_t transform[2];
+    int64_t taps; /* 0: none */
+    double ripple;
+    double seconds; /* estimated cost of an image with one thread */
 } grove_gridder_plan;
 
 /* Chooses the cheapest kernels, grid and planes with an error of at most epsilon, relative to the
@@ -74,17 +80,6 @@ typedef struct {
     void (*run)(void *pool, int64_t count, void (*fn)(void *context, int64_t i), void *context);
     void *pool;
 } grove_gridder_threads;
-
-/* One-dimensional transforms to_j = sum_k from_k exp(2 pi i sign j k / size) of complex numbers,
- * aligned to 64 bytes; `from` stays as it is. Any thread may execute. */
-typedef struct {
-    /* A plan for this size and sign (+1, -1); NULL: no memory, or no library. */
-    void *(*plan)(void *library, int64_t size, int sign, bool double_precision);
-    void (*execute)(void *library, const void *plan, const void *from, void *to,
-                    bool double_precision);
-    void (*free)(void *library, void *plan, bool double_precision);
-    void *library;
-} grove_gridder_fft;
 
 /* ---- visibilities ---- */
 
@@ -128,16 +123,14 @@ typedef struct {
     int64_t pixel, row;
 } grove_gridder_pixels;
 
-/* The image of one polarisation from the planes. The planes stay. 0, or -1 without memory or
- * transforms. */
+/* The image of one polarisation from the planes. The planes stay. 0, or -1 without memory. */
 int grove_gridder_to_image(grove_gridder *gridder, int polarisation,
-                           const grove_gridder_pixels *image, const grove_gridder_fft *fft,
-                           const grove_gridder_threads *threads);
+                           const grove_gridder_pixels *image, const grove_gridder_threads *threads);
 
 /* The other way: planes of one polarisation from an image, in place of what they were, and samples
  * from the planes, which are added to the data. */
 int grove_gridder_from_image(grove_gridder *gridder, int polarisation,
-                             const grove_gridder_pixels *image, const grove_gridder_fft *fft,
+                             const grove_gridder_pixels *image,
                              const grove_gridder_threads *threads);
 int grove_gridder_predict(grove_gridder *gridder, const grove_gridder_samples *samples,
                           const grove_gridder_threads *threads, grove_gridder_outside *outside);

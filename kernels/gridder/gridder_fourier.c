@@ -1,4 +1,4 @@
-/* What transforms of columns need: parts, factors, and which elements are rows and pixels. */
+/* What transforms of lines need: parts, factors, and which elements are cells and pixels. */
 #include "gridder_private.h"
 
 #include <math.h>
@@ -57,21 +57,23 @@ static int make_part(grove_gridder_part *part, const roots *r, int64_t size)
     return 0;
 }
 
-static void find_elements(const grove_gridder *g, grove_gridder_fourier *f)
+static void find_elements(const grove_gridder *g, int d, grove_gridder_fourier *f)
 {
-    const int64_t size = g->plan.image.size[1];
+    const int64_t size = grove_gridder_view(&g->plan).size[d];
 
-    memset(f->row, 0xff, (size_t)f->size * sizeof(*f->row));
+    memset(f->cell, 0xff, (size_t)f->size * sizeof(*f->cell));
     memset(f->pixel, 0xff, (size_t)f->size * sizeof(*f->pixel));
-    for (int64_t y = 0; y < g->columns[1] * GROVE_GRIDDER_TILE; y++)
-        f->row[grove_gridder_grid_index(g, 1, y)] = (int32_t)y;
-    for (int64_t y = 0; y < size; y++)
-        f->pixel[y - size / 2 + (y < size / 2 ? f->size : 0)] = (int32_t)y;
+    for (int64_t k = 0; k < g->columns[d] * GROVE_GRIDDER_TILE; k++) {
+        int64_t at = (g->first_tile[d] * GROVE_GRIDDER_TILE + k) % f->size;
+        f->cell[at < 0 ? at + f->size : at] = (int32_t)k;
+    }
+    for (int64_t k = 0; k < size; k++)
+        f->pixel[k - size / 2 + (k < size / 2 ? f->size : 0)] = (int32_t)k;
 }
 
-int grove_gridder_fourier_make(const grove_gridder *g, grove_gridder_fourier *f)
+int grove_gridder_fourier_make(const grove_gridder *g, int d, grove_gridder_fourier *f)
 {
-    const int64_t size = g->plan.grid[1];
+    const int64_t size = g->plan.transform[d];
     int64_t n = (int64_t)sqrt((double)size);
     const roots r = make_roots(size, g->real);
 
@@ -79,16 +81,16 @@ int grove_gridder_fourier_make(const grove_gridder *g, grove_gridder_fourier *f)
         n--;
     *f = (grove_gridder_fourier){.size = size,
                                  .factor = malloc((size_t)(2 * size) * g->real),
-                                 .row = malloc((size_t)size * sizeof(*f->row)),
+                                 .cell = malloc((size_t)size * sizeof(*f->cell)),
                                  .pixel = malloc((size_t)size * sizeof(*f->pixel))};
-    int code = !r.number || !f->factor || !f->row || !f->pixel;
+    int code = !r.number || !f->factor || !f->cell || !f->pixel;
     if (!code)
         code = make_part(&f->part[0], &r, n) || make_part(&f->part[1], &r, size / n);
     if (!code) {
         for (int64_t b = 0; b < size / n; b++)
             for (int64_t k = 0; k < n; k++)
                 put(&r, f->factor, b * n + k, b * k);
-        find_elements(g, f);
+        find_elements(g, d, f);
     }
     free(r.number);
     return code ? -1 : 0;
@@ -99,7 +101,7 @@ void grove_gridder_fourier_free(grove_gridder_fourier *f)
     free(f->part[0].factor);
     free(f->part[1].factor);
     free(f->factor);
-    free(f->row);
+    free(f->cell);
     free(f->pixel);
     *f = (grove_gridder_fourier){0};
 }

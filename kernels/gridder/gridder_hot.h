@@ -58,38 +58,74 @@ typedef struct {
     void *factor; /* of each pass [length / radix][radix - 1][2] numbers */
 } grove_gridder_part;
 
-/* Transforms of columns, of size = part[0].size part[1].size elements, with the factors between the
- * parts: [part[1].size][part[0].size][2] numbers. Element k of a column is row row[k] of those that
- * are kept, and pixel pixel[k] of the image's column; -1: neither. */
+/* Transforms of 16 lines at once, of size = part[0].size part[1].size elements, with the factors
+ * between the parts: [part[1].size][part[0].size][2] numbers. Element k of a line is cell[k] of
+ * those that are kept, and pixel[k] of the image; -1: neither. */
 typedef struct {
     int64_t size;
     grove_gridder_part part[2];
     void *factor;
-    int32_t *row, *pixel;
+    int32_t *cell, *pixel;
 } grove_gridder_fourier;
+
+/* A row of tiles of a plane, and its pixels along l: of the strips of 16 columns, their 16 rows. */
+typedef struct {
+    const grove_gridder_fourier *fourier;
+    void **block; /* [tiles] of one polarisation; NULL: zeros */
+    int64_t tiles, strips;
+    void *cells;         /* room for [tile][16][16][2] numbers, the cells of a column in a line */
+    void *pixels, *work; /* room for 16 lines of pixels, and for a transform */
+    void *rows;          /* [row][16][2] numbers of the first strip */
+    int64_t strip;       /* numbers from strip to strip */
+} grove_gridder_row;
+
+/* Places of pixels, and what divides by the transforms of the kernels: along l and m, and along w
+ * as a polynomial of s = 2 t - 1, t = (n - 1 - middle_n)^2 scale_t. */
+typedef struct {
+    double *l; /* those of 16 more columns are 0 */
+    double first_m, step_m, middle_n;
+    double *factor_l, *factor_m;
+    double polynomial[GROVE_GRIDDER_MAX_DEGREE + 1];
+    int degree;
+    double scale_t;
+} grove_gridder_sky;
 
 /* Sixteen columns of the image, or fewer, and of some planes. */
 typedef struct {
     const grove_gridder_fourier *fourier;
+    const grove_gridder_sky *sky;
     int64_t planes, size; /* planes; rows of the image */
-    int64_t count;        /* columns, at most 16 */
-    double l[GROVE_GRIDDER_LANES], first_m, step_m;
-    double w, step_w; /* wavelengths of the first plane, and from plane to plane */
-    double middle_n;
+    int64_t first, count; /* columns, at most 16 */
+    double w, step_w;     /* wavelengths of the first plane, and from plane to plane */
     void *rows;           /* of the grid that are kept: [row][16][2] numbers */
     int64_t rows_stride;  /* numbers from plane to plane */
     void *columns, *work; /* room for `planes` columns of the image, and for a transform */
-    void *image;          /* column 0 of row 0, real numbers */
+    void *image;          /* column 0 of row 0 of the strip, real numbers */
     int64_t pixel_stride, image_stride; /* from pixel to pixel, from row to row */
-    bool begin, finish; /* the image is to be overwritten; to be divided by the transforms */
-    /* 1 / transform of the kernel along l and m, and along w as a polynomial of s = 2 t - 1, t =
-     * (n - 1 - middle_n)^2 scale_t */
-    double factor_l[GROVE_GRIDDER_LANES];
-    const double *factor_m;
-    const double *polynomial;
-    int degree;
-    double scale_t;
+    bool begin, correct; /* the image is to be overwritten; to be divided by the transforms */
 } grove_gridder_strip;
+
+/* Element k of the result is the sum of taps [k][j] times element first[k] + j. */
+typedef struct {
+    int64_t from, to; /* elements; those of the result */
+    int64_t taps;
+    int32_t *first;
+    void *tap;
+} grove_gridder_resampling;
+
+/* Sixteen rows of the result, or fewer, of a resampled image of real numbers. */
+typedef struct {
+    const grove_gridder_resampling *along_l, *along_m;
+    const grove_gridder_sky *sky; /* of the pixels that are corrected */
+    int64_t first, count;         /* rows */
+    void *image;                  /* pixels that are corrected */
+    int64_t pixel_stride, image_stride;
+    void *coarse; /* others, one after the other */
+    int64_t coarse_stride;
+    void *lines, *turned, *done; /* room for 16 rows of either image, each */
+    int64_t line;                /* numbers from row to row of these */
+    bool begin, correct;
+} grove_gridder_rows;
 
 typedef struct {
     void (*spread)(const grove_gridder_job *job);
@@ -98,6 +134,14 @@ typedef struct {
     void (*to_image)(const grove_gridder_strip *strip);
     /* The planes from the image: value = image exp(-2 pi i w (n - 1 - middle_n)). */
     void (*from_image)(const grove_gridder_strip *strip);
+    /* Transforms along u. */
+    void (*row_to_image)(const grove_gridder_row *row);
+    void (*row_from_image)(const grove_gridder_row *row);
+    /* Rows of an image from a coarse one: along m, then along l. */
+    void (*refine)(const grove_gridder_rows *rows);
+    /* The reverse: rows of an image along l, and rows of the coarse one from these along m. */
+    void (*coarsen_rows)(const grove_gridder_rows *rows);
+    void (*coarsen_columns)(const grove_gridder_rows *rows);
 } grove_gridder_loops;
 
 extern const grove_gridder_loops grove_gridder_single_portable, grove_gridder_single_avx2,

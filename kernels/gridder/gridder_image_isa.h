@@ -6,7 +6,7 @@
 #include "gridder_fft_isa.h"
 
 /* n - 1 - middle_n of LANES pixels of a row, and 0 beyond the horizon for `above`, else 1. */
-INLINE void directions(const grove_gridder_strip *s, int first, double m, doubles n[PARTS],
+INLINE void directions(const grove_gridder_sky *s, int64_t first, double m, doubles n[PARTS],
                        doubles above[PARTS])
 {
     for (int i = 0; i < PARTS; i++) {
@@ -26,7 +26,7 @@ INLINE void directions(const grove_gridder_strip *s, int first, double m, double
 }
 
 /* What divides by the transforms of the kernels. */
-INLINE vec correction(const grove_gridder_strip *s, int first, int64_t y, const doubles n[PARTS],
+INLINE vec correction(const grove_gridder_sky *s, int64_t first, int64_t y, const doubles n[PARTS],
                       const doubles above[PARTS])
 {
     doubles factor[PARTS];
@@ -47,14 +47,10 @@ INLINE void phasors(const doubles n[PARTS], double w, vec *cosine, vec *sine)
     phasor(fractional_turns(n, w), cosine, sine);
 }
 
-/* Pixels of a strip, which most often has all of its columns, one after the other: then they are
- * copied as a vector. */
-INLINE void exchange_row(const grove_gridder_strip *s, real *pixels, real *row, int first,
-                         bool to_row)
+/* LANES pixels of a row, or the `left` ones that there are, which most often follow each other:
+ * then they are copied as a vector. */
+INLINE void exchange_pixels(real *pixels, real *row, int64_t left, int64_t stride, bool to_row)
 {
-    const int64_t left = s->count - first, stride = s->pixel_stride;
-
-    row += first * stride;
     if (stride == 1 && left >= LANES && to_row)
         memcpy(row, pixels, LANES * sizeof(real));
     else if (stride == 1 && left >= LANES)
@@ -64,20 +60,28 @@ INLINE void exchange_row(const grove_gridder_strip *s, real *pixels, real *row, 
             *(to_row ? &row[k * stride] : &pixels[k]) = to_row ? pixels[k] : row[k * stride];
 }
 
+INLINE void exchange_row(const grove_gridder_strip *s, real *pixels, real *row, int first,
+                         bool to_row)
+{
+    exchange_pixels(pixels, row + first * s->pixel_stride, s->count - first, s->pixel_stride,
+                    to_row);
+}
+
 static void to_image(const grove_gridder_strip *s)
 {
+    const grove_gridder_sky *sky = s->sky;
     pair *columns = s->columns;
 
     for (int first = 0; first < s->count; first += LANES) {
         for (int64_t p = 0; p < s->planes; p++)
-            transform(s, (real *)s->rows + p * s->rows_stride + 2 * first, columns + p * s->size,
-                      true);
+            transform(s->fourier, s->work, (real *)s->rows + p * s->rows_stride + 2 * first,
+                      columns + p * s->size, true);
         for (int64_t y = 0; y < s->size; y++) {
             real *row = (real *)s->image + y * s->image_stride, pixels[LANES] = {0};
             doubles n[PARTS], above[PARTS];
             vec cosine, sine, step_cosine, step_sine;
             pair sum = {splat(0), splat(0)};
-            directions(s, first, s->first_m + (double)y * s->step_m, n, above);
+            directions(sky, s->first + first, sky->first_m + (double)y * sky->step_m, n, above);
             phasors(n, s->w, &cosine, &sine);
             phasors(n, s->step_w, &step_cosine, &step_sine);
             for (int64_t p = s->planes - 1; p >= 0; p--) {
@@ -88,8 +92,8 @@ static void to_image(const grove_gridder_strip *s)
             if (!s->begin)
                 exchange_row(s, pixels, row, first, false);
             vec pixel = load(pixels) + sum.re * cosine - sum.im * sine;
-            if (s->finish)
-                pixel *= correction(s, first, y, n, above);
+            if (s->correct)
+                pixel *= correction(sky, s->first + first, y, n, above);
             store(pixels, pixel);
             exchange_row(s, pixels, row, first, true);
         }
@@ -98,6 +102,7 @@ static void to_image(const grove_gridder_strip *s)
 
 static void from_image(const grove_gridder_strip *s)
 {
+    const grove_gridder_sky *sky = s->sky;
     pair *columns = s->columns;
 
     for (int first = 0; first < s->count; first += LANES) {
@@ -106,10 +111,12 @@ static void from_image(const grove_gridder_strip *s)
             doubles n[PARTS], above[PARTS];
             vec cosine, sine, step_cosine, step_sine;
             exchange_row(s, pixels, row, first, false);
-            directions(s, first, s->first_m + (double)y * s->step_m, n, above);
+            directions(sky, s->first + first, sky->first_m + (double)y * sky->step_m, n, above);
             phasors(n, s->w, &cosine, &sine);
             phasors(n, s->step_w, &step_cosine, &step_sine);
-            vec pixel = load(pixels) * correction(s, first, y, n, above);
+            vec pixel = load(pixels);
+            if (s->correct)
+                pixel *= correction(sky, s->first + first, y, n, above);
             pair value = {pixel * cosine, -pixel * sine};
             for (int64_t p = 0; p < s->planes; p++) {
                 const pair old = value;
@@ -119,8 +126,8 @@ static void from_image(const grove_gridder_strip *s)
             }
         }
         for (int64_t p = 0; p < s->planes; p++)
-            transform(s, (real *)s->rows + p * s->rows_stride + 2 * first, columns + p * s->size,
-                      false);
+            transform(s->fourier, s->work, (real *)s->rows + p * s->rows_stride + 2 * first,
+                      columns + p * s->size, false);
     }
 }
 

@@ -54,7 +54,14 @@ INLINE doubles choose(longs mask, doubles yes, doubles no)
 }
 
 #include "gridder_cells_isa.h"
-#include "gridder_image_isa.h"
+#include "gridder_rows_isa.h"
 
-const grove_gridder_loops LOOPS = {
-    .spread = spread, .collect = collect, .to_image = to_image, .from_image = from_image};
+const grove_gridder_loops LOOPS = {.spread = spread,
+                                   .collect = collect,
+                                   .to_image = to_image,
+                                   .from_image = from_image,
+                                   .row_to_image = row_to_image,
+                                   .row_from_image = row_from_image,
+                                   .refine = refine,
+                                   .coarsen_rows = coarsen_rows,
+                                   .coarsen_columns = coarsen_columns};

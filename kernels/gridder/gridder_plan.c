@@ -1,5 +1,5 @@
 /* The choice of kernels, oversampling and planes by the cost that they are estimated to have. */
-#include "gridder.h"
+#include "gridder_private.h"
 
 #include <math.h>
 #include <string.h>
@@ -105,14 +105,15 @@ static int least_ratio(table *t, int width, double error)
 /* ---- costs ---- */
 
 /* Nanoseconds on one core with AVX-512 (bench/gridder): of a sample, of each vector that it is
- * spread over, of each of the 5 n log2(n) operations of a transform, of a pixel of a plane; of the
- * last two in double precision. */
+ * spread over, of each of the 5 n log2(n) operations of a transform, of a pixel of a plane, which
+ * takes twice as long in double precision; of operations in double precision; of a tap of a pixel.
+ */
 static const double per_sample = 18, per_vector = 0.36, per_operation = 0.02, per_pixel = 1.2,
-                    per_operation_double = 0.05, per_pixel_double = 2.4;
+                    per_operation_double = 0.05, per_tap = 0.03;
 
 static double transform_cost(const grove_gridder_plan *p, int d)
 {
-    double size = (double)p->grid[d];
+    double size = (double)p->transform[d];
 
     return (p->bounds.double_precision ? per_operation_double : per_operation) * 5 * size *
            log2(size);
@@ -123,18 +124,52 @@ static double occupied(double max, double cell, int64_t grid, int width)
     return fmin((double)grid, 2 * max * cell * (double)grid + width + 32);
 }
 
-static double cost_of(const grove_gridder_plan *p)
+static double spread_cost(const grove_gridder_plan *p)
 {
     const grove_gridder_bounds *b = &p->bounds;
-    double rows = occupied(b->max_v, p->image.cell[1], p->grid[1], p->kernel.width);
     double vectors = ceil(2.0 * p->kernel.width / (b->double_precision ? 8 : 16));
-    double spread = per_sample + per_vector * vectors * (double)b->polarisations * p->kernel.width *
-                                     p->kernel_w.width;
-    double pixels = (double)(p->image.size[0] * p->image.size[1]);
-    double plane = rows * transform_cost(p, 0) + (double)p->image.size[0] * transform_cost(p, 1) +
-                   pixels * (b->double_precision ? per_pixel_double : per_pixel);
 
-    return 1e-9 * (b->samples * spread + (double)(b->polarisations * p->planes) * plane);
+    return b->samples * (per_sample + per_vector * vectors * (double)b->polarisations *
+                                          p->kernel.width * p->kernel_w.width);
+}
+
+static double image_cost(const grove_gridder_plan *p)
+{
+    const grove_gridder_bounds *b = &p->bounds;
+    const grove_gridder_image view = grove_gridder_view(p);
+    const double slower = b->double_precision ? 2 : 1;
+    double rows = occupied(b->max_v, p->image.cell[1], p->grid[1], p->kernel.width);
+    double pixels = (double)(view.size[0] * view.size[1]);
+    double plane = rows * transform_cost(p, 0) + (double)view.size[0] * transform_cost(p, 1) +
+                   pixels * per_pixel * slower;
+    double lines = (double)p->image.size[1],
+           sums = lines * (double)view.size[0] + lines * (double)p->image.size[0];
+
+    return (double)b->polarisations *
+           ((double)p->planes * plane +
+            (p->taps ? slower * (sums * (double)p->taps * per_tap +
+                                 lines * (double)p->image.size[0] * per_pixel)
+                     : 0));
+}
+
+/* The cost, in seconds, and the transforms with which it is least. */
+static double cost_of(grove_gridder_plan *p)
+{
+    static const double oversampling[] = {1.15, 1.25, 1.35, 1.5, 1.75, 2, 2.5};
+    const int count = (int)(sizeof(oversampling) / sizeof(*oversampling));
+    grove_gridder_plan coarse = *p;
+
+    p->transform[0] = p->grid[0];
+    p->transform[1] = p->grid[1];
+    p->taps = 0;
+    double least = image_cost(p);
+    for (int k = 0; k < count && !p->bounds.exact; k++) {
+        if (!grove_gridder_find_coarse(&coarse, oversampling[k]) || image_cost(&coarse) >= least)
+            continue;
+        least = image_cost(&coarse);
+        *p = coarse;
+    }
+    return 1e-9 * (spread_cost(p) + least);
 }
 
 /* ---- planes ---- */
@@ -205,6 +240,7 @@ int grove_gridder_plan_choose(const grove_gridder_image *image, const grove_grid
     find_range(image, &low, &high);
     p.middle_n = bounds->without_w ? 0 : (low + high) / 2;
     p.half_n = (high - low) / 2;
+    p.ripple = 0.03 * epsilon;
     /* Polynomials and rounding take some of it. Over few pixels, or of few samples, errors
        scatter. */
     epsilon *= 0.97 / (1 + 20 / sqrt((double)(image->size[0] * image->size[1])) +

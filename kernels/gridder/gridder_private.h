@@ -48,15 +48,32 @@ void grove_gridder_find_columns(grove_gridder *g);
  */
 void *grove_gridder_make_taps(const grove_gridder_kernel *kernel, int degree, int times,
                               size_t real);
-/* For each pixel along axis d: 1 / transform of the kernel; NULL: no memory. */
+/* Bytes that making an image from planes takes, of a gridder whose columns are known. */
+uint64_t grove_gridder_image_bytes(const grove_gridder *g);
+/* For each pixel along axis d: 1 / transform of the kernel, and zeros for 16 more; NULL: no memory.
+ */
 double *grove_gridder_make_factors(const grove_gridder *g, int d);
 
-/* For transforms along v: from rows that are kept to rows of the image. 0, or -1 without memory;
- * to be freed in either case. */
-int grove_gridder_fourier_make(const grove_gridder *g, grove_gridder_fourier *fourier);
+/* For transforms along u or v: from cells that are kept to pixels of the view. 0, or -1 without
+ * memory; to be freed in either case. */
+int grove_gridder_fourier_make(const grove_gridder *g, int d, grove_gridder_fourier *fourier);
 void grove_gridder_fourier_free(grove_gridder_fourier *fourier);
 /* Room for the work of one. */
 size_t grove_gridder_fourier_bytes(const grove_gridder_fourier *fourier);
+
+/* ---- coarse images (gridder_coarse.c) ---- */
+
+/* The pixels to which planes are transformed: coarse ones, or the image's. */
+grove_gridder_image grove_gridder_view(const grove_gridder_plan *plan);
+/* From coarse pixels to the image's along an axis, or the adjoint. 0, or -1 without memory; to be
+ * freed in either case. */
+int grove_gridder_make_resampling(const grove_gridder *g, int d, bool to_coarse,
+                                  grove_gridder_resampling *resampling);
+void grove_gridder_resampling_free(grove_gridder_resampling *resampling);
+
+/* Sets the plan's transform and taps for pixels of so many to a period of the largest u and v;
+ * false: the grid has no room for it. */
+bool grove_gridder_find_coarse(grove_gridder_plan *plan, double oversampling);
 
 /* Entries of samples, sorted by tile and group. */
 typedef struct {

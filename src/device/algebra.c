@@ -94,15 +94,4 @@ static void describe(grove_device *device, char *text, size_t size)
         module->algebra.describe(device, text, size);
 }
 
-const grove_gridder_fft *grove_fourier_host(grove_error *error)
-{
-    const grove_algebra_module *module = open_module(error);
-
-    if (module && !module->fourier)
-        grove_fail(error, GROVE_MISSING,
-                   "images need FFTW, which this build has not; on Debian install libfftw3-dev and "
-                   "build Grove again");
-    return module ? module->fourier : NULL;
-}
-
 const grove_algebra grove_algebra_host = {product, transform, cholesky, describe};

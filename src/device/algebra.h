@@ -32,15 +32,12 @@ int grove_cholesky_check(const char *device, const grove_cholesky *what, grove_e
 
 /* The host's implementation, from a module that is opened when first used. */
 extern const grove_algebra grove_algebra_host;
-/* Transforms of single lines on the host, from that module. NULL with a message: it has none. */
-const grove_gridder_fft *grove_fourier_host(grove_error *error);
 
 /* The table that the module algebra.so exports as grove_algebra_api. */
 typedef struct {
     int version; /* GROVE_ALGEBRA_VERSION */
     grove_algebra algebra;
-    const grove_gridder_fft *fourier; /* NULL: without FFTW */
 } grove_algebra_module;
-enum { GROVE_ALGEBRA_VERSION = 2 };
+enum { GROVE_ALGEBRA_VERSION = 3 };
 
 #endif

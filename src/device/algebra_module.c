@@ -1,6 +1,5 @@
 /* The module algebra.so: linear algebra on the host by those of BLAS, LAPACK and FFTW that
  * configure found. */
-#include "../kernels/gridder/fourier.h"
 #include "device/device.h"
 
 #include <stdio.h>
@@ -149,10 +148,4 @@ static void describe(grove_device *device, char *text, size_t size)
 
 extern const grove_algebra_module grove_algebra_api;
 const grove_algebra_module grove_algebra_api = {GROVE_ALGEBRA_VERSION,
-                                                {product, transform, cholesky, describe},
-#ifdef GROVE_HAVE_FFTW
-                                                &grove_fourier
-#else
-                                                NULL
-#endif
-};
+                                                {product, transform, cholesky, describe}};

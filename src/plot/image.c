@@ -23,7 +23,6 @@ typedef struct {
     grove_gridder_samples samples; /* of a block: Stokes I of the chosen visibilities */
     grove_gridder_plan plan;
     grove_gridder *gridder;
-    const grove_gridder_fft *fft;
     grove_isa isa;
     int64_t size; /* pixels a side */
     double cell;
@@ -180,9 +179,7 @@ static int choose_grid(image *i, grove_set *set, const grove_picture *picture)
                           "an image of %lld pixels a side; it can have "
                           "2 to %d",
                           (long long)i->size, LARGEST);
-    i->fft = grove_fourier_host(set->error);
-    code =
-        i->fft ? grove_set_walk(set, GROVE_SET_UVW, widen, largest) : grove_error_code(set->error);
+    code = grove_set_walk(set, GROVE_SET_UVW, widen, largest);
     for (int64_t k = 0; k < set->layout->channels; k++)
         highest = fmax(highest, set->layout->frequency[k]);
     if (!code && !(i->cell > 0) && largest[3] * highest > 0)
@@ -309,7 +306,7 @@ static int make_column(image *i, grove_set *set, int k, float *pixels, float *sc
                           "are 0",
                           set->path, set->column);
     if (!code && grove_gridder_to_image(i->gridder, 0, &(grove_gridder_pixels){pixels, 1, i->size},
-                                        i->fft, &threads))
+                                        &threads))
         code = no_memory(set, i);
     if (!code)
         *s = finish(i, pixels, scratch);
