@@ -124,7 +124,9 @@ def write_patches(path):
 
 
 def run(command, log):
-    """Wall and processor seconds, and the largest memory in MiB."""
+    """Wall and processor seconds, and the largest memory in MiB. What the program before has left to be
+    written to disk is not counted."""
+    os.sync()
     began = time.monotonic()
     with open(log, "w", encoding="utf-8") as file:
         process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
@@ -276,8 +278,8 @@ class Problem:
         return run([f"{self.options.bin}/DP3.py", f"msin={self.set}", "msout=", "steps=[ddecal]",
                     "ddecal.mode=diagonal", f"ddecal.sourcedb={self.options.work}/patches.skymodel",
                     "ddecal.directions=[" + ",".join(f"[{x}]" for x in PATCHES) + "]",
-                    f"ddecal.solint={self.per_solution}", "ddecal.nchan=0", "ddecal.maxiter=100",
-                    "ddecal.tolerance=1e-6", "ddecal.propagatesolutions=true", f"ddecal.h5parm={solutions}",
+                    f"ddecal.solint={self.per_solution}", "ddecal.nchan=0", "ddecal.maxiter=500",
+                    "ddecal.tolerance=1e-6", "ddecal.detectstalling=false", "ddecal.propagatesolutions=true", f"ddecal.h5parm={solutions}",
                     "ddecal.solveralgorithm=directioniterative", f"numthreads={self.options.threads}"],
                    self.file("-dp3.out"))
 

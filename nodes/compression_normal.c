@@ -91,21 +91,37 @@ static bool has_data(const double *sums, int c)
     return sums[GROVE_SUMS_NUMBERS + c] > 0;
 }
 
-/* Adds what correlation c says of the columns. `rest` is S1 - S2 k^H. */
+static bool is_zero(const complex_ *numbers, int count)
+{
+    bool zero = true;
+
+    for (int k = 0; k < count; k++)
+        zero = zero && creal(numbers[k]) == 0 && cimag(numbers[k]) == 0;
+    return zero;
+}
+
+/* Adds what correlation c says of the columns. `rest` is S1 - S2 k^H. Many columns do not change
+ * this correlation: of diagonal Jones terms, half. */
 static void add_columns(grove_compression_form form, int groups, const complex_ *square,
                         const complex_ (*e)[4], const grove_compression_column *column, int columns,
                         const complex_ *rest, complex_ *normal, complex_ *gradient)
 {
     const int n = (int)form * groups, each = (int)form;
+    int changing[columns > 0 ? columns : 1], count = 0;
 
-    for (int a = 0; a < columns; a++) {
-        const int own = each * column[a].group;
+    for (int a = 0; a < columns; a++)
+        if (!is_zero(e[a], each))
+            changing[count++] = a;
+    for (int i = 0; i < count; i++) {
+        const int a = changing[i], own = each * column[a].group;
         complex_ applied[NUMBERS];
 
         gradient[a] += conj(dot(e[a], rest + own, each));
         apply(square, n, e[a], own, each, applied);
-        for (int b = a; b < columns; b++)
+        for (int k = i; k < count; k++) {
+            const int b = changing[k];
             normal[a * columns + b] += dot(e[b], applied + each * column[b].group, each);
+        }
     }
 }
 

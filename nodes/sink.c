@@ -304,29 +304,6 @@ static bool flag_odd(sink_run *run, const float *data, unsigned char *flag, size
     return any;
 }
 
-/* Whether any of the numbers is not finite; whether any is not 0. */
-static void look_at(const float *data, size_t count, bool *odd, bool *nonzero)
-{
-    enum { LANES = 16 };
-    unsigned is_odd[LANES] = {0}, is_nonzero[LANES] = {0};
-    size_t k = 0;
-
-    for (; k + LANES <= count; k += LANES)
-        for (size_t i = 0; i < LANES; i++) {
-            is_odd[i] |= !(data[k + i] - data[k + i] == 0);
-            is_nonzero[i] |= data[k + i] != 0;
-        }
-    for (; k < count; k++) {
-        is_odd[0] |= !(data[k] - data[k] == 0);
-        is_nonzero[0] |= data[k] != 0;
-    }
-    *odd = *nonzero = false;
-    for (size_t i = 0; i < LANES; i++) {
-        *odd = *odd || is_odd[i];
-        *nonzero = *nonzero || is_nonzero[i];
-    }
-}
-
 /* A time slot's numbers where they are what the set is to have, as they stand there: nothing is
  * flagged, all is finite. Else NULL. */
 static const float *plain_slot(const sink_state *sink, sink_run *run, const grove_array *array,
@@ -345,7 +322,7 @@ static const float *plain_slot(const sink_state *sink, sink_run *run, const grov
         if (array->flags[slot * cells + i])
             return NULL;
     const float *data = (const float *)array->data + 2 * numbers * (size_t)slot;
-    look_at(data, 2 * numbers, &odd, &nonzero);
+    grove_ms_look_at(data, 2 * numbers, &odd, &nonzero);
     if (odd)
         return NULL;
     run->nonzero = run->nonzero || nonzero;

@@ -111,13 +111,17 @@ static void scatter_pair(const solve_columns *columns, const solve_slot *slot_a,
     int n = columns->count;
     double complex h = columns->hermitian[a * n + b];
 
+    if (h == 0 || columns->unknown[a] + 1 < columns->unknown[b]) /* the lower triangle is kept */
+        return;
     for (int i = 0; i < parts_a; i++)
         for (int j = 0; j < parts_b; j++) {
             int64_t row = columns->unknown[a] + offset_a[i],
                     column = columns->unknown[b] + offset_b[j];
             int64_t at = row >= column ? grove_least_squares_find(layout, row, column) : -1;
-            if (at >= 0)
-                matrix[at] += creal(conj(factor_a[i]) * factor_b[j] * h);
+            if (at < 0)
+                continue;
+            double complex factor = conj(factor_a[i]) * factor_b[j];
+            matrix[at] += creal(factor) * creal(h) - cimag(factor) * cimag(h);
         }
 }
 

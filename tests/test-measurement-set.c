@@ -348,6 +348,32 @@ START_TEST(abort_leaves_everything)
 }
 END_TEST
 
+/* Each place of counts that are no multiple of anything, from addresses that are not aligned. */
+START_TEST(numbers_that_are_not_finite)
+{
+    const float odd[] = {NAN, -NAN, INFINITY, -INFINITY};
+    float numbers[24];
+    bool is_odd, nonzero;
+
+    for (size_t count = 0; count < 23; count++)
+        for (size_t at = 0; at <= count; at++) {
+            for (size_t k = 0; k < 24; k++)
+                numbers[k] = k > count ? NAN : k % 2 ? -0.0F : 0;
+            numbers[0] = 1;
+            grove_ms_look_at(numbers + 1, count, &is_odd, &nonzero);
+            ck_assert(!is_odd && !nonzero);
+            if (at == count)
+                continue;
+            numbers[1 + at] = at % 2 ? -1e-45F : 3e38F;
+            grove_ms_look_at(numbers + 1, count, &is_odd, &nonzero);
+            ck_assert(!is_odd && nonzero);
+            numbers[1 + at] = odd[at % 4];
+            grove_ms_look_at(numbers + 1, count, &is_odd, &nonzero);
+            ck_assert(is_odd);
+        }
+}
+END_TEST
+
 START_TEST(faults_are_told)
 {
     grove_ms_layout *layout = make_layout(0);
@@ -407,6 +433,7 @@ int main(void)
     tcase_add_loop_test(tests, columns_of_an_existing_set, 0, count);
     tcase_add_test(tests, a_run_that_dies_leaves_the_old_column);
     tcase_add_test(tests, abort_leaves_everything);
+    tcase_add_test(tests, numbers_that_are_not_finite);
     tcase_add_test(tests, faults_are_told);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

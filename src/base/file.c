@@ -373,6 +373,22 @@ void grove_path_start_sync(const char *path)
 #endif
 }
 
+void grove_path_forget(const char *path, int64_t first, int64_t bytes)
+{
+#ifdef POSIX_FADV_DONTNEED
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+    if (fd < 0)
+        return;
+    (void)posix_fadvise(fd, (off_t)first, (off_t)bytes, POSIX_FADV_DONTNEED);
+    close(fd);
+#else
+    (void)path;
+    (void)first;
+    (void)bytes;
+#endif
+}
+
 static int copy_bytes(int from, int to)
 {
     size_t room = (size_t)1 << 20;

@@ -59,6 +59,9 @@ int grove_path_exchange(const char *a, const char *b);
 int grove_path_sync(const char *path);
 /* Begins to write a file's data to disk, without waiting. A hint: faults show when it is synced. */
 void grove_path_start_sync(const char *path);
+/* Frees the memory in which the system keeps a part of a file that nobody will read again. A hint.
+ */
+void grove_path_forget(const char *path, int64_t first, int64_t bytes);
 /* The folder that has it ("." for a plain name), and its name there. Caller frees. */
 char *grove_path_folder(const char *path);
 char *grove_path_name(const char *path);

@@ -219,10 +219,11 @@ std::set<int> read_polarization(const Table &table, int window, grove_ms_layout 
     return ids;
 }
 
-struct row_info {
-    double time, interval;
-    int left, right, scan;
-    int64_t row;
+// The rows of a part, and what the table says of all its rows.
+struct row_choice {
+    std::vector<int64_t> row;
+    Vector<Int> left, right, scan;
+    Vector<Double> time, interval;
 };
 
 // Distinct numbers; those of neighbouring rows are mostly equal.
@@ -235,64 +236,74 @@ std::set<int> distinct(const Vector<Int> &numbers)
     return found;
 }
 
-std::vector<row_info> choose_rows(const Table &table, const grove_ms_part &part,
-                                  const std::set<int> &descriptions, grove_ms_layout *layout)
+row_choice choose_rows(const Table &table, const grove_ms_part &part,
+                       const std::set<int> &descriptions, grove_ms_layout *layout)
 {
+    row_choice rows;
     Vector<Int> fields(ScalarColumn<Int>(table, "FIELD_ID").getColumn());
     Vector<Int> ids(ScalarColumn<Int>(table, "DATA_DESC_ID").getColumn());
-    Vector<Int> left(ScalarColumn<Int>(table, "ANTENNA1").getColumn());
-    Vector<Int> right(ScalarColumn<Int>(table, "ANTENNA2").getColumn());
-    Vector<Double> time(ScalarColumn<Double>(table, "TIME").getColumn());
-    Vector<Double> interval(ScalarColumn<Double>(table, "INTERVAL").getColumn());
-    Vector<Int> scan(left.size(), 1);
+    ScalarColumn<Int>(table, "ANTENNA1").getColumn(rows.left, True);
+    ScalarColumn<Int>(table, "ANTENNA2").getColumn(rows.right, True);
+    ScalarColumn<Double>(table, "TIME").getColumn(rows.time, True);
+    ScalarColumn<Double>(table, "INTERVAL").getColumn(rows.interval, True);
     if (table.tableDesc().isColumn("SCAN_NUMBER"))
-        scan = ScalarColumn<Int>(table, "SCAN_NUMBER").getColumn();
-    std::vector<row_info> rows;
+        ScalarColumn<Int>(table, "SCAN_NUMBER").getColumn(rows.scan, True);
+    else
+        rows.scan = Vector<Int>(rows.left.size(), 1);
     std::set<int> others = distinct(ids);
-    rows.reserve(fields.size());
+    rows.row.reserve(fields.size());
     layout->fields = int(distinct(fields).size());
     for (int own : descriptions)
         others.erase(own);
     layout->windows = int(others.size()) + 1;
     for (size_t i = 0; i < fields.size(); i++)
         if (fields[i] == part.field && descriptions.count(ids[i]) &&
-            !(part.cross_only && left[i] == right[i]))
-            rows.push_back({time[i], interval[i], left[i], right[i], scan[i], int64_t(i)});
+            !(part.cross_only && rows.left[i] == rows.right[i]))
+            rows.row.push_back(int64_t(i));
     return rows;
 }
 
-std::string show_interval(const row_info &row)
+std::string show_interval(const row_choice &rows, size_t row)
 {
     std::ostringstream text;
-    text << "row " << row.row << " " << row.interval << " s";
+    text << "row " << row << " " << rows.interval[row] << " s";
     return text.str();
 }
 
-// Distinct times; those within a millisecond are equal. Gives each row the number of its time.
-std::vector<int64_t> number_times(const std::vector<row_info> &rows, bool one_interval,
-                                  grove_ms_layout *layout)
+// Numbers of the chosen rows, in the order of their times.
+std::vector<size_t> order_of_times(const row_choice &rows)
 {
-    std::vector<size_t> order(rows.size());
-    std::vector<int64_t> number(rows.size());
-    std::vector<double> times, intervals;
-    std::vector<int> scans;
-    size_t first = 0; // of the rows of this time
+    std::vector<size_t> order(rows.row.size());
     std::iota(order.begin(), order.end(), size_t(0));
-    auto earlier = [&](size_t a, size_t b) { return rows[a].time < rows[b].time; };
+    auto earlier = [&](size_t a, size_t b) {
+        return rows.time[size_t(rows.row[a])] < rows.time[size_t(rows.row[b])];
+    };
     if (!std::is_sorted(order.begin(), order.end(), earlier))
         std::stable_sort(order.begin(), order.end(), earlier);
-    for (size_t k : order) {
-        if (!std::isfinite(rows[k].time))
-            throw AipsError("row " + std::to_string(rows[k].row) + " has no time");
-        if (times.empty() || rows[k].time - times.back() > 1e-3) {
-            times.push_back(rows[k].time);
-            intervals.push_back(rows[k].interval);
-            scans.push_back(rows[k].scan);
-            first = k;
+    return order;
+}
+
+// Distinct times; those within a millisecond are equal. Gives each row the number of its time.
+std::vector<int64_t> number_times(const row_choice &rows, bool one_interval,
+                                  grove_ms_layout *layout)
+{
+    std::vector<int64_t> number(rows.row.size());
+    std::vector<double> times, intervals;
+    std::vector<int> scans;
+    size_t first = 0; // row of this time
+    for (size_t k : order_of_times(rows)) {
+        size_t row = size_t(rows.row[k]);
+        if (!std::isfinite(rows.time[row]))
+            throw AipsError("row " + std::to_string(row) + " has no time");
+        if (times.empty() || rows.time[row] - times.back() > 1e-3) {
+            times.push_back(rows.time[row]);
+            intervals.push_back(rows.interval[row]);
+            scans.push_back(rows.scan[row]);
+            first = row;
         }
-        if (one_interval && !(std::fabs(rows[k].interval - rows[first].interval) <= 1e-3))
+        if (one_interval && !(std::fabs(rows.interval[row] - rows.interval[first]) <= 1e-3))
             throw AipsError("rows of one time have different intervals: " +
-                            show_interval(rows[first]) + ", " + show_interval(rows[k]) +
+                            show_interval(rows, first) + ", " + show_interval(rows, row) +
                             "; Grove computes with one interval at each time; split the set first");
         number[k] = int64_t(times.size()) - 1;
     }
@@ -308,9 +319,8 @@ using baseline_numbers = std::map<std::pair<int, int>, int64_t>;
 // The baseline's place. Rows mostly stand in the order of baselines: `next` is the one after the
 // last.
 baseline_numbers::iterator place_of(baseline_numbers &number, baseline_numbers::iterator &next,
-                                    const row_info &row)
+                                    const std::pair<int, int> &key)
 {
-    std::pair<int, int> key(row.left, row.right);
     if (next == number.end())
         next = number.begin();
     auto at = next != number.end() && next->first == key ? next : number.emplace(key, 0).first;
@@ -318,17 +328,17 @@ baseline_numbers::iterator place_of(baseline_numbers &number, baseline_numbers::
     return at;
 }
 
-void number_baselines(const std::vector<row_info> &rows, grove_ms_layout *layout,
-                      baseline_numbers &number)
+void number_baselines(const row_choice &rows, grove_ms_layout *layout, baseline_numbers &number)
 {
     auto guess = number.end();
-    for (const row_info &row : rows) {
-        if (row.left < 0 || row.right < 0 || row.left >= layout->station_count ||
-            row.right >= layout->station_count)
-            throw AipsError("row " + std::to_string(row.row) + " has antennas " +
-                            std::to_string(row.left) + " and " + std::to_string(row.right) +
-                            "; there are " + std::to_string(layout->station_count));
-        place_of(number, guess, row);
+    for (int64_t row : rows.row) {
+        int left = rows.left[size_t(row)], right = rows.right[size_t(row)];
+        if (left < 0 || right < 0 || left >= layout->station_count ||
+            right >= layout->station_count)
+            throw AipsError("row " + std::to_string(row) + " has antennas " + std::to_string(left) +
+                            " and " + std::to_string(right) + "; there are " +
+                            std::to_string(layout->station_count));
+        place_of(number, guess, {left, right});
     }
     layout->baselines = int64_t(number.size());
     layout->antenna1 = static_cast<int *>(grove_alloc((number.size() + 1) * sizeof(int)));
@@ -350,8 +360,8 @@ void number_baselines(const std::vector<row_info> &rows, grove_ms_layout *layout
 void index_rows(grove_ms *ms, const grove_ms_part &part, const std::set<int> &descriptions)
 {
     grove_ms_layout *layout = ms->layout;
-    std::vector<row_info> rows = choose_rows(ms->table, part, descriptions, layout);
-    if (rows.empty())
+    row_choice rows = choose_rows(ms->table, part, descriptions, layout);
+    if (rows.row.empty())
         throw AipsError("no row has field " + std::to_string(part.field) +
                         " and the chosen spectral window" +
                         (part.cross_only ? " and two stations" : ""));
@@ -360,16 +370,18 @@ void index_rows(grove_ms *ms, const grove_ms_part &part, const std::set<int> &de
     number_baselines(rows, layout, baseline);
     auto guess = baseline.end();
     ms->rows.assign(size_t(layout->times * layout->baselines), -1);
-    for (size_t i = 0; i < rows.size(); i++) {
-        int64_t &at = ms->rows[size_t(time[i] * layout->baselines +
-                                      place_of(baseline, guess, rows[i])->second)];
+    for (size_t i = 0; i < rows.row.size(); i++) {
+        size_t row = size_t(rows.row[i]);
+        std::pair<int, int> key(rows.left[row], rows.right[row]);
+        int64_t &at =
+            ms->rows[size_t(time[i] * layout->baselines + place_of(baseline, guess, key)->second)];
         if (at >= 0)
-            throw AipsError("rows " + std::to_string(at) + " and " + std::to_string(rows[i].row) +
+            throw AipsError("rows " + std::to_string(at) + " and " + std::to_string(row) +
                             " have the same time and baseline");
-        at = rows[i].row;
+        at = int64_t(row);
     }
-    layout->rows = int64_t(rows.size());
-    ms->all_rows = rows.size() == ms->table.nrow();
+    layout->rows = int64_t(rows.row.size());
+    ms->all_rows = rows.row.size() == ms->table.nrow();
 }
 } // namespace
 

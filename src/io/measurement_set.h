@@ -68,6 +68,8 @@ typedef struct {
     int64_t first_time, times, first_baseline, baselines, first_channel, channels;
 } grove_ms_block;
 
+/* Whether any of the numbers is not finite; whether any is not 0. */
+void grove_ms_look_at(const float *numbers, size_t count, bool *odd, bool *nonzero);
 /* How many samples that were read so far are not finite, but not flagged either. */
 int64_t grove_ms_odd_samples(const grove_ms *ms);
 /* Reads a complex data column of a block: data [time][baseline][channel][correlation], complex

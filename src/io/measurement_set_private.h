@@ -89,6 +89,7 @@ struct written_part {
     std::shared_ptr<view> to;
     std::string scratch; // the column in the view that is written, until it is settled
     unsigned manager;    // its storage manager's number
+    int replaced;        // that of the column that it will replace; -1: there is none
 };
 } // namespace grove
 

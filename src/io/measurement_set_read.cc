@@ -202,22 +202,6 @@ void store_flags(grove_ms *ms, const grove_ms_block *block, const std::vector<in
     }
 }
 
-// Whether all numbers are finite.
-bool are_finite(const float *from, size_t count)
-{
-    constexpr size_t LANES = 16;
-    unsigned odd[LANES] = {0}, any = 0;
-    size_t k = 0;
-    for (; k + LANES <= count; k += LANES)
-        for (size_t i = 0; i < LANES; i++)
-            odd[i] |= unsigned(!(from[k + i] - from[k + i] == 0));
-    for (; k < count; k++)
-        any |= unsigned(!(from[k] - from[k] == 0));
-    for (unsigned each : odd)
-        any |= each;
-    return !any;
-}
-
 // The numbers of a row; those that are not finite become 0 and are flagged. Returns how many were
 // not flagged.
 int64_t store_row(const Complex *from, size_t cell, float *data, const flag_store &flags,
@@ -225,7 +209,9 @@ int64_t store_row(const Complex *from, size_t cell, float *data, const flag_stor
 {
     if (reinterpret_cast<const float *>(from) != data)
         std::memcpy(data, from, 2 * cell * sizeof(float));
-    if (are_finite(data, 2 * cell))
+    bool odd, nonzero;
+    grove_ms_look_at(data, 2 * cell, &odd, &nonzero);
+    if (!odd)
         return 0;
     int64_t count = 0;
     for (size_t k = 0; k < cell; k++)
@@ -296,6 +282,33 @@ int read_data(grove_ms *ms, const char *column, const grove_ms_block *block, flo
     return 0;
 }
 } // namespace
+
+extern "C" void grove_ms_look_at(const float *numbers, size_t count, bool *odd, bool *nonzero)
+{
+    typedef uint32_t four __attribute__((vector_size(16)));
+    constexpr uint32_t EXPONENT = 0x7f800000; // all of it is set in what is not finite
+    const four exponent = {EXPONENT, EXPONENT, EXPONENT, EXPONENT};
+    four is_odd[2] = {}, bits[2] = {};
+    size_t k = 0;
+    for (; k + 8 <= count; k += 8) {
+        four a, b;
+        std::memcpy(&a, numbers + k, sizeof(a));
+        std::memcpy(&b, numbers + k + 4, sizeof(b));
+        is_odd[0] |= four((a & exponent) == exponent);
+        is_odd[1] |= four((b & exponent) == exponent);
+        bits[0] |= a;
+        bits[1] |= b;
+    }
+    *odd = *nonzero = false;
+    for (int i = 0; i < 8; i++) {
+        *odd = *odd || is_odd[i / 4][i % 4];
+        *nonzero = *nonzero || bits[i / 4][i % 4] << 1; // without the sign
+    }
+    for (; k < count; k++) {
+        *odd = *odd || !std::isfinite(numbers[k]);
+        *nonzero = *nonzero || numbers[k] != 0;
+    }
+}
 
 extern "C" int64_t grove_ms_odd_samples(const grove_ms *ms)
 {

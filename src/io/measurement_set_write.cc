@@ -208,6 +208,22 @@ void start_writing_back(const grove::written_part &part)
     }
 }
 
+// The system need not keep these rows of the column that will be replaced. The new ones get their
+// memory: new memory can cost more than all else here.
+void forget_replaced(const grove::written_part &part, const grove_ms *ms,
+                     const std::vector<int64_t> &rows)
+{
+    int64_t cell = ms->layout->channels * ms->layout->correlations * int64_t(sizeof(Complex));
+    if (part.replaced < 0 || rows.back() - rows.front() + 1 != int64_t(rows.size()))
+        return;
+    // pages may be large, and are freed as a whole: again what came just before
+    int64_t first = std::max(int64_t(0), rows.front() * cell - (4 << 20));
+    for (const char *end : {"_TSM0", "_TSM1"}) {
+        std::string path = part.to->folder + "/table.f" + std::to_string(part.replaced) + end;
+        grove_path_forget(path.c_str(), first, (rows.back() + 1) * cell - first);
+    }
+}
+
 void put_parts(grove_ms *ms, const grove_ms_block *block, const grove::row_list &list,
                const float *data, const unsigned char *flag)
 {
@@ -216,10 +232,13 @@ void put_parts(grove_ms *ms, const grove_ms_block *block, const grove::row_list 
         if (rows.row.empty())
             continue;
         Table &table = ms->parts[k].to->table;
+        bool whole = block->channels == ms->layout->channels; // else tiles may be used again
+        if (whole && ms->mode == GROVE_MS_REPLACE)
+            forget_replaced(ms->parts[k], ms, rows.row);
         put_data(ms, table, ms->column, ms->parts[k].scratch, block, rows, data);
         if (ms->writes_flags)
             put_flags(ms, table, block, rows, flag);
-        if (block->channels == ms->layout->channels) // else tiles may be written again
+        if (whole)
             start_writing_back(ms->parts[k]);
     }
 }
@@ -286,7 +305,7 @@ int open_parts(grove_ms *ms, const char *column, grove_error *error)
         std::shared_ptr<grove::view> view = grove::open_view(root, ms->record, error);
         if (!view)
             return grove_error_code(error);
-        ms->parts.push_back({view, "", 0});
+        ms->parts.push_back({view, "", 0, -1});
     }
     ms->column = column;
     for (grove::written_part &part : ms->parts) {
@@ -294,6 +313,8 @@ int open_parts(grove_ms *ms, const char *column, grove_error *error)
         if (part.scratch.empty())
             return grove_error_code(error);
         part.manager = grove::manager_of(part.to->table, part.scratch).asuInt("SEQNR");
+        if (part.scratch != column && part.to->original.tableDesc().isColumn(column))
+            part.replaced = int(grove::manager_of(part.to->original, column).asuInt("SEQNR"));
     }
     return 0;
 }

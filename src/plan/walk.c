@@ -217,10 +217,24 @@ int grove_walk_again(grove_walk *w)
     return grove_walk_evaluate(w);
 }
 
+/* Values of this tile that no other can use: all, or those that this evaluation does not want. */
+static void drop_kept(grove_walk *w, bool all)
+{
+    const grove_program *p = w->program;
+
+    for (int s = 0; s < p->step_count; s++)
+        if (p->divided && (p->steps[s].cut & p->divided) == p->divided &&
+            (all || (!w->slots[s].needed && !w->slots[s].value)))
+            drop(w, &w->slots[s].kept);
+}
+
 int grove_walk_follow(grove_walk *w)
 {
     w->following = true;
-    return grove_walk_again(w);
+    grove_walk_drop_flight(w, (int)(w->number % w->flight_count));
+    mark(w);
+    drop_kept(w, false);
+    return run_list(w, &w->program->loops[0]);
 }
 
 int grove_walk_body(grove_walk *w, int step, int64_t first)
@@ -295,19 +309,9 @@ int grove_walk_begin(grove_walk *w, const grove_tile *tile, const grove_tile *ne
     return code;
 }
 
-/* Values of this tile that no other can use. */
-static void drop_kept(grove_walk *w)
-{
-    const grove_program *p = w->program;
-
-    for (int s = 0; s < p->step_count; s++)
-        if (p->divided && (p->steps[s].cut & p->divided) == p->divided)
-            drop(w, &w->slots[s].kept);
-}
-
 void grove_walk_end(grove_walk *w)
 {
-    drop_kept(w);
+    drop_kept(w, true);
     if (w->serial)
         grove_walk_drop_flight(w, (int)(w->number % w->flight_count));
     w->number++;
