@@ -220,6 +220,21 @@ START_TEST(summed_once)
 }
 END_TEST
 
+/* What does not fit in parts either: what tiles do not divide is said. */
+START_TEST(not_even_one_time)
+{
+    static const char text[] =
+        "f = parm(\"f\", init=1)\nfit = solve(f * f * M[p,q], M, compress=false)\n";
+
+    ck_assert_int_eq(solve_world_run(&w, text, NULL), 0);
+    w.session->budget = w.session->memory = 1 << 14;
+    ck_assert_int_ne(grove_session_run(w.session), 0);
+    char *messages = grove_error_text(w.t.error);
+    ck_assert_msg(strstr(messages, "'fit' are divided along time only") != NULL, "%s", messages);
+    free(messages);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("solve: parts");
@@ -234,6 +249,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, summed_once, 0, 3);
+    tcase_add_test(tests, not_even_one_time);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

@@ -62,14 +62,30 @@ static const grove_node *largest_drive(grove_node *const *nodes, size_t count, u
     return largest;
 }
 
+/* An action whose domains come in parts, which are cut along time alone. */
+static const grove_node *find_in_parts(grove_node *const *nodes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (nodes[i]->in_parts)
+            return nodes[i];
+    return NULL;
+}
+
 static int fail_memory(const grove_session *session, grove_node *const *nodes, size_t count,
                        uint64_t needed)
 {
-    const grove_node *drive = largest_drive(nodes, count, needed);
+    const grove_node *drive = largest_drive(nodes, count, needed),
+                     *parts = find_in_parts(nodes, count);
     char want[32], have[32], part[32];
 
     grove_show_bytes(want, (double)needed / 0.9); /* see plan/tiling.c */
     grove_show_bytes(have, (double)session->memory);
+    if (!drive && parts)
+        return grove_fail_at(session->error, &parts->place, GROVE_NO_MEMORY,
+                             "memory: the smallest tile needs a limit of %s, %s are allowed; "
+                             "solution domains of %s are divided along time only, so that tiles "
+                             "have all channels: allow more, or fit fewer channels at a time",
+                             want, have, grove_node_shown(parts));
     if (!drive)
         return grove_fail(
             session->error, GROVE_NO_MEMORY,
