@@ -137,7 +137,7 @@ def costs(options):
         for value in values:
             places, plan, image, predict, spread, transforms = cost_of(dict(usual, **{name: value}), options)
             points.append((places[name], image, predict))
-            print(f"| {places[name]:.3g} | {plan[2]} x {plan[2]} x {plan[4]} | {plan[6]}, {plan[8]} | {image:.3g} "
+            print(f"| {places[name]:.4g} | {plan[2]} x {plan[2]} x {plan[4]} | {plan[6]}, {plan[8]} | {image:.3g} "
                   f"| {predict:.3g} | {spread:.3g} | {transforms:.3g} | {(spread + transforms) / image:.3g} |")
             sys.stdout.flush()
         charts.append((label, points))
@@ -181,7 +181,7 @@ def picture(charts):
         for power in range(int(low), int(high) + 1):
             out.append(f'<text x="{left - 6}" y="{y_of(10.0 ** power) + 4:.1f}" text-anchor="end">{10.0 ** power:g} s</text>')
         for p in (points[0], points[-1]):
-            out.append(f'<text x="{x_of(p[0]):.1f}" y="{side + 38}" text-anchor="middle">{p[0]:.3g}</text>')
+            out.append(f'<text x="{x_of(p[0]):.1f}" y="{side + 38}" text-anchor="middle">{p[0]:.4g}</text>')
         out.append(f'<text x="{left + side / 2}" y="{side + 60}" text-anchor="middle">{label}</text>')
         for which, colour in ((1, "#1f6fb4"), (2, "#e07b1a")):
             line = " ".join(f"{x_of(p[0]):.1f},{y_of(p[which]):.1f}" for p in points)
