@@ -239,11 +239,6 @@ void image_samples_free(image_samples *s)
     *s = (image_samples){0};
 }
 
-static double square(const double *number)
-{
-    return number[0] * number[0] + number[1] * number[1];
-}
-
 void image_sizes_add(image_sizes *sizes, const image_samples *s, int stokes)
 {
     const double *weight = s->weight, *data = s->data;
@@ -253,8 +248,8 @@ void image_sizes_add(image_sizes *sizes, const image_samples *s, int stokes)
         if (!(weight[k] > 0))
             continue;
         for (int i = 0; i < stokes; i++)
-            size = fmax(size, square(data + 2 * (k * stokes + i)));
-        size = fmin(weight[k] * sqrt(size), DBL_MAX);
+            size = fmax(size, hypot(data[2 * (k * stokes + i)], data[2 * (k * stokes + i) + 1]));
+        size = fmin(weight[k] * size, DBL_MAX);
         image_sum_add(&sizes->weight, weight[k]);
         image_sum_add(&sizes->size, size);
         sizes->largest = fmax(sizes->largest, size);

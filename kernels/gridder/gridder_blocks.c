@@ -160,7 +160,7 @@ void grove_gridder_set_window(grove_gridder *g, int64_t first, int64_t end, uint
 
 void grove_gridder_set_exact(grove_gridder *g, double largest, double sum)
 {
-    const double least = fmax(fmax(ldexp(largest, -50), ldexp(sum, -62)), 0x1p-900);
+    const double least = fmax(fmax(ldexp(largest, -50), ldexp(sum, -62)), 0x1p-1000);
 
     g->quantum = exp2(ceil(log2(least)));
     g->integers = true;

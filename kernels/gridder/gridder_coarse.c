@@ -11,15 +11,16 @@ enum { TILE = GROVE_GRIDDER_TILE, MULTIPLE = 8, MAX_TAPS = 128, SPARE = 8 };
 
 static const double pi = 3.14159265358979323846;
 
-/* Cells from the zero of u or v that planes may have after they are turned; INFINITY where the
- * field comes near the horizon. */
-static double reach_of(const grove_gridder_plan *p, int d)
+/* Cells from the zero of u or v that planes may have after they are turned over a field that
+ * extends so far from the image's centre along l and m; INFINITY where it comes near the horizon.
+ */
+static double reach_of(const grove_gridder_plan *p, int d, const double extent[2])
 {
     const double max[2] = {p->bounds.max_u, p->bounds.max_v};
     double w = p->bounds.without_w ? 0 : p->first_w + (double)p->planes * p->step_w, edge[2];
 
     for (int k = 0; k < 2; k++)
-        edge[k] = fabs(p->image.centre[k]) + 0.6 * (double)p->image.size[k] * p->image.cell[k];
+        edge[k] = fabs(p->image.centre[k]) + extent[k];
     double rest = 1 - edge[0] * edge[0] - edge[1] * edge[1];
     if (rest < 0.1)
         return INFINITY;
@@ -39,40 +40,48 @@ static double window_beta(double error)
     return 0.1102 * (-20 * log10(error) - 8.7);
 }
 
-/* The least even multiple that is at least `wanted` and has no prime factor above 5. */
-static int64_t smooth_size(double wanted)
+/* Planes are turned in all of the view, which the taps make larger than the image: the more of
+ * them, the farther planes reach. */
+static bool find_taps(grove_gridder_plan *p, double oversampling)
 {
-    int64_t least = (int64_t)ceil(wanted / MULTIPLE);
+    int64_t taps = 0;
 
-    for (;; least++) {
-        int64_t rest = least;
-        for (int prime = 2; prime <= 5; prime++)
-            while (rest % prime == 0)
-                rest /= prime;
-        if (rest == 1)
-            return least * MULTIPLE;
-    }
+    do {
+        const int64_t before = taps;
+        double extent[2];
+        p->taps = taps = 2 * (int64_t)ceil(0.5 * taps_of(p->ripple, oversampling) + 0.5);
+        if (taps == before)
+            return true;
+        const grove_gridder_image view = grove_gridder_view(p);
+        for (int d = 0; d < 2; d++)
+            extent[d] = 0.5 * (double)view.size[d] * view.cell[d];
+        for (int d = 0; d < 2; d++) {
+            oversampling =
+                fmin(oversampling, (double)p->transform[d] / (2 * reach_of(p, d, extent)));
+            if (view.size[d] > p->transform[d] || view.size[d] > p->image.size[d])
+                return false;
+        }
+    } while (taps <= MAX_TAPS && oversampling > 1);
+    return false;
 }
 
 bool grove_gridder_find_coarse(grove_gridder_plan *p, double oversampling)
 {
     grove_gridder g = {.plan = *p};
-    double least = INFINITY;
+    double least = INFINITY, extent[2];
 
     grove_gridder_find_columns(&g);
+    for (int d = 0; d < 2; d++)
+        extent[d] = 0.6 * (double)p->image.size[d] * p->image.cell[d];
     for (int d = 0; d < 2; d++) {
-        double reach = reach_of(p, d);
+        double reach = reach_of(p, d, extent);
         if (!(reach * 2 * oversampling < (double)p->grid[d]) || g.columns[d] == g.tiles[d])
             return false;
         double wanted = fmax(2 * oversampling * reach, (double)(g.columns[d] * TILE));
-        p->transform[d] = smooth_size(wanted);
+        p->transform[d] = grove_gridder_transform_size(wanted, MULTIPLE);
         least = fmin(least, (double)p->transform[d] / (2 * reach));
     }
-    p->taps = 2 * (int64_t)ceil(0.5 * taps_of(p->ripple, least) + 0.5);
-    const grove_gridder_image view = grove_gridder_view(p);
-    return p->taps <= MAX_TAPS && view.size[0] <= p->transform[0] &&
-           view.size[1] <= p->transform[1] && view.size[0] <= p->image.size[0] &&
-           view.size[1] <= p->image.size[1];
+    return find_taps(p, least);
 }
 
 /* Pixels of the view for one of the image. */

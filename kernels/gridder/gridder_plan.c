@@ -49,10 +49,9 @@ static void find_range(const grove_gridder_image *image, double *low, double *hi
         }
 }
 
-/* The least multiple of 32 that is at least `wanted` and has no prime factor above 5. */
-static int64_t grid_size(double wanted)
+int64_t grove_gridder_transform_size(double wanted, int64_t multiple)
 {
-    int64_t least = (int64_t)ceil(wanted / MULTIPLE), best = 1;
+    int64_t least = (int64_t)ceil(wanted / (double)multiple), best = 1;
 
     while (best < least)
         best *= 2;
@@ -61,7 +60,7 @@ static int64_t grid_size(double wanted)
             for (int64_t two = three; two < best; two *= 2)
                 if (two >= least)
                     best = two;
-    return best * MULTIPLE;
+    return best * multiple;
 }
 
 /* The least oversampling for which a kernel of each width has at most an error; found when asked
@@ -255,7 +254,8 @@ int grove_gridder_plan_choose(const grove_gridder_image *image, const grove_grid
             p.kernel = t.kernel[width][ratio];
             p.error = error;
             for (int d = 0; d < 2; d++)
-                p.grid[d] = grid_size(ratio_of(ratio) * (double)image->size[d]);
+                p.grid[d] = grove_gridder_transform_size(ratio_of(ratio) * (double)image->size[d],
+                                                         MULTIPLE);
             choose_planes(&along_w, &p, left, &best);
         }
     }

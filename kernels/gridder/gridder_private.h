@@ -101,6 +101,8 @@ void *grove_gridder_block(const grove_gridder *g, int64_t plane, int64_t v, int6
 int grove_gridder_make_all_blocks(grove_gridder *g);
 int grove_gridder_make_blocks(grove_gridder *g, const grove_gridder_index *index);
 
+/* The least multiple that is at least `wanted` and, divided by it, has no prime factor above 5. */
+int64_t grove_gridder_transform_size(double wanted, int64_t multiple);
 /* Planes of integers become numbers. */
 void grove_gridder_settle(grove_gridder *g);
 

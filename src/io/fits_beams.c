@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { CARD = 80, ROW = 20 }; /* bytes of a row: three numbers and two integers */
 
@@ -85,30 +86,43 @@ char *grove_fits_beams(const grove_image *image, size_t *length)
 
 /* ---- reading ---- */
 
-/* What a number of a column is in rad. */
+/* What a number of a column is in rad, arcsec where it does not say; NaN: an unknown unit. */
 static double unit_of(fitsfile *file, int column)
 {
+    const struct {
+        const char *name;
+        double rad;
+    } units[] = {
+        {"", degree / 3600}, {"arcsec", degree / 3600}, {"arcmin", degree / 60},  {"deg", degree},
+        {"degree", degree},  {"degrees", degree},       {"mas", degree / 3600e3}, {"rad", 1},
+        {NULL, NAN}};
     char name[FLEN_KEYWORD], unit[FLEN_VALUE] = "";
-    int status = 0;
+    int status = 0, k = 0;
 
     fits_make_keyn("TUNIT", column, name, &status);
     fits_read_key(file, TSTRING, name, unit, NULL, &status);
-    return !strcmp(unit, "deg") ? degree : !strcmp(unit, "rad") ? 1 : degree / 3600;
+    while (units[k].name && strcasecmp(unit, units[k].name) != 0)
+        k++;
+    return units[k].rad;
 }
 
 /* One column of all rows, in rad, or as it is; false: it cannot be read. */
 static bool read_column(fitsfile *file, const char *name, bool angle, LONGLONG rows, double *to)
 {
     char pattern[FLEN_VALUE];
-    int column = 0, status = 0, any = 0;
+    int column = 0, status = 0, any = 0, type;
+    long repeat = 0;
     double none = NAN;
 
     snprintf(pattern, sizeof(pattern), "%s", name);
     fits_get_colnum(file, CASEINSEN, pattern, &column, &status);
+    fits_get_coltype(file, column, &type, &repeat, NULL, &status);
     fits_read_col(file, TDOUBLE, column, 1, 1, rows, &none, to, &any, &status);
-    if (status)
+    if (status || repeat != 1)
         return false;
     const double unit = angle ? unit_of(file, column) : 1;
+    if (isnan(unit))
+        return false;
     for (LONGLONG k = 0; k < rows; k++)
         to[k] *= unit;
     return true;
