@@ -246,7 +246,9 @@ static void *start(work *w, const grove_compression_input *input)
         CELL * (2 + (full ? 8 * groups + GROVE_COMPRESSION_PAIR * pairs : 2 * (groups + pairs)));
     w->block.groups = groups;
     w->block.full = full;
-    w->absent = input->data.elements == 1 ? 14 : input->data.elements == 2 ? 6 : 0;
+    w->absent = input->data.elements == 4                             ? 0
+                : input->data.elements == 1 && !input->scalar_is_both ? 14
+                                                                      : 6;
     if (input->weights.data && input->weights.elements == 2)
         w->absent |= 6;
     w->plain_flags = input->data.elements == 4 && !w->absent;

@@ -11,6 +11,7 @@
 #define GROVE_NODES_COMPRESSION_H
 
 #include <complex.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { GROVE_COMPRESSION_MAX_GROUPS = 32 };
@@ -33,6 +34,7 @@ typedef struct {
 typedef struct {
     grove_compression_form form;
     int32_t groups;                  /* at least 1 */
+    bool scalar_is_both;             /* data of one element are XX and YY, not XX alone */
     grove_compression_array data;    /* elements: how many correlations count */
     grove_compression_array weights; /* data NULL: all are 1 */
     grove_compression_array model[GROVE_COMPRESSION_MAX_GROUPS];
@@ -51,9 +53,9 @@ int64_t grove_compression_size(grove_compression_form form, int groups);
  * correlation of a cell is left out where its data or model are flagged, NaN or infinite, or its
  * weight is not a finite number above 0; in the full form, where any element of a model is. Weights
  * of one element count for all correlations. Weights of two elements count for XX and YY; XY and YX
- * are left out. Data of two elements have XX and YY, data of one (diagonal form only) have XX.
- * Baselines do not depend on each other: the bits are the same for any split into ranges. Several
- * threads may call it. Non-zero when memory is short. */
+ * are left out. Data of two elements have XX and YY, data of one have XX (diagonal form only), or
+ * both. Baselines do not depend on each other: the bits are the same for any split into ranges.
+ * Several threads may call it. Non-zero when memory is short. */
 int grove_compression_sum(const grove_compression_input *input,
                           const grove_compression_stretch *stretch, int64_t first, int64_t last,
                           double *sums);

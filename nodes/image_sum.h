@@ -14,7 +14,8 @@ typedef struct {
 
 /* `number`: finite, 0 or more. */
 void image_sum_add(image_sum *sum, double number);
-/* Rounded, with an error of a few units in the last place; the same for the same numbers in any order. */
+/* Rounded, with an error of a few units in the last place; the same for the same numbers in any
+ * order. */
 double image_sum_value(const image_sum *sum);
 
 #endif

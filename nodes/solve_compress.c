@@ -191,7 +191,8 @@ typedef struct {
 static grove_compression_input input_of(const solve_tile *tile, const solve_compressed *c)
 {
     const solve *s = tile->solve;
-    grove_compression_input input = {.form = s->form, .groups = s->group_count};
+    grove_compression_input input = {
+        .form = s->form, .groups = s->group_count, .scalar_is_both = s->elements == 2};
     const solve_view *data = &tile->views[SOLVE_DATA], *weights = &tile->views[s->weights];
 
     set_array(tile, data, data->double_ ? 8 : 4, 2, &input.data);

@@ -156,6 +156,8 @@ typedef struct {
     four_masks counted, differ; /* how many are positive; 0: those of each cell are the same */
 } row;
 
+static const unsigned char no_flags[4];
+
 #if defined(__AVX512F__)
 /* Bits of four cells in a mask of 16. */
 INLINE __mmask16 bits_of_four(const unsigned char *flags)
@@ -201,7 +203,7 @@ INLINE void keep_weights(row *r, int elements)
 
     r->counted = r->differ = (four_masks){0};
 #if defined(__AVX512F__)
-    if (elements == 4 && r->weights_step == 16 && r->flag_step <= 1 && r->flag_step >= 0)
+    if (elements == 4 && r->weights_step == 16 && (r->flag_step == 1 || r->flags == no_flags))
         k = keep_fours(r);
 #endif
     for (; k < r->count; k++) {
@@ -394,14 +396,13 @@ static void add_block(const grove_compression_block *block, double *sums)
 /* Row number i. */
 INLINE void find_row(const grove_compression_rows *rows, int64_t i, row *r)
 {
-    static const unsigned char none[4];
     const unsigned char *flags = rows->weights.flags;
 
     r->count = rows->count;
     r->data = (const char *)rows->data.data + i * rows->next.data;
     r->weights = (const char *)rows->weights.data + i * rows->next.weights;
     r->model = (const char *)rows->model.data + i * rows->next.model;
-    r->flags = flags ? flags + i * rows->next.flags : none;
+    r->flags = flags ? flags + i * rows->next.flags : no_flags;
     r->data_step = rows->data.step;
     r->weights_step = rows->weights.step;
     r->model_step = rows->model.step;
