@@ -26,8 +26,9 @@ double heap_distance(const heap *a, const heap *b); /* relative to b */
 bool heap_equal(const heap *a, const heap *b);      /* bit for bit */
 
 /* Runs the tree on the emulated device with one fault, in the first, second, ... call of a kind
- * (EMULATED_...) until there is none left, from the tenth on each third one unless GROVE_ALL_FAULTS is
- * set: each gives the truth or one clear error, and leaks nothing. How many failed and worked. */
+ * (EMULATED_...) until there is none left, from the tenth on each third one unless GROVE_ALL_FAULTS
+ * is set: each gives the truth or one clear error, and leaks nothing. How many failed and worked.
+ */
 void heap_test_each_fault(int kind, grove_session_options options, const heap *truth, int *failed,
                           int *worked);
 

@@ -324,6 +324,44 @@ START_TEST(coarse_images)
 }
 END_TEST
 
+/* Fields near the horizon, and w far above u and v: planes are turned in the coarse pixels beside
+ * the image, too. */
+START_TEST(coarse_images_of_large_w)
+{
+    static const struct {
+        int64_t size[2];
+        double cell[2], longest, max_w, epsilon;
+    } worlds[] = {{{307, 286}, {1.2e-4, 2.9e-4}, 10, 8600, 6e-7},
+                  {{57, 81}, {0.016, 0.011}, 0.35, 0.04, 1.9e-8},
+                  {{241, 120}, {0.0038, 0.0077}, 0.4, 4.8, 1.6e-5}};
+    int coarse = 0;
+
+    for (size_t k = 0; k < sizeof(worlds) / sizeof(*worlds); k++) {
+        world w = {.image = {{worlds[k].size[0], worlds[k].size[1]},
+                             {worlds[k].cell[0], worlds[k].cell[1]},
+                             {0, 0}},
+                   .bounds = {.polarisations = 1, .double_precision = true},
+                   .epsilon = worlds[k].epsilon,
+                   .isa = grove_isa_best(),
+                   .rows = 12,
+                   .channels = 2,
+                   .limit = UINT64_MAX,
+                   .oversampling = 1.25,
+                   .name = "large w"};
+        const double stretch = worlds[k].max_w / worlds[k].longest;
+        state = 11 + k;
+        fill(&w, worlds[k].longest);
+        for (int64_t row = 0; row < w.rows; row++)
+            w.uvw[3 * row + 2] *= stretch;
+        w.bounds.max_w *= stretch;
+        coarse += plan_of(&w).taps > 0;
+        check_image(&w);
+        free_world(&w);
+    }
+    ck_assert_int_gt(coarse, 0);
+}
+END_TEST
+
 /* A source of 3 Jy at a pixel, predicted from an image and imaged again. */
 START_TEST(one_source)
 {
@@ -469,6 +507,7 @@ int main(void)
     tcase_add_test(tests, random_images);
     tcase_add_test(tests, large_image_in_any_order);
     tcase_add_test(tests, coarse_images);
+    tcase_add_test(tests, coarse_images_of_large_w);
     tcase_add_test(tests, one_source);
     tcase_add_test(tests, beyond_bounds);
     tcase_add_test(tests, bright_centre);

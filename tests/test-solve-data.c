@@ -111,6 +111,23 @@ START_TEST(spoilt_model)
 }
 END_TEST
 
+/* Data of one number for each baseline count for XX and for YY of a model of matrices. */
+START_TEST(data_of_one_number)
+{
+    char *text = grove_format("%s\n%s\nm[p,q] = trace(M[p,q])\n"
+                              "D[p,q] = T[p] * m[p,q] * conj(T[q])\n"
+                              "V[p,q] = G[p] * m[p,q] * G[q]^H\n"
+                              "fit = solve(V, D, tolerance=1e-13, max_iterations=300%s)\n"
+                              "k0 = keep(trace(V[p,q]) / 2)\nk1 = keep(D, number=1)\n",
+                              diagonal, scalar_truth, ways[_i]);
+
+    solve_world_pass(&w, text);
+    free(text);
+    ck_assert_msg(strstr(solve_world_said, "6 converged") != NULL, "%s", solve_world_said);
+    ck_assert_double_lt(solve_world_distance(0, 1), 1e-9);
+}
+END_TEST
+
 /* ---- what counts, on a model that the data do not have ---- */
 
 /* The data have another sky than the model, so that solutions depend on each datum and its weight.
@@ -285,6 +302,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, spoilt_data, 0, TERMS * SPOILS * WAYS);
     tcase_add_loop_test(tests, spoilt_model, 0, WAYS);
+    tcase_add_loop_test(tests, data_of_one_number, 0, WAYS);
     tcase_add_loop_test(tests, the_same, 0, 2 * SAMES);
     tcase_add_loop_test(tests, ways_agree, 0, 8);
     tcase_add_loop_test(tests, steps_agree, 0, 16);
