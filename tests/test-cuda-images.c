@@ -127,8 +127,8 @@ static const char *const models[] = {
     "each = dirty_image(V, obs, size=[30, 27], cell=10arcsec, bands=4)",
     "many = dirty_image(V, obs, size=16, cell=10arcsec, bands=18, stokes=\"IQ\")",
     "limit = 0.4 * max(abs(obs.uvw), over=[time, baseline])",
-    "sky = grid_correction(dirty_image(V, obs, size=[30, 27], cell=10arcsec), obs, size=[30, 27], "
-    "cell=10arcsec)",
+    ("sky = grid_correction(dirty_image(V, obs, size=[30, 27], cell=10arcsec), obs, "
+     "size=[30, 27], cell=10arcsec)"),
     "planes = grid(V, obs, size=20, cell=20arcmin, epsilon=1e-7)",
     "near = grid(V, obs, size=20, cell=10arcsec, max_uvw=[1km, 800m, 300m])"};
 
