@@ -212,7 +212,7 @@ static void load_block(work *w, const place *at)
             leave_out(w, w->block.model[g], at->count, full);
 }
 
-/* ---- */
+/* ---- memory, and kernels ---- */
 
 static void *aligned(void *memory)
 {
@@ -236,12 +236,8 @@ static void *start(work *w, const grove_compression_input *input)
     const bool full = input->form == GROVE_COMPRESSION_FULL;
     const int groups = input->groups, pairs = groups * (groups + 1) / 2;
     const size_t array = CELL * CELLS + 5 * CELL; /* not all at the same place of a page */
-    char said[160];
-    grove_isa isa;
 
-    if (grove_isa_choose(&isa, said))
-        isa = grove_isa_best();
-    *w = (work){.input = input, .kernels = kernels[isa]};
+    *w = (work){.input = input, .kernels = kernels[grove_isa_usable()]};
     w->running_size =
         CELL * (2 + (full ? 8 * groups + GROVE_COMPRESSION_PAIR * pairs : 2 * (groups + pairs)));
     w->block.groups = groups;

@@ -169,12 +169,8 @@ const grove_stefcal_kernels *grove_compression_kernels_now(void)
 {
     static const grove_stefcal_kernels *const kernels[GROVE_ISAS] = {
         &grove_stefcal_portable, &grove_stefcal_avx2, &grove_stefcal_avx512};
-    char said[160];
-    grove_isa isa;
 
-    if (grove_isa_choose(&isa, said))
-        isa = grove_isa_best();
-    return kernels[isa];
+    return kernels[grove_isa_usable()];
 }
 
 double grove_compression_chi2(const grove_stefcal_kernels *kernels, grove_compression_form form,

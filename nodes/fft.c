@@ -1,6 +1,6 @@
 /* fft: two-dimensional Fourier transforms over u and v, or l and m. */
-#include "../kernels/gridder/fourier.h"
 #include "nodes/form.h"
+#include "nodes/fourier.h"
 #include "nodes/image_stage.h"
 
 #include "base/error.h"
@@ -137,7 +137,7 @@ static void transform_lines(void *context, int64_t first, int64_t last)
         for (int64_t k = 0; k < l->size; k++)
             memcpy(buffer + (size_t)((k + l->size - l->size / 2) % l->size) * l->bytes,
                    l->from + i * l->from_next + k * l->from_step, l->bytes);
-        grove_fourier.execute(grove_fourier.library, l->plan, buffer, done, l->double_precision);
+        grove_fourier_execute(l->plan, buffer, done, l->double_precision);
         for (int64_t k = 0; k < l->size; k++)
             memcpy(l->to + i * l->to_next + k * l->to_step,
                    done + (size_t)((k + l->size - l->size / 2) % l->size) * l->bytes, l->bytes);
@@ -208,14 +208,12 @@ static int eval(const grove_call *call)
     bool good = true;
 
     for (int d = 0; d < 2; d++) {
-        plan[d] =
-            grove_fourier.plan(grove_fourier.library, t->size[d], t->sign, call->double_precision);
+        plan[d] = grove_fourier_plan(t->size[d], t->sign, call->double_precision);
         good = good && plan[d];
     }
     good = good && !transform_all(call, t, plan);
     for (int d = 0; d < 2; d++)
-        if (plan[d])
-            grove_fourier.free(grove_fourier.library, plan[d], call->double_precision);
+        grove_fourier_free(plan[d], call->double_precision);
     return good ? 0 : grove_node_fail(call->node, GROVE_NO_MEMORY, "not enough memory");
 }
 

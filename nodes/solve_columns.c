@@ -125,24 +125,25 @@ static void scatter_pair(const solve_columns *columns, const solve_slot *slot_a,
         }
 }
 
-/* Unknowns have their rows in turns of so many, and a part of the threads' work has some turns. */
-enum { TURN = 8, TURNS = 8 };
+/* Rows of the matrix are dealt out to groups, so many that follow each other at a time; a thread
+ * adds the rows of some groups. */
+enum { ROWS_AT_ONCE = 8, ROW_GROUPS = 8 };
 /* Fewer domains than these, of at least so many items, are worth sharing: whether it is done, and
  * how many items are taken at a time, changes no bit. */
 enum { MANY_DOMAINS = 8, MANY_ITEMS = 256, SHARED = 512, ALONE = 8, SHARED_BYTES = 2 << 20 };
 
-/* The rows of turns [first, last). */
+/* The rows of groups [groups[0], groups[1]). */
 static void scatter(const solve *s, const solve_domain *d, const solve_columns *columns,
-                    const int64_t turns[2], double *matrix, double *gradient)
+                    const int64_t groups[2], double *matrix, double *gradient)
 {
     const grove_least_squares_layout *layout = grove_least_squares_layout_of(d->fit);
 
     for (int k = 0; k < s->slot_count; k++)
         for (int t = 0; t < s->slots[k].terms; t++) {
             int a = s->slots[k].first + t;
-            int64_t turn = columns->unknown[a] / 2 * 2 / TURN % TURNS;
+            int64_t group = columns->unknown[a] / 2 * 2 / ROWS_AT_ONCE % ROW_GROUPS;
             double complex factor[2];
-            if (turn < turns[0] || turn >= turns[1])
+            if (group < groups[0] || group >= groups[1])
                 continue;
             int offset[2], parts = parts_of(&s->slots[k], factor, offset);
             for (int i = 0; i < parts; i++)
@@ -177,11 +178,11 @@ static void find_locals(void *context, int64_t first, int64_t last)
 static void scatter_locals(void *context, int64_t first, int64_t last)
 {
     const sharing *w = context;
-    const int64_t turns[2] = {first, last};
+    const int64_t groups[2] = {first, last};
 
     for (int64_t i = 0; i < w->count; i++)
         if (w->locals[i].data)
-            scatter(w->s, w->d, &w->locals[i].columns, turns, w->matrix, w->gradient);
+            scatter(w->s, w->d, &w->locals[i].columns, groups, w->matrix, w->gradient);
 }
 
 static void add_sums(solve_domain *d, const solve_local *local)
@@ -212,10 +213,10 @@ void solve_add_locals(const grove_node *node, const solve *s, solve_domain *d, i
         w.count = items - w.first < most ? items - w.first : most;
         if (node) {
             grove_node_parallel(node, w.count, find_locals, &w);
-            grove_node_parallel(node, TURNS, scatter_locals, &w);
+            grove_node_parallel(node, ROW_GROUPS, scatter_locals, &w);
         } else {
             find_locals(&w, 0, w.count);
-            scatter_locals(&w, 0, TURNS);
+            scatter_locals(&w, 0, ROW_GROUPS);
         }
         for (int64_t i = 0; i < w.count; i++)
             add_sums(d, &w.locals[i]);

@@ -398,10 +398,9 @@ static void load_side(const solve_tile *tile, int input, const int64_t cell[SOLV
 }
 
 /* The Jones matrices of a domain are [stretch][station][side][group][4]. */
-static double complex *jones_at(const solve *s, double complex *jones, int64_t stretch,
-                                int64_t station, int side)
+static int64_t jones_place(const solve *s, int64_t stretch, int64_t station, int side)
 {
-    return jones + ((stretch * s->stations + station) * 2 + side) * s->group_count * 4;
+    return ((stretch * s->stations + station) * 2 + side) * s->group_count * 4;
 }
 
 static int64_t jones_count(const solve *s, const solve_domain *d)
@@ -440,9 +439,9 @@ void solve_load_jones(const solve_tile *tile, solve_domain *d)
             for (int64_t a = 0; a < s->stations; a++)
                 for (int g = 0; g < s->group_count; g++) {
                     load_side(tile, s->groups[g].left, cell, a,
-                              jones_at(s, d->jones, stretch, a, 0) + 4 * g);
+                              d->jones + jones_place(s, stretch, a, 0) + 4 * g);
                     load_side(tile, s->groups[g].right, cell, a,
-                              jones_at(s, d->jones, stretch, a, 1) + 4 * g);
+                              d->jones + jones_place(s, stretch, a, 1) + 4 * g);
                 }
         }
 }
@@ -450,7 +449,7 @@ void solve_load_jones(const solve_tile *tile, solve_domain *d)
 const double complex *solve_jones_at(const solve *s, const double complex *jones, int64_t stretch,
                                      int64_t station, int side)
 {
-    return jones_at(s, (double complex *)(uintptr_t)jones, stretch, station, side);
+    return jones + jones_place(s, stretch, station, side);
 }
 
 void solve_compressed_accept(const solve *s, solve_domain *d)
@@ -517,8 +516,8 @@ static void find_baseline(const adding *w, int64_t b, int64_t stretch,
                                 range->axis->right[range->first + b]};
     int64_t index[GROVE_MAX_AXES] = {0};
     double count = grove_compression_count(sums);
-    grove_compression_sides at = {jones_at(s, w->d->jones, stretch, station[0], 0),
-                                  jones_at(s, w->d->jones, stretch, station[1], 1)};
+    grove_compression_sides at = {w->d->jones + jones_place(s, stretch, station[0], 0),
+                                  w->d->jones + jones_place(s, stretch, station[1], 1)};
 
     if (!(count > 0) || !are_finite(at.left, s->group_count) ||
         !are_finite(at.right, s->group_count))
@@ -527,8 +526,8 @@ static void find_baseline(const adding *w, int64_t b, int64_t stretch,
     to->chi2 = grove_compression_normal(s->form, s->group_count, sums, at.left, at.right, columns,
                                         s->columns, to->columns.hermitian, to->columns.gradient);
     if (w->d->best) {
-        grove_compression_sides from = {jones_at(s, w->d->best, stretch, station[0], 0),
-                                        jones_at(s, w->d->best, stretch, station[1], 1)};
+        grove_compression_sides from = {w->d->best + jones_place(s, stretch, station[0], 0),
+                                        w->d->best + jones_place(s, stretch, station[1], 1)};
         to->change = grove_compression_change(w->kernels, s->form, s->group_count, sums, from, at);
     }
     to->data = (int64_t)count * s->parts / 2;

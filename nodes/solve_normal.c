@@ -139,14 +139,6 @@ bool solve_is_in_range(const solve_tile *tile, int64_t uvw_cell, int64_t channel
 
 /* ---- the domain ---- */
 
-/* The other half of the sums. */
-static void mirror(solve_columns *local)
-{
-    for (int a = 0; a < local->count; a++)
-        for (int b = 0; b < a; b++)
-            local->hermitian[a * local->count + b] = conj(local->hermitian[b * local->count + a]);
-}
-
 /* Segments of the domain along time and frequency, rows of which are items. */
 static int64_t segments_of(const solve *s, const solve_domain *d, int cut)
 {
@@ -216,11 +208,12 @@ static void take_box(const double *from, solve_columns *local)
 
     for (int a = 0; a < n; a++) {
         const double *row = from + GROVE_NORMAL_SUMS + (ptrdiff_t)2 * a * (n + 1);
-        for (int b = a; b < n; b++)
+        for (int b = a; b < n; b++) {
             local->hermitian[a * n + b] = CMPLX(row[2 * b], row[2 * b + 1]);
+            local->hermitian[b * n + a] = conj(local->hermitian[a * n + b]);
+        }
         local->gradient[a] = CMPLX(row[2 * n], row[2 * n + 1]);
     }
-    mirror(local);
 }
 
 static void take_item(const adding *w, int64_t item, solve_local *to)

@@ -14,12 +14,8 @@ static const grove_normal_kernels *kernels_now(void)
 {
     static const grove_normal_kernels *const kernels[GROVE_ISAS] = {
         &grove_normal_portable, &grove_normal_avx2, &grove_normal_avx512};
-    char said[160];
-    grove_isa isa;
 
-    if (grove_isa_choose(&isa, said))
-        isa = grove_isa_best();
-    return kernels[isa];
+    return kernels[grove_isa_usable()];
 }
 
 void solve_samples_begin(solve_samples *x, const solve_tile *tile)

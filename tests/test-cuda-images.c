@@ -258,7 +258,7 @@ END_TEST
 
 /* Of a grid the planes come back at the end, once; of its visibilities, which the host has, nothing
  * goes up twice. */
-START_TEST(the_grid_stays_there)
+START_TEST(the_grid_stays_on_device)
 {
     enum { CHANNELS = 8 };
     grove_session_options options = {.threads = 1, .tile_times = 1};
@@ -390,7 +390,7 @@ int main(void)
     tcase_add_test(tests, visibilities_go_up_once);
     tcase_add_test(tests, of_a_psf_no_visibilities_go_up);
     tcase_add_test(tests, predictions_stay_there);
-    tcase_add_test(tests, the_grid_stays_there);
+    tcase_add_test(tests, the_grid_stays_on_device);
     tcase_add_test(tests, planes_go_up_once);
     tcase_add_loop_test(tests, the_host_helps, 0, 2 * LINES);
     tcase_set_timeout(faults, 600);

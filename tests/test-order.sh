@@ -84,7 +84,7 @@ FNR == 1 {
     foreign(name, "^casacore/", "^src/io/measurement_set")
     foreign(name, "^cairo", "^src/plot/")
     foreign(name, "^(cblas|lapacke)", "^(src/device/algebra_module|nodes/least_squares_algebra)")
-    foreign(name, "^fftw3", "^(src/device/algebra_module|kernels/gridder/fourier)")
+    foreign(name, "^fftw3", "^(src/device/algebra_module|nodes/fourier)")
     foreign(name, "^hdf5", "^src/io/hdf5_file")
     foreign(name, "^(fitsio|wcslib/)", "^src/io/fits_")
 }

@@ -50,3 +50,11 @@ int grove_isa_choose(grove_isa *isa, char *said)
     snprintf(said, 160, "GROVE_ISA is '%.40s'; it takes avx512, avx2 or portable", word);
     return -1;
 }
+
+grove_isa grove_isa_usable(void)
+{
+    char said[160];
+    grove_isa isa;
+
+    return grove_isa_choose(&isa, said) ? grove_isa_best() : isa;
+}

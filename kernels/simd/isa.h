@@ -14,5 +14,7 @@ grove_isa grove_isa_best(void);
  * 0, or -1 for an unknown word and for a set that this processor lacks, with a message in `said`
  * (at least 160 bytes). */
 int grove_isa_choose(grove_isa *isa, char *said);
+/* The same; the best where it fails. */
+grove_isa grove_isa_usable(void);
 
 #endif

@@ -1,9 +1,11 @@
-#include "fourier.h"
+#include "nodes/fourier.h"
+
+#include <stddef.h>
 
 #ifdef GROVE_HAVE_FFTW
 #include <fftw3.h>
 
-/* FFTW aligns its memory as the gridder aligns lines, so that the plans hold for these. */
+/* FFTW aligns its memory as callers align lines, so that the plans hold for these. */
 #define PLAN(prefix)                                                                               \
     static void *plan_##prefix(int size, int sign)                                                 \
     {                                                                                              \
@@ -21,29 +23,25 @@
 PLAN(fftw)
 PLAN(fftwf)
 
-static void *plan(void *library, int64_t size, int sign, bool double_precision)
+void *grove_fourier_plan(int64_t size, int sign, bool double_precision)
 {
-    (void)library;
     return double_precision ? plan_fftw((int)size, sign) : plan_fftwf((int)size, sign);
 }
 
-static void execute(void *library, const void *made, const void *from, void *to,
-                    bool double_precision)
+void grove_fourier_execute(const void *plan, const void *from, void *to, bool double_precision)
 {
-    (void)library;
     if (double_precision)
-        fftw_execute_dft((fftw_plan)(uintptr_t)made, (fftw_complex *)(uintptr_t)from, to);
+        fftw_execute_dft((fftw_plan)(uintptr_t)plan, (fftw_complex *)(uintptr_t)from, to);
     else
-        fftwf_execute_dft((fftwf_plan)(uintptr_t)made, (fftwf_complex *)(uintptr_t)from, to);
+        fftwf_execute_dft((fftwf_plan)(uintptr_t)plan, (fftwf_complex *)(uintptr_t)from, to);
 }
 
-static void free_plan(void *library, void *made, bool double_precision)
+void grove_fourier_free(void *plan, bool double_precision)
 {
-    (void)library;
-    if (double_precision)
-        fftw_destroy_plan(made);
-    else
-        fftwf_destroy_plan(made);
+    if (plan && double_precision)
+        fftw_destroy_plan(plan);
+    else if (plan)
+        fftwf_destroy_plan(plan);
 }
 
 bool grove_fourier_works(void)
@@ -51,21 +49,20 @@ bool grove_fourier_works(void)
     return true;
 }
 #else
-static void *plan(void *library, int64_t size, int sign, bool double_precision)
+void *grove_fourier_plan(int64_t size, int sign, bool double_precision)
 {
-    (void)library, (void)size, (void)sign, (void)double_precision;
+    (void)size, (void)sign, (void)double_precision;
     return NULL;
 }
 
-static void execute(void *library, const void *made, const void *from, void *to,
-                    bool double_precision)
+void grove_fourier_execute(const void *plan, const void *from, void *to, bool double_precision)
 {
-    (void)library, (void)made, (void)from, (void)to, (void)double_precision;
+    (void)plan, (void)from, (void)to, (void)double_precision;
 }
 
-static void free_plan(void *library, void *made, bool double_precision)
+void grove_fourier_free(void *plan, bool double_precision)
 {
-    (void)library, (void)made, (void)double_precision;
+    (void)plan, (void)double_precision;
 }
 
 bool grove_fourier_works(void)
@@ -73,5 +70,3 @@ bool grove_fourier_works(void)
     return false;
 }
 #endif
-
-const grove_fourier_lines grove_fourier = {plan, execute, free_plan, NULL};
