@@ -2,29 +2,24 @@
  * columns and vector there are two multiply-adds. */
 #include "normal_simd.h"
 
+#define GROVE_REAL_SINGLE 0
+#include "../simd/vector.h"
+
 #include <float.h>
 #include <stddef.h>
 #include <string.h>
 
-#define INLINE       static inline __attribute__((always_inline))
 #define PASTE_(a, b) a##b
 #define PASTE(a, b)  PASTE_(a, b)
 #define KERNELS      PASTE(grove_normal_, GROVE_ISA_SUFFIX)
 
 #if defined(__AVX512F__)
-enum { LANES = 8 };
 #define SWAP(a) __builtin_shufflevector(a, a, 1, 0, 3, 2, 5, 4, 7, 6)
 #elif defined(__AVX2__)
-enum { LANES = 4 };
 #define SWAP(a) __builtin_shufflevector(a, a, 1, 0, 3, 2)
 #else
-enum { LANES = 2 };
 #define SWAP(a) __builtin_shufflevector(a, a, 1, 0)
 #endif
-
-typedef double vec __attribute__((vector_size(8 * LANES)));
-typedef int64_t mask __attribute__((vector_size(8 * LANES)));
-typedef double unaligned __attribute__((vector_size(8 * LANES), aligned(8), may_alias));
 
 /* Columns that are multiplied with one at a time: twice as many sums are kept in registers. */
 #if defined(__AVX512F__)
@@ -46,11 +41,11 @@ INLINE void store(double *to, vec x)
 /* Whether all numbers are finite: x - x is 0 then, else NaN. */
 INLINE int are_finite(const double *x, int64_t count)
 {
-    mask check = {0};
+    integers check = {0};
     int64_t k = 0, any = 0;
 
     for (; k + LANES <= count; k += LANES)
-        check |= (mask)(load(x + k) - load(x + k));
+        check |= (integers)(load(x + k) - load(x + k));
     for (int i = 0; i < LANES; i++)
         any |= check[i];
     for (; k < count; k++)
@@ -96,7 +91,7 @@ INLINE void add_power(const grove_normal_block *block, double *sums, double *res
 
     for (int64_t k = 0; k < 2 * block->count; k += LANES) {
         vec w = load(block->weight + k), x = load(block->measured + k), y = load(residual + k);
-        used += (vec)((mask)(w > 0) & (mask)one);
+        used += (vec)((integers)(w > 0) & (integers)one);
         power += w * x * x;
         chi2 += w * y * y;
     }
