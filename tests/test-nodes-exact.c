@@ -72,6 +72,27 @@ START_TEST(same_bits)
 }
 END_TEST
 
+/* Numbers of any size. */
+START_TEST(very_small_and_very_large)
+{
+    static const char *const sizes[] = {"1e-290", "1e-200", "1e160", "1e290"};
+    const grove_session_options options = {.threads = 1, .double_precision = true};
+    char *text =
+        grove_format("obs = probe()\nV = 1 * obs.data\n"
+                     "x = dirty_image(%s * V, obs, size=20, cell=3e-5rad, exact=true) / %s\n"
+                     "y = dirty_image(V, obs, size=20, cell=3e-5rad, exact=true)\n",
+                     sizes[_i], sizes[_i]);
+
+    testing_tree(&t, text);
+    testing_value found = probe_session(&t, "x", &options, NULL),
+                  truth = probe_session(&t, "y", &options, NULL);
+    ck_assert_double_lt(testing_distance(&found, &truth), 1e-9);
+    testing_free(&found);
+    testing_free(&truth);
+    free(text);
+}
+END_TEST
+
 START_TEST(functions_are_not_exact)
 {
     const char *said = testing_faults(
@@ -92,6 +113,7 @@ int main(void)
     tcase_add_checked_fixture(test, setup, teardown);
     tcase_set_timeout(test, 240);
     tcase_add_loop_test(test, same_bits, 0, sizeof(values) / sizeof(*values));
+    tcase_add_loop_test(test, very_small_and_very_large, 0, 4);
     tcase_add_test(test, functions_are_not_exact);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

@@ -259,6 +259,38 @@ START_TEST(beams_of_channels)
 }
 END_TEST
 
+/* The same table in other units: those that are known are minded, others are said. */
+START_TEST(units_of_beams)
+{
+    static const struct {
+        const char *unit;
+        double arcsec; /* 0: unknown */
+    } units[] = {{"arcmin", 60}, {"ArcSec", 1}, {"mas   ", 1e-3}, {"DEG   ", 3600}, {"parsec", 0}};
+    size_t length;
+
+    write_table(&samples[3]);
+    ck_assert_int_eq(run("f = 1 * obs.freq\nimage(T.value, to=\"@/a.fits\", unit=\"Jy/beam\", "
+                         "beam=[2arcsec, 1arcsec, 0.5rad] * (f / f))",
+                         NULL),
+                     0);
+    char *bytes = read_file("a.fits", &length);
+    char *table = memmem(bytes, length, "XTENSION", 8);
+    ck_assert_ptr_nonnull(table);
+    char *at = memmem(table, length - (size_t)(table - bytes), "arcsec", 6);
+    ck_assert_ptr_nonnull(at);
+    memcpy(at, units[_i].unit, 6);
+    grove_image *image = grove_image_read("a.fits", bytes, length, t.error);
+    ck_assert_msg(image, "%s", grove_error_text(t.error));
+    if (units[_i].arcsec > 0)
+        ck_assert_double_eq_tol(image->beams[0] * 180 * 3600 / acos(-1) / units[_i].arcsec, 2,
+                                1e-6);
+    else
+        ck_assert(!image->beams && image->note[0] && strstr(image->note[0], "BEAMS"));
+    grove_image_free(image);
+    free(bytes);
+}
+END_TEST
+
 /* Flagged pixels are NaN. */
 START_TEST(flagged)
 {
@@ -487,6 +519,7 @@ int main(void)
     tcase_add_loop_test(test, pixels, 0, SAMPLES * TILINGS);
     tcase_add_test(test, cards_of_options);
     tcase_add_loop_test(test, beams_of_channels, 0, 4);
+    tcase_add_loop_test(test, units_of_beams, 0, 5);
     tcase_add_test(test, flagged);
     tcase_add_test(test, files_that_exist);
     tcase_add_loop_test(test, two_programs, 0, 6);
