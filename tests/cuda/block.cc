@@ -4,6 +4,7 @@
 #define emulated_shared_fill emulated_shared_fill_unused
 #include "emulated.h"
 
+#include <algorithm>
 #include <memory>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -13,6 +14,8 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
+#define UNSANITIZED __attribute__((noinline, no_sanitize("address")))
+
 namespace emulated
 {
 namespace
@@ -21,7 +24,9 @@ enum { WARP = 32, STACK = 256 << 10, SLOT = 32 };
 enum state { idle, ready, at_barrier, at_exchange, ended };
 
 struct fiber {
-    ucontext_t context;
+    void *place[5]; // where it waits, of __builtin_setjmp
+    bool is_new = false;
+    ucontext_t context; // where it begins
     char *stack = nullptr;
     void *fake_stack = nullptr; // for AddressSanitizer
     ~fiber()
@@ -47,10 +52,11 @@ std::vector<std::unique_ptr<fiber>> fibers;
 std::vector<fiber *> spare;
 std::vector<thread> threads;
 std::vector<int> order;
+std::vector<int> able;      // threads to resume before any other is released
 std::vector<slot> slots[2]; // by thread
 size_t begun;
 int current;
-fiber *running;
+fiber *running, *left; // now, and before it
 emulated_thread place;
 const kernel *what;
 void **launch_arguments;
@@ -59,20 +65,51 @@ const void *host_bottom;
 size_t host_size;
 #endif
 
-void switch_to(fiber *from, fiber *to, bool from_ends)
+// In place of swapcontext, which sets the signal mask, and whose version in AddressSanitizer clears
+// the shadow of a whole stack.
+UNSANITIZED void go_on_with(fiber *to)
+{
+    if (to->is_new) {
+        to->is_new = false;
+        setcontext(&to->context);
+    }
+    __builtin_longjmp(to->place, 1);
+}
+
+void arrive(fiber *at)
+{
+#ifdef __SANITIZE_ADDRESS__
+    __sanitizer_finish_switch_fiber(at->fake_stack, left == &host ? &host_bottom : nullptr,
+                                    left == &host ? &host_size : nullptr);
+#endif
+    (void)at;
+}
+
+UNSANITIZED void switch_to(fiber *from, fiber *to)
 {
     running = to;
+    left = from;
 #ifdef __SANITIZE_ADDRESS__
     const void *bottom = to == &host ? host_bottom : to->stack;
     size_t size = to == &host ? host_size : (size_t)STACK;
-    __sanitizer_start_switch_fiber(from_ends ? nullptr : &from->fake_stack, bottom, size);
+    __sanitizer_start_switch_fiber(&from->fake_stack, bottom, size);
 #endif
-    (void)from_ends;
-    swapcontext(&from->context, &to->context);
-#ifdef __SANITIZE_ADDRESS__
-    __sanitizer_finish_switch_fiber(from->fake_stack, from == &host ? nullptr : &host_bottom,
-                                    from == &host ? nullptr : &host_size);
-#endif
+    if (!__builtin_setjmp(from->place))
+        go_on_with(to);
+    arrive(from);
+}
+
+// A random one of those that are able, or the host.
+fiber *next()
+{
+    if (able.empty())
+        return &host;
+    size_t pick = (size_t)draw(able.size());
+    int t = able[pick];
+
+    able[pick] = able.back();
+    able.pop_back();
+    return threads[(size_t)t].runs_on;
 }
 
 void place_thread(int t)
@@ -95,15 +132,13 @@ void run_thread(int t)
 // A fiber runs threads that have not begun until one of them waits; when that has ended, more.
 void fiber_main()
 {
-#ifdef __SANITIZE_ADDRESS__
-    __sanitizer_finish_switch_fiber(nullptr, &host_bottom, &host_size);
-#endif
+    arrive(running);
     for (;;) {
         fiber *self = running;
         while (begun < order.size())
             run_thread(order[begun++]);
         spare.push_back(self);
-        switch_to(self, &host, false);
+        switch_to(self, next());
     }
 }
 
@@ -114,6 +149,7 @@ void prepare(fiber *f)
     f->context.uc_stack.ss_size = STACK;
     f->context.uc_link = nullptr;
     makecontext(&f->context, fiber_main, 0);
+    f->is_new = true;
 }
 
 fiber *take_fiber()
@@ -137,7 +173,7 @@ void pause(state why)
     fiber *own = running;
 
     threads[(size_t)self].now = why;
-    switch_to(own, &host, false);
+    switch_to(own, next());
     place_thread(self);
     threads[(size_t)self].now = ready;
 }
@@ -192,17 +228,22 @@ bool release()
             t.now = t.now == at_barrier ? ready : t.now;
         return true;
     }
-    for (size_t first = 0; first < n; first += WARP)
-        for (size_t i = first; i < first + WARP && i < n; i++) {
-            bool all = threads[i].now == at_exchange;
-            for (size_t k = first; all && k < first + WARP && k < n; k++)
-                if (threads[i].mask >> (k - first) & 1)
-                    all = threads[k].now == at_exchange && threads[k].mask == threads[i].mask;
-            for (size_t k = first; all && k < first + WARP && k < n; k++)
-                if (threads[i].mask >> (k - first) & 1)
+    for (size_t first = 0; first < n; first += WARP) {
+        const size_t end = std::min(first + WARP, n);
+        for (size_t i = first; i < end; i++) {
+            if (threads[i].now != at_exchange)
+                continue;
+            const unsigned mask = threads[i].mask;
+            bool all = true;
+            for (size_t k = first; all && k < end; k++)
+                if (mask >> (k - first) & 1)
+                    all = threads[k].now == at_exchange && threads[k].mask == mask;
+            for (size_t k = first; all && k < end; k++)
+                if (mask >> (k - first) & 1)
                     threads[k].now = ready;
             any = any || all;
         }
+    }
     return any;
 }
 
@@ -218,20 +259,14 @@ bool run_block(size_t count)
         order[k] = (int)k;
     for (size_t k = count; k > 1; k--)
         std::swap(order[k - 1], order[(size_t)draw(k)]);
-    std::vector<int> able;
+    able.clear();
     while (begun < count)
-        switch_to(&host, take_fiber(), false);
+        switch_to(&host, take_fiber());
     while (release()) {
-        able.clear();
         for (size_t k = 0; k < count; k++)
             if (threads[k].now == ready)
                 able.push_back((int)k);
-        for (size_t k = able.size(); k > 0; k--) {
-            size_t pick = (size_t)draw(k);
-            int t = able[pick];
-            able[pick] = able[k - 1];
-            switch_to(&host, threads[(size_t)t].runs_on, false);
-        }
+        switch_to(&host, next());
     }
     for (auto &t : threads)
         if (t.now != ended)
