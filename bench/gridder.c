@@ -5,6 +5,7 @@
 #include "machine.h"
 #include "options.h"
 
+#include "../kernels/convolution/convolution.h"
 #include "../kernels/gridder/gridder.h"
 
 #include "base/threads.h"
@@ -21,6 +22,7 @@ typedef struct {
     const char *uvw;
     double freq, width, cell, epsilon;
     int channels, size, threads, rounds, polarisations, double_precision, flat;
+    int support, oversampling, functions, images; /* of functions that are given */
 } workload;
 
 /* [row][3] m, as numbers of double precision. */
@@ -130,6 +132,64 @@ static void measure(const workload *w, const grove_gridder_plan *plan,
     free(image);
 }
 
+/* ---- functions ---- */
+
+static grove_convolution_plan functions_plan(const workload *w, const grove_gridder_plan *plan)
+{
+    grove_convolution_plan c = {.grid = {plan->grid[0], plan->grid[1]},
+                                .support = w->support,
+                                .oversampling = w->oversampling,
+                                .functions = w->functions,
+                                .planes = 1,
+                                .visibilities = w->polarisations,
+                                .images = w->images,
+                                .double_precision = w->double_precision};
+
+    for (int d = 0; d < 2; d++)
+        c.scale[d] = (double)c.grid[d] * w->cell;
+    return c;
+}
+
+/* Spreads all samples by functions that are given, and predicts them: the processor's seconds of
+ * both, numbers of functions and cells that are read, and products. Correlation j and image r have
+ * function (j + r) of a set that changes from row to row. */
+static void measure_functions(const workload *w, const grove_convolution_plan *plan,
+                              const grove_gridder_samples *samples,
+                              const grove_gridder_threads *threads)
+{
+    const int elements = w->polarisations * w->images;
+    const int64_t fine = (int64_t)w->support * w->oversampling, count = samples->rows;
+    void *numbers = make_data(w, w->functions * fine * fine);
+    int32_t *index = bench_allocate((size_t)(2 * w->functions * elements), sizeof(*index)),
+            *row = bench_allocate((size_t)count, sizeof(*row)),
+            *channel = bench_allocate((size_t)w->channels, sizeof(*channel));
+    const grove_convolution_mueller mueller = {index, row, channel, NULL};
+    grove_gridder_outside outside = {0};
+
+    for (int k = 0; k < 2 * w->functions * elements; k++)
+        index[k] =
+            (k / elements / 2 + k % w->images + k / w->images % w->polarisations) % w->functions;
+    for (int64_t k = 0; k < count; k++)
+        row[k] = (int32_t)(k % w->functions);
+    grove_convolution *c = grove_convolution_new(plan, numbers, grove_isa_best());
+    check(!c);
+    double start = bench_process_seconds();
+    check(grove_convolution_add(c, samples, &mueller, threads, &outside, NULL));
+    double added = bench_process_seconds();
+    check(grove_convolution_predict(c, samples, &mueller, threads, &outside));
+    double predicted = bench_process_seconds();
+    const double each = (double)elements * w->support * w->support;
+    printf(
+        "functions: spread %.4f predict %.4f; of a sample %g complex products, %g numbers read\n",
+        added - start, predicted - added, each, 2 * each);
+    fflush(stdout);
+    grove_convolution_free(c);
+    free(numbers);
+    free(index);
+    free(row);
+    free(channel);
+}
+
 int main(int count, char **words)
 {
     workload w = {.freq = 1e9,
@@ -140,7 +200,10 @@ int main(int count, char **words)
                   .size = 4096,
                   .threads = 1,
                   .rounds = 1,
-                  .polarisations = 1};
+                  .polarisations = 1,
+                  .oversampling = 20,
+                  .functions = 1,
+                  .images = 1};
     const char *double_ = "no", *flat = "no";
     const bench_option options[] = {
         {"uvw", "FILE", "baselines, rows of three numbers in double precision, m", BENCH_TEXT,
@@ -155,6 +218,12 @@ int main(int count, char **words)
         {"flat", "WORD", "yes: without w (default no)", BENCH_TEXT, &flat, 0},
         {"polarisations", "N", "images of the same baselines (default 1)", BENCH_COUNT,
          &w.polarisations, 4},
+        {"support", "K", "gridding alone, by functions of K cells that are given, without w",
+         BENCH_COUNT, &w.support, GROVE_CONVOLUTION_MAX_SUPPORT},
+        {"oversampling", "Q", "their fine samples for each cell (default 20)", BENCH_COUNT,
+         &w.oversampling, 4096},
+        {"functions", "N", "how many there are (default 1)", BENCH_COUNT, &w.functions, 1 << 16},
+        {"images", "N", "images, each of all polarisations (default 1)", BENCH_COUNT, &w.images, 4},
         {"threads", "N", "threads (default 1)", BENCH_COUNT, &w.threads, MAX_THREADS},
         {"rounds", "N", "rounds (default 1)", BENCH_COUNT, &w.rounds, 0},
         {NULL, NULL, NULL, BENCH_TEXT, NULL, 0}};
@@ -181,8 +250,12 @@ int main(int count, char **words)
     printf("plan width %d width_w %d grid %lld planes %lld error %.2e seconds %.3f rows %lld\n",
            plan.kernel.width, plan.kernel_w.width, (long long)plan.grid[0], (long long)plan.planes,
            plan.error, plan.seconds, (long long)rows);
+    const grove_convolution_plan given = functions_plan(&w, &plan);
     for (int round = 0; round < w.rounds; round++)
-        measure(&w, &plan, &samples, &threads);
+        if (w.support)
+            measure_functions(&w, &given, &samples, &threads);
+        else
+            measure(&w, &plan, &samples, &threads);
     grove_threads_free(pool);
     free(samples.data);
     free(freq);

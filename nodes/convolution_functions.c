@@ -1,11 +1,9 @@
 /* convolution_functions: beams and w as functions of the uv plane, for grid and degrid. */
-#include "../kernels/convolution/convolution_fit.h"
-#include "nodes/image_functions.h"
+#include "nodes/convolution_make.h"
 
 #include "base/error.h"
 #include "base/memory.h"
 
-#include <complex.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +13,9 @@ enum { MAX_OVERSAMPLING = 4096, MAX_PLANES = 1 << 16 };
 
 static const grove_input inputs[] = {
     {"x", GROVE_VALUE,
-     "the Jones term of all stations, one number for each direction, as of sky_grid; or one for "
-     "all directions",
-     .handing = GROVE_AS_COMPLEX, .shapes = GROVE_SCALAR},
+     "Jones terms for each direction, as of sky_grid, or one for all directions: of all stations, "
+     "or of each (E in place of E[p]); they may vary with time and frequency",
+     .handing = GROVE_AS_COMPLEX, .shapes = GROVE_JONES},
     {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
     {0},
 };
@@ -31,22 +29,28 @@ static const grove_option options[] = {
     {"w_planes", GROVE_INTEGER, "none",
      "functions between w = 0 and the longest baseline: a visibility takes the nearest one; none: "
      "so many that this makes the error of the fine samples"},
+    {"stokes", GROVE_TEXT, "\"I\"",
+     "Stokes parameters of the images, of diagonal and matrix terms: letters of IQUV"},
+    {"times", GROVE_INTEGER, "1",
+     "so many times in a row share functions, those of the middle one, where x varies with time"},
+    {"channels", GROVE_INTEGER, "1", "the same of channels"},
+    {"alike", GROVE_VALUE, "none",
+     "a number for each station, such as obs.station_diameter: stations with the same one have the "
+     "same terms, and share functions; none: each has its own, where x varies with station",
+     .handing = GROVE_AS_DOUBLE, .shapes = GROVE_SCALAR, .linear = GROVE_SELECTOR},
     {0},
 };
 
-typedef struct {
-    grove_gridder_plan plan; /* without w */
-    grove_convolution_plan functions;
-    const grove_axis *raster[2]; /* l, m of the input; NULL: the same for all directions */
-    double half_n;
-    double error; /* of the nearest sample and plane, relative, root mean square */
-} making;
+enum { TERMS, ALIKE };
+enum { TIME, STATION, CHANNEL }; /* axes of the terms beside l and m */
 
-/* ---- check ---- */
+static const char *const axis_names[] = {"time", "station", "freq"};
+
+/* ---- check: size ---- */
 
 /* Of the nearest fine sample: phases of 2 pi d x, with d within 1 / (2 Q) and x, cycles per cell,
  * within the image. */
-static double sampling_error(const making *c)
+static double sampling_error(const convolution_making *c)
 {
     const double u = (double)c->plan.image.size[0] / (double)c->plan.grid[0],
                  v = (double)c->plan.image.size[1] / (double)c->plan.grid[1];
@@ -55,13 +59,13 @@ static double sampling_error(const making *c)
 }
 
 /* Of the nearest plane: phases of 2 pi d (n - 1), with d within half a step. */
-static double plane_error(const making *c, double step)
+static double plane_error(const convolution_making *c, double step)
 {
     return GROVE_PI * step * c->half_n / 3;
 }
 
 /* How far w shifts the function of a pixel at the image's edge, cells. */
-static double shift_of(const making *c, double longest)
+static double shift_of(const convolution_making *c, double longest)
 {
     const grove_gridder_image *image = &c->plan.image;
     double most = 0;
@@ -80,7 +84,7 @@ static double shift_of(const making *c, double longest)
     return longest * most;
 }
 
-static int choose_planes(const grove_node *node, making *c, double longest)
+static int choose_planes(const grove_node *node, convolution_making *c, double longest)
 {
     grove_convolution_plan *f = &c->functions;
     const bool with_w = grove_node_bool(node, "w_terms");
@@ -110,24 +114,25 @@ static int choose_planes(const grove_node *node, making *c, double longest)
     return 0;
 }
 
-static int check_bytes(const grove_node *node, const making *c)
+static int check_bytes(const grove_node *node, const convolution_making *c)
 {
     const grove_convolution_plan *f = &c->functions;
     const double fine = (double)f->support * f->oversampling,
-                 bytes =
-                     (double)f->planes * fine * fine * (c->plan.bounds.double_precision ? 16 : 8);
+                 bytes = (double)f->functions * (double)f->planes * fine * fine *
+                         (c->plan.bounds.double_precision ? 16 : 8);
 
     return bytes <= MAX_BYTES
                ? 0
                : grove_node_fail_option(node, "oversampling",
-                                        "%lld planes of %d x %d cells with %d samples for each "
-                                        "make %.3g GB, more than %.3g; a lower oversampling or "
-                                        "fewer w_planes need less",
-                                        (long long)f->planes, f->support, f->support,
-                                        f->oversampling, bytes / 1e9, MAX_BYTES / 1e9);
+                                        "%lld functions on %lld planes of %d x %d cells with %d "
+                                        "samples for each make %.3g GB, more than %.3g; a lower "
+                                        "oversampling, fewer w_planes, more times and channels "
+                                        "that share them, or stations that are alike need less",
+                                        (long long)f->functions, (long long)f->planes, f->support,
+                                        f->support, f->oversampling, bytes / 1e9, MAX_BYTES / 1e9);
 }
 
-static int choose(const grove_node *node, making *c, double longest)
+static int choose(const grove_node *node, convolution_making *c, double longest)
 {
     grove_convolution_plan *f = &c->functions;
     const int64_t oversampling = grove_node_integer(node, "oversampling");
@@ -155,21 +160,15 @@ static int choose(const grove_node *node, making *c, double longest)
     return code ? code : check_bytes(node, c);
 }
 
+/* ---- check: terms ---- */
+
 /* The raster of directions, which covers the image. */
-static int find_raster(const grove_node *node, making *c)
+static int find_raster(const grove_node *node, convolution_making *c)
 {
     static const char *const names[] = {"l", "m"};
-    const grove_axis *axes[GROVE_MAX_AXES];
-    const int count = grove_node_input_axes(node, 0, axes);
     grove_gridder_image raster;
 
-    for (int d = 0; d < count; d++)
-        if (strcmp(axes[d]->name, "l") != 0 && strcmp(axes[d]->name, "m") != 0)
-            return grove_node_fail_option(node, "x",
-                                          "varies with %s; functions that do are not there yet: "
-                                          "take a part of it, or a mean over %s",
-                                          axes[d]->name, axes[d]->name);
-    if (!count)
+    if (!grove_node_input_axis(node, TERMS, grove_axis_kind("l")))
         return 0;
     int code = image_plane_of_input(node, 0, &raster);
     for (int d = 0; d < 2 && !code; d++) {
@@ -190,47 +189,98 @@ static int find_raster(const grove_node *node, making *c)
     return code;
 }
 
-/* Of the raster those pixels count that lie in the image, and one more on each side. */
-static bool counts(const making *c, int d, double at)
+/* The terms vary with l, m, and times, stations and channels of the observation. */
+static int check_axes(const grove_node *node, const grove_node *obs)
 {
-    const grove_gridder_image *image = &c->plan.image;
-    const double low = image->centre[d] - (double)(image->size[d] / 2) * image->cell[d],
-                 high = low + (double)(image->size[d] - 1) * image->cell[d],
-                 margin = c->raster[d] ? c->raster[d]->width[0] : 0.1 * image->cell[d];
+    const grove_axis *axes[GROVE_MAX_AXES];
+    const int count = grove_node_input_axes(node, TERMS, axes);
 
-    return at > low - margin && at < high + margin;
-}
-
-/* Pixels of the raster along l or m that count, the first of them, and their direction cosines. */
-static int64_t pixels_of(const making *c, int d, int64_t *first, double *at)
-{
-    const grove_gridder_image *image = &c->plan.image;
-    const int64_t size = c->raster[d] ? c->raster[d]->size : 4 * (int64_t)c->functions.support + 1;
-    int64_t count = 0;
-
-    for (int64_t k = 0; k < size; k++) {
-        double cosine = c->raster[d] ? c->raster[d]->centre[k]
-                                     : image->centre[d] +
-                                           ((double)k / (double)(size - 1) - 0.5) *
-                                               (double)(image->size[d] - 1) * image->cell[d] -
-                                           (image->size[d] % 2 ? 0 : 0.5 * image->cell[d]);
-        if (!counts(c, d, cosine))
-            continue;
-        if (!count)
-            *first = k;
-        if (at)
-            at[count] = cosine;
-        count++;
+    for (int d = 0; d < count; d++) {
+        bool good = !strcmp(axes[d]->name, "l") || !strcmp(axes[d]->name, "m");
+        for (int k = 0; k < 3; k++)
+            good = good || (!strcmp(axes[d]->name, axis_names[k]) &&
+                            grove_node_axis(obs, axis_names[k]) == axes[d]);
+        if (!good)
+            return grove_node_fail_option(
+                node, "x",
+                "varies with %s; functions are of directions l and m, as of sky_grid, and may vary "
+                "with times, stations and channels of %s: give it as E, without p or q",
+                axes[d]->name, grove_node_name(obs));
     }
-    return count;
+    return 0;
 }
 
-static int check_pixels(const grove_node *node, const making *c)
+static const grove_axis *varies(const grove_node *node, int axis)
+{
+    return grove_node_input_axis(node, TERMS, grove_axis_kind(axis_names[axis]));
+}
+
+/* Stations of one number of `alike`, or without one, are a group, in the order of their first ones.
+ */
+static int find_groups(const grove_node *node, image_mueller *m)
+{
+    const grove_axis *station = varies(node, STATION);
+    int64_t count = 0;
+    const double *number =
+        grove_node_input_form(node, ALIKE) ? grove_node_input_data(node, ALIKE, &count) : NULL;
+
+    m->groups = 1;
+    if (!station)
+        return 0;
+    if (grove_node_input_form(node, ALIKE) && (!number || count != station->size))
+        return grove_node_fail_option(node, "alike",
+                                      "is no member of the observation with a number for each "
+                                      "station, such as obs.station_diameter");
+    m->group = grove_alloc((size_t)station->size * sizeof(*m->group));
+    m->groups = 0;
+    for (int64_t k = 0; k < station->size; k++) {
+        int64_t like = 0;
+        while (like < k && !(number && (number[like] == number[k] ||
+                                        (isnan(number[like]) && isnan(number[k])))))
+            like++;
+        m->group[k] = like < k ? m->group[like] : m->groups++;
+    }
+    return 0;
+}
+
+static int read_shared(const grove_node *node, const char *option, int axis, int64_t *cells)
+{
+    const int64_t given = grove_node_integer(node, option);
+
+    if (given < 1)
+        return grove_node_fail_option(node, option, "%lld is not at least 1", (long long)given);
+    *cells = varies(node, axis) ? given : 0;
+    return 0;
+}
+
+static int find_mueller(const grove_node *node, const grove_node *obs, convolution_making *c)
+{
+    const double *feed = grove_node_member_data(obs, "feed");
+    const char *stokes = grove_node_text(node, "stokes");
+    image_mueller *m = &c->mueller;
+    int code = image_stokes_check_letters(node, stokes);
+
+    if (code)
+        return code;
+    m->shape = grove_node_input_form(node, TERMS)->shape;
+    m->circular = feed && *feed > 0;
+    memcpy(m->stokes, stokes, strlen(stokes) + 1);
+    code = read_shared(node, "times", TIME, &m->times);
+    code = code ? code : read_shared(node, "channels", CHANNEL, &m->channels);
+    code = code ? code : find_groups(node, m);
+    if (code)
+        return code;
+    image_mueller_make(m, obs);
+    c->functions.functions = image_mueller_functions(m);
+    return 0;
+}
+
+static int check_pixels(const grove_node *node, const convolution_making *c)
 {
     static const char *const names[] = {"l", "m"};
 
     for (int d = 0; d < 2; d++) {
-        int64_t first, count = pixels_of(c, d, &first, NULL);
+        int64_t first, count = convolution_pixels(c, d, &first, NULL);
         if (count < 2 * (int64_t)c->functions.support)
             return grove_node_fail(node, GROVE_SHAPE,
                                    "the Jones term has %lld pixels along %s in the image, but "
@@ -242,29 +292,48 @@ static int check_pixels(const grove_node *node, const making *c)
     return 0;
 }
 
-static uint64_t work_bytes(const making *c)
+/* Bytes of the terms that are kept. */
+static uint64_t terms_bytes(const convolution_making *c)
 {
-    const uint64_t fine = (uint64_t)c->functions.support * (uint64_t)c->functions.oversampling;
-    uint64_t pixels[2];
+    const image_mueller *m = &c->mueller;
+    int64_t first, numbers = 2 * m->shape * m->time_blocks * m->groups * m->channel_blocks;
 
-    for (int d = 0; d < 2; d++) {
-        int64_t first;
-        pixels[d] = (uint64_t)pixels_of(c, d, &first, NULL);
-    }
-    return 16 * (fine * (pixels[0] + 2 * pixels[1] + fine) + 2 * pixels[0] * pixels[1]);
+    for (int d = 0; d < 2; d++)
+        numbers *= convolution_pixels(c, d, &first, NULL);
+    return (uint64_t)numbers * sizeof(double);
+}
+
+static void tell(grove_node *node, const convolution_making *c)
+{
+    const image_mueller *m = &c->mueller;
+
+    grove_node_note(node,
+                    "functions of %d x %d cells, %d fine samples for each, %lld planes of w; error "
+                    "of the nearest ones %.2g, root mean square",
+                    c->functions.support, c->functions.support, c->functions.oversampling,
+                    (long long)c->functions.planes, c->error);
+    if (c->functions.functions > 1)
+        grove_node_note(node,
+                        "%lld functions: %lld blocks of times, %d x %d groups of stations, %lld "
+                        "blocks of channels, %d elements of Mueller matrices that are not 0",
+                        (long long)c->functions.functions, (long long)m->time_blocks, m->groups,
+                        m->groups, (long long)m->channel_blocks, m->elements);
 }
 
 static int check(grove_node *node)
 {
-    making *c = grove_alloc(sizeof(*c));
+    convolution_making *c = grove_alloc(sizeof(*c));
     const grove_node *obs = grove_node_object(node, "obs");
+    const grove_axis *axes[GROVE_MAX_AXES];
 
-    *c = (making){0};
+    *c = (convolution_making){0};
     grove_node_set_user(node, c);
     int code = image_stage_plan(node, obs, true, &c->plan);
     for (int d = 0; d < 2 && !code; d++)
         c->functions.scale[d] = (double)c->plan.grid[d] * c->plan.image.cell[d];
+    code = code ? code : check_axes(node, obs);
     code = code ? code : find_raster(node, c);
+    code = code ? code : find_mueller(node, obs, c);
     code = code ? code : image_functions_n(node, &c->plan.image, &c->functions.turn[2], &c->half_n);
     code = code ? code : choose(node, c, c->plan.bounds.max_w);
     code = code ? code : check_pixels(node, c);
@@ -274,283 +343,208 @@ static int check(grove_node *node)
         node, &(grove_form){.shape = GROVE_SCALAR,
                             .complex_ = true,
                             .precision = image_precision(grove_node_number(node, "epsilon"))});
-    grove_node_set_scratch(node, work_bytes(c), 0);
-    grove_node_consume(node, grove_axis_kind("l"));
-    grove_node_consume(node, grove_axis_kind("m"));
-    grove_node_note(node,
-                    "functions of %d x %d cells, %d fine samples for each, %lld planes of w; error "
-                    "of the nearest ones %.2g, root mean square",
-                    c->functions.support, c->functions.support, c->functions.oversampling,
-                    (long long)c->functions.planes, c->error);
-    return image_functions_add_axes(node, &c->plan, grove_node_bool(node, "w_terms"),
-                                    &c->functions);
+    grove_node_set_memory(node, terms_bytes(c));
+    grove_node_set_scratch(node, convolution_work_bytes(c), 0);
+    for (int k = 0; k < 2; k++) {
+        const int count = grove_node_input_form(node, k) ? grove_node_input_axes(node, k, axes) : 0;
+        for (int d = 0; d < count; d++)
+            grove_node_consume(node, axes[d]->kind);
+    }
+    tell(node, c);
+    return image_functions_add_axes(node, &c->plan, grove_node_bool(node, "w_terms"), &c->functions,
+                                    &c->mueller);
 }
 
 static void close_node(grove_node *node)
 {
-    free(grove_node_user(node));
+    convolution_making *c = grove_node_user(node);
+
+    if (c)
+        image_mueller_free(&c->mueller);
+    free(c);
 }
 
-/* ---- functions ---- */
+/* ---- a run ---- */
 
-/* Pixels along l or m that count. */
+static int begin(const grove_call *call, void **state)
+{
+    *state = malloc(terms_bytes(grove_node_user(call->node)));
+    return *state ? 0 : grove_node_fail(call->node, GROVE_NO_MEMORY, "not enough memory");
+}
+
+/* Cells of an array along an axis: the first one, how many, cells from one to the next; 0, 1, 0
+ * where it does not vary. */
 typedef struct {
-    int64_t count, first;
-    double *at;          /* direction cosines */
-    double complex *fit; /* as of grove_convolution_fit; along l conjugate, as products want */
-} axis_work;
+    int64_t first, count, step;
+} extent;
 
-/* In cycles per cell of the grid, from the image's middle. */
-static double cycles(const making *c, int d, double cosine)
+static extent extent_of(const grove_array *array, const char *name)
 {
-    return (cosine - c->plan.image.centre[d]) / c->functions.scale[d];
-}
+    const int kind = grove_axis_kind(name);
+    int64_t cells = 1;
 
-static int fit_axis(const making *c, int d, axis_work *w)
-{
-    double *x = grove_alloc((size_t)w->count * sizeof(*x));
-
-    for (int64_t k = 0; k < w->count; k++)
-        x[k] = cycles(c, d, w->at[k]);
-    int code = grove_convolution_fit(&c->plan.kernel, c->functions.support,
-                                     c->functions.oversampling, x, w->count, (double *)w->fit);
-    for (int64_t k = 0;
-         k < w->count * c->functions.support * c->functions.oversampling && !d && !code; k++)
-        w->fit[k] = conj(w->fit[k]);
-    free(x);
-    return code ? GROVE_NO_MEMORY : 0;
+    for (int d = array->axes - 1; d >= 0; d--) {
+        if (array->range[d].axis->kind == kind)
+            return (extent){array->range[d].first, array->range[d].count, cells};
+        cells *= array->range[d].count;
+    }
+    return (extent){0, 1, 0};
 }
 
 typedef struct {
-    const grove_call *call;
-    const making *c;
-    axis_work axis[2];
-    double complex *power; /* of the beam, [m][l] */
-    double complex *sky, *half, *plane;
-} making_work;
+    const grove_array *from;
+    const convolution_making *c;
+    extent axis[3], l, m;
+    int64_t pixels[2], first[2]; /* along l, m */
+    double *jones;
+} copying;
 
-static double complex read_number(const making_work *w, int64_t y, int64_t x)
+static double number_of(const grove_array *a, int64_t at)
 {
-    const grove_args *args = w->call->args;
-    const char *at = (const char *)args->in[0].data +
-                     (w->axis[1].first + y) * image_stage_in_step(args, 0, "m") +
-                     (w->axis[0].first + x) * image_stage_in_step(args, 0, "l");
-
-    if (w->call->double_precision)
-        return ((const double *)(const void *)at)[0] + I * ((const double *)(const void *)at)[1];
-    return ((const float *)(const void *)at)[0] + I * ((const float *)(const void *)at)[1];
+    return a->form->precision == GROVE_PRECISION_DOUBLE ? ((const double *)a->data)[at]
+                                                        : (double)((const float *)a->data)[at];
 }
 
-/* Of both stations of a baseline: |E|^2. False where it is no number. */
-static bool find_power(making_work *w)
+/* The terms of cell `at` of the axes beside l and m; false where one is no number. */
+static bool copy_terms(const copying *w, int64_t at, double *to)
 {
+    const int numbers = 2 * w->c->mueller.shape;
     bool finite = true;
 
-    for (int64_t y = 0; y < w->axis[1].count; y++)
-        for (int64_t x = 0; x < w->axis[0].count; x++) {
-            double complex e = read_number(w, y, x);
-            double power = creal(e) * creal(e) + cimag(e) * cimag(e);
-            finite = finite && isfinite(power);
-            w->power[y * w->axis[0].count + x] = power;
+    for (int64_t y = 0; y < w->pixels[1]; y++)
+        for (int64_t x = 0; x < w->pixels[0]; x++) {
+            const int64_t cell = at + (w->first[1] + y) * w->m.step + (w->first[0] + x) * w->l.step;
+            for (int k = 0; k < numbers; k++, to++) {
+                *to = number_of(w->from, cell * numbers + k);
+                finite = finite && isfinite(*to);
+            }
         }
     return finite;
 }
 
-/* Of plane k: fit_v S fit_u^T, the sky's S = |E|^2 exp(2 pi i w (n - 1 - its middle)). */
-static int make_plane(making_work *w, int64_t k)
+/* Whether a station's terms are those of its group. */
+static bool are_alike(const copying *w, int64_t at, const double *terms)
 {
-    const making *c = w->c;
-    const int64_t columns = w->axis[0].count, rows = w->axis[1].count,
-                  fine = (int64_t)c->functions.support * c->functions.oversampling;
-    const double plane = (double)k * c->functions.step_w;
-
-    for (int64_t y = 0; y < rows; y++)
-        for (int64_t x = 0; x < columns; x++) {
-            double n =
-                grove_gridder_n_less_1(w->axis[0].at[x], w->axis[1].at[y]) - c->functions.turn[2];
-            w->sky[y * columns + x] =
-                w->power[y * columns + x] * cexp(2 * GROVE_PI * I * (plane * n));
-        }
-    int code = grove_call_product(w->call,
-                                  &(grove_product){.a = w->axis[0].fit,
-                                                   .b = w->sky,
-                                                   .c = w->half,
-                                                   .rows = fine,
-                                                   .columns = rows,
-                                                   .inner = columns,
-                                                   .count = 1},
-                                  true);
-    return code ? code
-                : grove_call_product(w->call,
-                                     &(grove_product){.a = w->axis[1].fit,
-                                                      .b = w->half,
-                                                      .c = w->plane,
-                                                      .rows = fine,
-                                                      .columns = fine,
-                                                      .inner = rows,
-                                                      .count = 1},
-                                     true);
-}
-
-/* How far the function at offset 0 is from what it is to be, relative, root mean square over the
- * pixels. */
-static double residual(const making_work *w)
-{
-    const int64_t columns = w->axis[0].count, rows = w->axis[1].count;
-    const int support = w->c->functions.support, oversampling = w->c->functions.oversampling;
-    const int64_t fine = (int64_t)support * oversampling;
-    double complex *seen[2];
+    const int numbers = 2 * w->c->mueller.shape;
     double off = 0, size = 0;
 
-    for (int d = 0; d < 2; d++) {
-        seen[d] = grove_alloc((size_t)(w->axis[d].count * support) * sizeof(**seen));
-        for (int64_t k = 0; k < w->axis[d].count; k++)
-            grove_convolution_see(&w->c->plan.kernel, support, oversampling,
-                                  cycles(w->c, d, w->axis[d].at[k]),
-                                  (double *)(seen[d] + k * support));
-    }
-    for (int64_t y = 0; y < rows; y++)
-        for (int64_t x = 0; x < columns; x++) {
-            double complex sum = 0, sky = w->sky[y * columns + x];
-            for (int64_t j = 0; j < support; j++)
-                for (int64_t i = 0; i < support; i++)
-                    sum += w->plane[j * oversampling * fine + i * oversampling] *
-                           seen[1][y * support + j] * seen[0][x * support + i];
-            sum -= sky;
-            off += creal(sum) * creal(sum) + cimag(sum) * cimag(sum);
-            size += creal(sky) * creal(sky) + cimag(sky) * cimag(sky);
-        }
-    free(seen[0]);
-    free(seen[1]);
-    return size > 0 ? sqrt(off / size) : 0;
+    for (int64_t y = 0; y < w->pixels[1]; y++)
+        for (int64_t x = 0; x < w->pixels[0]; x++)
+            for (int k = 0; k < numbers; k++, terms++) {
+                const int64_t cell =
+                    at + (w->first[1] + y) * w->m.step + (w->first[0] + x) * w->l.step;
+                off = fmax(off, fabs(number_of(w->from, cell * numbers + k) - *terms));
+                size = fmax(size, fabs(*terms));
+            }
+    return off <= 1e-5 * size;
 }
 
-/* The part of a plane that is asked for, at `to`. */
-static void put_samples(const making_work *w, char *to)
+/* Terms of all stations, for block t of times and f of channels, which cell `at` is the middle of.
+ */
+static int copy_stations(const grove_call *call, const copying *w, int64_t t, int64_t f, int64_t at)
 {
-    const grove_args *args = w->call->args;
-    const int d = grove_args_axis(args, grove_axis_kind("fine"));
-    const double complex *from = w->plane + args->origin[d];
+    const image_mueller *m = &w->c->mueller;
+    const int64_t numbers = 2 * m->shape * w->pixels[0] * w->pixels[1];
+    int32_t groups = 0;
 
-    for (int64_t i = 0; i < args->size[d]; i++, to += args->out.stride[d]) {
-        const double re = creal(from[i]), im = cimag(from[i]);
-        if (w->call->double_precision)
-            memcpy(to, (double[]){re, im}, 2 * sizeof(double));
-        else
-            memcpy(to, (float[]){(float)re, (float)im}, 2 * sizeof(float));
-    }
-}
-
-/* The same for each cell of axes that only other inputs of the tree have. */
-static void put_plane(const making_work *w, int64_t k)
-{
-    const int fine = grove_axis_kind("fine"), function = grove_axis_kind("w_function");
-    image_stage_others others;
-
-    image_stage_begin(&others, w->call->args, false);
-    for (int d = 0; d < others.args->axes; d++)
-        if (others.args->axis[d] == fine || others.args->axis[d] == function) {
-            others.cells /= others.args->size[d];
-            others.other[d] = false;
-        }
-    while (image_stage_next(&others))
-        put_samples(w, (char *)grove_view_at(&w->call->args->out, others.index, others.args->axes) +
-                           k * image_stage_out_step(w->call->args, "w_function"));
-}
-
-static int take_memory(making_work *w)
-{
-    const making *c = w->c;
-    const int64_t fine = (int64_t)c->functions.support * c->functions.oversampling,
-                  rows = w->axis[1].count, pixels = w->axis[0].count * rows;
-    struct {
-        double complex **at;
-        int64_t numbers;
-    } all[] = {{&w->axis[0].fit, fine * w->axis[0].count},
-               {&w->axis[1].fit, fine * rows},
-               {&w->power, pixels},
-               {&w->sky, pixels},
-               {&w->half, fine * rows},
-               {&w->plane, fine * fine}};
-
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        void *at = NULL;
-        int code = grove_call_scratch(w->call, (uint64_t)all[i].numbers * sizeof(**all[i].at), &at);
-        if (code)
-            return code;
-        *all[i].at = at;
+    for (int64_t k = 0; k < w->axis[STATION].count; k++) {
+        const int32_t group = m->group ? m->group[k] : 0;
+        const int64_t cell = at + k * w->axis[STATION].step;
+        double *to = w->jones + ((t * m->groups + group) * m->channel_blocks + f) * numbers;
+        if (group < groups && !are_alike(w, cell, to))
+            return grove_node_fail_option(
+                call->node, "alike",
+                "station %s has other terms than the first station of "
+                "its number; give other numbers",
+                varies(call->node, STATION)->labels ? varies(call->node, STATION)->labels[k] : "");
+        if (group == groups && !copy_terms(w, cell, to))
+            return grove_node_fail(call->node, GROVE_INVALID,
+                                   "the Jones term has numbers that are not finite in the image; a "
+                                   "beam that covers the image has none");
+        groups += group == groups;
     }
     return 0;
 }
 
-static int make_planes(making_work *w)
+/* The middle cell of a block. */
+static int64_t middle_of(const grove_axis *axis, int64_t cells, int64_t block)
 {
-    const grove_args *args = w->call->args;
-    const making *c = w->c;
-    const int d = grove_args_axis(args, grove_axis_kind("w_function"));
-    const int64_t first = args->origin[d], count = args->size[d];
+    const int64_t end = axis && (block + 1) * cells > axis->size ? axis->size : (block + 1) * cells;
+
+    return cells ? (block * cells + end) / 2 : 0;
+}
+
+static bool find_cell(const extent *e, const grove_axis *axis, int64_t cells, int64_t block,
+                      int64_t *at)
+{
+    const int64_t middle = middle_of(axis, cells, block);
+
+    *at = e->step ? (middle - e->first) * e->step : 0;
+    return !e->step || (middle >= e->first && middle < e->first + e->count);
+}
+
+static int add(const grove_call *call, void *state, const grove_array *const *arrays, int count)
+{
+    const convolution_making *c = grove_node_user(call->node);
+    const image_mueller *m = &c->mueller;
+    copying w = {.from = arrays[TERMS],
+                 .c = c,
+                 .l = extent_of(arrays[TERMS], "l"),
+                 .m = extent_of(arrays[TERMS], "m"),
+                 .jones = state};
     int code = 0;
 
-    if (!find_power(w))
-        return grove_node_fail(w->call->node, GROVE_INVALID,
-                               "the Jones term has numbers that are not finite in the image; a "
-                               "beam that covers the image has none");
-    for (int64_t k = 0; k < count && !code; k++) {
-        code = make_plane(w, first + k);
-        if (!code)
-            put_plane(w, k);
-    }
-    double off = code || first + count < c->functions.planes ? 0 : residual(w);
-    if (off > c->error)
-        grove_node_warn(w->call->node,
-                        "a support of %d cells leaves an error of %.2g, more than the nearest "
-                        "samples do (%.2g); support=%d would leave less",
-                        c->functions.support, off, c->error, c->functions.support + 4);
+    (void)count;
+    for (int k = 0; k < 3; k++)
+        w.axis[k] = extent_of(arrays[TERMS], axis_names[k]);
+    for (int d = 0; d < 2; d++)
+        w.pixels[d] = convolution_pixels(c, d, &w.first[d], NULL);
+    for (int64_t t = 0; t < m->time_blocks && !code; t++)
+        for (int64_t f = 0; f < m->channel_blocks && !code; f++) {
+            int64_t time, channel;
+            if (find_cell(&w.axis[TIME], varies(call->node, TIME), m->times, t, &time) &&
+                find_cell(&w.axis[CHANNEL], varies(call->node, CHANNEL), m->channels, f, &channel))
+                code = copy_stations(call, &w, t, f, time + channel);
+        }
     return code;
 }
 
-static int eval(const grove_call *call)
+static int finish(const grove_call *call, void *state, grove_array *out)
 {
-    const making *c = grove_node_user(call->node);
-    making_work w = {.call = call, .c = c};
+    return convolution_make(call, grove_node_user(call->node), state, out->data);
+}
 
-    for (int d = 0; d < 2; d++) {
-        axis_work *a = &w.axis[d];
-        a->count = pixels_of(c, d, &a->first, NULL);
-        a->at = grove_alloc((size_t)a->count * sizeof(*a->at));
-        pixels_of(c, d, &a->first, a->at);
-    }
-    int code = take_memory(&w);
-    for (int d = 0; d < 2 && !code; d++)
-        code = fit_axis(c, d, &w.axis[d]);
-    code = code ? code : make_planes(&w);
-    for (int d = 0; d < 2; d++)
-        free(w.axis[d].at);
-    return code;
+static void end(const grove_node *node, void *state)
+{
+    (void)node;
+    free(state);
 }
 
 GROVE_CLASS(convolution_functions) = {
     GROVE_CLASS_HEAD(convolution_functions),
     .doc =
-        "Functions by which grid and degrid spread each visibility: the kernel, w, and the beam of "
-        "both stations of a baseline.\nFor each plane of w the function of the image's pixels is "
-        "|E|^2 exp(2 pi i w (n - 1)), E the Jones term, the same for all stations; its K x K cells "
-        "are those of least squares over the pixels, for each of the oversampled offsets, so that "
+        "Functions by which grid and degrid spread each visibility: the kernel, w, and the Jones "
+        "terms of both stations of a baseline.\nFor each element of their Mueller matrix that is "
+        "not 0 and each plane of w the function of the image's pixels is conj(M) exp(2 pi i w (n - "
+        "1)), |E|^2 in place of M where E is a number for all stations; its K x K cells are those "
+        "of least squares over the pixels, for each of the oversampled offsets, so that "
         "grid_correction divides by the same kernel as without them. A visibility takes the "
-        "nearest "
-        "offset and plane: an error of pi sqrt(x^2 + y^2) / (6 oversampling), x and y the size of "
-        "the image over that of the grid, and one of w, of which grove check tells; epsilon "
-        "chooses "
-        "the kernel and the grid alone. Planes are between w = 0 and the longest "
+        "nearest offset and plane: an error of pi sqrt(x^2 + y^2) / (6 oversampling), x and y the "
+        "size of the image over that of the grid, and one of w, of which grove check tells; "
+        "epsilon chooses the kernel and the grid alone. Planes are between w = 0 and the longest "
         "baseline; those with w < 0 are gridded as their conjugates. Numbers at (v, u) (j - H) / "
         "oversampling cells, j from 0 to support x oversampling, H half of that rounded down.",
-    .output_doc = "a complex number for each plane (w_function, wavelengths) and fine sample "
-                  "(fine: v and u, u fastest), without unit",
+    .output_doc = "a complex number for each plane of w (w_function, wavelengths; of one function "
+                  "after the other) and fine sample (fine: v and u, u fastest), without unit",
     .group = "images",
     .inputs = inputs,
     .options = options,
+    .kind = GROVE_CLASS_ACCUMULATOR,
     .check = check,
-    .eval = eval,
+    .accumulate_new = begin,
+    .accumulate_add = add,
+    .accumulate_finish = finish,
+    .accumulate_free = end,
     .close = close_node,
     .example =
         "C = convolution_functions(beam_airy(sky_grid(obs, size=17, cell=20arcsec), obs, "

@@ -1,4 +1,5 @@
 /* degrid: visibilities from planes of the uv grid, the adjoint of grid. */
+#include "nodes/form.h"
 #include "nodes/gridder_threads.h"
 #include "nodes/image_device.h"
 #include "nodes/image_functions.h"
@@ -13,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PLANES, UVW, FREQ, FUNCTIONS };
+enum { PLANES, UVW, FREQ, FUNCTIONS, MUELLER /* and those after it */ };
 
 static const grove_input inputs[] = {
     {"x", GROVE_VALUE, "planes (w_plane, v, u), as of fft(grid_correction(image, ...))",
-     .handing = GROVE_AS_COMPLEX, .shapes = GROVE_SCALAR},
+     .handing = GROVE_AS_COMPLEX, .shapes = GROVE_SCALAR | GROVE_VECTOR},
     {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
     {0},
 };
@@ -27,7 +28,7 @@ static const grove_option options[] = {
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
     {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE,
      .linear = GROVE_SELECTOR},
-    IMAGE_FUNCTIONS_OPTION,
+    IMAGE_FUNCTIONS_OPTIONS,
     {0},
 };
 
@@ -35,6 +36,8 @@ typedef struct {
     grove_gridder_plan plan;
     bool has_functions;
     grove_convolution_plan convolution;
+    image_mueller mueller; /* of the functions */
+    int32_t *index;        /* its sets; NULL: there is a single function */
 } options_read;
 
 /* The planes that were last asked for, and functions, in one of two gridders. */
@@ -52,7 +55,8 @@ typedef struct {
 /* ---- check ---- */
 
 /* The gridder, and a copy of the planes if they are in another order. */
-static uint64_t memory_of(const grove_gridder_plan *plan, const grove_axis *const axes[3])
+static uint64_t memory_of(const grove_gridder_plan *plan, const grove_axis *const axes[3],
+                          int parameters)
 {
     const bool same_order =
         axes[0]->kind == grove_axis_kind("w_plane") && axes[1]->kind == grove_axis_kind("v");
@@ -60,7 +64,28 @@ static uint64_t memory_of(const grove_gridder_plan *plan, const grove_axis *cons
 
     return grove_gridder_plan_planes_bytes(plan) + grove_gridder_plan_own_bytes(plan) +
            grove_gridder_plan_index_bytes(plan) +
-           (same_order ? 0 : (uint64_t)(plan->planes * plan->grid[0] * plan->grid[1]) * cell);
+           (same_order
+                ? 0
+                : (uint64_t)(parameters * plan->planes * plan->grid[0] * plan->grid[1]) * cell);
+}
+
+/* Planes have the Stokes parameters that the functions are for as elements, and no other axes. */
+static int check_planes(const grove_node *node, int parameters)
+{
+    const grove_form *form = grove_node_input_form(node, PLANES);
+    const grove_axis *axes[GROVE_MAX_AXES];
+    const int elements = form_elements(form);
+
+    if (elements != parameters)
+        return grove_node_fail(node, GROVE_SHAPE,
+                               "its input has %d number%s for each cell, but the functions are for "
+                               "%d Stokes parameter%s",
+                               elements, elements == 1 ? "" : "s", parameters,
+                               parameters == 1 ? "" : "s");
+    return grove_node_input_axes(node, PLANES, axes) == 3
+               ? 0
+               : grove_node_fail(node, GROVE_SHAPE,
+                                 "its input varies with more than w_plane, v and u");
 }
 
 static int check(grove_node *node)
@@ -77,23 +102,32 @@ static int check(grove_node *node)
     grove_node_set_user(node, o);
     int code = image_stage_plan(node, grove_node_object(node, "obs"), o->has_functions, plan);
     if (!code && o->has_functions)
-        code = image_functions_check(node, FUNCTIONS, plan, &o->convolution);
+        code = image_functions_check(node, FUNCTIONS, plan, &o->convolution, &o->mueller);
+    if (!code && o->has_functions)
+        code = image_functions_check_given(node, form_elements(grove_node_input_form(node, PLANES)),
+                                           false, &o->mueller, &o->convolution);
     code = code ? code : image_stage_check(node, PLANES, plan, IMAGE_STAGE_GRID);
     if (code)
         return code;
-    if (grove_node_input_axes(node, PLANES, axes) != 3)
-        return grove_node_fail(node, GROVE_SHAPE,
-                               "its input varies with more than w_plane, v and u");
+    const int parameters = o->has_functions ? image_mueller_parameters(&o->mueller) : 1;
+    code = check_planes(node, parameters);
+    if (code)
+        return code;
+    grove_node_input_axes(node, PLANES, axes);
     for (int d = 0; d < 3; d++)
         grove_node_consume(node, axes[d]->kind);
+    if (o->has_functions && !o->mueller.given &&
+        (o->mueller.shape > 1 || o->convolution.functions > 1))
+        o->index = image_mueller_index(&o->mueller, o->convolution.visibilities);
+    form.shape = o->has_functions ? o->convolution.visibilities : GROVE_SCALAR;
     grove_node_set_memory(node,
-                          memory_of(plan, axes) +
+                          memory_of(plan, axes, parameters) +
                               (o->has_functions ? grove_convolution_bytes(&o->convolution) : 0));
     const int others = o->has_functions ? grove_node_input_axes(node, FUNCTIONS, axes) : 0;
     for (int d = 0; d < others; d++)
         grove_node_consume(node, axes[d]->kind);
     grove_node_set_output(node, &form);
-    grove_node_set_scratch(node, 0, 24 + 16);
+    grove_node_set_scratch(node, 0, 24 + 16 * (uint64_t)form.shape);
     if (!o->has_functions)
         grove_node_set_device_memory(node, image_device_memory(plan, false));
     return 0;
@@ -101,7 +135,13 @@ static int check(grove_node *node)
 
 static void close_node(grove_node *node)
 {
-    free(grove_node_user(node));
+    options_read *o = grove_node_user(node);
+
+    if (o) {
+        image_mueller_free(&o->mueller);
+        free(o->index);
+    }
+    free(o);
 }
 
 static int start(const grove_node *node, void **run)
@@ -146,10 +186,12 @@ typedef struct {
 static given given_planes(const grove_call *call, const grove_gridder_plan *plan)
 {
     static const char *const names[] = {"u", "v", "w_plane"};
+    const options_read *o = grove_node_user(call->node);
     given g = {.from = call->args->in[PLANES].data,
                .grid = plan->grid,
                .planes = plan->planes,
-               .cell = 2 * (int64_t)(call->double_precision ? sizeof(double) : sizeof(float))};
+               .cell = 2 * (int64_t)(call->double_precision ? sizeof(double) : sizeof(float)) *
+                       image_mueller_parameters(&o->mueller)};
 
     for (int d = 0; d < 3; d++)
         g.step[d] = image_stage_in_step(call->args, PLANES, names[d]);
@@ -198,7 +240,7 @@ static bool are_functions_dense(const grove_args *args, const grove_convolution_
     const int64_t fine = (int64_t)plan->support * plan->oversampling;
 
     return image_stage_in_step(args, FUNCTIONS, "fine") == cell &&
-           (plan->planes == 1 ||
+           (plan->functions * plan->planes == 1 ||
             image_stage_in_step(args, FUNCTIONS, "w_function") == fine * fine * cell);
 }
 
@@ -208,7 +250,7 @@ static grove_hash hash_functions(const grove_call *call, const grove_convolution
     const int64_t fine = (int64_t)plan->support * plan->oversampling;
 
     return grove_hash_add(hash, call->args->in[FUNCTIONS].data,
-                          (size_t)(plan->planes * fine * fine) * 2 *
+                          (size_t)(plan->functions * plan->planes * fine * fine) * 2 *
                               (call->double_precision ? sizeof(double) : sizeof(float)));
 }
 
@@ -220,15 +262,16 @@ static void free_planes(degridding *d)
     d->convolution = NULL;
 }
 
-static int set_planes(degridding *d, const given *g)
+static int set_planes(degridding *d, const given *g, const image_mueller *mueller,
+                      bool double_precision)
 {
     void *copy = are_dense(g) ? NULL : copy_planes(g);
     const void *planes = are_dense(g) ? g->from : copy;
     int code = planes ? 0 : GROVE_NO_MEMORY;
 
     if (!code && d->convolution)
-        memcpy(grove_convolution_grid(d->convolution), planes,
-               (size_t)(g->grid[0] * g->grid[1] * g->cell));
+        image_mueller_from_stokes(mueller, planes, grove_convolution_grid(d->convolution),
+                                  g->grid[0] * g->grid[1], double_precision);
     else if (!code && grove_gridder_set_planes(d->gridder, 0, planes))
         code = GROVE_NO_MEMORY;
     free(copy);
@@ -246,7 +289,8 @@ static int find_planes(const grove_call *call, degridding *d)
     grove_isa isa;
     char said[200];
 
-    if (o->has_functions && !are_functions_dense(call->args, &convolution, g.cell))
+    if (o->has_functions &&
+        !are_functions_dense(call->args, &convolution, call->double_precision ? 16 : 8))
         return grove_node_fail_option(call->node, "functions", "are not whole");
     if (o->has_functions)
         of = hash_functions(call, &convolution, of);
@@ -263,7 +307,7 @@ static int find_planes(const grove_call *call, degridding *d)
     if (!d->gridder && !d->convolution)
         return GROVE_NO_MEMORY;
     d->of = of;
-    int code = set_planes(d, &g);
+    int code = set_planes(d, &g, &o->mueller, call->double_precision);
     if (code)
         free_planes(d);
     return code;
@@ -294,6 +338,53 @@ static void copy_out(const grove_args *args, const char *data, size_t cell)
     }
 }
 
+static int64_t origin_of(const grove_args *args, int kind)
+{
+    const int d = grove_args_axis(args, kind);
+
+    return d < 0 ? 0 : args->origin[d];
+}
+
+static image_numbers numbers_of(const grove_args *args, int input)
+{
+    const int64_t real = sizeof(double);
+    const grove_view *view = &args->in[input];
+
+    return (image_numbers){.at = view->data,
+                           .time = image_axis_step(args, view, GROVE_AXIS_TIME) / real,
+                           .baseline = image_axis_step(args, view, GROVE_AXIS_BASELINE) / real,
+                           .freq = image_axis_step(args, view, GROVE_AXIS_FREQ) / real};
+}
+
+/* Samples by functions, each by its own. */
+static int convolve(const grove_call *call, degridding *d, const grove_gridder_samples *samples)
+{
+    const grove_args *args = call->args;
+    const options_read *o = grove_node_user(call->node);
+    const grove_gridder_threads threads = gridder_threads(call);
+    const int64_t baselines = image_axis_size(args, GROVE_AXIS_BASELINE);
+    const image_mueller_part part = {.first_time = origin_of(args, GROVE_AXIS_TIME),
+                                     .times = samples->rows / baselines,
+                                     .first_baseline = origin_of(args, GROVE_AXIS_BASELINE),
+                                     .baselines = baselines,
+                                     .first_channel = origin_of(args, GROVE_AXIS_FREQ),
+                                     .channels = samples->channels};
+    image_numbers numbers[3];
+    image_use use;
+
+    for (int k = 0; k < 3; k++)
+        numbers[k] = numbers_of(args, MUELLER + k);
+    int code =
+        image_use_begin(call->node, &o->mueller, o->index, &o->convolution, &part, numbers, &use);
+    if (code)
+        return code;
+    if (grove_convolution_predict(d->convolution, samples, use.needed ? &use.mueller : NULL,
+                                  &threads, &d->left_out))
+        code = GROVE_NO_MEMORY;
+    image_use_end(&use);
+    return code;
+}
+
 static int predict(const grove_call *call, degridding *d)
 {
     const grove_args *args = call->args;
@@ -302,7 +393,8 @@ static int predict(const grove_call *call, degridding *d)
                   baselines = image_axis_size(args, GROVE_AXIS_BASELINE),
                   channels = image_axis_size(args, GROVE_AXIS_FREQ), rows = times * baselines;
     const int64_t freq_step = image_axis_step(args, &args->in[FREQ], GROVE_AXIS_FREQ);
-    const size_t cell = 2 * (call->double_precision ? sizeof(double) : sizeof(float));
+    const size_t cell = 2 * (call->double_precision ? sizeof(double) : sizeof(float)) *
+                        (o->has_functions ? (size_t)o->convolution.visibilities : 1);
     const grove_gridder_threads threads = gridder_threads(call);
     double *uvw = image_copy_uvw(args, &args->in[UVW]),
            *freq = image_copy_freq(args, args->in[FREQ].data, freq_step);
@@ -312,9 +404,9 @@ static int predict(const grove_call *call, degridding *d)
     grove_gridder_outside outside = {0};
     int code = uvw && freq && data ? 0 : GROVE_NO_MEMORY;
 
-    if (!code && (d->convolution
-                      ? grove_convolution_predict(d->convolution, &samples, &threads, &d->left_out)
-                      : grove_gridder_predict(d->gridder, &samples, &threads, &outside)))
+    if (!code && d->convolution)
+        code = convolve(call, d, &samples);
+    else if (!code && grove_gridder_predict(d->gridder, &samples, &threads, &outside))
         code = GROVE_NO_MEMORY;
     if (!code)
         d->outside += image_leave_out(

@@ -13,7 +13,7 @@
 
 static const grove_input inputs[] = {
     {"x", GROVE_VALUE, "complex numbers over u and v, or over l and m, evenly spaced",
-     .handing = GROVE_AS_COMPLEX, .linear = GROVE_LINEAR},
+     .handing = GROVE_AS_COMPLEX, .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR},
     {0},
 };
 static const grove_option options[] = {

@@ -35,7 +35,11 @@ static const grove_input inputs[] = {
 static const grove_option options[] = {
     IMAGE_STAGE_OPTIONS,
     WEIGHT_OPTIONS,
-    IMAGE_FUNCTIONS_OPTION,
+    IMAGE_FUNCTIONS_OPTIONS,
+    {"normalise", GROVE_BOOL, "false",
+     "true: planes are divided by the sum of weights times |sum of the numbers| of each function, "
+     "in "
+     "place of a division by sum_of_weights; with functions only"},
     {"exact", GROVE_BOOL, "false",
      "true: the same bits for any tiles and number of threads: planes in double precision, sums of "
      "integers, with one more walk over the data; not with functions"},
@@ -51,6 +55,8 @@ typedef struct {
     int functions; /* the input; -1: none */
     bool exact;
     grove_convolution_plan convolution;
+    image_mueller mueller; /* of the functions */
+    int32_t *index;        /* its sets; NULL: there is a single function */
 } gridding;
 
 typedef struct {
@@ -58,6 +64,7 @@ typedef struct {
     grove_gridder *gridder;
     grove_convolution *convolution;
     grove_gridder_outside left_out; /* by the functions */
+    double sums[4];                 /* of weights, by the functions of each image */
     image_sizes sizes;
     bool sized;          /* of exact planes: the first walk is over */
     double max_u, max_v; /* of |u|, |v|, wavelengths, as far as the antennas are apart */
@@ -98,6 +105,47 @@ static int check_axes(const grove_node *node, const grove_node *obs, int functio
     return 0;
 }
 
+/* With functions of Mueller elements the correlations themselves, else a Stokes parameter. */
+static int read_stokes(const grove_node *node, const grove_form *data, bool circular, gridding *g)
+{
+    const image_mueller *m = &g->mueller;
+    const bool one = grove_node_written(node, "stokes");
+
+    if (m->shape < 2 && (one || !grove_node_input_form(node, grove_node_input(node, "mueller")))) {
+        int code = image_stokes_read(node, data, circular, &g->stokes);
+        return code || g->stokes.count == 1
+                   ? code
+                   : grove_node_fail_option(node, "stokes", "is one letter of IQUV");
+    }
+    if (m->shape > 1 && data->shape == GROVE_SCALAR)
+        return grove_node_fail_option(node, "functions",
+                                      "are of Jones matrices, which need visibilities of 2 or 4 "
+                                      "correlations, not numbers");
+    if (m->shape > 1 && one)
+        return grove_node_fail_option(node, "stokes",
+                                      "is an option of convolution_functions, where these are of "
+                                      "Jones matrices");
+    g->stokes = (image_stokes){.count = data->shape, .elements = data->shape};
+    for (int k = 0; k < data->shape; k++) {
+        g->stokes.factor[k][k][0] = 1;
+        for (int r = 0; r < m->images; r++)
+            if (m->shape < 2 || m->element[data->shape == GROVE_DIAGONAL ? 3 * k : k][r] >= 0)
+                g->stokes.used |= 1 << k;
+    }
+    return 0;
+}
+
+/* What the run needs of the functions. */
+static int prepare_functions(grove_node *node, gridding *g)
+{
+    g->convolution.visibilities = g->stokes.count;
+    int code =
+        image_functions_check_given(node, g->stokes.count, true, &g->mueller, &g->convolution);
+    if (!code && !g->mueller.given && (g->mueller.shape > 1 || g->convolution.functions > 1))
+        g->index = image_mueller_index(&g->mueller, g->stokes.count);
+    return code;
+}
+
 static int check_both(grove_node *node, gridding *g)
 {
     const grove_node *obs = grove_node_object(node, "obs");
@@ -108,9 +156,7 @@ static int check_both(grove_node *node, gridding *g)
     g->weights = grove_node_input(node, "weights");
     g->freq = grove_node_axis(obs, "freq");
     int code = image_stage_longest(node, obs, g->longest);
-    code = code ? code : image_stokes_read(node, data, feed && *feed > 0, &g->stokes);
-    if (!code && g->stokes.count != 1)
-        code = grove_node_fail_option(node, "stokes", "is one letter of IQUV");
+    code = code ? code : read_stokes(node, data, feed && *feed > 0, g);
     if (!code)
         code = image_samples_find_weights(node, grove_node_input(node, "data"), g->stokes.elements,
                                           &g->weights);
@@ -131,14 +177,20 @@ static int check(grove_node *node)
     if (!grove_node_input_form(node, g->functions))
         g->functions = -1;
     int code = image_stage_plan(node, obs, g->functions >= 0, &g->plan);
+    if (!code && g->functions < 0 && grove_node_bool(node, "normalise"))
+        code = grove_node_fail_option(node, "normalise", "goes with functions only");
     if (!code && g->functions >= 0 && g->exact)
         code = grove_node_fail_option(node, "exact", "goes without functions only");
     if (!code && g->functions >= 0)
-        code = image_functions_check(node, g->functions, &g->plan, &g->convolution);
+        code = image_functions_check(node, g->functions, &g->plan, &g->convolution, &g->mueller);
     code = code ? code : check_both(node, g);
+    if (!code && g->functions >= 0)
+        code = prepare_functions(node, g);
     if (code)
         return code;
-    grove_form form = {.shape = GROVE_SCALAR,
+    const int parameters = image_mueller_parameters(&g->mueller);
+    grove_form form = {.shape = parameters > 1 ? GROVE_VECTOR : GROVE_SCALAR,
+                       .vector = parameters > 1 ? parameters : 0,
                        .complex_ = true,
                        .precision = g->exact ? GROVE_PRECISION_DOUBLE
                                              : image_precision(grove_node_number(node, "epsilon")),
@@ -169,7 +221,13 @@ static int check_sum(grove_node *node)
 
 static void close_node(grove_node *node)
 {
-    free(grove_node_user(node));
+    gridding *g = grove_node_user(node);
+
+    if (g) {
+        image_mueller_free(&g->mueller);
+        free(g->index);
+    }
+    free(g);
 }
 
 /* ---- a run ---- */
@@ -223,15 +281,61 @@ static void find_longest(const gridding *g, const double *uvw, int64_t rows, gri
     }
 }
 
+/* Numbers of an input from time `first` of the tile on. */
+static image_numbers numbers_of(const grove_array *array, int64_t first)
+{
+    image_numbers n = {.at = array ? array->data : NULL};
+    int64_t step = n.at ? array->elements : 0;
+
+    for (int d = n.at ? array->axes - 1 : -1; d >= 0; d--) {
+        const int kind = array->range[d].axis->kind;
+        n.time = kind == GROVE_AXIS_TIME ? step : n.time;
+        n.baseline = kind == GROVE_AXIS_BASELINE ? step : n.baseline;
+        n.freq = kind == GROVE_AXIS_FREQ ? step : n.freq;
+        step *= array->range[d].count;
+    }
+    n.at = n.at ? n.at + first * n.time : NULL;
+    return n;
+}
+
+/* By functions, each sample by its own; `part`: the cells of the observation that they are, from
+ * time `first` of the tile on. */
+static int convolve(const grove_call *call, gridded *to, const image_samples *s,
+                    const grove_array *const *arrays, const image_mueller_part *part, int64_t first)
+{
+    const gridding *g = grove_node_user(call->node);
+    const grove_gridder_threads threads = gridder_threads(call);
+    image_numbers numbers[3];
+    image_use use;
+
+    for (int k = 0; k < 3; k++)
+        numbers[k] = numbers_of(arrays[grove_node_input(call->node, image_use_names[k])], first);
+    int code =
+        image_use_begin(call->node, &g->mueller, g->index, &g->convolution, part, numbers, &use);
+    if (code)
+        return code == GROVE_NO_MEMORY ? no_memory(call) : code;
+    code = grove_convolution_add(to->convolution, &s->samples, use.needed ? &use.mueller : NULL,
+                                 &threads, &to->left_out,
+                                 grove_node_bool(call->node, "normalise") ? to->sums : NULL);
+    image_use_end(&use);
+    return code ? no_memory(call) : 0;
+}
+
 static int spread(const grove_call *call, gridded *to, const image_samples *s)
 {
     const grove_gridder_threads threads = gridder_threads(call);
     grove_gridder_outside outside = {0};
-    int code = to->gridder
-                   ? grove_gridder_add(to->gridder, &s->samples, &threads, &outside)
-                   : grove_convolution_add(to->convolution, &s->samples, &threads, &to->left_out);
 
-    return code ? no_memory(call) : 0;
+    return grove_gridder_add(to->gridder, &s->samples, &threads, &outside) ? no_memory(call) : 0;
+}
+
+/* The first cell of an array along an axis. */
+static int64_t first_of(const grove_array *array, int kind)
+{
+    for (int d = 0; d < array->axes; d++)
+        if (array->range[d].axis->kind == kind)
+            return array->range[d].first;
+    return 0;
 }
 
 /* `grids`: the samples are spread, too. */
@@ -260,7 +364,16 @@ static int add_samples(const grove_call *call, gridded *to, const grove_array *c
         if (image_samples_make(call, &part, first, e.times - first < step ? e.times - first : step,
                                call->double_precision, &s))
             return no_memory(call);
-        if (grids)
+        const image_mueller_part cells = {
+            .first_time = first_of(part.data, GROVE_AXIS_TIME) + first,
+            .times = s.samples.rows / e.baselines,
+            .first_baseline = first_of(part.data, GROVE_AXIS_BASELINE),
+            .baselines = e.baselines,
+            .first_channel = e.first_channel,
+            .channels = e.channels};
+        if (grids && to->convolution)
+            code = convolve(call, to, &s, arrays, &cells, first);
+        else if (grids)
             code = spread(call, to, &s);
         else
             image_sizes_add(&to->sizes, &s, 1);
@@ -377,14 +490,19 @@ static int merge_device(const grove_call *call, void *state, void *other)
 static void finish_planes(const grove_call *call, const gridded *from, grove_array *out)
 {
     const grove_gridder_plan plan = plan_of(call);
-    const size_t bytes =
-        (size_t)out->cells * 2 * (call->double_precision ? sizeof(double) : sizeof(float));
+    const gridding *g = grove_node_user(call->node);
+    const size_t bytes = (size_t)(out->cells * out->elements) * 2 *
+                         (call->double_precision ? sizeof(double) : sizeof(float));
 
     if (from->gridder)
         grove_gridder_get_planes(from->gridder, 0, out->data);
-    else if (from->convolution)
-        memcpy(out->data, grove_convolution_grid(from->convolution), bytes);
-    else
+    else if (from->convolution && grove_node_bool(call->node, "normalise"))
+        image_normalise(call, &g->mueller, &g->plan, from->sums,
+                        grove_convolution_grid(from->convolution));
+    if (from->convolution)
+        image_mueller_to_stokes(&g->mueller, grove_convolution_grid(from->convolution), out->data,
+                                out->cells, call->double_precision);
+    else if (!from->gridder)
         memset(out->data, 0, bytes);
     if (from->from_devices)
         grove_gridder_device_give(&plan, from->from_devices, out->data);

@@ -1,4 +1,5 @@
 /* grid_correction: between the transforms of the planes of a grid and an image. */
+#include "nodes/form.h"
 #include "nodes/image_stage.h"
 
 #include "base/error.h"
@@ -11,7 +12,7 @@
 static const grove_input inputs[] = {
     {"x", GROVE_VALUE,
      "the transforms of planes (w_plane, m, l), as of fft(grid(...)), or an image (m, l)",
-     .handing = GROVE_AS_COMPLEX},
+     .handing = GROVE_AS_COMPLEX, .shapes = GROVE_SCALAR | GROVE_VECTOR},
     {"obs", GROVE_OBJECT, "the observation", .object = "observation"},
     {0},
 };
@@ -81,11 +82,10 @@ static int check(grove_node *node)
     choose_grid(node, c, &planes);
     code = c->expands ? check_image(node, &c->plan)
                       : image_stage_check(node, 0, &planes, IMAGE_STAGE_SKY);
-    if (!code && in->shape != GROVE_SCALAR)
-        code = grove_node_fail(node, GROVE_SHAPE, "it takes one number for each pixel");
     if (code)
         return code;
-    grove_form form = {.shape = GROVE_SCALAR, .complex_ = c->expands, .unit = in->unit};
+    grove_form form = {
+        .shape = in->shape, .vector = in->vector, .complex_ = c->expands, .unit = in->unit};
     grove_node_set_output(node, &form);
     grove_node_consume(node, w_plane);
     for (int d = 0; d < 2; d++)
@@ -222,6 +222,8 @@ static int eval(const grove_call *call)
     static const char *const names[] = {"l", "m", "w_plane"};
     const correction *c = grove_node_user(call->node);
     const grove_gridder_plan *plan = &c->plan;
+    const int elements = form_elements(grove_node_output(call->node));
+    const size_t real = call->double_precision ? sizeof(double) : sizeof(float);
     image_stage_others others;
     pixels p = {.call = call, .c = c};
 
@@ -237,9 +239,13 @@ static int eval(const grove_call *call)
                                      (double)(k - plan->image.size[d] / 2) / (double)plan->grid[d]);
     }
     for (image_stage_begin(&others, call->args, true); image_stage_next(&others);) {
-        p.from = grove_view_at(&call->args->in[0], others.index, call->args->axes);
-        p.to = grove_view_at(&call->args->out, others.index, call->args->axes);
-        grove_call_parallel(call, p.out[1].count, do_rows, &p);
+        const char *from = grove_view_at(&call->args->in[0], others.index, call->args->axes);
+        char *to = grove_view_at(&call->args->out, others.index, call->args->axes);
+        for (int e = 0; e < elements; e++) {
+            p.from = from + 2 * (size_t)e * real;
+            p.to = to + (c->expands ? 2u : 1u) * (size_t)e * real;
+            grove_call_parallel(call, p.out[1].count, do_rows, &p);
+        }
     }
     free(p.factor[0]);
     free(p.factor[1]);
@@ -252,9 +258,10 @@ GROVE_CLASS(grid_correction) = {
            "(w_plane, m, l) are cut to the pixels of the image, if crop has not done that, "
            "multiplied by exp(+2 pi i w (n - "
            "1)), added up, and divided by the kernel's transform in u, v and w: their real part is "
-           "the image. An image (m, l) becomes such planes by the adjoint, with zeros around it. "
+           "the image, of each element of a vector such as Stokes parameters. An image (m, l) "
+           "becomes such planes by the adjoint, with zeros around it. "
            "The options are those of grid.",
-    .output_doc = "a real image (m, l), or complex planes (w_plane, m, l)",
+    .output_doc = "a real image (m, l), or complex planes (w_plane, m, l), of as many elements",
     .group = "images",
     .inputs = inputs,
     .options = options,

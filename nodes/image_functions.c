@@ -5,12 +5,15 @@
 #include "base/text.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* What the labels of w_function say beside the options of the plan. */
 #define OVERSAMPLING " oversampling="
+#define PLANES       " planes="
 #define WITH_W       " w="
+#define TERMS        " terms="
 
 static const char *const names[] = {"w_function", "fine"};
 
@@ -40,26 +43,26 @@ int image_functions_n(const grove_node *node, const grove_gridder_image *image, 
 }
 
 int image_functions_add_axes(grove_node *node, const grove_gridder_plan *plan, bool has_w,
-                             const grove_convolution_plan *functions)
+                             const grove_convolution_plan *functions, const image_mueller *mueller)
 {
-    const int64_t planes = functions->planes,
+    const int64_t planes = functions->planes, count = planes * functions->functions,
                   fine = (int64_t)functions->support * functions->oversampling;
-    double *centre = grove_alloc((size_t)planes * sizeof(*centre)),
-           *width = grove_alloc((size_t)planes * sizeof(*width));
-    const char **labels = grove_alloc((size_t)planes * sizeof(*labels));
-    char *label = image_stage_label(node, plan),
-         *made_with = grove_format("%s" OVERSAMPLING "%d" WITH_W "%d", label,
-                                   functions->oversampling, has_w);
+    double *centre = grove_alloc((size_t)count * sizeof(*centre)),
+           *width = grove_alloc((size_t)count * sizeof(*width));
+    const char **labels = grove_alloc((size_t)count * sizeof(*labels));
+    char *label = image_stage_label(node, plan), *terms = image_mueller_label(mueller),
+         *made_with = grove_format("%s" OVERSAMPLING "%d" PLANES "%lld" WITH_W "%d" TERMS "%s",
+                                   label, functions->oversampling, (long long)planes, has_w, terms);
 
-    for (int64_t k = 0; k < planes; k++) {
-        centre[k] = (double)k * functions->step_w;
+    for (int64_t k = 0; k < count; k++) { /* of several functions one after the other */
+        centre[k] = (double)k * (functions->step_w > 0 ? functions->step_w : 1);
         width[k] = functions->step_w;
         labels[k] = made_with;
     }
     int code = grove_node_add_output_axis(
         node,
         &(grove_axis){
-            .name = names[0], .size = planes, .centre = centre, .width = width, .labels = labels});
+            .name = names[0], .size = count, .centre = centre, .width = width, .labels = labels});
     if (!code)
         code =
             grove_node_add_output_axis(node, &(grove_axis){.name = names[1], .size = fine * fine});
@@ -67,58 +70,117 @@ int image_functions_add_axes(grove_node *node, const grove_gridder_plan *plan, b
     free(width);
     free(labels);
     free(made_with);
+    free(terms);
     free(label);
     return code;
 }
 
-/* The label without what functions add to it, which is set; to be freed. */
-static char *divide_label(const grove_axis *w, int64_t *oversampling, bool *has_w)
-{
-    char *label = grove_strdup(w->labels[0]), *at = strstr(label, OVERSAMPLING);
+/* What the label of functions says. */
+typedef struct {
+    char *stage; /* the plan's label, to be freed */
+    int64_t oversampling, planes;
+    bool has_w;
+    image_mueller mueller;
+} description;
 
-    *has_w = at && strstr(at, WITH_W "1");
-    *oversampling = at ? strtoll(at + strlen(OVERSAMPLING), NULL, 10) : 0;
-    if (at)
-        *at = 0;
-    return label;
+static bool read_label(const char *label, const grove_node *obs, description *d)
+{
+    const char *at = strstr(label, OVERSAMPLING), *terms = at ? strstr(at, TERMS) : NULL;
+    long long oversampling, planes;
+    int has_w;
+
+    if (!terms || sscanf(at, OVERSAMPLING "%lld" PLANES "%lld" WITH_W "%d", &oversampling, &planes,
+                         &has_w) != 3)
+        return false;
+    d->stage = grove_format("%.*s", (int)(at - label), label);
+    d->oversampling = oversampling;
+    d->planes = planes;
+    d->has_w = has_w != 0;
+    return image_mueller_read(terms + strlen(TERMS), obs, &d->mueller);
+}
+
+/* Whether the axes are those of whole functions as the label says. */
+static bool are_whole(const grove_axis *w, const grove_axis *fine, const description *d,
+                      int64_t side)
+{
+    return d->oversampling > 0 && d->planes > 0 && fine && side * side == fine->size &&
+           side % d->oversampling == 0 && side / d->oversampling <= GROVE_CONVOLUTION_MAX_SUPPORT &&
+           (d->stage ? w->size == d->planes * image_mueller_functions(&d->mueller)
+                     : w->size % d->planes == 0) &&
+           (d->planes == 1 || (w->centre && w->centre[1] > w->centre[0]));
+}
+
+/* Functions that do not say how they were made: by the options. */
+static bool describe(const grove_node *node, const grove_axis *w, description *d)
+{
+    *d = (description){.oversampling = grove_node_given(node, "oversampling")
+                                           ? grove_node_integer(node, "oversampling")
+                                           : 0,
+                       .planes = grove_node_integer(node, "w_planes"),
+                       .mueller = {.shape = 1, .groups = 1}};
+    image_mueller_make(&d->mueller, grove_node_object(node, "obs"));
+    d->has_w = d->planes > 1;
+    return d->planes > 0 && w->size % d->planes == 0;
+}
+
+static int fail_functions(const grove_node *node, const grove_axis *w, const grove_axis *fine)
+{
+    if (!w || !fine || (w->labels && w->labels[0]))
+        return grove_node_fail_option(node, "functions",
+                                      "is not a whole value of convolution_functions, which "
+                                      "varies with %s and %s alone",
+                                      names[0], names[1]);
+    return grove_node_fail_option(
+        node, "functions",
+        "have %lld cells of %s and %lld of %s; these are to be a multiple of w_planes, in "
+        "ascending "
+        "order of w, and the square of support x oversampling, which the options say",
+        (long long)w->size, names[0], (long long)fine->size, names[1]);
 }
 
 int image_functions_check(const grove_node *node, int input, const grove_gridder_plan *plan,
-                          grove_convolution_plan *functions)
+                          grove_convolution_plan *functions, image_mueller *mueller)
 {
     const grove_axis *w = grove_node_input_axis(node, input, grove_axis_kind(names[0])),
                      *fine = grove_node_input_axis(node, input, grove_axis_kind(names[1]));
     const grove_axis *axes[GROVE_MAX_AXES];
     const int64_t side = fine ? (int64_t)rint(sqrt((double)fine->size)) : 0;
-    int64_t oversampling = 0;
-    bool has_w = false;
-    char *label = w && w->labels && w->width ? divide_label(w, &oversampling, &has_w) : NULL;
+    description d = {0};
     double half;
 
-    if (!label || oversampling < 1 || !fine || side * side != fine->size ||
-        side % oversampling != 0 || side / oversampling > GROVE_CONVOLUTION_MAX_SUPPORT ||
-        grove_node_input_axes(node, input, axes) != 2) {
-        free(label);
+    bool good = w && fine && grove_node_input_axes(node, input, axes) == 2;
+    if (good && w->labels && w->labels[0])
+        good = read_label(w->labels[0], grove_node_object(node, "obs"), &d);
+    else if (good)
+        good = describe(node, w, &d);
+    good = good && are_whole(w, fine, &d, side);
+    *mueller = d.mueller;
+    int code = !good     ? fail_functions(node, w, fine)
+               : d.stage ? image_stage_check_label(node, d.stage, plan)
+                         : 0;
+    free(d.stage);
+    if (code)
+        return code;
+    if (side / d.oversampling > plan->grid[0] || side / d.oversampling > plan->grid[1])
         return grove_node_fail_option(node, "functions",
-                                      "is not a whole value of convolution_functions, which varies "
-                                      "with %s and %s alone",
-                                      names[0], names[1]);
-    }
-    int code = image_stage_check_label(node, label, plan);
-    free(label);
-    *functions = (grove_convolution_plan){.support = (int)(side / oversampling),
-                                          .oversampling = (int)oversampling,
-                                          .planes = w->size,
-                                          .step_w = w->size > 1 ? w->width[0] : 0,
+                                      "have a support of %lld cells, more than the grid of %lld x "
+                                      "%lld has",
+                                      (long long)(side / d.oversampling), (long long)plan->grid[0],
+                                      (long long)plan->grid[1]);
+    *functions = (grove_convolution_plan){.support = (int)(side / d.oversampling),
+                                          .oversampling = (int)d.oversampling,
+                                          .functions = w->size / d.planes,
+                                          .visibilities = mueller->visibilities,
+                                          .images = mueller->images,
+                                          .planes = d.planes,
+                                          .step_w = d.planes > 1 ? w->centre[1] - w->centre[0] : 0,
                                           .double_precision = plan->bounds.double_precision};
-    for (int d = 0; d < 2; d++) {
-        functions->grid[d] = plan->grid[d];
-        functions->scale[d] = (double)plan->grid[d] * plan->image.cell[d];
-        functions->turn[d] = plan->image.centre[d];
+    for (int k = 0; k < 2; k++) {
+        functions->grid[k] = plan->grid[k];
+        functions->scale[k] = (double)plan->grid[k] * plan->image.cell[k];
+        functions->turn[k] = plan->image.centre[k];
     }
-    if (!code && has_w)
-        code = image_functions_n(node, &plan->image, &functions->turn[2], &half);
-    return code;
+    return d.has_w ? image_functions_n(node, &plan->image, &functions->turn[2], &half) : 0;
 }
 
 void image_functions_warn_outside(const grove_node *node, const grove_gridder_outside *outside,

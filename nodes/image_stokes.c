@@ -44,7 +44,7 @@ static int add_stokes(const grove_node *node, const grove_form *form, bool circu
     return 0;
 }
 
-static int check_letters(const grove_node *node, const char *text)
+int image_stokes_check_letters(const grove_node *node, const char *text)
 {
     size_t length = strlen(text);
 
@@ -61,7 +61,7 @@ int image_stokes_read(const grove_node *node, const grove_form *form, bool circu
                       image_stokes *stokes)
 {
     const char *text = grove_node_text(node, "stokes");
-    int code = check_letters(node, text);
+    int code = image_stokes_check_letters(node, text);
 
     *stokes = (image_stokes){.elements = form->shape == GROVE_SCALAR     ? 1
                                          : form->shape == GROVE_DIAGONAL ? 2
@@ -71,14 +71,26 @@ int image_stokes_read(const grove_node *node, const grove_form *form, bool circu
     return code;
 }
 
+/* Elements are sums of Stokes parameters with the conjugates of twice the factors. */
+void image_stokes_elements(const char *parameters, bool circular, image_stokes *stokes)
+{
+    *stokes = (image_stokes){.count = (int)strlen(parameters), .elements = 4, .used = 15};
+    for (int i = 0; i < stokes->count; i++) {
+        const double(*all)[2] = factors[circular][strchr(letters, parameters[i]) - letters];
+        for (int k = 0; k < 4; k++) {
+            stokes->factor[i][k][0] = 2 * all[k][0];
+            stokes->factor[i][k][1] = -2 * all[k][1];
+        }
+    }
+}
+
 int image_stokes_expand(const grove_node *node, int count, bool circular, image_stokes *stokes)
 {
     char text[IMAGE_MAX_STOKES + 1] = {0};
     int code = 0;
 
-    *stokes = (image_stokes){.elements = 4, .used = 15};
     if (grove_node_given(node, "stokes")) {
-        code = check_letters(node, grove_node_text(node, "stokes"));
+        code = image_stokes_check_letters(node, grove_node_text(node, "stokes"));
         if (!code && (int)strlen(grove_node_text(node, "stokes")) != count)
             code = grove_node_fail_option(node, "stokes",
                                           "'%s' is not of %d letter%s: the image has "
@@ -95,14 +107,8 @@ int image_stokes_expand(const grove_node *node, int count, bool circular, image_
     } else {
         memcpy(text, letters, (size_t)count);
     }
-    /* Elements are sums of Stokes parameters with the conjugates of twice the factors. */
-    for (int i = 0; i < count && !code; i++, stokes->count++) {
-        const double(*all)[2] = factors[circular][strchr(letters, text[i]) - letters];
-        for (int k = 0; k < 4; k++) {
-            stokes->factor[i][k][0] = 2 * all[k][0];
-            stokes->factor[i][k][1] = -2 * all[k][1];
-        }
-    }
+    if (!code)
+        image_stokes_elements(text, circular, stokes);
     return code;
 }
 

@@ -19,6 +19,10 @@ typedef struct {
  * receptors. 0, or a code with a message. */
 int image_stokes_read(const grove_node *node, const grove_form *form, bool circular,
                       image_stokes *stokes);
+/* Whether a text is of letters of IQUV, each at most once. 0, or a code with a message. */
+int image_stokes_check_letters(const grove_node *node, const char *text);
+/* What the elements of a matrix are of these parameters, letters of IQUV. */
+void image_stokes_elements(const char *parameters, bool circular, image_stokes *stokes);
 /* Reads the option "stokes", of the parameters that an image of `count` numbers per pixel has, and
  * finds what the elements of a matrix are. */
 int image_stokes_expand(const grove_node *node, int count, bool circular, image_stokes *stokes);

@@ -47,6 +47,7 @@ static const grove_option probe_options[] = {
     {"flags", GROVE_BOOL, "true", "some data are flagged"},
     {"slots", GROVE_INTEGER, "5", "time slots before each gap"},
     {"gap", GROVE_TIME, "0s", "the length of gaps"},
+    {"dishes", GROVE_INTEGER, "4", "different diameters"},
     {"scans", GROVE_BOOL, "false", "what gaps part are scans, 1, 3, ..."},
     {0},
 };
@@ -67,7 +68,7 @@ static void fill_times(grove_observation *o, const grove_node *node)
     }
 }
 
-static void fill(grove_observation *o)
+static void fill(grove_observation *o, int dishes)
 {
     o->channels = PROBE_CHANNELS;
     o->freq = grove_alloc(PROBE_CHANNELS * sizeof(double));
@@ -86,7 +87,7 @@ static void fill(grove_observation *o)
         at[0] = 3826577 + 431 * p;
         at[1] = 461022 - 700 * (p % 2) + 90 * p * p;
         at[2] = 5064892 - 350 * p;
-        o->diameter[p] = 25 + p;
+        o->diameter[p] = 25 + p % dishes;
         for (int k = 0; k < 3; k++)
             o->reference[k] += at[k] / PROBE_STATIONS;
     }
@@ -113,7 +114,7 @@ static int open_probe(grove_node *node)
     grove_form weight = {.shape = GROVE_MATRIX, .precision = GROVE_PRECISION_SINGLE};
 
     fill_times(o, node);
-    fill(o);
+    fill(o, (int)grove_node_integer(node, "dishes"));
     grove_node_set_user(node, o);
     ck_assert_int_eq(grove_observation_publish(node, o), 0);
     ck_assert_int_eq(

@@ -8,7 +8,8 @@
 enum { PROBE_TIMES = 5, PROBE_STATIONS = 4, PROBE_BASELINES = 6, PROBE_CHANNELS = 7 };
 
 /* Registers the class. Its options: `spoil=true` puts a NaN into data[0, 0, 0, XX], `scale` is a
- * factor of the data, `flags=false` flags nothing. Time slots of 600 s follow each other, or with
+ * factor of the data, `flags=false` flags nothing; of the stations' diameters
+ * `dishes` are different. Time slots of 600 s follow each other, or with
  * gaps: after each `slots` of them one of the length `gap`; with `scans=true` a scan ends there. */
 void probe_begin(testing *t);
 

@@ -1,6 +1,8 @@
 /* Gridding by given functions against its definition, cell by cell in long double: the block of one
  * visibility, its adjoint, weights, planes of w, what leaves the grid; the same bits for any order
- * of the tiles. Random functions, odd and even supports and oversampling, all instruction sets. */
+ * of the tiles. Random functions, odd and even supports and oversampling, all instruction sets.
+ * GROVE_TEST_CONFIGURATIONS is 20 times how many configurations there are beside the fixed ones,
+ * GROVE_TEST_SEED where they begin. */
 #include "../kernels/convolution/convolution.h"
 #include "../kernels/convolution/convolution_fit.h"
 #include "gridder-testing.h"
@@ -13,19 +15,31 @@
 
 static const long double light = 299792458.0L, turn = 2 * 3.14159265358979323846264338327950288L;
 
-static const struct {
+typedef struct {
     int64_t grid[2];
     int support, oversampling;
-    int64_t planes;
+    int64_t functions, planes;
+    int visibilities, images;
     double turn[3];
-    bool double_precision;
-} cases[] = {
-    {{64, 64}, 7, 8, 1, {0}, false},     {{96, 64}, 8, 5, 3, {1e-3, -2e-3, -1e-4}, true},
-    {{50, 61}, 1, 1, 2, {0}, true},      {{128, 96}, 33, 3, 2, {0, 0, 1e-4}, true},
-    {{64, 70}, 17, 2, 1, {1e-4}, false}, {{33, 32}, 31, 1, 2, {0}, true},
+    bool gradient, double_precision;
+} configuration;
+
+static const configuration cases[] = {
+    {{64, 64}, 7, 8, 1, 1, 1, 1, {0}, false, false},
+    {{96, 64}, 8, 5, 1, 3, 1, 1, {1e-3, -2e-3, -1e-4}, false, true},
+    {{50, 61}, 1, 1, 1, 2, 1, 1, {0}, false, true},
+    {{128, 96}, 33, 3, 1, 2, 1, 1, {0, 0, 1e-4}, false, true},
+    {{64, 70}, 17, 2, 1, 1, 1, 1, {1e-4}, false, false},
+    {{33, 32}, 31, 1, 1, 2, 1, 1, {0}, false, true},
+    {{64, 60}, 7, 4, 5, 2, 4, 4, {1e-3, 2e-3, 1e-4}, true, true},
+    {{64, 60}, 6, 3, 9, 1, 4, 1, {0}, false, true},
+    {{40, 60}, 9, 2, 3, 2, 2, 2, {0}, true, false},
+    {{40, 60}, 5, 3, 4, 1, 1, 3, {0, 1e-3}, true, true},
+    {{48, 48}, 11, 2, 2, 1, 3, 4, {0}, false, true},
+    {{48, 48}, 3, 2, 6, 3, 2, 1, {0}, true, false},
 };
 
-enum { ROWS = 60, CHANNELS = 5 };
+enum { ROWS = 60, CHANNELS = 5, SETS = 4 /* of rows 0 and 1, of channels 0 and 2 */ };
 
 typedef struct {
     grove_convolution_plan plan;
@@ -33,7 +47,11 @@ typedef struct {
     int64_t fine;
     double uvw[3 * ROWS], freq[CHANNELS];
     void *functions, *data, *weight;
+    int32_t index[SETS * 2 * 16], row[ROWS], channel[CHANNELS];
+    double gradient[2 * ROWS * CHANNELS];
+    grove_convolution_mueller mueller;
     long double complex *grid; /* by the definition */
+    long double sums[4];       /* of weights by functions */
     int64_t outside;
     long double outside_weight;
 } world;
@@ -63,20 +81,23 @@ static void *random_numbers(int64_t count, double low, size_t real)
     return at;
 }
 
-static void begin(world *w, int i)
+static void begin(world *w, const configuration *c)
 {
     const double lambda = 0.2;
 
-    *w = (world){.real = cases[i].double_precision ? sizeof(double) : sizeof(float),
-                 .fine = (int64_t)cases[i].support * cases[i].oversampling};
-    w->plan = (grove_convolution_plan){.grid = {cases[i].grid[0], cases[i].grid[1]},
+    *w = (world){.real = c->double_precision ? sizeof(double) : sizeof(float),
+                 .fine = (int64_t)c->support * c->oversampling};
+    w->plan = (grove_convolution_plan){.grid = {c->grid[0], c->grid[1]},
                                        .scale = {0.01, 0.02},
-                                       .support = cases[i].support,
-                                       .oversampling = cases[i].oversampling,
-                                       .planes = cases[i].planes,
-                                       .step_w = cases[i].planes > 1 ? 500 : 0,
-                                       .double_precision = cases[i].double_precision};
-    memcpy(w->plan.turn, cases[i].turn, sizeof(w->plan.turn));
+                                       .support = c->support,
+                                       .oversampling = c->oversampling,
+                                       .functions = c->functions,
+                                       .planes = c->planes,
+                                       .visibilities = c->visibilities,
+                                       .images = c->images,
+                                       .step_w = c->planes > 1 ? 500 : 0,
+                                       .double_precision = c->double_precision};
+    memcpy(w->plan.turn, c->turn, sizeof(w->plan.turn));
     for (int k = 0; k < CHANNELS; k++)
         w->freq[k] = (double)light / lambda * (1 + 0.01 * k);
     for (int r = 0; r < ROWS; r++)
@@ -88,14 +109,29 @@ static void begin(world *w, int i)
     w->uvw[3] = NAN;
     w->uvw[3 * 2 + 2] = 0;
     memset(w->uvw + 3 * 3, 0, 3 * sizeof(double));
-    w->functions = random_numbers(2 * w->plan.planes * w->fine * w->fine, -1, w->real);
-    w->data = random_numbers(2 * ROWS * CHANNELS, -1, w->real);
+    for (int k = 0; k < SETS * 2 * 16; k++)
+        w->index[k] = c->visibilities * c->images > 1
+                          ? (int32_t)floor(uniform(-1, (double)c->functions))
+                          : (int32_t)(k % c->functions);
+    for (int k = 0; k < ROWS; k++)
+        w->row[k] = k * k % 2;
+    for (int k = 0; k < CHANNELS; k++)
+        w->channel[k] = 2 * (k > 2);
+    for (int k = 0; k < 2 * ROWS * CHANNELS; k++)
+        w->gradient[k] = k / 14 % 2 ? uniform(-0.3, 0.3) : 0;
+    w->mueller =
+        (grove_convolution_mueller){w->index, w->row, w->channel, c->gradient ? w->gradient : NULL};
+    w->functions =
+        random_numbers(2 * w->plan.functions * w->plan.planes * w->fine * w->fine, -1, w->real);
+    w->data = random_numbers(2 * w->plan.visibilities * ROWS * CHANNELS, -1, w->real);
     w->weight = random_numbers(ROWS * CHANNELS, 0.1, w->real);
     for (int k = 0; k < 4; k++) { /* not read */
         memset((char *)w->weight + (size_t)(20 + k) * w->real, 0, w->real);
-        memset((char *)w->data + (size_t)(40 + 2 * k) * w->real, 0xff, w->real);
+        memset((char *)w->data + (size_t)(2 * w->plan.visibilities * (20 + k)) * w->real, 0xff,
+               w->real);
     }
-    w->grid = calloc((size_t)(w->plan.grid[0] * w->plan.grid[1]), sizeof(*w->grid));
+    w->grid =
+        calloc((size_t)(w->plan.images * w->plan.grid[0] * w->plan.grid[1]), sizeof(*w->grid));
 }
 
 static void end(world *w)
@@ -106,75 +142,145 @@ static void end(world *w)
     free(w->grid);
 }
 
-/* Adds one sample to the grid by the definition, or (`seen`) sums what it sees of `grid`. */
-static bool one(world *w, int64_t i, const void *grid, long double complex *seen)
+typedef struct {
+    int64_t at[2], plane; /* fine samples of the grid */
+    double sign;
+    long double complex turned; /* the phase of the image's middle */
+} place;
+
+static bool find_place(const world *w, int64_t i, place *to)
 {
     const grove_convolution_plan *p = &w->plan;
     const double *uvw = w->uvw + 3 * (i / CHANNELS), sign = uvw[2] < 0 ? -1 : 1;
     const long double wave = (long double)w->freq[i % CHANNELS] / light;
     long double turns = 0;
-    long double complex value =
-        get(w->data, 2 * i, w->real) + I * sign * get(w->data, 2 * i + 1, w->real);
-    int64_t at[2], plane = 0;
 
+    *to = (place){.sign = sign};
     for (int d = 0; d < 3; d++)
         turns += sign * uvw[d] * wave * p->turn[d];
-    value *= get(w->weight, i, w->real) * cexpl(I * turn * turns);
+    to->turned = cexpl(I * turn * turns);
     if (p->step_w > 0)
-        plane = llrintl(sign * uvw[2] * wave / p->step_w);
+        to->plane = llrintl(sign * uvw[2] * wave / p->step_w);
     for (int d = 0; d < 2; d++) {
         if (!isfinite(uvw[d]))
             return false;
-        at[d] = llrintl(sign * uvw[d] * wave * p->scale[d] * p->oversampling) +
-                p->grid[d] / 2 * p->oversampling;
+        to->at[d] = llrintl(sign * uvw[d] * wave * p->scale[d] * p->oversampling) +
+                    p->grid[d] / 2 * p->oversampling;
     }
-    if (plane >= p->planes)
+    return to->plane < p->planes;
+}
+
+/* The number of a function at a cell; false where it has none. */
+static bool number_at(const world *w, int64_t i, const place *p, int32_t function, int64_t u,
+                      int64_t v, long double complex *c, long double complex *unturned)
+{
+    const int64_t oversampling = w->plan.oversampling, k = u * oversampling - p->at[0],
+                  j = v * oversampling - p->at[1], half = w->fine / 2;
+
+    if (j < -half || j >= w->fine - half || k < -half || k >= w->fine - half)
         return false;
-    long double complex sum = 0;
+    const int64_t number =
+        2 * (((function * w->plan.planes + p->plane) * w->fine + j + half) * w->fine + k + half);
+    *c = *unturned =
+        get(w->functions, number, w->real) + I * get(w->functions, number + 1, w->real);
+    if (w->mueller.gradient)
+        *c *=
+            cexpl(-I * turn * (w->gradient[2 * i] * k + w->gradient[2 * i + 1] * j) / oversampling);
+    return true;
+}
+
+/* Cells that lie in the grid: all of them, or the sample is left out. */
+static bool is_within(const world *w, const place *p)
+{
     int64_t cells = 0;
-    for (int pass = seen ? 1 : 0; pass < 2; pass++)
-        for (int64_t v = -p->support; v < p->grid[1] + p->support; v++)
-            for (int64_t u = -p->support; u < p->grid[0] + p->support; u++) {
-                int64_t j = v * p->oversampling - at[1] + w->fine / 2,
-                        k = u * p->oversampling - at[0] + w->fine / 2;
-                if (j < 0 || j >= w->fine || k < 0 || k >= w->fine)
-                    continue;
-                bool within = u >= 0 && v >= 0 && u < p->grid[0] && v < p->grid[1];
-                cells += (seen || !pass) && within;
-                if (!within && seen)
-                    return false;
-                if (!within || !pass || (!seen && cells < (int64_t)p->support * p->support))
-                    continue;
-                const int64_t number = 2 * ((plane * w->fine + j) * w->fine + k),
-                              cell = v * p->grid[0] + u;
-                long double complex c =
-                    get(w->functions, number, w->real) + I * get(w->functions, number + 1, w->real);
-                if (seen)
-                    sum += conjl(c) *
-                           (get(grid, 2 * cell, w->real) + I * get(grid, 2 * cell + 1, w->real));
-                else
-                    w->grid[cell] += c * value;
-            }
-    if (seen) {
-        sum *= cexpl(-I * turn * turns);
-        *seen = sign < 0 ? conjl(sum) : sum;
-    }
-    return cells == (int64_t)p->support * p->support;
+    long double complex c;
+
+    for (int64_t v = 0; v < w->plan.grid[1]; v++)
+        for (int64_t u = 0; u < w->plan.grid[0]; u++)
+            cells += number_at(w, 0, p, 0, u, v, &c, &c);
+    return cells == (int64_t)w->plan.support * w->plan.support;
+}
+
+static int32_t function_of(const world *w, int64_t i, const place *p, int j, int r)
+{
+    const int64_t set = w->row[i / CHANNELS] + w->channel[i % CHANNELS];
+
+    return w->index[((2 * set + (p->sign < 0)) * w->plan.visibilities + j) * w->plan.images + r];
+}
+
+/* Polarisation j of a sample and image r: adds to the grid, or (`grid`) sums what it sees. */
+static void join(world *w, int64_t i, const place *p, int j, int r, const void *grid,
+                 long double complex *seen)
+{
+    const int32_t function = function_of(w, i, p, j, r);
+    const int64_t numbers = w->plan.grid[0] * w->plan.grid[1],
+                  at = 2 * (i * w->plan.visibilities + j);
+    const long double weight = get(w->weight, i, w->real);
+    long double complex value = (get(w->data, at, w->real) +
+                                 I * p->sign * get(w->data, at + 1, w->real)) *
+                                weight * p->turned,
+                        sum = 0, all = 0, c, unturned;
+
+    for (int64_t v = 0; v < w->plan.grid[1] && function >= 0; v++)
+        for (int64_t u = 0; u < w->plan.grid[0]; u++) {
+            const int64_t cell = r * numbers + v * w->plan.grid[0] + u;
+            if (!number_at(w, i, p, function, u, v, &c, &unturned))
+                continue;
+            if (grid)
+                sum += conjl(c) *
+                       (get(grid, 2 * cell, w->real) + I * get(grid, 2 * cell + 1, w->real));
+            else
+                w->grid[cell] += c * value;
+            all += unturned;
+        }
+    sum *= conjl(p->turned);
+    if (grid)
+        *seen += p->sign < 0 ? conjl(sum) : sum;
+    else
+        w->sums[r] += weight * cabsl(all);
+}
+
+/* Adds one sample to the grids by the definition, or sums what it sees of `grid`. */
+static bool one(world *w, int64_t i, const void *grid, long double complex *seen)
+{
+    place p;
+
+    if (!find_place(w, i, &p) || !is_within(w, &p))
+        return false;
+    for (int j = 0; j < w->plan.visibilities; j++)
+        for (int r = 0; r < w->plan.images; r++)
+            join(w, i, &p, j, r, grid, seen ? seen + j : NULL);
+    return true;
+}
+
+static const grove_convolution_mueller *mueller_of(const world *w)
+{
+    return w->plan.functions == 1 && w->plan.visibilities == 1 && w->plan.images == 1 &&
+                   !w->mueller.gradient
+               ? NULL
+               : &w->mueller;
 }
 
 static void check_spread(world *w, grove_isa isa, const grove_gridder_samples *samples)
 {
-    const int64_t cells = w->plan.grid[0] * w->plan.grid[1];
+    const int64_t cells = w->plan.images * w->plan.grid[0] * w->plan.grid[1];
     const double tolerance = w->real == sizeof(double) ? 1e-13 : 1e-4;
+    double sums[4] = {0}, others[4] = {0};
     grove_gridder_outside outside = {0}, again = {0};
     grove_convolution *a = grove_convolution_new(&w->plan, w->functions, isa),
                       *b = grove_convolution_new(&w->plan, w->functions, isa);
 
     ck_assert(a && b);
-    ck_assert_int_eq(grove_convolution_add(a, samples, &in_order, &outside), 0);
-    ck_assert_int_eq(grove_convolution_add(b, samples, &backwards, &again), 0);
+    ck_assert_int_eq(grove_convolution_add(a, samples, mueller_of(w), &in_order, &outside, sums),
+                     0);
+    ck_assert_int_eq(grove_convolution_add(b, samples, mueller_of(w), &backwards, &again, others),
+                     0);
     ck_assert_int_eq(outside.samples, w->outside);
     ck_assert_double_eq_tol(outside.weight, w->outside_weight, 1e-5);
+    ck_assert_mem_eq(sums, others, sizeof(sums));
+    for (int r = 0; r < 4; r++)
+        ck_assert_double_eq_tol(sums[r], (double)w->sums[r],
+                                (w->real == sizeof(double) ? 1e-13 : 1e-5) * (1 + sums[r]));
     ck_assert_mem_eq(grove_convolution_grid(a), grove_convolution_grid(b),
                      (size_t)cells * 2 * w->real);
     for (int64_t k = 0; k < cells; k++) {
@@ -189,10 +295,11 @@ static void check_spread(world *w, grove_isa isa, const grove_gridder_samples *s
 
 static void check_collect(world *w, grove_isa isa, const grove_gridder_samples *samples)
 {
-    const int64_t cells = w->plan.grid[0] * w->plan.grid[1];
+    const int64_t cells = w->plan.images * w->plan.grid[0] * w->plan.grid[1];
+    const int count = w->plan.visibilities;
     const double tolerance = w->real == sizeof(double) ? 1e-12 : 1e-3;
     void *grid = random_numbers(2 * cells, -1, w->real),
-         *data = malloc(2 * ROWS * CHANNELS * w->real);
+         *data = malloc((size_t)(2 * count * ROWS * CHANNELS) * w->real);
     grove_gridder_samples to = *samples;
     grove_gridder_outside outside = {0};
     grove_convolution *c = grove_convolution_new(&w->plan, w->functions, isa);
@@ -201,15 +308,15 @@ static void check_collect(world *w, grove_isa isa, const grove_gridder_samples *
     ck_assert_ptr_nonnull(c);
     to.data = data;
     memcpy(grove_convolution_grid(c), grid, (size_t)cells * 2 * w->real);
-    ck_assert_int_eq(grove_convolution_predict(c, &to, &backwards, &outside), 0);
+    ck_assert_int_eq(grove_convolution_predict(c, &to, mueller_of(w), &backwards, &outside), 0);
     for (int64_t i = 0; i < ROWS * CHANNELS; i++) {
-        long double complex seen = 0;
-        if (!one(w, i, grid, &seen)) {
-            left_out++;
-            seen = 0;
+        long double complex seen[4] = {0};
+        left_out += !one(w, i, grid, seen);
+        for (int j = 0; j < count; j++) {
+            const int64_t at = 2 * (i * count + j);
+            ck_assert_double_eq_tol(get(data, at, w->real), creall(seen[j]), tolerance);
+            ck_assert_double_eq_tol(get(data, at + 1, w->real), cimagl(seen[j]), tolerance);
         }
-        ck_assert_double_eq_tol(get(data, 2 * i, w->real), creall(seen), tolerance);
-        ck_assert_double_eq_tol(get(data, 2 * i + 1, w->real), cimagl(seen), tolerance);
     }
     ck_assert_int_eq(outside.samples, left_out);
     ck_assert_int_gt(left_out, 0);
@@ -219,11 +326,11 @@ static void check_collect(world *w, grove_isa isa, const grove_gridder_samples *
     grove_convolution_free(c);
 }
 
-START_TEST(blocks_of_cells)
+static void check_configuration(const configuration *c)
 {
     world w;
 
-    begin(&w, _i);
+    begin(&w, c);
     const grove_gridder_samples samples = {.rows = ROWS,
                                            .channels = CHANNELS,
                                            .uvw = w.uvw,
@@ -241,6 +348,42 @@ START_TEST(blocks_of_cells)
             check_collect(&w, (grove_isa)isa, &samples);
         }
     end(&w);
+}
+
+START_TEST(blocks_of_cells)
+{
+    check_configuration(&cases[_i]);
+}
+END_TEST
+
+static int pick(int low, int high)
+{
+    return (int)floor(uniform(low, high + 1 - 1e-9));
+}
+
+START_TEST(random_blocks)
+{
+    const char *count = getenv("GROVE_TEST_CONFIGURATIONS"), *seed = getenv("GROVE_TEST_SEED");
+    const uint64_t first = seed ? strtoull(seed, NULL, 10) : 1,
+                   last = first + (count ? strtoull(count, NULL, 10) / 20 : 4);
+
+    for (uint64_t k = first; k < last; k++) {
+        state = k;
+        uniform(0, 1);
+        configuration c = {.support = pick(1, 14),
+                           .oversampling = pick(1, 9),
+                           .functions = pick(1, 6),
+                           .planes = pick(1, 3),
+                           .visibilities = pick(1, 4),
+                           .images = pick(1, 4),
+                           .gradient = pick(0, 1),
+                           .double_precision = pick(0, 1)};
+        for (int d = 0; d < 2; d++)
+            c.grid[d] = 2 * c.support + pick(6, 30);
+        for (int d = 0; d < 3; d++)
+            c.turn[d] = pick(0, 1) * uniform(-1e-3, 1e-3);
+        check_configuration(&c);
+    }
 }
 END_TEST
 
@@ -294,6 +437,7 @@ int main(void)
 
     tcase_set_timeout(test, 120);
     tcase_add_loop_test(test, blocks_of_cells, 0, sizeof(cases) / sizeof(cases[0]));
+    tcase_add_test(test, random_blocks);
     tcase_add_loop_test(test, fits, 0, 3);
     suite_add_tcase(suite, test);
     SRunner *runner = srunner_create(suite);

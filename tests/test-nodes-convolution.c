@@ -292,10 +292,17 @@ START_TEST(wrong_calls)
     } cases[] = {
         {"convolution_functions(E" IMAGE ", support=20)", "functions of 20 cells need at least 40"},
         {"convolution_functions(E, obs, size=60, cell=3e-5rad)", "it does not cover the image"},
-        {"convolution_functions(beam_airy(R, obs, diameter=25m)" IMAGE ")", "varies with freq"},
-        {"convolution_functions(gains(obs, kind=sine)" IMAGE ")",
-         "functions that do are not there"},
-        {"convolution_functions(constant([1, 1], shape=diagonal)" IMAGE ")", "wants a scalar"},
+        {"convolution_functions(lmn(R, obs)" IMAGE ")", "or a 2x2 matrix, got a vector of 3"},
+        {"convolution_functions(V" IMAGE ")", "varies with baseline"},
+        {"convolution_functions(E" IMAGE ", times=0)", "0 is not at least 1"},
+        {"convolution_functions(E" IMAGE ", stokes=\"XX\")", "is not made of the letters"},
+        {"convolution_functions(gains(obs)" IMAGE ", alike=obs.freq)", "a number for each station"},
+        {"convolution_functions(gains(obs, kind=sine, jones=matrix)" IMAGE ", oversampling=200)",
+         "stations that are alike need less"},
+        {"grid(trace(V)" IMAGE ", functions=D)", "which need visibilities of 2 or 4"},
+        {"grid(V" IMAGE ", functions=D, stokes=\"Q\")", "is an option of convolution_functions"},
+        {"degrid(grid(V" IMAGE ", functions=C)" IMAGE ", functions=D)",
+         "the functions are for 2 Stokes parameters"},
         {"convolution_functions(E" IMAGE ", oversampling=0)", "0 is not from 1 to"},
         {"convolution_functions(E" IMAGE ", support=0)", "0 cells are not from 1 to"},
         {"convolution_functions(1" IMAGE ", support=70)", "as the grid of 64 x 64 cells allows"},
@@ -317,11 +324,13 @@ START_TEST(wrong_calls)
         char *text = grove_format(
             "obs = probe()\nV = obs.data\nR = sky_grid(obs, size=33, cell=3e-5rad)\nim = plane()\n"
             "E = beam_airy(R, obs, diameter=25m, freq=1.4GHz)\n"
-            "C = convolution_functions(1" IMAGE ", oversampling=8)\nx = %s\n",
+            "C = convolution_functions(1" IMAGE ", oversampling=8)\n"
+            "D = convolution_functions(constant([1, 1], shape=diagonal)" IMAGE
+            ", oversampling=8, stokes=\"IQ\")\nx = %s\n",
             cases[i].call);
         const char *said = testing_faults(&t, text);
         ck_assert_msg(strstr(said, cases[i].message) != NULL, "%s: %s", cases[i].call, said);
-        ck_assert_msg(strstr(said, "t.tree:7:") != NULL, "%s: %s", cases[i].call, said);
+        ck_assert_msg(strstr(said, "t.tree:8:") != NULL, "%s: %s", cases[i].call, said);
         free(text);
     }
 }

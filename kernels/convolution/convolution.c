@@ -1,5 +1,6 @@
 #include "convolution_hot.h"
 
+#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@ struct grove_convolution {
     int64_t tiles[2]; /* along u, v */
     int64_t row, height; /* numbers of a row of a tile's buffer; rows */
     void *functions, *grid;
+    void *sums; /* of the functions' numbers; NULL: not asked for yet */
 };
 
 /* ---- one for a plan ---- */
@@ -26,22 +28,28 @@ static int64_t width_of(const grove_convolution_plan *plan)
     return (plan->support + lanes - 1) / lanes * lanes;
 }
 
+/* Of all functions, each for its place between the cells. */
+static uint64_t block_count(const grove_convolution_plan *plan)
+{
+    return (uint64_t)(plan->functions * plan->planes * plan->oversampling) *
+           (uint64_t)plan->oversampling;
+}
+
 static uint64_t functions_bytes(const grove_convolution_plan *plan)
 {
-    return (uint64_t)(plan->planes * plan->oversampling) * (uint64_t)plan->oversampling *
-           (uint64_t)(plan->support * 2 * width_of(plan)) *
+    return block_count(plan) * (uint64_t)(plan->support * 2 * width_of(plan)) *
            (plan->double_precision ? sizeof(double) : sizeof(float));
 }
 
 static uint64_t grid_bytes(const grove_convolution_plan *plan)
 {
-    return (uint64_t)(plan->grid[0] * plan->grid[1]) * 2 *
+    return (uint64_t)(plan->images * plan->grid[0] * plan->grid[1]) * 2 *
            (plan->double_precision ? sizeof(double) : sizeof(float));
 }
 
 uint64_t grove_convolution_bytes(const grove_convolution_plan *plan)
 {
-    return functions_bytes(plan) + grid_bytes(plan);
+    return functions_bytes(plan) + grid_bytes(plan) + 8 * block_count(plan);
 }
 
 static const grove_convolution_loops *choose_loops(bool double_precision, grove_isa isa)
@@ -63,7 +71,7 @@ static void arrange(grove_convolution *c, const char *from)
     const size_t real = c->real;
     char *to = c->functions;
 
-    for (int64_t block = 0; block < p->planes * oversampling * oversampling; block++) {
+    for (int64_t block = 0; block < (int64_t)block_count(p); block++) {
         const int64_t plane = block / (oversampling * oversampling);
         const int64_t q[2] = {block % oversampling, block / oversampling % oversampling};
         for (int64_t y = 0; y < p->support; y++, to += 2 * (size_t)c->width * real)
@@ -118,6 +126,7 @@ void grove_convolution_free(grove_convolution *c)
         return;
     free(c->functions);
     free(c->grid);
+    free(c->sums);
     free(c);
 }
 
@@ -264,7 +273,9 @@ static int make_sorting(const grove_convolution *c, const grove_gridder_samples 
 typedef struct {
     grove_convolution *c;
     const grove_gridder_samples *samples;
+    const grove_convolution_mueller *mueller;
     const sorting *s;
+    double *sums;  /* [task][4], or NULL */
     int64_t first; /* task of the colour */
     bool predicts;
     atomic_bool failed;
@@ -277,15 +288,15 @@ static int64_t least(int64_t a, int64_t b)
 
 /* Between a tile's buffer and the cells of the grid that its functions reach. */
 #define EXCHANGE(real)                                                                             \
-    static void exchange_##real(const grove_convolution *c, real *buffer, const int64_t origin[2], \
-                                bool to_grid)                                                      \
+    static void exchange_##real(const grove_convolution *c, real *buffer, real *grid,              \
+                                const int64_t origin[2], bool to_grid)                             \
     {                                                                                              \
         const int64_t reach = c->tile + c->plan.support - 1, imaginary = c->row * c->height,       \
                       columns = least(reach, c->plan.grid[0] - origin[0]),                         \
                       rows = least(reach, c->plan.grid[1] - origin[1]);                            \
                                                                                                    \
         for (int64_t y = 0; y < rows; y++) {                                                       \
-            real *cell = (real *)c->grid + 2 * ((origin[1] + y) * c->plan.grid[0] + origin[0]),    \
+            real *cell = grid + 2 * ((origin[1] + y) * c->plan.grid[0] + origin[0]),               \
                  *at = buffer + y * c->row;                                                        \
             for (int64_t x = 0; x < columns && to_grid; x++) {                                     \
                 cell[2 * x] += at[x];                                                              \
@@ -304,10 +315,15 @@ EXCHANGE(double)
 static void exchange(const grove_convolution *c, void *buffer, const int64_t origin[2],
                      bool to_grid)
 {
-    if (c->plan.double_precision)
-        exchange_double(c, buffer, origin, to_grid);
-    else
-        exchange_float(c, buffer, origin, to_grid);
+    const int64_t cells = 2 * c->plan.grid[0] * c->plan.grid[1], numbers = 2 * c->row * c->height;
+
+    for (int r = 0; r < c->plan.images; r++)
+        if (c->plan.double_precision)
+            exchange_double(c, (double *)buffer + r * numbers, (double *)c->grid + r * cells,
+                            origin, to_grid);
+        else
+            exchange_float(c, (float *)buffer + r * numbers, (float *)c->grid + r * cells, origin,
+                           to_grid);
 }
 
 static void do_tile(void *context, int64_t i)
@@ -318,20 +334,25 @@ static void do_tile(void *context, int64_t i)
     grove_convolution_job job = {
         .plan = &c->plan,
         .functions = c->functions,
+        .sums = w->sums ? c->sums : NULL,
         .width = c->width,
         .samples = w->samples,
+        .mueller = w->mueller,
         .wavenumber = w->s->wavenumber,
         .entries = w->s->entry + first,
         .count = w->s->first[tile + 1] - first,
         .origin = {tile % c->tiles[0] * c->tile, tile / c->tiles[0] * c->tile},
-        .buffer = zeroed((uint64_t)(2 * c->row * c->height) * c->real),
         .row = c->row,
         .imaginary = c->row * c->height};
+    const int64_t numbers = 2 * c->plan.images * job.row * c->height,
+                  turned = w->mueller && w->mueller->gradient ? 8 * c->width * c->plan.support : 0;
 
+    job.buffer = zeroed((uint64_t)(numbers + turned) * c->real);
     if (!job.buffer) {
         w->failed = true;
         return;
     }
+    job.turned = (char *)job.buffer + (size_t)numbers * c->real;
     if (w->predicts) {
         exchange(c, job.buffer, job.origin, false);
         c->loops->collect(&job);
@@ -339,35 +360,69 @@ static void do_tile(void *context, int64_t i)
         c->loops->spread(&job);
         exchange(c, job.buffer, job.origin, true);
     }
+    if (w->sums)
+        memcpy(w->sums + 4 * (w->first + i), job.sum, sizeof(job.sum));
     free(job.buffer);
 }
 
-static int do_tiles(grove_convolution *c, const grove_gridder_samples *samples,
-                    const grove_gridder_threads *threads, grove_gridder_outside *outside,
-                    bool predicts)
+/* |sum of the numbers| of each block. */
+static int find_sums(grove_convolution *c)
 {
+    const int64_t size = 2 * c->width * c->plan.support, blocks = (int64_t)block_count(&c->plan);
+
+    if (c->sums)
+        return 0;
+    c->sums = malloc((size_t)blocks * c->real);
+    for (int64_t block = 0; c->sums && block < blocks; block++) {
+        double sum[2] = {0, 0};
+        for (int64_t k = 0; k < size; k++)
+            sum[k / c->width % 2] += c->plan.double_precision
+                                         ? ((const double *)c->functions)[block * size + k]
+                                         : (double)((const float *)c->functions)[block * size + k];
+        if (c->plan.double_precision)
+            ((double *)c->sums)[block] = hypot(sum[0], sum[1]);
+        else
+            ((float *)c->sums)[block] = (float)hypot(sum[0], sum[1]);
+    }
+    return c->sums ? 0 : -1;
+}
+
+static int do_tiles(work *w, const grove_gridder_threads *threads, grove_gridder_outside *outside,
+                    double *sums)
+{
+    grove_convolution *c = w->c;
     sorting s;
 
-    if (make_sorting(c, samples, &s))
+    if ((sums && find_sums(c)) || make_sorting(c, w->samples, &s))
         return -1;
-    work w = {.c = c, .samples = samples, .s = &s, .predicts = predicts};
-    for (int colour = 0; colour < 4; colour++) {
-        w.first = s.begin[colour];
-        threads->run(threads->pool, s.begin[colour + 1] - w.first, do_tile, &w);
+    w->s = &s;
+    w->sums = sums ? calloc((size_t)s.begin[4] + 1, 4 * sizeof(double)) : NULL;
+    w->failed = sums && !w->sums;
+    for (int colour = 0; colour < 4 && !w->failed; colour++) {
+        w->first = s.begin[colour];
+        threads->run(threads->pool, s.begin[colour + 1] - w->first, do_tile, w);
     }
+    for (int64_t k = 0; w->sums && k < 4 * s.begin[4]; k++)
+        if (k % 4 < c->plan.images)
+            sums[k % 4] += w->sums[k];
     outside->samples += s.outside.samples;
     outside->weight += s.outside.weight;
+    free(w->sums);
     free_sorting(&s);
-    return w.failed ? -1 : 0;
+    return w->failed ? -1 : 0;
 }
 
 int grove_convolution_add(grove_convolution *c, const grove_gridder_samples *samples,
-                          const grove_gridder_threads *threads, grove_gridder_outside *outside)
+                          const grove_convolution_mueller *mueller,
+                          const grove_gridder_threads *threads, grove_gridder_outside *outside,
+                          double *sums)
 {
-    return do_tiles(c, samples, threads, outside, false);
+    return do_tiles(&(work){.c = c, .samples = samples, .mueller = mueller}, threads, outside,
+                    sums);
 }
 
 int grove_convolution_predict(grove_convolution *c, const grove_gridder_samples *samples,
+                              const grove_convolution_mueller *mueller,
                               const grove_gridder_threads *threads, grove_gridder_outside *outside)
 {
     const grove_gridder_samples all = {.rows = samples->rows,
@@ -376,6 +431,8 @@ int grove_convolution_predict(grove_convolution *c, const grove_gridder_samples 
                                        .freq = samples->freq,
                                        .data = samples->data};
 
-    memset(samples->data, 0, (size_t)(samples->rows * samples->channels) * 2 * c->real);
-    return do_tiles(c, &all, threads, outside, true);
+    memset(samples->data, 0,
+           (size_t)(samples->rows * samples->channels * c->plan.visibilities) * 2 * c->real);
+    return do_tiles(&(work){.c = c, .samples = &all, .mueller = mueller, .predicts = true}, threads,
+                    outside, NULL);
 }

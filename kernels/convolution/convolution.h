@@ -7,7 +7,11 @@
  * visibility at fine sample F (the nearest one) touches the K cells from a = ceil((F - H) / Q) on,
  * cell a + X by number Q X + q, q = Q a - F + H. So a pair of q, of u and v, chooses K x K numbers;
  * they are kept together. Gridding adds c V at each cell; prediction sums conj(c) times the cells,
- * the exact adjoint. Samples with w < 0 are taken at (-u, -v, -w) with the conjugate V. */
+ * the exact adjoint. Samples with w < 0 are taken at (-u, -v, -w) with the conjugate V.
+ *
+ * Of 1 to 4 polarisations of visibilities and 1 to 4 of images, each with a grid, a sparse Mueller
+ * matrix says which function joins which two: gridding sums over those of visibilities, prediction
+ * over those of images. */
 #ifndef GROVE_KERNELS_CONVOLUTION_H
 #define GROVE_KERNELS_CONVOLUTION_H
 
@@ -19,8 +23,10 @@ typedef struct {
     double turn[3];  /* phases in turns for each wavelength of u, v, w: of the image's centre, l and
                         m, and of the middle of n - 1 */
     int support, oversampling;
+    int64_t functions; /* each with all planes */
     int64_t planes;
-    double step_w; /* plane k has |w| = k step_w wavelengths; 0: a single plane for all w */
+    double step_w; /* plane k has |w| = k step_w wavelengths; 0: a single one for all w */
+    int visibilities, images; /* polarisations of both, 1 to 4 */
     bool double_precision;
 } grove_convolution_plan;
 
@@ -30,22 +36,40 @@ typedef struct grove_convolution grove_convolution;
 
 /* Bytes that one of this plan takes at most. */
 uint64_t grove_convolution_bytes(const grove_convolution_plan *plan);
-/* `functions`: [plane][v][u] complex numbers of the plan's precision; they are copied. The grid is
- * 0. `isa`: an instruction set that this processor has. NULL: no memory. */
+/* `functions`: [function][plane][v][u] complex numbers of the plan's precision; they are copied.
+ * The grid is 0. `isa`: an instruction set that this processor has. NULL: no memory. */
 grove_convolution *grove_convolution_new(const grove_convolution_plan *plan, const void *functions,
                                          grove_isa isa);
 void grove_convolution_free(grove_convolution *convolution); /* NULL is fine */
 
-/* The grid, [v][u] complex numbers of the plan's precision, to read and to write. */
+/* The grids, [image][v][u] complex numbers of the plan's precision, to read and to write. */
 void *grove_convolution_grid(grove_convolution *convolution);
 
-/* Adds samples of one polarisation to the grid. Those whose function does not lie in the grid, or
- * that have no plane, are left out and added to *outside. The same calls give the same bits,
- * whatever the threads. 0, or -1 without memory. */
+/* Which functions join which polarisations of samples. */
+typedef struct {
+    /* [set][way][visibility][image] the number of a function, or -1: none. Way 1 is of samples with
+     * w < 0, whose conjugates are taken: it has the functions of conjugate Mueller elements. */
+    const int32_t *index;
+    const int32_t *row, *channel; /* a sample's set is the sum of its row's and its channel's */
+    /* [row][channel][2] cycles per cell along u and v, or NULL: the number at d cells from the
+     * visibility is turned by - 2 pi d x gradient, so that a function of S(x) is one of
+     * S(x - gradient), but for the kernel, which moves with it. */
+    const double *gradient;
+} grove_convolution_mueller;
+
+/* Adds samples to the grids, [row][channel][visibility] numbers with a weight for all of them.
+ * `mueller`: NULL where there are one polarisation of each and one function. `sums`: NULL, or a
+ * number for each image, to which is added, over polarisations of visibilities, the weight times
+ * |sum of the function's numbers|, without the gradient. Samples whose function does not lie in the
+ * grid, or that have no plane, are left out and added to *outside. The same calls give the same
+ * bits, whatever the threads. 0, or -1 without memory. */
 int grove_convolution_add(grove_convolution *convolution, const grove_gridder_samples *samples,
-                          const grove_gridder_threads *threads, grove_gridder_outside *outside);
-/* Samples from the grid: data are overwritten, those that are left out with 0. */
+                          const grove_convolution_mueller *mueller,
+                          const grove_gridder_threads *threads, grove_gridder_outside *outside,
+                          double *sums);
+/* Samples from the grids: data are overwritten, those that are left out with 0. */
 int grove_convolution_predict(grove_convolution *convolution, const grove_gridder_samples *samples,
+                              const grove_convolution_mueller *mueller,
                               const grove_gridder_threads *threads, grove_gridder_outside *outside);
 
 #endif

@@ -13,12 +13,16 @@ typedef struct {
     int32_t row, first, last;
 } grove_convolution_entry;
 
-/* A buffer of a tile: rows of real parts, then of imaginary parts. */
+/* A buffer of a tile: of each image rows of real parts, then of imaginary parts. */
 typedef struct {
     const grove_convolution_plan *plan;
-    const void *functions; /* [plane][q v][q u][Y][2][width] */
+    const void *functions; /* [function][plane][q v][q u][Y][2][width] */
+    const void *sums;      /* [function][plane][q v][q u] |sum over X, Y|; NULL: not wanted */
+    double sum[4];         /* of each image */
     int64_t width;         /* the support with the room of whole vectors */
     const grove_gridder_samples *samples;
+    const grove_convolution_mueller *mueller;
+    void *turned;             /* room for 4 functions */
     const double *wavenumber; /* [channel] */
     const grove_convolution_entry *entries;
     int64_t count;
@@ -28,8 +32,8 @@ typedef struct {
 } grove_convolution_job;
 
 typedef struct {
-    void (*spread)(const grove_convolution_job *job);
-    void (*collect)(const grove_convolution_job *job);
+    void (*spread)(grove_convolution_job *job);
+    void (*collect)(grove_convolution_job *job);
 } grove_convolution_loops;
 
 extern const grove_convolution_loops grove_convolution_single_portable,

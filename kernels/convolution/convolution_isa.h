@@ -19,29 +19,56 @@ typedef real eight __attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(
 
 /* A sample as it is gridded: with w of 0 or more, about the middle of the image. */
 typedef struct {
-    const real *function;
-    real *cells; /* the buffer's, of the real part */
+    int64_t block; /* of the functions' numbers, of function 0 */
+    int64_t cell;  /* number in the buffer */
+    double offset[2];
+    const int32_t *index;   /* [visibility][image] */
+    const double *gradient; /* NULL: none */
     double cosine, sine;
     real sign; /* of w */
 } sample;
 
-INLINE sample find(const grove_convolution_job *job, const double uvw[3], double sign,
+/* Functions that join a polarisation with others: their numbers, the cells, factors. */
+typedef struct {
+    const real *function[4];
+    real *cells[4];
+    real re[4], im[4];
+    int count;
+} mixture;
+
+INLINE const int32_t *find_index(const grove_convolution_job *job, int32_t row, int64_t channel,
+                                 double sign)
+{
+    static const int32_t first[1] = {0};
+    const grove_convolution_mueller *m = job->mueller;
+    const int64_t elements = (int64_t)job->plan->visibilities * job->plan->images;
+
+    if (!m)
+        return first;
+    return m->index + (2 * ((int64_t)m->row[row] + m->channel[channel]) + (sign < 0)) * elements;
+}
+
+INLINE sample find(const grove_convolution_job *job, const double uvw[3], double sign, int32_t row,
                    int64_t channel)
 {
     const grove_convolution_plan *p = job->plan;
     const double wavenumber = job->wavenumber[channel];
     const double at[3] = {sign * uvw[0], sign * uvw[1], sign * uvw[2]};
-    const int64_t oversampling = p->oversampling;
+    const int64_t oversampling = p->oversampling, i = row * job->samples->channels + channel;
     grove_convolution_place place;
-    sample s = {.cosine = 1, .sine = 0, .sign = (real)sign};
+    sample s = {.index = find_index(job, row, channel, sign), .cosine = 1, .sign = (real)sign};
 
     grove_convolution_find(p, at, wavenumber, &place);
-    int64_t number =
-        ((int64_t)place.plane * oversampling + (int64_t)place.offset[1]) * oversampling +
-        (int64_t)place.offset[0];
-    s.function = (const real *)job->functions + number * 2 * job->width * p->support;
-    s.cells = (real *)job->buffer + ((int64_t)place.cell[1] - job->origin[1]) * job->row +
-              (int64_t)place.cell[0] - job->origin[0];
+    s.block = ((int64_t)place.plane * oversampling + (int64_t)place.offset[1]) * oversampling +
+              (int64_t)place.offset[0];
+    s.cell = ((int64_t)place.cell[1] - job->origin[1]) * job->row + (int64_t)place.cell[0] -
+             job->origin[0];
+    if (job->mueller && job->mueller->gradient) {
+        const double *g = job->mueller->gradient + 2 * i;
+        s.gradient = g[0] != 0 || g[1] != 0 ? g : NULL;
+        s.offset[0] = place.offset[0];
+        s.offset[1] = place.offset[1];
+    }
     if (p->turn[0] != 0 || p->turn[1] != 0 || p->turn[2] != 0) {
         double turns = wavenumber * (at[0] * p->turn[0] + at[1] * p->turn[1] + at[2] * p->turn[2]);
         double angle = 6.283185307179586477 * (turns - rint(turns));
@@ -51,45 +78,156 @@ INLINE sample find(const grove_convolution_job *job, const double uvw[3], double
     return s;
 }
 
-/* cells += function x value; `width` is a constant where it matters. */
-INLINE void add_function(const grove_convolution_job *job, const sample *s, real re, real im,
-                         int64_t width)
+INLINE int64_t block_of(const grove_convolution_job *job, const sample *s, int32_t function)
 {
-    const real *f = s->function;
-    real *to = s->cells;
+    const grove_convolution_plan *p = job->plan;
 
-    for (int y = 0; y < job->plan->support; y++, f += 2 * width, to += job->row)
+    return (int64_t)function * p->planes * p->oversampling * p->oversampling + s->block;
+}
+
+/* Function n of a mixture as the gradient turns it: by cos and sin of each row and column. */
+static const real *turn(const grove_convolution_job *job, const sample *s, const real *from, int n)
+{
+    const grove_convolution_plan *p = job->plan;
+    const int64_t size = 2 * job->width * p->support;
+    const double half = (double)((int64_t)p->support * p->oversampling / 2);
+    real *to = (real *)job->turned + n * size;
+    double along[2][GROVE_CONVOLUTION_MAX_SUPPORT][2];
+
+    for (int d = 0; d < 2; d++)
+        for (int x = 0; x < p->support; x++) {
+            double turns = -s->gradient[d] * (x + (s->offset[d] - half) / p->oversampling);
+            double angle = 6.283185307179586477 * (turns - rint(turns));
+            along[d][x][0] = cos(angle);
+            along[d][x][1] = sin(angle);
+        }
+    for (int y = 0; y < p->support; y++)
+        for (int x = 0; x < p->support; x++) {
+            const int64_t at = 2 * y * job->width + x;
+            const double *a = along[0][x], *b = along[1][y];
+            double re = a[0] * b[0] - a[1] * b[1], im = a[0] * b[1] + a[1] * b[0];
+            to[at] = (real)(from[at] * re - from[at + job->width] * im);
+            to[at + job->width] = (real)(from[at] * im + from[at + job->width] * re);
+        }
+    return to;
+}
+
+INLINE void append(const grove_convolution_job *job, const sample *s, int32_t function, int image,
+                   mixture *m)
+{
+    const int n = m->count++;
+
+    m->function[n] = (const real *)job->functions +
+                     block_of(job, s, function) * 2 * job->width * job->plan->support;
+    m->cells[n] = (real *)job->buffer + 2 * image * job->imaginary + s->cell;
+    if (s->gradient)
+        m->function[n] = turn(job, s, m->function[n], n);
+}
+
+/* cells of one image += sum of functions x values; `count` and `width` are constants where it
+ * matters. */
+INLINE void add_functions(const grove_convolution_job *job, const mixture *m, int count,
+                          int64_t width)
+{
+    real *to = m->cells[0];
+
+    for (int64_t y = 0, f = 0; y < job->plan->support; y++, f += 2 * width, to += job->row)
         for (int64_t x = 0; x < width; x += EIGHT) {
-            const eight a = *(const eight *)(f + x), b = *(const eight *)(f + width + x);
-            eight *c = (eight *)(to + x), *d = (eight *)(to + job->imaginary + x);
-            *c = *c + a * re - b * im;
-            *d = *d + a * im + b * re;
+            eight *re = (eight *)(to + x), *im = (eight *)(to + job->imaginary + x), c = *re,
+                  d = *im;
+            for (int n = 0; n < count; n++) {
+                const eight a = *(const eight *)(m->function[n] + f + x),
+                            b = *(const eight *)(m->function[n] + f + width + x);
+                c = c + a * m->re[n] - b * m->im[n];
+                d = d + a * m->im[n] + b * m->re[n];
+            }
+            *re = c;
+            *im = d;
         }
 }
 
-/* sum of conj(function) x cells */
-INLINE void sum_cells(const grove_convolution_job *job, const sample *s, real *re, real *im,
+/* sum over images of conj(function) x cells */
+INLINE void sum_cells(const grove_convolution_job *job, const mixture *m, real sum[2], int count,
                       int64_t width)
 {
-    const real *f = s->function, *from = s->cells;
-    eight sum_re = {0}, sum_im = {0};
+    eight re = {0}, im = {0};
 
-    for (int y = 0; y < job->plan->support; y++, f += 2 * width, from += job->row)
-        for (int64_t x = 0; x < width; x += EIGHT) {
-            const eight a = *(const eight *)(f + x), b = *(const eight *)(f + width + x);
-            const eight c = *(const eight *)(from + x),
-                        d = *(const eight *)(from + job->imaginary + x);
-            sum_re += a * c + b * d;
-            sum_im += a * d - b * c;
-        }
-    *re = *im = 0;
+    for (int64_t y = 0, f = 0, at = 0; y < job->plan->support; y++, f += 2 * width, at += job->row)
+        for (int64_t x = 0; x < width; x += EIGHT)
+            for (int n = 0; n < count; n++) {
+                const eight a = *(const eight *)(m->function[n] + f + x),
+                            b = *(const eight *)(m->function[n] + f + width + x);
+                const eight c = *(const eight *)(m->cells[n] + at + x),
+                            d = *(const eight *)(m->cells[n] + job->imaginary + at + x);
+                re += a * c + b * d;
+                im += a * d - b * c;
+            }
+    sum[0] = sum[1] = 0;
     for (int k = 0; k < EIGHT; k++) {
-        *re += sum_re[k];
-        *im += sum_im[k];
+        sum[0] += re[k];
+        sum[1] += im[k];
     }
 }
 
-static void spread(const grove_convolution_job *job)
+#define WITH_COUNT(function, ...)                                                                  \
+    switch (job->width == EIGHT ? m->count : 4 + m->count) {                                       \
+    case 1:                                                                                        \
+        function(__VA_ARGS__, 1, EIGHT);                                                           \
+        break;                                                                                     \
+    case 2:                                                                                        \
+        function(__VA_ARGS__, 2, EIGHT);                                                           \
+        break;                                                                                     \
+    case 3:                                                                                        \
+        function(__VA_ARGS__, 3, EIGHT);                                                           \
+        break;                                                                                     \
+    case 4:                                                                                        \
+        function(__VA_ARGS__, 4, EIGHT);                                                           \
+        break;                                                                                     \
+    default:                                                                                       \
+        function(__VA_ARGS__, m->count, job->width);                                               \
+    }
+
+static void add_mixture(const grove_convolution_job *job, const mixture *m)
+{
+    WITH_COUNT(add_functions, job, m)
+}
+
+static void sum_mixture(const grove_convolution_job *job, const mixture *m, real sum[2])
+{
+    WITH_COUNT(sum_cells, job, m, sum)
+}
+
+static void spread_sample(grove_convolution_job *job, const sample *s, const real *value,
+                          real weight)
+{
+    const int visibilities = job->plan->visibilities, images = job->plan->images;
+    real v[4][2];
+
+    for (int j = 0; j < visibilities; j++) {
+        double re = (double)(weight * value[2 * j]),
+               im = (double)(weight * s->sign * value[2 * j + 1]);
+        v[j][0] = (real)(re * s->cosine - im * s->sine);
+        v[j][1] = (real)(re * s->sine + im * s->cosine);
+    }
+    for (int r = 0; r < images; r++) {
+        mixture m = {.count = 0};
+        for (int j = 0; j < visibilities; j++) {
+            const int32_t function = s->index[j * images + r];
+            if (function < 0)
+                continue;
+            m.re[m.count] = v[j][0];
+            m.im[m.count] = v[j][1];
+            append(job, s, function, r, &m);
+            if (job->sums)
+                job->sum[r] +=
+                    (double)(weight * ((const real *)job->sums)[block_of(job, s, function)]);
+        }
+        if (m.count)
+            add_mixture(job, &m);
+    }
+}
+
+static void spread(grove_convolution_job *job)
 {
     const grove_gridder_samples *all = job->samples;
 
@@ -100,33 +238,41 @@ static void spread(const grove_convolution_job *job)
             const real weight = all->weight ? ((const real *)all->weight)[i] : 1;
             if (weight == 0)
                 continue;
-            sample s = find(job, uvw, sign, k);
-            const real *value = (const real *)all->data + 2 * i;
-            double re = (double)(weight * value[0]), im = (double)(weight * s.sign * value[1]);
-            real a = (real)(re * s.cosine - im * s.sine), b = (real)(re * s.sine + im * s.cosine);
-            if (job->width == EIGHT)
-                add_function(job, &s, a, b, EIGHT);
-            else
-                add_function(job, &s, a, b, job->width);
+            const sample s = find(job, uvw, sign, e->row, k);
+            spread_sample(job, &s, (const real *)all->data + 2 * job->plan->visibilities * i,
+                          weight);
         }
     }
 }
 
-static void collect(const grove_convolution_job *job)
+static void collect_sample(const grove_convolution_job *job, const sample *s, real *value)
+{
+    const int images = job->plan->images;
+
+    for (int j = 0; j < job->plan->visibilities; j++) {
+        mixture m = {.count = 0};
+        real sum[2] = {0, 0};
+        for (int r = 0; r < images; r++)
+            if (s->index[j * images + r] >= 0)
+                append(job, s, s->index[j * images + r], r, &m);
+        if (m.count)
+            sum_mixture(job, &m, sum);
+        value[2 * j] = (real)((double)sum[0] * s->cosine + (double)sum[1] * s->sine);
+        value[2 * j + 1] = s->sign * (real)((double)sum[1] * s->cosine - (double)sum[0] * s->sine);
+    }
+}
+
+static void collect(grove_convolution_job *job)
 {
     const grove_gridder_samples *all = job->samples;
 
     for (const grove_convolution_entry *e = job->entries; e < job->entries + job->count; e++) {
         const double *uvw = all->uvw + 3 * (int64_t)e->row, sign = uvw[2] < 0 ? -1 : 1;
         for (int64_t k = e->first; k < e->last; k++) {
-            real *value = (real *)all->data + 2 * (e->row * all->channels + k), a, b;
-            sample s = find(job, uvw, sign, k);
-            if (job->width == EIGHT)
-                sum_cells(job, &s, &a, &b, EIGHT);
-            else
-                sum_cells(job, &s, &a, &b, job->width);
-            value[0] = (real)((double)a * s.cosine + (double)b * s.sine);
-            value[1] = s.sign * (real)((double)b * s.cosine - (double)a * s.sine);
+            const sample s = find(job, uvw, sign, e->row, k);
+            collect_sample(job, &s,
+                           (real *)all->data +
+                               2 * job->plan->visibilities * (e->row * all->channels + k));
         }
     }
 }
