@@ -1,4 +1,5 @@
 /* ms: an observation and its data from a Measurement Set. */
+#include "fit.h"
 #include "plugin.h"
 
 #include "base/error.h"
@@ -167,6 +168,12 @@ static int describe(grove_node *node, ms_state *state)
     return code ? code : add_data_members(node, state->ms, state->shape);
 }
 
+static void share(void *node, int64_t count, void (*fn)(void *user, int64_t first, int64_t last),
+                  void *user)
+{
+    grove_node_parallel(node, count, fn, user);
+}
+
 static int open_set(grove_node *node)
 {
     ms_state *state = grove_alloc(sizeof(*state));
@@ -186,7 +193,10 @@ static int open_set(grove_node *node)
         grove_node_fail(node, code, "%s", grove_error_message(error, 0));
     }
     grove_error_free(error);
-    return code ? code : describe(node, state);
+    if (code)
+        return code;
+    grove_ms_set_parallel(state->ms, share, node);
+    return describe(node, state);
 }
 
 static grove_ms_block block_of(const grove_array *out)

@@ -81,7 +81,8 @@ int grove_node_run_cycles(const grove_node *node);
 /* Only in begin: the run to go on from has ended, and nothing is left to do. The run ends well, and
  * what has begun is aborted. */
 void grove_node_end_run(const grove_node *node);
-/* Calls fn for pieces of [0, count) on the run's threads, as grove_call_parallel; in drive. */
+/* Calls fn for pieces of [0, count) on the run's threads, as grove_call_parallel; in drive, read.
+ */
 void grove_node_parallel(const grove_node *node, int64_t count,
                          void (*fn)(void *context, int64_t first, int64_t last), void *context);
 /* Only in check, fit or fitted of an action with a drive: its inputs are left where they were

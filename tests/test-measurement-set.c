@@ -8,6 +8,7 @@
 
 #include <check.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,12 @@ static const char *in_folder(const char *name)
 /* Shapes to try: stations, times, channels, correlations, circular, autocorrelations. */
 static const struct {
     int stations, times, channels, correlations, circular, autos;
-} shapes[] = {{3, 4, 5, 4, 0, 0}, {2, 1, 1, 1, 0, 0}, {4, 2, 3, 2, 1, 0}, {3, 2, 2, 4, 1, 1}};
+} shapes[] = {{3, 4, 5, 4, 0, 0},
+              {2, 1, 1, 1, 0, 0},
+              {4, 2, 3, 2, 1, 0},
+              {3, 2, 2, 4, 1, 1},
+              {5, 500, 16, 4, 0, 0}};
+enum { LONG = 4 }; /* 2.4 MiB */
 
 static grove_ms_layout *make_layout(int k)
 {
@@ -232,6 +238,24 @@ START_TEST(another_column_of_a_new_set)
 }
 END_TEST
 
+START_TEST(columns_of_visibilities_are_listed)
+{
+    write_set(0, in_folder("new.ms"), "GROVE_DATA");
+    grove_ms *ms = grove_ms_open(in_folder("new.ms"), &(grove_ms_part){0}, false, error);
+    no_error(0);
+    char **names = grove_ms_data_columns(ms);
+    bool found = false;
+
+    for (char **name = names; *name; name++) {
+        found = found || !strcmp(*name, "GROVE_DATA");
+        free(*name);
+    }
+    ck_assert(found);
+    free(names);
+    grove_ms_close(ms);
+}
+END_TEST
+
 /* Writes make_data(scale) into a column of an existing set. `die`: without ending. */
 static void write_column(const char *path, const char *column, grove_ms_mode mode, float scale,
                          bool die)
@@ -374,6 +398,70 @@ START_TEST(numbers_that_are_not_finite)
 }
 END_TEST
 
+typedef struct {
+    void (*fn)(void *user, int64_t first, int64_t last);
+    void *user;
+    int64_t count;
+} half_job;
+
+static void *second_half(void *context)
+{
+    half_job *job = context;
+
+    job->fn(job->user, job->count / 2, job->count);
+    return NULL;
+}
+
+static void in_two_threads(void *calls, int64_t count,
+                           void (*fn)(void *user, int64_t first, int64_t last), void *user)
+{
+    half_job job = {fn, user, count};
+    pthread_t other;
+
+    ck_assert_int_eq(pthread_create(&other, NULL, second_half, &job), 0);
+    fn(user, 0, count / 2);
+    pthread_join(other, NULL);
+    *(int *)calls += count > 1;
+}
+
+START_TEST(threads_share_the_reading)
+{
+    const char *path = in_folder("long.ms");
+    write_set(LONG, path, "DATA");
+    grove_ms *ms = grove_ms_open(path, &(grove_ms_part){0}, true, error);
+    no_error(0);
+    grove_ms_block block = whole(grove_ms_layout_of(ms));
+    size_t numbers = numbers_of(grove_ms_layout_of(ms));
+    float *want = make_data(numbers, 3), *data = grove_alloc(2 * numbers * sizeof(float));
+    unsigned char *flag = grove_alloc(numbers);
+    int calls = 0;
+
+    for (size_t i = 0; i < numbers; i += 1000) /* of which each seventh is flagged */
+        want[2 * i + i % 2] = NAN;
+    no_error(grove_ms_prepare(ms, "DATA", GROVE_MS_REPLACE, error));
+    no_error(grove_ms_write_data(ms, &block, want, NULL, error));
+    no_error(grove_ms_finish(ms, error));
+    ms = grove_ms_open(path, &(grove_ms_part){0}, false, error);
+    no_error(0);
+    grove_ms_set_parallel(ms, in_two_threads, &calls);
+    no_error(grove_ms_read_data(ms, "DATA", &block, data, flag, error));
+    ck_assert_int_eq(calls, 1);
+    int64_t odd = 0;
+    for (size_t i = 0; i < numbers; i++) {
+        bool bad = i % 1000 == 0;
+        odd += bad && i % 7 != 3;
+        ck_assert_int_eq(flag[i], bad || i % 7 == 3);
+        ck_assert(data[2 * i] == (bad ? 0 : want[2 * i]));
+        ck_assert(data[2 * i + 1] == (bad ? 0 : want[2 * i + 1]));
+    }
+    ck_assert_int_eq(grove_ms_odd_samples(ms), odd);
+    grove_ms_close(ms);
+    free(want);
+    free(data);
+    free(flag);
+}
+END_TEST
+
 START_TEST(faults_are_told)
 {
     grove_ms_layout *layout = make_layout(0);
@@ -423,17 +511,19 @@ int main(void)
 {
     Suite *suite = suite_create("measurement-set");
     TCase *tests = tcase_create("measurement-set");
-    int count = (int)(sizeof(shapes) / sizeof(shapes[0])), failed;
+    int failed;
 
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_set_timeout(tests, 60);
-    tcase_add_loop_test(tests, a_new_set_comes_back, 0, count);
+    tcase_add_loop_test(tests, a_new_set_comes_back, 0, LONG + 1);
     tcase_add_test(tests, another_column_of_a_new_set);
+    tcase_add_test(tests, columns_of_visibilities_are_listed);
     tcase_add_test(tests, cross_correlations_alone);
-    tcase_add_loop_test(tests, columns_of_an_existing_set, 0, count);
+    tcase_add_loop_test(tests, columns_of_an_existing_set, 0, LONG);
     tcase_add_test(tests, a_run_that_dies_leaves_the_old_column);
     tcase_add_test(tests, abort_leaves_everything);
     tcase_add_test(tests, numbers_that_are_not_finite);
+    tcase_add_test(tests, threads_share_the_reading);
     tcase_add_test(tests, faults_are_told);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -68,6 +68,13 @@ typedef struct {
     int64_t first_time, times, first_baseline, baselines, first_channel, channels;
 } grove_ms_block;
 
+/* Calls fn(user, first, last) for parts of [0, count), maybe in several threads, and returns when
+ * all are done. */
+typedef void grove_ms_parallel(void *context, int64_t count,
+                               void (*fn)(void *user, int64_t first, int64_t last), void *user);
+/* What reading may use for columns that it reads without casacore. */
+void grove_ms_set_parallel(grove_ms *ms, grove_ms_parallel *parallel, void *context);
+
 /* Whether any of the numbers is not finite; whether any is not 0. */
 void grove_ms_look_at(const float *numbers, size_t count, bool *odd, bool *nonzero);
 /* How many samples that were read so far are not finite, but not flagged either. */

@@ -91,7 +91,7 @@ extern "C" char **grove_ms_data_columns(const grove_ms *ms)
 
     for (const String &name : description.columnNames())
         if (description.columnDesc(name).dataType() == TpComplex &&
-            description.columnDesc(name).isArray() && name.substr(0, 6) != "GROVE_")
+            description.columnDesc(name).isArray() && name.substr(0, 10) != "GROVE_NEW_")
             names[count++] = grove_strdup(name.c_str());
     return names;
 }

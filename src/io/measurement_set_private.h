@@ -112,6 +112,8 @@ struct grove_ms {
         std::vector<unsigned char> at;
     } flags = {};
     std::map<std::string, grove::flat_column> flat; // by column, of those that were read
+    grove_ms_parallel *parallel = nullptr;          // null: this thread alone reads
+    void *parallel_context = nullptr;
 
     // what is written
     grove_record *record = nullptr;
@@ -191,8 +193,12 @@ void limit_caches(const casacore::Table &table);
 void read_storage(const casacore::Table &table, grove_ms_layout *layout);
 // Reads numbers of a column, or bits of FLAG, of rows [first, first + count), all channels, from
 // its file. False if it is not flat (TiledColumnStMan has it alone, in tiles of whole cells, with
-// this machine's order of bytes), or cannot be read so.
-bool read_flat(grove_ms *ms, const char *column, int64_t first, int64_t count, void *to);
+// this machine's order of bytes), or cannot be read so. Calls then(first, count) for rows, counted
+// from `first`, soon after they were read, in any thread of grove_ms_set_parallel.
+bool read_flat(grove_ms *ms, const char *column, int64_t first, int64_t count, void *to,
+               const std::function<void(int64_t first, int64_t count)> &then = nullptr);
+// Bytes of what is read at once, so that it stays in the caches.
+constexpr size_t PIECE = 1 << 20;
 // A manager for visibilities of a new set, as the layout says, and the tiles that it has.
 std::unique_ptr<casacore::DataManager> make_manager(const grove_ms_layout *layout,
                                                     const std::string &name);

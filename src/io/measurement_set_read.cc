@@ -5,6 +5,7 @@
 #include <casacore/tables/Tables/RefRows.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -75,10 +76,6 @@ template <typename T> const T *numbers(const Array<T> &array)
     return array.data();
 }
 
-// casacore makes an array of what it reads: pieces of this size stay in the caches, and their
-// memory is used again.
-constexpr size_t PIECE = 1 << 20;
-
 // Whether the numbers are consecutive.
 bool follow_each_other(const int64_t *numbers, size_t count)
 {
@@ -104,10 +101,21 @@ void read_in_place(const grove_ms *ms, const grove_ms_block *block,
 
 // The cells of all these rows from the column's file; false: casacore must read them.
 bool read_at_once(grove_ms *ms, const char *column, const grove_ms_block *block,
-                  const std::vector<int64_t> &rows, void *to)
+                  const std::vector<int64_t> &rows, void *to,
+                  const std::function<void(int64_t first, int64_t count)> &then = nullptr)
 {
     return block->channels == ms->layout->channels && follow_each_other(rows.data(), rows.size()) &&
-           grove::read_flat(ms, column, rows[0], int64_t(rows.size()), to);
+           grove::read_flat(ms, column, rows[0], int64_t(rows.size()), to, then);
+}
+
+// All of the list to where it belongs, from the column's file; false: see read_at_once.
+bool read_list(grove_ms *ms, const char *column, const grove_ms_block *block,
+               const grove::row_list &list, void *to,
+               const std::function<void(int64_t first, int64_t count)> &then = nullptr)
+{
+    return !list.row.empty() && list.place[0] == 0 &&
+           follow_each_other(list.place.data(), list.place.size()) &&
+           read_at_once(ms, column, block, list.row, to, then);
 }
 
 // [row][channel][correlation] of these rows: `to` itself, where they belong there one after the
@@ -124,11 +132,12 @@ const T *read_piece(grove_ms *ms, const char *column, const grove_ms_block *bloc
     return numbers(cells);
 }
 
-// Calls work(rows, places) for pieces of the list, of rows of so many bytes.
+// Calls work(rows, places) for pieces of the list, of rows of so many bytes: casacore makes an
+// array of what it reads, whose memory is then used again.
 template <typename Work>
 void in_pieces(const grove::row_list &list, size_t row_bytes, const Work &work)
 {
-    size_t step = std::max<size_t>(1, PIECE / std::max<size_t>(1, row_bytes));
+    size_t step = std::max<size_t>(1, grove::PIECE / std::max<size_t>(1, row_bytes));
     for (size_t first = 0; first < list.row.size(); first += step) {
         size_t end = std::min(list.row.size(), first + step);
         work(std::vector<int64_t>(list.row.begin() + long(first), list.row.begin() + long(end)),
@@ -176,17 +185,26 @@ unsigned char pack(const Bool *from, size_t count)
     return static_cast<unsigned char>(bits);
 }
 
+void read_flags(grove_ms *ms, const grove_ms_block *block, const std::vector<int64_t> &rows,
+                Array<Bool> &read)
+{
+    const size_t count = read.nelements();
+    std::vector<unsigned char> bits(count / 8 + 1);
+    if (!read_at_once(ms, "FLAG", block, rows, bits.data()))
+        return read_cells(ms->table, "FLAG", ms, block, rows, read);
+    Bool *to = read.data();
+    std::memset(to, 0, count);
+    for (size_t i = 0; i < count / 8; i++) // a flat column has whole bytes
+        for (size_t k = 0; bits[i] && k < 8; k++)
+            to[8 * i + k] = bits[i] >> k & 1;
+}
+
 void store_flags(grove_ms *ms, const grove_ms_block *block, const std::vector<int64_t> &rows,
                  const int64_t *place, const flag_store &flags, Array<Bool> &read)
 {
     size_t cell = size_t(block->channels * ms->layout->correlations), bytes = flags.bytes(cell);
-    std::vector<unsigned char> bits(rows.size() * cell / 8 + 1);
     read.resize(IPosition(3, ms->layout->correlations, block->channels, Int64(rows.size())));
-    if (read_at_once(ms, "FLAG", block, rows, bits.data()))
-        for (size_t k = 0; k < rows.size() * cell; k++)
-            read.data()[k] = bits[k / 8] >> (k % 8) & 1;
-    else
-        read_cells(ms->table, "FLAG", ms, block, rows, read);
+    read_flags(ms, block, rows, read);
     Vector<Bool> whole(ScalarColumn<Bool>(ms->table, "FLAG_ROW").getColumnCells(as_rows(rows)));
     for (size_t i = 0; i < rows.size(); i++) {
         const Bool *from = numbers(read) + i * cell;
@@ -271,6 +289,17 @@ int read_data(grove_ms *ms, const char *column, const grove_ms_block *block, flo
         return 0;
     if (flag)
         find_flags(ms, column, block, list, flags, bytes);
+    std::atomic<int64_t> odd(0);
+    bool whole = read_list(ms, column, block, list, data, [&](int64_t first, int64_t count) {
+        for (size_t i = size_t(first); i < size_t(first + count); i++) {
+            float *row = data + 2 * i * cell;
+            odd += store_row(reinterpret_cast<Complex *>(row), cell, row, flags,
+                             flag ? flag + i * bytes : nullptr);
+        }
+    });
+    ms->odd_samples += odd;
+    if (whole)
+        return 0;
     Array<Complex> values;
     in_pieces(list, cell * sizeof(Complex), [&](const auto &rows, const int64_t *place) {
         const Complex *from =
@@ -308,6 +337,12 @@ extern "C" void grove_ms_look_at(const float *numbers, size_t count, bool *odd, 
         *odd = *odd || !std::isfinite(numbers[k]);
         *nonzero = *nonzero || numbers[k] != 0;
     }
+}
+
+extern "C" void grove_ms_set_parallel(grove_ms *ms, grove_ms_parallel *parallel, void *context)
+{
+    ms->parallel = parallel;
+    ms->parallel_context = context;
 }
 
 extern "C" int64_t grove_ms_odd_samples(const grove_ms *ms)
@@ -349,6 +384,8 @@ extern "C" int grove_ms_read_weight(grove_ms *ms, const grove_ms_block *block, f
             ms->table.tableDesc().isColumn("WEIGHT_SPECTRUM") &&
             ArrayColumn<Float>(ms->table, "WEIGHT_SPECTRUM").isDefined(rownr_t(list.row[0]));
         size_t stride = spectrum ? cell : corrs;
+        if (spectrum && read_list(ms, "WEIGHT_SPECTRUM", block, list, weight))
+            return 0;
         Array<Float> values;
         in_pieces(list, cell * sizeof(float), [&](const auto &rows, const int64_t *place) {
             if (!spectrum)

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 using namespace casacore;
@@ -87,6 +88,47 @@ void open_flat(const grove_ms *ms, const std::string &column, grove::flat_column
     flat.file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     flat.rows = int64_t(table.nrow());
 }
+
+// Rows of such a column that are read, in pieces that stay in the caches.
+struct flat_rows {
+    int file;
+    int64_t cell, first, count; // bytes; rows
+    char *to;
+    const std::function<void(int64_t first, int64_t count)> &then;
+    std::vector<char> done; // by piece
+
+    int64_t step() const
+    {
+        return std::max(int64_t(1), int64_t(grove::PIECE) / cell);
+    }
+    int64_t pieces() const
+    {
+        return (count + step() - 1) / step();
+    }
+    // `flags`: of preadv2.
+    bool read(int64_t piece, int flags)
+    {
+        int64_t row = piece * step(), rows = std::min(step(), count - row), bytes = rows * cell;
+        for (int64_t have = 0; have < bytes;) {
+            iovec part = {to + row * cell + have, size_t(bytes - have)};
+            ssize_t got = preadv2(file, &part, 1, off_t((first + row) * cell + have), flags);
+            if (got > 0)
+                have += got;
+            else if (got == 0 || errno != EINTR)
+                return false;
+        }
+        if (then)
+            then(row, rows);
+        return true;
+    }
+};
+
+void copy_pieces(void *context, int64_t first, int64_t last)
+{
+    flat_rows *all = static_cast<flat_rows *>(context);
+    for (int64_t k = first; k < last; k++)
+        all->done[size_t(k)] = all->read(k, RWF_NOWAIT);
+}
 } // namespace
 
 namespace grove
@@ -97,7 +139,8 @@ flat_column::~flat_column()
         close(file);
 }
 
-bool read_flat(grove_ms *ms, const char *column, int64_t first, int64_t count, void *to)
+bool read_flat(grove_ms *ms, const char *column, int64_t first, int64_t count, void *to,
+               const std::function<void(int64_t first, int64_t count)> &then)
 {
     auto found = ms->flat.find(column);
     if (found == ms->flat.end()) {
@@ -109,14 +152,14 @@ bool read_flat(grove_ms *ms, const char *column, int64_t first, int64_t count, v
     if (found->second.file < 0 || first + count > found->second.rows)
         return false;
     int64_t cell = bytes_of_cell(ms, ms->table.tableDesc().columnDesc(column));
-    for (int64_t done = 0, all = count * cell; done < all;) {
-        ssize_t got = pread(found->second.file, static_cast<char *>(to) + done, size_t(all - done),
-                            off_t(first * cell + done));
-        if (got > 0)
-            done += got;
-        else if (got == 0 || errno != EINTR)
+    flat_rows all = {found->second.file, cell, first, count, static_cast<char *>(to), then, {}};
+    all.done.resize(size_t(all.pieces()));
+    // Threads only copy what is in memory already: none waits for a disk.
+    if (ms->parallel && all.pieces() > 1)
+        ms->parallel(ms->parallel_context, all.pieces(), copy_pieces, &all);
+    for (int64_t k = 0; k < all.pieces(); k++)
+        if (!all.done[size_t(k)] && !all.read(k, 0))
             return false;
-    }
     return true;
 }
 
