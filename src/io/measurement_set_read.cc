@@ -297,9 +297,10 @@ int read_data(grove_ms *ms, const char *column, const grove_ms_block *block, flo
                              flag ? flag + i * bytes : nullptr);
         }
     });
-    ms->odd_samples += odd;
-    if (whole)
+    if (whole) {
+        ms->odd_samples += odd;
         return 0;
+    }
     Array<Complex> values;
     in_pieces(list, cell * sizeof(Complex), [&](const auto &rows, const int64_t *place) {
         const Complex *from =
