@@ -31,7 +31,7 @@ static int64_t spread_threads(const grove_args *args)
 static const grove_kernel spread = SPREAD("gridder_spread"), collect = SPREAD("gridder_collect");
 static const grove_kernel items[] = {IMAGE("gridder_unfold"), IMAGE("gridder_to_image"),
                                      IMAGE("gridder_from_image"), IMAGE("gridder_fold")};
-enum { FOLD = 3 };
+enum { TO_IMAGE = 1, FOLD = 3 };
 static const char *const item_names[] = {"plane's whole grid", "plane to image", "image to plane",
                                          "plane's cells"};
 /* Numbers per cell or pixel that memory gives and takes; of cells that have none, fewer. */
@@ -200,8 +200,11 @@ static void measure_items(gpu_bench *b, int which, bool double_)
                              (int64_t)state.size[0] * state.size[1],
                              (int64_t)state.cells[0] * state.cells[1]};
     const int64_t count = b->counted ? ITEMS * b->scale : cells[which];
-    state.step[0] = which == FOLD ? 2 * bytes : bytes;
-    state.step[1] = (which == FOLD ? state.size[0] : size) * state.step[0];
+    const bool from_plane = which == TO_IMAGE || which == FOLD;
+    const int32_t row[] = {state.size[0], state.pixels[0], state.size[0], state.cells[0]};
+    state.row = grove_gridder_divide_by(row[which]);
+    state.step[0] = from_plane ? 2 * bytes : bytes;
+    state.step[1] = (from_plane ? state.size[0] : size) * state.step[0];
     f.args = (grove_args){.axes = 1, .inputs = GROVE_GRIDDER_IMAGE_INPUTS, .size = {count}};
     f.args.in[GROVE_GRIDDER_FROM].data = gpu_send_random(b, 2 * cells[0], double_);
     f.args.in[GROVE_GRIDDER_TABLE].data = gpu_send(b, factors.at, factors.bytes);

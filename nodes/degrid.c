@@ -436,17 +436,6 @@ static int eval(const grove_call *call)
 
 /* ---- on a device ---- */
 
-static image_device *find_device(degridding *d, int k)
-{
-    if (k >= d->device_count) {
-        d->devices = grove_realloc(d->devices, (size_t)(k + 1) * sizeof(*d->devices));
-        memset(d->devices + d->device_count, 0,
-               (size_t)(k + 1 - d->device_count) * sizeof(*d->devices));
-        d->device_count = k + 1;
-    }
-    return &d->devices[k];
-}
-
 /* The cells in reach are copied there for each tile: whether they changed would take longer to
  * find out. */
 static int predict_on_device(const grove_call *call, degridding *d, const double *freq)
@@ -462,8 +451,10 @@ static int predict_on_device(const grove_call *call, degridding *d, const double
                                     .centres = freq,
                                     .longest = longest,
                                     .stokes = &stokes};
-    image_device *at = find_device(d, call->device);
+    void *devices = d->devices;
+    image_device *at = image_device_of(&devices, &d->device_count, call->device, sizeof(*at));
 
+    d->devices = devices;
     plan.bounds.double_precision = call->double_precision;
     const given g = given_planes(call, &plan);
     int code = image_device_open(call, &plan, false, at);

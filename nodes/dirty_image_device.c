@@ -55,7 +55,7 @@ int imager_add_on_device(const grove_call *call, void *own, int count)
         if (!find_channels(call, m, band, &in))
             continue;
         imager_longest(m, band, max_uvw, longest);
-        code = image_device_add(call, &state[band].device, &in, &state[band].outside);
+        code = image_device_add(call, &state[band].device, &in);
         if (began && code == GROVE_MISSING)
             code = imager_no_memory(call);
         began = true;
@@ -69,7 +69,7 @@ static int take_image(const grove_call *call, image_state *to, const image_state
     const int64_t count = from->plan.bounds.polarisations;
     const size_t pixels = (size_t)(from->plan.image.size[0] * from->plan.image.size[1]);
     const size_t real = call->double_precision ? sizeof(double) : sizeof(float);
-    double totals[2];
+    double totals[GROVE_GRIDDER_TOTALS];
 
     if (!to->from_devices)
         to->from_devices = calloc(pixels * (size_t)count, real);
@@ -80,9 +80,9 @@ static int take_image(const grove_call *call, image_state *to, const image_state
     if (!code)
         code = grove_call_fetch(call, totals, from->device.totals, sizeof(totals));
     if (!code) {
-        to->weight_sum += totals[0];
-        to->not_finite += (int64_t)totals[1];
-        to->outside += from->outside;
+        to->weight_sum += totals[GROVE_GRIDDER_WEIGHT_TOTAL];
+        to->not_finite += (int64_t)totals[GROVE_GRIDDER_NO_NUMBERS];
+        to->outside += (int64_t)totals[GROVE_GRIDDER_BEYOND];
     }
     return code;
 }

@@ -1,6 +1,7 @@
 /* fft: two-dimensional Fourier transforms over u and v, or l and m. */
 #include "nodes/form.h"
 #include "nodes/fourier.h"
+#include "nodes/image_launch.h"
 #include "nodes/image_stage.h"
 
 #include "base/error.h"
@@ -217,6 +218,61 @@ static int eval(const grove_call *call)
     return good ? 0 : grove_node_fail(call->node, GROVE_NO_MEMORY, "not enough memory");
 }
 
+/* ---- on a device ---- */
+
+/* As transform_plane: zero is in the middle, at size / 2, and in a transform at 0. */
+static int transform_on_device(const grove_call *call, const transform *t, const char *from,
+                               void *plane, char *to)
+{
+    const grove_args *args = call->args;
+    const int64_t bytes = 2 * (int64_t)(call->double_precision ? sizeof(double) : sizeof(float)),
+                  row = t->size[0] * bytes;
+    grove_gridder_window in = {.wraps = 1, .numbers = 2, .to_step = {bytes, row}}, out = in;
+
+    for (int d = 0; d < 2; d++) {
+        const int axis = grove_args_axis(args, grove_axis_kind(image_stage_names[t->to][d]));
+        const int64_t size = t->size[d];
+        in.size[d] = in.from_size[d] = out.from_size[d] = (int32_t)size;
+        in.skip[d] = (int32_t)(size / 2);
+        in.from_step[d] = image_stage_in_step(args, 0, image_stage_names[t->from][d]);
+        out.size[d] = (int32_t)args->size[axis];
+        out.skip[d] = (int32_t)((size - size / 2 + args->origin[axis]) % size);
+        out.from_step[d] = in.to_step[d];
+        out.to_step[d] = args->out.stride[axis];
+    }
+    int code = image_launch_window(call, from, plane, &in);
+    if (!code)
+        code = grove_call_transform(call,
+                                    &(grove_transform){.at = plane,
+                                                       .size = {t->size[1], t->size[0]},
+                                                       .count = 1,
+                                                       .rank = 2,
+                                                       .sign = t->sign},
+                                    call->double_precision);
+    return code ? code : image_launch_window(call, plane, to, &out);
+}
+
+static int device(const grove_call *call)
+{
+    const transform *t = grove_node_user(call->node);
+    const grove_args *args = call->args;
+    const size_t bytes = 2 * (call->double_precision ? sizeof(double) : sizeof(float));
+    const int elements = form_elements(grove_node_output(call->node));
+    void *plane = NULL;
+    image_stage_others others;
+    int code = grove_call_scratch(call, (uint64_t)(t->size[0] * t->size[1]) * bytes, &plane);
+
+    for (image_stage_begin(&others, args, false); !code && image_stage_next(&others);)
+        for (int e = 0; e < elements && !code; e++)
+            code = transform_on_device(
+                call, t,
+                (const char *)grove_view_at(&args->in[0], others.index, args->axes) +
+                    (size_t)e * bytes,
+                plane,
+                (char *)grove_view_at(&args->out, others.index, args->axes) + (size_t)e * bytes);
+    return code;
+}
+
 GROVE_CLASS(fft) = {
     GROVE_CLASS_HEAD(fft),
     .doc = "Fourier transform over u and v, to l and m, or the other way.\ny(l, m) = sum over u, v "
@@ -230,6 +286,7 @@ GROVE_CLASS(fft) = {
     .options = options,
     .check = check,
     .eval = eval,
+    .device = device,
     .close = close_node,
     .example = "uv = fft(dirty_image(obs.data, obs, size=8, cell=20arcsec))",
 };

@@ -440,25 +440,44 @@ static int find_longest_of_call(const grove_call *call, const gridding *g, gridd
     return 0;
 }
 
+static image_device_inputs inputs_of(const grove_call *call, const gridding *g, int count)
+{
+    return (image_device_inputs){.data = grove_node_input(call->node, "data"),
+                                 .weights = g->weights,
+                                 .uvw = g->uvw,
+                                 .flags = count,
+                                 .freq = g->freq,
+                                 .longest = g->longest,
+                                 .stokes = &g->stokes};
+}
+
 static int add_on_device(const grove_call *call, void *state, int count)
 {
     const gridding *g = grove_node_user(call->node);
     const grove_gridder_plan plan = plan_of(call);
+    const image_device_inputs in = inputs_of(call, g, count);
     gridded *to = state;
-    const image_device_inputs in = {.data = grove_node_input(call->node, "data"),
-                                    .weights = g->weights,
-                                    .uvw = g->uvw,
-                                    .flags = count,
-                                    .freq = g->freq,
-                                    .longest = g->longest,
-                                    .stokes = &g->stokes};
 
     if (g->functions >= 0 || g->exact)
         return GROVE_MISSING;
     int code = image_device_open(call, &plan, false, &to->device);
     if (!code)
         code = find_longest_of_call(call, g, to);
-    return code ? code : image_device_add(call, &to->device, &in, &to->outside);
+    return code ? code : image_device_add(call, &to->device, &in);
+}
+
+/* What a device has counted. */
+static int take_totals(const grove_call *call, const double *totals, gridded *to)
+{
+    double got[GROVE_GRIDDER_TOTALS];
+    int code = grove_call_fetch(call, got, totals, sizeof(got));
+
+    if (code)
+        return code;
+    image_sum_add(&to->sizes.weight, got[GROVE_GRIDDER_WEIGHT_TOTAL]);
+    to->not_finite += (int64_t)got[GROVE_GRIDDER_NO_NUMBERS];
+    to->outside += (int64_t)got[GROVE_GRIDDER_BEYOND];
+    return 0;
 }
 
 static int merge_device(const grove_call *call, void *state, void *other)
@@ -466,7 +485,6 @@ static int merge_device(const grove_call *call, void *state, void *other)
     const grove_gridder_plan plan = plan_of(call);
     const gridded *from = other;
     gridded *to = state;
-    double totals[2];
 
     if (!from->device.open)
         return 0;
@@ -475,14 +493,24 @@ static int merge_device(const grove_call *call, void *state, void *other)
     int code = to->from_devices ? image_device_add_planes(call, &from->device, to->from_devices)
                                 : no_memory(call);
     if (!code)
-        code = grove_call_fetch(call, totals, from->device.totals, sizeof(totals));
-    if (code)
-        return code;
-    to->not_finite += (int64_t)totals[1];
-    to->outside += from->outside;
+        code = take_totals(call, from->device.totals, to);
     to->max_u = fmax(to->max_u, from->max_u);
     to->max_v = fmax(to->max_v, from->max_v);
-    return 0;
+    return code;
+}
+
+static int add_sum_on_device(const grove_call *call, void *state, int count)
+{
+    const image_device_inputs in = inputs_of(call, grove_node_user(call->node), count);
+
+    return image_device_weigh(call, &in, &((gridded *)state)->device.totals);
+}
+
+static int merge_sum(const grove_call *call, void *state, void *other)
+{
+    const gridded *from = other;
+
+    return from->device.totals ? take_totals(call, from->device.totals, state) : 0;
 }
 
 /* ---- the result ---- */
@@ -508,10 +536,8 @@ static void finish_planes(const grove_call *call, const gridded *from, grove_arr
         grove_gridder_device_give(&plan, from->from_devices, out->data);
 }
 
-static int finish(const grove_call *call, void *state, grove_array *out)
+static void warn(const grove_call *call, const gridded *from)
 {
-    gridded *from = state;
-
     if (from->outside)
         grove_node_warn(call->node,
                         "%lld visibilities have baselines that are not numbers, or longer than "
@@ -523,8 +549,27 @@ static int finish(const grove_call *call, void *state, grove_array *out)
     image_functions_warn_outside(
         call->node, &from->left_out,
         "and are left out, though sum_of_weights counts them: the image is too faint");
-    finish_planes(call, from, out);
+}
+
+static int finish(const grove_call *call, void *state, grove_array *out)
+{
+    warn(call, state);
+    finish_planes(call, state, out);
     return 0;
+}
+
+static int finish_on_device(const grove_call *call, void *state)
+{
+    gridded *from = state;
+
+    if (!from->device.open)
+        return GROVE_MISSING;
+    int code = image_device_give_planes(call, &from->device, call->args->out.data);
+    if (!code)
+        code = take_totals(call, from->device.totals, from);
+    if (!code)
+        warn(call, from);
+    return code;
 }
 
 static int finish_sum(const grove_call *call, void *state, grove_array *out)
@@ -569,6 +614,7 @@ GROVE_CLASS(grid) = {
     .accumulate_walk = walk,
     .accumulate_device_add = add_on_device,
     .accumulate_device_merge = merge_device,
+    .accumulate_device_finish = finish_on_device,
     .accumulate_finish = finish,
     .accumulate_free = end,
     .close = close_node,
@@ -590,6 +636,8 @@ GROVE_CLASS(sum_of_weights) = {
     .check = check_sum,
     .accumulate_new = begin,
     .accumulate_add = add_sum,
+    .accumulate_device_add = add_sum_on_device,
+    .accumulate_device_merge = merge_sum,
     .accumulate_finish = finish_sum,
     .accumulate_free = end,
     .close = close_node,

@@ -1,9 +1,12 @@
 /* grid_correction: between the transforms of the planes of a grid and an image. */
+#include "../kernels/gridder/gridder_device.h"
 #include "nodes/form.h"
+#include "nodes/image_launch.h"
 #include "nodes/image_stage.h"
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "keep.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -252,6 +255,79 @@ static int eval(const grove_call *call)
     return 0;
 }
 
+/* ---- on a device ---- */
+
+/* Bytes along l, m, w_plane; false: these axes have parts only, or other steps than the kernels
+ * write. */
+static bool find_steps(const grove_call *call, const correction *c, int64_t in[3], int64_t out[3])
+{
+    static const char *const names[] = {"l", "m", "w_plane"};
+    const int64_t *size = c->expands ? c->grid : c->plan.image.size,
+                  number =
+                      (call->double_precision ? (int64_t)sizeof(double) : (int64_t)sizeof(float)) *
+                      (c->expands ? 2 : 1);
+    bool whole = true;
+
+    for (int d = 0; d < 3; d++) {
+        const part p = part_of(call->args, names[d]);
+        const int64_t cells = d < 2 ? size[d] : c->plan.planes;
+        in[d] = image_stage_in_step(call->args, 0, names[d]);
+        out[d] = p.step;
+        whole = whole && p.first == 0 && p.count == cells;
+    }
+    return whole && (size[0] == 1 || out[0] == number) &&
+           (size[1] == 1 || out[1] == size[0] * number);
+}
+
+/* Planes to an image, or an image to planes, one after the other. */
+static int do_planes(const grove_call *call, const correction *c,
+                     const grove_gridder_device *gridder, const void *factors, const char *from,
+                     char *to)
+{
+    static const grove_kernel
+        to_image = {"gridder_to_image", NULL, NULL, IMAGE_LAUNCH_SOURCE, NULL, 0, 0},
+        from_image = {"gridder_from_image", NULL, NULL, IMAGE_LAUNCH_SOURCE, NULL, 0, 0};
+    const int64_t *size = c->expands ? c->grid : c->plan.image.size;
+    int64_t in[3], out[3];
+    int code = find_steps(call, c, in, out) ? 0 : GROVE_MISSING;
+
+    for (int64_t k = 0; k < c->plan.planes && !code; k++) {
+        grove_gridder_image_state s = grove_gridder_device_image(gridder, k);
+        for (int d = 0; d < 2; d++) {
+            s.size[d] = (int32_t)c->grid[d];
+            s.middle[d] = (int32_t)(c->grid[d] / 2);
+            s.step[d] = in[d];
+        }
+        code = image_launch(call, c->expands ? &from_image : &to_image, size[1], size[0],
+                            from + (c->expands ? 0 : k * in[2]), factors,
+                            to + (c->expands ? k * out[2] : 0), &s, sizeof(s));
+    }
+    return code;
+}
+
+static int device(const grove_call *call)
+{
+    const correction *c = grove_node_user(call->node);
+    grove_gridder_plan plan = c->plan;
+    image_stage_others others;
+    const void *at = NULL;
+
+    if (form_elements(grove_node_output(call->node)) > 1)
+        return GROVE_MISSING;
+    plan.bounds.double_precision = call->double_precision;
+    grove_gridder_device *gridder = grove_gridder_device_new(&plan);
+    if (!gridder)
+        return GROVE_MISSING;
+    const grove_gridder_table factors = grove_gridder_device_factors(gridder);
+    int code = grove_call_send(call, factors.at, factors.bytes, &at);
+    for (image_stage_begin(&others, call->args, true); !code && image_stage_next(&others);)
+        code = do_planes(call, c, gridder, at,
+                         grove_view_at(&call->args->in[0], others.index, call->args->axes),
+                         grove_view_at(&call->args->out, others.index, call->args->axes));
+    grove_gridder_device_free(gridder);
+    return code;
+}
+
 GROVE_CLASS(grid_correction) = {
     GROVE_CLASS_HEAD(grid_correction),
     .doc = "The stage between transforms of planes and an image, in either direction.\nPlanes "
@@ -267,6 +343,7 @@ GROVE_CLASS(grid_correction) = {
     .options = options,
     .check = check,
     .eval = eval,
+    .device = device,
     .close = close_node,
     .example = "total = grid_correction(fft(grid(obs.data, obs, size=8, cell=20arcsec, "
                "w_terms=false)), obs, size=8, cell=20arcsec, w_terms=false)",

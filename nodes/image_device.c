@@ -1,8 +1,10 @@
 #include "nodes/image_device.h"
 #include "nodes/gridder_threads.h"
+#include "nodes/image_launch.h"
 #include "nodes/image_plane.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +17,6 @@ static int64_t spread_threads(const grove_args *args)
 }
 
 #define SPREAD_SOURCE "gridder_spread.cu"
-#define IMAGE_SOURCE  "gridder_image.cu"
 static const grove_kernel spread = {"gridder_spread",
                                     NULL,
                                     NULL,
@@ -26,44 +27,16 @@ static const grove_kernel spread = {"gridder_spread",
 static const grove_kernel collect = {
     "gridder_collect",         NULL, NULL, SPREAD_SOURCE, spread_threads, GROVE_GRIDDER_BLOCK,
     1 << GROVE_GRIDDER_SAMPLES};
-static const grove_kernel unfold = {"gridder_unfold", NULL, NULL, IMAGE_SOURCE, NULL, 0, 0},
-                          fold = {"gridder_fold", NULL, NULL, IMAGE_SOURCE, NULL, 0, 0},
-                          to_image = {"gridder_to_image", NULL, NULL, IMAGE_SOURCE, NULL, 0, 0},
-                          from_image = {"gridder_from_image", NULL, NULL, IMAGE_SOURCE, NULL, 0, 0},
-                          correlate = {"gridder_correlate", NULL, NULL, IMAGE_SOURCE, NULL, 0, 0},
-                          total = {"gridder_total", NULL, NULL, IMAGE_SOURCE, NULL, 32, 0};
+static const grove_kernel correlate =
+                              {"gridder_correlate", NULL, NULL, IMAGE_LAUNCH_SOURCE, NULL, 0, 0},
+                          total = {"gridder_total", NULL, NULL, IMAGE_LAUNCH_SOURCE, NULL, 32, 0},
+                          weigh = {"gridder_weigh", NULL, NULL, "gridder_weigh.cu", NULL, 0, 0};
 
 /* ---- memory ---- */
 
 static int keep(const grove_call *call, uint64_t bytes, void **at)
 {
     return *at ? 0 : grove_call_keep(call, bytes, at);
-}
-
-/* One dimension of `count` items, with an input and a table. */
-static int launch_items(const grove_call *call, const grove_kernel *kernel, int64_t count,
-                        const void *from, const void *table, void *to,
-                        const grove_gridder_image_state *state)
-{
-    grove_args args = {.axes = 1, .inputs = GROVE_GRIDDER_IMAGE_INPUTS, .size = {count}};
-
-    args.in[GROVE_GRIDDER_FROM].data = (void *)(uintptr_t)from;
-    args.in[GROVE_GRIDDER_TABLE].data = (void *)(uintptr_t)table;
-    args.out.data = to;
-    memcpy(args.state.bytes, state, sizeof(*state));
-    return grove_call_launch(call, kernel, &args, call->double_precision);
-}
-
-/* A transform of the grid's plane, in place. */
-static int transform(const grove_call *call, const image_device *d, int sign)
-{
-    const grove_gridder_image_state s = grove_gridder_device_image(d->gridder, 0);
-
-    return grove_call_transform(
-        call,
-        &(grove_transform){
-            .at = d->grid, .size = {s.size[1], s.size[0]}, .count = 1, .rank = 2, .sign = sign},
-        call->double_precision);
 }
 
 uint64_t image_device_memory(const grove_gridder_plan *plan, bool images)
@@ -83,23 +56,41 @@ int image_device_take_planes(const grove_call *call, const image_device *d, void
     return keep(call, grove_gridder_device_sizes(d->gridder).planes, planes);
 }
 
+/* Adds to totals[k], for so many k, the sums over pieces [piece][each] of number k. */
+static int add_sums(const grove_call *call, const double *sums, int32_t pieces, double *totals,
+                    int32_t each, int32_t count)
+{
+    const grove_gridder_image_state s = {
+        .pieces = pieces, .channels = each, .polarisations = count};
+
+    return image_launch(call, &total, 1, 32, sums, NULL, totals, &s, sizeof(s));
+}
+
 /* Whether the device has the library, memory for it, and the code, is known at once. */
 static int try_all(const grove_call *call, const image_device *d, bool images)
 {
-    int code = images ? transform(call, d, 1) : 0;
+    int code = images ? image_device_transform(call, d, 1) : 0;
 
-    return code ? code
-                : launch_items(call, &total, 32, d->totals, NULL, d->totals,
-                               &(grove_gridder_image_state){0});
+    return code ? code : add_sums(call, d->totals, 0, d->totals, 1, 0);
+}
+
+static int take_totals(const grove_call *call, double **totals)
+{
+    enum { BYTES = GROVE_GRIDDER_TOTALS * sizeof(double) };
+    void *at = *totals;
+    int code = keep(call, BYTES, &at);
+
+    *totals = at;
+    return code ? code : grove_call_zero(call, at, BYTES);
 }
 
 int image_device_open(const grove_call *call, const grove_gridder_plan *plan, bool images,
                       image_device *d)
 {
-    void *totals = d->totals;
-
     if (d->open)
         return 0;
+    if (plan->grid[0] * plan->grid[1] > INT32_MAX) /* as image_launch */
+        return GROVE_MISSING;
     if (!d->gridder)
         d->gridder = grove_gridder_device_new(plan);
     if (!d->gridder)
@@ -113,12 +104,9 @@ int image_device_open(const grove_call *call, const grove_gridder_plan *plan, bo
     if (!code)
         code = keep(call, bytes.slots, &d->slots);
     if (!code)
-        code = keep(call, 2 * sizeof(double), &totals);
-    d->totals = totals;
-    if (!code)
         code = grove_call_zero(call, d->planes, bytes.planes);
     if (!code)
-        code = grove_call_zero(call, d->totals, 2 * sizeof(double));
+        code = take_totals(call, &d->totals);
     if (!code)
         code = try_all(call, d, images);
     d->open = !code;
@@ -135,6 +123,16 @@ void image_device_free(image_device *d)
 {
     grove_gridder_device_free(d->gridder);
     *d = (image_device){0};
+}
+
+void *image_device_of(void **array, int *count, int k, size_t bytes)
+{
+    if (k >= *count) {
+        *array = grove_realloc(*array, (size_t)(k + 1) * bytes);
+        memset((char *)*array + (size_t)*count * bytes, 0, (size_t)(k + 1 - *count) * bytes);
+        *count = k + 1;
+    }
+    return (char *)*array + (size_t)k * bytes;
 }
 
 /* ---- samples ---- */
@@ -280,7 +278,8 @@ static void set_up(sampling *s, const grove_gridder_state *axes)
     s->args.out.data = s->d->planes;
     s->args.in[GROVE_GRIDDER_UVW] = view_of(s, s->in->uvw);
     s->args.in[GROVE_GRIDDER_BUFFERS].data = s->d->slots;
-    s->state = grove_gridder_device_state(s->d->gridder);
+    s->state = s->d->gridder ? grove_gridder_device_state(s->d->gridder)
+                             : (grove_gridder_state){.polarisations = s->in->stokes->count};
     memcpy(s->state.axis, axes->axis, sizeof(s->state.axis));
     s->state.channels = (int32_t)s->channels;
     s->state.baselines = (int32_t)s->baselines;
@@ -313,10 +312,17 @@ static int launch_all(sampling *s, const grove_kernel *kernel)
 
 static int add_totals(const sampling *s)
 {
-    grove_gridder_image_state state = {.pieces = s->work.begin[s->work.launches]};
+    return add_sums(s->call, s->args.in[GROVE_GRIDDER_SUMS].data, s->work.begin[s->work.launches],
+                    s->d->totals, 2, 2);
+}
 
-    return launch_items(s->call, &total, 32, s->args.in[GROVE_GRIDDER_SUMS].data, NULL,
-                        s->d->totals, &state);
+static void set_visibilities(sampling *s)
+{
+    s->args.in[GROVE_GRIDDER_DATA] = view_of(s, s->in->data);
+    s->args.in[GROVE_GRIDDER_WEIGHTS] = view_of(s, s->in->weights);
+    s->args.in[GROVE_GRIDDER_FLAGS] = view_of(s, s->in->data < 0 ? -1 : s->in->flags + s->in->data);
+    s->args.in[GROVE_GRIDDER_WEIGHT_FLAGS] =
+        view_of(s, s->in->weights < 0 ? -1 : s->in->flags + s->in->weights);
 }
 
 static int sample(sampling *s, bool collects, int64_t *outside)
@@ -332,12 +338,7 @@ static int sample(sampling *s, bool collects, int64_t *outside)
         return code;
     set_up(s, &axes);
     if (s->work.runs && !(code = send_all(s)) && !collects) {
-        s->args.in[GROVE_GRIDDER_DATA] = view_of(s, s->in->data);
-        s->args.in[GROVE_GRIDDER_WEIGHTS] = view_of(s, s->in->weights);
-        s->args.in[GROVE_GRIDDER_FLAGS] =
-            view_of(s, s->in->data < 0 ? -1 : s->in->flags + s->in->data);
-        s->args.in[GROVE_GRIDDER_WEIGHT_FLAGS] =
-            view_of(s, s->in->weights < 0 ? -1 : s->in->flags + s->in->weights);
+        set_visibilities(s);
         code = launch_all(s, &spread);
         if (!code)
             code = add_totals(s);
@@ -347,124 +348,77 @@ static int sample(sampling *s, bool collects, int64_t *outside)
     return code;
 }
 
-int image_device_add(const grove_call *call, const image_device *d, const image_device_inputs *in,
-                     int64_t *outside)
+/* Of all samples of the call, adds totals[k] for k from `first` on, to `to`. */
+static int weigh_all(sampling *s, int first, double *to)
+{
+    enum { LANES = 32, MOST = 1 << 16 };
+    const int64_t samples = s->times * s->baselines * s->channels;
+    const int64_t warps = (samples + LANES - 1) / LANES, most = MOST / LANES,
+                  threads = LANES * (warps < most ? warps : most);
+    grove_gridder_weighing state = {.samples = s->state,
+                                    .rows = s->times * s->baselines,
+                                    .threads = threads,
+                                    .limited = s->in->longest && s->in->longest[0] > 0};
+    grove_args args = s->args;
+    const void *freq = NULL, *stokes = NULL, *sums = NULL;
+    int code = grove_call_send(s->call, centres_of(s), (size_t)s->channels * sizeof(double), &freq);
+
+    for (int d = 0; d < 3 && state.limited; d++)
+        state.longest[d] = s->in->longest[d] * GROVE_SPEED_OF_LIGHT;
+    if (!code)
+        code =
+            grove_call_send(s->call, s->in->stokes->factor, sizeof(s->in->stokes->factor), &stokes);
+    if (!code)
+        code = grove_call_send(s->call, NULL,
+                               (size_t)(threads / LANES) * GROVE_GRIDDER_TOTALS * sizeof(double),
+                               &sums);
+    args.axes = 1;
+    args.size[0] = threads;
+    args.in[GROVE_GRIDDER_WAVENUMBERS].data = (void *)(uintptr_t)freq;
+    args.in[GROVE_GRIDDER_STOKES].data = (void *)(uintptr_t)stokes;
+    args.out.data = (void *)(uintptr_t)sums;
+    memcpy(args.state.bytes, &state, sizeof(state));
+    if (!code)
+        code = grove_call_launch(s->call, &weigh, &args, s->call->double_precision);
+    return code ? code
+                : add_sums(s->call, (const double *)sums + first, (int32_t)(threads / LANES),
+                           to + first, GROVE_GRIDDER_TOTALS, GROVE_GRIDDER_TOTALS - first);
+}
+
+int image_device_add(const grove_call *call, const image_device *d, const image_device_inputs *in)
 {
     sampling s = {.call = call, .d = d, .in = in};
-    int code = sample(&s, false, outside);
+    int64_t outside = 0;
+    int code = sample(&s, false, &outside);
 
+    if (!code && outside) { /* which of them have weights */
+        set_visibilities(&s);
+        code = weigh_all(&s, GROVE_GRIDDER_BEYOND, d->totals);
+    }
     grove_gridder_work_free(&s.work);
     return code;
 }
 
-/* ---- images, and planes ---- */
-
-/* Adds numbers of the device to the host's. */
-static int fetch_and_add(const grove_call *call, void *to, const void *from, uint64_t bytes)
+int image_device_weigh(const grove_call *call, const image_device_inputs *in, double **totals)
 {
-    const size_t count = bytes / (call->double_precision ? sizeof(double) : sizeof(float));
-    void *more = malloc(bytes);
-    int code = more ? grove_call_fetch(call, more, from, bytes)
-                    : grove_node_fail(call->node, GROVE_NO_MEMORY,
-                                      "not enough memory for what the device has made");
+    const image_device none = {0};
+    sampling s = {.call = call, .d = &none, .in = in};
 
-    for (size_t i = 0; i < count && !code; i++)
-        if (call->double_precision)
-            ((double *)to)[i] += ((const double *)more)[i];
-        else
-            ((float *)to)[i] += ((const float *)more)[i];
-    free(more);
-    return code;
-}
-
-int image_device_add_planes(const grove_call *call, const image_device *d, void *kept)
-{
-    return fetch_and_add(call, kept, d->planes, grove_gridder_device_sizes(d->gridder).planes);
-}
-
-static char *plane_of(const grove_call *call, const image_device *d, int polarisation,
-                      int64_t plane)
-{
-    const grove_gridder_image_state s = grove_gridder_device_image(d->gridder, 0);
-    const int64_t planes = grove_gridder_device_state(d->gridder).planes;
-    const size_t pair = 2 * (call->double_precision ? sizeof(double) : sizeof(float));
-
-    return (char *)d->planes +
-           (size_t)((polarisation * planes + plane) * s.cells[0] * s.cells[1]) * pair;
-}
-
-int image_device_add_image(const grove_call *call, const image_device *d, int polarisation,
-                           void *image)
-{
-    const int64_t planes = grove_gridder_device_state(d->gridder).planes;
-    const grove_gridder_table factors = grove_gridder_device_factors(d->gridder);
-    const void *table;
-    int code = grove_call_send(call, factors.at, factors.bytes, &table);
-
-    for (int64_t k = 0; k < planes && !code; k++) {
-        const grove_gridder_image_state s = grove_gridder_device_image(d->gridder, k);
-        code = launch_items(call, &unfold, (int64_t)s.size[0] * s.size[1],
-                            plane_of(call, d, polarisation, k), NULL, d->grid, &s);
-        if (!code)
-            code = transform(call, d, 1);
-        if (!code)
-            code = launch_items(call, &to_image, (int64_t)s.pixels[0] * s.pixels[1], d->grid, table,
-                                d->image, &s);
-    }
-    return code
-               ? code
-               : fetch_and_add(call, image, d->image, grove_gridder_device_sizes(d->gridder).image);
-}
-
-int image_device_from_pixels(const grove_call *call, const image_device *d, int polarisation,
-                             const void *pixels, const int64_t step[2])
-{
-    const int64_t planes = grove_gridder_device_state(d->gridder).planes;
-    const grove_gridder_table factors = grove_gridder_device_factors(d->gridder);
-    const void *table;
-    int code = grove_call_send(call, factors.at, factors.bytes, &table);
-
-    for (int64_t k = 0; k < planes && !code; k++) {
-        grove_gridder_image_state s = grove_gridder_device_image(d->gridder, k);
-        const int64_t pair = 2 * (call->double_precision ? sizeof(double) : sizeof(float));
-        memcpy(s.step, step, sizeof(s.step));
-        code = launch_items(call, &from_image, (int64_t)s.size[0] * s.size[1], pixels, table,
-                            d->grid, &s);
-        if (!code)
-            code = transform(call, d, -1);
-        s.step[0] = pair;
-        s.step[1] = s.size[0] * pair;
-        if (!code)
-            code = launch_items(call, &fold, (int64_t)s.cells[0] * s.cells[1], d->grid, NULL,
-                                plane_of(call, d, polarisation, k), &s);
-    }
-    return code;
-}
-
-int image_device_from_planes(const grove_call *call, const image_device *d, const void *planes,
-                             const int64_t step[3])
-{
-    const int64_t count = grove_gridder_device_state(d->gridder).planes;
-    int code = 0;
-
-    for (int64_t k = 0; k < count && !code; k++) {
-        grove_gridder_image_state s = grove_gridder_device_image(d->gridder, k);
-        for (int axis = 0; axis < 2; axis++) { /* the zero of u and v is in the middle */
-            s.step[axis] = step[axis];
-            s.first[axis] += s.size[axis] / 2;
-            s.first[axis] -= s.first[axis] > 0 ? s.size[axis] : 0;
-        }
-        code = launch_items(call, &fold, (int64_t)s.cells[0] * s.cells[1],
-                            (const char *)planes + k * step[2], NULL, plane_of(call, d, 0, k), &s);
-    }
-    return code;
+    if (!find_extent(&s) || s.times * s.baselines * s.channels >= INT32_MAX)
+        return GROVE_MISSING;
+    int code = *totals ? 0 : take_totals(call, totals);
+    const grove_gridder_state axes = s.state;
+    set_up(&s, &axes);
+    set_visibilities(&s);
+    return code ? code : weigh_all(&s, 0, *totals);
 }
 
 /* ---- prediction ---- */
 
 static int correlate_all(const sampling *s, const void *samples)
 {
-    grove_gridder_image_state state = {.polarisations = s->state.polarisations,
+    grove_gridder_image_state state = {.row = grove_gridder_divide_by((int32_t)s->channels),
+                                       .polarisations = s->state.polarisations,
                                        .channels = (int32_t)s->channels,
                                        .baselines = (int32_t)s->baselines};
     grove_args args = *s->call->args;
@@ -472,10 +426,8 @@ static int correlate_all(const sampling *s, const void *samples)
     memcpy(state.axis, s->state.axis, sizeof(state.axis));
     memcpy(args.state.bytes, &state, sizeof(state));
     args.inputs = GROVE_GRIDDER_IMAGE_INPUTS;
-    args.axes = 3;
-    args.size[0] = s->times;
-    args.size[1] = s->baselines;
-    args.size[2] = s->channels;
+    args.axes = 1;
+    args.size[0] = s->times * s->baselines * s->channels;
     args.in[GROVE_GRIDDER_FROM] = (grove_view){.data = (void *)(uintptr_t)samples};
     args.in[GROVE_GRIDDER_TABLE] = s->args.in[GROVE_GRIDDER_STOKES];
     return grove_call_launch(s->call, &correlate, &args, s->call->double_precision);

@@ -14,7 +14,7 @@ typedef struct {
     void *planes;
     void *grid, *image; /* for images; NULL: only planes are wanted */
     void *slots;
-    double *totals; /* sum of weights, samples that are no numbers */
+    double *totals; /* [GROVE_GRIDDER_TOTALS] */
     bool open;
 } image_device;
 
@@ -42,10 +42,14 @@ int image_device_take_planes(const grove_call *call, const image_device *d, void
  */
 void image_device_renew(image_device *d, const grove_gridder_plan *plan);
 void image_device_free(image_device *d);
+/* What a class has for device k, of an array of `count` such pieces of so many bytes; new ones are
+ * zero. It is to be freed by free. */
+void *image_device_of(void **array, int *count, int k, size_t bytes);
 
-/* Spreads the visibilities of the call; those beyond the bounds are counted in *outside. */
-int image_device_add(const grove_call *call, const image_device *d, const image_device_inputs *in,
-                     int64_t *outside);
+/* Spreads the visibilities of the call, and adds to the totals. */
+int image_device_add(const grove_call *call, const image_device *d, const image_device_inputs *in);
+/* Adds to the totals alone, which are made if there are none (NULL). */
+int image_device_weigh(const grove_call *call, const image_device_inputs *in, double **totals);
 /* Adds the image of one polarisation, made from the planes, to the host's, and the planes as they
  * are to those that it keeps: grove_gridder_device_give. */
 int image_device_add_image(const grove_call *call, const image_device *d, int polarisation,
@@ -58,6 +62,10 @@ int image_device_from_pixels(const grove_call *call, const image_device *d, int 
                              const void *pixels, const int64_t step[2]);
 int image_device_from_planes(const grove_call *call, const image_device *d, const void *planes,
                              const int64_t step[3]);
+/* And back: dense planes [plane][v][u] of the whole grid, of the first polarisation. */
+int image_device_give_planes(const grove_call *call, const image_device *d, void *planes);
+/* A transform of the plane at d->grid, in place. */
+int image_device_transform(const grove_call *call, const image_device *d, int sign);
 
 /* Planes of one image, and how much of it each channel of the call has; NULL: all of it. */
 typedef struct {

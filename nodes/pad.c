@@ -1,5 +1,6 @@
 /* crop, pad: the middle of an image, or of a uv grid, and zeros around it. */
 #include "nodes/form.h"
+#include "nodes/image_launch.h"
 #include "nodes/image_stage.h"
 
 #include "base/error.h"
@@ -174,13 +175,18 @@ static void copy_rows(void *context, int64_t first, int64_t last)
         }
 }
 
-static int eval(const grove_call *call)
+static int numbers_of(const grove_node *node)
 {
-    const grove_form *form = grove_node_output(call->node);
-    image_stage_others others;
+    const grove_form *form = grove_node_output(node);
+
+    return form_elements(form) * (form->complex_ ? 2 : 1);
+}
+
+static copying copying_of(const grove_call *call)
+{
     copying c = {.args = call->args,
                  .w = grove_node_user(call->node),
-                 .bytes = (size_t)form_elements(form) * (form->complex_ ? 2 : 1) *
+                 .bytes = (size_t)numbers_of(call->node) *
                           (call->double_precision ? sizeof(double) : sizeof(float))};
 
     for (int d = 0; d < 2; d++) {
@@ -191,12 +197,41 @@ static int eval(const grove_call *call)
             if (call->args->axis[k] == c.w->kind[d]) /* what is consumed comes last */
                 c.in[d] = call->args->in[0].stride[k];
     }
+    return c;
+}
+
+static int eval(const grove_call *call)
+{
+    copying c = copying_of(call);
+    image_stage_others others;
+
     for (image_stage_begin(&others, call->args, false); image_stage_next(&others);) {
         c.from = grove_view_at(&call->args->in[0], others.index, call->args->axes);
         c.to = grove_view_at(&call->args->out, others.index, call->args->axes);
         grove_call_parallel(call, call->args->size[c.out[1]], copy_rows, &c);
     }
     return 0;
+}
+
+static int device(const grove_call *call)
+{
+    const grove_args *args = call->args;
+    const copying c = copying_of(call);
+    grove_gridder_window w = {.numbers = numbers_of(call->node)};
+    image_stage_others others;
+    int code = 0;
+
+    for (int d = 0; d < 2; d++) {
+        w.size[d] = (int32_t)args->size[c.out[d]];
+        w.from_size[d] = (int32_t)c.size[d];
+        w.skip[d] = (int32_t)c.skip[d];
+        w.from_step[d] = c.in[d];
+        w.to_step[d] = args->out.stride[c.out[d]];
+    }
+    for (image_stage_begin(&others, args, false); !code && image_stage_next(&others);)
+        code = image_launch_window(call, grove_view_at(&args->in[0], others.index, args->axes),
+                                   grove_view_at(&args->out, others.index, args->axes), &w);
+    return code;
 }
 
 GROVE_CLASS(crop) = {
@@ -212,6 +247,7 @@ GROVE_CLASS(crop) = {
     .options = options,
     .check = check_crop,
     .eval = eval,
+    .device = device,
     .close = close_node,
     .example = "middle = crop(dirty_image(obs.data, obs, size=16, cell=20arcsec), size=8)",
 };
@@ -227,6 +263,7 @@ GROVE_CLASS(pad) = {
     .options = options,
     .check = check_pad,
     .eval = eval,
+    .device = device,
     .close = close_node,
     .example = "wide = pad(dirty_image(obs.data, obs, size=8, cell=20arcsec), size=16)",
 };

@@ -11,13 +11,10 @@ static prediction_device *find_device(const predictor *p, prediction *run, int k
 {
     const size_t planes = (size_t)p->cube.planes;
 
-    if (k >= run->device_count) {
-        run->devices = grove_realloc(run->devices, (size_t)(k + 1) * sizeof(*run->devices));
-        memset(run->devices + run->device_count, 0,
-               (size_t)(k + 1 - run->device_count) * sizeof(*run->devices));
-        run->device_count = k + 1;
-    }
-    prediction_device *d = &run->devices[k];
+    void *devices = run->devices;
+    prediction_device *d = image_device_of(&devices, &run->device_count, k, sizeof(*d));
+
+    run->devices = devices;
     if (!d->planes) {
         d->planes = grove_alloc(planes * sizeof(*d->planes));
         d->of = grove_alloc(planes * sizeof(*d->of));

@@ -15,7 +15,12 @@ extern "C" {
  * the class. Each device has a state of its own, made by accumulate_new. It adds all or, with a
  * code, nothing; GROVE_MISSING (base/error.h): the host is to add it. `accumulate_device_merge`
  * adds to `state`, which the host has, what `other` was given on the device of the call, and is
- * called for each device before accumulate_finish. */
+ * called for each device before accumulate_finish.
+ *
+ * `accumulate_device_finish` is called instead, if there is one, where a single device was given
+ * all tiles, with its state: call->args->out is the value, in the memory of the device, and stays
+ * there for those who use it. It does all that merging and finishing do, warnings too. With a code
+ * these are called after all. */
 
 /* Only in check: bytes that the class keeps on each device, at most. Values of tiles leave them
  * free. Where they take more than half of the memory, the host computes the class. */

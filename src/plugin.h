@@ -421,10 +421,12 @@ typedef struct grove_class {
     int (*fit)(grove_node *node);
     int (*fitted)(grove_node *node);
 
-    /* Accumulators on devices, both or neither; and those that work a part at a time: see keep.h */
+    /* Accumulators on devices, both or neither; those that work a part at a time; and the value
+     * that stays on a device: see keep.h */
     int (*accumulate_device_add)(const grove_call *call, void *state, int count);
     int (*accumulate_device_merge)(const grove_call *call, void *state, void *other);
     int (*accumulate_walk)(const grove_call *call, void *state, grove_array *out, bool *again);
+    int (*accumulate_device_finish)(const grove_call *call, void *state);
 } grove_class;
 
 #define GROVE_CLASS(name)                                                                          \

@@ -109,6 +109,15 @@ static const one_case cases[] = {
     {"grid(V, obs, size=20, cell=20arcmin, epsilon=1e-7, stokes=\"Q\")", 1e-7, 2, 1, true},
     {"degrid(fft(sky), obs, size=[30, 27], cell=10arcsec)", 1e-4, 4, 2, false},
     {"degrid(planes, obs, size=20, cell=20arcmin, epsilon=1e-7)", 1e-7, 2, 1, true},
+    /* the other stages, of planes and of images: shifted, cut, with zeros around them */
+    {"grid_correction(fft(odd), obs, size=[33, 26], cell=10arcsec) / "
+     "sum_of_weights(V, obs, weights=half)",
+     1e-4, 4, 2, false},
+    {"grid_correction(crop(fft(planes), size=20), obs, size=20, cell=20arcmin, epsilon=1e-7)", 1e-7,
+     2, 0, true},
+    {"fft(pad(crop(odd, size=[31, 29]), size=[50, 47]), sign=-1)", 1e-5, 4, 0, false},
+    {"pad(crop(I, size=[21, 16]), size=[33, 24])", 1e-5, 4, 0, false},
+    {"degrid(fft(pad(cut, size=96)), obs, size=[30, 27], cell=10arcsec)", 1e-4, 4, 0, false},
     /* baselines beyond a limit, which lies within a tile of the grid, in some channels of a row */
     {"dirty_image(V, obs, size=48, cell=10arcsec, max_uvw=limit)", 1e-4, 4, 2, false},
     {"predict_image(I, obs, max_uvw=limit)", 1e-4, 4, 2, false},
@@ -130,6 +139,10 @@ static const char *const models[] = {
     ("sky = grid_correction(dirty_image(V, obs, size=[30, 27], cell=10arcsec), obs, "
      "size=[30, 27], cell=10arcsec)"),
     "planes = grid(V, obs, size=20, cell=20arcmin, epsilon=1e-7)",
+    "odd = grid(V, obs, size=[33, 26], cell=10arcsec)",
+    "half = (obs.freq - mean(obs.freq, over=freq)) / 1MHz",
+    ("cut = grid_correction(dirty_image(V, obs, size=[30, 27], cell=10arcsec), obs, "
+     "size=[30, 27], cell=10arcsec, pad=false)"),
     "near = grid(V, obs, size=20, cell=10arcsec, max_uvw=[1km, 800m, 300m])"};
 
 static void tree_of(const char *line, int channels)
@@ -189,8 +202,8 @@ START_TEST(visibilities_stay_there)
     simulate(CHANNELS, "keep = heap(dirty_image(V, obs, size=40, cell=10arcsec))\n");
     got = heap_test_run("cuda", options, &image);
     free(got.numbers);
-    ck_assert_uint_le(image.bytes_down, SIZE * SIZE * sizeof(float) + 24 + 16);
-    ck_assert_uint_ge(image.bytes_down, SIZE * SIZE * sizeof(float) + 16);
+    ck_assert_uint_le(image.bytes_down, SIZE * SIZE * sizeof(float) + 24 + 24);
+    ck_assert_uint_ge(image.bytes_down, SIZE * SIZE * sizeof(float) + 24);
     const uint64_t visibilities = (uint64_t)ROWS * CHANNELS * 32,
                    more = image.bytes_up - sum.bytes_up;
     ck_assert_uint_gt(image.bytes_up, sum.bytes_up);
@@ -292,9 +305,9 @@ START_TEST(planes_go_up_once)
     grove_session_options options = {.threads = 1, .tile_times = 1};
     grove_counters c = {0}, planes = {0};
 
-    simulate(CHANNELS, "P = grid(V, obs, size=32, cell=10arcsec)\nkeep = heap(host(P))\n");
+    simulate(CHANNELS, "P = host(grid(V, obs, size=32, cell=10arcsec))\nkeep = heap(P)\n");
     heap grid = heap_test_run("cuda", options, &planes);
-    simulate(CHANNELS, "P = grid(V, obs, size=32, cell=10arcsec)\n"
+    simulate(CHANNELS, "P = host(grid(V, obs, size=32, cell=10arcsec))\n"
                        "keep = heap(sum(degrid(P, obs, size=32, cell=10arcsec), "
                        "over=[time, baseline, freq]))\n");
     heap truth = heap_test_run("cpu", options, NULL), got = heap_test_run("cuda", options, &c);
@@ -308,6 +321,83 @@ START_TEST(planes_go_up_once)
     free(grid.numbers);
     free(got.numbers);
     free(truth.numbers);
+}
+END_TEST
+
+/* From stage to stage nothing is copied: beyond what the grid alone takes nothing goes up, and what
+ * comes back is the image. The other way the image goes up, and the visibilities' sum comes back.
+ */
+START_TEST(stages_stay_there)
+{
+    enum { CHANNELS = 4, SIZE = 32 };
+    static const char chain[] = "keep = heap(grid_correction(crop(fft(P), size=32), obs, size=32, "
+                                "cell=10arcsec) / sum_of_weights(V, obs))\n";
+    static const char back[] =
+        "keep = heap(sum(degrid(fft(pad(grid_correction(J, obs, size=32, "
+        "cell=10arcsec, pad=false), size=96)), obs, size=32, cell=10arcsec), "
+        "over=[time, baseline, freq]))\n";
+    grove_session_options options = {.threads = 1, .tile_times = 2};
+    const uint64_t image = (uint64_t)SIZE * SIZE * sizeof(float), few = 4000;
+    grove_counters alone = {0}, all = {0};
+    char *lines = grove_format("P = grid(V, obs, size=32, cell=10arcsec)\n%s", chain);
+
+    simulate(CHANNELS, "P = grid(V, obs, size=32, cell=10arcsec)\nkeep = heap(P)\n");
+    heap grid = heap_test_run("cuda", options, &alone);
+    const uint64_t planes = grid.count * 2 * sizeof(float);
+    simulate(CHANNELS, lines);
+    heap truth = heap_test_run("cpu", options, NULL), got = heap_test_run("cuda", options, &all);
+    ck_assert_double_lt(heap_distance(&got, &truth), 1e-5);
+    ck_assert(!heap_test_helped());
+    ck_assert_uint_gt(planes, 4 * (image + few));
+    ck_assert_uint_le(all.bytes_up, alone.bytes_up + few);
+    ck_assert_uint_le(all.bytes_down + planes, alone.bytes_down + image + few);
+    ck_assert_uint_ge(all.bytes_down + planes, alone.bytes_down + image);
+    free(lines);
+    free(grid.numbers);
+    free(got.numbers);
+    free(truth.numbers);
+
+    simulate(CHANNELS, "J = dirty_image(V, obs, size=32, cell=10arcsec)\nkeep = heap(J)\n");
+    got = heap_test_run("cuda", options, &alone);
+    free(got.numbers);
+    lines = grove_format("J = dirty_image(V, obs, size=32, cell=10arcsec)\n%s", back);
+    simulate(CHANNELS, lines);
+    truth = heap_test_run("cpu", options, NULL);
+    got = heap_test_run("cuda", options, &all);
+    ck_assert_double_lt(heap_distance(&got, &truth), 1e-5);
+    ck_assert(!heap_test_helped());
+    /* the order of samples once more */
+    ck_assert_uint_le(all.bytes_up, alone.bytes_up + 2 * image + ROWS * CHANNELS * 16 / 2 + 200000);
+    ck_assert_uint_le(all.bytes_down, alone.bytes_down + few);
+    free(lines);
+    free(got.numbers);
+    free(truth.numbers);
+}
+END_TEST
+
+/* Of visibilities beyond a limit those without weight do not count, here or there. */
+START_TEST(warnings_are_those_of_the_host)
+{
+    static const char *const lines[] = {
+        "dirty_image(V, obs, size=24, cell=10arcsec, weights=half, max_uvw=limit)",
+        "grid(V, obs, size=24, cell=10arcsec, weights=half, max_uvw=[1km, 800m, 300m])"};
+    grove_session_options options = {.threads = 1, .tile_times = 2};
+
+    for (int k = 0; k < 2; k++) {
+        char *said[2];
+        for (int device = 0; device < 2; device++) {
+            tree_of(lines[k], 4);
+            grove_error_clear(now.error);
+            heap got = heap_test_run(device ? "cuda" : "cpu", options, NULL);
+            ck_assert_uint_ge(grove_error_warnings(now.error), 1);
+            said[device] = grove_error_text(now.error);
+            free(got.numbers);
+        }
+        ck_assert_ptr_nonnull(strstr(said[0], "left out"));
+        ck_assert_str_eq(said[0], said[1]);
+        free(said[0]);
+        free(said[1]);
+    }
 }
 END_TEST
 
@@ -392,6 +482,8 @@ int main(void)
     tcase_add_test(tests, predictions_stay_there);
     tcase_add_test(tests, the_grid_stays_on_device);
     tcase_add_test(tests, planes_go_up_once);
+    tcase_add_test(tests, stages_stay_there);
+    tcase_add_test(tests, warnings_are_those_of_the_host);
     tcase_add_loop_test(tests, the_host_helps, 0, 2 * LINES);
     tcase_set_timeout(faults, 600);
     tcase_add_checked_fixture(faults, setup, teardown);

@@ -64,21 +64,64 @@ typedef struct {
     double scale[3], first_w, turn[3];
 } grove_gridder_state;
 
+/* i / size is i multiplier >> shift, for i < 2^31 (Granlund & Montgomery 1994): divisions take
+ * dozens of instructions. */
+typedef struct {
+    int32_t size, shift;
+    uint32_t multiplier;
+} grove_gridder_divisor;
+
+GROVE_FN grove_gridder_divisor grove_gridder_divide_by(int32_t size)
+{
+    grove_gridder_divisor d = {size, 31, 0};
+
+    while ((uint64_t)1 << (d.shift - 31) < (uint64_t)size)
+        d.shift++;
+    d.multiplier = (uint32_t)((((uint64_t)1 << d.shift) + (uint64_t)size - 1) / (uint64_t)size);
+    return d;
+}
+
 /* The state of the kernels of images. The grid has size[1] rows of size[0] cells, of which cells[1]
  * times cells[0] are kept from `first` on, counted from the zero of u and v. */
 typedef struct {
+    grove_gridder_divisor row; /* items of a row of the launch; first in each state of one */
     int32_t size[2], cells[2], first[2];
     int32_t pixels[2]; /* along l and m */
+    int32_t middle[2]; /* of planes of the sky: the cell that has the image's centre */
     int32_t begin, finish;
     int32_t degree;
     int32_t axis[3]; /* as above */
     int32_t polarisations, channels, baselines, pieces;
-    int64_t step[2]; /* bytes from pixel to pixel along l and m, or from cell to cell of a grid */
+    int64_t step[2]; /* bytes from pixel to pixel along l and m, or from cell to cell of a plane */
     double cell[2], centre[2], w, middle_n, scale_t;
 } grove_gridder_image_state;
 
 /* Inputs of the kernels of images; the channels' samples to visibilities, and sums of pieces. */
 enum { GROVE_GRIDDER_FROM, GROVE_GRIDDER_TABLE, GROVE_GRIDDER_IMAGE_INPUTS };
+
+/* The state of window: cell (x, y) of the result is cell (x, y) + skip of the input, which repeats
+ * itself where it wraps, and else is 0 outside. Along u or l, and v or m; steps in bytes. */
+typedef struct {
+    grove_gridder_divisor row;
+    int32_t size[2], from_size[2], skip[2];
+    int32_t wraps, numbers; /* real numbers of a cell */
+    int64_t from_step[2], to_step[2];
+} grove_gridder_window;
+
+/* The state of weigh, whose result are sums for each 32 threads: [warp][GROVE_GRIDDER_TOTALS]. Its
+ * inputs are those of spread; GROVE_GRIDDER_WAVENUMBERS are frequencies. */
+enum {
+    GROVE_GRIDDER_WEIGHT_TOTAL, /* of samples that count */
+    GROVE_GRIDDER_NO_NUMBERS,   /* samples with a weight that are no numbers */
+    GROVE_GRIDDER_BEYOND,       /* samples with a weight beyond `longest` */
+    GROVE_GRIDDER_TOTALS
+};
+typedef struct {
+    grove_gridder_state samples; /* what reading weights and visibilities takes of it */
+    int64_t rows, threads;
+    double longest[3]; /* of |u|, |v|, |w| times frequency */
+    int32_t limited;   /* 0: all samples are within */
+} grove_gridder_weighing;
 
 GROVE_FN const grove_gridder_state *grove_gridder_state_of(const grove_args *args)
 {

@@ -190,13 +190,13 @@ __device__ __forceinline__ void add_narrow(const grove_gridder_state *g, int fro
 {
     enum { EACH = 3 * NARROW };
     const int width = g->width, side = SIDE + width - 1, stride = stride_of(g);
-    const int own_x = (int)threadIdx.x % NARROW, own_y = (int)threadIdx.x / NARROW;
+    const int own_x = (int)threadIdx.x % width, own_y = (int)threadIdx.x / width;
     const real *tap = sh->tap;
     pair_of<real> sum[PLANES], *cell = sh->cell;
     int32_t last = -1; // no place: u and v modulo W would be 15
     int plane = 0, x = 0, y = 0;
 
-    if (own_x >= width || own_y >= width)
+    if (own_y >= width) // kernels of 5 cells and fewer take one warp
         return;
     for (int k = 0; k < PLANES; k++)
         sum[k] = {0, 0};

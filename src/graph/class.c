@@ -378,6 +378,9 @@ static int check_accumulator(const grove_class *class_, grove_error *error)
     if (class_->accumulate_walk && (!accumulates || class_->accumulate_merge))
         return misfit(class_->name, error,
                       "it has accumulate_walk, which is for accumulators without accumulate_merge");
+    if (class_->accumulate_device_finish && !class_->accumulate_device_add)
+        return misfit(class_->name, error,
+                      "it has accumulate_device_finish without accumulate_device_add");
     if (accumulates && (class_->kernel || class_->eval || class_->device))
         return misfit(class_->name, error,
                       "it has a kernel, eval or device, which an accumulator must not have");

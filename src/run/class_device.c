@@ -181,6 +181,68 @@ int grove_class_device_add(grove_class_device *d, grove_run *run, const grove_st
     return launch_it(run, step, &a, space, axes);
 }
 
+/* ---- the value ---- */
+
+static int finish(const grove_call *call, void *context)
+{
+    return call->node->class_->accumulate_device_finish(call, context);
+}
+
+/* The device that alone has a state; -1: none, or several. */
+static int sole(const grove_class_device *d)
+{
+    int found = -1, count = 0;
+
+    for (int k = 0; k < d->count; k++)
+        if (d->own[k]) {
+            found = k;
+            count++;
+        }
+    return count == 1 ? found : -1;
+}
+
+static int finish_there(const grove_class_device *d, void *state, grove_value *value)
+{
+    const grove_compute_function function = {d->node, value->double_, finish, state};
+    grove_launch launch;
+
+    grove_launch_begin(&launch, d->session, NULL, GROVE_LAUNCH_ON_DEVICE, value->range, value->axes,
+                       0);
+    launch.args.table = d->node->table;
+    launch.table = grove_table_of(d->session, d->node);
+    launch.compute = compute;
+    launch.context = &function;
+    int code = grove_launch_output(&launch, value, d->session->error);
+    return code ? code : grove_launch_run(d->session, &launch);
+}
+
+int grove_class_device_finish(grove_class_device *d, const grove_range *range, grove_value **value)
+{
+    grove_session *session = d->session;
+    const grove_node *node = d->node;
+    const grove_facts *facts = &session->facts[node->id];
+    const int k = sole(d);
+    grove_device *now = session->device;
+    const bool may_yield = session->may_yield;
+
+    if (k < 0 || !node->class_->accumulate_device_finish || facts->flagged ||
+        session->lacks[node->id].reason)
+        return GROVE_MISSING;
+    session->device = session->devices[k];
+    session->may_yield = false;
+    *value =
+        grove_value_bare(range, node->axis_count, node->form.shape,
+                         grove_form_elements(&node->form), node->form.complex_, facts->double_);
+    int code = finish_there(d, d->own[k], *value);
+    session->device = now;
+    session->may_yield = may_yield;
+    if (code) {
+        grove_value_unref(*value);
+        *value = NULL;
+    }
+    return code;
+}
+
 /* ---- merging ---- */
 
 static int merge_one(const grove_class_device *d, int k, void *state)

@@ -15,6 +15,7 @@ struct grove_class_state {
     void **own; /* states of the class, [max] */
     int count, max;
     grove_class_device *devices; /* its states there */
+    bool added;                  /* the host was given tiles */
     grove_value *value;          /* the result, from the first walk's end on; NULL: not yet */
 };
 
@@ -244,6 +245,7 @@ static int add_part(grove_run *run, const grove_step *step, void *context)
     if (code != GROVE_MISSING)
         return code;
     code = 0;
+    state->added = true;
     for (int k = 0; k < step->inputs && !code; k++) {
         if (step->input[k] < 0)
             continue;
@@ -351,9 +353,12 @@ int grove_class_state_walk(grove_class_state *state, const grove_range *range, b
 int grove_class_state_finish(grove_class_state *state, const grove_range *range,
                              grove_value **value)
 {
-    int code = make_value(state, range);
-
     *value = NULL;
+    int code =
+        state->added ? GROVE_MISSING : grove_class_device_finish(state->devices, range, value);
+    if (code != GROVE_MISSING)
+        return code;
+    code = make_value(state, range);
     if (!code)
         code = merge(state);
     if (!code)

@@ -197,6 +197,11 @@ static inline void sincospi(double x, double *sine, double *cosine)
     *sine = std::sin(angle);
     *cosine = std::cos(angle);
 }
+static inline float rsqrtf(float x)
+{
+    return 1 / sqrtf(x);
+}
+
 static inline void sincospif(float x, float *sine, float *cosine)
 {
     double s, c;
