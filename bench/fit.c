@@ -19,12 +19,13 @@
 #include "../nodes/stefcal.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { STATIONS = 64, BASELINES = STATIONS * (STATIONS - 1) / 2, TIMES = 100, CHANNELS = 16 };
-enum { CELLS = TIMES * BASELINES * CHANNELS, MAX_ROUNDS = 99, MAX_GROUPS = 5 };
+enum { CELLS = TIMES * BASELINES * CHANNELS, MAX_ROUNDS = 99, MAX_GROUPS = 5, MAX_THREADS = 64 };
 
 typedef double _Complex number;
 
@@ -54,8 +55,11 @@ typedef struct {
     int32_t left[BASELINES], right[BASELINES];
     float (*data)[8], (*model[MAX_GROUPS])[8], (*weight)[4];
     unsigned char *flags;
-    double *sums; /* of one stretch */
-    number truth[TIMES][STATIONS][MAX_GROUPS][4], jones[STATIONS * MAX_GROUPS][4];
+    number truth[TIMES][STATIONS][MAX_GROUPS][4];
+    struct { /* of the last stretch of each thread */
+        double *sums;
+        number jones[STATIONS * MAX_GROUPS][4];
+    } last[MAX_THREADS];
 } problem;
 
 static uint64_t counter;
@@ -152,14 +156,15 @@ static grove_compression_array view_of(const void *data, int64_t numbers)
                                      .bytes = 4};
 }
 
-static problem *make_problem(void)
+static problem *make_problem(int threads)
 {
     problem *p = bench_allocate(1, sizeof(*p));
 
     p->data = bench_allocate(CELLS, sizeof(*p->data));
     p->weight = bench_allocate(CELLS, sizeof(*p->weight));
     p->flags = bench_allocate(CELLS, 1);
-    p->sums = bench_allocate(BASELINES, 8 * GROVE_SUMS_SIZE(5));
+    for (int k = 0; k < threads; k++)
+        p->last[k].sums = bench_allocate(BASELINES, 8 * GROVE_SUMS_SIZE(5));
     p->input =
         (grove_compression_input){.data = view_of(p->data, 2), .weights = view_of(p->weight, 1)};
     p->input.data.flags = p->flags;
@@ -173,7 +178,8 @@ static void free_problem(problem *p)
         free(p->model[g]);
     free(p->weight);
     free(p->flags);
-    free(p->sums);
+    for (int k = 0; k < MAX_THREADS; k++)
+        free(p->last[k].sums);
     free(p);
 }
 
@@ -208,9 +214,23 @@ typedef struct {
     int converged, solutions;
 } result;
 
-static void evaluate(const workload *w, problem *p, double tolerance, int round, result *r)
+/* Times [first, last) on one thread. */
+typedef struct {
+    const workload *w;
+    problem *p;
+    double tolerance;
+    int thread, first, last;
+    double compress, solve, iterations, rate;
+    int converged, solutions;
+} portion;
+
+static void *evaluate_portion(void *context)
 {
-    const bool full = w->jones == GROVE_STEFCAL_FULL;
+    portion *own = context;
+    const workload *w = own->w;
+    problem *p = own->p;
+    double *sums = p->last[own->thread].sums;
+    number(*jones)[4] = p->last[own->thread].jones;
     const grove_stefcal_problem fit = {.jones = w->jones,
                                        .groups = w->groups,
                                        .stations = STATIONS,
@@ -218,28 +238,61 @@ static void evaluate(const workload *w, problem *p, double tolerance, int round,
                                        .left = p->left,
                                        .right = p->right,
                                        .max_iterations = 200,
-                                       .tolerance = tolerance};
+                                       .tolerance = own->tolerance};
+
+    for (int t = own->first; t < own->last; t += w->times) {
+        const grove_compression_stretch box = {{t, t + w->times}, {0, CHANNELS}};
+        grove_stefcal_result outcome;
+        double start = bench_thread_seconds();
+        if (grove_compression_sum(&p->input, &box, 0, BASELINES, sums))
+            exit(1);
+        double middle = bench_thread_seconds();
+        for (int s = 0; s < STATIONS * w->groups; s++)
+            memcpy(jones[s], (const number[4]){1, 0, 0, 1}, sizeof(jones[s]));
+        if (grove_stefcal_solve(&fit, sums, &jones[0][0], NULL, &outcome))
+            exit(1);
+        own->compress += middle - start;
+        own->solve += bench_thread_seconds() - middle;
+        own->iterations += outcome.iterations;
+        own->rate = outcome.rate;
+        own->converged += outcome.outcome == GROVE_STEFCAL_CONVERGED;
+        own->solutions++;
+    }
+    return NULL;
+}
+
+/* Solutions are dealt out to the threads, of which that counts which works longest. */
+static void evaluate(const workload *w, problem *p, double tolerance, int threads, int round,
+                     result *r)
+{
+    const bool full = w->jones == GROVE_STEFCAL_FULL;
+    const int solutions = TIMES / w->times;
+    pthread_t thread[MAX_THREADS];
+    portion parts[MAX_THREADS];
 
     p->input.form = full ? GROVE_COMPRESSION_FULL : GROVE_COMPRESSION_DIAGONAL;
     r->compress[round] = r->solve[round] = r->iterations = 0;
     r->converged = r->solutions = 0;
-    for (int t = 0; t < TIMES; t += w->times) {
-        const grove_compression_stretch box = {{t, t + w->times}, {0, CHANNELS}};
-        grove_stefcal_result outcome;
-        double start = bench_thread_seconds();
-        if (grove_compression_sum(&p->input, &box, 0, BASELINES, p->sums))
+    for (int k = threads - 1; k >= 0; k--) {
+        parts[k] = (portion){.w = w,
+                             .p = p,
+                             .tolerance = tolerance,
+                             .thread = k,
+                             .first = solutions * k / threads * w->times,
+                             .last = solutions * (k + 1) / threads * w->times};
+        if (k && pthread_create(&thread[k], NULL, evaluate_portion, &parts[k]))
             exit(1);
-        double middle = bench_thread_seconds();
-        for (int s = 0; s < STATIONS * w->groups; s++)
-            memcpy(p->jones[s], (const number[4]){1, 0, 0, 1}, sizeof(p->jones[s]));
-        if (grove_stefcal_solve(&fit, p->sums, &p->jones[0][0], NULL, &outcome))
-            exit(1);
-        r->compress[round] += middle - start;
-        r->solve[round] += bench_thread_seconds() - middle;
-        r->iterations += outcome.iterations;
-        r->rate = outcome.rate;
-        r->converged += outcome.outcome == GROVE_STEFCAL_CONVERGED;
-        r->solutions++;
+    }
+    evaluate_portion(&parts[0]);
+    for (int k = 0; k < threads; k++) {
+        if (k)
+            pthread_join(thread[k], NULL);
+        r->compress[round] = fmax(r->compress[round], parts[k].compress);
+        r->solve[round] = fmax(r->solve[round], parts[k].solve);
+        r->iterations += parts[k].iterations;
+        r->rate = parts[k].rate;
+        r->converged += parts[k].converged;
+        r->solutions += parts[k].solutions;
     }
     r->bandwidth[round] = read_bandwidth(p);
 }
@@ -259,13 +312,14 @@ static double time_normal(const workload *w, const problem *p)
         column[k].matrix[numbers == 4 ? k % 4 : 3 * (k % 2)] = 1;
     }
     for (int b = 0; b < BASELINES; b++)
-        grove_compression_normal(
-            p->input.form, w->groups, p->sums + size * b, p->jones[w->groups * p->left[b]],
-            p->jones[w->groups * p->right[b]], column, 2 * numbers, normal, gradient);
+        grove_compression_normal(p->input.form, w->groups, p->last[0].sums + size * b,
+                                 p->last[0].jones[w->groups * p->left[b]],
+                                 p->last[0].jones[w->groups * p->right[b]], column, 2 * numbers,
+                                 normal, gradient);
     return (bench_thread_seconds() - start) / BASELINES;
 }
 
-static void measure(const workload *w, problem *p, double tolerance, int rounds)
+static void measure(const workload *w, problem *p, double tolerance, int threads, int rounds)
 {
     const double cells = CELLS;
     const int form = w->jones == GROVE_STEFCAL_FULL ? 4 : 1;
@@ -280,7 +334,7 @@ static void measure(const workload *w, problem *p, double tolerance, int rounds)
     }
     fill(w, p);
     for (int round = 0; round < rounds; round++)
-        evaluate(w, p, tolerance, round, &r);
+        evaluate(w, p, tolerance, threads, round, &r);
     double compress = bench_median(r.compress, rounds), solve = bench_median(r.solve, rounds);
     double bandwidth = bench_median(r.bandwidth, rounds);
     double sums = 8 * (double)grove_compression_size((grove_compression_form)form, w->groups);
@@ -290,26 +344,28 @@ static void measure(const workload *w, problem *p, double tolerance, int rounds)
            "%.3f | %.0f |\n",
            w->name, bytes, w->products, compress, bytes * cells / compress / 1e9, bandwidth / 1e9,
            100 * bytes * cells / compress / bandwidth, solve, r.iterations / r.solutions,
-           1e6 * solve / r.iterations, r.rate, r.converged, r.solutions, compress + solve,
+           1e6 * solve * threads / r.iterations, r.rate, r.converged, r.solutions, compress + solve,
            1e9 * time_normal(w, p));
     fflush(stdout);
 }
 
 int main(int count, char **words)
 {
-    int rounds = 5;
+    int rounds = 5, threads = 1;
     const char *names = "";
     double tolerance = 1e-6;
     const bench_option options[] = {
         {"rounds", "N", "rounds of which medians are taken (default 5)", BENCH_COUNT, &rounds,
          MAX_ROUNDS},
+        {"threads", "N", "threads, of which that counts which works longest (default 1)",
+         BENCH_COUNT, &threads, MAX_THREADS},
         {"workload", "TEXT", "those with TEXT in their names (default: all)", BENCH_TEXT, &names,
          0},
         {"tolerance", "X", "where iterations end (default 1e-6)", BENCH_SECONDS, &tolerance, 0},
         {NULL, NULL, NULL, BENCH_TEXT, NULL, 0}};
 
     bench_read(options, "grove bench fit [OPTIONS]", count - 1, words + 1);
-    problem *p = make_problem();
+    problem *p = make_problem(threads);
     printf(
         "| workload | bytes of a cell | multiply-adds of a cell | compressing, s | GB/s | one core "
         "reads, GB/s | share | iterating, s | iterations | us of one | rate | converged | "
@@ -317,7 +373,7 @@ int main(int count, char **words)
         "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |\n");
     for (int k = 0; k < WORKLOADS; k++)
         if (strstr(workloads[k].name, names))
-            measure(&workloads[k], p, tolerance, rounds);
+            measure(&workloads[k], p, tolerance, threads, rounds);
     free_problem(p);
     return 0;
 }

@@ -10,10 +10,11 @@
 typedef enum {
     GROVE_LEAST_SQUARES_RUNNING,   /* the point of grove_least_squares_point is wanted */
     GROVE_LEAST_SQUARES_CONVERGED, /* by increment, or by what chi-squared can still fall */
-    GROVE_LEAST_SQUARES_STALLED,   /* no step, however short, lowers chi-squared */
-    GROVE_LEAST_SQUARES_NO_DATA,   /* no unknowns, or no number with weight */
-    GROVE_LEAST_SQUARES_SINGULAR,  /* all derivatives are zero and chi-squared is not */
-    GROVE_LEAST_SQUARES_LIMIT,     /* max_iterations steps were tried */
+    GROVE_LEAST_SQUARES_STALLED,  /* no step, however short, lowers chi-squared, or none can be told
+                                     from rounding */
+    GROVE_LEAST_SQUARES_NO_DATA,  /* no unknowns, or no number with weight */
+    GROVE_LEAST_SQUARES_SINGULAR, /* all derivatives are zero and chi-squared is not */
+    GROVE_LEAST_SQUARES_LIMIT,    /* max_iterations steps were tried */
     GROVE_LEAST_SQUARES_NOT_FINITE /* NaN or infinity at the start */
 } grove_least_squares_outcome;
 
@@ -23,12 +24,14 @@ typedef struct {
     /* Relative. Converged when an undamped step changes the model by less than this times
      * what the unknowns make of it (root mean square over unknowns of |x_j| sqrt(N_jj)), when
      * the step could lower chi-squared by less than its square times chi-squared (the gradient,
-     * in units of the residual: Bates and Watts' relative offset). Or when both are rounding, or
-     * when several undamped steps have changed chi-squared by less than
-     * grove_least_squares_negligible, and none by more meanwhile. */
+     * in units of the residual: Bates and Watts' relative offset). Or when rounding hides what
+     * steps do and the last one would bring the unknowns closer to the minimum by no more than 1 %
+     * of their standard deviations, or by what rounding makes of an exact model. Or when several
+     * undamped steps have changed chi-squared by less than grove_least_squares_negligible, and none
+     * by more meanwhile. */
     double tolerance;
     /* Of the model's values, relative: FLT_EPSILON where it is computed in single precision.
-     * Changes of chi-squared that may be rounding reject no step. 0: DBL_EPSILON. */
+     * Where changes of chi-squared may be that, gradients judge the steps. 0: DBL_EPSILON. */
     double rounding;
     double damping; /* first lambda, relative to the diagonal; 0: the first step is undamped */
     /* Levenberg-Marquardt on the whole matrix, or Gauss-Newton on its diagonal blocks, which

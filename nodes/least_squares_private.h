@@ -56,7 +56,7 @@ struct grove_least_squares {
     double *step, *scale, *right; /* scale: sqrt(N_jj), or 0 without data */
     bool *held;                   /* at a bound that the step would cross */
     bool half, cut, undamped_tried, deficient, by_change;
-    double predicted, increment, last_increment, reference, floor, rounding;
+    double predicted, increment, last_increment, reference, values, floor, rounding;
 
     grove_factor factor;
     int32_t *list; /* the unknowns of a group that the step changes */

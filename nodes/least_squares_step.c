@@ -14,6 +14,8 @@
 /* Of the tolerance: what part of their standard deviations unknowns may be off. */
 #define NEGLIGIBLE 1000
 #define MAX_OFFSET 0.01
+/* Blocks converge linearly: what part of what is left one step may gain. */
+#define SLOW_BLOCKS 0.01
 enum { QUIET = 5 };
 /* Of alternating steps: the most that is believed of what the next step gains to what the last one
  * has, and from where on rounds are extrapolated. */
@@ -187,10 +189,12 @@ static bool try_step(grove_least_squares *f, const grove_least_squares_at *from)
         norm += f->scale[j] * f->scale[j] * from->x[j] * from->x[j];
     }
     f->reference = count ? sqrt(norm / (double)count) : 0;
+    f->values = norm + f->power;
     /* A gradient has rounding of about epsilon times a column times the data. */
-    f->floor = 64 * (double)count * epsilon * epsilon * (norm + f->power);
-    /* So have residuals of their data, and chi-squared has of both. */
-    f->rounding = 16 * epsilon * (16 * fabs(f->chi2) + sqrt(fabs(f->chi2) * (norm + f->power)));
+    f->floor = 64 * (double)count * epsilon * epsilon * f->values;
+    /* So have values, and chi-squared by them; besides that of its own sum. */
+    f->rounding =
+        256 * DBL_EPSILON * fabs(f->chi2) + 16 * epsilon * sqrt(fabs(f->chi2) * f->values);
     f->rounding = f->by_change ? f->floor : f->rounding + f->floor;
     hold(f, from->x, from->gradient);
     do {
@@ -221,6 +225,18 @@ double grove_least_squares_negligible(double tolerance, double chi2, double unkn
     return chi2 > 0 ? offset * offset * chi2 : 0;
 }
 
+/* By how much chi-squared may still fall where only rounding is in the way of the minimum: so that
+ * the unknowns are within MAX_OFFSET of their standard deviations; or of an exact model, whose
+ * residuals are rounding, as much as that may make of it. */
+static double near_enough(const grove_least_squares *f)
+{
+    double epsilon = fmax(f->set.rounding, DBL_EPSILON);
+    double near = MAX_OFFSET * MAX_OFFSET * f->chi2 / (double)(f->data > 0 ? f->data : 1);
+
+    near *= f->set.blocks ? SLOW_BLOCKS : 1;
+    return f->chi2 <= 64 * epsilon * epsilon * f->values ? fmax(near, f->floor) : near;
+}
+
 /* How much all steps from now on gain to what this one does. */
 static double series_of(const grove_least_squares *f)
 {
@@ -245,7 +261,7 @@ static grove_least_squares_outcome propose_step(grove_least_squares *f)
         if (try_step(f, &f->best)) {
             bool undamped = f->damping == 0 || f->set.blocks;
             find_rate(f);
-            double end = fmax(enough / series_of(f), undamped ? f->floor : f->rounding);
+            double end = fmax(enough, fmin(near_enough(f), f->floor)) / series_of(f);
 
             if (f->predicted <= end && !f->cut) {
                 if (undamped)
@@ -406,6 +422,24 @@ static void relax(grove_least_squares *f, double change, bool small)
         f->damping = 0;
 }
 
+/* What chi-squared has changed by. Where its rounding hides that, gradients at both ends of the
+ * step tell it, whose own is less by what the step changes the model to the model's residuals (as
+ * Hager & Zhang 2005, SIAM J. Optim. 16, 170). `rounding`: it is not more than that either. */
+static double change_of(const grove_least_squares *f, const grove_least_squares_sums *sums,
+                        bool *rounding)
+{
+    double direct = sums->has_change ? sums->change : sums->chi2 - f->chi2, change = 0;
+    double epsilon = fmax(f->set.rounding, DBL_EPSILON);
+
+    *rounding = !sums->has_change && f->predicted <= f->rounding && fabs(direct) <= f->rounding;
+    if (!*rounding || sums->data != f->data)
+        return direct;
+    for (int64_t j = 0; j < f->n; j++)
+        change -= (f->best.gradient[j] + f->trial.gradient[j]) * (f->trial.x[j] - f->best.x[j]);
+    *rounding = fabs(change) <= 4 * epsilon * sqrt(f->values * fmax(f->predicted, 0));
+    return change;
+}
+
 static grove_least_squares_outcome judge(grove_least_squares *f,
                                          const grove_least_squares_sums *sums)
 {
@@ -413,10 +447,8 @@ static grove_least_squares_outcome judge(grove_least_squares *f,
     bool finite = is_finite(f, sums) && sums->data >= f->data;
     bool undamped = f->damping == 0 || f->set.blocks;
     bool small = f->increment * series_of(f) <= f->set.tolerance * f->reference && !f->cut;
-    double change = sums->has_change ? sums->change : sums->chi2 - f->chi2;
-    bool rounding =
-        finite && !sums->has_change && f->predicted <= f->rounding && fabs(change) <= f->rounding;
-
+    bool rounding = false;
+    double change = finite ? change_of(f, sums, &rounding) : INFINITY;
     double negligible =
         grove_least_squares_negligible(f->set.tolerance, f->chi2, (double)f->n, (double)f->data);
 
@@ -430,15 +462,18 @@ static grove_least_squares_outcome judge(grove_least_squares *f,
         return GROVE_LEAST_SQUARES_CONVERGED;
     }
     if (finite && (change < 0 || rounding)) {
-        /* Chi-squared tells no more; the increments may still shrink. */
-        bool end = undamped && (small || (rounding && f->increment >= f->last_increment / 2));
+        /* Neither tells more; the increments may still shrink. */
+        bool lost = undamped && rounding && f->increment >= f->last_increment / 2;
 
         f->last_increment = rounding ? f->increment : INFINITY;
         f->last_predicted = undamped && !f->cut ? f->predicted : 0;
         relax(f, change, small || rounding);
         accept(f, sums);
         f->half = false;
-        return go_on(f, end);
+        if (!lost || small)
+            return go_on(f, undamped && small);
+        f->any_stalled = true;
+        return f->turns > 1 ? go_on(f, true) : GROVE_LEAST_SQUARES_STALLED;
     }
     if (finite && undamped && small)
         return go_on(f, true);
@@ -473,19 +508,19 @@ static grove_least_squares_outcome judge_extrapolated(grove_least_squares *f,
     return propose(f);
 }
 
-/* No step lowers chi-squared. Where the best one would lower it by so little that the unknowns are
- * within 1 % of their standard deviations of the minimum, only rounding is in the way. */
+/* No step lowers chi-squared, or none can be told from rounding. */
 static grove_least_squares_outcome judge_stalled(grove_least_squares *f)
 {
-    double fall = 0;
+    double fall = 0, enough = INFINITY;
     bool near = f->chi2 > 0;
 
     f->damping = 0;
     for (f->turn = 0; f->turn < f->turns; f->turn++) {
         near = near && try_step(f, &f->best);
         fall += f->predicted;
+        enough = fmin(enough, near_enough(f));
     }
-    near = near && fall * series_of(f) * (double)f->data <= 1e-4 * f->chi2;
+    near = near && fall * series_of(f) <= enough;
     return near ? GROVE_LEAST_SQUARES_CONVERGED : GROVE_LEAST_SQUARES_STALLED;
 }
 

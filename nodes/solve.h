@@ -291,6 +291,8 @@ bool solve_is_shared(int64_t domains, int64_t items);
  * number of threads. `node` NULL: on this one. */
 void solve_add_locals(const grove_node *node, const solve *s, solve_domain *d, int64_t items,
                       solve_find_locals find, void *context, double *matrix, double *gradient);
+/* Bytes that this takes on eight threads where columns are many; else 0: little. */
+double solve_locals_bytes(const solve *s);
 /* [terms]: what the polynomials of a parm are at a cell. */
 void solve_find_basis(const grove_parm *p, const int64_t cell[SOLVE_CUTS], double *basis);
 /* The index of a row along each axis of the tile but time and frequency. */

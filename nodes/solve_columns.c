@@ -199,11 +199,28 @@ bool solve_is_shared(int64_t domains, int64_t items)
     return domains < MANY_DOMAINS && items >= MANY_ITEMS;
 }
 
+static double bytes_of_local(const solve *s)
+{
+    return sizeof(double complex) * pow(s->columns + 2, 2);
+}
+
+/* How many items are taken at a time by all threads, or by one: fewer where they are large. */
+static int64_t locals_of(const solve *s, bool shared)
+{
+    double fit = SHARED_BYTES / bytes_of_local(s);
+
+    return (int64_t)(shared ? fmax(fmin(fit, SHARED), 8) : fmax(fmin(fit, ALONE), 1));
+}
+
+double solve_locals_bytes(const solve *s)
+{
+    return 8 * bytes_of_local(s) > SHARED_BYTES ? 8 * bytes_of_local(s) : 0;
+}
+
 void solve_add_locals(const grove_node *node, const solve *s, solve_domain *d, int64_t items,
                       solve_find_locals find, void *context, double *matrix, double *gradient)
 {
-    double bytes = sizeof(double complex) * pow(s->columns + 2, 2);
-    int64_t most = node ? (int64_t)fmax(fmin(SHARED_BYTES / bytes, SHARED), 8) : ALONE;
+    int64_t most = locals_of(s, node != NULL);
     sharing w = {s, d, find,   context, grove_alloc((size_t)most * sizeof(*w.locals)),
                  0, 0, matrix, gradient};
 

@@ -46,6 +46,7 @@ typedef struct {
     double jones;                   /* terms of factors, where it is and was evaluated */
     double tile, tile_weights;      /* sums and weights of a part of it */
     double medians;                 /* of the residuals of domains in parts */
+    double locals;                  /* normal equations of baselines on their way into matrices */
 } bill;
 
 static bill memory_of(const grove_node *node, const solve *s, const census *most)
@@ -54,7 +55,7 @@ static bill memory_of(const grove_node *node, const solve *s, const census *most
     int64_t domains = s->batch < s->cut[SOLVE_TIME].count ? s->batch : s->cut[SOLVE_TIME].count;
     double rows = baseline ? (double)baseline->size : 1, cells[SOLVE_CUTS], stretches[SOLVE_CUTS];
     bool matrices = !(s->direct && s->method == SOLVE_STEFCAL);
-    bill of = {0};
+    bill of = {.locals = solve_locals_bytes(s)};
 
     for (int cut = 0; cut < SOLVE_CUTS; cut++) {
         const solve_cut *own = &s->cut[cut];
@@ -97,10 +98,11 @@ bool solve_keeps_sums(const solve *s)
 static void set_memory(grove_node *node, const solve *s, const census *most)
 {
     bill of = memory_of(node, s, most);
-    double sums = 2 * of.sums + of.jones, fixed = of.matrices + of.tile_weights + of.medians;
+    double sums = 2 * of.sums + of.jones,
+           fixed = of.matrices + of.locals + of.tile_weights + of.medians;
     bool once = s->group_count && !s->robust;
 
-    grove_node_set_memory(node, (uint64_t)(of.matrices + of.sums + of.weights));
+    grove_node_set_memory(node, (uint64_t)(of.matrices + of.locals + of.sums + of.weights));
     grove_node_set_parts(node,
                          (uint64_t)(fixed + (solve_keeps_sums(s) ? sums : of.tile + of.jones)),
                          once ? (uint64_t)(fixed + sums) : 0);

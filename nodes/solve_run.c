@@ -453,8 +453,8 @@ static int begin_part(solve_run *run, const grove_node *node, solve_evaluation *
 
 /* Weights of a robust fit: of a batch in one tile they are kept; of its parts each look finds
  * them, of which the first may be for nothing else: `again`. */
-static int find_weights(solve_run *run, const grove_node *node, solve_tile *tile,
-                        solve_evaluation *e, bool begins, bool *again)
+static int weigh(solve_run *run, const grove_node *node, solve_tile *tile, solve_evaluation *e,
+                 bool begins, bool *again)
 {
     bool whole = tile->begins && tile->ends;
     int code = 0;
@@ -524,7 +524,7 @@ static int drive(solve_run *run, const grove_node *node, solve_tile *tile, bool 
                           0};
     int code = solve_fetch(node, tile);
     if (!code && run->solve->robust)
-        code = find_weights(run, node, tile, &e, begins, again);
+        code = weigh(run, node, tile, &e, begins, again);
     if (!code && !*again)
         code = look(run, node, &e, begins, again);
     free(e.active);

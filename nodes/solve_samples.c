@@ -180,7 +180,7 @@ static void load_weights(run r, double *to)
         repeat(to, r.elements, r.cells);
 }
 
-static void find_weights(solve_samples *x, int64_t cells)
+static void load_run_weights(solve_samples *x, int64_t cells)
 {
     const solve_tile *tile = x->tile;
     const solve *s = tile->solve;
@@ -253,7 +253,7 @@ static void load_run(solve_samples *x, const int64_t cell[SOLVE_CUTS], int64_t c
     double *residual = x->column + (ptrdiff_t)s->columns * NUMBERS + 2 * x->count;
     int64_t samples = cells * s->elements;
 
-    find_weights(x, cells);
+    load_run_weights(x, cells);
     load_values(x, run_of(x, &tile->views[SOLVE_DATA], SOLVE_DATA, cells, s->of_data), measured);
     load_values(x, run_of(x, &tile->views[SOLVE_MODEL], SOLVE_MODEL, cells, s->of_model), residual);
     if (!x->kernels->subtract(measured, 2 * samples, residual)) {

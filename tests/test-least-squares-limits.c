@@ -379,6 +379,111 @@ START_TEST(other_ends)
 }
 END_TEST
 
+/* Two decays that are hard to tell apart, x0 exp(-x1 t) + x2 exp(-x3 t), from numbers of single or
+ * of double precision. */
+static bool in_single;
+
+static double given(double x)
+{
+    return in_single ? (double)(float)x : x;
+}
+
+static void two_decays(const problem *p, const double *x, double *values, double *slopes)
+{
+    for (int64_t i = 0; i < p->data; i++, slopes += 4) {
+        double t = given(p->at[i]);
+
+        slopes[0] = given(exp(-given(x[1]) * t));
+        slopes[2] = given(exp(-given(x[3]) * t));
+        slopes[1] = given(-t * given(x[0]) * slopes[0]);
+        slopes[3] = given(-t * given(x[2]) * slopes[2]);
+        values[i] = given(given(given(x[0]) * slopes[0]) + given(given(x[2]) * slopes[2]));
+    }
+}
+
+/* Whatever single precision hides: a fit that says that it has converged is within 3 % of the
+ * errors of the minimum, and many do. */
+START_TEST(told_in_single)
+{
+    double at[MOST_DATA], distance = _i % 2 ? 0.1 : 0.3, noise = _i / 2 ? 1e-3 : 1e-2;
+    double truth[4] = {1, 0.5, 1, 0.5 + distance}, start[4] = {1.1, 0.45, 0.9, 0.55 + distance};
+    problem p = {.n = 4, .data = MOST_DATA, .model = two_decays, .at = at, .d = d_now};
+    int converged = 0;
+
+    state = 3;
+    for (int64_t i = 0; i < p.data; i++)
+        at[i] = 8.0 * (double)i / MOST_DATA;
+    for (int trial = 0; trial < 8; trial++) {
+        grove_least_squares_settings s = {
+            .max_iterations = 100, .tolerance = 1e-6, .damping = 1e-3, .rounding = FLT_EPSILON};
+        in_single = false;
+        two_decays(&p, truth, d_now, slope);
+        for (int64_t i = 0; i < p.data; i++)
+            d_now[i] += noise * normal();
+        in_single = true;
+        grove_least_squares *fit = fit_problem(&p, &s, start);
+        in_single = false;
+        s.rounding = 0;
+        s.tolerance = 1e-9;
+        grove_least_squares *exact = fit_problem(&p, &s, grove_least_squares_best(fit));
+        const double *errors = grove_least_squares_errors(exact);
+        bool told = outcome_of(fit) == GROVE_LEAST_SQUARES_CONVERGED;
+        for (int j = 0; j < 4 && told; j++)
+            ck_assert_double_le(
+                fabs(grove_least_squares_best(fit)[j] - grove_least_squares_best(exact)[j]),
+                0.03 * errors[j]);
+        converged += told;
+        grove_least_squares_free(fit);
+        grove_least_squares_free(exact);
+    }
+    ck_assert_int_ge(converged, _i % 2 ? 0 : 8);
+}
+END_TEST
+
+static void linear_in_single(const problem *p, const double *x, double *values, double *slopes)
+{
+    linear(p, x, values, slopes);
+    for (int64_t i = 0; i < p->data; i++)
+        values[i] = (double)(float)values[i];
+}
+
+/* The same of steps that converge slowly: of unknowns that do much the same in other blocks or
+ * turns. Chi-squared then falls by less than its rounding long before the end. */
+START_TEST(told_of_slow_steps)
+{
+    enum { N = 6, DATA = 600 };
+    static const int32_t each[N] = {0, 1, 2, 3, 4, 5}, turns[N] = {0, 0, 0, 1, 1, 1};
+    double start[N] = {0}, truth[N], inverse[N];
+    int converged = 0;
+
+    for (int trial = 0; trial < 5; trial++) {
+        grove_least_squares_settings s = {.max_iterations = 2000,
+                                          .tolerance = 1e-6,
+                                          .rounding = FLT_EPSILON,
+                                          .blocks = !_i,
+                                          .block_of = _i ? turns : each,
+                                          .turn_of = _i ? turns : NULL};
+        problem p;
+
+        state = (uint64_t)trial;
+        random_problem(&p, N, DATA, matrix_now, d_now, w_now, 0.5);
+        p.model = linear_in_single;
+        for (int64_t i = 0; i < DATA; i++)
+            for (int j = 1; j < N; j++)
+                matrix_now[i * N + j] = matrix_now[i * N + j % 3] + 0.2 * matrix_now[i * N + j];
+        double chi2 = solve_qr(DATA, N, matrix_now, d_now, w_now, truth, inverse);
+        grove_least_squares *fit = fit_problem(&p, &s, start);
+        bool told = outcome_of(fit) == GROVE_LEAST_SQUARES_CONVERGED;
+        for (int j = 0; j < N && told; j++)
+            ck_assert_double_le(fabs(grove_least_squares_best(fit)[j] - truth[j]),
+                                0.03 * sqrt(inverse[j] * chi2 / (DATA - N)));
+        converged += told;
+        grove_least_squares_free(fit);
+    }
+    ck_assert_int_ge(converged, _i ? 5 : 1);
+}
+END_TEST
+
 START_TEST(words)
 {
     static const char *const expected[] = {"running",         "converged", "stalled",
@@ -451,6 +556,8 @@ int main(void)
     tcase_add_test(tests, nothing);
     tcase_add_loop_test(tests, unknown_without_data, 0, 2);
     tcase_add_test(tests, other_ends);
+    tcase_add_loop_test(tests, told_in_single, 0, 4);
+    tcase_add_loop_test(tests, told_of_slow_steps, 0, 2);
     tcase_add_test(tests, words);
     tcase_add_loop_test(tests, pulls, 0, 2);
     srunner_run_all(runner, CK_NORMAL);

@@ -6,9 +6,10 @@
 #if defined(__AVX512F__) || defined(__AVX2__)
 #include <immintrin.h>
 #endif
-#include <stdint.h>
 
-#define INLINE       static inline __attribute__((always_inline))
+#define GROVE_REAL_SINGLE 0
+#include "../simd/vector.h"
+
 #define PASTE_(a, b) a##b
 #define PASTE(a, b)  PASTE_(a, b)
 
@@ -17,28 +18,25 @@
 void FINISH(const double *running, int groups, int full, double *sums);
 
 #if defined(__AVX512F__)
-enum { PARTS = 1, LANES = 8 };
+enum { PIECES = 1 };
 #define WITHIN(a, e0, e1, e2, e3)                                                                  \
     __builtin_shufflevector(a, a, e0, e1, e2, e3, 4 + e0, 4 + e1, 4 + e2, 4 + e3)
 #elif defined(__AVX2__)
-enum { PARTS = 2, LANES = 4 };
+enum { PIECES = 2 };
 #define WITHIN(a, e0, e1, e2, e3) __builtin_shufflevector(a, a, e0, e1, e2, e3)
 #else
-enum { PARTS = 4, LANES = 2 };
+enum { PIECES = 4 };
 #define WITHIN(a, e0, e1, e2, e3) __builtin_shufflevector(a, a, e0, e1)
 #endif
 
-typedef double vec __attribute__((vector_size(8 * LANES)));
-typedef int64_t mask __attribute__((vector_size(8 * LANES)));
-typedef double unaligned __attribute__((vector_size(8 * LANES), aligned(8), may_alias));
 typedef float floats __attribute__((vector_size(4 * LANES)));
 typedef float unaligned_floats __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
 typedef struct {
-    vec part[PARTS];
+    vec part[PIECES];
 } cell;
 
-#define EACH for (int i = 0; i < PARTS; i++)
+#define EACH for (int i = 0; i < PIECES; i++)
 
 INLINE cell load(const double *from)
 {
@@ -104,7 +102,7 @@ INLINE cell imaginary_parts(cell a)
 /* Element e + r in the place of element e. */
 INLINE cell rotate(cell a, int r)
 {
-    const vec x = a.part[0], y = a.part[PARTS - 1];
+    const vec x = a.part[0], y = a.part[PIECES - 1];
 #if defined(__AVX512F__)
     (void)y;
     return r == 0   ? a
@@ -157,14 +155,14 @@ INLINE vec widen(floats x)
  * way is for what is put down first, of many arrays. */
 enum { AHEAD = 2048, FAR_AHEAD = 4096 };
 
-INLINE int is_zero(const mask *bits)
+INLINE int is_zero(const integers *bits)
 {
 #if defined(__AVX512F__)
     return !_mm512_test_epi64_mask((__m512i)bits[0], (__m512i)bits[0]);
 #elif defined(__AVX2__)
     return _mm256_testz_si256((__m256i)(bits[0] | bits[1]), (__m256i)(bits[0] | bits[1]));
 #else
-    mask all = bits[0] | bits[1] | bits[2] | bits[3];
+    integers all = bits[0] | bits[1] | bits[2] | bits[3];
     return !(all[0] | all[1]);
 #endif
 }

@@ -89,11 +89,11 @@ INLINE void finish_data(const double *running, double *sums)
 /* Whether weights of any cell have differed between its correlations. */
 INLINE int has_own(const double *running)
 {
-    mask any[PARTS] = {{0}};
+    integers any[PIECES] = {{0}};
 
     for (int k = GROVE_COMPRESSION_OWN; k < GROVE_COMPRESSION_PAIR; k++) {
         cell x = load(running + 8 * k);
-        EACH any[i] |= (mask)x.part[i];
+        EACH any[i] |= (integers)x.part[i];
     }
     return !is_zero(any);
 }

@@ -13,7 +13,7 @@
 
 INLINE int load_floats(const char *from, int64_t step, int64_t count, double *to)
 {
-    mask check[PARTS] = {{0}};
+    integers check[PIECES] = {{0}};
 
 #pragma GCC unroll 4
     for (int64_t k = 0; k < count; k++, from += step) {
@@ -23,7 +23,7 @@ INLINE int load_floats(const char *from, int64_t step, int64_t count, double *to
         {
             floats y = *(const unaligned_floats *)(const void *)(from + 4 * LANES * i);
             x.part[i] = widen(y);
-            check[i] |= (mask)(x.part[i] - x.part[i]); /* NaN if it is not finite */
+            check[i] |= (integers)(x.part[i] - x.part[i]); /* NaN if it is not finite */
         }
         store(to + 8 * k, x);
     }
@@ -32,12 +32,12 @@ INLINE int load_floats(const char *from, int64_t step, int64_t count, double *to
 
 INLINE int load_doubles(const char *from, int64_t step, int64_t count, double *to)
 {
-    mask check[PARTS] = {{0}};
+    integers check[PIECES] = {{0}};
 
     for (int64_t k = 0; k < count; k++, from += step) {
         cell x = load((const double *)(const void *)from);
         __builtin_prefetch(from + AHEAD);
-        EACH check[i] |= (mask)(x.part[i] - x.part[i]);
+        EACH check[i] |= (integers)(x.part[i] - x.part[i]);
         store(to + 8 * k, x);
     }
     return is_zero(check);
@@ -153,6 +153,7 @@ typedef struct {
     const unsigned char *flags;
     int64_t data_step, weights_step, model_step, flag_step;
     four_floats kept[GROVE_COMPRESSION_CHANNELS]; /* 0: what is left out */
+    double own[GROVE_COMPRESSION_CHANNELS][4];    /* these, where they differ within cells */
     four_masks counted, differ; /* how many are positive; 0: those of each cell are the same */
 } row;
 
@@ -253,7 +254,7 @@ INLINE int add_first(const grove_compression_block *block, const row *from, int 
 {
     cell numbers = load(sums), power = load(sums + 8), square = load(pairs);
     const int64_t count = from ? from->count : block->count;
-    mask check[PARTS] = {{0}};
+    integers check[PIECES] = {{0}};
     products data[4], self[2];
 
     for (int r = 0; r < rotations; r++)
@@ -261,10 +262,10 @@ INLINE int add_first(const grove_compression_block *block, const row *from, int 
     for (int r = 0; r < (pair ? rotations / 2 : 0); r++)
         self[r] = load_products(pairs + 16 * (r + 1));
     for (int64_t k = 0; k < count; k++) {
-        const sample x = from ? sample_at(from, rotations > 1, k) : sample_of(block, k);
+        const sample x = from ? sample_at(from, rotations > 1 && pair, k) : sample_of(block, k);
         cell w = x.w, d = x.d, m = x.m, wd = times(w, d), wm = times(w, m);
         if (!from)
-            EACH numbers.part[i] += (vec)((mask)(w.part[i] > 0) & (mask)((vec){0} + 1.0));
+            EACH numbers.part[i] += (vec)((integers)(w.part[i] > 0) & (integers)((vec){0} + 1.0));
         power = add_product(power, wd, d);
         if (pair)
             square = add_product(square, wm, m);
@@ -275,8 +276,9 @@ INLINE int add_first(const grove_compression_block *block, const row *from, int 
                 self[r - 1] = add_products(self[r - 1], wm, rotated);
         }
     }
+    const cell models = pair ? square : data[0].re;
     EACH check[i] |=
-        (mask)(power.part[i] - power.part[i]) | (mask)(square.part[i] - square.part[i]);
+        (integers)(power.part[i] - power.part[i]) | (integers)(models.part[i] - models.part[i]);
     if (from && !is_zero(check))
         return 0;
     if (from)
@@ -310,6 +312,53 @@ INLINE void add_pair(const grove_compression_block *block, const double *a, cons
         store_products(sums + 16 * r, sum[r]);
 }
 
+/* How many partners a number has at once: their running sums are in registers. */
+enum { WIDTH = PIECES == 1 ? 5 : PIECES == 2 ? 2 : 1 };
+
+/* Products of a with `width` others. With `self` the first is a itself, whose are real. */
+INLINE void add_partners(const grove_compression_block *block, const double *a,
+                         double *const *others, int width, int self, double *sums)
+{
+    products sum[WIDTH];
+
+    for (int j = 0; j < width; j++)
+        sum[j] = load_products(sums + 16 * j);
+    for (int64_t k = 0; k < block->count; k++) {
+        cell x = times(load(block->weight + 8 * k), load(a + 8 * k)), swapped = swap(x);
+        for (int j = 0; j < width; j++) {
+            cell y = load(others[j] + 8 * k);
+            sum[j].re = add_product(sum[j].re, x, y);
+            if (j || !self)
+                sum[j].im = add_product(sum[j].im, swapped, y);
+        }
+    }
+    for (int j = 0; j < width; j++)
+        store_products(sums + 16 * j, sum[j]);
+}
+
+/* The same of any number of them, in the order of their sums. */
+static void add_all_partners(const grove_compression_block *block, const double *a,
+                             double *const *others, int count, int self, double *sums)
+{
+    for (int j = 0, width; j < count; j += width, self = 0) {
+        double *const *next = others + j;
+        double *to = sums + 16 * j;
+        width = count - j < WIDTH ? count - j : WIDTH;
+        if (width == WIDTH && self)
+            add_partners(block, a, next, WIDTH, 1, to);
+        else if (width == WIDTH)
+            add_partners(block, a, next, WIDTH, 0, to);
+        else if (width == 4)
+            add_partners(block, a, next, WIDTH < 4 ? WIDTH : 4, self, to);
+        else if (width == 3)
+            add_partners(block, a, next, WIDTH < 3 ? WIDTH : 3, self, to);
+        else if (width == 2)
+            add_partners(block, a, next, WIDTH < 2 ? WIDTH : 2, self, to);
+        else
+            add_partners(block, a, next, 1, self, to);
+    }
+}
+
 /* conj(a) b for the weight of each correlation. */
 INLINE void add_unequal(const grove_compression_block *block, const double *a, const double *b,
                         int rotations, double *sums)
@@ -334,29 +383,82 @@ INLINE void add_unequal(const grove_compression_block *block, const double *a, c
             store(sums + 8 * (4 * c + r), sum[c][r]);
 }
 
+/* Correlations whose products with their own weights are summed at once. */
+enum { OWN = PIECES == 1 ? 4 : 2 };
+
+INLINE cell model_at(const row *r, int64_t k)
+{
+    cell x;
+
+    EACH x.part[i] = widen(
+        *(const unaligned_floats *)(const void *)(r->model + k * r->model_step + 4 * LANES * i));
+    return x;
+}
+
+/* As add_unequal of a row of models with themselves, for correlations from `first` on. */
+INLINE void add_own(const row *from, int first, double *sums)
+{
+    const vec even = (signs() + 1) * 0.5;
+    cell sum[OWN][3] = {{{{{0}}}}};
+
+    for (int64_t k = 0; k < from->count; k++) {
+        const cell y = model_at(from, k), next = rotate(y, 1), other = rotate(y, 2);
+        const factor x = factor_of(y);
+        const cell product[3] = {times(y, y), conjugate_product(x, next),
+                                 conjugate_product(x, other)};
+        for (int c = 0; c < OWN; c++)
+            for (int r = 0; r < 3; r++)
+                sum[c][r] = add_scaled(sum[c][r], product[r], from->own[k][first + c]);
+    }
+    for (int c = 0; c < OWN; c++) {
+        const cell imaginary = swap(sum[c][0]);
+        EACH sum[c][0].part[i] = (sum[c][0].part[i] + imaginary.part[i]) * even;
+        for (int r = 0; r < 3; r++) {
+            double *to = sums + 8 * (ptrdiff_t)(4 * (first + c) + r);
+            cell old = load(to);
+            EACH old.part[i] += sum[c][r].part[i];
+            store(to, old);
+        }
+    }
+}
+
+/* A row of the full form whose weights differ within cells; false as in add_first. */
+static int add_unequal_row(row *r, double *sums)
+{
+    double *pair = sums + 16 * (1 + 4) + 8 * GROVE_COMPRESSION_OWN;
+
+    for (int64_t k = 0; k < r->count; k++)
+        for (int c = 0; c < 4; c++)
+            r->own[k][c] = (double)r->kept[k][c];
+    if (!add_first(NULL, r, 4, 0, sums, pair))
+        return 0;
+    for (int c = 0; c < 4; c += OWN)
+        add_own(r, c, pair);
+    return 1;
+}
+
 static void add_diagonal(const grove_compression_block *block, double *sums)
 {
     const int groups = block->groups;
     double *pair = sums + 16 * (1 + groups);
 
     add_first(block, NULL, 1, 1, sums, pair);
-    for (int g = 1; g < groups; g++)
-        add_pair(block, block->data, block->model[g], 1, sums + 16 * (1 + g));
-    for (int g = 0; g < groups; g++)
-        for (int h = g; h < groups; h++, pair += 16)
-            if (g || h)
-                add_pair(block, block->model[g], block->model[h], 1, pair);
+    add_all_partners(block, block->data, block->model + 1, groups - 1, 0, sums + 32);
+    add_all_partners(block, block->model[0], block->model + 1, groups - 1, 0, pair + 16);
+    pair += 16 * groups;
+    for (int g = 1; g < groups; pair += 16 * (groups - g), g++)
+        add_all_partners(block, block->model[g], block->model + g, groups - g, 1, pair);
 }
 
 /* Whether the correlations of each cell share their weight. */
 static int has_equal_weights(const grove_compression_block *block)
 {
-    mask differ[PARTS] = {{0}};
+    integers differ[PIECES] = {{0}};
 
 #pragma GCC unroll 4
     for (int64_t k = 0; k < block->count; k++) {
         cell w = load(block->weight + 8 * k);
-        EACH differ[i] |= (mask)w.part[i] ^ (mask)((vec){0} + block->weight[8 * k]);
+        EACH differ[i] |= (integers)w.part[i] ^ (integers)((vec){0} + block->weight[8 * k]);
     }
     return is_zero(differ);
 }
@@ -419,9 +521,10 @@ INLINE int64_t add_each(const grove_compression_rows *rows, int elements, int ro
         find_row(rows, i, &r);
         keep_weights(&r, elements);
         const four_masks differ = r.differ;
-        if (rotations > 1 && (differ[0] | differ[1] | differ[2] | differ[3]))
-            break;
-        if (!add_first(NULL, &r, rotations, 1, sums, sums + 16 * (1 + rotations)))
+        const int equal = !(differ[0] | differ[1] | differ[2] | differ[3]);
+        if (!(rotations == 1 || equal
+                  ? add_first(NULL, &r, rotations, 1, sums, sums + 16 * (1 + rotations))
+                  : add_unequal_row(&r, sums)))
             break;
     }
     return i;
