@@ -122,10 +122,11 @@ static void measure(const workload *w, const grove_gridder_plan *plan,
     start = bench_process_seconds();
     wall = bench_wall_seconds();
     g = grove_gridder_new(plan, grove_isa_best());
-    for (int pol = 0; g && pol < w->polarisations; pol++)
+    check(!g || grove_gridder_expect(g, samples, threads));
+    for (int pol = 0; pol < w->polarisations; pol++)
         check(grove_gridder_from_image(
             g, pol, &(grove_gridder_pixels){image + (size_t)pol * each, 1, w->size}, threads));
-    check(!g || grove_gridder_predict(g, samples, threads, &outside));
+    check(grove_gridder_predict(g, samples, threads, &outside));
     printf(" predict %.4f %.4f\n", bench_process_seconds() - start, bench_wall_seconds() - wall);
     fflush(stdout);
     grove_gridder_free(g);
@@ -247,9 +248,11 @@ int main(int count, char **words)
                                      .uvw = uvw,
                                      .freq = freq,
                                      .data = make_data(&w, rows * w.channels)};
-    printf("plan width %d width_w %d grid %lld planes %lld error %.2e seconds %.3f rows %lld\n",
+    printf("plan width %d width_w %d grid %lld planes %lld error %.2e seconds %.3f rows %lld "
+           "transform %lld taps %lld\n",
            plan.kernel.width, plan.kernel_w.width, (long long)plan.grid[0], (long long)plan.planes,
-           plan.error, plan.seconds, (long long)rows);
+           plan.error, plan.seconds, (long long)rows, (long long)plan.transform[0],
+           (long long)plan.taps);
     const grove_convolution_plan given = functions_plan(&w, &plan);
     for (int round = 0; round < w.rounds; round++)
         if (w.support)

@@ -106,6 +106,8 @@ def main():
     parser.add_argument("--four", action="store_true", help="four correlations, too")
     parser.add_argument("--costs", metavar="FILE", help="instead: cost against size, visibilities, epsilon and w, "
                         "a part of G1, with a picture in FILE.svg; without ducc0")
+    parser.add_argument("--peak", type=float, default=127, help="10^9 operations a second of a core in single precision")
+    parser.add_argument("--bandwidth", type=float, default=24.3, help="10^9 bytes a second")
     options = parser.parse_args()
     if options.costs:
         costs(options)
@@ -132,13 +134,20 @@ def costs(options):
             ("epsilon", "digits of epsilon", ("1e-1", "1e-2", "1e-3", "1e-4", "1e-5", "1e-6", "1e-8", "1e-10")),
             ("stretch", "largest w, kilo-wavelengths", (0.1, 1, 2, 4, 8))):
         points = []
-        print(f"\n| {label} | kernels | grid, planes | image, s | predict, s | operations, 10^9: kernels | transforms "
-              "| 10^9 a second |\n| --: | --- | --- | --: | --: | --: | --: | --: |")
+        print(f"\n| {label} | kernels | grid, planes, transforms | image, s | predict, s | operations, 10^9: kernels "
+              "| transforms | bytes, 10^9: visibilities | planes | pixels | 10^9 operations a second | share of the limit |"
+              "\n| --: | --- | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: |")
         for value in values:
-            places, plan, image, predict, spread, transforms = cost_of(dict(usual, **{name: value}), options)
+            w = dict(usual, **{name: value})
+            places, plan, result = cost_of(w, options)
+            image, predict = (min(r[what][0] for r in result) for what in ("image", "predict"))
+            spread, transforms, *traffic = counted(w, places, plan, result[0]["bytes"])
+            real = 2 if float(w["epsilon"]) < 1e-5 else 1
+            limit = max((spread + transforms) * real / options.peak, sum(traffic) / options.bandwidth)
             points.append((places[name], image, predict))
-            print(f"| {places[name]:.4g} | {plan[2]} x {plan[2]} x {plan[4]} | {plan[6]}, {plan[8]} | {image:.3g} "
-                  f"| {predict:.3g} | {spread:.3g} | {transforms:.3g} | {(spread + transforms) / image:.3g} |")
+            print(f"| {places[name]:.4g} | {plan[2]} x {plan[2]} x {plan[4]} | {plan[6]}, {plan[8]}, {plan[16]} | {image:.3g} "
+                  f"| {predict:.3g} | {spread:.3g} | {transforms:.3g} | " + " | ".join(f"{t:.3g}" for t in traffic) +
+                  f" | {(spread + transforms) / image:.3g} | {100 * limit / image:.0f} % |")
             sys.stdout.flush()
         charts.append((label, points))
     with open(options.costs, "w") as out:
@@ -146,23 +155,32 @@ def costs(options):
 
 
 def cost_of(w, options):
-    """Where this is along each quantity, the plan's words, seconds of the processor, and 10^9 operations counted:
-    of each visibility four for each cell of its kernel, and 5 n log2(n) of each transform."""
+    """Where this is along each quantity, the plan's words, and what runs gave."""
     CASES["costs"] = ("meerkat", w["times"], 8, -45, 16, 1e9, 3.125e6, w["size"], 4.26e-6, True)
     uvw = baselines("costs", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data")) * w["stretch"]
     path = os.path.join(options.work, "costs.uvw")
     uvw.tofile(path)
     runs = [run_grove(options.grove, "costs", path, options, w["epsilon"], float(w["epsilon"]) < 1e-5, 1)
             for _ in range(options.rounds)]
-    plan = runs[0][0].split()
-    image, predict = (min(r[1][what][0] for r in runs) for what in ("image", "predict"))
     highest = (1e9 + 15 * 3.125e6) / LIGHT
-    grid, planes, million = int(plan[6]), int(plan[8]), len(uvw) * 16e-6
-    rows = min(grid, 2 * abs(uvw[:, 1]).max() * highest * 4.26e-6 * grid + 40)  # others are empty
-    return ({"size": w["size"], "times": million, "epsilon": -np.log10(float(w["epsilon"])),
-             "stretch": abs(uvw[:, 2]).max() * highest / 1e3}, plan, image, predict,
-            4e-3 * million * int(plan[2]) ** 2 * int(plan[4]),
-            5e-9 * planes * (rows + w["size"]) * grid * np.log2(grid))
+    return ({"size": w["size"], "times": len(uvw) * 16e-6, "epsilon": -np.log10(float(w["epsilon"])),
+             "stretch": abs(uvw[:, 2]).max() * highest / 1e3, "v": abs(uvw[:, 1]).max() * highest},
+            runs[0][0].split(), [r[1] for r in runs])
+
+
+def counted(w, places, plan, planes_bytes):
+    """10^9 operations of kernels (four for each cell of a visibility) and of transforms and pixels (5 n log2(n) of each
+    row that holds samples and column of the view, two for each tap); 10^9 bytes: the visibilities once; planes cleared,
+    added to, and read; rows of transforms written and read, and pixels."""
+    real = 8 if float(w["epsilon"]) < 1e-5 else 4
+    width, width_w, grid, planes, transform, taps = (int(plan[k]) for k in (2, 4, 6, 8, 16, 18))
+    rows = min(grid, 2 * places["v"] * 4.26e-6 * grid + 40)  # others are empty
+    view = w["size"] if not taps else min(w["size"], w["size"] * transform / grid + taps)
+    sums = 2 * taps * w["size"] * (view + w["size"])
+    pixels = (planes * view * view + w["size"] ** 2) * real if taps else 2 * planes * w["size"] ** 2 * real
+    return (4e-3 * places["times"] * width ** 2 * width_w,
+            1e-9 * (5 * planes * (rows + view) * transform * np.log2(transform) + sums),
+            2e-3 * real * places["times"], 4e-9 * planes_bytes, 1e-9 * (4 * real * planes * rows * view + pixels))
 
 
 def picture(charts):

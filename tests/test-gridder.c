@@ -398,6 +398,49 @@ START_TEST(one_source)
 }
 END_TEST
 
+/* Planes are made where samples that are expected need them: less memory for the same numbers, and
+ * no wrong ones for other samples. */
+START_TEST(expected_samples)
+{
+    enum { SIDE = 256, EXPECTED = 4, ROWS = 8 };
+    world w = {.image = {{SIDE, SIDE}, {1e-3, 1e-3}, {0, 0}},
+               .bounds = {.polarisations = 1, .double_precision = true},
+               .epsilon = 1e-6,
+               .isa = grove_isa_best(),
+               .rows = ROWS,
+               .channels = 2,
+               .name = "expected samples"};
+    double image[SIDE * SIDE], predicted[2][2 * ROWS * 2] = {{0}};
+    uint64_t bytes[2];
+    grove_gridder_outside outside = {0};
+
+    state = 7;
+    fill(&w, 400);
+    for (int64_t k = 0; k < SIDE * SIDE; k++)
+        image[k] = uniform(-1, 1);
+    grove_gridder_samples samples = samples_of(&w);
+    const grove_gridder_pixels from = pixels_of(&w, image);
+    for (int expects = 0; expects < 2; expects++) {
+        grove_gridder *g = make_gridder(&w);
+        samples.data = predicted[expects];
+        samples.rows = EXPECTED;
+        if (expects)
+            ck_assert_int_eq(grove_gridder_expect(g, &samples, &three), 0);
+        ck_assert_int_eq(grove_gridder_from_image(g, 0, &from, &in_order), 0);
+        ck_assert_int_eq(grove_gridder_predict(g, &samples, &in_order, &outside), 0);
+        bytes[expects] = grove_gridder_bytes(g);
+        samples.rows = ROWS;
+        samples.data = w.data;
+        ck_assert_int_eq(grove_gridder_predict(g, &samples, &in_order, &outside), -expects);
+        grove_gridder_free(g);
+    }
+    ck_assert_int_eq(memcmp(predicted[0], predicted[1], sizeof(predicted[0])), 0);
+    ck_assert(predicted[0][0] != 0);
+    ck_assert_uint_lt(4 * bytes[1], bytes[0]);
+    free_world(&w);
+}
+END_TEST
+
 /* What lies beyond the bounds, or is no number, is counted and left out. */
 START_TEST(beyond_bounds)
 {
@@ -509,6 +552,7 @@ int main(void)
     tcase_add_test(tests, coarse_images);
     tcase_add_test(tests, coarse_images_of_large_w);
     tcase_add_test(tests, one_source);
+    tcase_add_test(tests, expected_samples);
     tcase_add_test(tests, beyond_bounds);
     tcase_add_test(tests, bright_centre);
     tcase_add_test(tests, many_samples);

@@ -195,7 +195,7 @@ uint64_t grove_gridder_plan_index_bytes(const grove_gridder_plan *plan)
 {
     const grove_gridder g = planned(plan);
 
-    return tiles_of(&g) * (uint64_t)(g.groups * 8 + 4);
+    return tiles_of(&g) * (uint64_t)(g.groups * 12 + 4);
 }
 
 uint64_t grove_gridder_plan_image_bytes(const grove_gridder_plan *plan)
@@ -231,7 +231,7 @@ static grove_gridder_job job_of(const work *w, int64_t tile, int64_t group, void
 {
     const grove_gridder *g = w->g;
     const grove_gridder_plan *p = &g->plan;
-    const int64_t *first = w->index->first + tile * g->groups + group;
+    const int64_t key = tile * g->groups + group, *first = w->index->first + key;
     grove_gridder_job job = {
         .taps = &g->taps,
         .samples = w->samples,
@@ -240,8 +240,6 @@ static grove_gridder_job job_of(const work *w, int64_t tile, int64_t group, void
         .first_w = p->step_w > 0 ? p->first_w / p->step_w : 0,
         .tiles = {g->tiles[0], g->tiles[1]},
         .tile = {tile % g->columns[0] + g->first_tile[0], tile / g->columns[0] + g->first_tile[1]},
-        .plane = group * g->group,
-        .planes = grove_gridder_planes_of_group(g, group) - p->kernel_w.width + 1,
         .buffer = buffer,
         .round = g->quantum > 0 ? 6755399441055744.0 * g->quantum : 0,
         .work = (char *)buffer + buffer_bytes(g),
@@ -251,6 +249,7 @@ static grove_gridder_job job_of(const work *w, int64_t tile, int64_t group, void
         .entries = w->index->entry + first[0],
         .count = first[1] - first[0]};
 
+    grove_gridder_find_starts(g, w->index, key, &job.plane, &job.planes);
     for (int d = 0; d < 2; d++) {
         job.scale[d] = p->image.cell[d] * (double)p->grid[d];
         job.turn[d] = p->image.centre[d];
@@ -302,10 +301,25 @@ static void exchange(const work *w, const grove_gridder_job *job, int64_t tile, 
     }
 }
 
-static void exchange_all(const work *w, const grove_gridder_job *job, int64_t tile, int64_t group)
+/* Planes that the job touches. */
+static int64_t planes_of(const work *w, const grove_gridder_job *job)
+{
+    return job->planes + w->g->plan.kernel_w.width - 1;
+}
+
+static void clear(const work *w, const grove_gridder_job *job)
+{
+    const size_t planes = (size_t)(planes_of(w, job) * job->plane_stride + 4 * LANES);
+
+    for (int pol = 0; pol < job->polarisations; pol++)
+        memset((char *)job->buffer + (size_t)(pol * job->polarisation_stride) * w->g->real, 0,
+               planes * w->g->real);
+}
+
+static void exchange_all(const work *w, const grove_gridder_job *job, int64_t tile)
 {
     for (int pol = 0; pol < job->polarisations; pol++)
-        for (int64_t plane = 0; plane < grove_gridder_planes_of_group(w->g, group); plane++)
+        for (int64_t plane = 0; plane < planes_of(w, job); plane++)
             if (grove_gridder_keeps(w->g, job->plane + plane))
                 exchange(w, job, tile, pol, plane);
 }
@@ -324,16 +338,16 @@ static int64_t next_entries(const grove_gridder_job *job)
     return count;
 }
 
-static void spread(const work *w, grove_gridder_job job, int64_t tile, int64_t group)
+static void spread(const work *w, grove_gridder_job job, int64_t tile)
 {
     const int64_t all = job.count;
 
     for (int64_t done = 0; done < all; done += job.count, job.entries += job.count) {
         job.count = all - done;
         job.count = next_entries(&job);
-        memset(job.buffer, 0, buffer_bytes(w->g));
+        clear(w, &job);
         w->g->loops->spread(&job);
-        exchange_all(w, &job, tile, group);
+        exchange_all(w, &job, tile);
     }
 }
 
@@ -353,11 +367,11 @@ static void run_tile(void *context, int64_t i)
         if (!grove_gridder_keeps_group(g, group))
             continue;
         if (job.count && w->collect) {
-            memset(buffer, 0, buffer_bytes(g));
-            exchange_all(w, &job, tile, group);
+            clear(w, &job);
+            exchange_all(w, &job, tile);
             g->loops->collect(&job);
         } else if (job.count) {
-            spread(w, job, tile, group);
+            spread(w, job, tile);
         }
     }
     grove_gridder_pool_give(&w->buffers, buffer);
@@ -374,7 +388,8 @@ static int run(grove_gridder *g, const grove_gridder_samples *samples,
     grove_gridder_pool_open(
         &w.buffers, buffer_bytes(g) +
                         grove_gridder_work_bytes(g->group, g->plan.bounds.polarisations, g->real));
-    w.failed = grove_gridder_make_blocks(g, &index) != 0;
+    w.failed = (collect && g->expects ? grove_gridder_find_blocks(g, &index)
+                                      : grove_gridder_make_blocks(g, &index)) != 0;
     for (int colour = 0; colour < 4 && !w.failed; colour++) {
         w.task = index.task + index.begin[colour];
         threads->run(threads->pool, index.begin[colour + 1] - index.begin[colour], run_tile, &w);

@@ -134,6 +134,12 @@ int grove_gridder_from_image(grove_gridder *gridder, int polarisation,
                              const grove_gridder_threads *threads);
 int grove_gridder_predict(grove_gridder *gridder, const grove_gridder_samples *samples,
                           const grove_gridder_threads *threads, grove_gridder_outside *outside);
+/* Before grove_gridder_from_image, of a gridder or window without samples yet: planes are made and
+ * kept where these samples, and those of other such calls, need them only; else wherever the bounds
+ * allow. Only baselines and frequencies count. Predicting other samples then fails. 0, or -1
+ * without memory. */
+int grove_gridder_expect(grove_gridder *gridder, const grove_gridder_samples *samples,
+                         const grove_gridder_threads *threads);
 
 /* ---- some planes at a time ---- */
 

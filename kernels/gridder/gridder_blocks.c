@@ -7,18 +7,22 @@
 
 enum { TILE = GROVE_GRIDDER_TILE, FULL = 1 };
 
-int64_t grove_gridder_planes_of_group(const grove_gridder *g, int64_t group)
-{
-    int64_t last = (group + 1) * g->group + g->plan.kernel_w.width - 1;
-
-    return (last < g->plan.planes ? last : g->plan.planes) - group * g->group;
-}
-
 bool grove_gridder_keeps_group(const grove_gridder *g, int64_t group)
 {
-    const int64_t first = group * g->group;
+    const int64_t first = group * g->group, end = first + g->group + g->plan.kernel_w.width - 1;
 
-    return first < g->end_plane && first + grove_gridder_planes_of_group(g, group) > g->first_plane;
+    return first < g->end_plane && end > g->first_plane;
+}
+
+void grove_gridder_find_starts(const grove_gridder *g, const grove_gridder_index *index,
+                               int64_t key, int64_t *first, int64_t *count)
+{
+    const int64_t plane = key % g->groups * g->group,
+                  left = g->plan.planes - g->plan.kernel_w.width + 1 - plane;
+    const int16_t *starts = index->starts[key];
+
+    *first = plane + (g->plan.bounds.exact ? 0 : starts[0]);
+    *count = !g->plan.bounds.exact ? starts[1] - starts[0] + 1 : left < g->group ? left : g->group;
 }
 
 static int32_t *number_of(const grove_gridder *g, int64_t plane, int64_t v, int64_t u)
@@ -124,11 +128,13 @@ static int for_touched(grove_gridder *g, const grove_gridder_index *index, block
     for (int64_t i = 0; i < index->begin[4]; i++) {
         const int64_t tile = index->task[i], u = tile % g->columns[0], v = tile / g->columns[0];
         for (int64_t group = 0; group < g->groups; group++) {
-            const int64_t *first = index->first + tile * g->groups + group;
-            const int64_t planes = grove_gridder_planes_of_group(g, group);
-            for (int64_t plane = 0; first[0] < first[1] && plane < planes; plane++)
+            const int64_t key = tile * g->groups + group, *first = index->first + key;
+            int64_t plane, starts;
+            grove_gridder_find_starts(g, index, key, &plane, &starts);
+            const int64_t end = plane + starts + g->plan.kernel_w.width - 1;
+            for (; first[0] < first[1] && plane < end; plane++)
                 for (int part = 0; part < 4 && !code; part++)
-                    code = fn(g, group * g->group + plane, (v + part / 2) % g->columns[1],
+                    code = fn(g, plane, (v + part / 2) % g->columns[1],
                               (u + part % 2) % g->columns[0]);
         }
     }
@@ -140,6 +146,30 @@ int grove_gridder_make_blocks(grove_gridder *g, const grove_gridder_index *index
     return for_touched(g, index, make_or_drop);
 }
 
+static int find_block(grove_gridder *g, int64_t plane, int64_t v, int64_t u)
+{
+    return grove_gridder_keeps(g, plane) && *number_of(g, plane, v, u) < 0 ? -1 : 0;
+}
+
+int grove_gridder_find_blocks(grove_gridder *g, const grove_gridder_index *index)
+{
+    return for_touched(g, index, find_block);
+}
+
+int grove_gridder_expect(grove_gridder *g, const grove_gridder_samples *samples,
+                         const grove_gridder_threads *threads)
+{
+    grove_gridder_index index;
+    int code = grove_gridder_index_make(g, samples, threads, &index);
+
+    if (code)
+        return code;
+    code = grove_gridder_make_blocks(g, &index);
+    g->expects = true;
+    grove_gridder_index_free(&index);
+    return code;
+}
+
 /* ---- planes that are kept ---- */
 
 void grove_gridder_set_window(grove_gridder *g, int64_t first, int64_t end, uint64_t limit)
@@ -149,6 +179,7 @@ void grove_gridder_set_window(grove_gridder *g, int64_t first, int64_t end, uint
     g->bytes -= (uint64_t)(g->slabs * g->slab_blocks * grove_gridder_block_size(g)) * g->real;
     g->slabs = g->blocks = g->spares = 0;
     g->integers = g->quantum > 0;
+    g->expects = false;
     memset(g->block, 0xff,
            (size_t)(g->plan.planes * g->columns[0] * g->columns[1]) * sizeof(*g->block));
     g->first_plane = first;

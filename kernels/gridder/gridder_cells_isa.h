@@ -232,17 +232,20 @@ FOR_EACH_WIDTH void spread_all(const grove_gridder_job *job, int width, int pols
 
 /* ---- collecting ---- */
 
-/* The sum of all pairs of lanes. */
+/* The sum of all pairs of lanes: halves are added until one pair is left. */
 INLINE void sum_pairs(vec x, real *pair)
 {
-    real lane[LANES];
-
-    store(lane, x);
-    for (int half = LANES / 2; half > 1; half /= 2)
-        for (int i = 0; i < half; i++)
-            lane[i] += lane[i + half];
-    pair[0] = lane[0];
-    pair[1] = lane[1];
+#if VECTOR_BYTES == 64 && GROVE_REAL_SINGLE
+    x += __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+#elif VECTOR_BYTES == 64 || (VECTOR_BYTES == 32 && GROVE_REAL_SINGLE)
+    x += __builtin_shufflevector(x, x, 4, 5, 6, 7, 0, 1, 2, 3);
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1, 6, 7, 4, 5);
+#elif VECTOR_BYTES == 32 || GROVE_REAL_SINGLE
+    x += __builtin_shufflevector(x, x, 2, 3, 0, 1);
+#endif
+    memcpy(pair, &x, 2 * sizeof(real));
 }
 
 /* What `count` samples of one cell get, from `first` on: rows are loaded once for all of them. */

@@ -103,7 +103,7 @@ INLINE void prepare(const grove_gridder_job *job, int64_t row, int first, int wi
     const int64_t at = c->count;
     double scale[3], turns = 0;
     doubles wavenumber[PARTS];
-    vec cosine, sine;
+    vec cosine = splat(1), sine = splat(0);
 
     memcpy(wavenumber, job->wavenumber + first, sizeof(wavenumber));
     for (int d = 0; d < 3; d++) {
@@ -119,7 +119,8 @@ INLINE void prepare(const grove_gridder_job *job, int64_t row, int first, int wi
     ints cell = __builtin_convertvector((w * TILE + v) * TILE + u, ints);
     memcpy(c->cell + at, &cell, sizeof(cell));
     /* exp(2 pi i (u l0 + v m0 + w middle_n)) */
-    phasor(fractional_turns(wavenumber, turns), &cosine, &sine);
+    if (turns != 0)
+        phasor(fractional_turns(wavenumber, turns), &cosine, &sine);
     store(c->cosine + at, cosine);
     store(c->sine + at, sine);
 }

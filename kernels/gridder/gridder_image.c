@@ -433,7 +433,7 @@ int grove_gridder_from_image(grove_gridder *g, int polarisation, const grove_gri
 {
     work w = {.g = g, .polarisation = polarisation, .image = *image, .first = g->first_plane};
 
-    w.failed = grove_gridder_make_all_blocks(g) != 0;
+    w.failed = !g->expects && grove_gridder_make_all_blocks(g) != 0;
     g->integers = false;
     if (!open_work(&w)) {
         if (w.coarse)

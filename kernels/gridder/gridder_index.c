@@ -9,47 +9,43 @@ static const double speed_of_light = 299792458.0;
 
 /* Parts of the rows are scanned, and buckets of keys sorted, by a thread each; so many for any
  * number of threads. */
-enum { PARTS = 32, BUCKETS = 32 };
+enum { PARTS = 32, BUCKETS = 32, SHIFT = 4 };
+_Static_assert(1 << SHIFT == GROVE_GRIDDER_TILE, "tiles are shifts");
 
+/* Where a kernel begins: the tile, and the plane within its group. */
 typedef struct {
-    int64_t tile[2], group;
+    int64_t tile[2], group, start;
 } place;
+
+/* Of an entry: its sort key, and the first and the last plane, within the group, in which kernels
+ * begin. */
+typedef struct {
+    int64_t key;
+    int16_t low, high;
+} sorting;
 
 typedef struct {
     grove_gridder_entry *entry;
-    int64_t *key;
+    sorting *sorting;
     int64_t count, room;
     bool failed;
 } list;
 
-static void append(list *l, int64_t key, grove_gridder_entry entry)
+static void append(list *l, sorting key, grove_gridder_entry entry)
 {
     if (l->count == l->room && !l->failed) {
         int64_t room = l->room ? 2 * l->room : 256;
         grove_gridder_entry *entries = realloc(l->entry, (size_t)room * sizeof(*entries));
         l->entry = entries ? entries : l->entry;
-        int64_t *keys = realloc(l->key, (size_t)room * sizeof(*keys));
-        l->key = keys ? keys : l->key;
+        sorting *keys = realloc(l->sorting, (size_t)room * sizeof(*keys));
+        l->sorting = keys ? keys : l->sorting;
         l->failed = !entries || !keys;
         l->room = l->failed ? l->room : room;
     }
     if (l->failed)
         return;
     l->entry[l->count] = entry;
-    l->key[l->count++] = key;
-}
-
-static place place_of(const grove_gridder *g, const double scale[3], double wavenumber)
-{
-    const grove_gridder_plan *p = &g->plan;
-    place at;
-
-    for (int d = 0; d < 2; d++)
-        at.tile[d] = (int64_t)floor(grove_gridder_first(wavenumber * scale[d], p->kernel.width) /
-                                    GROVE_GRIDDER_TILE);
-    double w = p->step_w > 0 ? wavenumber * scale[2] - p->first_w / p->step_w : 0.5;
-    at.group = (int64_t)floor(grove_gridder_first(w, p->kernel_w.width) / (double)g->group);
-    return at;
+    l->sorting[l->count++] = key;
 }
 
 /* The sort key of a place, -1 outside what is kept. */
@@ -94,11 +90,26 @@ typedef struct {
     const grove_gridder *g;
     const double *wavenumber;
     double scale[3];
+    double first_w, per_group; /* planes of w = 0 before the first one; 1 / planes of a group */
     int32_t row;
     list *lists; /* [BUCKETS] */
     const grove_gridder_samples *samples;
     grove_gridder_outside outside;
 } scan;
+
+/* First cells and planes are whole numbers: shifts round tiles down. */
+static inline void find_place(const scan *s, double wavenumber, place *at)
+{
+    const grove_gridder *g = s->g;
+
+    for (int d = 0; d < 2; d++)
+        at->tile[d] =
+            (int64_t)grove_gridder_first(wavenumber * s->scale[d], g->plan.kernel.width) >> SHIFT;
+    double w = g->plan.step_w > 0 ? wavenumber * s->scale[2] - s->first_w : 0.5;
+    double start = grove_gridder_first(w, g->plan.kernel_w.width);
+    at->group = start < 0 ? -1 : (int64_t)((start + 0.5) * s->per_group);
+    at->start = (int64_t)start - at->group * g->group;
+}
 
 static void leave_out(scan *s, int64_t first, int64_t last)
 {
@@ -116,20 +127,25 @@ static void leave_out(scan *s, int64_t first, int64_t last)
 
 /* Entries for channels [first, last), in whose range places change monotonously with the channel.
  */
-static void divide(scan *s, int32_t first, int32_t last, place at_first, place at_last)
+static void divide(scan *s, int32_t first, int32_t last, const place *at_first,
+                   const place *at_last)
 {
-    if (same(&at_first, &at_last)) {
-        int64_t key = key_of(s->g, &at_first);
+    if (same(at_first, at_last)) {
+        int64_t key = key_of(s->g, at_first), a = at_first->start, b = at_last->start;
         if (key >= 0)
-            append(&s->lists[bucket_of(s->g, key)], key,
+            append(&s->lists[bucket_of(s->g, key)],
+                   (sorting){key, (int16_t)(a < b ? a : b), (int16_t)(a < b ? b : a)},
                    (grove_gridder_entry){s->row, first, last});
         else
             leave_out(s, first, last);
         return;
     }
     int32_t middle = first + (last - first) / 2;
-    divide(s, first, middle, at_first, place_of(s->g, s->scale, s->wavenumber[middle - 1]));
-    divide(s, middle, last, place_of(s->g, s->scale, s->wavenumber[middle]), at_last);
+    place below, above;
+    find_place(s, s->wavenumber[middle - 1], &below);
+    find_place(s, s->wavenumber[middle], &above);
+    divide(s, first, middle, at_first, &below);
+    divide(s, middle, last, &above, at_last);
 }
 
 static bool has_channel(const scan *s, int64_t channel)
@@ -173,9 +189,12 @@ static void scan_range(scan *s, const double *uvw, int64_t first, int64_t last)
         end--;
     leave_out(s, first, begin);
     leave_out(s, end, last);
-    if (begin < end)
-        divide(s, (int32_t)begin, (int32_t)end, place_of(s->g, s->scale, s->wavenumber[begin]),
-               place_of(s->g, s->scale, s->wavenumber[end - 1]));
+    if (begin == end)
+        return;
+    place at_first, at_last;
+    find_place(s, s->wavenumber[begin], &at_first);
+    find_place(s, s->wavenumber[end - 1], &at_last);
+    divide(s, (int32_t)begin, (int32_t)end, &at_first, &at_last);
 }
 
 static void scan_row(scan *s, const double *uvw)
@@ -237,7 +256,13 @@ static void scan_part(void *context, int64_t part)
     making *m = context;
     const grove_gridder_samples *samples = m->samples;
     list own[BUCKETS] = {0}; /* not beside those of other threads */
-    scan s = {.g = m->g, .wavenumber = m->index->wavenumber, .lists = own, .samples = samples};
+    const grove_gridder_plan *p = &m->g->plan;
+    scan s = {.g = m->g,
+              .wavenumber = m->index->wavenumber,
+              .first_w = p->step_w > 0 ? p->first_w / p->step_w : 0,
+              .per_group = 1 / (double)m->g->group,
+              .lists = own,
+              .samples = samples};
 
     for (int64_t row = samples->rows * part / PARTS; row < samples->rows * (part + 1) / PARTS;
          row++) {
@@ -246,6 +271,15 @@ static void scan_part(void *context, int64_t part)
     }
     memcpy(m->lists[part], own, sizeof(own));
     m->outside[part] = s.outside;
+}
+
+static void count_entry(grove_gridder_index *index, const sorting *s)
+{
+    int16_t *starts = index->starts[s->key];
+    const bool none = !index->first[s->key + 1]++;
+
+    starts[0] = none || s->low < starts[0] ? s->low : starts[0];
+    starts[1] = none || s->high > starts[1] ? s->high : starts[1];
 }
 
 /* Stable counting sort of a bucket's entries of all parts; first[k + 1] is where the next entry of
@@ -258,7 +292,7 @@ static void sort_bucket(void *context, int64_t bucket)
 
     for (int part = 0; part < PARTS; part++)
         for (int64_t i = 0; i < m->lists[part][bucket].count; i++)
-            first[m->lists[part][bucket].key[i] + 1]++;
+            count_entry(m->index, &m->lists[part][bucket].sorting[i]);
     for (int64_t k = least; k < end; k++) {
         int64_t count = first[k + 1];
         first[k + 1] = at;
@@ -266,7 +300,7 @@ static void sort_bucket(void *context, int64_t bucket)
     }
     for (int part = 0; part < PARTS; part++)
         for (int64_t i = 0; i < m->lists[part][bucket].count; i++)
-            m->index->entry[first[m->lists[part][bucket].key[i] + 1]++] =
+            m->index->entry[first[m->lists[part][bucket].sorting[i].key + 1]++] =
                 m->lists[part][bucket].entry[i];
 }
 
@@ -284,7 +318,8 @@ static int sort(making *m, const grove_gridder_threads *threads)
     }
     m->index->entry = malloc((size_t)(count + 1) * sizeof(*m->index->entry));
     m->index->first = calloc((size_t)keys_of(m->g) + 1, sizeof(*m->index->first));
-    if (!m->index->entry || !m->index->first)
+    m->index->starts = calloc((size_t)keys_of(m->g), sizeof(*m->index->starts));
+    if (!m->index->entry || !m->index->first || !m->index->starts)
         return -1;
     threads->run(threads->pool, BUCKETS, sort_bucket, m);
     return 0;
@@ -301,7 +336,7 @@ static int make_entries(making *m, const grove_gridder_threads *threads)
     for (int part = 0; part < PARTS; part++)
         for (int bucket = 0; bucket < BUCKETS; bucket++) {
             free(m->lists[part][bucket].entry);
-            free(m->lists[part][bucket].key);
+            free(m->lists[part][bucket].sorting);
         }
     return code;
 }
@@ -336,6 +371,7 @@ void grove_gridder_index_free(grove_gridder_index *index)
 {
     free(index->entry);
     free(index->first);
+    free(index->starts);
     free(index->task);
     free(index->wavenumber);
     *index = (grove_gridder_index){0};

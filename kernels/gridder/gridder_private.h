@@ -28,6 +28,7 @@ struct grove_gridder {
     uint64_t limit;                 /* bytes of slabs */
     double quantum;                 /* of planes of integers; 0: of numbers */
     bool integers;                  /* the planes are, for now */
+    bool expects;                   /* blocks are those of grove_gridder_expect */
     uint64_t bytes;
 };
 
@@ -78,10 +79,12 @@ bool grove_gridder_find_coarse(grove_gridder_plan *plan, double oversampling);
 /* Entries of samples, sorted by tile and group. */
 typedef struct {
     grove_gridder_entry *entry;
-    int64_t *first;     /* [tiles kept][groups] and the end */
-    int32_t *task;      /* tiles that have entries, by colour */
-    int64_t begin[5];   /* of the tasks of each of four colours */
-    double *wavenumber; /* [channel + GROVE_GRIDDER_LANES] */
+    int64_t *first;       /* [tiles kept][groups] and the end */
+    int16_t (*starts)[2]; /* [tiles kept][groups] the first and the last plane of the group in which
+                             kernels begin */
+    int32_t *task;        /* tiles that have entries, by colour */
+    int64_t begin[5];     /* of the tasks of each of four colours */
+    double *wavenumber;   /* [channel + GROVE_GRIDDER_LANES] */
     grove_gridder_outside outside;
 } grove_gridder_index;
 
@@ -91,15 +94,20 @@ static inline bool grove_gridder_keeps(const grove_gridder *g, int64_t plane)
 {
     return plane >= g->first_plane && plane < g->end_plane;
 }
-/* Planes that the kernels of a group touch, and whether any of them is kept. */
-int64_t grove_gridder_planes_of_group(const grove_gridder *g, int64_t group);
+/* Whether any of the planes that the kernels of a group may touch is kept. */
 bool grove_gridder_keeps_group(const grove_gridder *g, int64_t group);
+/* The planes in which the kernels of a tile and group begin. All of the group where bits are not to
+ * depend on which samples meet: positions are counted from the first one. */
+void grove_gridder_find_starts(const grove_gridder *g, const grove_gridder_index *index,
+                               int64_t key, int64_t *first, int64_t *count);
 /* The address of a block; NULL: there is none. */
 void *grove_gridder_block(const grove_gridder *g, int64_t plane, int64_t v, int64_t u);
 /* Of the planes that are kept: all blocks that samples within the bounds may touch, and those that
  * the samples of an index touch. 0, or -1 without memory. */
 int grove_gridder_make_all_blocks(grove_gridder *g);
 int grove_gridder_make_blocks(grove_gridder *g, const grove_gridder_index *index);
+/* 0, or -1 where one that the samples touch is missing. */
+int grove_gridder_find_blocks(grove_gridder *g, const grove_gridder_index *index);
 
 /* The least multiple that is at least `wanted` and, divided by it, has no prime factor above 5. */
 int64_t grove_gridder_transform_size(double wanted, int64_t multiple);
