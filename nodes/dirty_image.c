@@ -280,6 +280,8 @@ static int check(grove_node *node, bool psf)
     const grove_form *form = m->data >= 0 ? grove_node_input_form(node, m->data) : NULL;
     int code = check_axes(node, m);
     if (!code)
+        code = image_plane_check_one(node, m->max_uvw, "max_uvw");
+    if (!code)
         code = check_freq(node, m);
     if (!code && !psf)
         code = image_stokes_read(node, form, feed && *feed > 0, &m->stokes);

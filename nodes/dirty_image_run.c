@@ -324,6 +324,11 @@ static void complete(const image_state *state, const void *from_devices, int sto
     }
 }
 
+static const char *limit_of(const imager *m)
+{
+    return m->longest > 0 ? "the antennas are apart" : "max_uvw";
+}
+
 static void warn_of_samples(const grove_node *node, const imager *m, const image_state *state)
 {
     int64_t not_finite = 0, outside = 0;
@@ -343,7 +348,7 @@ static void warn_of_samples(const grove_node *node, const imager *m, const image
         grove_node_warn(node,
                         "%lld visibilities have baselines that are not numbers, or longer than "
                         "%s, and are left out",
-                        (long long)outside, m->longest > 0 ? "the antennas are apart" : "max_uvw");
+                        (long long)outside, limit_of(m));
 }
 
 static void finish_band(const image_state *state, grove_array *out, int64_t at, int64_t cells)
@@ -359,12 +364,15 @@ int imager_finish(const grove_call *call, void *own, grove_array *out)
     const imager *m = grove_node_user(call->node);
     image_state *state = own;
     const int64_t cells = out->cells / m->bands.count;
+    int64_t outside = 0;
     double sum = 0;
 
-    for (int band = 0; band < m->bands.count; band++)
+    for (int band = 0; band < m->bands.count; band++) {
         sum += state[band].weight_sum;
+        outside += state[band].outside;
+    }
     if (!(sum > 0))
-        return image_samples_none(call->node);
+        return image_samples_none(call->node, outside, limit_of(m));
     warn_of_samples(call->node, m, state);
     if (out->flags)
         memset(out->flags, 0, (size_t)out->cells);

@@ -5,6 +5,7 @@
 #include "nodes/image_functions.h"
 #include "nodes/image_samples.h"
 #include "nodes/image_stage.h"
+#include "nodes/image_tracks.h"
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -166,6 +167,20 @@ static int check_both(grove_node *node, gridding *g)
     return code;
 }
 
+/* Of the planes, those blocks that the baselines touch. */
+static uint64_t planes_bytes(const gridding *g, const grove_node *obs)
+{
+    image_tracks tracks = image_tracks_of(obs);
+    uint64_t *bytes = grove_alloc((size_t)g->plan.planes * sizeof(*bytes)), sum = 0;
+
+    image_tracks_planes(&tracks, &g->plan, g->freq->centre, g->freq->size, bytes);
+    for (int64_t k = 0; k < g->plan.planes; k++)
+        sum += bytes[k];
+    image_tracks_free(&tracks);
+    free(bytes);
+    return g->exact && !g->plan.bounds.double_precision ? 2 * sum : sum;
+}
+
 static int check(grove_node *node)
 {
     gridding *g = grove_alloc(sizeof(*g));
@@ -197,7 +212,7 @@ static int check(grove_node *node)
                        .unit = grove_node_input_form(node, grove_node_input(node, "data"))->unit};
     grove_node_set_output(node, &form);
     grove_node_set_memory(node, (g->functions >= 0 ? grove_convolution_bytes(&g->convolution)
-                                                   : grove_gridder_plan_planes_bytes(&g->plan)) +
+                                                   : planes_bytes(g, obs)) +
                                     ((uint64_t)CHUNK * 24));
     if (g->exact)
         grove_node_set_first_walks(node, 1);
@@ -574,10 +589,11 @@ static int finish_on_device(const grove_call *call, void *state)
 
 static int finish_sum(const grove_call *call, void *state, grove_array *out)
 {
-    const double sum = image_sum_value(&((const gridded *)state)->sizes.weight);
+    const gridded *from = state;
+    const double sum = image_sum_value(&from->sizes.weight);
 
     if (!(sum > 0))
-        return image_samples_none(call->node);
+        return image_samples_none(call->node, from->outside, image_stage_limit(call->node));
     *(double *)out->data = sum;
     return 0;
 }

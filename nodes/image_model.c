@@ -69,8 +69,18 @@ static int check_sky(const grove_node *node, model *m)
     return 0;
 }
 
-/* Pixels of channels with beams of their own, by their share of them; -1: a channel has none. */
-static int divide_by_beams(const grove_image *image)
+static int refuse_channel(const grove_node *node, const grove_image *image, int64_t channel)
+{
+    return grove_node_fail_option(
+        node, "file",
+        "%s: is in Jy/beam, but its table BEAMS has no beam of channel %lld (of 0 to %lld), so "
+        "that "
+        "the flux of its pixels is not known; give it BMAJ and BMIN there, or blank the channel",
+        grove_node_text(node, "file"), (long long)channel, (long long)image->channels - 1);
+}
+
+/* Pixels of channels with beams of their own, by their share of them. */
+static int divide_by_beams(const grove_node *node, const grove_image *image)
 {
     for (int64_t s = 0; s < image->stokes; s++)
         for (int64_t f = 0; f < image->channels; f++) {
@@ -79,7 +89,7 @@ static int divide_by_beams(const grove_image *image)
                           end = first + image->rows * image->columns;
             for (int64_t k = first; k < end; k++) {
                 if (isfinite(grove_image_at(image, k)) && !(share > 0))
-                    return -1;
+                    return refuse_channel(node, image, f);
                 if (image->wide)
                     ((double *)image->pixels)[k] *= share;
                 else
@@ -112,12 +122,17 @@ static int find_scale(const grove_node *node, model *m)
                                       "%s: its unit (BUNIT) is '%s'; a model is in Jy/pixel, or in "
                                       "Jy/beam with its beam",
                                       grove_node_text(node, "file"), unit);
-    const double beam = m->image->beams ? NAN : grove_image_beam_area(m->image, 0);
-    if (m->image->beams ? divide_by_beams(m->image) : !(beam > 0))
-        return refuse(node, "is in Jy/beam and has no beam (BMAJ, BMIN), so that the flux of a "
-                            "pixel is not known");
-    if (!m->image->beams)
-        m->scale *= grove_image_pixel_area(m->image) / beam;
+    if (m->image->beams)
+        return divide_by_beams(node, m->image);
+    const double beam = grove_image_beam_area(m->image, 0);
+    if (!(beam > 0))
+        return grove_node_fail_option(
+            node, "file",
+            "%s: is in Jy/beam and has no beam (BMAJ, BMIN)%s%s, so that the flux of a pixel is "
+            "not known",
+            grove_node_text(node, "file"), m->image->note[0] ? "; " : "",
+            m->image->note[0] ? m->image->note[0] : "");
+    m->scale *= grove_image_pixel_area(m->image) / beam;
     return 0;
 }
 

@@ -170,6 +170,18 @@ int image_plane_of_input(const grove_node *node, int input, grove_gridder_image 
     return 0;
 }
 
+int image_plane_check_one(const grove_node *node, int k, const char *option)
+{
+    const grove_axis *axes[GROVE_MAX_AXES];
+
+    return grove_node_input_axes(node, k, axes)
+               ? grove_node_fail_option(node, option,
+                                        "varies with %s; it is one value for all visibilities: "
+                                        "max(..., over=%s)",
+                                        axes[0]->name, axes[0]->name)
+               : 0;
+}
+
 /* ---- visibilities that are computed ---- */
 
 /* Bytes from one pixel to the next, along l and along m. */

@@ -58,8 +58,9 @@ void image_sizes_add(image_sizes *sizes, const image_samples *samples, int stoke
 int image_samples_find_weights(grove_node *node, int like, int elements, int *weights);
 /* Only in check: the result has none of the axes of the inputs. */
 void image_samples_consume_axes(grove_node *node);
-/* There are no samples that count: GROVE_INVALID. */
-int image_samples_none(const grove_node *node);
+/* There are no samples that count: GROVE_INVALID. `outside`: of so many the baselines are longer
+ * than `limit`, such as "max_uvw". */
+int image_samples_none(const grove_node *node, int64_t outside, const char *limit);
 void image_samples_warn_not_finite(const grove_node *node, int64_t not_finite); /* 0 is fine */
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "fit.h"
 #include "keep.h"
 
 #include <math.h>
@@ -147,11 +148,15 @@ static int check(grove_node *node)
     grove_node_set_user(node, p);
     int code = image_plane_of_input(node, PREDICTION_IMAGE, &p->image);
     if (!code)
+        code = image_plane_check_one(node, PREDICTION_MAX_UVW, "max_uvw");
+    if (!code)
         code = check_numbers(node, p);
     if (!code)
         code = image_stokes_expand(node, elements, feed && *feed > 0, &p->stokes);
     if (code)
         return code;
+    p->max_freq =
+        grove_node_written(node, "freq") ? grove_node_add_input(node, "max_freq", "max(freq)") : -1;
     if (!grove_node_written(node, "max_uvw"))
         p->longest = image_longest_baseline(obs);
     for (int d = 0; d < 2; d++)
@@ -213,6 +218,19 @@ int64_t predictor_plane_offset(const grove_call *call, const predictor *p, int p
     return (plane - (p->cube.same ? args->origin[d] : 0)) * step;
 }
 
+double predictor_highest(const grove_call *call, const predictor *p, const void *max_freq)
+{
+    double highest;
+
+    if (p->max_freq < 0)
+        return p->highest;
+    if (call->args->in[p->max_freq].bytes == sizeof(float))
+        highest = (double)*(const float *)max_freq * (1 + 1e-6); /* as it was rounded */
+    else
+        memcpy(&highest, max_freq, sizeof(highest));
+    return fmax(p->highest, highest);
+}
+
 void predictor_longest(const predictor *p, const double *max_uvw, double highest, double longest[3])
 {
     for (int k = 0; k < 3; k++) {
@@ -236,7 +254,8 @@ int predictor_plan(const grove_call *call, const predictor *p, double highest,
                                    .double_precision = call->double_precision};
 
     if (!isfinite(bounds.max_u + bounds.max_v + bounds.max_w))
-        return grove_node_fail(call->node, GROVE_INVALID, "the largest baseline is not a number");
+        return grove_node_fail(call->node, GROVE_INVALID,
+                               "the largest baseline, or frequency, is not a number");
     if (grove_gridder_plan_choose(&p->image, &bounds, p->epsilon, plan))
         return grove_node_fail_option(call->node, "epsilon",
                                       "%g cannot be reached in %s precision%s", p->epsilon,
@@ -263,22 +282,6 @@ static int make_gridder(const grove_call *call, const predictor *p, const predic
     if (to->gridder && p->exact)
         grove_gridder_set_exact(to->gridder, 1, 1);
     return to->gridder ? 0 : GROVE_NO_MEMORY;
-}
-
-void prediction_find_highest(const grove_call *call, const predictor *p, const void *freqs,
-                             prediction *run)
-{
-    const int64_t channels = image_axis_size(call->args, GROVE_AXIS_FREQ),
-                  step = image_axis_step(call->args, &call->args->in[PREDICTION_FREQ],
-                                         GROVE_AXIS_FREQ);
-    double freq;
-
-    run->highest = fmax(run->highest, p->highest);
-    for (int64_t k = 0; k < channels; k++) {
-        memcpy(&freq, (const char *)freqs + k * step, sizeof(freq));
-        if (isfinite(freq))
-            run->highest = fmax(run->highest, freq);
-    }
 }
 
 /* A gridder for the image, or a plane of a cube, unless it has that of the one that was asked for
@@ -400,7 +403,7 @@ static int predict(const grove_call *call, const predictor *p, prediction *run)
 
     grove_gridder_samples samples = {
         .rows = rows, .channels = channels, .uvw = uvw, .freq = freq, .data = data};
-    prediction_find_highest(call, p, args->in[PREDICTION_FREQ].data, run);
+    run->highest = predictor_highest(call, p, p->max_freq < 0 ? NULL : args->in[p->max_freq].data);
     if (!code)
         code = predict_planes(call, p, run, &samples);
     predictor_longest(p, args->in[PREDICTION_MAX_UVW].data, run->highest, longest);

@@ -17,6 +17,7 @@ typedef struct {
     double epsilon, highest;
     double longest; /* u, v and w beyond are 0, wavelengths; 0: only beyond max_uvw */
     bool without_w, exact;
+    int max_freq;   /* input of the highest of frequencies that are given; -1: none are */
     int kind[2];    /* of the axes l and m */
     uint64_t fixed; /* bytes beside the planes of w */
     image_cube cube;
@@ -53,15 +54,14 @@ typedef struct {
 /* Bytes from the first pixel of the call's input to that of a plane of a cube. An axis that is
  * consumed follows what is left of the same kind. */
 int64_t predictor_plane_offset(const grove_call *call, const predictor *p, int plane);
+/* The highest frequency: of the channels, or of those in their place. */
+double predictor_highest(const grove_call *call, const predictor *p, const void *max_freq);
 /* The largest |u|, |v| and |w| that count at a frequency, wavelengths, by those in metres. */
 void predictor_longest(const predictor *p, const double *max_uvw, double highest,
                        double longest[3]);
 /* 0, or a code with a message. */
 int predictor_plan(const grove_call *call, const predictor *p, double highest,
                    const double *max_uvw, grove_gridder_plan *plan);
-/* The highest frequency so far: of the channels, or of those in their place. */
-void prediction_find_highest(const grove_call *call, const predictor *p, const void *freqs,
-                             prediction *run);
 
 /* Of the class. */
 int prediction_on_device(const grove_call *call);

@@ -34,7 +34,7 @@ void prediction_free_devices(prediction *run)
     free(run->devices);
 }
 
-/* A plan by the largest baselines and the highest frequency so far. All images have the same. */
+/* A plan by the largest baselines and the highest frequency. All images have the same. */
 static int open_device(const grove_call *call, const predictor *p, const prediction *run,
                        const void *max_uvw, prediction_device *d)
 {
@@ -138,7 +138,7 @@ static int predict_call(const grove_call *call, const predictor *p, prediction *
 {
     const grove_args *args = call->args;
     const int64_t step = image_axis_step(args, &args->in[PREDICTION_FREQ], GROVE_AXIS_FREQ);
-    const void *freqs = NULL, *pixels = NULL, *max_uvw = NULL;
+    const void *freqs = NULL, *pixels = NULL, *max_uvw = NULL, *max_freq = NULL;
     double longest[3];
     int code = grove_call_host(call, PREDICTION_FREQ, &freqs);
 
@@ -146,9 +146,11 @@ static int predict_call(const grove_call *call, const predictor *p, prediction *
         code = grove_call_host(call, PREDICTION_IMAGE, &pixels);
     if (!code)
         code = grove_call_host(call, PREDICTION_MAX_UVW, &max_uvw);
+    if (!code && p->max_freq >= 0)
+        code = grove_call_host(call, p->max_freq, &max_freq);
     if (code)
         return code;
-    prediction_find_highest(call, p, freqs, run);
+    run->highest = predictor_highest(call, p, max_freq);
     predictor_longest(p, max_uvw, run->highest, longest);
     code = open_device(call, p, run, max_uvw, find_device(p, run, call->device));
     double *freq = code ? NULL : image_copy_freq(args, freqs, step);

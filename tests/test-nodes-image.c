@@ -291,6 +291,22 @@ START_TEST(units_of_beams)
 }
 END_TEST
 
+/* A model of a cube of which a channel has no beam, but pixels. */
+START_TEST(channel_without_beam)
+{
+    write_table(&samples[3]);
+    ck_assert_int_eq(run("f = 1 * obs.freq\ng = f - select(f, axis=freq, index=1)\n"
+                         "image(T.value, to=\"@/a.fits\", unit=\"Jy/beam\", "
+                         "beam=[2arcsec, 1arcsec, 0.5rad] * (g / g))",
+                         NULL),
+                     0);
+    char *text = grove_format("obs = probe()\nM = image_model(\"%s/a.fits\", obs)\n", t.folder);
+    const char *said = testing_faults(&t, text);
+    ck_assert_msg(strstr(said, "has no beam of channel 1 (of 0 to "), "%s", said);
+    free(text);
+}
+END_TEST
+
 /* Flagged pixels are NaN. */
 START_TEST(flagged)
 {
@@ -520,6 +536,7 @@ int main(void)
     tcase_add_test(test, cards_of_options);
     tcase_add_loop_test(test, beams_of_channels, 0, 4);
     tcase_add_loop_test(test, units_of_beams, 0, 5);
+    tcase_add_test(test, channel_without_beam);
     tcase_add_test(test, flagged);
     tcase_add_test(test, files_that_exist);
     tcase_add_loop_test(test, two_programs, 0, 6);

@@ -197,11 +197,16 @@ uint64_t grove_memory_available(void)
     return (uint64_t)rest;
 }
 
-uint64_t grove_memory_resident(void)
+void grove_memory_trim(void)
 {
 #ifdef __GLIBC__
     malloc_trim(0);
 #endif
+}
+
+uint64_t grove_memory_resident(void)
+{
+    grove_memory_trim();
     double kib = read_number("/proc/self/status", "VmRSS:");
     return kib > 0 ? (uint64_t)(kib * 1024) : 0;
 }

@@ -35,6 +35,8 @@ int grove_compare_numbers(const void *a, const void *b);
 /* Bytes that this process may still use without swapping: the minimum of what the system, the
  * control group and the resource limits leave. */
 uint64_t grove_memory_available(void);
+/* Gives memory that was freed back to the system: what is larger could not use it. */
+void grove_memory_trim(void);
 /* Resident bytes of this process, without memory that was freed, which is used again. */
 uint64_t grove_memory_resident(void);
 

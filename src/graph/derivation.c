@@ -141,6 +141,17 @@ static grove_operand operand_of_object(grove_node *object)
     return (grove_operand){.kind = GROVE_OPERAND_NODE, .node = object};
 }
 
+static bool is_declared(const grove_class *class_, const char *name)
+{
+    for (const grove_input *in = class_->inputs; in && in->name; in++)
+        if (!strcmp(in->name, name))
+            return true;
+    for (const grove_option *option = class_->options; option && option->name; option++)
+        if (!strcmp(option->name, name))
+            return true;
+    return false;
+}
+
 grove_operand grove_tree_remake(grove_tree *tree, const grove_node *node,
                                 const grove_operand *others)
 {
@@ -154,6 +165,8 @@ grove_operand grove_tree_remake(grove_tree *tree, const grove_node *node,
             arguments[count++].operand = operand_of_object(node->objects[i]);
         }
     for (int k = 0; k < node->input_count; k++) {
+        if (!is_declared(class_, node->input_names[k]))
+            continue; /* its check adds it again */
         bool dropped = !node->inputs[k].node && node->dropped;
         grove_edge edge = dropped ? node->dropped[k] : node->inputs[k];
         if (!edge.node)

@@ -90,7 +90,7 @@ const char *grove_kind_describe(grove_arena *arena, grove_kind kind, const char 
     case GROVE_ANGLE_RANGE:
         return "a range of angles such as -2h..2h";
     case GROVE_NUMBER_LIST:
-        return "a list of numbers";
+        return "a number, or a list such as [1, 2]";
     case GROVE_AXIS_NAMES:
         return "names of axes";
     case GROVE_PARM_NAMES:

@@ -247,6 +247,16 @@ static void pass_drive(const grove_walk *walk, const grove_step *root)
         drop_block(walk->context, take_block(walk->context, bytes));
 }
 
+/* Whether it is the result of an earlier pass, of which the tile has all. */
+static bool is_whole(const grove_step *in, const grove_step *over_tile)
+{
+    bool whole = in->kind == GROVE_STEP_GIVEN;
+
+    for (int d = 0; d < over_tile->axes; d++)
+        whole = whole && over_tile->span[d].kind == GROVE_SPAN_FIXED;
+    return whole;
+}
+
 /* An action's inputs are held until they are written. An input that is not dense over the action's
  * axes is copied. */
 static void hold_inputs(grove_walk *walk, const grove_step *step)
@@ -258,11 +268,14 @@ static void hold_inputs(grove_walk *walk, const grove_step *step)
             continue;
         const grove_step *in = &p->steps[step->input[k]];
         block *value = walk->slots[step->input[k]].value;
-        if (value && (k > 0 || in->axes >= step->node->axis_count)) {
+        const bool dense = k > 0 || in->axes >= step->node->axis_count;
+        if (value && dense) {
             grove_walk_hold(walk, ref(walk, value));
             continue;
         }
         grove_step shape = over_tile(p, in, k == 0 ? step->node : in->node);
+        if (dense && is_whole(in, &shape))
+            continue;
         grove_walk_hold(walk, take_block(walk->context, bytes_of(walk, &shape)));
     }
 }

@@ -82,6 +82,9 @@ void grove_class_state_free(grove_class_state *state)
     grove_class_device_free(state->devices);
     grove_value_unref(state->value);
     free(state->own);
+    /* values of that size are no part of the heap */
+    if (state->node->memory + state->node->scratch >= 32 << 20)
+        grove_memory_trim();
     free(state);
 }
 

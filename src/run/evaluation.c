@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,17 @@ static const grove_node *find_in_parts(grove_node *const *nodes, size_t count)
     return NULL;
 }
 
+/* Rounded up to what grove_show_bytes shows, so that the limit that is shown is enough. */
+static double round_up(double bytes)
+{
+    double unit = 1;
+
+    while (bytes >= 1024 * unit)
+        unit *= 1024;
+    const double step = unit > 1 && bytes < 100 * unit ? unit / 10 : unit;
+    return ceil((bytes + 1) / step) * step;
+}
+
 static int fail_memory(const grove_session *session, grove_node *const *nodes, size_t count,
                        uint64_t needed)
 {
@@ -78,7 +90,7 @@ static int fail_memory(const grove_session *session, grove_node *const *nodes, s
                      *parts = find_in_parts(nodes, count);
     char want[32], have[32], part[32];
 
-    grove_show_bytes(want, (double)needed / 0.9); /* see plan/tiling.c */
+    grove_show_bytes(want, round_up((double)needed / 0.9)); /* see plan/tiling.c */
     grove_show_bytes(have, (double)session->memory);
     if (!drive && parts)
         return grove_fail_at(session->error, &parts->place, GROVE_NO_MEMORY,
@@ -99,6 +111,26 @@ static int fail_memory(const grove_session *session, grove_node *const *nodes, s
                          drive->advice ? drive->advice : "");
 }
 
+/* A limit that is enough, as bytes of a tile: what is shared out of a larger limit may be more, so
+ * that the smallest tile of a smaller one needs less. */
+static uint64_t find_enough(const grove_session *session, grove_node *const *nodes, size_t count,
+                            const grove_range *range, int ranges, uint64_t needed)
+{
+    grove_plan_limits limits = limits_of(session);
+    int code = GROVE_NO_MEMORY;
+
+    for (int k = 0; k < 20 && code == GROVE_NO_MEMORY; k++) {
+        grove_schedule *schedule = NULL;
+        uint64_t more = 0;
+        limits.budget = (uint64_t)round_up((double)needed / 0.9);
+        code = grove_schedule_new(&limits, nodes, count, range, ranges, &schedule, &more);
+        grove_schedule_free(schedule);
+        if (code == GROVE_NO_MEMORY)
+            needed = more > needed ? more : needed + needed / 16;
+    }
+    return needed;
+}
+
 int grove_session_schedule(grove_session *session, grove_node *const *nodes, size_t count,
                            const grove_range *range, int ranges, grove_schedule **schedule)
 {
@@ -110,7 +142,8 @@ int grove_session_schedule(grove_session *session, grove_node *const *nodes, siz
     if (code != GROVE_NO_MEMORY)
         return code;
     if (session->budget >= session->memory)
-        return fail_memory(session, nodes, count, needed);
+        return fail_memory(session, nodes, count,
+                           find_enough(session, nodes, count, range, ranges, needed));
     grove_log(GROVE_LOG_WARNING,
               "%s: the smallest tile needs %s, there is room for %s; the cpu computes what does "
               "not fit",
