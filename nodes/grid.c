@@ -1,9 +1,6 @@
 /* grid, sum_of_weights: the first stage of an image, visibilities on planes of the uv grid. */
-#include "../kernels/gridder/gridder.h"
+#include "nodes/grid.h"
 #include "nodes/gridder_threads.h"
-#include "nodes/image_device.h"
-#include "nodes/image_functions.h"
-#include "nodes/image_samples.h"
 #include "nodes/image_stage.h"
 #include "nodes/image_tracks.h"
 
@@ -46,33 +43,6 @@ static const grove_option options[] = {
      "integers, with one more walk over the data; not with functions"},
     {0}};
 static const grove_option sum_options[] = {WEIGHT_OPTIONS, IMAGE_STAGE_MAX_UVW, {0}};
-
-typedef struct {
-    grove_gridder_plan plan;
-    image_stokes stokes;
-    const grove_axis *freq;
-    double longest[3]; /* |u|, |v| and |w| that count, wavelengths; 0: not known */
-    int weights, uvw;
-    int functions; /* the input; -1: none */
-    bool exact;
-    grove_convolution_plan convolution;
-    image_mueller mueller; /* of the functions */
-    int32_t *index;        /* its sets; NULL: there is a single function */
-} gridding;
-
-typedef struct {
-    /* One of them; NULL until the first samples come, and of sum_of_weights. */
-    grove_gridder *gridder;
-    grove_convolution *convolution;
-    grove_gridder_outside left_out; /* by the functions */
-    double sums[4];                 /* of weights, by the functions of each image */
-    image_sizes sizes;
-    bool sized;          /* of exact planes: the first walk is over */
-    double max_u, max_v; /* of |u|, |v|, wavelengths, as far as the antennas are apart */
-    int64_t outside, not_finite;
-    image_device device; /* of a state on a device */
-    void *from_devices;  /* the sum of their planes, as they keep them; NULL: none */
-} gridded;
 
 /* ---- check ---- */
 
@@ -255,7 +225,7 @@ static int begin(const grove_call *call, void **state)
     return 0;
 }
 
-static int no_memory(const grove_call *call)
+int grid_no_memory(const grove_call *call)
 {
     return grove_node_fail(call->node, GROVE_NO_MEMORY, "not enough memory for the planes");
 }
@@ -279,10 +249,10 @@ static int open_gridder(const grove_call *call, const gridding *g, const grove_a
         to->gridder = grove_gridder_new(&plan, isa);
     if (to->gridder && g->exact)
         grove_gridder_set_exact(to->gridder, to->sizes.largest, image_sum_value(&to->sizes.size));
-    return to->gridder || to->convolution ? 0 : no_memory(call);
+    return to->gridder || to->convolution ? 0 : grid_no_memory(call);
 }
 
-static void find_longest(const gridding *g, const double *uvw, int64_t rows, gridded *to)
+void grid_find_longest(const gridding *g, const double *uvw, int64_t rows, gridded *to)
 {
     double highest = 0;
 
@@ -328,12 +298,12 @@ static int convolve(const grove_call *call, gridded *to, const image_samples *s,
     int code =
         image_use_begin(call->node, &g->mueller, g->index, &g->convolution, part, numbers, &use);
     if (code)
-        return code == GROVE_NO_MEMORY ? no_memory(call) : code;
+        return code == GROVE_NO_MEMORY ? grid_no_memory(call) : code;
     code = grove_convolution_add(to->convolution, &s->samples, use.needed ? &use.mueller : NULL,
                                  &threads, &to->left_out,
                                  grove_node_bool(call->node, "normalise") ? to->sums : NULL);
     image_use_end(&use);
-    return code ? no_memory(call) : 0;
+    return code ? grid_no_memory(call) : 0;
 }
 
 static int spread(const grove_call *call, gridded *to, const image_samples *s)
@@ -341,7 +311,8 @@ static int spread(const grove_call *call, gridded *to, const image_samples *s)
     const grove_gridder_threads threads = gridder_threads(call);
     grove_gridder_outside outside = {0};
 
-    return grove_gridder_add(to->gridder, &s->samples, &threads, &outside) ? no_memory(call) : 0;
+    return grove_gridder_add(to->gridder, &s->samples, &threads, &outside) ? grid_no_memory(call)
+                                                                           : 0;
 }
 
 /* The first cell of an array along an axis. */
@@ -378,7 +349,7 @@ static int add_samples(const grove_call *call, gridded *to, const grove_array *c
         image_samples s;
         if (image_samples_make(call, &part, first, e.times - first < step ? e.times - first : step,
                                call->double_precision, &s))
-            return no_memory(call);
+            return grid_no_memory(call);
         const image_mueller_part cells = {
             .first_time = first_of(part.data, GROVE_AXIS_TIME) + first,
             .times = s.samples.rows / e.baselines,
@@ -395,7 +366,7 @@ static int add_samples(const grove_call *call, gridded *to, const grove_array *c
         if (!to->sized) { /* else the walk before has counted them */
             to->outside += s.outside;
             to->not_finite += s.not_finite;
-            find_longest(g, s.uvw, s.samples.rows, to);
+            grid_find_longest(g, s.uvw, s.samples.rows, to);
         }
         image_samples_free(&s);
     }
@@ -424,115 +395,11 @@ static int walk(const grove_call *call, void *state, grove_array *out, bool *aga
     return 0;
 }
 
-/* ---- on a device ---- */
-
-static grove_gridder_plan plan_of(const grove_call *call)
-{
-    grove_gridder_plan plan = ((const gridding *)grove_node_user(call->node))->plan;
-
-    plan.bounds.double_precision = call->double_precision;
-    return plan;
-}
-
-/* The longest baselines of what was added, whose rows are those of the call. */
-static int find_longest_of_call(const grove_call *call, const gridding *g, gridded *to)
-{
-    grove_view view = call->args->in[g->uvw];
-    const void *from = NULL;
-    int code = grove_call_host(call, g->uvw, &from);
-
-    if (code)
-        return code;
-    view.data = (void *)(uintptr_t)from;
-    double *uvw = image_copy_uvw(call->args, &view);
-    if (!uvw)
-        return GROVE_MISSING;
-    find_longest(g, uvw,
-                 image_axis_size(call->args, GROVE_AXIS_TIME) *
-                     image_axis_size(call->args, GROVE_AXIS_BASELINE),
-                 to);
-    free(uvw);
-    return 0;
-}
-
-static image_device_inputs inputs_of(const grove_call *call, const gridding *g, int count)
-{
-    return (image_device_inputs){.data = grove_node_input(call->node, "data"),
-                                 .weights = g->weights,
-                                 .uvw = g->uvw,
-                                 .flags = count,
-                                 .freq = g->freq,
-                                 .longest = g->longest,
-                                 .stokes = &g->stokes};
-}
-
-static int add_on_device(const grove_call *call, void *state, int count)
-{
-    const gridding *g = grove_node_user(call->node);
-    const grove_gridder_plan plan = plan_of(call);
-    const image_device_inputs in = inputs_of(call, g, count);
-    gridded *to = state;
-
-    if (g->functions >= 0 || g->exact)
-        return GROVE_MISSING;
-    int code = image_device_open(call, &plan, false, &to->device);
-    if (!code)
-        code = find_longest_of_call(call, g, to);
-    return code ? code : image_device_add(call, &to->device, &in);
-}
-
-/* What a device has counted. */
-static int take_totals(const grove_call *call, const double *totals, gridded *to)
-{
-    double got[GROVE_GRIDDER_TOTALS];
-    int code = grove_call_fetch(call, got, totals, sizeof(got));
-
-    if (code)
-        return code;
-    image_sum_add(&to->sizes.weight, got[GROVE_GRIDDER_WEIGHT_TOTAL]);
-    to->not_finite += (int64_t)got[GROVE_GRIDDER_NO_NUMBERS];
-    to->outside += (int64_t)got[GROVE_GRIDDER_BEYOND];
-    return 0;
-}
-
-static int merge_device(const grove_call *call, void *state, void *other)
-{
-    const grove_gridder_plan plan = plan_of(call);
-    const gridded *from = other;
-    gridded *to = state;
-
-    if (!from->device.open)
-        return 0;
-    if (!to->from_devices)
-        to->from_devices = calloc(1, image_device_planes_memory(&plan));
-    int code = to->from_devices ? image_device_add_planes(call, &from->device, to->from_devices)
-                                : no_memory(call);
-    if (!code)
-        code = take_totals(call, from->device.totals, to);
-    to->max_u = fmax(to->max_u, from->max_u);
-    to->max_v = fmax(to->max_v, from->max_v);
-    return code;
-}
-
-static int add_sum_on_device(const grove_call *call, void *state, int count)
-{
-    const image_device_inputs in = inputs_of(call, grove_node_user(call->node), count);
-
-    return image_device_weigh(call, &in, &((gridded *)state)->device.totals);
-}
-
-static int merge_sum(const grove_call *call, void *state, void *other)
-{
-    const gridded *from = other;
-
-    return from->device.totals ? take_totals(call, from->device.totals, state) : 0;
-}
-
 /* ---- the result ---- */
 
 static void finish_planes(const grove_call *call, const gridded *from, grove_array *out)
 {
-    const grove_gridder_plan plan = plan_of(call);
+    const grove_gridder_plan plan = grid_plan_of(call);
     const gridding *g = grove_node_user(call->node);
     const size_t bytes = (size_t)(out->cells * out->elements) * 2 *
                          (call->double_precision ? sizeof(double) : sizeof(float));
@@ -551,7 +418,7 @@ static void finish_planes(const grove_call *call, const gridded *from, grove_arr
         grove_gridder_device_give(&plan, from->from_devices, out->data);
 }
 
-static void warn(const grove_call *call, const gridded *from)
+void grid_warn(const grove_call *call, const gridded *from)
 {
     if (from->outside)
         grove_node_warn(call->node,
@@ -568,23 +435,9 @@ static void warn(const grove_call *call, const gridded *from)
 
 static int finish(const grove_call *call, void *state, grove_array *out)
 {
-    warn(call, state);
+    grid_warn(call, state);
     finish_planes(call, state, out);
     return 0;
-}
-
-static int finish_on_device(const grove_call *call, void *state)
-{
-    gridded *from = state;
-
-    if (!from->device.open)
-        return GROVE_MISSING;
-    int code = image_device_give_planes(call, &from->device, call->args->out.data);
-    if (!code)
-        code = take_totals(call, from->device.totals, from);
-    if (!code)
-        warn(call, from);
-    return code;
 }
 
 static int finish_sum(const grove_call *call, void *state, grove_array *out)
@@ -628,9 +481,9 @@ GROVE_CLASS(grid) = {
     .accumulate_new = begin,
     .accumulate_add = add,
     .accumulate_walk = walk,
-    .accumulate_device_add = add_on_device,
-    .accumulate_device_merge = merge_device,
-    .accumulate_device_finish = finish_on_device,
+    .accumulate_device_add = grid_add_on_device,
+    .accumulate_device_merge = grid_merge_device,
+    .accumulate_device_finish = grid_finish_on_device,
     .accumulate_finish = finish,
     .accumulate_free = end,
     .close = close_node,
@@ -652,8 +505,8 @@ GROVE_CLASS(sum_of_weights) = {
     .check = check_sum,
     .accumulate_new = begin,
     .accumulate_add = add_sum,
-    .accumulate_device_add = add_sum_on_device,
-    .accumulate_device_merge = merge_sum,
+    .accumulate_device_add = grid_add_sum_on_device,
+    .accumulate_device_merge = grid_merge_sum,
     .accumulate_finish = finish_sum,
     .accumulate_free = end,
     .close = close_node,

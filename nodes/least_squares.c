@@ -87,10 +87,10 @@ static bool make_groups(grove_least_squares *f)
         int64_t count = f->begin[g + 1] - f->begin[g];
         for (int64_t k = 0; k < count; k++) {
             int32_t j = f->member[f->begin[g] + k];
-            f->row[j] = (int64_t)f->size + k * count;
-            f->column[j] = (int32_t)k;
+            f->row[j] = (int64_t)f->size + k * (f->set.remote ? 1 : count);
+            f->column[j] = f->set.remote ? 0 : (int32_t)k;
         }
-        f->size += (uint64_t)(count * count);
+        f->size += (uint64_t)(count * (f->set.remote ? 1 : count));
     }
     f->layout = (grove_least_squares_layout){f->row, f->column, f->block_of};
     if (f->groups > 1)
@@ -272,9 +272,36 @@ static void analyse(grove_least_squares *f)
         else if (weight != 0)
             chi2 -= pow((f->best.x[j] - f->set.mean[j]) * weight, 2);
     }
-    known = analyse_groups(f) && data > f->rank;
+    known = (!f->set.remote || f->given) && analyse_groups(f) && data > f->rank;
     for (int64_t j = 0; j < f->n; j++)
         f->errors[j] *= known ? sqrt(fmax(chi2, 0) / (double)(data - f->rank)) : NAN;
+}
+
+bool grove_least_squares_set_matrix(grove_least_squares *f, const double *matrix)
+{
+    size_t n = (size_t)f->n, size = n * n;
+    double *best = grove_try_alloc(size + 1, sizeof(double)),
+           *work = grove_try_alloc(size + 1, sizeof(double));
+
+    if (!best || !work) {
+        free(best);
+        free(work);
+        return false;
+    }
+    for (size_t j = 0; j < n; j++) {
+        memcpy(best + j * n, matrix + j * n, (j + 1) * sizeof(double));
+        best[j * n + j] = f->best.matrix[j]; /* which may have been dropped */
+        f->row[j] = (int64_t)(j * n);
+        f->column[j] = (int32_t)j;
+    }
+    free(f->best.matrix);
+    free(f->trial.matrix);
+    f->best.matrix = best;
+    f->trial.matrix = work;
+    f->size = size;
+    f->analysed = false;
+    f->given = true;
+    return true;
 }
 
 const double *grove_least_squares_point(const grove_least_squares *f)
@@ -340,7 +367,7 @@ const char *grove_least_squares_words(grove_least_squares_outcome outcome)
 {
     static const char *const words[] = {"running",         "converged", "stalled",
                                         "not enough data", "singular",  "iteration limit",
-                                        "not finite"};
+                                        "not finite",      "solving"};
 
     return words[outcome];
 }

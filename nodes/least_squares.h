@@ -8,14 +8,16 @@
 #include <stdint.h>
 
 typedef enum {
-    GROVE_LEAST_SQUARES_RUNNING,   /* the point of grove_least_squares_point is wanted */
-    GROVE_LEAST_SQUARES_CONVERGED, /* by increment, or by what chi-squared can still fall */
-    GROVE_LEAST_SQUARES_STALLED,  /* no step, however short, lowers chi-squared, or none can be told
-                                     from rounding */
-    GROVE_LEAST_SQUARES_NO_DATA,  /* no unknowns, or no number with weight */
-    GROVE_LEAST_SQUARES_SINGULAR, /* all derivatives are zero and chi-squared is not */
-    GROVE_LEAST_SQUARES_LIMIT,    /* max_iterations steps were tried */
-    GROVE_LEAST_SQUARES_NOT_FINITE /* NaN or infinity at the start */
+    GROVE_LEAST_SQUARES_RUNNING,    /* the point of grove_least_squares_point is wanted */
+    GROVE_LEAST_SQUARES_CONVERGED,  /* by increment, or by what chi-squared can still fall */
+    GROVE_LEAST_SQUARES_STALLED,    /* no step, however short, lowers chi-squared, or none can be
+                                       told from rounding */
+    GROVE_LEAST_SQUARES_NO_DATA,    /* no unknowns, or no number with weight */
+    GROVE_LEAST_SQUARES_SINGULAR,   /* all derivatives are zero and chi-squared is not */
+    GROVE_LEAST_SQUARES_LIMIT,      /* max_iterations steps were tried */
+    GROVE_LEAST_SQUARES_NOT_FINITE, /* NaN or infinity at the start */
+    /* Of `remote` fits: the step of grove_least_squares_solving is wanted. */
+    GROVE_LEAST_SQUARES_SOLVING
 } grove_least_squares_outcome;
 
 /* Arrays have a number for each unknown, are copied, and may be NULL. */
@@ -59,6 +61,9 @@ typedef struct {
      * unknown; neither has bounds. A step d from z then leads to z exp(d / z), which is z + d to
      * first order: where the data hardly tell a phase, long steps turn z and do not stretch it. */
     const bool *pairs;
+    /* The caller has the matrices and solves. What it adds to is the diagonal, [unknowns]; priors,
+     * bounds, blocks and turns are not given. */
+    bool remote;
 } grove_least_squares_settings;
 
 /* What the caller sums at the point, without priors. */
@@ -111,6 +116,21 @@ double grove_least_squares_bytes(const int64_t *unknowns, int64_t blocks);
 grove_least_squares_outcome grove_least_squares_step(grove_least_squares *fit,
                                                      const grove_least_squares_sums *sums);
 
+/* Of `remote` fits, as long as the outcome is GROVE_LEAST_SQUARES_SOLVING: the damping lambda of
+ * the system (S N S + lambda) S^-1 step = S g at the best point, where S_jj = 1 / sqrt(N_jj), or 0
+ * where that is less than DBL_MIN, or does nothing but rounding (settings.size). Its step of
+ * minimum |S^-1 step| is handed over with step^T N step, and the outcome is as of
+ * grove_least_squares_step.
+ */
+double grove_least_squares_solving(const grove_least_squares *fit);
+grove_least_squares_outcome grove_least_squares_solved(grove_least_squares *fit, const double *step,
+                                                       double square);
+/* Whether the point judged last has become the best one. */
+bool grove_least_squares_is_best(const grove_least_squares *fit);
+/* After the end: the matrix at the best point, [unknowns][unknowns], of which only k <= j is read.
+ * Without it nothing is known of rank and errors. False when memory is short. */
+bool grove_least_squares_set_matrix(grove_least_squares *fit, const double *matrix);
+
 /* By how much chi-squared may still fall at the end of a fit: tolerance^2 of it, or where there are
  * many data, by so little that the unknowns are within 1000 tolerance, at most 0.01, of their
  * standard deviations of the minimum (root mean square; Bates and Watts 1981, Technometrics 23,
@@ -118,7 +138,7 @@ grove_least_squares_outcome grove_least_squares_step(grove_least_squares *fit,
 double grove_least_squares_negligible(double tolerance, double chi2, double unknowns, double data);
 
 /* "converged", "stalled", "not enough data", "singular", "iteration limit", "not finite",
- * "running". */
+ * "running", "solving". */
 const char *grove_least_squares_words(grove_least_squares_outcome outcome);
 
 /* The best point so far, [unknowns], and its chi-squared with priors; NaN before the first step. */

@@ -56,6 +56,10 @@ struct grove_least_squares {
     double *step, *scale, *right; /* scale: sqrt(N_jj), or 0 without data */
     bool *held;                   /* at a bound that the step would cross */
     bool half, cut, undamped_tried, deficient, by_change;
+    bool accepted;         /* the last point */
+    bool given;            /* remote: the matrix at the end */
+    bool solved, stalling; /* remote: the step is that of the best point; what is judged */
+    double square;         /* ... step^T N step */
     double predicted, increment, last_increment, reference, values, floor, rounding;
 
     grove_factor factor;
@@ -99,5 +103,8 @@ void grove_least_squares_list(grove_least_squares *fit, int64_t group);
  * user asks to stop. */
 bool grove_least_squares_factor(grove_least_squares *fit, const grove_least_squares_at *from,
                                 double damping);
+/* The trial point from there with the damping as it is. False when there is none, or the step of a
+ * remote fit is not known yet. */
+bool grove_least_squares_try(grove_least_squares *fit, const grove_least_squares_at *from);
 
 #endif

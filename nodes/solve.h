@@ -84,6 +84,8 @@ typedef struct {
     bool autocorrelations, min_in_wavelengths, max_in_wavelengths, robust, errors,
         drops_unsolved; /* unsolved=nan */
     bool on_devices;    /* sums are made there */
+    bool remote;        /* ... and their systems solved, which takes so much scratch memory */
+    uint64_t remote_bytes;
     solve_method method;
     double min_baseline, max_baseline, quota, tolerance, damping;
     int32_t max_iterations, patience; /* patience: as in grove_stefcal_problem */
@@ -135,6 +137,10 @@ typedef struct {
     char *free_words;   /* what the data leave free; NULL: nothing, or not known */
     int32_t iterations;
     bool restored; /* from a checkpoint */
+    /* Its matrices are on a device, at two points, of which one is the best. */
+    bool remote;
+    int best_point;
+    int64_t slot; /* of its memory there */
 } solve_domain;
 
 /* The intervals of a parm in the domain. */
@@ -169,7 +175,8 @@ int64_t solve_count_blocks(const solve *s, const solve_domain *d, int64_t **unkn
 enum { SOLVE_MAX_DESCRIBED = 2000 };
 /* Whether the matrix of all unknowns is wanted at the end of alternating steps. */
 bool solve_wants_joint(const solve *s, bool describe, int64_t unknowns);
-/* Makes d->fit, which starts from the parms' numbers. `rounds`: the model is in single precision.
+/* Makes d->fit, which starts from the parms' numbers; d->remote says where its matrices are.
+ * `rounds`: the model is in single precision.
  * 0, or GROVE_NO_MEMORY. */
 int solve_new_fit(const solve *s, solve_domain *d, grove_parm_run *const *parms, bool rounds);
 /* Their standard deviations into the coefficients' errors. */
@@ -317,9 +324,14 @@ const double *solve_sums_at(const solve_compressed *c, int64_t time, int64_t fre
 int solve_prepare_devices(grove_node *node, solve *s);
 /* Whether an input is read for compressed sums alone. */
 bool solve_is_summed(const solve *s, int input);
-/* In drive, first of all: fetches what is read on the host; makes normal equations on the device.
- */
+/* In drive, before all else but solve_remote_begin: fetches what is read on the host; makes normal
+ * equations on the device. */
 int solve_fetch(const grove_node *node, solve_tile *tile);
+/* What makes normal equations on the device, by solve_launch_normal: its inputs, and bytes of what
+ * is made. Sets what tile->local has of stretches. */
+uint64_t solve_find_normal(solve_tile *tile, grove_computation *to);
+/* `to`: on the device; NULL: the result of the call. */
+int solve_launch_normal(const grove_call *call, const solve_tile *tile, void *to);
 void solve_find_all_stretches(const solve_tile *tile, solve_compressed *c);
 /* 0, or GROVE_NO_MEMORY without a message, or another code with one. */
 int solve_compress(const grove_node *node, const solve_tile *tile, solve_compressed *c);
@@ -395,9 +407,42 @@ typedef struct {
 
 /* Makes d->fit. 0, or GROVE_NO_MEMORY. */
 int solve_start_fit(const solve_evaluation *e, solve_domain *d);
+/* Its next point, or its solution, into the parms. */
+void solve_take_result(const solve *s, solve_domain *d, grove_parm_run *const *parms);
+/* Whether the first point of a domain has too few data. */
+bool solve_has_few_data(const solve *s, const solve_domain *d);
+/* Whether models round to single precision. */
+bool solve_rounds(const solve_evaluation *e);
 /* Of so many active domains: adds up the normal equations at the point, and in the last tile of a
  * domain finds the next point or takes the result. */
 void solve_evaluate(const grove_node *node, solve_evaluation *e, int64_t count);
+
+/* ---- on a device: nothing but gradients, diagonals and steps comes back ---- */
+
+/* In fitted, where sums of data that are not compressed are made on devices: whether systems are
+ * solved there, too, and what scratch memory that takes. */
+bool solve_may_be_remote(grove_node *node, const solve *s, uint64_t *bytes);
+
+/* Where the unknowns of domains are in the sums of a tile, for fit_gather. */
+typedef struct {
+    int32_t *at;
+    int64_t count;
+} solve_lists;
+/* Adds those of a domain; returns where they begin, or -1: an item has an unknown twice. `row`: the
+ * domain's first row of sums; `items`: how many it has. */
+int64_t solve_add_lists(const solve_tile *tile, const solve_domain *d, solve_lists *places,
+                        int64_t *row, int32_t *items);
+typedef struct solve_remote solve_remote;
+solve_remote *solve_remote_new(void);
+void solve_remote_free(solve_remote *remote);
+/* At the start of a batch: keeps so many active domains on the device, and marks them so. 0, also
+ * where there is none or it does not suit, or a code, with a message. */
+int solve_remote_begin(const grove_node *node, solve_remote *remote, solve_tile *tile,
+                       const solve_evaluation *e, int64_t count);
+/* As solve_evaluate, on the device where that has the domains. Where it has lost them they begin
+ * anew on the host. */
+int solve_remote_evaluate(const grove_node *node, solve_remote *remote, solve_tile *tile,
+                          solve_evaluation *e, int64_t count);
 
 /* ---- a run ---- */
 

@@ -86,7 +86,8 @@ int solve_prepare_devices(grove_node *node, solve *s)
     if (!s->on_devices)
         return 0;
     grove_node_leave_inputs(node);
-    grove_node_set_scratch(node, 0, (uint64_t)ceil(sizeof(double) * each));
+    s->remote = s->group_count == 0 && solve_may_be_remote(node, s, &s->remote_bytes);
+    grove_node_set_scratch(node, s->remote_bytes, (uint64_t)ceil(sizeof(double) * each));
     return set_table(node, s);
 }
 
@@ -179,9 +180,8 @@ int solve_compress_on_device(const grove_node *node, const solve_tile *tile, sol
 
 /* ---- normal equations ---- */
 
-static int add_normal(const grove_call *call, void *context)
+int solve_launch_normal(const grove_call *call, const solve_tile *tile, void *to)
 {
-    const solve_tile *tile = context;
     const solve *s = tile->solve;
     grove_normal_state state = {
         .tile = tile_of(tile, &tile->local, s->uvw < 0 ? 0 : GROVE_NORMAL_SLOTS + s->columns),
@@ -193,28 +193,26 @@ static int add_normal(const grove_call *call, void *context)
         state.of_model[e] = s->of_model[e];
         state.of_data[e] = s->of_data[e];
     }
+    if (to)
+        args.out.data = to;
     memcpy(args.state.bytes, &state, sizeof(state));
     return grove_call_launch(call, &fit_normal, &args, true);
 }
 
-/* GROVE_MISSING: it has to be done on the host. */
-static int make_normal(const grove_node *node, solve_tile *tile)
+static int add_normal(const grove_call *call, void *context)
+{
+    return solve_launch_normal(call, context, NULL);
+}
+
+uint64_t solve_find_normal(solve_tile *tile, grove_computation *to)
 {
     const solve *s = tile->solve;
     solve_compressed *c = &tile->local;
-    grove_computation what = {.count = GROVE_NORMAL_SLOTS + s->columns + (s->uvw >= 0),
-                              .compute = add_normal,
-                              .context = tile};
+    grove_computation what = {.count = GROVE_NORMAL_SLOTS + s->columns + (s->uvw >= 0)};
 
     solve_find_all_stretches(tile, c);
     c->baselines = tile->baseline < 0 ? 1 : tile->range[tile->baseline].count;
     c->size = grove_normal_size(s->columns);
-    size_t count = (size_t)(c->count[SOLVE_TIME] * c->count[SOLVE_FREQ] * c->baselines * c->size);
-    c->sums = grove_try_alloc(count + 1, sizeof(double));
-    if (!c->sums)
-        return GROVE_NO_MEMORY;
-    what.result = c->sums;
-    what.bytes = count * sizeof(double);
     what.inputs[GROVE_NORMAL_MODEL] = SOLVE_MODEL;
     what.inputs[GROVE_NORMAL_MODEL_FLAGS] = ~SOLVE_MODEL;
     what.inputs[GROVE_NORMAL_DATA] = SOLVE_DATA;
@@ -225,9 +223,27 @@ static int make_normal(const grove_node *node, solve_tile *tile)
         what.inputs[GROVE_NORMAL_SLOTS + s->slots[k].first] = s->slots[k].input;
     if (s->uvw >= 0)
         what.inputs[what.count - 1] = s->uvw;
+    *to = what;
+    return (uint64_t)(c->count[SOLVE_TIME] * c->count[SOLVE_FREQ] * c->baselines * c->size) *
+           sizeof(double);
+}
+
+/* GROVE_MISSING: it has to be done on the host. */
+static int make_normal(const grove_node *node, solve_tile *tile)
+{
+    grove_computation what;
+    uint64_t bytes = solve_find_normal(tile, &what);
+
+    tile->local.sums = grove_try_alloc(bytes + sizeof(double), 1);
+    if (!tile->local.sums)
+        return GROVE_NO_MEMORY;
+    what.compute = add_normal;
+    what.context = tile;
+    what.result = tile->local.sums;
+    what.bytes = bytes;
     int code = grove_node_compute(node, &what);
     if (code)
-        solve_compressed_end(c);
+        solve_compressed_end(&tile->local);
     return code;
 }
 

@@ -14,17 +14,17 @@
 enum { MAX_REWEIGHED = 30 };
 
 /* Only models in single precision round: not compressed sums. */
-static bool rounds(const solve_evaluation *e)
+bool solve_rounds(const solve_evaluation *e)
 {
     return !e->solve->group_count && !e->tile->views[SOLVE_MODEL].double_;
 }
 
 int solve_start_fit(const solve_evaluation *e, solve_domain *d)
 {
-    return solve_new_fit(e->solve, d, e->parms, rounds(e));
+    return solve_new_fit(e->solve, d, e->parms, solve_rounds(e));
 }
 
-static void take_result(const solve *s, solve_domain *d, grove_parm_run *const *parms)
+void solve_take_result(const solve *s, solve_domain *d, grove_parm_run *const *parms)
 {
     if (d->outcome == GROVE_LEAST_SQUARES_RUNNING) {
         solve_put(s, d, parms, grove_least_squares_point(d->fit));
@@ -127,7 +127,7 @@ static bool has_moved(const solve_evaluation *e, const solve_domain *d)
             norm += 1;
         }
     }
-    double limit = fmax(s->tolerance, rounds(e) ? 10 * FLT_EPSILON : 0);
+    double limit = fmax(s->tolerance, solve_rounds(e) ? 10 * FLT_EPSILON : 0);
     return !(moved <= limit * limit * norm);
 }
 
@@ -162,16 +162,21 @@ static void begin_joint(solve_evaluation *e, solve_domain *d)
         __atomic_store_n(&e->code, GROVE_NO_MEMORY, __ATOMIC_RELAXED);
 }
 
+bool solve_has_few_data(const solve *s, const solve_domain *d)
+{
+    return grove_least_squares_iterations(d->fit) == 0 &&
+           (double)d->sums.data < s->quota * (double)d->all;
+}
+
 /* The point is evaluated: the next one, or the result. */
 static void judge(solve_evaluation *e, solve_domain *d)
 {
     const solve *s = e->solve;
     double *point = grove_alloc(((size_t)d->unknowns + 1) * sizeof(*point));
     size_t bytes = (size_t)d->unknowns * sizeof(*point);
-    bool begins = grove_least_squares_iterations(d->fit) == 0;
 
     memcpy(point, grove_least_squares_point(d->fit), bytes);
-    if (begins && (double)d->sums.data < s->quota * (double)d->all)
+    if (solve_has_few_data(s, d))
         d->outcome = GROVE_LEAST_SQUARES_NO_DATA;
     else
         d->outcome = grove_least_squares_step(d->fit, &d->sums);
@@ -190,7 +195,7 @@ static void judge(solve_evaluation *e, solve_domain *d)
         d->outcome = GROVE_LEAST_SQUARES_RUNNING;
         d->iterations += grove_least_squares_iterations(d->fit);
     }
-    take_result(s, d, e->parms);
+    solve_take_result(s, d, e->parms);
 }
 
 /* ---- on threads ---- */

@@ -148,12 +148,13 @@ int solve_new_fit(const solve *s, solve_domain *d, grove_parm_run *const *parms,
                                              .blocks = s->method == SOLVE_BLOCK,
                                              .block_of = blocks,
                                              .turn_of = turns,
-                                             .lower = l.lower,
-                                             .upper = l.upper,
-                                             .mean = l.mean,
-                                             .inverse_sigma = l.inverse_sigma,
+                                             .lower = d->remote ? NULL : l.lower,
+                                             .upper = d->remote ? NULL : l.upper,
+                                             .mean = d->remote ? NULL : l.mean,
+                                             .inverse_sigma = d->remote ? NULL : l.inverse_sigma,
                                              .size = l.size,
                                              .pairs = pairs,
+                                             .remote = d->remote,
                                              .rounding = rounds ? FLT_EPSILON : 0};
     d->fit = grove_least_squares_new(d->unknowns, &settings, numbers + 5 * n);
     free(pairs);

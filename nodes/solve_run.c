@@ -29,6 +29,7 @@ typedef struct {
     bool restored;               /* a checkpoint has all of it */
     float *robust;               /* weights of the tile; NULL: they are not known, or not wanted */
     solve_compressed compressed; /* its sums; NULL: none */
+    solve_remote *remote;
     solve_summary summary;
     solve_output *output;
 } solve_run;
@@ -41,6 +42,7 @@ int solve_start(const grove_node *node, void **run)
     own->solve = s;
     own->parms = grove_alloc((size_t)s->parm_count * sizeof(*own->parms) + 1);
     own->last = grove_alloc((size_t)s->cut[SOLVE_FREQ].count * sizeof(*own->last));
+    own->remote = solve_remote_new();
     own->output = solve_output_new(s);
     *run = own;
     return 0;
@@ -67,6 +69,7 @@ void solve_stop(const grove_node *node, void *of_run)
     for (int64_t i = 0; i < run->solve->cut[SOLVE_FREQ].count; i++)
         free(run->last[i].x);
     free(run->last);
+    solve_remote_free(run->remote);
     solve_output_free(run->output);
     solve_summary_end(&run->summary);
     free(run->parms);
@@ -268,7 +271,8 @@ static void look_at_start(void *context, int64_t first, int64_t last)
 
 /* Whether any domain of the batch has to be evaluated. Those that StEFCal has moved have to be
  * evaluated where they are now. */
-static int begin_batch(solve_run *run, const grove_node *node, solve_evaluation *e, bool *again)
+static int begin_batch(solve_run *run, const grove_node *node, solve_tile *tile,
+                       solve_evaluation *e, bool *again)
 {
     restore_batch(run);
     int64_t count = find_active(run, e->active);
@@ -288,6 +292,8 @@ static int begin_batch(solve_run *run, const grove_node *node, solve_evaluation 
         *again = count > 0;
     }
     code = code ? code : e->code;
+    if (!code)
+        code = solve_remote_begin(node, run->remote, tile, e, count);
     for (int64_t i = 0; i < count && !code; i++)
         code = solve_start_fit(e, e->active[i]);
     return code;
@@ -429,10 +435,9 @@ static void drop_sums(solve_run *run)
 }
 
 /* The batch begins where all that it wants is known: its sums, if they are kept. */
-static int begin_part(solve_run *run, const grove_node *node, solve_evaluation *e, bool *again)
+static int begin_part(solve_run *run, const grove_node *node, solve_tile *tile, solve_evaluation *e,
+                      bool *again)
 {
-    const solve_tile *tile = e->tile;
-
     if (run->begun)
         return 0;
     if (run->keeps)
@@ -440,7 +445,7 @@ static int begin_part(solve_run *run, const grove_node *node, solve_evaluation *
     if (run->keeps && !tile->ends)
         return 0;
     run->begun = true;
-    int code = begin_batch(run, node, e, again);
+    int code = begin_batch(run, node, tile, e, again);
     if (!code && run->keeps && !tile->begins) {
         if (run->solve->robust)
             drop_sums(run);
@@ -480,18 +485,16 @@ static void drop_weights(solve_run *run, solve_evaluation *e)
 }
 
 /* At a tile whose weights are known. */
-static int look(solve_run *run, const grove_node *node, solve_evaluation *e, bool begins,
-                bool *again)
+static int look(solve_run *run, const grove_node *node, solve_tile *tile, solve_evaluation *e,
+                bool begins, bool *again)
 {
-    const solve_tile *tile = e->tile;
     int code = compress(run, node, tile, begins);
 
     if (!code)
-        code = begin_part(run, node, e, again);
+        code = begin_part(run, node, tile, e, again);
     int64_t count = code || *again || !run->begun ? 0 : find_active(run, e->active);
     if (count) {
-        solve_evaluate(node, e, count);
-        code = e->code;
+        code = solve_remote_evaluate(node, run->remote, tile, e, count);
         *again = !code && find_active(run, e->active) > 0;
     }
     if (!run->keeps)
@@ -522,11 +525,11 @@ static int drive(solve_run *run, const grove_node *node, solve_tile *tile, bool 
                           &run->compressed,
                           grove_alloc(((size_t)run->count + 1) * sizeof(*e.active)),
                           0};
-    int code = solve_fetch(node, tile);
+    int code = run->solve->remote ? 0 : solve_fetch(node, tile);
     if (!code && run->solve->robust)
         code = weigh(run, node, tile, &e, begins, again);
     if (!code && !*again)
-        code = look(run, node, &e, begins, again);
+        code = look(run, node, tile, &e, begins, again);
     free(e.active);
     return code;
 }

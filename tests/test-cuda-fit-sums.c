@@ -1,9 +1,11 @@
 /* Compressed sums on a device: the numbers of the host for each form, shape and precision, whatever
- * is flagged, not finite, without weight or on a baseline that is too long. */
+ * is flagged, not finite, without weight or on a baseline that is too long. And systems that are
+ * solved there. */
 #include "cuda-testing.h"
 
 #include "nodes/compression.h"
 
+#include "../kernels/fit/fit_solve.h"
 #include "../kernels/fit/fit_sums.h"
 
 #include <check.h>
@@ -255,6 +257,167 @@ START_TEST(sums_are_those_of_the_host)
 }
 END_TEST
 
+/* ---- systems ---- */
+
+/* `null`: known dimensions of the null space; `dropped`: unknowns without data, and such as only
+ * rounding shows of. */
+static const struct {
+    int n, null, dropped;
+    double damping;
+} systems[] = {{1, 0, 0, 0},  {2, 1, 0, 0},     {16, 0, 0, 0},   {17, 2, 0, 0},
+               {33, 0, 2, 0}, {64, 5, 0, 0},    {40, 0, 2, 0.1}, {30, 28, 0, 0},
+               {30, 3, 0, 1}, {70, 4, 2, 1e-3}, {81, 2, 0, 0}};
+enum {
+    SYSTEMS = sizeof(systems) / sizeof(systems[0]),
+    MOST = 81,
+    SLOT = 3 * MOST * MOST + 4 * MOST
+};
+
+static double slots[SYSTEMS][SLOT], null_space[SYSTEMS][MOST][MOST];
+
+static int64_t work_of(int k)
+{
+    return grove_point_size(systems[k].n);
+}
+
+/* N = B^T B of n + 3 rows that are orthogonal to the null space, with units from 1e-3 to 1e3. */
+static void fill_system(int k)
+{
+    int n = systems[k].n, free_ = systems[k].null;
+    double *g = slots[k] + GROVE_POINT_SUMS, *diagonal = g + n, *matrix = diagonal + n;
+    double *sizes = slots[k] + work_of(k) + n * n, row[MOST], truth[MOST];
+
+    memset(slots[k], 0, sizeof(slots[k]));
+    for (int z = 0; z < free_; z++) { /* disjoint */
+        double norm = 0;
+        for (int j = z; j < n; j += free_)
+            norm += pow(null_space[k][z][j] = draw(5, (uint64_t)(100 * k + z), (uint64_t)j) + 1, 2);
+        for (int j = z; j < n; j += free_)
+            null_space[k][z][j] /= sqrt(norm);
+    }
+    for (int r = 0; r < n + 3; r++) {
+        for (int j = 0; j < n; j++)
+            row[j] = draw(6, (uint64_t)(1000 * k + r), (uint64_t)j);
+        for (int z = 0; z < free_; z++) {
+            double product = 0;
+            for (int j = 0; j < n; j++)
+                product += row[j] * null_space[k][z][j];
+            for (int j = 0; j < n; j++)
+                row[j] -= product * null_space[k][z][j];
+        }
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j < n; j++)
+                matrix[i * n + j] += row[i] * row[j];
+    }
+    for (int j = 0; j < n; j++) {
+        double unit = pow(10, j % 7 - 3);
+        truth[j] = draw(7, (uint64_t)k, (uint64_t)j) / unit;
+        sizes[j] = 1 / unit;
+        for (int i = 0; i < n; i++) {
+            matrix[i * n + j] *= unit;
+            matrix[j * n + i] *= unit;
+        }
+        for (int z = 0; z < free_; z++)
+            null_space[k][z][j] /= unit;
+    }
+    for (int j = 0; j < systems[k].dropped; j++) /* the second only if it is small */
+        for (int i = 0; i < n; i++)
+            matrix[(j + 1) * n + i] *= j ? 1e-13 : 0, matrix[i * n + j + 1] *= j ? 1e-13 : 0;
+    slots[k][GROVE_POINT_POWER] = 1e3;
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < n; j++)
+            g[i] += matrix[i * n + j] * truth[j];
+        diagonal[i] = matrix[i * n + i];
+    }
+}
+
+static void solve_on_device(grove_device *device, int first, int count, double *result)
+{
+    static const grove_kernel kernels[2] = {
+        {"fit_solve", NULL, NULL, "fit_solve.cu", grove_fit_solve_threads, GROVE_SOLVE_SMALL, 1},
+        {"fit_solve", NULL, NULL, "fit_solve.cu", grove_fit_solve_threads, GROVE_SOLVE_LARGE, 1}};
+    const grove_kernel *kernel = &kernels[systems[first].n > GROVE_SOLVE_FEW];
+    grove_solve_system own[SYSTEMS];
+    grove_solve_state state = {count, kernel->block};
+    grove_args args = {.axes = 1, .inputs = 2, .size = {1}};
+    size_t bytes = (size_t)count * (MOST + GROVE_SOLVE_STEP) * sizeof(double);
+
+    for (int i = 0; i < count; i++)
+        own[i] = (grove_solve_system){.point = (first + i) * SLOT,
+                                      .work = (first + i) * SLOT + work_of(first + i),
+                                      .sizes = (first + i) * SLOT + work_of(first + i) +
+                                               (int64_t)systems[first + i].n * systems[first + i].n,
+                                      .result = i * (MOST + GROVE_SOLVE_STEP),
+                                      .damping = systems[first + i].damping,
+                                      .negligible = 1e-24,
+                                      .unknowns = systems[first + i].n};
+    args.in[0].data = send(device, slots, sizeof(slots));
+    args.in[1].data = send(device, own, sizeof(own));
+    args.out.data = send(device, result, bytes);
+    memcpy(args.state.bytes, &state, sizeof(state));
+    ck_assert_int_eq(grove_device_prepare(device, kernel, true, errors), 0);
+    ck_assert_int_eq(grove_device_launch(device, kernel, &args, true, errors), 0);
+    ck_assert_int_eq(grove_device_download(device, result, args.out.data, bytes, errors), 0);
+    ck_assert_int_eq(grove_device_wait(device, errors), 0);
+    grove_device_release(device, args.in[0].data, sizeof(slots));
+    grove_device_release(device, args.in[1].data, sizeof(own));
+    grove_device_release(device, args.out.data, bytes);
+}
+
+/* What the solution has to do: (S N S + damping) S^-1 x = S g, and nothing along the null space. */
+static void check_solution(int k, const double *result)
+{
+    int n = systems[k].n;
+    const double *g = slots[k] + GROVE_POINT_SUMS, *matrix = g + 2 * n,
+                 *x = result + GROVE_SOLVE_STEP;
+    long double square = 0;
+
+    ck_assert_double_eq(result[GROVE_SOLVE_RANK],
+                        n - systems[k].dropped - (systems[k].damping > 0 ? 0 : systems[k].null));
+    for (int i = 0; i < n; i++) {
+        bool out = (i > 0 && i <= systems[k].dropped) || matrix[i * n + i] == 0;
+        double scale = sqrt(matrix[i * n + i]);
+        long double left = out ? 0 : -g[i] / scale;
+        for (int j = 0; j < n; j++) {
+            left += out ? 0 : (long double)matrix[i * n + j] * x[j] / scale;
+            square += (long double)matrix[i * n + j] * x[i] * x[j];
+        }
+        left += systems[k].damping * scale * x[i];
+        ck_assert_msg(out ? x[i] == 0 : fabs((double)left) < 1e-9, "%d: %d: %g, %Lg", k, i, x[i],
+                      left);
+    }
+    ck_assert_double_eq_tol(result[GROVE_SOLVE_SQUARE] / (double)square, 1, 1e-10);
+    for (int z = 0; z < systems[k].null && systems[k].damping == 0 && !systems[k].dropped; z++) {
+        double along = 0, norm = 0, all = 0;
+        for (int j = 0; j < n; j++) {
+            along += x[j] * matrix[j * n + j] * null_space[k][z][j];
+            norm += matrix[j * n + j] * null_space[k][z][j] * null_space[k][z][j];
+            all += matrix[j * n + j] * x[j] * x[j];
+        }
+        ck_assert_double_le(fabs(along), 1e-10 * sqrt(norm * all));
+    }
+}
+
+/* Several in a launch: those that small blocks solve, and the others. */
+START_TEST(systems_are_solved)
+{
+    static double result[SYSTEMS * (MOST + GROVE_SOLVE_STEP)];
+    int first = _i ? SYSTEMS - 2 : 0, count = _i ? 2 : SYSTEMS - 2;
+
+    errors = grove_error_new();
+    cuda_testing_reset((uint64_t)_i);
+    grove_device *device = cuda_testing_open(0);
+    for (int k = 0; k < SYSTEMS; k++)
+        fill_system(k);
+    solve_on_device(device, first, count, result);
+    cuda_testing_close(device);
+    for (int i = 0; i < count; i++)
+        check_solution(first + i, result + (ptrdiff_t)i * (MOST + GROVE_SOLVE_STEP));
+    ck_assert_int_eq(grove_error_count(errors), 0);
+    grove_error_free(errors);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("sums of fits on devices");
@@ -264,6 +427,7 @@ int main(void)
     cuda_testing_begin();
     tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, sums_are_those_of_the_host, 0, SHAPES);
+    tcase_add_loop_test(tests, systems_are_solved, 0, 2);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

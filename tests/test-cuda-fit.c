@@ -228,13 +228,14 @@ END_TEST
 
 /* ---- traffic ---- */
 
-/* Bytes copied in a run of so many iterations, all domains together. */
-static grove_counters iterate(int iterations, bool compress)
+/* Bytes copied in a run of so many iterations, all domains together. `more`: options of the parm.
+ */
+static grove_counters iterate(int iterations, bool compress, const char *method)
 {
     char *text = grove_format("G[p] = parm(\"G\", jones=phase, time=12min)\n" TRUTH GAINS "x = V\n"
-                              "fit = solve(V, D, tolerance=1e-15, max_iterations=%d, method=lm, "
+                              "fit = solve(V, D, tolerance=1e-15, max_iterations=%d, method=%s, "
                               "compress=%s)\n",
-                              iterations, compress ? "true" : "false");
+                              iterations, method, compress ? "true" : "false");
     grove_counters c = run(text, "cuda", 0, 0);
 
     free(text);
@@ -246,7 +247,7 @@ static grove_counters iterate(int iterations, bool compress)
  * models stay where they are. */
 START_TEST(iterations_copy_jones_terms_alone)
 {
-    grove_counters few = iterate(3, true), many = iterate(8, true);
+    grove_counters few = iterate(3, true, "lm"), many = iterate(8, true, "lm");
     const uint64_t jones = 3 * TIMES * STATIONS * 2 * 16, sums = 2 * BASELINES * 20 * 8;
 
     ck_assert_uint_eq(many.bytes_up - few.bytes_up, 5 * 2 * STATIONS * 2 * 8);
@@ -255,11 +256,29 @@ START_TEST(iterations_copy_jones_terms_alone)
 }
 END_TEST
 
-/* Where data are not compressed, the parm's numbers go up, and normal equations come back: of four
- * columns, for each baseline and interval. */
+/* Where data are not compressed, the parm's numbers go up, and for each domain which of its points
+ * is the best one, with the damping; gradient, diagonal and step come back, with four sums, the
+ * square of the step and the rank. At the end the matrix of one domain comes, for what is said of
+ * it, and nothing at all where nothing is said. */
+START_TEST(iterations_copy_steps_alone)
+{
+    grove_counters few = iterate(3, false, "lm"), many = iterate(8, false, "lm");
+    const uint64_t unknowns = STATIONS * 2, parms = 2 * unknowns * 8, orders = 2 * 96;
+    const uint64_t points = 2 * (4 + 2 * unknowns) * 8, steps = 2 * (2 + unknowns) * 8;
+
+    ck_assert_uint_eq(many.bytes_up - few.bytes_up, 5 * (parms + orders));
+    ck_assert_uint_eq(many.bytes_down - few.bytes_down, 5 * (points + steps));
+    ck_assert_uint_ge(few.bytes_down, 4 * points + 3 * steps + 8 * unknowns * unknowns + BYTES);
+    ck_assert_uint_le(few.bytes_down,
+                      4 * points + 4 * steps + 8 * unknowns * unknowns + 64 + BYTES);
+}
+END_TEST
+
+/* Blocks of stations are solved on the host: there normal equations come back, of four columns, for
+ * each baseline and interval. */
 START_TEST(iterations_copy_normal_equations_alone)
 {
-    grove_counters few = iterate(3, false), many = iterate(8, false);
+    grove_counters few = iterate(3, false, "block"), many = iterate(8, false, "block");
     const uint64_t normal = 2 * BASELINES * (4 + 2 * 4 * 5) * 8;
 
     ck_assert_uint_eq(many.bytes_up - few.bytes_up, 5 * 2 * STATIONS * 2 * 8);
@@ -280,6 +299,7 @@ int main(void)
     tcase_add_loop_test(tests, solutions_are_those_of_the_cpu, 0, 2 * FITS);
     tcase_add_loop_test(tests, little_memory_changes_nothing, 0, 2);
     tcase_add_test(tests, iterations_copy_jones_terms_alone);
+    tcase_add_test(tests, iterations_copy_steps_alone);
     tcase_add_test(tests, iterations_copy_normal_equations_alone);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_ENV);

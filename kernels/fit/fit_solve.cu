@@ -1,0 +1,342 @@
+// Small symmetric systems, one for a block of threads: Cholesky factors with pivots (Hammarling,
+// Higham and Lucas 2007, LAPACK Working Note 161) and the solution of minimum norm.
+//
+// Rows and columns stay where they are; `order` says which pivot is which. The row of a pivot in
+// the work matrix becomes its row of the factor L; of rows that no pivot has, vectors of the null
+// space. Pivots of a panel are taken off the rest of the matrix together. A thread has the same
+// columns in all of it, so that few barriers are needed, and sums have one order.
+#include "fit_solve.h"
+
+namespace
+{
+enum { MOST = GROVE_SOLVE_UNKNOWNS, PANEL = 16, GROUPS = 16 };
+
+struct shared {
+    double left[MOST];  // of the diagonal; -1: it was a pivot, -2: it is left out
+    double scale[MOST]; // 1 / sqrt(N_jj), or 0
+    double right[MOST], x[MOST];
+    double part[GROVE_SOLVE_LARGE], sum[GROUPS];
+    int order[MOST], place[GROVE_SOLVE_LARGE], found[GROUPS];
+};
+
+// What one block works at.
+struct work {
+    const grove_solve_system *system;
+    const double *point;
+    double *matrix; // [n][n]
+    shared *sh;
+    int n, rank;
+};
+
+__device__ __forceinline__ int threads()
+{
+    return (int)blockDim.x;
+}
+
+// The sum of all threads' numbers, for all of them. Begins and ends where all threads wait.
+__device__ double add_up(shared *sh, double x)
+{
+    const int t = (int)threadIdx.x;
+    double sum = 0;
+
+    sh->part[t] = x;
+    __syncthreads();
+    if (t < GROUPS) {
+        for (int k = t; k < threads(); k += GROUPS)
+            sum += sh->part[k];
+        sh->sum[t] = sum;
+    }
+    __syncthreads();
+    sum = 0;
+    for (int k = 0; k < GROUPS; k++)
+        sum += sh->sum[k];
+    return sum;
+}
+
+// The largest of what is left, the first of equal ones; -1: nothing is.
+__device__ int find_pivot(const work *w, double *left)
+{
+    shared *sh = w->sh;
+    const int t = (int)threadIdx.x;
+    int best = -1;
+
+    for (int i = t; i < w->n; i += threads())
+        if (sh->left[i] >= 0 && (best < 0 || sh->left[i] > sh->left[best]))
+            best = i;
+    sh->place[t] = best;
+    __syncthreads();
+    if (t < GROUPS) {
+        best = -1;
+        for (int k = t; k < threads(); k += GROUPS) {
+            const int i = sh->place[k];
+            if (i >= 0 && (best < 0 || sh->left[i] > sh->left[best] ||
+                           (sh->left[i] == sh->left[best] && i < best)))
+                best = i;
+        }
+        sh->found[t] = best;
+        sh->sum[t] = best < 0 ? -1 : sh->left[best];
+    }
+    __syncthreads();
+    best = sh->found[0];
+    *left = sh->sum[0];
+    for (int k = 1; k < GROUPS; k++) {
+        const int i = sh->found[k];
+        const double x = sh->sum[k];
+        if (x > *left || (x == *left && i < best)) {
+            best = i;
+            *left = x;
+        }
+    }
+    return best;
+}
+
+/* ---- factors ---- */
+
+// The scaled and damped matrix; how many unknowns take part.
+__device__ int begin(const work *w)
+{
+    shared *sh = w->sh;
+    const grove_solve_system *s = w->system;
+    const double *diagonal = w->point + GROVE_POINT_SUMS + w->n;
+    const double *matrix = w->point + grove_point_head(w->n);
+    const double *size = w->point - s->point + s->sizes;
+    const double little = s->negligible * w->point[GROVE_POINT_POWER];
+    double count = 0;
+
+    for (int i = (int)threadIdx.x; i < w->n; i += threads()) {
+        const bool given =
+            diagonal[i] >= 2.2250738585072014e-308 && !(diagonal[i] * size[i] * size[i] <= little);
+        sh->scale[i] = given ? 1 / sqrt(diagonal[i]) : 0;
+        sh->left[i] = given ? 1 + s->damping : -2;
+        count += given;
+    }
+    count = add_up(sh, count);
+    for (int j = 0; j < w->n; j++)
+        for (int i = (int)threadIdx.x; i < w->n; i += threads())
+            w->matrix[j * w->n + i] =
+                i == j ? 1 + s->damping
+                       : matrix[(int64_t)j * w->n + i] * sh->scale[j] * sh->scale[i];
+    return (int)count;
+}
+
+// Row p becomes that of pivot number k; `first`: of the panel.
+__device__ void make_row(const work *w, int k, int first, int p)
+{
+    shared *sh = w->sh;
+    const int n = w->n;
+    const double pivot = sqrt(sh->left[p]);
+    double *row = w->matrix + p * n;
+
+    for (int i = (int)threadIdx.x; i < n; i += threads()) {
+        double x = row[i];
+        if (i == p || sh->left[i] < 0) {
+            row[i] = i == p ? pivot : 0;
+            continue;
+        }
+        for (int m = first; m < k; m++) {
+            const double *before = w->matrix + sh->order[m] * n;
+            x -= before[i] * before[p];
+        }
+        row[i] = x / pivot;
+        sh->left[i] = fmax(sh->left[i] - row[i] * row[i], 0.0);
+    }
+    __syncthreads();
+    if ((int)threadIdx.x == p % threads()) {
+        sh->left[p] = -1;
+        sh->order[k] = p;
+    }
+    __syncthreads();
+}
+
+// Takes the panel of the PANEL pivots before number k off what is left.
+__device__ void take_panel(const work *w, int k)
+{
+    const shared *sh = w->sh;
+    const int n = w->n;
+
+    for (int i = (int)threadIdx.x; i < n; i += threads()) {
+        double own[PANEL];
+        if (sh->left[i] < 0)
+            continue;
+#pragma unroll
+        for (int m = 0; m < PANEL; m++)
+            own[m] = w->matrix[sh->order[k - PANEL + m] * n + i];
+        for (int j = 0; j < n; j++) {
+            if (sh->left[j] < 0)
+                continue;
+            double x = w->matrix[j * n + i];
+#pragma unroll
+            for (int m = 0; m < PANEL; m++)
+                x -= own[m] * w->matrix[sh->order[k - PANEL + m] * n + j];
+            w->matrix[j * n + i] = x;
+        }
+    }
+    __syncthreads();
+}
+
+// The rank.
+__device__ int factor(const work *w, int size)
+{
+    const double smallest = 64 * (double)size * 2.2204460492503131e-16;
+
+    for (int k = 0; k < size; k++) {
+        double left;
+        const int p = find_pivot(w, &left);
+        if (p < 0 || !(left > smallest))
+            return k;
+        make_row(w, k, k / PANEL * PANEL, p);
+        if ((k + 1) % PANEL == 0 && k + 1 < size)
+            take_panel(w, k + 1);
+    }
+    return size;
+}
+
+/* ---- solutions ---- */
+
+// x of the pivots with L^T x = y, or 0 where y is nullptr, with x as it is elsewhere; it is 0 at
+// the pivots before.
+__device__ void substitute_back(const work *w, const double *y)
+{
+    shared *sh = w->sh;
+
+    for (int k = w->rank - 1; k >= 0; k--) {
+        const int p = sh->order[k];
+        const double *row = w->matrix + p * w->n;
+        double sum = 0;
+        for (int i = (int)threadIdx.x; i < w->n; i += threads())
+            sum += row[i] * sh->x[i];
+        sum = add_up(sh, sum);
+        if ((int)threadIdx.x == p % threads())
+            sh->x[p] = ((y ? y[p] : 0) - sum) / row[p];
+        __syncthreads();
+    }
+}
+
+__device__ double product(const work *w, const double *a, const double *b)
+{
+    double sum = 0;
+
+    for (int i = (int)threadIdx.x; i < w->n; i += threads())
+        sum += a[i] * b[i];
+    return add_up(w->sh, sum);
+}
+
+// a -= factor * b
+__device__ void subtract(const work *w, double *a, double factor, const double *b)
+{
+    for (int i = (int)threadIdx.x; i < w->n; i += threads())
+        a[i] -= factor * b[i];
+    __syncthreads();
+}
+
+// Takes out what lies in the null space, of its vectors before row `end`.
+__device__ void project(const work *w, double *v, int end)
+{
+    for (int c = 0; c < end; c++)
+        if (w->sh->left[c] >= 0)
+            subtract(w, v, product(w, v, w->matrix + c * w->n), w->matrix + c * w->n);
+}
+
+// An orthonormal basis of the null space, in the rows of what is left.
+__device__ void find_null(const work *w)
+{
+    shared *sh = w->sh;
+
+    for (int c = 0; c < w->n; c++) {
+        if (sh->left[c] < 0)
+            continue;
+        for (int i = (int)threadIdx.x; i < w->n; i += threads())
+            sh->x[i] = i == c;
+        __syncthreads();
+        substitute_back(w, nullptr);
+        project(w, sh->x, c);
+        project(w, sh->x, c);
+        const double norm = sqrt(product(w, sh->x, sh->x));
+        for (int i = (int)threadIdx.x; i < w->n; i += threads())
+            w->matrix[c * w->n + i] = sh->x[i] / norm;
+        __syncthreads();
+    }
+}
+
+// y with L y = right, in its place.
+__device__ void substitute(const work *w)
+{
+    shared *sh = w->sh;
+
+    for (int k = 0; k < w->rank; k++) {
+        const int p = sh->order[k];
+        const double *row = w->matrix + p * w->n;
+        const double y = sh->right[p] / row[p];
+        for (int i = (int)threadIdx.x; i < w->n; i += threads())
+            if (i != p)
+                sh->right[i] -= y * row[i];
+        __syncthreads();
+    }
+    for (int k = (int)threadIdx.x; k < w->rank; k += threads()) {
+        const int p = sh->order[k];
+        sh->right[p] /= w->matrix[p * w->n + p];
+    }
+    __syncthreads();
+}
+
+// x^T S N S x
+__device__ double square_of(const work *w)
+{
+    const double *matrix = w->point + grove_point_head(w->n), *x = w->sh->x;
+    const double *scale = w->sh->scale;
+    double sum = 0;
+
+    for (int i = (int)threadIdx.x; i < w->n; i += threads()) {
+        double own = 0;
+        for (int j = 0; j < w->n; j++)
+            own += x[j] * scale[j] * matrix[(int64_t)j * w->n + i];
+        sum += own * x[i] * scale[i];
+    }
+    return add_up(w->sh, sum);
+}
+
+__device__ void solve(work *w, double *result)
+{
+    shared *sh = w->sh;
+    const double *gradient = w->point + GROVE_POINT_SUMS;
+    const int size = begin(w);
+
+    __syncthreads();
+    w->rank = factor(w, size);
+    if (w->rank < size)
+        find_null(w);
+    for (int i = (int)threadIdx.x; i < w->n; i += threads()) {
+        sh->right[i] = gradient[i] * sh->scale[i];
+        sh->x[i] = 0;
+    }
+    __syncthreads();
+    project(w, sh->right, w->n);
+    substitute(w);
+    substitute_back(w, sh->right);
+    project(w, sh->x, w->n);
+    const double square = square_of(w);
+    for (int i = (int)threadIdx.x; i < w->n; i += threads())
+        result[GROVE_SOLVE_STEP + i] = sh->x[i] * sh->scale[i];
+    if (threadIdx.x == 0) {
+        result[GROVE_SOLVE_SQUARE] = square;
+        result[GROVE_SOLVE_RANK] = w->rank;
+    }
+    __syncthreads();
+}
+} // namespace
+
+extern "C" __global__ void __launch_bounds__(GROVE_SOLVE_LARGE)
+    fit_solve_double(const __grid_constant__ grove_args args)
+{
+    __shared__ shared sh;
+    const grove_solve_state *s = (const grove_solve_state *)(const void *)args.state.bytes;
+    double *points = (double *)args.in[0].data;
+
+    for (int64_t at = blockIdx.x; at < s->systems; at += gridDim.x) {
+        const grove_solve_system *system = (const grove_solve_system *)args.in[1].data + at;
+        work w = {system, points + system->point, points + system->work,
+                  &sh,    (int)system->unknowns,  0};
+        solve(&w, (double *)args.out.data + system->result);
+    }
+}
+GROVE_CUDA_EXPORT(fit_solve_double)

@@ -1,0 +1,52 @@
+/* What grid and sum_of_weights know, and what they do on a device. */
+#ifndef GROVE_NODES_GRID_H
+#define GROVE_NODES_GRID_H
+
+#include "../kernels/gridder/gridder.h"
+#include "nodes/image_device.h"
+#include "nodes/image_functions.h"
+#include "nodes/image_samples.h"
+
+typedef struct {
+    grove_gridder_plan plan;
+    image_stokes stokes;
+    const grove_axis *freq;
+    double longest[3]; /* |u|, |v| and |w| that count, wavelengths; 0: not known */
+    int weights, uvw;
+    int functions; /* the input; -1: none */
+    bool exact;
+    grove_convolution_plan convolution;
+    image_mueller mueller; /* of the functions */
+    int32_t *index;        /* its sets; NULL: there is a single function */
+} gridding;                /* of a node */
+
+typedef struct {
+    /* One of them; NULL until the first samples come, and of sum_of_weights. */
+    grove_gridder *gridder;
+    grove_convolution *convolution;
+    grove_gridder_outside left_out; /* by the functions */
+    double sums[4];                 /* of weights, by the functions of each image */
+    image_sizes sizes;
+    bool sized;          /* of exact planes: the first walk is over */
+    double max_u, max_v; /* of |u|, |v|, wavelengths, as far as the antennas are apart */
+    int64_t outside, not_finite;
+    image_device device; /* of a state on a device */
+    void *from_devices;  /* the sum of their planes, as they keep them; NULL: none */
+} gridded;               /* the state of a run */
+
+/* With the precision of the call. */
+grove_gridder_plan grid_plan_of(const grove_call *call);
+/* Adds the longest baselines of `rows`, [row][u, v, w], that are not left out. */
+void grid_find_longest(const gridding *g, const double *uvw, int64_t rows, gridded *to);
+int grid_no_memory(const grove_call *call);
+/* Warns of what was left out, and of cells that are too large. */
+void grid_warn(const grove_call *call, const gridded *from);
+
+/* Of the classes, see keep.h. */
+int grid_add_on_device(const grove_call *call, void *state, int count);
+int grid_merge_device(const grove_call *call, void *state, void *other);
+int grid_finish_on_device(const grove_call *call, void *state);
+int grid_add_sum_on_device(const grove_call *call, void *state, int count);
+int grid_merge_sum(const grove_call *call, void *state, void *other);
+
+#endif
