@@ -191,6 +191,38 @@ static void measure_functions(const workload *w, const grove_convolution_plan *p
     free(channel);
 }
 
+static void run(const workload *w)
+{
+    int64_t rows;
+    double *uvw = read_uvw(w->uvw, &rows),
+           *freq = bench_allocate((size_t)w->channels, sizeof(*freq));
+    for (int k = 0; k < w->channels; k++)
+        freq[k] = w->freq + k * w->width;
+    grove_gridder_plan plan = make_plan(w, uvw, rows);
+    grove_threads *pool = w->threads > 1 ? grove_threads_new(w->threads) : NULL;
+    grove_gridder_threads threads = {grove_parallel_items, pool};
+    grove_gridder_samples samples = {.rows = rows,
+                                     .channels = w->channels,
+                                     .uvw = uvw,
+                                     .freq = freq,
+                                     .data = make_data(w, rows * w->channels)};
+    printf("plan width %d width_w %d grid %lld planes %lld error %.2e seconds %.3f rows %lld "
+           "transform %lld taps %lld\n",
+           plan.kernel.width, plan.kernel_w.width, (long long)plan.grid[0], (long long)plan.planes,
+           plan.error, plan.seconds, (long long)rows, (long long)plan.transform[0],
+           (long long)plan.taps);
+    const grove_convolution_plan given = functions_plan(w, &plan);
+    for (int round = 0; round < w->rounds; round++)
+        if (w->support)
+            measure_functions(w, &given, &samples, &threads);
+        else
+            measure(w, &plan, &samples, &threads);
+    grove_threads_free(pool);
+    free(samples.data);
+    free(freq);
+    free(uvw);
+}
+
 int main(int count, char **words)
 {
     workload w = {.freq = 1e9,
@@ -228,7 +260,6 @@ int main(int count, char **words)
         {"threads", "N", "threads (default 1)", BENCH_COUNT, &w.threads, MAX_THREADS},
         {"rounds", "N", "rounds (default 1)", BENCH_COUNT, &w.rounds, 0},
         {NULL, NULL, NULL, BENCH_TEXT, NULL, 0}};
-    int64_t rows;
 
     bench_read(options, "grove bench gridder --uvw FILE [OPTIONS]", count - 1, words + 1);
     if (!w.uvw) {
@@ -237,31 +268,6 @@ int main(int count, char **words)
     }
     w.double_precision = !strcmp(double_, "yes");
     w.flat = !strcmp(flat, "yes");
-    double *uvw = read_uvw(w.uvw, &rows), *freq = bench_allocate((size_t)w.channels, sizeof(*freq));
-    for (int k = 0; k < w.channels; k++)
-        freq[k] = w.freq + k * w.width;
-    grove_gridder_plan plan = make_plan(&w, uvw, rows);
-    grove_threads *pool = w.threads > 1 ? grove_threads_new(w.threads) : NULL;
-    grove_gridder_threads threads = {grove_parallel_items, pool};
-    grove_gridder_samples samples = {.rows = rows,
-                                     .channels = w.channels,
-                                     .uvw = uvw,
-                                     .freq = freq,
-                                     .data = make_data(&w, rows * w.channels)};
-    printf("plan width %d width_w %d grid %lld planes %lld error %.2e seconds %.3f rows %lld "
-           "transform %lld taps %lld\n",
-           plan.kernel.width, plan.kernel_w.width, (long long)plan.grid[0], (long long)plan.planes,
-           plan.error, plan.seconds, (long long)rows, (long long)plan.transform[0],
-           (long long)plan.taps);
-    const grove_convolution_plan given = functions_plan(&w, &plan);
-    for (int round = 0; round < w.rounds; round++)
-        if (w.support)
-            measure_functions(&w, &given, &samples, &threads);
-        else
-            measure(&w, &plan, &samples, &threads);
-    grove_threads_free(pool);
-    free(samples.data);
-    free(freq);
-    free(uvw);
+    run(&w);
     return 0;
 }
