@@ -37,8 +37,15 @@ size_t page()
     return size;
 }
 
+// That takes a system call for each block, most of the time of small kernels: later in a process,
+// only one time in so many.
+enum { ALWAYS_CLOSED = 32, SELDOM = 8 };
+bool closed = true;
+uint64_t closings;
+
 void protect(int how)
 {
+    closed = how == PROT_NONE;
     for (auto &each : blocks)
         mprotect(each.second.pages, each.second.page_bytes, how);
 }
@@ -46,13 +53,13 @@ void protect(int how)
 
 opened::opened()
 {
-    if (depth++ == 0)
+    if (depth++ == 0 && closed)
         protect(PROT_READ | PROT_WRITE);
 }
 
 opened::~opened()
 {
-    if (--depth == 0)
+    if (--depth == 0 && (closings++ < ALWAYS_CLOSED || draw(SELDOM) == 0))
         protect(PROT_NONE);
 }
 
@@ -72,6 +79,8 @@ void *arena_allocate(int device, size_t bytes, result *code)
     if (whole == MAP_FAILED)
         return nullptr;
     char *pages = whole + page(), *at = pages + (open - bytes) / ALIGN * ALIGN;
+    if (!closed)
+        mprotect(pages, open, PROT_READ | PROT_WRITE);
     blocks[(uintptr_t)at] = {pages, open, bytes, device};
     in_use[device] += bytes;
     control.blocks++;
