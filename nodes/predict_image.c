@@ -312,19 +312,39 @@ static int64_t find_end(const grove_call *call, const predictor *p, const transf
     return first + (int64_t)(fit < 1 ? 1 : fit > left ? left : fit);
 }
 
-/* Planes of w from `first` on, made of the image unless they are there. */
+/* Whether no other call has more visibilities of the observation. */
+static bool has_all(const grove_call *call)
+{
+    static const struct {
+        int kind;
+        const char *name;
+    } axes[] = {
+        {GROVE_AXIS_TIME, "time"}, {GROVE_AXIS_BASELINE, "baseline"}, {GROVE_AXIS_FREQ, "freq"}};
+    const grove_node *obs = grove_node_object(call->node, "obs");
+
+    for (int k = 0; k < 3; k++) {
+        const grove_axis *axis = grove_node_axis(obs, axes[k].name);
+        if (axis && image_axis_size(call->args, axes[k].kind) < axis->size)
+            return false;
+    }
+    return true;
+}
+
+/* Planes of w from `first` on, made of the image unless they are there: where these samples are
+ * all, only as much of them as they take. */
 static int find_planes(const grove_call *call, const predictor *p, const char *image,
-                       transformed *to, int64_t first)
+                       const grove_gridder_samples *samples, transformed *to, int64_t first)
 {
     const int64_t real = call->double_precision ? sizeof(double) : sizeof(float),
                   end = find_end(call, p, to, first);
     const grove_view *view = &call->args->in[PREDICTION_IMAGE];
     grove_gridder_threads threads = gridder_threads(call);
-    int code = 0;
+    const bool all = !p->exact && has_all(call);
 
-    if (to->first == first && to->end == end)
+    if (!all && to->first == first && to->end == end)
         return 0;
     grove_gridder_set_window(to->gridder, first, end, UINT64_MAX);
+    int code = all && grove_gridder_expect(to->gridder, samples, &threads) ? GROVE_NO_MEMORY : 0;
     for (int k = 0; k < p->stokes.count && !code; k++) {
         const grove_gridder_pixels pixels = {(char *)(uintptr_t)image + k * real,
                                              image_axis_step(call->args, view, p->kind[0]) / real,
@@ -349,7 +369,7 @@ static int predict_image(const grove_call *call, const predictor *p, prediction 
 
     for (int64_t first = 0; !code && first < to->plan.planes; first = to->end) {
         grove_gridder_outside outside = {0}; /* image_leave_out counts them */
-        code = find_planes(call, p, pixels, to, first);
+        code = find_planes(call, p, pixels, samples, to, first);
         if (!code && grove_gridder_predict(to->gridder, samples, &threads, &outside))
             code = GROVE_NO_MEMORY;
     }

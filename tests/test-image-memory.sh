@@ -101,7 +101,7 @@ is  = compare(predict_image(M.value, obs), obs.column("MODEL_DATA"), tolerance=2
 END
 try 'visibilities of an image' 'planes of an image in [2-9]+ groups' predict.tree --memory $predicting
 
-# A set of 500 MB in 64 MiB.
+# A set of 500 MB in less than 64 MiB, in which all planes would fit.
 [ -z "$GROVE_ALL_FAULTS" ] || exit 0
 rm -rf set.ms
 simulate 115s 32
@@ -110,4 +110,4 @@ obs   = ms("set.ms")
 dirty = dirty_image(obs.data, obs, size=1024, cell=1.5arcsec)
 image(dirty, to="large.fits", unit="Jy/beam", overwrite=true)
 END
-try 'a large set' ', [2-9] walks' large.tree --memory 64MiB
+try 'a large set' ', [2-9] walks' large.tree --memory 48MiB
