@@ -135,7 +135,8 @@ int grove_session_run(grove_session *session);
 
 /* The expected cost of a run, before it runs. */
 typedef struct {
-    int64_t tiles, tile_times, tile_channels, tile_baselines;
+    int64_t tiles, tile_times, tile_channels,
+        tile_baselines; /* of all passes; of the largest ones */
     int passes;
     int walks;  /* over the tiles, of all passes: more where planes of images are made in turn */
     int groups; /* in which planes of images are made for each tile; 1: all at once */

@@ -45,6 +45,22 @@ static void add_section(grove_plan *plan, const grove_program *p, const grove_st
         plan->section = loop->chunk;
 }
 
+/* The last of the largest ones: a pass that writes an image has one of a single cell. */
+static void keep_largest_tile(grove_plan *plan, const grove_program *p)
+{
+    const int64_t *tile = p->tile;
+    const int64_t times = p->block.axis[GROVE_CUT_TIME] ? tile[GROVE_CUT_TIME] : 1,
+                  channels = p->block.axis[GROVE_CUT_FREQ] ? tile[GROVE_CUT_FREQ] : 1,
+                  baselines = p->block.axis[GROVE_CUT_BASELINE] ? tile[GROVE_CUT_BASELINE] : 1;
+
+    if ((double)times * (double)channels * (double)baselines <
+        (double)plan->tile_times * (double)plan->tile_channels * (double)plan->tile_baselines)
+        return;
+    plan->tile_times = times;
+    plan->tile_channels = channels;
+    plan->tile_baselines = baselines;
+}
+
 static void add_pass(grove_plan *plan, const grove_schedule *schedule, const grove_pass *pass,
                      bool *seen)
 {
@@ -73,11 +89,7 @@ static void add_pass(grove_plan *plan, const grove_schedule *schedule, const gro
         seen[step->node->id] = true;
         plan->operations += cells_of(step->node);
     }
-    /* tiles of the writing pass, which is the last */
-    const int64_t *tile = p->tile;
-    plan->tile_times = p->block.axis[GROVE_CUT_TIME] ? tile[GROVE_CUT_TIME] : 1;
-    plan->tile_channels = p->block.axis[GROVE_CUT_FREQ] ? tile[GROVE_CUT_FREQ] : 1;
-    plan->tile_baselines = p->block.axis[GROVE_CUT_BASELINE] ? tile[GROVE_CUT_BASELINE] : 1;
+    keep_largest_tile(plan, p);
 }
 
 /* What classes take beside values. That of drives, accumulators, and classes that can do with less
