@@ -157,7 +157,7 @@ static void print_row(const run *r, const result *x)
     const grove_counters *c = &x->counters;
     double wall = c->seconds - c->device_load_seconds;
 
-    printf("| %s | %lld | %.4f | %.4f | %.4f | %.4f | %.4f | %.4f | %.4f | %.4f | %.2f | %.4g |\n",
+    printf("| %s | %lld | %.4g | %.4g | %.4g | %.4g | %.4g | %.4g | %.4g | %.4g | %.2f | %.4g |\n",
            r->name, (long long)c->tiles, wall, c->device_kernel_seconds, c->device_up_seconds,
            c->device_down_seconds, c->write_seconds, wall - longest(c), c->device_open_seconds,
            c->device_load_seconds, wall / longest(c), source_visibilities(r) / wall / 1e9);
