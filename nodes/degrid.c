@@ -101,6 +101,8 @@ static int check(grove_node *node)
     *o = (options_read){.has_functions = grove_node_input_form(node, FUNCTIONS) != NULL};
     grove_node_set_user(node, o);
     int code = image_stage_plan(node, grove_node_object(node, "obs"), o->has_functions, plan);
+    if (!code && !o->has_functions)
+        code = image_functions_check_none(node);
     if (!code && o->has_functions)
         code = image_functions_check(node, FUNCTIONS, plan, &o->convolution, &o->mueller);
     if (!code && o->has_functions)
@@ -127,7 +129,12 @@ static int check(grove_node *node)
     for (int d = 0; d < others; d++)
         grove_node_consume(node, axes[d]->kind);
     grove_node_set_output(node, &form);
-    grove_node_set_scratch(node, 0, 24 + 16 * (uint64_t)form.shape);
+    /* of a sample: data, baselines, their order; its index sets and gradient */
+    uint64_t sets =
+        2 * sizeof(int32_t) * (uint64_t)(o->convolution.visibilities * o->convolution.images);
+    grove_node_set_scratch(node, 0,
+                           24 + 16 * (uint64_t)form.shape + (o->mueller.given ? sets : 0) +
+                               (o->has_functions ? 16 : 0));
     if (!o->has_functions)
         grove_node_set_device_memory(node, image_device_memory(plan, false));
     return 0;

@@ -36,8 +36,7 @@ static const grove_option options[] = {
     IMAGE_FUNCTIONS_OPTIONS,
     {"normalise", GROVE_BOOL, "false",
      "true: planes are divided by the sum of weights times |sum of the numbers| of each function, "
-     "in "
-     "place of a division by sum_of_weights; with functions only"},
+     "in place of a division by sum_of_weights; with functions of numbers only"},
     {"exact", GROVE_BOOL, "false",
      "true: the same bits for any tiles and number of threads: planes in double precision, sums of "
      "integers, with one more walk over the data; not with functions"},
@@ -103,7 +102,11 @@ static int read_stokes(const grove_node *node, const grove_form *data, bool circ
             if (m->shape < 2 || m->element[data->shape == GROVE_DIAGONAL ? 3 * k : k][r] >= 0)
                 g->stokes.used |= 1 << k;
     }
-    return 0;
+    return g->stokes.used
+               ? 0
+               : grove_node_fail_option(node, "functions",
+                                        "are of images of which the data's correlations see "
+                                        "nothing");
 }
 
 /* What the run needs of the functions. */
@@ -162,12 +165,17 @@ static int check(grove_node *node)
     if (!grove_node_input_form(node, g->functions))
         g->functions = -1;
     int code = image_stage_plan(node, obs, g->functions >= 0, &g->plan);
-    if (!code && g->functions < 0 && grove_node_bool(node, "normalise"))
-        code = grove_node_fail_option(node, "normalise", "goes with functions only");
+    if (!code && g->functions < 0)
+        code = image_functions_check_none(node);
     if (!code && g->functions >= 0 && g->exact)
         code = grove_node_fail_option(node, "exact", "goes without functions only");
     if (!code && g->functions >= 0)
         code = image_functions_check(node, g->functions, &g->plan, &g->convolution, &g->mueller);
+    if (!code && g->mueller.shape > 1 && grove_node_bool(node, "normalise"))
+        code =
+            grove_node_fail_option(node, "normalise",
+                                   "goes with functions of numbers: those of Jones matrices "
+                                   "have a weight for each correlation; divide by sum_of_weights");
     code = code ? code : check_both(node, g);
     if (!code && g->functions >= 0)
         code = prepare_functions(node, g);
@@ -420,17 +428,20 @@ static void finish_planes(const grove_call *call, const gridded *from, grove_arr
 
 void grid_warn(const grove_call *call, const gridded *from)
 {
+    const gridding *g = grove_node_user(call->node);
+
     if (from->outside)
         grove_node_warn(call->node,
                         "%lld visibilities have baselines that are not numbers, or longer than "
                         "%s, and are left out",
                         (long long)from->outside, image_stage_limit(call->node));
     image_samples_warn_not_finite(call->node, from->not_finite);
-    image_plane_check_cells(call->node, from->max_u, from->max_v,
-                            &((const gridding *)grove_node_user(call->node))->plan.image);
+    image_plane_check_cells(call->node, from->max_u, from->max_v, &g->plan.image);
     image_functions_warn_outside(
         call->node, &from->left_out,
-        "and are left out, though sum_of_weights counts them: the image is too faint");
+        g->functions >= 0 && grove_node_bool(call->node, "normalise")
+            ? "and are left out"
+            : "and are left out, though sum_of_weights counts them: the image is too faint");
 }
 
 static int finish(const grove_call *call, void *state, grove_array *out)

@@ -138,6 +138,17 @@ static int fail_functions(const grove_node *node, const grove_axis *w, const gro
         (long long)w->size, names[0], (long long)fine->size, names[1]);
 }
 
+/* Whether the planes of the first function have |w| = 0, s, 2 s ... */
+static bool are_even(const grove_axis *w, int64_t planes)
+{
+    const double step = planes > 1 ? w->centre[1] : 0;
+
+    for (int64_t k = 0; k < planes && planes > 1; k++)
+        if (!(step > 0 && fabs(w->centre[k] - (double)k * step) < 1e-6 * step * (double)planes))
+            return false;
+    return true;
+}
+
 int image_functions_check(const grove_node *node, int input, const grove_gridder_plan *plan,
                           grove_convolution_plan *functions, image_mueller *mueller)
 {
@@ -161,6 +172,11 @@ int image_functions_check(const grove_node *node, int input, const grove_gridder
     free(d.stage);
     if (code)
         return code;
+    if (!are_even(w, d.planes))
+        return grove_node_fail_option(node, "functions",
+                                      "have w_function %g, %g ... for the planes of a function; "
+                                      "these are evenly spaced from 0 on, wavelengths",
+                                      w->centre[0], w->centre[1]);
     if (side / d.oversampling > plan->grid[0] || side / d.oversampling > plan->grid[1])
         return grove_node_fail_option(node, "functions",
                                       "have a support of %lld cells, more than the grid of %lld x "

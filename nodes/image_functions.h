@@ -21,6 +21,8 @@ int image_functions_add_axes(grove_node *node, const grove_gridder_plan *plan, b
 int image_functions_check(const grove_node *node, int input, const grove_gridder_plan *plan,
                           grove_convolution_plan *functions, image_mueller *mueller);
 
+/* Only in check: without functions, options that go with them are errors. */
+int image_functions_check_none(const grove_node *node);
 /* Only in check: what classes that take functions are told of them beside: the options below.
  * `own`: polarisations of the data, or of the planes, as `of_data` says; the others are found. Sets
  * mueller->given where the option mueller is. 0, or a code with a message. */
@@ -91,7 +93,7 @@ void image_use_end(image_use *use);
 extern const char *const image_use_names[3]; /* mueller, mueller_conjugate, gradient */
 
 /* Divides grids [image][v][u] by their sums of weights, as of grove_convolution_add, so that a
- * source at the phase centre is seen as through one of both beams. Those without weight stay 0. */
+ * source at the image's middle is seen as through one of both beams. Those without weight stay 0. */
 void image_normalise(const grove_call *call, const image_mueller *mueller,
                      const grove_gridder_plan *plan, const double sums[4], void *grids);
 

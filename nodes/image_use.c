@@ -21,6 +21,17 @@ static int elements_of(const grove_form *form)
     return form->shape == GROVE_VECTOR ? form->vector : 1;
 }
 
+int image_functions_check_none(const grove_node *node)
+{
+    static const char *const names[] = {"mueller",      "mueller_conjugate", "gradient",
+                                        "oversampling", "w_planes",          "normalise"};
+
+    for (int k = 0; k < (int)(sizeof(names) / sizeof(names[0])); k++)
+        if (grove_node_written(node, names[k]))
+            return grove_node_fail_option(node, names[k], "goes with functions only");
+    return 0;
+}
+
 int image_functions_check_given(grove_node *node, int own, bool of_data, image_mueller *m,
                                 grove_convolution_plan *functions)
 {
@@ -37,6 +48,11 @@ int image_functions_check_given(grove_node *node, int own, bool of_data, image_m
                                       (long long)functions->functions);
     if (!mueller)
         return 0;
+    if (own > 4)
+        return grove_node_fail(node, GROVE_SHAPE,
+                               "its input has %d numbers for each cell; with functions it takes 1 "
+                               "to 4 images",
+                               own);
     if (elements % own || other > 4 || (!of_data && other == 3))
         return grove_node_fail_option(node, "mueller",
                                       "has %d numbers; it takes one for each of %s and each of %d "

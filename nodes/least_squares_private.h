@@ -21,7 +21,7 @@ typedef struct {
 
 /* What belongs to the unknowns that step together. */
 typedef struct {
-    double damping, growth, last_increment;
+    double damping, growth, last_increment, last_predicted;
     bool undamped_tried;
 } grove_least_squares_turn;
 
@@ -46,7 +46,7 @@ struct grove_least_squares {
     int32_t turns, turn, idle; /* idle: so many turns in a row had nothing to gain */
     int32_t *turn_of;          /* [n]; NULL: all step together */
     bool any_stalled, extrapolated;
-    double last_predicted, rate;      /* of the last step; what part of its gain the next one has */
+    double last_predicted, rate; /* of the turn's last step; what part of it the next one gains */
     grove_least_squares_turn *others; /* [turns] */
     grove_least_squares_rounds *rounds;
 

@@ -15,7 +15,9 @@
 #define NEGLIGIBLE 1000
 #define MAX_OFFSET 0.01
 /* Blocks converge linearly: what part of what is left one step may gain. */
-#define SLOW_BLOCKS 0.01
+#define SLOW_BLOCKS 0.1
+/* What part of the fall that was predicted is none. */
+#define OVERSHOT 0.1
 enum { QUIET = 5 };
 /* Of alternating steps: the most that is believed of what the next step gains to what the last one
  * has, and from where on rounds are extrapolated. */
@@ -60,11 +62,13 @@ static double series_of(const grove_least_squares *f)
     return f->turns > 1 ? 1 / (1 - fmin(f->rate, RATE_MAX)) : 1;
 }
 
-/* How the gains of steps shrink: a step predicted after an undamped one of the turn before. */
+/* How the gains of a turn's steps shrink from one round to the next. */
 static void find_rate(grove_least_squares *f)
 {
-    if (f->turns > 1 && f->last_predicted > 0 && f->damping == 0 && f->predicted > f->floor)
-        f->rate = fmax(f->predicted / f->last_predicted, f->rate / 2);
+    if (f->turns > 1 && f->last_predicted > 0 && f->damping == 0) {
+        const double ratio = f->predicted > f->floor ? f->predicted / f->last_predicted : 0;
+        f->rate = fmax(ratio, f->rate / 2);
+    }
     f->last_predicted = 0;
 }
 
@@ -246,8 +250,8 @@ static void relax(grove_least_squares *f, double change, bool small)
 }
 
 /* What chi-squared has changed by. Where its rounding hides that, gradients at both ends of the
- * step tell it, whose own is less by what the step changes the model to the model's residuals (as
- * Hager & Zhang 2005, SIAM J. Optim. 16, 170). `rounding`: it is not more than that either. */
+ * step tell it, since their rounding grows with the step (as Hager & Zhang 2005, SIAM J. Optim. 16,
+ * 170). `rounding`: it is not more than that either. */
 static double change_of(const grove_least_squares *f, const grove_least_squares_sums *sums,
                         bool *rounding)
 {
@@ -260,6 +264,11 @@ static double change_of(const grove_least_squares *f, const grove_least_squares_
     for (int64_t j = 0; j < f->n; j++)
         change -= (f->best.gradient[j] + f->trial.gradient[j]) * (f->trial.x[j] - f->best.x[j]);
     *rounding = fabs(change) <= 4 * epsilon * sqrt(f->values * fmax(f->predicted, 0));
+    /* Blocks that go too far together come to as good a point on the other side: no better one. */
+    if (*rounding && f->set.blocks && fabs(change) < OVERSHOT * f->predicted) {
+        *rounding = false;
+        return fabs(change);
+    }
     return change;
 }
 
@@ -322,6 +331,8 @@ static grove_least_squares_outcome judge_extrapolated(grove_least_squares *f,
 
     f->extrapolated = false;
     f->last_predicted = 0;
+    for (int32_t k = 0; k < f->turns; k++)
+        f->others[k].last_predicted = 0;
     if (is_finite(f, sums) && sums->data >= f->data && change < 0) {
         accept(f, sums);
         grove_least_squares_rounds_start(f->rounds, f->best.x);
@@ -340,9 +351,10 @@ static grove_least_squares_outcome judge_stalled(grove_least_squares *f)
     f->stalling = true;
     f->damping = 0;
     for (f->turn = 0; f->turn < f->turns; f->turn++) {
-        near = near && grove_least_squares_try(f, &f->best);
+        bool tried = near && grove_least_squares_try(f, &f->best);
         if (near && f->set.remote && !f->solved)
             return GROVE_LEAST_SQUARES_SOLVING;
+        near = tried;
         fall += f->predicted;
         enough = fmin(enough, near_enough(f));
     }

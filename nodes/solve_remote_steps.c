@@ -274,7 +274,7 @@ static void take_results(void *context, int64_t first, int64_t last)
         solve_take_result(w->e->solve, w->e->active[k], w->e->parms);
 }
 
-/* The domains begin anew where they are, on the host. */
+/* The domains begin anew at their best points, on the host. */
 static int give_up(evaluation *w)
 {
     int code = 0;
@@ -284,6 +284,7 @@ static int give_up(evaluation *w)
         d->iterations += grove_least_squares_iterations(d->fit);
         d->outcome = GROVE_LEAST_SQUARES_RUNNING;
         d->remote = false;
+        solve_put(w->e->solve, d, w->e->parms, grove_least_squares_best(d->fit));
         grove_least_squares_free(d->fit);
         d->fit = NULL;
         code = code ? code : solve_start_fit(w->e, d);
