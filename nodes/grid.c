@@ -167,6 +167,8 @@ static int check(grove_node *node)
     int code = image_stage_plan(node, obs, g->functions >= 0, &g->plan);
     if (!code && g->functions < 0)
         code = image_functions_check_none(node);
+    if (!code && g->functions < 0 && grove_node_bool(node, "normalise"))
+        code = grove_node_fail_option(node, "normalise", "goes with functions only");
     if (!code && g->functions >= 0 && g->exact)
         code = grove_node_fail_option(node, "exact", "goes without functions only");
     if (!code && g->functions >= 0)

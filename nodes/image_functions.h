@@ -93,7 +93,8 @@ void image_use_end(image_use *use);
 extern const char *const image_use_names[3]; /* mueller, mueller_conjugate, gradient */
 
 /* Divides grids [image][v][u] by their sums of weights, as of grove_convolution_add, so that a
- * source at the image's middle is seen as through one of both beams. Those without weight stay 0. */
+ * source at the image's middle is seen as through one of both beams. Those without weight stay 0.
+ */
 void image_normalise(const grove_call *call, const image_mueller *mueller,
                      const grove_gridder_plan *plan, const double sums[4], void *grids);
 
