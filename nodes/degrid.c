@@ -118,8 +118,7 @@ static int check(grove_node *node)
     grove_node_input_axes(node, PLANES, axes);
     for (int d = 0; d < 3; d++)
         grove_node_consume(node, axes[d]->kind);
-    if (o->has_functions && !o->mueller.given &&
-        (o->mueller.shape > 1 || o->convolution.functions > 1))
+    if (o->has_functions)
         o->index = image_mueller_index(&o->mueller, o->convolution.visibilities);
     form.shape = o->has_functions ? o->convolution.visibilities : GROVE_SCALAR;
     grove_node_set_memory(node,

@@ -115,7 +115,7 @@ static int prepare_functions(grove_node *node, gridding *g)
     g->convolution.visibilities = g->stokes.count;
     int code =
         image_functions_check_given(node, g->stokes.count, true, &g->mueller, &g->convolution);
-    if (!code && !g->mueller.given && (g->mueller.shape > 1 || g->convolution.functions > 1))
+    if (!code)
         g->index = image_mueller_index(&g->mueller, g->stokes.count);
     return code;
 }

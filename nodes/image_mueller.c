@@ -203,6 +203,9 @@ static int64_t function_of(const image_mueller *m, int64_t time, int64_t p, int6
 int32_t *image_mueller_index(const image_mueller *m, int elements)
 {
     const int64_t sets = m->time_blocks * m->groups * m->groups * m->channel_blocks;
+
+    if (m->given || (m->shape == 1 && image_mueller_functions(m) == 1))
+        return NULL;
     int32_t *index = grove_alloc((size_t)(sets * 2 * elements * m->images) * sizeof(*index)),
             *to = index;
 

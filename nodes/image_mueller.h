@@ -42,8 +42,9 @@ void image_mueller_element(const image_mueller *mueller, int j, int r, const dou
 char *image_mueller_label(const image_mueller *mueller);
 bool image_mueller_read(const char *label, const grove_node *obs, image_mueller *mueller);
 
-/* Index sets as of grove_convolution_mueller for data of so many elements, 1, 2 or 4, to be freed:
- * [time block][p][q][channel block][way][element][image]. */
+/* Index sets as of grove_convolution_mueller for data of so many elements, 1, 2 or 4, to be freed;
+ * NULL where there is a single function, or sets are given: [time block][p][q][channel
+ * block][way][element][image]. */
 int32_t *image_mueller_index(const image_mueller *mueller, int elements);
 
 /* Part of an observation: rows are times and baselines. */

@@ -327,7 +327,7 @@ END_TEST
 /* From stage to stage nothing is copied: beyond what the grid alone takes nothing goes up, and what
  * comes back is the image. The other way the image goes up, and the visibilities' sum comes back.
  */
-START_TEST(stages_stay_there)
+START_TEST(stages_stay_on_device)
 {
     enum { CHANNELS = 4, SIZE = 32 };
     static const char chain[] = "keep = heap(grid_correction(crop(fft(P), size=32), obs, size=32, "
@@ -482,7 +482,7 @@ int main(void)
     tcase_add_test(tests, predictions_stay_there);
     tcase_add_test(tests, the_grid_stays_on_device);
     tcase_add_test(tests, planes_go_up_once);
-    tcase_add_test(tests, stages_stay_there);
+    tcase_add_test(tests, stages_stay_on_device);
     tcase_add_test(tests, warnings_are_those_of_the_host);
     tcase_add_loop_test(tests, the_host_helps, 0, 2 * LINES);
     tcase_set_timeout(faults, 600);

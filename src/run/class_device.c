@@ -201,7 +201,7 @@ static int sole(const grove_class_device *d)
     return count == 1 ? found : -1;
 }
 
-static int finish_there(const grove_class_device *d, void *state, grove_value *value)
+static int finish_on_device(const grove_class_device *d, void *state, grove_value *value)
 {
     const grove_compute_function function = {d->node, value->double_, finish, state};
     grove_launch launch;
@@ -233,7 +233,7 @@ int grove_class_device_finish(grove_class_device *d, const grove_range *range, g
     *value =
         grove_value_bare(range, node->axis_count, node->form.shape,
                          grove_form_elements(&node->form), node->form.complex_, facts->double_);
-    int code = finish_there(d, d->own[k], *value);
+    int code = finish_on_device(d, d->own[k], *value);
     session->device = now;
     session->may_yield = may_yield;
     if (code) {
