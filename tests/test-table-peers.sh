@@ -1,6 +1,6 @@
 #!/bin/sh
 # Solution tables read by the programs whose layout it is: LoSoTo reads all of them, and DP3 applies each kind with the same result
-# as Grove's own correction. GROVE_PEERS_PYTHON names the Python that has losoto and dp3 (PyPI; dp3 wants casacore's data).
+# as Grove's own correction; a table that LoSoTo has changed, too. GROVE_PEERS_PYTHON names the Python that has losoto and dp3 (PyPI; dp3 wants casacore's data).
 [ -f "$GROVE_BUILD/nodes/.libs/ms.so" ] || { echo 'skipped: built without casacore'; exit 77; }
 [ -f "$GROVE_BUILD/src/.libs/hdf5.so" ] || { echo 'skipped: built without HDF5'; exit 77; }
 python=${GROVE_PEERS_PYTHON:-python3}
@@ -114,4 +114,48 @@ fit     = solve(V, obs.data, max_iterations=2, errors=true, to="all.h5")
 END
 "$grove" run -q all.tree >out 2>&1 || fail 'several parms: fit'
 [ -z "$losoto" ] || "$python" read.py all.h5 >out 2>&1 || fail 'several parms: losoto'
+
+# flagged, smoothed, copied by LoSoTo
+cat >parset <<'END'
+[flag]
+operation = FLAG
+soltab = sol000/amplitude000
+axesToFlag = time
+order = 3
+maxRms = 2
+[smooth]
+operation = SMOOTH
+soltab = sol000/phase000
+axesToSmooth = time
+mode = runningmedian
+size = 5
+replace = True
+[copy]
+operation = DUPLICATE
+soltab = sol000/phase000
+soltabOut = phase001
+END
+cat >changed.tree <<'END'
+a       = ms("applied.ms")
+b       = ms("field.ms", column="CORRECTED_DATA")
+same    = compare(a.data, b.data, tolerance=1e-5)
+END
+change()
+{
+    "$grove" run -q calibrate.tree -s ms=field.ms -s sky=sky.skymodel -s time=slot -s reference=W02 -s solutions=changed.h5 >out 2>&1 ||
+        { fail 'table for LoSoTo'; return; }
+    cp changed.h5 before.h5
+    "$(dirname "$python")/losoto" changed.h5 parset >out 2>&1 || { fail losoto; return; }
+    ! grep -q 'incomplete' out || fail 'losoto: a step'
+    ! cmp -s changed.h5 before.h5 || fail 'losoto changed nothing'
+    "$grove" run -q apply.tree -s ms=field.ms -s solutions=changed.h5 >out 2>&1 && fail 'two tables of phases were applied'
+    grep -q "'phase000' and 'phase001' are both phase" out || fail 'two tables of phases: message'
+    "$grove" run -q apply.tree -s ms=field.ms -s solutions=changed.h5 -s tables='phase000 amplitude000' >out 2>&1 || fail 'apply.tree'
+    [ -n "$dp3" ] || return
+    rm -rf applied.ms
+    "$dp3" msin=field.ms msout=applied.ms 'steps=[applycal]' applycal.parmdb=changed.h5 'applycal.steps=[amplitude000,phase000]' \
+        applycal.amplitude000.correction=amplitude000 applycal.phase000.correction=phase000 >out 2>&1 || { fail 'changed: dp3'; return; }
+    "$grove" run changed.tree >out 2>&1 && grep -q ", [1-9][0-9]* flagged" out || fail 'changed: dp3 applies it otherwise'
+}
+[ -z "$losoto" ] || change
 exit $status
