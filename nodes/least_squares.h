@@ -68,10 +68,11 @@ typedef struct {
 
 /* What the caller sums at the point, without priors. */
 typedef struct {
-    double chi2;  /* sum w |d - V|^2 */
-    double power; /* sum w |d|^2: tells rounding from a poor fit where the unknowns are about zero;
-                   * 0: not known */
-    int64_t data; /* real numbers with weight: two for each complex one */
+    double chi2;   /* sum w |d - V|^2 */
+    double power;  /* sum w |d|^2: tells rounding from a poor fit where the unknowns are about zero;
+                    * 0: not known */
+    double values; /* sum w |V|^2: derivatives that are smaller than its rounding tell nothing */
+    int64_t data;  /* real numbers with weight: two for each complex one */
     /* change is chi2 minus that of the best point so far (grove_least_squares_best), computed
      * without cancellation; it decides in place of the two chi2. Not at the first point. */
     bool has_change;

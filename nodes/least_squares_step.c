@@ -176,7 +176,7 @@ static void drop_rounding(grove_least_squares *f, const grove_least_squares_sums
     for (int64_t j = 0; f->set.size && j < f->n; j++) {
         double size = f->set.size[j];
         double *row = f->trial.matrix + f->row[j];
-        if (!(row[f->column[j]] * size * size <= epsilon * epsilon * sums->power))
+        if (!(row[f->column[j]] * size * size <= epsilon * epsilon * sums->values))
             continue;
         f->trial.gradient[j] = 0;
         memset(row, 0, ((size_t)f->column[j] + 1) * sizeof(*row));

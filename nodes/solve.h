@@ -85,7 +85,7 @@ typedef struct {
         drops_unsolved; /* unsolved=nan */
     bool on_devices;    /* sums are made there */
     bool remote;        /* ... and their systems solved, which takes so much scratch memory */
-    uint64_t remote_bytes;
+    uint64_t remote_bytes, remote_kept; /* kept: of the device, from one evaluation to the next */
     solve_method method;
     double min_baseline, max_baseline, quota, tolerance, damping;
     int32_t max_iterations, patience; /* patience: as in grove_stefcal_problem */
@@ -286,19 +286,20 @@ void solve_find_unknowns(const solve_tile *tile, const solve_domain *d,
 /* The sums of an item: a baseline, or row, in a stretch. */
 typedef struct {
     solve_columns columns;
-    double chi2, change, power;
+    double chi2, change, power, values;
     int64_t data, all; /* data 0: it has none, and columns say nothing */
 } solve_local;
 
 /* Sets locals[item - first] of items [first, last); from several threads. */
 typedef void (*solve_find_locals)(void *context, int64_t first, int64_t last, solve_local *locals);
-/* Whether so many domains of so many items are worth being summed one by one by all threads. */
-bool solve_is_shared(int64_t domains, int64_t items);
+/* Whether so many domains of so many items are summed one by one by all threads. */
+bool solve_is_shared(const solve *s, int64_t domains, int64_t items);
 /* Adds all items to the matrix, gradient and sums of a domain, in their order: the same bits on any
  * number of threads. `node` NULL: on this one. */
 void solve_add_locals(const grove_node *node, const solve *s, solve_domain *d, int64_t items,
                       solve_find_locals find, void *context, double *matrix, double *gradient);
-/* Bytes that this takes on eight threads where columns are many; else 0: little. */
+/* Bytes that this takes where columns are many, on any number of threads; else 0: little, at most
+ * 2 MiB of all threads or 256 KiB of each. */
 double solve_locals_bytes(const solve *s);
 /* [terms]: what the polynomials of a parm are at a cell. */
 void solve_find_basis(const grove_parm *p, const int64_t cell[SOLVE_CUTS], double *basis);
@@ -420,8 +421,8 @@ void solve_evaluate(const grove_node *node, solve_evaluation *e, int64_t count);
 /* ---- on a device: nothing but gradients, diagonals and steps comes back ---- */
 
 /* In fitted, where sums of data that are not compressed are made on devices: whether systems are
- * solved there, too, and what scratch memory that takes. */
-bool solve_may_be_remote(grove_node *node, const solve *s, uint64_t *bytes);
+ * solved there, too, and what scratch memory that takes. Sets s->remote_kept. */
+bool solve_may_be_remote(grove_node *node, solve *s, uint64_t *bytes);
 
 /* Where the unknowns of domains are in the sums of a tile, for fit_gather. */
 typedef struct {

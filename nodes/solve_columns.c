@@ -128,9 +128,11 @@ static void scatter_pair(const solve_columns *columns, const solve_slot *slot_a,
 /* Rows of the matrix are dealt out to groups, so many that follow each other at a time; a thread
  * adds the rows of some groups. */
 enum { ROWS_AT_ONCE = 8, ROW_GROUPS = 8 };
-/* Fewer domains than these, of at least so many items, are worth sharing: whether it is done, and
- * how many items are taken at a time, changes no bit. */
-enum { MANY_DOMAINS = 8, MANY_ITEMS = 256, SHARED = 512, ALONE = 8, SHARED_BYTES = 2 << 20 };
+/* Fewer domains than these, of at least so many items, are worth sharing, and large items are
+ * shared always, so that they take the same memory on any number of threads: whether it is done,
+ * and how many items are taken at a time, changes no bit. */
+enum { MANY_DOMAINS = 8, MANY_ITEMS = 256 };
+enum { SHARED = 512, FEWEST = 8, ALONE = 8, SHARED_BYTES = 2 << 20 };
 
 /* The rows of groups [groups[0], groups[1]). */
 static void scatter(const solve *s, const solve_domain *d, const solve_columns *columns,
@@ -191,12 +193,8 @@ static void add_sums(solve_domain *d, const solve_local *local)
     d->sums.chi2 += local->chi2;
     d->sums.change += local->change;
     d->sums.power += local->power;
+    d->sums.values += local->values;
     d->sums.data += local->data;
-}
-
-bool solve_is_shared(int64_t domains, int64_t items)
-{
-    return domains < MANY_DOMAINS && items >= MANY_ITEMS;
 }
 
 static double bytes_of_local(const solve *s)
@@ -204,17 +202,29 @@ static double bytes_of_local(const solve *s)
     return sizeof(double complex) * pow(s->columns + 2, 2);
 }
 
-/* How many items are taken at a time by all threads, or by one: fewer where they are large. */
+/* Items that are so large that FEWEST of them take more than SHARED_BYTES. */
+static bool are_large(const solve *s)
+{
+    return FEWEST * bytes_of_local(s) > SHARED_BYTES;
+}
+
+bool solve_is_shared(const solve *s, int64_t domains, int64_t items)
+{
+    return are_large(s) || (domains < MANY_DOMAINS && items >= MANY_ITEMS);
+}
+
+/* How many items are taken at a time by all threads, or by one, which may take an eighth of the
+ * memory. */
 static int64_t locals_of(const solve *s, bool shared)
 {
     double fit = SHARED_BYTES / bytes_of_local(s);
 
-    return (int64_t)(shared ? fmax(fmin(fit, SHARED), 8) : fmax(fmin(fit, ALONE), 1));
+    return (int64_t)(shared ? fmax(fmin(fit, SHARED), FEWEST) : fmax(fmin(fit / 8, ALONE), 1));
 }
 
 double solve_locals_bytes(const solve *s)
 {
-    return 8 * bytes_of_local(s) > SHARED_BYTES ? 8 * bytes_of_local(s) : 0;
+    return are_large(s) ? (double)locals_of(s, true) * bytes_of_local(s) : 0;
 }
 
 void solve_add_locals(const grove_node *node, const solve *s, solve_domain *d, int64_t items,

@@ -531,7 +531,7 @@ static void find_baseline(const adding *w, int64_t b, int64_t stretch,
         to->change = grove_compression_change(w->kernels, s->form, s->group_count, sums, from, at);
     }
     to->data = (int64_t)count * s->parts / 2;
-    to->power = grove_compression_power(sums);
+    to->power = to->values = grove_compression_power(sums); /* nearly; nothing here is single */
     index[tile->baseline] = b;
     solve_find_unknowns(tile, w->d, index, cell, &to->columns);
 }
@@ -558,7 +558,7 @@ static void find_items(void *context, int64_t first, int64_t last, solve_local *
                 j = w->f[0] + item / baselines % freqs;
         const int64_t cell[SOLVE_CUTS] = {solve_first_cell(tile, SOLVE_TIME, i),
                                           solve_first_cell(tile, SOLVE_FREQ, j)};
-        locals->chi2 = locals->change = locals->power = 0;
+        locals->chi2 = locals->change = locals->power = locals->values = 0;
         locals->data = locals->all = 0;
         if (solve_is_wanted(tile, tile->range[tile->baseline].first + b))
             find_baseline(w, b, stretch_in(tile->solve, w->d, i, j), cell,

@@ -130,6 +130,7 @@ static void count_data(const solve_tile *tile, const solve_compressed *c, solve_
             continue;
         d->sums.data += (int64_t)grove_compression_count(sums + b * c->size) * s->parts / 2;
         d->sums.power += grove_compression_power(sums + b * c->size);
+        d->sums.values = d->sums.power;
     }
 }
 

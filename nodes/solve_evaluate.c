@@ -275,7 +275,7 @@ void solve_evaluate(const grove_node *node, solve_evaluation *e, int64_t count)
         count = others; /* in a part, to be weighed was all */
     if (e->code || !count)
         return;
-    if (!solve_is_shared(count, items_of(e, e->active[0]))) {
+    if (!solve_is_shared(e->solve, count, items_of(e, e->active[0]))) {
         grove_node_parallel(node, count, evaluate_domains, e);
         return;
     }

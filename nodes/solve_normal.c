@@ -190,11 +190,12 @@ static void find_items(void *context, int64_t first, int64_t last, solve_local *
 
     solve_samples_begin(&samples, w->tile);
     for (int64_t item = first; item < last; item++, locals++) {
-        samples.chi2 = samples.power = locals->change = 0;
+        samples.chi2 = samples.power = samples.values = locals->change = 0;
         samples.data = samples.all = 0;
         add_item(w, item, &samples, locals);
         locals->chi2 = samples.chi2;
         locals->power = samples.power;
+        locals->values = samples.values;
         locals->data = samples.data;
         locals->all = samples.all;
     }
@@ -237,6 +238,7 @@ static void take_item(const adding *w, int64_t item, solve_local *to)
         return;
     to->chi2 = from[GROVE_NORMAL_CHI2];
     to->power = from[GROVE_NORMAL_POWER];
+    to->values = from[GROVE_NORMAL_VALUES];
     to->data = (int64_t)from[GROVE_NORMAL_USED] * tile->solve->parts / 2;
     solve_find_unknowns(tile, w->d, index, first, &to->columns);
     take_box(from, &to->columns);
@@ -245,7 +247,7 @@ static void take_item(const adding *w, int64_t item, solve_local *to)
 static void take_items(void *context, int64_t first, int64_t last, solve_local *locals)
 {
     for (int64_t item = first; item < last; item++, locals++) {
-        locals->chi2 = locals->change = locals->power = 0;
+        locals->chi2 = locals->change = locals->power = locals->values = 0;
         locals->data = locals->all = 0;
         take_item(context, item, locals);
     }

@@ -54,12 +54,49 @@ static bool is_suitable(const solve *s)
     return plain;
 }
 
+/* What the lists of a batch take, as far as domains have been looked at, in time and frequency. */
+typedef struct {
+    int64_t last[2];     /* unknowns and items of the domain before */
+    double batch, most;  /* numbers of the batch at hand, of any */
+    int64_t each, first; /* numbers of an item; the batch's first domain along time */
+} lists_bill;
+
+static lists_bill begin_bill(const solve *s)
+{
+    lists_bill bill = {.each = 1 + s->columns};
+
+    for (int k = 0; k < s->slot_count; k++) {
+        grove_part part = s->slots[k].part;
+        bool both = part == GROVE_PART_BOTH || part == GROVE_PART_BOTH_CONJUGATE;
+        bill.each += (int64_t)s->slots[k].terms * (both ? 2 : 1);
+    }
+    return bill;
+}
+
+/* Domains that are alike share their lists, if they follow each other. */
+static void add_to_bill(lists_bill *bill, const solve *s, const solve_domain *d, int64_t items)
+{
+    int64_t batch = d->number[SOLVE_TIME] / s->batch;
+
+    if (batch != bill->first) {
+        bill->first = batch;
+        bill->last[0] = bill->last[1] = 0;
+        bill->batch = 0;
+    }
+    if (d->unknowns != bill->last[0] || items != bill->last[1])
+        bill->batch += (double)(d->unknowns + 1 + items * bill->each);
+    bill->last[0] = d->unknowns;
+    bill->last[1] = items;
+    bill->most = fmax(bill->most, bill->batch);
+}
+
 /* Counts what an iteration copies for each domain, either way. */
-bool solve_may_be_remote(grove_node *node, const solve *s, uint64_t *bytes)
+bool solve_may_be_remote(grove_node *node, solve *s, uint64_t *bytes)
 {
     const grove_axis *baseline = grove_node_input_axis(node, SOLVE_DATA, GROVE_AXIS_BASELINE);
     int64_t rows = baseline ? baseline->size : 1, most = 0, domains = 0;
     double sums = 0, remote = 0;
+    lists_bill lists = begin_bill(s);
 
     for (int64_t t = 0; t < s->cut[SOLVE_TIME].count; t++)
         for (int64_t f = 0; f < s->cut[SOLVE_FREQ].count; f++) {
@@ -68,23 +105,25 @@ bool solve_may_be_remote(grove_node *node, const solve *s, uint64_t *bytes)
             solve_domain_begin(s, &d, t, f);
             solve_stretches(s, &d, SOLVE_TIME, ti);
             solve_stretches(s, &d, SOLVE_FREQ, fi);
+            int64_t items = rows * (ti[1] - ti[0]) * (fi[1] - fi[0]);
             most = d.unknowns > most ? d.unknowns : most;
-            sums +=
-                (double)(rows * (ti[1] - ti[0]) * (fi[1] - fi[0]) * grove_normal_size(s->columns)) *
-                sizeof(double);
+            sums += (double)(items * grove_normal_size(s->columns)) * sizeof(double);
             remote += (double)(grove_point_head(d.unknowns) + GROVE_SOLVE_STEP + d.unknowns) *
                           sizeof(double) +
                       SENT;
+            add_to_bill(&lists, s, &d, items);
             solve_domain_end(&d);
         }
     domains = (s->batch < s->cut[SOLVE_TIME].count ? s->batch : s->cut[SOLVE_TIME].count) *
               s->cut[SOLVE_FREQ].count;
-    double kept = (double)domains * (double)solve_remote_slot(most) * sizeof(double);
+    double kept = (double)domains * (double)solve_remote_slot(most) * sizeof(double) +
+                  lists.most * sizeof(int32_t) + sizeof(double);
     *bytes = 0;
     if (!is_suitable(s) || most > GROVE_SOLVE_UNKNOWNS || kept > MAX_BYTES || !(remote < sums))
         return false;
     *bytes = (uint64_t)(domains * grove_point_head(most)) * sizeof(double);
-    grove_node_set_device_memory(node, (uint64_t)kept);
+    s->remote_kept = (uint64_t)kept;
+    grove_node_set_device_memory(node, s->remote_kept);
     return true;
 }
 
@@ -181,6 +220,10 @@ static int start_on_device(const grove_call *call, void *context)
     solve_remote_memory *own = &r->device[call->device];
     uint64_t slots = (uint64_t)(r->domains * solve_remote_slot(r->unknowns)) * sizeof(double),
              bytes = slots + lists_bytes(r);
+    /* Domains of one shape have different lists where intervals of parms are irregular. */
+    w->unsuitable = bytes > w->e->solve->remote_kept;
+    if (w->unsuitable)
+        return 0;
     if (bytes > own->bytes) {
         void *at;
         code = grove_call_keep(call, bytes, &at);

@@ -182,6 +182,7 @@ static void judge(void *context, int64_t first, int64_t last)
         d->sums =
             (grove_least_squares_sums){.chi2 = head[GROVE_POINT_CHI2],
                                        .power = head[GROVE_POINT_POWER],
+                                       .values = head[GROVE_POINT_VALUES],
                                        .data = (int64_t)head[GROVE_POINT_USED] * s->parts / 2};
         d->all = (int64_t)head[GROVE_POINT_ALL] * s->parts / 2;
         memcpy(grove_least_squares_gradient(d->fit), head + GROVE_POINT_SUMS, bytes);

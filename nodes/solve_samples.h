@@ -14,12 +14,15 @@ typedef struct {
     int64_t *at, *step; /* [inputs] the cell at hand, and from one channel to the next */
     void *memory;
     double *column, *measured, *weight; /* as in grove_normal_block */
-    double *values;      /* [SOLVE_SAMPLES] complex: of a polynomial's leading term */
-    double *sums;        /* since they were last taken */
-    int64_t size, count; /* doubles of the sums; samples that wait */
-    unsigned char left_out[SOLVE_SAMPLES];
+    double *leading;                    /* as a column: a polynomial's leading term */
+    double *loaded[2];                  /* [SOLVE_SAMPLES] complex, as they lie in an input */
+    unsigned char *which;               /* [columns] as in grove_normal_block */
+    double *sums;                       /* since they were last taken */
+    int64_t size, plane, capacity;      /* doubles of the sums, and of a plane; cells of a plane, */
+    int64_t count;                      /* of which these wait */
+    unsigned char flags[SOLVE_SAMPLES];
     /* of what was taken */
-    double chi2, power;
+    double chi2, power, values;
     int64_t data, all; /* all: of what was added */
 } solve_samples;
 

@@ -57,6 +57,7 @@ static inline grove_least_squares_sums evaluate(const problem *p, grove_least_sq
 
         sums.chi2 += w * residual * residual;
         sums.power += w * p->d[i] * p->d[i];
+        sums.values = sums.power; /* about */
         for (int64_t j = 0; j < p->n; j++) {
             gradient[j] += w * slope[i * p->n + j] * residual;
             for (int64_t k = 0; k <= j; k++)
@@ -84,6 +85,7 @@ static inline grove_least_squares_sums evaluate_own(const problem *p, grove_leas
 
         sums.chi2 += w * residual * residual;
         sums.power += w * p->d[i] * p->d[i];
+        sums.values = sums.power; /* about */
         for (int64_t j = 0; j < p->n; j++) {
             gradient[j] += w * slope[i * p->n + j] * residual;
             for (int64_t k = 0; k < p->n; k++)

@@ -323,7 +323,7 @@ static void fill_system(int k)
     for (int j = 0; j < systems[k].dropped; j++) /* the second only if it is small */
         for (int i = 0; i < n; i++)
             matrix[(j + 1) * n + i] *= j ? 1e-13 : 0, matrix[i * n + j + 1] *= j ? 1e-13 : 0;
-    slots[k][GROVE_POINT_POWER] = 1e3;
+    slots[k][GROVE_POINT_VALUES] = 1e3;
     for (int i = 0; i < n; i++) {
         for (int j = 0; j < n; j++)
             g[i] += matrix[i * n + j] * truth[j];

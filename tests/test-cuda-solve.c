@@ -83,6 +83,24 @@ START_TEST(as_on_the_cpu)
 }
 END_TEST
 
+/* In single precision, data that are much larger than the model at the start still say something
+ * of it. */
+START_TEST(large_data)
+{
+    const grove_session_options options = {.device = _i ? "cuda" : "cpu", .threads = 1};
+
+    ck_assert_int_eq(
+        solve_world_run(&w,
+                        "F = parm(\"F\", init=1)\nV[p,q] = F * M[p,q]\nD[p,q] = 1e7 * M[p,q]\n"
+                        "fit = solve(V, D, method=lm, compress=false)\n"
+                        "k0 = keep(V, number=0)\nk1 = keep(D, number=1)\n",
+                        &options),
+        0);
+    /* visibilities of some 1e8 Jy */
+    ck_assert_double_lt(solve_world_distance(0, 1), 1e3);
+}
+END_TEST
+
 /* One device, two and three: the same bits. */
 START_TEST(any_number_of_devices)
 {
@@ -142,6 +160,7 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, as_on_the_cpu, 0, FITS * WAYS);
+    tcase_add_loop_test(tests, large_data, 0, 2);
     tcase_add_loop_test(tests, any_number_of_devices, 0, FITS);
     tcase_add_loop_test(tests, in_parts, 0, 4);
     suite_add_tcase(suite, tests);

@@ -91,6 +91,7 @@ __device__ void add_sums(const grove_args *args, const grove_gather_state *s,
         const bool used = from[GROVE_NORMAL_USED] > 0;
         sum[GROVE_POINT_CHI2] += used ? from[GROVE_NORMAL_CHI2] : 0;
         sum[GROVE_POINT_POWER] += used ? from[GROVE_NORMAL_POWER] : 0;
+        sum[GROVE_POINT_VALUES] += used ? from[GROVE_NORMAL_VALUES] : 0;
         sum[GROVE_POINT_USED] += from[GROVE_NORMAL_USED];
         sum[GROVE_POINT_ALL] += from[GROVE_NORMAL_ALL];
     }

@@ -61,7 +61,7 @@ __device__ double weight_of(const grove_args *args, const grove_normal_state *s,
 }
 
 struct sums {
-    double power, used, all;
+    double power, values, used, all;
     complex pair[GROVE_FIT_PIECE];
 };
 
@@ -76,8 +76,10 @@ __device__ void add_element(const grove_args *args, const grove_normal_state *s,
         return;
     complex d = load(args, s, GROVE_NORMAL_DATA, p, s->of_data[e]);
     complex x = column(args, s, p, e, a);
+    complex v = load(args, s, GROVE_NORMAL_MODEL, p, s->of_model[e]);
     to->used += 2;
     to->power += w * (d.re * d.re + d.im * d.im);
+    to->values += w * (v.re * v.re + v.im * v.im);
 #pragma unroll
     for (int k = 0; k < GROVE_FIT_PIECE; k++)
         if (first + k >= a && first + k <= s->columns) {
@@ -97,6 +99,7 @@ __device__ void write_sums(double *out, int64_t columns, int64_t a, int64_t firs
         if (a == columns) {
             out[GROVE_NORMAL_CHI2] = from->pair[k].re;
             out[GROVE_NORMAL_POWER] = from->power;
+            out[GROVE_NORMAL_VALUES] = from->values;
             out[GROVE_NORMAL_USED] = from->used;
             out[GROVE_NORMAL_ALL] = from->all;
         } else {

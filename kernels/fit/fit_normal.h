@@ -30,9 +30,10 @@ typedef struct {
 /* Output: [stretch in time, in frequency][baseline] of so many doubles: */
 enum {
     GROVE_NORMAL_CHI2,
-    GROVE_NORMAL_POWER, /* sum w |d|^2 */
-    GROVE_NORMAL_USED,  /* real numbers that count */
-    GROVE_NORMAL_ALL,   /* ... flagged or not */
+    GROVE_NORMAL_POWER,  /* sum w |d|^2 */
+    GROVE_NORMAL_VALUES, /* sum w |V|^2 */
+    GROVE_NORMAL_USED,   /* real numbers that count */
+    GROVE_NORMAL_ALL,    /* ... flagged or not */
     GROVE_NORMAL_SUMS /* [columns][columns + 1] complex: H_ab for b >= a, b_a at column `columns` */
 };
 

@@ -100,7 +100,7 @@ __device__ int begin(const work *w)
     const double *diagonal = w->point + GROVE_POINT_SUMS + w->n;
     const double *matrix = w->point + grove_point_head(w->n);
     const double *size = w->point - s->point + s->sizes;
-    const double little = s->negligible * w->point[GROVE_POINT_POWER];
+    const double little = s->negligible * w->point[GROVE_POINT_VALUES];
     double count = 0;
 
     for (int i = (int)threadIdx.x; i < w->n; i += threads()) {

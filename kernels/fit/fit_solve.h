@@ -14,9 +14,16 @@ enum {
     GROVE_SOLVE_LARGE = 256
 };
 
-/* A point of a domain, doubles: four sums, the gradient, the diagonal and the matrix, both of its
+/* A point of a domain, doubles: five sums, the gradient, the diagonal and the matrix, both of its
  * triangles. */
-enum { GROVE_POINT_CHI2, GROVE_POINT_POWER, GROVE_POINT_USED, GROVE_POINT_ALL, GROVE_POINT_SUMS };
+enum {
+    GROVE_POINT_CHI2,
+    GROVE_POINT_POWER,
+    GROVE_POINT_VALUES,
+    GROVE_POINT_USED,
+    GROVE_POINT_ALL,
+    GROVE_POINT_SUMS
+};
 
 /* What of it the host is given. */
 GROVE_FN int64_t grove_point_head(int64_t unknowns)
@@ -68,7 +75,7 @@ GROVE_FN int64_t grove_fit_keep_threads(const grove_args *args)
 /* ---- fit_solve ---- */
 
 /* (S N S + damping) S^-1 step = S g, with S_jj = 1 / sqrt(N_jj), or 0 where N_jj < smallest or
- * N_jj size_j^2 <= negligible sum w |d|^2: the solution of minimum norm. */
+ * N_jj size_j^2 <= negligible sum w |V|^2: the solution of minimum norm. */
 typedef struct {
     int64_t point, sizes, work, result; /* in doubles: of in[0], but the last, which is of out */
     double damping, negligible;

@@ -1,11 +1,15 @@
 /* Normal equations over samples: a complex number is two lanes of a vector. For each pair of
- * columns and vector there are two multiply-adds. */
+ * columns and vector there are two multiply-adds. Elements are apart, since derivatives by a
+ * component of a Jones matrix are 0 in half of them, or more: these are left out. */
 #include "normal_simd.h"
 
 #define GROVE_REAL_SINGLE 0
 #include "../simd/vector.h"
 
 #include <float.h>
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 #include <stddef.h>
 #include <string.h>
 
@@ -38,124 +42,347 @@ INLINE void store(double *to, vec x)
     *(unaligned *)to = x;
 }
 
-/* Whether all numbers are finite: x - x is 0 then, else NaN. */
-INLINE int are_finite(const double *x, int64_t count)
-{
-    integers check = {0};
-    int64_t k = 0, any = 0;
+/* ---- loading ---- */
 
-    for (; k + LANES <= count; k += LANES)
-        check |= (integers)(load(x + k) - load(x + k));
-    for (int i = 0; i < LANES; i++)
-        any |= check[i];
-    for (; k < count; k++)
-        any |= x[k] - x[k] != 0;
-    return !any;
+/* The same in all instruction sets: compilers make what is longer than a register of several. */
+typedef int32_t bits __attribute__((vector_size(64)));
+typedef float singles __attribute__((vector_size(64)));
+typedef double doubles8 __attribute__((vector_size(64)));
+typedef float single8 __attribute__((vector_size(32)));
+typedef double pair4 __attribute__((vector_size(32))); /* four complex numbers in single */
+typedef float single4 __attribute__((vector_size(16)));
+typedef int32_t bits4 __attribute__((vector_size(16)));
+typedef double double4 __attribute__((vector_size(32)));
+typedef double double2 __attribute__((vector_size(16)));
+
+/* Bits of the elements of 8 complex numbers that are not 0 (their signs are left out), of which
+ * `elements` are a cell. */
+INLINE int find_elements(const int64_t any[8], int elements)
+{
+    int which = 0;
+
+    for (int e = 0; e < elements; e++) {
+        int64_t found = 0;
+        for (int k = e; k < 8; k += elements)
+            found |= any[k];
+        which |= (found & 0x7fffffff7fffffff ? 1 : 0) << e;
+    }
+    return which;
 }
 
-static int widen(const float *from, int64_t count, double *to)
+static int look_single(const float *from, int64_t cells, int elements)
 {
-    for (int64_t k = 0; k < count; k++)
-        to[k] = (double)from[k];
-    return are_finite(to, count);
+    const int64_t count = 2 * cells * elements, step = elements == 3 ? 6 : 16;
+    bits any = {0}, check = {0};
+    int64_t found[8], wrong = 0;
+
+    for (int64_t k = 0; k < count; k += step) {
+        singles x = {0};
+        if (step == 16 && k + 16 <= count)
+            memcpy(&x, from + k, sizeof(x));
+        else
+            memcpy(&x, from + k, (size_t)(step < count - k ? step : count - k) * sizeof(*from));
+        any |= (bits)x;
+        check |= (bits)(x - x); /* 0, or NaN */
+    }
+    memcpy(found, &check, sizeof(found));
+    for (int k = 0; k < 8; k++)
+        wrong |= found[k];
+    memcpy(found, &any, sizeof(found));
+    return (elements == 4 ? find_elements(found, 4) : find_elements(found, elements)) |
+           (wrong ? GROVE_NORMAL_NOT_FINITE : 0);
 }
 
-static int copy(const double *from, int64_t count, double *to)
+static int look_double(const double *from, int64_t cells, int elements)
 {
-    memcpy(to, from, (size_t)count * sizeof(*to));
-    return are_finite(to, count);
+    int which = 0;
+
+    for (int e = 0; e < elements; e++) {
+        double2 check = {0, 0};
+        int64_t any[2] = {0, 0}, wrong[2];
+        for (int64_t k = 0; k < cells; k++) {
+            int64_t x[2];
+            double2 number;
+            memcpy(&number, from + 2 * (k * elements + e), sizeof(number));
+            memcpy(x, &number, sizeof(x));
+            any[0] |= x[0];
+            any[1] |= x[1];
+            check += number - number; /* 0, or NaN */
+        }
+        memcpy(wrong, &check, sizeof(wrong));
+        which |= (any[0] | any[1]) & INT64_MAX ? 1 << e : 0;
+        which |= wrong[0] | wrong[1] ? GROVE_NORMAL_NOT_FINITE : 0;
+    }
+    return which;
 }
 
-static int subtract(const double *from, int64_t count, double *minus)
+/* Compilers split the conversion. */
+INLINE void widen(const pair4 *from, doubles8 *to)
 {
-    for (int64_t k = 0; k < count; k++)
-        minus[k] = from[k] - minus[k];
-    return are_finite(minus, count);
+#if defined(__AVX512F__)
+    *to = (doubles8)_mm512_cvtps_pd((__m256)*from);
+#else
+    *to = __builtin_convertvector((single8)*from, doubles8);
+#endif
 }
 
-static void weigh(const double *weight, const unsigned char *left_out, int64_t count, double *to)
+/* Four cells of complex numbers, element by element. */
+INLINE void transpose(const float *from, int elements, pair4 to[4])
 {
-    for (int64_t k = 0; k < count; k++) {
-        double w = weight[k] > 0 && weight[k] <= DBL_MAX && !left_out[k] ? weight[k] : 0;
-        to[2 * k] = w;
-        to[2 * k + 1] = w;
+    pair4 x[4], y[4];
+
+    for (int e = 0; e < elements; e++)
+        memcpy(&x[e], from + 8 * e, sizeof(x[e]));
+    if (elements == 1) {
+        to[0] = x[0];
+    } else if (elements == 2) {
+        to[0] = __builtin_shufflevector(x[0], x[1], 0, 2, 4, 6);
+        to[1] = __builtin_shufflevector(x[0], x[1], 1, 3, 5, 7);
+    } else {
+        for (int e = 0; e < 4; e += 2) {
+            y[e] = __builtin_shufflevector(x[e], x[e + 1], 0, 4, 2, 6);
+            y[e + 1] = __builtin_shufflevector(x[e], x[e + 1], 1, 5, 3, 7);
+        }
+        to[0] = __builtin_shufflevector(y[0], y[2], 0, 1, 4, 5);
+        to[1] = __builtin_shufflevector(y[1], y[3], 0, 1, 4, 5);
+        to[2] = __builtin_shufflevector(y[0], y[2], 2, 3, 6, 7);
+        to[3] = __builtin_shufflevector(y[1], y[3], 2, 3, 6, 7);
     }
 }
 
-/* How many samples count, their power, and that of the residuals. */
-INLINE void add_power(const grove_normal_block *block, double *sums, double *residuals)
+INLINE void split_fours(const float *from, int64_t cells, int elements, int which,
+                        const double *minus, double *to, int64_t plane)
 {
-    const double *residual = block->column + block->stride * block->columns;
-    const vec one = (vec){0} + 1.0;
-    vec used = load(sums), power = load(sums + GROVE_NORMAL_SUM), chi2 = load(residuals);
+    for (int64_t k = 0; k < cells; k += 4) {
+        float last[4 * 8] = {0};
+        const float *four = from + 2 * elements * k;
+        pair4 x[4];
+        if (cells - k < 4)
+            four = memcpy(last, four, (size_t)(2 * elements * (cells - k)) * sizeof(*four));
+        transpose(four, elements, x);
+        for (int e = 0; e < elements; e++)
+            if (which >> e & 1) {
+                doubles8 y, z;
+                widen(&x[e], &y);
+                if (minus) {
+                    memcpy(&z, minus + plane * e + 2 * k, sizeof(z));
+                    y = z - y;
+                }
+                memcpy(to + plane * e + 2 * k, &y, sizeof(y));
+            }
+    }
+}
 
-    for (int64_t k = 0; k < 2 * block->count; k += LANES) {
-        vec w = load(block->weight + k), x = load(block->measured + k), y = load(residual + k);
+INLINE void split_elements(const float *from, int64_t cells, int elements, int which,
+                           const double *minus, double *to, int64_t plane)
+{
+    if (elements == 4)
+        split_fours(from, cells, 4, which, minus, to, plane);
+    else if (elements == 2)
+        split_fours(from, cells, 2, which, minus, to, plane);
+    else if (elements == 1)
+        split_fours(from, cells, 1, which, minus, to, plane);
+    else
+        for (int64_t k = 0; k < 2 * cells * elements; k++) {
+            double *at = to + plane * (k / 2 % elements) + k / 2 / elements * 2 + k % 2;
+            *at = minus ? minus[at - to] - (double)from[k] : (double)from[k];
+        }
+}
+
+static void split_single(const float *from, int64_t cells, int elements, int which,
+                         const double *minus, double *to, int64_t plane)
+{
+    if (minus)
+        split_elements(from, cells, elements, which, minus, to, plane);
+    else
+        split_elements(from, cells, elements, which, NULL, to, plane);
+}
+
+static void split_double(const double *from, int64_t cells, int elements, int which,
+                         const double *minus, double *to, int64_t plane)
+{
+    for (int e = 0; e < elements; e++)
+        for (int64_t k = 0; k < cells && which >> e & 1; k++) {
+            const int64_t at = plane * e + 2 * k;
+            double2 x, y;
+            memcpy(&x, from + 2 * (k * elements + e), sizeof(x));
+            if (minus) {
+                memcpy(&y, minus + at, sizeof(y));
+                x = y - x;
+            }
+            memcpy(to + at, &x, sizeof(x));
+        }
+}
+
+static void weigh_double(const double *weight, const unsigned char *flags, int64_t cells,
+                         int elements, double *to, int64_t plane)
+{
+    for (int e = 0; e < elements; e++)
+        for (int64_t k = 0; k < cells; k++) {
+            double w = weight[k * elements + e];
+            w = w > 0 && w <= DBL_MAX && !(flags[k] >> e & 1) ? w : 0;
+            to[plane * e + 2 * k] = w;
+            to[plane * e + 2 * k + 1] = w;
+        }
+}
+
+/* The weights of four cells of four elements. */
+INLINE void weigh_four(const float *weight, const unsigned char *flags, double *to, int64_t plane)
+{
+    const bits4 flagged = {flags[0], flags[1], flags[2], flags[3]};
+    single4 x[4], y[4];
+
+    for (int k = 0; k < 4; k++)
+        memcpy(&x[k], weight + 4 * k, sizeof(x[k]));
+    for (int k = 0; k < 4; k += 2) {
+        y[k] = __builtin_shufflevector(x[k], x[k + 1], 0, 4, 2, 6);
+        y[k + 1] = __builtin_shufflevector(x[k], x[k + 1], 1, 5, 3, 7);
+    }
+    x[0] = __builtin_shufflevector(y[0], y[2], 0, 1, 4, 5);
+    x[1] = __builtin_shufflevector(y[1], y[3], 0, 1, 4, 5);
+    x[2] = __builtin_shufflevector(y[0], y[2], 2, 3, 6, 7);
+    x[3] = __builtin_shufflevector(y[1], y[3], 2, 3, 6, 7);
+    for (int e = 0; e < 4; e++) {
+        bits4 counts = (bits4)(x[e] > 0) & (bits4)(x[e] <= FLT_MAX);
+        counts &= (flagged >> e & 1) - 1;
+        double4 w = __builtin_convertvector((single4)((bits4)x[e] & counts), double4);
+        doubles8 twice = __builtin_shufflevector(w, w, 0, 0, 1, 1, 2, 2, 3, 3);
+        memcpy(to + plane * e, &twice, sizeof(twice));
+    }
+}
+
+static void weigh_single(const float *weight, const unsigned char *flags, int64_t cells,
+                         int elements, double *to, int64_t plane)
+{
+    for (int64_t k = 0; k < cells; k += 4) {
+        const int64_t n = cells - k < 4 ? cells - k : 4;
+        if (elements == 4 && n == 4) {
+            weigh_four(weight + 4 * k, flags + k, to + 2 * k, plane);
+            continue;
+        }
+        double last[4 * 4];
+        for (int64_t i = 0; i < n * elements; i++)
+            last[i] = (double)weight[k * elements + i];
+        weigh_double(last, flags + k, n, elements, to + 2 * k, plane);
+    }
+}
+
+/* ---- sums ---- */
+
+/* How many samples count, their power, and those of residuals and the model: of one element. */
+INLINE void add_power(const grove_normal_block *block, int64_t at, double *sums, double *residuals)
+{
+    const double *residual = block->column + block->stride * block->columns + at;
+    const double *measured = block->measured + at, *weight = block->weight + at;
+    const vec one = (vec){0} + 1.0;
+    vec used = load(sums), power = load(sums + GROVE_NORMAL_SUM), chi2 = load(residuals),
+        model = load(residuals + GROVE_NORMAL_SUM);
+
+    for (int64_t k = 0; k < 2 * block->cells; k += LANES) {
+        vec w = load(weight + k), x = load(measured + k), y = load(residual + k);
         used += (vec)((integers)(w > 0) & (integers)one);
         power += w * x * x;
         chi2 += w * y * y;
+        model += w * (x - y) * (x - y);
     }
     store(residuals, chi2);
+    store(residuals + GROVE_NORMAL_SUM, model);
     store(sums, used);
     store(sums + GROVE_NORMAL_SUM, power);
 }
 
-/* Products of column a with `width` others, which follow each other. */
-INLINE void add_products(const grove_normal_block *block, int a, int b, int width, double *sums)
+/* A column's numbers and its sums. */
+typedef struct {
+    const double *numbers;
+    double *sums;
+} partner;
+
+/* Products of a column with `width` others. */
+INLINE void add_products(const double *weight, const double *left, int64_t count,
+                         const partner *right, int width)
 {
-    const double *left = block->column + block->stride * a;
-    const double *right = block->column + block->stride * b;
     vec re[WIDTH], im[WIDTH];
 
     for (int j = 0; j < width; j++) {
-        re[j] = load(sums + 2 * GROVE_NORMAL_SUM * j);
-        im[j] = load(sums + 2 * GROVE_NORMAL_SUM * j + GROVE_NORMAL_SUM);
+        re[j] = load(right[j].sums);
+        im[j] = load(right[j].sums + GROVE_NORMAL_SUM);
     }
-    for (int64_t k = 0; k < 2 * block->count; k += LANES) {
-        const vec x = load(block->weight + k) * load(left + k), swapped = SWAP(x);
+    for (int64_t k = 0; k < count; k += LANES) {
+        const vec x = load(weight + k) * load(left + k), swapped = SWAP(x);
         for (int j = 0; j < width; j++) {
-            const vec y = load(right + block->stride * j + k);
+            const vec y = load(right[j].numbers + k);
             re[j] += x * y;
             im[j] += swapped * y;
         }
     }
     for (int j = 0; j < width; j++) {
-        store(sums + 2 * GROVE_NORMAL_SUM * j, re[j]);
-        store(sums + 2 * GROVE_NORMAL_SUM * j + GROVE_NORMAL_SUM, im[j]);
+        store(right[j].sums, re[j]);
+        store(right[j].sums + GROVE_NORMAL_SUM, im[j]);
+    }
+}
+
+/* Products of a column with others, as many at a time as registers allow. */
+static void add_all_products(const double *weight, const double *left, int64_t count,
+                             const partner *right, int others)
+{
+    for (int b = 0, width; b < others; b += width) {
+        width = others - b < WIDTH ? others - b : WIDTH;
+        switch (width) {
+        case 1:
+            add_products(weight, left, count, right + b, 1);
+            break;
+        case 2:
+            add_products(weight, left, count, right + b, 2);
+            break;
+        case 3:
+            add_products(weight, left, count, right + b, 3);
+            break;
+        case 4:
+            add_products(weight, left, count, right + b, 4);
+            break;
+        case 5:
+            add_products(weight, left, count, right + b, WIDTH < 5 ? WIDTH : 5);
+            break;
+        default:
+            add_products(weight, left, count, right + b, WIDTH);
+            break;
+        }
+    }
+}
+
+/* Products of column a with itself and what follows it, of element e. */
+static void add_column(const grove_normal_block *block, int e, int a, double *sums)
+{
+    const int64_t each = (int64_t)2 * GROVE_NORMAL_SUM, at = block->plane * e;
+    const double *left = block->column + block->stride * a + at;
+    partner right[GROVE_NORMAL_PARTNERS];
+    int others = 0;
+
+    for (int b = a; b <= block->columns; b++) {
+        if (b < block->columns && !(block->which[b] >> e & 1))
+            continue;
+        right[others++] = (partner){block->column + block->stride * b + at, sums + each * (b - a)};
+        if (others == GROVE_NORMAL_PARTNERS || b == block->columns) {
+            add_all_products(block->weight + at, left, 2 * block->cells, right, others);
+            others = 0;
+        }
     }
 }
 
 static void add(const grove_normal_block *block, double *sums)
 {
-    const ptrdiff_t each = (ptrdiff_t)2 * GROVE_NORMAL_SUM;
-    const int last = block->columns;
-    double *next = sums + each;
+    const int64_t each = (int64_t)2 * GROVE_NORMAL_SUM;
 
-    for (int a = 0; a < last; a++)
-        for (int b = a, width; b <= last; b += width, next += each * width) {
-            width = last + 1 - b < WIDTH ? last + 1 - b : WIDTH;
-            switch (width) {
-            case 1:
-                add_products(block, a, b, 1, next);
-                break;
-            case 2:
-                add_products(block, a, b, 2, next);
-                break;
-            case 3:
-                add_products(block, a, b, 3, next);
-                break;
-            case 4:
-                add_products(block, a, b, 4, next);
-                break;
-            case 5:
-                add_products(block, a, b, WIDTH < 5 ? WIDTH : 5, next);
-                break;
-            default:
-                add_products(block, a, b, WIDTH, next);
-                break;
-            }
+    for (int e = 0; e < block->elements; e++) {
+        double *next = sums + each;
+        for (int a = 0; a < block->columns; a++) {
+            if (block->which[a] >> e & 1)
+                add_column(block, e, a, next);
+            next += each * (block->columns + 1 - a);
         }
-    add_power(block, sums, next);
+        add_power(block, block->plane * e, sums, next);
+    }
 }
 
-const grove_normal_kernels KERNELS = {widen, copy, subtract, weigh, add};
+const grove_normal_kernels KERNELS = {look_single,  look_double,  split_single, split_double,
+                                      weigh_single, weigh_double, add};

@@ -5,30 +5,49 @@
 
 #include <stdint.h>
 
-/* Complex samples in double. A sample that does not count has weight 0, and is finite. */
+/* Complex samples in double, element by element ("planes": first those of element 0 of all cells).
+ * A sample that does not count has weight 0, and is finite. */
 typedef struct {
-    int64_t count;   /* of samples, in fours */
+    int64_t cells;   /* in fours */
+    int64_t plane;   /* doubles from one element to the next */
     int64_t stride;  /* doubles from one column to the next */
     int32_t columns; /* derivatives; the residual follows them */
+    int32_t elements;
     const double *column, *measured;
-    const double *weight; /* [count] each twice */
+    const double *weight;       /* each twice */
+    const unsigned char *which; /* [columns] bit e: there is a plane of element e; else all is 0 */
 } grove_normal_block;
 
 /* Running sums: how many samples count, sum w |measured|^2, then for columns a <= b, rows of the
- * upper half, conj(a) b w: each is GROVE_NORMAL_SUM doubles, of which products have two. Of
- * products the first are added up to the real part, and of the second those of even places are
- * subtracted from those of odd places for the imaginary part. */
-enum { GROVE_NORMAL_SUM = 8 };
+ * upper half, conj(a) b w, at last those of the residual and of the model (measured less residual)
+ * with themselves: each is GROVE_NORMAL_SUM doubles, of which products have two. Of products the
+ * first are added up to the real part, and of the second those of even places are subtracted from
+ * those of odd places for the imaginary part. */
+enum {
+    GROVE_NORMAL_SUM = 8,
+    GROVE_NORMAL_PARTNERS = 64, /* that are multiplied with one at a time, at most */
+    GROVE_NORMAL_SPARE = 4,     /* cells that a plane has room for behind its last */
+    GROVE_NORMAL_NOT_FINITE = 256
+};
 
-/* For one instruction set. */
+/* For one instruction set. `elements` of a cell: 1 to 4. */
 typedef struct {
-    /* Numbers as doubles; false: some are not finite. */
-    int (*widen)(const float *from, int64_t count, double *to);
-    int (*copy)(const double *from, int64_t count, double *to);
-    /* from - minus in the place of minus; false as above. */
-    int (*subtract)(const double *from, int64_t count, double *minus);
-    /* Weights, each twice: 0 where one is no positive number, or left out. */
-    void (*weigh)(const double *weight, const unsigned char *left_out, int64_t count, double *to);
+    /* Complex numbers [cells][elements]: bit e: element e is not always 0; NOT_FINITE: some are
+     * not. */
+    int (*look_single)(const float *from, int64_t cells, int elements);
+    int (*look_double)(const double *from, int64_t cells, int elements);
+    /* Those of `which` into their planes; `minus`, if there is any, gives minus - from instead. May
+     * write SPARE cells too many. */
+    void (*split_single)(const float *from, int64_t cells, int elements, int which,
+                         const double *minus, double *to, int64_t plane);
+    void (*split_double)(const double *from, int64_t cells, int elements, int which,
+                         const double *minus, double *to, int64_t plane);
+    /* Weights [cells][elements] into planes, each twice: 0 where one is no positive number, or
+     * flagged (bit e of a cell). May write SPARE cells too many. */
+    void (*weigh_single)(const float *weight, const unsigned char *flags, int64_t cells,
+                         int elements, double *to, int64_t plane);
+    void (*weigh_double)(const double *weight, const unsigned char *flags, int64_t cells,
+                         int elements, double *to, int64_t plane);
     void (*add)(const grove_normal_block *block, double *sums);
 } grove_normal_kernels;
 
