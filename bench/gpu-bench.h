@@ -61,8 +61,9 @@ void gpu_measure_predict(gpu_bench *b, const char *words); /* gpu-predict.c */
 /* The costs of sums over sources, in ps, as the built-in model has them: those of each way are
  * multiplied by how much longer it takes here. */
 grove_predict_cuda_costs gpu_predict_costs(const gpu_bench *b);
-void gpu_measure_arrays(gpu_bench *b);  /* gpu-arrays.c */
-void gpu_measure_gridder(gpu_bench *b); /* gpu-gridder.c */
-void gpu_measure_algebra(gpu_bench *b); /* gpu-algebra.c */
+void gpu_measure_arrays(gpu_bench *b);    /* gpu-arrays.c */
+void gpu_measure_gridder(gpu_bench *b);   /* gpu-gridder.c */
+void gpu_measure_functions(gpu_bench *b); /* gpu-functions.c */
+void gpu_measure_algebra(gpu_bench *b);   /* gpu-algebra.c */
 
 #endif

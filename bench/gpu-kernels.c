@@ -48,6 +48,7 @@ int main(int count, char **words)
         gpu_measure_predict(&b, "");
         gpu_measure_arrays(&b);
         gpu_measure_gridder(&b);
+        gpu_measure_functions(&b);
         grove_device_free(b.device);
         grove_error_free(b.error);
         return b.row < counted ? 3 : 0; /* there is no such row */
@@ -61,6 +62,7 @@ int main(int count, char **words)
     if (!*part) {
         gpu_measure_arrays(&b);
         gpu_measure_gridder(&b);
+        gpu_measure_functions(&b);
         gpu_measure_algebra(&b);
     }
     grove_device_free(b.device);

@@ -1,7 +1,7 @@
 /* degrid: visibilities from planes of the uv grid, the adjoint of grid. */
 #include "nodes/form.h"
 #include "nodes/gridder_threads.h"
-#include "nodes/image_device.h"
+#include "nodes/image_convolve.h"
 #include "nodes/image_functions.h"
 
 #include "base/error.h"
@@ -49,7 +49,8 @@ typedef struct {
     int64_t outside;                /* visibilities */
     grove_gridder_outside left_out; /* by the functions */
     image_device *devices;          /* what each has */
-    int device_count;
+    image_convolve *convolving;     /* and of functions */
+    int device_count, convolving_count;
 } degridding;
 
 /* ---- check ---- */
@@ -120,6 +121,11 @@ static int check(grove_node *node)
         grove_node_consume(node, axes[d]->kind);
     if (o->has_functions)
         o->index = image_mueller_index(&o->mueller, o->convolution.visibilities);
+    if (o->index)
+        code = grove_node_set_table(
+            node, o->index, image_convolve_index_bytes(&o->mueller, o->convolution.visibilities));
+    if (code)
+        return code;
     form.shape = o->has_functions ? o->convolution.visibilities : GROVE_SCALAR;
     grove_node_set_memory(node,
                           memory_of(plan, axes, parameters) +
@@ -134,8 +140,9 @@ static int check(grove_node *node)
     grove_node_set_scratch(node, 0,
                            24 + 16 * (uint64_t)form.shape + (o->mueller.given ? sets : 0) +
                                (o->has_functions ? 16 : 0));
-    if (!o->has_functions)
-        grove_node_set_device_memory(node, image_device_memory(plan, false));
+    grove_node_set_device_memory(node, o->has_functions
+                                           ? image_convolve_memory(&o->convolution, false)
+                                           : image_device_memory(plan, false));
     return 0;
 }
 
@@ -176,6 +183,7 @@ static void stop(const grove_node *node, void *run)
     for (int k = 0; k < d->device_count; k++)
         image_device_free(&d->devices[k]);
     free(d->devices);
+    free(d->convolving);
     pthread_mutex_destroy(&d->lock);
     free(d);
 }
@@ -444,19 +452,9 @@ static int eval(const grove_call *call)
 
 /* The cells in reach are copied there for each tile: whether they changed would take longer to
  * find out. */
-static int predict_on_device(const grove_call *call, degridding *d, const double *freq)
+static int predict_planes(const grove_call *call, degridding *d, const image_device_inputs *in)
 {
     grove_gridder_plan plan = ((const options_read *)grove_node_user(call->node))->plan;
-    const double longest[] = {plan.bounds.max_u, plan.bounds.max_v, plan.bounds.max_w};
-    const image_stokes stokes = {.count = 1, .elements = 1, .factor = {{{1}}}};
-    const image_device_inputs in = {.data = -1,
-                                    .weights = -1,
-                                    .uvw = UVW,
-                                    .freq =
-                                        grove_node_input_axis(call->node, FREQ, GROVE_AXIS_FREQ),
-                                    .centres = freq,
-                                    .longest = longest,
-                                    .stokes = &stokes};
     void *devices = d->devices;
     image_device *at = image_device_of(&devices, &d->device_count, call->device, sizeof(*at));
 
@@ -467,8 +465,47 @@ static int predict_on_device(const grove_call *call, degridding *d, const double
     if (!code)
         code = image_device_from_planes(call, at, g.from, g.step);
     return code ? code
-                : image_device_predict(call, at, &in, &(image_device_part){.planes = at->planes}, 1,
+                : image_device_predict(call, at, in, &(image_device_part){.planes = at->planes}, 1,
                                        &d->outside);
+}
+
+/* By functions, which are arranged for each tile, too. */
+static int predict_by_functions(const grove_call *call, degridding *d,
+                                const image_device_inputs *in)
+{
+    const options_read *o = grove_node_user(call->node);
+    void *devices = d->convolving;
+    image_convolve *at = image_device_of(&devices, &d->convolving_count, call->device, sizeof(*at));
+    image_convolving by = {
+        .plan = o->convolution, .mueller = &o->mueller, .index = o->index, .functions = FUNCTIONS};
+
+    d->convolving = devices;
+    by.plan.double_precision = call->double_precision;
+    const given g = given_planes(call, &o->plan);
+    int code = image_convolve_open(call, &by, at);
+    if (!code)
+        code = image_convolve_arrange(call, &by, at);
+    if (!code)
+        code = image_convolve_take(call, &by, at, g.from, g.step);
+    return code ? code : image_convolve_predict(call, &by, at, in, &d->outside, &d->left_out);
+}
+
+static int predict_on_device(const grove_call *call, degridding *d, const double *freq)
+{
+    const options_read *o = grove_node_user(call->node);
+    const grove_gridder_plan plan = o->plan;
+    const double longest[] = {plan.bounds.max_u, plan.bounds.max_v, plan.bounds.max_w};
+    const image_stokes stokes = {.count = 1, .elements = 1, .factor = {{{1}}}};
+    const image_device_inputs in = {.data = -1,
+                                    .weights = -1,
+                                    .uvw = UVW,
+                                    .freq =
+                                        grove_node_input_axis(call->node, FREQ, GROVE_AXIS_FREQ),
+                                    .centres = freq,
+                                    .longest = longest,
+                                    .stokes = &stokes};
+
+    return o->has_functions ? predict_by_functions(call, d, &in) : predict_planes(call, d, &in);
 }
 
 static int device(const grove_call *call)
@@ -477,8 +514,6 @@ static int device(const grove_call *call)
     degridding *d = call->run;
     const void *freqs = NULL;
 
-    if (((const options_read *)grove_node_user(call->node))->has_functions)
-        return GROVE_MISSING;
     pthread_mutex_lock(&d->lock);
     int code = grove_call_host(call, FREQ, &freqs);
     double *freq = code ? NULL : image_copy_freq(call->args, freqs, step);

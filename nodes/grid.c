@@ -117,6 +117,12 @@ static int prepare_functions(grove_node *node, gridding *g)
         image_functions_check_given(node, g->stokes.count, true, &g->mueller, &g->convolution);
     if (!code)
         g->index = image_mueller_index(&g->mueller, g->stokes.count);
+    if (!code && g->index)
+        code = grove_node_set_table(node, g->index,
+                                    image_convolve_index_bytes(&g->mueller, g->stokes.count));
+    if (!code)
+        grove_node_set_device_memory(
+            node, image_convolve_memory(&g->convolution, grove_node_bool(node, "normalise")));
     return code;
 }
 
@@ -413,18 +419,17 @@ static void finish_planes(const grove_call *call, const gridded *from, grove_arr
     const gridding *g = grove_node_user(call->node);
     const size_t bytes = (size_t)(out->cells * out->elements) * 2 *
                          (call->double_precision ? sizeof(double) : sizeof(float));
+    void *grids = g->functions >= 0 ? grid_sum_of_grids(call, from) : NULL;
 
-    if (from->gridder)
+    if (grids && grove_node_bool(call->node, "normalise"))
+        image_normalise(call, &g->mueller, &g->plan, from->sums, grids);
+    if (grids)
+        image_mueller_to_stokes(&g->mueller, grids, out->data, out->cells, call->double_precision);
+    else if (from->gridder)
         grove_gridder_get_planes(from->gridder, 0, out->data);
-    else if (from->convolution && grove_node_bool(call->node, "normalise"))
-        image_normalise(call, &g->mueller, &g->plan, from->sums,
-                        grove_convolution_grid(from->convolution));
-    if (from->convolution)
-        image_mueller_to_stokes(&g->mueller, grove_convolution_grid(from->convolution), out->data,
-                                out->cells, call->double_precision);
-    else if (!from->gridder)
+    else
         memset(out->data, 0, bytes);
-    if (from->from_devices)
+    if (from->from_devices && g->functions < 0)
         grove_gridder_device_give(&plan, from->from_devices, out->data);
 }
 

@@ -3,6 +3,7 @@
 #define GROVE_NODES_GRID_H
 
 #include "../kernels/gridder/gridder.h"
+#include "nodes/image_convolve.h"
 #include "nodes/image_device.h"
 #include "nodes/image_functions.h"
 #include "nodes/image_samples.h"
@@ -30,9 +31,11 @@ typedef struct {
     bool sized;          /* of exact planes: the first walk is over */
     double max_u, max_v; /* of |u|, |v|, wavelengths, as far as the antennas are apart */
     int64_t outside, not_finite;
-    image_device device; /* of a state on a device */
-    void *from_devices;  /* the sum of their planes, as they keep them; NULL: none */
-} gridded;               /* the state of a run */
+    /* Of a state on a device; one of them. */
+    image_device device;
+    image_convolve convolve;
+    void *from_devices; /* the sum of their planes, or grids, as they keep them; NULL: none */
+} gridded;              /* the state of a run */
 
 /* With the precision of the call. */
 grove_gridder_plan grid_plan_of(const grove_call *call);
@@ -41,6 +44,9 @@ void grid_find_longest(const gridding *g, const double *uvw, int64_t rows, gridd
 int grid_no_memory(const grove_call *call);
 /* Warns of what was left out, and of cells that are too large. */
 void grid_warn(const grove_call *call, const gridded *from);
+
+/* The grids of functions, of the host and of devices; NULL: there are none. */
+void *grid_sum_of_grids(const grove_call *call, const gridded *from);
 
 /* Of the classes, see keep.h. */
 int grid_add_on_device(const grove_call *call, void *state, int count);

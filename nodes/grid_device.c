@@ -48,6 +48,108 @@ static image_device_inputs inputs_of(const grove_call *call, const gridding *g, 
                                  .stokes = &g->stokes};
 }
 
+/* ---- by functions ---- */
+
+static image_convolving convolving_of(const grove_call *call)
+{
+    const gridding *g = grove_node_user(call->node);
+    image_convolving by = {.plan = g->convolution,
+                           .mueller = &g->mueller,
+                           .index = g->index,
+                           .functions = g->functions,
+                           .normalises = grove_node_bool(call->node, "normalise")};
+
+    by.plan.double_precision = call->double_precision;
+    return by;
+}
+
+/* The functions are those of the whole run. */
+static int convolve_on_device(const grove_call *call, const image_device_inputs *in, gridded *to)
+{
+    const image_convolving by = convolving_of(call);
+    const bool begins = !to->convolve.open;
+    int code = image_convolve_open(call, &by, &to->convolve);
+
+    if (!code && begins)
+        code = image_convolve_arrange(call, &by, &to->convolve);
+    if (!code)
+        code = find_longest_of_call(call, grove_node_user(call->node), to);
+    if (!code)
+        code = image_convolve_add(call, &by, &to->convolve, in);
+    if (code && begins)
+        to->convolve.open = false; /* the next call begins anew */
+    return code;
+}
+
+/* What a device has counted. */
+static int take_convolved(const grove_call *call, const image_convolve *from, gridded *to)
+{
+    double got[GROVE_CONVOLVE_TOTALS];
+    int code = image_convolve_totals(call, from, got);
+
+    if (code)
+        return code;
+    to->not_finite += (int64_t)got[GROVE_GRIDDER_NO_NUMBERS];
+    to->outside += (int64_t)got[GROVE_GRIDDER_BEYOND];
+    to->left_out.samples += (int64_t)got[GROVE_CONVOLVE_LEFT_OUT];
+    for (int r = 0; r < GROVE_CONVOLVE_MOST; r++)
+        to->sums[r] += got[GROVE_CONVOLVE_SUMS + r];
+    return 0;
+}
+
+static int64_t grid_numbers(const gridding *g)
+{
+    return 2 * g->convolution.images * g->convolution.grid[0] * g->convolution.grid[1];
+}
+
+static int merge_convolved(const grove_call *call, const gridded *from, gridded *to)
+{
+    const image_convolving by = convolving_of(call);
+
+    if (!to->from_devices)
+        to->from_devices = calloc((size_t)grid_numbers(grove_node_user(call->node)),
+                                  call->double_precision ? sizeof(double) : sizeof(float));
+    int code = to->from_devices ? image_convolve_fetch(call, &by, &from->convolve, to->from_devices)
+                                : grid_no_memory(call);
+    to->max_u = fmax(to->max_u, from->max_u);
+    to->max_v = fmax(to->max_v, from->max_v);
+    return code ? code : take_convolved(call, &from->convolve, to);
+}
+
+void *grid_sum_of_grids(const grove_call *call, const gridded *from)
+{
+    void *grids = from->convolution ? grove_convolution_grid(from->convolution) : NULL;
+    const int64_t numbers = grid_numbers(grove_node_user(call->node));
+
+    if (!grids || !from->from_devices)
+        return grids ? grids : from->from_devices;
+    for (int64_t k = 0; k < numbers; k++)
+        if (call->double_precision)
+            ((double *)grids)[k] += ((const double *)from->from_devices)[k];
+        else
+            ((float *)grids)[k] += ((const float *)from->from_devices)[k];
+    return grids;
+}
+
+static int finish_convolved(const grove_call *call, gridded *from)
+{
+    const gridding *g = grove_node_user(call->node);
+    const image_convolving by = convolving_of(call);
+    double factor[4] = {1, 1, 1, 1};
+    gridded counted = *from;
+    int code = take_convolved(call, &from->convolve, &counted);
+
+    for (int r = 0; r < g->mueller.images && by.normalises; r++)
+        factor[r] = image_normalising(&g->mueller, &g->plan, counted.sums[r]);
+    if (!code)
+        code = image_convolve_give(call, &by, &from->convolve, factor, call->args->out.data);
+    if (!code)
+        grid_warn(call, &counted);
+    return code;
+}
+
+/* ---- in calls ---- */
+
 int grid_add_on_device(const grove_call *call, void *state, int count)
 {
     const gridding *g = grove_node_user(call->node);
@@ -55,8 +157,10 @@ int grid_add_on_device(const grove_call *call, void *state, int count)
     const image_device_inputs in = inputs_of(call, g, count);
     gridded *to = state;
 
-    if (g->functions >= 0 || g->exact)
+    if (g->exact)
         return GROVE_MISSING;
+    if (g->functions >= 0)
+        return convolve_on_device(call, &in, to);
     int code = image_device_open(call, &plan, false, &to->device);
     if (!code)
         code = find_longest_of_call(call, g, to);
@@ -83,6 +187,8 @@ int grid_merge_device(const grove_call *call, void *state, void *other)
     const gridded *from = other;
     gridded *to = state;
 
+    if (from->convolve.open)
+        return merge_convolved(call, from, to);
     if (!from->device.open)
         return 0;
     if (!to->from_devices)
@@ -114,6 +220,8 @@ int grid_finish_on_device(const grove_call *call, void *state)
 {
     gridded *from = state;
 
+    if (from->convolve.open)
+        return finish_convolved(call, from);
     if (!from->device.open)
         return GROVE_MISSING;
     int code = image_device_give_planes(call, &from->device, call->args->out.data);

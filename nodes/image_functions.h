@@ -92,6 +92,8 @@ int image_use_begin(const grove_node *node, const image_mueller *mueller, const 
 void image_use_end(image_use *use);
 extern const char *const image_use_names[3]; /* mueller, mueller_conjugate, gradient */
 
+/* By which the grid of an image is divided, as a factor; 0 where it has no weight. */
+double image_normalising(const image_mueller *mueller, const grove_gridder_plan *plan, double sum);
 /* Divides grids [image][v][u] by their sums of weights, as of grove_convolution_add, so that a
  * source at the image's middle is seen as through one of both beams. Those without weight stay 0.
  */

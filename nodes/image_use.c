@@ -204,15 +204,21 @@ void image_use_end(image_use *use)
 /* A function's numbers add up to its sky's middle times the kernel's transform, by which the image
  * is divided once more. Stokes parameters are halved after it, though their sum is of both
  * correlations. */
+double image_normalising(const image_mueller *m, const grove_gridder_plan *plan, double sum)
+{
+    const double kernel = grove_gridder_kernel_transform(&plan->kernel, 0),
+                 both = m->shape > 1 && !m->of_correlations ? 2 : 1;
+
+    return sum > 0 ? both * kernel * kernel / sum : 0;
+}
+
 void image_normalise(const grove_call *call, const image_mueller *m, const grove_gridder_plan *plan,
                      const double sums[4], void *grids)
 {
     const int64_t numbers = 2 * plan->grid[0] * plan->grid[1];
-    const double kernel = grove_gridder_kernel_transform(&plan->kernel, 0),
-                 both = m->shape > 1 && !m->of_correlations ? 2 : 1;
 
     for (int r = 0; r < m->images; r++) {
-        const double factor = sums[r] > 0 ? both * kernel * kernel / sums[r] : 0;
+        const double factor = image_normalising(m, plan, sums[r]);
         for (int64_t k = r * numbers; k < (r + 1) * numbers; k++)
             if (call->double_precision)
                 ((double *)grids)[k] *= factor;

@@ -14,7 +14,8 @@ Each workload is launched twice: 64 stations, 1 time, sources times channels 204
 not. All numbers are per cell: a term of the sum (a source-visibility), or a cell of an array. The gridder's
 kernels: 96 and 192 rows of 32 channels of the field G1 (4096 x 4096 pixels, 1e-4 single: kernels of 6 x 6 x 5
 cells; 1e-7 double: 8 x 8 x 8), per visibility; 8192 and 16384 cells or pixels of a plane. What a tile costs by
-itself is left out.
+itself is left out. By convolution functions: 12 and 24 tracks of 8 times and 32 channels, 7 x 7 cells, per visibility
+with all its correlations.
 
 `PTX`: instructions of PTX that a thread runs. `all`: instructions of machine code, of which `fp32` to
 `branch` are the kinds (`integer` has logic, moves and comparisons, too). `warps`: as many as a

@@ -252,4 +252,21 @@ __device__ __forceinline__ void pass_on(const grove_args *args, const grove_grid
                            sh->run, n);
 }
 
+// The sums over a warp of four samples' numbers re, im, re, ...: lane k has that of number k / 4.
+template <typename real> __device__ __forceinline__ real sum_of_warp(const real x[8])
+{
+    const bool upper = threadIdx.x & 16, middle = threadIdx.x & 8, lower = threadIdx.x & 4;
+    real y[4], z[2];
+
+    for (int k = 0; k < 4; k++)
+        y[k] =
+            (upper ? x[k + 4] : x[k]) + __shfl_xor_sync(0xffffffffu, upper ? x[k] : x[k + 4], 16);
+    for (int k = 0; k < 2; k++)
+        z[k] =
+            (middle ? y[k + 2] : y[k]) + __shfl_xor_sync(0xffffffffu, middle ? y[k] : y[k + 2], 8);
+    real sum = (lower ? z[1] : z[0]) + __shfl_xor_sync(0xffffffffu, lower ? z[0] : z[1], 4);
+    sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+    return sum + __shfl_xor_sync(0xffffffffu, sum, 1);
+}
+
 #endif

@@ -1,0 +1,497 @@
+#include "nodes/image_convolve.h"
+#include "nodes/image_launch.h"
+#include "nodes/image_plane.h"
+
+#include "../kernels/convolution/convolution_hot.h"
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SOURCE "gridder_convolve.cu"
+
+static int64_t sample_threads(const grove_args *args)
+{
+    return (int64_t)grove_convolve_state_of(args)->samples.pieces * GROVE_CONVOLVE_BLOCK;
+}
+
+static const grove_kernel spread = {"gridder_convolve_spread",
+                                    NULL,
+                                    NULL,
+                                    SOURCE,
+                                    sample_threads,
+                                    GROVE_CONVOLVE_BLOCK,
+                                    1 << GROVE_GRIDDER_SUMS},
+                          collect = {"gridder_convolve_collect", NULL, NULL, SOURCE, sample_threads,
+                                     GROVE_CONVOLVE_BLOCK,       0},
+                          arrange = {"gridder_convolve_arrange", NULL, NULL, SOURCE, NULL, 0, 0},
+                          norm = {"gridder_convolve_norm", NULL, NULL, SOURCE, NULL, 0, 0},
+                          mix = {"gridder_convolve_mix_cells", NULL, NULL, SOURCE, NULL, 0, 0},
+                          total = {"gridder_total", NULL, NULL, IMAGE_LAUNCH_SOURCE, NULL, 32, 0};
+
+/* ---- memory ---- */
+
+static uint64_t pair_of(const grove_convolution_plan *plan)
+{
+    return 2 * (plan->double_precision ? sizeof(double) : sizeof(float));
+}
+
+/* Of all functions, each for its place between the cells. */
+static int64_t block_count(const grove_convolution_plan *plan)
+{
+    return plan->functions * plan->planes * plan->oversampling * plan->oversampling;
+}
+
+static int64_t number_count(const grove_convolution_plan *plan)
+{
+    return block_count(plan) * plan->support * plan->support;
+}
+
+static uint64_t grid_bytes(const grove_convolution_plan *plan)
+{
+    return (uint64_t)(plan->images * plan->grid[0] * plan->grid[1]) * pair_of(plan);
+}
+
+uint64_t image_convolve_memory(const grove_convolution_plan *plan, bool normalises)
+{
+    return (uint64_t)number_count(plan) * pair_of(plan) + grid_bytes(plan) +
+           (normalises ? (uint64_t)block_count(plan) * sizeof(double) : 0) + (1 << 20);
+}
+
+size_t image_convolve_index_bytes(const image_mueller *m, int elements)
+{
+    return (size_t)(m->time_blocks * m->groups * m->groups * m->channel_blocks * 2 * elements *
+                    m->images) *
+           sizeof(int32_t);
+}
+
+static int keep(const grove_call *call, uint64_t bytes, void **at)
+{
+    return *at ? 0 : grove_call_keep(call, bytes, at);
+}
+
+int image_convolve_open(const grove_call *call, const image_convolving *by, image_convolve *d)
+{
+    enum { BYTES = GROVE_CONVOLVE_TOTALS * sizeof(double) };
+    const grove_convolution_plan *plan = &by->plan;
+    void *totals = d->totals;
+
+    if (d->open)
+        return 0;
+    if (plan->grid[0] * plan->grid[1] > INT32_MAX || number_count(plan) > INT32_MAX)
+        return GROVE_MISSING;
+    int code = keep(call, (uint64_t)number_count(plan) * pair_of(plan), &d->functions);
+    if (!code && by->normalises)
+        code = keep(call, (uint64_t)block_count(plan) * sizeof(double), &d->norms);
+    if (!code)
+        code = keep(call, grid_bytes(plan), &d->grids);
+    if (!code)
+        code = keep(call, BYTES, &totals);
+    d->totals = totals;
+    if (!code)
+        code = grove_call_zero(call, d->grids, grid_bytes(plan));
+    if (!code)
+        code = grove_call_zero(call, totals, BYTES);
+    d->open = !code;
+    return code;
+}
+
+/* ---- launches ---- */
+
+/* Over so many items. */
+static int launch_items(const grove_call *call, const grove_kernel *kernel, int64_t items,
+                        const void *from, const void *table, void *to, const void *state,
+                        size_t bytes)
+{
+    grove_args args = {.axes = 1, .inputs = GROVE_GRIDDER_IMAGE_INPUTS, .size = {items}};
+
+    args.in[GROVE_GRIDDER_FROM].data = (void *)(uintptr_t)from;
+    args.in[GROVE_GRIDDER_TABLE].data = (void *)(uintptr_t)table;
+    args.out.data = to;
+    memcpy(args.state.bytes, state, bytes);
+    return grove_call_launch(call, kernel, &args, call->double_precision);
+}
+
+int image_convolve_arrange(const grove_call *call, const image_convolving *by,
+                           const image_convolve *d)
+{
+    const grove_convolution_plan *plan = &by->plan;
+    const grove_convolve_arrange_state state = {
+        .planes = plan->functions * plan->planes,
+        .step = {image_stage_in_step(call->args, by->functions, "w_function"),
+                 image_stage_in_step(call->args, by->functions, "fine")},
+        .support = plan->support,
+        .oversampling = plan->oversampling};
+    int code = launch_items(call, &arrange, number_count(plan), call->args->in[by->functions].data,
+                            NULL, d->functions, &state, sizeof(state));
+
+    return code || !by->normalises ? code
+                                   : launch_items(call, &norm, block_count(plan), d->functions,
+                                                  NULL, d->norms, &state, sizeof(state));
+}
+
+/* ---- samples ---- */
+
+typedef struct {
+    const grove_call *call;
+    const image_convolving *by;
+    const image_device_inputs *in;
+    int64_t times, baselines, channels;
+    image_use use;
+    grove_args args;
+    grove_convolve_state state;
+} sampling;
+
+/* Sizes; false: the result has other axes than those of visibilities, or there are too many. */
+static bool find_extent(sampling *s)
+{
+    static const int kinds[] = {GROVE_AXIS_TIME, GROVE_AXIS_BASELINE, GROVE_AXIS_FREQ};
+    const grove_args *args = s->call->args;
+    int64_t *size[] = {&s->times, &s->baselines, &s->channels};
+    int32_t *axis = s->state.samples.axis;
+    bool others = false;
+
+    for (int d = 0; d < 3; d++) {
+        axis[d] = grove_args_axis(args, kinds[d]);
+        *size[d] = axis[d] >= 0 ? args->size[axis[d]] : d == 2 ? s->in->freq->size : 1;
+    }
+    for (int d = 0; d < args->axes; d++)
+        others = others || (d != axis[0] && d != axis[1] && d != axis[2] && args->out.stride[d] &&
+                            args->size[d] > 1);
+    return !others && s->times * s->baselines * s->channels < INT32_MAX;
+}
+
+static int64_t origin_of(const sampling *s, int kind)
+{
+    const int axis = s->state.samples.axis[kind];
+
+    return axis < 0 ? 0 : s->call->args->origin[axis];
+}
+
+static const double *freq_of(const sampling *s)
+{
+    return s->in->centres ? s->in->centres : s->in->freq->centre + origin_of(s, 2);
+}
+
+/* Numbers of the option are read, and checked, by the host. */
+static int find_numbers(const sampling *s, int k, image_numbers *n)
+{
+    const int input = grove_node_input(s->call->node, image_use_names[k]);
+    const grove_args *args = s->call->args;
+    const grove_view *view = &args->in[input];
+    const int64_t real = sizeof(double);
+    const void *at = NULL;
+    int code = view->data ? grove_call_host(s->call, input, &at) : 0;
+
+    *n = (image_numbers){.at = at,
+                         .time = image_axis_step(args, view, GROVE_AXIS_TIME) / real,
+                         .baseline = image_axis_step(args, view, GROVE_AXIS_BASELINE) / real,
+                         .freq = image_axis_step(args, view, GROVE_AXIS_FREQ) / real};
+    return code;
+}
+
+static int find_use(sampling *s)
+{
+    const image_mueller_part part = {.first_time = origin_of(s, 0),
+                                     .times = s->times,
+                                     .first_baseline = origin_of(s, 1),
+                                     .baselines = s->baselines,
+                                     .first_channel = origin_of(s, 2),
+                                     .channels = s->channels};
+    image_numbers numbers[3];
+    int code = 0;
+
+    for (int k = 0; k < 3 && !code; k++)
+        code = find_numbers(s, k, &numbers[k]);
+    if (!code)
+        code = image_use_begin(s->call->node, s->by->mueller, s->by->index, &s->by->plan, &part,
+                               numbers, &s->use);
+    return code == GROVE_NO_MEMORY ? GROVE_MISSING : code;
+}
+
+/* Sets of the option "mueller" that the channels and rows of the call have. */
+static size_t given_bytes(const sampling *s)
+{
+    const grove_convolution_mueller *m = &s->use.mueller;
+    int64_t last = 0, most = 0;
+
+    if (!s->use.index)
+        return 0;
+    for (int64_t k = 0; k < s->times * s->baselines; k++)
+        last = m->row[k] > last ? m->row[k] : last;
+    for (int64_t k = 0; k < s->channels; k++)
+        most = m->channel[k] > most ? m->channel[k] : most;
+    return (size_t)((last + most + 1) * 2 * s->by->plan.visibilities * s->by->plan.images) *
+           sizeof(int32_t);
+}
+
+/* All that the kernels read beside visibilities, in one piece: a call sends few. */
+static int send_all(sampling *s)
+{
+    enum { COUNT = 6, ALIGNED = 256 };
+    const grove_convolution_mueller *m = &s->use.mueller;
+    const size_t rows = s->use.needed ? (size_t)(s->times * s->baselines) : 0;
+    const struct {
+        int input;
+        const void *from; /* NULL: memory alone */
+        size_t bytes;
+    } what[COUNT] = {
+        {GROVE_CONVOLVE_FREQ, freq_of(s), (size_t)s->channels * sizeof(double)},
+        {GROVE_GRIDDER_STOKES, s->in->stokes->factor, sizeof(s->in->stokes->factor)},
+        {GROVE_CONVOLVE_ROW, m->row, rows * sizeof(int32_t)},
+        {GROVE_CONVOLVE_CHANNEL, m->channel, rows ? (size_t)s->channels * sizeof(int32_t) : 0},
+        {GROVE_CONVOLVE_INDEX, s->use.index, given_bytes(s)},
+        {GROVE_GRIDDER_SUMS, NULL,
+         (size_t)s->state.samples.pieces * GROVE_CONVOLVE_TOTALS * sizeof(double)}};
+    size_t begin[COUNT + 1] = {0};
+    const void *at = NULL;
+
+    for (int k = 0; k < COUNT; k++)
+        begin[k + 1] = (begin[k] + what[k].bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
+    char *packed = calloc(1, begin[COUNT]);
+    if (!packed)
+        return GROVE_MISSING;
+    for (int k = 0; k < COUNT; k++)
+        if (what[k].from && what[k].bytes)
+            memcpy(packed + begin[k], what[k].from, what[k].bytes);
+    int code = grove_call_send(s->call, packed, begin[COUNT], &at);
+    free(packed);
+    for (int k = 0; k < COUNT && !code; k++)
+        if (what[k].bytes)
+            s->args.in[what[k].input].data = (char *)(uintptr_t)at + begin[k];
+    return code;
+}
+
+static void set_state(sampling *s)
+{
+    const grove_convolution_plan *p = &s->by->plan;
+    grove_gridder_state *to = &s->state.samples;
+    const int64_t samples = s->times * s->baselines * s->channels;
+
+    to->pieces = (int32_t)((samples + GROVE_CONVOLVE_PIECE - 1) / GROVE_CONVOLVE_PIECE);
+    to->channels = (int32_t)s->channels;
+    to->baselines = (int32_t)s->baselines;
+    to->polarisations = p->visibilities;
+    to->elements = s->in->stokes->elements;
+    to->used = s->in->stokes->used;
+    to->width = p->support;
+    to->planes = (int32_t)p->planes;
+    for (int d = 0; d < 3; d++) {
+        to->turn[d] = p->turn[d];
+        s->state.longest[d] = s->in->longest[d] * GROVE_SPEED_OF_LIGHT;
+    }
+    for (int d = 0; d < 2; d++) {
+        to->cells[d] = (int32_t)p->grid[d];
+        to->scale[d] = p->scale[d];
+    }
+    s->state.times = (int32_t)s->times;
+    s->state.images = p->images;
+    s->state.oversampling = p->oversampling;
+    s->state.limited = s->in->longest[0] > 0;
+    s->state.step_w = p->step_w;
+}
+
+static grove_view view_of(const sampling *s, int k)
+{
+    return k >= 0 ? s->call->args->in[k] : (grove_view){0};
+}
+
+static void set_arguments(sampling *s, const image_convolve *d)
+{
+    const grove_args *args = s->call->args;
+    const int gradient = grove_node_input(s->call->node, image_use_names[2]);
+    const image_device_inputs *in = s->in;
+
+    s->args.axes = args->axes;
+    s->args.inputs = GROVE_CONVOLVE_INPUTS;
+    memcpy(s->args.size, args->size, sizeof(args->size));
+    memcpy(s->args.axis, args->axis, sizeof(args->axis));
+    s->args.in[GROVE_GRIDDER_DATA] = view_of(s, in->data);
+    s->args.in[GROVE_GRIDDER_WEIGHTS] = view_of(s, in->weights);
+    s->args.in[GROVE_GRIDDER_FLAGS] = view_of(s, in->data < 0 ? -1 : in->flags + in->data);
+    s->args.in[GROVE_GRIDDER_WEIGHT_FLAGS] =
+        view_of(s, in->weights < 0 ? -1 : in->flags + in->weights);
+    s->args.in[GROVE_GRIDDER_UVW] = view_of(s, in->uvw);
+    s->args.in[GROVE_CONVOLVE_FUNCTIONS].data = d->functions;
+    s->args.in[GROVE_CONVOLVE_GRADIENT] = view_of(s, gradient);
+    s->args.in[GROVE_CONVOLVE_NORMS].data = d->norms;
+    if (s->by->index)
+        s->args.in[GROVE_CONVOLVE_INDEX].data = (void *)(uintptr_t)args->table;
+    memcpy(s->args.state.bytes, &s->state, sizeof(s->state));
+}
+
+static int begin(sampling *s, const image_convolve *d)
+{
+    if (!find_extent(s))
+        return GROVE_MISSING;
+    int code = find_use(s);
+    if (code)
+        return code;
+    set_state(s);
+    set_arguments(s, d);
+    code = send_all(s);
+    image_use_end(&s->use);
+    return code;
+}
+
+int image_convolve_add(const grove_call *call, const image_convolving *by, const image_convolve *d,
+                       const image_device_inputs *in)
+{
+    sampling s = {.call = call, .by = by, .in = in};
+    int code = begin(&s, d);
+    const grove_gridder_image_state sums = {.row = grove_gridder_divide_by(32),
+                                            .pieces = s.state.samples.pieces,
+                                            .channels = GROVE_CONVOLVE_TOTALS};
+
+    s.args.out.data = d->grids;
+    if (!code)
+        code = grove_call_launch(call, &spread, &s.args, call->double_precision);
+    return code ? code
+                : launch_items(call, &total, 32, s.args.in[GROVE_GRIDDER_SUMS].data, NULL,
+                               d->totals, &sums, sizeof(sums));
+}
+
+/* ---- prediction ---- */
+
+/* Whether the function of a row lies in the grid at a frequency. */
+static bool is_inside(const grove_convolution_plan *plan, const double uvw[3], double freq)
+{
+    const double sign = uvw[2] < 0 ? -1 : 1, at[3] = {sign * uvw[0], sign * uvw[1], sign * uvw[2]};
+    grove_convolution_place place;
+
+    return grove_convolution_find(plan, at, freq / GROVE_SPEED_OF_LIGHT, &place);
+}
+
+/* Places move with the frequency on one line: rows that are inside at its ends are inside. */
+static int64_t count_outside(const grove_convolution_plan *plan, const grove_gridder_samples *s)
+{
+    double least = s->freq[0], most = least;
+    int64_t count = 0;
+
+    for (int64_t k = 1; k < s->channels; k++) {
+        least = s->freq[k] < least ? s->freq[k] : least;
+        most = s->freq[k] > most ? s->freq[k] : most;
+    }
+    for (int64_t row = 0; row < s->rows; row++) {
+        const double *uvw = s->uvw + 3 * row;
+        if (!is_inside(plan, uvw, least) || !is_inside(plan, uvw, most))
+            for (int64_t k = 0; k < s->channels; k++)
+                count += !is_inside(plan, uvw, s->freq[k]);
+    }
+    return count;
+}
+
+static int count_left_out(const sampling *s, int64_t *outside, grove_gridder_outside *left_out)
+{
+    grove_view view = s->call->args->in[s->in->uvw];
+    const void *from = NULL;
+    int code = grove_call_host(s->call, s->in->uvw, &from);
+
+    if (code)
+        return code;
+    view.data = (void *)(uintptr_t)from;
+    double *uvw = image_copy_uvw(s->call->args, &view);
+    if (!uvw)
+        return GROVE_MISSING;
+    const grove_gridder_samples samples = {
+        .rows = s->times * s->baselines, .channels = s->channels, .uvw = uvw, .freq = freq_of(s)};
+    *outside += image_leave_out(&samples, s->in->longest, 0);
+    left_out->samples += count_outside(&s->by->plan, &samples);
+    free(uvw);
+    return 0;
+}
+
+int image_convolve_predict(const grove_call *call, const image_convolving *by,
+                           const image_convolve *d, const image_device_inputs *in, int64_t *outside,
+                           grove_gridder_outside *left_out)
+{
+    sampling s = {.call = call, .by = by, .in = in};
+    int code = begin(&s, d);
+
+    s.args.out = call->args->out;
+    s.args.in[GROVE_CONVOLVE_GRIDS].data = d->grids;
+    if (!code)
+        code = grove_call_launch(call, &collect, &s.args, call->double_precision);
+    return code ? code : count_left_out(&s, outside, left_out);
+}
+
+/* ---- grids ---- */
+
+typedef struct {
+    double at[GROVE_CONVOLVE_MOST][GROVE_CONVOLVE_MOST][2]; /* [to][from] */
+} factors;
+
+static int mix_grids(const grove_call *call, const grove_convolution_plan *plan,
+                     const factors *matrix, const void *from, void *to,
+                     grove_convolve_mix_state *state)
+{
+    const void *table = NULL;
+    int code = grove_call_send(call, matrix, sizeof(*matrix), &table);
+
+    state->row = grove_gridder_divide_by((int32_t)plan->grid[0]);
+    return code ? code
+                : launch_items(call, &mix, plan->grid[0] * plan->grid[1], from, table, to, state,
+                               sizeof(*state));
+}
+
+int image_convolve_take(const grove_call *call, const image_convolving *by, const image_convolve *d,
+                        const void *from, const int64_t step[2])
+{
+    const grove_convolution_plan *plan = &by->plan;
+    const int64_t pair = (int64_t)pair_of(plan);
+    grove_convolve_mix_state state = {
+        .count = {image_mueller_parameters(by->mueller), plan->images},
+        .from_step = {step[0], step[1], pair},
+        .to_step = {pair, plan->grid[0] * pair, plan->grid[0] * plan->grid[1] * pair}};
+    factors matrix = {0};
+
+    for (int r = 0; r < plan->images; r++)
+        memcpy(matrix.at[r], by->mueller->basis[r], sizeof(matrix.at[r]));
+    return mix_grids(call, plan, &matrix, from, d->grids, &state);
+}
+
+int image_convolve_give(const grove_call *call, const image_convolving *by, const image_convolve *d,
+                        const double factor[4], void *to)
+{
+    const grove_convolution_plan *plan = &by->plan;
+    const int parameters = image_mueller_parameters(by->mueller);
+    const int64_t pair = (int64_t)pair_of(plan);
+    const double half = by->mueller->shape > 1 ? 0.5 : 1;
+    grove_convolve_mix_state state = {
+        .count = {plan->images, parameters},
+        .from_step = {pair, plan->grid[0] * pair, plan->grid[0] * plan->grid[1] * pair},
+        .to_step = {parameters * pair, plan->grid[0] * parameters * pair, pair}};
+    factors matrix = {0};
+
+    for (int s = 0; s < parameters; s++)
+        for (int r = 0; r < plan->images; r++) {
+            matrix.at[s][r][0] = half * factor[r] * by->mueller->basis[r][s][0];
+            matrix.at[s][r][1] = -half * factor[r] * by->mueller->basis[r][s][1];
+        }
+    return mix_grids(call, plan, &matrix, d->grids, to, &state);
+}
+
+int image_convolve_fetch(const grove_call *call, const image_convolving *by,
+                         const image_convolve *d, void *grids)
+{
+    const uint64_t bytes = grid_bytes(&by->plan);
+    const size_t count = bytes / (pair_of(&by->plan) / 2);
+    void *more = malloc(bytes);
+    int code = more ? grove_call_fetch(call, more, d->grids, bytes)
+                    : grove_node_fail(call->node, GROVE_NO_MEMORY,
+                                      "not enough memory for what the device has made");
+
+    for (size_t i = 0; i < count && !code; i++)
+        if (by->plan.double_precision)
+            ((double *)grids)[i] += ((const double *)more)[i];
+        else
+            ((float *)grids)[i] += ((const float *)more)[i];
+    free(more);
+    return code;
+}
+
+int image_convolve_totals(const grove_call *call, const image_convolve *d,
+                          double totals[GROVE_CONVOLVE_TOTALS])
+{
+    return grove_call_fetch(call, totals, d->totals, GROVE_CONVOLVE_TOTALS * sizeof(double));
+}
