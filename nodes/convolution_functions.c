@@ -5,11 +5,9 @@
 #include "base/memory.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MAX_OVERSAMPLING = 4096, MAX_PLANES = 1 << 16 };
-#define MAX_BYTES 4e9 /* of all functions */
 
 static const grove_input inputs[] = {
     {"x", GROVE_VALUE,
@@ -23,12 +21,17 @@ static const grove_option options[] = {
     IMAGE_STAGE_OPTIONS,
     {"support", GROVE_INTEGER, "none",
      "cells of the grid that a function has along each side; none: those of the kernel, of w at "
-     "the edge of the image, and 2 for a beam"},
-    {"oversampling", GROVE_INTEGER, "64",
-     "fine samples for each cell: a visibility takes the nearest one"},
+     "the edge of the image, 2 for a beam, and 1 where epsilon chooses the oversampling"},
+    {"oversampling", GROVE_INTEGER, "none",
+     "fine samples for each cell; none: as many as epsilon takes"},
+    {"samples", GROVE_CHOICE, "none",
+     "nearest: a visibility takes the nearest fine sample and plane of w; linear: a mean of those "
+     "about it, which takes fewer; none: linear where oversampling is not given and the nearest "
+     "of 64 samples is not as exact as epsilon",
+     .choices = "nearest linear"},
     {"w_planes", GROVE_INTEGER, "none",
-     "functions between w = 0 and the longest baseline: a visibility takes the nearest one; none: "
-     "so many that this makes the error of the fine samples"},
+     "functions between w = 0 and the longest baseline; none: as many as epsilon takes, or, with "
+     "oversampling, so many that their error is that of the fine samples"},
     {"stokes", GROVE_TEXT, "\"I\"",
      "Stokes parameters of the images, of diagonal and matrix terms: letters of IQUV"},
     {"times", GROVE_INTEGER, "1",
@@ -45,120 +48,6 @@ enum { TERMS, ALIKE };
 enum { TIME, STATION, CHANNEL }; /* axes of the terms beside l and m */
 
 static const char *const axis_names[] = {"time", "station", "freq"};
-
-/* ---- check: size ---- */
-
-/* Of the nearest fine sample: phases of 2 pi d x, with d within 1 / (2 Q) and x, cycles per cell,
- * within the image. */
-static double sampling_error(const convolution_making *c)
-{
-    const double u = (double)c->plan.image.size[0] / (double)c->plan.grid[0],
-                 v = (double)c->plan.image.size[1] / (double)c->plan.grid[1];
-
-    return GROVE_PI * hypot(u, v) / (6 * c->functions.oversampling);
-}
-
-/* Of the nearest plane: phases of 2 pi d (n - 1), with d within half a step. */
-static double plane_error(const convolution_making *c, double step)
-{
-    return GROVE_PI * step * c->half_n / 3;
-}
-
-/* How far w shifts the function of a pixel at the image's edge, cells. */
-static double shift_of(const convolution_making *c, double longest)
-{
-    const grove_gridder_image *image = &c->plan.image;
-    double most = 0;
-
-    for (int corner = 0; corner < 4; corner++) {
-        double at[2], square = 0;
-        for (int d = 0; d < 2; d++) {
-            at[d] = image->centre[d] +
-                    ((corner >> d & 1) - 0.5) * (double)image->size[d] * image->cell[d];
-            square += at[d] * at[d];
-        }
-        for (int d = 0; d < 2; d++)
-            most = fmax(most, fabs(at[d]) * c->functions.scale[d]);
-        most = square < 1 ? most / sqrt(fmax(1 - square, 1e-2)) : most;
-    }
-    return longest * most;
-}
-
-static int choose_planes(const grove_node *node, convolution_making *c, double longest)
-{
-    grove_convolution_plan *f = &c->functions;
-    const bool with_w = grove_node_bool(node, "w_terms");
-    double wanted = plane_error(c, longest) / sampling_error(c);
-
-    if (grove_node_given(node, "w_planes")) {
-        f->planes = grove_node_integer(node, "w_planes");
-        if (f->planes < 1 || f->planes > MAX_PLANES)
-            return grove_node_fail_option(node, "w_planes", "%lld is not from 1 to %d",
-                                          (long long)f->planes, MAX_PLANES);
-        if (!with_w && f->planes != 1)
-            return grove_node_fail_option(node, "w_planes", "without w_terms there is one");
-    } else if (!with_w || 2 * wanted <= 1) {
-        f->planes = 1;
-    } else if (wanted >= MAX_PLANES) {
-        return grove_node_fail_option(node, "oversampling",
-                                      "it takes more than %d planes of w to be as exact; smaller "
-                                      "images, or a lower oversampling, need fewer",
-                                      MAX_PLANES);
-    } else {
-        f->planes = (int64_t)ceil(wanted) + 1;
-    }
-    f->step_w = f->planes > 1 ? longest / (double)(f->planes - 1) : 0;
-    /* a single plane has w = 0, as far from the longest as half a step of twice its length */
-    c->error = hypot(sampling_error(c),
-                     with_w ? plane_error(c, f->planes > 1 ? f->step_w : 2 * longest) : 0);
-    return 0;
-}
-
-static int check_bytes(const grove_node *node, const convolution_making *c)
-{
-    const grove_convolution_plan *f = &c->functions;
-    const double fine = (double)f->support * f->oversampling,
-                 bytes = (double)f->functions * (double)f->planes * fine * fine *
-                         (c->plan.bounds.double_precision ? 16 : 8);
-
-    return bytes <= MAX_BYTES
-               ? 0
-               : grove_node_fail_option(node, "oversampling",
-                                        "%lld functions on %lld planes of %d x %d cells with %d "
-                                        "samples for each make %.3g GB, more than %.3g; a lower "
-                                        "oversampling, fewer w_planes, more times and channels "
-                                        "that share them, or stations that are alike need less",
-                                        (long long)f->functions, (long long)f->planes, f->support,
-                                        f->support, f->oversampling, bytes / 1e9, MAX_BYTES / 1e9);
-}
-
-static int choose(const grove_node *node, convolution_making *c, double longest)
-{
-    grove_convolution_plan *f = &c->functions;
-    const int64_t oversampling = grove_node_integer(node, "oversampling");
-    const bool with_w = grove_node_bool(node, "w_terms");
-
-    if (oversampling < 1 || oversampling > MAX_OVERSAMPLING)
-        return grove_node_fail_option(node, "oversampling", "%lld is not from 1 to %d",
-                                      (long long)oversampling, MAX_OVERSAMPLING);
-    f->oversampling = (int)oversampling;
-    double support = c->plan.kernel.width + (c->raster[0] ? 2 : 0) +
-                     (with_w ? ceil(2 * shift_of(c, longest)) : 0);
-    if (grove_node_given(node, "support"))
-        support = (double)grove_node_integer(node, "support");
-    const double most =
-        fmin(GROVE_CONVOLUTION_MAX_SUPPORT,
-             (double)(c->plan.grid[0] < c->plan.grid[1] ? c->plan.grid[0] : c->plan.grid[1]));
-    if (!(support >= 1 && support <= most))
-        return grove_node_fail_option(node, "support",
-                                      "%g cells are not from 1 to %g, as the grid of %lld x %lld "
-                                      "cells allows; a smaller image needs fewer for w",
-                                      support, most, (long long)c->plan.grid[0],
-                                      (long long)c->plan.grid[1]);
-    f->support = (int)support;
-    int code = choose_planes(node, c, longest);
-    return code ? code : check_bytes(node, c);
-}
 
 /* ---- check: terms ---- */
 
@@ -306,18 +195,21 @@ static uint64_t terms_bytes(const convolution_making *c)
 static void tell(grove_node *node, const convolution_making *c)
 {
     const image_mueller *m = &c->mueller;
+    char many[200] = "";
 
+    if (c->functions.functions > 1)
+        snprintf(many, sizeof(many),
+                 "; %lld functions: %lld blocks of times, %d x %d groups of stations, %lld blocks "
+                 "of channels, %d elements of Mueller matrices that are not 0",
+                 (long long)c->functions.functions, (long long)m->time_blocks, m->groups, m->groups,
+                 (long long)m->channel_blocks, m->elements);
     grove_node_note(node,
                     "functions of %d x %d cells, %d fine samples for each, %lld planes of w; error "
-                    "of the nearest ones %.2g, root mean square",
+                    "of %s %.2g, root mean square%s",
                     c->functions.support, c->functions.support, c->functions.oversampling,
-                    (long long)c->functions.planes, c->error);
-    if (c->functions.functions > 1)
-        grove_node_note(node,
-                        "%lld functions: %lld blocks of times, %d x %d groups of stations, %lld "
-                        "blocks of channels, %d elements of Mueller matrices that are not 0",
-                        (long long)c->functions.functions, (long long)m->time_blocks, m->groups,
-                        m->groups, (long long)m->channel_blocks, m->elements);
+                    (long long)c->functions.planes,
+                    c->functions.linear ? "linear interpolation" : "the nearest ones", c->error,
+                    many);
 }
 
 static int check(grove_node *node)
@@ -335,7 +227,7 @@ static int check(grove_node *node)
     code = code ? code : find_raster(node, c);
     code = code ? code : find_mueller(node, obs, c);
     code = code ? code : image_functions_n(node, &c->plan.image, &c->functions.turn[2], &c->half_n);
-    code = code ? code : choose(node, c, c->plan.bounds.max_w);
+    code = code ? code : convolution_choose(node, c);
     code = code ? code : check_pixels(node, c);
     if (code)
         return code;

@@ -45,7 +45,7 @@ int64_t convolution_pixels(const convolution_making *c, int d, int64_t *first, d
 
 uint64_t convolution_work_bytes(const convolution_making *c)
 {
-    const uint64_t fine = (uint64_t)c->functions.support * (uint64_t)c->functions.oversampling;
+    const uint64_t fine = (uint64_t)grove_convolution_side(&c->functions);
     uint64_t pixels[2];
 
     for (int d = 0; d < 2; d++) {
@@ -74,10 +74,10 @@ static int fit_axis(const convolution_making *c, int d, axis_work *w)
 
     for (int64_t k = 0; k < w->count; k++)
         x[k] = cycles(c, d, w->at[k]);
-    int code = grove_convolution_fit(&c->plan.kernel, c->functions.support,
-                                     c->functions.oversampling, x, w->count, (double *)w->fit);
-    for (int64_t k = 0;
-         k < w->count * c->functions.support * c->functions.oversampling && !d && !code; k++)
+    int code =
+        grove_convolution_fit(&c->plan.kernel, c->functions.support, c->functions.oversampling,
+                              c->functions.linear, x, w->count, (double *)w->fit);
+    for (int64_t k = 0; k < w->count * grove_convolution_side(&c->functions) && !d && !code; k++)
         w->fit[k] = conj(w->fit[k]);
     free(x);
     return code ? GROVE_NO_MEMORY : 0;
@@ -97,7 +97,7 @@ static int make_plane(making_work *w, int64_t k)
 {
     const convolution_making *c = w->c;
     const int64_t columns = w->axis[0].count, rows = w->axis[1].count,
-                  fine = (int64_t)c->functions.support * c->functions.oversampling;
+                  fine = grove_convolution_side(&c->functions);
     const double plane = (double)k * c->functions.step_w;
 
     for (int64_t y = 0; y < rows; y++)
@@ -106,6 +106,8 @@ static int make_plane(making_work *w, int64_t k)
                 grove_gridder_n_less_1(w->axis[0].at[x], w->axis[1].at[y]) - c->functions.turn[2];
             w->sky[y * columns + x] =
                 w->element[y * columns + x] * cexp(2 * GROVE_PI * I * (plane * n));
+            if (c->functions.linear)
+                w->sky[y * columns + x] *= grove_convolution_unsmear(c->functions.step_w * n);
         }
     int code = grove_call_product(w->call,
                                   &(grove_product){.a = w->axis[0].fit,
@@ -128,28 +130,39 @@ static int make_plane(making_work *w, int64_t k)
                                      true);
 }
 
+/* What cells at q = 0 make at a pixel, along l or m; less what interpolation takes off. */
+static void see_cells(const convolution_making *c, int d, double cosine, double complex *seen)
+{
+    const grove_convolution_plan *f = &c->functions;
+    const double x = cycles(c, d, cosine);
+
+    grove_convolution_see(&c->plan.kernel, f->support, f->oversampling, x, (double *)seen);
+    for (int k = 0; k < f->support && f->linear; k++)
+        seen[k] /= grove_convolution_unsmear(x / f->oversampling);
+}
+
 /* How far the function at offset 0 is from what it is to be, over all pixels. */
 static void find_residual(making_work *w)
 {
     const int64_t columns = w->axis[0].count, rows = w->axis[1].count;
-    const int support = w->c->functions.support, oversampling = w->c->functions.oversampling;
-    const int64_t fine = (int64_t)support * oversampling;
+    const int support = w->c->functions.support;
+    const grove_convolution_plan *f = &w->c->functions;
+    const int64_t fine = grove_convolution_side(f), stride = grove_convolution_stride(f),
+                  first = f->linear; /* where q = 0 is */
     double complex *seen[2];
     double off = 0, size = 0;
 
     for (int d = 0; d < 2; d++) {
         seen[d] = grove_alloc((size_t)(w->axis[d].count * support) * sizeof(**seen));
         for (int64_t k = 0; k < w->axis[d].count; k++)
-            grove_convolution_see(&w->c->plan.kernel, support, oversampling,
-                                  cycles(w->c, d, w->axis[d].at[k]),
-                                  (double *)(seen[d] + k * support));
+            see_cells(w->c, d, w->axis[d].at[k], seen[d] + k * support);
     }
     for (int64_t y = 0; y < rows; y++)
         for (int64_t x = 0; x < columns; x++) {
             double complex sum = 0, sky = w->sky[y * columns + x];
             for (int64_t j = 0; j < support; j++)
                 for (int64_t i = 0; i < support; i++)
-                    sum += w->plane[j * oversampling * fine + i * oversampling] *
+                    sum += w->plane[(j * stride + first) * fine + i * stride + first] *
                            seen[1][y * support + j] * seen[0][x * support + i];
             sum -= sky;
             off += creal(sum) * creal(sum) + cimag(sum) * cimag(sum);
@@ -166,8 +179,8 @@ enum { PIECES = 6 };
 static bool take_memory(making_work *w, void *taken[PIECES])
 {
     const convolution_making *c = w->c;
-    const int64_t fine = (int64_t)c->functions.support * c->functions.oversampling,
-                  rows = w->axis[1].count, pixels = w->axis[0].count * rows;
+    const int64_t fine = grove_convolution_side(&c->functions), rows = w->axis[1].count,
+                  pixels = w->axis[0].count * rows;
     const struct {
         double complex **at;
         int64_t numbers;
@@ -188,7 +201,7 @@ static bool take_memory(making_work *w, void *taken[PIECES])
 
 static void put_plane(const making_work *w, char *to)
 {
-    const int64_t fine = (int64_t)w->c->functions.support * w->c->functions.oversampling;
+    const int64_t fine = grove_convolution_side(&w->c->functions);
     const double *from = (const double *)w->plane;
 
     if (w->call->double_precision)
@@ -202,7 +215,7 @@ static int make_function(making_work *w, int j, int r, const double *p, const do
 {
     const convolution_making *c = w->c;
     const int64_t pixels = w->axis[0].count * w->axis[1].count,
-                  fine = (int64_t)c->functions.support * c->functions.oversampling,
+                  fine = grove_convolution_side(&c->functions),
                   bytes = fine * fine * (w->call->double_precision ? 16 : 8);
     int code = 0;
 
@@ -240,7 +253,7 @@ static int make_elements(making_work *w, const double *p, const double *q, char 
 static int make_all(making_work *w, const double *jones, char *out)
 {
     const image_mueller *m = &w->c->mueller;
-    const int64_t fine = (int64_t)w->c->functions.support * w->c->functions.oversampling,
+    const int64_t fine = grove_convolution_side(&w->c->functions),
                   bytes =
                       w->c->functions.planes * fine * fine * (w->call->double_precision ? 16 : 8),
                   numbers = 2 * m->shape * w->axis[0].count * w->axis[1].count,

@@ -12,8 +12,27 @@ typedef struct {
     image_mueller mueller;
     const grove_axis *raster[2]; /* l, m of the input; NULL: the same for all directions */
     double half_n;
-    double error; /* of the nearest sample and plane, relative, root mean square */
+    double kernel_error; /* of the kernel, as the functions have it */
+    double error;        /* of samples, planes and kernel, relative, root mean square */
 } convolution_making;
+
+/* What is asked for; 0: not given. */
+typedef struct {
+    bool has_support;
+    int64_t support, oversampling, planes;
+    int linear; /* 0: the nearest sample and plane, 1: linear interpolation, -1: either */
+    bool with_w;
+    double epsilon;
+} convolution_wanted;
+
+/* Chooses support, samples, planes and their error by epsilon, or as they are given, and by plan,
+ * raster, half_n and functions.scale, .functions. NULL, or the option at fault, and why. */
+const char *convolution_size(convolution_making *c, const convolution_wanted *wanted,
+                             char said[400]);
+/* What the options of a node ask for. 0, or a code with a message. */
+int convolution_read_wanted(const grove_node *node, convolution_wanted *wanted);
+/* The same by the options of a node. 0, or a code with a message. */
+int convolution_choose(const grove_node *node, convolution_making *c);
 
 /* Pixels of the raster along l or m that count, the first of them, and their direction cosines (at:
  * NULL, or room for them). */
@@ -26,5 +45,9 @@ uint64_t convolution_work_bytes(const convolution_making *c);
  * with a message. */
 int convolution_make(const grove_call *call, const convolution_making *c, const double *jones,
                      void *out);
+
+/* Seconds that making functions takes, and gridding or predicting by them so many samples of
+ * polarisations that each have `each` functions, on one core, as bench/gridder has found. */
+double convolution_seconds(const convolution_making *c, double samples, double each);
 
 #endif

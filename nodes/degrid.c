@@ -3,14 +3,17 @@
 #include "nodes/gridder_threads.h"
 #include "nodes/image_convolve.h"
 #include "nodes/image_functions.h"
+#include "nodes/image_method.h"
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "keep.h"
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +32,7 @@ static const grove_option options[] = {
     {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE,
      .linear = GROVE_SELECTOR},
     IMAGE_FUNCTIONS_OPTIONS,
+    IMAGE_METHOD_OPTIONS,
     {0},
 };
 
@@ -38,6 +42,7 @@ typedef struct {
     grove_convolution_plan convolution;
     image_mueller mueller; /* of the functions */
     int32_t *index;        /* its sets; NULL: there is a single function */
+    char *expression;      /* what a call stands for; NULL: itself */
 } options_read;
 
 /* The planes that were last asked for, and functions, in one of two gridders. */
@@ -89,6 +94,21 @@ static int check_planes(const grove_node *node, int parameters)
                                  "its input varies with more than w_plane, v and u");
 }
 
+/* With jones: the same with functions. */
+static void express(const grove_node *node, options_read *o)
+{
+    const char *stage = "size=size, cell=cell, centre=centre, epsilon=epsilon, max_uvw=max_uvw";
+    const int elements = form_elements(grove_node_input_form(node, PLANES));
+    char stokes[5], *functions;
+
+    snprintf(stokes, sizeof(stokes), "%.*s", elements < 4 ? elements : 4, "IQUV");
+    functions = image_method_functions(node, stokes, stage);
+    o->expression = grove_format("degrid(x, obs, %s, uvw=uvw, freq=freq, gradient=gradient, "
+                                 "functions=%s)",
+                                 stage, functions);
+    free(functions);
+}
+
 static int check(grove_node *node)
 {
     options_read *o = grove_alloc(sizeof(*o));
@@ -101,7 +121,13 @@ static int check(grove_node *node)
 
     *o = (options_read){.has_functions = grove_node_input_form(node, FUNCTIONS) != NULL};
     grove_node_set_user(node, o);
-    int code = image_stage_plan(node, grove_node_object(node, "obs"), o->has_functions, plan);
+    bool aw;
+    int code = image_method_of_stage(node, &aw);
+    if (!code && aw)
+        express(node, o);
+    if (code || aw)
+        return code;
+    code = image_stage_plan(node, grove_node_object(node, "obs"), o->has_functions, plan);
     if (!code && !o->has_functions)
         code = image_functions_check_none(node);
     if (!code && o->has_functions)
@@ -153,8 +179,14 @@ static void close_node(grove_node *node)
     if (o) {
         image_mueller_free(&o->mueller);
         free(o->index);
+        free(o->expression);
     }
     free(o);
+}
+
+static const char *expression(const grove_node *node)
+{
+    return ((const options_read *)grove_node_user(node))->expression;
 }
 
 static int start(const grove_node *node, void **run)
@@ -251,7 +283,7 @@ static void *copy_planes(const given *g)
 static bool are_functions_dense(const grove_args *args, const grove_convolution_plan *plan,
                                 int64_t cell)
 {
-    const int64_t fine = (int64_t)plan->support * plan->oversampling;
+    const int64_t fine = grove_convolution_side(plan);
 
     return image_stage_in_step(args, FUNCTIONS, "fine") == cell &&
            (plan->functions * plan->planes == 1 ||
@@ -261,7 +293,7 @@ static bool are_functions_dense(const grove_args *args, const grove_convolution_
 static grove_hash hash_functions(const grove_call *call, const grove_convolution_plan *plan,
                                  grove_hash hash)
 {
-    const int64_t fine = (int64_t)plan->support * plan->oversampling;
+    const int64_t fine = grove_convolution_side(plan);
 
     return grove_hash_add(hash, call->args->in[FUNCTIONS].data,
                           (size_t)(plan->functions * plan->planes * fine * fine) * 2 *
@@ -535,6 +567,7 @@ GROVE_CLASS(degrid) = {
     .inputs = inputs,
     .options = options,
     .check = check,
+    .expression = expression,
     .eval = eval,
     .device = device,
     .start = start,

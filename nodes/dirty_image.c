@@ -1,12 +1,14 @@
 /* Dirty images and point-spread functions: accumulators over all visibilities. */
 #include "nodes/dirty_image.h"
 #include "../kernels/gridder/gridder.h"
+#include "nodes/image_method.h"
 #include "nodes/image_plane.h"
 #include "nodes/image_samples.h"
 #include "nodes/image_tracks.h"
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "fit.h"
 
 #include <math.h>
@@ -47,6 +49,8 @@ static const grove_option image_options[] = {
     COMMON_OPTIONS,
     IMAGE_CENTRE_OPTION,
     {"stokes", GROVE_TEXT, "\"I\"", "Stokes parameters, in one pass: I, or letters of IQUV"},
+    IMAGE_METHOD_OPTIONS,
+    IMAGE_METHOD_OPTIONS_ALONE,
     {0},
 };
 static const grove_input psf_inputs[] = {
@@ -96,7 +100,9 @@ static int check_axes(const grove_node *node, const imager *m)
     const grove_node *obs = grove_node_object(node, "obs");
 
     for (int k = 0; k < grove_node_inputs(node); k++) {
-        int code = check_input_axes(node, k);
+        int code = k == grove_node_input(node, "jones") || k == grove_node_input(node, "alike")
+                       ? 0
+                       : check_input_axes(node, k);
         if (code)
             return code;
     }
@@ -136,10 +142,10 @@ static void tell_method(grove_node *node, const imager *m, const grove_gridder_p
     grove_node_note(
         node,
         "method: w-stacking, %lld plane%s of %lld x %lld cells or fewer%s, kernels of %d x %d x "
-        "%d%s",
+        "%d%s%s%s",
         (long long)plan->planes, plan->planes == 1 ? "" : "s", (long long)plan->grid[0],
         (long long)plan->grid[1], bands, plan->kernel.width, plan->kernel.width,
-        plan->kernel_w.width, m->exact ? ", integers" : "");
+        plan->kernel_w.width, m->exact ? ", integers" : "", m->why[0] ? ", " : "", m->why);
 }
 
 /* ---- memory ---- */
@@ -260,6 +266,45 @@ static void set_output(grove_node *node, const imager *m, const grove_form *data
     grove_node_set_output(node, &form);
 }
 
+/* By convolution functions: the stages that a call stands for. */
+static void express(const grove_node *node, imager *m)
+{
+    const char *stokes = grove_node_text(node, "stokes"),
+               *stage = "size=size, cell=cell, centre=centre, epsilon=epsilon",
+               *weights = "weights=weights, uvw=uvw";
+    char *functions = image_method_functions(node, stokes, stage);
+
+    m->expression = grove_format("grid_correction(fft(grid(data, obs, %s, %s, functions=%s)), obs, "
+                                 "%s, w_terms=false) / sum_of_weights(data, obs, %s)",
+                                 stage, weights, functions, stage, weights);
+    free(functions);
+}
+
+static int choose_method(grove_node *node, imager *m)
+{
+    const grove_node *obs = grove_node_object(node, "obs");
+    const image_tracks tracks = image_tracks_of(obs);
+    image_method method = {.image = m->image,
+                           .baseline = image_longest_baseline(obs),
+                           .stokes = grove_node_text(node, "stokes"),
+                           .samples = m->samples,
+                           .only = m->exact                              ? "exact"
+                                   : m->bands.axis                       ? "bands"
+                                   : grove_node_written(node, "max_uvw") ? "max_uvw"
+                                                                         : NULL};
+    bool aw;
+
+    for (int d = 0; d < 3; d++)
+        method.longest[d] = tracks.rows
+                                ? tracks.largest[d] * imager_highest(m) / GROVE_SPEED_OF_LIGHT
+                                : method.baseline;
+    image_tracks_free((image_tracks *)&tracks);
+    int code = image_method_choose(node, &method, &aw, m->why);
+    if (!code && aw)
+        express(node, m);
+    return code;
+}
+
 static int check(grove_node *node, bool psf)
 {
     imager *m = grove_alloc(sizeof(*m));
@@ -305,6 +350,11 @@ static int check(grove_node *node, bool psf)
     m->samples = (double)grove_node_axis(obs, "time")->size *
                  (double)grove_node_axis(obs, "baseline")->size * (double)m->bands.freq->size;
     find_chunk(m, form);
+    code = psf ? 0 : choose_method(node, m);
+    if (m->expression)
+        grove_node_set_memory(node, 1);
+    if (code || m->expression)
+        return code;
     code = estimate(node, m, longest);
     code = code ? code : image_plane_add_axes(node, &m->image);
     return code ? code : image_bands_add_axis(node, &m->bands);
@@ -324,9 +374,16 @@ static void close_node(grove_node *node)
 {
     imager *m = grove_node_user(node);
 
-    if (m)
+    if (m) {
         free(m->parts);
+        free(m->expression);
+    }
     free(m);
+}
+
+static const char *expression(const grove_node *node)
+{
+    return ((const imager *)grove_node_user(node))->expression;
 }
 
 #define IMAGER                                                                                     \
@@ -348,6 +405,7 @@ GROVE_CLASS(dirty_image) = {
     .inputs = image_inputs,
     .options = image_options,
     .check = check_image,
+    .expression = expression,
     IMAGER,
     .example = "dirty = dirty_image(obs.data, obs, size=512, cell=2arcsec)",
 };

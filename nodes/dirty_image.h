@@ -17,6 +17,8 @@ typedef struct {
     image_bands bands;
     double samples;
     int64_t chunk;          /* samples that are gridded together, at most */
+    char *expression;       /* what a call stands for; NULL: itself */
+    char why[200];          /* of the method */
     uint64_t fixed, *parts; /* bytes beside the planes, and of the planes of all bands */
     int part_count;
 } imager;

@@ -1,11 +1,13 @@
 /* grid, sum_of_weights: the first stage of an image, visibilities on planes of the uv grid. */
 #include "nodes/grid.h"
 #include "nodes/gridder_threads.h"
+#include "nodes/image_method.h"
 #include "nodes/image_stage.h"
 #include "nodes/image_tracks.h"
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "keep.h"
 
 #include <math.h>
@@ -34,6 +36,7 @@ static const grove_option options[] = {
     IMAGE_STAGE_OPTIONS,
     WEIGHT_OPTIONS,
     IMAGE_FUNCTIONS_OPTIONS,
+    IMAGE_METHOD_OPTIONS,
     {"normalise", GROVE_BOOL, "false",
      "true: planes are divided by the sum of weights times |sum of the numbers| of each function, "
      "in place of a division by sum_of_weights; with functions of numbers only"},
@@ -63,7 +66,8 @@ static int check_axes(const grove_node *node, const grove_node *obs, int functio
     for (int k = 0; k < grove_node_inputs(node); k++) {
         const grove_axis *axes[GROVE_MAX_AXES];
         int count = grove_node_input_form(node, k) ? grove_node_input_axes(node, k, axes) : 0;
-        for (int i = 0; i < count && k != functions; i++) {
+        const bool own = k == functions;
+        for (int i = 0; i < count && !own; i++) {
             if (grove_node_axis(obs, axes[i]->name) != axes[i] ||
                 axes[i]->kind == GROVE_AXIS_STATION)
                 return grove_node_fail(node, GROVE_SHAPE,
@@ -160,6 +164,21 @@ static uint64_t planes_bytes(const gridding *g, const grove_node *obs)
     return g->exact && !g->plan.bounds.double_precision ? 2 * sum : sum;
 }
 
+/* With jones: the same with functions. */
+static void express(const grove_node *node, gridding *g)
+{
+    const char *stage = "size=size, cell=cell, centre=centre, epsilon=epsilon, max_uvw=max_uvw",
+               *stokes = grove_node_text(node, "stokes");
+    const grove_form *jones = grove_node_input_form(node, grove_node_input(node, "jones"));
+    const bool one = (!jones || jones->shape == GROVE_SCALAR) && strlen(stokes) == 1;
+    char *functions = image_method_functions(node, one ? "I" : stokes, stage);
+
+    g->expression = grove_format("grid(data, obs, %s, weights=weights, uvw=uvw, gradient=gradient, "
+                                 "normalise=normalise, functions=%s%s)",
+                                 stage, functions, one ? ", stokes=stokes" : "");
+    free(functions);
+}
+
 static int check(grove_node *node)
 {
     gridding *g = grove_alloc(sizeof(*g));
@@ -170,7 +189,16 @@ static int check(grove_node *node)
     grove_node_set_user(node, g);
     if (!grove_node_input_form(node, g->functions))
         g->functions = -1;
-    int code = image_stage_plan(node, obs, g->functions >= 0, &g->plan);
+    bool aw;
+    int code = image_method_of_stage(node, &aw);
+    if (!code && aw && g->exact)
+        code = grove_node_fail_option(node, "exact", "goes with method=w_stack only");
+    if (!code && aw) {
+        express(node, g);
+        grove_node_set_memory(node, 1);
+        return 0;
+    }
+    code = code ? code : image_stage_plan(node, obs, g->functions >= 0, &g->plan);
     if (!code && g->functions < 0)
         code = image_functions_check_none(node);
     if (!code && g->functions < 0 && grove_node_bool(node, "normalise"))
@@ -227,8 +255,14 @@ static void close_node(grove_node *node)
     if (g) {
         image_mueller_free(&g->mueller);
         free(g->index);
+        free(g->expression);
     }
     free(g);
+}
+
+static const char *expression(const grove_node *node)
+{
+    return ((const gridding *)grove_node_user(node))->expression;
 }
 
 /* ---- a run ---- */
@@ -496,6 +530,7 @@ GROVE_CLASS(grid) = {
     .options = options,
     .kind = GROVE_CLASS_ACCUMULATOR,
     .check = check,
+    .expression = expression,
     .accumulate_new = begin,
     .accumulate_add = add,
     .accumulate_walk = walk,

@@ -19,6 +19,7 @@ typedef struct {
     grove_convolution_plan convolution;
     image_mueller mueller; /* of the functions */
     int32_t *index;        /* its sets; NULL: there is a single function */
+    char *expression;      /* what a call of grid stands for; NULL: itself */
 } gridding;                /* of a node */
 
 typedef struct {

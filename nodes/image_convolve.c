@@ -78,7 +78,8 @@ int image_convolve_open(const grove_call *call, const image_convolving *by, imag
 
     if (d->open)
         return 0;
-    if (plan->grid[0] * plan->grid[1] > INT32_MAX || number_count(plan) > INT32_MAX)
+    /* there they are not interpolated */
+    if (plan->linear || plan->grid[0] * plan->grid[1] > INT32_MAX || number_count(plan) > INT32_MAX)
         return GROVE_MISSING;
     int code = keep(call, (uint64_t)number_count(plan) * pair_of(plan), &d->functions);
     if (!code && by->normalises)

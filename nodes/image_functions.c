@@ -12,6 +12,7 @@
 /* What the labels of w_function say beside the options of the plan. */
 #define OVERSAMPLING " oversampling="
 #define PLANES       " planes="
+#define LINEAR       " linear="
 #define WITH_W       " w="
 #define TERMS        " terms="
 
@@ -46,13 +47,14 @@ int image_functions_add_axes(grove_node *node, const grove_gridder_plan *plan, b
                              const grove_convolution_plan *functions, const image_mueller *mueller)
 {
     const int64_t planes = functions->planes, count = planes * functions->functions,
-                  fine = (int64_t)functions->support * functions->oversampling;
+                  fine = grove_convolution_side(functions);
     double *centre = grove_alloc((size_t)count * sizeof(*centre)),
            *width = grove_alloc((size_t)count * sizeof(*width));
     const char **labels = grove_alloc((size_t)count * sizeof(*labels));
     char *label = image_stage_label(node, plan), *terms = image_mueller_label(mueller),
-         *made_with = grove_format("%s" OVERSAMPLING "%d" PLANES "%lld" WITH_W "%d" TERMS "%s",
-                                   label, functions->oversampling, (long long)planes, has_w, terms);
+         *made_with = grove_format(
+             "%s" OVERSAMPLING "%d" PLANES "%lld" LINEAR "%d" WITH_W "%d" TERMS "%s", label,
+             functions->oversampling, (long long)planes, functions->linear, has_w, terms);
 
     for (int64_t k = 0; k < count; k++) { /* of several functions one after the other */
         centre[k] = (double)k * (functions->step_w > 0 ? functions->step_w : 1);
@@ -79,7 +81,7 @@ int image_functions_add_axes(grove_node *node, const grove_gridder_plan *plan, b
 typedef struct {
     char *stage; /* the plan's label, to be freed */
     int64_t oversampling, planes;
-    bool has_w;
+    bool linear, has_w;
     image_mueller mueller;
 } description;
 
@@ -87,14 +89,15 @@ static bool read_label(const char *label, const grove_node *obs, description *d)
 {
     const char *at = strstr(label, OVERSAMPLING), *terms = at ? strstr(at, TERMS) : NULL;
     long long oversampling, planes;
-    int has_w;
+    int linear, has_w;
 
-    if (!terms || sscanf(at, OVERSAMPLING "%lld" PLANES "%lld" WITH_W "%d", &oversampling, &planes,
-                         &has_w) != 3)
+    if (!terms || sscanf(at, OVERSAMPLING "%lld" PLANES "%lld" LINEAR "%d" WITH_W "%d",
+                         &oversampling, &planes, &linear, &has_w) != 4)
         return false;
     d->stage = grove_format("%.*s", (int)(at - label), label);
     d->oversampling = oversampling;
     d->planes = planes;
+    d->linear = linear != 0;
     d->has_w = has_w != 0;
     return image_mueller_read(terms + strlen(TERMS), obs, &d->mueller);
 }
@@ -103,21 +106,39 @@ static bool read_label(const char *label, const grove_node *obs, description *d)
 static bool are_whole(const grove_axis *w, const grove_axis *fine, const description *d,
                       int64_t side)
 {
+    const int64_t stride = d->oversampling + (d->linear ? 1 : 0);
+
     return d->oversampling > 0 && d->planes > 0 && fine && side * side == fine->size &&
-           side % d->oversampling == 0 && side / d->oversampling <= GROVE_CONVOLUTION_MAX_SUPPORT &&
+           side % stride == 0 && side / stride <= GROVE_CONVOLUTION_MAX_SUPPORT &&
            (d->stage ? w->size == d->planes * image_mueller_functions(&d->mueller)
                      : w->size % d->planes == 0) &&
            (d->planes == 1 || (w->centre && w->centre[1] > w->centre[0]));
 }
 
+/* Options that say otherwise than functions that tell how they were made. */
+static int check_described(const grove_node *node, const description *d)
+{
+    static const char *const options[] = {"oversampling", "w_planes"};
+    const int64_t made[] = {d->oversampling, d->planes};
+
+    for (int k = 0; k < 2 && d->stage; k++)
+        if (grove_node_given(node, options[k]) && grove_node_integer(node, options[k]) != made[k])
+            return grove_node_fail_option(node, options[k],
+                                          "%lld is not that of functions, which were made with "
+                                          "%lld, and say so themselves; leave it out",
+                                          (long long)grove_node_integer(node, options[k]),
+                                          (long long)made[k]);
+    return 0;
+}
+
 /* Functions that do not say how they were made: by the options. */
 static bool describe(const grove_node *node, const grove_axis *w, description *d)
 {
-    *d = (description){.oversampling = grove_node_given(node, "oversampling")
-                                           ? grove_node_integer(node, "oversampling")
-                                           : 0,
-                       .planes = grove_node_integer(node, "w_planes"),
-                       .mueller = {.shape = 1, .groups = 1}};
+    *d = (description){
+        .oversampling =
+            grove_node_given(node, "oversampling") ? grove_node_integer(node, "oversampling") : 0,
+        .planes = grove_node_given(node, "w_planes") ? grove_node_integer(node, "w_planes") : 1,
+        .mueller = {.shape = 1, .groups = 1}};
     image_mueller_make(&d->mueller, grove_node_object(node, "obs"));
     d->has_w = d->planes > 1;
     return d->planes > 0 && w->size % d->planes == 0;
@@ -169,6 +190,7 @@ int image_functions_check(const grove_node *node, int input, const grove_gridder
     int code = !good     ? fail_functions(node, w, fine)
                : d.stage ? image_stage_check_label(node, d.stage, plan)
                          : 0;
+    code = code ? code : check_described(node, &d);
     free(d.stage);
     if (code)
         return code;
@@ -177,14 +199,16 @@ int image_functions_check(const grove_node *node, int input, const grove_gridder
                                       "have w_function %g, %g ... for the planes of a function; "
                                       "these are evenly spaced from 0 on, wavelengths",
                                       w->centre[0], w->centre[1]);
-    if (side / d.oversampling > plan->grid[0] || side / d.oversampling > plan->grid[1])
+    const int64_t support = side / (d.oversampling + (d.linear ? 1 : 0));
+    if (support > plan->grid[0] || support > plan->grid[1])
         return grove_node_fail_option(node, "functions",
                                       "have a support of %lld cells, more than the grid of %lld x "
                                       "%lld has",
-                                      (long long)(side / d.oversampling), (long long)plan->grid[0],
+                                      (long long)support, (long long)plan->grid[0],
                                       (long long)plan->grid[1]);
-    *functions = (grove_convolution_plan){.support = (int)(side / d.oversampling),
+    *functions = (grove_convolution_plan){.support = (int)support,
                                           .oversampling = (int)d.oversampling,
+                                          .linear = d.linear,
                                           .functions = w->size / d.planes,
                                           .visibilities = mueller->visibilities,
                                           .images = mueller->images,

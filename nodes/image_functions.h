@@ -67,7 +67,7 @@ int image_functions_check_given(grove_node *node, int own, bool of_data, image_m
         {"oversampling", GROVE_INTEGER, "none",                                                    \
          "of functions that do not say it, such as those of a table"},                             \
     {                                                                                              \
-        "w_planes", GROVE_INTEGER, "1", "of each of such functions"                                \
+        "w_planes", GROVE_INTEGER, "none", "of each of such functions; none: 1"                    \
     }
 
 /* Numbers of a tile, 0 where they do not vary: doubles from one cell to the next. NULL: none. */

@@ -23,13 +23,12 @@ static int elements_of(const grove_form *form)
 
 int image_functions_check_none(const grove_node *node)
 {
-    static const char *const names[] = {"mueller", "mueller_conjugate", "gradient", "oversampling"};
+    static const char *const names[] = {"mueller", "mueller_conjugate", "gradient", "oversampling",
+                                        "w_planes"};
 
-    for (int k = 0; k < 4; k++)
+    for (int k = 0; k < 5; k++)
         if (grove_node_given(node, names[k]))
             return grove_node_fail_option(node, names[k], "goes with functions only");
-    if (grove_node_integer(node, "w_planes") != 1)
-        return grove_node_fail_option(node, "w_planes", "goes with functions only");
     return 0;
 }
 

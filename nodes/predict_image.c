@@ -2,17 +2,20 @@
 #include "nodes/predict_image.h"
 #include "../kernels/gridder/gridder.h"
 #include "nodes/gridder_threads.h"
+#include "nodes/image_method.h"
 #include "nodes/image_plane.h"
 #include "nodes/image_tracks.h"
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "fit.h"
 #include "keep.h"
 
 #include <math.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +50,8 @@ static const grove_option options[] = {
      .shapes = GROVE_VECTOR, .vector = 3, .linear = GROVE_SELECTOR},
     {"freq", GROVE_VALUE_FREQUENCY, "obs.freq", "frequencies, Hz", .handing = GROVE_AS_DOUBLE,
      .linear = GROVE_SELECTOR},
+    IMAGE_METHOD_OPTIONS,
+    IMAGE_METHOD_OPTIONS_ALONE,
     {0},
 };
 
@@ -122,9 +127,87 @@ static void set_memory(grove_node *node, predictor *p)
                                                (uint64_t)(p->cube.planes - 1) *
                                                    image_device_planes_memory(&plan));
     grove_node_set_scratch(node, 0, 24 + (p->cube.axis ? 32 : 16) * (uint64_t)p->stokes.count);
-    grove_node_note(node, "method: w-stacking, %lld plane%s of %lld x %lld cells or fewer",
+    grove_node_note(node, "method: w-stacking, %lld plane%s of %lld x %lld cells or fewer%s%s",
                     (long long)plan.planes, plan.planes == 1 ? "" : "s", (long long)plan.grid[0],
-                    (long long)plan.grid[1]);
+                    (long long)plan.grid[1], p->why[0] ? ", " : "", p->why);
+}
+
+/* Direction of the phase centre's (l, m), degrees (Greisen & Calabretta 2002, SIN). */
+static void find_direction(const grove_node *obs, const double cosine[2], double radec[2])
+{
+    const double *centre = grove_node_member_data(obs, "phase_centre"), degree = GROVE_PI / 180,
+                 dec = centre ? centre[1] : 0,
+                 n = sqrt(fmax(1 - cosine[0] * cosine[0] - cosine[1] * cosine[1], 0));
+
+    radec[0] =
+        ((centre ? centre[0] : 0) + atan2(cosine[0], n * cos(dec) - cosine[1] * sin(dec))) / degree;
+    radec[1] = asin(fmin(fmax(cosine[1] * cos(dec) + n * sin(dec), -1), 1)) / degree;
+}
+
+/* By convolution functions: the stages that a call stands for. */
+static int express(const grove_node *node, predictor *p, const char *stokes)
+{
+    const grove_node *obs = grove_node_object(node, "obs");
+    const grove_gridder_image *image = &p->image;
+    const double half = (double)(image->size[0] / 2 - (image->size[0] - 1) / 2) * image->cell[0],
+                 middle[2] = {image->centre[0] - half, image->centre[1]};
+    char about[80] = "";
+    double radec[2];
+
+    if (p->cube.axis)
+        return grove_node_fail(node, GROVE_SHAPE,
+                               "a cube goes with method=w_stack only; predict with aw from an "
+                               "image");
+    find_direction(obs, middle, radec);
+    if (fabs(middle[0]) > 1e-6 * image->cell[0] || fabs(middle[1]) > 1e-6 * image->cell[1])
+        snprintf(about, sizeof(about), ", centre=\"%.15gdeg %.15gdeg\"", fmod(radec[0] + 720, 360),
+                 radec[1]);
+    char *stage = grove_format("size=[%lld, %lld], cell=[%.17grad, %.17grad], epsilon=epsilon%s",
+                               (long long)image->size[0], (long long)image->size[1], image->cell[0],
+                               image->cell[1], about),
+         *functions = image_method_functions(node, stokes, stage);
+
+    p->expression = grove_format(
+        "degrid(fft(grid_correction(image, obs, %s, w_terms=false)), obs, "
+        "%s, uvw=uvw, freq=freq, functions=%s)%s",
+        stage, stage, functions,
+        image_method_is_scalar(node, stokes) ? " * constant([1, 0, 0, 1], shape=matrix)" : "");
+    free(functions);
+    free(stage);
+    return 0;
+}
+
+static int choose_method(grove_node *node, predictor *p)
+{
+    static const char letters[] = "IQUV";
+    const grove_node *obs = grove_node_object(node, "obs");
+    const grove_axis *time = grove_node_axis(obs, "time"),
+                     *baseline = grove_node_axis(obs, "baseline"),
+                     *freq = grove_node_axis(obs, "freq");
+    image_tracks tracks = image_tracks_of(obs);
+    char stokes[5] = "";
+    bool aw;
+
+    if (grove_node_given(node, "stokes"))
+        snprintf(stokes, sizeof(stokes), "%s", grove_node_text(node, "stokes"));
+    else
+        snprintf(stokes, sizeof(stokes), "%.*s", p->stokes.count, letters);
+    image_method method = {.image = p->image,
+                           .baseline = image_longest_baseline(obs),
+                           .stokes = stokes,
+                           .samples = time && baseline && freq
+                                          ? (double)time->size * (double)baseline->size *
+                                                (double)freq->size
+                                          : 0,
+                           .only = p->exact                              ? "exact"
+                                   : grove_node_written(node, "max_uvw") ? "max_uvw"
+                                                                         : NULL};
+    for (int d = 0; d < 3; d++)
+        method.longest[d] =
+            tracks.rows ? tracks.largest[d] * p->highest / GROVE_SPEED_OF_LIGHT : method.baseline;
+    image_tracks_free(&tracks);
+    int code = image_method_choose(node, &method, &aw, p->why);
+    return code || !aw ? code : express(node, p, stokes);
 }
 
 static int check(grove_node *node)
@@ -164,13 +247,24 @@ static int check(grove_node *node)
     if (p->cube.axis && !p->cube.same)
         grove_node_consume_axis(node, p->cube.axis);
     grove_node_set_output(node, &form);
-    set_memory(node, p);
-    return 0;
+    code = choose_method(node, p);
+    if (!code && !p->expression)
+        set_memory(node, p);
+    return code;
 }
 
 static void close_node(grove_node *node)
 {
-    free(grove_node_user(node));
+    predictor *p = grove_node_user(node);
+
+    if (p)
+        free(p->expression);
+    free(p);
+}
+
+static const char *expression(const grove_node *node)
+{
+    return ((const predictor *)grove_node_user(node))->expression;
 }
 
 static int start(const grove_node *node, void **run)
@@ -464,6 +558,7 @@ GROVE_CLASS(predict_image) = {
     .inputs = inputs,
     .options = options,
     .check = check,
+    .expression = expression,
     .eval = eval,
     .device = prediction_on_device,
     .start = start,

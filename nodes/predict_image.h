@@ -21,6 +21,8 @@ typedef struct {
     int kind[2];    /* of the axes l and m */
     uint64_t fixed; /* bytes beside the planes of w */
     image_cube cube;
+    char *expression; /* what a call stands for; NULL: itself */
+    char why[200];    /* of the method */
 } predictor;
 
 /* The transform of an image. */

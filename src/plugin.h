@@ -122,11 +122,12 @@ typedef struct {
     const char *initial;
     const char *doc;       /* what it is, with its base unit */
     const char *choices;   /* GROVE_CHOICE: words separated by blanks */
-    grove_handing handing; /* value options: as in grove_input, also the next four */
+    grove_handing handing; /* value options: as in grove_input, also those below */
     int shapes;
     int vector;
     grove_linearity linear;
     int group;
+    bool own_axes; /* see grove_input */
 } grove_option;
 
 /* ---- forms: shape, type and unit of a value ---- */
@@ -409,10 +410,9 @@ typedef struct grove_class {
     void (*accumulate_free)(const grove_node *node, void *state);
     int (*accumulate_merge)(const grove_call *call, void *state, void *other);
 
-    /* Data leaves: what a call of the class stands for in place of the object. An expression of the
-     * tree language in the leaf's inputs and, by the name of its kind of object, the leaf itself:
-     * "exp(1i * parm.value)". NULL: the object. Its option of kind GROVE_AXIS_NAMES is, if it is
-     * not given, the axes of the definition's indices: of E[s,p] source and station. */
+    /* What a call stands for. Data leaves: an expression in the inputs and, by its kind of object,
+     * the leaf: "exp(1i * parm.value)"; an option of kind GROVE_AXIS_NAMES is, if not given, the
+     * axes of the definition's indices. Values: in inputs and constant options; NULL: the node. */
     const char *(*expression)(const grove_node *node);
 
     /* Actions that call grove_node_fit in check: `fit` is called when the tree is finished, before

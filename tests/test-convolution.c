@@ -21,22 +21,25 @@ typedef struct {
     int64_t functions, planes;
     int visibilities, images;
     double turn[3];
-    bool gradient, double_precision;
+    bool gradient, double_precision, linear;
 } configuration;
 
 static const configuration cases[] = {
-    {{64, 64}, 7, 8, 1, 1, 1, 1, {0}, false, false},
-    {{96, 64}, 8, 5, 1, 3, 1, 1, {1e-3, -2e-3, -1e-4}, false, true},
-    {{50, 61}, 1, 1, 1, 2, 1, 1, {0}, false, true},
-    {{128, 96}, 33, 3, 1, 2, 1, 1, {0, 0, 1e-4}, false, true},
-    {{64, 70}, 17, 2, 1, 1, 1, 1, {1e-4}, false, false},
-    {{33, 32}, 31, 1, 1, 2, 1, 1, {0}, false, true},
-    {{64, 60}, 7, 4, 5, 2, 4, 4, {1e-3, 2e-3, 1e-4}, true, true},
-    {{64, 60}, 6, 3, 9, 1, 4, 1, {0}, false, true},
-    {{40, 60}, 9, 2, 3, 2, 2, 2, {0}, true, false},
-    {{40, 60}, 5, 3, 4, 1, 1, 3, {0, 1e-3}, true, true},
-    {{48, 48}, 11, 2, 2, 1, 3, 4, {0}, false, true},
-    {{48, 48}, 3, 2, 6, 3, 2, 1, {0}, true, false},
+    {{64, 64}, 7, 8, 1, 1, 1, 1, {0}, false, false, false},
+    {{96, 64}, 8, 5, 1, 3, 1, 1, {1e-3, -2e-3, -1e-4}, false, true, false},
+    {{50, 61}, 1, 1, 1, 2, 1, 1, {0}, false, true, false},
+    {{128, 96}, 33, 3, 1, 2, 1, 1, {0, 0, 1e-4}, false, true, false},
+    {{64, 70}, 17, 2, 1, 1, 1, 1, {1e-4}, false, false, false},
+    {{33, 32}, 31, 1, 1, 2, 1, 1, {0}, false, true, false},
+    {{64, 60}, 7, 4, 5, 2, 4, 4, {1e-3, 2e-3, 1e-4}, true, true, false},
+    {{64, 60}, 6, 3, 9, 1, 4, 1, {0}, false, true, false},
+    {{40, 60}, 9, 2, 3, 2, 2, 2, {0}, true, false, false},
+    {{40, 60}, 5, 3, 4, 1, 1, 3, {0, 1e-3}, true, true, false},
+    {{48, 48}, 11, 2, 2, 1, 3, 4, {0}, false, true, false},
+    {{48, 48}, 3, 2, 6, 3, 2, 1, {0}, true, false, false},
+    {{64, 64}, 7, 8, 1, 1, 1, 1, {0}, false, false, true},
+    {{50, 61}, 5, 3, 2, 3, 2, 2, {1e-3, 0, 1e-4}, true, true, true},
+    {{48, 60}, 9, 1, 1, 2, 1, 1, {0}, false, true, true},
 };
 
 enum { ROWS = 60, CHANNELS = 5, SETS = 4 /* of rows 0 and 1, of channels 0 and 2 */ };
@@ -86,7 +89,7 @@ static void begin(world *w, const configuration *c)
     const double lambda = 0.2;
 
     *w = (world){.real = c->double_precision ? sizeof(double) : sizeof(float),
-                 .fine = (int64_t)c->support * c->oversampling};
+                 .fine = (int64_t)c->support * (c->oversampling + c->linear)};
     w->plan = (grove_convolution_plan){.grid = {c->grid[0], c->grid[1]},
                                        .scale = {0.01, 0.02},
                                        .support = c->support,
@@ -96,7 +99,8 @@ static void begin(world *w, const configuration *c)
                                        .visibilities = c->visibilities,
                                        .images = c->images,
                                        .step_w = c->planes > 1 ? 500 : 0,
-                                       .double_precision = c->double_precision};
+                                       .double_precision = c->double_precision,
+                                       .linear = c->linear};
     memcpy(w->plan.turn, c->turn, sizeof(w->plan.turn));
     for (int k = 0; k < CHANNELS; k++)
         w->freq[k] = (double)light / lambda * (1 + 0.01 * k);
@@ -144,6 +148,7 @@ static void end(world *w)
 
 typedef struct {
     int64_t at[2], plane; /* fine samples of the grid */
+    long double part[3];  /* of the next ones, with linear interpolation */
     double sign;
     long double complex turned; /* the phase of the image's middle */
 } place;
@@ -159,15 +164,45 @@ static bool find_place(const world *w, int64_t i, place *to)
     for (int d = 0; d < 3; d++)
         turns += sign * uvw[d] * wave * p->turn[d];
     to->turned = cexpl(I * turn * turns);
-    if (p->step_w > 0)
-        to->plane = llrintl(sign * uvw[2] * wave / p->step_w);
+    const long double plane = p->step_w > 0 ? sign * uvw[2] * wave / p->step_w : 0;
+    to->plane = p->linear ? (int64_t)floorl(plane) : llrintl(plane);
+    to->part[2] = plane - to->plane;
     for (int d = 0; d < 2; d++) {
+        const long double fine = sign * uvw[d] * wave * p->scale[d] * p->oversampling;
         if (!isfinite(uvw[d]))
             return false;
-        to->at[d] = llrintl(sign * uvw[d] * wave * p->scale[d] * p->oversampling) +
-                    p->grid[d] / 2 * p->oversampling;
+        to->at[d] = p->linear ? (int64_t)floorl(fine) : llrintl(fine);
+        to->part[d] = fine - to->at[d];
+        to->at[d] += p->grid[d] / 2 * p->oversampling;
     }
-    return to->plane < p->planes;
+    return to->plane < p->planes - (p->linear && p->planes > 1);
+}
+
+/* Fine sample (k, j) from the first of a plane, or the mean of those about it: at the cells of that
+ * sample. */
+static long double complex interpolated(const world *w, const place *p, int64_t plane, int64_t k,
+                                        int64_t j)
+{
+    const int64_t oversampling = w->plan.oversampling;
+    long double complex sum = 0;
+
+    for (int corner = 0; corner < (w->plan.linear ? 8 : 1); corner++) {
+        const int64_t step[3] = {corner & 1, corner >> 1 & 1, corner >> 2};
+        const int64_t at[2] = {k, j};
+        int64_t fine[2], number;
+        long double part = 1;
+        for (int d = 0; d < 3 && w->plan.linear; d++)
+            part *= step[d] ? p->part[d] : 1 - p->part[d];
+        if (w->plan.planes == 1 && step[2])
+            continue;
+        for (int d = 0; d < 2; d++)
+            fine[d] = at[d] / oversampling * (oversampling + w->plan.linear) +
+                      at[d] % oversampling + (w->plan.linear ? 1 - step[d] : 0);
+        number = 2 * (((plane + step[2]) * w->fine + fine[1]) * w->fine + fine[0]);
+        sum += part *
+               (get(w->functions, number, w->real) + I * get(w->functions, number + 1, w->real));
+    }
+    return sum;
 }
 
 /* The number of a function at a cell; false where it has none. */
@@ -175,17 +210,17 @@ static bool number_at(const world *w, int64_t i, const place *p, int32_t functio
                       int64_t v, long double complex *c, long double complex *unturned)
 {
     const int64_t oversampling = w->plan.oversampling, k = u * oversampling - p->at[0],
-                  j = v * oversampling - p->at[1], half = w->fine / 2;
+                  j = v * oversampling - p->at[1], all = w->plan.support * oversampling,
+                  half = all / 2;
+    const long double part[2] = {w->plan.linear ? p->part[0] : 0, w->plan.linear ? p->part[1] : 0};
 
-    if (j < -half || j >= w->fine - half || k < -half || k >= w->fine - half)
+    if (j < -half || j >= all - half || k < -half || k >= all - half)
         return false;
-    const int64_t number =
-        2 * (((function * w->plan.planes + p->plane) * w->fine + j + half) * w->fine + k + half);
-    *c = *unturned =
-        get(w->functions, number, w->real) + I * get(w->functions, number + 1, w->real);
+    *c = *unturned = interpolated(w, p, function * w->plan.planes + p->plane, k + half, j + half);
     if (w->mueller.gradient)
-        *c *=
-            cexpl(-I * turn * (w->gradient[2 * i] * k + w->gradient[2 * i + 1] * j) / oversampling);
+        *c *= cexpl(-I * turn *
+                    (w->gradient[2 * i] * (k - part[0]) + w->gradient[2 * i + 1] * (j - part[1])) /
+                    oversampling);
     return true;
 }
 
@@ -377,6 +412,7 @@ START_TEST(random_blocks)
                            .visibilities = pick(1, 4),
                            .images = pick(1, 4),
                            .gradient = pick(0, 1),
+                           .linear = pick(0, 1),
                            .double_precision = pick(0, 1)};
         for (int d = 0; d < 2; d++)
             c.grid[d] = 2 * c.support + pick(6, 30);
@@ -401,7 +437,7 @@ START_TEST(fits)
     for (int k = 0; k < PLACES; k++)
         x[k] = 0.5 * (k - 40) / (PLACES - 1);
     ck_assert_int_eq(
-        grove_convolution_fit(&kernel, SUPPORT, OVERSAMPLING, x, PLACES, (double *)fit), 0);
+        grove_convolution_fit(&kernel, SUPPORT, OVERSAMPLING, false, x, PLACES, (double *)fit), 0);
     for (int q = 0; q < OVERSAMPLING; q++) {
         double complex c[SUPPORT];
         for (int i = 0; i < SUPPORT; i++) {

@@ -31,8 +31,8 @@ static int64_t width_of(const grove_convolution_plan *plan)
 /* Of all functions, each for its place between the cells. */
 static uint64_t block_count(const grove_convolution_plan *plan)
 {
-    return (uint64_t)(plan->functions * plan->planes * plan->oversampling) *
-           (uint64_t)plan->oversampling;
+    return (uint64_t)(plan->functions * plan->planes * grove_convolution_stride(plan) *
+                      grove_convolution_stride(plan));
 }
 
 static uint64_t functions_bytes(const grove_convolution_plan *plan)
@@ -67,19 +67,18 @@ static const grove_convolution_loops *choose_loops(bool double_precision, grove_
 static void arrange(grove_convolution *c, const char *from)
 {
     const grove_convolution_plan *p = &c->plan;
-    const int64_t oversampling = p->oversampling, fine = oversampling * p->support;
+    const int64_t stride = grove_convolution_stride(p), fine = stride * p->support;
     const size_t real = c->real;
     char *to = c->functions;
 
     for (int64_t block = 0; block < (int64_t)block_count(p); block++) {
-        const int64_t plane = block / (oversampling * oversampling);
-        const int64_t q[2] = {block % oversampling, block / oversampling % oversampling};
+        const int64_t plane = block / (stride * stride);
+        const int64_t q[2] = {block % stride, block / stride % stride};
         for (int64_t y = 0; y < p->support; y++, to += 2 * (size_t)c->width * real)
             for (int64_t x = 0; x < p->support; x++) {
-                const char *at =
-                    from + 2 * real *
-                               (size_t)((plane * fine + oversampling * y + q[1]) * fine +
-                                        oversampling * x + q[0]);
+                const char *at = from + 2 * real *
+                                            (size_t)((plane * fine + stride * y + q[1]) * fine +
+                                                     stride * x + q[0]);
                 memcpy(to + (size_t)x * real, at, real);
                 memcpy(to + (size_t)(c->width + x) * real, at + real, real);
             }
@@ -345,7 +344,9 @@ static void do_tile(void *context, int64_t i)
         .row = c->row,
         .imaginary = c->row * c->height};
     const int64_t numbers = 2 * c->plan.images * job.row * c->height,
-                  turned = w->mueller && w->mueller->gradient ? 8 * c->width * c->plan.support : 0;
+                  turned = c->plan.linear || (w->mueller && w->mueller->gradient)
+                               ? 8 * c->width * c->plan.support
+                               : 0;
 
     job.buffer = zeroed((uint64_t)(numbers + turned) * c->real);
     if (!job.buffer) {

@@ -6,7 +6,10 @@
  * [0, K Q) along u and v, at (j - H) / Q cells from the visibility, H = K Q / 2 rounded down. A
  * visibility at fine sample F (the nearest one) touches the K cells from a = ceil((F - H) / Q) on,
  * cell a + X by number Q X + q, q = Q a - F + H. So a pair of q, of u and v, chooses K x K numbers;
- * they are kept together. Gridding adds c V at each cell; prediction sums conj(c) times the cells,
+ * they are kept together. With linear interpolation F is the sample at or below the visibility, and
+ * it takes the mean of q and q - 1, that is F and F + 1, along u and v, and of two planes, at the
+ * same cells. A function then has Q + 1 numbers for each cell, those of q = -1 first: number
+ * (Q + 1) X + q + 1. Gridding adds c V at each cell; prediction sums conj(c) times the cells,
  * the exact adjoint. Samples with w < 0 are taken at (-u, -v, -w) with the conjugate V.
  *
  * Of 1 to 4 polarisations of visibilities and 1 to 4 of images, each with a grid, a sparse Mueller
@@ -28,7 +31,18 @@ typedef struct {
     double step_w; /* plane k has |w| = k step_w wavelengths; 0: a single one for all w */
     int visibilities, images; /* polarisations of both, 1 to 4 */
     bool double_precision;
+    bool linear; /* a mean of the samples, and planes, about a visibility */
 } grove_convolution_plan;
+
+/* Samples of a function from one cell to the next, and along u or v. */
+static inline int64_t grove_convolution_stride(const grove_convolution_plan *plan)
+{
+    return plan->oversampling + (plan->linear ? 1 : 0);
+}
+static inline int64_t grove_convolution_side(const grove_convolution_plan *plan)
+{
+    return plan->support * grove_convolution_stride(plan);
+}
 
 enum { GROVE_CONVOLUTION_MAX_SUPPORT = 256 };
 

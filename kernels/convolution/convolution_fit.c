@@ -4,6 +4,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+double grove_convolution_unsmear(double cycles)
+{
+    const double x = acos(-1) * cycles, sinc = fabs(x) > 1e-4 ? sin(x) / x : 1 - x * x / 6;
+
+    return 1 / (sinc * sinc);
+}
+
 static double complex turned(double turns)
 {
     return cexp(2 * acos(-1) * I * (turns - rint(turns)));
@@ -34,12 +41,13 @@ static void solve(double complex *m, int size, double complex *b, int64_t column
 
 /* With B_xX = exp(2 pi i X x) / t(x): (B^H B)^-1 B^H / t, which f turns. */
 int grove_convolution_fit(const grove_gridder_kernel *kernel, int support, int oversampling,
-                          const double *x, int64_t count, double *fit)
+                          bool linear, const double *x, int64_t count, double *fit)
 {
     double complex *normal = malloc((size_t)(support * support) * sizeof(*normal)),
                    *base = malloc((size_t)(support * count) * sizeof(*base)),
                    *to = (double complex *)fit;
-    const int64_t fine = (int64_t)support * oversampling;
+    const int64_t half = (int64_t)support * oversampling / 2, extra = linear,
+                  stride = oversampling + extra;
 
     for (int64_t k = 0; k < count && normal && base; k++) {
         const double factor = 1 / grove_gridder_kernel_transform(kernel, x[k]);
@@ -56,10 +64,11 @@ int grove_convolution_fit(const grove_gridder_kernel *kernel, int support, int o
     const int code = normal && base ? 0 : -1;
     if (!code)
         solve(normal, support, base, count);
-    for (int64_t j = 0; j < fine && !code; j++) {
-        const double f = (double)(j % oversampling - fine / 2) / oversampling;
+    for (int64_t j = 0; j < support * stride && !code; j++) {
+        const double f = (double)(j % stride - extra - half) / oversampling;
         for (int64_t k = 0; k < count; k++)
-            to[j * count + k] = base[j / oversampling * count + k] * turned(-f * x[k]);
+            to[j * count + k] = base[j / stride * count + k] * turned(-f * x[k]) *
+                                (linear ? grove_convolution_unsmear(x[k] / oversampling) : 1);
     }
     free(normal);
     free(base);

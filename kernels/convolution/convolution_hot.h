@@ -42,9 +42,11 @@ extern const grove_convolution_loops grove_convolution_single_portable,
     grove_convolution_double_avx512;
 
 /* Where the function of a sample begins, cells of the grid along u and v; which of the oversampled
- * ones it is; its plane. */
+ * ones it is, q; its plane. With linear interpolation the parts of q - 1, along u and v, and of the
+ * next plane. */
 typedef struct {
     double cell[2], offset[2], plane;
+    double part[3];
 } grove_convolution_place;
 
 /* uvw with w of 0 or more. False where the function leaves the grid, there is no plane, or uvw are
@@ -57,14 +59,19 @@ static inline bool grove_convolution_find(const grove_convolution_plan *p, const
     bool good = true;
 
     for (int d = 0; d < 2; d++) {
-        double fine = rint(uvw[d] * wavenumber * p->scale[d] * oversampling),
+        const double place = uvw[d] * wavenumber * p->scale[d] * oversampling;
+        double fine = p->linear ? floor(place) : rint(place),
                first = ceil((fine - half) / oversampling);
+        at->part[d] = place - fine;
         at->offset[d] = oversampling * first - (fine - half);
         at->cell[d] = first + (double)(p->grid[d] / 2);
         good = good && at->cell[d] >= 0 && at->cell[d] + p->support <= (double)p->grid[d];
     }
-    at->plane = p->step_w > 0 ? rint(uvw[2] * wavenumber / p->step_w) : 0;
-    return good && at->plane < (double)p->planes;
+    const double plane = p->step_w > 0 ? uvw[2] * wavenumber / p->step_w : 0;
+    at->plane = p->linear ? fmin(floor(plane), fmax((double)(p->planes - 2), 0)) : rint(plane);
+    at->part[2] = plane - at->plane;
+    return good &&
+           (p->linear && p->planes > 1 ? at->part[2] <= 1 + 1e-9 : at->plane < (double)p->planes);
 }
 
 #endif

@@ -20,7 +20,8 @@ typedef real eight __attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(
 /* A sample as it is gridded: with w of 0 or more, about the middle of the image. */
 typedef struct {
     int64_t block; /* of the functions' numbers, of function 0 */
-    int64_t cell;  /* number in the buffer */
+    double part[3];
+    int64_t cell; /* number in the buffer */
     double offset[2];
     const int32_t *index;   /* [visibility][image] */
     const double *gradient; /* NULL: none */
@@ -33,6 +34,7 @@ typedef struct {
     const real *function[4];
     real *cells[4];
     real re[4], im[4];
+    double sum; /* of |sum of the numbers| of all of them, where it is wanted */
     int count;
 } mixture;
 
@@ -54,20 +56,22 @@ INLINE sample find(const grove_convolution_job *job, const double uvw[3], double
     const grove_convolution_plan *p = job->plan;
     const double wavenumber = job->wavenumber[channel];
     const double at[3] = {sign * uvw[0], sign * uvw[1], sign * uvw[2]};
-    const int64_t oversampling = p->oversampling, i = row * job->samples->channels + channel;
+    const int64_t stride = grove_convolution_stride(p), i = row * job->samples->channels + channel;
     grove_convolution_place place;
     sample s = {.index = find_index(job, row, channel, sign), .cosine = 1, .sign = (real)sign};
 
     grove_convolution_find(p, at, wavenumber, &place);
-    s.block = ((int64_t)place.plane * oversampling + (int64_t)place.offset[1]) * oversampling +
+    s.block = ((int64_t)place.plane * stride + (int64_t)place.offset[1]) * stride +
               (int64_t)place.offset[0];
+    for (int d = 0; d < 3 && p->linear; d++)
+        s.part[d] = place.part[d];
     s.cell = ((int64_t)place.cell[1] - job->origin[1]) * job->row + (int64_t)place.cell[0] -
              job->origin[0];
     if (job->mueller && job->mueller->gradient) {
         const double *g = job->mueller->gradient + 2 * i;
         s.gradient = g[0] != 0 || g[1] != 0 ? g : NULL;
-        s.offset[0] = place.offset[0];
-        s.offset[1] = place.offset[1];
+        for (int d = 0; d < 2; d++)
+            s.offset[d] = place.offset[d] - (p->linear ? place.part[d] : 0);
     }
     if (p->turn[0] != 0 || p->turn[1] != 0 || p->turn[2] != 0) {
         double turns = wavenumber * (at[0] * p->turn[0] + at[1] * p->turn[1] + at[2] * p->turn[2]);
@@ -82,10 +86,58 @@ INLINE int64_t block_of(const grove_convolution_job *job, const sample *s, int32
 {
     const grove_convolution_plan *p = job->plan;
 
-    return (int64_t)function * p->planes * p->oversampling * p->oversampling + s->block;
+    return (int64_t)function * p->planes * grove_convolution_stride(p) *
+               grove_convolution_stride(p) +
+           s->block;
 }
 
-/* Function n of a mixture as the gradient turns it: by cos and sin of each row and column. */
+/* Linear interpolation: blocks about a sample, from that of its q, and their parts. */
+typedef struct {
+    int64_t block[8];
+    real part[8];
+    int count;
+} blend;
+
+INLINE blend find_blend(const grove_convolution_job *job, const sample *s, int64_t block)
+{
+    const int64_t stride = grove_convolution_stride(job->plan);
+    blend b = {.count = job->plan->planes > 1 ? 8 : 4};
+
+    /* q - 1 comes before q, which is number q + 1 */
+    for (int k = 0; k < b.count; k++) {
+        const int u = k & 1, v = k >> 1 & 1, w = k >> 2;
+        b.block[k] = block + (w * stride + 1 - v) * stride + 1 - u;
+        b.part[k] = (real)((u ? s->part[0] : 1 - s->part[0]) * (v ? s->part[1] : 1 - s->part[1]) *
+                           (b.count == 4 ? 1
+                            : w          ? s->part[2]
+                                         : 1 - s->part[2]));
+    }
+    return b;
+}
+
+/* Function n of a mixture. */
+static const real *blend_blocks(const grove_convolution_job *job, const blend *b, int n)
+{
+    const int64_t size = 2 * job->width * job->plan->support;
+    const real *from[8];
+    real *to = (real *)job->turned + n * size;
+
+    for (int k = 0; k < b->count; k++)
+        from[k] = (const real *)job->functions + b->block[k] * size;
+    for (int64_t x = 0; x < size; x += EIGHT) {
+        eight sum = *(const eight *)(from[0] + x) * b->part[0];
+        for (int k = 1; k < 4; k++)
+            sum += *(const eight *)(from[k] + x) * b->part[k];
+        if (b->count == 8)
+            for (int k = 4; k < 8; k++)
+                sum += *(const eight *)(from[k] + x) * b->part[k];
+        *(eight *)(to + x) = sum;
+    }
+    return to;
+}
+
+/* Function n of a mixture as the gradient turns it, maybe in place: by cos and sin of each row and
+ * column. */
 static const real *turn(const grove_convolution_job *job, const sample *s, const real *from, int n)
 {
     const grove_convolution_plan *p = job->plan;
@@ -106,19 +158,37 @@ static const real *turn(const grove_convolution_job *job, const sample *s, const
             const int64_t at = 2 * y * job->width + x;
             const double *a = along[0][x], *b = along[1][y];
             double re = a[0] * b[0] - a[1] * b[1], im = a[0] * b[1] + a[1] * b[0];
-            to[at] = (real)(from[at] * re - from[at + job->width] * im);
-            to[at + job->width] = (real)(from[at] * im + from[at + job->width] * re);
+            const double numbers[2] = {(double)from[at], (double)from[at + job->width]};
+            to[at] = (real)(numbers[0] * re - numbers[1] * im);
+            to[at + job->width] = (real)(numbers[0] * im + numbers[1] * re);
         }
     return to;
+}
+
+/* |sum of the numbers|. */
+static double sum_of(const grove_convolution_job *job, const real *numbers)
+{
+    double sum[2] = {0, 0};
+
+    for (int64_t k = 0; k < 2 * job->width * job->plan->support; k++)
+        sum[k / job->width % 2] += (double)numbers[k];
+    return hypot(sum[0], sum[1]);
 }
 
 INLINE void append(const grove_convolution_job *job, const sample *s, int32_t function, int image,
                    mixture *m)
 {
     const int n = m->count++;
+    const int64_t block = block_of(job, s, function);
 
-    m->function[n] = (const real *)job->functions +
-                     block_of(job, s, function) * 2 * job->width * job->plan->support;
+    m->function[n] = (const real *)job->functions + block * 2 * job->width * job->plan->support;
+    if (job->plan->linear) {
+        const blend b = find_blend(job, s, block);
+        m->function[n] = blend_blocks(job, &b, n);
+    }
+    if (job->sums)
+        m->sum += job->plan->linear ? sum_of(job, m->function[n])
+                                    : (double)((const real *)job->sums)[block];
     m->cells[n] = (real *)job->buffer + 2 * image * job->imaginary + s->cell;
     if (s->gradient)
         m->function[n] = turn(job, s, m->function[n], n);
@@ -218,10 +288,8 @@ static void spread_sample(grove_convolution_job *job, const sample *s, const rea
             m.re[m.count] = v[j][0];
             m.im[m.count] = v[j][1];
             append(job, s, function, r, &m);
-            if (job->sums)
-                job->sum[r] +=
-                    (double)(weight * ((const real *)job->sums)[block_of(job, s, function)]);
         }
+        job->sum[r] += (double)weight * m.sum;
         if (m.count)
             add_mixture(job, &m);
     }

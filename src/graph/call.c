@@ -233,23 +233,56 @@ static void publish(grove_tree *tree, grove_node *node)
         node->name = generated_name(node);
 }
 
-/* What a call of a leaf's class stands for in place of the leaf. */
-static grove_operand express(grove_node *leaf, const char *name, const grove_place *place)
+/* What an expression of a class makes of a call. */
+static grove_operand express(const grove_node *node, const char *text, const char *name,
+                             const grove_place *place)
 {
-    grove_tree *tree = leaf->tree;
+    grove_tree *tree = node->tree;
     grove_operand result = {0};
-    const char *text = leaf->class_->expression(leaf);
 
-    if (tree->expand(tree->expand_context, tree, text, leaf, place, &result))
+    if (tree->expand(tree->expand_context, tree, text, node, place, &result))
         return (grove_operand){0};
     if (name && result.kind == GROVE_OPERAND_NODE && result.node->auto_named) {
         result.node->name = grove_arena_text(tree->arena, name);
         result.node->place = *place;
         result.node->auto_named = false;
     }
+    return result;
+}
+
+static grove_operand express_leaf(grove_node *leaf, const char *name, const grove_place *place)
+{
+    grove_operand result = express(leaf, leaf->class_->expression(leaf), name, place);
+
     if (result.kind == GROVE_OPERAND_NODE)
         result.node->stands_for = leaf;
     return result;
+}
+
+static void close_node(grove_node *node)
+{
+    grove_class_lock(node->class_);
+    if (node->class_->close)
+        node->class_->close(node);
+    grove_class_unlock(node->class_);
+}
+
+/* What a call of another class stands for in place of a node, which is not published. */
+static bool replace(grove_node *node, const char *name, const grove_place *place,
+                    grove_operand *result)
+{
+    const char *text = node->kind == GROVE_NODE_CLASS && node->class_->expression
+                           ? node->class_->expression(node)
+                           : NULL;
+
+    if (!text)
+        return false;
+    node->id = GROVE_RULE_ID;
+    *result = express(node, text, name, place);
+    if (result->kind == GROVE_OPERAND_NODE && !result->node->note)
+        result->node->note = node->note;
+    close_node(node);
+    return true;
 }
 
 grove_operand grove_tree_call(grove_tree *tree, const grove_class *class_, const char *name,
@@ -257,14 +290,15 @@ grove_operand grove_tree_call(grove_tree *tree, const grove_class *class_, const
                               size_t count)
 {
     grove_operand result = {0};
-    grove_node *node = new_node(tree, class_, class_->expression ? NULL : name, place);
+    const bool is_leaf = class_->expression && class_->kind == GROVE_CLASS_DATA;
+    grove_node *node = new_node(tree, class_, is_leaf ? NULL : name, place);
 
     if (infer(node, arguments, count))
         return result;
     node->call_key = node->key = call_key(node);
     grove_node *same = find_call(tree, node);
     if (same) {
-        if (same->auto_named && name && !class_->expression) {
+        if (same->auto_named && name && !is_leaf) {
             same->name = node->name;
             same->place = node->place;
             same->auto_named = false;
@@ -274,12 +308,11 @@ grove_operand grove_tree_call(grove_tree *tree, const grove_class *class_, const
     } else {
         result.role = node->role;
         if (check_node(node)) {
-            grove_class_lock(node->class_);
-            if (node->class_->close)
-                node->class_->close(node);
-            grove_class_unlock(node->class_);
+            close_node(node);
             return result;
         }
+        if (replace(node, name, place, &result))
+            return result;
         if (node->kind == GROVE_NODE_LEAF)
             node->key = grove_hash_join(node->key, node->identity);
         else
@@ -287,8 +320,8 @@ grove_operand grove_tree_call(grove_tree *tree, const grove_class *class_, const
         node->sides = grove_infer_sides(node);
         publish(tree, node);
     }
-    if (class_->expression)
-        return express(node, name, place);
+    if (is_leaf)
+        return express_leaf(node, name, place);
     result.kind = GROVE_OPERAND_NODE;
     result.node = node;
     return result;

@@ -334,8 +334,11 @@ static int check_kind(const grove_class *class_, grove_error *error)
         return misfit(name, error,
                       ".fused is for classes with the role of a source, which must "
                       "have it");
-    if (class_->expression && class_->kind != GROVE_CLASS_DATA)
-        return misfit(name, error, ".expression is for classes of the kind GROVE_CLASS_DATA");
+    if (class_->expression && class_->kind != GROVE_CLASS_DATA &&
+        class_->kind != GROVE_CLASS_VALUE && class_->kind != GROVE_CLASS_ACCUMULATOR)
+        return misfit(name, error,
+                      ".expression is for classes of the kinds GROVE_CLASS_DATA, "
+                      "GROVE_CLASS_VALUE and GROVE_CLASS_ACCUMULATOR");
     return 0;
 }
 

@@ -48,6 +48,9 @@ static bool has_own_axes(const grove_node *node, int k)
     for (const grove_input *in = node->class_->inputs; in && in->name; in++)
         if (grove_kind_is_value(in->kind) && at++ == k)
             return in->own_axes;
+    for (const grove_option *op = node->class_->options; op && op->name; op++)
+        if (grove_kind_is_value(op->kind) && at++ == k)
+            return op->own_axes;
     return false;
 }
 
@@ -172,7 +175,7 @@ int grove_infer_axes(grove_node *node, const char *roles)
 
     for (int k = 0; k < node->input_count; k++)
         if (node->inputs[k].node) {
-            int code = add_input_axes(node, k, roles[k], baseline);
+            int code = add_input_axes(node, k, roles[k], baseline && !has_own_axes(node, k));
             failed = failed ? failed : code;
         }
     if (baseline)

@@ -1,0 +1,162 @@
+#include "nodes/image_method.h"
+#include "nodes/convolution_make.h"
+
+#include "base/error.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { AUTO, W_STACK, AW };
+
+static const grove_form *jones_of(const grove_node *node)
+{
+    return grove_node_input_form(node, grove_node_input(node, "jones"));
+}
+
+bool image_method_is_scalar(const grove_node *node, const char *stokes)
+{
+    const grove_form *jones = jones_of(node);
+
+    return (!jones || jones->shape == GROVE_SCALAR) && !strcmp(stokes, "I");
+}
+
+char *image_method_functions(const grove_node *node, const char *stokes, const char *stage)
+{
+    const grove_form *jones = jones_of(node);
+    const bool number = !jones || jones->shape == GROVE_SCALAR,
+               scalar = image_method_is_scalar(node, stokes);
+    const char *of_none = scalar ? "1" : "constant([1, 1], shape=diagonal)",
+               *of_one = number && !scalar ? "jones * constant([1, 1], shape=diagonal)" : "jones";
+
+    return grove_format("convolution_functions(%s, obs, %s, w_terms=w_terms, support=support, "
+                        "oversampling=oversampling, samples=samples, w_planes=w_planes, "
+                        "times=times, channels=channels, stokes=\"%s\"%s)",
+                        jones ? of_one : of_none, stage, stokes,
+                        grove_node_input(node, "alike") < 0 ? "" : ", alike=alike");
+}
+
+/* Functions that a visibility takes. */
+static double elements_of(const grove_node *node, const char *stokes)
+{
+    const grove_form *jones = jones_of(node);
+    const double images = (double)strlen(stokes);
+
+    if (!jones || jones->shape == GROVE_SCALAR)
+        return image_method_is_scalar(node, stokes) ? 1 : 4;
+    return jones->shape == GROVE_MATRIX ? 4 * images : images > 1 ? 4 : 2;
+}
+
+typedef struct {
+    grove_gridder_plan stack;
+    convolution_making functions;
+    double seconds[2]; /* of both; INFINITY: it cannot be done */
+} estimates;
+
+/* Of both methods. Functions: of a single block of times and channels, and pair of stations. */
+static int estimate(const grove_node *node, const image_method *m, estimates *to)
+{
+    grove_gridder_bounds bounds = {.max_u = m->longest[0],
+                                   .max_v = m->longest[1],
+                                   .max_w = m->longest[2],
+                                   .samples = fmax(m->samples, 1),
+                                   .polarisations = (int64_t)strlen(m->stokes),
+                                   .without_w = !grove_node_bool(node, "w_terms")};
+    convolution_making *c = &to->functions;
+    convolution_wanted wanted;
+    grove_gridder_plan flat;
+    char said[400];
+    int code = convolution_read_wanted(node, &wanted);
+
+    if (code)
+        return code;
+    *to = (estimates){.seconds = {INFINITY, INFINITY}};
+    bounds.double_precision = image_precision(wanted.epsilon) == GROVE_PRECISION_DOUBLE;
+    if (grove_gridder_plan_choose(&m->image, &bounds, wanted.epsilon, &to->stack))
+        return 0; /* the class says so */
+    to->seconds[0] = to->stack.seconds;
+    bounds.samples = 1;
+    bounds.without_w = true;
+    if (grove_gridder_plan_choose(&m->image, &bounds, wanted.epsilon, &flat))
+        return 0;
+    bounds.max_u = bounds.max_v = bounds.max_w = m->baseline; /* as stages choose them */
+    bounds.samples = 1e6;
+    bounds.polarisations = 1;
+    if (grove_gridder_plan_choose(&m->image, &bounds, wanted.epsilon, &c->plan))
+        return 0;
+    const double each = elements_of(node, m->stokes);
+    c->functions.functions = (int64_t)each;
+    for (int d = 0; d < 2; d++)
+        c->functions.scale[d] = (double)c->plan.grid[d] * c->plan.image.cell[d];
+    c->half_n = to->stack.half_n;
+    if (jones_of(node))
+        c->raster[0] =
+            grove_node_input_axis(node, grove_node_input(node, "jones"), grove_axis_kind("l"));
+    if (!convolution_size(c, &wanted, said))
+        to->seconds[1] = flat.seconds + convolution_seconds(c, m->samples, each);
+    return 0;
+}
+
+static int check_options(const grove_node *node, const image_method *m, bool aw)
+{
+    static const char *const names[] = {"jones",   "support",      "times",    "channels",
+                                        "samples", "oversampling", "w_planes", "alike"};
+    const int count = m ? 8 : 5; /* stages have the last ones for functions that are given, too */
+
+    if (aw && m && m->only)
+        return grove_node_fail_option(node, m->only, "goes with method=w_stack only");
+    for (int k = 0; k < count && !aw; k++)
+        if (grove_node_written(node, names[k]) &&
+            (grove_node_input(node, names[k]) >= 0
+                 ? grove_node_input_form(node, grove_node_input(node, names[k])) != NULL
+                 : grove_node_given(node, names[k])))
+            return grove_node_fail_option(node, names[k], "goes with method=aw only");
+    return 0;
+}
+
+int image_method_choose(grove_node *node, const image_method *m, bool *aw, char why[200])
+{
+    const int choice = grove_node_choice(node, "method");
+    const bool jones = jones_of(node) != NULL;
+    estimates e = {.seconds = {INFINITY, INFINITY}};
+    int code = m->longest[0] > 0 ? estimate(node, m, &e) : 0;
+
+    why[0] = 0;
+    *aw = choice == AW || (choice == AUTO && jones) ||
+          (choice == AUTO && !m->only && e.seconds[1] < e.seconds[0]);
+    code = code ? code : check_options(node, m, *aw);
+    if (code || isinf(e.seconds[*aw]))
+        return code;
+    const int length =
+        snprintf(why, 200, "%s; error %.2g, root mean square, about %.2g s on a core",
+                 choice != AUTO ? "as asked for"
+                 : jones        ? "since jones is given"
+                                : "which takes less time",
+                 *aw ? e.functions.error : e.stack.error, e.seconds[*aw]);
+    if (isfinite(e.seconds[!*aw]))
+        snprintf(why + length, (size_t)(200 - length), " (%s %.2g s)", *aw ? "w_stack" : "aw",
+                 e.seconds[!*aw]);
+    if (*aw)
+        grove_node_note(node,
+                        "method: aw, functions of %d x %d cells, %d fine samples for each, %lld "
+                        "planes of w; %s",
+                        e.functions.functions.support, e.functions.functions.support,
+                        e.functions.functions.oversampling, (long long)e.functions.functions.planes,
+                        why);
+    return 0;
+}
+
+int image_method_of_stage(const grove_node *node, bool *aw)
+{
+    const bool functions = grove_node_input_form(node, grove_node_input(node, "functions")) != NULL;
+    const int choice = grove_node_choice(node, "method");
+
+    *aw = false;
+    if (functions && choice == W_STACK)
+        return grove_node_fail_option(node, "method", "w_stack goes without functions");
+    if (functions && jones_of(node))
+        return grove_node_fail_option(node, "jones", "goes without functions, which have it");
+    *aw = !functions && (choice == AW || (choice == AUTO && jones_of(node)));
+    return check_options(node, NULL, *aw);
+}
