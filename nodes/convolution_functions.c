@@ -10,7 +10,7 @@
 #include <string.h>
 
 static const grove_input inputs[] = {
-    {"x", GROVE_VALUE,
+    {"x", GROVE_VALUE_NUMBER,
      "Jones terms for each direction, as of sky_grid, or one for all directions: of all stations, "
      "or of each (E in place of E[p]); they may vary with time and frequency",
      .handing = GROVE_AS_COMPLEX, .shapes = GROVE_JONES},

@@ -60,16 +60,20 @@ typedef struct {
 
 /* ---- check ---- */
 
-/* The gridder, and a copy of the planes if they are in another order. */
-static uint64_t memory_of(const grove_gridder_plan *plan, const grove_axis *const axes[3],
-                          int parameters)
+/* The gridder, or the functions with theirs, and a copy of the planes if they are in another order.
+ */
+static uint64_t memory_of(const options_read *o, const grove_axis *const axes[3], int parameters)
 {
+    const grove_gridder_plan *plan = &o->plan;
+
     const bool same_order =
         axes[0]->kind == grove_axis_kind("w_plane") && axes[1]->kind == grove_axis_kind("v");
     const size_t cell = 2 * (plan->bounds.double_precision ? sizeof(double) : sizeof(float));
 
-    return grove_gridder_plan_planes_bytes(plan) + grove_gridder_plan_own_bytes(plan) +
-           grove_gridder_plan_index_bytes(plan) +
+    return (o->has_functions
+                ? grove_convolution_bytes(&o->convolution)
+                : grove_gridder_plan_planes_bytes(plan) + grove_gridder_plan_own_bytes(plan) +
+                      grove_gridder_plan_index_bytes(plan)) +
            (same_order
                 ? 0
                 : (uint64_t)(parameters * plan->planes * plan->grid[0] * plan->grid[1]) * cell);
@@ -153,9 +157,7 @@ static int check(grove_node *node)
     if (code)
         return code;
     form.shape = o->has_functions ? o->convolution.visibilities : GROVE_SCALAR;
-    grove_node_set_memory(node,
-                          memory_of(plan, axes, parameters) +
-                              (o->has_functions ? grove_convolution_bytes(&o->convolution) : 0));
+    grove_node_set_memory(node, memory_of(o, axes, parameters));
     const int others = o->has_functions ? grove_node_input_axes(node, FUNCTIONS, axes) : 0;
     for (int d = 0; d < others; d++)
         grove_node_consume(node, axes[d]->kind);

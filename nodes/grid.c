@@ -179,6 +179,28 @@ static void express(const grove_node *node, gridding *g)
     free(functions);
 }
 
+/* Of the samples that are gridded together: their numbers and their order, index sets, gradient. */
+static uint64_t chunk_bytes(const grove_node *node, const gridding *g)
+{
+    static const char *const names[] = {"time", "baseline", "freq"};
+    const uint64_t real =
+                       g->exact || g->plan.bounds.double_precision ? sizeof(double) : sizeof(float),
+                   sets = g->mueller.given
+                              ? 8 * (uint64_t)(g->mueller.visibilities * g->mueller.images)
+                              : 0,
+                   gradient = g->functions >= 0 && grove_node_given(node, "gradient")
+                                  ? 2 * sizeof(double)
+                                  : 0;
+    uint64_t samples = 1;
+
+    for (int k = 0; k < 3; k++) {
+        const grove_axis *axis = grove_node_axis(grove_node_object(node, "obs"), names[k]);
+        samples *= axis ? (uint64_t)axis->size : 1;
+    }
+    return (samples < CHUNK ? samples : CHUNK) *
+           (real * (2 * (uint64_t)g->stokes.count + 1) + 12 + sets + gradient);
+}
+
 static int check(grove_node *node)
 {
     gridding *g = grove_alloc(sizeof(*g));
@@ -227,7 +249,7 @@ static int check(grove_node *node)
     grove_node_set_output(node, &form);
     grove_node_set_memory(node, (g->functions >= 0 ? grove_convolution_bytes(&g->convolution)
                                                    : planes_bytes(g, obs)) +
-                                    ((uint64_t)CHUNK * 24));
+                                    chunk_bytes(node, g));
     if (g->exact)
         grove_node_set_first_walks(node, 1);
     else if (g->functions < 0)
@@ -244,7 +266,7 @@ static int check_sum(grove_node *node)
     int code = check_both(node, g);
     grove_node_set_output(
         node, &(grove_form){.shape = GROVE_SCALAR, .precision = GROVE_PRECISION_DOUBLE});
-    grove_node_set_memory(node, (uint64_t)CHUNK * 24);
+    grove_node_set_memory(node, chunk_bytes(node, g));
     return code;
 }
 

@@ -32,14 +32,14 @@ int image_functions_check_given(grove_node *node, int own, bool of_data, image_m
 /* The options of classes that take functions. */
 #define IMAGE_FUNCTIONS_OPTIONS                                                                    \
     {"functions",                                                                                  \
-     GROVE_VALUE,                                                                                  \
+     GROVE_VALUE_NUMBER,                                                                           \
      "none",                                                                                       \
      "convolution_functions, by which w and beams enter; the other stages then have "              \
      "w_terms=false; none: the kernel and planes of the other stages",                             \
      .handing = GROVE_AS_COMPLEX,                                                                  \
      .shapes = GROVE_SCALAR},                                                                      \
         {"mueller",                                                                                \
-         GROVE_VALUE,                                                                              \
+         GROVE_VALUE_NUMBER,                                                                       \
          "none",                                                                                   \
          "of functions of your own: for each correlation of a visibility, and each image, the "    \
          "images fastest, the number of a function, from 0, or -1: none; none: as "                \
@@ -48,7 +48,7 @@ int image_functions_check_given(grove_node *node, int own, bool of_data, image_m
          .shapes = GROVE_SCALAR | GROVE_VECTOR,                                                    \
          .linear = GROVE_SELECTOR},                                                                \
         {"mueller_conjugate",                                                                      \
-         GROVE_VALUE,                                                                              \
+         GROVE_VALUE_NUMBER,                                                                       \
          "none",                                                                                   \
          "the same for visibilities with w < 0, whose conjugates are gridded: functions of "       \
          "conjugate elements; none: those of mueller",                                             \
@@ -56,7 +56,7 @@ int image_functions_check_given(grove_node *node, int own, bool of_data, image_m
          .shapes = GROVE_SCALAR | GROVE_VECTOR,                                                    \
          .linear = GROVE_SELECTOR},                                                                \
         {"gradient",                                                                               \
-         GROVE_VALUE,                                                                              \
+         GROVE_VALUE_ANGLE,                                                                        \
          "none",                                                                                   \
          "how far the sky of a visibility's functions is shifted, direction cosines along l and "  \
          "m: phase gradients of screens, pointing errors",                                         \

@@ -110,20 +110,22 @@ static void add_product(const image_mueller *m, int ab, int cd, const double (*p
 }
 
 void image_mueller_element(const image_mueller *m, int j, int r, const double (*p)[2],
-                           const double (*q)[2], double element[2])
+                           const double (*q)[2], int64_t count, double (*element)[2])
 {
-    static const double one[2] = {1, 0};
-    image_stokes s;
+    const bool one = m->shape == 1 || m->of_correlations;
+    const int of = m->shape == 1 ? 0 : m->correlation[r];
+    image_stokes s = {.factor = {{{0}}}};
 
-    element[0] = element[1] = 0;
-    if (m->shape == 1 || m->of_correlations) {
-        add_product(m, j, m->shape == 1 ? 0 : m->correlation[r], p, q, one, element);
-        return;
+    if (one)
+        s.factor[r][of][0] = 1;
+    else
+        image_stokes_elements(m->stokes, m->circular, &s);
+    for (int64_t k = 0; k < count; k++, p += m->shape, q += m->shape) {
+        element[k][0] = element[k][1] = 0;
+        for (int c = one ? of : 0; c < (one ? of + 1 : 4); c++)
+            if (joins(m, j, c))
+                add_product(m, j, c, p, q, s.factor[r][c], element[k]);
     }
-    image_stokes_elements(m->stokes, m->circular, &s);
-    for (int c = 0; c < 4; c++)
-        if (joins(m, j, c))
-            add_product(m, j, c, p, q, s.factor[r][c], element);
 }
 
 /* ---- labels ---- */

@@ -34,9 +34,10 @@ void image_mueller_make(image_mueller *mueller, const grove_node *obs);
 void image_mueller_free(image_mueller *mueller);
 int64_t image_mueller_functions(const image_mueller *mueller);
 
-/* M_jr of element [j][r] from the terms of stations p and q, complex numbers. */
+/* M_jr of element [j][r] from the terms of stations p and q at `count` places, complex numbers
+ * [place][shape]. */
 void image_mueller_element(const image_mueller *mueller, int j, int r, const double (*p)[2],
-                           const double (*q)[2], double element[2]);
+                           const double (*q)[2], int64_t count, double (*element)[2]);
 
 /* As the label of an axis, to be freed; and back: false where it is none. */
 char *image_mueller_label(const image_mueller *mueller);

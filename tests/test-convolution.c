@@ -430,14 +430,16 @@ START_TEST(fits)
     enum { SUPPORT = 12, OVERSAMPLING = 4, PLACES = 81 };
     const int shift = _i - 1;
     grove_gridder_kernel kernel;
-    double x[PLACES], seen[2 * SUPPORT];
+    double x[PLACES], seen[2 * SUPPORT], f[OVERSAMPLING];
     double complex *fit = malloc(sizeof(*fit) * SUPPORT * OVERSAMPLING * PLACES);
 
     grove_gridder_kernel_choose(8, 2, &kernel);
     for (int k = 0; k < PLACES; k++)
         x[k] = 0.5 * (k - 40) / (PLACES - 1);
+    for (int q = 0; q < OVERSAMPLING; q++)
+        f[q] = grove_convolution_offset(SUPPORT, OVERSAMPLING, q);
     ck_assert_int_eq(
-        grove_convolution_fit(&kernel, SUPPORT, OVERSAMPLING, false, x, PLACES, (double *)fit), 0);
+        grove_convolution_fit(&kernel, SUPPORT, f, OVERSAMPLING, x, PLACES, (double *)fit), 0);
     for (int q = 0; q < OVERSAMPLING; q++) {
         double complex c[SUPPORT];
         for (int i = 0; i < SUPPORT; i++) {

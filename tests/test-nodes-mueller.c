@@ -32,8 +32,8 @@ static const struct {
     {"constant([1, 0.6 - 0.5i], shape=diagonal) * beam_airy(RASTER, obs, diameter=50m)", "J", "J",
      "IQUV", 16, false},
     {"constant([1, 0.6 - 0.5i], shape=diagonal) * " AIRY, "J", "J", "QV", 32, false},
-    {"gains(obs, kind=sine, jones=matrix, amplitude=0.3) * " AIRY, "J[p]", "J[q]", "I", 10, false},
-    {"gains(obs, kind=sine, jones=diagonal, amplitude=0.3) * " AIRY, "J[p]", "J[q]", "UI", 10,
+    {"gains(obs, kind=sine, jones=matrix, amplitude=0.3) * " AIRY, "J[p]", "J[q]", "I", 9, false},
+    {"gains(obs, kind=sine, jones=diagonal, amplitude=0.3) * " AIRY, "J[p]", "J[q]", "UI", 9,
      false},
     {"gains(obs, amplitude=0.3) * " AIRY, "J[p]", "J[q]", "I", 24, true},
 };
@@ -368,8 +368,8 @@ START_TEST(gradients)
              "j = select(lmn(Q, obs), element=\"x\")\nk = select(lmn(Q, obs), element=\"y\")\n"
              "P = exp(-6e6 * (j * j + k * k))\n"
              "O = exp(-6e6 * ((j - 3e-5) * (j - 3e-5) + (k + 6e-5) * (k + 6e-5)))\n"
-             "F = convolution_functions(P" IMAGE ", oversampling=128, w_planes=40)\n"
-             "H = convolution_functions(O" IMAGE ", oversampling=128, w_planes=40)\n"
+             "F = convolution_functions(P" IMAGE ", oversampling=32, w_planes=10)\n"
+             "H = convolution_functions(O" IMAGE ", oversampling=32, w_planes=10)\n"
              "a = degrid(S, obs, functions=F%s)\nb = degrid(S, obs, functions=H%s)\n"
              "c = degrid(S, obs, functions=F, gradient=constant([3e-5, -6e-5], shape=vector)%s)\n",
              SIZE, SIZE, SIZE),

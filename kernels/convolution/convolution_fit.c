@@ -4,13 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-double grove_convolution_unsmear(double cycles)
-{
-    const double x = acos(-1) * cycles, sinc = fabs(x) > 1e-4 ? sin(x) / x : 1 - x * x / 6;
-
-    return 1 / (sinc * sinc);
-}
-
 static double complex turned(double turns)
 {
     return cexp(2 * acos(-1) * I * (turns - rint(turns)));
@@ -40,14 +33,12 @@ static void solve(double complex *m, int size, double complex *b, int64_t column
 }
 
 /* With B_xX = exp(2 pi i X x) / t(x): (B^H B)^-1 B^H / t, which f turns. */
-int grove_convolution_fit(const grove_gridder_kernel *kernel, int support, int oversampling,
-                          bool linear, const double *x, int64_t count, double *fit)
+int grove_convolution_fit(const grove_gridder_kernel *kernel, int support, const double *f,
+                          int offsets, const double *x, int64_t count, double *fit)
 {
     double complex *normal = malloc((size_t)(support * support) * sizeof(*normal)),
                    *base = malloc((size_t)(support * count) * sizeof(*base)),
                    *to = (double complex *)fit;
-    const int64_t half = (int64_t)support * oversampling / 2, extra = linear,
-                  stride = oversampling + extra;
 
     for (int64_t k = 0; k < count && normal && base; k++) {
         const double factor = 1 / grove_gridder_kernel_transform(kernel, x[k]);
@@ -64,26 +55,37 @@ int grove_convolution_fit(const grove_gridder_kernel *kernel, int support, int o
     const int code = normal && base ? 0 : -1;
     if (!code)
         solve(normal, support, base, count);
-    for (int64_t j = 0; j < support * stride && !code; j++) {
-        const double f = (double)(j % stride - extra - half) / oversampling;
-        for (int64_t k = 0; k < count; k++)
-            to[j * count + k] = base[j / stride * count + k] * turned(-f * x[k]) *
-                                (linear ? grove_convolution_unsmear(x[k] / oversampling) : 1);
-    }
+    for (int q = 0; q < offsets && !code; q++)
+        for (int64_t k = 0; k < count; k++) {
+            const double complex phase = turned(-f[q] * x[k]);
+            for (int64_t i = 0; i < support; i++)
+                to[(i * offsets + q) * count + k] = base[i * count + k] * phase;
+        }
     free(normal);
     free(base);
     return code;
 }
 
+double grove_convolution_unsmear(double cycles)
+{
+    const double x = acos(-1) * cycles, sinc = fabs(x) > 1e-4 ? sin(x) / x : 1 - x * x / 6;
+
+    return 1 / (sinc * sinc);
+}
+
+double grove_convolution_offset(int support, int oversampling, int q)
+{
+    return (double)(q - (int64_t)support * oversampling / 2) / oversampling;
+}
+
 void grove_convolution_see(const grove_gridder_kernel *kernel, int support, int oversampling,
                            double x, double *seen)
 {
-    const int64_t fine = (int64_t)support * oversampling;
-    const double factor = 1 / grove_gridder_kernel_transform(kernel, x);
+    const double factor = 1 / grove_gridder_kernel_transform(kernel, x),
+                 offset = grove_convolution_offset(support, oversampling, 0);
 
     for (int i = 0; i < support; i++) {
-        double complex number =
-            factor * turned(x * (double)((int64_t)i * oversampling - fine / 2) / oversampling);
+        double complex number = factor * turned(x * (i + offset));
         seen[2 * i] = creal(number);
         seen[2 * i + 1] = cimag(number);
     }
