@@ -176,7 +176,7 @@ grove_operand grove_tree_remake(grove_tree *tree, const grove_node *node,
         arguments[count++].operand = is_something(others[k]) ? others[k] : operand_of(edge);
     }
     for (int i = 0; class_->options && class_->options[i].name; i++)
-        if (!grove_kind_is_value(class_->options[i].kind) && node->options[i].value) {
+        if (!grove_kind_is_value(class_->options[i].kind) && node->options[i].by_user) {
             arguments[count].name = class_->options[i].name;
             arguments[count].operand.kind = GROVE_OPERAND_LITERAL;
             arguments[count++].operand.literal = node->options[i].value;
