@@ -49,6 +49,7 @@ int main(int count, char **words)
         gpu_measure_arrays(&b);
         gpu_measure_gridder(&b);
         gpu_measure_functions(&b);
+        gpu_measure_fit(&b);
         grove_device_free(b.device);
         grove_error_free(b.error);
         return b.row < counted ? 3 : 0; /* there is no such row */
@@ -63,6 +64,7 @@ int main(int count, char **words)
         gpu_measure_arrays(&b);
         gpu_measure_gridder(&b);
         gpu_measure_functions(&b);
+        gpu_measure_fit(&b);
         gpu_measure_algebra(&b);
     }
     grove_device_free(b.device);

@@ -3,6 +3,8 @@
 #include "solve-world.h"
 
 #include "base/text.h"
+#include "device/array.h"
+#include "run/state.h"
 
 #include <check.h>
 #include <math.h>
@@ -85,12 +87,43 @@ static const grove_class class_record = {
     GROVE_CLASS_HEAD(record), .doc = "For tests.", .inputs = record_inputs, .object = "record",
     .kind = GROVE_CLASS_DATA, .open = open_record, .read = read_record};
 
+/* ---- the host's part of a model ---- */
+
+/* So often it was computed; the time at which the device loses its memory, from 1 on; 0: never. */
+static int handed, without;
+
+/* Its input, by way of the host: once in each iteration. */
+static int eval_handed(const grove_call *call)
+{
+    grove_array_cast.double_precision(call->args, 0, grove_args_cells(call->args));
+    if (++handed == without) {
+        grove_device_trim(w.session->device);
+        w.session->device->budget.limit = 1;
+    }
+    return 0;
+}
+
+static int check_handed(grove_node *node)
+{
+    grove_node_set_output(node, grove_node_input_form(node, 0));
+    return 0;
+}
+
+static const grove_input handed_inputs[] = {
+    {"x", GROVE_VALUE, "what is handed on", .shapes = GROVE_ANY_SHAPE, .linear = GROVE_LINEAR},
+    {0}};
+static const grove_class class_handed = {GROVE_CLASS_HEAD(handed), .doc = "For tests.",
+                                         .inputs = handed_inputs,  .eval = eval_handed,
+                                         .check = check_handed,    .output_doc = "the input"};
+
 static void setup(void)
 {
     cuda_testing_reset(0);
+    handed = without = 0;
     cuda_testing_libraries(true);
     solve_world_begin(&w);
     ck_assert_int_eq(grove_classes_add(w.t.classes, &class_record, w.t.error), 0);
+    ck_assert_int_eq(grove_classes_add(w.t.classes, &class_handed, w.t.error), 0);
 }
 
 static void teardown(void)
@@ -226,6 +259,34 @@ START_TEST(little_memory_changes_nothing)
 }
 END_TEST
 
+/* The device's memory goes in the middle of a fit: the host goes on from there to the same minimum.
+ */
+START_TEST(memory_that_goes)
+{
+    static const char text[] =
+        "G[p] = parm(\"G\", jones=diagonal, time=4min)\nH[p] = handed(G[p])\n"
+        "T[p] = draw(obs, shape=diagonal, times=2, around=1).value\nR = record(obs)\n"
+        "V[p,q] = H[p] * M[p,q] * H[q]^H\nD[p,q] = T[p] * M[p,q] * T[q]^H + R.data\n"
+        "fit = solve(V, D, method=lm, tolerance=1e-11, max_iterations=200, compress=false)\n"
+        "x = V\n";
+
+    run(text, "cpu", 0, 0);
+    double expected = chi2();
+    handed = 0;
+    grove_counters all = run(text, "cuda", 1, 0);
+    int usual = handed;
+    cuda_testing_may_fall_back();
+    handed = 0;
+    without = usual * 2 / 3;
+    grove_counters some = run(text, "cuda", 2, 0);
+    ck_assert_double_lt(solve_world_distance(0, 2), 1e-8);
+    ck_assert_double_le(fabs(chi2() - expected), 1e-12 * expected);
+    ck_assert_uint_lt(some.launches, all.launches);
+    /* from the start it would be 5 / 3 */
+    ck_assert_int_lt(handed, usual * 4 / 3);
+}
+END_TEST
+
 /* ---- traffic ---- */
 
 /* Bytes copied in a run of so many iterations, all domains together. `more`: options of the parm.
@@ -298,6 +359,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, solutions_are_those_of_the_cpu, 0, 2 * FITS);
     tcase_add_loop_test(tests, little_memory_changes_nothing, 0, 2);
+    tcase_add_test(tests, memory_that_goes);
     tcase_add_test(tests, iterations_copy_jones_terms_alone);
     tcase_add_test(tests, iterations_copy_steps_alone);
     tcase_add_test(tests, iterations_copy_normal_equations_alone);
