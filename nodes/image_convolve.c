@@ -39,7 +39,8 @@ static uint64_t pair_of(const grove_convolution_plan *plan)
 /* Of all functions, each for its place between the cells. */
 static int64_t block_count(const grove_convolution_plan *plan)
 {
-    return plan->functions * plan->planes * plan->oversampling * plan->oversampling;
+    return plan->functions * plan->planes * grove_convolution_stride(plan) *
+           grove_convolution_stride(plan);
 }
 
 static int64_t number_count(const grove_convolution_plan *plan)
@@ -55,7 +56,7 @@ static uint64_t grid_bytes(const grove_convolution_plan *plan)
 uint64_t image_convolve_memory(const grove_convolution_plan *plan, bool normalises)
 {
     return (uint64_t)number_count(plan) * pair_of(plan) + grid_bytes(plan) +
-           (normalises ? (uint64_t)block_count(plan) * sizeof(double) : 0) + (1 << 20);
+           (normalises ? (uint64_t)block_count(plan) * 2 * sizeof(double) : 0) + (1 << 20);
 }
 
 size_t image_convolve_index_bytes(const image_mueller *m, int elements)
@@ -78,12 +79,11 @@ int image_convolve_open(const grove_call *call, const image_convolving *by, imag
 
     if (d->open)
         return 0;
-    /* there they are not interpolated */
-    if (plan->linear || plan->grid[0] * plan->grid[1] > INT32_MAX || number_count(plan) > INT32_MAX)
+    if (plan->grid[0] * plan->grid[1] > INT32_MAX || number_count(plan) > INT32_MAX)
         return GROVE_MISSING;
     int code = keep(call, (uint64_t)number_count(plan) * pair_of(plan), &d->functions);
     if (!code && by->normalises)
-        code = keep(call, (uint64_t)block_count(plan) * sizeof(double), &d->norms);
+        code = keep(call, (uint64_t)block_count(plan) * 2 * sizeof(double), &d->norms);
     if (!code)
         code = keep(call, grid_bytes(plan), &d->grids);
     if (!code)
@@ -122,7 +122,7 @@ int image_convolve_arrange(const grove_call *call, const image_convolving *by,
         .step = {image_stage_in_step(call->args, by->functions, "w_function"),
                  image_stage_in_step(call->args, by->functions, "fine")},
         .support = plan->support,
-        .oversampling = plan->oversampling};
+        .stride = (int32_t)grove_convolution_stride(plan)};
     int code = launch_items(call, &arrange, number_count(plan), call->args->in[by->functions].data,
                             NULL, d->functions, &state, sizeof(state));
 
@@ -288,6 +288,7 @@ static void set_state(sampling *s)
     s->state.times = (int32_t)s->times;
     s->state.images = p->images;
     s->state.oversampling = p->oversampling;
+    s->state.linear = p->linear;
     s->state.limited = s->in->longest[0] > 0;
     s->state.step_w = p->step_w;
 }

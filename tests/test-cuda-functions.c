@@ -65,6 +65,10 @@ static const char *const of_functions[] = {
      "shape=matrix) * beam" FIELD ", oversampling=4, times=3, stokes=\"IQUV\")"),
     ("pairs = convolution_functions(gains(obs, kind=sine, jones=diagonal)" FIELD
      ", oversampling=1, times=2, channels=3, stokes=\"IV\")"),
+    "means = convolution_functions(1" FIELD ", oversampling=6, w_planes=3, samples=linear)",
+    "level = convolution_functions(1" FIELD ", oversampling=5, w_planes=1, samples=linear)",
+    ("blurs = convolution_functions(rotation(2 * angle) * constant([1, 0.1i, 0.2, 1], "
+     "shape=matrix) * beam" FIELD ", oversampling=3, times=3, stokes=\"IQUV\", samples=linear)"),
     "flat = grid(V" FIELD ", w_terms=false)",
     "four = grid(V" FIELD ", functions=leaks)",
     "two = grid(V" FIELD ", functions=pairs)",
@@ -93,6 +97,12 @@ static const one_case convolved[] = {
     {"degrid(two" FIELD ", functions=leaks, mueller=own)", 1e-5, 3, 2, false},
     {"grid(V - degrid(four" FIELD ", functions=leaks)" FIELD ", functions=leaks)", 1e-5, 2, 2,
      false},
+    {"grid(V" FIELD ", functions=means, weights=half, normalise=true)", 1e-5, 4, 2, false},
+    {"grid(V" FIELD ", functions=level, gradient=slope)", 1e-11, 3, 0, true},
+    {"grid(V" FIELD ", functions=blurs)", 1e-11, 3, 2, true},
+    {"degrid(flat" FIELD ", functions=means)", 1e-11, 3, 2, true},
+    {"degrid(flat" FIELD ", functions=level, gradient=slope)", 1e-5, 3, 0, false},
+    {"degrid(four" FIELD ", functions=blurs)", 1e-5, 3, 2, false},
 };
 enum { CONVOLVED = sizeof(convolved) / sizeof(*convolved) };
 

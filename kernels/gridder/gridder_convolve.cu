@@ -15,7 +15,7 @@
 
 namespace
 {
-enum { MOST = GROVE_CONVOLVE_MOST, PIECE = GROVE_CONVOLVE_PIECE };
+enum { MOST = GROVE_CONVOLVE_MOST, PIECE = GROVE_CONVOLVE_PIECE, CORNERS = GROVE_CONVOLVE_CORNERS };
 static_assert((int)GROVE_CONVOLVE_BLOCK == (int)BLOCK, "the blocks of samples are loaded alike");
 
 // Where the function of a sample begins: the cell of a grid, which is u and v modulo K.
@@ -33,6 +33,7 @@ template <typename real> struct convolved {
      * its functions and place, -1: the sample does not count; turns of the gradient: at cell 0, and
      * along u and v. */
     pair_of<real> value[BLOCK][MOST], phase[BLOCK];
+    real part[BLOCK][CORNERS]; // of the functions about it, with linear interpolation
     origins from[BLOCK][MOST];
     spot at[BLOCK];
     double turns[3][BLOCK];
@@ -76,31 +77,69 @@ __device__ __forceinline__ bool is_within(const grove_convolve_state *g, const f
     return true;
 }
 
+__device__ __forceinline__ int32_t stride_of(const grove_convolve_state *g)
+{
+    return g->oversampling + g->linear;
+}
+
+// Numbers from the first function of a mean to the one of a corner: next along u, v and w.
+__device__ __forceinline__ int32_t corner_at(const grove_convolve_state *g, int k)
+{
+    const int32_t stride = stride_of(g);
+
+    return ((k / 4 * stride - k / 2 % 2) * stride - k % 2) * g->samples.width * g->samples.width;
+}
+
+__device__ __forceinline__ int corners_of(const grove_convolve_state *g)
+{
+    return g->samples.planes > 1 ? CORNERS : CORNERS / 2;
+}
+
+// The plane, and the part of the next one.
+__device__ double find_plane(const grove_convolve_state *g, const found &s, double *part)
+{
+    const double plane = g->step_w > 0 ? s.uvw[2] * s.wavenumber / g->step_w : 0;
+    const double first =
+        g->linear ? fmin(floor(plane), (double)(g->samples.planes > 1 ? g->samples.planes - 2 : 0))
+                  : rint(plane);
+
+    *part = plane - first;
+    return first;
+}
+
 // grove_convolution_find(): where the function begins; false: it leaves the grid, or there is none.
 template <typename real>
 __device__ bool find_place(const grove_convolve_state *g, const found &s, int t,
-                           convolved<real> *sh, int32_t offset[2], int32_t *block)
+                           convolved<real> *sh, double offset[2], int32_t *block)
 {
-    const int32_t width = g->samples.width, each = g->oversampling, half = width * each / 2;
-    int32_t cell[2];
-    double plane = 0;
+    const int32_t width = g->samples.width, each = g->oversampling, half = width * each / 2,
+                  stride = stride_of(g);
+    int32_t cell[2], number[2];
+    double part[3];
 
     for (int d = 0; d < 2; d++) {
-        const double fine = rint(s.uvw[d] * s.wavenumber * g->samples.scale[d] * each);
+        const double sample = s.uvw[d] * s.wavenumber * g->samples.scale[d] * each,
+                     fine = g->linear ? floor(sample) : rint(sample);
         if (!(fabs(fine) < 1e9))
             return false;
+        part[d] = sample - fine;
         const int32_t from = (int32_t)fine - half,
                       first = from > 0 ? (from - 1) / each + 1 : -(-from / each);
         cell[d] = first + g->samples.cells[d] / 2;
-        offset[d] = each * first - from;
+        number[d] = each * first - from + g->linear;
+        offset[d] = each * first - from - (g->linear ? part[d] : 0);
         if (cell[d] < 0 || cell[d] + width > g->samples.cells[d])
             return false;
     }
-    if (g->step_w > 0)
-        plane = rint(s.uvw[2] * s.wavenumber / g->step_w);
-    if (!(plane < g->samples.planes))
+    const double plane = find_plane(g, s, &part[2]);
+    if (!(g->linear && g->samples.planes > 1 ? part[2] <= 1 + 1e-9 : plane < g->samples.planes))
         return false;
-    *block = ((int32_t)plane * each + offset[1]) * each + offset[0];
+    *block = ((int32_t)plane * stride + number[1]) * stride + number[0];
+    for (int k = 0; k < CORNERS && g->linear; k++)
+        sh->part[t][k] = (real)((k & 1 ? part[0] : 1 - part[0]) * (k & 2 ? part[1] : 1 - part[1]) *
+                                (g->samples.planes == 1 ? 1
+                                 : k & 4                ? part[2]
+                                                        : 1 - part[2]));
     sh->at[t] = {cell[1] * g->samples.cells[0] + cell[0], cell[0] % width, cell[1] % width, 0};
     return true;
 }
@@ -108,7 +147,7 @@ __device__ bool find_place(const grove_convolve_state *g, const found &s, int t,
 // How a function's numbers are turned: -gradient times cells from the visibility.
 template <typename real>
 __device__ void find_turns(const grove_args *args, const grove_convolve_state *g, const found &s,
-                           const int32_t offset[2], int t, convolved<real> *sh)
+                           const double offset[2], int t, convolved<real> *sh)
 {
     const grove_view *view = &args->in[GROVE_CONVOLVE_GRADIENT];
     const double half = g->samples.width * g->oversampling / 2;
@@ -130,7 +169,7 @@ __device__ void find_turns(const grove_args *args, const grove_convolve_state *g
 // Blocks of numbers of a function: its planes, and places between the cells.
 __device__ __forceinline__ int32_t blocks_of(const grove_convolve_state *g)
 {
-    return g->samples.planes * g->oversampling * g->oversampling;
+    return g->samples.planes * stride_of(g) * stride_of(g);
 }
 
 // The functions of a sample's set, whose numbers are fewer than 2^31.
@@ -162,8 +201,8 @@ template <typename real>
 __device__ bool prepare(const grove_args *args, const grove_convolve_state *g, const found &s,
                         int t, convolved<real> *sh)
 {
-    int32_t offset[2], block;
-    double turns = 0;
+    double offset[2], turns = 0;
+    int32_t block;
 
     if (!find_place<real>(g, s, t, sh, offset, &block))
         return false;
@@ -181,16 +220,23 @@ template <typename real>
 __device__ void add_norms(const grove_args *args, const grove_convolve_state *g, double weight,
                           int t, const convolved<real> *sh, double sum[GROVE_CONVOLVE_TOTALS])
 {
-    const double *norms = (const double *)args->in[GROVE_CONVOLVE_NORMS].data;
+    const pair_of<double> *norms = (const pair_of<double> *)args->in[GROVE_CONVOLVE_NORMS].data;
     const int32_t size = g->samples.width * g->samples.width;
+    const int count = g->linear ? corners_of(g) : 1;
 
     if (!norms)
         return;
     for (int r = 0; r < MOST; r++)
         for (int k = 0; k < MOST; k++) {
             const int32_t from = sh->from[t][k].of[r];
-            if (from >= 0)
-                sum[GROVE_CONVOLVE_SUMS + r] += weight * norms[from / size];
+            double re = 0, im = 0;
+            for (int c = 0; c < count && from >= 0; c++) {
+                const pair_of<double> all = norms[(from + corner_at(g, c)) / size];
+                const double part = g->linear ? (double)sh->part[t][c] : 1;
+                re += part * all.re;
+                im += part * all.im;
+            }
+            sum[GROVE_CONVOLVE_SUMS + r] += weight * sqrt(re * re + im * im);
         }
 }
 
@@ -234,13 +280,26 @@ __device__ void load_sample(const grove_args *args, const grove_convolve_state *
 
 /* ---- functions ---- */
 
-// Number `at` of a function that begins at `from`, turned.
-template <typename real, bool TURNED>
-__device__ __forceinline__ pair_of<real> number_of(const pair_of<real> *functions, int32_t from,
-                                                   int32_t at, complex_number<real> turn)
+// Number `at` of a function that begins at `from`, or the mean of those about sample j, turned.
+template <typename real, bool TURNED, bool LINEAR>
+__device__ __forceinline__ pair_of<real>
+number_of(const grove_convolve_state *g, const pair_of<real> *functions, const convolved<real> *sh,
+          int j, int32_t from, int32_t at, complex_number<real> turn)
 {
-    const pair_of<real> c = functions[from + at];
+    pair_of<real> c = functions[from + at];
 
+    if (LINEAR) {
+        const real own = sh->part[j][0];
+        const int count = corners_of(g);
+        c = {c.re * own, c.im * own};
+#pragma unroll 1
+        for (int k = 1; k < count; k++) {
+            const pair_of<real> next = functions[from + corner_at(g, k) + at];
+            const real part = sh->part[j][k];
+            c.re += part * next.re;
+            c.im += part * next.im;
+        }
+    }
     return TURNED ? pair_of<real>{c.re * turn.re - c.im * turn.im, c.re * turn.im + c.im * turn.re}
                   : c;
 }
@@ -274,7 +333,7 @@ __device__ __forceinline__ void put_sums(const grove_args *args, const grove_con
 }
 
 // Adds sample j, at cell (x, y) of its function.
-template <typename real, int IMAGES, int COUNT, bool TURNED>
+template <typename real, int IMAGES, int COUNT, bool TURNED, bool LINEAR>
 __device__ __forceinline__ void
 add_sample(const grove_convolve_state *g, const pair_of<real> *functions, const convolved<real> *sh,
            int j, int x, int y, pair_of<real> sum[IMAGES])
@@ -289,7 +348,8 @@ add_sample(const grove_convolve_state *g, const pair_of<real> *functions, const 
         for (int r = 0; r < IMAGES; r++) {
             if (from.of[r] < 0)
                 continue;
-            const pair_of<real> c = number_of<real, TURNED>(functions, from.of[r], at, turn);
+            const pair_of<real> c =
+                number_of<real, TURNED, LINEAR>(g, functions, sh, j, from.of[r], at, turn);
             sum[r].re += c.re * value.re - c.im * value.im;
             sum[r].im += c.re * value.im + c.im * value.re;
         }
@@ -297,7 +357,7 @@ add_sample(const grove_convolve_state *g, const pair_of<real> *functions, const 
 }
 
 // Adds `count` samples that are loaded, of at most so many images and polarisations.
-template <typename real, int IMAGES, int COUNT, bool TURNED>
+template <typename real, int IMAGES, int COUNT, bool TURNED, bool LINEAR>
 __device__ void spread_samples(const grove_args *args, const grove_convolve_state *g, int count,
                                const convolved<real> *sh)
 {
@@ -321,10 +381,23 @@ __device__ void spread_samples(const grove_args *args, const grove_convolve_stat
             if (next != cell)
                 put_sums<real, IMAGES>(args, g, cell, sum);
             cell = next;
-            add_sample<real, IMAGES, COUNT, TURNED>(g, functions, sh, j, x, y, sum);
+            add_sample<real, IMAGES, COUNT, TURNED, LINEAR>(g, functions, sh, j, x, y, sum);
         }
         put_sums<real, IMAGES>(args, g, cell, sum);
     }
+}
+
+// The same with linear interpolation.
+template <typename real>
+__device__ void spread_means(const grove_args *args, const grove_convolve_state *g, int count,
+                             const convolved<real> *sh)
+{
+    if (args->in[GROVE_CONVOLVE_GRADIENT].data)
+        spread_samples<real, MOST, MOST, true, true>(args, g, count, sh);
+    else if (g->images == 1 && g->samples.polarisations == 1)
+        spread_samples<real, 1, 1, false, true>(args, g, count, sh);
+    else
+        spread_samples<real, MOST, MOST, false, true>(args, g, count, sh);
 }
 
 // The sum over all threads of the block, which thread 0 has.
@@ -356,14 +429,16 @@ __device__ void spread_piece(const grove_args *args, const grove_convolve_state 
         if ((int)threadIdx.x < count)
             load_sample<real>(args, g, n + (int)threadIdx.x, sh, sum);
         __syncthreads();
-        if (turned)
-            spread_samples<real, MOST, MOST, true>(args, g, count, sh);
+        if (g->linear)
+            spread_means<real>(args, g, count, sh);
+        else if (turned)
+            spread_samples<real, MOST, MOST, true, false>(args, g, count, sh);
         else if (g->images == 1 && g->samples.polarisations == 1)
-            spread_samples<real, 1, 1, false>(args, g, count, sh);
+            spread_samples<real, 1, 1, false, false>(args, g, count, sh);
         else if (g->images == 1)
-            spread_samples<real, 1, MOST, false>(args, g, count, sh);
+            spread_samples<real, 1, MOST, false, false>(args, g, count, sh);
         else
-            spread_samples<real, MOST, MOST, false>(args, g, count, sh);
+            spread_samples<real, MOST, MOST, false, false>(args, g, count, sh);
         __syncthreads();
     }
     for (int k = 0; k < GROVE_CONVOLVE_TOTALS; k++) {
@@ -376,7 +451,7 @@ __device__ void spread_piece(const grove_args *args, const grove_convolve_state 
 /* ---- collecting ---- */
 
 // A lane's part of sample j: the conjugate numbers of its functions times the cells.
-template <typename real, int COUNT, bool TURNED>
+template <typename real, int COUNT, bool TURNED, bool LINEAR>
 __device__ void collect_cells(const grove_args *args, const grove_convolve_state *g,
                               const convolved<real> *sh, int j, real sum[2 * COUNT])
 {
@@ -397,7 +472,8 @@ __device__ void collect_cells(const grove_args *args, const grove_convolve_state
                 const int32_t from = sh->from[j][k].of[r];
                 if (from < 0)
                     continue;
-                const pair_of<real> c = number_of<real, TURNED>(functions, from, at, turn);
+                const pair_of<real> c =
+                    number_of<real, TURNED, LINEAR>(g, functions, sh, j, from, at, turn);
                 sum[2 * k] += c.re * z.re + c.im * z.im;
                 sum[2 * k + 1] += c.re * z.im - c.im * z.re;
             }
@@ -409,7 +485,7 @@ __device__ void collect_cells(const grove_args *args, const grove_convolve_state
 }
 
 // A warp takes half of the samples, one of four polarisations at a time, or four of one.
-template <typename real, int COUNT, bool TURNED>
+template <typename real, int COUNT, bool TURNED, bool LINEAR>
 __device__ void collect_samples(const grove_args *args, const grove_convolve_state *g, int count,
                                 convolved<real> *sh)
 {
@@ -422,12 +498,32 @@ __device__ void collect_samples(const grove_args *args, const grove_convolve_sta
         real x[2 * MOST] = {};
         for (int k = 0; k < AT_ONCE; k++)
             if (j + k < end && sh->at[j + k].cell >= 0)
-                collect_cells<real, COUNT, TURNED>(args, g, sh, j + k, x + 2 * COUNT * k);
+                collect_cells<real, COUNT, TURNED, LINEAR>(args, g, sh, j + k, x + 2 * COUNT * k);
         const real all = sum_of_warp<real>(x);
         const int which = lane / 8 / COUNT, pol = lane / 8 % COUNT;
         if (lane % 4 == 0 && j + which < end)
             (lane & 4 ? sh->value[j + which][pol].im : sh->value[j + which][pol].re) = all;
     }
+}
+
+template <typename real>
+__device__ void collect_any(const grove_args *args, const grove_convolve_state *g, int count,
+                            convolved<real> *sh)
+{
+    const bool turned = args->in[GROVE_CONVOLVE_GRADIENT].data;
+
+    if (g->linear && turned)
+        collect_samples<real, MOST, true, true>(args, g, count, sh);
+    else if (g->linear && g->samples.polarisations == 1)
+        collect_samples<real, 1, false, true>(args, g, count, sh);
+    else if (g->linear)
+        collect_samples<real, MOST, false, true>(args, g, count, sh);
+    else if (turned)
+        collect_samples<real, MOST, true, false>(args, g, count, sh);
+    else if (g->samples.polarisations == 1)
+        collect_samples<real, 1, false, false>(args, g, count, sh);
+    else
+        collect_samples<real, MOST, false, false>(args, g, count, sh);
 }
 
 // Writes the sample of a thread.
@@ -458,7 +554,6 @@ __device__ void collect_piece(const grove_args *args, const grove_convolve_state
                               int32_t samples, convolved<real> *sh)
 {
     const int32_t end = samples - PIECE * piece < PIECE ? samples : (int32_t)(PIECE * (piece + 1));
-    const bool turned = args->in[GROVE_CONVOLVE_GRADIENT].data;
     const int t = (int)threadIdx.x;
 
 #pragma unroll 1
@@ -470,12 +565,7 @@ __device__ void collect_piece(const grove_args *args, const grove_convolve_state
                 sh->at[t].cell = -1;
         }
         __syncthreads();
-        if (turned)
-            collect_samples<real, MOST, true>(args, g, count, sh);
-        else if (g->samples.polarisations == 1)
-            collect_samples<real, 1, false>(args, g, count, sh);
-        else
-            collect_samples<real, MOST, false>(args, g, count, sh);
+        collect_any<real>(args, g, count, sh);
         __syncthreads();
         if (t < count)
             write_sample<real>(args, g, n + t, sh);
@@ -490,8 +580,7 @@ template <typename real> __device__ void arrange(const grove_args *args, int64_t
 {
     const grove_convolve_arrange_state *g =
         (const grove_convolve_arrange_state *)(const void *)args->state.bytes;
-    const uint32_t width = (uint32_t)g->support, each = (uint32_t)g->oversampling,
-                   fine = width * each;
+    const uint32_t width = (uint32_t)g->support, each = (uint32_t)g->stride, fine = width * each;
     const int64_t plane = i / ((int64_t)fine * fine);
     const uint32_t at = (uint32_t)(i - plane * fine * fine), cell = at % (width * width),
                    block = at / (width * width);
@@ -503,7 +592,7 @@ template <typename real> __device__ void arrange(const grove_args *args, int64_t
                                                plane * g->step[0] + from * g->step[1]);
 }
 
-// |sum of the numbers| of block i.
+// The sum of the numbers of block i.
 template <typename real> __device__ void norm(const grove_args *args, int64_t i)
 {
     const grove_convolve_arrange_state *g =
@@ -518,7 +607,7 @@ template <typename real> __device__ void norm(const grove_args *args, int64_t i)
         re += (double)from[k].re;
         im += (double)from[k].im;
     }
-    ((double *)args->out.data)[i] = sqrt(re * re + im * im);
+    ((pair_of<double> *)args->out.data)[i] = {re, im};
 }
 
 // Cell i: Stokes parameters from images, or images from Stokes parameters.

@@ -8,7 +8,8 @@
 enum {
     GROVE_CONVOLVE_BLOCK = 64,  /* threads of a block */
     GROVE_CONVOLVE_PIECE = 128, /* samples of a block, a multiple of it */
-    GROVE_CONVOLVE_MOST = 4     /* polarisations of visibilities, and of images */
+    GROVE_CONVOLVE_MOST = 4,    /* polarisations of visibilities, and of images */
+    GROVE_CONVOLVE_CORNERS = 8  /* functions that linear interpolation takes the mean of */
 };
 
 /* Inputs of spread and collect. Those of visibilities have the numbers that they have in the
@@ -21,7 +22,7 @@ enum {
     GROVE_CONVOLVE_ROW,       /* [row], and [channel]: a sample's set is the sum of both */
     GROVE_CONVOLVE_CHANNEL = 11,
     GROVE_CONVOLVE_GRADIENT, /* a view of two direction cosines; NULL: none */
-    GROVE_CONVOLVE_NORMS, /* [function][plane][q v][q u] |sum of the numbers|, doubles, or NULL */
+    GROVE_CONVOLVE_NORMS, /* [function][plane][q v][q u] sum of the numbers, of doubles, or NULL */
     GROVE_CONVOLVE_GRIDS, /* collect: as `out` of spread */
     GROVE_CONVOLVE_INPUTS
 };
@@ -39,15 +40,16 @@ enum {
  * grid), scale of u and v, turn. */
 typedef struct {
     grove_gridder_state samples;
-    int32_t times, images, oversampling, limited; /* limited: `longest` holds */
-    double step_w, longest[3];                    /* of |u|, |v|, |w| times frequency */
+    int32_t times, images, oversampling, linear;
+    int32_t limited, spare;    /* limited: `longest` holds */
+    double step_w, longest[3]; /* of |u|, |v|, |w| times frequency */
 } grove_convolve_state;
 
 /* The state of arrange, from functions as a value, a view with steps in bytes, and of norms. */
 typedef struct {
     int64_t planes; /* of all functions */
     int64_t step[2];
-    int32_t support, oversampling;
+    int32_t support, stride; /* fine samples from one cell to the next */
 } grove_convolve_arrange_state;
 
 /* The state of mix: each of to[count[1]] is a sum over from[count[0]] of a matrix [to][from] of
