@@ -1,7 +1,7 @@
 /* Measures gridding by convolution functions and back: tracks of some 1.2 km in a field of 4096 x
  * 4096 pixels of 4.26e-6 rad, 32 channels from 1.0 to 1.1 GHz, times of 90 s (G1 of
  * bench/gridder.c). Functions of 7 x 7 cells with 8 fine samples for each: of one correlation and
- * one image, and the 16 of four correlations and four images. */
+ * one image, also with linear interpolation, and the 16 of four correlations and four images. */
 #include "gpu-bench.h"
 
 #include "../kernels/gridder/gridder_convolve_cuda.h"
@@ -29,12 +29,15 @@ typedef struct {
     const char *name;
     bool collects;
     int polarisations; /* of visibilities and of images */
+    bool linear;       /* interpolation between 4 fine samples */
 } workload;
 
-static const workload workloads[] = {{"visibilities by a function", false, 1},
-                                     {"visibilities by 16 functions", false, 4},
-                                     {"a function to visibilities", true, 1},
-                                     {"16 functions to visibilities", true, 4}};
+static const workload workloads[] = {{"visibilities by a function", false, 1, false},
+                                     {"visibilities by 16 functions", false, 4, false},
+                                     {"a function to visibilities", true, 1, false},
+                                     {"16 functions to visibilities", true, 4, false},
+                                     {"visibilities, interpolated", false, 1, true},
+                                     {"interpolated to visibilities", true, 1, true}};
 
 /* [time][baseline]: baselines turn with the Earth. */
 static double *draw_rows(int64_t baselines)
@@ -74,7 +77,8 @@ static grove_convolve_state state_of(const workload *w, int64_t baselines, int32
                     .scale = {scale, scale}},
         .times = TIMES,
         .images = w->polarisations,
-        .oversampling = OVERSAMPLING};
+        .oversampling = OVERSAMPLING,
+        .linear = w->linear};
 }
 
 /* Visibilities, and where they lie. */
@@ -109,7 +113,7 @@ static void fill_samples(gpu_bench *b, grove_args *args, const double *uvw, int6
 static void fill_functions(gpu_bench *b, grove_args *args, const grove_convolve_state *state,
                            const workload *w, bool double_)
 {
-    const int64_t blocks = (int64_t)SETS * OVERSAMPLING * OVERSAMPLING,
+    const int64_t stride = OVERSAMPLING + w->linear, blocks = SETS * stride * stride,
                   cells = (int64_t)state->samples.cells[0] * state->samples.cells[1];
     const size_t pair = double_ ? 16 : 8, rows = (size_t)(TIMES * state->samples.baselines);
     int32_t index[2 * SETS], *zero = calloc(rows + CHANNELS, sizeof(*zero));
