@@ -350,6 +350,25 @@ START_TEST(faults_undo_all)
 }
 END_TEST
 
+/* However many actions and passes see them. */
+START_TEST(visibilities_count_once)
+{
+    grove_session_options options = {.threads = 2, .tile_times = 2, .serial = _i};
+    grove_counters counters;
+    grove_plan plan;
+
+    session_test_tree("m = mean(o.data, over=time)\nw1 = record(o.data - m)\n"
+                      "w2 = record(o.data * 2)");
+    grove_session *session = session_test_session(&options);
+    ck_assert_int_eq(grove_session_plan(session, &plan), 0);
+    ck_assert_int_eq(plan.passes, 2);
+    ck_assert_double_eq(plan.visibilities, SAMPLES_CELLS);
+    grove_session_free(session);
+    ck_assert_int_eq(run(&options, &counters), 0);
+    ck_assert_double_eq(counters.visibilities, SAMPLES_CELLS);
+}
+END_TEST
+
 /* ---- memory that is refused ---- */
 
 static const grove_device_operations *real;
@@ -453,6 +472,7 @@ int main(void)
     tcase_add_test(tests, broadcast_and_reuse);
     tcase_add_test(tests, cached);
     tcase_add_test(tests, read_again_after_a_run);
+    tcase_add_loop_test(tests, visibilities_count_once, 0, 2);
     tcase_add_loop_test(tests, faults_undo_all, 0, 8);
     tcase_add_loop_test(tests, each_refused_allocation, 0, 2);
     tcase_add_loop_test(tests, interruption, 0, 2);

@@ -30,11 +30,15 @@ static void print_summary(const grove_session *session)
     const grove_counters *c = grove_session_counters(session);
     char count[32], rate[32], time[32], bytes[32];
 
-    fprintf(stderr, "grove: %s visibilities in %s (%s/s), %lld tile%s, at most %s of values\n",
-            grove_show_count(count, c->visibilities), grove_show_seconds(time, c->seconds),
-            grove_show_count(rate, c->seconds > 0 ? c->visibilities / c->seconds : 0),
-            (long long)c->tiles, c->tiles == 1 ? "" : "s",
-            grove_show_bytes(bytes, (double)c->peak_bytes));
+    grove_show_seconds(time, c->seconds);
+    if (c->visibilities > 0)
+        fprintf(stderr, "grove: %s visibilities in %s (%s/s), ",
+                grove_show_count(count, c->visibilities), time,
+                grove_show_count(rate, c->seconds > 0 ? c->visibilities / c->seconds : 0));
+    else
+        fprintf(stderr, "grove: done in %s, ", time);
+    fprintf(stderr, "%lld tile%s, at most %s of values\n", (long long)c->tiles,
+            c->tiles == 1 ? "" : "s", grove_show_bytes(bytes, (double)c->peak_bytes));
 }
 
 /* "grove: obs: phase centre: ..." */
@@ -75,8 +79,10 @@ static int check_session(grove_session *session, grove_tree *tree, grove_error *
     grove_put(stdout, grove_tree_show(tree));
     if (grove_session_plan(session, &plan))
         return grove_complain_errors(GROVE_FAILED, error);
-    printf("\n%s visibilities, %s cells to compute\n", grove_show_count(a, plan.visibilities),
-           grove_show_count(b, plan.operations));
+    putchar('\n');
+    if (plan.visibilities > 0)
+        printf("%s visibilities, ", grove_show_count(a, plan.visibilities));
+    printf("%s cells to compute\n", grove_show_count(b, plan.operations));
     printf("%lld tile%s of %lld times, %lld baselines, %lld channels; %d pass%s",
            (long long)plan.tiles, plan.tiles == 1 ? "" : "s", (long long)plan.tile_times,
            (long long)plan.tile_baselines, (long long)plan.tile_channels, plan.passes,

@@ -61,6 +61,27 @@ static void keep_largest_tile(grove_plan *plan, const grove_program *p)
     plan->tile_baselines = baselines;
 }
 
+static double block_cells(const grove_block *block)
+{
+    double cells = 1;
+
+    for (int k = 0; k < GROVE_CUTS; k++)
+        cells *= block->axis[k] ? (double)block->count[k] : 1;
+    return cells;
+}
+
+double grove_schedule_visibilities(const grove_schedule *schedule, int pass)
+{
+    const grove_block *block = &schedule->passes[pass].program->block;
+    const grove_axis *baseline = block->axis[GROVE_CUT_BASELINE];
+    double most = 0;
+
+    for (int i = 0; i < pass; i++)
+        if (schedule->passes[i].program->block.axis[GROVE_CUT_BASELINE] == baseline)
+            most = fmax(most, block_cells(&schedule->passes[i].program->block));
+    return baseline ? fmax(block_cells(block) - most, 0) : 0;
+}
+
 static void add_pass(grove_plan *plan, const grove_schedule *schedule, const grove_pass *pass,
                      bool *seen)
 {
@@ -76,9 +97,7 @@ static void add_pass(grove_plan *plan, const grove_schedule *schedule, const gro
     }
     if (pass->peak > plan->peak_bytes) /* tiles matter where memory is counted */
         plan->peak_bytes = pass->peak;
-    for (int i = 0; i < pass->root_count; i++)
-        if (pass->roots[i].kind == GROVE_ROOT_ACTION)
-            plan->visibilities += cells_of(pass->roots[i].node);
+    plan->visibilities += grove_schedule_visibilities(schedule, (int)(pass - schedule->passes));
     for (int s = 0; s < p->step_count; s++) {
         const grove_step *step = &p->steps[s];
         add_section(plan, p, step);

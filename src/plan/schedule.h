@@ -108,6 +108,9 @@ int grove_schedule_of(const grove_plan_limits *limits, grove_node *const *nodes,
 
 /* forecast.c: the expected cost of a run. */
 void grove_schedule_forecast(const grove_schedule *schedule, grove_plan *plan);
+/* Times, baselines and channels of a pass that no pass before it has; 0 where it has no baselines.
+ */
+double grove_schedule_visibilities(const grove_schedule *schedule, int pass);
 
 /* pieces.c: classes that can do their work a part at a time get so many eighths of the memory, or
  * the least that they need. */

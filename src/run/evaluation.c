@@ -266,6 +266,7 @@ static int end_stage(grove_evaluation *e, int pass)
 
 static int run_passes(grove_evaluation *e)
 {
+    double visibilities = 0;
     int code = 0;
 
     e->written = false;
@@ -279,7 +280,9 @@ static int run_passes(grove_evaluation *e)
         }
         if (!code)
             code = end_stage(e, i);
+        visibilities += grove_schedule_visibilities(e->schedule, i);
     }
+    e->session->counters.visibilities += code ? 0 : visibilities;
     return code;
 }
 

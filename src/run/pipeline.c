@@ -14,15 +14,15 @@ grove_writing *grove_pipeline_writing(const grove_pipeline *line)
     return &line->writing[walk->number % walk->flight_count];
 }
 
-void grove_pipeline_count(grove_pipeline *line, double cells)
+/* Cells of the present tile along the axes that are cut. */
+static double tile_cells(const grove_pipeline *line)
 {
-    line->run.session->counters.visibilities += cells;
-    grove_progress_advance(line->progress, cells);
-}
+    const grove_block *block = &line->run.program->block;
+    double cells = 1;
 
-bool grove_pipeline_drives(const grove_pipeline *line, const grove_node *action)
-{
-    return line->run.program->depends && action == line->pass->roots[0].node;
+    for (int k = 0; k < GROVE_CUTS; k++)
+        cells *= block->axis[k] ? (double)line->at.count[k] : 1;
+    return cells;
 }
 
 /* ---- the background thread ---- */
@@ -130,7 +130,6 @@ static int drive_once(grove_pipeline *line, bool *again)
 static int drive(grove_pipeline *line)
 {
     grove_writing *w = grove_pipeline_writing(line);
-    double cells = (double)w->calls[0].arrays[0].cells;
     bool again = true;
     int code = 0;
 
@@ -143,8 +142,6 @@ static int drive(grove_pipeline *line)
         w->count = 0;
         code = grove_interrupted() ? GROVE_INTERRUPTED : grove_walk_again(line->run.walk);
     }
-    if (!code)
-        grove_pipeline_count(line, cells);
     w->count = 0;
     return code || line->pass->root_count == 1 ? code : grove_walk_follow(line->run.walk);
 }
@@ -153,7 +150,6 @@ static int drive(grove_pipeline *line)
 static int drive_part(grove_pipeline *line)
 {
     grove_writing *w = grove_pipeline_writing(line);
-    double cells = (double)w->calls[0].arrays[0].cells;
     bool repeats = true;
     int code = 0;
 
@@ -166,7 +162,6 @@ static int drive_part(grove_pipeline *line)
         if (!code && repeats)
             code = grove_interrupted() ? GROVE_INTERRUPTED : grove_walk_again(line->run.walk);
     }
-    line->cells += line->revisits ? 0 : cells;
     return code;
 }
 
@@ -354,13 +349,9 @@ static int finish_writing(grove_pipeline *line, int last)
 static int undo_tile(grove_pipeline *line)
 {
     grove_walk *walk = line->run.walk;
-    grove_writing *w = grove_pipeline_writing(line);
     int code = wait_for(&line->reading);
 
-    for (int i = 0; i < w->count; i++)
-        if (!grove_pipeline_drives(line, w->calls[i].action))
-            grove_pipeline_count(line, -(double)w->calls[i].arrays[0].cells);
-    w->count = 0;
+    grove_pipeline_writing(line)->count = 0;
     grove_walk_drop_flight(walk, (int)(walk->number % walk->flight_count));
     int written = finish_writing(line, 1);
     grove_walk_drop(walk);
@@ -406,7 +397,7 @@ static int end_domain(grove_pipeline *line, grove_tile *next, bool *more)
     } else {
         line->domain = *next;
         memset(walk->left_out, 0, sizeof(walk->left_out));
-        grove_pipeline_count(line, line->cells);
+        grove_progress_advance(line->progress, line->cells);
         line->cells = 0;
     }
     line->revisits = line->again;
@@ -435,6 +426,10 @@ static int run_tiles(grove_pipeline *line)
             continue;
         }
         grove_walk_end(walk);
+        if (!code && !p->parts)
+            grove_progress_advance(line->progress, tile_cells(line));
+        else if (!line->revisits)
+            line->cells += tile_cells(line);
         if (ends && !code)
             code = end_domain(line, &next, &more);
         line->at = next;
@@ -446,29 +441,33 @@ static int run_tiles(grove_pipeline *line)
     return code ? code : writing_code;
 }
 
-static double cells_of(const grove_pass *pass)
+static grove_progress *new_progress(const grove_pipeline *line)
 {
-    double sum = 0;
+    const grove_schedule *schedule = line->evaluation->schedule;
+    const grove_block *block = &line->run.program->block;
+    double cells = line->pass->walks;
 
-    for (int i = 0; i < pass->root_count; i++) {
-        const grove_node *node = pass->roots[i].node;
-        double cells = pass->roots[i].kind == GROVE_ROOT_ACTION;
-        for (int d = 0; d < node->axis_count; d++)
-            cells *= (double)node->axes[d]->size;
-        sum += cells;
-    }
-    return sum;
+    if (!line->run.session->options.progress)
+        return NULL;
+    for (int k = 0; k < GROVE_CUTS; k++)
+        cells *= block->axis[k] ? (double)block->count[k] : 1;
+    char *title = schedule->count > 1
+                      ? grove_format("pass %d of %d", (int)(line->pass - schedule->passes) + 1,
+                                     schedule->count)
+                      : grove_strdup("run");
+    grove_progress *progress =
+        grove_progress_new(title, block->axis[GROVE_CUT_BASELINE] ? "vis" : "cells", cells);
+    free(title);
+    return progress;
 }
 
 int grove_pipeline_run(grove_pipeline *line)
 {
-    double cells = cells_of(line->pass);
     bool again = true;
     int code = 0;
 
     drop_gathered(line);
-    if (line->run.session->options.progress && cells > 0)
-        line->progress = grove_progress_new("run", "vis", cells);
+    line->progress = new_progress(line);
     for (int i = 0; i < line->pass->root_count; i++)
         grove_walk_give(line->run.walk, line->pass->roots[i].step, true);
     while (again && !code) {

@@ -67,10 +67,6 @@ int grove_pipeline_run(grove_pipeline *line);
 grove_writing *grove_pipeline_writing(const grove_pipeline *line);
 /* Sets the host's addresses of an action's input; from any thread. */
 int grove_pipeline_fetch(grove_session *session, grove_write_call *call, int k);
-/* Cells of an action that are done. */
-void grove_pipeline_count(grove_pipeline *line, double cells);
-/* Whether the action is the one that sees tiles again: they count after the last look. */
-bool grove_pipeline_drives(const grove_pipeline *line, const grove_node *action);
 
 /* drive.c: calls the action's drive. */
 int grove_drive_call(grove_session *session, grove_write_call *call, bool *again);

@@ -101,12 +101,8 @@ static int take_action(grove_pipeline *line, const grove_step *step)
         if (!step->node->leaves_inputs && !grove_buffer_is_on(call->values[k]->data, NULL))
             grove_devices_make_host_room(session, grove_buffer_bytes(call->values[k]->data));
     }
-    if (!code && call->values[0]) {
-        if (!grove_pipeline_drives(line, step->node))
-            grove_pipeline_count(line, (double)call->arrays[0].cells);
-        if (call->arrays[0].cells == 0)
-            w->count--;
-    }
+    if (!code && call->values[0] && call->arrays[0].cells == 0)
+        w->count--;
     return code;
 }
 
